@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The words for each error, in the order of belfry/error.h. */
+#include "belfry/error.h"
+
+#include <stddef.h>
+
+static const char *const texts[] = {
+    [0] = "success",
+    [-BEL_ENOMEM] = "out of memory",
+    [-BEL_EFULL] = "a configured limit is reached",
+    [-BEL_EIO] = "input or output failed",
+    [-BEL_ECORRUPT] = "stored data is damaged",
+    [-BEL_ESTALE] = "the handle or lease has ended",
+    [-BEL_EINVAL] = "invalid value",
+    [-BEL_ERANGE] = "value out of range",
+    [-BEL_ECLOSED] = "closed",
+};
+
+const char *bel_error_text(int err)
+{
+    int count = (int)(sizeof texts / sizeof texts[0]);
+    if (err > 0 || err <= -count) return "unknown error";
+    return texts[-err];
+}
