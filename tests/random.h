@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_TESTS_RANDOM_H
+#define BEL_TESTS_RANDOM_H
+
+/*
+ * Chance for property tests: a seed makes a case, and the same seed makes the same
+ * case again. A test runs seeds 1 to N, twenty times as many with BEL_TEST_LONG set,
+ * or only the seed that it is given:
+ *
+ *     struct cases cases = cases_of(argc, argv, 2000);
+ *     for (uint64_t seed = cases.first; seed <= cases.last; seed++) run_case(seed);
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct cases {
+    uint64_t first, last; /* seeds, both included */
+};
+
+static inline uint64_t random_u64(uint64_t *state) /* splitmix64 */
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* From 0 to below `end`. The bias is far too small for a test to see. */
+static inline uint64_t random_below(uint64_t *state, uint64_t end)
+{
+    return random_u64(state) % end;
+}
+
+/* Every magnitude equally often: as likely between 4 and 8 as above 2^63. */
+static inline uint64_t random_magnitude(uint64_t *state)
+{
+    return random_u64(state) >> random_below(state, 64);
+}
+
+static inline void random_fill(uint64_t *state, void *out, size_t bytes)
+{
+    uint8_t *byte = out;
+    for (size_t i = 0; i < bytes; i++) {
+        byte[i] = (uint8_t)random_u64(state);
+    }
+}
+
+static inline struct cases cases_of(int argc, char **argv, uint64_t count)
+{
+    if (argc > 1) {
+        uint64_t seed = strtoull(argv[1], NULL, 0);
+        return (struct cases){seed, seed};
+    }
+    return (struct cases){1, getenv("BEL_TEST_LONG") != NULL ? 20 * count : count};
+}
+
+#endif
