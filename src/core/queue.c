@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One word points at the newest node, and each node at the one pushed before it:
+ *
+ *     newest --> C --> B --> A --> NULL         NULL: empty    &closed: closed
+ *
+ * A push puts a node in front with a compare-and-swap. The consumer swaps the word
+ * for NULL, or for the mark &closed, and turns the chain round: the pushes succeeded
+ * one after the other on one word, and that is the order they come out in. Since
+ * being closed is a value of the same word, a push and the close can only come one
+ * before the other.
+ *
+ * Nodes may be used again at any time without the ABA trouble of stacks: a push does
+ * not look into the node it found, it only needs it to be the newest still.
+ *
+ * Memory order. There is one atomic, so every store to it pairs with the loads here:
+ *
+ *   - The push's store is a release, and the swaps of take and close are acquires, so
+ *     the consumer sees the node and what its pusher wrote before. It reads only the
+ *     last push's store, but each push is a read-modify-write and so continues the
+ *     release sequences of the ones it found: all pushers are covered by one acquire.
+ *   - The close's store is a release, and a push that finds the mark loads again with
+ *     acquire before it says so. The mark is never replaced, so that load reads it.
+ *   - All else is relaxed, for it is used only as a value and never followed.
+ *
+ * No other order is needed: nothing here compares this word with another one.
+ */
+#include "core/queue.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+static struct bel_queue_node closed; /* only its address is used */
+
+void bel__queue_init(struct bel_queue *queue)
+{
+    assert(queue != NULL);
+    atomic_init(&queue->newest, NULL);
+}
+
+int bel__queue_push(struct bel_queue *queue, struct bel_queue_node *node, bool *out_was_empty)
+{
+    assert(node != NULL && node != &closed);
+    assert(out_was_empty != NULL);
+
+    /* Relaxed: compared and stored, not followed. The swap below tells if it is old. */
+    struct bel_queue_node *found = atomic_load_explicit(&queue->newest, memory_order_relaxed);
+    do {
+        if (found == &closed) {
+            /* Acquire pairs with the release of the swap in bel__queue_close. */
+            found = atomic_load_explicit(&queue->newest, memory_order_acquire);
+            assert(found == &closed);
+            return BEL_ECLOSED;
+        }
+        node->next = found;
+        /* Release pairs with the acquire of the swaps in take and close. Relaxed when
+         * it fails: then it is the first load over again. */
+    } while (!atomic_compare_exchange_weak_explicit(&queue->newest, &found, node,
+                                                    memory_order_release, memory_order_relaxed));
+    *out_was_empty = found == NULL;
+    return 0;
+}
+
+static struct bel_queue_node *turn_round(struct bel_queue_node *newest)
+{
+    struct bel_queue_node *oldest = NULL;
+    while (newest != NULL) {
+        struct bel_queue_node *before = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = before;
+    }
+    return oldest;
+}
+
+struct bel_queue_node *bel__queue_take(struct bel_queue *queue)
+{
+    /* Relaxed: only decides whether to swap, which saves an idle consumer from taking
+     * the cache line away from the pushers. Only this thread closes or empties the
+     * queue, so what is neither stays neither until the swap. */
+    struct bel_queue_node *found = atomic_load_explicit(&queue->newest, memory_order_relaxed);
+    if (found == NULL || found == &closed) return NULL;
+
+    /* Acquire pairs with the release of the swap in bel__queue_push. Not a release: a
+     * push that finds the queue empty learns nothing else from it. */
+    found = atomic_exchange_explicit(&queue->newest, NULL, memory_order_acquire);
+    assert(found != NULL && found != &closed); /* else there are two consumers */
+    return turn_round(found);
+}
+
+struct bel_queue_node *bel__queue_close(struct bel_queue *queue)
+{
+    /* Acquire pairs with the release of the swap in bel__queue_push, release with the
+     * second load there. */
+    struct bel_queue_node *found =
+        atomic_exchange_explicit(&queue->newest, &closed, memory_order_acq_rel);
+    if (found == &closed) return NULL;
+    return turn_round(found);
+}
+
+bool bel__queue_is_empty(const struct bel_queue *queue)
+{
+    assert(queue != NULL);
+    /* Relaxed: the answer is used only as a value; the take orders what it takes. */
+    struct bel_queue_node *found = atomic_load_explicit(&queue->newest, memory_order_relaxed);
+    return found == NULL || found == &closed;
+}

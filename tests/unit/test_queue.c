@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/queue.h"
+
+#include "../check.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+static struct bel_queue queue;
+
+static bool push(struct bel_queue_node *node)
+{
+    bool was_empty = false;
+    CHECK(bel__queue_push(&queue, node, &was_empty) == 0);
+    return was_empty;
+}
+
+static void a_new_queue_is_empty(void)
+{
+    bel__queue_init(&queue);
+    CHECK(bel__queue_is_empty(&queue));
+    CHECK(bel__queue_take(&queue) == NULL);
+}
+
+static void nodes_are_taken_in_the_order_pushed(void)
+{
+    struct bel_queue_node a, b, c;
+    bel__queue_init(&queue);
+    (void)push(&a);
+    (void)push(&b);
+    (void)push(&c);
+    CHECK(bel__queue_take(&queue) == &a);
+    CHECK(a.next == &b);
+    CHECK(b.next == &c);
+    CHECK(c.next == NULL);
+    CHECK(bel__queue_take(&queue) == NULL);
+}
+
+static void only_the_first_push_finds_the_queue_empty(void)
+{
+    struct bel_queue_node a, b, c;
+    bel__queue_init(&queue);
+    CHECK(push(&a));
+    CHECK(!push(&b));
+    CHECK(!bel__queue_is_empty(&queue));
+    CHECK(bel__queue_take(&queue) == &a);
+    CHECK(bel__queue_is_empty(&queue));
+    CHECK(push(&c));
+}
+
+static void a_taken_node_may_be_pushed_again(void)
+{
+    struct bel_queue_node a, b;
+    bel__queue_init(&queue);
+    (void)push(&a);
+    CHECK(bel__queue_take(&queue) == &a);
+    (void)push(&b);
+    (void)push(&a);
+    CHECK(bel__queue_take(&queue) == &b);
+    CHECK(b.next == &a);
+    CHECK(a.next == NULL);
+}
+
+static void closing_returns_what_was_in_the_queue(void)
+{
+    struct bel_queue_node a, b;
+    bel__queue_init(&queue);
+    (void)push(&a);
+    (void)push(&b);
+    CHECK(bel__queue_close(&queue) == &a);
+    CHECK(a.next == &b);
+    CHECK(b.next == NULL);
+}
+
+static void a_closed_queue_refuses_and_touches_nothing(void)
+{
+    struct bel_queue_node node = {&node};
+    bool was_empty = true;
+    bel__queue_init(&queue);
+    CHECK(bel__queue_close(&queue) == NULL);
+    CHECK(bel__queue_push(&queue, &node, &was_empty) == BEL_ECLOSED);
+    CHECK(node.next == &node);
+    CHECK(was_empty);
+}
+
+static void a_closed_queue_stays_closed(void)
+{
+    struct bel_queue_node node;
+    bool was_empty;
+    bel__queue_init(&queue);
+    CHECK(bel__queue_close(&queue) == NULL);
+    CHECK(bel__queue_take(&queue) == NULL);
+    CHECK(bel__queue_close(&queue) == NULL);
+    CHECK(bel__queue_is_empty(&queue));
+    CHECK(bel__queue_push(&queue, &node, &was_empty) == BEL_ECLOSED);
+}
+
+struct letter {
+    struct bel_queue_node node;
+    uint64_t text; /* plain memory: the queue alone makes it safe to read */
+};
+
+static void *write_letter(void *arg)
+{
+    struct letter *letter = arg;
+    letter->text = 42;
+    (void)push(&letter->node);
+    return NULL;
+}
+
+static void what_the_pusher_wrote_is_seen_by_the_taker(void)
+{
+    struct letter letter = {.text = 0};
+    pthread_t thread;
+    bel__queue_init(&queue);
+    CHECK(pthread_create(&thread, NULL, write_letter, &letter) == 0);
+    struct bel_queue_node *node;
+    while ((node = bel__queue_take(&queue)) == NULL) {}
+    CHECK_EQ(((struct letter *)node)->text, 42);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static uint64_t forwarding_address; /* plain memory, written before the close */
+
+/* The first push may be taken, the second may make it into what the close returns. */
+static void *push_until_refused(void *arg)
+{
+    static struct bel_queue_node nodes[3];
+    bool was_empty;
+    int err = 0;
+    (void)arg;
+    for (unsigned i = 0; i < 3 && err == 0; i++) {
+        err = bel__queue_push(&queue, &nodes[i], &was_empty);
+        while (!bel__queue_is_empty(&queue)) {}
+    }
+    CHECK(err == BEL_ECLOSED);
+    CHECK_EQ(forwarding_address, 7);
+    return NULL;
+}
+
+static void what_the_closer_wrote_is_seen_by_the_refused(void)
+{
+    pthread_t thread;
+    bel__queue_init(&queue);
+    forwarding_address = 0;
+    CHECK(pthread_create(&thread, NULL, push_until_refused, NULL) == 0);
+    while (bel__queue_take(&queue) == NULL) {}
+    forwarding_address = 7;
+    (void)bel__queue_close(&queue);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+int main(void)
+{
+    RUN(a_new_queue_is_empty);
+    RUN(nodes_are_taken_in_the_order_pushed);
+    RUN(only_the_first_push_finds_the_queue_empty);
+    RUN(a_taken_node_may_be_pushed_again);
+    RUN(closing_returns_what_was_in_the_queue);
+    RUN(a_closed_queue_refuses_and_touches_nothing);
+    RUN(a_closed_queue_stays_closed);
+    RUN(what_the_pusher_wrote_is_seen_by_the_taker);
+    RUN(what_the_closer_wrote_is_seen_by_the_refused);
+    return 0;
+}
