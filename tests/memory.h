@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_TESTS_MEMORY_H
+#define BEL_TESTS_MEMORY_H
+
+/*
+ * Memory that runs out when a test says so. A test includes this and then the source
+ * that it tests, whose allocations are counted from there on:
+ *
+ *     memory_left = 3;     the fourth allocation fails, and all after it
+ */
+
+#include <stdint.h>
+#include <stdlib.h>
+
+static uint64_t memory_left = UINT64_MAX; /* allocations that still succeed */
+
+static inline void *scarce_malloc(size_t bytes)
+{
+    if (memory_left == 0) return NULL;
+    memory_left--;
+    return malloc(bytes);
+}
+
+static inline void *scarce_realloc(void *old, size_t bytes)
+{
+    if (memory_left == 0) return NULL;
+    memory_left--;
+    return realloc(old, bytes);
+}
+
+#define malloc  scarce_malloc
+#define realloc scarce_realloc
+
+#endif
