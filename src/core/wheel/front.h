@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_CORE_WHEEL_FRONT_H
+#define BEL_CORE_WHEEL_FRONT_H
+
+/*
+ * front - the timers that come next, in exact order; front.c has the idea.
+ *
+ * Every tick that has passed in the rack is here. The caller makes sure with
+ * bel__front_settle() that the top of the heap is the first timer of all.
+ */
+
+#include "core/wheel/heap.h"
+#include "core/wheel/rack.h"
+
+enum {
+    RUN_MAX = 2046, /* entries in a run: with its header it fills 16 KiB */
+    WORK_MAX = 4096,
+    WORK_HALF = WORK_MAX / 2, /* after this a call begins nothing new */
+};
+
+/* Sorted entries. Those still to come start at `head`; the one before is in the heap. */
+struct run {
+    uint64_t limit; /* no entry has a later tick */
+    uint32_t head;  /* while free: the slab's link */
+    uint32_t count;
+    struct entry entries[RUN_MAX];
+};
+
+struct workspace;
+
+struct front {
+    struct heap heap;
+    struct rack *rack;
+    struct slots *slots;
+    struct bel__slab runs;
+    struct workspace *space; /* for sorting */
+    uint64_t now_tick;       /* the latest time the owner has told */
+    uint32_t run_count;      /* runs, each with its first timer in the heap */
+    uint32_t pending;        /* entries in them */
+    uint32_t drain_max;      /* buckets up to this size are taken out, larger ones opened */
+    bool prepare_due;
+};
+
+BEL_CHECKED int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max);
+void bel__front_finish(struct front *front);
+
+/* True: the top of the heap is the first timer of all. False: nothing is due up to
+ * tick `until`, or the call has done its share of work. */
+bool bel__front_settle(struct front *front, uint64_t until);
+
+/* Lets `passed` follow the time while nothing is due. */
+void bel__front_follow(struct front *front, uint64_t tick);
+
+/* Whether a timer can be added with bel__front_add(). */
+bool bel__front_room(struct front *front);
+
+/* Adds a timer whose tick has passed, or one there is no other place for. */
+void bel__front_add(struct front *front, const struct slot *slot, uint32_t index);
+
+/* Takes a timer out of the heap. Its slot is nowhere then. */
+void bel__front_remove(struct front *front, uint32_t heap_index);
+
+static inline struct run *run_at(const struct front *front, uint32_t index)
+{
+    return (struct run *)bel__slab_at(&front->runs, index);
+}
+
+/* Sorts entries by tick, counted from `base`, into `out`; order.c. */
+void bel__order_ticks(struct workspace *space, uint32_t count, uint32_t base, struct entry *out);
+
+/* Sorts entries of one tick by their slots' exact order; order.c. */
+void bel__order_ties(struct workspace *space, const struct slots *slots, struct entry *entries,
+                     uint32_t count);
+
+/* Room for a run, one chunk more than it can have, and the same again for sorting. */
+struct workspace {
+    struct entry entries[RUN_MAX + CHUNK];
+    struct entry other[RUN_MAX + CHUNK];
+    struct key keys[2][RUN_MAX];
+};
+
+#endif

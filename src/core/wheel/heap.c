@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Element i has the children 4i + 1 to 4i + 4. Whenever a key settles in a place,
+ * its slot is told; nothing else in the wheel writes a slot's place while it is
+ * IN_HEAP.
+ */
+#include "core/wheel/heap.h"
+
+enum {
+    ARITY = 4
+};
+
+int bel__heap_init(struct heap *heap, struct slots *slots, uint32_t keys_max)
+{
+    *heap = (struct heap){.slots = slots};
+    return bel__slab_init(&heap->keys, sizeof(struct key), 0, keys_max);
+}
+
+void bel__heap_finish(struct heap *heap)
+{
+    bel__slab_finish(&heap->keys);
+}
+
+bool bel__heap_room(struct heap *heap)
+{
+    return heap->count < heap->keys.ready || bel__slab_grow(&heap->keys, heap->count + 1) == 0;
+}
+
+static void settle(struct heap *heap, uint32_t index, const struct key *key)
+{
+    struct slot *slot = slot_at(heap->slots, key->slot);
+    *key_at(heap, index) = *key;
+    slot->place = index;
+    set_where(slot, IN_HEAP);
+}
+
+static void sift_up(struct heap *heap, uint32_t index, const struct key *key)
+{
+    while (index > 0) {
+        uint32_t parent = (index - 1) / ARITY;
+        if (!key_before(key, key_at(heap, parent))) break;
+        settle(heap, index, key_at(heap, parent));
+        index = parent;
+    }
+    settle(heap, index, key);
+}
+
+static uint32_t smallest_child(const struct heap *heap, uint32_t index)
+{
+    uint32_t child = ARITY * index + 1;
+    uint32_t end = child + ARITY < heap->count ? child + ARITY : heap->count;
+    uint32_t smallest = child;
+    while (++child < end) {
+        if (key_before(key_at(heap, child), key_at(heap, smallest))) smallest = child;
+    }
+    return smallest;
+}
+
+static void sift_down(struct heap *heap, uint32_t index, const struct key *key)
+{
+    while (ARITY * index + 1 < heap->count) {
+        uint32_t child = smallest_child(heap, index);
+        if (!key_before(key_at(heap, child), key)) break;
+        settle(heap, index, key_at(heap, child));
+        index = child;
+    }
+    settle(heap, index, key);
+}
+
+void bel__heap_push(struct heap *heap, struct key key)
+{
+    assert(heap->count < heap->keys.ready);
+    sift_up(heap, heap->count++, &key);
+}
+
+void bel__heap_replace(struct heap *heap, uint32_t index, struct key key)
+{
+    assert(index < heap->count);
+    if (index > 0 && key_before(&key, key_at(heap, (index - 1) / ARITY))) {
+        sift_up(heap, index, &key);
+    } else {
+        sift_down(heap, index, &key);
+    }
+}
+
+void bel__heap_remove(struct heap *heap, uint32_t index)
+{
+    assert(index < heap->count);
+    set_where(slot_at(heap->slots, key_at(heap, index)->slot), NOWHERE);
+    struct key last = *key_at(heap, --heap->count);
+    if (index < heap->count) bel__heap_replace(heap, index, last);
+}

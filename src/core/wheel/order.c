@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A run is sorted in two steps. First by tick, with a radix sort on the 8-byte
+ * entries alone. Then each group of equal ticks, most often empty, by the exact
+ * due, priority and sequence that only the slots know: usually they are in order
+ * already, because entries are filed in the order of arming.
+ */
+#include "core/wheel/front.h"
+
+#include <string.h>
+
+enum {
+    INSERTION_MAX = 24,
+    RADIX_BITS = 8,
+    RADIX = 1 << RADIX_BITS,
+    PREFETCH_AHEAD = 8,
+};
+
+static void insertion_sort(struct entry *entries, uint32_t count, uint32_t base)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        struct entry entry = entries[i];
+        uint32_t at = i;
+        while (at > 0 && entries[at - 1].tick - base > entry.tick - base) {
+            entries[at] = entries[at - 1];
+            at--;
+        }
+        entries[at] = entry;
+    }
+}
+
+/* One stable pass by the digit at `shift`. False if all digits are the same. */
+static bool radix_pass(const struct entry *from, struct entry *to, uint32_t count, uint32_t base,
+                       unsigned shift)
+{
+    uint32_t start[RADIX] = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        start[(from[i].tick - base) >> shift & (RADIX - 1)]++;
+    }
+    if (start[(from[0].tick - base) >> shift & (RADIX - 1)] == count) return false;
+    uint32_t sum = 0;
+    for (unsigned digit = 0; digit < RADIX; digit++) {
+        uint32_t here = start[digit];
+        start[digit] = sum;
+        sum += here;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        to[start[(from[i].tick - base) >> shift & (RADIX - 1)]++] = from[i];
+    }
+    return true;
+}
+
+void bel__order_ticks(struct workspace *space, uint32_t count, uint32_t base, struct entry *out)
+{
+    assert(count > 0 && count <= RUN_MAX);
+    struct entry *from = space->entries, *to = space->other;
+    if (count <= INSERTION_MAX) {
+        insertion_sort(from, count, base);
+        memcpy(out, from, count * sizeof *out);
+        return;
+    }
+    uint32_t range = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        range |= from[i].tick - base;
+    }
+    for (unsigned shift = 0; shift < 32 && range >> shift != 0; shift += RADIX_BITS) {
+        if (!radix_pass(from, to, count, base, shift)) continue;
+        struct entry *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    memcpy(out, from, count * sizeof *out);
+}
+
+static void merge(const struct key *from, struct key *to, uint32_t middle, uint32_t end)
+{
+    uint32_t a = 0, b = middle;
+    for (uint32_t i = 0; i < end; i++) {
+        bool second = a == middle || (b < end && key_before(&from[b], &from[a]));
+        to[i] = from[second ? b++ : a++];
+    }
+}
+
+/* Merges ever longer sorted pieces, back and forth between the two arrays. */
+static const struct key *merge_sort(struct key *keys, struct key *other, uint32_t count)
+{
+    for (uint32_t width = 1; width < count; width *= 2) {
+        for (uint32_t start = 0; start < count; start += 2 * width) {
+            uint32_t left = count - start;
+            uint32_t middle = width < left ? width : left;
+            uint32_t end = 2 * width < left ? 2 * width : left;
+            merge(keys + start, other + start, middle, end);
+        }
+        struct key *sorted = other;
+        other = keys;
+        keys = sorted;
+    }
+    return keys;
+}
+
+void bel__order_ties(struct workspace *space, const struct slots *slots, struct entry *entries,
+                     uint32_t count)
+{
+    assert(count > 1 && count <= RUN_MAX);
+    struct key *keys = space->keys[0];
+    bool sorted = true;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + PREFETCH_AHEAD < count) {
+            __builtin_prefetch(slot_at(slots, entries[i + PREFETCH_AHEAD].slot));
+        }
+        const struct slot *slot = slot_at(slots, entries[i].slot);
+        keys[i] = (struct key){slot->due, slot->order, entries[i].slot, 0};
+        sorted = sorted && (i == 0 || key_before(&keys[i - 1], &keys[i]));
+    }
+    if (sorted) return;
+    const struct key *result = merge_sort(keys, space->keys[1], count);
+    for (uint32_t i = 0; i < count; i++) {
+        entries[i].slot = result[i].slot;
+    }
+}

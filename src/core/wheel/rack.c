@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The rack is a tree on the digits of ticks, written in base 64, that exists only
+ * where it is needed. A bucket of level k stands for 64^k ticks. It holds its
+ * entries in a plain list until its time is near; then, if there are too many to
+ * be sorted at once, it is opened: given a node of 64 buckets of level k - 1, into
+ * which the list is moved, a part at a time. A bucket that is being opened has
+ * both, and new entries go to the node. So no call ever has to move a whole
+ * bucket, however large.
+ *
+ * The nodes whose range holds `passed` are the path, one on each level. A tick is
+ * filed by the highest digit in which it differs from `passed`:
+ *
+ *     passed  =  2 . 16 . 63
+ *     tick    =  2 . 17 . 40        level 1, bucket 17 of path[1]
+ *
+ * So the buckets of a path node that come before or hold `passed` are empty, a
+ * lower level comes before a higher one, and the first occupied bucket is found
+ * with two bit scans. When `passed` moves into a bucket that was opened, its node
+ * joins the path.
+ *
+ * An entry has the low 32 bits of its tick. Below FAR_LEVEL these tell the digit,
+ * and entries are moved without a look at their slots, which would be a cache miss
+ * each. But where many entries turn out to be stale, or their timers to be due
+ * later by now, looking pays: they are dropped or filed anew at once instead of
+ * being carried along.
+ */
+#include "core/wheel/rack.h"
+
+#include <string.h>
+
+enum {
+    SAMPLE = CHUNK - 1,   /* entries looked at to decide how a bucket is opened */
+    SAMPLE_MOVED_MAX = 8, /* of them: up to here, entries are moved unseen */
+    PREPARE_MIN = 1024,   /* a smaller bucket can be dealt with when its time comes */
+    PREPARE_DIGIT = 48,   /* near is: in the last quarter of the bucket before it */
+};
+
+static unsigned level_between(uint64_t a, uint64_t b)
+{
+    assert(a != b);
+    return (63 - (unsigned)__builtin_clzll(a ^ b)) / DIGIT_BITS;
+}
+
+static uint32_t node_take(struct rack *rack, unsigned level)
+{
+    uint32_t index = bel__slab_take(&rack->nodes);
+    if (index == BEL__SLAB_NONE) return 0;
+    struct node *node = node_at(rack, index);
+    memset(node, 0, sizeof *node);
+    node->level = level;
+    node->in_use = 1;
+    return index;
+}
+
+static void node_give(struct rack *rack, struct node *node)
+{
+    assert(node->in_use && node->occupied == 0);
+    node->in_use = 0;
+    size_t bytes = (size_t)((unsigned char *)node - rack->nodes.base);
+    bel__slab_give(&rack->nodes, (uint32_t)(bytes / sizeof *node));
+}
+
+static uint32_t node_index(const struct rack *rack, const struct node *node)
+{
+    return (uint32_t)(((size_t)((const unsigned char *)node - rack->nodes.base)) / sizeof *node);
+}
+
+int bel__rack_init(struct rack *rack, struct slots *slots, uint64_t passed, uint32_t entries_max)
+{
+    *rack = (struct rack){.passed = passed, .slots = slots, .sweep_node = 1};
+    uint32_t chunks_max = entries_max / 8 + 4096;
+    int err = bel__slab_init(&rack->chunks, CHUNK * sizeof(struct entry), 0, chunks_max);
+    if (err) return err;
+    err = bel__slab_init(&rack->nodes, sizeof(struct node), offsetof(struct node, link),
+                         chunks_max / 16 + 4096);
+    if (err) return err;
+
+    /* Index 0 means none, in both. */
+    if (bel__slab_take(&rack->chunks) == BEL__SLAB_NONE) return BEL_ENOMEM;
+    if (bel__slab_take(&rack->nodes) == BEL__SLAB_NONE) return BEL_ENOMEM;
+    for (unsigned level = 0; level < LEVELS; level++) {
+        uint32_t index = node_take(rack, level);
+        if (index == 0) return BEL_ENOMEM;
+        rack->path[level] = node_at(rack, index);
+    }
+    return 0;
+}
+
+void bel__rack_finish(struct rack *rack)
+{
+    bel__slab_finish(&rack->chunks);
+    bel__slab_finish(&rack->nodes);
+}
+
+bool bel__rack_room(struct rack *rack, uint32_t chunks)
+{
+    struct bel__slab *slab = &rack->chunks;
+    if (bel__slab_spare(slab) >= chunks) return true;
+    return bel__slab_grow(slab, slab->used + chunks) == 0;
+}
+
+/* Gives a bucket one more chunk at its end. */
+static void add_chunk(struct rack *rack, struct bucket *bucket)
+{
+    uint32_t chunk = bel__slab_take(&rack->chunks);
+    assert(chunk != BEL__SLAB_NONE);
+    entry_at(rack, chunk * CHUNK)->tick = 0;
+    if (bucket->first == 0) {
+        bucket->first = chunk;
+    } else {
+        entry_at(rack, (bucket->tail - 1) & ~(uint32_t)(CHUNK - 1))->tick = chunk;
+    }
+    bucket->tail = chunk * CHUNK + 1;
+}
+
+void bel__rack_append(struct rack *rack, struct bucket *bucket, struct entry entry)
+{
+    if (bucket->tail % CHUNK == 0) add_chunk(rack, bucket);
+    *entry_at(rack, bucket->tail++) = entry;
+    bucket->count++;
+}
+
+static void append_in(struct rack *rack, struct node *node, unsigned digit, struct entry entry)
+{
+    bel__rack_append(rack, &node->buckets[digit], entry);
+    node->occupied |= UINT64_C(1) << digit;
+}
+
+void bel__rack_file(struct rack *rack, uint64_t tick, uint32_t slot)
+{
+    assert(tick > rack->passed);
+    unsigned level = level_between(tick, rack->passed);
+    struct node *node = rack->path[level];
+    rack->levels |= UINT32_C(1) << level;
+    unsigned digit = digit_of(tick, level);
+    while (node->buckets[digit].node != 0) {
+        node = node_at(rack, node->buckets[digit].node);
+        digit = digit_of(tick, --level);
+    }
+    append_in(rack, node, digit, (struct entry){(uint32_t)tick, slot});
+    rack->entries++;
+}
+
+void bel__rack_refile(struct rack *rack, struct slot *slot, uint32_t index)
+{
+    assert(is_armed(slot) && where(slot) == FILED);
+    uint64_t tick = tick_of(slot->due);
+    slot->place = (uint32_t)tick;
+    bel__rack_file(rack, tick, index);
+}
+
+uint32_t bel__rack_take(struct rack *rack, struct bucket *bucket, struct entry *out)
+{
+    assert(bucket->first != 0);
+    uint32_t chunk = bucket->first;
+    const struct entry *from = entry_at(rack, chunk * CHUNK);
+    uint32_t next = from->tick;
+    uint32_t count = next != 0 ? CHUNK - 1 : bucket->tail - chunk * CHUNK - 1;
+    __builtin_prefetch(entry_at(rack, next * CHUNK));
+    __builtin_prefetch(entry_at(rack, next * CHUNK + 16));
+    memcpy(out, from + 1, (CHUNK - 1) * sizeof *out);
+    bucket->first = next;
+    bucket->count -= count;
+    if (next == 0) bucket->tail = 0;
+    assert((bucket->count == 0) == (next == 0));
+    bel__slab_give(&rack->chunks, chunk);
+    rack->touched += count;
+    return count;
+}
+
+void bel__rack_emptied(struct rack *rack, const struct place *place)
+{
+    struct bucket *bucket = place->bucket;
+    assert(bucket->count == 0);
+    if (bucket->node != 0) {
+        node_give(rack, node_at(rack, bucket->node));
+        bucket->node = 0;
+    }
+    struct node *node = place->node;
+    node->occupied &= ~(UINT64_C(1) << place->digit);
+    if (node->occupied == 0 && rack->path[node->level] == node) {
+        rack->levels &= ~(UINT32_C(1) << node->level);
+    }
+}
+
+/* Looks at an entry's slot: files a timer where it is due now, drops a stale entry. */
+static void reconsider(struct rack *rack, struct entry entry)
+{
+    struct slot *slot = slot_at(rack->slots, entry.slot);
+    rack->entries--;
+    if (!owns(slot, entry.tick)) return;
+    if (is_armed(slot)) {
+        bel__rack_refile(rack, slot, entry.slot);
+    } else {
+        set_where(slot, NOWHERE);
+    }
+}
+
+static void prefetch_slots(const struct rack *rack, const struct entry *entries, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        __builtin_prefetch(slot_at(rack->slots, entries[i].slot), 1);
+    }
+}
+
+/* Whether so many of a bucket's entries are stale or moved that looking pays. */
+static bool is_worth_looking(struct rack *rack, const struct bucket *bucket)
+{
+    if (bucket->count < SAMPLE) return false;
+    const struct entry *sample = entry_at(rack, bucket->first * CHUNK) + 1;
+    unsigned moved = 0;
+    prefetch_slots(rack, sample, SAMPLE);
+    for (unsigned i = 0; i < SAMPLE; i++) {
+        const struct slot *slot = slot_at(rack->slots, sample[i].slot);
+        bool stays = owns(slot, sample[i].tick) && is_armed(slot) &&
+                     (uint32_t)tick_of(slot->due) == sample[i].tick;
+        moved += !stays;
+    }
+    rack->touched += SAMPLE;
+    return moved > SAMPLE_MOVED_MAX;
+}
+
+bool bel__rack_open(struct rack *rack, const struct place *place, uint32_t budget)
+{
+    struct bucket *bucket = place->bucket;
+    unsigned level = place->level - 1;
+    assert(place->level > 0 && bucket->count > 0);
+    if (bucket->node == 0) {
+        uint32_t index = node_take(rack, level);
+        if (index == 0) return false;
+        bucket->node = index;
+    }
+    struct node *node = node_at(rack, bucket->node);
+    bool look = place->level >= FAR_LEVEL || is_worth_looking(rack, bucket);
+    uint32_t end = rack->touched + budget;
+    while (bucket->count > 0 && rack->touched < end) {
+        struct entry entries[CHUNK];
+        if (!bel__rack_room(rack, CHUNK)) return false;
+        uint32_t count = bel__rack_take(rack, bucket, entries);
+        if (look) prefetch_slots(rack, entries, count);
+        for (uint32_t i = 0; i < count; i++) {
+            if (look) {
+                reconsider(rack, entries[i]);
+            } else {
+                append_in(rack, node, digit_of(entries[i].tick, level), entries[i]);
+            }
+        }
+    }
+    if (bucket->count == 0 && node->occupied == 0) bel__rack_emptied(rack, place);
+    return true;
+}
+
+/* The first list at or below a bucket, or a bucket with neither list nor occupied node. */
+static struct place first_below(const struct rack *rack, struct node *node, unsigned level,
+                                uint64_t start)
+{
+    for (;; level--) {
+        unsigned digit = (unsigned)__builtin_ctzll(node->occupied);
+        struct bucket *bucket = &node->buckets[digit];
+        start += (uint64_t)digit << digit_shift(level);
+        struct node *below = node_at(rack, bucket->node);
+        if (bucket->node == 0 || bucket->count > 0 || below->occupied == 0) {
+            return (struct place){node, bucket, level, digit, start};
+        }
+        node = below;
+    }
+}
+
+bool bel__rack_first(const struct rack *rack, struct place *out)
+{
+    if (rack->levels == 0) return false;
+    unsigned level = (unsigned)__builtin_ctz(rack->levels);
+    uint64_t start = rack->passed & ~(bucket_ticks(level) * DIGITS - 1);
+    *out = first_below(rack, rack->path[level], level, start);
+    return true;
+}
+
+void bel__rack_prepare(struct rack *rack, uint32_t budget)
+{
+    uint32_t end = rack->touched + budget;
+    for (unsigned level = 1; level < LEVELS && rack->touched < end; level++) {
+        if (!(rack->levels >> level & 1)) continue;
+        if (digit_of(rack->passed, level - 1) < PREPARE_DIGIT) continue;
+        struct place place = first_below(rack, rack->path[level], level, 0);
+        bool begun = place.bucket->node != 0 && place.bucket->count > 0;
+        if (place.level == 0 || (!begun && place.bucket->count < PREPARE_MIN)) continue;
+        if (!bel__rack_open(rack, &place, end - rack->touched)) return;
+    }
+}
+
+void bel__rack_pass(struct rack *rack, uint64_t tick)
+{
+    assert(tick >= rack->passed);
+    if (tick == rack->passed) return;
+    unsigned top = level_between(tick, rack->passed);
+    for (unsigned level = top; level > 0; level--) {
+        struct node *node = rack->path[level];
+        struct bucket *bucket = &node->buckets[digit_of(tick, level)];
+        assert(bucket->count == 0);
+        assert(rack->path[level - 1]->occupied == 0);
+        if (bucket->node == 0) break;
+
+        node_give(rack, rack->path[level - 1]);
+        rack->path[level - 1] = node_at(rack, bucket->node);
+        bucket->node = 0;
+        node->occupied &= ~(UINT64_C(1) << digit_of(tick, level));
+        rack->levels |= UINT32_C(1) << (level - 1);
+        if (rack->path[level - 1]->occupied == 0) rack->levels &= ~(UINT32_C(1) << (level - 1));
+        if (node->occupied == 0) rack->levels &= ~(UINT32_C(1) << level);
+    }
+    rack->passed = tick;
+}
+
+/* Hangs a node that leaves the path into its bucket of the node above. */
+static void hang(struct rack *rack, unsigned level, const struct node *below)
+{
+    unsigned digit = digit_of(rack->passed, level);
+    struct node *node = rack->path[level];
+    assert(node->buckets[digit].node == 0 && node->buckets[digit].count == 0);
+    node->buckets[digit].node = node_index(rack, below);
+    node->occupied |= UINT64_C(1) << digit;
+    rack->levels |= UINT32_C(1) << level;
+}
+
+bool bel__rack_unpass(struct rack *rack, uint64_t tick)
+{
+    assert(tick < rack->passed);
+    unsigned top = level_between(tick, rack->passed);
+    struct bel__slab *slab = &rack->nodes;
+    if (bel__slab_spare(slab) < LEVELS && bel__slab_grow(slab, slab->used + LEVELS) != 0) {
+        return false;
+    }
+    const struct node *below = NULL;
+    for (unsigned level = 0; level < top; level++) {
+        struct node *node = rack->path[level];
+        if (below != NULL) hang(rack, level, below);
+        below = node->occupied != 0 ? node : NULL;
+        if (below == NULL) continue;
+        rack->path[level] = node_at(rack, node_take(rack, level));
+        rack->levels &= ~(UINT32_C(1) << level);
+    }
+    if (below != NULL) hang(rack, top, below);
+    rack->passed = tick;
+    return true;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_CORE_WHEEL_RACK_H
+#define BEL_CORE_WHEEL_RACK_H
+
+/*
+ * rack - where entries wait until their time is near; rack.c has the idea.
+ *
+ * Entries are filed under their tick, in no order within a bucket. The owner asks
+ * for the first bucket, takes it out or opens it, and says how far time has been
+ * taken out: every tick up to `passed` is the front's business, every later one
+ * the rack's.
+ */
+
+#include "core/wheel/slots.h"
+
+enum {
+    DIGIT_BITS = 6,
+    DIGITS = 1 << DIGIT_BITS, /* buckets in a node: one word says which are occupied */
+    LEVELS = 9,               /* 9 digits and the 10 bits of a tick: any 64-bit due */
+    FAR_LEVEL = 6,            /* from here an entry's 32 bits do not tell the next digit */
+    CHUNK = 32,               /* entries' room in a chunk; the first is its header */
+};
+
+/* What a bucket holds for a timer. */
+struct entry {
+    uint32_t tick; /* low 32 bits */
+    uint32_t slot;
+};
+
+/* A list of chunks; or a node one level down; or, while it is being opened, both. */
+struct bucket {
+    uint32_t first; /* first chunk, 0 if there is none */
+    uint32_t tail;  /* where the next entry goes; a multiple of CHUNK: in a new chunk */
+    uint32_t count; /* entries in the list */
+    uint32_t node;  /* 0 if it has not been opened */
+};
+
+struct node {
+    uint64_t occupied; /* a bit per bucket that has entries or a node */
+    uint32_t level;
+    uint32_t in_use;
+    uint32_t link; /* the slab's */
+    uint32_t unused[11];
+    struct bucket buckets[DIGITS];
+};
+
+static_assert(sizeof(struct node) == 64 + DIGITS * sizeof(struct bucket), "lines up");
+
+struct rack {
+    uint64_t passed;           /* every tick up to here has been taken out */
+    uint32_t levels;           /* a bit per level whose node on the path is occupied */
+    struct node *path[LEVELS]; /* the nodes whose range has `passed` in it */
+    struct slots *slots;
+    struct bel__slab chunks; /* of struct entry[CHUNK] */
+    struct bel__slab nodes;
+    uint64_t entries;    /* in buckets and runs */
+    uint32_t touched;    /* entries touched by the current call */
+    uint32_t sweep_node; /* the next bucket to be swept */
+    uint32_t sweep_bucket;
+    uint32_t sweep_left; /* entries of it still to be looked at */
+    uint32_t sweep_due;  /* calls since the last sweep */
+};
+
+/* A bucket that was found, and the ticks it stands for. */
+struct place {
+    struct node *node;
+    struct bucket *bucket;
+    unsigned level;
+    unsigned digit;
+    uint64_t start;
+};
+
+BEL_CHECKED int bel__rack_init(struct rack *rack, struct slots *slots, uint64_t passed,
+                               uint32_t entries_max);
+void bel__rack_finish(struct rack *rack);
+
+/* Files an entry for `slot` at `tick`, which has not passed. The caller has made
+ * sure of room. */
+void bel__rack_file(struct rack *rack, uint64_t tick, uint32_t slot);
+
+/* Files an armed slot where it is due now, and makes the entry its own. */
+void bel__rack_refile(struct rack *rack, struct slot *slot, uint32_t index);
+
+/* Whether `chunks` more can be taken for sure; asks the system if need be. */
+bool bel__rack_room(struct rack *rack, uint32_t chunks);
+
+/* Finds the first bucket with a list: false if nothing is filed. */
+bool bel__rack_first(const struct rack *rack, struct place *out);
+
+/* Takes the first chunk out of a bucket: copies its entries, at most CHUNK - 1, and
+ * returns how many. They still count as the rack's entries. */
+uint32_t bel__rack_take(struct rack *rack, struct bucket *bucket, struct entry *out);
+
+/* Puts an entry into a bucket's list. The caller has made sure of room. */
+void bel__rack_append(struct rack *rack, struct bucket *bucket, struct entry entry);
+
+/* Marks a bucket that has just been emptied. */
+void bel__rack_emptied(struct rack *rack, const struct place *place);
+
+/* Moves up to about `budget` entries of a bucket one level down. False if there is
+ * no memory for it; nothing is lost then. */
+bool bel__rack_open(struct rack *rack, const struct place *place, uint32_t budget);
+
+/* Opens a part of the bucket that comes next on a higher level, if it is large and
+ * its time is near, so that it need not be done all at once. */
+void bel__rack_prepare(struct rack *rack, uint32_t budget);
+
+/* Moves `passed` forward: nothing filed is at or before `tick`. */
+void bel__rack_pass(struct rack *rack, uint64_t tick);
+
+/* Moves `passed` back. False if there is no memory for it; then it stays. */
+bool bel__rack_unpass(struct rack *rack, uint64_t tick);
+
+/* Called whenever an entry may have become stale: when they are too many, looks at
+ * a few and drops those. */
+void bel__rack_tidy(struct rack *rack);
+
+static inline uint64_t digit_shift(unsigned level)
+{
+    return level * DIGIT_BITS;
+}
+
+static inline unsigned digit_of(uint64_t tick, unsigned level)
+{
+    return (unsigned)(tick >> digit_shift(level)) & (DIGITS - 1);
+}
+
+/* The ticks that a bucket of a level stands for. */
+static inline uint64_t bucket_ticks(unsigned level)
+{
+    return UINT64_C(1) << digit_shift(level);
+}
+
+static inline struct entry *entry_at(const struct rack *rack, uint32_t index)
+{
+    return (struct entry *)(void *)rack->chunks.base + index;
+}
+
+static inline struct node *node_at(const struct rack *rack, uint32_t index)
+{
+    return (struct node *)bel__slab_at(&rack->nodes, index);
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A timer that is cancelled or moved to an earlier time leaves its entry behind,
+ * to be dropped when its bucket's time comes. That may be years away, so once the
+ * entries are more than twice the timers that need one, every further call that
+ * can leave one behind pays for looking at a few: bucket after bucket, a chunk is
+ * taken from the front of the list and what is still good appended to its end.
+ * Eight looked at for one left behind keep
+ *
+ *     entries <= 3 * armed timers + 16 K
+ *
+ * at all times, and the chunks that come free are used again.
+ */
+#include "core/wheel/rack.h"
+
+enum {
+    ENTRIES_SLACK = 8192,
+    CALLS_PER_CHUNK = 4,
+    BUCKETS_PER_SWEEP = DIGITS, /* that are passed over in one call because they are empty */
+};
+
+/* Drops the stale entries of a bucket's first chunk. */
+static void sweep_chunk(struct rack *rack, struct bucket *bucket)
+{
+    struct entry entries[CHUNK];
+    uint32_t count = bel__rack_take(rack, bucket, entries);
+    for (uint32_t i = 0; i < count; i++) {
+        __builtin_prefetch(slot_at(rack->slots, entries[i].slot), 1);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct slot *slot = slot_at(rack->slots, entries[i].slot);
+        bool own = owns(slot, entries[i].tick);
+        if (own && is_armed(slot)) {
+            bel__rack_append(rack, bucket, entries[i]);
+            continue;
+        }
+        if (own) set_where(slot, NOWHERE);
+        rack->entries--;
+    }
+}
+
+/* Moves the sweep on to the next bucket that has a list, or gives up for this call. */
+static struct bucket *next_bucket(struct rack *rack)
+{
+    for (unsigned i = 0; i < BUCKETS_PER_SWEEP; i++) {
+        if (++rack->sweep_bucket >= DIGITS) {
+            rack->sweep_bucket = 0;
+            if (++rack->sweep_node >= rack->nodes.used) rack->sweep_node = 1;
+        }
+        struct node *node = node_at(rack, rack->sweep_node);
+        if (!node->in_use || node->occupied == 0) {
+            rack->sweep_bucket = DIGITS;
+            continue;
+        }
+        struct bucket *bucket = &node->buckets[rack->sweep_bucket];
+        if (bucket->count == 0) continue;
+        rack->sweep_left = bucket->count;
+        return bucket;
+    }
+    return NULL;
+}
+
+void bel__rack_tidy(struct rack *rack)
+{
+    if (rack->entries <= 2 * rack->slots->filed + ENTRIES_SLACK) return;
+    if (++rack->sweep_due < CALLS_PER_CHUNK) return;
+    rack->sweep_due = 0;
+
+    struct node *node = node_at(rack, rack->sweep_node);
+    struct bucket *bucket = NULL;
+    if (rack->sweep_left > 0 && node->in_use) bucket = &node->buckets[rack->sweep_bucket];
+    if (bucket == NULL || bucket->count == 0) bucket = next_bucket(rack);
+    if (bucket == NULL) return;
+
+    node = node_at(rack, rack->sweep_node);
+    uint32_t before = rack->touched;
+    sweep_chunk(rack, bucket);
+    uint32_t looked = rack->touched - before;
+    rack->sweep_left -= looked < rack->sweep_left ? looked : rack->sweep_left;
+    if (bucket->count == 0 && bucket->node == 0) {
+        struct place place = {node, bucket, node->level, rack->sweep_bucket, 0};
+        bel__rack_emptied(rack, &place);
+    }
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The wheel against the simplest thing that could be right: an array kept sorted
+ * by (due, priority, sequence). Random operations go to both; what they pop must
+ * agree to the nanosecond, handles that have ended must be refused, and the bounds
+ * on work and on stale entries must hold throughout.
+ *
+ * Each seed draws a character for its case first - how many timers, how far ahead,
+ * how crowded, how often what - because most bugs live where one thing dominates.
+ */
+#include "belfry/wheel.h"
+
+#include "../check.h"
+#include "../random.h"
+
+#include <string.h>
+
+enum {
+    TIMERS_MAX = 20000,
+    ENDED = 64, /* handles kept to be tried again after they have ended */
+    CASES = 200,
+    STEPS = 4000, /* and some for each timer, so that a large wheel fills up */
+    STEPS_PER_TIMER = 15,
+};
+
+struct item {
+    uint64_t due, order; /* order: priority, then sequence */
+    uint32_t id;
+};
+
+struct model {
+    struct item sorted[TIMERS_MAX];
+    uint32_t count;
+    struct item items[TIMERS_MAX]; /* by id */
+    bool armed[TIMERS_MAX];
+    uint64_t sequence;
+};
+
+struct character {
+    uint32_t timers;         /* ids in use */
+    unsigned reach_bits;     /* the longest delay is 2^reach_bits ns */
+    unsigned grain_bits;     /* dues are multiples of 2^grain_bits ns */
+    unsigned priorities;     /* how many */
+    unsigned weights[5];     /* of arm, rearm, cancel, advance, jump */
+    unsigned restart_chance; /* of 8: a move keeps near the old due */
+};
+
+struct world {
+    struct bel_wheel *wheel;
+    struct model model;
+    struct character character;
+    bel_timer_t handles[TIMERS_MAX];
+    bel_timer_t ended[ENDED];
+    uint64_t now, random;
+};
+
+static uint64_t operations;
+
+static bool item_before(const struct item *a, const struct item *b)
+{
+    return a->due != b->due ? a->due < b->due : a->order < b->order;
+}
+
+static uint32_t model_place(const struct model *m, const struct item *item)
+{
+    uint32_t low = 0, high = m->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (item_before(&m->sorted[middle], item)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void model_insert(struct model *m, struct item item)
+{
+    uint32_t at = model_place(m, &item);
+    memmove(&m->sorted[at + 1], &m->sorted[at], (m->count - at) * sizeof item);
+    m->sorted[at] = item;
+    m->items[item.id] = item;
+    m->armed[item.id] = true;
+    m->count++;
+}
+
+static void model_remove(struct model *m, uint32_t id)
+{
+    uint32_t at = model_place(m, &m->items[id]);
+    CHECK(m->armed[id] && m->sorted[at].id == id);
+    m->count--;
+    memmove(&m->sorted[at], &m->sorted[at + 1], (m->count - at) * sizeof m->sorted[0]);
+    m->armed[id] = false;
+}
+
+static struct character draw_character(uint64_t *random)
+{
+    static const uint32_t sizes[] = {3, 20, 100, 100, 1000, 1000, 6000, TIMERS_MAX};
+    struct character c = {
+        .timers = sizes[random_below(random, 8)],
+        .reach_bits = 4 + (unsigned)random_below(random, 59),
+        .priorities = random_below(random, 2) ? 1 : 1 + (unsigned)random_below(random, 256),
+        .restart_chance = (unsigned)random_below(random, 9),
+    };
+    c.grain_bits = random_below(random, 2) ? 0 : (unsigned)random_below(random, c.reach_bits);
+    for (unsigned i = 0; i < 5; i++) {
+        c.weights[i] = (unsigned)random_below(random, 10);
+    }
+    c.weights[0] += 4;
+    c.weights[4] /= 8;
+    return c;
+}
+
+/* A due ahead of now: any magnitude up to the reach, or spread evenly over it. */
+static uint64_t draw_due(struct world *w)
+{
+    const struct character *c = &w->character;
+    uint64_t delay = random_u64(&w->random) >> (64 - c->reach_bits);
+    if (random_below(&w->random, 2)) delay >>= random_below(&w->random, c->reach_bits);
+    uint64_t due = w->now + delay;
+    if (due < w->now) due = BEL_NEVER - 1;
+    due = due >> c->grain_bits << c->grain_bits;
+    if (random_below(&w->random, 64) == 0) due = w->now - random_below(&w->random, w->now + 1);
+    return due == BEL_NEVER ? 0 : due;
+}
+
+static uint64_t order_of(struct world *w, uint8_t priority)
+{
+    return (uint64_t)priority << 56 | w->model.sequence++;
+}
+
+static void arm(struct world *w, uint32_t id)
+{
+    uint8_t priority = (uint8_t)random_below(&w->random, w->character.priorities);
+    struct item item = {.due = draw_due(w), .id = id};
+    item.order = order_of(w, priority);
+    CHECK_EQ((uint64_t)bel_wheel_arm(w->wheel, item.due, priority, id, &w->handles[id]), 0);
+    model_insert(&w->model, item);
+}
+
+static void rearm(struct world *w, uint32_t id)
+{
+    struct item item = w->model.items[id];
+    if (!w->model.armed[id]) {
+        CHECK(bel_wheel_rearm(w->wheel, w->handles[id], w->now) == BEL_ESTALE);
+        return;
+    }
+    uint64_t due = draw_due(w);
+    if (random_below(&w->random, 8) < w->character.restart_chance) {
+        due = item.due + (draw_due(w) - w->now) / 16; /* mostly a little later */
+        if (due < item.due || due == BEL_NEVER) due = item.due;
+    }
+    CHECK_EQ((uint64_t)bel_wheel_rearm(w->wheel, w->handles[id], due), 0);
+    model_remove(&w->model, id);
+    item.due = due;
+    item.order = order_of(w, (uint8_t)(item.order >> 56));
+    model_insert(&w->model, item);
+}
+
+static void end_handle(struct world *w, uint32_t id)
+{
+    w->ended[random_below(&w->random, ENDED)] = w->handles[id];
+}
+
+static void cancel(struct world *w, uint32_t id)
+{
+    bool armed = w->model.armed[id];
+    CHECK(bel_wheel_cancel(w->wheel, w->handles[id]) == armed);
+    if (!armed) return;
+    model_remove(&w->model, id);
+    end_handle(w, id);
+}
+
+static void check_popped(struct world *w, const struct bel_wheel_timer *timer)
+{
+    CHECK(w->model.count > 0);
+    struct item want = w->model.sorted[0];
+    CHECK_EQ(timer->due, want.due);
+    CHECK_EQ(timer->user, want.id);
+    CHECK_EQ(timer->priority, want.order >> 56);
+    CHECK_EQ(timer->timer, w->handles[want.id]);
+    CHECK(timer->due <= w->now);
+    model_remove(&w->model, want.id);
+    end_handle(w, want.id);
+}
+
+/* Pops everything that is due, one by one or by the handful, sometimes not all. */
+static void pop_due(struct world *w)
+{
+    struct bel_wheel_timer timers[100];
+    uint64_t first = w->model.count > 0 ? w->model.sorted[0].due : BEL_NEVER;
+    CHECK(bel_wheel_next(w->wheel) <= first);
+    do {
+        size_t max = 1 + random_below(&w->random, 100), count;
+        if (random_below(&w->random, 2)) {
+            count = bel_wheel_pop(w->wheel, w->now, timers);
+        } else {
+            count = bel_wheel_pop_many(w->wheel, w->now, timers, max);
+            CHECK(count <= max);
+        }
+        for (size_t i = 0; i < count; i++) {
+            check_popped(w, &timers[i]);
+        }
+        if (random_below(&w->random, 200) == 0) return;
+    } while (bel_wheel_next(w->wheel) <= w->now);
+    CHECK(w->model.count == 0 || w->model.sorted[0].due > w->now);
+}
+
+static void advance(struct world *w)
+{
+    uint64_t step = random_u64(&w->random) >> (64 - w->character.reach_bits);
+    step >>= random_below(&w->random, w->character.reach_bits);
+    if (w->model.count > 0 && random_below(&w->random, 4) == 0) {
+        uint32_t ahead = (uint32_t)random_below(&w->random, w->model.count);
+        uint64_t due = w->model.sorted[ahead / 8].due;
+        step = due > w->now ? due - w->now : 0;
+    }
+    if (step < UINT64_MAX - w->now) w->now += step;
+    pop_due(w);
+}
+
+/* The clock jumps far ahead, or back: then less is due. */
+static void jump(struct world *w)
+{
+    if (random_below(&w->random, 2)) {
+        w->now -= random_below(&w->random, w->now + 1) >> random_below(&w->random, 60);
+    } else {
+        uint64_t far = random_u64(&w->random) >> (66 - w->character.reach_bits);
+        if (far < UINT64_MAX - w->now) w->now += far;
+    }
+    pop_due(w);
+}
+
+static void check_exact_next(struct world *w)
+{
+    uint64_t next;
+    while (!bel_wheel_next_exact(w->wheel, &next)) {
+        CHECK(next <= w->model.sorted[0].due);
+    }
+    CHECK_EQ(next, w->model.count > 0 ? w->model.sorted[0].due : BEL_NEVER);
+}
+
+static void check_ended(struct world *w)
+{
+    bel_timer_t timer = w->ended[random_below(&w->random, ENDED)];
+    struct bel_wheel_timer found;
+    CHECK(!bel_wheel_find(w->wheel, timer, &found));
+    CHECK(!bel_wheel_cancel(w->wheel, timer));
+    CHECK(bel_wheel_rearm(w->wheel, timer, w->now) == BEL_ESTALE);
+}
+
+static void check_bounds(struct world *w)
+{
+    struct bel_wheel_stats stats;
+    bel_wheel_stats(w->wheel, &stats);
+    CHECK_EQ(bel_wheel_count(w->wheel), w->model.count);
+    CHECK_EQ(stats.armed, w->model.count);
+    CHECK(stats.touched_max <= BEL_WHEEL_WORK_MAX);
+    CHECK(stats.entries <= 3 * stats.armed + 16384);
+}
+
+static void check_walk(struct world *w)
+{
+    struct bel_wheel_walk *walk;
+    struct bel_wheel_timer timer;
+    CHECK_EQ((uint64_t)bel_wheel_walk_open(w->wheel, &walk), 0);
+    for (uint32_t i = 0; i < w->model.count; i++) {
+        CHECK(bel_wheel_walk_next(walk, &timer));
+        CHECK_EQ(timer.user, w->model.sorted[i].id);
+    }
+    CHECK(!bel_wheel_walk_next(walk, &timer));
+    bel_wheel_walk_close(walk);
+}
+
+static void step(struct world *w)
+{
+    unsigned total = 0, pick;
+    for (unsigned i = 0; i < 5; i++) {
+        total += w->character.weights[i];
+    }
+    pick = (unsigned)random_below(&w->random, total);
+    unsigned what = 0;
+    while (pick >= w->character.weights[what]) {
+        pick -= w->character.weights[what++];
+    }
+    uint32_t id = (uint32_t)random_below(&w->random, w->character.timers);
+    switch (what) {
+    case 0:
+        if (!w->model.armed[id]) arm(w, id);
+        break;
+    case 1:
+        rearm(w, id);
+        break;
+    case 2:
+        cancel(w, id);
+        break;
+    case 3:
+        advance(w);
+        break;
+    case 4:
+        jump(w);
+        break;
+    }
+}
+
+static void run_case(uint64_t seed)
+{
+    static struct world world;
+    struct world *w = &world;
+    memset(w, 0, sizeof *w);
+    w->random = seed;
+    w->character = draw_character(&w->random);
+    w->now = random_u64(&w->random) >> (1 + random_below(&w->random, 63));
+    struct bel_wheel_options options = {.now = w->now, .handle_seed = (uint32_t)seed};
+    CHECK_EQ((uint64_t)bel_wheel_create(&options, &w->wheel), 0);
+    uint64_t steps = STEPS + STEPS_PER_TIMER * w->character.timers;
+    uint64_t look_every = 16 + w->character.timers / 2;
+    for (uint64_t i = 1; i <= steps; i++, operations++) {
+        step(w);
+        check_ended(w);
+        if (random_below(&w->random, 500) == 0) check_exact_next(w);
+        if (i % look_every != 0) continue;
+        check_bounds(w);
+        CHECK(bel_wheel_valid(w->wheel));
+    }
+    check_walk(w);
+    w->now = BEL_NEVER - 1;
+    while (w->model.count > 0) {
+        pop_due(w);
+    }
+    check_bounds(w);
+    CHECK(bel_wheel_valid(w->wheel));
+    bel_wheel_destroy(w->wheel);
+}
+
+int main(int argc, char **argv)
+{
+    struct cases cases = cases_of(argc, argv, CASES);
+    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
+        CHECK_NOTE("again with: prop_wheel %" PRIu64, seed);
+        run_case(seed);
+    }
+    printf("ok   %" PRIu64 " operations, seeds %" PRIu64 " to %" PRIu64 "\n", operations,
+           cases.first, cases.last);
+    return 0;
+}
