@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One loop reads digits into 64 bits without sign. It goes on to the end after an
+ * overflow, because a number that is too large differs from no number at all. A signed
+ * number is a sign and such a magnitude, in which the smallest one has a place too.
+ */
+#include "core/parse.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+static int parse_magnitude(const char *text, size_t text_bytes, uint64_t *out)
+{
+    uint64_t number = 0;
+    bool overflow = false;
+    assert(text != NULL || text_bytes == 0);
+    if (text_bytes == 0) return BEL_EINVAL;
+    for (size_t i = 0; i < text_bytes; i++) {
+        if (text[i] < '0' || text[i] > '9') return BEL_EINVAL;
+        overflow |= __builtin_mul_overflow(number, UINT64_C(10), &number);
+        overflow |= __builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number);
+    }
+    if (overflow) return BEL_ERANGE;
+    *out = number;
+    return 0;
+}
+
+int bel__parse_u64(const char *text, size_t text_bytes, uint64_t min, uint64_t max, uint64_t *out)
+{
+    uint64_t number;
+    assert(min <= max);
+    int err = parse_magnitude(text, text_bytes, &number);
+    if (err) return err;
+    if (number < min || number > max) return BEL_ERANGE;
+    *out = number;
+    return 0;
+}
+
+int bel__parse_u32(const char *text, size_t text_bytes, uint32_t min, uint32_t max, uint32_t *out)
+{
+    uint64_t number;
+    int err = bel__parse_u64(text, text_bytes, min, max, &number);
+    if (err) return err;
+    *out = (uint32_t)number;
+    return 0;
+}
+
+int bel__parse_i64(const char *text, size_t text_bytes, int64_t min, int64_t max, int64_t *out)
+{
+    uint64_t magnitude;
+    int64_t number;
+    assert(min <= max);
+    bool negative = text_bytes > 0 && text[0] == '-';
+    int err = parse_magnitude(text + negative, text_bytes - negative, &magnitude);
+    if (err) return err;
+    bool overflow = negative ? __builtin_sub_overflow(INT64_C(0), magnitude, &number)
+                             : __builtin_add_overflow(INT64_C(0), magnitude, &number);
+    if (overflow || number < min || number > max) return BEL_ERANGE;
+    *out = number;
+    return 0;
+}
+
+size_t bel__print_u64(char out[BEL_PRINT_BYTES_MAX], uint64_t number)
+{
+    char digits[BEL_PRINT_BYTES_MAX];
+    size_t start = sizeof digits;
+    do {
+        assert(start > 0);
+        digits[--start] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    memcpy(out, digits + start, sizeof digits - start);
+    return sizeof digits - start;
+}
+
+size_t bel__print_i64(char out[BEL_PRINT_BYTES_MAX], int64_t number)
+{
+    if (number >= 0) return bel__print_u64(out, (uint64_t)number);
+    char digits[BEL_PRINT_BYTES_MAX];
+    size_t digits_bytes = bel__print_u64(digits, UINT64_C(0) - (uint64_t)number);
+    assert(digits_bytes < BEL_PRINT_BYTES_MAX); /* 19 at most: room for the sign */
+    out[0] = '-';
+    memcpy(out + 1, digits, digits_bytes);
+    return digits_bytes + 1;
+}
