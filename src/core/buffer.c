@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ *     memory       start             start + count        capacity
+ *       |  consumed  |  what is in it      |  space          |
+ *
+ * Consuming moves the start. When the space is too small, there are two ways to more:
+ *
+ *   - If at least as much is consumed as is in the buffer, its bytes move to the front.
+ *     That costs a byte moved for a byte consumed, and each is consumed but once.
+ *   - Otherwise the memory doubles, or grows to what is needed, and the bytes move to
+ *     the front of the new memory.
+ *
+ * The memory never has to exceed twice the maximum. If that much is not enough for
+ * count + bytes, both within the maximum, then start is at least the maximum: the first
+ * way is open.
+ */
+#include "core/buffer.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CAPACITY_MIN = 64,
+};
+
+static bool is_sound(const struct bel_buffer *buffer)
+{
+    return buffer->count <= buffer->count_max && buffer->start <= buffer->capacity &&
+           buffer->count <= buffer->capacity - buffer->start;
+}
+
+void bel__buffer_init(struct bel_buffer *buffer, size_t count_max)
+{
+    assert(count_max <= SIZE_MAX / 4); /* so that no sum of two sizes overflows */
+    *buffer = (struct bel_buffer){.count_max = count_max};
+}
+
+void bel__buffer_finish(struct bel_buffer *buffer)
+{
+    assert(is_sound(buffer));
+    free(buffer->memory);
+    bel__buffer_init(buffer, buffer->count_max);
+}
+
+uint8_t *bel__buffer_data(const struct bel_buffer *buffer)
+{
+    assert(is_sound(buffer));
+    return buffer->memory == NULL ? NULL : buffer->memory + buffer->start;
+}
+
+uint8_t *bel__buffer_space(struct bel_buffer *buffer)
+{
+    assert(is_sound(buffer));
+    return buffer->memory == NULL ? NULL : buffer->memory + buffer->start + buffer->count;
+}
+
+static void move_to_front(struct bel_buffer *buffer)
+{
+    assert(buffer->start >= buffer->count);
+    memcpy(buffer->memory, buffer->memory + buffer->start, buffer->count);
+    buffer->start = 0;
+}
+
+/* To a new block, not with realloc: that would copy the consumed bytes as well. */
+static int grow(struct bel_buffer *buffer, size_t needed)
+{
+    size_t capacity = 2 * buffer->capacity;
+    size_t capacity_max = 2 * buffer->count_max;
+    assert(needed <= buffer->count_max);
+    if (capacity < CAPACITY_MIN) capacity = CAPACITY_MIN;
+    if (capacity > capacity_max) capacity = capacity_max;
+    if (capacity < needed) capacity = needed;
+    uint8_t *memory = malloc(capacity + 1); /* printf ends its text with a zero */
+    if (memory == NULL) return BEL_ENOMEM;
+    if (buffer->count > 0) memcpy(memory, bel__buffer_data(buffer), buffer->count);
+    free(buffer->memory);
+    buffer->memory = memory;
+    buffer->capacity = capacity;
+    buffer->start = 0;
+    return 0;
+}
+
+int bel__buffer_reserve(struct bel_buffer *buffer, size_t bytes)
+{
+    assert(is_sound(buffer));
+    if (bytes > buffer->count_max - buffer->count) return BEL_EFULL;
+    size_t needed = buffer->count + bytes;
+    if (needed <= buffer->capacity - buffer->start) return 0;
+    if (needed <= buffer->capacity && buffer->start >= buffer->count) {
+        move_to_front(buffer);
+        return 0;
+    }
+    return grow(buffer, needed);
+}
+
+void bel__buffer_commit(struct bel_buffer *buffer, size_t bytes)
+{
+    assert(bytes <= buffer->capacity - buffer->start - buffer->count);
+    buffer->count += bytes;
+    assert(is_sound(buffer));
+}
+
+int bel__buffer_append(struct bel_buffer *buffer, const void *data, size_t bytes)
+{
+    assert(data != NULL || bytes == 0);
+    int err = bel__buffer_reserve(buffer, bytes);
+    if (err || bytes == 0) return err;
+    memcpy(bel__buffer_space(buffer), data, bytes);
+    bel__buffer_commit(buffer, bytes);
+    return 0;
+}
+
+/* Prints where the text belongs. If it does not fit, that was to measure it. */
+int bel__buffer_append_vformat(struct bel_buffer *buffer, const char *format, va_list args)
+{
+    assert(is_sound(buffer));
+    size_t room = buffer->capacity - buffer->start - buffer->count;
+    va_list again;
+    va_copy(again, args);
+    int printed = vsnprintf((char *)bel__buffer_space(buffer), room + (room > 0), format, args);
+    int err = printed < 0 ? BEL_EINVAL : bel__buffer_reserve(buffer, (size_t)printed);
+    if (err == 0 && (size_t)printed > room) {
+        (void)vsnprintf((char *)bel__buffer_space(buffer), (size_t)printed + 1, format, again);
+    }
+    va_end(again);
+    if (err) return err;
+    bel__buffer_commit(buffer, (size_t)printed);
+    return 0;
+}
+
+int bel__buffer_append_format(struct bel_buffer *buffer, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int err = bel__buffer_append_vformat(buffer, format, args);
+    va_end(args);
+    return err;
+}
+
+void bel__buffer_consume(struct bel_buffer *buffer, size_t bytes)
+{
+    assert(is_sound(buffer));
+    assert(bytes <= buffer->count);
+    buffer->count -= bytes;
+    buffer->start = buffer->count == 0 ? 0 : buffer->start + bytes;
+}
+
+void bel__buffer_truncate(struct bel_buffer *buffer, size_t count)
+{
+    assert(is_sound(buffer));
+    assert(count <= buffer->count);
+    buffer->count = count;
+}

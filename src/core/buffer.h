@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_CORE_BUFFER_H
+#define BEL_CORE_BUFFER_H
+
+/*
+ * buffer - bytes that come in at the end and go out at the front, such as what a
+ * connection has read and not yet understood, or has to say and not yet said.
+ *
+ * A buffer has a maximum. What would go over it is refused with BEL_EFULL, whole, so
+ * the side that makes bytes faster than the other takes them is told to wait.
+ *
+ *     struct bel_buffer out;
+ *     bel__buffer_init(&out, 8 << 20);
+ *     err = bel__buffer_append_format(&out, "+%u\r\n", count);
+ *     ...
+ *     ssize_t sent = write(fd, bel__buffer_data(&out), out.count);
+ *     if (sent > 0) bel__buffer_consume(&out, (size_t)sent);
+ *     ...
+ *     bel__buffer_finish(&out);
+ *
+ * Or to read straight into it:
+ *
+ *     err = bel__buffer_reserve(&in, 4096);
+ *     ssize_t got = read(fd, bel__buffer_space(&in), 4096);
+ *     if (got > 0) bel__buffer_commit(&in, (size_t)got);
+ *
+ * Bytes are moved at most once for each byte consumed, so any sequence of calls takes
+ * time linear in the bytes that pass through; that is why memory may reach twice the
+ * maximum. Appending may move the bytes: pointers into a buffer are good until then.
+ * Bytes mean nothing to a buffer, and there is no end mark.
+ *
+ * Threads: a buffer belongs to one thread.
+ */
+
+#include "belfry/error.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bel_buffer {
+    size_t count;     /* read only: the bytes in it */
+    size_t count_max; /* read only: never more */
+    uint8_t *memory;  /* private, as are the next two */
+    size_t start, capacity;
+};
+
+/* Makes an empty buffer for up to `count_max` bytes, which has no memory yet. */
+void bel__buffer_init(struct bel_buffer *buffer, size_t count_max);
+
+/* Releases the memory. The buffer is empty and can be used again. */
+void bel__buffer_finish(struct bel_buffer *buffer);
+
+/* The first byte; `count` of them may be read and written. */
+uint8_t *bel__buffer_data(const struct bel_buffer *buffer);
+
+/*
+ * What adds bytes returns 0; or BEL_EFULL if they would go over the maximum, or
+ * BEL_ENOMEM, and then no byte is added and none is lost.
+ */
+
+/* Adds `bytes` bytes, which are not the buffer's own. */
+BEL_CHECKED int bel__buffer_append(struct bel_buffer *buffer, const void *data, size_t bytes);
+
+/* Adds text as printf prints it, from arguments that are not the buffer's own. Also
+ * BEL_EINVAL if printf itself fails. */
+BEL_CHECKED int bel__buffer_append_format(struct bel_buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+BEL_CHECKED int bel__buffer_append_vformat(struct bel_buffer *buffer, const char *format,
+                                           va_list args) __attribute__((format(printf, 2, 0)));
+
+/* Makes room for `bytes` more, so that appending up to there does not fail. */
+BEL_CHECKED int bel__buffer_reserve(struct bel_buffer *buffer, size_t bytes);
+
+/* Where the next byte goes, with the room that was reserved behind it. */
+uint8_t *bel__buffer_space(struct bel_buffer *buffer);
+
+/* Adds `bytes` bytes that were written to the space, no more than were reserved. */
+void bel__buffer_commit(struct bel_buffer *buffer, size_t bytes);
+
+/* Drops `bytes` bytes, no more than there are, from the front. */
+void bel__buffer_consume(struct bel_buffer *buffer, size_t bytes);
+
+/* Drops all but the first `count`, no more than there are: to take back what was
+ * appended since. */
+void bel__buffer_truncate(struct bel_buffer *buffer, size_t count);
+
+#endif
