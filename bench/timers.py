@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+"""Runs the timer benchmarks and prints their tables; see bench/engine.h.
+
+    timers    ns an operation and bytes a timer, Belfry beside its peers
+    pauses    the longest single call
+    memory    what is left after ten million timers were cancelled
+
+Every measurement is a process of its own. Runs go round the engines, so that a noisy
+moment of the machine hits all alike, and the median of the runs counts.
+"""
+import argparse
+import json
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import time
+
+PEERS = ["libev", "libevent", "libuv", "lazyheap", "heap4"]
+ENGINES = ["belfry"] + PEERS
+SIZES_QUICK = [1_000, 100_000, 1_000_000]
+SIZES_FULL = SIZES_QUICK + [10_000_000]
+COLUMNS = ["W1s", "W1f", "W2", "W2b", "W3", "W4f", "W5"]
+# The runs that a column comes from. W2 has two ways to restart; the faster counts.
+RUNS_OF = {"W1s": ["W1"], "W1f": ["W1"], "W5": ["W1"], "W2": ["W2", "W2pair"], "W2b": ["W2b"],
+           "W3": ["W3"], "W4f": ["W4"]}
+ORDER_TIMERS = 5_000
+PAUSE_US_MAX = 200
+GROWTH_MAX = 10
+
+LEGEND = """\
+W1s schedule, deadlines over 1 ms..1 h; W1f fire them, jumping to the milliseconds that have
+something; W2 restart to 25..35 s from now, 1 M a virtual second; W2b the same in batches of 64;
+W3 half schedule, a quarter cancel, a quarter fire; W4f fire from 100 milliseconds; W5 bytes a
+pending timer, what the caller keeps for it included. ns an operation, of CPU time, with the
+harness. libuv keeps milliseconds, libev and libevent microseconds, the others nanoseconds."""
+
+
+class Runner:
+    """Starts the programs, tells how far it is, and remembers what was out of order."""
+
+    def __init__(self, folder, total):
+        self.folder, self.total, self.done = pathlib.Path(folder), total, 0
+        self.versions, self.violations, self.failed = {}, {}, False
+
+    def has(self, engine):
+        return (self.folder / f"timers_{engine}").exists()
+
+    def progress(self, text):
+        self.done += 1
+        line = f"[{self.done}/{self.total}] {text}"
+        if sys.stderr.isatty():
+            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    def run(self, engine, workload, timers, options=()):
+        """The results of one process, one dictionary a line, or [] if it failed."""
+        self.progress(f"{workload} N={timers:,} {engine}")
+        command = [str(self.folder / f"timers_{engine}"), "--workload", workload,
+                   "--n", str(timers), *options]
+        process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        lines = [json.loads(line) for line in process.stdout.splitlines()]
+        if process.returncode != 0:
+            print(f"\n{' '.join(command)}: failed", file=sys.stderr)
+            self.failed = True
+        for line in lines:
+            if "engine" in line:
+                self.note(engine, line)
+        return [] if process.returncode != 0 else [x for x in lines if "engine" not in x]
+
+    def note(self, engine, audit):
+        self.versions[engine] = audit["version"]
+        sums = self.violations.setdefault(engine, dict.fromkeys(
+            ["early", "late", "inversions", "ties", "lost"], 0))
+        for name in sums:
+            sums[name] += audit[name]
+
+    def end(self):
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def print_machine(folder):
+    """What was compared: machine, compiler, flags."""
+    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
+                if line.startswith("model name")), platform.machine())
+    build = pathlib.Path(folder).parent
+    commands = json.loads((build / "compile_commands.json").read_text())
+    harness = next(c["command"] for c in commands if c["file"].endswith("bench/harness.c"))
+    flags = [f for f in harness.split() if f.startswith(("-O", "-f", "-m", "-D_FORTIFY", "-std"))
+             and not f.startswith("-fdiagnostics")]
+    compiler = subprocess.run([harness.split()[0], "--version"], capture_output=True,
+                              text=True).stdout.split("\n")[0]
+    print(f"machine   {cpu}, {platform.release()}")
+    print(f"compiler  {compiler}")
+    print(f"flags     {' '.join(flags)}; peers as Debian builds them (-O2)")
+
+
+def print_versions(runner):
+    named = [f"{e} {v}" for e, v in runner.versions.items() if e not in ("null", "belfry")]
+    own = runner.versions.get("belfry", "not run")
+    print(f"engines   belfry {own}; {', '.join(named)}\n")
+
+
+class Timers:
+    """The samples of the timers table: (column, size, engine) -> [(ns, bytes), ...]."""
+
+    def __init__(self):
+        self.samples = {}
+
+    def add(self, column, size, engine, line):
+        key = (column, size, engine)
+        self.samples.setdefault(key, []).append((line["ns_per_op"], line["bytes_per_timer"]))
+
+    def get(self, column, size, engine):
+        """The median run, of the faster way if there are two ways."""
+        best = None
+        for name in ([column, "W2pair"] if column == "W2" else [column]):
+            runs = self.samples.get((name, size, engine))
+            if runs:
+                ns = statistics.median(r[0] for r in runs)
+                kept = statistics.median(r[1] for r in runs)
+                if best is None or ns < best[0]:
+                    best = (ns, kept)
+        return best
+
+    def value(self, column, size, engine):
+        """What a column compares: bytes for W5, ns for the others."""
+        got = self.get(column, size, engine)
+        return None if got is None else got[1 if column == "W5" else 0]
+
+    def slower_way(self, size, engine):
+        """Which of the two ways to restart lost, once both are known; else None."""
+        ways = [self.samples.get((w, size, engine)) for w in ("W2", "W2pair")]
+        if None in ways:
+            return None
+        return "W2" if ways[0][0][0] > ways[1][0][0] else "W2pair"
+
+
+def plan_timers(runner, args):
+    """All runs in order: (run number, size, workload, engine)."""
+    sizes = args.n or (SIZES_QUICK if args.quick else SIZES_FULL)
+    columns = args.workload or COLUMNS
+    engines = [e for e in (args.engine or ENGINES) if runner.has(e)]
+    workloads = list(dict.fromkeys(w for c in columns for w in RUNS_OF[c]))
+    plan = []
+    for number in range(args.runs or (1 if args.quick else 3)):
+        for size in sizes:
+            for workload in workloads:
+                for engine in engines + ["null"]:
+                    if workload == "W2b" and engine != "belfry":
+                        continue
+                    if workload == "W2pair" and engine == "belfry" and args.quick:
+                        continue  # it re-arms
+                    plan.append((number, size, workload, engine))
+    return plan, sizes, columns, engines
+
+
+def bench_timers(runner, args):
+    plan, sizes, columns, engines = plan_timers(runner, args)
+    runner.total = len(plan) + len(engines)
+    table = Timers()
+    options = ["--quick"] if args.quick else []
+    for engine in engines:
+        runner.run(engine, "order", ORDER_TIMERS)
+    order, runner.violations = runner.violations, {}
+    for number, size, workload, engine in plan:
+        if workload in ("W2", "W2pair") and table.slower_way(size, engine) == workload:
+            runner.done += 1
+            continue
+        steps = ["--steps"] if args.steps and workload == "W1" else []
+        seed = ["--seed", str(number + 1)]
+        for line in runner.run(engine, workload, size, options + steps + seed):
+            table.add(line["workload"], size, engine, line)
+    runner.end()
+    print_versions(runner)
+    for size in sizes:
+        print_size(table, size, columns, engines)
+    print(LEGEND)
+    if args.steps:
+        print("W1f here: in steps of 1 ms.")
+    print_order(order, runner.violations, engines)
+    if args.json:
+        write_json(args.json, table, sizes, columns, engines)
+
+
+def cell(value):
+    if value is None:
+        return "-"
+    return f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def print_size(table, size, columns, engines):
+    print(f"N = {size:,}")
+    head = columns + (["W2 bytes"] if "W2" in columns else [])
+    print(f"  {'engine':<22}" + "".join(f"{c:>11}" for c in head))
+    for engine in engines + ["null"]:
+        values = [table.value(c, size, engine) for c in columns]
+        if "W2" in columns:
+            got = table.get("W2", size, engine)
+            values.append(got and got[1])
+        name = "(harness alone)" if engine == "null" else engine
+        if engine == "null":
+            values = [None if c in ("W5", "W2 bytes") else v for c, v in zip(head, values)]
+        print(f"  {name:<22}" + "".join(f"{cell(v):>11}" for v in values))
+    print_ratios(table, size, columns, engines, head)
+    print()
+
+
+def print_ratios(table, size, columns, engines, head):
+    """How many times better Belfry is than the best peer, over 1 if it is."""
+    ratios, names = [], []
+    for column in columns:
+        # Batches have no peer: they compare with the peers' single restarts.
+        against = "W2" if column == "W2b" else column
+        peers = [(table.value(against, size, e), e) for e in engines if e != "belfry"]
+        peers = [p for p in peers if p[0] is not None]
+        own = table.value(column, size, "belfry")
+        best = min(peers) if peers else (None, "-")
+        ratios.append(f"{best[0] / own:.2f}x" if best[0] and own else "-")
+        names.append(best[1])
+    pad = ["" for _ in head[len(columns):]]
+    print(f"  {'best peer / belfry':<22}" + "".join(f"{r:>11}" for r in ratios + pad))
+    print(f"  {'best peer':<22}" + "".join(f"{n:>11}" for n in names + pad))
+
+
+def print_order(order, violations, engines):
+    print("\nOrder: timers early, late, out of order, equal deadlines not in the order of "
+          "scheduling, lost.")
+    print(f"  {'engine':<10}{'early':>8}{'late':>8}{'inverted':>10}{'ties':>10}{'lost':>8}"
+          f"   ties of the mixed test")
+    for engine in engines:
+        v = violations.get(engine) or dict.fromkeys(["early", "late", "inversions", "ties",
+                                                     "lost"], 0)
+        mixed = order.get(engine, {})
+        others = sum(n for name, n in mixed.items() if name != "ties")
+        text = f"{mixed.get('ties', '-')}" + (f" and {others} others" if others else "")
+        print(f"  {engine:<10}{v['early']:>8}{v['late']:>8}{v['inversions']:>10}"
+              f"{v['ties']:>10}{v['lost']:>8}   {text}")
+
+
+def write_json(path, table, sizes, columns, engines):
+    rows = []
+    for size in sizes:
+        for column in columns:
+            for engine in engines:
+                got = table.get(column, size, engine)
+                if got is None:
+                    continue
+                ns = None if column == "W5" else round(got[0], 2)
+                rows.append({"workload": column, "n": size, "engine": engine, "ns_per_op": ns,
+                             "bytes_per_timer": round(got[1], 1)})
+    pathlib.Path(path).write_text(json.dumps({"rows": rows}) + "\n")
+
+
+def bench_pauses(runner, args):
+    """Belfry several times, of which the quietest counts; the peers once, to compare."""
+    size = (args.n or [10_000_000])[0]
+    engines = [e for e in (args.engine or ["belfry", "heap4", "lazyheap", "libev"])
+               if runner.has(e)]
+    runs = {e: (args.runs or 5) if e == "belfry" or args.engine else 1 for e in engines}
+    runner.total = sum(runs.values())
+    best = {}
+    for number in range(max(runs.values(), default=0)):
+        for engine in (e for e in engines if number < runs[e]):
+            for line in runner.run(engine, "pauses", size, ["--seed", str(number + 1)]):
+                key = (engine, line["phase"])
+                kept = best.setdefault(key, line)
+                for name in ("tick_us", "cpu_us"):
+                    kept[name] = min(kept[name], line[name])
+                kept["touched_max"] = max(kept["touched_max"], line["touched_max"])
+    runner.end()
+    print_versions(runner)
+    print(f"Longest single call at N = {size:,}, memory reserved, in us; belfry: best of "
+          f"{runs.get('belfry', 0)} runs.")
+    print("A library's call fires all that is due; belfry and the heaps are popped one by one.")
+    print(f"  {'engine':<10}{'phase':<14}{'by the clock':>14}{'by CPU time':>14}{'touched':>10}")
+    for (engine, phase), line in best.items():
+        touched = line["touched_max"] or "-"
+        print(f"  {engine:<10}{phase:<14}{line['tick_us']:>14.1f}{line['cpu_us']:>14.1f}"
+              f"{touched:>10}")
+    worst = max((x["cpu_us"] for (e, _), x in best.items() if e == "belfry"), default=None)
+    if worst is not None:
+        verdict = "reached" if worst <= PAUSE_US_MAX else "MISSED"
+        print(f"belfry's longest call: {worst:.1f} us; must be <= {PAUSE_US_MAX} us: {verdict}")
+        runner.failed |= worst > PAUSE_US_MAX
+
+
+def bench_memory(runner, args):
+    size = (args.n or [10_000_000])[0]
+    engines = [e for e in (args.engine or ["belfry"]) if runner.has(e)]
+    runner.total = len(engines)
+    rows = [(e, line) for e in engines for line in runner.run(e, "memory", size)]
+    runner.end()
+    print_versions(runner)
+    print(f"{size:,} timers in 30..365 days, all cancelled, then as many within the hour; "
+          "resident bytes a timer:")
+    print(f"  {'engine':<10}{'first':>10}{'cancelled':>12}{'second':>10}{'growth':>10}")
+    for engine, line in rows:
+        print(f"  {engine:<10}{line['first']:>10.1f}{line['empty']:>12.1f}"
+              f"{line['second']:>10.1f}{line['growth']:>9.1f}%")
+        if engine == "belfry":
+            verdict = "reached" if line["growth"] <= GROWTH_MAX else "MISSED"
+            print(f"belfry's growth must be <= {GROWTH_MAX} %: {verdict}")
+            runner.failed |= line["growth"] > GROWTH_MAX
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="script/bench", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["timers", "pauses", "memory"])
+    parser.add_argument("--quick", action="store_true",
+                        help="up to 1 M timers, one run each, within a minute")
+    parser.add_argument("--json", metavar="FILE", help="writes the rows there too")
+    parser.add_argument("--engine", action="append", choices=ENGINES, metavar="NAME",
+                        help="only this one; may be repeated, as --workload and --n")
+    parser.add_argument("--workload", action="append", choices=COLUMNS, metavar="W")
+    parser.add_argument("--n", action="append", type=int, metavar="N")
+    parser.add_argument("--runs", type=int, metavar="R")
+    parser.add_argument("--steps", action="store_true", help="W1 fires in steps of 1 ms")
+    parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    args = parse()
+    started = time.monotonic()
+    runner = Runner(args.programs, 0)
+    print_machine(args.programs)
+    run = {"timers": bench_timers, "pauses": bench_pauses, "memory": bench_memory}[args.what]
+    run(runner, args)
+    print(f"\ntook {time.monotonic() - started:.0f} s")
+    sys.exit(1 if runner.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
