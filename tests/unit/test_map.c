@@ -149,6 +149,22 @@ static void memory_follows_the_count_down(void)
     bel__map_finish(&map);
 }
 
+static void going_to_and_fro_over_a_size_takes_no_memory(void)
+{
+    setup();
+    put_number(0);
+    for (uint32_t i = 1; i < 1000; i++) {
+        memory_left = UINT64_MAX;
+        put_number(i);
+        memory_left = 0;
+        CHECK(remove_number(i));
+        CHECK(remove_number(i - 1)); /* two, to come to the block before */
+        put_number(i - 1);
+        put_number(i);
+    }
+    bel__map_finish(&map);
+}
+
 static void a_walk_backwards_may_remove_what_it_visits(void)
 {
     uint64_t sum = 0;
@@ -224,6 +240,7 @@ int main(void)
     RUN(a_put_adds_one_bucket_and_chains_stay_short);
     RUN(a_remove_takes_two_buckets_at_most_and_leaves_none_behind);
     RUN(memory_follows_the_count_down);
+    RUN(going_to_and_fro_over_a_size_takes_no_memory);
     RUN(a_walk_backwards_may_remove_what_it_visits);
     RUN(without_memory_nothing_changes_and_later_it_works);
     RUN(the_secret_decides_where_keys_go);
