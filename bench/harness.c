@@ -134,10 +134,12 @@ void bench_report(const char *workload, double ns_per_op, double bytes_per_timer
                  workload, ns_per_op, bytes_per_timer);
 }
 
-void bench_report_pause(const char *phase, double tick_us, double cpu_us, uint32_t touched_max)
+void bench_report_pause(const struct bench_pause *pause)
 {
-    (void)printf("{\"phase\": \"%s\", \"tick_us\": %.2f, \"cpu_us\": %.2f, \"touched_max\": %u}\n",
-                 phase, tick_us, cpu_us, touched_max);
+    (void)printf("{\"phase\": \"%s\", \"tick_us\": %.2f, \"cpu_us\": %.2f, \"faults\": %llu, "
+                 "\"touched_max\": %u}\n",
+                 pause->phase, pause->tick_us, pause->cpu_us, (unsigned long long)pause->faults,
+                 pause->touched_max);
 }
 
 static char *touch(size_t bytes, int advice)

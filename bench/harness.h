@@ -29,6 +29,14 @@ struct bench_audit {
     uint64_t early, late, inversions, ties, lost;
 };
 
+/* The longest call of a phase. */
+struct bench_pause {
+    const char *phase;
+    double tick_us, cpu_us;
+    uint64_t faults;
+    uint32_t touched_max; /* so far */
+};
+
 struct bench_random {
     uint64_t state;
 };
@@ -87,7 +95,7 @@ void *bench_alloc(size_t count, size_t bytes);
 
 /* Prints one result of this run. */
 void bench_report(const char *workload, double ns_per_op, double bytes_per_timer);
-void bench_report_pause(const char *phase, double tick_us, double cpu_us, uint32_t touched_max);
+void bench_report_pause(const struct bench_pause *pause);
 
 void bench_run_fire(const struct bench_options *options);    /* W1, W4 */
 void bench_run_restart(const struct bench_options *options); /* W2, W2pair, W2b */
@@ -95,5 +103,13 @@ void bench_run_mixed(const struct bench_options *options);   /* W3 */
 void bench_run_order(const struct bench_options *options);
 void bench_run_pauses(const struct bench_options *options);
 void bench_run_memory(const struct bench_options *options);
+
+/* Brings a caller's object into the cache. */
+static inline void bench_touch(const void *object)
+{
+    if (object == NULL) return;
+    __builtin_prefetch(object, 1);
+    __builtin_prefetch((const char *)object + 32, 1);
+}
 
 #endif

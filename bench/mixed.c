@@ -55,11 +55,14 @@ static void fire_one(struct mix *mix)
 
 static void run_steps(struct mix *mix, uint32_t steps)
 {
+    uint64_t next = bench_random_next(&mix->random);
     for (uint32_t i = 0; i < steps; i++) {
-        uint64_t bits = bench_random_next(&mix->random);
+        uint64_t bits = next;
+        next = bench_random_next(&mix->random);
         if (i % 2 == 0) {
             cancel_one(mix, (uint32_t)(bits >> 32));
-        } else {
+        } else { /* the object that is next to be cancelled is at hand by then */
+            bench_touch(engine_caller_object(bench_scale((uint32_t)(next >> 32), mix->timers)));
             fire_one(mix);
         }
         uint32_t id = bench_fired_ids[--bench_fired_len];

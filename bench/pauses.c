@@ -5,9 +5,10 @@
  *
  * Every call is timed by the cycle counter, which also sees interrupts and the other
  * programs of the machine. Reading the thread's CPU time is too slow for every call,
- * so it is read once in a group of calls, and again when a call looks like the worst
- * yet: the CPU time of the group so far is at least that call's, and what the counter
- * saw beyond it was somebody else's.
+ * so it is read once in a group of short calls, and again when a call looks like the
+ * worst yet: the CPU time of the group so far is at least that call's, and what the
+ * counter saw beyond it was somebody else's. Page faults are counted too: memory was
+ * reserved, so an engine that has any waits for the system.
  *
  * memory: schedule N timers far away, cancel them all, schedule N others. What was
  * freed must serve again.
@@ -16,21 +17,39 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum {
     GROUP = 16,
+    LONG_NS = 2000,
     RESTARTS_PER_MS = 1000,
     RESTART_MS = 41 * 1000, /* a timeout, and ten seconds to see its clean-up */
 };
 
 struct meter {
     double ticks_per_ns;
-    uint64_t start;     /* ticks, of the call under way */
-    uint64_t group_cpu; /* when the group began */
+    uint64_t start;      /* ticks, of the call under way */
+    uint64_t group_cpu;  /* when the group began */
+    uint64_t long_ticks; /* a call longer than this ends its group */
     uint64_t calls;
     uint64_t worst_ticks;
     uint64_t worst_cpu; /* ticks too */
+    uint64_t faults;    /* pages the process had to wait for, before the phase */
 };
+
+static uint64_t count_faults(void)
+{
+    struct rusage usage;
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)usage.ru_minflt;
+}
+
+static struct meter meter_start(double ticks_per_ns)
+{
+    return (struct meter){.ticks_per_ns = ticks_per_ns,
+                          .long_ticks = (uint64_t)(LONG_NS * ticks_per_ns),
+                          .faults = count_faults()};
+}
 
 static inline void meter_begin(struct meter *meter)
 {
@@ -41,13 +60,13 @@ static inline void meter_begin(struct meter *meter)
 static inline void meter_end(struct meter *meter)
 {
     uint64_t ticks = bench_ticks() - meter->start;
+    if (ticks > meter->long_ticks) meter->calls = 0;
     if (ticks <= meter->worst_cpu) return;
     if (ticks > meter->worst_ticks) meter->worst_ticks = ticks;
     double cpu_ns = (double)(bench_cpu_ns() - meter->group_cpu);
     uint64_t cpu = (uint64_t)(cpu_ns * meter->ticks_per_ns);
     if (cpu > ticks) cpu = ticks;
     if (cpu > meter->worst_cpu) meter->worst_cpu = cpu;
-    meter->calls = 0;
 }
 
 static void meter_report(struct meter *meter, const char *phase)
@@ -55,9 +74,14 @@ static void meter_report(struct meter *meter, const char *phase)
     struct engine_stats stats = {0};
     double us = meter->ticks_per_ns * 1000;
     engine_read_stats(&stats);
-    bench_report_pause(phase, (double)meter->worst_ticks / us, (double)meter->worst_cpu / us,
-                       stats.touched_max);
-    *meter = (struct meter){.ticks_per_ns = meter->ticks_per_ns};
+    bench_report_pause(&(struct bench_pause){
+        .phase = phase,
+        .tick_us = (double)meter->worst_ticks / us,
+        .cpu_us = (double)meter->worst_cpu / us,
+        .faults = count_faults() - meter->faults,
+        .touched_max = stats.touched_max,
+    });
+    *meter = meter_start(meter->ticks_per_ns);
 }
 
 static void schedule_all(struct meter *meter, const struct deck *deck)
@@ -120,13 +144,15 @@ static void restart_all(struct meter *meter, struct bench_random *random, uint32
 void bench_run_pauses(const struct bench_options *options)
 {
     struct bench_random random = {options->seed};
-    struct meter meter = {.ticks_per_ns = bench_ticks_per_ns()};
+    struct meter meter = meter_start(bench_ticks_per_ns());
     struct deck deck = {0};
     deck_init(&deck, options);
+    bench_warm_memory(options->timers);
 
     engine_open(options->timers);
     engine_reserve(options->timers);
     deck_deal_spread(&deck, &random);
+    meter = meter_start(meter.ticks_per_ns);
     schedule_all(&meter, &deck);
     meter_report(&meter, "W1 schedule");
     fire_all(&meter, &deck);
@@ -142,6 +168,7 @@ void bench_run_pauses(const struct bench_options *options)
     engine_open(options->timers);
     engine_reserve(options->timers);
     deck_deal_crowded(&deck, &random);
+    meter = meter_start(meter.ticks_per_ns);
     schedule_all(&meter, &deck);
     meter_report(&meter, "W4 schedule");
     fire_all(&meter, &deck);

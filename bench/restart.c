@@ -18,6 +18,7 @@
 enum {
     RESTARTS_PER_MS = 1000,
     BATCH = 64,
+    AHEAD = 16,                /* operations between touching a caller's object and using it */
     WARMUP = 31 * 1000 * 1000, /* restarts: one timeout and a second */
 };
 
@@ -30,18 +31,38 @@ static uint64_t due_from(uint32_t bits)
            (uint64_t)bench_scale(bits, spread_us) * BENCH_US;
 }
 
+/* The random number of operation i, while the caller turns to the object of a later one. */
+static uint64_t next_bits(struct bench_random *random, uint32_t timers, uint64_t *ring, uint32_t i)
+{
+    uint64_t bits = ring[i % AHEAD];
+    uint64_t later = ring[i % AHEAD] = bench_random_next(random);
+    bench_touch(engine_caller_object(bench_scale((uint32_t)(later >> 32), timers)));
+    return bits;
+}
+
+static void fill_ring(struct bench_random *random, uint64_t *ring)
+{
+    for (uint32_t i = 0; i < AHEAD; i++) {
+        ring[i] = bench_random_next(random);
+    }
+}
+
 static void restart_native(struct bench_random *random, uint32_t timers, uint32_t count)
 {
+    uint64_t ring[AHEAD];
+    fill_ring(random, ring);
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t bits = bench_random_next(random);
+        uint64_t bits = next_bits(random, timers, ring, i);
         engine_restart(bench_scale((uint32_t)(bits >> 32), timers), due_from((uint32_t)bits));
     }
 }
 
 static void restart_pair(struct bench_random *random, uint32_t timers, uint32_t count)
 {
+    uint64_t ring[AHEAD];
+    fill_ring(random, ring);
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t bits = bench_random_next(random);
+        uint64_t bits = next_bits(random, timers, ring, i);
         uint32_t id = bench_scale((uint32_t)(bits >> 32), timers);
         engine_cancel(id);
         engine_schedule(id, due_from((uint32_t)bits));

@@ -101,7 +101,7 @@ def print_machine(folder):
 def print_versions(runner):
     named = [f"{e} {v}" for e, v in runner.versions.items() if e not in ("null", "belfry")]
     own = runner.versions.get("belfry", "not run")
-    print(f"engines   belfry {own}; {', '.join(named)}\n")
+    print(f"engines   {', '.join([f'belfry {own}'] + named)}\n")
 
 
 class Timers:
@@ -268,7 +268,7 @@ def bench_pauses(runner, args):
             for line in runner.run(engine, "pauses", size, ["--seed", str(number + 1)]):
                 key = (engine, line["phase"])
                 kept = best.setdefault(key, line)
-                for name in ("tick_us", "cpu_us"):
+                for name in ("tick_us", "cpu_us", "faults"):
                     kept[name] = min(kept[name], line[name])
                 kept["touched_max"] = max(kept["touched_max"], line["touched_max"])
     runner.end()
@@ -276,11 +276,12 @@ def bench_pauses(runner, args):
     print(f"Longest single call at N = {size:,}, memory reserved, in us; belfry: best of "
           f"{runs.get('belfry', 0)} runs.")
     print("A library's call fires all that is due; belfry and the heaps are popped one by one.")
-    print(f"  {'engine':<10}{'phase':<14}{'by the clock':>14}{'by CPU time':>14}{'touched':>10}")
+    print(f"  {'engine':<10}{'phase':<14}{'by the clock':>14}{'by CPU time':>14}{'faults':>8}"
+          f"{'touched':>10}")
     for (engine, phase), line in best.items():
         touched = line["touched_max"] or "-"
         print(f"  {engine:<10}{phase:<14}{line['tick_us']:>14.1f}{line['cpu_us']:>14.1f}"
-              f"{touched:>10}")
+              f"{line['faults']:>8}{touched:>10}")
     worst = max((x["cpu_us"] for (e, _), x in best.items() if e == "belfry"), default=None)
     if worst is not None:
         verdict = "reached" if worst <= PAUSE_US_MAX else "MISSED"

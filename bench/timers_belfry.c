@@ -46,6 +46,11 @@ void engine_reserve(uint32_t timers)
     if (bel_wheel_reserve(wheel, timers) != 0) bench_fail("cannot reserve");
 }
 
+const void *engine_caller_object(uint32_t id)
+{
+    return &handles[id];
+}
+
 void engine_schedule(uint32_t id, uint64_t due)
 {
     if (bel_wheel_arm(wheel, due, BEL_PRIORITY_DEFAULT, id, &handles[id]) != 0) {

@@ -129,6 +129,12 @@ void engine_reserve(uint32_t timers)
     memset(heap, 0, ((size_t)timers + ROOT) * sizeof *heap);
 }
 
+const void *engine_caller_object(uint32_t id)
+{
+    (void)id;
+    return NULL;
+}
+
 void engine_schedule(uint32_t id, uint64_t due)
 {
     users[id] = id;

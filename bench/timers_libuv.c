@@ -41,6 +41,11 @@ void engine_reserve(uint32_t count)
     (void)count;
 }
 
+const void *engine_caller_object(uint32_t id)
+{
+    return &timers[id];
+}
+
 void engine_schedule(uint32_t id, uint64_t due)
 {
     uv_timer_t *timer = &timers[id];

@@ -29,6 +29,12 @@ void engine_reserve(uint32_t timers)
     (void)timers;
 }
 
+const void *engine_caller_object(uint32_t id)
+{
+    (void)id;
+    return NULL;
+}
+
 void engine_schedule(uint32_t id, uint64_t due)
 {
     (void)id, (void)due;
