@@ -42,7 +42,7 @@ enum {
 };
 
 /* Names one armed timer, and after it ends never another one of the same wheel. The
- * handle of another wheel is refused but for one chance in 2^29: wheels count their
+ * handle of another wheel is refused but for one chance in 2^30: wheels count their
  * generations from different starts. */
 typedef uint64_t bel_timer_t;
 

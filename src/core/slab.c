@@ -10,6 +10,11 @@
  * slab stays small. What follows comes in steps of a huge page: random access to
  * millions of items is bound by address translation, and one large fault costs a
  * quarter of the 512 small ones it replaces.
+ *
+ * Items given back go on a short stack. When it is full, the older half is noted in
+ * a bit map; when it is empty, a word of the map refills it. So after many have been
+ * given back in any order they are taken in the order of their addresses, and what
+ * keeps count of them is an eighth of a byte an item.
  */
 #include "core/slab.h"
 
@@ -21,46 +26,58 @@ enum {
     LARGE_STEP = 2 << 20,
 };
 
+enum {
+    WORD = 64
+};
+
 static size_t round_up(size_t bytes, size_t step)
 {
     return (bytes + step - 1) / step * step;
 }
 
-int bel__slab_init(struct bel__slab *slab, uint32_t item_bytes, uint32_t link_offset, uint32_t max)
+/* Addresses without memory behind them, aligned for huge pages; NULL if there are none. */
+static unsigned char *reserve(size_t bytes, int protection)
+{
+    size_t slack = LARGE_STEP;
+    unsigned char *range =
+        mmap(NULL, bytes + slack, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) return NULL;
+    size_t before = round_up((uintptr_t)range, slack) - (uintptr_t)range;
+    if (before > 0) (void)munmap(range, before);
+    if (before < slack) (void)munmap(range + before + bytes, slack - before);
+    return range + before;
+}
+
+int bel__slab_init(struct bel__slab *slab, uint32_t item_bytes, uint32_t max)
 {
     assert(item_bytes > 0 && item_bytes <= SMALL_STEP);
-    assert(link_offset + sizeof(uint32_t) <= item_bytes);
     assert(max > 0 && max < BEL__SLAB_NONE);
 
     size_t bytes = round_up((size_t)max * item_bytes, SMALL_STEP);
     if (bytes > LARGE_STEP) bytes = round_up(bytes, LARGE_STEP);
-    size_t slack = LARGE_STEP; /* so that huge pages line up */
-    unsigned char *range =
-        mmap(NULL, bytes + slack, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED) return BEL_ENOMEM;
-
-    size_t before = round_up((uintptr_t)range, slack) - (uintptr_t)range;
-    if (before > 0) (void)munmap(range, before);
-    if (before < slack) (void)munmap(range + before + bytes, slack - before);
-    unsigned char *base = range + before;
-    if (bytes > LARGE_STEP) {
-        (void)madvise(base + LARGE_STEP, bytes - LARGE_STEP, MADV_HUGEPAGE);
+    size_t words = round_up((size_t)max / WORD + 1, WORD);
+    size_t map_bytes = round_up((words + words / WORD) * sizeof(uint64_t), SMALL_STEP);
+    *slab = (struct bel__slab){.item_bytes = item_bytes, .max = max};
+    slab->base = reserve(bytes, PROT_NONE);
+    if (slab->base == NULL) return BEL_ENOMEM;
+    slab->reserved_bytes = bytes;
+    slab->map = (uint64_t *)(void *)reserve(map_bytes, PROT_READ | PROT_WRITE);
+    if (slab->map == NULL) {
+        bel__slab_finish(slab);
+        return BEL_ENOMEM;
     }
-    *slab = (struct bel__slab){
-        .base = base,
-        .reserved_bytes = bytes,
-        .item_bytes = item_bytes,
-        .link_offset = link_offset,
-        .max = max,
-        .free = BEL__SLAB_NONE,
-    };
+    slab->map_bytes = map_bytes;
+    slab->summary = slab->map + words;
+    if (bytes > LARGE_STEP) {
+        (void)madvise(slab->base + LARGE_STEP, bytes - LARGE_STEP, MADV_HUGEPAGE);
+    }
     return 0;
 }
 
 void bel__slab_finish(struct bel__slab *slab)
 {
-    if (slab->base == NULL) return;
-    (void)munmap(slab->base, slab->reserved_bytes);
+    if (slab->base != NULL) (void)munmap(slab->base, slab->reserved_bytes);
+    if (slab->map != NULL) (void)munmap(slab->map, slab->map_bytes);
     *slab = (struct bel__slab){0};
 }
 
@@ -97,4 +114,49 @@ int bel__slab_prefault(struct bel__slab *slab, uint32_t count)
         *byte = *byte;
     }
     return 0;
+}
+
+void bel__slab_unload(struct bel__slab *slab)
+{
+    uint32_t half = BEL__SLAB_STACK / 2;
+    for (uint32_t i = 0; i < half; i++) {
+        uint32_t index = slab->stack[i];
+        slab->map[index / WORD] |= UINT64_C(1) << index % WORD;
+        slab->summary[index / WORD / WORD] |= UINT64_C(1) << index / WORD % WORD;
+        slab->stack[i] = slab->stack[i + half];
+    }
+    slab->stacked = half;
+}
+
+/* Moves the free items of the next word of the map to the stack, lowest on top. */
+static void reload(struct bel__slab *slab)
+{
+    uint32_t words = slab->used / WORD / WORD + 1;
+    while (slab->summary[slab->cursor % words] == 0) {
+        slab->cursor++;
+    }
+    slab->cursor %= words;
+    uint64_t *summary = &slab->summary[slab->cursor];
+    uint32_t word = slab->cursor * WORD + (uint32_t)__builtin_ctzll(*summary);
+    uint64_t bits = slab->map[word];
+    slab->map[word] = 0;
+    *summary &= *summary - 1;
+    while (bits != 0) {
+        uint32_t top = WORD - 1 - (uint32_t)__builtin_clzll(bits);
+        slab->stack[slab->stacked++] = word * WORD + top;
+        bits &= ~(UINT64_C(1) << top);
+    }
+}
+
+uint32_t bel__slab_take_more(struct bel__slab *slab)
+{
+    assert(slab->stacked == 0);
+    if (slab->free_count > 0) {
+        reload(slab);
+        return bel__slab_take(slab);
+    }
+    if (slab->used == slab->ready && bel__slab_grow(slab, slab->used + 1) != 0) {
+        return BEL__SLAB_NONE;
+    }
+    return slab->used++;
 }

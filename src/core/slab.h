@@ -8,8 +8,10 @@
  * A slab reserves address space for all the items it may ever hold and asks for
  * memory region by region as they are taken, so an item is found by one
  * multiplication and growing costs the same at any size. Memory is type-stable:
- * an item that was given back can still be read, and holds what it held except
- * for the four bytes at `link_offset`. The item given back last is taken first.
+ * an item that was given back can still be read and holds what it held.
+ *
+ * Of the items given back, the last few are taken first, because they are in the
+ * cache; the others are taken in the order of their addresses, for the same reason.
  *
  * Not for threads: a slab has one owner.
  */
@@ -22,22 +24,29 @@
 
 #define BEL__SLAB_NONE UINT32_MAX
 
+enum {
+    BEL__SLAB_STACK = 512
+};
+
 struct bel__slab {
     unsigned char *base;   /* start of the reserved range */
     size_t reserved_bytes; /* of address space */
     size_t ready_bytes;    /* of memory, from the start of it */
     uint32_t item_bytes;
-    uint32_t link_offset; /* where a free item may be written to */
-    uint32_t max;         /* items the range has room for */
-    uint32_t ready;       /* items that have memory */
-    uint32_t used;        /* items ever taken: below it an index may be read */
-    uint32_t free;        /* the first free item, or BEL__SLAB_NONE */
-    uint32_t free_count;
+    uint32_t max;                    /* items the range has room for */
+    uint32_t ready;                  /* items that have memory */
+    uint32_t used;                   /* items ever taken: below it an index may be read */
+    uint32_t free_count;             /* items given back, on the stack or in the map */
+    uint32_t stacked;                /* of them on the stack */
+    uint32_t stack[BEL__SLAB_STACK]; /* the last given back */
+    uint64_t *map;                   /* a bit per free item that is not on the stack */
+    uint64_t *summary;               /* a bit per word of the map that is not 0 */
+    uint32_t cursor;                 /* the word of the summary to look at next */
+    size_t map_bytes;                /* of address space, summary included */
 };
 
 /* Reserves room for `max` items. Returns 0 or BEL_ENOMEM. Items start zeroed. */
-BEL_CHECKED int bel__slab_init(struct bel__slab *slab, uint32_t item_bytes, uint32_t link_offset,
-                               uint32_t max);
+BEL_CHECKED int bel__slab_init(struct bel__slab *slab, uint32_t item_bytes, uint32_t max);
 
 /* Releases everything; a zeroed slab is allowed. */
 void bel__slab_finish(struct bel__slab *slab);
@@ -60,33 +69,27 @@ static inline uint32_t bel__slab_spare(const struct bel__slab *slab)
     return slab->free_count + (slab->ready - slab->used);
 }
 
-static inline uint32_t *bel__slab_link(const struct bel__slab *slab, uint32_t index)
-{
-    return (uint32_t *)(void *)((unsigned char *)bel__slab_at(slab, index) + slab->link_offset);
-}
+/* The parts of take and give that are rarely needed. */
+uint32_t bel__slab_take_more(struct bel__slab *slab);
+void bel__slab_unload(struct bel__slab *slab);
 
 /* Takes an item and returns its index, or BEL__SLAB_NONE if none is to be had. */
 static inline uint32_t bel__slab_take(struct bel__slab *slab)
 {
-    uint32_t index = slab->free;
-    if (index != BEL__SLAB_NONE) {
-        slab->free = *bel__slab_link(slab, index);
+    if (slab->stacked > 0) {
         slab->free_count--;
-        if (slab->free != BEL__SLAB_NONE) __builtin_prefetch(bel__slab_at(slab, slab->free), 1);
-        return index;
+        return slab->stack[--slab->stacked];
     }
-    if (slab->used == slab->ready && bel__slab_grow(slab, slab->used + 1) != 0) {
-        return BEL__SLAB_NONE;
-    }
-    return slab->used++;
+    if (slab->free_count == 0 && slab->used < slab->ready) return slab->used++;
+    return bel__slab_take_more(slab);
 }
 
 /* Gives an item back. */
 static inline void bel__slab_give(struct bel__slab *slab, uint32_t index)
 {
     assert(index < slab->used);
-    *bel__slab_link(slab, index) = slab->free;
-    slab->free = index;
+    if (slab->stacked == BEL__SLAB_STACK) bel__slab_unload(slab);
+    slab->stack[slab->stacked++] = index;
     slab->free_count++;
 }
 

@@ -2,26 +2,27 @@
 
 /*
  * When the first bucket of the rack is small enough, all of it is taken out and
- * sorted: a run. The run's first timer is in the heap; when it leaves, the next
- * one replaces it. Mostly that is all there is, a heap of one element on top of a
- * sorted array, and popping a timer is reading the next entry.
+ * sorted: the run. Mostly that is all there is, and popping a timer is looking at
+ * the next entry of a sorted array.
  *
- *          rack                    runs                  heap
- *     [ bucket ] --take, sort--> [ . a b c d ] --next--> ( x )  --pop-->
- *                                                       ( y z )
- *                                 armed too late for the rack ^
+ *          rack                   run
+ *     [ bucket ] --take, sort--> [ a b c d ] ------------.
+ *                                                         the earlier --pop-->
+ *      armed too late for the rack --> ( x ) ------------'
+ *                                     ( y z )  heap
  *
- * What is armed for a tick that has passed goes straight into the heap. So do many
- * thousands at a cost that grows with their logarithm, but it should not be the
- * rule: when they are many and `passed` is ahead of the time, the run is put back,
- * `passed` returns to the time, and smaller buckets are taken out for a while.
+ * What is armed for a tick that has passed goes into the heap. So do many thousands
+ * at a cost that grows with their logarithm, but it should not be the rule: when
+ * they are many and `passed` is ahead of the time, the run is put back, `passed`
+ * returns to the time, and smaller buckets are taken out for a while.
  *
- * A bucket of a single tick that is too large for a run becomes several. They are
- * in the heap with their first timers before the tick has passed, and nobody is
- * popped from there until it has. The heap then merges them.
+ * A bucket of a single tick that is too large for a run is a crowd. It becomes
+ * several runs, each of which has its first timer in the heap; when that leaves, the
+ * next one of its run takes its place, so the heap merges them. They are there
+ * before the tick has passed, and nobody is popped from there until it has.
  *
- * Nothing here fails for lack of memory: the heap always has room for all pending
- * entries, so that one which cannot be filed again can wait there.
+ * Nothing here fails for lack of memory: the heap always has room for all entries
+ * of runs, so that a timer which cannot be filed again can wait there.
  */
 #include "core/wheel/front.h"
 
@@ -31,9 +32,6 @@ enum {
     LATE_MAX = 256,     /* timers armed late before the run is put back */
     DRAIN_MIN = 64,     /* what drain_max falls to */
     COMBINE_MAX = 1024, /* small neighbours join a run up to here */
-    PREPARE_EVERY = 256,
-    PREPARE_BUDGET = 2048,
-    PREFETCH_AHEAD = 8,
 };
 
 int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max)
@@ -43,11 +41,13 @@ int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max)
     front->now_tick = rack->passed;
     int err = bel__heap_init(&front->heap, rack->slots, timers_max + runs_max);
     if (err) return err;
-    err = bel__slab_init(&front->runs, sizeof(struct run), offsetof(struct run, head), runs_max);
+    err = bel__slab_init(&front->runs, sizeof(struct run), runs_max);
     if (err) return err;
-    if (bel__slab_take(&front->runs) == BEL__SLAB_NONE) return BEL_ENOMEM; /* 0 is no run */
+    uint32_t index = bel__slab_take(&front->runs); /* 0, which no key names */
     front->space = malloc(sizeof *front->space);
-    return front->space == NULL ? BEL_ENOMEM : 0;
+    if (index == BEL__SLAB_NONE || front->space == NULL) return BEL_ENOMEM;
+    front->run = run_at(front, index);
+    return 0;
 }
 
 void bel__front_finish(struct front *front)
@@ -62,68 +62,60 @@ static struct key key_of(const struct slot *slot, uint32_t index)
     return (struct key){.due = slot->due, .order = slot->order, .slot = index};
 }
 
-/* Deals with an entry whose timer is due later than the entry says. */
-static void put_later(struct front *front, struct slot *slot, uint32_t index)
+/* Deals with an entry that does not lead to a timer due then: it is stale, or its
+ * timer is due later by now. */
+static void pass_over(struct front *front, struct entry entry)
 {
-    if (tick_of(slot->due) > front->rack->passed && bel__rack_room(front->rack, 1)) {
-        bel__rack_refile(front->rack, slot, index);
+    struct slot *slot = slot_at(front->slots, entry.slot);
+    if (!owns(slot, entry.tick)) return;
+    if (where(slot) == LEFT_FILED) {
+        set_where(slot, FREE);
         return;
     }
-    front->slots->filed--;
-    bel__heap_push(&front->heap, key_of(slot, index));
+    bool waits = tick_of(slot->due) > front->rack->passed;
+    if (waits && rack_refile(front->rack, slot, entry.slot)) return;
+    bel__heap_push(&front->heap, key_of(slot, entry.slot));
 }
 
-/* The next timer of a run that is really due then; false at the run's end. */
-static bool next_of_run(struct front *front, struct run *run, struct key *out)
+/* Moves a run on to an entry that leads to a timer, or to its end. */
+static void skip(struct front *front, struct run *run)
 {
-    while (run->head < run->count) {
-        struct entry entry = run->entries[run->head++];
-        if (run->head + PREFETCH_AHEAD < run->count) {
-            uint32_t ahead = run->entries[run->head + PREFETCH_AHEAD].slot;
-            __builtin_prefetch(slot_at(front->slots, ahead), 1);
-        }
-        front->pending--;
-        front->rack->entries--;
-        front->rack->touched++;
-        struct slot *slot = slot_at(front->slots, entry.slot);
-        if (!owns(slot, entry.tick)) continue;
-        if (!is_armed(slot)) {
-            set_where(slot, NOWHERE);
-            continue;
-        }
-        uint64_t tick = tick_of(slot->due);
-        if ((uint32_t)tick != entry.tick || tick > run->limit) {
-            put_later(front, slot, entry.slot);
-            continue;
-        }
-        front->slots->filed--;
-        *out = key_of(slot, entry.slot);
-        return true;
+    uint32_t first = run->head;
+    while (!run_is_empty(run)) {
+        struct entry entry = run->entries[run->head];
+        if (leads_to(slot_at(front->slots, entry.slot), entry, run->limit)) break;
+        run_step(front, run);
+        pass_over(front, entry);
     }
-    return false;
+    front->rack->touched += run->head - first;
 }
 
-static void run_give(struct front *front, uint32_t index)
+/* Takes the next timer out of a crowd's run; false at its end. */
+static bool next_of_crowd(struct front *front, uint32_t index, struct key *out)
 {
-    front->run_count--;
-    bel__slab_give(&front->runs, index);
+    struct run *run = run_at(front, index);
+    skip(front, run);
+    if (run_is_empty(run)) {
+        front->crowd_runs--;
+        front->crowd_pending -= run->count;
+        bel__slab_give(&front->runs, index);
+        return false;
+    }
+    uint32_t slot = run->entries[run->head].slot;
+    *out = key_of(slot_at(front->slots, slot), slot);
+    out->run = index;
+    run_step(front, run);
+    front->rack->touched++;
+    return true;
 }
 
 void bel__front_remove(struct front *front, uint32_t heap_index)
 {
-    struct key key = *key_at(&front->heap, heap_index), next;
-    set_where(slot_at(front->slots, key.slot), NOWHERE);
-    if (key.run == 0) {
-        bel__heap_remove(&front->heap, heap_index);
-        return;
-    }
-    struct run *run = run_at(front, key.run);
-    if (run->head % PREPARE_EVERY == 0) front->prepare_due = true;
-    if (next_of_run(front, run, &next)) {
-        next.run = key.run;
+    struct key next;
+    uint32_t run = key_at(&front->heap, heap_index)->run;
+    if (run != 0 && next_of_crowd(front, run, &next)) {
         bel__heap_replace(&front->heap, heap_index, next);
     } else {
-        run_give(front, key.run);
         bel__heap_remove(&front->heap, heap_index);
     }
 }
@@ -171,39 +163,50 @@ static void sort_run(struct front *front, struct run *run, uint32_t base)
     }
 }
 
-/* Makes the first bucket, or as much of it as fits, a run. */
-static bool drain(struct front *front, struct place place)
+/* Makes sure that the heap has room for `more` entries of runs. */
+static bool heap_room(struct front *front, uint32_t more)
 {
     struct bel__slab *keys = &front->heap.keys;
-    uint32_t most = front->heap.count + front->pending + RUN_MAX + 1;
-    if (most > keys->ready && bel__slab_grow(keys, most < keys->max ? most : keys->max) != 0) {
-        return false;
-    }
+    uint32_t most = front->heap.count + front->crowd_pending + front->run->count + more;
+    if (most > keys->max) most = keys->max;
+    return most <= keys->ready || bel__slab_grow(keys, most) == 0;
+}
+
+/* Makes the first bucket the run, with its neighbours if it is small. */
+static bool drain(struct front *front, struct place place)
+{
+    if (!heap_room(front, RUN_MAX)) return false;
+    struct run *run = front->run;
+    uint32_t base = (uint32_t)place.start;
+    uint32_t count = collect(front, &place, 0);
+    assert(run_is_empty(run) && place.bucket->count == 0);
+    run->count = collect_neighbours(front, &place, count);
+    run->head = 0;
+    run->limit = place.start + bucket_ticks(place.level) - 1;
+    sort_run(front, run, base);
+    bel__rack_pass(front->rack, run->limit);
+    front->prepare_due = true;
+    front->drain_max += front->drain_max / 8;
+    if (front->drain_max > RUN_MAX) front->drain_max = RUN_MAX;
+    return true;
+}
+
+/* Makes a part of the first bucket, which has a single tick, a run in the heap. */
+static bool drain_crowd(struct front *front, const struct place *place)
+{
+    if (!heap_room(front, RUN_MAX)) return false;
     uint32_t index = bel__slab_take(&front->runs);
     if (index == BEL__SLAB_NONE) return false;
 
     struct run *run = run_at(front, index);
-    uint32_t base = (uint32_t)place.start;
-    uint32_t count = collect(front, &place, 0);
-    bool whole = place.bucket->count == 0;
-    if (whole) count = collect_neighbours(front, &place, count);
-    run->head = 0;
-    run->count = count;
-    run->limit = place.start + bucket_ticks(place.level) - 1;
-    front->run_count++;
-    front->pending += count;
-    sort_run(front, run, base);
-    if (whole) bel__rack_pass(front->rack, run->limit);
-    if (front->drain_max < RUN_MAX) front->drain_max += front->drain_max / 8;
-    if (front->drain_max > RUN_MAX) front->drain_max = RUN_MAX;
-
     struct key key;
-    if (next_of_run(front, run, &key)) {
-        key.run = index;
-        bel__heap_push(&front->heap, key);
-    } else {
-        run_give(front, index);
-    }
+    run->head = 0;
+    run->count = collect(front, place, 0);
+    run->limit = place->start;
+    front->crowd_runs++;
+    front->crowd_pending += run->count;
+    sort_run(front, run, (uint32_t)place->start);
+    if (next_of_crowd(front, index, &key)) bel__heap_push(&front->heap, key);
     return true;
 }
 
@@ -217,23 +220,24 @@ static bool advance(struct front *front, const struct place *place)
         return true;
     }
     bool small = bucket->node == 0 && place->level < FAR_LEVEL && bucket->count <= front->drain_max;
-    if (small || place->level == 0) {
-        uint32_t count = bucket->count < RUN_MAX ? bucket->count : RUN_MAX;
-        if (rack->touched + 2 * count > WORK_MAX) return false;
-        return drain(front, *place);
+    if (!small && place->level > 0) {
+        return bel__rack_open(rack, place, WORK_MAX - 2 * CHUNK - rack->touched);
     }
-    return bel__rack_open(rack, place, WORK_MAX - 2 * CHUNK - rack->touched);
+    uint32_t count = bucket->count < RUN_MAX ? bucket->count : RUN_MAX;
+    if (rack->touched + 2 * count > WORK_MAX) return false;
+    return bucket->count <= RUN_MAX ? drain(front, *place) : drain_crowd(front, place);
 }
 
 bool bel__front_settle(struct front *front, uint64_t until)
 {
     struct rack *rack = front->rack;
     for (;;) {
+        skip(front, front->run);
+        if (!run_is_empty(front->run)) return true;
         uint64_t top = UINT64_MAX;
-        if (front->heap.count > 0) {
-            top = tick_of(key_at(&front->heap, 0)->due);
-            if (top <= rack->passed) return true;
-        }
+        if (front->heap.count > 0) top = tick_of(key_at(&front->heap, 0)->due);
+        if (top <= rack->passed) return true;
+
         struct place place = {.start = UINT64_MAX};
         bool filed = bel__rack_first(rack, &place);
         if (top > until && place.start > until) return false;
@@ -249,71 +253,72 @@ void bel__front_follow(struct front *front, uint64_t tick)
 {
     struct rack *rack = front->rack;
     struct place place;
+    if (!run_is_empty(front->run)) return;
     if (bel__rack_first(rack, &place) && place.start <= tick) tick = place.start - 1;
     if (front->heap.count > 0) {
         uint64_t top = tick_of(key_at(&front->heap, 0)->due);
         if (top <= tick) tick = top - 1;
     }
-    if (tick > rack->passed) bel__rack_pass(rack, tick);
+    if (tick > rack->passed) {
+        bel__rack_pass(rack, tick);
+    } else if (tick < rack->passed && front->heap.count == 0) {
+        (void)bel__rack_unpass(rack, tick); /* what is armed next need not be late */
+    }
 }
 
 bool bel__front_room(struct front *front)
 {
-    struct bel__slab *keys = &front->heap.keys;
-    uint32_t most = front->heap.count + front->pending + 1;
-    return most <= keys->ready || bel__slab_grow(keys, most) == 0;
+    return heap_room(front, 1);
 }
 
-/* Files again what a run holds after `tick`. */
-static void put_back_run(struct front *front, struct run *run, uint64_t tick)
+/* Files again what the run holds after `tick`. */
+static void put_back_run(struct front *front, uint64_t tick)
 {
-    while (run->count > run->head) {
+    struct run *run = front->run;
+    while (!run_is_empty(run)) {
         struct entry entry = run->entries[run->count - 1];
         uint64_t at = run->limit - (uint32_t)((uint32_t)run->limit - entry.tick);
         if (at <= tick) break;
         run->count--;
-        front->pending--;
-        front->rack->entries--;
         front->rack->touched++;
-        bel__rack_file(front->rack, at, entry.slot);
+        bool filed = rack_file(front->rack, at, entry.slot);
+        assert(filed);
     }
 }
 
-/* Lets `passed` return to the time and puts back what is later. */
-static void put_back(struct front *front)
+/* Files again what the heap holds after `tick`. */
+static void put_back_heap(struct front *front, uint64_t tick)
 {
     struct heap *heap = &front->heap;
-    struct rack *rack = front->rack;
-    uint64_t tick = front->now_tick;
-    if (!bel__rack_room(rack, heap->count + front->pending)) return;
-    if (!bel__rack_unpass(rack, tick)) return;
-
     uint32_t before = heap->count;
     heap->count = 0;
     for (uint32_t i = 0; i < before; i++) {
         struct key key = *key_at(heap, i);
-        struct slot *slot = slot_at(front->slots, key.slot);
-        if (key.run != 0) put_back_run(front, run_at(front, key.run), tick);
-        rack->touched++;
+        front->rack->touched++;
         if (tick_of(key.due) <= tick) {
             bel__heap_push(heap, key);
             continue;
         }
-        if (key.run != 0) run_give(front, key.run);
-        set_where(slot, FILED);
-        front->slots->filed++;
-        bel__rack_refile(rack, slot, key.slot);
+        bool filed = rack_refile(front->rack, slot_at(front->slots, key.slot), key.slot);
+        assert(filed);
     }
+}
+
+/* Lets `passed` return to the time, if that can be done within one call. */
+static void put_back(struct front *front)
+{
+    struct rack *rack = front->rack;
+    uint32_t work = front->heap.count + front->run->count - front->run->head;
+    if (rack->touched + work > WORK_MAX - CHUNK) return;
+    if (!bel__rack_room(rack, work) || !bel__rack_unpass(rack, front->now_tick)) return;
+    put_back_run(front, front->now_tick);
+    put_back_heap(front, front->now_tick);
     front->drain_max = front->drain_max / 2 > DRAIN_MIN ? front->drain_max / 2 : DRAIN_MIN;
 }
 
 void bel__front_add(struct front *front, const struct slot *slot, uint32_t index)
 {
-    struct rack *rack = front->rack;
     bel__heap_push(&front->heap, key_of(slot, index));
-    if (front->heap.count - front->run_count <= LATE_MAX) return;
-    uint32_t work = front->heap.count + front->pending;
-    if (rack->passed > front->now_tick && rack->touched + work <= WORK_MAX - CHUNK) {
-        put_back(front);
-    }
+    bool ahead = front->rack->passed > front->now_tick;
+    if (ahead && front->heap.count > LATE_MAX && front->crowd_runs == 0) put_back(front);
 }

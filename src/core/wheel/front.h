@@ -5,47 +5,51 @@
 /*
  * front - the timers that come next, in exact order; front.c has the idea.
  *
- * Every tick that has passed in the rack is here. The caller makes sure with
- * bel__front_settle() that the top of the heap is the first timer of all.
+ * Every tick that has passed in the rack is here: in the run, as sorted entries that
+ * are looked at when they are met, or in the heap. When bel__front_settle() says so,
+ * the first timer of all is the first of the two.
  */
 
 #include "core/wheel/heap.h"
 #include "core/wheel/rack.h"
 
 enum {
-    RUN_MAX = 2046, /* entries in a run: with its header it fills 16 KiB */
+    PREFETCH_AHEAD = 16, /* entries whose slots are asked for before they are needed */
+    RUN_MAX = 2030,      /* entries in a run: with these and its header it fills 16 KiB */
     WORK_MAX = 4096,
     WORK_HALF = WORK_MAX / 2, /* after this a call begins nothing new */
 };
 
-/* Sorted entries. Those still to come start at `head`; the one before is in the heap. */
+/* Sorted entries; those still to come start at `head`. */
 struct run {
     uint64_t limit; /* no entry has a later tick */
-    uint32_t head;  /* while free: the slab's link */
+    uint32_t head;
     uint32_t count;
-    struct entry entries[RUN_MAX];
+    struct entry entries[RUN_MAX + PREFETCH_AHEAD];
 };
 
 struct workspace;
 
 struct front {
+    struct run *run; /* one of `runs`, there for good */
     struct heap heap;
     struct rack *rack;
     struct slots *slots;
     struct bel__slab runs;
     struct workspace *space; /* for sorting */
-    uint64_t now_tick;       /* the latest time the owner has told */
-    uint32_t run_count;      /* runs, each with its first timer in the heap */
-    uint32_t pending;        /* entries in them */
+    uint64_t now_tick;       /* the latest time that the owner has told */
+    uint32_t crowd_runs;     /* runs whose first timers are in the heap */
+    uint32_t crowd_pending;  /* entries in them, at most */
     uint32_t drain_max;      /* buckets up to this size are taken out, larger ones opened */
-    bool prepare_due;
+    bool prepare_due;        /* it is time to open a part of the next large bucket */
 };
 
 BEL_CHECKED int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max);
 void bel__front_finish(struct front *front);
 
-/* True: the top of the heap is the first timer of all. False: nothing is due up to
- * tick `until`, or the call has done its share of work. */
+/* True: the first timer of all is the first of the run or the top of the heap, and
+ * the run, if there is one, starts with a timer. False: nothing is due up to tick
+ * `until`, or the call has done its share of work. */
 bool bel__front_settle(struct front *front, uint64_t until);
 
 /* Lets `passed` follow the time while nothing is due. */
@@ -57,12 +61,32 @@ bool bel__front_room(struct front *front);
 /* Adds a timer whose tick has passed, or one there is no other place for. */
 void bel__front_add(struct front *front, const struct slot *slot, uint32_t index);
 
-/* Takes a timer out of the heap. Its slot is nowhere then. */
+/* Takes a timer out of the heap. Its slot is the caller's to free or place then. */
 void bel__front_remove(struct front *front, uint32_t heap_index);
 
 static inline struct run *run_at(const struct front *front, uint32_t index)
 {
     return (struct run *)bel__slab_at(&front->runs, index);
+}
+
+static inline bool run_is_empty(const struct run *run)
+{
+    return run->head == run->count;
+}
+
+/* Whether an entry leads to a timer that is due at the entry's tick. */
+static inline bool leads_to(const struct slot *slot, struct entry entry, uint64_t limit)
+{
+    uint64_t tick = tick_of(slot->due);
+    return where(slot) == FILED && slot->place == entry.tick && (uint32_t)tick == entry.tick &&
+           tick <= limit;
+}
+
+/* Goes on to the next entry of a run. */
+static inline void run_step(const struct front *front, struct run *run)
+{
+    uint32_t ahead = run->entries[run->head++ + PREFETCH_AHEAD].slot;
+    __builtin_prefetch(slot_at(front->slots, ahead), 1);
 }
 
 /* Sorts entries by tick, counted from `base`, into `out`; order.c. */

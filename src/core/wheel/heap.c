@@ -14,7 +14,7 @@ enum {
 int bel__heap_init(struct heap *heap, struct slots *slots, uint32_t keys_max)
 {
     *heap = (struct heap){.slots = slots};
-    return bel__slab_init(&heap->keys, sizeof(struct key), 0, keys_max);
+    return bel__slab_init(&heap->keys, sizeof(struct key), keys_max);
 }
 
 void bel__heap_finish(struct heap *heap)
@@ -27,23 +27,15 @@ bool bel__heap_room(struct heap *heap)
     return heap->count < heap->keys.ready || bel__slab_grow(&heap->keys, heap->count + 1) == 0;
 }
 
-static void settle(struct heap *heap, uint32_t index, const struct key *key)
-{
-    struct slot *slot = slot_at(heap->slots, key->slot);
-    *key_at(heap, index) = *key;
-    slot->place = index;
-    set_where(slot, IN_HEAP);
-}
-
 static void sift_up(struct heap *heap, uint32_t index, const struct key *key)
 {
     while (index > 0) {
         uint32_t parent = (index - 1) / ARITY;
         if (!key_before(key, key_at(heap, parent))) break;
-        settle(heap, index, key_at(heap, parent));
+        heap_set(heap, index, key_at(heap, parent));
         index = parent;
     }
-    settle(heap, index, key);
+    heap_set(heap, index, key);
 }
 
 static uint32_t smallest_child(const struct heap *heap, uint32_t index)
@@ -62,10 +54,10 @@ static void sift_down(struct heap *heap, uint32_t index, const struct key *key)
     while (ARITY * index + 1 < heap->count) {
         uint32_t child = smallest_child(heap, index);
         if (!key_before(key_at(heap, child), key)) break;
-        settle(heap, index, key_at(heap, child));
+        heap_set(heap, index, key_at(heap, child));
         index = child;
     }
-    settle(heap, index, key);
+    heap_set(heap, index, key);
 }
 
 void bel__heap_push(struct heap *heap, struct key key)
@@ -87,7 +79,6 @@ void bel__heap_replace(struct heap *heap, uint32_t index, struct key key)
 void bel__heap_remove(struct heap *heap, uint32_t index)
 {
     assert(index < heap->count);
-    set_where(slot_at(heap->slots, key_at(heap, index)->slot), NOWHERE);
     struct key last = *key_at(heap, --heap->count);
     if (index < heap->count) bel__heap_replace(heap, index, last);
 }

@@ -36,6 +36,15 @@ static inline struct key *key_at(const struct heap *heap, uint32_t index)
     return (struct key *)(void *)heap->keys.base + index;
 }
 
+/* Writes a key to its place and tells its slot. */
+static inline void heap_set(struct heap *heap, uint32_t index, const struct key *key)
+{
+    struct slot *slot = slot_at(heap->slots, key->slot);
+    *key_at(heap, index) = *key;
+    slot->place = index;
+    set_where(slot, IN_HEAP);
+}
+
 BEL_CHECKED int bel__heap_init(struct heap *heap, struct slots *slots, uint32_t keys_max);
 void bel__heap_finish(struct heap *heap);
 
@@ -48,7 +57,7 @@ void bel__heap_push(struct heap *heap, struct key key);
 /* Puts a key in the place of another. */
 void bel__heap_replace(struct heap *heap, uint32_t index, struct key key);
 
-/* Takes a key out. Its slot is nowhere then. */
+/* Takes a key out. Its slot is left as it is. */
 void bel__heap_remove(struct heap *heap, uint32_t index);
 
 #endif

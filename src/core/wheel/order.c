@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A run is sorted in two steps. First by tick, with a radix sort on the 8-byte
- * entries alone. Then each group of equal ticks, most often empty, by the exact
- * due, priority and sequence that only the slots know: usually they are in order
- * already, because entries are filed in the order of arming.
+ * A run is sorted in two steps. First by tick, on the 8-byte entries alone: one pass
+ * distributes them over as many places as there are entries, by the upper bits of
+ * their ticks, and what is then out of order is so by a little. Ticks that crowd
+ * together defeat that; they are told by the work that is left and get a radix sort.
+ *
+ * Then each group of equal ticks, most often of one, is sorted by the exact due,
+ * priority and sequence that only the slots know. Usually they are in order already,
+ * because entries are filed in the order of arming.
  */
 #include "core/wheel/front.h"
 
@@ -12,13 +16,17 @@
 
 enum {
     INSERTION_MAX = 24,
+    SPREAD_BITS_MAX = 11, /* places of the first pass: up to 2,048 */
+    SHIFTS_PER_ENTRY = 4, /* more than this is too far out of order */
     RADIX_BITS = 8,
     RADIX = 1 << RADIX_BITS,
-    PREFETCH_AHEAD = 8,
 };
 
-static void insertion_sort(struct entry *entries, uint32_t count, uint32_t base)
+/* False if `shifts_max` moves did not suffice; the entries are all there then. */
+static bool insertion_sort(struct entry *entries, uint32_t count, uint32_t base,
+                           uint32_t shifts_max)
 {
+    uint32_t shifts = 0;
     for (uint32_t i = 1; i < count; i++) {
         struct entry entry = entries[i];
         uint32_t at = i;
@@ -27,6 +35,33 @@ static void insertion_sort(struct entry *entries, uint32_t count, uint32_t base)
             at--;
         }
         entries[at] = entry;
+        shifts += i - at;
+        if (shifts > shifts_max) return false;
+    }
+    return true;
+}
+
+/* Sorts by the upper bits of the ticks: `range` has all bits that occur. */
+static void spread(const struct entry *from, struct entry *to, uint32_t count, uint32_t base,
+                   uint32_t range)
+{
+    uint32_t start[1 << SPREAD_BITS_MAX];
+    unsigned bits = 32 - (unsigned)__builtin_clz(count);
+    unsigned range_bits = 32 - (unsigned)__builtin_clz(range | 1);
+    if (bits > SPREAD_BITS_MAX) bits = SPREAD_BITS_MAX;
+    unsigned shift = range_bits > bits ? range_bits - bits : 0;
+    uint32_t places = (range >> shift) + 1, sum = 0;
+    memset(start, 0, places * sizeof start[0]);
+    for (uint32_t i = 0; i < count; i++) {
+        start[(from[i].tick - base) >> shift]++;
+    }
+    for (uint32_t place = 0; place < places; place++) {
+        uint32_t here = start[place];
+        start[place] = sum;
+        sum += here;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        to[start[(from[i].tick - base) >> shift]++] = from[i];
     }
 }
 
@@ -51,26 +86,36 @@ static bool radix_pass(const struct entry *from, struct entry *to, uint32_t coun
     return true;
 }
 
-void bel__order_ticks(struct workspace *space, uint32_t count, uint32_t base, struct entry *out)
+static void radix_sort(struct workspace *space, uint32_t count, uint32_t base, uint32_t range,
+                       struct entry *entries)
 {
-    assert(count > 0 && count <= RUN_MAX);
-    struct entry *from = space->entries, *to = space->other;
-    if (count <= INSERTION_MAX) {
-        insertion_sort(from, count, base);
-        memcpy(out, from, count * sizeof *out);
-        return;
-    }
-    uint32_t range = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        range |= from[i].tick - base;
-    }
+    struct entry *from = entries, *to = space->other;
     for (unsigned shift = 0; shift < 32 && range >> shift != 0; shift += RADIX_BITS) {
         if (!radix_pass(from, to, count, base, shift)) continue;
         struct entry *sorted = to;
         to = from;
         from = sorted;
     }
-    memcpy(out, from, count * sizeof *out);
+    if (from != entries) memcpy(entries, from, count * sizeof *entries);
+}
+
+void bel__order_ticks(struct workspace *space, uint32_t count, uint32_t base, struct entry *out)
+{
+    assert(count > 0 && count <= RUN_MAX);
+    const struct entry *entries = space->entries;
+    if (count <= INSERTION_MAX) {
+        memcpy(out, entries, count * sizeof *out);
+        (void)insertion_sort(out, count, base, UINT32_MAX);
+        return;
+    }
+    uint32_t range = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        range |= entries[i].tick - base;
+    }
+    spread(entries, out, count, base, range);
+    if (!insertion_sort(out, count, base, SHIFTS_PER_ENTRY * count)) {
+        radix_sort(space, count, base, range, out);
+    }
 }
 
 static void merge(const struct key *from, struct key *to, uint32_t middle, uint32_t end)

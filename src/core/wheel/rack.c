@@ -37,12 +37,6 @@ enum {
     PREPARE_DIGIT = 48,   /* near is: in the last quarter of the bucket before it */
 };
 
-static unsigned level_between(uint64_t a, uint64_t b)
-{
-    assert(a != b);
-    return (63 - (unsigned)__builtin_clzll(a ^ b)) / DIGIT_BITS;
-}
-
 static uint32_t node_take(struct rack *rack, unsigned level)
 {
     uint32_t index = bel__slab_take(&rack->nodes);
@@ -71,10 +65,9 @@ int bel__rack_init(struct rack *rack, struct slots *slots, uint64_t passed, uint
 {
     *rack = (struct rack){.passed = passed, .slots = slots, .sweep_node = 1};
     uint32_t chunks_max = entries_max / 8 + 4096;
-    int err = bel__slab_init(&rack->chunks, CHUNK * sizeof(struct entry), 0, chunks_max);
+    int err = bel__slab_init(&rack->chunks, CHUNK * sizeof(struct entry), chunks_max);
     if (err) return err;
-    err = bel__slab_init(&rack->nodes, sizeof(struct node), offsetof(struct node, link),
-                         chunks_max / 16 + 4096);
+    err = bel__slab_init(&rack->nodes, sizeof(struct node), chunks_max / 16 + 4096);
     if (err) return err;
 
     /* Index 0 means none, in both. */
@@ -102,10 +95,10 @@ bool bel__rack_room(struct rack *rack, uint32_t chunks)
 }
 
 /* Gives a bucket one more chunk at its end. */
-static void add_chunk(struct rack *rack, struct bucket *bucket)
+bool bel__rack_add_chunk(struct rack *rack, struct bucket *bucket)
 {
     uint32_t chunk = bel__slab_take(&rack->chunks);
-    assert(chunk != BEL__SLAB_NONE);
+    if (chunk == BEL__SLAB_NONE) return false;
     entry_at(rack, chunk * CHUNK)->tick = 0;
     if (bucket->first == 0) {
         bucket->first = chunk;
@@ -113,42 +106,7 @@ static void add_chunk(struct rack *rack, struct bucket *bucket)
         entry_at(rack, (bucket->tail - 1) & ~(uint32_t)(CHUNK - 1))->tick = chunk;
     }
     bucket->tail = chunk * CHUNK + 1;
-}
-
-void bel__rack_append(struct rack *rack, struct bucket *bucket, struct entry entry)
-{
-    if (bucket->tail % CHUNK == 0) add_chunk(rack, bucket);
-    *entry_at(rack, bucket->tail++) = entry;
-    bucket->count++;
-}
-
-static void append_in(struct rack *rack, struct node *node, unsigned digit, struct entry entry)
-{
-    bel__rack_append(rack, &node->buckets[digit], entry);
-    node->occupied |= UINT64_C(1) << digit;
-}
-
-void bel__rack_file(struct rack *rack, uint64_t tick, uint32_t slot)
-{
-    assert(tick > rack->passed);
-    unsigned level = level_between(tick, rack->passed);
-    struct node *node = rack->path[level];
-    rack->levels |= UINT32_C(1) << level;
-    unsigned digit = digit_of(tick, level);
-    while (node->buckets[digit].node != 0) {
-        node = node_at(rack, node->buckets[digit].node);
-        digit = digit_of(tick, --level);
-    }
-    append_in(rack, node, digit, (struct entry){(uint32_t)tick, slot});
-    rack->entries++;
-}
-
-void bel__rack_refile(struct rack *rack, struct slot *slot, uint32_t index)
-{
-    assert(is_armed(slot) && where(slot) == FILED);
-    uint64_t tick = tick_of(slot->due);
-    slot->place = (uint32_t)tick;
-    bel__rack_file(rack, tick, index);
+    return true;
 }
 
 uint32_t bel__rack_take(struct rack *rack, struct bucket *bucket, struct entry *out)
@@ -167,6 +125,7 @@ uint32_t bel__rack_take(struct rack *rack, struct bucket *bucket, struct entry *
     assert((bucket->count == 0) == (next == 0));
     bel__slab_give(&rack->chunks, chunk);
     rack->touched += count;
+    rack->entries -= count;
     return count;
 }
 
@@ -185,21 +144,25 @@ void bel__rack_emptied(struct rack *rack, const struct place *place)
     }
 }
 
-/* Looks at an entry's slot: files a timer where it is due now, drops a stale entry. */
+/* Looks at an entry's slot: files a timer where it is due now, drops a stale entry.
+ * The caller has made sure of room. */
 static void reconsider(struct rack *rack, struct entry entry)
 {
     struct slot *slot = slot_at(rack->slots, entry.slot);
-    rack->entries--;
     if (!owns(slot, entry.tick)) return;
-    if (is_armed(slot)) {
-        bel__rack_refile(rack, slot, entry.slot);
-    } else {
-        set_where(slot, NOWHERE);
+    if (where(slot) == LEFT_FILED) {
+        set_where(slot, FREE);
+        return;
     }
+    bool filed = rack_refile(rack, slot, entry.slot);
+    assert(filed);
 }
 
-static void prefetch_slots(const struct rack *rack, const struct entry *entries, uint32_t count)
+/* Asks for the slots of a bucket's first chunk, if there is one, ahead of its turn. */
+static void prefetch_slots(const struct rack *rack, const struct bucket *bucket)
 {
+    const struct entry *entries = entry_at(rack, bucket->first * CHUNK) + 1;
+    uint32_t count = bucket->count < CHUNK - 1 ? bucket->count : CHUNK - 1;
     for (uint32_t i = 0; i < count; i++) {
         __builtin_prefetch(slot_at(rack->slots, entries[i].slot), 1);
     }
@@ -211,7 +174,7 @@ static bool is_worth_looking(struct rack *rack, const struct bucket *bucket)
     if (bucket->count < SAMPLE) return false;
     const struct entry *sample = entry_at(rack, bucket->first * CHUNK) + 1;
     unsigned moved = 0;
-    prefetch_slots(rack, sample, SAMPLE);
+    prefetch_slots(rack, bucket);
     for (unsigned i = 0; i < SAMPLE; i++) {
         const struct slot *slot = slot_at(rack->slots, sample[i].slot);
         bool stays = owns(slot, sample[i].tick) && is_armed(slot) &&
@@ -235,18 +198,21 @@ bool bel__rack_open(struct rack *rack, const struct place *place, uint32_t budge
     struct node *node = node_at(rack, bucket->node);
     bool look = place->level >= FAR_LEVEL || is_worth_looking(rack, bucket);
     uint32_t end = rack->touched + budget;
+    if (look) prefetch_slots(rack, bucket);
     while (bucket->count > 0 && rack->touched < end) {
         struct entry entries[CHUNK];
         if (!bel__rack_room(rack, CHUNK)) return false;
         uint32_t count = bel__rack_take(rack, bucket, entries);
-        if (look) prefetch_slots(rack, entries, count);
+        if (look) prefetch_slots(rack, bucket);
         for (uint32_t i = 0; i < count; i++) {
             if (look) {
                 reconsider(rack, entries[i]);
             } else {
-                append_in(rack, node, digit_of(entries[i].tick, level), entries[i]);
+                bool filed = rack_append(rack, node, digit_of(entries[i].tick, level), entries[i]);
+                assert(filed);
             }
         }
+        if (!look) rack->entries += count;
     }
     if (bucket->count == 0 && node->occupied == 0) bel__rack_emptied(rack, place);
     return true;

@@ -19,6 +19,7 @@ enum {
     LEVELS = 9,               /* 9 digits and the 10 bits of a tick: any 64-bit due */
     FAR_LEVEL = 6,            /* from here an entry's 32 bits do not tell the next digit */
     CHUNK = 32,               /* entries' room in a chunk; the first is its header */
+    ENTRIES_SLACK = 8192,     /* stale entries that are never worth a sweep */
 };
 
 /* What a bucket holds for a timer. */
@@ -39,8 +40,7 @@ struct node {
     uint64_t occupied; /* a bit per bucket that has entries or a node */
     uint32_t level;
     uint32_t in_use;
-    uint32_t link; /* the slab's */
-    uint32_t unused[11];
+    uint32_t unused[12];
     struct bucket buckets[DIGITS];
 };
 
@@ -53,7 +53,7 @@ struct rack {
     struct slots *slots;
     struct bel__slab chunks; /* of struct entry[CHUNK] */
     struct bel__slab nodes;
-    uint64_t entries;    /* in buckets and runs */
+    uint64_t entries;    /* in buckets */
     uint32_t touched;    /* entries touched by the current call */
     uint32_t sweep_node; /* the next bucket to be swept */
     uint32_t sweep_bucket;
@@ -74,25 +74,15 @@ BEL_CHECKED int bel__rack_init(struct rack *rack, struct slots *slots, uint64_t 
                                uint32_t entries_max);
 void bel__rack_finish(struct rack *rack);
 
-/* Files an entry for `slot` at `tick`, which has not passed. The caller has made
- * sure of room. */
-void bel__rack_file(struct rack *rack, uint64_t tick, uint32_t slot);
-
-/* Files an armed slot where it is due now, and makes the entry its own. */
-void bel__rack_refile(struct rack *rack, struct slot *slot, uint32_t index);
-
-/* Whether `chunks` more can be taken for sure; asks the system if need be. */
+/* Whether `chunks` more can be taken for sure. */
 bool bel__rack_room(struct rack *rack, uint32_t chunks);
 
 /* Finds the first bucket with a list: false if nothing is filed. */
 bool bel__rack_first(const struct rack *rack, struct place *out);
 
 /* Takes the first chunk out of a bucket: copies its entries, at most CHUNK - 1, and
- * returns how many. They still count as the rack's entries. */
+ * returns how many. */
 uint32_t bel__rack_take(struct rack *rack, struct bucket *bucket, struct entry *out);
-
-/* Puts an entry into a bucket's list. The caller has made sure of room. */
-void bel__rack_append(struct rack *rack, struct bucket *bucket, struct entry entry);
 
 /* Marks a bucket that has just been emptied. */
 void bel__rack_emptied(struct rack *rack, const struct place *place);
@@ -111,9 +101,14 @@ void bel__rack_pass(struct rack *rack, uint64_t tick);
 /* Moves `passed` back. False if there is no memory for it; then it stays. */
 bool bel__rack_unpass(struct rack *rack, uint64_t tick);
 
-/* Called whenever an entry may have become stale: when they are too many, looks at
- * a few and drops those. */
-void bel__rack_tidy(struct rack *rack);
+/* Looks at a few entries and drops the stale ones. */
+void bel__rack_sweep(struct rack *rack);
+
+/* Whether it is time to sweep; to be asked whenever an entry may have become stale. */
+static inline bool rack_is_untidy(const struct rack *rack)
+{
+    return rack->entries > 2 * rack->slots->armed + ENTRIES_SLACK;
+}
 
 static inline uint64_t digit_shift(unsigned level)
 {
@@ -139,6 +134,57 @@ static inline struct entry *entry_at(const struct rack *rack, uint32_t index)
 static inline struct node *node_at(const struct rack *rack, uint32_t index)
 {
     return (struct node *)bel__slab_at(&rack->nodes, index);
+}
+
+/* The level of the highest digit in which two ticks differ. */
+static inline unsigned level_between(uint64_t a, uint64_t b)
+{
+    assert(a != b);
+    return (63 - (unsigned)__builtin_clzll(a ^ b)) / DIGIT_BITS;
+}
+
+/* Gives a bucket one more chunk at its end. False if there is no memory. */
+bool bel__rack_add_chunk(struct rack *rack, struct bucket *bucket);
+
+/* Puts an entry into a bucket of a node. False if there is no memory. */
+static inline bool rack_append(struct rack *rack, struct node *node, unsigned digit,
+                               struct entry entry)
+{
+    struct bucket *bucket = &node->buckets[digit];
+    if (bucket->tail % CHUNK == 0 && !bel__rack_add_chunk(rack, bucket)) return false;
+    *entry_at(rack, bucket->tail++) = entry;
+    bucket->count++;
+    node->occupied |= UINT64_C(1) << digit;
+    return true;
+}
+
+/* Files an entry for `slot` at `tick`, which has not passed. False if there is no
+ * memory. */
+static inline bool rack_file(struct rack *rack, uint64_t tick, uint32_t slot)
+{
+    assert(tick > rack->passed);
+    unsigned level = level_between(tick, rack->passed);
+    struct node *node = rack->path[level];
+    uint32_t top = UINT32_C(1) << level;
+    unsigned digit = digit_of(tick, level);
+    while (node->buckets[digit].node != 0) {
+        node = node_at(rack, node->buckets[digit].node);
+        digit = digit_of(tick, --level);
+    }
+    if (!rack_append(rack, node, digit, (struct entry){(uint32_t)tick, slot})) return false;
+    rack->levels |= top;
+    rack->entries++;
+    return true;
+}
+
+/* Files a slot where it is due now, and makes the entry its own. */
+static inline bool rack_refile(struct rack *rack, struct slot *slot, uint32_t index)
+{
+    uint64_t tick = tick_of(slot->due);
+    if (!rack_file(rack, tick, index)) return false;
+    slot->place = (uint32_t)tick;
+    set_where(slot, FILED);
+    return true;
 }
 
 #endif

@@ -15,14 +15,14 @@
 #include "core/wheel/rack.h"
 
 enum {
-    ENTRIES_SLACK = 8192,
     CALLS_PER_CHUNK = 4,
     BUCKETS_PER_SWEEP = DIGITS, /* that are passed over in one call because they are empty */
 };
 
 /* Drops the stale entries of a bucket's first chunk. */
-static void sweep_chunk(struct rack *rack, struct bucket *bucket)
+static void sweep_chunk(struct rack *rack, struct node *node, unsigned digit)
 {
+    struct bucket *bucket = &node->buckets[digit];
     struct entry entries[CHUNK];
     uint32_t count = bel__rack_take(rack, bucket, entries);
     for (uint32_t i = 0; i < count; i++) {
@@ -30,13 +30,14 @@ static void sweep_chunk(struct rack *rack, struct bucket *bucket)
     }
     for (uint32_t i = 0; i < count; i++) {
         struct slot *slot = slot_at(rack->slots, entries[i].slot);
-        bool own = owns(slot, entries[i].tick);
-        if (own && is_armed(slot)) {
-            bel__rack_append(rack, bucket, entries[i]);
+        if (!owns(slot, entries[i].tick)) continue;
+        if (where(slot) == LEFT_FILED) {
+            set_where(slot, FREE);
             continue;
         }
-        if (own) set_where(slot, NOWHERE);
-        rack->entries--;
+        bool kept = rack_append(rack, node, digit, entries[i]);
+        assert(kept); /* a chunk has just come free */
+        rack->entries++;
     }
 }
 
@@ -61,9 +62,8 @@ static struct bucket *next_bucket(struct rack *rack)
     return NULL;
 }
 
-void bel__rack_tidy(struct rack *rack)
+void bel__rack_sweep(struct rack *rack)
 {
-    if (rack->entries <= 2 * rack->slots->filed + ENTRIES_SLACK) return;
     if (++rack->sweep_due < CALLS_PER_CHUNK) return;
     rack->sweep_due = 0;
 
@@ -75,7 +75,7 @@ void bel__rack_tidy(struct rack *rack)
 
     node = node_at(rack, rack->sweep_node);
     uint32_t before = rack->touched;
-    sweep_chunk(rack, bucket);
+    sweep_chunk(rack, node, rack->sweep_bucket);
     uint32_t looked = rack->touched - before;
     rack->sweep_left -= looked < rack->sweep_left ? looked : rack->sweep_left;
     if (bucket->count == 0 && bucket->node == 0) {

@@ -18,9 +18,12 @@
 
 #include <stdlib.h>
 
+/* Kept out of line, so that the common case saves no registers for it. */
+#define RARE __attribute__((noinline))
+
 enum {
     TIMERS_MAX_DEFAULT = 1 << 28,
-    PREFETCH_AHEAD = 16
+    PREPARE_EVERY = 256, /* pops between two parts of a bucket that is opened in advance */
 };
 
 static_assert((int)WORK_MAX == (int)BEL_WHEEL_WORK_MAX, "the front keeps the promised bound");
@@ -44,8 +47,7 @@ int bel_wheel_create(const struct bel_wheel_options *options, struct bel_wheel *
     wheel->timers_max = max;
     wheel->slots.generation_first =
         first_generation(options->handle_seed != 0 ? options->handle_seed : (uintptr_t)wheel);
-    int err =
-        bel__slab_init(&wheel->slots.slab, sizeof(struct slot), offsetof(struct slot, user), max);
+    int err = bel__slab_init(&wheel->slots.slab, sizeof(struct slot), max);
     if (err) goto fail;
     err = bel__rack_init(&wheel->rack, &wheel->slots, tick_of(options->now), max);
     if (err) goto fail;
@@ -79,6 +81,7 @@ int bel_wheel_reserve(struct bel_wheel *wheel, uint32_t timers)
     return bel__slab_prefault(&wheel->rack.chunks, chunks);
 }
 
+/* A call that may touch more than one entry counts them from its beginning. */
 static void begin(struct bel_wheel *wheel)
 {
     wheel->rack.touched = 0;
@@ -90,28 +93,52 @@ static void end(struct bel_wheel *wheel)
     if (wheel->rack.touched > wheel->touched_max) wheel->touched_max = wheel->rack.touched;
 }
 
-/* Gives an armed slot that is not in the heap its due and its place in the order. */
-static int put(struct bel_wheel *wheel, struct slot *slot, uint32_t index, uint64_t due)
+/* Stale entries are swept by whoever may have left one. */
+RARE static void sweep(struct bel_wheel *wheel)
 {
-    struct rack *rack = &wheel->rack;
-    uint64_t tick = tick_of(due);
-    bool waits = tick > rack->passed;
-    bool has_entry = waits && where(slot) == FILED && entry_tick_max(slot) <= tick;
-    bool file = waits && !has_entry && bel__rack_room(rack, 1);
-    if (!has_entry && !file && !bel__front_room(&wheel->front)) return BEL_ENOMEM;
+    bel__rack_sweep(&wheel->rack);
+    end(wheel);
+}
 
-    assert(wheel->sequence < SEQUENCE_MASK);
+static void tidy(struct bel_wheel *wheel)
+{
+    if (rack_is_untidy(&wheel->rack)) sweep(wheel);
+}
+
+/* Whether the entry that a slot has comes up early enough for this tick. */
+static bool keeps_entry(const struct rack *rack, const struct slot *slot, uint64_t tick)
+{
+    return tick > rack->passed && entry_tick_max(slot) <= tick;
+}
+
+/* Writes a due, behind all that have been armed for it. */
+static void set_due(struct bel_wheel *wheel, struct slot *slot, uint64_t due)
+{
     slot->due = due;
     slot->order = (slot->order & ~SEQUENCE_MASK) | wheel->sequence++;
-    if (!has_entry && !file) {
-        bel__front_add(&wheel->front, slot, index);
-        return 0;
+}
+
+/* Places a slot in the front: its time has been taken out, or there is no memory. */
+RARE static int place_in_front(struct bel_wheel *wheel, struct slot *slot, uint32_t index,
+                               uint64_t due)
+{
+    if (!bel__front_room(&wheel->front)) return BEL_ENOMEM;
+    set_due(wheel, slot, due);
+    bel__front_add(&wheel->front, slot, index);
+    end(wheel);
+    return 0;
+}
+
+/* Gives a slot a place, whatever it had before. */
+static inline int place(struct bel_wheel *wheel, struct slot *slot, uint32_t index, uint64_t due)
+{
+    uint64_t tick = tick_of(due);
+    if (tick <= wheel->rack.passed || !rack_file(&wheel->rack, tick, index)) {
+        return place_in_front(wheel, slot, index, due);
     }
-    wheel->slots.filed++;
-    if (file) {
-        set_where(slot, FILED);
-        bel__rack_refile(rack, slot, index);
-    }
+    set_due(wheel, slot, due);
+    set_where(slot, FILED);
+    slot->place = (uint32_t)tick;
     return 0;
 }
 
@@ -119,8 +146,8 @@ int bel_wheel_arm(struct bel_wheel *wheel, uint64_t due, uint8_t priority, uint6
                   bel_timer_t *out)
 {
     struct slots *slots = &wheel->slots;
+    assert(wheel->sequence < SEQUENCE_MASK);
     if (due == BEL_NEVER) return BEL_ERANGE;
-    if (slots->armed >= wheel->timers_max) return BEL_EFULL;
     uint32_t used = slots->slab.used;
     uint32_t index = bel__slab_take(&slots->slab);
     if (index == BEL__SLAB_NONE) return used == slots->slab.max ? BEL_EFULL : BEL_ENOMEM;
@@ -129,52 +156,46 @@ int bel_wheel_arm(struct bel_wheel *wheel, uint64_t due, uint8_t priority, uint6
     struct slot *slot = slot_at(slots, index);
     if (index == used) slot->tag = slots->generation_first << GENERATION_SHIFT;
     slot->order = (uint64_t)priority << SEQUENCE_BITS;
-    slot->tag |= ARMED;
-    int err = put(wheel, slot, index, due);
-    if (err) {
-        slot->tag &= ~(uint32_t)ARMED;
-        bel__slab_give(&slots->slab, index);
-        return err;
+    if (has_entry(slot) && keeps_entry(&wheel->rack, slot, tick_of(due))) {
+        set_due(wheel, slot, due);
+        set_where(slot, FILED);
+    } else {
+        int err = place(wheel, slot, index, due);
+        if (err) {
+            bel__slab_give(&slots->slab, index);
+            return err;
+        }
+        tidy(wheel);
     }
     slot->user = user;
     slots->armed++;
-    bel__rack_tidy(&wheel->rack);
-    end(wheel);
     *out = handle_of(slot, index);
     return 0;
 }
 
-/* Moves a slot that is in the heap: it has to leave its place, and its run. */
-static int put_from_heap(struct bel_wheel *wheel, struct slot *slot, uint32_t index, uint64_t due)
+/* Moves a timer that has no entry, or one that comes up too late. */
+RARE static int move(struct bel_wheel *wheel, struct slot *slot, uint32_t index, uint64_t due)
 {
     if (!bel__front_room(&wheel->front)) return BEL_ENOMEM;
-    bel__front_remove(&wheel->front, slot->place);
-    int err = put(wheel, slot, index, due);
-    assert(err == 0); /* leaving made room */
-    return err;
-}
-
-static int rearm(struct bel_wheel *wheel, bel_timer_t timer, uint64_t due)
-{
-    struct slot *slot = slot_named(&wheel->slots, timer);
-    if (slot == NULL) return BEL_ESTALE;
-    if (due == BEL_NEVER) return BEL_ERANGE;
-
-    uint32_t index = (uint32_t)timer;
-    if (where(slot) == IN_HEAP) return put_from_heap(wheel, slot, index, due);
-    wheel->slots.filed--;
-    int err = put(wheel, slot, index, due);
-    if (err) wheel->slots.filed++;
+    begin(wheel);
+    if (where(slot) == IN_HEAP) bel__front_remove(&wheel->front, slot->place);
+    int err = place(wheel, slot, index, due);
+    assert(err == 0); /* there is room in the heap at least */
+    tidy(wheel);
+    end(wheel);
     return err;
 }
 
 int bel_wheel_rearm(struct bel_wheel *wheel, bel_timer_t timer, uint64_t due)
 {
-    begin(wheel);
-    int err = rearm(wheel, timer, due);
-    bel__rack_tidy(&wheel->rack);
-    end(wheel);
-    return err;
+    struct slot *slot = slot_named(&wheel->slots, timer);
+    if (slot == NULL) return BEL_ESTALE;
+    if (due == BEL_NEVER) return BEL_ERANGE;
+    if (where(slot) == FILED && keeps_entry(&wheel->rack, slot, tick_of(due))) {
+        set_due(wheel, slot, due);
+        return 0;
+    }
+    return move(wheel, slot, (uint32_t)timer, due);
 }
 
 size_t bel_wheel_rearm_many(struct bel_wheel *wheel, struct bel_rearm *moves, size_t count)
@@ -191,19 +212,26 @@ size_t bel_wheel_rearm_many(struct bel_wheel *wheel, struct bel_rearm *moves, si
     return moved;
 }
 
+/* Cancels a timer that is in the heap; others only have to be freed. */
+RARE static void leave_heap(struct bel_wheel *wheel, const struct slot *slot)
+{
+    bel__front_remove(&wheel->front, slot->place);
+    end(wheel);
+}
+
 bool bel_wheel_cancel(struct bel_wheel *wheel, bel_timer_t timer)
 {
     struct slot *slot = slot_named(&wheel->slots, timer);
     if (slot == NULL) return false;
     begin(wheel);
-    if (where(slot) == IN_HEAP) bel__front_remove(&wheel->front, slot->place);
-    slot_free(&wheel->slots, slot, (uint32_t)timer);
-    bel__rack_tidy(&wheel->rack);
-    end(wheel);
+    if (where(slot) == IN_HEAP) leave_heap(wheel, slot);
+    uint32_t state = where(slot) == FILED ? LEFT_FILED : FREE;
+    slot_free(&wheel->slots, slot, (uint32_t)timer, state);
+    tidy(wheel);
     return true;
 }
 
-static void describe(const struct slot *slot, uint32_t index, struct bel_wheel_timer *out)
+static inline void describe(const struct slot *slot, uint32_t index, struct bel_wheel_timer *out)
 {
     *out = (struct bel_wheel_timer){
         .due = slot->due,
@@ -221,36 +249,85 @@ bool bel_wheel_find(const struct bel_wheel *wheel, bel_timer_t timer, struct bel
     return true;
 }
 
-/* Pops one timer, if one is due and the call has work left to spend. */
-static bool pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
+/* Hands out the first timer of the run, which leads to `slot`. */
+static inline void take_first(struct bel_wheel *wheel, struct slot *slot, uint32_t index,
+                              struct bel_wheel_timer *out)
 {
-    struct front *front = &wheel->front;
-    if (tick_of(now) > front->now_tick) front->now_tick = tick_of(now);
-    if (!bel__front_settle(front, tick_of(now))) {
-        bel__front_follow(front, tick_of(now));
-        return false;
-    }
-    struct key key = *key_at(&front->heap, 0);
-    if (key.due > now || wheel->rack.touched > WORK_HALF) return false;
+    struct run *run = wheel->front.run;
+    describe(slot, index, out);
+    run_step(&wheel->front, run);
+    if (run->head % PREPARE_EVERY == 0) wheel->front.prepare_due = true;
+    slot_free(&wheel->slots, slot, index, FREE);
+}
 
-    struct slot *slot = slot_at(&wheel->slots, key.slot);
-    assert(is_armed(slot) && slot->order == key.order);
-    describe(slot, key.slot, out);
-    bel__front_remove(front, 0);
-    slot_free(&wheel->slots, slot, key.slot);
+/* Hands out the timer on top of the heap. */
+static void take_top(struct bel_wheel *wheel, struct bel_wheel_timer *out)
+{
+    uint32_t index = key_at(&wheel->front.heap, 0)->slot;
+    struct slot *slot = slot_at(&wheel->slots, index);
+    assert(where(slot) == IN_HEAP);
+    describe(slot, index, out);
+    bel__front_remove(&wheel->front, 0);
+    slot_free(&wheel->slots, slot, index, FREE);
+}
+
+/* Hands out the first timer if it is due: the run's first or the heap's top. */
+static bool take_due(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
+{
+    const struct run *run = wheel->front.run;
+    const struct heap *heap = &wheel->front.heap;
+    const struct key *top = heap->count > 0 ? key_at(heap, 0) : NULL;
+    if (!run_is_empty(run)) {
+        uint32_t index = run->entries[run->head].slot;
+        struct slot *slot = slot_at(&wheel->slots, index);
+        struct key first = {.due = slot->due, .order = slot->order};
+        if (top == NULL || key_before(&first, top)) {
+            if (first.due > now) return false;
+            take_first(wheel, slot, index, out);
+            return true;
+        }
+    }
+    assert(top != NULL);
+    if (top->due > now) return false;
+    take_top(wheel, out);
     return true;
 }
 
-static void prepare(struct bel_wheel *wheel)
+/* Pops with all that may have to be done before. */
+RARE static bool pop_slowly(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
 {
-    wheel->front.prepare_due = false;
-    bel__rack_prepare(&wheel->rack, WORK_HALF - 2 * CHUNK);
+    struct front *front = &wheel->front;
+    uint64_t tick = tick_of(now);
+    if (tick > front->now_tick) front->now_tick = tick;
+    if (front->prepare_due) {
+        front->prepare_due = false;
+        bel__rack_prepare(&wheel->rack, WORK_HALF - 2 * CHUNK);
+    }
+    bool settled = bel__front_settle(front, tick);
+    if (!settled) bel__front_follow(front, tick);
+    return settled && wheel->rack.touched <= WORK_HALF && take_due(wheel, now, out);
+}
+
+/* Pops in the common case: the run has a first timer and the heap is empty. */
+static inline bool pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
+{
+    const struct front *front = &wheel->front;
+    const struct run *run = front->run;
+    if (front->heap.count == 0 && !run_is_empty(run) && !front->prepare_due) {
+        struct entry entry = run->entries[run->head];
+        struct slot *slot = slot_at(&wheel->slots, entry.slot);
+        if (leads_to(slot, entry, run->limit)) {
+            if (slot->due > now) return false;
+            take_first(wheel, slot, entry.slot, out);
+            return true;
+        }
+    }
+    return pop_slowly(wheel, now, out);
 }
 
 bool bel_wheel_pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
 {
     begin(wheel);
-    if (wheel->front.prepare_due) prepare(wheel);
     bool popped = pop(wheel, now, out);
     end(wheel);
     return popped;
@@ -261,24 +338,37 @@ size_t bel_wheel_pop_many(struct bel_wheel *wheel, uint64_t now, struct bel_whee
 {
     size_t count = 0;
     begin(wheel);
-    if (wheel->front.prepare_due) prepare(wheel);
-    while (count < max && pop(wheel, now, &out[count])) {
+    while (count < max && wheel->rack.touched <= WORK_HALF && pop(wheel, now, &out[count])) {
+        wheel->rack.touched++;
         count++;
     }
     end(wheel);
     return count;
 }
 
+/* No timer of the run is due before this. */
+static uint64_t run_bound(const struct bel_wheel *wheel)
+{
+    const struct run *run = wheel->front.run;
+    struct entry entry = run->entries[run->head];
+    const struct slot *slot = slot_at(&wheel->slots, entry.slot);
+    if (leads_to(slot, entry, run->limit)) return slot->due;
+    return (run->limit - (uint32_t)((uint32_t)run->limit - entry.tick)) << TICK_BITS;
+}
+
 uint64_t bel_wheel_next(const struct bel_wheel *wheel)
 {
     const struct heap *heap = &wheel->front.heap;
-    uint64_t top = heap->count > 0 ? key_at(heap, 0)->due : BEL_NEVER;
-    if (top != BEL_NEVER && tick_of(top) <= wheel->rack.passed) return top;
-
+    uint64_t top = heap->count > 0 ? key_at(heap, 0)->due : BEL_NEVER, first;
     struct place place;
-    if (!bel__rack_first(&wheel->rack, &place)) return top;
-    uint64_t start = place.start << TICK_BITS;
-    return start < top ? start : top;
+    if (!run_is_empty(wheel->front.run)) {
+        first = run_bound(wheel);
+    } else if (tick_of(top) > wheel->rack.passed && bel__rack_first(&wheel->rack, &place)) {
+        first = place.start << TICK_BITS;
+    } else {
+        return top;
+    }
+    return first < top ? first : top;
 }
 
 bool bel_wheel_next_exact(struct bel_wheel *wheel, uint64_t *out)
