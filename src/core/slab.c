@@ -27,7 +27,8 @@ enum {
 };
 
 enum {
-    WORD = 64
+    WORD = 64,
+    FRESH = 32, /* items that go on the stack for the first time together */
 };
 
 static size_t round_up(size_t bytes, size_t step)
@@ -126,6 +127,7 @@ void bel__slab_unload(struct bel__slab *slab)
         slab->stack[i] = slab->stack[i + half];
     }
     slab->stacked = half;
+    slab->mapped += half;
 }
 
 /* Moves the free items of the next word of the map to the stack, lowest on top. */
@@ -144,6 +146,7 @@ static void reload(struct bel__slab *slab)
     while (bits != 0) {
         uint32_t top = WORD - 1 - (uint32_t)__builtin_clzll(bits);
         slab->stack[slab->stacked++] = word * WORD + top;
+        slab->mapped--;
         bits &= ~(UINT64_C(1) << top);
     }
 }
@@ -151,12 +154,18 @@ static void reload(struct bel__slab *slab)
 uint32_t bel__slab_take_more(struct bel__slab *slab)
 {
     assert(slab->stacked == 0);
-    if (slab->free_count > 0) {
+    if (slab->mapped > 0) {
         reload(slab);
         return bel__slab_take(slab);
     }
     if (slab->used == slab->ready && bel__slab_grow(slab, slab->used + 1) != 0) {
         return BEL__SLAB_NONE;
     }
-    return slab->used++;
+    uint32_t fresh = slab->ready - slab->used;
+    if (fresh > FRESH) fresh = FRESH;
+    for (uint32_t i = fresh; i > 0; i--) {
+        slab->stack[slab->stacked++] = slab->used + i - 1;
+    }
+    slab->used += fresh;
+    return bel__slab_take(slab);
 }

@@ -36,11 +36,11 @@ struct bel__slab {
     uint32_t max;                    /* items the range has room for */
     uint32_t ready;                  /* items that have memory */
     uint32_t used;                   /* items ever taken: below it an index may be read */
-    uint32_t free_count;             /* items given back, on the stack or in the map */
-    uint32_t stacked;                /* of them on the stack */
+    uint32_t stacked;                /* free items on the stack */
     uint32_t stack[BEL__SLAB_STACK]; /* the last given back */
     uint64_t *map;                   /* a bit per free item that is not on the stack */
     uint64_t *summary;               /* a bit per word of the map that is not 0 */
+    uint32_t mapped;                 /* free items in the map */
     uint32_t cursor;                 /* the word of the summary to look at next */
     size_t map_bytes;                /* of address space, summary included */
 };
@@ -63,10 +63,16 @@ static inline void *bel__slab_at(const struct bel__slab *slab, uint32_t index)
     return slab->base + (size_t)index * slab->item_bytes;
 }
 
+/* How many items have been given back and not taken again. */
+static inline uint32_t bel__slab_free_count(const struct bel__slab *slab)
+{
+    return slab->stacked + slab->mapped;
+}
+
 /* How many items can be taken without asking for memory. */
 static inline uint32_t bel__slab_spare(const struct bel__slab *slab)
 {
-    return slab->free_count + (slab->ready - slab->used);
+    return bel__slab_free_count(slab) + (slab->ready - slab->used);
 }
 
 /* The parts of take and give that are rarely needed. */
@@ -76,12 +82,8 @@ void bel__slab_unload(struct bel__slab *slab);
 /* Takes an item and returns its index, or BEL__SLAB_NONE if none is to be had. */
 static inline uint32_t bel__slab_take(struct bel__slab *slab)
 {
-    if (slab->stacked > 0) {
-        slab->free_count--;
-        return slab->stack[--slab->stacked];
-    }
-    if (slab->free_count == 0 && slab->used < slab->ready) return slab->used++;
-    return bel__slab_take_more(slab);
+    if (slab->stacked == 0) return bel__slab_take_more(slab);
+    return slab->stack[--slab->stacked];
 }
 
 /* Gives an item back. */
@@ -90,7 +92,6 @@ static inline void bel__slab_give(struct bel__slab *slab, uint32_t index)
     assert(index < slab->used);
     if (slab->stacked == BEL__SLAB_STACK) bel__slab_unload(slab);
     slab->stack[slab->stacked++] = index;
-    slab->free_count++;
 }
 
 #endif

@@ -29,9 +29,10 @@
 #include <stdlib.h>
 
 enum {
-    LATE_MAX = 256,     /* timers armed late before the run is put back */
-    DRAIN_MIN = 64,     /* what drain_max falls to */
-    COMBINE_MAX = 1024, /* small neighbours join a run up to here */
+    LATE_MAX = 256,    /* timers armed late before the run is put back */
+    LATE_SHARE = 8,    /* one late for so many in the run is too many */
+    DRAIN_MIN = 32,    /* what drain_max falls to */
+    COMBINE_MAX = 512, /* small neighbours join a run up to here */
 };
 
 int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max)
@@ -172,10 +173,26 @@ static bool heap_room(struct front *front, uint32_t more)
     return most <= keys->ready || bel__slab_grow(keys, most) == 0;
 }
 
+/* Settles how large a bucket may be to be taken out. A large run is cheap to sort but
+ * reaches far ahead, and then many timers are armed too late for the rack. */
+static void adapt(struct front *front)
+{
+    uint32_t most = front->drain_max;
+    if (front->late * LATE_SHARE > front->run->count) {
+        most /= 2;
+    } else {
+        most += most / 8;
+    }
+    most = most > DRAIN_MIN ? most : DRAIN_MIN;
+    front->drain_max = most < RUN_MAX ? most : RUN_MAX;
+    front->late = 0;
+}
+
 /* Makes the first bucket the run, with its neighbours if it is small. */
 static bool drain(struct front *front, struct place place)
 {
     if (!heap_room(front, RUN_MAX)) return false;
+    adapt(front);
     struct run *run = front->run;
     uint32_t base = (uint32_t)place.start;
     uint32_t count = collect(front, &place, 0);
@@ -186,8 +203,6 @@ static bool drain(struct front *front, struct place place)
     sort_run(front, run, base);
     bel__rack_pass(front->rack, run->limit);
     front->prepare_due = true;
-    front->drain_max += front->drain_max / 8;
-    if (front->drain_max > RUN_MAX) front->drain_max = RUN_MAX;
     return true;
 }
 
@@ -313,12 +328,12 @@ static void put_back(struct front *front)
     if (!bel__rack_room(rack, work) || !bel__rack_unpass(rack, front->now_tick)) return;
     put_back_run(front, front->now_tick);
     put_back_heap(front, front->now_tick);
-    front->drain_max = front->drain_max / 2 > DRAIN_MIN ? front->drain_max / 2 : DRAIN_MIN;
 }
 
 void bel__front_add(struct front *front, const struct slot *slot, uint32_t index)
 {
     bel__heap_push(&front->heap, key_of(slot, index));
+    front->late++;
     bool ahead = front->rack->passed > front->now_tick;
     if (ahead && front->heap.count > LATE_MAX && front->crowd_runs == 0) put_back(front);
 }

@@ -40,6 +40,7 @@ struct front {
     uint64_t now_tick;       /* the latest time that the owner has told */
     uint32_t crowd_runs;     /* runs whose first timers are in the heap */
     uint32_t crowd_pending;  /* entries in them, at most */
+    uint32_t late;           /* timers armed too late for the rack since the run was made */
     uint32_t drain_max;      /* buckets up to this size are taken out, larger ones opened */
     bool prepare_due;        /* it is time to open a part of the next large bucket */
 };

@@ -52,9 +52,9 @@ static_assert(BEL_GENERATION_BITS + GENERATION_SHIFT <= 32, "a tag is 32 bits");
 
 struct slots {
     struct bel__slab slab;
-    uint64_t armed;            /* timers */
-    uint64_t retired;          /* slots that have had every generation */
-    uint32_t generation_first; /* where each slot's generations start, and end */
+    uint64_t armed;    /* timers */
+    uint64_t retired;  /* slots that have had every generation */
+    uint32_t disguise; /* what handles are mixed with, so that wheels differ */
 };
 
 static inline uint64_t tick_of(uint64_t due)
@@ -102,18 +102,18 @@ static inline uint64_t entry_tick_max(const struct slot *slot)
     return tick - (uint32_t)((uint32_t)tick - slot->place);
 }
 
-/* A handle is a slot's index and its tag while it is FILED, so that one comparison
- * finds a timer in the state most are in. */
-static inline uint64_t handle_of(const struct slot *slot, uint32_t index)
+/* A handle is a slot's index and, in disguise, its tag while it is FILED, so that one
+ * comparison finds a timer in the state most are in. */
+static inline uint64_t handle_of(const struct slots *slots, const struct slot *slot, uint32_t index)
 {
     uint32_t tag = (slot->tag & ~(uint32_t)WHERE_MASK) | FILED;
-    return (uint64_t)tag << 32 | index;
+    return (uint64_t)(tag ^ slots->disguise) << 32 | index;
 }
 
 /* The slot that a handle names, or NULL if it names no armed timer. */
 static inline struct slot *slot_named(const struct slots *slots, uint64_t handle)
 {
-    uint32_t index = (uint32_t)handle, tag = (uint32_t)(handle >> 32);
+    uint32_t index = (uint32_t)handle, tag = (uint32_t)(handle >> 32) ^ slots->disguise;
     if (index >= slots->slab.used) return NULL;
     struct slot *slot = slot_at(slots, index);
     if (slot->tag == tag) return (tag & WHERE_MASK) == FILED ? slot : NULL;
@@ -128,7 +128,7 @@ static inline void slot_free(struct slots *slots, struct slot *slot, uint32_t in
     uint32_t generation = ((slot->tag >> GENERATION_SHIFT) + 1) & GENERATION_MASK;
     slot->tag = generation << GENERATION_SHIFT | state;
     slots->armed--;
-    if (generation != slots->generation_first) {
+    if (generation != 0) {
         bel__slab_give(&slots->slab, index);
     } else {
         slots->retired++;

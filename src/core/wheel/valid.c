@@ -88,7 +88,7 @@ static void check_path(struct census *census)
         expect(census, (node->occupied & gone) == 0);
         check_node(census, node, level, start);
     }
-    uint64_t in_use = rack->nodes.used - rack->nodes.free_count - 1;
+    uint64_t in_use = rack->nodes.used - bel__slab_free_count(&rack->nodes) - 1;
     expect(census, census->nodes == in_use);
 }
 
@@ -129,7 +129,7 @@ static void check_slots(struct census *census)
         expect(census, !has_entry(slot) || census->owned[i]);
     }
     expect(census, armed == slots->armed);
-    expect(census, slots->slab.used == armed + slots->slab.free_count + slots->retired);
+    expect(census, slots->slab.used == armed + bel__slab_free_count(&slots->slab) + slots->retired);
 }
 
 bool bel_wheel_valid(const struct bel_wheel *wheel)

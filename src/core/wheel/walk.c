@@ -45,7 +45,7 @@ bool bel_wheel_walk_next(struct bel_wheel_walk *walk, struct bel_wheel_timer *ou
     if (walk->next == walk->count) return false;
     uint32_t index = walk->keys[walk->next++].slot;
     const struct slot *slot = slot_at(&walk->wheel->slots, index);
-    return bel_wheel_find(walk->wheel, handle_of(slot, index), out);
+    return bel_wheel_find(walk->wheel, handle_of(&walk->wheel->slots, slot, index), out);
 }
 
 void bel_wheel_walk_close(struct bel_wheel_walk *walk)

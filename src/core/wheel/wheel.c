@@ -28,11 +28,11 @@ enum {
 
 static_assert((int)WORK_MAX == (int)BEL_WHEEL_WORK_MAX, "the front keeps the promised bound");
 
-/* Spreads a seed over the generations. */
-static uint32_t first_generation(uint64_t seed)
+/* Spreads a seed over the bits of a generation. */
+static uint32_t disguise_from(uint64_t seed)
 {
     uint64_t mixed = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(mixed >> 32) & GENERATION_MASK;
+    return ((uint32_t)(mixed >> 32) & GENERATION_MASK) << GENERATION_SHIFT;
 }
 
 int bel_wheel_create(const struct bel_wheel_options *options, struct bel_wheel **out)
@@ -45,8 +45,8 @@ int bel_wheel_create(const struct bel_wheel_options *options, struct bel_wheel *
     struct bel_wheel *wheel = calloc(1, sizeof *wheel);
     if (wheel == NULL) return BEL_ENOMEM;
     wheel->timers_max = max;
-    wheel->slots.generation_first =
-        first_generation(options->handle_seed != 0 ? options->handle_seed : (uintptr_t)wheel);
+    wheel->slots.disguise =
+        disguise_from(options->handle_seed != 0 ? options->handle_seed : (uintptr_t)wheel);
     int err = bel__slab_init(&wheel->slots.slab, sizeof(struct slot), max);
     if (err) goto fail;
     err = bel__rack_init(&wheel->rack, &wheel->slots, tick_of(options->now), max);
@@ -142,34 +142,55 @@ static inline int place(struct bel_wheel *wheel, struct slot *slot, uint32_t ind
     return 0;
 }
 
+/* Arms with all that may have to be done before. */
+RARE static int arm_slowly(struct bel_wheel *wheel, uint64_t due, uint64_t order, uint64_t user,
+                           bel_timer_t *out)
+{
+    struct slots *slots = &wheel->slots;
+    if (due == BEL_NEVER) return BEL_ERANGE;
+    uint32_t index = bel__slab_take(&slots->slab);
+    if (index == BEL__SLAB_NONE) {
+        return slots->slab.used == slots->slab.max ? BEL_EFULL : BEL_ENOMEM;
+    }
+    begin(wheel);
+    struct slot *slot = slot_at(slots, index);
+    slot->order = order;
+    int err = place(wheel, slot, index, due);
+    if (err) {
+        bel__slab_give(&slots->slab, index);
+        return err;
+    }
+    slot->user = user;
+    slots->armed++;
+    *out = handle_of(slots, slot, index);
+    return 0;
+}
+
 int bel_wheel_arm(struct bel_wheel *wheel, uint64_t due, uint8_t priority, uint64_t user,
                   bel_timer_t *out)
 {
     struct slots *slots = &wheel->slots;
-    assert(wheel->sequence < SEQUENCE_MASK);
-    if (due == BEL_NEVER) return BEL_ERANGE;
-    uint32_t used = slots->slab.used;
-    uint32_t index = bel__slab_take(&slots->slab);
-    if (index == BEL__SLAB_NONE) return used == slots->slab.max ? BEL_EFULL : BEL_ENOMEM;
-
-    begin(wheel);
-    struct slot *slot = slot_at(slots, index);
-    if (index == used) slot->tag = slots->generation_first << GENERATION_SHIFT;
-    slot->order = (uint64_t)priority << SEQUENCE_BITS;
-    if (has_entry(slot) && keeps_entry(&wheel->rack, slot, tick_of(due))) {
-        set_due(wheel, slot, due);
-        set_where(slot, FILED);
-    } else {
-        int err = place(wheel, slot, index, due);
-        if (err) {
-            bel__slab_give(&slots->slab, index);
-            return err;
-        }
-        tidy(wheel);
+    struct bel__slab *slab = &slots->slab;
+    uint64_t order = (uint64_t)priority << SEQUENCE_BITS, tick = tick_of(due);
+    if (slab->stacked == 0 || due == BEL_NEVER || tick <= wheel->rack.passed) {
+        return arm_slowly(wheel, due, order, user, out);
     }
+    uint32_t index = slab->stack[slab->stacked - 1];
+    struct slot *slot = slot_at(slots, index);
+    if (where(slot) != LEFT_FILED || entry_tick_max(slot) > tick) {
+        struct entry entry = {(uint32_t)tick, index};
+        if (!rack_file_quickly(&wheel->rack, tick, entry)) {
+            return arm_slowly(wheel, due, order, user, out);
+        }
+        slot->place = entry.tick;
+    }
+    slab->stacked--;
+    set_where(slot, FILED);
+    slot->due = due;
     slot->user = user;
+    slot->order = order | wheel->sequence++;
     slots->armed++;
-    *out = handle_of(slot, index);
+    *out = handle_of(slots, slot, index);
     return 0;
 }
 
@@ -231,12 +252,13 @@ bool bel_wheel_cancel(struct bel_wheel *wheel, bel_timer_t timer)
     return true;
 }
 
-static inline void describe(const struct slot *slot, uint32_t index, struct bel_wheel_timer *out)
+static inline void describe(const struct slots *slots, const struct slot *slot, uint32_t index,
+                            struct bel_wheel_timer *out)
 {
     *out = (struct bel_wheel_timer){
         .due = slot->due,
         .user = slot->user,
-        .timer = handle_of(slot, index),
+        .timer = handle_of(slots, slot, index),
         .priority = (uint8_t)(slot->order >> SEQUENCE_BITS),
     };
 }
@@ -245,7 +267,7 @@ bool bel_wheel_find(const struct bel_wheel *wheel, bel_timer_t timer, struct bel
 {
     const struct slot *slot = slot_named(&wheel->slots, timer);
     if (slot == NULL) return false;
-    describe(slot, (uint32_t)timer, out);
+    describe(&wheel->slots, slot, (uint32_t)timer, out);
     return true;
 }
 
@@ -254,7 +276,7 @@ static inline void take_first(struct bel_wheel *wheel, struct slot *slot, uint32
                               struct bel_wheel_timer *out)
 {
     struct run *run = wheel->front.run;
-    describe(slot, index, out);
+    describe(&wheel->slots, slot, index, out);
     run_step(&wheel->front, run);
     if (run->head % PREPARE_EVERY == 0) wheel->front.prepare_due = true;
     slot_free(&wheel->slots, slot, index, FREE);
@@ -266,7 +288,7 @@ static void take_top(struct bel_wheel *wheel, struct bel_wheel_timer *out)
     uint32_t index = key_at(&wheel->front.heap, 0)->slot;
     struct slot *slot = slot_at(&wheel->slots, index);
     assert(where(slot) == IN_HEAP);
-    describe(slot, index, out);
+    describe(&wheel->slots, slot, index, out);
     bel__front_remove(&wheel->front, 0);
     slot_free(&wheel->slots, slot, index, FREE);
 }
@@ -305,18 +327,21 @@ RARE static bool pop_slowly(struct bel_wheel *wheel, uint64_t now, struct bel_wh
     }
     bool settled = bel__front_settle(front, tick);
     if (!settled) bel__front_follow(front, tick);
-    return settled && wheel->rack.touched <= WORK_HALF && take_due(wheel, now, out);
+    bool popped = settled && wheel->rack.touched <= WORK_HALF && take_due(wheel, now, out);
+    end(wheel);
+    return popped;
 }
 
-/* Pops in the common case: the run has a first timer and the heap is empty. */
+/* Pops in the common case: the run has a first timer, and it is the first of all. */
 static inline bool pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
 {
     const struct front *front = &wheel->front;
     const struct run *run = front->run;
-    if (front->heap.count == 0 && !run_is_empty(run) && !front->prepare_due) {
+    if (!run_is_empty(run) && !front->prepare_due) {
         struct entry entry = run->entries[run->head];
         struct slot *slot = slot_at(&wheel->slots, entry.slot);
-        if (leads_to(slot, entry, run->limit)) {
+        bool first = front->heap.count == 0 || slot->due < key_at(&front->heap, 0)->due;
+        if (first && leads_to(slot, entry, run->limit)) {
             if (slot->due > now) return false;
             take_first(wheel, slot, entry.slot, out);
             return true;
@@ -328,9 +353,7 @@ static inline bool pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_t
 bool bel_wheel_pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
 {
     begin(wheel);
-    bool popped = pop(wheel, now, out);
-    end(wheel);
-    return popped;
+    return pop(wheel, now, out);
 }
 
 size_t bel_wheel_pop_many(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out,
