@@ -26,6 +26,7 @@ COLUMNS = ["W1s", "W1f", "W2", "W2b", "W3", "W4f", "W5"]
 RUNS_OF = {"W1s": ["W1"], "W1f": ["W1"], "W5": ["W1"], "W2": ["W2", "W2pair"], "W2b": ["W2b"],
            "W3": ["W3"], "W4f": ["W4"]}
 ORDER_TIMERS = 5_000
+SLOW_S = 20  # a run that takes longer than this is not repeated
 PAUSE_US_MAX = 200
 GROWTH_MAX = 10
 
@@ -108,7 +109,7 @@ class Timers:
     """The samples of the timers table: (column, size, engine) -> [(ns, bytes), ...]."""
 
     def __init__(self):
-        self.samples = {}
+        self.samples, self.slow = {}, set()
 
     def add(self, column, size, engine, line):
         key = (column, size, engine)
@@ -132,11 +133,17 @@ class Timers:
         return None if got is None else got[1 if column == "W5" else 0]
 
     def slower_way(self, size, engine):
-        """Which of the two ways to restart lost, once both are known; else None."""
-        ways = [self.samples.get((w, size, engine)) for w in ("W2", "W2pair")]
-        if None in ways:
-            return None
-        return "W2" if ways[0][0][0] > ways[1][0][0] else "W2pair"
+        """Which of the two ways to restart lost, once both are known, at this size or, for
+        the largest, at another; else None."""
+        for known in [size] + (SIZES_QUICK[::-1] if size > SIZES_QUICK[-1] else []):
+            ways = [self.samples.get((w, known, engine)) for w in ("W2", "W2pair")]
+            if None not in ways:
+                return "W2" if ways[0][0][0] > ways[1][0][0] else "W2pair"
+        return None
+
+    def is_single(self, column, size, engine):
+        """Whether this one was too slow to be repeated though the others were."""
+        return any((w, size, engine) in self.slow for w in RUNS_OF[column])
 
 
 def plan_timers(runner, args):
@@ -167,18 +174,24 @@ def bench_timers(runner, args):
         runner.run(engine, "order", ORDER_TIMERS)
     order, runner.violations = runner.violations, {}
     for number, size, workload, engine in plan:
-        if workload in ("W2", "W2pair") and table.slower_way(size, engine) == workload:
+        is_known = workload in ("W2", "W2pair") and table.slower_way(size, engine) == workload
+        if is_known or (workload, size, engine) in table.slow:
             runner.done += 1
             continue
+        started = time.monotonic()
         steps = ["--steps"] if args.steps and workload == "W1" else []
         seed = ["--seed", str(number + 1)]
         for line in runner.run(engine, workload, size, options + steps + seed):
             table.add(line["workload"], size, engine, line)
+        if number < plan[-1][0] and time.monotonic() - started > SLOW_S:
+            table.slow.add((workload, size, engine))
     runner.end()
     print_versions(runner)
     for size in sizes:
         print_size(table, size, columns, engines)
     print(LEGEND)
+    if table.slow:
+        print(f"* a single run, because it took more than {SLOW_S} s.")
     if args.steps:
         print("W1f here: in steps of 1 ms.")
     print_order(order, runner.violations, engines)
@@ -186,10 +199,10 @@ def bench_timers(runner, args):
         write_json(args.json, table, sizes, columns, engines)
 
 
-def cell(value):
+def cell(value, is_single=False):
     if value is None:
         return "-"
-    return f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
+    return (f"{value:.1f}" if value < 1000 else f"{value:,.0f}") + ("*" if is_single else "")
 
 
 def print_size(table, size, columns, engines):
@@ -204,7 +217,8 @@ def print_size(table, size, columns, engines):
         name = "(harness alone)" if engine == "null" else engine
         if engine == "null":
             values = [None if c in ("W5", "W2 bytes") else v for c, v in zip(head, values)]
-        print(f"  {name:<22}" + "".join(f"{cell(v):>11}" for v in values))
+        singles = [c in RUNS_OF and table.is_single(c, size, engine) for c in head]
+        print(f"  {name:<22}" + "".join(f"{cell(*x):>11}" for x in zip(values, singles)))
     print_ratios(table, size, columns, engines, head)
     print()
 
