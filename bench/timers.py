@@ -17,7 +17,8 @@ import subprocess
 import sys
 import time
 
-PEERS = ["libev", "libevent", "libuv", "lazyheap", "heap4"]
+LIBRARIES = ["libev", "libevent", "libuv"]
+PEERS = LIBRARIES + ["lazyheap", "heap4"]
 ENGINES = ["belfry"] + PEERS
 SIZES_QUICK = [1_000, 100_000, 1_000_000]
 SIZES_FULL = SIZES_QUICK + [10_000_000]
@@ -219,25 +220,27 @@ def print_size(table, size, columns, engines):
             values = [None if c in ("W5", "W2 bytes") else v for c, v in zip(head, values)]
         singles = [c in RUNS_OF and table.is_single(c, size, engine) for c in head]
         print(f"  {name:<22}" + "".join(f"{cell(*x):>11}" for x in zip(values, singles)))
-    print_ratios(table, size, columns, engines, head)
+    print_ratios(table, size, columns, engines)
     print()
 
 
-def print_ratios(table, size, columns, engines, head):
-    """How many times better Belfry is than the best peer, over 1 if it is."""
-    ratios, names = [], []
-    for column in columns:
-        # Batches have no peer: they compare with the peers' single restarts.
-        against = "W2" if column == "W2b" else column
-        peers = [(table.value(against, size, e), e) for e in engines if e != "belfry"]
-        peers = [p for p in peers if p[0] is not None]
-        own = table.value(column, size, "belfry")
-        best = min(peers) if peers else (None, "-")
-        ratios.append(f"{best[0] / own:.2f}x" if best[0] and own else "-")
-        names.append(best[1])
-    pad = ["" for _ in head[len(columns):]]
-    print(f"  {'best peer / belfry':<22}" + "".join(f"{r:>11}" for r in ratios + pad))
-    print(f"  {'best peer':<22}" + "".join(f"{n:>11}" for n in names + pad))
+def best_of(table, column, size, engines):
+    """The best engine of a column and its value; (None, "-") without any."""
+    # Batches have no peer: they compare with the peers' single restarts.
+    column = "W2" if column == "W2b" else column
+    values = [(table.value(column, size, e), e) for e in engines]
+    return min((v for v in values if v[0] is not None), default=(None, "-"))
+
+
+def print_ratios(table, size, columns, engines):
+    """How many times better Belfry is than the best, over 1 if it is."""
+    for name, peers in (("peer", PEERS), ("library", LIBRARIES)):
+        bests = [best_of(table, c, size, [e for e in peers if e in engines]) for c in columns]
+        owns = [table.value(c, size, "belfry") for c in columns]
+        ratios = [f"{b[0] / own:.2f}x" if b[0] and own else "-" for b, own in zip(bests, owns)]
+        title = f"best {name} / belfry"
+        print(f"  {title:<22}" + "".join(f"{r:>11}" for r in ratios))
+        print(f"  {'':<22}" + "".join(f"{b[1]:>11}" for b in bests))
 
 
 def print_order(order, violations, engines):
