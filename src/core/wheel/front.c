@@ -44,10 +44,12 @@ int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max)
     if (err) return err;
     err = bel__slab_init(&front->runs, sizeof(struct run), runs_max);
     if (err) return err;
-    uint32_t index = bel__slab_take(&front->runs); /* 0, which no key names */
     front->space = malloc(sizeof *front->space);
-    if (index == BEL__SLAB_NONE || front->space == NULL) return BEL_ENOMEM;
-    front->run = run_at(front, index);
+    if (front->space == NULL) return BEL_ENOMEM;
+    if (bel__slab_take(&front->runs) == BEL__SLAB_NONE) return BEL_ENOMEM; /* 0 is no run */
+    front->run_index = bel__slab_take(&front->runs);
+    if (front->run_index == BEL__SLAB_NONE) return BEL_ENOMEM;
+    front->run = run_at(front, front->run_index);
     return 0;
 }
 
@@ -225,6 +227,32 @@ static bool drain_crowd(struct front *front, const struct place *place)
     return true;
 }
 
+/* Makes the crowd's run on top of the heap the run, if all of it comes before the rest
+ * of the heap, as it does when a crowd was armed in order. */
+static void promote(struct front *front)
+{
+    struct heap *heap = &front->heap;
+    struct key top = *key_at(heap, 0);
+    struct run *run = run_at(front, top.run);
+    if (top.run == 0 || run_is_empty(run)) return;
+    struct entry entry = run->entries[run->count - 1];
+    const struct slot *last = slot_at(front->slots, entry.slot);
+    struct key end = key_of(last, entry.slot);
+    if (!leads_to(last, entry, run->limit)) return;
+    if (heap->count > 1 && key_before(key_at(heap, bel__heap_second(heap)), &end)) return;
+
+    bel__heap_remove(heap, 0);
+    run->head--; /* its first timer is no longer in the heap */
+    struct slot *first = slot_at(front->slots, top.slot);
+    set_where(first, FILED);
+    first->place = run->entries[run->head].tick;
+    front->crowd_runs--;
+    front->crowd_pending -= run->count;
+    bel__slab_give(&front->runs, front->run_index);
+    front->run = run;
+    front->run_index = top.run;
+}
+
 /* Brings the first bucket closer to being sorted. False if that has to wait. */
 static bool advance(struct front *front, const struct place *place)
 {
@@ -240,7 +268,8 @@ static bool advance(struct front *front, const struct place *place)
     }
     uint32_t count = bucket->count < RUN_MAX ? bucket->count : RUN_MAX;
     if (rack->touched + 2 * count > WORK_MAX) return false;
-    return bucket->count <= RUN_MAX ? drain(front, *place) : drain_crowd(front, place);
+    bool crowd = bucket->count > RUN_MAX || front->crowd_runs > 0;
+    return crowd ? drain_crowd(front, place) : drain(front, *place);
 }
 
 bool bel__front_settle(struct front *front, uint64_t until)
@@ -251,7 +280,10 @@ bool bel__front_settle(struct front *front, uint64_t until)
         if (!run_is_empty(front->run)) return true;
         uint64_t top = UINT64_MAX;
         if (front->heap.count > 0) top = tick_of(key_at(&front->heap, 0)->due);
-        if (top <= rack->passed) return true;
+        if (top <= rack->passed) {
+            promote(front);
+            return true;
+        }
 
         struct place place = {.start = UINT64_MAX};
         bool filed = bel__rack_first(rack, &place);

@@ -31,7 +31,8 @@ struct run {
 struct workspace;
 
 struct front {
-    struct run *run; /* one of `runs`, there for good */
+    struct run *run; /* one of `runs`, and which */
+    uint32_t run_index;
     struct heap heap;
     struct rack *rack;
     struct slots *slots;

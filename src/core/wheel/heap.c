@@ -49,6 +49,12 @@ static uint32_t smallest_child(const struct heap *heap, uint32_t index)
     return smallest;
 }
 
+uint32_t bel__heap_second(const struct heap *heap)
+{
+    assert(heap->count > 1);
+    return smallest_child(heap, 0);
+}
+
 static void sift_down(struct heap *heap, uint32_t index, const struct key *key)
 {
     while (ARITY * index + 1 < heap->count) {

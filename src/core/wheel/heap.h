@@ -60,4 +60,7 @@ void bel__heap_replace(struct heap *heap, uint32_t index, struct key key);
 /* Takes a key out. Its slot is left as it is. */
 void bel__heap_remove(struct heap *heap, uint32_t index);
 
+/* The index of the smallest key but one. There are two at least. */
+uint32_t bel__heap_second(const struct heap *heap);
+
 #endif

@@ -185,18 +185,51 @@ static bool is_worth_looking(struct rack *rack, const struct bucket *bucket)
     return moved > SAMPLE_MOVED_MAX;
 }
 
+/* Gives a bucket a node. Where a sample of its entries agrees in further digits, the
+ * bucket of that digit gets one as well, so that what is crowded together is not
+ * moved level by level. */
+static bool add_nodes(struct rack *rack, struct bucket *bucket, unsigned level, bool look)
+{
+    const struct entry *sample = entry_at(rack, bucket->first * CHUNK) + 1;
+    uint32_t count = bucket->count < SAMPLE ? bucket->count : SAMPLE, differ = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        differ |= sample[i].tick ^ sample[0].tick;
+    }
+    bucket->node = node_take(rack, --level);
+    if (bucket->node == 0) return false;
+    struct node *node = node_at(rack, bucket->node);
+    while (!look && level > 0 && differ >> digit_shift(level) == 0) {
+        unsigned digit = digit_of(sample[0].tick, level);
+        uint32_t index = node_take(rack, --level);
+        if (index == 0) break;
+        node->buckets[digit].node = index;
+        node->occupied = UINT64_C(1) << digit;
+        node = node_at(rack, index);
+    }
+    return true;
+}
+
+/* Moves an entry into a node, or further down, by the digits it has. */
+static void move_down(struct rack *rack, struct node *node, struct entry entry)
+{
+    unsigned level = node->level, digit = digit_of(entry.tick, level);
+    while (node->buckets[digit].node != 0) {
+        node = node_at(rack, node->buckets[digit].node);
+        digit = digit_of(entry.tick, --level);
+    }
+    bool filed = rack_append(rack, node, digit, entry);
+    assert(filed); /* the caller has made sure of room */
+    rack->entries++;
+}
+
 bool bel__rack_open(struct rack *rack, const struct place *place, uint32_t budget)
 {
     struct bucket *bucket = place->bucket;
-    unsigned level = place->level - 1;
     assert(place->level > 0 && bucket->count > 0);
-    if (bucket->node == 0) {
-        uint32_t index = node_take(rack, level);
-        if (index == 0) return false;
-        bucket->node = index;
-    }
-    struct node *node = node_at(rack, bucket->node);
     bool look = place->level >= FAR_LEVEL || is_worth_looking(rack, bucket);
+    if (bucket->node == 0 && !add_nodes(rack, bucket, place->level, look)) return false;
+
+    struct node *node = node_at(rack, bucket->node);
     uint32_t end = rack->touched + budget;
     if (look) prefetch_slots(rack, bucket);
     while (bucket->count > 0 && rack->touched < end) {
@@ -208,11 +241,9 @@ bool bel__rack_open(struct rack *rack, const struct place *place, uint32_t budge
             if (look) {
                 reconsider(rack, entries[i]);
             } else {
-                bool filed = rack_append(rack, node, digit_of(entries[i].tick, level), entries[i]);
-                assert(filed);
+                move_down(rack, node, entries[i]);
             }
         }
-        if (!look) rack->entries += count;
     }
     if (bucket->count == 0 && node->occupied == 0) bel__rack_emptied(rack, place);
     return true;

@@ -293,6 +293,11 @@ static void take_top(struct bel_wheel *wheel, struct bel_wheel_timer *out)
     slot_free(&wheel->slots, slot, index, FREE);
 }
 
+static inline bool comes_before(const struct slot *slot, const struct key *key)
+{
+    return slot->due != key->due ? slot->due < key->due : slot->order < key->order;
+}
+
 /* Hands out the first timer if it is due: the run's first or the heap's top. */
 static bool take_due(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
 {
@@ -302,9 +307,8 @@ static bool take_due(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_tim
     if (!run_is_empty(run)) {
         uint32_t index = run->entries[run->head].slot;
         struct slot *slot = slot_at(&wheel->slots, index);
-        struct key first = {.due = slot->due, .order = slot->order};
-        if (top == NULL || key_before(&first, top)) {
-            if (first.due > now) return false;
+        if (top == NULL || comes_before(slot, top)) {
+            if (slot->due > now) return false;
             take_first(wheel, slot, index, out);
             return true;
         }
@@ -340,7 +344,7 @@ static inline bool pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_t
     if (!run_is_empty(run) && !front->prepare_due) {
         struct entry entry = run->entries[run->head];
         struct slot *slot = slot_at(&wheel->slots, entry.slot);
-        bool first = front->heap.count == 0 || slot->due < key_at(&front->heap, 0)->due;
+        bool first = front->heap.count == 0 || comes_before(slot, key_at(&front->heap, 0));
         if (first && leads_to(slot, entry, run->limit)) {
             if (slot->due > now) return false;
             take_first(wheel, slot, entry.slot, out);
