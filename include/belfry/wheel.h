@@ -38,7 +38,7 @@
 
 enum {
     BEL_PRIORITY_DEFAULT = 128, /* 0 goes first, 255 last, among timers of one due */
-    BEL_WHEEL_WORK_MAX = 4096,  /* entries that one call touches at most */
+    BEL_WHEEL_WORK_MAX = 2048,  /* entries that one call touches at most */
 };
 
 /* Names one armed timer, and after it ends never another one of the same wheel. The

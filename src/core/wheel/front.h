@@ -15,8 +15,8 @@
 
 enum {
     PREFETCH_AHEAD = 16, /* entries whose slots are asked for before they are needed */
-    RUN_MAX = 2030,      /* entries in a run: with these and its header it fills 16 KiB */
-    WORK_MAX = 4096,
+    RUN_MAX = 1006,      /* entries in a run: with these and its header it fills 8 KiB */
+    WORK_MAX = 2048,
     WORK_HALF = WORK_MAX / 2, /* after this a call begins nothing new */
 };
 

@@ -32,7 +32,8 @@
 
 enum {
     SAMPLE = CHUNK - 1,   /* entries looked at to decide how a bucket is opened */
-    SAMPLE_MOVED_MAX = 8, /* of them: up to here, entries are moved unseen */
+    SAMPLE_MOVED_MAX = 23, /* of them: up to here, entries are moved unseen */
+    LOOK_MAX = 512,       /* entries looked at in one go: each may cost a cache miss */
     PREPARE_MIN = 1024,   /* a smaller bucket can be dealt with when its time comes */
     PREPARE_DIGIT = 48,   /* near is: in the last quarter of the bucket before it */
 };
@@ -109,6 +110,14 @@ bool bel__rack_add_chunk(struct rack *rack, struct bucket *bucket)
     return true;
 }
 
+/* Asks for the four lines of a chunk. */
+static void prefetch_chunk(const struct rack *rack, uint32_t chunk)
+{
+    for (uint32_t i = 0; i < CHUNK; i += 8) {
+        __builtin_prefetch(entry_at(rack, chunk * CHUNK + i));
+    }
+}
+
 uint32_t bel__rack_take(struct rack *rack, struct bucket *bucket, struct entry *out)
 {
     assert(bucket->first != 0);
@@ -116,8 +125,7 @@ uint32_t bel__rack_take(struct rack *rack, struct bucket *bucket, struct entry *
     const struct entry *from = entry_at(rack, chunk * CHUNK);
     uint32_t next = from->tick;
     uint32_t count = next != 0 ? CHUNK - 1 : bucket->tail - chunk * CHUNK - 1;
-    __builtin_prefetch(entry_at(rack, next * CHUNK));
-    __builtin_prefetch(entry_at(rack, next * CHUNK + 16));
+    prefetch_chunk(rack, next);
     memcpy(out, from + 1, (CHUNK - 1) * sizeof *out);
     bucket->first = next;
     bucket->count -= count;
@@ -158,11 +166,13 @@ static void reconsider(struct rack *rack, struct entry entry)
     assert(filed);
 }
 
-/* Asks for the slots of a bucket's first chunk, if there is one, ahead of its turn. */
+/* Asks for the slots of a bucket's first chunk, if there is one, ahead of its turn, and
+ * for the chunk after it. */
 static void prefetch_slots(const struct rack *rack, const struct bucket *bucket)
 {
     const struct entry *entries = entry_at(rack, bucket->first * CHUNK) + 1;
     uint32_t count = bucket->count < CHUNK - 1 ? bucket->count : CHUNK - 1;
+    prefetch_chunk(rack, entries[-1].tick);
     for (uint32_t i = 0; i < count; i++) {
         __builtin_prefetch(slot_at(rack->slots, entries[i].slot), 1);
     }
@@ -230,6 +240,7 @@ bool bel__rack_open(struct rack *rack, const struct place *place, uint32_t budge
     if (bucket->node == 0 && !add_nodes(rack, bucket, place->level, look)) return false;
 
     struct node *node = node_at(rack, bucket->node);
+    if (look && budget > LOOK_MAX) budget = LOOK_MAX;
     uint32_t end = rack->touched + budget;
     if (look) prefetch_slots(rack, bucket);
     while (bucket->count > 0 && rack->touched < end) {

@@ -23,6 +23,7 @@
 
 enum {
     TIMERS_MAX_DEFAULT = 1 << 28,
+    BATCH_AHEAD = 32,    /* timers of a batch that are asked for before they are moved */
     PREPARE_EVERY = 256, /* pops between two parts of a bucket that is opened in advance */
 };
 
@@ -73,12 +74,25 @@ void bel_wheel_destroy(struct bel_wheel *wheel)
 int bel_wheel_reserve(struct bel_wheel *wheel, uint32_t timers)
 {
     if (timers > wheel->timers_max) return BEL_EFULL;
-    int err = bel__slab_prefault(&wheel->slots.slab, timers);
-    if (err) return err;
-    err = bel__slab_prefault(&wheel->rack.nodes, wheel->rack.nodes.used + 64);
-    if (err) return err;
-    uint32_t chunks = timers / (CHUNK - 1) + 16 * DIGITS;
-    return bel__slab_prefault(&wheel->rack.chunks, chunks);
+    uint32_t chunks = timers / (CHUNK - 1) + timers / (4 * CHUNK) + 64 * DIGITS;
+    uint32_t runs = timers / (64 * RUN_MAX) + 16; /* for a crowd of a 64th of them */
+    uint32_t nodes = timers / 8192 + 256;
+    struct {
+        struct bel__slab *slab;
+        uint32_t count;
+    } parts[] = {
+        {&wheel->slots.slab, timers},
+        {&wheel->rack.chunks, chunks},
+        {&wheel->rack.nodes, nodes},
+        {&wheel->front.runs, runs},
+        {&wheel->front.heap.keys, 4 * RUN_MAX},
+    };
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        uint32_t max = parts[i].slab->max;
+        int err = bel__slab_prefault(parts[i].slab, parts[i].count < max ? parts[i].count : max);
+        if (err) return err;
+    }
+    return 0;
 }
 
 /* A call that may touch more than one entry counts them from its beginning. */
@@ -221,11 +235,10 @@ int bel_wheel_rearm(struct bel_wheel *wheel, bel_timer_t timer, uint64_t due)
 
 size_t bel_wheel_rearm_many(struct bel_wheel *wheel, struct bel_rearm *moves, size_t count)
 {
-    size_t moved = 0;
+    size_t moved = 0, ahead = 0;
     for (size_t i = 0; i < count; i++) {
-        if (i + PREFETCH_AHEAD < count) {
-            uint32_t index = (uint32_t)moves[i + PREFETCH_AHEAD].timer;
-            __builtin_prefetch(slot_at(&wheel->slots, index), 1);
+        for (; ahead < count && ahead <= i + BATCH_AHEAD; ahead++) {
+            __builtin_prefetch(slot_at(&wheel->slots, (uint32_t)moves[ahead].timer), 1);
         }
         moves[i].result = bel_wheel_rearm(wheel, moves[i].timer, moves[i].due);
         moved += moves[i].result == 0;
