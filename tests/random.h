@@ -36,7 +36,8 @@ static inline uint64_t random_below(uint64_t *state, uint64_t end)
 /* Every magnitude equally often: as likely between 4 and 8 as above 2^63. */
 static inline uint64_t random_magnitude(uint64_t *state)
 {
-    return random_u64(state) >> random_below(state, 64);
+    uint64_t shift = random_below(state, 64); /* a statement each, or compilers differ */
+    return random_u64(state) >> shift;
 }
 
 static inline void random_fill(uint64_t *state, void *out, size_t bytes)

@@ -19,18 +19,18 @@
 enum {
     TIMERS_MAX = 20000,
     ENDED = 64, /* handles kept to be tried again after they have ended */
-    CASES = 200,
+    CASES = 100,
     STEPS = 4000, /* and some for each timer, so that a large wheel fills up */
-    STEPS_PER_TIMER = 15,
+    STEPS_PER_TIMER = 12,
+    BATCH_MAX = 64, /* timers moved by one call */
 };
 
 struct item {
     uint64_t due, order; /* order: priority, then sequence */
-    uint32_t id;
 };
 
 struct model {
-    struct item sorted[TIMERS_MAX];
+    uint16_t sorted[TIMERS_MAX]; /* ids, the last first, so that popping moves none */
     uint32_t count;
     struct item items[TIMERS_MAX]; /* by id */
     bool armed[TIMERS_MAX];
@@ -42,7 +42,7 @@ struct character {
     unsigned reach_bits;     /* the longest delay is 2^reach_bits ns */
     unsigned grain_bits;     /* dues are multiples of 2^grain_bits ns */
     unsigned priorities;     /* how many */
-    unsigned weights[5];     /* of arm, rearm, cancel, advance, jump */
+    unsigned weights[6];     /* of arm, rearm, cancel, advance, jump, batch */
     unsigned restart_chance; /* of 8: a move keeps near the old due */
 };
 
@@ -67,7 +67,7 @@ static uint32_t model_place(const struct model *m, const struct item *item)
     uint32_t low = 0, high = m->count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (item_before(&m->sorted[middle], item)) {
+        if (item_before(item, &m->items[m->sorted[middle]])) {
             low = middle + 1;
         } else {
             high = middle;
@@ -76,40 +76,53 @@ static uint32_t model_place(const struct model *m, const struct item *item)
     return low;
 }
 
-static void model_insert(struct model *m, struct item item)
+static void model_insert(struct model *m, uint32_t id, struct item item)
 {
     uint32_t at = model_place(m, &item);
-    memmove(&m->sorted[at + 1], &m->sorted[at], (m->count - at) * sizeof item);
-    m->sorted[at] = item;
-    m->items[item.id] = item;
-    m->armed[item.id] = true;
+    memmove(&m->sorted[at + 1], &m->sorted[at], (m->count - at) * sizeof m->sorted[0]);
+    m->sorted[at] = (uint16_t)id;
+    m->items[id] = item;
+    m->armed[id] = true;
     m->count++;
 }
 
 static void model_remove(struct model *m, uint32_t id)
 {
     uint32_t at = model_place(m, &m->items[id]);
-    CHECK(m->armed[id] && m->sorted[at].id == id);
+    CHECK(m->armed[id] && m->sorted[at] == id);
     m->count--;
     memmove(&m->sorted[at], &m->sorted[at + 1], (m->count - at) * sizeof m->sorted[0]);
     m->armed[id] = false;
 }
 
+/* The one that comes after `before` others. */
+static uint32_t model_id(const struct model *m, uint32_t before)
+{
+    CHECK(before < m->count);
+    return m->sorted[m->count - 1 - before];
+}
+
+/* When that is due; BEL_NEVER if there is none. */
+static uint64_t model_due(const struct model *m, uint32_t before)
+{
+    return before < m->count ? m->items[model_id(m, before)].due : BEL_NEVER;
+}
+
 static struct character draw_character(uint64_t *random)
 {
     static const uint32_t sizes[] = {3, 20, 100, 100, 1000, 1000, 6000, TIMERS_MAX};
-    struct character c = {
-        .timers = sizes[random_below(random, 8)],
-        .reach_bits = 4 + (unsigned)random_below(random, 59),
-        .priorities = random_below(random, 2) ? 1 : 1 + (unsigned)random_below(random, 256),
-        .restart_chance = (unsigned)random_below(random, 9),
-    };
+    struct character c = {.priorities = 1};
+    c.timers = sizes[random_below(random, 8)];
+    c.reach_bits = 4 + (unsigned)random_below(random, 59);
+    if (random_below(random, 2)) c.priorities += (unsigned)random_below(random, 256);
+    c.restart_chance = (unsigned)random_below(random, 9);
     c.grain_bits = random_below(random, 2) ? 0 : (unsigned)random_below(random, c.reach_bits);
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < 6; i++) {
         c.weights[i] = (unsigned)random_below(random, 10);
     }
     c.weights[0] += 4;
     c.weights[4] /= 8;
+    c.weights[5] /= 8;
     return c;
 }
 
@@ -134,29 +147,51 @@ static uint64_t order_of(struct world *w, uint8_t priority)
 static void arm(struct world *w, uint32_t id)
 {
     uint8_t priority = (uint8_t)random_below(&w->random, w->character.priorities);
-    struct item item = {.due = draw_due(w), .id = id};
-    item.order = order_of(w, priority);
+    struct item item = {.due = draw_due(w), .order = order_of(w, priority)};
     CHECK_EQ((uint64_t)bel_wheel_arm(w->wheel, item.due, priority, id, &w->handles[id]), 0);
-    model_insert(&w->model, item);
+    model_insert(&w->model, id, item);
+}
+
+/* Where a timer goes when it is moved. */
+static uint64_t draw_move(struct world *w, uint32_t id)
+{
+    uint64_t old = w->model.items[id].due, due = draw_due(w);
+    if (random_below(&w->random, 8) >= w->character.restart_chance) return due;
+    due = old + (draw_due(w) - w->now) / 16; /* mostly a little later */
+    return due < old || due == BEL_NEVER ? old : due;
+}
+
+/* Notes what became of a timer that should have moved. */
+static void moved(struct world *w, uint32_t id, uint64_t due, int result)
+{
+    CHECK(result == (w->model.armed[id] ? 0 : BEL_ESTALE));
+    if (result != 0) return;
+    uint8_t priority = (uint8_t)(w->model.items[id].order >> 56);
+    model_remove(&w->model, id);
+    model_insert(&w->model, id, (struct item){due, order_of(w, priority)});
 }
 
 static void rearm(struct world *w, uint32_t id)
 {
-    struct item item = w->model.items[id];
-    if (!w->model.armed[id]) {
-        CHECK(bel_wheel_rearm(w->wheel, w->handles[id], w->now) == BEL_ESTALE);
-        return;
+    uint64_t due = draw_move(w, id);
+    moved(w, id, due, bel_wheel_rearm(w->wheel, w->handles[id], due));
+}
+
+static void batch(struct world *w)
+{
+    struct bel_rearm moves[BATCH_MAX];
+    uint32_t ids[BATCH_MAX];
+    size_t count = random_below(&w->random, BATCH_MAX + 1), succeeded = 0;
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = (uint32_t)random_below(&w->random, w->character.timers);
+        moves[i] = (struct bel_rearm){w->handles[ids[i]], draw_move(w, ids[i]), 99};
     }
-    uint64_t due = draw_due(w);
-    if (random_below(&w->random, 8) < w->character.restart_chance) {
-        due = item.due + (draw_due(w) - w->now) / 16; /* mostly a little later */
-        if (due < item.due || due == BEL_NEVER) due = item.due;
+    size_t reported = bel_wheel_rearm_many(w->wheel, moves, count);
+    for (size_t i = 0; i < count; i++) {
+        moved(w, ids[i], moves[i].due, moves[i].result);
+        succeeded += moves[i].result == 0;
     }
-    CHECK_EQ((uint64_t)bel_wheel_rearm(w->wheel, w->handles[id], due), 0);
-    model_remove(&w->model, id);
-    item.due = due;
-    item.order = order_of(w, (uint8_t)(item.order >> 56));
-    model_insert(&w->model, item);
+    CHECK_EQ(reported, succeeded);
 }
 
 static void end_handle(struct world *w, uint32_t id)
@@ -175,23 +210,21 @@ static void cancel(struct world *w, uint32_t id)
 
 static void check_popped(struct world *w, const struct bel_wheel_timer *timer)
 {
-    CHECK(w->model.count > 0);
-    struct item want = w->model.sorted[0];
-    CHECK_EQ(timer->due, want.due);
-    CHECK_EQ(timer->user, want.id);
-    CHECK_EQ(timer->priority, want.order >> 56);
-    CHECK_EQ(timer->timer, w->handles[want.id]);
+    uint32_t id = model_id(&w->model, 0);
+    CHECK_EQ(timer->user, id);
+    CHECK_EQ(timer->due, w->model.items[id].due);
+    CHECK_EQ(timer->priority, w->model.items[id].order >> 56);
+    CHECK_EQ(timer->timer, w->handles[id]);
     CHECK(timer->due <= w->now);
-    model_remove(&w->model, want.id);
-    end_handle(w, want.id);
+    model_remove(&w->model, id);
+    end_handle(w, id);
 }
 
 /* Pops everything that is due, one by one or by the handful, sometimes not all. */
 static void pop_due(struct world *w)
 {
     struct bel_wheel_timer timers[100];
-    uint64_t first = w->model.count > 0 ? w->model.sorted[0].due : BEL_NEVER;
-    CHECK(bel_wheel_next(w->wheel) <= first);
+    CHECK(bel_wheel_next(w->wheel) <= model_due(&w->model, 0));
     do {
         size_t max = 1 + random_below(&w->random, 100), count;
         if (random_below(&w->random, 2)) {
@@ -205,7 +238,7 @@ static void pop_due(struct world *w)
         }
         if (random_below(&w->random, 200) == 0) return;
     } while (bel_wheel_next(w->wheel) <= w->now);
-    CHECK(w->model.count == 0 || w->model.sorted[0].due > w->now);
+    CHECK(model_due(&w->model, 0) > w->now);
 }
 
 static void advance(struct world *w)
@@ -214,7 +247,7 @@ static void advance(struct world *w)
     step >>= random_below(&w->random, w->character.reach_bits);
     if (w->model.count > 0 && random_below(&w->random, 4) == 0) {
         uint32_t ahead = (uint32_t)random_below(&w->random, w->model.count);
-        uint64_t due = w->model.sorted[ahead / 8].due;
+        uint64_t due = model_due(&w->model, ahead / 8);
         step = due > w->now ? due - w->now : 0;
     }
     if (step < UINT64_MAX - w->now) w->now += step;
@@ -225,7 +258,8 @@ static void advance(struct world *w)
 static void jump(struct world *w)
 {
     if (random_below(&w->random, 2)) {
-        w->now -= random_below(&w->random, w->now + 1) >> random_below(&w->random, 60);
+        uint64_t shift = random_below(&w->random, 60);
+        w->now -= random_below(&w->random, w->now + 1) >> shift;
     } else {
         uint64_t far = random_u64(&w->random) >> (66 - w->character.reach_bits);
         if (far < UINT64_MAX - w->now) w->now += far;
@@ -237,9 +271,9 @@ static void check_exact_next(struct world *w)
 {
     uint64_t next;
     while (!bel_wheel_next_exact(w->wheel, &next)) {
-        CHECK(next <= w->model.sorted[0].due);
+        CHECK(next <= model_due(&w->model, 0));
     }
-    CHECK_EQ(next, w->model.count > 0 ? w->model.sorted[0].due : BEL_NEVER);
+    CHECK_EQ(next, model_due(&w->model, 0));
 }
 
 static void check_ended(struct world *w)
@@ -268,16 +302,30 @@ static void check_walk(struct world *w)
     CHECK_EQ((uint64_t)bel_wheel_walk_open(w->wheel, &walk), 0);
     for (uint32_t i = 0; i < w->model.count; i++) {
         CHECK(bel_wheel_walk_next(walk, &timer));
-        CHECK_EQ(timer.user, w->model.sorted[i].id);
+        CHECK_EQ(timer.user, model_id(&w->model, i));
     }
     CHECK(!bel_wheel_walk_next(walk, &timer));
     bel_wheel_walk_close(walk);
 }
 
+/* The same happens to every timer, in the order of their ids. */
+static void burst(struct world *w)
+{
+    uint64_t what = random_below(&w->random, 3), spared = random_below(&w->random, 4);
+    for (uint32_t id = 0; id < w->character.timers; id++) {
+        if (spared > 0 && random_below(&w->random, 64) < spared) continue;
+        if (what == 0 && !w->model.armed[id]) arm(w, id);
+        if (what == 1) rearm(w, id);
+        if (what == 2) cancel(w, id);
+        operations++;
+    }
+    CHECK(bel_wheel_valid(w->wheel));
+}
+
 static void step(struct world *w)
 {
     unsigned total = 0, pick;
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < 6; i++) {
         total += w->character.weights[i];
     }
     pick = (unsigned)random_below(&w->random, total);
@@ -302,6 +350,9 @@ static void step(struct world *w)
     case 4:
         jump(w);
         break;
+    case 5:
+        batch(w);
+        break;
     }
 }
 
@@ -312,18 +363,19 @@ static void run_case(uint64_t seed)
     memset(w, 0, sizeof *w);
     w->random = seed;
     w->character = draw_character(&w->random);
-    w->now = random_u64(&w->random) >> (1 + random_below(&w->random, 63));
+    w->now = random_magnitude(&w->random) / 2;
     struct bel_wheel_options options = {.now = w->now, .handle_seed = (uint32_t)seed};
     CHECK_EQ((uint64_t)bel_wheel_create(&options, &w->wheel), 0);
     uint64_t steps = STEPS + STEPS_PER_TIMER * w->character.timers;
     uint64_t look_every = 16 + w->character.timers / 2;
+    uint64_t burst_chance = 500 + 5 * (uint64_t)w->character.timers;
     for (uint64_t i = 1; i <= steps; i++, operations++) {
         step(w);
         check_ended(w);
         if (random_below(&w->random, 500) == 0) check_exact_next(w);
-        if (i % look_every != 0) continue;
+        if (random_below(&w->random, burst_chance) == 0) burst(w);
         check_bounds(w);
-        CHECK(bel_wheel_valid(w->wheel));
+        if (i % look_every == 0) CHECK(bel_wheel_valid(w->wheel));
     }
     check_walk(w);
     w->now = BEL_NEVER - 1;
