@@ -80,10 +80,16 @@ void engine_close(void);
 /* Makes memory ready for all timers, where the engine can. */
 void engine_reserve(uint32_t timers);
 
-/* What the caller keeps for a timer: the library's struct, or a handle; NULL if the id
- * is enough. The harness has it in the cache when it asks for an operation, because
- * who restarts or cancels a timeout is at work on the object that it belongs to. */
-const void *engine_caller_object(uint32_t id);
+/* What the caller keeps for the timers: an array by id of the library's structs, or of
+ * handles; no bytes if the id is enough. The harness has a timer's in the cache when it
+ * asks for an operation, because who restarts or cancels a timeout is at work on the
+ * object that it belongs to. */
+struct engine_objects {
+    const char *first;
+    size_t bytes; /* of one */
+};
+
+struct engine_objects engine_caller_objects(void);
 
 void engine_schedule(uint32_t id, uint64_t due);
 void engine_cancel(uint32_t id);

@@ -55,6 +55,7 @@ static void fire_one(struct mix *mix)
 
 static void run_steps(struct mix *mix, uint32_t steps)
 {
+    struct engine_objects objects = engine_caller_objects();
     uint64_t next = bench_random_next(&mix->random);
     for (uint32_t i = 0; i < steps; i++) {
         uint64_t bits = next;
@@ -62,7 +63,7 @@ static void run_steps(struct mix *mix, uint32_t steps)
         if (i % 2 == 0) {
             cancel_one(mix, (uint32_t)(bits >> 32));
         } else { /* the object that is next to be cancelled is at hand by then */
-            bench_touch(engine_caller_object(bench_scale((uint32_t)(next >> 32), mix->timers)));
+            bench_touch(objects, bench_scale((uint32_t)(next >> 32), mix->timers));
             fire_one(mix);
         }
         uint32_t id = bench_fired_ids[--bench_fired_len];

@@ -22,7 +22,13 @@ enum {
     WARMUP = 31 * 1000 * 1000, /* restarts: one timeout and a second */
 };
 
-typedef void restart_fn(struct bench_random *random, uint32_t timers, uint32_t count);
+/* The restarts of a millisecond, dealt before they are done. */
+struct hand {
+    uint32_t ids[RESTARTS_PER_MS + AHEAD]; /* those at the end are looked at only */
+    uint64_t dues[RESTARTS_PER_MS];
+};
+
+typedef void restart_fn(const struct hand *hand);
 
 static uint64_t due_from(uint32_t bits)
 {
@@ -31,57 +37,43 @@ static uint64_t due_from(uint32_t bits)
            (uint64_t)bench_scale(bits, spread_us) * BENCH_US;
 }
 
-/* The random number of operation i, while the caller turns to the object of a later one. */
-static uint64_t next_bits(struct bench_random *random, uint32_t timers, uint64_t *ring, uint32_t i)
+static void deal(struct hand *hand, struct bench_random *random, uint32_t timers)
 {
-    uint64_t bits = ring[i % AHEAD];
-    uint64_t later = ring[i % AHEAD] = bench_random_next(random);
-    bench_touch(engine_caller_object(bench_scale((uint32_t)(later >> 32), timers)));
-    return bits;
-}
-
-static void fill_ring(struct bench_random *random, uint64_t *ring)
-{
-    for (uint32_t i = 0; i < AHEAD; i++) {
-        ring[i] = bench_random_next(random);
+    for (uint32_t i = 0; i < RESTARTS_PER_MS; i++) {
+        uint64_t bits = bench_random_next(random);
+        hand->ids[i] = bench_scale((uint32_t)(bits >> 32), timers);
+        hand->dues[i] = due_from((uint32_t)bits);
     }
 }
 
-static void restart_native(struct bench_random *random, uint32_t timers, uint32_t count)
+static void restart_native(const struct hand *hand)
 {
-    uint64_t ring[AHEAD];
-    fill_ring(random, ring);
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t bits = next_bits(random, timers, ring, i);
-        engine_restart(bench_scale((uint32_t)(bits >> 32), timers), due_from((uint32_t)bits));
+    struct engine_objects objects = engine_caller_objects();
+    for (uint32_t i = 0; i < RESTARTS_PER_MS; i++) {
+        bench_touch(objects, hand->ids[i + AHEAD]);
+        engine_restart(hand->ids[i], hand->dues[i]);
     }
 }
 
-static void restart_pair(struct bench_random *random, uint32_t timers, uint32_t count)
+static void restart_pair(const struct hand *hand)
 {
-    uint64_t ring[AHEAD];
-    fill_ring(random, ring);
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t bits = next_bits(random, timers, ring, i);
-        uint32_t id = bench_scale((uint32_t)(bits >> 32), timers);
-        engine_cancel(id);
-        engine_schedule(id, due_from((uint32_t)bits));
+    struct engine_objects objects = engine_caller_objects();
+    for (uint32_t i = 0; i < RESTARTS_PER_MS; i++) {
+        bench_touch(objects, hand->ids[i + AHEAD]);
+        engine_cancel(hand->ids[i]);
+        engine_schedule(hand->ids[i], hand->dues[i]);
     }
 }
 
-static void restart_batch(struct bench_random *random, uint32_t timers, uint32_t count)
+static void restart_batch(const struct hand *hand)
 {
-    uint32_t ids[BATCH];
-    uint64_t dues[BATCH];
-    while (count > 0) {
-        uint32_t len = count < BATCH ? count : BATCH;
-        for (uint32_t i = 0; i < len; i++) {
-            uint64_t bits = bench_random_next(random);
-            ids[i] = bench_scale((uint32_t)(bits >> 32), timers);
-            dues[i] = due_from((uint32_t)bits);
+    struct engine_objects objects = engine_caller_objects();
+    for (uint32_t i = 0; i < RESTARTS_PER_MS; i += BATCH) {
+        uint32_t len = i + BATCH < RESTARTS_PER_MS ? BATCH : RESTARTS_PER_MS - i;
+        for (uint32_t j = i + BATCH; j < i + 2 * BATCH && j < RESTARTS_PER_MS; j++) {
+            bench_touch(objects, hand->ids[j]);
         }
-        engine_restart_many(ids, dues, len);
-        count -= len;
+        engine_restart_many(hand->ids + i, hand->dues + i, len);
     }
 }
 
@@ -89,9 +81,11 @@ static void restart_batch(struct bench_random *random, uint32_t timers, uint32_t
 static uint64_t run_ms(restart_fn *restart, struct bench_random *random, uint32_t timers,
                        uint32_t ms)
 {
+    static struct hand hand;
     uint64_t ended = 0;
     for (uint32_t i = 0; i < ms; i++) {
-        restart(random, timers, RESTARTS_PER_MS);
+        deal(&hand, random, timers);
+        restart(&hand);
         bench_set_now(bench_now + BENCH_MS);
         engine_fire();
         ended += bench_fired_len;

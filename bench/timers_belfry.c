@@ -46,9 +46,9 @@ void engine_reserve(uint32_t timers)
     if (bel_wheel_reserve(wheel, timers) != 0) bench_fail("cannot reserve");
 }
 
-const void *engine_caller_object(uint32_t id)
+struct engine_objects engine_caller_objects(void)
 {
-    return &handles[id];
+    return (struct engine_objects){(const char *)handles, sizeof *handles};
 }
 
 void engine_schedule(uint32_t id, uint64_t due)

@@ -5,20 +5,19 @@
  *
  * The heap holds 16-byte entries with the whole sort key, so that comparing touches no
  * timer, and the four children of a node share one cache line: the root is at 3, the
- * children of k from 4k - 8. Where a timer is in the heap, and the caller's word, are
- * two arrays by id. A handle would be the id.
+ * children of k from 4k - 8. A timer's slot knows where it is in the heap.
  */
-#include "engine.h"
+#include "own.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     ROOT = 3,
-    ID_BITS = 24,
+    SLOT_BITS = 24,
 };
 
-/* The deadline in the upper half; in the lower, the tag: sequence number above the id.
+/* The deadline in the upper half; in the lower, the tag: sequence number above the slot.
  * One integer, because then the compiler keeps it in two registers. */
 __extension__ typedef unsigned __int128 entry_t;
 
@@ -26,8 +25,6 @@ const struct engine_traits engine_traits = {.name = "heap4", .resolution_ns = 1,
 
 static entry_t *heap;
 static uint32_t heap_end = ROOT; /* one past the last */
-static uint32_t *places;         /* of a timer in the heap, by id; 0: not pending */
-static uint64_t *users;
 static uint64_t sequence;
 
 const char *engine_version(void)
@@ -45,9 +42,9 @@ static inline uint64_t due_of(entry_t entry)
     return (uint64_t)(entry >> 64);
 }
 
-static inline uint32_t id_of(entry_t entry)
+static inline uint32_t slot_of(entry_t entry)
 {
-    return (uint32_t)entry & ((1 << ID_BITS) - 1);
+    return (uint32_t)entry & ((1 << SLOT_BITS) - 1);
 }
 
 /* 1 or 0 without a branch, which would be a coin toss; entries differ by less than 2^127. */
@@ -69,7 +66,7 @@ static inline uint32_t child_of(uint32_t k)
 static inline void put(uint32_t k, entry_t entry)
 {
     heap[k] = entry;
-    places[id_of(entry)] = k;
+    own_slots[slot_of(entry)].place = k;
 }
 
 static void sift_up(uint32_t k, entry_t entry)
@@ -113,32 +110,30 @@ static void sift_down(uint32_t k, entry_t entry)
 void engine_open(uint32_t timers)
 {
     if (heap == NULL) heap = bench_map((size_t)timers + ROOT, sizeof *heap);
-    places = bench_caller_alloc(timers, sizeof *places);
-    users = bench_caller_alloc(timers, sizeof *users);
+    own_open(timers);
     heap_end = ROOT;
 }
 
 void engine_close(void)
 {
-    free(places);
-    free(users);
+    free(own_handles);
 }
 
 void engine_reserve(uint32_t timers)
 {
     memset(heap, 0, ((size_t)timers + ROOT) * sizeof *heap);
+    memset(own_slots, 0, timers * sizeof *own_slots);
+    memset(own_free, 0, timers * sizeof *own_free);
 }
 
-const void *engine_caller_object(uint32_t id)
+struct engine_objects engine_caller_objects(void)
 {
-    (void)id;
-    return NULL;
+    return (struct engine_objects){(const char *)own_handles, sizeof *own_handles};
 }
 
 void engine_schedule(uint32_t id, uint64_t due)
 {
-    users[id] = id;
-    sift_up(heap_end++, entry_of(due, ++sequence << ID_BITS | id));
+    sift_up(heap_end++, entry_of(due, ++sequence << SLOT_BITS | own_take(id)));
 }
 
 static void move(uint32_t k, entry_t entry)
@@ -152,16 +147,16 @@ static void move(uint32_t k, entry_t entry)
 
 void engine_cancel(uint32_t id)
 {
-    uint32_t k = places[id];
+    uint32_t slot = own_named(id), k = own_slots[slot].place;
     entry_t last = heap[--heap_end];
-    places[id] = 0;
+    own_give(slot);
     if (k != heap_end) move(k, last);
 }
 
 void engine_restart(uint32_t id, uint64_t due)
 {
-    uint32_t k = places[id];
-    entry_t entry = entry_of(due, ++sequence << ID_BITS | id);
+    uint32_t slot = own_named(id), k = own_slots[slot].place;
+    entry_t entry = entry_of(due, ++sequence << SLOT_BITS | slot);
     if (entry < heap[k]) {
         sift_up(k, entry);
     } else {
@@ -179,9 +174,9 @@ static inline bool pop(void)
 {
     if (heap_end == ROOT || due_of(heap[ROOT]) > bench_now) return false;
     entry_t top = heap[ROOT], last = heap[--heap_end];
-    uint32_t id = id_of(top);
-    places[id] = 0;
-    uint64_t user = users[id];
+    uint32_t slot = slot_of(top);
+    uint64_t user = own_slots[slot].user;
+    own_give(slot);
     if (heap_end > ROOT) sift_down(ROOT, last);
     bench_fired((uint32_t)user, due_of(top));
     return true;

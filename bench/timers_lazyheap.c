@@ -10,7 +10,7 @@
  * Entries are 16 bytes with the whole sort key. The children of k are 2k and 2k + 1, so
  * the pair never straddles a cache line and the four grandchildren fill one.
  */
-#include "engine.h"
+#include "own.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +18,10 @@
 enum {
     ROOT = 1,
     STALE_MIN = 1024, /* not worth a compaction below */
-    ID_BITS = 24,
+    SLOT_BITS = 24,
 };
 
-/* The deadline in the upper half; in the lower, the tag: sequence number above the id.
+/* The deadline in the upper half; in the lower, the tag: sequence number above the slot.
  * One integer, because then the compiler keeps it in two registers. */
 __extension__ typedef unsigned __int128 entry_t;
 
@@ -31,8 +31,7 @@ const struct engine_traits engine_traits = {
 static entry_t *heap;
 static uint32_t heap_end = ROOT; /* one past the last */
 static uint32_t live_count;
-static uint64_t *live_tags; /* of a timer's entry, by id; 0: not pending */
-static uint64_t *users;
+static uint64_t *live_tags; /* of a timer's entry, by slot; 0: not pending */
 static uint64_t sequence;
 
 const char *engine_version(void)
@@ -50,9 +49,9 @@ static inline uint64_t due_of(entry_t entry)
     return (uint64_t)(entry >> 64);
 }
 
-static inline uint32_t id_of(entry_t entry)
+static inline uint32_t slot_of(entry_t entry)
 {
-    return (uint32_t)entry & ((1 << ID_BITS) - 1);
+    return (uint32_t)entry & ((1 << SLOT_BITS) - 1);
 }
 
 static void sift_up(uint32_t k, entry_t entry)
@@ -85,7 +84,7 @@ static void compact(void)
     for (uint32_t k = ROOT; k < heap_end; k++) {
         entry_t entry = heap[k];
         heap[kept] = entry;
-        kept += live_tags[id_of(entry)] == (uint64_t)entry;
+        kept += live_tags[slot_of(entry)] == (uint64_t)entry;
     }
     heap_end = kept;
     for (uint32_t k = heap_end / 2; k >= ROOT; k--)
@@ -98,10 +97,10 @@ static inline void compact_if_stale(void)
     if (stale > live_count + STALE_MIN) compact();
 }
 
-static inline void push(uint32_t id, uint64_t due)
+static inline void push(uint32_t slot, uint64_t due)
 {
-    uint64_t tag = ++sequence << ID_BITS | id;
-    live_tags[id] = tag;
+    uint64_t tag = ++sequence << SLOT_BITS | slot;
+    live_tags[slot] = tag;
     sift_up(heap_end++, entry_of(due, tag));
 }
 
@@ -114,46 +113,48 @@ static size_t heap_room(uint32_t timers)
 void engine_open(uint32_t timers)
 {
     if (heap == NULL) heap = bench_map(heap_room(timers), sizeof *heap);
-    live_tags = bench_caller_alloc(timers, sizeof *live_tags);
-    users = bench_caller_alloc(timers, sizeof *users);
+    if (live_tags == NULL) live_tags = bench_map(timers, sizeof *live_tags);
+    own_open(timers);
     heap_end = ROOT;
     live_count = 0;
 }
 
 void engine_close(void)
 {
-    free(live_tags);
-    free(users);
+    free(own_handles);
 }
 
 void engine_reserve(uint32_t timers)
 {
-    memset(heap, 0, (heap_room(timers)) * sizeof *heap);
+    memset(heap, 0, heap_room(timers) * sizeof *heap);
+    memset(live_tags, 0, timers * sizeof *live_tags);
+    memset(own_slots, 0, timers * sizeof *own_slots);
+    memset(own_free, 0, timers * sizeof *own_free);
 }
 
-const void *engine_caller_object(uint32_t id)
+struct engine_objects engine_caller_objects(void)
 {
-    (void)id;
-    return NULL;
+    return (struct engine_objects){(const char *)own_handles, sizeof *own_handles};
 }
 
 void engine_schedule(uint32_t id, uint64_t due)
 {
-    users[id] = id;
     live_count++;
-    push(id, due);
+    push(own_take(id), due);
 }
 
 void engine_cancel(uint32_t id)
 {
-    live_tags[id] = 0;
+    uint32_t slot = own_named(id);
+    live_tags[slot] = 0;
     live_count--;
+    own_give(slot);
     compact_if_stale();
 }
 
 void engine_restart(uint32_t id, uint64_t due)
 {
-    push(id, due);
+    push(own_named(id), due);
     compact_if_stale();
 }
 
@@ -174,12 +175,14 @@ static inline bool pop(void)
 {
     while (heap_end > ROOT && due_of(heap[ROOT]) <= bench_now) {
         entry_t top = heap[ROOT];
-        uint32_t id = id_of(top);
+        uint32_t slot = slot_of(top);
         drop_top();
-        if (live_tags[id] != (uint64_t)top) continue;
-        live_tags[id] = 0;
+        if (live_tags[slot] != (uint64_t)top) continue;
+        live_tags[slot] = 0;
         live_count--;
-        bench_fired((uint32_t)users[id], due_of(top));
+        uint64_t user = own_slots[slot].user;
+        own_give(slot);
+        bench_fired((uint32_t)user, due_of(top));
         return true;
     }
     return false;
@@ -197,7 +200,7 @@ void engine_fire(void)
 
 void engine_fire_next(void)
 {
-    while (live_tags[id_of(heap[ROOT])] != (uint64_t)heap[ROOT])
+    while (live_tags[slot_of(heap[ROOT])] != (uint64_t)heap[ROOT])
         drop_top();
     uint64_t due = due_of(heap[ROOT]);
     if (due > bench_now) bench_set_now((due + BENCH_MS - 1) / BENCH_MS * BENCH_MS);

@@ -51,9 +51,9 @@ void engine_reserve(uint32_t count)
     (void)count;
 }
 
-const void *engine_caller_object(uint32_t id)
+struct engine_objects engine_caller_objects(void)
 {
-    return &timers[id];
+    return (struct engine_objects){(const char *)timers, sizeof *timers};
 }
 
 void engine_schedule(uint32_t id, uint64_t due)

@@ -29,10 +29,9 @@ void engine_reserve(uint32_t timers)
     (void)timers;
 }
 
-const void *engine_caller_object(uint32_t id)
+struct engine_objects engine_caller_objects(void)
 {
-    (void)id;
-    return NULL;
+    return (struct engine_objects){0};
 }
 
 void engine_schedule(uint32_t id, uint64_t due)

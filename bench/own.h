@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BENCH_OWN_H
+#define BENCH_OWN_H
+
+/*
+ * own - what our two baselines share, so that they give a caller what the wheel gives:
+ * a word of the caller's per timer, a handle that is refused once its timer has ended,
+ * memory that grows with the timers, and the exact order (due, order of scheduling).
+ * An engine that leaves any of this to its caller would be measured short.
+ */
+
+#include "engine.h"
+
+struct own_slot {
+    uint64_t user;
+    uint32_t generation; /* moves on when the timer ends */
+    uint32_t place;      /* the engine's own */
+};
+
+static struct own_slot *own_slots;
+static uint32_t *own_free; /* a stack */
+static uint32_t own_used, own_free_count;
+static uint64_t *own_handles; /* the caller's, by id */
+
+static inline void own_open(uint32_t timers)
+{
+    if (own_slots == NULL) own_slots = bench_map(timers, sizeof *own_slots);
+    if (own_free == NULL) own_free = bench_map(timers, sizeof *own_free);
+    own_handles = bench_caller_alloc(timers, sizeof *own_handles);
+    own_used = own_free_count = 0;
+}
+
+/* Takes a slot for a timer and gives its caller the handle. */
+static inline uint32_t own_take(uint32_t id)
+{
+    uint32_t index = own_free_count > 0 ? own_free[--own_free_count] : own_used++;
+    own_slots[index].user = id;
+    own_handles[id] = (uint64_t)own_slots[index].generation << 32 | index;
+    return index;
+}
+
+static inline void own_give(uint32_t index)
+{
+    own_slots[index].generation++;
+    own_free[own_free_count++] = index;
+}
+
+/* The slot that a caller's handle names. */
+static inline uint32_t own_named(uint32_t id)
+{
+    uint64_t handle = own_handles[id];
+    uint32_t index = (uint32_t)handle;
+    if (index >= own_used || own_slots[index].generation != (uint32_t)(handle >> 32)) {
+        bench_fail("stale handle");
+    }
+    return index;
+}
+
+#endif
