@@ -26,6 +26,7 @@
  * timeline the caller likes, as long as it is one.
  */
 
+#include "belfry/clock.h"
 #include "belfry/error.h"
 
 #include <stdbool.h>
@@ -34,16 +35,14 @@
 
 #pragma GCC visibility push(default)
 
-#define BEL_NEVER UINT64_MAX /* no instant: after all of them */
-
 enum {
     BEL_PRIORITY_DEFAULT = 128, /* 0 goes first, 255 last, among timers of one due */
     BEL_WHEEL_WORK_MAX = 2048,  /* entries that one call touches at most */
 };
 
 /* Names one armed timer, and after it ends never another one of the same wheel. The
- * handle of another wheel is refused but for one chance in 2^30: wheels count their
- * generations from different starts. */
+ * handle of another wheel is refused but for one chance in 2^30, unless both were made
+ * with the same handle_seed. */
 typedef uint64_t bel_timer_t;
 
 #define BEL_TIMER_NONE ((bel_timer_t)0)
@@ -53,7 +52,7 @@ struct bel_wheel; /* opaque: it owns memory */
 struct bel_wheel_options {
     uint64_t now;         /* the time at the start; earlier dues are due at once */
     uint32_t timers_max;  /* arming fails with BEL_EFULL beyond it; 0: 2^28 */
-    uint32_t handle_seed; /* where generations start; 0: somewhere, see bel_timer_t */
+    uint32_t handle_seed; /* what handles are mixed with; 0: something of its own */
 };
 
 struct bel_wheel_timer {

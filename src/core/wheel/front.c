@@ -30,7 +30,7 @@
 
 enum {
     LATE_MAX = 256,    /* timers armed late before the run is put back */
-    LATE_SHARE = 8,    /* one late for so many in the run is too many */
+    LATE_SHARE = 32,   /* one late for so many in the run is too many */
     DRAIN_MIN = 32,    /* what drain_max falls to */
     COMBINE_MAX = 512, /* small neighbours join a run up to here */
 };

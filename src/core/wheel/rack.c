@@ -31,11 +31,11 @@
 #include <string.h>
 
 enum {
-    SAMPLE = CHUNK - 1,   /* entries looked at to decide how a bucket is opened */
+    SAMPLE = CHUNK - 1,    /* entries looked at to decide how a bucket is opened */
     SAMPLE_MOVED_MAX = 23, /* of them: up to here, entries are moved unseen */
-    LOOK_MAX = 512,       /* entries looked at in one go: each may cost a cache miss */
-    PREPARE_MIN = 1024,   /* a smaller bucket can be dealt with when its time comes */
-    PREPARE_DIGIT = 48,   /* near is: in the last quarter of the bucket before it */
+    LOOK_MAX = 512,        /* entries looked at in one go: each may cost a cache miss */
+    PREPARE_MIN = 1024,    /* a smaller bucket can be dealt with when its time comes */
+    PREPARE_DIGIT = 48,    /* near is: in the last quarter of the bucket before it */
 };
 
 static uint32_t node_take(struct rack *rack, unsigned level)

@@ -349,20 +349,26 @@ RARE static bool pop_slowly(struct bel_wheel *wheel, uint64_t now, struct bel_wh
     return popped;
 }
 
-/* Pops in the common case: the run has a first timer, and it is the first of all. */
+/* Pops in the common case: the run has a first timer, and it is the first of all. Entries
+ * whose timers were cancelled are dropped on the way. */
 static inline bool pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
 {
     const struct front *front = &wheel->front;
-    const struct run *run = front->run;
-    if (!run_is_empty(run) && !front->prepare_due) {
+    struct run *run = front->run;
+    while (!run_is_empty(run) && !front->prepare_due) {
         struct entry entry = run->entries[run->head];
         struct slot *slot = slot_at(&wheel->slots, entry.slot);
-        bool first = front->heap.count == 0 || comes_before(slot, key_at(&front->heap, 0));
-        if (first && leads_to(slot, entry, run->limit)) {
-            if (slot->due > now) return false;
-            take_first(wheel, slot, entry.slot, out);
-            return true;
+        if (where(slot) != FILED) {
+            if (owns(slot, entry.tick)) set_where(slot, FREE);
+            run_step(front, run);
+            wheel->rack.touched++;
+            continue;
         }
+        bool first = front->heap.count == 0 || comes_before(slot, key_at(&front->heap, 0));
+        if (!first || !leads_to(slot, entry, run->limit)) break;
+        if (slot->due > now) return false;
+        take_first(wheel, slot, entry.slot, out);
+        return true;
     }
     return pop_slowly(wheel, now, out);
 }
