@@ -122,7 +122,8 @@ void bench_run_fire(const struct bench_options *options)
     }
     engine_close();
 
-    double ops = (double)rounds * options->timers, bytes = (double)rss / options->timers;
+    double ops = (double)rounds * options->timers,
+           bytes = bench_bytes_per_timer(rss, options->timers);
     bench_report(is_crowded ? "W4s" : "W1s", (double)schedule_ns / ops, bytes);
     bench_report(is_crowded ? "W4f" : "W1f", (double)fire_ns / ops, bytes);
     if (!is_crowded) bench_report("W5", 0, bytes);

@@ -128,6 +128,13 @@ void *bench_alloc(size_t count, size_t bytes)
     return p;
 }
 
+double bench_bytes_per_timer(uint64_t bytes, uint32_t timers)
+{
+    size_t kept = engine_caller_objects().bytes;
+    size_t handle = kept == sizeof(uint64_t) ? kept : 0; /* else it is the timer itself */
+    return (double)bytes / timers - (double)handle;
+}
+
 void bench_report(const char *workload, double ns_per_op, double bytes_per_timer)
 {
     (void)printf("{\"workload\": \"%s\", \"ns_per_op\": %.2f, \"bytes_per_timer\": %.1f}\n",

@@ -104,6 +104,10 @@ void bench_run_order(const struct bench_options *options);
 void bench_run_pauses(const struct bench_options *options);
 void bench_run_memory(const struct bench_options *options);
 
+/* What an engine takes for a timer, of `bytes` in all. The handle that a caller keeps is
+ * its own; a struct that it keeps for the library is the library's. */
+double bench_bytes_per_timer(uint64_t bytes, uint32_t timers);
+
 /* Brings what the caller keeps for a timer into the cache. */
 static inline void bench_touch(struct engine_objects objects, uint32_t id)
 {

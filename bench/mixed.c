@@ -117,5 +117,5 @@ void bench_run_mixed(const struct bench_options *options)
     drain(&mix);
     engine_close();
 
-    bench_report("W3", (double)spent / (double)mix.ops, (double)rss / mix.timers);
+    bench_report("W3", (double)spent / (double)mix.ops, bench_bytes_per_timer(rss, mix.timers));
 }

@@ -157,5 +157,5 @@ void bench_run_restart(const struct bench_options *options)
     engine_close();
 
     double ops = (double)ended + (double)ms * RESTARTS_PER_MS;
-    bench_report(options->workload, (double)spent / ops, (double)rss / timers);
+    bench_report(options->workload, (double)spent / ops, bench_bytes_per_timer(rss, timers));
 }

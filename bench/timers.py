@@ -35,7 +35,7 @@ LEGEND = """\
 W1s schedule, deadlines over 1 ms..1 h; W1f fire them, jumping to the milliseconds that have
 something; W2 restart to 25..35 s from now, 1 M a virtual second; W2b the same in batches of 64;
 W3 half schedule, a quarter cancel, a quarter fire; W4f fire from 100 milliseconds; W5 bytes a
-pending timer, what the caller keeps for it included. ns an operation, of CPU time, with the
+pending timer, a library's struct included, a handle not. ns an operation, of CPU time, with the
 harness. libuv keeps milliseconds, libev and libevent microseconds, the others nanoseconds."""
 
 

@@ -24,6 +24,7 @@
 enum {
     SMALL_STEP = 64 << 10,
     LARGE_STEP = 2 << 20,
+    PAGE = 4096,
 };
 
 enum {
@@ -101,20 +102,33 @@ int bel__slab_grow(struct bel__slab *slab, uint32_t count)
     return 0;
 }
 
+/* Touches memory so that it is there. */
+static int populate(unsigned char *start, size_t bytes)
+{
+    if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) return 0;
+    if (errno == ENOMEM) return BEL_ENOMEM;
+    /* A kernel before 5.14: writing a byte of each page back does the same. */
+    for (size_t at = 0; at < bytes; at += PAGE) {
+        volatile unsigned char *byte = start + at;
+        *byte = *byte;
+    }
+    return 0;
+}
+
 int bel__slab_prefault(struct bel__slab *slab, uint32_t count)
 {
     int err = bel__slab_grow(slab, count);
     if (err) return err;
-
-    size_t bytes = slab->ready_bytes;
-    if (madvise(slab->base, bytes, MADV_POPULATE_WRITE) == 0) return 0;
-    if (errno == ENOMEM) return BEL_ENOMEM;
-    /* A kernel before 5.14: writing a byte of each page back does the same. */
-    for (size_t at = 0; at < bytes; at += 4096) {
-        volatile unsigned char *byte = slab->base + at;
-        *byte = *byte;
-    }
-    return 0;
+    err = populate(slab->base, slab->ready_bytes);
+    if (err) return err;
+    size_t words = slab->ready / WORD + 1, groups = words / WORD + 1;
+    size_t summary = (size_t)(slab->summary - slab->map) * sizeof(uint64_t);
+    size_t before = summary / PAGE * PAGE;
+    unsigned char *map = (unsigned char *)slab->map;
+    err = populate(map, round_up(words * sizeof(uint64_t), PAGE));
+    if (err) return err;
+    size_t after = round_up(summary + groups * sizeof(uint64_t), PAGE);
+    return populate(map + before, after - before);
 }
 
 void bel__slab_unload(struct bel__slab *slab)
