@@ -110,7 +110,7 @@ static inline bool rack_is_untidy(const struct rack *rack)
     return rack->entries > 2 * rack->slots->armed + ENTRIES_SLACK;
 }
 
-static inline uint64_t digit_shift(unsigned level)
+static inline unsigned digit_shift(unsigned level)
 {
     return level * DIGIT_BITS;
 }
