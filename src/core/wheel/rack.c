@@ -34,6 +34,7 @@ enum {
     SAMPLE = CHUNK - 1,    /* entries looked at to decide how a bucket is opened */
     SAMPLE_MOVED_MAX = 23, /* of them: up to here, entries are moved unseen */
     LOOK_MAX = 512,        /* entries looked at in one go: each may cost a cache miss */
+    SPARSE_MAX = 65536,    /* chunks and nodes there is room for beyond what a full one needs */
     PREPARE_MIN = 1024,    /* a smaller bucket can be dealt with when its time comes */
     PREPARE_DIGIT = 48,    /* near is: in the last quarter of the bucket before it */
 };
@@ -65,10 +66,10 @@ static uint32_t node_index(const struct rack *rack, const struct node *node)
 int bel__rack_init(struct rack *rack, struct slots *slots, uint64_t passed, uint32_t entries_max)
 {
     *rack = (struct rack){.passed = passed, .slots = slots, .sweep_node = 1};
-    uint32_t chunks_max = entries_max / 8 + 4096;
+    uint32_t chunks_max = entries_max / 8 + SPARSE_MAX;
     int err = bel__slab_init(&rack->chunks, CHUNK * sizeof(struct entry), chunks_max);
     if (err) return err;
-    err = bel__slab_init(&rack->nodes, sizeof(struct node), chunks_max / 16 + 4096);
+    err = bel__slab_init(&rack->nodes, sizeof(struct node), chunks_max / 16 + SPARSE_MAX);
     if (err) return err;
 
     /* Index 0 means none, in both. */

@@ -3,9 +3,9 @@
 /*
  * A timer's way through the wheel:
  *
- *     arm --> slot + entry in the rack --> sorted into a run --> heap --> pop
- *      \                                                         ^
- *       '------ its time has been taken out already -------------'
+ *     arm --> slot + entry in the rack --> sorted into the run --> pop
+ *      \                                                           ^
+ *       '---> its time has been taken out already --> heap --------'
  *
  * The slot is the truth about a timer; an entry is only a note that the slot must
  * be looked at by then. So cancelling writes the slot alone, and so does moving a
@@ -221,7 +221,7 @@ RARE static int move(struct bel_wheel *wheel, struct slot *slot, uint32_t index,
     return err;
 }
 
-int bel_wheel_rearm(struct bel_wheel *wheel, bel_timer_t timer, uint64_t due)
+static inline int rearm(struct bel_wheel *wheel, bel_timer_t timer, uint64_t due)
 {
     struct slot *slot = slot_named(&wheel->slots, timer);
     if (slot == NULL) return BEL_ESTALE;
@@ -233,6 +233,11 @@ int bel_wheel_rearm(struct bel_wheel *wheel, bel_timer_t timer, uint64_t due)
     return move(wheel, slot, (uint32_t)timer, due);
 }
 
+int bel_wheel_rearm(struct bel_wheel *wheel, bel_timer_t timer, uint64_t due)
+{
+    return rearm(wheel, timer, due);
+}
+
 size_t bel_wheel_rearm_many(struct bel_wheel *wheel, struct bel_rearm *moves, size_t count)
 {
     size_t moved = 0, ahead = 0;
@@ -240,7 +245,7 @@ size_t bel_wheel_rearm_many(struct bel_wheel *wheel, struct bel_rearm *moves, si
         for (; ahead < count && ahead <= i + BATCH_AHEAD; ahead++) {
             __builtin_prefetch(slot_at(&wheel->slots, (uint32_t)moves[ahead].timer), 1);
         }
-        moves[i].result = bel_wheel_rearm(wheel, moves[i].timer, moves[i].due);
+        moves[i].result = rearm(wheel, moves[i].timer, moves[i].due);
         moved += moves[i].result == 0;
     }
     return moved;
