@@ -83,8 +83,9 @@ BEL_CHECKED int bel_wheel_create(const struct bel_wheel_options *options, struct
 /* Frees a wheel and forgets its timers; NULL is allowed. */
 void bel_wheel_destroy(struct bel_wheel *wheel);
 
-/* Makes memory ready for `timers` armed at once, so that arming up to there never
- * waits for the system. Returns 0, BEL_ENOMEM, or BEL_EFULL beyond timers_max. */
+/* Makes memory ready for `timers` armed at once: up to there, arming does not fail for
+ * lack of it, and does not wait for the system unless thousands are armed for a time that
+ * has come already. Returns 0, BEL_ENOMEM, or BEL_EFULL beyond timers_max. */
 BEL_CHECKED int bel_wheel_reserve(struct bel_wheel *wheel, uint32_t timers);
 
 /* Arms a timer. A `due` in the past is due at once, in its place in the order.

@@ -266,6 +266,24 @@ static void a_handle_of_another_wheel_is_refused(void)
     teardown();
 }
 
+static void a_handle_of_a_wheel_that_is_gone_is_refused(void)
+{
+    bel_timer_t theirs[10];
+    CHECK(bel_wheel_create(NULL, &wheel) == 0);
+    for (unsigned i = 0; i < 10; i++) {
+        theirs[i] = arm(SECOND, i);
+    }
+    teardown();
+    CHECK(bel_wheel_create(NULL, &wheel) == 0); /* most likely at the same address */
+    for (unsigned i = 0; i < 10; i++) {
+        arm(SECOND, i);
+    }
+    for (unsigned i = 0; i < 10; i++) {
+        check_refused(theirs[i]);
+    }
+    teardown();
+}
+
 static void what_was_never_a_handle_is_refused(void)
 {
     setup(0);
@@ -737,6 +755,7 @@ int main(void)
     RUN(a_cancelled_timer_does_not_fire_wherever_it_was);
     RUN(a_popped_timer_is_armed_no_more);
     RUN(a_handle_of_another_wheel_is_refused);
+    RUN(a_handle_of_a_wheel_that_is_gone_is_refused);
     RUN(what_was_never_a_handle_is_refused);
     RUN(a_moved_timer_keeps_handle_priority_and_user_word);
     RUN(a_moved_timer_goes_behind_its_equals);

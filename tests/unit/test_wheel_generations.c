@@ -172,6 +172,16 @@ static void slots_that_are_used_up_hide_no_timer(void)
     teardown();
 }
 
+static void a_full_wheel_is_full_of_timers_not_of_used_up_slots(void)
+{
+    struct bel_wheel_options options = {.timers_max = 4, .handle_seed = 1};
+    CHECK(bel_wheel_create(&options, &wheel) == 0);
+    for (uint64_t i = 0; i < USES; i++) {
+        CHECK(bel_wheel_cancel(wheel, arm(HOUR)));
+    }
+    teardown();
+}
+
 int main(void)
 {
     RUN(a_cancelled_handle_is_never_accepted_again);
@@ -179,5 +189,6 @@ int main(void)
     RUN(a_moved_timer_uses_no_generation);
     RUN(a_slot_used_up_costs_its_own_memory_and_no_more);
     RUN(slots_that_are_used_up_hide_no_timer);
+    RUN(a_full_wheel_is_full_of_timers_not_of_used_up_slots);
     return 0;
 }

@@ -327,6 +327,83 @@ static void moving_ever_earlier_keeps_entries_bounded(void)
     teardown();
 }
 
+static void stale_entries_are_bounded_after_all_timers_fired_too(void)
+{
+    setup(0);
+    for (uint64_t i = 0; i < CROWD; i++) {
+        timers[i] = arm(HOUR + i * MS, 0, i);
+    }
+    for (uint64_t i = 0; i < CROWD; i++) {
+        CHECK(bel_wheel_rearm(wheel, timers[i], SECOND + i) == 0); /* leaves one behind */
+    }
+    CHECK_EQ(drain_many_in_order(2 * SECOND), CROWD);
+    check_entries();
+    teardown();
+}
+
+/* The sweep has stopped in the middle of a bucket that is emptied before it goes on. */
+static void a_sweep_goes_on_where_its_bucket_is_gone(void)
+{
+    const uint64_t tick = 1024, bucket = UINT64_C(1) << 24; /* of level 4, in ticks */
+    setup(0);
+    for (uint64_t i = 0; i < 20000; i++) {
+        timers[i] = arm((bucket + bucket / 2 + 100 * i) * tick, 0, i);
+    }
+    for (uint64_t i = 0; i < 20000; i++) {
+        CHECK(bel_wheel_cancel(wheel, timers[i]));
+    }
+    for (uint64_t i = 0; i < 60000; i++) {
+        timers[i] = arm((2 * bucket + 200 * i) * tick, 0, i);
+    }
+    for (uint64_t i = 0; i < 300000; i++) { /* while these are popped, the next is opened */
+        (void)arm((2 * bucket - 3000000 + 9 * i) * tick, 0, i);
+    }
+    CHECK(drain_many_in_order((2 * bucket - 3000000 + UINT64_C(9) * 299900) * tick) > 0);
+    for (uint64_t i = 0; i < 60000; i++) {
+        CHECK(bel_wheel_cancel(wheel, timers[i]));
+        check_entries();
+    }
+    teardown();
+}
+
+/* Half of a call's work pops, then the next bucket is prepared, and then the rest of
+ * the run turns out to be cancelled. */
+static void check_pop_many(uint64_t run, uint64_t late)
+{
+    static struct bel_wheel_timer out[5000];
+    const uint64_t tick = 1024, start = UINT64_C(50) * 64 * tick, now = start + 64 * tick;
+    CHECK_NOTE("a run of %" PRIu64 ", %" PRIu64 " late", run, late);
+    setup(0);
+    for (uint64_t i = 0; i < run; i++) {
+        timers[i] = arm(start + i * 60 / run * tick, 0, i);
+    }
+    for (uint64_t i = 0; i < 50000; i++) {
+        (void)arm((UINT64_C(64) * 64 + i % 4000) * tick, 0, i);
+    }
+    CHECK(pop(now, out));
+    for (uint64_t i = 256; i < run; i++) {
+        CHECK(bel_wheel_cancel(wheel, timers[i]));
+    }
+    for (uint64_t i = 0; i < late; i++) {
+        (void)arm(5, 0, i);
+    }
+    CHECK(pop(now, out));
+    while (bel_wheel_next(wheel) <= now) {
+        (void)bel_wheel_pop_many(wheel, now, out, 5000);
+    }
+    check_work();
+    teardown();
+}
+
+static void a_pop_of_many_that_prepares_and_skips_keeps_its_bound(void)
+{
+    for (uint64_t run = 300; run <= 1000; run += 100) {
+        for (uint64_t late = 500; late < 1200; late += 50) {
+            check_pop_many(run, late);
+        }
+    }
+}
+
 int main(void)
 {
     RUN(a_crowd_on_one_nanosecond_fires_in_exact_order);
@@ -342,5 +419,8 @@ int main(void)
     RUN(cancelled_memory_is_used_for_other_timers);
     RUN(arming_and_cancelling_ever_nearer_keeps_entries_bounded);
     RUN(moving_ever_earlier_keeps_entries_bounded);
+    RUN(stale_entries_are_bounded_after_all_timers_fired_too);
+    RUN(a_sweep_goes_on_where_its_bucket_is_gone);
+    RUN(a_pop_of_many_that_prepares_and_skips_keeps_its_bound);
     return 0;
 }

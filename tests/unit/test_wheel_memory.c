@@ -340,6 +340,20 @@ static void what_was_reserved_needs_no_memory(void)
     teardown();
 }
 
+static void what_was_reserved_needs_no_memory_even_if_it_is_late(void)
+{
+    setup();
+    CHECK(bel_wheel_reserve(wheel, TIMERS) == 0);
+    memory_left = 0;
+    for (uint64_t i = 0; i < TIMERS; i++) {
+        CHECK_NOTE("late timer %" PRIu64, i);
+        CHECK(bel_wheel_arm(wheel, 0, 0, i, &timers[i]) == 0);
+    }
+    memory_left = PLENTY;
+    CHECK_EQ(drain(BEL_NEVER - 1), TIMERS);
+    teardown();
+}
+
 static void walking_without_memory_is_refused(void)
 {
     struct bel_wheel_walk *walk = NULL;
@@ -365,6 +379,7 @@ int main(void)
     RUN(memory_that_comes_and_goes_does_no_harm);
     RUN(reserving_without_memory_is_refused_and_does_no_harm);
     RUN(what_was_reserved_needs_no_memory);
+    RUN(what_was_reserved_needs_no_memory_even_if_it_is_late);
     RUN(walking_without_memory_is_refused);
     return 0;
 }

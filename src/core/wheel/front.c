@@ -204,7 +204,7 @@ static bool drain(struct front *front, struct place place)
     run->limit = place.start + bucket_ticks(place.level) - 1;
     sort_run(front, run, base);
     bel__rack_pass(front->rack, run->limit);
-    front->prepare_due = true;
+    front->chores_due = true;
     return true;
 }
 

@@ -43,7 +43,7 @@ struct front {
     uint32_t crowd_pending;  /* entries in them, at most */
     uint32_t late;           /* timers armed too late for the rack since the run was made */
     uint32_t drain_max;      /* buckets up to this size are taken out, larger ones opened */
-    bool prepare_due;        /* it is time to open a part of the next large bucket */
+    bool chores_due;         /* it is time for what must be done every so many pops */
 };
 
 BEL_CHECKED int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max);

@@ -58,7 +58,6 @@ struct rack {
     uint32_t sweep_node; /* the next bucket to be swept */
     uint32_t sweep_bucket;
     uint32_t sweep_left; /* entries of it still to be looked at */
-    uint32_t sweep_due;  /* calls since the last sweep */
 };
 
 /* A bucket that was found, and the ticks it stands for. */
@@ -101,7 +100,7 @@ void bel__rack_pass(struct rack *rack, uint64_t tick);
 /* Moves `passed` back. False if there is no memory for it; then it stays. */
 bool bel__rack_unpass(struct rack *rack, uint64_t tick);
 
-/* Looks at a few entries and drops the stale ones. */
+/* Looks at a chunk of entries and drops the stale ones. */
 void bel__rack_sweep(struct rack *rack);
 
 /* Whether it is time to sweep; to be asked whenever an entry may have become stale. */

@@ -3,10 +3,9 @@
 /*
  * A timer that is cancelled or moved to an earlier time leaves its entry behind,
  * to be dropped when its bucket's time comes. That may be years away, so once the
- * entries are more than twice the timers that need one, every further call that
- * can leave one behind pays for looking at a few: bucket after bucket, a chunk is
- * taken from the front of the list and what is still good appended to its end.
- * Eight looked at for one left behind keep
+ * entries are more than twice the armed timers, whoever ends or moves one pays for
+ * looking at a few: bucket after bucket, a chunk is taken from the front of the list
+ * and what is still good appended to its end. Eight looked at for one timer keep
  *
  *     entries <= 3 * armed timers + 16 K
  *
@@ -15,7 +14,6 @@
 #include "core/wheel/rack.h"
 
 enum {
-    CALLS_PER_CHUNK = 4,
     BUCKETS_PER_SWEEP = DIGITS, /* that are passed over in one call because they are empty */
 };
 
@@ -59,20 +57,19 @@ static struct bucket *next_bucket(struct rack *rack)
         rack->sweep_left = bucket->count;
         return bucket;
     }
+    rack->sweep_left = 0;
     return NULL;
 }
 
 void bel__rack_sweep(struct rack *rack)
 {
-    if (++rack->sweep_due < CALLS_PER_CHUNK) return;
-    rack->sweep_due = 0;
-
     struct node *node = node_at(rack, rack->sweep_node);
     struct bucket *bucket = NULL;
     if (rack->sweep_left > 0 && node->in_use) bucket = &node->buckets[rack->sweep_bucket];
     if (bucket == NULL || bucket->count == 0) bucket = next_bucket(rack);
     if (bucket == NULL) return;
 
+    assert(rack->sweep_bucket < DIGITS);
     node = node_at(rack, rack->sweep_node);
     uint32_t before = rack->touched;
     sweep_chunk(rack, node, rack->sweep_bucket);

@@ -16,6 +16,7 @@
 
 #include "core/wheel/wheel.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* Kept out of line, so that the common case saves no registers for it. */
@@ -24,10 +25,15 @@
 enum {
     TIMERS_MAX_DEFAULT = 1 << 28,
     BATCH_AHEAD = 32,    /* timers of a batch that are asked for before they are moved */
-    PREPARE_EVERY = 256, /* pops between two parts of a bucket that is opened in advance */
+    RETIRED_MAX = 65536, /* slots there are to replace those that are used up */
+    CALLS_PER_SWEEP = 4, /* that end or move a timer, to a chunk that is swept */
+    POPS_PER_CHORES = 64,
 };
 
 static_assert((int)WORK_MAX == (int)BEL_WHEEL_WORK_MAX, "the front keeps the promised bound");
+
+/* Tells wheels of one address apart that live one after the other. */
+static atomic_uint_least32_t wheels_made;
 
 /* Spreads a seed over the bits of a generation. */
 static uint32_t disguise_from(uint64_t seed)
@@ -46,9 +52,14 @@ int bel_wheel_create(const struct bel_wheel_options *options, struct bel_wheel *
     struct bel_wheel *wheel = calloc(1, sizeof *wheel);
     if (wheel == NULL) return BEL_ENOMEM;
     wheel->timers_max = max;
-    wheel->slots.disguise =
-        disguise_from(options->handle_seed != 0 ? options->handle_seed : (uintptr_t)wheel);
-    int err = bel__slab_init(&wheel->slots.slab, sizeof(struct slot), max);
+    uint64_t seed = options->handle_seed;
+    if (seed == 0) {
+        /* Relaxed: it only has to be a different number each time. */
+        seed = atomic_fetch_add_explicit(&wheels_made, 1, memory_order_relaxed);
+        seed = seed << 48 ^ (uintptr_t)wheel;
+    }
+    wheel->slots.disguise = disguise_from(seed);
+    int err = bel__slab_init(&wheel->slots.slab, sizeof(struct slot), max + RETIRED_MAX);
     if (err) goto fail;
     err = bel__rack_init(&wheel->rack, &wheel->slots, tick_of(options->now), max);
     if (err) goto fail;
@@ -92,7 +103,9 @@ int bel_wheel_reserve(struct bel_wheel *wheel, uint32_t timers)
         int err = bel__slab_prefault(parts[i].slab, parts[i].count < max ? parts[i].count : max);
         if (err) return err;
     }
-    return 0;
+    /* Timers that come late wait in the heap: it has room for all, untouched. */
+    uint32_t keys = timers + 2 * RUN_MAX;
+    return bel__slab_grow(&wheel->front.heap.keys, keys < wheel->timers_max ? keys : timers);
 }
 
 /* A call that may touch more than one entry counts them from its beginning. */
@@ -107,9 +120,10 @@ static void end(struct bel_wheel *wheel)
     if (wheel->rack.touched > wheel->touched_max) wheel->touched_max = wheel->rack.touched;
 }
 
-/* Stale entries are swept by whoever may have left one. */
+/* Stale entries are swept by whoever ends or moves a timer. */
 RARE static void sweep(struct bel_wheel *wheel)
 {
+    if (++wheel->untidy_calls % CALLS_PER_SWEEP != 0) return;
     bel__rack_sweep(&wheel->rack);
     end(wheel);
 }
@@ -162,6 +176,7 @@ RARE static int arm_slowly(struct bel_wheel *wheel, uint64_t due, uint64_t order
 {
     struct slots *slots = &wheel->slots;
     if (due == BEL_NEVER) return BEL_ERANGE;
+    if (slots->armed >= wheel->timers_max) return BEL_EFULL;
     uint32_t index = bel__slab_take(&slots->slab);
     if (index == BEL__SLAB_NONE) {
         return slots->slab.used == slots->slab.max ? BEL_EFULL : BEL_ENOMEM;
@@ -186,7 +201,8 @@ int bel_wheel_arm(struct bel_wheel *wheel, uint64_t due, uint8_t priority, uint6
     struct slots *slots = &wheel->slots;
     struct bel__slab *slab = &slots->slab;
     uint64_t order = (uint64_t)priority << SEQUENCE_BITS, tick = tick_of(due);
-    if (slab->stacked == 0 || due == BEL_NEVER || tick <= wheel->rack.passed) {
+    if (slab->stacked == 0 || due == BEL_NEVER || tick <= wheel->rack.passed ||
+        slots->armed >= wheel->timers_max) {
         return arm_slowly(wheel, due, order, user, out);
     }
     uint32_t index = slab->stack[slab->stacked - 1];
@@ -296,7 +312,7 @@ static inline void take_first(struct bel_wheel *wheel, struct slot *slot, uint32
     struct run *run = wheel->front.run;
     describe(&wheel->slots, slot, index, out);
     run_step(&wheel->front, run);
-    if (run->head % PREPARE_EVERY == 0) wheel->front.prepare_due = true;
+    if (run->head % POPS_PER_CHORES == 0) wheel->front.chores_due = true;
     slot_free(&wheel->slots, slot, index, FREE);
 }
 
@@ -309,6 +325,7 @@ static void take_top(struct bel_wheel *wheel, struct bel_wheel_timer *out)
     describe(&wheel->slots, slot, index, out);
     bel__front_remove(&wheel->front, 0);
     slot_free(&wheel->slots, slot, index, FREE);
+    tidy(wheel);
 }
 
 static inline bool comes_before(const struct slot *slot, const struct key *key)
@@ -337,16 +354,29 @@ static bool take_due(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_tim
     return true;
 }
 
+/* Sweeps for the pops since the last time, and opens a part of the next large bucket.
+ * False if the call has no work left to spend on that. */
+static bool do_chores(struct bel_wheel *wheel)
+{
+    struct rack *rack = &wheel->rack;
+    uint32_t most = WORK_HALF - 2 * CHUNK;
+    uint32_t chunks = POPS_PER_CHORES / CALLS_PER_SWEEP;
+    if (rack->touched + chunks * CHUNK > most) return false;
+    wheel->front.chores_due = false;
+    for (uint32_t i = 0; i < chunks && rack_is_untidy(rack); i++) {
+        bel__rack_sweep(rack);
+    }
+    bel__rack_prepare(rack, most - rack->touched);
+    return true;
+}
+
 /* Pops with all that may have to be done before. */
 RARE static bool pop_slowly(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
 {
     struct front *front = &wheel->front;
     uint64_t tick = tick_of(now);
     if (tick > front->now_tick) front->now_tick = tick;
-    if (front->prepare_due) {
-        front->prepare_due = false;
-        bel__rack_prepare(&wheel->rack, WORK_HALF - 2 * CHUNK);
-    }
+    if (front->chores_due && !do_chores(wheel)) return false;
     bool settled = bel__front_settle(front, tick);
     if (!settled) bel__front_follow(front, tick);
     bool popped = settled && wheel->rack.touched <= WORK_HALF && take_due(wheel, now, out);
@@ -360,13 +390,14 @@ static inline bool pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_t
 {
     const struct front *front = &wheel->front;
     struct run *run = front->run;
-    while (!run_is_empty(run) && !front->prepare_due) {
+    while (!run_is_empty(run) && !front->chores_due) {
         struct entry entry = run->entries[run->head];
         struct slot *slot = slot_at(&wheel->slots, entry.slot);
         if (where(slot) != FILED) {
             if (owns(slot, entry.tick)) set_where(slot, FREE);
             run_step(front, run);
             wheel->rack.touched++;
+            end(wheel);
             continue;
         }
         bool first = front->heap.count == 0 || comes_before(slot, key_at(&front->heap, 0));
