@@ -96,8 +96,9 @@ int bel__slab_grow(struct bel__slab *slab, uint32_t count)
         return BEL_ENOMEM;
     }
     /* One call for 16 pages costs less than the faults they would cost one by one. */
-    if (have > 0 && want <= LARGE_STEP)
+    if (have > 0 && want <= LARGE_STEP) {
         (void)madvise(slab->base + have, want - have, MADV_POPULATE_WRITE);
+    }
     size_t ready = want / slab->item_bytes;
     slab->ready_bytes = want;
     slab->ready = ready < slab->max ? (uint32_t)ready : slab->max;
