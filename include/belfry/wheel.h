@@ -37,7 +37,7 @@
 
 enum {
     BEL_PRIORITY_DEFAULT = 128, /* 0 goes first, 255 last, among timers of one due */
-    BEL_WHEEL_WORK_MAX = 2048,  /* entries that one call touches at most */
+    BEL_WHEEL_WORK_MAX = 2048,  /* entries that one call, for one timer, touches at most */
 };
 
 /* Names one armed timer, and after it ends never another one of the same wheel. The
@@ -110,9 +110,9 @@ bool bel_wheel_cancel(struct bel_wheel *wheel, bel_timer_t timer);
 /* Looks at an armed timer; false, and `*out` untouched, if it is not. */
 bool bel_wheel_find(const struct bel_wheel *wheel, bel_timer_t timer, struct bel_wheel_timer *out);
 
-/* Takes out the first timer with due <= now. False when none is left or the call
- * has done its share of work: see bel_wheel_next(). Time may go back: then less
- * is due. Between two pops any call is allowed. */
+/* Takes out the first timer with due <= now. False when none is left, or the call has
+ * done its share of work, or there is no memory to go on: see bel_wheel_next(). Time may
+ * go back: then less is due. Between two pops any call is allowed. */
 bool bel_wheel_pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out);
 
 /* Pops up to `max` timers and returns how many. The bound on work is one call's. */

@@ -44,6 +44,8 @@ struct character {
     unsigned priorities;     /* how many */
     unsigned weights[6];     /* of arm, rearm, cancel, advance, jump, batch */
     unsigned restart_chance; /* of 8: a move keeps near the old due */
+    unsigned crowd_chance;   /* of 8: a due is in the tick where many meet */
+    unsigned alias_chance;   /* of 8: a due is moved by 2^42 ns, as an entry cannot tell */
 };
 
 struct world {
@@ -52,7 +54,7 @@ struct world {
     struct character character;
     bel_timer_t handles[TIMERS_MAX];
     bel_timer_t ended[ENDED];
-    uint64_t now, random;
+    uint64_t now, random, meeting;
 };
 
 static uint64_t operations;
@@ -120,20 +122,38 @@ static struct character draw_character(uint64_t *random)
     for (unsigned i = 0; i < 6; i++) {
         c.weights[i] = (unsigned)random_below(random, 10);
     }
+    if (random_below(random, 3) == 0) c.crowd_chance = 1 + (unsigned)random_below(random, 8);
+    if (random_below(random, 3) == 0) c.alias_chance = 1 + (unsigned)random_below(random, 7);
     c.weights[0] += 4;
     c.weights[4] /= 8;
     c.weights[5] /= 8;
     return c;
 }
 
+/* A due in one tick that lies ahead: crowds are larger than the wheel sorts at once. */
+static uint64_t draw_crowded(struct world *w)
+{
+    if (w->meeting <= w->now) {
+        uint64_t ahead = random_u64(&w->random) >> (64 - w->character.reach_bits);
+        w->meeting = (w->now + ahead) | 1023;
+    }
+    return w->meeting - random_below(&w->random, 3);
+}
+
 /* A due ahead of now: any magnitude up to the reach, or spread evenly over it. */
 static uint64_t draw_due(struct world *w)
 {
     const struct character *c = &w->character;
+    if (random_below(&w->random, 8) < c->crowd_chance && w->now < BEL_NEVER / 4) {
+        return draw_crowded(w);
+    }
     uint64_t delay = random_u64(&w->random) >> (64 - c->reach_bits);
     if (random_below(&w->random, 2)) delay >>= random_below(&w->random, c->reach_bits);
     uint64_t due = w->now + delay;
     if (due < w->now) due = BEL_NEVER - 1;
+    if (random_below(&w->random, 8) < c->alias_chance && due < BEL_NEVER / 2) {
+        due += (1 + random_below(&w->random, 3)) << 42;
+    }
     due = due >> c->grain_bits << c->grain_bits;
     if (random_below(&w->random, 64) == 0) due = w->now - random_below(&w->random, w->now + 1);
     return due == BEL_NEVER ? 0 : due;
@@ -272,6 +292,7 @@ static void check_exact_next(struct world *w)
     uint64_t next;
     while (!bel_wheel_next_exact(w->wheel, &next)) {
         CHECK(next <= model_due(&w->model, 0));
+        if (random_below(&w->random, 4) == 0) return; /* others come in between */
     }
     CHECK_EQ(next, model_due(&w->model, 0));
 }
@@ -365,6 +386,7 @@ static void run_case(uint64_t seed)
     w->character = draw_character(&w->random);
     w->now = random_magnitude(&w->random) / 2;
     struct bel_wheel_options options = {.now = w->now, .handle_seed = (uint32_t)seed};
+    if (random_below(&w->random, 4) == 0) options.timers_max = w->character.timers;
     CHECK_EQ((uint64_t)bel_wheel_create(&options, &w->wheel), 0);
     uint64_t steps = STEPS + STEPS_PER_TIMER * w->character.timers;
     uint64_t look_every = 16 + w->character.timers / 2;

@@ -16,10 +16,10 @@
  * they are many and `passed` is ahead of the time, the run is put back, `passed`
  * returns to the time, and smaller buckets are taken out for a while.
  *
- * A bucket of a single tick that is too large for a run is a crowd. It becomes
- * several runs, each of which has its first timer in the heap; when that leaves, the
- * next one of its run takes its place, so the heap merges them. They are there
- * before the tick has passed, and nobody is popped from there until it has.
+ * A bucket of a single tick that is too large for a run is a crowd. Its tick passes at
+ * once, and its list is sorted run by run over as many calls as it takes. Each run has
+ * its first timer in the heap; when that leaves, the next one of its run takes its place,
+ * so the heap merges them. Until all is sorted, nobody of that tick is popped.
  *
  * Nothing here fails for lack of memory: the heap always has room for all entries
  * of runs, so that a timer which cannot be filed again can wait there.
@@ -38,7 +38,7 @@ enum {
 int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max)
 {
     *front = (struct front){.rack = rack, .slots = rack->slots, .drain_max = RUN_MAX};
-    uint32_t runs_max = timers_max / (RUN_MAX / 4) + 16;
+    uint32_t runs_max = timers_max / (RUN_MAX / 4) + 64;
     front->now_tick = rack->passed;
     int err = bel__heap_init(&front->heap, rack->slots, timers_max + runs_max);
     if (err) return err;
@@ -124,15 +124,13 @@ void bel__front_remove(struct front *front, uint32_t heap_index)
 }
 
 /* Takes a bucket's list out, as much as fits, behind what is there already. */
-static uint32_t collect(struct front *front, const struct place *place, uint32_t count)
+static uint32_t collect(struct front *front, struct bucket *bucket, uint32_t count)
 {
-    struct bucket *bucket = place->bucket;
     while (bucket->count > 0) {
         uint32_t next = bucket->count < CHUNK - 1 ? bucket->count : CHUNK - 1;
         if (count + next > RUN_MAX) break;
         count += bel__rack_take(front->rack, bucket, front->space->entries + count);
     }
-    if (bucket->count == 0) bel__rack_emptied(front->rack, place);
     return count;
 }
 
@@ -149,7 +147,8 @@ static uint32_t collect_neighbours(struct front *front, struct place *place, uin
         if (bucket->node != 0 || bucket->count + count > most) break;
         if (end - start > UINT32_MAX) break;
         *place = (struct place){place->node, bucket, place->level, digit, end - ticks};
-        count = collect(front, place, count);
+        count = collect(front, bucket, count);
+        bel__rack_emptied(front->rack, place);
     }
     return count;
 }
@@ -197,8 +196,9 @@ static bool drain(struct front *front, struct place place)
     adapt(front);
     struct run *run = front->run;
     uint32_t base = (uint32_t)place.start;
-    uint32_t count = collect(front, &place, 0);
+    uint32_t count = collect(front, place.bucket, 0);
     assert(run_is_empty(run) && place.bucket->count == 0);
+    bel__rack_emptied(front->rack, &place);
     run->count = collect_neighbours(front, &place, count);
     run->head = 0;
     run->limit = place.start + bucket_ticks(place.level) - 1;
@@ -208,21 +208,51 @@ static bool drain(struct front *front, struct place place)
     return true;
 }
 
-/* Makes a part of the first bucket, which has a single tick, a run in the heap. */
-static bool drain_crowd(struct front *front, const struct place *place)
+/* Takes a bucket of a single tick out as a crowd, all of it at once. */
+static void begin_crowd(struct front *front, const struct place *place)
 {
+    assert(place->level == 0 && front->crowd.count == 0);
+    front->crowd = *place->bucket;
+    front->crowd_tick = place->start;
+    *place->bucket = (struct bucket){0};
+    bel__rack_emptied(front->rack, place);
+    bel__rack_pass(front->rack, place->start);
+}
+
+/* Puts entries of the crowd into the heap one by one, for want of a run. */
+static void spill(struct front *front, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct entry entry = front->space->entries[i];
+        const struct slot *slot = slot_at(front->slots, entry.slot);
+        if (leads_to(slot, entry, front->crowd_tick)) {
+            bel__heap_push(&front->heap, key_of(slot, entry.slot));
+        } else {
+            pass_over(front, entry);
+        }
+    }
+}
+
+/* Makes a part of the crowd a run in the heap. False if that has to wait. */
+static bool drain_crowd(struct front *front)
+{
+    uint32_t most = front->crowd.count < RUN_MAX ? front->crowd.count : RUN_MAX;
+    if (front->rack->touched + 2 * most > WORK_MAX) return false;
     if (!heap_room(front, RUN_MAX)) return false;
     uint32_t index = bel__slab_take(&front->runs);
-    if (index == BEL__SLAB_NONE) return false;
-
+    uint32_t count = collect(front, &front->crowd, 0);
+    if (index == BEL__SLAB_NONE) {
+        spill(front, count);
+        return true;
+    }
     struct run *run = run_at(front, index);
     struct key key;
     run->head = 0;
-    run->count = collect(front, place, 0);
-    run->limit = place->start;
+    run->count = count;
+    run->limit = front->crowd_tick;
     front->crowd_runs++;
-    front->crowd_pending += run->count;
-    sort_run(front, run, (uint32_t)place->start);
+    front->crowd_pending += count;
+    sort_run(front, run, (uint32_t)front->crowd_tick);
     if (next_of_crowd(front, index, &key)) bel__heap_push(&front->heap, key);
     return true;
 }
@@ -266,10 +296,11 @@ static bool advance(struct front *front, const struct place *place)
     if (!small && place->level > 0) {
         return bel__rack_open(rack, place, WORK_MAX - 2 * CHUNK - rack->touched);
     }
-    uint32_t count = bucket->count < RUN_MAX ? bucket->count : RUN_MAX;
-    if (rack->touched + 2 * count > WORK_MAX) return false;
-    bool crowd = bucket->count > RUN_MAX || front->crowd_runs > 0;
-    return crowd ? drain_crowd(front, place) : drain(front, *place);
+    if (bucket->count > RUN_MAX) {
+        begin_crowd(front, place);
+        return true;
+    }
+    return rack->touched + 2 * bucket->count <= WORK_MAX && drain(front, *place);
 }
 
 bool bel__front_settle(struct front *front, uint64_t until)
@@ -280,11 +311,14 @@ bool bel__front_settle(struct front *front, uint64_t until)
         if (!run_is_empty(front->run)) return true;
         uint64_t top = UINT64_MAX;
         if (front->heap.count > 0) top = tick_of(key_at(&front->heap, 0)->due);
+        if (front->crowd.count > 0 && top >= front->crowd_tick) {
+            if (front->crowd_tick > until || !drain_crowd(front)) return false;
+            continue;
+        }
         if (top <= rack->passed) {
             promote(front);
             return true;
         }
-
         struct place place = {.start = UINT64_MAX};
         bool filed = bel__rack_first(rack, &place);
         if (top > until && place.start > until) return false;
@@ -300,7 +334,7 @@ void bel__front_follow(struct front *front, uint64_t tick)
 {
     struct rack *rack = front->rack;
     struct place place;
-    if (!run_is_empty(front->run)) return;
+    if (!run_is_empty(front->run) || front->crowd.count > 0) return;
     if (bel__rack_first(rack, &place) && place.start <= tick) tick = place.start - 1;
     if (front->heap.count > 0) {
         uint64_t top = tick_of(key_at(&front->heap, 0)->due);
@@ -367,5 +401,6 @@ void bel__front_add(struct front *front, const struct slot *slot, uint32_t index
     bel__heap_push(&front->heap, key_of(slot, index));
     front->late++;
     bool ahead = front->rack->passed > front->now_tick;
-    if (ahead && front->heap.count > LATE_MAX && front->crowd_runs == 0) put_back(front);
+    bool crowd = front->crowd_runs > 0 || front->crowd.count > 0;
+    if (ahead && front->heap.count > LATE_MAX && !crowd) put_back(front);
 }

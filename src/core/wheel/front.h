@@ -38,7 +38,9 @@ struct front {
     struct slots *slots;
     struct bel__slab runs;
     struct workspace *space; /* for sorting */
-    uint64_t now_tick;       /* the latest time that the owner has told */
+    uint64_t now_tick;       /* the time that the owner has told last */
+    struct bucket crowd;     /* what is not sorted yet of a tick that is too large for a run */
+    uint64_t crowd_tick;     /* that tick, while there is any */
     uint32_t crowd_runs;     /* runs whose first timers are in the heap */
     uint32_t crowd_pending;  /* entries in them, at most */
     uint32_t late;           /* timers armed too late for the rack since the run was made */

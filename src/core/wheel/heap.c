@@ -22,11 +22,6 @@ void bel__heap_finish(struct heap *heap)
     bel__slab_finish(&heap->keys);
 }
 
-bool bel__heap_room(struct heap *heap)
-{
-    return heap->count < heap->keys.ready || bel__slab_grow(&heap->keys, heap->count + 1) == 0;
-}
-
 static void sift_up(struct heap *heap, uint32_t index, const struct key *key)
 {
     while (index > 0) {

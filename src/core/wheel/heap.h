@@ -48,9 +48,6 @@ static inline void heap_set(struct heap *heap, uint32_t index, const struct key 
 BEL_CHECKED int bel__heap_init(struct heap *heap, struct slots *slots, uint32_t keys_max);
 void bel__heap_finish(struct heap *heap);
 
-/* Whether one more can be pushed; asks the system for memory if need be. */
-bool bel__heap_room(struct heap *heap);
-
 /* Adds a key. The caller has made sure of room. */
 void bel__heap_push(struct heap *heap, struct key key);
 

@@ -50,17 +50,16 @@ static uint32_t node_take(struct rack *rack, unsigned level)
     return index;
 }
 
+static uint32_t node_index(const struct rack *rack, const struct node *node)
+{
+    return (uint32_t)(((size_t)((const unsigned char *)node - rack->nodes.base)) / sizeof *node);
+}
+
 static void node_give(struct rack *rack, struct node *node)
 {
     assert(node->in_use && node->occupied == 0);
     node->in_use = 0;
-    size_t bytes = (size_t)((unsigned char *)node - rack->nodes.base);
-    bel__slab_give(&rack->nodes, (uint32_t)(bytes / sizeof *node));
-}
-
-static uint32_t node_index(const struct rack *rack, const struct node *node)
-{
-    return (uint32_t)(((size_t)((const unsigned char *)node - rack->nodes.base)) / sizeof *node);
+    bel__slab_give(&rack->nodes, node_index(rack, node));
 }
 
 int bel__rack_init(struct rack *rack, struct slots *slots, uint64_t passed, uint32_t entries_max)
@@ -163,6 +162,8 @@ static void reconsider(struct rack *rack, struct entry entry)
         set_where(slot, FREE);
         return;
     }
+    /* Its own entry is in the front; this one is older by a multiple of 2^32 ticks. */
+    if (tick_of(slot->due) <= rack->passed) return;
     bool filed = rack_refile(rack, slot, entry.slot);
     assert(filed);
 }

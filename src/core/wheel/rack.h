@@ -90,8 +90,8 @@ void bel__rack_emptied(struct rack *rack, const struct place *place);
  * no memory for it; nothing is lost then. */
 bool bel__rack_open(struct rack *rack, const struct place *place, uint32_t budget);
 
-/* Opens a part of the bucket that comes next on a higher level, if it is large and
- * its time is near, so that it need not be done all at once. */
+/* Opens a part of the bucket that comes next on a higher level, if it is large and the
+ * one before it nearly used up, so that it need not be done all at once. */
 void bel__rack_prepare(struct rack *rack, uint32_t budget);
 
 /* Moves `passed` forward: nothing filed is at or before `tick`. */

@@ -26,9 +26,13 @@ static void sweep_chunk(struct rack *rack, struct node *node, unsigned digit)
     for (uint32_t i = 0; i < count; i++) {
         __builtin_prefetch(slot_at(rack->slots, entries[i].slot), 1);
     }
+    struct entry last = {0, UINT32_MAX};
     for (uint32_t i = 0; i < count; i++) {
         struct slot *slot = slot_at(rack->slots, entries[i].slot);
         if (!owns(slot, entries[i].tick)) continue;
+        bool twice = entries[i].slot == last.slot && entries[i].tick == last.tick;
+        last = entries[i];
+        if (twice) continue; /* its timer left this tick and came back */
         if (where(slot) == LEFT_FILED) {
             set_where(slot, FREE);
             continue;

@@ -92,7 +92,7 @@ int bel_wheel_reserve(struct bel_wheel *wheel, uint32_t timers)
         struct bel__slab *slab;
         uint32_t count;
     } parts[] = {
-        {&wheel->slots.slab, timers},
+        {&wheel->slots.slab, timers + (uint32_t)wheel->slots.retired},
         {&wheel->rack.chunks, chunks},
         {&wheel->rack.nodes, nodes},
         {&wheel->front.runs, runs},
@@ -104,8 +104,8 @@ int bel_wheel_reserve(struct bel_wheel *wheel, uint32_t timers)
         if (err) return err;
     }
     /* Timers that come late wait in the heap: it has room for all, untouched. */
-    uint32_t keys = timers + 2 * RUN_MAX;
-    return bel__slab_grow(&wheel->front.heap.keys, keys < wheel->timers_max ? keys : timers);
+    uint32_t keys = timers + 2 * RUN_MAX, keys_max = wheel->front.heap.keys.max;
+    return bel__slab_grow(&wheel->front.heap.keys, keys < keys_max ? keys : keys_max);
 }
 
 /* A call that may touch more than one entry counts them from its beginning. */
@@ -375,11 +375,11 @@ RARE static bool pop_slowly(struct bel_wheel *wheel, uint64_t now, struct bel_wh
 {
     struct front *front = &wheel->front;
     uint64_t tick = tick_of(now);
-    if (tick > front->now_tick) front->now_tick = tick;
+    front->now_tick = tick;
     if (front->chores_due && !do_chores(wheel)) return false;
     bool settled = bel__front_settle(front, tick);
     if (!settled) bel__front_follow(front, tick);
-    bool popped = settled && wheel->rack.touched <= WORK_HALF && take_due(wheel, now, out);
+    bool popped = settled && wheel->rack.touched <= WORK_HALF - CHUNK && take_due(wheel, now, out);
     end(wheel);
     return popped;
 }
@@ -440,11 +440,14 @@ static uint64_t run_bound(const struct bel_wheel *wheel)
 
 uint64_t bel_wheel_next(const struct bel_wheel *wheel)
 {
+    if (wheel->slots.armed == 0) return BEL_NEVER; /* whatever stale entries say */
     const struct heap *heap = &wheel->front.heap;
     uint64_t top = heap->count > 0 ? key_at(heap, 0)->due : BEL_NEVER, first;
     struct place place;
     if (!run_is_empty(wheel->front.run)) {
         first = run_bound(wheel);
+    } else if (wheel->front.crowd.count > 0) {
+        first = wheel->front.crowd_tick << TICK_BITS;
     } else if (tick_of(top) > wheel->rack.passed && bel__rack_first(&wheel->rack, &place)) {
         first = place.start << TICK_BITS;
     } else {
@@ -459,7 +462,7 @@ bool bel_wheel_next_exact(struct bel_wheel *wheel, uint64_t *out)
     bool settled = bel__front_settle(&wheel->front, UINT64_MAX - 1);
     end(wheel);
     *out = bel_wheel_next(wheel);
-    return settled || wheel->slots.armed == 0;
+    return settled || *out == BEL_NEVER;
 }
 
 uint64_t bel_wheel_count(const struct bel_wheel *wheel)
