@@ -11,6 +11,14 @@
 
 #include "engine.h"
 
+enum {
+    SLOT_BITS = 24, /* of a tag: 16 M timers, which is enough to compare with */
+};
+
+/* The deadline in the upper half; in the lower, the tag: sequence number above the slot.
+ * One integer, because then the compiler keeps it in two registers. */
+__extension__ typedef unsigned __int128 entry_t;
+
 struct own_slot {
     uint64_t user;
     uint32_t generation; /* moves on when the timer ends */
@@ -20,7 +28,23 @@ struct own_slot {
 static struct own_slot *own_slots;
 static uint32_t *own_free; /* a stack */
 static uint32_t own_used, own_free_count;
+static uint64_t own_sequence;
 static uint64_t *own_handles; /* the caller's, by id */
+
+static inline entry_t entry_of(uint64_t due, uint64_t tag)
+{
+    return (entry_t)due << 64 | tag;
+}
+
+static inline uint64_t due_of(entry_t entry)
+{
+    return (uint64_t)(entry >> 64);
+}
+
+static inline uint32_t slot_of(entry_t entry)
+{
+    return (uint32_t)entry & ((1 << SLOT_BITS) - 1);
+}
 
 static inline void own_open(uint32_t timers)
 {

@@ -14,37 +14,16 @@
 
 enum {
     ROOT = 3,
-    SLOT_BITS = 24,
 };
-
-/* The deadline in the upper half; in the lower, the tag: sequence number above the slot.
- * One integer, because then the compiler keeps it in two registers. */
-__extension__ typedef unsigned __int128 entry_t;
 
 const struct engine_traits engine_traits = {.name = "heap4", .resolution_ns = 1, .is_exact = true};
 
 static entry_t *heap;
 static uint32_t heap_end = ROOT; /* one past the last */
-static uint64_t sequence;
 
 const char *engine_version(void)
 {
     return "own";
-}
-
-static inline entry_t entry_of(uint64_t due, uint64_t tag)
-{
-    return (entry_t)due << 64 | tag;
-}
-
-static inline uint64_t due_of(entry_t entry)
-{
-    return (uint64_t)(entry >> 64);
-}
-
-static inline uint32_t slot_of(entry_t entry)
-{
-    return (uint32_t)entry & ((1 << SLOT_BITS) - 1);
 }
 
 /* 1 or 0 without a branch, which would be a coin toss; entries differ by less than 2^127. */
@@ -133,7 +112,7 @@ struct engine_objects engine_caller_objects(void)
 
 void engine_schedule(uint32_t id, uint64_t due)
 {
-    sift_up(heap_end++, entry_of(due, ++sequence << SLOT_BITS | own_take(id)));
+    sift_up(heap_end++, entry_of(due, ++own_sequence << SLOT_BITS | own_take(id)));
 }
 
 static void move(uint32_t k, entry_t entry)
@@ -156,7 +135,7 @@ void engine_cancel(uint32_t id)
 void engine_restart(uint32_t id, uint64_t due)
 {
     uint32_t slot = own_named(id), k = own_slots[slot].place;
-    entry_t entry = entry_of(due, ++sequence << SLOT_BITS | slot);
+    entry_t entry = entry_of(due, ++own_sequence << SLOT_BITS | slot);
     if (entry < heap[k]) {
         sift_up(k, entry);
     } else {

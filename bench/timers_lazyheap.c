@@ -18,12 +18,7 @@
 enum {
     ROOT = 1,
     STALE_MIN = 1024, /* not worth a compaction below */
-    SLOT_BITS = 24,
 };
-
-/* The deadline in the upper half; in the lower, the tag: sequence number above the slot.
- * One integer, because then the compiler keeps it in two registers. */
-__extension__ typedef unsigned __int128 entry_t;
 
 const struct engine_traits engine_traits = {
     .name = "lazyheap", .resolution_ns = 1, .is_exact = true, .garbage = ENGINE_GARBAGE_BY_COUNT};
@@ -32,26 +27,10 @@ static entry_t *heap;
 static uint32_t heap_end = ROOT; /* one past the last */
 static uint32_t live_count;
 static uint64_t *live_tags; /* of a timer's entry, by slot; 0: not pending */
-static uint64_t sequence;
 
 const char *engine_version(void)
 {
     return "own";
-}
-
-static inline entry_t entry_of(uint64_t due, uint64_t tag)
-{
-    return (entry_t)due << 64 | tag;
-}
-
-static inline uint64_t due_of(entry_t entry)
-{
-    return (uint64_t)(entry >> 64);
-}
-
-static inline uint32_t slot_of(entry_t entry)
-{
-    return (uint32_t)entry & ((1 << SLOT_BITS) - 1);
 }
 
 static void sift_up(uint32_t k, entry_t entry)
@@ -99,7 +78,7 @@ static inline void compact_if_stale(void)
 
 static inline void push(uint32_t slot, uint64_t due)
 {
-    uint64_t tag = ++sequence << SLOT_BITS | slot;
+    uint64_t tag = ++own_sequence << SLOT_BITS | slot;
     live_tags[slot] = tag;
     sift_up(heap_end++, entry_of(due, tag));
 }
