@@ -70,11 +70,7 @@ static struct key key_of(const struct slot *slot, uint32_t index)
 static void pass_over(struct front *front, struct entry entry)
 {
     struct slot *slot = slot_at(front->slots, entry.slot);
-    if (!owns(slot, entry.tick)) return;
-    if (where(slot) == LEFT_FILED) {
-        set_where(slot, FREE);
-        return;
-    }
+    if (slot_lets_go(slot, entry.tick)) return;
     bool waits = tick_of(slot->due) > front->rack->passed;
     if (waits && rack_refile(front->rack, slot, entry.slot)) return;
     bel__heap_push(&front->heap, key_of(slot, entry.slot));

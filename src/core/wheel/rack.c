@@ -157,11 +157,7 @@ void bel__rack_emptied(struct rack *rack, const struct place *place)
 static void reconsider(struct rack *rack, struct entry entry)
 {
     struct slot *slot = slot_at(rack->slots, entry.slot);
-    if (!owns(slot, entry.tick)) return;
-    if (where(slot) == LEFT_FILED) {
-        set_where(slot, FREE);
-        return;
-    }
+    if (slot_lets_go(slot, entry.tick)) return;
     /* Its own entry is in the front; this one is older by a multiple of 2^32 ticks. */
     if (tick_of(slot->due) <= rack->passed) return;
     bool filed = rack_refile(rack, slot, entry.slot);

@@ -94,6 +94,16 @@ static inline bool owns(const struct slot *slot, uint32_t entry_tick)
     return has_entry(slot) && slot->place == entry_tick;
 }
 
+/* Lets go of an entry that is being dropped. False if it is needed: it is the own entry
+ * of an armed timer. */
+static inline bool slot_lets_go(struct slot *slot, uint32_t entry_tick)
+{
+    if (!owns(slot, entry_tick)) return true;
+    if (where(slot) == FILED) return false;
+    set_where(slot, FREE);
+    return true;
+}
+
 /* The latest tick that a slot's own entry can have. It is the entry's own unless
  * the timer was moved by more than 2^32 ticks since it was filed. */
 static inline uint64_t entry_tick_max(const struct slot *slot)

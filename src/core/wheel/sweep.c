@@ -29,14 +29,10 @@ static void sweep_chunk(struct rack *rack, struct node *node, unsigned digit)
     struct entry last = {0, UINT32_MAX};
     for (uint32_t i = 0; i < count; i++) {
         struct slot *slot = slot_at(rack->slots, entries[i].slot);
-        if (!owns(slot, entries[i].tick)) continue;
+        if (slot_lets_go(slot, entries[i].tick)) continue;
         bool twice = entries[i].slot == last.slot && entries[i].tick == last.tick;
         last = entries[i];
         if (twice) continue; /* its timer left this tick and came back */
-        if (where(slot) == LEFT_FILED) {
-            set_where(slot, FREE);
-            continue;
-        }
         bool kept = rack_append(rack, node, digit, entries[i]);
         assert(kept); /* a chunk has just come free */
         rack->entries++;

@@ -394,7 +394,7 @@ static inline bool pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_t
         struct entry entry = run->entries[run->head];
         struct slot *slot = slot_at(&wheel->slots, entry.slot);
         if (where(slot) != FILED) {
-            if (owns(slot, entry.tick)) set_where(slot, FREE);
+            (void)slot_lets_go(slot, entry.tick);
             run_step(front, run);
             wheel->rack.touched++;
             end(wheel);
