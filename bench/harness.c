@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 enum {
-    PAGE = 4096,
     LARGE_PAGE = 2 << 20,
 };
 
@@ -35,12 +34,6 @@ uint32_t bench_fired_len;
 
 static uint32_t fired_cap;
 static uint64_t fired_last_due;
-
-void bench_fail(const char *what)
-{
-    (void)fprintf(stderr, "bench: %s: %s\n", engine_traits.name, what);
-    exit(1);
-}
 
 void bench_fired(uint32_t id, uint64_t due)
 {
@@ -100,15 +93,6 @@ uint64_t bench_rss_bytes(void)
     return (uint64_t)kb * 1024;
 }
 
-void *bench_caller_alloc(size_t count, size_t bytes)
-{
-    volatile char *p = calloc(count, bytes);
-    if (p == NULL) bench_fail("out of memory");
-    for (size_t i = 0; i < count * bytes; i += PAGE)
-        p[i] = 0;
-    return (void *)(uintptr_t)p;
-}
-
 void *bench_map(size_t count, size_t bytes)
 {
     size_t size = (count * bytes / LARGE_PAGE + 2) * LARGE_PAGE;
@@ -117,14 +101,6 @@ void *bench_map(size_t count, size_t bytes)
     if (p == MAP_FAILED) bench_fail("out of memory");
     p += LARGE_PAGE - (uintptr_t)p % LARGE_PAGE;
     (void)madvise(p + LARGE_PAGE, size - LARGE_PAGE, MADV_HUGEPAGE);
-    return p;
-}
-
-void *bench_alloc(size_t count, size_t bytes)
-{
-    void *p = malloc(count * bytes + 1);
-    if (p == NULL) bench_fail("out of memory");
-    memset(p, 1, count * bytes + 1);
     return p;
 }
 
@@ -154,7 +130,7 @@ static char *touch(size_t bytes, int advice)
     char *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (block == MAP_FAILED) bench_fail("out of memory");
     (void)madvise(block, bytes, advice);
-    for (size_t i = 0; i < bytes; i += PAGE)
+    for (size_t i = 0; i < bytes; i += BENCH_PAGE_BYTES)
         block[i] = 1;
     return block;
 }
@@ -183,14 +159,6 @@ static void report_audit(void)
     if (a->late + a->inversions + a->ties > 0) bench_fail("out of order");
 }
 
-static uint64_t parse_number(const char *text, uint64_t max)
-{
-    char *end;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || value > max) bench_fail("bad number");
-    return value;
-}
-
 static struct bench_options parse(int argc, char **argv)
 {
     static const struct option names[] = {
@@ -202,8 +170,8 @@ static struct bench_options parse(int argc, char **argv)
     int name;
     while ((name = getopt_long(argc, argv, "", names, NULL)) != -1) {
         if (name == 'w') options.workload = optarg;
-        if (name == 'n') options.timers = (uint32_t)parse_number(optarg, BENCH_TIMERS_MAX);
-        if (name == 's') options.seed = parse_number(optarg, UINT32_MAX);
+        if (name == 'n') options.timers = (uint32_t)bench_parse_number(optarg, BENCH_TIMERS_MAX);
+        if (name == 's') options.seed = bench_parse_number(optarg, UINT32_MAX);
         if (name == 'q') options.is_quick = true;
         if (name == 'p') options.is_stepped = true;
         if (name == '?') exit(2);

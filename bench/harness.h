@@ -14,6 +14,7 @@
 enum {
     BENCH_HOUR_MS = 3600 * 1000,
     BENCH_TIMERS_MAX = 1 << 24,
+    BENCH_PAGE_BYTES = 4096,
 };
 
 struct bench_options {
@@ -92,6 +93,9 @@ void bench_warm_memory(uint32_t timers);
 
 /* Allocated and touched. */
 void *bench_alloc(size_t count, size_t bytes);
+
+/* An argument of the command line, up to `max`; anything else ends the program. */
+uint64_t bench_parse_number(const char *text, uint64_t max);
 
 /* Prints one result of this run. */
 void bench_report(const char *workload, double ns_per_op, double bytes_per_timer);

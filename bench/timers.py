@@ -9,13 +9,12 @@ Every measurement is a process of its own. Runs go round the engines, so that a 
 moment of the machine hits all alike, and the median of the runs counts.
 """
 import argparse
-import json
-import pathlib
-import platform
 import statistics
-import subprocess
 import sys
 import time
+
+import common
+from common import print_versions
 
 LIBRARIES = ["libev", "libevent", "libuv"]
 PEERS = LIBRARIES + ["lazyheap", "heap4"]
@@ -39,38 +38,25 @@ pending timer, a library's struct included, a handle not. ns an operation, of CP
 harness. libuv keeps milliseconds, libev and libevent microseconds, the others nanoseconds."""
 
 
-class Runner:
-    """Starts the programs, tells how far it is, and remembers what was out of order."""
+class Runner(common.Runner):
+    """Runs the programs of bench/engine.h, and remembers what was out of order."""
 
-    def __init__(self, folder, total):
-        self.folder, self.total, self.done = pathlib.Path(folder), total, 0
-        self.versions, self.violations, self.failed = {}, {}, False
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.violations = {}
 
     def has(self, engine):
-        return (self.folder / f"timers_{engine}").exists()
-
-    def progress(self, text):
-        self.done += 1
-        line = f"[{self.done}/{self.total}] {text}"
-        if sys.stderr.isatty():
-            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
-        else:
-            print(line, file=sys.stderr, flush=True)
+        return super().has(f"timers_{engine}")
 
     def run(self, engine, workload, timers, options=()):
         """The results of one process, one dictionary a line, or [] if it failed."""
         self.progress(f"{workload} N={timers:,} {engine}")
-        command = [str(self.folder / f"timers_{engine}"), "--workload", workload,
-                   "--n", str(timers), *options]
-        process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-        lines = [json.loads(line) for line in process.stdout.splitlines()]
-        if process.returncode != 0:
-            print(f"\n{' '.join(command)}: failed", file=sys.stderr)
-            self.failed = True
+        lines, ok = self.start(f"timers_{engine}",
+                               ["--workload", workload, "--n", str(timers), *options])
         for line in lines:
             if "engine" in line:
                 self.note(engine, line)
-        return [] if process.returncode != 0 else [x for x in lines if "engine" not in x]
+        return [x for x in lines if "engine" not in x] if ok else []
 
     def note(self, engine, audit):
         self.versions[engine] = audit["version"]
@@ -78,32 +64,6 @@ class Runner:
             ["early", "late", "inversions", "ties", "lost"], 0))
         for name in sums:
             sums[name] += audit[name]
-
-    def end(self):
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-
-def print_machine(folder):
-    """What was compared: machine, compiler, flags."""
-    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
-                if line.startswith("model name")), platform.machine())
-    build = pathlib.Path(folder).parent
-    commands = json.loads((build / "compile_commands.json").read_text())
-    harness = next(c["command"] for c in commands if c["file"].endswith("bench/harness.c"))
-    flags = [f for f in harness.split() if f.startswith(("-O", "-f", "-m", "-D_FORTIFY", "-std"))
-             and not f.startswith("-fdiagnostics")]
-    compiler = subprocess.run([harness.split()[0], "--version"], capture_output=True,
-                              text=True).stdout.split("\n")[0]
-    print(f"machine   {cpu}, {platform.release()}")
-    print(f"compiler  {compiler}")
-    print(f"flags     {' '.join(flags)}; peers as Debian builds them (-O2)")
-
-
-def print_versions(runner):
-    named = [f"{e} {v}" for e, v in runner.versions.items() if e not in ("null", "belfry")]
-    own = runner.versions.get("belfry", "not run")
-    print(f"engines   {', '.join([f'belfry {own}'] + named)}\n")
 
 
 class Timers:
@@ -269,7 +229,7 @@ def write_json(path, table, sizes, columns, engines):
                 ns = None if column == "W5" else round(got[0], 2)
                 rows.append({"workload": column, "n": size, "engine": engine, "ns_per_op": ns,
                              "bytes_per_timer": round(got[1], 1)})
-    pathlib.Path(path).write_text(json.dumps({"rows": rows}) + "\n")
+    common.write_rows(path, rows)
 
 
 def bench_pauses(runner, args):
@@ -345,8 +305,8 @@ def parse():
 def main():
     args = parse()
     started = time.monotonic()
-    runner = Runner(args.programs, 0)
-    print_machine(args.programs)
+    runner = Runner(args.programs)
+    common.print_machine(args.programs)
     run = {"timers": bench_timers, "pauses": bench_pauses, "memory": bench_memory}[args.what]
     run(runner, args)
     print(f"\ntook {time.monotonic() - started:.0f} s")
