@@ -56,18 +56,18 @@ static void *produce(void *arg)
     int err = 0;
     for (uint64_t i = 0; i < p->count; i++) {
         struct item *item = &p->items[i];
-        bool was_empty = false;
+        enum bel_queue_was was = BEL__QUEUE_FILLED;
         if (random_below(&p->random_state, 32) == 0) sched_yield();
         item->producer = p->index;
         item->number = i;
         p->began[i] = atomic_fetch_add(&tickets, 1);
-        int now = bel__queue_push(&queue, &item->node, &was_empty);
+        int now = bel__queue_push(&queue, &item->node, &was);
         p->ended[i] = atomic_fetch_add(&tickets, 1);
         CHECK(now == 0 || now == BEL_ECLOSED);
         CHECK(err == 0 || now == err); /* once closed, always closed */
         err = now;
         p->accepted += err == 0;
-        p->found_empty += err == 0 && was_empty;
+        p->found_empty += err == 0 && was != BEL__QUEUE_FILLED;
     }
     return NULL;
 }

@@ -10,9 +10,9 @@ static struct bel_queue queue;
 
 static bool push(struct bel_queue_node *node)
 {
-    bool was_empty = false;
-    CHECK(bel__queue_push(&queue, node, &was_empty) == 0);
-    return was_empty;
+    enum bel_queue_was was = BEL__QUEUE_FILLED;
+    CHECK(bel__queue_push(&queue, node, &was) == 0);
+    return was != BEL__QUEUE_FILLED;
 }
 
 static void a_new_queue_is_empty(void)
@@ -75,24 +75,70 @@ static void closing_returns_what_was_in_the_queue(void)
 static void a_closed_queue_refuses_and_touches_nothing(void)
 {
     struct bel_queue_node node = {&node};
-    bool was_empty = true;
+    enum bel_queue_was was = BEL__QUEUE_EMPTY;
     bel__queue_init(&queue);
     CHECK(bel__queue_close(&queue) == NULL);
-    CHECK(bel__queue_push(&queue, &node, &was_empty) == BEL_ECLOSED);
+    CHECK(bel__queue_push(&queue, &node, &was) == BEL_ECLOSED);
     CHECK(node.next == &node);
-    CHECK(was_empty);
+    CHECK(was == BEL__QUEUE_EMPTY);
 }
 
 static void a_closed_queue_stays_closed(void)
 {
     struct bel_queue_node node;
-    bool was_empty;
+    enum bel_queue_was was;
     bel__queue_init(&queue);
     CHECK(bel__queue_close(&queue) == NULL);
     CHECK(bel__queue_take(&queue) == NULL);
     CHECK(bel__queue_close(&queue) == NULL);
     CHECK(bel__queue_is_empty(&queue));
-    CHECK(bel__queue_push(&queue, &node, &was_empty) == BEL_ECLOSED);
+    CHECK(bel__queue_push(&queue, &node, &was) == BEL_ECLOSED);
+}
+
+static enum bel_queue_was push_finds(struct bel_queue_node *node)
+{
+    enum bel_queue_was was = BEL__QUEUE_FILLED;
+    CHECK(bel__queue_push(&queue, node, &was) == 0);
+    return was;
+}
+
+static void only_the_first_push_is_told_to_wake_a_parked_consumer(void)
+{
+    struct bel_queue_node a, b, c;
+    bel__queue_init(&queue);
+    CHECK(push_finds(&a) == BEL__QUEUE_EMPTY);
+    CHECK(!bel__queue_park(&queue));
+    CHECK(bel__queue_take(&queue) == &a);
+    CHECK(bel__queue_park(&queue));
+    CHECK(bel__queue_park(&queue));
+    CHECK(bel__queue_is_empty(&queue));
+    CHECK(push_finds(&b) == BEL__QUEUE_PARKED);
+    CHECK(push_finds(&c) == BEL__QUEUE_FILLED);
+    CHECK(bel__queue_take(&queue) == &b);
+    CHECK(b.next == &c && c.next == NULL);
+}
+
+static void taking_or_closing_ends_parking(void)
+{
+    struct bel_queue_node a;
+    bel__queue_init(&queue);
+    CHECK(bel__queue_park(&queue));
+    CHECK(bel__queue_take(&queue) == NULL);
+    CHECK(push_finds(&a) == BEL__QUEUE_EMPTY);
+    CHECK(bel__queue_take(&queue) == &a);
+    CHECK(bel__queue_park(&queue));
+    CHECK(bel__queue_close(&queue) == NULL);
+    CHECK(!bel__queue_park(&queue));
+}
+
+static void a_closed_queue_can_be_opened_again(void)
+{
+    struct bel_queue_node a;
+    bel__queue_init(&queue);
+    CHECK(bel__queue_close(&queue) == NULL);
+    bel__queue_open(&queue);
+    CHECK(push_finds(&a) == BEL__QUEUE_EMPTY);
+    CHECK(bel__queue_close(&queue) == &a);
 }
 
 struct letter {
@@ -126,11 +172,11 @@ static uint64_t forwarding_address; /* plain memory, written before the close */
 static void *push_until_refused(void *arg)
 {
     static struct bel_queue_node nodes[3];
-    bool was_empty;
+    enum bel_queue_was was;
     int err = 0;
     (void)arg;
     for (unsigned i = 0; i < 3 && err == 0; i++) {
-        err = bel__queue_push(&queue, &nodes[i], &was_empty);
+        err = bel__queue_push(&queue, &nodes[i], &was);
         while (!bel__queue_is_empty(&queue)) {}
     }
     CHECK(err == BEL_ECLOSED);
@@ -159,6 +205,9 @@ int main(void)
     RUN(closing_returns_what_was_in_the_queue);
     RUN(a_closed_queue_refuses_and_touches_nothing);
     RUN(a_closed_queue_stays_closed);
+    RUN(only_the_first_push_is_told_to_wake_a_parked_consumer);
+    RUN(taking_or_closing_ends_parking);
+    RUN(a_closed_queue_can_be_opened_again);
     RUN(what_the_pusher_wrote_is_seen_by_the_taker);
     RUN(what_the_closer_wrote_is_seen_by_the_refused);
     return 0;
