@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Measures timers that wait in real time and prints their tables.
+
+    lateness  how long after its due a timer rings; see bench/lateness.h
+    idle      how often a process wakes that has nothing to do for an hour
+
+All sections unless some are named. Every measurement is a process of its own. Runs go
+round the engines, so that a noisy moment of the machine hits all alike, and the median
+of the runs counts. The machine should have nothing else to do.
+"""
+import argparse
+import statistics
+import sys
+import time
+
+import common
+
+ENGINES = ["belfry", "libuv", "libev", "timerfd", "heapthread"]
+LATENESS_LEGEND = """\
+us from a timer's due to its callback, by CLOCK_MONOTONIC; early: rang before; wakeups: voluntary
+context switches, and CPU time, of all threads of the engine. The kernel gives a sleep 50 us of
+slack unless it is asked not to; a timerfd has none. timerfd: one for each timer, in epoll.
+heapthread: a binary heap, a mutex, and a thread on a condition variable.
+libuv keeps milliseconds: its dues are rounded up to the next, and judged from there; its callers
+wait half a millisecond more on average. libev keeps nanoseconds but sleeps whole milliseconds."""
+
+
+def gather(runner, prefix, arguments, args):
+    """The results of all engines that have the program: {engine: [a dictionary a run]}."""
+    engines = [e for e in (args.engine or ENGINES) if runner.has(f"{prefix}_{e}")]
+    runs = args.runs or (1 if args.quick else 3)
+    runner.done, runner.total = 0, runs * len(engines)
+    results = {}
+    for number in range(runs):
+        for engine in engines:
+            runner.progress(f"{' '.join([prefix, *arguments])} {engine}")
+            program = f"{prefix}_{engine}"
+            lines, ok = runner.start(program, [*arguments, "--seed", str(number + 1)])
+            if ok:
+                results.setdefault(engine, []).extend(lines)
+    runner.end()
+    return results
+
+
+def row_of(workload, engine, lines, names):
+    """One row of the file: the medians of the runs."""
+    row = {"workload": workload, "engine": engine, "version": lines[0]["version"],
+           "runs": len(lines)}
+    return row | {name: round(statistics.median(x[name] for x in lines), 2) for name in names}
+
+
+def print_rows(rows, columns):
+    """A table: columns are (title, name, format)."""
+    print(f"  {'engine':<22}" + "".join(f"{title:>10}" for title, _, _ in columns))
+    for row in rows:
+        title = f"{row['engine']} {row['version']}".removesuffix(" own")
+        print(f"  {title:<22}" + "".join(f"{row[name]:>10{form}}" for _, name, form in columns))
+
+
+def bench_lateness(runner, args):
+    timers, seconds = (500, 1) if args.quick else (2_000, 4)
+    arguments = ["--workload", "late", "--n", str(timers), "--window-ms", str(seconds * 1000)]
+    rows = []
+    for engine, lines in gather(runner, "lateness", arguments, args).items():
+        row = row_of("lateness", engine, lines,
+                     ["timers", "p50_us", "p99_us", "max_us", "wakeups", "cpu_ms"])
+        row["early"] = sum(x["early"] for x in lines)  # one would be too many
+        rows.append(row)
+    print(f"Lateness: {timers:,} timers all over {seconds} s")
+    print_rows(rows, [("p50", "p50_us", ",.0f"), ("p99", "p99_us", ",.0f"),
+                      ("max", "max_us", ",.0f"), ("early", "early", ","),
+                      ("wakeups", "wakeups", ",.0f"), ("CPU ms", "cpu_ms", ",.1f")])
+    print(f"{LATENESS_LEGEND}\n")
+    for row in rows:
+        if row["engine"] == "belfry" and row["early"] > 0:
+            print(f"belfry must ring none early: MISSED by {row['early']}\n")
+            runner.failed = True
+    return rows
+
+
+def bench_idle(runner, args):
+    seconds = 1 if args.quick else 3
+    arguments = ["--workload", "idle", "--window-ms", str(seconds * 1000)]
+    rows = [row_of("idle", engine, lines, ["seconds", "wakeups", "cpu_ms"])
+            for engine, lines in gather(runner, "lateness", arguments, args).items()]
+    print(f"Idle: one timer, due in an hour; wakeups in {seconds} s")
+    print_rows(rows, [("wakeups", "wakeups", ",.0f"), ("CPU ms", "cpu_ms", ",.1f")])
+    print()
+    return rows
+
+
+# Each gathers, prints its table and returns the rows for the file.
+SECTIONS = {"lateness": bench_lateness, "idle": bench_idle}
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="script/bench", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["runtime"])
+    parser.add_argument("section", nargs="*", metavar="SECTION",
+                        help=f"only these, of {', '.join(SECTIONS)}")
+    parser.add_argument("--quick", action="store_true", help="fewer, shorter, one run each")
+    parser.add_argument("--json", metavar="FILE", help="writes the rows there too")
+    parser.add_argument("--engine", action="append", choices=ENGINES, metavar="NAME",
+                        help="only this one; may be repeated")
+    parser.add_argument("--runs", type=int, metavar="R")
+    parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
+    args = parser.parse_intermixed_args()
+    for name in args.section:
+        if name not in SECTIONS:
+            parser.error(f"no section {name}; there are {', '.join(SECTIONS)}")
+    return args
+
+
+def main():
+    args = parse()
+    started = time.monotonic()
+    runner = common.Runner(args.programs)
+    common.print_machine(args.programs)
+    print()
+    rows = []
+    for name in args.section or SECTIONS:
+        rows += SECTIONS[name](runner, args)
+    if args.json:
+        common.write_rows(args.json, rows)
+    print(f"took {time.monotonic() - started:.0f} s")
+    sys.exit(1 if runner.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
