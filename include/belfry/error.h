@@ -18,6 +18,7 @@ enum bel_error {
     BEL_EINVAL = -6,   /* a value that can never be right: fix the caller or its input */
     BEL_ERANGE = -7,   /* well formed, but too large or too small to represent */
     BEL_ECLOSED = -8,  /* the other side has closed: go elsewhere, do not retry here */
+    BEL_EBUSY = -9,    /* not from here, or not right now: return first, then retry */
 };
 
 /* One line in English for an error, for a log or a user; "success" for 0. Never NULL. */

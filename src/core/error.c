@@ -15,6 +15,7 @@ static const char *const texts[] = {
     [-BEL_EINVAL] = "invalid value",
     [-BEL_ERANGE] = "value out of range",
     [-BEL_ECLOSED] = "closed",
+    [-BEL_EBUSY] = "not possible from here right now",
 };
 
 const char *bel_error_text(int err)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The timer is set before each sleep and not unset after it: at worst the next sleep ends
+ * at once, and everyone who sleeps looks around anyway.
+ */
+#include "runtime/alarm.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum {
+    NS_PER_S = 1000000000
+};
+
+int bel__alarm_init(struct alarm *alarm)
+{
+    alarm->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    alarm->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (alarm->event_fd >= 0 && alarm->timer_fd >= 0) return 0;
+    bel__alarm_finish(alarm);
+    return BEL_EIO;
+}
+
+void bel__alarm_finish(struct alarm *alarm)
+{
+    if (alarm->event_fd >= 0) (void)close(alarm->event_fd);
+    if (alarm->timer_fd >= 0) (void)close(alarm->timer_fd);
+    *alarm = (struct alarm){-1, -1};
+}
+
+void bel__alarm_ring(const struct alarm *alarm)
+{
+    int saved = errno;
+    uint64_t one = 1;
+    ssize_t written = write(alarm->event_fd, &one, sizeof one);
+    assert(written == sizeof one || errno == EAGAIN); /* rung 2^64 times is rung as well */
+    (void)written;
+    errno = saved;
+}
+
+void bel__alarm_clear(const struct alarm *alarm)
+{
+    uint64_t rings;
+    ssize_t bytes = read(alarm->event_fd, &rings, sizeof rings);
+    (void)bytes; /* nothing to read: it was not rung */
+}
+
+void bel__alarm_wait(const struct alarm *alarm, struct bel_boot until)
+{
+    struct pollfd fds[] = {{.fd = alarm->event_fd, .events = POLLIN},
+                           {.fd = alarm->timer_fd, .events = POLLIN}};
+    bool is_timed = until.ns != BEL_NEVER;
+    if (is_timed) {
+        struct itimerspec at = {
+            .it_value = {(time_t)(until.ns / NS_PER_S), (long)(until.ns % NS_PER_S)}};
+        if (until.ns == 0) at.it_value.tv_nsec = 1; /* 0 would unset it */
+        int err = timerfd_settime(alarm->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+        assert(err == 0);
+        (void)err;
+    }
+    while (poll(fds, is_timed ? 2 : 1, -1) < 0 && errno == EINTR) {}
+    bel__alarm_clear(alarm);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One thread that looks after workers which cannot look after themselves: those that are
+ * busy, and those that sleep in a loop of the program's. Each says in `wake_at` when its
+ * next timer is due. A turn publishes the time to those whose time has come, and wakes
+ * them; then the metronome sleeps until the first of the others:
+ *
+ *     nothing is due        sleeps without end: no wakeups
+ *     something far ahead   sleeps until exactly then
+ *     much and soon         a turn each `resolution`, which serves all that is due by then
+ *
+ * Targets are absolute. A metronome that was kept from running finds everything that
+ * became due meanwhile in one turn: nothing is counted in ticks, so none can be lost.
+ *
+ * A worker that gets an earlier timer writes `wake_at` and then looks at `target`; the
+ * metronome writes `target` and then looks at every `wake_at`. All four are sequentially
+ * consistent, so at least one of them sees the other's. The first worker to find the
+ * target too late sets it to 0 and rings; the others need not.
+ */
+#include "runtime/worker.h"
+
+enum {
+    NS_PER_US = 1000,
+    LATE_NS = 1000000, /* a turn that comes later than this is a missed one */
+};
+
+/* Serves one worker. Returns when it wants to be looked after next. */
+static uint64_t serve(struct metronome *metronome, struct bel_worker *worker, uint64_t now)
+{
+    uint64_t wake_at = atomic_load_explicit(&worker->wake_at, memory_order_seq_cst);
+    if (wake_at > now) return wake_at;
+    set64(&worker->now, now);
+    /* If it fails the worker has polled or got another timer: it is looked at again. */
+    if (!atomic_compare_exchange_strong_explicit(&worker->wake_at, &wake_at, BEL_NEVER,
+                                                 memory_order_seq_cst, memory_order_seq_cst)) {
+        return wake_at;
+    }
+    set64(&metronome->wakes, get64(&metronome->wakes) + 1);
+    if (worker->is_watched) bel__alarm_ring(&worker->alarm);
+    return BEL_NEVER;
+}
+
+/* Serves everyone. Returns when the first wants to be looked after. */
+static uint64_t serve_all(struct bel_runtime *runtime, uint64_t now)
+{
+    uint64_t next = BEL_NEVER;
+    /* Acquire pairs with the releases in bel_worker_enter. */
+    uint32_t seats = atomic_load_explicit(&runtime->roster.seats_used, memory_order_acquire);
+    for (uint32_t i = 0; i < seats; i++) {
+        struct bel_worker *worker =
+            atomic_load_explicit(&runtime->roster.live[i], memory_order_acquire);
+        if (worker == NULL) continue;
+        uint64_t wake_at = serve(&runtime->metronome, worker, now);
+        if (wake_at < next) next = wake_at;
+    }
+    return next;
+}
+
+static void note_drift(struct metronome *metronome, uint64_t target, uint64_t now)
+{
+    if (target == 0 || target == BEL_NEVER || now < target) return;
+    uint64_t drift = now - target;
+    if (drift > get64(&metronome->drift_max)) set64(&metronome->drift_max, drift);
+    if (drift > LATE_NS) set64(&metronome->missed, get64(&metronome->missed) + 1);
+}
+
+/* One turn. Returns the time of the next: not before the resolution allows. */
+static uint64_t turn(struct bel_runtime *runtime, uint64_t now)
+{
+    struct metronome *metronome = &runtime->metronome;
+    /* Whoever has an earlier timer from here on is seen below, or by the one who looks
+     * after the target is set. */
+    uint64_t target = atomic_exchange_explicit(&metronome->target, 0, memory_order_seq_cst);
+    note_drift(metronome, target, now);
+    set64(&metronome->turns, get64(&metronome->turns) + 1);
+    metronome->last = now;
+    uint64_t next = serve_all(runtime, now);
+    uint64_t earliest = now + metronome->resolution_ns;
+    return next < earliest ? earliest : next;
+}
+
+static bool is_too_late(struct bel_runtime *runtime, uint64_t target)
+{
+    uint32_t seats = atomic_load_explicit(&runtime->roster.seats_used, memory_order_acquire);
+    for (uint32_t i = 0; i < seats; i++) {
+        struct bel_worker *worker =
+            atomic_load_explicit(&runtime->roster.live[i], memory_order_acquire);
+        if (worker == NULL) continue;
+        if (atomic_load_explicit(&worker->wake_at, memory_order_seq_cst) < target) return true;
+    }
+    return false;
+}
+
+/* Goes to bed, unless someone has an earlier timer by now: then that is the target. */
+static void sleep_until(struct bel_runtime *runtime, uint64_t target)
+{
+    struct metronome *metronome = &runtime->metronome;
+    uint64_t earliest = metronome->last + metronome->resolution_ns;
+    atomic_store_explicit(&metronome->target, target, memory_order_seq_cst);
+    if (target > earliest && is_too_late(runtime, target)) return;
+    bel__alarm_wait(&metronome->alarm, (struct bel_boot){target});
+}
+
+static void *run(void *arg)
+{
+    struct bel_runtime *runtime = arg;
+    struct metronome *metronome = &runtime->metronome;
+    while (!atomic_load_explicit(&metronome->stops, memory_order_acquire)) {
+        uint64_t now = runtime_now(runtime), earliest = metronome->last + metronome->resolution_ns;
+        if (now < earliest) { /* rung: not more often than the resolution says */
+            bel__alarm_wait(&metronome->alarm, (struct bel_boot){earliest});
+            continue;
+        }
+        sleep_until(runtime, turn(runtime, now));
+    }
+    return NULL;
+}
+
+int bel__metronome_start(struct bel_runtime *runtime)
+{
+    struct metronome *metronome = &runtime->metronome;
+    if (runtime->mode == BEL_METRONOME_MANUAL || metronome->is_started) return 0;
+    if (pthread_create(&metronome->thread, NULL, run, runtime) != 0) return BEL_ENOMEM;
+    metronome->is_started = true;
+    return 0;
+}
+
+void bel__metronome_stop(struct bel_runtime *runtime)
+{
+    struct metronome *metronome = &runtime->metronome;
+    if (!metronome->is_started) return;
+    atomic_store_explicit(&metronome->stops, true, memory_order_release);
+    bel__alarm_ring(&metronome->alarm);
+    (void)pthread_join(metronome->thread, NULL);
+    metronome->is_started = false;
+}
+
+void bel__metronome_notify(struct bel_runtime *runtime, struct bel_worker *worker, uint64_t due)
+{
+    struct metronome *metronome = &runtime->metronome;
+    atomic_store_explicit(&worker->wake_at, due, memory_order_seq_cst);
+    uint64_t target = atomic_load_explicit(&metronome->target, memory_order_seq_cst);
+    while (due < target) {
+        if (atomic_compare_exchange_weak_explicit(&metronome->target, &target, 0,
+                                                  memory_order_seq_cst, memory_order_seq_cst)) {
+            bel__alarm_ring(&metronome->alarm);
+            return;
+        }
+    }
+}
+
+struct bel_boot bel_runtime_tick(struct bel_runtime *runtime)
+{
+    if (runtime_is_forked(runtime) || runtime->mode != BEL_METRONOME_MANUAL) {
+        return (struct bel_boot){BEL_NEVER};
+    }
+    struct metronome *metronome = &runtime->metronome;
+    uint64_t target = turn(runtime, runtime_now(runtime));
+    atomic_store_explicit(&metronome->target, target, memory_order_seq_cst);
+    return (struct bel_boot){target};
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The slab is for one thread; here a lock makes it one. What threads do most of the time
+ * happens in their magazines (pool.h).
+ */
+#include "runtime/pool.h"
+
+int bel__pool_init(struct pool *pool, uint32_t records_max, uint32_t disguise)
+{
+    *pool = (struct pool){.disguise = disguise};
+    int err = bel__slab_init(&pool->slab, sizeof(struct record), records_max);
+    if (err) return err;
+    if (pthread_mutex_init(&pool->mutex, NULL) != 0) {
+        bel__slab_finish(&pool->slab);
+        return BEL_ENOMEM;
+    }
+    if (bel__slab_take(&pool->slab) != 0) { /* 0 is no record, and no handle is 0 */
+        bel__pool_finish(pool);
+        return BEL_ENOMEM;
+    }
+    atomic_init(&pool->used, 1);
+    return 0;
+}
+
+void bel__pool_finish(struct pool *pool)
+{
+    if (pool->slab.base == NULL) return;
+    (void)pthread_mutex_destroy(&pool->mutex);
+    bel__slab_finish(&pool->slab);
+}
+
+/* A record's first life has generation 1: 0 is that of a record that is used up. */
+static void make_fresh(struct pool *pool, uint32_t index)
+{
+    struct record *record = record_at(pool, index);
+    /* Relaxed: nobody else knows of it, and `used` is released after it. */
+    if (get64(&record->word) == 0) set64(&record->word, UINT64_C(1) << 32 | WORD_FREE);
+}
+
+int bel__pool_refill(struct pool *pool, struct magazine *magazine)
+{
+    assert(magazine->count == 0);
+    (void)pthread_mutex_lock(&pool->mutex);
+    while (magazine->count < MAGAZINE_HALF) {
+        uint32_t index = bel__slab_take(&pool->slab);
+        if (index == BEL__SLAB_NONE) break;
+        make_fresh(pool, index);
+        magazine->indexes[magazine->count++] = index;
+    }
+    bool is_full = pool->slab.used == pool->slab.max;
+    /* Release pairs with the acquire in pool_find. */
+    atomic_store_explicit(&pool->used, pool->slab.used, memory_order_release);
+    (void)pthread_mutex_unlock(&pool->mutex);
+    if (magazine->count > 0) return 0;
+    return is_full ? BEL_EFULL : BEL_ENOMEM;
+}
+
+void bel__pool_return(struct pool *pool, struct magazine *magazine, uint32_t keep)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    while (magazine->count > keep) {
+        bel__slab_give(&pool->slab, magazine->indexes[--magazine->count]);
+    }
+    (void)pthread_mutex_unlock(&pool->mutex);
+}

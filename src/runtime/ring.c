@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * An entry of the wheel has come up. It is only a note (see word.h): if its timer has been
+ * cancelled or moved meanwhile, nothing rings. Else the timer is FIRING until the callback
+ * has returned, or the event is in the inbox; then its life is over, or it goes back into
+ * the wheel for the next beat.
+ *
+ * What carries an event to an inbox is the record itself, once its life is over; a timer
+ * that repeats takes another record for it. So nothing is allocated.
+ */
+#include "runtime/inbox.h"
+#include "runtime/repeat.h"
+#include "runtime/worker.h"
+
+static struct beat beat_of(const struct record *record, uint64_t now)
+{
+    return (struct beat){
+        .due = get64(&record->due),
+        .period_ns = get64(&record->period_ns),
+        .now = now,
+        .end = now,
+        .repeat = (enum bel_repeat)what_repeat(get32(&record->what)),
+    };
+}
+
+static struct bel_event describe(const struct bel_worker *worker, struct record *record,
+                                 uint64_t now)
+{
+    struct pool *pool = pool_of(worker);
+    uint32_t what = get32(&record->what), generation = word_generation(word_load(&record->word));
+    struct beat beat = beat_of(record, now);
+    return (struct bel_event){
+        .timer = pool_handle(pool, record_index(pool, record), generation),
+        .user = get64(&record->user),
+        .due = {beat.due},
+        .now = {now},
+        .missed = beat.repeat == BEL_ONCE ? 0 : bel__repeat_missed(&beat),
+        .kind = what_kind(what),
+        .priority = what_priority(what),
+    };
+}
+
+/* Tells those who wait in bel_runtime_cancel_sync(). */
+static void tell(struct bel_worker *worker, uint64_t before)
+{
+    if ((before & WORD_WAITED) == 0) return;
+    (void)pthread_mutex_lock(&worker->runtime->mutex);
+    (void)pthread_cond_broadcast(&worker->runtime->rung);
+    (void)pthread_mutex_unlock(&worker->runtime->mutex);
+}
+
+/* Ends a ring. True if the timer's life is over; else it is in the wheel again. */
+static bool finish(struct bel_worker *worker, struct record *record, uint64_t now)
+{
+    bool is_over;
+    struct beat beat = beat_of(record, now);
+    if (beat.repeat != BEL_ONCE) {
+        if (beat.repeat == BEL_DELAY) beat.end = runtime_now(worker->runtime);
+        set64(&record->due, bel__repeat_next(&beat));
+    }
+    uint64_t before = word_fired(&record->word, &is_over);
+    tell(worker, before);
+    if (is_over) {
+        if ((before & WORD_STOP) == 0) count(worker->visitor, COUNT_ENDED);
+    } else {
+        bel__worker_arm(worker, record);
+    }
+    return is_over;
+}
+
+static void call(struct bel_worker *worker, struct record *record, const struct kind *kind,
+                 uint64_t now)
+{
+    struct bel_event event = describe(worker, record, now);
+    /* Acquire pairs with the release in bel_runtime_on. */
+    bel_ring_fn *ring = atomic_load_explicit(&kind->ring, memory_order_acquire);
+    worker->ringing = record;
+    worker->visitor->busy = 0;
+    ring(kind->context, &event);
+    worker->visitor->busy = 1;
+    worker->ringing = NULL;
+    if (finish(worker, record, now)) worker_give(worker, record);
+}
+
+/* Puts an event into an inbox. False if there is no memory for it. */
+static bool deliver(struct bel_worker *worker, struct record *record, struct bel_inbox *inbox,
+                    uint64_t now)
+{
+    struct bel_event event = describe(worker, record, now);
+    struct magazine *magazine = &worker->visitor->magazine;
+    if ((word_load(&record->word) & WORD_REPEATS) == 0) {
+        bool is_over = finish(worker, record, now);
+        assert(is_over);
+        (void)is_over;
+        bel__inbox_put(inbox, record, &event);
+        return true;
+    }
+    if (magazine->count == 0 && bel__pool_refill(pool_of(worker), magazine) != 0) return false;
+    struct record *carrier = record_at(pool_of(worker), magazine->indexes[--magazine->count]);
+    bel__inbox_put(inbox, carrier, &event);
+    if (finish(worker, record, now)) worker_give(worker, record);
+    return true;
+}
+
+/* Puts a timer back that could not ring. */
+static void put_back(struct bel_worker *worker, struct record *record)
+{
+    bool is_over;
+    (void)word_fired(&record->word, &is_over);
+    if (is_over) {
+        worker_give(worker, record);
+    } else {
+        bel__worker_arm(worker, record);
+    }
+}
+
+bool bel__ring(struct bel_worker *worker, const struct bel_wheel_timer *popped, uint64_t now)
+{
+    struct record *record = record_at(pool_of(worker), (uint32_t)popped->user);
+    uint64_t due = get64(&record->due);
+    record->entry = 0;
+    if (due > now) { /* it was moved, and there was no memory to tell the wheel */
+        uint64_t seen = word_load(&record->word);
+        if (word_state(seen) == WORD_PENDING && (seen & WORD_QUEUED) == 0) {
+            bel__worker_arm(worker, record);
+            return false;
+        }
+    }
+    if (!word_fire(&record->word)) {
+        count(worker->visitor, COUNT_STALE);
+        return false;
+    }
+    const struct kind *kind = &worker->runtime->kinds[what_kind(get32(&record->what))];
+    struct bel_inbox *inbox = atomic_load_explicit(&kind->inbox, memory_order_acquire);
+    if (inbox == NULL) {
+        bel__histogram_record(&worker->lateness, now - due);
+        count(worker->visitor, COUNT_FIRED);
+        call(worker, record, kind, now);
+        return true;
+    }
+    if (!deliver(worker, record, inbox, now)) {
+        put_back(worker, record);
+        return false;
+    }
+    bel__histogram_record(&worker->lateness, now - due);
+    count(worker->visitor, COUNT_FIRED);
+    return true;
+}
+
+void bel__ring_abandon(struct bel_worker *worker)
+{
+    struct record *record = worker->ringing;
+    worker->ringing = NULL;
+    if (finish(worker, record, runtime_now(worker->runtime))) worker_give(worker, record);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Every number has one writer, the thread it is about, and is read while that goes on. What
+ * has ended is added up before what was scheduled: each end was counted after its start, so
+ * the difference is never negative, however the two change meanwhile.
+ */
+#include "runtime/worker.h"
+
+#include <stdlib.h>
+
+static uint64_t read_count(const struct counters *counters, enum counter which)
+{
+    /* Acquire pairs with the release in count_many(). */
+    return atomic_load_explicit(&counters->counts[which], memory_order_acquire);
+}
+
+/* Adds up a counter over all threads. The mutex is held. */
+static uint64_t total(const struct bel_runtime *runtime, enum counter which)
+{
+    uint64_t sum = read_count(&runtime->gone, which) + read_count(&runtime->signals, which);
+    for (const struct visitor *v = runtime->visitors; v != NULL; v = v->next) {
+        sum += read_count(&v->counters, which);
+    }
+    return sum;
+}
+
+static uint64_t one(const struct bel_runtime *runtime, const struct bel_worker *worker,
+                    enum counter which)
+{
+    if (worker == NULL) return total(runtime, which);
+    return worker->visitor != NULL ? read_count(&worker->visitor->counters, which) : 0;
+}
+
+static uint64_t difference(uint64_t more, uint64_t less)
+{
+    return more > less ? more - less : 0;
+}
+
+static void read_lateness(struct bel_runtime *runtime, const struct bel_worker *worker,
+                          struct bel_runtime_stats *out)
+{
+    struct bel_histogram *all = malloc(sizeof *all);
+    if (all == NULL) return; /* the numbers stay 0 */
+    bel__histogram_init(all);
+    if (worker == NULL) bel__histogram_merge(all, runtime->lateness);
+    for (unsigned i = 0; i < BEL_WORKERS_MAX; i++) {
+        struct bel_worker *live =
+            atomic_load_explicit(&runtime->roster.live[i], memory_order_relaxed);
+        if (live == NULL) continue;
+        if (worker == NULL || worker == live) bel__histogram_merge(all, &live->lateness);
+        if (worker == NULL || worker == live) out->garbage += get32(&live->returns_depth);
+    }
+    out->lateness_p50_ns = bel__histogram_quantile(all, 500000);
+    out->lateness_p99_ns = bel__histogram_quantile(all, 990000);
+    out->lateness_max_ns = bel__histogram_max(all);
+    free(all);
+}
+
+void bel_runtime_stats(struct bel_runtime *runtime, const struct bel_worker *worker,
+                       struct bel_runtime_stats *out)
+{
+    *out = (struct bel_runtime_stats){0};
+    if (runtime_is_forked(runtime)) return;
+    const struct metronome *metronome = &runtime->metronome;
+    (void)pthread_mutex_lock(&runtime->mutex);
+    out->ended = one(runtime, worker, COUNT_ENDED);
+    out->cancelled = one(runtime, worker, COUNT_CANCELLED);
+    out->fired = one(runtime, worker, COUNT_FIRED);
+    out->rescheduled = one(runtime, worker, COUNT_RESCHEDULED);
+    out->stale = one(runtime, worker, COUNT_STALE);
+    out->adopted = one(runtime, worker, COUNT_ADOPTED);
+    out->self_helped = one(runtime, worker, COUNT_HELPED);
+    uint64_t taken = one(runtime, worker, COUNT_TAKEN);
+    out->scheduled = one(runtime, worker, COUNT_SCHEDULED);
+    if (worker == NULL) {
+        out->pending = out->scheduled - out->ended - out->cancelled;
+        out->inbox = difference(total(runtime, COUNT_SENT), taken);
+        out->unowned = get64(&runtime->roster.unowned);
+    } else {
+        out->pending = get64(&worker->live);
+    }
+    out->workers = get32(&runtime->roster.count);
+    read_lateness(runtime, worker, out);
+    (void)pthread_mutex_unlock(&runtime->mutex);
+    out->metronome_turns = get64(&metronome->turns);
+    out->metronome_wakes = get64(&metronome->wakes);
+    out->metronome_missed = get64(&metronome->missed);
+    out->metronome_drift_max_ns = get64(&metronome->drift_max);
+}

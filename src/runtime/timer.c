@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What any thread can do with a timer. Each has a short way, for a worker with its own
+ * timers, which ends in its wheel; and a long way for all others, which changes the word
+ * and sends the timer to its owner (send.c).
+ */
+#include "runtime/worker.h"
+
+#include <math.h>
+
+enum {
+    NS_PER_MS = 1000000
+};
+
+static bool has_meaning(const struct bel_runtime *runtime, bel_kind_t kind)
+{
+    if (kind >= BEL_KINDS_MAX) return false;
+    /* Acquire pairs with the releases in bel_runtime_on and _on_inbox. */
+    return atomic_load_explicit(&runtime->kinds[kind].ring, memory_order_acquire) != NULL ||
+           atomic_load_explicit(&runtime->kinds[kind].inbox, memory_order_acquire) != NULL;
+}
+
+static int check(const struct bel_runtime *runtime, const struct bel_schedule *schedule,
+                 uint64_t due)
+{
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
+    if (due == BEL_NEVER) return BEL_ERANGE;
+    if (!has_meaning(runtime, schedule->kind)) return BEL_EINVAL;
+    if (schedule->repeat > BEL_DELAY) return BEL_EINVAL;
+    if (schedule->repeat != BEL_ONCE && schedule->period_ns == 0) return BEL_EINVAL;
+    return 0;
+}
+
+/* A timer that is being scheduled. */
+struct draft {
+    const struct bel_schedule *schedule;
+    uint64_t due;
+    int64_t wall_ms;
+};
+
+static void fill(struct record *record, const struct draft *draft, uint32_t owner, unsigned bits)
+{
+    const struct bel_schedule *schedule = draft->schedule;
+    record->entry = 0;
+    set64(&record->due, draft->due);
+    set64(&record->user, schedule->user);
+    set64(&record->period_ns, schedule->period_ns);
+    atomic_store_explicit(&record->wall_ms, draft->wall_ms, memory_order_relaxed);
+    set32(&record->owner, owner);
+    set32(&record->what, what_of(schedule->kind, schedule->priority, schedule->repeat));
+    if (schedule->repeat != BEL_ONCE) bits |= WORD_REPEATS;
+    word_start(&record->word, bits);
+}
+
+/* Schedules on the caller's own wheel. */
+static int schedule_own(struct bel_worker *worker, struct record *record, uint32_t index,
+                        const struct draft *draft)
+{
+    fill(record, draft, worker_id(worker), 0);
+    int err =
+        bel_wheel_arm(worker->wheel, draft->due, draft->schedule->priority, index, &record->entry);
+    if (err) {
+        atomic_store_explicit(&record->word, word_next_life(word_load(&record->word)),
+                              memory_order_relaxed);
+        worker_give(worker, record);
+        return err;
+    }
+    worker->must_look = true;
+    count(worker->visitor, COUNT_SCHEDULED);
+    if (draft->due < worker->wake_known && !worker->is_polling) bel__worker_publish(worker);
+    return 0;
+}
+
+/* Schedules on another worker, or on whoever comes. */
+static void schedule_there(struct bel_runtime *runtime, struct visitor *visitor,
+                           struct record *record, const struct draft *draft)
+{
+    struct bel_worker *there = draft->schedule->worker;
+    if (there == NULL) there = bel__roster_any(runtime, visitor);
+    fill(record, draft, there != NULL ? worker_id(there) : OWNER_NONE, WORD_QUEUED);
+    count(visitor, COUNT_SCHEDULED);
+    if (there != NULL) count(visitor, COUNT_SENT);
+    bel__send(runtime, record);
+}
+
+static int schedule(struct bel_runtime *runtime, const struct draft *draft, bel_timer_t *out)
+{
+    struct visitor *visitor;
+    int err = check(runtime, draft->schedule, draft->due);
+    if (err) return err;
+    err = bel__visitor_get(runtime, &visitor);
+    if (err) return err;
+    if (visitor->busy) return BEL_EBUSY;
+    visitor->busy = 1;
+    struct magazine *magazine = &visitor->magazine;
+    if (magazine->count == 0) err = bel__pool_refill(&runtime->pool, magazine);
+    if (err == 0) {
+        uint32_t index = magazine->indexes[--magazine->count];
+        struct record *record = record_at(&runtime->pool, index);
+        uint32_t generation = word_generation(get64(&record->word));
+        struct bel_worker *worker = visitor->worker, *there = draft->schedule->worker;
+        if (worker != NULL && (there == NULL || there == worker)) {
+            err = schedule_own(worker, record, index, draft);
+        } else {
+            schedule_there(runtime, visitor, record, draft);
+        }
+        if (err == 0) *out = pool_handle(&runtime->pool, index, generation);
+    }
+    visitor->busy = 0;
+    return err;
+}
+
+int bel_runtime_schedule(struct bel_runtime *runtime, const struct bel_schedule *options,
+                         bel_timer_t *out)
+{
+    return schedule(runtime, &(struct draft){options, options->due.ns, WALL_NONE}, out);
+}
+
+int bel_runtime_schedule_after(struct bel_runtime *runtime, uint64_t delay_ns,
+                               const struct bel_schedule *options, bel_timer_t *out)
+{
+    struct bel_boot due;
+    int err = bel_boot_add((struct bel_boot){runtime_now(runtime)}, delay_ns, &due);
+    if (err) return err;
+    return schedule(runtime, &(struct draft){options, due.ns, WALL_NONE}, out);
+}
+
+int bel_runtime_schedule_wall(struct bel_runtime *runtime, const struct bel_schedule *options,
+                              bel_timer_t *out)
+{
+    int64_t now = bel_clock_wall(runtime->clock).ms, at = options->wall_ms, delay_ms;
+    struct bel_boot due = {runtime_now(runtime)};
+    if (at == WALL_NONE) return BEL_ERANGE;
+    if (at > now) {
+        if (__builtin_sub_overflow(at, now, &delay_ms)) return BEL_ERANGE;
+        if ((uint64_t)delay_ms > UINT64_MAX / NS_PER_MS) return BEL_ERANGE;
+        int err = bel_boot_add(due, (uint64_t)delay_ms * NS_PER_MS, &due);
+        if (err) return err;
+    }
+    return schedule(runtime, &(struct draft){options, due.ns, at}, out);
+}
+
+int bel_delay_from_seconds(double seconds, uint64_t *out_ns)
+{
+    if (isnan(seconds) || seconds <= 0) {
+        *out_ns = 0;
+        return 0;
+    }
+    double ns = ceil(seconds * 1e9);
+    if (ns >= 18446744073709551615.0) return BEL_ERANGE; /* 2^64 */
+    *out_ns = (uint64_t)ns;
+    return 0;
+}
+
+/* The calling thread as the owner of a timer; NULL if it is not, or was interrupted by a
+ * signal while it was changing its own things. */
+static struct bel_worker *as_owner(const struct visitor *visitor, const struct record *record)
+{
+    if (visitor == NULL || visitor->worker == NULL || visitor->busy) return NULL;
+    return worker_owns(visitor->worker, record) ? visitor->worker : NULL;
+}
+
+/* Counts for a thread that may be in a signal handler, or unknown. */
+static void count_anywhere(struct bel_runtime *runtime, struct visitor *visitor, enum counter which)
+{
+    if (visitor != NULL && !visitor->busy) {
+        count(visitor, which);
+    } else { /* Release as in count_many(). */
+        atomic_fetch_add_explicit(&runtime->signals.counts[which], 1, memory_order_release);
+    }
+}
+
+bool bel_runtime_cancel(struct bel_runtime *runtime, bel_timer_t timer)
+{
+    if (runtime_is_forked(runtime)) return false;
+    struct record *record = pool_find(&runtime->pool, timer);
+    if (record == NULL) return false;
+    uint32_t generation = pool_handle_generation(&runtime->pool, timer);
+    struct visitor *visitor = bel__visitor_find(runtime);
+    struct bel_worker *owner = as_owner(visitor, record);
+    if (owner != NULL) {
+        visitor->busy = 1;
+        bool is_mine = word_cancel_own(&record->word, generation);
+        if (is_mine) {
+            if (record->entry != 0) (void)bel_wheel_cancel(owner->wheel, record->entry);
+            record->entry = 0;
+            worker_give(owner, record);
+            count(visitor, COUNT_CANCELLED);
+        }
+        visitor->busy = 0;
+        if (is_mine) return true;
+    }
+    enum word_end end = word_cancel(&record->word, generation);
+    if (end == WORD_NOT_ENDED) return false;
+    count_anywhere(runtime, visitor, COUNT_CANCELLED);
+    if (end == WORD_ENDED_PUSH) bel__send_back(runtime, record);
+    return true;
+}
+
+int bel_runtime_cancel_sync(struct bel_runtime *runtime, bel_timer_t timer)
+{
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
+    const struct visitor *visitor = bel__visitor_find(runtime);
+    struct record *record = pool_find(&runtime->pool, timer);
+    if (record == NULL) return BEL_ESTALE;
+    uint32_t generation = pool_handle_generation(&runtime->pool, timer);
+    if (visitor != NULL && visitor->worker != NULL && visitor->worker->ringing == record &&
+        word_generation(word_load(&record->word)) == generation) {
+        return BEL_EBUSY;
+    }
+    bool is_ended = bel_runtime_cancel(runtime, timer);
+    (void)pthread_mutex_lock(&runtime->mutex);
+    while (word_wait(&record->word, generation)) {
+        (void)pthread_cond_wait(&runtime->rung, &runtime->mutex);
+    }
+    (void)pthread_mutex_unlock(&runtime->mutex);
+    return is_ended ? 0 : BEL_ESTALE;
+}
+
+/* Moves a timer of the caller's own, which is in its wheel or in its inbox. */
+static int move_own(struct bel_worker *owner, struct record *record, uint64_t due)
+{
+    int err = 0;
+    enum word_moved moved = word_move_end(&record->word, 0);
+    if (record->entry != 0) err = bel_wheel_rearm(owner->wheel, record->entry, due);
+    /* Without memory it comes up at its old time, and is put right then. */
+    (void)err;
+    if (moved == WORD_MOVED_PUSH) bel__send(owner->runtime, record);
+    owner->must_look = true;
+    if (due < owner->wake_known && !owner->is_polling) bel__worker_publish(owner);
+    return 0;
+}
+
+int bel_runtime_reschedule(struct bel_runtime *runtime, bel_timer_t timer, struct bel_boot due)
+{
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
+    if (due.ns == BEL_NEVER) return BEL_ERANGE;
+    struct visitor *visitor;
+    int err = bel__visitor_get(runtime, &visitor);
+    if (err) return err;
+    if (visitor->busy) return BEL_EBUSY;
+    struct record *record = pool_find(&runtime->pool, timer);
+    if (record == NULL) return BEL_ESTALE;
+
+    enum word_move begun =
+        word_move_begin(&record->word, pool_handle_generation(&runtime->pool, timer));
+    if (begun == WORD_MOVE_STALE) return BEL_ESTALE;
+    if (begun == WORD_MOVE_BUSY) return BEL_EBUSY;
+    count(visitor, COUNT_RESCHEDULED);
+    if (begun == WORD_MOVE_OTHER) return 0;
+    set64(&record->due, due.ns);
+    atomic_store_explicit(&record->wall_ms, WALL_NONE, memory_order_relaxed);
+    struct bel_worker *owner = as_owner(visitor, record);
+    if (owner != NULL) {
+        visitor->busy = 1;
+        err = move_own(owner, record, due.ns);
+        visitor->busy = 0;
+        return err;
+    }
+    if (word_move_end(&record->word, WORD_QUEUED) == WORD_MOVED_PUSH) {
+        count(visitor, COUNT_SENT);
+        bel__send(runtime, record);
+    }
+    return 0;
+}
+
+bool bel_runtime_is_pending(const struct bel_runtime *runtime, bel_timer_t timer)
+{
+    if (runtime_is_forked(runtime)) return false;
+    const struct record *record = pool_find(&runtime->pool, timer);
+    if (record == NULL) return false;
+    uint64_t word = word_load(&record->word);
+    if (word_generation(word) != pool_handle_generation(&runtime->pool, timer)) return false;
+    switch (word_state(word)) {
+    case WORD_PENDING:
+        return true;
+    case WORD_MOVING:
+        return (word & WORD_STOP) == 0;
+    case WORD_FIRING:
+        return (word & WORD_REPEATS) != 0 && (word & WORD_STOP) == 0;
+    default:
+        return false;
+    }
+}

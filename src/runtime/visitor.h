@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_RUNTIME_VISITOR_H
+#define BEL_RUNTIME_VISITOR_H
+
+/*
+ * visitor - what a runtime keeps for each thread that uses it, worker or not: its free
+ * records and its counters. It is made at the first use and goes when the thread ends.
+ */
+
+#include "runtime/pool.h"
+
+#include <signal.h>
+
+enum counter {
+    COUNT_SCHEDULED,
+    COUNT_FIRED,
+    COUNT_ENDED,
+    COUNT_CANCELLED,
+    COUNT_RESCHEDULED,
+    COUNT_STALE,
+    COUNT_ADOPTED,
+    COUNT_SENT,  /* to a worker's inbox */
+    COUNT_TAKEN, /* from one */
+    COUNT_HELPED,
+    COUNTERS,
+};
+
+struct counters {
+    _Atomic uint64_t counts[COUNTERS];
+};
+
+struct visitor {
+    struct bel_runtime *runtime; /* NULL once that is gone */
+    struct bel_worker *worker;   /* NULL if the thread is not a worker */
+    volatile sig_atomic_t busy;  /* inside this library: a signal handler must keep out */
+    uint32_t turn;               /* whose turn it is to be "any" */
+    struct magazine magazine;
+    struct counters counters;    /* written by this thread alone */
+    struct visitor *thread_next; /* of this thread, for other runtimes */
+    struct visitor *next;        /* of this runtime, for other threads */
+};
+
+/* One writer: a load and a store. Release, so that who sees an end counted also sees the
+ * start counted that came before it; bel_runtime_stats() reads them in that order. */
+static inline void count_many(struct counters *counters, enum counter which, uint64_t more)
+{
+    _Atomic uint64_t *count = &counters->counts[which];
+    uint64_t before = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, before + more, memory_order_release);
+}
+
+static inline void count(struct visitor *visitor, enum counter which)
+{
+    count_many(&visitor->counters, which, 1);
+}
+
+/* The calling thread's visitor; NULL if it has not used this runtime. */
+struct visitor *bel__visitor_find(const struct bel_runtime *runtime);
+
+/* The same, and makes one. Returns 0, or BEL_ENOMEM. */
+BEL_CHECKED int bel__visitor_get(struct bel_runtime *runtime, struct visitor **out);
+
+/* The runtime is going: its visitors belong to nobody. */
+void bel__visitors_forget(struct bel_runtime *runtime);
+
+/* How often this process has been forked, as seen by the child. */
+extern _Atomic uint32_t bel__forks;
+
+#endif

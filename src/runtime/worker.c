@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A worker's turn:
+ *
+ *     poll:  take in what was sent --> pop what is due --> ring --> tell the metronome
+ *     wait:  park the inbox, sleep until the next due or until woken
+ *
+ * Reading the clock is most of the cost of a poll that finds nothing. So a busy worker
+ * goes by the time that the metronome publishes, which changes when something is due, and
+ * looks at the clock itself when it has changed something or after POLLS_PER_LOOK polls:
+ * a metronome that stands still delays it by that much and no more.
+ *
+ * The memory of a worker that has left is kept for the next one, with its descriptors:
+ * a thread that was about to wake it may still do so.
+ */
+#include "runtime/worker.h"
+
+#include <stdlib.h>
+
+/* The worker's thread is in the library from here on, and signal handlers keep out. */
+static void begin(struct bel_worker *worker)
+{
+    worker->visitor->busy = 1;
+}
+
+static void end(struct bel_worker *worker)
+{
+    worker->visitor->busy = 0;
+}
+
+/* Makes the memory of a worker that nobody has sat in before. */
+static struct bel_worker *make_seat(struct bel_runtime *runtime)
+{
+    struct bel_worker *worker = aligned_alloc(CACHE_LINE, sizeof *worker);
+    if (worker == NULL) return NULL;
+    *worker = (struct bel_worker){.runtime = runtime};
+    bel__queue_init(&worker->inbox);
+    bel__queue_init(&worker->returns);
+    (void)bel__queue_close(&worker->inbox);
+    (void)bel__queue_close(&worker->returns);
+    if (bel__alarm_init(&worker->alarm) == 0) return worker;
+    free(worker);
+    return NULL;
+}
+
+/* Finds a free seat in the roster. The mutex is held. */
+static int find_seat(struct bel_runtime *runtime, struct bel_worker **out)
+{
+    struct roster *roster = &runtime->roster;
+    uint32_t index = 0;
+    /* Relaxed: both are written with the mutex held. */
+    while (index < BEL_WORKERS_MAX &&
+           atomic_load_explicit(&roster->live[index], memory_order_relaxed) != NULL) {
+        index++;
+    }
+    if (index == BEL_WORKERS_MAX) return BEL_EFULL;
+    struct bel_worker *worker = atomic_load_explicit(&roster->seats[index], memory_order_relaxed);
+    if (worker == NULL) {
+        worker = make_seat(runtime);
+        if (worker == NULL) return BEL_ENOMEM;
+        worker->index = index;
+        /* Release pairs with the acquires of those who send to it. */
+        atomic_store_explicit(&roster->seats[index], worker, memory_order_release);
+        if (index >= get32(&roster->seats_used)) {
+            atomic_store_explicit(&roster->seats_used, index + 1, memory_order_release);
+        }
+    }
+    *out = worker;
+    return 0;
+}
+
+/* Makes a seat its thread's. The mutex is held. */
+static void sit_down(struct bel_worker *worker, struct visitor *visitor, struct bel_wheel *wheel)
+{
+    struct roster *roster = &worker->runtime->roster;
+    worker->visitor = visitor;
+    worker->wheel = wheel;
+    worker->is_watched = false;
+    worker->must_look = true;
+    worker->dealt = get64(&worker->adopted);
+    worker->wake_known = BEL_NEVER;
+    bel__histogram_init(&worker->lateness);
+    bel__alarm_clear(&worker->alarm);
+    set64(&worker->live, 0);
+    set64(&worker->now, runtime_now(worker->runtime));
+    atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
+    set32(&worker->id, ++roster->incarnations << INDEX_BITS | worker->index);
+    bel__queue_open(&worker->inbox);
+    bel__queue_open(&worker->returns);
+    visitor->worker = worker;
+    atomic_store_explicit(&roster->live[worker->index], worker, memory_order_release);
+    set32(&roster->count, get32(&roster->count) + 1);
+}
+
+int bel_worker_enter(struct bel_runtime *runtime, struct bel_worker **out)
+{
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
+    struct visitor *visitor;
+    struct bel_worker *worker;
+    struct bel_wheel *wheel;
+    int err = bel__visitor_get(runtime, &visitor);
+    if (err) return err;
+    if (visitor->worker != NULL) return BEL_EBUSY;
+    err = bel_wheel_create(&(struct bel_wheel_options){.now = runtime_now(runtime)}, &wheel);
+    if (err) return err;
+
+    (void)pthread_mutex_lock(&runtime->mutex);
+    err = atomic_load_explicit(&runtime->roster.stopping, memory_order_relaxed) ? BEL_ECLOSED : 0;
+    if (err == 0) err = bel__metronome_start(runtime);
+    if (err == 0) err = find_seat(runtime, &worker);
+    if (err == 0) {
+        sit_down(worker, visitor, wheel);
+        bel__roster_deal(runtime);
+        *out = worker;
+    }
+    (void)pthread_mutex_unlock(&runtime->mutex);
+    if (err) bel_wheel_destroy(wheel);
+    return err;
+}
+
+void bel__worker_end(struct bel_worker *worker)
+{
+    struct bel_runtime *runtime = worker->runtime;
+    struct roster *roster = &runtime->roster;
+    begin(worker);
+    if (worker->ringing != NULL) bel__ring_abandon(worker);
+    (void)pthread_mutex_lock(&runtime->mutex);
+    atomic_store_explicit(&roster->live[worker->index], NULL, memory_order_relaxed);
+    atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
+    struct bel_queue_node *inbox = bel__queue_close(&worker->inbox);
+    struct bel_queue_node *returns = bel__queue_close(&worker->returns);
+    (void)pthread_mutex_unlock(&runtime->mutex);
+
+    bel__intake_hand_over(worker, inbox, returns);
+    bel_wheel_destroy(worker->wheel);
+    worker->wheel = NULL;
+    set64(&worker->live, 0);
+    end(worker);
+
+    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__histogram_merge(runtime->lateness, &worker->lateness);
+    bel__histogram_init(&worker->lateness);
+    worker->visitor->worker = NULL;
+    worker->is_polling = false;
+    bel__roster_deal(runtime);
+    set32(&roster->count, get32(&roster->count) - 1);
+    (void)pthread_cond_broadcast(&roster->left);
+    (void)pthread_mutex_unlock(&runtime->mutex);
+}
+
+int bel_worker_leave(struct bel_worker *worker)
+{
+    if (runtime_is_forked(worker->runtime)) return BEL_ECLOSED;
+    if (worker->is_polling) return BEL_EBUSY;
+    bel__worker_end(worker);
+    return 0;
+}
+
+void bel__worker_publish(struct bel_worker *worker)
+{
+    uint64_t next = bel_wheel_next(worker->wheel);
+    set64(&worker->live, bel_wheel_count(worker->wheel));
+    if (next == worker->wake_known) return;
+    worker->wake_known = next;
+    bel__metronome_notify(worker->runtime, worker, next);
+}
+
+/* Whether nothing was sent, and nothing can be due by the published time. */
+static bool is_quiet(struct bel_worker *worker)
+{
+    if (worker->must_look || !bel__intake_is_empty(worker)) return false;
+    if (worker->runtime->mode != BEL_METRONOME_THREAD) return false;
+    uint64_t now = get64(&worker->now);
+    if (now >= bel_wheel_next(worker->wheel)) return false;
+    if (now != worker->now_seen) worker->unchanged = 0;
+    worker->now_seen = now;
+    if (++worker->unchanged < POLLS_PER_LOOK) return true;
+    count(worker->visitor, COUNT_HELPED);
+    return false;
+}
+
+/* For a loop of the program: makes the descriptor say whether to poll again. */
+static void show(struct bel_worker *worker, uint64_t now)
+{
+    bool more = !bel__intake_is_empty(worker) || bel_wheel_next(worker->wheel) <= now;
+    if (more || !bel__queue_park(&worker->inbox)) bel__alarm_ring(&worker->alarm);
+}
+
+/* Rings what is due, up to a number, as far as a bounded amount of work goes. */
+static size_t ring_due(struct bel_worker *worker, uint64_t now, size_t rings_max)
+{
+    struct bel_wheel_timer popped;
+    size_t rings = 0, stale = 0;
+    unsigned tries = 0;
+    while (rings < rings_max && stale < INTAKE_MAX) {
+        if (!bel_wheel_pop(worker->wheel, now, &popped)) {
+            /* None is due, or the wheel has done its share of work for one call. */
+            if (bel_wheel_next(worker->wheel) > now || ++tries == TRIES_MAX) break;
+        } else if (bel__ring(worker, &popped, now)) {
+            rings++;
+        } else {
+            stale++;
+        }
+    }
+    return rings;
+}
+
+size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
+{
+    if (worker->is_polling || runtime_is_forked(worker->runtime)) return 0;
+    if (!worker->is_watched && is_quiet(worker)) return 0;
+    begin(worker);
+    worker->is_polling = true;
+    if (worker->is_watched) bel__alarm_clear(&worker->alarm);
+    bel__intake(worker);
+    uint64_t now = runtime_now(worker->runtime);
+    set64(&worker->now, now);
+    worker->unchanged = 0;
+    worker->must_look = false; /* until a callback schedules something */
+    size_t rings = ring_due(worker, now, rings_max);
+    worker->is_polling = false;
+    bel__worker_publish(worker);
+    if (worker->is_watched) show(worker, now);
+    end(worker);
+    return rings;
+}
+
+struct bel_boot bel_worker_next(const struct bel_worker *worker)
+{
+    if (!bel__intake_is_empty(worker)) return (struct bel_boot){0};
+    return (struct bel_boot){bel_wheel_next(worker->wheel)};
+}
+
+static bool is_stopping(const struct bel_worker *worker)
+{
+    /* Acquire pairs with the release in bel_runtime_shutdown. */
+    return atomic_load_explicit(&worker->runtime->roster.stopping, memory_order_acquire);
+}
+
+bool bel_worker_wait(struct bel_worker *worker, struct bel_boot until)
+{
+    struct bel_runtime *runtime = worker->runtime;
+    if (worker->is_polling || runtime_is_forked(runtime)) return false;
+    worker->must_look = true;
+    uint64_t next = bel_worker_next(worker).ns;
+    if (until.ns < next) next = until.ns;
+    if (is_stopping(worker)) return false;
+    if (next <= runtime_now(runtime) || !bel__queue_park(&worker->inbox)) return true;
+    /* It looks after itself while it sleeps. A clock that is not the system's cannot wake
+     * anyone; what moves it has to. */
+    worker->wake_known = BEL_NEVER;
+    atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
+    bool is_real = runtime->clock == bel_clock_system();
+    bel__alarm_wait(&worker->alarm, (struct bel_boot){is_real ? next : BEL_NEVER});
+    return !is_stopping(worker);
+}
+
+void bel_worker_run(struct bel_worker *worker)
+{
+    do {
+        (void)bel_worker_poll(worker, INTAKE_MAX);
+    } while (bel_worker_wait(worker, (struct bel_boot){BEL_NEVER}));
+    if (!runtime_is_forked(worker->runtime)) bel__worker_end(worker);
+}
+
+int bel_worker_fd(struct bel_worker *worker)
+{
+    worker->is_watched = true;
+    bel__alarm_ring(&worker->alarm); /* the first poll sees what there is */
+    return worker->alarm.event_fd;
+}
