@@ -134,7 +134,7 @@ BEL_CHECKED int bel_runtime_schedule_after(struct bel_runtime *runtime, uint64_t
 
 /* The same, for an instant of the wall clock, `schedule->wall_ms`. A snapshot keeps that
  * instead of the time that remains. It is turned into `due` here, once: setting the clock
- * later does not move it. */
+ * later does not move it. If it repeats, each ring sets it to the wall time of the next. */
 BEL_CHECKED int bel_runtime_schedule_wall(struct bel_runtime *runtime,
                                           const struct bel_schedule *schedule, bel_timer_t *out);
 

@@ -13,6 +13,10 @@
 #include "runtime/repeat.h"
 #include "runtime/worker.h"
 
+enum {
+    NS_PER_MS = 1000000
+};
+
 static struct beat beat_of(const struct record *record, uint64_t now)
 {
     return (struct beat){
@@ -50,6 +54,24 @@ static void tell(struct bel_worker *worker, uint64_t before)
     (void)pthread_mutex_unlock(&worker->runtime->mutex);
 }
 
+/* The wall time of the next beat, as the clocks stand; never before it. */
+static int64_t wall_of(const struct bel_runtime *runtime, uint64_t due)
+{
+    uint64_t now = runtime_now(runtime), ahead = due > now ? due - now : 0;
+    struct bel_wall wall = bel_clock_wall(runtime->clock);
+    int err = bel_wall_add(wall, ahead / NS_PER_MS + (ahead % NS_PER_MS != 0), &wall);
+    return err ? INT64_MAX : wall.ms;
+}
+
+static void set_next(struct bel_worker *worker, struct record *record, uint64_t due)
+{
+    bool is_instant = atomic_load_explicit(&record->wall_ms, memory_order_relaxed) != WALL_NONE;
+    set64(&record->due, due);
+    if (!is_instant) return;
+    int64_t wall_ms = wall_of(worker->runtime, due);
+    atomic_store_explicit(&record->wall_ms, wall_ms, memory_order_relaxed);
+}
+
 /* Ends a ring. True if the timer's life is over; else it is in the wheel again. */
 static bool finish(struct bel_worker *worker, struct record *record, uint64_t now)
 {
@@ -57,7 +79,7 @@ static bool finish(struct bel_worker *worker, struct record *record, uint64_t no
     struct beat beat = beat_of(record, now);
     if (beat.repeat != BEL_ONCE) {
         if (beat.repeat == BEL_DELAY) beat.end = runtime_now(worker->runtime);
-        set64(&record->due, bel__repeat_next(&beat));
+        set_next(worker, record, bel__repeat_next(&beat));
     }
     uint64_t before = word_fired(&record->word, &is_over);
     tell(worker, before);

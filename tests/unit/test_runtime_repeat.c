@@ -480,6 +480,27 @@ static void a_fixed_delay_into_an_inbox_counts_from_the_delivery(void)
     close_all();
 }
 
+static void an_instant_that_repeats_goes_on_to_the_wall_time_of_its_next_beat(void)
+{
+    open_all();
+    bel_timer_t timer;
+    struct bel_schedule options = {.wall_ms = 1000000 + 10000 + 60000,
+                                   .period_ns = 60 * S,
+                                   .kind = KIND,
+                                   .repeat = BEL_RATE_SKIP};
+    CHECK(bel_runtime_schedule_wall(runtime, &options, &timer) == 0);
+    CHECK_EQ(pass(60 * S + MS / 2), 1);
+    struct bel_runtime *first = runtime;
+    runtime = make_runtime(); /* which is given the wall time, not the due */
+    bel_clock_fake_step(fake, -20000);
+    CHECK(bel_runtime_shutdown(first, BEL_SHUTDOWN_MIGRATE, runtime) == 0);
+    bel_runtime_destroy(first);
+    CHECK(bel_worker_enter(runtime, &worker) == 0);
+    CHECK_EQ(pass(79 * S), 0);
+    CHECK_EQ(pass(S), 1);
+    close_all();
+}
+
 int main(void)
 {
     RUN(a_ring_in_time_is_followed_by_the_next_beat);
@@ -504,5 +525,6 @@ int main(void)
     RUN(beats_wait_in_an_inbox_in_order);
     RUN(cancel_leaves_in_the_inbox_what_has_rung);
     RUN(a_fixed_delay_into_an_inbox_counts_from_the_delivery);
+    RUN(an_instant_that_repeats_goes_on_to_the_wall_time_of_its_next_beat);
     return 0;
 }
