@@ -22,7 +22,8 @@ context switches, and CPU time, of all threads of the engine. The kernel gives a
 slack unless it is asked not to; a timerfd has none. timerfd: one for each timer, in epoll.
 heapthread: a binary heap, a mutex, and a thread on a condition variable.
 libuv keeps milliseconds: its dues are rounded up to the next, and judged from there; its callers
-wait half a millisecond more on average. libev keeps nanoseconds but sleeps whole milliseconds."""
+wait half a millisecond more on average. libev keeps nanoseconds, but in epoll, which it is run
+with as servers do, it sleeps whole milliseconds; with select it is about as late as heapthread."""
 
 
 def gather(runner, prefix, arguments, args):
