@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Every interleaving of a few pushes with takes, parking, a close and opening again.
+ * Whatever happens, a node ends in exactly one place, with the consumer or with the pusher
+ * that was refused; a pusher's nodes come out in its order; and of the nodes taken at once
+ * the oldest was told that the queue was empty or parked, and no other.
+ *
+ * What the items hold and what the consumer leaves behind is plain memory, so that the
+ * thread sanitizer sees whether the queue orders it.
+ */
+#include "core/queue.h"
+
+#include "interleave.h"
+
+#include <stdatomic.h>
+
+enum {
+    PUSHES_MAX = 2,
+    NEVER = 1, /* as an error: there was no push */
+};
+
+struct item {
+    struct bel_queue_node node; /* first, so that a node is its item */
+    unsigned pusher, number;    /* who pushes it, and how many before it */
+
+    int err;                /* the pusher's: what the push returned */
+    enum bel_queue_was was; /* the pusher's: what it said */
+
+    bool is_taken;              /* the consumer's */
+    enum bel_queue_was has_met; /* the consumer's: what the push must have said */
+};
+
+static struct bel_queue queue;
+static struct item items[INTERLEAVE_THREADS_MAX][PUSHES_MAX];
+static unsigned pushed[INTERLEAVE_THREADS_MAX]; /* each is its thread's */
+
+static struct {
+    unsigned next[INTERLEAVE_THREADS_MAX]; /* the number of the item to come of each pusher */
+    unsigned taken;                        /* items */
+    bool is_parked;
+    bool has_closed, has_opened; /* written before it does so */
+} consumer;
+
+static atomic_uint wakes; /* an eventfd */
+
+static void start_anew(void)
+{
+    bel__queue_init(&queue);
+    for (unsigned i = 0; i < INTERLEAVE_THREADS_MAX; i++) {
+        for (unsigned k = 0; k < PUSHES_MAX; k++) {
+            items[i][k] = (struct item){.pusher = i, .err = NEVER};
+        }
+        pushed[i] = consumer.next[i] = 0;
+    }
+    consumer.taken = 0;
+    consumer.is_parked = consumer.has_closed = consumer.has_opened = false;
+    atomic_init(&wakes, 0);
+}
+
+/* Pushes the next item of this thread. */
+static struct item *push(void)
+{
+    unsigned self = interleave_self();
+    unsigned number = pushed[self]++;
+    struct item *item = &items[self][number];
+    item->number = number;
+    item->err = bel__queue_push(&queue, &item->node, &item->was);
+    if (item->err != 0) {
+        REQUIRE(item->err == BEL_ECLOSED);
+        REQUIRE(consumer.has_closed);
+    }
+    return item;
+}
+
+static void push_one(void)
+{
+    (void)push();
+}
+
+static void push_two(void)
+{
+    int first = push()->err;
+    int second = push()->err;
+    if (first != 0 && second == 0) REQUIRE(consumer.has_opened);
+}
+
+static void push_and_wake(void)
+{
+    const struct item *item = push();
+    bool wakes_it = item->err == 0 && item->was == BEL__QUEUE_PARKED;
+    if (wakes_it) (void)atomic_fetch_add_explicit(&wakes, 1, memory_order_seq_cst);
+}
+
+/* A mutant may hand out one of the queue's marks. */
+static struct item *item_of(struct bel_queue_node *node)
+{
+    uintptr_t first = (uintptr_t)items, at = (uintptr_t)node;
+    REQUIRE(at >= first && at < first + sizeof items);
+    return (struct item *)node;
+}
+
+static void consume(struct bel_queue_node *oldest)
+{
+    enum bel_queue_was met = consumer.is_parked ? BEL__QUEUE_PARKED : BEL__QUEUE_EMPTY;
+    consumer.is_parked = false;
+    for (struct bel_queue_node *node = oldest; node != NULL; node = node->next) {
+        struct item *item = item_of(node);
+        REQUIRE(!item->is_taken);
+        REQUIRE(item->number >= consumer.next[item->pusher]); /* those between were refused */
+        consumer.next[item->pusher] = item->number + 1;
+        consumer.taken++;
+        item->is_taken = true;
+        item->has_met = met;
+        met = BEL__QUEUE_FILLED;
+    }
+}
+
+static void take_once(void)
+{
+    consume(bel__queue_take(&queue));
+}
+
+static void take_twice(void)
+{
+    take_once();
+    take_once();
+}
+
+/* "Not empty" stays true for the consumer, however many push. */
+static void take_if_not_empty(void)
+{
+    if (bel__queue_is_empty(&queue)) return;
+    struct bel_queue_node *oldest = bel__queue_take(&queue);
+    REQUIRE(oldest != NULL);
+    consume(oldest);
+}
+
+/* The consumer changes its mind: it does not sleep. */
+static void park_and_take_twice(void)
+{
+    consumer.is_parked = bel__queue_park(&queue);
+    take_twice();
+}
+
+static void close_it(void)
+{
+    consumer.has_closed = true;
+    consume(bel__queue_close(&queue));
+}
+
+static void take_and_close(void)
+{
+    take_once();
+    close_it();
+}
+
+static void park_and_close(void)
+{
+    consumer.is_parked = bel__queue_park(&queue);
+    close_it();
+}
+
+static void close_and_open(void)
+{
+    close_it();
+    consumer.has_opened = true;
+    bel__queue_open(&queue);
+    take_once();
+}
+
+static bool is_woken(void)
+{
+    return atomic_load_explicit(&wakes, memory_order_seq_cst) > 0;
+}
+
+/* The consumer of queue.h. If a wake is lost, it waits for ever; none may be left over. */
+static void take_two_or_sleep(void)
+{
+    while (true) {
+        take_once();
+        if (consumer.taken == 2) return;
+        consumer.is_parked = bel__queue_park(&queue);
+        if (consumer.is_parked) {
+            interleave_await(&wakes, is_woken);
+            REQUIRE(atomic_exchange_explicit(&wakes, 0, memory_order_seq_cst) == 1);
+        }
+    }
+}
+
+static void check_places(void)
+{
+    bool is_closed = consumer.has_closed && !consumer.has_opened;
+    if (is_closed) REQUIRE(bel__queue_is_empty(&queue));
+    consume(bel__queue_take(&queue));
+    REQUIRE(!is_woken());
+    for (unsigned i = 0; i < INTERLEAVE_THREADS_MAX; i++) {
+        for (unsigned k = 0; k < pushed[i]; k++) {
+            const struct item *item = &items[i][k];
+            REQUIRE(item->err != NEVER);
+            REQUIRE(item->is_taken == (item->err == 0));
+            REQUIRE(!item->is_taken || item->was == item->has_met);
+        }
+    }
+}
+
+/* What is taken is pushed again, so that a pusher can find the newest node that it saw
+ * before, with something else behind it. */
+static void take_and_push_again(void)
+{
+    enum bel_queue_was was;
+    struct bel_queue_node *next;
+    for (struct bel_queue_node *node = bel__queue_take(&queue); node != NULL; node = next) {
+        next = node->next;
+        REQUIRE(bel__queue_push(&queue, node, &was) == 0);
+    }
+}
+
+static void check_that_none_is_lost(void)
+{
+    struct bel_queue_node *node = bel__queue_take(&queue);
+    for (; node != NULL; node = node->next) {
+        struct item *item = item_of(node);
+        REQUIRE(!item->is_taken);
+        item->is_taken = true;
+    }
+    for (unsigned i = 0; i < INTERLEAVE_THREADS_MAX; i++) {
+        for (unsigned k = 0; k < pushed[i]; k++) {
+            REQUIRE(items[i][k].is_taken);
+        }
+    }
+}
+
+/* The small ones first: they find most mutants. */
+static const struct interleave_case cases[] = {
+    {.name = "three_pushers_and_a_closer",
+     .setup = start_anew,
+     .threads = {push_one, push_one, push_one, close_it},
+     .check = check_places},
+    {.name = "two_pushers_and_a_closer",
+     .setup = start_anew,
+     .threads = {push_two, push_two, close_it},
+     .check = check_places,
+     .spurious_max = 1},
+    {.name = "two_pushers_and_a_taker_who_pushes_again",
+     .setup = start_anew,
+     .threads = {push_one, push_two, take_and_push_again},
+     .check = check_that_none_is_lost},
+    {.name = "two_pushers_wake_a_sleeper",
+     .setup = start_anew,
+     .threads = {push_and_wake, push_and_wake, take_two_or_sleep},
+     .check = check_places,
+     .spurious_max = 1},
+    {.name = "two_pushers_and_a_taker_who_parks",
+     .setup = start_anew,
+     .threads = {push_one, push_one, park_and_take_twice},
+     .check = check_places},
+    {.name = "two_pushers_and_a_taker_who_looks_first",
+     .setup = start_anew,
+     .threads = {push_one, push_two, take_if_not_empty},
+     .check = check_places,
+     .spurious_max = 1},
+    {.name = "three_pushers_and_a_taker",
+     .setup = start_anew,
+     .threads = {push_one, push_one, push_one, take_twice},
+     .check = check_places},
+    {.name = "two_pushers_and_a_closer_who_opens_again",
+     .setup = start_anew,
+     .threads = {push_one, push_two, close_and_open},
+     .check = check_places},
+    {.name = "two_pushers_and_a_taker_who_closes",
+     .setup = start_anew,
+     .threads = {push_one, push_two, take_and_close},
+     .check = check_places,
+     .spurious_max = 1},
+    {.name = "two_pushers_and_a_closer_who_parks",
+     .setup = start_anew,
+     .threads = {push_one, push_two, park_and_close},
+     .check = check_places},
+    {.name = "two_pushers_and_a_taker",
+     .setup = start_anew,
+     .threads = {push_two, push_two, take_twice},
+     .check = check_places},
+};
+
+int main(int argc, char **argv)
+{
+    return interleave_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A schedule is run from the start each time: setup, the threads step by step, check. The
+ * choices of the last one are kept as a stack of frames, and the next schedule repeats
+ * them up to the last frame that has another choice left, and takes that:
+ *
+ *     depth      0   1   2   3   4   5
+ *     last       0   0   1   1   2   2
+ *     next       0   0   1   2   ...          frames 5 and 4 had nothing left
+ *
+ * A move is what can be chosen: the next step of a thread, or that step failing for no
+ * reason if it is a weak compare-and-swap.
+ *
+ * Reduction. Two moves of different threads that touch different objects, or only read,
+ * can change places and nobody can tell. Of all the schedules that come from each other by
+ * such exchanges it is enough to run one. Sleep sets do that: once all schedules that go
+ * on with the move a have been run, and b is chosen instead, a is asleep until a move is
+ * made that a cannot change places with. As long as it sleeps, going on with a would only
+ * lead to what has been seen with a before b. If all that could be chosen is asleep, the
+ * schedule repeats another one and is given up. Every state that can be reached is still
+ * reached, dead ends too (Godefroid, Partial-Order Methods for the Verification of
+ * Concurrent Systems, on sleep sets). Three things make it hold here:
+ *
+ *   - A compare-and-swap counts as a write even if it fails. Its failing for no reason is
+ *     a read, and how many of those are left is each thread's own.
+ *   - What a thread does between its steps shares nothing with others but what the atomics
+ *     order, and exchanging moves as above does not change that order.
+ *   - Whether a thread that awaits something can go on depends on one object, which it
+ *     counts as reading. So what makes it ready also wakes it.
+ */
+#include "interleave.h"
+
+#include "../check.h"
+#include "coroutine.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    SPURIOUS = INTERLEAVE_THREADS_MAX, /* added to a thread's move: the one that fails */
+    MOVES_MAX = 2 * INTERLEAVE_THREADS_MAX,
+    SCHEDULES_MAX = 20 * 1000 * 1000, /* beyond it a case is too large to be a test */
+};
+
+struct thread {
+    struct coroutine coroutine;
+    const volatile void *address; /* of the step it is about to take */
+    const char *where;
+    bool (*ready)(void); /* NULL unless it awaits something */
+    enum interleave_access access;
+    unsigned spurious_left;
+    bool fails; /* the step it was chosen for has to */
+};
+
+struct frame {
+    unsigned options; /* a bit for each move that could be made */
+    unsigned asleep;  /* and for each that need not: tried already, or as good as that */
+    unsigned move;    /* what was chosen */
+};
+
+static struct {
+    const struct interleave_case *subject;
+    struct thread threads[INTERLEAVE_THREADS_MAX];
+    struct thread *current; /* NULL during setup and check */
+    unsigned thread_count;
+    struct coroutine guard; /* runs setup and check, so that they can fail as well */
+    bool is_inside;         /* a coroutine runs */
+
+    struct frame frames[INTERLEAVE_STEPS_MAX];
+    unsigned depth;     /* steps taken in this schedule */
+    unsigned given;     /* as many frames are those of the schedule before */
+    unsigned asleep;    /* moves that sleep at this depth */
+    const char *replay; /* the rest of the schedule to run instead, if not NULL */
+    bool tells;         /* of each step that is replayed */
+    struct interleave_result *result;
+} explorer;
+
+static struct {
+    const char *file, *what; /* `what` is NULL as long as nothing has failed */
+    unsigned line;
+} failure;
+
+static void fail(const char *file, unsigned line, const char *what)
+{
+    if (failure.what != NULL) return;
+    failure.file = file;
+    failure.line = line;
+    failure.what = what;
+}
+
+/* The rest of this coroutine is never run. */
+static _Noreturn void fail_here(const char *file, unsigned line, const char *what)
+{
+    if (!explorer.is_inside) check_that(false, file, (int)line, what);
+    fail(file, line, what);
+    while (true) {
+        coroutine_give_way();
+    }
+}
+
+void interleave_require(bool holds, const char *file, unsigned line, const char *what)
+{
+    if (!holds) fail_here(file, line, what);
+}
+
+/* The C library's, which would abort. */
+void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
+{
+    (void)function;
+    fail_here(file, line, assertion);
+}
+
+unsigned interleave_self(void)
+{
+    CHECK(explorer.current != NULL);
+    return (unsigned)(explorer.current - explorer.threads);
+}
+
+bool interleave_step(const volatile void *address, enum interleave_access access, const char *where)
+{
+    struct thread *self = explorer.current;
+    if (self == NULL) return false;
+    self->address = address;
+    self->access = access;
+    self->where = where;
+    coroutine_give_way();
+    return self->fails;
+}
+
+void interleave_await(const volatile void *address, bool (*ready)(void))
+{
+    struct thread *self = explorer.current;
+    CHECK(self != NULL);
+    self->ready = ready;
+    (void)interleave_step(address, INTERLEAVE_READ, "await");
+    self->ready = NULL;
+}
+
+#ifdef INTERLEAVE_TSAN
+
+void __tsan_on_report(void *report);
+const char *__tsan_default_options(void);
+
+/* Called by the thread sanitizer in the middle of things: only takes a note. */
+void __tsan_on_report(void *report)
+{
+    (void)report;
+    fail("thread sanitizer", 0, "a data race");
+}
+
+/* A mutant that races is a success, so it is the explorer that says how the program ends;
+ * and there are no other threads to wait for then. */
+const char *__tsan_default_options(void)
+{
+    return "exitcode=0:atexit_sleep_ms=0";
+}
+
+#endif
+
+static void resume(struct coroutine *coroutine)
+{
+    explorer.is_inside = true;
+    coroutine_resume(coroutine);
+    explorer.is_inside = false;
+}
+
+static void run_guarded(void (*body)(void))
+{
+    if (body == NULL || failure.what != NULL) return;
+    coroutine_start(&explorer.guard, body);
+    resume(&explorer.guard);
+    coroutine_finish(&explorer.guard);
+}
+
+/* Lets a thread go on to where it is about to take its next step. */
+static void run_thread(struct thread *thread)
+{
+    explorer.current = thread;
+    resume(&thread->coroutine);
+    explorer.current = NULL;
+}
+
+static void start_threads(void)
+{
+    for (unsigned i = 0; i < explorer.thread_count; i++) {
+        struct thread *thread = &explorer.threads[i];
+        thread->ready = NULL;
+        thread->spurious_left = explorer.subject->spurious_max;
+        coroutine_start(&thread->coroutine, explorer.subject->threads[i]);
+    }
+    for (unsigned i = 0; i < explorer.thread_count; i++) {
+        run_thread(&explorer.threads[i]);
+    }
+}
+
+static struct thread *thread_of(unsigned move)
+{
+    return &explorer.threads[move % INTERLEAVE_THREADS_MAX];
+}
+
+static bool only_reads(unsigned move)
+{
+    return move >= SPURIOUS || thread_of(move)->access == INTERLEAVE_READ;
+}
+
+/* Whether two moves lead to the same in either order. */
+static bool can_change_places(unsigned a, unsigned b)
+{
+    if (thread_of(a) == thread_of(b)) return false;
+    return thread_of(a)->address != thread_of(b)->address || (only_reads(a) && only_reads(b));
+}
+
+/* Which moves still sleep after the one chosen in `frame`. */
+static unsigned asleep_after(const struct frame *frame)
+{
+    unsigned asleep = 0;
+    if (explorer.subject->unreduced) return 0;
+    for (unsigned move = 0; move < MOVES_MAX; move++) {
+        bool sleeps = (frame->asleep >> move & 1) != 0;
+        if (sleeps && can_change_places(move, frame->move)) asleep |= 1U << move;
+    }
+    return asleep;
+}
+
+static unsigned find_options(void)
+{
+    unsigned options = 0;
+    for (unsigned i = 0; i < explorer.thread_count; i++) {
+        const struct thread *thread = &explorer.threads[i];
+        if (thread->coroutine.ended || (thread->ready != NULL && !thread->ready())) continue;
+        options |= 1U << i;
+        bool may_fail = thread->access == INTERLEAVE_WEAK && thread->spurious_left > 0;
+        if (may_fail) options |= 1U << (SPURIOUS + i);
+    }
+    return options;
+}
+
+static unsigned first_of(unsigned moves)
+{
+    return (unsigned)__builtin_ctz(moves);
+}
+
+static char letter_of(unsigned move)
+{
+    return (char)(move < SPURIOUS ? '0' + move : 'a' + move - SPURIOUS);
+}
+
+static void tell(unsigned move)
+{
+    const struct thread *thread = thread_of(move);
+    fprintf(stderr, "%4u  thread %u  %#" PRIxPTR "  %s%s\n", explorer.depth,
+            (unsigned)(thread - explorer.threads), (uintptr_t)thread->address, thread->where,
+            move >= SPURIOUS ? ", which fails for no reason" : "");
+}
+
+static unsigned replayed_move(unsigned options)
+{
+    unsigned move = first_of(options);
+    if (*explorer.replay != '\0') {
+        for (move = 0; move < MOVES_MAX && letter_of(move) != *explorer.replay; move++) {}
+        explorer.replay++;
+    }
+    CHECK_NOTE("step %u: this is not a schedule of the case", explorer.depth);
+    CHECK((options >> move & 1) != 0);
+    if (explorer.tells) tell(move);
+    return move;
+}
+
+/* Fills in the frame of this depth. False if whatever can be chosen has been seen. */
+static bool choose(unsigned options)
+{
+    struct frame *frame = &explorer.frames[explorer.depth];
+    if (explorer.depth < explorer.given) {
+        CHECK_EQ(options, frame->options); /* else the case depends on more than the schedule */
+        return true;
+    }
+    *frame = (struct frame){.options = options, .asleep = explorer.asleep};
+    unsigned choices = options & ~frame->asleep;
+    if (choices == 0) return false;
+    frame->move = explorer.replay != NULL ? replayed_move(options) : first_of(choices);
+    return true;
+}
+
+static void make_move(void)
+{
+    const struct frame *frame = &explorer.frames[explorer.depth];
+    struct thread *thread = thread_of(frame->move);
+    explorer.asleep = asleep_after(frame);
+    thread->fails = frame->move >= SPURIOUS;
+    thread->spurious_left -= thread->fails;
+    explorer.depth++;
+    explorer.result->steps++;
+    run_thread(thread);
+}
+
+/* Lets the threads of a schedule that is given up come to their end all the same, for one
+ * that is left halfway is costly to the thread sanitizer. The first that can goes on, as
+ * when a schedule is replayed. */
+static void run_out(void)
+{
+    unsigned options;
+    for (unsigned i = explorer.depth; i < INTERLEAVE_STEPS_MAX; i++) {
+        if (failure.what != NULL || (options = find_options()) == 0) return;
+        struct thread *thread = thread_of(first_of(options));
+        thread->fails = false;
+        run_thread(thread);
+    }
+}
+
+/* Makes moves until there are none left. False if it was given up. */
+static bool run_threads(void)
+{
+    unsigned options;
+    while (failure.what == NULL && (options = find_options()) != 0) {
+        if (explorer.depth == INTERLEAVE_STEPS_MAX) {
+            fail(__FILE__, __LINE__, "the threads come to no end");
+        } else if (choose(options)) {
+            make_move();
+        } else {
+            run_out();
+            return false;
+        }
+    }
+    for (unsigned i = 0; i < explorer.thread_count; i++) {
+        if (!explorer.threads[i].coroutine.ended) {
+            fail(__FILE__, __LINE__, "all threads that are left wait");
+        }
+    }
+    return true;
+}
+
+static void run_schedule(void)
+{
+    explorer.depth = 0;
+    explorer.asleep = 0;
+    run_guarded(explorer.subject->setup);
+    start_threads();
+    bool to_its_end = run_threads();
+    for (unsigned i = 0; i < explorer.thread_count; i++) {
+        coroutine_finish(&explorer.threads[i].coroutine);
+    }
+    if (to_its_end) run_guarded(explorer.subject->check);
+    explorer.result->schedules += to_its_end;
+    explorer.result->repeats += !to_its_end;
+}
+
+/* Goes back to the last frame with a choice left, and chooses it. */
+static bool next_schedule(void)
+{
+    for (unsigned depth = explorer.depth; depth-- > 0;) {
+        struct frame *frame = &explorer.frames[depth];
+        frame->asleep |= 1U << frame->move;
+        unsigned choices = frame->options & ~frame->asleep;
+        if (choices != 0) {
+            frame->move = first_of(choices);
+            explorer.given = depth + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void begin(const struct interleave_case *subject, const char *replay,
+                  struct interleave_result *result)
+{
+    *result = (struct interleave_result){0};
+    failure.what = NULL;
+    explorer.subject = subject;
+    explorer.replay = replay;
+    explorer.result = result;
+    explorer.given = 0;
+    explorer.thread_count = 0;
+    while (explorer.thread_count < INTERLEAVE_THREADS_MAX &&
+           subject->threads[explorer.thread_count] != NULL) {
+        explorer.thread_count++;
+    }
+}
+
+static void end(void)
+{
+    struct interleave_result *result = explorer.result;
+    if (failure.what == NULL) return;
+    result->failed = true;
+    (void)snprintf(result->why, sizeof result->why, "%s:%u: %s", failure.file, failure.line,
+                   failure.what);
+    for (unsigned i = 0; i < explorer.depth; i++) {
+        result->schedule[i] = letter_of(explorer.frames[i].move);
+    }
+    result->schedule[explorer.depth] = '\0';
+}
+
+void interleave_explore(const struct interleave_case *subject, struct interleave_result *out)
+{
+    begin(subject, NULL, out);
+    CHECK_NOTE("in %s", subject->name);
+    do {
+        CHECK(out->schedules + out->repeats < SCHEDULES_MAX);
+        run_schedule();
+    } while (failure.what == NULL && next_schedule());
+    end();
+}
+
+void interleave_replay(const struct interleave_case *subject, const char *schedule,
+                       struct interleave_result *out)
+{
+    begin(subject, schedule, out);
+    run_schedule();
+    end();
+}
+
+static int run_mutant(const char *mutant, const struct interleave_case *cases, size_t count)
+{
+    struct interleave_result result;
+    for (size_t i = 0; i < count; i++) {
+        interleave_explore(&cases[i], &result);
+        if (result.failed) {
+            printf("ok   %s is found by %s in schedule %" PRIu64 ", %s\n     %s\n", mutant,
+                   cases[i].name, result.schedules, result.schedule, result.why);
+            return 0;
+        }
+    }
+    fprintf(stderr, "FAILED %s: no case finds it\n", mutant);
+    return 1;
+}
+
+static int run_case(const char *program, const struct interleave_case *subject)
+{
+    const char *schedule = getenv("BEL_INTERLEAVE"); /* NOLINT(concurrency-mt-unsafe) */
+    struct interleave_result result;
+    if (schedule != NULL) {
+        explorer.tells = true;
+        interleave_replay(subject, schedule, &result);
+    } else {
+        interleave_explore(subject, &result);
+    }
+    if (result.failed) {
+        fprintf(stderr, "%s\n    again with: BEL_INTERLEAVE=%s %s %s\n", result.why,
+                result.schedule, program, subject->name);
+        return 1;
+    }
+    printf("ok   %s, %" PRIu64 " schedules\n", subject->name, result.schedules);
+    return 0;
+}
+
+static bool is_asked_for(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], name) == 0) return true;
+    }
+    return argc < 2;
+}
+
+int interleave_main(int argc, char **argv, const struct interleave_case *cases, size_t count)
+{
+    if (argc == 3 && strcmp(argv[1], "--mutant") == 0) return run_mutant(argv[2], cases, count);
+    int status = 0, run = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_asked_for(cases[i].name, argc, argv)) continue;
+        status |= run_case(argv[0], &cases[i]);
+        run++;
+    }
+    if (run == 0) fprintf(stderr, "%s: there is no such case\n", argv[0]);
+    return run == 0 ? 2 : status;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_TESTS_INTERLEAVE_H
+#define BEL_TESTS_INTERLEAVE_H
+
+/*
+ * interleave - runs a few small threads in every order there is.
+ *
+ * Product sources are compiled a second time with atomics.h in front, which makes each
+ * atomic operation a step: the thread stops before it and goes on when it is chosen. A
+ * schedule is the list of choices, and the explorer goes through all of them.
+ *
+ *     static const struct interleave_case cases[] = {
+ *         {.name = "two_pushers_and_a_closer",
+ *          .setup = start_anew,
+ *          .threads = {push_two, push_two, close_it},
+ *          .check = check_places},
+ *     };
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         return interleave_main(argc, argv, cases, 1);
+ *     }
+ *
+ * What a thread does between two steps belongs to the first of them, and what it does
+ * before its first step comes before everything. So threads may share what is atomic, and
+ * plain memory only as far as the atomics order it, which the build with the thread
+ * sanitizer checks: it knows the coroutines for threads. What a test wants to know of the
+ * order of things besides, it counts in an atomic of its own.
+ *
+ * Every step takes effect at once and for all, so an order of memory that is too weak is
+ * not found by the schedules but by the thread sanitizer, if plain memory depends on it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    INTERLEAVE_THREADS_MAX = 4,
+    INTERLEAVE_STEPS_MAX = 128, /* a schedule that is longer counts as one without end */
+    INTERLEAVE_WHY_MAX = 256,
+};
+
+struct interleave_case {
+    const char *name;
+    void (*setup)(void);                           /* before each schedule; may be NULL */
+    void (*threads[INTERLEAVE_THREADS_MAX])(void); /* as many as are not NULL */
+    void (*check)(void);                           /* after each schedule; may be NULL */
+    unsigned spurious_max; /* how many weak compare-and-swaps of a thread may fail for nothing */
+    bool unreduced;        /* also go through orders that cannot make a difference */
+};
+
+struct interleave_result {
+    uint64_t schedules;                      /* run to their end */
+    uint64_t repeats;                        /* given up: they would only repeat another one */
+    uint64_t steps;                          /* of all of them */
+    bool failed;                             /* then the last schedule is this one: */
+    char schedule[INTERLEAVE_STEPS_MAX + 1]; /* who took each step: see interleave_replay() */
+    char why[INTERLEAVE_WHY_MAX];            /* where and what; "" if it has not failed */
+};
+
+/* In setup, check and threads: a schedule in which it does not hold has failed and ends
+ * there. So do failing assertions of the product, and threads that wait for ever. */
+#define REQUIRE(cond) interleave_require((cond), __FILE__, __LINE__, #cond)
+
+/* In a thread: which one it is, from 0. */
+unsigned interleave_self(void);
+
+/* In a thread: goes on only once `ready()`, which depends on nothing but the atomic at
+ * `address`. It stands for sleeping until another thread wakes it. */
+void interleave_await(const volatile void *address, bool (*ready)(void));
+
+/* Goes through all schedules, or up to the first that fails. */
+void interleave_explore(const struct interleave_case *subject, struct interleave_result *out);
+
+/* Runs the one schedule. A digit is the thread that takes the step; a letter, `a` for
+ * thread 0, also makes its compare-and-swap fail for no reason. Where the schedule ends
+ * before the threads do, the first that can go on does. */
+void interleave_replay(const struct interleave_case *subject, const char *schedule,
+                       struct interleave_result *out);
+
+/*
+ * The program: all cases have to hold.
+ *
+ *     inter_X [case ...]                   all or those named
+ *     inter_X --mutant NAME                one of the cases has to fail
+ *     BEL_INTERLEAVE=0012a1 inter_X case   that schedule of it, told step by step
+ */
+int interleave_main(int argc, char **argv, const struct interleave_case *cases, size_t count);
+
+/* For the macros here and in atomics.h. */
+enum interleave_access {
+    INTERLEAVE_READ,
+    INTERLEAVE_WRITE,
+    INTERLEAVE_WEAK, /* a write that may fail for no reason */
+};
+
+/* A step is about to be taken. True if it has to fail for no reason. */
+bool interleave_step(const volatile void *address, enum interleave_access access,
+                     const char *where);
+
+void interleave_require(bool holds, const char *file, unsigned line, const char *what);
+
+#endif
