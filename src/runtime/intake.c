@@ -16,6 +16,10 @@
 
 #include <sched.h>
 
+enum {
+    VAIN_MAX = 100000 /* calls for which a wheel may be busy before it gives a timer */
+};
+
 static void remove_entry(struct bel_worker *worker, struct record *record)
 {
     if (worker_owns(worker, record) && record->entry != 0) {
@@ -200,11 +204,14 @@ static void pass_on_all(struct bel_worker *worker, struct bel_queue_node *node, 
 static void empty_wheel(struct bel_worker *worker, struct row *row)
 {
     struct bel_wheel_timer popped;
+    unsigned vain = 0;
     while (bel_wheel_count(worker->wheel) > 0) {
         if (!bel_wheel_pop(worker->wheel, BEL_NEVER - 1, &popped)) {
-            (void)sched_yield(); /* it had much to do, or there is no memory right now */
+            /* It has much to do; or, if that goes on, there is no memory right now. */
+            if (++vain > VAIN_MAX) (void)sched_yield();
             continue;
         }
+        vain = 0;
         struct record *record = record_at(pool_of(worker), (uint32_t)popped.user);
         uint64_t seen = word_load(&record->word);
         /* Looked at after the word: who took it from us has said so before. */

@@ -37,7 +37,7 @@ static uint64_t serve(struct metronome *metronome, struct bel_worker *worker, ui
         return wake_at;
     }
     set64(&metronome->wakes, get64(&metronome->wakes) + 1);
-    if (worker->is_watched) bel__alarm_ring(&worker->alarm);
+    if (worker_is_watched(worker)) bel__alarm_ring(&worker->alarm);
     return BEL_NEVER;
 }
 

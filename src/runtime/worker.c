@@ -29,6 +29,12 @@ static void end(struct bel_worker *worker)
     worker->visitor->busy = 0;
 }
 
+static void set_watched(struct bel_worker *worker, bool is_watched)
+{
+    /* Relaxed: a metronome that sees it late wakes the worker at its next turn. */
+    atomic_store_explicit(&worker->is_watched, is_watched, memory_order_relaxed);
+}
+
 /* Makes the memory of a worker that nobody has sat in before. */
 static struct bel_worker *make_seat(struct bel_runtime *runtime)
 {
@@ -48,14 +54,14 @@ static struct bel_worker *make_seat(struct bel_runtime *runtime)
 static int find_seat(struct bel_runtime *runtime, struct bel_worker **out)
 {
     struct roster *roster = &runtime->roster;
+    struct bel_worker *worker = NULL;
     uint32_t index = 0;
-    /* Relaxed: both are written with the mutex held. */
-    while (index < BEL_WORKERS_MAX &&
-           atomic_load_explicit(&roster->live[index], memory_order_relaxed) != NULL) {
-        index++;
+    for (; index < BEL_WORKERS_MAX; index++) {
+        /* Relaxed: it is written with the mutex held. */
+        worker = atomic_load_explicit(&roster->seats[index], memory_order_relaxed);
+        if (worker == NULL || !worker->is_taken) break;
     }
     if (index == BEL_WORKERS_MAX) return BEL_EFULL;
-    struct bel_worker *worker = atomic_load_explicit(&roster->seats[index], memory_order_relaxed);
     if (worker == NULL) {
         worker = make_seat(runtime);
         if (worker == NULL) return BEL_ENOMEM;
@@ -74,9 +80,10 @@ static int find_seat(struct bel_runtime *runtime, struct bel_worker **out)
 static void sit_down(struct bel_worker *worker, struct visitor *visitor, struct bel_wheel *wheel)
 {
     struct roster *roster = &worker->runtime->roster;
+    worker->is_taken = true;
     worker->visitor = visitor;
     worker->wheel = wheel;
-    worker->is_watched = false;
+    set_watched(worker, false);
     worker->must_look = true;
     worker->dealt = get64(&worker->adopted);
     worker->wake_known = BEL_NEVER;
@@ -143,6 +150,7 @@ void bel__worker_end(struct bel_worker *worker)
     bel__histogram_init(&worker->lateness);
     worker->visitor->worker = NULL;
     worker->is_polling = false;
+    worker->is_taken = false; /* only now: until here its thread was still clearing up */
     bel__roster_deal(runtime);
     set32(&roster->count, get32(&roster->count) - 1);
     (void)pthread_cond_broadcast(&roster->left);
@@ -206,13 +214,23 @@ static size_t ring_due(struct bel_worker *worker, uint64_t now, size_t rings_max
     return rings;
 }
 
+/* Cancelled timers may have been left in the merge queue without anyone to deal. */
+static void look_for_merged(struct bel_runtime *runtime)
+{
+    if (bel__queue_is_empty(&runtime->roster.merge)) return;
+    if (pthread_mutex_trylock(&runtime->mutex) != 0) return;
+    bel__roster_deal(runtime);
+    (void)pthread_mutex_unlock(&runtime->mutex);
+}
+
 size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
 {
     if (worker->is_polling || runtime_is_forked(worker->runtime)) return 0;
-    if (!worker->is_watched && is_quiet(worker)) return 0;
+    if (!worker_is_watched(worker) && is_quiet(worker)) return 0;
     begin(worker);
     worker->is_polling = true;
-    if (worker->is_watched) bel__alarm_clear(&worker->alarm);
+    if (worker_is_watched(worker)) bel__alarm_clear(&worker->alarm);
+    look_for_merged(worker->runtime);
     bel__intake(worker);
     uint64_t now = runtime_now(worker->runtime);
     set64(&worker->now, now);
@@ -221,7 +239,7 @@ size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
     size_t rings = ring_due(worker, now, rings_max);
     worker->is_polling = false;
     bel__worker_publish(worker);
-    if (worker->is_watched) show(worker, now);
+    if (worker_is_watched(worker)) show(worker, now);
     end(worker);
     return rings;
 }
@@ -266,7 +284,7 @@ void bel_worker_run(struct bel_worker *worker)
 
 int bel_worker_fd(struct bel_worker *worker)
 {
-    worker->is_watched = true;
+    set_watched(worker, true);
     bel__alarm_ring(&worker->alarm); /* the first poll sees what there is */
     return worker->alarm.event_fd;
 }

@@ -30,9 +30,10 @@ struct bel_worker {
     struct bel_wheel *wheel;
     _Atomic uint32_t id; /* a record's owner: incarnation << 8 | index */
     uint32_t index;      /* in the roster */
+    bool is_taken; /* with the runtime's mutex held */
     bool is_polling;
     bool must_look;                  /* at the clock: something has changed */
-    bool is_watched;                 /* its descriptor is in a loop of the program */
+    _Atomic bool is_watched;         /* its descriptor is in a loop of the program */
     uint32_t unchanged;              /* polls since the published time has changed */
     uint64_t now_seen;               /* the published time when it was last looked at */
     uint64_t wake_known;             /* the last that was written to wake_at */
@@ -90,6 +91,11 @@ static inline struct pool *pool_of(const struct bel_worker *worker)
 static inline uint32_t worker_id(const struct bel_worker *worker)
 {
     return get32(&worker->id);
+}
+
+static inline bool worker_is_watched(const struct bel_worker *worker)
+{
+    return atomic_load_explicit(&worker->is_watched, memory_order_relaxed);
 }
 
 /* Whether a timer, which the caller may look at, is in this worker's hands. */
