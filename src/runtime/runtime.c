@@ -91,10 +91,8 @@ void bel_runtime_destroy(struct bel_runtime *runtime)
 
 static bool is_new(const struct bel_runtime *runtime, bel_kind_t kind)
 {
-    /* Relaxed: who gives kinds their meanings does so on one thread or with a lock. */
-    return kind < BEL_KINDS_MAX &&
-           atomic_load_explicit(&runtime->kinds[kind].ring, memory_order_relaxed) == NULL &&
-           atomic_load_explicit(&runtime->kinds[kind].inbox, memory_order_relaxed) == NULL;
+    /* Who gives kinds their meanings does so on one thread or with a lock. */
+    return kind < BEL_KINDS_MAX && !runtime_knows(runtime, kind);
 }
 
 int bel_runtime_on(struct bel_runtime *runtime, bel_kind_t kind, bel_ring_fn *ring, void *context)

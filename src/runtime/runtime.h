@@ -79,6 +79,15 @@ static inline uint64_t runtime_now(const struct bel_runtime *runtime)
     return bel_clock_boot(runtime->clock).ns;
 }
 
+/* Whether a kind has a meaning. */
+static inline bool runtime_knows(const struct bel_runtime *runtime, unsigned kind)
+{
+    if (kind >= BEL_KINDS_MAX) return false;
+    /* Acquire pairs with the releases in bel_runtime_on and _on_inbox. */
+    return atomic_load_explicit(&runtime->kinds[kind].ring, memory_order_acquire) != NULL ||
+           atomic_load_explicit(&runtime->kinds[kind].inbox, memory_order_acquire) != NULL;
+}
+
 /* Sends a timer, which is QUEUED by the caller, to its owner, or to whoever is there if
  * that has left; send.c. */
 void bel__send(struct bel_runtime *runtime, struct record *record);

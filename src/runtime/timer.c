@@ -13,20 +13,12 @@ enum {
     NS_PER_MS = 1000000
 };
 
-static bool has_meaning(const struct bel_runtime *runtime, bel_kind_t kind)
-{
-    if (kind >= BEL_KINDS_MAX) return false;
-    /* Acquire pairs with the releases in bel_runtime_on and _on_inbox. */
-    return atomic_load_explicit(&runtime->kinds[kind].ring, memory_order_acquire) != NULL ||
-           atomic_load_explicit(&runtime->kinds[kind].inbox, memory_order_acquire) != NULL;
-}
-
 static int check(const struct bel_runtime *runtime, const struct bel_schedule *schedule,
                  uint64_t due)
 {
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
     if (due == BEL_NEVER) return BEL_ERANGE;
-    if (!has_meaning(runtime, schedule->kind)) return BEL_EINVAL;
+    if (!runtime_knows(runtime, schedule->kind)) return BEL_EINVAL;
     if (schedule->repeat > BEL_DELAY) return BEL_EINVAL;
     if (schedule->repeat != BEL_ONCE && schedule->period_ns == 0) return BEL_EINVAL;
     return 0;
@@ -271,15 +263,6 @@ bool bel_runtime_is_pending(const struct bel_runtime *runtime, bel_timer_t timer
     const struct record *record = pool_find(&runtime->pool, timer);
     if (record == NULL) return false;
     uint64_t word = word_load(&record->word);
-    if (word_generation(word) != pool_handle_generation(&runtime->pool, timer)) return false;
-    switch (word_state(word)) {
-    case WORD_PENDING:
-        return true;
-    case WORD_MOVING:
-        return (word & WORD_STOP) == 0;
-    case WORD_FIRING:
-        return (word & WORD_REPEATS) != 0 && (word & WORD_STOP) == 0;
-    default:
-        return false;
-    }
+    return word_generation(word) == pool_handle_generation(&runtime->pool, timer) &&
+           word_is_pending(word);
 }

@@ -81,6 +81,21 @@ static inline uint64_t word_armed_again(uint64_t word)
     return (word & ~WORD_ARMINGS) | ((word + WORD_ARMING) & WORD_ARMINGS);
 }
 
+/* Whether a timer is going to ring, as far as the word tells. */
+static inline bool word_is_pending(uint64_t word)
+{
+    switch (word_state(word)) {
+    case WORD_PENDING:
+        return true;
+    case WORD_MOVING:
+        return (word & WORD_STOP) == 0;
+    case WORD_FIRING:
+        return (word & WORD_REPEATS) != 0 && (word & WORD_STOP) == 0;
+    default:
+        return false;
+    }
+}
+
 static inline uint64_t word_load(const _Atomic uint64_t *word)
 {
     return atomic_load_explicit(word, memory_order_acquire);
