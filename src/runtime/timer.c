@@ -45,19 +45,19 @@ static void fill(struct record *record, const struct draft *draft, uint32_t owne
     word_start(&record->word, bits);
 }
 
-/* Schedules on the caller's own wheel. */
+/* Schedules on the caller's own wheel. It is pending once the wheel has it, and not before:
+ * a snapshot may see it from there on. */
 static int schedule_own(struct bel_worker *worker, struct record *record, uint32_t index,
                         const struct draft *draft)
 {
-    fill(record, draft, worker_id(worker), 0);
-    int err =
-        bel_wheel_arm(worker->wheel, draft->due, draft->schedule->priority, index, &record->entry);
+    bel_timer_t entry;
+    int err = bel_wheel_arm(worker->wheel, draft->due, draft->schedule->priority, index, &entry);
     if (err) {
-        atomic_store_explicit(&record->word, word_next_life(word_load(&record->word)),
-                              memory_order_relaxed);
         worker_give(worker, record);
         return err;
     }
+    fill(record, draft, worker_id(worker), 0);
+    record->entry = entry;
     worker->must_look = true;
     count(worker->visitor, COUNT_SCHEDULED);
     if (draft->due < worker->wake_known && !worker->is_polling) bel__worker_publish(worker);
