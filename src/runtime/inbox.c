@@ -23,6 +23,7 @@ struct bel_inbox {
 
 int bel_inbox_create(struct bel_runtime *runtime, struct bel_inbox **out)
 {
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
     struct bel_inbox *inbox = calloc(1, sizeof *inbox);
     if (inbox == NULL) return BEL_ENOMEM;
     int err = bel__alarm_init(&inbox->alarm);

@@ -100,6 +100,7 @@ static void call(struct bel_worker *worker, struct record *record, const struct 
     worker->ringing = record;
     worker->visitor->busy = 0;
     ring(kind->context, &event);
+    if (runtime_is_forked(worker->runtime)) return; /* the timer is the parent's */
     worker->visitor->busy = 1;
     worker->ringing = NULL;
     if (finish(worker, record, now)) worker_give(worker, record);

@@ -36,6 +36,8 @@ int bel_runtime_create(const struct bel_runtime_options *options, struct bel_run
     uint32_t max = options->timers_max != 0 ? options->timers_max : TIMERS_MAX_DEFAULT;
     if (max > TIMERS_MAX_DEFAULT || options->metronome > BEL_METRONOME_MANUAL) return BEL_EINVAL;
 
+    int err = bel__visitors_prepare();
+    if (err) return err;
     struct bel_runtime *runtime = calloc(1, sizeof *runtime);
     if (runtime == NULL) return BEL_ENOMEM;
     runtime->clock = options->clock != NULL ? options->clock : bel_clock_system();
@@ -44,7 +46,7 @@ int bel_runtime_create(const struct bel_runtime_options *options, struct bel_run
     runtime->metronome.alarm = (struct alarm){-1, -1};
     uint32_t us = options->resolution_us != 0 ? options->resolution_us : RESOLUTION_US_DEFAULT;
     runtime->metronome.resolution_ns = UINT64_C(1000) * us;
-    int err = make_parts(runtime, max);
+    err = make_parts(runtime, max);
     if (err) {
         bel_runtime_destroy(runtime);
         return err;
@@ -85,7 +87,6 @@ void bel_runtime_destroy(struct bel_runtime *runtime)
     bel__alarm_finish(&runtime->metronome.alarm);
     bel__pool_finish(&runtime->pool);
     free(runtime->lateness);
-    free(runtime->threads);
     free(runtime);
 }
 
@@ -97,6 +98,7 @@ static bool is_new(const struct bel_runtime *runtime, bel_kind_t kind)
 
 int bel_runtime_on(struct bel_runtime *runtime, bel_kind_t kind, bel_ring_fn *ring, void *context)
 {
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
     if (ring == NULL || !is_new(runtime, kind)) return BEL_EINVAL;
     runtime->kinds[kind].context = context;
     /* Release pairs with the acquires of those who schedule and ring. */
@@ -106,6 +108,7 @@ int bel_runtime_on(struct bel_runtime *runtime, bel_kind_t kind, bel_ring_fn *ri
 
 int bel_runtime_on_inbox(struct bel_runtime *runtime, bel_kind_t kind, struct bel_inbox *inbox)
 {
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
     if (inbox == NULL || !is_new(runtime, kind)) return BEL_EINVAL;
     atomic_store_explicit(&runtime->kinds[kind].inbox, inbox, memory_order_release);
     return 0;
@@ -122,15 +125,10 @@ static void *work(void *arg)
 int bel_runtime_start(struct bel_runtime *runtime, unsigned count)
 {
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
-    if (runtime->thread_count + count > BEL_WORKERS_MAX) return BEL_EFULL;
-    pthread_t *threads =
-        realloc(runtime->threads, (runtime->thread_count + count) * sizeof *threads);
-    if (threads == NULL) return BEL_ENOMEM;
-    runtime->threads = threads;
+    if (count > BEL_WORKERS_MAX - runtime->thread_count) return BEL_EFULL;
     for (unsigned i = 0; i < count; i++) {
-        if (pthread_create(&threads[runtime->thread_count], NULL, work, runtime) != 0) {
-            return BEL_ENOMEM;
-        }
+        pthread_t *thread = &runtime->threads[runtime->thread_count];
+        if (pthread_create(thread, NULL, work, runtime) != 0) return BEL_ENOMEM;
         runtime->thread_count++;
     }
     return 0;

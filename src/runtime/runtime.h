@@ -63,8 +63,8 @@ struct bel_runtime {
     struct counters signals;        /* of calls from signal handlers; by fetch_add */
     struct bel_histogram *lateness; /* of workers that are gone; with the mutex held */
     struct bel_inbox *inboxes;
-    pthread_cond_t rung; /* a callback that someone waits for has returned */
-    pthread_t *threads;  /* that bel_runtime_start() started */
+    pthread_cond_t rung;                /* a callback that someone waits for has returned */
+    pthread_t threads[BEL_WORKERS_MAX]; /* that bel_runtime_start() started */
     unsigned thread_count;
 };
 

@@ -199,6 +199,7 @@ static int deal_with(struct bel_runtime *runtime, struct visitor *visitor, enum 
         struct record *record = records[done];
         if (how == BEL_SHUTDOWN_FIRE) {
             fire(runtime, visitor, record);
+            if (runtime_is_forked(runtime)) err = BEL_ECLOSED; /* the rest is the parent's */
         } else if (how == BEL_SHUTDOWN_MIGRATE) {
             err = migrate(runtime, visitor, record, into);
             if (err) break;
@@ -227,6 +228,7 @@ int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
     }
     send_home(runtime);
     if (how != BEL_SHUTDOWN_KEEP) err = deal_with(runtime, visitor, how, into);
+    if (runtime_is_forked(runtime)) return err;
     (void)pthread_mutex_lock(&runtime->mutex);
     atomic_store_explicit(&runtime->roster.stopping, false, memory_order_release);
     bel__roster_deal(runtime);

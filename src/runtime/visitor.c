@@ -71,6 +71,11 @@ static void prepare(void)
         pthread_key_create(&key, end_thread) == 0 && pthread_atfork(NULL, NULL, after_fork) == 0;
 }
 
+int bel__visitors_prepare(void)
+{
+    return pthread_once(&once, prepare) == 0 && has_key ? 0 : BEL_ENOMEM;
+}
+
 struct visitor *bel__visitor_find(const struct bel_runtime *runtime)
 {
     struct visitor *first = mine;
@@ -90,7 +95,6 @@ int bel__visitor_get(struct bel_runtime *runtime, struct visitor **out)
 {
     *out = bel__visitor_find(runtime);
     if (*out != NULL) return 0;
-    if (pthread_once(&once, prepare) != 0 || !has_key) return BEL_ENOMEM;
     if (pthread_setspecific(key, &mine) != 0) return BEL_ENOMEM;
     struct visitor *visitor = calloc(1, sizeof *visitor);
     if (visitor == NULL) return BEL_ENOMEM;

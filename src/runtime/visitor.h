@@ -63,6 +63,10 @@ BEL_CHECKED int bel__visitor_get(struct bel_runtime *runtime, struct visitor **o
 /* The runtime is going: its visitors belong to nobody. */
 void bel__visitors_forget(struct bel_runtime *runtime);
 
+/* Before the first runtime: sees to it that forks are counted and the ends of threads are
+ * noticed. Returns 0, or BEL_ENOMEM. */
+BEL_CHECKED int bel__visitors_prepare(void);
+
 /* How often this process has been forked, as seen by the child. */
 extern _Atomic uint32_t bel__forks;
 

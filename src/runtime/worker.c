@@ -126,6 +126,16 @@ int bel_worker_enter(struct bel_runtime *runtime, struct bel_worker **out)
     return err;
 }
 
+/* The pointer goes first: a child that another thread forks meanwhile destroys the wheels
+ * that it finds, and does not find half of this one. */
+static void destroy_wheel(struct bel_worker *worker)
+{
+    struct bel_wheel *wheel = worker->wheel;
+    worker->wheel = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
+    bel_wheel_destroy(wheel);
+}
+
 void bel__worker_end(struct bel_worker *worker)
 {
     struct bel_runtime *runtime = worker->runtime;
@@ -140,8 +150,7 @@ void bel__worker_end(struct bel_worker *worker)
     (void)pthread_mutex_unlock(&runtime->mutex);
 
     bel__intake_hand_over(worker, inbox, returns);
-    bel_wheel_destroy(worker->wheel);
-    worker->wheel = NULL;
+    destroy_wheel(worker);
     set64(&worker->live, 0);
     end(worker);
 
@@ -201,7 +210,7 @@ static size_t ring_due(struct bel_worker *worker, uint64_t now, size_t rings_max
     struct bel_wheel_timer popped;
     size_t rings = 0, stale = 0;
     unsigned tries = 0;
-    while (rings < rings_max && stale < INTAKE_MAX) {
+    while (rings < rings_max && stale < INTAKE_MAX && !runtime_is_forked(worker->runtime)) {
         if (!bel_wheel_pop(worker->wheel, now, &popped)) {
             /* None is due, or the wheel has done its share of work for one call. */
             if (bel_wheel_next(worker->wheel) > now || ++tries == TRIES_MAX) break;
@@ -238,6 +247,7 @@ size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
     worker->must_look = false; /* until a callback schedules something */
     size_t rings = ring_due(worker, now, rings_max);
     worker->is_polling = false;
+    if (runtime_is_forked(worker->runtime)) return rings; /* a callback forked: the child */
     bel__worker_publish(worker);
     if (worker_is_watched(worker)) show(worker, now);
     end(worker);
@@ -246,6 +256,7 @@ size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
 
 struct bel_boot bel_worker_next(const struct bel_worker *worker)
 {
+    if (runtime_is_forked(worker->runtime)) return (struct bel_boot){BEL_NEVER};
     if (!bel__intake_is_empty(worker)) return (struct bel_boot){0};
     return (struct bel_boot){bel_wheel_next(worker->wheel)};
 }
@@ -284,6 +295,7 @@ void bel_worker_run(struct bel_worker *worker)
 
 int bel_worker_fd(struct bel_worker *worker)
 {
+    if (runtime_is_forked(worker->runtime)) return -1;
     set_watched(worker, true);
     bel__alarm_ring(&worker->alarm); /* the first poll sees what there is */
     return worker->alarm.event_fd;

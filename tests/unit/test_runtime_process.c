@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The process forks, in the middle of things. On the real clock, because the runtime's own
+ * threads are to sleep; what is scheduled is due at once or in an hour, so that nothing
+ * depends on how fast the machine is. A case that blocks is ended by an alarm.
+ *
+ * The thread sanitizer does not let a child start threads, so this is not one of its tests.
+ */
+#include "belfry/runtime.h"
+
+#include "../check.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__has_feature)
+#    if __has_feature(address_sanitizer)
+#        define __SANITIZE_ADDRESS__
+#    endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#    define ON_ADDRESS_SANITIZER true
+#else
+#    define ON_ADDRESS_SANITIZER false
+#endif
+
+/* The address sanitizer's allocator may stay locked in a child, by a thread that the child
+ * does not have. */
+#define RUN_UNLESS_ADDRESS_SANITIZER(test)                                                         \
+    (ON_ADDRESS_SANITIZER ? (void)printf("skip %s: the sanitizer would block\n", #test) : RUN(test))
+
+#define HOUR (3600 * UINT64_C(1000000000))
+
+enum {
+    KIND_COUNT = 1, /* counts in `rung` */
+    KIND_FORK,      /* forks inside the callback */
+    KIND_INBOX,
+    KIND_NONE, /* has no meaning */
+    USERS = 512,
+    PATIENCE_S = 100,
+};
+
+/* Seen by a child and its parent alike. */
+struct board {
+    atomic_uint rung[USERS]; /* by user word, in whichever process */
+    pid_t first;             /* the process that is nobody's child here */
+};
+
+static struct board *board;
+static struct bel_runtime *runtime;
+static struct bel_inbox *inbox;
+static sem_t rang;
+
+/* The leak checker asks. What belonged to threads that a child does not have is no leak. */
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+    return getpid() != board->first;
+}
+
+static void ring(void *context, const struct bel_event *event)
+{
+    (void)context;
+    atomic_fetch_add(&board->rung[event->user % USERS], 1);
+    CHECK(sem_post(&rang) == 0);
+}
+
+/* The child comes out of the callback as the parent does. */
+static void ring_and_fork(void *context, const struct bel_event *event)
+{
+    (void)fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        (void)alarm(PATIENCE_S);
+        return;
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ring(context, event);
+}
+
+static struct bel_runtime *make_runtime(void)
+{
+    struct bel_runtime *made;
+    CHECK(bel_runtime_create(NULL, &made) == 0);
+    CHECK(bel_runtime_on(made, KIND_COUNT, ring, NULL) == 0);
+    CHECK(bel_runtime_on(made, KIND_FORK, ring_and_fork, NULL) == 0);
+    return made;
+}
+
+static void open_all(void)
+{
+    (void)alarm(PATIENCE_S);
+    for (unsigned i = 0; i < USERS; i++) {
+        atomic_store(&board->rung[i], 0);
+    }
+    CHECK(sem_init(&rang, 0, 0) == 0);
+    runtime = make_runtime();
+    CHECK(bel_inbox_create(runtime, &inbox) == 0);
+    CHECK(bel_runtime_on_inbox(runtime, KIND_INBOX, inbox) == 0);
+}
+
+static void close_all(void)
+{
+    bel_runtime_destroy(runtime);
+    (void)sem_destroy(&rang);
+}
+
+static bel_timer_t schedule_in(struct bel_runtime *where, struct bel_schedule options,
+                               uint64_t delay_ns)
+{
+    bel_timer_t timer = BEL_TIMER_NONE;
+    options.priority = BEL_PRIORITY_DEFAULT;
+    CHECK(bel_runtime_schedule_after(where, delay_ns, &options, &timer) == 0);
+    return timer;
+}
+
+static bel_timer_t schedule(bel_kind_t kind, uint64_t delay_ns, uint64_t user)
+{
+    return schedule_in(runtime, (struct bel_schedule){.kind = kind, .user = user}, delay_ns);
+}
+
+static struct bel_runtime_stats stats(void)
+{
+    struct bel_runtime_stats out;
+    bel_runtime_stats(runtime, NULL, &out);
+    CHECK_EQ(out.scheduled, out.ended + out.cancelled + out.pending);
+    return out;
+}
+
+static void await_rings(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        while (sem_wait(&rang) != 0) {}
+    }
+}
+
+/* Waits until the runtime has so many workers. */
+static void await_workers(unsigned count)
+{
+    while (stats().workers != count) {
+        (void)sched_yield();
+    }
+}
+
+/* Runs a body in a child, which has to come to its end and exit by itself. */
+static void in_child(void (*body)(void))
+{
+    (void)fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        (void)alarm(PATIENCE_S);
+        body();
+        exit(0); /* NOLINT(concurrency-mt-unsafe): the child has one thread */
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_NOTE("status of the child: %#x", (unsigned)status);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* A runtime that a child makes for itself works. */
+static void use_another(void)
+{
+    struct bel_runtime *other = make_runtime();
+    CHECK(sem_init(&rang, 0, 0) == 0);
+    CHECK(bel_runtime_start(other, 2) == 0);
+    (void)schedule_in(other, (struct bel_schedule){.kind = KIND_COUNT, .user = 7}, 0);
+    bel_timer_t late = schedule_in(other, (struct bel_schedule){.kind = KIND_COUNT}, HOUR);
+    while (sem_wait(&rang) != 0) {}
+    CHECK(bel_runtime_cancel(other, late));
+    bel_runtime_destroy(other);
+}
+
+static struct bel_worker *worker; /* the main thread's */
+static bel_timer_t pending, beating;
+
+static void every_call_says_closed(void)
+{
+    struct bel_schedule options = {.kind = KIND_COUNT};
+    struct bel_worker *entered = NULL;
+    struct bel_inbox *made = NULL;
+    struct bel_event event;
+    struct bel_boot due = {1};
+    bel_timer_t timer = 3;
+    CHECK(bel_runtime_schedule(runtime, &options, &timer) == BEL_ECLOSED);
+    CHECK(bel_runtime_schedule_after(runtime, 1, &options, &timer) == BEL_ECLOSED);
+    CHECK(bel_runtime_schedule_wall(runtime, &options, &timer) == BEL_ECLOSED);
+    CHECK_EQ(timer, 3);
+    CHECK(!bel_runtime_cancel(runtime, pending));
+    CHECK(bel_runtime_cancel_sync(runtime, pending) == BEL_ECLOSED);
+    CHECK(bel_runtime_reschedule(runtime, pending, due) == BEL_ECLOSED);
+    CHECK(!bel_runtime_is_pending(runtime, pending));
+    CHECK(bel_runtime_on(runtime, KIND_NONE, ring, NULL) == BEL_ECLOSED);
+    CHECK(bel_runtime_on_inbox(runtime, KIND_NONE, inbox) == BEL_ECLOSED);
+    CHECK(bel_runtime_start(runtime, 1) == BEL_ECLOSED);
+    CHECK(bel_worker_enter(runtime, &entered) == BEL_ECLOSED);
+    CHECK(bel_inbox_create(runtime, &made) == BEL_ECLOSED);
+    CHECK(entered == NULL && made == NULL);
+    CHECK_EQ(bel_inbox_take(inbox, &event, 1), 0);
+    CHECK_EQ(bel_runtime_tick(runtime).ns, BEL_NEVER);
+    CHECK(bel_runtime_shutdown(runtime, BEL_SHUTDOWN_FIRE, NULL) == BEL_ECLOSED);
+    CHECK_EQ(stats().scheduled, 0);
+}
+
+/* The worker that forked finds that it is none. */
+static void the_worker_says_closed(void)
+{
+    CHECK_EQ(bel_worker_poll(worker, 10), 0);
+    CHECK_EQ(bel_worker_next(worker).ns, BEL_NEVER);
+    CHECK(!bel_worker_wait(worker, (struct bel_boot){BEL_NEVER}));
+    CHECK(bel_worker_fd(worker) == -1);
+    bel_worker_run(worker);
+    CHECK(bel_worker_leave(worker) == BEL_ECLOSED);
+}
+
+static void be_a_child(void)
+{
+    if (worker != NULL) the_worker_says_closed();
+    every_call_says_closed();
+    bel_runtime_destroy(runtime);
+    use_another();
+}
+
+/* It may also leave the runtime alone, and end. */
+static void be_a_child_that_only_exits(void)
+{
+    every_call_says_closed();
+}
+
+static bool is_readable(int fd)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    return poll(&poll_fd, 1, 0) == 1;
+}
+
+static void a_child_finds_the_runtime_closed_and_the_parent_goes_on(void)
+{
+    open_all();
+    CHECK(bel_runtime_start(runtime, 2) == 0);
+    CHECK(bel_worker_enter(runtime, &worker) == 0);
+    await_workers(3);
+    pending = schedule(KIND_COUNT, HOUR, 1);
+    (void)schedule(KIND_INBOX, 0, 2);
+    CHECK(bel_worker_fd(worker) >= 0);
+    while (bel_worker_poll(worker, 10) == 0) {}
+    CHECK(!is_readable(bel_worker_fd(worker)) || bel_worker_poll(worker, 10) == 0);
+    in_child(be_a_child);
+    in_child(be_a_child_that_only_exits);
+    CHECK(is_readable(bel_inbox_fd(inbox))); /* the child took nothing out */
+    struct bel_event event;
+    CHECK_EQ(bel_inbox_take(inbox, &event, 1), 1);
+    CHECK_EQ(event.user, 2);
+    CHECK(bel_runtime_is_pending(runtime, pending));
+    CHECK(bel_runtime_reschedule(runtime, pending, (struct bel_boot){1}) == 0);
+    while (bel_worker_poll(worker, 10) == 0) {}
+    CHECK_EQ(atomic_load(&board->rung[1]), 1);
+    CHECK(bel_worker_leave(worker) == 0);
+    worker = NULL;
+    close_all();
+}
+
+static void a_child_wakes_nobody_in_the_parent(void)
+{
+    open_all();
+    CHECK(bel_worker_enter(runtime, &worker) == 0);
+    int fd = bel_worker_fd(worker);
+    pending = schedule(KIND_COUNT, HOUR, 1);
+    (void)bel_worker_poll(worker, 10);
+    CHECK(!is_readable(fd));
+    in_child(be_a_child);
+    CHECK(!is_readable(fd));
+    CHECK(!is_readable(bel_inbox_fd(inbox)));
+    CHECK(bel_worker_leave(worker) == 0);
+    worker = NULL;
+    close_all();
+}
+
+static void a_runtime_that_was_never_used_is_closed_to_a_child(void)
+{
+    open_all();
+    pending = 1;
+    in_child(be_a_child);
+    close_all();
+}
+
+static void a_child_made_while_workers_are_starting_can_go(void)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        open_all();
+        CHECK(bel_runtime_start(runtime, 2) == 0);
+        in_child(be_a_child);
+        close_all();
+    }
+}
+
+static struct bel_runtime *first;
+
+static void be_a_grandchild(void)
+{
+    be_a_child();
+    bel_runtime_destroy(first);
+}
+
+static void be_a_child_with_a_child(void)
+{
+    first = runtime;
+    runtime = make_runtime();
+    CHECK(bel_inbox_create(runtime, &inbox) == 0);
+    CHECK(bel_runtime_start(runtime, 1) == 0);
+    await_workers(1);
+    pending = schedule(KIND_COUNT, HOUR, 1);
+    in_child(be_a_grandchild);
+    CHECK(bel_runtime_is_pending(runtime, pending));
+    bel_runtime_destroy(runtime);
+    bel_runtime_destroy(first);
+}
+
+static void a_grandchild_finds_both_runtimes_closed(void)
+{
+    open_all();
+    CHECK(bel_runtime_start(runtime, 1) == 0);
+    await_workers(1);
+    in_child(be_a_child_with_a_child);
+    close_all();
+}
+
+static atomic_bool enough;
+
+/* Uses everything that has a lock, so that a fork finds each of them held some time. */
+static void *keep_busy(void *arg)
+{
+    unsigned turn = 0;
+    struct bel_worker *mine;
+    bel_timer_t timers[300];
+    (void)arg;
+    while (!atomic_load(&enough)) {
+        for (unsigned i = 0; i < 300; i++) {
+            timers[i] = schedule(KIND_COUNT, HOUR + i, 0);
+        }
+        for (unsigned i = 0; i < 300; i++) {
+            CHECK(bel_runtime_cancel(runtime, timers[i]));
+        }
+        if (++turn % 4 == 0) {
+            CHECK(bel_worker_enter(runtime, &mine) == 0);
+            (void)bel_worker_poll(mine, 10);
+            CHECK(bel_worker_leave(mine) == 0);
+        }
+        CHECK(stats().ended == 0);
+    }
+    return NULL;
+}
+
+static void children_of_a_busy_process_never_block(void)
+{
+    enum {
+        THREADS = 3,
+        CHILDREN = 60
+    };
+    pthread_t threads[THREADS];
+    open_all();
+    atomic_store(&enough, false);
+    CHECK(bel_runtime_start(runtime, 1) == 0);
+    pending = schedule(KIND_COUNT, HOUR, 1);
+    for (unsigned i = 0; i < THREADS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, keep_busy, NULL) == 0);
+    }
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        in_child(i % 2 == 0 ? be_a_child : be_a_child_that_only_exits);
+    }
+    atomic_store(&enough, true);
+    for (unsigned i = 0; i < THREADS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    CHECK_EQ(stats().pending, 1);
+    CHECK(bel_runtime_cancel(runtime, pending));
+    close_all();
+}
+
+/* The child's only thread is the worker; it returns from the callback, finds no runtime,
+ * and the process ends with it. */
+static void a_callback_on_a_thread_of_the_runtime_may_fork(void)
+{
+    open_all();
+    bel_timer_t first_of_all = schedule(KIND_FORK, 0, 1);
+    for (uint64_t i = 2; i < 10; i++) {
+        (void)schedule(i % 2 == 0 ? KIND_COUNT : KIND_FORK, 0, i);
+    }
+    CHECK(bel_runtime_is_pending(runtime, first_of_all));
+    CHECK(bel_runtime_start(runtime, 1) == 0);
+    await_rings(9);
+    for (unsigned i = 1; i < 10; i++) {
+        CHECK_EQ(atomic_load(&board->rung[i]), 1); /* and not in the child besides */
+    }
+    close_all();
+}
+
+/* The child goes on behind bel_worker_poll(), and so does the parent. */
+static void a_callback_on_a_thread_of_the_program_may_fork(void)
+{
+    pid_t parent = getpid();
+    open_all();
+    CHECK(bel_worker_enter(runtime, &worker) == 0);
+    pending = schedule(KIND_COUNT, HOUR, 0);
+    (void)schedule(KIND_FORK, 0, 1);
+    (void)schedule(KIND_COUNT, 0, 2);
+    beating =
+        schedule_in(runtime,
+                    (struct bel_schedule){
+                        .kind = KIND_FORK, .user = 3, .repeat = BEL_RATE_SKIP, .period_ns = HOUR},
+                    0);
+    size_t rings = bel_worker_poll(worker, 10);
+    if (getpid() != parent) {
+        CHECK(atomic_load(&board->rung[2]) == (rings == 3));
+        be_a_child();
+        exit(0); /* NOLINT(concurrency-mt-unsafe): the child has one thread */
+    }
+    CHECK_EQ(rings, 3);
+    for (unsigned i = 1; i < 4; i++) {
+        CHECK_EQ(atomic_load(&board->rung[i]), 1);
+    }
+    CHECK(bel_runtime_cancel(runtime, beating));
+    CHECK(bel_worker_leave(worker) == 0);
+    worker = NULL;
+    close_all();
+}
+
+static void a_callback_of_a_shutdown_may_fork(void)
+{
+    pid_t parent = getpid();
+    open_all();
+    pending = schedule(KIND_FORK, HOUR, 1);
+    (void)schedule(KIND_COUNT, HOUR + 1, 2);
+    int err = bel_runtime_shutdown(runtime, BEL_SHUTDOWN_FIRE, NULL);
+    if (getpid() != parent) {
+        CHECK(err == BEL_ECLOSED);
+        CHECK_EQ(atomic_load(&board->rung[2]), 0);
+        be_a_child();
+        exit(0); /* NOLINT(concurrency-mt-unsafe): the child has one thread */
+    }
+    CHECK(err == 0);
+    CHECK_EQ(atomic_load(&board->rung[1]), 1);
+    CHECK_EQ(atomic_load(&board->rung[2]), 1);
+    close_all();
+}
+
+int main(void)
+{
+    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(board != MAP_FAILED);
+    board->first = getpid();
+    RUN(a_child_finds_the_runtime_closed_and_the_parent_goes_on);
+    RUN(a_child_wakes_nobody_in_the_parent);
+    RUN(a_runtime_that_was_never_used_is_closed_to_a_child);
+    RUN(a_grandchild_finds_both_runtimes_closed);
+    RUN(a_callback_on_a_thread_of_the_runtime_may_fork);
+    RUN(a_callback_on_a_thread_of_the_program_may_fork);
+    RUN(a_callback_of_a_shutdown_may_fork);
+    RUN_UNLESS_ADDRESS_SANITIZER(a_child_made_while_workers_are_starting_can_go);
+    RUN_UNLESS_ADDRESS_SANITIZER(children_of_a_busy_process_never_block);
+    return 0;
+}
