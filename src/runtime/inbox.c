@@ -102,7 +102,7 @@ size_t bel_inbox_take(struct bel_inbox *inbox, struct bel_event *out, size_t max
     struct visitor *visitor = NULL;
     size_t count = 0;
     if (runtime_is_forked(runtime)) return 0;
-    int err = bel__visitor_get(runtime, &visitor);
+    int err = visitor_get(runtime, &visitor);
     if (err) visitor = NULL;
     if (visitor != NULL) visitor->busy = 1;
     bel__alarm_clear(&inbox->alarm);

@@ -21,7 +21,8 @@ enum {
     OWNER_NONE = 0, /* on its way between workers: `entry` leads to the next of a parcel */
 };
 
-#define WALL_NONE INT64_MIN
+#define WALL_NONE    INT64_MIN
+#define WHAT_INSTANT UINT32_C(0x80000000)
 
 struct record {
     _Atomic uint64_t word;
@@ -29,10 +30,10 @@ struct record {
     _Atomic uint64_t due;
     uint64_t entry; /* of its owner only: its timer in the wheel, 0 if it has none */
     _Atomic uint64_t user;
-    _Atomic uint64_t period_ns;
-    _Atomic int64_t wall_ms; /* of an instant; else WALL_NONE */
-    _Atomic uint32_t owner;  /* id of a worker */
-    _Atomic uint32_t what;   /* kind, priority << 16, repeat << 24 */
+    _Atomic uint64_t period_ns; /* of what repeats; else anything */
+    _Atomic int64_t wall_ms;    /* of an instant; else anything */
+    _Atomic uint32_t owner;     /* id of a worker */
+    _Atomic uint32_t what;      /* kind, priority << 16, repeat << 24, WHAT_INSTANT */
 };
 
 static_assert(sizeof(struct record) == 64, "one cache line");
@@ -79,7 +80,20 @@ static inline uint8_t what_priority(uint32_t what)
 
 static inline uint8_t what_repeat(uint32_t what)
 {
-    return (uint8_t)(what >> 24);
+    return (uint8_t)(what >> 24 & 0x7f);
+}
+
+/* The period of what repeats, else 0. */
+static inline uint64_t record_period(const struct record *record)
+{
+    return what_repeat(get32(&record->what)) != 0 ? get64(&record->period_ns) : 0;
+}
+
+/* The wall time of an instant, else WALL_NONE. */
+static inline int64_t record_wall(const struct record *record)
+{
+    if ((get32(&record->what) & WHAT_INSTANT) == 0) return WALL_NONE;
+    return atomic_load_explicit(&record->wall_ms, memory_order_relaxed);
 }
 
 #endif

@@ -21,7 +21,7 @@ static struct beat beat_of(const struct record *record, uint64_t now)
 {
     return (struct beat){
         .due = get64(&record->due),
-        .period_ns = get64(&record->period_ns),
+        .period_ns = record_period(record),
         .now = now,
         .end = now,
         .repeat = (enum bel_repeat)what_repeat(get32(&record->what)),
@@ -65,9 +65,8 @@ static int64_t wall_of(const struct bel_runtime *runtime, uint64_t due)
 
 static void set_next(struct bel_worker *worker, struct record *record, uint64_t due)
 {
-    bool is_instant = atomic_load_explicit(&record->wall_ms, memory_order_relaxed) != WALL_NONE;
     set64(&record->due, due);
-    if (!is_instant) return;
+    if (record_wall(record) == WALL_NONE) return;
     int64_t wall_ms = wall_of(worker->runtime, due);
     atomic_store_explicit(&record->wall_ms, wall_ms, memory_order_relaxed);
 }

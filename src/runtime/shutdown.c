@@ -156,8 +156,8 @@ static int migrate(struct bel_runtime *runtime, struct visitor *visitor, struct 
     struct bel_schedule schedule = {
         .due = {get64(&record->due)},
         .user = get64(&record->user),
-        .period_ns = get64(&record->period_ns),
-        .wall_ms = atomic_load_explicit(&record->wall_ms, memory_order_relaxed),
+        .period_ns = record_period(record),
+        .wall_ms = record_wall(record),
         .kind = what_kind(what),
         .priority = what_priority(what),
         .repeat = what_repeat(what),
@@ -220,7 +220,7 @@ int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
     bool migrates = how == BEL_SHUTDOWN_MIGRATE;
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
     if (migrates && (into == NULL || into == runtime)) return BEL_EINVAL;
-    int err = bel__visitor_get(runtime, &visitor);
+    int err = visitor_get(runtime, &visitor);
     if (err) return err;
     if (visitor->worker != NULL) {
         err = bel_worker_leave(visitor->worker);

@@ -9,12 +9,15 @@
 
 #include <math.h>
 
+/* The long way is kept out of line, so that the short one saves no registers for it. */
+#define LONG_WAY __attribute__((noinline))
+
 enum {
     NS_PER_MS = 1000000
 };
 
-static int check(const struct bel_runtime *runtime, const struct bel_schedule *schedule,
-                 uint64_t due)
+static inline int check(const struct bel_runtime *runtime, const struct bel_schedule *schedule,
+                        uint64_t due)
 {
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
     if (due == BEL_NEVER) return BEL_ERANGE;
@@ -24,80 +27,100 @@ static int check(const struct bel_runtime *runtime, const struct bel_schedule *s
     return 0;
 }
 
-/* A timer that is being scheduled. */
-struct draft {
-    const struct bel_schedule *schedule;
+/* When a timer is due, and the instant of the wall clock if it was said as one. */
+struct when {
     uint64_t due;
     int64_t wall_ms;
 };
 
-static void fill(struct record *record, const struct draft *draft, uint32_t owner, unsigned bits)
+/* Starts the life of a record. Returns its generation. */
+static inline uint32_t fill(struct record *record, const struct bel_schedule *options,
+                            struct when when, uint32_t owner, unsigned bits)
 {
-    const struct bel_schedule *schedule = draft->schedule;
-    record->entry = 0;
-    set64(&record->due, draft->due);
-    set64(&record->user, schedule->user);
-    set64(&record->period_ns, schedule->period_ns);
-    atomic_store_explicit(&record->wall_ms, draft->wall_ms, memory_order_relaxed);
+    uint32_t what = what_of(options->kind, options->priority, options->repeat);
+    if (options->repeat != BEL_ONCE) {
+        bits |= WORD_REPEATS;
+        set64(&record->period_ns, options->period_ns);
+    }
+    if (when.wall_ms != WALL_NONE) {
+        what |= WHAT_INSTANT;
+        atomic_store_explicit(&record->wall_ms, when.wall_ms, memory_order_relaxed);
+    }
+    set64(&record->due, when.due);
+    set64(&record->user, options->user);
     set32(&record->owner, owner);
-    set32(&record->what, what_of(schedule->kind, schedule->priority, schedule->repeat));
-    if (schedule->repeat != BEL_ONCE) bits |= WORD_REPEATS;
-    word_start(&record->word, bits);
+    set32(&record->what, what);
+    return word_start(&record->word, bits);
 }
 
 /* Schedules on the caller's own wheel. It is pending once the wheel has it, and not before:
  * a snapshot may see it from there on. */
-static int schedule_own(struct bel_worker *worker, struct record *record, uint32_t index,
-                        const struct draft *draft)
+static inline int schedule_own(struct bel_worker *worker, uint32_t index,
+                               const struct bel_schedule *options, struct when when,
+                               bel_timer_t *out)
 {
-    bel_timer_t entry;
-    int err = bel_wheel_arm(worker->wheel, draft->due, draft->schedule->priority, index, &entry);
+    struct record *record = record_at(pool_of(worker), index);
+    int err = bel_wheel_arm(worker->wheel, when.due, options->priority, index, &record->entry);
     if (err) {
         worker_give(worker, record);
         return err;
     }
-    fill(record, draft, worker_id(worker), 0);
-    record->entry = entry;
+    uint32_t generation = fill(record, options, when, worker_id(worker), 0);
     worker->must_look = true;
     count(worker->visitor, COUNT_SCHEDULED);
-    if (draft->due < worker->wake_known && !worker->is_polling) bel__worker_publish(worker);
+    if (when.due < worker->wake_known && !worker->is_polling) bel__worker_publish(worker);
+    *out = pool_handle(pool_of(worker), index, generation);
     return 0;
 }
 
 /* Schedules on another worker, or on whoever comes. */
-static void schedule_there(struct bel_runtime *runtime, struct visitor *visitor,
-                           struct record *record, const struct draft *draft)
+LONG_WAY static void schedule_there(struct visitor *visitor, uint32_t index,
+                                    const struct bel_schedule *options, struct when when,
+                                    bel_timer_t *out)
 {
-    struct bel_worker *there = draft->schedule->worker;
+    struct bel_runtime *runtime = visitor->runtime;
+    struct record *record = record_at(&runtime->pool, index);
+    struct bel_worker *there = options->worker;
     if (there == NULL) there = bel__roster_any(runtime, visitor);
-    fill(record, draft, there != NULL ? worker_id(there) : OWNER_NONE, WORD_QUEUED);
+    record->entry = 0;
+    uint32_t owner = there != NULL ? worker_id(there) : OWNER_NONE;
+    uint32_t generation = fill(record, options, when, owner, WORD_QUEUED);
     count(visitor, COUNT_SCHEDULED);
     if (there != NULL) count(visitor, COUNT_SENT);
     bel__send(runtime, record);
+    *out = pool_handle(&runtime->pool, index, generation);
 }
 
-static int schedule(struct bel_runtime *runtime, const struct draft *draft, bel_timer_t *out)
+/* Gets what a thread needs to schedule that has not done so for a while. */
+LONG_WAY static int prepare(struct bel_runtime *runtime, struct visitor **out)
 {
-    struct visitor *visitor;
-    int err = check(runtime, draft->schedule, draft->due);
+    int err = visitor_get(runtime, out);
     if (err) return err;
-    err = bel__visitor_get(runtime, &visitor);
+    if ((*out)->busy) return BEL_EBUSY;
+    if ((*out)->magazine.count > 0) return 0;
+    (*out)->busy = 1;
+    err = bel__pool_refill(&runtime->pool, &(*out)->magazine);
+    (*out)->busy = 0;
+    return err;
+}
+
+static inline int schedule(struct bel_runtime *runtime, const struct bel_schedule *options,
+                           struct when when, bel_timer_t *out)
+{
+    struct visitor *visitor = visitor_find(runtime);
+    int err = check(runtime, options, when.due);
     if (err) return err;
-    if (visitor->busy) return BEL_EBUSY;
+    if (visitor == NULL || visitor->busy || visitor->magazine.count == 0) {
+        err = prepare(runtime, &visitor);
+        if (err) return err;
+    }
     visitor->busy = 1;
-    struct magazine *magazine = &visitor->magazine;
-    if (magazine->count == 0) err = bel__pool_refill(&runtime->pool, magazine);
-    if (err == 0) {
-        uint32_t index = magazine->indexes[--magazine->count];
-        struct record *record = record_at(&runtime->pool, index);
-        uint32_t generation = word_generation(get64(&record->word));
-        struct bel_worker *worker = visitor->worker, *there = draft->schedule->worker;
-        if (worker != NULL && (there == NULL || there == worker)) {
-            err = schedule_own(worker, record, index, draft);
-        } else {
-            schedule_there(runtime, visitor, record, draft);
-        }
-        if (err == 0) *out = pool_handle(&runtime->pool, index, generation);
+    uint32_t index = visitor->magazine.indexes[--visitor->magazine.count];
+    struct bel_worker *worker = visitor->worker, *there = options->worker;
+    if (worker != NULL && (there == NULL || there == worker)) {
+        err = schedule_own(worker, index, options, when, out);
+    } else {
+        schedule_there(visitor, index, options, when, out);
     }
     visitor->busy = 0;
     return err;
@@ -106,7 +129,7 @@ static int schedule(struct bel_runtime *runtime, const struct draft *draft, bel_
 int bel_runtime_schedule(struct bel_runtime *runtime, const struct bel_schedule *options,
                          bel_timer_t *out)
 {
-    return schedule(runtime, &(struct draft){options, options->due.ns, WALL_NONE}, out);
+    return schedule(runtime, options, (struct when){options->due.ns, WALL_NONE}, out);
 }
 
 int bel_runtime_schedule_after(struct bel_runtime *runtime, uint64_t delay_ns,
@@ -115,7 +138,7 @@ int bel_runtime_schedule_after(struct bel_runtime *runtime, uint64_t delay_ns,
     struct bel_boot due;
     int err = bel_boot_add((struct bel_boot){runtime_now(runtime)}, delay_ns, &due);
     if (err) return err;
-    return schedule(runtime, &(struct draft){options, due.ns, WALL_NONE}, out);
+    return schedule(runtime, options, (struct when){due.ns, WALL_NONE}, out);
 }
 
 int bel_runtime_schedule_wall(struct bel_runtime *runtime, const struct bel_schedule *options,
@@ -130,7 +153,7 @@ int bel_runtime_schedule_wall(struct bel_runtime *runtime, const struct bel_sche
         int err = bel_boot_add(due, (uint64_t)delay_ms * NS_PER_MS, &due);
         if (err) return err;
     }
-    return schedule(runtime, &(struct draft){options, due.ns, at}, out);
+    return schedule(runtime, options, (struct when){due.ns, at}, out);
 }
 
 int bel_delay_from_seconds(double seconds, uint64_t *out_ns)
@@ -147,7 +170,8 @@ int bel_delay_from_seconds(double seconds, uint64_t *out_ns)
 
 /* The calling thread as the owner of a timer; NULL if it is not, or was interrupted by a
  * signal while it was changing its own things. */
-static struct bel_worker *as_owner(const struct visitor *visitor, const struct record *record)
+static inline struct bel_worker *as_owner(const struct visitor *visitor,
+                                          const struct record *record)
 {
     if (visitor == NULL || visitor->worker == NULL || visitor->busy) return NULL;
     return worker_owns(visitor->worker, record) ? visitor->worker : NULL;
@@ -163,26 +187,10 @@ static void count_anywhere(struct bel_runtime *runtime, struct visitor *visitor,
     }
 }
 
-bool bel_runtime_cancel(struct bel_runtime *runtime, bel_timer_t timer)
+/* Cancels a timer that is not the caller's, or not its alone right now. */
+LONG_WAY static bool cancel_there(struct bel_runtime *runtime, struct visitor *visitor,
+                                  struct record *record, uint32_t generation)
 {
-    if (runtime_is_forked(runtime)) return false;
-    struct record *record = pool_find(&runtime->pool, timer);
-    if (record == NULL) return false;
-    uint32_t generation = pool_handle_generation(&runtime->pool, timer);
-    struct visitor *visitor = bel__visitor_find(runtime);
-    struct bel_worker *owner = as_owner(visitor, record);
-    if (owner != NULL) {
-        visitor->busy = 1;
-        bool is_mine = word_cancel_own(&record->word, generation);
-        if (is_mine) {
-            if (record->entry != 0) (void)bel_wheel_cancel(owner->wheel, record->entry);
-            record->entry = 0;
-            worker_give(owner, record);
-            count(visitor, COUNT_CANCELLED);
-        }
-        visitor->busy = 0;
-        if (is_mine) return true;
-    }
     enum word_end end = word_cancel(&record->word, generation);
     if (end == WORD_NOT_ENDED) return false;
     count_anywhere(runtime, visitor, COUNT_CANCELLED);
@@ -190,10 +198,31 @@ bool bel_runtime_cancel(struct bel_runtime *runtime, bel_timer_t timer)
     return true;
 }
 
+bool bel_runtime_cancel(struct bel_runtime *runtime, bel_timer_t timer)
+{
+    if (runtime_is_forked(runtime)) return false;
+    struct record *record = pool_find(&runtime->pool, timer);
+    if (record == NULL) return false;
+    uint32_t generation = pool_handle_generation(&runtime->pool, timer);
+    struct visitor *visitor = visitor_find(runtime);
+    struct bel_worker *owner = as_owner(visitor, record);
+    if (owner == NULL) return cancel_there(runtime, visitor, record, generation);
+
+    visitor->busy = 1;
+    bool is_mine = word_cancel_own(&record->word, generation);
+    if (is_mine) {
+        if (record->entry != 0) (void)bel_wheel_cancel(owner->wheel, record->entry);
+        worker_give(owner, record);
+        count(visitor, COUNT_CANCELLED);
+    }
+    visitor->busy = 0;
+    return is_mine || cancel_there(runtime, visitor, record, generation);
+}
+
 int bel_runtime_cancel_sync(struct bel_runtime *runtime, bel_timer_t timer)
 {
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
-    const struct visitor *visitor = bel__visitor_find(runtime);
+    const struct visitor *visitor = visitor_find(runtime);
     struct record *record = pool_find(&runtime->pool, timer);
     if (record == NULL) return BEL_ESTALE;
     uint32_t generation = pool_handle_generation(&runtime->pool, timer);
@@ -229,7 +258,7 @@ int bel_runtime_reschedule(struct bel_runtime *runtime, bel_timer_t timer, struc
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
     if (due.ns == BEL_NEVER) return BEL_ERANGE;
     struct visitor *visitor;
-    int err = bel__visitor_get(runtime, &visitor);
+    int err = visitor_get(runtime, &visitor);
     if (err) return err;
     if (visitor->busy) return BEL_EBUSY;
     struct record *record = pool_find(&runtime->pool, timer);
@@ -242,7 +271,7 @@ int bel_runtime_reschedule(struct bel_runtime *runtime, bel_timer_t timer, struc
     count(visitor, COUNT_RESCHEDULED);
     if (begun == WORD_MOVE_OTHER) return 0;
     set64(&record->due, due.ns);
-    atomic_store_explicit(&record->wall_ms, WALL_NONE, memory_order_relaxed);
+    set32(&record->what, get32(&record->what) & ~WHAT_INSTANT);
     struct bel_worker *owner = as_owner(visitor, record);
     if (owner != NULL) {
         visitor->busy = 1;

@@ -18,7 +18,7 @@
 
 _Atomic uint32_t bel__forks;
 
-static _Thread_local struct visitor *mine;
+_Thread_local struct visitor *bel__visitors_mine;
 
 static pthread_mutex_t lives = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -52,15 +52,15 @@ static void detach(struct visitor *visitor)
 static void end_thread(void *unused)
 {
     (void)unused;
-    while (mine != NULL) {
-        struct visitor *visitor = mine;
+    while (bel__visitors_mine != NULL) {
+        struct visitor *visitor = bel__visitors_mine;
         bool usable = visitor->runtime != NULL && !runtime_is_forked(visitor->runtime);
         if (usable && visitor->worker != NULL) bel__worker_end(visitor->worker);
         (void)pthread_mutex_lock(&lives);
         usable = visitor->runtime != NULL && !runtime_is_forked(visitor->runtime);
         if (usable) detach(visitor);
         (void)pthread_mutex_unlock(&lives);
-        mine = visitor->thread_next;
+        bel__visitors_mine = visitor->thread_next;
         free(visitor);
     }
 }
@@ -76,31 +76,28 @@ int bel__visitors_prepare(void)
     return pthread_once(&once, prepare) == 0 && has_key ? 0 : BEL_ENOMEM;
 }
 
-struct visitor *bel__visitor_find(const struct bel_runtime *runtime)
+struct visitor *bel__visitor_search(const struct bel_runtime *runtime)
 {
-    struct visitor *first = mine;
-    if (first != NULL && first->runtime == runtime) return first;
-    for (struct visitor **link = &mine; *link != NULL; link = &(*link)->thread_next) {
+    struct visitor **link = &bel__visitors_mine;
+    for (; *link != NULL; link = &(*link)->thread_next) {
         struct visitor *visitor = *link;
         if (visitor->runtime != runtime) continue;
         *link = visitor->thread_next;
-        visitor->thread_next = mine;
-        mine = visitor;
+        visitor->thread_next = bel__visitors_mine;
+        bel__visitors_mine = visitor;
         return visitor;
     }
     return NULL;
 }
 
-int bel__visitor_get(struct bel_runtime *runtime, struct visitor **out)
+int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out)
 {
-    *out = bel__visitor_find(runtime);
-    if (*out != NULL) return 0;
-    if (pthread_setspecific(key, &mine) != 0) return BEL_ENOMEM;
+    if (pthread_setspecific(key, &bel__visitors_mine) != 0) return BEL_ENOMEM;
     struct visitor *visitor = calloc(1, sizeof *visitor);
     if (visitor == NULL) return BEL_ENOMEM;
     visitor->runtime = runtime;
-    visitor->thread_next = mine;
-    mine = visitor;
+    visitor->thread_next = bel__visitors_mine;
+    bel__visitors_mine = visitor;
     (void)pthread_mutex_lock(&runtime->mutex);
     visitor->next = runtime->visitors;
     runtime->visitors = visitor;

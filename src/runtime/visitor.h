@@ -54,11 +54,28 @@ static inline void count(struct visitor *visitor, enum counter which)
     count_many(&visitor->counters, which, 1);
 }
 
-/* The calling thread's visitor; NULL if it has not used this runtime. */
-struct visitor *bel__visitor_find(const struct bel_runtime *runtime);
+/* The calling thread's visitors, the last used first. Every call looks here. */
+extern _Thread_local struct visitor *bel__visitors_mine;
 
-/* The same, and makes one. Returns 0, or BEL_ENOMEM. */
-BEL_CHECKED int bel__visitor_get(struct bel_runtime *runtime, struct visitor **out);
+/* Looks through the others. */
+struct visitor *bel__visitor_search(const struct bel_runtime *runtime);
+
+/* The calling thread's visitor; NULL if it has not used this runtime. */
+static inline struct visitor *visitor_find(const struct bel_runtime *runtime)
+{
+    struct visitor *first = bel__visitors_mine;
+    return first != NULL && first->runtime == runtime ? first : bel__visitor_search(runtime);
+}
+
+/* Makes one for a thread that has none. Returns 0, or BEL_ENOMEM. */
+BEL_CHECKED int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out);
+
+/* The calling thread's visitor, made if need be. Returns 0, or BEL_ENOMEM. */
+BEL_CHECKED static inline int visitor_get(struct bel_runtime *runtime, struct visitor **out)
+{
+    *out = visitor_find(runtime);
+    return *out != NULL ? 0 : bel__visitor_make(runtime, out);
+}
 
 /* The runtime is going: its visitors belong to nobody. */
 void bel__visitors_forget(struct bel_runtime *runtime);

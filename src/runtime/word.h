@@ -114,14 +114,14 @@ static inline uint64_t word_next_life(uint64_t word)
     return (uint64_t)(word_generation(word) + 1) << 32 | WORD_FREE;
 }
 
-/* Starts a life, with WORD_QUEUED or WORD_REPEATS as it may be. */
-static inline void word_start(_Atomic uint64_t *word, unsigned bits)
+/* Starts a life, with WORD_QUEUED or WORD_REPEATS as it may be. Returns its generation. */
+static inline uint32_t word_start(_Atomic uint64_t *word, unsigned bits)
 {
     /* Relaxed: who takes a free timer is alone with it. */
     uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
-    assert(word_state(seen) == WORD_FREE);
-    atomic_store_explicit(word, (seen & UINT64_C(0xffffffff00000000)) | bits | WORD_PENDING,
-                          memory_order_release);
+    assert((uint32_t)seen == WORD_FREE);
+    atomic_store_explicit(word, seen | bits | WORD_PENDING, memory_order_release);
+    return word_generation(seen);
 }
 
 enum word_end {

@@ -85,6 +85,7 @@ static void sit_down(struct bel_worker *worker, struct visitor *visitor, struct 
     worker->wheel = wheel;
     set_watched(worker, false);
     worker->must_look = true;
+    worker->has_waited = false;
     worker->dealt = get64(&worker->adopted);
     worker->wake_known = BEL_NEVER;
     bel__histogram_init(&worker->lateness);
@@ -106,7 +107,7 @@ int bel_worker_enter(struct bel_runtime *runtime, struct bel_worker **out)
     struct visitor *visitor;
     struct bel_worker *worker;
     struct bel_wheel *wheel;
-    int err = bel__visitor_get(runtime, &visitor);
+    int err = visitor_get(runtime, &visitor);
     if (err) return err;
     if (visitor->worker != NULL) return BEL_EBUSY;
     err = bel_wheel_create(&(struct bel_wheel_options){.now = runtime_now(runtime)}, &wheel);
@@ -176,8 +177,13 @@ int bel_worker_leave(struct bel_worker *worker)
 
 void bel__worker_publish(struct bel_worker *worker)
 {
-    uint64_t next = bel_wheel_next(worker->wheel);
     set64(&worker->live, bel_wheel_count(worker->wheel));
+    if (worker->has_waited) { /* it is likely to wait again, and then looks after itself */
+        worker->has_waited = false;
+        worker->wake_known = 0;
+        return;
+    }
+    uint64_t next = bel_wheel_next(worker->wheel);
     if (next == worker->wake_known) return;
     worker->wake_known = next;
     bel__metronome_notify(worker->runtime, worker, next);
@@ -278,7 +284,8 @@ bool bel_worker_wait(struct bel_worker *worker, struct bel_boot until)
     if (next <= runtime_now(runtime) || !bel__queue_park(&worker->inbox)) return true;
     /* It looks after itself while it sleeps. A clock that is not the system's cannot wake
      * anyone; what moves it has to. */
-    worker->wake_known = BEL_NEVER;
+    worker->wake_known = 0;
+    worker->has_waited = true;
     atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
     bool is_real = runtime->clock == bel_clock_system();
     bel__alarm_wait(&worker->alarm, (struct bel_boot){is_real ? next : BEL_NEVER});

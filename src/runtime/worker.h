@@ -30,8 +30,9 @@ struct bel_worker {
     struct bel_wheel *wheel;
     _Atomic uint32_t id; /* a record's owner: incarnation << 8 | index */
     uint32_t index;      /* in the roster */
-    bool is_taken; /* with the runtime's mutex held */
+    bool is_taken;       /* with the runtime's mutex held */
     bool is_polling;
+    bool has_waited;                 /* since the last poll */
     bool must_look;                  /* at the clock: something has changed */
     _Atomic bool is_watched;         /* its descriptor is in a loop of the program */
     uint32_t unchanged;              /* polls since the published time has changed */
