@@ -216,7 +216,7 @@ size_t bel_inbox_take(struct bel_inbox *inbox, struct bel_event *out, size_t max
 int bel_inbox_fd(const struct bel_inbox *inbox);
 
 /*
- * Shutdown and statistics.
+ * Shutdown, snapshot, statistics.
  */
 
 enum bel_shutdown {
@@ -233,6 +233,19 @@ enum bel_shutdown {
 BEL_CHECKED int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
                                      struct bel_runtime *into);
 
+/* Writes down every pending timer, sorted, without stopping anyone. Each is as it was at
+ * some moment of the call. Returns 0 and `*out_bytes` of memory at `*out`, which the
+ * caller frees with free(); or BEL_ENOMEM. */
+BEL_CHECKED int bel_runtime_snapshot(const struct bel_runtime *runtime, void **out,
+                                     size_t *out_bytes);
+
+/* Schedules what a snapshot holds, on any machine: delays with the time that remained,
+ * instants for their wall time. Returns 0; or, and nothing is scheduled: BEL_ECORRUPT if
+ * it is not a whole snapshot, BEL_EINVAL for a kind without a meaning or a newer version;
+ * or BEL_EFULL or BEL_ENOMEM, and what was scheduled so far and has not rung is cancelled. */
+BEL_CHECKED int bel_runtime_restore(struct bel_runtime *runtime, const void *snapshot,
+                                    size_t bytes);
+
 struct bel_runtime_stats {
     uint64_t pending; /* scheduled - ended; never more than that */
     uint64_t scheduled;
@@ -240,11 +253,12 @@ struct bel_runtime_stats {
     uint64_t ended;     /* timers that rang for the last time */
     uint64_t cancelled; /* or discarded, or migrated to another runtime */
     uint64_t rescheduled;
-    uint64_t stale;   /* entries that came up after their timer had ended or moved */
-    uint64_t adopted; /* timers that came from a worker that had left */
-    uint64_t garbage; /* cancelled timers whose memory is still to be given back */
-    uint64_t inbox;   /* timers sent to workers and not taken in yet */
-    uint64_t unowned; /* timers that wait for a worker to be there */
+    uint64_t stale;         /* entries that came up after their timer had ended or moved */
+    uint64_t adopted;       /* timers that came from a worker that had left */
+    uint64_t garbage;       /* cancelled timers whose memory is still to be given back */
+    uint64_t stale_entries; /* in the wheels, as of their workers' last polls */
+    uint64_t inbox;         /* timers sent to workers and not taken in yet */
+    uint64_t unowned;       /* timers that wait for a worker to be there */
     uint64_t workers;
     uint64_t lateness_p50_ns, lateness_p99_ns, lateness_max_ns; /* now - due at the ring */
     uint64_t metronome_turns;

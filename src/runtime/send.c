@@ -16,7 +16,7 @@
 
 enum {
     WAKE_EVERY = 1024, /* cancelled timers to one wake */
-    YIELDS_MAX = 200,  /* each is a few microseconds if others want to run */
+    YIELDS_MAX = 2000, /* about a millisecond */
 };
 
 /* The memory of the worker that an owner's id names, whoever is there by now. */
@@ -52,19 +52,21 @@ void bel__send(struct bel_runtime *runtime, struct record *record)
     (void)pthread_mutex_unlock(&runtime->mutex);
 }
 
-static uint32_t garbage_max(const struct bel_worker *worker)
+/* How much garbage a worker may have that has this much. */
+static uint64_t garbage_max(const struct bel_worker *worker, uint32_t depth)
 {
-    uint64_t quarter = get64(&worker->live) / 4;
-    if (quarter < GARBAGE_MAX) return GARBAGE_MAX;
-    return quarter < UINT32_MAX ? (uint32_t)quarter : UINT32_MAX;
+    uint64_t timers = get64(&worker->live), live = timers > depth ? timers - depth : 0;
+    return live / 4 > GARBAGE_MAX ? live / 4 : GARBAGE_MAX;
 }
 
 /* There is much garbage: sees to it that there will be less. */
 __attribute__((noinline)) static void press(struct bel_worker *worker, uint32_t depth)
 {
-    uint32_t most = garbage_max(worker);
-    if (depth > most / 2 && depth % WAKE_EVERY == 0) bel__alarm_ring(&worker->alarm);
-    for (unsigned i = 0; i < YIELDS_MAX && get32(&worker->returns_depth) >= most; i++) {
+    bool is_much = depth > garbage_max(worker, depth) / 2;
+    if (is_much && depth % WAKE_EVERY == 0) bel__alarm_ring(&worker->alarm);
+    for (unsigned i = 0; i < YIELDS_MAX; i++) {
+        depth = get32(&worker->returns_depth);
+        if (depth < garbage_max(worker, depth)) break;
         (void)sched_yield();
     }
 }

@@ -48,8 +48,10 @@ static void read_lateness(struct bel_runtime *runtime, const struct bel_worker *
         struct bel_worker *live =
             atomic_load_explicit(&runtime->roster.live[i], memory_order_relaxed);
         if (live == NULL) continue;
-        if (worker == NULL || worker == live) bel__histogram_merge(all, &live->lateness);
-        if (worker == NULL || worker == live) out->garbage += get32(&live->returns_depth);
+        if (worker != NULL && worker != live) continue;
+        bel__histogram_merge(all, &live->lateness);
+        out->garbage += get32(&live->returns_depth);
+        out->stale_entries += get64(&live->stale);
     }
     out->lateness_p50_ns = bel__histogram_quantile(all, 500000);
     out->lateness_p99_ns = bel__histogram_quantile(all, 990000);

@@ -110,7 +110,9 @@ int bel_worker_enter(struct bel_runtime *runtime, struct bel_worker **out)
     int err = visitor_get(runtime, &visitor);
     if (err) return err;
     if (visitor->worker != NULL) return BEL_EBUSY;
-    err = bel_wheel_create(&(struct bel_wheel_options){.now = runtime_now(runtime)}, &wheel);
+    struct bel_wheel_options options = {.now = runtime_now(runtime),
+                                        .stale_percent = STALE_PERCENT};
+    err = bel_wheel_create(&options, &wheel);
     if (err) return err;
 
     (void)pthread_mutex_lock(&runtime->mutex);
@@ -177,7 +179,10 @@ int bel_worker_leave(struct bel_worker *worker)
 
 void bel__worker_publish(struct bel_worker *worker)
 {
-    set64(&worker->live, bel_wheel_count(worker->wheel));
+    struct bel_wheel_stats stats;
+    bel_wheel_stats(worker->wheel, &stats);
+    set64(&worker->live, stats.armed);
+    set64(&worker->stale, stats.entries > stats.armed ? stats.entries - stats.armed : 0);
     if (worker->has_waited) { /* it is likely to wait again, and then looks after itself */
         worker->has_waited = false;
         worker->wake_known = 0;

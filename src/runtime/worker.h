@@ -17,6 +17,7 @@ enum {
     INTAKE_MAX = 1024,       /* timers taken in, and cleared away, by one poll */
     ADOPT_MAX = 256,         /* timers adopted by one poll */
     GARBAGE_MAX = 64 * 1024, /* cancelled timers not cleared away; or a quarter of the live */
+    STALE_PERCENT = 10,      /* keeps a wheel's stale entries below a quarter of its timers */
     TRIES_MAX = 4,           /* calls to a wheel that has more to do, by one poll */
     POLLS_PER_LOOK = 64,     /* polls that believe an unchanged published time */
     INDEX_BITS = 8,          /* of a worker's id */
@@ -50,6 +51,7 @@ struct bel_worker {
     _Atomic uint32_t returns_depth;
     alignas(CACHE_LINE) _Atomic uint64_t wake_at; /* when the metronome is to look after it */
     _Atomic uint64_t live;                        /* timers in its wheel, for the others */
+    _Atomic uint64_t stale;                       /* entries in it that belong to none */
     _Atomic uint64_t adopted;                     /* timers dealt to it that it has */
     uint64_t dealt;                               /* with the runtime's mutex held */
     alignas(CACHE_LINE) _Atomic uint64_t now;     /* as the metronome published it */

@@ -64,7 +64,7 @@ static void node_give(struct rack *rack, struct node *node)
 
 int bel__rack_init(struct rack *rack, struct slots *slots, uint64_t passed, uint32_t entries_max)
 {
-    *rack = (struct rack){.passed = passed, .slots = slots, .sweep_node = 1};
+    *rack = (struct rack){.passed = passed, .slots = slots, .stale_share = 256, .sweep_node = 1};
     uint32_t chunks_max = entries_max / 8 + SPARSE_MAX;
     int err = bel__slab_init(&rack->chunks, CHUNK * sizeof(struct entry), chunks_max);
     if (err) return err;

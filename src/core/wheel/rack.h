@@ -53,9 +53,10 @@ struct rack {
     struct slots *slots;
     struct bel__slab chunks; /* of struct entry[CHUNK] */
     struct bel__slab nodes;
-    uint64_t entries;    /* in buckets */
-    uint32_t touched;    /* entries touched by the current call */
-    uint32_t sweep_node; /* the next bucket to be swept */
+    uint64_t entries;     /* in buckets */
+    uint32_t stale_share; /* of the armed, in 1/256: more stale entries than that are swept */
+    uint32_t touched;     /* entries touched by the current call */
+    uint32_t sweep_node;  /* the next bucket to be swept */
     uint32_t sweep_bucket;
     uint32_t sweep_left; /* entries of it still to be looked at */
 };
@@ -106,7 +107,8 @@ void bel__rack_sweep(struct rack *rack);
 /* Whether it is time to sweep; to be asked whenever an entry may have become stale. */
 static inline bool rack_is_untidy(const struct rack *rack)
 {
-    return rack->entries > 2 * rack->slots->armed + ENTRIES_SLACK;
+    uint64_t armed = rack->slots->armed;
+    return rack->entries > armed + (armed * rack->stale_share >> 8) + ENTRIES_SLACK;
 }
 
 static inline unsigned digit_shift(unsigned level)

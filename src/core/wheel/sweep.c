@@ -3,9 +3,10 @@
 /*
  * A timer that is cancelled or moved to an earlier time leaves its entry behind,
  * to be dropped when its bucket's time comes. That may be years away, so once the
- * entries are more than twice the armed timers, whoever ends or moves one pays for
- * looking at a few: bucket after bucket, a chunk is taken from the front of the list
- * and what is still good appended to its end. Eight looked at for one timer keep
+ * stale ones are more than a share of the armed timers, all of them unless the owner
+ * wants fewer, whoever ends or moves one pays for looking at a few: bucket after bucket,
+ * a chunk is taken from the front of the list and what is still good appended to its
+ * end. Eight looked at for one timer keep, with the default,
  *
  *     entries <= 3 * armed timers + 16 K
  *

@@ -28,6 +28,7 @@ enum {
     RETIRED_MAX = 65536, /* slots there are to replace those that are used up */
     CALLS_PER_SWEEP = 4, /* that end or move a timer, to a chunk that is swept */
     POPS_PER_CHORES = 64,
+    STALE_PERCENT_MIN = 5, /* fewer could not be kept up with */
 };
 
 static_assert((int)WORK_MAX == (int)BEL_WHEEL_WORK_MAX, "the front keeps the promised bound");
@@ -47,7 +48,9 @@ int bel_wheel_create(const struct bel_wheel_options *options, struct bel_wheel *
     static const struct bel_wheel_options defaults = {0};
     if (options == NULL) options = &defaults;
     uint32_t max = options->timers_max != 0 ? options->timers_max : TIMERS_MAX_DEFAULT;
+    uint32_t stale = options->stale_percent != 0 ? options->stale_percent : 100;
     if (max > TIMERS_MAX_DEFAULT || options->now == BEL_NEVER) return BEL_EINVAL;
+    if (stale < STALE_PERCENT_MIN || stale > 100) return BEL_EINVAL;
 
     struct bel_wheel *wheel = calloc(1, sizeof *wheel);
     if (wheel == NULL) return BEL_ENOMEM;
@@ -63,6 +66,7 @@ int bel_wheel_create(const struct bel_wheel_options *options, struct bel_wheel *
     if (err) goto fail;
     err = bel__rack_init(&wheel->rack, &wheel->slots, tick_of(options->now), max);
     if (err) goto fail;
+    wheel->rack.stale_share = stale * 256 / 100;
     err = bel__front_init(&wheel->front, &wheel->rack, max);
     if (err) goto fail;
     *out = wheel;
