@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""Measures timers that wait in real time and prints their tables.
+"""Measures timers on threads and in real time, and prints the tables.
 
+    local     what a worker's own timers cost beside the bare wheel; see bench/threads.c
+    two       two workers beside two processes with a wheel each
+    remote    what it costs to cancel and schedule on another thread
     lateness  how long after its due a timer rings; see bench/lateness.h
     idle      how often a process wakes that has nothing to do for an hour
 
@@ -90,8 +93,73 @@ def bench_idle(runner, args):
     return rows
 
 
+def run_threads(runner, args, cases):
+    """The medians of bench/threads for (workload, mode), run after run: {case: {name: value}}."""
+    runs = args.runs or (1 if args.quick else 5)
+    ops = "500000" if args.quick else "4000000"
+    runner.done, runner.total = 0, runs * len(cases)
+    lines = {}
+    for number in range(runs):
+        for workload, mode in cases:
+            runner.progress(f"threads {workload} {mode}")
+            got, ok = runner.start("threads", ["--workload", workload, "--mode", mode, "--ops", ops,
+                                               "--seed", str(number + 1)])
+            if ok:
+                lines.setdefault((workload, mode), []).extend(got)
+    runner.end()
+    return {case: {name: statistics.median(x[name] for x in found)
+                   for name in found[0] if name not in ("workload", "mode")}
+            for case, found in lines.items()}
+
+
+def thread_rows(found):
+    return [{"workload": workload, "engine": mode} | {k: round(v, 2) for k, v in values.items()}
+            for (workload, mode), values in found.items()]
+
+
+def bench_local(runner, args):
+    cases = [(w, m) for w in ("pair", "churn") for m in ("wheel", "runtime")]
+    found = run_threads(runner, args, cases)
+    print("Local: schedule + cancel on the owner, 1,000,000 timers pending, ns for both")
+    print(f"  {'':<34}{'wheel':>10}{'runtime':>10}{'more':>10}")
+    for workload, title in (("pair", "cancels the one 64 before"), ("churn", "cancels any of all")):
+        bare, own = (found[(workload, mode)]["ns_per_op"] for mode in ("wheel", "runtime"))
+        print(f"  {title:<34}{bare:>10.1f}{own:>10.1f}{own - bare:>10.1f}")
+    print()
+    return thread_rows(found)
+
+
+def bench_two(runner, args):
+    cases = [(w, m) for w in ("pair", "two") for m in ("wheel", "runtime")]
+    found = run_threads(runner, args, cases)
+    print("Two: the first of these on one core and on two at once, M/s in all")
+    print(f"  {'':<34}{'one':>10}{'two':>10}{'two/one':>10}")
+    gains, rates = [], []
+    for mode, title in (("wheel", "processes with a bare wheel"), ("runtime", "workers of a runtime")):
+        one, two = (found[(w, mode)]["ops_per_s"] / 1e6 for w in ("pair", "two"))
+        gains.append(two / one)
+        rates.append(two)
+        print(f"  {title:<34}{one:>10.1f}{two:>10.1f}{two / one:>9.2f}x")
+    print(f"  workers / processes: {rates[1] / rates[0]:.2f}x the rate, "
+          f"{gains[1] / gains[0]:.2f}x the gain from the second core")
+    print()
+    return thread_rows(found)
+
+
+def bench_remote(runner, args):
+    found = run_threads(runner, args, [("cancel", "runtime"), ("schedule", "runtime")])
+    cancel, schedule = found[("cancel", "runtime")], found[("schedule", "runtime")]
+    print("Remote: on the timers of another worker, which polls")
+    print(f"  cancel, each when the one before is done   {cancel['ns_per_op']:>8.1f} ns")
+    print(f"  schedule, one producer                     {schedule['ops_per_s'] / 1e6:>8.1f} M/s"
+          f"   taken in at {schedule['taken_per_s'] / 1e6:.1f} M/s")
+    print()
+    return thread_rows(found)
+
+
 # Each gathers, prints its table and returns the rows for the file.
-SECTIONS = {"lateness": bench_lateness, "idle": bench_idle}
+SECTIONS = {"local": bench_local, "two": bench_two, "remote": bench_remote,
+            "lateness": bench_lateness, "idle": bench_idle}
 
 
 def parse():
