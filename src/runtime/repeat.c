@@ -28,6 +28,7 @@ uint64_t bel__repeat_missed(const struct beat *beat)
 
 uint64_t bel__repeat_next(const struct beat *beat)
 {
+    assert(beat->repeat != BEL_ONCE);
     uint64_t missed = bel__repeat_missed(beat);
     switch (beat->repeat) {
     case BEL_RATE_SKIP: /* missed * period is not more than now - due: only the sum can be */
@@ -41,6 +42,5 @@ uint64_t bel__repeat_next(const struct beat *beat)
     case BEL_ONCE:
         break;
     }
-    assert(!"a timer that does not repeat has no next beat");
-    return BEL_NEVER;
+    return BEL_NEVER; /* not reached */
 }

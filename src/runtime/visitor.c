@@ -39,8 +39,9 @@ static void detach(struct visitor *visitor)
     bel__pool_return(&runtime->pool, &visitor->magazine, 0);
     (void)pthread_mutex_lock(&runtime->mutex);
     struct visitor **link = &runtime->visitors;
-    while (*link != visitor)
+    while (*link != visitor) {
         link = &(*link)->next;
+    }
     *link = visitor->next;
     for (unsigned i = 0; i < COUNTERS; i++) {
         count_many(&runtime->gone, (enum counter)i, get64(&visitor->counters.counts[i]));

@@ -101,7 +101,8 @@ static inline uint64_t word_load(const _Atomic uint64_t *word)
     return atomic_load_explicit(word, memory_order_acquire);
 }
 
-/* Changes a word from what was seen; else sees what it is. */
+/* Changes a word from what was seen; else sees what it is.
+ * NOLINTNEXTLINE(readability-non-const-parameter): the swap writes to `seen` */
 static inline bool word_change(_Atomic uint64_t *word, uint64_t *seen, uint64_t to)
 {
     return atomic_compare_exchange_strong_explicit(word, seen, to, memory_order_acq_rel,

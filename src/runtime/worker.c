@@ -105,7 +105,7 @@ int bel_worker_enter(struct bel_runtime *runtime, struct bel_worker **out)
 {
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
     struct visitor *visitor;
-    struct bel_worker *worker;
+    struct bel_worker *worker = NULL;
     struct bel_wheel *wheel;
     int err = visitor_get(runtime, &visitor);
     if (err) return err;

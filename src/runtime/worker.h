@@ -25,6 +25,7 @@ enum {
 
 static_assert(BEL_WORKERS_MAX == 1 << INDEX_BITS, "an id has room for the index");
 
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): lines of their own, see above */
 struct bel_worker {
     struct bel_runtime *runtime;
     struct visitor *visitor;

@@ -298,7 +298,7 @@ int main(int argc, char **argv)
     printf("ok   %d exits each over %d live timers\n", EXITS, IDS);
     if (argc > 1) return 0;
     uint64_t ids = UINT64_C(1000000) / SLOWLY / SLOWLY;
-    if (getenv("BEL_TEST_LONG") != NULL) ids = 1000000;
+    if (getenv("BEL_TEST_LONG") != NULL) ids = 1000000; /* NOLINT(concurrency-mt-unsafe) */
     run_exits(ids);
     printf("ok   100 exits over %" PRIu64 " live timers\n", ids);
     return 0;

@@ -150,7 +150,7 @@ static void a_lower_priority_number_goes_first_among_equals(void)
 
 static void a_delay_of_zero_negative_or_nan_rings_on_the_next_poll(void)
 {
-    static const double delays[] = {0.0, -0.0, -5.5, NAN, -INFINITY};
+    static const double delays[] = {0.0, -0.0, -5.5, (double)NAN, -(double)INFINITY};
     open_all();
     struct bel_schedule options = {.kind = KIND};
     for (unsigned i = 0; i < 5; i++) {
@@ -170,7 +170,7 @@ static void a_delay_too_large_to_represent_is_an_error_and_never_is_no_delay(voi
     uint64_t delay = 7;
     bel_timer_t timer = 3;
     struct bel_schedule options = {.kind = KIND, .due = {BEL_NEVER}};
-    CHECK(bel_delay_from_seconds(INFINITY, &delay) == BEL_ERANGE);
+    CHECK(bel_delay_from_seconds((double)INFINITY, &delay) == BEL_ERANGE);
     CHECK(bel_delay_from_seconds(1.9e10, &delay) == BEL_ERANGE);
     CHECK_EQ(delay, 7);
     CHECK(bel_runtime_schedule(runtime, &options, &timer) == BEL_ERANGE);

@@ -266,7 +266,7 @@ static void burst_rings_for_each_beat_that_was_missed(void)
     (void)repeat(KIND, BEL_RATE_BURST);
     CHECK_EQ(pass(35 * MS), 3);
     for (unsigned i = 0; i < 3; i++) {
-        CHECK_EQ(rung[i].due.ns, start + (i + 1) * 10 * MS);
+        CHECK_EQ(rung[i].due.ns, start + (i + 1) * (10 * MS));
         CHECK_EQ(rung[i].now.ns, now());
         CHECK_EQ(rung[i].missed, 0);
     }
@@ -282,7 +282,7 @@ static void a_burst_leaves_room_for_others_between_polls(void)
     for (unsigned i = 1; i <= 10; i++) {
         CHECK(bel_worker_next(worker).ns <= now());
         CHECK_EQ(bel_worker_poll(worker, 1), 1);
-        CHECK_EQ(rung[i - 1].due.ns, start + i * 10 * MS);
+        CHECK_EQ(rung[i - 1].due.ns, start + i * (10 * MS));
     }
     CHECK_EQ(bel_worker_poll(worker, 1), 0);
     close_all();
@@ -443,7 +443,7 @@ static void beats_wait_in_an_inbox_in_order(void)
         CHECK_EQ(events[i].timer, timer);
         CHECK_EQ(events[i].kind, KIND_BOXED);
         CHECK_EQ(events[i].user, 42);
-        CHECK_EQ(events[i].due.ns, start + (i + 1) * 10 * MS);
+        CHECK_EQ(events[i].due.ns, start + (i + 1) * (10 * MS));
         CHECK_EQ(events[i].missed, i == 500 ? 2 : 0);
     }
     CHECK_EQ(events[500].now.ns, now());

@@ -360,7 +360,7 @@ static void a_metronome_that_stood_still_for_ten_seconds_loses_no_tick(void)
     open_all();
     enter(0);
     for (unsigned i = 0; i < 60; i++) {
-        (void)schedule_on(workers[0], i * 100 * MS, i);
+        (void)schedule_on(workers[0], i * (100 * MS), i);
     }
     (void)poll_one(0);
     struct bel_boot next = bel_runtime_tick(runtime);
