@@ -38,6 +38,16 @@ static void make_fresh(struct pool *pool, uint32_t index)
     if (get64(&record->word) == 0) set64(&record->word, UINT64_C(1) << 32 | WORD_FREE);
 }
 
+/* A magazine gives out its last: turns it round, so that what was taken first goes first. */
+static void turn_round(struct magazine *magazine)
+{
+    for (uint32_t i = 0, j = magazine->count; i + 1 < j; i++) {
+        uint32_t index = magazine->indexes[--j];
+        magazine->indexes[j] = magazine->indexes[i];
+        magazine->indexes[i] = index;
+    }
+}
+
 int bel__pool_refill(struct pool *pool, struct magazine *magazine)
 {
     assert(magazine->count == 0);
@@ -52,6 +62,7 @@ int bel__pool_refill(struct pool *pool, struct magazine *magazine)
     /* Release pairs with the acquire in pool_find. */
     atomic_store_explicit(&pool->used, pool->slab.used, memory_order_release);
     (void)pthread_mutex_unlock(&pool->mutex);
+    turn_round(magazine);
     if (magazine->count > 0) return 0;
     return is_full ? BEL_EFULL : BEL_ENOMEM;
 }
