@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A snapshot is what is pending, as bytes that another process can read on another day:
+ *
+ *     offset  bytes   header
+ *          0      8   "BELSNAP" and a zero
+ *          8      4   version: 1
+ *         12      4   how many entries follow
+ *         16      8   the wall clock when it was taken, in ms, signed: for people to read
+ *         24      8   checksum of all bytes but these
+ *         32          entries, in the order in which they are due
+ *
+ *     offset  bytes   entry
+ *          0      2   kind
+ *          2      1   priority
+ *          3      1   repeat: enum bel_repeat
+ *          4      1   when: enum when, what `time` means
+ *          5      3   zeros
+ *          8      8   time: ns that remained; or ns it was overdue; or an instant of the
+ *                     wall clock, in ms, signed
+ *         16      8   the caller's word
+ *         24      8   period in ns
+ *
+ * Numbers are little-endian. The checksum is CRC-64/XZ: it finds damage, and stops nobody
+ * who means harm. What is at 0, 8 and 24, and what the checksum is of, is the same in every
+ * version, so that a newer snapshot is not mistaken for a damaged one.
+ *
+ * The walk stops nobody. It reads a record as one reads behind a sequence lock, whose
+ * sequence is the word: look at it, copy the fields, look again. The second look is a
+ * compare-and-swap that puts back what is there. If it succeeds, the copy is of this word:
+ *
+ *   - The fields are not older. The first look acquires what was released with the word.
+ *   - The fields are not newer. The swap releases. Who changes a pending word does so by a
+ *     read-modify-write that acquires, so it comes after our swap, or before it and the
+ *     swap fails; and what it writes to the fields comes after that. Hence our loads, which
+ *     came before the swap, cannot see it.
+ *
+ * A second load would not do: nothing keeps the loads before it from being done after it,
+ * and that they acquire would not help while the stores they see do not release. Stores
+ * that release would be paid for by each scheduling; the swap is paid for by the snapshot,
+ * and by a worker with one cache miss for each of its timers.
+ *
+ * While a timer is being moved, its word stands still and its due changes. That is over in
+ * a moment, mostly; else either due is one it had during the call. One that rings right
+ * now and will again is written down with the due it rings for, unless its next is known:
+ * a process that does not come to the end of a callback repeats it.
+ */
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    VERSION = 1,
+    HEADER_BYTES = 32,
+    ENTRY_BYTES = 32,
+    ENTRIES_FIRST = 256, /* room to begin with */
+    LOOKS_MAX = 100,     /* at a timer that is being moved */
+};
+
+enum when {
+    WHEN_REMAINS,
+    WHEN_OVERDUE,
+    WHEN_INSTANT,
+};
+
+#define LAST_INSTANT (BEL_NEVER - 1)
+
+struct header {
+    uint8_t magic[8];
+    uint8_t version[4];
+    uint8_t count[4];
+    uint8_t wall_ms[8];
+    uint8_t checksum[8];
+};
+
+struct entry {
+    uint8_t kind[2];
+    uint8_t priority;
+    uint8_t repeat;
+    uint8_t when;
+    uint8_t zeros[3];
+    uint8_t time[8];
+    uint8_t user[8];
+    uint8_t period_ns[8];
+};
+
+static_assert(sizeof(struct header) == HEADER_BYTES, "as in the table");
+static_assert(offsetof(struct header, version) == 8, "as in the table, in every version");
+static_assert(offsetof(struct header, checksum) == 24, "as in the table, in every version");
+static_assert(sizeof(struct entry) == ENTRY_BYTES, "as in the table");
+static_assert(offsetof(struct entry, when) == 4, "as in the table");
+static_assert(offsetof(struct entry, time) == 8, "as in the table");
+static_assert(offsetof(struct entry, period_ns) == 24, "as in the table");
+static_assert(BEL_ONCE == 0 && BEL_RATE_SKIP == 1 && BEL_RATE_BURST == 2 && BEL_RATE_DELAY == 3 &&
+                  BEL_DELAY == 4,
+              "written down, so these numbers stay");
+
+static const uint8_t magic[8] = "BELSNAP";
+
+static void put(uint8_t *out, uint64_t number, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++) {
+        out[i] = (uint8_t)(number >> 8 * i);
+    }
+}
+
+static uint64_t get(const uint8_t *in, unsigned bytes)
+{
+    uint64_t number = 0;
+    for (unsigned i = 0; i < bytes; i++) {
+        number |= (uint64_t)in[i] << 8 * i;
+    }
+    return number;
+}
+
+static uint64_t crc64(uint64_t crc, const uint8_t *in, size_t bytes)
+{
+    static const uint64_t by_nibble[16] = {
+        UINT64_C(0x0000000000000000), UINT64_C(0x7d9ba13851336649), UINT64_C(0xfb374270a266cc92),
+        UINT64_C(0x86ace348f355aadb), UINT64_C(0x64b62bcaebc387a1), UINT64_C(0x192d8af2baf0e1e8),
+        UINT64_C(0x9f8169ba49a54b33), UINT64_C(0xe21ac88218962d7a), UINT64_C(0xc96c5795d7870f42),
+        UINT64_C(0xb4f7f6ad86b4690b), UINT64_C(0x325b15e575e1c3d0), UINT64_C(0x4fc0b4dd24d2a599),
+        UINT64_C(0xadda7c5f3c4488e3), UINT64_C(0xd041dd676d77eeaa), UINT64_C(0x56ed3e2f9e224471),
+        UINT64_C(0x2b769f17cf112238),
+    };
+    crc = ~crc;
+    for (size_t i = 0; i < bytes; i++) {
+        crc ^= in[i];
+        crc = crc >> 4 ^ by_nibble[crc & 15];
+        crc = crc >> 4 ^ by_nibble[crc & 15];
+    }
+    return ~crc;
+}
+
+static uint64_t checksum(const uint8_t *snapshot, size_t bytes)
+{
+    uint64_t crc = crc64(0, snapshot, offsetof(struct header, checksum));
+    return crc64(crc, snapshot + HEADER_BYTES, bytes - HEADER_BYTES);
+}
+
+/*
+ * Writing.
+ */
+
+/* A pending timer as it was found. */
+struct found {
+    uint64_t due, user, period_ns;
+    int64_t wall_ms;
+    uint32_t what;
+    uint32_t index; /* of its record: of fresh ones, the order in which they were scheduled */
+};
+
+struct findings {
+    struct found *timers;
+    uint32_t count, room;
+};
+
+/* Copies a pending timer; false if it is not. Each look that is in vain means that
+ * somebody got something done. */
+static bool look_at(struct record *record, struct found *out)
+{
+    uint64_t seen = word_load(&record->word);
+    for (unsigned looks = 1;; looks++) {
+        if (!word_is_pending(seen)) return false;
+        if (word_state(seen) == WORD_MOVING && looks < LOOKS_MAX) {
+            seen = word_load(&record->word);
+            continue;
+        }
+        out->due = get64(&record->due);
+        out->user = get64(&record->user);
+        out->period_ns = record_period(record);
+        out->wall_ms = record_wall(record);
+        out->what = get32(&record->what);
+        /* Releases our loads to the next who changes the word: see above. */
+        if (word_change(&record->word, &seen, seen)) return true;
+    }
+}
+
+static int make_room(struct findings *all)
+{
+    if (all->count < all->room) return 0;
+    uint32_t room = all->room > 0 ? 2 * all->room : ENTRIES_FIRST;
+    struct found *timers = realloc(all->timers, room * sizeof *timers);
+    if (timers == NULL) return BEL_ENOMEM;
+    all->timers = timers;
+    all->room = room;
+    return 0;
+}
+
+static int walk(const struct pool *pool, struct findings *all)
+{
+    /* Acquire pairs with the release in bel__pool_refill: the records' memory is there. */
+    uint32_t used = atomic_load_explicit(&pool->used, memory_order_acquire);
+    for (uint32_t index = 1; index < used; index++) {
+        int err = make_room(all);
+        if (err) return err;
+        struct found *timer = &all->timers[all->count];
+        timer->index = index;
+        if (look_at(record_at(pool, index), timer)) all->count++;
+    }
+    return 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct found *a = left, *b = right;
+    uint8_t a_priority = what_priority(a->what), b_priority = what_priority(b->what);
+    if (a->due != b->due) return a->due < b->due ? -1 : 1;
+    if (a_priority != b_priority) return a_priority < b_priority ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
+}
+
+static void write_entry(struct entry *out, const struct found *timer, uint64_t now)
+{
+    *out =
+        (struct entry){.priority = what_priority(timer->what), .repeat = what_repeat(timer->what)};
+    put(out->kind, what_kind(timer->what), sizeof out->kind);
+    put(out->user, timer->user, sizeof out->user);
+    put(out->period_ns, timer->period_ns, sizeof out->period_ns);
+    uint64_t time;
+    if (timer->wall_ms != WALL_NONE) {
+        out->when = WHEN_INSTANT;
+        time = (uint64_t)timer->wall_ms;
+    } else if (timer->due < now) {
+        out->when = WHEN_OVERDUE;
+        time = now - timer->due;
+    } else {
+        out->when = WHEN_REMAINS;
+        time = timer->due - now;
+    }
+    put(out->time, time, sizeof out->time);
+}
+
+/* Sets the checksum of a snapshot that is complete otherwise. */
+static void seal(uint8_t *snapshot, size_t bytes)
+{
+    uint64_t sum = checksum(snapshot, bytes);
+    put(snapshot + offsetof(struct header, checksum), sum, sizeof sum);
+}
+
+static int write_all(const struct findings *all, struct bel_boot now, struct bel_wall wall,
+                     void **out, size_t *out_bytes)
+{
+    size_t bytes = HEADER_BYTES + (size_t)all->count * ENTRY_BYTES;
+    uint8_t *snapshot = malloc(bytes);
+    if (snapshot == NULL) return BEL_ENOMEM;
+    struct header *header = (struct header *)(void *)snapshot;
+    *header = (struct header){0};
+    memcpy(header->magic, magic, sizeof magic);
+    put(header->version, VERSION, sizeof header->version);
+    put(header->count, all->count, sizeof header->count);
+    put(header->wall_ms, (uint64_t)wall.ms, sizeof header->wall_ms);
+    struct entry *entries = (struct entry *)(void *)(snapshot + HEADER_BYTES);
+    for (uint32_t i = 0; i < all->count; i++) {
+        write_entry(&entries[i], &all->timers[i], now.ns);
+    }
+    seal(snapshot, bytes);
+    *out = snapshot;
+    *out_bytes = bytes;
+    return 0;
+}
+
+int bel_runtime_snapshot(const struct bel_runtime *runtime, void **out, size_t *out_bytes)
+{
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
+    struct findings all = {0};
+    struct bel_boot now = bel_clock_boot(runtime->clock);
+    struct bel_wall wall = bel_clock_wall(runtime->clock);
+    int err = walk(&runtime->pool, &all);
+    if (err == 0) {
+        if (all.count > 0) qsort(all.timers, all.count, sizeof *all.timers, compare);
+        err = write_all(&all, now, wall, out, out_bytes);
+    }
+    free(all.timers);
+    return err;
+}
+
+/*
+ * Reading.
+ */
+
+static int check_header(const uint8_t *snapshot, size_t bytes)
+{
+    const struct header *header = (const struct header *)(const void *)snapshot;
+    if (bytes < HEADER_BYTES) return BEL_ECORRUPT;
+    if (memcmp(header->magic, magic, sizeof magic) != 0) return BEL_ECORRUPT;
+    uint64_t sum = get(header->checksum, sizeof header->checksum);
+    if (sum != checksum(snapshot, bytes)) return BEL_ECORRUPT;
+    uint64_t version = get(header->version, sizeof header->version);
+    if (version > VERSION) return BEL_EINVAL;
+    if (version < VERSION) return BEL_ECORRUPT;
+    if ((bytes - HEADER_BYTES) % ENTRY_BYTES != 0) return BEL_ECORRUPT;
+    uint64_t count = get(header->count, sizeof header->count);
+    return count == (bytes - HEADER_BYTES) / ENTRY_BYTES ? 0 : BEL_ECORRUPT;
+}
+
+/* Nothing is wrong with an entry that bel_runtime_snapshot() writes, except that its kind
+ * may have no meaning here. */
+static int check_entry(const struct bel_runtime *runtime, const struct entry *entry)
+{
+    if (get(entry->zeros, sizeof entry->zeros) != 0) return BEL_ECORRUPT;
+    if (entry->when > WHEN_INSTANT || entry->repeat > BEL_DELAY) return BEL_ECORRUPT;
+    uint64_t time = get(entry->time, sizeof entry->time);
+    if (entry->when == WHEN_INSTANT && (int64_t)time == WALL_NONE) return BEL_ECORRUPT;
+    uint64_t period_ns = get(entry->period_ns, sizeof entry->period_ns);
+    if (entry->repeat != BEL_ONCE && period_ns == 0) return BEL_ECORRUPT;
+    unsigned kind = (unsigned)get(entry->kind, sizeof entry->kind);
+    return runtime_knows(runtime, kind) ? 0 : BEL_EINVAL;
+}
+
+/* What is further ahead than can be represented is at the last instant. */
+static int schedule(struct bel_runtime *runtime, const struct entry *entry, uint64_t now,
+                    bel_timer_t *out)
+{
+    uint64_t time = get(entry->time, sizeof entry->time);
+    struct bel_schedule timer = {
+        .due = {LAST_INSTANT},
+        .user = get(entry->user, sizeof entry->user),
+        .period_ns = get(entry->period_ns, sizeof entry->period_ns),
+        .wall_ms = (int64_t)time,
+        .kind = (bel_kind_t)get(entry->kind, sizeof entry->kind),
+        .priority = entry->priority,
+        .repeat = entry->repeat,
+    };
+    if (entry->when == WHEN_INSTANT) {
+        int err = bel_runtime_schedule_wall(runtime, &timer, out);
+        if (err != BEL_ERANGE) return err;
+    } else if (entry->when == WHEN_OVERDUE) {
+        timer.due.ns = time < now ? now - time : 0;
+    } else if (time < LAST_INSTANT - now) {
+        timer.due.ns = now + time;
+    }
+    return bel_runtime_schedule(runtime, &timer, out);
+}
+
+int bel_runtime_restore(struct bel_runtime *runtime, const void *snapshot, size_t bytes)
+{
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
+    int err = check_header(snapshot, bytes);
+    if (err) return err;
+    const struct entry *entries = (const struct entry *)snapshot + HEADER_BYTES / ENTRY_BYTES;
+    size_t count = (bytes - HEADER_BYTES) / ENTRY_BYTES, done = 0;
+    for (size_t i = 0; i < count; i++) {
+        err = check_entry(runtime, &entries[i]);
+        if (err) return err;
+    }
+    bel_timer_t *timers = malloc((count + 1) * sizeof *timers);
+    if (timers == NULL) return BEL_ENOMEM;
+    uint64_t now = runtime_now(runtime);
+    while (err == 0 && done < count) {
+        err = schedule(runtime, &entries[done], now, &timers[done]);
+        if (err == 0) done++;
+    }
+    while (err != 0 && done > 0) {
+        (void)bel_runtime_cancel(runtime, timers[--done]);
+    }
+    free(timers);
+    return err;
+}
