@@ -6,7 +6,7 @@
  */
 #include "../memory.h"
 
-#include "runtime/snapshot.c"
+#include "runtime/snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "../check.h"
 
@@ -224,7 +224,7 @@ static void equal_dues_are_sorted_by_priority_then_by_order_of_scheduling(void)
     for (unsigned i = 0; i < 200; i++) {
         CHECK_EQ(user_of(bytes, i), i / 2 * 3 + 1 + i % 2);
     }
-    for (unsigned i = 0; i < 100; i++) {
+    for (uint64_t i = 0; i < 100; i++) {
         CHECK_EQ(user_of(bytes, 200 + i), 3 * i);
     }
     free(bytes.at);
@@ -270,7 +270,7 @@ static void another_day_keeps_the_remaining_time_of_delays_and_the_wall_time_of_
 static void what_is_restored_is_written_down_the_same(void)
 {
     struct world w = open_world(5000, 100 * S), other = open_world(5000, 7 * S);
-    for (unsigned i = 0; i < 500; i++) {
+    for (uint64_t i = 0; i < 500; i++) {
         enum bel_repeat repeat = (enum bel_repeat)(i % 5);
         (void)add(&w, (struct bel_schedule){.due = {95 * S + i % 97 * 100 * MS},
                                             .user = i,
@@ -458,7 +458,7 @@ static void a_snapshot_cut_off_anywhere_is_refused(void)
 static void a_snapshot_with_something_behind_it_is_refused(void)
 {
     struct bytes bytes = make_sample();
-    for (size_t more = 1; more <= 2 * ENTRY_BYTES; more++) {
+    for (size_t more = 1; more <= sizeof(struct entry[2]); more++) {
         uint8_t longer[512] = {0};
         memcpy(longer, bytes.at, bytes.count);
         expect(longer, bytes.count + more, BEL_ECORRUPT);

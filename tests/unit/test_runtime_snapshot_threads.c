@@ -20,7 +20,7 @@ static uint64_t pause_and_get_period(const struct record *record)
 }
 
 #define record_period pause_and_get_period
-#include "runtime/snapshot.c"
+#include "runtime/snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "../check.h"
 #include "../random.h"
@@ -152,8 +152,8 @@ static void open_all(void)
     struct bel_runtime_options options = {.clock = bel_clock_fake_clock(fake),
                                           .metronome = BEL_METRONOME_MANUAL};
     CHECK(bel_runtime_create(&options, &runtime) == 0);
-    for (bel_kind_t kind = 0; kind < KINDS; kind++) {
-        CHECK(bel_runtime_on(runtime, kind, ring, NULL) == 0);
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        CHECK(bel_runtime_on(runtime, (bel_kind_t)kind, ring, NULL) == 0);
     }
     for (uint64_t i = 0; i < STEADY; i++) {
         struct bel_schedule schedule = steady(i);
