@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_PLAN_WRITER_H
+#define BEL_PLAN_WRITER_H
+
+/*
+ * writer - printing as snprintf does: what fits is written and ends in 0, what is needed is
+ * counted.
+ */
+
+#include "core/parse.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A text that is being written. */
+struct writer {
+    char *out;    /* may be NULL if there is no room */
+    size_t room;  /* bytes, with the 0 at the end */
+    size_t bytes; /* needed up to here, without the 0 */
+};
+
+static inline void writer_begin(struct writer *writer, char *out, size_t room)
+{
+    assert(out != NULL || room == 0);
+    writer->out = out;
+    writer->room = room;
+    writer->bytes = 0;
+}
+
+static inline void writer_put(struct writer *writer, char byte)
+{
+    if (writer->bytes + 1 < writer->room) writer->out[writer->bytes] = byte;
+    writer->bytes++;
+}
+
+static inline void writer_text(struct writer *writer, const char *text)
+{
+    for (const char *byte = text; *byte != '\0'; byte++) {
+        writer_put(writer, *byte);
+    }
+}
+
+/* A number with zeros in front if it has fewer digits. */
+static inline void writer_padded(struct writer *writer, uint64_t number, size_t digits)
+{
+    char text[BEL_PRINT_BYTES_MAX];
+    size_t bytes = bel__print_u64(text, number);
+    for (size_t i = bytes; i < digits; i++) {
+        writer_put(writer, '0');
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        writer_put(writer, text[i]);
+    }
+}
+
+static inline void writer_number(struct writer *writer, uint64_t number)
+{
+    writer_padded(writer, number, 1);
+}
+
+/* Ends the text. Returns the bytes it needs, without the 0. */
+static inline size_t writer_end(struct writer *writer)
+{
+    if (writer->room == 0) return writer->bytes;
+    writer->out[writer->bytes < writer->room ? writer->bytes : writer->room - 1] = '\0';
+    return writer->bytes;
+}
+
+#endif
