@@ -6,8 +6,9 @@
  * zone - what the clocks on the wall show, anywhere, at any time.
  *
  * Rules come from the system's zoneinfo files (TZif), the rule for the years after the last
- * entry included. A zone is immutable and may be used by any number of threads; nothing
- * depends on TZ, the locale or any other state of the process.
+ * entry included; before the first entry the clocks show what the file says first, which is
+ * mostly local mean time. A zone is immutable and may be used by any number of threads;
+ * nothing depends on TZ, TZDIR, the locale or any other state of the process.
  *
  * A local time is not always one instant: clocks that are put forward skip some (a gap),
  * clocks that are put back show some twice (a fold). bel_zone_at() says which it is:
@@ -16,6 +17,9 @@
  *     fold    two instants:         first < second
  *     gap     none:                 first == second: the end of the gap, the instant at which
  *                                   the clocks were put forward
+ *
+ * Where changes are so close together that a local time is shown three times or more, which
+ * no zone of this world has done, they are the first and the last.
  */
 
 #include "belfry/error.h"
@@ -62,16 +66,19 @@ BEL_CHECKED int bel_zones_open(const char *folder, struct bel_zones **out);
 /* Frees it and every zone that came from it; NULL is allowed. */
 void bel_zones_close(struct bel_zones *zones);
 
-/* Finds a zone by its name, which need not end in 0: "Europe/Berlin", "UTC". Any thread.
- * Returns 0 and sets `*out`; or BEL_EINVAL if there is no such zone (or the name could be
- * a path out of the folder), BEL_ECORRUPT if its file does not check out, BEL_ENOMEM,
- * BEL_EIO. */
+/* Finds a zone by its name, which need not end in 0: "Europe/Berlin". "UTC" needs no file
+ * and is bel_zone_utc(). Any thread. Returns 0 and sets `*out`; or BEL_EINVAL if there is no
+ * such zone (or the name could be a path out of the folder), BEL_ECORRUPT if its file does
+ * not check out or counts leap seconds, as those in right/ do, BEL_ENOMEM, BEL_EIO. */
 BEL_CHECKED int bel_zones_find(struct bel_zones *zones, const char *name, size_t bytes,
                                const struct bel_zone **out);
 
 /* Looks whether files have changed since they were read, and reads those again: from here
- * on bel_zones_find() answers with the new ones; the old ones stay valid. Any thread.
- * Returns how many have changed, or BEL_ENOMEM or BEL_EIO. */
+ * on bel_zones_find() answers with the new ones; the old ones stay valid. A zone whose file
+ * is gone is found no more; one whose file makes the same zone has not changed. Any thread.
+ * Returns how many have changed; or BEL_ECORRUPT, once, if a new file does not check out, or
+ * BEL_ENOMEM or BEL_EIO. Then the zones concerned are as they were, the others have been
+ * read, and the next call counts them. */
 BEL_CHECKED int bel_zones_reload(struct bel_zones *zones);
 
 /* UTC, for when no zone is needed. It lives as long as the program. */
