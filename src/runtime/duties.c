@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A name leads to a post, a post to the timer that is pending under it:
+ *
+ *     (duty, key) --map--> post { timer, user, due } --runtime--> worker --> inbox --> take
+ *
+ * The timer's kind says the duty and its user word is the key, so an event says its name.
+ * It also says which timer it is: if the post has another by now, or there is none, the
+ * event is of a timer that was cancelled or replaced after it had rung, and is dropped.
+ *
+ * Posts go with their event, except those that know something besides: a breaker's count
+ * of failures, and the runs of a cron.
+ */
+#include "belfry/duties.h"
+
+#include "core/entropy.h"
+#include "core/map.h"
+#include "core/slab.h"
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+
+#define S UINT64_C(1000000000)
+
+enum {
+    NAMES_MAX_DEFAULT = 1 << 20,
+    BATCH = 64, /* events taken from the inbox at once */
+};
+
+struct name {
+    uint64_t key;
+    uint64_t duty;
+};
+
+static_assert(sizeof(struct name) == 16, "its bytes are the map's key");
+
+struct post {
+    struct name name;
+    bel_timer_t timer; /* BEL_TIMER_NONE: none is pending */
+    uint64_t user;
+    uint64_t due;
+    uint64_t idle_ns;      /* stale: what a heartbeat starts anew */
+    uint64_t count;        /* breaker: failures; cron: ticks skipped */
+    uint32_t runs, queued; /* cron */
+    enum bel_duty_overlap overlap;
+};
+
+struct bel_duties {
+    struct bel_runtime *runtime;
+    struct bel_inbox *inbox;
+    struct bel_worker *worker;
+    struct bel_duty_limits limits; /* no 0 but the jitter */
+    struct bel_map names;
+    struct bel__slab posts;
+    bel_kind_t kind_first;
+};
+
+/*
+ * Arithmetic.
+ */
+
+static uint64_t or_default(uint64_t chosen, uint64_t otherwise)
+{
+    return chosen != 0 ? chosen : otherwise;
+}
+
+static struct bel_duty_limits with_defaults(const struct bel_duty_limits *limits)
+{
+    static const struct bel_duty_limits none = {0};
+    if (limits == NULL) limits = &none;
+    return (struct bel_duty_limits){
+        .retry_ns = or_default(limits->retry_ns, 10 * S),
+        .retry_max_ns = or_default(limits->retry_max_ns, 3600 * S),
+        .retry_jitter = limits->retry_jitter < 100 ? limits->retry_jitter : 100,
+        .breaker_opens = (uint32_t)or_default(limits->breaker_opens, 5),
+        .breaker_ns = or_default(limits->breaker_ns, 30 * S),
+        .breaker_max_ns = or_default(limits->breaker_max_ns, 300 * S),
+        .rate_limit_ns = or_default(limits->rate_limit_ns, 60 * S),
+        .pacing_ns = or_default(limits->pacing_ns, 2 * S),
+        .cooldown_ns = or_default(limits->cooldown_ns, 5 * S),
+        .job_timeout_ns = or_default(limits->job_timeout_ns, 86400 * S),
+        .chain_max = (uint32_t)or_default(limits->chain_max, 5),
+        .cron_queue_max = (uint32_t)or_default(limits->cron_queue_max, 100),
+    };
+}
+
+/* first * 2^times, and no more than `max`. */
+static uint64_t doubled(uint64_t first, uint32_t times, uint64_t max)
+{
+    return times >= 64 || first > max >> times ? max : first << times;
+}
+
+/* number * chance / 2^32 */
+static uint64_t share_of(uint64_t number, uint32_t chance)
+{
+    return (number >> 32) * chance + ((number & UINT32_MAX) * chance >> 32);
+}
+
+uint64_t bel_duty_retry_ns(const struct bel_duty_limits *limits, uint32_t attempt, uint32_t chance)
+{
+    struct bel_duty_limits l = with_defaults(limits);
+    uint64_t delay = doubled(l.retry_ns, attempt > 0 ? attempt - 1 : 0, l.retry_max_ns);
+    uint64_t most = delay / 100 * l.retry_jitter + delay % 100 * l.retry_jitter / 100;
+    return delay - share_of(most, chance);
+}
+
+uint64_t bel_duty_breaker_ns(const struct bel_duty_limits *limits, uint32_t failures)
+{
+    struct bel_duty_limits l = with_defaults(limits);
+    if (failures < l.breaker_opens) return 0;
+    return doubled(l.breaker_ns, failures - l.breaker_opens, l.breaker_max_ns);
+}
+
+uint64_t bel_duty_rate_limit_ns(const struct bel_duty_limits *limits, uint64_t reported_ns)
+{
+    return or_default(reported_ns, with_defaults(limits).rate_limit_ns);
+}
+
+/*
+ * Names and posts.
+ */
+
+static struct post *find(const struct bel_duties *duties, enum bel_duty duty, uint64_t key)
+{
+    struct name name = {key, duty};
+    assert(duty < BEL_DUTY_COUNT);
+    const uint64_t *index = bel__map_find(&duties->names, &name, sizeof name);
+    return index != NULL ? bel__slab_at(&duties->posts, (uint32_t)*index) : NULL;
+}
+
+/* Finds a post or makes an empty one. */
+static int post_for(struct bel_duties *duties, enum bel_duty duty, uint64_t key, struct post **out)
+{
+    *out = find(duties, duty, key);
+    if (*out != NULL) return 0;
+    uint32_t index = bel__slab_take(&duties->posts);
+    if (index == BEL__SLAB_NONE) {
+        return duties->posts.used == duties->posts.max ? BEL_EFULL : BEL_ENOMEM;
+    }
+    struct post *post = bel__slab_at(&duties->posts, index);
+    *post = (struct post){.name = {key, duty}};
+    int err = bel__map_put(&duties->names, &post->name, sizeof post->name, index);
+    if (err) {
+        bel__slab_give(&duties->posts, index);
+        return err;
+    }
+    *out = post;
+    return 0;
+}
+
+static void forget(struct bel_duties *duties, struct post *post)
+{
+    uint64_t index;
+    bool was_there = bel__map_remove(&duties->names, &post->name, sizeof post->name, &index);
+    assert(was_there);
+    (void)was_there;
+    bel__slab_give(&duties->posts, (uint32_t)index);
+}
+
+/* Forgets a post that knows nothing. */
+static void tidy(struct bel_duties *duties, struct post *post)
+{
+    if (post->timer == BEL_TIMER_NONE && post->count == 0 && post->runs == 0) {
+        forget(duties, post);
+    }
+}
+
+/*
+ * A set.
+ */
+
+static int claim_kinds(struct bel_duties *duties)
+{
+    struct bel_runtime *runtime = duties->runtime;
+    for (unsigned i = 0; i < BEL_DUTY_COUNT; i++) {
+        unsigned kind = duties->kind_first + i;
+        if (kind >= BEL_KINDS_MAX || runtime_knows(runtime, kind)) return BEL_EINVAL;
+    }
+    int err = bel_inbox_create(runtime, &duties->inbox);
+    for (unsigned i = 0; err == 0 && i < BEL_DUTY_COUNT; i++) {
+        err = bel_runtime_on_inbox(runtime, (bel_kind_t)(duties->kind_first + i), duties->inbox);
+    }
+    return err;
+}
+
+int bel_duties_create(struct bel_runtime *runtime, const struct bel_duties_options *options,
+                      struct bel_duties **out)
+{
+    struct bel_siphash_key secret;
+    int err = bel__entropy_fill(bel__entropy_system(), &secret, sizeof secret);
+    if (err) return err;
+    struct bel_duties *duties = calloc(1, sizeof *duties);
+    if (duties == NULL) return BEL_ENOMEM;
+    duties->runtime = runtime;
+    duties->worker = options->worker;
+    duties->limits = with_defaults(&options->limits);
+    duties->kind_first = options->kind_first;
+    bel__map_init(&duties->names, secret);
+    uint32_t names_max = (uint32_t)or_default(options->names_max, NAMES_MAX_DEFAULT);
+    err = bel__slab_init(&duties->posts, sizeof(struct post), names_max);
+    if (err == 0) err = claim_kinds(duties);
+    if (err) {
+        bel_duties_destroy(duties);
+        return err;
+    }
+    *out = duties;
+    return 0;
+}
+
+void bel_duties_destroy(struct bel_duties *duties)
+{
+    if (duties == NULL) return;
+    for (uint32_t i = bel__map_count(&duties->names); i-- > 0;) {
+        const struct bel_map_entry *entry = bel__map_at(&duties->names, i);
+        const struct post *post = bel__slab_at(&duties->posts, (uint32_t)entry->value);
+        (void)bel_runtime_cancel(duties->runtime, post->timer);
+    }
+    bel__map_finish(&duties->names);
+    bel__slab_finish(&duties->posts);
+    free(duties);
+}
+
+int bel_duties_fd(const struct bel_duties *duties)
+{
+    return bel_inbox_fd(duties->inbox);
+}
+
+bool bel_duties_cancel(struct bel_duties *duties, enum bel_duty duty, uint64_t key)
+{
+    struct post *post = find(duties, duty, key);
+    if (post == NULL) return false;
+    bool was_pending = post->timer != BEL_TIMER_NONE;
+    /* If it has rung, its event finds no post. */
+    (void)bel_runtime_cancel(duties->runtime, post->timer);
+    forget(duties, post);
+    return was_pending;
+}
+
+bool bel_duties_is_pending(const struct bel_duties *duties, enum bel_duty duty, uint64_t key)
+{
+    const struct post *post = find(duties, duty, key);
+    return post != NULL && post->timer != BEL_TIMER_NONE;
+}
+
+uint64_t bel_duties_count(const struct bel_duties *duties, enum bel_duty duty, uint64_t key)
+{
+    const struct post *post = find(duties, duty, key);
+    return post != NULL ? post->count : 0;
+}
+
+/*
+ * Taking.
+ */
+
+/* Whether a tick arrives, and starts a run. */
+static bool tick(const struct bel_duties *duties, struct post *post)
+{
+    if (post->runs == 0 || post->overlap == BEL_OVERLAP_ALLOW) {
+        post->runs++;
+        return true;
+    }
+    if (post->overlap == BEL_OVERLAP_QUEUE && post->queued < duties->limits.cron_queue_max) {
+        post->queued++;
+    } else {
+        post->count++;
+    }
+    return false;
+}
+
+/* Tells whether an event is to arrive. */
+static bool accept(struct bel_duties *duties, const struct bel_event *event,
+                   struct bel_duty_event *out)
+{
+    enum bel_duty duty = (enum bel_duty)(event->kind - duties->kind_first);
+    struct post *post = find(duties, duty, event->user);
+    if (post == NULL || post->timer != event->timer) return false; /* cancelled or replaced */
+    *out = (struct bel_duty_event){duty,       event->user, post->user,
+                                   event->due, event->now,  event->missed};
+    bool goes_on = bel_runtime_is_pending(duties->runtime, post->timer);
+    if (!goes_on) post->timer = BEL_TIMER_NONE;
+    bool arrives = duty != BEL_DUTY_CRON || tick(duties, post);
+    if (duty == BEL_DUTY_JOB_TIMEOUT) {
+        (void)bel_duties_cancel(duties, BEL_DUTY_PACING, event->user);
+    }
+    tidy(duties, post);
+    return arrives;
+}
+
+size_t bel_duties_take(struct bel_duties *duties, struct bel_duty_event *out, size_t max)
+{
+    struct bel_event events[BATCH];
+    size_t count = 0, taken = 1;
+    while (count < max && taken > 0) {
+        taken = bel_inbox_take(duties->inbox, events, max - count < BATCH ? max - count : BATCH);
+        for (size_t i = 0; i < taken; i++) {
+            if (accept(duties, &events[i], &out[count])) count++;
+        }
+    }
+    return count;
+}
+
+/*
+ * Arming.
+ */
+
+/* Gives a post a new timer. One that it had has rung or is cancelled. */
+static int schedule(struct bel_duties *duties, struct post *post, struct bel_duty_for what,
+                    const struct bel_schedule *how)
+{
+    struct bel_schedule options = *how;
+    options.user = what.key;
+    options.kind = (bel_kind_t)(duties->kind_first + post->name.duty);
+    options.priority = BEL_PRIORITY_DEFAULT;
+    options.worker = duties->worker;
+    int err = bel_runtime_schedule(duties->runtime, &options, &post->timer);
+    if (err) return err;
+    post->user = what.user;
+    post->due = how->due.ns;
+    return 0;
+}
+
+static int arm_post(struct bel_duties *duties, struct post *post, struct bel_duty_for what,
+                    const struct bel_duty_timer *timer)
+{
+    struct bel_boot due;
+    int err = bel_boot_add(bel_clock_boot(duties->runtime->clock), timer->delay_ns, &due);
+    if (err) return err;
+    if (post->timer != BEL_TIMER_NONE) {
+        if (timer->rule == BEL_RULE_KEEP_FIRST) return 0;
+        if (timer->rule == BEL_RULE_KEEP_LONGEST && due.ns <= post->due) return 0;
+        err = bel_runtime_reschedule(duties->runtime, post->timer, due);
+        if (err == 0) {
+            post->user = what.user;
+            post->due = due.ns;
+        }
+        if (err != BEL_ESTALE) return err;
+    }
+    return schedule(duties, post, what, &(struct bel_schedule){.due = due});
+}
+
+int bel_duties_arm(struct bel_duties *duties, struct bel_duty_for what,
+                   const struct bel_duty_timer *timer)
+{
+    struct post *post;
+    int err = post_for(duties, timer->duty, what.key, &post);
+    if (err) return err;
+    err = arm_post(duties, post, what, timer);
+    if (err) tidy(duties, post);
+    return err;
+}
+
+static int arm(struct bel_duties *duties, struct bel_duty_for what, enum bel_duty duty,
+               uint64_t delay_ns, enum bel_duty_rule rule)
+{
+    return bel_duties_arm(duties, what, &(struct bel_duty_timer){duty, rule, delay_ns});
+}
+
+int bel_duties_retry(struct bel_duties *duties, struct bel_duty_for task, uint32_t attempt)
+{
+    uint64_t chance = 0;
+    if (duties->limits.retry_jitter > 0) {
+        int err = bel__entropy_u64(bel__entropy_system(), &chance);
+        if (err) return err;
+    }
+    uint64_t delay_ns = bel_duty_retry_ns(&duties->limits, attempt, (uint32_t)chance);
+    return arm(duties, task, BEL_DUTY_RETRY, delay_ns, BEL_RULE_REPLACE);
+}
+
+int bel_duties_limit_rate(struct bel_duties *duties, struct bel_duty_for resource,
+                          uint64_t reported_ns)
+{
+    uint64_t delay_ns = bel_duty_rate_limit_ns(&duties->limits, reported_ns);
+    return arm(duties, resource, BEL_DUTY_RATE_LIMIT, delay_ns, BEL_RULE_KEEP_LONGEST);
+}
+
+int bel_duties_fail(struct bel_duties *duties, struct bel_duty_for resource)
+{
+    struct post *post;
+    int err = post_for(duties, BEL_DUTY_BREAKER, resource.key, &post);
+    if (err) return err;
+    uint32_t failures = post->count < UINT32_MAX ? (uint32_t)post->count + 1 : UINT32_MAX;
+    uint64_t delay_ns = bel_duty_breaker_ns(&duties->limits, failures);
+    if (delay_ns > 0) {
+        err = arm(duties, resource, BEL_DUTY_BREAKER, delay_ns, BEL_RULE_KEEP_LONGEST);
+    }
+    if (err == 0) post->count = failures;
+    return err;
+}
+
+int bel_duties_watch(struct bel_duties *duties, struct bel_duty_for task, uint64_t idle_ns)
+{
+    struct post *post;
+    int err = post_for(duties, BEL_DUTY_STALE, task.key, &post);
+    if (err) return err;
+    err = arm(duties, task, BEL_DUTY_STALE, idle_ns, BEL_RULE_REPLACE);
+    if (err == 0) post->idle_ns = idle_ns;
+    return err;
+}
+
+int bel_duties_heartbeat(struct bel_duties *duties, uint64_t task)
+{
+    struct post *post = find(duties, BEL_DUTY_STALE, task);
+    if (post == NULL) return BEL_ESTALE;
+    return arm(duties, (struct bel_duty_for){task, post->user}, BEL_DUTY_STALE, post->idle_ns,
+               BEL_RULE_REPLACE);
+}
+
+int bel_duties_pace(struct bel_duties *duties, struct bel_duty_for job, uint32_t running)
+{
+    if (running > 0) return 0;
+    return arm(duties, job, BEL_DUTY_PACING, duties->limits.pacing_ns, BEL_RULE_REPLACE);
+}
+
+int bel_duties_chain(struct bel_duties *duties, struct bel_duty_for job, uint32_t depth)
+{
+    if (depth > duties->limits.chain_max) return BEL_EFULL;
+    return arm(duties, job, BEL_DUTY_COOLDOWN, duties->limits.cooldown_ns, BEL_RULE_REPLACE);
+}
+
+int bel_duties_start_job(struct bel_duties *duties, struct bel_duty_for job, uint64_t timeout_ns)
+{
+    uint64_t delay_ns = or_default(timeout_ns, duties->limits.job_timeout_ns);
+    return arm(duties, job, BEL_DUTY_JOB_TIMEOUT, delay_ns, BEL_RULE_KEEP_FIRST);
+}
+
+int bel_duties_cron(struct bel_duties *duties, struct bel_duty_for schedule_of,
+                    const struct bel_duty_ticks *ticks)
+{
+    struct post *post;
+    int err = post_for(duties, BEL_DUTY_CRON, schedule_of.key, &post);
+    if (err) return err;
+    enum bel_repeat repeat = ticks->catches_up ? BEL_RATE_BURST : BEL_RATE_SKIP;
+    struct bel_schedule how = {
+        .due = ticks->first,
+        .period_ns = ticks->period_ns,
+        .repeat = (uint8_t)(ticks->period_ns > 0 ? repeat : BEL_ONCE),
+    };
+    bel_timer_t before = post->timer;
+    err = schedule(duties, post, schedule_of, &how);
+    if (err) {
+        tidy(duties, post);
+        return err;
+    }
+    post->overlap = ticks->overlap;
+    (void)bel_runtime_cancel(duties->runtime, before);
+    return 0;
+}
+
+bool bel_duties_end_run(struct bel_duties *duties, uint64_t schedule_of)
+{
+    struct post *post = find(duties, BEL_DUTY_CRON, schedule_of);
+    if (post == NULL || post->runs == 0) return false;
+    post->runs--;
+    if (post->queued > 0) {
+        post->queued--;
+        post->runs++;
+        return true;
+    }
+    tidy(duties, post);
+    return false;
+}
