@@ -3,7 +3,8 @@
 /*
  * A thread has a list of visitors, one for each runtime it uses, and a runtime has a list
  * of them, one for each thread; mostly both are short. The first to go, thread or runtime,
- * takes the visitor out of the other's reach under one lock for all.
+ * takes the visitor out of the other's reach under one lock for all. A thread's list only
+ * grows, at its head, so that a signal handler can look through it at any time.
  *
  * A child after fork() has one thread, and whatever the others held locked stays locked.
  * So the child's handler makes the lock anew and counts; a runtime made under an earlier
@@ -18,7 +19,8 @@
 
 _Atomic uint32_t bel__forks;
 
-_Thread_local struct visitor *bel__visitors_mine;
+_Thread_local struct visitor *bel__visitor_recent;
+static _Thread_local struct visitor *mine;
 
 static pthread_mutex_t lives = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -32,17 +34,25 @@ static void after_fork(void)
     atomic_fetch_add_explicit(&bel__forks, 1, memory_order_relaxed);
 }
 
-/* Takes a visitor out of its runtime, which is there. */
-static void detach(struct visitor *visitor)
+static void take_out(struct bel_runtime *runtime, struct visitor *visitor)
 {
-    struct bel_runtime *runtime = visitor->runtime;
-    bel__pool_return(&runtime->pool, &visitor->magazine, 0);
-    (void)pthread_mutex_lock(&runtime->mutex);
     struct visitor **link = &runtime->visitors;
     while (*link != visitor) {
         link = &(*link)->next;
     }
     *link = visitor->next;
+}
+
+/* Takes a visitor out of its runtime, which is there. */
+static void detach(struct bel_runtime *runtime, struct visitor *visitor)
+{
+    if (runtime_is_forked(runtime)) { /* and its locks are of no use any more */
+        take_out(runtime, visitor);
+        return;
+    }
+    bel__pool_return(&runtime->pool, &visitor->magazine, 0);
+    (void)pthread_mutex_lock(&runtime->mutex);
+    take_out(runtime, visitor);
     for (unsigned i = 0; i < COUNTERS; i++) {
         count_many(&runtime->gone, (enum counter)i, get64(&visitor->counters.counts[i]));
     }
@@ -53,15 +63,17 @@ static void detach(struct visitor *visitor)
 static void end_thread(void *unused)
 {
     (void)unused;
-    while (bel__visitors_mine != NULL) {
-        struct visitor *visitor = bel__visitors_mine;
-        bool usable = visitor->runtime != NULL && !runtime_is_forked(visitor->runtime);
-        if (usable && visitor->worker != NULL) bel__worker_end(visitor->worker);
+    bel__visitor_recent = NULL;
+    while (mine != NULL) {
+        struct visitor *visitor = mine;
+        struct bel_worker *worker = visitor->worker;
+        /* A runtime that has workers is there. Another may go at any moment. */
+        if (worker != NULL && !runtime_is_forked(worker->runtime)) bel__worker_end(worker);
         (void)pthread_mutex_lock(&lives);
-        usable = visitor->runtime != NULL && !runtime_is_forked(visitor->runtime);
-        if (usable) detach(visitor);
+        struct bel_runtime *runtime = visitor_runtime(visitor);
+        if (runtime != NULL) detach(runtime, visitor);
         (void)pthread_mutex_unlock(&lives);
-        bel__visitors_mine = visitor->thread_next;
+        mine = visitor->thread_next;
         free(visitor);
     }
 }
@@ -79,29 +91,45 @@ int bel__visitors_prepare(void)
 
 struct visitor *bel__visitor_search(const struct bel_runtime *runtime)
 {
-    struct visitor **link = &bel__visitors_mine;
-    for (; *link != NULL; link = &(*link)->thread_next) {
-        struct visitor *visitor = *link;
-        if (visitor->runtime != runtime) continue;
-        *link = visitor->thread_next;
-        visitor->thread_next = bel__visitors_mine;
-        bel__visitors_mine = visitor;
+    for (struct visitor *visitor = mine; visitor != NULL; visitor = visitor->thread_next) {
+        if (visitor_runtime(visitor) != runtime) continue;
+        bel__visitor_recent = visitor;
         return visitor;
     }
     return NULL;
 }
 
+/* One whose runtime has gone, else a new one; NULL without memory. */
+static struct visitor *find_free(void)
+{
+    struct visitor *visitor = mine;
+    while (visitor != NULL && visitor_runtime(visitor) != NULL) {
+        visitor = visitor->thread_next;
+    }
+    if (visitor != NULL) {
+        struct visitor *next = visitor->thread_next;
+        *visitor = (struct visitor){.thread_next = next};
+        return visitor;
+    }
+    visitor = calloc(1, sizeof *visitor);
+    if (visitor == NULL) return NULL;
+    visitor->thread_next = mine;
+    /* A signal handler finds the list as it was, or as it will be. */
+    atomic_signal_fence(memory_order_release);
+    mine = visitor;
+    return visitor;
+}
+
 int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out)
 {
-    if (pthread_setspecific(key, &bel__visitors_mine) != 0) return BEL_ENOMEM;
-    struct visitor *visitor = calloc(1, sizeof *visitor);
+    if (pthread_setspecific(key, &mine) != 0) return BEL_ENOMEM;
+    struct visitor *visitor = find_free();
     if (visitor == NULL) return BEL_ENOMEM;
-    visitor->runtime = runtime;
-    visitor->thread_next = bel__visitors_mine;
-    bel__visitors_mine = visitor;
     (void)pthread_mutex_lock(&runtime->mutex);
     visitor->next = runtime->visitors;
     runtime->visitors = visitor;
+    /* Relaxed: it is this thread that looks, or one that destroys the runtime later. */
+    atomic_store_explicit(&visitor->runtime, runtime, memory_order_relaxed);
     (void)pthread_mutex_unlock(&runtime->mutex);
     *out = visitor;
     return 0;
@@ -110,9 +138,11 @@ int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out)
 void bel__visitors_forget(struct bel_runtime *runtime)
 {
     (void)pthread_mutex_lock(&lives);
-    for (struct visitor *visitor = runtime->visitors; visitor != NULL; visitor = visitor->next) {
-        visitor->runtime = NULL;
-        visitor->worker = NULL;
+    for (struct visitor *visitor = runtime->visitors, *next; visitor != NULL; visitor = next) {
+        next = visitor->next;
+        if (visitor->worker != NULL) visitor->worker = NULL;
+        /* Release pairs with the acquire in visitor_runtime: from here on it is free. */
+        atomic_store_explicit(&visitor->runtime, NULL, memory_order_release);
     }
     (void)pthread_mutex_unlock(&lives);
 }

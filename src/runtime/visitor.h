@@ -4,7 +4,8 @@
 
 /*
  * visitor - what a runtime keeps for each thread that uses it, worker or not: its free
- * records and its counters. It is made at the first use and goes when the thread ends.
+ * records and its counters. It is made at the first use and goes when the thread ends. If
+ * the runtime goes first, the thread keeps the memory for its next one.
  */
 
 #include "runtime/pool.h"
@@ -30,10 +31,10 @@ struct counters {
 };
 
 struct visitor {
-    struct bel_runtime *runtime; /* NULL once that is gone */
-    struct bel_worker *worker;   /* NULL if the thread is not a worker */
-    volatile sig_atomic_t busy;  /* inside this library: a signal handler must keep out */
-    uint32_t turn;               /* whose turn it is to be "any" */
+    _Atomic(struct bel_runtime *) runtime; /* NULL once that is gone */
+    struct bel_worker *worker;             /* NULL if the thread is not a worker */
+    volatile sig_atomic_t busy;            /* inside this library: a signal handler must keep out */
+    uint32_t turn;                         /* whose turn it is to be "any" */
     struct magazine magazine;
     struct counters counters;    /* written by this thread alone */
     struct visitor *thread_next; /* of this thread, for other runtimes */
@@ -54,17 +55,24 @@ static inline void count(struct visitor *visitor, enum counter which)
     count_many(&visitor->counters, which, 1);
 }
 
-/* The calling thread's visitors, the last used first. Every call looks here. */
-extern _Thread_local struct visitor *bel__visitors_mine;
+/* The visitor that the calling thread used last. Every call looks here. */
+extern _Thread_local struct visitor *bel__visitor_recent;
 
-/* Looks through the others. */
+/* Looks through all of them. */
 struct visitor *bel__visitor_search(const struct bel_runtime *runtime);
+
+static inline struct bel_runtime *visitor_runtime(const struct visitor *visitor)
+{
+    /* Acquire pairs with the release in bel__visitors_forget: then the visitor is free. */
+    return atomic_load_explicit(&visitor->runtime, memory_order_acquire);
+}
 
 /* The calling thread's visitor; NULL if it has not used this runtime. */
 static inline struct visitor *visitor_find(const struct bel_runtime *runtime)
 {
-    struct visitor *first = bel__visitors_mine;
-    return first != NULL && first->runtime == runtime ? first : bel__visitor_search(runtime);
+    struct visitor *recent = bel__visitor_recent;
+    if (recent != NULL && visitor_runtime(recent) == runtime) return recent;
+    return bel__visitor_search(runtime);
 }
 
 /* Makes one for a thread that has none. Returns 0, or BEL_ENOMEM. */
