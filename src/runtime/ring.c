@@ -129,7 +129,7 @@ static bool deliver(struct bel_worker *worker, struct record *record, struct bel
 static void put_back(struct bel_worker *worker, struct record *record)
 {
     bool is_over;
-    (void)word_fired(&record->word, &is_over);
+    tell(worker, word_fired(&record->word, &is_over));
     if (is_over) {
         worker_give(worker, record);
     } else {

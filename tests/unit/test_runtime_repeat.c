@@ -11,6 +11,10 @@
 #include "../check.h"
 #include "../random.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
 #define MS   UINT64_C(1000000)
 #define S    (1000 * MS)
 #define LAST (BEL_NEVER - 1) /* instant */
@@ -21,6 +25,8 @@ enum {
     LOG_MAX = 4096,
     BEATS = 1000,
     CASES = 2000,
+    ROUNDS = 500,
+    POLLS_MAX = 10000000, /* while another thread has its turn */
 };
 
 static const enum bel_repeat rates[] = {BEL_RATE_SKIP, BEL_RATE_BURST, BEL_RATE_DELAY};
@@ -166,21 +172,22 @@ static uint64_t now(void)
     return bel_clock_boot(bel_clock_fake_clock(fake)).ns;
 }
 
-static struct bel_runtime *make_runtime(void)
+static struct bel_runtime *make_runtime(uint32_t timers_max)
 {
     struct bel_runtime *made;
     struct bel_runtime_options options = {.clock = bel_clock_fake_clock(fake),
+                                          .timers_max = timers_max,
                                           .metronome = BEL_METRONOME_MANUAL};
     CHECK(bel_runtime_create(&options, &made) == 0);
     CHECK(bel_runtime_on(made, KIND, ring, NULL) == 0);
     return made;
 }
 
-static void open_all(void)
+static void open_with(uint32_t timers_max)
 {
     CHECK(bel_clock_fake_create((struct bel_wall){1000000}, &fake) == 0);
     bel_clock_fake_advance(fake, 10 * S);
-    runtime = make_runtime();
+    runtime = make_runtime(timers_max);
     CHECK(bel_inbox_create(runtime, &inbox) == 0);
     CHECK(bel_runtime_on_inbox(runtime, KIND_BOXED, inbox) == 0);
     CHECK(bel_worker_enter(runtime, &worker) == 0);
@@ -188,6 +195,11 @@ static void open_all(void)
     work_ns = 0;
     cancels = moves = asks_to_wait = false;
     start = now();
+}
+
+static void open_all(void)
+{
+    open_with(0);
 }
 
 static void close_all(void)
@@ -491,13 +503,57 @@ static void an_instant_that_repeats_goes_on_to_the_wall_time_of_its_next_beat(vo
     CHECK(bel_runtime_schedule_wall(runtime, &options, &timer) == 0);
     CHECK_EQ(pass(60 * S + MS / 2), 1);
     struct bel_runtime *first = runtime;
-    runtime = make_runtime(); /* which is given the wall time, not the due */
+    runtime = make_runtime(0); /* which is given the wall time, not the due */
     bel_clock_fake_step(fake, -20000);
     CHECK(bel_runtime_shutdown(first, BEL_SHUTDOWN_MIGRATE, runtime) == 0);
     bel_runtime_destroy(first);
     CHECK(bel_worker_enter(runtime, &worker) == 0);
     CHECK_EQ(pass(79 * S), 0);
     CHECK_EQ(pass(S), 1);
+    close_all();
+}
+
+/* What the other thread is to cancel and wait for; BEL_TIMER_NONE once it has. */
+static _Atomic bel_timer_t to_end;
+
+static void *end_it(void *arg)
+{
+    for (unsigned i = 0; i < ROUNDS;) {
+        bel_timer_t timer = atomic_load_explicit(&to_end, memory_order_acquire);
+        if (timer == BEL_TIMER_NONE) continue;
+        CHECK(bel_runtime_cancel_sync(runtime, timer) == 0);
+        atomic_store_explicit(&to_end, BEL_TIMER_NONE, memory_order_release);
+        i++;
+    }
+    return arg;
+}
+
+static void who_waits_for_its_end_is_told_though_there_is_no_room_for_its_event(void)
+{
+    pthread_t thread;
+    bel_timer_t timer = BEL_TIMER_NONE, last = BEL_TIMER_NONE;
+    open_with(1);
+    struct bel_schedule options = {.due = {LAST}, .kind = KIND};
+    while (bel_runtime_schedule(runtime, &options, &timer) == 0) {
+        last = timer;
+    }
+    CHECK(bel_runtime_cancel(runtime, last)); /* room for one timer, and not for its events */
+    CHECK(pthread_create(&thread, NULL, end_it, NULL) == 0);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        CHECK_NOTE("round %u", i);
+        timer = repeat(KIND_BOXED, BEL_RATE_SKIP);
+        CHECK_EQ(pass(10 * MS), 0);
+        CHECK(bel_runtime_is_pending(runtime, timer));
+        atomic_store_explicit(&to_end, timer, memory_order_release);
+        for (unsigned polls = 0; polls < POLLS_MAX; polls++) {
+            (void)bel_worker_poll(worker, LOG_MAX);
+            if (atomic_load_explicit(&to_end, memory_order_acquire) == BEL_TIMER_NONE) break;
+            (void)sched_yield();
+        }
+        CHECK(atomic_load_explicit(&to_end, memory_order_acquire) == BEL_TIMER_NONE);
+        (void)bel_worker_poll(worker, LOG_MAX); /* clears it away */
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
     close_all();
 }
 
@@ -526,5 +582,6 @@ int main(void)
     RUN(cancel_leaves_in_the_inbox_what_has_rung);
     RUN(a_fixed_delay_into_an_inbox_counts_from_the_delivery);
     RUN(an_instant_that_repeats_goes_on_to_the_wall_time_of_its_next_beat);
+    RUN(who_waits_for_its_end_is_told_though_there_is_no_room_for_its_event);
     return 0;
 }
