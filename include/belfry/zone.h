@@ -53,6 +53,18 @@ enum bel_zone_answer {
     BEL_ZONE_GAP,
 };
 
+/* What becomes of a local time in a gap, and which instant is meant by one in a fold. */
+enum bel_gap {
+    BEL_GAP_NEXT, /* the end of the gap */
+    BEL_GAP_SKIP, /* none */
+};
+
+enum bel_fold {
+    BEL_FOLD_FIRST,
+    BEL_FOLD_SECOND,
+    BEL_FOLD_BOTH,
+};
+
 /* A local time as instants, in seconds since 1970-01-01T00:00:00Z; see above. */
 struct bel_zone_instants {
     int64_t first, second;

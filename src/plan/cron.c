@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Reading rules. A field is a list of items; each sets bits of the field's word,
+ * or, for days and weekdays, says something that depends on the month and is kept apart:
+ *
+ *     field := item ("," item)*
+ *     item  := "*" step? | value step? | value "-" value step? | "H" range? step? | special
+ *
+ * A value with a step and no end goes to the end of the field. The table below is all that
+ * the fields differ in, apart from the specials.
+ */
+#include "plan/cron.h"
+
+#include "core/siphash.h"
+#include "plan/civil.h"
+#include "plan/text.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct field {
+    const char *what; /* for refusals */
+    uint8_t min, max;
+    const char *names; /* of three letters each, the first for the value `min` */
+};
+
+static const struct field fields[CRON_FIELDS] = {
+    [CRON_SECOND] = {"a second from 0 to 59", 0, 59, NULL},
+    [CRON_MINUTE] = {"a minute from 0 to 59", 0, 59, NULL},
+    [CRON_HOUR] = {"an hour from 0 to 23", 0, 23, NULL},
+    [CRON_DAY] = {"a day from 1 to 31, L, W or ?", 1, 31, NULL},
+    [CRON_MONTH] = {"a month from 1 to 12 or JAN to DEC", 1, 12,
+                    "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"},
+    [CRON_WEEKDAY] = {"a weekday from 0 to 7 or SUN to SAT, L, # or ?", 0, 7,
+                      "SUNMONTUEWEDTHUFRISAT"},
+};
+
+static const struct {
+    const char *name, *rule;
+} nicknames[] = {
+    {"@hourly", "0 * * * *"},   {"@daily", "0 0 * * *"},   {"@midnight", "0 0 * * *"},
+    {"@weekly", "0 0 * * 0"},   {"@monthly", "0 0 1 * *"}, {"@yearly", "0 0 1 1 *"},
+    {"@annually", "0 0 1 1 *"},
+};
+
+/* A rule that is being read. */
+struct reading {
+    struct reader reader;
+    struct bel_cron *cron;
+    struct bel_text_error *why;
+    uint64_t seed;
+    enum cron_field field;
+    uint64_t bits; /* of the field */
+};
+
+static int refuse(struct reading *reading, const char *expected)
+{
+    return bel__text_refuse(reading->why, reading->reader.at, "%s", expected);
+}
+
+static char upper(char byte)
+{
+    return byte >= 'a' && byte <= 'z' ? (char)(byte - 'a' + 'A') : byte;
+}
+
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static bool skip_letter(struct reading *reading, char letter)
+{
+    if (upper(reader_peek(&reading->reader)) != letter) return false;
+    reading->reader.at++;
+    return true;
+}
+
+/* Reads a number of at most three digits; false, and nothing is read, if there is none. */
+static bool read_number(struct reading *reading, unsigned *out)
+{
+    struct reader *reader = &reading->reader;
+    size_t start = reader->at;
+    unsigned value = 0;
+    while (is_digit(reader_peek(reader)) && reader->at < start + 3) {
+        value = value * 10 + (unsigned)(reader->text[reader->at++] - '0');
+    }
+    if (reader->at == start || is_digit(reader_peek(reader))) {
+        reader->at = start;
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+/* Reads a name of the field; false, and nothing is read, if there is none. */
+static bool read_name(struct reading *reading, unsigned *out)
+{
+    struct reader *reader = &reading->reader;
+    const struct field *field = &fields[reading->field];
+    if (field->names == NULL || reader->bytes - reader->at < 3) return false;
+    for (unsigned i = 0; field->names[3 * i] != '\0'; i++) {
+        const char *name = field->names + 3 * (size_t)i, *text = reader->text + reader->at;
+        if (upper(text[0]) != name[0] || upper(text[1]) != name[1]) continue;
+        if (upper(text[2]) != name[2]) continue;
+        reader->at += 3;
+        *out = field->min + i;
+        return true;
+    }
+    return false;
+}
+
+/* Reads a value of the field, as a number or a name. */
+static int read_value(struct reading *reading, unsigned *out)
+{
+    const struct field *field = &fields[reading->field];
+    size_t start = reading->reader.at;
+    unsigned value;
+    if (!read_name(reading, &value) && !read_number(reading, &value)) {
+        return refuse(reading, field->what);
+    }
+    if (value < field->min || value > field->max) {
+        reading->reader.at = start;
+        return refuse(reading, field->what);
+    }
+    *out = value;
+    return 0;
+}
+
+/* Reads a step if there is one; else it is 0. */
+static int read_step(struct reading *reading, unsigned *out)
+{
+    const struct field *field = &fields[reading->field];
+    *out = 0;
+    if (!reader_skip(&reading->reader, '/')) return 0;
+    size_t start = reading->reader.at;
+    unsigned most = field->max - field->min + 1u;
+    if (read_number(reading, out) && *out >= 1 && *out <= most) return 0;
+    reading->reader.at = start;
+    return bel__text_refuse(reading->why, start, "a step from 1 to %u", most);
+}
+
+static void set_range(struct reading *reading, unsigned first, unsigned last, unsigned step)
+{
+    for (unsigned value = first; value <= last; value += step > 0 ? step : 1) {
+        bool is_sunday = reading->field == CRON_WEEKDAY && value == 7;
+        reading->bits |= UINT64_C(1) << (is_sunday ? 0 : value);
+    }
+}
+
+/* The last value of a field that a star covers: weekday 7 is 0 again. */
+static unsigned star_max(enum cron_field field)
+{
+    return field == CRON_WEEKDAY ? 6 : fields[field].max;
+}
+
+/* A number that depends on the seed and the field only. */
+static uint64_t hash_of(const struct reading *reading)
+{
+    static const struct bel_siphash_key key = {"belfry cron H"};
+    uint8_t message[9];
+    for (unsigned i = 0; i < 8; i++) {
+        message[i] = (uint8_t)(reading->seed >> 8 * i);
+    }
+    message[8] = (uint8_t)reading->field;
+    return bel__siphash(key, message, sizeof message);
+}
+
+/* H: one value, or with a step one in each. Days end at 28, which every month has. */
+static int read_hash(struct reading *reading)
+{
+    unsigned first = fields[reading->field].min, last = star_max(reading->field), step;
+    if (reading->field == CRON_DAY) last = 28;
+    if (reader_skip(&reading->reader, '(')) {
+        int err = read_value(reading, &first);
+        if (err) return err;
+        if (!reader_skip(&reading->reader, '-')) return refuse(reading, "- and the range's end");
+        size_t start = reading->reader.at;
+        err = read_value(reading, &last);
+        if (err) return err;
+        if (last < first) {
+            return bel__text_refuse(reading->why, start, "a range that goes up");
+        }
+        if (!reader_skip(&reading->reader, ')')) return refuse(reading, ")");
+    }
+    int err = read_step(reading, &step);
+    if (err) return err;
+    unsigned count = last - first + 1, within = step > 0 && step < count ? step : count;
+    first += (unsigned)(hash_of(reading) % within);
+    set_range(reading, first, step > 0 ? last : first, step);
+    return 0;
+}
+
+/* L, L-3 and LW of the day field. */
+static int read_last_day(struct reading *reading)
+{
+    struct bel_cron *cron = reading->cron;
+    unsigned before = 0;
+    if (skip_letter(reading, 'W')) {
+        cron->nearest_last = true;
+        return 0;
+    }
+    if (reader_skip(&reading->reader, '-')) {
+        size_t start = reading->reader.at;
+        if (!read_number(reading, &before) || before > 30) {
+            return bel__text_refuse(reading->why, start, "days before the last, 0 to 30");
+        }
+    }
+    cron->before_last |= UINT32_C(1) << before;
+    return 0;
+}
+
+/* What may follow a single value: W for a day, L or # for a weekday. True if it did. */
+static bool read_suffix(struct reading *reading, unsigned value, int *out_err)
+{
+    struct bel_cron *cron = reading->cron;
+    *out_err = 0;
+    if (reading->field == CRON_DAY && skip_letter(reading, 'W')) {
+        cron->nearest |= UINT32_C(1) << value;
+        return true;
+    }
+    if (reading->field != CRON_WEEKDAY) return false;
+    if (skip_letter(reading, 'L')) {
+        cron->last_weekdays |= (uint8_t)(1u << value % 7);
+        return true;
+    }
+    if (!reader_skip(&reading->reader, '#')) return false;
+    size_t start = reading->reader.at;
+    unsigned nth;
+    if (read_number(reading, &nth) && nth >= 1 && nth <= 5) {
+        cron->nth_weekdays[nth - 1] |= (uint8_t)(1u << value % 7);
+    } else {
+        *out_err = bel__text_refuse(reading->why, start, "which of the month, 1 to 5");
+    }
+    return true;
+}
+
+static int read_values(struct reading *reading)
+{
+    unsigned first, last, step;
+    size_t start = reading->reader.at;
+    int err = read_value(reading, &first);
+    if (err) return err;
+    if (read_suffix(reading, first, &err)) return err;
+    bool is_range = reader_skip(&reading->reader, '-');
+    last = first;
+    if (is_range) {
+        start = reading->reader.at;
+        err = read_value(reading, &last);
+        if (err) return err;
+    }
+    err = read_step(reading, &step);
+    if (err) return err;
+    if (!is_range && step > 0) last = star_max(reading->field);
+    if (last < first) return bel__text_refuse(reading->why, start, "a range that goes up");
+    set_range(reading, first, last, step);
+    return 0;
+}
+
+static int read_item(struct reading *reading, bool is_first)
+{
+    enum cron_field field = reading->field;
+    bool is_day = field == CRON_DAY || field == CRON_WEEKDAY;
+    if (is_day && is_first && reader_skip(&reading->reader, '?')) {
+        reading->cron->star_steps[field] = 1;
+        set_range(reading, fields[field].min, star_max(field), 1);
+        return 0;
+    }
+    if (reader_skip(&reading->reader, '*')) {
+        unsigned step;
+        int err = read_step(reading, &step);
+        if (err) return err;
+        if (step == 0) step = 1;
+        if (is_first) reading->cron->star_steps[field] = (uint8_t)step;
+        set_range(reading, fields[field].min, star_max(field), step);
+        return 0;
+    }
+    if (skip_letter(reading, 'H')) return read_hash(reading);
+    if (field == CRON_DAY && skip_letter(reading, 'L')) return read_last_day(reading);
+    return read_values(reading);
+}
+
+static bool is_space(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+static int read_field(struct reading *reading, enum cron_field field)
+{
+    struct reader *reader = &reading->reader;
+    reading->field = field;
+    reading->bits = 0;
+    bool is_first = true;
+    do {
+        int err = read_item(reading, is_first);
+        if (err) return err;
+        is_first = false;
+    } while (reader_skip(reader, ','));
+    if (!reader_at_end(reader) && !is_space(reader_peek(reader))) {
+        return refuse(reading, field == CRON_WEEKDAY ? ", or the end" : ", or a space");
+    }
+    while (is_space(reader_peek(reader)))
+        reader->at++;
+    struct bel_cron *cron = reading->cron;
+    switch (field) {
+    case CRON_SECOND:
+        cron->seconds = reading->bits;
+        break;
+    case CRON_MINUTE:
+        cron->minutes = reading->bits;
+        break;
+    case CRON_HOUR:
+        cron->hours = (uint32_t)reading->bits;
+        break;
+    case CRON_DAY:
+        cron->days = (uint32_t)reading->bits;
+        break;
+    case CRON_MONTH:
+        cron->months = (uint32_t)reading->bits;
+        break;
+    default:
+        cron->weekdays = (uint8_t)reading->bits;
+        break;
+    }
+    return 0;
+}
+
+static unsigned count_fields(struct reader reader)
+{
+    unsigned count = 0;
+    for (bool was_space = true; !reader_at_end(&reader); reader.at++) {
+        bool space = is_space(reader_peek(&reader));
+        count += was_space && !space;
+        was_space = space;
+    }
+    return count;
+}
+
+static int read_rule(struct reading *reading)
+{
+    struct bel_cron *cron = reading->cron;
+    struct reader *reader = &reading->reader;
+    while (is_space(reader_peek(reader)))
+        reader->at++;
+    unsigned count = count_fields(*reader);
+    cron->has_seconds = count > 5;
+    if (!cron->has_seconds) cron->seconds = 1;
+    for (unsigned i = cron->has_seconds ? CRON_SECOND : CRON_MINUTE; i < CRON_FIELDS; i++) {
+        if (reader_at_end(reader)) return refuse(reading, "five fields, or six with seconds");
+        int err = read_field(reading, (enum cron_field)i);
+        if (err) return err;
+    }
+    if (!reader_at_end(reader)) return refuse(reading, "the end: a rule has six fields at most");
+    return 0;
+}
+
+/* Whether a rule ever comes true. The calendar repeats after 400 years. */
+static bool can_happen(const struct bel_cron *cron)
+{
+    int64_t start = civil_to_days(2000, 1, 1) * SECONDS_PER_DAY;
+    int64_t end = civil_to_days(2400, 1, 1) * SECONDS_PER_DAY;
+    int64_t next = bel__cron_next_local(cron, start - 1);
+    return next != CRON_NONE && next < end;
+}
+
+/* Replaces a nickname by what it stands for. */
+static int look_up(struct reading *reading)
+{
+    struct reader *reader = &reading->reader;
+    for (unsigned i = 0; i < sizeof nicknames / sizeof nicknames[0]; i++) {
+        const char *name = nicknames[i].name;
+        if (strlen(name) != reader->bytes) continue;
+        size_t at = 0;
+        while (at < reader->bytes && upper(reader->text[at]) == upper(name[at]))
+            at++;
+        if (at < reader->bytes) continue;
+        const char *rule = nicknames[i].rule;
+        *reader = (struct reader){rule, strlen(rule), 0};
+        return 0;
+    }
+    return refuse(reading, "@hourly, @daily, @weekly, @monthly or @yearly");
+}
+
+int bel_cron_parse(const char *text, size_t bytes, uint64_t seed, struct bel_cron *out,
+                   struct bel_text_error *why)
+{
+    struct bel_cron cron = {0};
+    struct reading reading = {.reader = {text, bytes, 0}, .cron = &cron, .why = why, .seed = seed};
+    if (bytes > BEL_CRON_TEXT_MAX) {
+        return bel__text_refuse(why, BEL_CRON_TEXT_MAX, "at most %d bytes", BEL_CRON_TEXT_MAX);
+    }
+    if (reader_peek(&reading.reader) == '@') {
+        int err = look_up(&reading);
+        if (err) return err;
+    }
+    int err = read_rule(&reading);
+    if (err) return err;
+    if (!can_happen(&cron)) return bel__text_refuse(why, 0, "a date that exists");
+    *out = cron;
+    return 0;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * First the calendar alone, as if there were no zones. The days of a month that a rule names
+ * are one word, a bit each, made by shifting: weekdays are a pattern of seven bits that
+ * repeats. So the next day is the lowest bit that is set, in this month or in one of the
+ * next that the rule names, and the time of day is the lowest bits of three more words.
+ *
+ * Then the zone. Between two changes of the offset, local time and real time run alike, and
+ * the next local time is the answer if it comes before the next change:
+ *
+ *     span 1              | span 2: put back              | span 3: put forward
+ *     ...  1:30  2:00 2:30|2:00 2:30 3:00 ...             |...  (2:00-3:00 is not)  3:00 ...
+ *               [1st pass] [2nd pass]                           [   gap    ]^
+ *
+ * A rule with a star for the hour takes all of it as it comes. Any other leaves out the
+ * first pass or the second, as it was told, and answers with the end of the gap for what it
+ * finds in there. Spans in which a rule names nothing are left out.
+ */
+#include "plan/civil.h"
+#include "plan/cron.h"
+#include "plan/span.h"
+
+#include <assert.h>
+
+enum {
+    SPANS_MAX = 64,                /* that are looked at: a handful, whatever the rule */
+    SHORTLY = 3 * SECONDS_PER_DAY, /* more than offsets ever differ by */
+};
+
+/* Bits 1 .. count. */
+static uint32_t first_days(unsigned count)
+{
+    return (uint32_t)((UINT64_C(1) << (count + 1)) - 2);
+}
+
+/* The days of a month, bit n for the n-th, that fall on some weekdays. `first` is the
+ * weekday of the 1st. */
+static uint32_t days_of_weekdays(uint8_t weekdays, unsigned first)
+{
+    uint64_t week = ((uint64_t)weekdays >> first | (uint64_t)weekdays << (7 - first)) & 0x7f;
+    return (uint32_t)((week | week << 7 | week << 14 | week << 21 | week << 28) << 1);
+}
+
+/* The day, Monday to Friday, that is nearest to one of the same month. */
+static unsigned nearest_weekday(unsigned day, unsigned count, unsigned first)
+{
+    unsigned weekday = (first + day - 1) % 7;
+    if (weekday == 6) return day > 1 ? day - 1 : day + 2;
+    if (weekday == 0) return day < count ? day + 1 : day - 2;
+    return day;
+}
+
+/* What the day field names in a month. */
+static uint32_t days_by_day(const struct bel_cron *cron, unsigned count, unsigned first)
+{
+    uint32_t days = cron->days;
+    for (uint32_t rest = cron->before_last; rest != 0; rest &= rest - 1) {
+        unsigned before = (unsigned)__builtin_ctz(rest);
+        if (before < count) days |= UINT32_C(1) << (count - before);
+    }
+    for (uint32_t rest = cron->nearest & first_days(count); rest != 0; rest &= rest - 1) {
+        days |= UINT32_C(1) << nearest_weekday((unsigned)__builtin_ctz(rest), count, first);
+    }
+    if (cron->nearest_last) days |= UINT32_C(1) << nearest_weekday(count, count, first);
+    return days;
+}
+
+/* What the weekday field names in a month. */
+static uint32_t days_by_weekday(const struct bel_cron *cron, unsigned count, unsigned first)
+{
+    uint32_t days = days_of_weekdays(cron->weekdays, first);
+    for (unsigned nth = 0; nth < 5; nth++) {
+        uint32_t week = (UINT32_C(0x7f) << 1) << (7 * nth);
+        if (cron->nth_weekdays[nth] != 0) {
+            days |= days_of_weekdays(cron->nth_weekdays[nth], first) & week;
+        }
+    }
+    if (cron->last_weekdays != 0) {
+        days |= days_of_weekdays(cron->last_weekdays, first) & ~first_days(count - 7);
+    }
+    return days;
+}
+
+/* The days of a month that the rule names. */
+static uint32_t days_named(const struct bel_cron *cron, int32_t year, unsigned month)
+{
+    unsigned count = days_in_month(year, month);
+    unsigned first = weekday_of(civil_to_days(year, month, 1));
+    uint32_t by_day = days_by_day(cron, count, first);
+    uint32_t by_weekday = days_by_weekday(cron, count, first);
+    uint32_t days = cron_either(cron) ? by_day | by_weekday : by_day & by_weekday;
+    return days & first_days(count);
+}
+
+/* The first day from `day` on that the rule names. */
+static int64_t next_day(const struct bel_cron *cron, int64_t day)
+{
+    struct civil_date date = civil_from_days(day);
+    int32_t year = date.year;
+    unsigned month = date.month;
+    uint32_t from = UINT32_MAX << date.day;
+    while (year <= CIVIL_YEAR_MAX) {
+        uint32_t months = cron->months >> month;
+        if (months == 0) {
+            year++;
+            month = 1;
+            from = UINT32_MAX;
+            continue;
+        }
+        if ((months & 1) == 0) {
+            month += (unsigned)__builtin_ctz(months);
+            from = UINT32_MAX;
+        }
+        uint32_t days = days_named(cron, year, month) & from;
+        if (days != 0) return civil_to_days(year, month, (unsigned)__builtin_ctz(days));
+        month++;
+        from = UINT32_MAX;
+    }
+    return CRON_NONE;
+}
+
+static int lowest_from(uint64_t bits, unsigned from)
+{
+    bits = from < 64 ? bits >> from << from : 0;
+    return bits != 0 ? __builtin_ctzll(bits) : -1;
+}
+
+/* The first second of a day from `second` on that the rule names; -1 if there is none. */
+static int64_t next_time(const struct bel_cron *cron, int64_t second)
+{
+    unsigned hour = (unsigned)(second / 3600), minute = (unsigned)(second / 60 % 60);
+    int first_minute = lowest_from(cron->minutes, 0), first_second = lowest_from(cron->seconds, 0);
+    if ((cron->hours >> hour & 1) != 0) {
+        if ((cron->minutes >> minute & 1) != 0) {
+            int at = lowest_from(cron->seconds, (unsigned)(second % 60));
+            if (at >= 0) return second / 60 * 60 + at;
+        }
+        int later = lowest_from(cron->minutes, minute + 1);
+        if (later >= 0) return second / 3600 * 3600 + later * 60 + first_second;
+    }
+    int later = lowest_from(cron->hours, hour + 1);
+    return later >= 0 ? later * 3600 + first_minute * 60 + first_second : -1;
+}
+
+int64_t bel__cron_next_local(const struct bel_cron *cron, int64_t local)
+{
+    int64_t day = floor_div(local + 1, SECONDS_PER_DAY);
+    int64_t second = floor_mod(local + 1, SECONDS_PER_DAY);
+    int64_t named = next_day(cron, day);
+    if (named == day) {
+        int64_t at = next_time(cron, second);
+        if (at >= 0) return day * SECONDS_PER_DAY + at;
+        named = next_day(cron, day + 1);
+    }
+    return named == CRON_NONE ? CRON_NONE : named * SECONDS_PER_DAY + next_time(cron, 0);
+}
+
+/* What was found in a span: the next local time from its `start` on, wherever that is; and
+ * the instant, if it is in the span. */
+struct finding {
+    int64_t start;
+    int64_t local;
+    int64_t instant; /* or CRON_NONE */
+};
+
+static struct finding look_in_span(const struct bel_cron *cron, const struct bel_cron_when *when,
+                                   const struct zone_span *span, int64_t from)
+{
+    struct finding found = {.start = from + span->offset, .instant = CRON_NONE};
+    int64_t end = span->end != INT64_MAX ? span->end + span->offset : INT64_MAX;
+    if (cron->star_steps[CRON_HOUR] == 0) {
+        /* Shown before the clocks were put back, and now again. */
+        bool is_again = span->offset_before > span->offset && when->fold == BEL_FOLD_FIRST;
+        int64_t again_end = is_again ? span->start + span->offset_before : found.start;
+        if (again_end > found.start) found.start = again_end;
+        /* To be shown again. */
+        if (span->offset_after < span->offset && when->fold == BEL_FOLD_SECOND) {
+            end = span->end + span->offset_after;
+        }
+    }
+    found.local = bel__cron_next_local(cron, found.start - 1);
+    if (found.local != CRON_NONE && found.local < end) {
+        found.instant = found.local - span->offset;
+    }
+    return found;
+}
+
+/* Where to go on after a span. The rule names nothing until shortly before `found.local`,
+ * so the spans up to there can be left out, unless the next one goes back behind the start. */
+static int64_t go_on(const struct zone_span *span, const struct finding *found)
+{
+    if (span->end + span->offset_after < found->start) return span->end;
+    int64_t shortly = found->local - SHORTLY;
+    return shortly > span->end ? shortly : span->end;
+}
+
+/* Whether the rule names a time that is skipped at the end of a span, and wants it. */
+static bool is_in_gap(const struct bel_cron *cron, const struct bel_cron_when *when,
+                      const struct zone_span *span)
+{
+    if (cron->star_steps[CRON_HOUR] != 0 || when->gap == BEL_GAP_SKIP) return false;
+    if (span->offset_after <= span->offset) return false;
+    int64_t local = bel__cron_next_local(cron, span->end + span->offset - 1);
+    return local != CRON_NONE && local < span->end + span->offset_after;
+}
+
+bool bel_cron_next(const struct bel_cron *cron, const struct bel_cron_when *when, int64_t utc,
+                   int64_t *out)
+{
+    int64_t first = (civil_to_days(CIVIL_YEAR_MIN, 1, 1) + 1) * SECONDS_PER_DAY;
+    int64_t last = civil_to_days(CIVIL_YEAR_MAX, 12, 31) * SECONDS_PER_DAY, from;
+    if (utc >= last) return false;
+    from = utc < first ? first : utc + 1;
+    for (unsigned spans = 0; spans < SPANS_MAX && from < last; spans++) {
+        struct zone_span span = bel__zone_span(when->zone, from);
+        struct finding found = look_in_span(cron, when, &span, from);
+        if (found.instant != CRON_NONE) {
+            *out = found.instant;
+            return true;
+        }
+        if (span.end == INT64_MAX) return false;
+        if (is_in_gap(cron, when, &span)) {
+            *out = span.end;
+            return true;
+        }
+        if (found.local == CRON_NONE) return false;
+        from = go_on(&span, &found);
+    }
+    return false;
+}
