@@ -26,7 +26,8 @@ static inline bool reader_at_end(const struct reader *reader)
 /* The next byte, 0 at the end. */
 static inline char reader_peek(const struct reader *reader)
 {
-    return reader_at_end(reader) ? '\0' : reader->text[reader->at];
+    if (reader_at_end(reader)) return '\0';
+    return reader->text[reader->at];
 }
 
 /* Goes past the next byte if it is this one. */
