@@ -3,12 +3,17 @@
 /*
  * A zone is made of the changes that its file lists, and of those that its rule makes after
  * the last of these. The rule is written out from two years before the last listed change,
- * so that what it says at that instant is known, which must be what the list says:
+ * so that all that it does around that instant is known:
  *
  *     last listed change --.
  *                          v
  *     year - 2    year - 1    year    year + 1    year + 2   ...   year + 401   year + 402   ...
  *                                                |<-------- cycle ---------->|
+ *
+ * What the list says last should be what the rule says then. It is not where a zone only went
+ * over to another rule later: old compilers leave that out, because no clock was changed
+ * (America/Ojinaga, November 2022). So the list counts until the rule makes its next change.
+ * If the rule never makes one, and is of another mind, the file is damaged.
  *
  * Those years are not the real ones but the same 0, 400, 800... years away, because an
  * instant of a file may be in a year that does not fit into an int32_t.
@@ -94,7 +99,7 @@ static void expand_rule(struct draft *draft, const struct tz_rule *rule, int32_t
 }
 
 /* Adds what a rule with DST does. */
-static int add_dst(struct draft *draft, const struct tzif *tzif, const struct tz_rule *rule)
+static void add_dst(struct draft *draft, const struct tzif *tzif, const struct tz_rule *rule)
 {
     const int64_t origin = civil_to_days(ORIGIN_YEAR, 1, 1) * SECONDS_PER_DAY;
     bool listed = tzif->time_count > 0;
@@ -109,19 +114,16 @@ static int add_dst(struct draft *draft, const struct tzif *tzif, const struct tz
         next++;
     }
     assert(next > 0);
-    int32_t offset = draft->rule[next - 1].offset;
-    if (!listed) draft->offsets[0] = offset;
-    if (draft->offsets[draft->count] != offset) return BEL_ECORRUPT;
-
-    uint32_t count = draft->count;
+    if (!listed) draft->offsets[0] = draft->rule[next - 1].offset;
     draft->cycle_begin = civil_to_days(year + 2, 1, 1) * SECONDS_PER_DAY + shift;
     draft->cycle_first = listed ? INT64_MIN : draft->cycle_begin;
-    int64_t end = draft->cycle_begin + BEL_ZONE_CYCLE + INT64_C(366) * SECONDS_PER_DAY;
-    for (; next < RULE_CHANGES && draft->rule[next].time < end; next++) {
+    int64_t cycle_end = draft->cycle_begin + BEL_ZONE_CYCLE;
+    for (; draft->rule[next].time < cycle_end + INT64_C(366) * SECONDS_PER_DAY; next++) {
         add_change(draft, draft->rule[next]);
     }
-    draft->repeats = draft->count > count; /* unless DST is all year, or never */
-    return 0;
+    assert(next < RULE_CHANGES);
+    /* Unless DST is all year, or never, there is a change in every cycle. */
+    draft->repeats = draft->count > 0 && draft->times[draft->count - 1] >= draft->cycle_begin;
 }
 
 static int add_footer(struct draft *draft, const struct tzif *tzif)
@@ -130,7 +132,10 @@ static int add_footer(struct draft *draft, const struct tzif *tzif)
     if (tzif->footer_bytes == 0) return 0;
     int err = bel__tz_rule_parse(tzif->footer, tzif->footer_bytes, &rule);
     if (err) return err;
-    if (rule.has_dst) return add_dst(draft, tzif, &rule);
+    if (rule.has_dst) {
+        add_dst(draft, tzif, &rule);
+        return 0;
+    }
     if (tzif->time_count == 0) draft->offsets[0] = rule.offset;
     return draft->offsets[draft->count] == rule.offset ? 0 : BEL_ECORRUPT;
 }
