@@ -227,13 +227,12 @@ size_t bel_duration_print(uint64_t ms, char *out, size_t room)
 {
     struct writer writer;
     writer_begin(&writer, out, room);
-    int unit = ms % UNITS[WEEKS].ms == 0 ? WEEKS : DAYS;
+    uint64_t rest = ms;
     if (ms == 0) writer_text(&writer, "0s");
-    for (uint64_t rest = ms; rest > 0; unit++) {
-        assert(unit < UNIT_COUNT);
+    for (int unit = ms % UNITS[WEEKS].ms == 0 ? WEEKS : DAYS; unit < UNIT_COUNT; unit++) {
         uint64_t amount = rest / UNITS[unit].ms;
-        rest %= UNITS[unit].ms;
         if (amount == 0) continue;
+        rest -= amount * UNITS[unit].ms;
         writer_number(&writer, amount);
         writer_text(&writer, UNITS[unit].name);
     }
