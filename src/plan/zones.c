@@ -157,6 +157,7 @@ static int load(const char *path, const char *name, struct kept_zone *out)
 /* Keeps a zone and makes it the current one of its name. On failure it is the caller's. */
 static int keep(struct bel_zones *zones, const struct kept_zone *loaded)
 {
+    assert(loaded->zone != NULL);
     struct kept_zone *kept = malloc(sizeof *kept);
     if (kept == NULL) return BEL_ENOMEM;
     const char *name = loaded->zone->name;

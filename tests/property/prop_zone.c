@@ -28,8 +28,9 @@ enum {
     INSTANTS_MAX = 8192,
     OFFSETS_MAX = 300,
     RANDOM_INSTANTS = 200,
-    GRID_DAYS = 21,
     DAY = 86400,
+    GRID = 21 * DAY,
+    APART_MAX = 3 * DAY, /* changes of a random file */
 };
 
 static const char folder[] = "/usr/share/zoneinfo";
@@ -82,7 +83,7 @@ static void write_fully(int fd, const void *data, size_t bytes)
 static int answer_questions(void)
 {
     while (read_fully(STDIN_FILENO, &question, sizeof question)) {
-        CHECK(setenv("TZ", question.tz, 1) == 0);
+        CHECK(setenv("TZ", question.tz, 1) == 0); /* NOLINT(concurrency-mt-unsafe) */
         tzset();
         for (size_t i = 0; i < question.count; i++) {
             struct tm local;
@@ -158,7 +159,8 @@ static int64_t days_of(const struct bel_civil *civil)
 
 static int64_t local_of(const struct bel_civil *civil)
 {
-    return days_of(civil) * DAY + civil->hour * 3600 + civil->minute * 60 + civil->second;
+    return days_of(civil) * DAY + civil->hour * INT64_C(3600) + civil->minute * INT64_C(60) +
+           civil->second;
 }
 
 /* Checks what a zone says of a local time, given as the seconds that it would be in UTC. */
@@ -232,8 +234,8 @@ static void check_system_zone(uint64_t seed, uint64_t *random_state)
     question.count = offset_count = 0;
     (void)snprintf(question.tz, sizeof question.tz, ":%s/%s", folder, name);
     ask_changes(zone);
-    int64_t grid = (int64_t)random_below(random_state, GRID_DAYS * DAY);
-    for (int64_t instant = grid; instant < year_2100; instant += GRID_DAYS * DAY) {
+    int64_t grid = (int64_t)random_below(random_state, GRID);
+    for (int64_t instant = grid; instant < year_2100; instant += GRID) {
         ask(instant);
     }
     for (int i = 0; i < RANDOM_INSTANTS; i++) {
@@ -332,7 +334,7 @@ static void check_file(uint64_t *random_state)
     int64_t time = (int64_t)random_below(random_state, 2000000000), start = time;
     offset_count = 0;
     for (size_t i = 0; i < count; i++) {
-        time += 1 + (int64_t)(random_magnitude(random_state) % (3 * DAY));
+        time += 1 + (int64_t)(random_magnitude(random_state) % APART_MAX);
         int32_t quarters = (int32_t)random_below(random_state, 200) - 98;
         changes[i] = (struct zone_change){time, quarters * 900};
         remember_offset(quarters * 900);

@@ -25,7 +25,8 @@ static const char *in_folder(const char *name)
 static void write_bytes(const char *name, const void *data, size_t bytes)
 {
     static int64_t seconds; /* files of the same instant may even have the same inode */
-    struct timespec modified[2] = {{.tv_sec = ++seconds}, {.tv_sec = seconds}};
+    seconds++;
+    struct timespec modified[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
     (void)unlink(in_folder(name)); /* another file, as a package's update makes it */
     FILE *out = fopen(in_folder(name), "wb");
     CHECK(out != NULL);
