@@ -12,7 +12,7 @@ enum {
 struct fake {
     const int64_t *times;
     size_t count;
-    int64_t first, period; /* if there is a period */
+    int64_t first, period, last; /* if there is a period */
     unsigned calls;
 };
 
@@ -23,7 +23,7 @@ static bool fake_next(void *context, struct bel_wall after, struct bel_wall *out
     if (fake->period > 0) {
         int64_t passed = after.ms < fake->first ? 0 : (after.ms - fake->first) / fake->period + 1;
         out->ms = fake->first + passed * fake->period;
-        return true;
+        return out->ms <= fake->last;
     }
     size_t low = 0, high = fake->count;
     while (low < high) {
@@ -112,7 +112,7 @@ static void a_plan_may_have_an_end(void)
 /* A minute for thirty years. */
 static void the_work_is_bounded_however_much_was_missed(void)
 {
-    struct fake fake = {.first = 0, .period = 60000};
+    struct fake fake = {.first = 0, .period = 60000, .last = INT64_MAX};
     struct bel_wall times[BEL_MISFIRE_MAX];
     int64_t until = INT64_C(30) * 365 * 86400 * 1000 + 1;
     struct bel_misfire_result result =
@@ -127,6 +127,18 @@ static void the_work_is_bounded_however_much_was_missed(void)
     result = choose(&fake, BEL_MISFIRE_LAST, 0, -1, until, times);
     CHECK(result.made_count == 1 && times[0].ms == until - 1);
     CHECK(fake.calls < BEL_MISFIRE_COUNT_MAX + 100);
+}
+
+/* Every millisecond of a year, then nothing for another: the end of the crowd is bisected. */
+static void a_crowd_long_ago_is_not_walked_through(void)
+{
+    int64_t year = INT64_C(365) * 86400 * 1000;
+    struct fake fake = {.first = 0, .period = 1, .last = year};
+    struct bel_wall times[2];
+    struct bel_misfire_result result = choose(&fake, BEL_MISFIRE_ALL, 2, -1, 2 * year, times);
+    CHECK(result.made_count == 2 && times[0].ms == year - 1 && times[1].ms == year);
+    CHECK(result.skipped_count == BEL_MISFIRE_COUNT_MAX && !result.has_next);
+    CHECK(fake.calls < BEL_MISFIRE_COUNT_MAX + 2 * 128);
 }
 
 /* Times in clusters of every density: the answers are those of looking at each time. */
@@ -188,6 +200,7 @@ int main(void)
     RUN(the_range_has_its_end_but_not_its_start);
     RUN(a_plan_may_have_an_end);
     RUN(the_work_is_bounded_however_much_was_missed);
+    RUN(a_crowd_long_ago_is_not_walked_through);
     RUN(the_answers_are_those_of_looking_at_every_time);
     RUN(the_ends_of_time_are_no_exception);
     return 0;
