@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_CLI_CLI_H
+#define BEL_CLI_CLI_H
+
+/*
+ * cli - the command line: one file per verb, each a function that gets the rest of the
+ * arguments and returns what the program exits with.
+ */
+
+#include "belfry/text.h"
+
+#include <stddef.h>
+
+/* What the program exits with. */
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2,
+    CLI_NOT_FOUND = 3,
+    CLI_CONFLICT = 4,
+    CLI_LIMIT = 5,
+    CLI_NOT_ALLOWED = 6,
+    CLI_UNREACHABLE = 7,
+    CLI_TIMED_OUT = 8,
+};
+
+/* Runs the verb that the arguments name; argv[0] is the program. */
+int bel__cli_run(int argc, char **argv);
+
+/* The verbs. argv[0] is the verb. */
+int bel__cli_next(int argc, char **argv);
+
+/* Says on standard error what is wrong with a text, and where: the text, and a mark below
+ * the place. Returns CLI_USAGE. */
+int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why);
+
+/* Prints a text as a JSON string, quotes included. What is not UTF-8 is printed as U+FFFD. */
+void bel__cli_print_json(const char *text);
+
+#endif

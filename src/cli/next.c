@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * belfry next: a plan in words, its next times, and what clock changes do to it.
+ */
+#include "cli/cli.h"
+
+#include "belfry/clock.h"
+#include "belfry/instant.h"
+#include "belfry/plan.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TIMES_DEFAULT = 5,
+    TIMES_MAX = 10000,
+    NOTES_MAX = 20,
+    NOTES_AHEAD_MS = 3 * 3600 * 1000, /* a time that comes twice is before the clocks change */
+    TEXT_BYTES = 1024,
+};
+
+static const char usage[] =
+    "usage: belfry next RULE [--tz ZONE] [--from TIME] [-n N] [--gap P] [--fold P] [--json]\n"
+    "\n"
+    "    RULE         a cron rule '0 9 * * 1-5' or '@daily', an interval '5m' or '@every 5m',\n"
+    "                 or a recurrence rule 'FREQ=WEEKLY;BYDAY=MO,WE'\n"
+    "    --tz ZONE    whose clocks the rule goes by, as Europe/Berlin; UTC if not said\n"
+    "    --from TIME  after when, as 2026-06-01T09:00:00Z or 2026-06-01T09:00[Europe/Berlin]\n"
+    "    -n N         how many times, 5 if not said\n"
+    "    --gap P      a time that the clocks leave out: next (default) or skip\n"
+    "    --fold P     a time that comes twice: first (default), second or both\n"
+    "    --json       {\"rule\", \"sentence\", \"times\", \"notes\"}, times in UTC\n";
+
+struct order {
+    const char *rule, *zone, *from;
+    enum bel_gap gap;
+    enum bel_fold fold;
+    long count;
+    bool is_json;
+};
+
+static int refuse_option(const char *name, const char *value, const char *expected)
+{
+    fprintf(stderr, "belfry: %s %s: expected %s\n", name, value, expected);
+    return CLI_USAGE;
+}
+
+/* The number of a word in a list that ends with NULL; -1 if it is not there. */
+static int find_word(const char *word, const char *const *words)
+{
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], word) == 0) return i;
+    }
+    return -1;
+}
+
+static int read_option(struct order *order, int name)
+{
+    static const char *const gaps[] = {"next", "skip", NULL};
+    static const char *const folds[] = {"first", "second", "both", NULL};
+    char *end;
+    int found;
+    switch (name) {
+    case 'z':
+        order->zone = optarg;
+        return CLI_OK;
+    case 'f':
+        order->from = optarg;
+        return CLI_OK;
+    case 'j':
+        order->is_json = true;
+        return CLI_OK;
+    case 'g':
+        found = find_word(optarg, gaps);
+        if (found < 0) return refuse_option("--gap", optarg, "next or skip");
+        order->gap = (enum bel_gap)found;
+        return CLI_OK;
+    case 'F':
+        found = find_word(optarg, folds);
+        if (found < 0) return refuse_option("--fold", optarg, "first, second or both");
+        order->fold = (enum bel_fold)found;
+        return CLI_OK;
+    case 'n':
+        order->count = strtol(optarg, &end, 10);
+        if (*end == '\0' && end != optarg && order->count >= 0 && order->count <= TIMES_MAX) {
+            return CLI_OK;
+        }
+        return refuse_option("-n", optarg, "a number from 0 to 10000");
+    default:
+        fputs(usage, stderr);
+        return CLI_USAGE;
+    }
+}
+
+/* Reads the arguments. -1: go on; else what to exit with. */
+static int read_order(struct order *order, int argc, char **argv)
+{
+    static const struct option names[] = {
+        {"tz", required_argument, NULL, 'z'},    {"from", required_argument, NULL, 'f'},
+        {"gap", required_argument, NULL, 'g'},   {"fold", required_argument, NULL, 'F'},
+        {"count", required_argument, NULL, 'n'}, {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},        {0}};
+    int name;
+    while ((name = getopt_long(argc, argv, "n:h", names, NULL)) != -1) {
+        if (name == 'h') {
+            fputs(usage, stdout);
+            return CLI_OK;
+        }
+        int status = read_option(order, name);
+        if (status != CLI_OK) return status;
+    }
+    if (optind + 1 != argc) {
+        fputs(usage, stderr);
+        return CLI_USAGE;
+    }
+    order->rule = argv[optind];
+    return -1;
+}
+
+static int find_zone(struct bel_zones *zones, const char *name, const struct bel_zone **out)
+{
+    int err = bel_zones_find(zones, name, strlen(name), out);
+    if (err == 0) return CLI_OK;
+    if (err == BEL_EINVAL) return refuse_option("--tz", name, "the name of a zone");
+    fprintf(stderr, "belfry: zone %s: %s\n", name, bel_error_text(err));
+    return CLI_FAILED;
+}
+
+static int read_from(const struct order *order, struct bel_zones *zones, struct bel_wall *out)
+{
+    struct bel_text_error why;
+    struct bel_instant_options options = {zones, order->gap, order->fold};
+    *out = bel_clock_wall(bel_clock_system());
+    if (order->from == NULL) return CLI_OK;
+    int err = bel_instant_parse(order->from, strlen(order->from), &options, out, &why);
+    if (err == 0) return CLI_OK;
+    if (err == BEL_EINVAL) return bel__cli_refuse("a time", order->from, &why);
+    fprintf(stderr, "belfry: --from %s: %s\n", order->from, bel_error_text(err));
+    return CLI_FAILED;
+}
+
+/* Prints the times, and says which was the last. */
+static void print_times(const struct order *order, const struct bel_plan *plan,
+                        const struct bel_zone *zone, struct bel_wall from, struct bel_wall *last)
+{
+    char text[BEL_INSTANT_BYTES];
+    *last = from;
+    for (long i = 0; i < order->count && bel_plan_next(plan, *last, (uint64_t)i, last); i++) {
+        (void)bel_instant_print(*last, text, sizeof text);
+        if (order->is_json) {
+            printf("%s\"%s\"", i > 0 ? ", " : "", text);
+            continue;
+        }
+        printf("  %s", text);
+        if (zone != bel_zone_utc() && strcmp(bel_zone_name(zone), "UTC") != 0) {
+            (void)bel_instant_print_zoned(*last, zone, text, sizeof text);
+            printf("  %s", text);
+        }
+        printf("\n");
+    }
+}
+
+static void print_notes(const struct order *order, const struct bel_plan *plan,
+                        struct bel_wall from, struct bel_wall last)
+{
+    char text[TEXT_BYTES];
+    if (bel_wall_add(last, NOTES_AHEAD_MS, &last) != 0) return;
+    for (unsigned i = 0; i < NOTES_MAX && bel_plan_note(plan, &from, last, text, sizeof text);
+         i++) {
+        if (!order->is_json) {
+            printf("note: %s\n", text);
+            continue;
+        }
+        printf("%s", i > 0 ? ", " : "");
+        bel__cli_print_json(text);
+    }
+}
+
+static void print_all(const struct order *order, const struct bel_plan *plan,
+                      const struct bel_zone *zone, struct bel_wall from)
+{
+    char sentence[TEXT_BYTES];
+    struct bel_wall last;
+    (void)bel_plan_explain(plan, sentence, sizeof sentence);
+    if (!order->is_json) {
+        printf("%s\n", sentence);
+        print_times(order, plan, zone, from, &last);
+        print_notes(order, plan, from, last);
+        return;
+    }
+    printf("{\"rule\": ");
+    bel__cli_print_json(order->rule);
+    printf(", \"sentence\": ");
+    bel__cli_print_json(sentence);
+    printf(", \"times\": [");
+    print_times(order, plan, zone, from, &last);
+    printf("], \"notes\": [");
+    print_notes(order, plan, from, last);
+    printf("]}\n");
+}
+
+static int preview(const struct order *order, struct bel_zones *zones)
+{
+    struct bel_plan *plan;
+    struct bel_text_error why;
+    struct bel_plan_options options = {
+        .zone = bel_zone_utc(), .gap = order->gap, .fold = order->fold};
+    int status = read_from(order, zones, &options.now);
+    if (status == CLI_OK && order->zone != NULL) {
+        status = find_zone(zones, order->zone, &options.zone);
+    }
+    if (status != CLI_OK) return status;
+    int err = bel_plan_create(order->rule, strlen(order->rule), &options, &plan, &why);
+    if (err == BEL_EINVAL) return bel__cli_refuse("a rule", order->rule, &why);
+    if (err) {
+        fprintf(stderr, "belfry: %s\n", bel_error_text(err));
+        return CLI_FAILED;
+    }
+    print_all(order, plan, options.zone, options.now);
+    bel_plan_destroy(plan);
+    return CLI_OK;
+}
+
+int bel__cli_next(int argc, char **argv)
+{
+    struct order order = {.count = TIMES_DEFAULT};
+    struct bel_zones *zones;
+    int status = read_order(&order, argc, argv);
+    if (status >= 0) return status;
+    int err = bel_zones_open(NULL, &zones);
+    if (err) {
+        fprintf(stderr, "belfry: the system has no time zones (package tzdata): %s\n",
+                bel_error_text(err));
+        return CLI_FAILED;
+    }
+    status = preview(&order, zones);
+    bel_zones_close(zones);
+    return status;
+}

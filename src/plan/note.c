@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A plan in words: the sentence, and a note for each change of the clocks that touches it.
+ * The notes go from change to change, as the rule itself does, and look whether it names a
+ * local time that was left out or comes twice.
+ */
+#include "plan/civil.h"
+#include "plan/explain.h"
+#include "plan/plan.h"
+#include "plan/span.h"
+
+enum {
+    MS_PER_S = 1000,
+    RRULE_TEXT_MAX = 512,
+};
+
+static void put_date(struct writer *writer, int64_t local)
+{
+    struct civil_date date = civil_from_days(floor_div(local, SECONDS_PER_DAY));
+    writer_padded(writer, (uint64_t)date.year, 4);
+    writer_put(writer, '-');
+    writer_padded(writer, date.month, 2);
+    writer_put(writer, '-');
+    writer_padded(writer, date.day, 2);
+}
+
+static void put_time(struct writer *writer, int64_t local)
+{
+    uint64_t second = (uint64_t)floor_mod(local, SECONDS_PER_DAY);
+    writer_padded(writer, second / 3600, 2);
+    writer_put(writer, ':');
+    writer_padded(writer, second / 60 % 60, 2);
+    if (second % 60 == 0) return;
+    writer_put(writer, ':');
+    writer_padded(writer, second % 60, 2);
+}
+
+static void explain_every(struct writer *writer, const struct bel_plan *plan)
+{
+    char period[BEL_DURATION_BYTES];
+    (void)bel_duration_print(plan->period_ms, period, sizeof period);
+    writer_text(writer, "Every ");
+    writer_text(writer, period);
+    if (plan->options.mode == BEL_PLAN_DELAY) {
+        writer_text(writer, ", counted from the end of the one before");
+    }
+}
+
+size_t bel_plan_explain(const struct bel_plan *plan, char *out, size_t room)
+{
+    char text[RRULE_TEXT_MAX];
+    const struct bel_plan_options *options = &plan->options;
+    struct writer writer;
+    writer_begin(&writer, out, room);
+    if (plan->kind == BEL_PLAN_EVERY) {
+        explain_every(&writer, plan);
+    } else if (plan->kind == BEL_PLAN_CRON) {
+        bel__explain_cron(&writer, &plan->cron);
+    } else {
+        (void)bel__plan_print_rrule(plan, text, sizeof text);
+        writer_text(&writer, "As the recurrence rule says: ");
+        writer_text(&writer, text);
+    }
+    if (plan->kind != BEL_PLAN_EVERY) {
+        writer_text(&writer, ", ");
+        writer_text(&writer, bel_zone_name(options->zone));
+        if (options->zone != bel_zone_utc()) writer_text(&writer, " time");
+    }
+    if (options->count > 0) {
+        writer_text(&writer, ", at most ");
+        writer_number(&writer, options->count);
+        writer_text(&writer, options->count > 1 ? " times" : " time");
+    }
+    if (options->has_until) {
+        int64_t until = floor_div(options->until.ms, MS_PER_S);
+        writer_text(&writer, ", until ");
+        put_date(&writer, until);
+        writer_put(&writer, ' ');
+        put_time(&writer, until);
+        writer_text(&writer, " UTC");
+    }
+    writer_put(&writer, '.');
+    return writer_end(&writer);
+}
+
+/* Local times from `from` to before `to` that a rule names: the first and the last. */
+struct named {
+    int64_t first, last;
+};
+
+static bool find_named(const struct bel_cron *cron, int64_t from, int64_t to, struct named *out)
+{
+    int64_t local = bel__cron_next_local(cron, from - 1);
+    if (local == CRON_NONE || local >= to) return false;
+    *out = (struct named){local, local};
+    /* A clock is put forward or back by a day at most: a minute is fine enough for the last. */
+    for (unsigned i = 0; i < SECONDS_PER_DAY / 60; i++) {
+        local = bel__cron_next_local(cron, local - floor_mod(local, 60) + 59);
+        if (local == CRON_NONE || local >= to) break;
+        out->last = local;
+    }
+    return true;
+}
+
+static void put_named(struct writer *writer, const struct named *named)
+{
+    put_date(writer, named->first);
+    writer_text(writer, ": ");
+    put_time(writer, named->first);
+    if (named->last == named->first) return;
+    writer_text(writer, " to ");
+    put_time(writer, named->last);
+}
+
+static void put_gap(struct writer *writer, const struct bel_plan *plan, const struct named *named,
+                    int64_t end)
+{
+    bool is_one = named->first == named->last;
+    put_named(writer, named);
+    writer_text(writer, is_one ? " does not exist, " : " do not exist, ");
+    if (plan->options.gap == BEL_GAP_SKIP) {
+        writer_text(writer, is_one ? "does not run" : "do not run");
+        return;
+    }
+    writer_text(writer, is_one ? "runs at " : "run once, at ");
+    put_time(writer, end);
+}
+
+static void put_fold(struct writer *writer, const struct bel_plan *plan, const struct named *named)
+{
+    static const char *const passes[] = {"the first time", "the second time", "both times"};
+    bool is_one = named->first == named->last, is_star = plan->cron.star_steps[CRON_HOUR] != 0;
+    put_named(writer, named);
+    writer_text(writer, is_one ? " comes twice, runs " : " come twice, run ");
+    writer_text(writer, passes[is_star ? BEL_FOLD_BOTH : plan->options.fold]);
+}
+
+/* Writes the note about the change at the end of a span. False if there is none to make. */
+static bool put_note(struct writer *writer, const struct bel_plan *plan,
+                     const struct zone_span *span)
+{
+    struct named named;
+    int64_t before = span->end + span->offset, after = span->end + span->offset_after;
+    if (after > before) {
+        if (plan->cron.star_steps[CRON_HOUR] != 0) return false; /* it follows real time */
+        if (!find_named(&plan->cron, before, after, &named)) return false;
+        put_gap(writer, plan, &named, after);
+        return true;
+    }
+    if (!find_named(&plan->cron, after, before, &named)) return false;
+    put_fold(writer, plan, &named);
+    return true;
+}
+
+bool bel_plan_note(const struct bel_plan *plan, struct bel_wall *at, struct bel_wall to, char *out,
+                   size_t room)
+{
+    if (plan->kind != BEL_PLAN_CRON) return false;
+    int64_t utc = floor_div(at->ms, MS_PER_S), last = floor_div(to.ms, MS_PER_S);
+    while (utc <= last) {
+        struct zone_span span = bel__zone_span(plan->options.zone, utc);
+        if (span.end > last) return false;
+        struct writer writer;
+        writer_begin(&writer, out, room);
+        utc = span.end;
+        if (!put_note(&writer, plan, &span)) continue;
+        (void)writer_end(&writer);
+        at->ms = span.end * MS_PER_S;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A plan is one of three rules and what limits it. The rule says which times there are; the
+ * first can be set, the last can be a time or a number.
+ */
+#include "belfry/plan.h"
+
+#include "plan/civil.h"
+#include "plan/plan.h"
+#include "plan/text.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MS_PER_S = 1000
+};
+
+static bool begins_with(const char *text, size_t bytes, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    return bytes >= length && strncasecmp(text, prefix, length) == 0;
+}
+
+/* An interval, with or without "@every " before it. */
+static int read_every(struct bel_plan *plan, const char *text, size_t bytes,
+                      struct bel_text_error *why)
+{
+    size_t skip = begins_with(text, bytes, "@every ") ? strlen("@every ") : 0;
+    int err = bel_duration_parse(text + skip, bytes - skip, &plan->period_ms, why);
+    if (err) {
+        if (why != NULL) why->position += skip;
+        return err;
+    }
+    if (plan->period_ms == 0) return bel__text_refuse(why, skip, "more than no time");
+    plan->kind = BEL_PLAN_EVERY;
+    return 0;
+}
+
+/* Whether a text can only be meant as a duration: it is one word that begins with a digit
+ * or a P. */
+static bool looks_like_duration(const char *text, size_t bytes)
+{
+    if (bytes == 0 || memchr(text, ' ', bytes) != NULL) return false;
+    return (text[0] >= '0' && text[0] <= '9') || text[0] == 'P';
+}
+
+static bool looks_like_rrule(const char *text, size_t bytes)
+{
+    return begins_with(text, bytes, "RRULE:") || begins_with(text, bytes, "FREQ=");
+}
+
+static int read_rule(struct bel_plan *plan, const char *text, size_t bytes,
+                     struct bel_text_error *why)
+{
+    if (begins_with(text, bytes, "@every ") || looks_like_duration(text, bytes)) {
+        return read_every(plan, text, bytes, why);
+    }
+    if (looks_like_rrule(text, bytes)) return bel__plan_read_rrule(plan, text, bytes, why);
+    plan->kind = BEL_PLAN_CRON;
+    return bel_cron_parse(text, bytes, plan->options.seed, &plan->cron, why);
+}
+
+int bel_plan_create(const char *text, size_t bytes, const struct bel_plan_options *options,
+                    struct bel_plan **out, struct bel_text_error *why)
+{
+    static const struct bel_plan_options defaults = {0};
+    struct bel_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL) return BEL_ENOMEM;
+    plan->options = options != NULL ? *options : defaults;
+    if (plan->options.zone == NULL) plan->options.zone = bel_zone_utc();
+    int err = read_rule(plan, text, bytes, why);
+    if (err == 0 && plan->options.mode == BEL_PLAN_DELAY && plan->kind != BEL_PLAN_EVERY) {
+        err = bel__text_refuse(why, 0, "an interval: only that can be counted from an end");
+    }
+    if (err) {
+        bel_plan_destroy(plan);
+        return err;
+    }
+    *out = plan;
+    return 0;
+}
+
+void bel_plan_destroy(struct bel_plan *plan)
+{
+    if (plan == NULL) return;
+    bel__plan_free_rrule(plan);
+    free(plan);
+}
+
+enum bel_plan_kind bel_plan_kind(const struct bel_plan *plan)
+{
+    return plan->kind;
+}
+
+/* Adds a number of milliseconds; false beyond the last time there is. */
+static bool add_ms(int64_t ms, uint64_t more, int64_t *out)
+{
+    struct bel_wall sum;
+    if (bel_wall_add((struct bel_wall){ms}, more, &sum) != 0) return false;
+    *out = sum.ms;
+    return true;
+}
+
+static bool next_every(const struct bel_plan *plan, int64_t after, int64_t *out)
+{
+    const struct bel_plan_options *options = &plan->options;
+    int64_t first;
+    if (options->has_start) {
+        first = options->start.ms;
+    } else if (!add_ms(options->now.ms, plan->period_ms, &first)) {
+        return false;
+    }
+    if (after < first) {
+        *out = first;
+        return true;
+    }
+    if (options->mode == BEL_PLAN_DELAY) return add_ms(after, plan->period_ms, out);
+    uint64_t passed = (uint64_t)after - (uint64_t)first; /* fits, whatever the signs */
+    return add_ms(after, plan->period_ms - passed % plan->period_ms, out);
+}
+
+/* A cron rule or a recurrence rule, which count in seconds. */
+static bool next_by_seconds(const struct bel_plan *plan, int64_t after, int64_t *out)
+{
+    const struct bel_plan_options *options = &plan->options;
+    int64_t utc = floor_div(after, MS_PER_S), next;
+    if (options->has_start && after < options->start.ms) {
+        *out = options->start.ms;
+        return true;
+    }
+    if (plan->kind == BEL_PLAN_RRULE) {
+        if (!bel__plan_next_rrule(plan, utc, &next)) return false;
+    } else {
+        struct bel_cron_when when = {options->zone, options->gap, options->fold};
+        if (!bel_cron_next(&plan->cron, &when, utc, &next)) return false;
+    }
+    *out = next * MS_PER_S;
+    return true;
+}
+
+bool bel_plan_next(const struct bel_plan *plan, struct bel_wall after, uint64_t made,
+                   struct bel_wall *out)
+{
+    const struct bel_plan_options *options = &plan->options;
+    int64_t next;
+    if (options->count > 0 && made >= options->count) return false;
+    bool found = plan->kind == BEL_PLAN_EVERY ? next_every(plan, after.ms, &next)
+                                              : next_by_seconds(plan, after.ms, &next);
+    if (!found || (options->has_until && next > options->until.ms)) return false;
+    assert(next > after.ms);
+    out->ms = next;
+    return true;
+}

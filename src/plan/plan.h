@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_PLAN_PLAN_H
+#define BEL_PLAN_PLAN_H
+
+/*
+ * What is inside of a plan.
+ */
+
+#include "belfry/plan.h"
+
+struct bel_rrule;
+
+struct bel_plan {
+    enum bel_plan_kind kind;
+    struct bel_plan_options options; /* the zone is not NULL */
+    uint64_t period_ms;              /* of an interval */
+    struct bel_cron cron;
+    struct bel_rrule *rrule;
+};
+
+/* Recurrence rules, as far as a plan needs them; plan_rrule.c. */
+BEL_CHECKED int bel__plan_read_rrule(struct bel_plan *plan, const char *text, size_t bytes,
+                                     struct bel_text_error *why);
+void bel__plan_free_rrule(struct bel_plan *plan);
+bool bel__plan_next_rrule(const struct bel_plan *plan, int64_t utc, int64_t *out);
+size_t bel__plan_print_rrule(const struct bel_plan *plan, char *out, size_t room);
+
+#endif

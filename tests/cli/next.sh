@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# belfry next, as people type it. Usage: next.sh PROGRAM
+set -u
+belfry=$1
+
+fail() {
+    printf 'FAILED %s\n' "$1" >&2
+    exit 1
+}
+
+# is NAME WANTED COMMAND ...: what a command prints on standard output.
+is() {
+    local name=$1 wanted=$2 got
+    shift 2
+    got=$("$@" 2>/dev/null)
+    [ "$got" = "$wanted" ] || fail "$name: got
+$got
+wanted
+$wanted"
+    printf 'ok   %s\n' "$name"
+}
+
+# refuses NAME STATUS WANTED COMMAND ...: how it exits, and what standard error holds.
+refuses() {
+    local name=$1 status=$2 wanted=$3 got
+    shift 3
+    got=$("$@" 2>&1 >/dev/null)
+    [ $? -eq "$status" ] || fail "$name: exits with another status"
+    case $got in *"$wanted"*) ;; *) fail "$name: got $got" ;; esac
+    printf 'ok   %s\n' "$name"
+}
+
+from=(--from 2026-03-27T00:00:00Z)
+is a_rule_in_a_zone_with_a_note 'At 02:30, Europe/Berlin time.
+  2026-03-27T01:30:00Z  2026-03-27T02:30:00+01:00[Europe/Berlin]
+  2026-03-28T01:30:00Z  2026-03-28T02:30:00+01:00[Europe/Berlin]
+  2026-03-29T01:00:00Z  2026-03-29T03:00:00+02:00[Europe/Berlin]
+note: 2026-03-29: 02:30 does not exist, runs at 03:00' \
+    "$belfry" next '30 2 * * *' --tz Europe/Berlin "${from[@]}" -n 3
+is as_json '{"rule": "30 2 * * *", "sentence": "At 02:30, Europe/Berlin time.", "times": ["2026-03-27T01:30:00Z", "2026-03-28T01:30:00Z", "2026-03-30T00:30:00Z"], "notes": ["2026-03-29: 02:30 does not exist, does not run"]}' \
+    "$belfry" next '30 2 * * *' --tz Europe/Berlin "${from[@]}" -n 3 --gap skip --json
+is json_quotes_what_it_must '{"rule": "0 0 * * \t0", "sentence": "At 00:00 on Sunday, UTC.", "times": [], "notes": []}' \
+    sh -c "$belfry next '0 0 * * 	0' -n 0 --json | sed 's/\\\\u0009/\\\\t/'"
+is an_interval 'Every 1h30m.
+  2026-03-27T01:30:00Z
+  2026-03-27T03:00:00Z' "$belfry" next 90m "${from[@]}" -n 2
+is every_interval 'Every 5m.
+  2026-03-27T00:05:00Z' "$belfry" next '@every 5m' "${from[@]}" -n 1
+is from_a_local_time 'At 00:00, UTC.
+  2026-06-02T00:00:00Z' "$belfry" next @daily --from '2026-06-01T09:00[Asia/Bangkok]' -n 1
+is a_fold_both_times 'At 02:30, Europe/Berlin time.
+  2026-10-25T00:30:00Z  2026-10-25T02:30:00+02:00[Europe/Berlin]
+  2026-10-25T01:30:00Z  2026-10-25T02:30:00+01:00[Europe/Berlin]
+note: 2026-10-25: 02:30 comes twice, runs both times' \
+    "$belfry" next '30 2 * * *' --tz Europe/Berlin --from 2026-10-24T12:00:00Z -n 2 --fold both
+
+refuses a_bad_rule_with_a_mark_below_it 2 'expected an hour from 0 to 23
+    0 25 * * *
+      ^' "$belfry" next '0 25 * * *'
+refuses a_bad_time 2 'not a time' "$belfry" next @daily --from tomorrow
+refuses a_local_time_without_a_zone 2 'not a time' "$belfry" next @daily --from 2026-06-01T09:00:00
+refuses a_zone_that_does_not_exist 2 'the name of a zone' "$belfry" next @daily --tz Europe/Atlantis
+refuses a_zone_that_is_a_path 2 'the name of a zone' "$belfry" next @daily --tz ../../etc/passwd
+refuses a_bad_number 2 '-n x' "$belfry" next @daily -n x
+refuses a_number_too_large 2 '-n 99999' "$belfry" next @daily -n 99999
+refuses a_bad_policy 2 '--gap maybe' "$belfry" next @daily --gap maybe
+refuses no_rule 2 'usage:' "$belfry" next
+refuses two_rules 2 'usage:' "$belfry" next a b
+refuses an_unknown_verb 2 "no verb 'nxt'" "$belfry" nxt
+is help_fits_a_screen yes sh -c "[ \$($belfry next --help | wc -l) -lt 24 ] && echo yes"
+is the_version "belfry $2" "$belfry" version

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Plans as a whole: which rule a text is, how it is limited, what it says in words. The rules
+ * themselves have tests of their own.
+ */
+#include "belfry/plan.h"
+
+#include "../check.h"
+
+#include <string.h>
+
+#define MINUTE INT64_C(60000)
+#define HOUR   (60 * MINUTE)
+
+static struct bel_zones *zones;
+
+static struct bel_plan *make(const char *text, const struct bel_plan_options *options)
+{
+    struct bel_plan *plan;
+    struct bel_text_error why = {0};
+    int err = bel_plan_create(text, strlen(text), options, &plan, &why);
+    CHECK_NOTE("%s: at %zu: %s", text, why.position, why.expected);
+    CHECK(err == 0);
+    return plan;
+}
+
+static int64_t next(const struct bel_plan *plan, int64_t after, uint64_t made)
+{
+    struct bel_wall out = {-1};
+    return bel_plan_next(plan, (struct bel_wall){after}, made, &out) ? out.ms : -1;
+}
+
+static void an_interval_starts_a_period_after_now_and_does_not_drift(void)
+{
+    struct bel_plan_options options = {.now = {1000}};
+    struct bel_plan *plan = make("5m", &options);
+    CHECK(bel_plan_kind(plan) == BEL_PLAN_EVERY);
+    CHECK(next(plan, 1000, 0) == 1000 + 5 * MINUTE);
+    CHECK(next(plan, 1000 + 5 * MINUTE, 1) == 1000 + 10 * MINUTE);
+    CHECK(next(plan, 1000 + 12 * MINUTE + 7, 1) == 1000 + 15 * MINUTE); /* late: no drift */
+    CHECK(next(plan, -HOUR, 0) == 1000 + 5 * MINUTE);
+    bel_plan_destroy(plan);
+}
+
+static void an_interval_with_a_start_begins_there(void)
+{
+    struct bel_plan_options options = {.has_start = true, .start = {HOUR}};
+    struct bel_plan *plan = make("@every 1h", &options);
+    CHECK(next(plan, 0, 0) == HOUR);
+    CHECK(next(plan, HOUR, 1) == 2 * HOUR);
+    bel_plan_destroy(plan);
+}
+
+static void a_delay_counts_from_the_end_of_the_one_before(void)
+{
+    struct bel_plan_options options = {.now = {0}, .mode = BEL_PLAN_DELAY};
+    struct bel_plan *plan = make("10m", &options);
+    CHECK(next(plan, 0, 0) == 10 * MINUTE);
+    CHECK(next(plan, 17 * MINUTE, 1) == 27 * MINUTE);
+    bel_plan_destroy(plan);
+    struct bel_text_error why;
+    struct bel_plan *none = NULL;
+    CHECK(bel_plan_create("0 9 * * *", 9, &options, &none, &why) == BEL_EINVAL);
+    CHECK(none == NULL);
+}
+
+static void a_start_is_the_first_time_whatever_the_rule_says_of_it(void)
+{
+    struct bel_plan_options options = {.has_start = true, .start = {HOUR / 2}};
+    struct bel_plan *plan = make("0 * * * *", &options);
+    CHECK(bel_plan_kind(plan) == BEL_PLAN_CRON);
+    CHECK(next(plan, 0, 0) == HOUR / 2);
+    CHECK(next(plan, HOUR / 2, 1) == HOUR);
+    bel_plan_destroy(plan);
+}
+
+static void count_and_until_end_a_plan(void)
+{
+    struct bel_plan_options options = {.count = 2, .has_until = true, .until = {3 * HOUR}};
+    struct bel_plan *plan = make("@hourly", &options);
+    CHECK(next(plan, 0, 0) == HOUR);
+    CHECK(next(plan, HOUR, 1) == 2 * HOUR);
+    CHECK(next(plan, 2 * HOUR, 2) == -1);
+    CHECK(next(plan, 2 * HOUR, 1) == 3 * HOUR); /* until includes the time itself */
+    CHECK(next(plan, 3 * HOUR, 1) == -1);
+    bel_plan_destroy(plan);
+}
+
+static void times_between_seconds_are_after_the_second(void)
+{
+    struct bel_plan *plan = make("* * * * * *", NULL);
+    CHECK(next(plan, 1500, 0) == 2000);
+    CHECK(next(plan, -1500, 0) == -1000);
+    CHECK(next(plan, 1999, 0) == 2000);
+    CHECK(next(plan, 2000, 0) == 3000);
+    bel_plan_destroy(plan);
+}
+
+static void nothing_overflows_at_the_ends_of_time(void)
+{
+    struct bel_plan_options options = {.now = {INT64_MAX - 5}};
+    struct bel_plan *plan = make("10ms", &options);
+    CHECK(next(plan, 0, 0) == -1);
+    bel_plan_destroy(plan);
+    options = (struct bel_plan_options){.has_start = true, .start = {INT64_MIN}};
+    plan = make("7ms", &options);
+    struct bel_wall out;
+    CHECK(bel_plan_next(plan, (struct bel_wall){INT64_MAX - 100}, 0, &out));
+    CHECK(out.ms > INT64_MAX - 100);
+    CHECK(((uint64_t)out.ms - (uint64_t)INT64_MIN) % 7 == 0);
+    CHECK(!bel_plan_next(plan, (struct bel_wall){INT64_MAX - 1}, 0, &out));
+    bel_plan_destroy(plan);
+    plan = make("@daily", NULL);
+    CHECK(!bel_plan_next(plan, (struct bel_wall){INT64_MAX}, 0, &out));
+    bel_plan_destroy(plan);
+}
+
+static void texts_that_are_no_rule_are_refused_where_they_are_wrong(void)
+{
+    static const struct {
+        const char *text;
+        size_t position;
+    } rows[] = {
+        {"", 0},         {"0s", 0},        {"@every", 0}, {"@every 0s", 7},
+        {"@every x", 7}, {"5 parsecs", 2}, {"5x", 1},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bel_plan *plan = NULL;
+        struct bel_text_error why = {0};
+        CHECK_NOTE("'%s'", rows[i].text);
+        CHECK(bel_plan_create(rows[i].text, strlen(rows[i].text), NULL, &plan, &why) == BEL_EINVAL);
+        CHECK(plan == NULL);
+        CHECK(why.expected[0] != '\0');
+        CHECK_EQ(why.position, rows[i].position);
+    }
+    bel_plan_destroy(NULL);
+}
+
+static void plans_say_what_they_are_in_english(void)
+{
+    static const struct {
+        const char *rule, *sentence;
+    } rows[] = {
+        {"90m", "Every 1h30m."},
+        {"0 9 * * 1-5", "At 09:00 on Monday to Friday, UTC."},
+        {"*/15 * * * *", "Every 15 minutes, UTC."},
+        {"* * * * *", "Every minute, UTC."},
+        {"*/10 * * * * *", "Every 10 seconds, UTC."},
+        {"5 * * * *", "At minute 5 of every hour, UTC."},
+        {"*/20 9-17 * * *", "Every 20 minutes of hours 9 to 17, UTC."},
+        {"30 8,20 * * *", "At 08:30 and 20:30, UTC."},
+        {"0 0 1 1,7 *", "At 00:00 on day 1 of the month in January and July, UTC."},
+        {"0 0 13 * FRI", "At 00:00 on day 13 of the month or on Friday, UTC."},
+        {"0 0 L * *", "At 00:00 on the last day of the month, UTC."},
+        {"0 0 L-3,15W,LW * *",
+         "At 00:00 on 3 days before the last day of the month, the weekday nearest to day 15 of "
+         "the month and the last weekday of the month, UTC."},
+        {"0 0 * * 5L,1#2",
+         "At 00:00 on the second Monday of the month and the last Friday of the month, UTC."},
+        {"0 0 */2 * 5",
+         "At 00:00 on days 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29 and 31 of the "
+         "month if that is Friday, UTC."},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[200];
+        struct bel_plan *plan = make(rows[i].rule, NULL);
+        size_t bytes = bel_plan_explain(plan, text, sizeof text);
+        CHECK_NOTE("%.40s: %s", rows[i].rule, text);
+        CHECK(strcmp(text, rows[i].sentence) == 0);
+        CHECK_EQ(bytes, strlen(text));
+        bel_plan_destroy(plan);
+    }
+    struct bel_plan_options options = {
+        .count = 3, .has_until = true, .until = {HOUR}, .mode = BEL_PLAN_DELAY};
+    char text[200];
+    struct bel_plan *plan = make("1m", &options);
+    (void)bel_plan_explain(plan, text, sizeof text);
+    CHECK(strcmp(text, "Every 1m, counted from the end of the one before, at most 3 times, until "
+                       "1970-01-01 01:00 UTC.") == 0);
+    bel_plan_destroy(plan);
+}
+
+static void notes_say_what_clock_changes_do(void)
+{
+    static const struct {
+        const char *rule;
+        enum bel_gap gap;
+        enum bel_fold fold;
+        const char *notes[2];
+    } rows[] = {
+        {"30 2 * * *",
+         BEL_GAP_NEXT,
+         BEL_FOLD_FIRST,
+         {"2026-03-29: 02:30 does not exist, runs at 03:00",
+          "2026-10-25: 02:30 comes twice, runs the first time"}},
+        {"0,30 2 * * *",
+         BEL_GAP_NEXT,
+         BEL_FOLD_SECOND,
+         {"2026-03-29: 02:00 to 02:30 do not exist, run once, at 03:00",
+          "2026-10-25: 02:00 to 02:30 come twice, run the second time"}},
+        {"15 2 29 3 *",
+         BEL_GAP_SKIP,
+         BEL_FOLD_BOTH,
+         {"2026-03-29: 02:15 does not exist, does not run", NULL}},
+        {"30 * * * *",
+         BEL_GAP_NEXT,
+         BEL_FOLD_FIRST,
+         {"2026-10-25: 02:30 comes twice, runs both times", NULL}},
+        {"0 12 * * *", BEL_GAP_NEXT, BEL_FOLD_FIRST, {NULL, NULL}},
+    };
+    struct bel_plan_options options = {0};
+    CHECK(bel_zones_find(zones, "Europe/Berlin", 13, &options.zone) == 0);
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bel_wall at = {INT64_C(1767225600000)}, to = {INT64_C(1798761600000)}; /* 2026 */
+        char text[160];
+        options.gap = rows[i].gap;
+        options.fold = rows[i].fold;
+        struct bel_plan *plan = make(rows[i].rule, &options);
+        for (unsigned k = 0; k < 2 && rows[i].notes[k] != NULL; k++) {
+            CHECK(bel_plan_note(plan, &at, to, text, sizeof text));
+            CHECK_NOTE("%s: %s", rows[i].rule, text);
+            CHECK(strcmp(text, rows[i].notes[k]) == 0);
+        }
+        CHECK(!bel_plan_note(plan, &at, to, text, sizeof text));
+        bel_plan_destroy(plan);
+    }
+}
+
+static bool next_of_plan(void *context, struct bel_wall after, struct bel_wall *out)
+{
+    return bel_plan_next(context, after, 0, out);
+}
+
+static void missed_times_of_a_plan_are_chosen(void)
+{
+    struct bel_wall times[3];
+    struct bel_plan *plan = make("@hourly", NULL);
+    struct bel_misfire_plan missed = {next_of_plan, plan};
+    struct bel_misfire_range range = {{0}, {10 * HOUR}};
+    struct bel_misfire_result result =
+        bel_misfire_choose(BEL_MISFIRE_ALL, 3, &missed, range, times);
+    CHECK_EQ(result.made_count, 3);
+    CHECK_EQ(result.skipped_count, 7);
+    CHECK(times[0].ms == 8 * HOUR && times[2].ms == 10 * HOUR);
+    CHECK(result.has_next && result.next.ms == 11 * HOUR);
+    bel_plan_destroy(plan);
+}
+
+int main(void)
+{
+    CHECK(bel_zones_open(NULL, &zones) == 0);
+    RUN(an_interval_starts_a_period_after_now_and_does_not_drift);
+    RUN(an_interval_with_a_start_begins_there);
+    RUN(a_delay_counts_from_the_end_of_the_one_before);
+    RUN(a_start_is_the_first_time_whatever_the_rule_says_of_it);
+    RUN(count_and_until_end_a_plan);
+    RUN(times_between_seconds_are_after_the_second);
+    RUN(nothing_overflows_at_the_ends_of_time);
+    RUN(texts_that_are_no_rule_are_refused_where_they_are_wrong);
+    RUN(plans_say_what_they_are_in_english);
+    RUN(notes_say_what_clock_changes_do);
+    RUN(missed_times_of_a_plan_are_chosen);
+    bel_zones_close(zones);
+    return 0;
+}
