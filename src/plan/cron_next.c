@@ -6,27 +6,16 @@
  * repeats. So the next day is the lowest bit that is set, in this month or in one of the
  * next that the rule names, and the time of day is the lowest bits of three more words.
  *
- * Then the zone. Between two changes of the offset, local time and real time run alike, and
- * the next local time is the answer if it comes before the next change:
- *
- *     span 1              | span 2: put back              | span 3: put forward
- *     ...  1:30  2:00 2:30|2:00 2:30 3:00 ...             |...  (2:00-3:00 is not)  3:00 ...
- *               [1st pass] [2nd pass]                           [   gap    ]^
- *
- * A rule with a star for the hour takes all of it as it comes. Any other leaves out the
- * first pass or the second, as it was told, and answers with the end of the gap for what it
- * finds in there. Spans in which a rule names nothing are left out.
+ * Then the zone, which is the same for all rules (plan/local.h): one with a star for the
+ * hour is in real time.
  */
 #include "plan/civil.h"
 #include "plan/cron.h"
-#include "plan/span.h"
+#include "plan/local.h"
 
 #include <assert.h>
 
-enum {
-    SPANS_MAX = 64,                /* that are looked at: a handful, whatever the rule */
-    SHORTLY = 3 * SECONDS_PER_DAY, /* more than offsets ever differ by */
-};
+static_assert(CRON_NONE == LOCAL_NONE, "what finds none says so alike");
 
 /* Bits 1 .. count. */
 static uint32_t first_days(unsigned count)
@@ -156,76 +145,21 @@ int64_t bel__cron_next_local(const struct bel_cron *cron, int64_t local)
     return named == CRON_NONE ? CRON_NONE : named * SECONDS_PER_DAY + next_time(cron, 0);
 }
 
-/* What was found in a span: the next local time from its `start` on, wherever that is; and
- * the instant, if it is in the span. */
-struct finding {
-    int64_t start;
-    int64_t local;
-    int64_t instant; /* or CRON_NONE */
-};
-
-static struct finding look_in_span(const struct bel_cron *cron, const struct bel_cron_when *when,
-                                   const struct zone_span *span, int64_t from)
+static int64_t next_of_context(void *context, int64_t local)
 {
-    struct finding found = {.start = from + span->offset, .instant = CRON_NONE};
-    int64_t end = span->end != INT64_MAX ? span->end + span->offset : INT64_MAX;
-    if (cron->star_steps[CRON_HOUR] == 0) {
-        /* Shown before the clocks were put back, and now again. */
-        bool is_again = span->offset_before > span->offset && when->fold == BEL_FOLD_FIRST;
-        int64_t again_end = is_again ? span->start + span->offset_before : found.start;
-        if (again_end > found.start) found.start = again_end;
-        /* To be shown again. */
-        if (span->offset_after < span->offset && when->fold == BEL_FOLD_SECOND) {
-            end = span->end + span->offset_after;
-        }
-    }
-    found.local = bel__cron_next_local(cron, found.start - 1);
-    if (found.local != CRON_NONE && found.local < end) {
-        found.instant = found.local - span->offset;
-    }
-    return found;
-}
-
-/* Where to go on after a span. The rule names nothing until shortly before `found.local`,
- * so the spans up to there can be left out, unless the next one goes back behind the start. */
-static int64_t go_on(const struct zone_span *span, const struct finding *found)
-{
-    if (span->end + span->offset_after < found->start) return span->end;
-    int64_t shortly = found->local - SHORTLY;
-    return shortly > span->end ? shortly : span->end;
-}
-
-/* Whether the rule names a time that is skipped at the end of a span, and wants it. */
-static bool is_in_gap(const struct bel_cron *cron, const struct bel_cron_when *when,
-                      const struct zone_span *span)
-{
-    if (cron->star_steps[CRON_HOUR] != 0 || when->gap == BEL_GAP_SKIP) return false;
-    if (span->offset_after <= span->offset) return false;
-    int64_t local = bel__cron_next_local(cron, span->end + span->offset - 1);
-    return local != CRON_NONE && local < span->end + span->offset_after;
+    const struct bel_cron *const *cron = context;
+    return bel__cron_next_local(*cron, local);
 }
 
 bool bel_cron_next(const struct bel_cron *cron, const struct bel_cron_when *when, int64_t utc,
                    int64_t *out)
 {
-    int64_t first = (civil_to_days(CIVIL_YEAR_MIN, 1, 1) + 1) * SECONDS_PER_DAY;
-    int64_t last = civil_to_days(CIVIL_YEAR_MAX, 12, 31) * SECONDS_PER_DAY, from;
-    if (utc >= last) return false;
-    from = utc < first ? first : utc + 1;
-    for (unsigned spans = 0; spans < SPANS_MAX && from < last; spans++) {
-        struct zone_span span = bel__zone_span(when->zone, from);
-        struct finding found = look_in_span(cron, when, &span, from);
-        if (found.instant != CRON_NONE) {
-            *out = found.instant;
-            return true;
-        }
-        if (span.end == INT64_MAX) return false;
-        if (is_in_gap(cron, when, &span)) {
-            *out = span.end;
-            return true;
-        }
-        if (found.local == CRON_NONE) return false;
-        from = go_on(&span, &found);
-    }
-    return false;
+    struct local_rule rule = {
+        .next = next_of_context,
+        .context = &cron,
+        .is_real_time = cron->star_steps[CRON_HOUR] != 0,
+        .gap = when->gap,
+        .fold = when->fold,
+    };
+    return bel__local_next(&rule, when->zone, utc, out);
 }

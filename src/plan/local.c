@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Between two changes of the offset, local time and real time run alike, and the next local
+ * time is the answer if it comes before the next change:
+ *
+ *     span 1              | span 2: put back              | span 3: put forward
+ *     ...  1:30  2:00 2:30|2:00 2:30 3:00 ...             |...  (2:00-3:00 is not)  3:00 ...
+ *               [1st pass] [2nd pass]                           [   gap    ]^
+ *
+ * A rule in real time takes all of it as it comes. Any other leaves out the first pass or
+ * the second, as it was told, and answers with the end of the gap for what it finds in
+ * there. Spans in which a rule names nothing are left out.
+ */
+#include "plan/local.h"
+
+#include "plan/civil.h"
+#include "plan/span.h"
+
+enum {
+    SPANS_MAX = 64,                /* that are looked at: a handful, whatever the rule */
+    SHORTLY = 3 * SECONDS_PER_DAY, /* more than offsets ever differ by */
+};
+
+/* What was found in a span: the next local time from its `start` on, wherever that is; and
+ * the instant, if it is in the span. */
+struct finding {
+    int64_t start;
+    int64_t local;
+    int64_t instant; /* or LOCAL_NONE */
+};
+
+static struct finding look_in_span(const struct local_rule *rule, const struct zone_span *span,
+                                   int64_t from)
+{
+    struct finding found = {.start = from + span->offset, .instant = LOCAL_NONE};
+    int64_t end = span->end != INT64_MAX ? span->end + span->offset : INT64_MAX;
+    if (!rule->is_real_time) {
+        /* Shown before the clocks were put back, and now again. */
+        bool is_again = span->offset_before > span->offset && rule->fold == BEL_FOLD_FIRST;
+        int64_t again_end = is_again ? span->start + span->offset_before : found.start;
+        if (again_end > found.start) found.start = again_end;
+        /* To be shown again. */
+        if (span->offset_after < span->offset && rule->fold == BEL_FOLD_SECOND) {
+            end = span->end + span->offset_after;
+        }
+    }
+    found.local = rule->next(rule->context, found.start - 1);
+    if (found.local != LOCAL_NONE && found.local < end) {
+        found.instant = found.local - span->offset;
+    }
+    return found;
+}
+
+/* Where to go on after a span. The rule names nothing until shortly before `found.local`,
+ * so the spans up to there can be left out, unless the next one goes back behind the start. */
+static int64_t go_on(const struct zone_span *span, const struct finding *found)
+{
+    if (span->end + span->offset_after < found->start) return span->end;
+    int64_t shortly = found->local - SHORTLY;
+    return shortly > span->end ? shortly : span->end;
+}
+
+/* Whether the rule names a time that is skipped at the end of a span, and wants it. */
+static bool is_in_gap(const struct local_rule *rule, const struct zone_span *span)
+{
+    if (rule->is_real_time || rule->gap == BEL_GAP_SKIP) return false;
+    if (span->offset_after <= span->offset) return false;
+    int64_t local = rule->next(rule->context, span->end + span->offset - 1);
+    return local != LOCAL_NONE && local < span->end + span->offset_after;
+}
+
+bool bel__local_next(const struct local_rule *rule, const struct bel_zone *zone, int64_t utc,
+                     int64_t *out)
+{
+    int64_t first = (civil_to_days(CIVIL_YEAR_MIN, 1, 1) + 1) * SECONDS_PER_DAY;
+    int64_t last = civil_to_days(CIVIL_YEAR_MAX, 12, 31) * SECONDS_PER_DAY, from;
+    if (utc >= last) return false;
+    from = utc < first ? first : utc + 1;
+    for (unsigned spans = 0; spans < SPANS_MAX && from < last; spans++) {
+        struct zone_span span = bel__zone_span(zone, from);
+        struct finding found = look_in_span(rule, &span, from);
+        if (found.instant != LOCAL_NONE) {
+            *out = found.instant;
+            return true;
+        }
+        if (span.end == INT64_MAX) return false;
+        if (is_in_gap(rule, &span)) {
+            *out = span.end;
+            return true;
+        }
+        if (found.local == LOCAL_NONE) return false;
+        from = go_on(&span, &found);
+    }
+    return false;
+}
