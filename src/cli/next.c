@@ -104,6 +104,7 @@ static int read_order(struct order *order, int argc, char **argv)
         {"count", required_argument, NULL, 'n'}, {"json", no_argument, NULL, 'j'},
         {"help", no_argument, NULL, 'h'},        {0}};
     int name;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the program has one thread by then */
     while ((name = getopt_long(argc, argv, "n:h", names, NULL)) != -1) {
         if (name == 'h') {
             fputs(usage, stdout);

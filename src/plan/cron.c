@@ -61,7 +61,8 @@ static int refuse(struct reading *reading, const char *expected)
 
 static char upper(char byte)
 {
-    return byte >= 'a' && byte <= 'z' ? (char)(byte - 'a' + 'A') : byte;
+    if (byte < 'a' || byte > 'z') return byte;
+    return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[byte - 'a'];
 }
 
 static bool is_digit(char byte)
@@ -99,7 +100,7 @@ static bool read_name(struct reading *reading, unsigned *out)
     struct reader *reader = &reading->reader;
     const struct field *field = &fields[reading->field];
     if (field->names == NULL || reader->bytes - reader->at < 3) return false;
-    for (unsigned i = 0; field->names[3 * i] != '\0'; i++) {
+    for (unsigned i = 0; field->names[3 * (size_t)i] != '\0'; i++) {
         const char *name = field->names + 3 * (size_t)i, *text = reader->text + reader->at;
         if (upper(text[0]) != name[0] || upper(text[1]) != name[1]) continue;
         if (upper(text[2]) != name[2]) continue;
@@ -299,8 +300,9 @@ static int read_field(struct reading *reading, enum cron_field field)
     if (!reader_at_end(reader) && !is_space(reader_peek(reader))) {
         return refuse(reading, field == CRON_WEEKDAY ? ", or the end" : ", or a space");
     }
-    while (is_space(reader_peek(reader)))
+    while (is_space(reader_peek(reader))) {
         reader->at++;
+    }
     struct bel_cron *cron = reading->cron;
     switch (field) {
     case CRON_SECOND:
@@ -340,8 +342,9 @@ static int read_rule(struct reading *reading)
 {
     struct bel_cron *cron = reading->cron;
     struct reader *reader = &reading->reader;
-    while (is_space(reader_peek(reader)))
+    while (is_space(reader_peek(reader))) {
         reader->at++;
+    }
     unsigned count = count_fields(*reader);
     cron->has_seconds = count > 5;
     if (!cron->has_seconds) cron->seconds = 1;
@@ -371,8 +374,9 @@ static int look_up(struct reading *reading)
         const char *name = nicknames[i].name;
         if (strlen(name) != reader->bytes) continue;
         size_t at = 0;
-        while (at < reader->bytes && upper(reader->text[at]) == upper(name[at]))
+        while (at < reader->bytes && upper(reader->text[at]) == upper(name[at])) {
             at++;
+        }
         if (at < reader->bytes) continue;
         const char *rule = nicknames[i].rule;
         *reader = (struct reader){rule, strlen(rule), 0};

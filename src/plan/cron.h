@@ -9,6 +9,8 @@
 
 #include "belfry/cron.h"
 
+#include "plan/local.h"
+
 enum cron_field {
     CRON_SECOND,
     CRON_MINUTE,
@@ -19,7 +21,7 @@ enum cron_field {
     CRON_FIELDS,
 };
 
-#define CRON_NONE INT64_MIN
+#define CRON_NONE LOCAL_NONE
 
 /* The first local time after `local` that the rule names, both counted as if local time
  * were UTC; CRON_NONE if there is none before the year 10,000. */

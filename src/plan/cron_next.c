@@ -13,10 +13,6 @@
 #include "plan/cron.h"
 #include "plan/local.h"
 
-#include <assert.h>
-
-static_assert(CRON_NONE == LOCAL_NONE, "what finds none says so alike");
-
 /* Bits 1 .. count. */
 static uint32_t first_days(unsigned count)
 {
@@ -109,7 +105,7 @@ static int64_t next_day(const struct bel_cron *cron, int64_t day)
     return CRON_NONE;
 }
 
-static int lowest_from(uint64_t bits, unsigned from)
+static int64_t lowest_from(uint64_t bits, unsigned from)
 {
     bits = from < 64 ? bits >> from << from : 0;
     return bits != 0 ? __builtin_ctzll(bits) : -1;
@@ -119,16 +115,17 @@ static int lowest_from(uint64_t bits, unsigned from)
 static int64_t next_time(const struct bel_cron *cron, int64_t second)
 {
     unsigned hour = (unsigned)(second / 3600), minute = (unsigned)(second / 60 % 60);
-    int first_minute = lowest_from(cron->minutes, 0), first_second = lowest_from(cron->seconds, 0);
+    int64_t first_minute = lowest_from(cron->minutes, 0);
+    int64_t first_second = lowest_from(cron->seconds, 0);
     if ((cron->hours >> hour & 1) != 0) {
         if ((cron->minutes >> minute & 1) != 0) {
-            int at = lowest_from(cron->seconds, (unsigned)(second % 60));
+            int64_t at = lowest_from(cron->seconds, (unsigned)(second % 60));
             if (at >= 0) return second / 60 * 60 + at;
         }
-        int later = lowest_from(cron->minutes, minute + 1);
+        int64_t later = lowest_from(cron->minutes, minute + 1);
         if (later >= 0) return second / 3600 * 3600 + later * 60 + first_second;
     }
-    int later = lowest_from(cron->hours, hour + 1);
+    int64_t later = lowest_from(cron->hours, hour + 1);
     return later >= 0 ? later * 3600 + first_minute * 60 + first_second : -1;
 }
 

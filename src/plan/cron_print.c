@@ -19,8 +19,9 @@ static void put_ranges(struct writer *writer, uint64_t bits, bool *is_first)
 {
     while (bits != 0) {
         unsigned first = (unsigned)__builtin_ctzll(bits), last = first;
-        while (last < 63 && (bits >> (last + 1) & 1) != 0)
+        while (last < 63 && (bits >> (last + 1) & 1) != 0) {
             last++;
+        }
         begin_item(writer, is_first);
         writer_number(writer, first);
         if (last > first) {

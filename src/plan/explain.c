@@ -51,8 +51,9 @@ static void put_value(struct writer *writer, unsigned value, const char *const *
 static unsigned run_end(uint64_t bits, unsigned first)
 {
     unsigned last = first;
-    while (last < 63 && (bits >> (last + 1) & 1) != 0)
+    while (last < 63 && (bits >> (last + 1) & 1) != 0) {
         last++;
+    }
     return last >= first + 2 ? last : first;
 }
 

@@ -60,18 +60,22 @@ static uint64_t bound(uint64_t live)
 
 static void await_intake(void)
 {
-    while (stats().inbox + stats().unowned > 0)
+    while (stats().inbox + stats().unowned > 0) {
         (void)sched_yield();
+    }
 }
 
 static void await_clearing(void)
 {
-    while (stats().garbage > GARBAGE_MAX / 2) /* below it a worker may go on sleeping */
+    /* Below it a worker may go on sleeping. */
+    while (stats().garbage > GARBAGE_MAX / 2) {
         (void)sched_yield();
+    }
 }
 
 static uint64_t timers_of_the_storm(void)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment */
     uint64_t scale = getenv("BEL_TEST_LONG") != NULL ? 10 : 1;
     return STORM * scale;
 }
