@@ -34,10 +34,10 @@ int bel_inbox_create(struct bel_runtime *runtime, struct bel_inbox **out)
     inbox->runtime = runtime;
     bel__queue_init(&inbox->queue);
     (void)bel__queue_park(&inbox->queue);
-    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__runtime_lock(runtime);
     inbox->next = runtime->inboxes;
     runtime->inboxes = inbox;
-    (void)pthread_mutex_unlock(&runtime->mutex);
+    bel__runtime_unlock(runtime);
     *out = inbox;
     return 0;
 }
@@ -104,7 +104,7 @@ size_t bel_inbox_take(struct bel_inbox *inbox, struct bel_event *out, size_t max
     if (runtime_is_forked(runtime)) return 0;
     int err = visitor_get(runtime, &visitor);
     if (err) visitor = NULL;
-    if (visitor != NULL) visitor->busy = 1;
+    if (visitor != NULL) visitor_begin(visitor);
     bel__alarm_clear(&inbox->alarm);
     if (inbox->taken == NULL) inbox->taken = bel__queue_take(&inbox->queue);
     while (count < max && inbox->taken != NULL) {
@@ -115,6 +115,6 @@ size_t bel_inbox_take(struct bel_inbox *inbox, struct bel_event *out, size_t max
     }
     bool is_empty = inbox->taken == NULL && bel__queue_park(&inbox->queue);
     if (!is_empty) bel__alarm_ring(&inbox->alarm);
-    if (visitor != NULL) visitor->busy = 0;
+    if (visitor != NULL) visitor_end(visitor);
     return count;
 }

@@ -121,9 +121,13 @@ int bel__metronome_start(struct bel_runtime *runtime)
 {
     struct metronome *metronome = &runtime->metronome;
     if (runtime->mode == BEL_METRONOME_MANUAL || metronome->is_started) return 0;
-    if (pthread_create(&metronome->thread, NULL, run, runtime) != 0) return BEL_ENOMEM;
-    metronome->is_started = true;
-    return 0;
+    /* It takes no signals: what their handlers do is for the program's threads. */
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    metronome->is_started = pthread_create(&metronome->thread, NULL, run, runtime) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return metronome->is_started ? 0 : BEL_ENOMEM;
 }
 
 void bel__metronome_stop(struct bel_runtime *runtime)

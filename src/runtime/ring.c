@@ -49,9 +49,9 @@ static struct bel_event describe(const struct bel_worker *worker, struct record 
 static void tell(struct bel_worker *worker, uint64_t before)
 {
     if ((before & WORD_WAITED) == 0) return;
-    (void)pthread_mutex_lock(&worker->runtime->mutex);
+    bel__runtime_lock(worker->runtime);
     (void)pthread_cond_broadcast(&worker->runtime->rung);
-    (void)pthread_mutex_unlock(&worker->runtime->mutex);
+    bel__runtime_unlock(worker->runtime);
 }
 
 /* The wall time of the next beat, as the clocks stand; never before it. */
@@ -97,10 +97,10 @@ static void call(struct bel_worker *worker, struct record *record, const struct 
     /* Acquire pairs with the release in bel_runtime_on. */
     bel_ring_fn *ring = atomic_load_explicit(&kind->ring, memory_order_acquire);
     worker->ringing = record;
-    worker->visitor->busy = 0;
+    visitor_end(worker->visitor);
     ring(kind->context, &event);
     if (runtime_is_forked(worker->runtime)) return; /* the timer is the parent's */
-    worker->visitor->busy = 1;
+    visitor_begin(worker->visitor);
     worker->ringing = NULL;
     if (finish(worker, record, now)) worker_give(worker, record);
 }

@@ -88,6 +88,11 @@ static inline bool runtime_knows(const struct bel_runtime *runtime, unsigned kin
            atomic_load_explicit(&runtime->kinds[kind].inbox, memory_order_acquire) != NULL;
 }
 
+/* The mutex. Signal handlers keep out of a thread that has it, or they would wait for it for
+ * ever; visitor.c. */
+void bel__runtime_lock(struct bel_runtime *runtime);
+void bel__runtime_unlock(struct bel_runtime *runtime);
+
 /* Sends a timer, which is QUEUED by the caller, to its owner, or to whoever is there if
  * that has left; send.c. */
 void bel__send(struct bel_runtime *runtime, struct record *record);

@@ -46,10 +46,10 @@ void bel__send(struct bel_runtime *runtime, struct record *record)
         }
     }
     send_to_merge(runtime, record);
-    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__runtime_lock(runtime);
     if (owner != OWNER_NONE) count_many(&runtime->gone, COUNT_TAKEN, 1); /* it did not arrive */
     bel__roster_deal(runtime);
-    (void)pthread_mutex_unlock(&runtime->mutex);
+    bel__runtime_unlock(runtime);
 }
 
 /* How much garbage a worker may have that has this much. */

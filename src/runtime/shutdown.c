@@ -14,7 +14,7 @@
 static void send_home(struct bel_runtime *runtime)
 {
     struct roster *roster = &runtime->roster;
-    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__runtime_lock(runtime);
     /* Release pairs with the acquire in bel_worker_wait. */
     atomic_store_explicit(&roster->stopping, true, memory_order_release);
     for (unsigned i = 0; i < BEL_WORKERS_MAX; i++) {
@@ -24,7 +24,7 @@ static void send_home(struct bel_runtime *runtime)
     while (get32(&roster->count) > 0) {
         (void)pthread_cond_wait(&roster->left, &runtime->mutex);
     }
-    (void)pthread_mutex_unlock(&runtime->mutex);
+    bel__runtime_unlock(runtime);
     for (unsigned i = 0; i < runtime->thread_count; i++) {
         (void)pthread_join(runtime->threads[i], NULL);
     }
@@ -50,9 +50,9 @@ static struct record *join(struct bel_queue_node *node, size_t *out_count)
 static int collect(struct bel_runtime *runtime, struct record ***out, size_t *out_count)
 {
     size_t count = 0;
-    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__runtime_lock(runtime);
     struct bel_queue_node *nodes = bel__queue_take(&runtime->roster.merge);
-    (void)pthread_mutex_unlock(&runtime->mutex);
+    bel__runtime_unlock(runtime);
     struct record *row = join(nodes, &count);
     /* Relaxed: a number for statistics. */
     atomic_fetch_sub_explicit(&runtime->roster.unowned, count, memory_order_relaxed);
@@ -145,7 +145,10 @@ static void fire(struct bel_runtime *runtime, struct visitor *visitor, struct re
         return;
     }
     give(runtime, visitor, record);
-    if (rings) atomic_load_explicit(&kind->ring, memory_order_acquire)(kind->context, &event);
+    if (!rings) return;
+    visitor_end(visitor);
+    atomic_load_explicit(&kind->ring, memory_order_acquire)(kind->context, &event);
+    visitor_begin(visitor);
 }
 
 static int migrate(struct bel_runtime *runtime, struct visitor *visitor, struct record *record,
@@ -195,6 +198,7 @@ static int deal_with(struct bel_runtime *runtime, struct visitor *visitor, enum 
     int err = collect(runtime, &records, &count);
     if (err) return err;
     err = sort(records, count);
+    visitor_begin(visitor);
     for (; err == 0 && done < count; done++) {
         struct record *record = records[done];
         if (how == BEL_SHUTDOWN_FIRE) {
@@ -208,6 +212,7 @@ static int deal_with(struct bel_runtime *runtime, struct visitor *visitor, enum 
             give(runtime, visitor, record);
         }
     }
+    visitor_end(visitor);
     put_back(runtime, records + done, count - done);
     free(records);
     return err;
@@ -229,9 +234,9 @@ int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
     send_home(runtime);
     if (how != BEL_SHUTDOWN_KEEP) err = deal_with(runtime, visitor, how, into);
     if (runtime_is_forked(runtime)) return err;
-    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__runtime_lock(runtime);
     atomic_store_explicit(&runtime->roster.stopping, false, memory_order_release);
     bel__roster_deal(runtime);
-    (void)pthread_mutex_unlock(&runtime->mutex);
+    bel__runtime_unlock(runtime);
     return err;
 }

@@ -65,7 +65,7 @@ void bel_runtime_stats(struct bel_runtime *runtime, const struct bel_worker *wor
     *out = (struct bel_runtime_stats){0};
     if (runtime_is_forked(runtime)) return;
     const struct metronome *metronome = &runtime->metronome;
-    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__runtime_lock(runtime);
     out->ended = one(runtime, worker, COUNT_ENDED);
     out->cancelled = one(runtime, worker, COUNT_CANCELLED);
     out->fired = one(runtime, worker, COUNT_FIRED);
@@ -84,7 +84,7 @@ void bel_runtime_stats(struct bel_runtime *runtime, const struct bel_worker *wor
     }
     out->workers = get32(&runtime->roster.count);
     read_lateness(runtime, worker, out);
-    (void)pthread_mutex_unlock(&runtime->mutex);
+    bel__runtime_unlock(runtime);
     out->metronome_turns = get64(&metronome->turns);
     out->metronome_wakes = get64(&metronome->wakes);
     out->metronome_missed = get64(&metronome->missed);

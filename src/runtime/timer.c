@@ -78,7 +78,7 @@ LONG_WAY static void schedule_there(struct visitor *visitor, uint32_t index,
                                     const struct bel_schedule *options, struct when when,
                                     bel_timer_t *out)
 {
-    struct bel_runtime *runtime = visitor->runtime;
+    struct bel_runtime *runtime = visitor_runtime(visitor);
     struct record *record = record_at(&runtime->pool, index);
     struct bel_worker *there = options->worker;
     if (there == NULL) there = bel__roster_any(runtime, visitor);
@@ -91,17 +91,17 @@ LONG_WAY static void schedule_there(struct visitor *visitor, uint32_t index,
     *out = pool_handle(&runtime->pool, index, generation);
 }
 
-/* Gets what a thread needs to schedule that has not done so for a while. */
+/* Gets what a thread needs to schedule for the first time. */
 LONG_WAY static int prepare(struct bel_runtime *runtime, struct visitor **out)
 {
     int err = visitor_get(runtime, out);
     if (err) return err;
-    if ((*out)->busy) return BEL_EBUSY;
-    if ((*out)->magazine.count > 0) return 0;
-    (*out)->busy = 1;
-    err = bel__pool_refill(&runtime->pool, &(*out)->magazine);
-    (*out)->busy = 0;
-    return err;
+    return (*out)->busy ? BEL_EBUSY : 0;
+}
+
+LONG_WAY static int refill(struct visitor *visitor)
+{
+    return bel__pool_refill(&visitor_runtime(visitor)->pool, &visitor->magazine);
 }
 
 static inline int schedule(struct bel_runtime *runtime, const struct bel_schedule *options,
@@ -110,19 +110,22 @@ static inline int schedule(struct bel_runtime *runtime, const struct bel_schedul
     struct visitor *visitor = visitor_find(runtime);
     int err = check(runtime, options, when.due);
     if (err) return err;
-    if (visitor == NULL || visitor->busy || visitor->magazine.count == 0) {
+    if (visitor == NULL || visitor->busy) {
         err = prepare(runtime, &visitor);
         if (err) return err;
     }
-    visitor->busy = 1;
-    uint32_t index = visitor->magazine.indexes[--visitor->magazine.count];
-    struct bel_worker *worker = visitor->worker, *there = options->worker;
-    if (worker != NULL && (there == NULL || there == worker)) {
-        err = schedule_own(worker, index, options, when, out);
-    } else {
-        schedule_there(visitor, index, options, when, out);
+    visitor_begin(visitor);
+    if (visitor->magazine.count == 0) err = refill(visitor);
+    if (err == 0) {
+        uint32_t index = visitor->magazine.indexes[--visitor->magazine.count];
+        struct bel_worker *worker = visitor->worker, *there = options->worker;
+        if (worker != NULL && (there == NULL || there == worker)) {
+            err = schedule_own(worker, index, options, when, out);
+        } else {
+            schedule_there(visitor, index, options, when, out);
+        }
     }
-    visitor->busy = 0;
+    visitor_end(visitor);
     return err;
 }
 
@@ -181,7 +184,9 @@ static inline struct bel_worker *as_owner(const struct visitor *visitor,
 static void count_anywhere(struct bel_runtime *runtime, struct visitor *visitor, enum counter which)
 {
     if (visitor != NULL && !visitor->busy) {
+        visitor_begin(visitor);
         count(visitor, which);
+        visitor_end(visitor);
     } else { /* Release as in count_many(). */
         atomic_fetch_add_explicit(&runtime->signals.counts[which], 1, memory_order_release);
     }
@@ -208,14 +213,14 @@ bool bel_runtime_cancel(struct bel_runtime *runtime, bel_timer_t timer)
     struct bel_worker *owner = as_owner(visitor, record);
     if (owner == NULL) return cancel_there(runtime, visitor, record, generation);
 
-    visitor->busy = 1;
+    visitor_begin(visitor);
     bool is_mine = word_cancel_own(&record->word, generation);
     if (is_mine) {
         if (record->entry != 0) (void)bel_wheel_cancel(owner->wheel, record->entry);
         worker_give(owner, record);
         count(visitor, COUNT_CANCELLED);
     }
-    visitor->busy = 0;
+    visitor_end(visitor);
     return is_mine || cancel_there(runtime, visitor, record, generation);
 }
 
@@ -231,16 +236,16 @@ int bel_runtime_cancel_sync(struct bel_runtime *runtime, bel_timer_t timer)
         return BEL_EBUSY;
     }
     bool is_ended = bel_runtime_cancel(runtime, timer);
-    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__runtime_lock(runtime);
     while (word_wait(&record->word, generation)) {
         (void)pthread_cond_wait(&runtime->rung, &runtime->mutex);
     }
-    (void)pthread_mutex_unlock(&runtime->mutex);
+    bel__runtime_unlock(runtime);
     return is_ended ? 0 : BEL_ESTALE;
 }
 
 /* Moves a timer of the caller's own, which is in its wheel or in its inbox. */
-static int move_own(struct bel_worker *owner, struct record *record, uint64_t due)
+static void move_own(struct bel_worker *owner, struct record *record, uint64_t due)
 {
     int err = 0;
     enum word_moved moved = word_move_end(&record->word, 0);
@@ -250,7 +255,20 @@ static int move_own(struct bel_worker *owner, struct record *record, uint64_t du
     if (moved == WORD_MOVED_PUSH) bel__send(owner->runtime, record);
     owner->must_look = true;
     if (due < owner->wake_known && !owner->is_polling) bel__worker_publish(owner);
-    return 0;
+}
+
+/* Moves a timer that word_move_begin() has been called for. */
+static void move(struct visitor *visitor, struct record *record, uint64_t due)
+{
+    struct bel_worker *worker = visitor->worker;
+    set64(&record->due, due);
+    set32(&record->what, get32(&record->what) & ~WHAT_INSTANT);
+    if (worker != NULL && worker_owns(worker, record)) {
+        move_own(worker, record, due);
+    } else if (word_move_end(&record->word, WORD_QUEUED) == WORD_MOVED_PUSH) {
+        count(visitor, COUNT_SENT);
+        bel__send(visitor_runtime(visitor), record);
+    }
 }
 
 int bel_runtime_reschedule(struct bel_runtime *runtime, bel_timer_t timer, struct bel_boot due)
@@ -264,26 +282,15 @@ int bel_runtime_reschedule(struct bel_runtime *runtime, bel_timer_t timer, struc
     struct record *record = pool_find(&runtime->pool, timer);
     if (record == NULL) return BEL_ESTALE;
 
+    visitor_begin(visitor);
     enum word_move begun =
         word_move_begin(&record->word, pool_handle_generation(&runtime->pool, timer));
-    if (begun == WORD_MOVE_STALE) return BEL_ESTALE;
-    if (begun == WORD_MOVE_BUSY) return BEL_EBUSY;
-    count(visitor, COUNT_RESCHEDULED);
-    if (begun == WORD_MOVE_OTHER) return 0;
-    set64(&record->due, due.ns);
-    set32(&record->what, get32(&record->what) & ~WHAT_INSTANT);
-    struct bel_worker *owner = as_owner(visitor, record);
-    if (owner != NULL) {
-        visitor->busy = 1;
-        err = move_own(owner, record, due.ns);
-        visitor->busy = 0;
-        return err;
-    }
-    if (word_move_end(&record->word, WORD_QUEUED) == WORD_MOVED_PUSH) {
-        count(visitor, COUNT_SENT);
-        bel__send(runtime, record);
-    }
-    return 0;
+    bool is_moved = begun == WORD_MOVE_BEGUN || begun == WORD_MOVE_OTHER;
+    if (is_moved) count(visitor, COUNT_RESCHEDULED);
+    if (begun == WORD_MOVE_BEGUN) move(visitor, record, due.ns);
+    visitor_end(visitor);
+    if (is_moved) return 0;
+    return begun == WORD_MOVE_BUSY ? BEL_EBUSY : BEL_ESTALE;
 }
 
 bool bel_runtime_is_pending(const struct bel_runtime *runtime, bel_timer_t timer)

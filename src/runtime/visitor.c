@@ -67,8 +67,10 @@ static void end_thread(void *unused)
     while (mine != NULL) {
         struct visitor *visitor = mine;
         struct bel_worker *worker = visitor->worker;
+        visitor->busy = 0; /* if it ends in the middle of a call, that will not return */
         /* A runtime that has workers is there. Another may go at any moment. */
         if (worker != NULL && !runtime_is_forked(worker->runtime)) bel__worker_end(worker);
+        visitor_begin(visitor);
         (void)pthread_mutex_lock(&lives);
         struct bel_runtime *runtime = visitor_runtime(visitor);
         if (runtime != NULL) detach(runtime, visitor);
@@ -133,6 +135,20 @@ int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out)
     (void)pthread_mutex_unlock(&runtime->mutex);
     *out = visitor;
     return 0;
+}
+
+void bel__runtime_lock(struct bel_runtime *runtime)
+{
+    struct visitor *visitor = visitor_find(runtime);
+    if (visitor != NULL) visitor->busy = visitor->busy + 1;
+    (void)pthread_mutex_lock(&runtime->mutex);
+}
+
+void bel__runtime_unlock(struct bel_runtime *runtime)
+{
+    struct visitor *visitor = visitor_find(runtime); /* before: the runtime may go now */
+    (void)pthread_mutex_unlock(&runtime->mutex);
+    if (visitor != NULL) visitor->busy = visitor->busy - 1;
 }
 
 void bel__visitors_forget(struct bel_runtime *runtime)

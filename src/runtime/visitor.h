@@ -33,8 +33,8 @@ struct counters {
 struct visitor {
     _Atomic(struct bel_runtime *) runtime; /* NULL once that is gone */
     struct bel_worker *worker;             /* NULL if the thread is not a worker */
-    volatile sig_atomic_t busy;            /* inside this library: a signal handler must keep out */
-    uint32_t turn;                         /* whose turn it is to be "any" */
+    volatile sig_atomic_t busy; /* in this library, so deep: signal handlers must keep out */
+    uint32_t turn;              /* whose turn it is to be "any" */
     struct magazine magazine;
     struct counters counters;    /* written by this thread alone */
     struct visitor *thread_next; /* of this thread, for other runtimes */
@@ -53,6 +53,21 @@ static inline void count_many(struct counters *counters, enum counter which, uin
 static inline void count(struct visitor *visitor, enum counter which)
 {
     count_many(&visitor->counters, which, 1);
+}
+
+/* From here to visitor_end() a signal handler on this thread keeps out. The fences are for
+ * the compiler, which could move things to where one does not. */
+static inline void visitor_begin(struct visitor *visitor)
+{
+    assert(visitor->busy == 0);
+    visitor->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void visitor_end(struct visitor *visitor)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    visitor->busy = 0;
 }
 
 /* The visitor that the calling thread used last. Every call looks here. */

@@ -18,17 +18,6 @@
 
 #include <stdlib.h>
 
-/* The worker's thread is in the library from here on, and signal handlers keep out. */
-static void begin(struct bel_worker *worker)
-{
-    worker->visitor->busy = 1;
-}
-
-static void end(struct bel_worker *worker)
-{
-    worker->visitor->busy = 0;
-}
-
 static void set_watched(struct bel_worker *worker, bool is_watched)
 {
     /* Relaxed: a metronome that sees it late wakes the worker at its next turn. */
@@ -86,6 +75,7 @@ static void sit_down(struct bel_worker *worker, struct visitor *visitor, struct 
     set_watched(worker, false);
     worker->must_look = true;
     worker->has_waited = false;
+    worker->is_waiting = false;
     worker->dealt = get64(&worker->adopted);
     worker->wake_known = BEL_NEVER;
     bel__histogram_init(&worker->lateness);
@@ -115,7 +105,7 @@ int bel_worker_enter(struct bel_runtime *runtime, struct bel_worker **out)
     err = bel_wheel_create(&options, &wheel);
     if (err) return err;
 
-    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__runtime_lock(runtime);
     err = atomic_load_explicit(&runtime->roster.stopping, memory_order_relaxed) ? BEL_ECLOSED : 0;
     if (err == 0) err = bel__metronome_start(runtime);
     if (err == 0) err = find_seat(runtime, &worker);
@@ -124,7 +114,7 @@ int bel_worker_enter(struct bel_runtime *runtime, struct bel_worker **out)
         bel__roster_deal(runtime);
         *out = worker;
     }
-    (void)pthread_mutex_unlock(&runtime->mutex);
+    bel__runtime_unlock(runtime);
     if (err) bel_wheel_destroy(wheel);
     return err;
 }
@@ -143,30 +133,31 @@ void bel__worker_end(struct bel_worker *worker)
 {
     struct bel_runtime *runtime = worker->runtime;
     struct roster *roster = &runtime->roster;
-    begin(worker);
+    struct visitor *visitor = worker->visitor;
+    visitor_begin(visitor);
     if (worker->ringing != NULL) bel__ring_abandon(worker);
-    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__runtime_lock(runtime);
     atomic_store_explicit(&roster->live[worker->index], NULL, memory_order_relaxed);
     atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
     struct bel_queue_node *inbox = bel__queue_close(&worker->inbox);
     struct bel_queue_node *returns = bel__queue_close(&worker->returns);
-    (void)pthread_mutex_unlock(&runtime->mutex);
+    bel__runtime_unlock(runtime);
 
     bel__intake_hand_over(worker, inbox, returns);
     destroy_wheel(worker);
     set64(&worker->live, 0);
-    end(worker);
 
-    (void)pthread_mutex_lock(&runtime->mutex);
+    bel__runtime_lock(runtime);
     bel__histogram_merge(runtime->lateness, &worker->lateness);
     bel__histogram_init(&worker->lateness);
-    worker->visitor->worker = NULL;
+    visitor->worker = NULL;
     worker->is_polling = false;
     worker->is_taken = false; /* only now: until here its thread was still clearing up */
     bel__roster_deal(runtime);
     set32(&roster->count, get32(&roster->count) - 1);
     (void)pthread_cond_broadcast(&roster->left);
-    (void)pthread_mutex_unlock(&runtime->mutex);
+    bel__runtime_unlock(runtime);
+    visitor_end(visitor); /* the seat and the runtime may be someone else's by now */
 }
 
 int bel_worker_leave(struct bel_worker *worker)
@@ -180,6 +171,10 @@ int bel_worker_leave(struct bel_worker *worker)
 void bel__worker_publish(struct bel_worker *worker)
 {
     struct bel_wheel_stats stats;
+    if (worker->is_waiting) { /* this is a signal handler: the sleep has to be shorter */
+        bel__alarm_ring(&worker->alarm);
+        return;
+    }
     bel_wheel_stats(worker->wheel, &stats);
     set64(&worker->live, stats.armed);
     set64(&worker->stale, stats.entries > stats.armed ? stats.entries - stats.armed : 0);
@@ -245,9 +240,13 @@ static void look_for_merged(struct bel_runtime *runtime)
 
 size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
 {
+    struct visitor *visitor = worker->visitor;
     if (worker->is_polling || runtime_is_forked(worker->runtime)) return 0;
-    if (!worker_is_watched(worker) && is_quiet(worker)) return 0;
-    begin(worker);
+    visitor_begin(visitor);
+    if (!worker_is_watched(worker) && is_quiet(worker)) {
+        visitor_end(visitor);
+        return 0;
+    }
     worker->is_polling = true;
     if (worker_is_watched(worker)) bel__alarm_clear(&worker->alarm);
     look_for_merged(worker->runtime);
@@ -261,15 +260,22 @@ size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
     if (runtime_is_forked(worker->runtime)) return rings; /* a callback forked: the child */
     bel__worker_publish(worker);
     if (worker_is_watched(worker)) show(worker, now);
-    end(worker);
+    visitor_end(visitor);
     return rings;
+}
+
+static uint64_t next_of(const struct bel_worker *worker)
+{
+    return bel__intake_is_empty(worker) ? bel_wheel_next(worker->wheel) : 0;
 }
 
 struct bel_boot bel_worker_next(const struct bel_worker *worker)
 {
     if (runtime_is_forked(worker->runtime)) return (struct bel_boot){BEL_NEVER};
-    if (!bel__intake_is_empty(worker)) return (struct bel_boot){0};
-    return (struct bel_boot){bel_wheel_next(worker->wheel)};
+    visitor_begin(worker->visitor);
+    uint64_t next = next_of(worker);
+    visitor_end(worker->visitor);
+    return (struct bel_boot){next};
 }
 
 static bool is_stopping(const struct bel_worker *worker)
@@ -278,22 +284,36 @@ static bool is_stopping(const struct bel_worker *worker)
     return atomic_load_explicit(&worker->runtime->roster.stopping, memory_order_acquire);
 }
 
+/* Whether to sleep, and until when. From then on it looks after itself; and whatever a
+ * signal handler on this thread schedules is earlier than what is known, and wakes it. */
+static bool lie_down(struct bel_worker *worker, uint64_t *until)
+{
+    uint64_t next = next_of(worker);
+    if (next < *until) *until = next;
+    if (*until <= runtime_now(worker->runtime) || is_stopping(worker)) return false;
+    if (!bel__queue_park(&worker->inbox)) return false;
+    atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
+    worker->wake_known = BEL_NEVER;
+    worker->has_waited = true;
+    worker->is_waiting = true;
+    return true;
+}
+
 bool bel_worker_wait(struct bel_worker *worker, struct bel_boot until)
 {
     struct bel_runtime *runtime = worker->runtime;
     if (worker->is_polling || runtime_is_forked(runtime)) return false;
     worker->must_look = true;
-    uint64_t next = bel_worker_next(worker).ns;
-    if (until.ns < next) next = until.ns;
-    if (is_stopping(worker)) return false;
-    if (next <= runtime_now(runtime) || !bel__queue_park(&worker->inbox)) return true;
-    /* It looks after itself while it sleeps. A clock that is not the system's cannot wake
-     * anyone; what moves it has to. */
-    worker->wake_known = 0;
-    worker->has_waited = true;
-    atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
-    bool is_real = runtime->clock == bel_clock_system();
-    bel__alarm_wait(&worker->alarm, (struct bel_boot){is_real ? next : BEL_NEVER});
+    visitor_begin(worker->visitor);
+    bool sleeps = lie_down(worker, &until.ns);
+    visitor_end(worker->visitor);
+    if (sleeps) {
+        /* A clock that is not the system's cannot wake anyone; what moves it has to. */
+        bool is_real = runtime->clock == bel_clock_system();
+        bel__alarm_wait(&worker->alarm, (struct bel_boot){is_real ? until.ns : BEL_NEVER});
+        worker->wake_known = 0;
+        worker->is_waiting = false;
+    }
     return !is_stopping(worker);
 }
 

@@ -35,6 +35,7 @@ struct bel_worker {
     bool is_taken;       /* with the runtime's mutex held */
     bool is_polling;
     bool has_waited;                 /* since the last poll */
+    volatile bool is_waiting;        /* asleep: only a signal handler on it can see that */
     bool must_look;                  /* at the clock: something has changed */
     _Atomic bool is_watched;         /* its descriptor is in a loop of the program */
     uint32_t unchanged;              /* polls since the published time has changed */
