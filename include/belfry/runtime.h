@@ -81,7 +81,7 @@ struct bel_event {
     bel_timer_t timer;
     uint64_t user;
     struct bel_boot due;
-    struct bel_boot now; /* when it was taken out; never before due */
+    struct bel_boot now; /* when it was taken out; before due only by BEL_SHUTDOWN_FIRE */
     uint64_t missed;     /* beats left out since the one before, BEL_RATE_SKIP and _DELAY */
     bel_kind_t kind;
     uint8_t priority;

@@ -320,6 +320,7 @@ static void shutdown_fire_delivers_3_4_5_8_at_once_and_nothing_is_left(void)
     CHECK_EQ(rung[1].user, 4);
     CHECK_EQ(rung[2].user, 5);
     CHECK_EQ(rung[3].user, 8);
+    CHECK(rung[0].now.ns == now() && rung[0].due.ns == now() + 3 * S);
     CHECK_EQ(stats().pending, 0);
     CHECK(bel_runtime_shutdown(runtime, BEL_SHUTDOWN_FIRE, NULL) == 0);
     CHECK_EQ(rung_count, 4);
