@@ -102,7 +102,7 @@ struct bel_runtime_options {
 };
 
 /* Makes a runtime without workers; NULL options are the defaults. Returns 0 and sets
- * `*out`, or returns BEL_ENOMEM or BEL_EINVAL and leaves it alone. */
+ * `*out`, or returns BEL_ENOMEM, BEL_EIO or BEL_EINVAL and leaves it alone. */
 BEL_CHECKED int bel_runtime_create(const struct bel_runtime_options *options,
                                    struct bel_runtime **out);
 
@@ -166,8 +166,8 @@ bool bel_runtime_is_pending(const struct bel_runtime *runtime, bel_timer_t timer
  * Workers.
  */
 
-/* Starts threads that are workers until shutdown. Returns 0, or BEL_EFULL, BEL_ENOMEM
- * or BEL_ECLOSED and none was started. */
+/* Starts threads that are workers until shutdown, and waits until they are. Returns 0, or
+ * BEL_EFULL, BEL_ENOMEM or BEL_ECLOSED and none was started. */
 BEL_CHECKED int bel_runtime_start(struct bel_runtime *runtime, unsigned count);
 
 /* Makes the calling thread a worker. Returns 0 and sets `*out`; or BEL_EBUSY if it is one
@@ -226,10 +226,12 @@ enum bel_shutdown {
     BEL_SHUTDOWN_DISCARD, /* they end */
 };
 
-/* Waits until every worker has left, which those that wait or poll do on their own or are
- * told to, and then deals with what is pending. The runtime can be used again. Returns 0;
- * BEL_EINVAL for a migration without a destination (or to itself); BEL_EBUSY from inside
- * a callback; or what scheduling in `into` failed with, and the rest stays pending. */
+/* Waits until every worker has left, and then deals with what is pending. bel_worker_run()
+ * leaves on its own; a loop of the program's is told by bel_worker_wait(), which with an
+ * `until` of 0 does not sleep, and its descriptor becomes readable for that. The runtime
+ * can be used again. Returns 0; BEL_EINVAL for a migration without a destination (or to
+ * itself); BEL_EBUSY from inside a callback; BEL_ENOMEM, and all stay pending; or what
+ * scheduling in `into` failed with, and the rest stays pending. */
 BEL_CHECKED int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
                                      struct bel_runtime *into);
 
@@ -247,7 +249,7 @@ BEL_CHECKED int bel_runtime_restore(struct bel_runtime *runtime, const void *sna
                                     size_t bytes);
 
 struct bel_runtime_stats {
-    uint64_t pending; /* scheduled - ended; never more than that */
+    uint64_t pending; /* scheduled - ended - cancelled; of a worker, as of its last poll */
     uint64_t scheduled;
     uint64_t fired;     /* rings; those of timers that repeat included */
     uint64_t ended;     /* timers that rang for the last time */

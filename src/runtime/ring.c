@@ -28,10 +28,10 @@ static struct beat beat_of(const struct record *record, uint64_t now)
     };
 }
 
-static struct bel_event describe(const struct bel_worker *worker, struct record *record,
-                                 uint64_t now)
+struct bel_event bel__ring_describe(const struct bel_runtime *runtime, struct record *record,
+                                    uint64_t now)
 {
-    struct pool *pool = pool_of(worker);
+    const struct pool *pool = &runtime->pool;
     uint32_t what = get32(&record->what), generation = word_generation(word_load(&record->word));
     struct beat beat = beat_of(record, now);
     return (struct bel_event){
@@ -45,13 +45,12 @@ static struct bel_event describe(const struct bel_worker *worker, struct record 
     };
 }
 
-/* Tells those who wait in bel_runtime_cancel_sync(). */
-static void tell(struct bel_worker *worker, uint64_t before)
+void bel__ring_tell(struct bel_runtime *runtime, uint64_t before)
 {
     if ((before & WORD_WAITED) == 0) return;
-    bel__runtime_lock(worker->runtime);
-    (void)pthread_cond_broadcast(&worker->runtime->rung);
-    bel__runtime_unlock(worker->runtime);
+    bel__runtime_lock(runtime);
+    (void)pthread_cond_broadcast(&runtime->rung);
+    bel__runtime_unlock(runtime);
 }
 
 /* The wall time of the next beat, as the clocks stand; never before it. */
@@ -81,7 +80,7 @@ static bool finish(struct bel_worker *worker, struct record *record, uint64_t no
         set_next(worker, record, bel__repeat_next(&beat));
     }
     uint64_t before = word_fired(&record->word, &is_over);
-    tell(worker, before);
+    bel__ring_tell(worker->runtime, before);
     if (is_over) {
         if ((before & WORD_STOP) == 0) count(worker->visitor, COUNT_ENDED);
     } else {
@@ -93,15 +92,16 @@ static bool finish(struct bel_worker *worker, struct record *record, uint64_t no
 static void call(struct bel_worker *worker, struct record *record, const struct kind *kind,
                  uint64_t now)
 {
-    struct bel_event event = describe(worker, record, now);
+    struct bel_event event = bel__ring_describe(worker->runtime, record, now);
+    struct visitor *visitor = worker->visitor;
     /* Acquire pairs with the release in bel_runtime_on. */
     bel_ring_fn *ring = atomic_load_explicit(&kind->ring, memory_order_acquire);
-    worker->ringing = record;
-    visitor_end(worker->visitor);
+    visitor->ringing = record;
+    visitor_end(visitor);
     ring(kind->context, &event);
     if (runtime_is_forked(worker->runtime)) return; /* the timer is the parent's */
-    visitor_begin(worker->visitor);
-    worker->ringing = NULL;
+    visitor_begin(visitor);
+    visitor->ringing = NULL;
     if (finish(worker, record, now)) worker_give(worker, record);
 }
 
@@ -109,7 +109,7 @@ static void call(struct bel_worker *worker, struct record *record, const struct 
 static bool deliver(struct bel_worker *worker, struct record *record, struct bel_inbox *inbox,
                     uint64_t now)
 {
-    struct bel_event event = describe(worker, record, now);
+    struct bel_event event = bel__ring_describe(worker->runtime, record, now);
     struct magazine *magazine = &worker->visitor->magazine;
     if ((word_load(&record->word) & WORD_REPEATS) == 0) {
         bool is_over = finish(worker, record, now);
@@ -129,7 +129,7 @@ static bool deliver(struct bel_worker *worker, struct record *record, struct bel
 static void put_back(struct bel_worker *worker, struct record *record)
 {
     bool is_over;
-    tell(worker, word_fired(&record->word, &is_over));
+    bel__ring_tell(worker->runtime, word_fired(&record->word, &is_over));
     if (is_over) {
         worker_give(worker, record);
     } else {
@@ -172,7 +172,7 @@ bool bel__ring(struct bel_worker *worker, const struct bel_wheel_timer *popped, 
 
 void bel__ring_abandon(struct bel_worker *worker)
 {
-    struct record *record = worker->ringing;
-    worker->ringing = NULL;
+    struct record *record = worker->visitor->ringing;
+    worker->visitor->ringing = NULL;
     if (finish(worker, record, runtime_now(worker->runtime))) worker_give(worker, record);
 }

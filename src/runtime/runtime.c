@@ -8,11 +8,15 @@
 
 #include <stdlib.h>
 
-/* Spreads an address over the bits of a generation: handles of two runtimes differ. */
+/* Spreads an address and a number over the bits of a generation: handles of two runtimes
+ * differ, even if one is made where the other was. */
 static uint32_t disguise_from(const void *address)
 {
-    uint64_t mixed = ((uint64_t)(uintptr_t)address + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(mixed >> 32);
+    static atomic_uint_least32_t runtimes_made;
+    /* Relaxed: it only has to be a different number each time. */
+    uint64_t seed = atomic_fetch_add_explicit(&runtimes_made, 1, memory_order_relaxed);
+    seed = (seed << 48 ^ (uintptr_t)address) + 1;
+    return (uint32_t)(seed * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
 static int make_parts(struct bel_runtime *runtime, uint32_t timers_max)
@@ -25,7 +29,7 @@ static int make_parts(struct bel_runtime *runtime, uint32_t timers_max)
     bel__histogram_init(runtime->lateness);
     if (pthread_mutex_init(&runtime->mutex, NULL) != 0) return BEL_ENOMEM;
     if (pthread_cond_init(&runtime->rung, NULL) != 0) return BEL_ENOMEM;
-    if (pthread_cond_init(&runtime->roster.left, NULL) != 0) return BEL_ENOMEM;
+    if (pthread_cond_init(&runtime->roster.changed, NULL) != 0) return BEL_ENOMEM;
     return bel__alarm_init(&runtime->metronome.alarm);
 }
 
@@ -90,46 +94,119 @@ void bel_runtime_destroy(struct bel_runtime *runtime)
     free(runtime);
 }
 
+/* Whether a kind may be given a meaning. The mutex is held. */
 static bool is_new(const struct bel_runtime *runtime, bel_kind_t kind)
 {
-    /* Who gives kinds their meanings does so on one thread or with a lock. */
     return kind < BEL_KINDS_MAX && !runtime_knows(runtime, kind);
 }
 
 int bel_runtime_on(struct bel_runtime *runtime, bel_kind_t kind, bel_ring_fn *ring, void *context)
 {
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
-    if (ring == NULL || !is_new(runtime, kind)) return BEL_EINVAL;
-    runtime->kinds[kind].context = context;
-    /* Release pairs with the acquires of those who schedule and ring. */
-    atomic_store_explicit(&runtime->kinds[kind].ring, ring, memory_order_release);
-    return 0;
+    if (ring == NULL) return BEL_EINVAL;
+    bel__runtime_lock(runtime);
+    int err = is_new(runtime, kind) ? 0 : BEL_EINVAL;
+    if (err == 0) {
+        runtime->kinds[kind].context = context;
+        /* Release pairs with the acquires of those who schedule and ring. */
+        atomic_store_explicit(&runtime->kinds[kind].ring, ring, memory_order_release);
+    }
+    bel__runtime_unlock(runtime);
+    return err;
 }
 
 int bel_runtime_on_inbox(struct bel_runtime *runtime, bel_kind_t kind, struct bel_inbox *inbox)
 {
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
-    if (inbox == NULL || !is_new(runtime, kind)) return BEL_EINVAL;
-    atomic_store_explicit(&runtime->kinds[kind].inbox, inbox, memory_order_release);
-    return 0;
+    if (inbox == NULL) return BEL_EINVAL;
+    bel__runtime_lock(runtime);
+    int err = is_new(runtime, kind) ? 0 : BEL_EINVAL;
+    if (err == 0) {
+        atomic_store_explicit(&runtime->kinds[kind].inbox, inbox, memory_order_release);
+    }
+    bel__runtime_unlock(runtime);
+    return err;
+}
+
+/* Threads that start together: each enters, and they go on if all have. */
+struct start {
+    struct bel_runtime *runtime;
+    unsigned threads, answers; /* how many there are, and have tried to enter */
+    unsigned heard;            /* how many know how it ended */
+    bool is_decided;
+    int err;
+};
+
+/* A thread says how it went and waits for the others. True: go on. */
+static bool answer(struct start *start, int err)
+{
+    struct bel_runtime *runtime = start->runtime;
+    bel__runtime_lock(runtime);
+    if (start->err == 0) start->err = err;
+    start->answers++;
+    (void)pthread_cond_broadcast(&runtime->roster.changed);
+    while (!start->is_decided) {
+        (void)pthread_cond_wait(&runtime->roster.changed, &runtime->mutex);
+    }
+    bool goes_on = start->err == 0;
+    start->heard++; /* the last look at `start` */
+    (void)pthread_cond_broadcast(&runtime->roster.changed);
+    bel__runtime_unlock(runtime);
+    return goes_on;
 }
 
 static void *work(void *arg)
 {
     struct bel_worker *worker;
-    int err = bel_worker_enter(arg, &worker);
-    if (err == 0) bel_worker_run(worker);
+    struct start *start = arg;
+    int err = bel_worker_enter(start->runtime, &worker);
+    bool goes_on = answer(start, err);
+    if (goes_on) {
+        bel_worker_run(worker);
+    } else if (err == 0) {
+        bel__worker_end(worker);
+    }
     return NULL;
+}
+
+/* Waits until all threads have answered, and tells them how it ends. Returns that. */
+static int decide(struct start *start, const pthread_t *threads)
+{
+    struct bel_runtime *runtime = start->runtime;
+    bel__runtime_lock(runtime);
+    while (start->answers < start->threads) {
+        (void)pthread_cond_wait(&runtime->roster.changed, &runtime->mutex);
+    }
+    if (start->threads > BEL_WORKERS_MAX - runtime->thread_count) start->err = BEL_EFULL;
+    for (unsigned i = 0; start->err == 0 && i < start->threads; i++) {
+        runtime->threads[runtime->thread_count++] = threads[i];
+    }
+    start->is_decided = true;
+    (void)pthread_cond_broadcast(&runtime->roster.changed);
+    while (start->heard < start->threads) {
+        (void)pthread_cond_wait(&runtime->roster.changed, &runtime->mutex);
+    }
+    bel__runtime_unlock(runtime);
+    return start->err;
 }
 
 int bel_runtime_start(struct bel_runtime *runtime, unsigned count)
 {
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
-    if (count > BEL_WORKERS_MAX - runtime->thread_count) return BEL_EFULL;
-    for (unsigned i = 0; i < count; i++) {
-        pthread_t *thread = &runtime->threads[runtime->thread_count];
-        if (pthread_create(thread, NULL, work, runtime) != 0) return BEL_ENOMEM;
-        runtime->thread_count++;
+    if (count > BEL_WORKERS_MAX) return BEL_EFULL;
+    struct start start = {.runtime = runtime};
+    pthread_t threads[BEL_WORKERS_MAX];
+    unsigned made = 0;
+    while (made < count && pthread_create(&threads[made], NULL, work, &start) == 0) {
+        made++;
     }
-    return 0;
+    bel__runtime_lock(runtime);
+    start.threads = made;
+    if (made < count) start.err = BEL_ENOMEM;
+    bel__runtime_unlock(runtime);
+    int err = decide(&start, threads);
+    for (unsigned i = 0; err != 0 && i < made; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    return err;
 }

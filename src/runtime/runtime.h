@@ -34,8 +34,8 @@ struct roster {
     uint32_t incarnations;    /* workers ever entered */
     struct bel_queue merge;   /* timers without a worker; taken with the mutex held */
     _Atomic uint64_t unowned; /* timers in there */
-    pthread_cond_t left;      /* a worker has */
-    _Atomic bool stopping;
+    pthread_cond_t changed;   /* a worker has left, a thread has started, a shutdown is over */
+    _Atomic bool stopping;    /* a shutdown is under way; written with the mutex held */
 };
 
 struct metronome {
@@ -106,6 +106,13 @@ void bel__roster_merge(struct bel_runtime *runtime, struct record *first, uint64
 
 /* Shares out what waits among the workers. The mutex is held. */
 void bel__roster_deal(struct bel_runtime *runtime);
+
+/* What rings, as its record says, which is the caller's to read; ring.c. */
+struct bel_event bel__ring_describe(const struct bel_runtime *runtime, struct record *record,
+                                    uint64_t now);
+
+/* Tells those who wait in bel_runtime_cancel_sync() for a timer whose word was `before`. */
+void bel__ring_tell(struct bel_runtime *runtime, uint64_t before);
 
 /* Any worker, or NULL. */
 struct bel_worker *bel__roster_any(struct bel_runtime *runtime, struct visitor *visitor);

@@ -4,17 +4,25 @@
  * When the last worker has left, every pending timer is in the merge queue, and this thread
  * alone takes from it. What then happens to them is the caller's choice; a timer that is
  * scheduled meanwhile lands in the same queue and is left there.
+ *
+ * Others may cancel and move timers to the end. So each is claimed before anything is done
+ * about it (word.h), and from there on it rings as it would on a worker: who waits for its
+ * callback is told.
  */
 #include "runtime/inbox.h"
 #include "runtime/worker.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
-/* Sees to it that no worker is left. */
+/* Waits until no other shutdown is under way, and sees to it that no worker is left. */
 static void send_home(struct bel_runtime *runtime)
 {
     struct roster *roster = &runtime->roster;
     bel__runtime_lock(runtime);
+    while (atomic_load_explicit(&roster->stopping, memory_order_relaxed)) {
+        (void)pthread_cond_wait(&roster->changed, &runtime->mutex);
+    }
     /* Release pairs with the acquire in bel_worker_wait. */
     atomic_store_explicit(&roster->stopping, true, memory_order_release);
     for (unsigned i = 0; i < BEL_WORKERS_MAX; i++) {
@@ -22,13 +30,23 @@ static void send_home(struct bel_runtime *runtime)
         if (worker != NULL) bel__alarm_ring(&worker->alarm);
     }
     while (get32(&roster->count) > 0) {
-        (void)pthread_cond_wait(&roster->left, &runtime->mutex);
+        (void)pthread_cond_wait(&roster->changed, &runtime->mutex);
     }
     bel__runtime_unlock(runtime);
     for (unsigned i = 0; i < runtime->thread_count; i++) {
         (void)pthread_join(runtime->threads[i], NULL);
     }
     runtime->thread_count = 0;
+}
+
+/* The runtime can be used again. */
+static void reopen(struct bel_runtime *runtime)
+{
+    bel__runtime_lock(runtime);
+    atomic_store_explicit(&runtime->roster.stopping, false, memory_order_release);
+    (void)pthread_cond_broadcast(&runtime->roster.changed);
+    bel__roster_deal(runtime);
+    bel__runtime_unlock(runtime);
 }
 
 /* Makes one parcel of many. */
@@ -101,58 +119,69 @@ static int sort(struct record **records, size_t count)
     return 0;
 }
 
-/* Ends the life of a timer that is this thread's alone. False if it was cancelled before. */
-static bool end_life(struct visitor *visitor, struct record *record, enum counter as)
+/* What is being dealt with, on which thread, and how far that has come. */
+struct closing {
+    struct bel_runtime *runtime, *into;
+    struct visitor *visitor;
+    struct record **records;
+    size_t count, done;
+    enum bel_shutdown how;
+    int err;
+};
+
+static void give(struct closing *closing, struct record *record)
+{
+    pool_give(&closing->runtime->pool, &closing->visitor->magazine, record);
+}
+
+/* From here on nobody cancels or moves a timer. False if it was cancelled before. */
+static bool claim(struct record *record)
 {
     uint64_t seen = word_load(&record->word);
-    while (word_state(seen) == WORD_MOVING || /* which is over in a moment */
-           !word_change(&record->word, &seen, word_next_life(seen))) {
-        seen = word_load(&record->word);
+    for (;;) {
+        if (word_state(seen) == WORD_CANCELLED) return false;
+        if (word_state(seen) == WORD_MOVING) { /* which is over in a moment */
+            (void)sched_yield();
+            seen = word_load(&record->word);
+        } else if (word_claim(&record->word, &seen)) {
+            return true;
+        }
     }
-    bool was_pending = word_state(seen) == WORD_PENDING;
-    if (was_pending) count(visitor, as);
-    return was_pending;
 }
 
-static struct bel_event describe(const struct bel_runtime *runtime, struct record *record)
+/* Ends the life of a timer that was claimed. */
+static void end_life(struct closing *closing, struct record *record, enum counter as)
 {
-    const struct pool *pool = &runtime->pool;
-    uint32_t what = get32(&record->what), generation = word_generation(word_load(&record->word));
-    return (struct bel_event){
-        .timer = pool_handle(pool, record_index(pool, record), generation),
-        .user = get64(&record->user),
-        .due = {get64(&record->due)},
-        .now = {runtime_now(runtime)},
-        .kind = what_kind(what),
-        .priority = what_priority(what),
-    };
+    bool is_over;
+    bel__ring_tell(closing->runtime, word_fired(&record->word, &is_over));
+    assert(is_over);
+    count(closing->visitor, as);
 }
 
-static void give(struct bel_runtime *runtime, struct visitor *visitor, struct record *record)
+static void fire(struct closing *closing, struct record *record)
 {
-    pool_give(&runtime->pool, &visitor->magazine, record);
-}
-
-static void fire(struct bel_runtime *runtime, struct visitor *visitor, struct record *record)
-{
-    struct bel_event event = describe(runtime, record);
+    struct bel_runtime *runtime = closing->runtime;
+    struct visitor *visitor = closing->visitor;
+    struct bel_event event = bel__ring_describe(runtime, record, runtime_now(runtime));
     const struct kind *kind = &runtime->kinds[event.kind];
-    bool rings = end_life(visitor, record, COUNT_ENDED);
     struct bel_inbox *inbox = atomic_load_explicit(&kind->inbox, memory_order_acquire);
-    if (rings) count(visitor, COUNT_FIRED);
-    if (rings && inbox != NULL) {
+    count(visitor, COUNT_FIRED);
+    if (inbox != NULL) {
+        end_life(closing, record, COUNT_ENDED);
         bel__inbox_put(inbox, record, &event);
         return;
     }
-    give(runtime, visitor, record);
-    if (!rings) return;
+    visitor->ringing = record;
     visitor_end(visitor);
     atomic_load_explicit(&kind->ring, memory_order_acquire)(kind->context, &event);
+    if (runtime_is_forked(runtime)) return; /* the timer is the parent's */
     visitor_begin(visitor);
+    visitor->ringing = NULL;
+    end_life(closing, record, COUNT_ENDED);
+    give(closing, record);
 }
 
-static int migrate(struct bel_runtime *runtime, struct visitor *visitor, struct record *record,
-                   struct bel_runtime *into)
+static int migrate(struct closing *closing, struct record *record)
 {
     uint32_t what = get32(&record->what);
     bel_timer_t timer;
@@ -165,78 +194,98 @@ static int migrate(struct bel_runtime *runtime, struct visitor *visitor, struct 
         .priority = what_priority(what),
         .repeat = what_repeat(what),
     };
-    if (!bel_runtime_is_pending(runtime, describe(runtime, record).timer)) {
-        (void)end_life(visitor, record, COUNT_CANCELLED);
-        give(runtime, visitor, record);
-        return 0;
+    int err = schedule.wall_ms == WALL_NONE
+                  ? bel_runtime_schedule(closing->into, &schedule, &timer)
+                  : bel_runtime_schedule_wall(closing->into, &schedule, &timer);
+    if (err) {
+        unsigned bits = schedule.repeat != BEL_ONCE ? WORD_REPEATS : 0;
+        bel__ring_tell(closing->runtime, word_unclaim(&record->word, bits));
+        return err;
     }
-    int err = schedule.wall_ms == WALL_NONE ? bel_runtime_schedule(into, &schedule, &timer)
-                                            : bel_runtime_schedule_wall(into, &schedule, &timer);
-    if (err) return err;
-    /* Cancelled at this very moment: then it is there as well. */
-    if (!end_life(visitor, record, COUNT_CANCELLED)) {
-        (void)bel_runtime_cancel(into, timer);
-    }
-    give(runtime, visitor, record);
+    end_life(closing, record, COUNT_CANCELLED);
+    give(closing, record);
     return 0;
 }
 
-/* Puts timers back that stay pending. */
-static void put_back(struct bel_runtime *runtime, struct record **records, size_t count)
+/* Deals with one timer. Returns 0, or an error and it stays pending. */
+static int deal_with(struct closing *closing, struct record *record)
 {
-    for (size_t i = 0; i < count; i++) {
-        records[i]->entry = i + 1 < count ? (uintptr_t)records[i + 1] : 0;
+    if (!claim(record)) {
+        word_clear(&record->word);
+        give(closing, record);
+        return 0;
     }
-    if (count > 0) bel__roster_merge(runtime, records[0], count);
+    if (closing->how == BEL_SHUTDOWN_MIGRATE) return migrate(closing, record);
+    if (closing->how == BEL_SHUTDOWN_FIRE) {
+        fire(closing, record);
+        return 0;
+    }
+    end_life(closing, record, COUNT_CANCELLED);
+    give(closing, record);
+    return 0;
 }
 
-static int deal_with(struct bel_runtime *runtime, struct visitor *visitor, enum bel_shutdown how,
-                     struct bel_runtime *into)
+/* The end, also if the thread ends inside a callback: the rest stays pending. */
+static void finish(void *arg)
 {
-    struct record **records;
-    size_t count, done = 0;
-    int err = collect(runtime, &records, &count);
-    if (err) return err;
-    err = sort(records, count);
-    visitor_begin(visitor);
-    for (; err == 0 && done < count; done++) {
-        struct record *record = records[done];
-        if (how == BEL_SHUTDOWN_FIRE) {
-            fire(runtime, visitor, record);
-            if (runtime_is_forked(runtime)) err = BEL_ECLOSED; /* the rest is the parent's */
-        } else if (how == BEL_SHUTDOWN_MIGRATE) {
-            err = migrate(runtime, visitor, record, into);
-            if (err) break;
-        } else {
-            (void)end_life(visitor, record, COUNT_CANCELLED);
-            give(runtime, visitor, record);
+    struct closing *closing = arg;
+    struct visitor *visitor = closing->visitor;
+    size_t count = closing->count - closing->done;
+    struct record **rest = closing->records + closing->done;
+    if (!runtime_is_forked(closing->runtime)) { /* else it is the parent's */
+        if (visitor->ringing != NULL) {         /* its callback did not return */
+            visitor_begin(visitor);
+            end_life(closing, visitor->ringing, COUNT_ENDED);
+            give(closing, visitor->ringing);
+            visitor->ringing = NULL;
         }
+        for (size_t i = 0; i < count; i++) {
+            rest[i]->entry = i + 1 < count ? (uintptr_t)rest[i + 1] : 0;
+        }
+        if (count > 0) bel__roster_merge(closing->runtime, rest[0], count);
+        visitor_end(visitor);
+        reopen(closing->runtime);
     }
-    visitor_end(visitor);
-    put_back(runtime, records + done, count - done);
-    free(records);
-    return err;
+    free(closing->records);
+}
+
+/* Deals with all timers in order, as far as that goes. */
+static void deal_with_all(struct closing *closing)
+{
+    assert(closing->visitor != NULL);
+    visitor_begin(closing->visitor);
+    pthread_cleanup_push(finish, closing);
+    while (closing->err == 0 && closing->done < closing->count) {
+        closing->err = deal_with(closing, closing->records[closing->done++]);
+        if (closing->err) closing->done--;
+        if (runtime_is_forked(closing->runtime)) closing->err = BEL_ECLOSED;
+    }
+    pthread_cleanup_pop(1);
 }
 
 int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
                          struct bel_runtime *into)
 {
-    struct visitor *visitor;
     bool migrates = how == BEL_SHUTDOWN_MIGRATE;
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
+    if (how > BEL_SHUTDOWN_DISCARD) return BEL_EINVAL;
     if (migrates && (into == NULL || into == runtime)) return BEL_EINVAL;
-    int err = visitor_get(runtime, &visitor);
-    if (err) return err;
-    if (visitor->worker != NULL) {
-        err = bel_worker_leave(visitor->worker);
+    struct closing closing = {.runtime = runtime, .into = into, .how = how};
+    struct visitor *visitor = visitor_find(runtime);
+    if (visitor == NULL && how != BEL_SHUTDOWN_KEEP) {
+        int err = bel__visitor_make(runtime, &visitor);
         if (err) return err;
     }
+    if (visitor != NULL && visitor->ringing != NULL) return BEL_EBUSY;
+    if (visitor != NULL && visitor->worker != NULL) bel__worker_end(visitor->worker);
     send_home(runtime);
-    if (how != BEL_SHUTDOWN_KEEP) err = deal_with(runtime, visitor, how, into);
-    if (runtime_is_forked(runtime)) return err;
-    bel__runtime_lock(runtime);
-    atomic_store_explicit(&runtime->roster.stopping, false, memory_order_release);
-    bel__roster_deal(runtime);
-    bel__runtime_unlock(runtime);
-    return err;
+    if (how == BEL_SHUTDOWN_KEEP) {
+        reopen(runtime);
+        return 0;
+    }
+    closing.visitor = visitor;
+    closing.err = collect(runtime, &closing.records, &closing.count);
+    if (closing.err == 0) closing.err = sort(closing.records, closing.count);
+    deal_with_all(&closing);
+    return closing.err;
 }

@@ -231,7 +231,7 @@ int bel_runtime_cancel_sync(struct bel_runtime *runtime, bel_timer_t timer)
     struct record *record = pool_find(&runtime->pool, timer);
     if (record == NULL) return BEL_ESTALE;
     uint32_t generation = pool_handle_generation(&runtime->pool, timer);
-    if (visitor != NULL && visitor->worker != NULL && visitor->worker->ringing == record &&
+    if (visitor != NULL && visitor->ringing == record &&
         word_generation(word_load(&record->word)) == generation) {
         return BEL_EBUSY;
     }

@@ -63,7 +63,6 @@ static void detach(struct bel_runtime *runtime, struct visitor *visitor)
 static void end_thread(void *unused)
 {
     (void)unused;
-    bel__visitor_recent = NULL;
     while (mine != NULL) {
         struct visitor *visitor = mine;
         struct bel_worker *worker = visitor->worker;
@@ -76,6 +75,7 @@ static void end_thread(void *unused)
         if (runtime != NULL) detach(runtime, visitor);
         (void)pthread_mutex_unlock(&lives);
         mine = visitor->thread_next;
+        bel__visitor_recent = NULL; /* which leaving may have set */
         free(visitor);
     }
 }
@@ -127,12 +127,14 @@ int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out)
     if (pthread_setspecific(key, &mine) != 0) return BEL_ENOMEM;
     struct visitor *visitor = find_free();
     if (visitor == NULL) return BEL_ENOMEM;
+    visitor_begin(visitor);
     (void)pthread_mutex_lock(&runtime->mutex);
     visitor->next = runtime->visitors;
     runtime->visitors = visitor;
     /* Relaxed: it is this thread that looks, or one that destroys the runtime later. */
     atomic_store_explicit(&visitor->runtime, runtime, memory_order_relaxed);
     (void)pthread_mutex_unlock(&runtime->mutex);
+    visitor_end(visitor);
     *out = visitor;
     return 0;
 }

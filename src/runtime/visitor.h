@@ -34,6 +34,7 @@ struct visitor {
     _Atomic(struct bel_runtime *) runtime; /* NULL once that is gone */
     struct bel_worker *worker;             /* NULL if the thread is not a worker */
     volatile sig_atomic_t busy; /* in this library, so deep: signal handlers must keep out */
+    struct record *ringing;     /* whose callback is running on this thread */
     uint32_t turn;              /* whose turn it is to be "any" */
     struct magazine magazine;
     struct counters counters;    /* written by this thread alone */

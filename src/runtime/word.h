@@ -32,8 +32,8 @@
  *
  * Memory order. All words are changed by read-modify-writes that acquire and release: who
  * changes a word sees what its last changer had written to the timer before. The plain
- * loads acquire for the same reason. The one plain store starts a life: nobody else has
- * the handle yet, and the release is for those who get it without further order.
+ * loads acquire for the same reason. Two plain stores start and end a life: nobody else has
+ * the handle yet, or can do anything with it, and the release is for who comes next.
  */
 
 #include <assert.h>
@@ -251,6 +251,29 @@ static inline uint64_t word_fired(_Atomic uint64_t *word, bool *out_is_over)
         to = word_with(word_armed_again(seen) & ~(uint64_t)WORD_WAITED, WORD_PENDING);
         if (*out_is_over) to = word_next_life(seen);
     } while (!word_change(word, &seen, to));
+    return seen;
+}
+
+/* Who took it from a queue: makes a pending timer as `*seen` says ring, for the last time:
+ * word_fired() ends its life. Nobody moves or cancels it from here on. False if it has
+ * changed. */
+static inline bool word_claim(_Atomic uint64_t *word, uint64_t *seen)
+{
+    assert((*seen & WORD_QUEUED) != 0);
+    assert(word_state(*seen) == WORD_PENDING);
+    uint64_t kept = *seen & ~(uint64_t)(WORD_QUEUED | WORD_REPEATS);
+    return word_change(word, seen, word_with(kept, WORD_FIRING));
+}
+
+/* The same one: it does not ring after all and is pending in its hands again, with
+ * WORD_REPEATS as it was. Says what the word was before. */
+static inline uint64_t word_unclaim(_Atomic uint64_t *word, unsigned bits)
+{
+    uint64_t seen = word_load(word), to;
+    do {
+        assert(word_state(seen) == WORD_FIRING);
+        to = word_with(word_armed_again(seen) & ~(uint64_t)WORD_WAITED, WORD_PENDING);
+    } while (!word_change(word, &seen, to | WORD_QUEUED | bits));
     return seen;
 }
 

@@ -65,6 +65,14 @@ static int find_seat(struct bel_runtime *runtime, struct bel_worker **out)
     return 0;
 }
 
+/* They are used again in the end, but for 0, which would make OWNER_NONE of an id. */
+static uint32_t next_incarnation(struct roster *roster)
+{
+    roster->incarnations = (roster->incarnations + 1) & (UINT32_MAX >> INDEX_BITS);
+    if (roster->incarnations == 0) roster->incarnations = 1;
+    return roster->incarnations;
+}
+
 /* Makes a seat its thread's. The mutex is held. */
 static void sit_down(struct bel_worker *worker, struct visitor *visitor, struct bel_wheel *wheel)
 {
@@ -83,7 +91,7 @@ static void sit_down(struct bel_worker *worker, struct visitor *visitor, struct 
     set64(&worker->live, 0);
     set64(&worker->now, runtime_now(worker->runtime));
     atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
-    set32(&worker->id, ++roster->incarnations << INDEX_BITS | worker->index);
+    set32(&worker->id, next_incarnation(roster) << INDEX_BITS | worker->index);
     bel__queue_open(&worker->inbox);
     bel__queue_open(&worker->returns);
     visitor->worker = worker;
@@ -135,7 +143,7 @@ void bel__worker_end(struct bel_worker *worker)
     struct roster *roster = &runtime->roster;
     struct visitor *visitor = worker->visitor;
     visitor_begin(visitor);
-    if (worker->ringing != NULL) bel__ring_abandon(worker);
+    if (visitor->ringing != NULL) bel__ring_abandon(worker);
     bel__runtime_lock(runtime);
     atomic_store_explicit(&roster->live[worker->index], NULL, memory_order_relaxed);
     atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
@@ -151,11 +159,12 @@ void bel__worker_end(struct bel_worker *worker)
     bel__histogram_merge(runtime->lateness, &worker->lateness);
     bel__histogram_init(&worker->lateness);
     visitor->worker = NULL;
+    worker->visitor = NULL; /* it goes with its thread, and statistics may still be asked for */
     worker->is_polling = false;
     worker->is_taken = false; /* only now: until here its thread was still clearing up */
     bel__roster_deal(runtime);
     set32(&roster->count, get32(&roster->count) - 1);
-    (void)pthread_cond_broadcast(&roster->left);
+    (void)pthread_cond_broadcast(&roster->changed);
     bel__runtime_unlock(runtime);
     visitor_end(visitor); /* the seat and the runtime may be someone else's by now */
 }
@@ -322,7 +331,8 @@ void bel_worker_run(struct bel_worker *worker)
     do {
         (void)bel_worker_poll(worker, INTAKE_MAX);
     } while (bel_worker_wait(worker, (struct bel_boot){BEL_NEVER}));
-    if (!runtime_is_forked(worker->runtime)) bel__worker_end(worker);
+    int err = bel_worker_leave(worker);
+    (void)err; /* inside a callback, or a child: it stays */
 }
 
 int bel_worker_fd(struct bel_worker *worker)

@@ -44,7 +44,6 @@ struct bel_worker {
     struct bel_queue_node *incoming; /* taken from the inbox, not looked at yet */
     struct bel_queue_node *returned; /* the same, cancelled */
     struct record *parcel;           /* timers to adopt, linked through `entry` */
-    struct record *ringing;          /* whose callback is running */
     struct alarm alarm;
     struct bel_histogram lateness;
 
