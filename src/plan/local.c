@@ -89,8 +89,9 @@ bool bel__local_next(const struct local_rule *rule, const struct bel_zone *zone,
             *out = span.end;
             return true;
         }
-        if (found.local == LOCAL_NONE) return false;
-        from = go_on(&span, &found);
+        /* After the last local time, clocks that are put back may show it again. */
+        if (found.local == LOCAL_NONE && span.end - from > SHORTLY) return false;
+        from = found.local == LOCAL_NONE ? span.end : go_on(&span, &found);
     }
     return false;
 }
