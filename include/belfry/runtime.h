@@ -95,7 +95,7 @@ enum bel_metronome {
 };
 
 struct bel_runtime_options {
-    const struct bel_clock *clock; /* NULL: the system's */
+    const struct bel_clock *clock; /* NULL: the system's; another needs BEL_METRONOME_MANUAL */
     uint32_t timers_max;           /* schedule fails with BEL_EFULL beyond it; 0: 2^27 */
     uint32_t resolution_us;        /* wakes a worker at most once in this; 0: 50 */
     enum bel_metronome metronome;
@@ -198,8 +198,9 @@ void bel_worker_run(struct bel_worker *worker);
  * first call on the metronome watches over this worker. */
 int bel_worker_fd(struct bel_worker *worker);
 
-/* Wakes workers with something due and publishes the time, as the metronome does. Returns
- * when to call again if nothing is scheduled meanwhile. */
+/* With BEL_METRONOME_MANUAL: wakes workers with something due and publishes the time, as the
+ * metronome does. On a clock of the program's that is what wakes workers that sleep: call it
+ * when that has moved. Returns when to call again if nothing is scheduled meanwhile. */
 struct bel_boot bel_runtime_tick(struct bel_runtime *runtime);
 
 /*

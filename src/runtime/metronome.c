@@ -15,8 +15,10 @@
  *
  * A worker that gets an earlier timer writes `wake_at` and then looks at `target`; the
  * metronome writes `target` and then looks at every `wake_at`. All four are sequentially
- * consistent, so at least one of them sees the other's. The first worker to find the
- * target too late sets it to 0 and rings; the others need not.
+ * consistent, so at least one of them sees the other's. So are the stores by which a worker
+ * enters the roster and the loads that look for it there, or the metronome could overlook
+ * one that has just come, `wake_at` and all. The first worker to find the target too late
+ * sets it to 0 and rings; the others need not.
  */
 #include "runtime/worker.h"
 
@@ -30,12 +32,12 @@ static uint64_t serve(struct metronome *metronome, struct bel_worker *worker, ui
 {
     uint64_t wake_at = atomic_load_explicit(&worker->wake_at, memory_order_seq_cst);
     if (wake_at > now) return wake_at;
-    set64(&worker->now, now);
     /* If it fails the worker has polled or got another timer: it is looked at again. */
     if (!atomic_compare_exchange_strong_explicit(&worker->wake_at, &wake_at, BEL_NEVER,
                                                  memory_order_seq_cst, memory_order_seq_cst)) {
         return wake_at;
     }
+    set64(&worker->now, now);
     set64(&metronome->wakes, get64(&metronome->wakes) + 1);
     if (worker_is_watched(worker)) bel__alarm_ring(&worker->alarm);
     return BEL_NEVER;
@@ -82,10 +84,10 @@ static uint64_t turn(struct bel_runtime *runtime, uint64_t now)
 
 static bool is_too_late(struct bel_runtime *runtime, uint64_t target)
 {
-    uint32_t seats = atomic_load_explicit(&runtime->roster.seats_used, memory_order_acquire);
+    uint32_t seats = atomic_load_explicit(&runtime->roster.seats_used, memory_order_seq_cst);
     for (uint32_t i = 0; i < seats; i++) {
         struct bel_worker *worker =
-            atomic_load_explicit(&runtime->roster.live[i], memory_order_acquire);
+            atomic_load_explicit(&runtime->roster.live[i], memory_order_seq_cst);
         if (worker == NULL) continue;
         if (atomic_load_explicit(&worker->wake_at, memory_order_seq_cst) < target) return true;
     }

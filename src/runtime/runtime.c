@@ -38,13 +38,17 @@ int bel_runtime_create(const struct bel_runtime_options *options, struct bel_run
     static const struct bel_runtime_options defaults = {0};
     if (options == NULL) options = &defaults;
     uint32_t max = options->timers_max != 0 ? options->timers_max : TIMERS_MAX_DEFAULT;
+    const struct bel_clock *clock = options->clock != NULL ? options->clock : bel_clock_system();
     if (max > TIMERS_MAX_DEFAULT || options->metronome > BEL_METRONOME_MANUAL) return BEL_EINVAL;
+    /* A thread sleeps by the system's clock, and would not find it wherever another stands. */
+    bool is_manual = options->metronome == BEL_METRONOME_MANUAL;
+    if (clock != bel_clock_system() && !is_manual) return BEL_EINVAL;
 
     int err = bel__visitors_prepare();
     if (err) return err;
     struct bel_runtime *runtime = calloc(1, sizeof *runtime);
     if (runtime == NULL) return BEL_ENOMEM;
-    runtime->clock = options->clock != NULL ? options->clock : bel_clock_system();
+    runtime->clock = clock;
     runtime->mode = options->metronome;
     runtime->forks = atomic_load_explicit(&bel__forks, memory_order_relaxed);
     runtime->metronome.alarm = (struct alarm){-1, -1};

@@ -32,11 +32,12 @@ static void send_home(struct bel_runtime *runtime)
     while (get32(&roster->count) > 0) {
         (void)pthread_cond_wait(&roster->changed, &runtime->mutex);
     }
+    unsigned thread_count = runtime->thread_count;
+    runtime->thread_count = 0; /* no others start before this is over */
     bel__runtime_unlock(runtime);
-    for (unsigned i = 0; i < runtime->thread_count; i++) {
+    for (unsigned i = 0; i < thread_count; i++) {
         (void)pthread_join(runtime->threads[i], NULL);
     }
-    runtime->thread_count = 0;
 }
 
 /* The runtime can be used again. */

@@ -24,6 +24,12 @@ static void set_watched(struct bel_worker *worker, bool is_watched)
     atomic_store_explicit(&worker->is_watched, is_watched, memory_order_relaxed);
 }
 
+/* A clock that is not the system's wakes nobody: what moves it has to tick. */
+static bool has_real_clock(const struct bel_worker *worker)
+{
+    return worker->runtime->clock == bel_clock_system();
+}
+
 /* Makes the memory of a worker that nobody has sat in before. */
 static struct bel_worker *make_seat(struct bel_runtime *runtime)
 {
@@ -58,7 +64,8 @@ static int find_seat(struct bel_runtime *runtime, struct bel_worker **out)
         /* Release pairs with the acquires of those who send to it. */
         atomic_store_explicit(&roster->seats[index], worker, memory_order_release);
         if (index >= get32(&roster->seats_used)) {
-            atomic_store_explicit(&roster->seats_used, index + 1, memory_order_release);
+            /* Sequentially consistent, as the store to `live` below: see metronome.c. */
+            atomic_store_explicit(&roster->seats_used, index + 1, memory_order_seq_cst);
         }
     }
     *out = worker;
@@ -80,7 +87,7 @@ static void sit_down(struct bel_worker *worker, struct visitor *visitor, struct 
     worker->is_taken = true;
     worker->visitor = visitor;
     worker->wheel = wheel;
-    set_watched(worker, false);
+    set_watched(worker, !has_real_clock(worker));
     worker->must_look = true;
     worker->has_waited = false;
     worker->is_waiting = false;
@@ -95,7 +102,7 @@ static void sit_down(struct bel_worker *worker, struct visitor *visitor, struct 
     bel__queue_open(&worker->inbox);
     bel__queue_open(&worker->returns);
     visitor->worker = worker;
-    atomic_store_explicit(&roster->live[worker->index], worker, memory_order_release);
+    atomic_store_explicit(&roster->live[worker->index], worker, memory_order_seq_cst);
     set32(&roster->count, get32(&roster->count) + 1);
 }
 
@@ -187,13 +194,15 @@ void bel__worker_publish(struct bel_worker *worker)
     bel_wheel_stats(worker->wheel, &stats);
     set64(&worker->live, stats.armed);
     set64(&worker->stale, stats.entries > stats.armed ? stats.entries - stats.armed : 0);
-    if (worker->has_waited) { /* it is likely to wait again, and then looks after itself */
+    /* It is likely to wait again, and then looks after itself. */
+    if (worker->has_waited && !worker_is_watched(worker)) {
         worker->has_waited = false;
         worker->wake_known = 0;
         return;
     }
     uint64_t next = bel_wheel_next(worker->wheel);
-    if (next == worker->wake_known) return;
+    /* The metronome may have served it, too early for this poll to see. */
+    if (next == worker->wake_known && get64(&worker->wake_at) == next) return;
     worker->wake_known = next;
     bel__metronome_notify(worker->runtime, worker, next);
 }
@@ -203,6 +212,7 @@ static bool is_quiet(struct bel_worker *worker)
 {
     if (worker->must_look || !bel__intake_is_empty(worker)) return false;
     if (worker->runtime->mode != BEL_METRONOME_THREAD) return false;
+    if (worker->wake_known == 0) return false; /* the metronome would not publish the time */
     uint64_t now = get64(&worker->now);
     if (now >= bel_wheel_next(worker->wheel)) return false;
     if (now != worker->now_seen) worker->unchanged = 0;
@@ -293,19 +303,33 @@ static bool is_stopping(const struct bel_worker *worker)
     return atomic_load_explicit(&worker->runtime->roster.stopping, memory_order_acquire);
 }
 
-/* Whether to sleep, and until when. From then on it looks after itself; and whatever a
- * signal handler on this thread schedules is earlier than what is known, and wakes it. */
+/* Whether to sleep, and until when. From then on it looks after itself, unless it is
+ * watched; and whatever a signal handler on this thread schedules is earlier than what is
+ * known, and wakes it. */
 static bool lie_down(struct bel_worker *worker, uint64_t *until)
 {
     uint64_t next = next_of(worker);
     if (next < *until) *until = next;
     if (*until <= runtime_now(worker->runtime) || is_stopping(worker)) return false;
     if (!bel__queue_park(&worker->inbox)) return false;
-    atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
+    if (!has_real_clock(worker)) {
+        bel__metronome_notify(worker->runtime, worker, *until);
+    } else if (!worker_is_watched(worker)) {
+        atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
+    }
     worker->wake_known = BEL_NEVER;
     worker->has_waited = true;
     worker->is_waiting = true;
     return true;
+}
+
+/* Ends a sleep. The alarm has been cleared, and a loop of the program's may go by it. */
+static void get_up(struct bel_worker *worker, uint64_t wake_known)
+{
+    bool is_watched = worker_is_watched(worker);
+    worker->wake_known = is_watched ? wake_known : 0;
+    worker->is_waiting = false;
+    if (is_watched) bel__alarm_ring(&worker->alarm);
 }
 
 bool bel_worker_wait(struct bel_worker *worker, struct bel_boot until)
@@ -313,15 +337,14 @@ bool bel_worker_wait(struct bel_worker *worker, struct bel_boot until)
     struct bel_runtime *runtime = worker->runtime;
     if (worker->is_polling || runtime_is_forked(runtime)) return false;
     worker->must_look = true;
+    uint64_t wake_known = worker->wake_known;
     visitor_begin(worker->visitor);
     bool sleeps = lie_down(worker, &until.ns);
     visitor_end(worker->visitor);
     if (sleeps) {
-        /* A clock that is not the system's cannot wake anyone; what moves it has to. */
-        bool is_real = runtime->clock == bel_clock_system();
-        bel__alarm_wait(&worker->alarm, (struct bel_boot){is_real ? until.ns : BEL_NEVER});
-        worker->wake_known = 0;
-        worker->is_waiting = false;
+        if (!has_real_clock(worker)) until.ns = BEL_NEVER;
+        bel__alarm_wait(&worker->alarm, until);
+        get_up(worker, wake_known);
     }
     return !is_stopping(worker);
 }

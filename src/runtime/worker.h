@@ -37,10 +37,10 @@ struct bel_worker {
     bool has_waited;                 /* since the last poll */
     volatile bool is_waiting;        /* asleep: only a signal handler on it can see that */
     bool must_look;                  /* at the clock: something has changed */
-    _Atomic bool is_watched;         /* its descriptor is in a loop of the program */
+    _Atomic bool is_watched;         /* the metronome wakes it: see bel_worker_fd() */
     uint32_t unchanged;              /* polls since the published time has changed */
     uint64_t now_seen;               /* the published time when it was last looked at */
-    uint64_t wake_known;             /* the last that was written to wake_at */
+    uint64_t wake_known;             /* the last that was written to wake_at; 0: unknown */
     struct bel_queue_node *incoming; /* taken from the inbox, not looked at yet */
     struct bel_queue_node *returned; /* the same, cancelled */
     struct record *parcel;           /* timers to adopt, linked through `entry` */
