@@ -57,7 +57,7 @@
 
 enum {
     BEL_RRULE_TEXT_MAX = 8192,   /* bytes */
-    BEL_RRULE_COUNT_MAX = 10000, /* and it must be reached within 400 years */
+    BEL_RRULE_COUNT_MAX = 10000, /* reached within 400 years and 12,000 dates of months */
     BEL_RRULE_EXDATES_MAX = 256,
     BEL_RRULE_INTERVAL_MAX = 100000, /* and not more than a hundred years */
 };

@@ -568,7 +568,10 @@ static int try_out(struct reading *reading)
         return refuse_part(reading, PART_FREQ, "a rule that names a time within 400 years");
     }
     if (last == LOCAL_NONE) {
-        return refuse_part(reading, PART_COUNT, "a COUNT that is reached within 400 years");
+        bool is_much = search.calls >= search.calls_max || search.steps >= search.steps_max;
+        return refuse_part(reading, PART_COUNT,
+                           is_much ? "a smaller COUNT: there are too many dates to look at"
+                                   : "a COUNT that is reached within 400 years");
     }
     rrule->last = last;
     return 0;

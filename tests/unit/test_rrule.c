@@ -491,6 +491,7 @@ static void what_is_wrong_is_refused(void)
         {"FREQ=DAILY;COUNT=10001", 17, "from 1 to 10000"},
         {"FREQ=DAILY;COUNT=99999999999", 17, "from 1 to 10000"},
         {"FREQ=YEARLY;COUNT=500", 12, "within 400 years"},
+        {"FREQ=DAILY;INTERVAL=3;BYMONTH=1,2,3,4,5,6,7;COUNT=9999", 44, "a smaller COUNT"},
         {"FREQ=DAILY;COUNT=1;UNTIL=20300101T000000Z", 19, "not both"},
         {"FREQ=DAILY;UNTIL=20300101", 25, "20260131T090000"},
         {"FREQ=DAILY;UNTIL=20300230T000000", 17, "that exists"},
