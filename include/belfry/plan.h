@@ -7,7 +7,7 @@
  *
  *     5m, PT5M, @every 5m                every five minutes
  *     0 9 * * 1-5, @daily                a cron rule (belfry/cron.h)
- *     FREQ=WEEKLY;BYDAY=MO,WE            a recurrence rule of RFC 5545, to come
+ *     FREQ=WEEKLY;BYDAY=MO,WE            a recurrence rule (belfry/rrule.h)
  *
  * A plan is a pure function: of the rule, the last nominal time and how many there were. It
  * reads no clock and no TZ, and may be asked by any number of threads. A nominal time is
@@ -15,7 +15,7 @@
  * ones (belfry/misfire.h) is done to it afterwards.
  *
  *     bel_plan_create("0 9 * * 1-5", 11, &(struct bel_plan_options){.zone = bangkok}, &plan, &why);
- *     while (bel_plan_next(plan, at, made++, &at)) ...
+ *     while (bel_plan_next(plan, at, made++, &at) == 0) ...
  */
 
 #include "belfry/backoff.h"
@@ -24,6 +24,7 @@
 #include "belfry/duration.h"
 #include "belfry/error.h"
 #include "belfry/misfire.h"
+#include "belfry/rrule.h"
 #include "belfry/spread.h"
 #include "belfry/text.h"
 #include "belfry/zone.h"
@@ -74,11 +75,11 @@ void bel_plan_destroy(struct bel_plan *plan);
 
 enum bel_plan_kind bel_plan_kind(const struct bel_plan *plan);
 
-/* The first nominal time after `after`, if there were `made` before it. False: there is
- * none, it is past `until`, or all have been made. Without memory, except for recurrence
- * rules. In mode delay, `after` is when the one before ended. */
-bool bel_plan_next(const struct bel_plan *plan, struct bel_wall after, uint64_t made,
-                   struct bel_wall *out);
+/* The first nominal time after `after`, if there were `made` before it. Returns 0; or
+ * BEL_ERANGE if there is none, it is past `until`, or all have been made; or BEL_ENOMEM, which
+ * only a recurrence rule does. In mode delay, `after` is when the one before ended. */
+BEL_CHECKED int bel_plan_next(const struct bel_plan *plan, struct bel_wall after, uint64_t made,
+                              struct bel_wall *out);
 
 /* The plan as an English sentence. Returns the length it needs, and writes what fits, as
  * snprintf does. */

@@ -143,13 +143,16 @@ static int read_from(const struct order *order, struct bel_zones *zones, struct 
     return CLI_FAILED;
 }
 
-/* Prints the times, and says which was the last. */
-static void print_times(const struct order *order, const struct bel_plan *plan,
-                        const struct bel_zone *zone, struct bel_wall from, struct bel_wall *last)
+/* Prints the times, and says which was the last. Returns 0 or BEL_ENOMEM. */
+static int print_times(const struct order *order, const struct bel_plan *plan,
+                       const struct bel_zone *zone, struct bel_wall from, struct bel_wall *last)
 {
     char text[BEL_INSTANT_BYTES];
+    int err = 0;
     *last = from;
-    for (long i = 0; i < order->count && bel_plan_next(plan, *last, (uint64_t)i, last); i++) {
+    for (long i = 0; i < order->count; i++) {
+        err = bel_plan_next(plan, *last, (uint64_t)i, last);
+        if (err) break;
         (void)bel_instant_print(*last, text, sizeof text);
         if (order->is_json) {
             printf("%s\"%s\"", i > 0 ? ", " : "", text);
@@ -162,6 +165,7 @@ static void print_times(const struct order *order, const struct bel_plan *plan,
         }
         printf("\n");
     }
+    return err == BEL_ERANGE ? 0 : err; /* that there are no more is no error */
 }
 
 static void print_notes(const struct order *order, const struct bel_plan *plan,
@@ -180,27 +184,28 @@ static void print_notes(const struct order *order, const struct bel_plan *plan,
     }
 }
 
-static void print_all(const struct order *order, const struct bel_plan *plan,
-                      const struct bel_zone *zone, struct bel_wall from)
+static int print_all(const struct order *order, const struct bel_plan *plan,
+                     const struct bel_zone *zone, struct bel_wall from)
 {
     char sentence[TEXT_BYTES];
     struct bel_wall last;
     (void)bel_plan_explain(plan, sentence, sizeof sentence);
     if (!order->is_json) {
         printf("%s\n", sentence);
-        print_times(order, plan, zone, from, &last);
-        print_notes(order, plan, from, last);
-        return;
+        int err = print_times(order, plan, zone, from, &last);
+        if (err == 0) print_notes(order, plan, from, last);
+        return err;
     }
     printf("{\"rule\": ");
     bel__cli_print_json(order->rule);
     printf(", \"sentence\": ");
     bel__cli_print_json(sentence);
     printf(", \"times\": [");
-    print_times(order, plan, zone, from, &last);
+    int err = print_times(order, plan, zone, from, &last);
     printf("], \"notes\": [");
-    print_notes(order, plan, from, last);
+    if (err == 0) print_notes(order, plan, from, last);
     printf("]}\n");
+    return err;
 }
 
 static int preview(const struct order *order, struct bel_zones *zones)
@@ -216,13 +221,13 @@ static int preview(const struct order *order, struct bel_zones *zones)
     if (status != CLI_OK) return status;
     int err = bel_plan_create(order->rule, strlen(order->rule), &options, &plan, &why);
     if (err == BEL_EINVAL) return bel__cli_refuse("a rule", order->rule, &why);
-    if (err) {
-        fprintf(stderr, "belfry: %s\n", bel_error_text(err));
-        return CLI_FAILED;
+    if (err == 0) {
+        err = print_all(order, plan, options.zone, options.now);
+        bel_plan_destroy(plan);
     }
-    print_all(order, plan, options.zone, options.now);
-    bel_plan_destroy(plan);
-    return CLI_OK;
+    if (err == 0) return CLI_OK;
+    fprintf(stderr, "belfry: %s\n", bel_error_text(err));
+    return CLI_FAILED;
 }
 
 int bel__cli_next(int argc, char **argv)

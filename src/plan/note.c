@@ -12,7 +12,6 @@
 
 enum {
     MS_PER_S = 1000,
-    RRULE_TEXT_MAX = 512,
 };
 
 static void put_date(struct writer *writer, int64_t local)
@@ -49,7 +48,6 @@ static void explain_every(struct writer *writer, const struct bel_plan *plan)
 
 size_t bel_plan_explain(const struct bel_plan *plan, char *out, size_t room)
 {
-    char text[RRULE_TEXT_MAX];
     const struct bel_plan_options *options = &plan->options;
     struct writer writer;
     writer_begin(&writer, out, room);
@@ -58,9 +56,8 @@ size_t bel_plan_explain(const struct bel_plan *plan, char *out, size_t room)
     } else if (plan->kind == BEL_PLAN_CRON) {
         bel__explain_cron(&writer, &plan->cron);
     } else {
-        (void)bel__plan_print_rrule(plan, text, sizeof text);
-        writer_text(&writer, "As the recurrence rule says: ");
-        writer_text(&writer, text);
+        writer_text(&writer, "By the recurrence rule ");
+        writer_text(&writer, bel__plan_rrule_text(plan));
     }
     if (plan->kind != BEL_PLAN_EVERY) {
         writer_text(&writer, ", ");

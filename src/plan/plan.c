@@ -95,27 +95,26 @@ enum bel_plan_kind bel_plan_kind(const struct bel_plan *plan)
     return plan->kind;
 }
 
-/* Adds a number of milliseconds; false beyond the last time there is. */
-static bool add_ms(int64_t ms, uint64_t more, int64_t *out)
+/* Adds a number of milliseconds. Returns 0, or BEL_ERANGE beyond the last time there is. */
+static int add_ms(int64_t ms, uint64_t more, int64_t *out)
 {
     struct bel_wall sum;
-    if (bel_wall_add((struct bel_wall){ms}, more, &sum) != 0) return false;
-    *out = sum.ms;
-    return true;
+    int err = bel_wall_add((struct bel_wall){ms}, more, &sum);
+    if (err == 0) *out = sum.ms;
+    return err;
 }
 
-static bool next_every(const struct bel_plan *plan, int64_t after, int64_t *out)
+static int next_every(const struct bel_plan *plan, int64_t after, int64_t *out)
 {
     const struct bel_plan_options *options = &plan->options;
-    int64_t first;
-    if (options->has_start) {
-        first = options->start.ms;
-    } else if (!add_ms(options->now.ms, plan->period_ms, &first)) {
-        return false;
+    int64_t first = options->start.ms;
+    if (!options->has_start) {
+        int err = add_ms(options->now.ms, plan->period_ms, &first);
+        if (err) return err;
     }
     if (after < first) {
         *out = first;
-        return true;
+        return 0;
     }
     if (options->mode == BEL_PLAN_DELAY) return add_ms(after, plan->period_ms, out);
     uint64_t passed = (uint64_t)after - (uint64_t)first; /* fits, whatever the signs */
@@ -123,34 +122,36 @@ static bool next_every(const struct bel_plan *plan, int64_t after, int64_t *out)
 }
 
 /* A cron rule or a recurrence rule, which count in seconds. */
-static bool next_by_seconds(const struct bel_plan *plan, int64_t after, int64_t *out)
+static int next_by_seconds(const struct bel_plan *plan, int64_t after, int64_t *out)
 {
     const struct bel_plan_options *options = &plan->options;
     int64_t utc = floor_div(after, MS_PER_S), next;
     if (options->has_start && after < options->start.ms) {
         *out = options->start.ms;
-        return true;
+        return 0;
     }
     if (plan->kind == BEL_PLAN_RRULE) {
-        if (!bel__plan_next_rrule(plan, utc, &next)) return false;
+        int err = bel__plan_next_rrule(plan, utc, &next);
+        if (err) return err;
     } else {
         struct bel_cron_when when = {options->zone, options->gap, options->fold};
-        if (!bel_cron_next(&plan->cron, &when, utc, &next)) return false;
+        if (!bel_cron_next(&plan->cron, &when, utc, &next)) return BEL_ERANGE;
     }
     *out = next * MS_PER_S;
-    return true;
+    return 0;
 }
 
-bool bel_plan_next(const struct bel_plan *plan, struct bel_wall after, uint64_t made,
-                   struct bel_wall *out)
+int bel_plan_next(const struct bel_plan *plan, struct bel_wall after, uint64_t made,
+                  struct bel_wall *out)
 {
     const struct bel_plan_options *options = &plan->options;
     int64_t next;
-    if (options->count > 0 && made >= options->count) return false;
-    bool found = plan->kind == BEL_PLAN_EVERY ? next_every(plan, after.ms, &next)
-                                              : next_by_seconds(plan, after.ms, &next);
-    if (!found || (options->has_until && next > options->until.ms)) return false;
+    if (options->count > 0 && made >= options->count) return BEL_ERANGE;
+    int err = plan->kind == BEL_PLAN_EVERY ? next_every(plan, after.ms, &next)
+                                           : next_by_seconds(plan, after.ms, &next);
+    if (err) return err;
+    if (options->has_until && next > options->until.ms) return BEL_ERANGE;
     assert(next > after.ms);
     out->ms = next;
-    return true;
+    return 0;
 }

@@ -22,7 +22,7 @@ struct bel_plan {
 BEL_CHECKED int bel__plan_read_rrule(struct bel_plan *plan, const char *text, size_t bytes,
                                      struct bel_text_error *why);
 void bel__plan_free_rrule(struct bel_plan *plan);
-bool bel__plan_next_rrule(const struct bel_plan *plan, int64_t utc, int64_t *out);
-size_t bel__plan_print_rrule(const struct bel_plan *plan, char *out, size_t room);
+BEL_CHECKED int bel__plan_next_rrule(const struct bel_plan *plan, int64_t utc, int64_t *out);
+const char *bel__plan_rrule_text(const struct bel_plan *plan);
 
 #endif

@@ -1,37 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Recurrence rules are not read yet: a text that is one is refused, and says so. */
+/*
+ * A recurrence rule as a plan's rule. Its start is a local time: that of the plan's first
+ * time if there is one, else of when the plan is made.
+ */
+#include "belfry/rrule.h"
+
+#include "plan/civil.h"
 #include "plan/plan.h"
 #include "plan/text.h"
 
-#include <assert.h>
+#include <string.h>
+
+enum {
+    MS_PER_S = 1000
+};
 
 int bel__plan_read_rrule(struct bel_plan *plan, const char *text, size_t bytes,
                          struct bel_text_error *why)
 {
-    (void)plan;
-    (void)text;
-    (void)bytes;
-    return bel__text_refuse(why, 0,
-                            "a cron rule or an interval: recurrence rules are not built in");
+    const struct bel_plan_options *options = &plan->options;
+    int64_t start = options->has_start ? options->start.ms : options->now.ms;
+    struct bel_civil civil;
+    plan->kind = BEL_PLAN_RRULE;
+    if (bel_zone_civil(options->zone, floor_div(start, MS_PER_S), &civil) != 0) {
+        return bel__text_refuse(why, 0, "a start between the years -9999 and 9999");
+    }
+    return bel_rrule_parse(text, bytes, &civil, &plan->rrule, why);
 }
 
 void bel__plan_free_rrule(struct bel_plan *plan)
 {
-    assert(plan->rrule == NULL);
+    bel_rrule_destroy(plan->rrule);
 }
 
-bool bel__plan_next_rrule(const struct bel_plan *plan, int64_t utc, int64_t *out)
+int bel__plan_next_rrule(const struct bel_plan *plan, int64_t utc, int64_t *out)
 {
-    assert(plan->rrule == NULL);
-    (void)utc;
-    (void)out;
-    return false;
+    const struct bel_plan_options *options = &plan->options;
+    struct bel_rrule_when when = {options->zone, options->gap, options->fold};
+    return bel_rrule_next(plan->rrule, &when, utc, out);
 }
 
-size_t bel__plan_print_rrule(const struct bel_plan *plan, char *out, size_t room)
+const char *bel__plan_rrule_text(const struct bel_plan *plan)
 {
-    assert(plan->rrule == NULL && room > 0);
-    out[0] = '\0';
-    return 0;
+    return bel_rrule_text(plan->rrule);
 }

@@ -54,6 +54,14 @@ is a_fold_both_times 'At 02:30, Europe/Berlin time.
 note: 2026-10-25: 02:30 comes twice, runs both times' \
     "$belfry" next '30 2 * * *' --tz Europe/Berlin --from 2026-10-24T12:00:00Z -n 2 --fold both
 
+if "$belfry" next FREQ=DAILY >/dev/null 2>&1; then
+    is a_recurrence_rule 'By the recurrence rule FREQ=WEEKLY;BYDAY=MO;BYHOUR=9, Europe/Berlin time.
+  2026-03-30T07:00:00Z  2026-03-30T09:00:00+02:00[Europe/Berlin]' \
+        "$belfry" next 'FREQ=WEEKLY;BYDAY=MO;BYHOUR=9' --tz Europe/Berlin "${from[@]}" -n 1
+else
+    refuses a_recurrence_rule_without_libical 2 'not a rule' "$belfry" next FREQ=DAILY
+fi
+
 refuses a_bad_rule_with_a_mark_below_it 2 'expected an hour from 0 to 23
     0 25 * * *
       ^' "$belfry" next '0 25 * * *'

@@ -28,7 +28,9 @@ static struct bel_plan *make(const char *text, const struct bel_plan_options *op
 static int64_t next(const struct bel_plan *plan, int64_t after, uint64_t made)
 {
     struct bel_wall out = {-1};
-    return bel_plan_next(plan, (struct bel_wall){after}, made, &out) ? out.ms : -1;
+    int err = bel_plan_next(plan, (struct bel_wall){after}, made, &out);
+    CHECK(err == 0 || err == BEL_ERANGE);
+    return err == 0 ? out.ms : -1;
 }
 
 static void an_interval_starts_a_period_after_now_and_does_not_drift(void)
@@ -106,13 +108,13 @@ static void nothing_overflows_at_the_ends_of_time(void)
     options = (struct bel_plan_options){.has_start = true, .start = {INT64_MIN}};
     plan = make("7ms", &options);
     struct bel_wall out;
-    CHECK(bel_plan_next(plan, (struct bel_wall){INT64_MAX - 100}, 0, &out));
+    CHECK(bel_plan_next(plan, (struct bel_wall){INT64_MAX - 100}, 0, &out) == 0);
     CHECK(out.ms > INT64_MAX - 100);
     CHECK(((uint64_t)out.ms - (uint64_t)INT64_MIN) % 7 == 0);
-    CHECK(!bel_plan_next(plan, (struct bel_wall){INT64_MAX - 1}, 0, &out));
+    CHECK(bel_plan_next(plan, (struct bel_wall){INT64_MAX - 1}, 0, &out) == BEL_ERANGE);
     bel_plan_destroy(plan);
     plan = make("@daily", NULL);
-    CHECK(!bel_plan_next(plan, (struct bel_wall){INT64_MAX}, 0, &out));
+    CHECK(bel_plan_next(plan, (struct bel_wall){INT64_MAX}, 0, &out) == BEL_ERANGE);
     bel_plan_destroy(plan);
 }
 
@@ -227,9 +229,34 @@ static void notes_say_what_clock_changes_do(void)
     }
 }
 
+static void a_recurrence_rule_is_a_plan_too(void)
+{
+    static const char rule[] = "FREQ=DAILY;INTERVAL=2;COUNT=3";
+    struct bel_plan_options options = {.has_start = true, .start = {9 * HOUR}};
+    struct bel_plan *none = NULL;
+    struct bel_text_error why = {0};
+    char text[160];
+    if (!bel_rrule_is_supported()) {
+        CHECK(bel_plan_create(rule, strlen(rule), NULL, &none, &why) == BEL_EINVAL);
+        CHECK(why.expected[0] != '\0');
+        return;
+    }
+    struct bel_plan *plan = make(rule, &options);
+    CHECK(bel_plan_kind(plan) == BEL_PLAN_RRULE);
+    CHECK(next(plan, 0, 0) == 9 * HOUR);
+    CHECK(next(plan, 9 * HOUR, 1) == 57 * HOUR);
+    CHECK(next(plan, 57 * HOUR, 2) == 105 * HOUR);
+    CHECK(next(plan, 105 * HOUR, 3) == -1);
+    (void)bel_plan_explain(plan, text, sizeof text);
+    CHECK(strcmp(text, "By the recurrence rule FREQ=DAILY;INTERVAL=2;COUNT=3, UTC.") == 0);
+    bel_plan_destroy(plan);
+    CHECK(bel_plan_create("FREQ=NEVER", 10, NULL, &none, &why) == BEL_EINVAL);
+    CHECK_EQ(why.position, 5);
+}
+
 static bool next_of_plan(void *context, struct bel_wall after, struct bel_wall *out)
 {
-    return bel_plan_next(context, after, 0, out);
+    return bel_plan_next(context, after, 0, out) == 0;
 }
 
 static void missed_times_of_a_plan_are_chosen(void)
@@ -260,6 +287,7 @@ int main(void)
     RUN(texts_that_are_no_rule_are_refused_where_they_are_wrong);
     RUN(plans_say_what_they_are_in_english);
     RUN(notes_say_what_clock_changes_do);
+    RUN(a_recurrence_rule_is_a_plan_too);
     RUN(missed_times_of_a_plan_are_chosen);
     bel_zones_close(zones);
     return 0;
