@@ -59,8 +59,8 @@ struct bel_cron {
 BEL_CHECKED int bel_cron_parse(const char *text, size_t bytes, uint64_t seed, struct bel_cron *out,
                                struct bel_text_error *why);
 
-/* Writes a rule that means the same, with H replaced by its value. Returns how many bytes
- * that is, and writes as many as there is room for, the last a 0. */
+/* Writes a rule that means the same, with H replaced by its value. Returns the length it
+ * needs, and writes what fits, as snprintf does. */
 size_t bel_cron_print(const struct bel_cron *cron, char *out, size_t room);
 
 struct bel_cron_when {

@@ -54,7 +54,7 @@ struct bel_wheel_options {
     uint32_t timers_max;  /* arming fails with BEL_EFULL beyond it; 0: 2^28 */
     uint32_t handle_seed; /* what handles are mixed with; 0: something of its own */
     /* From how many stale entries on they are swept, in percent of the armed timers: there
-     * are at most about twice as many, and 16 K. 0: 100. Fewer cost time, 5 at least. */
+     * are at most about twice as many, and 16 K. 0: 100, the most; 5 is the least. */
     uint32_t stale_percent;
 };
 
@@ -80,7 +80,8 @@ struct bel_wheel_stats {
 };
 
 /* Makes an empty wheel; NULL options are the defaults, at time 0. Returns 0 and
- * sets `*out`, or returns BEL_ENOMEM or BEL_EINVAL and leaves it alone. */
+ * sets `*out`; or returns BEL_ENOMEM, or BEL_EINVAL for an option out of its range, and leaves
+ * it alone. */
 BEL_CHECKED int bel_wheel_create(const struct bel_wheel_options *options, struct bel_wheel **out);
 
 /* Frees a wheel and forgets its timers; NULL is allowed. */
