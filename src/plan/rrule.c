@@ -502,7 +502,7 @@ static void fill_dates(struct reading *reading)
         if (rrule->freq == RRULE_YEARLY && rrule->months == 0) rrule->months = 1U << date.month;
     }
     if (!has(reading, PART_BYDAY)) {
-        rrule->weekdays = is_by_week ? (uint8_t)(1U << weekday_of(day)) : 0x7f;
+        rrule->weekdays = (uint8_t)(is_by_week ? 1U << weekday_of(day) : 0x7fU);
     }
     rrule->dates = dates_of(reading);
     if (rrule->months == 0) rrule->months = 0x1ffe;
