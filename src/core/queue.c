@@ -35,6 +35,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Only their addresses are used. */
 static struct bel_queue_node closed, parked;
@@ -75,19 +76,25 @@ int bel__queue_push(struct bel_queue *queue, struct bel_queue_node *node,
     return 0;
 }
 
+bool bel__queue_turn(struct bel_queue_node **newest, struct bel_queue_node **oldest, size_t max)
+{
+    for (size_t i = 0; i < max && *newest != NULL; i++) {
+        struct bel_queue_node *node = *newest;
+        *newest = node->next;
+        node->next = *oldest;
+        *oldest = node;
+    }
+    return *newest == NULL;
+}
+
 static struct bel_queue_node *turn_round(struct bel_queue_node *newest)
 {
     struct bel_queue_node *oldest = NULL;
-    while (newest != NULL) {
-        struct bel_queue_node *before = newest->next;
-        newest->next = oldest;
-        oldest = newest;
-        newest = before;
-    }
+    (void)bel__queue_turn(&newest, &oldest, SIZE_MAX);
     return oldest;
 }
 
-struct bel_queue_node *bel__queue_take(struct bel_queue *queue)
+struct bel_queue_node *bel__queue_take_newest(struct bel_queue *queue)
 {
     /* Relaxed: only decides whether to swap, which saves an idle consumer from taking
      * the cache line away from the pushers. Only this thread closes or empties the
@@ -99,7 +106,12 @@ struct bel_queue_node *bel__queue_take(struct bel_queue *queue)
      * push that finds the queue empty learns nothing else from it. */
     found = atomic_exchange_explicit(&queue->newest, NULL, memory_order_acquire);
     assert(found != NULL && found != &closed); /* else there are two consumers */
-    return found == &parked ? NULL : turn_round(found);
+    return found == &parked ? NULL : found;
+}
+
+struct bel_queue_node *bel__queue_take(struct bel_queue *queue)
+{
+    return turn_round(bel__queue_take_newest(queue));
 }
 
 bool bel__queue_park(struct bel_queue *queue)

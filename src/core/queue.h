@@ -36,6 +36,7 @@
 #include "belfry/error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Embed one in what is queued. It need not be initialised. */
 struct bel_queue_node {
@@ -67,6 +68,14 @@ BEL_CHECKED int bel__queue_push(struct bel_queue *queue, struct bel_queue_node *
  * `next` to the newest; NULL if the queue is empty or closed. The time is linear in
  * the nodes taken. A parked queue is no longer parked. */
 struct bel_queue_node *bel__queue_take(struct bel_queue *queue);
+
+/* Consumer only: the same in constant time, but the newest comes first. */
+struct bel_queue_node *bel__queue_take_newest(struct bel_queue *queue);
+
+/* Turns round what was taken newest first, at most `max` nodes in one call: they go from
+ * `*newest` to `*oldest`, which is NULL to begin with. True if that is all of them, and
+ * then `*oldest` leads to the newest. */
+bool bel__queue_turn(struct bel_queue_node **newest, struct bel_queue_node **oldest, size_t max);
 
 /* Consumer only: from here on the next push is told to wake the consumer. False if there
  * is something to take, or the queue is closed: then do not sleep. */

@@ -37,23 +37,22 @@ static void clear_away(struct bel_worker *worker, struct record *record)
 }
 
 /* Gives a timer a place in the wheel. Returns 0 or BEL_ENOMEM. */
-static int place(struct bel_worker *worker, struct record *record)
+static int place(struct bel_worker *worker, struct record *record, uint64_t at)
 {
-    uint64_t due = get64(&record->due);
     worker->must_look = true;
     if (worker_owns(worker, record) && record->entry != 0) {
-        return bel_wheel_rearm(worker->wheel, record->entry, due);
+        return bel_wheel_rearm(worker->wheel, record->entry, at);
     }
     uint8_t priority = what_priority(get32(&record->what));
     uint32_t index = record_index(pool_of(worker), record);
     record->entry = 0;
     set32(&record->owner, worker_id(worker));
-    return bel_wheel_arm(worker->wheel, due, priority, index, &record->entry);
+    return bel_wheel_arm(worker->wheel, at, priority, index, &record->entry);
 }
 
-void bel__worker_arm(struct bel_worker *worker, struct record *record)
+void bel__worker_arm(struct bel_worker *worker, struct record *record, uint64_t at)
 {
-    if (place(worker, record) == 0) return;
+    if (place(worker, record, at) == 0) return;
     if (word_hand_over(&record->word, word_load(&record->word))) {
         count(worker->visitor, COUNT_SENT);
         bel__send(worker->runtime, record);
@@ -73,7 +72,7 @@ static bool settle(struct bel_worker *worker, struct record *record)
         if (word_state(seen) == WORD_MOVING) { /* the mover will send it again */
             if (!worker_owns(worker, record)) record->entry = 0;
             set32(&record->owner, worker_id(worker));
-        } else if (place(worker, record) != 0) {
+        } else if (place(worker, record, get64(&record->due)) != 0) {
             count(worker->visitor, COUNT_SENT);
             bel__send(worker->runtime, record);
             return false;
@@ -100,10 +99,19 @@ static bool adopt(struct bel_worker *worker)
     return worker->parcel == NULL;
 }
 
+/* Takes what is in the inbox and puts it in order, as much of it as a poll may. */
+static void fetch(struct bel_worker *worker)
+{
+    if (worker->unturned == NULL) worker->unturned = bel__queue_take_newest(&worker->inbox);
+    if (!bel__queue_turn(&worker->unturned, &worker->turned, TURN_MAX)) return;
+    worker->incoming = worker->turned;
+    worker->turned = NULL;
+}
+
 static void take_inbox(struct bel_worker *worker)
 {
     if (!adopt(worker)) return;
-    if (worker->incoming == NULL) worker->incoming = bel__queue_take(&worker->inbox);
+    if (worker->incoming == NULL) fetch(worker);
     for (unsigned i = 0; i < INTAKE_MAX && worker->incoming != NULL; i++) {
         struct record *record = record_of_node(worker->incoming);
         worker->incoming = worker->incoming->next;
@@ -120,7 +128,7 @@ static void take_inbox(struct bel_worker *worker)
 static void take_returns(struct bel_worker *worker)
 {
     uint32_t cleared = 0;
-    if (worker->returned == NULL) worker->returned = bel__queue_take(&worker->returns);
+    if (worker->returned == NULL) worker->returned = bel__queue_take_newest(&worker->returns);
     while (cleared < INTAKE_MAX && worker->returned != NULL) {
         struct record *record = record_of_node(worker->returned);
         worker->returned = worker->returned->next;
@@ -143,8 +151,9 @@ void bel__intake(struct bel_worker *worker)
 
 bool bel__intake_is_empty(const struct bel_worker *worker)
 {
-    return worker->parcel == NULL && worker->incoming == NULL && worker->returned == NULL &&
-           bel__queue_is_empty(&worker->inbox) && bel__queue_is_empty(&worker->returns);
+    return worker->parcel == NULL && worker->incoming == NULL && worker->unturned == NULL &&
+           worker->returned == NULL && bel__queue_is_empty(&worker->inbox) &&
+           bel__queue_is_empty(&worker->returns);
 }
 
 /* Timers that are handed over, in a row. */
@@ -232,6 +241,8 @@ void bel__intake_hand_over(struct bel_worker *worker, struct bel_queue_node *inb
         pass_on(worker, worker->parcel, &row);
     }
     pass_on_all(worker, worker->incoming, &row);
+    (void)bel__queue_turn(&worker->unturned, &worker->turned, SIZE_MAX);
+    pass_on_all(worker, worker->turned, &row);
     pass_on_all(worker, inbox, &row);
     for (struct bel_queue_node *next; worker->returned != NULL; worker->returned = next, depth++) {
         next = worker->returned->next;
@@ -241,7 +252,7 @@ void bel__intake_hand_over(struct bel_worker *worker, struct bel_queue_node *inb
         next = returns->next;
         clear_away(worker, record_of_node(returns));
     }
-    worker->incoming = NULL;
+    worker->incoming = worker->turned = NULL;
     /* Relaxed: a number to go by. */
     atomic_fetch_sub_explicit(&worker->returns_depth, (uint32_t)depth, memory_order_relaxed);
     empty_wheel(worker, &row);

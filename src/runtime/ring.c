@@ -84,7 +84,7 @@ static bool finish(struct bel_worker *worker, struct record *record, uint64_t no
     if (is_over) {
         if ((before & WORD_STOP) == 0) count(worker->visitor, COUNT_ENDED);
     } else {
-        bel__worker_arm(worker, record);
+        bel__worker_arm(worker, record, get64(&record->due));
     }
     return is_over;
 }
@@ -125,15 +125,16 @@ static bool deliver(struct bel_worker *worker, struct record *record, struct bel
     return true;
 }
 
-/* Puts a timer back that could not ring. */
-static void put_back(struct bel_worker *worker, struct record *record)
+/* Puts a timer back that could not ring. It comes up a little later, or it would keep the
+ * worker from all others until there is room. */
+static void put_back(struct bel_worker *worker, struct record *record, uint64_t now)
 {
     bool is_over;
     bel__ring_tell(worker->runtime, word_fired(&record->word, &is_over));
     if (is_over) {
         worker_give(worker, record);
     } else {
-        bel__worker_arm(worker, record);
+        bel__worker_arm(worker, record, now + NS_PER_MS);
     }
 }
 
@@ -145,7 +146,7 @@ bool bel__ring(struct bel_worker *worker, const struct bel_wheel_timer *popped, 
     if (due > now) { /* it was moved, and there was no memory to tell the wheel */
         uint64_t seen = word_load(&record->word);
         if (word_state(seen) == WORD_PENDING && (seen & WORD_QUEUED) == 0) {
-            bel__worker_arm(worker, record);
+            bel__worker_arm(worker, record, due);
             return false;
         }
     }
@@ -162,7 +163,7 @@ bool bel__ring(struct bel_worker *worker, const struct bel_wheel_timer *popped, 
         return true;
     }
     if (!deliver(worker, record, inbox, now)) {
-        put_back(worker, record);
+        put_back(worker, record, now);
         return false;
     }
     bel__histogram_record(&worker->lateness, now - due);

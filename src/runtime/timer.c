@@ -65,9 +65,9 @@ static inline int schedule_own(struct bel_worker *worker, uint32_t index,
         worker_give(worker, record);
         return err;
     }
+    count(worker->visitor, COUNT_SCHEDULED); /* before anyone can end it */
     uint32_t generation = fill(record, options, when, worker_id(worker), 0);
     worker->must_look = true;
-    count(worker->visitor, COUNT_SCHEDULED);
     if (when.due < worker->wake_known && !worker->is_polling) bel__worker_publish(worker);
     *out = pool_handle(pool_of(worker), index, generation);
     return 0;
@@ -84,8 +84,8 @@ LONG_WAY static void schedule_there(struct visitor *visitor, uint32_t index,
     if (there == NULL) there = bel__roster_any(runtime, visitor);
     record->entry = 0;
     uint32_t owner = there != NULL ? worker_id(there) : OWNER_NONE;
-    uint32_t generation = fill(record, options, when, owner, WORD_QUEUED);
     count(visitor, COUNT_SCHEDULED);
+    uint32_t generation = fill(record, options, when, owner, WORD_QUEUED);
     if (there != NULL) count(visitor, COUNT_SENT);
     bel__send(runtime, record);
     *out = pool_handle(&runtime->pool, index, generation);
@@ -252,7 +252,10 @@ static void move_own(struct bel_worker *owner, struct record *record, uint64_t d
     if (record->entry != 0) err = bel_wheel_rearm(owner->wheel, record->entry, due);
     /* Without memory it comes up at its old time, and is put right then. */
     (void)err;
-    if (moved == WORD_MOVED_PUSH) bel__send(owner->runtime, record);
+    if (moved == WORD_MOVED_PUSH) { /* it was cancelled meanwhile */
+        count(owner->visitor, COUNT_SENT);
+        bel__send(owner->runtime, record);
+    }
     owner->must_look = true;
     if (due < owner->wake_known && !owner->is_polling) bel__worker_publish(owner);
 }

@@ -248,10 +248,12 @@ static size_t ring_due(struct bel_worker *worker, uint64_t now, size_t rings_max
     return rings;
 }
 
-/* Cancelled timers may have been left in the merge queue without anyone to deal. */
+/* Cancelled timers may have been left in the merge queue without anyone to deal. They are
+ * few: many come from a worker that has left, and that shares them out itself. */
 static void look_for_merged(struct bel_runtime *runtime)
 {
     if (bel__queue_is_empty(&runtime->roster.merge)) return;
+    if (get64(&runtime->roster.unowned) > DEAL_MAX) return;
     if (pthread_mutex_trylock(&runtime->mutex) != 0) return;
     bel__roster_deal(runtime);
     (void)pthread_mutex_unlock(&runtime->mutex);

@@ -16,6 +16,8 @@ enum {
     CACHE_LINE = 64,
     INTAKE_MAX = 1024,       /* timers taken in, and cleared away, by one poll */
     ADOPT_MAX = 256,         /* timers adopted by one poll */
+    TURN_MAX = 8 * 1024,     /* timers that one poll turns round, oldest first */
+    DEAL_MAX = 1024,         /* timers without a worker that one poll shares out */
     GARBAGE_MAX = 64 * 1024, /* cancelled timers not cleared away; or a quarter of the live */
     STALE_PERCENT = 10,      /* keeps a wheel's stale entries below a quarter of its timers */
     TRIES_MAX = 4,           /* calls to a wheel that has more to do, by one poll */
@@ -41,8 +43,10 @@ struct bel_worker {
     uint32_t unchanged;              /* polls since the published time has changed */
     uint64_t now_seen;               /* the published time when it was last looked at */
     uint64_t wake_known;             /* the last that was written to wake_at; 0: unknown */
-    struct bel_queue_node *incoming; /* taken from the inbox, not looked at yet */
-    struct bel_queue_node *returned; /* the same, cancelled */
+    struct bel_queue_node *unturned; /* taken from the inbox, newest first */
+    struct bel_queue_node *turned;   /* the rest of that, oldest first */
+    struct bel_queue_node *incoming; /* all of it, oldest first, not looked at yet */
+    struct bel_queue_node *returned; /* cancelled, taken out, in no order */
     struct record *parcel;           /* timers to adopt, linked through `entry` */
     struct alarm alarm;
     struct bel_histogram lateness;
@@ -71,9 +75,9 @@ bool bel__intake_is_empty(const struct bel_worker *worker);
 void bel__intake_hand_over(struct bel_worker *worker, struct bel_queue_node *inbox,
                            struct bel_queue_node *returns);
 
-/* Puts a pending timer of the worker's own into its wheel; without memory it goes through
- * the inbox once more. */
-void bel__worker_arm(struct bel_worker *worker, struct record *record);
+/* Puts a pending timer of the worker's own into its wheel, to come up when it is due or
+ * later; without memory it goes through the inbox once more. */
+void bel__worker_arm(struct bel_worker *worker, struct record *record, uint64_t at);
 
 /* Tells the metronome, if need be, when the worker's next timer is due. */
 void bel__worker_publish(struct bel_worker *worker);

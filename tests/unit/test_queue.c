@@ -36,6 +36,26 @@ static void nodes_are_taken_in_the_order_pushed(void)
     CHECK(bel__queue_take(&queue) == NULL);
 }
 
+static void nodes_taken_newest_first_are_turned_round_a_few_at_a_time(void)
+{
+    struct bel_queue_node a, b, c, *newest, *oldest = NULL;
+    bel__queue_init(&queue);
+    CHECK(bel__queue_take_newest(&queue) == NULL);
+    (void)push(&a);
+    (void)push(&b);
+    (void)push(&c);
+    newest = bel__queue_take_newest(&queue);
+    CHECK(newest == &c);
+    CHECK(!bel__queue_turn(&newest, &oldest, 2));
+    CHECK(newest == &a);
+    CHECK(bel__queue_turn(&newest, &oldest, 2));
+    CHECK(newest == NULL);
+    CHECK(oldest == &a && a.next == &b && b.next == &c && c.next == NULL);
+    oldest = NULL;
+    CHECK(bel__queue_turn(&newest, &oldest, 0)); /* there is nothing to turn */
+    CHECK(oldest == NULL);
+}
+
 static void only_the_first_push_finds_the_queue_empty(void)
 {
     struct bel_queue_node a, b, c;
@@ -200,6 +220,7 @@ int main(void)
 {
     RUN(a_new_queue_is_empty);
     RUN(nodes_are_taken_in_the_order_pushed);
+    RUN(nodes_taken_newest_first_are_turned_round_a_few_at_a_time);
     RUN(only_the_first_push_finds_the_queue_empty);
     RUN(a_taken_node_may_be_pushed_again);
     RUN(closing_returns_what_was_in_the_queue);
