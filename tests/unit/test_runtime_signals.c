@@ -141,6 +141,18 @@ static void await(sem_t *sem)
     while (sem_wait(sem) != 0) {}
 }
 
+/* Interrupts a thread until its handler has run. The thread sanitizer keeps a signal back
+ * for the thread's next call, and now and then forgets it if that call blocks. */
+static void interrupt(pthread_t thread)
+{
+    struct timespec until;
+    do {
+        CHECK(pthread_kill(thread, SIGUSR1) == 0);
+        CHECK(clock_gettime(CLOCK_REALTIME, &until) == 0);
+        until.tv_sec++;
+    } while (sem_timedwait(&done, &until) != 0);
+}
+
 /* Does `turn` all the time while signals come in. */
 static void under_signals(void (*turn)(unsigned number))
 {
@@ -323,8 +335,7 @@ static void a_sleeping_worker_rings_what_a_handler_scheduled(void)
     await(&entered);
     for (unsigned i = 0; i < ROUNDS; i++) {
         do {
-            CHECK(pthread_kill(target, SIGUSR1) == 0);
-            await(&done);
+            interrupt(target);
             CHECK(atomic_load(&answer) == 0 || atomic_load(&answer) == BEL_EBUSY);
         } while (atomic_load(&answer) == BEL_EBUSY);
         await(&rang);
