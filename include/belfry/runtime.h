@@ -31,8 +31,8 @@
  * Threads: any function may be called on any thread unless it says otherwise. After
  * fork() the child has none of the threads: there the runtime answers BEL_ECLOSED and
  * can be destroyed. In a signal handler only bel_runtime_schedule() and
- * bel_runtime_cancel() are allowed, on a thread that has used the runtime before; the
- * former says BEL_EBUSY if it interrupted this library. Times are bel_clock_boot()'s.
+ * bel_runtime_cancel() are allowed, on a thread that has scheduled before or is a worker;
+ * the former says BEL_EBUSY if it interrupted this library. Times are bel_clock_boot()'s.
  */
 
 #include "belfry/clock.h"
@@ -96,8 +96,10 @@ enum bel_metronome {
 
 struct bel_runtime_options {
     const struct bel_clock *clock; /* NULL: the system's; another needs BEL_METRONOME_MANUAL */
-    uint32_t timers_max;           /* schedule fails with BEL_EFULL beyond it; 0: 2^27 */
-    uint32_t resolution_us;        /* wakes a worker at most once in this; 0: 50 */
+    /* From so many timers on schedule may fail with BEL_EFULL, and 2^16 later it does: each
+     * thread has some in hand. Events that wait in an inbox count, too. 0: 2^27. */
+    uint32_t timers_max;
+    uint32_t resolution_us; /* wakes a worker at most once in this; 0: 50 */
     enum bel_metronome metronome;
 };
 

@@ -268,6 +268,26 @@ static void the_sweep_comes_round_to_every_bucket_again_and_again(void)
     close_all();
 }
 
+static void timers_max_is_kept_to_within_what_threads_have_in_hand(void)
+{
+    enum {
+        MAX = 1000
+    };
+    bel_timer_t timer;
+    uint64_t count = 0;
+    int err = 0;
+    open_with(MAX);
+    struct bel_schedule options = {.due = {now() + S}, .kind = KIND};
+    for (; err == 0; count++) {
+        err = bel_runtime_schedule(runtime, &options, &timer);
+    }
+    CHECK(err == BEL_EFULL);
+    CHECK(count > MAX && count <= MAX + (1 << 16) + 1);
+    CHECK(bel_runtime_shutdown(runtime, BEL_SHUTDOWN_DISCARD, NULL) == 0);
+    CHECK(bel_runtime_schedule(runtime, &options, &timer) == 0);
+    close_all();
+}
+
 /* Events that nobody takes use up all memory there may be. */
 static void a_timer_without_room_for_its_event_keeps_no_other_from_ringing(void)
 {
@@ -305,6 +325,7 @@ int main(void)
     RUN(a_worker_with_its_own_timers_needs_no_lock);
     RUN(what_others_write_to_is_on_lines_of_its_own);
     RUN(the_sweep_comes_round_to_every_bucket_again_and_again);
+    RUN(timers_max_is_kept_to_within_what_threads_have_in_hand);
     RUN(a_timer_without_room_for_its_event_keeps_no_other_from_ringing);
     return 0;
 }
