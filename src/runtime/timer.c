@@ -73,6 +73,13 @@ static inline int schedule_own(struct bel_worker *worker, uint32_t index,
     return 0;
 }
 
+/* Sends a timer to its owner, and counts that if it has one. */
+static void send(struct visitor *visitor, struct record *record)
+{
+    if (get32(&record->owner) != OWNER_NONE) count(visitor, COUNT_SENT);
+    bel__send(visitor_runtime(visitor), record);
+}
+
 /* Schedules on another worker, or on whoever comes. */
 LONG_WAY static void schedule_there(struct visitor *visitor, uint32_t index,
                                     const struct bel_schedule *options, struct when when,
@@ -86,8 +93,7 @@ LONG_WAY static void schedule_there(struct visitor *visitor, uint32_t index,
     uint32_t owner = there != NULL ? worker_id(there) : OWNER_NONE;
     count(visitor, COUNT_SCHEDULED);
     uint32_t generation = fill(record, options, when, owner, WORD_QUEUED);
-    if (there != NULL) count(visitor, COUNT_SENT);
-    bel__send(runtime, record);
+    send(visitor, record);
     *out = pool_handle(&runtime->pool, index, generation);
 }
 
@@ -252,10 +258,7 @@ static void move_own(struct bel_worker *owner, struct record *record, uint64_t d
     if (record->entry != 0) err = bel_wheel_rearm(owner->wheel, record->entry, due);
     /* Without memory it comes up at its old time, and is put right then. */
     (void)err;
-    if (moved == WORD_MOVED_PUSH) { /* it was cancelled meanwhile */
-        count(owner->visitor, COUNT_SENT);
-        bel__send(owner->runtime, record);
-    }
+    if (moved == WORD_MOVED_PUSH) send(owner->visitor, record); /* it was cancelled meanwhile */
     owner->must_look = true;
     if (due < owner->wake_known && !owner->is_polling) bel__worker_publish(owner);
 }
@@ -269,8 +272,7 @@ static void move(struct visitor *visitor, struct record *record, uint64_t due)
     if (worker != NULL && worker_owns(worker, record)) {
         move_own(worker, record, due);
     } else if (word_move_end(&record->word, WORD_QUEUED) == WORD_MOVED_PUSH) {
-        count(visitor, COUNT_SENT);
-        bel__send(visitor_runtime(visitor), record);
+        send(visitor, record);
     }
 }
 
