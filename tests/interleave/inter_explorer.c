@@ -8,6 +8,7 @@
 
 #include "../check.h"
 #include "../random.h"
+#include "locks.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -15,11 +16,15 @@
 #include <string.h>
 
 static atomic_uint x, y;
+static struct interleave_mutex mutex;
+static struct interleave_cond cond;
 
 static void start_at_zero(void)
 {
     atomic_init(&x, 0);
     atomic_init(&y, 0);
+    mutex = (struct interleave_mutex){0};
+    cond = (struct interleave_cond){0};
 }
 
 static void write_x(void)
@@ -159,15 +164,15 @@ static void setup_and_check_can_fail_too(void)
     CHECK(explore((struct interleave_case){.check = require_that_nothing_is}).failed);
 }
 
-static bool x_is_set(void)
+static bool is_set(const volatile void *object)
 {
-    return atomic_load_explicit(&x, memory_order_relaxed) != 0;
+    return atomic_load_explicit((const volatile atomic_uint *)object, memory_order_relaxed) != 0;
 }
 
 static void await_x(void)
 {
-    interleave_await(&x, x_is_set);
-    REQUIRE(x_is_set());
+    interleave_await(&x, INTERLEAVE_READ, is_set);
+    REQUIRE(is_set(&x));
 }
 
 static void await_x_and_write_y(void)
@@ -206,14 +211,192 @@ static void a_wait_without_end_is_found(void)
 
 static void spin_until_x(void)
 {
-    while (!x_is_set()) {}
+    while (!is_set(&x)) {}
+}
+
+static void clear_x(void)
+{
+    atomic_store_explicit(&x, 0, memory_order_relaxed);
 }
 
 static void threads_without_end_are_found(void)
 {
-    struct interleave_result result = explore((struct interleave_case){.threads = {spin_until_x}});
+    struct interleave_result result =
+        explore((struct interleave_case){.threads = {spin_until_x, clear_x}});
     CHECK(result.failed);
     CHECK_EQ(strlen(result.schedule), INTERLEAVE_STEPS_MAX);
+
+    result = explore((struct interleave_case){.threads = {spin_until_x}});
+    CHECK(result.failed);
+    CHECK_EQ(strlen(result.schedule), INTERLEAVE_STEPS_MAX);
+}
+
+/* Uses x first, so that y is met only after a choice. */
+static void read_x_and_add_to_y(void)
+{
+    if (atomic_load_explicit(&x, memory_order_relaxed) == 0) return;
+    unsigned seen = atomic_load_explicit(&y, memory_order_relaxed);
+    atomic_store_explicit(&y, seen + 1, memory_order_relaxed);
+}
+
+static void write_x_and_add_to_y(void)
+{
+    write_x();
+    read_x_and_add_to_y();
+}
+
+static void require_that_y_is_two_or_one_was_early(void)
+{
+    REQUIRE(atomic_load_explicit(&y, memory_order_relaxed) != 1);
+}
+
+static void what_only_one_thread_uses_takes_no_step(void)
+{
+    struct interleave_case apart = {.threads = {write_x_thrice, write_y_thrice}};
+    CHECK_EQ(explore(apart).steps, 0);
+    struct interleave_case readers = {.threads = {read_x_thrice, read_x_thrice}};
+    CHECK_EQ(explore(readers).steps, 0);
+    struct interleave_case mixed = {.threads = {read_y_then_write_x, read_y_then_write_x}};
+    CHECK_EQ(explore(mixed).steps, 4); /* two in each of two schedules */
+}
+
+static void write_y_and_then_x(void)
+{
+    write_y_thrice();
+    write_x();
+}
+
+static void await_x_and_write_y_thrice(void)
+{
+    await_x();
+    write_y_thrice();
+}
+
+static void write_x_and_then_y(void)
+{
+    write_x();
+    write_y_thrice();
+}
+
+static void what_is_handed_over_takes_no_step(void)
+{
+    struct interleave_case subject = {.threads = {write_y_and_then_x, await_x_and_write_y_thrice}};
+    struct interleave_result result = explore(subject);
+    CHECK(!result.failed);
+    CHECK_EQ(result.schedules, 1);
+    CHECK_EQ(result.steps, 3); /* those on x */
+
+    subject.threads[0] = write_x_and_then_y; /* too late */
+    CHECK_EQ(explore(subject).schedules, 20);
+}
+
+static void what_turns_out_to_be_shared_takes_steps(void)
+{
+    struct interleave_result result =
+        explore((struct interleave_case){.threads = {read_x_and_add_to_y, write_x_and_add_to_y},
+                                         .check = require_that_y_is_two_or_one_was_early});
+    CHECK(result.failed);
+}
+
+static void lock_and_add_in_two_steps(void)
+{
+    (void)interleave_mutex_lock(&mutex);
+    add_in_two_steps();
+    (void)interleave_mutex_unlock(&mutex);
+}
+
+static void try_to_lock_and_add_in_two_steps(void)
+{
+    if (interleave_mutex_trylock(&mutex) == 0) {
+        add_in_two_steps();
+        (void)interleave_mutex_unlock(&mutex);
+    } else {
+        (void)atomic_fetch_add_explicit(&y, 1, memory_order_relaxed);
+    }
+}
+
+static void lock_and_add_around_writing_y(void)
+{
+    lock_and_add_in_two_steps();
+    atomic_store_explicit(&y, 1, memory_order_relaxed);
+    lock_and_add_in_two_steps();
+}
+
+static void await_y_and_add_in_one_step(void)
+{
+    interleave_await(&y, INTERLEAVE_READ, is_set);
+    add_in_one_step();
+}
+
+static void require_three(void)
+{
+    REQUIRE(atomic_load_explicit(&x, memory_order_relaxed) == 3);
+}
+
+static void require_two_in_all(void)
+{
+    REQUIRE(atomic_load_explicit(&x, memory_order_relaxed) +
+                atomic_load_explicit(&y, memory_order_relaxed) ==
+            2);
+}
+
+static void what_a_mutex_guards_takes_no_step(void)
+{
+    struct interleave_case subject = {
+        .threads = {lock_and_add_in_two_steps, lock_and_add_in_two_steps}, .check = require_two};
+    struct interleave_result result = explore(subject);
+    CHECK(!result.failed);
+    CHECK_EQ(result.schedules, 2);
+    CHECK_EQ(result.steps, 8); /* lock and unlock, twice, in each */
+
+    subject.threads[1] = add_in_one_step;
+    CHECK(explore(subject).failed);
+    subject.threads[1] = try_to_lock_and_add_in_two_steps;
+    subject.check = require_two_in_all;
+    result = explore(subject);
+    CHECK(!result.failed);
+    CHECK_EQ(result.schedules, 3);
+}
+
+static void who_goes_without_the_mutex_later_is_found(void)
+{
+    CHECK(explore((struct interleave_case){
+                      .threads = {lock_and_add_around_writing_y, await_y_and_add_in_one_step},
+                      .check = require_three})
+              .failed);
+}
+
+static void wait_for_x(void)
+{
+    (void)interleave_mutex_lock(&mutex);
+    while (!is_set(&x)) {
+        (void)interleave_cond_wait(&cond, &mutex);
+    }
+    (void)interleave_mutex_unlock(&mutex);
+}
+
+static void write_x_and_tell(void)
+{
+    (void)interleave_mutex_lock(&mutex);
+    write_x();
+    (void)interleave_cond_broadcast(&cond);
+    (void)interleave_mutex_unlock(&mutex);
+}
+
+static void write_x_without_the_mutex(void)
+{
+    write_x();
+    (void)interleave_cond_broadcast(&cond);
+}
+
+static void a_wake_that_is_lost_is_found(void)
+{
+    struct interleave_case subject = {.threads = {wait_for_x, wait_for_x, write_x_and_tell}};
+    CHECK(!explore(subject).failed);
+    subject.threads[2] = write_x_without_the_mutex;
+    CHECK(explore(subject).failed);
+    subject.threads[2] = write_x;
+    CHECK(explore(subject).failed);
 }
 
 static void set_x_weakly(void)
@@ -250,7 +433,7 @@ enum {
     OPERATIONS = 3,
     OBJECTS = 3,
     OUTCOMES_MAX = 10 * 1000,
-    PROGRAMS = 12,
+    PROGRAMS = 40,
 };
 
 enum operation {
@@ -265,8 +448,10 @@ enum operation {
 static struct {
     enum operation operation;
     unsigned object;
+    bool is_locked; /* holds the mutex meanwhile */
 } programs[THREADS][OPERATIONS];
 
+static unsigned operations; /* of each thread: with a mutex fewer, for it takes steps too */
 static atomic_uint objects[OBJECTS];
 static unsigned found[THREADS][OPERATIONS];
 
@@ -275,28 +460,12 @@ static struct outcomes {
     unsigned count;
 } outcomes, all_outcomes;
 
-static bool is_set_0(void)
-{
-    return atomic_load_explicit(&objects[0], memory_order_relaxed) != 0;
-}
-
-static bool is_set_1(void)
-{
-    return atomic_load_explicit(&objects[1], memory_order_relaxed) != 0;
-}
-
-static bool is_set_2(void)
-{
-    return atomic_load_explicit(&objects[2], memory_order_relaxed) != 0;
-}
-
-static bool (*const is_set[OBJECTS])(void) = {is_set_0, is_set_1, is_set_2};
-
 static void clear_objects(void)
 {
     for (unsigned i = 0; i < OBJECTS; i++) {
         atomic_init(&objects[i], 0);
     }
+    mutex = (struct interleave_mutex){0};
     memset(found, 0, sizeof found);
 }
 
@@ -325,7 +494,7 @@ static unsigned operate(enum operation operation, unsigned index, unsigned value
         atomic_store_explicit(object, 0, memory_order_relaxed);
         return 0;
     case AWAIT:
-        interleave_await(object, is_set[index]);
+        interleave_await(object, INTERLEAVE_READ, is_set);
         return 0;
     }
     CHECK(false);
@@ -335,9 +504,12 @@ static unsigned operate(enum operation operation, unsigned index, unsigned value
 static void run_program(void)
 {
     unsigned self = interleave_self();
-    for (unsigned i = 0; i < OPERATIONS; i++) {
+    for (unsigned i = 0; i < operations; i++) {
+        bool is_locked = programs[self][i].is_locked;
+        if (is_locked) (void)interleave_mutex_lock(&mutex);
         found[self][i] = operate(programs[self][i].operation, programs[self][i].object,
                                  1U << (self * OPERATIONS + i));
+        if (is_locked) (void)interleave_mutex_unlock(&mutex);
     }
 }
 
@@ -374,12 +546,16 @@ static uint64_t compare_outcomes(uint64_t seed)
                                       .spurious_max = 1};
     struct interleave_result reduced, unreduced;
     uint64_t random_state = seed;
+    bool has_mutex = seed % 2 == 0;
+    operations = has_mutex ? OPERATIONS - 1 : OPERATIONS;
     for (unsigned i = 0; i < THREADS * OPERATIONS; i++) {
         bool awaits = random_below(&random_state, 16) == 0; /* more would always wait for ever */
         programs[i / OPERATIONS][i % OPERATIONS].operation =
             awaits ? AWAIT : (enum operation)random_below(&random_state, AWAIT);
-        programs[i / OPERATIONS][i % OPERATIONS].object =
-            (unsigned)random_below(&random_state, OBJECTS);
+        unsigned object = (unsigned)random_below(&random_state, OBJECTS);
+        programs[i / OPERATIONS][i % OPERATIONS].object = object;
+        programs[i / OPERATIONS][i % OPERATIONS].is_locked =
+            has_mutex && object == 0 && random_below(&random_state, 8) != 0;
     }
 
     subject.unreduced = true;
@@ -422,6 +598,12 @@ int main(void)
     RUN(a_wait_without_end_is_found);
     RUN(threads_without_end_are_found);
     RUN(a_weak_swap_may_fail_for_no_reason);
+    RUN(what_only_one_thread_uses_takes_no_step);
+    RUN(what_is_handed_over_takes_no_step);
+    RUN(what_turns_out_to_be_shared_takes_steps);
+    RUN(what_a_mutex_guards_takes_no_step);
+    RUN(who_goes_without_the_mutex_later_is_found);
+    RUN(a_wake_that_is_lost_is_found);
     RUN(leaving_schedules_out_loses_no_outcome);
     return 0;
 }

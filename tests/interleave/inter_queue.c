@@ -143,6 +143,16 @@ static void park_and_take_twice(void)
     take_twice();
 }
 
+/* Once parked, it stays so until there is a push. */
+static void park_twice_and_take(void)
+{
+    consumer.is_parked = bel__queue_park(&queue);
+    bool again = bel__queue_park(&queue);
+    struct bel_queue_node *oldest = bel__queue_take(&queue);
+    REQUIRE(again ? consumer.is_parked : oldest != NULL);
+    consume(oldest);
+}
+
 static void close_it(void)
 {
     consumer.has_closed = true;
@@ -169,9 +179,19 @@ static void close_and_open(void)
     take_once();
 }
 
-static bool is_woken(void)
+/* Nobody is told to wake one who has parked and then left. */
+static void park_close_and_open(void)
 {
-    return atomic_load_explicit(&wakes, memory_order_seq_cst) > 0;
+    park_and_close();
+    REQUIRE(!bel__queue_park(&queue));
+    consumer.has_opened = true;
+    bel__queue_open(&queue);
+    take_once();
+}
+
+static bool is_woken(const volatile void *address)
+{
+    return atomic_load_explicit((const volatile atomic_uint *)address, memory_order_seq_cst) > 0;
 }
 
 /* The consumer of queue.h. If a wake is lost, it waits for ever; none may be left over. */
@@ -182,9 +202,35 @@ static void take_two_or_sleep(void)
         if (consumer.taken == 2) return;
         consumer.is_parked = bel__queue_park(&queue);
         if (consumer.is_parked) {
-            interleave_await(&wakes, is_woken);
+            interleave_await(&wakes, INTERLEAVE_READ, is_woken);
             REQUIRE(atomic_exchange_explicit(&wakes, 0, memory_order_seq_cst) == 1);
         }
+    }
+}
+
+static void start_parked(void)
+{
+    start_anew();
+    consumer.is_parked = bel__queue_park(&queue);
+}
+
+/* The consumer of an inbox, which is woken as long as there is something: it takes one at a
+ * time, and wakes itself if that was not all. */
+static void take_two_one_by_one(void)
+{
+    const struct bel_queue_node *rest = NULL;
+    for (unsigned left = 2; left > 0; left--) {
+        interleave_await(&wakes, INTERLEAVE_READ, is_woken);
+        REQUIRE(atomic_exchange_explicit(&wakes, 0, memory_order_seq_cst) == 1);
+        if (rest == NULL) {
+            struct bel_queue_node *oldest = bel__queue_take(&queue);
+            consume(oldest);
+            rest = oldest;
+        }
+        REQUIRE(rest != NULL);
+        rest = rest != NULL ? rest->next : NULL;
+        if (rest == NULL) consumer.is_parked = bel__queue_park(&queue);
+        if (!consumer.is_parked) (void)atomic_fetch_add_explicit(&wakes, 1, memory_order_seq_cst);
     }
 }
 
@@ -193,7 +239,7 @@ static void check_places(void)
     bool is_closed = consumer.has_closed && !consumer.has_opened;
     if (is_closed) REQUIRE(bel__queue_is_empty(&queue));
     consume(bel__queue_take(&queue));
-    REQUIRE(!is_woken());
+    REQUIRE(!is_woken(&wakes));
     for (unsigned i = 0; i < INTERLEAVE_THREADS_MAX; i++) {
         for (unsigned k = 0; k < pushed[i]; k++) {
             const struct item *item = &items[i][k];
@@ -254,6 +300,18 @@ static const struct interleave_case cases[] = {
     {.name = "two_pushers_and_a_taker_who_parks",
      .setup = start_anew,
      .threads = {push_one, push_one, park_and_take_twice},
+     .check = check_places},
+    {.name = "two_pushers_and_a_taker_who_parks_twice",
+     .setup = start_anew,
+     .threads = {push_one, push_one, park_twice_and_take},
+     .check = check_places},
+    {.name = "two_pushers_wake_a_taker_of_one_at_a_time",
+     .setup = start_parked,
+     .threads = {push_and_wake, push_and_wake, take_two_one_by_one},
+     .check = check_places},
+    {.name = "a_pusher_and_a_closer_who_parks_and_opens_again",
+     .setup = start_anew,
+     .threads = {push_two, park_close_and_open},
      .check = check_places},
     {.name = "two_pushers_and_a_taker_who_looks_first",
      .setup = start_anew,

@@ -27,7 +27,15 @@
  *   - What a thread does between its steps shares nothing with others but what the atomics
  *     order, and exchanging moves as above does not change that order.
  *   - Whether a thread that awaits something can go on depends on one object, which it
- *     counts as reading. So what makes it ready also wakes it.
+ *     counts as reading or writing. So what makes it ready also wakes it.
+ *
+ * Steps that are none. An operation need not be a step if the steps order it against all
+ * operations of others on the same object, except for reads against reads: then it can come
+ * at once after the last step of its thread, and nobody can tell. Such objects are to steps
+ * what plain memory is to atomics, and whether that holds is found out in the same way, by
+ * clocks that count the steps that each thread has taken and seen taken. No object has
+ * steps at first. When a schedule shows that one needs them, all that was seen before counts
+ * for nothing, and the case starts over with steps for it.
  */
 #include "interleave.h"
 
@@ -41,16 +49,32 @@ enum {
     SPURIOUS = INTERLEAVE_THREADS_MAX, /* added to a thread's move: the one that fails */
     MOVES_MAX = 2 * INTERLEAVE_THREADS_MAX,
     SCHEDULES_MAX = 20 * 1000 * 1000, /* beyond it a case is too large to be a test */
+    OBJECTS_MAX = 2048,               /* a power of two */
+    AT_ONCE_MAX = 10 * 1000,          /* operations that are no steps, between two that are */
+};
+
+/* Of each thread so many steps, and what it did right after them. */
+struct clock {
+    unsigned steps[INTERLEAVE_THREADS_MAX];
 };
 
 struct thread {
     struct coroutine coroutine;
     const volatile void *address; /* of the step it is about to take */
     const char *where;
-    bool (*ready)(void); /* NULL unless it awaits something */
+    bool (*ready)(const volatile void *address); /* NULL unless it awaits something */
     enum interleave_access access;
     unsigned spurious_left;
     bool fails; /* the step it was chosen for has to */
+    struct clock clock;
+};
+
+/* An atomic, and how it has been used in a schedule. */
+struct object {
+    const volatile void *address; /* NULL: not known yet */
+    uint64_t schedule;            /* which one it was */
+    struct clock reads, writes;
+    bool has_steps; /* from the first schedule on */
 };
 
 struct frame {
@@ -59,21 +83,35 @@ struct frame {
     unsigned move;    /* what was chosen */
 };
 
+enum phase {
+    STARTING,    /* each thread up to its first step */
+    CHOOSING,    /* moves */
+    RUNNING_OUT, /* what is done does not matter any more */
+};
+
 static struct {
     const struct interleave_case *subject;
     struct thread threads[INTERLEAVE_THREADS_MAX];
     struct thread *current; /* NULL during setup and check */
     unsigned thread_count;
     struct coroutine guard; /* runs setup and check, so that they can fail as well */
-    bool is_inside;         /* a coroutine runs */
 
     struct frame frames[INTERLEAVE_STEPS_MAX];
     unsigned depth;     /* steps taken in this schedule */
     unsigned given;     /* as many frames are those of the schedule before */
     unsigned asleep;    /* moves that sleep at this depth */
     const char *replay; /* the rest of the schedule to run instead, if not NULL */
-    bool tells;         /* of each step that is replayed */
     struct interleave_result *result;
+
+    struct object objects[OBJECTS_MAX]; /* by a hash of the address */
+    unsigned object_count;
+    unsigned at_once;  /* operations since the last step */
+    uint64_t schedule; /* how many were run, all in all */
+    enum phase phase;
+    unsigned left;  /* steps until it is enough of RUNNING_OUT */
+    bool learns;    /* an object needs steps that has had none: start over */
+    bool is_inside; /* a coroutine runs */
+    bool tells;     /* of each step that is replayed */
 } explorer;
 
 static struct {
@@ -90,13 +128,18 @@ static void fail(const char *file, unsigned line, const char *what)
 }
 
 /* The rest of this coroutine is never run. */
+static _Noreturn void stay_here(void)
+{
+    while (true) {
+        coroutine_give_way();
+    }
+}
+
 static _Noreturn void fail_here(const char *file, unsigned line, const char *what)
 {
     if (!explorer.is_inside) check_that(false, file, (int)line, what);
     fail(file, line, what);
-    while (true) {
-        coroutine_give_way();
-    }
+    stay_here();
 }
 
 void interleave_require(bool holds, const char *file, unsigned line, const char *what)
@@ -111,33 +154,82 @@ void __assert_fail(const char *assertion, const char *file, unsigned line, const
     fail_here(file, line, assertion);
 }
 
+bool interleave_is_thread(void)
+{
+    return explorer.current != NULL;
+}
+
 unsigned interleave_self(void)
 {
     CHECK(explorer.current != NULL);
     return (unsigned)(explorer.current - explorer.threads);
 }
 
-bool interleave_step(const volatile void *address, enum interleave_access access, const char *where)
+static struct object *find_object(const volatile void *address)
 {
-    struct thread *self = explorer.current;
-    if (self == NULL) return false;
-    self->address = address;
-    self->access = access;
-    self->where = where;
-    coroutine_give_way();
-    return self->fails;
+    uint64_t hash = (uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
+    unsigned i = (unsigned)(hash >> 32) % OBJECTS_MAX;
+    while (explorer.objects[i].address != NULL && explorer.objects[i].address != address) {
+        i = (i + 1) % OBJECTS_MAX;
+    }
+    struct object *object = &explorer.objects[i];
+    if (object->address == NULL) {
+        CHECK(++explorer.object_count < OBJECTS_MAX / 2); /* else a case uses new ones each time */
+        object->address = address;
+    }
+    if (object->schedule != explorer.schedule) {
+        object->schedule = explorer.schedule;
+        object->reads = object->writes = (struct clock){0};
+    }
+    return object;
 }
 
-void interleave_await(const volatile void *address, bool (*ready)(void))
+static bool has_seen(const struct clock *clock, const struct clock *events)
 {
-    struct thread *self = explorer.current;
-    CHECK(self != NULL);
-    self->ready = ready;
-    (void)interleave_step(address, INTERLEAVE_READ, "await");
-    self->ready = NULL;
+    for (unsigned i = 0; i < INTERLEAVE_THREADS_MAX; i++) {
+        if (events->steps[i] > clock->steps[i]) return false;
+    }
+    return true;
+}
+
+static void join(struct clock *into, const struct clock *from)
+{
+    for (unsigned i = 0; i < INTERLEAVE_THREADS_MAX; i++) {
+        if (into->steps[i] < from->steps[i]) into->steps[i] = from->steps[i];
+    }
+}
+
+/* A thread uses an object that has had no steps. Returns whether it has to have them. */
+static bool needs_steps(struct object *object, const struct thread *self,
+                        enum interleave_access access)
+{
+    unsigned number = interleave_self();
+    bool reads = access == INTERLEAVE_READ;
+    bool may_fail = access == INTERLEAVE_WEAK && explorer.subject->spurious_max > 0;
+    bool is_ordered = has_seen(&self->clock, &object->writes) &&
+                      (reads || has_seen(&self->clock, &object->reads));
+    bool spins = ++explorer.at_once > AT_ONCE_MAX; /* perhaps until another thread goes on */
+    struct clock *events = reads ? &object->reads : &object->writes;
+    events->steps[number] = self->clock.steps[number];
+    return !is_ordered || may_fail || spins || self->ready != NULL || explorer.subject->unreduced;
+}
+
+/* A step is taken: what it follows from has been seen, and what follows from it will see. */
+static void note_step(struct object *object, struct thread *self)
+{
+    bool reads = self->access == INTERLEAVE_READ || self->fails;
+    explorer.at_once = 0;
+    join(&self->clock, &object->writes);
+    if (!reads) join(&self->clock, &object->reads);
+    join(reads ? &object->reads : &object->writes, &self->clock);
+    self->clock.steps[interleave_self()]++; /* what comes after the step has not been seen by it */
 }
 
 #ifdef INTERLEAVE_TSAN
+
+enum {
+    RUNS_OUT = true /* a thread that is left halfway is costly to the sanitizer */
+};
 
 void __tsan_on_report(void *report);
 const char *__tsan_default_options(void);
@@ -155,6 +247,12 @@ const char *__tsan_default_options(void)
 {
     return "exitcode=0:atexit_sleep_ms=0";
 }
+
+#else
+
+enum {
+    RUNS_OUT = false
+};
 
 #endif
 
@@ -186,10 +284,14 @@ static void start_threads(void)
     for (unsigned i = 0; i < explorer.thread_count; i++) {
         struct thread *thread = &explorer.threads[i];
         thread->ready = NULL;
+        thread->fails = false;
+        thread->clock = (struct clock){0};
+        thread->clock.steps[i] = 1;
         thread->spurious_left = explorer.subject->spurious_max;
         coroutine_start(&thread->coroutine, explorer.subject->threads[i]);
     }
-    for (unsigned i = 0; i < explorer.thread_count; i++) {
+    for (unsigned i = 0; i < explorer.thread_count && !explorer.learns; i++) {
+        explorer.at_once = 0;
         run_thread(&explorer.threads[i]);
     }
 }
@@ -223,12 +325,17 @@ static unsigned asleep_after(const struct frame *frame)
     return asleep;
 }
 
+static bool is_waiting(const struct thread *thread)
+{
+    return thread->ready != NULL && !thread->ready(thread->address);
+}
+
 static unsigned find_options(void)
 {
     unsigned options = 0;
     for (unsigned i = 0; i < explorer.thread_count; i++) {
         const struct thread *thread = &explorer.threads[i];
-        if (thread->coroutine.ended || (thread->ready != NULL && !thread->ready())) continue;
+        if (thread->coroutine.ended || is_waiting(thread)) continue;
         options |= 1U << i;
         bool may_fail = thread->access == INTERLEAVE_WEAK && thread->spurious_left > 0;
         if (may_fail) options |= 1U << (SPURIOUS + i);
@@ -282,7 +389,8 @@ static bool choose(unsigned options)
     return true;
 }
 
-static void make_move(void)
+/* Makes the chosen move the one to be made. Returns whose it is. */
+static struct thread *begin_move(void)
 {
     const struct frame *frame = &explorer.frames[explorer.depth];
     struct thread *thread = thread_of(frame->move);
@@ -291,18 +399,75 @@ static void make_move(void)
     thread->spurious_left -= thread->fails;
     explorer.depth++;
     explorer.result->steps++;
-    run_thread(thread);
+    return thread;
 }
 
-/* Lets the threads of a schedule that is given up come to their end all the same, for one
- * that is left halfway is costly to the thread sanitizer. The first that can goes on, as
- * when a schedule is replayed. */
+static bool somebody_waits(void)
+{
+    for (unsigned i = 0; i < explorer.thread_count; i++) {
+        if (explorer.threads[i].ready != NULL) return true;
+    }
+    return false;
+}
+
+/* Whether the next move is the running thread's own: then it need not give way for it. If
+ * it is not, the same is chosen again. Who waits is asked from outside only. */
+static bool goes_on(const struct thread *self)
+{
+    if (explorer.learns || explorer.replay != NULL || somebody_waits()) return false;
+    if (explorer.phase == RUNNING_OUT) {
+        if (explorer.left == 0 || thread_of(first_of(find_options())) != self) return false;
+        explorer.left--;
+        return true;
+    }
+    if (explorer.phase != CHOOSING || explorer.depth == INTERLEAVE_STEPS_MAX) return false;
+    if (!choose(find_options())) return false;
+    if (thread_of(explorer.frames[explorer.depth].move) != self) return false;
+    (void)begin_move();
+    return true;
+}
+
+bool interleave_step(const volatile void *address, enum interleave_access access, const char *where)
+{
+    struct thread *self = explorer.current;
+    if (self == NULL) return false;
+    if (failure.what != NULL) stay_here(); /* a race: starting over would not find it again */
+    struct object *object = find_object(address);
+    if (!object->has_steps) {
+        if (!needs_steps(object, self, access)) return false;
+        object->has_steps = explorer.learns = true;
+    }
+    self->address = address;
+    self->access = access;
+    self->where = where;
+    if (!goes_on(self)) coroutine_give_way();
+    note_step(object, self);
+    return self->fails;
+}
+
+void interleave_await(const volatile void *address, enum interleave_access access,
+                      bool (*ready)(const volatile void *address))
+{
+    struct thread *self = explorer.current;
+    if (self == NULL) {
+        REQUIRE(ready(address));
+        return;
+    }
+    self->ready = ready;
+    (void)interleave_step(address, access, "await");
+    self->ready = NULL;
+}
+
+/* Lets the threads of a schedule that is given up come to their end all the same. The first
+ * that can goes on, as when a schedule is replayed. */
 static void run_out(void)
 {
     unsigned options;
-    for (unsigned i = explorer.depth; i < INTERLEAVE_STEPS_MAX; i++) {
-        if (failure.what != NULL || (options = find_options()) == 0) return;
+    explorer.phase = RUNNING_OUT;
+    explorer.left = INTERLEAVE_STEPS_MAX;
+    while (failure.what == NULL && !explorer.learns && (options = find_options()) != 0) {
         struct thread *thread = thread_of(first_of(options));
+        if (explorer.left-- == 0) return;
         thread->fails = false;
         run_thread(thread);
     }
@@ -312,26 +477,30 @@ static void run_out(void)
 static bool run_threads(void)
 {
     unsigned options;
-    while (failure.what == NULL && (options = find_options()) != 0) {
+    explorer.phase = CHOOSING;
+    while (failure.what == NULL && !explorer.learns && (options = find_options()) != 0) {
         if (explorer.depth == INTERLEAVE_STEPS_MAX) {
             fail(__FILE__, __LINE__, "the threads come to no end");
         } else if (choose(options)) {
-            make_move();
+            run_thread(begin_move());
         } else {
-            run_out();
+            if (RUNS_OUT) run_out();
             return false;
         }
     }
-    for (unsigned i = 0; i < explorer.thread_count; i++) {
+    for (unsigned i = 0; i < explorer.thread_count && !explorer.learns; i++) {
         if (!explorer.threads[i].coroutine.ended) {
             fail(__FILE__, __LINE__, "all threads that are left wait");
         }
     }
-    return true;
+    return !explorer.learns;
 }
 
 static void run_schedule(void)
 {
+    explorer.schedule++;
+    explorer.phase = STARTING;
+    explorer.learns = false;
     explorer.depth = 0;
     explorer.asleep = 0;
     run_guarded(explorer.subject->setup);
@@ -361,15 +530,21 @@ static bool next_schedule(void)
     return false;
 }
 
-static void begin(const struct interleave_case *subject, const char *replay,
-                  struct interleave_result *result)
+static void begin_anew(const char *replay)
 {
-    *result = (struct interleave_result){0};
+    *explorer.result = (struct interleave_result){0};
     failure.what = NULL;
-    explorer.subject = subject;
     explorer.replay = replay;
-    explorer.result = result;
     explorer.given = 0;
+}
+
+static void begin(const struct interleave_case *subject, struct interleave_result *result)
+{
+    explorer.subject = subject;
+    explorer.result = result;
+    begin_anew(NULL);
+    memset(explorer.objects, 0, sizeof explorer.objects);
+    explorer.object_count = 0;
     explorer.thread_count = 0;
     while (explorer.thread_count < INTERLEAVE_THREADS_MAX &&
            subject->threads[explorer.thread_count] != NULL) {
@@ -392,21 +567,30 @@ static void end(void)
 
 void interleave_explore(const struct interleave_case *subject, struct interleave_result *out)
 {
-    begin(subject, NULL, out);
+    begin(subject, out);
     CHECK_NOTE("in %s", subject->name);
     do {
         CHECK(out->schedules + out->repeats < SCHEDULES_MAX);
         run_schedule();
-    } while (failure.what == NULL && next_schedule());
+        if (explorer.learns) begin_anew(NULL);
+    } while (failure.what == NULL && (explorer.learns || next_schedule()));
     end();
 }
 
 void interleave_replay(const struct interleave_case *subject, const char *schedule,
                        struct interleave_result *out)
 {
-    begin(subject, schedule, out);
-    run_schedule();
+    struct interleave_result explored;
+    interleave_explore(subject, &explored); /* to know what has steps */
+    explorer.result = out;
+    do {
+        begin_anew(schedule);
+        run_schedule();
+    } while (explorer.learns);
     end();
+    /* A race that was found on the way is not reported again. */
+    bool is_the_same = explored.failed && strcmp(explored.schedule, schedule) == 0;
+    if (is_the_same && !out->failed) *out = explored;
 }
 
 static int run_mutant(const char *mutant, const struct interleave_case *cases, size_t count)

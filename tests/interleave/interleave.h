@@ -21,6 +21,10 @@
  *         return interleave_main(argc, argv, cases, 1);
  *     }
  *
+ * Only objects that threads race for need steps, and the explorer finds out which those
+ * are: it starts over with steps for an object when two threads use it, at least one of
+ * them changes it, and no other steps tell which of the two comes first.
+ *
  * What a thread does between two steps belongs to the first of them, and what it does
  * before its first step comes before everything. So threads may share what is atomic, and
  * plain memory only as far as the atomics order it, which the build with the thread
@@ -37,7 +41,7 @@
 
 enum {
     INTERLEAVE_THREADS_MAX = 4,
-    INTERLEAVE_STEPS_MAX = 128, /* a schedule that is longer counts as one without end */
+    INTERLEAVE_STEPS_MAX = 256, /* a schedule that is longer counts as one without end */
     INTERLEAVE_WHY_MAX = 256,
 };
 
@@ -63,12 +67,24 @@ struct interleave_result {
  * there. So do failing assertions of the product, and threads that wait for ever. */
 #define REQUIRE(cond) interleave_require((cond), __FILE__, __LINE__, #cond)
 
+/* Whether this is a thread, and not setup or check. */
+bool interleave_is_thread(void);
+
 /* In a thread: which one it is, from 0. */
 unsigned interleave_self(void);
 
-/* In a thread: goes on only once `ready()`, which depends on nothing but the atomic at
- * `address`. It stands for sleeping until another thread wakes it. */
-void interleave_await(const volatile void *address, bool (*ready)(void));
+enum interleave_access {
+    INTERLEAVE_READ,
+    INTERLEAVE_WRITE,
+    INTERLEAVE_WEAK, /* a write that may fail for no reason */
+};
+
+/* In a thread: a step that can be taken only while `ready(address)`, which depends on
+ * nothing but the atomic there. It stands for sleeping until another thread wakes this
+ * one; or, with INTERLEAVE_WRITE, for waiting until a thing is free, which the thread
+ * takes right after the call. In setup and check it fails unless it is ready. */
+void interleave_await(const volatile void *address, enum interleave_access access,
+                      bool (*ready)(const volatile void *address));
 
 /* Goes through all schedules, or up to the first that fails. */
 void interleave_explore(const struct interleave_case *subject, struct interleave_result *out);
@@ -88,12 +104,9 @@ void interleave_replay(const struct interleave_case *subject, const char *schedu
  */
 int interleave_main(int argc, char **argv, const struct interleave_case *cases, size_t count);
 
-/* For the macros here and in atomics.h. */
-enum interleave_access {
-    INTERLEAVE_READ,
-    INTERLEAVE_WRITE,
-    INTERLEAVE_WEAK, /* a write that may fail for no reason */
-};
+/*
+ * For the macros here, in atomics.h and in locks.h.
+ */
 
 /* A step is about to be taken. True if it has to fail for no reason. */
 bool interleave_step(const volatile void *address, enum interleave_access access,

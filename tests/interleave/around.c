@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The functions that the parts of the runtime under test call and that are not among them.
+ * What a thread has of its own is found by its number, for all threads of a case are one.
+ */
+#include "around.h"
+
+#include "interleave.h"
+#include "runtime/inbox.h"
+
+#include <string.h>
+
+struct around around;
+
+unsigned around_self(void)
+{
+    return interleave_is_thread() ? interleave_self() : around.acting;
+}
+
+void around_act_for(unsigned visitor)
+{
+    around.acting = visitor;
+}
+
+_Atomic uint32_t bel__forks;
+_Thread_local struct visitor *bel__visitor_recent; /* stays NULL: threads are not threads here */
+
+struct visitor *bel__visitor_search(const struct bel_runtime *runtime)
+{
+    REQUIRE(runtime == &around.runtime);
+    return &around.visitors[around_self()];
+}
+
+int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out)
+{
+    (void)runtime, (void)out;
+    REQUIRE(false);
+    return BEL_ENOMEM;
+}
+
+void bel__runtime_lock(struct bel_runtime *runtime)
+{
+    struct visitor *visitor = &around.visitors[around_self()];
+    visitor->busy = visitor->busy + 1;
+    (void)pthread_mutex_lock(&runtime->mutex);
+}
+
+void bel__runtime_unlock(struct bel_runtime *runtime)
+{
+    struct visitor *visitor = &around.visitors[around_self()];
+    (void)pthread_mutex_unlock(&runtime->mutex);
+    visitor->busy = visitor->busy - 1;
+}
+
+int bel__pool_refill(struct pool *pool, struct magazine *magazine)
+{
+    (void)pool, (void)magazine;
+    return BEL_EFULL;
+}
+
+void bel__pool_return(struct pool *pool, struct magazine *magazine, uint32_t keep)
+{
+    (void)pool, (void)magazine, (void)keep;
+    REQUIRE(false);
+}
+
+void bel__inbox_put(struct bel_inbox *inbox, struct record *carrier, const struct bel_event *event)
+{
+    (void)inbox, (void)carrier, (void)event;
+    REQUIRE(false);
+}
+
+int bel__alarm_init(struct alarm *alarm)
+{
+    (void)alarm;
+    REQUIRE(false); /* there are seats enough */
+    return BEL_EIO;
+}
+
+void bel__alarm_ring(const struct alarm *alarm)
+{
+    atomic_store_explicit(&around.is_rung[alarm->event_fd], true, memory_order_relaxed);
+}
+
+void bel__alarm_clear(const struct alarm *alarm)
+{
+    atomic_store_explicit(&around.is_rung[alarm->event_fd], false, memory_order_relaxed);
+}
+
+static bool is_rung(const volatile void *flag)
+{
+    return atomic_load_explicit((const volatile atomic_bool *)flag, memory_order_relaxed);
+}
+
+/* The time does not come while threads run. */
+void bel__alarm_wait(const struct alarm *alarm, struct bel_boot until)
+{
+    REQUIRE(until.ns > around.now);
+    interleave_await(&around.is_rung[alarm->event_fd], INTERLEAVE_READ, is_rung);
+    bel__alarm_clear(alarm);
+}
+
+int bel__metronome_start(struct bel_runtime *runtime)
+{
+    (void)runtime;
+    return 0;
+}
+
+void bel__metronome_notify(struct bel_runtime *runtime, struct bel_worker *worker, uint64_t due)
+{
+    (void)runtime, (void)worker, (void)due;
+}
+
+void bel__histogram_init(struct bel_histogram *histogram)
+{
+    (void)histogram;
+}
+
+void bel__histogram_record(struct bel_histogram *histogram, uint64_t value)
+{
+    (void)histogram, (void)value;
+}
+
+void bel__histogram_merge(struct bel_histogram *into, const struct bel_histogram *from)
+{
+    (void)into, (void)from;
+}
+
+struct bel_boot bel_clock_boot(const struct bel_clock *clock)
+{
+    (void)clock;
+    return (struct bel_boot){around.now};
+}
+
+struct bel_wall bel_clock_wall(const struct bel_clock *clock)
+{
+    (void)clock;
+    return (struct bel_wall){0};
+}
+
+const struct bel_clock *bel_clock_system(void)
+{
+    return NULL;
+}
+
+int bel_boot_add(struct bel_boot from, uint64_t delay_ns, struct bel_boot *out)
+{
+    *out = (struct bel_boot){from.ns + delay_ns};
+    return 0;
+}
+
+int bel_wall_add(struct bel_wall from, uint64_t delay_ms, struct bel_wall *out)
+{
+    *out = (struct bel_wall){from.ms + (int64_t)delay_ms};
+    return 0;
+}
+
+int bel_wheel_create(const struct bel_wheel_options *options, struct bel_wheel **out)
+{
+    struct bel_wheel *wheel = &around.wheels[around_self()];
+    (void)options;
+    REQUIRE(!wheel->is_there);
+    memset(wheel->slots, 0, sizeof wheel->slots);
+    wheel->is_there = true;
+    *out = wheel;
+    return 0;
+}
+
+void bel_wheel_destroy(struct bel_wheel *wheel)
+{
+    REQUIRE(bel_wheel_count(wheel) == 0);
+    wheel->is_there = false;
+}
+
+/* Where a timer is. The product has to know what is in its wheel, and there is room. */
+static struct bel_wheel_timer *slot_of(struct bel_wheel *wheel, bel_timer_t timer)
+{
+    unsigned i = 0;
+    REQUIRE(wheel != NULL && wheel->is_there);
+    while (i < AROUND_SLOTS - 1 && wheel->slots[i].timer != timer) {
+        i++;
+    }
+    REQUIRE(wheel->slots[i].timer == timer);
+    return &wheel->slots[i];
+}
+
+int bel_wheel_arm(struct bel_wheel *wheel, uint64_t due, uint8_t priority, uint64_t user,
+                  bel_timer_t *out)
+{
+    struct bel_wheel_timer *slot = slot_of(wheel, BEL_TIMER_NONE);
+    if (wheel->refusals > 0) {
+        wheel->refusals--;
+        return BEL_ENOMEM;
+    }
+    *slot = (struct bel_wheel_timer){due, user, ++wheel->armed_ever, priority};
+    *out = slot->timer;
+    return 0;
+}
+
+int bel_wheel_rearm(struct bel_wheel *wheel, bel_timer_t timer, uint64_t due)
+{
+    REQUIRE(timer != BEL_TIMER_NONE);
+    slot_of(wheel, timer)->due = due;
+    return 0;
+}
+
+bool bel_wheel_cancel(struct bel_wheel *wheel, bel_timer_t timer)
+{
+    REQUIRE(timer != BEL_TIMER_NONE);
+    *slot_of(wheel, timer) = (struct bel_wheel_timer){0};
+    return true;
+}
+
+static struct bel_wheel_timer *first_of(struct bel_wheel *wheel)
+{
+    struct bel_wheel_timer *first = NULL;
+    REQUIRE(wheel != NULL && wheel->is_there);
+    for (unsigned i = 0; i < AROUND_SLOTS; i++) {
+        struct bel_wheel_timer *slot = &wheel->slots[i];
+        if (slot->timer == BEL_TIMER_NONE) continue;
+        if (first == NULL || slot->due < first->due) first = slot;
+    }
+    return first;
+}
+
+bool bel_wheel_pop(struct bel_wheel *wheel, uint64_t until, struct bel_wheel_timer *out)
+{
+    struct bel_wheel_timer *first = first_of(wheel);
+    if (first == NULL || first->due > until) return false;
+    *out = *first;
+    *first = (struct bel_wheel_timer){0};
+    return true;
+}
+
+uint64_t bel_wheel_next(const struct bel_wheel *wheel)
+{
+    REQUIRE(wheel != NULL);
+    const struct bel_wheel_timer *first = first_of(&around.wheels[wheel - around.wheels]);
+    return first != NULL ? first->due : BEL_NEVER;
+}
+
+uint64_t bel_wheel_count(const struct bel_wheel *wheel)
+{
+    uint64_t armed = 0;
+    REQUIRE(wheel != NULL && wheel->is_there);
+    for (unsigned i = 0; i < AROUND_SLOTS; i++) {
+        armed += wheel->slots[i].timer != BEL_TIMER_NONE;
+    }
+    return armed;
+}
+
+void bel_wheel_stats(const struct bel_wheel *wheel, struct bel_wheel_stats *out)
+{
+    *out = (struct bel_wheel_stats){.armed = bel_wheel_count(wheel)};
+    out->entries = out->armed;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_TESTS_AROUND_H
+#define BEL_TESTS_AROUND_H
+
+/*
+ * around - what the parts of a runtime find around them when the explorer runs them: a
+ * wheel is a table, an alarm is a flag, time stands still, and a thread's visitor is the
+ * one of its number. Wheels and visitors are plain memory, so the thread sanitizer sees who
+ * else comes near them.
+ *
+ * In setup and check someone else acts for the threads:
+ *
+ *     around_act_for(0);
+ *     err = bel_worker_enter(&around.runtime, &worker);
+ */
+
+#include "interleave.h"
+#include "runtime/worker.h"
+
+enum {
+    AROUND_SLOTS = 4,                     /* of a wheel */
+    AROUND_ALARMS = 2,                    /* `event_fd` says which one it is */
+    AROUND_MAIN = INTERLEAVE_THREADS_MAX, /* a visitor that is no thread's */
+    AROUND_VISITORS,
+};
+
+/* A wheel that has to be told of nothing but what is in it. */
+struct bel_wheel {
+    bool is_there;
+    unsigned refusals; /* times that it will have no memory */
+    uint32_t armed_ever;
+    struct bel_wheel_timer slots[AROUND_SLOTS]; /* `timer` is 0 in those that are free */
+};
+
+extern struct around {
+    struct bel_runtime runtime;
+    struct visitor visitors[AROUND_VISITORS];
+    struct bel_wheel wheels[AROUND_VISITORS]; /* each that of a visitor */
+    atomic_bool is_rung[AROUND_ALARMS];
+    uint64_t now;
+    unsigned acting; /* visitor, in setup and check */
+} around;
+
+/* The calling thread's visitor; in setup and check the one that it acts for. */
+unsigned around_self(void);
+
+/* In setup and check: what follows is done by this visitor. */
+void around_act_for(unsigned visitor);
+
+#endif
