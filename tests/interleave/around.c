@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The functions that the parts of the runtime under test call and that are not among them.
- * What a thread has of its own is found by its number, for all threads of a case are one.
+ * First the runtime, made by hand; then the functions that the parts under test call and
+ * that are not among them. What a thread has of its own is found by its number, for all
+ * threads of a case are one.
  */
 #include "around.h"
 
@@ -12,6 +13,67 @@
 #include <string.h>
 
 struct around around;
+
+static void clear_seat(unsigned index)
+{
+    struct bel_worker *seat = &around.seats[index];
+    memset(seat, 0, offsetof(struct bel_worker, lateness));
+    memset(&seat->inbox, 0, sizeof *seat - offsetof(struct bel_worker, inbox));
+    seat->runtime = &around.runtime;
+    seat->index = index;
+    seat->alarm.event_fd = (int)index;
+    bel__queue_init(&seat->inbox);
+    bel__queue_init(&seat->returns);
+    (void)bel__queue_close(&seat->inbox);
+    (void)bel__queue_close(&seat->returns);
+    atomic_init(&around.is_rung[index], false);
+    atomic_init(&around.runtime.roster.seats[index], seat);
+    atomic_init(&around.runtime.roster.live[index], NULL);
+}
+
+static void clear_roster(struct roster *roster)
+{
+    atomic_init(&roster->seats_used, AROUND_SEATS);
+    atomic_init(&roster->count, 0);
+    atomic_init(&roster->unowned, 0);
+    atomic_init(&roster->stopping, false);
+    roster->incarnations = 0;
+    bel__queue_init(&roster->merge);
+    for (unsigned i = 0; i < AROUND_SEATS; i++) {
+        clear_seat(i);
+    }
+}
+
+/* What is large and stays as it is, such as histograms, is left alone: this is called for
+ * each schedule. */
+void around_start(uint64_t now, bel_ring_fn *ring)
+{
+    struct bel_runtime *runtime = &around.runtime;
+    around.now = now;
+    memset(around.wheels, 0, sizeof around.wheels);
+    memset(around.visitors, 0, sizeof around.visitors);
+    memset(&runtime->gone, 0, sizeof runtime->gone);
+    memset(&runtime->signals, 0, sizeof runtime->signals);
+    runtime->mutex = (pthread_mutex_t){0};
+    runtime->rung = (pthread_cond_t){0};
+    runtime->mode = BEL_METRONOME_MANUAL;
+    runtime->pool.slab.base = (unsigned char *)(void *)around.records;
+    atomic_init(&runtime->pool.used, AROUND_RECORDS + 1);
+    atomic_init(&runtime->kinds[0].ring, ring);
+    clear_roster(&runtime->roster);
+    for (unsigned i = 0; i < AROUND_VISITORS; i++) {
+        atomic_init(&around.visitors[i].runtime, runtime);
+    }
+    for (uint32_t i = 1; i <= AROUND_RECORDS; i++) {
+        around.records[i] = (struct record){.word = UINT64_C(1) << 32 | WORD_FREE};
+    }
+}
+
+void around_give(unsigned visitor, uint32_t index)
+{
+    struct magazine *magazine = &around.visitors[visitor].magazine;
+    magazine->indexes[magazine->count++] = index;
+}
 
 unsigned around_self(void)
 {

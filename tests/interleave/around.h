@@ -19,7 +19,8 @@
 
 enum {
     AROUND_SLOTS = 4,                     /* of a wheel */
-    AROUND_ALARMS = 2,                    /* `event_fd` says which one it is */
+    AROUND_SEATS = 2,                     /* for workers at the same time */
+    AROUND_RECORDS = 4,                   /* from 1 on */
     AROUND_MAIN = INTERLEAVE_THREADS_MAX, /* a visitor that is no thread's */
     AROUND_VISITORS,
 };
@@ -36,10 +37,18 @@ extern struct around {
     struct bel_runtime runtime;
     struct visitor visitors[AROUND_VISITORS];
     struct bel_wheel wheels[AROUND_VISITORS]; /* each that of a visitor */
-    atomic_bool is_rung[AROUND_ALARMS];
+    struct bel_worker seats[AROUND_SEATS];
+    atomic_bool is_rung[AROUND_SEATS]; /* alarms; `event_fd` is their number */
+    struct record records[AROUND_RECORDS + 1];
     uint64_t now;
     unsigned acting; /* visitor, in setup and check */
 } around;
+
+/* In setup: an empty runtime, the time, and what is called when something rings. */
+void around_start(uint64_t now, bel_ring_fn *ring);
+
+/* In setup: gives a visitor a record to schedule with. */
+void around_give(unsigned visitor, uint32_t index);
 
 /* The calling thread's visitor; in setup and check the one that it acts for. */
 unsigned around_self(void);

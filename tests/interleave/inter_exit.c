@@ -18,9 +18,7 @@
 #include <string.h>
 
 enum {
-    SEATS = AROUND_ALARMS,
     TIMERS = 3,
-    RECORDS = 4, /* from 1 on */
     NOW = 100,
     DUE = 200,   /* of all timers, at first */
     LATER = 300, /* what thread n moves one to, plus n */
@@ -29,8 +27,8 @@ enum {
 
 static struct bel_runtime *const runtime = &around.runtime;
 static struct visitor *const visitors = around.visitors;
-static struct bel_worker seats[SEATS];
-static struct record records[RECORDS + 1];
+static struct bel_worker *const seats = around.seats;
+static struct record *const records = around.records;
 
 static bel_timer_t timers[TIMERS];
 static bool repeats;           /* the first timer */
@@ -234,66 +232,18 @@ static void stop(void)
  * How it starts.
  */
 
-static void clear_seat(unsigned index)
-{
-    struct bel_worker *seat = &seats[index];
-    memset(seat, 0, offsetof(struct bel_worker, lateness));
-    memset(&seat->inbox, 0, sizeof *seat - offsetof(struct bel_worker, inbox));
-    seat->runtime = runtime;
-    seat->index = index;
-    seat->alarm.event_fd = (int)index;
-    atomic_init(&around.is_rung[index], false);
-    bel__queue_init(&seat->inbox);
-    bel__queue_init(&seat->returns);
-    (void)bel__queue_close(&seat->inbox);
-    (void)bel__queue_close(&seat->returns);
-    atomic_init(&runtime->roster.seats[index], seat);
-    atomic_init(&runtime->roster.live[index], NULL);
-}
-
-static void give_record(unsigned visitor, uint32_t index)
-{
-    struct magazine *magazine = &visitors[visitor].magazine;
-    magazine->indexes[magazine->count++] = index;
-}
-
 /* A runtime without workers. Threads 0, 1 and 2 have records to schedule with. */
 static void start(void)
 {
-    around.now = NOW;
-    memset(&runtime->gone, 0, sizeof runtime->gone);
-    memset(&runtime->signals, 0, sizeof runtime->signals);
-    memset(around.wheels, 0, sizeof around.wheels);
-    memset(around.visitors, 0, sizeof around.visitors);
+    around_start(NOW, note_ring);
     memset(told, 0, sizeof told);
     memset(timers, 0, sizeof timers);
     repeats = false;
     atomic_init(&is_ringing, false);
-    runtime->mutex = (pthread_mutex_t){0};
-    runtime->rung = (pthread_cond_t){0};
-    runtime->mode = BEL_METRONOME_MANUAL;
-    runtime->pool.slab.base = (unsigned char *)(void *)records;
-    atomic_init(&runtime->pool.used, RECORDS + 1);
-    atomic_init(&runtime->kinds[0].ring, note_ring);
-    atomic_init(&runtime->roster.stopping, false);
-    atomic_init(&runtime->roster.count, 0);
-    atomic_init(&runtime->roster.unowned, 0);
-    atomic_init(&runtime->roster.seats_used, SEATS);
-    runtime->roster.incarnations = 0;
-    bel__queue_init(&runtime->roster.merge);
-    for (unsigned i = 0; i < SEATS; i++) {
-        clear_seat(i);
-    }
-    for (unsigned i = 0; i < AROUND_VISITORS; i++) {
-        atomic_init(&visitors[i].runtime, runtime);
-    }
-    for (uint32_t i = 1; i <= RECORDS; i++) {
-        records[i] = (struct record){.word = UINT64_C(1) << 32 | WORD_FREE};
-    }
-    give_record(0, 1);
-    give_record(1, 2);
-    give_record(1, 3);
-    give_record(2, 4);
+    around_give(0, 1);
+    around_give(1, 2);
+    around_give(1, 3);
+    around_give(2, 4);
 }
 
 /* A worker of thread 0 with a timer. */
@@ -419,7 +369,7 @@ struct places {
     unsigned wheels, queues, magazines;
 };
 
-static struct places places[RECORDS + 1];
+static struct places places[AROUND_RECORDS + 1];
 
 /* Counts a record that is in a queue, and those that are behind it in a parcel. */
 static void count_queued(struct bel_queue_node *node)
@@ -428,7 +378,7 @@ static void count_queued(struct bel_queue_node *node)
     bool is_parcel = get32(&record->owner) == OWNER_NONE;
     for (; record != NULL; record = is_parcel ? parcel_next(record) : NULL) {
         uint32_t index = record_index(&runtime->pool, record);
-        REQUIRE(index >= 1 && index <= RECORDS);
+        REQUIRE(index >= 1 && index <= AROUND_RECORDS);
         REQUIRE(++places[index].queues == 1);
     }
 }
@@ -470,10 +420,12 @@ static void count_places(void)
 {
     memset(places, 0, sizeof places);
     count_queue(&runtime->roster.merge);
-    for (unsigned i = 0; i < SEATS; i++) {
+    for (unsigned i = 0; i < AROUND_SEATS; i++) {
         struct bel_worker *seat = &seats[i];
         count_queue(&seat->inbox);
         count_queue(&seat->returns);
+        count_list(seat->unturned);
+        count_list(seat->turned);
         count_list(seat->incoming);
         count_list(seat->returned);
         if (seat->parcel != NULL) count_queued(&seat->parcel->node);
@@ -504,7 +456,7 @@ static void check_places(void)
 {
     count_places();
     check_merge();
-    for (unsigned i = 1; i <= RECORDS; i++) {
+    for (unsigned i = 1; i <= AROUND_RECORDS; i++) {
         uint64_t word = word_load(&records[i].word);
         bool is_queued = (word & WORD_QUEUED) != 0, is_free = word_state(word) == WORD_FREE;
         bool is_pending = word_state(word) == WORD_PENDING;
@@ -517,7 +469,7 @@ static void check_places(void)
 
 static void poll_all(void)
 {
-    for (unsigned i = 0; i < SEATS; i++) {
+    for (unsigned i = 0; i < AROUND_SEATS; i++) {
         const struct bel_worker *worker = live(i);
         if (worker == NULL) continue;
         REQUIRE(worker->visitor != NULL);
@@ -538,7 +490,7 @@ static void drain(void)
         poll_all();
     }
     REQUIRE(bel__queue_is_empty(&runtime->roster.merge));
-    for (unsigned i = 0; i < SEATS; i++) {
+    for (unsigned i = 0; i < AROUND_SEATS; i++) {
         REQUIRE(bel__intake_is_empty(&seats[i]));
     }
 }
@@ -564,10 +516,10 @@ static void check_books(void)
             rings += told[i].rings[k];
         }
     }
-    for (unsigned i = 1; i <= RECORDS; i++) {
+    for (unsigned i = 1; i <= AROUND_RECORDS; i++) {
         pending += places[i].wheels;
     }
-    for (unsigned i = 0; i < SEATS; i++) {
+    for (unsigned i = 0; i < AROUND_SEATS; i++) {
         REQUIRE(get32(&seats[i].returns_depth) == 0);
         if (live(i) == NULL) continue;
         REQUIRE(seats[i].dealt == get64(&seats[i].adopted));
