@@ -46,7 +46,7 @@ static struct worker {
     unsigned entry_due, entry_life;
     unsigned rings[LIVES_MAX];
     unsigned beats;   /* rings after which there was another beat */
-    unsigned settles; /* times it took the timer over */
+    unsigned settles; /* times it took the timer over, or put it back */
     unsigned starts;  /* of lives */
 } workers[INTERLEAVE_THREADS_MAX];
 
@@ -55,6 +55,7 @@ static struct {
     unsigned cancels[LIVES_MAX];
     enum word_move move;
     bool has_handed_over;
+    bool has_rung_last; /* although it repeats, perhaps */
 } told[INTERLEAVE_THREADS_MAX];
 
 static uint32_t first = 1; /* the generation of the first life */
@@ -89,7 +90,7 @@ static void start(unsigned bits)
         workers[i] = (struct worker){0};
         told[i].cancels[0] = told[i].cancels[1] = 0;
         told[i].move = (enum word_move)NONE;
-        told[i].has_handed_over = false;
+        told[i].has_handed_over = told[i].has_rung_last = false;
     }
     repeats = (bits & WORD_REPEATS) != 0;
     start_life(&workers[0], bits);
@@ -108,6 +109,11 @@ static void start_in_the_queue(void)
 static void start_repeating(void)
 {
     start(WORD_REPEATS);
+}
+
+static void start_repeating_in_the_queue(void)
+{
+    start(WORD_QUEUED | WORD_REPEATS);
 }
 
 /* Who does this has set QUEUED. */
@@ -313,6 +319,53 @@ static void hand_over(void)
     }
 }
 
+static bool is_not_moving(const volatile void *address)
+{
+    (void)address;
+    return word_state(word_load(&timer.word)) != WORD_MOVING;
+}
+
+/* As a shutdown does with what waits for a worker. Returns whether it has to ring. */
+static bool claim(void)
+{
+    if (atomic_exchange_explicit(&timer.queue, 0, memory_order_acq_rel) == 0) return false;
+    bool had_ended = has_ended(0);
+    uint64_t seen = word_load(&timer.word);
+    for (;;) {
+        if (word_state(seen) == WORD_CANCELLED) {
+            word_clear(&timer.word);
+            return false;
+        }
+        if (word_state(seen) == WORD_MOVING) {
+            interleave_await(&timer.word, INTERLEAVE_READ, is_not_moving);
+            seen = word_load(&timer.word);
+        } else if (word_claim(&timer.word, &seen)) {
+            REQUIRE(!had_ended);
+            return true;
+        }
+    }
+}
+
+static void claim_and_ring(void)
+{
+    bool is_over;
+    if (!claim()) return;
+    REQUIRE(timer.note == atomic_load_explicit(&timer.due, memory_order_relaxed));
+    this_worker()->rings[0]++;
+    ring(0);
+    tell(word_fired(&timer.word, &is_over));
+    REQUIRE(is_over);
+    told[interleave_self()].has_rung_last = true;
+}
+
+static void claim_and_put_back(void)
+{
+    if (!claim()) return;
+    this_worker()->settles++;
+    tell(word_unclaim(&timer.word, repeats ? WORD_REPEATS : 0));
+    push();
+}
+
 /* The memory is used again as soon as the first life is over. */
 static void end_first_and_start_second(void)
 {
@@ -368,13 +421,14 @@ static void check_word(void)
 static void check_life(unsigned life)
 {
     bool is_over = life < life_of(word_load(&timer.word));
-    unsigned rings = 0, cancels = 0;
+    unsigned rings = 0, last_rings = 0, cancels = 0;
     for (unsigned i = 0; i < INTERLEAVE_THREADS_MAX; i++) {
         rings += workers[i].rings[life];
+        last_rings += told[i].has_rung_last;
         cancels += told[i].cancels[life];
     }
     if (life == 0 && repeats) {
-        REQUIRE(cancels == is_over);
+        REQUIRE(last_rings + cancels == is_over);
     } else {
         REQUIRE(is_over && rings + cancels == 1);
     }
@@ -458,6 +512,26 @@ static const struct interleave_case cases[] = {
      .setup = start_in_the_wheel,
      .threads = {hand_over, move_first, cancel_first},
      .check = check_lives},
+    {.name = "a_last_ring_a_move_and_a_cancel",
+     .setup = start_in_the_queue,
+     .threads = {claim_and_ring, move_first, cancel_first},
+     .check = check_lives},
+    {.name = "a_last_ring_and_one_who_waits_for_its_end",
+     .setup = start_in_the_queue,
+     .threads = {claim_and_ring, cancel_sync},
+     .check = check_lives},
+    {.name = "a_last_ring_of_what_repeats_and_a_cancel",
+     .setup = start_repeating_in_the_queue,
+     .threads = {claim_and_ring, cancel_first},
+     .check = check_lives},
+    {.name = "a_last_ring_put_back_and_one_who_waits",
+     .setup = start_repeating_in_the_queue,
+     .threads = {claim_and_put_back, cancel_sync},
+     .check = check_lives},
+    {.name = "a_last_ring_put_back_and_a_move",
+     .setup = start_repeating_in_the_queue,
+     .threads = {claim_and_put_back, move_first},
+     .check = check_lives_and_armings},
     {.name = "memory_used_again_and_a_late_cancel",
      .setup = start_in_the_wheel,
      .threads = {end_first_and_start_second, cancel_first, cancel_second},
