@@ -63,15 +63,9 @@ BEL_CHECKED int bel_cron_parse(const char *text, size_t bytes, uint64_t seed, st
  * needs, and writes what fits, as snprintf does. */
 size_t bel_cron_print(const struct bel_cron *cron, char *out, size_t room);
 
-struct bel_cron_when {
-    const struct bel_zone *zone;
-    enum bel_gap gap;
-    enum bel_fold fold;
-};
-
 /* The first instant after `utc` that the rule names, in seconds since 1970. False if there
  * is none before the year 10,000. It takes a bounded time and no memory. */
-bool bel_cron_next(const struct bel_cron *cron, const struct bel_cron_when *when, int64_t utc,
+bool bel_cron_next(const struct bel_cron *cron, const struct bel_zone_when *when, int64_t utc,
                    int64_t *out);
 
 #pragma GCC visibility pop

@@ -64,12 +64,6 @@ enum {
 
 struct bel_rrule; /* opaque, immutable */
 
-struct bel_rrule_when {
-    const struct bel_zone *zone;
-    enum bel_gap gap;
-    enum bel_fold fold;
-};
-
 /* Whether this library was built with libical. */
 bool bel_rrule_is_supported(void);
 
@@ -87,7 +81,7 @@ const char *bel_rrule_text(const struct bel_rrule *rrule);
 /* The first instant after `utc` that the rule names, in seconds since 1970. Any thread; the
  * time it takes is bounded, but it may take memory. Returns 0 and sets `*out`; or BEL_ERANGE
  * if there is none, or none within 400 years; or BEL_ENOMEM. */
-BEL_CHECKED int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_rrule_when *when,
+BEL_CHECKED int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_zone_when *when,
                                int64_t utc, int64_t *out);
 
 #pragma GCC visibility pop

@@ -65,6 +65,13 @@ enum bel_fold {
     BEL_FOLD_BOTH,
 };
 
+/* Where and how a rule that names local times is followed. */
+struct bel_zone_when {
+    const struct bel_zone *zone;
+    enum bel_gap gap;
+    enum bel_fold fold;
+};
+
 /* A local time as instants, in seconds since 1970-01-01T00:00:00Z; see above. */
 struct bel_zone_instants {
     int64_t first, second;

@@ -148,7 +148,7 @@ static int64_t next_of_context(void *context, int64_t local)
     return bel__cron_next_local(*cron, local);
 }
 
-bool bel_cron_next(const struct bel_cron *cron, const struct bel_cron_when *when, int64_t utc,
+bool bel_cron_next(const struct bel_cron *cron, const struct bel_zone_when *when, int64_t utc,
                    int64_t *out)
 {
     struct local_rule rule = {

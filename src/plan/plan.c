@@ -134,7 +134,7 @@ static int next_by_seconds(const struct bel_plan *plan, int64_t after, int64_t *
         int err = bel__plan_next_rrule(plan, utc, &next);
         if (err) return err;
     } else {
-        struct bel_cron_when when = {options->zone, options->gap, options->fold};
+        struct bel_zone_when when = {options->zone, options->gap, options->fold};
         if (!bel_cron_next(&plan->cron, &when, utc, &next)) return BEL_ERANGE;
     }
     *out = next * MS_PER_S;

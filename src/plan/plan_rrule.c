@@ -37,7 +37,7 @@ void bel__plan_free_rrule(struct bel_plan *plan)
 int bel__plan_next_rrule(const struct bel_plan *plan, int64_t utc, int64_t *out)
 {
     const struct bel_plan_options *options = &plan->options;
-    struct bel_rrule_when when = {options->zone, options->gap, options->fold};
+    struct bel_zone_when when = {options->zone, options->gap, options->fold};
     return bel_rrule_next(plan->rrule, &when, utc, out);
 }
 

@@ -115,7 +115,7 @@ static int64_t next_of_context(void *context, int64_t local)
     return local;
 }
 
-int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_rrule_when *when, int64_t utc,
+int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_zone_when *when, int64_t utc,
                    int64_t *out)
 {
     struct rrule_search search;

@@ -32,7 +32,7 @@ const char *bel_rrule_text(const struct bel_rrule *rrule)
     return "";
 }
 
-int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_rrule_when *when, int64_t utc,
+int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_zone_when *when, int64_t utc,
                    int64_t *out) /* NOLINT(readability-non-const-parameter) */
 {
     assert(rrule == NULL);

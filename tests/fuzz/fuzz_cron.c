@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     check_printing(&cron);
-    struct bel_cron_when when = {pick_zone(data[8]), (enum bel_gap)(data[8] >> 2 & 1),
+    struct bel_zone_when when = {pick_zone(data[8]), (enum bel_gap)(data[8] >> 2 & 1),
                                  (enum bel_fold)((data[8] >> 3) % 3)};
     for (unsigned i = 0; i < TIMES; i++) {
         int64_t next;

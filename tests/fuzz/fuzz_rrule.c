@@ -18,7 +18,7 @@ enum {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void follow(const struct bel_rrule *rrule, const struct bel_rrule_when *when, int64_t start)
+static void follow(const struct bel_rrule *rrule, const struct bel_zone_when *when, int64_t start)
 {
     int64_t at = start - DAY, next, again;
     for (unsigned i = 0; i < TIMES_MAX && bel_rrule_next(rrule, when, at, &next) == 0; i++) {
@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int err = bel_zones_find(zones, "America/New_York", 16, &zone);
         assert(err == 0 || zone == bel_zone_utc());
     }
-    struct bel_rrule_when when = {zone, (enum bel_gap)(data[4] & 1),
-                                  (enum bel_fold)((data[4] >> 1 & 3) % 3)};
+    struct bel_zone_when when = {zone, (enum bel_gap)(data[4] & 1),
+                                 (enum bel_fold)((data[4] >> 1 & 3) % 3)};
     int64_t start = (int64_t)(days % 4000000) * DAY + (int64_t)data[4] * 300;
     struct bel_civil civil;
     if (bel_zone_civil(bel_zone_utc(), start, &civil) != 0) return 0;

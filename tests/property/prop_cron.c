@@ -247,7 +247,7 @@ static void scan_real(const struct rule *rule, const struct bel_zone *zone, int6
 }
 
 /* Every minute of local time. */
-static void scan_local(const struct rule *rule, const struct bel_cron_when *when, int64_t from,
+static void scan_local(const struct rule *rule, const struct bel_zone_when *when, int64_t from,
                        int64_t to, struct firings *out)
 {
     int64_t start = from - 2 * DAY;
@@ -266,7 +266,7 @@ static void scan_local(const struct rule *rule, const struct bel_cron_when *when
 }
 
 static void compare_with_scan(const struct rule *rule, const struct bel_cron *cron,
-                              const struct bel_cron_when *when, int64_t from, int64_t to)
+                              const struct bel_zone_when *when, int64_t from, int64_t to)
 {
     static struct firings firings;
     firings.count = 0;
@@ -316,7 +316,7 @@ static void run_case(uint64_t seed)
     const struct bel_zone *zone;
     CHECK(bel_zones_find(zones, name, strlen(name), &zone) == 0);
     struct rule rule = make_rule(&random);
-    struct bel_cron_when when = {zone, (enum bel_gap)random_below(&random, 2),
+    struct bel_zone_when when = {zone, (enum bel_gap)random_below(&random, 2),
                                  (enum bel_fold)random_below(&random, 3)};
     CHECK_NOTE("%.120s in %s, gap %d, fold %d; again with: prop_cron %" PRIu64, rule.text, name,
                (int)when.gap, (int)when.fold, seed);

@@ -195,7 +195,7 @@ static void make_rule(struct rule *rule, uint64_t seed)
 
 static int64_t next_of(const struct bel_rrule *rrule, int64_t after)
 {
-    struct bel_rrule_when when = {.zone = bel_zone_utc()};
+    struct bel_zone_when when = {.zone = bel_zone_utc()};
     int64_t next;
     int err = bel_rrule_next(rrule, &when, after, &next);
     CHECK(err == 0 || err == BEL_ERANGE);

@@ -50,7 +50,7 @@ struct run {
 static void check_run(const struct run *run)
 {
     struct bel_cron cron = parse(run->rule);
-    struct bel_cron_when when = {zone(run->zone), run->gap, run->fold};
+    struct bel_zone_when when = {zone(run->zone), run->gap, run->fold};
     int64_t at = utc(run->from);
     for (unsigned i = 0; i < 6 && run->times[i] != NULL; i++) {
         int64_t next;
@@ -429,7 +429,7 @@ static void h_depends_on_the_seed_alone_and_stays_in_its_range(void)
 static void next_is_always_later_and_ends_with_the_year_9999(void)
 {
     struct bel_cron cron = parse("* * * * * *");
-    struct bel_cron_when when = {bel_zone_utc(), BEL_GAP_NEXT, BEL_FOLD_FIRST};
+    struct bel_zone_when when = {bel_zone_utc(), BEL_GAP_NEXT, BEL_FOLD_FIRST};
     int64_t next, last = utc("9999-12-31 00:00:00");
     CHECK(bel_cron_next(&cron, &when, utc("2026-01-01 00:00:00"), &next));
     CHECK(next == utc("2026-01-01 00:00:01"));

@@ -77,7 +77,7 @@ struct run {
 };
 
 /* Follows a rule from long before its start, and compares with the times in words. */
-static void check_run_in(const struct run *run, const struct bel_rrule_when *when, bool is_utc)
+static void check_run_in(const struct run *run, const struct bel_zone_when *when, bool is_utc)
 {
     struct bel_rrule *rrule = parse(run->rule, run->start);
     int64_t at = INT64_MIN, next;
@@ -101,7 +101,7 @@ static void check_run_in(const struct run *run, const struct bel_rrule_when *whe
 
 static void check_runs(const struct run *runs, size_t count)
 {
-    struct bel_rrule_when when = {.zone = zone("America/New_York")};
+    struct bel_zone_when when = {.zone = zone("America/New_York")};
     for (size_t i = 0; i < count; i++) {
         check_run_in(&runs[i], &when, false);
     }
@@ -159,7 +159,7 @@ static void long_lists_of_the_rfc(void)
          "20000131T140000", 93},
         {"19980101", "FREQ=DAILY;UNTIL=20000131T140000Z;BYMONTH=1", "20000131T140000", 93},
     };
-    struct bel_rrule_when when = {.zone = zone("America/New_York")};
+    struct bel_zone_when when = {.zone = zone("America/New_York")};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         struct bel_rrule *rrule = parse(lists[i].rule, lists[i].start);
         int64_t at = 0;
@@ -352,7 +352,7 @@ static void clock_changes_follow_the_policies(void)
          {"20261101T0100", "FREQ=DAILY;BYHOUR=1;BYMINUTE=0,30;COUNT=2 EXDATE:20261101T060000Z",
           "20261101T0500 20261101T0530 20261101T0630 ."}},
     };
-    struct bel_rrule_when when = {.zone = zone("America/New_York")};
+    struct bel_zone_when when = {.zone = zone("America/New_York")};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         when.gap = rows[i].gap;
         when.fold = rows[i].fold;
@@ -372,7 +372,7 @@ static void hours_follow_real_time(void)
         {"20261101T0030", "FREQ=HOURLY;BYHOUR=0,1,2;COUNT=3",
          "20261101T0430 20261101T0530 20261101T0730 ."},
     };
-    struct bel_rrule_when when = {.zone = zone("America/New_York")};
+    struct bel_zone_when when = {.zone = zone("America/New_York")};
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         check_run_in(&runs[i], &when, true);
     }
@@ -380,7 +380,7 @@ static void hours_follow_real_time(void)
 
 static void weeks_have_the_numbers_of_iso_8601(void)
 {
-    struct bel_rrule_when when = {.zone = bel_zone_utc()};
+    struct bel_zone_when when = {.zone = bel_zone_utc()};
     for (int week = 1; week <= 53; week++) {
         char text[64];
         int64_t next;
@@ -415,7 +415,7 @@ static void far_years_are_like_near_ones(void)
         {"FREQ=MONTHLY;BYDAY=1MO", "02000101", "02000102", "02000106"},
         {"FREQ=DAILY;INTERVAL=3", "20260101", "99980101", "99980104"},
     };
-    struct bel_rrule_when when = {.zone = bel_zone_utc()};
+    struct bel_zone_when when = {.zone = bel_zone_utc()};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct bel_rrule *rrule = parse(rows[i].rule, rows[i].start);
         int64_t next;
@@ -428,7 +428,7 @@ static void far_years_are_like_near_ones(void)
 
 static void the_year_10000_does_not_come(void)
 {
-    struct bel_rrule_when when = {.zone = zone("America/New_York")};
+    struct bel_zone_when when = {.zone = zone("America/New_York")};
     struct bel_rrule *rrule = parse("FREQ=DAILY", "20260305");
     int64_t next = 0;
     CHECK(bel_rrule_next(rrule, &when, utc("99991231"), &next) == BEL_ERANGE);
@@ -446,7 +446,7 @@ struct follower {
 static void *follow(void *argument)
 {
     struct follower *follower = argument;
-    struct bel_rrule_when when = {.zone = bel_zone_utc()};
+    struct bel_zone_when when = {.zone = bel_zone_utc()};
     int64_t at = 0;
     for (unsigned i = 0; i < 500; i++) {
         CHECK(bel_rrule_next(follower->rrule, &when, at, &at) == 0);
