@@ -8,7 +8,7 @@
  */
 #include "belfry/runtime.h"
 
-#include "../check.h"
+#include "../live.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -17,20 +17,15 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#define HOUR (3600 * UINT64_C(1000000000))
-
 enum {
     KIND_COUNT = 1, /* counts in `rung` */
     KIND_EXIT,      /* and ends the thread inside the callback */
     USERS = 512,
-    PATIENCE_S = 100,
 };
 
-static struct bel_runtime *runtime;
 static struct bel_worker *worker; /* the main thread's */
 static bel_timer_t pending, beating;
 static atomic_uint rung[USERS]; /* by user word */
-static sem_t rang;
 
 static void ring(void *context, const struct bel_event *event)
 {
@@ -62,49 +57,6 @@ static void open_all(void)
     }
     CHECK(sem_init(&rang, 0, 0) == 0);
     runtime = make_runtime();
-}
-
-static void close_all(void)
-{
-    bel_runtime_destroy(runtime);
-    (void)sem_destroy(&rang);
-}
-
-static bel_timer_t schedule_in(struct bel_runtime *where, struct bel_schedule options,
-                               uint64_t delay_ns)
-{
-    bel_timer_t timer = BEL_TIMER_NONE;
-    options.priority = BEL_PRIORITY_DEFAULT;
-    CHECK(bel_runtime_schedule_after(where, delay_ns, &options, &timer) == 0);
-    return timer;
-}
-
-static bel_timer_t schedule(bel_kind_t kind, uint64_t delay_ns, uint64_t user)
-{
-    return schedule_in(runtime, (struct bel_schedule){.kind = kind, .user = user}, delay_ns);
-}
-
-static struct bel_runtime_stats stats(void)
-{
-    struct bel_runtime_stats out;
-    bel_runtime_stats(runtime, NULL, &out);
-    CHECK_EQ(out.scheduled, out.ended + out.cancelled + out.pending);
-    return out;
-}
-
-static void await_rings(unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        while (sem_wait(&rang) != 0) {}
-    }
-}
-
-/* Waits until the runtime has so many workers. */
-static void await_workers(unsigned count)
-{
-    while (stats().workers != count) {
-        (void)sched_yield();
-    }
 }
 
 static struct bel_worker *other_worker; /* of the thread that will end */

@@ -9,7 +9,7 @@
  */
 #include "belfry/runtime.h"
 
-#include "../check.h"
+#include "../live.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -36,15 +36,12 @@
 #define RUN_UNLESS_ADDRESS_SANITIZER(test)                                                         \
     (ON_ADDRESS_SANITIZER ? (void)printf("skip %s: the sanitizer would block\n", #test) : RUN(test))
 
-#define HOUR (3600 * UINT64_C(1000000000))
-
 enum {
     KIND_COUNT = 1, /* counts in `rung` */
     KIND_FORK,      /* forks inside the callback */
     KIND_INBOX,
     KIND_NONE, /* has no meaning */
     USERS = 512,
-    PATIENCE_S = 100,
 };
 
 /* Seen by a child and its parent alike. */
@@ -54,9 +51,7 @@ struct board {
 };
 
 static struct board *board;
-static struct bel_runtime *runtime;
 static struct bel_inbox *inbox;
-static sem_t rang;
 
 /* The leak checker asks. What belonged to threads that a child does not have is no leak. */
 int __lsan_is_turned_off(void);
@@ -107,49 +102,6 @@ static void open_all(void)
     runtime = make_runtime();
     CHECK(bel_inbox_create(runtime, &inbox) == 0);
     CHECK(bel_runtime_on_inbox(runtime, KIND_INBOX, inbox) == 0);
-}
-
-static void close_all(void)
-{
-    bel_runtime_destroy(runtime);
-    (void)sem_destroy(&rang);
-}
-
-static bel_timer_t schedule_in(struct bel_runtime *where, struct bel_schedule options,
-                               uint64_t delay_ns)
-{
-    bel_timer_t timer = BEL_TIMER_NONE;
-    options.priority = BEL_PRIORITY_DEFAULT;
-    CHECK(bel_runtime_schedule_after(where, delay_ns, &options, &timer) == 0);
-    return timer;
-}
-
-static bel_timer_t schedule(bel_kind_t kind, uint64_t delay_ns, uint64_t user)
-{
-    return schedule_in(runtime, (struct bel_schedule){.kind = kind, .user = user}, delay_ns);
-}
-
-static struct bel_runtime_stats stats(void)
-{
-    struct bel_runtime_stats out;
-    bel_runtime_stats(runtime, NULL, &out);
-    CHECK_EQ(out.scheduled, out.ended + out.cancelled + out.pending);
-    return out;
-}
-
-static void await_rings(unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        while (sem_wait(&rang) != 0) {}
-    }
-}
-
-/* Waits until the runtime has so many workers. */
-static void await_workers(unsigned count)
-{
-    while (stats().workers != count) {
-        (void)sched_yield();
-    }
 }
 
 /* Runs a body in a child, which has to come to its end and exit by itself. */
