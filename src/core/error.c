@@ -16,6 +16,9 @@ static const char *const texts[] = {
     [-BEL_ERANGE] = "value out of range",
     [-BEL_ECLOSED] = "closed",
     [-BEL_EBUSY] = "not possible from here right now",
+    [-BEL_ENOTFOUND] = "not found",
+    [-BEL_ECONFLICT] = "already exists",
+    [-BEL_EUNSUPPORTED] = "not supported here",
 };
 
 const char *bel_error_text(int err)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What every backend has in common: the names of states and verbs, and which names users may
+ * give to topics and timers.
+ */
+#include "belfry/backend.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const char *const states[] = {
+    [BEL_SCHEDULED] = "scheduled", [BEL_READY] = "ready",     [BEL_LEASED] = "leased",
+    [BEL_BLOCKED] = "blocked",     [BEL_DONE] = "done",       [BEL_DEAD] = "dead",
+    [BEL_CANCELLED] = "cancelled", [BEL_EXPIRED] = "expired", [BEL_SKIPPED] = "skipped",
+};
+static_assert(sizeof states / sizeof states[0] == BEL_STATES, "every state has a name");
+
+static const char *const verbs[] = {
+    [BEL_VERB_SCHEDULE] = "schedule",
+    [BEL_VERB_CANCEL] = "cancel",
+    [BEL_VERB_RESCHEDULE] = "reschedule",
+    [BEL_VERB_GET] = "get",
+    [BEL_VERB_CLAIM] = "claim",
+    [BEL_VERB_ACK] = "ack",
+    [BEL_VERB_FAIL] = "fail",
+    [BEL_VERB_RELEASE] = "release",
+    [BEL_VERB_EXTEND] = "extend",
+    [BEL_VERB_LIST] = "list",
+    [BEL_VERB_REVIVE] = "revive",
+    [BEL_VERB_PURGE] = "purge",
+    [BEL_VERB_TOPICS] = "topics",
+    [BEL_VERB_TOPIC] = "topic",
+    [BEL_VERB_CONFIGURE] = "configure",
+    [BEL_VERB_PAUSE] = "pause",
+    [BEL_VERB_RESUME] = "resume",
+    [BEL_VERB_EXPLAIN] = "explain",
+    [BEL_VERB_AGENDA] = "agenda",
+};
+static_assert(sizeof verbs / sizeof verbs[0] == BEL_VERBS, "every verb has a name");
+
+/* A topic of these names could not be told from an option of CLAIM. */
+static const char *const reserved[] = {"COUNT", "LEASE", "WAIT", "WORKER"};
+
+const char *bel_state_name(enum bel_state state)
+{
+    assert(state < BEL_STATES);
+    return states[state];
+}
+
+bool bel_state_find(struct bel_view name, enum bel_state *out)
+{
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        if (name.bytes != strlen(states[i])) continue;
+        if (memcmp(name.data, states[i], name.bytes) != 0) continue;
+        *out = (enum bel_state)i;
+        return true;
+    }
+    return false;
+}
+
+const char *bel_verb_name(enum bel_verb verb)
+{
+    assert(verb < BEL_VERBS);
+    return verbs[verb];
+}
+
+static bool is_word(char c)
+{
+    if (c >= 'a' && c <= 'z') return true;
+    if (c >= 'A' && c <= 'Z') return true;
+    if (c >= '0' && c <= '9') return true;
+    return c == '.' || c == '_' || c == ':' || c == '/' || c == '-';
+}
+
+static bool is_name(struct bel_view name, size_t bytes_max)
+{
+    if (name.bytes == 0 || name.bytes > bytes_max) return false;
+    const char *text = name.data;
+    for (size_t i = 0; i < name.bytes; i++) {
+        if (!is_word(text[i])) return false;
+    }
+    return true;
+}
+
+static bool is_reserved(struct bel_view name)
+{
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+        if (name.bytes != strlen(reserved[i])) continue;
+        if (strncasecmp(name.data, reserved[i], name.bytes) == 0) return true;
+    }
+    return false;
+}
+
+bool bel_topic_is_valid(struct bel_view topic)
+{
+    return is_name(topic, BEL_TOPIC_BYTES_MAX) && !is_reserved(topic);
+}
+
+bool bel_id_is_valid(struct bel_view id)
+{
+    return is_name(id, BEL_ID_BYTES_MAX);
+}
+
+void bel_backend_submit(struct bel_backend *backend, struct bel_request *request)
+{
+    assert(request->done != NULL);
+    assert(request->command.verb < BEL_VERBS);
+    backend->submit(backend, request);
+}
+
+bool bel_backend_withdraw(struct bel_backend *backend, struct bel_request *request)
+{
+    return backend->withdraw(backend, request);
+}
+
+struct bel_next bel_backend_turn(struct bel_backend *backend, struct bel_now now)
+{
+    return backend->turn(backend, now);
+}

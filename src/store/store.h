@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_STORE_STORE_H
+#define BEL_STORE_STORE_H
+
+/*
+ * store - rows under 24-byte keys, in the order of the keys, and what was committed is there
+ * after a crash.
+ *
+ *     put, delete ----> batch ----> LOG: one frame, one sync            commit
+ *          |
+ *          v
+ *     ACTIVE delta --full--> FROZEN delta --checkpoint--> TREE (on disk, or in memory)
+ *
+ *     get, cursor = active, else frozen, else tree
+ *
+ * Rows are absolute: replaying a log over a tree that has part of it already ends the same. A
+ * row that is put and deleted while in one delta never reaches the tree.
+ *
+ * Changes happen in batches. What a batch will need is reserved before it is changed, so that
+ * changing cannot fail:
+ *
+ *     err = bel__store_reserve(store, 3, record_bytes, BEL_STORE_ADD);
+ *     if (err) return err;
+ *     bel__store_put(store, &key, record, BEL_ROW_NEW);
+ *     ...
+ *     batch = bel__store_commit(store);
+ *     if (bel__store_synced(store) >= batch) answer();
+ *
+ * A write or sync that fails is final: bel__store_error() says so from then on, and nothing
+ * more is synced. What was not synced may or may not be there when it is opened again.
+ *
+ * Threads: a store belongs to one thread. Those that it has itself are not seen.
+ */
+
+#include "belfry/error.h"
+#include "belfry/view.h"
+#include "core/sorted.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bel_store; /* opaque */
+
+enum {
+    BEL_STORE_VALUE_BYTES_MAX = 4000, /* of a row; what is larger is cut into rows */
+};
+
+/* What a batch is for. */
+enum bel_store_use {
+    BEL_STORE_ADD, /* it adds: refused with BEL_EFULL when only the reserve is left */
+    BEL_STORE_END, /* it frees, or is owed: may use the reserve */
+};
+
+/* What the caller knows of a key that it puts. */
+enum bel_row {
+    BEL_ROW_NEW, /* never put before, or deleted since: nothing is under it */
+    BEL_ROW_ANY,
+};
+
+/* Makes sure that `rows` puts and deletes with `bytes` bytes of values in all can be done
+ * before the next commit, in addition to those already done but not to those reserved before.
+ * Returns 0; or BEL_ENOMEM, BEL_EFULL, or what bel__store_error() says. */
+BEL_CHECKED int bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes,
+                                   enum bel_store_use use);
+
+/* Puts a row, which is copied. It must have been reserved. */
+void bel__store_put(struct bel_store *store, const struct bel_key *key, struct bel_view value,
+                    enum bel_row row);
+
+/* Deletes a row, which need not be there. It must have been reserved. */
+void bel__store_delete(struct bel_store *store, const struct bel_key *key);
+
+/* Finds a row. What `*out` points to is good until the next commit, even if the row is put or
+ * deleted. Returns 0; or BEL_ENOTFOUND, BEL_EIO, BEL_ECORRUPT, BEL_ENOMEM. */
+BEL_CHECKED int bel__store_get(struct bel_store *store, const struct bel_key *key,
+                               struct bel_view *out);
+
+/*
+ * A cursor visits rows in order. Rows may be put and deleted meanwhile, the current one too:
+ * it goes on with the first one behind, as they are then.
+ *
+ *     for (err = bel__store_seek(store, &from, &cursor); err == 0;
+ *          err = bel__store_next(store, &cursor)) ... cursor.key, cursor.value
+ *     if (err != BEL_ENOTFOUND) return err;
+ *
+ * A cursor needs no closing, and ends with the next commit.
+ */
+struct bel_store_cursor {
+    struct bel_key key;
+    struct bel_view value;             /* good until the next commit */
+    struct bel_sorted_place places[2]; /* private, as is the rest: active, frozen */
+    bool has_place[2];
+    struct bel_key tree_key;
+    struct bel_view tree_value;
+    bool has_tree;
+    uint64_t changes;
+};
+
+BEL_CHECKED int bel__store_seek(struct bel_store *store, const struct bel_key *from,
+                                struct bel_store_cursor *out);
+BEL_CHECKED int bel__store_next(struct bel_store *store, struct bel_store_cursor *cursor);
+
+/* Closes the batch, if it has anything, and begins to make it durable. Returns its number, or
+ * that of the last one. */
+uint64_t bel__store_commit(struct bel_store *store);
+
+/* The last batch that is durable, and all before it. */
+uint64_t bel__store_synced(const struct bel_store *store);
+
+/* 0; or BEL_EIO or BEL_ECORRUPT once something has failed for good. */
+int bel__store_error(const struct bel_store *store);
+
+/* Does a part of the work that is due behind the scenes, if it has no thread for that. True
+ * if there is more. */
+bool bel__store_work(struct bel_store *store);
+
+/* Closes a store; NULL is allowed. What was not committed is lost. */
+void bel__store_close(struct bel_store *store);
+
+/* Makes a store in memory, which forgets all when it is closed. */
+BEL_CHECKED int bel__store_open_memory(struct bel_store **out);
+
+#endif

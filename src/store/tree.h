@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_STORE_TREE_H
+#define BEL_STORE_TREE_H
+
+/*
+ * tree - where rows end up: an ordered table that is changed by large sorted transactions,
+ * each of which is wholly there after a crash or not at all.
+ *
+ * Two of them: on LMDB (tree_lmdb.c), and in memory (tree_memory.c), which is its twin for the
+ * simulator and the store in memory. Rows carry a checksum of key and value.
+ *
+ * Threads: one reads (get, seek, refresh), one writes (begin, put, delete, commit, abort); the two
+ * may be the same. A reader sees the tree as it was at its last refresh.
+ */
+
+#include "belfry/error.h"
+#include "belfry/view.h"
+#include "core/sorted.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bel_tree_stats {
+    uint64_t rows;
+    uint64_t bytes; /* on disk, or in memory */
+};
+
+/* A tree. To make one, put this first in it and fill in all of it. */
+struct bel_tree {
+    /* Reader. What `*out` points to is good until the next refresh. 0, BEL_ENOTFOUND, BEL_EIO,
+     * BEL_ECORRUPT. */
+    int (*get)(struct bel_tree *tree, const struct bel_key *key, struct bel_view *out);
+    /* Reader: the first row that is not before `*key`, whose key goes there. */
+    int (*seek)(struct bel_tree *tree, struct bel_key *key, struct bel_view *out);
+    /* Reader: from here on the rows of the last transaction are seen. 0, BEL_EIO, BEL_ENOMEM. */
+    int (*refresh)(struct bel_tree *tree);
+    /* Reader: the epoch of the last transaction that it sees; 0 at first. */
+    uint64_t (*epoch)(const struct bel_tree *tree);
+
+    /* Writer. 0, BEL_EIO, BEL_EFULL for no space on disk, BEL_ENOMEM; then abort. */
+    int (*begin)(struct bel_tree *tree);
+    int (*put)(struct bel_tree *tree, const struct bel_key *key, struct bel_view value);
+    int (*remove)(struct bel_tree *tree, const struct bel_key *key); /* it need not be there */
+    int (*commit)(struct bel_tree *tree, uint64_t epoch);            /* durable when it returns 0 */
+    void (*abort)(struct bel_tree *tree);
+
+    void (*stats)(struct bel_tree *tree, struct bel_tree_stats *out);
+    void (*close)(struct bel_tree *tree);
+};
+
+/* Makes an empty tree in memory. Returns 0 and sets `*out`, or BEL_ENOMEM. */
+BEL_CHECKED int bel__tree_memory_create(struct bel_tree **out);
+
+#endif
