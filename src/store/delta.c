@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * An ordered map from keys to entries, and the entries lie one behind the other in blocks:
+ *
+ *     rows:   key --> entry        blocks:  [entry entry entry.....] -> [entry entry]
+ *                                                           ^ next
+ *
+ * A put never changes an entry; it adds another and lets the map point there. That wastes the
+ * old one until the end, when all blocks are released together, which takes no time to speak
+ * of for a hundred thousand rows.
+ *
+ * An entry is marked new only if the map had nothing under the key when it was put: over a
+ * tombstone it is not, for the tombstone may hide a row below, which would come back if the
+ * two were to cancel each other out.
+ */
+#include "store/delta.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ALIGNMENT = 8,
+    BLOCK_BYTES = 256 * 1024, /* or more, for what is larger */
+    FIRST_BLOCK_BYTES = 4096,
+};
+
+struct bel_delta_block {
+    struct bel_delta_block *next;
+    uint64_t data[];
+};
+
+static_assert(sizeof(struct bel_delta_entry) == ALIGNMENT, "entries lie side by side");
+
+void bel__delta_init(struct bel_delta *delta)
+{
+    *delta = (struct bel_delta){0};
+    bel__sorted_init(&delta->rows);
+}
+
+void bel__delta_finish(struct bel_delta *delta)
+{
+    bel__sorted_finish(&delta->rows);
+    for (struct bel_delta_block *block = delta->blocks; block != NULL;) {
+        struct bel_delta_block *next = block->next;
+        free(block);
+        block = next;
+    }
+    bel__delta_init(delta);
+}
+
+static size_t rounded_up(size_t bytes)
+{
+    return (bytes + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
+}
+
+int bel__delta_reserve(struct bel_delta *delta, size_t rows, size_t bytes)
+{
+    int err = bel__sorted_reserve(&delta->rows, rows);
+    if (err) return err;
+    if (rows > SIZE_MAX / 4 / (2 * ALIGNMENT) || bytes > SIZE_MAX / 4) return BEL_ENOMEM;
+
+    size_t need = rows * (sizeof(struct bel_delta_entry) + ALIGNMENT - 1) + bytes;
+    if (need <= delta->left_bytes) return 0;
+    size_t usual = delta->blocks == NULL ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
+    size_t room = need > usual ? rounded_up(need) : usual;
+    struct bel_delta_block *block = malloc(sizeof *block + room);
+    if (block == NULL) return BEL_ENOMEM;
+    block->next = delta->blocks;
+    delta->blocks = block;
+    delta->next = (uint8_t *)block->data;
+    delta->left_bytes = room;
+    delta->block_bytes += sizeof *block + room;
+    return 0;
+}
+
+static struct bel_delta_entry *take(struct bel_delta *delta, size_t value_bytes)
+{
+    assert(value_bytes <= UINT32_MAX);
+    size_t bytes = rounded_up(sizeof(struct bel_delta_entry) + value_bytes);
+    assert(bytes <= delta->left_bytes); /* or it was not reserved */
+    struct bel_delta_entry *entry = (struct bel_delta_entry *)(void *)delta->next;
+    delta->next += bytes;
+    delta->left_bytes -= bytes;
+    entry->bytes = (uint32_t)value_bytes;
+    return entry;
+}
+
+static struct bel_delta_entry *entry_of(uint64_t value)
+{
+    return (struct bel_delta_entry *)(uintptr_t)value; /* NOLINT(performance-no-int-to-ptr) */
+}
+
+void bel__delta_put(struct bel_delta *delta, const struct bel_key *key, struct bel_view value,
+                    bool is_new)
+{
+    struct bel_delta_entry *entry = take(delta, value.bytes);
+    uint64_t old;
+    if (value.bytes > 0) memcpy(entry->data, value.data, value.bytes);
+    entry->flags = is_new ? BEL_DELTA_NEW : 0;
+    if (bel__sorted_put(&delta->rows, key, (uintptr_t)entry, &old)) {
+        entry->flags = entry_of(old)->flags & BEL_DELTA_NEW;
+    }
+}
+
+void bel__delta_delete(struct bel_delta *delta, const struct bel_key *key)
+{
+    uint64_t *row = bel__sorted_find(&delta->rows, key);
+    if (row != NULL && (entry_of(*row)->flags & BEL_DELTA_NEW) != 0) {
+        bool removed = bel__sorted_remove(&delta->rows, key, NULL);
+        assert(removed);
+        return;
+    }
+    if (row != NULL && bel__entry_is_gone(entry_of(*row))) return;
+
+    struct bel_delta_entry *entry = take(delta, 0);
+    entry->flags = BEL_DELTA_GONE;
+    if (row != NULL) {
+        *row = (uintptr_t)entry;
+    } else {
+        bool replaced = bel__sorted_put(&delta->rows, key, (uintptr_t)entry, NULL);
+        assert(!replaced);
+    }
+}
+
+const struct bel_delta_entry *bel__delta_find(const struct bel_delta *delta,
+                                              const struct bel_key *key)
+{
+    const uint64_t *row = bel__sorted_find(&delta->rows, key);
+    return row == NULL ? NULL : entry_of(*row);
+}
+
+static void show(struct bel_delta_place *place)
+{
+    place->key = place->place.key;
+    place->entry = entry_of(place->place.value);
+}
+
+bool bel__delta_seek(const struct bel_delta *delta, const struct bel_key *from,
+                     struct bel_delta_place *out)
+{
+    struct bel_delta_place place;
+    if (!bel__sorted_seek(&delta->rows, from, &place.place)) return false;
+    show(&place);
+    *out = place;
+    return true;
+}
+
+bool bel__delta_next(const struct bel_delta *delta, struct bel_delta_place *place)
+{
+    if (!bel__sorted_next(&delta->rows, &place->place)) return false;
+    show(place);
+    return true;
+}
+
+uint64_t bel__delta_count(const struct bel_delta *delta)
+{
+    return bel__sorted_count(&delta->rows);
+}
+
+size_t bel__delta_bytes(const struct bel_delta *delta)
+{
+    return delta->block_bytes + bel__sorted_bytes(&delta->rows);
+}
