@@ -23,6 +23,7 @@
 
 struct bel_tree_stats {
     uint64_t rows;
+    uint64_t sum;   /* of all rows, whatever their order; see row.h */
     uint64_t bytes; /* on disk, or in memory */
 };
 
@@ -45,11 +46,20 @@ struct bel_tree {
     int (*commit)(struct bel_tree *tree, uint64_t epoch);            /* durable when it returns 0 */
     void (*abort)(struct bel_tree *tree);
 
+    /* Reader: the counts kept beside the rows that it sees. */
     void (*stats)(struct bel_tree *tree, struct bel_tree_stats *out);
     void (*close)(struct bel_tree *tree);
 };
 
-/* Makes an empty tree in memory. Returns 0 and sets `*out`, or BEL_ENOMEM. */
+/* Makes an empty tree in memory, which belongs to one thread. Returns 0 and sets `*out`, or
+ * BEL_ENOMEM. */
 BEL_CHECKED int bel__tree_memory_create(struct bel_tree **out);
+
+/* The same, but it is there after close(), as one on disk is: without an open transaction, with
+ * all that was committed, and can be used again. The simulator's crash is a close(). */
+BEL_CHECKED int bel__tree_memory_create_lasting(struct bel_tree **out);
+
+/* Releases a tree in memory that lasts; NULL is allowed. */
+void bel__tree_memory_destroy(struct bel_tree *tree);
 
 #endif
