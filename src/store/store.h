@@ -35,6 +35,7 @@
 #include "belfry/error.h"
 #include "belfry/view.h"
 #include "core/sorted.h"
+#include "store/delta.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,8 +89,8 @@ BEL_CHECKED int bel__store_get(struct bel_store *store, const struct bel_key *ke
  */
 struct bel_store_cursor {
     struct bel_key key;
-    struct bel_view value;             /* good until the next commit */
-    struct bel_sorted_place places[2]; /* private, as is the rest: active, frozen */
+    struct bel_view value;            /* good until the next commit */
+    struct bel_delta_place places[2]; /* private, as is the rest: active, frozen */
     bool has_place[2];
     struct bel_key tree_key;
     struct bel_view tree_value;
@@ -102,7 +103,7 @@ BEL_CHECKED int bel__store_seek(struct bel_store *store, const struct bel_key *f
 BEL_CHECKED int bel__store_next(struct bel_store *store, struct bel_store_cursor *cursor);
 
 /* Closes the batch, if it has anything, and begins to make it durable. Returns its number, or
- * that of the last one. */
+ * that of the last one. Values and cursors end here even if there was nothing. */
 uint64_t bel__store_commit(struct bel_store *store);
 
 /* The last batch that is durable, and all before it. */
@@ -111,8 +112,9 @@ uint64_t bel__store_synced(const struct bel_store *store);
 /* 0; or BEL_EIO or BEL_ECORRUPT once something has failed for good. */
 int bel__store_error(const struct bel_store *store);
 
-/* Does a part of the work that is due behind the scenes, if it has no thread for that. True
- * if there is more. */
+/* Does a part of the work that is due behind the scenes, if it has no thread for that, and
+ * leaves values and cursors alone. True if there is more: call it again, in any turn. What it
+ * has finished is let go of by the next commit, which may be an empty one. */
 bool bel__store_work(struct bel_store *store);
 
 /* Closes a store; NULL is allowed. What was not committed is lost. */
