@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Claims: which timer is next, and who gets it.
+ *
+ *     topics of the claim --in turn--> topic --shares--> group --(due, priority, sequence)--> timer
+ *
+ * Each delivery is chosen anew, from all that is ready. Without a concurrency the share with
+ * the fewest leases is next; with one, the share with the lowest score.
+ */
+#include "inside.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TOPICS_MAX = 100,
+    PAYLOADS_BYTES_MAX = 8 << 20,
+    NS_PER_MS = 1000000,
+    NOMINAL_BYTES = 24,
+    SHARE_SCORE = 50,
+    SHARE_PENALTY = 20,
+};
+
+static bool same_share(const struct timer *a, const struct timer *b)
+{
+    return a->topic == b->topic && model_same(model_view(a->group), model_view(b->group));
+}
+
+static size_t count_leases(struct model *model, const struct topic *topic)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->timers.count; i++) {
+        const struct timer *timer = model_timer_at(model, i);
+        if (timer->topic == topic && timer->state == BEL_LEASED) count++;
+    }
+    return count;
+}
+
+static size_t count_leases_of_share(struct model *model, const struct timer *one)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->timers.count; i++) {
+        const struct timer *timer = model_timer_at(model, i);
+        if (same_share(timer, one) && timer->state == BEL_LEASED) count++;
+    }
+    return count;
+}
+
+/* Whether a timer is the first in the array that is unfinished and of its share. */
+static bool stands_for_share(struct model *model, const struct timer *one)
+{
+    for (size_t i = 0; i < model->timers.count; i++) {
+        const struct timer *timer = model_timer_at(model, i);
+        if (!model_is_unfinished(timer) || model_is_plan(timer)) continue;
+        if (same_share(timer, one)) return timer == one;
+    }
+    return false;
+}
+
+static size_t count_shares(struct model *model, const struct topic *topic)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->timers.count; i++) {
+        const struct timer *timer = model_timer_at(model, i);
+        if (timer->topic == topic && stands_for_share(model, timer)) count++;
+    }
+    return count;
+}
+
+/* How late a share is in line; infinite: it is passed over. */
+static double score(struct model *model, const struct timer *head)
+{
+    double leases = (double)count_leases_of_share(model, head);
+    uint64_t concurrency = head->topic->settings.concurrency;
+    if (concurrency == 0) return leases;
+    double fair = (double)concurrency / (double)count_shares(model, head->topic);
+    if (fair < 1) fair = 1;
+    double most = floor(2 * fair) > 1 ? floor(2 * fair) : 1;
+    if (leases >= most) return INFINITY;
+    return leases >= fair ? SHARE_SCORE + SHARE_PENALTY * (leases - fair + 1) : SHARE_SCORE;
+}
+
+static bool comes_before(const struct timer *a, const struct timer *b)
+{
+    if (a->place_ms != b->place_ms) return a->place_ms < b->place_ms;
+    if (a->priority != b->priority) return a->priority < b->priority;
+    return a->sequence < b->sequence;
+}
+
+/* Whether a timer is the head of its share: the first of it that is ready. */
+static bool is_head(struct model *model, const struct timer *one)
+{
+    if (one->state != BEL_READY) return false;
+    for (size_t i = 0; i < model->timers.count; i++) {
+        const struct timer *timer = model_timer_at(model, i);
+        if (timer->state != BEL_READY || !same_share(timer, one)) continue;
+        if (comes_before(timer, one)) return false;
+    }
+    return true;
+}
+
+/* The timer that a topic delivers next, or NULL. */
+static struct timer *pick(struct model *model, struct bel_view name)
+{
+    struct topic *topic = model_topic_find(model, name);
+    struct timer *best = NULL;
+    double lowest = INFINITY;
+    if (topic == NULL || topic->paused) return NULL;
+    uint64_t concurrency = topic->settings.concurrency;
+    if (concurrency > 0 && count_leases(model, topic) >= concurrency) return NULL;
+    model_look_at_topic(model, topic);
+    model_settle(model);
+    for (size_t i = 0; i < model->timers.count; i++) {
+        struct timer *timer = model_timer_at(model, i);
+        if (timer->topic != topic || !is_head(model, timer)) continue;
+        double its = score(model, timer);
+        bool is_tie = best != NULL && !(its < lowest) && !(its > lowest);
+        if (its < lowest || (is_tie && comes_before(timer, best))) {
+            best = timer;
+            lowest = its;
+        }
+    }
+    return best;
+}
+
+static uint64_t lease_of(const struct timer *timer, const struct bel_claim *claim)
+{
+    if (claim->lease_ms > 0) return claim->lease_ms;
+    return timer->lease_ms > 0 ? timer->lease_ms : timer->topic->settings.lease_ms;
+}
+
+static void lease(struct model *model, struct timer *timer, const struct bel_claim *claim)
+{
+    struct bel_view worker = claim->worker;
+    if (worker.bytes > BEL_TEXT_BYTES_MAX) worker.bytes = BEL_TEXT_BYTES_MAX;
+    timer->state = BEL_LEASED;
+    timer->worker = model_copy(worker);
+    timer->lease_length_ms = lease_of(timer, claim);
+    timer->lease_end_ms = model->open_ms + (int64_t)timer->lease_length_ms;
+    (void)snprintf(timer->token, sizeof timer->token, "lease-%018" PRIu64, ++model->tokens);
+    timer->topic->served = ++model->served;
+}
+
+/* The headers that a worker gets: an occurrence has two more, which say what it is of. */
+static struct bel_header *deliver_headers(struct model *model, const struct timer *timer,
+                                          size_t *out_count)
+{
+    struct bel_header *headers = model_piece(model, (timer->headers_count + 2) * sizeof *headers);
+    size_t count = 0;
+    for (; count < timer->headers_count; count++) {
+        headers[count].name = model_kept(model, timer->headers[count].name);
+        headers[count].value = model_kept(model, timer->headers[count].value);
+    }
+    if (timer->plan_id.count > 0) {
+        char *nominal = model_piece(model, NOMINAL_BYTES);
+        (void)snprintf(nominal, NOMINAL_BYTES, "%" PRId64, timer->nominal_ms);
+        headers[count].name = BEL_VIEW("belfry-plan");
+        headers[count++].value = model_kept(model, timer->plan_id);
+        headers[count].name = BEL_VIEW("belfry-nominal");
+        headers[count++].value = model_text(nominal);
+    }
+    *out_count = count;
+    return headers;
+}
+
+static struct bel_delivery deliver(struct model *model, const struct timer *timer)
+{
+    struct bytes token = {model_piece(model, TOKEN_BYTES), TOKEN_BYTES};
+    struct bytes topic = {timer->topic->name, strlen(timer->topic->name)};
+    memcpy(token.data, timer->token, TOKEN_BYTES);
+    struct bel_delivery delivery = {
+        .token = model_view(token),
+        .topic = model_kept(model, topic),
+        .id = model_kept(model, timer->id),
+        .payload = model_kept(model, timer->payload),
+        .correlation = model_kept(model, timer->correlation),
+        .due = {model_in_wall_ms(model, timer->due)},
+        .attempt = timer->attempts + 1,
+        .lease_ms = timer->lease_length_ms,
+    };
+    delivery.headers = deliver_headers(model, timer, &delivery.headers_count);
+    return delivery;
+}
+
+/* The first of the claim's topics whose turn it is: behind the one that was served last. */
+static size_t first_in_turn(struct model *model, const struct bel_claim *claim)
+{
+    size_t first = 0;
+    uint64_t last = 0;
+    for (size_t i = 0; i < claim->topics_count; i++) {
+        const struct topic *topic = model_topic_find(model, claim->topics[i]);
+        if (topic == NULL || topic->served <= last) continue;
+        last = topic->served;
+        first = (i + 1) % claim->topics_count;
+    }
+    return first;
+}
+
+static bool is_repeated(const struct bel_claim *claim, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (model_same(claim->topics[i], claim->topics[index])) return true;
+    }
+    return false;
+}
+
+/* Fills in deliveries, as many as there are and as the claim wants. Returns how many. */
+static size_t serve(struct model *model, const struct bel_claim *claim, struct bel_delivery *out)
+{
+    size_t most = claim->count > 0 ? claim->count : 1;
+    size_t count = 0, bytes = 0, empty = 0;
+    for (size_t at = first_in_turn(model, claim); empty < claim->topics_count;
+         at = (at + 1) % claim->topics_count) {
+        if (count == most || bytes > PAYLOADS_BYTES_MAX) break;
+        struct timer *timer = is_repeated(claim, at) ? NULL : pick(model, claim->topics[at]);
+        if (timer == NULL) {
+            empty++;
+            continue;
+        }
+        empty = 0;
+        lease(model, timer, claim);
+        out[count++] = deliver(model, timer);
+        bytes += timer->payload.count;
+    }
+    return count;
+}
+
+static void answer(struct model *model, struct bel_request *request, int err, const char *why)
+{
+    struct answer *answer = model_alloc(sizeof *answer);
+    answer->request = request;
+    if (err) answer->reply.err = model_refuse(&answer->reply, err, why);
+    model_list_add(&model->answers, answer);
+}
+
+/* Serves a claim, and answers it if there was anything. */
+static bool try_to_serve(struct model *model, struct bel_request *request)
+{
+    const struct bel_claim *claim = &request->command.claim;
+    size_t most = claim->count > 0 ? claim->count : 1;
+    struct bel_delivery *deliveries = model_piece(model, most * sizeof *deliveries);
+    size_t count = serve(model, claim, deliveries);
+    if (count == 0) return false;
+    answer(model, request, 0, NULL);
+    struct answer *last = model->answers.items[model->answers.count - 1];
+    last->reply.deliveries.items = deliveries;
+    last->reply.deliveries.count = count;
+    return true;
+}
+
+static const char *find_fault(const struct model *model, const struct bel_claim *claim)
+{
+    if (claim->topics_count == 0 || claim->topics_count > TOPICS_MAX) return "topics";
+    for (size_t i = 0; i < claim->topics_count; i++) {
+        if (!bel_topic_is_valid(claim->topics[i])) return "topic";
+    }
+    if (claim->count > BEL_CLAIM_COUNT_MAX) return "count";
+    if (!model_reaches(model, claim->lease_ms)) return "lease";
+    return NULL;
+}
+
+static uint64_t wait_end(const struct model *model, uint64_t wait_ms)
+{
+    uint64_t most_ms = (BEL_NEVER - 1 - model->real_ns) / NS_PER_MS;
+    return model->real_ns + (wait_ms < most_ms ? wait_ms : most_ms) * NS_PER_MS;
+}
+
+void model_claim(struct model *model, struct bel_request *request)
+{
+    const struct bel_claim *claim = &request->command.claim;
+    const char *fault = find_fault(model, claim);
+    if (fault != NULL) {
+        answer(model, request, BEL_EINVAL, fault);
+        return;
+    }
+    if (try_to_serve(model, request)) return;
+    if (claim->wait_ms == 0) {
+        answer(model, request, 0, NULL);
+        return;
+    }
+    struct waiting *waiting = model_alloc(sizeof *waiting);
+    *waiting = (struct waiting){request, wait_end(model, claim->wait_ms)};
+    model_list_add(&model->waiting, waiting);
+}
+
+void model_serve_waiting(struct model *model)
+{
+    for (size_t i = 0; i < model->waiting.count;) {
+        struct waiting *waiting = model->waiting.items[i];
+        if (!try_to_serve(model, waiting->request)) {
+            i++;
+            continue;
+        }
+        model_list_remove(&model->waiting, i);
+        free(waiting);
+    }
+}
+
+void model_end_waits(struct model *model)
+{
+    for (size_t i = 0; i < model->waiting.count;) {
+        struct waiting *waiting = model->waiting.items[i];
+        if (waiting->end_ns > model->real_ns) {
+            i++;
+            continue;
+        }
+        answer(model, waiting->request, 0, NULL);
+        model_list_remove(&model->waiting, i);
+        free(waiting);
+    }
+}

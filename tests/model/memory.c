@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Memory for the model, in the two lengths of life that it has: as long as what it is part of,
+ * and until the turn has answered. A test that runs out of it is over.
+ */
+#include "inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *model_alloc(size_t bytes)
+{
+    void *memory = calloc(1, bytes > 0 ? bytes : 1);
+    if (memory == NULL) abort();
+    return memory;
+}
+
+void model_list_add(struct list *list, void *item)
+{
+    void **items = realloc(list->items, (list->count + 1) * sizeof *items);
+    if (items == NULL) abort();
+    items[list->count] = item;
+    *list = (struct list){items, list->count + 1};
+}
+
+void model_list_remove(struct list *list, size_t index)
+{
+    list->count--;
+    memmove(&list->items[index], &list->items[index + 1],
+            (list->count - index) * sizeof *list->items);
+}
+
+struct bytes model_copy(struct bel_view view)
+{
+    struct bytes copy = {NULL, view.bytes};
+    if (view.bytes == 0) return copy;
+    copy.data = model_alloc(view.bytes);
+    memcpy(copy.data, view.data, view.bytes);
+    return copy;
+}
+
+void model_free(struct bytes *bytes)
+{
+    free(bytes->data);
+    *bytes = (struct bytes){NULL, 0};
+}
+
+struct bel_view model_view(struct bytes bytes)
+{
+    return (struct bel_view){bytes.data, bytes.count};
+}
+
+bool model_same(struct bel_view a, struct bel_view b)
+{
+    return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
+}
+
+struct bel_view model_text(const char *text)
+{
+    return (struct bel_view){text, strlen(text)};
+}
+
+void *model_piece(struct model *model, size_t bytes)
+{
+    void *piece = model_alloc(bytes);
+    model_list_add(&model->pieces, piece);
+    return piece;
+}
+
+struct bel_view model_kept(struct model *model, struct bytes bytes)
+{
+    if (bytes.count == 0) return (struct bel_view){NULL, 0};
+    void *piece = model_piece(model, bytes.count);
+    memcpy(piece, bytes.data, bytes.count);
+    return (struct bel_view){piece, bytes.count};
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The turn: time moves, what has ended and what has come due takes its course, requests are
+ * applied one by one, and at the end all of them are answered.
+ *
+ * The three timelines are milliseconds. Engine time and open time both run with the boot clock
+ * while the model is open; closed, the one goes on with the wall clock and the other stands
+ * still.
+ */
+#include "inside.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    NS_PER_MS = 1000000,
+};
+
+static struct model *model_of(struct bel_backend *backend)
+{
+    return (struct model *)backend;
+}
+
+static int64_t boot_ms(struct bel_now now)
+{
+    return (int64_t)(now.boot.ns / NS_PER_MS);
+}
+
+static void move_time(struct model *model, struct bel_now now)
+{
+    int64_t passed = boot_ms(now) - model->boot_opened_ms;
+    assert(passed >= 0);
+    model->wall_ms = now.wall.ms;
+    model->engine_ms = model->engine_opened_ms + passed;
+    model->open_ms = model->open_opened_ms + passed;
+    model->real_ns = now.real.ns;
+}
+
+int model_refuse(struct bel_reply *reply, int err, const char *why)
+{
+    (void)snprintf(reply->why, sizeof reply->why, "%s", why);
+    return err;
+}
+
+static void decide(struct model *model, struct bel_request *request, const struct bel_reply *reply)
+{
+    struct answer *answer = model_alloc(sizeof *answer);
+    *answer = (struct answer){request, *reply};
+    model_list_add(&model->answers, answer);
+}
+
+static int apply(struct model *model, const struct bel_command *command, struct bel_reply *reply)
+{
+    switch (command->verb) {
+    case BEL_VERB_SCHEDULE:
+        return model_schedule(model, &command->schedule, reply);
+    case BEL_VERB_CANCEL:
+        return model_cancel(model, &command->cancel, reply);
+    case BEL_VERB_RESCHEDULE:
+        return model_reschedule(model, &command->reschedule, reply);
+    case BEL_VERB_GET:
+        return model_get(model, &command->target, reply);
+    case BEL_VERB_ACK:
+        return model_ack(model, &command->ack, reply);
+    case BEL_VERB_FAIL:
+        return model_fail(model, &command->fail, reply);
+    case BEL_VERB_RELEASE:
+        return model_release(model, &command->release, reply);
+    case BEL_VERB_EXTEND:
+        return model_extend(model, &command->extend, reply);
+    case BEL_VERB_LIST:
+        return model_list(model, &command->list, reply);
+    case BEL_VERB_REVIVE:
+        return model_revive(model, &command->target, reply);
+    case BEL_VERB_PURGE:
+        return model_purge(model, &command->purge, reply);
+    case BEL_VERB_TOPICS:
+        return model_topics(model, reply);
+    case BEL_VERB_TOPIC:
+        return model_topic(model, &command->target, reply);
+    case BEL_VERB_CONFIGURE:
+        return model_configure(model, &command->configure, reply);
+    case BEL_VERB_PAUSE:
+        return model_pause(model, &command->target, reply);
+    case BEL_VERB_RESUME:
+        return model_resume(model, &command->target, reply);
+    case BEL_VERB_EXPLAIN:
+        return model_explain(model, &command->target, reply);
+    case BEL_VERB_AGENDA:
+        return model_agenda(model, &command->agenda, reply);
+    case BEL_VERB_CLAIM:
+    case BEL_VERBS:
+        break;
+    }
+    abort();
+}
+
+static void apply_request(struct model *model, struct bel_request *request)
+{
+    if (request->command.verb == BEL_VERB_CLAIM) {
+        model_claim(model, request);
+    } else {
+        struct bel_reply reply = {0};
+        reply.err = apply(model, &request->command, &reply);
+        decide(model, request, &reply);
+    }
+    model_forget(model);
+    model_settle(model);
+    model_serve_waiting(model);
+}
+
+static void answer_all(struct model *model)
+{
+    struct list answers = model->answers, pieces = model->pieces;
+    model->answers = (struct list){NULL, 0};
+    model->pieces = (struct list){NULL, 0};
+    for (size_t i = 0; i < answers.count; i++) {
+        struct answer *answer = answers.items[i];
+        answer->request->done(answer->request, &answer->reply);
+        free(answer);
+    }
+    for (size_t i = 0; i < pieces.count; i++) {
+        free(pieces.items[i]);
+    }
+    free(answers.items);
+    free(pieces.items);
+}
+
+/* How long until a timer wants something, in ms; negative: nothing. */
+static int64_t wanted_in(const struct model *model, const struct timer *timer)
+{
+    if (timer->state == BEL_LEASED) return timer->lease_end_ms - model->open_ms;
+    if (timer->state != BEL_SCHEDULED) return -1;
+    if (!model_is_plan(timer)) return timer->due.ms - model_now(model, timer->due.line);
+    return timer->rule.has_next ? timer->rule.next_ms - model->wall_ms : -1;
+}
+
+static struct bel_next find_next(struct model *model, struct bel_now now)
+{
+    struct bel_next next = {{BEL_NEVER}, {BEL_NEVER}};
+    for (size_t i = 0; i < model->timers.count; i++) {
+        int64_t in = wanted_in(model, model_timer_at(model, i));
+        if (in < 0) continue;
+        uint64_t due = (uint64_t)(boot_ms(now) + in) * NS_PER_MS;
+        if (due < next.due.ns) next.due.ns = due;
+    }
+    for (size_t i = 0; i < model->waiting.count; i++) {
+        const struct waiting *waiting = model->waiting.items[i];
+        if (waiting->end_ns < next.wait.ns) next.wait.ns = waiting->end_ns;
+    }
+    return next;
+}
+
+static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
+{
+    struct model *model = model_of(backend);
+    struct list requests = model->requests;
+    model->requests = (struct list){NULL, 0};
+
+    move_time(model, now);
+    model_forget(model);
+    model_take_back_leases(model);
+    model_settle(model);
+    model_serve_waiting(model);
+    for (size_t i = 0; i < requests.count; i++) {
+        apply_request(model, requests.items[i]);
+    }
+    model_end_waits(model);
+    free(requests.items);
+
+    struct bel_next next = find_next(model, now);
+    answer_all(model);
+    return next;
+}
+
+static void submit(struct bel_backend *backend, struct bel_request *request)
+{
+    model_list_add(&model_of(backend)->requests, request);
+}
+
+static bool withdraw(struct bel_backend *backend, struct bel_request *request)
+{
+    struct model *model = model_of(backend);
+    for (size_t i = 0; i < model->requests.count; i++) {
+        if (model->requests.items[i] != request) continue;
+        model_list_remove(&model->requests, i);
+        return true;
+    }
+    for (size_t i = 0; i < model->waiting.count; i++) {
+        struct waiting *waiting = model->waiting.items[i];
+        if (waiting->request != request) continue;
+        model_list_remove(&model->waiting, i);
+        free(waiting);
+        return true;
+    }
+    return false;
+}
+
+static void open_at(struct model *model, struct bel_now now)
+{
+    model->boot_opened_ms = boot_ms(now);
+    if (now.wall.ms > model->engine_ms) model->engine_ms = now.wall.ms;
+    model->engine_opened_ms = model->engine_ms;
+    model->open_opened_ms = model->open_ms;
+    move_time(model, now);
+}
+
+struct model *model_create(const struct model_options *options)
+{
+    struct model *model = model_alloc(sizeof *model);
+    model->backend = (struct bel_backend){.submit = submit, .withdraw = withdraw, .turn = turn};
+    model->options = *options;
+    model->engine_ms = INT64_MIN;
+    open_at(model, options->now);
+    return model;
+}
+
+struct bel_backend *model_backend(struct model *model)
+{
+    return &model->backend;
+}
+
+/* That a timer is ready, and which topic was served last, is not kept. */
+void model_reopen(struct model *model, struct bel_now now)
+{
+    assert(model->requests.count == 0 && model->waiting.count == 0);
+    for (size_t i = 0; i < model->timers.count; i++) {
+        struct timer *timer = model_timer_at(model, i);
+        if (timer->state == BEL_READY) timer->state = BEL_SCHEDULED;
+    }
+    for (size_t i = 0; i < model->topics.count; i++) {
+        struct topic *topic = model->topics.items[i];
+        topic->served = 0;
+    }
+    open_at(model, now);
+}
+
+void model_destroy(struct model *model)
+{
+    for (size_t i = 0; i < model->timers.count; i++) {
+        model_timer_free(model->timers.items[i]);
+    }
+    for (size_t i = 0; i < model->topics.count; i++) {
+        struct topic *topic = model->topics.items[i];
+        free(topic->name);
+        free(topic);
+    }
+    for (size_t i = 0; i < model->waiting.count; i++) {
+        free(model->waiting.items[i]);
+    }
+    free(model->timers.items);
+    free(model->topics.items);
+    free(model->requests.items);
+    free(model->waiting.items);
+    free(model);
+}
