@@ -84,9 +84,10 @@ static double score(struct model *model, const struct timer *head)
     return leases >= fair ? SHARE_SCORE + SHARE_PENALTY * (leases - fair + 1) : SHARE_SCORE;
 }
 
-static bool comes_before(const struct timer *a, const struct timer *b)
+static bool comes_before(const struct model *model, const struct timer *a, const struct timer *b)
 {
-    if (a->place_ms != b->place_ms) return a->place_ms < b->place_ms;
+    int64_t a_ms = model_due_ms(model, a), b_ms = model_due_ms(model, b);
+    if (a_ms != b_ms) return a_ms < b_ms;
     if (a->priority != b->priority) return a->priority < b->priority;
     return a->sequence < b->sequence;
 }
@@ -98,7 +99,7 @@ static bool is_head(struct model *model, const struct timer *one)
     for (size_t i = 0; i < model->timers.count; i++) {
         const struct timer *timer = model_timer_at(model, i);
         if (timer->state != BEL_READY || !same_share(timer, one)) continue;
-        if (comes_before(timer, one)) return false;
+        if (comes_before(model, timer, one)) return false;
     }
     return true;
 }
@@ -119,7 +120,7 @@ static struct timer *pick(struct model *model, struct bel_view name)
         if (timer->topic != topic || !is_head(model, timer)) continue;
         double its = score(model, timer);
         bool is_tie = best != NULL && !(its < lowest) && !(its > lowest);
-        if (its < lowest || (is_tie && comes_before(timer, best))) {
+        if (its < lowest || (is_tie && comes_before(model, timer, best))) {
             best = timer;
             lowest = its;
         }

@@ -83,7 +83,6 @@ struct timer {
     size_t headers_count;
     enum bel_state state;
     struct instant due;
-    int64_t place_ms; /* if ready: its due in wall ms, in the turn in which it became so */
     uint8_t priority;
     uint64_t sequence;
     struct bel_wall created, finished;
@@ -128,6 +127,7 @@ struct model {
     struct list pieces;   /* memory that lives until the turn has answered */
 
     int64_t wall_ms, engine_ms, open_ms; /* of this turn */
+    int64_t difference_ms;               /* wall - engine, as of the open or the last step */
     uint64_t real_ns;
     int64_t boot_opened_ms, engine_opened_ms, open_opened_ms;
 
@@ -168,7 +168,8 @@ bool model_is_occurrence_of(const struct timer *timer, const struct topic *topic
                             struct bel_view plan_id);
 int64_t model_now(const struct model *model, enum timeline line);
 int64_t model_in_wall_ms(const struct model *model, struct instant instant);
-/* Whether it has a due, as LIST and conflicts understand it; and which, in wall ms. */
+/* Whether it has a due, as LIST and conflicts understand it; and which, in wall ms: that of a
+ * plan is its next nominal time, without the spread. */
 bool model_has_due(const struct timer *timer);
 int64_t model_due_ms(const struct model *model, const struct timer *timer);
 bool model_reaches(const struct model *model, uint64_t delay_ms); /* not after TIME_END_MS */
@@ -179,13 +180,13 @@ void model_note(struct model *model, struct timer *timer, enum bel_outcome_kind 
                 struct bel_view reason);
 void model_finish(struct model *model, struct timer *timer, enum bel_state state,
                   struct bel_view reason);
-/* Ends a lease that nobody has any more; the timer is ready, in its old place. */
-void model_give_back(struct model *model, struct timer *timer);
+/* Ends a lease that nobody has any more; the timer is as it was before. */
+void model_give_back(struct timer *timer);
 /* Whether it is past its expiry, which nobody has noticed yet; noticing it. */
 bool model_is_expired(const struct model *model, const struct timer *timer);
 void model_look(struct model *model, struct timer *timer);
 void model_look_at_topic(struct model *model, const struct topic *topic);
-/* Makes ready what is due and rings plans. */
+/* Makes ready what is due, and nothing else, and rings plans. */
 void model_settle(struct model *model);
 /* Forgets what has been kept for long enough. */
 void model_forget(struct model *model);
@@ -197,6 +198,8 @@ void model_rule_free(struct rule *rule);
 void model_rule_reschedule(struct model *model, struct timer *plan, int64_t next_ms);
 /* The first nominal time after one; false if there is none. */
 bool model_rule_next(const struct rule *rule, int64_t after_ms, int64_t *out_ms);
+/* When a plan rings that has a next time: then, and at its place in the spread window. */
+int64_t model_rings_ms(const struct timer *plan);
 /* Rings one plan that is due; false if none is. */
 bool model_ring_first(struct model *model);
 /* An occurrence of the plan has ended: another may begin, or the plan gets a next time. */

@@ -39,10 +39,13 @@ static bool counts_as_crash(const struct model *model, const struct timer *timer
 static void take_back(struct model *model, struct timer *timer)
 {
     char reason[REASON_BYTES];
-    model_note(model, timer, BEL_OUTCOME_CRASHED, BEL_VIEW("lease lost"));
-    if (counts_as_crash(model, timer)) timer->crashes++;
-    if (timer->crashes < timer->topic->settings.crashes) {
-        model_give_back(model, timer);
+    bool counts = counts_as_crash(model, timer);
+    if (counts) {
+        timer->crashes++;
+        model_note(model, timer, BEL_OUTCOME_CRASHED, BEL_VIEW("lease lost"));
+    }
+    if (!counts || timer->crashes < timer->topic->settings.crashes) {
+        model_give_back(timer);
         return;
     }
     (void)snprintf(reason, sizeof reason, "lease lost %" PRIu64 " times", timer->crashes);
@@ -101,7 +104,7 @@ int model_release(struct model *model, const struct bel_release *command, struct
     if (command->has_delay) {
         release_in(model, timer, command->delay_ms);
     } else {
-        model_give_back(model, timer);
+        model_give_back(timer);
     }
     reply->count = 1;
     return 0;

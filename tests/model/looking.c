@@ -36,7 +36,8 @@ struct place {
 static struct place place_of(const struct model *model, const struct timer *timer)
 {
     if (model_has_due(timer)) {
-        return (struct place){0, model_due_ms(model, timer), timer->priority, timer->sequence};
+        int64_t ms = model_is_plan(timer) ? model_rings_ms(timer) : model_due_ms(model, timer);
+        return (struct place){0, ms, timer->priority, timer->sequence};
     }
     if (model_is_unfinished(timer)) return (struct place){1, 0, 0, timer->sequence};
     return (struct place){timer->state, timer->finished.ms, 0, timer->sequence};
@@ -258,7 +259,7 @@ int model_topics(struct model *model, struct bel_reply *reply)
 
 static uint64_t age_ms(const struct model *model, const struct timer *timer)
 {
-    int64_t age = model->wall_ms - timer->place_ms;
+    int64_t age = model->wall_ms - model_due_ms(model, timer);
     return age > 0 ? (uint64_t)age : 0;
 }
 

@@ -16,6 +16,7 @@
 
 enum {
     NS_PER_MS = 1000000,
+    STEP_MS = 1000, /* a wall clock that has moved by less is only corrected */
 };
 
 static struct model *model_of(struct bel_backend *backend)
@@ -32,10 +33,15 @@ static void move_time(struct model *model, struct bel_now now)
 {
     int64_t passed = boot_ms(now) - model->boot_opened_ms;
     assert(passed >= 0);
+    bool is_back = now.wall.ms < model->wall_ms;
     model->wall_ms = now.wall.ms;
     model->engine_ms = model->engine_opened_ms + passed;
     model->open_ms = model->open_opened_ms + passed;
     model->real_ns = now.real.ns;
+
+    int64_t difference = model->wall_ms - model->engine_ms;
+    bool is_step = llabs(difference - model->difference_ms) > STEP_MS;
+    if (is_back || is_step) model->difference_ms = difference;
 }
 
 int model_refuse(struct bel_reply *reply, int err, const char *why)
@@ -134,7 +140,7 @@ static int64_t wanted_in(const struct model *model, const struct timer *timer)
     if (timer->state == BEL_LEASED) return timer->lease_end_ms - model->open_ms;
     if (timer->state != BEL_SCHEDULED) return -1;
     if (!model_is_plan(timer)) return timer->due.ms - model_now(model, timer->due.line);
-    return timer->rule.has_next ? timer->rule.next_ms - model->wall_ms : -1;
+    return timer->rule.has_next ? model_rings_ms(timer) - model->wall_ms : -1;
 }
 
 static struct bel_next find_next(struct model *model, struct bel_now now)
@@ -205,6 +211,7 @@ static void open_at(struct model *model, struct bel_now now)
     model->engine_opened_ms = model->engine_ms;
     model->open_opened_ms = model->open_ms;
     move_time(model, now);
+    model->difference_ms = model->wall_ms - model->engine_ms;
 }
 
 struct model *model_create(const struct model_options *options)

@@ -115,6 +115,11 @@ static uint64_t spread_of(const struct timer *plan)
     return bel_spread_offset(plan->id.data, plan->id.count, plan->rule.said.spread_ms);
 }
 
+int64_t model_rings_ms(const struct timer *plan)
+{
+    return plan->rule.next_ms + (int64_t)spread_of(plan);
+}
+
 static struct timer *find_plan(struct model *model, struct topic *topic, struct bel_view id)
 {
     struct timer *plan = model_timer_find(model, topic, id);
@@ -312,7 +317,8 @@ static void ring(struct model *model, struct timer *plan)
 
 static bool rings_before(const struct timer *a, const struct timer *b)
 {
-    if (a->rule.next_ms != b->rule.next_ms) return a->rule.next_ms < b->rule.next_ms;
+    int64_t a_ms = model_rings_ms(a), b_ms = model_rings_ms(b);
+    if (a_ms != b_ms) return a_ms < b_ms;
     if (a->priority != b->priority) return a->priority < b->priority;
     return a->sequence < b->sequence;
 }
@@ -323,7 +329,7 @@ bool model_ring_first(struct model *model)
     for (size_t i = 0; i < model->timers.count; i++) {
         struct timer *timer = model_timer_at(model, i);
         if (!model_is_plan(timer) || !timer->rule.has_next) continue;
-        if (timer->rule.next_ms > model->wall_ms) continue;
+        if (model_rings_ms(timer) > model->wall_ms) continue;
         if (first == NULL || rings_before(timer, first)) first = timer;
     }
     if (first == NULL) return false;

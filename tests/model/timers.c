@@ -78,8 +78,7 @@ int64_t model_now(const struct model *model, enum timeline line)
 
 int64_t model_in_wall_ms(const struct model *model, struct instant instant)
 {
-    if (instant.line == WALL) return instant.ms;
-    return instant.ms + (model->wall_ms - model->engine_ms);
+    return instant.line == WALL ? instant.ms : instant.ms + model->difference_ms;
 }
 
 bool model_has_due(const struct timer *timer)
@@ -139,17 +138,11 @@ void model_finish(struct model *model, struct timer *timer, enum bel_state state
     model_occurrence_ended(model, timer->topic, model_view(timer->plan_id));
 }
 
-static void become_ready(struct model *model, struct timer *timer)
-{
-    timer->state = BEL_READY;
-    timer->place_ms = model_in_wall_ms(model, timer->due);
-}
-
-void model_give_back(struct model *model, struct timer *timer)
+void model_give_back(struct timer *timer)
 {
     assert(timer->state == BEL_LEASED);
     model_free(&timer->worker);
-    become_ready(model, timer);
+    timer->state = BEL_SCHEDULED;
 }
 
 bool model_is_expired(const struct model *model, const struct timer *timer)
@@ -181,8 +174,9 @@ void model_settle(struct model *model)
     while (model_ring_first(model)) {}
     for (size_t i = 0; i < model->timers.count; i++) {
         struct timer *timer = model_timer_at(model, i);
-        if (timer->state != BEL_SCHEDULED || model_is_plan(timer)) continue;
-        if (model_now(model, timer->due.line) >= timer->due.ms) become_ready(model, timer);
+        if (timer->state != BEL_SCHEDULED && timer->state != BEL_READY) continue;
+        bool is_due = model_now(model, timer->due.line) >= timer->due.ms;
+        if (!model_is_plan(timer)) timer->state = is_due ? BEL_READY : BEL_SCHEDULED;
     }
     model_forget(model);
 }
