@@ -18,6 +18,10 @@
  * Memory is asked for by bel__sorted_reserve() alone: what was reserved can be put without
  * fail. Nodes that become empty are kept for the next put until bel__sorted_finish().
  *
+ * A key costs 33 bytes if keys come in order, some 41 at random, 47 if they come in order within
+ * many ranges, and 137 at worst, after removals; counted for the most keys that there were
+ * since the memory was last released. The first 63 keys take 2 KiB.
+ *
  * Threads: a map belongs to one thread; one that is not changed can be read by many.
  */
 
@@ -40,15 +44,18 @@ static inline int bel__key_compare(const struct bel_key *a, const struct bel_key
     return 0;
 }
 
-struct bel_sorted_node; /* private */
+struct bel_sorted_node; /* private, as is the next */
+struct bel_sorted_block;
 
 /* A map. The fields are private. */
 struct bel_sorted {
     struct bel_sorted_node *root;
-    struct bel_sorted_node *spare; /* nodes that wait for use */
-    size_t spare_count, node_count;
+    struct bel_sorted_node *first, *last; /* leaves */
+    struct bel_sorted_node *spare;        /* nodes that wait for use */
+    struct bel_sorted_block *blocks;      /* where all the nodes are */
+    uint32_t spare_count, node_count, block_count;
+    unsigned height; /* levels; 0 if it is empty */
     uint64_t count;
-    unsigned height;  /* levels; 0 if it is empty */
     uint64_t changes; /* puts of new keys and removals so far: a place is good while it stands */
 };
 
@@ -56,7 +63,7 @@ struct bel_sorted {
 struct bel_sorted_place {
     struct bel_key key;
     uint64_t value;
-    const struct bel_sorted_node *leaf; /* private, as are the next two */
+    struct bel_sorted_node *leaf; /* private, as are the next two */
     unsigned index;
     uint64_t changes;
 };
@@ -64,10 +71,12 @@ struct bel_sorted_place {
 /* Makes an empty map, which has no memory yet. */
 void bel__sorted_init(struct bel_sorted *sorted);
 
-/* Releases the memory. The map is empty and can be used again. */
+/* Releases the memory. The map is empty and can be used again; places into it have ended. */
 void bel__sorted_finish(struct bel_sorted *sorted);
 
-/* Makes room, so that the next `puts` puts need no memory. Returns 0 or BEL_ENOMEM. */
+/* Makes room, so that the next `puts` puts need no memory, whatever is removed between them.
+ * Returns 0; or BEL_ENOMEM, and nothing has changed. Takes constant time if there is room. The
+ * worst case, which is rare, is a node a put, and one for each level above. */
 BEL_CHECKED int bel__sorted_reserve(struct bel_sorted *sorted, size_t puts);
 
 /* Puts `value` under `key`. True if the key was there, and the old value goes to `*out`,

@@ -1,0 +1,696 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A B+ tree whose nodes are all alike: up to 63 entries, a key and a slot each, and links to
+ * the neighbours on the same level. A leaf's slot is a value. An inner node's slot is a child,
+ * and its key the child's lower bound: the child has what is from there to the next bound.
+ *
+ *     level 2                   [0 ......... 40]
+ *                                |            |
+ *     level 1             [0 .. 20] <------> [40 .. 60]
+ *                          |     |            |      |
+ *     level 0       [3 7 11] <-> [20 31] <-> [44] <-> [60 61 70]
+ *
+ * The first bound of a level is 0, and a node's first bound is its own in the level above.
+ * So entries move between any two neighbours, also of different parents: what has to be set
+ * is one bound, in the parent and, if it is the first there, in the next above.
+ *
+ * Full nodes. A key for the end of a full node goes to the front of the next one, and if that
+ * is full as well, into a new node alone; one before all others leaves a full node alone, too.
+ * So keys that come in order, rising or falling, leave full nodes behind. A key for the middle
+ * first moves entries to the next node, if that has room; else a third of both goes to a new
+ * one between them, so that at random nodes are four fifths full.
+ *
+ * Empty nodes. The law is that two neighbours have 32 entries together. Removing merges those
+ * that would break it; as that leaves at most 31, or whole neighbours, no merge is followed by
+ * a split before many puts. The law bounds the memory: n entries are in at most n / 16 + 1
+ * leaves, these are under at most a 16th as many nodes, and so on. It bounds what `puts` can
+ * need, too: each of them splits at most one node a level, and no level can grow beyond what
+ * the law allows for the entries there will be.
+ *
+ * A node's entries need not begin at its start, so that taking the first one moves nothing.
+ * Neither that nor appending behind the last one has to look for the leaf.
+ */
+#include "core/sorted.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NODE_MAX = 63,        /* entries in a node */
+    PAIR_MIN = 32,        /* in two neighbours together */
+    SHIFT_MAX = 56,       /* a node with at most these takes entries from its neighbour */
+    HEIGHT_MAX = 10,      /* of 2^32 nodes, as each level has a 16th of the one below, and one */
+    BLOCK_NODES_MAX = 32, /* asked for at once, if not more are needed */
+};
+
+union slot {
+    uint64_t value;
+    struct bel_sorted_node *child;
+};
+
+struct bel_sorted_node {
+    struct bel_sorted_node *next, *prev; /* on the level; a spare node has a next only */
+    uint32_t start, count;
+    struct bel_key keys[NODE_MAX];
+    union slot slots[NODE_MAX];
+};
+
+struct bel_sorted_block {
+    struct bel_sorted_block *next;
+    struct bel_sorted_node nodes[];
+};
+
+static_assert(sizeof(struct bel_sorted_node) == 2040, "as the header says: 2 KiB with the block");
+
+/* The way from the root to an entry: level 0 is the leaf. */
+struct path {
+    struct {
+        struct bel_sorted_node *node;
+        unsigned index; /* of the entry, or of the child that the way goes on with */
+    } steps[HEIGHT_MAX];
+};
+
+static struct bel_key *keys_of(struct bel_sorted_node *node)
+{
+    return node->keys + node->start;
+}
+
+static union slot *slots_of(struct bel_sorted_node *node)
+{
+    return node->slots + node->start;
+}
+
+/* 1 if `a` is before `b`, else 0, without a branch: in a search every one would be a guess. */
+static unsigned is_before(const struct bel_key *a, const struct bel_key *b)
+{
+    unsigned less = a->words[2] < b->words[2];
+    less = (unsigned)(a->words[1] < b->words[1]) | ((a->words[1] == b->words[1]) & less);
+    return (unsigned)(a->words[0] < b->words[0]) | ((a->words[0] == b->words[0]) & less);
+}
+
+/* How many keys of the node are before `key`. */
+static unsigned count_before(struct bel_sorted_node *node, const struct bel_key *key)
+{
+    const struct bel_key *keys = keys_of(node);
+    unsigned low = 0, rest = node->count;
+    assert(rest > 0);
+    while (rest > 1) {
+        unsigned half = rest / 2;
+        low += half & (0U - is_before(&keys[low + half - 1], key));
+        rest -= half;
+    }
+    return low + is_before(&keys[low], key);
+}
+
+/* The child of an inner node that has `key` in its bounds. */
+static unsigned child_index(struct bel_sorted_node *node, const struct bel_key *key)
+{
+    const struct bel_key *keys = keys_of(node);
+    unsigned low = 0, rest = node->count;
+    assert(rest > 0);
+    while (rest > 1) {
+        unsigned half = rest / 2;
+        low += half & (is_before(key, &keys[low + half]) - 1U);
+        rest -= half;
+    }
+    return low;
+}
+
+/* Asks for all the cache lines of a node's keys at once, as a search would for a few of them one
+ * after the other. */
+static void fetch_keys(const struct bel_sorted_node *node)
+{
+    const char *bytes = (const char *)node;
+    for (size_t at = 0; at < offsetof(struct bel_sorted_node, slots); at += 64) {
+        __builtin_prefetch(bytes + at);
+    }
+}
+
+/* The leaf for `key`, and how many keys there are before it. The map is not empty. */
+static struct bel_sorted_node *locate(const struct bel_sorted *sorted, const struct bel_key *key,
+                                      unsigned *out_index)
+{
+    struct bel_sorted_node *node = sorted->root;
+    for (unsigned level = sorted->height - 1; level > 0; level--) {
+        node = slots_of(node)[child_index(node, key)].child;
+        fetch_keys(node);
+    }
+    *out_index = count_before(node, key);
+    return node;
+}
+
+/* The same, with the way there. */
+static void find_path(const struct bel_sorted *sorted, const struct bel_key *key, struct path *out)
+{
+    struct bel_sorted_node *node = sorted->root;
+    assert(sorted->height > 0 && sorted->height <= HEIGHT_MAX);
+    for (unsigned level = sorted->height - 1; level > 0; level--) {
+        out->steps[level].node = node;
+        out->steps[level].index = child_index(node, key);
+        node = slots_of(node)[out->steps[level].index].child;
+        fetch_keys(node);
+    }
+    out->steps[0].node = node;
+    out->steps[0].index = count_before(node, key);
+}
+
+static bool is_at(struct bel_sorted_node *leaf, unsigned index, const struct bel_key *key)
+{
+    return index < leaf->count && bel__key_compare(&keys_of(leaf)[index], key) == 0;
+}
+
+/* Nodes */
+
+static struct bel_sorted_node *take_node(struct bel_sorted *sorted)
+{
+    struct bel_sorted_node *node = sorted->spare;
+    assert(node != NULL); /* else it was not reserved */
+    sorted->spare = node->next;
+    sorted->spare_count--;
+    node->next = node->prev = NULL;
+    node->start = node->count = 0;
+    return node;
+}
+
+static void give_node(struct bel_sorted *sorted, struct bel_sorted_node *node)
+{
+    node->next = sorted->spare;
+    sorted->spare = node;
+    sorted->spare_count++;
+}
+
+static void link_after(struct bel_sorted *sorted, struct bel_sorted_node *node,
+                       struct bel_sorted_node *added)
+{
+    added->prev = node;
+    added->next = node->next;
+    if (node->next != NULL) node->next->prev = added;
+    node->next = added;
+    if (sorted->last == node) sorted->last = added;
+}
+
+static void unlink_node(struct bel_sorted *sorted, struct bel_sorted_node *node)
+{
+    assert(node->prev != NULL); /* the first of a level stays */
+    node->prev->next = node->next;
+    if (node->next != NULL) node->next->prev = node->prev;
+    if (sorted->last == node) sorted->last = node->prev;
+}
+
+/* Moves `count` entries, which may overlap. */
+static void move_entries(struct bel_sorted_node *to, unsigned to_index,
+                         struct bel_sorted_node *from, unsigned from_index, unsigned count)
+{
+    assert(to_index + count <= NODE_MAX && from_index + count <= NODE_MAX);
+    memmove(&to->keys[to_index], &from->keys[from_index], count * sizeof to->keys[0]);
+    memmove(&to->slots[to_index], &from->slots[from_index], count * sizeof to->slots[0]);
+}
+
+/* Makes the entries begin at `start`. */
+static void slide(struct bel_sorted_node *node, unsigned start)
+{
+    move_entries(node, start, node, node->start, node->count);
+    node->start = start;
+}
+
+static void insert_entry(struct bel_sorted_node *node, unsigned index, const struct bel_key *key,
+                         union slot slot)
+{
+    assert(node->count < NODE_MAX && index <= node->count);
+    if (node->start > 0 && index == 0) {
+        node->start--;
+    } else {
+        if (node->start + node->count == NODE_MAX) slide(node, 0);
+        unsigned place = node->start + index;
+        move_entries(node, place + 1, node, place, node->count - index);
+    }
+    node->count++;
+    keys_of(node)[index] = *key;
+    slots_of(node)[index] = slot;
+}
+
+static void remove_entry(struct bel_sorted_node *node, unsigned index)
+{
+    assert(index < node->count);
+    node->count--;
+    if (index == 0) {
+        node->start = node->count == 0 ? 0 : node->start + 1;
+        return;
+    }
+    unsigned place = node->start + index;
+    move_entries(node, place, node, place + 1, node->count - index);
+}
+
+/* Moves the last `count` entries of a node to the front of its neighbour. */
+static void shift(struct bel_sorted_node *node, struct bel_sorted_node *next, unsigned count)
+{
+    assert(count <= node->count && next->count + count <= NODE_MAX);
+    slide(next, count);
+    node->count -= count;
+    move_entries(next, 0, node, node->start + node->count, count);
+    next->start = 0;
+    next->count += count;
+}
+
+/* Moves the first `count` entries of a node to the end of the one before it. */
+static void pour(struct bel_sorted_node *prev, struct bel_sorted_node *node, unsigned count)
+{
+    assert(count <= node->count && prev->count + count <= NODE_MAX);
+    if (prev->start + prev->count + count > NODE_MAX) slide(prev, 0);
+    move_entries(prev, prev->start + prev->count, node, node->start, count);
+    prev->count += count;
+    node->start += count;
+    node->count -= count;
+}
+
+/* Paths */
+
+/* Sets the lower bound of the node that the path has on `level`, which is not the first. */
+static void set_bound(const struct bel_sorted *sorted, struct path *path, unsigned level,
+                      struct bel_key bound)
+{
+    unsigned above = level;
+    do {
+        above++;
+        assert(above < sorted->height);
+        keys_of(path->steps[above].node)[path->steps[above].index] = bound;
+    } while (path->steps[above].index == 0);
+}
+
+/* Leads the path to the next node on `level`, which is there. */
+static void advance(const struct bel_sorted *sorted, struct path *path, unsigned level)
+{
+    unsigned above = level;
+    do {
+        above++;
+        assert(above < sorted->height);
+        assert(path->steps[above].node != NULL);
+    } while (path->steps[above].index + 1 == path->steps[above].node->count);
+    path->steps[above].index++;
+    for (; above > level; above--) {
+        struct bel_sorted_node *node = path->steps[above].node;
+        path->steps[above - 1].node = slots_of(node)[path->steps[above].index].child;
+        path->steps[above - 1].index = 0;
+    }
+}
+
+/* Putting */
+
+static void grow_root(struct bel_sorted *sorted, struct path *path)
+{
+    static const struct bel_key lowest = {{0, 0, 0}};
+    struct bel_sorted_node *root = take_node(sorted);
+    assert(sorted->height < HEIGHT_MAX);
+    insert_entry(root, 0, &lowest, (union slot){.child = sorted->root});
+    path->steps[sorted->height].node = root;
+    path->steps[sorted->height].index = 0;
+    sorted->root = root;
+    sorted->height++;
+}
+
+/* Makes room in or behind a full node, for an entry at `index` of it. Returns the node that had
+ * to be added behind it, or NULL. */
+static struct bel_sorted_node *relieve(struct bel_sorted *sorted, struct bel_sorted_node *node,
+                                       unsigned index)
+{
+    struct bel_sorted_node *next = node->next, *added = NULL;
+    bool is_end = index == NODE_MAX;
+    assert(node->count == NODE_MAX);
+    if (next != NULL && next->count <= (is_end ? NODE_MAX - 1 : SHIFT_MAX)) {
+        if (!is_end) shift(node, next, (NODE_MAX - next->count) / 2);
+        return NULL;
+    }
+
+    added = take_node(sorted);
+    link_after(sorted, node, added);
+    if (is_end) return added;
+    if (index == 0 && node->prev == NULL) {
+        shift(node, added, NODE_MAX);
+        return added;
+    }
+    shift(node, added, next == NULL ? NODE_MAX / 2 : NODE_MAX / 3);
+    if (next != NULL) pour(added, next, next->count / 3);
+    return added;
+}
+
+/* Puts an entry where the path is on `level`, in a full node. Returns the node that had to be
+ * added behind it, or NULL. */
+static struct bel_sorted_node *overflow(struct bel_sorted *sorted, const struct path *path,
+                                        unsigned level, const struct bel_key *key, union slot slot)
+{
+    struct bel_sorted_node *node = path->steps[level].node, *next = node->next;
+    unsigned index = path->steps[level].index;
+    struct bel_sorted_node *added = relieve(sorted, node, index);
+    if (node->count < NODE_MAX && index <= node->count) {
+        insert_entry(node, index, key, slot);
+    } else {
+        insert_entry(node->next, index - node->count, key, slot);
+    }
+
+    if (next != NULL) {
+        struct path ahead = *path;
+        advance(sorted, &ahead, level);
+        set_bound(sorted, &ahead, level, keys_of(next)[0]);
+    }
+    return added;
+}
+
+/* Puts an entry where the path is. */
+static void insert(struct bel_sorted *sorted, struct path *path, const struct bel_key *key,
+                   union slot slot)
+{
+    struct bel_key bound = *key;
+    unsigned height = sorted->height;
+    for (unsigned level = 0;; level++) {
+        struct bel_sorted_node *node = path->steps[level].node;
+        assert(node != NULL);
+        if (node->count < NODE_MAX) {
+            insert_entry(node, path->steps[level].index, &bound, slot);
+            return;
+        }
+        struct bel_sorted_node *added = overflow(sorted, path, level, &bound, slot);
+        if (added == NULL) return;
+        if (level + 1 == height) {
+            grow_root(sorted, path);
+            height++;
+        }
+        path->steps[level + 1].index++;
+        bound = keys_of(added)[0];
+        slot.child = added;
+    }
+}
+
+/* Puts a key behind all others if that needs no node. */
+static bool append(struct bel_sorted *sorted, const struct bel_key *key, uint64_t value)
+{
+    struct bel_sorted_node *last = sorted->last;
+    if (last->count == NODE_MAX) return false;
+    if (!is_before(&keys_of(last)[last->count - 1], key)) return false;
+    insert_entry(last, last->count, key, (union slot){.value = value});
+    return true;
+}
+
+bool bel__sorted_put(struct bel_sorted *sorted, const struct bel_key *key, uint64_t value,
+                     uint64_t *out)
+{
+    struct path path;
+    if (sorted->height == 0) {
+        sorted->root = sorted->first = sorted->last = take_node(sorted);
+        sorted->height = 1;
+        insert_entry(sorted->root, 0, key, (union slot){.value = value});
+    } else if (!append(sorted, key, value)) {
+        find_path(sorted, key, &path);
+        if (is_at(path.steps[0].node, path.steps[0].index, key)) {
+            union slot *slot = &slots_of(path.steps[0].node)[path.steps[0].index];
+            if (out != NULL) *out = slot->value;
+            slot->value = value;
+            return true;
+        }
+        insert(sorted, &path, key, (union slot){.value = value});
+    }
+    sorted->count++;
+    sorted->changes++;
+    return false;
+}
+
+/* Removing */
+
+static bool must_merge(const struct bel_sorted_node *node, const struct bel_sorted_node *next)
+{
+    return node->count == 0 || next->count == 0 || node->count + next->count < PAIR_MIN;
+}
+
+static void shrink_root(struct bel_sorted *sorted)
+{
+    struct bel_sorted_node *root = sorted->root;
+    while (sorted->height > 1 && root->count == 1) {
+        sorted->root = slots_of(root)[0].child;
+        sorted->height--;
+        give_node(sorted, root);
+        root = sorted->root;
+    }
+    if (root->count > 0) return;
+    assert(sorted->height == 1 && sorted->count == 0);
+    sorted->root = sorted->first = sorted->last = NULL;
+    sorted->height = 0;
+    give_node(sorted, root);
+}
+
+/* Keeps the law, after an entry of the path's leaf was removed. */
+static void settle(struct bel_sorted *sorted, struct path *path)
+{
+    for (unsigned level = 0; level + 1 < sorted->height; level++) {
+        struct bel_sorted_node *node = path->steps[level].node;
+        if (node->prev == NULL || !must_merge(node->prev, node)) {
+            if (node->next == NULL || !must_merge(node, node->next)) return;
+            assert(node->count > 0 || level == 0); /* an empty node's bounds are its prev's now */
+            advance(sorted, path, level);
+            node = node->next;
+        }
+        pour(node->prev, node, node->count);
+        unlink_node(sorted, node);
+        give_node(sorted, node);
+        struct bel_sorted_node *parent = path->steps[level + 1].node;
+        unsigned index = path->steps[level + 1].index;
+        remove_entry(parent, index);
+        if (index == 0 && parent->count > 0) {
+            set_bound(sorted, path, level + 1, keys_of(parent)[0]);
+        }
+    }
+    shrink_root(sorted);
+}
+
+/* Removes the first of all keys if that breaks no law. */
+static bool take_first(struct bel_sorted *sorted, const struct bel_key *key, uint64_t *out)
+{
+    struct bel_sorted_node *first = sorted->first;
+    if (first->count == 1 || bel__key_compare(&keys_of(first)[0], key) != 0) return false;
+    if (first->next != NULL && first->count + first->next->count == PAIR_MIN) return false;
+    *out = slots_of(first)[0].value;
+    remove_entry(first, 0);
+    return true;
+}
+
+bool bel__sorted_remove(struct bel_sorted *sorted, const struct bel_key *key, uint64_t *out)
+{
+    struct path path;
+    uint64_t value = 0;
+    if (sorted->height == 0) return false;
+    bool is_settled = take_first(sorted, key, &value);
+    if (!is_settled) {
+        find_path(sorted, key, &path);
+        struct bel_sorted_node *leaf = path.steps[0].node;
+        unsigned index = path.steps[0].index;
+        if (!is_at(leaf, index, key)) return false;
+        value = slots_of(leaf)[index].value;
+        remove_entry(leaf, index);
+    }
+    sorted->count--;
+    sorted->changes++;
+    if (!is_settled) settle(sorted, &path);
+    if (out != NULL) *out = value;
+    return true;
+}
+
+/* Looking */
+
+uint64_t *bel__sorted_find(const struct bel_sorted *sorted, const struct bel_key *key)
+{
+    unsigned index;
+    if (sorted->height == 0) return NULL;
+    struct bel_sorted_node *leaf = locate(sorted, key, &index);
+    return is_at(leaf, index, key) ? &slots_of(leaf)[index].value : NULL;
+}
+
+/* The place `index` of a leaf, which may be just behind its end. */
+static bool place_at(const struct bel_sorted *sorted, struct bel_sorted_node *leaf, unsigned index,
+                     struct bel_sorted_place *out)
+{
+    if (index == leaf->count) {
+        leaf = leaf->next;
+        index = 0;
+        if (leaf == NULL) return false;
+    }
+    assert(index < leaf->count);
+    *out = (struct bel_sorted_place){
+        .key = keys_of(leaf)[index],
+        .value = slots_of(leaf)[index].value,
+        .leaf = leaf,
+        .index = index,
+        .changes = sorted->changes,
+    };
+    return true;
+}
+
+bool bel__sorted_seek(const struct bel_sorted *sorted, const struct bel_key *from,
+                      struct bel_sorted_place *out)
+{
+    unsigned index;
+    if (sorted->height == 0) return false;
+    struct bel_sorted_node *leaf = sorted->first;
+    if (!is_before(&keys_of(leaf)[0], from)) return place_at(sorted, leaf, 0, out);
+    leaf = locate(sorted, from, &index);
+    return place_at(sorted, leaf, index, out);
+}
+
+bool bel__sorted_next(const struct bel_sorted *sorted, struct bel_sorted_place *place)
+{
+    struct bel_sorted_node *leaf = place->leaf;
+    unsigned index = place->index + 1;
+    assert(place->changes <= sorted->changes);
+    if (place->changes != sorted->changes) {
+        if (sorted->height == 0) return false;
+        leaf = locate(sorted, &place->key, &index);
+        if (is_at(leaf, index, &place->key)) index++;
+    }
+    return place_at(sorted, leaf, index, place);
+}
+
+uint64_t bel__sorted_count(const struct bel_sorted *sorted)
+{
+    assert((sorted->count == 0) == (sorted->root == NULL));
+    return sorted->count;
+}
+
+/* Memory */
+
+void bel__sorted_init(struct bel_sorted *sorted)
+{
+    assert(sorted != NULL);
+    *sorted = (struct bel_sorted){.root = NULL};
+}
+
+void bel__sorted_finish(struct bel_sorted *sorted)
+{
+    assert(sorted != NULL);
+    struct bel_sorted_block *next;
+    for (struct bel_sorted_block *block = sorted->blocks; block != NULL; block = next) {
+        next = block->next;
+        free(block);
+    }
+    *sorted = (struct bel_sorted){.changes = sorted->changes + 1};
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The most nodes that `puts` puts can need, by the law. */
+static uint64_t nodes_needed(const struct bel_sorted *sorted, uint64_t puts)
+{
+    uint64_t used = sorted->node_count - sorted->spare_count, count = sorted->count + puts;
+    if (sorted->height <= 1 && count <= NODE_MAX) return sorted->height == 0 && puts > 0;
+    uint64_t level_max = smaller(used + puts, count / (PAIR_MIN / 2) + 1);
+    uint64_t needed = smaller(puts, level_max);
+    while (level_max > 1) {
+        level_max = level_max / (PAIR_MIN / 2) + 1;
+        needed += smaller(puts, level_max);
+    }
+    return needed;
+}
+
+int bel__sorted_reserve(struct bel_sorted *sorted, size_t puts)
+{
+    if (puts == 1 && sorted->spare_count > sorted->height) return 0;
+    if (puts > UINT32_MAX) return BEL_ENOMEM;
+    uint64_t needed = nodes_needed(sorted, puts);
+    if (needed <= sorted->spare_count) return 0;
+
+    uint64_t nodes = needed - sorted->spare_count;
+    uint64_t usual = smaller(sorted->node_count / 2, BLOCK_NODES_MAX);
+    if (nodes < usual) nodes = usual;
+    if (nodes > UINT32_MAX - sorted->node_count) return BEL_ENOMEM;
+    struct bel_sorted_block *block = malloc(sizeof *block + nodes * sizeof block->nodes[0]);
+    if (block == NULL) return BEL_ENOMEM;
+
+    block->next = sorted->blocks;
+    sorted->blocks = block;
+    sorted->block_count++;
+    sorted->node_count += (uint32_t)nodes;
+    for (uint64_t i = nodes; i-- > 0;) {
+        give_node(sorted, &block->nodes[i]);
+    }
+    return 0;
+}
+
+size_t bel__sorted_bytes(const struct bel_sorted *sorted)
+{
+    assert(sorted->node_count >= sorted->spare_count);
+    return sorted->node_count * sizeof(struct bel_sorted_node) +
+           sorted->block_count * sizeof(struct bel_sorted_block);
+}
+
+/* Checking */
+
+/* Whether a node is sorted, has its law kept, and is well linked. */
+static bool is_node_valid(struct bel_sorted_node *node)
+{
+    struct bel_sorted_node *next = node->next;
+    if (node->count == 0 || node->start + node->count > NODE_MAX) return false;
+    for (unsigned i = 1; i < node->count; i++) {
+        if (bel__key_compare(&keys_of(node)[i - 1], &keys_of(node)[i]) >= 0) return false;
+    }
+    if (next == NULL) return true;
+    if (next->prev != node || must_merge(node, next)) return false;
+    return bel__key_compare(&keys_of(node)[node->count - 1], &keys_of(next)[0]) < 0;
+}
+
+/* Whether the nodes under `node` are those from `*child` on, and within their bounds. */
+static bool are_children_valid(struct bel_sorted_node *node, bool are_leaves,
+                               struct bel_sorted_node **child)
+{
+    for (unsigned i = 0; i < node->count; i++) {
+        struct bel_sorted_node *at = *child;
+        if (at == NULL || slots_of(node)[i].child != at || at->count == 0) return false;
+        int order = bel__key_compare(&keys_of(node)[i], &keys_of(at)[0]);
+        if (are_leaves ? order > 0 : order != 0) return false;
+        const struct bel_sorted_node *before = at->prev;
+        if (before != NULL &&
+            bel__key_compare(&keys_of(at->prev)[before->count - 1], &keys_of(node)[i]) >= 0) {
+            return false;
+        }
+        *child = at->next;
+    }
+    return true;
+}
+
+/* Whether a level is valid, and the next one below is what it says. Counts its nodes. */
+static bool is_level_valid(struct bel_sorted_node *first, unsigned level, uint64_t *nodes,
+                           uint64_t *entries)
+{
+    static const struct bel_key lowest = {{0, 0, 0}};
+    struct bel_sorted_node *child = level > 0 ? slots_of(first)[0].child : NULL;
+    if (first->prev != NULL) return false;
+    if (level > 0 && bel__key_compare(&keys_of(first)[0], &lowest) != 0) return false;
+    *entries = 0;
+    for (struct bel_sorted_node *node = first; node != NULL; node = node->next) {
+        if (!is_node_valid(node)) return false;
+        if (level > 0 && !are_children_valid(node, level == 1, &child)) return false;
+        ++*nodes;
+        *entries += node->count;
+    }
+    return child == NULL;
+}
+
+bool bel__sorted_valid(const struct bel_sorted *sorted)
+{
+    uint64_t nodes = 0, entries = 0;
+    struct bel_sorted_node *first = sorted->root, *last = sorted->last;
+    if ((sorted->height == 0) != (first == NULL) || sorted->height > HEIGHT_MAX) return false;
+    if (first != NULL && (first->next != NULL || (sorted->height > 1 && first->count < 2))) {
+        return false;
+    }
+    for (unsigned level = sorted->height; level-- > 0;) {
+        if (!is_level_valid(first, level, &nodes, &entries)) return false;
+        if (level > 0) first = slots_of(first)[0].child;
+    }
+    if (sorted->first != first || entries != sorted->count) return false;
+    if ((last == NULL) != (first == NULL) || (last != NULL && last->next != NULL)) return false;
+    for (const struct bel_sorted_node *spare = sorted->spare; spare != NULL; spare = spare->next) {
+        if (++nodes > sorted->node_count) return false;
+    }
+    return nodes == sorted->node_count;
+}

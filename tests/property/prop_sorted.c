@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The sorted map against a sorted array. A history has phases, and a phase a pattern: keys
+ * that only rise, only fall, come at random, or rise within many ranges; and removals from
+ * the front, from the back, at random, or of whole stretches. So leaves fill, split, empty and
+ * merge in every constellation, at heights of up to three. Walks go on while keys come and
+ * go around them, and every put follows a reserve of just that put, or of the puts of a phase.
+ */
+#include "core/sorted.h"
+
+#include "../check.h"
+#include "../random.h"
+
+#include <string.h>
+
+enum {
+    COUNT_MAX = 20000,
+    PHASES = 16,
+    CASES = 24,
+    RANGES = 50,
+};
+
+enum pattern {
+    RISING,
+    FALLING,
+    SCATTERED,
+    CLUSTERED,
+    PATTERNS,
+};
+
+struct entry {
+    struct bel_key key;
+    uint64_t value;
+};
+
+static struct entry entries[COUNT_MAX]; /* the model */
+static size_t entry_count;
+static struct bel_sorted sorted;
+static struct bel_sorted_place walker;
+static bool is_walking;
+static uint64_t random_state, clock_word, range_words[RANGES];
+
+/* How many entries of the model are before `key`. */
+static size_t model_before(const struct bel_key *key)
+{
+    size_t low = 0, high = entry_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (bel__key_compare(&entries[middle].key, key) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static bool model_has(size_t index, const struct bel_key *key)
+{
+    return index < entry_count && bel__key_compare(&entries[index].key, key) == 0;
+}
+
+static struct bel_key make_key(enum pattern pattern)
+{
+    uint64_t range = random_below(&random_state, RANGES), word = random_u64(&random_state);
+    switch (pattern) {
+    case RISING:
+        return (struct bel_key){{UINT64_MAX, clock_word++, word}};
+    case FALLING:
+        return (struct bel_key){{0, UINT64_MAX - clock_word++, word}};
+    case CLUSTERED:
+        return (struct bel_key){{1000, range, range_words[range]++}};
+    default:
+        break;
+    }
+    /* Few bits a word: every word decides sometimes, and some keys are the lowest of all. */
+    return (struct bel_key){{word & 7, word >> 8 & 7, word >> 16 & 1023}};
+}
+
+static void put(const struct bel_key *key)
+{
+    uint64_t value = random_u64(&random_state), old = 0;
+    size_t index = model_before(key);
+    bool is_there = model_has(index, key);
+    if (!is_there && entry_count == COUNT_MAX) return;
+    CHECK(bel__sorted_put(&sorted, key, value, &old) == is_there);
+    if (is_there) {
+        CHECK_EQ(old, entries[index].value);
+    } else {
+        memmove(&entries[index + 1], &entries[index], (entry_count++ - index) * sizeof entries[0]);
+    }
+    entries[index] = (struct entry){*key, value};
+}
+
+static void drop(const struct bel_key *key)
+{
+    uint64_t value = 0;
+    size_t index = model_before(key);
+    bool is_there = model_has(index, key);
+    CHECK(bel__sorted_remove(&sorted, key, &value) == is_there);
+    if (!is_there) return;
+    CHECK_EQ(value, entries[index].value);
+    memmove(&entries[index], &entries[index + 1], (--entry_count - index) * sizeof entries[0]);
+}
+
+static void check_place(bool is_found, const struct bel_sorted_place *place, size_t index)
+{
+    CHECK(is_found == (index < entry_count));
+    if (!is_found) return;
+    CHECK(bel__key_compare(&place->key, &entries[index].key) == 0);
+    CHECK_EQ(place->value, entries[index].value);
+}
+
+static void look(const struct bel_key *key)
+{
+    struct bel_sorted_place place;
+    size_t index = model_before(key);
+    const uint64_t *found = bel__sorted_find(&sorted, key);
+    CHECK((found != NULL) == model_has(index, key));
+    if (found != NULL) CHECK_EQ(*found, entries[index].value);
+    check_place(bel__sorted_seek(&sorted, key, &place), &place, index);
+}
+
+/* Takes a walk a few steps on, from where it was however much has changed. */
+static void walk(void)
+{
+    for (uint64_t steps = random_below(&random_state, 100); steps > 0; steps--) {
+        if (!is_walking) {
+            struct bel_key from = make_key(SCATTERED);
+            is_walking = bel__sorted_seek(&sorted, &from, &walker);
+            check_place(is_walking, &walker, model_before(&from));
+        } else {
+            size_t index = model_before(&walker.key);
+            if (model_has(index, &walker.key)) index++;
+            is_walking = bel__sorted_next(&sorted, &walker);
+            check_place(is_walking, &walker, index);
+        }
+    }
+}
+
+static void check_all(void)
+{
+    struct bel_sorted_place place;
+    size_t index = 0;
+    CHECK(bel__sorted_valid(&sorted));
+    CHECK_EQ(bel__sorted_count(&sorted), entry_count);
+    bool is_there = bel__sorted_seek(&sorted, &(struct bel_key){{0, 0, 0}}, &place);
+    while (is_there) {
+        check_place(true, &place, index++);
+        is_there = bel__sorted_next(&sorted, &place);
+    }
+    CHECK_EQ(index, entry_count);
+}
+
+/* What to do now and then in every phase. */
+static void glance(uint64_t step)
+{
+    struct bel_key key = make_key(SCATTERED);
+    look(&key);
+    if (entry_count > 0) look(&entries[random_below(&random_state, entry_count)].key);
+    if (step % 8 == 0) walk();
+    if (step % (entry_count / 4 + 1) == 0) CHECK(bel__sorted_valid(&sorted));
+}
+
+static void fill(uint64_t steps)
+{
+    enum pattern pattern = (enum pattern)random_below(&random_state, PATTERNS);
+    bool at_once = random_below(&random_state, 2) == 0;
+    if (at_once) CHECK(bel__sorted_reserve(&sorted, steps) == 0);
+    for (; steps > 0; steps--) {
+        struct bel_key key = make_key(pattern);
+        if (!at_once) CHECK(bel__sorted_reserve(&sorted, 1) == 0);
+        put(&key);
+        glance(steps);
+    }
+}
+
+static void empty(uint64_t steps)
+{
+    enum pattern pattern = (enum pattern)random_below(&random_state, PATTERNS);
+    for (; steps > 0 && entry_count > 0; steps--) {
+        size_t index = random_below(&random_state, entry_count);
+        if (pattern == RISING) index = 0;
+        if (pattern == FALLING) index = entry_count - 1;
+        uint64_t stretch = pattern == CLUSTERED ? random_below(&random_state, 200) : 1;
+        for (; stretch > 0 && index < entry_count; stretch--) {
+            struct bel_key key = entries[index].key;
+            drop(&key);
+        }
+        struct bel_key key = make_key(SCATTERED);
+        drop(&key);
+        glance(steps);
+    }
+}
+
+/* Puts and removals in turn, all reserved beforehand. */
+static void churn(uint64_t steps)
+{
+    CHECK(bel__sorted_reserve(&sorted, steps) == 0);
+    for (; steps > 0; steps--) {
+        struct bel_key key = make_key((enum pattern)random_below(&random_state, PATTERNS));
+        put(&key);
+        if (random_below(&random_state, 2) == 0 && entry_count > 0) {
+            key = entries[random_below(&random_state, entry_count)].key;
+            drop(&key);
+        }
+        glance(steps);
+    }
+}
+
+static void run_case(uint64_t seed)
+{
+    random_state = seed;
+    clock_word = entry_count = 0;
+    is_walking = false;
+    memset(range_words, 0, sizeof range_words);
+    bel__sorted_init(&sorted);
+    for (int phase = 0; phase < PHASES; phase++) {
+        uint64_t kind = random_below(&random_state, 8);
+        uint64_t steps = random_below(&random_state, seed % 4 == 0 ? 5000 : 500);
+        if (kind < 4) fill(steps);
+        if (kind >= 4 && kind < 7) empty(steps);
+        if (kind == 7) churn(steps);
+        check_all();
+    }
+    empty(COUNT_MAX);
+    check_all();
+    bel__sorted_finish(&sorted);
+    CHECK_EQ(bel__sorted_bytes(&sorted), 0);
+}
+
+int main(int argc, char **argv)
+{
+    struct cases cases = cases_of(argc, argv, CASES);
+    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
+        CHECK_NOTE("again with: prop_sorted %" PRIu64, seed);
+        run_case(seed);
+    }
+    printf("ok   %" PRIu64 " histories\n", cases.last - cases.first + 1);
+    return 0;
+}
