@@ -41,6 +41,9 @@ struct bel_tree {
 
     /* Writer. 0, BEL_EIO, BEL_EFULL for no space on disk, BEL_ENOMEM; then abort. */
     int (*begin)(struct bel_tree *tree);
+    /* Says that the row of a key will be changed soon, in this transaction or the next: a hint,
+     * so that a tree on disk can read ahead. */
+    void (*expect)(struct bel_tree *tree, const struct bel_key *key);
     int (*put)(struct bel_tree *tree, const struct bel_key *key, struct bel_view value);
     int (*remove)(struct bel_tree *tree, const struct bel_key *key); /* it need not be there */
     int (*commit)(struct bel_tree *tree, uint64_t epoch);            /* durable when it returns 0 */
@@ -50,6 +53,27 @@ struct bel_tree {
     void (*stats)(struct bel_tree *tree, struct bel_tree_stats *out);
     void (*close)(struct bel_tree *tree);
 };
+
+/* Walks through the whole tree as the reader sees it, and says what is there. Returns 0; or
+ * BEL_ECORRUPT if a row, the order, the count or the sum is wrong; or BEL_EIO. A tree on disk
+ * whose pages are damaged may also end the process: let it be another one. */
+BEL_CHECKED int bel__tree_check(struct bel_tree *tree, struct bel_tree_stats *out);
+
+enum bel_tree_mode {
+    BEL_TREE_CREATE, /* make what is not there yet */
+    BEL_TREE_OPEN,   /* it must be there: what is empty is damaged */
+    BEL_TREE_READ,   /* the same, for the reader alone; another process may write */
+};
+
+struct bel_tree_options {
+    const char *path; /* a folder; borrowed until it is open */
+    enum bel_tree_mode mode;
+    uint64_t map_bytes; /* it grows to this at most; 0: as much as can be mapped, up to 2^40 */
+};
+
+/* Opens a tree on LMDB. Returns 0 and sets `*out`; or BEL_ENOTFOUND, BEL_ECORRUPT, BEL_EIO,
+ * BEL_EFULL, BEL_ENOMEM, or BEL_EUNSUPPORTED for one of a later version. */
+BEL_CHECKED int bel__tree_lmdb_open(const struct bel_tree_options *options, struct bel_tree **out);
 
 /* Makes an empty tree in memory, which belongs to one thread. Returns 0 and sets `*out`, or
  * BEL_ENOMEM. */

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One walk over the delta, in pieces:
+ *
+ *     rows   |-----256-----|-----256-----|- ... -|--256--|commit|-----256-----|- ...
+ *              a step        a step                a step         a step
+ *
+ * The caller's steps and the thread's are the same; the thread only has somebody else's hands.
+ * What both sides look at, the job and how far it is, is under one mutex, which is held for a
+ * few instructions and never while a row is carried.
+ *
+ * Ahead of the rows goes a second walk, which tells the tree what it will be asked for; it gains
+ * on the first until it is a transaction ahead. A tree on disk has the time of a commit to read
+ * that way, which is when the disk is not asked for anything else.
+ *
+ * A transaction ends at its count of rows and after the last one; a delta without rows is a
+ * transaction too, because it has an epoch. Rows count half for progress when they are put and
+ * half when they are committed, because that is about how the time is spent.
+ */
+#include "store/checkpoint.h"
+
+#include "store/pressure.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+enum {
+    EXPECTED_ROWS = 2 * BEL_CHECKPOINT_STEP_ROWS, /* at most, in a step */
+};
+
+static_assert((int)BEL_CHECKPOINT_PROGRESS_MAX == (int)BEL_PRESSURE_PROGRESS_MAX,
+              "one is given to the other");
+
+struct bel_checkpoint {
+    struct bel_tree *tree;
+    size_t transaction_rows;
+    enum bel_checkpoint_driver driver;
+
+    /* Of whoever does the work, while it is not done. */
+    const struct bel_delta *delta;
+    uint64_t epoch, old_epoch; /* the tree's, before */
+    struct bel_delta_place place, ahead;
+    bool has_place, has_ahead; /* there are rows from there on */
+    bool in_transaction;
+    size_t row_count; /* of the transaction so far */
+    uint64_t expected_count, put_count, committed_count;
+
+    /* Of both sides, under the mutex. */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* `done` or `closing` */
+    bool done, closing;
+    int err;
+    unsigned progress;
+
+    pthread_t thread; /* if the driver is one */
+};
+
+static void lock(struct bel_checkpoint *checkpoint)
+{
+    int failed = pthread_mutex_lock(&checkpoint->mutex);
+    assert(!failed);
+    (void)failed;
+}
+
+static void unlock(struct bel_checkpoint *checkpoint)
+{
+    int failed = pthread_mutex_unlock(&checkpoint->mutex);
+    assert(!failed);
+    (void)failed;
+}
+
+/* Tells the tree of rows to come. */
+static void expect_some(struct bel_checkpoint *checkpoint)
+{
+    struct bel_tree *tree = checkpoint->tree;
+    uint64_t end = checkpoint->put_count + checkpoint->transaction_rows;
+    for (int i = 0; i < EXPECTED_ROWS && checkpoint->has_ahead; i++) {
+        if (checkpoint->expected_count >= end) break;
+        tree->expect(tree, &checkpoint->ahead.key);
+        checkpoint->expected_count++;
+        checkpoint->has_ahead = bel__delta_next(checkpoint->delta, &checkpoint->ahead);
+    }
+}
+
+/* Carries the row at the place. */
+static int carry(struct bel_checkpoint *checkpoint)
+{
+    struct bel_tree *tree = checkpoint->tree;
+    const struct bel_delta_place *place = &checkpoint->place;
+    if (bel__entry_is_gone(place->entry)) return tree->remove(tree, &place->key);
+    return tree->put(tree, &place->key, bel__entry_value(place->entry));
+}
+
+/* Carries up to a step's worth of rows, and not beyond the transaction. */
+static int carry_some(struct bel_checkpoint *checkpoint)
+{
+    for (int i = 0; i < BEL_CHECKPOINT_STEP_ROWS && checkpoint->has_place; i++) {
+        if (checkpoint->row_count == checkpoint->transaction_rows) break;
+        int err = carry(checkpoint);
+        if (err) return err;
+        checkpoint->row_count++;
+        checkpoint->put_count++;
+        checkpoint->has_place = bel__delta_next(checkpoint->delta, &checkpoint->place);
+    }
+    return 0;
+}
+
+static int commit(struct bel_checkpoint *checkpoint)
+{
+    struct bel_tree *tree = checkpoint->tree;
+    uint64_t epoch = checkpoint->has_place ? checkpoint->old_epoch : checkpoint->epoch;
+    int err = tree->commit(tree, epoch);
+    if (err) return err;
+    checkpoint->in_transaction = false;
+    checkpoint->committed_count = checkpoint->put_count;
+    checkpoint->row_count = 0;
+    return 0;
+}
+
+/* A step of the work. Sets `*out` if it was the last. */
+static int advance(struct bel_checkpoint *checkpoint, bool *out)
+{
+    struct bel_tree *tree = checkpoint->tree;
+    if (!checkpoint->in_transaction) {
+        int err = tree->begin(tree);
+        if (err) return err;
+        checkpoint->in_transaction = true;
+    }
+    expect_some(checkpoint);
+    int err = carry_some(checkpoint);
+    if (err) return err;
+    if (checkpoint->has_place && checkpoint->row_count < checkpoint->transaction_rows) return 0;
+
+    err = commit(checkpoint);
+    if (!err) *out = !checkpoint->has_place;
+    return err;
+}
+
+static unsigned progress_of(const struct bel_checkpoint *checkpoint)
+{
+    uint64_t count = bel__delta_count(checkpoint->delta);
+    uint64_t done = checkpoint->put_count + checkpoint->committed_count;
+    if (count == 0) return 0;
+    return (unsigned)(done * BEL_CHECKPOINT_PROGRESS_MAX / (2 * count));
+}
+
+static void give_up(struct bel_checkpoint *checkpoint)
+{
+    if (checkpoint->in_transaction) checkpoint->tree->abort(checkpoint->tree);
+    checkpoint->in_transaction = false;
+}
+
+/* Takes a step and says how it went. True if there is more to do. */
+static bool work(struct bel_checkpoint *checkpoint)
+{
+    bool last = false;
+    int err = advance(checkpoint, &last);
+    if (err) give_up(checkpoint);
+    bool done = err != 0 || last;
+    unsigned progress = done ? BEL_CHECKPOINT_PROGRESS_MAX : progress_of(checkpoint);
+
+    lock(checkpoint);
+    checkpoint->progress = progress;
+    checkpoint->err = err;
+    checkpoint->done = done;
+    unlock(checkpoint);
+    return !done;
+}
+
+/* Waits for a job. False if it is to end. */
+static bool wait_for_job(struct bel_checkpoint *checkpoint)
+{
+    lock(checkpoint);
+    while (checkpoint->done && !checkpoint->closing) {
+        int failed = pthread_cond_wait(&checkpoint->changed, &checkpoint->mutex);
+        assert(!failed);
+        (void)failed;
+    }
+    bool has_job = !checkpoint->closing;
+    unlock(checkpoint);
+    return has_job;
+}
+
+static void *run(void *argument)
+{
+    struct bel_checkpoint *checkpoint = argument;
+    while (wait_for_job(checkpoint)) {
+        (void)work(checkpoint);
+    }
+    give_up(checkpoint); /* here, because a transaction ends in the thread where it began */
+    return NULL;
+}
+
+/* Starts the thread with all signals blocked: they are for the program's own. */
+static int start_thread(struct bel_checkpoint *checkpoint)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    int failed = pthread_sigmask(SIG_SETMASK, &all, &before);
+    assert(!failed);
+    failed = pthread_create(&checkpoint->thread, NULL, run, checkpoint);
+    int unmasked = pthread_sigmask(SIG_SETMASK, &before, NULL);
+    assert(!unmasked);
+    (void)unmasked;
+    return failed ? BEL_ENOMEM : 0;
+}
+
+int bel__checkpoint_open(const struct bel_checkpoint_options *options, struct bel_checkpoint **out)
+{
+    assert(options->tree != NULL);
+    struct bel_checkpoint *checkpoint = malloc(sizeof *checkpoint);
+    if (checkpoint == NULL) return BEL_ENOMEM;
+    *checkpoint = (struct bel_checkpoint){
+        .tree = options->tree,
+        .transaction_rows = options->transaction_rows > 0 ? options->transaction_rows
+                                                          : BEL_CHECKPOINT_TRANSACTION_ROWS,
+        .driver = options->driver,
+        .mutex = PTHREAD_MUTEX_INITIALIZER,
+        .changed = PTHREAD_COND_INITIALIZER,
+        .done = true,
+        .progress = BEL_CHECKPOINT_PROGRESS_MAX,
+    };
+    if (options->driver == BEL_CHECKPOINT_THREAD) {
+        int err = start_thread(checkpoint);
+        if (err) {
+            free(checkpoint);
+            return err;
+        }
+    }
+    *out = checkpoint;
+    return 0;
+}
+
+void bel__checkpoint_close(struct bel_checkpoint *checkpoint)
+{
+    if (checkpoint == NULL) return;
+    if (checkpoint->driver == BEL_CHECKPOINT_THREAD) {
+        lock(checkpoint);
+        checkpoint->closing = true;
+        pthread_cond_signal(&checkpoint->changed);
+        unlock(checkpoint);
+        int failed = pthread_join(checkpoint->thread, NULL);
+        assert(!failed);
+        (void)failed;
+    }
+    give_up(checkpoint);
+    pthread_cond_destroy(&checkpoint->changed);
+    pthread_mutex_destroy(&checkpoint->mutex);
+    free(checkpoint);
+}
+
+void bel__checkpoint_begin(struct bel_checkpoint *checkpoint, const struct bel_delta *delta,
+                           uint64_t epoch)
+{
+    static const struct bel_key zero = {{0, 0, 0}};
+    lock(checkpoint);
+    assert(checkpoint->done);
+    assert(!checkpoint->in_transaction);
+    checkpoint->delta = delta;
+    checkpoint->epoch = epoch;
+    checkpoint->old_epoch = checkpoint->tree->epoch(checkpoint->tree);
+    checkpoint->has_place = bel__delta_seek(delta, &zero, &checkpoint->place);
+    checkpoint->has_ahead = checkpoint->has_place;
+    checkpoint->ahead = checkpoint->place;
+    checkpoint->row_count = 0;
+    checkpoint->expected_count = 0;
+    checkpoint->put_count = 0;
+    checkpoint->committed_count = 0;
+    checkpoint->err = 0;
+    checkpoint->progress = 0;
+    checkpoint->done = false;
+    pthread_cond_signal(&checkpoint->changed);
+    unlock(checkpoint);
+}
+
+bool bel__checkpoint_step(struct bel_checkpoint *checkpoint)
+{
+    if (checkpoint->driver == BEL_CHECKPOINT_THREAD) return false;
+    return !bel__checkpoint_is_done(checkpoint) && work(checkpoint);
+}
+
+bool bel__checkpoint_is_done(struct bel_checkpoint *checkpoint)
+{
+    lock(checkpoint);
+    bool done = checkpoint->done;
+    unlock(checkpoint);
+    return done;
+}
+
+int bel__checkpoint_error(struct bel_checkpoint *checkpoint)
+{
+    lock(checkpoint);
+    int err = checkpoint->err;
+    unlock(checkpoint);
+    return err;
+}
+
+unsigned bel__checkpoint_progress(struct bel_checkpoint *checkpoint)
+{
+    lock(checkpoint);
+    unsigned progress = checkpoint->progress;
+    unlock(checkpoint);
+    return progress;
+}
