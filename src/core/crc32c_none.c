@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Where we know of no instruction. */
+#include "core/crc32c.h"
+
+#include <assert.h>
+
+bool bel__crc32c_has_instruction(void)
+{
+    return false;
+}
+
+uint32_t bel__crc32c_by_instruction(uint32_t crc, const void *data, size_t bytes)
+{
+    assert(data != NULL || bytes == 0);
+    return bel__crc32c_by_table(crc, data, bytes);
+}
