@@ -39,6 +39,10 @@ enum {
     NODE_KEY = 8,
 };
 
+#define NUMBER_MAX (UINT64_C(1) << 47) /* of a page, so that its place fits into an offset */
+
+static_assert((UINT64_C(1) << 47) * PAGE_BYTES_MAX <= INT64_MAX / 2 + UINT64_C(1), "as it says");
+
 static unsigned u16_at(const unsigned char *bytes, size_t offset)
 {
     uint16_t number;
@@ -77,9 +81,9 @@ void bel__scout_start(struct bel_scout *scout, struct bel_view record)
 static const unsigned char *read_branch(struct bel_scout *scout, unsigned level, uint64_t number)
 {
     unsigned char *page = scout->pages + level * scout->page_bytes;
+    if (number == 0 || number > NUMBER_MAX) return NULL;
     if (scout->numbers[level] == number) return page;
     scout->numbers[level] = 0;
-    if (number == 0 || number > (uint64_t)INT64_MAX / scout->page_bytes) return NULL;
     ssize_t got = pread(scout->file, page, scout->page_bytes, (off_t)(number * scout->page_bytes));
     if (got != (ssize_t)scout->page_bytes) return NULL;
     if (u16_at(page, PAGE_FLAGS) != PAGE_IS_BRANCH) return NULL;
@@ -130,8 +134,7 @@ void bel__scout_expect(struct bel_scout *scout, const struct bel_key *key)
         if (page == NULL) return;
         number = child_of(scout, page, bytes);
     }
-    if (number == 0 || number == scout->leaf) return;
-    if (number > (uint64_t)INT64_MAX / scout->page_bytes) return;
+    if (number == 0 || number > NUMBER_MAX || number == scout->leaf) return;
     scout->leaf = number;
     (void)posix_fadvise(scout->file, (off_t)(number * scout->page_bytes), (off_t)scout->page_bytes,
                         POSIX_FADV_WILLNEED);
