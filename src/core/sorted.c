@@ -578,28 +578,29 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The most nodes that `puts` puts can need, by the law. */
+/* The most nodes that the law allows for so many entries, or nodes of the level below. */
+static uint64_t nodes_max(uint64_t entries)
+{
+    return entries / PAIR_MIN * 2 + 1;
+}
+
+/* The most nodes that `puts` puts can need. */
 static uint64_t nodes_needed(const struct bel_sorted *sorted, uint64_t puts)
 {
     uint64_t used = sorted->node_count - sorted->spare_count, count = sorted->count + puts;
     if (sorted->height <= 1 && count <= NODE_MAX) return sorted->height == 0 && puts > 0;
-    uint64_t level_max = smaller(used + puts, count / (PAIR_MIN / 2) + 1);
+    uint64_t level_max = smaller(used + puts, nodes_max(count));
     uint64_t needed = smaller(puts, level_max);
     while (level_max > 1) {
-        level_max = level_max / (PAIR_MIN / 2) + 1;
+        level_max = nodes_max(level_max);
         needed += smaller(puts, level_max);
     }
     return needed;
 }
 
-int bel__sorted_reserve(struct bel_sorted *sorted, size_t puts)
+/* Gets at least `nodes` more spare nodes. */
+static int add_nodes(struct bel_sorted *sorted, uint64_t nodes)
 {
-    if (puts == 1 && sorted->spare_count > sorted->height) return 0;
-    if (puts > UINT32_MAX) return BEL_ENOMEM;
-    uint64_t needed = nodes_needed(sorted, puts);
-    if (needed <= sorted->spare_count) return 0;
-
-    uint64_t nodes = needed - sorted->spare_count;
     uint64_t usual = smaller(sorted->node_count / 2, BLOCK_NODES_MAX);
     if (nodes < usual) nodes = usual;
     if (nodes > UINT32_MAX - sorted->node_count) return BEL_ENOMEM;
@@ -614,6 +615,27 @@ int bel__sorted_reserve(struct bel_sorted *sorted, size_t puts)
         give_node(sorted, &block->nodes[i]);
     }
     return 0;
+}
+
+int bel__sorted_reserve(struct bel_sorted *sorted, size_t puts)
+{
+    if (puts == 1 && sorted->spare_count > sorted->height) return 0;
+    if (puts > UINT32_MAX) return BEL_ENOMEM;
+    uint64_t needed = nodes_needed(sorted, puts);
+    if (needed <= sorted->spare_count) return 0;
+    return add_nodes(sorted, needed - sorted->spare_count);
+}
+
+int bel__sorted_provide(struct bel_sorted *sorted, uint64_t keys)
+{
+    if (keys == 0) return 0;
+    uint64_t level_max = nodes_max(keys), needed = level_max;
+    while (level_max > 1) {
+        level_max = nodes_max(level_max);
+        needed += level_max;
+    }
+    if (needed <= sorted->node_count) return 0;
+    return add_nodes(sorted, needed - sorted->node_count);
 }
 
 size_t bel__sorted_bytes(const struct bel_sorted *sorted)

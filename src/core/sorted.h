@@ -15,8 +15,8 @@
  *     bel__sorted_put(&ready, key, value);
  *     if (bel__sorted_seek(&ready, from, &place)) ... place.key, place.value
  *
- * Memory is asked for by bel__sorted_reserve() alone: what was reserved can be put without
- * fail. Nodes that become empty are kept for the next put until bel__sorted_finish().
+ * Memory is asked for by bel__sorted_reserve() and bel__sorted_provide() alone: what was
+ * reserved can be put without fail. Nodes that become empty are kept for the next put until bel__sorted_finish().
  *
  * A key costs 33 bytes if keys come in order, some 41 at random, 47 if they come in order within
  * many ranges, and 137 at worst, after removals; counted for the most keys that there were
@@ -78,6 +78,10 @@ void bel__sorted_finish(struct bel_sorted *sorted);
  * Returns 0; or BEL_ENOMEM, and nothing has changed. Takes constant time if there is room. The
  * worst case, which is rare, is a node a put, and one for each level above. */
 BEL_CHECKED int bel__sorted_reserve(struct bel_sorted *sorted, size_t puts);
+
+/* Makes room for `keys` keys in all: as long as there are no more, no put needs memory, however
+ * many there are. Takes 137 bytes a key. Returns 0; or BEL_ENOMEM, and nothing has changed. */
+BEL_CHECKED int bel__sorted_provide(struct bel_sorted *sorted, uint64_t keys);
 
 /* Puts `value` under `key`. True if the key was there, and the old value goes to `*out`,
  * which may be NULL. Room for a new key must have been reserved. */

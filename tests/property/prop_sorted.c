@@ -194,10 +194,14 @@ static void empty(uint64_t steps)
     }
 }
 
-/* Puts and removals in turn, all reserved beforehand. */
+/* Puts and removals in turn, all reserved beforehand or provided for. */
 static void churn(uint64_t steps)
 {
-    CHECK(bel__sorted_reserve(&sorted, steps) == 0);
+    if (random_below(&random_state, 2) == 0) {
+        CHECK(bel__sorted_reserve(&sorted, steps) == 0);
+    } else {
+        CHECK(bel__sorted_provide(&sorted, entry_count + steps) == 0);
+    }
     for (; steps > 0; steps--) {
         struct bel_key key = make_key((enum pattern)random_below(&random_state, PATTERNS));
         put(&key);

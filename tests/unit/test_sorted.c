@@ -325,6 +325,35 @@ static void a_put_that_splits_up_to_the_root_finds_its_nodes(void)
     }
 }
 
+static void what_was_provided_for_may_come_and_go(void)
+{
+    enum {
+        KEYS = 2000
+    };
+    setup();
+    CHECK(bel__sorted_provide(&sorted, 0) == 0);
+    CHECK_EQ(bel__sorted_bytes(&sorted), 0);
+    CHECK(bel__sorted_provide(&sorted, KEYS) == 0);
+    CHECK(bel__sorted_bytes(&sorted) <= (size_t)137 * KEYS);
+    memory_left = 0;
+    CHECK(bel__sorted_provide(&sorted, KEYS) == 0);
+    CHECK(bel__sorted_provide(&sorted, (uint64_t)2 * KEYS) == BEL_ENOMEM);
+    uint64_t first = 0, next = 0;
+    for (uint64_t round = 0; round < 50; round++) { /* sparse, dense, sparse, ... */
+        uint64_t step = round % 2 == 0 ? 1 : 7919;
+        while (bel__sorted_count(&sorted) < KEYS) {
+            struct bel_key key = number(next++ * step % 1000003);
+            bel__sorted_put(&sorted, &key, 0, NULL);
+        }
+        CHECK(bel__sorted_valid(&sorted));
+        for (; first < next - round * KEYS / 60; first++) {
+            (void)drop(first * step % 1000003);
+        }
+    }
+    CHECK(bel__sorted_valid(&sorted));
+    bel__sorted_finish(&sorted);
+}
+
 static void without_memory_nothing_changes_and_later_it_works(void)
 {
     unsigned failures = 0;
@@ -395,6 +424,7 @@ int main(void)
     RUN(a_split_is_not_undone_at_once);
     RUN(what_was_reserved_can_be_put_in_the_worst_case);
     RUN(a_put_that_splits_up_to_the_root_finds_its_nodes);
+    RUN(what_was_provided_for_may_come_and_go);
     RUN(without_memory_nothing_changes_and_later_it_works);
     RUN(a_few_keys_take_one_node);
     RUN(reserving_nothing_takes_nothing);
