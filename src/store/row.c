@@ -15,7 +15,7 @@
 
 void bel__key_write(const struct bel_key *key, unsigned char bytes[BEL_KEY_BYTES])
 {
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++) {
         uint64_t word = htobe64(key->words[i]);
         memcpy(bytes + 8 * i, &word, sizeof word);
     }
@@ -24,7 +24,7 @@ void bel__key_write(const struct bel_key *key, unsigned char bytes[BEL_KEY_BYTES
 struct bel_key bel__key_read(const unsigned char bytes[BEL_KEY_BYTES])
 {
     struct bel_key key;
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i++) {
         uint64_t word;
         memcpy(&word, bytes + 8 * i, sizeof word);
         key.words[i] = be64toh(word);

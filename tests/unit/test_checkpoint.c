@@ -346,13 +346,13 @@ static void a_thread_carries_rows_while_they_are_read(void)
     check_rows(fixture.tree, ROWS, "new");
 
     bel__delta_finish(&delta); /* and the next one */
-    fill_delta(3 * ROWS, "newer");
+    fill_delta(UINT64_C(3) * ROWS, "newer");
     bel__checkpoint_begin(checkpoint, &delta, 3);
     wait_reading(checkpoint, fixture.tree, ROWS - (ROWS + 2) / 3);
     CHECK(bel__checkpoint_error(checkpoint) == 0);
     CHECK(fixture.tree->refresh(fixture.tree) == 0);
     CHECK_EQ(fixture.tree->epoch(fixture.tree), 3);
-    check_rows(fixture.tree, 3 * ROWS, "newer");
+    check_rows(fixture.tree, UINT64_C(3) * ROWS, "newer");
     finish(checkpoint);
 }
 

@@ -116,7 +116,7 @@ static void a_flood_is_spread_evenly(void)
 static void large_batches_wait_longer_but_not_for_all(void)
 {
     struct pace pace = {.total_ns = 4 * SECOND, .commits = 15};
-    struct flood flood = {.batch = 256 * 1024, .cost_ns = 400 * UINT64_C(1000)}; /* 650 MB/s */
+    struct flood flood = {.batch = MB / 4, .cost_ns = 400 * UINT64_C(1000)}; /* 650 MB/s */
     struct outcome outcome = run(&pace, &flood);
     CHECK(!outcome.was_full);
     CHECK(outcome.delay_max < 100 * MS);
@@ -178,7 +178,7 @@ static void a_long_flood_never_stands_still(void)
         flood.expected_ns = pace.total_ns;
     }
     CHECK(batches >= 20 * (FILL_MAX / flood.batch - 1));
-    CHECK(now < 20 * 3 * SECOND * 12 / 10); /* hardly slower than the checkpoints alone */
+    CHECK(now < 60 * SECOND * 12 / 10); /* hardly slower than the checkpoints alone */
 }
 
 int main(void)

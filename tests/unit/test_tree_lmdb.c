@@ -173,7 +173,7 @@ static void meet_a_full_disk(int error, int want)
         writes_left = count;
         write_error = error;
         is_full = want == BEL_EFULL;
-        int err = put_rows(2 * ROWS, "new", 2);
+        int err = put_rows(UINT64_C(2) * ROWS, "new", 2);
         CHECK(err == 0 || err == want);
         fails = err != 0;
         heal();
@@ -190,7 +190,7 @@ static void meet_a_full_disk(int error, int want)
     }
     CHECK_EQ(ends, 1);
     CHECK(count > 2);
-    check_rows(2 * ROWS, "new", 2);
+    check_rows(UINT64_C(2) * ROWS, "new", 2);
     fixture_finish(&fixture);
 }
 
@@ -431,7 +431,7 @@ static void expecting_changes_nothing(void)
     for (int round = 0; round < 3; round++) {
         CHECK(tree->begin(tree) == 0);
         for (uint64_t i = 0; i < ROWS; i++) {
-            struct bel_key ahead = key_of(i * 7919 % (2 * ROWS)), key = key_of(i);
+            struct bel_key ahead = key_of(i * 7919 % (UINT64_C(2) * ROWS)), key = key_of(i);
             tree->expect(tree, &ahead);
             CHECK(tree->put(tree, &key, BEL_VIEW("expected")) == 0);
         }
