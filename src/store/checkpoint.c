@@ -166,6 +166,7 @@ static bool work(struct bel_checkpoint *checkpoint)
     checkpoint->progress = progress;
     checkpoint->err = err;
     checkpoint->done = done;
+    if (done) pthread_cond_signal(&checkpoint->changed); /* for who waits, if anybody does */
     unlock(checkpoint);
     return !done;
 }
@@ -280,6 +281,18 @@ bool bel__checkpoint_step(struct bel_checkpoint *checkpoint)
 {
     if (checkpoint->driver == BEL_CHECKPOINT_THREAD) return false;
     return !bel__checkpoint_is_done(checkpoint) && work(checkpoint);
+}
+
+void bel__checkpoint_wait(struct bel_checkpoint *checkpoint)
+{
+    if (checkpoint->driver != BEL_CHECKPOINT_THREAD) return;
+    lock(checkpoint);
+    while (!checkpoint->done) {
+        int failed = pthread_cond_wait(&checkpoint->changed, &checkpoint->mutex);
+        assert(!failed);
+        (void)failed;
+    }
+    unlock(checkpoint);
 }
 
 bool bel__checkpoint_is_done(struct bel_checkpoint *checkpoint)

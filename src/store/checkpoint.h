@@ -62,6 +62,9 @@ void bel__checkpoint_begin(struct bel_checkpoint *checkpoint, const struct bel_d
  * for the next call; always false with a thread. */
 bool bel__checkpoint_step(struct bel_checkpoint *checkpoint);
 
+/* Waits until a thread has ended it; without one it returns at once. */
+void bel__checkpoint_wait(struct bel_checkpoint *checkpoint);
+
 /* True if the last one begun has ended, well or not, and if none was begun. */
 bool bel__checkpoint_is_done(struct bel_checkpoint *checkpoint);
 

@@ -3,12 +3,15 @@
 #define BEL_STORE_STATE_H
 
 /*
- * state - what a store is made of. Private to the files of the store: store.c changes rows and
- * commits, read.c finds them.
+ * state - what a store is made of. Private to its files: open.c and
+ * open_directory.c make one, store.c changes rows and commits, read.c finds rows, carry.c brings
+ * them into the tree.
  */
 
+#include "store/batch.h"
 #include "store/checkpoint.h"
 #include "store/delta.h"
+#include "store/log.h"
 #include "store/store.h"
 #include "store/tree.h"
 
@@ -21,10 +24,38 @@ struct bel_store {
     bool has_rows;    /* the next batch is not empty */
     int err;          /* for good */
 
+    /* Carrying into the tree. */
     struct bel_checkpoint *checkpoint;
-    bool is_frozen; /* the frozen delta is in use: it lies over the tree */
+    bool is_freeze_due;
+    bool is_frozen;  /* the frozen delta is in use: it lies over the tree */
+    bool is_begun;   /* its checkpoint is */
+    bool is_applied; /* the tree has all of it, and needs only be refreshed */
+    bool has_thread;
     uint64_t frozen_epoch;
     size_t delta_bytes_max; /* of a delta that no log makes freeze */
+    unsigned retry_left;    /* calls of work until a checkpoint is tried again, that has had */
+    unsigned retry_calls;   /* neither memory nor space; and how many the last time */
+
+    /* The log, which a store in memory has not. */
+    struct bel_log *log;
+    struct bel_batch next; /* its frame */
+    struct bel_io *io;
+    struct bel_io *own_io;   /* the same, if it is the store's */
+    uint64_t free_bytes_min; /* of the disk, for those who add */
+    uint64_t unasked_bytes;  /* reserved since the disk was last asked */
+    bool is_disk_low;
+    bool is_locked;
 };
+
+/* Makes one without any part, for bel__store_close(). NULL without memory. */
+struct bel_store *bel__store_make(void);
+
+/* Does what is due between two batches: refreshes the tree, lets the frozen delta go, freezes
+ * the active one, begins a checkpoint. */
+void bel__store_carry_on(struct bel_store *store);
+
+/* Brings the frozen delta into the tree, now. Returns 0 if that has freed log segments;
+ * otherwise BEL_EFULL, BEL_ENOMEM or what has failed for good. */
+BEL_CHECKED int bel__store_carry_all(struct bel_store *store);
 
 #endif

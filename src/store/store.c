@@ -1,35 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Changing: rows go into the active delta at once, and into the log with the batch.
+ * Changing: a row goes into the active delta and into the next frame at once, and a commit
+ * writes the frame.
  *
- *     active ------------------------------> gets too large
- *        |                                       |
- *        v                            commit: freeze, if none is frozen
- *     active (empty)    frozen <-----------------'
- *                          |  work: a slice at a time into the tree
- *                          v
- *                       applied --commit: refresh the tree, then drop the delta
- *
- * Freezing and dropping are done by commit alone, because that is where values and cursors end
- * for which a caller may still hold pointers into delta and tree. Between two commits the
- * frozen delta and what is seen of the tree stand still.
+ * Room for the frame is what reserve has to find. The next segment is taken only if it must be,
+ * and who adds leaves one alone, so that there is always room to end things, which is what frees
+ * some. If even that one is used up, ending waits until the tree has caught up.
  */
 #include "store/state.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 enum {
-    MEMORY_DELTA_BYTES_MAX = 8 << 20,
-    MEMORY_TRANSACTION_ROWS = 256, /* what a commit may have to make seen at once */
+    ASK_DISK_BYTES = 1 << 20, /* reserved between two looks at the disk */
+    FRAME_BYTES_MAX = 16 << 20,
 };
+
+/* Sees whether the disk has more than the reserve left. While it has not, it is asked each
+ * time. */
+static bool has_disk(struct bel_store *store, size_t bytes)
+{
+    uint64_t free_bytes;
+    store->unasked_bytes += bytes;
+    if (!store->is_disk_low && store->unasked_bytes < ASK_DISK_BYTES) return true;
+    if (store->io->free_bytes(store->io, &free_bytes) != 0) free_bytes = 0;
+    store->is_disk_low = free_bytes < store->free_bytes_min;
+    store->unasked_bytes = 0;
+    return !store->is_disk_low;
+}
+
+/* Makes sure that the log can take a frame. */
+static int find_room(struct bel_store *store, size_t frame_bytes, enum bel_store_use use)
+{
+    unsigned spare = use == BEL_STORE_ADD ? 1 : 0;
+    for (;;) {
+        unsigned needed = bel__log_has_room(store->log, frame_bytes) ? 0 : 1;
+        if (bel__log_free_count(store->log) >= needed + spare) return 0;
+        if (use == BEL_STORE_ADD) return BEL_EFULL;
+        int err = bel__store_carry_all(store);
+        if (err) return err;
+    }
+}
+
+static int reserve_frame(struct bel_store *store, size_t rows, size_t bytes, enum bel_store_use use)
+{
+    size_t frame_bytes = bel__batch_bytes_with(&store->next, rows, bytes);
+    size_t max = bel__log_frame_bytes_max(store->log);
+    if (max > FRAME_BYTES_MAX) max = FRAME_BYTES_MAX;
+    if (frame_bytes > max) return store->has_rows ? BEL_EBUSY : BEL_EFULL;
+    if (use == BEL_STORE_ADD && !has_disk(store, bytes + rows)) return BEL_EFULL;
+    int err = find_room(store, frame_bytes, use);
+    if (err) return err;
+    return bel__batch_reserve(&store->next, frame_bytes);
+}
 
 int bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes, enum bel_store_use use)
 {
-    (void)use;
     if (store->err) return store->err;
+    if (store->log != NULL) {
+        int err = reserve_frame(store, rows, bytes, use);
+        if (err) return err;
+    }
     return bel__delta_reserve(store->active, rows, bytes);
+}
+
+static void change(struct bel_store *store, const struct bel_frame_row *row)
+{
+    if (store->log != NULL) bel__batch_add(&store->next, row);
+    store->changes++;
+    store->has_rows = true;
 }
 
 void bel__store_put(struct bel_store *store, const struct bel_key *key, struct bel_view value,
@@ -37,58 +77,39 @@ void bel__store_put(struct bel_store *store, const struct bel_key *key, struct b
 {
     assert(value.bytes <= BEL_STORE_VALUE_BYTES_MAX);
     bel__delta_put(store->active, key, value, row == BEL_ROW_NEW);
-    store->changes++;
-    store->has_rows = true;
+    change(store, &(struct bel_frame_row){.key = *key, .value = value});
 }
 
 void bel__store_delete(struct bel_store *store, const struct bel_key *key)
 {
     bel__delta_delete(store->active, key);
-    store->changes++;
-    store->has_rows = true;
+    change(store, &(struct bel_frame_row){.key = *key, .is_gone = true});
 }
 
-/* Makes the active delta the frozen one. */
-static void freeze(struct bel_store *store)
+/* Closes a batch that has rows, and writes it. */
+static void close_batch(struct bel_store *store)
 {
-    assert(!store->is_frozen);
-    struct bel_delta *delta = store->active;
-    store->active = store->frozen;
-    store->frozen = delta;
-    store->frozen_epoch = store->batch;
-    store->is_frozen = true;
-    bel__checkpoint_begin(store->checkpoint, store->frozen, store->frozen_epoch);
-}
-
-/* Looks at the tree as it is by now, and lets the frozen delta go if all of it is there. What
- * cannot be read anew just now is by a later commit. */
-static void renew_tree(struct bel_store *store)
-{
-    bool is_applied =
-        bel__checkpoint_is_done(store->checkpoint) && bel__checkpoint_error(store->checkpoint) == 0;
-    if (store->tree->refresh(store->tree) != 0) return;
-    if (!is_applied) return;
-    bel__delta_finish(store->frozen);
-    store->is_frozen = false;
+    store->batch++;
+    store->has_rows = false;
+    if (store->log == NULL) return;
+    uint64_t use = store->log->use;
+    int err = bel__log_append(store->log, &store->next);
+    if (err) store->err = err;
+    if (use != 0 && use != store->log->use) store->is_freeze_due = true;
+    bel__batch_clear(&store->next);
 }
 
 uint64_t bel__store_commit(struct bel_store *store)
 {
-    if (store->has_rows) {
-        store->batch++;
-        store->has_rows = false;
-    }
+    if (store->has_rows) close_batch(store);
     store->changes++; /* cursors end */
-    if (store->is_frozen) renew_tree(store);
-    if (!store->is_frozen && bel__delta_bytes(store->active) > store->delta_bytes_max) {
-        freeze(store);
-    }
+    bel__store_carry_on(store);
     return store->batch;
 }
 
 uint64_t bel__store_synced(const struct bel_store *store)
 {
-    return store->batch;
+    return store->log == NULL ? store->batch : store->log->synced;
 }
 
 int bel__store_error(const struct bel_store *store)
@@ -96,52 +117,20 @@ int bel__store_error(const struct bel_store *store)
     return store->err;
 }
 
-/* A checkpoint that had no memory or space is begun again, and so is made anew each time. */
-bool bel__store_work(struct bel_store *store)
+/* What is in the log and not yet in the tree, against what may be. The checkpoint that is under
+ * way counts as far as it is. Up to one segment there is no pressure: that is the usual. */
+unsigned bel__store_pressure(const struct bel_store *store)
 {
-    if (!store->is_frozen || store->err != 0) return false;
-    if (bel__checkpoint_is_done(store->checkpoint)) {
-        if (bel__checkpoint_error(store->checkpoint) == 0) return false;
-        bel__checkpoint_begin(store->checkpoint, store->frozen, store->frozen_epoch);
+    if (store->log == NULL) return 0;
+    uint64_t segment = bel__log_frame_bytes_max(store->log);
+    uint64_t count = store->log->superblock.segment_count;
+    uint64_t behind = bel__log_used_bytes(store->log, UINT64_MAX);
+    if (store->is_begun && !store->is_applied) {
+        uint64_t done = bel__checkpoint_progress(store->checkpoint);
+        uint64_t frozen = bel__log_used_bytes(store->log, store->frozen_epoch);
+        behind -= frozen / BEL_CHECKPOINT_PROGRESS_MAX * done;
     }
-    bool has_more = bel__checkpoint_step(store->checkpoint);
-    int err = bel__checkpoint_error(store->checkpoint);
-    if (err == BEL_EIO || err == BEL_ECORRUPT) store->err = err;
-    return has_more;
-}
-
-void bel__store_close(struct bel_store *store)
-{
-    if (store == NULL) return;
-    bel__checkpoint_close(store->checkpoint);
-    if (store->tree != NULL) store->tree->close(store->tree);
-    bel__delta_finish(&store->deltas[0]);
-    bel__delta_finish(&store->deltas[1]);
-    free(store);
-}
-
-int bel__store_open_memory(struct bel_store **out)
-{
-    struct bel_store *store = calloc(1, sizeof *store);
-    if (store == NULL) return BEL_ENOMEM;
-    store->active = &store->deltas[0];
-    store->frozen = &store->deltas[1];
-    bel__delta_init(store->active);
-    bel__delta_init(store->frozen);
-    store->delta_bytes_max = MEMORY_DELTA_BYTES_MAX;
-
-    int err = bel__tree_memory_create(&store->tree);
-    if (err) goto fail;
-    struct bel_checkpoint_options options = {.tree = store->tree,
-                                             .transaction_rows = MEMORY_TRANSACTION_ROWS,
-                                             .driver = BEL_CHECKPOINT_STEPS};
-    err = bel__checkpoint_open(&options, &store->checkpoint);
-    if (err) goto fail;
-
-    *out = store;
-    return 0;
-
-fail:
-    bel__store_close(store); /* takes a half-made one */
-    return err;
+    if (behind <= segment) return 0;
+    uint64_t pressure = (behind - segment) * 1000 / ((count - 2) * segment);
+    return pressure < 1000 ? (unsigned)pressure : 1000;
 }

@@ -34,8 +34,12 @@
 
 #include "belfry/error.h"
 #include "belfry/view.h"
+#include "core/entropy.h"
 #include "core/sorted.h"
 #include "store/delta.h"
+#include "store/io.h"
+#include "store/tree.h"
+#include "store/why.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,7 +65,9 @@ enum bel_row {
 
 /* Makes sure that `rows` puts and deletes with `bytes` bytes of values in all can be done
  * before the next commit, in addition to those already done but not to those reserved before.
- * Returns 0; or BEL_ENOMEM, BEL_EFULL, or what bel__store_error() says. */
+ * Returns 0; or BEL_ENOMEM, BEL_EFULL, BEL_EBUSY if the batch would get too large (commit
+ * first), or what bel__store_error() says. With BEL_STORE_END it may have to wait for the
+ * tree. */
 BEL_CHECKED int bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes,
                                    enum bel_store_use use);
 
@@ -122,5 +128,29 @@ void bel__store_close(struct bel_store *store);
 
 /* Makes a store in memory, which forgets all when it is closed. */
 BEL_CHECKED int bel__store_open_memory(struct bel_store **out);
+
+struct bel_store_options {
+    const char *path;            /* of the data directory, which is made if it is not there */
+    struct bel_io *io;           /* instead of `path`; borrowed. NULL: the system's */
+    struct bel_tree *tree;       /* instead of LMDB in `path`; the store closes it. Or NULL */
+    struct bel_entropy *entropy; /* borrowed; NULL: the system's */
+    uint64_t segment_bytes;      /* of the log, a multiple of 4,096; 0: 64 MB. For a new store */
+    uint32_t segment_count;      /* 3 or more; 0: 4. For a new store */
+    size_t transaction_rows;     /* of the tree; 0: as it likes */
+    uint64_t disk_reserve_bytes; /* what BEL_STORE_ADD leaves free; 0: 64 MB */
+    bool is_buffered;            /* never write past the page cache */
+    bool has_thread;             /* carry rows into the tree on another one: work() is not needed */
+};
+
+/* Opens a store in a directory, or makes it, and recovers what is there. Returns 0 and sets
+ * `*out`; or BEL_EBUSY if somebody has it open, BEL_ECORRUPT for damage, BEL_EUNSUPPORTED for a
+ * newer format, BEL_EIO, BEL_EFULL for no space, BEL_ENOMEM; and says in `*why`, which may be
+ * NULL, what was found in which file. */
+BEL_CHECKED int bel__store_open(const struct bel_store_options *options, struct bel_store **out,
+                                struct bel_why *why);
+
+/* How far behind the tree is: from 0, to 1,000 where BEL_STORE_ADD begins to be refused. Who
+ * adds should be slowed down in proportion. */
+unsigned bel__store_pressure(const struct bel_store *store);
 
 #endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * How rows get from the active delta into the tree.
+ *
+ *     active ------> due: its log segment is full, or it is too large
+ *        |                                       |
+ *        v                            commit: freeze, if none is frozen
+ *     active (empty)    frozen <-----------------'
+ *                          |  work, or a thread: a slice at a time into the tree
+ *                          v
+ *                       applied: its log segments are free
+ *                          |  commit: refresh the tree, then drop the delta
+ *                          v
+ *                        (none)
+ *
+ * Freezing, refreshing and dropping are done by commit alone, because that is where values and
+ * cursors end for which a caller may still hold pointers into delta and tree. Between two
+ * commits the frozen delta and what is seen of the tree stand still.
+ *
+ * A checkpoint begins once every batch of the delta is synced: its transactions are durable one
+ * by one, and would otherwise make a part of a batch durable that is nowhere else.
+ */
+#include "store/state.h"
+
+#include <assert.h>
+
+enum {
+    RETRY_CALLS_MAX = 256,
+};
+
+static void begin(struct bel_store *store)
+{
+    if (!store->is_frozen || store->is_begun || store->err != 0) return;
+    if (bel__store_synced(store) < store->frozen_epoch) return;
+    bel__checkpoint_begin(store->checkpoint, store->frozen, store->frozen_epoch);
+    store->is_begun = true;
+}
+
+/* Sees whether the checkpoint has ended, and how. */
+static int settle(struct bel_store *store)
+{
+    if (!store->is_begun || store->is_applied) return 0;
+    if (!bel__checkpoint_is_done(store->checkpoint)) return 0;
+    int err = bel__checkpoint_error(store->checkpoint);
+    if (err == 0) {
+        store->is_applied = true;
+        store->retry_calls = 0;
+        if (store->log != NULL) bel__log_release(store->log, store->frozen_epoch);
+        return 0;
+    }
+    store->is_begun = false;
+    if (err == BEL_EFULL || err == BEL_ENOMEM) { /* wait twice as long each time */
+        store->retry_calls = 2 * store->retry_calls + 1;
+        if (store->retry_calls > RETRY_CALLS_MAX) store->retry_calls = RETRY_CALLS_MAX;
+        store->retry_left = store->retry_calls;
+    } else {
+        store->err = err;
+    }
+    return err;
+}
+
+/* Looks at the tree as it is by now, and lets the frozen delta go if all of it is there. What
+ * cannot be read anew just now is by a later commit. */
+static void renew(struct bel_store *store)
+{
+    if (store->tree->refresh(store->tree) != 0) return;
+    if (!store->is_applied) return;
+    bel__delta_finish(store->frozen);
+    store->is_frozen = store->is_begun = store->is_applied = false;
+}
+
+static void freeze(struct bel_store *store)
+{
+    struct bel_delta *delta = store->active;
+    assert(!store->is_frozen && !store->has_rows);
+    store->active = store->frozen;
+    store->frozen = delta;
+    store->frozen_epoch = store->batch;
+    store->is_frozen = true;
+    store->is_freeze_due = false;
+    store->retry_left = 0;
+}
+
+void bel__store_carry_on(struct bel_store *store)
+{
+    assert(!store->has_rows);
+    (void)settle(store);
+    if (store->is_frozen) renew(store);
+    if (store->log == NULL && bel__delta_bytes(store->active) > store->delta_bytes_max) {
+        store->is_freeze_due = true;
+    }
+    if (store->is_freeze_due && !store->is_frozen && store->err == 0) freeze(store);
+    if (store->retry_left == 0) begin(store);
+}
+
+bool bel__store_work(struct bel_store *store)
+{
+    if (settle(store) != 0 || store->err != 0) return false;
+    if (!store->is_frozen || store->is_applied) return false;
+    if (!store->is_begun && store->retry_left > 0) {
+        store->retry_left--;
+        return false;
+    }
+    begin(store);
+    if (!store->is_begun) return false;
+    bool has_more = bel__checkpoint_step(store->checkpoint);
+    return settle(store) == 0 && has_more;
+}
+
+int bel__store_carry_all(struct bel_store *store)
+{
+    if (store->err) return store->err;
+    if (!store->is_frozen || store->is_applied) return BEL_EFULL;
+    begin(store);
+    if (!store->is_begun) return BEL_EFULL;
+    while (bel__checkpoint_step(store->checkpoint)) {}
+    bel__checkpoint_wait(store->checkpoint);
+    return settle(store);
+}

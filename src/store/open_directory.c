@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Opening: the lock first, then the superblock, so that a format that is not known is refused
+ * before anything is touched, then the tree, whose epoch says where in the log to begin.
+ *
+ * What is replayed is never taken to be new. A row that came and went in the log may be in the
+ * tree, if a checkpoint was cut short in between, and has to be deleted there.
+ */
+#include "store/state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SEGMENT_BYTES = 64 << 20,
+    SEGMENT_COUNT = 4,
+    DISK_RESERVE_BYTES = 64 << 20,
+};
+
+static int lock(struct bel_store *store, const struct bel_store_options *options,
+                struct bel_why *why)
+{
+    store->io = options->io;
+    if (store->io == NULL) {
+        assert(options->path != NULL);
+        int err = bel__io_system_open(options->path, &store->own_io);
+        if (err) return bel__why_system(why, err, options->path, "opened");
+        store->io = store->own_io;
+    }
+    int err = store->io->lock(store->io);
+    if (err == BEL_EBUSY) return bel__why_say(why, err, "the data directory is in use");
+    if (err) return bel__why_system(why, err, "LOCK", "locked");
+    store->is_locked = true;
+    return 0;
+}
+
+static int open_log(struct bel_store *store, const struct bel_store_options *options,
+                    struct bel_why *why)
+{
+    struct bel_entropy *entropy = options->entropy;
+    uint64_t segment_bytes = options->segment_bytes;
+    uint64_t reserve = options->disk_reserve_bytes;
+    struct bel_log_options log_options = {
+        .io = store->io,
+        .entropy = entropy != NULL ? entropy : bel__entropy_system(),
+        .segment_bytes = segment_bytes > 0 ? segment_bytes : SEGMENT_BYTES,
+        .segment_count = options->segment_count > 0 ? options->segment_count : SEGMENT_COUNT,
+        .is_buffered = options->is_buffered,
+    };
+    store->free_bytes_min = reserve > 0 ? reserve : DISK_RESERVE_BYTES;
+    return bel__log_open(&log_options, &store->log, why);
+}
+
+static int open_tree(struct bel_store *store, const struct bel_store_options *options,
+                     struct bel_why *why)
+{
+    if (options->tree != NULL) {
+        store->tree = options->tree;
+        return 0;
+    }
+    assert(options->path != NULL);
+    size_t bytes = strlen(options->path) + sizeof "/tree";
+    char *path = malloc(bytes);
+    if (path == NULL) return BEL_ENOMEM;
+    (void)snprintf(path, bytes, "%s/tree", options->path);
+    struct bel_tree_options tree_options = {.path = path, .mode = BEL_TREE_CREATE};
+    int err = bel__tree_lmdb_open(&tree_options, &store->tree);
+    free(path);
+    return err ? bel__why_say(why, err, "tree cannot be opened: %s", bel_error_text(err)) : 0;
+}
+
+static int replay(void *context, const struct bel_frame_row *row)
+{
+    struct bel_store *store = context;
+    int err = bel__delta_reserve(store->active, 1, row->value.bytes);
+    if (err) return err;
+    if (row->is_gone) {
+        bel__delta_delete(store->active, &row->key);
+    } else {
+        bel__delta_put(store->active, &row->key, row->value, false);
+    }
+    return 0;
+}
+
+/* Opens all parts in turn. */
+static int open_parts(struct bel_store *store, const struct bel_store_options *options,
+                      struct bel_why *why)
+{
+    int err = open_log(store, options, why);
+    if (err) return err;
+    err = open_tree(store, options, why);
+    if (err) return err;
+    uint64_t epoch = store->tree->epoch(store->tree);
+    err = bel__log_recover(store->log, epoch, replay, store, why);
+    if (err) return err;
+    store->batch = store->log->batch;
+    store->has_thread = options->has_thread;
+    struct bel_checkpoint_options checkpoint_options = {
+        .tree = store->tree,
+        .transaction_rows = options->transaction_rows,
+        .driver = options->has_thread ? BEL_CHECKPOINT_THREAD : BEL_CHECKPOINT_STEPS};
+    err = bel__checkpoint_open(&checkpoint_options, &store->checkpoint);
+    if (err) return err;
+
+    /* Segments besides the current one wait for the tree: do not let them wait for the next. */
+    store->is_freeze_due = bel__log_used_bytes(store->log, store->batch) > 0;
+    bel__store_carry_on(store);
+    return 0;
+}
+
+int bel__store_open(const struct bel_store_options *options, struct bel_store **out,
+                    struct bel_why *why)
+{
+    if (why != NULL) why->text[0] = 0;
+    struct bel_store *store = bel__store_make();
+    if (store == NULL) return BEL_ENOMEM;
+    int err = lock(store, options, why);
+    if (!err) err = open_parts(store, options, why);
+    if (err) {
+        bel__store_close(store); /* takes a half-made one */
+        return err;
+    }
+    *out = store;
+    return 0;
+}
