@@ -16,7 +16,8 @@
  *     if (bel__sorted_seek(&ready, from, &place)) ... place.key, place.value
  *
  * Memory is asked for by bel__sorted_reserve() and bel__sorted_provide() alone: what was
- * reserved can be put without fail. Nodes that become empty are kept for the next put until bel__sorted_finish().
+ * reserved can be put without fail. Nodes that become empty are kept for the next put until
+ * bel__sorted_finish().
  *
  * A key costs 33 bytes if keys come in order, some 41 at random, 47 if they come in order within
  * many ranges, and 137 at worst, after removals; counted for the most keys that there were
