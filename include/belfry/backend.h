@@ -250,7 +250,8 @@ struct bel_request {
     void *user; /* the caller's */
     struct {    /* private to the backend while it has the request */
         void *next, *prev;
-        uint64_t words[6];
+        uint64_t words[10];
+        struct bel_reply reply; /* so that even "out of memory" can be said without memory */
     } own;
 };
 

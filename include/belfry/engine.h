@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_H
+#define BEL_ENGINE_H
+
+/*
+ * engine - durable timers in a program: kept through a crash, delivered at least once, never
+ * early, and never after a cancel that was answered.
+ *
+ *     bel_engine_open(&(struct bel_engine_options){.folder = "data", .now = now}, &engine, &why);
+ *     struct bel_backend *backend = bel_engine_backend(engine);
+ *     bel_backend_submit(backend, &request);
+ *     next = bel_backend_turn(backend, now);
+ *
+ * What can be asked of it is in belfry/backend.h. An engine reads no clock and has no loop: the
+ * program says when it is, and calls a turn when there is something to do.
+ *
+ * Threads: an engine belongs to one thread. A folder belongs to one engine.
+ */
+
+#include "belfry/backend.h"
+#include "belfry/error.h"
+#include "belfry/zone.h"
+
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+
+struct bel_engine; /* opaque */
+
+struct bel_engine_options {
+    const char *folder;         /* where it is kept; NULL: in memory, and forgotten at the end */
+    struct bel_now now;         /* when it is opened */
+    struct bel_zones *zones;    /* borrowed; NULL: there is no zone but UTC */
+    uint32_t payload_bytes_max; /* 0: BEL_PAYLOAD_BYTES_DEFAULT */
+    uint32_t topics_max;        /* 0: 2^20 */
+    uint32_t ready_max;         /* of a topic, in memory; the others wait; 0: 1,000,000 */
+};
+
+/* What was found where, for a person. */
+struct bel_engine_why {
+    char text[256]; /* ends in 0; empty if there is nothing to say */
+};
+
+/* Opens an engine and recovers what there is. Returns 0 and sets `*out`; or returns BEL_ENOMEM,
+ * BEL_EIO, BEL_ECORRUPT, BEL_EFULL for no space on the disk, BEL_EBUSY if another has the folder,
+ * BEL_EUNSUPPORTED if a newer version wrote it, BEL_EINVAL for an option; and says in `*why`, which
+ * may be NULL, what it was. */
+BEL_CHECKED int bel_engine_open(const struct bel_engine_options *options, struct bel_engine **out,
+                                struct bel_engine_why *why);
+
+/* Closes an engine; NULL is allowed. Requests that it has are not answered. Leases stay, and
+ * their time does not run until it is opened again. */
+void bel_engine_close(struct bel_engine *engine);
+
+/* The engine as a backend. It lives as long as the engine. */
+struct bel_backend *bel_engine_backend(struct bel_engine *engine);
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What is done to a timer by its id: cancel and reschedule. A plan is one of the timers here, and
+ * takes its unfinished occurrences with it when it is cancelled.
+ */
+#include "engine/engine.h"
+
+#include <assert.h>
+
+static int cancel(struct bel_engine *engine, struct bel_found *found)
+{
+    if (found->record.kind == BEL_RECORD_PLAN) {
+        int err = bel__plan_cancel_occurrences(engine, found);
+        if (err) return err;
+    }
+    int err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);
+    if (err) return err;
+    struct bel_ending ending = {.state = BEL_CANCELLED};
+    bel__timer_end(engine, found, &ending);
+    return 0;
+}
+
+int bel__do_cancel(struct bel_engine *engine, struct bel_request *request)
+{
+    const struct bel_cancel *command = &request->command.cancel;
+    struct bel_reply *reply = &request->own.reply;
+    if (!bel_topic_is_valid(command->topic)) {
+        return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
+    }
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, command->topic);
+    uint64_t count = 0;
+    for (size_t i = 0; i < command->ids_count; i++) {
+        struct bel_found found;
+        int err = bel__timer_find(engine, topic, command->ids[i], &found);
+        if (err == BEL_ENOTFOUND || (err == 0 && found.state >= BEL_DONE)) continue;
+        if (err == 0) err = cancel(engine, &found);
+        if (err != 0 && count == 0) return err;
+        if (err != 0) break; /* the rest stays, and is not counted */
+        count++;
+    }
+    reply->count = count;
+    return 0;
+}
+
+/* The lane and time that a command names. */
+static int when_of(const struct bel_engine *engine, const struct bel_reschedule *command,
+                   struct bel_place *out, struct bel_reply *reply)
+{
+    if (command->when == BEL_WHEN_AT) {
+        int64_t at = command->at.ms < 0 ? 0 : command->at.ms;
+        if (!bel__time_is_valid((uint64_t)at)) {
+            return bel__refuse(reply, BEL_EINVAL, "the time is after the year 9999");
+        }
+        *out = (struct bel_place){.lane = BEL_LANE_WALL, .time = (uint64_t)at};
+        return 0;
+    }
+    *out = (struct bel_place){.lane = BEL_LANE_ENGINE};
+    uint64_t delay_ms = command->when == BEL_WHEN_IN ? command->delay_ms : 0;
+    if (bel__times_after(&engine->now, delay_ms, &out->time) != 0) {
+        return bel__refuse(reply, BEL_EINVAL, "the delay is too long");
+    }
+    return 0;
+}
+
+static int reschedule(struct bel_engine *engine, struct bel_found *found, struct bel_place place)
+{
+    uint8_t priority = bel__place_of(&found->key).priority;
+    int err = bel__timer_hold(engine, found->topic, &place, found->record.group);
+    if (err) return err;
+    err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);
+    if (err) return err;
+    if (found->record.expires_ms > 0) {
+        found->record.expires_at = place.time + found->record.expires_ms;
+        found->record.expires_lane = place.lane;
+    }
+    place = bel__timer_place(engine, found->topic, place.lane, place.time, priority);
+    bel__timer_move(engine, found, &place);
+    return 0;
+}
+
+/* The nominal time that a plan is to ring at next. */
+static uint64_t nominal_of(const struct bel_engine *engine, const struct bel_place *place)
+{
+    uint64_t wall = bel__lane_wall(&engine->now, place->lane, place->time);
+    return wall < (uint64_t)engine->now.wall ? (uint64_t)engine->now.wall : wall;
+}
+
+int bel__do_reschedule(struct bel_engine *engine, struct bel_request *request)
+{
+    const struct bel_reschedule *command = &request->command.reschedule;
+    struct bel_reply *reply = &request->own.reply;
+    struct bel_place place;
+    struct bel_found found;
+    if (!bel_topic_is_valid(command->topic)) {
+        return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
+    }
+    int err = when_of(engine, command, &place, reply);
+    if (err) return err;
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, command->topic);
+    err = bel__timer_find(engine, topic, command->id, &found);
+    if (err == BEL_ENOTFOUND) return 0; /* the count is 0 */
+    if (err) return err;
+    place.topic = topic->number;
+    if (found.record.kind == BEL_RECORD_PLAN && found.state < BEL_DONE) {
+        err = bel__plan_reschedule(engine, &found, nominal_of(engine, &place));
+    } else if (found.state == BEL_SCHEDULED || found.state == BEL_READY) {
+        err = reschedule(engine, &found, place);
+    } else {
+        return 0;
+    }
+    if (err) return err;
+    reply->count = 1;
+    return 0;
+}

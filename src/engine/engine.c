@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A turn is all that an engine does:
+ *
+ *     time moves -> leases end -> timers come due, plans ring -> those who wait are served
+ *         -> each request, and again those who wait -> waits end
+ *             -> numbers and times are written -> commit -> answers
+ *
+ * Nothing is answered before it is durable. What a turn does follows from the state, the time and
+ * the requests alone; chance comes through its door.
+ */
+#include "engine/engine.h"
+
+#include "engine/wire.h"
+#include "store/why.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOAD_MAX = 4096, /* rows that come due in one turn */
+    NS_PER_MS = 1000000,
+    SAVE_MS = 1000, /* open time is written at least so often while there are leases */
+    READY_MAX_DEFAULT = 1000 * 1000,
+    SEGMENT_BYTES = 64 << 20,
+    NUMBERS_BYTES = 128, /* of a row of numbers, at most */
+    NUMBERS_MORE = 8,    /* numbers that one command changes, at most */
+};
+
+/* Rows in BEL_TABLE_META. */
+enum {
+    META_TIMES,
+    META_SECRETS,
+};
+
+/* --- what commands use --- */
+
+int bel__refuse(struct bel_reply *reply, int err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(reply->why, sizeof reply->why, format, args);
+    va_end(args);
+    reply->err = err;
+    return err;
+}
+
+int bel__engine_reserve(struct bel_engine *engine, size_t rows, size_t bytes,
+                        enum bel_store_use use)
+{
+    size_t numbers = engine->counts.dirty_count + engine->topics.dirty_count + NUMBERS_MORE + 1;
+    return bel__store_reserve(engine->store, rows + numbers, bytes + numbers * NUMBERS_BYTES, use);
+}
+
+void bel__engine_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view value,
+                     enum bel_row row)
+{
+    engine->has_changed = true;
+    bel__store_put(engine->store, key, value, row);
+}
+
+void bel__engine_delete(struct bel_engine *engine, const struct bel_key *key)
+{
+    engine->has_changed = true;
+    bel__store_delete(engine->store, key);
+}
+
+uint64_t bel__engine_sequence(struct bel_engine *engine)
+{
+    assert(engine->sequence < BEL_SEQUENCE_MAX);
+    return engine->sequence++;
+}
+
+void *bel__engine_take(struct bel_engine *engine, size_t bytes)
+{
+    return bel__arena_take(&engine->answering->arena, bytes);
+}
+
+struct bel_view bel__engine_copy(struct bel_engine *engine, struct bel_view view)
+{
+    return bel__arena_copy(&engine->answering->arena, view);
+}
+
+/* --- lists of requests, linked through them --- */
+
+static void append(struct bel_request ***last, struct bel_request *request)
+{
+    request->own.next = NULL;
+    **last = request;
+    *last = (struct bel_request **)&request->own.next;
+}
+
+static struct bel_request *take_first(struct bel_request **first, struct bel_request ***last)
+{
+    struct bel_request *request = *first;
+    if (request == NULL) return NULL;
+    *first = request->own.next;
+    if (*first == NULL) *last = first;
+    return request;
+}
+
+static bool take_out(struct bel_request **first, struct bel_request ***last,
+                     const struct bel_request *request)
+{
+    for (struct bel_request **at = first; *at != NULL;
+         at = (struct bel_request **)&(*at)->own.next) {
+        if (*at != request) continue;
+        *at = request->own.next;
+        if (*at == NULL) *last = at;
+        return true;
+    }
+    return false;
+}
+
+/* --- answers --- */
+
+void bel__engine_answer(struct bel_engine *engine, struct bel_request *request)
+{
+    request->own.words[BEL_OWN_STAGE] = BEL_STAGE_ANSWERED;
+    append(&engine->answering->last, request);
+}
+
+static struct bel_answers *answers_create(void)
+{
+    struct bel_answers *answers = calloc(1, sizeof *answers);
+    if (answers != NULL) answers->last = &answers->first;
+    return answers;
+}
+
+static void answers_destroy(struct bel_answers *answers)
+{
+    while (answers != NULL) {
+        struct bel_answers *next = answers->next;
+        bel__arena_finish(&answers->arena);
+        free(answers);
+        answers = next;
+    }
+}
+
+/* Tells everybody of a batch. If it is not durable, they are told that. */
+static void tell(struct bel_engine *engine, struct bel_answers *answers)
+{
+    struct bel_request *request;
+    while ((request = take_first(&answers->first, &answers->last)) != NULL) {
+        struct bel_reply *reply = &request->own.reply;
+        if (engine->broken) *reply = (struct bel_reply){.err = engine->broken};
+        if (reply->err != 0 && reply->why[0] == 0) {
+            (void)snprintf(reply->why, sizeof reply->why, "%s", bel_error_text(reply->err));
+        }
+        request->done(request, reply);
+    }
+    bel__arena_reset(&answers->arena);
+}
+
+/* Tells those whose batch is durable; all, if nothing ever will be. */
+static void tell_synced(struct bel_engine *engine)
+{
+    uint64_t synced = bel__store_synced(engine->store);
+    while (engine->unsynced != NULL) {
+        struct bel_answers *answers = engine->unsynced;
+        if (answers->batch > synced && !engine->broken) return;
+        engine->unsynced = answers->next;
+        tell(engine, answers);
+        answers->next = engine->spare;
+        engine->spare = answers;
+    }
+}
+
+/* The answers of this turn wait for their batch; the next turn has others. */
+static void queue_answers(struct bel_engine *engine, uint64_t batch)
+{
+    struct bel_answers **last = &engine->unsynced;
+    struct bel_answers *fresh = engine->spare;
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    engine->answering->batch = batch;
+    engine->answering->next = NULL;
+    *last = engine->answering;
+    engine->answering = NULL;
+    if (fresh != NULL) engine->spare = fresh->next;
+    if (fresh == NULL) fresh = answers_create();
+    engine->answering = fresh; /* NULL: begin() waits for the next */
+}
+
+/* --- a turn --- */
+
+typedef int command_fn(struct bel_engine *engine, struct bel_request *request);
+
+static command_fn *const commands[] = {
+    [BEL_VERB_SCHEDULE] = bel__do_schedule,
+    [BEL_VERB_CANCEL] = bel__do_cancel,
+    [BEL_VERB_RESCHEDULE] = bel__do_reschedule,
+    [BEL_VERB_GET] = bel__do_get,
+    [BEL_VERB_CLAIM] = bel__do_claim,
+    [BEL_VERB_ACK] = bel__do_ack,
+    [BEL_VERB_FAIL] = bel__do_fail,
+    [BEL_VERB_RELEASE] = bel__do_release,
+    [BEL_VERB_EXTEND] = bel__do_extend,
+    [BEL_VERB_LIST] = bel__do_list,
+    [BEL_VERB_REVIVE] = bel__do_revive,
+    [BEL_VERB_PURGE] = bel__do_purge,
+    [BEL_VERB_TOPICS] = bel__do_topics,
+    [BEL_VERB_TOPIC] = bel__do_topic,
+    [BEL_VERB_CONFIGURE] = bel__do_configure,
+    [BEL_VERB_PAUSE] = bel__do_pause,
+    [BEL_VERB_RESUME] = bel__do_resume,
+    [BEL_VERB_EXPLAIN] = bel__do_explain,
+    [BEL_VERB_AGENDA] = bel__do_agenda,
+};
+static_assert(sizeof commands / sizeof commands[0] == BEL_VERBS, "every verb is done");
+
+static bool is_final(int err)
+{
+    return err == BEL_EIO || err == BEL_ECORRUPT;
+}
+
+static void run(struct bel_engine *engine, struct bel_request *request)
+{
+    int err = engine->broken ? engine->broken : commands[request->command.verb](engine, request);
+    if (err == BEL_DO_WAIT) return;
+    if (err == BEL_DO_LATER) {
+        request->own.words[BEL_OWN_STAGE] = BEL_STAGE_BULK;
+        append(&engine->bulk_last, request);
+        return;
+    }
+    if (is_final(err)) engine->broken = err;
+    request->own.reply.err = err;
+    bel__engine_answer(engine, request);
+    err = engine->broken ? 0 : bel__ready_turn(engine); /* what it has made due */
+    if (is_final(err)) engine->broken = err;
+    bel__wait_serve(engine);
+}
+
+/* What time brings. */
+static void come_due(struct bel_engine *engine)
+{
+    int err = bel__leases_turn(engine);
+    if (err == 0) err = bel__ready_turn(engine);
+    if (is_final(err)) engine->broken = err;
+    bel__wait_serve(engine);
+}
+
+static void run_requests(struct bel_engine *engine)
+{
+    struct bel_request *request, *bulk = engine->bulk;
+    engine->bulk = NULL;
+    engine->bulk_last = &engine->bulk;
+    while (bulk != NULL) {
+        request = bulk;
+        bulk = request->own.next;
+        run(engine, request);
+    }
+    while ((request = take_first(&engine->submitted, &engine->submitted_last)) != NULL) {
+        request->own.reply = (struct bel_reply){0};
+        run(engine, request);
+    }
+}
+
+static void forget_all(struct bel_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->topics.count; i++) {
+        struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
+        if (topic != NULL) bel__ready_forget(engine, topic);
+    }
+}
+
+static struct bel_key meta_key(uint64_t which)
+{
+    return bel__key_of(&(struct bel_place){.table = BEL_TABLE_META, .sequence = which});
+}
+
+static void put_times(struct bel_engine *engine)
+{
+    uint8_t row[4 * BEL_WIRE_NUMBER_BYTES_MAX];
+    struct bel_writer writer = {.at = row, .end = row + sizeof row};
+    struct bel_key key = meta_key(META_TIMES);
+    bel__write_number(&writer, engine->now.engine);
+    bel__write_number(&writer, engine->now.open);
+    bel__write_number(&writer, engine->sequence);
+    struct bel_view value = {.data = row, .bytes = (size_t)(writer.at - row)};
+    bel__store_put(engine->store, &key, value, BEL_ROW_ANY);
+    engine->saved_open = engine->now.open;
+}
+
+static bool must_save_times(const struct bel_engine *engine)
+{
+    return engine->has_changed || (bel__map_count(&engine->leases.map) > 0 &&
+                                   engine->now.open - engine->saved_open >= SAVE_MS);
+}
+
+static void commit(struct bel_engine *engine)
+{
+    if (must_save_times(engine) && !engine->broken) {
+        int err = engine->has_changed ? 0 : bel__engine_reserve(engine, 1, 0, BEL_STORE_END);
+        if (err == 0) {
+            bel__counts_flush(&engine->counts, engine->store);
+            bel__topics_flush(&engine->topics, engine->store);
+            put_times(engine);
+        }
+    }
+    engine->has_changed = false;
+    uint64_t batch = bel__store_commit(engine->store);
+    int err = bel__store_error(engine->store);
+    if (err) engine->broken = err;
+    if (!engine->broken) bel__counts_trim(&engine->counts);
+    queue_answers(engine, batch);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When a time so many ms from now is, by the boot clock. */
+static uint64_t boot_in(const struct bel_engine *engine, uint64_t time, uint64_t now)
+{
+    if (time == BEL_NEVER) return BEL_NEVER;
+    if (time <= now) return engine->now.boot.ns;
+    uint64_t ms = time - now;
+    struct bel_boot due;
+    if (ms > UINT64_MAX / NS_PER_MS) return BEL_NEVER - 1;
+    return bel_boot_add(engine->now.boot, ms * NS_PER_MS, &due) == 0 ? due.ns : BEL_NEVER - 1;
+}
+
+static struct bel_next next_turn(const struct bel_engine *engine)
+{
+    const struct bel_times *now = &engine->now;
+    uint64_t lease = bel_wheel_next(engine->leases.wheel);
+    uint64_t due = boot_in(engine, lease, now->open);
+    if (bel__map_count(&engine->leases.map) > 0) {
+        due = earlier(due, boot_in(engine, engine->saved_open + SAVE_MS, now->open));
+    }
+    for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
+        uint64_t wake = bel_wheel_next(engine->wakes[lane]);
+        due = earlier(due, boot_in(engine, wake, bel__lane_now(now, lane)));
+    }
+    if (engine->is_behind || engine->bulk != NULL || engine->submitted != NULL) due = now->boot.ns;
+    return (struct bel_next){.due = {due}, .wait = {bel_wheel_next(engine->waiting.wheel)}};
+}
+
+static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
+{
+    struct bel_engine *engine = (struct bel_engine *)backend;
+    tell_synced(engine);
+    if (engine->answering == NULL) engine->answering = answers_create();
+    if (engine->answering == NULL) { /* not even memory to say so: come back */
+        return (struct bel_next){.due = now.boot, .wait = {BEL_NEVER}};
+    }
+    engine->is_behind = false;
+    engine->load_left = LOAD_MAX;
+    if (bel__times_move(&engine->now, now)) forget_all(engine);
+    if (!engine->broken) come_due(engine);
+    run_requests(engine);
+    bel__wait_turn(engine);
+    commit(engine);
+    tell_synced(engine);
+    if (!engine->broken && bel__store_work(engine->store)) engine->is_behind = true;
+    return next_turn(engine);
+}
+
+static void submit(struct bel_backend *backend, struct bel_request *request)
+{
+    struct bel_engine *engine = (struct bel_engine *)backend;
+    request->own.words[BEL_OWN_STAGE] = BEL_STAGE_SUBMITTED;
+    append(&engine->submitted_last, request);
+}
+
+static bool withdraw(struct bel_backend *backend, struct bel_request *request)
+{
+    struct bel_engine *engine = (struct bel_engine *)backend;
+    switch (request->own.words[BEL_OWN_STAGE]) {
+    case BEL_STAGE_SUBMITTED:
+        return take_out(&engine->submitted, &engine->submitted_last, request);
+    case BEL_STAGE_WAITING:
+        bel__wait_leave(engine, request);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* --- opening and closing --- */
+
+static int load_secrets(struct bel_engine *engine)
+{
+    struct bel_key key = meta_key(META_SECRETS);
+    struct bel_view row;
+    int err = bel__store_get(engine->store, &key, &row);
+    if (err == 0) {
+        if (row.bytes != sizeof engine->alias_keys) return BEL_ECORRUPT;
+        memcpy(engine->alias_keys, row.data, row.bytes);
+        return 0;
+    }
+    if (err != BEL_ENOTFOUND) return err;
+    err = bel__entropy_fill(engine->entropy, engine->alias_keys, sizeof engine->alias_keys);
+    if (err) return err;
+    err = bel__store_reserve(engine->store, 1, sizeof engine->alias_keys, BEL_STORE_ADD);
+    if (err) return err;
+    struct bel_view value = {.data = engine->alias_keys, .bytes = sizeof engine->alias_keys};
+    bel__engine_put(engine, &key, value, BEL_ROW_NEW);
+    return 0;
+}
+
+static int load_times(struct bel_engine *engine, struct bel_now now)
+{
+    struct bel_key key = meta_key(META_TIMES);
+    struct bel_view row = {0};
+    int err = bel__store_get(engine->store, &key, &row);
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    bool is_new = err == BEL_ENOTFOUND;
+    struct bel_reader reader = bel__reader_of(row);
+    uint64_t time = is_new ? 0 : bel__read_number(&reader);
+    uint64_t open = is_new ? 0 : bel__read_number(&reader);
+    engine->sequence = is_new ? 1 : bel__read_number(&reader);
+    if (reader.bad || reader.at != reader.end) return BEL_ECORRUPT;
+    bel__times_open(&engine->now, now, time, open);
+    engine->saved_open = open;
+    return 0;
+}
+
+static int open_wheels(struct bel_engine *engine)
+{
+    for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
+        struct bel_wheel_options options = {.now = bel__lane_now(&engine->now, lane),
+                                            .timers_max = 2 * BEL_TOPICS_MAX};
+        int err = bel_wheel_create(&options, &engine->wakes[lane]);
+        if (err) return err;
+    }
+    return bel__wait_open(engine);
+}
+
+static int recover(struct bel_engine *engine)
+{
+    struct bel_siphash_key secret;
+    int err = bel__entropy_fill(engine->entropy, &secret, sizeof secret);
+    if (err) return err;
+    bel__topics_init(&engine->topics, secret, engine->options.topics_max);
+    bel__counts_init(&engine->counts, secret);
+    err = load_secrets(engine);
+    if (err == 0) err = load_times(engine, engine->options.now);
+    if (err == 0) err = open_wheels(engine);
+    if (err == 0) err = bel__topics_load(engine);
+    if (err == 0) err = bel__leases_open(engine);
+    if (err) return err;
+    forget_all(engine); /* what is ready is read by the first turn */
+    for (uint32_t i = 0; i < engine->topics.count; i++) {
+        struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
+        if (topic != NULL) bel__sweep_wake(engine, topic, 0);
+    }
+    return 0;
+}
+
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+    return value > 0 ? value : otherwise;
+}
+
+int bel__engine_open_on(const struct bel_engine_options *options, struct bel_store *store,
+                        struct bel_entropy *entropy, struct bel_engine **out)
+{
+    if (options->payload_bytes_max > BEL_PAYLOAD_BYTES_MAX) return BEL_EINVAL;
+    if (options->topics_max > BEL_TOPICS_MAX) return BEL_EINVAL;
+    struct bel_engine *engine = calloc(1, sizeof *engine);
+    if (engine == NULL) return BEL_ENOMEM;
+    engine->backend = (struct bel_backend){submit, withdraw, turn};
+    engine->options = *options;
+    engine->options.payload_bytes_max =
+        or_default(options->payload_bytes_max, BEL_PAYLOAD_BYTES_DEFAULT);
+    engine->options.topics_max = or_default(options->topics_max, BEL_TOPICS_MAX);
+    engine->options.ready_max = or_default(options->ready_max, READY_MAX_DEFAULT);
+    engine->store = store;
+    engine->entropy = entropy;
+    engine->submitted_last = &engine->submitted;
+    engine->bulk_last = &engine->bulk;
+    int err = recover(engine);
+    if (err) {
+        engine->store = NULL; /* it is the caller's */
+        bel_engine_close(engine);
+        return err;
+    }
+    *out = engine;
+    return 0;
+}
+
+/* A log whose segments take the largest payload there can be several times over. */
+static uint64_t segment_bytes(const struct bel_engine_options *options)
+{
+    uint64_t bytes = 4 * (uint64_t)options->payload_bytes_max;
+    return bytes <= SEGMENT_BYTES ? SEGMENT_BYTES : (bytes + 4095) / 4096 * 4096;
+}
+
+static int open_store(const struct bel_engine_options *options, struct bel_store **out,
+                      struct bel_engine_why *why)
+{
+    struct bel_store_options store = {
+        .path = options->folder, .segment_bytes = segment_bytes(options), .has_thread = true};
+    struct bel_why found = {0};
+    if (options->folder == NULL) return bel__store_open_memory(out);
+    int err = bel__store_open(&store, out, &found);
+    if (err != 0 && why != NULL) (void)snprintf(why->text, sizeof why->text, "%s", found.text);
+    return err;
+}
+
+int bel_engine_open(const struct bel_engine_options *options, struct bel_engine **out,
+                    struct bel_engine_why *why)
+{
+    struct bel_store *store;
+    if (why != NULL) why->text[0] = 0;
+    int err = open_store(options, &store, why);
+    if (err) return err;
+    err = bel__engine_open_on(options, store, bel__entropy_system(), out);
+    if (err) bel__store_close(store);
+    return err;
+}
+
+void bel_engine_close(struct bel_engine *engine)
+{
+    if (engine == NULL) return;
+    bel__wait_close(engine);
+    bel__leases_close(engine);
+    bel__topics_finish(&engine->topics);
+    bel__counts_finish(&engine->counts);
+    for (int lane = 0; lane < BEL_LANES_TIMED; lane++) {
+        bel_wheel_destroy(engine->wakes[lane]);
+    }
+    answers_destroy(engine->answering);
+    answers_destroy(engine->unsynced);
+    answers_destroy(engine->spare);
+    bel__store_close(engine->store);
+    free(engine);
+}
+
+struct bel_backend *bel_engine_backend(struct bel_engine *engine)
+{
+    return &engine->backend;
+}

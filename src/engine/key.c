@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Keys are words, so fields are put in and taken out by shifting:
+ *
+ *     word 0    table 8 | topic 32 | lane 8 | time, upper 16
+ *     word 1    time, lower 48 | priority 8 | sequence, upper 8
+ *     word 2    sequence, lower 48 | 0
+ *
+ * A made id is 130 bits, five a digit: time 64, priority 8, sequence 56, lane 2. The digits of base
+ * 32 with extended hex alphabet sort as their values do.
+ */
+#include "engine/key.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    TOKEN_KEY_BYTES = 21, /* topic to sequence: the table is known */
+    TOKEN_RAW_BYTES = TOKEN_KEY_BYTES + BEL_TOKEN_SECRET_BYTES,
+};
+
+static_assert(TOKEN_RAW_BYTES % 3 == 0 && TOKEN_RAW_BYTES / 3 * 4 == BEL_TOKEN_BYTES,
+              "a token needs no padding");
+
+static const char digits32[] = "0123456789abcdefghijklmnopqrstuv";
+static const char digits64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+struct bel_key bel__key_of(const struct bel_place *place)
+{
+    assert(place->sequence <= BEL_SEQUENCE_MAX);
+    return (struct bel_key){{
+        (uint64_t)place->table << 56 | (uint64_t)place->topic << 24 | (uint64_t)place->lane << 16 |
+            place->time >> 48,
+        place->time << 16 | (uint64_t)place->priority << 8 | place->sequence >> 48,
+        place->sequence << 16,
+    }};
+}
+
+struct bel_place bel__place_of(const struct bel_key *key)
+{
+    const uint64_t *words = key->words;
+    return (struct bel_place){
+        .table = (enum bel_table)(words[0] >> 56),
+        .topic = (uint32_t)(words[0] >> 24),
+        .lane = (uint8_t)(words[0] >> 16),
+        .priority = (uint8_t)(words[1] >> 8),
+        .time = words[0] << 48 | words[1] >> 16,
+        .sequence = (words[1] & 0xff) << 48 | words[2] >> 16,
+    };
+}
+
+struct bel_key bel__key_in(const struct bel_key *key, enum bel_table table)
+{
+    struct bel_key other = *key;
+    other.words[0] = (other.words[0] & (UINT64_MAX >> 8)) | (uint64_t)table << 56;
+    return other;
+}
+
+struct bel_key bel__key_after(const struct bel_key *key)
+{
+    struct bel_key next = *key;
+    for (int i = 2; i >= 0 && ++next.words[i] == 0; i--) {}
+    return next;
+}
+
+struct bel_key bel__key_alias(const struct bel_siphash_key secrets[2], uint32_t topic,
+                              struct bel_view id)
+{
+    uint8_t text[sizeof topic + 256];
+    assert(id.bytes <= sizeof text - sizeof topic);
+    memcpy(text, &topic, sizeof topic);
+    if (id.bytes > 0) memcpy(text + sizeof topic, id.data, id.bytes);
+    uint64_t high = bel__siphash(secrets[0], text, sizeof topic + id.bytes);
+    uint64_t low = bel__siphash(secrets[1], text, sizeof topic + id.bytes);
+    return (struct bel_key){{
+        (uint64_t)BEL_TABLE_ALIASES << 56 | high >> 8,
+        high << 56 | low >> 8,
+        low << 56,
+    }};
+}
+
+void bel__made_id(const struct bel_place *place, char out[BEL_MADE_ID_BYTES])
+{
+    /* 130 bits from the highest: 2 words of 64 and the lane's two. */
+    uint64_t words[2] = {place->time, (uint64_t)place->priority << 56 | place->sequence};
+    assert(place->lane < 4);
+    for (unsigned i = 0; i < BEL_MADE_ID_BYTES; i++) {
+        unsigned digit = 0;
+        for (unsigned bit = i * 5; bit < i * 5 + 5; bit++) {
+            unsigned value = bit < 128 ? (unsigned)(words[bit / 64] >> (63 - bit % 64)) & 1
+                                       : place->lane >> (129 - bit) & 1U;
+            digit = digit << 1 | value;
+        }
+        out[i] = digits32[digit];
+    }
+}
+
+static int digit32(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'v') return c - 'a' + 10;
+    return -1;
+}
+
+bool bel__made_id_place(struct bel_view id, uint32_t topic, struct bel_place *out)
+{
+    if (id.bytes != BEL_MADE_ID_BYTES) return false;
+    const char *text = id.data;
+    uint64_t words[2] = {0};
+    unsigned lane = 0;
+    for (unsigned i = 0; i < BEL_MADE_ID_BYTES; i++) {
+        int digit = digit32(text[i]);
+        if (digit < 0) return false;
+        for (unsigned bit = i * 5; bit < i * 5 + 5; bit++) {
+            uint64_t value = (unsigned)digit >> (i * 5 + 4 - bit) & 1U;
+            if (bit < 128) {
+                words[bit / 64] |= value << (63 - bit % 64);
+            } else {
+                lane |= (unsigned)value << (129 - bit);
+            }
+        }
+    }
+    *out = (struct bel_place){.table = BEL_TABLE_TIMERS,
+                              .topic = topic,
+                              .lane = (uint8_t)lane,
+                              .priority = (uint8_t)(words[1] >> 56),
+                              .time = words[0],
+                              .sequence = words[1] & BEL_SEQUENCE_MAX};
+    return true;
+}
+
+static void store_word(uint8_t *out, uint64_t word)
+{
+    for (int i = 7; i >= 0; i--, word >>= 8) {
+        out[i] = (uint8_t)word;
+    }
+}
+
+static uint64_t load_word(const uint8_t *bytes)
+{
+    uint64_t word = 0;
+    for (int i = 0; i < 8; i++) {
+        word = word << 8 | bytes[i];
+    }
+    return word;
+}
+
+void bel__token_print(const struct bel_key *key, const uint8_t secret[BEL_TOKEN_SECRET_BYTES],
+                      char out[BEL_TOKEN_BYTES])
+{
+    uint8_t bytes[24], raw[TOKEN_RAW_BYTES];
+    for (int i = 0; i < 3; i++) {
+        store_word(bytes + 8 * i, key->words[i]);
+    }
+    assert(bytes[22] == 0 && bytes[23] == 0);
+    memcpy(raw, bytes + 1, TOKEN_KEY_BYTES);
+    memcpy(raw + TOKEN_KEY_BYTES, secret, BEL_TOKEN_SECRET_BYTES);
+    for (unsigned i = 0, o = 0; i < TOKEN_RAW_BYTES; i += 3) {
+        unsigned bits = (unsigned)raw[i] << 16 | (unsigned)raw[i + 1] << 8 | raw[i + 2];
+        for (int shift = 18; shift >= 0; shift -= 6) {
+            out[o++] = digits64[bits >> shift & 63];
+        }
+    }
+}
+
+static int digit64(char c)
+{
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    if (c == '-') return 62;
+    return c == '_' ? 63 : -1;
+}
+
+bool bel__token_parse(struct bel_view token, struct bel_key *out,
+                      uint8_t out_secret[BEL_TOKEN_SECRET_BYTES])
+{
+    uint8_t raw[TOKEN_RAW_BYTES], bytes[24] = {BEL_TABLE_TIMERS};
+    if (token.bytes != BEL_TOKEN_BYTES) return false;
+    const char *text = token.data;
+    for (unsigned i = 0, o = 0; i < BEL_TOKEN_BYTES; i += 4, o += 3) {
+        unsigned bits = 0;
+        for (unsigned k = 0; k < 4; k++) {
+            int digit = digit64(text[i + k]);
+            if (digit < 0) return false;
+            bits = bits << 6 | (unsigned)digit;
+        }
+        raw[o] = (uint8_t)(bits >> 16);
+        raw[o + 1] = (uint8_t)(bits >> 8);
+        raw[o + 2] = (uint8_t)bits;
+    }
+    memcpy(bytes + 1, raw, TOKEN_KEY_BYTES);
+    for (int i = 0; i < 3; i++) {
+        out->words[i] = load_word(bytes + 8 * i);
+    }
+    memcpy(out_secret, raw + TOKEN_KEY_BYTES, BEL_TOKEN_SECRET_BYTES);
+    return true;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Occurrences are timers like others. That they are unfinished is known by a row under a hash
+ * of their plan's id and their nominal time, so that whichever plan has the id finds them:
+ *
+ *     OCCURRENCES | plan | 09:00    the id
+ *     OCCURRENCES | plan | 10:00    the id
+ *
+ * When one ends, that may be what another waits for (overlap `queue`), or the plan (mode
+ * delay). What it does is looked up before anything is changed, and done after.
+ */
+#include "engine/plan.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LOOK_MAX = BEL_OVERLAP_QUEUE_MAX + 2 /* unfinished ones that are looked at */
+};
+
+/* What the end of an occurrence does. */
+struct bel_after {
+    struct bel_key row; /* its own in OCCURRENCES */
+    bool unblocks;
+    struct bel_found blocked; /* the next in the queue, and where it goes */
+    struct bel_place place;
+    bool goes_on;
+    struct bel_found plan; /* goes on, at `next` */
+    uint64_t next;
+};
+
+static struct bel_key row_key(const struct bel_engine *engine, uint32_t topic, struct bel_view plan,
+                              uint64_t nominal)
+{
+    uint64_t hash = bel__siphash(engine->alias_keys[0], plan.data, plan.bytes);
+    return bel__key_of(&(struct bel_place){
+        .table = BEL_TABLE_OCCURRENCES, .topic = topic, .time = hash, .sequence = nominal});
+}
+
+/* The id of an occurrence's plan. */
+static struct bel_view plan_id(struct bel_view id)
+{
+    const char *text = id.data;
+    while (id.bytes > 0 && text[id.bytes - 1] != '@') {
+        id.bytes--;
+    }
+    assert(id.bytes > 1);
+    id.bytes--;
+    return id;
+}
+
+struct bel_view bel__occurrence_id(const struct bel_record *plan, uint64_t nominal,
+                                   char out[BEL_ID_BYTES])
+{
+    int bytes = snprintf(out, BEL_ID_BYTES, "%.*s@%llu", (int)plan->id.bytes,
+                         (const char *)plan->id.data, (unsigned long long)nominal);
+    assert(bytes > 0 && bytes < BEL_ID_BYTES);
+    return (struct bel_view){.data = out, .bytes = (size_t)bytes};
+}
+
+void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state *topic,
+                         const struct bel_record *record)
+{
+    struct bel_key key = row_key(engine, topic->number, plan_id(record->id), record->nominal);
+    bel__engine_put(engine, &key, record->id, BEL_ROW_ANY);
+}
+
+/* Whether a row is of the same plan as the one at `from`. */
+static bool is_of(const struct bel_key *key, const struct bel_key *from)
+{
+    struct bel_place place = bel__place_of(key), start = bel__place_of(from);
+    return place.table == start.table && place.topic == start.topic && place.time == start.time;
+}
+
+/* Takes one more into account. */
+static void look_at(const struct bel_found *found, struct bel_occurrences *out)
+{
+    out->count++;
+    if (found->state != BEL_BLOCKED) {
+        out->has_running = true;
+        return;
+    }
+    if (!out->has_blocked) out->blocked_first = *found;
+    out->has_blocked = true;
+    out->blocked++;
+}
+
+int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *topic,
+                          struct bel_view plan, uint64_t except, bool counts,
+                          struct bel_occurrences *out)
+{
+    struct bel_key from = row_key(engine, topic->number, plan, 0);
+    struct bel_store_cursor cursor;
+    *out = (struct bel_occurrences){0};
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        struct bel_found found;
+        if (!is_of(&cursor.key, &from) || out->count == LOOK_MAX) return 0;
+        if (bel__place_of(&cursor.key).sequence == except) continue;
+        err = bel__timer_find(engine, topic, cursor.value, &found);
+        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        if (found.state >= BEL_DONE) continue; /* it was found to have expired */
+        look_at(&found, out);
+        if (!counts) return 0;
+    }
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+/* Where the next in the queue goes. */
+static int unblock(struct bel_engine *engine, const struct bel_occurrences *others,
+                   struct bel_after *after)
+{
+    after->unblocks = true;
+    after->blocked = others->blocked_first;
+    struct bel_place old = bel__place_of(&after->blocked.key);
+    after->place = (struct bel_place){.table = BEL_TABLE_TIMERS,
+                                      .topic = old.topic,
+                                      .lane = BEL_LANE_WALL,
+                                      .priority = old.priority,
+                                      .time = after->blocked.record.nominal};
+    const struct bel_record *record = &after->blocked.record;
+    after->place.time += record->spread_ms;
+    return bel__timer_hold(engine, after->blocked.topic, &after->place, record->group);
+}
+
+int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
+                    struct bel_after **out)
+{
+    const struct bel_record *record = &found->record;
+    struct bel_view plan = plan_id(record->id);
+    struct bel_occurrences others = {0};
+    struct bel_after *after = bel__engine_take(engine, sizeof *after);
+    if (after == NULL) return BEL_ENOMEM;
+    *after =
+        (struct bel_after){.row = row_key(engine, found->topic->number, plan, record->nominal)};
+    int err = bel__timer_find(engine, found->topic, plan, &after->plan);
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    bool has_plan =
+        err == 0 && after->plan.record.kind == BEL_RECORD_PLAN && after->plan.state < BEL_DONE;
+    const struct bel_recurrence *rule = &after->plan.record.rule;
+    bool waits = has_plan && rule->mode == BEL_PLAN_DELAY && !after->plan.plan.has_next;
+    if (!has_plan || waits || rule->overlap == BEL_OVERLAP_QUEUE) {
+        err = bel__occurrences_look(engine, found->topic, plan, record->nominal, true, &others);
+        if (err) return err;
+    }
+    if (others.has_blocked && !others.has_running) {
+        err = unblock(engine, &others, after);
+        if (err) return err;
+    }
+    if (waits && others.count == 0) {
+        err = bel__plan_go_on(engine, &after->plan, &after->next);
+        if (err != 0 && err != BEL_ERANGE) return err;
+        after->goes_on = err == 0;
+    }
+    *out = after;
+    return 0;
+}
+
+void bel__after_do(struct bel_engine *engine, struct bel_after *after)
+{
+    bel__engine_delete(engine, &after->row);
+    if (after->goes_on) bel__plan_set_next(engine, &after->plan, after->next);
+    if (!after->unblocks) return;
+    after->place.sequence = bel__engine_sequence(engine);
+    bel__timer_move(engine, &after->blocked, &after->place);
+}
+
+/* Cancels one, without what its end would do: its plan goes as well. */
+static int cancel(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id)
+{
+    struct bel_found found;
+    int err = bel__timer_find(engine, topic, id, &found);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    if (found.state >= BEL_DONE) return 0;
+    err = bel__timer_reserve(engine, &found, 0, BEL_STORE_END);
+    if (err) return err;
+    assert(found.after != NULL);
+    found.after->goes_on = false;
+    found.after->unblocks = false;
+    struct bel_ending ending = {.state = BEL_CANCELLED};
+    bel__timer_end(engine, &found, &ending);
+    return 0;
+}
+
+int bel__plan_cancel_occurrences(struct bel_engine *engine, const struct bel_found *found)
+{
+    struct bel_key from = row_key(engine, found->topic->number, found->record.id, 0);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        if (!is_of(&cursor.key, &from)) return 0;
+        err = cancel(engine, found->topic, cursor.value);
+        if (err) return err;
+    }
+    return err == BEL_ENOTFOUND ? 0 : err;
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A timer is one row: unfinished under TIMERS, where its key is its place in the order, or ended
+ * under ENDED. What belongs to it changes with it:
+ *
+ *     alias      id -> key, unless the id was made from this very key
+ *     numbers    of its topic, of the hour it is due, of its group
+ *     ready      the topic's picker, if it is due; a wake of the topic, if it will be
+ *     lease      and the lease's row
+ *     chunks     of a large body or result
+ *     plan       whose occurrence it is
+ *
+ * Everything that changes a timer is here, so that these cannot be forgotten elsewhere.
+ */
+#include "engine/engine.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* --- numbers --- */
+
+static struct bel_key hour_key(const struct bel_place *place)
+{
+    return bel__key_of(&(struct bel_place){.table = BEL_TABLE_COUNTS,
+                                           .topic = place->topic,
+                                           .lane = BEL_COUNT_HOUR,
+                                           .priority = place->lane,
+                                           .time = place->time / BEL_HOUR_MS});
+}
+
+static struct bel_key group_key(const struct bel_engine *engine, uint32_t topic,
+                                struct bel_view group)
+{
+    uint64_t high = bel__siphash(engine->alias_keys[0], group.data, group.bytes);
+    uint64_t low = bel__siphash(engine->alias_keys[1], group.data, group.bytes);
+    return bel__key_of(&(struct bel_place){.table = BEL_TABLE_COUNTS,
+                                           .topic = topic,
+                                           .lane = BEL_COUNT_GROUP,
+                                           .time = high,
+                                           .sequence = low & BEL_SEQUENCE_MAX});
+}
+
+int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *topic,
+                    const struct bel_place *place, struct bel_view group)
+{
+    struct bel_count *count;
+    if (place->lane < BEL_LANES_TIMED) {
+        struct bel_key key = hour_key(place);
+        int err = bel__count_hold(&engine->counts, engine->store, &key, &count);
+        if (err) return err;
+    }
+    if (group.bytes == 0) return 0;
+    struct bel_key key = group_key(engine, topic->number, group);
+    return bel__count_hold(&engine->counts, engine->store, &key, &count);
+}
+
+/* Adds to a count that is held. Returns what it was. */
+static uint64_t add_held(struct bel_engine *engine, const struct bel_key *key, int64_t delta)
+{
+    struct bel_count *count = NULL;
+    int err = bel__count_hold(&engine->counts, engine->store, key, &count);
+    assert(err == 0);
+    if (err) return 0;
+    uint64_t before = count->value;
+    bel__count_add(&engine->counts, count, delta);
+    return before;
+}
+
+/* A timer is at a place, or is not any more. */
+static void count_place(struct bel_engine *engine, struct bel_topic_state *topic,
+                        const struct bel_place *place, int64_t delta)
+{
+    bool is_timed = place->lane < BEL_LANES_TIMED;
+    bel__topic_count(&engine->topics, topic, is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED,
+                     delta);
+    if (!is_timed) return;
+    struct bel_key key = hour_key(place);
+    add_held(engine, &key, delta);
+}
+
+/* A share has one unfinished timer more or less. */
+static void count_share(struct bel_engine *engine, struct bel_topic_state *topic,
+                        struct bel_view group, int64_t delta)
+{
+    uint64_t before = topic->numbers[BEL_NUMBER_PLAIN];
+    if (group.bytes == 0) {
+        bel__topic_count(&engine->topics, topic, BEL_NUMBER_PLAIN, delta);
+    } else {
+        struct bel_key key = group_key(engine, topic->number, group);
+        before = add_held(engine, &key, delta);
+    }
+    if (before == 0) bel__topic_count(&engine->topics, topic, BEL_NUMBER_SHARES, +1);
+    if (before == 1 && delta < 0) bel__topic_count(&engine->topics, topic, BEL_NUMBER_SHARES, -1);
+}
+
+/* --- aliases --- */
+
+static bool needs_alias(const struct bel_key *key, struct bel_view id)
+{
+    struct bel_place place = bel__place_of(key);
+    char made[BEL_MADE_ID_BYTES];
+    if (place.table != BEL_TABLE_TIMERS || id.bytes != sizeof made) return true;
+    bel__made_id(&place, made);
+    return memcmp(made, id.data, sizeof made) != 0;
+}
+
+void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view id)
+{
+    if (!needs_alias(key, id)) return;
+    struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, id);
+    struct bel_view value = {.data = key->words, .bytes = sizeof key->words};
+    bel__engine_put(engine, &alias, value, BEL_ROW_ANY);
+}
+
+void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key, struct bel_view id)
+{
+    if (!needs_alias(key, id)) return;
+    struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, id);
+    bel__engine_delete(engine, &alias);
+}
+
+/* --- looking --- */
+
+static int load_plan(struct bel_engine *engine, uint64_t number, struct bel_found *found)
+{
+    struct bel_key key = bel__key_of(&(struct bel_place){
+        .table = BEL_TABLE_PLANS, .topic = found->topic->number, .sequence = number});
+    struct bel_key state_key = bel__key_in(&key, BEL_TABLE_PLAN_STATES);
+    struct bel_view row;
+    int err = bel__store_get(engine->store, &key, &row);
+    if (err) return err;
+    err = bel__record_read(row, &found->record);
+    if (err) return err;
+    err = bel__store_get(engine->store, &state_key, &row);
+    if (err) return err;
+    found->key = key;
+    found->state = BEL_SCHEDULED;
+    return bel__plan_state_read(row, &found->plan);
+}
+
+static enum bel_state state_of(const struct bel_engine *engine, const struct bel_found *found)
+{
+    struct bel_place place = bel__place_of(&found->key);
+    if (place.table == BEL_TABLE_ENDED) return (enum bel_state)place.lane;
+    if (found->lease != NULL) return BEL_LEASED;
+    if (place.lane >= BEL_LANES_TIMED) return BEL_BLOCKED;
+    return place.time <= bel__lane_now(&engine->now, place.lane) ? BEL_READY : BEL_SCHEDULED;
+}
+
+int bel__timer_read(struct bel_engine *engine, const struct bel_key *key, struct bel_view row,
+                    struct bel_found *out)
+{
+    struct bel_place place = bel__place_of(key);
+    struct bel_found found = {.key = *key};
+    found.topic = bel__topic_at(&engine->topics, place.topic);
+    if (found.topic == NULL || place.lane >= BEL_STATES) return BEL_ECORRUPT;
+    int err = bel__record_read(row, &found.record);
+    if (err) return err;
+    if (found.record.kind == BEL_RECORD_TICK) {
+        err = load_plan(engine, found.record.plan, &found);
+        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    } else {
+        if (place.table == BEL_TABLE_TIMERS) found.lease = bel__lease_find(engine, key);
+        found.state = state_of(engine, &found);
+    }
+    *out = found;
+    return 0;
+}
+
+int bel__timer_load(struct bel_engine *engine, const struct bel_key *key, struct bel_found *out)
+{
+    struct bel_place place = bel__place_of(key);
+    struct bel_view row;
+    if (place.table == BEL_TABLE_PLANS) {
+        struct bel_found found = {.topic = bel__topic_at(&engine->topics, place.topic)};
+        if (found.topic == NULL) return BEL_ECORRUPT;
+        int err = load_plan(engine, place.sequence, &found);
+        if (err == 0) *out = found;
+        return err;
+    }
+    int err = bel__store_get(engine->store, key, &row);
+    return err ? err : bel__timer_read(engine, key, row, out);
+}
+
+static bool same(struct bel_view a, struct bel_view b)
+{
+    return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
+}
+
+static int find_by_made_id(struct bel_engine *engine, struct bel_topic_state *topic,
+                           struct bel_view id, struct bel_found *out)
+{
+    struct bel_place place;
+    if (!bel__made_id_place(id, topic->number, &place)) return BEL_ENOTFOUND;
+    struct bel_key key = bel__key_of(&place);
+    int err = bel__timer_load(engine, &key, out);
+    if (err) return err;
+    return out->record.kind == BEL_RECORD_TIMER && same(out->record.id, id) ? 0 : BEL_ENOTFOUND;
+}
+
+static int find_by_alias(struct bel_engine *engine, struct bel_topic_state *topic,
+                         struct bel_view id, struct bel_found *out)
+{
+    struct bel_key alias = bel__key_alias(engine->alias_keys, topic->number, id), key;
+    struct bel_view row;
+    int err = bel__store_get(engine->store, &alias, &row);
+    if (err) return err;
+    if (row.bytes != sizeof key.words) return BEL_ECORRUPT;
+    memcpy(key.words, row.data, sizeof key.words);
+    err = bel__timer_load(engine, &key, out);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err; /* an alias leads somewhere */
+    return out->topic == topic && same(out->record.id, id) ? 0 : BEL_ENOTFOUND;
+}
+
+bool bel__timer_is_expired(const struct bel_engine *engine, const struct bel_found *found)
+{
+    if (found->state != BEL_SCHEDULED && found->state != BEL_READY) return false;
+    const struct bel_record *record = &found->record;
+    if (record->kind == BEL_RECORD_PLAN || record->expires_ms == 0) return false;
+    return record->expires_at <= bel__lane_now(&engine->now, record->expires_lane);
+}
+
+static uint64_t retention_of(const struct bel_topic_state *topic, enum bel_state state)
+{
+    const struct bel_settings *settings = bel__topic_settings(topic);
+    assert(state >= BEL_DONE);
+    return state == BEL_DONE || state == BEL_CANCELLED ? settings->retention_ms
+                                                       : settings->retention_dead_ms;
+}
+
+bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found *found)
+{
+    if (found->state < BEL_DONE) return false;
+    uint64_t retention = retention_of(found->topic, found->state);
+    uint64_t finished = bel__place_of(&found->key).time;
+    if (retention == BEL_RETENTION_FOREVER) return false;
+    return finished + retention <= (uint64_t)engine->now.wall;
+}
+
+int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
+                    struct bel_found *out)
+{
+    if (topic == NULL || id.bytes == 0 || id.bytes > BEL_ID_BYTES) return BEL_ENOTFOUND;
+    struct bel_found found;
+    int err = find_by_made_id(engine, topic, id, &found);
+    if (err == BEL_ENOTFOUND) err = find_by_alias(engine, topic, id, &found);
+    if (err) return err;
+    if (bel__timer_is_expired(engine, &found)) {
+        err = bel__timer_expire(engine, &found);
+        if (err) return err;
+        err = find_by_alias(engine, topic, id, &found);
+        if (err) return err;
+    }
+    if (bel__timer_is_over(engine, &found)) return BEL_ENOTFOUND;
+    *out = found;
+    return 0;
+}
+
+int64_t bel__timer_due(const struct bel_engine *engine, const struct bel_found *found)
+{
+    struct bel_place place = bel__place_of(&found->key);
+    if (found->record.kind == BEL_RECORD_PLAN && place.table == BEL_TABLE_PLANS) {
+        return (int64_t)found->plan.next;
+    }
+    if (place.table == BEL_TABLE_ENDED) return (int64_t)found->record.due;
+    if (place.lane >= BEL_LANES_TIMED) return (int64_t)found->record.nominal;
+    return (int64_t)bel__lane_wall(&engine->now, place.lane, place.time);
+}
+
+/* --- changing --- */
+
+int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found, uint64_t more_bytes,
+                       enum bel_store_use use)
+{
+    struct bel_record *record = &found->record;
+    struct bel_place place = bel__place_of(&found->key);
+    if (place.table == BEL_TABLE_TIMERS) {
+        int err = bel__timer_hold(engine, found->topic, &place, record->group);
+        if (err) return err;
+        if (record->plan != 0) {
+            err = bel__after_look(engine, found, &found->after);
+            if (err) return err;
+        }
+    }
+    size_t rows = BEL_TIMER_ROWS + bel__blob_rows(record->body.bytes) +
+                  bel__blob_rows(record->result.bytes) + bel__blob_rows(more_bytes);
+    return bel__engine_reserve(engine, rows, BEL_TIMER_BYTES + (size_t)more_bytes, use);
+}
+
+struct bel_place bel__timer_place(struct bel_engine *engine, const struct bel_topic_state *topic,
+                                  uint8_t lane, uint64_t time, uint8_t priority)
+{
+    return (struct bel_place){.table = BEL_TABLE_TIMERS,
+                              .topic = topic->number,
+                              .lane = lane,
+                              .priority = priority,
+                              .time = time,
+                              .sequence = bel__engine_sequence(engine)};
+}
+
+static void put_record(struct bel_engine *engine, const struct bel_key *key,
+                       const struct bel_record *record, enum bel_row row)
+{
+    uint8_t bytes[BEL_RECORD_BYTES_MAX];
+    struct bel_view value = {.data = bytes, .bytes = bel__record_write(record, bytes)};
+    bel__engine_put(engine, key, value, row);
+}
+
+void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
+                    const struct bel_place *place, const struct bel_record *record)
+{
+    struct bel_key key = bel__key_of(place);
+    assert(place->table == BEL_TABLE_TIMERS);
+    assert(record->kind == BEL_RECORD_TIMER);
+    put_record(engine, &key, record, BEL_ROW_NEW);
+    bel__alias_put(engine, &key, record->id);
+    count_place(engine, topic, place, +1);
+    count_share(engine, topic, record->group, +1);
+    bel__ready_enter(engine, topic, &key, record->group);
+}
+
+/* Takes an unfinished timer out of its place: lease, picker, numbers of the place, row. */
+static void take_out(struct bel_engine *engine, const struct bel_found *found)
+{
+    struct bel_place place = bel__place_of(&found->key);
+    assert(place.table == BEL_TABLE_TIMERS);
+    if (found->lease != NULL) {
+        bel__lease_drop(engine, found->lease);
+    } else {
+        bel__ready_leave(engine, found->topic, &found->key, found->record.group);
+    }
+    bel__engine_delete(engine, &found->key);
+    count_place(engine, found->topic, &place, -1);
+}
+
+/* The same for a plan. */
+static void take_out_plan(struct bel_engine *engine, const struct bel_found *found)
+{
+    struct bel_key state_key = bel__key_in(&found->key, BEL_TABLE_PLAN_STATES);
+    bel__engine_delete(engine, &found->key);
+    bel__engine_delete(engine, &state_key);
+    bel__engine_delete(engine, &found->plan.tick);
+    bel__topic_count(&engine->topics, found->topic, BEL_NUMBER_PLANS, -1);
+}
+
+static enum bel_topic_number number_of(enum bel_state state)
+{
+    assert(state >= BEL_DONE && state < BEL_STATES);
+    return (enum bel_topic_number)(BEL_NUMBER_ENDED + (state - BEL_DONE));
+}
+
+static void delete_blobs(struct bel_engine *engine, const struct bel_record *record)
+{
+    bel__blob_delete(engine, &record->body);
+    bel__blob_delete(engine, &record->result);
+}
+
+void bel__timer_remove(struct bel_engine *engine, const struct bel_found *found)
+{
+    switch (bel__place_of(&found->key).table) {
+    case BEL_TABLE_TIMERS:
+        take_out(engine, found);
+        count_share(engine, found->topic, found->record.group, -1);
+        if (found->after != NULL) bel__after_do(engine, found->after);
+        break;
+    case BEL_TABLE_PLANS:
+        take_out_plan(engine, found);
+        break;
+    default:
+        bel__engine_delete(engine, &found->key);
+        bel__topic_count(&engine->topics, found->topic, number_of(found->state), -1);
+        break;
+    }
+    bel__alias_delete(engine, &found->key, found->record.id);
+    delete_blobs(engine, &found->record);
+}
+
+void bel__timer_rewrite(struct bel_engine *engine, const struct bel_found *found)
+{
+    put_record(engine, &found->key, &found->record, BEL_ROW_ANY);
+}
+
+void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
+                     const struct bel_place *place)
+{
+    take_out(engine, found);
+    bel__alias_delete(engine, &found->key, found->record.id);
+    found->key = bel__key_of(place);
+    found->lease = NULL;
+    put_record(engine, &found->key, &found->record, BEL_ROW_NEW);
+    bel__alias_put(engine, &found->key, found->record.id);
+    count_place(engine, found->topic, place, +1);
+    bel__ready_enter(engine, found->topic, &found->key, found->record.group);
+    found->state = state_of(engine, found);
+}
+
+static uint64_t sequence_of(const struct bel_found *found)
+{
+    bool is_plan = found->record.kind == BEL_RECORD_PLAN;
+    return is_plan ? found->plan.sequence : bel__place_of(&found->key).sequence;
+}
+
+/* Puts what has ended where it is kept. */
+static void keep_ended(struct bel_engine *engine, struct bel_found *found,
+                       const struct bel_ending *ending)
+{
+    struct bel_place place = {.table = BEL_TABLE_ENDED,
+                              .topic = found->topic->number,
+                              .lane = (uint8_t)ending->state,
+                              .time = (uint64_t)engine->now.wall,
+                              .sequence = sequence_of(found)};
+    struct bel_record *record = &found->record;
+    record->reason = ending->reason;
+    record->result = bel__blob_put(engine, ending->result, 0);
+    found->key = bel__key_of(&place);
+    put_record(engine, &found->key, record, BEL_ROW_NEW);
+    bel__alias_put(engine, &found->key, record->id);
+    bel__topic_count(&engine->topics, found->topic, number_of(ending->state), +1);
+    uint64_t retention = retention_of(found->topic, ending->state);
+    if (retention == BEL_RETENTION_FOREVER) return;
+    bel__sweep_wake(engine, found->topic, place.time + retention);
+}
+
+/* What an ended record knows that a live one has in its key or beside it. */
+static void fill_ended(const struct bel_engine *engine, struct bel_found *found)
+{
+    struct bel_record *record = &found->record;
+    record->due = (uint64_t)bel__timer_due(engine, found);
+    if (record->kind == BEL_RECORD_PLAN) {
+        record->made = found->plan.made;
+        record->skipped = found->plan.skipped;
+        record->missed = found->plan.missed;
+    } else {
+        record->priority = bel__place_of(&found->key).priority;
+    }
+}
+
+void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
+                    const struct bel_ending *ending)
+{
+    bool is_plan = found->record.kind == BEL_RECORD_PLAN;
+    assert(found->state < BEL_DONE);
+    fill_ended(engine, found);
+    bel__alias_delete(engine, &found->key, found->record.id);
+    if (is_plan) {
+        take_out_plan(engine, found);
+    } else {
+        take_out(engine, found);
+        count_share(engine, found->topic, found->record.group, -1);
+    }
+    found->lease = NULL;
+    if (retention_of(found->topic, ending->state) > 0) {
+        keep_ended(engine, found, ending);
+    } else {
+        delete_blobs(engine, &found->record);
+    }
+    found->state = ending->state;
+    if (found->after != NULL) bel__after_do(engine, found->after);
+    found->after = NULL;
+}
+
+int bel__timer_expire(struct bel_engine *engine, struct bel_found *found)
+{
+    int err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);
+    if (err) return err;
+    struct bel_ending ending = {.state = BEL_EXPIRED, .reason = BEL_VIEW("expired")};
+    bel__timer_end(engine, found, &ending);
+    return 0;
+}
