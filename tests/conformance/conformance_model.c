@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The suite against the model: so that the suite is known to be right, and the model to follow
+ * docs/SEMANTICS.md, before either judges anything else.
+ */
+#include "conformance.h"
+#include "model.h"
+
+static void open_model(struct subject *s)
+{
+    s->context = model_create(&(struct model_options){.now = s->now});
+    s->backend = model_backend(s->context);
+}
+
+static void close_model(struct subject *s)
+{
+    model_destroy(s->context);
+}
+
+static void reopen_model(struct subject *s)
+{
+    model_reopen(s->context, s->now);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct kind kind = {"the model", CAN_ALL, open_model, close_model, reopen_model};
+    return conformance_run(&kind, argc, argv);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Expiry: timers that nobody came for in time, and when that is noticed.
+ */
+#include "conformance.h"
+
+static void a_timer_expires_a_while_after_its_due(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .in = MINUTE, .expires = 10 * SECOND);
+    schedule(s, "mail", .id = "b", .in = MINUTE, .expires = 10 * SECOND);
+    advance(s, MINUTE + 10 * SECOND - 1);
+    expect_state(s, "mail", "a", BEL_READY);
+    advance(s, 1);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(timer->state == BEL_EXPIRED && is_text(timer->reason, "expired"));
+    CHECK(timer->finished.ms == START + 70 * SECOND);
+    expect_claim(s, "mail");
+    expect_state(s, "mail", "b", BEL_EXPIRED);
+}
+
+static void an_expired_timer_is_passed_over_by_a_claim(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .expires = SECOND);
+    schedule(s, "mail", .id = "b");
+    schedule(s, "mail", .id = "c", .expires = 5 * SECOND);
+    advance(s, 2 * SECOND);
+    expect_claim(s, "mail", "b", "c");
+    CHECK(topic(s, "mail")->counts[BEL_EXPIRED] == 1);
+}
+
+static void it_has_finished_when_it_was_noticed(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .expires = SECOND);
+    advance(s, MINUTE);
+    advance(s, MINUTE);
+    CHECK(timer_of(s, "mail", "a")->finished.ms == START + 2 * MINUTE);
+    advance(s, MINUTE);
+    CHECK(timer_of(s, "mail", "a")->finished.ms == START + 2 * MINUTE);
+}
+
+static void an_expired_timer_is_finished_for_every_verb(struct subject *s)
+{
+    static const char *const ids[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < 4; i++) {
+        schedule(s, "mail", .id = ids[i], .expires = SECOND);
+    }
+    advance(s, SECOND);
+    CHECK(cancel(s, "mail", "a") == 0);
+    CHECK(reschedule_in(s, "mail", "b", MINUTE) == 0);
+    schedule(s, "mail", .id = "c", .payload = "new", .conflict = BEL_CONFLICT_EARLIEST);
+    CHECK(is_text(timer_of(s, "mail", "c")->payload, "new"));
+    expect_list(s, "mail", "c", "a", "b", "d");
+    CHECK(purge_state(s, "mail", BEL_READY) == 1);
+    CHECK(purge_state(s, "mail", BEL_EXPIRED) == 3);
+}
+
+static void a_leased_timer_does_not_expire(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .expires = 10 * SECOND);
+    schedule(s, "mail", .id = "b", .expires = 10 * SECOND);
+    schedule(s, "mail", .id = "c", .expires = 10 * SECOND);
+    expect_claim(s, "mail", "a", "b", "c");
+    advance(s, 20 * SECOND);
+    expect_state(s, "mail", "a", BEL_LEASED);
+    CHECK(ack(s, "a") == 1);
+    CHECK(release(s, "b") == 0);
+    expect_state(s, "mail", "b", BEL_EXPIRED);
+    advance(s, 10 * SECOND);
+    expect_state(s, "mail", "c", BEL_EXPIRED);
+    CHECK(timer_of(s, "mail", "c")->crashes == 1);
+}
+
+static void a_retry_that_is_not_before_the_expiry_is_expired(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "10s", .expires = 10 * SECOND);
+    schedule(s, "mail", .id = "b", .retry = "9999ms", .expires = 10 * SECOND);
+    expect_claim(s, "mail", "a", "b");
+    CHECK(fail(s, "a", .reason = "no").state == BEL_EXPIRED);
+    CHECK(fail(s, "b", .reason = "no").state == BEL_SCHEDULED);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(timer->state == BEL_EXPIRED && is_text(timer->reason, "expired"));
+    CHECK(timer->attempts == 1 && timer->outcomes_count == 1 && timer->finished.ms == START);
+}
+
+static void a_retry_does_not_move_the_expiry(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "5s,4s", .expires = 10 * SECOND);
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a").state == BEL_SCHEDULED);
+    CHECK(timer_of(s, "mail", "a")->expires.ms == START + 10 * SECOND);
+    advance(s, 10 * SECOND);
+    expect_state(s, "mail", "a", BEL_EXPIRED);
+}
+
+static void reschedule_moves_the_expiry(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .expires = 10 * SECOND);
+    CHECK(reschedule_in(s, "mail", "a", HOUR) == 1);
+    CHECK(timer_of(s, "mail", "a")->expires.ms == START + HOUR + 10 * SECOND);
+    advance(s, HOUR);
+    expect_claim(s, "mail", "a");
+}
+
+static void revive_moves_the_expiry(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .expires = 10 * SECOND);
+    expect_claim(s, "mail", "a");
+    (void)fail(s, "a", .dead = true);
+    advance(s, HOUR);
+    CHECK(revive(s, "mail", "a") == 1);
+    advance(s, 10 * SECOND - 1);
+    expect_state(s, "mail", "a", BEL_READY);
+    advance(s, 1);
+    expect_state(s, "mail", "a", BEL_EXPIRED);
+}
+
+static void an_occurrence_expires_from_its_nominal_time(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1h", .expires = MINUTE);
+    advance(s, HOUR + MINUTE - 1);
+    expect_state(s, "mail", occurrence("p", HOUR), BEL_READY);
+    advance(s, 1);
+    expect_state(s, "mail", occurrence("p", HOUR), BEL_EXPIRED);
+    expect_state(s, "mail", "p", BEL_SCHEDULED);
+}
+
+static void an_expired_occurrence_is_in_nobodys_way(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1h", .expires = MINUTE);
+    advance(s, 3 * HOUR);
+    expect_claim(s, "mail", occurrence("p", 3 * HOUR));
+    const struct bel_timer *plan = timer_of(s, "mail", "p");
+    CHECK(plan->made == 3 && plan->skipped == 0);
+}
+
+static void an_expired_timer_cannot_be_revived(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .expires = SECOND);
+    advance(s, SECOND);
+    CHECK(revive(s, "mail", "a") == 0);
+    expect_state(s, "mail", "a", BEL_EXPIRED);
+}
+
+static const struct test tests[] = {
+    TEST(a_timer_expires_a_while_after_its_due),
+    TEST(an_expired_timer_is_passed_over_by_a_claim),
+    TEST(it_has_finished_when_it_was_noticed),
+    TEST(an_expired_timer_is_finished_for_every_verb),
+    TEST(a_leased_timer_does_not_expire),
+    TEST(a_retry_that_is_not_before_the_expiry_is_expired),
+    TEST(a_retry_does_not_move_the_expiry),
+    TEST(reschedule_moves_the_expiry),
+    TEST(revive_moves_the_expiry),
+    TEST(an_occurrence_expires_from_its_nominal_time),
+    TEST(an_expired_occurrence_is_in_nobodys_way),
+    TEST(an_expired_timer_cannot_be_revived),
+};
+
+GROUP(expiry, 0, tests);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * EXPLAIN: that there is something to say about every timer. What it is, is for people.
+ */
+#include "conformance.h"
+
+static void expect_lines(struct subject *s, const char *topic, const char *id)
+{
+    struct bel_command command = {.verb = BEL_VERB_EXPLAIN};
+    command.target = (struct bel_target){view(topic), view(id)};
+    const struct heard *heard = ask(s, &command);
+    CHECK(heard->reply.err == 0 && heard->reply.names.count > 0);
+    for (size_t i = 0; i < heard->reply.names.count; i++) {
+        CHECK(heard->reply.names.items[i].bytes > 0);
+    }
+}
+
+static void every_timer_is_explained(struct subject *s)
+{
+    configure(s, "mail", "retention", "1h");
+    schedule(s, "mail", .id = "leased");
+    schedule(s, "mail", .id = "dead");
+    schedule(s, "mail", .id = "done");
+    expect_claim(s, "mail", "leased", "dead", "done");
+    (void)fail(s, "dead", .dead = true);
+    CHECK(ack(s, "done") == 1);
+    schedule(s, "mail", .id = "ready");
+    schedule(s, "mail", .id = "scheduled", .in = HOUR);
+    schedule(s, "mail", .id = "plan", .every = "1h", .overlap = BEL_OVERLAP_QUEUE);
+    static const char *const ids[] = {"leased", "dead", "done", "ready", "scheduled", "plan"};
+    for (size_t i = 0; i < 6; i++) {
+        expect_lines(s, "mail", ids[i]);
+    }
+    pause_topic(s, "mail");
+    expect_lines(s, "mail", "ready");
+    advance(s, 2 * HOUR);
+    expect_lines(s, "mail", occurrence("plan", HOUR));
+    expect_lines(s, "mail", occurrence("plan", 2 * HOUR));
+}
+
+static void what_is_not_there_is_not_explained(struct subject *s)
+{
+    CHECK(target(s, BEL_VERB_EXPLAIN, "mail", "a") == BEL_ENOTFOUND);
+    schedule(s, "mail", .id = "a");
+    CHECK(target(s, BEL_VERB_EXPLAIN, "mail", "b") == BEL_ENOTFOUND);
+    CHECK(target(s, BEL_VERB_EXPLAIN, "mail", "a b") == BEL_ENOTFOUND);
+    CHECK(target(s, BEL_VERB_EXPLAIN, "no good", "a") == BEL_EINVAL);
+}
+
+static void explaining_notices_an_expiry(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .expires = SECOND);
+    advance(s, SECOND);
+    expect_lines(s, "mail", "a");
+    advance(s, SECOND);
+    CHECK(timer_of(s, "mail", "a")->finished.ms == START + SECOND);
+}
+
+static const struct test tests[] = {
+    TEST(every_timer_is_explained),
+    TEST(what_is_not_there_is_not_explained),
+    TEST(explaining_notices_an_expiry),
+};
+
+GROUP(explaining, 0, tests);

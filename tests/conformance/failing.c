@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Failing: what it costs, when the next attempt is, and when there is none.
+ */
+#include "conformance.h"
+
+static void fail_adds_an_attempt_and_an_outcome(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "5s,30s");
+    advance(s, SECOND);
+    expect_ids(claim(s, "mail", .worker = "w"), "a");
+    struct bel_verdict verdict = fail(s, "a", .reason = "refused");
+    CHECK(verdict.state == BEL_SCHEDULED && verdict.due.ms == START + 6 * SECOND);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(timer->state == BEL_SCHEDULED && timer->due.ms == START + 6 * SECOND);
+    CHECK(timer->attempts == 1 && timer->crashes == 0 && timer->worker.bytes == 0);
+    CHECK(timer->outcomes_count == 1 && timer->outcomes[0].kind == BEL_OUTCOME_FAILED);
+    CHECK(is_text(timer->outcomes[0].reason, "refused"));
+    CHECK(timer->outcomes[0].at.ms == START + SECOND && timer->reason.bytes == 0);
+    CHECK(fail_error(s, "a", .reason = "again") == BEL_ESTALE);
+    advance(s, 5 * SECOND);
+    const struct heard *heard = claim(s, "mail");
+    expect_ids(heard, "a");
+    CHECK(heard->reply.deliveries.items[0].attempt == 2);
+}
+
+static void a_list_of_delays_makes_one_attempt_more(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "5s,30s");
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a").due.ms == START + 5 * SECOND);
+    advance(s, 5 * SECOND);
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a").due.ms == START + 35 * SECOND);
+    advance(s, 30 * SECOND);
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a", .reason = "for good").state == BEL_DEAD);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(timer->state == BEL_DEAD && timer->attempts == 3);
+    CHECK(is_text(timer->reason, "for good") && timer->finished.ms == START + 35 * SECOND);
+}
+
+static void attempts_are_counted_in_all(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "exp(1s,2,1h) max(3)");
+    for (unsigned i = 0; i < 2; i++) {
+        advance(s, MINUTE);
+        expect_claim(s, "mail", "a");
+        CHECK(fail(s, "a").state == BEL_SCHEDULED);
+    }
+    advance(s, MINUTE);
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a").state == BEL_DEAD);
+}
+
+static void one_attempt_is_the_least(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "exp(1s,2,1h) max(0)");
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a").state == BEL_DEAD);
+}
+
+static void exp_grows_up_to_its_cap(struct subject *s)
+{
+    static const int64_t delays[] = {10, 20, 40, 60, 60};
+    configure(s, "mail", "retry", "exp(10s,2,1m)");
+    schedule(s, "mail", .id = "a");
+    for (size_t i = 0; i < 5; i++) {
+        expect_claim(s, "mail", "a");
+        int64_t due = s->now.wall.ms + delays[i] * SECOND;
+        CHECK(fail(s, "a").due.ms == due);
+        advance(s, (uint64_t)(delays[i] * SECOND));
+    }
+}
+
+static void the_timers_policy_goes_before_the_topics(struct subject *s)
+{
+    configure(s, "mail", "retry", "1s");
+    schedule(s, "mail", .id = "a", .retry = "7s");
+    schedule(s, "mail", .id = "b");
+    expect_claim(s, "mail", "a", "b");
+    CHECK(fail(s, "a").due.ms == START + 7 * SECOND);
+    CHECK(fail(s, "b").due.ms == START + SECOND);
+}
+
+static void the_default_policy_waits_about_ten_seconds(struct subject *s)
+{
+    schedule(s, "mail", .id = "a");
+    expect_claim(s, "mail", "a");
+    int64_t delay = fail(s, "a").due.ms - START;
+    CHECK(delay >= 9 * SECOND && delay <= 11 * SECOND);
+}
+
+static void a_delay_of_fail_replaces_the_policys_delay_only(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "5s");
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a", .in = MINUTE).due.ms == START + MINUTE);
+    advance(s, MINUTE);
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a", .in = MINUTE).state == BEL_DEAD);
+}
+
+static void a_retry_that_is_now_is_scheduled_in_the_verdict(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "5s");
+    expect_claim(s, "mail", "a");
+    struct bel_verdict verdict = fail(s, "a", .at_once = true);
+    CHECK(verdict.state == BEL_SCHEDULED && verdict.due.ms == START);
+    expect_state(s, "mail", "a", BEL_READY);
+    expect_claim(s, "mail", "a");
+}
+
+static void dead_ends_it_whatever_the_policy(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "exp(1s,2,1h)");
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a", .reason = "poison", .dead = true).state == BEL_DEAD);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(is_text(timer->reason, "poison") && timer->attempts == 1 && timer->outcomes_count == 1);
+    expect_claim(s, "mail");
+}
+
+static void a_resource_failure_spends_an_attempt(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "5s");
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a", .kind = BEL_FAIL_RESOURCE).due.ms == START + 5 * SECOND);
+    CHECK(timer_of(s, "mail", "a")->attempts == 1);
+}
+
+static void a_limited_failure_spends_and_notes_nothing(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "5s");
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a", .kind = BEL_FAIL_LIMITED).due.ms == START + MINUTE);
+    advance(s, MINUTE);
+    expect_claim(s, "mail", "a");
+    struct bel_verdict verdict = fail(s, "a", .kind = BEL_FAIL_LIMITED, .in = SECOND);
+    CHECK(verdict.state == BEL_SCHEDULED && verdict.due.ms == START + MINUTE + SECOND);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(timer->attempts == 0 && timer->outcomes_count == 0);
+}
+
+static void a_retry_has_a_new_sequence(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "5s");
+    expect_claim(s, "mail", "a");
+    schedule(s, "mail", .id = "b", .in = 5 * SECOND);
+    (void)fail(s, "a");
+    schedule(s, "mail", .id = "c", .in = 5 * SECOND);
+    advance(s, 5 * SECOND);
+    expect_claim(s, "mail", "b", "a", "c");
+}
+
+static void long_reasons_are_cut_off(struct subject *s)
+{
+    static char reason[BEL_TEXT_BYTES_MAX + 100];
+    for (size_t i = 0; i < sizeof reason - 1; i++) {
+        reason[i] = 'x';
+    }
+    schedule(s, "mail", .id = "a");
+    expect_ids(claim(s, "mail", .worker = reason), "a");
+    CHECK(timer_of(s, "mail", "a")->worker.bytes == BEL_TEXT_BYTES_MAX);
+    (void)fail(s, "a", .reason = reason, .dead = true);
+    CHECK(timer_of(s, "mail", "a")->reason.bytes == BEL_TEXT_BYTES_MAX);
+    CHECK(timer_of(s, "mail", "a")->outcomes[0].reason.bytes == BEL_TEXT_BYTES_MAX);
+}
+
+static void revive_makes_a_dead_one_due_now(struct subject *s)
+{
+    configure(s, "mail", "crashes", "1");
+    schedule(s, "mail", .id = "a", .retry = "1s");
+    expect_claim(s, "mail", "a");
+    (void)fail(s, "a", .reason = "one");
+    advance(s, SECOND);
+    expect_claim(s, "mail", "a");
+    advance(s, 30 * SECOND);
+    expect_state(s, "mail", "a", BEL_DEAD);
+    CHECK(revive(s, "mail", "a") == 1);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(timer->state == BEL_READY && timer->due.ms == START + 31 * SECOND);
+    CHECK(timer->attempts == 0 && timer->crashes == 0 && timer->outcomes_count == 2);
+    CHECK(timer->reason.bytes == 0 && timer->finished.ms == 0);
+    expect_claim(s, "mail", "a");
+}
+
+static void revive_of_none_named_is_all_of_the_topic(struct subject *s)
+{
+    schedule(s, "mail", .id = "a");
+    schedule(s, "mail", .id = "b");
+    schedule(s, "mail", .id = "c");
+    schedule(s, "push", .id = "d");
+    expect_claim(s, "mail", "a", "b", "c");
+    expect_claim(s, "push", "d");
+    (void)fail(s, "c", .dead = true);
+    (void)fail(s, "d", .dead = true);
+    advance(s, SECOND);
+    (void)fail(s, "a", .dead = true);
+    CHECK(revive(s, "mail", "b") == 0);
+    CHECK(revive(s, "mail", NULL) == 2);
+    CHECK(revive(s, "mail", NULL) == 0);
+    expect_state(s, "push", "d", BEL_DEAD);
+    expect_claim(s, "mail", "c", "a");
+}
+
+static const struct test tests[] = {
+    TEST(fail_adds_an_attempt_and_an_outcome),
+    TEST(a_list_of_delays_makes_one_attempt_more),
+    TEST(attempts_are_counted_in_all),
+    TEST(one_attempt_is_the_least),
+    TEST(exp_grows_up_to_its_cap),
+    TEST(the_timers_policy_goes_before_the_topics),
+    TEST(the_default_policy_waits_about_ten_seconds),
+    TEST(a_delay_of_fail_replaces_the_policys_delay_only),
+    TEST(a_retry_that_is_now_is_scheduled_in_the_verdict),
+    TEST(dead_ends_it_whatever_the_policy),
+    TEST(a_resource_failure_spends_an_attempt),
+    TEST(a_limited_failure_spends_and_notes_nothing),
+    TEST(a_retry_has_a_new_sequence),
+    TEST(long_reasons_are_cut_off),
+    TEST(revive_makes_a_dead_one_due_now),
+    TEST(revive_of_none_named_is_all_of_the_topic),
+};
+
+GROUP(failing, 0, tests);

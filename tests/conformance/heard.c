@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A deep copy. Everything that is copied is a piece of memory of its own, so that a test that
+ * reads past one is caught by the sanitizer.
+ */
+#include "heard.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *piece(struct heard *heard, size_t bytes)
+{
+    void **pieces = realloc(heard->pieces, (heard->pieces_count + 1) * sizeof *pieces);
+    void *memory = malloc(bytes > 0 ? bytes : 1);
+    if (pieces == NULL || memory == NULL) abort();
+    pieces[heard->pieces_count++] = memory;
+    heard->pieces = pieces;
+    return memory;
+}
+
+static const void *copy(struct heard *heard, const void *data, size_t bytes)
+{
+    if (bytes == 0) return NULL;
+    return memcpy(piece(heard, bytes), data, bytes);
+}
+
+static void keep(struct heard *heard, struct bel_view *view)
+{
+    view->data = copy(heard, view->data, view->bytes);
+}
+
+static void keep_headers(struct heard *heard, const struct bel_header **headers, size_t count)
+{
+    struct bel_header *copies = piece(heard, count * sizeof *copies);
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = (*headers)[i];
+        keep(heard, &copies[i].name);
+        keep(heard, &copies[i].value);
+    }
+    *headers = copies;
+}
+
+static void keep_deliveries(struct heard *heard)
+{
+    size_t count = heard->reply.deliveries.count;
+    struct bel_delivery *copies = piece(heard, count * sizeof *copies);
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = heard->reply.deliveries.items[i];
+        keep(heard, &copies[i].token);
+        keep(heard, &copies[i].topic);
+        keep(heard, &copies[i].id);
+        keep(heard, &copies[i].payload);
+        keep(heard, &copies[i].correlation);
+        keep_headers(heard, &copies[i].headers, copies[i].headers_count);
+    }
+    heard->reply.deliveries.items = copies;
+}
+
+static void keep_timer(struct heard *heard, struct bel_timer *timer)
+{
+    struct bel_view *views[] = {
+        &timer->topic,       &timer->id,        &timer->payload,   &timer->group,  &timer->resource,
+        &timer->correlation, &timer->retry,     &timer->worker,    &timer->reason, &timer->result,
+        &timer->plan_id,     &timer->plan.rule, &timer->plan.zone,
+    };
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+        keep(heard, views[i]);
+    }
+    for (size_t i = 0; i < timer->outcomes_count; i++) {
+        keep(heard, &timer->outcomes[i].reason);
+    }
+    keep_headers(heard, &timer->headers, timer->headers_count);
+}
+
+static void keep_timers(struct heard *heard)
+{
+    size_t count = heard->reply.timers.count;
+    struct bel_timer *copies = piece(heard, count * sizeof *copies);
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = heard->reply.timers.items[i];
+        keep_timer(heard, &copies[i]);
+    }
+    heard->reply.timers.items = copies;
+    keep(heard, &heard->reply.timers.cursor);
+}
+
+static void keep_names(struct heard *heard)
+{
+    size_t count = heard->reply.names.count;
+    struct bel_view *copies = piece(heard, count * sizeof *copies);
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = heard->reply.names.items[i];
+        keep(heard, &copies[i]);
+    }
+    heard->reply.names.items = copies;
+}
+
+static void keep_topic(struct heard *heard)
+{
+    struct bel_topic *topic = piece(heard, sizeof *topic);
+    *topic = *heard->reply.topic;
+    struct bel_setting *settings = piece(heard, topic->settings_count * sizeof *settings);
+    for (size_t i = 0; i < topic->settings_count; i++) {
+        settings[i] = topic->settings[i];
+        keep(heard, &settings[i].name);
+        keep(heard, &settings[i].value);
+    }
+    keep(heard, &topic->name);
+    topic->settings = settings;
+    heard->reply.topic = topic;
+}
+
+static void keep_steps(struct heard *heard)
+{
+    size_t bytes = heard->reply.steps.count * sizeof *heard->reply.steps.items;
+    heard->reply.steps.items = copy(heard, heard->reply.steps.items, bytes);
+}
+
+struct heard *heard_copy(enum bel_verb verb, const struct bel_reply *reply)
+{
+    struct heard *heard = calloc(1, sizeof *heard);
+    if (heard == NULL) abort();
+    heard->verb = verb;
+    heard->reply = *reply;
+    if (reply->err) return heard;
+    switch (verb) {
+    case BEL_VERB_SCHEDULE:
+        keep(heard, &heard->reply.id);
+        break;
+    case BEL_VERB_GET:
+    case BEL_VERB_LIST:
+        keep_timers(heard);
+        break;
+    case BEL_VERB_CLAIM:
+        keep_deliveries(heard);
+        break;
+    case BEL_VERB_TOPICS:
+    case BEL_VERB_EXPLAIN:
+        keep_names(heard);
+        break;
+    case BEL_VERB_TOPIC:
+        keep_topic(heard);
+        break;
+    case BEL_VERB_AGENDA:
+        keep_steps(heard);
+        break;
+    default:
+        break;
+    }
+    return heard;
+}
+
+void heard_free(struct heard *heard)
+{
+    if (heard == NULL) return;
+    for (size_t i = 0; i < heard->pieces_count; i++) {
+        free(heard->pieces[i]);
+    }
+    free(heard->pieces);
+    free(heard);
+}
+
+bool heard_same(struct bel_view a, struct bel_view b)
+{
+    return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_TESTS_HEARD_H
+#define BEL_TESTS_HEARD_H
+
+/*
+ * heard - a reply, kept. What a reply points to is good only until `done` returns; this is a
+ * copy of all of it, for tests that look at it later or compare two.
+ */
+
+#include "belfry/backend.h"
+
+struct heard {
+    enum bel_verb verb;
+    struct bel_reply reply;
+    void **pieces; /* private, as is the rest */
+    size_t pieces_count;
+};
+
+/* Copies a reply to a request. Never NULL. */
+struct heard *heard_copy(enum bel_verb verb, const struct bel_reply *reply);
+
+/* Frees it; NULL is allowed. */
+void heard_free(struct heard *heard);
+
+/* Two views of the same bytes. */
+bool heard_same(struct bel_view a, struct bel_view b);
+
+#endif

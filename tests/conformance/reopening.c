@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Reopening: what is kept while a backend is closed, and what time does meanwhile.
+ */
+#include "conformance.h"
+
+#include <string.h>
+
+static void everything_is_still_there(struct subject *s)
+{
+    configure(s, "mail", "retention", "1h");
+    configure(s, "mail", "lease", "7s");
+    pause_topic(s, "push");
+    schedule(s, "mail", .id = "done");
+    schedule(s, "mail", .id = "dead", .payload = "x", .group = "g");
+    expect_claim(s, "mail", "done", "dead");
+    CHECK(ack_result(s, "done", "42") == 1);
+    (void)fail(s, "dead", .reason = "why", .dead = true);
+    schedule(s, "mail", .id = "later", .in = HOUR, .priority = 3);
+    schedule(s, "mail", .id = "plan", .every = "1h");
+    reopen(s, SECOND);
+    CHECK(is_text(timer_of(s, "mail", "done")->result, "42"));
+    const struct bel_timer *dead = timer_of(s, "mail", "dead");
+    CHECK(is_text(dead->reason, "why") && dead->attempts == 1 && dead->outcomes_count == 1);
+    CHECK(is_text(dead->payload, "x") && is_text(dead->group, "g"));
+    CHECK(timer_of(s, "mail", "later")->priority == 3);
+    CHECK(timer_of(s, "mail", "plan")->has_next);
+    CHECK(strcmp(setting(s, "mail", "lease"), "7s") == 0);
+    CHECK(topic(s, "push")->paused);
+    CHECK(topic(s, "mail")->counts[BEL_SCHEDULED] == 2 && topic(s, "mail")->plans == 1);
+}
+
+static void delays_go_on_while_it_is_closed(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .in = HOUR);
+    schedule(s, "mail", .id = "b", .at = HOUR);
+    reopen(s, HOUR - MINUTE);
+    expect_claim(s, "mail");
+    advance(s, MINUTE);
+    expect_claim(s, "mail", "a", "b");
+}
+
+static void engine_time_does_not_go_back_with_the_wall_clock(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .in = HOUR);
+    s->now.wall.ms -= DAY;
+    reopen(s, 0);
+    advance(s, HOUR - 1);
+    expect_claim(s, "mail");
+    advance(s, 1);
+    expect_claim(s, "mail", "a");
+}
+
+static void a_lease_does_not_run_while_it_is_closed(struct subject *s)
+{
+    schedule(s, "mail", .id = "a");
+    expect_ids(claim(s, "mail", .worker = "w"), "a");
+    advance(s, 10 * SECOND);
+    schedule(s, "mail", .id = "b", .in = DAY);
+    reopen(s, HOUR);
+    expect_state(s, "mail", "a", BEL_LEASED);
+    CHECK(timer_of(s, "mail", "a")->lease_left_ms == 20 * SECOND);
+    CHECK(is_text(timer_of(s, "mail", "a")->worker, "w"));
+    CHECK(ack(s, "a") == 1);
+}
+
+static void a_lease_that_ends_soon_after_the_open_is_no_crash(struct subject *s)
+{
+    schedule(s, "mail", .id = "a");
+    expect_claim(s, "mail", "a");
+    advance(s, 10 * SECOND);
+    schedule(s, "mail", .id = "b", .in = DAY);
+    reopen(s, HOUR);
+    advance(s, 20 * SECOND);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(timer->state == BEL_READY && timer->crashes == 0 && timer->outcomes_count == 0);
+    expect_claim(s, "mail", "a");
+    advance(s, 30 * SECOND);
+    CHECK(timer_of(s, "mail", "a")->crashes == 1);
+}
+
+static void the_order_is_the_same(struct subject *s)
+{
+    schedule(s, "mail", .id = "c", .in = SECOND);
+    schedule(s, "mail", .id = "b");
+    schedule(s, "mail", .id = "a");
+    expect_claim(s, "mail", "b");
+    CHECK(release(s, "b") == 0);
+    reopen(s, MINUTE);
+    schedule(s, "mail", .id = "d", .at = -1);
+    expect_claim(s, "mail", "d", "b", "a", "c");
+}
+
+static void turns_of_topics_begin_anew(struct subject *s)
+{
+    schedule(s, "x", .id = "x1");
+    schedule(s, "x", .id = "x2");
+    schedule(s, "y", .id = "y1");
+    expect_ids(claim(s, "x", .and_topic = "y"), "x1");
+    reopen(s, SECOND);
+    expect_ids(claim(s, "x", .and_topic = "y"), "x2");
+}
+
+static void a_plan_misses_what_passed_while_it_was_closed(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1h", .misfire = BEL_MISFIRE_LAST);
+    reopen(s, 3 * HOUR + 30 * MINUTE);
+    const struct bel_timer *plan = timer_of(s, "mail", "p");
+    CHECK(plan->made == 1 && plan->missed == 2 && plan->due.ms == START + 4 * HOUR);
+    expect_claim(s, "mail", occurrence("p", 3 * HOUR));
+}
+
+static void those_in_a_queue_still_wait(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1h", .overlap = BEL_OVERLAP_QUEUE, .lease = DAY);
+    advance(s, 3 * HOUR);
+    expect_claim(s, "mail", occurrence("p", HOUR));
+    reopen(s, SECOND);
+    expect_claim(s, "mail");
+    CHECK(ack(s, occurrence("p", HOUR)) == 1);
+    expect_claim(s, "mail", occurrence("p", 2 * HOUR));
+    expect_claim(s, "mail");
+}
+
+static void cursors_and_made_ids_are_still_good(struct subject *s)
+{
+    char id[BEL_ID_BYTES + 1];
+    (void)snprintf(id, sizeof id, "%s", schedule(s, "mail", .in = HOUR));
+    schedule(s, "mail", .id = "z", .in = 2 * HOUR);
+    const struct heard *page = list(s, "mail", .count = 1);
+    reopen(s, SECOND);
+    struct bel_command command = {.verb = BEL_VERB_LIST};
+    command.list.topic = view("mail");
+    command.list.cursor = page->reply.timers.cursor;
+    expect_ids(ask(s, &command), "z");
+    CHECK(schedule_error(s, "mail", .id = id, .conflict = BEL_CONFLICT_REJECT) == BEL_ECONFLICT);
+    CHECK(strcmp(schedule(s, "mail", .in = HOUR), id) != 0);
+}
+
+static const struct test tests[] = {
+    TEST(everything_is_still_there),
+    TEST(delays_go_on_while_it_is_closed),
+    TEST(engine_time_does_not_go_back_with_the_wall_clock),
+    TEST(a_lease_does_not_run_while_it_is_closed),
+    TEST(a_lease_that_ends_soon_after_the_open_is_no_crash),
+    TEST(the_order_is_the_same),
+    TEST(turns_of_topics_begin_anew),
+    TEST(a_plan_misses_what_passed_while_it_was_closed),
+    TEST(those_in_a_queue_still_wait),
+    TEST(cursors_and_made_ids_are_still_good),
+};
+
+GROUP(reopening, CAN_REOPEN, tests);
