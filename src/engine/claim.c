@@ -158,7 +158,7 @@ int bel__claim_deliver(struct bel_engine *engine, struct bel_request *request)
     int err = make_room(engine, claim, &round);
     size_t empty = 0;
     for (size_t i = 0; err == 0 && empty < round.topics_count; i++) {
-        if (round.count == round.count_max || round.bytes >= BYTES_MAX) break;
+        if (round.count == round.count_max || round.bytes > BYTES_MAX) break;
         struct bel_delivery *delivery = &round.deliveries[round.count];
         err = deliver(engine, claim, round.topics[i % round.topics_count], delivery);
         empty = err == BEL_ENOTFOUND ? empty + 1 : 0;
@@ -175,8 +175,10 @@ int bel__claim_deliver(struct bel_engine *engine, struct bel_request *request)
     return 0;
 }
 
-static int check(const struct bel_claim *claim, struct bel_reply *reply)
+static int check(const struct bel_engine *engine, const struct bel_claim *claim,
+                 struct bel_reply *reply)
 {
+    uint64_t end;
     if (claim->topics_count == 0) return bel__refuse(reply, BEL_EINVAL, "a claim needs a topic");
     if (claim->topics_count > TOPICS_MAX) {
         return bel__refuse(reply, BEL_EINVAL, "at most %d topics", TOPICS_MAX);
@@ -184,7 +186,7 @@ static int check(const struct bel_claim *claim, struct bel_reply *reply)
     if (claim->count > BEL_CLAIM_COUNT_MAX) {
         return bel__refuse(reply, BEL_EINVAL, "a count of at most %d", BEL_CLAIM_COUNT_MAX);
     }
-    if (!bel__time_is_valid(claim->lease_ms)) {
+    if (bel__times_after(&engine->now, claim->lease_ms, &end) != 0) {
         return bel__refuse(reply, BEL_EINVAL, "the lease is too long");
     }
     for (size_t i = 0; i < claim->topics_count; i++) {
@@ -197,7 +199,7 @@ static int check(const struct bel_claim *claim, struct bel_reply *reply)
 
 int bel__do_claim(struct bel_engine *engine, struct bel_request *request)
 {
-    int err = check(&request->command.claim, &request->own.reply);
+    int err = check(engine, &request->command.claim, &request->own.reply);
     if (err) return err;
     err = bel__claim_deliver(engine, request);
     if (err) return err;

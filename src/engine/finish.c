@@ -221,7 +221,8 @@ int bel__do_extend(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_extend *command = &request->command.extend;
     struct bel_reply *reply = &request->own.reply;
-    if (!bel__time_is_valid(command->lease_ms)) {
+    uint64_t end;
+    if (bel__times_after(&engine->now, command->lease_ms, &end) != 0) {
         return bel__refuse(reply, BEL_EINVAL, "the lease is too long");
     }
     struct bel_lease *lease = bel__lease_by_token(engine, command->token);

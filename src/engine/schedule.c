@@ -65,6 +65,7 @@ static int check_sizes(const struct bel_engine *engine, const struct bel_schedul
 {
     struct bel_backoff policy;
     struct bel_text_error why;
+    uint64_t end;
     if (spec->payload.bytes > engine->options.payload_bytes_max) {
         return bel__refuse(reply, BEL_EINVAL, "a payload of at most %u bytes",
                            engine->options.payload_bytes_max);
@@ -72,8 +73,8 @@ static int check_sizes(const struct bel_engine *engine, const struct bel_schedul
     if (spec->plan.rule.bytes > RULE_BYTES_MAX || spec->plan.zone.bytes > BEL_ZONE_NAME_MAX) {
         return bel__refuse(reply, BEL_EINVAL, "a rule of at most %d bytes", RULE_BYTES_MAX);
     }
-    if (!bel__time_is_valid(spec->lease_ms) || !bel__time_is_valid(spec->expires_ms) ||
-        !bel__time_is_valid(spec->plan.spread_ms)) {
+    if (bel__times_after(&engine->now, spec->lease_ms, &end) != 0 ||
+        !bel__time_is_valid(spec->expires_ms) || !bel__time_is_valid(spec->plan.spread_ms)) {
         return bel__refuse(reply, BEL_EINVAL, "a duration is too long");
     }
     if (spec->retry.bytes == 0) return 0;
