@@ -23,7 +23,7 @@ void bel__key_write(const struct bel_key *key, unsigned char bytes[BEL_KEY_BYTES
 
 struct bel_key bel__key_read(const unsigned char bytes[BEL_KEY_BYTES])
 {
-    struct bel_key key;
+    struct bel_key key = {{0, 0, 0}};
     for (size_t i = 0; i < 3; i++) {
         uint64_t word;
         memcpy(&word, bytes + 8 * i, sizeof word);
