@@ -26,12 +26,7 @@ static const struct group *const groups[] = {
     &explaining_group, &refusing_group,  &clocks_group,   &reopening_group,
 };
 
-static const char *case_name = "";
-
-void at_line(const char *file, int line)
-{
-    CHECK_NOTE("in %s, at %s:%d", case_name, file, line);
-}
+const char *conformance_case = "";
 
 static void start(struct subject *s, const struct kind *kind)
 {
@@ -62,7 +57,8 @@ static void run_group(const struct kind *kind, const struct group *group, const 
     for (size_t i = 0; i < group->tests_count; i++) {
         const struct test *test = &group->tests[i];
         if (only != NULL && strstr(test->name, only) == NULL) continue;
-        case_name = test->name;
+        conformance_case = test->name;
+        CHECK_NOTE("in %s", test->name);
         start(&s, kind);
         test->run(&s);
         finish(&s);

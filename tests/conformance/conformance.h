@@ -126,7 +126,8 @@ const struct heard *ask(struct subject *s, const struct bel_command *command);
 /* Asks, and does not wait. */
 struct waiter *submit(struct subject *s, const struct bel_command *command);
 
-/* Where a check was made, for the message when it fails. */
+/* Where a phrase was said, for the message when it fails. */
+extern const char *conformance_case;
 void at_line(const char *file, int line);
 #define AT at_line(__FILE__, __LINE__)
 

@@ -14,6 +14,11 @@ enum {
     PAGE = 3, /* small, so that cursors are used */
 };
 
+void at_line(const char *file, int line)
+{
+    CHECK_NOTE("in %s, at %s:%d", conformance_case, file, line);
+}
+
 struct bel_view view(const char *text)
 {
     return (struct bel_view){text, text != NULL ? strlen(text) : 0};
