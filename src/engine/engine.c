@@ -241,6 +241,7 @@ static void come_due(struct bel_engine *engine)
 {
     int err = bel__leases_turn(engine);
     if (err == 0) err = bel__ready_turn(engine);
+    if (err == 0) err = bel__expiry_turn(engine);
     if (is_final(err)) engine->broken = err;
     bel__wait_serve(engine);
 }
@@ -339,6 +340,7 @@ static struct bel_next next_turn(const struct bel_engine *engine)
         uint64_t wake = bel_wheel_next(engine->wakes[lane]);
         due = earlier(due, boot_in(engine, wake, bel__lane_now(now, lane)));
     }
+    due = earlier(due, boot_in(engine, bel__expiry_next(engine), now->engine));
     if (engine->is_behind || engine->bulk != NULL || engine->submitted != NULL) due = now->boot.ns;
     return (struct bel_next){.due = {due}, .wait = {bel_wheel_next(engine->waiting.wheel)}};
 }

@@ -89,6 +89,15 @@ enum bel_own {
     BEL_OWN_FREE, /* from here on a command's own */
 };
 
+/* The hourly look at what nobody else looks at. */
+struct bel_expiry {
+    bool is_armed, is_running;
+    bool has_seen;  /* one that can expire, since it began */
+    uint64_t at;    /* engine time, if armed */
+    uint32_t topic; /* where it is, if it runs */
+    struct bel_key place;
+};
+
 /* The answers of one batch, and what they point to. */
 struct bel_answers {
     struct bel_answers *next;
@@ -107,6 +116,7 @@ struct bel_engine {
     struct bel_counts counts;
     struct bel_leases leases;
     struct bel_waiting waiting;
+    struct bel_expiry expiry;
     struct bel_wheel *wakes[BEL_LANES_TIMED]; /* of topics; user: number, what */
     struct bel_siphash_key alias_keys[2];
     uint64_t sequence;   /* the next */
@@ -286,6 +296,14 @@ void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic)
 /* When a topic's ended timers are to be looked at again, in wall ms. */
 void bel__sweep_wake(struct bel_engine *engine, struct bel_topic_state *topic, uint64_t time);
 BEL_CHECKED int bel__sweep_topic(struct bel_engine *engine, struct bel_topic_state *topic);
+
+/* --- expiry.c --- */
+
+/* A timer is about, which may expire; the hourly look for those that have, and when it is due,
+ * in engine time. */
+void bel__expiry_expect(struct bel_engine *engine, const struct bel_record *record);
+BEL_CHECKED int bel__expiry_turn(struct bel_engine *engine);
+uint64_t bel__expiry_next(const struct bel_engine *engine);
 
 /* --- lease.c --- */
 

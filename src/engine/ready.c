@@ -158,7 +158,9 @@ static int take_row(struct bel_engine *engine, struct bel_topic_state *topic,
     }
     if (topic->leased > 0 && bel__lease_find(engine, &cursor->key) != NULL) return 0;
     int err = bel__record_read(cursor->value, &record);
-    return err ? err : pick_up(engine, topic, &place, record.group);
+    if (err) return err;
+    bel__expiry_expect(engine, &record);
+    return pick_up(engine, topic, &place, record.group);
 }
 
 /* Stops before the row at `key`, and comes back at `time`. */

@@ -317,6 +317,7 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
     bel__alias_put(engine, &key, record->id);
     count_place(engine, topic, place, +1);
     count_share(engine, topic, record->group, +1);
+    bel__expiry_expect(engine, record);
     bel__ready_enter(engine, topic, &key, record->group);
 }
 
