@@ -305,7 +305,7 @@ int bel__picker_add(struct bel_picker *picker, struct bel_view group, const stru
     share->head = *ready;
     share->ready_count++;
     enqueue(picker, share);
-    return 0;
+    return 0; /* NOLINT(clang-analyzer-unix.Malloc): the map has it, as a number */
 }
 
 /* Finds the head of a share whose head was removed. */
@@ -354,8 +354,8 @@ void bel__picker_clear(struct bel_picker *picker)
 {
     bel__sorted_finish(&picker->ready);
     if (picker->only != NULL) clear_share(picker, picker->only);
-    if (picker->crowd == NULL) return;
-    for (uint32_t i = bel__map_count(&picker->crowd->shares); i-- > 0;) {
+    uint32_t count = picker->crowd == NULL ? 0 : bel__map_count(&picker->crowd->shares);
+    for (uint32_t i = count; i-- > 0 && picker->crowd != NULL;) {
         clear_share(picker, share_of(bel__map_at(&picker->crowd->shares, i)->value));
     }
 }
