@@ -71,7 +71,7 @@ static double score_of(unsigned group)
     if (concurrency == 0) return leases;
     double fair = (double)concurrency / (double)shares;
     if (fair < 1) fair = 1;
-    if (leases >= (double)(uint64_t)(2 * fair)) return INFINITY;
+    if (leases >= (double)(uint64_t)(2 * fair)) return HUGE_VAL;
     double penalty = leases >= fair ? 20 * (leases - fair + 1) : 0;
     return score + penalty;
 }
@@ -80,7 +80,7 @@ static double score_of(unsigned group)
 static struct timer *model_pick(void)
 {
     struct timer *best = NULL;
-    double best_score = INFINITY, leased = 0;
+    double best_score = HUGE_VAL, leased = 0;
     for (unsigned group = 0; group < groups; group++) {
         leased += count_leases(group);
     }
