@@ -18,7 +18,7 @@ struct bel_inbox {
     struct bel_inbox *next;
     struct bel_queue queue;
     struct bel_queue_node *taken; /* the consumer's: taken out, not handed out yet */
-    struct alarm alarm;
+    struct bel_alarm alarm;
 };
 
 int bel_inbox_create(struct bel_runtime *runtime, struct bel_inbox **out)

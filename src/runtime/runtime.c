@@ -51,7 +51,7 @@ int bel_runtime_create(const struct bel_runtime_options *options, struct bel_run
     runtime->clock = clock;
     runtime->mode = options->metronome;
     runtime->forks = atomic_load_explicit(&bel__forks, memory_order_relaxed);
-    runtime->metronome.alarm = (struct alarm){-1, -1};
+    runtime->metronome.alarm = (struct bel_alarm){-1, -1};
     uint32_t us = options->resolution_us != 0 ? options->resolution_us : RESOLUTION_US_DEFAULT;
     runtime->metronome.resolution_ns = UINT64_C(1000) * us;
     err = make_parts(runtime, max);

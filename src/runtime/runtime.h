@@ -8,8 +8,8 @@
 
 #include "belfry/runtime.h"
 
+#include "core/alarm.h"
 #include "core/histogram.h"
-#include "runtime/alarm.h"
 #include "runtime/visitor.h"
 
 enum {
@@ -39,7 +39,7 @@ struct roster {
 };
 
 struct metronome {
-    struct alarm alarm;
+    struct bel_alarm alarm;
     pthread_t thread;
     bool is_started;
     _Atomic bool stops;

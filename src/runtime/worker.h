@@ -48,7 +48,7 @@ struct bel_worker {
     struct bel_queue_node *incoming; /* all of it, oldest first, not looked at yet */
     struct bel_queue_node *returned; /* cancelled, taken out, in no order */
     struct record *parcel;           /* timers to adopt, linked through `entry` */
-    struct alarm alarm;
+    struct bel_alarm alarm;
     struct bel_histogram lateness;
 
     alignas(CACHE_LINE) struct bel_queue inbox;

@@ -4,7 +4,7 @@
  * The timer is set before each sleep and not unset after it: at worst the next sleep ends
  * at once, and everyone who sleeps looks around anyway.
  */
-#include "runtime/alarm.h"
+#include "core/alarm.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +18,7 @@ enum {
     NS_PER_S = 1000000000
 };
 
-int bel__alarm_init(struct alarm *alarm)
+int bel__alarm_init(struct bel_alarm *alarm)
 {
     alarm->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     alarm->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -27,14 +27,14 @@ int bel__alarm_init(struct alarm *alarm)
     return BEL_EIO;
 }
 
-void bel__alarm_finish(struct alarm *alarm)
+void bel__alarm_finish(struct bel_alarm *alarm)
 {
     if (alarm->event_fd >= 0) (void)close(alarm->event_fd);
     if (alarm->timer_fd >= 0) (void)close(alarm->timer_fd);
-    *alarm = (struct alarm){-1, -1};
+    *alarm = (struct bel_alarm){-1, -1};
 }
 
-void bel__alarm_ring(const struct alarm *alarm)
+void bel__alarm_ring(const struct bel_alarm *alarm)
 {
     int saved = errno;
     uint64_t one = 1;
@@ -44,14 +44,14 @@ void bel__alarm_ring(const struct alarm *alarm)
     errno = saved;
 }
 
-void bel__alarm_clear(const struct alarm *alarm)
+void bel__alarm_clear(const struct bel_alarm *alarm)
 {
     uint64_t rings;
     ssize_t bytes = read(alarm->event_fd, &rings, sizeof rings);
     (void)bytes; /* nothing to read: it was not rung */
 }
 
-void bel__alarm_wait(const struct alarm *alarm, struct bel_boot until)
+void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until)
 {
     struct pollfd fds[] = {{.fd = alarm->event_fd, .events = POLLIN},
                            {.fd = alarm->timer_fd, .events = POLLIN}};
