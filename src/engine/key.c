@@ -8,7 +8,11 @@
  *     word 2    sequence, lower 48 | 0
  *
  * A made id is 130 bits, five a digit: time 64, priority 8, sequence 56, lane 2. The digits of base
- * 32 with extended hex alphabet sort as their values do.
+ * 32 with extended hex alphabet sort as their values do. It is two halves of 65 bits, each twelve
+ * digits off the top of a word and one that joins what is left to what follows:
+ *
+ *     digits 0 to 11   12                    13 to 24                25
+ *     time 63 to 4     time 3 to 0, prio 7   prio 6 to sequence 3    sequence 2 to 0, lane
  */
 #include "engine/key.h"
 
@@ -18,6 +22,8 @@
 enum {
     TOKEN_KEY_BYTES = 21, /* topic to sequence: the table is known */
     TOKEN_RAW_BYTES = TOKEN_KEY_BYTES + BEL_TOKEN_SECRET_BYTES,
+    HALF_DIGITS = 12, /* of half a made id, besides the one that joins */
+    NO_DIGIT = 32,
 };
 
 static_assert(TOKEN_RAW_BYTES % 3 == 0 && TOKEN_RAW_BYTES / 3 * 4 == BEL_TOKEN_BYTES,
@@ -80,53 +86,61 @@ struct bel_key bel__key_alias(const struct bel_siphash_key secrets[2], uint32_t 
     }};
 }
 
-void bel__made_id(const struct bel_place *place, char out[BEL_MADE_ID_BYTES])
+/* Prints the upper 60 bits of a word. */
+static void print_half(uint64_t word, char out[HALF_DIGITS])
 {
-    /* 130 bits from the highest: 2 words of 64 and the lane's two. */
-    uint64_t words[2] = {place->time, (uint64_t)place->priority << 56 | place->sequence};
-    assert(place->lane < 4);
-    for (unsigned i = 0; i < BEL_MADE_ID_BYTES; i++) {
-        unsigned digit = 0;
-        for (unsigned bit = i * 5; bit < i * 5 + 5; bit++) {
-            unsigned value = bit < 128 ? (unsigned)(words[bit / 64] >> (63 - bit % 64)) & 1
-                                       : place->lane >> (129 - bit) & 1U;
-            digit = digit << 1 | value;
-        }
-        out[i] = digits32[digit];
+    for (unsigned i = 0; i < HALF_DIGITS; i++) {
+        out[i] = digits32[word >> 59];
+        word <<= 5;
     }
 }
 
-static int digit32(char c)
+void bel__made_id(const struct bel_place *place, char out[BEL_MADE_ID_BYTES])
 {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'v') return c - 'a' + 10;
-    return -1;
+    uint64_t rest = (uint64_t)place->priority << 56 | place->sequence;
+    assert(place->lane < 4 && place->sequence <= BEL_SEQUENCE_MAX);
+    print_half(place->time, out);
+    out[HALF_DIGITS] = digits32[(place->time & 15) << 1 | rest >> 63];
+    print_half(rest << 1, out + HALF_DIGITS + 1);
+    out[2 * HALF_DIGITS + 1] = digits32[(rest & 7) << 2 | place->lane];
+}
+
+/* The value of a digit; a bit above all of them if it is none. */
+static unsigned digit32(char c)
+{
+    if (c >= '0' && c <= '9') return (unsigned)(c - '0');
+    if (c >= 'a' && c <= 'v') return (unsigned)(c - 'a' + 10);
+    return NO_DIGIT;
+}
+
+/* Reads the upper 60 bits of a word. Adds to `*bad` what is no digit. */
+static uint64_t parse_half(const char *text, unsigned *bad)
+{
+    uint64_t word = 0;
+    for (unsigned i = 0; i < HALF_DIGITS; i++) {
+        unsigned digit = digit32(text[i]);
+        *bad |= digit & NO_DIGIT;
+        word = word << 5 | (digit & 31);
+    }
+    return word << 4;
 }
 
 bool bel__made_id_place(struct bel_view id, uint32_t topic, struct bel_place *out)
 {
     if (id.bytes != BEL_MADE_ID_BYTES) return false;
     const char *text = id.data;
-    uint64_t words[2] = {0};
-    unsigned lane = 0;
-    for (unsigned i = 0; i < BEL_MADE_ID_BYTES; i++) {
-        int digit = digit32(text[i]);
-        if (digit < 0) return false;
-        for (unsigned bit = i * 5; bit < i * 5 + 5; bit++) {
-            uint64_t value = (unsigned)digit >> (i * 5 + 4 - bit) & 1U;
-            if (bit < 128) {
-                words[bit / 64] |= value << (63 - bit % 64);
-            } else {
-                lane |= (unsigned)value << (129 - bit);
-            }
-        }
-    }
+    unsigned middle = digit32(text[HALF_DIGITS]), last = digit32(text[2 * HALF_DIGITS + 1]);
+    unsigned bad = (middle | last) & NO_DIGIT;
+    uint64_t time = parse_half(text, &bad) | middle >> 1;
+    uint64_t rest = parse_half(text + HALF_DIGITS + 1, &bad) >> 1 | last >> 2;
+    if (bad) return false;
+    rest |= (uint64_t)(middle & 1) << 63;
     *out = (struct bel_place){.table = BEL_TABLE_TIMERS,
                               .topic = topic,
-                              .lane = (uint8_t)lane,
-                              .priority = (uint8_t)(words[1] >> 56),
-                              .time = words[0],
-                              .sequence = words[1] & BEL_SEQUENCE_MAX};
+                              .lane = last & 3,
+                              .priority = (uint8_t)(rest >> 56),
+                              .time = time,
+                              .sequence = rest & BEL_SEQUENCE_MAX};
     return true;
 }
 
@@ -150,8 +164,8 @@ void bel__token_print(const struct bel_key *key, const uint8_t secret[BEL_TOKEN_
                       char out[BEL_TOKEN_BYTES])
 {
     uint8_t bytes[24], raw[TOKEN_RAW_BYTES];
-    for (int i = 0; i < 3; i++) {
-        store_word(bytes + 8 * i, key->words[i]);
+    for (unsigned i = 0; i < 3; i++) {
+        store_word(bytes + (size_t)8 * i, key->words[i]);
     }
     assert(bytes[22] == 0 && bytes[23] == 0);
     memcpy(raw, bytes + 1, TOKEN_KEY_BYTES);
@@ -191,8 +205,8 @@ bool bel__token_parse(struct bel_view token, struct bel_key *out,
         raw[o + 2] = (uint8_t)bits;
     }
     memcpy(bytes + 1, raw, TOKEN_KEY_BYTES);
-    for (int i = 0; i < 3; i++) {
-        out->words[i] = load_word(bytes + 8 * i);
+    for (unsigned i = 0; i < 3; i++) {
+        out->words[i] = load_word(bytes + (size_t)8 * i);
     }
     memcpy(out_secret, raw + TOKEN_KEY_BYTES, BEL_TOKEN_SECRET_BYTES);
     return true;

@@ -143,24 +143,25 @@ size_t bel__record_write(const struct bel_record *record, uint8_t out[BEL_RECORD
     return (size_t)(writer.at - out);
 }
 
-static void get_outcome(struct bel_reader *reader, struct bel_record *record)
-{
-    struct bel_outcome outcome = {.kind = (enum bel_outcome_kind)bel__read_number(reader)};
-    outcome.at.ms = (int64_t)bel__read_number(reader);
-    outcome.reason = bel__read_view(reader);
-    if (record->outcomes_count == BEL_OUTCOMES_MAX || outcome.kind > BEL_OUTCOME_CRASHED) {
-        reader->bad = true;
-        return;
-    }
-    record->outcomes[record->outcomes_count++] = outcome;
-}
-
 /* A number that must be at most `max`. */
 static unsigned get_choice(struct bel_reader *reader, unsigned max)
 {
     uint64_t number = bel__read_number(reader);
     if (number > max) reader->bad = true;
     return number > max ? 0 : (unsigned)number;
+}
+
+static void get_outcome(struct bel_reader *reader, struct bel_record *record)
+{
+    struct bel_outcome outcome = {
+        .kind = (enum bel_outcome_kind)get_choice(reader, BEL_OUTCOME_CRASHED)};
+    outcome.at.ms = (int64_t)bel__read_number(reader);
+    outcome.reason = bel__read_view(reader);
+    if (record->outcomes_count == BEL_OUTCOMES_MAX) {
+        reader->bad = true;
+        return;
+    }
+    record->outcomes[record->outcomes_count++] = outcome;
 }
 
 static void get_policies(struct bel_reader *reader, struct bel_recurrence *rule)

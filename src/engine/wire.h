@@ -57,7 +57,7 @@ static inline uint64_t bel__read_number(struct bel_reader *reader)
     for (unsigned shift = 0; shift < 70; shift += 7) {
         if (reader->at == reader->end) break;
         uint8_t byte = *reader->at++;
-        if (shift == 63 && byte > 1) break;
+        if ((shift == 63 && byte > 1) || (shift > 0 && byte == 0)) break;
         number |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) return number;
     }
