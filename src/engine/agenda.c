@@ -108,7 +108,7 @@ static int count_rows(struct agenda *agenda, const struct bel_topic_state *topic
     return err == BEL_ENOTFOUND ? 0 : err;
 }
 
-/* The numbers of the hours of a topic, as they are in the store; `is_wanted` says of which lanes. */
+/* The numbers of the hours of a topic, of those lanes that are wanted. */
 static int add_hours(struct agenda *agenda, const struct bel_topic_state *topic,
                      const bool is_wanted[BEL_LANES_TIMED])
 {

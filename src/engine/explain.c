@@ -67,7 +67,9 @@ static struct words said(struct bel_view view)
     const char *text = view.data;
     size_t bytes = view.bytes < TEXT_BYTES ? view.bytes : TEXT_BYTES;
     for (size_t i = 0; i < bytes; i++) {
-        words.text[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i];
+        bool is_control = (unsigned char)text[i] < ' ' || text[i] == 0x7f;
+        words.text[i] = text[i];
+        if (is_control) words.text[i] = ' ';
     }
     (void)snprintf(words.text + bytes, sizeof words.text - bytes, "%s",
                    view.bytes > bytes ? "..." : "");

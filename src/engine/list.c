@@ -286,7 +286,7 @@ static int walk_on(struct walk *walk)
 static bool cursor_place(struct bel_view cursor, unsigned lane, struct bel_place *out)
 {
     const char *text = cursor.data;
-    struct bel_view id = {text + 1 + lane * BEL_MADE_ID_BYTES, BEL_MADE_ID_BYTES};
+    struct bel_view id = {text + 1 + (size_t)lane * BEL_MADE_ID_BYTES, BEL_MADE_ID_BYTES};
     return bel__made_id_place(id, 0, out) && out->lane == lane;
 }
 
@@ -324,7 +324,7 @@ static int write_cursor(struct bel_engine *engine, const struct walk *walk, stru
         struct bel_place place = {0};
         if (i < walk->streams_count) place = walk->streams[i].next;
         place.lane = (uint8_t)i;
-        bel__made_id(&place, text + 1 + i * BEL_MADE_ID_BYTES);
+        bel__made_id(&place, text + 1 + (size_t)i * BEL_MADE_ID_BYTES);
     }
     *out = (struct bel_view){text, CURSOR_BYTES};
     return 0;

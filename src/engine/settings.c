@@ -115,7 +115,7 @@ static size_t print_retention(const struct setting *setting, const struct bel_se
 {
     const uint64_t *ms = value_of(setting, settings);
     if (*ms != BEL_RETENTION_FOREVER) return print_duration(setting, settings, out);
-    memcpy(out, FOREVER, strlen(FOREVER));
+    memcpy(out, FOREVER, sizeof FOREVER); /* there is room for the 0 */
     return strlen(FOREVER);
 }
 
