@@ -354,6 +354,33 @@ static void what_was_provided_for_may_come_and_go(void)
     bel__sorted_finish(&sorted);
 }
 
+/* One key in a leaf and 31 in the next is the least that the law allows. */
+static void what_was_provided_for_may_be_as_sparse_as_the_law_allows(void)
+{
+    enum {
+        LEAVES = 200,
+        KEYS = LEAVES * PAIR_MIN / 2 + 2 * NODE_MAX
+    };
+    setup();
+    CHECK(bel__sorted_provide(&sorted, KEYS) == 0);
+    memory_left = 0;
+    for (uint64_t leaf = 0; leaf < LEAVES; leaf++) {
+        for (uint64_t i = 0; i < NODE_MAX; i++) {
+            struct bel_key key = number(leaf * NODE_MAX + i);
+            CHECK(!bel__sorted_put(&sorted, &key, 0, NULL));
+            CHECK(bel__sorted_count(&sorted) <= KEYS);
+        }
+        uint64_t kept = leaf % 2 == 0 ? PAIR_MIN - 1 : 1; /* of the leaf before */
+        for (uint64_t i = kept; leaf > 0 && i < NODE_MAX; i++) {
+            CHECK(drop((leaf - 1) * NODE_MAX + i));
+        }
+    }
+    CHECK(bel__sorted_valid(&sorted));
+    CHECK(sorted.node_count - sorted.spare_count > LEAVES);
+    CHECK(sorted.spare_count < LEAVES / 10); /* the bound is near */
+    bel__sorted_finish(&sorted);
+}
+
 static void without_memory_nothing_changes_and_later_it_works(void)
 {
     unsigned failures = 0;
@@ -425,6 +452,7 @@ int main(void)
     RUN(what_was_reserved_can_be_put_in_the_worst_case);
     RUN(a_put_that_splits_up_to_the_root_finds_its_nodes);
     RUN(what_was_provided_for_may_come_and_go);
+    RUN(what_was_provided_for_may_be_as_sparse_as_the_law_allows);
     RUN(without_memory_nothing_changes_and_later_it_works);
     RUN(a_few_keys_take_one_node);
     RUN(reserving_nothing_takes_nothing);
