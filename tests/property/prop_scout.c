@@ -115,6 +115,9 @@ static void check_way(struct bel_scout *scout)
         uint64_t child = i < NODES ? i : NODES - 1;
         bel__scout_expect(scout, &key);
         CHECK_EQ(scout->leaf, 12 + (2 + child) + child);
+        key.words[1] = key.words[2] = 0; /* just the key that is in the branch */
+        bel__scout_expect(scout, &key);
+        CHECK_EQ(scout->leaf, 12 + (2 + child) + child);
     }
     bel__scout_start(scout, (struct bel_view){NULL, 0});
     bel__scout_expect(scout, &(struct bel_key){{0, 0, 0}});

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <lmdb.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -252,13 +253,15 @@ static uint64_t addresses(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Runs in a process of its own, because it makes itself poor. */
+/* Runs in a process of its own, because it makes itself poor: there is a limit, and half of what
+ * it allows is more than is left. */
 static void open_with_few_addresses(void)
 {
     struct rlimit limit;
     CHECK(getrlimit(RLIMIT_AS, &limit) == 0);
-    limit.rlim_cur = addresses() + (UINT64_C(1) << 29);
+    limit.rlim_cur = addresses() + (UINT64_C(1) << 31);
     CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    CHECK(mmap(NULL, (size_t)7 << 28, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
     struct bel_tree_options options = {.path = fixture.path, .mode = BEL_TREE_OPEN};
     CHECK(bel__tree_lmdb_open(&options, &fixture.tree) == 0);
     tree = fixture.tree;
@@ -382,7 +385,9 @@ static void every_flipped_byte_of_a_row_is_detected(void)
 {
     static const char text[] = "a row whose every byte is flipped";
     struct bel_tree_stats stats;
+    struct bel_view value;
     unsigned char key[BEL_KEY_BYTES];
+    unsigned met = 0;
     setup();
     CHECK(put_rows(3, text, 1) == 0);
     CHECK(tree->refresh(tree) == 0);
@@ -394,9 +399,16 @@ static void every_flipped_byte_of_a_row_is_detected(void)
         CHECK_NOTE("byte %d", (int)i);
         fixture_flip_file(&fixture, start + i);
         CHECK(bel__tree_check(tree, &stats) == BEL_ECORRUPT);
+        if (i < BEL_KEY_BYTES) key[i] ^= 1;
+        struct bel_key flipped = bel__key_read(key);
+        int err = tree->get(tree, &flipped, &value);
+        CHECK(err == BEL_ECORRUPT || (err == BEL_ENOTFOUND && i < BEL_KEY_BYTES)); /* no order */
+        met += err == BEL_ECORRUPT;
+        if (i < BEL_KEY_BYTES) key[i] ^= 1;
         fixture_flip_file(&fixture, start + i);
         CHECK(bel__tree_check(tree, &stats) == 0);
     }
+    CHECK(met > 4 + sizeof text - 1); /* keys among them */
     fixture_finish(&fixture);
 }
 
