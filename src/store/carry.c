@@ -31,7 +31,7 @@ enum {
 
 static void begin(struct bel_store *store)
 {
-    if (!store->is_frozen || store->is_begun || store->err != 0) return;
+    if (!store->is_frozen || store->is_begun || bel__store_error(store) != 0) return;
     if (bel__store_synced(store) < store->frozen_epoch) return;
     bel__checkpoint_begin(store->checkpoint, store->frozen, store->frozen_epoch);
     store->is_begun = true;
@@ -90,13 +90,14 @@ void bel__store_carry_on(struct bel_store *store)
     if (store->log == NULL && bel__delta_bytes(store->active) > store->delta_bytes_max) {
         store->is_freeze_due = true;
     }
-    if (store->is_freeze_due && !store->is_frozen && store->err == 0) freeze(store);
+    if (store->is_freeze_due && !store->is_frozen && bel__store_error(store) == 0) freeze(store);
     if (store->retry_left == 0) begin(store);
 }
 
 bool bel__store_work(struct bel_store *store)
 {
-    if (settle(store) != 0 || store->err != 0) return false;
+    if (store->log != NULL) bel__log_step(store->log);
+    if (settle(store) != 0 || bel__store_error(store) != 0) return false;
     if (!store->is_frozen || store->is_applied) return false;
     if (!store->is_begun && store->retry_left > 0) {
         store->retry_left--;
@@ -110,8 +111,11 @@ bool bel__store_work(struct bel_store *store)
 
 int bel__store_carry_all(struct bel_store *store)
 {
-    if (store->err) return store->err;
+    int err = bel__store_error(store);
+    if (err) return err;
     if (!store->is_frozen || store->is_applied) return BEL_EFULL;
+    err = bel__log_wait(store->log);
+    if (err) return err;
     begin(store);
     if (!store->is_begun) return BEL_EFULL;
     while (bel__checkpoint_step(store->checkpoint)) {}

@@ -76,10 +76,10 @@ static struct bel_log_segment *take_free(struct bel_log *log)
     return oldest;
 }
 
-/* Goes on in another segment. */
-static int begin_segment(struct bel_log *log)
+/* Makes the next header. */
+static int make_header(struct bel_log *log, const struct bel_log_segment *segment,
+                       struct bel_segment_header *out)
 {
-    struct bel_log_segment *segment = take_free(log);
     struct bel_segment_header header = {
         .number = (uint32_t)(segment - log->segments),
         .use = log->use + 1,
@@ -88,6 +88,19 @@ static int begin_segment(struct bel_log *log)
     };
     memcpy(header.id, log->superblock.id, sizeof header.id);
     int err = bel__entropy_u64(log->entropy, &header.salt);
+    if (err) return err;
+    *out = header;
+    return 0;
+}
+
+/* Goes on in another segment. */
+static int begin_segment(struct bel_log *log)
+{
+    struct bel_log_segment *segment = take_free(log);
+    struct bel_segment_header header;
+    int err = bel__log_wait(log);
+    if (err) return err;
+    err = make_header(log, segment, &header);
     if (err) return err;
     memset(log->block, 0, BEL_IO_BLOCK);
     bel__segment_header_write(&header, log->block);
@@ -102,26 +115,41 @@ static int begin_segment(struct bel_log *log)
     log->current = segment;
     log->use = header.use;
     log->end = BEL_SEGMENT_FRAMES;
+    log->synced = (struct bel_writer_mark){.batch = log->batch, .end = BEL_SEGMENT_FRAMES};
+    log->is_writing = false;
     return 0;
 }
 
-/* Seals a frame of the current segment, writes it with the zeros behind it, and syncs. */
-static int write_frame(struct bel_log *log, struct bel_frame *frame, uint8_t *bytes)
+static struct bel_writer_mark find_synced(const struct bel_log *log)
 {
-    uint64_t frame_bytes = padded(log, frame->bytes);
+    struct bel_writer_mark mark = {0, 0};
+    if (log->is_writing) mark = bel__writer_mark(log->writer);
+    return mark.batch > log->synced.batch ? mark : log->synced;
+}
+
+/* Seals a frame of the current segment, which is the next. */
+static void seal(struct bel_log *log, struct bel_frame *frame, uint8_t *bytes)
+{
     frame->use = log->current->header.use;
     frame->salt = log->current->header.salt;
-    frame->synced_bytes = log->end;
+    frame->synced_bytes = find_synced(log).end;
     frame->previous_checksum = log->checksum;
     bel__frame_seal(frame, bytes);
-    int err = log->io->write(log->io, log->current->file, log->end, bytes, frame_bytes);
-    if (err) return err;
-    err = log->io->sync(log->io, log->current->file);
-    if (err) return err;
-    log->end += frame_bytes;
-    log->batch = log->synced = frame->batch;
+    log->end += padded(log, frame->bytes);
+    log->batch = frame->batch;
     log->checksum = frame->checksum;
     log->has_appended = true;
+}
+
+/* Writes what was sealed from `offset` on, and syncs. */
+static int write_at_once(struct bel_log *log, uint64_t offset, const uint8_t *bytes)
+{
+    struct bel_io_file *file = log->current->file;
+    int err = log->io->write(log->io, file, offset, bytes, (size_t)(log->end - offset));
+    if (err) return err;
+    err = log->io->sync(log->io, file);
+    if (err) return err;
+    log->synced = (struct bel_writer_mark){.batch = log->batch, .end = log->end};
     return 0;
 }
 
@@ -135,15 +163,45 @@ static int fail(struct bel_log *log)
 int bel__log_append(struct bel_log *log, struct bel_batch *batch)
 {
     assert(batch->bytes <= bel__log_frame_bytes_max(log));
-    if (log->err) return log->err;
+    if (bel__log_error(log) != 0) return fail(log);
     if (!bel__log_has_room(log, batch->bytes) && begin_segment(log) != 0) return fail(log);
     struct bel_frame frame = {
         .bytes = (uint32_t)batch->bytes,
         .row_count = batch->row_count,
         .batch = log->batch + 1,
     };
+    uint64_t offset = log->end;
     (void)bel__batch_pad(batch, log->superblock.block_bytes);
-    return write_frame(log, &frame, batch->memory) == 0 ? 0 : fail(log);
+    seal(log, &frame, batch->memory);
+    if (log->writer == NULL) {
+        return write_at_once(log, offset, batch->memory) == 0 ? 0 : fail(log);
+    }
+    if (!bel__writer_has_room(log->writer) && bel__log_wait(log) != 0) return fail(log);
+    struct bel_writer_mark mark = {.batch = log->batch, .end = log->end};
+    bel__writer_give(log->writer, log->current->file, offset, batch, &mark);
+    log->is_writing = true;
+    return 0;
+}
+
+void bel__log_step(struct bel_log *log)
+{
+    if (log->writer != NULL) bel__writer_step(log->writer);
+}
+
+int bel__log_wait(struct bel_log *log)
+{
+    return log->writer == NULL ? log->err : bel__writer_wait(log->writer);
+}
+
+uint64_t bel__log_synced(const struct bel_log *log)
+{
+    return find_synced(log).batch;
+}
+
+int bel__log_error(const struct bel_log *log)
+{
+    if (log->err != 0 || log->writer == NULL) return log->err;
+    return bel__writer_error(log->writer);
 }
 
 /* Says that all is synced. What comes of it does not matter any more. */
@@ -154,16 +212,19 @@ static void write_closing_mark(struct bel_log *log)
         .batch = log->batch,
         .is_closing = true,
     };
-    if (!log->has_appended || log->err != 0) return;
+    uint64_t offset = log->end;
+    if (!log->has_appended || bel__log_error(log) != 0 || bel__log_wait(log) != 0) return;
     if (!bel__log_has_room(log, frame.bytes)) return;
     memset(log->block, 0, BEL_IO_BLOCK);
-    (void)write_frame(log, &frame, log->block);
+    seal(log, &frame, log->block);
+    (void)write_at_once(log, offset, log->block);
 }
 
 void bel__log_close(struct bel_log *log)
 {
     if (log == NULL) return;
     write_closing_mark(log);
+    bel__writer_close(log->writer);
     for (uint32_t i = 0; i < BEL_SEGMENT_COUNT_MAX; i++) {
         if (log->segments[i].file != NULL) log->io->close(log->io, log->segments[i].file);
     }
@@ -179,6 +240,15 @@ int bel__log_open(const struct bel_log_options *options, struct bel_log **out, s
     log->entropy = options->entropy;
     log->block = aligned_alloc(BEL_IO_BLOCK, BEL_IO_BLOCK);
     int err = log->block == NULL ? BEL_ENOMEM : bel__log_open_files(log, options, why);
+    if (!err && options->driver != BEL_LOG_AT_ONCE) {
+        struct bel_writer_options writer_options = {
+            .io = options->io,
+            .has_thread = options->driver == BEL_LOG_THREAD,
+            .wake = options->wake,
+            .context = options->context,
+        };
+        err = bel__writer_open(&writer_options, &log->writer);
+    }
     if (err) {
         bel__log_close(log); /* takes a half-made one */
         return err;

@@ -23,6 +23,14 @@
 #include "store/format.h"
 #include "store/io.h"
 #include "store/why.h"
+#include "store/writer.h"
+
+/* Who writes and syncs. */
+enum bel_log_driver {
+    BEL_LOG_AT_ONCE, /* bel__log_append(): it is synced when that returns */
+    BEL_LOG_STEPS,   /* bel__log_step() */
+    BEL_LOG_THREAD,  /* a thread, behind the caller's back */
+};
 
 struct bel_log_options {
     struct bel_io *io;           /* borrowed, and locked */
@@ -30,6 +38,9 @@ struct bel_log_options {
     uint64_t segment_bytes;      /* of a log that is made; one that is there has its own */
     uint32_t segment_count;      /* the same */
     bool is_buffered;            /* never O_DIRECT */
+    enum bel_log_driver driver;
+    void (*wake)(void *context); /* called by the thread after each sync; may be NULL */
+    void *context;
 };
 
 /* One file. */
@@ -49,11 +60,15 @@ struct bel_log {
     struct bel_log_segment *current; /* NULL before the first use of any */
     uint64_t end;                    /* of the current one: the next frame goes here */
     uint64_t use;                    /* the last one */
-    uint64_t batch, synced;
+    uint64_t batch;
     uint32_t checksum; /* of the last frame */
     bool has_appended; /* since it was opened */
     int err;
     uint8_t *block; /* BEL_IO_BLOCK bytes for headers */
+
+    struct bel_writer *writer;     /* NULL if it appends at once */
+    bool is_writing;               /* the writer was given something of the current segment */
+    struct bel_writer_mark synced; /* what is durable, apart from that */
 };
 
 /* Called with each row, in order. What it returns, if not 0, ends the replay. */
@@ -73,9 +88,20 @@ BEL_CHECKED int bel__log_recover(struct bel_log *log, uint64_t epoch, bel_log_re
 /* Closes it with a mark; NULL is allowed. */
 void bel__log_close(struct bel_log *log);
 
-/* Appends a batch, which is sealed and padded for that, and syncs it. Returns 0, or what failed
- * for good. There must be room in the current segment, or a free one. */
+/* Appends a batch, which is sealed and padded for that and may be emptied, and syncs it, or
+ * leaves that to the writer. Returns 0, or what failed for good. There must be room in the current
+ * segment, or a free one. */
 BEL_CHECKED int bel__log_append(struct bel_log *log, struct bel_batch *batch);
+
+/* Writes and syncs what was appended, with BEL_LOG_STEPS; otherwise does nothing. */
+void bel__log_step(struct bel_log *log);
+
+/* Waits until all is synced. Returns 0, or what failed for good. */
+BEL_CHECKED int bel__log_wait(struct bel_log *log);
+
+/* The last batch that is durable, with all before it; and what has failed for good. */
+uint64_t bel__log_synced(const struct bel_log *log);
+int bel__log_error(const struct bel_log *log);
 
 /* True if a frame of `bytes` bytes fits into the current segment. */
 bool bel__log_has_room(const struct bel_log *log, size_t bytes);

@@ -299,7 +299,8 @@ static int recover(struct recovery *recovery)
     log->current = last;
     log->end = recovery->end;
     log->use = last->header.use;
-    log->batch = log->synced = recovery->batch;
+    log->batch = recovery->batch;
+    log->synced = (struct bel_writer_mark){.batch = log->batch, .end = log->end};
     log->checksum = recovery->checksum;
     return 0;
 }

@@ -40,6 +40,11 @@ static int lock(struct bel_store *store, const struct bel_store_options *options
 static int open_log(struct bel_store *store, const struct bel_store_options *options,
                     struct bel_why *why)
 {
+    static const enum bel_log_driver drivers[] = {
+        [BEL_SYNC_IN_COMMIT] = BEL_LOG_AT_ONCE,
+        [BEL_SYNC_IN_WORK] = BEL_LOG_STEPS,
+        [BEL_SYNC_IN_THREAD] = BEL_LOG_THREAD,
+    };
     struct bel_entropy *entropy = options->entropy;
     uint64_t segment_bytes = options->segment_bytes;
     uint64_t reserve = options->disk_reserve_bytes;
@@ -49,6 +54,9 @@ static int open_log(struct bel_store *store, const struct bel_store_options *opt
         .segment_bytes = segment_bytes > 0 ? segment_bytes : SEGMENT_BYTES,
         .segment_count = options->segment_count > 0 ? options->segment_count : SEGMENT_COUNT,
         .is_buffered = options->is_buffered,
+        .driver = drivers[options->sync],
+        .wake = options->wake,
+        .context = options->context,
     };
     store->free_bytes_min = reserve > 0 ? reserve : DISK_RESERVE_BYTES;
     return bel__log_open(&log_options, &store->log, why);

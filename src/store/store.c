@@ -57,9 +57,10 @@ static int reserve_frame(struct bel_store *store, size_t rows, size_t bytes, enu
 
 int bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes, enum bel_store_use use)
 {
-    if (store->err) return store->err;
+    int err = bel__store_error(store);
+    if (err) return err;
     if (store->log != NULL) {
-        int err = reserve_frame(store, rows, bytes, use);
+        err = reserve_frame(store, rows, bytes, use);
         if (err) return err;
     }
     return bel__delta_reserve(store->active, rows, bytes);
@@ -109,12 +110,13 @@ uint64_t bel__store_commit(struct bel_store *store)
 
 uint64_t bel__store_synced(const struct bel_store *store)
 {
-    return store->log == NULL ? store->batch : store->log->synced;
+    return store->log == NULL ? store->batch : bel__log_synced(store->log);
 }
 
 int bel__store_error(const struct bel_store *store)
 {
-    return store->err;
+    if (store->err != 0 || store->log == NULL) return store->err;
+    return bel__log_error(store->log);
 }
 
 /* What is in the log and not yet in the tree, against what may be. The checkpoint that is under

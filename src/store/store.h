@@ -129,6 +129,13 @@ void bel__store_close(struct bel_store *store);
 /* Makes a store in memory, which forgets all when it is closed. */
 BEL_CHECKED int bel__store_open_memory(struct bel_store **out);
 
+/* Who writes and syncs a batch. */
+enum bel_store_sync {
+    BEL_SYNC_IN_COMMIT, /* bel__store_commit(): the batch is durable when it returns */
+    BEL_SYNC_IN_WORK,   /* bel__store_work(), all batches since the last one */
+    BEL_SYNC_IN_THREAD, /* a thread, for disks that are slow: bel__store_synced() follows */
+};
+
 struct bel_store_options {
     const char *path;            /* of the data directory, which is made if it is not there */
     struct bel_io *io;           /* instead of `path`; borrowed. NULL: the system's */
@@ -139,7 +146,10 @@ struct bel_store_options {
     size_t transaction_rows;     /* of the tree; 0: as it likes */
     uint64_t disk_reserve_bytes; /* what BEL_STORE_ADD leaves free; 0: 64 MB */
     bool is_buffered;            /* never write past the page cache */
-    bool has_thread;             /* carry rows into the tree on another one: work() is not needed */
+    bool has_thread; /* carry rows into the tree on another one; call work() all the same */
+    enum bel_store_sync sync;
+    void (*wake)(void *context); /* called by the thread after each sync; may be NULL */
+    void *context;
 };
 
 /* Opens a store in a directory, or makes it, and recovers what is there. Returns 0 and sets

@@ -8,8 +8,8 @@
  * opening did not find must never be found later.
  *
  * The model is the content after every batch. What an opening finds is the truth from then on,
- * so batches behind it are struck out, and the same numbers mean other batches. Every value that
- * is put is unlike any before.
+ * so batches behind it are struck out, and the same numbers mean other batches - or, because
+ * clients try again, the very same one, behind which an old successor would fit.
  *
  * Each seed draws its own sizes and which faults there are, often tiny segments, so that they
  * are used over and over.
@@ -36,8 +36,9 @@ struct content {
 
 static struct content contents[BATCHES_MAX + 1]; /* after each batch */
 static struct content now;                       /* with the batch that is not closed */
+static uint64_t seeds[BATCHES_MAX + 2];          /* of the rows in each */
 static uint64_t last_batch, synced_batch;
-static uint64_t value_count;
+static bool tries_again; /* the next batch is to be the one that was lost */
 
 static uint64_t random_state;
 static struct disk *disk;
@@ -46,6 +47,7 @@ static struct bel_store *store;
 static struct bel_entropy_seeded entropy;
 static struct bel_store_options options;
 static bool has_power_cuts, has_sync_failures, has_crashes;
+static uint64_t work_in_8;
 
 /* The tree's commits are operations of the disk, too: the power may fail before or after. */
 static int (*commit_lasting)(struct bel_tree *tree, uint64_t epoch);
@@ -61,6 +63,7 @@ static int commit_tree(struct bel_tree *tree, uint64_t epoch)
     return is_up ? 0 : BEL_EIO;
 }
 
+/* Chance for all but the rows of a batch. */
 static uint64_t chance(uint64_t end)
 {
     return random_below(&random_state, end);
@@ -123,6 +126,7 @@ static void plan_faults(void)
 static void reopen(void)
 {
     struct bel_why why;
+    if (chance(2) == 0) disk_stop(disk); /* or it is closed in an orderly way */
     bel__store_close(store);
     store = NULL;
     for (int i = 0;; i++) {
@@ -142,19 +146,20 @@ static void reopen(void)
     CHECK(store->batch <= last_batch);
     last_batch = synced_batch = store->batch;
     now = contents[last_batch];
+    tries_again = chance(2) == 0;
     check_content(&now);
 }
 
-static int put(unsigned i)
+static int put(unsigned i, uint64_t number)
 {
     struct bel_key key = key_of(i);
     uint8_t bytes[VALUE_BYTES_MAX];
-    struct bel_view value = value_of(++value_count, bytes);
+    struct bel_view value = value_of(number, bytes);
     enum bel_row row = now.values[i] == 0 && chance(2) == 0 ? BEL_ROW_NEW : BEL_ROW_ANY;
     int err = bel__store_reserve(store, 1, value.bytes, chance(2) ? BEL_STORE_ADD : BEL_STORE_END);
     if (err) return err;
     bel__store_put(store, &key, value, row);
-    now.values[i] = value_count;
+    now.values[i] = number;
     return 0;
 }
 
@@ -178,15 +183,20 @@ static void commit(void)
     contents[last_batch] = now;
     uint64_t synced = bel__store_synced(store);
     CHECK(synced >= synced_batch && synced <= last_batch);
-    CHECK(synced == last_batch || bel__store_error(store) == BEL_EIO);
+    CHECK(synced == last_batch || options.sync == BEL_SYNC_IN_WORK ||
+          bel__store_error(store) == BEL_EIO);
     synced_batch = synced;
 }
 
 static void run_step(uint64_t rows_max)
 {
-    for (uint64_t rows = chance(rows_max + 1); rows > 0; rows--) {
-        unsigned i = (unsigned)chance(KEYS);
-        int err = chance(3) == 0 ? take_out(i) : put(i);
+    uint64_t *seed = &seeds[last_batch + 1];
+    if (!tries_again || *seed == 0) *seed = chance(UINT64_MAX);
+    tries_again = false;
+    uint64_t state = *seed;
+    for (uint64_t rows = random_below(&state, rows_max + 1); rows > 0; rows--) {
+        unsigned i = (unsigned)random_below(&state, KEYS);
+        int err = random_below(&state, 3) == 0 ? take_out(i) : put(i, random_u64(&state) | 1);
         if (err == 0) continue;
         CHECK(err == BEL_EFULL || err == BEL_EBUSY || err == BEL_EIO);
         if (err == BEL_EIO) CHECK(bel__store_error(store) == BEL_EIO);
@@ -194,8 +204,12 @@ static void run_step(uint64_t rows_max)
     }
     if (chance(8) == 0) check_content(&now);
     commit();
-    for (uint64_t slices = chance(4); slices > 0 && bel__store_work(store); slices--) {}
     CHECK(bel__store_pressure(store) <= 1000);
+    if (chance(8) > work_in_8) return;
+    for (uint64_t slices = 1 + chance(3); slices > 0; slices--) {
+        (void)bel__store_work(store);
+        synced_batch = bel__store_synced(store);
+    }
 }
 
 static void make_world(uint64_t seed)
@@ -207,6 +221,7 @@ static void make_world(uint64_t seed)
     has_power_cuts = chance(2) == 0;
     has_sync_failures = chance(2) == 0;
     has_crashes = chance(4) > 0;
+    work_in_8 = chance(9);
     CHECK(bel__tree_memory_create_lasting(&lasting) == 0);
     commit_lasting = lasting->commit;
     lasting->commit = commit_tree;
@@ -218,8 +233,10 @@ static void make_world(uint64_t seed)
         .segment_bytes = sizes[chance(sizeof sizes / sizeof sizes[0])],
         .segment_count = (uint32_t)(3 + chance(3)),
         .transaction_rows = 1 + chance(20),
+        .sync = chance(2) == 0 ? BEL_SYNC_IN_COMMIT : BEL_SYNC_IN_WORK,
     };
     memset(contents, 0, sizeof contents[0]);
+    memset(seeds, 0, sizeof seeds);
     now = contents[0];
     last_batch = synced_batch = 0;
 }

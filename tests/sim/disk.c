@@ -439,6 +439,11 @@ uint64_t disk_operation_count(const struct disk *disk)
     return disk->operation_count;
 }
 
+void disk_stop(struct disk *disk)
+{
+    disk->is_down = true;
+}
+
 bool disk_is_down(const struct disk *disk)
 {
     return disk->is_down;

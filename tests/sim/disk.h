@@ -53,7 +53,10 @@ bool disk_step(struct disk *disk, bool *out_is_done);
 /* Operations so far: writes, syncs, and changes of names. */
 uint64_t disk_operation_count(const struct disk *disk);
 
-/* True after a crash that was planned, until one of the next two. */
+/* Lets every operation fail from now on, without an effect: what still runs is dead. */
+void disk_stop(struct disk *disk);
+
+/* True after that, or a crash that was planned, until one of the next two. */
 bool disk_is_down(const struct disk *disk);
 
 /* The process has died, and perhaps the power with it. Files are closed and the lock is free. */
