@@ -14,7 +14,10 @@
  *
  * Plans come on top: from their next time on, as the rule says.
  */
+#include "engine/commands.h"
 #include "engine/engine.h"
+#include "engine/plan.h"
+#include "engine/timer.h"
 #include "engine/wire.h"
 
 #include <assert.h>

@@ -7,6 +7,8 @@
  *
  * so that who refers to them can move without them.
  */
+#include "engine/blob.h"
+
 #include "engine/engine.h"
 
 #include <assert.h>

@@ -12,7 +12,11 @@
  * What has expired and nobody has noticed ends when it is met; a PURGE that takes the expired
  * ones looks for it, too.
  */
+#include "engine/commands.h"
 #include "engine/engine.h"
+#include "engine/plan.h"
+#include "engine/ready.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,7 +4,10 @@
  * What is done to a timer by its id: cancel and reschedule. A plan is one of the timers here, and
  * takes its unfinished occurrences with it when it is cancelled.
  */
+#include "engine/commands.h"
 #include "engine/engine.h"
+#include "engine/plan.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 

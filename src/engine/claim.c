@@ -6,7 +6,12 @@
  *
  * A delivery is made before the lease: its memory may not be had. The lease is what changes things.
  */
+#include "engine/blob.h"
+#include "engine/commands.h"
+#include "engine/describe.h"
 #include "engine/engine.h"
+#include "engine/ready.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,8 +4,13 @@
  * A timer as users see it. What is in the store is good until the batch is committed, an answer
  * until it has been given, which is later: so everything is copied into the memory of the answer.
  */
+#include "engine/describe.h"
+
 #include "core/parse.h"
+#include "engine/blob.h"
+#include "engine/commands.h"
 #include "engine/engine.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 #include <string.h>

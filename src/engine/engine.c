@@ -12,6 +12,8 @@
  */
 #include "engine/engine.h"
 
+#include "engine/commands.h"
+#include "engine/ready.h"
 #include "engine/wire.h"
 #include "store/why.h"
 

@@ -5,7 +5,11 @@
  * nobody claims from their topic, are looked at here: every hour all that is ready is gone through,
  * topic by topic, a part in each turn.
  */
+#include "engine/expiry.h"
+
 #include "engine/engine.h"
+#include "engine/ready.h"
+#include "engine/timer.h"
 
 enum {
     SLICE = 1000 /* timers looked at in one turn */

@@ -6,7 +6,10 @@
  * can be done about it. History comes last.
  */
 #include "belfry/instant.h"
+#include "engine/commands.h"
+#include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -17,9 +20,10 @@
 enum {
     LINES_MAX = 40,
     LINE_BYTES = 700,
-    TEXT_BYTES = 128, /* of what users have said, in a line */
-    AHEAD_MAX = 1000, /* timers that are counted before one */
-    COMING_MAX = 3,   /* times of a plan that are named */
+    TEXT_BYTES = 128,   /* of what users have said, in a line */
+    SEEN_MAX = 100000,  /* timers that are looked at to see how many are before one */
+    LEASES_MAX = 10000, /* leases that are counted for a share */
+    COMING_MAX = 3,     /* times of a plan that are named */
     MINUTE_MS = 60000,
 };
 
@@ -140,14 +144,20 @@ static void tell_outcomes(struct telling *telling)
     }
 }
 
+/* The id of an occurrence's plan. */
+static struct bel_view plan_of(const struct bel_found *found)
+{
+    struct bel_view id = found->record.id;
+    const char *sign = memrchr(id.data, '@', id.bytes);
+    if (sign != NULL) id.bytes = (size_t)(sign - (const char *)id.data);
+    return id;
+}
+
 static void tell_occurrence(struct telling *telling)
 {
     const struct bel_record *record = &telling->found->record;
     if (record->kind != BEL_RECORD_TIMER || record->plan == 0) return;
-    const char *sign = memrchr(record->id.data, '@', record->id.bytes);
-    struct bel_view plan = record->id;
-    if (sign != NULL) plan.bytes = (size_t)(sign - (const char *)record->id.data);
-    say(telling, "It is an occurrence of the plan %s, for %s.", said(plan).text,
+    say(telling, "It is an occurrence of the plan %s, for %s.", said(plan_of(telling->found)).text,
         at((int64_t)record->nominal).text);
 }
 
@@ -175,51 +185,34 @@ static void tell_scheduled(struct telling *telling)
 
 /* --- ready --- */
 
-/* Whether a row is of a timer that is ready and before the one that is explained. */
-static bool is_ahead(const struct telling *telling, const struct bel_store_cursor *cursor)
+/* Whether another that is ready is before the timer that is explained. */
+static bool is_ahead(const struct telling *telling, const struct bel_ready *other)
 {
-    const struct bel_times *now = &telling->engine->now;
     struct bel_place own = bel__place_of(&telling->found->key);
-    struct bel_place other = bel__place_of(&cursor->key);
-    uint64_t own_due = bel__lane_wall(now, own.lane, own.time);
-    uint64_t other_due = bel__lane_wall(now, other.lane, other.time);
-    if (bel__record_kind(cursor->value) != BEL_RECORD_TIMER) return false;
-    if (bel__lease_find(telling->engine, &cursor->key) != NULL) return false;
-    if (own_due != other_due) return other_due < own_due;
-    if (own.priority != other.priority) return other.priority < own.priority;
-    return other.sequence < own.sequence;
-}
-
-/* How many of a lane are ahead, as far as it is worth counting. */
-static uint64_t count_ahead(struct telling *telling, uint8_t lane)
-{
-    struct bel_store *store = telling->engine->store;
-    struct bel_place start = {
-        .table = BEL_TABLE_TIMERS, .topic = telling->found->topic->number, .lane = lane};
-    uint64_t now = bel__lane_now(&telling->engine->now, lane), count = 0;
-    struct bel_key from = bel__key_of(&start);
-    struct bel_store_cursor cursor;
-    int err = bel__store_seek(store, &from, &cursor);
-    for (int i = 0; err == 0 && i < AHEAD_MAX; i++, err = bel__store_next(store, &cursor)) {
-        struct bel_place place = bel__place_of(&cursor.key);
-        if (place.table != start.table || place.topic != start.topic) break;
-        if (place.lane != lane || place.time > now) break;
-        count += is_ahead(telling, &cursor);
-    }
-    if (err != 0 && err != BEL_ENOTFOUND) telling->err = err;
-    return count;
+    int64_t due = bel__timer_due(telling->engine, telling->found);
+    if (other->due_ms != due) return other->due_ms < due;
+    if (other->priority != own.priority) return other->priority < own.priority;
+    return other->sequence < own.sequence;
 }
 
 static void tell_line(struct telling *telling)
 {
-    uint64_t ahead = count_ahead(telling, BEL_LANE_ENGINE) + count_ahead(telling, BEL_LANE_WALL);
-    if (ahead == 0) {
+    const struct bel_picker *picker = &telling->found->topic->picker;
+    struct bel_key place = {{0}};
+    struct bel_ready other;
+    uint64_t ahead = 0;
+    int seen = 0;
+    while (seen < SEEN_MAX && bel__picker_next(picker, &place, &other)) {
+        ahead += is_ahead(telling, &other);
+        seen++;
+    }
+    if (seen == SEEN_MAX) {
+        say(telling, "At least %" PRIu64 " of the topic are before it in the order.", ahead);
+    } else if (ahead == 0) {
         say(telling, "It is the first in the topic's order.");
-    } else if (ahead < AHEAD_MAX) {
+    } else {
         say(telling, "%" PRIu64 " of the topic %s before it in the order.", ahead,
             ahead == 1 ? "is" : "are");
-    } else {
-        say(telling, "More than %" PRIu64 " of the topic are before it in the order.", ahead);
     }
 }
 
@@ -245,7 +238,8 @@ static uint64_t count_leases_of_share(struct telling *telling)
     struct bel_store_cursor cursor;
     uint64_t count = 0;
     int err = topic->leased == 0 ? BEL_ENOTFOUND : bel__store_seek(engine->store, &from, &cursor);
-    for (int i = 0; err == 0 && i < AHEAD_MAX; i++, err = bel__store_next(engine->store, &cursor)) {
+    for (int i = 0; err == 0 && i < LEASES_MAX;
+         i++, err = bel__store_next(engine->store, &cursor)) {
         struct bel_place place = bel__place_of(&cursor.key);
         struct bel_found leased;
         if (place.table != start.table || place.topic != start.topic) return count;
@@ -355,35 +349,24 @@ static void tell_leased(struct telling *telling)
         found->record.crashes + 1, crashes);
 }
 
-/* The first unfinished occurrence of a plan, its id in memory that is good until the commit. */
-static bool first_occurrence(struct telling *telling, struct bel_found *out)
+/* How many occurrences of a plan are unfinished. */
+static void tell_unfinished(struct telling *telling, struct bel_view plan)
 {
-    const struct bel_found *found = telling->found;
-    struct bel_key from = bel__key_of(&(struct bel_place){
-        .table = BEL_TABLE_OCCURRENCES, .topic = found->topic->number, .time = found->record.plan});
-    struct bel_store_cursor cursor;
-    int err = bel__store_seek(telling->engine->store, &from, &cursor);
-    if (err != 0 && err != BEL_ENOTFOUND) telling->err = err;
-    if (err) return false;
-    struct bel_place place = bel__place_of(&cursor.key);
-    if (place.table != BEL_TABLE_OCCURRENCES || place.topic != found->topic->number ||
-        place.time != found->record.plan) {
-        return false;
-    }
-    err = bel__timer_find(telling->engine, found->topic, cursor.value, out);
-    if (err != 0 && err != BEL_ENOTFOUND) telling->err = err;
-    return err == 0 && out->state < BEL_DONE;
+    struct bel_occurrences found;
+    int err = bel__occurrences_look(telling->engine, telling->found->topic, plan, UINT64_MAX, true,
+                                    &found);
+    if (err) telling->err = err;
+    if (err || found.count == 0) return;
+    say(telling, "%" PRIu64 " of its occurrences %s unfinished, %" PRIu64 " of them blocked.",
+        found.count, found.count == 1 ? "is" : "are", found.blocked);
 }
 
 static void tell_blocked(struct telling *telling)
 {
-    struct bel_found first;
     say(telling,
         "It is blocked: its plan lets one occurrence run at a time (OVERLAP queue), and it "
         "waits for those before it to end.");
-    if (!first_occurrence(telling, &first)) return;
-    say(telling, "The first of them, %s, is %s.", said(first.record.id).text,
-        bel_state_name(first.state));
+    tell_unfinished(telling, plan_of(telling->found));
 }
 
 /* --- ended --- */
@@ -423,15 +406,15 @@ static void tell_ended(struct telling *telling)
 /* --- plans --- */
 
 static const char *const overlaps[] = {
-    [BEL_OVERLAP_SKIP] = "a time at which the one before is unfinished is left out (OVERLAP skip)",
-    [BEL_OVERLAP_QUEUE] = "one that comes before the last has ended waits for it (OVERLAP queue)",
-    [BEL_OVERLAP_ALLOW] = "they may run side by side (OVERLAP allow)",
+    [BEL_OVERLAP_SKIP] = "A time at which the one before is unfinished is left out (OVERLAP skip).",
+    [BEL_OVERLAP_QUEUE] = "One that comes before the last has ended waits for it (OVERLAP queue).",
+    [BEL_OVERLAP_ALLOW] = "Occurrences may run side by side (OVERLAP allow).",
 };
 
 static const char *const misfires[] = {
-    [BEL_MISFIRE_SKIP] = "times that were missed are left out (MISFIRE skip)",
-    [BEL_MISFIRE_LAST] = "of times that were missed the last one is made up for (MISFIRE last)",
-    [BEL_MISFIRE_ALL] = "times that were missed are made up for (MISFIRE all)",
+    [BEL_MISFIRE_SKIP] = "Times that were missed are left out (MISFIRE skip).",
+    [BEL_MISFIRE_LAST] = "Of times that were missed the last is made up for (MISFIRE last).",
+    [BEL_MISFIRE_ALL] = "Times that were missed are made up for (MISFIRE all).",
 };
 
 /* The times behind the next one. */
@@ -480,10 +463,14 @@ static void tell_numbers(struct telling *telling)
 {
     const struct bel_found *found = telling->found;
     bool has_ended = found->state >= BEL_DONE;
-    say(telling,
-        "So far %" PRIu64 " were made; %" PRIu64 " times were left out by overlap, %" PRIu64
-        " were missed.",
-        has_ended ? found->record.made : found->plan.made,
+    uint64_t made = has_ended ? found->record.made : found->plan.made;
+    uint64_t count = found->record.rule.count;
+    if (count > 0) {
+        say(telling, "So far %" PRIu64 " of %" PRIu64 " occurrences were made.", made, count);
+    } else {
+        say(telling, "So far %" PRIu64 " occurrence%s made.", made, made == 1 ? " was" : "s were");
+    }
+    say(telling, "%" PRIu64 " times were left out by overlap, %" PRIu64 " were missed.",
         has_ended ? found->record.skipped : found->plan.skipped,
         has_ended ? found->record.missed : found->plan.missed);
 }
@@ -492,7 +479,6 @@ static void tell_plan(struct telling *telling)
 {
     const struct bel_found *found = telling->found;
     const struct bel_recurrence *rule = &found->record.rule;
-    struct bel_found first;
     uint64_t left = distance((uint64_t)telling->engine->now.wall, found->plan.next);
     if (found->plan.has_next) {
         say(telling, "It is a plan: its next time is %s, in %s.",
@@ -505,12 +491,9 @@ static void tell_plan(struct telling *telling)
     if (rule->spread_ms > 0) {
         say(telling, "Each is moved by up to %s, by the plan's id.", lasting(rule->spread_ms).text);
     }
-    if (first_occurrence(telling, &first)) {
-        say(telling, "Its occurrence %s is %s.", said(first.record.id).text,
-            bel_state_name(first.state));
-    }
-    say(telling, "Of its occurrences %s, and %s.", overlaps[rule->overlap],
-        misfires[rule->misfire]);
+    tell_unfinished(telling, found->record.id);
+    say(telling, "%s", overlaps[rule->overlap]);
+    say(telling, "%s", misfires[rule->misfire]);
     tell_numbers(telling);
     tell_pause(telling);
 }

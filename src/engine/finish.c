@@ -4,7 +4,11 @@
  * What becomes of a lease: ack, fail, release, extend. Only the newest token of a lease that has
  * not ended is good for anything.
  */
+#include "engine/blob.h"
+#include "engine/commands.h"
 #include "engine/engine.h"
+#include "engine/ready.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 

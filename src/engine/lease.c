@@ -5,7 +5,11 @@
  * ends by a wheel of its own, whose time runs only while the engine is open. All leases are in
  * memory: they are as many as there are handlers at work.
  */
+#include "engine/lease.h"
+
 #include "engine/engine.h"
+#include "engine/ready.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -17,7 +17,10 @@
  * What has expired ends when it is met, and is listed among the expired ones. Its end may let
  * another one begin, at a place that has been passed: so the walk is done again then.
  */
+#include "engine/commands.h"
+#include "engine/describe.h"
 #include "engine/engine.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 #include <string.h>

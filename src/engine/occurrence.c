@@ -10,7 +10,9 @@
  * When one ends, that may be what another waits for (overlap `queue`), or the plan (mode
  * delay). What it does is looked up before anything is changed, and done after.
  */
+#include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 #include <stdio.h>

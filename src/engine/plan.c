@@ -15,6 +15,11 @@
  */
 #include "engine/plan.h"
 
+#include "engine/blob.h"
+#include "engine/engine.h"
+#include "engine/ready.h"
+#include "engine/timer.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,11 +3,46 @@
 #define BEL_ENGINE_PLAN_H
 
 /*
- * plan - what the two files about plans share: plan.c, which rings, and occurrence.c, which
- * looks after what has been made.
+ * plan - plans that ring (plan.c) and what they have made (occurrence.c).
  */
 
-#include "engine/engine.h"
+#include "belfry/plan.h"
+#include "engine/record.h"
+#include "engine/timer.h"
+
+struct bel_engine;
+struct bel_topic_state;
+
+/* Adds a plan; its body has been put. `first` is its first nominal time. */
+BEL_CHECKED int bel__plan_first(struct bel_engine *engine, const struct bel_schedule_spec *spec,
+                                struct bel_record *record, struct bel_text_error *why,
+                                uint64_t *out);
+void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
+                   struct bel_record *record, uint64_t number, uint64_t first);
+
+/* A plan's tick has come due. */
+BEL_CHECKED int bel__plan_ring(struct bel_engine *engine, struct bel_found *found);
+
+/* Sets the next nominal time. Reserved by bel__timer_reserve(). */
+BEL_CHECKED int bel__plan_reschedule(struct bel_engine *engine, struct bel_found *found,
+                                     uint64_t nominal);
+
+/* Cancels the unfinished occurrences of a plan. */
+BEL_CHECKED int bel__plan_cancel_occurrences(struct bel_engine *engine,
+                                             const struct bel_found *found);
+
+/* What the end of an occurrence does to its plan: looked up, and then done. */
+BEL_CHECKED int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
+                                struct bel_after **out);
+void bel__after_do(struct bel_engine *engine, struct bel_after *after);
+
+/* A dead occurrence is revived. */
+void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state *topic,
+                         const struct bel_record *record);
+
+/* The plan that a record describes. */
+BEL_CHECKED int bel__plan_of(struct bel_engine *engine, const struct bel_record *record,
+                             struct bel_plan **out, struct bel_text_error *why);
 
 /* The unfinished occurrences of a plan. */
 struct bel_occurrences {

@@ -12,7 +12,11 @@
  * no room, no memory, or no more time in this turn. What the picker holds is a copy of what
  * the store knows; if it cannot be kept, it is dropped and read again.
  */
+#include "engine/ready.h"
+
 #include "engine/engine.h"
+#include "engine/plan.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 

@@ -6,7 +6,11 @@
  *
  *     check ---> topic ---> who has the id? ---> reserve ---> remove the old, add the new
  */
+#include "engine/blob.h"
+#include "engine/commands.h"
 #include "engine/engine.h"
+#include "engine/plan.h"
+#include "engine/timer.h"
 
 #include <assert.h>
 #include <string.h>

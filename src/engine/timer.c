@@ -13,7 +13,12 @@
  *
  * Everything that changes a timer is here, so that these cannot be forgotten elsewhere.
  */
+#include "engine/timer.h"
+
+#include "engine/blob.h"
 #include "engine/engine.h"
+#include "engine/plan.h"
+#include "engine/ready.h"
 
 #include <assert.h>
 #include <string.h>

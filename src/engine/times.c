@@ -9,6 +9,8 @@
  *
  * Each but the wall is the boot clock plus a base that is chosen when the engine is opened.
  */
+#include "engine/times.h"
+
 #include "engine/engine.h"
 
 #include <assert.h>
@@ -84,7 +86,8 @@ bool bel__time_is_valid(uint64_t ms)
 int bel__times_after(const struct bel_times *times, uint64_t delay_ms, uint64_t *out)
 {
     if (delay_ms >= YEAR_10000_MS) return BEL_EINVAL;
-    if (!bel__time_is_valid(times->engine_up + delay_ms)) return BEL_EINVAL;
-    *out = times->engine_up + delay_ms;
+    uint64_t from = delay_ms == 0 ? times->engine : times->engine_up; /* no delay is now */
+    if (!bel__time_is_valid(from + delay_ms)) return BEL_EINVAL;
+    *out = from + delay_ms;
     return 0;
 }

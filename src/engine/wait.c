@@ -11,6 +11,9 @@
  * topics, the claim that came first is served first, from all of its topics; what it leaves is for
  * the next.
  */
+#include "engine/wait.h"
+
+#include "engine/commands.h"
 #include "engine/engine.h"
 
 #include <assert.h>

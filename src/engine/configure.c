@@ -4,7 +4,9 @@
  * What can be asked of topics, and done to them. A topic is made in memory first; if its row
  * cannot be reserved it is dropped again, and nothing has changed.
  */
+#include "engine/commands.h"
 #include "engine/engine.h"
+#include "engine/ready.h"
 #include "engine/settings.h"
 
 #include <assert.h>

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_TIMER_H
+#define BEL_ENGINE_TIMER_H
+
+/*
+ * timer - a timer or plan that was found, and all that can be done to it.
+ *
+ * A change is made in three parts: find it (may fail), reserve (may fail), change (cannot).
+ */
+
+#include "belfry/timer.h"
+#include "engine/key.h"
+#include "engine/record.h"
+
+struct bel_after;
+struct bel_engine;
+struct bel_lease;
+struct bel_topic_state;
+
+/* A timer or a plan that was found: where, in what state, and its record. */
+struct bel_found {
+    struct bel_topic_state *topic;
+    struct bel_key key; /* in TIMERS, ENDED or PLANS */
+    enum bel_state state;
+    struct bel_record record;   /* views into the row: good until the batch ends */
+    struct bel_lease *lease;    /* if leased */
+    struct bel_plan_state plan; /* of a plan that has not ended */
+    struct bel_after *after;    /* what its end will do to its plan: bel__timer_reserve() */
+};
+
+/* Finds by id, ends what has expired meanwhile, and leaves out what is past its retention.
+ * Returns 0; BEL_ENOTFOUND; or why it cannot look. */
+BEL_CHECKED int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic,
+                                struct bel_view id, struct bel_found *out);
+
+/* Reads what is under a key of TIMERS, ENDED or PLANS; a tick leads to its plan. */
+BEL_CHECKED int bel__timer_load(struct bel_engine *engine, const struct bel_key *key,
+                                struct bel_found *out);
+
+/* As above with a row of TIMERS or ENDED at hand. */
+BEL_CHECKED int bel__timer_read(struct bel_engine *engine, const struct bel_key *key,
+                                struct bel_view row, struct bel_found *out);
+
+/* Whether it has expired but nobody has looked; whether it has ended long enough ago. */
+bool bel__timer_is_expired(const struct bel_engine *engine, const struct bel_found *found);
+bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found *found);
+
+/* When it is due, in wall ms. */
+int64_t bel__timer_due(const struct bel_engine *engine, const struct bel_found *found);
+
+/* Makes sure that one of the changes below can be done to a timer that was found, and that
+ * `more_bytes` of a blob can be put. */
+BEL_CHECKED int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found,
+                                   uint64_t more_bytes, enum bel_store_use use);
+
+/* Makes sure that it can be added or moved to `place`. Reserves nothing in the store. */
+BEL_CHECKED int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *topic,
+                                const struct bel_place *place, struct bel_view group);
+
+/* How many rows and bytes adding a record takes in the store, besides its blobs. */
+enum {
+    BEL_TIMER_ROWS = 32,
+    BEL_TIMER_BYTES = 3 * BEL_RECORD_BYTES_MAX,
+};
+
+/* Adds an unfinished timer, of whose id there is none. */
+void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
+                    const struct bel_place *place, const struct bel_record *record);
+
+/* Removes a timer or plan without a trace, whatever its state. */
+void bel__timer_remove(struct bel_engine *engine, const struct bel_found *found);
+
+/* Writes its record again. */
+void bel__timer_rewrite(struct bel_engine *engine, const struct bel_found *found);
+
+/* Moves an unfinished timer to another place, for which it must be held; its lease ends. */
+void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
+                     const struct bel_place *place);
+
+/* A new place in a topic, with a new sequence. */
+struct bel_place bel__timer_place(struct bel_engine *engine, const struct bel_topic_state *topic,
+                                  uint8_t lane, uint64_t time, uint8_t priority);
+
+/* Ends an unfinished timer or plan: keeps it for its retention, or removes it. */
+struct bel_ending {
+    enum bel_state state;
+    struct bel_view reason;
+    struct bel_view result; /* of an ack */
+};
+void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
+                    const struct bel_ending *ending);
+
+/* Reserves and ends. */
+BEL_CHECKED int bel__timer_expire(struct bel_engine *engine, struct bel_found *found);
+
+/* Aliases: from the id of a timer to its key, unless the id itself says it. */
+void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view id);
+void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key, struct bel_view id);
+
+#endif
