@@ -133,19 +133,19 @@ void bel__inbox_put(struct bel_inbox *inbox, struct record *carrier, const struc
     REQUIRE(false);
 }
 
-int bel__alarm_init(struct alarm *alarm)
+int bel__alarm_init(struct bel_alarm *alarm)
 {
     (void)alarm;
     REQUIRE(false); /* there are seats enough */
     return BEL_EIO;
 }
 
-void bel__alarm_ring(const struct alarm *alarm)
+void bel__alarm_ring(const struct bel_alarm *alarm)
 {
     atomic_store_explicit(&around.is_rung[alarm->event_fd], true, memory_order_relaxed);
 }
 
-void bel__alarm_clear(const struct alarm *alarm)
+void bel__alarm_clear(const struct bel_alarm *alarm)
 {
     atomic_store_explicit(&around.is_rung[alarm->event_fd], false, memory_order_relaxed);
 }
@@ -156,7 +156,7 @@ static bool is_rung(const volatile void *flag)
 }
 
 /* The time does not come while threads run. */
-void bel__alarm_wait(const struct alarm *alarm, struct bel_boot until)
+void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until)
 {
     REQUIRE(until.ns > around.now);
     interleave_await(&around.is_rung[alarm->event_fd], INTERLEAVE_READ, is_rung);
