@@ -357,7 +357,7 @@ static void tell_unfinished(struct telling *telling, struct bel_view plan)
                                     &found);
     if (err) telling->err = err;
     if (err || found.count == 0) return;
-    say(telling, "%" PRIu64 " of its occurrences %s unfinished, %" PRIu64 " of them blocked.",
+    say(telling, "%" PRIu64 " of the plan's occurrences %s unfinished, %" PRIu64 " blocked.",
         found.count, found.count == 1 ? "is" : "are", found.blocked);
 }
 

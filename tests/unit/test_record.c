@@ -110,6 +110,7 @@ static struct bel_record a_timer(void)
         .crashes = 1,
         .plan = 77,
         .nominal = 1767225600000,
+        .spread_ms = 1500,
         .priority = 200,
         .due = 1767225600001,
         .reason = BEL_VIEW("no more attempts"),
@@ -175,7 +176,7 @@ static void expect_same(const struct bel_record *a, const struct bel_record *b)
     CHECK(a->lease_ms == b->lease_ms && a->expires_ms == b->expires_ms);
     CHECK(a->expires_at == b->expires_at && a->expires_lane == b->expires_lane);
     CHECK(a->attempts == b->attempts && a->crashes == b->crashes);
-    CHECK(a->plan == b->plan && a->nominal == b->nominal);
+    CHECK(a->plan == b->plan && a->nominal == b->nominal && a->spread_ms == b->spread_ms);
     CHECK(a->priority == b->priority && a->due == b->due && same(a->reason, b->reason));
     expect_same_blob(&a->body, &b->body);
     expect_same_blob(&a->result, &b->result);
@@ -280,7 +281,7 @@ static void what_nobody_knows_is_refused(void)
     expect_corrupt(row, bytes, 0, 0);
     expect_corrupt(row, bytes, 1, BEL_RECORD_TICK + 1);
     expect_corrupt(row, bytes, 2, 0);
-    for (unsigned tag = 27; tag < 128; tag++) {
+    for (unsigned tag = 28; tag < 128; tag++) {
         expect_corrupt(row, bytes, 2, (uint8_t)tag);
     }
     expect_corrupt(row, bytes, 3, 2);
