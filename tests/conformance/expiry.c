@@ -142,6 +142,19 @@ static void an_expired_timer_cannot_be_revived(struct subject *s)
     expect_state(s, "mail", "a", BEL_EXPIRED);
 }
 
+static void several_occurrences_of_a_plan_can_have_expired(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1h", .expires = MINUTE, .overlap = BEL_OVERLAP_ALLOW);
+    schedule(s, "mail", .id = "q", .every = "1h", .expires = MINUTE, .overlap = BEL_OVERLAP_QUEUE);
+    advance(s, 3 * HOUR + 2 * MINUTE);
+    CHECK(cancel(s, "mail", occurrence("p", HOUR)) == 0);
+    expect_state(s, "mail", occurrence("p", 2 * HOUR), BEL_EXPIRED);
+    expect_state(s, "mail", occurrence("p", 3 * HOUR), BEL_EXPIRED);
+    expect_state(s, "mail", occurrence("q", HOUR), BEL_EXPIRED);
+    expect_state(s, "mail", occurrence("q", 3 * HOUR), BEL_EXPIRED);
+    expect_claim(s, "mail");
+}
+
 static const struct test tests[] = {
     TEST(a_timer_expires_a_while_after_its_due),
     TEST(an_expired_timer_is_passed_over_by_a_claim),
@@ -155,6 +168,7 @@ static const struct test tests[] = {
     TEST(an_occurrence_expires_from_its_nominal_time),
     TEST(an_expired_occurrence_is_in_nobodys_way),
     TEST(an_expired_timer_cannot_be_revived),
+    TEST(several_occurrences_of_a_plan_can_have_expired),
 };
 
 GROUP(expiry, 0, tests);

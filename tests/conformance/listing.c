@@ -208,6 +208,15 @@ static void a_topic_says_how_old_the_first_ready_one_is(struct subject *s)
     CHECK(topic(s, "mail")->oldest_age_ms == MINUTE);
 }
 
+static void what_has_no_due_is_not_listed_by_priority(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "20m", .mode = BEL_PLAN_DELAY, .priority = 200);
+    schedule(s, "mail", .id = "q", .every = "20m", .overlap = BEL_OVERLAP_QUEUE, .priority = 100);
+    advance(s, 40 * MINUTE);
+    expect_list(s, "mail", occurrence("q", 20 * MINUTE), occurrence("p", 20 * MINUTE), "q", "p",
+                occurrence("q", 40 * MINUTE));
+}
+
 static const struct test tests[] = {
     TEST(timers_are_listed_by_due_then_what_has_none_then_the_ends),
     TEST(a_state_lists_only_those),
@@ -222,6 +231,7 @@ static const struct test tests[] = {
     TEST(get_finds_what_there_is),
     TEST(a_topic_counts_by_state),
     TEST(a_topic_says_how_old_the_first_ready_one_is),
+    TEST(what_has_no_due_is_not_listed_by_priority),
 };
 
 GROUP(listing, 0, tests);

@@ -131,6 +131,30 @@ static void a_delay_that_is_late_is_one_misfire(struct subject *s)
     expect_claim(s, "mail", occurrence("q", HOUR));
 }
 
+static void last_makes_up_for_one_each_time(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1h", .misfire = BEL_MISFIRE_LAST,
+             .overlap = BEL_OVERLAP_ALLOW);
+    jump(s, 2 * HOUR + 2 * MINUTE);
+    CHECK(timer_of(s, "mail", "p")->made == 1 && timer_of(s, "mail", "p")->missed == 1);
+    jump(s, 2 * HOUR);
+    CHECK(timer_of(s, "mail", "p")->made == 2 && timer_of(s, "mail", "p")->missed == 2);
+    expect_claim(s, "mail", occurrence("p", 2 * HOUR), occurrence("p", 4 * HOUR));
+}
+
+static void a_time_that_was_rescheduled_can_be_missed_too(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .cron = "0 6 * * *", .misfire = BEL_MISFIRE_ALL);
+    schedule(s, "mail", .id = "q", .cron = "0 6 * * *");
+    CHECK(reschedule_at(s, "mail", "p", HOUR) == 1);
+    CHECK(reschedule_at(s, "mail", "q", HOUR) == 1);
+    jump(s, 2 * HOUR);
+    CHECK(timer_of(s, "mail", "p")->made == 1 && timer_of(s, "mail", "p")->missed == 0);
+    CHECK(timer_of(s, "mail", "q")->made == 0 && timer_of(s, "mail", "q")->missed == 1);
+    CHECK(timer_of(s, "mail", "p")->due.ms == START + 6 * HOUR);
+    expect_claim(s, "mail", occurrence("p", HOUR));
+}
+
 static const struct test tests[] = {
     TEST(stepping_through_deadlines_misses_nothing),
     TEST(skip_makes_up_for_none),
@@ -144,6 +168,8 @@ static const struct test tests[] = {
     TEST(no_more_are_made_up_for_than_are_left),
     TEST(a_spread_is_not_late),
     TEST(a_delay_that_is_late_is_one_misfire),
+    TEST(last_makes_up_for_one_each_time),
+    TEST(a_time_that_was_rescheduled_can_be_missed_too),
 };
 
 GROUP(misfire, 0, tests);

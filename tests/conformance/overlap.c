@@ -167,6 +167,20 @@ static void a_delay_at_which_none_was_made_is_tried_a_period_later(struct subjec
     expect_claim(s, "mail", occurrence("p", 21 * MINUTE));
 }
 
+static void those_in_the_queue_go_on_under_another_plan(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1h", .overlap = BEL_OVERLAP_QUEUE);
+    schedule(s, "mail", .id = "q", .every = "1h", .overlap = BEL_OVERLAP_QUEUE);
+    advance(s, 2 * HOUR);
+    schedule(s, "mail", .id = "p", .every = "1d");
+    schedule(s, "mail", .id = "q", .in = DAY);
+    CHECK(cancel(s, "mail", occurrence("p", HOUR)) == 1);
+    expect_state(s, "mail", occurrence("p", 2 * HOUR), BEL_READY);
+    CHECK(cancel(s, "mail", occurrence("q", HOUR)) == 1);
+    expect_state(s, "mail", occurrence("q", 2 * HOUR), BEL_READY);
+    expect_claim(s, "mail", occurrence("p", 2 * HOUR), occurrence("q", 2 * HOUR));
+}
+
 static const struct test tests[] = {
     TEST(skip_makes_none_while_one_is_unfinished),
     TEST(times_left_out_do_not_count),
@@ -182,6 +196,7 @@ static const struct test tests[] = {
     TEST(one_that_is_known_is_not_made_again),
     TEST(a_revived_occurrence_is_unfinished_again),
     TEST(a_delay_at_which_none_was_made_is_tried_a_period_later),
+    TEST(those_in_the_queue_go_on_under_another_plan),
 };
 
 GROUP(overlap, 0, tests);

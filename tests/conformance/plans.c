@@ -313,6 +313,18 @@ static void a_plan_of_a_paused_topic_rings(struct subject *s)
     expect_claim(s, "mail", occurrence("p", HOUR), occurrence("p", 2 * HOUR));
 }
 
+static void a_delay_that_would_lead_past_its_until_ends(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "10m", .mode = BEL_PLAN_DELAY, .until = 25 * MINUTE);
+    schedule(s, "mail", .id = "q", .every = "10m", .mode = BEL_PLAN_DELAY, .until = 25 * MINUTE);
+    advance(s, 20 * MINUTE);
+    expect_claim(s, "mail", occurrence("p", 10 * MINUTE));
+    CHECK(ack(s, occurrence("p", 10 * MINUTE)) == 1);
+    expect_gone(s, "mail", "p");
+    CHECK(purge_state(s, "mail", BEL_READY) == 1);
+    expect_gone(s, "mail", "q");
+}
+
 static const struct test tests[] = {
     TEST(every_first_rings_after_a_period),
     TEST(a_plan_itself_is_never_claimed),
@@ -337,6 +349,7 @@ static const struct test tests[] = {
     TEST(purge_of_scheduled_takes_plans_and_leaves_occurrences),
     TEST(plans_count_as_scheduled),
     TEST(a_plan_of_a_paused_topic_rings),
+    TEST(a_delay_that_would_lead_past_its_until_ends),
 };
 
 GROUP(plans, 0, tests);

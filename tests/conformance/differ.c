@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Field by field, in the order of the headers. The first difference is written down and ends
+ * it.
+ */
+#include "differ.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool numbers(struct differ *differ, const char *what, int64_t one, int64_t other)
+{
+    if (one == other) return false;
+    (void)snprintf(differ->text, sizeof differ->text, "%s: %" PRId64 " and %" PRId64, what, one,
+                   other);
+    return true;
+}
+
+static bool counts(struct differ *differ, const char *what, uint64_t one, uint64_t other)
+{
+    return numbers(differ, what, (int64_t)one, (int64_t)other);
+}
+
+static bool views(struct differ *differ, const char *what, struct bel_view one,
+                  struct bel_view other)
+{
+    if (heard_same(one, other)) return false;
+    (void)snprintf(differ->text, sizeof differ->text, "%s: '%.*s' and '%.*s'", what, (int)one.bytes,
+                   one.bytes > 0 ? (const char *)one.data : "", (int)other.bytes,
+                   other.bytes > 0 ? (const char *)other.data : "");
+    return true;
+}
+
+static bool is_text(struct bel_view view, const char *text)
+{
+    return heard_same(view, (struct bel_view){text, strlen(text)});
+}
+
+/* Cuts an id in two: the plan's, and the nominal time of an occurrence, if it is one. */
+static struct bel_view cut(struct bel_view *id)
+{
+    const char *text = id->data;
+    const char *at = id->bytes > 0 ? memchr(text, '@', id->bytes) : NULL;
+    struct bel_view rest = {NULL, 0};
+    if (at == NULL) return rest;
+    rest = (struct bel_view){at, id->bytes - (size_t)(at - text)};
+    id->bytes -= rest.bytes;
+    return rest;
+}
+
+static bool ids(struct differ *differ, struct bel_view one, struct bel_view other)
+{
+    struct bel_view a = one, b = other, a_rest = cut(&a), b_rest = cut(&b);
+    for (size_t i = 0; i < differ->made_count; i++) {
+        if (!is_text(a, differ->made[i].one) || !is_text(b, differ->made[i].other)) continue;
+        return views(differ, "id", a_rest, b_rest);
+    }
+    return views(differ, "id", one, other);
+}
+
+static bool headers(struct differ *differ, const struct bel_header *one, size_t one_count,
+                    const struct bel_header *other, size_t other_count)
+{
+    if (counts(differ, "headers", one_count, other_count)) return true;
+    for (size_t i = 0; i < one_count; i++) {
+        if (views(differ, "header", one[i].name, other[i].name)) return true;
+        if (views(differ, "header's value", one[i].value, other[i].value)) return true;
+    }
+    return false;
+}
+
+static bool deliveries(struct differ *differ, const struct bel_delivery *one,
+                       const struct bel_delivery *other)
+{
+    return views(differ, "topic", one->topic, other->topic) || ids(differ, one->id, other->id) ||
+           views(differ, "payload", one->payload, other->payload) ||
+           views(differ, "correlation", one->correlation, other->correlation) ||
+           numbers(differ, "due", one->due.ms, other->due.ms) ||
+           counts(differ, "attempt", one->attempt, other->attempt) ||
+           counts(differ, "lease", one->lease_ms, other->lease_ms) ||
+           headers(differ, one->headers, one->headers_count, other->headers, other->headers_count);
+}
+
+static bool outcomes(struct differ *differ, const struct bel_timer *one,
+                     const struct bel_timer *other)
+{
+    if (counts(differ, "outcomes", one->outcomes_count, other->outcomes_count)) return true;
+    for (size_t i = 0; i < one->outcomes_count; i++) {
+        const struct bel_outcome *a = &one->outcomes[i], *b = &other->outcomes[i];
+        if (numbers(differ, "outcome", a->kind, b->kind)) return true;
+        if (numbers(differ, "outcome's time", a->at.ms, b->at.ms)) return true;
+        if (views(differ, "outcome's reason", a->reason, b->reason)) return true;
+    }
+    return false;
+}
+
+static bool recurrences(struct differ *differ, const struct bel_recurrence *one,
+                        const struct bel_recurrence *other)
+{
+    if (views(differ, "rule", one->rule, other->rule)) return true;
+    if (one->rule.bytes == 0) return false;
+    return views(differ, "zone", one->zone, other->zone) ||
+           numbers(differ, "kind", one->kind, other->kind) ||
+           numbers(differ, "mode", one->mode, other->mode) ||
+           numbers(differ, "gap", one->gap, other->gap) ||
+           numbers(differ, "fold", one->fold, other->fold) ||
+           numbers(differ, "misfire", one->misfire, other->misfire) ||
+           numbers(differ, "overlap", one->overlap, other->overlap) ||
+           numbers(differ, "has_until", one->has_until, other->has_until) ||
+           (one->has_until && numbers(differ, "until", one->until.ms, other->until.ms)) ||
+           counts(differ, "count", one->count, other->count) ||
+           counts(differ, "spread", one->spread_ms, other->spread_ms);
+}
+
+static bool plans(struct differ *differ, const struct bel_timer *one, const struct bel_timer *other)
+{
+    return recurrences(differ, &one->plan, &other->plan) ||
+           numbers(differ, "has_next", one->has_next, other->has_next) ||
+           counts(differ, "made", one->made, other->made) ||
+           counts(differ, "skipped", one->skipped, other->skipped) ||
+           counts(differ, "missed", one->missed, other->missed) ||
+           ids(differ, one->plan_id, other->plan_id) ||
+           numbers(differ, "nominal", one->nominal.ms, other->nominal.ms);
+}
+
+static bool texts(struct differ *differ, const struct bel_timer *one, const struct bel_timer *other)
+{
+    return views(differ, "topic", one->topic, other->topic) ||
+           views(differ, "payload", one->payload, other->payload) ||
+           views(differ, "group", one->group, other->group) ||
+           views(differ, "resource", one->resource, other->resource) ||
+           views(differ, "correlation", one->correlation, other->correlation) ||
+           views(differ, "retry", one->retry, other->retry) ||
+           views(differ, "worker", one->worker, other->worker) ||
+           views(differ, "reason", one->reason, other->reason) ||
+           views(differ, "result", one->result, other->result);
+}
+
+static bool times(struct differ *differ, const struct bel_timer *one, const struct bel_timer *other)
+{
+    bool has_due = one->state <= BEL_LEASED && (one->plan.rule.bytes == 0 || one->has_next);
+    bool is_unsure = differ->is_lazy && one->state == BEL_EXPIRED;
+    return (has_due && numbers(differ, "due", one->due.ms, other->due.ms)) ||
+           numbers(differ, "created", one->created.ms, other->created.ms) ||
+           (!is_unsure && numbers(differ, "finished", one->finished.ms, other->finished.ms)) ||
+           numbers(differ, "expires", one->expires.ms, other->expires.ms) ||
+           counts(differ, "expires_ms", one->expires_ms, other->expires_ms) ||
+           counts(differ, "lease_ms", one->lease_ms, other->lease_ms) ||
+           counts(differ, "lease left", one->lease_left_ms, other->lease_left_ms);
+}
+
+/* Without those that name the plan of an occurrence: only deliveries must have them. */
+static size_t own_headers(const struct bel_timer *timer)
+{
+    size_t count = timer->headers_count;
+    while (count > 0 && timer->plan_id.bytes > 0 && timer->headers[count - 1].name.bytes > 6 &&
+           memcmp(timer->headers[count - 1].name.data, "belfry-", 7) == 0) {
+        count--;
+    }
+    return count;
+}
+
+bool differ_in_timer(struct differ *differ, const struct bel_timer *one,
+                     const struct bel_timer *other)
+{
+    char text[sizeof differ->text];
+    bool do_differ =
+        ids(differ, one->id, other->id) || numbers(differ, "state", one->state, other->state) ||
+        texts(differ, one, other) || times(differ, one, other) ||
+        counts(differ, "attempts", one->attempts, other->attempts) ||
+        counts(differ, "crashes", one->crashes, other->crashes) ||
+        numbers(differ, "priority", one->priority, other->priority) ||
+        headers(differ, one->headers, own_headers(one), other->headers, own_headers(other)) ||
+        outcomes(differ, one, other) || plans(differ, one, other);
+    if (!do_differ) return false;
+    (void)snprintf(text, sizeof text, "%s", differ->text);
+    (void)snprintf(differ->text, sizeof differ->text, "of %.*s, %.300s", (int)one->id.bytes,
+                   (const char *)one->id.data, text);
+    return true;
+}
+
+static bool lists_of_deliveries(struct differ *differ, const struct bel_reply *one,
+                                const struct bel_reply *other)
+{
+    size_t count = one->deliveries.count;
+    for (size_t i = 0; i < count && i < other->deliveries.count; i++) {
+        if (deliveries(differ, &one->deliveries.items[i], &other->deliveries.items[i])) return true;
+    }
+    return counts(differ, "deliveries", count, other->deliveries.count);
+}
+
+static bool lists_of_timers(struct differ *differ, const struct bel_reply *one,
+                            const struct bel_reply *other)
+{
+    size_t count = one->timers.count;
+    for (size_t i = 0; i < count && i < other->timers.count; i++) {
+        const struct bel_timer *a = &one->timers.items[i], *b = &other->timers.items[i];
+        if (differ_in_timer(differ, a, b)) return true;
+    }
+    return counts(differ, "timers", count, other->timers.count);
+}
+
+static bool names(struct differ *differ, const struct bel_reply *one, const struct bel_reply *other)
+{
+    size_t count = one->names.count;
+    for (size_t i = 0; i < count && i < other->names.count; i++) {
+        if (views(differ, "name", one->names.items[i], other->names.items[i])) return true;
+    }
+    return counts(differ, "names", count, other->names.count);
+}
+
+static bool settings(struct differ *differ, const struct bel_topic *one,
+                     const struct bel_topic *other)
+{
+    if (counts(differ, "settings", one->settings_count, other->settings_count)) return true;
+    for (size_t i = 0; i < one->settings_count; i++) {
+        if (views(differ, "setting", one->settings[i].name, other->settings[i].name)) return true;
+        if (views(differ, "value", one->settings[i].value, other->settings[i].value)) return true;
+    }
+    return false;
+}
+
+static bool topics(struct differ *differ, const struct bel_topic *one,
+                   const struct bel_topic *other)
+{
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        bool is_unsure = i == BEL_SCHEDULED || i == BEL_READY || i == BEL_EXPIRED;
+        if (differ->is_lazy && is_unsure) continue;
+        if (counts(differ, bel_state_name(i), one->counts[i], other->counts[i])) return true;
+    }
+    bool are_ages = !differ->is_lazy;
+    return views(differ, "name", one->name, other->name) ||
+           counts(differ, "plans", one->plans, other->plans) ||
+           (are_ages && counts(differ, "age", one->oldest_age_ms, other->oldest_age_ms)) ||
+           numbers(differ, "paused", one->paused, other->paused) || settings(differ, one, other);
+}
+
+static bool steps(struct differ *differ, const struct bel_reply *one, const struct bel_reply *other)
+{
+    size_t count = one->steps.count;
+    for (size_t i = 0; i < count && i < other->steps.count; i++) {
+        const struct bel_agenda_step *a = &one->steps.items[i], *b = &other->steps.items[i];
+        if (numbers(differ, "start", a->start.ms, b->start.ms)) return true;
+        if (counts(differ, "count of a step", a->count, b->count)) return true;
+    }
+    return counts(differ, "steps", count, other->steps.count);
+}
+
+bool differ_in(struct differ *differ, const struct heard *one, const struct heard *other)
+{
+    const struct bel_reply *a = &one->reply, *b = &other->reply;
+    if (numbers(differ, "err", a->err, b->err)) return true;
+    if (a->err) return false;
+    switch (one->verb) {
+    case BEL_VERB_SCHEDULE:
+        return ids(differ, a->id, b->id);
+    case BEL_VERB_FAIL:
+        if (numbers(differ, "verdict", a->verdict.state, b->verdict.state)) return true;
+        if (a->verdict.state != BEL_SCHEDULED) return false;
+        return numbers(differ, "due", a->verdict.due.ms, b->verdict.due.ms);
+    case BEL_VERB_GET:
+    case BEL_VERB_LIST:
+        return lists_of_timers(differ, a, b);
+    case BEL_VERB_CLAIM:
+        return lists_of_deliveries(differ, a, b);
+    case BEL_VERB_TOPICS:
+        return names(differ, a, b);
+    case BEL_VERB_TOPIC:
+        return topics(differ, a->topic, b->topic);
+    case BEL_VERB_AGENDA:
+        return steps(differ, a, b);
+    case BEL_VERB_CONFIGURE:
+    case BEL_VERB_PAUSE:
+    case BEL_VERB_RESUME:
+    case BEL_VERB_EXPLAIN:
+        return false;
+    default:
+        return counts(differ, "count", a->count, b->count);
+    }
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_TESTS_DIFFER_H
+#define BEL_TESTS_DIFFER_H
+
+/*
+ * differ - whether two backends have answered the same. Tokens are not compared, nor are texts
+ * that are for people, and ids that the backends made themselves are known to be the same by
+ * who was given them.
+ */
+
+#include "heard.h"
+
+enum {
+    DIFFER_IDS_MAX = 256,
+};
+
+struct differ {
+    /* Ids that were made for the same request, by either backend. */
+    struct {
+        char one[BEL_ID_BYTES + 1], other[BEL_ID_BYTES + 1];
+    } made[DIFFER_IDS_MAX];
+    size_t made_count;
+    bool is_lazy;   /* that a timer has expired may have been noticed at different times */
+    char text[400]; /* the first difference, for people */
+};
+
+/* Whether two answers to the same request differ; then `differ->text` says in what. */
+bool differ_in(struct differ *differ, const struct heard *one, const struct heard *other);
+
+/* The same for two timers, wherever they come from. */
+bool differ_in_timer(struct differ *differ, const struct bel_timer *one,
+                     const struct bel_timer *other);
+
+#endif
