@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Measures durable timers, and prints the tables; see bench/durable.c.
+
+Belfry's engine stands beside SQLite (WAL, synchronous=FULL, an index in the order of delivery) and
+beside the limit: the same rows in a bare log, with a hash table in memory. Payloads have 100
+bytes; every commit is synced. What is pending is due at random over 30 days.
+
+The data goes to a folder of its own under --dir or $TMPDIR, and is removed afterwards.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import common
+
+ENGINES = ("belfry", "sqlite", "log")
+ROW_BYTES = 24 + 143  # a timer as a row: its key, and a record with a made id and its payload
+MEMORY = ("tmpfs", "ramfs")
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="script/bench", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["engine"])
+    parser.add_argument("--quick", action="store_true", help="a million pending, short bursts")
+    parser.add_argument("--long", action="store_true", help="five minutes of sustained load")
+    parser.add_argument("--hundred-million", action="store_true",
+                        help="loads a hundred million instead; needs 40 GB of disk, and an hour")
+    parser.add_argument("--pending", type=int, metavar="N", help="instead of 10,000,000")
+    parser.add_argument("--dir", metavar="DIR", help="where the data goes: on a disk")
+    parser.add_argument("--json", metavar="FILE", help="writes the rows there too")
+    parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    args.pending = args.pending or (1000000 if args.quick else 10000000)
+    return args
+
+
+def file_system(path):
+    """Of the mount that a path is on."""
+    mounts = [line.split()[1:3] for line in open("/proc/mounts")]
+    under = [m for m in mounts if os.path.realpath(path).startswith(m[0])]
+    return max(under, key=lambda m: len(m[0]))[1]
+
+
+def disk_bytes(folder):
+    return sum(f.stat().st_blocks * 512 for f in pathlib.Path(folder).rglob("*") if f.is_file())
+
+
+class Bench:
+    """Runs the programs, each in a folder of its own, and keeps what they said."""
+
+    def __init__(self, args, folder):
+        self.args, self.folder, self.rows = args, pathlib.Path(folder), []
+        self.runner = common.Runner(args.programs)
+        self.bursts = ["bursts=3", "tenths=5"] if args.quick else ["bursts=5", "tenths=20"]
+
+    def run(self, engine, name, words, pending):
+        folder = self.folder / f"{engine}-{name}"
+        folder.mkdir(exist_ok=True)
+        self.runner.progress(f"{engine}: {' '.join(w for w in words if '=' not in w)}, "
+                             f"{pending:,} pending")
+        lines, _ = self.runner.start(f"durable_{engine}", [f"folder={folder}", *words])
+        self.rows += [line | {"pending": pending, "name": name} for line in lines]
+        return folder
+
+    def remove(self, engine, name):
+        shutil.rmtree(self.folder / f"{engine}-{name}", ignore_errors=True)
+
+    def find(self, **wanted):
+        for row in self.rows:
+            if all(row.get(k) == v for k, v in wanted.items()):
+                return row
+        return None
+
+    def kill(self, engine, name, pending):
+        """Starts lifecycles, kills them with signal 9, and opens what is left."""
+        folder = self.folder / f"{engine}-{name}"
+        program = str(self.runner.folder / f"durable_{engine}")
+        process = subprocess.Popen([program, f"folder={folder}", "tenths=30", "linger"],
+                                   stdout=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.run(engine, name, ["open"], pending)
+        self.rows[-1]["disk_bytes"] = disk_bytes(folder)
+
+
+def measure(bench):
+    args, pending = bench.args, bench.args.pending
+    inserts = [w for b in (1, 10, 100, 1000) for w in (f"batch={b}", "insert")]
+    lives = ["batch=100", "life", "batch=1000", "life"]
+    bench.runner.total = 17
+    for engine in ENGINES:
+        bench.run(engine, "empty", [*bench.bursts, *lives], 0)
+        bench.remove(engine, "empty")
+        bench.run(engine, "named", [*bench.bursts, "ids", "batch=100", "life"], 0)
+        bench.remove(engine, "named")
+    load = [f"pending={pending}", "load"]
+    bench.run("log", "full", [*load, *bench.bursts, *lives, *inserts], pending)
+    bench.remove("log", "full")
+    for engine in ("sqlite", "belfry"):
+        bench.run(engine, "full", load, pending)
+        bench.run(engine, "full", [*bench.bursts, *lives, *inserts], pending)
+        seconds = 10 if args.quick else 300 if args.long else 60
+        words = [f"tenths={seconds * 10}", f"pending={pending}", "batch=100"]
+        if engine == "sqlite":
+            words[0] = "tenths=100"
+        bench.run(engine, "full", [*words, "sustain", "rotate"], pending)
+        bench.kill(engine, "full", pending)
+        bench.remove(engine, "full")
+
+
+def median(row):
+    return statistics.median(row["rates"]) if row else None
+
+
+def show(value, form="{:,.0f}"):
+    return form.format(value) if value is not None else "-"
+
+
+def print_bursts(bench):
+    pending = bench.args.pending
+    print(f"\nBursts of {int(bench.bursts[1][7:]) / 10:g} s, operations a second, the median of "
+          f"{bench.bursts[0][7:]}; CPU in us for each, by the calling thread")
+    print(f"  {'':<38}{'belfry':>10}{'sqlite':>10}{'log':>10}{'x sqlite':>10}{'x log':>8}"
+          f"{'CPU':>8}{'of log':>8}")
+    shown = [("life", b, n, i) for b in (100, 1000) for n in (0, pending) for i in (False,)]
+    shown += [("life", 100, 0, True)]
+    shown += [("insert", b, pending, False) for b in (1, 10, 100, 1000)]
+    for step, batch, count, ids in shown:
+        rows = {e: bench.find(engine=e, step=step, batch=batch, pending=count, ids=ids)
+                for e in ENGINES}
+        rates = {e: median(rows[e]) for e in ENGINES}
+        if rates["belfry"] is None:
+            continue
+        ratios = {e: rates["belfry"] / rates[e] if rates[e] else None for e in ENGINES}
+        title = f"{step} b={batch}, {count:,} pending{', own ids' if ids else ''}"
+        log_cpu = rows["log"]["cpu_us"] if rows["log"] else None
+        print(f"  {title:<38}{show(rates['belfry']):>10}{show(rates['sqlite']):>10}"
+              f"{show(rates['log']):>10}{show(ratios['sqlite'], '{:.1f}'):>10}"
+              f"{show(ratios['log'], '{:.2f}'):>8}{rows['belfry']['cpu_us']:>8.1f}"
+              f"{show(log_cpu, '{:.1f}'):>8}")
+    print("  wanted for life b=100: 5 x sqlite, 0.7 x log")
+
+
+def print_steps(bench):
+    print("\nA lifecycle b=100, us of the clock for each part")
+    print(f"  {'':<38}{'schedule':>10}{'claim':>10}{'ack':>10}")
+    for count in (0, bench.args.pending):
+        for engine in ENGINES:
+            row = bench.find(engine=engine, step="life", batch=100, pending=count, ids=False)
+            if row:
+                print(f"  {f'{engine}, {count:,} pending':<38}{row['schedule_us']:>10.2f}"
+                      f"{row['claim_us']:>10.2f}{row['ack_us']:>10.2f}")
+
+
+def print_sustained(bench):
+    print("\nWithout a pause, b=100: lifecycles a second, and commits in ms")
+    print(f"  {'':<38}{'a second':>10}{'p50':>8}{'p99':>8}{'longest':>9}{'put off':>9}"
+          f"{'MB anon':>9}")
+    titles = {"sustain": "due now", "rotate": "through the tree", "load": "load, b=1000"}
+    for step, title in titles.items():
+        for engine in ("belfry", "sqlite"):
+            row = bench.find(engine=engine, step=step)
+            if not row or (step == "load" and engine == "sqlite"):
+                continue
+            print(f"  {f'{title}, {engine}':<38}{row['rate']:>10,.0f}{row['p50_ms']:>8.2f}"
+                  f"{row['p99_ms']:>8.2f}{row['max_ms']:>9.1f}{row['refusals']:>9.0f}"
+                  f"{row['anonymous_bytes'] / 1e6:>9.0f}")
+    print("  wanted: 60,000 a second, p99 < 50, longest <= 500")
+
+
+def print_open(bench):
+    print("\nOpened after kill -9 in the middle of lifecycles")
+    print(f"  {'':<38}{'first claim':>14}{'MB anon':>10}{'MB disk':>10}{'x live':>8}")
+    for engine in ("belfry", "sqlite"):
+        row = bench.find(engine=engine, step="open")
+        if not row:
+            continue
+        live = row["pending"] * ROW_BYTES
+        first = f"{row['claim_ms']:,.1f} ms"
+        title = f"{engine}, {row['pending']:,} pending"
+        print(f"  {title:<38}{first:>14}{row['anonymous_bytes'] / 1e6:>10,.0f}"
+              f"{row['disk_bytes'] / 1e6:>10,.0f}{row['disk_bytes'] / live:>8.2f}")
+    print(f"  live: {ROW_BYTES} bytes a timer, key and record. After the load, the most it had"
+          f" on the way: {show_load(bench)}")
+    print("  wanted: 1 s, 400 MB, 2.5 x")
+
+
+def show_load(bench):
+    row = bench.find(engine="belfry", step="load")
+    return f"{row['anonymous_bytes_max'] / 1e6:,.0f} MB anon" if row else "-"
+
+
+def measure_hundred_million(bench):
+    """A million, and then a hundred; the same bursts on both."""
+    bench.runner.total = 6
+    words = [*bench.bursts, "batch=100", "life", "insert"]
+    for name, pending in (("one", 1000000), ("hundred", 100000000)):
+        bench.run("belfry", name, [f"pending={pending}", "load"], pending)
+        bench.run("belfry", name, words, pending)
+        bench.kill("belfry", name, pending)
+        bench.remove("belfry", name)
+
+
+def print_hundred_million(bench):
+    print("\nA hundred million pending beside one")
+    print(f"  {'':<38}{'1 M':>12}{'100 M':>12}{'x':>8}  wanted")
+    for step, field, title, wanted in (
+            ("life", None, "lifecycles a second, b=100", "within 3 x"),
+            ("insert", None, "inserts a second, b=100", "within 3 x"),
+            ("life", "schedule_us", "schedule, us", "within 3 x"),
+            ("life", "claim_us", "claim, us", "within 3 x"),
+            ("open", "claim_ms", "first claim after kill -9, ms", "3,000"),
+            ("open", "anonymous_bytes", "MB anon after that", ""),
+            ("open", "disk_bytes", "MB of disk", ""),
+            ("load", "rate", "load, timers a second", "")):
+        rows = [bench.find(step=step, name=name, batch=b) for name in ("one", "hundred")
+                for b in (100,)]
+        if not all(rows):
+            continue
+        one, hundred = (r[field] if field else median(r) for r in rows)
+        if field and field.endswith("bytes"):
+            one, hundred = one / 1e6, hundred / 1e6
+        print(f"  {title:<38}{one:>12,.1f}{hundred:>12,.1f}{hundred / one:>8.2f}  {wanted}")
+
+
+def main():
+    args = parse()
+    parent = args.dir or tempfile.gettempdir()
+    if file_system(parent) in MEMORY:
+        sys.exit(f"bench: {parent} is memory, not a disk; say --dir or TMPDIR")
+    needed = (60 if args.hundred_million else args.pending * 700 / 1e9 + 2) * 1e9
+    if shutil.disk_usage(parent).free < needed:
+        sys.exit(f"bench: {parent} has less than {needed / 1e9:.0f} GB free")
+    common.print_machine(args.programs)
+    print(f"disk      {parent}, {file_system(parent)}")
+    with tempfile.TemporaryDirectory(prefix="belfry-bench-", dir=parent) as folder:
+        bench = Bench(args, folder)
+        if args.hundred_million:
+            measure_hundred_million(bench)
+        else:
+            measure(bench)
+    bench.runner.end()
+    if args.hundred_million:
+        print_hundred_million(bench)
+    else:
+        print_bursts(bench)
+        print_steps(bench)
+        print_sustained(bench)
+        print_open(bench)
+    if args.json:
+        common.write_rows(args.json, bench.rows)
+    sys.exit(1 if bench.runner.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
