@@ -75,8 +75,8 @@ static unsigned find_key(const struct bel_key *key)
     for (unsigned i = 0; i < KEYS; i++) {
         if (bel__key_compare(key, &keys[i]) == 0) return i;
     }
-    CHECK(!"a key that was never put");
-    return 0;
+    fprintf(stderr, "a key that was never put\n");
+    abort();
 }
 
 static bool is_row(struct bel_view view, const struct row *row)
