@@ -59,9 +59,10 @@ int bel__delta_reserve(struct bel_delta *delta, size_t rows, size_t bytes)
 {
     int err = bel__sorted_reserve(&delta->rows, rows);
     if (err) return err;
-    if (rows > SIZE_MAX / 4 / (2 * ALIGNMENT) || bytes > SIZE_MAX / 4) return BEL_ENOMEM;
+    size_t row_bytes = sizeof(struct bel_delta_entry) + ALIGNMENT - 1;
+    if (rows > SIZE_MAX / 4 / row_bytes || bytes > SIZE_MAX / 4) return BEL_ENOMEM;
 
-    size_t need = rows * (sizeof(struct bel_delta_entry) + ALIGNMENT - 1) + bytes;
+    size_t need = rows * row_bytes + bytes;
     if (need <= delta->left_bytes) return 0;
     size_t usual = delta->blocks == NULL ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
     size_t room = need > usual ? rounded_up(need) : usual;

@@ -7,6 +7,8 @@
  */
 #include "store/io.h"
 
+#include "belfry/clock.h"
+
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +19,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -211,11 +214,12 @@ static int list(struct bel_io *io, bel_io_see *see, void *context)
         (void)close(fd);
         return err;
     }
-    errno = 0;
-    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+    for (;;) {
+        errno = 0;
+        struct dirent *entry = readdir(directory); /* NOLINT(concurrency-mt-unsafe): ours alone */
+        if (entry == NULL) break;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         see(context, entry->d_name);
-        errno = 0;
     }
     int err = errno == 0 ? 0 : code_of(errno);
     (void)closedir(directory);
@@ -228,6 +232,20 @@ static int free_bytes(struct bel_io *io, uint64_t *out)
     if (fstatvfs(of(io)->directory, &info) != 0) return code_of(errno);
     *out = (uint64_t)info.f_bavail * info.f_frsize;
     return 0;
+}
+
+static uint64_t mono_ns(struct bel_io *io)
+{
+    (void)io;
+    return bel_clock_mono(bel_clock_system()).ns;
+}
+
+static void pause_for(struct bel_io *io, uint64_t ns)
+{
+    struct timespec left = {.tv_sec = (time_t)(ns / 1000000000),
+                            .tv_nsec = (long)(ns % 1000000000)};
+    (void)io;
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
 }
 
 static void destroy(struct bel_io *io)
@@ -274,6 +292,8 @@ int bel__io_system_open(const char *path, struct bel_io **out)
         .sync_directory = sync_directory,
         .list = list,
         .free_bytes = free_bytes,
+        .mono_ns = mono_ns,
+        .pause = pause_for,
         .destroy = destroy,
     };
     int err = make_directory(path);

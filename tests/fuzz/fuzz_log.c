@@ -157,7 +157,7 @@ static void write_frames(const uint8_t *data, size_t size, struct bel_frame last
         bel__frame_seal(&frame, bytes);
         if (wrong == 7) bytes[frame.bytes - 1] ^= 1;
         write_segment(offset, bytes, frame.bytes);
-        offset += (frame.bytes + 7) / 8 * 8;
+        offset += ((uint64_t)frame.bytes + 7) / 8 * 8;
         last = frame;
         data += 3 + body;
         size -= 3 + body;

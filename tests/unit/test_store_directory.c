@@ -25,12 +25,12 @@ static void remove_directory(const char *directory)
 {
     char command[128];
     (void)snprintf(command, sizeof command, "rm -r '%s'", directory);
-    CHECK(system(command) == 0); /* NOLINT(cert-env33-c) */
+    CHECK(system(command) == 0); /* NOLINT(concurrency-mt-unsafe) */
 }
 
 static void setup(void)
 {
-    const char *temporary = getenv("TMPDIR");
+    const char *temporary = getenv("TMPDIR"); /* NOLINT(concurrency-mt-unsafe) */
     (void)snprintf(path, sizeof path, "%s/belfry-XXXXXX", temporary ? temporary : "/tmp");
     CHECK(mkdtemp(path) != NULL);
     options = (struct bel_store_options){
