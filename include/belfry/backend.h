@@ -248,7 +248,11 @@ struct bel_request {
     struct bel_command command;
     void (*done)(struct bel_request *request, const struct bel_reply *reply);
     void *user; /* the caller's */
-    struct {    /* private to the backend while it has the request */
+    struct {    /* private to a driver while it has the request: belfry/driver.h */
+        void *next, *prev, *driver;
+        void (*done)(struct bel_request *request, const struct bel_reply *reply);
+    } via;
+    struct { /* private to the backend while it has the request */
         void *next, *prev;
         uint64_t words[10];
         struct bel_reply reply; /* so that even "out of memory" can be said without memory */
@@ -285,6 +289,19 @@ bool bel_backend_withdraw(struct bel_backend *backend, struct bel_request *reque
 
 /* Works, commits, answers, and says when to come back. */
 struct bel_next bel_backend_turn(struct bel_backend *backend, struct bel_now now);
+
+/* Reads a clock, once for each of its times. */
+struct bel_now bel_clock_now(const struct bel_clock *clock);
+
+/*
+ * For a program without a loop: submits a request and takes turns until it is done. `done` is
+ * called as ever, but may be NULL here, and neither submits nor frees the request. Returns the
+ * reply's error, 0 if it has none. Nobody sleeps: a claim that would have to wait is taken back,
+ * is not done, and it returns BEL_EBUSY; the next turn says how long to sleep. What others have
+ * submitted is done along with it.
+ */
+BEL_CHECKED int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
+                                 struct bel_request *request);
 
 /* "schedule" and so on. */
 const char *bel_verb_name(enum bel_verb verb);

@@ -2,7 +2,7 @@
 
 /*
  * What every backend has in common: the names of states and verbs, and which names users may
- * give to topics and timers.
+ * give to topics and timers; and a turn or two for those who have no loop.
  */
 #include "belfry/backend.h"
 
@@ -117,4 +117,53 @@ bool bel_backend_withdraw(struct bel_backend *backend, struct bel_request *reque
 struct bel_next bel_backend_turn(struct bel_backend *backend, struct bel_now now)
 {
     return backend->turn(backend, now);
+}
+
+struct bel_now bel_clock_now(const struct bel_clock *clock)
+{
+    return (struct bel_now){.boot = bel_clock_boot(clock),
+                            .wall = bel_clock_wall(clock),
+                            .real = bel_clock_mono(clock)};
+}
+
+/* What bel_backend_call() puts in the place of a request's own words until it is done. */
+struct call {
+    void (*done)(struct bel_request *request, const struct bel_reply *reply);
+    void *user;
+    bool is_done;
+    int err; /* if it is done */
+};
+
+static void put_back(struct bel_request *request)
+{
+    const struct call *call = request->user;
+    request->done = call->done;
+    request->user = call->user;
+}
+
+static void end_call(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct call *call = request->user;
+    put_back(request);
+    call->err = reply->err;
+    call->is_done = true;
+    if (request->done != NULL) request->done(request, reply);
+}
+
+int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
+                     struct bel_request *request)
+{
+    struct call call = {.done = request->done, .user = request->user};
+    request->done = end_call;
+    request->user = &call;
+    bel_backend_submit(backend, request);
+    for (;;) {
+        struct bel_now now = bel_clock_now(clock);
+        struct bel_next next = bel_backend_turn(backend, now);
+        if (call.is_done) return call.err;
+        if (next.due.ns <= now.boot.ns) continue;
+        if (bel_backend_withdraw(backend, request)) break;
+    }
+    put_back(request);
+    return BEL_EBUSY;
 }

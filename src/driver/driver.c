@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A loop around a turn:
+ *
+ *     take what was submitted -> turn -> done, for all that the turn has answered
+ *         ^                                 |
+ *         '---- rung, or something due <----'
+ *
+ * The queue is parked before the thread sleeps, so the first submit after that rings, and the
+ * others cost no system call. A ring is remembered, so it may come at any time.
+ *
+ * A request is counted from when the backend gets it until it is done, for which the driver puts
+ * itself in the place of `done`. Claims that may wait are in a list as well. To stop, the
+ * thread closes the queue, and goes on until nothing is counted: after each turn it takes back the
+ * claims that still wait. A backend whose answers come later than the turn, because others write or
+ * send them, wakes the driver for them, and is waited for in the same way.
+ */
+#include "belfry/driver.h"
+
+#include "core/alarm.h"
+#include "core/list.h"
+#include "core/queue.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+    CACHE_LINE = 64
+};
+
+struct bel_driver {
+    struct bel_backend *backend; /* borrowed, as is the clock */
+    const struct bel_clock *clock;
+    struct bel_alarm alarm;
+    struct bel_list waits; /* the thread's: claims that may wait */
+    uint64_t under_way;    /* the thread's: requests that the backend has */
+    pthread_t thread;
+    pthread_mutex_t mutex; /* of those who stop it */
+    bool is_stopped;       /* theirs: the thread has ended */
+    atomic_bool stops;
+    alignas(CACHE_LINE) struct bel_queue queue;
+};
+
+/* The driver whose thread this is. */
+static _Thread_local struct bel_driver *own;
+
+/* --- requests on their way: first in the queue, then perhaps in the list --- */
+
+static_assert(offsetof(struct bel_request, via.driver) - offsetof(struct bel_request, via) >=
+                  sizeof(struct bel_link),
+              "a request has room for a link");
+static_assert(sizeof(struct bel_queue_node) <= sizeof(struct bel_link), "and for a node");
+
+static struct bel_queue_node *node_of(struct bel_request *request)
+{
+    return (struct bel_queue_node *)(void *)&request->via;
+}
+
+static struct bel_link *link_of(struct bel_request *request)
+{
+    return (struct bel_link *)(void *)&request->via;
+}
+
+static bool may_wait(const struct bel_request *request)
+{
+    return request->command.verb == BEL_VERB_CLAIM && request->command.claim.wait_ms > 0;
+}
+
+/* Stands in the place of `done`. */
+static void finish(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct bel_driver *driver = request->via.driver;
+    assert(own == driver);
+    assert(driver->under_way > 0);
+    driver->under_way--;
+    if (bel__link_is_linked(link_of(request))) bel__link_remove(link_of(request));
+    request->done = request->via.done;
+    request->done(request, reply);
+}
+
+/* Gives the backend what was taken from the queue. */
+static void hand_over(struct bel_driver *driver, struct bel_queue_node *node)
+{
+    while (node != NULL) {
+        struct bel_request *request = BEL_CONTAINER_OF(node, struct bel_request, via);
+        node = node->next;
+        *link_of(request) = (struct bel_link){NULL, NULL};
+        if (may_wait(request)) bel__list_append(&driver->waits, link_of(request));
+        driver->under_way++;
+        bel_backend_submit(driver->backend, request);
+    }
+}
+
+/* Takes back the claims that wait, and answers them with nothing. */
+static void end_waits(struct bel_driver *driver)
+{
+    static const struct bel_reply nothing = {.err = 0};
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(&driver->waits); link != NULL; link = next) {
+        struct bel_request *request = BEL_CONTAINER_OF(link, struct bel_request, via);
+        next = bel__list_next(&driver->waits, link);
+        if (bel_backend_withdraw(driver->backend, request)) finish(request, &nothing);
+    }
+}
+
+/* --- the thread --- */
+
+static bool is_due(struct bel_next next, struct bel_now now)
+{
+    return next.due.ns <= now.boot.ns || next.wait.ns <= now.real.ns;
+}
+
+/* How long to sleep, by the clock of the alarm. The end of a wait is on another clock, which
+ * stands still when the machine is suspended: then it is early, and looks again. */
+static struct bel_boot end_of_sleep(const struct bel_driver *driver, struct bel_next next,
+                                    struct bel_now now)
+{
+    struct bel_boot wait = {BEL_NEVER};
+    if (driver->clock != bel_clock_system()) return wait;
+    if (next.wait.ns != BEL_NEVER && bel_boot_add(now.boot, next.wait.ns - now.real.ns, &wait)) {
+        wait.ns = BEL_NEVER - 1;
+    }
+    return next.due.ns < wait.ns ? next.due : wait;
+}
+
+static void *run(void *arg)
+{
+    struct bel_driver *driver = arg;
+    bool closes = false;
+    own = driver;
+    while (!closes || driver->under_way > 0) {
+        if (!closes) {
+            /* Acquire pairs with the release in bel_driver_stop. */
+            closes = atomic_load_explicit(&driver->stops, memory_order_acquire);
+            hand_over(driver,
+                      closes ? bel__queue_close(&driver->queue) : bel__queue_take(&driver->queue));
+        }
+        struct bel_now now = bel_clock_now(driver->clock);
+        struct bel_next next = bel_backend_turn(driver->backend, now);
+        if (closes) end_waits(driver);
+        if (is_due(next, now)) continue;
+        if (closes ? driver->under_way == 0 : !bel__queue_park(&driver->queue)) continue;
+        bel__alarm_wait(&driver->alarm, end_of_sleep(driver, next, now));
+    }
+    return NULL;
+}
+
+/* It takes no signals: what their handlers do is for the program's threads. */
+static int start_thread(struct bel_driver *driver)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&driver->thread, NULL, run, driver);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed ? BEL_ENOMEM : 0;
+}
+
+/* --- the others --- */
+
+int bel_driver_start(struct bel_backend *backend, const struct bel_clock *clock,
+                     struct bel_driver **out)
+{
+    assert(backend != NULL);
+    struct bel_driver *driver = aligned_alloc(CACHE_LINE, sizeof *driver);
+    if (driver == NULL) return BEL_ENOMEM;
+    *driver = (struct bel_driver){
+        .backend = backend,
+        .clock = clock != NULL ? clock : bel_clock_system(),
+        .mutex = PTHREAD_MUTEX_INITIALIZER,
+    };
+    bel__list_init(&driver->waits);
+    bel__queue_init(&driver->queue);
+    int err = bel__alarm_init(&driver->alarm);
+    if (!err) err = start_thread(driver);
+    if (err) {
+        bel__alarm_finish(&driver->alarm);
+        free(driver);
+        return err;
+    }
+    *out = driver;
+    return 0;
+}
+
+int bel_driver_submit(struct bel_driver *driver, struct bel_request *request)
+{
+    enum bel_queue_was was;
+    assert(request->done != NULL);
+    assert(request->command.verb < BEL_VERBS);
+    request->via.driver = driver;
+    request->via.done = request->done;
+    request->done = finish;
+    int err = bel__queue_push(&driver->queue, node_of(request), &was);
+    if (err) {
+        request->done = request->via.done;
+        return err;
+    }
+    if (was == BEL__QUEUE_PARKED) bel__alarm_ring(&driver->alarm);
+    return 0;
+}
+
+/* What a call puts in the place of a request's own words until it is done. */
+struct call {
+    void (*done)(struct bel_request *request, const struct bel_reply *reply);
+    void *user;
+    int err;
+    sem_t is_done;
+};
+
+static void put_back(struct bel_request *request, const struct call *call)
+{
+    request->done = call->done;
+    request->user = call->user;
+}
+
+static void end_call(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct call *call = request->user;
+    put_back(request, call);
+    call->err = reply->err;
+    if (request->done != NULL) request->done(request, reply);
+    (void)sem_post(&call->is_done);
+}
+
+int bel_driver_call(struct bel_driver *driver, struct bel_request *request)
+{
+    struct call call = {.done = request->done, .user = request->user};
+    if (own == driver) return BEL_EBUSY;
+    if (sem_init(&call.is_done, 0, 0) != 0) return BEL_ENOMEM;
+    request->done = end_call;
+    request->user = &call;
+    int err = bel_driver_submit(driver, request);
+    if (err) {
+        put_back(request, &call);
+    } else {
+        while (sem_wait(&call.is_done) != 0) {
+            assert(errno == EINTR);
+        }
+        err = call.err;
+    }
+    (void)sem_destroy(&call.is_done);
+    return err;
+}
+
+void bel_driver_wake(struct bel_driver *driver)
+{
+    bel__alarm_ring(&driver->alarm);
+}
+
+int bel_driver_stop(struct bel_driver *driver)
+{
+    if (own == driver) return BEL_EBUSY;
+    (void)pthread_mutex_lock(&driver->mutex);
+    if (!driver->is_stopped) {
+        /* Release pairs with the acquire in run. */
+        atomic_store_explicit(&driver->stops, true, memory_order_release);
+        bel__alarm_ring(&driver->alarm);
+        (void)pthread_join(driver->thread, NULL);
+        driver->is_stopped = true;
+    }
+    (void)pthread_mutex_unlock(&driver->mutex);
+    return 0;
+}
+
+void bel_driver_destroy(struct bel_driver *driver)
+{
+    if (driver == NULL) return;
+    int err = bel_driver_stop(driver);
+    assert(!err);
+    (void)err;
+    (void)pthread_mutex_destroy(&driver->mutex);
+    bel__alarm_finish(&driver->alarm);
+    free(driver);
+}
