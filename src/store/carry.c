@@ -33,6 +33,7 @@ static void begin(struct bel_store *store)
 {
     if (!store->is_frozen || store->is_begun || bel__store_error(store) != 0) return;
     if (bel__store_synced(store) < store->frozen_epoch) return;
+    bel__store_pace_begin(store);
     bel__checkpoint_begin(store->checkpoint, store->frozen, store->frozen_epoch);
     store->is_begun = true;
 }
@@ -45,6 +46,7 @@ static int settle(struct bel_store *store)
     int err = bel__checkpoint_error(store->checkpoint);
     if (err == 0) {
         store->is_applied = true;
+        bel__store_pace_end(store);
         store->retry_calls = 0;
         if (store->log != NULL) bel__log_release(store->log, store->frozen_epoch);
         return 0;

@@ -73,6 +73,9 @@ struct bel_io {
     int (*list)(struct bel_io *io, bel_io_see *see, void *context);
     int (*free_bytes)(struct bel_io *io, uint64_t *out); /* of the disk, for this user */
 
+    uint64_t (*mono_ns)(struct bel_io *io);        /* a clock, to see how fast files are */
+    void (*pause)(struct bel_io *io, uint64_t ns); /* lets so much time pass */
+
     void (*destroy)(struct bel_io *io); /* unlocks, too */
 };
 

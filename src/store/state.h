@@ -5,7 +5,7 @@
 /*
  * state - what a store is made of. Private to its files: open.c and
  * open_directory.c make one, store.c changes rows and commits, read.c finds rows, carry.c brings
- * them into the tree.
+ * them into the tree, pace.c slows down those who are too fast for that.
  */
 
 #include "store/batch.h"
@@ -36,6 +36,10 @@ struct bel_store {
     unsigned retry_left;    /* calls of work until a checkpoint is tried again, that has had */
     unsigned retry_calls;   /* neither memory nor space; and how many the last time */
 
+    uint64_t begun_ns;    /* when the checkpoint began, and how long the last one took: */
+    uint64_t expected_ns; /* pace.c */
+    uint64_t paced_bytes; /* of the log, behind the frozen delta, at the last commit */
+
     /* The log, which a store in memory has not. */
     struct bel_log *log;
     struct bel_batch next; /* its frame */
@@ -53,6 +57,11 @@ struct bel_store *bel__store_make(void);
 /* Does what is due between two batches: refreshes the tree, lets the frozen delta go, freezes
  * the active one, begins a checkpoint. */
 void bel__store_carry_on(struct bel_store *store);
+
+/* Lets a batch wait a little if the checkpoint is behind; a checkpoint begins, and has ended. */
+void bel__store_pace(struct bel_store *store);
+void bel__store_pace_begin(struct bel_store *store);
+void bel__store_pace_end(struct bel_store *store);
 
 /* Brings the frozen delta into the tree, now. Returns 0 if that has freed log segments;
  * otherwise BEL_EFULL, BEL_ENOMEM or what has failed for good. */

@@ -105,6 +105,7 @@ uint64_t bel__store_commit(struct bel_store *store)
     if (store->has_rows) close_batch(store);
     store->changes++; /* cursors end */
     bel__store_carry_on(store);
+    bel__store_pace(store);
     return store->batch;
 }
 

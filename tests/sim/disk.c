@@ -352,6 +352,19 @@ static int list(struct bel_io *io, bel_io_see *see, void *context)
     return 0;
 }
 
+/* Files take no time here. */
+static uint64_t mono_ns(struct bel_io *io)
+{
+    (void)io;
+    return 0;
+}
+
+static void pause_for(struct bel_io *io, uint64_t ns)
+{
+    (void)io;
+    (void)ns;
+}
+
 static int free_bytes(struct bel_io *io, uint64_t *out)
 {
     *out = of(io)->plan.free_bytes;
@@ -382,6 +395,8 @@ struct disk *disk_create(uint64_t seed)
         .sync_directory = sync_directory,
         .list = list,
         .free_bytes = free_bytes,
+        .mono_ns = mono_ns,
+        .pause = pause_for,
         .destroy = destroy,
     };
     disk->random_state = seed;
