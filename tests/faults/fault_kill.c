@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * kill -9, over and over. A victim works in a folder and tells the judge by a pipe what it is about
+ * to ask and what was acknowledged; at a moment that chance chooses it is killed. Then another
+ * process opens the folder and compares it with the judge's book - and every so often is killed
+ * while it does that, and another one has to.
+ *
+ *     fault_kill 4711        runs that seed alone
+ */
+#include "scene.h"
+#include "victim.h"
+
+#include "../check.h"
+#include "../random.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    KILLS = 100, /* of a seed */
+    SEEDS = 1,
+    WORK_MS_MAX = 150,
+    OPEN_MS_MAX = 8,
+    TURNS = 1000 * 1000, /* more than there is time for */
+};
+
+static struct book *book;
+static char folder[SCENE_PATH_BYTES];
+static uint64_t chance, interrupted;
+
+/* The victim's side. */
+static void tell(void *context, const struct line *line)
+{
+    CHECK(write(*(int *)context, line, sizeof *line) == (ssize_t)sizeof *line);
+}
+
+struct round {
+    uint64_t number, seed;
+    bool is_check, closes;
+};
+
+static void live(const struct round *round, int pipe_end)
+{
+    struct victim victim;
+    CHECK(victim_open(&victim, folder, round->number, book, tell, &pipe_end) == 0);
+    if (round->is_check) {
+        (void)victim_check(&victim);
+    } else {
+        victim_work(&victim, round->seed, TURNS);
+    }
+    if (round->closes) victim_close(&victim);
+    _exit(0);
+}
+
+/* Takes the lines that come, until a time if it is not 0. True if there will be no more. */
+static bool listen_until(int pipe_end, uint64_t until)
+{
+    struct line line;
+    for (;;) {
+        struct pollfd what = {.fd = pipe_end, .events = POLLIN};
+        uint64_t now = until > 0 ? scene_ms() : 0;
+        if (until > 0 && (now >= until || poll(&what, 1, (int)(until - now)) == 0)) return false;
+        ssize_t bytes = read(pipe_end, &line, sizeof line);
+        if (bytes == 0) return true;
+        CHECK(bytes == (ssize_t)sizeof line);
+        book_take(book, &line);
+        if (line.kind == LINE_CHECKED) until = 0; /* the rest is closing */
+    }
+}
+
+/* Lets a process live, for `ms` if that is not negative. True if it has ended by itself. */
+static bool run(const struct round *round, int ms)
+{
+    int ends[2], status;
+    CHECK(pipe(ends) == 0);
+    (void)fflush(stdout);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        (void)close(ends[0]);
+        live(round, ends[1]);
+    }
+    (void)close(ends[1]);
+    if (!listen_until(ends[0], ms < 0 ? 0 : scene_ms() + (uint64_t)ms)) {
+        (void)kill(child, SIGKILL);
+        (void)listen_until(ends[0], 0);
+    }
+    (void)close(ends[0]);
+    CHECK(waitpid(child, &status, 0) == child);
+    bool was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0) || was_killed);
+    return !was_killed;
+}
+
+static void kill_and_check(uint64_t number)
+{
+    struct round work = {.number = 2 * number, .seed = random_u64(&chance)};
+    struct round check = {.number = 2 * number + 1, .is_check = true};
+    CHECK_NOTE("kill %" PRIu64, number);
+    CHECK(!run(&work, (int)random_below(&chance, WORK_MS_MAX)));
+    check.closes = random_below(&chance, 2) == 0;
+    if (random_below(&chance, 2) == 0) {
+        interrupted += !run(&check, (int)random_below(&chance, OPEN_MS_MAX));
+    }
+    CHECK(run(&check, -1));
+}
+
+static void run_seed(uint64_t seed)
+{
+    chance = seed;
+    book = book_create();
+    scene_make(folder);
+    for (uint64_t i = 0; i < KILLS; i++) {
+        kill_and_check(i);
+    }
+    CHECK(book->told_count > KILLS); /* it has done something in between */
+    printf("ok   nothing_acknowledged_is_lost_or_comes_back (seed %" PRIu64 ": %d kills, %" PRIu64
+           " more while it recovered, %" PRIu64 " acknowledgements)\n",
+           seed, KILLS, interrupted, book->told_count);
+    scene_remove(folder);
+    book_destroy(book);
+}
+
+/* --- a judge that acquits everybody proves nothing --- */
+
+static void check_quietly(void *context)
+{
+    struct victim victim;
+    (void)context;
+    CHECK(freopen("/dev/null", "we", stderr) != NULL);
+    CHECK(victim_open(&victim, folder, 1, book, NULL, NULL) == 0);
+    (void)victim_check(&victim);
+    victim_close(&victim);
+}
+
+static bool is_acquitted(void)
+{
+    return scene_is_well(scene_fork(check_quietly, NULL));
+}
+
+static uint32_t find(bool is_there)
+{
+    for (uint32_t i = 0; i < book->end; i++) {
+        const struct book_entry *entry = &book->entries[i];
+        if (is_there ? entry->is_there : entry->is_gone) return i;
+    }
+    CHECK(false);
+    return 0;
+}
+
+static void the_check_finds_what_is_wrong(void)
+{
+    struct victim victim;
+    book = book_create();
+    scene_make(folder);
+    CHECK(victim_open(&victim, folder, 0, book, NULL, NULL) == 0);
+    victim_work(&victim, 1, 200);
+    victim_close(&victim);
+    CHECK(is_acquitted());
+    struct book_entry *there = &book->entries[find(true)], *gone = &book->entries[find(false)];
+    there->attempts++;
+    CHECK(!is_acquitted()); /* a failure is lost */
+    there->attempts--;
+    there->is_there = false;
+    CHECK(!is_acquitted()); /* one has come back */
+    there->is_there = true;
+    gone->is_there = true;
+    CHECK(!is_acquitted()); /* one is lost */
+    gone->is_there = false;
+    book_take(book, &(struct line){.kind = LINE_TURN});
+    there->doubt = LINE_ASK_SCHEDULE;
+    CHECK(is_acquitted());
+    gone->doubt = LINE_ASK_SCHEDULE;
+    CHECK(!is_acquitted()); /* half of a batch */
+    there->doubt = 0;
+    CHECK(is_acquitted());
+    book->is_turn_known = true;
+    CHECK(!is_acquitted()); /* half of a batch that was acknowledged */
+    scene_remove(folder);
+    book_destroy(book);
+}
+
+int main(int argc, char **argv)
+{
+    struct cases cases = cases_of(argc, argv, SEEDS);
+    RUN(the_check_finds_what_is_wrong);
+    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
+        run_seed(seed);
+    }
+    return 0;
+}
