@@ -493,6 +493,49 @@ static void who_adds_leaves_some_of_the_disk(void)
     teardown();
 }
 
+static bool is_tree_full;
+static int (*begin_tree)(struct bel_tree *self);
+
+static int begin_or_not(struct bel_tree *self)
+{
+    return is_tree_full ? BEL_EFULL : begin_tree(self);
+}
+
+static void a_tree_without_space_refuses_in_time_and_recovers(void)
+{
+    uint64_t batch = 0, refused_at = 0;
+    setup();
+    begin_tree = tree->begin;
+    tree->begin = begin_or_not;
+    open_store();
+    is_tree_full = true;
+    for (int i = 0; i < 100; i++) {
+        enum bel_store_use use = refused_at == 0 ? BEL_STORE_ADD : BEL_STORE_END;
+        int err = put(1, batch + 1, use);
+        if (err == BEL_EFULL && refused_at == 0) refused_at = batch;
+        if (err == 0) CHECK_EQ(bel__store_commit(store), ++batch);
+        (void)bel__store_work(store);
+    }
+    CHECK(refused_at > 0 && refused_at < batch); /* who ends things had more */
+    CHECK(put(1, batch + 1, BEL_STORE_END) == BEL_EFULL);
+    CHECK(bel__store_error(store) == 0);
+    CHECK_EQ(bel__store_synced(store), batch);
+    CHECK(has(1, batch));
+    is_tree_full = false;
+    CHECK(put(1, batch + 1, BEL_STORE_END) == 0); /* it waits for the tree */
+    CHECK_EQ(bel__store_commit(store), ++batch);
+    for (int i = 0; i < 1000; i++) {
+        (void)bel__store_work(store);
+        (void)bel__store_commit(store);
+    }
+    CHECK(put(1, batch + 1, BEL_STORE_ADD) == 0);
+    CHECK_EQ(bel__store_commit(store), ++batch);
+    close_store();
+    open_store();
+    CHECK(has(1, batch));
+    teardown();
+}
+
 static void a_batch_that_is_too_large_says_so(void)
 {
     setup();
@@ -567,6 +610,7 @@ int main(void)
     RUN(a_sync_that_fails_is_final);
     RUN(who_adds_leaves_a_segment_and_who_ends_gets_it);
     RUN(who_adds_leaves_some_of_the_disk);
+    RUN(a_tree_without_space_refuses_in_time_and_recovers);
     RUN(a_batch_that_is_too_large_says_so);
     RUN(batches_can_share_a_sync);
     RUN(a_crash_before_the_sync_leaves_a_row_of_batches);
