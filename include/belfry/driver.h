@@ -53,8 +53,12 @@ BEL_CHECKED int bel_driver_call(struct bel_driver *driver, struct bel_request *r
 /* Makes it take a turn soon. Also from a signal handler. */
 void bel_driver_wake(struct bel_driver *driver);
 
+/* From here on no claim waits: those that do, and those that would, are answered with nothing. So
+ * workers that wait for work come back, and those that have some can still finish it. */
+void bel_driver_drain(struct bel_driver *driver);
+
 /* Refuses what is submitted from here on, finishes what was submitted before, and ends the thread.
- * Claims that wait are answered with nothing. Then the backend is the caller's again. Returns 0,
+ * Claims that wait are answered with nothing, as by a drain. Then the backend is the caller's again. Returns 0,
  * also if it was stopped before; or BEL_EBUSY if this is its own thread. */
 BEL_CHECKED int bel_driver_stop(struct bel_driver *driver);
 

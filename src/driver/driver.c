@@ -11,9 +11,9 @@
  * others cost no system call. A ring is remembered, so it may come at any time.
  *
  * A request is counted from when the backend gets it until it is done, for which the driver puts
- * itself in the place of `done`. Claims that may wait are in a list as well. To stop, the
- * thread closes the queue, and goes on until nothing is counted: after each turn it takes back the
- * claims that still wait. A backend whose answers come later than the turn, because others write or
+ * itself in the place of `done`. Claims that may wait are in a list as well: to drain, those that
+ * still wait after a turn are taken back. To stop, the thread drains, closes the queue, and goes on
+ * until nothing is counted. A backend whose answers come later than the turn, because others write or
  * send them, wakes the driver for them, and is waited for in the same way.
  */
 #include "belfry/driver.h"
@@ -44,7 +44,7 @@ struct bel_driver {
     pthread_t thread;
     pthread_mutex_t mutex; /* of those who stop it */
     bool is_stopped;       /* theirs: the thread has ended */
-    atomic_bool stops;
+    atomic_bool drains, stops;
     alignas(CACHE_LINE) struct bel_queue queue;
 };
 
@@ -98,16 +98,20 @@ static void hand_over(struct bel_driver *driver, struct bel_queue_node *node)
     }
 }
 
-/* Takes back the claims that wait, and answers them with nothing. */
-static void end_waits(struct bel_driver *driver)
+/* Takes back the claims that wait, and answers them with nothing. False if there were none. */
+static bool end_waits(struct bel_driver *driver)
 {
     static const struct bel_reply nothing = {.err = 0};
+    bool has_answered = false;
     struct bel_link *next;
     for (struct bel_link *link = bel__list_first(&driver->waits); link != NULL; link = next) {
         struct bel_request *request = BEL_CONTAINER_OF(link, struct bel_request, via);
         next = bel__list_next(&driver->waits, link);
-        if (bel_backend_withdraw(driver->backend, request)) finish(request, &nothing);
+        if (!bel_backend_withdraw(driver->backend, request)) continue;
+        finish(request, &nothing);
+        has_answered = true;
     }
+    return has_answered;
 }
 
 /* --- the thread --- */
@@ -144,7 +148,10 @@ static void *run(void *arg)
         }
         struct bel_now now = bel_clock_now(driver->clock);
         struct bel_next next = bel_backend_turn(driver->backend, now);
-        if (closes) end_waits(driver);
+        /* Acquire pairs with the release in bel_driver_drain. Who was answered may have given the
+         * backend something, of which `next` does not know. */
+        bool drains = atomic_load_explicit(&driver->drains, memory_order_acquire);
+        if ((closes || drains) && end_waits(driver)) continue;
         if (is_due(next, now)) continue;
         if (closes ? driver->under_way == 0 : !bel__queue_park(&driver->queue)) continue;
         bel__alarm_wait(&driver->alarm, end_of_sleep(driver, next, now));
@@ -251,6 +258,13 @@ int bel_driver_call(struct bel_driver *driver, struct bel_request *request)
 
 void bel_driver_wake(struct bel_driver *driver)
 {
+    bel__alarm_ring(&driver->alarm);
+}
+
+void bel_driver_drain(struct bel_driver *driver)
+{
+    /* Release pairs with the acquire in run. */
+    atomic_store_explicit(&driver->drains, true, memory_order_release);
     bel__alarm_ring(&driver->alarm);
 }
 

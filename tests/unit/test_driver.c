@@ -241,6 +241,7 @@ static void submit_to_the_backend(struct bel_request *request, const struct bel_
     struct ask *ask = request->user;
     CHECK(reply->err == 0);
     request->done = tell;
+    if (request->command.verb == BEL_VERB_CLAIM) request->command.claim.wait_ms = 0;
     bel_backend_submit(bel_engine_backend(engine), &ask->request);
 }
 
@@ -459,6 +460,48 @@ static void a_stop_answers_those_who_wait_with_nothing(void)
     for (int i = 0; i < 3; i++) {
         CHECK(waits[i].times == 1 && waits[i].err == 0 && waits[i].count == 0);
     }
+    end();
+}
+
+static void a_drain_sends_those_who_wait_home_and_lets_others_finish(void)
+{
+    struct ask worker, waits, late, ack;
+    start();
+    schedule(0);
+    init_claim(&worker, 60000);
+    CHECK(bel_driver_call(driver, &worker.request) == 0);
+    CHECK_EQ(worker.count, 1);
+    init_claim(&waits, 60000);
+    submit(&waits);
+    bel_driver_drain(driver);
+    await(&waits);
+    CHECK(waits.err == 0 && waits.count == 0);
+    init_claim(&late, 60000);
+    CHECK(bel_driver_call(driver, &late.request) == 0);
+    CHECK_EQ(late.count, 0);
+
+    struct bel_view token = {.data = worker.token, .bytes = worker.token_bytes};
+    ask_init(&ack, BEL_VERB_ACK);
+    ack.request.command.ack = (struct bel_ack){.tokens = &token, .tokens_count = 1};
+    CHECK(bel_driver_call(driver, &ack.request) == 0);
+    CHECK_EQ(ack.count, 1);
+    schedule(0);
+    CHECK(bel_driver_call(driver, &late.request) == 0); /* what is there is delivered */
+    CHECK_EQ(late.count, 1);
+    end();
+}
+
+static void who_is_sent_home_may_use_the_backend(void)
+{
+    struct ask claim;
+    start();
+    init_claim(&claim, 60000);
+    claim.request.done = submit_to_the_backend;
+    submit(&claim);
+    schedule(60000);
+    bel_driver_drain(driver);
+    await(&claim);
+    CHECK_EQ(claim.count, 0);
     end();
 }
 
@@ -682,6 +725,8 @@ int main(void)
     RUN(a_stop_waits_for_answers_that_come_later);
     RUN(a_stop_finishes_what_was_submitted);
     RUN(a_stop_answers_those_who_wait_with_nothing);
+    RUN(a_drain_sends_those_who_wait_home_and_lets_others_finish);
+    RUN(who_is_sent_home_may_use_the_backend);
     RUN(who_comes_after_a_stop_is_refused);
     RUN(a_request_that_always_comes_again_does_not_keep_it);
     RUN(what_races_with_a_stop_is_done_or_refused);
