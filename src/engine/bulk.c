@@ -4,7 +4,10 @@
  * PURGE and REVIVE go through a topic, which may be large: a slice a turn, so that others have
  * their turn too. What they go through is a route of lanes, each in the order of its keys:
  *
- *     TIMERS engine, wall, none    ENDED done, dead, cancelled, expired, skipped
+ *     TIMERS none, engine, wall    ENDED done, dead, cancelled, expired, skipped
+ *
+ * A plan that waits for its occurrence is in the first, and goes before that does: otherwise the
+ * end of the occurrence would give it a time in a lane that has been gone through.
  *
  * The request itself keeps the place where the next slice begins, and the number that sequences
  * had when it began: what has come later is left alone, so that it ends.
@@ -42,8 +45,17 @@ static_assert(OWN_END <= sizeof((struct bel_request *)0)->own.words /
 
 /* The lanes of the route. */
 enum {
-    ROUTE_ENDED = BEL_LANE_NONE + 1, /* the first of the terminal states */
+    ROUTE_NONE,
+    ROUTE_ENGINE,
+    ROUTE_WALL,
+    ROUTE_ENDED, /* the first of the terminal states */
     ROUTE_END = ROUTE_ENDED + BEL_STATES - BEL_DONE,
+};
+
+static const enum bel_lane lanes[] = {
+    [ROUTE_NONE] = BEL_LANE_NONE,
+    [ROUTE_ENGINE] = BEL_LANE_ENGINE,
+    [ROUTE_WALL] = BEL_LANE_WALL,
 };
 
 struct bulk {
@@ -114,7 +126,7 @@ static bool wants_lane(const struct bulk *bulk, unsigned lane)
     if (lane >= ROUTE_ENDED) {
         return !purge->has_state || purge->state == BEL_DONE + lane - ROUTE_ENDED;
     }
-    if (lane == BEL_LANE_NONE) return purge->has_state && purge->state == BEL_SCHEDULED;
+    if (lane == ROUTE_NONE) return purge->has_state && purge->state == BEL_SCHEDULED;
     return !purge->has_state || purge->state == BEL_EXPIRED || purge->state < BEL_LEASED;
 }
 
@@ -182,10 +194,11 @@ static int take(struct bulk *bulk, const struct bel_store_cursor *cursor)
 static struct bel_place lane_start(const struct bulk *bulk, unsigned lane)
 {
     struct bel_place place = {.table = BEL_TABLE_TIMERS, .topic = bulk->topic->number};
-    place.lane = (uint8_t)lane;
     if (lane >= ROUTE_ENDED) {
         place.table = BEL_TABLE_ENDED;
         place.lane = (uint8_t)(BEL_DONE + lane - ROUTE_ENDED);
+    } else {
+        place.lane = (uint8_t)lanes[lane];
     }
     return place;
 }
