@@ -98,6 +98,22 @@ static void put_row(struct bel_engine *engine, const struct bel_lease *lease,
     bel__engine_put(engine, &key, value, was);
 }
 
+/* A secret that nobody else has. They are drawn many at a time: asking the system costs as much
+ * as the rest of a lease. */
+static int draw_secret(struct bel_engine *engine, uint8_t out[BEL_TOKEN_SECRET_BYTES])
+{
+    struct bel_leases *leases = &engine->leases;
+    if (leases->secrets_left == 0) {
+        int err = bel__entropy_fill(engine->entropy, leases->secrets, sizeof leases->secrets);
+        if (err) return err;
+        leases->secrets_left = BEL_SECRETS_MAX;
+    }
+    uint8_t *secret = leases->secrets[--leases->secrets_left];
+    memcpy(out, secret, BEL_TOKEN_SECRET_BYTES);
+    memset(secret, 0, BEL_TOKEN_SECRET_BYTES);
+    return 0;
+}
+
 int bel__lease_make(struct bel_engine *engine, const struct bel_found *found, uint64_t lease_ms,
                     struct bel_view worker, struct bel_lease **out)
 {
@@ -108,7 +124,7 @@ int bel__lease_make(struct bel_engine *engine, const struct bel_found *found, ui
         .lease_ms = lease_ms,
         .due = (uint64_t)bel__timer_due(engine, found),
     };
-    int err = bel__entropy_fill(engine->entropy, made.secret, sizeof made.secret);
+    int err = draw_secret(engine, made.secret);
     if (err) return err;
     err = enter(engine, &made, found->record.group, out);
     if (err) return err;
@@ -195,11 +211,12 @@ int bel__leases_turn(struct bel_engine *engine)
         struct bel_lease *lease = lease_at(engine, timer.user);
         int err = lose(engine, lease);
         if (err == 0) continue;
-        if (err != BEL_ENOMEM && err != BEL_EFULL) return err;
-        int armed =
-            bel_wheel_arm(wheel, now + RETRY_MS, BEL_PRIORITY_DEFAULT, timer.user, &lease->timer);
+        if (err != BEL_ENOMEM && err != BEL_EFULL && err != BEL_EBUSY) return err;
+        uint64_t again = err == BEL_EBUSY ? now : now + RETRY_MS;
+        int armed = bel_wheel_arm(wheel, again, BEL_PRIORITY_DEFAULT, timer.user, &lease->timer);
         assert(armed == 0); /* the place that was popped is free */
         (void)armed;
+        if (err == BEL_EBUSY) return 0; /* the batch is full: they go on with the next */
     }
     return 0;
 }

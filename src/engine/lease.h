@@ -26,10 +26,16 @@ struct bel_lease {
     uint8_t secret[BEL_TOKEN_SECRET_BYTES];
 };
 
+enum {
+    BEL_SECRETS_MAX = 128,
+};
+
 struct bel_leases {
     struct bel_map map; /* key -> index */
     struct bel__slab slab;
     struct bel_wheel *wheel; /* by open time */
+    uint8_t secrets[BEL_SECRETS_MAX][BEL_TOKEN_SECRET_BYTES];
+    uint32_t secrets_left; /* the first so many have not been given out */
 };
 
 BEL_CHECKED int bel__leases_open(struct bel_engine *engine);
