@@ -17,6 +17,7 @@
 #include "engine/key.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <string.h>
 
 enum {
@@ -146,18 +147,15 @@ bool bel__made_id_place(struct bel_view id, uint32_t topic, struct bel_place *ou
 
 static void store_word(uint8_t *out, uint64_t word)
 {
-    for (int i = 7; i >= 0; i--, word >>= 8) {
-        out[i] = (uint8_t)word;
-    }
+    word = htobe64(word);
+    memcpy(out, &word, sizeof word);
 }
 
 static uint64_t load_word(const uint8_t *bytes)
 {
-    uint64_t word = 0;
-    for (int i = 0; i < 8; i++) {
-        word = word << 8 | bytes[i];
-    }
-    return word;
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return be64toh(word);
 }
 
 void bel__token_print(const struct bel_key *key, const uint8_t secret[BEL_TOKEN_SECRET_BYTES],
@@ -178,27 +176,29 @@ void bel__token_print(const struct bel_key *key, const uint8_t secret[BEL_TOKEN_
     }
 }
 
-static int digit64(char c)
-{
-    if (c >= 'A' && c <= 'Z') return c - 'A';
-    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-    if (c >= '0' && c <= '9') return c - '0' + 52;
-    if (c == '-') return 62;
-    return c == '_' ? 63 : -1;
-}
+/* Their values plus 1; 0 for what is no digit. */
+static const uint8_t values64[UINT8_MAX + 1] = {
+    ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
+    ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
+    ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22, ['W'] = 23, ['X'] = 24,
+    ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29, ['d'] = 30, ['e'] = 31, ['f'] = 32,
+    ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36, ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40,
+    ['o'] = 41, ['p'] = 42, ['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48,
+    ['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
+    ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['-'] = 63, ['_'] = 64};
 
 bool bel__token_parse(struct bel_view token, struct bel_key *out,
                       uint8_t out_secret[BEL_TOKEN_SECRET_BYTES])
 {
     uint8_t raw[TOKEN_RAW_BYTES], bytes[24] = {BEL_TABLE_TIMERS};
     if (token.bytes != BEL_TOKEN_BYTES) return false;
-    const char *text = token.data;
+    const uint8_t *text = token.data;
     for (unsigned i = 0, o = 0; i < BEL_TOKEN_BYTES; i += 4, o += 3) {
         unsigned bits = 0;
         for (unsigned k = 0; k < 4; k++) {
-            int digit = digit64(text[i + k]);
-            if (digit < 0) return false;
-            bits = bits << 6 | (unsigned)digit;
+            unsigned value = values64[text[i + k]];
+            if (value == 0) return false;
+            bits = bits << 6 | (value - 1);
         }
         raw[o] = (uint8_t)(bits >> 16);
         raw[o + 1] = (uint8_t)(bits >> 8);
