@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Belfry's engine: a turn for each commit. */
+/* Belfry's engine: a turn for each commit. The folder :memory: is none: what the engine computes,
+ * without a disk. */
 #include "durable.h"
 
 #include "belfry/clock.h"
@@ -55,6 +56,7 @@ static void submit(struct bel_request *request)
 void durable_open(const char *folder, bool has_ids)
 {
     struct bel_engine_options options = {.folder = folder, .now = now()};
+    if (strcmp(folder, ":memory:") == 0) options.folder = NULL;
     struct bel_engine_why why;
     if (bel_engine_open(&options, &engine, &why) != 0) bench_fail(why.text);
     backend = bel_engine_backend(engine);
