@@ -36,6 +36,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -460,6 +461,19 @@ static int make_folder(const char *path)
     return error_of(errno);
 }
 
+static int remove_files(const char *path)
+{
+    static const char *const names[] = {"data.mdb", "lock.mdb"};
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return error_of(errno);
+    int err = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (unlinkat(folder, names[i], 0) != 0 && errno != ENOENT) err = BEL_EIO;
+    }
+    close(folder);
+    return err;
+}
+
 /* Whether there is a file for the library to open: it takes an empty one for a new one. */
 static int check_file(const char *path)
 {
@@ -473,12 +487,40 @@ static int check_file(const char *path)
     return info.st_size == 0 ? BEL_ECORRUPT : 0;
 }
 
+/* Makes an empty tree in a folder that is nobody's yet; what is there of it is removed. */
+static int make_in(const char *path, uint64_t map_bytes)
+{
+    struct lmdb_tree made = {0};
+    struct bel_tree_options options = {.path = path, .map_bytes = map_bytes};
+    int err = make_folder(path);
+    if (!err) err = remove_files(path);
+    if (!err) err = open_env(&made, &options);
+    if (!err) err = open_tables(&made, BEL_TREE_CREATE);
+    if (made.env != NULL) mdb_env_close(made.env);
+    return err ? err : sync_folder(path, ".");
+}
+
+/* Makes a tree. The library writes a new file in its place, and one that was cut short is damaged;
+ * so it is made beside its place, and moved there when it is whole and durable. */
+static int make_tree(const struct bel_tree_options *options)
+{
+    size_t bytes = strlen(options->path) + sizeof ".new";
+    char *path = malloc(bytes);
+    if (path == NULL) return BEL_ENOMEM;
+    (void)snprintf(path, bytes, "%s.new", options->path);
+    int err = make_in(path, options->map_bytes);
+    if (!err && rename(path, options->path) != 0) err = error_of(errno);
+    free(path);
+    return err;
+}
+
 static int open_all(struct lmdb_tree *lmdb, const struct bel_tree_options *options)
 {
     bool creates = options->mode == BEL_TREE_CREATE;
-    int err = creates ? make_folder(options->path) : check_file(options->path);
+    int err = check_file(options->path);
+    if (err == BEL_ENOTFOUND && creates) err = make_tree(options);
     if (!err) err = open_env(lmdb, options);
-    if (!err) err = open_tables(lmdb, options->mode);
+    if (!err) err = open_tables(lmdb, creates ? BEL_TREE_OPEN : options->mode);
     if (!err) err = open_reader(lmdb);
     if (!err) err = open_scout(lmdb);
     if (!err && creates) err = sync_folder(options->path, ".");

@@ -343,6 +343,23 @@ static void what_must_be_there_is_not_made_anew(void)
     fixture_finish(&fixture);
 }
 
+static void one_whose_making_was_cut_short_is_made_again(void)
+{
+    char folder[96], name[112];
+    setup();
+    close_tree();
+    CHECK(snprintf(folder, sizeof folder, "%s.new", fixture.path) > 0);
+    CHECK(rename(fixture.path, folder) == 0);
+    CHECK(snprintf(name, sizeof name, "%s/data.mdb", folder) > 0);
+    CHECK(truncate(name, 4096) == 0); /* half of what the library writes first */
+    CHECK(try_open(BEL_TREE_OPEN) == BEL_ENOTFOUND);
+    CHECK(try_open(BEL_TREE_CREATE) == 0);
+    CHECK(access(folder, F_OK) != 0);
+    CHECK(put_rows(10, "new", 1) == 0);
+    check_rows(10, "new", 1);
+    fixture_finish(&fixture);
+}
+
 /* Replaces the state by one with another format, or removes it. */
 static void change_state(uint32_t format)
 {
@@ -464,6 +481,7 @@ int main(void)
     RUN(few_addresses_make_a_smaller_map);
     RUN(another_process_can_read);
     RUN(what_must_be_there_is_not_made_anew);
+    RUN(one_whose_making_was_cut_short_is_made_again);
     RUN(a_later_format_is_refused);
     RUN(every_flipped_byte_of_a_row_is_detected);
     RUN(every_flipped_byte_of_the_state_is_detected);
