@@ -7,17 +7,29 @@
 #include "../random.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
-struct book *book_create(void)
+struct book *book_create(bool is_shared)
 {
-    struct book *book = calloc(1, sizeof *book);
-    CHECK(book != NULL);
+    int sharing = is_shared ? MAP_SHARED : MAP_PRIVATE;
+    struct book *book =
+        mmap(NULL, sizeof *book, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
+    CHECK(book != MAP_FAILED);
     return book;
+}
+
+void book_copy(const struct book *from, struct book *to)
+{
+    uint32_t end = from->end > to->end ? from->end : to->end;
+    memcpy(to->entries, from->entries, end * sizeof to->entries[0]);
+    to->end = from->end;
+    to->is_turn_known = from->is_turn_known;
+    to->told_count = from->told_count;
 }
 
 void book_destroy(struct book *book)
 {
-    free(book);
+    CHECK(munmap(book, sizeof *book) == 0);
 }
 
 void book_take(struct book *book, const struct line *line)

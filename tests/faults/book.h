@@ -61,7 +61,10 @@ struct book {
     uint64_t told_count; /* acknowledgements */
 };
 
-struct book *book_create(void);
+/* It may be shared with the processes that are forked: then what they write in it is there,
+ * whatever becomes of them. */
+struct book *book_create(bool is_shared);
+void book_copy(const struct book *from, struct book *to);
 void book_destroy(struct book *book);
 
 /* Takes note of a line. */

@@ -46,7 +46,11 @@ struct round {
 static void live(const struct round *round, int pipe_end)
 {
     struct victim victim;
-    CHECK(victim_open(&victim, folder, round->number, book, tell, &pipe_end) == 0);
+    struct victim_options options = {
+        .folder = folder, .round = round->number, .book = book, .tell = tell, .context = &pipe_end};
+    int err = victim_open(&victim, &options);
+    CHECK_NOTE("%s", victim.why);
+    CHECK(err == 0);
     if (round->is_check) {
         (void)victim_check(&victim);
     } else {
@@ -112,7 +116,7 @@ static void kill_and_check(uint64_t number)
 static void run_seed(uint64_t seed)
 {
     chance = seed;
-    book = book_create();
+    book = book_create(false);
     scene_make(folder);
     for (uint64_t i = 0; i < KILLS; i++) {
         kill_and_check(i);
@@ -132,7 +136,10 @@ static void check_quietly(void *context)
     struct victim victim;
     (void)context;
     CHECK(freopen("/dev/null", "we", stderr) != NULL);
-    CHECK(victim_open(&victim, folder, 1, book, NULL, NULL) == 0);
+    struct victim_options options = {.folder = folder, .round = 1, .book = book};
+    int err = victim_open(&victim, &options);
+    CHECK_NOTE("%s", victim.why);
+    CHECK(err == 0);
     (void)victim_check(&victim);
     victim_close(&victim);
 }
@@ -155,9 +162,12 @@ static uint32_t find(bool is_there)
 static void the_check_finds_what_is_wrong(void)
 {
     struct victim victim;
-    book = book_create();
+    book = book_create(false);
     scene_make(folder);
-    CHECK(victim_open(&victim, folder, 0, book, NULL, NULL) == 0);
+    struct victim_options options = {.folder = folder, .book = book};
+    int err = victim_open(&victim, &options);
+    CHECK_NOTE("%s", victim.why);
+    CHECK(err == 0);
     victim_work(&victim, 1, 200);
     victim_close(&victim);
     CHECK(is_acquitted());

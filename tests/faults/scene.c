@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A store's folder has one folder in it, the tree, and nothing deeper. */
+/* A store's folder has the tree's in it, while it is made by another name, and nothing deeper. */
 #include "scene.h"
 
 #include "../check.h"
@@ -31,14 +31,14 @@ void scene_make(char out[SCENE_PATH_BYTES])
 static void each_file(const char *folder, void (*visit)(const char *name, void *context),
                       void *context)
 {
-    static const char *const below[] = {"", "tree"};
+    static const char *const below[] = {"", "tree", "tree.new"};
     char path[2 * SCENE_PATH_BYTES], name[2 * SCENE_PATH_BYTES];
     for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", folder, below[i]);
         DIR *directory = opendir(path);
         if (directory == NULL) continue;
         for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
-            if (entry->d_name[0] == '.' || strcmp(entry->d_name, "tree") == 0) continue;
+            if (entry->d_name[0] == '.' || strncmp(entry->d_name, "tree", 4) == 0) continue;
             (void)snprintf(name, sizeof name, "%s%s%.100s", below[i], i > 0 ? "/" : "",
                            entry->d_name);
             visit(name, context);
@@ -60,6 +60,8 @@ void scene_clear(const char *folder)
     (void)snprintf(copy, sizeof copy, "%s", folder);
     each_file(folder, remove_one, copy);
     (void)snprintf(path, sizeof path, "%s/tree", folder);
+    CHECK(rmdir(path) == 0 || errno == ENOENT);
+    (void)snprintf(path, sizeof path, "%s/tree.new", folder);
     CHECK(rmdir(path) == 0 || errno == ENOENT);
     CHECK(rmdir(folder) == 0 || errno == ENOENT);
 }
@@ -94,8 +96,10 @@ void scene_write(const char *folder, const char *name, const void *data, size_t 
 {
     char path[4 * SCENE_PATH_BYTES];
     if (mkdir(folder, 0700) != 0) CHECK(errno == EEXIST);
-    (void)snprintf(path, sizeof path, "%s/tree", folder);
-    if (strchr(name, '/') != NULL && mkdir(path, 0700) != 0) CHECK(errno == EEXIST);
+    const char *slash = strchr(name, '/');
+    (void)snprintf(path, sizeof path, "%s/%.*s", folder, slash != NULL ? (int)(slash - name) : 0,
+                   name);
+    if (slash != NULL && mkdir(path, 0700) != 0) CHECK(errno == EEXIST);
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "wbe");
     CHECK(file != NULL);

@@ -22,9 +22,9 @@ enum {
     HELD_TURNS_MAX = 100, /* well within the lease */
     ATTEMPTS_MAX = 12,    /* the policy has 20 */
     SEGMENT_BYTES = 512 << 10,
+    SEGMENT_COUNT = 3,
     TRANSACTION_ROWS = 200,
     SETTLE_TURNS_MAX = 1000 * 1000,
-    PAGE = 200,
 };
 
 #define START    INT64_C(1767225600000)
@@ -43,18 +43,21 @@ static void pass(struct victim *victim, uint64_t ms)
     victim->now.real.ns += ms * NS_PER_MS;
 }
 
-int victim_open(struct victim *victim, const char *folder, uint64_t round, struct book *book,
-                victim_tell *tell, void *context)
+int victim_open(struct victim *victim, const struct victim_options *options)
 {
-    struct bel_store_options options = {.path = folder,
-                                        .segment_bytes = SEGMENT_BYTES,
-                                        .transaction_rows = TRANSACTION_ROWS,
-                                        .has_thread = true};
+    uint64_t segment_bytes = options->segment_bytes, round = options->round;
+    struct bel_store_options store_options = {.path = options->folder,
+                                              .segment_bytes =
+                                                  segment_bytes > 0 ? segment_bytes : SEGMENT_BYTES,
+                                              .segment_count = SEGMENT_COUNT,
+                                              .transaction_rows = TRANSACTION_ROWS,
+                                              .has_thread = !options->has_no_thread};
     struct bel_why why = {0};
-    *victim = (struct victim){.book = book, .tell = tell, .context = context};
+    struct book *book = options->book;
+    *victim = (struct victim){.options = *options, .book = book};
     set_time(victim, round * ROUND_MS);
     bel__entropy_seed(&victim->entropy, round + 1);
-    int err = bel__store_open(&options, &victim->store, &why);
+    int err = bel__store_open(&store_options, &victim->store, &why);
     struct bel_engine_options engine_options = {.now = victim->now};
     if (!err) {
         err = bel__engine_open_on(&engine_options, victim->store, &victim->entropy.entropy,
@@ -62,7 +65,8 @@ int victim_open(struct victim *victim, const char *folder, uint64_t round, struc
         if (err) bel__store_close(victim->store);
     }
     if (err) {
-        CHECK_NOTE("%s: %s: %s", folder, bel_error_text(err), why.text);
+        (void)snprintf(victim->why, sizeof victim->why, "%s: %.200s", bel_error_text(err),
+                       why.text);
         return err;
     }
     victim->backend = bel_engine_backend(victim->engine);
@@ -96,7 +100,7 @@ static void say(struct victim *victim, enum line_kind kind, uint32_t number, uin
 {
     struct line line = {number, (uint16_t)attempts, (uint16_t)kind};
     book_take(victim->book, &line);
-    if (victim->tell != NULL) victim->tell(victim->context, &line);
+    if (victim->options.tell != NULL) victim->options.tell(victim->options.context, &line);
 }
 
 /* --- what it holds --- */

@@ -6,7 +6,7 @@
  * victim - an engine on real files that is put to work until it dies, and the check of what is
  * left of it.
  *
- *     victim_open(&victim, folder, round, book, tell, context);
+ *     victim_open(&victim, &options);
  *     victim_work(&victim, seed, turns);      schedules, claims, acks, fails, cancels in batches
  *     victim_check(&victim);                  against the book
  *     victim_close(&victim);
@@ -32,6 +32,16 @@ enum {
 
 typedef void victim_tell(void *context, const struct line *line);
 
+struct victim_options {
+    const char *folder;
+    uint64_t round;    /* says when it is */
+    struct book *book; /* borrowed */
+    victim_tell *tell; /* is told each line; may be NULL */
+    void *context;
+    uint64_t segment_bytes; /* of the log; 0: 512 KiB */
+    bool has_no_thread;     /* the same calls in the same order each time */
+};
+
 struct victim_held {
     uint32_t number;
     uint64_t since; /* turns */
@@ -54,9 +64,8 @@ struct victim_order {
 };
 
 struct victim {
-    struct book *book;
-    victim_tell *tell;
-    void *context;
+    struct victim_options options;
+    struct book *book; /* of the options */
     struct bel_store *store;
     struct bel_engine *engine;
     struct bel_backend *backend;
@@ -72,12 +81,12 @@ struct victim {
     uint64_t refused; /* orders that were answered with an error; -BEL_E... of the last */
     int last_error;
     bool may_fail; /* errors of the engine are expected */
+    char why[256];
 };
 
 /* Opens an engine in a folder, which is made if it is not there. Returns what bel_engine_open()
- * does. `tell` is told each line, and may be NULL. */
-int victim_open(struct victim *victim, const char *folder, uint64_t round, struct book *book,
-                victim_tell *tell, void *context);
+ * does, and then `why` says more. */
+int victim_open(struct victim *victim, const struct victim_options *options);
 void victim_close(struct victim *victim);
 
 /* Works for so many turns, on what follows from the seed; or until an error, if it may fail. */

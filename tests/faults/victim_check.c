@@ -170,7 +170,7 @@ static void settle(struct victim *victim, uint32_t number)
         line.attempts = entry->attempts_seen;
     }
     book_take(victim->book, &line);
-    if (victim->tell != NULL) victim->tell(victim->context, &line);
+    if (victim->options.tell != NULL) victim->options.tell(victim->options.context, &line);
 }
 
 uint64_t victim_check(struct victim *victim)
@@ -194,6 +194,6 @@ uint64_t victim_check(struct victim *victim)
         settle(victim, i);
     }
     struct line line = {0, 0, LINE_CHECKED};
-    if (victim->tell != NULL) victim->tell(victim->context, &line);
+    if (victim->options.tell != NULL) victim->options.tell(victim->options.context, &line);
     return count;
 }
