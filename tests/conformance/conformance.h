@@ -55,6 +55,7 @@ struct subject;
 struct kind {
     const char *name;
     unsigned can;
+    bool is_slow; /* answers may come some turns later, when what changed is durable */
     /* Makes a new, empty one that is opened at s->now, and sets s->backend and s->context. */
     void (*open)(struct subject *s);
     void (*close)(struct subject *s);
@@ -104,8 +105,8 @@ struct group {
     const struct group title##_group = {#title, what, list, sizeof(list) / sizeof(list)[0]}
 /* clang-format on */
 
-/* Runs all cases, or those whose name has argv[1] in it. Returns what main() does. */
-int conformance_run(const struct kind *kind, int argc, char **argv);
+/* Runs all cases; or those of the group `only`, or whose names have it. Returns what main() does. */
+int conformance_run(const struct kind *kind, const char *only);
 
 /*
  * Time. advance() moves the boot and the wall clock and stops at every deadline in between;

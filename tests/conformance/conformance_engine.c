@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The suite against the embedded engine, which keeps what it has in memory.
+ * The suite against the embedded engine: in memory; or with --directory, in a directory of its
+ * own for each case, where it can be closed and opened again. A directory takes its time, so
+ * those are only the cases that need one, unless BEL_TEST_LONG is set.
  */
 #include "belfry/engine.h"
 #include "conformance.h"
 
+#include <string.h>
+#include <unistd.h>
+
+static char path[64]; /* of the directory; empty: in memory */
+
 static void open_engine(struct subject *s)
 {
     struct bel_engine *engine;
+    struct bel_engine_why why;
     struct bel_engine_options options = {.now = s->now};
-    CHECK(bel_engine_open(&options, &engine, NULL) == 0);
+    if (path[0] != 0) options.folder = path;
+    int err = bel_engine_open(&options, &engine, &why);
+    if (err) fprintf(stderr, "%s\n", why.text);
+    CHECK(err == 0);
     s->context = engine;
     s->backend = bel_engine_backend(engine);
 }
@@ -20,9 +31,44 @@ static void close_engine(struct subject *s)
     bel_engine_close(s->context);
 }
 
+static void open_directory(struct subject *s)
+{
+    const char *temporary = getenv("TMPDIR"); /* NOLINT(concurrency-mt-unsafe) */
+    (void)snprintf(path, sizeof path, "%s/belfry-XXXXXX", temporary ? temporary : "/tmp");
+    CHECK(mkdtemp(path) != NULL);
+    open_engine(s);
+}
+
+static void close_directory(struct subject *s)
+{
+    char command[128];
+    close_engine(s);
+    (void)snprintf(command, sizeof command, "rm -r '%s'", path);
+    CHECK(system(command) == 0); /* NOLINT(concurrency-mt-unsafe) */
+}
+
+static void reopen_directory(struct subject *s)
+{
+    close_engine(s);
+    open_engine(s);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct kind kind = {"the engine", CAN_STEP_WALL | CAN_GROUP, open_engine,
-                                     close_engine, NULL};
-    return conformance_run(&kind, argc, argv);
+    static const struct kind memory = {.name = "the engine in memory",
+                                       .can = CAN_STEP_WALL | CAN_GROUP,
+                                       .open = open_engine,
+                                       .close = close_engine};
+    static const struct kind directory = {.name = "the engine in a directory",
+                                          .can = CAN_ALL,
+                                          .is_slow = true,
+                                          .open = open_directory,
+                                          .close = close_directory,
+                                          .reopen = reopen_directory};
+    bool is_long = getenv("BEL_TEST_LONG") != NULL; /* NOLINT(concurrency-mt-unsafe) */
+    if (argc <= 1 || strcmp(argv[1], "--directory") != 0) {
+        return conformance_run(&memory, argc > 1 ? argv[1] : NULL);
+    }
+    const char *only = argc > 2 ? argv[2] : NULL;
+    return conformance_run(&directory, only != NULL || is_long ? only : "reopening");
 }

@@ -25,6 +25,10 @@ static void reopen_model(struct subject *s)
 
 int main(int argc, char **argv)
 {
-    static const struct kind kind = {"the model", CAN_ALL, open_model, close_model, reopen_model};
-    return conformance_run(&kind, argc, argv);
+    static const struct kind kind = {.name = "the model",
+                                     .can = CAN_ALL,
+                                     .open = open_model,
+                                     .close = close_model,
+                                     .reopen = reopen_model};
+    return conformance_run(&kind, argc > 1 ? argv[1] : NULL);
 }

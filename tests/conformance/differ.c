@@ -162,8 +162,8 @@ static size_t own_headers(const struct bel_timer *timer)
     return count;
 }
 
-bool differ_in_timer(struct differ *differ, const struct bel_timer *one,
-                     const struct bel_timer *other)
+static bool differ_in_timer(struct differ *differ, const struct bel_timer *one,
+                            const struct bel_timer *other)
 {
     char text[sizeof differ->text];
     bool do_differ =
@@ -181,6 +181,31 @@ bool differ_in_timer(struct differ *differ, const struct bel_timer *one,
     return true;
 }
 
+/* The partner of a timer that has expired, which may have been noticed in another order. */
+static const struct bel_timer *partner(struct differ *differ, const struct bel_timer *one,
+                                       const struct bel_timer *others, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (others[i].state == BEL_EXPIRED && !ids(differ, one->id, others[i].id)) {
+            return &others[i];
+        }
+    }
+    return NULL;
+}
+
+bool differ_in_timers(struct differ *differ, const struct bel_timer *one, size_t one_count,
+                      const struct bel_timer *other, size_t other_count)
+{
+    for (size_t i = 0; i < one_count && i < other_count; i++) {
+        const struct bel_timer *found = NULL;
+        if (differ->is_lazy && one[i].state == BEL_EXPIRED) {
+            found = partner(differ, &one[i], other, other_count);
+        }
+        if (differ_in_timer(differ, &one[i], found != NULL ? found : &other[i])) return true;
+    }
+    return counts(differ, "timers", one_count, other_count);
+}
+
 static bool lists_of_deliveries(struct differ *differ, const struct bel_reply *one,
                                 const struct bel_reply *other)
 {
@@ -194,12 +219,8 @@ static bool lists_of_deliveries(struct differ *differ, const struct bel_reply *o
 static bool lists_of_timers(struct differ *differ, const struct bel_reply *one,
                             const struct bel_reply *other)
 {
-    size_t count = one->timers.count;
-    for (size_t i = 0; i < count && i < other->timers.count; i++) {
-        const struct bel_timer *a = &one->timers.items[i], *b = &other->timers.items[i];
-        if (differ_in_timer(differ, a, b)) return true;
-    }
-    return counts(differ, "timers", count, other->timers.count);
+    return differ_in_timers(differ, one->timers.items, one->timers.count, other->timers.items,
+                            other->timers.count);
 }
 
 static bool names(struct differ *differ, const struct bel_reply *one, const struct bel_reply *other)

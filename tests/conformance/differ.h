@@ -27,8 +27,8 @@ struct differ {
 /* Whether two answers to the same request differ; then `differ->text` says in what. */
 bool differ_in(struct differ *differ, const struct heard *one, const struct heard *other);
 
-/* The same for two timers, wherever they come from. */
-bool differ_in_timer(struct differ *differ, const struct bel_timer *one,
-                     const struct bel_timer *other);
+/* The same for two lists of timers, wherever they come from. */
+bool differ_in_timers(struct differ *differ, const struct bel_timer *one, size_t one_count,
+                      const struct bel_timer *other, size_t other_count);
 
 #endif

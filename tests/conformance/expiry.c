@@ -144,15 +144,17 @@ static void an_expired_timer_cannot_be_revived(struct subject *s)
 
 static void several_occurrences_of_a_plan_can_have_expired(struct subject *s)
 {
-    schedule(s, "mail", .id = "p", .every = "1h", .expires = MINUTE, .overlap = BEL_OVERLAP_ALLOW);
-    schedule(s, "mail", .id = "q", .every = "1h", .expires = MINUTE, .overlap = BEL_OVERLAP_QUEUE);
-    advance(s, 3 * HOUR + 2 * MINUTE);
-    CHECK(cancel(s, "mail", occurrence("p", HOUR)) == 0);
-    expect_state(s, "mail", occurrence("p", 2 * HOUR), BEL_EXPIRED);
-    expect_state(s, "mail", occurrence("p", 3 * HOUR), BEL_EXPIRED);
-    expect_state(s, "mail", occurrence("q", HOUR), BEL_EXPIRED);
-    expect_state(s, "mail", occurrence("q", 3 * HOUR), BEL_EXPIRED);
+    schedule(s, "mail", .id = "p", .every = "10s", .count = 3, .expires = MINUTE,
+             .overlap = BEL_OVERLAP_ALLOW);
+    schedule(s, "mail", .id = "q", .every = "10s", .count = 3, .expires = MINUTE,
+             .overlap = BEL_OVERLAP_QUEUE);
+    advance(s, 5 * MINUTE);
+    CHECK(cancel(s, "mail", occurrence("p", 10 * SECOND)) == 0);
+    expect_state(s, "mail", occurrence("p", 20 * SECOND), BEL_EXPIRED);
+    expect_state(s, "mail", occurrence("p", 30 * SECOND), BEL_EXPIRED);
+    expect_state(s, "mail", occurrence("q", 10 * SECOND), BEL_EXPIRED);
     expect_claim(s, "mail");
+    expect_state(s, "mail", occurrence("q", 30 * SECOND), BEL_EXPIRED);
 }
 
 static const struct test tests[] = {

@@ -325,6 +325,26 @@ static void a_delay_that_would_lead_past_its_until_ends(struct subject *s)
     expect_gone(s, "mail", "q");
 }
 
+static void purge_of_scheduled_takes_plans_without_a_next_time(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "10m", .mode = BEL_PLAN_DELAY);
+    advance(s, 10 * MINUTE);
+    CHECK(purge_state(s, "mail", BEL_SCHEDULED) == 1);
+    expect_gone(s, "mail", "p");
+    expect_claim(s, "mail", occurrence("p", 10 * MINUTE));
+    CHECK(ack(s, occurrence("p", 10 * MINUTE)) == 1);
+    expect_list(s, "mail");
+}
+
+static void purge_of_scheduled_takes_a_plan_and_what_it_waits_for(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "10m", .mode = BEL_PLAN_DELAY);
+    advance(s, 10 * MINUTE);
+    CHECK(reschedule_at(s, "mail", occurrence("p", 10 * MINUTE), HOUR) == 1);
+    CHECK(purge_state(s, "mail", BEL_SCHEDULED) == 2);
+    expect_list(s, "mail");
+}
+
 static const struct test tests[] = {
     TEST(every_first_rings_after_a_period),
     TEST(a_plan_itself_is_never_claimed),
@@ -350,6 +370,8 @@ static const struct test tests[] = {
     TEST(plans_count_as_scheduled),
     TEST(a_plan_of_a_paused_topic_rings),
     TEST(a_delay_that_would_lead_past_its_until_ends),
+    TEST(purge_of_scheduled_takes_plans_without_a_next_time),
+    TEST(purge_of_scheduled_takes_a_plan_and_what_it_waits_for),
 };
 
 GROUP(plans, 0, tests);

@@ -222,18 +222,26 @@ int model_schedule(struct model *model, const struct bel_schedule_spec *spec,
     return place(model, timer, spec, reply);
 }
 
-/* A plan goes with all that it has made and that is unfinished. */
+static void cancel_occurrences(struct model *model, const struct timer *plan, bool blocked_ones)
+{
+    for (size_t i = 0; i < model->timers.count; i++) {
+        struct timer *timer = model_timer_at(model, i);
+        if (!model_is_occurrence_of(timer, plan->topic, model_view(plan->id))) continue;
+        model_look(model, timer);
+        if (!model_is_unfinished(timer)) continue;
+        if (blocked_ones && timer->state != BEL_BLOCKED) continue;
+        model_finish(model, timer, BEL_CANCELLED, (struct bel_view){NULL, 0});
+    }
+}
+
+/* A plan goes with all that it has made and that is unfinished: first those that are blocked, so
+ * that none of them begins when another ends. */
 static void cancel(struct model *model, struct timer *timer)
 {
-    struct bel_view none = {NULL, 0};
-    model_finish(model, timer, BEL_CANCELLED, none);
+    model_finish(model, timer, BEL_CANCELLED, (struct bel_view){NULL, 0});
     if (!model_is_plan(timer)) return;
-    for (size_t i = 0; i < model->timers.count; i++) {
-        struct timer *other = model_timer_at(model, i);
-        if (!model_is_occurrence_of(other, timer->topic, model_view(timer->id))) continue;
-        model_look(model, other);
-        if (model_is_unfinished(other)) model_finish(model, other, BEL_CANCELLED, none);
-    }
+    cancel_occurrences(model, timer, true);
+    cancel_occurrences(model, timer, false);
 }
 
 int model_cancel(struct model *model, const struct bel_cancel *command, struct bel_reply *reply)
