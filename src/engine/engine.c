@@ -221,9 +221,25 @@ static bool is_final(int err)
     return err == BEL_EIO || err == BEL_ECORRUPT;
 }
 
+/* The batch is as large as one can be: the request is the first of the next. */
+static void put_back(struct bel_engine *engine, struct bel_request *request)
+{
+    request->own.next = engine->submitted;
+    engine->submitted = request;
+    if (request->own.next == NULL) {
+        engine->submitted_last = (struct bel_request **)&request->own.next;
+    }
+    engine->is_full = true;
+}
+
 static void run(struct bel_engine *engine, struct bel_request *request)
 {
     int err = engine->broken ? engine->broken : commands[request->command.verb](engine, request);
+    if (err == BEL_EBUSY && engine->has_changed) {
+        put_back(engine, request);
+        return;
+    }
+    if (err == BEL_EBUSY) err = BEL_EFULL; /* no batch is large enough for it */
     if (err == BEL_DO_WAIT) return;
     if (err == BEL_DO_LATER) {
         request->own.words[BEL_OWN_STAGE] = BEL_STAGE_BULK;
@@ -258,8 +274,11 @@ static void run_requests(struct bel_engine *engine)
         bulk = request->own.next;
         run(engine, request);
     }
-    while ((request = take_first(&engine->submitted, &engine->submitted_last)) != NULL) {
-        request->own.reply = (struct bel_reply){0};
+    while (!engine->is_full &&
+           (request = take_first(&engine->submitted, &engine->submitted_last)) != NULL) {
+        if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_BULK) {
+            request->own.reply = (struct bel_reply){0};
+        }
         run(engine, request);
     }
 }
@@ -355,7 +374,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     if (engine->answering == NULL) { /* not even memory to say so: come back */
         return (struct bel_next){.due = now.boot, .wait = {BEL_NEVER}};
     }
-    engine->is_behind = false;
+    engine->is_behind = engine->is_full = false;
     engine->load_left = LOAD_MAX;
     if (bel__times_move(&engine->now, now)) forget_all(engine);
     if (!engine->broken) come_due(engine);

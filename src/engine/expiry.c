@@ -59,7 +59,8 @@ int bel__expiry_turn(struct bel_engine *engine)
         struct bel_ready ready;
         if (topic != NULL && bel__picker_next(&topic->picker, &expiry->place, &ready)) {
             int err = look(engine, topic, &ready);
-            if (err == BEL_ENOMEM || err == BEL_EFULL) return 0; /* goes on in the next turn */
+            if (err == BEL_ENOMEM || err == BEL_EFULL || err == BEL_EBUSY)
+                return 0; /* goes on in the next turn */
             if (err) return err;
             continue;
         }

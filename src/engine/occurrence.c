@@ -28,8 +28,8 @@ struct bel_after {
     bool unblocks;
     struct bel_found blocked; /* the next in the queue, and where it goes */
     struct bel_place place;
-    bool goes_on;
-    struct bel_found plan; /* goes on, at `next` */
+    bool goes_on, ends;
+    struct bel_found plan; /* goes on, at `next`, or has no more times */
     uint64_t next;
 };
 
@@ -101,9 +101,13 @@ int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *top
         struct bel_found found;
         if (!is_of(&cursor.key, &from) || out->count == LOOK_MAX) return 0;
         if (bel__place_of(&cursor.key).sequence == except) continue;
-        err = bel__timer_find(engine, topic, cursor.value, &found);
+        err = bel__timer_peek(engine, topic, cursor.value, &found);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
-        if (found.state >= BEL_DONE) continue; /* it was found to have expired */
+        if (bel__timer_is_expired(engine, &found)) {
+            if (except == UINT64_MAX) err = bel__timer_expire(engine, &found);
+            if (err) return err;
+            continue;
+        }
         look_at(&found, out);
         if (!counts) return 0;
     }
@@ -143,7 +147,7 @@ int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
         err == 0 && after->plan.record.kind == BEL_RECORD_PLAN && after->plan.state < BEL_DONE;
     const struct bel_recurrence *rule = &after->plan.record.rule;
     bool waits = has_plan && rule->mode == BEL_PLAN_DELAY && !after->plan.plan.has_next;
-    if (!has_plan || waits || rule->overlap == BEL_OVERLAP_QUEUE) {
+    if (waits || found->topic->numbers[BEL_NUMBER_BLOCKED] > 0) {
         err = bel__occurrences_look(engine, found->topic, plan, record->nominal, true, &others);
         if (err) return err;
     }
@@ -155,6 +159,7 @@ int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
         err = bel__plan_go_on(engine, &after->plan, &after->next);
         if (err != 0 && err != BEL_ERANGE) return err;
         after->goes_on = err == 0;
+        after->ends = err == BEL_ERANGE;
     }
     *out = after;
     return 0;
@@ -164,6 +169,10 @@ void bel__after_do(struct bel_engine *engine, struct bel_after *after)
 {
     bel__engine_delete(engine, &after->row);
     if (after->goes_on) bel__plan_set_next(engine, &after->plan, after->next);
+    if (after->ends) {
+        struct bel_ending ending = {.state = BEL_DONE};
+        bel__timer_end(engine, &after->plan, &ending);
+    }
     if (!after->unblocks) return;
     after->place.sequence = bel__engine_sequence(engine);
     bel__timer_move(engine, &after->blocked, &after->place);
@@ -173,13 +182,13 @@ void bel__after_do(struct bel_engine *engine, struct bel_after *after)
 static int cancel(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id)
 {
     struct bel_found found;
-    int err = bel__timer_find(engine, topic, id, &found);
+    int err = bel__timer_peek(engine, topic, id, &found);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
-    if (found.state >= BEL_DONE) return 0;
+    if (bel__timer_is_expired(engine, &found)) return bel__timer_expire(engine, &found);
     err = bel__timer_reserve(engine, &found, 0, BEL_STORE_END);
     if (err) return err;
     assert(found.after != NULL);
-    found.after->goes_on = false;
+    found.after->goes_on = found.after->ends = false;
     found.after->unblocks = false;
     struct bel_ending ending = {.state = BEL_CANCELLED};
     bel__timer_end(engine, &found, &ending);

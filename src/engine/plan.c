@@ -138,7 +138,8 @@ static void put_tick(struct bel_engine *engine, struct bel_found *found)
     struct bel_record tick = {.kind = BEL_RECORD_TICK, .plan = found->record.plan};
     uint8_t bytes[BEL_RECORD_BYTES_MAX];
     uint8_t lane = state->has_next ? BEL_LANE_WALL : BEL_LANE_NONE;
-    uint64_t time = state->has_next ? state->next + place_in_window(&found->record) : 0;
+    uint64_t time = state->sequence; /* without a time, they are in the order of sequence */
+    if (state->has_next) time = state->next + place_in_window(&found->record);
     struct bel_place place = {.table = BEL_TABLE_TIMERS,
                               .topic = found->topic->number,
                               .lane = lane,
@@ -208,19 +209,27 @@ struct ring {
     bool is_over; /* there is no next time, ever */
 };
 
+/* The times to come: the next, which need not be the rule's own, and then by the rule. */
 struct rule_context {
     const struct bel_plan *plan;
+    int64_t next;
 };
 
 static bool next_by_rule(void *context, struct bel_wall after, struct bel_wall *out)
 {
     const struct rule_context *rule = context;
+    if (after.ms < rule->next) {
+        out->ms = rule->next;
+        return true;
+    }
     return bel_plan_next(rule->plan, after, 0, out) == 0;
 }
 
-static bool is_late(const struct bel_engine *engine, const struct bel_found *found)
+/* Whether a nominal time is a misfire by now. */
+static bool is_late(const struct bel_engine *engine, const struct bel_found *found,
+                    uint64_t nominal)
 {
-    uint64_t time = found->plan.next + place_in_window(&found->record);
+    uint64_t time = nominal + place_in_window(&found->record);
     return (uint64_t)engine->now.wall > time + bel__topic_settings(found->topic)->misfire_after_ms;
 }
 
@@ -238,7 +247,7 @@ static int choose(struct bel_engine *engine, const struct bel_found *found, stru
     struct bel_plan *plan;
     int err = bel__plan_of(engine, &found->record, &plan, NULL);
     if (err) return err == BEL_EINVAL ? BEL_ECORRUPT : err;
-    struct rule_context rule = {plan};
+    struct rule_context rule = {plan, (int64_t)found->plan.next};
     uint64_t late =
         bel__topic_settings(found->topic)->misfire_after_ms + place_in_window(&found->record);
     struct bel_misfire_range range = {.after = {(int64_t)found->plan.next - 1},
@@ -308,7 +317,7 @@ static int decide(struct bel_engine *engine, struct bel_found *found, struct rin
                   bool *out_is_blocked)
 {
     *ring = (struct ring){.makes = true, .nominal = found->plan.next};
-    bool late = is_late(engine, found);
+    bool late = is_late(engine, found, found->plan.next);
     if (late && found->record.rule.mode == BEL_PLAN_DELAY) {
         ring->makes = found->record.rule.misfire != BEL_MISFIRE_SKIP; /* there is but one */
         ring->missed = !ring->makes;
@@ -322,7 +331,6 @@ static int decide(struct bel_engine *engine, struct bel_found *found, struct rin
         found->plan.is_catching_up = ring->makes;
         if (!ring->makes) return 0;
     }
-    if (!late) found->plan.is_catching_up = false;
     int err = overlap(engine, found, ring, out_is_blocked);
     if (err) return err;
     if (!ring->makes) found->plan.skipped++;
@@ -361,6 +369,7 @@ static void make(struct bel_engine *engine, struct bel_found *found, const struc
     struct bel_record record = occurrence_of(engine, &found->record, ring->nominal, name);
     record.body = bel__blob_put(engine, body, BEL_BODY_INLINE_MAX);
     place.sequence = bel__engine_sequence(engine);
+    if (place.lane == BEL_LANE_NONE) place.time = place.sequence;
     bel__timer_add(engine, found->topic, &place, &record);
     bel__occurrence_put(engine, found->topic, &record);
     found->plan.made++;
@@ -391,13 +400,13 @@ static int ring_once(struct bel_engine *engine, struct bel_found *found)
                               .lane = is_blocked ? BEL_LANE_NONE : BEL_LANE_WALL,
                               .priority = found->record.priority,
                               .time = ring.nominal + place_in_window(&found->record)};
-    if (is_blocked) place.time = 0;
     err = bel__blob_get(engine, &found->record.body, &body);
     if (err == 0) err = reserve(engine, found, &place);
     if (err) return err;
 
     found->plan.last = ring.nominal;
     if (ring.makes) make(engine, found, &ring, place, body);
+    if (!ring.has_next || !is_late(engine, found, ring.next)) found->plan.is_catching_up = false;
     if (!ring.is_over) {
         set_next(engine, found, ring.has_next, ring.next);
         return 0;
@@ -414,7 +423,7 @@ int bel__plan_ring(struct bel_engine *engine, struct bel_found *found)
     do {
         int err = ring_once(engine, found);
         if (err) return err;
-    } while (found->state == BEL_SCHEDULED && found->plan.is_catching_up && is_late(engine, found));
+    } while (found->state == BEL_SCHEDULED && found->plan.is_catching_up);
     return 0;
 }
 

@@ -54,7 +54,9 @@ struct bel_occurrences {
 };
 
 /* Looks at those of the plan with this id, but not at the one of `except`, a nominal time.
- * Counts if it is to, and else stops at the first. */
+ * Counts if it is to, and else stops at the first. What has expired counts as ended; without
+ * `except`, which is UINT64_MAX then, it ends here, and otherwise when somebody else looks: an
+ * end that ended others, each of which looks, would go on for ever. */
 BEL_CHECKED int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *topic,
                                       struct bel_view plan, uint64_t except, bool counts,
                                       struct bel_occurrences *out);

@@ -177,10 +177,10 @@ static void stop_at(struct bel_engine *engine, struct bel_topic_state *topic,
     if (time != BEL_NEVER) bel__ready_wake(engine, topic, lane, time);
 }
 
-/* An error that goes away when there is room. */
+/* An error that goes away when there is room, or another batch. */
 static bool is_passing(int err)
 {
-    return err == BEL_ENOMEM || err == BEL_EFULL;
+    return err == BEL_ENOMEM || err == BEL_EFULL || err == BEL_EBUSY;
 }
 
 void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
@@ -257,6 +257,12 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
         engine->load_left--;
         topic->loaded[lane] = bel__key_after(&cursor.key);
         err = take_row(engine, topic, &cursor);
+        if (err == BEL_EBUSY) { /* the batch is full: go on with the next */
+            stop_at(engine, topic, &cursor.key, now);
+            engine->load_left = 0;
+            engine->is_behind = true;
+            return 0;
+        }
         if (is_passing(err)) {
             stop_at(engine, topic, &cursor.key, now + RETRY_MS);
             return 0;

@@ -243,13 +243,19 @@ bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found 
     return finished + retention <= (uint64_t)engine->now.wall;
 }
 
-int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
+int bel__timer_peek(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
                     struct bel_found *out)
 {
     if (topic == NULL || id.bytes == 0 || id.bytes > BEL_ID_BYTES) return BEL_ENOTFOUND;
+    int err = find_by_made_id(engine, topic, id, out);
+    return err == BEL_ENOTFOUND ? find_by_alias(engine, topic, id, out) : err;
+}
+
+int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
+                    struct bel_found *out)
+{
     struct bel_found found;
-    int err = find_by_made_id(engine, topic, id, &found);
-    if (err == BEL_ENOTFOUND) err = find_by_alias(engine, topic, id, &found);
+    int err = bel__timer_peek(engine, topic, id, &found);
     if (err) return err;
     if (bel__timer_is_expired(engine, &found)) {
         err = bel__timer_expire(engine, &found);

@@ -33,6 +33,10 @@ struct bel_found {
 BEL_CHECKED int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic,
                                 struct bel_view id, struct bel_found *out);
 
+/* The same, but leaves what has expired or is over as it is. */
+BEL_CHECKED int bel__timer_peek(struct bel_engine *engine, struct bel_topic_state *topic,
+                                struct bel_view id, struct bel_found *out);
+
 /* Reads what is under a key of TIMERS, ENDED or PLANS; a tick leads to its plan. */
 BEL_CHECKED int bel__timer_load(struct bel_engine *engine, const struct bel_key *key,
                                 struct bel_found *out);

@@ -170,6 +170,10 @@ void bel__wait_serve(struct bel_engine *engine)
     struct bel_request *request;
     while (!engine->broken && (request = first_of_all(engine)) != NULL) {
         int err = bel__claim_deliver(engine, request);
+        if (err == BEL_EBUSY) { /* the batch is full: they are served in the next */
+            engine->is_behind = true;
+            return;
+        }
         if (err == 0 && request->own.reply.deliveries.count == 0) {
             cool(engine, request);
             continue;
