@@ -27,6 +27,12 @@
 
 struct bel_engine; /* opaque */
 
+/* Who waits for the disk. */
+enum bel_engine_sync {
+    BEL_ENGINE_SYNC_IN_TURN,   /* the turn: the best there is if a sync takes well under 1 ms */
+    BEL_ENGINE_SYNC_IN_THREAD, /* a thread: answers leave in a later turn, see `wake` */
+};
+
 struct bel_engine_options {
     const char *folder;         /* where it is kept; NULL: in memory, and forgotten at the end */
     struct bel_now now;         /* when it is opened */
@@ -34,6 +40,9 @@ struct bel_engine_options {
     uint32_t payload_bytes_max; /* 0: BEL_PAYLOAD_BYTES_DEFAULT */
     uint32_t topics_max;        /* 0: 2^20 */
     uint32_t ready_max;         /* of a topic, in memory; the others wait; 0: 1,000,000 */
+    enum bel_engine_sync sync;
+    void (*wake)(void *context); /* called by that thread: answers can leave, take a turn */
+    void *context;
 };
 
 /* What was found where, for a person. */

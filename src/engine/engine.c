@@ -520,8 +520,12 @@ static uint64_t segment_bytes(const struct bel_engine_options *options)
 static int open_store(const struct bel_engine_options *options, struct bel_store **out,
                       struct bel_engine_why *why)
 {
-    struct bel_store_options store = {
-        .path = options->folder, .segment_bytes = segment_bytes(options), .has_thread = true};
+    struct bel_store_options store = {.path = options->folder,
+                                      .segment_bytes = segment_bytes(options),
+                                      .has_thread = true,
+                                      .wake = options->wake,
+                                      .context = options->context};
+    if (options->sync == BEL_ENGINE_SYNC_IN_THREAD) store.sync = BEL_SYNC_IN_THREAD;
     struct bel_why found = {0};
     if (options->folder == NULL) return bel__store_open_memory(out);
     int err = bel__store_open(&store, out, &found);

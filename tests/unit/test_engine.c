@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What the embedded engine promises beyond the conformance suite: folders, bounds, threads.
+ */
+#include "belfry/engine.h"
+
+#include "../check.h"
+
+#include <semaphore.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    LARGE = 1 << 20,
+};
+
+struct world {
+    struct bel_engine *engine;
+    struct bel_now now;
+    char folder[64];
+    struct bel_next next;
+};
+
+/* An answer, as far as the tests look at it. */
+struct heard {
+    bool is_done;
+    int err;
+    uint64_t count;
+    size_t deliveries;
+    char id[8];
+    uint64_t counts[BEL_STATES];
+};
+
+static void hear(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct heard *heard = request->user;
+    heard->is_done = true;
+    heard->err = reply->err;
+    if (reply->err) return;
+    switch (request->command.verb) {
+    case BEL_VERB_CLAIM:
+        heard->deliveries = reply->deliveries.count;
+        if (heard->deliveries == 0) return;
+        struct bel_view id = reply->deliveries.items[0].id;
+        CHECK(id.bytes < sizeof heard->id);
+        memcpy(heard->id, id.data, id.bytes);
+        break;
+    case BEL_VERB_TOPIC:
+        memcpy(heard->counts, reply->topic->counts, sizeof heard->counts);
+        break;
+    case BEL_VERB_PURGE:
+        heard->count = reply->count;
+        break;
+    default:
+        break;
+    }
+}
+
+static void open_engine(struct world *world, struct bel_engine_options options)
+{
+    if (world->now.wall.ms == 0) world->now.wall.ms = INT64_C(1767225600000);
+    options.now = world->now;
+    options.folder = world->folder[0] != 0 ? world->folder : NULL;
+    CHECK(bel_engine_open(&options, &world->engine, NULL) == 0);
+}
+
+static void make_folder(struct world *world)
+{
+    (void)snprintf(world->folder, sizeof world->folder, "test_engine.XXXXXX");
+    CHECK(mkdtemp(world->folder) != NULL);
+}
+
+static void finish(struct world *world)
+{
+    bel_engine_close(world->engine);
+    if (world->folder[0] == 0) return;
+    char command[128];
+    (void)snprintf(command, sizeof command, "rm -r '%s'", world->folder);
+    CHECK(system(command) == 0); /* NOLINT(concurrency-mt-unsafe, cert-env33-c) */
+}
+
+static void turn(struct world *world)
+{
+    world->next = bel_backend_turn(bel_engine_backend(world->engine), world->now);
+}
+
+static void submit(struct world *world, struct bel_request *request, struct heard *heard)
+{
+    *heard = (struct heard){0};
+    request->done = hear;
+    request->user = heard;
+    bel_backend_submit(bel_engine_backend(world->engine), request);
+}
+
+static struct heard ask(struct world *world, struct bel_command command)
+{
+    struct bel_request request = {.command = command};
+    struct heard heard;
+    submit(world, &request, &heard);
+    for (int i = 0; i < 1000 && !heard.is_done; i++) {
+        turn(world);
+    }
+    CHECK(heard.is_done);
+    return heard;
+}
+
+static struct bel_view view(const char *text)
+{
+    return (struct bel_view){.data = text, .bytes = strlen(text)};
+}
+
+static struct heard schedule(struct world *world, const char *id)
+{
+    return ask(world, (struct bel_command){.verb = BEL_VERB_SCHEDULE,
+                                           .schedule = {.topic = view("mail"), .id = view(id)}});
+}
+
+static struct heard claim(struct world *world)
+{
+    struct bel_view topic = view("mail");
+    return ask(world, (struct bel_command){.verb = BEL_VERB_CLAIM,
+                                           .claim = {.topics = &topic, .topics_count = 1}});
+}
+
+static struct heard topic(struct world *world)
+{
+    return ask(world, (struct bel_command){.verb = BEL_VERB_TOPIC, .target = {view("mail")}});
+}
+
+static void advance(struct world *world, uint64_t ms)
+{
+    world->now.boot.ns += ms * 1000000;
+    world->now.wall.ms += (int64_t)ms;
+    turn(world);
+}
+
+static void what_expires_unseen_ends_within_the_hour(void)
+{
+    struct world world = {0};
+    open_engine(&world, (struct bel_engine_options){0});
+    struct bel_schedule_spec spec = {.topic = view("mail"), .expires_ms = 1000};
+    CHECK(ask(&world, (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec}).err == 0);
+    advance(&world, 2000);
+    CHECK(topic(&world).counts[BEL_READY] == 1);
+    CHECK(world.next.due.ns <= world.now.boot.ns + UINT64_C(3600) * 1000000000);
+    advance(&world, 3600 * 1000);
+    CHECK(topic(&world).counts[BEL_READY] == 0);
+    CHECK(topic(&world).counts[BEL_EXPIRED] == 1);
+    turn(&world);
+    CHECK(world.next.due.ns == BEL_NEVER); /* nothing is left that could expire */
+    finish(&world);
+}
+
+static void more_than_ready_max_are_delivered_in_order(void)
+{
+    struct world world = {0};
+    char id[8];
+    open_engine(&world, (struct bel_engine_options){.ready_max = 4});
+    for (int i = 0; i < 50; i++) {
+        (void)snprintf(id, sizeof id, "%02d", i);
+        struct bel_schedule_spec spec = {
+            .topic = view("mail"), .id = view(id), .when = BEL_WHEN_IN, .delay_ms = 10};
+        CHECK(ask(&world, (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec}).err ==
+              0);
+    }
+    advance(&world, 10);
+    for (int i = 0; i < 50; i++) {
+        (void)snprintf(id, sizeof id, "%02d", i);
+        turn(&world); /* what there was no room for is read on */
+        CHECK(strcmp(claim(&world).id, id) == 0);
+    }
+    CHECK(claim(&world).deliveries == 0);
+    finish(&world);
+}
+
+static void a_folder_has_one_engine(void)
+{
+    struct world world = {0};
+    struct bel_engine *other;
+    struct bel_engine_why why;
+    make_folder(&world);
+    open_engine(&world, (struct bel_engine_options){0});
+    struct bel_engine_options options = {.folder = world.folder, .now = world.now};
+    CHECK(bel_engine_open(&options, &other, &why) == BEL_EBUSY);
+    CHECK(why.text[0] != 0);
+    finish(&world);
+}
+
+static void what_is_answered_is_there_when_it_is_opened_again(void)
+{
+    struct world world = {0};
+    make_folder(&world);
+    open_engine(&world, (struct bel_engine_options){0});
+    CHECK(schedule(&world, "a").err == 0);
+    bel_engine_close(world.engine);
+    open_engine(&world, (struct bel_engine_options){0});
+    CHECK(strcmp(claim(&world).id, "a") == 0);
+    bel_engine_close(world.engine);
+    open_engine(&world, (struct bel_engine_options){0});
+    turn(&world);
+    CHECK(claim(&world).deliveries == 0); /* it is leased */
+    finish(&world);
+}
+
+static void more_than_a_batch_holds_is_several(void)
+{
+    enum {
+        COUNT = 80,
+    };
+    static struct bel_request requests[COUNT];
+    static struct heard heard[COUNT];
+    struct world world = {0};
+    char *payload = calloc(1, LARGE);
+    CHECK(payload != NULL);
+    make_folder(&world);
+    open_engine(&world, (struct bel_engine_options){0});
+    for (int i = 0; i < COUNT; i++) {
+        struct bel_schedule_spec spec = {.topic = view("mail"), .payload = {payload, LARGE}};
+        requests[i].command = (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec};
+        submit(&world, &requests[i], &heard[i]);
+    }
+    turn(&world);
+    CHECK(heard[0].is_done && !heard[COUNT - 1].is_done);
+    CHECK(world.next.due.ns <= world.now.boot.ns); /* there is more to do */
+    for (int i = 0; i < 10; i++) {
+        turn(&world);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        CHECK(heard[i].is_done && heard[i].err == 0);
+    }
+    CHECK(topic(&world).counts[BEL_READY] == COUNT);
+    free(payload);
+    finish(&world);
+}
+
+static void wake(void *context)
+{
+    CHECK(sem_post(context) == 0);
+}
+
+static void answers_leave_when_the_thread_has_synced(void)
+{
+    struct world world = {0};
+    struct heard heard;
+    sem_t synced;
+    CHECK(sem_init(&synced, 0, 0) == 0);
+    make_folder(&world);
+    open_engine(&world, (struct bel_engine_options){
+                            .sync = BEL_ENGINE_SYNC_IN_THREAD, .wake = wake, .context = &synced});
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_SCHEDULE, .schedule = {.topic = view("mail")}}};
+    submit(&world, &request, &heard);
+    turn(&world);
+    while (!heard.is_done) {
+        CHECK(sem_wait(&synced) == 0);
+        turn(&world);
+    }
+    CHECK(heard.err == 0);
+    finish(&world);
+    CHECK(sem_destroy(&synced) == 0);
+}
+
+int main(void)
+{
+    RUN(what_expires_unseen_ends_within_the_hour);
+    RUN(more_than_ready_max_are_delivered_in_order);
+    RUN(a_folder_has_one_engine);
+    RUN(what_is_answered_is_there_when_it_is_opened_again);
+    RUN(more_than_a_batch_holds_is_several);
+    RUN(answers_leave_when_the_thread_has_synced);
+    return 0;
+}
