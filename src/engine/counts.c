@@ -24,6 +24,7 @@ static void forget_all(struct bel_counts *counts)
         free((struct bel_count *)(uintptr_t)bel__map_at(&counts->map, i)->value);
     }
     bel__map_finish(&counts->map);
+    counts->last = NULL;
 }
 
 void bel__counts_finish(struct bel_counts *counts)
@@ -49,9 +50,13 @@ static int load(struct bel_store *store, struct bel_count *count)
 int bel__count_hold(struct bel_counts *counts, struct bel_store *store, const struct bel_key *key,
                     struct bel_count **out)
 {
+    if (counts->last != NULL && bel__key_compare(&counts->last->key, key) == 0) {
+        *out = counts->last;
+        return 0;
+    }
     uint64_t *known = bel__map_find(&counts->map, key, sizeof *key);
     if (known != NULL) {
-        *out = (struct bel_count *)(uintptr_t)*known;
+        *out = counts->last = (struct bel_count *)(uintptr_t)*known;
         return 0;
     }
     struct bel_count *count = calloc(1, sizeof *count);
@@ -65,7 +70,7 @@ int bel__count_hold(struct bel_counts *counts, struct bel_store *store, const st
         free(count);
         return err;
     }
-    *out = count;
+    *out = counts->last = count;
     return 0;
 }
 

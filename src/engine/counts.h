@@ -34,7 +34,8 @@ struct bel_count {
 };
 
 struct bel_counts {
-    struct bel_map map; /* key -> struct bel_count * */
+    struct bel_map map;     /* key -> struct bel_count * */
+    struct bel_count *last; /* that was held, as it is likely to be held again; or NULL */
     struct bel_count *dirty;
     size_t dirty_count;
 };
