@@ -34,6 +34,8 @@ static uint32_t index_of(const struct bel_engine *engine, const struct bel_lease
 
 struct bel_lease *bel__lease_find(const struct bel_engine *engine, const struct bel_key *key)
 {
+    struct bel_lease *last = engine->leases.last;
+    if (last != NULL && bel__key_compare(&last->key, key) == 0) return last;
     const uint64_t *index = bel__map_find(&engine->leases.map, key, sizeof *key);
     return index == NULL ? NULL : lease_at(engine, *index);
 }
@@ -48,13 +50,14 @@ static bool same_secret(const uint8_t *a, const uint8_t *b)
     return different == 0;
 }
 
-struct bel_lease *bel__lease_by_token(const struct bel_engine *engine, struct bel_view token)
+struct bel_lease *bel__lease_by_token(struct bel_engine *engine, struct bel_view token)
 {
     struct bel_key key;
     uint8_t secret[BEL_TOKEN_SECRET_BYTES];
     if (!bel__token_parse(token, &key, secret)) return NULL;
     struct bel_lease *lease = bel__lease_find(engine, &key);
     if (lease == NULL || !same_secret(lease->secret, secret)) return NULL;
+    engine->leases.last = lease;
     return lease->end > engine->now.open ? lease : NULL; /* not taken back yet, but over */
 }
 
@@ -154,6 +157,7 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
     struct bel_key key = bel__key_in(&lease->key, BEL_TABLE_LEASES);
     bel__engine_delete(engine, &key);
     bel_wheel_cancel(leases->wheel, lease->timer);
+    if (leases->last == lease) leases->last = NULL;
     bel__map_remove(&leases->map, &lease->key, sizeof lease->key, NULL);
     bel__picker_unlease(&lease->topic->picker, lease->share);
     lease->topic->leased--;

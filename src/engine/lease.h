@@ -34,6 +34,7 @@ struct bel_leases {
     struct bel_map map; /* key -> index */
     struct bel__slab slab;
     struct bel_wheel *wheel; /* by open time */
+    struct bel_lease *last;  /* that a token named, as it is looked up again; or NULL */
     uint8_t secrets[BEL_SECRETS_MAX][BEL_TOKEN_SECRET_BYTES];
     uint32_t secrets_left; /* the first so many have not been given out */
 };
@@ -43,7 +44,7 @@ void bel__leases_close(struct bel_engine *engine);
 
 /* The lease of a timer; the live one that a token names. NULL if there is none. */
 struct bel_lease *bel__lease_find(const struct bel_engine *engine, const struct bel_key *key);
-struct bel_lease *bel__lease_by_token(const struct bel_engine *engine, struct bel_view token);
+struct bel_lease *bel__lease_by_token(struct bel_engine *engine, struct bel_view token);
 
 /* A lease of a timer that is ready, from now; in memory and in the store, where a row and
  * BEL_RECORD_BYTES_MAX are reserved. BEL_ENOMEM, BEL_EIO. */
