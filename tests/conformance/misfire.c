@@ -155,6 +155,22 @@ static void a_time_that_was_rescheduled_can_be_missed_too(struct subject *s)
     expect_claim(s, "mail", occurrence("p", HOUR));
 }
 
+static void a_hundred_of_those_missed_are_queued_at_most(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1m", .misfire = BEL_MISFIRE_ALL,
+             .overlap = BEL_OVERLAP_QUEUE);
+    jump(s, 90 * MINUTE);
+    CHECK(timer_of(s, "mail", "p")->made == 90);
+    jump(s, 60 * MINUTE);
+    const struct bel_timer *plan = timer_of(s, "mail", "p");
+    CHECK(plan->made == 101 && plan->skipped == 49 && plan->missed == 0);
+    CHECK(topic(s, "mail")->counts[BEL_BLOCKED] == 100);
+    CHECK(cancel(s, "mail", occurrence("p", MINUTE)) == 1);
+    jump(s, 50 * MINUTE);
+    plan = timer_of(s, "mail", "p");
+    CHECK(plan->made == 102 && plan->skipped == 98);
+}
+
 static const struct test tests[] = {
     TEST(stepping_through_deadlines_misses_nothing),
     TEST(skip_makes_up_for_none),
@@ -170,6 +186,7 @@ static const struct test tests[] = {
     TEST(a_delay_that_is_late_is_one_misfire),
     TEST(last_makes_up_for_one_each_time),
     TEST(a_time_that_was_rescheduled_can_be_missed_too),
+    TEST(a_hundred_of_those_missed_are_queued_at_most),
 };
 
 GROUP(misfire, 0, tests);

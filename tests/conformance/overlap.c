@@ -181,6 +181,17 @@ static void those_in_the_queue_go_on_under_another_plan(struct subject *s)
     expect_claim(s, "mail", occurrence("p", 2 * HOUR), occurrence("q", 2 * HOUR));
 }
 
+static void a_hundred_are_queued_whatever_else_is_unfinished(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1m", .overlap = BEL_OVERLAP_ALLOW);
+    advance(s, 20 * MINUTE);
+    schedule(s, "mail", .id = "p", .every = "1m", .overlap = BEL_OVERLAP_QUEUE);
+    advance(s, 130 * MINUTE);
+    CHECK_EQ(topic(s, "mail")->counts[BEL_READY], 20);
+    CHECK_EQ(topic(s, "mail")->counts[BEL_BLOCKED], 100);
+    CHECK(timer_of(s, "mail", "p")->made == 100 && timer_of(s, "mail", "p")->skipped == 30);
+}
+
 static const struct test tests[] = {
     TEST(skip_makes_none_while_one_is_unfinished),
     TEST(times_left_out_do_not_count),
@@ -197,6 +208,7 @@ static const struct test tests[] = {
     TEST(a_revived_occurrence_is_unfinished_again),
     TEST(a_delay_at_which_none_was_made_is_tried_a_period_later),
     TEST(those_in_the_queue_go_on_under_another_plan),
+    TEST(a_hundred_are_queued_whatever_else_is_unfinished),
 };
 
 GROUP(overlap, 0, tests);

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Commands by chance: few names and small numbers, so that they meet, and weights that keep a
+ * case alive. What a feature of the case excludes is not chosen.
+ */
+#include "prop_engine.h"
+
+const char *const topic_names[3] = {"a", "b", "c"};
+static const char *const id_names[] = {"i", "j", "k", "l", "p", "q"};
+static const char *const group_names[] = {"", "g", "h"};
+
+static struct bel_view topic_of(struct world *world)
+{
+    return view(topic_names[below(world, 3)]);
+}
+
+/* An id that was made, as the side knows it, one that an answer had, or a chosen one. */
+static void choose_id(struct world *world, struct asked *asked)
+{
+    struct differ *differ = &world->differ;
+    uint64_t what = below(world, 10);
+    if (what == 0 && differ->made_count > 0) {
+        size_t i = below(world, differ->made_count);
+        asked->ids[ENGINE_SIDE][0] = view(differ->made[i].one);
+        asked->ids[MODEL_SIDE][0] = view(differ->made[i].other);
+        return;
+    }
+    const char *name = id_names[below(world, 6)];
+    if (what <= 3 && world->seen_count > 0) {
+        size_t count = world->seen_count < SEEN_MAX ? world->seen_count : SEEN_MAX;
+        (void)snprintf(asked->id, sizeof asked->id, "%s", world->seen[below(world, count)]);
+        name = asked->id;
+    }
+    asked->ids[ENGINE_SIDE][0] = asked->ids[MODEL_SIDE][0] = view(name);
+}
+
+/* A token of the last ones, which may be stale, or nonsense. */
+static void choose_token(struct world *world, struct asked *asked, size_t place)
+{
+    size_t count = world->tokens_count < TOKENS_MAX ? world->tokens_count : TOKENS_MAX;
+    bool is_nonsense = count == 0 || chance(world, 2);
+    size_t back = below(world, count < 6 || chance(world, 20) ? count + 1 : 6);
+    size_t index = count == 0 ? 0 : (world->tokens_count - 1 - back % count) % TOKENS_MAX;
+    for (unsigned side = 0; side < SIDES; side++) {
+        struct token *token = &world->tokens[index];
+        asked->tokens[side][place] = view(is_nonsense ? "nonsense" : token->texts[side]);
+    }
+}
+
+static void choose_when(struct world *world, struct bel_schedule_spec *spec)
+{
+    switch (below(world, 4)) {
+    case 0:
+        break;
+    case 1:
+        spec->when = BEL_WHEN_AT;
+        spec->at.ms = world->now.wall.ms + (int64_t)below(world, 60) - 20;
+        break;
+    default:
+        spec->when = BEL_WHEN_IN;
+        spec->delay_ms = below(world, 40);
+        break;
+    }
+}
+
+static void choose_plan(struct world *world, struct bel_schedule_spec *spec)
+{
+    static const char *const rules[] = {"7ms", "10ms", "13ms", "25ms", "@every 40ms"};
+    struct bel_recurrence *plan = &spec->plan;
+    plan->kind = BEL_PLAN_EVERY;
+    plan->rule = view(rules[below(world, 5)]);
+    plan->mode = chance(world, 30) ? BEL_PLAN_DELAY : BEL_PLAN_RATE;
+    plan->misfire = (enum bel_misfire)below(world, 3);
+    plan->overlap = (enum bel_overlap)below(world, 3);
+    plan->count = chance(world, 30) ? 1 + below(world, 6) : 0;
+    plan->spread_ms = has(world, SPREAD) ? below(world, 12) : 0;
+    plan->has_until = chance(world, 15);
+    plan->until.ms = plan->has_until ? world->now.wall.ms + (int64_t)below(world, 100) : 0;
+    if (chance(world, 10)) {
+        plan->kind = BEL_PLAN_CRON;
+        plan->rule = view("* * * * * *");
+        plan->mode = BEL_PLAN_RATE;
+    }
+    if (has(world, EXPIRY)) {
+        plan->mode = BEL_PLAN_RATE;
+        plan->overlap = BEL_OVERLAP_ALLOW;
+    }
+}
+
+static void choose_schedule(struct world *world, struct asked *asked, struct bel_command *command)
+{
+    static const char *const retries[] = {"", "", "3ms,9ms", "exp(2ms,2,20ms) max(3)", "0s,0s,1ms"};
+    static const char *const payloads[] = {"", "x", "yy"};
+    struct bel_schedule_spec *spec = &command->schedule;
+    spec->topic = topic_of(world);
+    spec->payload = view(payloads[below(world, 3)]);
+    choose_when(world, spec);
+    spec->has_priority = chance(world, 50);
+    spec->priority = (uint8_t)(127 + below(world, 3));
+    spec->conflict = chance(world, 50) ? BEL_CONFLICT_REPLACE : (enum bel_conflict)below(world, 5);
+    if (has(world, GROUPS)) spec->group = view(group_names[below(world, 3)]);
+    spec->retry = view(retries[below(world, 5)]);
+    spec->lease_ms = chance(world, 30) ? 1 + below(world, 30) : 0;
+    if (has(world, EXPIRY) && chance(world, 60)) spec->expires_ms = 1 + below(world, 40);
+    if (has(world, PLANS) && chance(world, 40)) choose_plan(world, spec);
+    const char *name = id_names[below(world, 6)]; /* a spread is by the id: both have the same */
+    if (spec->plan.rule.bytes > 0) {
+        asked->ids[ENGINE_SIDE][0] = asked->ids[MODEL_SIDE][0] = view(name);
+    }
+    bool is_made = chance(world, 15) && spec->plan.rule.bytes == 0 && !has(world, EXPIRY);
+    if (is_made) asked->ids[ENGINE_SIDE][0] = asked->ids[MODEL_SIDE][0] = view("");
+}
+
+static void choose_claim(struct world *world, struct asked *asked, struct bel_command *command)
+{
+    static const char *const workers[] = {"", "w", "v"};
+    struct bel_claim *claim = &command->claim;
+    claim->topics_count = 1 + below(world, 3);
+    for (size_t i = 0; i < claim->topics_count; i++) {
+        asked->topics[i] = topic_of(world);
+    }
+    claim->topics = asked->topics;
+    claim->count = (uint32_t)below(world, 5);
+    claim->lease_ms = chance(world, 40) ? 1 + below(world, 40) : 0;
+    claim->worker = view(workers[below(world, 3)]);
+    if (has(world, WAITS) && chance(world, 30)) claim->wait_ms = 1 + below(world, 50);
+}
+
+static void choose_fail(struct world *world, struct bel_fail *fail)
+{
+    static const char *const reasons[] = {"", "no", "never"};
+    fail->reason = view(reasons[below(world, 3)]);
+    fail->kind = chance(world, 80) ? BEL_FAIL_ERROR : (enum bel_fail_kind)below(world, 3);
+    fail->dead = fail->kind != BEL_FAIL_LIMITED && chance(world, 20);
+    fail->has_delay = chance(world, 40) || fail->kind == BEL_FAIL_LIMITED;
+    fail->delay_ms = fail->has_delay ? below(world, 20) : 0;
+}
+
+static void choose_list(struct world *world, struct bel_list_query *list)
+{
+    list->topic = topic_of(world);
+    list->count = 1000;
+    list->has_state = chance(world, 50);
+    list->state = list->has_state ? (enum bel_state)below(world, BEL_STATES) : BEL_SCHEDULED;
+    if (has(world, EXPIRY) && list->state == BEL_EXPIRED) list->state = BEL_DEAD;
+    list->has_from = chance(world, 20);
+    list->has_to = chance(world, 20);
+    list->from.ms = world->now.wall.ms + (int64_t)below(world, 60) - 30;
+    list->to.ms = world->now.wall.ms + (int64_t)below(world, 60) - 10;
+}
+
+static void choose_configure(struct world *world, struct asked *asked, struct bel_command *command)
+{
+    static const char *const choices[][4] = {
+        {"lease", "8ms", "20ms", "50ms"},
+        {"crashes", "1", "2", "4"},
+        {"misfire_after", "0s", "5ms", "30ms"},
+        {"retry", "2ms", "4ms,8ms", "exp(1ms,3,20ms) max(5)"},
+        {"concurrency", "0", "2", "5"},
+        {"depth", "0", "4", "9"},
+    };
+    size_t rows = 4;
+    if (has(world, CONCURRENCY)) rows = 5;
+    if (has(world, DEPTH)) rows = 6;
+    size_t row = below(world, rows);
+    if (!has(world, CONCURRENCY) && row == 4) row = 5;
+    asked->settings[0] =
+        (struct bel_setting){view(choices[row][0]), view(choices[row][1 + below(world, 3)])};
+    command->configure = (struct bel_configure){topic_of(world), asked->settings, 1};
+}
+
+static void choose_agenda(struct world *world, struct bel_agenda *agenda)
+{
+    agenda->has_from = agenda->has_to = true;
+    agenda->from.ms = world->now.wall.ms + (int64_t)below(world, 100) - 50;
+    agenda->to.ms = agenda->from.ms + (int64_t)below(world, 200);
+    agenda->step_ms = 1 + below(world, 40);
+    if (chance(world, 50)) agenda->topic = topic_of(world);
+    if (has(world, PLANS) || chance(world, 70)) return;
+    agenda->step_ms = 3600 * 1000;
+    agenda->to.ms = agenda->from.ms + 7200 * 1000;
+}
+
+static void choose_reschedule(struct world *world, struct bel_reschedule *reschedule)
+{
+    reschedule->topic = topic_of(world);
+    reschedule->when = chance(world, 50) ? BEL_WHEN_IN : BEL_WHEN_AT;
+    reschedule->delay_ms = below(world, 40);
+    reschedule->at.ms = world->now.wall.ms + (int64_t)below(world, 60) - 20;
+}
+
+enum bel_verb choose_verb(struct world *world)
+{
+    static const struct {
+        enum bel_verb verb;
+        unsigned weight;
+    } weights[] = {
+        {BEL_VERB_SCHEDULE, 30}, {BEL_VERB_CLAIM, 25},  {BEL_VERB_ACK, 10},
+        {BEL_VERB_FAIL, 10},     {BEL_VERB_RELEASE, 4}, {BEL_VERB_EXTEND, 4},
+        {BEL_VERB_CANCEL, 5},    {BEL_VERB_GET, 6},     {BEL_VERB_RESCHEDULE, 5},
+        {BEL_VERB_LIST, 4},      {BEL_VERB_REVIVE, 4},  {BEL_VERB_PURGE, 2},
+        {BEL_VERB_TOPIC, 3},     {BEL_VERB_TOPICS, 1},  {BEL_VERB_CONFIGURE, 2},
+        {BEL_VERB_PAUSE, 1},     {BEL_VERB_RESUME, 3},  {BEL_VERB_AGENDA, 2},
+        {BEL_VERB_EXPLAIN, 1},
+    };
+    uint64_t left = below(world, 122);
+    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
+        if (left < weights[i].weight) return weights[i].verb;
+        left -= weights[i].weight;
+    }
+    return BEL_VERB_GET;
+}
+
+/* Fills in all of a command but what each side has names of its own for. */
+static void choose_command(struct world *world, struct asked *asked, struct bel_command *command)
+{
+    switch (command->verb) {
+    case BEL_VERB_SCHEDULE:
+        choose_schedule(world, asked, command);
+        return;
+    case BEL_VERB_CLAIM:
+        choose_claim(world, asked, command);
+        return;
+    case BEL_VERB_FAIL:
+        choose_fail(world, &command->fail);
+        return;
+    case BEL_VERB_LIST:
+        choose_list(world, &command->list);
+        return;
+    case BEL_VERB_CONFIGURE:
+        choose_configure(world, asked, command);
+        return;
+    case BEL_VERB_AGENDA:
+        choose_agenda(world, &command->agenda);
+        return;
+    case BEL_VERB_RESCHEDULE:
+        choose_reschedule(world, &command->reschedule);
+        return;
+    case BEL_VERB_CANCEL:
+        command->cancel.topic = topic_of(world);
+        command->cancel.ids_count = 1;
+        return;
+    case BEL_VERB_ACK:
+        command->ack.tokens_count = 1 + below(world, 2);
+        command->ack.has_result = command->ack.tokens_count == 1 && chance(world, 50);
+        if (command->ack.has_result) command->ack.result = view("42");
+        return;
+    case BEL_VERB_RELEASE:
+        command->release.has_delay = chance(world, 40);
+        command->release.delay_ms = below(world, 20);
+        return;
+    case BEL_VERB_EXTEND:
+        command->extend.lease_ms = below(world, 40);
+        return;
+    case BEL_VERB_PURGE:
+        command->purge.topic = topic_of(world);
+        command->purge.has_state = chance(world, 60);
+        command->purge.state = (enum bel_state)below(world, BEL_STATES);
+        return;
+    default:
+        command->target.topic = topic_of(world);
+        return;
+    }
+}
+
+static void give_names(struct asked *asked, unsigned side)
+{
+    struct bel_command *command = &asked->requests[side].command;
+    struct bel_view id = asked->ids[side][0], token = asked->tokens[side][0];
+    switch (command->verb) {
+    case BEL_VERB_SCHEDULE:
+        command->schedule.id = id;
+        return;
+    case BEL_VERB_CANCEL:
+        command->cancel.ids = asked->ids[side];
+        return;
+    case BEL_VERB_RESCHEDULE:
+        command->reschedule.id = id;
+        return;
+    case BEL_VERB_ACK:
+        command->ack.tokens = asked->tokens[side];
+        return;
+    case BEL_VERB_FAIL:
+        command->fail.token = token;
+        return;
+    case BEL_VERB_RELEASE:
+        command->release.token = token;
+        return;
+    case BEL_VERB_EXTEND:
+        command->extend.token = token;
+        return;
+    case BEL_VERB_GET:
+    case BEL_VERB_REVIVE:
+    case BEL_VERB_EXPLAIN:
+        command->target.id = id;
+        return;
+    default:
+        return;
+    }
+}
+
+void choose(struct world *world, enum bel_verb verb, struct asked *asked)
+{
+    struct bel_command command = {.verb = verb};
+    choose_id(world, asked);
+    choose_token(world, asked, 0);
+    choose_token(world, asked, 1);
+    choose_command(world, asked, &command);
+    bool is_all = verb == BEL_VERB_REVIVE && chance(world, 30);
+    for (unsigned side = 0; side < SIDES; side++) {
+        asked->requests[side].command = command;
+        if (!is_all) give_names(asked, side);
+    }
+}
