@@ -349,16 +349,16 @@ static void tell_leased(struct telling *telling)
         found->record.crashes + 1, crashes);
 }
 
-/* How many occurrences of a plan are unfinished. */
+/* Which occurrences of a plan are unfinished. */
 static void tell_unfinished(struct telling *telling, struct bel_view plan)
 {
     struct bel_occurrences found;
-    int err = bel__occurrences_look(telling->engine, telling->found->topic, plan, UINT64_MAX, true,
-                                    &found);
+    int err = bel__occurrences_look(telling->engine, telling->found->topic, plan, UINT64_MAX,
+                                    BEL_LOOK_BLOCKED, &found);
     if (err) telling->err = err;
-    if (err || found.count == 0) return;
-    say(telling, "%" PRIu64 " of the plan's occurrences %s unfinished, %" PRIu64 " blocked.",
-        found.count, found.count == 1 ? "is" : "are", found.blocked);
+    if (err || !found.has_any) return;
+    say(telling, "Occurrences of the plan are unfinished, and %" PRIu64 " of them blocked.",
+        found.blocked);
 }
 
 static void tell_blocked(struct telling *telling)

@@ -18,10 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    LOOK_MAX = BEL_OVERLAP_QUEUE_MAX + 2 /* unfinished ones that are looked at */
-};
-
 /* What the end of an occurrence does. */
 struct bel_after {
     struct bel_key row; /* its own in OCCURRENCES */
@@ -76,21 +72,25 @@ static bool is_of(const struct bel_key *key, const struct bel_key *from)
     return place.table == start.table && place.topic == start.topic && place.time == start.time;
 }
 
-/* Takes one more into account. */
-static void look_at(const struct bel_found *found, struct bel_occurrences *out)
+/* Takes one more into account. True if that is all that is to be known. */
+static bool look_at(const struct bel_found *found, enum bel_look look, struct bel_occurrences *out)
 {
-    out->count++;
-    if (found->state != BEL_BLOCKED) {
-        out->has_running = true;
-        return;
+    bool is_blocked = found->state == BEL_BLOCKED;
+    out->has_any = true;
+    if (!is_blocked) out->has_running = true;
+    if (is_blocked && out->blocked++ == 0) out->blocked_first = *found;
+    switch (look) {
+    case BEL_LOOK_ANY:
+        return true;
+    case BEL_LOOK_RUNNING:
+        return out->has_running;
+    default:
+        return out->blocked == BEL_OVERLAP_QUEUE_MAX;
     }
-    if (!out->has_blocked) out->blocked_first = *found;
-    out->has_blocked = true;
-    out->blocked++;
 }
 
 int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *topic,
-                          struct bel_view plan, uint64_t except, bool counts,
+                          struct bel_view plan, uint64_t except, enum bel_look look,
                           struct bel_occurrences *out)
 {
     struct bel_key from = row_key(engine, topic->number, plan, 0);
@@ -99,7 +99,7 @@ int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *top
     int err = bel__store_seek(engine->store, &from, &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         struct bel_found found;
-        if (!is_of(&cursor.key, &from) || out->count == LOOK_MAX) return 0;
+        if (!is_of(&cursor.key, &from)) return 0;
         if (bel__place_of(&cursor.key).sequence == except) continue;
         err = bel__timer_peek(engine, topic, cursor.value, &found);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
@@ -108,8 +108,7 @@ int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *top
             if (err) return err;
             continue;
         }
-        look_at(&found, out);
-        if (!counts) return 0;
+        if (look_at(&found, look, out)) return 0;
     }
     return err == BEL_ENOTFOUND ? 0 : err;
 }
@@ -141,21 +140,22 @@ int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
     if (after == NULL) return BEL_ENOMEM;
     *after =
         (struct bel_after){.row = row_key(engine, found->topic->number, plan, record->nominal)};
-    int err = bel__timer_find(engine, found->topic, plan, &after->plan);
+    int err = bel__timer_peek(engine, found->topic, plan, &after->plan);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     bool has_plan =
         err == 0 && after->plan.record.kind == BEL_RECORD_PLAN && after->plan.state < BEL_DONE;
     const struct bel_recurrence *rule = &after->plan.record.rule;
     bool waits = has_plan && rule->mode == BEL_PLAN_DELAY && !after->plan.plan.has_next;
     if (waits || found->topic->numbers[BEL_NUMBER_BLOCKED] > 0) {
-        err = bel__occurrences_look(engine, found->topic, plan, record->nominal, true, &others);
+        err = bel__occurrences_look(engine, found->topic, plan, record->nominal, BEL_LOOK_RUNNING,
+                                    &others);
         if (err) return err;
     }
-    if (others.has_blocked && !others.has_running) {
+    if (others.blocked > 0 && !others.has_running) {
         err = unblock(engine, &others, after);
         if (err) return err;
     }
-    if (waits && others.count == 0) {
+    if (waits && !others.has_any) {
         err = bel__plan_go_on(engine, &after->plan, &after->next);
         if (err != 0 && err != BEL_ERANGE) return err;
         after->goes_on = err == 0;

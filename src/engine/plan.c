@@ -269,8 +269,9 @@ static int choose(struct bel_engine *engine, const struct bel_found *found, stru
 static int look_at_others(struct bel_engine *engine, const struct bel_found *found,
                           struct bel_occurrences *out)
 {
-    return bel__occurrences_look(engine, found->topic, found->record.id, UINT64_MAX,
-                                 found->record.rule.overlap == BEL_OVERLAP_QUEUE, out);
+    return bel__occurrences_look(
+        engine, found->topic, found->record.id, UINT64_MAX,
+        found->record.rule.overlap == BEL_OVERLAP_QUEUE ? BEL_LOOK_BLOCKED : BEL_LOOK_ANY, out);
 }
 
 /* Whether the time makes an occurrence, and whether that is blocked. */
@@ -287,7 +288,7 @@ static int overlap(struct bel_engine *engine, const struct bel_found *found, str
     if (err != BEL_ENOTFOUND) return err;
     if (found->record.rule.overlap == BEL_OVERLAP_ALLOW) return 0;
     err = look_at_others(engine, found, &others);
-    if (err || others.count == 0) return err;
+    if (err || !others.has_any) return err;
     *out_is_blocked = found->record.rule.overlap == BEL_OVERLAP_QUEUE;
     ring->makes = *out_is_blocked && others.blocked < BEL_OVERLAP_QUEUE_MAX;
     return 0;
