@@ -220,7 +220,10 @@ int bel__leases_turn(struct bel_engine *engine)
         int armed = bel_wheel_arm(wheel, again, BEL_PRIORITY_DEFAULT, timer.user, &lease->timer);
         assert(armed == 0); /* the place that was popped is free */
         (void)armed;
-        if (err == BEL_EBUSY) return 0; /* the batch is full: they go on with the next */
+        if (err != BEL_EBUSY) continue;
+        engine->load_left = 0; /* the batch is full: all goes on with the next */
+        engine->is_behind = true;
+        return 0;
     }
     return 0;
 }

@@ -177,10 +177,17 @@ static void stop_at(struct bel_engine *engine, struct bel_topic_state *topic,
     if (time != BEL_NEVER) bel__ready_wake(engine, topic, lane, time);
 }
 
-/* An error that goes away when there is room, or another batch. */
+/* An error that goes away when there is room. */
 static bool is_passing(int err)
 {
-    return err == BEL_ENOMEM || err == BEL_EFULL || err == BEL_EBUSY;
+    return err == BEL_ENOMEM || err == BEL_EFULL;
+}
+
+/* The batch is full: what is due goes on with the next. */
+static void give_way(struct bel_engine *engine)
+{
+    engine->load_left = 0;
+    engine->is_behind = true;
 }
 
 void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
@@ -257,10 +264,9 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
         engine->load_left--;
         topic->loaded[lane] = bel__key_after(&cursor.key);
         err = take_row(engine, topic, &cursor);
-        if (err == BEL_EBUSY) { /* the batch is full: go on with the next */
+        if (err == BEL_EBUSY) {
             stop_at(engine, topic, &cursor.key, now);
-            engine->load_left = 0;
-            engine->is_behind = true;
+            give_way(engine);
             return 0;
         }
         if (is_passing(err)) {
@@ -277,6 +283,11 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
 static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
 {
     int err = lane == BEL_LANE_WALL ? ring_late(engine, topic) : 0;
+    if (err == BEL_EBUSY) {
+        bel__ready_wake(engine, topic, lane, bel__lane_now(&engine->now, lane));
+        give_way(engine);
+        return 0;
+    }
     if (is_passing(err)) {
         bel__ready_wake(engine, topic, lane, bel__lane_now(&engine->now, lane) + RETRY_MS);
         return 0;
