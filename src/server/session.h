@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_SERVER_SESSION_H
+#define BEL_SERVER_SESSION_H
+
+/*
+ * session - one connection, without the connection: bytes come in, requests go to the backend,
+ * bytes go out. It has no socket, no clock and no loop, so tests and the simulator drive it as the
+ * server does:
+ *
+ *     bel__session_receive(session, data, bytes);    any number of bytes, split anywhere
+ *     while (bel__session_step(session, 64)) ...     parses and submits, up to so many commands
+ *     bel_backend_turn(backend, now);                answers come back into the session
+ *     write(fd, bel__buffer_data(out), out->count);  out = bel__session_output(session)
+ *
+ * Answers leave in the order of the commands. A claim that waits holds back the commands behind
+ * it. What a session keeps is bounded: unparsed input, commands under way, unread output; whoever
+ * goes over is told so and closed.
+ */
+
+#include "belfry/backend.h"
+#include "core/buffer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bel_session; /* opaque */
+
+/* What all sessions of a server share. Borrowed, and outlives them. */
+struct bel_service {
+    struct bel_backend *backend;
+    struct bel_zones *zones;   /* for times with a zone; may be NULL */
+    const struct bel_now *now; /* the time of this turn, kept up to date by the loop */
+    uint32_t payload_bytes_max;
+    size_t output_bytes_max; /* unread, of a session; 0: 8 MiB */
+    size_t commands_max;     /* under way, of a session; 0: 1,024 */
+    /* AUTH: whether a user (may be empty) with a key may come in, and what he may do: a set of
+     * 1 << enum bel_permission. NULL: nobody needs to, everybody may do all. */
+    bool (*authenticate)(void *context, struct bel_view user, struct bel_view key, unsigned *out);
+    /* INFO, BACKUP, SHUTDOWN, CLOCK: what is the server's and not the backend's. Appends to `out`
+     * or returns an error with its text in `why`. */
+    int (*info)(void *context, struct bel_view section, struct bel_buffer *out);
+    int (*backup)(void *context, struct bel_view path, char why[160]);
+    void (*shutdown)(void *context);
+    /* CLOCK ADVANCE and SET under a virtual clock; NULL with the system's. It moves time and takes
+     * turns; to the wall time `to`, or BEL_EINVAL if that is past. */
+    int (*advance)(void *context, struct bel_wall to);
+    void *context;
+};
+
+/* Makes a session. Returns 0 and sets `*out`, or BEL_ENOMEM. */
+BEL_CHECKED int bel__session_create(const struct bel_service *service, struct bel_session **out);
+
+/* Frees a session: requests that wait are withdrawn; deliveries that were not written are released,
+ * so that nobody has to wait for their leases. It may live on, unseen, until the backend has
+ * answered what is under way. NULL is allowed. */
+void bel__session_destroy(struct bel_session *session);
+
+/* Takes bytes in. BEL_EFULL: more than may be unparsed; then it is over, see is_closing. */
+BEL_CHECKED int bel__session_receive(struct bel_session *session, const void *data, size_t bytes);
+
+/* Parses and submits up to `commands` commands. True if there may be more to parse. */
+bool bel__session_step(struct bel_session *session, unsigned commands);
+
+/* What is to be written; consume what was. */
+struct bel_buffer *bel__session_output(struct bel_session *session);
+
+/* Whether it is to be closed once its output is written. */
+bool bel__session_is_closing(const struct bel_session *session);
+
+/* Whether it has nothing under way: for a drain. */
+bool bel__session_is_idle(const struct bel_session *session);
+
+#endif
