@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_CORE_BUG_H
+#define BEL_CORE_BUG_H
+
+/*
+ * bug - bugs that are planted for the simulator to find (tests/sim): in a build of its own one
+ * of them is switched on, in every other there are none, and BEL_BUG(n) is the constant 0.
+ *
+ *     if (BEL_BUG(BEL_BUG_TOKEN)) ...      does the wrong thing
+ */
+
+enum bel_bug {
+    BEL_BUG_NONE,
+    BEL_BUG_ANSWER_BEFORE_SYNC,
+    BEL_BUG_SYNC_IGNORED,
+    BEL_BUG_CANCEL_NOT_LOGGED,
+    BEL_BUG_TOKEN_NOT_CHECKED,
+    BEL_BUG_EARLY,
+    BEL_BUG_STALE_TAIL,
+    BEL_BUG_ATTEMPT_NOT_KEPT,
+    BEL_BUG_OCCURRENCE_TWICE,
+    BEL_BUG_TIES,
+    BEL_BUG_LEASE_NOT_ARMED,
+    BEL_BUG_LEASE_ROW_LEFT,
+    BEL_BUG_SEQUENCE_NOT_KEPT,
+    BEL_BUG_CRASH_TWICE,
+    BEL_BUG_EPOCH_EARLY,
+    BEL_BUG_TOMBSTONE_LOST,
+    BEL_BUG_EXTEND_NOT_LOGGED,
+    BEL_BUG_COUNT_NOT_KEPT,
+    BEL_BUG_NEW_AFTER_REPLAY,
+    BEL_BUG_PAUSE_NOT_KEPT,
+    BEL_BUG_WAKE_FORGOTTEN,
+    BEL_BUGS,
+};
+
+#ifdef BEL_PLANTED_BUGS
+extern int bel__planted_bug;
+#    define BEL_BUG(bug) (bel__planted_bug == (bug))
+#else
+#    define BEL_BUG(bug) 0
+#endif
+
+#endif

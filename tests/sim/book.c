@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What clients can know without a model. For every id there is an entry, with what is certain
+ * and what is possible: an answer makes things certain, a request without an answer possible.
+ *
+ *     present   it was answered that it is there, and nothing was asked since that could end it
+ *     ended     it was answered that it is done or cancelled, and nobody has asked for it since
+ *     failures  between so many and so many
+ *     lease     nobody can have ended it before this open time
+ */
+#include "world.h"
+
+#include "engine/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ENTRIES_MAX = 4096,
+    TOKENS_MAX = 1 << 14,
+};
+
+struct entry {
+    char topic[TOPIC_BYTES], id[BEL_ID_BYTES + 1];
+    bool is_present;
+    bool is_ended;
+    uint64_t fails_min, fails_max;
+    bool has_boot_due, has_wall_due; /* never before */
+    uint64_t boot_due_ns, opens;
+    int64_t wall_due_ms;
+    bool is_leased;
+    uint64_t lease_end_ms; /* open time */
+    size_t handed;
+};
+
+struct book {
+    struct world *world;
+    struct entry *entries;
+    size_t count;
+    uint64_t *tokens; /* hashes of all there were */
+    size_t tokens_count;
+    bool has_retention[TOPICS]; /* what has ended may be gone */
+};
+
+struct book *book_create(struct world *world)
+{
+    struct book *book = calloc(1, sizeof *book);
+    if (book == NULL) abort();
+    book->world = world;
+    book->entries = calloc(ENTRIES_MAX, sizeof *book->entries);
+    book->tokens = calloc(TOKENS_MAX, sizeof *book->tokens);
+    if (book->entries == NULL || book->tokens == NULL) abort();
+    return book;
+}
+
+void book_destroy(struct book *book)
+{
+    free(book->entries);
+    free(book->tokens);
+    free(book);
+}
+
+static bool is_text(struct bel_view view, const char *text)
+{
+    return strlen(text) == view.bytes && memcmp(text, view.data, view.bytes) == 0;
+}
+
+static size_t topic_index(struct bel_view topic)
+{
+    for (size_t i = 0; i < TOPICS; i++) {
+        if (is_text(topic, topic_name(i))) return i;
+    }
+    return TOPICS;
+}
+
+/* The entry of an id, which is made if it must be; NULL if there is no room. */
+static struct entry *find(struct book *book, struct bel_view topic, struct bel_view id, bool makes)
+{
+    for (size_t i = 0; i < book->count; i++) {
+        struct entry *entry = &book->entries[i];
+        if (is_text(topic, entry->topic) && is_text(id, entry->id)) return entry;
+    }
+    if (!makes || book->count == ENTRIES_MAX || id.bytes == 0) return NULL;
+    if (id.bytes >= sizeof book->entries->id || topic.bytes >= TOPIC_BYTES) return NULL;
+    struct entry *entry = &book->entries[book->count++];
+    *entry = (struct entry){.fails_max = UINT64_MAX};
+    memcpy(entry->topic, topic.data, topic.bytes);
+    memcpy(entry->id, id.data, id.bytes);
+    return entry;
+}
+
+static bool is_occurrence(const struct entry *entry)
+{
+    return strchr(entry->id, '@') != NULL;
+}
+
+/* --- what is asked --- */
+
+/* Anything may have become of it. */
+static void doubt(struct entry *entry)
+{
+    if (entry == NULL) return;
+    entry->is_present = entry->is_ended = entry->is_leased = false;
+    entry->has_boot_due = entry->has_wall_due = false;
+    entry->fails_min = 0;
+    entry->fails_max = UINT64_MAX;
+}
+
+static void doubt_topic(struct book *book, struct bel_view topic)
+{
+    for (size_t i = 0; i < book->count; i++) {
+        if (is_text(topic, book->entries[i].topic)) doubt(&book->entries[i]);
+    }
+}
+
+static void doubt_occurrences(struct book *book, struct bel_view topic, struct bel_view plan)
+{
+    for (size_t i = 0; i < book->count; i++) {
+        struct entry *entry = &book->entries[i];
+        if (!is_occurrence(entry) || !is_text(topic, entry->topic)) continue;
+        if (strncmp(entry->id, plan.data, plan.bytes) != 0 || entry->id[plan.bytes] != '@') {
+            continue;
+        }
+        doubt(entry);
+    }
+}
+
+static struct entry *entry_of_token(struct book *book, const struct order *order, size_t place)
+{
+    if (order->handed[place] == SIZE_MAX) return NULL;
+    const struct handed *handed = book->world->handed[order->handed[place]];
+    return find(book, view_of(handed->topic), view_of(handed->id), false);
+}
+
+static void submitted_token(struct book *book, const struct order *order, enum bel_verb verb)
+{
+    size_t count = verb == BEL_VERB_ACK ? order->requests[0].command.ack.tokens_count : 1;
+    for (size_t i = 0; i < count; i++) {
+        struct entry *entry = entry_of_token(book, order, i);
+        if (entry == NULL || entry->handed != order->handed[i]) continue; /* it is stale */
+        entry->is_leased = false;
+        if (verb == BEL_VERB_ACK) entry->is_present = false;
+        if (verb == BEL_VERB_EXTEND) continue;
+        entry->has_boot_due = entry->has_wall_due = false;
+        if (verb == BEL_VERB_FAIL && entry->fails_max < UINT64_MAX) entry->fails_max++;
+    }
+}
+
+void book_submitted(struct book *book, const struct order *order)
+{
+    const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
+    size_t topic;
+    switch (command->verb) {
+    case BEL_VERB_SCHEDULE:
+        doubt(find(book, command->schedule.topic, command->schedule.id, false));
+        doubt_occurrences(book, command->schedule.topic, command->schedule.id);
+        break;
+    case BEL_VERB_CANCEL:
+        doubt(find(book, command->cancel.topic, command->cancel.ids[0], false));
+        doubt_occurrences(book, command->cancel.topic, command->cancel.ids[0]);
+        break;
+    case BEL_VERB_RESCHEDULE:
+        doubt(find(book, command->reschedule.topic, command->reschedule.id, false));
+        doubt_occurrences(book, command->reschedule.topic, command->reschedule.id);
+        break;
+    case BEL_VERB_REVIVE:
+    case BEL_VERB_PURGE:
+        doubt_topic(book, command->target.topic);
+        break;
+    case BEL_VERB_CONFIGURE:
+        topic = topic_index(command->configure.topic);
+        if (topic < TOPICS && has_feature(book->world, FEATURE_RETENTION)) {
+            book->has_retention[topic] = true;
+        }
+        break;
+    case BEL_VERB_ACK:
+    case BEL_VERB_FAIL:
+    case BEL_VERB_RELEASE:
+    case BEL_VERB_EXTEND:
+        submitted_token(book, order, command->verb);
+        break;
+    default:
+        break;
+    }
+}
+
+void book_lost(struct book *book, const struct order *order)
+{
+    book_submitted(book, order); /* it is as if it were asked now: anything is possible */
+}
+
+void book_opened(struct book *book)
+{
+    for (size_t i = 0; i < book->count; i++) {
+        book->entries[i].has_boot_due = false; /* engine time may have been ahead */
+    }
+}
+
+/* --- what is answered --- */
+
+static void told_schedule(struct book *book, const struct order *order)
+{
+    const struct bel_schedule_spec *spec = &order->requests[ENGINE_SIDE].command.schedule;
+    const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
+    if (reply->err) return;
+    if (spec->id.bytes > 0 && !is_text(reply->id, order->id)) {
+        world_fail(book->world, "schedule", "#%" PRIu64 " asked for the id %s and got %.*s",
+                   order->number, order->id, (int)reply->id.bytes, (const char *)reply->id.data);
+        return;
+    }
+    struct entry *entry = find(book, spec->topic, reply->id, true);
+    if (entry == NULL) return;
+    size_t topic = topic_index(spec->topic);
+    doubt(entry);
+    bool may_go = spec->expires_ms > 0 || spec->plan.rule.bytes > 0 || book->has_retention[topic];
+    bool may_be_old = spec->conflict != BEL_CONFLICT_REPLACE &&
+                      (has_feature(book->world, FEATURE_EXPIRY) ||
+                       has_feature(book->world, FEATURE_PLANS)); /* which end by themselves */
+    entry->is_present = !may_go && !may_be_old;
+    if (spec->conflict != BEL_CONFLICT_REPLACE || spec->plan.rule.bytes > 0) return;
+    entry->fails_max = 0;
+    entry->opens = book->world->opens;
+    if (spec->when == BEL_WHEN_AT) {
+        entry->has_wall_due = true;
+        entry->wall_due_ms = spec->at.ms;
+    } else if (!has_feature(book->world, FEATURE_LATE_SYNC)) {
+        entry->has_boot_due = true;
+        entry->boot_due_ns = book->world->now.boot.ns;
+        if (spec->when == BEL_WHEN_IN) entry->boot_due_ns += spec->delay_ms * NS_PER_MS;
+    }
+}
+
+static uint64_t hash_of(struct bel_view view)
+{
+    const uint8_t *byte = view.data;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < view.bytes; i++) {
+        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+static void check_token(struct book *book, const struct bel_delivery *delivery)
+{
+    uint64_t hash = hash_of(delivery->token);
+    for (size_t i = 0; i < book->tokens_count; i++) {
+        if (book->tokens[i] != hash) continue;
+        world_fail(book->world, "tokens", "a token of %.*s was given out before",
+                   (int)delivery->id.bytes, (const char *)delivery->id.data);
+    }
+    if (book->tokens_count < TOKENS_MAX) book->tokens[book->tokens_count++] = hash;
+}
+
+static void check_time(struct book *book, const struct entry *entry)
+{
+    const struct bel_now *now = &book->world->now;
+    bool is_late_sync = has_feature(book->world, FEATURE_LATE_SYNC);
+    if (entry->has_boot_due && now->boot.ns < entry->boot_due_ns) {
+        world_fail(book->world, "early", "%s %s is delivered %" PRIu64 " ns before its delay ends",
+                   entry->topic, entry->id, entry->boot_due_ns - now->boot.ns);
+    }
+    if (is_late_sync && has_fault(book->world, FAULT_CLOCK)) return; /* which clock was it? */
+    if (entry->has_wall_due && now->wall.ms < entry->wall_due_ms) {
+        world_fail(book->world, "early", "%s %s is delivered %" PRId64 " ms before its time",
+                   entry->topic, entry->id, entry->wall_due_ms - now->wall.ms);
+    }
+}
+
+static void check_entry(struct book *book, const struct entry *entry,
+                        const struct bel_delivery *delivery)
+{
+    uint64_t failures = delivery->attempt - 1;
+    bool may_come_again = is_occurrence(entry) && has_fault(book->world, FAULT_CLOCK);
+    if (entry->is_ended && !may_come_again) {
+        world_fail(book->world, "ended", "%s %s is delivered after its end was answered",
+                   entry->topic, entry->id);
+    }
+    if (entry->is_leased && world_open_ms(book->world) < entry->lease_end_ms) {
+        world_fail(book->world, "lease", "%s %s is delivered %" PRIu64 " ms before its lease ends",
+                   entry->topic, entry->id, entry->lease_end_ms - world_open_ms(book->world));
+    }
+    if (failures < entry->fails_min || failures > entry->fails_max) {
+        world_fail(book->world, "attempts",
+                   "%s %s: attempt %" PRIu64 ", failures %" PRIu64 " to %" PRIu64, entry->topic,
+                   entry->id, delivery->attempt, entry->fails_min, entry->fails_max);
+    }
+    check_time(book, entry);
+}
+
+static size_t hand_out(struct book *book, const struct order *order, size_t index)
+{
+    struct world *world = book->world;
+    const struct bel_delivery *delivery = &order->heard[0]->reply.deliveries.items[index];
+    struct handed *handed = calloc(1, sizeof *handed);
+    world->handed = realloc(world->handed, (world->handed_count + 1) * sizeof *world->handed);
+    if (handed == NULL || world->handed == NULL) abort();
+    (void)snprintf(handed->tokens[0], sizeof handed->tokens[0], "%.*s", (int)delivery->token.bytes,
+                   (const char *)delivery->token.data);
+    const struct heard *other = order->heard[MODEL_SIDE];
+    if (world->judge != NULL && other != NULL && index < other->reply.deliveries.count) {
+        struct bel_view token = other->reply.deliveries.items[index].token;
+        (void)snprintf(handed->tokens[1], sizeof handed->tokens[1], "%.*s", (int)token.bytes,
+                       (const char *)token.data);
+    }
+    (void)snprintf(handed->topic, sizeof handed->topic, "%.*s", (int)delivery->topic.bytes,
+                   (const char *)delivery->topic.data);
+    (void)snprintf(handed->id, sizeof handed->id, "%.*s", (int)delivery->id.bytes,
+                   (const char *)delivery->id.data);
+    handed->is_known = !order->is_lost;
+    world->handed[world->handed_count] = handed;
+    return world->handed_count++;
+}
+
+/* What a claim got of one topic and one group comes in order; of the groups it knows nothing, so
+ * where there are any it looks at times of one topic without them. */
+static void check_order(struct book *book, const struct order *order)
+{
+    const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
+    if (has_feature(book->world, FEATURE_GROUPS) || has_fault(book->world, FAULT_TINY)) return;
+    for (size_t i = 0; i < reply->deliveries.count; i++) {
+        for (size_t j = i + 1; j < reply->deliveries.count; j++) {
+            const struct bel_delivery *a = &reply->deliveries.items[i];
+            const struct bel_delivery *b = &reply->deliveries.items[j];
+            if (!heard_same(a->topic, b->topic) || a->due.ms <= b->due.ms) continue;
+            world_fail(book->world, "order",
+                       "#%" PRIu64 ": %.*s comes before %.*s, which is due first", order->number,
+                       (int)a->id.bytes, (const char *)a->id.data, (int)b->id.bytes,
+                       (const char *)b->id.data);
+        }
+    }
+}
+
+static void told_claim(struct book *book, struct order *order)
+{
+    const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
+    if (reply->err) return;
+    bool is_memory = has_fault(book->world, FAULT_MEMORY) || has_fault(book->world, FAULT_SPACE);
+    if (!is_memory) check_order(book, order);
+    for (size_t i = 0; i < reply->deliveries.count; i++) {
+        const struct bel_delivery *delivery = &reply->deliveries.items[i];
+        check_token(book, delivery);
+        struct entry *entry = find(book, delivery->topic, delivery->id, true);
+        size_t handed = hand_out(book, order, i);
+        book->world->deliveries++;
+        if (entry == NULL) continue;
+        check_entry(book, entry, delivery);
+        entry->fails_min = entry->fails_max = delivery->attempt - 1;
+        entry->is_leased = !has_feature(book->world, FEATURE_LATE_SYNC);
+        entry->lease_end_ms = world_open_ms(book->world) + delivery->lease_ms;
+        entry->handed = handed;
+    }
+}
+
+/* An ack or cancel that was good for exactly what it named ends it. */
+static void told_end(struct book *book, const struct order *order)
+{
+    const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
+    const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
+    struct entry *entry;
+    if (reply->err != 0 || reply->count == 0) return;
+    if (command->verb == BEL_VERB_CANCEL) {
+        entry = find(book, command->cancel.topic, command->cancel.ids[0], true);
+        doubt(entry);
+        if (entry != NULL) entry->is_ended = true;
+        return;
+    }
+    if (command->ack.tokens_count != 1 || reply->count != 1) return;
+    entry = entry_of_token(book, order, 0);
+    if (entry == NULL || entry->handed != order->handed[0]) {
+        if (entry != NULL) {
+            world_fail(book->world, "tokens", "#%" PRIu64 ": an old token of %s %s is taken",
+                       order->number, entry->topic, entry->id);
+        }
+        return;
+    }
+    doubt(entry);
+    entry->is_ended = true;
+}
+
+static void told_fail(struct book *book, const struct order *order)
+{
+    const struct bel_fail *fail = &order->requests[ENGINE_SIDE].command.fail;
+    const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
+    struct entry *entry = entry_of_token(book, order, 0);
+    if (reply->err != 0 || entry == NULL || entry->handed != order->handed[0]) return;
+    if (fail->kind == BEL_FAIL_LIMITED && !fail->dead) {
+        if (entry->fails_max < UINT64_MAX) entry->fails_max--;
+        return;
+    }
+    entry->fails_min++;
+}
+
+void book_told(struct book *book, struct order *order)
+{
+    enum bel_verb verb = order->heard[ENGINE_SIDE]->verb;
+    bool ends = verb == BEL_VERB_ACK || verb == BEL_VERB_CANCEL || verb == BEL_VERB_RESCHEDULE ||
+                verb == BEL_VERB_REVIVE || verb == BEL_VERB_PURGE;
+    if (ends) book_submitted(book, order); /* others were answered between the two */
+    switch (verb) {
+    case BEL_VERB_SCHEDULE:
+        told_schedule(book, order);
+        break;
+    case BEL_VERB_CLAIM:
+        told_claim(book, order);
+        break;
+    case BEL_VERB_ACK:
+    case BEL_VERB_CANCEL:
+        told_end(book, order);
+        break;
+    case BEL_VERB_FAIL:
+        told_fail(book, order);
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- all there is --- */
+
+static bool is_listed(const struct heard *list, const struct entry *entry)
+{
+    for (size_t i = 0; i < list->reply.timers.count; i++) {
+        if (is_text(list->reply.timers.items[i].id, entry->id)) return true;
+    }
+    return false;
+}
+
+static void check_present(struct book *book, const char *topic, const struct heard *list)
+{
+    for (size_t i = 0; i < book->count; i++) {
+        const struct entry *entry = &book->entries[i];
+        if (!entry->is_present || strcmp(entry->topic, topic) != 0) continue;
+        if (book->has_retention[topic_index(view_of(topic))]) continue;
+        if (is_listed(list, entry)) continue;
+        world_fail(book->world, "lost", "%s %s was scheduled and is gone", topic, entry->id);
+    }
+}
+
+/* The counters of a topic against the rows. */
+static void check_counts(struct book *book, const struct heard *list, const struct heard *topic)
+{
+    const struct bel_topic *found = topic->reply.topic;
+    uint64_t counts[BEL_STATES] = {0}, plans = 0;
+    for (size_t i = 0; i < list->reply.timers.count; i++) {
+        const struct bel_timer *timer = &list->reply.timers.items[i];
+        counts[timer->state]++;
+        plans += timer->state == BEL_SCHEDULED && timer->plan.rule.bytes > 0;
+    }
+    bool is_sum = book->world->judge == NULL; /* there may have been no room to read on */
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        if (counts[i] == found->counts[i]) continue;
+        if (is_sum && i <= BEL_READY && /* who is ready without having been read is scheduled */
+            counts[0] + counts[1] == found->counts[0] + found->counts[1]) {
+            continue;
+        }
+        world_fail(book->world, "counters",
+                   "%.*s has %" PRIu64 " %s and counts %" PRIu64 "; scheduled %" PRIu64 "/%" PRIu64
+                   " ready %" PRIu64 "/%" PRIu64 " leased %" PRIu64 "/%" PRIu64,
+                   (int)found->name.bytes, (const char *)found->name.data, counts[i],
+                   bel_state_name((enum bel_state)i), found->counts[i], counts[0], found->counts[0],
+                   counts[1], found->counts[1], counts[2], found->counts[2]);
+    }
+    if (plans == found->plans) return;
+    world_fail(book->world, "counters", "%.*s has %" PRIu64 " plans and counts %" PRIu64,
+               (int)found->name.bytes, (const char *)found->name.data, plans, found->plans);
+}
+
+static void check_twice(struct book *book, const struct heard *list)
+{
+    for (size_t i = 0; i < list->reply.timers.count; i++) {
+        for (size_t j = i + 1; j < list->reply.timers.count; j++) {
+            struct bel_view id = list->reply.timers.items[i].id;
+            if (!heard_same(id, list->reply.timers.items[j].id)) continue;
+            world_fail(book->world, "twice", "%.*s is there twice", (int)id.bytes,
+                       (const char *)id.data);
+        }
+    }
+}
+
+void book_look(struct book *book, const struct list_of_orders *looks)
+{
+    for (size_t i = 0; i + 1 < looks->count; i += 2) {
+        const struct heard *list = looks->items[i]->heard[ENGINE_SIDE];
+        const struct heard *topic = looks->items[i + 1]->heard[ENGINE_SIDE];
+        if (list == NULL || topic == NULL || list->reply.err != 0) continue;
+        check_present(book, topic_name(i / 2), list);
+        check_twice(book, list);
+        if (topic->reply.err == 0) check_counts(book, list, topic);
+    }
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The judge keeps the history of what the engine was given, turn by turn, and a model that has
+ * lived through it.
+ *
+ *     history   turn  turn  turn  turn  turn  |crash
+ *                           ^answered         ^
+ *                           '-- the engine is at one of these when it comes back --'
+ *
+ * A model cannot go back, but a new one can live through a part of the history again: all that
+ * it does follows from what it is given.
+ */
+#include "world.h"
+
+#include "../model/inside.h"
+#include "engine/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SAVE_MS = 1000, /* how far open time may have been written behind */
+};
+
+enum event_kind {
+    EVENT_TURN,
+    EVENT_WITHDRAW, /* of one order */
+    EVENT_REOPEN,
+};
+
+struct event {
+    enum event_kind kind;
+    struct bel_now now;
+    uint64_t word;               /* of chance */
+    int64_t engine_ms, open_ms;  /* of a reopening */
+    struct list_of_orders given; /* of a turn */
+};
+
+struct judge {
+    struct world *world;
+    struct model *model;
+    struct event *events;
+    size_t count, capacity;
+    size_t answered; /* events that an answer is known of: they have happened */
+    uint64_t word;
+    bool is_replaying;
+    struct bel_next next;
+    struct list_of_orders waiting; /* orders that the model has */
+    struct list_of_orders decided; /* by the model, and not yet told by the engine */
+    struct differ differ;
+};
+
+static uint64_t word_of(void *context)
+{
+    return ((struct judge *)context)->word;
+}
+
+static struct model *make_model(struct judge *judge, struct bel_now now)
+{
+    return model_create(&(struct model_options){.now = now, .random = word_of, .context = judge});
+}
+
+struct judge *judge_create(struct world *world)
+{
+    struct judge *judge = model_alloc(sizeof *judge);
+    judge->world = world;
+    judge->model = make_model(judge, world->now);
+    judge->differ.is_lazy = has_feature(world, FEATURE_EXPIRY);
+    judge->next = (struct bel_next){{BEL_NEVER}, {BEL_NEVER}};
+    return judge;
+}
+
+static void forget_events(struct judge *judge, size_t from)
+{
+    for (size_t i = from; i < judge->count; i++) {
+        free(judge->events[i].given.items);
+    }
+    judge->count = from;
+}
+
+void judge_destroy(struct judge *judge)
+{
+    if (judge == NULL) return;
+    forget_events(judge, 0);
+    model_destroy(judge->model);
+    free(judge->events);
+    free(judge->waiting.items);
+    free(judge->decided.items);
+    free(judge);
+}
+
+static struct event *add_event(struct judge *judge, enum event_kind kind)
+{
+    if (judge->count == judge->capacity) {
+        judge->capacity = 2 * judge->capacity + 64;
+        judge->events = realloc(judge->events, judge->capacity * sizeof *judge->events);
+        if (judge->events == NULL) abort();
+    }
+    struct event *event = &judge->events[judge->count++];
+    *event =
+        (struct event){.kind = kind, .now = judge->world->now, .word = judge->world->entropy.word};
+    return event;
+}
+
+/* --- the model lives --- */
+
+static void decided(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct order *order = request->user;
+    struct judge *judge = order->world->judge;
+    (void)list_take(&judge->waiting, order);
+    order->is_answered = true;
+    order->event = judge->count;
+    if (judge->is_replaying) return;
+    heard_free(order->heard[MODEL_SIDE]);
+    order->heard[MODEL_SIDE] = heard_copy(request->command.verb, reply);
+    list_add(&judge->decided, order);
+}
+
+static void withdraw(struct judge *judge, struct order *order)
+{
+    if (!list_take(&judge->waiting, order)) return;
+    (void)bel_backend_withdraw(model_backend(judge->model), &order->requests[MODEL_SIDE]);
+}
+
+static void withdraw_all(struct judge *judge)
+{
+    while (judge->waiting.count > 0) {
+        withdraw(judge, judge->waiting.items[0]);
+    }
+}
+
+static void live(struct judge *judge, const struct event *event)
+{
+    struct bel_backend *backend = model_backend(judge->model);
+    judge->word = event->word;
+    switch (event->kind) {
+    case EVENT_TURN:
+        for (size_t i = 0; i < event->given.count; i++) {
+            struct order *order = event->given.items[i];
+            order->is_answered = false;
+            order->requests[MODEL_SIDE].done = decided;
+            list_add(&judge->waiting, order);
+            bel_backend_submit(backend, &order->requests[MODEL_SIDE]);
+        }
+        judge->next = bel_backend_turn(backend, event->now);
+        return;
+    case EVENT_WITHDRAW:
+        withdraw(judge, event->given.items[0]);
+        return;
+    case EVENT_REOPEN:
+        withdraw_all(judge);
+        judge->model->engine_ms = event->engine_ms;
+        judge->model->open_ms = event->open_ms;
+        model_reopen(judge->model, event->now);
+        return;
+    }
+}
+
+/* Begins again, and lives through the first `count` events. */
+static void live_again(struct judge *judge, size_t count)
+{
+    struct bel_now start = {{1000 * (uint64_t)NS_PER_MS}, {START_MS}, {NS_PER_MS}};
+    withdraw_all(judge);
+    model_destroy(judge->model);
+    judge->model = make_model(judge, start);
+    judge->is_replaying = true;
+    for (size_t i = 0; i < count; i++) {
+        live(judge, &judge->events[i]);
+    }
+    judge->is_replaying = false;
+}
+
+void judge_turn(struct judge *judge, const struct list_of_orders *submitted)
+{
+    struct event *event = add_event(judge, EVENT_TURN);
+    for (size_t i = 0; i < submitted->count; i++) {
+        list_add(&event->given, submitted->items[i]);
+    }
+    live(judge, event);
+}
+
+static void say_model(const struct judge *judge, const struct list_of_orders *looks)
+{
+    for (size_t i = 0; i < looks->count; i += 2) {
+        const struct bel_reply *reply = &looks->items[i]->heard[MODEL_SIDE]->reply;
+        for (size_t j = 0; j < reply->timers.count; j++) {
+            const struct bel_timer *timer = &reply->timers.items[j];
+            say(judge->world,
+                "    model: %.*s %.*s %s due %" PRId64 " attempts %" PRIu64 " made %" PRIu64 "\n",
+                (int)timer->topic.bytes, (const char *)timer->topic.data, (int)timer->id.bytes,
+                (const char *)timer->id.data, bel_state_name(timer->state),
+                timer->due.ms - START_MS, timer->attempts, timer->made);
+        }
+    }
+}
+
+void judge_say(struct judge *judge, const struct list_of_orders *looks)
+{
+    struct event look = {.kind = EVENT_TURN, .now = judge->world->now, .given = *looks};
+    live(judge, &look);
+    say_model(judge, looks);
+}
+
+void judge_withdraw(struct judge *judge, struct order *order)
+{
+    struct event *event = add_event(judge, EVENT_WITHDRAW);
+    list_add(&event->given, order);
+    live(judge, event);
+}
+
+struct bel_next judge_next(const struct judge *judge)
+{
+    return judge->next;
+}
+
+/* --- comparing --- */
+
+static void note_made_id(struct judge *judge, const struct order *order)
+{
+    struct differ *differ = &judge->differ;
+    const struct bel_reply *one = &order->heard[ENGINE_SIDE]->reply;
+    const struct bel_reply *other = &order->heard[MODEL_SIDE]->reply;
+    if (order->heard[ENGINE_SIDE]->verb != BEL_VERB_SCHEDULE || order->id[0] != 0) return;
+    if (one->err != 0 || other->err != 0 || differ->made_count == DIFFER_IDS_MAX) return;
+    size_t i = differ->made_count++;
+    (void)snprintf(differ->made[i].one, sizeof differ->made[i].one, "%.*s", (int)one->id.bytes,
+                   (const char *)one->id.data);
+    (void)snprintf(differ->made[i].other, sizeof differ->made[i].other, "%.*s",
+                   (int)other->id.bytes, (const char *)other->id.data);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct bel_view one = ((const struct bel_timer *)a)->id;
+    const struct bel_view other = ((const struct bel_timer *)b)->id;
+    size_t bytes = one.bytes < other.bytes ? one.bytes : other.bytes;
+    int order = memcmp(one.data, other.data, bytes);
+    return order != 0 ? order : (one.bytes > other.bytes) - (one.bytes < other.bytes);
+}
+
+/* What has no due: blocked, or a plan without a next time. */
+static bool has_no_due(const struct bel_timer *timer)
+{
+    bool is_plan = timer->plan.rule.bytes > 0;
+    return timer->state == BEL_BLOCKED ||
+           (timer->state == BEL_SCHEDULED && is_plan && !timer->has_next);
+}
+
+static bool is_expired(const struct bel_timer *timer)
+{
+    return timer->state == BEL_EXPIRED;
+}
+
+/* Sorts a section of a list by id. */
+static void sort_section(const struct heard *heard, bool (*is_in)(const struct bel_timer *timer))
+{
+    const struct bel_timer *items = heard->reply.timers.items;
+    size_t count = heard->reply.timers.count, first = 0, last;
+    if (heard->verb != BEL_VERB_LIST || heard->reply.err) return;
+    while (first < count && !is_in(&items[first])) {
+        first++;
+    }
+    for (last = first; last < count && is_in(&items[last]);) {
+        last++;
+    }
+    if (last > first + 1) {
+        qsort((struct bel_timer *)(uintptr_t)(items + first), last - first, sizeof *items,
+              compare_ids);
+    }
+}
+
+static bool do_differ(struct judge *judge, const struct order *order)
+{
+    const struct heard *one = order->heard[ENGINE_SIDE], *other = order->heard[MODEL_SIDE];
+    sort_section(one, has_no_due); /* the engine has them by priority, too */
+    sort_section(other, has_no_due);
+    if (judge->differ.is_lazy) { /* when an expiry was noticed is nobody's business */
+        sort_section(one, is_expired);
+        sort_section(other, is_expired);
+    }
+    return differ_in(&judge->differ, one, other);
+}
+
+static bool compare(struct judge *judge, struct order *order)
+{
+    note_made_id(judge, order);
+    if (!do_differ(judge, order)) return true;
+    world_fail(judge->world, "model", "#%" PRIu64 " %s: engine and model differ: %s", order->number,
+               bel_verb_name(order->heard[ENGINE_SIDE]->verb), judge->differ.text);
+    return false;
+}
+
+/* A wait that has ended with nothing. Of several, any may be the first. */
+static bool is_empty_claim(const struct order *order)
+{
+    const struct heard *heard = order->heard[MODEL_SIDE];
+    return heard->verb == BEL_VERB_CLAIM && heard->reply.err == 0 &&
+           heard->reply.deliveries.count == 0;
+}
+
+/* Whether it is this one's turn to be told. */
+static bool is_next(const struct judge *judge, const struct order *order)
+{
+    for (size_t i = 0; i < judge->decided.count; i++) {
+        if (judge->decided.items[i] == order) return i == 0 || is_empty_claim(order);
+        if (!is_empty_claim(judge->decided.items[i])) return false;
+    }
+    return false;
+}
+
+bool judge_compare(struct judge *judge, bool is_all)
+{
+    struct world *world = judge->world;
+    for (size_t i = 0; i < world->told.count; i++) {
+        struct order *order = world->told.items[i];
+        if (order->is_over) continue; /* the end of the engine was all that was said */
+        const char *verb = bel_verb_name(order->requests[ENGINE_SIDE].command.verb);
+        if (!is_next(judge, order)) {
+            world_fail(world, "model", "#%" PRIu64 " %s is answered out of turn", order->number,
+                       verb);
+            return false;
+        }
+        (void)list_take(&judge->decided, order);
+        if (!compare(judge, order)) return false;
+        if (order->event > judge->answered) judge->answered = order->event;
+    }
+    if (!is_all || judge->decided.count == 0) return true;
+    world_fail(world, "model", "#%" PRIu64 " %s is not answered", judge->decided.items[0]->number,
+               bel_verb_name(judge->decided.items[0]->requests[ENGINE_SIDE].command.verb));
+    return false;
+}
+
+/* --- after an opening --- */
+
+static bool has_leases(struct judge *judge)
+{
+    for (size_t i = 0; i < judge->model->timers.count; i++) {
+        if (model_timer_at(judge->model, i)->state == BEL_LEASED) return true;
+    }
+    return false;
+}
+
+/* Timers with made ids of which nobody has heard are the same if all else is. */
+static void match_made_ids(struct judge *judge, const struct heard *one, const struct heard *other)
+{
+    struct differ *differ = &judge->differ;
+    if (one->verb != BEL_VERB_LIST || one->reply.timers.count != other->reply.timers.count) return;
+    for (size_t i = 0; i < one->reply.timers.count; i++) {
+        struct bel_view a = one->reply.timers.items[i].id, b = other->reply.timers.items[i].id;
+        if (a.bytes != BEL_MADE_ID_BYTES || b.bytes != BEL_MADE_ID_BYTES) continue;
+        if (differ->made_count == DIFFER_IDS_MAX) continue;
+        size_t at = differ->made_count++;
+        memcpy(differ->made[at].one, a.data, a.bytes);
+        memcpy(differ->made[at].other, b.data, b.bytes);
+    }
+}
+
+static bool is_here(struct judge *judge, const struct list_of_orders *looks)
+{
+    size_t made_count = judge->differ.made_count;
+    for (size_t i = 0; i < looks->count; i++) {
+        const struct order *order = looks->items[i];
+        match_made_ids(judge, order->heard[ENGINE_SIDE], order->heard[MODEL_SIDE]);
+        if (!do_differ(judge, order)) continue;
+        judge->differ.made_count = made_count;
+        say(judge->world, "    not here: %s\n", judge->differ.text);
+        say_model(judge, looks);
+        return false;
+    }
+    return true;
+}
+
+/* Open time does not run while it is closed, and little of it is forgotten. */
+static bool are_times_right(struct judge *judge, int64_t engine_ms, int64_t open_ms)
+{
+    const struct model *model = judge->model;
+    int64_t behind = model->open_ms - open_ms;
+    int64_t wall_ms = judge->world->now.wall.ms;
+    if (behind < 0 || (behind > SAVE_MS && has_leases(judge))) {
+        (void)snprintf(judge->differ.text, sizeof judge->differ.text,
+                       "open time: %" PRId64 " and %" PRId64, open_ms, model->open_ms);
+        return false;
+    }
+    int64_t latest = model->engine_ms > wall_ms ? model->engine_ms : wall_ms;
+    if (engine_ms >= wall_ms && engine_ms <= latest) return true;
+    (void)snprintf(judge->differ.text, sizeof judge->differ.text,
+                   "engine time: %" PRId64 " and %" PRId64, engine_ms, latest);
+    return false;
+}
+
+/* Lets the model, after `count` events, be opened and looked at. */
+static bool try_at(struct judge *judge, size_t count, const struct list_of_orders *looks)
+{
+    const struct bel_times *times = &judge->world->engine->now;
+    int64_t engine_ms = (int64_t)times->engine, open_ms = (int64_t)times->open;
+    if (count < judge->count) live_again(judge, count);
+    withdraw_all(judge);
+    if (!are_times_right(judge, engine_ms, open_ms)) return false;
+    struct event reopen = {
+        .kind = EVENT_REOPEN, .now = judge->world->now, .engine_ms = engine_ms, .open_ms = open_ms};
+    struct event look = {.kind = EVENT_TURN, .now = judge->world->now, .given = *looks};
+    live(judge, &reopen);
+    live(judge, &look);
+    judge->decided.count = 0;
+    if (!is_here(judge, looks)) return false;
+
+    forget_events(judge, count);
+    struct event *event = add_event(judge, EVENT_REOPEN);
+    event->engine_ms = engine_ms;
+    event->open_ms = open_ms;
+    event = add_event(judge, EVENT_TURN);
+    for (size_t i = 0; i < looks->count; i++) {
+        list_add(&event->given, looks->items[i]);
+    }
+    judge->answered = judge->count;
+    return true;
+}
+
+bool judge_reopen(struct judge *judge, const struct list_of_orders *looks)
+{
+    char first[sizeof judge->differ.text] = "";
+    judge->decided.count = 0;
+    for (size_t back = 0; back <= judge->count - judge->answered; back++) {
+        if (try_at(judge, judge->count - back, looks)) {
+            say(judge->world, "      %zu turns are lost\n", back);
+            return true;
+        }
+        if (back == 0) (void)snprintf(first, sizeof first, "%s", judge->differ.text);
+    }
+    world_fail(judge->world, "durable",
+               "after an opening, no turn from the last that was answered is where it is; "
+               "after all of them: %s; after those answered: %s",
+               first, judge->differ.text);
+    return false;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The simulator: one thread, one seed, one history.
+ *
+ *     sim --seed 7                     one history, and whether it was right
+ *     sim --seeds 1-2000               many
+ *     sim --seed 7 --faults crash,sync --ops 500 --loud
+ *     sim --seeds 1-40 --bug 3         with a bug that was planted (runs sim_bugs beside it)
+ *     sim --bugs                       every planted bug must be found within 40 seeds
+ */
+#include "world.h"
+
+#include "core/bug.h"
+
+#include <inttypes.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    ORDERS_DEFAULT = 220,
+    SHOWN_MAX = 5,
+    TWICE_EVERY = 100,
+    BUG_SEEDS = 40,
+    SECONDS_MAX = 60, /* of one history */
+};
+
+struct task {
+    uint64_t first, last, orders;
+    const char *faults; /* as given, or NULL: as drawn */
+    unsigned bug;
+    bool is_loud, is_swarm, is_quiet;
+    const char *program;
+};
+
+/* The history that runs, for the message of one that dies. */
+static char doing[300];
+
+static void print_command(const struct task *task, uint64_t seed, char *out, size_t room)
+{
+    int bytes =
+        snprintf(out, room, "build/sim --seed %" PRIu64 " --ops %" PRIu64, seed, task->orders);
+    if (task->faults != NULL && bytes > 0 && (size_t)bytes < room) {
+        bytes += snprintf(out + bytes, room - (size_t)bytes, " --faults %s", task->faults);
+    }
+    if (task->bug > 0 && bytes > 0 && (size_t)bytes < room) {
+        (void)snprintf(out + bytes, room - (size_t)bytes, " --bug %u", task->bug);
+    }
+}
+
+static void died(int number)
+{
+    const char *what = number == SIGALRM ? "endless" : "abort";
+    char line[500];
+    int bytes = snprintf(line, sizeof line, "FAIL %s invariant=%s\n", doing, what);
+    if (bytes > 0) (void)!write(STDOUT_FILENO, line, (size_t)bytes);
+    _exit(1);
+}
+
+/* On a stack of its own, because what dies may have used up the other. */
+static void catch_signals(void)
+{
+    static char stack[64 << 10];
+    static const int numbers[] = {SIGABRT, SIGSEGV, SIGALRM};
+    struct sigaction action = {.sa_handler = died, .sa_flags = SA_ONSTACK};
+    (void)sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        (void)sigaction(numbers[i], &action, NULL);
+    }
+}
+
+static bool read_faults(const char *list, bool *out)
+{
+    for (int i = 0; i < FAULTS; i++) {
+        out[i] = strcmp(list, "all") == 0;
+    }
+    if (strcmp(list, "all") == 0 || strcmp(list, "none") == 0) return true;
+    for (const char *at = list; *at != 0;) {
+        size_t bytes = strcspn(at, ",");
+        enum fault fault;
+        if (!fault_find(at, bytes, &fault)) return false;
+        out[fault] = true;
+        at += bytes + (at[bytes] == ',');
+    }
+    return true;
+}
+
+static void print_result(const struct task *task, const struct world *world)
+{
+    char command[300];
+    uint64_t seed = world->config.seed;
+    if (!world->has_failed) {
+        printf("PASS seed=%" PRIu64 " hash=%016" PRIx64 " turns=%" PRIu64 " orders=%" PRIu64
+               " deliveries=%" PRIu64 " crashes=%" PRIu64 " opens=%" PRIu64 " refused=%" PRIu64
+               " judged=%s\n",
+               seed, world->hash, world->turns, world->drawn, world->deliveries, world->crashes,
+               world->opens, world->refusals, world->judge != NULL ? "yes" : "no");
+        return;
+    }
+    print_command(task, seed, command, sizeof command);
+    printf("FAIL seed=%" PRIu64 " invariant=%s %s; again with: %s\n", seed, world->invariant,
+           world->detail, command);
+}
+
+struct totals {
+    uint64_t runs, failures, judged, crashes, deliveries, turns, refusals;
+};
+
+/* One history. Returns whether it was right. */
+static bool run_seed(const struct task *task, uint64_t seed, struct totals *totals,
+                     uint64_t *out_hash)
+{
+    static struct world world;
+    bool faults[FAULTS];
+    bool is_given = task->faults != NULL && read_faults(task->faults, faults);
+    struct config config = config_draw(seed, task->orders, is_given ? faults : NULL);
+    char command[300];
+    config.is_loud = task->is_loud;
+    print_command(task, seed, command, sizeof command);
+    (void)snprintf(doing, sizeof doing, "seed=%" PRIu64 " again with: %.250s", seed, command);
+    (void)alarm(SECONDS_MAX);
+    world_init(&world, &config);
+    run(&world);
+    bool is_right = !world.has_failed;
+    bool is_shown =
+        !task->is_quiet && (!task->is_swarm || (!is_right && totals->failures < SHOWN_MAX));
+    if (is_shown) print_result(task, &world);
+    *out_hash = world.hash;
+    totals->runs++;
+    totals->failures += !is_right;
+    totals->judged += world.judge != NULL;
+    totals->crashes += world.crashes;
+    totals->deliveries += world.deliveries;
+    totals->turns += world.turns;
+    totals->refusals += world.refusals;
+    world_finish(&world);
+    (void)alarm(0);
+    return is_right;
+}
+
+static bool run_swarm(const struct task *task, struct totals *totals)
+{
+    for (uint64_t seed = task->first; seed <= task->last; seed++) {
+        uint64_t hash, again;
+        bool is_right = run_seed(task, seed, totals, &hash);
+        if (!is_right && task->bug > 0) return false; /* that is all we wanted to know */
+        if (!is_right || !task->is_swarm || seed % TWICE_EVERY != 0) continue;
+        struct totals ignored = {0};
+        (void)run_seed(task, seed, &ignored, &again);
+        if (hash == again) continue;
+        printf("FAIL seed=%" PRIu64 " invariant=deterministic hash=%016" PRIx64
+               " and then %016" PRIx64 "\n",
+               seed, hash, again);
+        totals->failures++;
+    }
+    return totals->failures == 0;
+}
+
+static int run_task(const struct task *task)
+{
+    struct totals totals = {0};
+    bool is_right = run_swarm(task, &totals);
+    if (task->is_swarm) {
+        printf("%s seeds=%" PRIu64 "-%" PRIu64 " runs=%" PRIu64 " failed=%" PRIu64
+               " judged=%" PRIu64 " turns=%" PRIu64 " deliveries=%" PRIu64 " crashes=%" PRIu64
+               " refused=%" PRIu64 "\n",
+               is_right ? "PASS" : "FAIL", task->first, task->last, totals.runs, totals.failures,
+               totals.judged, totals.turns, totals.deliveries, totals.crashes, totals.refusals);
+    }
+    return is_right ? 0 : 1;
+}
+
+/* Becomes the program with the planted bugs, which lies beside this one. */
+static int run_sibling(char **argv)
+{
+    char path[4096];
+    ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 16);
+    if (bytes <= 0) return 2;
+    path[bytes] = 0;
+    (void)snprintf(path + bytes, sizeof path - (size_t)bytes, "_bugs");
+    execv(path, argv);
+    perror(path);
+    return 2;
+}
+
+static bool parse_range(const char *text, struct task *task)
+{
+    char *end;
+    task->first = strtoull(text, &end, 0);
+    task->last = task->first;
+    if (*end == '-') task->last = strtoull(end + 1, &end, 0);
+    return *end == 0 && task->first <= task->last;
+}
+
+static bool parse(int argc, char **argv, struct task *task)
+{
+    bool faults[FAULTS];
+    for (int i = 1; i < argc; i++) {
+        const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(name, "--loud") == 0) {
+            task->is_loud = true;
+            continue;
+        }
+        if (value == NULL) return false;
+        i++;
+        if (strcmp(name, "--seed") == 0) {
+            if (!parse_range(value, task)) return false;
+        } else if (strcmp(name, "--seeds") == 0) {
+            task->is_swarm = true;
+            if (!parse_range(value, task)) return false;
+        } else if (strcmp(name, "--ops") == 0) {
+            task->orders = strtoull(value, NULL, 0);
+        } else if (strcmp(name, "--faults") == 0) {
+            if (!read_faults(value, faults)) return false;
+            task->faults = value;
+        } else if (strcmp(name, "--bug") == 0) {
+            task->bug = (unsigned)strtoul(value, NULL, 0);
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct task task = {.first = 1, .last = 1, .orders = ORDERS_DEFAULT, .program = argv[0]};
+    if (!parse(argc, argv, &task)) {
+        fprintf(stderr, "usage: sim [--seed N | --seeds A-B] [--ops M] [--faults LIST] [--bug K] "
+                        "[--loud]\n");
+        return 2;
+    }
+    if (task.bug > 0) {
+#ifdef BEL_PLANTED_BUGS
+        bel__planted_bug = (int)task.bug;
+#else
+        return run_sibling(argv);
+#endif
+    }
+    catch_signals();
+    return run_task(&task);
+}

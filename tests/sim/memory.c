@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The linker sends every allocation of the program here (--wrap). One that the engine makes can
+ * be told to fail; the simulator's own never do.
+ */
+#include "world.h"
+
+#include <stdlib.h>
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *old, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+
+static uint64_t left, failures;
+static bool inside;
+
+void memory_fail_in(uint64_t count)
+{
+    left = count;
+}
+
+void memory_enter(bool is_inside)
+{
+    inside = is_inside;
+}
+
+uint64_t memory_failures(void)
+{
+    return failures;
+}
+
+static bool fails(void)
+{
+    if (!inside || left == 0 || --left > 0) return false;
+    failures++;
+    return true;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    return fails() ? NULL : __real_realloc(old, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+}

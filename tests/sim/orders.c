@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What is asked: any verb, of few topics and few ids, so that everything meets everything. An
+ * order is the same request twice, with the names that each side has for tokens and for ids that
+ * it made.
+ */
+#include "world.h"
+
+#include "engine/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    IDS = 14,
+    SEEN_MAX = 64,
+    PAYLOAD_BYTES = 24,
+    BIG_BYTES = 5000,
+};
+
+static const char *const topic_names[TOPICS] = {"mail", "work", "cron", "rare"};
+
+const char *topic_name(size_t index)
+{
+    return topic_names[index];
+}
+
+void list_add(struct list_of_orders *list, struct order *order)
+{
+    list->items = realloc(list->items, (list->count + 1) * sizeof *list->items);
+    if (list->items == NULL) abort();
+    list->items[list->count++] = order;
+}
+
+bool list_take(struct list_of_orders *list, const struct order *order)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i] != order) continue;
+        list->count--;
+        memmove(&list->items[i], &list->items[i + 1], (list->count - i) * sizeof *list->items);
+        return true;
+    }
+    return false;
+}
+
+void order_free(struct order *order)
+{
+    heard_free(order->heard[ENGINE_SIDE]);
+    heard_free(order->heard[MODEL_SIDE]);
+    free(order->payload);
+    free(order);
+}
+
+/* --- names --- */
+
+static struct bel_view topic_of(struct world *world)
+{
+    return view_of(topic_names[below(world, below(world, 3) == 0 ? TOPICS : 2)]);
+}
+
+static void set_id(struct order *order, const char *id)
+{
+    (void)snprintf(order->id, sizeof order->id, "%s", id);
+    order->ids[ENGINE_SIDE][0] = order->ids[MODEL_SIDE][0] = view_of(order->id);
+}
+
+/* One of a few, or one that an answer had, say of an occurrence. */
+static void choose_id(struct world *world, struct order *order)
+{
+    char id[24];
+    if (world->seen_count > 0 && chance(world, 25)) {
+        size_t count = world->seen_count < SEEN_MAX ? world->seen_count : SEEN_MAX;
+        set_id(order, world->seen[below(world, count)]);
+        return;
+    }
+    (void)snprintf(id, sizeof id, "i%u", (unsigned)below(world, IDS));
+    set_id(order, id);
+}
+
+/* One that was given to a worker: a recent one, or for a bad worker any; or nonsense. */
+static void choose_token(struct world *world, struct order *order, size_t place)
+{
+    bool is_bad = has_fault(world, FAULT_WORKER) && chance(world, world->config.worker_in_100 / 2);
+    size_t count = world->handed_count, index = SIZE_MAX;
+    if (count > 0) {
+        size_t reach = is_bad || count < 6 ? count : 6;
+        index = count - 1 - (size_t)below(world, reach);
+        if (!world->handed[index]->is_known) index = SIZE_MAX;
+    }
+    if (is_bad && chance(world, 10)) index = SIZE_MAX;
+    order->handed[place] = index;
+    for (unsigned side = 0; side < SIDES; side++) {
+        order->tokens[side][place] =
+            index == SIZE_MAX ? BEL_VIEW("nonsense") : view_of(world->handed[index]->tokens[side]);
+    }
+}
+
+/* --- the verbs --- */
+
+static uint64_t duration(struct world *world)
+{
+    uint64_t what = below(world, 12);
+    if (what == 0) return 0;
+    if (what == 1) return below(world, 3600 * 1000);
+    if (what == 2 && below(world, 8) == 0) return below(world, UINT64_C(90) * 24 * 3600 * 1000);
+    return below(world, world->config.pace_ms);
+}
+
+static void choose_when(struct world *world, struct bel_schedule_spec *spec)
+{
+    switch (below(world, 4)) {
+    case 0:
+        break;
+    case 1:
+        spec->when = BEL_WHEN_AT;
+        spec->at.ms = world->now.wall.ms + (int64_t)duration(world) -
+                      (int64_t)below(world, world->config.pace_ms / 4);
+        break;
+    default:
+        spec->when = BEL_WHEN_IN;
+        spec->delay_ms = duration(world);
+        break;
+    }
+}
+
+static void choose_plan(struct world *world, struct bel_schedule_spec *spec)
+{
+    static const char *const quick[] = {"50ms", "90ms", "200ms", "@every 400ms"};
+    static const char *const slow[] = {"2s", "5s", "7s", "@every 20s"};
+    struct bel_recurrence *plan = &spec->plan;
+    bool is_quick = world->config.pace_ms < 1000;
+    plan->kind = BEL_PLAN_EVERY;
+    plan->rule = view_of((is_quick ? quick : slow)[below(world, 4)]);
+    plan->mode = chance(world, 30) ? BEL_PLAN_DELAY : BEL_PLAN_RATE;
+    plan->misfire = (enum bel_misfire)below(world, 3);
+    if (plan->misfire == BEL_MISFIRE_ALL && has_fault(world, FAULT_SUSPEND)) {
+        plan->misfire = BEL_MISFIRE_LAST; /* a thousand at once is for other tests */
+    }
+    plan->overlap = (enum bel_overlap)below(world, 3);
+    plan->count = chance(world, 60) ? 1 + below(world, 8) : 0;
+    plan->spread_ms = has_feature(world, FEATURE_SPREAD) ? below(world, 12) : 0;
+    plan->has_until = chance(world, 15);
+    if (plan->has_until) {
+        plan->until.ms = world->now.wall.ms + (int64_t)below(world, 10 * world->config.pace_ms);
+    }
+    if (chance(world, 10)) {
+        plan->kind = BEL_PLAN_CRON;
+        plan->rule = BEL_VIEW("* * * * * *");
+        plan->mode = BEL_PLAN_RATE;
+    }
+    if (has_feature(world, FEATURE_EXPIRY)) {
+        plan->mode = BEL_PLAN_RATE;
+        plan->overlap = BEL_OVERLAP_ALLOW;
+    }
+}
+
+static void choose_payload(struct world *world, struct order *order, struct bel_view *out)
+{
+    bool is_big = has_feature(world, FEATURE_BIG) && chance(world, 15);
+    size_t bytes = is_big ? 1000 + (size_t)below(world, BIG_BYTES - 1000) : PAYLOAD_BYTES;
+    order->payload = calloc(1, bytes);
+    if (order->payload == NULL) abort();
+    (void)snprintf(order->payload, bytes, "p%" PRIu64, order->number);
+    *out = (struct bel_view){order->payload, is_big ? bytes : strlen(order->payload)};
+}
+
+static void choose_schedule(struct world *world, struct order *order, struct bel_command *command)
+{
+    static const char *const retries[] = {"", "", "3ms,9ms", "exp(2ms,2,20ms) jitter(0.5) max(3)",
+                                          "0s,0s,1ms"};
+    static const char *const groups[] = {"", "red", "blue"};
+    struct bel_schedule_spec *spec = &command->schedule;
+    spec->topic = topic_of(world);
+    choose_payload(world, order, &spec->payload);
+    choose_when(world, spec);
+    spec->has_priority = chance(world, 50);
+    spec->priority = (uint8_t)(127 + below(world, 3));
+    spec->conflict = chance(world, 40) ? BEL_CONFLICT_REPLACE : (enum bel_conflict)below(world, 5);
+    if (has_feature(world, FEATURE_GROUPS)) spec->group = view_of(groups[below(world, 3)]);
+    spec->retry = view_of(retries[below(world, 5)]);
+    spec->lease_ms = chance(world, 30) ? 1 + below(world, world->config.pace_ms) : 0;
+    if (has_feature(world, FEATURE_EXPIRY) && chance(world, 60)) {
+        spec->expires_ms = 1 + below(world, world->config.pace_ms);
+    }
+    if (chance(world, 15)) {
+        order->headers[0] = (struct bel_header){BEL_VIEW("from"), BEL_VIEW("the simulator")};
+        spec->headers = order->headers;
+        spec->headers_count = 1;
+    }
+    bool is_set_up = spec->topic.data != topic_names[TOPICS - 1]; /* or they make thousands */
+    if (has_feature(world, FEATURE_PLANS) && is_set_up && chance(world, 25)) {
+        choose_plan(world, spec);
+    }
+}
+
+/* A client that has had no answer asks again, with the same id. */
+static bool choose_retry(struct world *world, struct order *order, struct bel_command *command)
+{
+    if (!has_fault(world, FAULT_RETRY) || world->orders.count == 0 || !chance(world, 30)) {
+        return false;
+    }
+    const struct order *old = NULL;
+    for (int i = 0; i < 8 && old == NULL; i++) {
+        uint64_t back = below(world, world->orders.count < 30 ? world->orders.count : 30);
+        old = world->orders.items[world->orders.count - 1 - back];
+        const struct bel_command *asked = &old->requests[ENGINE_SIDE].command;
+        if (asked->verb != BEL_VERB_SCHEDULE || asked->schedule.id.bytes == 0) old = NULL;
+    }
+    if (old == NULL) return false;
+    command->schedule = old->requests[ENGINE_SIDE].command.schedule;
+    if (chance(world, 70)) {
+        command->schedule.conflict = chance(world, 50) ? BEL_CONFLICT_KEEP : BEL_CONFLICT_REJECT;
+    }
+    command->schedule.headers_count = 0; /* they belong to the other order */
+    choose_payload(world, order, &command->schedule.payload);
+    set_id(order, old->id);
+    return true;
+}
+
+static void choose_claim(struct world *world, struct order *order, struct bel_command *command)
+{
+    static const char *const workers[] = {"", "ann", "bob"};
+    struct bel_claim *claim = &command->claim;
+    claim->topics_count = 1 + below(world, ORDER_NAMES);
+    for (size_t i = 0; i < claim->topics_count; i++) {
+        order->topics[i] = topic_of(world);
+    }
+    claim->topics = order->topics;
+    claim->count = (uint32_t)below(world, 5);
+    claim->lease_ms = chance(world, 40) ? 1 + below(world, world->config.pace_ms) : 0;
+    claim->worker = view_of(workers[below(world, 3)]);
+    if (has_feature(world, FEATURE_WAITS) && chance(world, 30)) {
+        claim->wait_ms = 1 + below(world, 2 * world->config.pace_ms);
+    }
+}
+
+static void choose_fail(struct world *world, struct bel_fail *fail)
+{
+    static const char *const reasons[] = {"", "no", "never"};
+    fail->reason = view_of(reasons[below(world, 3)]);
+    fail->kind = chance(world, 80) ? BEL_FAIL_ERROR : (enum bel_fail_kind)below(world, 3);
+    fail->dead = fail->kind != BEL_FAIL_LIMITED && chance(world, 15);
+    fail->has_delay = chance(world, 40) || fail->kind == BEL_FAIL_LIMITED;
+    fail->delay_ms = fail->has_delay ? below(world, world->config.pace_ms) : 0;
+}
+
+static void choose_list(struct world *world, struct bel_list_query *list)
+{
+    list->topic = topic_of(world);
+    list->count = 1000;
+    list->has_state = chance(world, 50);
+    list->state = list->has_state ? (enum bel_state)below(world, BEL_STATES) : BEL_SCHEDULED;
+    if (has_feature(world, FEATURE_EXPIRY) && list->state == BEL_EXPIRED) list->state = BEL_DEAD;
+    list->has_from = chance(world, 20);
+    list->has_to = chance(world, 20);
+    list->from.ms = world->now.wall.ms + (int64_t)below(world, 60) - 30;
+    list->to.ms = world->now.wall.ms + (int64_t)below(world, 60) - 10;
+}
+
+static void choose_configure(struct world *world, struct order *order, struct bel_command *command)
+{
+    static const char *const choices[][4] = {
+        {"lease", "8ms", "200ms", "3s"},
+        {"crashes", "1", "2", "4"},
+        {"misfire_after", "0s", "50ms", "2s"},
+        {"retry", "2ms", "400ms,8ms", "exp(10ms,3,2s) jitter(0.2) max(5)"},
+        {"concurrency", "0", "2", "5"},
+        {"depth", "0", "6", "12"},
+        {"retention", "0s", "30ms", "5s"},
+        {"retention_dead", "forever", "50ms", "10s"},
+    };
+    size_t row = below(world, 8);
+    if (row == 4 && !has_feature(world, FEATURE_CONCURRENCY)) row = 0;
+    if (row == 5 && !has_feature(world, FEATURE_DEPTH)) row = 1;
+    if (row >= 6 && !has_feature(world, FEATURE_RETENTION)) row = 3;
+    order->settings[0] =
+        (struct bel_setting){view_of(choices[row][0]), view_of(choices[row][1 + below(world, 3)])};
+    command->configure = (struct bel_configure){topic_of(world), order->settings, 1};
+}
+
+static void choose_agenda(struct world *world, struct bel_agenda *agenda)
+{
+    agenda->has_from = agenda->has_to = true;
+    agenda->from.ms = world->now.wall.ms + (int64_t)below(world, 100) - 50;
+    agenda->to.ms = agenda->from.ms + (int64_t)below(world, 200);
+    agenda->step_ms = 1 + below(world, 40);
+    if (chance(world, 50)) agenda->topic = topic_of(world);
+}
+
+static void choose_reschedule(struct world *world, struct bel_reschedule *reschedule)
+{
+    reschedule->topic = topic_of(world);
+    reschedule->when = chance(world, 50) ? BEL_WHEN_IN : BEL_WHEN_AT;
+    reschedule->delay_ms = duration(world);
+    reschedule->at.ms = world->now.wall.ms + (int64_t)duration(world) - 10;
+}
+
+static enum bel_verb choose_verb(struct world *world)
+{
+    static const struct {
+        enum bel_verb verb;
+        unsigned weight;
+    } weights[] = {
+        {BEL_VERB_SCHEDULE, 34}, {BEL_VERB_CLAIM, 24},  {BEL_VERB_ACK, 11},
+        {BEL_VERB_FAIL, 9},      {BEL_VERB_RELEASE, 4}, {BEL_VERB_EXTEND, 4},
+        {BEL_VERB_CANCEL, 6},    {BEL_VERB_GET, 5},     {BEL_VERB_RESCHEDULE, 5},
+        {BEL_VERB_LIST, 3},      {BEL_VERB_REVIVE, 4},  {BEL_VERB_PURGE, 1},
+        {BEL_VERB_TOPIC, 2},     {BEL_VERB_TOPICS, 1},  {BEL_VERB_CONFIGURE, 2},
+        {BEL_VERB_PAUSE, 1},     {BEL_VERB_RESUME, 2},  {BEL_VERB_AGENDA, 1},
+        {BEL_VERB_EXPLAIN, 1},
+    };
+    uint64_t left = below(world, 120);
+    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
+        if (left >= weights[i].weight) {
+            left -= weights[i].weight;
+            continue;
+        }
+        enum bel_verb verb = weights[i].verb;
+        bool is_left_out = verb == BEL_VERB_PURGE && !has_feature(world, FEATURE_PURGE);
+        if (verb == BEL_VERB_AGENDA) is_left_out = has_feature(world, FEATURE_EXPIRY);
+        return is_left_out ? BEL_VERB_GET : verb;
+    }
+    return BEL_VERB_GET;
+}
+
+/* The rest of the verbs. */
+static void choose_small(struct world *world, struct bel_command *command)
+{
+    switch (command->verb) {
+    case BEL_VERB_CANCEL:
+        command->cancel.topic = topic_of(world);
+        command->cancel.ids_count = 1;
+        return;
+    case BEL_VERB_ACK:
+        command->ack.tokens_count = 1 + below(world, 2);
+        command->ack.has_result = command->ack.tokens_count == 1 && chance(world, 50);
+        if (command->ack.has_result) command->ack.result = BEL_VIEW("42");
+        return;
+    case BEL_VERB_RELEASE:
+        command->release.has_delay = chance(world, 40);
+        command->release.delay_ms = below(world, world->config.pace_ms);
+        return;
+    case BEL_VERB_EXTEND:
+        command->extend.lease_ms = below(world, 2 * world->config.pace_ms);
+        return;
+    case BEL_VERB_PURGE:
+        command->purge.topic = topic_of(world);
+        command->purge.has_state = chance(world, 60);
+        command->purge.state = (enum bel_state)below(world, BEL_STATES);
+        return;
+    default:
+        command->target.topic = topic_of(world);
+        return;
+    }
+}
+
+static void choose_command(struct world *world, struct order *order, struct bel_command *command)
+{
+    switch (command->verb) {
+    case BEL_VERB_SCHEDULE:
+        if (!choose_retry(world, order, command)) choose_schedule(world, order, command);
+        return;
+    case BEL_VERB_CLAIM:
+        choose_claim(world, order, command);
+        return;
+    case BEL_VERB_FAIL:
+        choose_fail(world, &command->fail);
+        return;
+    case BEL_VERB_LIST:
+        choose_list(world, &command->list);
+        return;
+    case BEL_VERB_CONFIGURE:
+        choose_configure(world, order, command);
+        return;
+    case BEL_VERB_AGENDA:
+        choose_agenda(world, &command->agenda);
+        return;
+    case BEL_VERB_RESCHEDULE:
+        choose_reschedule(world, &command->reschedule);
+        return;
+    default:
+        choose_small(world, command);
+        return;
+    }
+}
+
+/* --- both sides --- */
+
+static void give_names(struct order *order, unsigned side)
+{
+    struct bel_command *command = &order->requests[side].command;
+    struct bel_view id = order->ids[side][0], token = order->tokens[side][0];
+    switch (command->verb) {
+    case BEL_VERB_SCHEDULE:
+        command->schedule.id = id;
+        return;
+    case BEL_VERB_CANCEL:
+        command->cancel.ids = order->ids[side];
+        return;
+    case BEL_VERB_RESCHEDULE:
+        command->reschedule.id = id;
+        return;
+    case BEL_VERB_ACK:
+        command->ack.tokens = order->tokens[side];
+        return;
+    case BEL_VERB_FAIL:
+        command->fail.token = token;
+        return;
+    case BEL_VERB_RELEASE:
+        command->release.token = token;
+        return;
+    case BEL_VERB_EXTEND:
+        command->extend.token = token;
+        return;
+    case BEL_VERB_GET:
+    case BEL_VERB_REVIVE:
+    case BEL_VERB_EXPLAIN:
+        command->target.id = id;
+        return;
+    default:
+        return;
+    }
+}
+
+struct order *order_make(struct world *world, enum bel_verb verb)
+{
+    struct order *order = calloc(1, sizeof *order);
+    if (order == NULL) abort();
+    order->world = world;
+    order->number = world->orders.count;
+    for (size_t i = 0; i < ORDER_NAMES; i++) {
+        order->handed[i] = SIZE_MAX;
+    }
+    for (unsigned side = 0; side < SIDES; side++) {
+        order->requests[side].command.verb = verb;
+        order->requests[side].user = order;
+    }
+    list_add(&world->orders, order);
+    return order;
+}
+
+struct order *order_draw(struct world *world)
+{
+    struct order *order = order_make(world, choose_verb(world));
+    struct bel_command command = order->requests[ENGINE_SIDE].command;
+    choose_id(world, order);
+    choose_token(world, order, 0);
+    choose_token(world, order, 1);
+    choose_command(world, order, &command);
+    bool is_made = command.verb == BEL_VERB_SCHEDULE && command.schedule.plan.rule.bytes == 0 &&
+                   !has_feature(world, FEATURE_EXPIRY) && chance(world, 10);
+    if (is_made) set_id(order, "");
+    bool is_all = command.verb == BEL_VERB_REVIVE && chance(world, 20);
+    if (is_all) set_id(order, "");
+    for (unsigned side = 0; side < SIDES; side++) {
+        order->requests[side].command = command;
+        give_names(order, side);
+    }
+    order->is_lost = has_fault(world, FAULT_REPLY) && chance(world, 10);
+    return order;
+}
+
+void order_say(const struct order *order)
+{
+    const struct bel_command *c = &order->requests[ENGINE_SIDE].command;
+    const struct world *world = order->world;
+    if (!world->config.is_loud) return;
+    say(world, "#%" PRIu64 " %s", order->number, bel_verb_name(c->verb));
+    if (c->verb == BEL_VERB_SCHEDULE) {
+        const struct bel_schedule_spec *spec = &c->schedule;
+        int64_t at = spec->when == BEL_WHEN_AT ? spec->at.ms - START_MS : (int64_t)spec->delay_ms;
+        say(world, " %s %s when %d %" PRId64 " conflict %d expires %" PRIu64 " lease %" PRIu64,
+            (const char *)spec->topic.data, order->id, spec->when, at, spec->conflict,
+            spec->expires_ms, spec->lease_ms);
+        say(world, " plan '%.*s' mode %d misfire %d overlap %d count %" PRIu64 " spread %" PRIu64,
+            (int)spec->plan.rule.bytes, (const char *)spec->plan.rule.data, spec->plan.mode,
+            spec->plan.misfire, spec->plan.overlap, spec->plan.count, spec->plan.spread_ms);
+    } else if (c->verb == BEL_VERB_CLAIM) {
+        for (size_t i = 0; i < c->claim.topics_count; i++) {
+            say(world, " %s", (const char *)c->claim.topics[i].data);
+        }
+        say(world, " count %u lease %" PRIu64 " wait %" PRIu64, c->claim.count, c->claim.lease_ms,
+            c->claim.wait_ms);
+    } else if (c->verb == BEL_VERB_CONFIGURE) {
+        say(world, " %s %s %s", (const char *)c->configure.topic.data,
+            (const char *)order->settings[0].name.data,
+            (const char *)order->settings[0].value.data);
+    } else if (c->verb == BEL_VERB_RESCHEDULE) {
+        say(world, " %s %s when %d in %" PRIu64 " at %" PRId64,
+            (const char *)c->reschedule.topic.data, order->id, c->reschedule.when,
+            c->reschedule.delay_ms, c->reschedule.at.ms - START_MS);
+    } else if (c->verb == BEL_VERB_CANCEL || c->verb == BEL_VERB_GET ||
+               c->verb == BEL_VERB_REVIVE || c->verb == BEL_VERB_EXPLAIN) {
+        say(world, " %s %s", (const char *)c->target.topic.data, order->id);
+    } else if (c->verb == BEL_VERB_AGENDA) {
+        say(world, " of '%.*s' from %" PRId64 " to %" PRId64 " step %" PRIu64,
+            (int)c->agenda.topic.bytes, (const char *)c->agenda.topic.data,
+            c->agenda.from.ms - START_MS, c->agenda.to.ms - START_MS, c->agenda.step_ms);
+    } else if (order->handed[0] != SIZE_MAX) {
+        const struct handed *handed = world->handed[order->handed[0]];
+        say(world, " of %s %s", handed->topic, handed->id);
+    }
+    say(world, "\n");
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What a seed is: sizes, rates, which faults and which features there are; and the ground on
+ * which the engine stands: clocks, disk, tree, chance.
+ */
+#include "world.h"
+
+#include "engine/engine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const fault_names[] = {
+    [FAULT_CRASH] = "crash", [FAULT_RECOVERY] = "recovery", [FAULT_SYNC] = "sync",
+    [FAULT_CLOCK] = "clock", [FAULT_SUSPEND] = "suspend",   [FAULT_REPLY] = "reply",
+    [FAULT_RETRY] = "retry", [FAULT_WORKER] = "worker",     [FAULT_REOPEN] = "reopen",
+    [FAULT_SPACE] = "space", [FAULT_MEMORY] = "memory",     [FAULT_TINY] = "tiny",
+};
+
+const char *fault_name(enum fault fault)
+{
+    return fault_names[fault];
+}
+
+bool fault_find(const char *name, size_t bytes, enum fault *out)
+{
+    for (int i = 0; i < FAULTS; i++) {
+        if (strlen(fault_names[i]) != bytes || memcmp(fault_names[i], name, bytes) != 0) continue;
+        *out = (enum fault)i;
+        return true;
+    }
+    return false;
+}
+
+/* What the judge cannot follow is left out together with what it depends on. */
+static void draw_features(struct config *config, uint64_t *random)
+{
+    bool *has = config->features;
+    for (int i = 0; i < FEATURES; i++) {
+        has[i] = random_below(random, 2) == 0;
+    }
+    if (random_below(random, 4) > 0) has[FEATURE_EXPIRY] = false;
+    if (random_below(random, 3) > 0) has[FEATURE_BIG] = false;
+    if (has[FEATURE_EXPIRY]) {
+        has[FEATURE_CONCURRENCY] = has[FEATURE_DEPTH] = has[FEATURE_RETENTION] = false;
+        config->faults[FAULT_CLOCK] = false;
+    }
+    if (config->faults[FAULT_CLOCK]) has[FEATURE_RETENTION] = false;
+}
+
+static void draw_sizes(struct config *config, uint64_t *random)
+{
+    static const size_t rows[] = {1, 3, 20, 300, 0};
+    config->segment_bytes = (24 + 4 * random_below(random, 8)) * BEL_IO_BLOCK;
+    config->segment_count = 3 + (uint32_t)random_below(random, 3);
+    config->transaction_rows = rows[random_below(random, 5)];
+    config->has_direct = random_below(random, 2) == 0;
+    config->turn_max = 1 + (unsigned)random_below(random, 5);
+    config->pace_ms = random_below(random, 2) == 0 ? 40 : 4000;
+    if (!config->faults[FAULT_TINY]) return;
+    config->segment_bytes = (9 + random_below(random, 6)) * BEL_IO_BLOCK;
+    config->segment_count = 3;
+    config->ready_max = 1 + (uint32_t)random_below(random, 8);
+}
+
+struct config config_draw(uint64_t seed, uint64_t orders, const bool *faults)
+{
+    struct config config = {.seed = seed, .orders = orders};
+    uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    for (int i = 0; i < FAULTS; i++) {
+        config.faults[i] = random_below(&random, 2) == 0;
+    }
+    for (int i = FAULT_SPACE; i < FAULTS; i++) { /* what the judge cannot follow: rarer */
+        if (random_below(&random, 3) > 0) config.faults[i] = false;
+    }
+    if (faults != NULL) memcpy(config.faults, faults, sizeof config.faults);
+    draw_features(&config, &random);
+    draw_sizes(&config, &random);
+    config.crash_in_1000 = 5 + (unsigned)random_below(&random, 60);
+    config.sync_in_1000 = 2 + (unsigned)random_below(&random, 30);
+    config.reopen_in_1000 = 2 + (unsigned)random_below(&random, 30);
+    config.worker_in_100 = 5 + (unsigned)random_below(&random, 50);
+    return config;
+}
+
+void world_fail(struct world *world, const char *invariant, const char *format, ...)
+{
+    va_list list;
+    if (world->has_failed) return;
+    world->has_failed = true;
+    (void)snprintf(world->invariant, sizeof world->invariant, "%s", invariant);
+    va_start(list, format);
+    (void)vsnprintf(world->detail, sizeof world->detail, format, list);
+    va_end(list);
+}
+
+void say(const struct world *world, const char *format, ...)
+{
+    va_list list;
+    if (!world->config.is_loud) return;
+    va_start(list, format);
+    (void)vfprintf(stderr, format, list);
+    va_end(list);
+}
+
+uint64_t below(struct world *world, uint64_t end)
+{
+    return random_below(&world->random, end);
+}
+
+bool chance(struct world *world, unsigned percent)
+{
+    return below(world, 100) < percent;
+}
+
+bool has_fault(const struct world *world, enum fault fault)
+{
+    return world->config.faults[fault];
+}
+
+bool has_feature(const struct world *world, enum feature feature)
+{
+    return world->config.features[feature];
+}
+
+struct bel_view view_of(const char *text)
+{
+    return (struct bel_view){text, strlen(text)};
+}
+
+void world_hash(struct world *world, const void *data, size_t bytes)
+{
+    const uint8_t *byte = data;
+    for (size_t i = 0; i < bytes; i++) {
+        world->hash = (world->hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    }
+}
+
+/* --- time --- */
+
+void world_pass(struct world *world, uint64_t ms, bool is_suspended)
+{
+    world->now.boot.ns += ms * NS_PER_MS;
+    world->now.wall.ms += (int64_t)ms;
+    if (!is_suspended) world->now.real.ns += ms * NS_PER_MS;
+    say(world, "      +%llu ms: %lld%s\n", (unsigned long long)ms,
+        (long long)(world->now.wall.ms - START_MS), is_suspended ? ", suspended" : "");
+}
+
+void world_step_wall(struct world *world, int64_t ms)
+{
+    world->now.wall.ms += ms;
+    if (world->now.wall.ms < 0) world->now.wall.ms = 0;
+    say(world, "      the wall clock steps by %lld ms\n", (long long)ms);
+}
+
+uint64_t world_open_ms(const struct world *world)
+{
+    return world->open_ms + (world->now.boot.ns - world->boot_opened_ns) / NS_PER_MS;
+}
+
+/* --- chance for the engine --- */
+
+static int fill(struct bel_entropy *entropy, void *out, size_t bytes)
+{
+    struct sim_entropy *sim = (struct sim_entropy *)entropy;
+    if (bytes != sizeof sim->word) return bel__entropy_fill(&sim->seeded.entropy, out, bytes);
+    memcpy(out, &sim->word, bytes);
+    return 0;
+}
+
+/* --- opening and closing --- */
+
+int world_open(struct world *world, struct bel_why *why)
+{
+    const struct config *config = &world->config;
+    struct bel_store_options store_options = {
+        .io = disk_io(world->disk),
+        .tree = &world->tree.tree,
+        .entropy = &world->store_entropy.entropy,
+        .segment_bytes = config->segment_bytes,
+        .segment_count = config->segment_count,
+        .transaction_rows = config->transaction_rows,
+        .disk_reserve_bytes = 1 << 20,
+        .sync = config->features[FEATURE_LATE_SYNC] ? BEL_SYNC_IN_WORK : BEL_SYNC_IN_COMMIT,
+    };
+    struct bel_engine_options options = {.now = world->now, .ready_max = config->ready_max};
+    struct bel_store *store;
+    memory_enter(true);
+    int err = bel__store_open(&store_options, &store, why);
+    if (err == 0) {
+        err = bel__engine_open_on(&options, store, &world->entropy.entropy, &world->engine);
+        if (err) bel__store_close(store);
+    }
+    memory_enter(false);
+    if (err) return err;
+    world->opens++;
+    world->boot_opened_ns = world->now.boot.ns;
+    return 0;
+}
+
+void world_close(struct world *world, bool is_orderly)
+{
+    if (world->engine == NULL) return;
+    world->open_ms = world_open_ms(world);
+    if (!is_orderly) disk_stop(world->disk);
+    bel_engine_close(world->engine);
+    world->engine = NULL;
+}
+
+uint64_t world_digest(struct world *world)
+{
+    static const struct bel_key zero = {{0, 0, 0}};
+    struct bel_store_cursor cursor;
+    uint64_t before = world->hash, digest;
+    int err = bel__store_seek(world->engine->store, &zero, &cursor);
+    world->hash = UINT64_C(0xcbf29ce484222325);
+    for (; err == 0; err = bel__store_next(world->engine->store, &cursor)) {
+        world_hash(world, &cursor.key, sizeof cursor.key);
+        world_hash(world, cursor.value.data, cursor.value.bytes);
+    }
+    if (err != BEL_ENOTFOUND) world_fail(world, "reading", "rows cannot be read: %d", err);
+    digest = world->hash;
+    world->hash = before;
+    return digest;
+}
+
+void world_init(struct world *world, const struct config *config)
+{
+    bool has_judge = !config->faults[FAULT_SPACE] && !config->faults[FAULT_MEMORY] &&
+                     !config->faults[FAULT_TINY];
+    *world = (struct world){.config = *config, .random = config->seed};
+    world->hash = UINT64_C(0xcbf29ce484222325);
+    world->now = (struct bel_now){{1000 * (uint64_t)NS_PER_MS}, {START_MS}, {NS_PER_MS}};
+    world->disk = disk_create(random_u64(&world->random));
+    disk_plan(world->disk)->has_direct = config->has_direct;
+    sim_tree_create(&world->tree, world->disk);
+    world->entropy.entropy.fill = fill;
+    bel__entropy_seed(&world->entropy.seeded, random_u64(&world->random));
+    bel__entropy_seed(&world->store_entropy, random_u64(&world->random));
+    world->seen = calloc(64, sizeof *world->seen);
+    if (world->seen == NULL) abort();
+    world->book = book_create(world);
+    if (has_judge) world->judge = judge_create(world);
+}
+
+void world_finish(struct world *world)
+{
+    world_close(world, true);
+    judge_destroy(world->judge);
+    book_destroy(world->book);
+    for (size_t i = 0; i < world->orders.count; i++) {
+        order_free(world->orders.items[i]);
+    }
+    free(world->orders.items);
+    free(world->asked.items);
+    free(world->told.items);
+    for (size_t i = 0; i < world->handed_count; i++) {
+        free(world->handed[i]);
+    }
+    free(world->handed);
+    free(world->seen);
+    sim_tree_destroy(&world->tree);
+    disk_destroy(world->disk);
+}

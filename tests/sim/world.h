@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_TESTS_SIM_WORLD_H
+#define BEL_TESTS_SIM_WORLD_H
+
+/*
+ * world - all there is in one history: an engine on a disk that breaks, its clocks, those who
+ * ask it, and two who watch.
+ *
+ *     run.c      phases, turns, crashes        orders.c   what is asked
+ *     world.c    clocks, disk, opening         memory.c   malloc that fails when told
+ *     judge.c    the model beside the engine   tree.c disk.c   what breaks
+ *     book.c     what is always true           main.c     seeds and swarms
+ *
+ * The judge is exact: it gives a naive model the same requests at the same times and compares
+ * every answer; after a crash the engine must be where the model was after some turn, from the
+ * last one that was answered on. Where the engine may differ from the model, because it lacks
+ * room or memory, there is no judge. The book knows less, and is always there.
+ *
+ * All of it follows from the seed.
+ */
+
+#include "../conformance/differ.h"
+#include "../conformance/heard.h"
+#include "../random.h"
+#include "belfry/backend.h"
+#include "belfry/engine.h"
+#include "core/entropy.h"
+#include "disk.h"
+#include "model.h"
+#include "store/why.h"
+#include "tree.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    NS_PER_MS = 1000000,
+    TOPICS = 4,
+    TOPIC_BYTES = 8,
+    ORDER_NAMES = 3, /* ids, tokens or topics of one order, at most */
+    ENGINE_SIDE = 0,
+    MODEL_SIDE = 1,
+    SIDES = 2,
+};
+
+#define START_MS INT64_C(1767225600000)
+
+/* What can go wrong; a seed has each with a chance of 1/2. */
+enum fault {
+    FAULT_CRASH,    /* the power fails, or the process is killed */
+    FAULT_RECOVERY, /* the same, while it recovers */
+    FAULT_SYNC,     /* a sync fails */
+    FAULT_CLOCK,    /* somebody sets the wall clock */
+    FAULT_SUSPEND,  /* hours pass in one turn */
+    FAULT_REPLY,    /* a reply is lost */
+    FAULT_RETRY,    /* clients ask again with the same id */
+    FAULT_WORKER,   /* workers are slow, crash, use old tokens */
+    FAULT_REOPEN,   /* an orderly close and open */
+    FAULT_SPACE,    /* the disk is full for a while; no judge from here on */
+    FAULT_MEMORY,   /* malloc fails */
+    FAULT_TINY,     /* hardly anything fits into memory or a segment */
+    FAULTS,
+};
+
+/* What is asked for at all; some exclude each other for the judge, as in prop_engine.c. */
+enum feature {
+    FEATURE_PLANS,
+    FEATURE_EXPIRY,
+    FEATURE_GROUPS,
+    FEATURE_CONCURRENCY,
+    FEATURE_RETENTION,
+    FEATURE_DEPTH,
+    FEATURE_WAITS,
+    FEATURE_SPREAD,
+    FEATURE_BIG, /* payloads that take chunks */
+    FEATURE_PURGE,
+    FEATURE_LATE_SYNC, /* answers come turns later */
+    FEATURES,
+};
+
+struct config {
+    uint64_t seed;
+    uint64_t orders; /* how many are to be asked */
+    bool faults[FAULTS];
+    bool features[FEATURES];
+    uint64_t segment_bytes;
+    uint32_t segment_count;
+    size_t transaction_rows;
+    uint32_t ready_max;
+    bool has_direct;
+    unsigned turn_max;      /* orders of a turn */
+    unsigned crash_in_1000; /* chance of a turn, as are the next */
+    unsigned sync_in_1000;
+    unsigned reopen_in_1000;
+    unsigned worker_in_100; /* that a worker does the wrong thing */
+    uint64_t pace_ms;       /* typical durations */
+    bool is_loud;
+};
+
+struct world;
+
+/* One request, to both sides, and all that it points to. */
+struct order {
+    struct bel_request requests[SIDES];
+    struct heard *heard[SIDES];
+    struct world *world;
+    uint64_t number;
+    size_t event;     /* after how many the model has answered */
+    bool is_told;     /* the engine has answered */
+    bool is_over;     /* it never will */
+    bool is_lost;     /* who asked does not get the answer */
+    bool is_look;     /* asked by the simulator itself */
+    bool is_answered; /* by the model */
+    struct bel_view ids[SIDES][ORDER_NAMES], tokens[SIDES][ORDER_NAMES], topics[ORDER_NAMES];
+    size_t handed[ORDER_NAMES]; /* whose tokens; SIZE_MAX: of nobody */
+    struct bel_setting settings[1];
+    struct bel_header headers[2];
+    char id[BEL_ID_BYTES + 1];
+    char *payload;
+};
+
+/* A delivery that a worker has. */
+struct handed {
+    char tokens[SIDES][BEL_TOKEN_BYTES_MAX + 1];
+    char topic[TOPIC_BYTES], id[BEL_ID_BYTES + 1];
+    bool is_known; /* the worker has heard of it */
+};
+
+struct list_of_orders {
+    struct order **items;
+    size_t count;
+};
+
+/* Chance for the engine: a seeded source, but a word, which is asked for by retries alone, is
+ * the one that the model gets too. */
+struct sim_entropy {
+    struct bel_entropy entropy; /* first */
+    struct bel_entropy_seeded seeded;
+    uint64_t word;
+};
+
+struct judge;
+struct book;
+
+struct world {
+    struct config config;
+    uint64_t random;
+    struct bel_now now;
+    struct disk *disk;
+    struct sim_tree tree;
+    struct sim_entropy entropy;
+    struct bel_entropy_seeded store_entropy;
+    struct bel_engine *engine; /* NULL: it is not open */
+    struct bel_next next;
+    struct judge *judge; /* NULL: there is none any more */
+    struct book *book;
+
+    struct list_of_orders orders; /* all of them */
+    struct list_of_orders asked;  /* those that the engine has */
+    struct list_of_orders told;   /* in this turn */
+    struct handed **handed;
+    size_t handed_count;
+    char (*seen)[BEL_ID_BYTES + 1]; /* ids of occurrences and the like, from answers */
+    size_t seen_count;
+
+    uint64_t drawn; /* orders so far */
+    uint64_t turns, crashes, opens, deliveries, refusals;
+    uint64_t boot_opened_ns, open_ms; /* how long it was open before, and when this time began */
+    bool is_sync_armed;
+    bool is_healed; /* nothing breaks any more */
+    bool is_inside; /* of the engine */
+    bool is_short;  /* a turn was not enough for what was due in it */
+    uint64_t hash;
+
+    bool has_failed;
+    char invariant[40], detail[700];
+};
+
+/* --- world.c --- */
+
+/* `faults` instead of those that the seed would have, unless it is NULL. */
+struct config config_draw(uint64_t seed, uint64_t orders, const bool *faults);
+bool fault_find(const char *name, size_t bytes, enum fault *out);
+const char *fault_name(enum fault fault);
+
+void world_init(struct world *world, const struct config *config);
+void world_finish(struct world *world);
+
+/* Notes what is wrong; the first time counts. */
+void world_fail(struct world *world, const char *invariant, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void say(const struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+uint64_t below(struct world *world, uint64_t end);
+bool chance(struct world *world, unsigned percent);
+bool has_fault(const struct world *world, enum fault fault);
+bool has_feature(const struct world *world, enum feature feature);
+struct bel_view view_of(const char *text);
+void world_hash(struct world *world, const void *data, size_t bytes);
+
+/* Time passes on every clock; or the wall clock is set. */
+void world_pass(struct world *world, uint64_t ms, bool is_suspended);
+void world_step_wall(struct world *world, int64_t ms);
+/* How long the engine has been open, in all. */
+uint64_t world_open_ms(const struct world *world);
+
+/* Opens the engine on what the disk has. Returns 0, or why not. */
+int world_open(struct world *world, struct bel_why *why);
+/* An end in order; or as if the process had been killed, without a word to the disk. */
+void world_close(struct world *world, bool is_orderly);
+/* A number that stands for all rows of the store. */
+uint64_t world_digest(struct world *world);
+
+/* --- memory.c --- */
+
+/* Lets the `count`-th allocation of the engine fail from now on; 0: none. */
+void memory_fail_in(uint64_t count);
+void memory_enter(bool is_inside);
+uint64_t memory_failures(void);
+
+/* --- orders.c --- */
+
+struct order *order_make(struct world *world, enum bel_verb verb);
+struct order *order_draw(struct world *world);
+void order_free(struct order *order);
+void order_say(const struct order *order);
+void list_add(struct list_of_orders *list, struct order *order);
+bool list_take(struct list_of_orders *list, const struct order *order);
+const char *topic_name(size_t index);
+
+/* --- judge.c --- */
+
+struct judge *judge_create(struct world *world);
+void judge_destroy(struct judge *judge);
+/* What the engine's turn was told, for the model to do the same. */
+void judge_turn(struct judge *judge, const struct list_of_orders *submitted);
+/* Compares what has been told in this turn. False if something differs. */
+bool judge_compare(struct judge *judge, bool is_all);
+/* Prints what the model has, for people. */
+void judge_say(struct judge *judge, const struct list_of_orders *looks);
+void judge_withdraw(struct judge *judge, struct order *order);
+/* The engine was opened and `looks` were answered: where is it? */
+bool judge_reopen(struct judge *judge, const struct list_of_orders *looks);
+struct bel_next judge_next(const struct judge *judge);
+
+/* --- book.c --- */
+
+struct book *book_create(struct world *world);
+void book_destroy(struct book *book);
+void book_submitted(struct book *book, const struct order *order);
+void book_told(struct book *book, struct order *order);
+void book_lost(struct book *book, const struct order *order); /* its outcome is unknown */
+void book_opened(struct book *book);
+/* All that there is was listed: by topic, LIST and then TOPIC. */
+void book_look(struct book *book, const struct list_of_orders *looks);
+
+/* --- run.c --- */
+
+void run(struct world *world);
+
+#endif
