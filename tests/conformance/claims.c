@@ -159,7 +159,7 @@ static void requests_of_one_turn_are_applied_in_their_order(struct subject *s)
     CHECK(before->heard == NULL && made->heard == NULL && after->heard == NULL);
     turn(s);
     expect_no_ids(before->heard);
-    CHECK(made->heard->reply.err == 0);
+    CHECK(made->heard != NULL && made->heard->reply.err == 0);
     expect_ids(after->heard, "a");
 }
 

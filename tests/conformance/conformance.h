@@ -28,15 +28,17 @@
 #include <stdint.h>
 
 enum {
-    SECOND = 1000, /* ms */
-    MINUTE = 60 * SECOND,
-    HOUR = 60 * MINUTE,
-    DAY = 24 * HOUR,
     LOWEST_PRIORITY = -1,     /* 0, which is otherwise none */
     SETTING_BYTES_MAX = 1024, /* of deliver, the longest value */
     TOKENS_MAX = 256,
     TOPICS_KEPT = 3, /* of a claim that is submitted: more must live as long as it */
 };
+
+/* Durations, in ms. */
+#define SECOND INT64_C(1000)
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
 
 /* When every case begins: 2026-01-01T00:00:00Z. */
 #define START INT64_C(1767225600000)
@@ -105,7 +107,8 @@ struct group {
     const struct group title##_group = {#title, what, list, sizeof(list) / sizeof(list)[0]}
 /* clang-format on */
 
-/* Runs all cases; or those of the group `only`, or whose names have it. Returns what main() does. */
+/* Runs all cases; or those of the group `only`, or whose names have it. Returns what main()
+ * does. */
 int conformance_run(const struct kind *kind, const char *only);
 
 /*

@@ -115,7 +115,7 @@ static void a_plan_that_starts_now_rings_in_the_same_turn(struct subject *s)
     struct waiter *made = submit(s, &make);
     struct waiter *claimed = submit_claim(s, "mail");
     turn(s);
-    CHECK(made->heard->reply.err == 0);
+    CHECK(made->heard != NULL && made->heard->reply.err == 0);
     expect_ids(claimed->heard, occurrence("p", 0));
 }
 

@@ -80,7 +80,7 @@ static double score(struct model *model, const struct timer *head)
     double fair = (double)concurrency / (double)count_shares(model, head->topic);
     if (fair < 1) fair = 1;
     double most = floor(2 * fair) > 1 ? floor(2 * fair) : 1;
-    if (leases >= most) return INFINITY;
+    if (leases >= most) return HUGE_VAL;
     return leases >= fair ? SHARE_SCORE + SHARE_PENALTY * (leases - fair + 1) : SHARE_SCORE;
 }
 
@@ -109,7 +109,7 @@ static struct timer *pick(struct model *model, struct bel_view name)
 {
     struct topic *topic = model_topic_find(model, name);
     struct timer *best = NULL;
-    double lowest = INFINITY;
+    double lowest = HUGE_VAL;
     if (topic == NULL || topic->paused) return NULL;
     uint64_t concurrency = topic->settings.concurrency;
     if (concurrency > 0 && count_leases(model, topic) >= concurrency) return NULL;

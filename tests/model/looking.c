@@ -55,7 +55,7 @@ size_t model_in_order(struct model *model, const struct topic *topic,
                       bool (*wanted)(const struct timer *timer, const void *context),
                       const void *context, struct timer ***out)
 {
-    struct timer **sorted = model_piece(model, model->timers.count * sizeof *sorted);
+    struct timer **sorted = model_piece(model, model->timers.count * sizeof(void *));
     size_t count = 0;
     for (size_t i = 0; i < model->timers.count; i++) {
         struct timer *timer = model_timer_at(model, i);

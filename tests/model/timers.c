@@ -154,8 +154,8 @@ bool model_is_expired(const struct model *model, const struct timer *timer)
 
 void model_look(struct model *model, struct timer *timer)
 {
-    if (model_is_expired(model, timer))
-        model_finish(model, timer, BEL_EXPIRED, BEL_VIEW("expired"));
+    if (!model_is_expired(model, timer)) return;
+    model_finish(model, timer, BEL_EXPIRED, BEL_VIEW("expired"));
 }
 
 /* One that ends can let another begin, which may have expired too. */

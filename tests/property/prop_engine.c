@@ -124,9 +124,9 @@ static void remember_deliveries(struct world *world, const struct asked *asked)
 
 static void fail_with(struct world *world, const char *what)
 {
-    fprintf(stderr, "%s: the engine and the model differ: %s\n", what, world->differ.text);
-    CHECK_NOTE("seed %" PRIu64, world->seed);
-    CHECK(!"the same answer");
+    fprintf(stderr, "seed %" PRIu64 ", %s: the engine and the model differ: %s\n", world->seed,
+            what, world->differ.text);
+    abort();
 }
 
 static void compare(struct world *world, struct asked *asked)
@@ -229,16 +229,22 @@ static void pass_time(struct world *world)
     }
 }
 
-/* Lists a topic in pages, on one side. */
-static size_t list_all(struct world *world, unsigned side, const char *topic, uint32_t count,
-                       struct bel_timer *out, struct heard **pages, size_t *pages_count)
+/* All of a topic, as one side lists it. */
+struct listing {
+    struct bel_timer timers[LISTED_MAX];
+    struct heard *pages[LISTED_MAX];
+    size_t timers_count, pages_count;
+};
+
+static void list_all(struct world *world, unsigned side, const char *topic, uint32_t count,
+                     struct listing *out)
 {
     struct heard *heard = NULL;
     struct bel_request request = {.command = {.verb = BEL_VERB_LIST}, .done = answered};
     request.user = &heard;
-    size_t found = 0;
     request.command.list.topic = view(topic);
     request.command.list.count = count;
+    out->timers_count = out->pages_count = 0;
     do {
         if (heard != NULL) request.command.list.cursor = heard->reply.timers.cursor;
         heard = NULL;
@@ -246,47 +252,50 @@ static size_t list_all(struct world *world, unsigned side, const char *topic, ui
         while (heard == NULL) {
             (void)bel_backend_turn(world->backends[side], world->now);
         }
-        CHECK(heard->reply.err == 0 && *pages_count < LISTED_MAX);
-        pages[(*pages_count)++] = heard;
+        CHECK(heard->reply.err == 0 && out->pages_count < LISTED_MAX);
+        out->pages[out->pages_count++] = heard;
         for (size_t i = 0; i < heard->reply.timers.count; i++) {
-            CHECK(found < LISTED_MAX);
-            out[found++] = heard->reply.timers.items[i];
+            CHECK(out->timers_count < LISTED_MAX);
+            out->timers[out->timers_count++] = heard->reply.timers.items[i];
         }
     } while (heard->reply.timers.cursor.bytes > 0);
-    return found;
 }
 
-static void print_listing(const struct world *world, unsigned side, const struct bel_timer *timers,
-                          size_t count)
+static void free_listing(struct listing *listing)
 {
-    for (size_t i = 0; i < count && world->is_loud; i++) {
+    for (size_t i = 0; i < listing->pages_count; i++) {
+        heard_free(listing->pages[i]);
+    }
+}
+
+static void print_listing(const struct world *world, unsigned side, const struct listing *listing)
+{
+    for (size_t i = 0; i < listing->timers_count && world->is_loud; i++) {
         say(world, "    %s has ", side_names[side]);
-        transcript_timer(stderr, &timers[i], START);
+        transcript_timer(stderr, &listing->timers[i], START);
         say(world, "\n");
     }
 }
 
 static void compare_all(struct world *world)
 {
-    static struct bel_timer timers[SIDES][LISTED_MAX];
-    static struct heard *pages[2 * LISTED_MAX];
+    static struct listing listings[SIDES];
+    const struct listing *one = &listings[ENGINE_SIDE], *other = &listings[MODEL_SIDE];
     for (size_t i = 0; i < 3; i++) {
-        size_t counts[SIDES], pages_count = 0;
         uint32_t count = (uint32_t)(1 + random_below(&world->look, 6));
         for (unsigned side = 0; side < SIDES; side++) {
-            counts[side] =
-                list_all(world, side, topic_names[i], count, timers[side], pages, &pages_count);
-            print_listing(world, side, timers[side], counts[side]);
+            list_all(world, side, topic_names[i], count, &listings[side]);
+            print_listing(world, side, &listings[side]);
         }
-        bool do_differ = differ_in_timers(&world->differ, timers[ENGINE_SIDE], counts[ENGINE_SIDE],
-                                          timers[MODEL_SIDE], counts[MODEL_SIDE]);
-        if (do_differ) fail_with(world, topic_names[i]);
-        for (size_t j = 0; j < counts[MODEL_SIDE]; j++) {
-            remember_seen(world, timers[MODEL_SIDE][j].id);
+        if (differ_in_timers(&world->differ, one->timers, one->timers_count, other->timers,
+                             other->timers_count)) {
+            fail_with(world, topic_names[i]);
         }
-        for (size_t j = 0; j < pages_count; j++) {
-            heard_free(pages[j]);
+        for (size_t j = 0; j < other->timers_count; j++) {
+            remember_seen(world, other->timers[j].id);
         }
+        free_listing(&listings[ENGINE_SIDE]);
+        free_listing(&listings[MODEL_SIDE]);
     }
 }
 
@@ -303,30 +312,32 @@ static void withdraw_one(struct world *world)
     world->asked[index] = world->asked[--world->asked_count];
 }
 
+static void configure(struct world *world, unsigned side, const char *topic,
+                      const struct bel_setting *settings, size_t count)
+{
+    struct heard *heard = NULL;
+    struct bel_request request = {.command = {.verb = BEL_VERB_CONFIGURE}, .done = answered};
+    request.user = &heard;
+    request.command.configure = (struct bel_configure){view(topic), settings, count};
+    bel_backend_submit(world->backends[side], &request);
+    while (heard == NULL) {
+        world->next[side] = bel_backend_turn(world->backends[side], world->now);
+    }
+    CHECK(heard->reply.err == 0);
+    heard_free(heard);
+}
+
 /* The settings that a case has from its start: no chance in retries, and small numbers. */
 static void configure_all(struct world *world)
 {
-    static const char *const settings[][2] = {
-        {"retry", "4ms,8ms"}, {"lease", "20ms"}, {"crashes", "3"}, {"misfire_after", "15ms"}};
+    const struct bel_setting settings[] = {{BEL_VIEW("retry"), BEL_VIEW("4ms,8ms")},
+                                           {BEL_VIEW("lease"), BEL_VIEW("20ms")},
+                                           {BEL_VIEW("crashes"), BEL_VIEW("3")},
+                                           {BEL_VIEW("misfire_after"), BEL_VIEW("15ms")},
+                                           {BEL_VIEW("retention"), BEL_VIEW("40ms")}};
     for (size_t i = 0; i < 3; i++) {
-        for (size_t j = 0; j < 5; j++) {
-            struct heard *heard[SIDES] = {NULL};
-            struct bel_setting setting = {view("retention"), view("40ms")};
-            if (j < 4) setting = (struct bel_setting){view(settings[j][0]), view(settings[j][1])};
-            if (j == 4 && !has(world, RETENTION)) continue;
-            for (unsigned side = 0; side < SIDES; side++) {
-                struct bel_request request = {.command = {.verb = BEL_VERB_CONFIGURE},
-                                              .done = answered};
-                request.user = &heard[side];
-                request.command.configure =
-                    (struct bel_configure){view(topic_names[i]), &setting, 1};
-                bel_backend_submit(world->backends[side], &request);
-                while (heard[side] == NULL) {
-                    world->next[side] = bel_backend_turn(world->backends[side], world->now);
-                }
-                CHECK(heard[side]->reply.err == 0);
-                heard_free(heard[side]);
-            }
+        for (unsigned side = 0; side < SIDES; side++) {
+            configure(world, side, topic_names[i], settings, has(world, RETENTION) ? 5 : 4);
         }
     }
 }

@@ -21,7 +21,7 @@ enum {
     SIDES,
 
     NS_PER_MS = 1000000,
-    CASES = 1500,
+    CASES = 300,
     BATCHES = 60,
     BATCH_MAX = 4, /* requests of a turn */
     WAITING_MAX = 6,

@@ -178,8 +178,8 @@ static void choose_agenda(struct world *world, struct bel_agenda *agenda)
     agenda->step_ms = 1 + below(world, 40);
     if (chance(world, 50)) agenda->topic = topic_of(world);
     if (has(world, PLANS) || chance(world, 70)) return;
-    agenda->step_ms = 3600 * 1000;
-    agenda->to.ms = agenda->from.ms + 7200 * 1000;
+    agenda->step_ms = UINT64_C(3600) * 1000;
+    agenda->to.ms = agenda->from.ms + INT64_C(7200) * 1000;
 }
 
 static void choose_reschedule(struct world *world, struct bel_reschedule *reschedule)
