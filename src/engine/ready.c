@@ -218,8 +218,9 @@ static int ring_late(struct bel_engine *engine, struct bel_topic_state *topic)
         err = take_row(engine, topic, &cursor);
         if (err) return err;
     }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
     topic->has_late_tick = false;
-    return err == BEL_ENOTFOUND ? 0 : err;
+    return 0;
 }
 
 /* All that is due has been read. The next wake is for the row at the cursor, if it has come to
@@ -274,6 +275,10 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
             return 0;
         }
         if (err) return err;
+    }
+    if (is_passing(err)) { /* the next row could not be read */
+        bel__ready_wake(engine, topic, lane, now + RETRY_MS);
+        return 0;
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     arrive(engine, topic, &end, err == 0 ? &cursor : NULL);
