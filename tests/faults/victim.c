@@ -73,9 +73,6 @@ int victim_open(struct victim *victim, const struct victim_options *options)
     victim->live = calloc(BOOK_TIMERS_MAX, sizeof *victim->live);
     victim->orders = calloc(VICTIM_BATCH_MAX, sizeof *victim->orders);
     CHECK(victim->live != NULL && victim->orders != NULL);
-    for (uint32_t i = 0; i < book->end; i++) {
-        if (book->entries[i].is_there) victim->live[victim->live_count++] = i;
-    }
     return 0;
 }
 
@@ -355,6 +352,10 @@ static void configure(struct victim *victim)
 void victim_work(struct victim *victim, uint64_t seed, uint64_t turns)
 {
     victim->random = seed;
+    victim->live_count = 0;
+    for (uint32_t i = 0; i < victim->book->end; i++) {
+        if (victim->book->entries[i].is_there) victim->live[victim->live_count++] = i;
+    }
     configure(victim);
     for (uint64_t i = 0; i < turns; i++) {
         wait_for_tree(victim);
