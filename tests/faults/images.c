@@ -57,6 +57,7 @@ struct change {
 
 struct images {
     enum images_lie lie;
+    uint64_t chance; /* of what a failed sync has written all the same */
     struct node nodes[NODES_MAX];
     int nodes_count;
     struct name names[NAMES_MAX]; /* durable ones */
@@ -249,42 +250,6 @@ static bool is_ignored(const char *name)
     return strstr(name, "lock.mdb") != NULL || strcmp(name, "LOCK") == 0;
 }
 
-void images_apply(struct images *images, const struct shim_event *event)
-{
-    struct name place, to;
-    if (is_ignored(event->name)) return;
-    switch (event->kind) {
-    case SHIM_WRITE:
-        write_node(images, event);
-        return;
-    case SHIM_TRUNCATE:
-        truncate_bytes(&images->nodes[place_of(images, event->name).node], event->offset);
-        return;
-    case SHIM_SYNC:
-        sync_node(images, event->name);
-        return;
-    case SHIM_CREATE:
-        add_name(images, event->name, false);
-        return;
-    case SHIM_FOLDER:
-        add_name(images, event->name, true);
-        if (event->name[0] != 0) return;
-        sync_names(images, ROOT); /* nobody watches the folder above */
-        return;
-    case SHIM_RENAME:
-        place = place_of(images, event->name);
-        to = place_of(images, event->to);
-        to.node = place.node;
-        add_change(images, place, to);
-        return;
-    case SHIM_REMOVE:
-        add_change(images, place_of(images, event->name), nowhere);
-        return;
-    case SHIM_SAY:
-        return;
-    }
-}
-
 /* --- cutting --- */
 
 /* Of 256 pieces of so many bytes, as many as `share` are there. */
@@ -391,6 +356,56 @@ void images_cut(const struct images *images, const struct shim_event *during, co
         const struct node *node = &images->nodes[names[i].node];
         if (node->is_folder || !path_of(names, count, i, parent, path)) continue;
         write_file(node, names[i].node == target ? during : NULL, path, luck, chance);
+    }
+}
+
+/* The kernel has called pages clean that it could not write: some got there, the others are only
+ * in memory, and nobody writes them any more. */
+static void lose_bytes(struct images *images, struct node *node)
+{
+    static const struct luck luck = {PAGE_BYTES, 128};
+    for (size_t i = 0; i < node->writes_count; i++) {
+        drop_by_luck(&node->durable, &node->durable_bytes, &node->writes[i], luck, &images->chance);
+    }
+    node->writes_count = 0;
+}
+
+void images_apply(struct images *images, const struct shim_event *event)
+{
+    struct name place, to;
+    if (is_ignored(event->name)) return;
+    switch (event->kind) {
+    case SHIM_WRITE:
+        write_node(images, event);
+        return;
+    case SHIM_TRUNCATE:
+        truncate_bytes(&images->nodes[place_of(images, event->name).node], event->offset);
+        return;
+    case SHIM_SYNC:
+        sync_node(images, event->name);
+        return;
+    case SHIM_LOSS:
+        lose_bytes(images, &images->nodes[place_of(images, event->name).node]);
+        return;
+    case SHIM_CREATE:
+        add_name(images, event->name, false);
+        return;
+    case SHIM_FOLDER:
+        add_name(images, event->name, true);
+        if (event->name[0] != 0) return;
+        sync_names(images, ROOT); /* nobody watches the folder above */
+        return;
+    case SHIM_RENAME:
+        place = place_of(images, event->name);
+        to = place_of(images, event->to);
+        to.node = place.node;
+        add_change(images, place, to);
+        return;
+    case SHIM_REMOVE:
+        add_change(images, place_of(images, event->name), nowhere);
+        return;
+    case SHIM_SAY:
+        return;
     }
 }
 

@@ -72,6 +72,11 @@ void shim_stop(void)
     watched_bytes = 0;
 }
 
+void shim_heal(void)
+{
+    plan.kill_at = plan.fail_sync_at = 0;
+}
+
 uint64_t shim_event_count(void)
 {
     return event_count;
@@ -369,7 +374,7 @@ static int sync_counted(int file, long number)
     } else if (!is_ours || !plan.skips_syncs) {
         failed = (int)syscall(number, file);
     }
-    if (is_ours && !failed) (void)note(SHIM_SYNC, name);
+    if (is_ours) (void)note(failed ? SHIM_LOSS : SHIM_SYNC, name);
     (void)pthread_mutex_unlock(&lock);
     return failed;
 }

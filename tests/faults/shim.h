@@ -26,6 +26,7 @@ enum shim_kind {
     SHIM_WRITE,
     SHIM_TRUNCATE, /* to `offset` bytes */
     SHIM_SYNC,     /* of a file or a folder */
+    SHIM_LOSS,     /* a sync that failed: what it was to write may never get there */
     SHIM_CREATE,
     SHIM_FOLDER,
     SHIM_RENAME,
@@ -65,6 +66,9 @@ struct shim_event {
 /* Watches a folder, whose parent is there, from now on. Forgets what was before. */
 void shim_watch(const char *folder, const struct shim_plan *plan);
 void shim_stop(void);
+
+/* Goes on watching, and nothing fails any more. */
+void shim_heal(void);
 
 /* Events and syncs so far; whether the sync that was to fail has done so. */
 uint64_t shim_event_count(void);

@@ -313,6 +313,7 @@ static void wait_for_tree(struct victim *victim)
 {
     for (unsigned i = 0; i < SETTLE_TURNS_MAX; i++) {
         if (bel__store_pressure(victim->store) == 0 || victim->refused > 0) return;
+        if (victim->may_fail && bel__store_error(victim->store) != 0) return;
         (void)bel_backend_turn(victim->backend, victim->now);
     }
     CHECK(false);
