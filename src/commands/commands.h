@@ -48,6 +48,7 @@ struct bel_argument {
 /* Who may. */
 enum bel_permission {
     BEL_PERMISSION_NONE,  /* anyone, before AUTH too */
+    BEL_PERMISSION_KNOWN, /* anyone, after AUTH */
     BEL_PERMISSION_READ,  /* looks */
     BEL_PERMISSION_WRITE, /* schedules, cancels */
     BEL_PERMISSION_WORK,  /* claims, acks */

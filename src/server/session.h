@@ -7,14 +7,19 @@
  * bytes go out. It has no socket, no clock and no loop, so tests and the simulator drive it as the
  * server does:
  *
+ *     if (bel__session_room(session) > 0) read ...   does it want more? otherwise leave it be
  *     bel__session_receive(session, data, bytes);    any number of bytes, split anywhere
  *     while (bel__session_step(session, 64)) ...     parses and submits, up to so many commands
  *     bel_backend_turn(backend, now);                answers come back into the session
  *     write(fd, bel__buffer_data(out), out->count);  out = bel__session_output(session)
  *
  * Answers leave in the order of the commands. A claim that waits holds back the commands behind
- * it. What a session keeps is bounded: unparsed input, commands under way, unread output; whoever
- * goes over is told so and closed.
+ * it, as do those of which the next one should see all effects. What a session keeps is bounded:
+ * unparsed input, commands under way, unread output. One whose output nobody reads stops parsing,
+ * and later wanting input; if answers still come, up to twice the limit, it is closed.
+ *
+ * So a session is to be stepped when input has come, when a turn has answered it (`ready`), and
+ * when output was written.
  */
 
 #include "belfry/backend.h"
@@ -45,6 +50,12 @@ struct bel_service {
     /* CLOCK ADVANCE and SET under a virtual clock; NULL with the system's. It moves time and takes
      * turns; to the wall time `to`, or BEL_EINVAL if that is past. */
     int (*advance)(void *context, struct bel_wall to);
+    /* A session has been answered: there is something to write, or it can be stepped again. Called
+     * within a turn, perhaps often; it may take note, and nothing else. May be NULL. */
+    void (*ready)(void *context, struct bel_session *session);
+    /* A destroyed session is gone, all that it had under way has ended. May be NULL. When as many
+     * are gone as were created, the backend has nothing of theirs and may be closed. */
+    void (*gone)(void *context);
     void *context;
 };
 
@@ -56,10 +67,20 @@ BEL_CHECKED int bel__session_create(const struct bel_service *service, struct be
  * answered what is under way. NULL is allowed. */
 void bel__session_destroy(struct bel_session *session);
 
+/* Who it is, for CLIENT ID and LIST; `owner` is the caller's. An address is copied, and cut off if
+ * it is long. */
+void bel__session_introduce(struct bel_session *session, uint64_t id, const char *address,
+                            void *owner);
+void *bel__session_owner(const struct bel_session *session);
+
+/* How many bytes it can take in. 0: leave them where they are until it is stepped or written. */
+size_t bel__session_room(const struct bel_session *session);
+
 /* Takes bytes in. BEL_EFULL: more than may be unparsed; then it is over, see is_closing. */
 BEL_CHECKED int bel__session_receive(struct bel_session *session, const void *data, size_t bytes);
 
-/* Parses and submits up to `commands` commands. True if there may be more to parse. */
+/* Parses and submits up to `commands` commands. True if there may be more to parse; false if it
+ * waits, for input, answers or a reader. */
 bool bel__session_step(struct bel_session *session, unsigned commands);
 
 /* What is to be written; consume what was. */
