@@ -58,8 +58,8 @@ void bel_driver_wake(struct bel_driver *driver);
 void bel_driver_drain(struct bel_driver *driver);
 
 /* Refuses what is submitted from here on, finishes what was submitted before, and ends the thread.
- * Claims that wait are answered with nothing, as by a drain. Then the backend is the caller's again. Returns 0,
- * also if it was stopped before; or BEL_EBUSY if this is its own thread. */
+ * Claims that wait are answered with nothing, as by a drain. Then the backend is the caller's
+ * again. Returns 0, also if it was stopped before; or BEL_EBUSY if this is its own thread. */
 BEL_CHECKED int bel_driver_stop(struct bel_driver *driver);
 
 /* Stops a driver and frees it; NULL is allowed. No other thread may use it any more, and this is

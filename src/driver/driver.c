@@ -13,8 +13,8 @@
  * A request is counted from when the backend gets it until it is done, for which the driver puts
  * itself in the place of `done`. Claims that may wait are in a list as well: to drain, those that
  * still wait after a turn are taken back. To stop, the thread drains, closes the queue, and goes on
- * until nothing is counted. A backend whose answers come later than the turn, because others write or
- * send them, wakes the driver for them, and is waited for in the same way.
+ * until nothing is counted. A backend whose answers come later than the turn, because others write
+ * or send them, wakes the driver for them, and is waited for in the same way.
  */
 #include "belfry/driver.h"
 
@@ -27,25 +27,20 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum {
-    CACHE_LINE = 64
-};
-
 struct bel_driver {
+    struct bel_queue queue; /* what others write is on another line than what the thread does */
     struct bel_backend *backend; /* borrowed, as is the clock */
     const struct bel_clock *clock;
     struct bel_alarm alarm;
-    struct bel_list waits; /* the thread's: claims that may wait */
-    uint64_t under_way;    /* the thread's: requests that the backend has */
     pthread_t thread;
     pthread_mutex_t mutex; /* of those who stop it */
-    bool is_stopped;       /* theirs: the thread has ended */
+    struct bel_list waits; /* the thread's: claims that may wait */
+    uint64_t under_way;    /* the thread's: requests that the backend has */
+    bool is_stopped;       /* under the mutex: the thread has ended */
     atomic_bool drains, stops;
-    alignas(CACHE_LINE) struct bel_queue queue;
 };
 
 /* The driver whose thread this is. */
@@ -176,7 +171,7 @@ int bel_driver_start(struct bel_backend *backend, const struct bel_clock *clock,
                      struct bel_driver **out)
 {
     assert(backend != NULL);
-    struct bel_driver *driver = aligned_alloc(CACHE_LINE, sizeof *driver);
+    struct bel_driver *driver = malloc(sizeof *driver);
     if (driver == NULL) return BEL_ENOMEM;
     *driver = (struct bel_driver){
         .backend = backend,
@@ -242,7 +237,7 @@ int bel_driver_call(struct bel_driver *driver, struct bel_request *request)
     if (own == driver) return BEL_EBUSY;
     if (sem_init(&call.is_done, 0, 0) != 0) return BEL_ENOMEM;
     request->done = end_call;
-    request->user = &call;
+    request->user = &call; /* cppcheck-suppress autoVariables; it is put back */
     int err = bel_driver_submit(driver, request);
     if (err) {
         put_back(request, &call);

@@ -20,7 +20,7 @@
 
 #define START ((struct bel_wall){INT64_C(1767225600000)})
 #define MS    UINT64_C(1000000)
-#define HOUR  (3600 * 1000 * MS)
+#define HOUR  UINT64_C(3600000) /* ms */
 
 enum {
     PATIENCE_S = 100,
@@ -297,18 +297,18 @@ static void a_fake_clock_is_noticed_when_the_driver_is_woken(void)
 {
     struct ask claim, wait;
     start();
-    schedule(3600 * 1000);
-    init_claim(&claim, 2 * 3600 * 1000);
+    schedule(HOUR);
+    init_claim(&claim, 2 * HOUR);
     submit(&claim);
-    schedule(4 * 3600 * 1000); /* the claim waits by now */
-    bel_clock_fake_advance(fake, HOUR);
+    schedule(4 * HOUR); /* the claim waits by now */
+    bel_clock_fake_advance(fake, HOUR * MS);
     bel_driver_wake(driver);
     await(&claim);
     CHECK_EQ(claim.count, 1);
 
     init_claim(&wait, 10000); /* less than the lease */
     submit(&wait);
-    schedule(4 * 3600 * 1000);
+    schedule(4 * HOUR);
     bel_clock_fake_advance(fake, 10000 * MS);
     bel_driver_wake(driver);
     await(&wait);
@@ -707,6 +707,7 @@ static void a_backend_is_handed_over_and_back(void)
         bel_driver_destroy(driver);
         bel_engine_close(engine);
     }
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the others have ended */
     CHECK(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0);
 }
 
