@@ -51,6 +51,7 @@ int victim_open(struct victim *victim, const struct victim_options *options)
                                                   segment_bytes > 0 ? segment_bytes : SEGMENT_BYTES,
                                               .segment_count = SEGMENT_COUNT,
                                               .transaction_rows = TRANSACTION_ROWS,
+                                              .disk_reserve_bytes = options->disk_reserve_bytes,
                                               .has_thread = !options->has_no_thread};
     struct bel_why why = {0};
     struct book *book = options->book;
@@ -178,10 +179,12 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     struct victim *victim = order->victim;
     order->is_answered = true;
     if (reply->err == 0) {
+        victim->taken_by[request->command.verb]++;
         told(victim, order, reply);
         return;
     }
     victim->refused++;
+    victim->refused_by[request->command.verb]++;
     victim->last_error = reply->err;
     if (!victim->may_fail) CHECK_NOTE("%s: %s", bel_error_text(reply->err), reply->why);
     CHECK(victim->may_fail);
@@ -359,8 +362,8 @@ void victim_work(struct victim *victim, uint64_t seed, uint64_t turns)
     }
     configure(victim);
     for (uint64_t i = 0; i < turns; i++) {
-        wait_for_tree(victim);
-        if (victim->refused > 0) return;
+        if (!victim->options.never_waits) wait_for_tree(victim);
+        if (victim->refused > 0 && victim->last_error == BEL_EIO) return;
         take_turn(victim);
     }
 }

@@ -38,8 +38,10 @@ struct victim_options {
     struct book *book; /* borrowed */
     victim_tell *tell; /* is told each line; may be NULL */
     void *context;
-    uint64_t segment_bytes; /* of the log; 0: 512 KiB */
-    bool has_no_thread;     /* the same calls in the same order each time */
+    uint64_t segment_bytes;      /* of the log; 0: 512 KiB */
+    bool has_no_thread;          /* the same calls in the same order each time */
+    uint64_t disk_reserve_bytes; /* 0: as ever */
+    bool never_waits; /* for the tree to catch up: things may be refused for lack of room */
 };
 
 struct victim_held {
@@ -78,8 +80,9 @@ struct victim {
     size_t live_count;
     struct victim_order *orders;
     size_t orders_count;
-    uint64_t refused; /* orders that were answered with an error; -BEL_E... of the last */
+    uint64_t refused; /* orders that were answered with an error; the last one */
     int last_error;
+    uint64_t refused_by[BEL_VERBS], taken_by[BEL_VERBS];
     bool may_fail; /* errors of the engine are expected */
     char why[256];
 };

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A disk that becomes full, and has room again. It is a small one in memory, mounted for this
+ * process alone; where that is not allowed, the test is skipped. Somebody else fills it:
+ *
+ *     |  log, tree  |  free  |  ballast  |
+ *                   |reserve|
+ *
+ * With less than the reserve left, who adds is refused, and who ends is not. With nothing left
+ * the tree cannot grow, and the log has room for a while; then all are refused. Nothing fails for
+ * good: with room again all goes on, in the same process.
+ */
+#include "scene.h"
+#include "victim.h"
+
+#include "../check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum {
+    DISK_BYTES = 48 << 20,
+    RESERVE_BYTES = 4 << 20,
+    SKIPPED = 77,
+    TURNS = 60,
+    TURNS_MAX = 100, /* times TURNS: until something happens */
+    CHUNK_BYTES = 64 << 10,
+};
+
+static char folder[SCENE_PATH_BYTES], disk[SCENE_PATH_BYTES], ballast[2 * SCENE_PATH_BYTES];
+static struct victim victim;
+static struct book *book;
+static uint64_t seed = 1;
+
+static bool mount_disk(void)
+{
+    char options[64];
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+    (void)mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+    (void)snprintf(options, sizeof options, "size=%d,mode=0700", DISK_BYTES);
+    return mount("belfry", disk, "tmpfs", 0, options) == 0;
+}
+
+static uint64_t free_bytes(void)
+{
+    struct statvfs info;
+    CHECK(statvfs(disk, &info) == 0);
+    return (uint64_t)info.f_bavail * info.f_frsize;
+}
+
+/* Fills the disk until only so much is left. */
+static void leave(uint64_t bytes)
+{
+    static char chunk[CHUNK_BYTES];
+    int file = open(ballast, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    CHECK(file >= 0);
+    while (free_bytes() > bytes) {
+        uint64_t more = free_bytes() - bytes;
+        ssize_t done = write(file, chunk, more < sizeof chunk ? more : sizeof chunk);
+        CHECK(done > 0 || errno == ENOSPC);
+        if (done <= 0) break;
+    }
+    CHECK(close(file) == 0);
+}
+
+static void give_back(void)
+{
+    CHECK(unlink(ballast) == 0);
+}
+
+static void open_victim(uint64_t round)
+{
+    struct victim_options options = {.folder = folder,
+                                     .round = round,
+                                     .book = book,
+                                     .disk_reserve_bytes = RESERVE_BYTES,
+                                     .never_waits = true};
+    int err = victim_open(&victim, &options);
+    CHECK_NOTE("%s", victim.why);
+    CHECK(err == 0);
+    victim.may_fail = true;
+}
+
+static void work(void)
+{
+    memset(victim.taken_by, 0, sizeof victim.taken_by);
+    memset(victim.refused_by, 0, sizeof victim.refused_by);
+    victim.refused = 0;
+    victim_work(&victim, seed++, TURNS);
+    CHECK_NOTE("%s", bel_error_text(victim.last_error));
+    CHECK(victim.refused == 0 || victim.last_error == BEL_EFULL);
+}
+
+/* Works until no schedule is refused any more. */
+static void work_until_well(void)
+{
+    for (int i = 0; i < TURNS_MAX; i++) {
+        work();
+        if (victim.refused == 0) return;
+    }
+    CHECK(false);
+}
+
+static void who_adds_is_refused_and_who_ends_is_not(void)
+{
+    work_until_well();
+    leave(RESERVE_BYTES / 2);
+    for (int i = 0; i < TURNS_MAX && victim.refused_by[BEL_VERB_SCHEDULE] == 0; i++) {
+        work();
+    }
+    CHECK(victim.refused_by[BEL_VERB_SCHEDULE] > 0);
+    work();
+    CHECK_EQ(victim.taken_by[BEL_VERB_SCHEDULE], 0);
+    CHECK(victim.taken_by[BEL_VERB_ACK] > 0 && victim.taken_by[BEL_VERB_CANCEL] > 0);
+    CHECK_EQ(victim.refused_by[BEL_VERB_ACK], 0);
+    CHECK_EQ(victim.refused_by[BEL_VERB_CANCEL], 0);
+    CHECK_EQ(victim.refused_by[BEL_VERB_FAIL], 0);
+    CHECK_EQ(victim.refused_by[BEL_VERB_CLAIM], 0);
+    (void)victim_check(&victim);
+    give_back();
+    work();
+    CHECK_EQ(victim.refused, 0);
+    CHECK(victim.taken_by[BEL_VERB_SCHEDULE] > 0);
+}
+
+/* The victim has ended what it could; it needs something to end. */
+static void fill_up(void)
+{
+    give_back();
+    work_until_well();
+    leave(0);
+}
+
+static void a_disk_that_is_quite_full_refuses_and_loses_nothing(void)
+{
+    uint64_t refused = 0, ended = 0;
+    leave(0);
+    for (int i = 0; i < TURNS_MAX; i++) {
+        work();
+        refused += victim.refused;
+        ended += victim.taken_by[BEL_VERB_ACK] + victim.taken_by[BEL_VERB_CANCEL];
+        if (victim.refused_by[BEL_VERB_SCHEDULE] > 0 && i % 10 == 9) fill_up();
+    }
+    CHECK(refused > 0 && ended > 0);
+    (void)victim_check(&victim);
+    give_back();
+    work_until_well();
+    CHECK(victim.taken_by[BEL_VERB_SCHEDULE] > 0);
+}
+
+static void all_that_was_acknowledged_is_there_after_all(void)
+{
+    (void)victim_check(&victim);
+    victim_close(&victim);
+    open_victim(1);
+    CHECK(victim_check(&victim) > 0);
+    work();
+    CHECK_EQ(victim.refused, 0);
+    leave(0);
+    work();
+    victim_close(&victim); /* with a full disk */
+    give_back();
+    open_victim(2);
+    (void)victim_check(&victim);
+    victim_close(&victim);
+}
+
+int main(void)
+{
+    scene_make(folder);
+    (void)snprintf(disk, sizeof disk, "%.*s", (int)(strrchr(folder, '/') - folder), folder);
+    (void)snprintf(ballast, sizeof ballast, "%s/ballast", disk);
+    if (!mount_disk()) {
+        CHECK(rmdir(disk) == 0);
+        printf("skip no small disk can be mounted here\n");
+        return SKIPPED;
+    }
+    book = book_create(false);
+    open_victim(0);
+    RUN(who_adds_is_refused_and_who_ends_is_not);
+    RUN(a_disk_that_is_quite_full_refuses_and_loses_nothing);
+    RUN(all_that_was_acknowledged_is_there_after_all);
+    scene_clear(folder);
+    CHECK(umount2(disk, MNT_DETACH) == 0);
+    CHECK(rmdir(disk) == 0);
+    book_destroy(book);
+    return 0;
+}
