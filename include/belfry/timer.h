@@ -33,7 +33,7 @@ enum {
     BEL_GROUP_BYTES_MAX = 200,        /* any bytes */
     BEL_HEADERS_MAX = 100,            /* of a timer */
     BEL_HEADERS_BYTES_MAX = 64 << 10, /* names and values together */
-    BEL_TEXT_BYTES_MAX = 256,         /* of a reason, a worker (cut off behind), a correlation */
+    BEL_TEXT_BYTES_MAX = 256, /* of a reason or a worker, cut off behind; of a correlation */
     BEL_RESULT_BYTES_MAX = 64 << 10,
     BEL_TOKEN_BYTES_MAX = 400,        /* of A-Z a-z 0-9 _ - */
     BEL_OUTCOMES_MAX = 5,             /* that are kept of a timer, the last ones */

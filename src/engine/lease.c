@@ -13,12 +13,13 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     LEASES_MAX = 1 << 24,
     RETRY_MS = 100, /* until what failed for want of room is tried again */
-    TURN_MAX = 4096 /* leases taken back in one turn */
+    TURN_MAX = 1024 /* leases taken back in one turn */
 };
 
 static struct bel_lease *lease_at(const struct bel_engine *engine, uint64_t index)
@@ -205,25 +206,65 @@ static int lose(struct bel_engine *engine, struct bel_lease *lease)
     return err;
 }
 
-int bel__leases_turn(struct bel_engine *engine)
+/* A lease that has ended. */
+struct ended {
+    uint64_t end, sequence;
+    uint32_t index;
+};
+
+static int compare_ended(const void *a, const void *b)
+{
+    const struct ended *x = a, *y = b;
+    if (x->end != y->end) return x->end < y->end ? -1 : 1;
+    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+/* Takes those that have ended out of the wheel, in the order of (end, sequence). */
+static size_t pop_ended(struct bel_engine *engine, struct ended out[TURN_MAX])
 {
     struct bel_wheel *wheel = engine->leases.wheel;
-    uint64_t now = engine->now.open;
     struct bel_wheel_timer timer;
-    for (int i = 0; i < TURN_MAX && bel_wheel_next(wheel) <= now; i++) {
-        if (!bel_wheel_pop(wheel, now, &timer)) continue;
-        struct bel_lease *lease = lease_at(engine, timer.user);
-        int err = lose(engine, lease);
+    size_t count = 0;
+    for (int i = 0; i < 2 * TURN_MAX && count < TURN_MAX; i++) {
+        if (bel_wheel_next(wheel) > engine->now.open) break;
+        if (!bel_wheel_pop(wheel, engine->now.open, &timer)) continue;
+        const struct bel_lease *lease = lease_at(engine, timer.user);
+        out[count++] = (struct ended){.end = lease->end,
+                                      .sequence = bel__place_of(&lease->key).sequence,
+                                      .index = (uint32_t)timer.user};
+    }
+    qsort(out, count, sizeof out[0], compare_ended);
+    return count;
+}
+
+/* Puts one back, to be taken out again at `time`. */
+static void put_back(struct bel_engine *engine, uint32_t index, uint64_t time)
+{
+    struct bel_lease *lease = lease_at(engine, index);
+    int err = bel_wheel_arm(engine->leases.wheel, time, BEL_PRIORITY_DEFAULT, index, &lease->timer);
+    assert(err == 0); /* the place that was popped is free */
+    (void)err;
+}
+
+int bel__leases_turn(struct bel_engine *engine)
+{
+    struct ended ended[TURN_MAX];
+    uint64_t now = engine->now.open;
+    if (bel_wheel_next(engine->leases.wheel) > now) return 0;
+    size_t count = pop_ended(engine, ended);
+    for (size_t i = 0; i < count; i++) {
+        int err = lose(engine, lease_at(engine, ended[i].index));
         if (err == 0) continue;
-        if (err != BEL_ENOMEM && err != BEL_EFULL && err != BEL_EBUSY) return err;
-        uint64_t again = err == BEL_EBUSY ? now : now + RETRY_MS;
-        int armed = bel_wheel_arm(wheel, again, BEL_PRIORITY_DEFAULT, timer.user, &lease->timer);
-        assert(armed == 0); /* the place that was popped is free */
-        (void)armed;
-        if (err != BEL_EBUSY) continue;
-        engine->load_left = 0; /* the batch is full: all goes on with the next */
+        if (err == BEL_ENOMEM || err == BEL_EFULL) {
+            put_back(engine, ended[i].index, now + RETRY_MS);
+            continue;
+        }
+        if (err != BEL_EBUSY) return err;
+        for (; i < count; i++) { /* the batch is full: all goes on with the next */
+            put_back(engine, ended[i].index, now);
+        }
+        engine->load_left = 0;
         engine->is_behind = true;
-        return 0;
     }
     return 0;
 }

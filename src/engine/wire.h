@@ -87,7 +87,8 @@ static inline struct bel_view bel__read_view(struct bel_reader *reader)
 
 static inline struct bel_reader bel__reader_of(struct bel_view view)
 {
-    const uint8_t *data = view.data;
+    static const uint8_t nothing[1];
+    const uint8_t *data = view.bytes > 0 ? view.data : nothing;
     return (struct bel_reader){.at = data, .end = data + view.bytes};
 }
 
