@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The table itself: that it is complete, that it can be read by what parses by it, and what it
+ * says of a command in one line.
+ */
+#include "../check.h"
+#include "commands/arguments.h"
+#include "commands/commands.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+    USAGE_BYTES = 1024,
+    HELP_BYTES_MAX = 60,
+};
+
+static const struct bel_command_entry *find(const char *name)
+{
+    return bel__command_find((struct bel_view){name, strlen(name)});
+}
+
+static bool is_option(const struct bel_argument *argument)
+{
+    return isupper((unsigned char)argument->name[0]) != 0;
+}
+
+static void a_command_is_found_in_any_case(void)
+{
+    CHECK(find("SCHEDULE") == &bel__commands[BEL_COMMAND_SCHEDULE]);
+    CHECK(find("schedule") == find("SCHEDULE"));
+    CHECK(find("ScHeDuLe") == find("SCHEDULE"));
+    CHECK(find("topic") == &bel__commands[BEL_COMMAND_TOPIC]);
+    CHECK(find("topics") == &bel__commands[BEL_COMMAND_TOPICS]);
+    for (size_t i = 0; i < bel__commands_count; i++) {
+        CHECK(find(bel__commands[i].name) == &bel__commands[i]);
+    }
+}
+
+static void what_is_no_command_is_not_found(void)
+{
+    static const char *const wrong[] = {"", "S", "SCHEDUL", "SCHEDULES", " GET", "GET ", "topicss"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK_NOTE("%s", wrong[i]);
+        CHECK(find(wrong[i]) == NULL);
+    }
+    CHECK(bel__command_find((struct bel_view){"GET\0", 4}) == NULL);
+    CHECK(bel__command_find((struct bel_view){NULL, 0}) == NULL);
+}
+
+static void all_of_the_contract_is_there(void)
+{
+    static const char *const names[] = {
+        "SCHEDULE", "CANCEL", "RESCHEDULE", "GET",   "CLAIM",  "ACK",   "FAIL",  "RELEASE",
+        "EXTEND",   "LIST",   "REVIVE",     "PURGE", "TOPICS", "TOPIC", "PAUSE", "CONFIGURE",
+        "RESUME",   "AGENDA", "EXPLAIN",    "CLOCK", "BACKUP", "PING",  "ECHO",  "HELLO",
+        "AUTH",     "CLIENT", "COMMAND",    "INFO",  "SELECT", "RESET", "QUIT",  "SHUTDOWN",
+    };
+    CHECK_EQ(bel__commands_count, sizeof names / sizeof names[0]);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CHECK_NOTE("%s", names[i]);
+        CHECK(find(names[i]) != NULL);
+    }
+}
+
+/* One line, without a full stop, that begins with a small letter. */
+static void check_help(const char *help)
+{
+    size_t bytes = strlen(help);
+    CHECK(bytes > 0 && bytes <= HELP_BYTES_MAX);
+    CHECK(strpbrk(help, "\r\n\t") == NULL);
+    CHECK(help[bytes - 1] != '.');
+}
+
+static void every_line_has_help(void)
+{
+    for (size_t i = 0; i < bel__commands_count; i++) {
+        const struct bel_command_entry *entry = &bel__commands[i];
+        CHECK_NOTE("%s", entry->name);
+        check_help(entry->help);
+        CHECK((entry->arguments == NULL) == (entry->arguments_count == 0));
+        for (size_t j = 0; j < entry->arguments_count; j++) {
+            CHECK_NOTE("%s %s", entry->name, entry->arguments[j].name);
+            check_help(entry->arguments[j].help);
+            CHECK((entry->arguments[j].type == BEL_ARGUMENT_WORD) ==
+                  (entry->arguments[j].words != NULL));
+        }
+    }
+}
+
+/* Positions come first; of those the optional ones last, and only the last is repeated: then it
+ * is always clear which is which. */
+static void arguments_can_be_told_apart(void)
+{
+    for (size_t i = 0; i < bel__commands_count; i++) {
+        const struct bel_command_entry *entry = &bel__commands[i];
+        bool has_option = false, has_optional = false, has_repeated = false;
+        CHECK(entry->arguments_count <= BEL_ARGUMENTS_MAX);
+        for (size_t j = 0; j < entry->arguments_count; j++) {
+            const struct bel_argument *argument = &entry->arguments[j];
+            CHECK_NOTE("%s %s", entry->name, argument->name);
+            for (size_t k = 0; k < j; k++) {
+                CHECK(strcmp(argument->name, entry->arguments[k].name) != 0);
+            }
+            if (is_option(argument)) {
+                has_option = true;
+                continue;
+            }
+            CHECK(!has_option && !has_repeated);
+            CHECK(!has_optional || argument->is_optional);
+            has_optional = argument->is_optional;
+            has_repeated = argument->is_repeated;
+            CHECK(argument->type != BEL_ARGUMENT_FLAG);
+        }
+    }
+}
+
+static void check_usage(const char *name, const char *want)
+{
+    char usage[USAGE_BYTES];
+    CHECK_NOTE("%s", name);
+    CHECK_EQ(bel__command_usage(find(name), usage, sizeof usage), strlen(want));
+    CHECK(strcmp(usage, want) == 0);
+}
+
+static void usage_is_one_line(void)
+{
+    check_usage("GET", "GET topic id");
+    check_usage("TOPICS", "TOPICS");
+    check_usage("EXTEND", "EXTEND token [lease]");
+    check_usage("CANCEL", "CANCEL topic id ...");
+    check_usage("FAIL", "FAIL token [REASON text] [IN duration] [DEAD] "
+                        "[KIND error|resource|limited]");
+    check_usage("CONFIGURE", "CONFIGURE topic name value ...");
+    check_usage("PING", "PING [message]");
+    check_usage("COMMAND", "COMMAND [count|list|info|docs] [name ...]");
+}
+
+static void usage_is_cut_off_where_there_is_no_room(void)
+{
+    char usage[USAGE_BYTES];
+    const struct bel_command_entry *entry = find("SCHEDULE");
+    size_t needed = bel__command_usage(entry, NULL, 0);
+    CHECK(needed > 100 && needed < sizeof usage);
+    char whole[USAGE_BYTES];
+    CHECK_EQ(bel__command_usage(entry, whole, sizeof whole), needed);
+    CHECK_EQ(strlen(whole), needed);
+    for (size_t room = 1; room <= needed; room++) {
+        memset(usage, '#', sizeof usage);
+        CHECK_EQ(bel__command_usage(entry, usage, room), needed);
+        CHECK_EQ(strlen(usage), room - 1);
+        CHECK(memcmp(usage, whole, room - 1) == 0 && usage[room] == '#');
+    }
+    CHECK(strstr(whole, "[HEADER name value]...") != NULL);
+    CHECK(strstr(whole, "[CONFLICT replace|keep|reject|earliest|latest]") != NULL);
+}
+
+int main(void)
+{
+    RUN(a_command_is_found_in_any_case);
+    RUN(what_is_no_command_is_not_found);
+    RUN(all_of_the_contract_is_there);
+    RUN(every_line_has_help);
+    RUN(arguments_can_be_told_apart);
+    RUN(usage_is_one_line);
+    RUN(usage_is_cut_off_where_there_is_no_room);
+    return 0;
+}
