@@ -480,14 +480,25 @@ static void check_twice(struct book *book, const struct heard *list)
     }
 }
 
+/* Without room, what a look makes goes on with what was due: then counts are of another time. */
+static bool stands_still(const struct heard *before, const struct heard *after)
+{
+    const struct bel_topic *one = before->reply.topic, *other = after->reply.topic;
+    if (before->reply.err != 0 || after->reply.err != 0) return false;
+    return memcmp(one->counts, other->counts, sizeof one->counts) == 0;
+}
+
 void book_look(struct book *book, const struct list_of_orders *looks)
 {
-    for (size_t i = 0; i + 1 < looks->count; i += 2) {
-        const struct heard *list = looks->items[i]->heard[ENGINE_SIDE];
-        const struct heard *topic = looks->items[i + 1]->heard[ENGINE_SIDE];
-        if (list == NULL || topic == NULL || list->reply.err != 0) continue;
-        check_present(book, topic_name(i / 2), list);
+    bool has_judge = book->world->judge != NULL;
+    for (size_t i = 0; i < looks->count; i += LOOKS) {
+        const struct heard *before = looks->items[i]->heard[ENGINE_SIDE];
+        const struct heard *list = looks->items[i + LOOKS_LIST]->heard[ENGINE_SIDE];
+        const struct heard *after = looks->items[i + LOOKS - 1]->heard[ENGINE_SIDE];
+        if (list->reply.err != 0 || list->reply.timers.cursor.bytes > 0) continue;
+        check_present(book, topic_name(i / LOOKS), list);
         check_twice(book, list);
-        if (topic->reply.err == 0) check_counts(book, list, topic);
+        if (after->reply.err != 0) continue;
+        if (has_judge || stands_still(before, after)) check_counts(book, list, after);
     }
 }

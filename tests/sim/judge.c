@@ -37,6 +37,7 @@ struct event {
     uint64_t word;               /* of chance */
     int64_t engine_ms, open_ms;  /* of a reopening */
     struct list_of_orders given; /* of a turn */
+    uint64_t refused;            /* of those, by place: the engine had no room */
 };
 
 struct judge {
@@ -141,6 +142,7 @@ static void live(struct judge *judge, const struct event *event)
     case EVENT_TURN:
         for (size_t i = 0; i < event->given.count; i++) {
             struct order *order = event->given.items[i];
+            if (i < 64 && (event->refused >> i & 1) != 0) continue;
             order->is_answered = false;
             order->requests[MODEL_SIDE].done = decided;
             list_add(&judge->waiting, order);
@@ -185,7 +187,7 @@ void judge_turn(struct judge *judge, const struct list_of_orders *submitted)
 
 static void say_model(const struct judge *judge, const struct list_of_orders *looks)
 {
-    for (size_t i = 0; i < looks->count; i += 2) {
+    for (size_t i = LOOKS_LIST; i < looks->count; i += LOOKS) {
         const struct bel_reply *reply = &looks->items[i]->heard[MODEL_SIDE]->reply;
         for (size_t j = 0; j < reply->timers.count; j++) {
             const struct bel_timer *timer = &reply->timers.items[j];
@@ -397,7 +399,6 @@ static bool try_at(struct judge *judge, size_t count, const struct list_of_order
 {
     const struct bel_times *times = &judge->world->engine->now;
     int64_t engine_ms = (int64_t)times->engine, open_ms = (int64_t)times->open;
-    if (count < judge->count) live_again(judge, count);
     withdraw_all(judge);
     if (!are_times_right(judge, engine_ms, open_ms)) return false;
     struct event reopen = {
@@ -420,17 +421,49 @@ static bool try_at(struct judge *judge, size_t count, const struct list_of_order
     return true;
 }
 
-bool judge_reopen(struct judge *judge, const struct list_of_orders *looks)
+/* Those of a turn that can be refused for want of room, by place. */
+static uint64_t refusable(const struct event *event)
+{
+    uint64_t places = 0;
+    for (size_t i = 0; i < event->given.count && i < 64; i++) {
+        const struct order *order = event->given.items[i];
+        enum bel_verb verb = order->requests[ENGINE_SIDE].command.verb;
+        bool adds = verb == BEL_VERB_SCHEDULE || verb == BEL_VERB_REVIVE ||
+                    verb == BEL_VERB_CONFIGURE || verb == BEL_VERB_PAUSE;
+        if (adds) places |= UINT64_C(1) << i;
+    }
+    return event->kind == EVENT_TURN ? places : 0;
+}
+
+/* The same, with any of the last turn's refused, if room was tight. */
+static bool try_refusals(struct judge *judge, size_t count, bool is_tight,
+                         const struct list_of_orders *looks)
+{
+    if (count < judge->count) live_again(judge, count);
+    if (try_at(judge, count, looks)) return true;
+    if (!is_tight || count == 0) return false;
+    uint64_t places = refusable(&judge->events[count - 1]);
+    for (uint64_t some = places; some != 0; some = (some - 1) & places) {
+        judge->events[count - 1].refused = some;
+        live_again(judge, count);
+        if (try_at(judge, count, looks)) return true;
+    }
+    judge->events[count - 1].refused = 0;
+    return false;
+}
+
+bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_orders *looks)
 {
     char first[sizeof judge->differ.text] = "";
     judge->decided.count = 0;
     for (size_t back = 0; back <= judge->count - judge->answered; back++) {
-        if (try_at(judge, judge->count - back, looks)) {
+        if (try_refusals(judge, judge->count - back, is_tight, looks)) {
             say(judge->world, "      %zu turns are lost\n", back);
             return true;
         }
         if (back == 0) (void)snprintf(first, sizeof first, "%s", judge->differ.text);
     }
+    if (is_tight && has_feature(judge->world, FEATURE_PLANS)) return false; /* or plans were */
     world_fail(judge->world, "durable",
                "after an opening, no turn from the last that was answered is where it is; "
                "after all of them: %s; after those answered: %s",

@@ -14,7 +14,7 @@
 #include "core/bug.h"
 
 #include <inttypes.h>
-#include <libgen.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,6 +241,8 @@ int main(int argc, char **argv)
         return run_sibling(argv);
 #endif
     }
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 30); /* memory that comes and goes is kept, for speed */
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
     catch_signals();
     return run_task(&task);
 }

@@ -126,7 +126,8 @@ static void choose_when(struct world *world, struct bel_schedule_spec *spec)
     }
 }
 
-static void choose_plan(struct world *world, struct bel_schedule_spec *spec)
+static void choose_plan(struct world *world, const struct order *order,
+                        struct bel_schedule_spec *spec)
 {
     static const char *const quick[] = {"50ms", "90ms", "200ms", "@every 400ms"};
     static const char *const slow[] = {"2s", "5s", "7s", "@every 20s"};
@@ -140,6 +141,9 @@ static void choose_plan(struct world *world, struct bel_schedule_spec *spec)
         plan->misfire = BEL_MISFIRE_LAST; /* a thousand at once is for other tests */
     }
     plan->overlap = (enum bel_overlap)below(world, 3);
+    if (plan->overlap == BEL_OVERLAP_QUEUE && strcmp(order->id, "i1") != 0) {
+        plan->overlap = BEL_OVERLAP_SKIP; /* of two queues, which goes on first is open */
+    }
     plan->count = chance(world, 60) ? 1 + below(world, 8) : 0;
     plan->spread_ms = has_feature(world, FEATURE_SPREAD) ? below(world, 12) : 0;
     plan->has_until = chance(world, 15);
@@ -192,7 +196,7 @@ static void choose_schedule(struct world *world, struct order *order, struct bel
     }
     bool is_set_up = spec->topic.data != topic_names[TOPICS - 1]; /* or they make thousands */
     if (has_feature(world, FEATURE_PLANS) && is_set_up && chance(world, 25)) {
-        choose_plan(world, spec);
+        choose_plan(world, order, spec);
     }
 }
 

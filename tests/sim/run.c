@@ -12,6 +12,7 @@
 #include "world.h"
 
 #include "engine/engine.h"
+#include "store/state.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -176,6 +177,12 @@ static bool is_short(const struct bel_engine *engine)
     return false;
 }
 
+/* Whether who adds may be refused: see store.c. */
+static bool is_tight(const struct bel_engine *engine)
+{
+    return bel__log_free_count(engine->store->log) < 2;
+}
+
 static void engine_turn(struct world *world)
 {
     world->told.count = 0;
@@ -227,6 +234,12 @@ static bool any_refused(const struct world *world)
     for (size_t i = 0; i < world->told.count; i++) {
         if (!world->told.items[i]->is_over && is_refused(world->told.items[i])) return true;
     }
+    for (size_t i = 0; i < world->asked.count; i++) { /* decided, and not yet told */
+        const struct bel_request *request = &world->asked.items[i]->requests[ENGINE_SIDE];
+        int err = request->own.reply.err;
+        if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_ANSWERED) continue;
+        if (err == BEL_EFULL || err == BEL_EBUSY || err == BEL_ENOMEM) return true;
+    }
     return false;
 }
 
@@ -236,6 +249,7 @@ static void turn(struct world *world, struct list_of_orders *orders)
     for (size_t i = 0; i < orders->count; i++) {
         ask(world, orders->items[i]);
     }
+    world->is_tight = is_tight(world->engine);
     engine_turn(world);
     check_reason(world);
     check_stopped(world);
@@ -278,6 +292,7 @@ static bool are_told(const struct list_of_orders *orders)
 static void make_looks(struct world *world, struct list_of_orders *out)
 {
     for (size_t i = 0; i < TOPICS; i++) {
+        list_add(out, make_look(world, BEL_VERB_TOPIC, i));
         list_add(out, make_look(world, BEL_VERB_LIST, i));
         list_add(out, make_look(world, BEL_VERB_TOPIC, i));
     }
@@ -422,7 +437,9 @@ static void recover(struct world *world)
     book_opened(world->book);
     if (look_now(world, &looks)) {
         if (is_any_refused_in(&looks) || world->is_short) dismiss_judge(world);
-        if (world->judge != NULL) (void)judge_reopen(world->judge, &looks);
+        if (world->judge != NULL && !judge_reopen(world->judge, world->is_tight, &looks)) {
+            dismiss_judge(world);
+        }
     }
     free(looks.items);
 }
@@ -616,15 +633,16 @@ static bool has_more(struct world *world, struct list_of_orders *cancels)
     struct list_of_orders looks = {0};
     bool has = false;
     if (!look(world, &looks)) goto out;
-    for (size_t i = 0; i < looks.count; i += 2) {
-        const struct bel_reply *list = &looks.items[i]->heard[ENGINE_SIDE]->reply;
+    for (size_t i = 0; i < looks.count; i += LOOKS) {
+        const struct bel_reply *list = &looks.items[i + LOOKS_LIST]->heard[ENGINE_SIDE]->reply;
         for (size_t j = 0; list->err == 0 && j < list->timers.count; j++) {
             const struct bel_timer *timer = &list->timers.items[j];
             if (timer->state >= BEL_DONE) continue;
             has = true;
             bool is_far = timer->due.ms > world->now.wall.ms + (int64_t)(100 * DAY_MS);
             if (timer->id.bytes == BEL_MADE_ID_BYTES) continue;
-            if (timer->plan.rule.bytes > 0 || is_far) add_cancel(world, cancels, i / 2, timer->id);
+            if (timer->plan.rule.bytes > 0 || is_far)
+                add_cancel(world, cancels, i / LOOKS, timer->id);
         }
     }
 out:
@@ -642,6 +660,7 @@ static void drain(struct world *world)
         drain_once(world);
         cancels.count = 0;
         if (i % 20 == 19 && !has_more(world, &cancels)) break;
+        if (cancels.count > 0) turn(world, &cancels);
         if (i % 8 == 7) world_pass(world, world->config.pace_ms, false); /* it may be busy */
         if (world->next.due.ns == BEL_NEVER || world->next.due.ns <= world->now.boot.ns) continue;
         uint64_t ms = (world->next.due.ns - world->now.boot.ns + NS_PER_MS - 1) / NS_PER_MS;

@@ -38,6 +38,8 @@ enum {
     NS_PER_MS = 1000000,
     TOPICS = 4,
     TOPIC_BYTES = 8,
+    LOOKS = 3, /* for each topic: TOPIC, LIST, TOPIC */
+    LOOKS_LIST = 1,
     ORDER_NAMES = 3, /* ids, tokens or topics of one order, at most */
     ENGINE_SIDE = 0,
     MODEL_SIDE = 1,
@@ -170,6 +172,7 @@ struct world {
     bool is_sync_armed;
     bool is_healed; /* nothing breaks any more */
     bool is_inside; /* of the engine */
+    bool is_tight;  /* the last turn may have had no room to add */
     bool is_short;  /* a turn was not enough for what was due in it */
     uint64_t hash;
 
@@ -240,8 +243,9 @@ bool judge_compare(struct judge *judge, bool is_all);
 /* Prints what the model has, for people. */
 void judge_say(struct judge *judge, const struct list_of_orders *looks);
 void judge_withdraw(struct judge *judge, struct order *order);
-/* The engine was opened and `looks` were answered: where is it? */
-bool judge_reopen(struct judge *judge, const struct list_of_orders *looks);
+/* The engine was opened and `looks` were answered: where is it? If room was tight, the last turn
+ * may have been refused something. False if it is nowhere, or nobody can tell. */
+bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_orders *looks);
 struct bel_next judge_next(const struct judge *judge);
 
 /* --- book.c --- */
@@ -252,7 +256,7 @@ void book_submitted(struct book *book, const struct order *order);
 void book_told(struct book *book, struct order *order);
 void book_lost(struct book *book, const struct order *order); /* its outcome is unknown */
 void book_opened(struct book *book);
-/* All that there is was listed: by topic, LIST and then TOPIC. */
+/* All that there is was listed: by topic, as LOOKS says. */
 void book_look(struct book *book, const struct list_of_orders *looks);
 
 /* --- run.c --- */
