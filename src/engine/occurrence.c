@@ -178,20 +178,21 @@ void bel__after_do(struct bel_engine *engine, struct bel_after *after)
     bel__timer_move(engine, &after->blocked, &after->place);
 }
 
-/* Cancels one, without what its end would do: its plan goes as well. */
+/* Cancels one, unless it has expired, without what its end would do: its plan goes as well. */
 static int cancel(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id)
 {
+    struct bel_ending cancelled = {.state = BEL_CANCELLED};
+    struct bel_ending expired = {.state = BEL_EXPIRED, .reason = BEL_VIEW("expired")};
     struct bel_found found;
     int err = bel__timer_peek(engine, topic, id, &found);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
-    if (bel__timer_is_expired(engine, &found)) return bel__timer_expire(engine, &found);
+    bool is_expired = bel__timer_is_expired(engine, &found);
     err = bel__timer_reserve(engine, &found, 0, BEL_STORE_END);
     if (err) return err;
     assert(found.after != NULL);
     found.after->goes_on = found.after->ends = false;
     found.after->unblocks = false;
-    struct bel_ending ending = {.state = BEL_CANCELLED};
-    bel__timer_end(engine, &found, &ending);
+    bel__timer_end(engine, &found, is_expired ? &expired : &cancelled);
     return 0;
 }
 

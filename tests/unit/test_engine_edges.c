@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Edges of the engine: histories that go wrong at one place alone, on a small disk in memory where
+ * batches fill up, and in memory where they do not.
+ */
+#include "engine/engine.h"
+
+#include "../check.h"
+#include "../sim/disk.h"
+#include "store/tree.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define START INT64_C(1767225600000)
+
+struct world {
+    struct bel_engine *engine;
+    struct bel_now now;
+    struct bel_next next;
+    struct disk *disk; /* NULL: in memory */
+    struct bel_tree *tree;
+    uint64_t segment_bytes;
+    struct bel_zones *zones;
+    uint32_t ready_max;
+};
+
+/* An answer, as far as the tests look at it. */
+struct heard {
+    bool is_done;
+    int err;
+    uint64_t count;
+    size_t deliveries;
+    char token[BEL_TOKEN_BYTES_MAX + 1];
+    char id[BEL_ID_BYTES + 1];
+    uint64_t counts[BEL_STATES];
+    char lines[4096]; /* of EXPLAIN */
+};
+
+static void copy(struct bel_view from, char *to, size_t room)
+{
+    CHECK(from.bytes < room);
+    memcpy(to, from.data, from.bytes);
+    to[from.bytes] = 0;
+}
+
+static void hear(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct heard *heard = request->user;
+    heard->is_done = true;
+    heard->err = reply->err;
+    if (reply->err) return;
+    switch (request->command.verb) {
+    case BEL_VERB_CLAIM:
+        heard->deliveries = reply->deliveries.count;
+        if (heard->deliveries == 0) return;
+        copy(reply->deliveries.items[0].id, heard->id, sizeof heard->id);
+        copy(reply->deliveries.items[0].token, heard->token, sizeof heard->token);
+        break;
+    case BEL_VERB_TOPIC:
+        memcpy(heard->counts, reply->topic->counts, sizeof heard->counts);
+        break;
+    case BEL_VERB_EXPLAIN:
+        for (size_t i = 0, at = 0; i < reply->names.count; i++) {
+            copy(reply->names.items[i], heard->lines + at, sizeof heard->lines - at);
+            at += reply->names.items[i].bytes;
+        }
+        break;
+    case BEL_VERB_PURGE:
+    case BEL_VERB_CANCEL:
+    case BEL_VERB_ACK:
+    case BEL_VERB_REVIVE:
+    case BEL_VERB_RESCHEDULE:
+        heard->count = reply->count;
+        break;
+    default:
+        break;
+    }
+}
+
+static struct bel_view view(const char *text)
+{
+    return (struct bel_view){.data = text, .bytes = strlen(text)};
+}
+
+static void open_engine(struct world *world)
+{
+    struct bel_engine_options options = {.zones = world->zones, .ready_max = world->ready_max};
+    struct bel_store *store;
+    if (world->now.wall.ms == 0) world->now = (struct bel_now){{1000000}, {START}, {1}};
+    options.now = world->now;
+    if (world->segment_bytes == 0) {
+        CHECK(bel__store_open_memory(&store) == 0);
+    } else {
+        if (world->disk == NULL) {
+            world->disk = disk_create(1);
+            disk_plan(world->disk)->free_bytes = UINT64_C(1) << 40;
+            CHECK(bel__tree_memory_create_lasting(&world->tree) == 0);
+        }
+        struct bel_store_options store_options = {
+            .io = disk_io(world->disk), .tree = world->tree, .segment_bytes = world->segment_bytes};
+        CHECK(bel__store_open(&store_options, &store, NULL) == 0);
+    }
+    CHECK(bel__engine_open_on(&options, store, bel__entropy_system(), &world->engine) == 0);
+}
+
+static void finish(struct world *world)
+{
+    bel_engine_close(world->engine);
+    if (world->disk == NULL) return;
+    bel__tree_memory_destroy(world->tree);
+    disk_destroy(world->disk);
+}
+
+static void turn(struct world *world)
+{
+    world->next = bel_backend_turn(bel_engine_backend(world->engine), world->now);
+}
+
+static void submit(struct world *world, struct bel_request *request, struct heard *heard)
+{
+    *heard = (struct heard){0};
+    request->done = hear;
+    request->user = heard;
+    bel_backend_submit(bel_engine_backend(world->engine), request);
+}
+
+static struct heard ask(struct world *world, struct bel_command command)
+{
+    struct bel_request request = {.command = command};
+    struct heard heard;
+    submit(world, &request, &heard);
+    for (int i = 0; i < 1000 && !heard.is_done; i++) {
+        turn(world);
+    }
+    CHECK(heard.is_done);
+    return heard;
+}
+
+static void move(struct world *world, uint64_t ms)
+{
+    world->now.boot.ns += ms * 1000000;
+    world->now.wall.ms += (int64_t)ms;
+}
+
+static int schedule(struct world *world, struct bel_schedule_spec spec)
+{
+    if (spec.topic.bytes == 0) spec.topic = view("mail");
+    return ask(world, (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec}).err;
+}
+
+static struct heard name(struct world *world, enum bel_verb verb, const char *id)
+{
+    return ask(world, (struct bel_command){.verb = verb, .target = {view("mail"), view(id)}});
+}
+
+static struct heard cancel(struct world *world, const char *id)
+{
+    struct bel_view ids = view(id);
+    return ask(world,
+               (struct bel_command){.verb = BEL_VERB_CANCEL, .cancel = {view("mail"), &ids, 1}});
+}
+
+static struct bel_recurrence every_minute_after_the_end(void)
+{
+    return (struct bel_recurrence){
+        .kind = BEL_PLAN_EVERY, .rule = BEL_VIEW("1m"), .mode = BEL_PLAN_DELAY};
+}
+
+/* --- plans --- */
+
+static void a_cancelled_plan_takes_what_has_expired_along(void)
+{
+    struct world world = {0};
+    open_engine(&world);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("plan"),
+                                                      .plan = every_minute_after_the_end(),
+                                                      .expires_ms = 1000}) == 0);
+    turn(&world);
+    CHECK_EQ(name(&world, BEL_VERB_TOPIC, "").counts[BEL_SCHEDULED], 1);
+    move(&world, 120000);
+    turn(&world); /* its occurrence is there by now, */
+    move(&world, 120000);
+    CHECK_EQ(cancel(&world, "plan").count, 1); /* and expired */
+    move(&world, 120000);
+    turn(&world);
+    move(&world, 120000);
+    struct heard topic = name(&world, BEL_VERB_TOPIC, "");
+    CHECK(topic.err == 0);
+    CHECK_EQ(topic.counts[BEL_SCHEDULED], 0);
+    finish(&world);
+}
+
+int main(void)
+{
+    RUN(a_cancelled_plan_takes_what_has_expired_along);
+    return 0;
+}
