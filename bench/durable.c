@@ -14,6 +14,7 @@
  *     rotate    the same, but nothing is due now: what is claimed is what comes due of those
  *               pending, and as many are scheduled anew; time is let run so fast that it does
  *     linger    lifecycles until it is killed, with some timers that are ready and never claimed
+ *     flood     the same with scheduling at random, which leaves most to be read again
  *
  * Each prints a line of JSON. A step opens what is not open yet.
  */
@@ -272,6 +273,7 @@ static void run_bursts(const char *step, round_fn *round)
         (void)printf("%s%.1f", i == 0 ? ", \"rates\": [" : ", ", rate);
     }
     (void)printf("]");
+    print_number("operations", (double)operations);
     print_number("cpu_us", (double)own / BENCH_US / (double)operations);
     print_number("cpu_all_us", (double)all / BENCH_US / (double)operations);
     print_commits(operations);
@@ -336,7 +338,8 @@ static void load(void)
     print_end();
 }
 
-static void linger(void)
+/* Goes on until it is killed, and says so after a while. */
+static void linger(const char *step, round_fn *round)
 {
     ensure_open();
     for (size_t left = LEFT_READY; left > 0; left -= DURABLE_BATCH_MAX) {
@@ -346,11 +349,11 @@ static void linger(void)
     uint64_t began = clock_ns();
     bool has_said = false;
     for (;;) {
-        (void)live();
+        (void)round();
         samples_count = 0;
         if (has_said || clock_ns() - began < settings.seconds_x10 * 100 * BENCH_MS) continue;
         has_said = true;
-        print_begin("linger");
+        print_begin(step);
         print_end();
     }
 }
@@ -418,7 +421,9 @@ static void run(const char *step)
     } else if (strcmp(step, "rotate") == 0) {
         run_sustained(step, rotate);
     } else if (strcmp(step, "linger") == 0) {
-        linger();
+        linger(step, live);
+    } else if (strcmp(step, "flood") == 0) {
+        linger(step, insert);
     } else {
         bench_fail("no such step");
     }
