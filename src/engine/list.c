@@ -104,7 +104,7 @@ static bool is_settled(const struct walk *walk, uint8_t lane)
 {
     const struct bel_topic_state *topic = walk->topic;
     uint64_t now = bel__lane_now(&walk->engine->now, lane);
-    return !topic->is_partial[lane] && topic->wake_times[lane] > now;
+    return !topic->is_partial[lane] && !topic->has_late_tick && topic->wake_times[lane] > now;
 }
 
 /* --- streams --- */

@@ -25,6 +25,7 @@ enum {
     POPS_MAX = 1 << 16, /* in one turn */
     PARTS = 4,          /* of ready_max: so many must be free before a partial lane is read on */
 };
+    STOPPED = 1,        /* a lane is not read on in this turn, for a reason that passes */
 
 /* What a wake in the wheels is for: the lowest bit of its word. */
 enum wake {
@@ -191,15 +192,20 @@ static void give_way(struct bel_engine *engine)
 }
 
 void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
+/* There is a tick before `loaded`. */
+static void note_late(struct bel_topic_state *topic, const struct bel_key *key)
+{
+    if (topic->has_late_tick && bel__key_compare(key, &topic->late_tick) >= 0) return;
+    topic->has_late_tick = true;
+    topic->late_tick = *key;
+}
+
                      const struct bel_key *key)
 {
     struct bel_place place = bel__place_of(key);
     assert(place.lane == BEL_LANE_WALL);
     bel__ready_wake(engine, topic, BEL_LANE_WALL, place.time);
-    if (bel__key_compare(key, &topic->loaded[BEL_LANE_WALL]) >= 0) return;
-    if (topic->has_late_tick && bel__key_compare(key, &topic->late_tick) >= 0) return;
-    topic->has_late_tick = true;
-    topic->late_tick = *key;
+    if (bel__key_compare(key, &topic->loaded[BEL_LANE_WALL]) < 0) note_late(topic, key);
 }
 
 /* Rings what is before `loaded`. The timers there are in the picker already. */
@@ -212,7 +218,7 @@ static int ring_late(struct bel_engine *engine, struct bel_topic_state *topic)
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         if (bel__key_compare(&cursor.key, &end) >= 0) break;
         if (bel__record_kind(cursor.value) != BEL_RECORD_TICK) continue;
-        if (engine->load_left == 0) return BEL_EFULL; /* as if there were no room: later */
+        if (engine->load_left == 0) return BEL_EBUSY; /* as if the batch were full: later */
         engine->load_left--;
         topic->late_tick = cursor.key;
         err = take_row(engine, topic, &cursor);
@@ -244,6 +250,34 @@ static void arrive(struct bel_engine *engine, struct bel_topic_state *topic,
 }
 
 /* Reads a lane up to now. What its own rings make is behind the row at which they ring, and so is
+/* Takes the row at the cursor. Returns 0; STOPPED if it could not, and has seen to it that the lane
+ * is read on; or why not. A plan that cannot ring does not hold up what is behind it. */
+static int take_next(struct bel_engine *engine, struct bel_topic_state *topic,
+                     const struct bel_store_cursor *cursor)
+{
+    uint8_t lane = bel__place_of(&cursor->key).lane;
+    uint64_t now = bel__lane_now(&engine->now, lane);
+    struct bel_key behind = bel__key_after(&cursor->key);
+    engine->load_left--;
+    topic->loaded[lane] = behind;
+    int err = take_row(engine, topic, cursor);
+    bool is_forgotten = bel__key_compare(&topic->loaded[lane], &behind) != 0;
+    if (is_forgotten && (err == 0 || err == BEL_EBUSY || is_passing(err))) return STOPPED;
+    if (err == BEL_EBUSY) {
+        stop_at(engine, topic, &cursor->key, now);
+        give_way(engine);
+        return STOPPED;
+    }
+    if (!is_passing(err)) return err;
+    if (bel__record_kind(cursor->value) == BEL_RECORD_TICK) {
+        note_late(topic, &cursor->key);
+        bel__ready_wake(engine, topic, lane, now + RETRY_MS);
+        return 0;
+    }
+    stop_at(engine, topic, &cursor->key, now + RETRY_MS);
+    return STOPPED;
+}
+
  * read as well. */
 static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
 {
@@ -262,19 +296,8 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
             engine->is_behind = true;
             return 0;
         }
-        engine->load_left--;
-        topic->loaded[lane] = bel__key_after(&cursor.key);
-        err = take_row(engine, topic, &cursor);
-        if (err == BEL_EBUSY) {
-            stop_at(engine, topic, &cursor.key, now);
-            give_way(engine);
-            return 0;
-        }
-        if (is_passing(err)) {
-            stop_at(engine, topic, &cursor.key, now + RETRY_MS);
-            return 0;
-        }
-        if (err) return err;
+        err = take_next(engine, topic, &cursor);
+        if (err) return err == STOPPED ? 0 : err;
     }
     if (is_passing(err)) { /* the next row could not be read */
         bel__ready_wake(engine, topic, lane, now + RETRY_MS);
@@ -288,6 +311,7 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
 static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
 {
     int err = lane == BEL_LANE_WALL ? ring_late(engine, topic) : 0;
+    topic->is_partial[lane] = true; /* until it has arrived */
     if (err == BEL_EBUSY) {
         bel__ready_wake(engine, topic, lane, bel__lane_now(&engine->now, lane));
         give_way(engine);
@@ -295,10 +319,9 @@ static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
     }
     if (is_passing(err)) {
         bel__ready_wake(engine, topic, lane, bel__lane_now(&engine->now, lane) + RETRY_MS);
-        return 0;
+    } else if (err) {
+        return err;
     }
-    if (err) return err;
-    topic->is_partial[lane] = true; /* until it has arrived */
     return read_lane(engine, topic, lane);
 }
 

@@ -13,6 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+enum {
+    BODY = 40 << 10, /* of a payload that takes chunks */
+};
+
 #define START INT64_C(1767225600000)
 
 struct world {
@@ -150,6 +154,13 @@ static int schedule(struct world *world, struct bel_schedule_spec spec)
     return ask(world, (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec}).err;
 }
 
+static struct heard claim(struct world *world)
+{
+    struct bel_view topic = view("mail");
+    return ask(world, (struct bel_command){.verb = BEL_VERB_CLAIM,
+                                           .claim = {.topics = &topic, .topics_count = 1}});
+}
+
 static struct heard name(struct world *world, enum bel_verb verb, const char *id)
 {
     return ask(world, (struct bel_command){.verb = verb, .target = {view("mail"), view(id)}});
@@ -160,6 +171,12 @@ static struct heard cancel(struct world *world, const char *id)
     struct bel_view ids = view(id);
     return ask(world,
                (struct bel_command){.verb = BEL_VERB_CANCEL, .cancel = {view("mail"), &ids, 1}});
+}
+
+static struct bel_view body(void)
+{
+    static char bytes[BODY];
+    return (struct bel_view){bytes, sizeof bytes};
 }
 
 static struct bel_recurrence every_minute_after_the_end(void)
@@ -192,8 +209,77 @@ static void a_cancelled_plan_takes_what_has_expired_along(void)
     finish(&world);
 }
 
+/* --- what has come due --- */
+
+static void what_is_due_beside_a_late_plan_is_delivered(void)
+{
+    struct world world = {0};
+    struct bel_recurrence plan = {.kind = BEL_PLAN_EVERY, .rule = BEL_VIEW("1h")};
+    static struct bel_request requests[5000];
+    static struct heard heard[5000];
+    open_engine(&world);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("plan"), .plan = plan}) == 0);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("missed"),
+                                                      .when = BEL_WHEN_AT,
+                                                      .at = {START + 150}}) == 0);
+    for (int i = 0; i < 5000; i++) {
+        requests[i].command.verb = BEL_VERB_SCHEDULE;
+        requests[i].command.schedule = (struct bel_schedule_spec){
+            .topic = view("other"), .when = BEL_WHEN_AT, .at = {START + 100}};
+        submit(&world, &requests[i], &heard[i]);
+    }
+    turn(&world);
+    move(&world, 100);
+    /* More comes due than a turn takes, and then a plan is to ring now, behind what was looked at. */
+    requests[0].command.schedule = (struct bel_schedule_spec){
+        .topic = view("mail"), .id = view("first"), .when = BEL_WHEN_AT, .at = {START + 100}};
+    requests[1].command = (struct bel_command){.verb = BEL_VERB_RESCHEDULE,
+                                               .reschedule = {view("mail"), view("plan")}};
+    submit(&world, &requests[0], &heard[0]);
+    submit(&world, &requests[1], &heard[1]);
+    turn(&world);
+    CHECK(heard[0].is_done && heard[1].is_done);
+    CHECK_EQ(heard[1].count, 1);
+    move(&world, 100);
+    turn(&world);
+    turn(&world);
+    bool is_there = false;
+    for (struct heard got = claim(&world); got.deliveries > 0; got = claim(&world)) {
+        is_there |= strcmp(got.id, "missed") == 0;
+    }
+    CHECK(is_there);
+    finish(&world);
+}
+
+static void a_plan_that_cannot_ring_holds_nobody_up(void)
+{
+    struct world world = {.segment_bytes = 1 << 20};
+    struct bel_recurrence plan = {.kind = BEL_PLAN_EVERY, .rule = BEL_VIEW("1m")};
+    open_engine(&world);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("plan"), .plan = plan}) == 0);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("timer"),
+                                                      .when = BEL_WHEN_AT,
+                                                      .at = {START + 61000}}) == 0);
+    disk_plan(world.disk)->free_bytes = 0;
+    int err = 0;
+    for (int i = 0; i < 100 && err == 0; i++) {
+        err =
+            schedule(&world, (struct bel_schedule_spec){.topic = view("other"), .payload = body()});
+    }
+    CHECK(err == BEL_EFULL);
+    move(&world, 62000);
+    CHECK(strcmp(claim(&world).id, "timer") == 0);
+    CHECK_EQ(claim(&world).deliveries, 0);
+    disk_plan(world.disk)->free_bytes = UINT64_C(1) << 40;
+    move(&world, 100);
+    CHECK_EQ(claim(&world).deliveries, 1);
+    finish(&world);
+}
+
 int main(void)
 {
     RUN(a_cancelled_plan_takes_what_has_expired_along);
+    RUN(what_is_due_beside_a_late_plan_is_delivered);
+    RUN(a_plan_that_cannot_ring_holds_nobody_up);
     return 0;
 }
