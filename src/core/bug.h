@@ -13,24 +13,26 @@ enum bel_bug {
     BEL_BUG_NONE,
     BEL_BUG_ANSWER_BEFORE_SYNC,
     BEL_BUG_SYNC_IGNORED,
-    BEL_BUG_CANCEL_NOT_LOGGED,
+    BEL_BUG_DELETE_NOT_LOGGED, /* so that what was cancelled comes back */
     BEL_BUG_TOKEN_NOT_CHECKED,
-    BEL_BUG_EARLY,
-    BEL_BUG_STALE_TAIL,
+    BEL_BUG_EARLY,      /* by a millisecond */
+    BEL_BUG_STALE_TAIL, /* of an earlier use of a segment */
     BEL_BUG_ATTEMPT_NOT_KEPT,
     BEL_BUG_OCCURRENCE_TWICE,
-    BEL_BUG_TIES,
-    BEL_BUG_LEASE_NOT_ARMED,
+    BEL_BUG_TIES,            /* in priority */
+    BEL_BUG_LEASE_NOT_ARMED, /* when it is opened */
     BEL_BUG_LEASE_ROW_LEFT,
     BEL_BUG_SEQUENCE_NOT_KEPT,
-    BEL_BUG_CRASH_TWICE,
-    BEL_BUG_EPOCH_EARLY,
-    BEL_BUG_TOMBSTONE_LOST,
+    BEL_BUG_CRASH_TWICE,    /* counted */
+    BEL_BUG_EPOCH_EARLY,    /* before all of the delta is in the tree */
+    BEL_BUG_TOMBSTONE_LOST, /* on its way into the tree */
     BEL_BUG_EXTEND_NOT_LOGGED,
     BEL_BUG_COUNT_NOT_KEPT,
-    BEL_BUG_NEW_AFTER_REPLAY,
+    BEL_BUG_NEW_AFTER_REPLAY, /* as if the tree could not have the row */
     BEL_BUG_PAUSE_NOT_KEPT,
     BEL_BUG_WAKE_FORGOTTEN,
+    BEL_BUG_FROZEN_IGNORED, /* what is gone is read below a delta that is on its way */
+    BEL_BUG_NO_GRACE,       /* leases that ended while it was closed count as crashes */
     BEL_BUGS,
 };
 

@@ -12,6 +12,7 @@
  */
 #include "engine/engine.h"
 
+#include "core/bug.h"
 #include "engine/commands.h"
 #include "engine/ready.h"
 #include "engine/wire.h"
@@ -303,7 +304,7 @@ static void put_times(struct bel_engine *engine)
     struct bel_key key = meta_key(META_TIMES);
     bel__write_number(&writer, engine->now.engine);
     bel__write_number(&writer, engine->now.open);
-    bel__write_number(&writer, engine->sequence);
+    bel__write_number(&writer, BEL_BUG(BEL_BUG_SEQUENCE_NOT_KEPT) ? 1 : engine->sequence);
     struct bel_view value = {.data = row, .bytes = (size_t)(writer.at - row)};
     bel__store_put(engine->store, &key, value, BEL_ROW_ANY);
     engine->saved_open = engine->now.open;
@@ -321,7 +322,7 @@ static void commit(struct bel_engine *engine)
         int err = engine->has_changed ? 0 : bel__engine_reserve(engine, 1, 0, BEL_STORE_END);
         if (err == 0) {
             bel__counts_flush(&engine->counts, engine->store);
-            bel__topics_flush(&engine->topics, engine->store);
+            if (!BEL_BUG(BEL_BUG_COUNT_NOT_KEPT)) bel__topics_flush(&engine->topics, engine->store);
             put_times(engine);
         }
     }
@@ -380,6 +381,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     if (!engine->broken) come_due(engine);
     run_requests(engine);
     bel__wait_turn(engine);
+    if (BEL_BUG(BEL_BUG_ANSWER_BEFORE_SYNC)) tell(engine, engine->answering);
     commit(engine);
     tell_synced(engine);
     if (!engine->broken && bel__store_work(engine->store)) engine->is_behind = true;

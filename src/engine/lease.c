@@ -7,6 +7,7 @@
  */
 #include "engine/lease.h"
 
+#include "core/bug.h"
 #include "engine/engine.h"
 #include "engine/ready.h"
 #include "engine/timer.h"
@@ -45,6 +46,7 @@ struct bel_lease *bel__lease_find(const struct bel_engine *engine, const struct 
 static bool same_secret(const uint8_t *a, const uint8_t *b)
 {
     unsigned different = 0;
+    if (BEL_BUG(BEL_BUG_TOKEN_NOT_CHECKED)) return true;
     for (int i = 0; i < BEL_TOKEN_SECRET_BYTES; i++) {
         different |= (unsigned)(a[i] ^ b[i]);
     }
@@ -148,7 +150,7 @@ int bel__lease_extend(struct bel_engine *engine, struct bel_lease *lease, uint64
     err = bel_wheel_rearm(engine->leases.wheel, lease->timer, end);
     if (err) return err;
     lease->end = end;
-    put_row(engine, lease, row.worker, BEL_ROW_ANY);
+    if (!BEL_BUG(BEL_BUG_EXTEND_NOT_LOGGED)) put_row(engine, lease, row.worker, BEL_ROW_ANY);
     return 0;
 }
 
@@ -156,7 +158,7 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
 {
     struct bel_leases *leases = &engine->leases;
     struct bel_key key = bel__key_in(&lease->key, BEL_TABLE_LEASES);
-    bel__engine_delete(engine, &key);
+    if (!BEL_BUG(BEL_BUG_LEASE_ROW_LEFT)) bel__engine_delete(engine, &key);
     bel_wheel_cancel(leases->wheel, lease->timer);
     if (leases->last == lease) leases->last = NULL;
     bel__map_remove(&leases->map, &lease->key, sizeof lease->key, NULL);
@@ -170,6 +172,7 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
  * finish while it was closed. */
 static bool is_crash(const struct bel_engine *engine, const struct bel_lease *lease)
 {
+    if (BEL_BUG(BEL_BUG_NO_GRACE)) return true;
     return lease->end >= engine->now.open_start + lease->lease_ms;
 }
 
@@ -178,7 +181,7 @@ static void take_back(struct bel_engine *engine, struct bel_found *found)
     struct bel_record *record = &found->record;
     bool counts = is_crash(engine, found->lease);
     if (counts) {
-        record->crashes++;
+        record->crashes += BEL_BUG(BEL_BUG_CRASH_TWICE) ? 2 : 1;
         bel__record_note(record, (struct bel_outcome){.kind = BEL_OUTCOME_CRASHED,
                                                       .at = {engine->now.wall},
                                                       .reason = BEL_VIEW("lease lost")});
@@ -281,7 +284,9 @@ static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *
     struct bel_lease made = {
         .key = key, .topic = found.topic, .end = row.end, .lease_ms = row.lease_ms, .due = row.due};
     memcpy(made.secret, row.secret, sizeof made.secret);
-    return enter(engine, &made, found.record.group, &lease);
+    err = enter(engine, &made, found.record.group, &lease);
+    if (BEL_BUG(BEL_BUG_LEASE_NOT_ARMED)) bel_wheel_cancel(engine->leases.wheel, lease->timer);
+    return err;
 }
 
 int bel__leases_open(struct bel_engine *engine)

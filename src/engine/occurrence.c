@@ -157,7 +157,7 @@ int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
     }
     if (waits && !others.has_any) {
         err = bel__plan_go_on(engine, &after->plan, &after->next);
-        if (err != 0 && err != BEL_ERANGE) return err;
+        if (err != 0 && err != BEL_ERANGE && err != BEL_EUNSUPPORTED) return err;
         after->goes_on = err == 0;
         after->ends = err == BEL_ERANGE;
     }

@@ -15,6 +15,7 @@
  */
 #include "engine/plan.h"
 
+#include "core/bug.h"
 #include "engine/blob.h"
 #include "engine/engine.h"
 #include "engine/ready.h"
@@ -45,10 +46,20 @@ static int find_zone(struct bel_engine *engine, struct bel_view name, const stru
     if (engine->options.zones != NULL) {
         err = bel_zones_find(engine->options.zones, name.data, name.bytes, out);
     }
-    if (err == BEL_EINVAL && why != NULL) {
+    if (err == 0 || err == BEL_ENOMEM) return err;
+    if (why != NULL) {
         (void)snprintf(why->expected, sizeof why->expected, "the name of a time zone");
     }
-    return err;
+    return BEL_EINVAL; /* a file that is damaged is no zone; it is not the engine that is */
+}
+
+/* The plan of a record that was good when it was made: BEL_EUNSUPPORTED if it is not any more,
+ * because its zone has gone. */
+static int plan_again(struct bel_engine *engine, const struct bel_record *record,
+                      struct bel_plan **out)
+{
+    int err = bel__plan_of(engine, record, out, NULL);
+    return err == BEL_EINVAL ? BEL_EUNSUPPORTED : err;
 }
 
 int bel__plan_of(struct bel_engine *engine, const struct bel_record *record, struct bel_plan **out,
@@ -88,8 +99,8 @@ static int next_after(struct bel_engine *engine, const struct bel_record *record
 {
     struct bel_plan *plan;
     struct bel_wall next;
-    int err = bel__plan_of(engine, record, &plan, NULL);
-    if (err) return err == BEL_EINVAL ? BEL_ECORRUPT : err; /* it was good when it was made */
+    int err = plan_again(engine, record, &plan);
+    if (err) return err;
     err = bel_plan_next(plan, (struct bel_wall){after}, 0, &next);
     bel_plan_destroy(plan);
     if (err) return err;
@@ -160,7 +171,7 @@ static void set_next(struct bel_engine *engine, struct bel_found *found, bool ha
     found->plan.has_next = has_next;
     found->plan.next = has_next ? next : 0;
     put_tick(engine, found);
-    put_state(engine, found);
+    if (!BEL_BUG(BEL_BUG_OCCURRENCE_TWICE)) put_state(engine, found);
 }
 
 void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
@@ -245,8 +256,8 @@ static int choose(struct bel_engine *engine, const struct bel_found *found, stru
 {
     struct bel_wall times[BEL_MISFIRE_MAX];
     struct bel_plan *plan;
-    int err = bel__plan_of(engine, &found->record, &plan, NULL);
-    if (err) return err == BEL_EINVAL ? BEL_ECORRUPT : err;
+    int err = plan_again(engine, &found->record, &plan);
+    if (err) return err;
     struct rule_context rule = {plan, (int64_t)found->plan.next};
     uint64_t late =
         bel__topic_settings(found->topic)->misfire_after_ms + place_in_window(&found->record);

@@ -20,7 +20,7 @@ BEL_CHECKED int bel__plan_first(struct bel_engine *engine, const struct bel_sche
 void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
                    struct bel_record *record, uint64_t number, uint64_t first);
 
-/* A plan's tick has come due. */
+/* A plan's tick has come due. BEL_EUNSUPPORTED if its time zone is not known any more. */
 BEL_CHECKED int bel__plan_ring(struct bel_engine *engine, struct bel_found *found);
 
 /* Sets the next nominal time. Reserved by bel__timer_reserve(). */

@@ -14,6 +14,7 @@
  */
 #include "engine/ready.h"
 
+#include "core/bug.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
 #include "engine/timer.h"
@@ -24,8 +25,8 @@ enum {
     RETRY_MS = 100,     /* until what failed for want of room is tried again */
     POPS_MAX = 1 << 16, /* in one turn */
     PARTS = 4,          /* of ready_max: so many must be free before a partial lane is read on */
-};
     STOPPED = 1,        /* a lane is not read on in this turn, for a reason that passes */
+};
 
 /* What a wake in the wheels is for: the lowest bit of its word. */
 enum wake {
@@ -159,7 +160,8 @@ static int take_row(struct bel_engine *engine, struct bel_topic_state *topic,
     if (bel__record_kind(cursor->value) == BEL_RECORD_TICK) {
         struct bel_found found;
         int err = bel__timer_read(engine, &cursor->key, cursor->value, &found);
-        return err ? err : bel__plan_ring(engine, &found);
+        if (err == 0) err = bel__plan_ring(engine, &found);
+        return err == BEL_EUNSUPPORTED ? 0 : err; /* it stays, until it is opened with its zone */
     }
     if (topic->leased > 0 && bel__lease_find(engine, &cursor->key) != NULL) return 0;
     int err = bel__record_read(cursor->value, &record);
@@ -191,7 +193,6 @@ static void give_way(struct bel_engine *engine)
     engine->is_behind = true;
 }
 
-void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
 /* There is a tick before `loaded`. */
 static void note_late(struct bel_topic_state *topic, const struct bel_key *key)
 {
@@ -200,6 +201,7 @@ static void note_late(struct bel_topic_state *topic, const struct bel_key *key)
     topic->late_tick = *key;
 }
 
+void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
                      const struct bel_key *key)
 {
     struct bel_place place = bel__place_of(key);
@@ -242,14 +244,13 @@ static void arrive(struct bel_engine *engine, struct bel_topic_state *topic,
         topic->wakes[lane] = BEL_TIMER_NONE;
         topic->wake_times[lane] = BEL_NEVER;
     }
-    if (cursor == NULL) return;
+    if (cursor == NULL || BEL_BUG(BEL_BUG_WAKE_FORGOTTEN)) return;
     struct bel_place place = bel__place_of(&cursor->key);
     if (place.table == BEL_TABLE_TIMERS && place.topic == topic->number && place.lane == lane) {
         bel__ready_wake(engine, topic, lane, place.time);
     }
 }
 
-/* Reads a lane up to now. What its own rings make is behind the row at which they ring, and so is
 /* Takes the row at the cursor. Returns 0; STOPPED if it could not, and has seen to it that the lane
  * is read on; or why not. A plan that cannot ring does not hold up what is behind it. */
 static int take_next(struct bel_engine *engine, struct bel_topic_state *topic,
@@ -278,6 +279,7 @@ static int take_next(struct bel_engine *engine, struct bel_topic_state *topic,
     return STOPPED;
 }
 
+/* Reads a lane up to now. What its own rings make is behind the row at which they ring, and so is
  * read as well. */
 static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
 {
@@ -310,8 +312,8 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
 
 static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
 {
-    int err = lane == BEL_LANE_WALL ? ring_late(engine, topic) : 0;
     topic->is_partial[lane] = true; /* until it has arrived */
+    int err = lane == BEL_LANE_WALL ? ring_late(engine, topic) : 0;
     if (err == BEL_EBUSY) {
         bel__ready_wake(engine, topic, lane, bel__lane_now(&engine->now, lane));
         give_way(engine);

@@ -12,6 +12,7 @@
 #include "engine/settings.h"
 
 #include "belfry/duration.h"
+#include "core/bug.h"
 #include "core/parse.h"
 #include "engine/wire.h"
 
@@ -266,7 +267,7 @@ size_t bel__settings_write(const struct bel_topic_state *topic, uint8_t out[BEL_
     struct bel_writer writer = {.at = out, .end = out + BEL_TOPIC_ROW_BYTES};
     bel__write_number(&writer, VERSION);
     bel__write_view(&writer, bel__topic_name(topic));
-    bel__write_number(&writer, topic->is_paused);
+    bel__write_number(&writer, topic->is_paused && !BEL_BUG(BEL_BUG_PAUSE_NOT_KEPT));
     for (unsigned i = 0; i < BEL_SETTINGS; i++) {
         char text[BEL_SETTING_TEXT_MAX];
         struct bel_view value;

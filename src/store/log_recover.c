@@ -9,6 +9,7 @@
  * short anywhere: frames that are there are written over with themselves, and what is zeroed
  * does not count already.
  */
+#include "core/bug.h"
 #include "store/log.h"
 #include "store/log_files.h"
 
@@ -135,6 +136,8 @@ static bool find_frame(const struct recovery *recovery, const struct bel_log_seg
                        struct bel_frame *out)
 {
     uint64_t left = recovery->log->superblock.segment_bytes - recovery->end;
+    if (BEL_BUG(BEL_BUG_STALE_TAIL))
+        return bel__frame_read(recovery->bytes + recovery->end, left, out);
     return bel__frame_read(recovery->bytes + recovery->end, left, out) &&
            out->use == segment->header.use && out->salt == segment->header.salt &&
            out->synced_bytes <= recovery->end && out->synced_bytes >= BEL_SEGMENT_FRAMES &&

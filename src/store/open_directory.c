@@ -9,6 +9,8 @@
  */
 #include "store/state.h"
 
+#include "core/bug.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +90,7 @@ static int replay(void *context, const struct bel_frame_row *row)
     if (row->is_gone) {
         bel__delta_delete(store->active, &row->key);
     } else {
-        bel__delta_put(store->active, &row->key, row->value, false);
+        bel__delta_put(store->active, &row->key, row->value, BEL_BUG(BEL_BUG_NEW_AFTER_REPLAY));
     }
     return 0;
 }

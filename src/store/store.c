@@ -10,6 +10,8 @@
  */
 #include "store/state.h"
 
+#include "core/bug.h"
+
 #include <assert.h>
 
 enum {
@@ -68,7 +70,8 @@ int bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes, enum 
 
 static void change(struct bel_store *store, const struct bel_frame_row *row)
 {
-    if (store->log != NULL) bel__batch_add(&store->next, row);
+    bool is_left_out = BEL_BUG(BEL_BUG_DELETE_NOT_LOGGED) && row->is_gone;
+    if (store->log != NULL && !is_left_out) bel__batch_add(&store->next, row);
     store->changes++;
     store->has_rows = true;
 }

@@ -117,6 +117,12 @@ static void finish(struct world *world)
     disk_destroy(world->disk);
 }
 
+static void reopen(struct world *world)
+{
+    bel_engine_close(world->engine);
+    open_engine(world);
+}
+
 static void turn(struct world *world)
 {
     world->next = bel_backend_turn(bel_engine_backend(world->engine), world->now);
@@ -173,6 +179,13 @@ static struct heard cancel(struct world *world, const char *id)
                (struct bel_command){.verb = BEL_VERB_CANCEL, .cancel = {view("mail"), &ids, 1}});
 }
 
+static struct heard ack(struct world *world, const char *token)
+{
+    struct bel_view tokens = view(token);
+    return ask(world, (struct bel_command){.verb = BEL_VERB_ACK,
+                                           .ack = {.tokens = &tokens, .tokens_count = 1}});
+}
+
 static struct bel_view body(void)
 {
     static char bytes[BODY];
@@ -209,6 +222,56 @@ static void a_cancelled_plan_takes_what_has_expired_along(void)
     finish(&world);
 }
 
+/* --- zones --- */
+
+static void a_damaged_zone_is_the_mistake_of_who_asks_for_it(void)
+{
+    struct world world = {0};
+    struct bel_recurrence plan = {
+        .kind = BEL_PLAN_CRON, .rule = BEL_VIEW("0 9 * * *"), .zone = BEL_VIEW("Damaged")};
+    char folder[] = "test_engine_edges.XXXXXX", path[64];
+    CHECK(mkdtemp(folder) != NULL);
+    (void)snprintf(path, sizeof path, "%s/Damaged", folder);
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL && fputs("this is no zone", file) >= 0 && fclose(file) == 0);
+    CHECK(bel_zones_open(folder, &world.zones) == 0);
+    open_engine(&world);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("plan"), .plan = plan}) ==
+          BEL_EINVAL);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("timer")}) == 0);
+    finish(&world);
+    bel_zones_close(world.zones);
+    CHECK(unlink(path) == 0 && rmdir(folder) == 0);
+}
+
+static void a_plan_whose_zone_has_gone_waits_for_it(void)
+{
+    struct world world = {.segment_bytes = 1 << 20};
+    struct bel_recurrence plan = {.kind = BEL_PLAN_CRON,
+                                  .rule = BEL_VIEW("* * * * *"),
+                                  .zone = BEL_VIEW("Europe/Berlin"),
+                                  .overlap = BEL_OVERLAP_ALLOW};
+    struct bel_zones *zones;
+    if (bel_zones_open(NULL, &zones) != 0) return; /* the system has none */
+    world.zones = zones;
+    open_engine(&world);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("plan"), .plan = plan}) == 0);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("timer"),
+                                                      .when = BEL_WHEN_AT,
+                                                      .at = {START + 60000}}) == 0);
+    CHECK_EQ(ack(&world, claim(&world).token).count, 1); /* the first one of the plan */
+    world.zones = NULL;
+    reopen(&world);
+    move(&world, 70000);
+    CHECK(strcmp(claim(&world).id, "timer") == 0);
+    CHECK_EQ(claim(&world).deliveries, 0);
+    world.zones = zones;
+    reopen(&world);
+    CHECK_EQ(claim(&world).deliveries, 1); /* the second */
+    finish(&world);
+    bel_zones_close(zones);
+}
+
 /* --- what has come due --- */
 
 static void what_is_due_beside_a_late_plan_is_delivered(void)
@@ -230,7 +293,7 @@ static void what_is_due_beside_a_late_plan_is_delivered(void)
     }
     turn(&world);
     move(&world, 100);
-    /* More comes due than a turn takes, and then a plan is to ring now, behind what was looked at. */
+    /* More comes due than a turn takes, and a plan is to ring now, behind what was looked at. */
     requests[0].command.schedule = (struct bel_schedule_spec){
         .topic = view("mail"), .id = view("first"), .when = BEL_WHEN_AT, .at = {START + 100}};
     requests[1].command = (struct bel_command){.verb = BEL_VERB_RESCHEDULE,
@@ -279,6 +342,8 @@ static void a_plan_that_cannot_ring_holds_nobody_up(void)
 int main(void)
 {
     RUN(a_cancelled_plan_takes_what_has_expired_along);
+    RUN(a_damaged_zone_is_the_mistake_of_who_asks_for_it);
+    RUN(a_plan_whose_zone_has_gone_waits_for_it);
     RUN(what_is_due_beside_a_late_plan_is_delivered);
     RUN(a_plan_that_cannot_ring_holds_nobody_up);
     return 0;

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The parser stands in the request at `position`, and knows what it expects there:
+ *
+ *     *2\r\n  $3\r\n  GET\r\n  $4\r\n  mail\r\n
+ *     ^START  ^SIZE   ^BODY    ^SIZE   ^BODY      END
+ *
+ * Whatever is complete is passed, its place noted in a slot. A body is not looked at, so a large
+ * one that comes in pieces costs nothing until it is there. A request that is larger than allowed
+ * has no slots: its bytes are dropped as they come, and only counted.
+ */
+#include "server/resp.h"
+
+#include "core/parse.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum state {
+    START, /* the first byte decides */
+    WORDS, /* a line of words */
+    SIZE,  /* $3 */
+    BODY,
+    END,
+};
+
+enum {
+    HEAD_BYTES_MAX = 24,             /* of *2\r\n and $3\r\n: a sign, digits, CR and LF */
+    SLOTS_KEPT = 64,                 /* after a request with more the memory is given back */
+    ANNOUNCED_BYTES_MAX = 512 << 20, /* of an argument that is passed over */
+    ANNOUNCED_ARGUMENTS_MAX = 1024 * 1024,
+};
+
+/* What a step came to, besides 0 for going on. */
+enum {
+    SHORT = 1, /* bytes are missing */
+    BAD,       /* parser->why says it */
+};
+
+static int bad(struct bel_resp_parser *parser, const char *why)
+{
+    parser->why = why;
+    return BAD;
+}
+
+void bel__resp_init(struct bel_resp_parser *parser, const struct bel_resp_limits *limits)
+{
+    assert(limits->arguments_max > 0);
+    *parser = (struct bel_resp_parser){.limits = *limits, .state = START};
+}
+
+void bel__resp_finish(struct bel_resp_parser *parser)
+{
+    free(parser->slots);
+    parser->slots = NULL;
+    parser->slots_capacity = 0;
+}
+
+static void begin(struct bel_resp_parser *parser)
+{
+    if (parser->slots_capacity > SLOTS_KEPT) bel__resp_finish(parser);
+    parser->state = START;
+    parser->count = 0;
+    parser->position = 0;
+    parser->is_over = false;
+    parser->why = NULL;
+}
+
+/* --- slots --- */
+
+static struct bel_resp_slot *slots_of(struct bel_resp_parser *parser)
+{
+    return parser->slots != NULL ? parser->slots : parser->few;
+}
+
+static int grow(struct bel_resp_parser *parser)
+{
+    size_t capacity = 2 * (parser->slots != NULL ? parser->slots_capacity : BEL_RESP_SLOTS);
+    struct bel_resp_slot *slots = realloc(parser->slots, capacity * sizeof *slots);
+    if (slots == NULL) return bad(parser, "out of memory");
+    if (parser->slots == NULL) memcpy(slots, parser->few, sizeof parser->few);
+    parser->slots = slots;
+    parser->slots_capacity = capacity;
+    return 0;
+}
+
+static int add(struct bel_resp_parser *parser, size_t start, size_t bytes)
+{
+    size_t capacity = parser->slots != NULL ? parser->slots_capacity : BEL_RESP_SLOTS;
+    if (parser->is_over) return 0;
+    if (parser->count == capacity) {
+        int err = grow(parser);
+        if (err) return err;
+    }
+    slots_of(parser)[parser->count++] = (struct bel_resp_slot){start, bytes};
+    return 0;
+}
+
+struct bel_view bel__resp_argument(const struct bel_resp_parser *parser, const void *data,
+                                   size_t index)
+{
+    assert(index < parser->count);
+    const struct bel_resp_slot *slots = parser->slots != NULL ? parser->slots : parser->few;
+    return (struct bel_view){(const char *)data + slots[index].start, slots[index].bytes};
+}
+
+/* --- limits --- */
+
+/* The request is larger than allowed: it is passed over, or that was it. */
+static int go_over(struct bel_resp_parser *parser, const char *why)
+{
+    if (!parser->limits.is_lenient) return bad(parser, why);
+    if (!parser->is_over) parser->why = why;
+    parser->is_over = true;
+    parser->count = 0;
+    return 0;
+}
+
+/* --- arrays --- */
+
+/* Reads "*2\r\n" or "$3\r\n" at the position. */
+static int read_head(struct bel_resp_parser *parser, const char *text, size_t bytes, int64_t *out)
+{
+    const char *start = text + parser->position;
+    size_t left = bytes - parser->position;
+    const char *end = memchr(start, '\n', left < HEAD_BYTES_MAX ? left : HEAD_BYTES_MAX);
+    if (end == NULL) return left < HEAD_BYTES_MAX ? SHORT : bad(parser, "the number is too long");
+    size_t line_bytes = (size_t)(end - start);
+    if (line_bytes < 2 || start[line_bytes - 1] != '\r') return bad(parser, "expected CR and LF");
+    int err = bel__parse_i64(start + 1, line_bytes - 2, INT64_MIN, INT64_MAX, out);
+    if (err) return bad(parser, "expected a number");
+    parser->position += line_bytes + 1;
+    return 0;
+}
+
+static int read_array(struct bel_resp_parser *parser, const char *text, size_t bytes)
+{
+    int64_t count = 0;
+    int err = read_head(parser, text, bytes, &count);
+    if (err) return err;
+    if (count > ANNOUNCED_ARGUMENTS_MAX) return bad(parser, "invalid multibulk length");
+    parser->arguments_left = count > 0 ? (uint64_t)count : 0;
+    parser->state = count > 0 ? SIZE : END;
+    if (parser->arguments_left <= parser->limits.arguments_max) return 0;
+    return go_over(parser, "too many arguments");
+}
+
+static int read_size(struct bel_resp_parser *parser, const char *text, size_t bytes)
+{
+    int64_t size = 0;
+    if (parser->position == bytes) return SHORT;
+    if (text[parser->position] != '$') return bad(parser, "expected '$'");
+    int err = read_head(parser, text, bytes, &size);
+    if (err) return err;
+    if (size < 0 || size > ANNOUNCED_BYTES_MAX) return bad(parser, "invalid bulk length");
+    parser->argument_bytes = (size_t)size;
+    parser->state = BODY;
+    bool fits = parser->argument_bytes <= parser->limits.argument_bytes_max &&
+                parser->position + parser->argument_bytes <= parser->limits.request_bytes_max;
+    return fits ? 0 : go_over(parser, "too large");
+}
+
+static int end_body(struct bel_resp_parser *parser)
+{
+    parser->state = --parser->arguments_left > 0 ? SIZE : END;
+    return 0;
+}
+
+/* Passes a body of a request that is over, as far as it is there: the bytes that end it are
+ * passed with it. */
+static int skip_body(struct bel_resp_parser *parser, size_t bytes)
+{
+    size_t left = bytes - parser->position, wanted = parser->argument_bytes + 2;
+    size_t passed = left < wanted ? left : wanted;
+    parser->position += passed;
+    if (passed == wanted) return end_body(parser);
+    if (passed > parser->argument_bytes) {
+        parser->position--; /* the CR waits for the LF */
+        passed--;
+    }
+    parser->argument_bytes -= passed;
+    return SHORT;
+}
+
+static int read_body(struct bel_resp_parser *parser, const char *text, size_t bytes)
+{
+    if (parser->is_over) return skip_body(parser, bytes);
+    size_t size = parser->argument_bytes;
+    if (bytes - parser->position < size + 2) return SHORT;
+    const char *end = text + parser->position + size;
+    if (end[0] != '\r' || end[1] != '\n') return bad(parser, "a bulk string ends in CR and LF");
+    int err = add(parser, parser->position, size);
+    if (err) return err;
+    parser->position += size + 2;
+    return end_body(parser);
+}
+
+/* --- lines --- */
+
+/* Where a word is read from and, unescaped, written to, which is never ahead. */
+struct line {
+    char *text;
+    size_t read, end, written;
+};
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+/* What stands behind a backslash, between double quotes. */
+static char unescape(struct line *line)
+{
+    static const char letters[] = "nrtba", meanings[] = "\n\r\t\b\a";
+    char c = line->text[line->read++];
+    if (c == 'x' && line->end - line->read >= 2) {
+        int high = hex_digit(line->text[line->read]), low = hex_digit(line->text[line->read + 1]);
+        if (high < 0 || low < 0) return c;
+        line->read += 2;
+        return (char)(high << 4 | low);
+    }
+    const char *letter = memchr(letters, c, sizeof letters - 1);
+    return letter != NULL ? meanings[letter - letters] : c;
+}
+
+/* Reads up to the quote that closes. False if there is none, or no space behind it. */
+static bool read_quoted(struct line *line, char quote)
+{
+    while (line->read < line->end) {
+        char c = line->text[line->read++];
+        if (c == quote) return line->read == line->end || is_space(line->text[line->read]);
+        if (c == '\\' && line->read < line->end) {
+            if (quote == '"') {
+                c = unescape(line);
+            } else if (line->text[line->read] == '\'') {
+                c = line->text[line->read++];
+            }
+        }
+        line->text[line->written++] = c;
+    }
+    return false;
+}
+
+static bool read_word(struct line *line)
+{
+    while (line->read < line->end && !is_space(line->text[line->read])) {
+        char c = line->text[line->read++];
+        if (c == '"' || c == '\'') return read_quoted(line, c);
+        line->text[line->written++] = c;
+    }
+    return true;
+}
+
+static int read_words(struct bel_resp_parser *parser, struct line *line)
+{
+    for (;;) {
+        while (line->read < line->end && is_space(line->text[line->read])) {
+            line->read++;
+        }
+        if (line->read == line->end) return 0;
+        size_t start = line->written;
+        if (!read_word(line)) return bad(parser, "unbalanced quotes in request");
+        if (parser->count == parser->limits.arguments_max) return bad(parser, "too many arguments");
+        int err = add(parser, start, line->written - start);
+        if (err) return err;
+    }
+}
+
+/* All that was looked at for the end of the line need not be again. */
+static int read_line(struct bel_resp_parser *parser, char *text, size_t bytes)
+{
+    size_t max = parser->limits.argument_bytes_max;
+    if (max > BEL_RESP_INLINE_BYTES_MAX) max = BEL_RESP_INLINE_BYTES_MAX;
+    char *end = memchr(text + parser->position, '\n', bytes - parser->position);
+    size_t line_bytes = end != NULL ? (size_t)(end - text) : bytes;
+    if (line_bytes > max) return bad(parser, "too big inline request");
+    parser->position = line_bytes;
+    if (end == NULL) return SHORT;
+    parser->position++;
+    parser->state = END;
+    struct line line = {.text = text, .end = line_bytes};
+    return read_words(parser, &line);
+}
+
+/* --- all of it --- */
+
+static int step(struct bel_resp_parser *parser, char *text, size_t bytes)
+{
+    switch ((enum state)parser->state) {
+    case START:
+        if (bytes == 0) return SHORT;
+        if (text[0] == '*') return read_array(parser, text, bytes);
+        parser->state = WORDS;
+        return 0;
+    case WORDS:
+        return read_line(parser, text, bytes);
+    case SIZE:
+        return read_size(parser, text, bytes);
+    case BODY:
+        return read_body(parser, text, bytes);
+    case END:
+    default:
+        assert(parser->state == END);
+        return SHORT;
+    }
+}
+
+/* What is over needs to be kept no longer than it takes to pass it. */
+static size_t drop_passed(struct bel_resp_parser *parser)
+{
+    size_t passed = parser->is_over ? parser->position : 0;
+    parser->position -= passed;
+    return passed;
+}
+
+enum bel_resp_event bel__resp_parse(struct bel_resp_parser *parser, void *data, size_t bytes,
+                                    size_t *out_used)
+{
+    int err = 0;
+    if (parser->state == END) begin(parser);
+    *out_used = 0;
+    while (err == 0 && parser->state != END) {
+        assert(parser->position <= bytes);
+        err = step(parser, data, bytes);
+    }
+    if (err == BAD) return BEL_RESP_BROKEN;
+    if (err == SHORT) {
+        *out_used = drop_passed(parser);
+        return BEL_RESP_MORE;
+    }
+    *out_used = parser->position;
+    return parser->is_over ? BEL_RESP_REFUSED : BEL_RESP_REQUEST;
+}
