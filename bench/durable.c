@@ -6,7 +6,8 @@
  *     durable_belfry folder=/var/tmp/x pending=1000000 load batch=100 life batch=1 insert
  *
  *     open      opens the folder, and says how long until the first claim was answered
- *     load      schedules `pending` timers, due at random in the 30 days after tomorrow
+ *     load      schedules `pending` timers, due at random in the 30 days after tomorrow; in that
+ *               order if `sorted` comes before it, until `random`
  *     life      bursts of lifecycles: schedule `batch` that are due now, claim them, ack them;
  *               each of the three is a commit
  *     insert    bursts of scheduling, due at random as above
@@ -48,6 +49,7 @@ struct settings {
     const char *folder;
     uint64_t pending, batch, bursts, seconds_x10, rest_ms;
     bool has_ids;
+    bool is_sorted; /* a load in the order of due */
 };
 
 static struct settings settings = {
@@ -180,8 +182,14 @@ static void print_end(void)
 
 /* --- what is done --- */
 
+/* At random; or, of a load that is to be in order, a little later than the one before. */
 static int64_t random_due(void)
 {
+    if (settings.is_sorted) {
+        uint64_t step = number_next % settings.pending;
+        return durable_now_ms() + DAY_MS +
+               (int64_t)((double)step / (double)settings.pending * (double)(PERIODS * DAY_MS));
+    }
     uint64_t span = (uint64_t)(PERIODS * DAY_MS);
     return durable_now_ms() + DAY_MS + (int64_t)(bench_random_next(&random_state) % span);
 }
@@ -394,6 +402,10 @@ static bool set(const char *word)
     }
     if (strcmp(word, "ids") == 0) {
         settings.has_ids = true;
+        return true;
+    }
+    if (strcmp(word, "sorted") == 0 || strcmp(word, "random") == 0) {
+        settings.is_sorted = word[0] == 's';
         return true;
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
