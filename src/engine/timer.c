@@ -96,7 +96,9 @@ static void count_share(struct bel_engine *engine, struct bel_topic_state *topic
         before = add_held(engine, &key, delta);
     }
     if (before == 0) bel__topic_count(&engine->topics, topic, BEL_NUMBER_SHARES, +1);
-    if (before == 1 && delta < 0) bel__topic_count(&engine->topics, topic, BEL_NUMBER_SHARES, -1);
+    if (before != 1 || delta > 0) return;
+    bel__topic_count(&engine->topics, topic, BEL_NUMBER_SHARES, -1);
+    bel__wait_mark(engine, topic); /* of its concurrency the others may have more */
 }
 
 /* --- aliases --- */

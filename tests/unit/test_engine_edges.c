@@ -186,6 +186,14 @@ static struct heard ack(struct world *world, const char *token)
                                            .ack = {.tokens = &tokens, .tokens_count = 1}});
 }
 
+static void set(struct world *world, const char *name, const char *value)
+{
+    struct bel_setting setting = {view(name), view(value)};
+    struct bel_command command = {.verb = BEL_VERB_CONFIGURE,
+                                  .configure = {view("mail"), &setting, 1}};
+    CHECK(ask(world, command).err == 0);
+}
+
 static struct bel_view body(void)
 {
     static char bytes[BODY];
@@ -339,6 +347,38 @@ static void a_plan_that_cannot_ring_holds_nobody_up(void)
     finish(&world);
 }
 
+static void a_share_that_goes_makes_room_for_who_waits(void)
+{
+    struct world world = {0};
+    struct bel_view topic = view("mail");
+    const char *const groups[] = {"b", "c", "d"};
+    open_engine(&world);
+    set(&world, "concurrency", "4");
+    for (int i = 0; i < 3; i++) {
+        CHECK(schedule(&world, (struct bel_schedule_spec){.group = view("a")}) == 0);
+        CHECK(schedule(&world, (struct bel_schedule_spec){.id = view(groups[i]),
+                                                          .group = view(groups[i]),
+                                                          .when = BEL_WHEN_IN,
+                                                          .delay_ms = 3600000}) == 0);
+    }
+    CHECK_EQ(claim(&world).deliveries, 1);
+    CHECK_EQ(claim(&world).deliveries, 1);
+    CHECK_EQ(claim(&world).deliveries, 0); /* as much as one of four may have */
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_CLAIM,
+                    .claim = {.topics = &topic, .topics_count = 1, .wait_ms = 1000}}};
+    struct heard heard;
+    submit(&world, &request, &heard);
+    turn(&world);
+    CHECK(!heard.is_done);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(cancel(&world, groups[i]).count, 1);
+    }
+    CHECK(heard.is_done);
+    CHECK_EQ(heard.deliveries, 1);
+    finish(&world);
+}
+
 int main(void)
 {
     RUN(a_cancelled_plan_takes_what_has_expired_along);
@@ -346,5 +386,6 @@ int main(void)
     RUN(a_plan_whose_zone_has_gone_waits_for_it);
     RUN(what_is_due_beside_a_late_plan_is_delivered);
     RUN(a_plan_that_cannot_ring_holds_nobody_up);
+    RUN(a_share_that_goes_makes_room_for_who_waits);
     return 0;
 }
