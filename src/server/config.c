@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A setting is a row: its name, how its value is written, a line of help, and a function that
+ * reads a value into its place and says what it expected if it cannot. Files and flags differ only
+ * in how they come to a name and a value.
+ */
+#include "server/config.h"
+
+#include "belfry/timer.h"
+#include "core/parse.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LINE_BYTES_MAX = BEL_CONFIG_PATH_BYTES + 128,
+    CLIENTS_DEFAULT = 10000,
+    CLIENTS_MAX = 1000000,
+    OUTPUT_BYTES_DEFAULT = 8 << 20,
+    OUTPUT_BYTES_MIN = 64 << 10,
+    HELP_COLUMN = 34,
+};
+
+void bel__config_init(struct bel_config *config)
+{
+    *config = (struct bel_config){
+        .data = "./belfry-data",
+        .has_http = true,
+        .log_level = BEL_LOG_INFO,
+        .clients_max = CLIENTS_DEFAULT,
+        .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT,
+        .output_bytes_max = OUTPUT_BYTES_DEFAULT,
+    };
+    int err = bel__address_parse("127.0.0.1:7878", &config->resp);
+    if (err == 0) err = bel__address_parse("127.0.0.1:7879", &config->http);
+    assert(err == 0);
+    (void)err;
+}
+
+/* --- values; each returns what it expected, or NULL --- */
+
+static const char *read_path(const char *value, char out[BEL_CONFIG_PATH_BYTES])
+{
+    size_t bytes = strlen(value);
+    if (bytes == 0 || bytes >= BEL_CONFIG_PATH_BYTES) return "a path";
+    memcpy(out, value, bytes + 1);
+    return NULL;
+}
+
+/* The number of a word in a list that ends with NULL; -1 if it is not there. */
+static int find_word(const char *word, const char *const *words)
+{
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], word) == 0) return i;
+    }
+    return -1;
+}
+
+/* A number of bytes, as 65536, 64K, 1M or 1G. */
+static bool read_bytes(const char *value, uint64_t min, uint64_t max, uint64_t *out)
+{
+    size_t digits = strspn(value, "0123456789");
+    const char *unit = value + digits;
+    unsigned shift = strcmp(unit, "K") == 0   ? 10
+                     : strcmp(unit, "M") == 0 ? 20
+                     : strcmp(unit, "G") == 0 ? 30
+                                              : 0;
+    uint64_t number;
+    if (*unit != 0 && shift == 0) return false;
+    if (bel__parse_u64(value, digits, 0, UINT64_MAX >> shift, &number) != 0) return false;
+    number <<= shift;
+    if (number < min || number > max) return false;
+    *out = number;
+    return true;
+}
+
+static const char *set_data(struct bel_config *config, const char *value)
+{
+    return read_path(value, config->data);
+}
+
+static const char *set_keys(struct bel_config *config, const char *value)
+{
+    return read_path(value, config->keys);
+}
+
+static const char *set_file(struct bel_config *config, const char *value)
+{
+    return read_path(value, config->file);
+}
+
+static const char *set_port_file(struct bel_config *config, const char *value)
+{
+    return read_path(value, config->port_file);
+}
+
+static const char *set_resp(struct bel_config *config, const char *value)
+{
+    if (bel__address_parse(value, &config->resp) == 0) return NULL;
+    return "an address and a port, as 127.0.0.1:7878 or [::1]:7878";
+}
+
+static const char *set_http(struct bel_config *config, const char *value)
+{
+    config->has_http = strcmp(value, "none") != 0;
+    config->was_http_asked = config->has_http;
+    if (!config->has_http || bel__address_parse(value, &config->http) == 0) return NULL;
+    return "an address and a port, as 127.0.0.1:7879, or none";
+}
+
+static const char *set_store(struct bel_config *config, const char *value)
+{
+    static const char *const words[] = {"embedded", "memory", NULL};
+    int found = find_word(value, words);
+    if (found < 0) return "embedded or memory; redis:// is not in this build";
+    config->store = (enum bel_config_store)found;
+    return NULL;
+}
+
+static const char *set_durability(struct bel_config *config, const char *value)
+{
+    static const char *const words[] = {"commit", "interval", "none", NULL};
+    int found = find_word(value, words);
+    if (found < 0) return "commit, interval or none";
+    config->durability = (enum bel_config_durability)found;
+    return NULL;
+}
+
+static const char *set_sync(struct bel_config *config, const char *value)
+{
+    static const char *const words[] = {"auto", "loop", "thread", NULL};
+    int found = find_word(value, words);
+    if (found < 0) return "auto, loop or thread";
+    config->sync = (enum bel_config_sync)found;
+    return NULL;
+}
+
+static const char *set_clock(struct bel_config *config, const char *value)
+{
+    static const char *const words[] = {"system", "virtual", NULL};
+    int found = find_word(value, words);
+    if (found < 0) return "system or virtual";
+    config->is_virtual = found == 1;
+    return NULL;
+}
+
+static const char *set_log(struct bel_config *config, const char *value)
+{
+    return bel__log_format_find(value, &config->log_format) ? NULL : "text or json";
+}
+
+static const char *set_log_level(struct bel_config *config, const char *value)
+{
+    return bel__log_level_find(value, &config->log_level) ? NULL : "error, warn, info or debug";
+}
+
+static const char *set_clients(struct bel_config *config, const char *value)
+{
+    int err = bel__parse_u32(value, strlen(value), 1, CLIENTS_MAX, &config->clients_max);
+    return err == 0 ? NULL : "a number from 1 to 1000000";
+}
+
+static const char *set_payload(struct bel_config *config, const char *value)
+{
+    uint64_t bytes;
+    if (!read_bytes(value, 1, BEL_PAYLOAD_BYTES_MAX, &bytes)) return "bytes, from 1 to 64M";
+    config->payload_bytes_max = (uint32_t)bytes;
+    return NULL;
+}
+
+static const char *set_output(struct bel_config *config, const char *value)
+{
+    if (read_bytes(value, OUTPUT_BYTES_MIN, SIZE_MAX / 4, &config->output_bytes_max)) return NULL;
+    return "bytes, 64K or more";
+}
+
+static const struct setting {
+    const char *name, *value, *help;
+    const char *(*set)(struct bel_config *config, const char *value);
+} settings[] = {
+    {"data", "DIR", "where timers are kept: ./belfry-data", set_data},
+    {"resp", "ADDR:PORT", "for Redis clients: 127.0.0.1:7878; port 0: a free one", set_resp},
+    {"http", "ADDR:PORT", "for HTTP: 127.0.0.1:7879; or none", set_http},
+    {"store", "embedded|memory", "on disk, or forgotten at the end", set_store},
+    {"durability", "commit|interval|none", "commit: what is acknowledged is synced",
+     set_durability},
+    {"sync", "auto|loop|thread", "who waits for the disk; auto: as it is fast or slow", set_sync},
+    {"clock", "system|virtual", "virtual: time stands still until CLOCK ADVANCE", set_clock},
+    {"keys", "FILE", "who may come in; needed beyond this machine", set_keys},
+    {"max-clients", "N", "at the same time: 10000", set_clients},
+    {"max-payload", "BYTES", "of a timer: 1M, up to 64M", set_payload},
+    {"output-limit", "BYTES", "not read by a client before it is closed: 8M", set_output},
+    {"log", "text|json", "to standard error", set_log},
+    {"log-level", "error|warn|info|debug", "info if not said", set_log_level},
+    {"port-file", "FILE", "written once it listens: resp PORT, http PORT", set_port_file},
+    {"config", "FILE", "these names without --, as lines `name = value`", set_file},
+};
+
+enum {
+    SETTINGS = sizeof settings / sizeof settings[0]
+};
+
+static const struct setting *find_setting(const char *name, size_t bytes)
+{
+    for (unsigned i = 0; i < SETTINGS; i++) {
+        if (strlen(settings[i].name) == bytes && memcmp(settings[i].name, name, bytes) == 0) {
+            return &settings[i];
+        }
+    }
+    return NULL;
+}
+
+/* --- files --- */
+
+static int refuse(struct bel_config_error *error, const char *where, const char *what,
+                  const char *expected)
+{
+    (void)snprintf(error->text, sizeof error->text, "%.120s%.80s: expected %s", where, what,
+                   expected);
+    return BEL_EINVAL;
+}
+
+static struct bel_view trim(struct bel_view text)
+{
+    const char *bytes = text.data;
+    size_t start = 0, end = text.bytes;
+    while (start < end && strchr(" \t\r", bytes[start]) != NULL && bytes[start] != 0) {
+        start++;
+    }
+    while (end > start && strchr(" \t\r", bytes[end - 1]) != NULL && bytes[end - 1] != 0) {
+        end--;
+    }
+    return (struct bel_view){bytes + start, end - start};
+}
+
+/* Up to a # or ; that starts the line or has a space before it. */
+static struct bel_view without_comment(struct bel_view text)
+{
+    const char *bytes = text.data;
+    for (size_t i = 0; i < text.bytes; i++) {
+        if (bytes[i] != '#' && bytes[i] != ';') continue;
+        if (i == 0 || bytes[i - 1] == ' ' || bytes[i - 1] == '\t') {
+            text.bytes = i;
+            break;
+        }
+    }
+    return trim(text);
+}
+
+static int read_line(struct bel_config *config, struct bel_view line, const char *where,
+                     struct bel_config_error *error)
+{
+    char value[LINE_BYTES_MAX], name[64];
+    line = without_comment(line);
+    const char *text = line.data;
+    if (line.bytes == 0) return 0;
+    if (line.bytes >= sizeof value) return refuse(error, where, "a long line", "a shorter one");
+    if (text[0] == '[') {
+        if (line.bytes == 7 && memcmp(text, "[serve]", 7) == 0) return 0;
+        return refuse(error, where, "a section", "no other than [serve]");
+    }
+    const char *equals = memchr(text, '=', line.bytes);
+    if (equals == NULL) return refuse(error, where, "the line", "name = value");
+    struct bel_view before = trim((struct bel_view){text, (size_t)(equals - text)});
+    struct bel_view after =
+        trim((struct bel_view){equals + 1, line.bytes - (size_t)(equals + 1 - text)});
+    (void)snprintf(name, sizeof name, "%.*s", (int)before.bytes, (const char *)before.data);
+    (void)snprintf(value, sizeof value, "%.*s", (int)after.bytes, (const char *)after.data);
+    const struct setting *setting = find_setting(before.data, before.bytes);
+    if (setting == NULL || setting->set == set_file) {
+        return refuse(error, where, name, "a name that belfry serve --help lists");
+    }
+    const char *expected = setting->set(config, value);
+    return expected == NULL ? 0 : refuse(error, where, name, expected);
+}
+
+int bel__config_read_file(struct bel_config *config, const char *name, struct bel_view text,
+                          struct bel_config_error *error)
+{
+    char where[128];
+    if (text.bytes > BEL_CONFIG_FILE_BYTES_MAX) {
+        return refuse(error, name, "", "a file of at most 1 MiB");
+    }
+    for (unsigned number = 1; text.bytes > 0; number++) {
+        const char *bytes = text.data;
+        const char *end = memchr(bytes, '\n', text.bytes);
+        size_t line_bytes = end != NULL ? (size_t)(end - bytes) : text.bytes;
+        (void)snprintf(where, sizeof where, "%.100s:%u: ", name, number);
+        int err = read_line(config, (struct bel_view){bytes, line_bytes}, where, error);
+        if (err) return err;
+        size_t used = end != NULL ? line_bytes + 1 : line_bytes;
+        text = (struct bel_view){bytes + used, text.bytes - used};
+    }
+    return 0;
+}
+
+/* --- flags --- */
+
+int bel__config_read_flags(struct bel_config *config, char *const *arguments,
+                           struct bel_config_error *error)
+{
+    for (size_t i = 0; arguments[i] != NULL; i++) {
+        const char *flag = arguments[i], *value = strchr(flag, '=');
+        size_t bytes = value != NULL ? (size_t)(value - flag) : strlen(flag);
+        const struct setting *setting =
+            bytes > 2 && strncmp(flag, "--", 2) == 0 ? find_setting(flag + 2, bytes - 2) : NULL;
+        if (setting == NULL) {
+            return refuse(error, "", flag, "a flag that belfry serve --help lists");
+        }
+        value = value != NULL ? value + 1 : arguments[++i];
+        if (value == NULL) return refuse(error, "", flag, setting->value);
+        const char *expected = setting->set(config, value);
+        if (expected == NULL) continue;
+        char what[80];
+        (void)snprintf(what, sizeof what, "--%s %s", setting->name, value);
+        return refuse(error, "", what, expected);
+    }
+    return 0;
+}
+
+static int check_address(const struct bel_config *config, const char *name,
+                         const struct bel_address *address, struct bel_config_error *error)
+{
+    char text[BEL_ADDRESS_BYTES], what[BEL_ADDRESS_BYTES + 16];
+    if (config->keys[0] != 0 || bel__address_is_loopback(address)) return 0;
+    bel__address_print(address, text);
+    (void)snprintf(what, sizeof what, "%s %s", name, text);
+    return refuse(error, "", what, "--keys as well: other machines can reach that address");
+}
+
+int bel__config_check(const struct bel_config *config, struct bel_config_error *error)
+{
+    int err = check_address(config, "--resp", &config->resp, error);
+    if (err == 0 && config->has_http) err = check_address(config, "--http", &config->http, error);
+    if (err) return err;
+    if (config->durability != BEL_DURABILITY_COMMIT && config->store != BEL_CONFIG_MEMORY) {
+        return refuse(error, "", "--durability",
+                      "commit: the embedded store can do no less; or --store memory");
+    }
+    return 0;
+}
+
+void bel__config_print_help(void (*print)(const char *line))
+{
+    for (unsigned i = 0; i < SETTINGS; i++) {
+        char flag[64], text[160];
+        (void)snprintf(flag, sizeof flag, "--%s %s", settings[i].name, settings[i].value);
+        (void)snprintf(text, sizeof text, "    %-*s %s\n", HELP_COLUMN, flag, settings[i].help);
+        print(text);
+    }
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The desk puts itself in the place of `done`, in the room that a request has for whoever carries
+ * it. A claim that may wait is in a list from when it is submitted until it is done or withdrawn.
+ */
+#include "server/desk.h"
+
+#include <assert.h>
+
+enum {
+    NS_PER_MS = 1000000,
+};
+
+static_assert(offsetof(struct bel_request, via.driver) - offsetof(struct bel_request, via) >=
+                  sizeof(struct bel_link),
+              "a request has room for a link");
+
+static struct bel_link *link_of(struct bel_request *request)
+{
+    return (struct bel_link *)(void *)&request->via;
+}
+
+static bool may_wait(const struct bel_request *request)
+{
+    return request->command.verb == BEL_VERB_CLAIM && request->command.claim.wait_ms > 0;
+}
+
+/* A request is the caller's again, with its own `done`. */
+static void give_back(struct bel_desk *desk, struct bel_request *request)
+{
+    struct bel_caller *caller = request->via.driver;
+    assert(desk->under_way > 0 && caller->under_way > 0);
+    desk->under_way--;
+    caller->under_way--;
+    if (bel__link_is_linked(link_of(request))) {
+        bel__link_remove(link_of(request));
+        caller->waiting--;
+    }
+    request->done = request->via.done;
+}
+
+static void count(struct bel_desk *desk, const struct bel_request *request,
+                  const struct bel_reply *reply)
+{
+    struct bel_metrics *metrics = desk->metrics;
+    enum bel_verb verb = request->command.verb;
+    metrics->commands[verb]++;
+    if (reply->err != 0) metrics->errors[verb]++;
+    if (reply->err == BEL_EIO || reply->err == BEL_ECORRUPT) desk->broken = reply->err;
+    if (verb != BEL_VERB_CLAIM || reply->err != 0) return;
+    metrics->deliveries += reply->deliveries.count;
+    for (size_t i = 0; i < reply->deliveries.count; i++) {
+        int64_t late_ms = desk->now.wall.ms - reply->deliveries.items[i].due.ms;
+        bel__meter_record(&metrics->lateness, late_ms > 0 ? (uint64_t)late_ms * NS_PER_MS : 0);
+    }
+}
+
+static void leave_if_done(struct bel_caller *caller)
+{
+    if (!caller->is_leaving || caller->under_way > 0) return;
+    caller->is_leaving = false;
+    caller->left(caller);
+}
+
+/* Stands in the place of `done`. */
+static void finish(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct bel_caller *caller = request->via.driver;
+    struct bel_desk *desk = caller->desk;
+    struct bel_caller *before = desk->current;
+    count(desk, request, reply);
+    give_back(desk, request);
+    desk->current = caller;
+    request->done(request, reply);
+    desk->current = before;
+    leave_if_done(caller);
+}
+
+/* --- the backend --- */
+
+static void submit(struct bel_backend *backend, struct bel_request *request)
+{
+    struct bel_desk *desk = (struct bel_desk *)backend;
+    struct bel_caller *caller = desk->current != NULL ? desk->current : &desk->nobody;
+    assert(request->done != NULL);
+    caller->desk = desk;
+    request->via.driver = caller;
+    request->via.done = request->done;
+    request->done = finish;
+    *link_of(request) = (struct bel_link){NULL, NULL};
+    desk->under_way++;
+    desk->fresh++;
+    caller->under_way++;
+    if (may_wait(request)) {
+        bel__list_append(&desk->waits, link_of(request));
+        caller->waiting++;
+    }
+    bel_backend_submit(desk->inner, request);
+}
+
+static bool withdraw(struct bel_backend *backend, struct bel_request *request)
+{
+    struct bel_desk *desk = (struct bel_desk *)backend;
+    struct bel_caller *caller = request->via.driver;
+    if (!bel_backend_withdraw(desk->inner, request)) return false;
+    give_back(desk, request);
+    leave_if_done(caller);
+    return true;
+}
+
+static void end_waits(struct bel_desk *desk)
+{
+    static const struct bel_reply nothing = {.err = 0};
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(&desk->waits); link != NULL; link = next) {
+        struct bel_request *request = BEL_CONTAINER_OF(link, struct bel_request, via);
+        next = bel__list_next(&desk->waits, link);
+        if (bel_backend_withdraw(desk->inner, request)) finish(request, &nothing);
+    }
+}
+
+static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
+{
+    struct bel_desk *desk = (struct bel_desk *)backend;
+    bool is_counted = desk->fresh > 0;
+    struct bel_mono start = bel_clock_mono(desk->clock);
+    desk->now = now;
+    desk->fresh = 0;
+    struct bel_next next = bel_backend_turn(desk->inner, now);
+    if (desk->is_draining) end_waits(desk);
+    if (is_counted) {
+        struct bel_mono end = bel_clock_mono(desk->clock);
+        bel__meter_record(&desk->metrics->turn, end.ns - start.ns);
+        desk->metrics->turns++;
+    }
+    return next;
+}
+
+void bel__desk_init(struct bel_desk *desk, struct bel_backend *inner, struct bel_metrics *metrics,
+                    const struct bel_clock *clock)
+{
+    *desk = (struct bel_desk){
+        .backend = {submit, withdraw, turn}, .inner = inner, .metrics = metrics, .clock = clock};
+    bel__list_init(&desk->waits);
+}
+
+void bel__desk_drain(struct bel_desk *desk)
+{
+    desk->is_draining = true;
+    end_waits(desk);
+}
+
+void bel__desk_leave(struct bel_desk *desk, struct bel_caller *caller)
+{
+    caller->desk = desk;
+    caller->is_leaving = true;
+    leave_if_done(caller);
+}

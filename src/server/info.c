@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A section is a function that appends its lines. The first error stays, and what follows is not
+ * appended. */
+#include "server/info.h"
+
+#include "belfry/instant.h"
+#include "belfry/version.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum {
+    NS_PER_S = 1000000000,
+    NS_PER_US = 1000,
+};
+
+struct page {
+    const struct bel_info *info;
+    struct bel_buffer *out;
+    int err;
+};
+
+__attribute__((format(printf, 2, 3))) static void line(struct page *page, const char *format, ...)
+{
+    va_list args;
+    if (page->err != 0) return;
+    va_start(args, format);
+    page->err = bel__buffer_append_vformat(page->out, format, args);
+    va_end(args);
+    if (page->err == 0) page->err = bel__buffer_append(page->out, "\r\n", 2);
+}
+
+static void print_server(struct page *page)
+{
+    const struct bel_info *info = page->info;
+    struct bel_now now = info->moment->now;
+    char instant[BEL_INSTANT_BYTES];
+    (void)bel_instant_print(now.wall, instant, sizeof instant);
+    line(page, "belfry_version:%s", bel_version());
+    line(page, "process_id:%ld", (long)getpid());
+    line(page, "tcp_port:%u", (unsigned)info->resp_port);
+    line(page, "http_port:%u", (unsigned)info->http_port);
+    line(page, "uptime_in_seconds:%" PRIu64, (now.real.ns - info->started.ns) / NS_PER_S);
+    line(page, "clock:%s", info->moment->is_virtual ? "virtual" : "system");
+    line(page, "time:%s", instant);
+    line(page, "config_file:%s", info->config->file);
+    line(page, "keys:%zu", info->keys);
+}
+
+static void print_clients(struct page *page)
+{
+    const struct bel_metrics *metrics = page->info->metrics;
+    line(page, "connected_clients:%" PRIu64, metrics->clients);
+    line(page, "maxclients:%" PRIu64, metrics->clients_max);
+    line(page, "requests_under_way:%" PRIu64, page->info->desk->under_way);
+    line(page, "clients_refused:%" PRIu64, metrics->refused);
+    line(page, "clients_dropped:%" PRIu64, metrics->dropped);
+}
+
+/* A bound of a meter in us; "inf" for what is over all of them. */
+static void print_quantile(struct page *page, const char *name, const struct bel_meter *meter,
+                           unsigned thousandths)
+{
+    uint64_t ns = bel__meter_quantile(meter, thousandths);
+    if (ns == UINT64_MAX) {
+        line(page, "%s:inf", name);
+    } else {
+        line(page, "%s:%" PRIu64, name, ns / NS_PER_US);
+    }
+}
+
+static void print_stats(struct page *page)
+{
+    const struct bel_metrics *metrics = page->info->metrics;
+    uint64_t commands = 0, errors = 0;
+    for (unsigned verb = 0; verb < BEL_VERBS; verb++) {
+        commands += metrics->commands[verb];
+        errors += metrics->errors[verb];
+    }
+    line(page, "total_connections_received:%" PRIu64, metrics->accepted);
+    line(page, "total_commands_processed:%" PRIu64, commands);
+    line(page, "total_error_replies:%" PRIu64, errors);
+    line(page, "total_net_input_bytes:%" PRIu64, metrics->bytes_in);
+    line(page, "total_net_output_bytes:%" PRIu64, metrics->bytes_out);
+    line(page, "deliveries:%" PRIu64, metrics->deliveries);
+    line(page, "turns:%" PRIu64, metrics->turns);
+    print_quantile(page, "turn_us_p50", &metrics->turn, 500);
+    print_quantile(page, "turn_us_p99", &metrics->turn, 990);
+    print_quantile(page, "lateness_us_p50", &metrics->lateness, 500);
+    print_quantile(page, "lateness_us_p99", &metrics->lateness, 990);
+    for (unsigned verb = 0; verb < BEL_VERBS; verb++) {
+        if (metrics->commands[verb] == 0) continue;
+        line(page, "cmdstat_%s:calls=%" PRIu64 ",failed_calls=%" PRIu64, bel_verb_name(verb),
+             metrics->commands[verb], metrics->errors[verb]);
+    }
+}
+
+static void print_store(struct page *page)
+{
+    const struct bel_info *info = page->info;
+    bool is_memory = info->config->store == BEL_CONFIG_MEMORY;
+    line(page, "store:%s", is_memory ? "memory" : "embedded");
+    line(page, "durability:%s", is_memory ? "none" : "commit");
+    line(page, "data:%s", is_memory ? "" : info->config->data);
+    line(page, "sync:%s", info->is_sync_in_thread ? "thread" : "loop");
+    line(page, "sync_us_measured:%" PRIu64, info->sync_us);
+    line(page, "max_payload_bytes:%" PRIu32, info->config->payload_bytes_max);
+}
+
+static void print_capabilities(struct page *page)
+{
+    const struct bel_info *info = page->info;
+    line(page, "timers:1");
+    line(page, "plans:1");
+    line(page, "groups:1");
+    line(page, "agenda:1");
+    line(page, "explain:1");
+    line(page, "clock_advance:%d", info->moment->is_virtual);
+    line(page, "http:%d", info->http_port != 0);
+    line(page, "keys:%d", info->keys > 0);
+    line(page, "jobs:0");
+    line(page, "limits:0");
+    line(page, "backup:0");
+}
+
+int bel__info_print(const struct bel_info *info, struct bel_view section, struct bel_buffer *out)
+{
+    static const struct {
+        const char *name;
+        void (*print)(struct page *page);
+    } sections[] = {
+        {"Server", print_server}, {"Clients", print_clients},           {"Stats", print_stats},
+        {"Store", print_store},   {"Capabilities", print_capabilities},
+    };
+    struct page page = {.info = info, .out = out};
+    char wanted[16] = "all";
+    if (section.bytes >= sizeof wanted) return 0;
+    if (section.bytes > 0) memcpy(wanted, section.data, section.bytes);
+    if (section.bytes > 0) wanted[section.bytes] = 0;
+    bool is_all = strcasecmp(wanted, "all") == 0 || strcasecmp(wanted, "default") == 0 ||
+                  strcasecmp(wanted, "everything") == 0;
+    for (unsigned i = 0; i < sizeof sections / sizeof sections[0]; i++) {
+        if (!is_all && strcasecmp(wanted, sections[i].name) != 0) continue;
+        line(&page, "# %s", sections[i].name);
+        sections[i].print(&page);
+        line(&page, "%s", "");
+    }
+    return page.err;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The file is read once and kept as an array. A check hashes and compares with every line, also
+ * those whose name is another, and only then looks which of them counted; so it always takes the
+ * same time.
+ */
+#include "server/keys.h"
+
+#include "commands/commands.h"
+
+#include <assert.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SALT_BYTES = 16,
+    HASH_BYTES = 32,
+    PERMISSIONS_BYTES_MAX = 64,
+};
+
+static const char hash_name[] = "sha256$";
+
+struct key {
+    char name[BEL_KEY_NAME_BYTES_MAX + 1];
+    unsigned permissions;
+    uint8_t salt[SALT_BYTES];
+    uint8_t hash[HASH_BYTES];
+};
+
+struct bel_keys {
+    size_t count;
+    struct key items[BEL_KEYS_MAX];
+};
+
+static void hash_key(const uint8_t salt[SALT_BYTES], struct bel_view key, uint8_t out[HASH_BYTES])
+{
+    uint8_t text[SALT_BYTES + BEL_KEY_BYTES_MAX];
+    assert(key.bytes <= BEL_KEY_BYTES_MAX);
+    memcpy(text, salt, SALT_BYTES);
+    if (key.bytes > 0) memcpy(text + SALT_BYTES, key.data, key.bytes);
+    int failed = gnutls_hash_fast(GNUTLS_DIG_SHA256, text, SALT_BYTES + key.bytes, out);
+    assert(failed == 0); /* every GnuTLS has it */
+    (void)failed;
+    gnutls_memset(text, 0, sizeof text);
+}
+
+static struct bel_view cut_off(struct bel_view *rest, char at)
+{
+    const char *text = rest->data;
+    const char *found = rest->bytes > 0 ? memchr(text, at, rest->bytes) : NULL;
+    struct bel_view part = {text, found != NULL ? (size_t)(found - text) : rest->bytes};
+    size_t used = found != NULL ? part.bytes + 1 : part.bytes;
+    *rest = (struct bel_view){text + used, rest->bytes - used};
+    return part;
+}
+
+static bool is_word(struct bel_view text, const char *word)
+{
+    return text.bytes == strlen(word) && memcmp(text.data, word, text.bytes) == 0;
+}
+
+static bool parse_name(struct bel_view text, char out[BEL_KEY_NAME_BYTES_MAX + 1])
+{
+    static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    const char *bytes = text.data;
+    if (text.bytes == 0 || text.bytes > BEL_KEY_NAME_BYTES_MAX) return false;
+    for (size_t i = 0; i < text.bytes; i++) {
+        if (bytes[i] == 0 || strchr(set, bytes[i]) == NULL) return false;
+    }
+    memcpy(out, text.data, text.bytes);
+    out[text.bytes] = 0;
+    return true;
+}
+
+static bool parse_permissions(struct bel_view text, unsigned *out)
+{
+    static const struct {
+        const char *name;
+        unsigned set;
+    } words[] = {
+        {"read", 1U << BEL_PERMISSION_READ},
+        {"write", 1U << BEL_PERMISSION_WRITE},
+        {"work", 1U << BEL_PERMISSION_WORK},
+        {"admin", 1U << BEL_PERMISSION_ADMIN},
+        {"all", 1U << BEL_PERMISSION_READ | 1U << BEL_PERMISSION_WRITE | 1U << BEL_PERMISSION_WORK |
+                    1U << BEL_PERMISSION_ADMIN},
+    };
+    unsigned set = 1U << BEL_PERMISSION_NONE;
+    if (text.bytes == 0 || text.bytes > PERMISSIONS_BYTES_MAX) return false;
+    while (text.bytes > 0) {
+        struct bel_view word = cut_off(&text, ',');
+        size_t i = 0;
+        while (i < sizeof words / sizeof words[0] && !is_word(word, words[i].name)) {
+            i++;
+        }
+        if (i == sizeof words / sizeof words[0]) return false;
+        set |= words[i].set;
+    }
+    *out = set;
+    return true;
+}
+
+static int digit_of(char byte)
+{
+    if (byte >= '0' && byte <= '9') return byte - '0';
+    if (byte >= 'a' && byte <= 'f') return byte - 'a' + 10;
+    return -1;
+}
+
+static bool parse_hex(struct bel_view text, uint8_t *out, size_t bytes)
+{
+    const char *digits = text.data;
+    if (text.bytes != 2 * bytes) return false;
+    for (size_t i = 0; i < bytes; i++) {
+        int high = digit_of(digits[2 * i]), low = digit_of(digits[2 * i + 1]);
+        if (high < 0 || low < 0) return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+static bool parse_hash(struct bel_view text, struct key *out)
+{
+    size_t name_bytes = strlen(hash_name);
+    if (text.bytes < name_bytes || memcmp(text.data, hash_name, name_bytes) != 0) return false;
+    text = (struct bel_view){(const char *)text.data + name_bytes, text.bytes - name_bytes};
+    struct bel_view salt = cut_off(&text, '$');
+    return parse_hex(salt, out->salt, SALT_BYTES) && parse_hex(text, out->hash, HASH_BYTES);
+}
+
+/* What is wrong with a line; NULL if nothing is. */
+static const char *parse_line(struct bel_view text, struct key *out)
+{
+    struct bel_view name = cut_off(&text, ':');
+    struct bel_view permissions = cut_off(&text, ':');
+    if (!parse_name(name, out->name)) return "expected a name of letters, digits, . _ -";
+    if (!parse_permissions(permissions, &out->permissions)) {
+        return "expected read, write, work, admin or all behind the name";
+    }
+    if (!parse_hash(text, out)) return "expected a hash that belfry serve --hash-key has made";
+    return NULL;
+}
+
+static bool is_known(const struct bel_keys *keys, const char *name)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        if (strcmp(keys->items[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
+static const char *add_line(struct bel_keys *keys, struct bel_view line)
+{
+    struct key key = {0};
+    const char *text = line.data;
+    if (line.bytes > 0 && text[line.bytes - 1] == '\r') line.bytes--;
+    if (line.bytes == 0 || text[0] == '#') return NULL;
+    if (keys->count == BEL_KEYS_MAX) return "there are too many keys";
+    const char *wrong = parse_line(line, &key);
+    if (wrong != NULL) return wrong;
+    if (is_known(keys, key.name)) return "that name was there before";
+    keys->items[keys->count++] = key;
+    return NULL;
+}
+
+int bel__keys_parse(struct bel_view text, struct bel_keys **out, char why[160])
+{
+    struct bel_keys *keys = calloc(1, sizeof *keys);
+    if (keys == NULL) return BEL_ENOMEM;
+    for (unsigned number = 1; text.bytes > 0; number++) {
+        const char *wrong = add_line(keys, cut_off(&text, '\n'));
+        if (wrong == NULL) continue;
+        (void)snprintf(why, 160, "line %u: %s", number, wrong);
+        bel__keys_destroy(keys);
+        return BEL_EINVAL;
+    }
+    if (keys->count == 0) {
+        (void)snprintf(why, 160, "there is no key in it");
+        bel__keys_destroy(keys);
+        return BEL_EINVAL;
+    }
+    *out = keys;
+    return 0;
+}
+
+void bel__keys_destroy(struct bel_keys *keys)
+{
+    free(keys);
+}
+
+size_t bel__keys_count(const struct bel_keys *keys)
+{
+    return keys->count;
+}
+
+bool bel__keys_check(const struct bel_keys *keys, struct bel_view user, struct bel_view key,
+                     unsigned *out)
+{
+    uint8_t hash[HASH_BYTES];
+    const struct key *found = NULL;
+    bool is_anyone = user.bytes == 0 || is_word(user, "default");
+    if (key.bytes > BEL_KEY_BYTES_MAX) return false;
+    for (size_t i = 0; i < keys->count; i++) {
+        const struct key *item = &keys->items[i];
+        hash_key(item->salt, key, hash);
+        bool is_his = is_anyone || is_word(user, item->name);
+        bool is_right = gnutls_memcmp(hash, item->hash, HASH_BYTES) == 0;
+        if (is_his && is_right) found = item;
+    }
+    if (found != NULL) *out = found->permissions;
+    return found != NULL;
+}
+
+static size_t print_hex(const uint8_t *bytes, size_t count, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < count; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out[2 * count] = 0;
+    return 2 * count;
+}
+
+int bel__keys_print(const char *name, const char *permissions, struct bel_view key,
+                    const uint8_t salt[16], char out[BEL_KEY_LINE_BYTES])
+{
+    char checked[BEL_KEY_NAME_BYTES_MAX + 1];
+    char salt_text[2 * SALT_BYTES + 1], hash_text[2 * HASH_BYTES + 1];
+    uint8_t hash[HASH_BYTES];
+    unsigned set;
+    if (!parse_name((struct bel_view){name, strlen(name)}, checked)) return BEL_EINVAL;
+    if (!parse_permissions((struct bel_view){permissions, strlen(permissions)}, &set)) {
+        return BEL_EINVAL;
+    }
+    if (key.bytes < BEL_KEY_BYTES_MIN || key.bytes > BEL_KEY_BYTES_MAX) return BEL_ERANGE;
+    hash_key(salt, key, hash);
+    (void)print_hex(salt, SALT_BYTES, salt_text);
+    (void)print_hex(hash, HASH_BYTES, hash_text);
+    (void)snprintf(out, BEL_KEY_LINE_BYTES, "%s:%s:%s%s$%s", name, permissions, hash_name,
+                   salt_text, hash_text);
+    return 0;
+}

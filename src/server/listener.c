@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Listening for clients, until the loop drains. */
+#include "server/loop_state.h"
+
+#include <stdio.h>
+
+enum {
+    BACKLOG = 1024,
+};
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct bel_loop *loop = listener->data;
+    if (status != 0) {
+        BEL_LOG(loop->options.log, BEL_LOG_WARN, "cannot accept",
+                BEL_LOG_TEXT("why", uv_strerror(status)));
+        return;
+    }
+    bel__client_accept(loop, listener);
+}
+
+static int say_why(int status, char why[160])
+{
+    (void)snprintf(why, 160, "%s", uv_strerror(status));
+    return BEL_EIO;
+}
+
+int bel__loop_listen(struct bel_loop *loop, struct bel_address *address, char why[160])
+{
+    uv_tcp_t *tcp = &loop->listener;
+    struct sockaddr *socket = (struct sockaddr *)&address->socket;
+    int bytes = sizeof address->socket;
+    int status = uv_tcp_init(&loop->uv, tcp);
+    if (status != 0) return say_why(status, why);
+    tcp->data = loop;
+    loop->is_listening = true;
+    status = uv_tcp_bind(tcp, socket, 0);
+    if (status == 0) status = uv_listen((uv_stream_t *)tcp, BACKLOG, on_connection);
+    if (status == 0) status = uv_tcp_getsockname(tcp, socket, &bytes);
+    return status == 0 ? 0 : say_why(status, why);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A line is put together in memory that is larger than any line can be, because fields and their
+ * values have a maximum; so nothing is cut in the middle of an escape. It leaves with one write,
+ * and what cannot be written is lost: a server does not wait for its log.
+ */
+#include "server/log.h"
+
+#include "belfry/instant.h"
+#include "core/parse.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+static const char *const format_names[] = {"text", "json"};
+
+struct line {
+    char *text;
+    size_t bytes;
+};
+
+static void put(struct line *line, const void *data, size_t bytes)
+{
+    assert(bytes <= BEL_LOG_LINE_BYTES_MAX - line->bytes);
+    if (bytes > 0) memcpy(line->text + line->bytes, data, bytes);
+    line->bytes += bytes;
+}
+
+static void put_text(struct line *line, const char *text)
+{
+    put(line, text, strlen(text));
+}
+
+/* How many bytes the character at `at` has, if it can be shown: UTF-8, and no control. Else 0. */
+static size_t shown_bytes(const unsigned char *at, size_t bytes)
+{
+    if (at[0] < 0x80) return at[0] < ' ' || at[0] == 0x7f ? 0 : 1;
+    size_t wanted = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+    if (at[0] < 0xc2 || at[0] > 0xf4 || wanted > bytes) return 0;
+    for (size_t i = 1; i < wanted; i++) {
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    }
+    bool is_control = at[0] == 0xc2 && at[1] < 0xa0;
+    bool is_overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    bool is_beyond = at[0] == 0xf4 && at[1] > 0x8f;
+    bool is_surrogate = at[0] == 0xed && at[1] > 0x9f;
+    bool is_separator = at[0] == 0xe2 && at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae;
+    return is_control || is_overlong || is_beyond || is_surrogate || is_separator ? 0 : wanted;
+}
+
+static void put_escape(struct line *line, enum bel_log_format format, unsigned char byte)
+{
+    char escape[8];
+    /* A byte that is no character has no number in JSON; it is shown as what it is not. */
+    unsigned number = byte < 0x80 ? byte : 0xfffd;
+    int bytes = format == BEL_LOG_AS_JSON
+                    ? snprintf(escape, sizeof escape, "\\u%04x", number)
+                    : snprintf(escape, sizeof escape, "\\x%02x", (unsigned)byte);
+    put(line, escape, (size_t)bytes);
+}
+
+/* A value without its quotes. */
+static void put_escaped(struct line *line, enum bel_log_format format, struct bel_view text)
+{
+    const unsigned char *bytes = text.data;
+    size_t end = text.bytes <= BEL_LOG_VALUE_BYTES_MAX ? text.bytes : BEL_LOG_VALUE_BYTES_MAX;
+    for (size_t at = 0; at < end;) {
+        size_t shown = shown_bytes(bytes + at, end - at);
+        if (shown == 0) {
+            put_escape(line, format, bytes[at++]);
+            continue;
+        }
+        if (bytes[at] == '"' || bytes[at] == '\\') put_text(line, "\\");
+        put(line, bytes + at, shown);
+        at += shown;
+    }
+    if (end < text.bytes) put_text(line, "...");
+}
+
+/* Whether a value can do without quotes in a line for people. */
+static bool is_plain(struct bel_view text)
+{
+    const unsigned char *bytes = text.data;
+    for (size_t i = 0; i < text.bytes; i++) {
+        if (bytes[i] <= ' ' || bytes[i] >= 0x7f || strchr("\"\\=", bytes[i]) != NULL) return false;
+    }
+    return text.bytes > 0;
+}
+
+static void put_value(struct line *line, enum bel_log_format format,
+                      const struct bel_log_field *field)
+{
+    char number[BEL_PRINT_BYTES_MAX];
+    if (field->text.data == NULL) {
+        put(line, number, bel__print_i64(number, field->number));
+        return;
+    }
+    bool is_quoted = format == BEL_LOG_AS_JSON || !is_plain(field->text);
+    if (is_quoted) put_text(line, "\"");
+    put_escaped(line, format, field->text);
+    if (is_quoted) put_text(line, "\"");
+}
+
+static void put_head(struct line *line, const struct bel_log *log, struct bel_wall time,
+                     enum bel_log_level level, const char *message)
+{
+    char instant[BEL_INSTANT_BYTES], head[BEL_INSTANT_BYTES + 64];
+    (void)bel_instant_print(time, instant, sizeof instant);
+    bool is_json = log->format == BEL_LOG_AS_JSON;
+    int bytes = snprintf(head, sizeof head,
+                         is_json ? "{\"time\":\"%s\",\"level\":\"%s\",\"message\":\"" : "%s %-5s ",
+                         instant, level_names[level]);
+    put(line, head, (size_t)bytes);
+    put_escaped(line, log->format, (struct bel_view){message, strlen(message)});
+    if (is_json) put_text(line, "\"");
+}
+
+size_t bel__log_format_line(const struct bel_log *log, struct bel_wall time,
+                            enum bel_log_level level, const char *message,
+                            const struct bel_log_field *fields, size_t fields_count,
+                            char out[BEL_LOG_LINE_BYTES_MAX])
+{
+    struct line line = {.text = out};
+    bool is_json = log->format == BEL_LOG_AS_JSON;
+    assert(fields_count <= BEL_LOG_FIELDS_MAX);
+    put_head(&line, log, time, level, message);
+    for (size_t i = 0; i < fields_count; i++) {
+        put_text(&line, is_json ? ",\"" : " ");
+        put_text(&line, fields[i].name);
+        put_text(&line, is_json ? "\":" : "=");
+        put_value(&line, log->format, &fields[i]);
+    }
+    put_text(&line, is_json ? "}\n" : "\n");
+    return line.bytes;
+}
+
+void bel__log_write(const struct bel_log *log, enum bel_log_level level, const char *message,
+                    const struct bel_log_field *fields, size_t fields_count)
+{
+    char line[BEL_LOG_LINE_BYTES_MAX];
+    if (level > log->level) return;
+    struct bel_wall time = bel_clock_wall(log->clock);
+    size_t bytes = bel__log_format_line(log, time, level, message, fields, fields_count, line);
+    ssize_t written = write(log->fd, line, bytes);
+    (void)written;
+}
+
+struct bel_log_field bel__log_text(const char *name, const char *text)
+{
+    return (struct bel_log_field){.name = name, .text = {text, strlen(text)}};
+}
+
+bool bel__log_level_find(const char *name, enum bel_log_level *out)
+{
+    for (unsigned i = 0; i < sizeof level_names / sizeof level_names[0]; i++) {
+        if (strcmp(level_names[i], name) != 0) continue;
+        *out = (enum bel_log_level)i;
+        return true;
+    }
+    return false;
+}
+
+bool bel__log_format_find(const char *name, enum bel_log_format *out)
+{
+    for (unsigned i = 0; i < sizeof format_names / sizeof format_names[0]; i++) {
+        if (strcmp(format_names[i], name) != 0) continue;
+        *out = (enum bel_log_format)i;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * libuv does the polling; all of the work is in one function that it calls behind each poll. While
+ * there is more to do at once, an idle handle keeps the next poll from waiting.
+ *
+ * Time: a timerfd on the boot clock and not a timer of libuv's, whose clock stands still while the
+ * machine is suspended and whose milliseconds would make every delivery up to one late. It is set
+ * only when it would ring too late; when it rings early, the loop looks and sets it again.
+ */
+#include "server/loop_state.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum {
+    NS_PER_S = 1000000000,
+    NS_PER_MS = 1000000,
+    POLLS_MAX = 4,        /* before a turn, while more keeps coming */
+    BATCH_MAX = 8192,     /* requests that are enough for one turn */
+    DRAIN_MS_MAX = 10000, /* for clients that do not take their answers */
+    END_MS_MAX = 3000,    /* for what was under way when they were closed */
+};
+
+static struct bel_now now_of(const struct bel_loop *loop)
+{
+    return loop->options.moment->now;
+}
+
+/* --- sleeping --- */
+
+static void set_alarm(struct bel_loop *loop, uint64_t until_ns)
+{
+    struct itimerspec at = {
+        .it_value = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)}};
+    int failed = timerfd_settime(loop->alarm_fd, TFD_TIMER_ABSTIME, &at, NULL);
+    assert(!failed);
+    (void)failed;
+    loop->armed_ns = until_ns;
+}
+
+static void on_alarm(uv_poll_t *poll, int status, int events)
+{
+    struct bel_loop *loop = poll->data;
+    uint64_t times;
+    (void)status;
+    (void)events;
+    ssize_t bytes = read(loop->alarm_fd, &times, sizeof times);
+    (void)bytes; /* it was set again meanwhile: nothing to read */
+    loop->armed_ns = BEL_NEVER;
+}
+
+/* When the next turn is needed, by the system's boot clock. Waits end on another clock, which
+ * stands still in suspend: then it is early, and looks again. */
+static uint64_t end_of_sleep(const struct bel_loop *loop)
+{
+    struct bel_now now = now_of(loop);
+    bool is_virtual = loop->options.moment->is_virtual;
+    struct bel_boot boot = is_virtual ? bel_clock_boot(loop->options.moment->clock) : now.boot;
+    struct bel_boot wait = {BEL_NEVER};
+    uint64_t due = is_virtual ? BEL_NEVER : loop->next.due.ns;
+    if (loop->next.wait.ns != BEL_NEVER &&
+        bel_boot_add(boot, loop->next.wait.ns - now.real.ns, &wait) != 0) {
+        wait.ns = BEL_NEVER;
+    }
+    return due < wait.ns ? due : wait.ns;
+}
+
+static bool needs_turn(const struct bel_loop *loop)
+{
+    struct bel_now now = now_of(loop);
+    return loop->options.desk->fresh > 0 || loop->is_woken || loop->next.due.ns <= now.boot.ns ||
+           loop->next.wait.ns <= now.real.ns;
+}
+
+static void on_awake(uv_idle_t *idle)
+{
+    (void)idle; /* it is there so that the poll does not wait */
+}
+
+static void stay_awake(struct bel_loop *loop)
+{
+    (void)uv_idle_start(&loop->awake, on_awake);
+}
+
+static void on_http_time(uv_timer_t *timer)
+{
+    struct bel_loop *loop = timer->data;
+    loop->is_http_due = true;
+}
+
+static void sleep_until_needed(struct bel_loop *loop)
+{
+    uint64_t until_ns = end_of_sleep(loop);
+    (void)uv_idle_stop(&loop->awake);
+    if (until_ns < loop->armed_ns) set_alarm(loop, until_ns);
+    if (loop->http == NULL) return;
+    uint64_t wait_ms = bel__http_wait_ms(loop->http);
+    if (wait_ms == UINT64_MAX) {
+        (void)uv_timer_stop(&loop->http_timer);
+    } else {
+        (void)uv_timer_start(&loop->http_timer, on_http_time, wait_ms, 0);
+    }
+}
+
+/* --- a round --- */
+
+static void step_active(struct bel_loop *loop)
+{
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(&loop->active); link != NULL; link = next) {
+        bel__client_step(BEL_CONTAINER_OF(link, struct bel_client, active));
+        next = bel__list_next(&loop->active, link); /* a step may have made others active */
+    }
+}
+
+/* Those that were answered are stepped once more, since they may have waited for it. */
+static void flush_active(struct bel_loop *loop)
+{
+    struct bel_list active;
+    struct bel_link *link;
+    bel__list_init(&active);
+    bel__list_splice(&active, &loop->active);
+    while ((link = bel__list_take_first(&active)) != NULL) {
+        struct bel_client *client = BEL_CONTAINER_OF(link, struct bel_client, active);
+        if (!client->has_more) bel__client_step(client);
+        if (bel__client_flush(client)) bel__client_activate(client);
+    }
+}
+
+static void run_http(struct bel_loop *loop)
+{
+    loop->is_http_due = false;
+    if (loop->http != NULL) bel__http_run(loop->http);
+}
+
+static void take_turn(struct bel_loop *loop)
+{
+    struct bel_desk *desk = loop->options.desk;
+    loop->is_woken = false;
+    loop->next = bel_backend_turn(&desk->backend, now_of(loop));
+    loop->err = desk->broken;
+    if (loop->err == 0 && loop->options.broken != NULL) {
+        loop->err = loop->options.broken(loop->options.context);
+    }
+}
+
+/* Whether to poll once more, for what has come to share the turn with what comes now. */
+static bool is_worth_polling(const struct bel_loop *loop)
+{
+    uint64_t fresh = loop->options.desk->fresh;
+    return loop->has_news && fresh > 0 && fresh < BATCH_MAX && loop->polls < POLLS_MAX;
+}
+
+static bool has_drained(const struct bel_loop *loop)
+{
+    return loop->is_draining && bel__list_is_empty(&loop->clients) &&
+           loop->options.desk->under_way == 0 &&
+           (loop->http == NULL || bel__http_is_idle(loop->http));
+}
+
+static void on_after_poll(uv_check_t *check)
+{
+    struct bel_loop *loop = check->data;
+    if (loop->is_ending) return;
+    bel__moment_read(loop->options.moment);
+    if (loop->is_http_due) run_http(loop);
+    step_active(loop);
+    if (is_worth_polling(loop)) {
+        loop->polls++;
+        loop->has_news = false;
+        stay_awake(loop);
+        return;
+    }
+    loop->polls = 0;
+    loop->has_news = false;
+    if (needs_turn(loop)) {
+        take_turn(loop);
+        if (loop->http != NULL) run_http(loop);
+    }
+    flush_active(loop);
+    if (loop->err != 0 || has_drained(loop)) {
+        uv_stop(&loop->uv);
+    } else if (needs_turn(loop) || loop->is_http_due || !bel__list_is_empty(&loop->active)) {
+        stay_awake(loop);
+    } else {
+        sleep_until_needed(loop);
+    }
+}
+
+/* --- what others say --- */
+
+static void on_woken(uv_async_t *async)
+{
+    struct bel_loop *loop = async->data;
+    loop->is_woken = true;
+}
+
+void bel__loop_wake(struct bel_loop *loop)
+{
+    (void)uv_async_send(&loop->woken);
+}
+
+void bel__loop_ready(struct bel_loop *loop, const struct bel_session *session)
+{
+    struct bel_client *client = bel__session_owner(session);
+    assert(client == NULL || client->loop == loop);
+    (void)loop;
+    if (client != NULL) bel__client_activate(client);
+}
+
+int bel__loop_advance(struct bel_loop *loop, struct bel_wall to)
+{
+    struct bel_loop_options *options = &loop->options;
+    struct bel_caller *before = options->desk->current;
+    options->desk->current = NULL;
+    int err = bel__moment_advance(options->moment, &options->desk->backend, to, &loop->next);
+    options->desk->current = before;
+    return err;
+}
+
+static void on_http(uv_poll_t *poll, int status, int events)
+{
+    struct bel_loop *loop = poll->data;
+    (void)status;
+    (void)events;
+    loop->is_http_due = true;
+    loop->has_news = true;
+}
+
+static void close_all(struct bel_loop *loop)
+{
+    struct bel_link *link;
+    while ((link = bel__list_first(&loop->clients)) != NULL) {
+        bel__client_close(BEL_CONTAINER_OF(link, struct bel_client, all));
+    }
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct bel_loop *loop = timer->data;
+    BEL_LOG(loop->options.log, BEL_LOG_WARN, "closing clients that do not read",
+            BEL_LOG_NUMBER("clients", loop->options.metrics->clients));
+    close_all(loop);
+    uv_stop(&loop->uv);
+}
+
+void bel__loop_drain(struct bel_loop *loop)
+{
+    struct bel_link *next;
+    if (loop->is_draining) return;
+    loop->is_draining = true;
+    if (loop->is_listening) uv_close((uv_handle_t *)&loop->listener, NULL);
+    loop->is_listening = false;
+    bel__desk_drain(loop->options.desk);
+    if (loop->http != NULL) {
+        bel__http_drain(loop->http);
+        loop->is_http_due = true;
+    }
+    for (struct bel_link *link = bel__list_first(&loop->clients); link != NULL; link = next) {
+        next = bel__list_next(&loop->clients, link);
+        bel__client_activate(BEL_CONTAINER_OF(link, struct bel_client, all));
+    }
+    (void)uv_timer_start(&loop->deadline, on_deadline, DRAIN_MS_MAX, 0);
+    stay_awake(loop);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct bel_loop *loop = handle->data;
+    if (loop->is_draining) _exit(EXIT_FAILURE);
+    BEL_LOG(loop->options.log, BEL_LOG_INFO, "stopping", BEL_LOG_NUMBER("signal", number),
+            BEL_LOG_NUMBER("clients", loop->options.metrics->clients));
+    bel__loop_drain(loop);
+}
+
+/* --- the beginning and the end --- */
+
+static int open_handles(struct bel_loop *loop)
+{
+    uv_loop_t *uv = &loop->uv;
+    loop->after_poll.data = loop->awake.data = loop->woken.data = loop->alarm.data = loop;
+    loop->linger.data = loop->http_timer.data = loop->deadline.data = loop;
+    int status = uv_async_init(uv, &loop->woken, on_woken);
+    if (status == 0) status = uv_poll_init(uv, &loop->alarm, loop->alarm_fd);
+    if (status == 0) status = uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
+    if (status != 0) return BEL_EIO;
+    (void)uv_check_init(uv, &loop->after_poll);
+    (void)uv_check_start(&loop->after_poll, on_after_poll);
+    (void)uv_idle_init(uv, &loop->awake);
+    (void)uv_timer_init(uv, &loop->linger);
+    (void)uv_timer_init(uv, &loop->http_timer);
+    (void)uv_timer_init(uv, &loop->deadline);
+    for (unsigned i = 0; i < 2; i++) {
+        (void)uv_signal_init(uv, &loop->signals[i]);
+        loop->signals[i].data = loop;
+        if (uv_signal_start(&loop->signals[i], on_signal, i == 0 ? SIGTERM : SIGINT) != 0) {
+            return BEL_EIO;
+        }
+    }
+    return 0;
+}
+
+int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **out)
+{
+    struct bel_loop *loop = calloc(1, sizeof *loop);
+    if (loop == NULL) return BEL_ENOMEM;
+    loop->options = *options;
+    loop->armed_ns = BEL_NEVER;
+    loop->next = (struct bel_next){.due = {0}, .wait = {BEL_NEVER}}; /* a first turn at once */
+    bel__list_init(&loop->clients);
+    bel__list_init(&loop->active);
+    bel__list_init(&loop->lingering);
+    loop->alarm_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (loop->alarm_fd < 0 || uv_loop_init(&loop->uv) != 0) {
+        if (loop->alarm_fd >= 0) (void)close(loop->alarm_fd);
+        free(loop);
+        return BEL_EIO;
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    int err = open_handles(loop);
+    if (err) {
+        bel__loop_destroy(loop);
+        return err;
+    }
+    *out = loop;
+    return 0;
+}
+
+int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http)
+{
+    if (uv_poll_init(&loop->uv, &loop->http_poll, bel__http_fd(http)) != 0) return BEL_EIO;
+    loop->http_poll.data = loop;
+    loop->http = http;
+    return uv_poll_start(&loop->http_poll, UV_READABLE, on_http) == 0 ? 0 : BEL_EIO;
+}
+
+int bel__loop_run(struct bel_loop *loop)
+{
+    stay_awake(loop); /* for the first turn */
+    (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+    return loop->err;
+}
+
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+    (void)arg;
+    if (!uv_is_closing(handle)) uv_close(handle, NULL);
+}
+
+/* Clients that were closed may still have something under way, which is theirs until it is done. */
+static void end_requests(struct bel_loop *loop)
+{
+    struct bel_moment *moment = loop->options.moment;
+    struct bel_desk *desk = loop->options.desk;
+    bel__moment_read(moment);
+    uint64_t end_ns = moment->now.real.ns + (uint64_t)END_MS_MAX * NS_PER_MS;
+    bel__desk_drain(desk);
+    while (desk->under_way > 0 && moment->now.real.ns < end_ns) {
+        (void)bel_backend_turn(&desk->backend, moment->now);
+        (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
+        bel__moment_read(moment);
+    }
+}
+
+void bel__loop_finish(struct bel_loop *loop)
+{
+    loop->is_ending = true;
+    close_all(loop);
+    end_requests(loop);
+}
+
+void bel__loop_destroy(struct bel_loop *loop)
+{
+    if (loop == NULL) return;
+    loop->is_ending = true;
+    uv_walk(&loop->uv, close_handle, NULL);
+    (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
+    int status = uv_loop_close(&loop->uv);
+    assert(status == 0);
+    (void)status;
+    (void)close(loop->alarm_fd);
+    free(loop);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_SERVER_LOOP_STATE_H
+#define BEL_SERVER_LOOP_STATE_H
+
+/*
+ * loop_state - what loop.c, listener.c and client.c share.
+ *
+ * A client is in up to three lists: of all; of those that are active, which are stepped before the
+ * next turn and written behind it; and of those that linger, because they are to be closed and
+ * have not taken everything yet.
+ */
+
+#include "core/list.h"
+#include "server/loop.h"
+
+#include <uv.h>
+
+enum {
+    BEL_LOOP_READ_BYTES = 64 << 10, /* at most, of a client in a turn */
+    BEL_LOOP_STEP = 256,            /* commands of a client in a turn */
+    BEL_LINGER_MS = 2000,           /* for a client to take its last answer */
+};
+
+struct bel_loop {
+    struct bel_loop_options options;
+    uv_loop_t uv;
+    uv_check_t after_poll;
+    uv_idle_t awake; /* while it runs, a poll does not wait */
+    uv_async_t woken;
+    uv_signal_t signals[2];
+    uv_tcp_t listener, doorstep; /* the second for those who come when there is no memory */
+    uv_poll_t alarm, http_poll;
+    uv_timer_t linger, http_timer, deadline;
+    struct bel_http *http;
+    struct bel_list clients, active, lingering;
+    struct bel_next next;
+    uint64_t armed_ns; /* the boot time that the alarm is set to; BEL_NEVER: none */
+    uint64_t client_ids;
+    unsigned polls; /* since the last turn */
+    int alarm_fd;
+    int err;       /* why it ended */
+    bool has_news; /* something has come with this poll */
+    bool is_woken; /* somebody asked for a turn */
+    bool is_http_due;
+    bool is_listening, is_draining, is_ending, is_doorstep_taken;
+    char bytes[BEL_LOOP_READ_BYTES]; /* what is read passes through here */
+};
+
+/* What a socket does not take at once. */
+struct bel_client_block;
+
+struct bel_client {
+    uv_tcp_t tcp;
+    uv_shutdown_t shutdown;
+    struct bel_caller caller;
+    struct bel_loop *loop;
+    struct bel_session *session; /* NULL once it is closing */
+    struct bel_link all, active, lingering;
+    struct bel_client_block *block; /* while it is being written, else NULL */
+    struct bel_mono linger_end;
+    bool has_more; /* there may be more to parse */
+    bool is_reading;
+    bool has_ended;  /* the other side says no more */
+    bool is_shut;    /* we say no more: what comes is thrown away */
+    bool is_closing; /* the handle */
+    bool is_closed, has_left;
+};
+
+/* Accepts one that waits, or turns it away if there are too many. */
+void bel__client_accept(struct bel_loop *loop, uv_stream_t *listener);
+
+/* Puts it among those that are looked at in this turn. */
+void bel__client_activate(struct bel_client *client);
+
+/* Lets it parse and submit. */
+void bel__client_step(struct bel_client *client);
+
+/* Writes what it has to say, and sees whether to go on reading or to close it. False if it needs
+ * no looking at until something happens. */
+bool bel__client_flush(struct bel_client *client);
+
+/* Closes it; what it has under way is withdrawn, or not heard. */
+void bel__client_close(struct bel_client *client);
+
+/* Closes those that have lingered long enough. */
+void bel__clients_close_lingering(struct bel_loop *loop, struct bel_mono now);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Virtual boot time starts at 1 h, so that nothing is before it, and moves together with the wall
+ * in whole milliseconds. The file is written beside its place, synced and renamed, so that it is
+ * the old or the new time and never half of one.
+ */
+#include "server/moment.h"
+
+#include "core/parse.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    NS_PER_MS = 1000000,
+    BOOT_START_MS = 3600 * 1000,
+};
+
+void bel__moment_init(struct bel_moment *moment, const struct bel_clock *clock)
+{
+    *moment = (struct bel_moment){.clock = clock, .now = bel_clock_now(clock)};
+}
+
+void bel__moment_read(struct bel_moment *moment)
+{
+    if (moment->is_virtual) {
+        moment->now.real = bel_clock_mono(moment->clock);
+    } else {
+        moment->now = bel_clock_now(moment->clock);
+    }
+}
+
+/* --- the file --- */
+
+static int load(const char *path, struct bel_wall *out)
+{
+    char text[BEL_PRINT_BYTES_MAX + 2];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT ? BEL_ENOTFOUND : BEL_EIO;
+    ssize_t bytes = read(fd, text, sizeof text);
+    (void)close(fd);
+    if (bytes < 0) return BEL_EIO;
+    if (bytes == 0 || text[bytes - 1] != '\n') return BEL_ECORRUPT;
+    int err = bel__parse_i64(text, (size_t)bytes - 1, INT64_MIN, INT64_MAX - 1, &out->ms);
+    return err ? BEL_ECORRUPT : 0;
+}
+
+static int write_synced(int fd, const char *text, size_t bytes)
+{
+    if (write(fd, text, bytes) != (ssize_t)bytes) return BEL_EIO;
+    return fsync(fd) == 0 ? 0 : BEL_EIO;
+}
+
+static int save(const struct bel_moment *moment)
+{
+    char text[BEL_PRINT_BYTES_MAX + 1], beside[sizeof moment->path + 4];
+    if (moment->path[0] == 0) return 0;
+    size_t bytes = bel__print_i64(text, moment->now.wall.ms);
+    text[bytes++] = '\n';
+    (void)snprintf(beside, sizeof beside, "%s.new", moment->path);
+    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) return BEL_EIO;
+    int err = write_synced(fd, text, bytes);
+    (void)close(fd);
+    if (err == 0 && rename(beside, moment->path) != 0) err = BEL_EIO;
+    return err;
+}
+
+int bel__moment_init_virtual(struct bel_moment *moment, const struct bel_clock *clock,
+                             const char *folder)
+{
+    bel__moment_init(moment, clock);
+    moment->is_virtual = true;
+    moment->now.boot.ns = (uint64_t)BOOT_START_MS * NS_PER_MS;
+    if (folder == NULL) return 0;
+    int bytes = snprintf(moment->path, sizeof moment->path, "%s/virtual-clock", folder);
+    assert(bytes > 0 && (size_t)bytes < sizeof moment->path);
+    (void)bytes;
+    int err = load(moment->path, &moment->now.wall);
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+/* --- advancing --- */
+
+static void move(struct bel_moment *moment, uint64_t ms)
+{
+    moment->now.boot.ns += ms * NS_PER_MS;
+    moment->now.wall.ms += (int64_t)ms;
+}
+
+/* How many ms until something is due, rounded up; more than `left_ms` if it is later. */
+static uint64_t ms_until(struct bel_boot due, struct bel_boot now, uint64_t left_ms)
+{
+    if (due.ns <= now.ns) return 0;
+    uint64_t ns = due.ns - now.ns;
+    uint64_t ms = ns / NS_PER_MS + (ns % NS_PER_MS != 0);
+    return ms <= left_ms ? ms : left_ms + 1;
+}
+
+int bel__moment_advance(struct bel_moment *moment, struct bel_backend *backend, struct bel_wall to,
+                        struct bel_next *next)
+{
+    struct bel_boot end;
+    assert(moment->is_virtual);
+    if (to.ms < moment->now.wall.ms) return BEL_EINVAL;
+    uint64_t left_ms = (uint64_t)to.ms - (uint64_t)moment->now.wall.ms;
+    if (left_ms > UINT64_MAX / NS_PER_MS) return BEL_EINVAL;
+    if (bel_boot_add(moment->now.boot, left_ms * NS_PER_MS, &end) != 0) return BEL_EINVAL;
+    for (unsigned turns = 0; turns < BEL_MOMENT_TURNS_MAX; turns++) {
+        *next = bel_backend_turn(backend, moment->now);
+        uint64_t ms = ms_until(next->due, moment->now.boot, left_ms);
+        if (ms > left_ms && left_ms == 0) return save(moment);
+        if (ms > left_ms) ms = left_ms;
+        move(moment, ms);
+        left_ms -= ms;
+    }
+    int err = save(moment);
+    return err ? err : BEL_EFULL;
+}

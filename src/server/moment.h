@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_SERVER_MOMENT_H
+#define BEL_SERVER_MOMENT_H
+
+/*
+ * moment - the time that a turn is given, read once for all of it: the system's, or a virtual one
+ * that stands still until somebody advances it.
+ *
+ * Virtual time goes through everything that happens on the way, in order, as if it had passed:
+ *
+ *     now ----> due ----> due ----------> due ----> to
+ *         turn      turn           turn        turn
+ *
+ * It is what is stored, so it does not go back when the server is started again: with a folder,
+ * it is kept in the file virtual-clock there. A new one starts with the system's time. Waits are
+ * real time and do not ask it.
+ */
+
+#include "belfry/backend.h"
+
+#include <stdbool.h>
+
+enum {
+    BEL_MOMENT_TURNS_MAX = 1000000, /* of one advance */
+};
+
+struct bel_moment {
+    struct bel_now now;            /* read only */
+    const struct bel_clock *clock; /* borrowed: the system's */
+    bool is_virtual;
+    char path[1100]; /* private: where virtual time is kept; empty: nowhere */
+};
+
+/* The system's time, from now on. */
+void bel__moment_init(struct bel_moment *moment, const struct bel_clock *clock);
+
+/* Virtual time, kept in `folder`; NULL: not kept. Returns 0; or BEL_EIO, or BEL_ECORRUPT if what
+ * is in the file is no time. */
+BEL_CHECKED int bel__moment_init_virtual(struct bel_moment *moment, const struct bel_clock *clock,
+                                         const char *folder);
+
+/* Reads the clock. */
+void bel__moment_read(struct bel_moment *moment);
+
+/*
+ * Advances virtual time to `to`, taking turns, and says when the next one is needed. Returns 0; or
+ * BEL_EINVAL if that is past or too far to be represented; BEL_EFULL after BEL_MOMENT_TURNS_MAX
+ * turns, and time is on the way; BEL_EIO if it could not be kept, and it is there all the same.
+ */
+BEL_CHECKED int bel__moment_advance(struct bel_moment *moment, struct bel_backend *backend,
+                                    struct bel_wall to, struct bel_next *next);
+
+#endif

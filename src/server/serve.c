@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * belfry serve: reads what it is told, runs a server, and says where it is on standard output:
+ *
+ *     resp 127.0.0.1:7878
+ *     http 127.0.0.1:7879
+ *     data /var/lib/belfry
+ *
+ * Or, with --hash-key, makes a line for the file of keys.
+ */
+#include "server/serve.h"
+
+#include "core/entropy.h"
+#include "server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    SERVE_OK = 0,
+    SERVE_FAILED = 1,
+    SERVE_USAGE = 2,
+};
+
+static void print_line(const char *line)
+{
+    (void)fputs(line, stdout);
+}
+
+static void show_help(void)
+{
+    print_line("usage: belfry serve [FLAG VALUE ...]\n"
+               "       belfry serve --hash-key [NAME [PERMISSIONS]] < KEY\n\n");
+    bel__config_print_help(print_line);
+    print_line(
+        "    --hash-key                         reads a key of 20 bytes or more, prints its line "
+        "for --keys\n");
+}
+
+/* What came from outside, without what would move a cursor. */
+static int refuse(const char *text)
+{
+    (void)fputs("belfry serve: ", stderr);
+    for (const char *byte = text; *byte != 0; byte++) {
+        (void)fputc((unsigned char)*byte < ' ' || *byte == 0x7f ? '?' : *byte, stderr);
+    }
+    (void)fputc('\n', stderr);
+    return SERVE_USAGE;
+}
+
+static int refuse_file(const char *flag, const char *path, const char *why)
+{
+    char text[1400];
+    (void)snprintf(text, sizeof text, "%s %s: %s", flag, path, why);
+    return refuse(text);
+}
+
+/* --- files --- */
+
+/* Reads a whole file of at most BEL_CONFIG_FILE_BYTES_MAX. The caller frees it. */
+static char *read_file(const char *path, size_t *bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return NULL;
+    char *text = malloc(BEL_CONFIG_FILE_BYTES_MAX + 1);
+    size_t count = 0;
+    ssize_t got = 1;
+    while (text != NULL && got > 0 && count <= BEL_CONFIG_FILE_BYTES_MAX) {
+        got = read(fd, text + count, BEL_CONFIG_FILE_BYTES_MAX + 1 - count);
+        if (got > 0) count += (size_t)got;
+    }
+    int failed = got < 0 ? errno : 0;
+    (void)close(fd);
+    if (text == NULL || failed != 0) {
+        free(text);
+        errno = failed != 0 ? failed : ENOMEM;
+        return NULL;
+    }
+    *bytes = count;
+    return text;
+}
+
+static int read_config(struct bel_config *config, char **flags)
+{
+    struct bel_config_error error;
+    struct bel_config first;
+    bel__config_init(&first);
+    bel__config_init(config);
+    if (bel__config_read_flags(&first, flags, &error) != 0) return refuse(error.text);
+    if (first.file[0] != 0) {
+        size_t bytes;
+        char *text = read_file(first.file, &bytes);
+        if (text == NULL) return refuse_file("--config", first.file, strerror(errno));
+        int err = bel__config_read_file(config, first.file, (struct bel_view){text, bytes}, &error);
+        free(text);
+        if (err) return refuse(error.text);
+    }
+    if (bel__config_read_flags(config, flags, &error) != 0) return refuse(error.text);
+    if (bel__config_check(config, &error) != 0) return refuse(error.text);
+    return SERVE_OK;
+}
+
+static int read_keys(const struct bel_config *config, struct bel_keys **out)
+{
+    char why[160] = "out of memory";
+    struct stat about;
+    size_t bytes;
+    if (config->keys[0] == 0) return SERVE_OK;
+    char *text = read_file(config->keys, &bytes);
+    if (text == NULL) return refuse_file("--keys", config->keys, strerror(errno));
+    int err = bel__keys_parse((struct bel_view){text, bytes}, out, why);
+    free(text);
+    if (err) return refuse_file("--keys", config->keys, why);
+    if (stat(config->keys, &about) == 0 && (about.st_mode & S_IWOTH) != 0) {
+        bel__keys_destroy(*out);
+        *out = NULL;
+        return refuse_file("--keys", config->keys, "everybody may write it; chmod o-w");
+    }
+    return SERVE_OK;
+}
+
+/* --- making a key's line --- */
+
+/* The first line of standard input. */
+static size_t read_key(char out[BEL_KEY_BYTES_MAX + 2])
+{
+    if (fgets(out, BEL_KEY_BYTES_MAX + 2, stdin) == NULL) out[0] = 0;
+    size_t bytes = strlen(out);
+    while (bytes > 0 && (out[bytes - 1] == '\n' || out[bytes - 1] == '\r')) {
+        bytes--;
+    }
+    return bytes;
+}
+
+static int make_key_line(char **arguments)
+{
+    const char *name = arguments[0] != NULL ? arguments[0] : "default";
+    const char *permissions = arguments[0] != NULL && arguments[1] != NULL ? arguments[1] : "all";
+    char key[BEL_KEY_BYTES_MAX + 2], line[BEL_KEY_LINE_BYTES];
+    uint8_t salt[16];
+    if (bel__entropy_fill(bel__entropy_system(), salt, sizeof salt) != 0) return SERVE_FAILED;
+    struct bel_view view = {key, read_key(key)};
+    int err = bel__keys_print(name, permissions, view, salt, line);
+    explicit_bzero(key, sizeof key);
+    if (err == BEL_ERANGE) {
+        return refuse("--hash-key: expected 20 to 1024 bytes on standard input, made by a machine: "
+                      "head -c 24 /dev/urandom | base64");
+    }
+    if (err) return refuse("--hash-key: expected a name and read,write,work,admin or all");
+    printf("%s\n", line);
+    return SERVE_OK;
+}
+
+/* --- running --- */
+
+static int write_ports(const struct bel_server_places *places, const char *path)
+{
+    char beside[BEL_CONFIG_PATH_BYTES + 8];
+    (void)snprintf(beside, sizeof beside, "%s.new", path);
+    FILE *file = fopen(beside, "we");
+    if (file == NULL) return BEL_EIO;
+    fprintf(file, "resp %u\n", (unsigned)places->resp_port);
+    if (places->http_port != 0) fprintf(file, "http %u\n", (unsigned)places->http_port);
+    int failed = ferror(file);
+    if (fclose(file) != 0 || failed) return BEL_EIO;
+    return rename(beside, path) == 0 ? 0 : BEL_EIO;
+}
+
+static int say_where(const struct bel_server_places *places, const struct bel_config *config)
+{
+    printf("resp %s\n", places->resp);
+    if (places->http[0] != 0) printf("http %s\n", places->http);
+    printf("data %s\n", places->data[0] != 0 ? places->data : "in memory");
+    (void)fflush(stdout);
+    return config->port_file[0] != 0 ? write_ports(places, config->port_file) : 0;
+}
+
+int bel__serve(int argc, char **argv)
+{
+    struct bel_config config;
+    struct bel_keys *keys = NULL;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        show_help();
+        return SERVE_OK;
+    }
+    if (argc > 1 && strcmp(argv[1], "--hash-key") == 0) return make_key_line(argv + 2);
+    int status = read_config(&config, argv + 1);
+    if (status == SERVE_OK) status = read_keys(&config, &keys);
+    if (status != SERVE_OK) return status;
+    struct bel_log log = {.clock = bel_clock_system(),
+                          .level = config.log_level,
+                          .format = config.log_format,
+                          .fd = STDERR_FILENO};
+    struct bel_server_options options = {
+        .config = &config, .keys = keys, .log = &log, .started = say_where};
+    int err = bel__server_run(&options);
+    bel__keys_destroy(keys);
+    return err ? SERVE_FAILED : SERVE_OK;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Opened from the inside out and closed the other way round, with one twist: the loop is made
+ * before the engine, whose thread may wake it, and freed behind it.
+ */
+#include "server/server.h"
+
+#include "belfry/engine.h"
+#include "engine/engine.h"
+#include "server/info.h"
+#include "server/loop.h"
+#include "server/probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum {
+    DESCRIPTORS_BESIDES = 64, /* files, listeners, and so on */
+};
+
+struct server {
+    struct bel_server_options options;
+    struct bel_metrics metrics;
+    struct bel_moment moment;
+    struct bel_desk desk;
+    struct bel_service service;
+    struct bel_info info;
+    struct bel_server_places places;
+    struct bel_zones *zones;
+    struct bel_loop *loop;
+    struct bel_engine *engine;
+    struct bel_http *http;
+};
+
+/* Logs what could not be done, and returns the error. */
+static int fail(const struct server *server, int err, const char *what, const char *why)
+{
+    BEL_LOG(server->options.log, BEL_LOG_ERROR, what, BEL_LOG_TEXT("error", bel_error_text(err)),
+            BEL_LOG_TEXT("why", why));
+    return err;
+}
+
+/* --- what a session asks of the server --- */
+
+static bool authenticate(void *context, struct bel_view user, struct bel_view key, unsigned *out)
+{
+    const struct server *server = context;
+    bool is_right = bel__keys_check(server->options.keys, user, key, out);
+    if (!is_right) bel__log_write(server->options.log, BEL_LOG_WARN, "wrong key", NULL, 0);
+    return is_right;
+}
+
+static int info(void *context, struct bel_view section, struct bel_buffer *out)
+{
+    const struct server *server = context;
+    return bel__info_print(&server->info, section, out);
+}
+
+static int backup(void *context, struct bel_view path, char why[160])
+{
+    (void)context;
+    (void)path;
+    (void)snprintf(why, 160, "backups are not in this build; stop the server and copy its data");
+    return BEL_EUNSUPPORTED;
+}
+
+static void shut_down(void *context)
+{
+    struct server *server = context;
+    bel__log_write(server->options.log, BEL_LOG_INFO, "stopping by command", NULL, 0);
+    bel__loop_drain(server->loop);
+}
+
+static int advance(void *context, struct bel_wall to)
+{
+    struct server *server = context;
+    return bel__loop_advance(server->loop, to);
+}
+
+static void ready(void *context, struct bel_session *session)
+{
+    struct server *server = context;
+    bel__loop_ready(server->loop, session);
+}
+
+static void wake(void *context)
+{
+    struct server *server = context;
+    bel__loop_wake(server->loop);
+}
+
+static int broken(void *context)
+{
+    const struct server *server = context;
+    return server->engine->broken;
+}
+
+/* --- opening --- */
+
+/* As many descriptors as the clients need, or as many clients as there are descriptors. */
+static uint32_t make_room(const struct server *server)
+{
+    uint32_t wanted = server->options.config->clients_max;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+    rlim_t needed = (rlim_t)wanted + DESCRIPTORS_BESIDES;
+    if (limit.rlim_cur < needed) {
+        limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur >= needed) return wanted;
+    uint32_t possible = limit.rlim_cur > 2 * DESCRIPTORS_BESIDES
+                            ? (uint32_t)limit.rlim_cur - DESCRIPTORS_BESIDES
+                            : DESCRIPTORS_BESIDES;
+    BEL_LOG(server->options.log, BEL_LOG_WARN, "the system allows fewer clients",
+            BEL_LOG_NUMBER("wanted", wanted), BEL_LOG_NUMBER("possible", possible));
+    return possible;
+}
+
+static int open_time(struct server *server)
+{
+    const struct bel_config *config = server->options.config;
+    const char *folder = config->store == BEL_CONFIG_MEMORY ? NULL : config->data;
+    if (!config->is_virtual) {
+        bel__moment_init(&server->moment, bel_clock_system());
+        return 0;
+    }
+    int err = bel__moment_init_virtual(&server->moment, bel_clock_system(), folder);
+    return err ? fail(server, err, "cannot read the virtual clock", config->data) : 0;
+}
+
+/* Who waits for the disk. Virtual time is not in a hurry, and is to be settled when it answers. */
+static enum bel_engine_sync choose_sync(struct server *server)
+{
+    const struct bel_config *config = server->options.config;
+    struct bel_info *about = &server->info;
+    if (config->store == BEL_CONFIG_MEMORY) return BEL_ENGINE_SYNC_IN_TURN;
+    int err = bel__probe_sync(config->data, &about->sync_us);
+    bool is_slow = err == 0 && about->sync_us > BEL_PROBE_LOOP_US;
+    about->is_sync_in_thread = config->sync == BEL_CONFIG_SYNC_AUTO
+                                   ? is_slow && !config->is_virtual
+                                   : config->sync == BEL_CONFIG_SYNC_THREAD && !config->is_virtual;
+    BEL_LOG(server->options.log, BEL_LOG_INFO, "syncing",
+            BEL_LOG_TEXT("in", about->is_sync_in_thread ? "thread" : "loop"),
+            BEL_LOG_NUMBER("measured_us", about->sync_us));
+    return about->is_sync_in_thread ? BEL_ENGINE_SYNC_IN_THREAD : BEL_ENGINE_SYNC_IN_TURN;
+}
+
+static int open_loop(struct server *server)
+{
+    struct bel_loop_options options = {
+        .service = &server->service,
+        .desk = &server->desk,
+        .moment = &server->moment,
+        .metrics = &server->metrics,
+        .log = server->options.log,
+        .clients_max = (uint32_t)server->metrics.clients_max,
+        .broken = broken,
+        .context = server,
+    };
+    int err = bel__loop_create(&options, &server->loop);
+    return err ? fail(server, err, "cannot make a loop", "") : 0;
+}
+
+static int open_engine(struct server *server)
+{
+    const struct bel_config *config = server->options.config;
+    struct bel_engine_why why;
+    struct bel_engine_options options = {
+        .folder = config->store == BEL_CONFIG_MEMORY ? NULL : config->data,
+        .zones = server->zones,
+        .payload_bytes_max = config->payload_bytes_max,
+        .sync = choose_sync(server),
+        .wake = wake,
+        .context = server,
+    };
+    bel__moment_read(&server->moment);
+    options.now = server->moment.now;
+    int err = bel_engine_open(&options, &server->engine, &why);
+    if (err) {
+        BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot open the data",
+                BEL_LOG_TEXT("data", config->data), BEL_LOG_TEXT("error", bel_error_text(err)),
+                BEL_LOG_TEXT("why", why.text));
+        return err;
+    }
+    bel__desk_init(&server->desk, bel_engine_backend(server->engine), &server->metrics,
+                   bel_clock_system());
+    return 0;
+}
+
+static void set_up_service(struct server *server)
+{
+    const struct bel_config *config = server->options.config;
+    server->service = (struct bel_service){
+        .backend = &server->desk.backend,
+        .zones = server->zones,
+        .now = &server->moment.now,
+        .payload_bytes_max = config->payload_bytes_max,
+        .output_bytes_max = (size_t)config->output_bytes_max,
+        .authenticate = server->options.keys != NULL ? authenticate : NULL,
+        .info = info,
+        .backup = backup,
+        .shutdown = shut_down,
+        .advance = config->is_virtual ? advance : NULL,
+        .ready = ready,
+        .context = server,
+    };
+    server->info.config = config;
+    server->info.metrics = &server->metrics;
+    server->info.moment = &server->moment;
+    server->info.desk = &server->desk;
+    server->info.started = bel_clock_mono(bel_clock_system());
+    server->info.keys = server->options.keys != NULL ? bel__keys_count(server->options.keys) : 0;
+}
+
+static int open_all(struct server *server)
+{
+    server->metrics.clients_max = make_room(server);
+    if (bel_zones_open(NULL, &server->zones) != 0) {
+        bel__log_write(server->options.log, BEL_LOG_WARN,
+                       "there are no time zones but UTC (package tzdata)", NULL, 0);
+    }
+    set_up_service(server);
+    int err = open_time(server);
+    if (err == 0) err = open_loop(server);
+    if (err == 0) err = open_engine(server);
+    return err;
+}
+
+/* --- listening --- */
+
+static int listen_http(struct server *server)
+{
+    const struct bel_config *config = server->options.config;
+    struct bel_http_options options = {
+        .address = config->http,
+        .service = &server->service,
+        .metrics = &server->metrics,
+        .log = server->options.log,
+        .connections_max = (uint32_t)server->metrics.clients_max,
+    };
+    if (!config->has_http) return 0;
+    bel__address_print(&config->http, server->places.http);
+    int err = bel__http_start(&options, &server->http);
+    if (err == BEL_EUNSUPPORTED && !config->was_http_asked) {
+        server->places.http[0] = 0;
+        return 0;
+    }
+    if (err == 0) err = bel__loop_add_http(server->loop, server->http);
+    if (err) return fail(server, err, "cannot listen for HTTP", server->places.http);
+    server->places.http_port = bel__http_port(server->http);
+    bel__address_set_port(&options.address, server->places.http_port);
+    bel__address_print(&options.address, server->places.http);
+    return 0;
+}
+
+static int listen_resp(struct server *server)
+{
+    struct bel_address address = server->options.config->resp;
+    char why[160];
+    bel__address_print(&address, server->places.resp);
+    int err = bel__loop_listen(server->loop, &address, why);
+    if (err) {
+        BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen",
+                BEL_LOG_TEXT("address", server->places.resp), BEL_LOG_TEXT("why", why));
+        return err;
+    }
+    bel__address_print(&address, server->places.resp);
+    server->places.resp_port = bel__address_port(&address);
+    if (!bel__address_is_loopback(&address)) {
+        BEL_LOG(server->options.log, BEL_LOG_WARN,
+                "other machines see what is sent: there is no TLS",
+                BEL_LOG_TEXT("address", server->places.resp));
+    }
+    return 0;
+}
+
+static int listen_all(struct server *server)
+{
+    const struct bel_config *config = server->options.config;
+    struct bel_server_places *places = &server->places;
+    int err = listen_resp(server);
+    if (err == 0) err = listen_http(server);
+    if (err) return err;
+    if (config->store != BEL_CONFIG_MEMORY && realpath(config->data, places->data) == NULL) {
+        (void)snprintf(places->data, sizeof places->data, "%s", config->data);
+    }
+    server->info.resp_port = places->resp_port;
+    server->info.http_port = places->http_port;
+    BEL_LOG(server->options.log, BEL_LOG_INFO, "listening", BEL_LOG_TEXT("resp", places->resp),
+            BEL_LOG_TEXT("http", places->http), BEL_LOG_TEXT("data", places->data));
+    return server->options.started(places, config);
+}
+
+/* --- closing --- */
+
+static void close_all(struct server *server)
+{
+    bel__http_stop(server->http);
+    if (server->engine != NULL) bel__loop_finish(server->loop);
+    bel_engine_close(server->engine);
+    bel__loop_destroy(server->loop);
+    bel_zones_close(server->zones);
+    bel__metrics_finish(&server->metrics);
+}
+
+int bel__server_run(const struct bel_server_options *options)
+{
+    struct server *server = calloc(1, sizeof *server);
+    if (server == NULL) return BEL_ENOMEM;
+    server->options = *options;
+    int err = bel__metrics_init(&server->metrics);
+    if (err == 0) err = open_all(server);
+    if (err == 0) err = listen_all(server);
+    if (err == 0) {
+        err = bel__loop_run(server->loop);
+        if (err) (void)fail(server, err, "the store has failed; nothing more is acknowledged", "");
+    }
+    close_all(server);
+    if (err == 0) bel__log_write(options->log, BEL_LOG_INFO, "stopped", NULL, 0);
+    free(server);
+    return err;
+}
