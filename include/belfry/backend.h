@@ -70,7 +70,8 @@ enum bel_fail_kind {
  * which end the backend: BEL_EINVAL for a value that cannot be, BEL_EFULL for a limit,
  * BEL_ENOMEM, BEL_ECONFLICT for an id that is taken, BEL_ESTALE for a token that is not the
  * newest (FAIL, RELEASE, EXTEND), BEL_ENOTFOUND for a topic or timer that is not there (TOPIC,
- * EXPLAIN), BEL_EUNSUPPORTED. Then nothing has changed.
+ * EXPLAIN), BEL_EUNSUPPORTED. Then nothing has changed, unless it was about many (CANCEL, ACK,
+ * REVIVE, PURGE): `why` says after how many of them that was.
  *
  *     SCHEDULE    schedule      id
  *     CANCEL      cancel        count: how many were unfinished and are now cancelled

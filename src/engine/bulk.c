@@ -262,9 +262,7 @@ static int slice(struct bulk *bulk, struct bel_request *request)
     words[OWN_SEQUENCE] = bulk->next.sequence;
     words[OWN_LIMIT] = bulk->limit;
     reply->count = bulk->count;
-    if (err >= 0 || bulk->count == 0) return err;
-    return bel__refuse(reply, err, "%s, after %llu of them", bel_error_text(err),
-                       (unsigned long long)bulk->count);
+    return err < 0 ? bel__break_off(request, err, bulk->count) : err;
 }
 
 /* --- the commands --- */
@@ -357,8 +355,8 @@ int bel__sweep_topic(struct bel_engine *engine, struct bel_topic_state *topic)
     for (int state = BEL_DONE; err == 0 && state < BEL_STATES; state++) {
         err = sweep_state(engine, topic, (enum bel_state)state, &left, &next);
     }
-    bool is_passing = err == BEL_ENOMEM || err == BEL_EFULL;
-    if (is_passing) next = (uint64_t)engine->now.wall + SWEEP_RETRY_MS;
+    bool is_passing = err == BEL_ENOMEM || err == BEL_EFULL || err == BEL_EBUSY;
+    if (is_passing) next = (uint64_t)engine->now.wall + (err == BEL_EBUSY ? 1 : SWEEP_RETRY_MS);
     if (next != BEL_NEVER) bel__sweep_wake(engine, topic, next);
     return is_passing ? 0 : err;
 }

@@ -32,14 +32,14 @@ int bel__do_cancel(struct bel_engine *engine, struct bel_request *request)
         return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
     }
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, command->topic);
-    uint64_t count = 0;
-    for (size_t i = 0; i < command->ids_count; i++) {
+    uint64_t *next = &request->own.words[BEL_OWN_FREE], count = reply->count;
+    if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_BULK) *next = 0;
+    for (; *next < command->ids_count; ++*next) {
         struct bel_found found;
-        int err = bel__timer_find(engine, topic, command->ids[i], &found);
+        int err = bel__timer_find(engine, topic, command->ids[*next], &found);
         if (err == BEL_ENOTFOUND || (err == 0 && found.state >= BEL_DONE)) continue;
         if (err == 0) err = cancel(engine, &found);
-        if (err != 0 && count == 0) return err;
-        if (err != 0) break; /* the rest stays, and is not counted */
+        if (err) return bel__break_off(request, err, count);
         count++;
     }
     reply->count = count;

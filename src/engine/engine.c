@@ -52,6 +52,16 @@ int bel__refuse(struct bel_reply *reply, int err, const char *format, ...)
     return err;
 }
 
+int bel__break_off(struct bel_request *request, int err, uint64_t count)
+{
+    struct bel_reply *reply = &request->own.reply;
+    reply->count = count;
+    if (err == BEL_EBUSY) request->own.words[BEL_OWN_STAGE] = BEL_STAGE_BULK;
+    if (err == BEL_EBUSY || count == 0) return err;
+    return bel__refuse(reply, err, "%s, after %llu of them", bel_error_text(err),
+                       (unsigned long long)count);
+}
+
 int bel__engine_reserve(struct bel_engine *engine, size_t rows, size_t bytes,
                         enum bel_store_use use)
 {
@@ -245,11 +255,11 @@ static void run(struct bel_engine *engine, struct bel_request *request)
     if (err == BEL_DO_LATER) {
         request->own.words[BEL_OWN_STAGE] = BEL_STAGE_BULK;
         append(&engine->bulk_last, request);
-        return;
+    } else {
+        if (is_final(err)) engine->broken = err;
+        request->own.reply.err = err;
+        bel__engine_answer(engine, request);
     }
-    if (is_final(err)) engine->broken = err;
-    request->own.reply.err = err;
-    bel__engine_answer(engine, request);
     err = engine->broken ? 0 : bel__ready_turn(engine); /* what it has made due */
     if (is_final(err)) engine->broken = err;
     bel__wait_serve(engine);
@@ -273,7 +283,11 @@ static void run_requests(struct bel_engine *engine)
     while (bulk != NULL) {
         request = bulk;
         bulk = request->own.next;
-        run(engine, request);
+        if (engine->is_full) {
+            append(&engine->bulk_last, request);
+        } else {
+            run(engine, request);
+        }
     }
     while (!engine->is_full &&
            (request = take_first(&engine->submitted, &engine->submitted_last)) != NULL) {

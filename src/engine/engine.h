@@ -75,6 +75,10 @@ BEL_CHECKED int bel__engine_open_on(const struct bel_engine_options *options,
 int bel__refuse(struct bel_reply *reply, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* What a command on many things returns when it cannot go on, after `count` of them. If the batch
+ * is full it is called again with the next one, in BEL_STAGE_BULK, and goes on. */
+int bel__break_off(struct bel_request *request, int err, uint64_t count);
+
 /* Makes room for `rows` rows of `bytes` bytes, and for the numbers that they will change. */
 BEL_CHECKED int bel__engine_reserve(struct bel_engine *engine, size_t rows, size_t bytes,
                                     enum bel_store_use use);

@@ -64,12 +64,12 @@ int bel__do_ack(struct bel_engine *engine, struct bel_request *request)
                                BEL_RESULT_BYTES_MAX);
         }
     }
-    uint64_t count = 0;
-    for (size_t i = 0; i < command->tokens_count; i++) {
-        int err = ack(engine, command->tokens[i], result);
+    uint64_t *next = &request->own.words[BEL_OWN_FREE], count = reply->count;
+    if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_BULK) *next = 0;
+    for (; *next < command->tokens_count; ++*next) {
+        int err = ack(engine, command->tokens[*next], result);
         if (err == BEL_ESTALE) continue;
-        if (err != 0 && count == 0) return err;
-        if (err != 0) break; /* the rest stays leased, and is not counted */
+        if (err) return bel__break_off(request, err, count);
         count++;
     }
     reply->count = count;

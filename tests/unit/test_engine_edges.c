@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 enum {
+    IDS_MAX = 200,
     BODY = 40 << 10, /* of a payload that takes chunks */
 };
 
@@ -379,6 +380,91 @@ static void a_share_that_goes_makes_room_for_who_waits(void)
     finish(&world);
 }
 
+/* --- batches that are full --- */
+
+static void schedule_many(struct world *world, char ids[IDS_MAX][16])
+{
+    for (int i = 0; i < IDS_MAX; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "%d", i);
+        CHECK(schedule(world, (struct bel_schedule_spec){.id = view(ids[i]), .payload = body()}) ==
+              0);
+    }
+}
+
+static void a_cancel_of_many_goes_on_with_the_next_batch(void)
+{
+    struct world world = {.segment_bytes = 96 << 10};
+    char ids[IDS_MAX][16];
+    struct bel_view views[IDS_MAX];
+    open_engine(&world);
+    schedule_many(&world, ids);
+    for (int i = 0; i < IDS_MAX; i++) {
+        views[i] = view(ids[i]);
+    }
+    struct heard heard =
+        ask(&world, (struct bel_command){.verb = BEL_VERB_CANCEL,
+                                         .cancel = {view("mail"), views, IDS_MAX}});
+    CHECK(heard.err == 0);
+    CHECK_EQ(heard.count, IDS_MAX);
+    CHECK_EQ(claim(&world).deliveries, 0);
+    finish(&world);
+}
+
+static void an_ack_of_many_goes_on_with_the_next_batch(void)
+{
+    struct world world = {.segment_bytes = 96 << 10};
+    char ids[IDS_MAX][16], tokens[IDS_MAX][BEL_TOKEN_BYTES_MAX + 1];
+    struct bel_view views[IDS_MAX];
+    open_engine(&world);
+    schedule_many(&world, ids);
+    for (int i = 0; i < IDS_MAX; i++) {
+        struct heard claimed = claim(&world);
+        CHECK_EQ(claimed.deliveries, 1);
+        memcpy(tokens[i], claimed.token, sizeof tokens[i]);
+        views[i] = view(tokens[i]);
+    }
+    struct heard heard =
+        ask(&world, (struct bel_command){.verb = BEL_VERB_ACK,
+                                         .ack = {.tokens = views, .tokens_count = IDS_MAX}});
+    CHECK(heard.err == 0);
+    CHECK_EQ(heard.count, IDS_MAX);
+    CHECK_EQ(name(&world, BEL_VERB_TOPIC, "").counts[BEL_LEASED], 0);
+    finish(&world);
+}
+
+static void a_purge_counts_what_it_took_in_every_batch(void)
+{
+    struct world world = {.segment_bytes = 96 << 10};
+    char ids[IDS_MAX][16];
+    open_engine(&world);
+    schedule_many(&world, ids);
+    struct bel_command command = {.verb = BEL_VERB_PURGE, .purge = {view("mail"), true, BEL_READY}};
+    struct heard heard = ask(&world, command);
+    CHECK(heard.err == 0);
+    CHECK_EQ(heard.count, IDS_MAX);
+    finish(&world);
+}
+
+static void what_is_over_goes_in_as_many_batches_as_it_takes(void)
+{
+    struct world world = {.segment_bytes = 96 << 10};
+    char ids[IDS_MAX][16];
+    open_engine(&world);
+    set(&world, "retention", "1h");
+    schedule_many(&world, ids);
+    for (int i = 0; i < IDS_MAX; i++) {
+        CHECK_EQ(cancel(&world, ids[i]).count, 1);
+    }
+    CHECK_EQ(name(&world, BEL_VERB_TOPIC, "").counts[BEL_CANCELLED], IDS_MAX);
+    move(&world, 3600000);
+    for (int i = 0; i < 100; i++) {
+        turn(&world);
+        move(&world, 1);
+    }
+    CHECK_EQ(name(&world, BEL_VERB_TOPIC, "").counts[BEL_CANCELLED], 0);
+    finish(&world);
+}
+
 int main(void)
 {
     RUN(a_cancelled_plan_takes_what_has_expired_along);
@@ -387,5 +473,9 @@ int main(void)
     RUN(what_is_due_beside_a_late_plan_is_delivered);
     RUN(a_plan_that_cannot_ring_holds_nobody_up);
     RUN(a_share_that_goes_makes_room_for_who_waits);
+    RUN(a_cancel_of_many_goes_on_with_the_next_batch);
+    RUN(an_ack_of_many_goes_on_with_the_next_batch);
+    RUN(a_purge_counts_what_it_took_in_every_batch);
+    RUN(what_is_over_goes_in_as_many_batches_as_it_takes);
     return 0;
 }
