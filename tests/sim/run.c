@@ -26,10 +26,10 @@ enum {
     LOOK_TURNS_MAX = 400,
     DRAIN_ROUNDS_MAX = 4000,
     SEEN_MAX = 64,
-    HOUR_MS = 3600 * 1000,
 };
 
-#define DAY_MS UINT64_C(86400000)
+#define HOUR_MS UINT64_C(3600000)
+#define DAY_MS  UINT64_C(86400000)
 
 /* --- answers --- */
 
@@ -641,8 +641,9 @@ static bool has_more(struct world *world, struct list_of_orders *cancels)
             has = true;
             bool is_far = timer->due.ms > world->now.wall.ms + (int64_t)(100 * DAY_MS);
             if (timer->id.bytes == BEL_MADE_ID_BYTES) continue;
-            if (timer->plan.rule.bytes > 0 || is_far)
+            if (timer->plan.rule.bytes > 0 || is_far) {
                 add_cancel(world, cancels, i / LOOKS, timer->id);
+            }
         }
     }
 out:
