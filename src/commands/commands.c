@@ -265,8 +265,8 @@ const struct bel_command_entry *bel__command_find(struct bel_view name)
     char first = (char)(text[0] & ~0x20); /* all names are of letters */
     for (size_t i = 0; i < BEL_COMMANDS; i++) {
         const char *known = bel__commands[i].name;
-        if (known[0] != first || strncasecmp(known, text, name.bytes) != 0) continue;
-        if (known[name.bytes] == 0) return &bel__commands[i];
+        if (known[0] != first || strlen(known) != name.bytes) continue;
+        if (strncasecmp(known, text, name.bytes) == 0) return &bel__commands[i];
     }
     return NULL;
 }

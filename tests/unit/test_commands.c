@@ -47,6 +47,7 @@ static void what_is_no_command_is_not_found(void)
         CHECK(find(wrong[i]) == NULL);
     }
     CHECK(bel__command_find((struct bel_view){"GET\0", 4}) == NULL);
+    CHECK(bel__command_find((struct bel_view){"GET\0\0\0\0", 7}) == NULL);
     CHECK(bel__command_find((struct bel_view){NULL, 0}) == NULL);
 }
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_SERVER_ANSWER_H
+#define BEL_SERVER_ANSWER_H
+
+/*
+ * answer - what a backend has replied, as it goes over the wire; docs/PROTOCOL.md names each
+ * field. Fields of a map that say nothing are left out, and fields may be added to maps and at the
+ * end of arrays.
+ */
+
+#include "belfry/backend.h"
+#include "server/resp.h"
+
+/* Writes a reply to a command of this verb, an error too. */
+void bel__answer(struct bel_resp_writer *writer, enum bel_verb verb, const struct bel_reply *reply);
+
+/* "BADARG" and so on. */
+const char *bel__answer_code(int err);
+
+#endif

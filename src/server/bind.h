@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_SERVER_BIND_H
+#define BEL_SERVER_BIND_H
+
+/*
+ * bind - from words to what they mean, by the table of commands.
+ *
+ *     SCHEDULE mail hello IN 5s ID a      the words of a request
+ *         -> values: topic, payload, IN = 5000, ID = a       bel__bind(), by the table
+ *         -> struct bel_command                              bel__build(), for a backend's verb
+ *
+ * Options may come in any order and case, each once unless the table says otherwise. What is not
+ * right is refused with a text that says what to do.
+ */
+
+#include "belfry/backend.h"
+#include "belfry/zone.h"
+#include "commands/arguments.h"
+#include "commands/commands.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    BEL_REFUSAL_BYTES = 240,
+};
+
+/* Why a request is not done: a code of the protocol, and a text for people. */
+struct bel_refusal {
+    const char *code;
+    char text[BEL_REFUSAL_BYTES];
+};
+
+/* Sets a refusal, and returns BEL_EINVAL. */
+BEL_CHECKED int bel__refusal(struct bel_refusal *why, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+struct bel_value {
+    bool is_there;
+    struct bel_view text;
+    uint64_t number;      /* of a number, a duration in ms; the place of a word or a state */
+    struct bel_wall time; /* of a time */
+};
+
+struct bel_bound {
+    const struct bel_command_entry *entry;
+    struct bel_value values[BEL_ARGUMENTS_MAX]; /* by their places in the table */
+    const struct bel_view *repeated;            /* of the last position, if it can be: all */
+    size_t repeated_count;
+    struct bel_header *pairs; /* of the option that has pairs */
+    size_t pairs_count;
+};
+
+/* The words of a request, the first one its name; and room for half as many pairs. Both live as
+ * long as what is made of them. */
+struct bel_words {
+    const struct bel_view *items;
+    size_t count;
+    void *pairs;             /* for headers or settings */
+    struct bel_zones *zones; /* for times; may be NULL */
+};
+
+/* Binds the words of a command. Returns 0 and sets all of `*out`; or BEL_EINVAL, and says why. */
+BEL_CHECKED int bel__bind(const struct bel_command_entry *entry, const struct bel_words *words,
+                          struct bel_bound *out, struct bel_refusal *why);
+
+/* Whether it is a verb of the backend, and which. */
+bool bel__build_has(const struct bel_command_entry *entry, enum bel_verb *out);
+
+/* Makes a command of a verb. Returns 0 and sets `*out`; or BEL_EINVAL, and says why. */
+BEL_CHECKED int bel__build(const struct bel_bound *bound, struct bel_command *out,
+                           struct bel_refusal *why);
+
+#endif

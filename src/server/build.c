@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Values become the commands of a backend. Here is refused what the table cannot say: options that
+ * exclude each other, that mean nothing without another, and values of 0 and of nothing where the
+ * backend would take them for "not said". All else is the backend's to judge.
+ */
+#include "server/bind.h"
+
+#include <assert.h>
+#include <string.h>
+
+typedef int build_fn(const struct bel_bound *bound, struct bel_command *out,
+                     struct bel_refusal *why);
+
+static const char *name_of(const struct bel_bound *bound, size_t place)
+{
+    return bound->entry->arguments[place].name;
+}
+
+/* What is there must not be empty. */
+static int check_text(const struct bel_bound *bound, size_t place, struct bel_refusal *why)
+{
+    const struct bel_value *value = &bound->values[place];
+    if (!value->is_there || value->text.bytes > 0) return 0;
+    return bel__refusal(why, "BADARG", "%s is empty: leave it out, or give it a value",
+                        name_of(bound, place));
+}
+
+/* What is there is from 1 to `max`. */
+static int check_number(const struct bel_bound *bound, size_t place, uint64_t max,
+                        struct bel_refusal *why)
+{
+    const struct bel_value *value = &bound->values[place];
+    if (!value->is_there || (value->number >= 1 && value->number <= max)) return 0;
+    if (value->number == 0) {
+        return bel__refusal(why, "BADARG", "%s is 0: at least 1, or leave it out",
+                            name_of(bound, place));
+    }
+    return bel__refusal(why, "BADARG", "%s is at most %llu", name_of(bound, place),
+                        (unsigned long long)max);
+}
+
+static int exclude(const struct bel_bound *bound, size_t a, size_t b, struct bel_refusal *why)
+{
+    if (!bound->values[a].is_there || !bound->values[b].is_there) return 0;
+    return bel__refusal(why, "ERR", "%s and %s exclude each other: say one of them",
+                        name_of(bound, a), name_of(bound, b));
+}
+
+/* --- SCHEDULE --- */
+
+static const size_t plan_places[] = {BEL_SCHEDULE_EVERY, BEL_SCHEDULE_CRON, BEL_SCHEDULE_RRULE};
+static const enum bel_plan_kind plan_kinds[] = {BEL_PLAN_EVERY, BEL_PLAN_CRON, BEL_PLAN_RRULE};
+
+enum {
+    PLANS = sizeof plan_places / sizeof plan_places[0],
+};
+
+static int check_exclusions(const struct bel_bound *bound, struct bel_refusal *why)
+{
+    int err = exclude(bound, BEL_SCHEDULE_AT, BEL_SCHEDULE_IN, why);
+    if (err == 0) err = exclude(bound, BEL_SCHEDULE_EVERY, BEL_SCHEDULE_CRON, why);
+    if (err == 0) err = exclude(bound, BEL_SCHEDULE_EVERY, BEL_SCHEDULE_RRULE, why);
+    if (err == 0) err = exclude(bound, BEL_SCHEDULE_CRON, BEL_SCHEDULE_RRULE, why);
+    return err;
+}
+
+/* What only a plan has. */
+static int check_no_plan(const struct bel_bound *bound, struct bel_refusal *why)
+{
+    static const size_t places[] = {BEL_SCHEDULE_MODE,    BEL_SCHEDULE_COUNT,
+                                    BEL_SCHEDULE_UNTIL,   BEL_SCHEDULE_SPREAD,
+                                    BEL_SCHEDULE_MISFIRE, BEL_SCHEDULE_OVERLAP};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (!bound->values[places[i]].is_there) continue;
+        return bel__refusal(why, "ERR", "%s means nothing without EVERY, CRON or RRULE",
+                            name_of(bound, places[i]));
+    }
+    if (bound->values[BEL_SCHEDULE_TZ].is_there) {
+        return bel__refusal(why, "ERR",
+                            "TZ is for CRON and RRULE: a time has its zone behind it, "
+                            "AT 2026-03-29T02:30[Europe/Berlin]");
+    }
+    bool is_local =
+        bound->values[BEL_SCHEDULE_GAP].is_there || bound->values[BEL_SCHEDULE_FOLD].is_there;
+    if (!is_local || bound->values[BEL_SCHEDULE_AT].is_there) return 0;
+    return bel__refusal(why, "ERR", "GAP and FOLD are for AT and for plans");
+}
+
+static int check_schedule(const struct bel_bound *bound, struct bel_refusal *why)
+{
+    static const size_t texts[] = {
+        BEL_SCHEDULE_ID,    BEL_SCHEDULE_CRON,     BEL_SCHEDULE_RRULE, BEL_SCHEDULE_TZ,
+        BEL_SCHEDULE_GROUP, BEL_SCHEDULE_RESOURCE, BEL_SCHEDULE_RETRY, BEL_SCHEDULE_CORRELATION};
+    static const size_t numbers[] = {BEL_SCHEDULE_LEASE, BEL_SCHEDULE_EXPIRES, BEL_SCHEDULE_COUNT};
+    int err = check_exclusions(bound, why);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && err == 0; i++) {
+        err = check_text(bound, texts[i], why);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && err == 0; i++) {
+        err = check_number(bound, numbers[i], UINT64_MAX, why);
+    }
+    const struct bel_value *priority = &bound->values[BEL_SCHEDULE_PRIORITY];
+    if (err == 0 && priority->number > UINT8_MAX) {
+        err = bel__refusal(why, "BADARG", "PRIORITY is from 0 to 255");
+    }
+    return err;
+}
+
+static struct bel_recurrence recurrence_of(const struct bel_bound *bound, size_t plan)
+{
+    const struct bel_value *values = bound->values;
+    return (struct bel_recurrence){
+        .kind = plan_kinds[plan],
+        .rule = values[plan_places[plan]].text,
+        .zone = values[BEL_SCHEDULE_TZ].text,
+        .mode = (enum bel_plan_mode)values[BEL_SCHEDULE_MODE].number,
+        .gap = (enum bel_gap)values[BEL_SCHEDULE_GAP].number,
+        .fold = (enum bel_fold)values[BEL_SCHEDULE_FOLD].number,
+        .misfire = (enum bel_misfire)values[BEL_SCHEDULE_MISFIRE].number,
+        .overlap = (enum bel_overlap)values[BEL_SCHEDULE_OVERLAP].number,
+        .has_until = values[BEL_SCHEDULE_UNTIL].is_there,
+        .until = values[BEL_SCHEDULE_UNTIL].time,
+        .count = values[BEL_SCHEDULE_COUNT].number,
+        .spread_ms = values[BEL_SCHEDULE_SPREAD].number,
+    };
+}
+
+static enum bel_when when_of(const struct bel_value *in, const struct bel_value *at)
+{
+    if (in->is_there) return BEL_WHEN_IN;
+    return at->is_there ? BEL_WHEN_AT : BEL_WHEN_NOW;
+}
+
+static int build_schedule(const struct bel_bound *bound, struct bel_command *out,
+                          struct bel_refusal *why)
+{
+    const struct bel_value *values = bound->values;
+    size_t plan = 0;
+    int err = check_schedule(bound, why);
+    while (plan < PLANS && !values[plan_places[plan]].is_there) {
+        plan++;
+    }
+    if (err == 0 && plan == PLANS) err = check_no_plan(bound, why);
+    if (err) return err;
+    out->schedule = (struct bel_schedule_spec){
+        .topic = values[BEL_SCHEDULE_TOPIC].text,
+        .id = values[BEL_SCHEDULE_ID].text,
+        .payload = values[BEL_SCHEDULE_PAYLOAD].text,
+        .when = when_of(&values[BEL_SCHEDULE_IN], &values[BEL_SCHEDULE_AT]),
+        .delay_ms = values[BEL_SCHEDULE_IN].number,
+        .at = values[BEL_SCHEDULE_AT].time,
+        .has_priority = values[BEL_SCHEDULE_PRIORITY].is_there,
+        .priority = (uint8_t)values[BEL_SCHEDULE_PRIORITY].number,
+        .conflict = (enum bel_conflict)values[BEL_SCHEDULE_CONFLICT].number,
+        .group = values[BEL_SCHEDULE_GROUP].text,
+        .resource = values[BEL_SCHEDULE_RESOURCE].text,
+        .correlation = values[BEL_SCHEDULE_CORRELATION].text,
+        .headers = bound->pairs,
+        .headers_count = bound->pairs_count,
+        .retry = values[BEL_SCHEDULE_RETRY].text,
+        .lease_ms = values[BEL_SCHEDULE_LEASE].number,
+        .expires_ms = values[BEL_SCHEDULE_EXPIRES].number,
+    };
+    if (plan < PLANS) out->schedule.plan = recurrence_of(bound, plan);
+    return 0;
+}
+
+/* --- the others --- */
+
+static int build_target(const struct bel_bound *bound, struct bel_command *out,
+                        struct bel_refusal *why)
+{
+    (void)why;
+    out->target.topic = bound->values[BEL_TARGET_TOPIC].text;
+    out->target.id = (struct bel_view){0};
+    if (bound->entry->arguments_count > BEL_TARGET_ID) {
+        out->target.id = bound->values[BEL_TARGET_ID].text;
+    }
+    return 0;
+}
+
+static int build_nothing(const struct bel_bound *bound, struct bel_command *out,
+                         struct bel_refusal *why)
+{
+    (void)bound;
+    (void)why;
+    out->target = (struct bel_target){0};
+    return 0;
+}
+
+/* To the backend no id means all, which here is *. */
+static int build_revive(const struct bel_bound *bound, struct bel_command *out,
+                        struct bel_refusal *why)
+{
+    struct bel_view id = bound->values[BEL_TARGET_ID].text;
+    if (id.bytes == 0) return bel__refusal(why, "BADARG", "id is empty: * is for all");
+    bool is_all = id.bytes == 1 && *(const char *)id.data == '*';
+    out->target.topic = bound->values[BEL_TARGET_TOPIC].text;
+    out->target.id = is_all ? (struct bel_view){0} : id;
+    return 0;
+}
+
+static int build_cancel(const struct bel_bound *bound, struct bel_command *out,
+                        struct bel_refusal *why)
+{
+    (void)why;
+    out->cancel = (struct bel_cancel){.topic = bound->values[BEL_TARGET_TOPIC].text,
+                                      .ids = bound->repeated,
+                                      .ids_count = bound->repeated_count};
+    return 0;
+}
+
+static int build_reschedule(const struct bel_bound *bound, struct bel_command *out,
+                            struct bel_refusal *why)
+{
+    const struct bel_value *in = &bound->values[BEL_RESCHEDULE_IN];
+    const struct bel_value *at = &bound->values[BEL_RESCHEDULE_AT];
+    int err = exclude(bound, BEL_RESCHEDULE_IN, BEL_RESCHEDULE_AT, why);
+    if (err) return err;
+    if (!in->is_there && !at->is_there) {
+        return bel__refusal(why, "ERR", "RESCHEDULE needs to know when: IN or AT");
+    }
+    out->reschedule = (struct bel_reschedule){.topic = bound->values[BEL_TARGET_TOPIC].text,
+                                              .id = bound->values[BEL_TARGET_ID].text,
+                                              .when = when_of(in, at),
+                                              .delay_ms = in->number,
+                                              .at = at->time};
+    return 0;
+}
+
+static int build_claim(const struct bel_bound *bound, struct bel_command *out,
+                       struct bel_refusal *why)
+{
+    const struct bel_value *values = bound->values;
+    int err = check_number(bound, BEL_CLAIM_COUNT, BEL_CLAIM_COUNT_MAX, why);
+    if (err == 0) err = check_number(bound, BEL_CLAIM_LEASE, UINT64_MAX, why);
+    if (err) return err;
+    out->claim = (struct bel_claim){.topics = bound->repeated,
+                                    .topics_count = bound->repeated_count,
+                                    .count = (uint32_t)values[BEL_CLAIM_COUNT].number,
+                                    .lease_ms = values[BEL_CLAIM_LEASE].number,
+                                    .wait_ms = values[BEL_CLAIM_WAIT].number,
+                                    .worker = values[BEL_CLAIM_WORKER].text};
+    return 0;
+}
+
+static int build_ack(const struct bel_bound *bound, struct bel_command *out,
+                     struct bel_refusal *why)
+{
+    bool has_result = bound->values[BEL_ACK_RESULT].is_there;
+    if (has_result && bound->repeated_count > 1) {
+        return bel__refusal(why, "ERR", "RESULT is of one token: ack the others by themselves");
+    }
+    out->ack = (struct bel_ack){.tokens = bound->repeated,
+                                .tokens_count = bound->repeated_count,
+                                .has_result = has_result,
+                                .result = bound->values[BEL_ACK_RESULT].text};
+    return 0;
+}
+
+static int build_fail(const struct bel_bound *bound, struct bel_command *out,
+                      struct bel_refusal *why)
+{
+    (void)why;
+    const struct bel_value *values = bound->values;
+    out->fail = (struct bel_fail){.token = values[BEL_FAIL_TOKEN].text,
+                                  .reason = values[BEL_FAIL_REASON].text,
+                                  .kind = (enum bel_fail_kind)values[BEL_FAIL_KIND].number,
+                                  .dead = values[BEL_FAIL_DEAD].is_there,
+                                  .has_delay = values[BEL_FAIL_IN].is_there,
+                                  .delay_ms = values[BEL_FAIL_IN].number};
+    return 0;
+}
+
+static int build_release(const struct bel_bound *bound, struct bel_command *out,
+                         struct bel_refusal *why)
+{
+    (void)why;
+    out->release = (struct bel_release){.token = bound->values[BEL_RELEASE_TOKEN].text,
+                                        .has_delay = bound->values[BEL_RELEASE_IN].is_there,
+                                        .delay_ms = bound->values[BEL_RELEASE_IN].number};
+    return 0;
+}
+
+static int build_extend(const struct bel_bound *bound, struct bel_command *out,
+                        struct bel_refusal *why)
+{
+    int err = check_number(bound, BEL_EXTEND_LEASE, UINT64_MAX, why);
+    if (err) return err;
+    out->extend = (struct bel_extend){.token = bound->values[BEL_EXTEND_TOKEN].text,
+                                      .lease_ms = bound->values[BEL_EXTEND_LEASE].number};
+    return 0;
+}
+
+/* A cursor of 0 is how others begin; here nothing does, too. */
+static int build_list(const struct bel_bound *bound, struct bel_command *out,
+                      struct bel_refusal *why)
+{
+    const struct bel_value *values = bound->values;
+    struct bel_view cursor = values[BEL_LIST_CURSOR].text;
+    int err = check_number(bound, BEL_LIST_COUNT, BEL_LIST_COUNT_MAX, why);
+    if (err) return err;
+    if (cursor.bytes == 1 && *(const char *)cursor.data == '0') cursor = (struct bel_view){0};
+    out->list = (struct bel_list_query){.topic = values[BEL_LIST_TOPIC].text,
+                                        .has_state = values[BEL_LIST_STATE].is_there,
+                                        .has_from = values[BEL_LIST_FROM].is_there,
+                                        .has_to = values[BEL_LIST_TO].is_there,
+                                        .state = (enum bel_state)values[BEL_LIST_STATE].number,
+                                        .from = values[BEL_LIST_FROM].time,
+                                        .to = values[BEL_LIST_TO].time,
+                                        .count = (uint32_t)values[BEL_LIST_COUNT].number,
+                                        .cursor = cursor};
+    return 0;
+}
+
+static int build_purge(const struct bel_bound *bound, struct bel_command *out,
+                       struct bel_refusal *why)
+{
+    (void)why;
+    const struct bel_value *state = &bound->values[BEL_PURGE_STATE];
+    out->purge = (struct bel_purge){.topic = bound->values[BEL_PURGE_TOPIC].text,
+                                    .has_state = state->is_there,
+                                    .state = (enum bel_state)state->number};
+    return 0;
+}
+
+/* The settings go where pairs would, of which CONFIGURE has none. */
+static int build_configure(const struct bel_bound *bound, struct bel_command *out,
+                           struct bel_refusal *why)
+{
+    (void)why;
+    assert(bound->repeated_count % 2 == 0 && bound->pairs_count == 0);
+    struct bel_setting *settings = (void *)bound->pairs;
+    for (size_t i = 0; i < bound->repeated_count / 2; i++) {
+        settings[i] = (struct bel_setting){bound->repeated[2 * i], bound->repeated[2 * i + 1]};
+    }
+    out->configure = (struct bel_configure){.topic = bound->values[BEL_CONFIGURE_TOPIC].text,
+                                            .settings = settings,
+                                            .settings_count = bound->repeated_count / 2};
+    return 0;
+}
+
+static int build_agenda(const struct bel_bound *bound, struct bel_command *out,
+                        struct bel_refusal *why)
+{
+    const struct bel_value *values = bound->values;
+    int err = check_number(bound, BEL_AGENDA_STEP, UINT64_MAX, why);
+    if (err == 0) err = check_text(bound, BEL_AGENDA_TOPIC, why);
+    if (err) return err;
+    out->agenda = (struct bel_agenda){.has_from = values[BEL_AGENDA_FROM].is_there,
+                                      .has_to = values[BEL_AGENDA_TO].is_there,
+                                      .from = values[BEL_AGENDA_FROM].time,
+                                      .to = values[BEL_AGENDA_TO].time,
+                                      .step_ms = values[BEL_AGENDA_STEP].number,
+                                      .topic = values[BEL_AGENDA_TOPIC].text};
+    return 0;
+}
+
+static const struct {
+    build_fn *build; /* NULL: it is no verb */
+    enum bel_verb verb;
+} builds[BEL_COMMANDS] = {
+    [BEL_COMMAND_SCHEDULE] = {build_schedule, BEL_VERB_SCHEDULE},
+    [BEL_COMMAND_CANCEL] = {build_cancel, BEL_VERB_CANCEL},
+    [BEL_COMMAND_RESCHEDULE] = {build_reschedule, BEL_VERB_RESCHEDULE},
+    [BEL_COMMAND_GET] = {build_target, BEL_VERB_GET},
+    [BEL_COMMAND_CLAIM] = {build_claim, BEL_VERB_CLAIM},
+    [BEL_COMMAND_ACK] = {build_ack, BEL_VERB_ACK},
+    [BEL_COMMAND_FAIL] = {build_fail, BEL_VERB_FAIL},
+    [BEL_COMMAND_RELEASE] = {build_release, BEL_VERB_RELEASE},
+    [BEL_COMMAND_EXTEND] = {build_extend, BEL_VERB_EXTEND},
+    [BEL_COMMAND_LIST] = {build_list, BEL_VERB_LIST},
+    [BEL_COMMAND_REVIVE] = {build_revive, BEL_VERB_REVIVE},
+    [BEL_COMMAND_PURGE] = {build_purge, BEL_VERB_PURGE},
+    [BEL_COMMAND_TOPICS] = {build_nothing, BEL_VERB_TOPICS},
+    [BEL_COMMAND_TOPIC] = {build_target, BEL_VERB_TOPIC},
+    [BEL_COMMAND_CONFIGURE] = {build_configure, BEL_VERB_CONFIGURE},
+    [BEL_COMMAND_PAUSE] = {build_target, BEL_VERB_PAUSE},
+    [BEL_COMMAND_RESUME] = {build_target, BEL_VERB_RESUME},
+    [BEL_COMMAND_EXPLAIN] = {build_target, BEL_VERB_EXPLAIN},
+    [BEL_COMMAND_AGENDA] = {build_agenda, BEL_VERB_AGENDA},
+};
+
+bool bel__build_has(const struct bel_command_entry *entry, enum bel_verb *out)
+{
+    size_t place = (size_t)(entry - bel__commands);
+    if (builds[place].build == NULL) return false;
+    *out = builds[place].verb;
+    return true;
+}
+
+int bel__build(const struct bel_bound *bound, struct bel_command *out, struct bel_refusal *why)
+{
+    size_t place = (size_t)(bound->entry - bel__commands);
+    assert(builds[place].build != NULL);
+    out->verb = builds[place].verb;
+    return builds[place].build(bound, out, why);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_SERVER_CALL_H
+#define BEL_SERVER_CALL_H
+
+/*
+ * call - the inside of a session: its commands under way, each a call.
+ *
+ *     in --parse--> calls: [GET, answered] [CLAIM, waits] [PING, answered] ...
+ *                     |                         each but the first keeps its reply to itself
+ *                     '--> out --> whoever writes
+ *
+ * A call stays in the list, which has the order of the commands, until it and all before it are
+ * answered. A claim with deliveries stays until its reply is written as well, because if it never
+ * is, they are released.
+ */
+
+#include "core/list.h"
+#include "server/bind.h"
+#include "server/resp.h"
+#include "server/session.h"
+
+enum {
+    BEL_SESSION_NAME_BYTES = 64,
+    BEL_SESSION_KEYS_WRONG_MAX = 10, /* after so many it is closed */
+};
+
+struct bel_call {
+    struct bel_request request;
+    struct bel_link link;        /* in one of the session's lists */
+    struct bel_session *session; /* borrowed; lives at least as long */
+    int version;                 /* of the protocol, when it was asked */
+    bool is_answered;
+    bool is_lost;            /* but there was no room for it, and FULL was said */
+    bool is_last;            /* the connection ends behind it */
+    struct bel_buffer reply; /* what has to wait for those before */
+    uint8_t *block;          /* words, then tokens; may be NULL */
+    size_t block_bytes;
+    struct bel_view *tokens; /* in the block: of deliveries that are not written */
+    size_t tokens_count;
+    uint64_t end; /* of the reply, in bytes since the session began */
+};
+
+struct bel_session {
+    const struct bel_service *service;
+    struct bel_resp_parser parser;
+    struct bel_buffer in, out;
+    struct bel_list calls;     /* in the order of the commands */
+    struct bel_list unwritten; /* claims that are answered, not written */
+    struct bel_list releasing; /* claims that never will be */
+    struct bel_list spare;
+    size_t calls_count, spare_count;
+    size_t kept_bytes;             /* of replies that wait for those before */
+    uint64_t appended;             /* bytes put into the output since the session began */
+    const struct bel_call *holder; /* holds back the commands behind it; NULL: none does */
+    size_t request_bytes;          /* of a request that is parsed and waits; 0: none */
+    int version;
+    unsigned keys_wrong;
+    unsigned permissions; /* a set of 1 << enum bel_permission */
+    bool is_known;        /* has come in by AUTH, or need not */
+    bool is_ending;       /* takes no more commands */
+    bool is_dropped;      /* nobody will write its output */
+    bool is_destroyed;
+    uint64_t id;
+    char name[BEL_SESSION_NAME_BYTES], address[BEL_SESSION_NAME_BYTES];
+    void *owner;
+};
+
+/* The limits that hold for whoever has come in, or not. */
+struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known);
+
+/* Whether a command that is the session's own, not a backend's, wants all before it answered. */
+bool bel__verb_is_barrier(const struct bel_command_entry *entry);
+
+/* Does such a command, and writes its reply. */
+void bel__verb_do(struct bel_call *call, const struct bel_bound *bound,
+                  struct bel_resp_writer *writer);
+
+/* COMMAND: what the table says. */
+void bel__manual_write(const struct bel_bound *bound, struct bel_resp_writer *writer);
+
+/* "read" and so on. */
+const char *bel__permission_name(enum bel_permission permission);
+
+#endif

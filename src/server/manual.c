@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * COMMAND: the table of commands as clients of Redis read it, to complete what is typed and to show
+ * what is expected. All of it is the table's.
+ */
+#include "server/call.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    INFO_FIELDS = 6, /* of a command, in the order that clients know */
+    NAME_BYTES = 32,
+};
+
+static bool is_option(const struct bel_argument *argument)
+{
+    return argument->name[0] >= 'A' && argument->name[0] <= 'Z';
+}
+
+/* Clients know commands by names in small letters. */
+static void write_name(struct bel_resp_writer *writer, const char *name)
+{
+    char small[NAME_BYTES];
+    size_t bytes = strlen(name);
+    for (size_t i = 0; i < bytes && i < sizeof small; i++) {
+        small[i] = (char)tolower((unsigned char)name[i]);
+    }
+    bel__resp_bulk(writer, (struct bel_view){small, bytes});
+}
+
+/* How many words there are, the name included; negative: at least so many. */
+static int64_t arity(const struct bel_command_entry *entry)
+{
+    int64_t least = 1;
+    bool is_exact = true;
+    for (size_t i = 0; i < entry->arguments_count; i++) {
+        const struct bel_argument *argument = &entry->arguments[i];
+        bool is_must = !is_option(argument) && !argument->is_optional;
+        if (is_must) least += argument->type == BEL_ARGUMENT_PAIR ? 2 : 1;
+        if (!is_must || argument->is_repeated) is_exact = false;
+    }
+    return is_exact ? least : -least;
+}
+
+static const char *flag_of(const struct bel_command_entry *entry)
+{
+    switch (entry->permission) {
+    case BEL_PERMISSION_NONE:
+        return "no_auth";
+    case BEL_PERMISSION_ADMIN:
+        return "admin";
+    case BEL_PERMISSION_WRITE:
+    case BEL_PERMISSION_WORK:
+        return "write";
+    default:
+        return "readonly";
+    }
+}
+
+static void write_info(struct bel_resp_writer *writer, const struct bel_command_entry *entry)
+{
+    bel__resp_array(writer, INFO_FIELDS);
+    write_name(writer, entry->name);
+    bel__resp_integer(writer, arity(entry));
+    bel__resp_array(writer, 1);
+    bel__resp_simple(writer, flag_of(entry));
+    bel__resp_integer(writer, 0); /* no word is a key that decides where a command has to go */
+    bel__resp_integer(writer, 0);
+    bel__resp_integer(writer, 0);
+}
+
+/* --- DOCS --- */
+
+static const char *type_of(const struct bel_argument *argument)
+{
+    switch (argument->type) {
+    case BEL_ARGUMENT_NUMBER:
+        return "integer";
+    case BEL_ARGUMENT_FLAG:
+        return "pure-token";
+    default:
+        return "string";
+    }
+}
+
+static void write_flags(struct bel_resp_writer *writer, const struct bel_argument *argument)
+{
+    bool is_optional = argument->is_optional || is_option(argument);
+    bel__resp_array(writer, (size_t)is_optional + argument->is_repeated);
+    if (is_optional) bel__resp_simple(writer, "optional");
+    if (argument->is_repeated) bel__resp_simple(writer, "multiple");
+}
+
+static void write_argument(struct bel_resp_writer *writer, const struct bel_argument *argument)
+{
+    bel__resp_map(writer, is_option(argument) ? 5 : 4);
+    bel__resp_text(writer, "name");
+    write_name(writer, argument->name);
+    bel__resp_text(writer, "type");
+    bel__resp_text(writer, type_of(argument));
+    if (is_option(argument)) {
+        bel__resp_text(writer, "token");
+        bel__resp_text(writer, argument->name);
+    }
+    bel__resp_text(writer, "summary");
+    bel__resp_text(writer, argument->help);
+    bel__resp_text(writer, "flags");
+    write_flags(writer, argument);
+}
+
+static void write_docs(struct bel_resp_writer *writer, const struct bel_command_entry *entry)
+{
+    write_name(writer, entry->name);
+    bel__resp_map(writer, entry->arguments_count > 0 ? 3 : 2);
+    bel__resp_text(writer, "summary");
+    bel__resp_text(writer, entry->help);
+    bel__resp_text(writer, "group");
+    bel__resp_text(writer, bel__permission_name(entry->permission));
+    if (entry->arguments_count == 0) return;
+    bel__resp_text(writer, "arguments");
+    bel__resp_array(writer, entry->arguments_count);
+    for (size_t i = 0; i < entry->arguments_count; i++) {
+        write_argument(writer, &entry->arguments[i]);
+    }
+}
+
+/* --- all of them, or those that are named --- */
+
+static void write_infos(const struct bel_bound *bound, struct bel_resp_writer *writer)
+{
+    size_t count = bound->repeated_count;
+    bel__resp_array(writer, count > 0 ? count : bel__commands_count);
+    for (size_t i = 0; i < bel__commands_count && count == 0; i++) {
+        write_info(writer, &bel__commands[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct bel_command_entry *entry = bel__command_find(bound->repeated[i]);
+        if (entry != NULL) {
+            write_info(writer, entry);
+        } else {
+            bel__resp_null_array(writer);
+        }
+    }
+}
+
+static bool is_named(const struct bel_bound *bound, const struct bel_command_entry *entry)
+{
+    for (size_t i = 0; i < bound->repeated_count; i++) {
+        if (bel__command_find(bound->repeated[i]) == entry) return true;
+    }
+    return bound->repeated_count == 0;
+}
+
+static void write_all_docs(const struct bel_bound *bound, struct bel_resp_writer *writer)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < bel__commands_count; i++) {
+        count += is_named(bound, &bel__commands[i]);
+    }
+    bel__resp_map(writer, count);
+    for (size_t i = 0; i < bel__commands_count; i++) {
+        if (is_named(bound, &bel__commands[i])) write_docs(writer, &bel__commands[i]);
+    }
+}
+
+void bel__manual_write(const struct bel_bound *bound, struct bel_resp_writer *writer)
+{
+    if (!bound->values[0].is_there) {
+        write_infos(bound, writer);
+        return;
+    }
+    switch (bound->values[0].number) {
+    case BEL_COMMAND_WORD_COUNT:
+        bel__resp_count(writer, bel__commands_count);
+        break;
+    case BEL_COMMAND_WORD_LIST:
+        bel__resp_array(writer, bel__commands_count);
+        for (size_t i = 0; i < bel__commands_count; i++) {
+            write_name(writer, bel__commands[i].name);
+        }
+        break;
+    case BEL_COMMAND_WORD_DOCS:
+        write_all_docs(bound, writer);
+        break;
+    default:
+        write_infos(bound, writer);
+        break;
+    }
+}

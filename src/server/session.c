@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The flow of a session: requests become calls, calls are answered in any order, and replies leave
+ * in the order of the requests. What can go wrong on the way:
+ *
+ *   - There is no memory for a call: then there is one when another ends, since a session always
+ *     has one. None for its words: the command is answered with FULL.
+ *   - There is none for a reply, or it is too large: FULL is said in its place, and deliveries that
+ *     were in it are released. Not even that: the connection is dropped.
+ *   - Nobody reads: parsing stops at the limit, the connection is dropped at twice that.
+ *   - The connection is gone: claims are withdrawn, other commands end unheard, and deliveries
+ *     whose reply was not written are released, one after the other, with the call's own request.
+ */
+#include "server/session.h"
+
+#include "server/answer.h"
+#include "server/call.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OUTPUT_BYTES_MAX = 8 << 20,
+    COMMANDS_MAX = 1024,
+    REPLY_BYTES_MAX = 256 << 20, /* of one */
+    ARGUMENTS_MAX = 16384,
+    REQUEST_BYTES_MORE = 1 << 20, /* than the payload */
+    STRANGER_ARGUMENTS_MAX = 10,
+    STRANGER_ARGUMENT_BYTES_MAX = 4096,
+    STRANGER_BYTES_MAX = 64 << 10, /* unparsed */
+    READ_BYTES = 64 << 10,         /* unparsed, besides the request that is being received */
+    SPARE_MAX = 32,                /* calls kept while others are under way */
+    SPARE_IDLE_MAX = 4,            /* and while none is */
+    BLOCK_BYTES_KEPT = 4096,
+};
+
+static size_t output_max(const struct bel_session *session)
+{
+    size_t max = session->service->output_bytes_max;
+    return max > 0 ? max : OUTPUT_BYTES_MAX;
+}
+
+static size_t commands_max(const struct bel_session *session)
+{
+    size_t max = session->service->commands_max;
+    return max > 0 ? max : COMMANDS_MAX;
+}
+
+static size_t unread(const struct bel_session *session)
+{
+    return session->out.count + session->kept_bytes;
+}
+
+static uint64_t written(const struct bel_session *session)
+{
+    return session->appended - session->out.count;
+}
+
+struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known)
+{
+    size_t payload = service->payload_bytes_max;
+    size_t request = (payload > 0 ? payload : BEL_PAYLOAD_BYTES_DEFAULT) + REQUEST_BYTES_MORE;
+    if (is_known) {
+        return (struct bel_resp_limits){.arguments_max = ARGUMENTS_MAX,
+                                        .argument_bytes_max = request,
+                                        .request_bytes_max = request,
+                                        .is_lenient = true};
+    }
+    size_t bytes = STRANGER_ARGUMENTS_MAX * (STRANGER_ARGUMENT_BYTES_MAX + 32);
+    return (struct bel_resp_limits){.arguments_max = STRANGER_ARGUMENTS_MAX,
+                                    .argument_bytes_max = STRANGER_ARGUMENT_BYTES_MAX,
+                                    .request_bytes_max = bytes};
+}
+
+/* --- calls --- */
+
+static struct bel_call *call_create(struct bel_session *session)
+{
+    struct bel_call *call = calloc(1, sizeof *call);
+    if (call == NULL) return NULL;
+    call->session = session;
+    bel__buffer_init(&call->reply, session->out.count_max);
+    return call;
+}
+
+static void call_destroy(struct bel_call *call)
+{
+    bel__buffer_finish(&call->reply);
+    free(call->block);
+    free(call);
+}
+
+/* A call for the next command, at the end of the list; NULL if there is no memory. */
+static struct bel_call *take_call(struct bel_session *session)
+{
+    struct bel_link *link = bel__list_take_first(&session->spare);
+    struct bel_call *call = NULL;
+    if (link != NULL) {
+        session->spare_count--;
+        call = BEL_CONTAINER_OF(link, struct bel_call, link);
+    } else {
+        call = call_create(session);
+    }
+    if (call == NULL) return NULL;
+    call->version = session->version;
+    call->is_answered = call->is_lost = call->is_last = false;
+    call->tokens_count = 0;
+    bel__list_append(&session->calls, &call->link);
+    session->calls_count++;
+    return call;
+}
+
+/* Gives back a call that is in no list. */
+static void give_call(struct bel_session *session, struct bel_call *call)
+{
+    size_t max = session->calls_count > 0 ? SPARE_MAX : SPARE_IDLE_MAX;
+    if (session->spare_count >= max) {
+        call_destroy(call);
+        return;
+    }
+    if (call->block_bytes > BLOCK_BYTES_KEPT) {
+        free(call->block);
+        call->block = NULL;
+        call->block_bytes = 0;
+    }
+    if (call->reply.capacity > 0) bel__buffer_finish(&call->reply);
+    bel__list_prepend(&session->spare, &call->link);
+    session->spare_count++;
+}
+
+static void trim_spare(struct bel_session *session, size_t max)
+{
+    while (session->spare_count > max) {
+        struct bel_link *link = bel__list_take_first(&session->spare);
+        assert(link != NULL);
+        call_destroy(BEL_CONTAINER_OF(link, struct bel_call, link));
+        session->spare_count--;
+    }
+}
+
+static void leave_calls(struct bel_session *session, struct bel_call *call)
+{
+    assert(session->calls_count > 0);
+    bel__link_remove(&call->link);
+    session->calls_count--;
+    session->kept_bytes -= call->reply.count;
+    if (session->holder == call) session->holder = NULL;
+    if (session->calls_count == 0) trim_spare(session, SPARE_IDLE_MAX);
+}
+
+/* Makes the block of a call at least so large. What was in it is lost. */
+static int reserve_block(struct bel_call *call, size_t bytes)
+{
+    if (bytes <= call->block_bytes) return 0;
+    uint8_t *block = malloc(bytes);
+    if (block == NULL) return BEL_ENOMEM;
+    free(call->block);
+    call->block = block;
+    call->block_bytes = bytes;
+    return 0;
+}
+
+/* --- deliveries that may not arrive --- */
+
+static void free_if_gone(struct bel_session *session)
+{
+    if (!session->is_destroyed || session->calls_count > 0) return;
+    if (!bel__list_is_empty(&session->releasing)) return;
+    const struct bel_service *service = session->service;
+    trim_spare(session, 0);
+    free(session);
+    if (service->gone != NULL) service->gone(service->context);
+}
+
+/* Copies the tokens of deliveries into the call's block, in place of its words. If there is no
+ * memory they cannot be released, and end as leases do. */
+static void keep_tokens(struct bel_call *call, const struct bel_reply *reply)
+{
+    size_t count = reply->deliveries.count, bytes = count * sizeof *call->tokens;
+    for (size_t i = 0; i < count; i++) {
+        bytes += reply->deliveries.items[i].token.bytes;
+    }
+    if (count == 0 || reserve_block(call, bytes) != 0) return;
+    call->tokens = (void *)call->block;
+    uint8_t *at = call->block + count * sizeof *call->tokens;
+    for (size_t i = 0; i < count; i++) {
+        struct bel_view token = reply->deliveries.items[i].token;
+        memcpy(at, token.data, token.bytes);
+        call->tokens[i] = (struct bel_view){at, token.bytes};
+        at += token.bytes;
+    }
+    call->tokens_count = count;
+}
+
+static void released(struct bel_request *request, const struct bel_reply *reply);
+
+/* Releases the last of the tokens; when there is none the call is over. */
+static void release_next(struct bel_call *call)
+{
+    struct bel_session *session = call->session;
+    if (call->tokens_count == 0) {
+        bel__link_remove(&call->link);
+        give_call(session, call);
+        free_if_gone(session);
+        return; /* the session may be gone */
+    }
+    call->request = (struct bel_request){.done = released};
+    call->request.command.verb = BEL_VERB_RELEASE;
+    call->request.command.release.token = call->tokens[--call->tokens_count];
+    bel_backend_submit(session->service->backend, &call->request);
+}
+
+/* A lease that has ended meanwhile is as good. */
+static void released(struct bel_request *request, const struct bel_reply *reply)
+{
+    (void)reply;
+    release_next(BEL_CONTAINER_OF(request, struct bel_call, request));
+}
+
+/* Ends a call that is in no list and will not be heard. */
+static void abandon(struct bel_session *session, struct bel_call *call)
+{
+    bel__list_append(&session->releasing, &call->link);
+    release_next(call);
+}
+
+/* --- replies --- */
+
+static void drop_calls(struct bel_session *session)
+{
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(&session->calls); link != NULL; link = next) {
+        struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
+        next = bel__list_next(&session->calls, link);
+        if (!call->is_answered) continue;
+        leave_calls(session, call);
+        abandon(session, call);
+    }
+}
+
+/* Gives back claims whose replies are written; and the others too, if they never will be. */
+static void settle_unwritten(struct bel_session *session)
+{
+    struct bel_link *link;
+    while ((link = bel__list_first(&session->unwritten)) != NULL) {
+        struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
+        bool is_written = call->end <= written(session);
+        if (!is_written && !session->is_dropped) return;
+        bel__link_remove(link);
+        if (is_written) {
+            give_call(session, call);
+        } else {
+            abandon(session, call);
+        }
+    }
+}
+
+/* Nobody will write the output. What is in it is not counted as written. */
+static void drop(struct bel_session *session)
+{
+    if (session->is_dropped) return;
+    session->is_dropped = session->is_ending = true;
+    session->appended -= session->out.count;
+    bel__buffer_finish(&session->out);
+    bel__buffer_finish(&session->in);
+    session->request_bytes = 0;
+    settle_unwritten(session);
+    drop_calls(session);
+}
+
+/* A call that is first and answered has its reply in the output. */
+static void leave_first(struct bel_session *session, struct bel_call *call)
+{
+    leave_calls(session, call);
+    if (call->is_last) session->is_ending = true;
+    if (call->is_lost) {
+        abandon(session, call);
+    } else if (call->tokens_count > 0) {
+        call->end = session->appended;
+        bel__list_append(&session->unwritten, &call->link);
+    } else {
+        give_call(session, call);
+    }
+}
+
+/* Moves the replies that have been waiting for those before them to the output. */
+static void flush(struct bel_session *session)
+{
+    struct bel_link *link;
+    while ((link = bel__list_first(&session->calls)) != NULL) {
+        struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
+        if (!call->is_answered) return;
+        size_t bytes = call->reply.count;
+        if (bel__buffer_append(&session->out, bel__buffer_data(&call->reply), bytes) != 0) {
+            drop(session);
+            return;
+        }
+        session->appended += bytes;
+        leave_first(session, call);
+    }
+}
+
+static bool is_first(const struct bel_session *session, const struct bel_call *call)
+{
+    return bel__list_first(&session->calls) == &call->link;
+}
+
+static struct bel_resp_writer writer_of(struct bel_session *session, struct bel_call *call)
+{
+    struct bel_buffer *out = is_first(session, call) ? &session->out : &call->reply;
+    return (struct bel_resp_writer){.out = out, .version = call->version};
+}
+
+/* Ends the reply of a call, of which the output had `before` bytes when it began. */
+static void end_reply(struct bel_session *session, struct bel_call *call,
+                      struct bel_resp_writer *writer, size_t before)
+{
+    call->is_answered = true;
+    call->is_lost = writer->err != 0;
+    if (call->is_lost) {
+        bool is_large = writer->err == BEL_EFULL;
+        bel__buffer_truncate(writer->out, before);
+        writer->err = 0;
+        bel__resp_error(writer, "FULL",
+                        is_large ? "the answer is too large: ask for less at once"
+                                 : "out of memory: try again");
+    }
+    if (writer->out == &session->out) {
+        session->appended += session->out.count - before;
+    } else {
+        session->kept_bytes += call->reply.count;
+    }
+    if (writer->err) {
+        drop(session);
+    } else {
+        flush(session);
+    }
+}
+
+/* The backend has answered. */
+static void answered(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct bel_call *call = BEL_CONTAINER_OF(request, struct bel_call, request);
+    struct bel_session *session = call->session;
+    enum bel_verb verb = request->command.verb;
+    if (verb == BEL_VERB_CLAIM && reply->err == 0) keep_tokens(call, reply);
+    if (unread(session) > 2 * output_max(session)) drop(session);
+    if (session->is_dropped) {
+        leave_calls(session, call);
+        abandon(session, call);
+        return; /* the session may be gone */
+    }
+    settle_unwritten(session);
+    struct bel_resp_writer writer = writer_of(session, call);
+    size_t before = writer.out->count;
+    bel__answer(&writer, verb, reply);
+    end_reply(session, call, &writer, before);
+    const struct bel_service *service = session->service;
+    if (service->ready != NULL) service->ready(service->context, session);
+}
+
+/* Answers a call at once, with an error. */
+static void refuse(struct bel_session *session, struct bel_call *call, const char *code,
+                   const char *text)
+{
+    struct bel_resp_writer writer = writer_of(session, call);
+    size_t before = writer.out->count;
+    bel__resp_error(&writer, code, text);
+    end_reply(session, call, &writer, before);
+}
+
+/* --- commands --- */
+
+/* Copies the words of the request, and room for pairs, into the call's block. */
+static int copy_words(struct bel_session *session, struct bel_call *call, size_t bytes,
+                      struct bel_words *out)
+{
+    size_t count = session->parser.count;
+    const uint8_t *data = bel__buffer_data(&session->in);
+    int err = reserve_block(call, 2 * count * sizeof(struct bel_view) + bytes);
+    if (err) return err;
+    struct bel_view *items = (void *)call->block;
+    uint8_t *copy = (uint8_t *)(items + 2 * count);
+    memcpy(copy, data, bytes);
+    for (size_t i = 0; i < count; i++) {
+        struct bel_view word = bel__resp_argument(&session->parser, data, i);
+        items[i] = (struct bel_view){copy + ((const uint8_t *)word.data - data), word.bytes};
+    }
+    *out = (struct bel_words){items, count, items + count, session->service->zones};
+    return 0;
+}
+
+/* Commands behind these see all that they have done. */
+static bool does_hold(const struct bel_command *command)
+{
+    switch (command->verb) {
+    case BEL_VERB_CLAIM:
+        return command->claim.wait_ms > 0;
+    case BEL_VERB_PURGE:
+        return true;
+    case BEL_VERB_REVIVE:
+        return command->target.id.bytes == 0;
+    default:
+        return false;
+    }
+}
+
+static void submit(struct bel_session *session, struct bel_call *call,
+                   const struct bel_bound *bound, struct bel_refusal *why)
+{
+    call->request.done = answered;
+    if (bel__build(bound, &call->request.command, why) != 0) {
+        refuse(session, call, why->code, why->text);
+        return;
+    }
+    if (does_hold(&call->request.command)) session->holder = call;
+    bel_backend_submit(session->service->backend, &call->request);
+}
+
+/* A command of the session's own. */
+static void do_own(struct bel_session *session, struct bel_call *call,
+                   const struct bel_bound *bound)
+{
+    struct bel_resp_writer writer = writer_of(session, call);
+    size_t before = writer.out->count;
+    bel__verb_do(call, bound, &writer);
+    end_reply(session, call, &writer, before);
+}
+
+static bool may(const struct bel_session *session, const struct bel_command_entry *entry)
+{
+    if (entry->permission == BEL_PERMISSION_NONE) return true;
+    if (!session->is_known) return false;
+    if (entry->permission == BEL_PERMISSION_KNOWN) return true;
+    return (session->permissions & 1U << entry->permission) != 0;
+}
+
+static void refuse_entry(struct bel_session *session, struct bel_call *call,
+                         const struct bel_command_entry *entry)
+{
+    char text[BEL_REFUSAL_BYTES];
+    if (!session->is_known) {
+        refuse(session, call, "NOAUTH", "Authentication required: AUTH user key");
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%s needs the permission '%s', which this key has not",
+                   entry->name, bel__permission_name(entry->permission));
+    refuse(session, call, "NOPERM", text);
+}
+
+static void refuse_name(struct bel_session *session, struct bel_call *call)
+{
+    char text[BEL_REFUSAL_BYTES];
+    struct bel_view name = bel__resp_argument(&session->parser, bel__buffer_data(&session->in), 0);
+    (void)snprintf(text, sizeof text, "unknown command '%.*s': COMMAND LIST names them all",
+                   (int)(name.bytes < 64 ? name.bytes : 64), (const char *)name.data);
+    refuse(session, call, "ERR", text);
+}
+
+/* The request that was parsed, as a call. */
+static void run(struct bel_session *session, struct bel_call *call,
+                const struct bel_command_entry *entry, size_t bytes)
+{
+    struct bel_words words;
+    struct bel_bound bound;
+    struct bel_refusal why;
+    enum bel_verb verb;
+    if (entry == NULL) {
+        refuse_name(session, call);
+    } else if (!may(session, entry)) {
+        refuse_entry(session, call, entry);
+    } else if (copy_words(session, call, bytes, &words) != 0) {
+        refuse(session, call, "FULL", "out of memory: try again");
+    } else if (bel__bind(entry, &words, &bound, &why) != 0) {
+        refuse(session, call, why.code, why.text);
+    } else if (bel__build_has(entry, &verb)) {
+        submit(session, call, &bound, &why);
+    } else {
+        do_own(session, call, &bound);
+    }
+}
+
+/* A browser that was told to send its form here: whatever it says next is not meant for us. */
+static bool is_http(struct bel_view name)
+{
+    return (name.bytes == 5 && memcmp(name.data, "Host:", 5) == 0) ||
+           (name.bytes == 4 && memcmp(name.data, "POST", 4) == 0);
+}
+
+/* Takes the request that was parsed. False if it has to wait: for memory, or for those before. */
+static bool take_request(struct bel_session *session)
+{
+    size_t bytes = session->request_bytes;
+    struct bel_view name = bel__resp_argument(&session->parser, bel__buffer_data(&session->in), 0);
+    if (is_http(name)) {
+        drop(session);
+        return true;
+    }
+    const struct bel_command_entry *entry = bel__command_find(name);
+    bool is_barrier = entry != NULL && bel__verb_is_barrier(entry);
+    if (is_barrier && session->calls_count > 0) return false;
+    struct bel_call *call = take_call(session);
+    if (call == NULL) return false;
+    session->request_bytes = 0;
+    run(session, call, entry, bytes);
+    if (!session->is_dropped) bel__buffer_consume(&session->in, bytes);
+    return true;
+}
+
+/* A request that was none, or was too large. */
+static bool take_refusal(struct bel_session *session, enum bel_resp_event event, size_t used)
+{
+    char text[BEL_REFUSAL_BYTES];
+    bool is_broken = event == BEL_RESP_BROKEN;
+    struct bel_call *call = take_call(session);
+    if (call == NULL) { /* it cannot be parsed again */
+        drop(session);
+        return false;
+    }
+    (void)snprintf(text, sizeof text,
+                   is_broken ? "Protocol error: %s"
+                             : "the request is %s: at most %d arguments, %zu bytes",
+                   session->parser.why, ARGUMENTS_MAX, session->parser.limits.request_bytes_max);
+    session->is_ending = call->is_last = is_broken;
+    refuse(session, call, is_broken ? "ERR" : "BADARG", text);
+    if (!session->is_dropped) bel__buffer_consume(&session->in, used);
+    return true;
+}
+
+static bool is_able(const struct bel_session *session)
+{
+    return !session->is_ending && session->holder == NULL &&
+           session->calls_count < commands_max(session) && unread(session) <= output_max(session);
+}
+
+/* Parses and does one. False if it has to wait. */
+static bool step_one(struct bel_session *session)
+{
+    if (session->request_bytes > 0) return take_request(session);
+    size_t used;
+    enum bel_resp_event event =
+        bel__resp_parse(&session->parser, bel__buffer_data(&session->in), session->in.count, &used);
+    if (event == BEL_RESP_REFUSED || event == BEL_RESP_BROKEN) {
+        return take_refusal(session, event, used);
+    }
+    if (event == BEL_RESP_REQUEST && session->parser.count > 0) {
+        session->request_bytes = used;
+        return take_request(session);
+    }
+    bel__buffer_consume(&session->in, used);
+    return event == BEL_RESP_REQUEST;
+}
+
+/* --- what others see --- */
+
+int bel__session_create(const struct bel_service *service, struct bel_session **out)
+{
+    struct bel_session *session = calloc(1, sizeof *session);
+    if (session == NULL) return BEL_ENOMEM;
+    session->service = service;
+    session->version = 2;
+    session->is_known = service->authenticate == NULL;
+    session->permissions = session->is_known ? ~0U : 0;
+    struct bel_resp_limits limits = bel__session_limits(service, session->is_known);
+    bel__resp_init(&session->parser, &limits);
+    bel__buffer_init(&session->out, 2 * output_max(session) + REPLY_BYTES_MAX);
+    limits = bel__session_limits(service, true);
+    bel__buffer_init(&session->in, limits.request_bytes_max + READ_BYTES);
+    bel__list_init(&session->calls);
+    bel__list_init(&session->unwritten);
+    bel__list_init(&session->releasing);
+    bel__list_init(&session->spare);
+    struct bel_call *call = call_create(session);
+    if (call == NULL) {
+        free(session);
+        return BEL_ENOMEM;
+    }
+    give_call(session, call);
+    *out = session;
+    return 0;
+}
+
+/* Claims that wait are taken back; the other commands were asked for, and are done. */
+static void withdraw_claims(struct bel_session *session)
+{
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(&session->calls); link != NULL; link = next) {
+        struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
+        next = bel__list_next(&session->calls, link);
+        assert(!call->is_answered);
+        if (call->request.command.verb != BEL_VERB_CLAIM) continue;
+        if (!bel_backend_withdraw(session->service->backend, &call->request)) continue;
+        leave_calls(session, call);
+        give_call(session, call);
+    }
+}
+
+void bel__session_destroy(struct bel_session *session)
+{
+    if (session == NULL) return;
+    assert(!session->is_destroyed);
+    settle_unwritten(session);
+    drop(session);
+    withdraw_claims(session);
+    bel__resp_finish(&session->parser);
+    session->is_destroyed = true;
+    free_if_gone(session);
+}
+
+void bel__session_introduce(struct bel_session *session, uint64_t id, const char *address,
+                            void *owner)
+{
+    session->id = id;
+    session->owner = owner;
+    (void)snprintf(session->address, sizeof session->address, "%s", address);
+}
+
+void *bel__session_owner(const struct bel_session *session)
+{
+    return session->owner;
+}
+
+static size_t input_max(const struct bel_session *session)
+{
+    return session->is_known ? session->in.count_max : STRANGER_BYTES_MAX;
+}
+
+size_t bel__session_room(const struct bel_session *session)
+{
+    if (session->is_ending || unread(session) > output_max(session)) return 0;
+    size_t max = input_max(session);
+    return session->in.count < max ? max - session->in.count : 0;
+}
+
+int bel__session_receive(struct bel_session *session, const void *data, size_t bytes)
+{
+    if (session->is_ending) return 0;
+    int err = BEL_EFULL;
+    size_t max = input_max(session);
+    if (session->in.count <= max && bytes <= max - session->in.count) {
+        err = bel__buffer_append(&session->in, data, bytes);
+    }
+    if (err) drop(session);
+    return err;
+}
+
+bool bel__session_step(struct bel_session *session, unsigned commands)
+{
+    settle_unwritten(session);
+    for (unsigned i = 0; i < commands; i++) {
+        if (!is_able(session) || !step_one(session)) return false;
+    }
+    return is_able(session) && session->in.count > 0;
+}
+
+struct bel_buffer *bel__session_output(struct bel_session *session)
+{
+    return &session->out;
+}
+
+bool bel__session_is_closing(const struct bel_session *session)
+{
+    return session->is_dropped || (session->is_ending && session->calls_count == 0);
+}
+
+bool bel__session_is_idle(const struct bel_session *session)
+{
+    return session->calls_count == 0 && session->request_bytes == 0 &&
+           bel__list_is_empty(&session->releasing);
+}

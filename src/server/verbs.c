@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Commands that are the session's own and no backend's: what clients of Redis say when they
+ * connect, and what is asked of the server as a whole. They are answered at once; those that
+ * should see what the commands before them have done wait until these are answered.
+ */
+#include "belfry/version.h"
+#include "server/answer.h"
+#include "server/call.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    WHY_BYTES = 160,
+    CLIENT_BYTES = 320,
+    INFO_BYTES_MAX = 1 << 20,
+};
+
+typedef void own_fn(struct bel_call *call, const struct bel_bound *bound,
+                    struct bel_resp_writer *writer);
+
+static bool is_text(struct bel_view view, const char *text)
+{
+    return view.bytes == strlen(text) && memcmp(view.data, text, view.bytes) == 0;
+}
+
+static bool may(const struct bel_session *session, enum bel_permission permission)
+{
+    return (session->permissions & 1U << permission) != 0;
+}
+
+/* No command comes after this one. */
+static void end(struct bel_call *call)
+{
+    call->is_last = true;
+    call->session->is_ending = true;
+}
+
+/* --- who is there --- */
+
+const char *bel__permission_name(enum bel_permission permission)
+{
+    static const char *const names[] = {
+        [BEL_PERMISSION_NONE] = "none", [BEL_PERMISSION_KNOWN] = "known",
+        [BEL_PERMISSION_READ] = "read", [BEL_PERMISSION_WRITE] = "write",
+        [BEL_PERMISSION_WORK] = "work", [BEL_PERMISSION_ADMIN] = "admin",
+    };
+    return names[permission];
+}
+
+static void forget(struct bel_session *session)
+{
+    session->is_known = session->service->authenticate == NULL;
+    session->permissions = session->is_known ? ~0U : 0;
+    session->parser.limits = bel__session_limits(session->service, session->is_known);
+}
+
+/* Lets a client in, or says why not. */
+static bool let_in(struct bel_call *call, struct bel_view user, struct bel_view key,
+                   struct bel_resp_writer *writer)
+{
+    struct bel_session *session = call->session;
+    const struct bel_service *service = session->service;
+    unsigned permissions = 0;
+    if (service->authenticate == NULL) {
+        if (user.bytes == 0 || is_text(user, "default")) return true;
+        bel__resp_error(writer, "ERR", "the server knows no users: it was started without keys");
+        return false;
+    }
+    if (!service->authenticate(service->context, user, key, &permissions)) {
+        bel__resp_error(writer, "NOAUTH", "wrong user or key");
+        if (++session->keys_wrong >= BEL_SESSION_KEYS_WRONG_MAX) end(call);
+        return false;
+    }
+    session->is_known = true;
+    session->permissions = permissions;
+    session->parser.limits = bel__session_limits(service, true);
+    return true;
+}
+
+static void do_auth(struct bel_call *call, const struct bel_bound *bound,
+                    struct bel_resp_writer *writer)
+{
+    struct bel_view user = {0}, key = bound->repeated[bound->repeated_count - 1];
+    if (bound->repeated_count > 2) {
+        bel__resp_error(writer, "ERR", "AUTH has a key, or a user and a key");
+        return;
+    }
+    if (bound->repeated_count == 2) user = bound->repeated[0];
+    if (let_in(call, user, key, writer)) bel__resp_simple(writer, "OK");
+}
+
+/* A name is shown in a line of CLIENT LIST, where spaces end it. */
+static bool set_name(struct bel_session *session, struct bel_view name,
+                     struct bel_resp_writer *writer)
+{
+    const unsigned char *text = name.data;
+    bool is_fine = name.bytes < sizeof session->name;
+    for (size_t i = 0; i < name.bytes && is_fine; i++) {
+        is_fine = text[i] > ' ' && text[i] < 0x7f;
+    }
+    if (!is_fine) {
+        bel__resp_error(writer, "ERR", "a name has up to 63 letters, and no spaces");
+        return false;
+    }
+    memset(session->name, 0, sizeof session->name);
+    if (name.bytes > 0) memcpy(session->name, name.data, name.bytes);
+    return true;
+}
+
+static void write_hello(const struct bel_session *session, struct bel_resp_writer *writer)
+{
+    bel__resp_map(writer, 7);
+    bel__resp_text(writer, "server");
+    bel__resp_text(writer, "belfry");
+    bel__resp_text(writer, "version");
+    bel__resp_text(writer, bel_version());
+    bel__resp_text(writer, "proto");
+    bel__resp_integer(writer, session->version);
+    bel__resp_text(writer, "id");
+    bel__resp_count(writer, session->id);
+    bel__resp_text(writer, "mode");
+    bel__resp_text(writer, "standalone");
+    bel__resp_text(writer, "role");
+    bel__resp_text(writer, "master");
+    bel__resp_text(writer, "modules");
+    bel__resp_array(writer, 0);
+}
+
+static void do_hello(struct bel_call *call, const struct bel_bound *bound,
+                     struct bel_resp_writer *writer)
+{
+    struct bel_session *session = call->session;
+    const struct bel_value *version = &bound->values[BEL_HELLO_VERSION];
+    const struct bel_value *name = &bound->values[BEL_HELLO_SETNAME];
+    if (version->is_there && version->number != 2 && version->number != 3) {
+        bel__resp_error(writer, "NOPROTO", "unsupported protocol version: 2 or 3");
+        return;
+    }
+    if (bound->pairs_count > 0 &&
+        !let_in(call, bound->pairs[0].name, bound->pairs[0].value, writer)) {
+        return;
+    }
+    if (!session->is_known) {
+        bel__resp_error(writer, "NOAUTH", "HELLO needs a key: HELLO 3 AUTH user key");
+        return;
+    }
+    if (name->is_there && !set_name(session, name->text, writer)) return;
+    if (version->is_there) session->version = (int)version->number;
+    writer->version = session->version;
+    write_hello(session, writer);
+}
+
+/* --- CLIENT --- */
+
+static size_t print_client(const struct bel_session *session, char out[CLIENT_BYTES])
+{
+    int printed =
+        snprintf(out, CLIENT_BYTES,
+                 "id=%llu addr=%s name=%s resp=%d commands=%zu "
+                 "input=%zu output=%zu\n",
+                 (unsigned long long)session->id, session->address, session->name, session->version,
+                 session->calls_count, session->in.count, session->out.count);
+    assert(printed > 0 && printed < CLIENT_BYTES);
+    return (size_t)printed;
+}
+
+static void do_client(struct bel_call *call, const struct bel_bound *bound,
+                      struct bel_resp_writer *writer)
+{
+    struct bel_session *session = call->session;
+    char line[CLIENT_BYTES];
+    switch (bound->values[0].number) {
+    case BEL_CLIENT_ID:
+        bel__resp_count(writer, session->id);
+        break;
+    case BEL_CLIENT_INFO:
+    case BEL_CLIENT_LIST:
+        bel__resp_bulk(writer, (struct bel_view){line, print_client(session, line)});
+        break;
+    case BEL_CLIENT_GETNAME:
+        if (session->name[0] != 0) {
+            bel__resp_text(writer, session->name);
+        } else {
+            bel__resp_null(writer);
+        }
+        break;
+    case BEL_CLIENT_SETNAME:
+        if (bound->repeated_count != 1) {
+            bel__resp_error(writer, "ERR", "CLIENT SETNAME has a name");
+        } else if (set_name(session, bound->repeated[0], writer)) {
+            bel__resp_simple(writer, "OK");
+        }
+        break;
+    default: /* what a client says of itself, and what is nothing to us */
+        bel__resp_simple(writer, "OK");
+        break;
+    }
+}
+
+/* --- small ones --- */
+
+static void do_ping(struct bel_call *call, const struct bel_bound *bound,
+                    struct bel_resp_writer *writer)
+{
+    (void)call;
+    if (bound->values[0].is_there) {
+        bel__resp_bulk(writer, bound->values[0].text);
+    } else {
+        bel__resp_simple(writer, "PONG");
+    }
+}
+
+static void do_echo(struct bel_call *call, const struct bel_bound *bound,
+                    struct bel_resp_writer *writer)
+{
+    (void)call;
+    bel__resp_bulk(writer, bound->values[0].text);
+}
+
+static void do_select(struct bel_call *call, const struct bel_bound *bound,
+                      struct bel_resp_writer *writer)
+{
+    (void)call;
+    if (bound->values[0].number == 0) {
+        bel__resp_simple(writer, "OK");
+    } else {
+        bel__resp_error(writer, "ERR", "DB index is out of range: there is only 0");
+    }
+}
+
+static void do_reset(struct bel_call *call, const struct bel_bound *bound,
+                     struct bel_resp_writer *writer)
+{
+    (void)bound;
+    struct bel_session *session = call->session;
+    session->version = writer->version = 2;
+    memset(session->name, 0, sizeof session->name);
+    forget(session);
+    bel__resp_simple(writer, "RESET");
+}
+
+static void do_quit(struct bel_call *call, const struct bel_bound *bound,
+                    struct bel_resp_writer *writer)
+{
+    (void)bound;
+    end(call);
+    bel__resp_simple(writer, "OK");
+}
+
+static void do_command(struct bel_call *call, const struct bel_bound *bound,
+                       struct bel_resp_writer *writer)
+{
+    (void)call;
+    bel__manual_write(bound, writer);
+}
+
+/* --- the server --- */
+
+/* As clients of Redis expect it, there is no reply: the connection ends. */
+static void do_shutdown(struct bel_call *call, const struct bel_bound *bound,
+                        struct bel_resp_writer *writer)
+{
+    (void)bound;
+    const struct bel_service *service = call->session->service;
+    if (service->shutdown == NULL) {
+        bel__resp_error(writer, "ERR", "SHUTDOWN is not available here");
+        return;
+    }
+    end(call);
+    service->shutdown(service->context);
+}
+
+static int append_info(const struct bel_session *session, const struct bel_bound *bound,
+                       struct bel_buffer *out)
+{
+    const struct bel_service *service = session->service;
+    if (service->info == NULL) {
+        return bel__buffer_append_format(out, "# Server\r\nbelfry_version:%s\r\n", bel_version());
+    }
+    if (bound->repeated_count == 0) {
+        return service->info(service->context, (struct bel_view){0}, out);
+    }
+    int err = 0;
+    for (size_t i = 0; i < bound->repeated_count && err == 0; i++) {
+        err = service->info(service->context, bound->repeated[i], out);
+    }
+    return err;
+}
+
+static void do_info(struct bel_call *call, const struct bel_bound *bound,
+                    struct bel_resp_writer *writer)
+{
+    struct bel_buffer text;
+    bel__buffer_init(&text, INFO_BYTES_MAX);
+    int err = append_info(call->session, bound, &text);
+    if (err) {
+        bel__resp_error(writer, bel__answer_code(err), bel_error_text(err));
+    } else {
+        bel__resp_bulk(writer, (struct bel_view){bel__buffer_data(&text), text.count});
+    }
+    bel__buffer_finish(&text);
+}
+
+static void do_backup(struct bel_call *call, const struct bel_bound *bound,
+                      struct bel_resp_writer *writer)
+{
+    const struct bel_service *service = call->session->service;
+    char why[WHY_BYTES] = "";
+    if (service->backup == NULL) {
+        bel__resp_error(writer, "ERR", "not available on this store: BACKUP");
+        return;
+    }
+    int err = service->backup(service->context, bound->values[0].text, why);
+    if (err) {
+        bel__resp_error(writer, bel__answer_code(err), why[0] != 0 ? why : bel_error_text(err));
+    } else {
+        bel__resp_simple(writer, "OK");
+    }
+}
+
+/* --- CLOCK --- */
+
+/* Where the clock is to go. False if it has been said why not. */
+static bool find_time(const struct bel_session *session, const struct bel_bound *bound,
+                      struct bel_resp_writer *writer, struct bel_wall *out)
+{
+    const struct bel_value *advance = &bound->values[BEL_CLOCK_ADVANCE];
+    const struct bel_value *set = &bound->values[BEL_CLOCK_SET];
+    if (advance->is_there && set->is_there) {
+        bel__resp_error(writer, "ERR", "ADVANCE and SET exclude each other: say one of them");
+    } else if (!may(session, BEL_PERMISSION_ADMIN)) {
+        bel__resp_error(writer, "NOPERM", "to move the clock needs the permission 'admin'");
+    } else if (session->service->advance == NULL) {
+        bel__resp_error(writer, "ERR",
+                        "the clock is the system's: start the server with --clock virtual");
+    } else if (set->is_there) {
+        *out = set->time;
+        return true;
+    } else if (bel_wall_add(session->service->now->wall, advance->number, out) != 0) {
+        bel__resp_error(writer, "BADARG", "ADVANCE leads past the end of time");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static void do_clock(struct bel_call *call, const struct bel_bound *bound,
+                     struct bel_resp_writer *writer)
+{
+    const struct bel_service *service = call->session->service;
+    bool is_moved =
+        bound->values[BEL_CLOCK_ADVANCE].is_there || bound->values[BEL_CLOCK_SET].is_there;
+    struct bel_wall to;
+    if (is_moved) {
+        if (!find_time(call->session, bound, writer, &to)) return;
+        int err = service->advance(service->context, to);
+        if (err) {
+            const char *why = err == BEL_EINVAL ? "a clock goes forward only, and not that far"
+                                                : bel_error_text(err);
+            bel__resp_error(writer, bel__answer_code(err), why);
+            return;
+        }
+    }
+    bel__resp_integer(writer, service->now->wall.ms);
+}
+
+static const struct {
+    own_fn *run;
+    bool is_barrier;
+} own[BEL_COMMANDS] = {
+    [BEL_COMMAND_CLOCK] = {do_clock, true},       [BEL_COMMAND_BACKUP] = {do_backup, true},
+    [BEL_COMMAND_PING] = {do_ping, false},        [BEL_COMMAND_ECHO] = {do_echo, false},
+    [BEL_COMMAND_HELLO] = {do_hello, false},      [BEL_COMMAND_AUTH] = {do_auth, false},
+    [BEL_COMMAND_CLIENT] = {do_client, false},    [BEL_COMMAND_COMMAND] = {do_command, false},
+    [BEL_COMMAND_INFO] = {do_info, true},         [BEL_COMMAND_SELECT] = {do_select, false},
+    [BEL_COMMAND_RESET] = {do_reset, false},      [BEL_COMMAND_QUIT] = {do_quit, false},
+    [BEL_COMMAND_SHUTDOWN] = {do_shutdown, true},
+};
+
+bool bel__verb_is_barrier(const struct bel_command_entry *entry)
+{
+    return own[entry - bel__commands].is_barrier;
+}
+
+void bel__verb_do(struct bel_call *call, const struct bel_bound *bound,
+                  struct bel_resp_writer *writer)
+{
+    size_t place = (size_t)(bound->entry - bel__commands);
+    assert(own[place].run != NULL);
+    own[place].run(call, bound, writer);
+}
