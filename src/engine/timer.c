@@ -265,7 +265,12 @@ int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, st
         err = find_by_alias(engine, topic, id, &found);
         if (err) return err;
     }
-    if (bel__timer_is_over(engine, &found)) return BEL_ENOTFOUND;
+    if (bel__timer_is_over(engine, &found)) {
+        err = bel__timer_reserve(engine, &found, 0, BEL_STORE_END);
+        if (err) return err;
+        bel__timer_remove(engine, &found); /* now, or the sweep would take who has its id then */
+        return BEL_ENOTFOUND;
+    }
     *out = found;
     return 0;
 }

@@ -28,8 +28,8 @@ struct bel_found {
     struct bel_after *after;    /* what its end will do to its plan: bel__timer_reserve() */
 };
 
-/* Finds by id, ends what has expired meanwhile, and leaves out what is past its retention.
- * Returns 0; BEL_ENOTFOUND; or why it cannot look. */
+/* Finds by id, ends what has expired meanwhile, and removes what is past its retention, so that
+ * if it finds nothing the id is free. Returns 0; BEL_ENOTFOUND; or why it cannot look. */
 BEL_CHECKED int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic,
                                 struct bel_view id, struct bel_found *out);
 

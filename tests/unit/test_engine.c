@@ -13,6 +13,7 @@
 
 enum {
     LARGE = 1 << 20,
+    MANY = 5000,
 };
 
 struct world {
@@ -50,6 +51,7 @@ static void hear(struct bel_request *request, const struct bel_reply *reply)
         memcpy(heard->counts, reply->topic->counts, sizeof heard->counts);
         break;
     case BEL_VERB_PURGE:
+    case BEL_VERB_CANCEL:
         heard->count = reply->count;
         break;
     default:
@@ -149,6 +151,41 @@ static void what_expires_unseen_ends_within_the_hour(void)
     CHECK(topic(&world).counts[BEL_EXPIRED] == 1);
     turn(&world);
     CHECK(world.next.due.ns == BEL_NEVER); /* nothing is left that could expire */
+    finish(&world);
+}
+
+static struct heard cancel(struct world *world, const char *id)
+{
+    struct bel_view name = view(id);
+    return ask(world, (struct bel_command){
+                          .verb = BEL_VERB_CANCEL,
+                          .cancel = {.topic = view("mail"), .ids = &name, .ids_count = 1}});
+}
+
+/* More are over than a sweep takes in a turn, and the id of one of them is used again. */
+static void an_id_that_is_free_again_stays_its_new_owners(void)
+{
+    struct world world = {0};
+    struct bel_setting retention = {view("retention"), view("1s")};
+    char id[8] = "";
+    open_engine(&world, (struct bel_engine_options){0});
+    CHECK(ask(&world, (struct bel_command){.verb = BEL_VERB_CONFIGURE,
+                                           .configure = {view("mail"), &retention, 1}})
+              .err == 0);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(id, sizeof id, "%d", i);
+        CHECK(schedule(&world, id).err == 0);
+        CHECK(cancel(&world, id).count == 1);
+    }
+    world.now.boot.ns += UINT64_C(2000000000);
+    world.now.wall.ms += 2000;
+    CHECK(schedule(&world, id).err == 0);
+    CHECK(topic(&world).counts[BEL_CANCELLED] > 0); /* it is not done with them */
+    for (int i = 0; i < 100; i++) {
+        advance(&world, 1);
+    }
+    CHECK(topic(&world).counts[BEL_CANCELLED] == 0);
+    CHECK(cancel(&world, id).count == 1);
     finish(&world);
 }
 
@@ -264,6 +301,7 @@ static void answers_leave_when_the_thread_has_synced(void)
 int main(void)
 {
     RUN(what_expires_unseen_ends_within_the_hour);
+    RUN(an_id_that_is_free_again_stays_its_new_owners);
     RUN(more_than_ready_max_are_delivered_in_order);
     RUN(a_folder_has_one_engine);
     RUN(what_is_answered_is_there_when_it_is_opened_again);
