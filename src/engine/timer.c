@@ -112,12 +112,13 @@ static bool needs_alias(const struct bel_key *key, struct bel_view id)
     return memcmp(made, id.data, sizeof made) != 0;
 }
 
-void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view id)
+void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view id,
+                    enum bel_row row)
 {
     if (!needs_alias(key, id)) return;
     struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, id);
     struct bel_view value = {.data = key->words, .bytes = sizeof key->words};
-    bel__engine_put(engine, &alias, value, BEL_ROW_ANY);
+    bel__engine_put(engine, &alias, value, row);
 }
 
 void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key, struct bel_view id)
@@ -332,7 +333,7 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
     assert(place->table == BEL_TABLE_TIMERS);
     assert(record->kind == BEL_RECORD_TIMER);
     put_record(engine, &key, record, BEL_ROW_NEW);
-    bel__alias_put(engine, &key, record->id);
+    bel__alias_put(engine, &key, record->id, BEL_ROW_NEW);
     count_place(engine, topic, place, +1);
     count_share(engine, topic, record->group, +1);
     bel__expiry_expect(engine, record);
@@ -408,7 +409,7 @@ void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
     found->key = bel__key_of(place);
     found->lease = NULL;
     put_record(engine, &found->key, &found->record, BEL_ROW_NEW);
-    bel__alias_put(engine, &found->key, found->record.id);
+    bel__alias_put(engine, &found->key, found->record.id, BEL_ROW_NEW);
     count_place(engine, found->topic, place, +1);
     bel__ready_enter(engine, found->topic, &found->key, found->record.group);
     found->state = state_of(engine, found);
@@ -434,7 +435,7 @@ static void keep_ended(struct bel_engine *engine, struct bel_found *found,
     record->result = bel__blob_put(engine, ending->result, 0);
     found->key = bel__key_of(&place);
     put_record(engine, &found->key, record, BEL_ROW_NEW);
-    bel__alias_put(engine, &found->key, record->id);
+    bel__alias_put(engine, &found->key, record->id, BEL_ROW_ANY);
     bel__topic_count(&engine->topics, found->topic, number_of(ending->state), +1);
     uint64_t retention = retention_of(found->topic, ending->state);
     if (retention == BEL_RETENTION_FOREVER) return;

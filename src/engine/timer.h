@@ -97,8 +97,10 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
 /* Reserves and ends. */
 BEL_CHECKED int bel__timer_expire(struct bel_engine *engine, struct bel_found *found);
 
-/* Aliases: from the id of a timer to its key, unless the id itself says it. */
-void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view id);
+/* Aliases: from the id of a timer to its key, unless the id itself says it. One that is put as new
+ * leaves no trace in the tree if it is deleted soon. */
+void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view id,
+                    enum bel_row row);
 void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key, struct bel_view id);
 
 #endif
