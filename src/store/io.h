@@ -83,4 +83,8 @@ struct bel_io {
  * or BEL_EIO, BEL_EFULL, BEL_ENOMEM. */
 BEL_CHECKED int bel__io_system_open(const char *path, struct bel_io **out);
 
+/* The same to a directory that is there, and nothing in it is changed: what would be says that it
+ * is done. BEL_ENOTFOUND. */
+BEL_CHECKED int bel__io_view_open(const char *path, struct bel_io **out);
+
 #endif

@@ -159,6 +159,13 @@ struct bel_store_options {
 BEL_CHECKED int bel__store_open(const struct bel_store_options *options, struct bel_store **out,
                                 struct bel_why *why);
 
+/* Opens a store to be looked at: nothing in the directory is changed, and nothing may be put.
+ * Every row of the tree is read and compared with the counts that it keeps. Returns and says as
+ * above, BEL_ENOTFOUND if there is no store; damage that it does not survive ends the process, so
+ * let it be another one, which also takes care of what a failed opening has left. */
+BEL_CHECKED int bel__store_open_view(const char *path, struct bel_tree_stats *out_stats,
+                                     struct bel_store **out, struct bel_why *why);
+
 /* How far behind the tree is: from 0, to 1,000 where BEL_STORE_ADD begins to be refused. Who
  * adds should be slowed down in proportion. */
 unsigned bel__store_pressure(const struct bel_store *store);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A store to look at. It is recovered as ever, through a door that changes nothing, over a tree
+ * that is only read: what the log has beyond the tree is in memory, and goes nowhere. Where there
+ * is no tree, an empty one stands in, as it would be made; if it was lost, the log says so.
+ */
+#include "store/state.h"
+#include "store/tree_pages.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static int open_tree(const char *path, struct bel_tree **out, struct bel_why *why)
+{
+    size_t bytes = strlen(path) + sizeof "/tree";
+    char *name = malloc(bytes);
+    if (name == NULL) return BEL_ENOMEM;
+    (void)snprintf(name, bytes, "%s/tree", path);
+    struct bel_tree_options options = {.path = name, .mode = BEL_TREE_READ};
+    int err = bel__tree_pages_check(name, why);
+    bool is_said = err == BEL_ECORRUPT || err == BEL_EUNSUPPORTED;
+    if (err == 0) err = bel__tree_lmdb_open(&options, out);
+    free(name);
+    if (is_said) return err;
+    if (err == BEL_ENOTFOUND) return bel__tree_memory_create(out); /* none was made yet */
+    return err ? bel__why_say(why, err, "tree cannot be opened: %s", bel_error_text(err)) : 0;
+}
+
+static int check_tree(struct bel_tree *tree, struct bel_tree_stats *out, struct bel_why *why)
+{
+    int err = bel__tree_check(tree, out);
+    if (err != BEL_ECORRUPT) return err;
+    return bel__why_say(why, err, "tree is damaged: its rows are not those that were put");
+}
+
+/* Whether there is a store at all. */
+static int find_superblock(struct bel_io *io, struct bel_why *why)
+{
+    struct bel_io_file *file;
+    int err = io->open(io, "superblock", BEL_IO_READ, &file);
+    if (err == BEL_ENOTFOUND) return bel__why_say(why, err, "superblock is missing");
+    if (err) return bel__why_system(why, err, "superblock", "opened");
+    io->close(io, file);
+    return 0;
+}
+
+static int open_store(const char *path, struct bel_io *io, struct bel_tree_stats *out_stats,
+                      struct bel_store **out, struct bel_why *why)
+{
+    struct bel_store_options options = {.path = path, .io = io, .is_buffered = true};
+    int err = find_superblock(io, why);
+    if (err) return err;
+    err = io->lock(io); /* before the tree, which may be half written while somebody has it */
+    if (err == BEL_EBUSY) return bel__why_say(why, err, "the data directory is in use");
+    if (err) return bel__why_system(why, err, "LOCK", "locked");
+    err = open_tree(path, &options.tree, why);
+    if (err) return err;
+    err = check_tree(options.tree, out_stats, why);
+    if (err) {
+        options.tree->close(options.tree);
+        return err;
+    }
+    return bel__store_open(&options, out, why);
+}
+
+int bel__store_open_view(const char *path, struct bel_tree_stats *out_stats, struct bel_store **out,
+                         struct bel_why *why)
+{
+    struct bel_io *io;
+    if (why != NULL) why->text[0] = 0;
+    int err = bel__io_view_open(path, &io);
+    if (err == BEL_ENOTFOUND) return bel__why_say(why, err, "%s is not there", path);
+    if (err) return bel__why_system(why, err, path, "opened");
+    err = open_store(path, io, out_stats, out, why);
+    if (err) {
+        io->destroy(io);
+        return err;
+    }
+    (*out)->own_io = io;
+    return 0;
+}
