@@ -64,5 +64,21 @@ void bel_engine_close(struct bel_engine *engine);
 /* The engine as a backend. It lives as long as the engine. */
 struct bel_backend *bel_engine_backend(struct bel_engine *engine);
 
+/* What a check has looked at. */
+struct bel_engine_report {
+    uint64_t topics, timers, leases, plans, ended; /* timers: unfinished ones */
+    uint64_t rows;                                 /* all there are, of every kind */
+    uint64_t tree_rows, tree_bytes;                /* of the tree alone, on disk */
+};
+
+/* Checks the folder of an engine that is not open, and changes nothing in it: every byte that was
+ * written can be read and is what was written, everything leads to where it should, and what is
+ * counted is what there is. It is read by a process of its own, which may not survive the
+ * damage. Returns 0 and sets `*out`; or BEL_ECORRUPT, and says in `*why`, which may be NULL, what
+ * was found where; BEL_ENOTFOUND if there is no engine's data, and the errors of
+ * bel_engine_open(). */
+BEL_CHECKED int bel_engine_check(const char *folder, struct bel_engine_report *out,
+                                 struct bel_engine_why *why);
+
 #pragma GCC visibility pop
 #endif

@@ -25,7 +25,7 @@
 
 /* --- numbers --- */
 
-static struct bel_key hour_key(const struct bel_place *place)
+struct bel_key bel__timer_hour_key(const struct bel_place *place)
 {
     return bel__key_of(&(struct bel_place){.table = BEL_TABLE_COUNTS,
                                            .topic = place->topic,
@@ -34,8 +34,8 @@ static struct bel_key hour_key(const struct bel_place *place)
                                            .time = place->time / BEL_HOUR_MS});
 }
 
-static struct bel_key group_key(const struct bel_engine *engine, uint32_t topic,
-                                struct bel_view group)
+struct bel_key bel__timer_group_key(const struct bel_engine *engine, uint32_t topic,
+                                    struct bel_view group)
 {
     uint64_t high = bel__siphash(engine->alias_keys[0], group.data, group.bytes);
     uint64_t low = bel__siphash(engine->alias_keys[1], group.data, group.bytes);
@@ -51,12 +51,12 @@ int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *top
 {
     struct bel_count *count;
     if (place->lane < BEL_LANES_TIMED) {
-        struct bel_key key = hour_key(place);
+        struct bel_key key = bel__timer_hour_key(place);
         int err = bel__count_hold(&engine->counts, engine->store, &key, &count);
         if (err) return err;
     }
     if (group.bytes == 0) return 0;
-    struct bel_key key = group_key(engine, topic->number, group);
+    struct bel_key key = bel__timer_group_key(engine, topic->number, group);
     return bel__count_hold(&engine->counts, engine->store, &key, &count);
 }
 
@@ -80,7 +80,7 @@ static void count_place(struct bel_engine *engine, struct bel_topic_state *topic
     bel__topic_count(&engine->topics, topic, is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED,
                      delta);
     if (!is_timed) return;
-    struct bel_key key = hour_key(place);
+    struct bel_key key = bel__timer_hour_key(place);
     add_held(engine, &key, delta);
 }
 
@@ -92,7 +92,7 @@ static void count_share(struct bel_engine *engine, struct bel_topic_state *topic
     if (group.bytes == 0) {
         bel__topic_count(&engine->topics, topic, BEL_NUMBER_PLAIN, delta);
     } else {
-        struct bel_key key = group_key(engine, topic->number, group);
+        struct bel_key key = bel__timer_group_key(engine, topic->number, group);
         before = add_held(engine, &key, delta);
     }
     if (before == 0) bel__topic_count(&engine->topics, topic, BEL_NUMBER_SHARES, +1);
@@ -103,7 +103,7 @@ static void count_share(struct bel_engine *engine, struct bel_topic_state *topic
 
 /* --- aliases --- */
 
-static bool needs_alias(const struct bel_key *key, struct bel_view id)
+bool bel__alias_is_needed(const struct bel_key *key, struct bel_view id)
 {
     struct bel_place place = bel__place_of(key);
     char made[BEL_MADE_ID_BYTES];
@@ -115,7 +115,7 @@ static bool needs_alias(const struct bel_key *key, struct bel_view id)
 void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view id,
                     enum bel_row row)
 {
-    if (!needs_alias(key, id)) return;
+    if (!bel__alias_is_needed(key, id)) return;
     struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, id);
     struct bel_view value = {.data = key->words, .bytes = sizeof key->words};
     bel__engine_put(engine, &alias, value, row);
@@ -123,7 +123,7 @@ void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct
 
 void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key, struct bel_view id)
 {
-    if (!needs_alias(key, id)) return;
+    if (!bel__alias_is_needed(key, id)) return;
     struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, id);
     bel__engine_delete(engine, &alias);
 }

@@ -102,5 +102,11 @@ BEL_CHECKED int bel__timer_expire(struct bel_engine *engine, struct bel_found *f
 void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view id,
                     enum bel_row row);
 void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key, struct bel_view id);
+bool bel__alias_is_needed(const struct bel_key *key, struct bel_view id);
+
+/* Where the timers of an hour and of a group are counted. */
+struct bel_key bel__timer_hour_key(const struct bel_place *place);
+struct bel_key bel__timer_group_key(const struct bel_engine *engine, uint32_t topic,
+                                    struct bel_view group);
 
 #endif

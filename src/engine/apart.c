@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A piece goes through a pipe behind its length. The last one has the highest bit of its length
+ * set, and is the result.
+ */
+#include "engine/apart.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    PIECE_BYTES_MAX = 256 << 20, /* larger than any row as text */
+};
+
+#define IS_RESULT (UINT32_C(1) << 31)
+
+struct bel_apart {
+    int pipe;
+};
+
+struct result {
+    int err;
+    struct bel_why why;
+};
+
+static int send_all(int pipe, const void *data, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t count = write(pipe, (const char *)data + done, bytes - done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return BEL_ECLOSED;
+        done += (size_t)count;
+    }
+    return 0;
+}
+
+/* BEL_ECLOSED if it ends before. */
+static int receive_all(int pipe, void *out, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t count = read(pipe, (char *)out + done, bytes - done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return BEL_ECLOSED;
+        done += (size_t)count;
+    }
+    return 0;
+}
+
+int bel__apart_send(struct bel_apart *apart, struct bel_view piece)
+{
+    uint32_t bytes = (uint32_t)piece.bytes;
+    assert(piece.bytes <= PIECE_BYTES_MAX);
+    int err = send_all(apart->pipe, &bytes, sizeof bytes);
+    return err ? err : send_all(apart->pipe, piece.data, piece.bytes);
+}
+
+/* The other process: quiet if it dies, and without a core. */
+static _Noreturn void live(const struct bel_apart_task *task, int pipe)
+{
+    struct bel_apart apart = {pipe};
+    struct result result = {0};
+    uint32_t mark = IS_RESULT | (uint32_t)sizeof result;
+    const struct rlimit none = {0, 0};
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (nowhere >= 0) (void)dup2(nowhere, STDERR_FILENO);
+    result.err = task->run(task->context, &apart, &result.why);
+    (void)send_all(pipe, &mark, sizeof mark);
+    (void)send_all(pipe, &result, sizeof result);
+    _exit(0);
+}
+
+/* Takes one piece. True if it was the result, or an error. */
+static bool take_piece(const struct bel_apart_task *task, int pipe, struct result *result)
+{
+    uint32_t bytes;
+    result->err = receive_all(pipe, &bytes, sizeof bytes);
+    if (result->err) return true;
+    if (bytes & IS_RESULT) {
+        int err = receive_all(pipe, result, sizeof *result);
+        if (err) result->err = err;
+        return true;
+    }
+    char *piece = malloc((size_t)bytes + 1);
+    if (piece == NULL) result->err = BEL_ENOMEM;
+    if (!result->err) result->err = receive_all(pipe, piece, bytes);
+    if (!result->err && task->receive != NULL) {
+        result->err = task->receive(task->context, (struct bel_view){piece, bytes});
+    }
+    free(piece);
+    return result->err != 0;
+}
+
+static int listen_to(const struct bel_apart_task *task, pid_t child, int pipe, struct bel_why *why)
+{
+    struct result result = {0};
+    int status = 0;
+    while (!take_piece(task, pipe, &result)) {}
+    (void)close(pipe); /* who still sends, ends */
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    if (result.err == BEL_ECLOSED) {
+        int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        return bel__why_say(why, BEL_ECORRUPT, "tree is damaged: reading it ended in signal %d",
+                            number);
+    }
+    result.why.text[sizeof result.why.text - 1] = 0;
+    if (why != NULL) *why = result.why;
+    return result.err;
+}
+
+int bel__apart_run(const struct bel_apart_task *task, struct bel_why *why)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return bel__why_system(why, BEL_EIO, "a pipe", "made");
+    pid_t child = fork();
+    if (child == 0) {
+        (void)close(ends[0]);
+        live(task, ends[1]);
+    }
+    (void)close(ends[1]);
+    if (child < 0) {
+        int err = errno == ENOMEM ? BEL_ENOMEM : BEL_EIO;
+        (void)close(ends[0]);
+        return bel__why_system(why, err, "a process", "made");
+    }
+    return listen_to(task, child, ends[0], why);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A row seldom stands alone. What must be true of all of them together:
+ *
+ *     TIMERS  <--> ALIASES     an id leads to the row, and the row has that id
+ *        ^ ^-- LEASES          of a timer
+ *        |     COUNTS          by topic, hour and group: as many as there are
+ *     tick <-> PLANS <-> PLAN_STATES
+ *     OCCURRENCES              one for each unfinished timer of a plan
+ *     CHUNKS                   all that are referred to, and no others
+ *
+ * The rows are read once, in order. What is counted is held as it was stored, and each timer takes
+ * one off: in the end all must be 0.
+ */
+#include "engine/inspect.h"
+
+#include "engine/apart.h"
+#include "engine/blob.h"
+#include "engine/engine.h"
+#include "engine/timer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct walk {
+    struct bel_engine *engine;
+    struct bel_engine_report *report;
+    struct bel_why *why;
+    uint64_t (*numbers)[BEL_NUMBERS]; /* of each topic, counted anew */
+    uint64_t occurrences, made;       /* rows; unfinished timers of plans */
+    uint64_t chunks, used;            /* rows; those that are referred to */
+};
+
+/* A row, taken apart as far as all need it. */
+struct row {
+    struct bel_key key;
+    struct bel_place place;
+    struct bel_view value;
+};
+
+const char *bel__table_name(const struct bel_key *key)
+{
+    static const char *const names[] = {
+        [BEL_TABLE_META] = "meta",
+        [BEL_TABLE_TOPICS] = "topics",
+        [BEL_TABLE_COUNTS] = "counts",
+        [BEL_TABLE_TIMERS] = "timers",
+        [BEL_TABLE_LEASES] = "leases",
+        [BEL_TABLE_PLANS] = "plans",
+        [BEL_TABLE_PLAN_STATES] = "plan states",
+        [BEL_TABLE_OCCURRENCES] = "occurrences",
+        [BEL_TABLE_ENDED] = "ended",
+        [BEL_TABLE_ALIASES] = "aliases",
+        [BEL_TABLE_CHUNKS] = "chunks",
+    };
+    uint64_t table = key->words[0] >> 56;
+    return table < sizeof names / sizeof names[0] ? names[table] : NULL;
+}
+
+static int damaged(const struct walk *walk, const struct bel_key *key, const char *what)
+{
+    const char *table = bel__table_name(key);
+    return bel__why_say(walk->why, BEL_ECORRUPT, "row %016llx%016llx%016llx of %s: %s",
+                        (unsigned long long)key->words[0], (unsigned long long)key->words[1],
+                        (unsigned long long)key->words[2], table == NULL ? "no table" : table,
+                        what);
+}
+
+/* Finds a row that must be there. */
+static int need(const struct walk *walk, const struct row *row, const struct bel_key *key,
+                struct bel_view *out, const char *otherwise)
+{
+    int err = bel__store_get(walk->engine->store, key, out);
+    return err == BEL_ENOTFOUND ? damaged(walk, &row->key, otherwise) : err;
+}
+
+static uint64_t *numbers_of(const struct walk *walk, const struct row *row)
+{
+    struct bel_topic_state *topic = bel__topic_at(&walk->engine->topics, row->place.topic);
+    return topic == NULL ? NULL : walk->numbers[row->place.topic];
+}
+
+/* --- what several rows have --- */
+
+/* The id of a row leads to it. */
+static int check_alias(const struct walk *walk, const struct row *row, struct bel_view id)
+{
+    struct bel_view value;
+    if (id.bytes == 0 || id.bytes > BEL_ID_BYTES) return damaged(walk, &row->key, "it has no id");
+    if (!bel__alias_is_needed(&row->key, id)) return 0;
+    struct bel_key alias = bel__key_alias(walk->engine->alias_keys, row->place.topic, id);
+    int err = need(walk, row, &alias, &value, "its id does not lead anywhere");
+    if (err) return err;
+    bool leads_here = value.bytes == sizeof row->key.words &&
+                      memcmp(value.data, row->key.words, value.bytes) == 0;
+    return leads_here ? 0 : damaged(walk, &row->key, "its id leads elsewhere");
+}
+
+static int check_blob(struct walk *walk, const struct row *row, const struct bel_blob *blob)
+{
+    if (blob->number == 0) return 0;
+    if (blob->bytes > 2 * (uint64_t)BEL_PAYLOAD_BYTES_MAX) {
+        return damaged(walk, &row->key, "its bytes are too many");
+    }
+    for (uint64_t i = 0, at = 0; at < blob->bytes; i++, at += BEL_CHUNK_BYTES) {
+        struct bel_key key = bel__key_of(
+            &(struct bel_place){.table = BEL_TABLE_CHUNKS, .time = blob->number, .sequence = i});
+        uint64_t left = blob->bytes - at;
+        struct bel_view chunk;
+        int err = need(walk, row, &key, &chunk, "a part of its bytes is missing");
+        if (err) return err;
+        if (chunk.bytes != (left < BEL_CHUNK_BYTES ? left : BEL_CHUNK_BYTES)) {
+            return damaged(walk, &row->key, "a part of its bytes has another length");
+        }
+        walk->used++;
+    }
+    return 0;
+}
+
+static int check_body(struct walk *walk, const struct row *row, const struct bel_record *record)
+{
+    struct bel_body body;
+    int err = check_alias(walk, row, record->id);
+    if (err == 0) err = check_blob(walk, row, &record->body);
+    if (err == 0) err = check_blob(walk, row, &record->result);
+    if (err != 0 || record->body.number != 0) return err;
+    return bel__body_read(record->body.here, &body) == 0
+               ? 0
+               : damaged(walk, &row->key, "its payload cannot be read");
+}
+
+/* Takes one off a count. */
+static int take_off(const struct walk *walk, const struct bel_key *key, uint64_t *out_left)
+{
+    struct bel_count *count;
+    int err = bel__count_hold(&walk->engine->counts, walk->engine->store, key, &count);
+    if (err) return err;
+    *out_left = --count->value;
+    return 0;
+}
+
+/* --- the tables --- */
+
+static int check_tick(struct walk *walk, const struct row *row, const struct bel_record *record)
+{
+    struct bel_plan_state state;
+    struct bel_view value;
+    struct bel_key key = bel__key_of(&(struct bel_place){
+        .table = BEL_TABLE_PLAN_STATES, .topic = row->place.topic, .sequence = record->plan});
+    int err = need(walk, row, &key, &value, "its plan is missing");
+    if (err) return err;
+    if (bel__plan_state_read(value, &state) == 0 && bel__key_compare(&state.tick, &row->key) == 0) {
+        return 0;
+    }
+    return damaged(walk, &row->key, "its plan waits elsewhere");
+}
+
+static int check_timer(struct walk *walk, const struct row *row)
+{
+    uint64_t *numbers = numbers_of(walk, row), left = 0;
+    struct bel_record record;
+    if (numbers == NULL || row->place.lane > BEL_LANE_NONE) {
+        return damaged(walk, &row->key, "it is in no topic");
+    }
+    if (bel__record_read(row->value, &record) != 0 || record.kind == BEL_RECORD_PLAN) {
+        return damaged(walk, &row->key, "it cannot be read");
+    }
+    if (record.kind == BEL_RECORD_TICK) return check_tick(walk, row, &record);
+    walk->report->timers++;
+    walk->made += record.plan != 0;
+    bool is_timed = row->place.lane < BEL_LANES_TIMED;
+    numbers[is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED]++;
+    struct bel_key hour = bel__timer_hour_key(&row->place);
+    int err = is_timed ? take_off(walk, &hour, &left) : 0;
+    if (err == 0 && record.group.bytes > 0) {
+        struct bel_key group = bel__timer_group_key(walk->engine, row->place.topic, record.group);
+        err = take_off(walk, &group, &left);
+        if (left == 0) numbers[BEL_NUMBER_SHARES]++; /* the last of its group */
+    } else if (numbers[BEL_NUMBER_PLAIN]++ == 0) {
+        numbers[BEL_NUMBER_SHARES]++;
+    }
+    return err ? err : check_body(walk, row, &record);
+}
+
+static int check_lease(struct walk *walk, const struct row *row)
+{
+    struct bel_key key = bel__key_in(&row->key, BEL_TABLE_TIMERS);
+    struct bel_lease_row lease;
+    struct bel_view value;
+    walk->report->leases++;
+    int err = need(walk, row, &key, &value, "its timer is missing");
+    if (err) return err;
+    if (bel__record_kind(value) == BEL_RECORD_TIMER && bel__lease_read(row->value, &lease) == 0) {
+        return 0;
+    }
+    return damaged(walk, &row->key, "it cannot be read");
+}
+
+static int check_plan(struct walk *walk, const struct row *row)
+{
+    struct bel_key key = bel__key_in(&row->key, BEL_TABLE_PLAN_STATES);
+    uint64_t *numbers = numbers_of(walk, row);
+    struct bel_record record;
+    struct bel_view value;
+    if (numbers == NULL || bel__record_read(row->value, &record) != 0 ||
+        record.kind != BEL_RECORD_PLAN) {
+        return damaged(walk, &row->key, "it cannot be read");
+    }
+    walk->report->plans++;
+    numbers[BEL_NUMBER_PLANS]++;
+    int err = need(walk, row, &key, &value, "its state is missing");
+    return err ? err : check_body(walk, row, &record);
+}
+
+static int check_plan_state(struct walk *walk, const struct row *row)
+{
+    struct bel_key key = bel__key_in(&row->key, BEL_TABLE_PLANS);
+    struct bel_plan_state state;
+    struct bel_view value;
+    int err = need(walk, row, &key, &value, "its plan is missing");
+    if (err) return err;
+    if (bel__plan_state_read(row->value, &state) != 0) {
+        return damaged(walk, &row->key, "it cannot be read");
+    }
+    return need(walk, row, &state.tick, &value, "the place where it waits is missing");
+}
+
+static int check_occurrence(struct walk *walk, const struct row *row)
+{
+    struct bel_topic_state *topic = bel__topic_at(&walk->engine->topics, row->place.topic);
+    struct bel_found found;
+    walk->occurrences++;
+    int err = bel__timer_peek(walk->engine, topic, row->value, &found);
+    if (err == BEL_ENOTFOUND || (err == 0 && found.state >= BEL_DONE)) {
+        return damaged(walk, &row->key, "its timer is missing");
+    }
+    return err;
+}
+
+static int check_ended(struct walk *walk, const struct row *row)
+{
+    uint64_t *numbers = numbers_of(walk, row);
+    struct bel_record record;
+    if (numbers == NULL || row->place.lane < BEL_DONE || row->place.lane >= BEL_STATES ||
+        bel__record_read(row->value, &record) != 0 || record.kind == BEL_RECORD_TICK) {
+        return damaged(walk, &row->key, "it cannot be read");
+    }
+    walk->report->ended++;
+    numbers[BEL_NUMBER_ENDED + row->place.lane - BEL_DONE]++;
+    return check_body(walk, row, &record);
+}
+
+/* The other way round: what an alias leads to has an id with that hash. */
+static int check_alias_row(struct walk *walk, const struct row *row)
+{
+    struct bel_key key;
+    struct bel_view value;
+    struct bel_record record;
+    if (row->value.bytes != sizeof key.words) return damaged(walk, &row->key, "it is no alias");
+    memcpy(key.words, row->value.data, sizeof key.words);
+    struct bel_place place = bel__place_of(&key);
+    int err = need(walk, row, &key, &value, "what it leads to is missing");
+    if (err) return err;
+    bool is_record = place.table == BEL_TABLE_TIMERS || place.table == BEL_TABLE_ENDED ||
+                     place.table == BEL_TABLE_PLANS;
+    if (is_record && bel__record_read(value, &record) == 0 && record.id.bytes <= BEL_ID_BYTES) {
+        struct bel_key back = bel__key_alias(walk->engine->alias_keys, place.topic, record.id);
+        if (bel__key_compare(&back, &row->key) == 0) return 0;
+    }
+    return damaged(walk, &row->key, "what it leads to has another id");
+}
+
+/* Counts are held, so that those that nobody takes anything off are seen too. */
+static int check_count(struct walk *walk, const struct row *row)
+{
+    struct bel_count *count;
+    if (row->place.lane == BEL_COUNT_TOPIC) return 0; /* the topic has read it */
+    return bel__count_hold(&walk->engine->counts, walk->engine->store, &row->key, &count);
+}
+
+static int check_row(struct walk *walk, const struct row *row)
+{
+    switch (row->place.table) {
+    case BEL_TABLE_META:
+        return 0; /* the engine has read it */
+    case BEL_TABLE_TOPICS:
+        walk->report->topics++;
+        return 0;
+    case BEL_TABLE_COUNTS:
+        return check_count(walk, row);
+    case BEL_TABLE_TIMERS:
+        return check_timer(walk, row);
+    case BEL_TABLE_LEASES:
+        return check_lease(walk, row);
+    case BEL_TABLE_PLANS:
+        return check_plan(walk, row);
+    case BEL_TABLE_PLAN_STATES:
+        return check_plan_state(walk, row);
+    case BEL_TABLE_OCCURRENCES:
+        return check_occurrence(walk, row);
+    case BEL_TABLE_ENDED:
+        return check_ended(walk, row);
+    case BEL_TABLE_ALIASES:
+        return check_alias_row(walk, row);
+    case BEL_TABLE_CHUNKS:
+        walk->chunks++;
+        return 0;
+    default:
+        return damaged(walk, &row->key, "nothing of the kind is known");
+    }
+}
+
+/* --- what is counted --- */
+
+static int check_topic_numbers(const struct walk *walk)
+{
+    const struct bel_topics *topics = &walk->engine->topics;
+    for (uint32_t i = 0; i < topics->count; i++) {
+        const struct bel_topic_state *topic = bel__topic_at(topics, i);
+        if (topic == NULL) continue;
+        for (int number = 0; number < BEL_NUMBERS; number++) {
+            if (topic->numbers[number] == walk->numbers[i][number]) continue;
+            return bel__why_say(walk->why, BEL_ECORRUPT,
+                                "topic %.*s: number %d is %llu, but there are %llu",
+                                (int)topic->name_bytes, topic->name, number,
+                                (unsigned long long)topic->numbers[number],
+                                (unsigned long long)walk->numbers[i][number]);
+        }
+    }
+    return 0;
+}
+
+static int check_counts(const struct walk *walk)
+{
+    const struct bel_map *map = &walk->engine->counts.map;
+    for (uint32_t i = 0; i < bel__map_count(map); i++) {
+        const struct bel_count *count = (struct bel_count *)(uintptr_t)bel__map_at(map, i)->value;
+        if (count->value != 0) {
+            return damaged(walk, &count->key, "it does not count what there is");
+        }
+    }
+    if (walk->occurrences != walk->made) {
+        return bel__why_say(walk->why, BEL_ECORRUPT,
+                            "%llu occurrences are listed, but there are %llu",
+                            (unsigned long long)walk->occurrences, (unsigned long long)walk->made);
+    }
+    if (walk->chunks == walk->used) return 0;
+    return bel__why_say(walk->why, BEL_ECORRUPT, "%llu chunks are there, but %llu are in use",
+                        (unsigned long long)walk->chunks, (unsigned long long)walk->used);
+}
+
+static int walk_rows(struct walk *walk)
+{
+    struct bel_store *store = walk->engine->store;
+    struct bel_key first = {{0, 0, 0}};
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(store, &first, &cursor);
+    while (err == 0) {
+        struct row row = {cursor.key, bel__place_of(&cursor.key), cursor.value};
+        walk->report->rows++;
+        err = check_row(walk, &row);
+        if (err == BEL_ECORRUPT && walk->why->text[0] == 0) {
+            return damaged(walk, &row.key, "what belongs to it is damaged");
+        }
+        if (err == 0) err = bel__store_next(store, &cursor);
+    }
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+int bel__engine_walk(struct bel_engine *engine, struct bel_engine_report *report,
+                     struct bel_why *why)
+{
+    struct bel_why unheard = {0};
+    struct walk walk = {.engine = engine, .report = report, .why = why != NULL ? why : &unheard};
+    walk.numbers = calloc((size_t)engine->topics.count + 1, sizeof walk.numbers[0]);
+    if (walk.numbers == NULL) return BEL_ENOMEM;
+    walk.why->text[0] = 0;
+    int err = walk_rows(&walk);
+    if (err == 0) err = check_topic_numbers(&walk);
+    if (err == 0) err = check_counts(&walk);
+    free(walk.numbers);
+    return err;
+}
+
+int bel__engine_open_view(const char *folder, struct bel_tree_stats *out_stats,
+                          struct bel_engine **out, struct bel_why *why)
+{
+    struct bel_engine_options options = {0};
+    struct bel_store *store;
+    int err = bel__store_open_view(folder, out_stats, &store, why);
+    if (err) return err;
+    err = bel__engine_open_on(&options, store, bel__entropy_system(), out);
+    if (err == 0) return 0;
+    bel__store_close(store);
+    return bel__why_say(why, err, "the rows cannot be read: %s", bel_error_text(err));
+}
+
+/* --- from outside --- */
+
+struct check {
+    const char *folder;
+    struct bel_engine_report report;
+};
+
+static int run_check(void *context, struct bel_apart *apart, struct bel_why *why)
+{
+    struct check *check = context;
+    struct bel_tree_stats stats = {0};
+    struct bel_engine *engine;
+    int err = bel__engine_open_view(check->folder, &stats, &engine, why);
+    if (err) return err;
+    check->report = (struct bel_engine_report){.tree_rows = stats.rows, .tree_bytes = stats.bytes};
+    err = bel__engine_walk(engine, &check->report, why);
+    bel_engine_close(engine);
+    if (err) return err;
+    return bel__apart_send(apart, (struct bel_view){&check->report, sizeof check->report});
+}
+
+static int take_report(void *context, struct bel_view piece)
+{
+    struct check *check = context;
+    if (piece.bytes != sizeof check->report) return BEL_EIO;
+    memcpy(&check->report, piece.data, piece.bytes);
+    return 0;
+}
+
+int bel_engine_check(const char *folder, struct bel_engine_report *out, struct bel_engine_why *why)
+{
+    struct check check = {.folder = folder};
+    struct bel_apart_task task = {.run = run_check, .receive = take_report, .context = &check};
+    struct bel_why found = {0};
+    int err = bel__apart_run(&task, &found);
+    if (why != NULL) (void)snprintf(why->text, sizeof why->text, "%s", found.text);
+    if (err) return err;
+    *out = check.report;
+    return 0;
+}
