@@ -106,6 +106,7 @@ static void kill_and_check(uint64_t number)
     struct round check = {.number = 2 * number + 1, .is_check = true};
     CHECK_NOTE("kill %" PRIu64, number);
     CHECK(!run(&work, (int)random_below(&chance, WORK_MS_MAX)));
+    scene_check(folder);
     check.closes = random_below(&chance, 2) == 0;
     if (random_below(&chance, 2) == 0) {
         interrupted += !run(&check, (int)random_below(&chance, OPEN_MS_MAX));

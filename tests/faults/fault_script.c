@@ -91,6 +91,7 @@ static bool kill_at(uint64_t event, enum shim_moment when, bool kills_openings)
     if (scene_is_well(status)) return false;
     CHECK(was_killed(status));
     kills++;
+    scene_check(folder);
     if (kills_openings) kill_openings();
     CHECK(scene_is_well(scene_fork(live, &check)));
     return true;

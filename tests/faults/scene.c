@@ -3,6 +3,8 @@
 /* A store's folder has the tree's in it, while it is made by another name, and nothing deeper. */
 #include "scene.h"
 
+#include "belfry/engine.h"
+
 #include "../check.h"
 
 #include <dirent.h>
@@ -126,6 +128,15 @@ void scene_copy(const char *from, const char *folder)
     struct copying copying = {from, folder};
     scene_clear(folder);
     each_file(from, copy_one, &copying);
+}
+
+void scene_check(const char *folder)
+{
+    struct bel_engine_report report;
+    struct bel_engine_why why;
+    int err = bel_engine_check(folder, &report, &why);
+    CHECK_NOTE("%s: %.200s", bel_error_text(err), why.text);
+    CHECK(err == 0 || err == BEL_ENOTFOUND);
 }
 
 int scene_fork(void (*function)(void *context), void *context)

@@ -29,6 +29,9 @@ void scene_copy(const char *from, const char *folder);
 uint8_t *scene_read(const char *folder, const char *name, size_t *out_bytes);
 void scene_write(const char *folder, const char *name, const void *data, size_t bytes);
 
+/* Checks a folder from outside, which may not be finished, and is otherwise as it should be. */
+void scene_check(const char *folder);
+
 /* Calls a function in a process of its own. Returns as waitpid() says how that ended. */
 int scene_fork(void (*function)(void *context), void *context);
 bool scene_is_well(int status);

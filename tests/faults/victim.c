@@ -12,6 +12,7 @@
 #include "../check.h"
 #include "../random.h"
 #include "engine/engine.h"
+#include "store/state.h"
 
 #include <string.h>
 
@@ -311,11 +312,12 @@ static void settle(struct victim *victim)
     CHECK(false);
 }
 
-/* Lets the tree catch up, so that nothing is refused for lack of room in the log. */
+/* Lets the tree catch up, so that nothing is refused for lack of room in the log: there is a
+ * segment for the next batch, and one that nobody may add to. */
 static void wait_for_tree(struct victim *victim)
 {
     for (unsigned i = 0; i < SETTLE_TURNS_MAX; i++) {
-        if (bel__store_pressure(victim->store) == 0 || victim->refused > 0) return;
+        if (bel__log_free_count(victim->store->log) >= 2 || victim->refused > 0) return;
         if (victim->may_fail && bel__store_error(victim->store) != 0) return;
         (void)bel_backend_turn(victim->backend, victim->now);
     }

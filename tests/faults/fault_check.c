@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The check of a folder from outside: what it finds if rows do not fit together, and whom it
+ * refuses. Rows are changed through the store, so that every byte is in order and only the sense
+ * is not.
+ */
+#include "scene.h"
+#include "victim.h"
+
+#include "../check.h"
+#include "core/crc32c.h"
+#include "engine/counts.h"
+#include "engine/key.h"
+#include "store/state.h"
+
+#include <string.h>
+
+enum {
+    TURNS = 80,
+    ANY_LANE = -1,
+};
+
+static char folder[SCENE_PATH_BYTES], copy[SCENE_PATH_BYTES];
+static struct book *book;
+
+static void open_victim(struct victim *victim, uint64_t round)
+{
+    struct victim_options options = {
+        .folder = folder, .round = round, .book = book, .has_no_thread = true};
+    CHECK(victim_open(victim, &options) == 0);
+}
+
+static int check(struct bel_engine_why *why)
+{
+    struct bel_engine_report report;
+    return bel_engine_check(folder, &report, why);
+}
+
+/* --- rows that do not fit --- */
+
+/* Finds the first row of a table, and of a lane in it. */
+static struct bel_key first_of(struct bel_store *store, enum bel_table table, int lane,
+                               uint8_t value[BEL_STORE_VALUE_BYTES_MAX], size_t *out_bytes)
+{
+    struct bel_key from = bel__key_of(&(struct bel_place){.table = table});
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(store, &from, &cursor);
+    while (err == 0 && lane != ANY_LANE && bel__place_of(&cursor.key).lane != lane) {
+        err = bel__store_next(store, &cursor);
+    }
+    CHECK(err == 0 && bel__place_of(&cursor.key).table == table);
+    if (cursor.value.bytes > 0) memcpy(value, cursor.value.data, cursor.value.bytes);
+    *out_bytes = cursor.value.bytes;
+    return cursor.key;
+}
+
+enum harm {
+    REMOVE,
+    CUT,    /* the last byte is missing */
+    CHANGE, /* the last byte is another */
+};
+
+/* Harms a row, and expects to hear of it. */
+static void harm(enum bel_table table, int lane, enum harm how, const char *want)
+{
+    struct bel_store_options options = {.path = copy};
+    struct bel_store *store;
+    struct bel_engine_report report;
+    struct bel_engine_why why;
+    uint8_t value[BEL_STORE_VALUE_BYTES_MAX];
+    size_t bytes;
+    scene_copy(folder, copy);
+    CHECK(bel__store_open(&options, &store, NULL) == 0);
+    struct bel_key key = first_of(store, table, lane, value, &bytes);
+    CHECK(bel__store_reserve(store, 1, sizeof value, BEL_STORE_END) == 0);
+    if (how == REMOVE) {
+        bel__store_delete(store, &key);
+    } else {
+        CHECK(bytes > 0);
+        if (how == CHANGE) value[bytes - 1] ^= 1;
+        struct bel_view changed = {value, how == CUT ? bytes - 1 : bytes};
+        bel__store_put(store, &key, changed, BEL_ROW_ANY);
+    }
+    (void)bel__store_commit(store);
+    bel__store_close(store);
+    int err = bel_engine_check(copy, &report, &why);
+    CHECK_NOTE("table %d, harm %d: %.200s", table, how, why.text);
+    CHECK(err == BEL_ECORRUPT);
+    CHECK(strstr(why.text, want) != NULL);
+}
+
+static void rows_that_do_not_fit_are_named(void)
+{
+    harm(BEL_TABLE_ALIASES, ANY_LANE, REMOVE, "its id does not lead anywhere");
+    harm(BEL_TABLE_ALIASES, ANY_LANE, CUT, "it");
+    harm(BEL_TABLE_ALIASES, ANY_LANE, CHANGE, "its id leads elsewhere");
+    harm(BEL_TABLE_TIMERS, BEL_LANE_ENGINE, REMOVE, "rows cannot be read");
+    harm(BEL_TABLE_TIMERS, BEL_LANE_WALL, CUT, "row ");
+    harm(BEL_TABLE_LEASES, ANY_LANE, CUT, "rows cannot be read");
+    harm(BEL_TABLE_CHUNKS, ANY_LANE, REMOVE, "a part of its bytes is missing");
+    harm(BEL_TABLE_CHUNKS, ANY_LANE, CUT, "a part of its bytes has another length");
+    harm(BEL_TABLE_PLANS, ANY_LANE, REMOVE, "its plan is missing");
+    harm(BEL_TABLE_PLAN_STATES, ANY_LANE, REMOVE, "its plan is missing");
+    harm(BEL_TABLE_OCCURRENCES, ANY_LANE, REMOVE, "occurrences are listed");
+    harm(BEL_TABLE_OCCURRENCES, ANY_LANE, CHANGE, "its timer is missing");
+    harm(BEL_TABLE_META, ANY_LANE, CUT, "rows cannot be read");
+}
+
+static void counts_that_are_wrong_are_named(void)
+{
+    harm(BEL_TABLE_COUNTS, BEL_COUNT_HOUR, REMOVE, "it does not count what there is");
+    harm(BEL_TABLE_COUNTS, BEL_COUNT_HOUR, CHANGE, "it does not count what there is");
+    harm(BEL_TABLE_COUNTS, BEL_COUNT_GROUP, CHANGE, "of counts");
+    harm(BEL_TABLE_COUNTS, BEL_COUNT_TOPIC, REMOVE, "topic");
+    harm(BEL_TABLE_COUNTS, BEL_COUNT_TOPIC, CHANGE, "topic");
+}
+
+/* --- the folder --- */
+
+static void a_folder_that_is_in_use_or_missing_is_refused(void)
+{
+    struct victim victim;
+    struct bel_engine_why why;
+    open_victim(&victim, 2);
+    CHECK(check(&why) == BEL_EBUSY);
+    CHECK(strstr(why.text, "in use") != NULL);
+    struct bel_engine *second;
+    CHECK(bel_engine_open(&(struct bel_engine_options){.folder = folder}, &second, &why) ==
+          BEL_EBUSY);
+    victim_close(&victim);
+    CHECK(check(&why) == 0);
+    scene_clear(copy);
+    struct bel_engine_report report;
+    CHECK(bel_engine_check(copy, &report, &why) == BEL_ENOTFOUND);
+    CHECK(bel_engine_check(copy, &report, NULL) == BEL_ENOTFOUND);
+}
+
+static void a_newer_format_is_refused_as_that(void)
+{
+    struct bel_superblock superblock;
+    struct bel_engine_report report;
+    struct bel_engine_why why;
+    uint32_t format;
+    size_t bytes;
+    scene_copy(folder, copy);
+    uint8_t *data = scene_read(copy, "superblock", &bytes);
+    CHECK(data != NULL && bel__superblock_read(data, &superblock, &format) == 0);
+    data[8]++; /* the format, and the checksum behind */
+    uint32_t checksum = bel__crc32c(0, data, 60);
+    memcpy(data + 60, &checksum, sizeof checksum);
+    scene_write(copy, "superblock", data, bytes);
+    CHECK(bel_engine_check(copy, &report, &why) == BEL_EUNSUPPORTED);
+    CHECK(strstr(why.text, "format 2") != NULL);
+    struct bel_engine *engine;
+    CHECK(bel_engine_open(&(struct bel_engine_options){.folder = copy}, &engine, &why) ==
+          BEL_EUNSUPPORTED);
+    free(data);
+}
+
+/* Nothing in a folder is changed by a check, not even where the log would be secured. */
+static void a_check_changes_nothing(void)
+{
+    static const char *const names[] = {"superblock", "log-0", "log-1", "log-2", "tree/data.mdb"};
+    struct bel_engine_why why;
+    scene_copy(folder, copy);
+    CHECK(check(&why) == 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t bytes, copy_bytes;
+        uint8_t *data = scene_read(folder, names[i], &bytes);
+        uint8_t *copied = scene_read(copy, names[i], &copy_bytes);
+        CHECK(data != NULL && copied != NULL && bytes == copy_bytes);
+        CHECK(memcmp(data, copied, bytes) == 0);
+        free(data);
+        free(copied);
+    }
+}
+
+static void it_reports_what_there_is(const struct bel_engine_report *report)
+{
+    CHECK_EQ(report->topics, BOOK_TOPICS);
+    CHECK_EQ(report->plans, 1);
+    CHECK(report->timers > 20 && report->leases > 0);
+    CHECK(report->rows > report->timers + report->leases);
+}
+
+static void answered(struct bel_request *request, const struct bel_reply *reply)
+{
+    CHECK(reply->err == 0);
+    request->user = request;
+}
+
+/* A plan whose occurrences queue up. */
+static void add_plan(struct victim *victim)
+{
+    struct bel_request request = {.command = {.verb = BEL_VERB_SCHEDULE,
+                                              .schedule = {.topic = BEL_VIEW("mail"),
+                                                           .id = BEL_VIEW("plan"),
+                                                           .plan = {.kind = BEL_PLAN_EVERY,
+                                                                    .rule = BEL_VIEW("100ms"),
+                                                                    .overlap = BEL_OVERLAP_QUEUE}}},
+                                  .done = answered};
+    bel_backend_submit(victim->backend, &request);
+    for (int i = 0; i < 4; i++) {
+        (void)bel_backend_turn(victim->backend, victim->now);
+        victim->now.wall.ms += 100;
+        victim->now.boot.ns += UINT64_C(100000000);
+    }
+    CHECK(request.user != NULL);
+}
+
+int main(void)
+{
+    struct victim victim;
+    struct bel_engine_report report;
+    struct bel_engine_why why;
+    book = book_create(false);
+    scene_make(folder);
+    scene_make(copy);
+    open_victim(&victim, 0);
+    victim_work(&victim, 1, TURNS);
+    add_plan(&victim);
+    victim_close(&victim);
+    int err = bel_engine_check(folder, &report, &why);
+    CHECK_NOTE("%.200s", why.text);
+    CHECK(err == 0);
+    it_reports_what_there_is(&report);
+    printf("ok   it_reports_what_there_is\n");
+    RUN(rows_that_do_not_fit_are_named);
+    RUN(counts_that_are_wrong_are_named);
+    RUN(a_check_changes_nothing);
+    RUN(a_folder_that_is_in_use_or_missing_is_refused);
+    RUN(a_newer_format_is_refused_as_that);
+    scene_remove(folder);
+    scene_remove(copy);
+    book_destroy(book);
+    return 0;
+}
