@@ -244,6 +244,9 @@ static void arrive(struct bel_engine *engine, struct bel_topic_state *topic,
         topic->wakes[lane] = BEL_TIMER_NONE;
         topic->wake_times[lane] = BEL_NEVER;
     }
+    if (lane == BEL_LANE_WALL && topic->has_late_tick) { /* it could not ring */
+        bel__ready_wake(engine, topic, lane, bel__lane_now(&engine->now, lane) + RETRY_MS);
+    }
     if (cursor == NULL || BEL_BUG(BEL_BUG_WAKE_FORGOTTEN)) return;
     struct bel_place place = bel__place_of(&cursor->key);
     if (place.table == BEL_TABLE_TIMERS && place.topic == topic->number && place.lane == lane) {
@@ -252,7 +255,8 @@ static void arrive(struct bel_engine *engine, struct bel_topic_state *topic,
 }
 
 /* Takes the row at the cursor. Returns 0; STOPPED if it could not, and has seen to it that the lane
- * is read on; or why not. A plan that cannot ring does not hold up what is behind it. */
+ * is read on; or why not. A plan that finds the disk full does not hold up what is behind it: to
+ * deliver that needs no room, and its end makes some. */
 static int take_next(struct bel_engine *engine, struct bel_topic_state *topic,
                      const struct bel_store_cursor *cursor)
 {
@@ -270,7 +274,7 @@ static int take_next(struct bel_engine *engine, struct bel_topic_state *topic,
         return STOPPED;
     }
     if (!is_passing(err)) return err;
-    if (bel__record_kind(cursor->value) == BEL_RECORD_TICK) {
+    if (err == BEL_EFULL && bel__record_kind(cursor->value) == BEL_RECORD_TICK) {
         note_late(topic, &cursor->key);
         bel__ready_wake(engine, topic, lane, now + RETRY_MS);
         return 0;
@@ -321,6 +325,7 @@ static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
     }
     if (is_passing(err)) {
         bel__ready_wake(engine, topic, lane, bel__lane_now(&engine->now, lane) + RETRY_MS);
+        if (err == BEL_ENOMEM) return 0;
     } else if (err) {
         return err;
     }
