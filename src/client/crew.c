@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A crew is a claimer, a clerk and hands. The claimer has a connection for CLAIM, which waits in
+ * the server and holds up whatever is sent after it. So the clerk has another one, for all the
+ * rest: what hands have worked and which leases are to be extended is collected, sent together, and
+ * answered together. Both connections may break at any time, and are made again.
+ *
+ * To stop, the claimer's connection is closed for writing. The server takes the claim back and
+ * closes; what it had delivered before is still read, and released.
+ *
+ * This file is the beginning, the end and the hands.
+ */
+#include "client/crew.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum {
+    NS_PER_MS = 1000000,
+    NS_PER_S = 1000000000,
+    PAUSE_MS_MAX = 30000,
+    PAUSES_MAX = 6, /* that double */
+    TROUBLE_BYTES = 512,
+};
+
+/* --- what the threads share --- */
+
+struct bel_mono bel__crew_now(const struct bel_crew *crew)
+{
+    return bel_clock_mono(crew->clock);
+}
+
+struct bel_mono bel__crew_after(const struct bel_crew *crew, uint64_t ms)
+{
+    struct bel_mono at = bel__crew_now(crew);
+    int err = bel_mono_add(at, ms * NS_PER_MS, &at);
+    assert(!err); /* no machine is up for that long */
+    (void)err;
+    return at;
+}
+
+void bel__crew_wait(struct bel_crew *crew, pthread_cond_t *changed, struct bel_mono until)
+{
+    struct timespec at = {(time_t)(until.ns / NS_PER_S), (long)(until.ns % NS_PER_S)};
+    if (until.ns == BEL_NEVER) {
+        (void)pthread_cond_wait(changed, &crew->mutex);
+    } else {
+        (void)pthread_cond_timedwait(changed, &crew->mutex, &at);
+    }
+}
+
+void bel__crew_trouble(struct bel_crew *crew, const char *format, ...)
+{
+    char text[TROUBLE_BYTES];
+    va_list args;
+    if (crew->options.trouble == NULL) return;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    crew->options.trouble(crew->options.context, text);
+}
+
+/* Pauses after the n-th failure in a row: 1, 2, 4 ... 30 s, or until the crew is stopped. */
+static void pause_after(struct bel_crew *crew, unsigned failures)
+{
+    uint64_t ms = failures > PAUSES_MAX ? PAUSE_MS_MAX : UINT64_C(1000) << (failures - 1);
+    if (ms > PAUSE_MS_MAX) ms = PAUSE_MS_MAX;
+    struct bel_mono end = bel__crew_after(crew, ms);
+    (void)pthread_mutex_lock(&crew->mutex);
+    /* Both threads that connect wait here for the stop, which wakes both. */
+    while (!crew->stops && bel__crew_now(crew).ns < end.ns) {
+        bel__crew_wait(crew, &crew->claimer_wakes, end);
+    }
+    (void)pthread_mutex_unlock(&crew->mutex);
+}
+
+int bel__crew_connect(struct bel_crew *crew, unsigned *failures, struct bel_client **out)
+{
+    struct bel_client_why why = {"", ""};
+    if (*failures > 0) pause_after(crew, *failures);
+    int err = bel_client_connect(crew->options.address, &crew->options.client, out, &why);
+    if (err == 0) return 0;
+    bel__crew_trouble(crew, "%s%s%s", why.code, why.code[0] != '\0' ? " " : "", why.text);
+    if (*failures < PAUSES_MAX) ++*failures;
+    return err;
+}
+
+void bel__slot_leased(struct bel_slot *slot, struct bel_mono begin)
+{
+    uint64_t lease_ns = (uint64_t)slot->crew->options.lease_ms * NS_PER_MS;
+    slot->extend_at.ns = begin.ns + lease_ns / 3;
+    slot->end.ns = begin.ns + lease_ns;
+}
+
+/* --- hands --- */
+
+static void *work(void *arg)
+{
+    struct bel_slot *slot = arg;
+    struct bel_crew *crew = slot->crew;
+    (void)pthread_mutex_lock(&crew->mutex);
+    for (;;) {
+        while (slot->state != BEL_SLOT_GIVEN && !crew->ends) {
+            bel__crew_wait(crew, &slot->changed, (struct bel_mono){BEL_NEVER});
+        }
+        if (slot->state != BEL_SLOT_GIVEN) break;
+        slot->state = BEL_SLOT_WORKING;
+        (void)pthread_mutex_unlock(&crew->mutex);
+        slot->report = (struct bel_report){.kind = BEL_REPORT_DONE};
+        crew->options.work(crew->options.context, &slot->errand, &slot->report);
+        (void)pthread_mutex_lock(&crew->mutex);
+        slot->state = BEL_SLOT_WORKED;
+        (void)pthread_cond_signal(&crew->clerk_wakes);
+    }
+    (void)pthread_mutex_unlock(&crew->mutex);
+    return NULL;
+}
+
+bool bel_errand_find(const struct bel_errand *errand, const char *name, struct bel_view *out)
+{
+    size_t bytes = strlen(name);
+    for (size_t i = 0; i < errand->headers_count; i++) {
+        const struct bel_errand_header *header = &errand->headers[i];
+        if (header->name.bytes != bytes || memcmp(header->name.data, name, bytes) != 0) continue;
+        *out = header->value;
+        return true;
+    }
+    return false;
+}
+
+bool bel_errand_is_lost(const struct bel_errand *errand)
+{
+    const struct bel_slot *slot =
+        (const void *)((const char *)errand - offsetof(struct bel_slot, errand));
+    (void)pthread_mutex_lock(&slot->crew->mutex);
+    bool is_lost = slot->is_lost;
+    (void)pthread_mutex_unlock(&slot->crew->mutex);
+    return is_lost;
+}
+
+void bel_report_fail(struct bel_report *report, const char *reason)
+{
+    report->kind = BEL_REPORT_FAILED;
+    (void)snprintf(report->reason, sizeof report->reason, "%s", reason);
+}
+
+/* --- the beginning --- */
+
+static void *copy(char **place, const void *data, size_t bytes)
+{
+    char *at = *place;
+    if (bytes > 0) memcpy(at, data, bytes);
+    at[bytes] = '\0';
+    *place = at + bytes + 1;
+    return at;
+}
+
+static struct bel_view copy_view(char **place, struct bel_view view)
+{
+    return (struct bel_view){copy(place, view.data, view.bytes), view.bytes};
+}
+
+/* Copies what the options point to, into one block. */
+static int keep_options(struct bel_crew *crew, const struct bel_crew_options *options)
+{
+    const char *name = options->name != NULL ? options->name : "";
+    size_t args_count = options->topics_count + BEL_CREW_CLAIM_ARGS;
+    size_t bytes = args_count * sizeof crew->claim[0];
+    for (size_t i = 0; i < options->topics_count; i++) {
+        bytes += strlen(options->topics[i]) + 1;
+    }
+    bytes += strlen(options->address) + strlen(name) + 2;
+    bytes += options->client.user.bytes + options->client.key.bytes + 2;
+    crew->memory = malloc(bytes);
+    if (crew->memory == NULL) return BEL_ENOMEM;
+
+    crew->claim = crew->memory;
+    crew->claim[0] = BEL_VIEW("CLAIM");
+    char *place = (char *)(crew->claim + args_count);
+    for (size_t i = 0; i < options->topics_count; i++) {
+        size_t topic_bytes = strlen(options->topics[i]);
+        crew->claim[1 + i] = copy_view(&place, (struct bel_view){options->topics[i], topic_bytes});
+    }
+    crew->options = *options;
+    crew->options.address = copy(&place, options->address, strlen(options->address));
+    crew->options.name = copy(&place, name, strlen(name));
+    crew->options.client.user = copy_view(&place, options->client.user);
+    crew->options.client.key = copy_view(&place, options->client.key);
+    assert(place == (char *)crew->memory + bytes);
+    if (crew->options.lease_ms == 0) crew->options.lease_ms = BEL_CREW_LEASE_MS_DEFAULT;
+    return 0;
+}
+
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t how;
+    (void)pthread_condattr_init(&how);
+    (void)pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(condition, &how);
+    (void)pthread_condattr_destroy(&how);
+}
+
+static void init(struct bel_crew *crew)
+{
+    crew->claim_fd = -1;
+    crew->clock = bel_clock_system();
+    (void)pthread_mutex_init(&crew->mutex, NULL);
+    init_condition(&crew->clerk_wakes);
+    init_condition(&crew->claimer_wakes);
+    init_condition(&crew->stopper_wakes);
+    for (unsigned i = 0; i < crew->options.hands; i++) {
+        crew->slots[i].crew = crew;
+        init_condition(&crew->slots[i].changed);
+    }
+}
+
+/* Starts the threads, which inherit that all signals are blocked. */
+static int start_threads(struct bel_crew *crew)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int problem = 0;
+    for (unsigned i = 0; i < crew->options.hands && problem == 0; i++) {
+        problem = pthread_create(&crew->slots[i].thread, NULL, work, &crew->slots[i]);
+        crew->hands_started += problem == 0;
+    }
+    if (problem == 0) problem = pthread_create(&crew->clerk, NULL, bel__crew_tell, crew);
+    if (problem == 0) {
+        problem = pthread_create(&crew->claimer, NULL, bel__crew_claim, crew);
+        if (problem != 0) { /* the clerk ends by itself, and sends the hands home */
+            (void)pthread_mutex_lock(&crew->mutex);
+            crew->stops = crew->has_claimed = true;
+            (void)pthread_cond_signal(&crew->clerk_wakes);
+            (void)pthread_mutex_unlock(&crew->mutex);
+            (void)pthread_join(crew->clerk, NULL);
+        }
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return problem == 0 ? 0 : BEL_ENOMEM;
+}
+
+static void join_hands(struct bel_crew *crew)
+{
+    (void)pthread_mutex_lock(&crew->mutex);
+    crew->ends = true;
+    for (unsigned i = 0; i < crew->hands_started; i++) {
+        (void)pthread_cond_signal(&crew->slots[i].changed);
+    }
+    (void)pthread_mutex_unlock(&crew->mutex);
+    for (unsigned i = 0; i < crew->hands_started; i++) {
+        (void)pthread_join(crew->slots[i].thread, NULL);
+    }
+}
+
+int bel_crew_start(const struct bel_crew_options *options, struct bel_crew **out)
+{
+    unsigned hands = options->hands > 0 ? options->hands : BEL_CREW_HANDS_DEFAULT;
+    assert(options->address != NULL && options->work != NULL);
+    assert(options->topics_count > 0);
+    assert(hands <= BEL_CREW_HANDS_MAX);
+    struct bel_crew *crew = calloc(1, sizeof *crew + hands * sizeof crew->slots[0]);
+    if (crew == NULL) return BEL_ENOMEM;
+    int err = keep_options(crew, options);
+    if (err) {
+        free(crew);
+        return err;
+    }
+    crew->options.hands = hands;
+    init(crew);
+    err = start_threads(crew);
+    if (err) {
+        join_hands(crew);
+        crew->is_joined = true;
+        bel_crew_destroy(crew);
+        return err;
+    }
+    *out = crew;
+    return 0;
+}
+
+/* --- the end --- */
+
+static bool are_all_worked(const struct bel_crew *crew)
+{
+    for (unsigned i = 0; i < crew->options.hands; i++) {
+        if (crew->slots[i].state == BEL_SLOT_GIVEN) return false;
+        if (crew->slots[i].state == BEL_SLOT_WORKING) return false;
+    }
+    return true;
+}
+
+int bel_crew_stop(struct bel_crew *crew, uint32_t grace_ms)
+{
+    struct bel_mono end = bel__crew_after(crew, grace_ms);
+    (void)pthread_mutex_lock(&crew->mutex);
+    if (!crew->stops) {
+        crew->stops = true;
+        if (crew->claim_fd >= 0) (void)shutdown(crew->claim_fd, SHUT_WR);
+        (void)pthread_cond_broadcast(&crew->claimer_wakes);
+        (void)pthread_cond_broadcast(&crew->clerk_wakes);
+    }
+    while (!crew->has_ended && bel__crew_now(crew).ns < end.ns) {
+        bel__crew_wait(crew, &crew->stopper_wakes, end);
+    }
+    bool has_ended = crew->has_ended, joins = has_ended && !crew->is_joined;
+    if (joins) crew->is_joined = true;
+    (void)pthread_mutex_unlock(&crew->mutex);
+    if (!has_ended) return BEL_EBUSY;
+    if (joins) {
+        (void)pthread_join(crew->claimer, NULL);
+        (void)pthread_join(crew->clerk, NULL);
+        assert(are_all_worked(crew));
+        join_hands(crew);
+    }
+    return 0;
+}
+
+void bel_crew_destroy(struct bel_crew *crew)
+{
+    if (crew == NULL) return;
+    assert(crew->is_joined);
+    for (unsigned i = 0; i < crew->options.hands; i++) {
+        bel__slot_empty(&crew->slots[i]);
+        (void)pthread_cond_destroy(&crew->slots[i].changed);
+    }
+    (void)pthread_cond_destroy(&crew->clerk_wakes);
+    (void)pthread_cond_destroy(&crew->claimer_wakes);
+    (void)pthread_cond_destroy(&crew->stopper_wakes);
+    (void)pthread_mutex_destroy(&crew->mutex);
+    explicit_bzero((void *)(uintptr_t)crew->options.client.key.data,
+                   crew->options.client.key.bytes);
+    free(crew->memory);
+    free(crew);
+}

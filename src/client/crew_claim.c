@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The claimer: waits for a free hand, claims for all that are free, and gives each what came.
+ */
+#include "client/crew.h"
+
+#include "core/parse.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WAIT_MS = 10000, /* in the server, before it asks again */
+    TIMEOUT_MS = 30000,
+};
+
+/* --- a slot and what is in it --- */
+
+/* What a delivery has, by its place: [token, topic, id, payload, due_ms, attempt, headers, ...]. */
+enum place {
+    PLACE_TOKEN,
+    PLACE_TOPIC,
+    PLACE_ID,
+    PLACE_PAYLOAD,
+    PLACE_DUE,
+    PLACE_ATTEMPT,
+    PLACE_HEADERS,
+    PLACES,
+};
+
+static bool is_delivery(const struct bel_value *value)
+{
+    if (value->type != BEL_VALUE_LIST || value->count < PLACES) return false;
+    for (int i = PLACE_TOKEN; i <= PLACE_PAYLOAD; i++) {
+        if (value->items[i].type != BEL_VALUE_TEXT) return false;
+    }
+    const struct bel_value *headers = &value->items[PLACE_HEADERS];
+    bool is_list = headers->type == BEL_VALUE_LIST || headers->type == BEL_VALUE_MAP;
+    return is_list && value->items[PLACE_DUE].type == BEL_VALUE_NUMBER &&
+           value->items[PLACE_ATTEMPT].type == BEL_VALUE_NUMBER;
+}
+
+/* Copies bytes behind the last, with a 0 behind them. */
+static struct bel_view keep(char **place, struct bel_view view)
+{
+    char *at = *place;
+    if (view.bytes > 0) memcpy(at, view.data, view.bytes);
+    at[view.bytes] = '\0';
+    *place = at + view.bytes + 1;
+    return (struct bel_view){at, view.bytes};
+}
+
+static size_t bytes_of(const struct bel_value *delivery)
+{
+    const struct bel_value *headers = &delivery->items[PLACE_HEADERS];
+    size_t bytes = headers->count / 2 * sizeof(struct bel_errand_header);
+    for (int i = PLACE_TOKEN; i <= PLACE_PAYLOAD; i++) {
+        bytes += delivery->items[i].text.bytes + 1;
+    }
+    for (size_t i = 0; i < headers->count; i++) {
+        bytes += headers->items[i].text.bytes + 1;
+    }
+    return bytes;
+}
+
+int bel__slot_fill(struct bel_slot *slot, const struct bel_value *delivery)
+{
+    assert(slot->memory == NULL);
+    if (!is_delivery(delivery)) return BEL_EINVAL;
+    const struct bel_value *items = delivery->items, *headers = &items[PLACE_HEADERS];
+    struct bel_errand_header *header = malloc(bytes_of(delivery));
+    if (header == NULL) return BEL_ENOMEM;
+    size_t count = headers->count / 2;
+    char *place = (char *)(header + count);
+    slot->memory = header;
+    slot->errand = (struct bel_errand){.token = keep(&place, items[PLACE_TOKEN].text),
+                                       .due = {items[PLACE_DUE].number},
+                                       .attempt = (uint64_t)items[PLACE_ATTEMPT].number,
+                                       .headers = header,
+                                       .headers_count = count};
+    slot->errand.topic = keep(&place, items[PLACE_TOPIC].text);
+    slot->errand.id = keep(&place, items[PLACE_ID].text);
+    slot->errand.payload = keep(&place, items[PLACE_PAYLOAD].text);
+    for (size_t i = 0; i < count; i++) {
+        header[i].name = keep(&place, headers->items[2 * i].text);
+        header[i].value = keep(&place, headers->items[2 * i + 1].text);
+    }
+    return 0;
+}
+
+void bel__slot_empty(struct bel_slot *slot)
+{
+    free(slot->memory);
+    slot->memory = NULL;
+    slot->errand = (struct bel_errand){0};
+}
+
+/* --- claiming --- */
+
+/* How many hands are free. Waits until there is one; 0 if the crew is stopping. */
+static unsigned wait_for_hands(struct bel_crew *crew)
+{
+    unsigned free_hands = 0;
+    (void)pthread_mutex_lock(&crew->mutex);
+    while (!crew->stops) {
+        for (unsigned i = 0; i < crew->options.hands; i++) {
+            free_hands += crew->slots[i].state == BEL_SLOT_IDLE;
+        }
+        if (free_hands > 0) break;
+        bel__crew_wait(crew, &crew->claimer_wakes, (struct bel_mono){BEL_NEVER});
+    }
+    if (crew->stops) free_hands = 0;
+    (void)pthread_mutex_unlock(&crew->mutex);
+    return free_hands;
+}
+
+static struct bel_view print(char text[BEL_PRINT_BYTES_MAX], uint64_t number)
+{
+    return (struct bel_view){text, bel__print_u64(text, number)};
+}
+
+static int claim(struct bel_crew *crew, struct bel_client *client, unsigned hands,
+                 const struct bel_value **out)
+{
+    struct bel_view *args = crew->claim;
+    char count[BEL_PRINT_BYTES_MAX], lease[BEL_PRINT_BYTES_MAX], wait[BEL_PRINT_BYTES_MAX];
+    size_t used = 1 + crew->options.topics_count, name_bytes = strlen(crew->options.name);
+    args[used++] = BEL_VIEW("COUNT");
+    args[used++] = print(count, hands);
+    args[used++] = BEL_VIEW("LEASE");
+    args[used++] = print(lease, crew->options.lease_ms);
+    args[used++] = BEL_VIEW("WAIT");
+    args[used++] = print(wait, WAIT_MS);
+    if (name_bytes > 0) {
+        args[used++] = BEL_VIEW("WORKER");
+        args[used++] = (struct bel_view){crew->options.name, name_bytes};
+    }
+    uint32_t timeout = crew->options.client.timeout_ms;
+    bel_client_set_timeout(client, WAIT_MS + (timeout > 0 ? timeout : TIMEOUT_MS));
+    return bel_client_call(client, args, used, out);
+}
+
+/* Gives a delivery to a free hand; back, if the crew is stopping. One that there is no memory for
+ * comes again when its lease has ended. */
+static void give(struct bel_crew *crew, const struct bel_value *delivery)
+{
+    struct bel_slot *slot = crew->slots;
+    (void)pthread_mutex_lock(&crew->mutex);
+    while (slot->state != BEL_SLOT_IDLE) {
+        slot++;
+    }
+    assert(slot < crew->slots + crew->options.hands);
+    int err = bel__slot_fill(slot, delivery);
+    if (err == 0) {
+        slot->is_lost = false;
+        bel__slot_leased(slot, bel__crew_now(crew));
+        slot->state = BEL_SLOT_GIVEN;
+        if (crew->stops) {
+            slot->report = (struct bel_report){.kind = BEL_REPORT_RELEASED};
+            slot->state = BEL_SLOT_WORKED;
+        }
+        (void)pthread_cond_signal(&slot->changed);
+        (void)pthread_cond_signal(&crew->clerk_wakes); /* to know when to extend it */
+    }
+    (void)pthread_mutex_unlock(&crew->mutex);
+    if (err) bel__crew_trouble(crew, "a delivery was lost: %s", bel_error_text(err));
+}
+
+/* Claims and gives once. Returns 0 or why the connection is of no use any more. */
+static int take_turn(struct bel_crew *crew, struct bel_client *client, unsigned hands)
+{
+    const struct bel_value *reply = NULL;
+    int err = claim(crew, client, hands, &reply);
+    if (err) return err;
+    if (reply->type == BEL_VALUE_ERROR) {
+        bel__crew_trouble(crew, "%.*s", (int)reply->text.bytes, (const char *)reply->text.data);
+        return BEL_EINVAL;
+    }
+    if (reply->type != BEL_VALUE_LIST || reply->count > hands) return BEL_EINVAL;
+    for (size_t i = 0; i < reply->count; i++) {
+        give(crew, &reply->items[i]);
+    }
+    return 0;
+}
+
+/* Lets others wake the claimer by its socket; -1: no more. False if the crew is stopping. */
+static bool show_socket(struct bel_crew *crew, int fd)
+{
+    (void)pthread_mutex_lock(&crew->mutex);
+    crew->claim_fd = fd;
+    bool goes_on = !crew->stops;
+    (void)pthread_mutex_unlock(&crew->mutex);
+    return goes_on;
+}
+
+static void claim_while_connected(struct bel_crew *crew, struct bel_client *client,
+                                  unsigned *failures)
+{
+    unsigned hands;
+    int err = show_socket(crew, bel_client_fd(client)) ? 0 : BEL_ECLOSED;
+    while (err == 0 && (hands = wait_for_hands(crew)) > 0) {
+        err = take_turn(crew, client, hands);
+        if (err == 0) *failures = 0;
+    }
+    if (show_socket(crew, -1) && err != 0) {
+        if (err != BEL_EINVAL) {
+            bel__crew_trouble(crew, "the connection for claims is lost: %s", bel_error_text(err));
+        }
+        ++*failures;
+    }
+    bel_client_close(client);
+}
+
+void *bel__crew_claim(void *arg)
+{
+    struct bel_crew *crew = arg;
+    struct bel_client *client;
+    unsigned failures = 0;
+    while (wait_for_hands(crew) > 0) {
+        if (bel__crew_connect(crew, &failures, &client) != 0) continue;
+        claim_while_connected(crew, client, &failures);
+    }
+    (void)pthread_mutex_lock(&crew->mutex);
+    crew->has_claimed = true;
+    (void)pthread_cond_signal(&crew->clerk_wakes);
+    (void)pthread_mutex_unlock(&crew->mutex);
+    return NULL;
+}

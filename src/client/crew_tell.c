@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The clerk: tells the server what hands have worked, and extends the leases of those that still
+ * do. What there is to say is sent together and answered together; each slot has one command under
+ * way at most. What was not answered is said again on the next connection: to have said it twice
+ * does no harm, since a token is good for one answer.
+ */
+#include "client/crew.h"
+
+#include "core/parse.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    ARGS_MAX = 6,
+    RETRY_MS = 1000,
+};
+
+/* What a slot has to say. */
+struct saying {
+    struct bel_view args[ARGS_MAX];
+    size_t count;
+    char delay[BEL_PRINT_BYTES_MAX];
+};
+
+static void add(struct saying *saying, struct bel_view arg)
+{
+    assert(saying->count < ARGS_MAX);
+    saying->args[saying->count++] = arg;
+}
+
+static void add_delay(struct saying *saying, const struct bel_report *report)
+{
+    if (!report->has_delay) return;
+    add(saying, BEL_VIEW("IN"));
+    size_t bytes = bel__print_u64(saying->delay, report->delay_ms);
+    add(saying, (struct bel_view){saying->delay, bytes});
+}
+
+static void put(struct saying *saying, const struct bel_slot *slot)
+{
+    static const char *const names[] = {[BEL_REPORT_DONE] = "ACK",
+                                        [BEL_REPORT_FAILED] = "FAIL",
+                                        [BEL_REPORT_RELEASED] = "RELEASE",
+                                        [BEL_REPORT_REJECTED] = "FAIL"};
+    const struct bel_report *report = &slot->report;
+    bool has_worked = slot->state == BEL_SLOT_WORKED;
+    const char *name = has_worked ? names[report->kind] : "EXTEND";
+    bool is_bad = has_worked && strcmp(name, "FAIL") == 0;
+    saying->count = 0;
+    add(saying, (struct bel_view){name, strlen(name)});
+    add(saying, slot->errand.token);
+    if (!has_worked || report->kind == BEL_REPORT_DONE) return;
+    if (report->kind == BEL_REPORT_REJECTED) {
+        add(saying, BEL_VIEW("DEAD"));
+    } else {
+        add_delay(saying, report);
+    }
+    if (is_bad && report->reason[0] != '\0' && saying->count + 2 <= ARGS_MAX) {
+        add(saying, BEL_VIEW("REASON"));
+        add(saying, (struct bel_view){report->reason, strlen(report->reason)});
+    }
+}
+
+static bool has_to_speak(const struct bel_slot *slot, struct bel_mono now)
+{
+    if (slot->state == BEL_SLOT_IDLE) return false;
+    return slot->state == BEL_SLOT_WORKED || (!slot->is_lost && slot->extend_at.ns <= now.ns);
+}
+
+/* A slot is told of, or will not be. The mutex is held. */
+static void clear(struct bel_slot *slot)
+{
+    bel__slot_empty(slot);
+    slot->state = BEL_SLOT_IDLE;
+    (void)pthread_cond_broadcast(&slot->crew->claimer_wakes);
+}
+
+/* Picks the slots that have something to say. Waits until there are some; false if all is told and
+ * nothing more will come. */
+static bool collect(struct bel_crew *crew)
+{
+    bool has_any = false, is_over = false;
+    (void)pthread_mutex_lock(&crew->mutex);
+    while (!has_any && !is_over) {
+        struct bel_mono now = bel__crew_now(crew), next = {BEL_NEVER};
+        is_over = crew->has_claimed;
+        for (unsigned i = 0; i < crew->options.hands; i++) {
+            struct bel_slot *slot = &crew->slots[i];
+            slot->is_asked = has_to_speak(slot, now);
+            has_any = has_any || slot->is_asked;
+            if (slot->state == BEL_SLOT_IDLE) continue;
+            is_over = false;
+            if (!slot->is_lost && slot->extend_at.ns < next.ns) next = slot->extend_at;
+        }
+        if (!has_any && !is_over) bel__crew_wait(crew, &crew->clerk_wakes, next);
+    }
+    (void)pthread_mutex_unlock(&crew->mutex);
+    return has_any;
+}
+
+static void tell_of_slot(struct bel_crew *crew, const struct bel_slot *slot, struct bel_view text)
+{
+    bel__crew_trouble(crew, "%s %s: %.*s", (const char *)slot->errand.topic.data,
+                      (const char *)slot->errand.id.data, (int)text.bytes, (const char *)text.data);
+}
+
+/* What the server has said to a slot. */
+static void hear(struct bel_crew *crew, struct bel_slot *slot, bool was_worked,
+                 const struct bel_value *reply, struct bel_mono asked)
+{
+    bool is_error = reply->type == BEL_VALUE_ERROR;
+    bool is_late = was_worked && reply->type == BEL_VALUE_NUMBER && reply->number == 0;
+    (void)pthread_mutex_lock(&crew->mutex);
+    slot->is_asked = false;
+    if (!was_worked && is_error) slot->is_lost = true;
+    if (!was_worked && !is_error) bel__slot_leased(slot, asked);
+    (void)pthread_mutex_unlock(&crew->mutex);
+
+    if (is_error) tell_of_slot(crew, slot, reply->text);
+    if (is_late) tell_of_slot(crew, slot, BEL_VIEW("STALE the lease had ended before it was done"));
+    if (!was_worked) return;
+    (void)pthread_mutex_lock(&crew->mutex);
+    clear(slot);
+    (void)pthread_mutex_unlock(&crew->mutex);
+}
+
+/* Says what was collected. Returns 0 or why the connection is of no use any more. */
+static int speak(struct bel_crew *crew, struct bel_client *client)
+{
+    struct bel_mono asked = bel__crew_now(crew);
+    bool was_worked[BEL_CREW_HANDS_MAX];
+    struct saying saying;
+    int err = 0;
+    for (unsigned i = 0; i < crew->options.hands && err == 0; i++) {
+        struct bel_slot *slot = &crew->slots[i];
+        if (!slot->is_asked) continue;
+        (void)pthread_mutex_lock(&crew->mutex);
+        was_worked[i] = slot->state == BEL_SLOT_WORKED;
+        put(&saying, slot);
+        (void)pthread_mutex_unlock(&crew->mutex);
+        err = bel_client_send(client, saying.args, saying.count);
+    }
+    for (unsigned i = 0; i < crew->options.hands && err == 0; i++) {
+        const struct bel_value *reply = NULL;
+        struct bel_slot *slot = &crew->slots[i];
+        if (!slot->is_asked) continue;
+        err = bel_client_receive(client, &reply);
+        if (err == 0) hear(crew, slot, was_worked[i], reply, asked);
+    }
+    return err;
+}
+
+/* Without a server: what was worked is kept until its lease has surely ended, or the crew is
+ * stopping; and leases are extended a little later. */
+static void give_up(struct bel_crew *crew)
+{
+    (void)pthread_mutex_lock(&crew->mutex);
+    struct bel_mono now = bel__crew_now(crew), later = bel__crew_after(crew, RETRY_MS);
+    for (unsigned i = 0; i < crew->options.hands; i++) {
+        struct bel_slot *slot = &crew->slots[i];
+        bool is_late = slot->end.ns <= now.ns;
+        slot->is_asked = false;
+        if (slot->state == BEL_SLOT_WORKED && (is_late || crew->stops)) clear(slot);
+        if (slot->state != BEL_SLOT_IDLE && is_late) slot->is_lost = true;
+        if (slot->extend_at.ns <= now.ns) slot->extend_at = later;
+    }
+    (void)pthread_mutex_unlock(&crew->mutex);
+}
+
+void *bel__crew_tell(void *arg)
+{
+    struct bel_crew *crew = arg;
+    struct bel_client *client = NULL;
+    unsigned failures = 0;
+    while (collect(crew)) {
+        int err = client != NULL ? 0 : bel__crew_connect(crew, &failures, &client);
+        if (err == 0) {
+            err = speak(crew, client);
+            failures = err == 0 ? 0 : failures + 1;
+            if (err == 0) continue;
+            bel__crew_trouble(crew, "the connection for answers is lost: %s", bel_error_text(err));
+            bel_client_close(client);
+            client = NULL;
+        }
+        give_up(crew);
+    }
+    bel_client_close(client);
+    (void)pthread_mutex_lock(&crew->mutex);
+    crew->has_ended = true;
+    (void)pthread_cond_broadcast(&crew->stopper_wakes);
+    (void)pthread_mutex_unlock(&crew->mutex);
+    return NULL;
+}
