@@ -80,5 +80,14 @@ struct bel_engine_report {
 BEL_CHECKED int bel_engine_check(const char *folder, struct bel_engine_report *out,
                                  struct bel_engine_why *why);
 
+/* Called with a line, which ends in a newline and is good until it returns. What it returns, if
+ * not 0, ends the dump. */
+typedef int bel_engine_see(void *context, struct bel_view line);
+
+/* Shows every row in the folder of an engine that is not open, each as a line of JSON, and changes
+ * nothing. Returns 0, what `see` returned, or as bel_engine_check() does. */
+BEL_CHECKED int bel_engine_dump(const char *folder, bel_engine_see *see, void *context,
+                                struct bel_engine_why *why);
+
 #pragma GCC visibility pop
 #endif

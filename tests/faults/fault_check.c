@@ -184,6 +184,51 @@ static void it_reports_what_there_is(const struct bel_engine_report *report)
     CHECK(report->rows > report->timers + report->leases);
 }
 
+/* --- the dump --- */
+
+struct seen {
+    uint64_t lines, timers, lines_max;
+    uint32_t number; /* of a timer that is looked for */
+    bool is_there;
+};
+
+static int see(void *context, struct bel_view line)
+{
+    struct seen *seen = context;
+    char text[BOOK_TEXT_BYTES], want[64];
+    (void)book_id(seen->number, text);
+    (void)snprintf(want, sizeof want, "\"id\":\"%s\",", text);
+    CHECK(line.bytes > 2 && memcmp(line.data, "{\"table\":\"", 10) == 0);
+    CHECK(memcmp((const char *)line.data + line.bytes - 2, "}\n", 2) == 0);
+    CHECK(memchr(line.data, 0, line.bytes) == NULL);
+    seen->lines++;
+    seen->timers += memmem(line.data, line.bytes, "\"table\":\"timers\"", 16) != NULL;
+    seen->is_there |= memmem(line.data, line.bytes, want, strlen(want)) != NULL;
+    return seen->lines == seen->lines_max ? BEL_EFULL : 0;
+}
+
+static void a_dump_has_a_line_for_each_row(void)
+{
+    struct bel_engine_report report;
+    struct bel_engine_why why;
+    struct seen seen = {0};
+    CHECK(bel_engine_check(folder, &report, &why) == 0);
+    while (!book->entries[seen.number].is_there) {
+        seen.number++;
+    }
+    int err = bel_engine_dump(folder, see, &seen, &why);
+    CHECK_NOTE("%.200s", why.text);
+    CHECK(err == 0);
+    CHECK_EQ(seen.lines, report.rows);
+    CHECK_EQ(seen.timers, report.timers + report.plans); /* and the plan's tick */
+    CHECK(seen.is_there);
+    seen = (struct seen){.lines_max = 7};
+    CHECK(bel_engine_dump(folder, see, &seen, &why) == BEL_EFULL);
+    CHECK_EQ(seen.lines, 7);
+    scene_clear(copy);
+    CHECK(bel_engine_dump(copy, see, &seen, NULL) == BEL_ENOTFOUND);
+}
+
 static void answered(struct bel_request *request, const struct bel_reply *reply)
 {
     CHECK(reply->err == 0);
@@ -229,6 +274,7 @@ int main(void)
     RUN(rows_that_do_not_fit_are_named);
     RUN(counts_that_are_wrong_are_named);
     RUN(a_check_changes_nothing);
+    RUN(a_dump_has_a_line_for_each_row);
     RUN(a_folder_that_is_in_use_or_missing_is_refused);
     RUN(a_newer_format_is_refused_as_that);
     scene_remove(folder);
