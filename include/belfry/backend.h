@@ -299,7 +299,7 @@ struct bel_now bel_clock_now(const struct bel_clock *clock);
  * called as ever, but may be NULL here, and neither submits nor frees the request. Returns the
  * reply's error, 0 if it has none. Nobody sleeps: a claim that would have to wait is taken back,
  * is not done, and it returns BEL_EBUSY; the next turn says how long to sleep. What others have
- * submitted is done along with it.
+ * submitted is done along with it. If answers leave later than their turn, it spins.
  */
 BEL_CHECKED int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
                                  struct bel_request *request);

@@ -35,7 +35,8 @@ struct bel_driver; /* opaque */
 
 /* Starts a driver of a backend, which is borrowed. With a clock other than the system's, time does
  * not wake it: call bel_driver_wake() after the clock was moved. NULL: the system's. Returns 0 and
- * sets `*out`; or returns BEL_ENOMEM, or BEL_EIO if there are no descriptors left. */
+ * sets `*out`, before the first turn; or returns BEL_ENOMEM, or BEL_EIO if there are no descriptors
+ * left. */
 BEL_CHECKED int bel_driver_start(struct bel_backend *backend, const struct bel_clock *clock,
                                  struct bel_driver **out);
 
@@ -50,7 +51,8 @@ BEL_CHECKED int bel_driver_submit(struct bel_driver *driver, struct bel_request 
  * and then it is not done. */
 BEL_CHECKED int bel_driver_call(struct bel_driver *driver, struct bel_request *request);
 
-/* Makes it take a turn soon. Also from a signal handler. */
+/* Makes it take a turn soon: the clock was moved, or answers of the backend can leave (`wake` of
+ * struct bel_engine_options). Also from a signal handler. */
 void bel_driver_wake(struct bel_driver *driver);
 
 /* From here on no claim waits: those that do, and those that would, are answered with nothing. So

@@ -36,6 +36,7 @@ struct bel_driver {
     const struct bel_clock *clock;
     struct bel_alarm alarm;
     pthread_t thread;
+    sem_t is_known;        /* the starter has told who it is: its turns may begin */
     pthread_mutex_t mutex; /* of those who stop it */
     struct bel_list waits; /* the thread's: claims that may wait */
     uint64_t under_way;    /* the thread's: requests that the backend has */
@@ -111,6 +112,13 @@ static bool end_waits(struct bel_driver *driver)
 
 /* --- the thread --- */
 
+static void await(sem_t *event)
+{
+    while (sem_wait(event) != 0) {
+        assert(errno == EINTR);
+    }
+}
+
 static bool is_due(struct bel_next next, struct bel_now now)
 {
     return next.due.ns <= now.boot.ns || next.wait.ns <= now.real.ns;
@@ -134,6 +142,7 @@ static void *run(void *arg)
     struct bel_driver *driver = arg;
     bool closes = false;
     own = driver;
+    await(&driver->is_known);
     while (!closes || driver->under_way > 0) {
         if (!closes) {
             /* Acquire pairs with the release in bel_driver_stop. */
@@ -181,6 +190,7 @@ int bel_driver_start(struct bel_backend *backend, const struct bel_clock *clock,
     bel__list_init(&driver->waits);
     bel__queue_init(&driver->queue);
     int err = bel__alarm_init(&driver->alarm);
+    if (!err) err = sem_init(&driver->is_known, 0, 0) != 0 ? BEL_ENOMEM : 0;
     if (!err) err = start_thread(driver);
     if (err) {
         bel__alarm_finish(&driver->alarm);
@@ -188,6 +198,7 @@ int bel_driver_start(struct bel_backend *backend, const struct bel_clock *clock,
         return err;
     }
     *out = driver;
+    (void)sem_post(&driver->is_known);
     return 0;
 }
 
@@ -242,9 +253,7 @@ int bel_driver_call(struct bel_driver *driver, struct bel_request *request)
     if (err) {
         put_back(request, &call);
     } else {
-        while (sem_wait(&call.is_done) != 0) {
-            assert(errno == EINTR);
-        }
+        await(&call.is_done);
         err = call.err;
     }
     (void)sem_destroy(&call.is_done);
@@ -285,6 +294,7 @@ void bel_driver_destroy(struct bel_driver *driver)
     assert(!err);
     (void)err;
     (void)pthread_mutex_destroy(&driver->mutex);
+    (void)sem_destroy(&driver->is_known);
     bel__alarm_finish(&driver->alarm);
     free(driver);
 }

@@ -363,6 +363,7 @@ static struct bel_next slow_turn(struct bel_backend *backend, struct bel_now now
 {
     struct slow *slow = (struct slow *)backend;
     (void)now;
+    CHECK(driver != NULL); /* whoever it wakes can know it by now */
     atomic_fetch_add(&slow->turns, 1);
     while (slow->first != NULL && !atomic_load(&slow->holds)) {
         struct bel_request *request = slow->first;
@@ -379,6 +380,7 @@ static void start_slow(bool holds)
     (void)alarm(PATIENCE_S);
     slow = (struct slow){.backend = {slow_submit, slow_withdraw, slow_turn}};
     atomic_store(&slow.holds, holds);
+    driver = NULL;
     CHECK(bel_driver_start(&slow.backend, NULL, &driver) == 0);
 }
 
