@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int show_help(int argc, char **argv);
-
 static int show_version(int argc, char **argv)
 {
     (void)argc;
@@ -21,45 +19,51 @@ static int show_version(int argc, char **argv)
     return CLI_OK;
 }
 
-static const struct verb {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *help;
-} verbs[] = {
+static const struct cli_verb verbs[] = {
     {"next", bel__cli_next, "when a rule says next, and what clock changes do to it"},
     {"version", show_version, "the version"},
-    {"help", show_help, "this"},
+    {NULL, NULL, NULL},
 };
 
-enum {
-    VERBS = sizeof verbs / sizeof verbs[0]
-};
-
-static int show_help(int argc, char **argv)
+static const struct cli_verb *find_verb(const struct cli_verb *among, const char *name)
 {
-    (void)argc;
-    (void)argv;
+    for (; among->name != NULL; among++) {
+        if (strcmp(among->name, name) == 0) return among;
+    }
+    return NULL;
+}
+
+static void list_verbs(const struct cli_verb *among)
+{
+    for (; among->name != NULL; among++) {
+        printf("    %-10s %s\n", among->name, among->help);
+    }
+}
+
+static int show_help(const struct cli_verb *others)
+{
     printf("belfry holds anything that must happen later and rings it when it is due.\n\n"
            "usage: belfry VERB [ARGUMENT ...]\n\n");
-    for (unsigned i = 0; i < VERBS; i++) {
-        printf("    %-10s %s\n", verbs[i].name, verbs[i].help);
-    }
+    list_verbs(others);
+    list_verbs(verbs);
+    printf("    %-10s %s\n", "help", "this");
     printf("\nbelfry VERB --help says more about a verb.\n");
     return CLI_OK;
 }
 
-int bel__cli_run(int argc, char **argv)
+int bel__cli_run(int argc, char **argv, const struct cli_verb *others)
 {
     if (argc < 2) {
-        (void)show_help(argc, argv);
+        (void)show_help(others);
         return CLI_USAGE;
     }
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
     if (strcmp(name, "--version") == 0) name = "version";
-    for (unsigned i = 0; i < VERBS; i++) {
-        if (strcmp(verbs[i].name, name) == 0) return verbs[i].run(argc - 1, argv + 1);
-    }
+    if (strcmp(name, "help") == 0) return show_help(others);
+    const struct cli_verb *verb = find_verb(verbs, name);
+    if (verb == NULL) verb = find_verb(others, name);
+    if (verb != NULL) return verb->run(argc - 1, argv + 1);
     fprintf(stderr, "belfry: there is no verb '%s'; belfry help lists them\n", name);
     return CLI_USAGE;
 }

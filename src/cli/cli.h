@@ -24,8 +24,16 @@ enum cli_exit {
     CLI_TIMED_OUT = 8,
 };
 
-/* Runs the verb that the arguments name; argv[0] is the program. */
-int bel__cli_run(int argc, char **argv);
+/* A verb that says nothing to a server. */
+struct cli_verb {
+    const char *name;
+    int (*run)(int argc, char **argv); /* argv[0] is the verb */
+    const char *help;                  /* one line */
+};
+
+/* Runs the verb that the arguments name; argv[0] is the program. `others` are verbs of layers that
+ * this one does not know; they end with a name that is NULL. */
+int bel__cli_run(int argc, char **argv, const struct cli_verb *others);
 
 /* The verbs. argv[0] is the verb. */
 int bel__cli_next(int argc, char **argv);

@@ -181,21 +181,21 @@ static const struct setting {
     const char *(*set)(struct bel_config *config, const char *value);
 } settings[] = {
     {"data", "DIR", "where timers are kept: ./belfry-data", set_data},
-    {"resp", "ADDR:PORT", "for Redis clients: 127.0.0.1:7878; port 0: a free one", set_resp},
+    {"resp", "ADDR:PORT", "for Redis clients: 127.0.0.1:7878", set_resp},
     {"http", "ADDR:PORT", "for HTTP: 127.0.0.1:7879; or none", set_http},
     {"store", "embedded|memory", "on disk, or forgotten at the end", set_store},
     {"durability", "commit|interval|none", "commit: what is acknowledged is synced",
      set_durability},
-    {"sync", "auto|loop|thread", "who waits for the disk; auto: as it is fast or slow", set_sync},
-    {"clock", "system|virtual", "virtual: time stands still until CLOCK ADVANCE", set_clock},
-    {"keys", "FILE", "who may come in; needed beyond this machine", set_keys},
+    {"sync", "auto|loop|thread", "who waits for the disk; auto: by its speed", set_sync},
+    {"clock", "system|virtual", "virtual: stands still until CLOCK ADVANCE", set_clock},
+    {"keys", "FILE", "who may come in, from other machines too", set_keys},
     {"max-clients", "N", "at the same time: 10000", set_clients},
     {"max-payload", "BYTES", "of a timer: 1M, up to 64M", set_payload},
-    {"output-limit", "BYTES", "not read by a client before it is closed: 8M", set_output},
+    {"output-limit", "BYTES", "that a client may leave unread: 8M", set_output},
     {"log", "text|json", "to standard error", set_log},
     {"log-level", "error|warn|info|debug", "info if not said", set_log_level},
-    {"port-file", "FILE", "written once it listens: resp PORT, http PORT", set_port_file},
-    {"config", "FILE", "these names without --, as lines `name = value`", set_file},
+    {"port-file", "FILE", "written when it listens: resp PORT", set_port_file},
+    {"config", "FILE", "lines of name = value; flags win", set_file},
 };
 
 enum {

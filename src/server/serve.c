@@ -38,9 +38,8 @@ static void show_help(void)
     print_line("usage: belfry serve [FLAG VALUE ...]\n"
                "       belfry serve --hash-key [NAME [PERMISSIONS]] < KEY\n\n");
     bel__config_print_help(print_line);
-    print_line(
-        "    --hash-key                         reads a key of 20 bytes or more, prints its line "
-        "for --keys\n");
+    print_line("    --hash-key                         reads a key, prints its line for --keys\n"
+               "\nA port of 0 is any that is free; standard output says which.\n");
 }
 
 /* What came from outside, without what would move a cursor. */
