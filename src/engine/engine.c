@@ -438,7 +438,7 @@ static int load_secrets(struct bel_engine *engine)
     if (err != BEL_ENOTFOUND) return err;
     err = bel__entropy_fill(engine->entropy, engine->alias_keys, sizeof engine->alias_keys);
     if (err) return err;
-    err = bel__store_reserve(engine->store, 1, sizeof engine->alias_keys, BEL_STORE_ADD);
+    err = bel__engine_reserve(engine, 1, sizeof engine->alias_keys, BEL_STORE_ADD);
     if (err) return err;
     struct bel_view value = {.data = engine->alias_keys, .bytes = sizeof engine->alias_keys};
     bel__engine_put(engine, &key, value, BEL_ROW_NEW);

@@ -10,6 +10,7 @@
  * When one ends, that may be what another waits for (overlap `queue`), or the plan (mode
  * delay). What it does is looked up before anything is changed, and done after.
  */
+#include "engine/blob.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
 #include "engine/timer.h"
@@ -163,6 +164,11 @@ int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
     }
     *out = after;
     return 0;
+}
+
+size_t bel__after_rows(const struct bel_after *after)
+{
+    return after->ends ? bel__blob_rows(after->plan.record.body.bytes) : 0;
 }
 
 void bel__after_do(struct bel_engine *engine, struct bel_after *after)

@@ -36,6 +36,9 @@ BEL_CHECKED int bel__after_look(struct bel_engine *engine, const struct bel_foun
                                 struct bel_after **out);
 void bel__after_do(struct bel_engine *engine, struct bel_after *after);
 
+/* How many rows of a body go with it, besides what each timer takes. */
+size_t bel__after_rows(const struct bel_after *after);
+
 /* A dead occurrence is revived. */
 void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state *topic,
                          const struct bel_record *record);

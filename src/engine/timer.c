@@ -294,16 +294,17 @@ int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found, uint6
 {
     struct bel_record *record = &found->record;
     struct bel_place place = bel__place_of(&found->key);
+    size_t rows = BEL_TIMER_ROWS + bel__blob_rows(record->body.bytes) +
+                  bel__blob_rows(record->result.bytes) + bel__blob_rows(more_bytes);
     if (place.table == BEL_TABLE_TIMERS) {
         int err = bel__timer_hold(engine, found->topic, &place, record->group);
         if (err) return err;
         if (record->plan != 0) {
             err = bel__after_look(engine, found, &found->after);
             if (err) return err;
+            rows += bel__after_rows(found->after);
         }
     }
-    size_t rows = BEL_TIMER_ROWS + bel__blob_rows(record->body.bytes) +
-                  bel__blob_rows(record->result.bytes) + bel__blob_rows(more_bytes);
     return bel__engine_reserve(engine, rows, BEL_TIMER_BYTES + (size_t)more_bytes, use);
 }
 

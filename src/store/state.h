@@ -5,7 +5,7 @@
 /*
  * state - what a store is made of. Private to its files: open.c and
  * open_directory.c make one, store.c changes rows and commits, read.c finds rows, carry.c brings
- * them into the tree, pace.c slows down those who are too fast for that.
+ * them into the tree, pace.c slows down those who are too fast for that, backup.c makes copies.
  */
 
 #include "store/batch.h"
@@ -22,6 +22,8 @@ struct bel_store {
     uint64_t changes; /* of rows, so that a cursor sees that there were any */
     uint64_t batch;   /* the last one that was closed */
     bool has_rows;    /* the next batch is not empty */
+    size_t rows_left; /* that may be put or deleted, as was reserved; and the bytes of values */
+    size_t bytes_left;
     int err;          /* for good */
 
     /* Carrying into the tree. */
@@ -49,6 +51,8 @@ struct bel_store {
     uint64_t unasked_bytes;  /* reserved since the disk was last asked */
     bool is_disk_low;
     bool is_locked;
+
+    struct bel_backup *backup; /* that is under way; or NULL */
 };
 
 /* Makes one without any part, for bel__store_close(). NULL without memory. */
@@ -62,6 +66,11 @@ void bel__store_carry_on(struct bel_store *store);
 void bel__store_pace(struct bel_store *store);
 void bel__store_pace_begin(struct bel_store *store);
 void bel__store_pace_end(struct bel_store *store);
+
+/* Begins to copy the tree, if a backup waits for that and this is the time: no transaction of a
+ * checkpoint is under way. Ends a backup, for good. */
+void bel__store_backup_on(struct bel_store *store);
+void bel__store_backup_end(struct bel_store *store);
 
 /* Brings the frozen delta into the tree, now. Returns 0 if that has freed log segments;
  * otherwise BEL_EFULL, BEL_ENOMEM or what has failed for good. */

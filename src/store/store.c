@@ -65,11 +65,18 @@ int bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes, enum 
         err = reserve_frame(store, rows, bytes, use);
         if (err) return err;
     }
-    return bel__delta_reserve(store->active, rows, bytes);
+    err = bel__delta_reserve(store->active, rows, bytes);
+    if (err) return err;
+    store->rows_left = rows;
+    store->bytes_left = bytes;
+    return 0;
 }
 
 static void change(struct bel_store *store, const struct bel_frame_row *row)
 {
+    assert(store->rows_left > 0 && store->bytes_left >= row->value.bytes); /* it was reserved */
+    store->rows_left--;
+    store->bytes_left -= row->value.bytes;
     bool is_left_out = BEL_BUG(BEL_BUG_DELETE_NOT_LOGGED) && row->is_gone;
     if (store->log != NULL && !is_left_out) bel__batch_add(&store->next, row);
     store->changes++;
@@ -107,6 +114,7 @@ uint64_t bel__store_commit(struct bel_store *store)
 {
     if (store->has_rows) close_batch(store);
     store->changes++; /* cursors end */
+    store->rows_left = store->bytes_left = 0;
     bel__store_carry_on(store);
     bel__store_pace(store);
     return store->batch;

@@ -231,6 +231,31 @@ static void a_cancelled_plan_takes_what_has_expired_along(void)
     finish(&world);
 }
 
+static void a_plan_that_ends_with_its_occurrence_takes_its_body_along(void)
+{
+    static const char large[200 << 10];
+    struct world world = {.segment_bytes = 1 << 20};
+    struct bel_recurrence plan = every_minute_after_the_end();
+    open_engine(&world);
+    plan.has_until = true;
+    plan.until.ms = START + 90000;
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("plan"),
+                                                      .plan = plan,
+                                                      .payload = {large, sizeof large}}) == 0);
+    move(&world, 60000);
+    struct heard claimed = claim(&world);
+    CHECK_EQ(claimed.deliveries, 1);
+    move(&world, 20000);
+    CHECK(ask(&world, (struct bel_command){.verb = BEL_VERB_EXTEND,
+                                           .extend = {view(claimed.token), 3600000}})
+              .err == 0);
+    move(&world, 20000);
+    CHECK_EQ(ack(&world, claimed.token).count, 1);
+    struct heard topic = name(&world, BEL_VERB_TOPIC, "");
+    CHECK_EQ(topic.counts[BEL_SCHEDULED], 0);
+    finish(&world);
+}
+
 /* --- zones --- */
 
 static void a_damaged_zone_is_the_mistake_of_who_asks_for_it(void)
@@ -468,6 +493,7 @@ static void what_is_over_goes_in_as_many_batches_as_it_takes(void)
 int main(void)
 {
     RUN(a_cancelled_plan_takes_what_has_expired_along);
+    RUN(a_plan_that_ends_with_its_occurrence_takes_its_body_along);
     RUN(a_damaged_zone_is_the_mistake_of_who_asks_for_it);
     RUN(a_plan_whose_zone_has_gone_waits_for_it);
     RUN(what_is_due_beside_a_late_plan_is_delivered);
