@@ -64,6 +64,23 @@ void bel_engine_close(struct bel_engine *engine);
 /* The engine as a backend. It lives as long as the engine. */
 struct bel_backend *bel_engine_backend(struct bel_engine *engine);
 
+/* Begins to copy all that has been answered, to a folder that is not there or empty, while the
+ * engine goes on: turns are taken as ever, and the copying is done by a thread. The copy can be
+ * opened like any other folder. Returns 0; or BEL_EBUSY if one is under way, BEL_ECONFLICT if there
+ * is something in the folder, BEL_EUNSUPPORTED for an engine in memory, BEL_EIO, BEL_ENOMEM; and
+ * says in `*why`, which may be NULL, what it was. */
+BEL_CHECKED int bel_engine_backup_begin(struct bel_engine *engine, const char *folder,
+                                        struct bel_engine_why *why);
+
+/* Sees how far it is, between two turns, and has to be called now and then for it to go on. Returns
+ * BEL_EBUSY while it is under way; then, once, 0 if the copy is whole and durable, or why there is
+ * none, and the folder can be removed; BEL_ENOTFOUND if none was begun. */
+BEL_CHECKED int bel_engine_backup_poll(struct bel_engine *engine, struct bel_engine_why *why);
+
+/* Both, for a program without a loop: returns when the copy is made, or cannot be. */
+BEL_CHECKED int bel_engine_backup(struct bel_engine *engine, const char *folder,
+                                  struct bel_engine_why *why);
+
 /* What a check has looked at. */
 struct bel_engine_report {
     uint64_t topics, timers, leases, plans, ended; /* timers: unfinished ones */

@@ -89,6 +89,7 @@ void bel__store_carry_on(struct bel_store *store)
     assert(!store->has_rows);
     (void)settle(store);
     if (store->is_frozen) renew(store);
+    bel__store_backup_on(store);
     if (store->log == NULL && bel__delta_bytes(store->active) > store->delta_bytes_max) {
         store->is_freeze_due = true;
     }

@@ -37,6 +37,7 @@ struct bel_log_options {
     struct bel_entropy *entropy; /* borrowed */
     uint64_t segment_bytes;      /* of a log that is made; one that is there has its own */
     uint32_t segment_count;      /* the same */
+    uint64_t first_batch;        /* the same: the tree has those before; 0 or 1: there are none */
     bool is_buffered;            /* never O_DIRECT */
     enum bel_log_driver driver;
     void (*wake)(void *context); /* called by the thread after each sync; may be NULL */

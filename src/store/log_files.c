@@ -40,15 +40,31 @@ static int check_unused(struct bel_io *io, const char *name, struct bel_why *why
     return bel__why_say(why, BEL_ECORRUPT, "superblock is missing, but %s was used", name);
 }
 
-/* Makes one segment, of zeros. */
-static int make_segment(struct bel_log *log, const char *name, bool is_direct, struct bel_why *why)
+/* The header of a segment that is in use from the beginning: the tree has what was before. */
+static int write_first_header(struct bel_log *log, struct bel_io_file *file, uint64_t first_batch)
 {
+    struct bel_segment_header header = {.use = 1, .first_batch = first_batch};
+    memcpy(header.id, log->superblock.id, sizeof header.id);
+    int err = bel__entropy_u64(log->entropy, &header.salt);
+    if (err) return err;
+    memset(log->block, 0, BEL_IO_BLOCK);
+    bel__segment_header_write(&header, log->block);
+    return log->io->write(log->io, file, 0, log->block, BEL_IO_BLOCK);
+}
+
+/* Makes one segment, of zeros; with a header if it is the first and `first_batch` is not. */
+static int make_segment(struct bel_log *log, uint32_t number, uint64_t first_batch, bool is_direct,
+                        struct bel_why *why)
+{
+    char name[BEL_LOG_NAME_BYTES];
+    bel__log_name(number, name);
     struct bel_io *io = log->io;
     struct bel_io_file *file;
     int err = io->open(io, name, BEL_IO_CREATE | (is_direct ? BEL_IO_DIRECT : 0U), &file);
     if (err == BEL_EUNSUPPORTED) return err;
     if (err) return bel__why_system(why, err, name, "made");
     err = io->fill(io, file, 0, log->superblock.segment_bytes);
+    if (!err && number == 0 && first_batch > 1) err = write_first_header(log, file, first_batch);
     if (!err) err = io->sync(io, file);
     if (err) err = bel__why_system(why, err, name, "filled with zeros");
     io->close(io, file);
@@ -92,11 +108,10 @@ static int make(struct bel_log *log, const struct bel_log_options *options, stru
     }
     bool is_direct = !options->is_buffered;
     for (uint32_t i = 0; i < superblock->segment_count && err == 0; i++) {
-        bel__log_name(i, name);
-        err = make_segment(log, name, is_direct, why);
+        err = make_segment(log, i, options->first_batch, is_direct, why);
         if (err != BEL_EUNSUPPORTED) continue;
         is_direct = false;
-        err = make_segment(log, name, is_direct, why);
+        err = make_segment(log, i, options->first_batch, is_direct, why);
     }
     superblock->block_bytes = is_direct ? BEL_IO_BLOCK : 8;
     if (err) return err;

@@ -25,6 +25,7 @@ struct bel_store *bel__store_make(void)
 void bel__store_close(struct bel_store *store)
 {
     if (store == NULL) return;
+    bel__store_backup_end(store);
     bel__checkpoint_close(store->checkpoint);
     bel__log_close(store->log);
     if (store->tree != NULL) store->tree->close(store->tree);

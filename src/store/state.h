@@ -72,6 +72,11 @@ void bel__store_pace_end(struct bel_store *store);
 void bel__store_backup_on(struct bel_store *store);
 void bel__store_backup_end(struct bel_store *store);
 
+/* Begins to copy the tree, if a backup waits for that and this is the time: no transaction of a
+ * checkpoint is under way. Ends a backup, for good. */
+void bel__store_backup_on(struct bel_store *store);
+void bel__store_backup_end(struct bel_store *store);
+
 /* Brings the frozen delta into the tree, now. Returns 0 if that has freed log segments;
  * otherwise BEL_EFULL, BEL_ENOMEM or what has failed for good. */
 BEL_CHECKED int bel__store_carry_all(struct bel_store *store);

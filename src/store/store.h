@@ -166,6 +166,22 @@ BEL_CHECKED int bel__store_open(const struct bel_store_options *options, struct 
 BEL_CHECKED int bel__store_open_view(const char *path, struct bel_tree_stats *out_stats,
                                      struct bel_store **out, struct bel_why *why);
 
+/* Begins to copy all that is committed to another directory, which is not there or empty, while the
+ * store goes on; its rows are in the tree first, and a thread copies that. What is made can be
+ * opened like any other, under an id of its own. Returns 0; or BEL_EBUSY if one is under way,
+ * BEL_ECONFLICT if there is something in the directory, BEL_EUNSUPPORTED for a store in memory,
+ * BEL_EIO, BEL_ENOMEM, and says why. */
+BEL_CHECKED int bel__store_backup_begin(struct bel_store *store, const char *path,
+                                        struct bel_why *why);
+
+/* Sees how far it is; commits must go on meanwhile, be they empty. Returns BEL_EBUSY while it is
+ * under way; then, once, 0 if all of it is durable, or why it is not, and says so; and
+ * BEL_ENOTFOUND if there is none. */
+BEL_CHECKED int bel__store_backup_poll(struct bel_store *store, struct bel_why *why);
+
+/* Both, and waits until it is done. */
+BEL_CHECKED int bel__store_backup(struct bel_store *store, const char *path, struct bel_why *why);
+
 /* How far behind the tree is: from 0, to 1,000 where BEL_STORE_ADD begins to be refused. Who
  * adds should be slowed down in proportion. */
 unsigned bel__store_pressure(const struct bel_store *store);

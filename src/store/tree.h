@@ -49,6 +49,10 @@ struct bel_tree {
     int (*commit)(struct bel_tree *tree, uint64_t epoch);            /* durable when it returns 0 */
     void (*abort)(struct bel_tree *tree);
 
+    /* Reader: another one, which sees the tree as it is now and may be used by a thread of its
+     * own; it only reads, and is closed before this one. 0, BEL_EIO, BEL_ENOMEM, BEL_ECORRUPT. NULL
+     * if there can be none. */
+    int (*twin)(struct bel_tree *tree, struct bel_tree **out);
     /* Reader: the counts kept beside the rows that it sees. */
     void (*stats)(struct bel_tree *tree, struct bel_tree_stats *out);
     void (*close)(struct bel_tree *tree);

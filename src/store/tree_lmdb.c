@@ -70,6 +70,7 @@ static_assert(sizeof(struct state) == 32, "as the table above says");
 struct lmdb_tree {
     struct bel_tree tree;
     MDB_env *env;
+    bool is_twin;                 /* the environment is another's */
     MDB_dbi tables, rows, states; /* the first has the records of the others */
 
     MDB_txn *reader;
@@ -357,7 +358,7 @@ static void lmdb_close(struct bel_tree *tree)
     lmdb_abort(tree);
     if (lmdb->read_cursor != NULL) mdb_cursor_close(lmdb->read_cursor);
     if (lmdb->reader != NULL) mdb_txn_abort(lmdb->reader);
-    if (lmdb->env != NULL) mdb_env_close(lmdb->env);
+    if (lmdb->env != NULL && !lmdb->is_twin) mdb_env_close(lmdb->env);
     bel__scout_finish(&lmdb->scout);
     free(lmdb);
 }
@@ -431,6 +432,25 @@ static int open_reader(struct lmdb_tree *lmdb)
     int err = error_of(mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &lmdb->reader));
     if (!err) err = error_of(mdb_cursor_open(lmdb->reader, lmdb->rows, &lmdb->read_cursor));
     return err ? err : read_state(lmdb, lmdb->reader, &lmdb->seen);
+}
+
+static int lmdb_twin(struct bel_tree *tree, struct bel_tree **out)
+{
+    struct lmdb_tree *lmdb = of(tree), *twin = malloc(sizeof *twin);
+    if (twin == NULL) return BEL_ENOMEM;
+    *twin = (struct lmdb_tree){.tree = lmdb->tree,
+                               .env = lmdb->env,
+                               .is_twin = true,
+                               .tables = lmdb->tables,
+                               .rows = lmdb->rows,
+                               .states = lmdb->states};
+    int err = open_reader(twin);
+    if (err) {
+        lmdb_close(&twin->tree);
+        return err;
+    }
+    *out = &twin->tree;
+    return 0;
 }
 
 static int open_scout(struct lmdb_tree *lmdb)
@@ -544,6 +564,7 @@ int bel__tree_lmdb_open(const struct bel_tree_options *options, struct bel_tree 
                  .remove = lmdb_remove,
                  .commit = lmdb_commit,
                  .abort = lmdb_abort,
+                 .twin = lmdb_twin,
                  .stats = lmdb_stats,
                  .close = lmdb_close},
     };

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A copy of a store that goes on working.
+ *
+ *     begin ----> all batches so far are carried into the tree, as ever ----> the tree is at rest:
+ *                     a second reader of it, whose rows stand still from then on
+ *     thread:     rows ---> a new tree      log: empty, goes on behind the tree's last batch
+ *                                           superblock, last
+ *
+ * The tree is at rest between two checkpoints: one that is under way has brought parts of batches
+ * that are whole only with the log.
+ *
+ * The new tree counts its rows and their sum as they come. If that is not what the old one keeps,
+ * the old one has lost some, and there is no copy. A directory without a superblock is not a store,
+ * so a copy that was cut short is not taken for one; and as its log begins with a batch that is not
+ * the first, a tree that is lost from it later is noticed.
+ *
+ * The reader keeps the pages that it may still look at from being used again: the old tree grows
+ * meanwhile by what changes.
+ */
+#include "store/state.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+enum {
+    TRANSACTION_ROWS = 20000,
+    PAUSE_NS = 1000 * 1000, /* between two looks at the thread */
+};
+
+struct bel_backup {
+    uint64_t batch; /* the last one that it is to have */
+    char *path, *tree_path;
+    struct bel_io *io;
+    struct bel_log_options log_options;
+    bool is_copying; /* the thread runs, or has run */
+    struct bel_tree *source;
+    pthread_t thread;
+
+    pthread_mutex_t mutex; /* of the rest */
+    bool must_stop, is_done;
+    int err;
+    struct bel_why why;
+};
+
+/* --- the thread --- */
+
+static bool must_stop(struct bel_backup *backup)
+{
+    (void)pthread_mutex_lock(&backup->mutex);
+    bool stops = backup->must_stop;
+    (void)pthread_mutex_unlock(&backup->mutex);
+    return stops;
+}
+
+/* One transaction of rows from `*key` on. BEL_ENOTFOUND: that was all, and it is not committed. */
+static int copy_some(struct bel_backup *backup, struct bel_tree *target, struct bel_key *key)
+{
+    int err = target->begin(target);
+    for (unsigned i = 0; i < TRANSACTION_ROWS && !err; i++) {
+        struct bel_view value;
+        err = backup->source->seek(backup->source, key, &value);
+        if (!err) err = target->put(target, key, value);
+        for (int word = 2; !err && word >= 0 && ++key->words[word] == 0; word--) {}
+    }
+    return err ? err : target->commit(target, 0);
+}
+
+static int copy_rows(struct bel_backup *backup, struct bel_tree *target)
+{
+    struct bel_tree_stats want, got;
+    struct bel_key key = {{0, 0, 0}};
+    int err = 0;
+    while (!err) {
+        err = must_stop(backup) ? BEL_ECLOSED : copy_some(backup, target, &key);
+    }
+    if (err == BEL_ENOTFOUND) err = target->commit(target, backup->source->epoch(backup->source));
+    if (err) {
+        target->abort(target);
+        return bel__why_say(&backup->why, err, "tree cannot be copied: %s", bel_error_text(err));
+    }
+    err = target->refresh(target);
+    if (err) return err;
+    backup->source->stats(backup->source, &want);
+    target->stats(target, &got);
+    if (want.rows == got.rows && want.sum == got.sum) return 0;
+    return bel__why_say(&backup->why, BEL_ECORRUPT,
+                        "tree is damaged: its rows are not those that were put");
+}
+
+static int copy_tree(struct bel_backup *backup)
+{
+    struct bel_tree_options options = {.path = backup->tree_path, .mode = BEL_TREE_CREATE};
+    struct bel_tree *target;
+    int err = bel__tree_lmdb_open(&options, &target);
+    if (err) {
+        return bel__why_say(&backup->why, err, "%s cannot be made: %s", backup->tree_path,
+                            bel_error_text(err));
+    }
+    err = copy_rows(backup, target);
+    target->close(target);
+    return err;
+}
+
+/* A log that goes on behind the tree. Its superblock is the last that is written. */
+static int make_log(struct bel_backup *backup)
+{
+    struct bel_log *log;
+    backup->log_options.first_batch = backup->source->epoch(backup->source) + 1;
+    int err = bel__log_open(&backup->log_options, &log, &backup->why);
+    if (err) return err;
+    bel__log_close(log);
+    return 0;
+}
+
+static void *copy_all(void *context)
+{
+    struct bel_backup *backup = context;
+    int err = copy_tree(backup);
+    if (!err) err = make_log(backup);
+    (void)pthread_mutex_lock(&backup->mutex);
+    backup->err = err;
+    backup->is_done = true;
+    (void)pthread_mutex_unlock(&backup->mutex);
+    return NULL;
+}
+
+/* --- the store's side --- */
+
+static void destroy(struct bel_backup *backup)
+{
+    if (backup->source != NULL) backup->source->close(backup->source);
+    if (backup->io != NULL) backup->io->destroy(backup->io);
+    (void)pthread_mutex_destroy(&backup->mutex);
+    free(backup->path);
+    free(backup->tree_path);
+    free(backup);
+}
+
+static char *join(const char *path, const char *name)
+{
+    size_t bytes = strlen(path) + strlen(name) + 1;
+    char *joined = malloc(bytes);
+    if (joined != NULL) (void)snprintf(joined, bytes, "%s%s", path, name);
+    return joined;
+}
+
+/* Anything but the lock, which has just been made. */
+static void see(void *context, const char *name)
+{
+    if (strcmp(name, "LOCK") != 0) *(bool *)context = true;
+}
+
+static int take_directory(struct bel_backup *backup, const char *path, struct bel_why *why)
+{
+    bool is_taken = false;
+    int err = bel__io_system_open(path, &backup->io);
+    if (err) return bel__why_system(why, err, path, "made");
+    err = backup->io->lock(backup->io);
+    if (err == BEL_EBUSY) return bel__why_say(why, BEL_ECONFLICT, "%s is in use", path);
+    if (!err) err = backup->io->list(backup->io, see, &is_taken);
+    if (err) return bel__why_system(why, err, path, "read");
+    return is_taken ? bel__why_say(why, BEL_ECONFLICT, "%s is not empty", path) : 0;
+}
+
+int bel__store_backup_begin(struct bel_store *store, const char *path, struct bel_why *why)
+{
+    if (why != NULL) why->text[0] = 0;
+    if (store->log == NULL || store->tree->twin == NULL) return BEL_EUNSUPPORTED;
+    if (store->backup != NULL) return bel__why_say(why, BEL_EBUSY, "a copy is being made");
+    int err = bel__store_error(store);
+    if (err) return err;
+    struct bel_backup *backup = calloc(1, sizeof *backup);
+    if (backup == NULL) return BEL_ENOMEM;
+    (void)pthread_mutex_init(&backup->mutex, NULL);
+    backup->path = join(path, "");
+    backup->tree_path = join(path, "/tree");
+    err = backup->path == NULL || backup->tree_path == NULL ? BEL_ENOMEM : 0;
+    if (!err) err = take_directory(backup, path, why);
+    if (err) {
+        destroy(backup);
+        return err;
+    }
+    backup->log_options = (struct bel_log_options){
+        .io = backup->io,
+        .entropy = bel__entropy_system(),
+        .segment_bytes = store->log->superblock.segment_bytes,
+        .segment_count = store->log->superblock.segment_count,
+    };
+    backup->batch = store->batch + store->has_rows;
+    store->backup = backup;
+    store->is_freeze_due = true;
+    return 0;
+}
+
+void bel__store_backup_on(struct bel_store *store)
+{
+    struct bel_backup *backup = store->backup;
+    if (backup == NULL || backup->is_copying || backup->is_done || store->is_begun) return;
+    if (store->tree->epoch(store->tree) < backup->batch) {
+        if (!store->is_frozen) store->is_freeze_due = true;
+        return;
+    }
+    int err = store->tree->twin(store->tree, &backup->source);
+    if (!err && pthread_create(&backup->thread, NULL, copy_all, backup) != 0) err = BEL_ENOMEM;
+    backup->is_copying = err == 0;
+    backup->is_done = err != 0;
+    backup->err = err;
+}
+
+void bel__store_backup_end(struct bel_store *store)
+{
+    struct bel_backup *backup = store->backup;
+    if (backup == NULL) return;
+    (void)pthread_mutex_lock(&backup->mutex);
+    backup->must_stop = true;
+    (void)pthread_mutex_unlock(&backup->mutex);
+    if (backup->is_copying) (void)pthread_join(backup->thread, NULL);
+    destroy(backup);
+    store->backup = NULL;
+}
+
+int bel__store_backup_poll(struct bel_store *store, struct bel_why *why)
+{
+    struct bel_backup *backup = store->backup;
+    if (why != NULL) why->text[0] = 0;
+    if (backup == NULL) return BEL_ENOTFOUND;
+    (void)pthread_mutex_lock(&backup->mutex);
+    bool is_done = backup->is_done;
+    (void)pthread_mutex_unlock(&backup->mutex);
+    int err = bel__store_error(store);
+    if (!is_done && !err) return BEL_EBUSY;
+    if (is_done) {
+        err = backup->err;
+        if (why != NULL) *why = backup->why;
+    }
+    bel__store_backup_end(store);
+    return err;
+}
+
+int bel__store_backup(struct bel_store *store, const char *path, struct bel_why *why)
+{
+    int err = bel__store_backup_begin(store, path, why);
+    if (err) return err;
+    do {
+        bool has_more = bel__store_work(store);
+        (void)bel__store_commit(store);
+        err = bel__store_backup_poll(store, why);
+        if (err == BEL_EBUSY && !has_more) store->io->pause(store->io, PAUSE_NS);
+    } while (err == BEL_EBUSY);
+    return err;
+}
