@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What a conversation cannot show: frames split at every byte, long pipelines, clients that do not
+ * read, connections that are cut, and exact bytes.
+ */
+#include "../check.h"
+#include "server/session.h"
+#include "talk.h"
+
+#include <string.h>
+
+enum {
+    PIPELINE = 100 * 1000,
+    REQUEST_BYTES = 256,
+};
+
+static struct talk talk;
+
+static void expect_bytes(unsigned number, struct bel_view want)
+{
+    struct bel_buffer *out = bel__session_output(talk_session(&talk, number));
+    CHECK_NOTE("heard %.*s", (int)(out->count < 200 ? out->count : 200),
+               (const char *)bel__buffer_data(out));
+    CHECK_EQ(out->count, want.bytes);
+    CHECK(memcmp(bel__buffer_data(out), want.data, want.bytes) == 0);
+    bel__buffer_consume(out, out->count);
+}
+
+/* Says something, and does not listen. */
+static void say(unsigned number, const char *text)
+{
+    talk_receive(&talk, number, text, strlen(text));
+}
+
+static void frames_can_be_split_at_every_byte(void)
+{
+    static const char said[] =
+        "*6\r\n$8\r\nSCHEDULE\r\n$4\r\nmail\r\n$7\r\na\r\n*1\r\n\r\n$2\r\nID\r\n$1\r\na\r\n"
+        "$0\r\n\r\n*3\r\n$3\r\nGET\r\n$4\r\nmail\r\n$1\r\nb\r\nPING\r\n*0\r\n*1\r\n$4\r\nPING\r\n"
+        "*4\r\n$6\r\nCANCEL\r\n$4\r\nmail\r\n$1\r\na\r\n$1\r\nb\r\n";
+    static const char heard[] = "-ERR SCHEDULE has no option '': COMMAND DOCS SCHEDULE lists "
+                                "them\r\n*-1\r\n+PONG\r\n+PONG\r\n:0\r\n";
+    for (size_t split = 1; split < sizeof said - 1; split++) {
+        talk_open(&talk);
+        talk_receive(&talk, 1, said, split);
+        talk_settle(&talk);
+        talk_receive(&talk, 1, said + split, sizeof said - 1 - split);
+        talk_settle(&talk);
+        expect_bytes(1, BEL_VIEW(heard));
+        talk_close(&talk);
+    }
+}
+
+static void replies_have_these_bytes(void)
+{
+    talk_open(&talk);
+    say(1,
+        "SCHEDULE mail \"a\\r\\n+OK\" ID x\r\nCLOCK\r\nGET mail y\r\nCLAIM none\r\nLIST none\r\n");
+    talk_settle(&talk);
+    expect_bytes(1, BEL_VIEW("$1\r\nx\r\n:1767225600000\r\n*-1\r\n*0\r\n*2\r\n$0\r\n\r\n*0\r\n"));
+    say(1, "HELLO 3\r\nGET mail y\r\nGET mail x\r\nPURGE mail STATE ready\r\n");
+    talk_settle(&talk);
+    expect_bytes(
+        1, BEL_VIEW("%7\r\n$6\r\nserver\r\n$6\r\nbelfry\r\n$7\r\nversion\r\n$5\r\n0.1.0\r\n"
+                    "$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n"
+                    "$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n_\r\n"
+                    "%9\r\n$2\r\nid\r\n$1\r\nx\r\n$5\r\ntopic\r\n$4\r\nmail\r\n$5\r\nstate\r\n"
+                    "$5\r\nready\r\n$7\r\npayload\r\n$6\r\na\r\n+OK\r\n$6\r\ndue_ms\r\n"
+                    ":1767225600000\r\n$8\r\npriority\r\n:128\r\n$8\r\nattempts\r\n:0\r\n"
+                    "$7\r\ncrashes\r\n:0\r\n$10\r\ncreated_ms\r\n:1767225600000\r\n:1\r\n"));
+    talk_close(&talk);
+}
+
+/* The reply before a change of version is in the old one. */
+static void a_version_holds_from_its_hello_on(void)
+{
+    talk_open(&talk);
+    say(1, "GET mail a\r\nHELLO 3\r\nGET mail a\r\nRESET\r\nGET mail a\r\n");
+    talk_settle(&talk);
+    struct bel_buffer *out = bel__session_output(talk_session(&talk, 1));
+    const char *bytes = (const char *)bel__buffer_data(out);
+    CHECK(strncmp(bytes, "*-1\r\n%7\r\n", 9) == 0);
+    CHECK(strncmp(bytes + out->count - 16, "_\r\n+RESET\r\n*-1\r\n", 16) == 0);
+    talk_close(&talk);
+}
+
+/* Everything at once, and a reader that reads now and then. */
+static void a_long_pipeline_is_answered_in_order(void)
+{
+    char text[REQUEST_BYTES];
+    struct bel_buffer said, heard;
+    talk_open(&talk);
+    bel__buffer_init(&said, 64 << 20);
+    bel__buffer_init(&heard, 64 << 20);
+    for (int i = 0; i < PIPELINE; i++) {
+        int bytes =
+            snprintf(text, sizeof text, i % 2 ? "PING %d\r\n" : "SCHEDULE t x ID %d\r\n", i);
+        CHECK(bel__buffer_append(&said, text, (size_t)bytes) == 0);
+    }
+    struct bel_session *session = talk_session(&talk, 1);
+    struct bel_buffer *out = bel__session_output(session);
+    size_t wanted = 0;
+    while (heard.count < said.count_max) {
+        size_t room = bel__session_room(session);
+        size_t piece = room < said.count ? room : said.count;
+        if (piece > 0) talk_receive(&talk, 1, bel__buffer_data(&said), piece);
+        bel__buffer_consume(&said, piece);
+        talk_settle(&talk);
+        CHECK(!bel__session_is_closing(session));
+        if (out->count == 0 && said.count == 0) break;
+        CHECK(bel__buffer_append(&heard, bel__buffer_data(out), out->count) == 0);
+        bel__buffer_consume(out, out->count);
+    }
+    for (int i = 0; i < PIPELINE; i++) {
+        int digits = snprintf(text, sizeof text, "%d", i);
+        int bytes = snprintf(text, sizeof text, "$%d\r\n%d\r\n", digits, i);
+        CHECK_NOTE("reply %d", i);
+        CHECK(memcmp(bel__buffer_data(&heard) + wanted, text, (size_t)bytes) == 0);
+        wanted += (size_t)bytes;
+    }
+    CHECK_EQ(heard.count, wanted);
+    bel__buffer_finish(&said);
+    bel__buffer_finish(&heard);
+    talk_close(&talk);
+}
+
+static void commands_under_way_have_a_limit(void)
+{
+    talk_open(&talk);
+    talk.service.commands_max = 3;
+    struct bel_session *session = talk_session(&talk, 1);
+    for (int i = 0; i < 5; i++) {
+        say(1, "GET mail a\r\n");
+    }
+    CHECK(!bel__session_step(session, 100));
+    CHECK(!bel__session_is_idle(session));
+    talk.next = bel_backend_turn(talk.service.backend, talk.now);
+    expect_bytes(1, BEL_VIEW("*-1\r\n*-1\r\n*-1\r\n"));
+    talk_settle(&talk);
+    expect_bytes(1, BEL_VIEW("*-1\r\n*-1\r\n"));
+    CHECK(bel__session_is_idle(session));
+    talk_close(&talk);
+}
+
+/* It stops parsing, then wanting input, and goes on when somebody reads. */
+static void a_client_that_does_not_read_is_not_listened_to(void)
+{
+    talk_open(&talk);
+    talk.service.output_bytes_max = 1000;
+    struct bel_session *session = talk_session(&talk, 1);
+    struct bel_buffer *out = bel__session_output(session);
+    for (int i = 0; i < 1000; i++) {
+        say(1, "PING\r\n");
+    }
+    talk_settle(&talk);
+    CHECK(out->count > 1000 && out->count < 1010);
+    CHECK(bel__session_room(session) == 0);
+    size_t heard = 0;
+    while (out->count > 0) {
+        heard += out->count;
+        bel__buffer_consume(out, out->count);
+        talk_settle(&talk);
+    }
+    CHECK_EQ(heard, 1000 * strlen("+PONG\r\n"));
+    CHECK(bel__session_room(session) > 0);
+    talk_close(&talk);
+}
+
+/* What is under way is still answered; at twice the limit that ends. */
+static void a_client_that_never_reads_is_closed(void)
+{
+    char text[4096];
+    talk_open(&talk);
+    talk.service.output_bytes_max = 10000;
+    struct bel_session *session = talk_session(&talk, 1);
+    (void)snprintf(text, sizeof text, "SCHEDULE t %02000d ID a IN 1h\r\n", 7);
+    talk_go_on(&talk, "2> PING\nPONG\n");
+    say(1, text);
+    for (int i = 0; i < 500; i++) {
+        say(1, "GET t a\r\n");
+    }
+    while (bel__session_step(session, 10)) {}
+    CHECK(!bel__session_is_closing(session));
+    talk.next = bel_backend_turn(talk.service.backend, talk.now);
+    CHECK(bel__session_is_closing(session));
+    CHECK(bel__session_output(session)->count == 0);
+    CHECK(bel__session_receive(session, "PING\r\n", 6) == 0);
+    CHECK(!bel__session_step(session, 10));
+    talk_go_on(&talk, "2> PING\nPONG\n");
+    talk_close(&talk);
+}
+
+static void input_that_nobody_wanted_closes_it(void)
+{
+    static char much[4 << 20];
+    memset(much, 'x', sizeof much);
+    talk_open(&talk);
+    struct bel_session *session = talk_session(&talk, 1);
+    say(1, "CLAIM mail WAIT 1m\r\n");
+    talk_settle(&talk);
+    size_t room = bel__session_room(session);
+    CHECK(room > 0 && room < sizeof much);
+    CHECK(bel__session_receive(session, much, room) == 0);
+    CHECK(bel__session_room(session) == 0);
+    CHECK(bel__session_receive(session, much, 1) == BEL_EFULL);
+    CHECK(bel__session_is_closing(session));
+    talk_close(&talk);
+}
+
+static void strangers_may_send_little(void)
+{
+    talk_open(&talk);
+    talk_go_on(&talk, "!auth\n");
+    struct bel_session *session = talk_session(&talk, 1);
+    CHECK(bel__session_room(session) == 64 << 10);
+    say(1, "*2\r\n$4\r\nAUTH\r\n$1000000\r\n");
+    talk_settle(&talk);
+    expect_bytes(1, BEL_VIEW("-ERR Protocol error: too large\r\n"));
+    CHECK(bel__session_is_closing(session));
+    talk_close(&talk);
+}
+
+/* A payload over the limit is refused by whoever has the limit, one far over it is passed over. */
+static void what_is_too_large_does_not_end_the_connection(void)
+{
+    static const size_t sizes[] = {BEL_PAYLOAD_BYTES_DEFAULT + 1, 3 << 20, 20 << 20};
+    static char piece[1 << 16];
+    memset(piece, 'x', sizeof piece);
+    talk_open(&talk);
+    for (size_t i = 0; i < 3; i++) {
+        char head[64];
+        (void)snprintf(head, sizeof head, "*3\r\n$8\r\nSCHEDULE\r\n$1\r\nt\r\n$%zu\r\n", sizes[i]);
+        say(1, head);
+        for (size_t left = sizes[i]; left > 0;) {
+            size_t bytes = left < sizeof piece ? left : sizeof piece;
+            talk_receive(&talk, 1, piece, bytes);
+            talk_settle(&talk);
+            left -= bytes;
+        }
+        say(1, "\r\n");
+        talk_settle(&talk);
+        CHECK(strncmp(talk_heard(&talk, 1), "-BADARG ", 8) == 0);
+    }
+    talk_go_on(&talk, "> PING\nPONG\n");
+    talk_close(&talk);
+}
+
+static void many_can_be_done_at_once(void)
+{
+    static struct bel_buffer text;
+    talk_open(&talk);
+    bel__buffer_init(&text, 1 << 20);
+    CHECK(bel__buffer_append_format(&text, "*4098\r\n$6\r\nCANCEL\r\n$1\r\nt\r\n") == 0);
+    for (int i = 0; i < 4096; i++) {
+        CHECK(bel__buffer_append_format(&text, "$4\r\n%04d\r\n", i) == 0);
+    }
+    talk_go_on(&talk, "> SCHEDULE t x ID 0000\n\"0000\"\n> SCHEDULE t x ID 4095\n\"4095\"\n");
+    talk_receive(&talk, 1, bel__buffer_data(&text), text.count);
+    talk_settle(&talk);
+    CHECK(strcmp(talk_heard(&talk, 1), "2\n") == 0);
+    bel__buffer_finish(&text);
+    talk_close(&talk);
+}
+
+/* --- connections that are cut --- */
+
+static void cut(unsigned number)
+{
+    bel__session_destroy(talk.sessions[number - 1]);
+    talk.sessions[number - 1] = NULL;
+    talk.closed++;
+    talk_settle(&talk);
+    talk_settle(&talk);
+    CHECK_EQ(talk.gone, talk.closed);
+}
+
+static void schedule_some(unsigned count)
+{
+    char text[REQUEST_BYTES];
+    for (unsigned i = 0; i < count; i++) {
+        (void)snprintf(text, sizeof text, "> SCHEDULE mail x ID %u\n\"%u\"\n", i, i);
+        talk_go_on(&talk, text);
+    }
+}
+
+/* Nobody has seen them, so nobody has to wait for their leases; and it is no crash. */
+static void deliveries_that_were_not_written_are_released(void)
+{
+    talk_open(&talk);
+    schedule_some(5);
+    say(2, "CLAIM mail COUNT 3\r\nCLAIM mail COUNT 1\r\n");
+    talk_settle(&talk);
+    talk_go_on(&talk, "> TOPIC mail\n[..., \"ready\", 1, \"leased\", 4, ...]\n");
+    cut(2);
+    for (unsigned i = 0; i < 10; i++) {
+        talk_settle(&talk);
+    }
+    talk_go_on(&talk, "> TOPIC mail\n[..., \"ready\", 5, \"leased\", 0, ...]\n"
+                      "> GET mail 0\n[..., \"attempts\", 0, \"crashes\", 0, ...]\n");
+    talk_close(&talk);
+}
+
+/* One whose reply was partly written is not whole, one that was written is the client's. */
+static void deliveries_that_were_written_stay_leased(void)
+{
+    talk_open(&talk);
+    schedule_some(5);
+    say(2, "CLAIM mail COUNT 2\r\n");
+    talk_settle(&talk);
+    struct bel_buffer *out = bel__session_output(talk_session(&talk, 2));
+    bel__buffer_consume(out, out->count);
+    say(2, "CLAIM mail COUNT 2\r\n");
+    talk_settle(&talk);
+    bel__buffer_consume(out, out->count - 1);
+    cut(2);
+    for (unsigned i = 0; i < 10; i++) {
+        talk_settle(&talk);
+    }
+    talk_go_on(&talk, "> TOPIC mail\n[..., \"ready\", 3, \"leased\", 2, ...]\n"
+                      "> GET mail 1\n[..., \"state\", \"leased\", ...]\n"
+                      "> GET mail 2\n[..., \"state\", \"ready\", ...]\n");
+    talk_close(&talk);
+}
+
+/* Cut between the submission and the answer: the claim is taken back, what was asked is done. */
+static void a_cut_before_the_turn_takes_claims_back(void)
+{
+    talk_open(&talk);
+    schedule_some(2);
+    say(2,
+        "CLAIM mail\r\nSCHEDULE mail y ID z\r\nCLAIM mail WAIT 1m\r\nSCHEDULE mail y ID never\r\n");
+    (void)bel__session_step(talk_session(&talk, 2), 10);
+    cut(2);
+    talk_go_on(&talk, "> TOPIC mail\n[..., \"ready\", 3, \"leased\", 0, ...]\n"
+                      "> GET mail z\n[\"id\", \"z\", ...]\n> GET mail never\nnil\n");
+    talk_close(&talk);
+}
+
+static void a_client_that_is_dropped_keeps_nothing(void)
+{
+    char text[4096];
+    talk_open(&talk);
+    talk.service.output_bytes_max = 5000;
+    (void)snprintf(text, sizeof text, "SCHEDULE mail %02000d ID big IN 1h\r\n", 7);
+    say(1, text);
+    talk_settle(&talk);
+    CHECK(strcmp(talk_heard(&talk, 1), "\"big\"\n") == 0);
+    schedule_some(3);
+    say(2, "CLAIM mail COUNT 2\r\n");
+    for (int i = 0; i < 50; i++) {
+        say(2, "GET mail big\r\n");
+    }
+    say(2, "CLAIM mail\r\n");
+    talk_settle(&talk);
+    CHECK(bel__session_is_closing(talk_session(&talk, 2)));
+    for (unsigned i = 0; i < 10; i++) {
+        talk_settle(&talk);
+    }
+    talk_go_on(&talk, "> TOPIC mail\n[..., \"ready\", 3, \"leased\", 0, ...]\n");
+    cut(2);
+    talk_close(&talk);
+}
+
+/* PURGE takes its time; what is behind it comes after it. */
+static void what_takes_long_is_answered_in_its_turn(void)
+{
+    char text[REQUEST_BYTES];
+    talk_open(&talk);
+    for (int i = 0; i < 5000; i++) {
+        (void)snprintf(text, sizeof text, "SCHEDULE mail x ID %d IN 1h\r\n", i);
+        say(1, text);
+        if (i % 500 == 0) talk_settle(&talk);
+    }
+    talk_settle(&talk);
+    (void)talk_heard(&talk, 1);
+    say(1, "PURGE mail STATE scheduled\r\nGET mail 4999\r\nPING\r\nPURGE mail\r\n");
+    talk_settle(&talk);
+    CHECK(strcmp(talk_heard(&talk, 1), "5000\nnil\nPONG\n0\n") == 0);
+    talk_close(&talk);
+}
+
+int main(void)
+{
+    RUN(frames_can_be_split_at_every_byte);
+    RUN(replies_have_these_bytes);
+    RUN(a_version_holds_from_its_hello_on);
+    RUN(a_long_pipeline_is_answered_in_order);
+    RUN(commands_under_way_have_a_limit);
+    RUN(a_client_that_does_not_read_is_not_listened_to);
+    RUN(a_client_that_never_reads_is_closed);
+    RUN(input_that_nobody_wanted_closes_it);
+    RUN(strangers_may_send_little);
+    RUN(what_is_too_large_does_not_end_the_connection);
+    RUN(many_can_be_done_at_once);
+    RUN(deliveries_that_were_not_written_are_released);
+    RUN(deliveries_that_were_written_stay_leased);
+    RUN(a_cut_before_the_turn_takes_claims_back);
+    RUN(a_client_that_is_dropped_keeps_nothing);
+    RUN(what_takes_long_is_answered_in_its_turn);
+    return 0;
+}
