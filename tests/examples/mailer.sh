@@ -4,7 +4,7 @@
 # What the fake does is said by the address: what begins with "later" is deferred once, with "flaky"
 # fails once, with "never" is rejected, with "hopeless" always fails, with "slow" waits for a file.
 set -u
-program=$1
+program=$(realpath "$1")
 folder=$(mktemp -d)
 running=
 trap '[ -n "$running" ] && kill -9 "$running" 2>/dev/null; touch "$folder/go"; rm -rf "$folder"' EXIT

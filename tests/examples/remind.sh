@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # examples/remind, as people type it. Usage: remind.sh PROGRAM
 set -u
-program=$1
+program=$(realpath "$1")
 folder=$(mktemp -d)
 runner=
 trap '[ -n "$runner" ] && kill -9 "$runner" 2>/dev/null; rm -rf "$folder"' EXIT
