@@ -5,8 +5,8 @@
  *
  *     it hangs up         what it asked is answered; if it only waits, it is let go at once
  *     the session closes  the last answer is written, then our side is shut, and what still comes
- *                         is thrown away until it hangs up: else the system would cut the
- *                         connection and the last answer with it
+ *                         is thrown away until it hangs up, within bounds: else the system would
+ *                         cut the connection and the last answer with it
  *     we drain            as soon as it has nothing under way
  *
  * Memory: reading goes through one buffer of the loop's. Writing takes what the session has, for
@@ -24,6 +24,7 @@ enum {
     KEEPALIVE_S = 60,
     NS_PER_MS = 1000000,
     LINGER_TICK_MS = 250,
+    DISCARD_BYTES_MAX = 1 << 20, /* of what comes behind the end */
 };
 
 struct bel_client_block {
@@ -157,7 +158,11 @@ static void set_reading(struct bel_client *client, bool is_wanted)
 static void take_in(struct bel_client *client, const char *data, size_t bytes)
 {
     client->loop->options.metrics->bytes_in += bytes;
-    if (client->is_shut) return;
+    if (client->is_shut) {
+        client->discarded += bytes;
+        if (client->discarded > DISCARD_BYTES_MAX) bel__client_close(client);
+        return;
+    }
     /* What is too much ends the session, which says so. */
     (void)!bel__session_receive(client->session, data, bytes);
     if (bytes == BEL_LOOP_READ_BYTES || bel__session_room(client->session) == 0) {

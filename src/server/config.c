@@ -186,7 +186,7 @@ static const struct setting {
     {"store", "embedded|memory", "on disk, or forgotten at the end", set_store},
     {"durability", "commit|interval|none", "commit: what is acknowledged is synced",
      set_durability},
-    {"sync", "auto|loop|thread", "who waits for the disk; auto: by its speed", set_sync},
+    {"sync", "auto|loop|thread", "who waits for the disk: by its speed", set_sync},
     {"clock", "system|virtual", "virtual: stands still until CLOCK ADVANCE", set_clock},
     {"keys", "FILE", "who may come in, from other machines too", set_keys},
     {"max-clients", "N", "at the same time: 10000", set_clients},

@@ -58,7 +58,8 @@ struct bel_client {
     struct bel_link all, active, lingering;
     struct bel_client_block *block; /* while it is being written, else NULL */
     struct bel_mono linger_end;
-    bool has_more; /* there may be more to parse */
+    size_t discarded; /* bytes, since it is shut */
+    bool has_more;    /* there may be more to parse */
     bool is_reading;
     bool has_ended;  /* the other side says no more */
     bool is_shut;    /* we say no more: what comes is thrown away */

@@ -173,11 +173,12 @@ static int write_ports(const struct bel_server_places *places, const char *path)
 
 static int say_where(const struct bel_server_places *places, const struct bel_config *config)
 {
+    int err = config->port_file[0] != 0 ? write_ports(places, config->port_file) : 0;
+    if (err) return err;
     printf("resp %s\n", places->resp);
     if (places->http[0] != 0) printf("http %s\n", places->http);
     printf("data %s\n", places->data[0] != 0 ? places->data : "in memory");
-    (void)fflush(stdout);
-    return config->port_file[0] != 0 ? write_ports(places, config->port_file) : 0;
+    return fflush(stdout) == 0 ? 0 : BEL_EIO;
 }
 
 int bel__serve(int argc, char **argv)

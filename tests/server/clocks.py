@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Virtual time: it stands still, goes where it is told, and through all that is on the way."""
+import time
+
+from rig import Server, main, until
+
+HOUR = 3600 * 1000
+
+
+def test_it_stands_still_and_goes_where_it_is_told():
+    with Server("--clock", "virtual") as server, server.client() as client:
+        start = client.ask("CLOCK")
+        client.ask("SCHEDULE", "t", "x", "IN", "1h")
+        client.ask("CLOCK", "ADVANCE", HOUR - 1)
+        assert client.ask("CLAIM", "t") == []
+        client.ask("CLOCK", "ADVANCE", 1)
+        delivery = client.ask("CLAIM", "t")[0]
+        assert delivery[3] == "x" and delivery[4] == start + HOUR
+        assert client.ask("CLOCK") == start + HOUR
+        assert client.refused("CLOCK", "SET", start).startswith("BADARG")
+        client.ask("CLOCK", "SET", start + 2 * HOUR)
+        assert client.ask("CLOCK") == start + 2 * HOUR
+
+
+def test_leases_end_on_the_way():
+    with Server("--clock", "virtual", "--store", "memory") as server, server.client() as client:
+        client.ask("SCHEDULE", "t", "x", "ID", "x")
+        token = client.ask("CLAIM", "t", "LEASE", "30s")[0][0]
+        client.ask("CLOCK", "ADVANCE", "31s")
+        assert client.refused("EXTEND", token).startswith("STALE")
+        assert client.ask("CLAIM", "t")[0][2] == "x"
+
+
+def test_a_plan_rings_every_time():
+    with Server("--clock", "virtual", "--store", "memory") as server, server.client() as client:
+        client.ask("SCHEDULE", "t", "x", "ID", "p", "EVERY", "1h", "OVERLAP", "allow")
+        client.ask("CLOCK", "ADVANCE", "1d")
+        dues = [each[4] for each in client.ask("CLAIM", "t", "COUNT", "100")]
+        assert len(dues) == 24, dues
+        assert all(b - a == HOUR for a, b in zip(dues, dues[1:])), dues
+
+
+def test_those_who_wait_are_woken():
+    with Server("--clock", "virtual") as server, server.client() as client:
+        worker = server.client()
+        worker.send("CLAIM", "t", "WAIT", "60s")
+        until(lambda: "requests_under_way:1" in client.ask("INFO", "clients"), "a claim that waits")
+        client.ask("SCHEDULE", "t", "x", "IN", "30d")
+        client.ask("CLOCK", "ADVANCE", "30d")
+        assert worker.read()[0][3] == "x"
+        worker.close()
+
+
+def test_waits_are_real_time():
+    with Server("--clock", "virtual", "--store", "memory") as server, server.client() as client:
+        start = time.monotonic()
+        assert client.ask("CLAIM", "t", "WAIT", "50ms") == []
+        assert time.monotonic() - start >= 0.049
+
+
+def test_it_does_not_go_back_in_a_restart():
+    with Server("--clock", "virtual") as server:
+        with server.client() as client:
+            client.ask("SCHEDULE", "t", "x", "IN", "3h", "ID", "x")
+            client.ask("CLOCK", "ADVANCE", "2h")
+            then = client.ask("CLOCK")
+        server.kill()
+        server.start()
+        with server.client() as client:
+            assert client.ask("CLOCK") == then
+            client.ask("CLOCK", "ADVANCE", "59m")
+            assert client.ask("CLAIM", "t") == []
+            client.ask("CLOCK", "ADVANCE", "2m")
+            assert client.ask("CLAIM", "t")[0][2] == "x"
+
+
+def test_the_systems_time_cannot_be_moved():
+    with Server("--store", "memory") as server, server.client() as client:
+        assert abs(client.ask("CLOCK") - time.time() * 1000) < 60000
+        client.refused("CLOCK", "ADVANCE", "1h")
+
+
+main(dict(globals()))

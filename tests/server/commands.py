@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Timers through a real server: what a client says and what it hears."""
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+from rig import Client, Server, frame, main, until
+
+
+def test_schedule_claim_and_ack():
+    with Server("--sync", "loop") as server, server.client() as client:
+        assert client.ask("SCHEDULE", "mail", "hello", "ID", "a") == "a"
+        delivery = client.ask("CLAIM", "mail")[0]
+        assert delivery[1:4] == ["mail", "a", "hello"], delivery
+        assert client.ask("CLAIM", "mail") == []
+        assert client.ask("ACK", delivery[0]) == 1
+        assert client.ask("ACK", delivery[0]) == 0
+        assert client.ask("GET", "mail", "a") is None
+
+
+def test_what_was_acknowledged_is_there_after_a_restart():
+    with Server("--sync", "loop") as server:
+        with server.client() as client:
+            client.ask("SCHEDULE", "t", "x", "ID", "kept", "IN", "1h")
+        assert server.stop() == 0
+        server.start()
+        with server.client() as client:
+            assert "kept" in client.ask("GET", "t", "kept")
+
+
+def test_a_pipeline_is_answered_in_order():
+    count = 20000
+    with Server("--sync", "loop") as server, server.client() as client:
+        def flood():
+            for i in range(count):
+                client.socket.sendall(frame("ECHO", i) if i % 2 else frame("SCHEDULE", "p", i, "ID", i))
+        writer = threading.Thread(target=flood)
+        writer.start()
+        for i in range(count):
+            assert client.read() == str(i)
+        writer.join()
+
+
+def test_a_frame_split_at_every_byte():
+    data = frame("SCHEDULE", "t", "payload", "ID", "x")
+    with Server("--store", "memory") as server, server.client() as client:
+        for at in range(1, len(data)):
+            client.socket.sendall(data[:at])
+            client.socket.sendall(data[at:])
+            assert client.read() == "x"
+
+
+def test_a_claim_that_waits_is_served_when_it_is_due():
+    with Server("--sync", "loop") as server, server.client() as worker, server.client() as client:
+        worker.send("CLAIM", "t", "WAIT", "20s")
+        worker.send("PING")  # held back until the claim is answered
+        until(lambda: "requests_under_way:1" in client.ask("INFO", "clients"), "a claim that waits")
+        start = time.time()
+        client.ask("SCHEDULE", "t", "soon", "IN", "50ms")
+        delivery = worker.read()[0]
+        assert delivery[3] == "soon"
+        assert time.time() * 1000 >= delivery[4], "it is early"
+        assert time.time() - start >= 0.049
+        assert worker.read() == "PONG"
+
+
+def test_a_wait_ends_empty():
+    with Server("--store", "memory") as server, server.client() as client:
+        start = time.monotonic()
+        assert client.ask("CLAIM", "t", "WAIT", "100ms") == []
+        assert time.monotonic() - start >= 0.099
+
+
+def test_who_hangs_up_while_waiting_gets_nothing():
+    with Server("--store", "memory") as server, server.client() as client:
+        for _ in range(5):
+            gone = server.client()
+            gone.send("CLAIM", "t", "WAIT", "60s")
+            until(lambda: "requests_under_way:1" in client.ask("INFO", "clients"), "a claim")
+            gone.close()
+            until(lambda: "requests_under_way:0" in client.ask("INFO", "clients"), "its end")
+        client.ask("SCHEDULE", "t", "mine")
+        assert client.ask("CLAIM", "t")[0][3] == "mine"
+
+
+def test_half_closed_is_still_answered():
+    with Server("--sync", "loop") as server, server.client() as client:
+        client.socket.sendall(frame("SCHEDULE", "t", "x", "ID", "h") + frame("PING"))
+        client.socket.shutdown(socket.SHUT_WR)
+        assert client.file.read() == b"$1\r\nh\r\n+PONG\r\n"
+
+
+def test_quit_says_goodbye():
+    with Server("--store", "memory") as server, server.client() as client:
+        assert client.ask("QUIT") == "OK"
+        assert client.file.read() == b""
+
+
+def test_a_sync_thread_answers_too():
+    with Server("--sync", "thread") as server, server.client() as client:
+        for i in range(50):
+            assert client.ask("SCHEDULE", "t", i, "ID", i) == str(i)
+        clients = [server.client() for _ in range(20)]
+        for i, each in enumerate(clients):
+            each.send("CLAIM", "t")
+        got = {each.read()[0][2] for each in clients}
+        assert len(got) == 20
+        for each in clients:
+            each.close()
+        server.kill()
+
+
+def test_info_has_its_sections():
+    with Server("--store", "memory") as server, server.client() as client:
+        text = client.ask("INFO")
+        for word in ("# Server", "# Clients", "# Stats", "# Store", "# Capabilities",
+                     f"tcp_port:{server.port}", "store:memory"):
+            assert word in text, text
+        assert "# Store" not in client.ask("INFO", "server")
+
+
+def test_redis_cli():
+    if shutil.which("redis-cli") is None:
+        print("SKIPPED redis_cli: there is no redis-cli (package redis-tools)")
+        return
+    with Server("--store", "memory") as server:
+        def cli(*words):
+            return subprocess.run(["redis-cli", "-p", str(server.port), *words],
+                                  capture_output=True, text=True, timeout=30).stdout
+        assert cli("SCHEDULE", "t", "hello", "ID", "a") == "a\n"
+        assert "hello" in cli("CLAIM", "t")
+        assert cli("-3", "PING") == "PONG\n"
+
+
+main(dict(globals()))

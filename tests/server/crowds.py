@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Many clients, and such as do not behave."""
+import time
+
+from rig import Client, Refusal, Server, frame, main, until
+
+
+def test_a_thousand_idle_clients():
+    with Server("--sync", "loop") as server:
+        idle = [server.client() for _ in range(1000)]
+        with server.client() as client:
+            assert "connected_clients:1001" in client.ask("INFO", "clients")
+            for i in range(100):
+                client.ask("SCHEDULE", "t", i)
+        for each in idle[::100]:
+            assert each.ask("PING") == "PONG"
+        for each in idle:
+            each.close()
+        with server.client() as client:
+            until(lambda: "connected_clients:1\r" in client.ask("INFO", "clients"), "one client")
+
+
+def test_a_thousand_that_wait_are_served_in_turn():
+    with Server("--store", "memory") as server, server.client() as client:
+        workers = [server.client() for _ in range(1000)]
+        for i, worker in enumerate(workers):
+            worker.send("CLAIM", "t", "WAIT", "60s")
+            if i % 100 == 0:
+                client.ask("PING")
+        until(lambda: "requests_under_way:1000" in client.ask("INFO", "clients"), "all of them")
+        for i in range(1000):
+            client.send("SCHEDULE", "t", i)
+        for i in range(1000):
+            client.read()
+        got = {worker.read()[0][3] for worker in workers}
+        assert got == {str(i) for i in range(1000)}
+        for worker in workers:
+            worker.close()
+
+
+def test_one_too_many_is_turned_away():
+    with Server("--store", "memory", "--max-clients", "3") as server:
+        inside = [server.client() for _ in range(3)]
+        for each in inside:
+            assert each.ask("PING") == "PONG"
+        late = server.client()
+        try:
+            late.read()
+            raise AssertionError("it was let in")
+        except Refusal as refusal:
+            assert "too many clients" in str(refusal)
+        assert late.file.read() == b""
+        late.close()
+        inside.pop().close()
+
+        def comes_in():
+            client = server.client()
+            try:
+                return client.ask("PING") == "PONG"
+            except (Refusal, EOFError, ConnectionError):
+                return False
+            finally:
+                client.close()
+        until(comes_in, "a place")
+        for each in inside:
+            each.close()
+
+
+def test_who_never_reads_is_bounded_and_harms_nobody():
+    with Server("--store", "memory", "--output-limit", "64K") as server, server.client() as client:
+        stuck = server.client()
+        stuck.socket.setblocking(False)
+        sent, stalled, data = 0, 0, b""
+        while stalled < 200 and sent < 64 << 20:
+            data = data or frame("ECHO", "x" * 1000) * 100
+            try:
+                count = stuck.socket.send(data)
+                sent, stalled, data = sent + count, 0, data[count:]
+            except BlockingIOError:
+                stalled += 1
+                assert client.ask("PING") == "PONG"
+            except ConnectionError:
+                break
+        assert sent < 64 << 20, "the server took everything in"
+        stuck.close()
+
+
+def test_who_talks_on_after_the_end_is_cut_off():
+    with Server("--store", "memory") as server, server.client() as client:
+        client.socket.sendall(b"*1\r\n$-5\r\n")
+        sent = 0
+        try:
+            while sent < 64 << 20:
+                sent += client.socket.send(b"x" * 65536)
+        except ConnectionError:
+            pass
+        assert sent < 64 << 20, "the server listens on"
+
+
+def test_a_slow_reader_gets_every_byte():
+    with Server("--store", "memory") as server, server.client() as slow, server.client() as client:
+        for i in range(300):
+            slow.send("ECHO", "%d" % i + "y" * 50000)
+            if i % 50 == 0:
+                assert client.ask("PING") == "PONG"
+            if i >= 60:
+                assert slow.read() == "%d" % (i - 60) + "y" * 50000
+        for i in range(240, 300):
+            assert slow.read() == "%d" % i + "y" * 50000
+
+
+def test_rubbish_is_refused_and_closed():
+    with Server("--store", "memory") as server, server.client() as good:
+        for rubbish in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"*1000000000\r\n", b"*1\r\n$-5\r\n",
+                        b"\x16\x03\x01\x02\x00\x01", b"*1\r\n$99999999999\r\n", b"\0" * 100000):
+            client = server.client()
+            try:
+                client.socket.sendall(rubbish)
+                client.socket.shutdown(1)
+                client.file.read()
+            except ConnectionError:
+                pass
+            client.close()
+            assert good.ask("PING") == "PONG"
+
+
+main(dict(globals()))
