@@ -321,7 +321,6 @@ static void put_times(struct bel_engine *engine)
     bel__write_number(&writer, BEL_BUG(BEL_BUG_SEQUENCE_NOT_KEPT) ? 1 : engine->sequence);
     struct bel_view value = {.data = row, .bytes = (size_t)(writer.at - row)};
     bel__store_put(engine->store, &key, value, BEL_ROW_ANY);
-    engine->saved_open = engine->now.open;
 }
 
 static bool must_save_times(const struct bel_engine *engine)
@@ -330,10 +329,17 @@ static bool must_save_times(const struct bel_engine *engine)
                                    engine->now.open - engine->saved_open >= SAVE_MS);
 }
 
+/* A batch that something final has cut short is not committed: its numbers may not fit its rows,
+ * and everybody is told that it is not there. */
 static void commit(struct bel_engine *engine)
 {
-    if (must_save_times(engine) && !engine->broken) {
+    if (engine->broken) {
+        queue_answers(engine, 0);
+        return;
+    }
+    if (must_save_times(engine)) {
         int err = engine->has_changed ? 0 : bel__engine_reserve(engine, 1, 0, BEL_STORE_END);
+        engine->saved_open = engine->now.open; /* if not now, then in a while */
         if (err == 0) {
             bel__counts_flush(&engine->counts, engine->store);
             if (!BEL_BUG(BEL_BUG_COUNT_NOT_KEPT)) bel__topics_flush(&engine->topics, engine->store);
@@ -367,6 +373,10 @@ static uint64_t boot_in(const struct bel_engine *engine, uint64_t time, uint64_t
 static struct bel_next next_turn(const struct bel_engine *engine)
 {
     const struct bel_times *now = &engine->now;
+    if (engine->broken) { /* nothing will come due: only to tell who has not been told */
+        bool has_more = engine->submitted != NULL || bel_wheel_count(engine->waiting.wheel) > 0;
+        return (struct bel_next){{has_more ? now->boot.ns : BEL_NEVER}, {BEL_NEVER}};
+    }
     uint64_t lease = bel_wheel_next(engine->leases.wheel);
     uint64_t due = boot_in(engine, lease, now->open);
     if (bel__map_count(&engine->leases.map) > 0) {

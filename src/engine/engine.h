@@ -52,7 +52,7 @@ struct bel_engine {
     struct bel_wheel *wakes[BEL_LANES_TIMED]; /* of topics; user: number, what */
     struct bel_siphash_key alias_keys[2];
     uint64_t sequence;   /* the next */
-    uint64_t saved_open; /* open time as it was last written */
+    uint64_t saved_open; /* open time when it was last to be written */
     struct bel_request *submitted, **submitted_last;
     struct bel_request *bulk, **bulk_last; /* purges and revivals under way */
     struct bel_answers *answering;         /* of the batch that is being made */

@@ -490,6 +490,57 @@ static void what_is_over_goes_in_as_many_batches_as_it_takes(void)
     finish(&world);
 }
 
+/* --- what is broken --- */
+
+static struct bel_key damaged_key(void)
+{
+    return bel__key_of(&(struct bel_place){.table = BEL_TABLE_TIMERS, .time = 1, .sequence = 1});
+}
+
+static void a_batch_that_meets_damage_leaves_nothing(void)
+{
+    struct world world = {.segment_bytes = 1 << 20};
+    struct bel_view topic = view("mail");
+    struct bel_request timer = {.command = {.verb = BEL_VERB_SCHEDULE, .schedule.topic = topic}};
+    struct bel_request list = {.command = {.verb = BEL_VERB_LIST, .list.topic = topic}};
+    struct bel_request wait = {
+        .command = {.verb = BEL_VERB_CLAIM,
+                    .claim = {.topics = &topic, .topics_count = 1, .wait_ms = 3600000}}};
+    struct bel_key key = damaged_key();
+    struct heard heard[3];
+    open_engine(&world);
+    set(&world, "retention", "1h");
+    submit(&world, &wait, &heard[2]);
+    turn(&world);
+    CHECK(bel__store_reserve(world.engine->store, 1, 1, BEL_STORE_END) == 0);
+    bel__store_put(world.engine->store, &key, view("?"), BEL_ROW_ANY);
+    (void)bel__store_commit(world.engine->store);
+    timer.command.schedule.when = BEL_WHEN_IN;
+    timer.command.schedule.delay_ms = 1000;
+    submit(&world, &timer, &heard[0]);
+    submit(&world, &list, &heard[1]);
+    turn(&world);
+    turn(&world);
+    for (int i = 0; i < 3; i++) { /* the one that waits, too */
+        CHECK(heard[i].is_done && heard[i].err == BEL_ECORRUPT);
+    }
+    move(&world, 2000);
+    turn(&world);
+    CHECK(world.next.due.ns == BEL_NEVER && world.next.wait.ns == BEL_NEVER);
+
+    bel_engine_close(world.engine);
+    world.now.boot.ns = 0;
+    open_engine(&world);
+    CHECK(bel__store_reserve(world.engine->store, 1, 0, BEL_STORE_END) == 0);
+    bel__store_delete(world.engine->store, &key);
+    (void)bel__store_commit(world.engine->store);
+    struct heard counted = name(&world, BEL_VERB_TOPIC, "");
+    CHECK(counted.err == 0);
+    CHECK_EQ(counted.counts[BEL_SCHEDULED] + counted.counts[BEL_READY], 0);
+    CHECK_EQ(claim(&world).deliveries, 0);
+    finish(&world);
+}
+
 int main(void)
 {
     RUN(a_cancelled_plan_takes_what_has_expired_along);
@@ -503,5 +554,6 @@ int main(void)
     RUN(an_ack_of_many_goes_on_with_the_next_batch);
     RUN(a_purge_counts_what_it_took_in_every_batch);
     RUN(what_is_over_goes_in_as_many_batches_as_it_takes);
+    RUN(a_batch_that_meets_damage_leaves_nothing);
     return 0;
 }
