@@ -24,7 +24,7 @@ struct bel_store {
     bool has_rows;    /* the next batch is not empty */
     size_t rows_left; /* that may be put or deleted, as was reserved; and the bytes of values */
     size_t bytes_left;
-    int err;          /* for good */
+    int err; /* for good */
 
     /* Carrying into the tree. */
     struct bel_checkpoint *checkpoint;
@@ -66,11 +66,6 @@ void bel__store_carry_on(struct bel_store *store);
 void bel__store_pace(struct bel_store *store);
 void bel__store_pace_begin(struct bel_store *store);
 void bel__store_pace_end(struct bel_store *store);
-
-/* Begins to copy the tree, if a backup waits for that and this is the time: no transaction of a
- * checkpoint is under way. Ends a backup, for good. */
-void bel__store_backup_on(struct bel_store *store);
-void bel__store_backup_end(struct bel_store *store);
 
 /* Begins to copy the tree, if a backup waits for that and this is the time: no transaction of a
  * checkpoint is under way. Ends a backup, for good. */
