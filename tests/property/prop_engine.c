@@ -12,6 +12,8 @@
  * on the time of noticing is left out then.
  */
 #include "prop_engine.h"
+
+#include "../engine_valid.h"
 #include "transcript.h"
 
 #include <sched.h>
@@ -159,10 +161,21 @@ static void turn_engine(struct world *world)
     heard_free(heard);
 }
 
+/* Sees, every other time, that the engine is in order inside. */
+static void look_inside(struct world *world)
+{
+    if (random_below(&world->look, 2) == 0) return;
+    const char *fault = engine_fault(world->engine);
+    if (fault == NULL) return;
+    (void)snprintf(world->differ.text, sizeof world->differ.text, "%s", fault);
+    fail_with(world, "inside");
+}
+
 /* Both take a turn; then all that either has answered is compared. */
 static void turn(struct world *world)
 {
     turn_engine(world);
+    look_inside(world);
     world->next[MODEL_SIDE] = bel_backend_turn(world->backends[MODEL_SIDE], world->now);
     size_t kept = 0;
     for (size_t i = 0; i < world->asked_count; i++) {

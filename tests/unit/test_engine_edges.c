@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 
 #include "../check.h"
+#include "../engine_valid.h"
 #include "../sim/disk.h"
 #include "store/tree.h"
 
@@ -112,6 +113,9 @@ static void open_engine(struct world *world)
 
 static void finish(struct world *world)
 {
+    const char *fault = engine_fault(world->engine);
+    CHECK_NOTE("%s", fault == NULL ? "" : fault);
+    CHECK(fault == NULL);
     bel_engine_close(world->engine);
     if (world->disk == NULL) return;
     bel__tree_memory_destroy(world->tree);

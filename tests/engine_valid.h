@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_TESTS_ENGINE_VALID_H
+#define BEL_TESTS_ENGINE_VALID_H
+
+/*
+ * What is true of an engine between two turns, seen from inside:
+ *
+ *     rows       fit together, and are counted right (engine/inspect.h)
+ *     picker     has all that is due, has been read and is not leased, and nothing else
+ *     lanes      are woken for the first that has not been read
+ *     leases     are the rows of leases
+ *     waiters    wait for nothing that they could have
+ *
+ *     const char *fault = engine_fault(engine);      NULL: there is none
+ *
+ * For an engine that has done all that is due: one that is behind, or has no memory, has
+ * reasons of its own.
+ */
+
+#include "engine/engine.h"
+#include "engine/inspect.h"
+#include "engine/ready.h"
+#include "engine/record.h"
+
+static inline bool engine_is_before(const struct bel_key *a, const struct bel_key *b)
+{
+    return bel__key_compare(a, b) < 0;
+}
+
+/* A lane of a topic, row by row. Adds those that are to be in the picker to `*ready`. */
+static inline const char *engine_lane_fault(struct bel_engine *engine,
+                                            const struct bel_topic_state *topic, uint8_t lane,
+                                            uint64_t *ready)
+{
+    const struct bel_key *loaded = &topic->loaded[lane];
+    struct bel_place start = {.table = BEL_TABLE_TIMERS, .topic = topic->number, .lane = lane};
+    struct bel_key from = bel__key_of(&start);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        bool is_tick = bel__record_kind(cursor.value) == BEL_RECORD_TICK;
+        if (place.table != start.table || place.topic != start.topic || place.lane != lane) break;
+        if (!engine_is_before(&cursor.key, loaded)) { /* the first that has not been read */
+            bool is_woken = topic->wake_times[lane] <= place.time;
+            return is_woken || topic->is_partial[lane] ? NULL : "a timer will not be woken for";
+        }
+        if (is_tick && !topic->has_late_tick) return "a plan was passed over";
+        if (!is_tick && bel__lease_find(engine, &cursor.key) == NULL) ++*ready;
+    }
+    return err == 0 || err == BEL_ENOTFOUND ? NULL : "a row cannot be read";
+}
+
+static inline const char *engine_picker_fault(struct bel_engine *engine,
+                                              const struct bel_topic_state *topic, uint64_t want)
+{
+    struct bel_key place = {{0}};
+    struct bel_ready ready;
+    uint64_t count = 0;
+    while (bel__picker_next(&topic->picker, &place, &ready)) {
+        struct bel_key key = bel__ready_key(topic, &ready);
+        struct bel_place at = bel__place_of(&key);
+        struct bel_view row;
+        if (bel__store_get(engine->store, &key, &row) != 0) return "what is ready has no row";
+        if (bel__lease_find(engine, &key) != NULL) return "what is ready is leased";
+        if (at.time > bel__lane_now(&engine->now, at.lane)) return "what is ready is not due";
+        count++;
+    }
+    if (!bel__picker_valid(&topic->picker)) return "the picker is not valid";
+    return count == want ? NULL : "not all that is due is ready";
+}
+
+static inline bool engine_could_serve(const struct bel_topic_state *topic)
+{
+    struct bel_ready ready;
+    if (bel__list_is_empty(&topic->waiters) || topic->is_paused) return false;
+    return bel__picker_pick(&topic->picker, bel__topic_settings(topic)->concurrency,
+                            topic->numbers[BEL_NUMBER_SHARES], &ready);
+}
+
+static inline const char *engine_topic_fault(struct bel_engine *engine,
+                                             const struct bel_topic_state *topic)
+{
+    const char *fault = NULL;
+    uint64_t ready = 0;
+    for (uint8_t lane = 0; lane < BEL_LANES_TIMED && fault == NULL; lane++) {
+        fault = engine_lane_fault(engine, topic, lane, &ready);
+    }
+    if (fault == NULL) fault = engine_picker_fault(engine, topic, ready);
+    if (fault == NULL && engine_could_serve(topic)) fault = "a claim waits for what is ready";
+    return fault;
+}
+
+/* Returns how many leases there are in the store; UINT64_MAX if one is not in memory. */
+static inline uint64_t engine_count_leases(struct bel_engine *engine)
+{
+    struct bel_key from = bel__key_of(&(struct bel_place){.table = BEL_TABLE_LEASES});
+    struct bel_store_cursor cursor;
+    uint64_t count = 0;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        if (bel__place_of(&cursor.key).table != BEL_TABLE_LEASES) break;
+        struct bel_key key = bel__key_in(&cursor.key, BEL_TABLE_TIMERS);
+        if (bel__lease_find(engine, &key) == NULL) return UINT64_MAX;
+        count++;
+    }
+    return count;
+}
+
+static inline const char *engine_leases_fault(struct bel_engine *engine)
+{
+    const struct bel_topics *topics = &engine->topics;
+    uint64_t rows = engine_count_leases(engine), leased = 0;
+    for (uint32_t i = 0; i < topics->count; i++) {
+        const struct bel_topic_state *topic = bel__topic_at(topics, i);
+        if (topic != NULL) leased += topic->leased;
+    }
+    if (rows != bel__map_count(&engine->leases.map)) return "leases differ from their rows";
+    if (rows != bel_wheel_count(engine->leases.wheel)) return "a lease does not end";
+    return rows == leased ? NULL : "a topic has another number of leases";
+}
+
+static inline const char *engine_fault(struct bel_engine *engine)
+{
+    static struct bel_why why;
+    struct bel_engine_report report = {0};
+    struct bel_siphash_key secret = engine->counts.map.secret;
+    const char *fault = engine_leases_fault(engine);
+    for (uint32_t i = 0; i < engine->topics.count && fault == NULL; i++) {
+        const struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
+        if (topic != NULL) fault = engine_topic_fault(engine, topic);
+    }
+    if (fault != NULL) return fault;
+    if (bel__engine_walk(engine, &report, &why) != 0) return why.text;
+    bel__counts_finish(&engine->counts); /* the walk has used them up: they are read again */
+    bel__counts_init(&engine->counts, secret);
+    return NULL;
+}
+
+#endif
