@@ -59,6 +59,8 @@ enum {
     ADDRESS_BYTES_MAX = 254,     /* RFC 5321 */
     MESSAGE_BYTES_MAX = 1 << 20, /* BEL_PAYLOAD_BYTES_DEFAULT */
     WAIT_MS = 60 * 60 * 1000,    /* of a claim; a drain ends it sooner */
+    BUSY_TRIES = 100,
+    BUSY_MS = 25,
 };
 
 #define TOPIC BEL_VIEW("mail")
@@ -594,12 +596,18 @@ static void configure(struct mailer *mailer)
     must(bel_driver_call(mailer->driver, &request), "configure");
 }
 
+/* One that was just killed may have left a command that was just being started: that has the
+ * folder, too, until it is. */
 static void open_mailer(struct mailer *mailer)
 {
     struct bel_engine_why why;
-    struct bel_engine_options options = {.folder = mailer->folder,
-                                         .now = bel_clock_now(bel_clock_system())};
-    int error = bel_engine_open(&options, &mailer->engine, &why);
+    int error = BEL_EBUSY;
+    for (int i = 0; i < BUSY_TRIES && error == BEL_EBUSY; i++) {
+        if (i > 0) (void)poll(NULL, 0, BUSY_MS);
+        struct bel_engine_options options = {.folder = mailer->folder,
+                                             .now = bel_clock_now(bel_clock_system())};
+        error = bel_engine_open(&options, &mailer->engine, &why);
+    }
     if (error == BEL_EBUSY) errx(EXIT_LEFT, "another mailer has %s", mailer->folder);
     if (error) {
         errx(EXIT_LEFT, "%s: %s. %s", mailer->folder, bel_error_text(error), why.text);
