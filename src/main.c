@@ -1,15 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The program: everything is in the layers, and here they are put together. */
+#include "belfry/engine.h"
 #include "cli/cli.h"
+#include "cli/doctor.h"
 #include "server/serve.h"
 
 #include <stddef.h>
+#include <stdio.h>
+
+/* What belfry doctor knows of an engine's folder. */
+static int check(const char *folder, struct cli_diagnosis *out)
+{
+    struct bel_engine_report report = {0};
+    struct bel_engine_why why = {""};
+    int err = bel_engine_check(folder, &report, &why);
+    (void)snprintf(out->text, sizeof out->text, "%s", why.text);
+    if (err) return err;
+    *out = (struct cli_diagnosis){.facts = {{"topics", report.topics},
+                                            {"timers", report.timers},
+                                            {"leases", report.leases},
+                                            {"plans", report.plans},
+                                            {"ended", report.ended},
+                                            {"rows", report.rows},
+                                            {"tree_rows", report.tree_rows},
+                                            {"tree_bytes", report.tree_bytes}},
+                                  .facts_count = 8};
+    return 0;
+}
+
+static int doctor(int argc, char **argv)
+{
+    return bel__cli_doctor(argc, argv, check);
+}
 
 int main(int argc, char **argv)
 {
     static const struct cli_verb others[] = {
         {"serve", bel__serve, "runs a server"},
+        {"doctor", doctor, "checks a data directory that no server uses"},
         {NULL, NULL, NULL},
     };
     return bel__cli_run(argc, argv, others);

@@ -28,8 +28,8 @@
  * may come more than once, when a lease was lost on the way: work is to be done in a way that this
  * does no harm.
  *
- * Threads: `work` and `trouble` are called on threads of the crew, `work` on several at a time. They
- * have all signals blocked. Any thread may stop a crew.
+ * Threads: `work` and `trouble` are called on threads of the crew, `work` on several at a time; all
+ * signals are blocked there. Any thread may stop a crew.
  */
 
 #include "belfry/client.h"

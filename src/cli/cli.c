@@ -6,20 +6,26 @@
 #include "cli/cli.h"
 
 #include "belfry/version.h"
+#include "cli/print.h"
+#include "cli/remote.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 static int show_version(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
-    printf("belfry %s\n", bel_version());
+    if (argc > 1 && strcmp(argv[1], "--json") == 0) {
+        printf("{\"version\": \"%s\"}\n", bel_version());
+    } else {
+        printf("belfry %s\n", bel_version());
+    }
     return CLI_OK;
 }
 
 static const struct cli_verb verbs[] = {
+    {"work", bel__cli_work, "runs a program for each timer that is due"},
     {"next", bel__cli_next, "when a rule says next, and what clock changes do to it"},
     {"version", show_version, "the version"},
     {NULL, NULL, NULL},
@@ -40,32 +46,73 @@ static void list_verbs(const struct cli_verb *among)
     }
 }
 
-static int show_help(const struct cli_verb *others)
+static void show_help(const struct cli_verb *others)
 {
     printf("belfry holds anything that must happen later and rings it when it is due.\n\n"
            "usage: belfry VERB [ARGUMENT ...]\n\n");
     list_verbs(others);
+    for (const struct cli_remote *remote = NULL; (remote = bel__remote_next(remote)) != NULL;) {
+        printf("    %-10s %s\n", remote->verb, bel__remote_summary(remote));
+    }
     list_verbs(verbs);
-    printf("    %-10s %s\n", "help", "this");
-    printf("\nbelfry VERB --help says more about a verb.\n");
-    return CLI_OK;
+    printf("    %-10s %s\n", "help", "this; belfry help VERB says more about a verb");
+}
+
+static int refuse_verb(const char *name)
+{
+    fprintf(stderr, "belfry: there is no verb '%s'; belfry help lists them\n", name);
+    return CLI_USAGE;
+}
+
+/* Runs a verb; argv[0] is its name. */
+static int run(int argc, char **argv, const struct cli_verb *others)
+{
+    const struct cli_remote *remote = bel__remote_find(argv[0]);
+    if (remote != NULL) return bel__remote_run(remote, argc, argv);
+    const struct cli_verb *verb = find_verb(verbs, argv[0]);
+    if (verb == NULL) verb = find_verb(others, argv[0]);
+    return verb != NULL ? verb->run(argc, argv) : refuse_verb(argv[0]);
+}
+
+static int help(int argc, char **argv, const struct cli_verb *others)
+{
+    char flag[] = "--help";
+    if (argc < 2) {
+        show_help(others);
+        return CLI_OK;
+    }
+    const struct cli_remote *remote = bel__remote_find(argv[1]);
+    if (remote != NULL) {
+        bel__remote_help(remote);
+        return CLI_OK;
+    }
+    char *asked[] = {argv[1], flag, NULL};
+    return run(2, asked, others);
+}
+
+/* Answers that could not be written are no answers. */
+static int check_output(int status)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) return status;
+    if (errno == EPIPE) return status; /* who reads it has seen enough */
+    fprintf(stderr, "belfry: cannot write: %s\n", bel__cli_problem(errno));
+    return status == CLI_OK ? CLI_FAILED : status;
 }
 
 int bel__cli_run(int argc, char **argv, const struct cli_verb *others)
 {
+    char version[] = "version";
     if (argc < 2) {
-        (void)show_help(others);
+        show_help(others);
         return CLI_USAGE;
     }
     const char *name = argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
-    if (strcmp(name, "--version") == 0) name = "version";
-    if (strcmp(name, "help") == 0) return show_help(others);
-    const struct cli_verb *verb = find_verb(verbs, name);
-    if (verb == NULL) verb = find_verb(others, name);
-    if (verb != NULL) return verb->run(argc - 1, argv + 1);
-    fprintf(stderr, "belfry: there is no verb '%s'; belfry help lists them\n", name);
-    return CLI_USAGE;
+    if (strcmp(name, "--version") == 0) argv[1] = version;
+    bool wants_help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
+    if (wants_help || strcmp(name, "help") == 0) {
+        return check_output(help(argc - 1, argv + 1, others));
+    }
+    return check_output(run(argc - 1, argv + 1, others));
 }
 
 int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why)
@@ -76,40 +123,4 @@ int bel__cli_refuse(const char *what, const char *text, const struct bel_text_er
     }
     fprintf(stderr, "\n    %*s^\n", (int)why->position, "");
     return CLI_USAGE;
-}
-
-/* How many bytes the UTF-8 character at `text` has; 0 if it is none. */
-static unsigned character_bytes(const unsigned char *text)
-{
-    if (text[0] < 0x80) return 1;
-    unsigned bytes = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    if (text[0] < 0xc2 || text[0] > 0xf4) return 0;
-    for (unsigned i = 1; i < bytes; i++) {
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    }
-    bool is_overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool is_beyond = text[0] == 0xf4 && text[1] > 0x8f;
-    bool is_surrogate = text[0] == 0xed && text[1] > 0x9f;
-    return is_overlong || is_beyond || is_surrogate ? 0 : bytes;
-}
-
-void bel__cli_print_json(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    (void)putchar('"');
-    while (*at != '\0') {
-        unsigned bytes = character_bytes(at);
-        if (bytes == 0) {
-            printf("\\ufffd");
-            at++;
-        } else if (*at == '"' || *at == '\\') {
-            printf("\\%c", *at++);
-        } else if (*at < ' ' || *at == 0x7f) {
-            printf("\\u%04x", *at++);
-        } else {
-            (void)fwrite(at, 1, bytes, stdout);
-            at += bytes;
-        }
-    }
-    (void)putchar('"');
 }

@@ -3,8 +3,9 @@
 #define BEL_CLI_CLI_H
 
 /*
- * cli - the command line: one file per verb, each a function that gets the rest of the
- * arguments and returns what the program exits with.
+ * cli - the command line: verbs, each a function that gets the rest of the arguments and returns
+ * what the program exits with. Most of them say one command to a server; those are in a table
+ * (remote.h). The others have a file each.
  */
 
 #include "belfry/text.h"
@@ -17,8 +18,8 @@ enum cli_exit {
     CLI_FAILED = 1,
     CLI_USAGE = 2,
     CLI_NOT_FOUND = 3,
-    CLI_CONFLICT = 4,
-    CLI_LIMIT = 5,
+    CLI_CONFLICT = 4, /* or stale */
+    CLI_LIMIT = 5,    /* or full */
     CLI_NOT_ALLOWED = 6,
     CLI_UNREACHABLE = 7,
     CLI_TIMED_OUT = 8,
@@ -37,12 +38,10 @@ int bel__cli_run(int argc, char **argv, const struct cli_verb *others);
 
 /* The verbs. argv[0] is the verb. */
 int bel__cli_next(int argc, char **argv);
+int bel__cli_work(int argc, char **argv);
 
 /* Says on standard error what is wrong with a text, and where: the text, and a mark below
  * the place. Returns CLI_USAGE. */
 int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why);
-
-/* Prints a text as a JSON string, quotes included. What is not UTF-8 is printed as U+FFFD. */
-void bel__cli_print_json(const char *text);
 
 #endif

@@ -8,6 +8,7 @@
 #include "belfry/clock.h"
 #include "belfry/instant.h"
 #include "belfry/plan.h"
+#include "cli/print.h"
 
 #include <getopt.h>
 #include <stdio.h>

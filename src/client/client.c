@@ -104,8 +104,9 @@ static int put_number(struct bel_buffer *output, char letter, size_t number)
     char head[HEAD_BYTES];
     head[0] = letter;
     size_t bytes = 1 + bel__print_u64(head + 1, number);
-    memcpy(head + bytes, "\r\n", 2);
-    return bel__buffer_append(output, head, bytes + 2);
+    head[bytes++] = '\r';
+    head[bytes++] = '\n';
+    return bel__buffer_append(output, head, bytes);
 }
 
 static int put_command(struct bel_buffer *output, const struct bel_view *args, size_t count)
@@ -273,7 +274,7 @@ int bel_client_adopt(int fd, const struct bel_client_options *options, struct be
     client->clock = options->clock ? options->clock : bel_clock_system();
     bel__buffer_init(&client->output, out_max);
     /* Behind the largest reply there may be the start of the next. */
-    bel__buffer_init(&client->input, in_max + 2 * READ_BYTES);
+    bel__buffer_init(&client->input, in_max + READ_BYTES + READ_BYTES);
     bel__buffer_init(&client->early, in_max);
     bel__reader_init(&client->reader, in_max, VALUES_MAX);
     int err = options->key.bytes > 0 ? authenticate(client, options, why) : 0;

@@ -31,7 +31,8 @@ struct bel_slot {
     enum bel_slot_state state;
     struct bel_mono extend_at; /* unless idle or worked */
     struct bel_mono end;       /* of the lease; by then it is surely lost */
-    bool is_asked;             /* the clerk's: a command of it is under way */
+    bool is_asked;             /* the clerk's: a command of it is under way, */
+    bool is_last;              /* and it is not EXTEND */
     bool is_lost;
     void *memory; /* of the errand */
     struct bel_errand errand;
@@ -57,8 +58,8 @@ struct bel_crew {
 };
 
 /* The threads. */
-void *bel__crew_claim(void *crew); /* the claimer */
-void *bel__crew_tell(void *crew);  /* the clerk */
+void *bel__crew_claim(void *arg); /* the claimer; both are given the crew */
+void *bel__crew_tell(void *arg);  /* the clerk */
 
 /* Connects, after a pause if the last tries have failed: `failures` is how many, to be set to 0 by
  * the caller after something has worked. There is no pause if the crew is stopping. Returns 0 and

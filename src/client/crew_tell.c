@@ -108,20 +108,20 @@ static void tell_of_slot(struct bel_crew *crew, const struct bel_slot *slot, str
 }
 
 /* What the server has said to a slot. */
-static void hear(struct bel_crew *crew, struct bel_slot *slot, bool was_worked,
-                 const struct bel_value *reply, struct bel_mono asked)
+static void hear(struct bel_crew *crew, struct bel_slot *slot, const struct bel_value *reply,
+                 struct bel_mono asked)
 {
     bool is_error = reply->type == BEL_VALUE_ERROR;
-    bool is_late = was_worked && reply->type == BEL_VALUE_NUMBER && reply->number == 0;
+    bool is_late = slot->is_last && reply->type == BEL_VALUE_NUMBER && reply->number == 0;
     (void)pthread_mutex_lock(&crew->mutex);
     slot->is_asked = false;
-    if (!was_worked && is_error) slot->is_lost = true;
-    if (!was_worked && !is_error) bel__slot_leased(slot, asked);
+    if (!slot->is_last && is_error) slot->is_lost = true;
+    if (!slot->is_last && !is_error) bel__slot_leased(slot, asked);
     (void)pthread_mutex_unlock(&crew->mutex);
 
     if (is_error) tell_of_slot(crew, slot, reply->text);
     if (is_late) tell_of_slot(crew, slot, BEL_VIEW("STALE the lease had ended before it was done"));
-    if (!was_worked) return;
+    if (!slot->is_last) return;
     (void)pthread_mutex_lock(&crew->mutex);
     clear(slot);
     (void)pthread_mutex_unlock(&crew->mutex);
@@ -131,14 +131,13 @@ static void hear(struct bel_crew *crew, struct bel_slot *slot, bool was_worked,
 static int speak(struct bel_crew *crew, struct bel_client *client)
 {
     struct bel_mono asked = bel__crew_now(crew);
-    bool was_worked[BEL_CREW_HANDS_MAX];
     struct saying saying;
     int err = 0;
     for (unsigned i = 0; i < crew->options.hands && err == 0; i++) {
         struct bel_slot *slot = &crew->slots[i];
         if (!slot->is_asked) continue;
         (void)pthread_mutex_lock(&crew->mutex);
-        was_worked[i] = slot->state == BEL_SLOT_WORKED;
+        slot->is_last = slot->state == BEL_SLOT_WORKED;
         put(&saying, slot);
         (void)pthread_mutex_unlock(&crew->mutex);
         err = bel_client_send(client, saying.args, saying.count);
@@ -148,7 +147,7 @@ static int speak(struct bel_crew *crew, struct bel_client *client)
         struct bel_slot *slot = &crew->slots[i];
         if (!slot->is_asked) continue;
         err = bel_client_receive(client, &reply);
-        if (err == 0) hear(crew, slot, was_worked[i], reply, asked);
+        if (err == 0) hear(crew, slot, reply, asked);
     }
     return err;
 }

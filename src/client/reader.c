@@ -266,7 +266,7 @@ int bel__reader_build(struct bel_reader *reader, const uint8_t *data, const stru
 {
     struct {
         struct bel_value *next, *end;
-    } stack[BEL_READER_DEPTH_MAX];
+    } stack[BEL_READER_DEPTH_MAX] = {{NULL, NULL}};
     assert(reader->bytes > 0);
     int err = make_room(reader);
     if (err) return err;

@@ -17,7 +17,7 @@
 #include "belfry/client.h"
 
 enum {
-    BEL_READER_DEPTH_MAX = 8,         /* lists in lists; the server's own have 4 */
+    BEL_READER_DEPTH_MAX = 8,         /* lists in lists; the server's own have 5 */
     BEL_READER_LINE_BYTES = 64 << 10, /* of a status, an error or a number */
 };
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * belfry agenda: what is to come, a line for each step; on a terminal with bars, the longest as
+ * long as there is room.
+ *
+ *     2026-06-01T09:00:00Z      12 ########
+ *     2026-06-01T10:00:00Z       3 ##
+ */
+#include "cli/print.h"
+#include "cli/remote.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    TEXT_COLUMNS = 24 + 1 + 10 + 1,
+};
+
+static bool is_agenda(const struct bel_value *reply)
+{
+    if (reply->type != BEL_VALUE_LIST) return false;
+    for (size_t i = 0; i < reply->count; i++) {
+        const struct bel_value *step = &reply->items[i];
+        if (step->count != 2 || step->items[0].type != BEL_VALUE_NUMBER) return false;
+        if (step->items[1].type != BEL_VALUE_NUMBER || step->items[1].number < 0) return false;
+    }
+    return true;
+}
+
+static void draw(const struct bel_value *reply)
+{
+    unsigned columns = bel__cli_columns();
+    unsigned room = columns > TEXT_COLUMNS + 10 ? columns - TEXT_COLUMNS - 1 : 10;
+    int64_t most = 1;
+    for (size_t i = 0; i < reply->count; i++) {
+        int64_t count = reply->items[i].items[1].number;
+        if (count > most) most = count;
+    }
+    for (size_t i = 0; i < reply->count; i++) {
+        int64_t start = reply->items[i].items[0].number, count = reply->items[i].items[1].number;
+        /* A few are seen among many: at least one sign. */
+        double length = (double)count / (double)most * room;
+        unsigned signs = count > 0 && length < 1 ? 1 : (unsigned)length;
+        bel__cli_print_time(start);
+        printf("%*s %10" PRId64 " ", start % 1000 == 0 ? 4 : 0, "", count);
+        if (signs > 0 && bel__cli_has_color()) printf("\033[36m");
+        for (unsigned k = 0; k < signs; k++) {
+            (void)putchar('#');
+        }
+        printf("%s\n", signs > 0 && bel__cli_has_color() ? "\033[0m" : "");
+    }
+}
+
+int bel__show_agenda(const struct cli_remote *remote, struct cli_order *order,
+                     struct bel_client *client, const struct bel_value *reply)
+{
+    (void)remote;
+    (void)client;
+    if (!is_agenda(reply)) return bel__show_nonsense(order);
+    if (!order->reach.is_json && bel__cli_is_terminal()) {
+        draw(reply);
+        return CLI_OK;
+    }
+    if (order->reach.is_json) printf("{\"steps\": [");
+    for (size_t i = 0; i < reply->count; i++) {
+        const struct bel_value *step = reply->items[i].items;
+        if (order->reach.is_json) {
+            printf("%s{\"start_ms\": %" PRId64 ", \"count\": %" PRId64 "}", i > 0 ? ", " : "",
+                   step[0].number, step[1].number);
+        } else {
+            printf("%" PRId64 "\t%" PRId64 "\n", step[0].number, step[1].number);
+        }
+    }
+    if (order->reach.is_json) printf("]}\n");
+    return CLI_OK;
+}

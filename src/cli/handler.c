@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One thread waits for four things at once, until the program has ended:
+ *
+ *     payload ---> its standard input        until it is written, or it does not want more
+ *     its standard error ---> ours           and the last line of it is kept
+ *     the program                            has ended
+ *     the order to end it                    a signal now, and a harder one a little later
+ *
+ * What the program has started may live on and keep standard error open; nobody waits for that.
+ */
+#include "cli/handler.h"
+
+#include "cli/print.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    RELEASE_MS = 1000,  /* when it cannot be started */
+    PATIENCE_MS = 5000, /* between the two signals */
+    LINE_BYTES = BEL_REPORT_REASON_BYTES,
+    NAME_BYTES = 300,
+    PATH_BYTES = 4096,
+};
+
+/* A program that runs. */
+struct child {
+    pid_t pid;
+    int pidfd, input, errors; /* -1: closed */
+    int end_fd;               /* -1: the signal was sent */
+    bool is_ended;            /* by us */
+    struct bel_view payload;  /* what is left of it */
+    char line[LINE_BYTES];    /* the last of its errors, and the one that is coming */
+    char coming[LINE_BYTES];
+    size_t coming_bytes;
+};
+
+bool bel__handler_exists(const char *program)
+{
+    char path[PATH_BYTES];
+    if (strchr(program, '/') != NULL) return access(program, X_OK) == 0;
+    const char *at = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+    while (at != NULL && *at != '\0') {
+        size_t bytes = strcspn(at, ":");
+        (void)snprintf(path, sizeof path, "%.*s/%s", (int)bytes, at, program);
+        if (access(path, X_OK) == 0) return true;
+        at += bytes + (at[bytes] == ':');
+    }
+    errno = ENOENT;
+    return false;
+}
+
+/* --- the environment --- */
+
+/* A name as the environment has them: letters, digits and _. */
+static void put_name(char *out, struct bel_view name)
+{
+    const char *text = name.data;
+    size_t used = (size_t)snprintf(out, NAME_BYTES, "BELFRY_HEADER_");
+    for (size_t i = 0; i < name.bytes && used < NAME_BYTES - 1; i++) {
+        bool is_small = text[i] >= 'a' && text[i] <= 'z';
+        bool is_plain = (text[i] >= 'A' && text[i] <= 'Z') || (text[i] >= '0' && text[i] <= '9');
+        int byte = is_small ? text[i] - 'a' + 'A' : is_plain ? text[i] : '_';
+        out[used++] = (char)byte;
+    }
+    out[used] = '\0';
+}
+
+static bool is_ours(const char *variable)
+{
+    return strncmp(variable, "BELFRY_HEADER_", 14) == 0;
+}
+
+static void add(char **variables, size_t *count, const char *name, const char *value)
+{
+    char *variable;
+    if (asprintf(&variable, "%s=%s", name, value) >= 0) variables[(*count)++] = variable;
+}
+
+/* Our environment and what there is to say of the errand, which comes first and so counts. NULL if
+ * there is no memory. The first `*out_owned` are to be freed. */
+static char **make_environment(const struct bel_errand *errand, size_t *out_owned)
+{
+    enum {
+        FIELDS = 5
+    };
+    size_t inherited = 0, count = 0;
+    while (environ[inherited] != NULL) {
+        inherited++;
+    }
+    char **variables = calloc(inherited + FIELDS + errand->headers_count + 1, sizeof variables[0]);
+    if (variables == NULL) return NULL;
+    char number[32], name[NAME_BYTES];
+    add(variables, &count, "BELFRY_ID", errand->id.data);
+    add(variables, &count, "BELFRY_TOPIC", errand->topic.data);
+    add(variables, &count, "BELFRY_TOKEN", errand->token.data);
+    (void)snprintf(number, sizeof number, "%" PRIu64, errand->attempt);
+    add(variables, &count, "BELFRY_ATTEMPT", number);
+    (void)snprintf(number, sizeof number, "%" PRId64, errand->due.ms);
+    add(variables, &count, "BELFRY_DUE_MS", number);
+    for (size_t i = 0; i < errand->headers_count; i++) {
+        put_name(name, errand->headers[i].name);
+        add(variables, &count, name, errand->headers[i].value.data);
+    }
+    *out_owned = count;
+    for (size_t i = 0; i < inherited; i++) {
+        if (!is_ours(environ[i])) variables[count++] = environ[i];
+    }
+    return variables;
+}
+
+static void free_environment(char **variables, size_t owned)
+{
+    for (size_t i = 0; i < owned; i++) {
+        free(variables[i]);
+    }
+    free(variables);
+}
+
+/* --- starting --- */
+
+static void close_end(int *fd)
+{
+    if (*fd >= 0) (void)close(*fd);
+    *fd = -1;
+}
+
+/* Signals that we block or ignore are as ever for the program. */
+static int spawn(const struct cli_handler *handler, char **environment, int input, int errors,
+                 pid_t *out)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t how;
+    sigset_t none, pipes;
+    (void)sigemptyset(&none);
+    (void)sigemptyset(&pipes);
+    (void)sigaddset(&pipes, SIGPIPE);
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&how);
+    int problem = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    if (!problem) problem = posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+    if (!problem) problem = posix_spawnattr_setsigmask(&how, &none);
+    if (!problem) problem = posix_spawnattr_setsigdefault(&how, &pipes);
+    if (!problem) problem = posix_spawnattr_setpgroup(&how, 0);
+    if (!problem) {
+        problem = posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                     POSIX_SPAWN_SETPGROUP);
+    }
+    if (!problem) {
+        problem = posix_spawnp(out, handler->argv[0], &actions, &how, handler->argv, environment);
+    }
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawnattr_destroy(&how);
+    return problem;
+}
+
+/* Starts the program. Returns 0 or an errno. */
+static int start(const struct cli_handler *handler, const struct bel_errand *errand,
+                 struct child *child)
+{
+    int input[2] = {-1, -1}, errors[2] = {-1, -1};
+    size_t owned = 0;
+    char **environment = make_environment(errand, &owned);
+    int problem = environment == NULL ? ENOMEM : 0;
+    if (!problem && pipe2(input, O_CLOEXEC) != 0) problem = errno;
+    if (!problem && pipe2(errors, O_CLOEXEC) != 0) problem = errno;
+    if (!problem) problem = spawn(handler, environment, input[0], errors[1], &child->pid);
+    if (environment != NULL) free_environment(environment, owned);
+    close_end(&input[0]);
+    close_end(&errors[1]);
+    if (problem) {
+        close_end(&input[1]);
+        close_end(&errors[0]);
+        return problem;
+    }
+    child->input = input[1];
+    child->errors = errors[0];
+    (void)fcntl(child->input, F_SETFL, O_NONBLOCK);
+    (void)fcntl(child->errors, F_SETFL, O_NONBLOCK);
+    child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
+    child->payload = errand->payload;
+    child->end_fd = handler->end_fd;
+    return 0;
+}
+
+/* --- while it runs --- */
+
+static void write_payload(struct child *child)
+{
+    ssize_t written = 0;
+    if (child->payload.bytes > 0) {
+        written = write(child->input, child->payload.data, child->payload.bytes);
+        if (written < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    }
+    if (written >= 0) {
+        child->payload.data = (const char *)child->payload.data + written;
+        child->payload.bytes -= (size_t)written;
+    }
+    if (written < 0 || child->payload.bytes == 0) close_end(&child->input);
+}
+
+/* Keeps the last line that is not empty. */
+static void keep_line(struct child *child)
+{
+    if (child->coming_bytes == 0) return;
+    memcpy(child->line, child->coming, child->coming_bytes);
+    child->line[child->coming_bytes] = '\0';
+    child->coming_bytes = 0;
+}
+
+/* Passes on what it says, as far as there is something. False if there will be no more. */
+static bool read_errors(struct child *child)
+{
+    char data[4096];
+    ssize_t got = read(child->errors, data, sizeof data);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    (void)fwrite(data, 1, (size_t)got, stderr);
+    for (ssize_t i = 0; i < got; i++) {
+        if (data[i] == '\n') {
+            keep_line(child);
+        } else if (child->coming_bytes < LINE_BYTES - 1) {
+            child->coming[child->coming_bytes++] = data[i];
+        }
+    }
+    return got > 0;
+}
+
+static void end_it(struct child *child, int signal)
+{
+    child->is_ended = true;
+    child->end_fd = -1;
+    (void)kill(-child->pid, signal);
+}
+
+/* Waits for one of the four. True when the program has ended. */
+static bool attend(struct child *child)
+{
+    struct pollfd sets[] = {{.fd = child->pidfd, .events = POLLIN},
+                            {.fd = child->input, .events = POLLOUT},
+                            {.fd = child->errors, .events = POLLIN},
+                            {.fd = child->end_fd, .events = POLLIN}};
+    bool is_impatient = child->is_ended;
+    int ready = poll(sets, 4, is_impatient ? PATIENCE_MS : -1);
+    if (ready == 0 && is_impatient) end_it(child, SIGKILL);
+    if (ready <= 0) return false;
+    if (sets[1].revents) write_payload(child);
+    if (sets[2].revents && !read_errors(child)) close_end(&child->errors);
+    if (sets[3].revents) end_it(child, SIGTERM);
+    if (child->pidfd >= 0) return sets[0].revents != 0;
+    return child->input < 0 && child->errors < 0; /* on a kernel that has no such thing */
+}
+
+/* What it exits with; 128 and more if by a signal. */
+static int reap(struct child *child)
+{
+    int status = 0;
+    pid_t pid;
+    do {
+        pid = waitpid(child->pid, &status, 0);
+    } while (pid < 0 && errno == EINTR);
+    for (int i = 0; i < 16 && child->errors >= 0; i++) { /* what it said last */
+        struct pollfd set = {.fd = child->errors, .events = POLLIN};
+        if (poll(&set, 1, 0) <= 0 || !read_errors(child)) break;
+    }
+    keep_line(child);
+    close_end(&child->input);
+    close_end(&child->errors);
+    close_end(&child->pidfd);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void judge(const struct child *child, int status, struct bel_report *report)
+{
+    if (child->is_ended && status != HANDLER_DONE) {
+        report->kind = BEL_REPORT_RELEASED;
+        return;
+    }
+    if (status == HANDLER_DONE) return;
+    if (status == HANDLER_RELEASE) {
+        report->kind = BEL_REPORT_RELEASED;
+        return;
+    }
+    if (child->line[0] != '\0') {
+        bel_report_fail(report, child->line);
+    } else if (status > 128) {
+        (void)snprintf(report->reason, sizeof report->reason, "ended by signal %d", status - 128);
+    } else {
+        (void)snprintf(report->reason, sizeof report->reason, "exit status %d", status);
+    }
+    report->kind = status == HANDLER_REJECT ? BEL_REPORT_REJECTED : BEL_REPORT_FAILED;
+}
+
+void bel__handler_run(const struct cli_handler *handler, const struct bel_errand *errand,
+                      struct bel_report *report, int *out_status)
+{
+    struct child child = {.pidfd = -1, .input = -1, .errors = -1};
+    int problem = start(handler, errand, &child);
+    if (problem) {
+        fprintf(stderr, "belfry: cannot run %s: %s\n", handler->argv[0], bel__cli_problem(problem));
+        *report = (struct bel_report){
+            .kind = BEL_REPORT_RELEASED, .has_delay = true, .delay_ms = RELEASE_MS};
+        *out_status = 127;
+        return;
+    }
+    bool has_ended = false;
+    while (!has_ended) {
+        has_ended = attend(&child);
+    }
+    *out_status = reap(&child);
+    judge(&child, *out_status, report);
+}

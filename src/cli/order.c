@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Words and options may be mixed; they are told apart first, and put together in the order in which
+ * the server wants them. "--" says that only words follow, "-" for a payload is standard input.
+ */
+#include "cli/order.h"
+
+#include "cli/print.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    ARGS_SPARE = 8,
+    PAYLOAD_BYTES_MAX = 64 << 20,
+    PAYLOAD_STEP = 64 << 10,
+    HELP_COLUMN = 24,
+    NAME_BYTES = 64,
+};
+
+static bool is_option(const struct bel_argument *argument)
+{
+    return argument->name[0] >= 'A' && argument->name[0] <= 'Z';
+}
+
+static bool takes_payload(const struct bel_command_entry *command)
+{
+    return strcmp(command->name, "SCHEDULE") == 0;
+}
+
+/* --- help --- */
+
+/* What stands for a value, by its type. */
+static const char *placeholder(const struct bel_argument *argument)
+{
+    switch (argument->type) {
+    case BEL_ARGUMENT_DURATION:
+        return "DURATION";
+    case BEL_ARGUMENT_TIME:
+        return "TIME";
+    case BEL_ARGUMENT_NUMBER:
+        return "N";
+    case BEL_ARGUMENT_STATE:
+        return "STATE";
+    case BEL_ARGUMENT_RULE:
+        return "RULE";
+    case BEL_ARGUMENT_ZONE:
+        return "ZONE";
+    case BEL_ARGUMENT_POLICY:
+        return "POLICY";
+    case BEL_ARGUMENT_PAIR:
+        return "NAME=VALUE";
+    case BEL_ARGUMENT_ID:
+        return "ID";
+    case BEL_ARGUMENT_TOPIC:
+        return "NAME";
+    case BEL_ARGUMENT_WORD:
+        return "WORD";
+    default:
+        return "TEXT";
+    }
+}
+
+static int print_lower(const char *name)
+{
+    int printed = 0;
+    for (; *name != '\0'; name++, printed++) {
+        (void)putchar(*name >= 'A' && *name <= 'Z' ? *name + 'a' - 'A' : *name);
+    }
+    return printed;
+}
+
+static int print_upper(const char *name)
+{
+    int printed = 0;
+    for (; *name != '\0'; name++, printed++) {
+        (void)putchar(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name);
+    }
+    return printed;
+}
+
+static void help_argument(const struct bel_argument *argument)
+{
+    int used = 0;
+    printf("    ");
+    if (!is_option(argument)) {
+        bool is_pair = argument->type == BEL_ARGUMENT_PAIR;
+        used += is_pair ? printf("NAME=VALUE") : print_upper(argument->name);
+    } else {
+        used += printf("--");
+        used += print_lower(argument->name);
+        if (argument->type != BEL_ARGUMENT_FLAG) used += printf(" %s", placeholder(argument));
+    }
+    printf("%*s%s", used < HELP_COLUMN - 4 ? HELP_COLUMN - 4 - used : 1, "", argument->help);
+    for (size_t i = 0; argument->words != NULL && argument->words[i] != NULL; i++) {
+        printf("%s%s", i > 0 ? ", " : ": ", argument->words[i]);
+    }
+    printf("\n");
+}
+
+void bel__order_help(const char *verb, const struct bel_command_entry *command)
+{
+    bool has_options = false;
+    printf("usage: belfry %s", verb);
+    for (size_t i = 0; i < command->arguments_count; i++) {
+        const struct bel_argument *argument = &command->arguments[i];
+        has_options = has_options || is_option(argument);
+        if (is_option(argument)) continue;
+        printf(argument->is_optional ? " [" : " ");
+        if (argument->type == BEL_ARGUMENT_PAIR) {
+            printf("NAME=VALUE");
+        } else {
+            (void)print_upper(argument->name);
+        }
+        printf("%s%s", argument->is_repeated ? " ..." : "", argument->is_optional ? "]" : "");
+    }
+    printf("%s: %s\n", has_options ? " [OPTION ...]" : "", command->help);
+    for (size_t i = 0; i < command->arguments_count; i++) {
+        help_argument(&command->arguments[i]);
+    }
+    if (takes_payload(command)) {
+        printf("    --file PATH         the payload; or - in its place, for standard input\n");
+    }
+    fputs(bel__reach_help, stdout);
+}
+
+/* --- reading --- */
+
+static int complain(const struct cli_order *order, const char *what, const char *name)
+{
+    fprintf(stderr, "belfry %s: %s%s; belfry help %s says more\n", order->verb, what, name,
+            order->verb);
+    return CLI_USAGE;
+}
+
+static void add(struct cli_order *order, const char *text, size_t bytes)
+{
+    order->args[order->args_count++] = (struct bel_view){text, bytes};
+}
+
+/* Adds "name=value" as two. */
+static int add_pair(struct cli_order *order, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text) {
+        return complain(order, "expected NAME=VALUE, not ", text);
+    }
+    add(order, text, (size_t)(equals - text));
+    add(order, equals + 1, strlen(equals + 1));
+    return CLI_OK;
+}
+
+static const struct bel_argument *find_option(const struct bel_command_entry *command,
+                                              const char *name)
+{
+    for (size_t i = 0; i < command->arguments_count; i++) {
+        const struct bel_argument *argument = &command->arguments[i];
+        if (!is_option(argument) || strcasecmp(argument->name, name) != 0) continue;
+        return name[0] >= 'a' ? argument : NULL; /* as everywhere, in small letters */
+    }
+    return NULL;
+}
+
+/* What is typed: words, and options with their values, in the order in which they came. */
+struct typed {
+    const char **words;
+    size_t words_count;
+    struct choice {
+        const struct bel_argument *option;
+        const char *value;
+    } * choices;
+    size_t choices_count;
+    bool wants_help;
+};
+
+/* Takes an option. `*used` is set to whether the value was in the next argument. */
+static int take_option(struct cli_order *order, struct typed *typed, const char *text,
+                       const char *next, bool *used)
+{
+    char name[NAME_BYTES];
+    const char *equals = strchr(text, '=');
+    size_t bytes = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    const char *value = equals != NULL ? equals + 1 : next;
+    bool has = false, has_value = false;
+    if (bytes >= sizeof name) return complain(order, "there is no option --", text);
+    memcpy(name, text, bytes);
+    name[bytes] = '\0';
+
+    const struct bel_argument *option = find_option(order->command, name);
+    if (option == NULL) {
+        int status = bel__reach_option(&order->reach, name, value, &has, &has_value);
+        if (status != CLI_OK) return status;
+    }
+    if (option == NULL && !has && takes_payload(order->command) && strcmp(name, "file") == 0) {
+        order->file = value;
+        has = has_value = true;
+    }
+    if (option == NULL && !has) return complain(order, "there is no option --", name);
+    if (option != NULL) has_value = option->type != BEL_ARGUMENT_FLAG;
+    if (has_value && value == NULL) return complain(order, "a value is missing behind --", name);
+    if (!has_value && equals != NULL) return complain(order, "there is no value for --", name);
+    *used = has_value && equals == NULL;
+    if (option == NULL) return CLI_OK;
+    typed->choices[typed->choices_count++] = (struct choice){option, value};
+    if (strcmp(name, "count") == 0) order->count = value;
+    if (strcmp(name, "wait") == 0) order->wait = value;
+    return CLI_OK;
+}
+
+static int sort_out(struct cli_order *order, struct typed *typed, int argc, char **argv)
+{
+    bool only_words = false;
+    for (int i = 1; i < argc; i++) {
+        const char *text = argv[i];
+        bool used = false;
+        if (only_words || text[0] != '-' || strcmp(text, "-") == 0) {
+            typed->words[typed->words_count++] = text;
+        } else if (strcmp(text, "--") == 0) {
+            only_words = true;
+        } else if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+            typed->wants_help = true;
+            return CLI_OK;
+        } else if (text[1] != '-') {
+            return complain(order, "there is no option ", text);
+        } else {
+            int status = take_option(order, typed, text + 2, argv[i + 1], &used);
+            if (status != CLI_OK) return status;
+            i += used;
+        }
+    }
+    return CLI_OK;
+}
+
+/* --- the payload --- */
+
+static int read_all(struct cli_order *order, FILE *file, const char *name, struct bel_view *out)
+{
+    size_t bytes = 0, room = 0;
+    char *data = NULL;
+    for (;;) {
+        if (bytes == room) {
+            room += room < PAYLOAD_STEP ? PAYLOAD_STEP : room;
+            char *larger = room > PAYLOAD_BYTES_MAX * (size_t)2 ? NULL : realloc(data, room);
+            if (larger == NULL) {
+                fprintf(stderr, "belfry: %s is too large for a payload\n", name);
+                free(data);
+                return CLI_LIMIT;
+            }
+            data = larger;
+        }
+        size_t got = fread(data + bytes, 1, room - bytes, file);
+        if (got == 0) break;
+        bytes += got;
+    }
+    order->payload = data;
+    *out = (struct bel_view){data, bytes};
+    if (!ferror(file)) return CLI_OK;
+    fprintf(stderr, "belfry: cannot read %s: %s\n", name, bel__cli_problem(errno));
+    return CLI_FAILED;
+}
+
+static int read_payload(struct cli_order *order, struct bel_view *out)
+{
+    if (order->file == NULL) return read_all(order, stdin, "standard input", out);
+    FILE *file = fopen(order->file, "re");
+    if (file == NULL) {
+        fprintf(stderr, "belfry: cannot read %s: %s\n", order->file, bel__cli_problem(errno));
+        return CLI_FAILED;
+    }
+    int status = read_all(order, file, order->file, out);
+    (void)fclose(file);
+    return status;
+}
+
+/* --- putting it together --- */
+
+/* Adds the words, as many as there must be. */
+static int add_words(struct cli_order *order, const struct typed *typed)
+{
+    const struct bel_command_entry *command = order->command;
+    size_t next = 0;
+    for (size_t i = 0; i < command->arguments_count; i++) {
+        const struct bel_argument *argument = &command->arguments[i];
+        if (is_option(argument)) break;
+        bool is_payload = takes_payload(command) && strcmp(argument->name, "payload") == 0;
+        if (is_payload && order->file != NULL) {
+            add(order, "", 0);
+            continue;
+        }
+        if (next == typed->words_count && !argument->is_optional) {
+            return complain(order, "missing: ", argument->name);
+        }
+        size_t end = argument->is_repeated ? typed->words_count : next + 1;
+        if (end > typed->words_count) end = typed->words_count;
+        for (; next < end; next++) {
+            const char *word = typed->words[next];
+            int status = CLI_OK;
+            if (argument->type == BEL_ARGUMENT_PAIR) {
+                status = add_pair(order, word);
+            } else {
+                add(order, word, strlen(word));
+            }
+            if (status != CLI_OK) return status;
+        }
+    }
+    order->words_count = order->args_count - 1;
+    if (next == typed->words_count) return CLI_OK;
+    return complain(order, "one too many: ", typed->words[next]);
+}
+
+static int add_choices(struct cli_order *order, const struct typed *typed)
+{
+    for (size_t i = 0; i < typed->choices_count; i++) {
+        const struct choice *choice = &typed->choices[i];
+        add(order, choice->option->name, strlen(choice->option->name));
+        if (choice->option->type == BEL_ARGUMENT_FLAG) continue;
+        int status = CLI_OK;
+        if (choice->option->type == BEL_ARGUMENT_PAIR) {
+            status = add_pair(order, choice->value);
+        } else {
+            add(order, choice->value, strlen(choice->value));
+        }
+        if (status != CLI_OK) return status;
+    }
+    return CLI_OK;
+}
+
+static int put_together(struct cli_order *order, const struct typed *typed)
+{
+    enum {
+        PLACE_PAYLOAD = 2
+    };
+    add(order, order->command->name, strlen(order->command->name));
+    int status = add_words(order, typed);
+    if (status == CLI_OK) status = add_choices(order, typed);
+    if (status != CLI_OK || !takes_payload(order->command)) return status;
+    struct bel_view *payload = &order->args[PLACE_PAYLOAD];
+    bool is_dash = payload->bytes == 1 && *(const char *)payload->data == '-';
+    return order->file != NULL || is_dash ? read_payload(order, payload) : CLI_OK;
+}
+
+int bel__order_read(struct cli_order *order, const struct bel_command_entry *command,
+                    const struct bel_command_entry *other, int argc, char **argv)
+{
+    size_t room = 2 * (size_t)argc + ARGS_SPARE;
+    struct typed typed = {.words = calloc(room, sizeof typed.words[0]),
+                          .choices = calloc(room, sizeof typed.choices[0])};
+    *order = (struct cli_order){.verb = argv[0], .command = command};
+    order->args = calloc(room, sizeof order->args[0]);
+    int status = CLI_FAILED;
+    if (typed.words != NULL && typed.choices != NULL && order->args != NULL) {
+        status = sort_out(order, &typed, argc, argv);
+        if (other != NULL && typed.words_count > 0) order->command = other;
+        if (status == CLI_OK && typed.wants_help) {
+            bel__order_help(argv[0], command);
+        } else if (status == CLI_OK) {
+            status = put_together(order, &typed);
+        }
+    }
+    bool goes_on = status == CLI_OK && !typed.wants_help;
+    free(typed.words);
+    free(typed.choices);
+    return goes_on ? -1 : status;
+}
+
+void bel__order_finish(struct cli_order *order)
+{
+    free(order->args);
+    free(order->payload);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Standard output is buffered by the library and looked at once, at the end: cli.c. */
+#include "cli/print.h"
+
+#include "belfry/instant.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum {
+    DEPTH_MAX = 16, /* a client allows less */
+    COLUMNS_DEFAULT = 80,
+    COLUMNS_MIN = 40,
+    COLUMNS_MAX = 400,
+};
+
+/* --- where it goes --- */
+
+bool bel__cli_is_terminal(void)
+{
+    return isatty(STDOUT_FILENO);
+}
+
+bool bel__cli_has_color(void)
+{
+    const char *no = getenv("NO_COLOR");   /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+    const char *terminal = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe) */
+    if (no != NULL && no[0] != '\0') return false;
+    return bel__cli_is_terminal() && (terminal == NULL || strcmp(terminal, "dumb") != 0);
+}
+
+unsigned bel__cli_columns(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return COLUMNS_DEFAULT;
+    if (size.ws_col < COLUMNS_MIN) return COLUMNS_MIN;
+    return size.ws_col < COLUMNS_MAX ? size.ws_col : COLUMNS_MAX;
+}
+
+const char *bel__cli_problem(int number)
+{
+    static _Thread_local char text[128];
+    return strerror_r(number, text, sizeof text);
+}
+
+/* --- characters --- */
+
+/* How many bytes the UTF-8 character at the start has; 0 if it is none. */
+static unsigned character_bytes(const unsigned char *text, size_t bytes)
+{
+    if (text[0] < 0x80) return 1;
+    unsigned wanted = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+    if (text[0] < 0xc2 || text[0] > 0xf4 || bytes < wanted) return 0;
+    for (unsigned i = 1; i < wanted; i++) {
+        if ((text[i] & 0xc0) != 0x80) return 0;
+    }
+    bool is_overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
+    bool is_beyond = text[0] == 0xf4 && text[1] > 0x8f;
+    bool is_surrogate = text[0] == 0xed && text[1] > 0x9f;
+    return is_overlong || is_beyond || is_surrogate ? 0 : wanted;
+}
+
+/* C0, DEL and C1, which a terminal may obey. */
+static bool is_control(const unsigned char *text, unsigned bytes)
+{
+    if (bytes == 1) return text[0] < ' ' || text[0] == 0x7f;
+    return bytes == 2 && text[0] == 0xc2 && text[1] < 0xa0;
+}
+
+bool bel__cli_is_text(struct bel_view view)
+{
+    const unsigned char *text = view.data;
+    size_t at = 0;
+    while (at < view.bytes) {
+        unsigned bytes = character_bytes(text + at, view.bytes - at);
+        if (bytes == 0) return false;
+        at += bytes;
+    }
+    return true;
+}
+
+/* --- JSON --- */
+
+void bel__cli_print_json_view(struct bel_view view)
+{
+    const unsigned char *text = view.data;
+    size_t at = 0;
+    (void)putchar('"');
+    while (at < view.bytes) {
+        unsigned bytes = character_bytes(text + at, view.bytes - at);
+        if (bytes == 0) {
+            printf("\\ufffd");
+            at++;
+        } else if (text[at] == '"' || text[at] == '\\') {
+            printf("\\%c", text[at++]);
+        } else if (bytes == 1 && is_control(text + at, 1)) {
+            printf("\\u%04x", text[at++]);
+        } else {
+            (void)fwrite(text + at, 1, bytes, stdout);
+            at += bytes;
+        }
+    }
+    (void)putchar('"');
+}
+
+void bel__cli_print_json(const char *text)
+{
+    bel__cli_print_json_view((struct bel_view){text, strlen(text)});
+}
+
+static void print_base64(struct bel_view view)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *data = view.data;
+    (void)putchar('"');
+    for (size_t i = 0; i < view.bytes; i += 3) {
+        size_t left = view.bytes - i;
+        unsigned group = (unsigned)data[i] << 16;
+        if (left > 1) group |= (unsigned)data[i + 1] << 8;
+        if (left > 2) group |= data[i + 2];
+        (void)putchar(digits[group >> 18]);
+        (void)putchar(digits[group >> 12 & 63]);
+        (void)putchar(left > 1 ? digits[group >> 6 & 63] : '=');
+        (void)putchar(left > 2 ? digits[group & 63] : '=');
+    }
+    (void)putchar('"');
+}
+
+/* A list that is being printed. */
+struct frame {
+    const struct bel_value *items;
+    size_t count, next;
+    bool is_map;
+};
+
+static void print_scalar(const struct bel_value *value, bool is_bytes)
+{
+    switch (value->type) {
+    case BEL_VALUE_NUMBER:
+        printf("%" PRId64, value->number);
+        break;
+    case BEL_VALUE_BOOLEAN:
+        printf(value->number ? "true" : "false");
+        break;
+    case BEL_VALUE_DECIMAL: /* JSON has no inf and nan */
+    case BEL_VALUE_TEXT:
+    case BEL_VALUE_STATUS:
+    case BEL_VALUE_ERROR:
+        if (is_bytes) {
+            print_base64(value->text);
+        } else {
+            bel__cli_print_json_view(value->text);
+        }
+        break;
+    default:
+        printf("null");
+    }
+}
+
+/* Prints a name and says whether its value is to be printed in base64. */
+static bool print_name(const struct bel_value *name, const struct bel_value *value)
+{
+    bool is_bytes = value->type == BEL_VALUE_TEXT && !bel__cli_is_text(value->text);
+    if (is_bytes) {
+        char long_name[160];
+        (void)snprintf(long_name, sizeof long_name, "%.*s_base64",
+                       (int)(name->text.bytes < 140 ? name->text.bytes : 140),
+                       (const char *)name->text.data);
+        bel__cli_print_json(long_name);
+    } else if (name->type == BEL_VALUE_NUMBER) {
+        printf("\"%" PRId64 "\"", name->number);
+    } else {
+        bel__cli_print_json_view(name->text);
+    }
+    printf(": ");
+    return is_bytes;
+}
+
+static bool is_list(const struct bel_value *value)
+{
+    return value->type == BEL_VALUE_LIST || value->type == BEL_VALUE_MAP;
+}
+
+void bel__cli_print_value(const struct bel_value *value)
+{
+    struct frame stack[DEPTH_MAX] = {{.items = value, .count = 1}};
+    unsigned depth = 0;
+    for (;;) {
+        struct frame *top = &stack[depth];
+        if (top->next == top->count) {
+            if (depth == 0) return;
+            (void)putchar(top->is_map ? '}' : ']');
+            depth--;
+            continue;
+        }
+        bool is_bytes = false, is_headers = false;
+        if (top->next > 0) printf(", ");
+        if (top->is_map) {
+            const struct bel_value *name = &top->items[top->next++];
+            is_headers = bel_value_is(name, "headers");
+            is_bytes = print_name(name, &top->items[top->next]);
+        }
+        const struct bel_value *item = &top->items[top->next++];
+        if (!is_list(item)) {
+            print_scalar(item, is_bytes);
+            continue;
+        }
+        bool is_map = item->count % 2 == 0 && (item->type == BEL_VALUE_MAP || is_headers);
+        (void)putchar(is_map ? '{' : '[');
+        assert(depth + 1 < DEPTH_MAX);
+        stack[++depth] = (struct frame){item->items, item->count, 0, is_map};
+    }
+}
+
+/* --- lines --- */
+
+static void print_escaped(unsigned char byte)
+{
+    static const char known[] = "\tt\nn\rr\\\\";
+    const char *found = memchr(known, byte, sizeof known - 1);
+    if (found != NULL && (found - known) % 2 == 0) {
+        printf("\\%c", found[1]);
+    } else {
+        printf("\\x%02x", byte);
+    }
+}
+
+void bel__cli_print_line(struct bel_view view, size_t columns)
+{
+    const unsigned char *text = view.data;
+    size_t at = 0, printed = 0;
+    while (at < view.bytes) {
+        unsigned bytes = character_bytes(text + at, view.bytes - at);
+        if (columns > 0 && ++printed > columns) {
+            printf("...");
+            return;
+        }
+        if (bytes == 0 || text[at] == '\\' || is_control(text + at, bytes)) {
+            for (unsigned i = 0; i < (bytes > 0 ? bytes : 1); i++) {
+                print_escaped(text[at + i]);
+            }
+        } else {
+            (void)fwrite(text + at, 1, bytes, stdout);
+        }
+        at += bytes > 0 ? bytes : 1;
+    }
+}
+
+void bel__cli_print_plain(const struct bel_value *value)
+{
+    switch (value->type) {
+    case BEL_VALUE_NUMBER:
+        printf("%" PRId64, value->number);
+        break;
+    case BEL_VALUE_BOOLEAN:
+        printf(value->number ? "yes" : "no");
+        break;
+    case BEL_VALUE_LIST:
+    case BEL_VALUE_MAP:
+        bel__cli_print_value(value);
+        break;
+    default:
+        bel__cli_print_line(value->text, 0);
+    }
+}
+
+void bel__cli_print_time(int64_t ms)
+{
+    char text[BEL_INSTANT_BYTES];
+    (void)bel_instant_print((struct bel_wall){ms}, text, sizeof text);
+    printf("%s", text);
+}
+
+void bel__cli_print_state(struct bel_view state, int columns)
+{
+    static const struct {
+        const char *name, *color;
+    } colors[] = {{"ready", "32"}, {"leased", "33"}, {"dead", "31"}, {"expired", "31"}};
+    const char *color = NULL;
+    for (unsigned i = 0; i < sizeof colors / sizeof colors[0]; i++) {
+        size_t bytes = strlen(colors[i].name);
+        if (bytes != state.bytes || memcmp(colors[i].name, state.data, bytes) != 0) continue;
+        color = colors[i].color;
+    }
+    if (color != NULL && bel__cli_has_color()) printf("\033[%sm", color);
+    bel__cli_print_line(state, 0);
+    if (color != NULL && bel__cli_has_color()) printf("\033[0m");
+    printf("%*s", state.bytes < (size_t)columns ? columns - (int)state.bytes : 0, "");
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A key is read from a file, never from the command line, which every user of the machine can see.
+ */
+#include "cli/reach.h"
+
+#include "belfry/duration.h"
+#include "cli/print.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SERVER_DEFAULT "127.0.0.1:7878"
+
+const char bel__reach_help[] =
+    "    --server ADDR       host:port or the path of a socket; else $BELFRY_SERVER,\n"
+    "                        else " SERVER_DEFAULT "; the key is in the file $BELFRY_KEY_FILE\n"
+    "    --timeout DURATION  how long to wait for an answer, 30s if not said\n"
+    "    --json              for programs\n";
+
+int bel__reach_option(struct cli_reach *reach, const char *name, const char *value, bool *out_has,
+                      bool *out_used)
+{
+    struct bel_text_error why;
+    uint64_t ms;
+    bool is_timeout = strcmp(name, "timeout") == 0, is_server = strcmp(name, "server") == 0;
+    *out_used = is_timeout || is_server || strcmp(name, "key-file") == 0;
+    *out_has = *out_used || strcmp(name, "json") == 0;
+    if (!*out_has) return CLI_OK;
+    if (!*out_used) {
+        reach->is_json = true;
+        return CLI_OK;
+    }
+    if (value == NULL) {
+        fprintf(stderr, "belfry: --%s needs a value behind it\n", name);
+        return CLI_USAGE;
+    }
+    if (is_server) {
+        reach->server = value;
+        return CLI_OK;
+    }
+    if (!is_timeout) {
+        reach->key_file = value;
+        return CLI_OK;
+    }
+    int err = bel_duration_parse(value, strlen(value), &ms, &why);
+    if (err) return bel__cli_refuse("a duration", value, &why);
+    reach->timeout_ms = ms < UINT32_MAX / 2 ? (uint32_t)ms : UINT32_MAX / 2;
+    if (reach->timeout_ms == 0) reach->timeout_ms = 1;
+    return CLI_OK;
+}
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+const char *bel__reach_address(const struct cli_reach *reach)
+{
+    if (reach->server != NULL) return reach->server;
+    const char *named = environment("BELFRY_SERVER");
+    return named != NULL ? named : SERVER_DEFAULT;
+}
+
+int bel__reach_key(const struct cli_reach *reach, char key[CLI_KEY_BYTES_MAX], size_t *out_bytes)
+{
+    const char *path = reach->key_file != NULL ? reach->key_file : environment("BELFRY_KEY_FILE");
+    *out_bytes = 0;
+    if (path == NULL) return CLI_OK;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        fprintf(stderr, "belfry: cannot read the key in %s: %s\n", path, bel__cli_problem(errno));
+        return CLI_FAILED;
+    }
+    (void)setvbuf(file, NULL, _IONBF, 0); /* so that no copy of the key is left behind */
+    size_t bytes = fread(key, 1, CLI_KEY_BYTES_MAX, file);
+    bool is_bad = ferror(file) != 0 || bytes == CLI_KEY_BYTES_MAX;
+    (void)fclose(file);
+    while (bytes > 0 && (key[bytes - 1] == '\n' || key[bytes - 1] == '\r')) {
+        bytes--;
+    }
+    if (is_bad || bytes == 0) {
+        fprintf(stderr, "belfry: there is no key in %s: expected one line\n", path);
+        return CLI_FAILED;
+    }
+    *out_bytes = bytes;
+    return CLI_OK;
+}
+
+int bel__reach_exit(struct bel_view code)
+{
+    static const struct {
+        const char *code;
+        int status;
+    } exits[] = {
+        {"NOTFOUND", CLI_NOT_FOUND}, {"CONFLICT", CLI_CONFLICT},
+        {"STALE", CLI_CONFLICT},     {"LIMITED", CLI_LIMIT},
+        {"FULL", CLI_LIMIT},         {"NOAUTH", CLI_NOT_ALLOWED},
+        {"NOPERM", CLI_NOT_ALLOWED}, {"WRONGPASS", CLI_NOT_ALLOWED},
+        {"BADARG", CLI_USAGE},
+    };
+    for (unsigned i = 0; i < sizeof exits / sizeof exits[0]; i++) {
+        size_t bytes = strlen(exits[i].code);
+        if (code.bytes == bytes && memcmp(code.data, exits[i].code, bytes) == 0) {
+            return exits[i].status;
+        }
+    }
+    return CLI_FAILED;
+}
+
+int bel__reach_connect(const struct cli_reach *reach, struct bel_client **out)
+{
+    struct bel_client_options options = {.timeout_ms = reach->timeout_ms, .protocol = 3};
+    struct bel_client_why why;
+    char key[CLI_KEY_BYTES_MAX];
+    size_t key_bytes;
+    int status = bel__reach_key(reach, key, &key_bytes);
+    if (status != CLI_OK) return status;
+    options.key = (struct bel_view){key, key_bytes};
+    int err = bel_client_connect(bel__reach_address(reach), &options, out, &why);
+    explicit_bzero(key, sizeof key);
+    if (err == 0) return CLI_OK;
+    fprintf(stderr, "belfry: %s%s%s\n", why.code, why.code[0] != '\0' ? " " : "", why.text);
+    if (why.code[0] != '\0') {
+        return bel__reach_exit((struct bel_view){why.code, strlen(why.code)});
+    }
+    if (err == BEL_EINVAL && strncmp(why.text, "not an", 6) == 0) return CLI_USAGE;
+    if (err == BEL_EINVAL || err == BEL_ENOMEM) return CLI_FAILED;
+    return CLI_UNREACHABLE;
+}
+
+int bel__reach_failed(const struct cli_reach *reach, int err)
+{
+    const char *address = bel__reach_address(reach);
+    if (err == BEL_EBUSY) {
+        fprintf(stderr, "belfry: %s has not answered in time\n", address);
+        return CLI_TIMED_OUT;
+    }
+    if (err == BEL_EINVAL) {
+        fprintf(stderr, "belfry: what %s answers is not the protocol of Belfry\n", address);
+        return CLI_FAILED;
+    }
+    fprintf(stderr, "belfry: the connection to %s is lost: %s\n", address, bel_error_text(err));
+    return err == BEL_EIO || err == BEL_ECLOSED ? CLI_UNREACHABLE : CLI_FAILED;
+}
+
+int bel__reach_refused(const struct bel_value *error)
+{
+    const unsigned char *text = error->text.data;
+    fputs("belfry: ", stderr);
+    for (size_t i = 0; i < error->text.bytes; i++) {
+        (void)fputc(text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i], stderr);
+    }
+    (void)fputc('\n', stderr);
+    return bel__reach_exit(bel_value_code(error));
+}

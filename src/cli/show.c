@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Answers: JSON if it was asked for, a table on a terminal, and otherwise lines with tabs, whose
+ * columns do not change. Times are numbers of milliseconds but on a terminal.
+ */
+#include "cli/print.h"
+#include "cli/remote.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    DELIVERY_FIELDS = 7, /* at least */
+    NAME_COLUMNS = 16,
+    PAYLOAD_COLUMNS_MIN = 20,
+};
+
+int bel__show_nonsense(const struct cli_order *order)
+{
+    fprintf(stderr, "belfry: the answer of %s to %s is not understood\n",
+            bel__reach_address(&order->reach), order->command->name);
+    return CLI_FAILED;
+}
+
+/* --- one value --- */
+
+int bel__show_id(const struct cli_remote *remote, struct cli_order *order,
+                 struct bel_client *client, const struct bel_value *reply)
+{
+    (void)client;
+    if (order->reach.is_json) {
+        printf("{\"%s\": ", remote->name);
+        bel__cli_print_value(reply);
+        printf("}\n");
+    } else {
+        bel__cli_print_plain(reply);
+        printf("\n");
+    }
+    return CLI_OK;
+}
+
+int bel__show_count(const struct cli_remote *remote, struct cli_order *order,
+                    struct bel_client *client, const struct bel_value *reply)
+{
+    if (reply->type != BEL_VALUE_NUMBER) return bel__show_nonsense(order);
+    (void)bel__show_id(remote, order, client, reply);
+    return reply->number > 0 ? CLI_OK : remote->if_missing;
+}
+
+/* As many as there are tokens. */
+int bel__show_acks(const struct cli_remote *remote, struct cli_order *order,
+                   struct bel_client *client, const struct bel_value *reply)
+{
+    if (reply->type != BEL_VALUE_NUMBER) return bel__show_nonsense(order);
+    (void)bel__show_id(remote, order, client, reply);
+    return reply->number >= (int64_t)order->words_count ? CLI_OK : remote->if_missing;
+}
+
+int bel__show_ok(const struct cli_remote *remote, struct cli_order *order,
+                 struct bel_client *client, const struct bel_value *reply)
+{
+    (void)remote;
+    (void)client;
+    (void)reply;
+    if (order->reach.is_json) printf("{\"ok\": true}\n");
+    return CLI_OK;
+}
+
+int bel__show_clock(const struct cli_remote *remote, struct cli_order *order,
+                    struct bel_client *client, const struct bel_value *reply)
+{
+    if (order->reach.is_json) return bel__show_id(remote, order, client, reply);
+    if (reply->type != BEL_VALUE_NUMBER) return bel__show_nonsense(order);
+    bel__cli_print_time(reply->number);
+    printf("\n");
+    return CLI_OK;
+}
+
+int bel__show_verdict(const struct cli_remote *remote, struct cli_order *order,
+                      struct bel_client *client, const struct bel_value *reply)
+{
+    (void)remote;
+    (void)client;
+    if (reply->type != BEL_VALUE_LIST || reply->count < 2) return bel__show_nonsense(order);
+    const struct bel_value *state = &reply->items[0], *due = &reply->items[1];
+    if (order->reach.is_json) {
+        printf("{\"state\": ");
+        bel__cli_print_value(state);
+        printf(", \"due_ms\": ");
+        bel__cli_print_value(due);
+        printf("}\n");
+        return CLI_OK;
+    }
+    bel__cli_print_state(state->text, 0);
+    if (due->type == BEL_VALUE_NUMBER) {
+        printf("\t");
+        bel__cli_print_time(due->number);
+    }
+    printf("\n");
+    return CLI_OK;
+}
+
+int bel__show_lines(const struct cli_remote *remote, struct cli_order *order,
+                    struct bel_client *client, const struct bel_value *reply)
+{
+    if (order->reach.is_json) return bel__show_id(remote, order, client, reply);
+    if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(order);
+    for (size_t i = 0; i < reply->count; i++) {
+        bel__cli_print_line(reply->items[i].text, 0);
+        printf("\n");
+    }
+    return CLI_OK;
+}
+
+/* --- names and values --- */
+
+/* Whether a name is that of a time, and not of a span of time. */
+static bool is_time(const struct bel_value *name, const struct bel_value *value)
+{
+    static const char *const times[] = {"due_ms",     "created_ms", "finished_ms",
+                                        "expires_ms", "until_ms",   "nominal_ms"};
+    if (value->type != BEL_VALUE_NUMBER) return false;
+    for (unsigned i = 0; i < sizeof times / sizeof times[0]; i++) {
+        if (bel_value_is(name, times[i])) return true;
+    }
+    return false;
+}
+
+static void print_pair(const struct bel_value *name, const struct bel_value *value)
+{
+    struct bel_value headers = *value;
+    if (bel_value_is(name, "headers") && value->count % 2 == 0) {
+        headers.type = BEL_VALUE_MAP;
+        value = &headers;
+    }
+    if (!bel__cli_is_terminal()) {
+        bel__cli_print_line(name->text, 0);
+        printf("\t");
+        bel__cli_print_plain(value);
+    } else if (is_time(name, value)) {
+        printf("%-*.*s ", NAME_COLUMNS, (int)name->text.bytes - 3, (const char *)name->text.data);
+        bel__cli_print_time(value->number);
+    } else {
+        printf("%-*.*s ", NAME_COLUMNS, (int)name->text.bytes, (const char *)name->text.data);
+        if (bel_value_is(name, "state")) {
+            bel__cli_print_state(value->text, 0);
+        } else {
+            bel__cli_print_plain(value);
+        }
+    }
+    printf("\n");
+}
+
+int bel__show_map(const struct cli_remote *remote, struct cli_order *order,
+                  struct bel_client *client, const struct bel_value *reply)
+{
+    (void)client;
+    if (reply->type == BEL_VALUE_NIL) {
+        if (order->reach.is_json) printf("null\n");
+        fprintf(stderr, "belfry: NOTFOUND there is no such timer\n");
+        return remote->if_missing;
+    }
+    if (reply->type != BEL_VALUE_MAP && reply->type != BEL_VALUE_LIST) {
+        return bel__show_nonsense(order);
+    }
+    if (order->reach.is_json) {
+        struct bel_value map = *reply; /* with RESP2 it comes as a list */
+        map.type = BEL_VALUE_MAP;
+        bel__cli_print_value(&map);
+        printf("\n");
+        return CLI_OK;
+    }
+    for (size_t i = 0; i + 1 < reply->count; i += 2) {
+        print_pair(&reply->items[i], &reply->items[i + 1]);
+    }
+    return CLI_OK;
+}
+
+/* --- deliveries --- */
+
+/* A delivery is a list; here it gets its names. */
+static void print_delivery(const struct bel_value *delivery)
+{
+    static const char *const names[] = {"token",   "topic",   "id",       "payload",    "due_ms",
+                                        "attempt", "headers", "lease_ms", "correlation"};
+    enum {
+        NAMES = sizeof names / sizeof names[0]
+    };
+    struct bel_value items[2 * NAMES];
+    size_t count = 0;
+    for (size_t i = 0; i < NAMES && i < delivery->count; i++) {
+        if (delivery->items[i].type == BEL_VALUE_NIL) continue;
+        items[count++] =
+            (struct bel_value){.type = BEL_VALUE_TEXT, .text = {names[i], strlen(names[i])}};
+        items[count++] = delivery->items[i];
+    }
+    struct bel_value map = {.type = BEL_VALUE_MAP, .items = items, .count = count};
+    bel__cli_print_value(&map);
+}
+
+static void print_delivery_line(const struct bel_value *delivery)
+{
+    static const int places[] = {0, 1, 2, 5, 4, 3}; /* token, topic, id, attempt, due, payload */
+    for (unsigned i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (i > 0) printf("\t");
+        bel__cli_print_plain(&delivery->items[places[i]]);
+    }
+    printf("\n");
+}
+
+int bel__show_deliveries(const struct cli_remote *remote, struct cli_order *order,
+                         struct bel_client *client, const struct bel_value *reply)
+{
+    (void)client;
+    if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(order);
+    if (order->reach.is_json) printf("{\"deliveries\": [");
+    for (size_t i = 0; i < reply->count; i++) {
+        const struct bel_value *delivery = &reply->items[i];
+        if (delivery->count < DELIVERY_FIELDS) return bel__show_nonsense(order);
+        if (!order->reach.is_json) {
+            print_delivery_line(delivery);
+            continue;
+        }
+        printf("%s", i > 0 ? ", " : "");
+        print_delivery(delivery);
+    }
+    if (order->reach.is_json) printf("]}\n");
+    return reply->count > 0 ? CLI_OK : remote->if_missing;
+}
+
+/* --- lists --- */
+
+static void print_timer_row(const struct bel_value *timer)
+{
+    static const struct bel_value nothing = {.type = BEL_VALUE_NIL};
+    const char *const names[] = {"id", "state", "due_ms", "attempts", "payload"};
+    const struct bel_value *fields[5];
+    for (unsigned i = 0; i < 5; i++) {
+        fields[i] = bel_value_find(timer, names[i]);
+        if (fields[i] == NULL) fields[i] = &nothing;
+    }
+    if (!bel__cli_is_terminal()) {
+        for (unsigned i = 0; i < 5; i++) {
+            if (i > 0) printf("\t");
+            bel__cli_print_plain(fields[i]);
+        }
+        printf("\n");
+        return;
+    }
+    unsigned used = 10 + 1 + 24 + 1 + 8 + 1 + 26 + 1, columns = bel__cli_columns();
+    bel__cli_print_state(fields[1]->text, 10);
+    printf(" ");
+    if (fields[2]->type == BEL_VALUE_NUMBER) {
+        bel__cli_print_time(fields[2]->number);
+        printf("%*s", fields[2]->number % 1000 == 0 ? 4 : 0, "");
+    } else {
+        printf("%-24s", "-");
+    }
+    printf(" %8" PRId64 " %-26.*s ", fields[3]->number, (int)fields[0]->text.bytes,
+           (const char *)fields[0]->text.data);
+    bel__cli_print_line(fields[4]->text, columns > used + PAYLOAD_COLUMNS_MIN
+                                             ? columns - used - 3
+                                             : PAYLOAD_COLUMNS_MIN);
+    printf("\n");
+}
+
+static void print_page(const struct cli_order *order, const struct bel_value *timers, bool is_first)
+{
+    for (size_t i = 0; i < timers->count; i++) {
+        if (!order->reach.is_json) {
+            print_timer_row(&timers->items[i]);
+            continue;
+        }
+        struct bel_value map = timers->items[i];
+        map.type = BEL_VALUE_MAP;
+        printf("%s", i > 0 || !is_first ? ", " : "");
+        bel__cli_print_value(&map);
+    }
+}
+
+static bool is_page(const struct bel_value *reply)
+{
+    return reply->type == BEL_VALUE_LIST && reply->count == 2 &&
+           reply->items[1].type == BEL_VALUE_LIST;
+}
+
+/* Asks for the next page. The cursor is the reply's own, and is sent before that is gone. */
+static int turn_page(struct cli_order *order, struct bel_client *client, struct bel_view cursor,
+                     const struct bel_value **out)
+{
+    size_t place = order->words_count + 1; /* of one that was typed, or the end */
+    while (place < order->args_count) {
+        const struct bel_view *name = &order->args[place];
+        if (name->bytes == 6 && memcmp(name->data, "CURSOR", 6) == 0) break;
+        place += 2; /* all options of LIST have a value */
+    }
+    order->args[place] = BEL_VIEW("CURSOR");
+    order->args[place + 1] = cursor;
+    if (place == order->args_count) order->args_count += 2;
+    int err = bel_client_call(client, order->args, order->args_count, out);
+    if (err) return bel__reach_failed(&order->reach, err);
+    if ((*out)->type == BEL_VALUE_ERROR) return bel__reach_refused(*out);
+    return is_page(*out) ? CLI_OK : bel__show_nonsense(order);
+}
+
+/* All pages; one if there was a count, and then where it goes on. */
+int bel__show_list(const struct cli_remote *remote, struct cli_order *order,
+                   struct bel_client *client, const struct bel_value *reply)
+{
+    bool is_first = true;
+    (void)remote;
+    if (!is_page(reply)) return bel__show_nonsense(order);
+    if (order->reach.is_json) {
+        printf("{\"timers\": [");
+    } else if (bel__cli_is_terminal()) {
+        printf("%-10s %-24s %8s %-26s %s\n", "STATE", "DUE", "ATTEMPTS", "ID", "PAYLOAD");
+    }
+    for (;;) {
+        struct bel_view cursor = reply->items[0].text;
+        print_page(order, &reply->items[1], is_first);
+        is_first = is_first && reply->items[1].count == 0;
+        if (cursor.bytes == 0 || order->count != NULL) break;
+        int status = turn_page(order, client, cursor, &reply);
+        if (status != CLI_OK) return status;
+    }
+    struct bel_value cursor = reply->items[0];
+    if (cursor.text.bytes == 0) cursor.type = BEL_VALUE_NIL;
+    if (order->reach.is_json) {
+        printf("], \"cursor\": ");
+        bel__cli_print_value(&cursor);
+        printf("}\n");
+    } else if (cursor.type != BEL_VALUE_NIL) {
+        fprintf(stderr, "belfry: there are more; go on with --cursor %.*s\n",
+                (int)cursor.text.bytes, (const char *)cursor.text.data);
+    }
+    return CLI_OK;
+}

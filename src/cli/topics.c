@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * belfry topics: the names come in one answer; what is in each is asked for together, in batches,
+ * and comes back in order.
+ */
+#include "cli/print.h"
+#include "cli/remote.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH = 100,
+    COLUMNS = 6,
+};
+
+static const char *const columns[COLUMNS] = {"topic",  "scheduled", "ready",
+                                             "leased", "dead",      "paused"};
+
+/* The names, copied out of an answer that is gone with the next. */
+struct names {
+    char *memory;
+    struct bel_view *items;
+    size_t count;
+};
+
+static int copy_names(const struct bel_value *reply, struct names *out)
+{
+    size_t bytes = 1;
+    for (size_t i = 0; i < reply->count; i++) {
+        bytes += reply->items[i].text.bytes;
+    }
+    out->memory = malloc(bytes);
+    out->items = calloc(reply->count + 1, sizeof out->items[0]);
+    out->count = reply->count;
+    if (out->memory == NULL || out->items == NULL) return BEL_ENOMEM;
+    char *place = out->memory;
+    for (size_t i = 0; i < reply->count; i++) {
+        struct bel_view name = reply->items[i].text;
+        if (name.bytes > 0) memcpy(place, name.data, name.bytes);
+        out->items[i] = (struct bel_view){place, name.bytes};
+        place += name.bytes;
+    }
+    return 0;
+}
+
+static int64_t number_of(const struct bel_value *topic, const char *name)
+{
+    const struct bel_value *value = bel_value_find(topic, name);
+    return value != NULL ? value->number : 0;
+}
+
+static void print_row(const struct bel_value *topic)
+{
+    const struct bel_value *name = bel_value_find(topic, columns[0]);
+    bool is_paused = number_of(topic, "paused") != 0;
+    if (bel__cli_is_terminal()) {
+        for (int i = 1; i < 5; i++) {
+            printf("%10" PRId64 " ", number_of(topic, columns[i]));
+        }
+        printf("%-6s ", is_paused ? "paused" : "");
+        if (name != NULL) bel__cli_print_plain(name);
+    } else {
+        if (name != NULL) bel__cli_print_plain(name);
+        for (int i = 1; i < 5; i++) {
+            printf("\t%" PRId64, number_of(topic, columns[i]));
+        }
+        printf("\t%s", is_paused ? "paused" : "");
+    }
+    printf("\n");
+}
+
+/* A topic may have gone since. */
+static void show_one(const struct cli_order *order, const struct bel_value *topic, bool *is_first)
+{
+    if (topic->type == BEL_VALUE_ERROR) return;
+    if (!order->reach.is_json) {
+        print_row(topic);
+        return;
+    }
+    struct bel_value map = *topic;
+    map.type = BEL_VALUE_MAP;
+    printf("%s", *is_first ? "" : ", ");
+    bel__cli_print_value(&map);
+    *is_first = false;
+}
+
+static int show_batch(const struct cli_order *order, struct bel_client *client,
+                      const struct bel_view *names, size_t count, bool *is_first)
+{
+    const struct bel_value *topic;
+    int err = 0;
+    for (size_t i = 0; i < count && err == 0; i++) {
+        const struct bel_view args[] = {BEL_VIEW("TOPIC"), names[i]};
+        err = bel_client_send(client, args, 2);
+    }
+    for (size_t i = 0; i < count && err == 0; i++) {
+        err = bel_client_receive(client, &topic);
+        if (err == 0) show_one(order, topic, is_first);
+    }
+    return err;
+}
+
+int bel__show_topics(const struct cli_remote *remote, struct cli_order *order,
+                     struct bel_client *client, const struct bel_value *reply)
+{
+    struct names names;
+    bool is_first = true;
+    if (order->words_count > 0) return bel__show_map(remote, order, client, reply);
+    if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(order);
+    int err = copy_names(reply, &names);
+    if (order->reach.is_json) {
+        printf("{\"topics\": [");
+    } else if (bel__cli_is_terminal()) {
+        printf("%10s %10s %10s %10s %-6s %s\n", "SCHEDULED", "READY", "LEASED", "DEAD", "",
+               "TOPIC");
+    }
+    for (size_t i = 0; i < names.count && err == 0; i += BATCH) {
+        size_t count = names.count - i < BATCH ? names.count - i : BATCH;
+        err = show_batch(order, client, names.items + i, count, &is_first);
+    }
+    free(names.memory);
+    free(names.items);
+    if (err) return bel__reach_failed(&order->reach, err);
+    if (order->reach.is_json) printf("]}\n");
+    return CLI_OK;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * belfry work: a worker out of any program. A crew claims, and each of its hands runs the program
+ * for what it is given. The first thread only waits for signals:
+ *
+ *     SIGTERM, SIGINT    claim no more; programs that run may finish, for as long as the grace is
+ *     the grace is over  or a second signal: programs are ended, and their timers released
+ */
+#include "belfry/crew.h"
+#include "belfry/duration.h"
+#include "cli/handler.h"
+#include "cli/print.h"
+#include "cli/reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    LEASE_MS_MAX = 24 * 3600 * 1000,
+    GRACE_MS_MAX = 7 * 24 * 3600 * 1000,
+    LAST_MS = 10000, /* after programs were ended */
+    LOOK_MS = 200,   /* for a second signal */
+};
+
+static const char usage[] =
+    "usage: belfry work TOPIC ... [OPTION ...] -- PROGRAM [ARGUMENT ...]\n"
+    "\n"
+    "Runs a program for each timer that is due: the payload is its standard input, and\n"
+    "BELFRY_ID, BELFRY_TOPIC, BELFRY_ATTEMPT, BELFRY_DUE_MS, BELFRY_TOKEN and\n"
+    "BELFRY_HEADER_<NAME> are in its environment. Exit status 0: done; 75: not now, it is\n"
+    "released; 65: never, it is rejected; else failed, and the last line of its standard\n"
+    "error is the reason. SIGTERM finishes what runs and claims no more.\n"
+    "\n"
+    "    -j N                how many at once, 5 if not said\n"
+    "    --lease DURATION    how long a claim lasts, 30s if not said; extended meanwhile\n"
+    "    --grace DURATION    how long they may take to finish after SIGTERM, 15s if not said\n"
+    "    --name NAME         who works, for people; the host's name and the process if not said\n";
+
+/* --- what was typed --- */
+
+struct order {
+    struct cli_reach reach;
+    struct cli_handler handler;
+    const char **topics;
+    size_t topics_count;
+    uint64_t hands, lease_ms, grace_ms;
+    const char *name;
+};
+
+static int read_duration(const char *text, uint64_t max, uint64_t *out)
+{
+    struct bel_text_error why;
+    int err = bel_duration_parse(text, strlen(text), out, &why);
+    if (err) return bel__cli_refuse("a duration", text, &why);
+    if (*out <= max) return CLI_OK;
+    fprintf(stderr, "belfry: %s is too long\n", text);
+    return CLI_USAGE;
+}
+
+static int read_hands(const char *text, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoul(text, &end, 10);
+    if (errno == 0 && *end == '\0' && end != text && *out >= 1 && *out <= BEL_CREW_HANDS_MAX) {
+        return CLI_OK;
+    }
+    fprintf(stderr, "belfry: -j %s: expected a number from 1 to %d\n", text, BEL_CREW_HANDS_MAX);
+    return CLI_USAGE;
+}
+
+/* Takes an option; `*used` is set to whether its value was the next argument. */
+static int take_option(struct order *order, const char *text, const char *next, bool *used)
+{
+    const char *equals = strchr(text, '=');
+    char name[32];
+    size_t bytes = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    const char *value = equals != NULL ? equals + 1 : next;
+    bool has = false, has_value = true;
+    (void)snprintf(name, sizeof name, "%.*s", (int)bytes, text);
+    int status = bel__reach_option(&order->reach, name, value, &has, &has_value);
+    *used = has_value && equals == NULL;
+    if (status != CLI_OK || has) return status;
+    *used = equals == NULL;
+    bool is_known = strcmp(name, "lease") == 0 || strcmp(name, "grace") == 0 ||
+                    strcmp(name, "name") == 0 || strcmp(name, "jobs") == 0;
+    if (!is_known) {
+        fprintf(stderr, "belfry work: there is no option --%s; belfry help work says more\n", name);
+        return CLI_USAGE;
+    }
+    if (value == NULL) {
+        fprintf(stderr, "belfry work: a value is missing behind --%s\n", name);
+        return CLI_USAGE;
+    }
+    if (name[0] == 'l') return read_duration(value, LEASE_MS_MAX, &order->lease_ms);
+    if (name[0] == 'g') return read_duration(value, GRACE_MS_MAX, &order->grace_ms);
+    if (name[0] == 'j') return read_hands(value, &order->hands);
+    order->name = value;
+    return CLI_OK;
+}
+
+static int check_order(const struct order *order)
+{
+    if (order->topics_count == 0 || order->handler.argv == NULL || order->handler.argv[0] == NULL) {
+        fprintf(stderr, "belfry work: expected TOPIC ... -- PROGRAM; belfry help work says more\n");
+        return CLI_USAGE;
+    }
+    if (bel__handler_exists(order->handler.argv[0])) return CLI_OK;
+    fprintf(stderr, "belfry: cannot run %s: %s\n", order->handler.argv[0], bel__cli_problem(errno));
+    return CLI_FAILED;
+}
+
+/* Reads what was typed. -1: go on; else what to exit with. */
+static int read_order(struct order *order, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *text = argv[i];
+        bool used = false;
+        int status = CLI_OK;
+        if (strcmp(text, "--") == 0) {
+            order->handler.argv = argv + i + 1;
+            break;
+        }
+        if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+            fputs(usage, stdout);
+            fputs(bel__reach_help, stdout);
+            return CLI_OK;
+        }
+        if (text[0] != '-') {
+            order->topics[order->topics_count++] = text;
+        } else if (text[1] == 'j') {
+            const char *value = text[2] != '\0' ? text + 2 : argv[i + 1];
+            status = read_hands(value != NULL ? value : "", &order->hands);
+            used = text[2] == '\0';
+        } else if (text[1] == '-') {
+            status = take_option(order, text + 2, argv[i + 1], &used);
+        } else {
+            fprintf(stderr, "belfry work: there is no option %s; belfry help work says more\n",
+                    text);
+            return CLI_USAGE;
+        }
+        if (status != CLI_OK) return status;
+        i += used;
+    }
+    int status = check_order(order);
+    return status == CLI_OK ? -1 : status;
+}
+
+/* --- the work --- */
+
+static void say_json(const struct bel_errand *errand, const struct bel_report *report, int status)
+{
+    static const char *const kinds[] = {[BEL_REPORT_DONE] = "done",
+                                        [BEL_REPORT_FAILED] = "failed",
+                                        [BEL_REPORT_RELEASED] = "released",
+                                        [BEL_REPORT_REJECTED] = "rejected"};
+    flockfile(stdout);
+    printf("{\"topic\": ");
+    bel__cli_print_json_view(errand->topic);
+    printf(", \"id\": ");
+    bel__cli_print_json_view(errand->id);
+    printf(", \"attempt\": %" PRIu64 ", \"outcome\": \"%s\", \"status\": %d", errand->attempt,
+           kinds[report->kind], status);
+    if (report->reason[0] != '\0') {
+        printf(", \"reason\": ");
+        bel__cli_print_json(report->reason);
+    }
+    printf("}\n");
+    (void)fflush(stdout);
+    funlockfile(stdout);
+}
+
+static void work(void *context, const struct bel_errand *errand, struct bel_report *report)
+{
+    const struct order *order = context;
+    int status;
+    bel__handler_run(&order->handler, errand, report, &status);
+    if (order->reach.is_json) say_json(errand, report, status);
+    if (order->reach.is_json || report->kind == BEL_REPORT_DONE) return;
+    fprintf(stderr, "belfry: %s %s: %s%s%s\n", (const char *)errand->topic.data,
+            (const char *)errand->id.data,
+            report->kind == BEL_REPORT_RELEASED ? "released"
+            : report->kind == BEL_REPORT_FAILED ? "failed"
+                                                : "rejected",
+            report->reason[0] != '\0' ? ": " : "", report->reason);
+}
+
+static void trouble(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "belfry: %s\n", text);
+}
+
+/* Waits for the crew to finish, for so long, or until another signal comes. True if it has. */
+static bool finish(struct bel_crew *crew, const sigset_t *signals, uint64_t grace_ms)
+{
+    const struct timespec at_once = {0, 0};
+    for (uint64_t waited = 0;; waited += LOOK_MS) {
+        uint64_t left = waited < grace_ms ? grace_ms - waited : 0;
+        if (bel_crew_stop(crew, (uint32_t)(left < LOOK_MS ? left : LOOK_MS)) == 0) return true;
+        if (left == 0 || sigtimedwait(signals, NULL, &at_once) > 0) return false;
+    }
+}
+
+static int run_until_told(struct bel_crew *crew, uint64_t grace_ms, int end_fd,
+                          const sigset_t *signals)
+{
+    int signal;
+    (void)sigwait(signals, &signal);
+    bool is_over = finish(crew, signals, grace_ms);
+    if (!is_over) {
+        fprintf(stderr, "belfry: ending what still runs\n");
+        (void)close(end_fd); /* every hand sees it */
+        is_over = finish(crew, signals, LAST_MS);
+    }
+    if (is_over) {
+        bel_crew_destroy(crew);
+        return CLI_OK;
+    }
+    fprintf(stderr, "belfry: not everything has ended; leases will end by themselves\n");
+    return CLI_TIMED_OUT;
+}
+
+/* A first call, so that a wrong address or key is known at once, and not only told of. */
+static int greet(const struct cli_reach *reach)
+{
+    struct bel_client *client;
+    int status = bel__reach_connect(reach, &client);
+    if (status != CLI_OK) return status;
+    bel_client_close(client);
+    return CLI_OK;
+}
+
+static int employ(struct order *order)
+{
+    struct bel_crew_options options = {.address = bel__reach_address(&order->reach),
+                                       .client = {.timeout_ms = order->reach.timeout_ms},
+                                       .topics = order->topics,
+                                       .topics_count = order->topics_count,
+                                       .hands = (unsigned)order->hands,
+                                       .lease_ms = (uint32_t)order->lease_ms,
+                                       .work = work,
+                                       .trouble = trouble,
+                                       .context = order};
+    struct bel_crew *crew;
+    char key[CLI_KEY_BYTES_MAX], name[128] = "";
+    int pair[2];
+    sigset_t signals;
+    int status = bel__reach_key(&order->reach, key, &options.client.key.bytes);
+    if (status != CLI_OK) return status;
+    options.client.key.data = key;
+    (void)gethostname(name, sizeof name - 16);
+    size_t used = strnlen(name, sizeof name - 16);
+    (void)snprintf(name + used, sizeof name - used, ":%d", (int)getpid());
+    options.name = order->name != NULL ? order->name : name;
+
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (pipe2(pair, O_CLOEXEC) != 0) {
+        fprintf(stderr, "belfry: %s\n", bel__cli_problem(errno));
+        return CLI_FAILED;
+    }
+    order->handler.end_fd = pair[0];
+    int err = bel_crew_start(&options, &crew);
+    explicit_bzero(key, sizeof key);
+    if (err) {
+        fprintf(stderr, "belfry: %s\n", bel_error_text(err));
+        return CLI_FAILED;
+    }
+    return run_until_told(crew, order->grace_ms, pair[1], &signals);
+}
+
+int bel__cli_work(int argc, char **argv)
+{
+    struct order order = {.hands = BEL_CREW_HANDS_DEFAULT,
+                          .lease_ms = BEL_CREW_LEASE_MS_DEFAULT,
+                          .grace_ms = BEL_CREW_GRACE_MS_DEFAULT};
+    order.topics = calloc((size_t)argc, sizeof order.topics[0]);
+    if (order.topics == NULL) return CLI_FAILED;
+    int status = read_order(&order, argc, argv);
+    if (status < 0) {
+        status = greet(&order.reach);
+        if (status == CLI_OK) status = employ(&order);
+    }
+    free(order.topics);
+    return status;
+}
