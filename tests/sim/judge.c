@@ -346,6 +346,14 @@ static bool has_leases(struct judge *judge)
     return false;
 }
 
+static bool is_known(const struct differ *differ, struct bel_view id)
+{
+    for (size_t i = 0; i < differ->made_count; i++) {
+        if (memcmp(differ->made[i].one, id.data, id.bytes) == 0) return true;
+    }
+    return false;
+}
+
 /* Timers with made ids of which nobody has heard are the same if all else is. */
 static void match_made_ids(struct judge *judge, const struct heard *one, const struct heard *other)
 {
@@ -354,7 +362,7 @@ static void match_made_ids(struct judge *judge, const struct heard *one, const s
     for (size_t i = 0; i < one->reply.timers.count; i++) {
         struct bel_view a = one->reply.timers.items[i].id, b = other->reply.timers.items[i].id;
         if (a.bytes != BEL_MADE_ID_BYTES || b.bytes != BEL_MADE_ID_BYTES) continue;
-        if (differ->made_count == DIFFER_IDS_MAX) continue;
+        if (is_known(differ, a) || differ->made_count == DIFFER_IDS_MAX) continue;
         size_t at = differ->made_count++;
         memcpy(differ->made[at].one, a.data, a.bytes);
         memcpy(differ->made[at].other, b.data, b.bytes);

@@ -299,6 +299,7 @@ int main(int argc, char **argv)
         return run_sibling(argv);
 #endif
     }
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
     keep_memory();
     catch_signals();
     return task.is_test ? run_test(&task) : run_task(&task);

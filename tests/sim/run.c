@@ -639,7 +639,7 @@ static bool has_more(struct world *world, struct list_of_orders *cancels)
             const struct bel_timer *timer = &list->timers.items[j];
             if (timer->state >= BEL_DONE) continue;
             has = true;
-            bool is_far = timer->due.ms > world->now.wall.ms + (int64_t)(100 * DAY_MS);
+            bool is_far = timer->due.ms > world->now.wall.ms + (int64_t)DAY_MS;
             if (timer->id.bytes == BEL_MADE_ID_BYTES) continue;
             if (timer->plan.rule.bytes > 0 || is_far) {
                 add_cancel(world, cancels, i / LOOKS, timer->id);
@@ -662,7 +662,7 @@ static void drain(struct world *world)
         cancels.count = 0;
         if (i % 20 == 19 && !has_more(world, &cancels)) break;
         if (cancels.count > 0) turn(world, &cancels);
-        if (i % 8 == 7) world_pass(world, world->config.pace_ms, false); /* it may be busy */
+        if (i % 8 == 7) world_pass(world, HOUR_MS / 2, false); /* it may be busy for long */
         if (world->next.due.ns == BEL_NEVER || world->next.due.ns <= world->now.boot.ns) continue;
         uint64_t ms = (world->next.due.ns - world->now.boot.ns + NS_PER_MS - 1) / NS_PER_MS;
         world_pass(world, ms < 10 * DAY_MS ? ms : 10 * DAY_MS, false);

@@ -84,8 +84,18 @@ static void close_tree(struct bel_tree *tree)
 void sim_tree_create(struct sim_tree *tree, struct disk *disk)
 {
     *tree = (struct sim_tree){
-        .tree = {get, seek, refresh, epoch, begin, expect, put, take_out, commit, give_up, stats,
-                 close_tree},
+        .tree = {.get = get,
+                 .seek = seek,
+                 .refresh = refresh,
+                 .epoch = epoch,
+                 .begin = begin,
+                 .expect = expect,
+                 .put = put,
+                 .remove = take_out,
+                 .commit = commit,
+                 .abort = give_up,
+                 .stats = stats,
+                 .close = close_tree},
         .disk = disk,
     };
     if (bel__tree_memory_create_lasting(&tree->inner) != 0) abort();
