@@ -13,7 +13,8 @@
 #include "store/state.h"
 
 enum {
-    PAUSE_NS_MAX = 20 * 1000 * 1000, /* of one batch: a client sees it as a slow disk */
+    PAUSE_NS_MAX = 400 * 1000 * 1000, /* of one batch: a client sees it as a slow disk */
+    SLICE_NS = 5 * 1000 * 1000,       /* of a pause, after which it may not be needed any more */
 };
 
 static uint64_t now(const struct bel_store *store)
@@ -29,6 +30,16 @@ void bel__store_pace_begin(struct bel_store *store)
 void bel__store_pace_end(struct bel_store *store)
 {
     if (store->has_thread && store->io != NULL) store->expected_ns = now(store) - store->begun_ns;
+}
+
+static void wait(struct bel_store *store, uint64_t ns)
+{
+    if (ns > PAUSE_NS_MAX) ns = PAUSE_NS_MAX;
+    while (ns > 0 && !bel__checkpoint_is_done(store->checkpoint)) {
+        uint64_t slice = ns < SLICE_NS ? ns : SLICE_NS;
+        store->io->pause(store->io, slice);
+        ns -= slice;
+    }
 }
 
 void bel__store_pace(struct bel_store *store)
@@ -50,7 +61,5 @@ void bel__store_pace(struct bel_store *store)
         .elapsed_ns = now(store) - store->begun_ns,
         .expected_ns = store->expected_ns,
     };
-    uint64_t delay_ns = bel__pressure_delay_ns(&pressure);
-    if (delay_ns > PAUSE_NS_MAX) delay_ns = PAUSE_NS_MAX;
-    if (delay_ns > 0) store->io->pause(store->io, delay_ns);
+    wait(store, bel__pressure_delay_ns(&pressure));
 }
