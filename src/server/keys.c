@@ -89,7 +89,7 @@ static bool parse_permissions(struct bel_view text, unsigned *out)
         {"all", 1U << BEL_PERMISSION_READ | 1U << BEL_PERMISSION_WRITE | 1U << BEL_PERMISSION_WORK |
                     1U << BEL_PERMISSION_ADMIN},
     };
-    unsigned set = 1U << BEL_PERMISSION_NONE;
+    unsigned set = 1U << BEL_PERMISSION_NONE | 1U << BEL_PERMISSION_KNOWN;
     if (text.bytes == 0 || text.bytes > PERMISSIONS_BYTES_MAX) return false;
     while (text.bytes > 0) {
         struct bel_view word = cut_off(&text, ',');

@@ -105,34 +105,33 @@ static void put_value(struct line *line, enum bel_log_format format,
     if (is_quoted) put_text(line, "\"");
 }
 
-static void put_head(struct line *line, const struct bel_log *log, struct bel_wall time,
-                     enum bel_log_level level, const char *message)
+static void put_head(struct line *line, enum bel_log_format format,
+                     const struct bel_log_event *event)
 {
     char instant[BEL_INSTANT_BYTES], head[BEL_INSTANT_BYTES + 64];
-    (void)bel_instant_print(time, instant, sizeof instant);
-    bool is_json = log->format == BEL_LOG_AS_JSON;
+    (void)bel_instant_print(event->time, instant, sizeof instant);
+    bool is_json = format == BEL_LOG_AS_JSON;
     int bytes = snprintf(head, sizeof head,
                          is_json ? "{\"time\":\"%s\",\"level\":\"%s\",\"message\":\"" : "%s %-5s ",
-                         instant, level_names[level]);
+                         instant, level_names[event->level]);
     put(line, head, (size_t)bytes);
-    put_escaped(line, log->format, (struct bel_view){message, strlen(message)});
+    put_escaped(line, format, (struct bel_view){event->message, strlen(event->message)});
     if (is_json) put_text(line, "\"");
 }
 
-size_t bel__log_format_line(const struct bel_log *log, struct bel_wall time,
-                            enum bel_log_level level, const char *message,
-                            const struct bel_log_field *fields, size_t fields_count,
+size_t bel__log_format_line(enum bel_log_format format, const struct bel_log_event *event,
                             char out[BEL_LOG_LINE_BYTES_MAX])
 {
     struct line line = {.text = out};
-    bool is_json = log->format == BEL_LOG_AS_JSON;
-    assert(fields_count <= BEL_LOG_FIELDS_MAX);
-    put_head(&line, log, time, level, message);
-    for (size_t i = 0; i < fields_count; i++) {
+    out[0] = 0;
+    bool is_json = format == BEL_LOG_AS_JSON;
+    assert(event->fields_count <= BEL_LOG_FIELDS_MAX);
+    put_head(&line, format, event);
+    for (size_t i = 0; i < event->fields_count; i++) {
         put_text(&line, is_json ? ",\"" : " ");
-        put_text(&line, fields[i].name);
+        put_text(&line, event->fields[i].name);
         put_text(&line, is_json ? "\":" : "=");
-        put_value(&line, log->format, &fields[i]);
+        put_value(&line, format, &event->fields[i]);
     }
     put_text(&line, is_json ? "}\n" : "\n");
     return line.bytes;
@@ -143,8 +142,8 @@ void bel__log_write(const struct bel_log *log, enum bel_log_level level, const c
 {
     char line[BEL_LOG_LINE_BYTES_MAX];
     if (level > log->level) return;
-    struct bel_wall time = bel_clock_wall(log->clock);
-    size_t bytes = bel__log_format_line(log, time, level, message, fields, fields_count, line);
+    struct bel_log_event event = {bel_clock_wall(log->clock), level, message, fields, fields_count};
+    size_t bytes = bel__log_format_line(log->format, &event, line);
     ssize_t written = write(log->fd, line, bytes);
     (void)written;
 }

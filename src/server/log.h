@@ -67,10 +67,17 @@ void bel__log_write(const struct bel_log *log, enum bel_log_level level, const c
                    sizeof((const struct bel_log_field[]){__VA_ARGS__}) /                           \
                        sizeof(struct bel_log_field))
 
-/* The line for an event at `time`, with its end of line; returns its length. */
-size_t bel__log_format_line(const struct bel_log *log, struct bel_wall time,
-                            enum bel_log_level level, const char *message,
-                            const struct bel_log_field *fields, size_t fields_count,
+/* What a line says. */
+struct bel_log_event {
+    struct bel_wall time;
+    enum bel_log_level level;
+    const char *message;
+    const struct bel_log_field *fields;
+    size_t fields_count;
+};
+
+/* The line for an event, with its end of line; returns its length. */
+size_t bel__log_format_line(enum bel_log_format format, const struct bel_log_event *event,
                             char out[BEL_LOG_LINE_BYTES_MAX]);
 
 /* Finds a level or format by its name: error, warn, info, debug; text, json. */

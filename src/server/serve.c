@@ -87,7 +87,7 @@ static char *read_file(const char *path, size_t *bytes)
 
 static int read_config(struct bel_config *config, char **flags)
 {
-    struct bel_config_error error;
+    struct bel_config_error error = {{0}};
     struct bel_config first;
     bel__config_init(&first);
     bel__config_init(config);
@@ -95,7 +95,7 @@ static int read_config(struct bel_config *config, char **flags)
     if (first.file[0] != 0) {
         size_t bytes;
         char *text = read_file(first.file, &bytes);
-        if (text == NULL) return refuse_file("--config", first.file, strerror(errno));
+        if (text == NULL) return refuse_file("--config", first.file, strerrordesc_np(errno));
         int err = bel__config_read_file(config, first.file, (struct bel_view){text, bytes}, &error);
         free(text);
         if (err) return refuse(error.text);
@@ -112,7 +112,7 @@ static int read_keys(const struct bel_config *config, struct bel_keys **out)
     size_t bytes;
     if (config->keys[0] == 0) return SERVE_OK;
     char *text = read_file(config->keys, &bytes);
-    if (text == NULL) return refuse_file("--keys", config->keys, strerror(errno));
+    if (text == NULL) return refuse_file("--keys", config->keys, strerrordesc_np(errno));
     int err = bel__keys_parse((struct bel_view){text, bytes}, out, why);
     free(text);
     if (err) return refuse_file("--keys", config->keys, why);

@@ -112,9 +112,10 @@ static uint32_t make_room(const struct server *server)
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
     if (limit.rlim_cur >= needed) return wanted;
-    uint32_t possible = limit.rlim_cur > 2 * DESCRIPTORS_BESIDES
-                            ? (uint32_t)limit.rlim_cur - DESCRIPTORS_BESIDES
-                            : DESCRIPTORS_BESIDES;
+    uint32_t possible = (uint32_t)limit.rlim_cur / 2;
+    if (limit.rlim_cur > (rlim_t)DESCRIPTORS_BESIDES * 2) {
+        possible = (uint32_t)limit.rlim_cur - DESCRIPTORS_BESIDES;
+    }
     BEL_LOG(server->options.log, BEL_LOG_WARN, "the system allows fewer clients",
             BEL_LOG_NUMBER("wanted", wanted), BEL_LOG_NUMBER("possible", possible));
     return possible;

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Settings from files and flags, and what is said of those that are wrong. */
+#include "server/config.h"
+
+#include "../check.h"
+
+#include <string.h>
+
+static struct bel_config config;
+static struct bel_config_error error;
+
+static bool says(const char *text)
+{
+    CHECK_NOTE("%.200s", error.text);
+    return strstr(error.text, text) != NULL;
+}
+
+static int read_text(const char *text)
+{
+    bel__config_init(&config);
+    return bel__config_read_file(&config, "a.conf", (struct bel_view){text, strlen(text)}, &error);
+}
+
+static int read_flag(const char *name, const char *value)
+{
+    char first[64], second[2048];
+    char *flags[] = {first, value != NULL ? second : NULL, NULL};
+    (void)snprintf(first, sizeof first, "%s", name);
+    if (value != NULL) (void)snprintf(second, sizeof second, "%s", value);
+    bel__config_init(&config);
+    return bel__config_read_flags(&config, flags, &error);
+}
+
+static void defaults_are_safe(void)
+{
+    char text[BEL_ADDRESS_BYTES];
+    bel__config_init(&config);
+    CHECK(bel__config_check(&config, &error) == 0);
+    CHECK(bel__address_is_loopback(&config.resp) && bel__address_is_loopback(&config.http));
+    CHECK(config.durability == BEL_DURABILITY_COMMIT);
+    bel__address_print(&config.resp, text);
+    CHECK(strcmp(text, "127.0.0.1:7878") == 0);
+}
+
+static void a_file_is_read(void)
+{
+    CHECK(read_text("# comment\r\n\n  ; another\n[serve]\n\tdata =  /a b \t\r\n"
+                    "max-payload=2M # behind\nhttp = none\nkeys=/k#1\nclock=virtual") == 0);
+    CHECK(strcmp(config.data, "/a b") == 0);
+    CHECK_EQ(config.payload_bytes_max, 2 << 20);
+    CHECK(!config.has_http);
+    CHECK(strcmp(config.keys, "/k#1") == 0);
+    CHECK(config.is_virtual);
+}
+
+static void what_is_wrong_in_a_file_is_named_with_its_line(void)
+{
+    static const struct {
+        const char *text, *said;
+    } rows[] = {
+        {"data = x\nresp = 1\n", "a.conf:2: resp"},
+        {"\n\nbogus = 1", "a.conf:3: bogus"},
+        {"data", "a.conf:1: "},
+        {"[other]", "a.conf:1: "},
+        {"config = b.conf", "a.conf:1: config"},
+        {"data =", "a.conf:1: data"},
+        {"max-clients = -1", "a.conf:1: max-clients"},
+        {"output-limit = 1K", "a.conf:1: output-limit"},
+        {"= x", "a.conf:1: "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK(read_text(rows[i].text) == BEL_EINVAL);
+        CHECK(says(rows[i].said));
+    }
+}
+
+static void rubbish_in_a_file_is_refused(void)
+{
+    char text[8192];
+    memset(text, 'x', sizeof text);
+    bel__config_init(&config);
+    CHECK(bel__config_read_file(&config, "a", (struct bel_view){text, sizeof text}, &error) ==
+          BEL_EINVAL);
+    memset(text, 0, sizeof text);
+    CHECK(bel__config_read_file(&config, "a", (struct bel_view){text, sizeof text}, &error) ==
+          BEL_EINVAL);
+    memset(text, '\n', sizeof text);
+    CHECK(bel__config_read_file(&config, "a", (struct bel_view){text, sizeof text}, &error) == 0);
+}
+
+static void flags_are_read_both_ways(void)
+{
+    CHECK(read_flag("--sync", "thread") == 0 && config.sync == BEL_CONFIG_SYNC_THREAD);
+    CHECK(read_flag("--sync=loop", NULL) == 0 && config.sync == BEL_CONFIG_SYNC_LOOP);
+    CHECK(read_flag("--output-limit", "1G") == 0);
+    CHECK_EQ(config.output_bytes_max, 1U << 30);
+    CHECK(read_flag("--log-level", "debug") == 0 && config.log_level == BEL_LOG_DEBUG);
+}
+
+static void flags_that_are_wrong_are_named(void)
+{
+    char path[BEL_CONFIG_PATH_BYTES + 1];
+    memset(path, 'p', sizeof path);
+    path[sizeof path - 1] = 0;
+    CHECK(read_flag("--sync", "maybe") == BEL_EINVAL && says("--sync maybe: expected auto"));
+    CHECK(read_flag("--sync", NULL) == BEL_EINVAL && says("--sync"));
+    CHECK(read_flag("sync", "loop") == BEL_EINVAL && says("sync"));
+    CHECK(read_flag("--", NULL) == BEL_EINVAL);
+    CHECK(read_flag("--data", path) == BEL_EINVAL && says("a path"));
+    CHECK(read_flag("--max-payload", "99999999999999999999") == BEL_EINVAL);
+    CHECK(read_flag("--max-payload", "1T") == BEL_EINVAL);
+    CHECK(read_flag("--max-payload", "18014398509481984K") == BEL_EINVAL);
+}
+
+static void addresses(void)
+{
+    static const struct {
+        const char *text;
+        int loopback; /* -1: it is none */
+    } rows[] = {
+        {"127.0.0.1:1", 1},
+        {"127.9.9.9:1", 1},
+        {"[::1]:0", 1},
+        {"localhost:1", 1},
+        {"0.0.0.0:1", 0},
+        {"[::]:1", 0},
+        {"10.0.0.1:1", 0},
+        {"128.0.0.1:1", 0},
+        {"[2001:db8::1]:1", 0},
+        {"[::ffff:127.0.0.1]:1", 0},
+        {"127.0.0.1", -1},
+        {"127.0.0.1:", -1},
+        {":1", -1},
+        {"127.0.0.1:65536", -1},
+        {"::1:1", -1},
+        {"[::1]", -1},
+        {"[]:1", -1},
+        {"[:1", -1},
+        {"example.com:1", -1},
+        {"127.0.0.1:-1", -1},
+        {"", -1},
+        {"127.0.0.1 :1", -1},
+        {"[0000:0000:0000:0000:0000:0000:0000:0000:0001x]:1", -1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bel_address address, again;
+        char text[BEL_ADDRESS_BYTES];
+        CHECK_NOTE("%s", rows[i].text);
+        int err = bel__address_parse(rows[i].text, &address);
+        CHECK((err != 0) == (rows[i].loopback < 0));
+        if (err) continue;
+        CHECK(bel__address_is_loopback(&address) == (rows[i].loopback == 1));
+        bel__address_print(&address, text);
+        CHECK(bel__address_parse(text, &again) == 0);
+        CHECK(memcmp(&again.socket, &address.socket, sizeof again.socket) == 0);
+        bel__address_set_port(&address, 4321);
+        CHECK_EQ(bel__address_port(&address), 4321);
+    }
+}
+
+static void beyond_this_machine_keys_are_needed(void)
+{
+    CHECK(read_text("resp = 0.0.0.0:1") == 0);
+    CHECK(bel__config_check(&config, &error) == BEL_EINVAL && says("--resp 0.0.0.0:1"));
+    CHECK(read_text("http = [::]:1") == 0);
+    CHECK(bel__config_check(&config, &error) == BEL_EINVAL && says("--http [::]:1"));
+    CHECK(read_text("resp = 0.0.0.0:1\nkeys = k") == 0);
+    CHECK(bel__config_check(&config, &error) == 0);
+}
+
+int main(void)
+{
+    RUN(defaults_are_safe);
+    RUN(a_file_is_read);
+    RUN(what_is_wrong_in_a_file_is_named_with_its_line);
+    RUN(rubbish_in_a_file_is_refused);
+    RUN(flags_are_read_both_ways);
+    RUN(flags_that_are_wrong_are_named);
+    RUN(addresses);
+    RUN(beyond_this_machine_keys_are_needed);
+    return 0;
+}

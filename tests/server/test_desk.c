@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The desk, and the metrics that it counts for, on an engine in memory and on the sly. */
+#include "server/desk.h"
+
+#include "belfry/engine.h"
+#include "server/census.h"
+#include "server/moment.h"
+
+#include "../check.h"
+
+#include <string.h>
+
+enum {
+    SECOND_NS = 1000000000,
+    LONG_MS = 1000000,
+};
+
+static struct bel_metrics metrics;
+static struct bel_moment moment;
+static struct bel_engine *engine;
+static struct bel_desk desk;
+static unsigned done_count, left_count;
+static int done_err;
+static size_t delivered;
+
+static void setup(void)
+{
+    struct bel_engine_options options = {0};
+    CHECK(bel__moment_init_virtual(&moment, bel_clock_system(), NULL) == 0);
+    options.now = moment.now;
+    CHECK(bel__metrics_init(&metrics) == 0);
+    CHECK(bel_engine_open(&options, &engine, NULL) == 0);
+    bel__desk_init(&desk, bel_engine_backend(engine), &metrics, bel_clock_system());
+    done_count = left_count = 0;
+}
+
+static void teardown(void)
+{
+    bel_engine_close(engine);
+    bel__metrics_finish(&metrics);
+}
+
+static void on_done(struct bel_request *request, const struct bel_reply *reply)
+{
+    done_count++;
+    done_err = reply->err;
+    if (request->command.verb == BEL_VERB_CLAIM) delivered = reply->deliveries.count;
+}
+
+static void on_left(struct bel_caller *caller)
+{
+    CHECK_EQ(caller->under_way, 0);
+    left_count++;
+}
+
+static struct bel_next turn(void)
+{
+    return bel_backend_turn(&desk.backend, moment.now);
+}
+
+static struct bel_request schedule(struct bel_view topic, uint64_t delay_ms)
+{
+    return (struct bel_request){
+        .command = {.verb = BEL_VERB_SCHEDULE,
+                    .schedule = {.topic = topic, .when = BEL_WHEN_IN, .delay_ms = delay_ms}},
+        .done = on_done};
+}
+
+static struct bel_request claim(const struct bel_view *topic, uint64_t wait_ms)
+{
+    return (struct bel_request){
+        .command = {.verb = BEL_VERB_CLAIM,
+                    .claim = {.topics = topic, .topics_count = 1, .wait_ms = wait_ms}},
+        .done = on_done};
+}
+
+static void submit(struct bel_request *request)
+{
+    bel_backend_submit(&desk.backend, request);
+}
+
+static void requests_are_counted(void)
+{
+    static const struct bel_view topic = {"t", 1};
+    struct bel_request first = schedule(topic, 0), bad = schedule((struct bel_view){"", 0}, 0);
+    struct bel_request take = claim(&topic, 0);
+    setup();
+    submit(&first);
+    submit(&bad);
+    CHECK_EQ(desk.fresh, 2);
+    CHECK_EQ(desk.under_way, 2);
+    (void)turn();
+    CHECK_EQ(desk.fresh, 0);
+    CHECK_EQ(desk.under_way, 0);
+    CHECK_EQ(metrics.commands[BEL_VERB_SCHEDULE], 2);
+    CHECK_EQ(metrics.errors[BEL_VERB_SCHEDULE], 1);
+    submit(&take);
+    (void)turn();
+    CHECK_EQ(delivered, 1);
+    CHECK_EQ(metrics.deliveries, 1);
+    CHECK_EQ(bel__meter_count(&metrics.lateness), 1);
+    CHECK_EQ(metrics.turns, 2);
+    CHECK(first.done == on_done);
+    teardown();
+}
+
+static void a_drain_sends_home_who_waits(void)
+{
+    static const struct bel_view topic = {"t", 1};
+    struct bel_request waits = claim(&topic, LONG_MS), later = claim(&topic, LONG_MS);
+    setup();
+    submit(&waits);
+    (void)turn();
+    CHECK_EQ(done_count, 0);
+    delivered = 99;
+    bel__desk_drain(&desk);
+    CHECK_EQ(done_count, 1);
+    CHECK(done_err == 0);
+    CHECK_EQ(delivered, 0);
+    submit(&later);
+    (void)turn();
+    CHECK_EQ(done_count, 2);
+    CHECK_EQ(desk.under_way, 0);
+    teardown();
+}
+
+static void a_caller_leaves_when_all_of_his_is_done(void)
+{
+    static const struct bel_view topic = {"t", 1};
+    struct bel_caller caller = {.left = on_left};
+    struct bel_request waits = claim(&topic, LONG_MS), quick = schedule(topic, 1000);
+    setup();
+    desk.current = &caller;
+    submit(&waits);
+    submit(&quick);
+    desk.current = NULL;
+    CHECK_EQ(caller.under_way, 2);
+    CHECK_EQ(caller.waiting, 1);
+    bel__desk_leave(&desk, &caller);
+    (void)turn();
+    CHECK_EQ(caller.under_way, 1);
+    CHECK_EQ(left_count, 0);
+    CHECK(bel_backend_withdraw(&desk.backend, &waits));
+    CHECK_EQ(left_count, 1);
+    CHECK_EQ(caller.waiting, 0);
+    CHECK(waits.done == on_done);
+    bel__desk_leave(&desk, &caller);
+    CHECK_EQ(left_count, 2);
+    teardown();
+}
+
+static bool prints(const char *text)
+{
+    struct bel_buffer out;
+    bel__buffer_init(&out, 1 << 20);
+    CHECK(bel__metrics_print(&metrics, moment.now.real, &out) == 0);
+    CHECK(bel__buffer_append(&out, "", 1) == 0);
+    bool found = strstr((const char *)bel__buffer_data(&out), text) != NULL;
+    bel__buffer_finish(&out);
+    return found;
+}
+
+static void a_census_counts_topics(void)
+{
+    struct bel_request one = schedule(BEL_VIEW("mail"), 0), two = schedule(BEL_VIEW("mail"), 5000);
+    struct bel_request three = schedule(BEL_VIEW("etl"), 0);
+    setup();
+    submit(&one);
+    submit(&two);
+    submit(&three);
+    CHECK(!prints("belfry_topics "));
+    bel__metrics_begin(&metrics, &desk.backend, moment.now.real);
+    CHECK(!bel__metrics_is_ready(&metrics));
+    (void)turn();
+    (void)turn();
+    CHECK(bel__metrics_is_ready(&metrics));
+    CHECK(prints("belfry_topics 2\n"));
+    CHECK(prints("belfry_timers{topic=\"mail\",state=\"ready\"} 1\n"));
+    CHECK(prints("belfry_timers{topic=\"mail\",state=\"scheduled\"} 1\n"));
+    CHECK(prints("belfry_commands_total{verb=\"schedule\"} 3\n"));
+    struct bel_census_sums sums = bel__metrics_sums(&metrics);
+    CHECK_EQ(sums.topics, 2);
+    CHECK_EQ(sums.counts[BEL_READY], 2);
+    bel__metrics_begin(&metrics, &desk.backend, moment.now.real); /* this one is young enough */
+    CHECK(bel__metrics_is_ready(&metrics));
+    moment.now.real.ns += (uint64_t)2 * SECOND_NS;
+    bel__metrics_begin(&metrics, &desk.backend, moment.now.real);
+    CHECK(!bel__metrics_is_ready(&metrics));
+    (void)turn();
+    (void)turn();
+    CHECK(bel__metrics_is_ready(&metrics));
+    teardown();
+}
+
+static void meters_have_bounds(void)
+{
+    struct bel_meter meter = {0};
+    CHECK_EQ(bel__meter_quantile(&meter, 500), 0);
+    bel__meter_record(&meter, 0);
+    bel__meter_record(&meter, 50000);
+    bel__meter_record(&meter, 50001);
+    CHECK_EQ(bel__meter_count(&meter), 3);
+    CHECK_EQ(bel__meter_quantile(&meter, 500), 50000);
+    CHECK_EQ(bel__meter_quantile(&meter, 1000), 100000);
+    bel__meter_record(&meter, UINT64_MAX / 2);
+    CHECK(bel__meter_quantile(&meter, 1000) == UINT64_MAX);
+}
+
+static void virtual_time_goes_through_what_is_due(void)
+{
+    static const struct bel_view topic = {"t", 1};
+    struct bel_request soon = schedule(topic, 1000), late = schedule(topic, 3000);
+    struct bel_request waits = claim(&topic, LONG_MS);
+    struct bel_next next;
+    setup();
+    struct bel_wall start = moment.now.wall;
+    submit(&soon);
+    submit(&late);
+    submit(&waits);
+    delivered = 0;
+    CHECK(bel__moment_advance(&moment, &desk.backend, (struct bel_wall){start.ms + 999}, &next) ==
+          0);
+    CHECK_EQ(delivered, 0);
+    CHECK(bel__moment_advance(&moment, &desk.backend, (struct bel_wall){start.ms + 2000}, &next) ==
+          0);
+    CHECK_EQ(delivered, 1);
+    CHECK(moment.now.wall.ms == start.ms + 2000);
+    CHECK(next.due.ns > moment.now.boot.ns);
+    CHECK(bel__moment_advance(&moment, &desk.backend, start, &next) == BEL_EINVAL);
+    CHECK(bel__moment_advance(&moment, &desk.backend, (struct bel_wall){INT64_MAX - 1}, &next) ==
+          BEL_EINVAL);
+    CHECK(moment.now.wall.ms == start.ms + 2000);
+    teardown();
+}
+
+int main(void)
+{
+    RUN(requests_are_counted);
+    RUN(a_drain_sends_home_who_waits);
+    RUN(a_caller_leaves_when_all_of_his_is_done);
+    RUN(a_census_counts_topics);
+    RUN(meters_have_bounds);
+    RUN(virtual_time_goes_through_what_is_due);
+    return 0;
+}
