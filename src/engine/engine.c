@@ -197,6 +197,7 @@ static void queue_answers(struct bel_engine *engine, uint64_t batch)
     engine->answering = NULL;
     if (fresh != NULL) engine->spare = fresh->next;
     if (fresh == NULL) fresh = answers_create();
+    if (fresh != NULL) fresh->next = NULL;
     engine->answering = fresh; /* NULL: begin() waits for the next */
 }
 
@@ -359,15 +360,17 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* When a time so many ms from now is, by the boot clock. */
+/* When a time so many ms from now is, by the boot clock: from the beginning of the ms that it is
+ * in, which is where those of the engine begin. */
 static uint64_t boot_in(const struct bel_engine *engine, uint64_t time, uint64_t now)
 {
+    struct bel_boot ms_start = {engine->now.boot.ns - engine->now.boot.ns % NS_PER_MS};
     if (time == BEL_NEVER) return BEL_NEVER;
     if (time <= now) return engine->now.boot.ns;
     uint64_t ms = time - now;
     struct bel_boot due;
     if (ms > UINT64_MAX / NS_PER_MS) return BEL_NEVER - 1;
-    return bel_boot_add(engine->now.boot, ms * NS_PER_MS, &due) == 0 ? due.ns : BEL_NEVER - 1;
+    return bel_boot_add(ms_start, ms * NS_PER_MS, &due) == 0 ? due.ns : BEL_NEVER - 1;
 }
 
 static struct bel_next next_turn(const struct bel_engine *engine)

@@ -713,6 +713,48 @@ static void a_backend_is_handed_over_and_back(void)
     CHECK(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0);
 }
 
+static void wake(void *context)
+{
+    bel_driver_wake(*(struct bel_driver **)context);
+}
+
+/* A thread of the engine's syncs, and wakes the driver when there is something to answer. */
+static void answers_leave_when_another_thread_has_synced_them(void)
+{
+    char folder[] = "/tmp/test_driver.XXXXXX";
+    struct actor producers[THREADS];
+    static struct ask last[THREADS];
+    CHECK(mkdtemp(folder) != NULL);
+    (void)alarm(PATIENCE_S);
+    struct bel_engine_options options = {.folder = folder,
+                                         .now = bel_clock_now(bel_clock_system()),
+                                         .sync = BEL_ENGINE_SYNC_IN_THREAD,
+                                         .wake = wake,
+                                         .context = &driver};
+    CHECK(bel_engine_open(&options, &engine, NULL) == 0);
+    CHECK(bel_driver_start(bel_engine_backend(engine), NULL, &driver) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        actor_start(&producers[i]);
+        actor_begin(&producers[i], schedule_all, NULL);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        actor_stop(&producers[i]);
+        init_schedule(&last[i], 0);
+        submit(&last[i]);
+    }
+    CHECK(bel_driver_stop(driver) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        CHECK(last[i].times == 1 && last[i].err == 0);
+    }
+    bel_engine_close(engine);
+    open_engine(bel_clock_system(), folder); /* and it is all there */
+    CHECK_EQ(count_in(BEL_READY) + count_in(BEL_SCHEDULED), (uint64_t)THREADS * (TIMERS + 1));
+    bel_engine_close(engine);
+    bel_driver_destroy(driver);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the others have ended */
+    CHECK(nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0);
+}
+
 int main(void)
 {
     RUN(requests_are_done_on_the_thread_of_the_driver);
@@ -734,6 +776,7 @@ int main(void)
     RUN(a_request_that_always_comes_again_does_not_keep_it);
     RUN(what_races_with_a_stop_is_done_or_refused);
     RUN(many_threads_schedule_claim_and_ack_at_once);
+    RUN(answers_leave_when_another_thread_has_synced_them);
     RUN(a_backend_is_handed_over_and_back);
     return 0;
 }
