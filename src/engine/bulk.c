@@ -134,7 +134,8 @@ static bool wants_lane(const struct bulk *bulk, unsigned lane)
 static bool is_behind(const struct bulk *bulk, const struct bel_place *place)
 {
     if (place->table != BEL_TABLE_TIMERS || place->lane >= BEL_LANES_TIMED) return false;
-    if (bulk->purge->has_state && bulk->purge->state == BEL_SCHEDULED) return false;
+    const struct bel_purge *purge = bulk->purge;
+    if (purge != NULL && purge->has_state && purge->state == BEL_SCHEDULED) return false;
     return place->time > bel__lane_now(&bulk->engine->now, place->lane);
 }
 

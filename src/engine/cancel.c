@@ -93,7 +93,7 @@ int bel__do_reschedule(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_reschedule *command = &request->command.reschedule;
     struct bel_reply *reply = &request->own.reply;
-    struct bel_place place;
+    struct bel_place place = {0};
     struct bel_found found;
     if (!bel_topic_is_valid(command->topic)) {
         return bel__refuse(reply, BEL_EINVAL, "no name of a topic");

@@ -14,7 +14,6 @@
 #include "engine/timer.h"
 
 #include <assert.h>
-#include <string.h>
 
 enum {
     TOPICS_MAX = 100,
@@ -54,7 +53,9 @@ static void line_up(struct bel_engine *engine, const struct bel_claim *claim, st
     for (size_t i = 1; i <= round->topics_count; i++) {
         rest[count++] = round->topics[(last + i) % round->topics_count];
     }
-    memcpy(round->topics, rest, count * sizeof rest[0]);
+    for (size_t i = 0; i < count; i++) {
+        round->topics[i] = rest[i];
+    }
 }
 
 /* The next timer of a topic. What has expired is put aside. BEL_ENOTFOUND: there is none. */

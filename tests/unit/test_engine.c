@@ -127,7 +127,8 @@ static struct heard claim(struct world *world)
 
 static struct heard topic(struct world *world)
 {
-    return ask(world, (struct bel_command){.verb = BEL_VERB_TOPIC, .target = {view("mail")}});
+    return ask(world,
+               (struct bel_command){.verb = BEL_VERB_TOPIC, .target = {.topic = view("mail")}});
 }
 
 static void advance(struct world *world, uint64_t ms)
