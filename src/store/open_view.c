@@ -56,6 +56,7 @@ static int open_store(const char *path, struct bel_io *io, struct bel_tree_stats
     if (err) return bel__why_system(why, err, "LOCK", "locked");
     err = open_tree(path, &options.tree, why);
     if (err) return err;
+    assert(options.tree != NULL);
     err = check_tree(options.tree, out_stats, why);
     if (err) {
         options.tree->close(options.tree);

@@ -192,7 +192,7 @@ static int check_big(struct walk *walk, uint64_t first, size_t bytes, size_t *ou
 {
     struct pages *pages = walk->pages;
     uint64_t count = (PAGE_LIST + (uint64_t)bytes + pages->page_bytes - 1) / pages->page_bytes;
-    size_t offset;
+    size_t offset = 0;
     int err = enter(pages, first, IS_OVERFLOW, &offset);
     if (err) return err;
     if (u32_at(pages, offset + PAGE_LIST_END) != count) {
@@ -374,6 +374,7 @@ static int check_map(struct pages *pages)
     if (pages->map_bytes < 2 * (size_t)PAGE_BYTES_MIN) return damaged(pages, 0, "is not there");
     int err = find_meta(pages, &meta);
     if (err) return err;
+    assert(pages->page_bytes >= PAGE_BYTES_MIN);
     uint64_t last = u64_at(pages, meta + META_LAST);
     if (last < FIRST_PAGE - 1 || last >= pages->map_bytes / pages->page_bytes) {
         return damaged(pages, last, "is the last one and not there");

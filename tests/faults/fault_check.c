@@ -192,18 +192,23 @@ struct seen {
     bool is_there;
 };
 
+static bool has(struct bel_view line, const char *text)
+{
+    return line.data != NULL && memmem(line.data, line.bytes, text, strlen(text)) != NULL;
+}
+
 static int see(void *context, struct bel_view line)
 {
     struct seen *seen = context;
     char text[BOOK_TEXT_BYTES], want[64];
     (void)book_id(seen->number, text);
     (void)snprintf(want, sizeof want, "\"id\":\"%s\",", text);
-    CHECK(line.bytes > 2 && memcmp(line.data, "{\"table\":\"", 10) == 0);
-    CHECK(memcmp((const char *)line.data + line.bytes - 2, "}\n", 2) == 0);
-    CHECK(memchr(line.data, 0, line.bytes) == NULL);
+    const char *data = line.data;
+    CHECK(data != NULL && line.bytes > 2 && strncmp(data, "{\"table\":\"", 10) == 0);
+    CHECK(data[line.bytes - 2] == '}' && data[line.bytes - 1] == '\n');
     seen->lines++;
-    seen->timers += memmem(line.data, line.bytes, "\"table\":\"timers\"", 16) != NULL;
-    seen->is_there |= memmem(line.data, line.bytes, want, strlen(want)) != NULL;
+    seen->timers += has(line, "\"table\":\"timers\"");
+    seen->is_there |= has(line, want);
     return seen->lines == seen->lines_max ? BEL_EFULL : 0;
 }
 

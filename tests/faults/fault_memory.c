@@ -226,7 +226,7 @@ static void build_in(struct world *world, const char *folder)
         (struct bel_schedule_spec){.when = BEL_WHEN_IN, .delay_ms = HOUR});
     add(world, "work", "later-2",
         (struct bel_schedule_spec){
-            .when = BEL_WHEN_AT, .at = {START + 2 * MINUTE}, .expires_ms = MINUTE});
+            .when = BEL_WHEN_AT, .at = {START + INT64_C(2) * MINUTE}, .expires_ms = MINUTE});
     add(world, "held", "held-1", (struct bel_schedule_spec){.payload = {big, BIG_BYTES}});
     add(world, "held", "held-2", (struct bel_schedule_spec){.group = view("one")});
     add(world, "held", "held-3", (struct bel_schedule_spec){.lease_ms = HOUR});
@@ -237,7 +237,7 @@ static void build_in(struct world *world, const char *folder)
         world->views[i] = view(world->tokens[i]);
     }
     must(world, &(struct bel_command){.verb = BEL_VERB_PAUSE, .target = {.topic = view("held")}});
-    pass(world, 90 * SECOND); /* plans have rung */
+    pass(world, UINT64_C(90) * SECOND); /* plans have rung */
 }
 
 static void build(struct world *world)

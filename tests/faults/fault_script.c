@@ -108,7 +108,7 @@ static uint32_t count_ended(void)
 
 int main(int argc, char **argv)
 {
-    bool is_long = getenv("BEL_TEST_LONG") != NULL;
+    bool is_long = getenv("BEL_TEST_LONG") != NULL; /* NOLINT(concurrency-mt-unsafe) */
     uint64_t only = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
     book = book_create(true);
     empty = book_create(false);

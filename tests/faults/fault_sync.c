@@ -20,6 +20,7 @@
 #include "../check.h"
 #include "../random.h"
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -148,6 +149,7 @@ static void cut(const struct shim_record *record)
     for (size_t i = 0; i < record->count; i++) {
         if (record->events[i].kind == SHIM_LOSS) failure = i;
     }
+    assert(failure < record->count);
     for (size_t i = 0; i < CUTS; i++) {
         at[i] = failure + random_below(&chance, record->count - failure);
     }

@@ -35,7 +35,7 @@ int shim_fsync(int file) __asm__("fsync");
 int shim_renameat(int from_folder, const char *from, int to_folder,
                   const char *to) __asm__("renameat");
 int shim_rename(const char *from, const char *to) __asm__("rename");
-int shim_unlinkat(int folder, const char *name, int flags) __asm__("unlinkat");
+int shim_unlinkat(int folder, const char *path, int flags) __asm__("unlinkat");
 
 enum {
     PATH_BYTES = 4096,

@@ -64,7 +64,7 @@ struct shim_event {
 };
 
 /* Watches a folder, whose parent is there, from now on. Forgets what was before. */
-void shim_watch(const char *folder, const struct shim_plan *plan);
+void shim_watch(const char *folder, const struct shim_plan *what);
 void shim_stop(void);
 
 /* Goes on watching, and nothing fails any more. */
@@ -83,6 +83,6 @@ struct shim_record {
     size_t count, room;
 };
 struct shim_record shim_take_record(void);
-void shim_release_record(struct shim_record *record);
+void shim_release_record(struct shim_record *what);
 
 #endif
