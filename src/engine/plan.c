@@ -202,7 +202,6 @@ int bel__plan_reschedule(struct bel_engine *engine, struct bel_found *found, uin
         bel__timer_rewrite(engine, found);
     }
     found->plan.is_catching_up = false;
-    bel__engine_delete(engine, &found->plan.tick);
     found->plan.sequence = bel__engine_sequence(engine);
     set_next(engine, found, true, nominal);
     return 0;

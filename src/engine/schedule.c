@@ -244,6 +244,9 @@ static int reserve(struct bel_engine *engine, struct scheduling *scheduling, siz
     if (err) return err;
     size_t rows = 2 * BEL_TIMER_ROWS + bel__blob_rows(body_bytes);
     size_t bytes = 2 * BEL_TIMER_BYTES + BEL_TOPIC_ROW_BYTES + body_bytes;
+    if (scheduling->record.kind == BEL_RECORD_PLAN) { /* what it cannot ring with is refused */
+        rows += bel__blob_rows(body_bytes);
+    }
     if (old != NULL) {
         err = bel__timer_reserve(engine, old, 0, BEL_STORE_ADD);
         if (err) return err;
