@@ -56,11 +56,12 @@ int bel__expiry_turn(struct bel_engine *engine)
     if (!expiry->is_running) return 0;
     for (int i = 0; i < SLICE; i++) {
         struct bel_topic_state *topic = bel__topic_at(&engine->topics, expiry->topic);
+        struct bel_key before = expiry->place;
         struct bel_ready ready;
         if (topic != NULL && bel__picker_next(&topic->picker, &expiry->place, &ready)) {
             int err = look(engine, topic, &ready);
-            if (err == BEL_ENOMEM || err == BEL_EFULL || err == BEL_EBUSY)
-                return 0; /* goes on in the next turn */
+            if (err == BEL_EBUSY) expiry->place = before; /* the same in the next turn */
+            if (err == BEL_ENOMEM || err == BEL_EFULL || err == BEL_EBUSY) return 0;
             if (err) return err;
             continue;
         }

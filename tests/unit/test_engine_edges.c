@@ -436,6 +436,19 @@ static void a_share_that_goes_makes_room_for_who_waits(void)
     finish(&world);
 }
 
+static void the_next_turn_is_not_asked_for_too_late(void)
+{
+    struct world world = {0};
+    open_engine(&world);
+    world.now.boot.ns = 1900000;
+    CHECK(schedule(&world, (struct bel_schedule_spec){.when = BEL_WHEN_IN, .delay_ms = 5}) == 0);
+    CHECK(world.next.due.ns > 6900000); /* no delay is too short */
+    CHECK(world.next.due.ns <= 7000000);
+    world.now.boot.ns = 7000000;
+    CHECK_EQ(claim(&world).deliveries, 1);
+    finish(&world);
+}
+
 /* --- batches that are full --- */
 
 static void schedule_many(struct world *world, char ids[IDS_MAX][16])
@@ -582,6 +595,7 @@ int main(void)
     RUN(what_is_due_beside_a_late_plan_is_delivered);
     RUN(a_plan_that_cannot_ring_holds_nobody_up);
     RUN(a_share_that_goes_makes_room_for_who_waits);
+    RUN(the_next_turn_is_not_asked_for_too_late);
     RUN(a_cancel_of_many_goes_on_with_the_next_batch);
     RUN(an_ack_of_many_goes_on_with_the_next_batch);
     RUN(a_purge_counts_what_it_took_in_every_batch);
