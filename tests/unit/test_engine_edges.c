@@ -361,8 +361,8 @@ static void what_is_due_beside_a_late_plan_is_delivered(void)
     /* More comes due than a turn takes, and a plan is to ring now, behind what was looked at. */
     requests[0].command.schedule = (struct bel_schedule_spec){
         .topic = view("mail"), .id = view("first"), .when = BEL_WHEN_AT, .at = {START + 100}};
-    requests[1].command = (struct bel_command){.verb = BEL_VERB_RESCHEDULE,
-                                               .reschedule = {view("mail"), view("plan")}};
+    requests[1].command = (struct bel_command){
+        .verb = BEL_VERB_RESCHEDULE, .reschedule = {.topic = view("mail"), .id = view("plan")}};
     submit(&world, &requests[0], &heard[0]);
     submit(&world, &requests[1], &heard[1]);
     turn(&world);
