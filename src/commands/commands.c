@@ -337,9 +337,10 @@ static void print_positional(struct page *page, const struct bel_argument *argum
     print(page, "%s%s", argument->is_repeated ? " ..." : "", argument->is_optional ? "]" : "");
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the page writes to it */
 size_t bel__command_usage(const struct bel_command_entry *entry, char *out, size_t room)
 {
-    struct page page = {out, room, 0};
+    struct page page = {.out = out, .room = room};
     print(&page, "%s", entry->name);
     for (size_t i = 0; i < entry->arguments_count; i++) {
         const struct bel_argument *argument = &entry->arguments[i];

@@ -38,11 +38,11 @@ enum bel_argument_type {
 
 struct bel_argument {
     const char *name; /* in capitals for an option: ID; in small letters by position: topic */
-    enum bel_argument_type type;
-    const char *help;         /* one line */
+    const char *help; /* one line */
     const char *const *words; /* of a word, ends in NULL */
-    bool is_optional;         /* by position: only at the end */
-    bool is_repeated;         /* by position: the last; an option: may come again */
+    enum bel_argument_type type;
+    bool is_optional; /* by position: only at the end */
+    bool is_repeated; /* by position: the last; an option: may come again */
 };
 
 /* Who may. */
@@ -71,6 +71,6 @@ extern const size_t bel__commands_count;
 const struct bel_command_entry *bel__command_find(struct bel_view name);
 
 /* "SCHEDULE topic payload [ID id] ..." Returns the length it needs, as snprintf does. */
-size_t bel__command_usage(const struct bel_command_entry *command, char *out, size_t room);
+size_t bel__command_usage(const struct bel_command_entry *entry, char *out, size_t room);
 
 #endif

@@ -198,7 +198,8 @@ static int build_revive(const struct bel_bound *bound, struct bel_command *out,
     if (id.bytes == 0) return bel__refusal(why, "BADARG", "id is empty: * is for all");
     bool is_all = id.bytes == 1 && *(const char *)id.data == '*';
     out->target.topic = bound->values[BEL_TARGET_TOPIC].text;
-    out->target.id = is_all ? (struct bel_view){0} : id;
+    if (is_all) id.bytes = 0;
+    out->target.id = id;
     return 0;
 }
 

@@ -26,7 +26,8 @@ enum {
 
 struct bel_call {
     struct bel_request request;
-    struct bel_link link;        /* in one of the session's lists */
+    struct bel_link link; /* in one of the session's lists */
+    struct bel_call *next_spare;
     struct bel_session *session; /* borrowed; lives at least as long */
     int version;                 /* of the protocol, when it was asked */
     bool is_answered;
@@ -47,7 +48,7 @@ struct bel_session {
     struct bel_list calls;     /* in the order of the commands */
     struct bel_list unwritten; /* claims that are answered, not written */
     struct bel_list releasing; /* claims that never will be */
-    struct bel_list spare;
+    struct bel_call *spare;    /* through next_spare */
     size_t calls_count, spare_count;
     size_t kept_bytes;             /* of replies that wait for those before */
     uint64_t appended;             /* bytes put into the output since the session began */
@@ -64,6 +65,29 @@ struct bel_session {
     char name[BEL_SESSION_NAME_BYTES], address[BEL_SESSION_NAME_BYTES];
     void *owner;
 };
+
+/* A call for the next command, at the end of the list; NULL if there is no memory. */
+struct bel_call *bel__call_take(struct bel_session *session);
+
+/* Takes a call out of the list of commands. */
+void bel__call_leave(struct bel_session *session, struct bel_call *call);
+
+/* Gives back a call that is in no list. */
+void bel__call_give(struct bel_session *session, struct bel_call *call);
+
+/* Makes the block of a call at least so large. What was in it is lost. */
+BEL_CHECKED int bel__call_reserve(struct bel_call *call, size_t bytes);
+
+/* Copies the tokens of deliveries into the call's block, in place of its words. If there is no
+ * memory they cannot be released, and end as leases do. */
+void bel__call_keep_tokens(struct bel_call *call, const struct bel_reply *reply);
+
+/* Ends a call that is in no list and will not be heard: its deliveries are released. A session
+ * that was destroyed may be gone then. */
+void bel__call_abandon(struct bel_session *session, struct bel_call *call);
+
+/* Frees a session that was destroyed, if nothing of it is under way any more. */
+void bel__session_free_if_gone(struct bel_session *session);
 
 /* The limits that hold for whoever has come in, or not. */
 struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known);

@@ -6,9 +6,7 @@
  */
 #include "server/call.h"
 
-#include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 enum {
     INFO_FIELDS = 6, /* of a command, in the order that clients know */
@@ -26,7 +24,8 @@ static void write_name(struct bel_resp_writer *writer, const char *name)
     char small[NAME_BYTES];
     size_t bytes = strlen(name);
     for (size_t i = 0; i < bytes && i < sizeof small; i++) {
-        small[i] = (char)tolower((unsigned char)name[i]);
+        bool is_large = name[i] >= 'A' && name[i] <= 'Z';
+        small[i] = (char)(is_large ? name[i] | 0x20 : name[i]);
     }
     bel__resp_bulk(writer, (struct bel_view){small, bytes});
 }

@@ -227,10 +227,11 @@ static char unescape(struct line *line)
         int high = hex_digit(line->text[line->read]), low = hex_digit(line->text[line->read + 1]);
         if (high < 0 || low < 0) return c;
         line->read += 2;
-        return (char)(high << 4 | low);
+        return (char)((unsigned)high << 4 | (unsigned)low);
     }
     const char *letter = memchr(letters, c, sizeof letters - 1);
-    return letter != NULL ? meanings[letter - letters] : c;
+    if (letter == NULL) return c;
+    return meanings[letter - letters];
 }
 
 /* Reads up to the quote that closes. False if there is none, or no space behind it. */

@@ -39,8 +39,9 @@ static void put_line(struct bel_resp_writer *writer, char mark, const char *text
     size_t bytes = 0;
     line[bytes++] = mark;
     for (; *text != 0 && bytes <= BEL_RESP_ERROR_BYTES_MAX; text++) {
-        bool is_control = (unsigned char)*text < ' ' || *text == 0x7f;
-        line[bytes++] = is_control ? ' ' : *text;
+        char c = *text;
+        if ((unsigned char)c < ' ' || c == 0x7f) c = ' ';
+        line[bytes++] = c;
     }
     line[bytes++] = '\r';
     line[bytes++] = '\n';

@@ -32,9 +32,6 @@ enum {
     STRANGER_ARGUMENT_BYTES_MAX = 4096,
     STRANGER_BYTES_MAX = 64 << 10, /* unparsed */
     READ_BYTES = 64 << 10,         /* unparsed, besides the request that is being received */
-    SPARE_MAX = 32,                /* calls kept while others are under way */
-    SPARE_IDLE_MAX = 4,            /* and while none is */
-    BLOCK_BYTES_KEPT = 4096,
 };
 
 static size_t output_max(const struct bel_session *session)
@@ -69,162 +66,10 @@ struct bel_resp_limits bel__session_limits(const struct bel_service *service, bo
                                         .request_bytes_max = request,
                                         .is_lenient = true};
     }
-    size_t bytes = STRANGER_ARGUMENTS_MAX * (STRANGER_ARGUMENT_BYTES_MAX + 32);
+    size_t bytes = (size_t)STRANGER_ARGUMENTS_MAX * (STRANGER_ARGUMENT_BYTES_MAX + 32);
     return (struct bel_resp_limits){.arguments_max = STRANGER_ARGUMENTS_MAX,
                                     .argument_bytes_max = STRANGER_ARGUMENT_BYTES_MAX,
                                     .request_bytes_max = bytes};
-}
-
-/* --- calls --- */
-
-static struct bel_call *call_create(struct bel_session *session)
-{
-    struct bel_call *call = calloc(1, sizeof *call);
-    if (call == NULL) return NULL;
-    call->session = session;
-    bel__buffer_init(&call->reply, session->out.count_max);
-    return call;
-}
-
-static void call_destroy(struct bel_call *call)
-{
-    bel__buffer_finish(&call->reply);
-    free(call->block);
-    free(call);
-}
-
-/* A call for the next command, at the end of the list; NULL if there is no memory. */
-static struct bel_call *take_call(struct bel_session *session)
-{
-    struct bel_link *link = bel__list_take_first(&session->spare);
-    struct bel_call *call = NULL;
-    if (link != NULL) {
-        session->spare_count--;
-        call = BEL_CONTAINER_OF(link, struct bel_call, link);
-    } else {
-        call = call_create(session);
-    }
-    if (call == NULL) return NULL;
-    call->version = session->version;
-    call->is_answered = call->is_lost = call->is_last = false;
-    call->tokens_count = 0;
-    bel__list_append(&session->calls, &call->link);
-    session->calls_count++;
-    return call;
-}
-
-/* Gives back a call that is in no list. */
-static void give_call(struct bel_session *session, struct bel_call *call)
-{
-    size_t max = session->calls_count > 0 ? SPARE_MAX : SPARE_IDLE_MAX;
-    if (session->spare_count >= max) {
-        call_destroy(call);
-        return;
-    }
-    if (call->block_bytes > BLOCK_BYTES_KEPT) {
-        free(call->block);
-        call->block = NULL;
-        call->block_bytes = 0;
-    }
-    if (call->reply.capacity > 0) bel__buffer_finish(&call->reply);
-    bel__list_prepend(&session->spare, &call->link);
-    session->spare_count++;
-}
-
-static void trim_spare(struct bel_session *session, size_t max)
-{
-    while (session->spare_count > max) {
-        struct bel_link *link = bel__list_take_first(&session->spare);
-        assert(link != NULL);
-        call_destroy(BEL_CONTAINER_OF(link, struct bel_call, link));
-        session->spare_count--;
-    }
-}
-
-static void leave_calls(struct bel_session *session, struct bel_call *call)
-{
-    assert(session->calls_count > 0);
-    bel__link_remove(&call->link);
-    session->calls_count--;
-    session->kept_bytes -= call->reply.count;
-    if (session->holder == call) session->holder = NULL;
-    if (session->calls_count == 0) trim_spare(session, SPARE_IDLE_MAX);
-}
-
-/* Makes the block of a call at least so large. What was in it is lost. */
-static int reserve_block(struct bel_call *call, size_t bytes)
-{
-    if (bytes <= call->block_bytes) return 0;
-    uint8_t *block = malloc(bytes);
-    if (block == NULL) return BEL_ENOMEM;
-    free(call->block);
-    call->block = block;
-    call->block_bytes = bytes;
-    return 0;
-}
-
-/* --- deliveries that may not arrive --- */
-
-static void free_if_gone(struct bel_session *session)
-{
-    if (!session->is_destroyed || session->calls_count > 0) return;
-    if (!bel__list_is_empty(&session->releasing)) return;
-    const struct bel_service *service = session->service;
-    trim_spare(session, 0);
-    free(session);
-    if (service->gone != NULL) service->gone(service->context);
-}
-
-/* Copies the tokens of deliveries into the call's block, in place of its words. If there is no
- * memory they cannot be released, and end as leases do. */
-static void keep_tokens(struct bel_call *call, const struct bel_reply *reply)
-{
-    size_t count = reply->deliveries.count, bytes = count * sizeof *call->tokens;
-    for (size_t i = 0; i < count; i++) {
-        bytes += reply->deliveries.items[i].token.bytes;
-    }
-    if (count == 0 || reserve_block(call, bytes) != 0) return;
-    call->tokens = (void *)call->block;
-    uint8_t *at = call->block + count * sizeof *call->tokens;
-    for (size_t i = 0; i < count; i++) {
-        struct bel_view token = reply->deliveries.items[i].token;
-        memcpy(at, token.data, token.bytes);
-        call->tokens[i] = (struct bel_view){at, token.bytes};
-        at += token.bytes;
-    }
-    call->tokens_count = count;
-}
-
-static void released(struct bel_request *request, const struct bel_reply *reply);
-
-/* Releases the last of the tokens; when there is none the call is over. */
-static void release_next(struct bel_call *call)
-{
-    struct bel_session *session = call->session;
-    if (call->tokens_count == 0) {
-        bel__link_remove(&call->link);
-        give_call(session, call);
-        free_if_gone(session);
-        return; /* the session may be gone */
-    }
-    call->request = (struct bel_request){.done = released};
-    call->request.command.verb = BEL_VERB_RELEASE;
-    call->request.command.release.token = call->tokens[--call->tokens_count];
-    bel_backend_submit(session->service->backend, &call->request);
-}
-
-/* A lease that has ended meanwhile is as good. */
-static void released(struct bel_request *request, const struct bel_reply *reply)
-{
-    (void)reply;
-    release_next(BEL_CONTAINER_OF(request, struct bel_call, request));
-}
-
-/* Ends a call that is in no list and will not be heard. */
-static void abandon(struct bel_session *session, struct bel_call *call)
-{
-    bel__list_append(&session->releasing, &call->link);
-    release_next(call);
 }
 
 /* --- replies --- */
@@ -236,8 +81,8 @@ static void drop_calls(struct bel_session *session)
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
         next = bel__list_next(&session->calls, link);
         if (!call->is_answered) continue;
-        leave_calls(session, call);
-        abandon(session, call);
+        bel__call_leave(session, call);
+        bel__call_abandon(session, call);
     }
 }
 
@@ -251,9 +96,9 @@ static void settle_unwritten(struct bel_session *session)
         if (!is_written && !session->is_dropped) return;
         bel__link_remove(link);
         if (is_written) {
-            give_call(session, call);
+            bel__call_give(session, call);
         } else {
-            abandon(session, call);
+            bel__call_abandon(session, call);
         }
     }
 }
@@ -274,15 +119,15 @@ static void drop(struct bel_session *session)
 /* A call that is first and answered has its reply in the output. */
 static void leave_first(struct bel_session *session, struct bel_call *call)
 {
-    leave_calls(session, call);
+    bel__call_leave(session, call);
     if (call->is_last) session->is_ending = true;
     if (call->is_lost) {
-        abandon(session, call);
+        bel__call_abandon(session, call);
     } else if (call->tokens_count > 0) {
         call->end = session->appended;
         bel__list_append(&session->unwritten, &call->link);
     } else {
-        give_call(session, call);
+        bel__call_give(session, call);
     }
 }
 
@@ -346,11 +191,11 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     struct bel_call *call = BEL_CONTAINER_OF(request, struct bel_call, request);
     struct bel_session *session = call->session;
     enum bel_verb verb = request->command.verb;
-    if (verb == BEL_VERB_CLAIM && reply->err == 0) keep_tokens(call, reply);
+    if (verb == BEL_VERB_CLAIM && reply->err == 0) bel__call_keep_tokens(call, reply);
     if (unread(session) > 2 * output_max(session)) drop(session);
     if (session->is_dropped) {
-        leave_calls(session, call);
-        abandon(session, call);
+        bel__call_leave(session, call);
+        bel__call_abandon(session, call);
         return; /* the session may be gone */
     }
     settle_unwritten(session);
@@ -380,7 +225,7 @@ static int copy_words(struct bel_session *session, struct bel_call *call, size_t
 {
     size_t count = session->parser.count;
     const uint8_t *data = bel__buffer_data(&session->in);
-    int err = reserve_block(call, 2 * count * sizeof(struct bel_view) + bytes);
+    int err = bel__call_reserve(call, 2 * count * sizeof(struct bel_view) + bytes);
     if (err) return err;
     struct bel_view *items = (void *)call->block;
     uint8_t *copy = (uint8_t *)(items + 2 * count);
@@ -502,7 +347,7 @@ static bool take_request(struct bel_session *session)
     const struct bel_command_entry *entry = bel__command_find(name);
     bool is_barrier = entry != NULL && bel__verb_is_barrier(entry);
     if (is_barrier && session->calls_count > 0) return false;
-    struct bel_call *call = take_call(session);
+    struct bel_call *call = bel__call_take(session);
     if (call == NULL) return false;
     session->request_bytes = 0;
     run(session, call, entry, bytes);
@@ -515,7 +360,7 @@ static bool take_refusal(struct bel_session *session, enum bel_resp_event event,
 {
     char text[BEL_REFUSAL_BYTES];
     bool is_broken = event == BEL_RESP_BROKEN;
-    struct bel_call *call = take_call(session);
+    struct bel_call *call = bel__call_take(session);
     if (call == NULL) { /* it cannot be parsed again */
         drop(session);
         return false;
@@ -572,13 +417,13 @@ int bel__session_create(const struct bel_service *service, struct bel_session **
     bel__list_init(&session->calls);
     bel__list_init(&session->unwritten);
     bel__list_init(&session->releasing);
-    bel__list_init(&session->spare);
-    struct bel_call *call = call_create(session);
+    struct bel_call *call = bel__call_take(session); /* there is always one */
     if (call == NULL) {
         free(session);
         return BEL_ENOMEM;
     }
-    give_call(session, call);
+    bel__call_leave(session, call);
+    bel__call_give(session, call);
     *out = session;
     return 0;
 }
@@ -593,8 +438,8 @@ static void withdraw_claims(struct bel_session *session)
         assert(!call->is_answered);
         if (call->request.command.verb != BEL_VERB_CLAIM) continue;
         if (!bel_backend_withdraw(session->service->backend, &call->request)) continue;
-        leave_calls(session, call);
-        give_call(session, call);
+        bel__call_leave(session, call);
+        bel__call_give(session, call);
     }
 }
 
@@ -607,7 +452,7 @@ void bel__session_destroy(struct bel_session *session)
     withdraw_claims(session);
     bel__resp_finish(&session->parser);
     session->is_destroyed = true;
-    free_if_gone(session);
+    bel__session_free_if_gone(session);
 }
 
 void bel__session_introduce(struct bel_session *session, uint64_t id, const char *address,

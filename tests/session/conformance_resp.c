@@ -77,8 +77,9 @@ static void submit_spoken(struct bel_backend *backend, struct bel_request *reque
 static void leave_order(struct speaker *speaker, size_t index)
 {
     speaker->order_count--;
-    memmove(&speaker->order[index], &speaker->order[index + 1],
-            (speaker->order_count - index) * sizeof speaker->order[0]);
+    for (size_t i = index; i < speaker->order_count; i++) {
+        speaker->order[i] = speaker->order[i + 1];
+    }
 }
 
 /* Hangs up. What was not parsed is never done, and a claim is taken back. */

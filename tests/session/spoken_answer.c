@@ -61,9 +61,10 @@ static unsigned word_of(const struct answer *map, const char *name, size_t place
 {
     const char *const *words = bel__commands[BEL_COMMAND_SCHEDULE].arguments[place].words;
     struct bel_view text = text_of(map, name);
+    CHECK(text.bytes > 0);
     for (unsigned i = 0; words[i] != NULL; i++) {
-        if (text.bytes == strlen(words[i]) && memcmp(text.data, words[i], text.bytes) == 0)
-            return i;
+        if (text.bytes != strlen(words[i])) continue;
+        if (memcmp(text.data, words[i], text.bytes) == 0) return i;
     }
     CHECK(false);
     return 0;
@@ -226,7 +227,7 @@ static void take_topic(struct spoken_reply *spoken, const struct answer *map)
         CHECK(answer_field(map, bel_state_name((enum bel_state)i)) != NULL);
         topic->counts[i] = count_of(map, bel_state_name((enum bel_state)i));
     }
-    for (size_t i = 2 * (4 + BEL_STATES); i < map->count; i += 2) {
+    for (size_t i = 2 * (size_t)(4 + BEL_STATES); i < map->count; i += 2) {
         settings[topic->settings_count++] =
             (struct bel_setting){map->items[i].text, map->items[i + 1].text};
     }

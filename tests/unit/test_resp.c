@@ -20,7 +20,7 @@ static const struct bel_resp_limits known = {.arguments_max = ARGUMENTS_MAX,
                                              .request_bytes_max = 4096,
                                              .is_lenient = true};
 static const struct bel_resp_limits unknown = {
-    .arguments_max = 10, .argument_bytes_max = 24, .request_bytes_max = 10 * 40};
+    .arguments_max = 10, .argument_bytes_max = 24, .request_bytes_max = 400};
 
 /* What was heard: requests as "[GET][mail]", refusals as "!", what is broken as "#why". */
 struct heard {

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The life of a call:
+ *
+ *     spare --take--> calls --answered--> unwritten --written--> spare
+ *                       |                     |
+ *                       '----- abandoned -----'--> releasing --> spare
+ *
+ * Memory goes round: a call has a block for the words of its command, which later holds the tokens
+ * of what it was delivered, so that to release them nothing has to be allocated. A few calls are
+ * kept for the next commands, fewer while nothing is under way.
+ */
+#include "server/call.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SPARE_MAX = 32,     /* calls kept while others are under way */
+    SPARE_IDLE_MAX = 4, /* and while none is */
+    BLOCK_BYTES_KEPT = 4096,
+};
+
+static struct bel_call *call_create(struct bel_session *session)
+{
+    struct bel_call *call = calloc(1, sizeof *call);
+    if (call == NULL) return NULL;
+    call->session = session;
+    bel__buffer_init(&call->reply, session->out.count_max);
+    return call;
+}
+
+static void call_destroy(struct bel_call *call)
+{
+    bel__buffer_finish(&call->reply);
+    free(call->block);
+    free(call);
+}
+
+static struct bel_call *pop_spare(struct bel_session *session)
+{
+    struct bel_call *call = session->spare;
+    assert((call == NULL) == (session->spare_count == 0));
+    if (call == NULL) return NULL;
+    session->spare = call->next_spare;
+    session->spare_count--;
+    return call;
+}
+
+struct bel_call *bel__call_take(struct bel_session *session)
+{
+    struct bel_call *call = pop_spare(session);
+    if (call == NULL) call = call_create(session);
+    if (call == NULL) return NULL;
+    call->version = session->version;
+    call->is_answered = call->is_lost = call->is_last = false;
+    call->tokens_count = 0;
+    bel__list_append(&session->calls, &call->link);
+    session->calls_count++;
+    return call;
+}
+
+void bel__call_give(struct bel_session *session, struct bel_call *call)
+{
+    size_t max = session->calls_count > 0 ? SPARE_MAX : SPARE_IDLE_MAX;
+    if (session->spare_count >= max) {
+        call_destroy(call);
+        return;
+    }
+    if (call->block_bytes > BLOCK_BYTES_KEPT) {
+        free(call->block);
+        call->block = NULL;
+        call->block_bytes = 0;
+    }
+    if (call->reply.capacity > 0) bel__buffer_finish(&call->reply);
+    call->next_spare = session->spare;
+    session->spare = call;
+    session->spare_count++;
+}
+
+static void trim_spare(struct bel_session *session, size_t max)
+{
+    while (session->spare_count > max) {
+        call_destroy(pop_spare(session));
+    }
+}
+
+void bel__call_leave(struct bel_session *session, struct bel_call *call)
+{
+    assert(session->calls_count > 0);
+    bel__link_remove(&call->link);
+    session->calls_count--;
+    session->kept_bytes -= call->reply.count;
+    if (session->holder == call) session->holder = NULL;
+    if (session->calls_count == 0) trim_spare(session, SPARE_IDLE_MAX);
+}
+
+int bel__call_reserve(struct bel_call *call, size_t bytes)
+{
+    if (bytes <= call->block_bytes) return 0;
+    uint8_t *block = malloc(bytes);
+    if (block == NULL) return BEL_ENOMEM;
+    free(call->block);
+    call->block = block;
+    call->block_bytes = bytes;
+    return 0;
+}
+
+/* --- deliveries that may not arrive --- */
+
+void bel__session_free_if_gone(struct bel_session *session)
+{
+    if (!session->is_destroyed || session->calls_count > 0) return;
+    if (!bel__list_is_empty(&session->releasing)) return;
+    const struct bel_service *service = session->service;
+    trim_spare(session, 0);
+    free(session);
+    if (service->gone != NULL) service->gone(service->context);
+}
+
+void bel__call_keep_tokens(struct bel_call *call, const struct bel_reply *reply)
+{
+    size_t count = reply->deliveries.count, bytes = count * sizeof *call->tokens;
+    for (size_t i = 0; i < count; i++) {
+        bytes += reply->deliveries.items[i].token.bytes;
+    }
+    if (count == 0 || bel__call_reserve(call, bytes) != 0) return;
+    call->tokens = (void *)call->block;
+    uint8_t *at = call->block + count * sizeof *call->tokens;
+    for (size_t i = 0; i < count; i++) {
+        struct bel_view token = reply->deliveries.items[i].token;
+        memcpy(at, token.data, token.bytes);
+        call->tokens[i] = (struct bel_view){at, token.bytes};
+        at += token.bytes;
+    }
+    call->tokens_count = count;
+}
+
+static void released(struct bel_request *request, const struct bel_reply *reply);
+
+/* Releases the last of the tokens; when there is none the call is over. */
+static void release_next(struct bel_call *call)
+{
+    struct bel_session *session = call->session;
+    if (call->tokens_count == 0) {
+        bel__link_remove(&call->link);
+        bel__call_give(session, call);
+        bel__session_free_if_gone(session);
+        return; /* the session may be gone */
+    }
+    call->request = (struct bel_request){.done = released};
+    call->request.command.verb = BEL_VERB_RELEASE;
+    call->request.command.release.token = call->tokens[--call->tokens_count];
+    bel_backend_submit(session->service->backend, &call->request);
+}
+
+/* A lease that has ended meanwhile is as good. */
+static void released(struct bel_request *request, const struct bel_reply *reply)
+{
+    (void)reply;
+    release_next(BEL_CONTAINER_OF(request, struct bel_call, request));
+}
+
+void bel__call_abandon(struct bel_session *session, struct bel_call *call)
+{
+    bel__list_append(&session->releasing, &call->link);
+    release_next(call);
+}
