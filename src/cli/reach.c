@@ -131,7 +131,7 @@ int bel__reach_connect(const struct cli_reach *reach, struct bel_client **out)
     }
     if (err == BEL_EINVAL && strncmp(why.text, "not an", 6) == 0) return CLI_USAGE;
     if (err == BEL_EINVAL || err == BEL_ENOMEM) return CLI_FAILED;
-    return CLI_UNREACHABLE;
+    return err == BEL_EBUSY ? CLI_TIMED_OUT : CLI_UNREACHABLE;
 }
 
 int bel__reach_failed(const struct cli_reach *reach, int err)

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# belfry doctor, on a folder that a server has left. Usage: doctor.sh PROGRAM
+. "$(dirname "$0")/lib.sh"
+serve doctor --data data
+"$belfry" schedule mail hello --in 1h >/dev/null || fail schedule
+"$belfry" schedule mail hello --every 1h --id plan >/dev/null || fail plan
+exits a_folder_in_use_is_4 4 'in use' "$belfry" doctor data
+kill "$server" && wait "$server"
+json a_sound_folder 'j["sound"] and j["topics"] == 1 and j["timers"] == 1 and j["plans"] == 1' \
+    "$belfry" doctor data --json
+like a_sound_folder_in_lines 'topics	1
+timers	1
+*' "$belfry" doctor data
+exits a_folder_that_is_not_there_is_3 3 nowhere "$belfry" doctor nowhere
+exits no_folder 2 usage: "$belfry" doctor
+exits two_folders 2 usage: "$belfry" doctor a b
+
+# Every byte that was written is checked, so a flipped one is found wherever it is.
+python3 - <<'END' || fail 'no log to damage'
+import glob, sys
+for path in sorted(glob.glob("data/log*")):
+    data = bytearray(open(path, "rb").read())
+    at = data.find(b"hello")
+    if at >= 0:
+        data[at] ^= 1
+        open(path, "wb").write(data)
+        sys.exit(0)
+sys.exit(1)
+END
+exits damage_is_1 1 'data' "$belfry" doctor data
+is damage_as_json False bash -c "'$belfry' doctor data --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)[\"sound\"])'"

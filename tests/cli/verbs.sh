@@ -1,0 +1,223 @@
+#!/usr/bin/env bash
+# Every verb that talks to a server, with one whose clock stands still. Usage: verbs.sh PROGRAM
+. "$(dirname "$0")/lib.sh"
+serve first --store memory --clock virtual
+is the_clock_is_set 2030-01-01T08:00:00Z "$belfry" clock --set 2030-01-01T08:00:00Z
+json the_clock_as_json 'j == {"now_ms": 1893484800000}' "$belfry" clock --json
+
+# --- schedule, get ---
+is schedule_says_the_id a "$belfry" schedule mail hello --id a --in 5m
+json schedule_makes_an_id 'len(j["id"]) == 26' "$belfry" schedule other x --json --in 1d
+is options_may_come_first b "$belfry" schedule --in=1m --id=b mail 'two words'
+is a_payload_that_looks_like_an_option c "$belfry" schedule --id c --in 1d -- mail --x
+printf '\377\000\n' >bytes
+is a_payload_from_a_file d "$belfry" schedule mail --file bytes --id d --in 2d
+is a_payload_from_standard_input e bash -c "'$belfry' schedule mail - --id e --in 3d <bytes"
+is an_empty_payload f "$belfry" schedule mail '' --id f --in 4d
+is headers_and_more g "$belfry" schedule mail x --id g --in 5d --header color=red --header 'a=b=c' \
+    --priority 7 --group ann --correlation 42 --retry 5s,30s --lease 1m --expires 1h
+is a_cron_plan h "$belfry" schedule mail x --id h --cron '30 10 * * 1-5' --tz Europe/Berlin
+is an_interval i "$belfry" schedule mail x --id i --every 1h --count 3 --overlap allow
+
+is get_has_lines_with_tabs 'id	a
+topic	mail
+state	scheduled
+payload	hello
+due_ms	1893485100000
+priority	128
+attempts	0
+crashes	0
+created_ms	1893484800000' "$belfry" get mail a
+json get_as_json 'j["headers"] == {"color": "red", "a": "b=c"} and j["priority"] == 7 and
+    j["group"] == "ann" and j["correlation"] == "42" and j["lease_ms"] == 60000' \
+    "$belfry" get mail g --json
+json bytes_are_in_base64 'j["payload_base64"] == "/wAK" and "payload" not in j' \
+    "$belfry" get mail d --json
+json bytes_came_in_whole 'j["payload_base64"] == "/wAK"' "$belfry" get mail e --json
+json no_bytes_are_none 'j["payload"] == ""' "$belfry" get mail f --json
+is bytes_are_escaped_in_lines '\xff\x00\n' field mail d payload
+json a_plan 'j["cron"] == "30 10 * * 1-5" and j["tz"] == "Europe/Berlin"' "$belfry" get mail h --json
+exits get_what_is_not_there 3 'NOTFOUND' "$belfry" get mail nobody
+
+# --- list ---
+is list_has_lines_with_tabs 'b	scheduled	1893484860000	0	two words
+a	scheduled	1893485100000	0	hello' "$belfry" list mail --to 2030-01-01T08:30:00Z
+json list_as_json '[t["id"] for t in j["timers"]] == ["b", "a"] and j["cursor"] is None' \
+    "$belfry" list mail --to 2030-01-01T08:30:00Z --json
+json a_page_says_where_it_goes_on 'len(j["timers"]) == 2 and len(j["cursor"]) > 0' \
+    "$belfry" list mail --count 2 --json
+cursor=$("$belfry" list mail --count 1 --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)["cursor"])')
+is a_cursor_goes_on 'a	scheduled	1893485100000	0	hello' \
+    "$belfry" list mail --cursor "$cursor" --to 2030-01-01T08:30:00Z
+for i in {1..105}; do printf 'SCHEDULE many x IN 1h ID n%d\r\n' "$i"; done >many
+python3 -c '
+import os, socket, sys
+host, port = os.environ["BELFRY_SERVER"].split(":")
+s = socket.create_connection((host, int(port)))
+s.sendall(open("many", "rb").read())
+n = 0
+while n < 210:
+    n += s.recv(4096).count(b"\n")'
+is list_turns_pages 105 bash -c "'$belfry' list many | wc -l"
+json list_turns_pages_as_json 'len(set(t["id"] for t in j["timers"])) == 105' \
+    "$belfry" list many --json
+is list_of_a_state_has_none '' "$belfry" list mail --state dead
+
+# --- on a terminal ---
+like a_table_on_a_terminal 'STATE*DUE*ID*PAYLOAD
+scheduled  2030-01-01T08:01:00Z*b *two words*' terminal "$belfry" list mail --count 1
+like times_on_a_terminal '*due *2030-01-01T08:05:00Z*' terminal "$belfry" get mail a
+"$belfry" schedule now $'\e[31mred' --id control >/dev/null
+like colors_on_a_terminal $'*\e\\[32mready\e\\[0m*' terminal "$belfry" get now control
+like no_color_if_so_asked '*ready*' terminal env NO_COLOR=1 "$belfry" get now control
+is no_color_at_all 0 bash -c "$(declare -f terminal); terminal env NO_COLOR=1 '$belfry' get now \
+    control | grep -c $'\e'; true"
+is nothing_from_outside_reaches_a_terminal 'payload          \x1b[31mred' \
+    bash -c "$(declare -f terminal); terminal '$belfry' get now control | grep ^payload"
+like bars_on_a_terminal '*2030-01-01T08:00:00Z*###*' terminal "$belfry" agenda --to 2030-01-01T12:00:00Z
+is bars_fit_the_terminal yes bash -c "$(declare -f terminal); terminal env NO_COLOR=1 '$belfry' \
+    agenda --to 2030-01-01T12:00:00Z | awk 'length > 80 {exit 1}' && echo yes"
+
+# --- agenda, explain, topics ---
+is agenda_has_lines_with_tabs '1893484800000	3
+1893488400000	107' "$belfry" agenda --from 2030-01-01T08:00:00Z --to 2030-01-01T10:00:00Z
+json agenda_as_json 'j["steps"][0] == {"start_ms": 1893484800000, "count": 2}' \
+    "$belfry" agenda --topic mail --from 2030-01-01T08:00:00Z --to 2030-01-01T10:00:00Z --json
+like explain_has_sentences 'It is scheduled: due at 2030-01-01T08:05:00Z, in 5m.*' \
+    "$belfry" explain mail a
+json explain_as_json 'j["lines"][0].startswith("It is scheduled")' "$belfry" explain mail a --json
+exits explain_what_is_not_there 3 NOTFOUND "$belfry" explain mail nobody
+is topics_have_counts 'mail	9	0	0	0	
+many	105	0	0	0	
+now	0	1	0	0	
+other	1	0	0	0	' "$belfry" topics
+json topics_as_json '[t["topic"] for t in j["topics"]] == ["mail", "many", "now", "other"]' \
+    "$belfry" topics --json
+json one_topic 'j["topic"] == "mail" and j["scheduled"] == 9 and j["lease"] == "30s"' \
+    "$belfry" topics mail --json
+exits a_topic_that_is_not_there 3 NOTFOUND "$belfry" topics nobody
+
+# --- cancel, reschedule ---
+is cancel_counts 2 "$belfry" cancel mail a b nobody
+json cancel_as_json 'j == {"cancelled": 1}' "$belfry" cancel mail c --json
+exits cancel_what_is_not_there 3 '' "$belfry" cancel mail a
+is reschedule_moves 1 "$belfry" reschedule mail d --at 2030-01-01T08:30:00Z
+is reschedule_has_moved 1893486600000 field mail d due_ms
+exits reschedule_what_is_not_there 3 '' "$belfry" reschedule mail a --in 1h
+
+# --- claim, ack, fail, release, extend ---
+token() { # of the next delivery of a topic
+    "$belfry" claim "$1" --lease 10s --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)["deliveries"][0]["token"])'
+}
+exits claim_nothing 8 '' "$belfry" claim work
+exits claim_waits 8 '' "$belfry" claim work --wait 30ms
+"$belfry" schedule work hi --id w1 --header k=v >/dev/null
+json claim_as_json 'len(j["deliveries"]) == 1 and j["deliveries"][0]["payload"] == "hi" and
+    j["deliveries"][0]["headers"] == {"k": "v"} and j["deliveries"][0]["attempt"] == 1' \
+    "$belfry" claim work --lease 10s --json
+is the_lease_ends 2030-01-01T08:00:11Z "$belfry" clock --advance 11s
+like claim_has_lines_with_tabs '*	work	w1	1	1893484800000	hi' "$belfry" claim work --lease 10s
+is the_lease_ends_again 2030-01-01T08:00:22Z "$belfry" clock --advance 11s
+token=$(token work)
+is extend_says_what_is_left 60000 "$belfry" extend "$token" 1m
+json extend_as_json 'j == {"lease_ms": 10000}' "$belfry" extend "$token" --json
+is release_gives_back 1 "$belfry" release "$token"
+exits release_twice 4 STALE "$belfry" release "$token"
+token=$(token work)
+like fail_says_when 'scheduled	2030-01-01T08:05:22Z' "$belfry" fail "$token" --in 5m --reason 'no ink'
+exits fail_twice 4 STALE "$belfry" fail "$token"
+is the_delay_passes 2030-01-01T08:05:22Z "$belfry" clock --advance 5m
+is an_attempt_was_spent 1 field work w1 attempts
+json fail_dead 'j == {"state": "dead", "due_ms": None}' "$belfry" fail "$(token work)" --dead --json
+is revive_makes_due_again 1 "$belfry" revive work w1
+exits revive_what_is_not_dead 3 '' "$belfry" revive work w1
+token=$(token work)
+is ack_counts 1 "$belfry" ack "$token" --result fine
+exits ack_twice 4 '' "$belfry" ack "$token"
+
+# --- topics ---
+exits pause_says_nothing 0 '' "$belfry" pause work
+"$belfry" schedule work x --id p --retry 1h >/dev/null
+exits a_paused_topic_delivers_nothing 8 '' "$belfry" claim work
+is topics_say_so 'work	0	1	0	0	paused' bash -c "'$belfry' topics | grep ^work"
+json resume_as_json 'j == {"ok": True}' "$belfry" resume work --json
+like a_resumed_topic_delivers '*	work	p	*' "$belfry" claim work --lease 1s
+is purge_counts 105 "$belfry" purge many --state scheduled
+exits configure_says_nothing 0 '' "$belfry" configure small depth=1 retention=1h
+json configure_has_set 'j["depth"] == "1" and j["retention"] == "1h"' "$belfry" topics small --json
+exits configure_wants_pairs 2 NAME=VALUE "$belfry" configure small depth
+"$belfry" schedule small x --in 1h >/dev/null
+exits full_is_5 5 FULL "$belfry" schedule small y --in 1h
+exits conflict_is_4 4 CONFLICT "$belfry" schedule mail x --id d --conflict reject
+
+# --- what is typed wrong ---
+exits a_bad_value_is_2 2 "BADARG IN '5x'" "$belfry" schedule mail x --in 5x
+exits a_bad_topic_is_2 2 BADARG "$belfry" schedule 'a b' x
+exits an_option_that_is_none 2 'no option --bogus' "$belfry" list mail --bogus
+exits an_option_in_capitals 2 'no option --IN' "$belfry" schedule mail x --IN 5m
+exits an_option_without_its_value 2 'missing behind --in' "$belfry" schedule mail x --in
+exits a_flag_with_a_value 2 'no value for --dead' "$belfry" fail token --dead=1
+exits a_short_option 2 'no option -x' "$belfry" list mail -x
+exits a_word_that_is_missing 2 'missing: id' "$belfry" cancel mail
+exits a_word_too_many 2 'one too many: c' "$belfry" get a b c
+exits a_header_without_a_value 2 NAME=VALUE "$belfry" schedule mail x --header color
+exits a_wait_that_is_none 2 'not a duration' "$belfry" claim mail --wait soon
+exits a_file_that_is_not_there 1 'cannot read nowhere' "$belfry" schedule mail --file nowhere
+exits two_times_at_once 1 'exclude each other' "$belfry" schedule mail x --in 1m --at 0
+exits clocks_do_not_go_back 2 BADARG "$belfry" clock --set 2029-01-01T00:00:00Z
+exits a_topic_named_like_nothing 2 "no verb 'scedule'" "$belfry" scedule
+
+# --- backup ---
+if "$belfry" backup "$room/copy" 2>refusal; then
+    is backup_leaves_a_copy yes bash -c "[ -e '$room/copy' ] && echo yes"
+else
+    is backup_says_why yes bash -c "[ -s refusal ] && echo yes"
+fi
+
+# --- help ---
+for verb in serve schedule cancel reschedule get list claim ack fail release extend work topics \
+    configure pause resume revive purge agenda explain clock backup doctor next; do
+    "$belfry" help "$verb" >help || fail "help $verb: exits with $?"
+    grep -q "^usage: belfry $verb" help || fail "help $verb: $(cat help)"
+    [ "$(wc -l <help)" -le 40 ] || fail "help $verb does not fit a screen"
+    "$belfry" "$verb" --help | cmp -s - help || [ "$verb" = topics ] || fail "$verb --help differs"
+    "$belfry" help | grep -q "^    $verb " || fail "help does not list $verb"
+done
+echo 'ok   help_has_every_verb'
+is help_fits_a_screen yes bash -c "[ \$('$belfry' help | wc -l) -le 40 ] && echo yes"
+exits help_for_what_is_no_verb 2 'no verb' "$belfry" help nothing
+json version_as_json '"version" in j' "$belfry" version --json
+
+# --- who is there, and who may ---
+exits nobody_is_there 7 'cannot reach 127.0.0.1:1' "$belfry" topics --server 127.0.0.1:1
+exits an_address_that_is_none 2 'not an address' "$belfry" topics --server :::
+exits a_path_where_nobody_is 7 'cannot reach ./nowhere' "$belfry" topics --server ./nowhere
+python3 -c '
+import socket, time
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+s.listen()
+print(s.getsockname()[1], flush=True)
+time.sleep(100)' >mute &
+started+=($!)
+eventually a_mute_server test -s mute
+exits a_server_that_does_not_answer 8 'no answer' \
+    "$belfry" topics --server "127.0.0.1:$(cat mute)" --timeout 50ms
+kill "$server" && wait "$server"
+exits the_server_has_gone 7 'cannot reach' "$belfry" topics
+
+printf 'a-key-that-a-machine-has-made' >key
+printf 'another-key-that-nobody-knows' >wrong
+"$belfry" serve --hash-key reader read <key >keys || fail 'serve --hash-key'
+serve second --store memory --keys keys
+exits without_a_key 6 NOAUTH "$belfry" topics
+exits with_a_wrong_key 6 '' "$belfry" topics --key-file wrong
+exits a_key_is_not_repeated 6 '' bash -c "! '$belfry' topics --key-file wrong 2>&1 | grep another-key \
+    && exit 6"
+is with_a_key '' "$belfry" topics --key-file key
+export BELFRY_KEY_FILE=key
+is with_a_key_in_the_environment '' "$belfry" topics
+exits not_allowed_is_6 6 NOPERM "$belfry" schedule mail x
+exits a_key_file_that_is_not_there 1 'cannot read the key' "$belfry" topics --key-file nowhere

@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# belfry work, with handlers of the shell's. Usage: work.sh PROGRAM
+. "$(dirname "$0")/lib.sh"
+serve work --store memory
+
+# work FLAG ... -- HANDLER: starts it in the background; its process is $worker.
+work() {
+    "$belfry" work "$@" >worker.out 2>worker.err &
+    worker=$!
+    started+=("$worker")
+}
+
+# stop NAME: ends it as an init system does, and wants it to exit with 0.
+stop() {
+    kill -TERM "$worker"
+    wait "$worker"
+    local exited=$?
+    [ $exited -eq 0 ] || fail "$1: belfry work exits with $exited: $(cat worker.err)"
+}
+
+has() { # NAME FILE TEXT
+    grep -qF -- "$3" "$2" || fail "$1: $2 is $(cat "$2")"
+    printf 'ok   %s\n' "$1"
+}
+
+gone() { # whether a topic has nothing that is not ended
+    [ "$("$belfry" list "$1" | grep -cvE '	(dead|done)	')" = 0 ]
+}
+
+cat >handler <<'END'
+#!/bin/sh
+# Keeps what it was given, and exits as the payload says.
+cat >"$BELFRY_ID.in"
+env | grep ^BELFRY_ | sort >"$BELFRY_ID.env"
+echo "$BELFRY_ATTEMPT" >>"$BELFRY_ID.attempts"
+case $(head -n 1 "$BELFRY_ID.in") in
+reject) echo 'this can never work' >&2; exit 65 ;;
+later) [ -e again ] && exit 0; touch again; exit 75 ;;
+twice) [ "$BELFRY_ATTEMPT" = 2 ] && exit 0; echo one >&2; printf 'two\n\nthree' >&2; exit 9 ;;
+silent) exit 4 ;;
+killed) kill -KILL $$ ;;
+big) exit 0 ;;
+esac
+exit 0
+END
+chmod +x handler
+
+# --- what it is given, and what its exit status means ---
+printf 'a\000b\377\n' >bytes
+"$belfry" schedule q --file bytes --id given --header my-color=red --header 'x y=1' >/dev/null
+"$belfry" schedule q reject --id reject >/dev/null
+"$belfry" schedule q later --id later >/dev/null
+"$belfry" schedule q twice --id twice --retry 20ms >/dev/null
+"$belfry" schedule q silent --id silent --retry 1h >/dev/null
+"$belfry" schedule q killed --id killed --retry 1h >/dev/null
+head -c 900000 /dev/zero | tr '\000' x >big
+"$belfry" schedule q --file big --id big >/dev/null
+work q other -j 2 --json -- ./handler
+
+eventually the_payload_is_handed_over test -s given.env
+is the_payload_is_standard_input same bash -c 'cmp bytes given.in && echo same'
+like the_rest_is_in_the_environment 'BELFRY_ATTEMPT=1
+BELFRY_DUE_MS=1*
+BELFRY_HEADER_MY_COLOR=red
+BELFRY_HEADER_X_Y=1
+BELFRY_ID=given
+*BELFRY_TOKEN=*
+BELFRY_TOPIC=q' cat given.env
+eventually a_large_payload_is_handed_over cmp big big.in
+eventually rejected bash -c "'$belfry' list q --state dead | grep -q ^reject"
+is status_65_rejects 'this can never work' field q reject reason
+eventually status_75_is_done bash -c "[ \$(wc -l <later.attempts) = 2 ]"
+is status_75_spends_no_attempt '1 1' bash -c 'echo $(cat later.attempts)'
+eventually another_status_comes_again bash -c "[ \$(wc -l <twice.attempts) = 2 ]"
+is another_status_spends_an_attempt '1 2' bash -c 'echo $(cat twice.attempts)'
+eventually silent_has_failed bash -c "'$belfry' get q silent | grep -q '^attempts	1'"
+like a_reason_of_its_own '*exit status 4*' "$belfry" explain q silent
+eventually killed_has_failed bash -c "'$belfry' get q killed | grep -q '^attempts	1'"
+like a_signal_is_a_reason '*ended by signal 9*' "$belfry" explain q killed
+"$belfry" schedule other silent --id of-another --retry 1h >/dev/null
+eventually all_topics_are_worked_on test -s of-another.in
+stop the_first
+is what_is_done_is_gone 'killed silent' bash -c "echo \$('$belfry' list q --state scheduled | cut -f1 | sort)"
+has the_last_line_is_the_reason worker.out \
+    '"id": "twice", "attempt": 1, "outcome": "failed", "status": 9, "reason": "three"'
+has outcomes_as_json worker.out '"id": "given", "attempt": 1, "outcome": "done", "status": 0'
+has released_as_json worker.out '"id": "later", "attempt": 1, "outcome": "released", "status": 75'
+has what_it_says_is_passed_on worker.err 'this can never work'
+is every_line_is_json yes python3 -c 'import json
+for line in open("worker.out"): json.loads(line)
+print("yes")'
+
+# --- several at once ---
+cat >meet <<'END'
+#!/bin/sh
+touch "here.$BELFRY_ID"
+while [ ! -e here.m1 ] || [ ! -e here.m2 ]; do sleep 0.02; done
+END
+chmod +x meet
+"$belfry" schedule meet x --id m1 >/dev/null
+"$belfry" schedule meet x --id m2 >/dev/null
+work meet -j2 -- ./meet
+eventually two_run_at_once gone meet
+echo 'ok   two_run_at_once'
+stop two_at_once
+
+# --- leases are extended ---
+cat >slow <<'END'
+#!/bin/sh
+echo "$BELFRY_ATTEMPT" >>"$BELFRY_ID.begun"
+while [ ! -e "$BELFRY_ID.go" ]; do sleep 0.02; done
+END
+chmod +x slow
+"$belfry" schedule slow x --id s1 >/dev/null
+work slow -j 1 --lease 300ms --name somebody -- ./slow
+eventually it_has_begun test -s s1.begun
+begin=$(date +%s%N)
+eventually several_leases_pass bash -c "[ \$((\$(date +%s%N) - $begin)) -gt 1000000000 ]"
+is the_lease_is_extended '1 0' bash -c "echo \$(cat s1.begun) \$('$belfry' get slow s1 | sed -n 's/^crashes	//p')"
+is people_see_who_has_it somebody field slow s1 worker
+
+# --- SIGTERM: what runs is finished, and no more is claimed ---
+kill -TERM "$worker"
+"$belfry" schedule slow x --id s2 >/dev/null
+eventually nobody_claims_any_more bash -c "! '$belfry' explain slow s2 | grep -q 'claims that wait'"
+touch s1.go
+wait "$worker" || fail "a stopped worker exits with $?: $(cat worker.err)"
+exits what_ran_is_done 3 '' "$belfry" get slow s1
+is no_more_was_claimed 'ready 0 0' bash -c "'$belfry' get slow s2 --json | python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+print(j[\"state\"], j[\"attempts\"], j[\"crashes\"])'"
+
+# --- the grace is over ---
+work slow --grace 50ms -- ./slow
+eventually it_has_begun_again test -s s2.begun
+kill -INT "$worker"
+wait "$worker" || fail "a worker whose grace is over exits with $?: $(cat worker.err)"
+is what_was_ended_is_released 'ready 0 0' bash -c "'$belfry' get slow s2 --json | python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+print(j[\"state\"], j[\"attempts\"], j[\"crashes\"])'"
+
+# --- what is typed wrong ---
+exits no_program 2 'expected TOPIC' "$belfry" work q
+exits no_topic 2 'expected TOPIC' "$belfry" work -- ./handler
+exits a_program_that_is_not_there 1 'cannot run ./nowhere' "$belfry" work q -- ./nowhere
+exits a_program_that_is_nowhere 1 'cannot run nowhere-at-all' "$belfry" work q -- nowhere-at-all
+exits a_bad_number 2 '-j 0' "$belfry" work q -j 0 -- ./handler
+exits a_bad_lease 2 'not a duration' "$belfry" work q --lease soon -- ./handler
+exits an_option_that_is_none 2 'no option --bogus' "$belfry" work q --bogus 1 -- ./handler
+kill "$server" && wait "$server"
+exits nobody_is_there 7 'cannot reach' "$belfry" work q -- ./handler
