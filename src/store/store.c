@@ -15,8 +15,8 @@
 #include <assert.h>
 
 enum {
-    ASK_DISK_BYTES = 1 << 20, /* reserved between two looks at the disk */
-    FRAME_BYTES_MAX = 16 << 20,
+    ASK_DISK_BYTES = 1 << 20,     /* reserved between two looks at the disk */
+    FRAME_BYTES_USUAL = 16 << 20, /* what is larger is a batch of its own */
 };
 
 /* Sees whether the disk has more than the reserve left. While it has not, it is asked each
@@ -49,8 +49,8 @@ static int reserve_frame(struct bel_store *store, size_t rows, size_t bytes, enu
 {
     size_t frame_bytes = bel__batch_bytes_with(&store->next, rows, bytes);
     size_t max = bel__log_frame_bytes_max(store->log);
-    if (max > FRAME_BYTES_MAX) max = FRAME_BYTES_MAX;
     if (frame_bytes > max) return store->has_rows ? BEL_EBUSY : BEL_EFULL;
+    if (frame_bytes > FRAME_BYTES_USUAL && store->has_rows) return BEL_EBUSY;
     if (use == BEL_STORE_ADD && !has_disk(store, bytes + rows)) return BEL_EFULL;
     int err = find_room(store, frame_bytes, use);
     if (err) return err;

@@ -272,6 +272,26 @@ static void more_than_a_batch_holds_is_several(void)
     finish(&world);
 }
 
+static void a_payload_may_be_larger_than_a_usual_batch(void)
+{
+    enum {
+        HUGE = 20 << 20,
+    };
+    struct world world = {0};
+    char *payload = calloc(1, HUGE);
+    CHECK(payload != NULL);
+    make_folder(&world);
+    open_engine(&world, (struct bel_engine_options){.payload_bytes_max = HUGE});
+    CHECK(schedule(&world, "a").err == 0);
+    struct bel_schedule_spec spec = {
+        .topic = view("mail"), .id = view("b"), .payload = {payload, HUGE}};
+    CHECK(ask(&world, (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec}).err == 0);
+    CHECK(claim(&world).deliveries == 1);
+    CHECK(claim(&world).deliveries == 1);
+    free(payload);
+    finish(&world);
+}
+
 static void wake(void *context)
 {
     CHECK(sem_post(context) == 0);
@@ -307,6 +327,7 @@ int main(void)
     RUN(a_folder_has_one_engine);
     RUN(what_is_answered_is_there_when_it_is_opened_again);
     RUN(more_than_a_batch_holds_is_several);
+    RUN(a_payload_may_be_larger_than_a_usual_batch);
     RUN(answers_leave_when_the_thread_has_synced);
     return 0;
 }
