@@ -456,7 +456,10 @@ struct order *order_draw(struct world *world)
     choose_command(world, order, &command);
     bool is_made = command.verb == BEL_VERB_SCHEDULE && command.schedule.plan.rule.bytes == 0 &&
                    !has_feature(world, FEATURE_EXPIRY) && chance(world, 10);
-    if (is_made) set_id(order, "");
+    if (is_made) {
+        set_id(order, "");
+        command.schedule.delay_ms %= UINT64_C(24) * 3600 * 1000; /* it cannot be cancelled later */
+    }
     bool is_all = command.verb == BEL_VERB_REVIVE && chance(world, 20);
     if (is_all) set_id(order, "");
     for (unsigned side = 0; side < SIDES; side++) {

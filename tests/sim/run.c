@@ -626,28 +626,54 @@ static void add_cancel(struct world *world, struct list_of_orders *orders, size_
     list_add(orders, order);
 }
 
-/* Whether anything is left to be delivered; plans, which never end, and what is far away, are
- * cancelled. */
+/* Cancels plans, which never end, and what is far away. */
+static void add_cancels(struct world *world, size_t topic, const struct bel_reply *list,
+                        struct list_of_orders *out)
+{
+    for (size_t i = 0; list->err == 0 && i < list->timers.count; i++) {
+        const struct bel_timer *timer = &list->timers.items[i];
+        bool is_far = timer->due.ms > world->now.wall.ms + (int64_t)DAY_MS;
+        if (timer->id.bytes == BEL_MADE_ID_BYTES) continue; /* the model has another one */
+        if (timer->plan.rule.bytes > 0 || is_far) add_cancel(world, out, topic, timer->id);
+    }
+}
+
+/* Lists the scheduled ones alone: plans among them, which a list of all may be too short for. */
+static void look_for_plans(struct world *world, struct list_of_orders *cancels)
+{
+    struct list_of_orders looks = {0}, none = {0};
+    for (size_t i = 0; i < TOPICS; i++) {
+        struct order *order = make_look(world, BEL_VERB_LIST, i);
+        for (unsigned side = 0; side < SIDES; side++) {
+            order->requests[side].command.list.has_state = true;
+            order->requests[side].command.list.state = BEL_SCHEDULED;
+        }
+        list_add(&looks, order);
+    }
+    turn(world, &looks);
+    for (int i = 0; i < LOOK_TURNS_MAX && !are_told(&looks) && !world->has_failed; i++) {
+        turn(world, &none);
+    }
+    for (size_t i = 0; i < TOPICS && !world->has_failed; i++) {
+        add_cancels(world, i, &looks.items[i]->heard[ENGINE_SIDE]->reply, cancels);
+    }
+    free(looks.items);
+}
+
+/* Whether anything is left to be delivered. What would take for ever is to be cancelled. */
 static bool has_more(struct world *world, struct list_of_orders *cancels)
 {
     struct list_of_orders looks = {0};
     bool has = false;
-    if (!look(world, &looks)) goto out;
-    for (size_t i = 0; i < looks.count; i += LOOKS) {
-        const struct bel_reply *list = &looks.items[i + LOOKS_LIST]->heard[ENGINE_SIDE]->reply;
+    bool is_seen = look(world, &looks);
+    for (size_t i = LOOKS_LIST; is_seen && i < looks.count; i += LOOKS) {
+        const struct bel_reply *list = &looks.items[i]->heard[ENGINE_SIDE]->reply;
         for (size_t j = 0; list->err == 0 && j < list->timers.count; j++) {
-            const struct bel_timer *timer = &list->timers.items[j];
-            if (timer->state >= BEL_DONE) continue;
-            has = true;
-            bool is_far = timer->due.ms > world->now.wall.ms + (int64_t)DAY_MS;
-            if (timer->id.bytes == BEL_MADE_ID_BYTES) continue;
-            if (timer->plan.rule.bytes > 0 || is_far) {
-                add_cancel(world, cancels, i / LOOKS, timer->id);
-            }
+            has = has || list->timers.items[j].state < BEL_DONE;
         }
     }
-out:
     free(looks.items);
+    if (has) look_for_plans(world, cancels);
     return has;
 }
 
