@@ -109,7 +109,6 @@ def test_a_sync_thread_answers_too():
         assert len(got) == 20
         for each in clients:
             each.close()
-        server.kill()
 
 
 def test_info_has_its_sections():

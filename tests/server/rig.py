@@ -97,7 +97,7 @@ class Server:
                    "--resp", "127.0.0.1:0", "--http", "none", *self.flags, *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         log.close()
-        Server.running.append(self.process)
+        Server.running.append(self)
         self.places = {}
         while "data" not in self.places:
             line = self.process.stdout.readline()
@@ -121,7 +121,7 @@ class Server:
     def wait(self):
         status = self.process.wait(timeout=DEADLINE)
         self.process.stdout.close()
-        Server.running.remove(self.process)
+        Server.running.remove(self)
         return status
 
     def stop(self, number=signal.SIGTERM):
@@ -133,7 +133,7 @@ class Server:
         return self
 
     def __exit__(self, kind, *ignored):
-        if self.process.poll() is None and self.process in Server.running:
+        if self.process.poll() is None and self in Server.running:
             status = self.stop() if kind is None else self.kill()
             assert kind is not None or status == 0, f"exits with {status}: {self.log()[-2000:]}"
         if kind is None:
@@ -175,8 +175,6 @@ def main(cases):
             print("FAIL", name[len("test_"):], error)
             failed = True
         finally:
-            for process in list(Server.running):
-                process.kill()
-                process.wait()
-                Server.running.remove(process)
+            for server in list(Server.running):
+                server.kill()
     sys.exit(1 if failed else 0)

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Disks that fail and disks that are slow, by strace, which gets between the server and the disk."""
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import rig
+from rig import Refusal, Server, main
+
+
+def traced(inject):
+    """A program that is the server under strace; the rig runs it in place of the server."""
+    folder = tempfile.mkdtemp(prefix="belfry-strace-")
+    path = os.path.join(folder, "belfry")
+    with open(path, "w") as file:
+        file.write('#!/bin/sh\nexport ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0"\n'
+                   f'exec strace -f -qq -o /dev/null -e trace=fdatasync -e inject=fdatasync:{inject} "{rig.PROGRAM}" "$@"\n')
+    os.chmod(path, 0o700)
+    return path
+
+
+def can_trace():
+    try:
+        return subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"]).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+class Traced(Server):
+    def __init__(self, inject, *flags):
+        self.program = traced(inject)
+        self.is_traced = True
+        super().__init__(*flags)
+
+    def start(self, *flags):
+        program = rig.PROGRAM
+        try:
+            if self.is_traced:
+                rig.PROGRAM = self.program
+            super().start(*flags)
+        finally:
+            rig.PROGRAM = program
+        # A server outlives its strace, so it is the one to be killed.
+        with self.client() as client:
+            about = client.ask("INFO", "server")
+        self.pid = int(about.split("process_id:")[1].split()[0])
+        return self
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+        self.wait()
+
+    def __exit__(self, *ignored):
+        super().__exit__(*ignored)
+        shutil.rmtree(os.path.dirname(self.program))
+
+
+def no_ack_after_a_failed_sync(*flags):
+    acknowledged = []
+    # The first syncs are the probe's and those of opening; it fails once, somewhere behind.
+    with Traced("error=EIO:when=60", *flags) as server:
+        client = server.client()
+        try:
+            for i in range(1000):
+                client.ask("SCHEDULE", "t", i, "ID", i, "IN", "1h")
+                acknowledged.append(i)
+        except Refusal as refusal:
+            assert str(refusal).startswith("IO"), refusal
+        except (EOFError, ConnectionError):
+            pass
+        client.close()
+        assert len(acknowledged) < 1000, "no sync has failed"
+        assert server.wait() == 1, "it goes on"
+        assert "the store has failed" in server.log()
+        server.is_traced = False
+        server.start()
+        with server.client() as again:
+            for i in acknowledged:
+                assert again.ask("GET", "t", i) is not None, f"{i} was acknowledged, and is lost"
+
+
+def test_no_ack_after_a_failed_sync_in_the_loop():
+    no_ack_after_a_failed_sync("--sync", "loop")
+
+
+def test_nor_in_a_thread():
+    no_ack_after_a_failed_sync("--sync", "thread")
+
+
+def test_a_slow_disk_holds_up_only_those_who_write():
+    with Traced("delay_enter=300000") as server:
+        writer = server.client()
+        with server.client() as reader:
+            assert "sync:thread" in reader.ask("INFO", "store"), "it was not chosen"
+            before = 0
+            for i in range(3):
+                writer.send("SCHEDULE", "t", i, "ID", i)
+                for _ in range(10):
+                    assert reader.ask("PING") == "PONG"
+                    ready, _, _ = select.select([writer.socket], [], [], 0)
+                    before += not ready
+                assert writer.read() == str(i)
+            assert before > 0, "pings wait for the disk"
+        writer.close()
+        os.kill(server.pid, signal.SIGTERM)
+        assert server.wait() == 0
+
+
+if not can_trace():
+    print("SKIPPED faults: strace is not there, or may not trace (package strace)")
+    sys.exit(77)
+main(dict(globals()))
