@@ -380,6 +380,52 @@ static void what_takes_long_is_answered_in_its_turn(void)
     talk_close(&talk);
 }
 
+/* What should see all that was done before it waits until it is. */
+static void a_backup_has_what_was_said_before_it(void)
+{
+    talk_open(&talk);
+    say(1, "SCHEDULE mail x ID a\r\nBACKUP copy\r\nPING\r\n");
+    CHECK(!bel__session_step(talk_session(&talk, 1), 10));
+    CHECK(talk.backup[0] == 0 && !bel__session_is_idle(talk_session(&talk, 1)));
+    talk.next = bel_backend_turn(talk.service.backend, talk.now);
+    expect_bytes(1, BEL_VIEW("$1\r\na\r\n"));
+    CHECK(talk.backup[0] == 0);
+    talk_settle(&talk);
+    CHECK(strcmp(talk.backup, "copy") == 0);
+    expect_bytes(1, BEL_VIEW("+OK\r\n+PONG\r\n"));
+    say(1, "SCHEDULE mail x ID b IN 5s\r\nCLOCK ADVANCE 5s\r\nGET mail b\r\n");
+    talk_settle(&talk);
+    CHECK(strstr(talk_heard(&talk, 1), "\"state\", \"ready\"") != NULL);
+    talk_close(&talk);
+}
+
+/* Replies that have waited for others are no longer counted when they are out. */
+static void what_was_read_is_not_held_against_anybody(void)
+{
+    talk_open(&talk);
+    talk.service.output_bytes_max = 1000;
+    for (int i = 0; i < 1000; i++) {
+        say(1, "GET mail a\r\nPING\r\n");
+        talk_settle(&talk);
+        CHECK_NOTE("round %d", i);
+        expect_bytes(1, BEL_VIEW("*-1\r\n+PONG\r\n"));
+    }
+    talk_close(&talk);
+}
+
+static void who_resets_is_a_stranger_again(void)
+{
+    talk_open(&talk);
+    talk_go_on(&talk, "!auth\n"
+                      "> AUTH secret\nOK\n"
+                      "> CANCEL t 1 2 3 4 5 6 7 8 9 10 11 12\n0\n"
+                      "> RESET\nRESET\n"
+                      "> CANCEL t 1 2 3 4 5 6 7 8 9 10 11 12\n"
+                      "-ERR Protocol error: too many arguments\n"
+                      "!closing 1\n");
+    talk_close(&talk);
+}
+
 int main(void)
 {
     RUN(frames_can_be_split_at_every_byte);
@@ -398,5 +444,8 @@ int main(void)
     RUN(a_cut_before_the_turn_takes_claims_back);
     RUN(a_client_that_is_dropped_keeps_nothing);
     RUN(what_takes_long_is_answered_in_its_turn);
+    RUN(a_backup_has_what_was_said_before_it);
+    RUN(what_was_read_is_not_held_against_anybody);
+    RUN(who_resets_is_a_stranger_again);
     return 0;
 }
