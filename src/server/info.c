@@ -15,6 +15,7 @@
 
 enum {
     NS_PER_S = 1000000000,
+    NS_PER_MS = 1000000,
     NS_PER_US = 1000,
 };
 
@@ -99,6 +100,21 @@ static void print_stats(struct page *page)
     }
 }
 
+/* What the last census has found, which the one before this INFO has begun. */
+static void print_sums(struct page *page)
+{
+    struct bel_census_sums sums;
+    struct bel_mono taken, now = page->info->moment->now.real;
+    if (!bel__metrics_sums(page->info->metrics, &sums, &taken)) return;
+    line(page, "census_age_ms:%" PRIu64, now.ns > taken.ns ? (now.ns - taken.ns) / NS_PER_MS : 0);
+    line(page, "topics:%" PRIu64, sums.topics);
+    for (unsigned state = 0; state < BEL_STATES; state++) {
+        line(page, "timers_%s:%" PRIu64, bel_state_name(state), sums.counts[state]);
+    }
+    line(page, "plans:%" PRIu64, sums.plans);
+    line(page, "oldest_due_age_ms:%" PRIu64, sums.oldest_age_ms);
+}
+
 static void print_store(struct page *page)
 {
     const struct bel_info *info = page->info;
@@ -109,6 +125,7 @@ static void print_store(struct page *page)
     line(page, "sync:%s", info->is_sync_in_thread ? "thread" : "loop");
     line(page, "sync_us_measured:%" PRIu64, info->sync_us);
     line(page, "max_payload_bytes:%" PRIu32, info->config->payload_bytes_max);
+    print_sums(page);
 }
 
 static void print_capabilities(struct page *page)
@@ -124,7 +141,7 @@ static void print_capabilities(struct page *page)
     line(page, "keys:%d", info->keys > 0);
     line(page, "jobs:0");
     line(page, "limits:0");
-    line(page, "backup:0");
+    line(page, "backup:%d", info->config->store != BEL_CONFIG_MEMORY);
 }
 
 int bel__info_print(const struct bel_info *info, struct bel_view section, struct bel_buffer *out)

@@ -371,6 +371,8 @@ void bel__loop_finish(struct bel_loop *loop)
 {
     loop->is_ending = true;
     close_all(loop);
+    if (loop->http != NULL) uv_close((uv_handle_t *)&loop->http_poll, NULL);
+    loop->http = NULL;
     end_requests(loop);
 }
 

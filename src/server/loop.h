@@ -53,7 +53,7 @@ BEL_CHECKED int bel__loop_create(const struct bel_loop_options *options, struct 
  * in `why` what the system said. */
 BEL_CHECKED int bel__loop_listen(struct bel_loop *loop, struct bel_address *address, char why[160]);
 
-/* Runs HTTP along with the rest; it is borrowed until the loop is destroyed. */
+/* Runs HTTP along with the rest; it is borrowed until bel__loop_finish(). */
 BEL_CHECKED int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http);
 
 /* Runs until it has drained. Returns 0; or what `broken` said. */

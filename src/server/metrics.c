@@ -86,10 +86,12 @@ bool bel__metrics_is_ready(const struct bel_metrics *metrics)
     return !bel__census_is_under_way(metrics->census);
 }
 
-struct bel_census_sums bel__metrics_sums(const struct bel_metrics *metrics)
+bool bel__metrics_sums(const struct bel_metrics *metrics, struct bel_census_sums *out,
+                       struct bel_mono *taken)
 {
     struct bel_census_sums sums = {0};
     size_t count;
+    if (!bel__census_taken(metrics->census, taken)) return false;
     const struct bel_census_topic *topics =
         bel__census_topics(metrics->census, &count, &sums.topics);
     for (size_t i = 0; i < count; i++) {
@@ -101,7 +103,8 @@ struct bel_census_sums bel__metrics_sums(const struct bel_metrics *metrics)
             sums.oldest_age_ms = topics[i].oldest_age_ms;
         }
     }
-    return sums;
+    *out = sums;
+    return true;
 }
 
 /* --- the text --- */

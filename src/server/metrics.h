@@ -73,11 +73,14 @@ bool bel__metrics_is_ready(const struct bel_metrics *metrics);
 BEL_CHECKED int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
                                    struct bel_buffer *out);
 
-/* The sums over all topics of the last census: by state, of plans; how many topics there are. */
+/* The sums over the topics of the last census: by state, of plans; how many topics there are. */
 struct bel_census_sums {
     uint64_t counts[BEL_STATES];
     uint64_t plans, topics, oldest_age_ms;
 };
-struct bel_census_sums bel__metrics_sums(const struct bel_metrics *metrics);
+
+/* Sets both: what was found, and when it was begun. False if there was no census. */
+bool bel__metrics_sums(const struct bel_metrics *metrics, struct bel_census_sums *out,
+                       struct bel_mono *taken);
 
 #endif

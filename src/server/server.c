@@ -19,6 +19,7 @@
 
 enum {
     DESCRIPTORS_BESIDES = 64, /* files, listeners, and so on */
+    NS_PER_MS = 1000000,
 };
 
 struct server {
@@ -55,16 +56,33 @@ static bool authenticate(void *context, struct bel_view user, struct bel_view ke
 
 static int info(void *context, struct bel_view section, struct bel_buffer *out)
 {
-    const struct server *server = context;
+    struct server *server = context;
+    bel__metrics_begin(&server->metrics, &server->desk.backend, server->moment.now.real);
     return bel__info_print(&server->info, section, out);
 }
 
+/* The loop stands still until the copy is there: a session has no way to be told later. */
 static int backup(void *context, struct bel_view path, char why[160])
 {
-    (void)context;
-    (void)path;
-    (void)snprintf(why, 160, "backups are not in this build; stop the server and copy its data");
-    return BEL_EUNSUPPORTED;
+    const struct server *server = context;
+    char folder[BEL_CONFIG_PATH_BYTES];
+    struct bel_engine_why found = {{0}};
+    if (path.bytes == 0 || path.bytes >= sizeof folder || memchr(path.data, 0, path.bytes)) {
+        (void)snprintf(why, 160, "expected a path");
+        return BEL_EINVAL;
+    }
+    memcpy(folder, path.data, path.bytes);
+    folder[path.bytes] = 0;
+    struct bel_mono start = bel_clock_mono(bel_clock_system());
+    int err = bel_engine_backup(server->engine, folder, &found);
+    struct bel_mono end = bel_clock_mono(bel_clock_system());
+    if (err) {
+        (void)snprintf(why, 160, "%.150s", found.text[0] != 0 ? found.text : bel_error_text(err));
+        return err;
+    }
+    BEL_LOG(server->options.log, BEL_LOG_INFO, "backed up", BEL_LOG_TEXT("folder", folder),
+            BEL_LOG_NUMBER("ms", (end.ns - start.ns) / NS_PER_MS));
+    return 0;
 }
 
 static void shut_down(void *context)
@@ -300,8 +318,8 @@ static int listen_all(struct server *server)
 
 static void close_all(struct server *server)
 {
-    bel__http_stop(server->http);
     if (server->engine != NULL) bel__loop_finish(server->loop);
+    bel__http_stop(server->http);
     bel_engine_close(server->engine);
     bel__loop_destroy(server->loop);
     bel_zones_close(server->zones);

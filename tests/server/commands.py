@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Timers through a real server: what a client says and what it hears."""
+import os
 import shutil
 import socket
 import subprocess
 import threading
 import time
 
-from rig import Client, Server, frame, main, until
+from rig import Server, frame, main, until
 
 
 def test_schedule_claim_and_ack():
@@ -118,6 +119,28 @@ def test_info_has_its_sections():
                      f"tcp_port:{server.port}", "store:memory"):
             assert word in text, text
         assert "# Store" not in client.ask("INFO", "server")
+
+
+def test_info_counts_timers():
+    with Server("--store", "memory") as server, server.client() as client:
+        client.ask("SCHEDULE", "a", "x", "IN", "1h")
+        client.ask("SCHEDULE", "b", "x")
+        until(lambda: "timers_ready:1\r\n" in client.ask("INFO", "store"), "a census")
+        assert "topics:2\r\n" in client.ask("INFO", "store")
+
+
+def test_a_backup_can_be_served():
+    with Server("--sync", "loop") as server:
+        with server.client() as client:
+            for i in range(100):
+                client.ask("SCHEDULE", "t", i, "ID", i, "IN", "1h")
+            copy = os.path.join(server.folder, "copy")
+            assert client.ask("BACKUP", copy) == "OK"
+            client.refused("BACKUP", copy)
+        assert server.stop() == 0
+        server.start("--data", copy)
+        with server.client() as client:
+            assert all(client.ask("GET", "t", i) is not None for i in range(100))
 
 
 def test_redis_cli():

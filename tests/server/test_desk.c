@@ -170,6 +170,7 @@ static void a_census_counts_topics(void)
     submit(&two);
     submit(&three);
     CHECK(!prints("belfry_topics "));
+    CHECK(!bel__metrics_sums(&metrics, &(struct bel_census_sums){0}, &(struct bel_mono){0}));
     bel__metrics_begin(&metrics, &desk.backend, moment.now.real);
     CHECK(!bel__metrics_is_ready(&metrics));
     (void)turn();
@@ -179,7 +180,9 @@ static void a_census_counts_topics(void)
     CHECK(prints("belfry_timers{topic=\"mail\",state=\"ready\"} 1\n"));
     CHECK(prints("belfry_timers{topic=\"mail\",state=\"scheduled\"} 1\n"));
     CHECK(prints("belfry_commands_total{verb=\"schedule\"} 3\n"));
-    struct bel_census_sums sums = bel__metrics_sums(&metrics);
+    struct bel_census_sums sums = {0};
+    struct bel_mono taken;
+    CHECK(bel__metrics_sums(&metrics, &sums, &taken));
     CHECK_EQ(sums.topics, 2);
     CHECK_EQ(sums.counts[BEL_READY], 2);
     bel__metrics_begin(&metrics, &desk.backend, moment.now.real); /* this one is young enough */
