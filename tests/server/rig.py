@@ -136,10 +136,9 @@ class Server:
         if self.process.poll() is None and self in Server.running:
             status = self.stop() if kind is None else self.kill()
             assert kind is not None or status == 0, f"exits with {status}: {self.log()[-2000:]}"
-        if kind is None:
-            shutil.rmtree(self.folder)
-        else:
+        if kind is not None:
             print(self.log()[-4000:], file=sys.stderr)
+        shutil.rmtree(self.folder)
 
 
 def run(*arguments, stdin=""):
