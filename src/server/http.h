@@ -33,8 +33,8 @@ struct bel_http_options {
     uint32_t connections_max;
 };
 
-/* Listens. Returns 0 and sets `*out`; or BEL_ENOMEM, BEL_EIO if it cannot listen there, or
- * BEL_EUNSUPPORTED if HTTP is not in this build. */
+/* Listens. Returns 0 and sets `*out`; or BEL_ENOMEM, or BEL_EIO if it cannot listen
+ * there. */
 BEL_CHECKED int bel__http_start(const struct bel_http_options *options, struct bel_http **out);
 
 /* The port that it listens on. */

@@ -91,6 +91,7 @@ static void on_http_time(uv_timer_t *timer)
 {
     struct bel_loop *loop = timer->data;
     loop->is_http_due = true;
+    stay_awake(loop); /* timers come before the poll, and the work behind it */
 }
 
 static void sleep_until_needed(struct bel_loop *loop)

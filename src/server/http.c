@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * libmicrohttpd does the protocol, driven from outside: what is polled is an epoll of ours, with
+ * its epoll in it and the sockets of claims that wait.
+ *
+ *     ours: [its epoll] [socket of a claim that waits] ...      bel__http_fd()
+ *               |
+ *               '--> sockets of connections that do not wait
+ *
+ * A request that needs the backend is suspended, and resumed when it is answered. While it is
+ * suspended the library does not look at its socket and would not see its client hang up; hence
+ * the sockets in ours. A claim whose answer could not be sent is released.
+ */
+#include "server/http_call.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum {
+    BODY_BYTES_BESIDES = 256 << 10, /* of a body, besides its payload */
+    IDLE_S_MAX = 75,                /* of a connection that says nothing */
+    CONNECTION_BYTES = 32 << 10,    /* for the first line and the headers */
+    METRICS_BYTES_MAX = 8 << 20,
+    EVENTS_MAX = 64,
+    LOCATION_BYTES = 3 * (BEL_TOPIC_BYTES_MAX + BEL_ID_BYTES) + 32,
+};
+
+struct bel_http {
+    struct bel_http_options options;
+    struct MHD_Daemon *daemon;
+    struct bel_list calls, censuses; /* all; those that wait for a census */
+    int epoll_fd;
+    MHD_socket listener; /* once it is quiet */
+    bool is_draining;
+};
+
+/* --- answers --- */
+
+static struct MHD_Response *make_response(char *text, size_t bytes, const char *type)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        free(text);
+        return NULL;
+    }
+    if (type != NULL) (void)MHD_add_response_header(response, "Content-Type", type);
+    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    return response;
+}
+
+/* Writes a segment of a path. */
+static size_t put_segment(char *out, size_t used, struct bel_view text)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    const unsigned char *bytes = text.data;
+    for (size_t i = 0; i < text.bytes && used + 4 < LOCATION_BYTES; i++) {
+        bool is_plain = bytes[i] > ' ' && bytes[i] < 0x7f && strchr("/%?#", bytes[i]) == NULL;
+        if (is_plain) {
+            out[used++] = (char)bytes[i];
+        } else {
+            out[used++] = '%';
+            out[used++] = hex[bytes[i] >> 4];
+            out[used++] = hex[bytes[i] & 15];
+        }
+    }
+    out[used] = 0;
+    return used;
+}
+
+static void add_location(const struct bel_http_call *call, struct bel_view id)
+{
+    char text[LOCATION_BYTES] = "/v1/topics/";
+    size_t used = put_segment(text, strlen(text), call->captures[0].text);
+    used += (size_t)snprintf(text + used, sizeof text - used, "/timers/");
+    (void)put_segment(text, used, id);
+    (void)MHD_add_response_header(call->response, "Location", text);
+}
+
+/* Makes the response of a page, which it takes. Without memory there is none, and the connection
+ * is closed. */
+static void set_page(struct bel_http_call *call, struct bel_http_page page)
+{
+    char *text = page.json != NULL ? json_dumps(page.json, JSON_COMPACT) : calloc(1, 1);
+    const char *type = page.is_problem ? "application/problem+json" : "application/json";
+    if (page.json == NULL) type = NULL;
+    assert(call->response == NULL);
+    json_decref(page.json);
+    if (text == NULL) return;
+    call->response = make_response(text, strlen(text), type);
+    call->status = page.status;
+    if (call->response == NULL) return;
+    if (page.place.bytes > 0) add_location(call, page.place);
+    if (page.status == MHD_HTTP_UNAUTHORIZED) {
+        (void)MHD_add_response_header(call->response, "WWW-Authenticate", "Bearer");
+    }
+    if (call->http != NULL && call->http->is_draining) {
+        (void)MHD_add_response_header(call->response, "Connection", "close");
+    }
+}
+
+static void set_problem(struct bel_http_call *call, const char *code, const char *text)
+{
+    set_page(call, bel__http_problem(code, text));
+}
+
+static enum MHD_Result queue(struct bel_http_call *call)
+{
+    if (call->response == NULL) return MHD_NO;
+    enum MHD_Result result = MHD_queue_response(call->connection, call->status, call->response);
+    MHD_destroy_response(call->response);
+    call->response = NULL;
+    return result;
+}
+
+/* --- waiting --- */
+
+static void suspend(struct bel_http_call *call)
+{
+    MHD_suspend_connection(call->connection);
+    call->is_suspended = true;
+}
+
+static int socket_of(const struct bel_http_call *call)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(call->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info != NULL ? info->connect_fd : -1;
+}
+
+static void resume(struct bel_http_call *call)
+{
+    if (call->is_watched) {
+        (void)epoll_ctl(call->http->epoll_fd, EPOLL_CTL_DEL, socket_of(call), NULL);
+    }
+    call->is_watched = false;
+    if (call->is_suspended) MHD_resume_connection(call->connection);
+    call->is_suspended = false;
+}
+
+static void watch(struct bel_http_call *call)
+{
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = call};
+    int fd = socket_of(call);
+    call->is_watched = epoll_ctl(call->http->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* --- the life of a call --- */
+
+static void call_destroy(struct bel_http_call *call)
+{
+    assert(!call->is_under_way && call->connection == NULL);
+    if (call->response != NULL) MHD_destroy_response(call->response);
+    json_decref(call->fields);
+    json_decref(call->kept);
+    bel__buffer_finish(&call->body);
+    free(call->payload);
+    free(call->pairs);
+    free(call->words);
+    free(call->path);
+    free(call);
+}
+
+/* Keeps the tokens of deliveries until they are sent. Without memory their leases will end. */
+static void keep_tokens(struct bel_http_call *call, const struct bel_reply *reply)
+{
+    (void)json_array_clear(call->kept);
+    for (size_t i = 0; i < reply->deliveries.count; i++) {
+        struct bel_view token = reply->deliveries.items[i].token;
+        (void)json_array_append_new(call->kept, json_stringn_nocheck(token.data, token.bytes));
+    }
+}
+
+static void released(struct bel_request *request, const struct bel_reply *reply);
+
+/* Releases one token after the other; then the call is over. */
+static void release_next(struct bel_http_call *call)
+{
+    size_t count = json_array_size(call->kept);
+    if (count == 0) {
+        call_destroy(call);
+        return;
+    }
+    json_t *token = json_incref(json_array_get(call->kept, count - 1));
+    json_decref(call->fields);
+    call->fields = token; /* lives as long as the request */
+    (void)json_array_remove(call->kept, count - 1);
+    call->request = (struct bel_request){.done = released};
+    call->request.command.verb = BEL_VERB_RELEASE;
+    call->request.command.release.token =
+        (struct bel_view){json_string_value(token), json_string_length(token)};
+    call->is_under_way = true;
+    bel_backend_submit(call->service->backend, &call->request);
+}
+
+static void released(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct bel_http_call *call = BEL_CONTAINER_OF(request, struct bel_http_call, request);
+    (void)reply;
+    call->is_under_way = false;
+    release_next(call);
+}
+
+static bool has_deliveries(const struct bel_http_call *call)
+{
+    return call->is_received && call->route->own == BEL_HTTP_COMMAND &&
+           call->route->command == BEL_COMMAND_CLAIM;
+}
+
+/* A call whose connection is gone. */
+static void abandon(struct bel_http_call *call)
+{
+    if (has_deliveries(call)) {
+        release_next(call);
+    } else {
+        call_destroy(call);
+    }
+}
+
+static void answered(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct bel_http_call *call = BEL_CONTAINER_OF(request, struct bel_http_call, request);
+    call->is_under_way = false;
+    struct bel_http_page page = {0};
+    if (call->connection != NULL) page = bel__http_page(call, reply);
+    bool is_claim = request->command.verb == BEL_VERB_CLAIM;
+    if (is_claim) (void)json_array_clear(call->kept);
+    if (is_claim && reply->err == 0) keep_tokens(call, reply);
+    if (call->connection == NULL) {
+        abandon(call);
+        return;
+    }
+    set_page(call, page);
+    resume(call);
+}
+
+static void submit(struct bel_http_call *call)
+{
+    struct bel_refusal why;
+    if (bel__http_words(call, &call->request.command, &why) != 0) {
+        if (call->kept != NULL) (void)json_array_clear(call->kept);
+        set_problem(call, why.code, why.text);
+        return;
+    }
+    call->request.done = answered;
+    call->is_under_way = true;
+    suspend(call);
+    const struct bel_command *command = &call->request.command;
+    if (command->verb == BEL_VERB_CLAIM && command->claim.wait_ms > 0) watch(call);
+    bel_backend_submit(call->service->backend, &call->request);
+}
+
+/* --- what is the server's own --- */
+
+static void print_metrics(struct bel_http_call *call)
+{
+    struct bel_buffer text;
+    bel__buffer_init(&text, METRICS_BYTES_MAX);
+    int err = bel__metrics_print(call->http->options.metrics, call->service->now->real, &text);
+    char *copy = err == 0 ? malloc(text.count + 1) : NULL;
+    if (copy == NULL) {
+        set_problem(call, "FULL", "the metrics are too many to be shown");
+    } else {
+        memcpy(copy, bel__buffer_data(&text), text.count);
+        call->response = make_response(copy, text.count, "text/plain; version=0.0.4");
+        call->status = MHD_HTTP_OK;
+    }
+    bel__buffer_finish(&text);
+}
+
+static void begin_metrics(struct bel_http_call *call)
+{
+    struct bel_http *http = call->http;
+    bel__metrics_begin(http->options.metrics, call->service->backend, call->service->now->real);
+    if (bel__metrics_is_ready(http->options.metrics)) {
+        print_metrics(call);
+        return;
+    }
+    bel__list_append(&http->censuses, &call->waiting);
+    suspend(call);
+}
+
+static void end_metrics(struct bel_http *http)
+{
+    struct bel_link *link;
+    if (!bel__metrics_is_ready(http->options.metrics)) return;
+    while ((link = bel__list_take_first(&http->censuses)) != NULL) {
+        struct bel_http_call *call = BEL_CONTAINER_OF(link, struct bel_http_call, waiting);
+        print_metrics(call);
+        resume(call);
+    }
+}
+
+static void set_state(struct bel_http_call *call, const char *state, unsigned status)
+{
+    set_page(call, (struct bel_http_page){status, json_pack("{s:s}", "status", state), false, {0}});
+}
+
+/* All of the request is there. */
+static void begin(struct bel_http_call *call)
+{
+    bool is_draining = call->http->is_draining;
+    call->is_received = true;
+    switch (call->route->own) {
+    case BEL_HTTP_COMMAND:
+        submit(call);
+        break;
+    case BEL_HTTP_LIVEZ:
+        set_state(call, "ok", MHD_HTTP_OK);
+        break;
+    case BEL_HTTP_READYZ:
+        set_state(call, is_draining ? "stopping" : "ok",
+                  is_draining ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK);
+        break;
+    case BEL_HTTP_METRICS:
+        begin_metrics(call);
+        break;
+    case BEL_HTTP_OPENAPI:
+        set_page(call, (struct bel_http_page){MHD_HTTP_OK, bel__http_openapi(), false, {0}});
+        break;
+    }
+}
+
+/* --- who may --- */
+
+static const char *header_of(const struct bel_http_call *call, const char *name)
+{
+    return MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, name);
+}
+
+/* Whether a host, with or without a port, is a number or localhost: no name that somebody else
+ * could have pointed to this machine. */
+static bool is_own_host(const char *host)
+{
+    char name[BEL_ADDRESS_BYTES];
+    unsigned char raw[16];
+    const char *start = host[0] == '[' ? host + 1 : host;
+    size_t bytes = strcspn(start, host[0] == '[' ? "]" : ":");
+    if (bytes >= sizeof name) return false;
+    (void)snprintf(name, sizeof name, "%.*s", (int)bytes, start);
+    return strcasecmp(name, "localhost") == 0 || inet_pton(AF_INET, name, raw) == 1 ||
+           inet_pton(AF_INET6, name, raw) == 1;
+}
+
+/* A page of another site must not speak for whoever looks at it. */
+static bool is_own_origin(const char *origin, const char *host)
+{
+    const char *rest = strstr(origin, "://");
+    return rest != NULL && host != NULL && strcasecmp(rest + 3, host) == 0;
+}
+
+static bool check_origin(struct bel_http_call *call)
+{
+    const char *host = header_of(call, "Host"), *origin = header_of(call, "Origin");
+    bool is_local = bel__address_is_loopback(&call->http->options.address);
+    if (is_local && (host == NULL || !is_own_host(host))) {
+        set_problem(call, "NOPERM", "Host: this server is asked for by its address or localhost");
+    } else if (origin != NULL && !is_own_origin(origin, host)) {
+        set_problem(call, "NOPERM", "Origin: other sites may not ask this server");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* Nobody needs a key to see whether it lives. */
+static bool check_key(struct bel_http_call *call)
+{
+    const struct bel_service *service = call->service;
+    enum bel_http_own own = call->route->own;
+    const char *key = header_of(call, "Authorization");
+    unsigned permissions = 0;
+    if (service->authenticate == NULL || own == BEL_HTTP_LIVEZ || own == BEL_HTTP_READYZ) {
+        return true;
+    }
+    bool is_bearer = key != NULL && strncasecmp(key, "Bearer ", 7) == 0;
+    struct bel_view view = {is_bearer ? key + 7 : NULL, is_bearer ? strlen(key + 7) : 0};
+    if (!is_bearer ||
+        !service->authenticate(service->context, (struct bel_view){0}, view, &permissions)) {
+        set_problem(call, "NOAUTH", "a key is needed: Authorization: Bearer KEY");
+        return false;
+    }
+    if (own == BEL_HTTP_OPENAPI) return true;
+    if (permissions & 1U << bel__commands[call->route->command].permission) return true;
+    set_problem(call, "NOPERM", "the key does not allow this");
+    return false;
+}
+
+static void refuse_route(struct bel_http_call *call, const char *allow)
+{
+    set_problem(call, allow[0] != 0 ? "ERR" : "NOTFOUND",
+                allow[0] != 0 ? "this method leads nowhere here" : "this path leads nowhere");
+    if (allow[0] == 0 || call->response == NULL) return;
+    call->status = MHD_HTTP_METHOD_NOT_ALLOWED;
+    (void)MHD_add_response_header(call->response, "Allow", allow);
+}
+
+static void refuse_size(struct bel_http_call *call)
+{
+    set_problem(call, "BADARG", "the body is too large");
+    call->status = MHD_HTTP_CONTENT_TOO_LARGE;
+}
+
+static bool is_too_long(const struct bel_http_call *call)
+{
+    const char *length = header_of(call, "Content-Length");
+    return length != NULL && strtoull(length, NULL, 10) > call->body.count_max;
+}
+
+/* The headers are there. False if it has been refused. */
+static bool admit(struct bel_http_call *call, const char *method)
+{
+    char allow[64];
+    if (!check_origin(call)) return false;
+    call->route = bel__http_route(method, call->path, call->captures, allow);
+    if (call->route == NULL) {
+        refuse_route(call, allow);
+        return false;
+    }
+    if (!check_key(call)) return false;
+    if (!is_too_long(call)) return true;
+    refuse_size(call);
+    return false;
+}
+
+/* --- what the library calls --- */
+
+static struct bel_http_call *call_create(struct bel_http *http, struct MHD_Connection *connection,
+                                         const char *url)
+{
+    struct bel_http_call *call = calloc(1, sizeof *call);
+    if (call == NULL) return NULL;
+    call->path = strdup(url);
+    if (call->path == NULL) {
+        free(call);
+        return NULL;
+    }
+    call->http = http;
+    call->service = http->options.service;
+    call->connection = connection;
+    bel__buffer_init(&call->body,
+                     2 * (size_t)call->service->payload_bytes_max + BODY_BYTES_BESIDES);
+    bel__list_append(&http->calls, &call->link);
+    return call;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *bytes, void **state)
+{
+    struct bel_http_call *call = *state;
+    (void)version;
+    if (call == NULL) {
+        call = call_create(context, connection, url);
+        if (call == NULL) return MHD_NO;
+        *state = call;
+        return admit(call, method) ? MHD_YES : queue(call);
+    }
+    if (*bytes > 0) {
+        if (bel__buffer_append(&call->body, data, *bytes) != 0) call->is_too_large = true;
+        *bytes = 0;
+        return MHD_YES;
+    }
+    if (call->is_received) return queue(call);
+    if (call->is_too_large) {
+        refuse_size(call);
+    } else {
+        begin(call);
+    }
+    return call->is_suspended ? MHD_YES : queue(call);
+}
+
+/* It has been sent, or never will be. */
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct bel_http_call *call = *state;
+    (void)context;
+    (void)connection;
+    if (call == NULL) return;
+    *state = NULL;
+    bel__link_remove(&call->link);
+    if (bel__link_is_linked(&call->waiting)) bel__link_remove(&call->waiting);
+    call->http = NULL;
+    call->connection = NULL;
+    if (call->is_under_way) return; /* until it is answered */
+    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+        call_destroy(call);
+    } else {
+        abandon(call);
+    }
+}
+
+/* Paths and queries are decoded when they have been taken apart. */
+static size_t leave_encoded(void *context, struct MHD_Connection *connection, char *text)
+{
+    (void)context;
+    (void)connection;
+    return strlen(text);
+}
+
+/* --- the beginning and the end --- */
+
+static struct MHD_Daemon *start_daemon(struct bel_http *http)
+{
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
+    const struct bel_http_options *options = &http->options;
+    if (options->address.socket.ss_family == AF_INET6) flags |= MHD_USE_IPv6;
+    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, http, MHD_OPTION_SOCK_ADDR,
+                            &options->address.socket, MHD_OPTION_CONNECTION_LIMIT,
+                            (unsigned)options->connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
+                            (unsigned)IDLE_S_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                            (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+                            http, MHD_OPTION_UNESCAPE_CALLBACK, leave_encoded, http,
+                            MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+}
+
+int bel__http_start(const struct bel_http_options *options, struct bel_http **out)
+{
+    struct bel_http *http = calloc(1, sizeof *http);
+    if (http == NULL) return BEL_ENOMEM;
+    http->options = *options;
+    http->listener = MHD_INVALID_SOCKET;
+    bel__list_init(&http->calls);
+    bel__list_init(&http->censuses);
+    http->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (http->epoll_fd >= 0) http->daemon = start_daemon(http);
+    if (http->daemon != NULL) {
+        const union MHD_DaemonInfo *info =
+            MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+        if (epoll_ctl(http->epoll_fd, EPOLL_CTL_ADD, info->epoll_fd, &event) == 0) {
+            *out = http;
+            return 0;
+        }
+    }
+    bel__http_stop(http);
+    return BEL_EIO;
+}
+
+uint16_t bel__http_port(const struct bel_http *http)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    return info->port;
+}
+
+int bel__http_fd(const struct bel_http *http)
+{
+    return http->epoll_fd;
+}
+
+/* Takes back a claim whose client has hung up; if that is too late, it will be answered. */
+static void hang_up(struct bel_http_call *call)
+{
+    if (!call->is_under_way) return;
+    if (!bel_backend_withdraw(call->service->backend, &call->request)) return;
+    call->is_under_way = false;
+    (void)json_array_clear(call->kept);
+    resume(call); /* without a response it is closed */
+}
+
+void bel__http_run(struct bel_http *http)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int count = epoll_wait(http->epoll_fd, events, EVENTS_MAX, 0);
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.ptr != NULL) hang_up(events[i].data.ptr);
+    }
+    end_metrics(http);
+    (void)MHD_run(http->daemon);
+}
+
+uint64_t bel__http_wait_ms(const struct bel_http *http)
+{
+    MHD_UNSIGNED_LONG_LONG wait_ms;
+    return MHD_get_timeout(http->daemon, &wait_ms) == MHD_YES ? wait_ms : UINT64_MAX;
+}
+
+void bel__http_drain(struct bel_http *http)
+{
+    http->is_draining = true;
+    if (http->listener == MHD_INVALID_SOCKET) http->listener = MHD_quiesce_daemon(http->daemon);
+}
+
+bool bel__http_is_idle(const struct bel_http *http)
+{
+    return bel__list_is_empty(&http->calls);
+}
+
+/* The library must not be stopped while something is suspended. */
+static void resume_all(struct bel_http *http)
+{
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(&http->calls); link != NULL; link = next) {
+        struct bel_http_call *call = BEL_CONTAINER_OF(link, struct bel_http_call, link);
+        next = bel__list_next(&http->calls, link);
+        if (!call->is_suspended) continue;
+        if (call->is_under_way && bel_backend_withdraw(call->service->backend, &call->request)) {
+            call->is_under_way = false;
+            (void)json_array_clear(call->kept);
+        }
+        resume(call);
+    }
+    (void)MHD_run(http->daemon);
+}
+
+void bel__http_stop(struct bel_http *http)
+{
+    if (http == NULL) return;
+    if (http->daemon != NULL) {
+        resume_all(http);
+        MHD_stop_daemon(http->daemon);
+    }
+    if (http->listener != MHD_INVALID_SOCKET) (void)close(http->listener);
+    if (http->epoll_fd >= 0) (void)close(http->epoll_fd);
+    free(http);
+}

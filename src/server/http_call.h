@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_SERVER_HTTP_CALL_H
+#define BEL_SERVER_HTTP_CALL_H
+
+/*
+ * http_call - the inside of HTTP: one request from its first line to the last byte of its answer.
+ *
+ *     route --> words --> bel__bind(), bel__build() --> backend --> page --> response
+ *     (path)    (path, query, body)                                 (JSON)
+ *
+ * The words are those that RESP would have had, so both mean the same and refuse the same.
+ */
+
+#include "core/buffer.h"
+#include "core/list.h"
+#include "server/bind.h"
+#include "server/http.h"
+
+#include <jansson.h>
+#include <microhttpd.h>
+
+enum {
+    BEL_HTTP_CAPTURES_MAX = 2,
+};
+
+/* What a route leads to: a command of the table, or one of these. */
+enum bel_http_own {
+    BEL_HTTP_COMMAND,
+    BEL_HTTP_LIVEZ,
+    BEL_HTTP_READYZ,
+    BEL_HTTP_METRICS,
+    BEL_HTTP_OPENAPI,
+};
+
+struct bel_http_route {
+    const char *method, *path; /* {topic} and so on stand for one segment */
+    enum bel_http_own own;
+    enum bel_command_place command; /* of BEL_HTTP_COMMAND */
+    bool is_made;                   /* answers 201 and says where it is */
+};
+
+extern const struct bel_http_route bel__http_routes[];
+extern const size_t bel__http_routes_count;
+
+/* A part of the path, decoded. */
+struct bel_http_capture {
+    const char *name; /* in the route, with the } behind it */
+    struct bel_view text;
+};
+
+/* Where a path leads. `path` is changed: captures point into it. NULL if nowhere; then `allow` has
+ * the methods that lead somewhere, or is empty. */
+const struct bel_http_route *
+bel__http_route(const char *method, char *path,
+                struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX], char allow[64]);
+
+/* An answer that is ready: `json` or, if that is NULL, `text`. */
+struct bel_http_page {
+    unsigned status;
+    json_t *json;          /* owned */
+    bool is_problem;       /* its type is problem+json */
+    struct bel_view place; /* of what was made: its id */
+};
+
+struct bel_http_call {
+    struct bel_request request;
+    struct bel_link link, waiting; /* of all; of those that wait for the census */
+    struct bel_http *http;         /* NULL: HTTP has been stopped */
+    const struct bel_service *service;
+    struct MHD_Connection *connection; /* NULL: it is gone */
+    const struct bel_http_route *route;
+    struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX];
+    char *path;
+    struct bel_buffer body;
+    json_t *fields; /* of the body and the query */
+    json_t *kept;   /* texts that words point to; later, tokens that were not written */
+    char *payload;  /* one that was made from a JSON value or base64 */
+    struct bel_view *words;
+    void *pairs;
+    size_t words_count, words_capacity;
+    struct MHD_Response *response; /* to be queued */
+    unsigned status;
+    bool is_under_way; /* the backend has the request */
+    bool is_suspended;
+    bool is_watched;  /* for its client to hang up */
+    bool is_received; /* all of it, and begun */
+    bool is_too_large;
+};
+
+/* Makes the command of a call from its route, query and body. Returns 0, or BEL_EINVAL and says
+ * why. */
+BEL_CHECKED int bel__http_words(struct bel_http_call *call, struct bel_command *out,
+                                struct bel_refusal *why);
+
+/* What the backend has replied. */
+struct bel_http_page bel__http_page(const struct bel_http_call *call,
+                                    const struct bel_reply *reply);
+
+/* An error, as RFC 9457 has it. */
+struct bel_http_page bel__http_problem(const char *code, const char *text);
+
+/* The description of all routes; NULL without memory. */
+json_t *bel__http_openapi(void);
+
+/* Decodes base64 in place of `*bytes` characters. False if it is none. */
+bool bel__base64_decode(char *text, size_t *bytes);
+
+/* Encodes; NULL without memory. The caller frees it. */
+char *bel__base64_encode(struct bel_view data);
+
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Replies as JSON, under the names that RESP has for their fields. Bytes that are not UTF-8 are in
+ * base64, under a name that says so. Without memory a field cannot be set; then the page is lost
+ * as a whole, and an error takes its place.
+ */
+#include "server/http_call.h"
+
+#include "server/answer.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- fields --- */
+
+/* An object that is being filled. */
+struct sheet {
+    json_t *object;
+    bool is_lost;
+};
+
+static struct sheet sheet_make(void)
+{
+    struct sheet sheet = {json_object(), false};
+    sheet.is_lost = sheet.object == NULL;
+    return sheet;
+}
+
+static void set(struct sheet *sheet, const char *name, json_t *value)
+{
+    if (json_object_set_new(sheet->object, name, value) != 0) sheet->is_lost = true;
+}
+
+static void set_text(struct sheet *sheet, const char *name, const char *text)
+{
+    set(sheet, name, json_string(text));
+}
+
+static void set_number(struct sheet *sheet, const char *name, int64_t number)
+{
+    set(sheet, name, json_integer(number));
+}
+
+static void set_count(struct sheet *sheet, const char *name, uint64_t count)
+{
+    set(sheet, name, json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count));
+}
+
+/* A name may be anything; what is no text cannot be a name here, and is left out. */
+static void set_bytes_as(struct sheet *sheet, struct bel_view name, struct bel_view value)
+{
+    char long_name[BEL_TEXT_BYTES_MAX + 8];
+    json_t *text = json_stringn(value.bytes > 0 ? value.data : "", value.bytes);
+    if (text != NULL) {
+        (void)json_object_setn_new(sheet->object, name.data, name.bytes, text);
+        return;
+    }
+    char *base64 = bel__base64_encode(value);
+    (void)snprintf(long_name, sizeof long_name, "%.*s_base64",
+                   (int)(name.bytes < BEL_TEXT_BYTES_MAX ? name.bytes : BEL_TEXT_BYTES_MAX),
+                   (const char *)name.data);
+    if (base64 == NULL) {
+        sheet->is_lost = true;
+    } else {
+        (void)json_object_set_new(sheet->object, long_name, json_string(base64));
+    }
+    free(base64);
+}
+
+static void set_bytes(struct sheet *sheet, const char *name, struct bel_view value)
+{
+    set_bytes_as(sheet, (struct bel_view){name, strlen(name)}, value);
+}
+
+static void set_bytes_if(struct sheet *sheet, const char *name, struct bel_view value)
+{
+    if (value.bytes > 0) set_bytes(sheet, name, value);
+}
+
+static void set_headers(struct sheet *sheet, const struct bel_header *headers, size_t count)
+{
+    struct sheet inner = sheet_make();
+    for (size_t i = 0; i < count; i++) {
+        set_bytes_as(&inner, headers[i].name, headers[i].value);
+    }
+    if (inner.is_lost) sheet->is_lost = true;
+    set(sheet, "headers", inner.object);
+}
+
+static bool is_view(struct bel_view view, const char *text)
+{
+    return view.bytes == strlen(text) && memcmp(view.data, text, view.bytes) == 0;
+}
+
+/* A JSON value only if a header says that it is one, and it is. */
+static void set_payload(struct sheet *sheet, struct bel_view payload,
+                        const struct bel_header *headers, size_t count)
+{
+    json_t *value = NULL;
+    for (size_t i = 0; i < count && value == NULL; i++) {
+        if (!is_view(headers[i].name, "content-type")) continue;
+        if (!is_view(headers[i].value, "application/json")) continue;
+        value = json_loadb(payload.data, payload.bytes,
+                           JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
+    }
+    if (value != NULL) {
+        set(sheet, "payload", value);
+    } else {
+        set_bytes(sheet, "payload", payload);
+    }
+}
+
+/* --- a timer --- */
+
+static const char *word_of(size_t place, unsigned index)
+{
+    return bel__commands[BEL_COMMAND_SCHEDULE].arguments[place].words[index];
+}
+
+static void set_plan(struct sheet *sheet, const struct bel_timer *timer)
+{
+    static const char *const kinds[] = {
+        [BEL_PLAN_EVERY] = "every", [BEL_PLAN_CRON] = "cron", [BEL_PLAN_RRULE] = "rrule"};
+    const struct bel_recurrence *plan = &timer->plan;
+    set_bytes(sheet, kinds[plan->kind], plan->rule);
+    set_bytes_if(sheet, "tz", plan->zone);
+    set_text(sheet, "mode", word_of(BEL_SCHEDULE_MODE, plan->mode));
+    set_text(sheet, "gap", word_of(BEL_SCHEDULE_GAP, plan->gap));
+    set_text(sheet, "fold", word_of(BEL_SCHEDULE_FOLD, plan->fold));
+    set_text(sheet, "misfire", word_of(BEL_SCHEDULE_MISFIRE, plan->misfire));
+    set_text(sheet, "overlap", word_of(BEL_SCHEDULE_OVERLAP, plan->overlap));
+    if (plan->has_until) set_number(sheet, "until_ms", plan->until.ms);
+    if (plan->count > 0) set_count(sheet, "count", plan->count);
+    if (plan->spread_ms > 0) set_count(sheet, "spread_ms", plan->spread_ms);
+    set_count(sheet, "made", timer->made);
+    set_count(sheet, "skipped", timer->skipped);
+    set_count(sheet, "missed", timer->missed);
+}
+
+static void set_outcomes(struct sheet *sheet, const struct bel_timer *timer)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < timer->outcomes_count; i++) {
+        const struct bel_outcome *outcome = &timer->outcomes[i];
+        struct sheet inner = sheet_make();
+        set_text(&inner, "kind", outcome->kind == BEL_OUTCOME_CRASHED ? "crashed" : "failed");
+        set_number(&inner, "at_ms", outcome->at.ms);
+        set_bytes_if(&inner, "reason", outcome->reason);
+        if (json_array_append_new(list, inner.object) != 0 || inner.is_lost) sheet->is_lost = true;
+    }
+    set(sheet, "outcomes", list);
+}
+
+static void set_ends(struct sheet *sheet, const struct bel_timer *timer)
+{
+    if (timer->state >= BEL_DONE) set_number(sheet, "finished_ms", timer->finished.ms);
+    set_bytes_if(sheet, "reason", timer->reason);
+    set_bytes_if(sheet, "result", timer->result);
+    if (timer->expires_ms > 0) {
+        if (timer->expires.ms != 0) set_number(sheet, "expires_ms", timer->expires.ms);
+        set_count(sheet, "expires_after_ms", timer->expires_ms);
+    }
+    if (timer->lease_ms > 0) set_count(sheet, "lease_ms", timer->lease_ms);
+    if (timer->state == BEL_LEASED) set_count(sheet, "lease_left_ms", timer->lease_left_ms);
+    set_bytes_if(sheet, "worker", timer->worker);
+    set_bytes_if(sheet, "group", timer->group);
+    set_bytes_if(sheet, "resource", timer->resource);
+    set_bytes_if(sheet, "correlation", timer->correlation);
+    set_bytes_if(sheet, "retry", timer->retry);
+}
+
+static struct sheet timer_sheet(const struct bel_timer *timer)
+{
+    struct sheet sheet = sheet_make();
+    bool is_plan = timer->plan.rule.bytes > 0;
+    set_bytes(&sheet, "id", timer->id);
+    set_bytes(&sheet, "topic", timer->topic);
+    set_text(&sheet, "state", bel_state_name(timer->state));
+    set_payload(&sheet, timer->payload, timer->headers, timer->headers_count);
+    if (is_plan ? timer->has_next : timer->state != BEL_BLOCKED) {
+        set_number(&sheet, "due_ms", timer->due.ms);
+    }
+    set_count(&sheet, "priority", timer->priority);
+    set_count(&sheet, "attempts", timer->attempts);
+    set_count(&sheet, "crashes", timer->crashes);
+    set_number(&sheet, "created_ms", timer->created.ms);
+    set_ends(&sheet, timer);
+    if (timer->headers_count > 0) set_headers(&sheet, timer->headers, timer->headers_count);
+    if (timer->outcomes_count > 0) set_outcomes(&sheet, timer);
+    if (is_plan) set_plan(&sheet, timer);
+    if (timer->plan_id.bytes > 0) {
+        set_bytes(&sheet, "plan", timer->plan_id);
+        set_number(&sheet, "nominal_ms", timer->nominal.ms);
+    }
+    return sheet;
+}
+
+/* --- lists --- */
+
+static void append(struct sheet *sheet, json_t *list, const struct sheet *item)
+{
+    if (json_array_append_new(list, item->object) != 0 || item->is_lost) sheet->is_lost = true;
+}
+
+static void set_timers(struct sheet *sheet, const struct bel_reply *reply)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < reply->timers.count; i++) {
+        struct sheet item = timer_sheet(&reply->timers.items[i]);
+        append(sheet, list, &item);
+    }
+    set(sheet, "timers", list);
+    if (reply->timers.cursor.bytes > 0) {
+        set_bytes(sheet, "cursor", reply->timers.cursor);
+    } else {
+        set(sheet, "cursor", json_null());
+    }
+}
+
+static void set_deliveries(struct sheet *sheet, const struct bel_reply *reply)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < reply->deliveries.count; i++) {
+        const struct bel_delivery *delivery = &reply->deliveries.items[i];
+        struct sheet item = sheet_make();
+        set_bytes(&item, "token", delivery->token);
+        set_bytes(&item, "topic", delivery->topic);
+        set_bytes(&item, "id", delivery->id);
+        set_payload(&item, delivery->payload, delivery->headers, delivery->headers_count);
+        set_number(&item, "due_ms", delivery->due.ms);
+        set_count(&item, "attempt", delivery->attempt);
+        set_headers(&item, delivery->headers, delivery->headers_count);
+        set_count(&item, "lease_ms", delivery->lease_ms);
+        set_bytes_if(&item, "correlation", delivery->correlation);
+        append(sheet, list, &item);
+    }
+    set(sheet, "deliveries", list);
+}
+
+static void set_names(struct sheet *sheet, const char *name, const struct bel_reply *reply)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < reply->names.count; i++) {
+        struct bel_view item = reply->names.items[i];
+        if (json_array_append_new(list, json_stringn(item.data, item.bytes)) != 0) {
+            sheet->is_lost = true;
+        }
+    }
+    set(sheet, name, list);
+}
+
+static void set_steps(struct sheet *sheet, const struct bel_reply *reply)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < reply->steps.count; i++) {
+        struct sheet item = sheet_make();
+        set_number(&item, "start_ms", reply->steps.items[i].start.ms);
+        set_count(&item, "count", reply->steps.items[i].count);
+        append(sheet, list, &item);
+    }
+    set(sheet, "steps", list);
+}
+
+static void set_topic(struct sheet *sheet, const struct bel_topic *topic)
+{
+    struct sheet settings = sheet_make();
+    set_bytes(sheet, "topic", topic->name);
+    set(sheet, "paused", json_boolean(topic->paused));
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        set_count(sheet, bel_state_name((enum bel_state)i), topic->counts[i]);
+    }
+    set_count(sheet, "plans", topic->plans);
+    set_count(sheet, "oldest_age_ms", topic->oldest_age_ms);
+    for (size_t i = 0; i < topic->settings_count; i++) {
+        set_bytes_as(&settings, topic->settings[i].name, topic->settings[i].value);
+    }
+    if (settings.is_lost) sheet->is_lost = true;
+    set(sheet, "settings", settings.object);
+}
+
+static void set_verdict(struct sheet *sheet, const struct bel_verdict *verdict)
+{
+    set_text(sheet, "state", bel_state_name(verdict->state));
+    if (verdict->state == BEL_SCHEDULED) set_number(sheet, "due_ms", verdict->due.ms);
+}
+
+/* --- pages --- */
+
+static const struct {
+    const char *code, *title;
+    unsigned status;
+} problems[] = {
+    {"ERR", "Bad request", 400},         {"BADARG", "Bad value", 400},
+    {"NOTFOUND", "Not found", 404},      {"CONFLICT", "Conflict", 409},
+    {"STALE", "Lease has ended", 409},   {"LIMITED", "Limited", 429},
+    {"FULL", "A limit is reached", 507}, {"NOAUTH", "Key needed", 401},
+    {"NOPERM", "Not allowed", 403},      {"IO", "Storage has failed", 500},
+};
+
+struct bel_http_page bel__http_problem(const char *code, const char *text)
+{
+    size_t i = 0;
+    while (i + 1 < sizeof problems / sizeof problems[0] && strcmp(problems[i].code, code) != 0) {
+        i++;
+    }
+    struct sheet sheet = sheet_make();
+    json_t *detail = json_string(text); /* which may repeat what was no text */
+    set_text(&sheet, "type", "about:blank");
+    set_text(&sheet, "title", problems[i].title);
+    set_number(&sheet, "status", (int64_t)problems[i].status);
+    if (detail != NULL) set(&sheet, "detail", detail);
+    set_text(&sheet, "code", code);
+    return (struct bel_http_page){problems[i].status, sheet.object, true, {0}};
+}
+
+/* What is nothing to RESP and an error here; NULL if it is none. */
+static const char *missing(enum bel_verb verb, const struct bel_reply *reply)
+{
+    switch (verb) {
+    case BEL_VERB_GET:
+        return reply->timers.count == 0 ? "NOTFOUND" : NULL;
+    case BEL_VERB_CANCEL:
+    case BEL_VERB_RESCHEDULE:
+        return reply->count == 0 ? "NOTFOUND" : NULL;
+    case BEL_VERB_ACK:
+        return reply->count == 0 ? "STALE" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static void fill(struct sheet *sheet, const struct bel_http_call *call,
+                 const struct bel_reply *reply)
+{
+    switch (call->request.command.verb) {
+    case BEL_VERB_SCHEDULE:
+        set_bytes(sheet, "topic", call->request.command.schedule.topic);
+        set_bytes(sheet, "id", reply->id);
+        break;
+    case BEL_VERB_CLAIM:
+        set_deliveries(sheet, reply);
+        break;
+    case BEL_VERB_FAIL:
+        set_verdict(sheet, &reply->verdict);
+        break;
+    case BEL_VERB_EXTEND:
+        set_count(sheet, "lease_left_ms", reply->count);
+        break;
+    case BEL_VERB_LIST:
+        set_timers(sheet, reply);
+        break;
+    case BEL_VERB_TOPICS:
+        set_names(sheet, "topics", reply);
+        break;
+    case BEL_VERB_TOPIC:
+        set_topic(sheet, reply->topic);
+        break;
+    case BEL_VERB_EXPLAIN:
+        set_names(sheet, "lines", reply);
+        break;
+    case BEL_VERB_AGENDA:
+        set_steps(sheet, reply);
+        break;
+    default:
+        set_count(sheet, "count", reply->count);
+        break;
+    }
+}
+
+static bool is_silent(enum bel_verb verb)
+{
+    return verb == BEL_VERB_CONFIGURE || verb == BEL_VERB_PAUSE || verb == BEL_VERB_RESUME;
+}
+
+struct bel_http_page bel__http_page(const struct bel_http_call *call, const struct bel_reply *reply)
+{
+    enum bel_verb verb = call->request.command.verb;
+    if (reply->err) {
+        const char *text = reply->why[0] != 0 ? reply->why : bel_error_text(reply->err);
+        struct bel_http_page page = bel__http_problem(bel__answer_code(reply->err), text);
+        if (reply->err == BEL_EUNSUPPORTED) page.status = 501;
+        return page;
+    }
+    const char *code = missing(verb, reply);
+    if (code != NULL) {
+        return bel__http_problem(code, verb == BEL_VERB_ACK ? "this lease has ended"
+                                                            : "there is no such timer waiting");
+    }
+    if (is_silent(verb)) return (struct bel_http_page){.status = 204};
+    struct sheet sheet = {NULL, false};
+    if (verb == BEL_VERB_GET) {
+        sheet = timer_sheet(&reply->timers.items[0]);
+    } else {
+        sheet = sheet_make();
+        fill(&sheet, call, reply);
+    }
+    if (sheet.is_lost) {
+        json_decref(sheet.object);
+        return bel__http_problem("FULL", "out of memory: try again");
+    }
+    unsigned status = call->route->is_made ? 201 : 200;
+    struct bel_view place = {0};
+    if (call->route->is_made) place = reply->id;
+    return (struct bel_http_page){status, sheet.object, false, place};
+}

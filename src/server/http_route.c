@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The table of routes. A path is compared with its segments as they were sent, and decoded behind
+ * that: a topic with a slash in it is sent as %2F and stays one segment.
+ */
+#include "server/http_call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TOPIC       "/v1/topics/{topic}"
+#define LEASE       "/v1/leases/{token}"
+#define DOES(place) .command = BEL_COMMAND_##place
+
+const struct bel_http_route bel__http_routes[] = {
+    {"GET", "/livez", .own = BEL_HTTP_LIVEZ},
+    {"GET", "/readyz", .own = BEL_HTTP_READYZ},
+    {"GET", "/metrics", .own = BEL_HTTP_METRICS, DOES(INFO)},
+    {"GET", "/openapi.json", .own = BEL_HTTP_OPENAPI},
+    {"POST", TOPIC "/timers", DOES(SCHEDULE), .is_made = true},
+    {"GET", TOPIC "/timers", DOES(LIST)},
+    {"PUT", TOPIC "/timers/{id}", DOES(SCHEDULE)},
+    {"GET", TOPIC "/timers/{id}", DOES(GET)},
+    {"PATCH", TOPIC "/timers/{id}", DOES(RESCHEDULE)},
+    {"DELETE", TOPIC "/timers/{id}", DOES(CANCEL)},
+    {"POST", TOPIC "/claim", DOES(CLAIM)},
+    {"POST", LEASE "/ack", DOES(ACK)},
+    {"POST", LEASE "/fail", DOES(FAIL)},
+    {"POST", LEASE "/release", DOES(RELEASE)},
+    {"POST", LEASE "/extend", DOES(EXTEND)},
+    {"GET", "/v1/topics", DOES(TOPICS)},
+    {"GET", TOPIC, DOES(TOPIC)},
+    {"PATCH", TOPIC, DOES(CONFIGURE)},
+    {"POST", TOPIC "/pause", DOES(PAUSE)},
+    {"POST", TOPIC "/resume", DOES(RESUME)},
+    {"POST", TOPIC "/purge", DOES(PURGE)},
+    {"POST", TOPIC "/revive", DOES(REVIVE)},
+    {"GET", "/v1/agenda", DOES(AGENDA)},
+    {"GET", "/v1/explain/{topic}/{id}", DOES(EXPLAIN)},
+};
+const size_t bel__http_routes_count = sizeof bel__http_routes / sizeof bel__http_routes[0];
+
+static size_t segment_of(const char *path)
+{
+    return strcspn(path, "/");
+}
+
+/* Whether a path fits a pattern, segment by segment; notes where the captures are. */
+static bool fits(const char *pattern, char *path,
+                 struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX])
+{
+    size_t captured = 0;
+    while (*pattern == '/' && *path == '/') {
+        size_t wanted = segment_of(++pattern), given = segment_of(++path);
+        if (*pattern == '{') {
+            if (given == 0 || captured == BEL_HTTP_CAPTURES_MAX) return false;
+            captures[captured++] = (struct bel_http_capture){pattern + 1, {path, given}};
+        } else if (wanted != given || memcmp(pattern, path, given) != 0) {
+            return false;
+        }
+        pattern += wanted;
+        path += given;
+    }
+    return *pattern == 0 && *path == 0;
+}
+
+static void decode(char *path, struct bel_http_capture *capture)
+{
+    if (capture->name == NULL) return;
+    char *text = path + ((const char *)capture->text.data - path);
+    text[capture->text.bytes] = 0;
+    capture->text.bytes = MHD_http_unescape(text);
+}
+
+static bool is_method(const char *method, const char *wanted)
+{
+    if (strcmp(method, wanted) == 0) return true;
+    return strcmp(method, "HEAD") == 0 && strcmp(wanted, "GET") == 0;
+}
+
+const struct bel_http_route *
+bel__http_route(const char *method, char *path,
+                struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX], char allow[64])
+{
+    size_t used = 0;
+    allow[0] = 0;
+    for (size_t i = 0; i < bel__http_routes_count; i++) {
+        const struct bel_http_route *route = &bel__http_routes[i];
+        memset(captures, 0, BEL_HTTP_CAPTURES_MAX * sizeof *captures);
+        if (!fits(route->path, path, captures)) continue;
+        if (is_method(method, route->method)) {
+            for (size_t k = BEL_HTTP_CAPTURES_MAX; k > 0; k--) {
+                decode(path, &captures[k - 1]);
+            }
+            return route;
+        }
+        used +=
+            (size_t)snprintf(allow + used, 64 - used, "%s%s", used > 0 ? ", " : "", route->method);
+    }
+    return NULL;
+}

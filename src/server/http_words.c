@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * From a route, a query and a body to the words of a command:
+ *
+ *     PUT /v1/topics/mail/timers/a  {"payload": {"to": 1}, "in": "5s", "headers": {"x": "y"}}
+ *     SCHEDULE mail {"to":1} ID a HEADER content-type application/json IN 5s HEADER x y
+ *
+ * What is there by position comes from the path or the field of its name; every other field must
+ * be an option of the command, in small letters. Words point into the path, the fields, or texts
+ * that are kept for them.
+ */
+#include "server/http_call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WORDS_FIRST = 32,
+    SHOWN_MAX = 40,
+    JSON_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+};
+
+static int refuse_memory(struct bel_refusal *why)
+{
+    return bel__refusal(why, "FULL", "out of memory: try again");
+}
+
+static int push(struct bel_http_call *call, struct bel_view word, struct bel_refusal *why)
+{
+    if (call->words_count == call->words_capacity) {
+        size_t capacity = call->words_capacity > 0 ? 2 * call->words_capacity : WORDS_FIRST;
+        struct bel_view *words = realloc(call->words, capacity * sizeof *words);
+        if (words == NULL) return refuse_memory(why);
+        call->words = words;
+        call->words_capacity = capacity;
+    }
+    call->words[call->words_count++] = word;
+    return 0;
+}
+
+static int push_text(struct bel_http_call *call, const char *text, struct bel_refusal *why)
+{
+    return push(call, (struct bel_view){text, strlen(text)}, why);
+}
+
+/* A copy that lives as long as the call. */
+static int push_copy(struct bel_http_call *call, const char *text, size_t bytes,
+                     struct bel_refusal *why)
+{
+    json_t *copy = json_stringn_nocheck(text, bytes);
+    if (json_array_append_new(call->kept, copy) != 0) return refuse_memory(why);
+    return push(call, (struct bel_view){json_string_value(copy), bytes}, why);
+}
+
+static bool is_option(const struct bel_argument *argument)
+{
+    return argument->name[0] >= 'A' && argument->name[0] <= 'Z';
+}
+
+/* Whether a field is called as an argument is, in small letters. */
+static bool is_called(const char *field, const char *name)
+{
+    size_t i = 0;
+    for (; field[i] != 0 && name[i] != 0; i++) {
+        bool is_large = name[i] >= 'A' && name[i] <= 'Z';
+        if (field[i] != (is_large ? (char)(name[i] | 0x20) : name[i])) return false;
+    }
+    return field[i] == name[i];
+}
+
+static const struct bel_view *find_capture(const struct bel_http_call *call, const char *name)
+{
+    for (size_t i = 0; i < BEL_HTTP_CAPTURES_MAX && call->captures[i].name != NULL; i++) {
+        size_t bytes = strcspn(call->captures[i].name, "}");
+        char known[16];
+        (void)snprintf(known, sizeof known, "%.*s", (int)bytes, call->captures[i].name);
+        if (is_called(known, name)) return &call->captures[i].text;
+    }
+    return NULL;
+}
+
+/* --- values --- */
+
+static int push_dump(struct bel_http_call *call, const json_t *value, struct bel_refusal *why)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (text == NULL) return refuse_memory(why);
+    int err = push_copy(call, text, strlen(text), why);
+    free(text);
+    return err;
+}
+
+static int push_value(struct bel_http_call *call, const char *name, bool is_bytes,
+                      const json_t *value, struct bel_refusal *why)
+{
+    if (json_is_string(value)) {
+        return push(call, (struct bel_view){json_string_value(value), json_string_length(value)},
+                    why);
+    }
+    if (json_is_integer(value) || is_bytes) return push_dump(call, value, why);
+    return bel__refusal(why, "BADARG", "%.*s: expected a text or a whole number", SHOWN_MAX, name);
+}
+
+static int push_headers(struct bel_http_call *call, json_t *headers, struct bel_refusal *why)
+{
+    const char *name;
+    json_t *value;
+    if (!json_is_object(headers)) {
+        return bel__refusal(why, "BADARG", "headers: expected an object of texts");
+    }
+    json_object_foreach(headers, name, value)
+    {
+        int err = push_text(call, "HEADER", why);
+        if (err == 0) err = push_text(call, name, why);
+        if (err == 0) err = push_value(call, name, false, value, why);
+        if (err) return err;
+    }
+    return 0;
+}
+
+static int push_base64(struct bel_http_call *call, const json_t *value, struct bel_refusal *why)
+{
+    size_t bytes = json_string_length(value);
+    call->payload = json_is_string(value) ? malloc(bytes + 1) : NULL;
+    if (call->payload == NULL) {
+        return bel__refusal(why, "BADARG", "payload_base64: expected a text");
+    }
+    memcpy(call->payload, json_string_value(value), bytes + 1);
+    if (!bel__base64_decode(call->payload, &bytes)) {
+        return bel__refusal(why, "BADARG", "payload_base64: this is not base64");
+    }
+    return push(call, (struct bel_view){call->payload, bytes}, why);
+}
+
+static int push_payload(struct bel_http_call *call, struct bel_refusal *why)
+{
+    const json_t *value = json_object_get(call->fields, "payload");
+    const json_t *base64 = json_object_get(call->fields, "payload_base64");
+    if (value != NULL && base64 != NULL) {
+        return bel__refusal(why, "BADARG", "payload and payload_base64 exclude each other");
+    }
+    if (base64 != NULL) return push_base64(call, base64, why);
+    if (value == NULL) return push_text(call, "", why);
+    return push_value(call, "payload", true, value, why);
+}
+
+/* A payload that is a JSON value says so, unless the headers say something else. */
+static int push_content_type(struct bel_http_call *call, struct bel_refusal *why)
+{
+    const json_t *value = json_object_get(call->fields, "payload");
+    const json_t *headers = json_object_get(call->fields, "headers");
+    if (value == NULL || json_is_string(value)) return 0;
+    if (json_object_get(headers, "content-type") != NULL) return 0;
+    int err = push_text(call, "HEADER", why);
+    if (err == 0) err = push_text(call, "content-type", why);
+    return err == 0 ? push_text(call, "application/json", why) : err;
+}
+
+/* --- fields --- */
+
+static int push_settings(struct bel_http_call *call, struct bel_refusal *why)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(call->fields, name, value)
+    {
+        int err = push_text(call, name, why);
+        if (err == 0) err = push_value(call, name, false, value, why);
+        if (err) return err;
+    }
+    return 0;
+}
+
+static int push_position(struct bel_http_call *call, const struct bel_argument *argument,
+                         struct bel_refusal *why)
+{
+    const struct bel_view *captured = find_capture(call, argument->name);
+    const json_t *value = json_object_get(call->fields, argument->name);
+    if (captured != NULL) return push(call, *captured, why);
+    if (argument->type == BEL_ARGUMENT_PAIR) return push_settings(call, why);
+    if (argument->type == BEL_ARGUMENT_BYTES) return push_payload(call, why);
+    if (value != NULL) return push_value(call, argument->name, false, value, why);
+    if (argument->is_optional) return 0;
+    return push_text(call, "*", why); /* REVIVE without an id */
+}
+
+static int push_option(struct bel_http_call *call, const struct bel_argument *option,
+                       const json_t *value, struct bel_refusal *why)
+{
+    if (option->type == BEL_ARGUMENT_FLAG) {
+        if (json_is_false(value)) return 0;
+        if (json_is_true(value)) return push_text(call, option->name, why);
+        return bel__refusal(why, "BADARG", "%s: expected true or false", option->name);
+    }
+    int err = push_text(call, option->name, why);
+    if (err) return err;
+    return push_value(call, option->name, option->type == BEL_ARGUMENT_BYTES, value, why);
+}
+
+/* The argument that a field is for; NULL if there is none. */
+static const struct bel_argument *find_argument(const struct bel_http_call *call, const char *field)
+{
+    const struct bel_command_entry *entry = &bel__commands[call->route->command];
+    if (strcmp(field, "payload_base64") == 0) field = "payload";
+    if (call->route->command == BEL_COMMAND_LIST && strcmp(field, "limit") == 0) field = "count";
+    for (size_t i = 0; i < entry->arguments_count; i++) {
+        const struct bel_argument *argument = &entry->arguments[i];
+        if (find_capture(call, argument->name) != NULL) continue;
+        if (argument->type == BEL_ARGUMENT_PAIR && strcmp(field, "headers") == 0) return argument;
+        if (argument->type != BEL_ARGUMENT_PAIR && is_called(field, argument->name)) {
+            return argument;
+        }
+    }
+    return NULL;
+}
+
+static int push_fields(struct bel_http_call *call, struct bel_refusal *why)
+{
+    const char *name;
+    json_t *value;
+    int err = 0;
+    if (call->route->command == BEL_COMMAND_CONFIGURE) return 0;
+    json_object_foreach(call->fields, name, value)
+    {
+        const struct bel_argument *argument = find_argument(call, name);
+        if (argument == NULL) {
+            err = bel__refusal(why, "BADARG", "there is no field '%.*s' here", SHOWN_MAX, name);
+        } else if (argument->type == BEL_ARGUMENT_PAIR) {
+            err = push_headers(call, value, why);
+        } else if (is_option(argument)) {
+            err = push_option(call, argument, value, why);
+        }
+        if (err) return err;
+    }
+    return 0;
+}
+
+static int push_all(struct bel_http_call *call, struct bel_refusal *why)
+{
+    const struct bel_command_entry *entry = &bel__commands[call->route->command];
+    int err = push_text(call, entry->name, why);
+    for (size_t i = 0; i < entry->arguments_count && err == 0; i++) {
+        const struct bel_argument *argument = &entry->arguments[i];
+        const struct bel_view *captured = find_capture(call, argument->name);
+        if (!is_option(argument)) {
+            err = push_position(call, argument, why);
+        } else if (captured != NULL) {
+            err = push_text(call, argument->name, why);
+            if (err == 0) err = push(call, *captured, why);
+        }
+    }
+    if (err == 0 && call->route->command == BEL_COMMAND_SCHEDULE) {
+        err = push_content_type(call, why);
+    }
+    return err == 0 ? push_fields(call, why) : err;
+}
+
+/* --- the body and the query --- */
+
+static enum MHD_Result take_query(void *context, enum MHD_ValueKind kind, const char *key,
+                                  const char *value)
+{
+    struct bel_http_call *call = context;
+    (void)kind;
+    char *copy = strdup(value != NULL ? value : "");
+    if (copy == NULL) return MHD_NO;
+    size_t bytes = MHD_http_unescape(copy);
+    (void)json_object_set_new(call->fields, key, json_stringn_nocheck(copy, bytes));
+    free(copy);
+    return MHD_YES;
+}
+
+static int read_fields(struct bel_http_call *call, struct bel_refusal *why)
+{
+    json_error_t error;
+    call->kept = json_array();
+    if (call->body.count == 0) {
+        call->fields = json_object();
+    } else {
+        call->fields = json_loadb((const char *)bel__buffer_data(&call->body), call->body.count,
+                                  JSON_FLAGS, &error);
+        if (call->fields == NULL) {
+            return bel__refusal(why, "BADARG", "the body is not JSON: line %d, %.100s", error.line,
+                                error.text);
+        }
+    }
+    if (call->kept == NULL || call->fields == NULL) return refuse_memory(why);
+    if (!json_is_object(call->fields)) {
+        return bel__refusal(why, "BADARG", "the body is not a JSON object");
+    }
+    if (strcmp(call->route->method, "GET") == 0) {
+        (void)MHD_get_connection_values(call->connection, MHD_GET_ARGUMENT_KIND, take_query, call);
+    }
+    return 0;
+}
+
+int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct bel_refusal *why)
+{
+    struct bel_bound bound;
+    int err = read_fields(call, why);
+    if (err == 0) err = push_all(call, why);
+    if (err) return err;
+    call->pairs = calloc(call->words_count, sizeof(struct bel_header));
+    if (call->pairs == NULL) return refuse_memory(why);
+    struct bel_words words = {call->words, call->words_count, call->pairs, call->service->zones};
+    err = bel__bind(&bel__commands[call->route->command], &words, &bound, why);
+    return err == 0 ? bel__build(&bound, out, why) : err;
+}

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""HTTP as its users see it: the same commands as resources, with JSON in and out."""
+import base64
+import http.client
+import json
+import os
+import signal
+import socket
+import tempfile
+
+from rig import DEADLINE, Server, main, run, until
+
+KEY = "correct-horse-battery-staple"
+
+
+class Web:
+    """One connection, kept alive."""
+
+    def __init__(self, server, key=None):
+        self.port = int(server.places["http"].rsplit(":", 1)[1])
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)
+        self.key = key
+
+    def send(self, method, path, body=None, headers=None):
+        headers = dict(headers or {})
+        if self.key:
+            headers["Authorization"] = "Bearer " + self.key
+        if body is not None and not isinstance(body, (bytes, str)):
+            body = json.dumps(body)
+        self.connection.request(method, path, body, headers)
+
+    def read(self):
+        """The status and what was answered: JSON, text, or nothing."""
+        self.answer = self.connection.getresponse()
+        data = self.answer.read()
+        kind = self.answer.headers.get("Content-Type", "")
+        return self.answer.status, json.loads(data) if "json" in kind else data.decode()
+
+    def ask(self, *request, **more):
+        self.send(*request, **more)
+        return self.read()
+
+    def right(self, *request, **more):
+        status, answer = self.ask(*request, **more)
+        assert 200 <= status < 300, (request, status, answer)
+        return answer
+
+    def wrong(self, status, code, *request, **more):
+        got, answer = self.ask(*request, **more)
+        assert got == status and answer["code"] == code, (request, got, answer)
+        assert self.answer.headers["Content-Type"] == "application/problem+json"
+        assert answer["status"] == status or status in (405, 413), answer
+        return answer
+
+    def close(self):
+        self.connection.close()
+
+
+def serve(*flags):
+    return Server("--store", "memory", "--http", "127.0.0.1:0", *flags)
+
+
+def claim_one(web, topic):
+    (delivery,) = web.right("POST", f"/v1/topics/{topic}/claim", {"wait": "20s"})["deliveries"]
+    return delivery
+
+
+def test_it_lives():
+    with serve() as server:
+        web = Web(server)
+        assert web.right("GET", "/livez") == {"status": "ok"}
+        assert web.right("GET", "/readyz") == {"status": "ok"}
+        web.right("POST", "/v1/topics/t/timers", {"payload": "x", "in": "1h"})
+        text = web.right("GET", "/metrics")
+        assert "# TYPE" in text and 'topic="t"' in text, text[:500]
+        web.send("HEAD", "/livez")
+        assert web.connection.getresponse().read() == b""
+
+
+def test_a_timer_from_its_making_to_its_end():
+    with serve() as server:
+        web = Web(server)
+        made = web.right("POST", "/v1/topics/mail/timers",
+                         {"payload": "hello", "in": "1h", "priority": 5, "headers": {"a": "b"}})
+        assert web.answer.status == 201
+        place = web.answer.headers["Location"]
+        assert place == "/v1/topics/mail/timers/" + made["id"]
+        timer = web.right("GET", place)
+        assert (timer["payload"], timer["state"], timer["priority"], timer["headers"]) == (
+            "hello", "scheduled", 5, {"a": "b"}), timer
+        assert web.right("PATCH", place, {"in": 0}) == {"count": 1}
+        delivery = claim_one(web, "mail")
+        assert (delivery["id"], delivery["attempt"]) == (made["id"], 1)
+        lease = "/v1/leases/" + delivery["token"]
+        assert web.right("POST", lease + "/extend", {"lease": "1m"})["lease_left_ms"] == 60000
+        assert web.right("POST", lease + "/release") == {"count": 1}
+        web.wrong(409, "STALE", "POST", lease + "/ack")
+        lease = "/v1/leases/" + claim_one(web, "mail")["token"]
+        verdict = web.right("POST", lease + "/fail", {"reason": "tired", "dead": True})
+        assert verdict == {"state": "dead"}
+        assert web.right("GET", place)["reason"] == "tired"
+        assert web.right("POST", "/v1/topics/mail/revive") == {"count": 1}
+        lease = "/v1/leases/" + claim_one(web, "mail")["token"]
+        assert web.right("POST", lease + "/ack") == {"count": 1}
+        web.wrong(404, "NOTFOUND", "GET", place)
+        web.wrong(404, "NOTFOUND", "DELETE", place)
+
+
+def test_put_delete_and_conflicts():
+    with serve() as server:
+        web = Web(server)
+        path = "/v1/topics/a%2Fb/timers/x"
+        assert web.right("PUT", path, {"in": "1h"}) == {"topic": "a/b", "id": "x"}
+        web.wrong(409, "CONFLICT", "PUT", path, {"in": "1h", "conflict": "reject"})
+        assert web.right("GET", path)["payload"] == ""
+        with server.client() as client:
+            assert client.ask("GET", "a/b", "x") is not None
+        assert web.right("DELETE", path) == {"count": 1}
+        web.right("POST", "/v1/topics/a%2Fb/timers", {"id": "y/z", "in": "1h"})
+        assert web.answer.headers["Location"] == "/v1/topics/a%2Fb/timers/y%2Fz"
+        assert web.right("GET", web.answer.headers["Location"])["id"] == "y/z"
+
+
+def test_payloads_come_back_as_they_were():
+    with serve() as server:
+        web = Web(server)
+        for value in ["text", "", "gr\u00fc\u00df\u0000e", {"b": 1, "a": [True, None, 0.5]}, [], 7, None]:
+            web.right("PUT", "/v1/topics/t/timers/p", {"payload": value})
+            assert claim_one(web, "t")["payload"] == value, value
+        raw = bytes(range(256))
+        for count in range(250, 257):
+            text = base64.b64encode(raw[:count]).decode()
+            web.right("PUT", "/v1/topics/t/timers/p", {"payload_base64": text})
+            assert claim_one(web, "t")["payload_base64"] == text
+        with server.client() as client:
+            web.right("PUT", "/v1/topics/t/timers/p", {"payload": {"a": 1}})
+            (delivery,) = client.ask("CLAIM", "t", "WAIT", "20s")
+            assert delivery[3] == '{"a":1}' and "application/json" in delivery[6], delivery
+        for body in ({"payload_base64": "a"}, {"payload_base64": "a==="}, {"payload_base64": 1},
+                     {"payload": 1, "payload_base64": "QUJD"}):
+            web.wrong(400, "BADARG", "PUT", "/v1/topics/t/timers/p", body)
+
+
+def test_lists_and_topics():
+    with serve() as server:
+        web = Web(server)
+        for i in range(5):
+            web.right("PUT", f"/v1/topics/t/timers/{i}", {"at": 4000000000000 + i})
+        seen, cursor = [], ""
+        while cursor is not None:
+            page = web.right("GET", f"/v1/topics/t/timers?state=scheduled&limit=2&cursor={cursor}")
+            seen += [timer["id"] for timer in page["timers"]]
+            cursor = page["cursor"]
+        assert seen == list("01234"), seen
+        late = web.right("GET", "/v1/topics/t/timers?from=2096-10-02T07%3A06%3A40.003Z")["timers"]
+        assert [timer["id"] for timer in late] == ["3", "4"], late
+        assert web.right("GET", "/v1/topics") == {"topics": ["t"]}
+        assert web.right("PATCH", "/v1/topics/t", {"lease": "7s", "crashes": 3}) == ""
+        assert web.answer.status == 204
+        web.right("POST", "/v1/topics/t/pause")
+        topic = web.right("GET", "/v1/topics/t")
+        assert topic["paused"] is True and topic["scheduled"] == 5, topic
+        assert topic["settings"]["lease"] == "7s" and topic["settings"]["crashes"] == "3", topic
+        assert web.right("GET", "/v1/explain/t/0")["lines"]
+        web.right("POST", "/v1/topics/t/resume")
+        assert web.right("GET", "/v1/topics/t")["paused"] is False
+        web.right("PUT", "/v1/topics/t/timers/plan", {"every": "1h"})
+        steps = web.right("GET", "/v1/agenda?topic=t&step=1h")["steps"]
+        assert sum(step["count"] for step in steps) >= 20, steps
+        assert web.right("POST", "/v1/topics/t/purge", {"state": "scheduled"})["count"] >= 5
+        web.wrong(404, "NOTFOUND", "GET", "/v1/topics/none")
+
+
+def test_what_is_refused():
+    with serve() as server:
+        web = Web(server)
+        timers = "/v1/topics/t/timers"
+        web.wrong(404, "NOTFOUND", "GET", "/nowhere")
+        web.wrong(404, "NOTFOUND", "GET", "/v1/topics/")
+        web.wrong(405, "ERR", "DELETE", timers)
+        assert web.answer.headers["Allow"] == "POST, GET"
+        for body in ("{", "[]", "1", '{"in":"1h","in":"2h"}', '{"payload":"\udcff"}', "[" * 5000):
+            data = body.encode("utf-8", "surrogateescape")
+            web.wrong(400, "BADARG", "POST", timers, data)
+        for body in ({"in": "soon"}, {"in": -1}, {"in": 1.5}, {"in": True}, {"IN": "1h"},
+                     {"topic": "u"}, {"priority": 256}, {"headers": []}, {"headers": {"a": []}},
+                     {"id": "a b"}):
+            web.wrong(400, "BADARG", "POST", timers, body)
+        web.wrong(400, "ERR", "POST", timers, {"in": "1h", "at": 5})
+        web.wrong(400, "BADARG", "PUT", timers + "/a", {"id": "b"})
+        web.wrong(400, "BADARG", "POST", "/v1/topics/t/claim", {"other": "topic"})
+        web.wrong(400, "BADARG", "GET", timers + "?color=red")
+        web.wrong(400, "BADARG", "POST", "/v1/topics/a%00b/timers", {})
+        assert web.right("GET", "/v1/topics") == {"topics": []}
+
+
+def test_bodies_are_limited():
+    with serve("--max-payload", "1000") as server:
+        web = Web(server)
+        web.right("POST", "/v1/topics/t/timers", {"payload": "x" * 1000})
+        status, answer = web.ask("POST", "/v1/topics/t/timers", {"payload": "x" * 1001})
+        assert status in (400, 507), (status, answer)
+        raw = socket.create_connection(("127.0.0.1", web.port), timeout=DEADLINE)
+        raw.sendall(b"POST /v1/topics/t/timers HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Content-Length: 99999999\r\n\r\n")
+        assert b" 413 " in raw.makefile("rb").readline()
+        raw.close()
+        raw = socket.create_connection(("127.0.0.1", web.port), timeout=DEADLINE)
+        raw.sendall(b"POST /v1/topics/t/timers HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(40):
+            raw.sendall(b"2000\r\n" + b" " * 0x2000 + b"\r\n")
+        raw.sendall(b"0\r\n\r\n")
+        assert b" 413 " in raw.makefile("rb").readline()
+        raw.close()
+
+
+def test_other_sites_are_kept_out():
+    with serve() as server:
+        web = Web(server)
+        own = f"127.0.0.1:{web.port}"
+        web.wrong(403, "NOPERM", "GET", "/v1/topics", headers={"Host": "evil.example"})
+        for origin in ("http://evil.example", "null", f"http://{own}.evil.example"):
+            web.wrong(403, "NOPERM", "GET", "/v1/topics", headers={"Origin": origin})
+        for headers in ({"Origin": f"http://{own}"}, {"Host": "localhost"}, {"Host": "[::1]:1"}):
+            web.right("GET", "/v1/topics", headers=headers)
+
+
+def test_keys():
+    lines = []
+    for i, permissions in enumerate(("all", "read")):
+        _, line, _ = run("serve", "--hash-key", f"user{i}", permissions, stdin=f"{KEY}{i}\n")
+        lines.append(line)
+    with tempfile.NamedTemporaryFile("w", delete=False) as file:
+        file.write("".join(lines))
+    os.chmod(file.name, 0o600)
+    with serve("--keys", file.name) as server:
+        nobody, wrong = Web(server), Web(server, KEY)
+        everything, reader = Web(server, KEY + "0"), Web(server, KEY + "1")
+        assert nobody.right("GET", "/livez")
+        for web in (nobody, wrong):
+            web.wrong(401, "NOAUTH", "GET", "/v1/topics")
+            assert web.answer.headers["WWW-Authenticate"] == "Bearer"
+            web.wrong(401, "NOAUTH", "GET", "/metrics")
+        everything.right("POST", "/v1/topics/t/timers", {"in": "1h"})
+        assert reader.right("GET", "/v1/topics") == {"topics": ["t"]}
+        assert reader.right("GET", "/metrics")
+        reader.wrong(403, "NOPERM", "POST", "/v1/topics/t/timers", {"in": "1h"})
+        reader.wrong(403, "NOPERM", "POST", "/v1/topics/t/claim", {})
+    os.unlink(file.name)
+
+
+def waiting(server, count):
+    with server.client() as client:
+        until(lambda: f"requests_under_way:{count}" in client.ask("INFO", "clients"),
+              f"{count} claims that wait")
+
+
+def test_a_claim_waits():
+    with serve() as server:
+        worker, web = Web(server), Web(server)
+        assert worker.right("POST", "/v1/topics/t/claim", {"wait": 1}) == {"deliveries": []}
+        worker.send("POST", "/v1/topics/t/claim", {"wait": "60s", "count": 10})
+        waiting(server, 1)
+        web.right("PUT", "/v1/topics/t/timers/a", {"payload": {"n": 1}})
+        _, answer = worker.read()
+        (delivery,) = answer["deliveries"]
+        assert delivery["id"] == "a" and delivery["payload"] == {"n": 1}
+
+
+def test_a_claim_whose_client_hangs_up_takes_nothing():
+    with serve() as server:
+        worker, web = Web(server), Web(server)
+        worker.send("POST", "/v1/topics/t/claim", {"wait": "60s"})
+        waiting(server, 1)
+        worker.close()
+        waiting(server, 0)
+        web.right("PUT", "/v1/topics/t/timers/a", {})
+        assert claim_one(web, "t")["attempt"] == 1
+        assert web.right("GET", "/v1/topics/t/timers/a")["crashes"] == 0
+
+
+def test_stopping_answers_who_waits():
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with serve() as server:
+            idle, workers = Web(server), [Web(server) for _ in range(5)]
+            idle.right("GET", "/livez")
+            for worker in workers:
+                worker.send("POST", "/v1/topics/t/claim", {"wait": "60s"})
+            waiting(server, len(workers))
+            server.process.send_signal(number)
+            for worker in workers:
+                assert worker.read() == (200, {"deliveries": []})
+            assert server.wait() == 0
+
+
+def test_the_description_names_every_field():
+    with serve() as server:
+        web = Web(server)
+        paths = web.right("GET", "/openapi.json")["paths"]
+        assert set(paths["/v1/topics/{topic}/timers/{id}"]) == {"get", "put", "patch", "delete"}
+        body = paths["/v1/topics/{topic}/timers"]["post"]["requestBody"]
+        names = body["content"]["application/json"]["schema"]["properties"]
+        assert {"payload", "payload_base64", "in", "at", "every", "headers", "conflict"} <= set(names)
+        listed = paths["/v1/topics/{topic}/timers"]["get"]["parameters"]
+        assert [p["name"] for p in listed] == ["topic", "state", "from", "to", "limit", "cursor"]
+
+
+main(dict(globals()))
