@@ -240,7 +240,7 @@ static int authenticate(struct bel_client *client, const struct bel_client_optio
     uint8_t *sent = bel__buffer_data(&client->output);
     size_t sent_bytes = client->output.count;
     if (err == 0) err = bel_client_flush(client);
-    if (sent_bytes > 0) explicit_bzero(sent, sent_bytes);
+    if (sent != NULL) explicit_bzero(sent, sent_bytes);
     if (err == 0) err = bel_client_receive(client, &reply);
     if (err) return bel__client_say(why, err, "no answer to AUTH: %s", bel_error_text(err));
     return reply->type == BEL_VALUE_ERROR ? refuse(why, reply) : 0;
