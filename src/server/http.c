@@ -115,6 +115,7 @@ static void set_problem(struct bel_http_call *call, const char *code, const char
 static enum MHD_Result queue(struct bel_http_call *call)
 {
     if (call->response == NULL) return MHD_NO;
+    call->is_sending = true;
     enum MHD_Result result = MHD_queue_response(call->connection, call->status, call->response);
     MHD_destroy_response(call->response);
     call->response = NULL;
@@ -233,7 +234,10 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     if (call->connection != NULL) page = bel__http_page(call, reply);
     bool is_claim = request->command.verb == BEL_VERB_CLAIM;
     if (is_claim) (void)json_array_clear(call->kept);
-    if (is_claim && reply->err == 0) keep_tokens(call, reply);
+    if (is_claim && reply->err == 0) {
+        keep_tokens(call, reply);
+        call->is_lost = page.is_problem;
+    }
     if (call->connection == NULL) {
         abandon(call);
         return;
@@ -452,6 +456,7 @@ static struct bel_http_call *call_create(struct bel_http *http, struct MHD_Conne
     return call;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the library wants so many parameters */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *bytes, void **state)
@@ -492,7 +497,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     call->http = NULL;
     call->connection = NULL;
     if (call->is_under_way) return; /* until it is answered */
-    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && !call->is_lost) {
         call_destroy(call);
     } else {
         abandon(call);
@@ -590,9 +595,15 @@ void bel__http_drain(struct bel_http *http)
     if (http->listener == MHD_INVALID_SOCKET) http->listener = MHD_quiesce_daemon(http->daemon);
 }
 
+/* A request that is still being received does not count: its client may be slow, or gone. */
 bool bel__http_is_idle(const struct bel_http *http)
 {
-    return bel__list_is_empty(&http->calls);
+    struct bel_link *link = bel__list_first(&http->calls);
+    for (; link != NULL; link = bel__list_next(&http->calls, link)) {
+        const struct bel_http_call *call = BEL_CONTAINER_OF(link, struct bel_http_call, link);
+        if (call->is_received || call->is_sending) return false;
+    }
+    return true;
 }
 
 /* The library must not be stopped while something is suspended. */

@@ -50,8 +50,10 @@ char *bel__base64_encode(struct bel_view data)
         if (left > 2) group |= from[i + 2];
         *to++ = digits[group >> 18];
         *to++ = digits[group >> 12 & 63];
-        *to++ = left > 1 ? digits[group >> 6 & 63] : '=';
-        *to++ = left > 2 ? digits[group & 63] : '=';
+        to[0] = to[1] = '=';
+        if (left > 1) to[0] = digits[group >> 6 & 63];
+        if (left > 2) to[1] = digits[group & 63];
+        to += 2;
     }
     *to = 0;
     return text;

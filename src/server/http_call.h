@@ -54,10 +54,10 @@ const struct bel_http_route *
 bel__http_route(const char *method, char *path,
                 struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX], char allow[64]);
 
-/* An answer that is ready: `json` or, if that is NULL, `text`. */
+/* An answer that is ready. */
 struct bel_http_page {
     unsigned status;
-    json_t *json;          /* owned */
+    json_t *json;          /* owned; NULL: there is nothing to say */
     bool is_problem;       /* its type is problem+json */
     struct bel_view place; /* of what was made: its id */
 };
@@ -84,7 +84,9 @@ struct bel_http_call {
     bool is_suspended;
     bool is_watched;  /* for its client to hang up */
     bool is_received; /* all of it, and begun */
+    bool is_sending;
     bool is_too_large;
+    bool is_lost; /* its deliveries are not in the answer */
 };
 
 /* Makes the command of a call from its route, query and body. Returns 0, or BEL_EINVAL and says

@@ -14,6 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    PAGE_BYTES_MAX = 128 << 20, /* of payloads */
+};
+
 /* --- fields --- */
 
 /* An object that is being filled. */
@@ -370,6 +374,19 @@ static void fill(struct sheet *sheet, const struct bel_http_call *call,
     }
 }
 
+/* The bytes of a reply that nothing else bounds. */
+static uint64_t payloads_of(enum bel_verb verb, const struct bel_reply *reply)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; verb == BEL_VERB_LIST && i < reply->timers.count; i++) {
+        bytes += reply->timers.items[i].payload.bytes;
+    }
+    for (size_t i = 0; verb == BEL_VERB_CLAIM && i < reply->deliveries.count; i++) {
+        bytes += reply->deliveries.items[i].payload.bytes;
+    }
+    return bytes;
+}
+
 static bool is_silent(enum bel_verb verb)
 {
     return verb == BEL_VERB_CONFIGURE || verb == BEL_VERB_PAUSE || verb == BEL_VERB_RESUME;
@@ -388,6 +405,9 @@ struct bel_http_page bel__http_page(const struct bel_http_call *call, const stru
     if (code != NULL) {
         return bel__http_problem(code, verb == BEL_VERB_ACK ? "this lease has ended"
                                                             : "there is no such timer waiting");
+    }
+    if (payloads_of(verb, reply) > PAGE_BYTES_MAX) {
+        return bel__http_problem("FULL", "the answer is too large: ask for fewer");
     }
     if (is_silent(verb)) return (struct bel_http_page){.status = 204};
     struct sheet sheet = {NULL, false};

@@ -294,6 +294,42 @@ def test_stopping_answers_who_waits():
             assert server.wait() == 0
 
 
+def test_a_crowd_that_comes_and_goes():
+    requests = (b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                b"GET /v1/topics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3,
+                b"POST /v1/topics/t/claim HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Length: 27\r\n\r\n" + b'{"wait":"60s","lease":"1h"}',
+                b"POST /v1/topics/t/timers HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Length: 9\r\n\r\n{",
+                b"\x00\xff nonsense\r\n\r\n", b"PUT /v1/top")
+    with serve() as server:
+        web = Web(server)
+        for i in range(120):
+            raw = socket.create_connection(("127.0.0.1", web.port), timeout=DEADLINE)
+            raw.sendall(requests[i % len(requests)])
+            if i % 4 < 2:
+                raw.recv(1) if i % len(requests) < 2 else None
+            raw.close()
+        waiting(server, 0)
+        web.right("PUT", "/v1/topics/t/timers/a", {})
+        assert claim_one(web, "t")["id"] == "a"
+
+
+def test_requests_one_behind_the_other():
+    with serve() as server:
+        web = Web(server)
+        raw = socket.create_connection(("127.0.0.1", web.port), timeout=DEADLINE)
+        raw.sendall(b"GET /v1/topics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
+        file, seen = raw.makefile("rb"), 0
+        while seen < 50:
+            line = file.readline()
+            assert line, f"the server hung up after {seen}"
+            seen += line == b"HTTP/1.1 200 OK\r\n"
+            if line == b"\r\n":
+                assert file.read(len(b'{"topics":[]}')) == b'{"topics":[]}'
+        raw.close()
+
+
 def test_the_description_names_every_field():
     with serve() as server:
         web = Web(server)
