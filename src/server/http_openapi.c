@@ -92,6 +92,8 @@ static json_t *describe(const struct bel_http_route *route)
     if (route->own == BEL_HTTP_COMMAND) {
         (void)json_object_set_new(operation, "summary",
                                   json_string(bel__commands[route->command].help));
+        (void)json_object_set_new(operation, "x-command",
+                                  json_string(bel__commands[route->command].name));
         describe_arguments(route, parameters, properties);
     }
     if (json_array_size(parameters) > 0) {

@@ -342,4 +342,28 @@ def test_the_description_names_every_field():
         assert [p["name"] for p in listed] == ["topic", "state", "from", "to", "limit", "cursor"]
 
 
+def test_every_command_has_a_route():
+    apart = {"clock", "backup", "ping", "echo", "hello", "auth", "client", "command", "info", "select",
+             "reset", "quit", "shutdown"}  # of the connection or the server, not of timers
+    with serve() as server, server.client() as client:
+        names = {name.lower() for name in client.ask("COMMAND", "LIST")}
+        paths = Web(server).right("GET", "/openapi.json")["paths"]
+        led = {operation["x-command"].lower() for path in paths.values()
+               for operation in path.values() if "x-command" in operation}
+        assert led == names - apart, led ^ (names - apart)
+
+
+def test_a_claim_that_cannot_be_sent_is_released():
+    with serve("--max-payload", "16M") as server:
+        web = Web(server)
+        web.right("PUT", "/v1/topics/t/timers/a", {"payload": "x" * (15 << 20)})
+        raw = socket.create_connection(("127.0.0.1", web.port), timeout=DEADLINE)
+        raw.sendall(b"POST /v1/topics/t/claim HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Content-Length: 14\r\n\r\n" + b'{"lease":"1h"}')
+        assert raw.recv(12) == b"HTTP/1.1 200"
+        raw.close()
+        delivery = claim_one(web, "t")
+        assert delivery["id"] == "a" and len(delivery["payload"]) == 15 << 20
+
+
 main(dict(globals()))
