@@ -393,9 +393,9 @@ static int reserve(struct bel_engine *engine, struct bel_found *found,
     uint64_t body_bytes = found->record.body.bytes;
     int err = bel__timer_hold(engine, found->topic, place, found->record.group);
     if (err) return err;
-    size_t rows = 2 * BEL_TIMER_ROWS + 2 * bel__blob_rows(body_bytes);
-    return bel__engine_reserve(engine, rows, 2 * BEL_TIMER_BYTES + (size_t)body_bytes,
-                               BEL_STORE_ADD);
+    size_t rows = (size_t)2 * BEL_TIMER_ROWS + 2 * bel__blob_rows(body_bytes);
+    size_t bytes = (size_t)2 * BEL_TIMER_BYTES + (size_t)body_bytes;
+    return bel__engine_reserve(engine, rows, bytes, BEL_STORE_ADD);
 }
 
 /* Rings once, which is one change. */

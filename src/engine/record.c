@@ -370,7 +370,7 @@ int bel__lease_read(struct bel_view row, struct bel_lease_row *out)
     lease.due = bel__read_number(&reader);
     struct bel_view secret = bel__read_raw(&reader, sizeof lease.secret);
     lease.worker = bel__read_view(&reader);
-    if (reader.bad || reader.at != reader.end) return BEL_ECORRUPT;
+    if (reader.bad || reader.at != reader.end || secret.data == NULL) return BEL_ECORRUPT;
     memcpy(lease.secret, secret.data, sizeof lease.secret);
     *out = lease;
     return 0;

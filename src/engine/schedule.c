@@ -242,8 +242,8 @@ static int reserve(struct bel_engine *engine, struct scheduling *scheduling, siz
     int err =
         bel__timer_hold(engine, scheduling->topic, &scheduling->place, scheduling->record.group);
     if (err) return err;
-    size_t rows = 2 * BEL_TIMER_ROWS + bel__blob_rows(body_bytes);
-    size_t bytes = 2 * BEL_TIMER_BYTES + BEL_TOPIC_ROW_BYTES + body_bytes;
+    size_t rows = (size_t)2 * BEL_TIMER_ROWS + bel__blob_rows(body_bytes);
+    size_t bytes = (size_t)2 * BEL_TIMER_BYTES + BEL_TOPIC_ROW_BYTES + body_bytes;
     if (scheduling->record.kind == BEL_RECORD_PLAN) { /* what it cannot ring with is refused */
         rows += bel__blob_rows(body_bytes);
     }

@@ -60,10 +60,12 @@ static int make_room(struct bel_topics *topics, uint32_t number)
     while (capacity <= number) {
         capacity *= 2;
     }
-    struct bel_topic_state **grown =
-        realloc(topics->by_number, capacity * sizeof topics->by_number[0]);
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are what is in it */
+    struct bel_topic_state **grown = realloc(topics->by_number, capacity * sizeof grown[0]);
     if (grown == NULL) return BEL_ENOMEM;
-    memset(grown + topics->capacity, 0, (capacity - topics->capacity) * sizeof grown[0]);
+    for (uint32_t i = topics->capacity; i < capacity; i++) {
+        grown[i] = NULL;
+    }
     topics->by_number = grown;
     topics->capacity = capacity;
     return 0;
