@@ -150,6 +150,8 @@ struct bel_outcome {
 struct bel_timer {
     struct bel_view topic, id, payload, group, resource, correlation, retry;
     enum bel_state state;
+    uint8_t priority;
+    bool has_next;       /* of a plan: `due` is its next nominal time */
     struct bel_wall due; /* a plan: its next nominal time, if there is one */
     struct bel_wall created;
     struct bel_wall finished; /* if the state is terminal */
@@ -165,11 +167,9 @@ struct bel_timer {
     struct bel_outcome outcomes[BEL_OUTCOMES_MAX]; /* from old to new */
     size_t outcomes_count;
     struct bel_recurrence plan;     /* of a plan; no rule: it is none */
-    bool has_next;                  /* of a plan: `due` is its next nominal time */
     uint64_t made, skipped, missed; /* of a plan: occurrences; left out by overlap, by misfire */
     struct bel_view plan_id;        /* of an occurrence: its plan, and its nominal time */
     struct bel_wall nominal;
-    uint8_t priority;
 };
 
 #pragma GCC visibility pop
