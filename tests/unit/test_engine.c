@@ -147,7 +147,7 @@ static void what_expires_unseen_ends_within_the_hour(void)
     advance(&world, 2000);
     CHECK(topic(&world).counts[BEL_READY] == 1);
     CHECK(world.next.due.ns <= world.now.boot.ns + UINT64_C(3600) * 1000000000);
-    advance(&world, 3600 * 1000);
+    advance(&world, UINT64_C(3600) * 1000);
     CHECK(topic(&world).counts[BEL_READY] == 0);
     CHECK(topic(&world).counts[BEL_EXPIRED] == 1);
     turn(&world);

@@ -34,13 +34,13 @@ struct world {
 
 /* An answer, as far as the tests look at it. */
 struct heard {
-    bool is_done;
-    int err;
     uint64_t count;
     size_t deliveries;
+    uint64_t counts[BEL_STATES];
+    int err;
+    bool is_done;
     char token[BEL_TOKEN_BYTES_MAX + 1];
     char id[BEL_ID_BYTES + 1];
-    uint64_t counts[BEL_STATES];
     char lines[4096]; /* of EXPLAIN */
 };
 
