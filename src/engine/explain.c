@@ -50,7 +50,7 @@ struct words {
 
 static struct when at(int64_t ms)
 {
-    struct when when;
+    struct when when = {0};
     (void)bel_instant_print((struct bel_wall){ms}, when.text, sizeof when.text);
     return when;
 }
@@ -58,7 +58,7 @@ static struct when at(int64_t ms)
 /* Nobody needs the milliseconds of an hour. */
 static struct span lasting(uint64_t ms)
 {
-    struct span span;
+    struct span span = {0};
     if (ms >= MINUTE_MS) ms = (ms + 500) / 1000 * 1000;
     (void)bel_duration_print(ms, span.text, sizeof span.text);
     return span;

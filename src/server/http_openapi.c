@@ -27,7 +27,7 @@ static void name_field(const struct bel_http_route *route, const struct bel_argu
     size_t i = 0;
     if (strcmp(name, "HEADER") == 0) name = "headers";
     if (route->command == BEL_COMMAND_LIST && strcmp(name, "COUNT") == 0) name = "limit";
-    for (; name[i] != 0 && i < 31; i++) {
+    for (; i < 31 && name[i] != 0; i++) {
         bool is_large = name[i] >= 'A' && name[i] <= 'Z';
         out[i] = (char)(is_large ? name[i] | 0x20 : name[i]);
     }
@@ -120,7 +120,7 @@ json_t *bel__http_openapi(void)
         const struct bel_http_route *route = &bel__http_routes[i];
         char method[8];
         size_t k = 0;
-        for (; route->method[k] != 0 && k < sizeof method - 1; k++) {
+        for (; k < sizeof method - 1 && route->method[k] != 0; k++) {
             method[k] = (char)(route->method[k] | 0x20);
         }
         method[k] = 0;
