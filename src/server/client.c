@@ -7,7 +7,7 @@
  *     the session closes  the last answer is written, then our side is shut, and what still comes
  *                         is thrown away until it hangs up, within bounds: else the system would
  *                         cut the connection and the last answer with it
- *     we drain            as soon as it has nothing under way
+ *     we drain            the same, as soon as it has nothing under way
  *
  * Memory: reading goes through one buffer of the loop's. Writing takes what the session has, for
  * as long as the socket takes it; the rest is copied in blocks, one at a time, which only slow
@@ -23,7 +23,8 @@ enum {
     BLOCK_BYTES = 16 << 10,
     KEEPALIVE_S = 60,
     NS_PER_MS = 1000000,
-    LINGER_TICK_MS = 250,
+    LINGER_TICK_MS = 50,
+    DRAIN_LINGER_MS = 500,       /* an idle client need not notice that we go */
     DISCARD_BYTES_MAX = 1 << 20, /* of what comes behind the end */
 };
 
@@ -91,7 +92,8 @@ static void linger(struct bel_client *client)
     struct bel_loop *loop = client->loop;
     if (bel__link_is_linked(&client->lingering)) return;
     client->linger_end = loop->options.moment->now.real;
-    client->linger_end.ns += (uint64_t)BEL_LINGER_MS * NS_PER_MS;
+    bool is_idle = loop->is_draining && client->is_shut;
+    client->linger_end.ns += (uint64_t)(is_idle ? DRAIN_LINGER_MS : BEL_LINGER_MS) * NS_PER_MS;
     if (bel__list_is_empty(&loop->lingering)) {
         (void)uv_timer_start(&loop->linger, on_linger_tick, LINGER_TICK_MS, LINGER_TICK_MS);
     }
@@ -122,8 +124,7 @@ static void set_reading(struct bel_client *client, bool is_wanted);
 static void shut(struct bel_client *client)
 {
     client->is_shut = true;
-    if (client->has_ended || client->loop->is_draining ||
-        uv_shutdown(&client->shutdown, stream_of(client), on_shut) != 0) {
+    if (client->has_ended || uv_shutdown(&client->shutdown, stream_of(client), on_shut) != 0) {
         bel__client_close(client);
         return;
     }
