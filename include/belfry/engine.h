@@ -33,16 +33,30 @@ enum bel_engine_sync {
     BEL_ENGINE_SYNC_IN_THREAD, /* a thread: answers leave in a later turn, see `wake` */
 };
 
+/* What an answer waits for, and what of it may be lost. The process may die in any of them: nothing
+ * that was answered is lost. After a power cut all that comes back is what was there at some
+ * moment: a beginning of what was answered, without holes. */
+enum bel_engine_durability {
+    BEL_ENGINE_DURABILITY_COMMIT,   /* the sync: nothing is lost */
+    BEL_ENGINE_DURABILITY_INTERVAL, /* the write; a thread syncs within sync_interval_ms: what was
+                                       answered in about that time before a power cut may be lost */
+    BEL_ENGINE_DURABILITY_NONE,     /* the write; it is synced where the order on disk demands it,
+                                       and when the engine is closed: all of it that is not in the
+                                       tree yet may be lost */
+};
+
 struct bel_engine_options {
-    const char *folder;         /* where it is kept; NULL: in memory, and forgotten at the end */
-    struct bel_now now;         /* when it is opened */
-    struct bel_zones *zones;    /* borrowed; NULL: there is no zone but UTC */
-    uint32_t payload_bytes_max; /* 0: BEL_PAYLOAD_BYTES_DEFAULT */
-    uint32_t topics_max;        /* 0: 2^20 */
-    uint32_t ready_max;         /* of a topic, in memory; the others wait; 0: 1,000,000 */
-    enum bel_engine_sync sync;
+    const char *folder;          /* where it is kept; NULL: in memory, and forgotten at the end */
+    struct bel_now now;          /* when it is opened */
+    struct bel_zones *zones;     /* borrowed; NULL: there is no zone but UTC */
+    uint32_t payload_bytes_max;  /* 0: BEL_PAYLOAD_BYTES_DEFAULT */
+    uint32_t topics_max;         /* 0: 2^20 */
+    uint32_t ready_max;          /* of a topic, in memory; the others wait; 0: 1,000,000 */
+    enum bel_engine_sync sync;   /* with BEL_ENGINE_DURABILITY_COMMIT */
     void (*wake)(void *context); /* called by that thread: answers can leave, take a turn */
     void *context;
+    enum bel_engine_durability durability;
+    uint32_t sync_interval_ms; /* of BEL_ENGINE_DURABILITY_INTERVAL; 0: 1,000 */
 };
 
 /* What was found where, for a person. */

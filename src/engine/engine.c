@@ -7,8 +7,8 @@
  *         -> each request, and again those who wait -> waits end
  *             -> numbers and times are written -> commit -> answers
  *
- * Nothing is answered before it is durable. What a turn does follows from the state, the time and
- * the requests alone; chance comes through its door.
+ * Nothing is answered before it is durable, unless the options are content with less. What a turn
+ * does follows from the state, the time and the requests alone; chance comes through its door.
  */
 #include "engine/engine.h"
 
@@ -30,6 +30,7 @@ enum {
     SAVE_MS = 1000, /* open time is written at least so often while there are leases */
     READY_MAX_DEFAULT = 1000 * 1000,
     SEGMENT_BYTES = 64 << 20,
+    SYNC_INTERVAL_MS = 1000,
     NUMBERS_BYTES = 128, /* of a row of numbers, at most */
     NUMBERS_MORE = 8,    /* numbers that one command changes, at most */
 };
@@ -169,10 +170,11 @@ static void tell(struct bel_engine *engine, struct bel_answers *answers)
     bel__arena_reset(&answers->arena);
 }
 
-/* Tells those whose batch is durable; all, if nothing ever will be. */
+/* Tells those whose batch is durable, or as good as the options want it; all, if nothing ever will
+ * be. */
 static void tell_synced(struct bel_engine *engine)
 {
-    uint64_t synced = bel__store_synced(engine->store);
+    uint64_t synced = bel__store_answerable(engine->store);
     while (engine->unsynced != NULL) {
         struct bel_answers *answers = engine->unsynced;
         if (answers->batch > synced && !engine->broken) return;
@@ -554,7 +556,13 @@ static int open_store(const struct bel_engine_options *options, struct bel_store
                                       .has_thread = true,
                                       .wake = options->wake,
                                       .context = options->context};
-    if (options->sync == BEL_ENGINE_SYNC_IN_THREAD) store.sync = BEL_SYNC_IN_THREAD;
+    bool is_lazy = options->durability != BEL_ENGINE_DURABILITY_COMMIT;
+    if (options->sync == BEL_ENGINE_SYNC_IN_THREAD || is_lazy) store.sync = BEL_SYNC_IN_THREAD;
+    store.is_lazy = is_lazy;
+    if (options->durability == BEL_ENGINE_DURABILITY_INTERVAL) {
+        store.sync_interval_ns =
+            (uint64_t)or_default(options->sync_interval_ms, SYNC_INTERVAL_MS) * NS_PER_MS;
+    }
     struct bel_why found = {0};
     if (options->folder == NULL) return bel__store_open_memory(out);
     int err = bel__store_open(&store, out, &found);

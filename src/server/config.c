@@ -7,6 +7,7 @@
  */
 #include "server/config.h"
 
+#include "belfry/duration.h"
 #include "belfry/timer.h"
 #include "core/parse.h"
 
@@ -20,6 +21,8 @@ enum {
     CLIENTS_MAX = 1000000,
     OUTPUT_BYTES_DEFAULT = 8 << 20,
     OUTPUT_BYTES_MIN = 64 << 10,
+    INTERVAL_MS_DEFAULT = 1000,
+    INTERVAL_MS_MAX = 3600 * 1000,
     HELP_COLUMN = 34,
 };
 
@@ -32,6 +35,7 @@ void bel__config_init(struct bel_config *config)
         .clients_max = CLIENTS_DEFAULT,
         .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT,
         .output_bytes_max = OUTPUT_BYTES_DEFAULT,
+        .durability_interval_ms = INTERVAL_MS_DEFAULT,
     };
     int err = bel__address_parse("127.0.0.1:7878", &config->resp);
     if (err == 0) err = bel__address_parse("127.0.0.1:7879", &config->http);
@@ -128,6 +132,15 @@ static const char *set_durability(struct bel_config *config, const char *value)
     return NULL;
 }
 
+static const char *set_interval(struct bel_config *config, const char *value)
+{
+    uint64_t ms;
+    int err = bel_duration_parse(value, strlen(value), &ms, NULL);
+    if (err || ms < 1 || ms > INTERVAL_MS_MAX) return "a duration from 1ms to 1h";
+    config->durability_interval_ms = (uint32_t)ms;
+    return NULL;
+}
+
 static const char *set_sync(struct bel_config *config, const char *value)
 {
     static const char *const words[] = {"auto", "loop", "thread", NULL};
@@ -186,6 +199,7 @@ static const struct setting {
     {"store", "embedded|memory", "on disk, or forgotten at the end", set_store},
     {"durability", "commit|interval|none", "commit: what is acknowledged is synced",
      set_durability},
+    {"durability-interval", "DURATION", "of interval, until it is synced: 1s", set_interval},
     {"sync", "auto|loop|thread", "who waits for the disk: by its speed", set_sync},
     {"clock", "system|virtual", "virtual: stands still until CLOCK ADVANCE", set_clock},
     {"keys", "FILE", "who may come in, from other machines too", set_keys},
@@ -334,12 +348,7 @@ int bel__config_check(const struct bel_config *config, struct bel_config_error *
 {
     int err = check_address(config, "--resp", &config->resp, error);
     if (err == 0 && config->has_http) err = check_address(config, "--http", &config->http, error);
-    if (err) return err;
-    if (config->durability != BEL_DURABILITY_COMMIT && config->store != BEL_CONFIG_MEMORY) {
-        return refuse(error, "", "--durability",
-                      "commit: the embedded store can do no less; or --store memory");
-    }
-    return 0;
+    return err;
 }
 
 void bel__config_print_help(void (*print)(const char *line))

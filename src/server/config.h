@@ -29,8 +29,8 @@ enum bel_config_store {
 
 enum bel_config_durability {
     BEL_DURABILITY_COMMIT,   /* acknowledged is synced */
-    BEL_DURABILITY_INTERVAL, /* synced now and then */
-    BEL_DURABILITY_NONE,
+    BEL_DURABILITY_INTERVAL, /* acknowledged is written, and synced soon */
+    BEL_DURABILITY_NONE,     /* acknowledged is written */
 };
 
 enum bel_config_sync {
@@ -53,6 +53,7 @@ struct bel_config {
     bool has_http, was_http_asked; /* not by default */
     enum bel_config_store store;
     enum bel_config_durability durability;
+    uint32_t durability_interval_ms; /* of BEL_DURABILITY_INTERVAL */
     enum bel_config_sync sync;
     bool is_virtual;
     enum bel_log_format log_format;

@@ -117,10 +117,16 @@ static void print_sums(struct page *page)
 
 static void print_store(struct page *page)
 {
+    static const char *const durabilities[] = {
+        [BEL_DURABILITY_COMMIT] = "commit",
+        [BEL_DURABILITY_INTERVAL] = "interval",
+        [BEL_DURABILITY_NONE] = "none",
+    };
     const struct bel_info *info = page->info;
     bool is_memory = info->config->store == BEL_CONFIG_MEMORY;
     line(page, "store:%s", is_memory ? "memory" : "embedded");
-    line(page, "durability:%s", is_memory ? "none" : "commit");
+    line(page, "durability:%s", is_memory ? "none" : durabilities[info->config->durability]);
+    line(page, "durability_interval_ms:%" PRIu32, info->config->durability_interval_ms);
     line(page, "data:%s", is_memory ? "" : info->config->data);
     line(page, "sync:%s", info->is_sync_in_thread ? "thread" : "loop");
     line(page, "sync_us_measured:%" PRIu64, info->sync_us);

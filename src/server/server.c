@@ -157,6 +157,12 @@ static enum bel_engine_sync choose_sync(struct server *server)
     const struct bel_config *config = server->options.config;
     struct bel_info *about = &server->info;
     if (config->store == BEL_CONFIG_MEMORY) return BEL_ENGINE_SYNC_IN_TURN;
+    if (config->durability != BEL_DURABILITY_COMMIT) {
+        about->is_sync_in_thread = true; /* and nobody waits for it */
+        bel__log_write(server->options.log, BEL_LOG_WARN,
+                       "a power cut may take with it what was acknowledged last", NULL, 0);
+        return BEL_ENGINE_SYNC_IN_THREAD;
+    }
     int err = bel__probe_sync(config->data, &about->sync_us);
     bool is_slow = err == 0 && about->sync_us > BEL_PROBE_LOOP_US;
     about->is_sync_in_thread = config->sync == BEL_CONFIG_SYNC_AUTO
@@ -187,12 +193,19 @@ static int open_loop(struct server *server)
 static int open_engine(struct server *server)
 {
     const struct bel_config *config = server->options.config;
+    static const enum bel_engine_durability durabilities[] = {
+        [BEL_DURABILITY_COMMIT] = BEL_ENGINE_DURABILITY_COMMIT,
+        [BEL_DURABILITY_INTERVAL] = BEL_ENGINE_DURABILITY_INTERVAL,
+        [BEL_DURABILITY_NONE] = BEL_ENGINE_DURABILITY_NONE,
+    };
     struct bel_engine_why why;
     struct bel_engine_options options = {
         .folder = config->store == BEL_CONFIG_MEMORY ? NULL : config->data,
         .zones = server->zones,
         .payload_bytes_max = config->payload_bytes_max,
         .sync = choose_sync(server),
+        .durability = durabilities[config->durability],
+        .sync_interval_ms = config->durability_interval_ms,
         .wake = wake,
         .context = server,
     };

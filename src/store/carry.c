@@ -32,7 +32,10 @@ enum {
 static void begin(struct bel_store *store)
 {
     if (!store->is_frozen || store->is_begun || bel__store_error(store) != 0) return;
-    if (bel__store_synced(store) < store->frozen_epoch) return;
+    if (bel__store_synced(store) < store->frozen_epoch) {
+        bel__log_ask(store->log);
+        return;
+    }
     bel__store_pace_begin(store);
     bel__checkpoint_begin(store->checkpoint, store->frozen, store->frozen_epoch);
     store->is_begun = true;

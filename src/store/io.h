@@ -17,7 +17,8 @@
  * on the disk, BEL_ENOMEM, or BEL_EIO for the rest, and then errno says more. What a write or a
  * sync that failed has left behind, nobody knows.
  *
- * Threads: a file is used by one at a time, the door by any.
+ * Threads: a file is used by one at a time, but for a sync, which another may make meanwhile; the
+ * door by any.
  */
 
 #include "belfry/error.h"

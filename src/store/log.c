@@ -7,6 +7,10 @@
  *       before the header of the next one is written, which names the last of them;
  *     a header is synced before the first frame behind it is written;
  *     a segment is used again after the tree has all of it, on disk.
+ *
+ * A lazy log keeps to the same order. It only does not wait for the sync of a frame before it goes
+ * on with the next, and has one made now and then, so that there is little left to sync when the
+ * order demands it.
  */
 #include "store/log.h"
 #include "core/bug.h"
@@ -15,6 +19,10 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    LAZY_PARTS = 4, /* of a segment; each is synced when it is full */
+};
 
 static uint64_t padded(const struct bel_log *log, uint64_t bytes)
 {
@@ -124,7 +132,8 @@ static int begin_segment(struct bel_log *log)
 static struct bel_writer_mark find_synced(const struct bel_log *log)
 {
     struct bel_writer_mark mark = {0, 0};
-    if (log->is_writing) mark = bel__writer_mark(log->writer);
+    if (log->is_writing && log->writer != NULL) mark = bel__writer_mark(log->writer);
+    if (log->is_writing && log->syncer != NULL) mark = bel__syncer_mark(log->syncer);
     return mark.batch > log->synced.batch ? mark : log->synced;
 }
 
@@ -155,6 +164,21 @@ static int write_at_once(struct bel_log *log, uint64_t offset, const uint8_t *by
     return 0;
 }
 
+/* Writes it, and leaves it to be synced later. */
+static int write_lazily(struct bel_log *log, uint64_t offset, const uint8_t *bytes)
+{
+    struct bel_io_file *file = log->current->file;
+    struct bel_writer_mark mark = {.batch = log->batch, .end = log->end};
+    int err = log->io->write(log->io, file, offset, bytes, (size_t)(log->end - offset));
+    if (err) return err;
+    bel__syncer_wrote(log->syncer, file, &mark);
+    log->is_writing = true;
+    log->written = log->batch;
+    uint64_t part = log->superblock.segment_bytes / LAZY_PARTS;
+    if (log->end - find_synced(log).end >= part) bel__syncer_ask(log->syncer);
+    return 0;
+}
+
 /* Whatever a write says, it is the disk that has failed: space was made sure of before. */
 static int fail(struct bel_log *log)
 {
@@ -175,6 +199,9 @@ int bel__log_append(struct bel_log *log, struct bel_batch *batch)
     uint64_t offset = log->end;
     (void)bel__batch_pad(batch, log->superblock.block_bytes);
     seal(log, &frame, batch->memory);
+    if (log->syncer != NULL) {
+        return write_lazily(log, offset, batch->memory) == 0 ? 0 : fail(log);
+    }
     if (log->writer == NULL) {
         return write_at_once(log, offset, batch->memory) == 0 ? 0 : fail(log);
     }
@@ -188,10 +215,17 @@ int bel__log_append(struct bel_log *log, struct bel_batch *batch)
 void bel__log_step(struct bel_log *log)
 {
     if (log->writer != NULL) bel__writer_step(log->writer);
+    if (log->syncer != NULL) bel__syncer_step(log->syncer);
+}
+
+void bel__log_ask(struct bel_log *log)
+{
+    if (log->syncer != NULL) bel__syncer_ask(log->syncer);
 }
 
 int bel__log_wait(struct bel_log *log)
 {
+    if (log->syncer != NULL) return bel__syncer_wait(log->syncer);
     return log->writer == NULL ? log->err : bel__writer_wait(log->writer);
 }
 
@@ -200,10 +234,17 @@ uint64_t bel__log_synced(const struct bel_log *log)
     return find_synced(log).batch;
 }
 
+uint64_t bel__log_answerable(const struct bel_log *log)
+{
+    uint64_t synced = bel__log_synced(log);
+    return log->written > synced ? log->written : synced;
+}
+
 int bel__log_error(const struct bel_log *log)
 {
-    if (log->err != 0 || log->writer == NULL) return log->err;
-    return bel__writer_error(log->writer);
+    if (log->err == 0 && log->writer != NULL) return bel__writer_error(log->writer);
+    if (log->err == 0 && log->syncer != NULL) return bel__syncer_error(log->syncer);
+    return log->err;
 }
 
 /* Says that all is synced. What comes of it does not matter any more. */
@@ -227,11 +268,31 @@ void bel__log_close(struct bel_log *log)
     if (log == NULL) return;
     write_closing_mark(log);
     bel__writer_close(log->writer);
+    bel__syncer_close(log->syncer);
     for (uint32_t i = 0; i < BEL_SEGMENT_COUNT_MAX; i++) {
         if (log->segments[i].file != NULL) log->io->close(log->io, log->segments[i].file);
     }
     free(log->block);
     free(log);
+}
+
+/* Makes whoever writes and syncs behind the caller's back. */
+static int open_driver(struct bel_log *log, const struct bel_log_options *options)
+{
+    bool has_thread = options->driver == BEL_LOG_THREAD;
+    struct bel_writer_options writer_options = {.io = options->io,
+                                                .has_thread = has_thread,
+                                                .wake = options->wake,
+                                                .context = options->context};
+    struct bel_syncer_options syncer_options = {.io = options->io,
+                                                .has_thread = has_thread,
+                                                .interval_ns = options->interval_ns,
+                                                .wake = options->wake,
+                                                .context = options->context};
+    assert(!options->is_lazy || options->driver != BEL_LOG_AT_ONCE);
+    if (options->is_lazy) return bel__syncer_open(&syncer_options, &log->syncer);
+    if (options->driver == BEL_LOG_AT_ONCE) return 0;
+    return bel__writer_open(&writer_options, &log->writer);
 }
 
 int bel__log_open(const struct bel_log_options *options, struct bel_log **out, struct bel_why *why)
@@ -242,15 +303,7 @@ int bel__log_open(const struct bel_log_options *options, struct bel_log **out, s
     log->entropy = options->entropy;
     log->block = aligned_alloc(BEL_IO_BLOCK, BEL_IO_BLOCK);
     int err = log->block == NULL ? BEL_ENOMEM : bel__log_open_files(log, options, why);
-    if (!err && options->driver != BEL_LOG_AT_ONCE) {
-        struct bel_writer_options writer_options = {
-            .io = options->io,
-            .has_thread = options->driver == BEL_LOG_THREAD,
-            .wake = options->wake,
-            .context = options->context,
-        };
-        err = bel__writer_open(&writer_options, &log->writer);
-    }
+    if (!err) err = open_driver(log, options);
     if (err) {
         bel__log_close(log); /* takes a half-made one */
         return err;

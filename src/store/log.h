@@ -22,6 +22,7 @@
 #include "store/batch.h"
 #include "store/format.h"
 #include "store/io.h"
+#include "store/syncer.h"
 #include "store/why.h"
 #include "store/writer.h"
 
@@ -40,6 +41,8 @@ struct bel_log_options {
     uint64_t first_batch;        /* the same: the tree has those before; 0 or 1: there are none */
     bool is_buffered;            /* never O_DIRECT */
     enum bel_log_driver driver;
+    bool is_lazy;                /* appending writes, and the sync comes later; not AT_ONCE */
+    uint64_t interval_ns;        /* that much later at most; 0: when it must, or is asked for */
     void (*wake)(void *context); /* called by the thread after each sync; may be NULL */
     void *context;
 };
@@ -67,8 +70,10 @@ struct bel_log {
     int err;
     uint8_t *block; /* BEL_IO_BLOCK bytes for headers */
 
-    struct bel_writer *writer;     /* NULL if it appends at once */
-    bool is_writing;               /* the writer was given something of the current segment */
+    struct bel_writer *writer;     /* NULL if it appends at once, or is lazy */
+    struct bel_syncer *syncer;     /* NULL unless it is lazy */
+    bool is_writing;               /* one of them has something of the current segment */
+    uint64_t written;              /* if it is lazy: the last batch that is */
     struct bel_writer_mark synced; /* what is durable, apart from that */
 };
 
@@ -90,18 +95,24 @@ BEL_CHECKED int bel__log_recover(struct bel_log *log, uint64_t epoch, bel_log_re
 void bel__log_close(struct bel_log *log);
 
 /* Appends a batch, which is sealed and padded for that and may be emptied, and syncs it, or
- * leaves that to the writer. Returns 0, or what failed for good. There must be room in the current
+ * leaves that to others. Returns 0, or what failed for good. There must be room in the current
  * segment, or a free one. */
 BEL_CHECKED int bel__log_append(struct bel_log *log, struct bel_batch *batch);
 
-/* Writes and syncs what was appended, with BEL_LOG_STEPS; otherwise does nothing. */
+/* Writes and syncs what was appended, with BEL_LOG_STEPS; otherwise does nothing. If it is lazy,
+ * it syncs only when that is due. */
 void bel__log_step(struct bel_log *log);
+
+/* Sees to it that what was appended is synced soon, if it is lazy. */
+void bel__log_ask(struct bel_log *log);
 
 /* Waits until all is synced. Returns 0, or what failed for good. */
 BEL_CHECKED int bel__log_wait(struct bel_log *log);
 
-/* The last batch that is durable, with all before it; and what has failed for good. */
+/* The last batch that is durable, with all before it; the last that may be answered for, which is
+ * the same, or if it is lazy the last that is written; and what has failed for good. */
 uint64_t bel__log_synced(const struct bel_log *log);
+uint64_t bel__log_answerable(const struct bel_log *log);
 int bel__log_error(const struct bel_log *log);
 
 /* True if a frame of `bytes` bytes fits into the current segment. */

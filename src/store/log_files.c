@@ -177,7 +177,8 @@ int bel__log_open_files(struct bel_log *log, const struct bel_log_options *optio
     /* Of what is there, it is not known whether it was synced. */
     err = log->io->sync_directory(log->io);
     if (err) return bel__why_system(why, err, "the data directory", "synced");
-    bool is_direct = !options->is_buffered && log->superblock.block_bytes == BEL_IO_BLOCK;
+    bool is_direct =
+        !options->is_buffered && !options->is_lazy && log->superblock.block_bytes == BEL_IO_BLOCK;
     for (uint32_t i = 0; i < log->superblock.segment_count && err == 0; i++) {
         err = open_segment(log, i, is_direct, why);
     }

@@ -57,6 +57,8 @@ static int open_log(struct bel_store *store, const struct bel_store_options *opt
         .segment_count = options->segment_count > 0 ? options->segment_count : SEGMENT_COUNT,
         .is_buffered = options->is_buffered,
         .driver = drivers[options->sync],
+        .is_lazy = options->is_lazy,
+        .interval_ns = options->sync_interval_ns,
         .wake = options->wake,
         .context = options->context,
     };

@@ -125,6 +125,11 @@ uint64_t bel__store_synced(const struct bel_store *store)
     return store->log == NULL ? store->batch : bel__log_synced(store->log);
 }
 
+uint64_t bel__store_answerable(const struct bel_store *store)
+{
+    return store->log == NULL ? store->batch : bel__log_answerable(store->log);
+}
+
 int bel__store_error(const struct bel_store *store)
 {
     if (store->err != 0 || store->log == NULL) return store->err;

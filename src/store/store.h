@@ -115,6 +115,10 @@ uint64_t bel__store_commit(struct bel_store *store);
 /* The last batch that is durable, and all before it. */
 uint64_t bel__store_synced(const struct bel_store *store);
 
+/* The last batch that may be answered for: the last durable one; or, in a store that is lazy, the
+ * last that is written, which outlives the process and not the power. */
+uint64_t bel__store_answerable(const struct bel_store *store);
+
 /* 0; or BEL_EIO or BEL_ECORRUPT once something has failed for good. */
 int bel__store_error(const struct bel_store *store);
 
@@ -148,6 +152,9 @@ struct bel_store_options {
     bool is_buffered;            /* never write past the page cache */
     bool has_thread; /* carry rows into the tree on another one; call work() all the same */
     enum bel_store_sync sync;
+    bool is_lazy;                /* batches are written by commits, and synced some time later by
+                                  whom `sync` says, who is not BEL_SYNC_IN_COMMIT */
+    uint64_t sync_interval_ns;   /* if it is lazy: so much later at most; 0: when it must be */
     void (*wake)(void *context); /* called by the thread after each sync; may be NULL */
     void *context;
 };

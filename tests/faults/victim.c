@@ -53,7 +53,10 @@ int victim_open(struct victim *victim, const struct victim_options *options)
                                               .segment_count = SEGMENT_COUNT,
                                               .transaction_rows = TRANSACTION_ROWS,
                                               .disk_reserve_bytes = options->disk_reserve_bytes,
-                                              .has_thread = !options->has_no_thread};
+                                              .has_thread = !options->has_no_thread,
+                                              .is_lazy = options->is_lazy,
+                                              .sync_interval_ns = options->sync_interval_ns};
+    if (options->is_lazy) store_options.sync = BEL_SYNC_IN_THREAD;
     struct bel_why why = {0};
     struct book *book = options->book;
     *victim = (struct victim){.options = *options, .book = book};

@@ -41,6 +41,8 @@ struct victim_options {
     uint64_t segment_bytes;      /* of the log; 0: 512 KiB */
     bool has_no_thread;          /* the same calls in the same order each time */
     uint64_t disk_reserve_bytes; /* 0: as ever */
+    bool is_lazy;                /* answers do not wait for syncs, */
+    uint64_t sync_interval_ns;   /* which come so much later; 0: when they must */
     bool never_waits; /* for the tree to catch up: things may be refused for lack of room */
 };
 
@@ -94,6 +96,10 @@ void victim_close(struct victim *victim);
 
 /* Works for so many turns, on what follows from the seed; or until an error, if it may fail. */
 void victim_work(struct victim *victim, uint64_t seed, uint64_t turns);
+
+/* Notes in the book what is there: is_seen and attempts_seen. All of it must be something that was
+ * asked for, as it was asked for. Returns how many timers there are. */
+uint64_t victim_see(struct victim *victim);
 
 /* Compares what is there with the book, in which nothing is in doubt any more afterwards: lines
  * are told that say what has become of what was. Returns how many timers there are. */

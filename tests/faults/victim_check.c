@@ -173,16 +173,22 @@ static void settle(struct victim *victim, uint32_t number)
     if (victim->options.tell != NULL) victim->options.tell(victim->options.context, &line);
 }
 
-uint64_t victim_check(struct victim *victim)
+uint64_t victim_see(struct victim *victim)
 {
     static struct look look;
-    struct verdict verdict = {0, 0};
     uint64_t count = 0;
     look = (struct look){.victim = victim};
     for (uint32_t i = 0; i < BOOK_TOPICS; i++) {
         count += list_topic(&look, book_topic(i));
     }
     get_some(&look);
+    return count;
+}
+
+uint64_t victim_check(struct victim *victim)
+{
+    struct verdict verdict = {0, 0};
+    uint64_t count = victim_see(victim);
     for (uint32_t i = 0; i < victim->book->end; i++) {
         judge(&victim->book->entries[i], i, &verdict);
     }

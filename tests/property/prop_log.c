@@ -5,7 +5,8 @@
  * power cut at chosen operations, in the middle of writes, syncs, checkpoints and recoveries;
  * syncs and writes fail; and each time the store is opened again, it must be as it was after one
  * of its batches: none that was synced may be missing, none may be there in part, and what one
- * opening did not find must never be found later.
+ * opening did not find must never be found later. If the power was not cut, none that was answered
+ * for may be missing, synced or not.
  *
  * The model is the content after every batch. What an opening finds is the truth from then on,
  * so batches behind it are struck out, and the same numbers mean other batches - or, because
@@ -37,7 +38,7 @@ struct content {
 static struct content contents[BATCHES_MAX + 1]; /* after each batch */
 static struct content now;                       /* with the batch that is not closed */
 static uint64_t seeds[BATCHES_MAX + 2];          /* of the rows in each */
-static uint64_t last_batch, synced_batch;
+static uint64_t last_batch, synced_batch, answered_batch;
 static bool tries_again; /* the next batch is to be the one that was lost */
 
 static uint64_t random_state;
@@ -126,6 +127,7 @@ static void plan_faults(void)
 static void reopen(void)
 {
     struct bel_why why;
+    bool was_cut = false;
     if (chance(2) == 0) disk_stop(disk); /* or it is closed in an orderly way */
     bel__store_close(store);
     store = NULL;
@@ -133,6 +135,7 @@ static void reopen(void)
         CHECK(i < 100);
         if (has_power_cuts && chance(2) == 0) {
             disk_cut_power(disk);
+            was_cut = true;
         } else {
             disk_kill(disk);
         }
@@ -143,8 +146,9 @@ static void reopen(void)
         CHECK(err == BEL_EIO);
     }
     CHECK(store->batch >= synced_batch);
+    CHECK(store->batch >= answered_batch || was_cut);
     CHECK(store->batch <= last_batch);
-    last_batch = synced_batch = store->batch;
+    last_batch = synced_batch = answered_batch = store->batch;
     now = contents[last_batch];
     tries_again = chance(2) == 0;
     check_content(&now);
@@ -186,6 +190,10 @@ static void commit(void)
     CHECK(synced == last_batch || options.sync == BEL_SYNC_IN_WORK ||
           bel__store_error(store) == BEL_EIO);
     synced_batch = synced;
+    answered_batch = bel__store_answerable(store);
+    CHECK(answered_batch >= synced && answered_batch <= last_batch);
+    if (!options.is_lazy) CHECK_EQ(answered_batch, synced);
+    if (options.is_lazy) CHECK(answered_batch == last_batch || bel__store_error(store) == BEL_EIO);
 }
 
 static void run_step(uint64_t rows_max)
@@ -209,6 +217,7 @@ static void run_step(uint64_t rows_max)
     for (uint64_t slices = 1 + chance(3); slices > 0; slices--) {
         (void)bel__store_work(store);
         synced_batch = bel__store_synced(store);
+        answered_batch = bel__store_answerable(store);
     }
 }
 
@@ -235,10 +244,11 @@ static void make_world(uint64_t seed)
         .transaction_rows = 1 + chance(20),
         .sync = chance(2) == 0 ? BEL_SYNC_IN_COMMIT : BEL_SYNC_IN_WORK,
     };
+    options.is_lazy = options.sync == BEL_SYNC_IN_WORK && chance(2) == 0;
     memset(contents, 0, sizeof contents[0]);
     memset(seeds, 0, sizeof seeds);
     now = contents[0];
-    last_batch = synced_batch = 0;
+    last_batch = synced_batch = answered_batch = 0;
 }
 
 static void run_case(uint64_t seed)

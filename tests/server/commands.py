@@ -121,6 +121,12 @@ def test_info_has_its_sections():
         assert "# Store" not in client.ask("INFO", "server")
 
 
+def test_info_says_how_durable():
+    for durability in ("commit", "interval", "none"):
+        with Server("--durability", durability) as server, server.client() as client:
+            assert f"durability:{durability}\r\n" in client.ask("INFO", "store")
+
+
 def test_info_counts_timers():
     with Server("--store", "memory") as server, server.client() as client:
         client.ask("SCHEDULE", "a", "x", "IN", "1h")

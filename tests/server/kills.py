@@ -120,4 +120,9 @@ def test_nor_with_a_thread():
     kill_in_a_loop("--sync", "thread")
 
 
+def test_nor_if_answers_do_not_wait_for_syncs():
+    kill_in_a_loop("--durability", "interval", "--durability-interval", "20ms")
+    kill_in_a_loop("--durability", "none")
+
+
 main(dict(globals()))

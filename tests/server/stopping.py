@@ -112,7 +112,7 @@ def test_flags_that_are_wrong():
     refused("--max-clients 0", "--max-clients", "0")
     refused("--max-payload 65M", "--max-payload", "65M")
     refused("commit, interval or none", "--durability", "always")
-    refused("--durability", "--durability", "none")
+    refused("a duration from 1ms", "--durability-interval", "0")
     refused("embedded or memory", "--store", "redis://localhost")
     refused("--log xml", "--log", "xml")
     refused("--config", "--config", "/does/not/exist")

@@ -96,6 +96,11 @@ static void flags_are_read_both_ways(void)
     CHECK(read_flag("--output-limit", "1G") == 0);
     CHECK_EQ(config.output_bytes_max, 1U << 30);
     CHECK(read_flag("--log-level", "debug") == 0 && config.log_level == BEL_LOG_DEBUG);
+    CHECK(read_flag("--durability", "interval") == 0);
+    CHECK(config.durability == BEL_DURABILITY_INTERVAL && config.durability_interval_ms == 1000);
+    CHECK(bel__config_check(&config, &error) == 0);
+    CHECK(read_flag("--durability-interval", "1h") == 0);
+    CHECK_EQ(config.durability_interval_ms, 3600 * 1000);
 }
 
 static void flags_that_are_wrong_are_named(void)
@@ -110,6 +115,7 @@ static void flags_that_are_wrong_are_named(void)
     CHECK(read_flag("--data", path) == BEL_EINVAL && says("a path"));
     CHECK(read_flag("--max-payload", "99999999999999999999") == BEL_EINVAL);
     CHECK(read_flag("--max-payload", "1T") == BEL_EINVAL);
+    CHECK(read_flag("--durability-interval", "2h") == BEL_EINVAL && says("from 1ms to 1h"));
     CHECK(read_flag("--max-payload", "18014398509481984K") == BEL_EINVAL);
 }
 
