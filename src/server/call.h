@@ -62,6 +62,7 @@ struct bel_session {
     bool is_dropped;      /* nobody will write its output */
     bool is_destroyed;
     uint64_t id;
+    struct bel_mono since; /* when it was introduced */
     char name[BEL_SESSION_NAME_BYTES], address[BEL_SESSION_NAME_BYTES];
     void *owner;
 };

@@ -459,6 +459,7 @@ void bel__session_introduce(struct bel_session *session, uint64_t id, const char
                             void *owner)
 {
     session->id = id;
+    session->since = session->service->now->real;
     session->owner = owner;
     (void)snprintf(session->address, sizeof session->address, "%s", address);
 }

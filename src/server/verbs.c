@@ -15,7 +15,8 @@
 
 enum {
     WHY_BYTES = 160,
-    CLIENT_BYTES = 320,
+    CLIENT_BYTES = 512,
+    NS_PER_S = 1000000000,
     INFO_BYTES_MAX = 1 << 20,
 };
 
@@ -156,14 +157,19 @@ static void do_hello(struct bel_call *call, const struct bel_bound *bound,
 
 /* --- CLIENT --- */
 
+/* Clients of Redis look for all of these names, and for numbers behind them. */
 static size_t print_client(const struct bel_session *session, char out[CLIENT_BYTES])
 {
-    int printed =
-        snprintf(out, CLIENT_BYTES,
-                 "id=%llu addr=%s name=%s resp=%d commands=%zu "
-                 "input=%zu output=%zu\n",
-                 (unsigned long long)session->id, session->address, session->name, session->version,
-                 session->calls_count, session->in.count, session->out.count);
+    uint64_t age_ns = session->service->now->real.ns - session->since.ns;
+    int printed = snprintf(out, CLIENT_BYTES,
+                           "id=%llu addr=%s name=%s age=%llu idle=0 flags=N db=0 sub=0 psub=0 "
+                           "multi=-1 qbuf=%zu qbuf-free=%zu argv-mem=0 obl=%zu oll=0 omem=0 "
+                           "tot-mem=%zu cmd=client resp=%d commands=%zu\n",
+                           (unsigned long long)session->id, session->address, session->name,
+                           (unsigned long long)(age_ns / NS_PER_S), session->in.count,
+                           bel__session_room(session), session->out.count,
+                           session->in.count + session->out.count + session->kept_bytes,
+                           session->version, session->calls_count);
     assert(printed > 0 && printed < CLIENT_BYTES);
     return (size_t)printed;
 }
