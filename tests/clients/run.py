@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Runs a stock client of Redis against two real servers: an open one, and one with keys.
+
+    run.py BELFRY hiredis PROGRAM
+    run.py BELFRY redis-py SCRIPT
+    run.py BELFRY node SCRIPT FOLDER     FOLDER is where its packages are installed
+
+The client is a program: it is given both ports and a key, prints `ok   name` for every case, and
+ends with 0. What is not to be had here (a library, node, a registry of packages) is said aloud,
+and the test counts as skipped.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
+from rig import Server, run  # noqa: E402
+
+SKIPPED = 77
+KEY = "correct-horse-battery-staple"
+PATIENCE = 200  # s, of a client or of the installation of its packages
+
+
+def skip(why):
+    print("SKIPPED", why)
+    sys.exit(SKIPPED)
+
+
+def find_python():
+    """An interpreter that has the module: meson's need not be the system's."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if shutil.which(python) is None:
+            continue
+        if subprocess.run([python, "-c", "import redis"], capture_output=True).returncode == 0:
+            return python
+    skip("redis-py: no python3 here has the module redis (package python3-redis)")
+
+
+def install_packages(source, folder):
+    """Installs what package-lock.json names, unless that was done before."""
+    names = ("package.json", "package-lock.json")
+    wanted = "".join(open(os.path.join(source, name)).read() for name in names)
+    stamp = os.path.join(folder, "installed")
+    if os.path.exists(stamp) and open(stamp).read() == wanted:
+        return
+    os.makedirs(folder, exist_ok=True)
+    for name in names:
+        shutil.copy(os.path.join(source, name), folder)
+    try:
+        done = subprocess.run(
+            ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"],
+            cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        skip("node: npm ci does not come to an end")
+    if done.returncode != 0:
+        skip("node: npm ci cannot install the packages:\n" + done.stderr[-2000:])
+    with open(stamp, "w") as file:
+        file.write(wanted)
+
+
+def command_of(kind, arguments):
+    if kind == "hiredis":
+        if not arguments:
+            skip("hiredis: it was not there when this was configured (package libhiredis-dev)")
+        return list(arguments)
+    if kind == "redis-py":
+        return [find_python(), *arguments]
+    script, folder = arguments
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            skip(f"node: there is no {program} here (packages nodejs and npm)")
+    install_packages(os.path.dirname(script), folder)
+    # A module looks for packages beside itself, and packages are not put into the source.
+    copy = os.path.join(folder, os.path.basename(script))
+    shutil.copy(script, copy)
+    return ["node", copy]
+
+
+def serve(command):
+    status, line, errors = run("serve", "--hash-key", "worker", "all", stdin=KEY + "\n")
+    assert status == 0, errors
+    with tempfile.NamedTemporaryFile("w") as keys:
+        keys.write(line)
+        keys.flush()
+        with Server("--store", "memory") as plain, \
+                Server("--store", "memory", "--keys", keys.name) as closed:
+            done = subprocess.run([*command, str(plain.port), str(closed.port), KEY],
+                                  timeout=PATIENCE)
+            assert done.returncode == 0, f"the client ends with {done.returncode}"
+
+
+serve(command_of(sys.argv[2], sys.argv[3:]))
