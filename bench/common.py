@@ -1,9 +1,13 @@
 """What the gatherers of bench/ share: starting programs, telling how far it is, the machine."""
 import json
+import os
 import pathlib
 import platform
+import resource
 import subprocess
 import sys
+
+MEMORY = ("tmpfs", "ramfs")
 
 
 class Runner:
@@ -18,7 +22,7 @@ class Runner:
 
     def progress(self, text):
         self.done += 1
-        line = f"[{self.done}/{self.total}] {text}"
+        line = f"[{self.done}/{self.total}] {text}" if self.total else f"[{self.done}] {text}"
         if sys.stderr.isatty():
             print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
         else:
@@ -37,6 +41,31 @@ class Runner:
     def end(self):
         if sys.stderr.isatty():
             print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def file_system(path):
+    """Of the mount that a path is on."""
+    mounts = [line.split()[1:3] for line in open("/proc/mounts")]
+    under = [m for m in mounts if os.path.realpath(path).startswith(m[0])]
+    return max(under, key=lambda m: len(m[0]))[1]
+
+
+def refuse_memory(folder):
+    if file_system(folder) in MEMORY:
+        sys.exit(f"bench: {folder} is memory, not a disk; say --dir or TMPDIR")
+
+
+def disk_bytes(folder):
+    return sum(f.stat().st_blocks * 512 for f in pathlib.Path(folder).rglob("*") if f.is_file())
+
+
+def raise_files(wanted):
+    """How many files a process that is started from here may open: as many, or as many as it may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, hard), max(wanted, hard)))
+    except (ValueError, PermissionError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
 
 
 def print_machine(folder):

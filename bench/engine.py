@@ -8,7 +8,6 @@ bytes; every commit is synced. What is pending is due at random over 30 days.
 The data goes to a folder of its own under --dir or $TMPDIR, and is removed afterwards.
 """
 import argparse
-import os
 import pathlib
 import shutil
 import signal
@@ -21,7 +20,6 @@ import common
 
 ENGINES = ("belfry", "sqlite", "log")
 ROW_BYTES = 24 + 143  # a timer as a row: its key, and a record with a made id and its payload
-MEMORY = ("tmpfs", "ramfs")
 
 
 def parse():
@@ -39,17 +37,6 @@ def parse():
     args = parser.parse_args()
     args.pending = args.pending or (1000000 if args.quick else 10000000)
     return args
-
-
-def file_system(path):
-    """Of the mount that a path is on."""
-    mounts = [line.split()[1:3] for line in open("/proc/mounts")]
-    under = [m for m in mounts if os.path.realpath(path).startswith(m[0])]
-    return max(under, key=lambda m: len(m[0]))[1]
-
-
-def disk_bytes(folder):
-    return sum(f.stat().st_blocks * 512 for f in pathlib.Path(folder).rglob("*") if f.is_file())
 
 
 class Bench:
@@ -90,7 +77,7 @@ class Bench:
         process.send_signal(signal.SIGKILL)
         process.wait()
         self.run(engine, name, ["open"], pending)
-        self.rows[-1] |= {"killed": step, "disk_bytes": disk_bytes(folder)}
+        self.rows[-1] |= {"killed": step, "disk_bytes": common.disk_bytes(folder)}
 
 
 def measure_empty(bench, lives):
@@ -255,13 +242,12 @@ def print_hundred_million(bench):
 def main():
     args = parse()
     parent = args.dir or tempfile.gettempdir()
-    if file_system(parent) in MEMORY:
-        sys.exit(f"bench: {parent} is memory, not a disk; say --dir or TMPDIR")
+    common.refuse_memory(parent)
     needed = (60 if args.hundred_million else args.pending * 700 / 1e9 + 2) * 1e9
     if shutil.disk_usage(parent).free < needed:
         sys.exit(f"bench: {parent} has less than {needed / 1e9:.0f} GB free")
     common.print_machine(args.programs)
-    print(f"disk      {parent}, {file_system(parent)}")
+    print(f"disk      {parent}, {common.file_system(parent)}")
     with tempfile.TemporaryDirectory(prefix="belfry-bench-", dir=parent) as folder:
         bench = Bench(args, folder)
         if args.hundred_million:
