@@ -55,7 +55,7 @@ struct bel_call *bel__call_take(struct bel_session *session)
     if (call == NULL) call = call_create(session);
     if (call == NULL) return NULL;
     call->version = session->version;
-    call->is_answered = call->is_lost = call->is_last = false;
+    call->is_answered = call->is_lost = call->is_last = call->is_errand = false;
     call->tokens_count = 0;
     bel__list_append(&session->calls, &call->link);
     session->calls_count++;

@@ -259,7 +259,8 @@ void bel__client_step(struct bel_client *client)
 /* Whether nothing more will come of it. */
 static bool is_over(const struct bel_client *client)
 {
-    bool is_waiting = client->caller.under_way == client->caller.waiting;
+    bool is_waiting = client->caller.under_way == client->caller.waiting &&
+                      !bel__session_is_busy(client->session);
     if (bel__session_is_closing(client->session)) return true;
     if (client->has_more) return false;
     if (client->has_ended && is_waiting) return true;

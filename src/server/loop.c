@@ -150,6 +150,28 @@ static void take_turn(struct bel_loop *loop)
     }
 }
 
+static void on_chore_time(uv_timer_t *timer)
+{
+    struct bel_loop *loop = timer->data;
+    bel__loop_begin_chore(loop);
+}
+
+void bel__loop_begin_chore(struct bel_loop *loop)
+{
+    loop->is_chore_due = true;
+    stay_awake(loop);
+}
+
+static void do_chore(struct bel_loop *loop)
+{
+    loop->is_chore_due = false;
+    uint64_t ms = loop->options.chore(loop->options.context);
+    if (ms == 0) loop->is_chore_due = true;
+    if (ms != 0 && ms != UINT64_MAX) (void)uv_timer_start(&loop->chore_timer, on_chore_time, ms, 0);
+    loop->is_http_due = true; /* it may have answered somebody */
+    if (loop->options.broken != NULL) loop->err = loop->options.broken(loop->options.context);
+}
+
 /* Whether to poll once more, for what has come to share the turn with what comes now. */
 static bool is_worth_polling(const struct bel_loop *loop)
 {
@@ -179,6 +201,7 @@ static void on_after_poll(uv_check_t *check)
     }
     loop->polls = 0;
     loop->has_news = false;
+    if (loop->is_chore_due) do_chore(loop);
     if (needs_turn(loop)) {
         take_turn(loop);
         if (loop->http != NULL) run_http(loop);
@@ -186,7 +209,8 @@ static void on_after_poll(uv_check_t *check)
     flush_active(loop);
     if (loop->err != 0 || has_drained(loop)) {
         uv_stop(&loop->uv);
-    } else if (needs_turn(loop) || loop->is_http_due || !bel__list_is_empty(&loop->active)) {
+    } else if (needs_turn(loop) || loop->is_http_due || loop->is_chore_due ||
+               !bel__list_is_empty(&loop->active)) {
         stay_awake(loop);
     } else {
         sleep_until_needed(loop);
@@ -214,12 +238,12 @@ void bel__loop_ready(struct bel_loop *loop, const struct bel_session *session)
     if (client != NULL) bel__client_activate(client);
 }
 
-int bel__loop_advance(struct bel_loop *loop, struct bel_wall to)
+int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uint64_t *turns)
 {
     struct bel_loop_options *options = &loop->options;
     struct bel_caller *before = options->desk->current;
     options->desk->current = NULL;
-    int err = bel__moment_advance(options->moment, &options->desk->backend, to, &loop->next);
+    int err = bel__moment_advance(options->moment, &options->desk->backend, to, turns, &loop->next);
     options->desk->current = before;
     return err;
 }
@@ -286,6 +310,7 @@ static int open_handles(struct bel_loop *loop)
     uv_loop_t *uv = &loop->uv;
     loop->after_poll.data = loop->awake.data = loop->woken.data = loop->alarm.data = loop;
     loop->linger.data = loop->http_timer.data = loop->deadline.data = loop;
+    loop->chore_timer.data = loop;
     int status = uv_async_init(uv, &loop->woken, on_woken);
     if (status == 0) status = uv_poll_init(uv, &loop->alarm, loop->alarm_fd);
     if (status == 0) status = uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
@@ -296,6 +321,7 @@ static int open_handles(struct bel_loop *loop)
     (void)uv_timer_init(uv, &loop->linger);
     (void)uv_timer_init(uv, &loop->http_timer);
     (void)uv_timer_init(uv, &loop->deadline);
+    (void)uv_timer_init(uv, &loop->chore_timer);
     for (unsigned i = 0; i < 2; i++) {
         (void)uv_signal_init(uv, &loop->signals[i]);
         loop->signals[i].data = loop;

@@ -42,6 +42,9 @@ struct bel_loop_options {
     const struct bel_log *log;
     uint32_t clients_max;
     int (*broken)(void *context); /* 0, or why nothing can be trusted any more; asked each turn */
+    /* Does a slice of something that takes long, between two polls. Returns in how many ms to call
+     * it again; UINT64_MAX: not before bel__loop_begin_chore(). */
+    uint64_t (*chore)(void *context);
     void *context;
 };
 
@@ -70,7 +73,10 @@ void bel__loop_drain(struct bel_loop *loop);
 void bel__loop_ready(struct bel_loop *loop, const struct bel_session *session);
 
 /* Advances virtual time, as bel__moment_advance() does. */
-BEL_CHECKED int bel__loop_advance(struct bel_loop *loop, struct bel_wall to);
+BEL_CHECKED int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uint64_t *turns);
+
+/* Calls the chore of the options behind the next poll, and again for as long as it wants. */
+void bel__loop_begin_chore(struct bel_loop *loop);
 
 /* Closes all clients, and takes turns until nothing that they have asked is under way. Behind this
  * the backend may be closed, and only then the loop destroyed: until then it may be woken. */

@@ -30,7 +30,7 @@ struct bel_loop {
     uv_signal_t signals[2];
     uv_tcp_t listener, doorstep; /* the second for those who come when there is no memory */
     uv_poll_t alarm, http_poll;
-    uv_timer_t linger, http_timer, deadline;
+    uv_timer_t linger, http_timer, deadline, chore_timer;
     struct bel_http *http;
     struct bel_list clients, active, lingering;
     struct bel_next next;
@@ -41,7 +41,7 @@ struct bel_loop {
     int err;       /* why it ended */
     bool has_news; /* something has come with this poll */
     bool is_woken; /* somebody asked for a turn */
-    bool is_http_due;
+    bool is_http_due, is_chore_due;
     bool is_listening, is_draining, is_ending, is_doorstep_taken;
     char bytes[BEL_LOOP_READ_BYTES]; /* what is read passes through here */
 };

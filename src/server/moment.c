@@ -20,6 +20,7 @@
 enum {
     NS_PER_MS = 1000000,
     BOOT_START_MS = 3600 * 1000,
+    SLICE_MS = 10, /* of real time; others may be waiting */
 };
 
 void bel__moment_init(struct bel_moment *moment, const struct bel_clock *clock)
@@ -103,23 +104,32 @@ static uint64_t ms_until(struct bel_boot due, struct bel_boot now, uint64_t left
     return ms <= left_ms ? ms : left_ms + 1;
 }
 
+static bool is_slice_over(const struct bel_moment *moment, struct bel_mono start)
+{
+    return bel_clock_mono(moment->clock).ns - start.ns >= (uint64_t)SLICE_MS * NS_PER_MS;
+}
+
 int bel__moment_advance(struct bel_moment *moment, struct bel_backend *backend, struct bel_wall to,
-                        struct bel_next *next)
+                        uint64_t *turns, struct bel_next *next)
 {
     struct bel_boot end;
+    struct bel_mono start = bel_clock_mono(moment->clock);
+    uint64_t turns_max = *turns;
     assert(moment->is_virtual);
+    *turns = 0;
     if (to.ms < moment->now.wall.ms) return BEL_EINVAL;
     uint64_t left_ms = (uint64_t)to.ms - (uint64_t)moment->now.wall.ms;
     if (left_ms > UINT64_MAX / NS_PER_MS) return BEL_EINVAL;
     if (bel_boot_add(moment->now.boot, left_ms * NS_PER_MS, &end) != 0) return BEL_EINVAL;
-    for (unsigned turns = 0; turns < BEL_MOMENT_TURNS_MAX; turns++) {
+    while (*turns < turns_max && !is_slice_over(moment, start)) {
         *next = bel_backend_turn(backend, moment->now);
+        ++*turns;
         uint64_t ms = ms_until(next->due, moment->now.boot, left_ms);
         if (ms > left_ms && left_ms == 0) return save(moment);
         if (ms > left_ms) ms = left_ms;
         move(moment, ms);
         left_ms -= ms;
     }
-    int err = save(moment);
-    return err ? err : BEL_EFULL;
+    int err = save(moment); /* those who are served now must not see it again */
+    return err ? err : BEL_EBUSY;
 }

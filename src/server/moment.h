@@ -21,7 +21,7 @@
 #include <stdbool.h>
 
 enum {
-    BEL_MOMENT_TURNS_MAX = 1000000, /* of one advance */
+    BEL_MOMENT_TURNS_MAX = 1000000, /* of one advance, in all */
 };
 
 struct bel_moment {
@@ -43,11 +43,12 @@ BEL_CHECKED int bel__moment_init_virtual(struct bel_moment *moment, const struct
 void bel__moment_read(struct bel_moment *moment);
 
 /*
- * Advances virtual time to `to`, taking turns, and says when the next one is needed. Returns 0; or
- * BEL_EINVAL if that is past or too far to be represented; BEL_EFULL after BEL_MOMENT_TURNS_MAX
- * turns, and time is on the way; BEL_EIO if it could not be kept, and it is there all the same.
+ * Advances virtual time towards `to`, taking turns, at most `*turns` and for a few ms of real time;
+ * says how many it has taken, and when the next one is needed. Returns 0 if it is there and
+ * settled; BEL_EBUSY if it is on the way; BEL_EINVAL if that is past or too far to be represented;
+ * or BEL_EIO if it could not be kept, and it is where it is all the same.
  */
 BEL_CHECKED int bel__moment_advance(struct bel_moment *moment, struct bel_backend *backend,
-                                    struct bel_wall to, struct bel_next *next);
+                                    struct bel_wall to, uint64_t *turns, struct bel_next *next);
 
 #endif

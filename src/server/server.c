@@ -8,6 +8,7 @@
 
 #include "belfry/engine.h"
 #include "engine/engine.h"
+#include "server/errands.h"
 #include "server/info.h"
 #include "server/loop.h"
 #include "server/probe.h"
@@ -34,6 +35,7 @@ struct server {
     struct bel_loop *loop;
     struct bel_engine *engine;
     struct bel_http *http;
+    struct bel_errands errands;
 };
 
 /* Logs what could not be done, and returns the error. */
@@ -61,28 +63,10 @@ static int info(void *context, struct bel_view section, struct bel_buffer *out)
     return bel__info_print(&server->info, section, out);
 }
 
-/* The loop stands still until the copy is there: a session has no way to be told later. */
-static int backup(void *context, struct bel_view path, char why[160])
+static int backup(void *context, struct bel_view path, struct bel_errand *errand, char why[160])
 {
-    const struct server *server = context;
-    char folder[BEL_CONFIG_PATH_BYTES];
-    struct bel_engine_why found = {{0}};
-    if (path.bytes == 0 || path.bytes >= sizeof folder || memchr(path.data, 0, path.bytes)) {
-        (void)snprintf(why, 160, "expected a path");
-        return BEL_EINVAL;
-    }
-    memcpy(folder, path.data, path.bytes);
-    folder[path.bytes] = 0;
-    struct bel_mono start = bel_clock_mono(bel_clock_system());
-    int err = bel_engine_backup(server->engine, folder, &found);
-    struct bel_mono end = bel_clock_mono(bel_clock_system());
-    if (err) {
-        (void)snprintf(why, 160, "%.150s", found.text[0] != 0 ? found.text : bel_error_text(err));
-        return err;
-    }
-    BEL_LOG(server->options.log, BEL_LOG_INFO, "backed up", BEL_LOG_TEXT("folder", folder),
-            BEL_LOG_NUMBER("ms", (end.ns - start.ns) / NS_PER_MS));
-    return 0;
+    struct server *server = context;
+    return bel__errands_backup(&server->errands, path, errand, why);
 }
 
 static void shut_down(void *context)
@@ -92,10 +76,16 @@ static void shut_down(void *context)
     bel__loop_drain(server->loop);
 }
 
-static int advance(void *context, struct bel_wall to)
+static int advance(void *context, const struct bel_clock_move *move, struct bel_errand *errand)
 {
     struct server *server = context;
-    return bel__loop_advance(server->loop, to);
+    return bel__errands_advance(&server->errands, move, errand);
+}
+
+static uint64_t run_errands(void *context)
+{
+    struct server *server = context;
+    return bel__errands_run(&server->errands);
 }
 
 static void ready(void *context, struct bel_session *session)
@@ -184,6 +174,7 @@ static int open_loop(struct server *server)
         .log = server->options.log,
         .clients_max = (uint32_t)server->metrics.clients_max,
         .broken = broken,
+        .chore = run_errands,
         .context = server,
     };
     int err = bel__loop_create(&options, &server->loop);
@@ -220,6 +211,8 @@ static int open_engine(struct server *server)
     }
     bel__desk_init(&server->desk, bel_engine_backend(server->engine), &server->metrics,
                    bel_clock_system());
+    bel__errands_init(&server->errands, server->engine, server->loop, &server->moment,
+                      server->options.log);
     return 0;
 }
 
@@ -331,7 +324,10 @@ static int listen_all(struct server *server)
 
 static void close_all(struct server *server)
 {
-    if (server->engine != NULL) bel__loop_finish(server->loop);
+    if (server->engine != NULL) {
+        bel__errands_end(&server->errands);
+        bel__loop_finish(server->loop);
+    }
     bel__http_stop(server->http);
     bel_engine_close(server->engine);
     bel__loop_destroy(server->loop);

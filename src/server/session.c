@@ -185,6 +185,20 @@ static void end_reply(struct bel_session *session, struct bel_call *call,
     }
 }
 
+/* An answer has come. False if nobody will hear it: then the call is over, and the session may be
+ * gone. */
+static bool may_answer(struct bel_session *session, struct bel_call *call)
+{
+    if (unread(session) > 2 * output_max(session)) drop(session);
+    if (session->is_dropped) {
+        bel__call_leave(session, call);
+        bel__call_abandon(session, call);
+        return false;
+    }
+    settle_unwritten(session);
+    return true;
+}
+
 /* The backend has answered. */
 static void answered(struct bel_request *request, const struct bel_reply *reply)
 {
@@ -192,13 +206,7 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     struct bel_session *session = call->session;
     enum bel_verb verb = request->command.verb;
     if (verb == BEL_VERB_CLAIM && reply->err == 0) bel__call_keep_tokens(call, reply);
-    if (unread(session) > 2 * output_max(session)) drop(session);
-    if (session->is_dropped) {
-        bel__call_leave(session, call);
-        bel__call_abandon(session, call);
-        return; /* the session may be gone */
-    }
-    settle_unwritten(session);
+    if (!may_answer(session, call)) return;
     struct bel_resp_writer writer = writer_of(session, call);
     size_t before = writer.out->count;
     bel__answer(&writer, verb, reply);
@@ -265,14 +273,36 @@ static void submit(struct bel_session *session, struct bel_call *call,
     bel_backend_submit(session->service->backend, &call->request);
 }
 
+/* An errand is done. */
+static void returned(struct bel_errand *errand, int err, const char *why)
+{
+    struct bel_call *call = BEL_CONTAINER_OF(errand, struct bel_call, errand);
+    struct bel_session *session = call->session;
+    assert(call->is_errand);
+    call->is_errand = false;
+    if (!may_answer(session, call)) return;
+    struct bel_resp_writer writer = writer_of(session, call);
+    size_t before = writer.out->count;
+    bel__verb_end(call, err, why, &writer);
+    end_reply(session, call, &writer, before);
+    const struct bel_service *service = session->service;
+    if (service->ready != NULL) service->ready(service->context, session);
+}
+
 /* A command of the session's own. */
 static void do_own(struct bel_session *session, struct bel_call *call,
                    const struct bel_bound *bound)
 {
     struct bel_resp_writer writer = writer_of(session, call);
     size_t before = writer.out->count;
+    call->errand = (struct bel_errand){.done = returned};
+    call->entry = bound->entry;
     bel__verb_do(call, bound, &writer);
-    end_reply(session, call, &writer, before);
+    if (call->is_errand) {
+        session->holder = call;
+    } else {
+        end_reply(session, call, &writer, before);
+    }
 }
 
 static bool may(const struct bel_session *session, const struct bel_command_entry *entry)
@@ -436,7 +466,7 @@ static void withdraw_claims(struct bel_session *session)
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
         next = bel__list_next(&session->calls, link);
         assert(!call->is_answered);
-        if (call->request.command.verb != BEL_VERB_CLAIM) continue;
+        if (call->is_errand || call->request.command.verb != BEL_VERB_CLAIM) continue;
         if (!bel_backend_withdraw(session->service->backend, &call->request)) continue;
         bel__call_leave(session, call);
         bel__call_give(session, call);
@@ -510,6 +540,11 @@ struct bel_buffer *bel__session_output(struct bel_session *session)
 bool bel__session_is_closing(const struct bel_session *session)
 {
     return session->is_dropped || (session->is_ending && session->calls_count == 0);
+}
+
+bool bel__session_is_busy(const struct bel_session *session)
+{
+    return session->holder != NULL && session->holder->is_errand;
 }
 
 bool bel__session_is_idle(const struct bel_session *session)

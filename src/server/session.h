@@ -24,12 +24,34 @@
 
 #include "belfry/backend.h"
 #include "core/buffer.h"
+#include "core/list.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct bel_session; /* opaque */
+
+/* Something of the server's own that takes a while. Whoever does it calls `done` once, on the
+ * thread of the sessions and not from where it was begun, with 0 or an error and a text that may
+ * be empty. */
+struct bel_errand {
+    void (*done)(struct bel_errand *errand, int err, const char *why);
+    struct bel_link link; /* of whoever does it, as is the next */
+    struct bel_wall to;
+};
+
+/* What begins one returns: an error, 0 if it is done already, or this. */
+enum {
+    BEL_ERRAND_LATER = 1,
+};
+
+/* How the clock is to move: to a time, or by so much from where it will be then. */
+struct bel_clock_move {
+    bool is_set;
+    struct bel_wall to;
+    uint64_t by_ms;
+};
 
 /* What all sessions of a server share. Borrowed, and outlives them. */
 struct bel_service {
@@ -45,11 +67,11 @@ struct bel_service {
     /* INFO, BACKUP, SHUTDOWN, CLOCK: what is the server's and not the backend's. Appends to `out`
      * or returns an error with its text in `why`. */
     int (*info)(void *context, struct bel_view section, struct bel_buffer *out);
-    int (*backup)(void *context, struct bel_view path, char why[160]);
+    int (*backup)(void *context, struct bel_view path, struct bel_errand *errand, char why[160]);
     void (*shutdown)(void *context);
     /* CLOCK ADVANCE and SET under a virtual clock; NULL with the system's. It moves time and takes
-     * turns; to the wall time `to`, or BEL_EINVAL if that is past. */
-    int (*advance)(void *context, struct bel_wall to);
+     * turns; or BEL_EINVAL if that is past or too far. */
+    int (*advance)(void *context, const struct bel_clock_move *move, struct bel_errand *errand);
     /* A session has been answered: there is something to write, or it can be stepped again. Called
      * within a turn, perhaps often; it may take note, and nothing else. May be NULL. */
     void (*ready)(void *context, struct bel_session *session);
@@ -88,6 +110,9 @@ struct bel_buffer *bel__session_output(struct bel_session *session);
 
 /* Whether it is to be closed once its output is written. */
 bool bel__session_is_closing(const struct bel_session *session);
+
+/* Whether an errand of its is under way. */
+bool bel__session_is_busy(const struct bel_session *session);
 
 /* Whether it has nothing under way: for a drain. */
 bool bel__session_is_idle(const struct bel_session *session);

@@ -311,6 +311,13 @@ static void do_info(struct bel_call *call, const struct bel_bound *bound,
     bel__buffer_finish(&text);
 }
 
+/* Goes on when an errand was begun: with its end, or not before that comes. */
+static void go_on(struct bel_call *call, int err, const char *why, struct bel_resp_writer *writer)
+{
+    call->is_errand = err == BEL_ERRAND_LATER;
+    if (!call->is_errand) bel__verb_end(call, err, why, writer);
+}
+
 static void do_backup(struct bel_call *call, const struct bel_bound *bound,
                       struct bel_resp_writer *writer)
 {
@@ -320,19 +327,15 @@ static void do_backup(struct bel_call *call, const struct bel_bound *bound,
         bel__resp_error(writer, "ERR", "not available on this store: BACKUP");
         return;
     }
-    int err = service->backup(service->context, bound->values[0].text, why);
-    if (err) {
-        bel__resp_error(writer, bel__answer_code(err), why[0] != 0 ? why : bel_error_text(err));
-    } else {
-        bel__resp_simple(writer, "OK");
-    }
+    int err = service->backup(service->context, bound->values[0].text, &call->errand, why);
+    go_on(call, err, why, writer);
 }
 
 /* --- CLOCK --- */
 
 /* Where the clock is to go. False if it has been said why not. */
-static bool find_time(const struct bel_session *session, const struct bel_bound *bound,
-                      struct bel_resp_writer *writer, struct bel_wall *out)
+static bool find_move(const struct bel_session *session, const struct bel_bound *bound,
+                      struct bel_resp_writer *writer, struct bel_clock_move *out)
 {
     const struct bel_value *advance = &bound->values[BEL_CLOCK_ADVANCE];
     const struct bel_value *set = &bound->values[BEL_CLOCK_SET];
@@ -343,12 +346,8 @@ static bool find_time(const struct bel_session *session, const struct bel_bound 
     } else if (session->service->advance == NULL) {
         bel__resp_error(writer, "ERR",
                         "the clock is the system's: start the server with --clock virtual");
-    } else if (set->is_there) {
-        *out = set->time;
-        return true;
-    } else if (bel_wall_add(session->service->now->wall, advance->number, out) != 0) {
-        bel__resp_error(writer, "BADARG", "ADVANCE leads past the end of time");
     } else {
+        *out = (struct bel_clock_move){set->is_there, set->time, advance->number};
         return true;
     }
     return false;
@@ -360,18 +359,27 @@ static void do_clock(struct bel_call *call, const struct bel_bound *bound,
     const struct bel_service *service = call->session->service;
     bool is_moved =
         bound->values[BEL_CLOCK_ADVANCE].is_there || bound->values[BEL_CLOCK_SET].is_there;
-    struct bel_wall to;
-    if (is_moved) {
-        if (!find_time(call->session, bound, writer, &to)) return;
-        int err = service->advance(service->context, to);
-        if (err) {
-            const char *why = err == BEL_EINVAL ? "a clock goes forward only, and not that far"
-                                                : bel_error_text(err);
-            bel__resp_error(writer, bel__answer_code(err), why);
-            return;
-        }
+    struct bel_clock_move move;
+    if (!is_moved) {
+        bel__resp_integer(writer, service->now->wall.ms);
+    } else if (find_move(call->session, bound, writer, &move)) {
+        go_on(call, service->advance(service->context, &move, &call->errand), "", writer);
     }
-    bel__resp_integer(writer, service->now->wall.ms);
+}
+
+void bel__verb_end(const struct bel_call *call, int err, const char *why,
+                   struct bel_resp_writer *writer)
+{
+    bool is_clock = call->entry == &bel__commands[BEL_COMMAND_CLOCK];
+    if (err != 0 && is_clock && err == BEL_EINVAL) {
+        bel__resp_error(writer, "BADARG", "a clock goes forward only, and not that far");
+    } else if (err != 0) {
+        bel__resp_error(writer, bel__answer_code(err), why[0] != 0 ? why : bel_error_text(err));
+    } else if (is_clock) {
+        bel__resp_integer(writer, call->session->service->now->wall.ms);
+    } else {
+        bel__resp_simple(writer, "OK");
+    }
 }
 
 static const struct {

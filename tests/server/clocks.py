@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Virtual time: it stands still, goes where it is told, and through all that is on the way."""
+import select
 import time
 
 from rig import Server, main, until
@@ -49,6 +50,30 @@ def test_those_who_wait_are_woken():
         client.ask("CLOCK", "ADVANCE", "30d")
         assert worker.read()[0][3] == "x"
         worker.close()
+
+
+def test_a_long_way_holds_up_nobody():
+    with Server("--clock", "virtual", "--store", "memory") as server, server.client() as client, \
+            server.client() as other, server.client() as third:
+        start = client.ask("CLOCK")
+        client.ask("SCHEDULE", "t", "x", "ID", "p", "EVERY", "100ms")
+        client.send("CLOCK", "ADVANCE", "1h")
+        times = []
+        while not select.select([client.socket], [], [], 0)[0]:
+            times.append(other.ask("CLOCK"))
+            if len(times) == 1:
+                third.send("CLOCK", "ADVANCE", "1s")
+        assert client.read() == start + HOUR
+        assert third.read() == start + HOUR + 1000
+        assert len(times) > 2 and sorted(times) == times, times[:5]
+        assert start < times[len(times) // 2] < start + HOUR, "on the way"
+        skipped = other.ask("GET", "t", "p")
+        assert skipped[skipped.index("skipped") + 1] == 36010 - 1
+
+
+def test_a_way_that_is_too_long_ends():
+    with Server("--clock", "virtual", "--store", "memory") as server, server.client() as client:
+        assert client.refused("CLOCK", "ADVANCE", "9223372036854775807").startswith("BADARG")
 
 
 def test_waits_are_real_time():

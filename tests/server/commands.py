@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Timers through a real server: what a client says and what it hears."""
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -147,6 +148,36 @@ def test_a_backup_can_be_served():
         server.start("--data", copy)
         with server.client() as client:
             assert all(client.ask("GET", "t", i) is not None for i in range(100))
+
+
+def answered_meanwhile(asked, other, *words):
+    """What the other is answered until something has come for the first, which was asked before."""
+    answers = []
+    while not select.select([asked.socket], [], [], 0)[0]:
+        answers.append(other.ask(*words))
+    return answers[:-1]  # the last may have come behind it
+
+
+def test_a_backup_holds_up_nobody():
+    with Server("--sync", "loop") as server, server.client() as client, server.client() as other:
+        client.socket.sendall(b"".join(frame("SCHEDULE", "t", "x" * 2000, "IN", "1h")
+                                       for _ in range(10000)))
+        for _ in range(10000):
+            client.read()
+        client.send("BACKUP", os.path.join(server.folder, "copy"))
+        until(lambda: "backing up" in server.log(), "a backup")
+        refusal = other.refused("BACKUP", os.path.join(server.folder, "another"))
+        assert refusal.startswith("FULL"), refusal
+        assert len(answered_meanwhile(client, other, "SCHEDULE", "t", "y", "IN", "1h")) > 0
+        assert client.read() == "OK"
+        assert other.ask("BACKUP", os.path.join(server.folder, "third")) == "OK"
+
+
+def test_a_backup_for_who_says_no_more():
+    with Server("--sync", "loop") as server, server.client() as client:
+        client.send("BACKUP", os.path.join(server.folder, "copy"))
+        client.socket.shutdown(socket.SHUT_WR)
+        assert client.read() == "OK"
 
 
 def test_redis_cli():

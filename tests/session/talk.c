@@ -47,7 +47,7 @@ static int inform(void *context, struct bel_view section, struct bel_buffer *out
                                      (const char *)section.data);
 }
 
-static int back_up(void *context, struct bel_view path, char why[160])
+static int back_up(void *context, struct bel_view path, struct bel_errand *errand, char why[160])
 {
     struct talk *talk = context;
     if (path.bytes == 0 || path.bytes >= sizeof talk->backup) {
@@ -56,7 +56,8 @@ static int back_up(void *context, struct bel_view path, char why[160])
     }
     memcpy(talk->backup, path.data, path.bytes);
     talk->backup[path.bytes] = 0;
-    return 0;
+    if (talk->takes_a_while) talk->errand = errand;
+    return talk->takes_a_while ? BEL_ERRAND_LATER : 0;
 }
 
 static void take_turn(struct talk *talk)
@@ -84,11 +85,12 @@ void talk_advance(struct talk *talk, uint64_t ms)
     take_turn(talk);
 }
 
-static int advance_to(void *context, struct bel_wall to)
+static int advance_to(void *context, const struct bel_clock_move *move, struct bel_errand *errand)
 {
     struct talk *talk = context;
-    if (to.ms < talk->now.wall.ms) return BEL_EINVAL;
-    talk_advance(talk, (uint64_t)(to.ms - talk->now.wall.ms));
+    (void)errand;
+    if (move->is_set && move->to.ms < talk->now.wall.ms) return BEL_EINVAL;
+    talk_advance(talk, move->is_set ? (uint64_t)(move->to.ms - talk->now.wall.ms) : move->by_ms);
     return 0;
 }
 

@@ -399,6 +399,49 @@ static void a_backup_has_what_was_said_before_it(void)
     talk_close(&talk);
 }
 
+/* What takes a while holds up nobody but who asked for it. */
+static void an_errand_is_answered_when_it_is_done(void)
+{
+    talk_open(&talk);
+    talk.takes_a_while = true;
+    say(1, "BACKUP copy\r\nPING\r\n");
+    say(2, "PING\r\n");
+    talk_settle(&talk);
+    CHECK(talk.errand != NULL && bel__session_is_busy(talk_session(&talk, 1)));
+    CHECK(!bel__session_is_idle(talk_session(&talk, 1)));
+    CHECK_EQ(bel__session_output(talk_session(&talk, 1))->count, 0);
+    expect_bytes(2, BEL_VIEW("+PONG\r\n"));
+    talk.errand->done(talk.errand, 0, "");
+    talk_settle(&talk);
+    expect_bytes(1, BEL_VIEW("+OK\r\n+PONG\r\n"));
+    CHECK(!bel__session_is_busy(talk_session(&talk, 1)));
+    say(1, "BACKUP copy\r\n");
+    talk_settle(&talk);
+    talk.errand->done(talk.errand, BEL_EBUSY, "not\r\nnow");
+    expect_bytes(1, BEL_VIEW("-FULL not  now\r\n"));
+    talk_close(&talk);
+}
+
+/* Who hangs up meanwhile is not told, and his session goes when it is done. */
+static void an_errand_outlives_who_asked_for_it(void)
+{
+    talk_open(&talk);
+    talk.takes_a_while = true;
+    say(1, "SCHEDULE mail x\r\nCLAIM mail WAIT 1s\r\n");
+    talk_settle(&talk);
+    say(1, "BACKUP copy\r\n");
+    talk_settle(&talk);
+    CHECK(talk.errand != NULL);
+    bel__session_destroy(talk.sessions[0]);
+    talk.sessions[0] = NULL;
+    talk.closed++;
+    CHECK_EQ(talk.gone, 0);
+    talk.errand->done(talk.errand, 0, "");
+    talk_settle(&talk);
+    CHECK_EQ(talk.gone, 1);
+    talk_close(&talk);
+}
+
 /* Replies that have waited for others are no longer counted when they are out. */
 static void what_was_read_is_not_held_against_anybody(void)
 {
@@ -445,6 +488,8 @@ int main(void)
     RUN(a_client_that_is_dropped_keeps_nothing);
     RUN(what_takes_long_is_answered_in_its_turn);
     RUN(a_backup_has_what_was_said_before_it);
+    RUN(an_errand_is_answered_when_it_is_done);
+    RUN(an_errand_outlives_who_asked_for_it);
     RUN(what_was_read_is_not_held_against_anybody);
     RUN(who_resets_is_a_stranger_again);
     return 0;
