@@ -26,6 +26,7 @@ static int show_version(int argc, char **argv)
 
 static const struct cli_verb verbs[] = {
     {"work", bel__cli_work, "runs a program for each timer that is due"},
+    {"bench", bel__cli_bench, "measures how fast a server is"},
     {"next", bel__cli_next, "when a rule says next, and what clock changes do to it"},
     {"version", show_version, "the version"},
     {NULL, NULL, NULL},

@@ -37,6 +37,7 @@ struct cli_verb {
 int bel__cli_run(int argc, char **argv, const struct cli_verb *others);
 
 /* The verbs. argv[0] is the verb. */
+int bel__cli_bench(int argc, char **argv);
 int bel__cli_next(int argc, char **argv);
 int bel__cli_work(int argc, char **argv);
 

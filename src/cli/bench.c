@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * belfry bench: what was typed, the phases one after the other, and what is printed. What was
+ * scheduled is purged in any case but that of being killed.
+ */
+#include "cli/bench.h"
+
+#include "cli/options.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    TIMERS_DEFAULT = 100000,
+    TIMERS_MAX = 100000000,
+    BYTES_DEFAULT = 100,
+    BYTES_MAX = 64 << 20,
+    CONNECTIONS_DEFAULT = 4,
+    CONNECTIONS_MAX = 1000,
+    PIPELINE_DEFAULT = 64,
+    PIPELINE_MAX = 10000,
+    QUANTILES = 4,
+    NS_PER_US = 1000,
+    NS_PER_MS = 1000000,
+    NS_PER_S = 1000000000,
+    SPAN_BYTES = 32,
+};
+
+static const char usage[] =
+    "usage: belfry bench [OPTION ...]\n"
+    "\n"
+    "Measures a server that runs: schedules timers that are due, claims and acks them,\n"
+    "schedules others for later and cancels those. Its topics are bench/due and\n"
+    "bench/later; they must be empty, and are purged afterwards, also after ^C.\n"
+    "\n"
+    "    -n, --timers N      how many, 100000 if not said\n"
+    "    -b, --bytes N       of each payload, 100 if not said\n"
+    "    -c, --connections N at once, 4 if not said\n"
+    "    -p, --pipeline N    commands under way on each of them, 64 if not said\n"
+    "    --name NAME         its topics are bench/NAME/due and bench/NAME/later\n"
+    "    --purge             only removes what one that was killed has left\n";
+
+static const struct {
+    const char *name;
+    uint32_t millionths;
+} quantiles[QUANTILES] = {{"p50", 500000}, {"p90", 900000}, {"p99", 990000}, {"p999", 999000}};
+
+static const char *const rows[BENCH_ROWS] = {[BENCH_ROW_SCHEDULE] = "schedule",
+                                             [BENCH_ROW_CLAIM] = "claim",
+                                             [BENCH_ROW_ACK] = "ack",
+                                             [BENCH_ROW_LATER] = "schedule_later",
+                                             [BENCH_ROW_CANCEL] = "cancel"};
+
+/* --- what was typed --- */
+
+static int read_order(struct bench_order *order, bool *only_purges, int argc, char **argv)
+{
+    const char *name = NULL;
+    const struct cli_option items[] = {
+        {"timers", 'n', CLI_OPTION_NUMBER, 1, TIMERS_MAX, {.number = &order->timers}},
+        {"bytes", 'b', CLI_OPTION_NUMBER, 0, BYTES_MAX, {.number = &order->bytes}},
+        {"connections",
+         'c',
+         CLI_OPTION_NUMBER,
+         1,
+         CONNECTIONS_MAX,
+         {.number = &order->connections}},
+        {"pipeline", 'p', CLI_OPTION_NUMBER, 1, PIPELINE_MAX, {.number = &order->pipeline}},
+        {"name", 0, CLI_OPTION_TEXT, 0, 0, {.text = &name}},
+        {"purge", 0, CLI_OPTION_FLAG, 0, 0, {.flag = only_purges}},
+    };
+    struct cli_options options = {.verb = argv[0],
+                                  .usage = usage,
+                                  .items = items,
+                                  .count = sizeof items / sizeof items[0],
+                                  .reach = &order->reach};
+    int status = bel__options_read(&options, argc, argv);
+    if (status >= 0) return status;
+    /* The server says what is wrong with a name, but for its length. */
+    const char *slash = name != NULL ? "/" : "";
+    if (name == NULL) name = "";
+    int bytes = snprintf(order->later, sizeof order->later, "bench%s%s/later", slash, name);
+    if (bytes < 0 || (size_t)bytes >= sizeof order->later) {
+        return bel__options_complain(argv[0], "--name %.20s...: too long for a topic", name);
+    }
+    (void)snprintf(order->due, sizeof order->due, "bench%s%s/due", slash, name);
+    if (order->connections > order->timers) order->connections = order->timers;
+    return -1;
+}
+
+/* --- what is printed --- */
+
+static double per_second(const struct bench_result *result)
+{
+    double elapsed = (double)(result->elapsed_ns > 0 ? result->elapsed_ns : 1);
+    return (double)result->count * NS_PER_S / elapsed;
+}
+
+/* "12.3 ms" */
+static const char *print_span(char out[SPAN_BYTES], uint64_t ns)
+{
+    static const struct {
+        uint64_t unit_ns;
+        const char *name;
+    } units[] = {{NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {NS_PER_US, "us"}};
+    unsigned i = 0;
+    while (i < 2 && ns < units[i].unit_ns) {
+        i++;
+    }
+    double value = (double)ns / (double)units[i].unit_ns;
+    (void)snprintf(out, SPAN_BYTES, "%.*f %s",
+                   value < 10    ? 2
+                   : value < 100 ? 1
+                                 : 0,
+                   value, units[i].name);
+    return out;
+}
+
+static void print_row(const char *name, const struct bench_result *result)
+{
+    char count[CLI_GROUPED_BYTES], rate[CLI_GROUPED_BYTES], span[SPAN_BYTES];
+    printf("%-14s %11s %11s", name, bel__cli_grouped(result->count, count),
+           bel__cli_grouped((uint64_t)per_second(result), rate));
+    for (unsigned i = 0; i < QUANTILES; i++) {
+        uint64_t ns = bel__histogram_quantile(&result->latency_ns, quantiles[i].millionths);
+        printf(" %8s", print_span(span, ns));
+    }
+    printf("\n");
+}
+
+/* Tabs between columns: name, count, per second, and microseconds. */
+static void print_line(const char *name, const struct bench_result *result)
+{
+    printf("%s\t%" PRIu64 "\t%.0f", name, result->count, per_second(result));
+    for (unsigned i = 0; i < QUANTILES; i++) {
+        uint64_t ns = bel__histogram_quantile(&result->latency_ns, quantiles[i].millionths);
+        printf("\t%" PRIu64, ns / NS_PER_US);
+    }
+    printf("\t%" PRIu64 "\n", bel__histogram_max(&result->latency_ns) / NS_PER_US);
+}
+
+static void print_member(const char *name, const struct bench_result *result, bool is_first)
+{
+    printf("%s\"%s\": {\"count\": %" PRIu64 ", \"seconds\": %.6f, \"per_second\": %.1f, "
+           "\"latency_us\": {",
+           is_first ? "" : ", ", name, result->count, (double)result->elapsed_ns / NS_PER_S,
+           per_second(result));
+    for (unsigned i = 0; i < QUANTILES; i++) {
+        uint64_t ns = bel__histogram_quantile(&result->latency_ns, quantiles[i].millionths);
+        printf("\"%s\": %.1f, ", quantiles[i].name, (double)ns / NS_PER_US);
+    }
+    printf("\"max\": %.1f}}", (double)bel__histogram_max(&result->latency_ns) / NS_PER_US);
+}
+
+static void print_json(const struct bench_order *order, const struct bench_result *results,
+                       uint64_t purged)
+{
+    bool is_first = true;
+    printf("{\"server\": ");
+    bel__cli_print_json(bel__reach_address(&order->reach));
+    printf(", \"timers\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"connections\": %" PRIu64
+           ", \"pipeline\": %" PRIu64 ", \"purged\": %" PRIu64 ", \"results\": {",
+           order->timers, order->bytes, order->connections, order->pipeline, purged);
+    for (int i = 0; i < BENCH_ROWS; i++) {
+        if (results[i].count == 0) continue;
+        print_member(rows[i], &results[i], is_first);
+        is_first = false;
+    }
+    printf("}}\n");
+}
+
+static void print_results(const struct bench_order *order, const struct bench_result *results,
+                          uint64_t purged)
+{
+    bool is_table = bel__cli_is_terminal();
+    if (order->reach.is_json) {
+        print_json(order, results, purged);
+        return;
+    }
+    if (is_table) {
+        printf("%-14s %11s %11s %8s %8s %8s %8s\n", "", "TIMERS", "PER SECOND", "P50", "P90", "P99",
+               "P99.9");
+    }
+    for (int i = 0; i < BENCH_ROWS; i++) {
+        if (results[i].count == 0) continue;
+        if (is_table) {
+            print_row(rows[i], &results[i]);
+        } else {
+            print_line(rows[i], &results[i]);
+        }
+    }
+}
+
+/* --- what is done --- */
+
+static int run_phases(const struct bench_order *order, const sigset_t *signals,
+                      struct bench_result results[BENCH_ROWS], bool *out_is_told)
+{
+    struct bench *bench;
+    int status = bel__bench_open(order, &bench);
+    if (status != CLI_OK) return status;
+    for (int i = 0; i < BENCH_PHASES && status == CLI_OK && !*out_is_told; i++) {
+        status = bel__bench_run(bench, (enum bench_phase)i, signals, results, out_is_told);
+    }
+    bel__bench_close(bench);
+    return status;
+}
+
+/* Measures, and purges whatever comes of it. */
+static int measure(const struct bench_order *order)
+{
+    static struct bench_result results[BENCH_ROWS]; /* large */
+    uint64_t purged = 0;
+    bool is_told = false;
+    sigset_t signals;
+    int status = bel__bench_check(order);
+    if (status != CLI_OK) return status;
+    for (int i = 0; i < BENCH_ROWS; i++) {
+        bel__histogram_init(&results[i].latency_ns);
+    }
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    status = run_phases(order, &signals, results, &is_told);
+    int purge_status = bel__bench_purge(order, &purged);
+    print_results(order, results, purged);
+    if (is_told) fprintf(stderr, "belfry: stopped before it was through\n");
+    if (status != CLI_OK) return status;
+    return is_told ? CLI_FAILED : purge_status;
+}
+
+int bel__cli_bench(int argc, char **argv)
+{
+    struct bench_order order = {.timers = TIMERS_DEFAULT,
+                                .bytes = BYTES_DEFAULT,
+                                .connections = CONNECTIONS_DEFAULT,
+                                .pipeline = PIPELINE_DEFAULT};
+    bool only_purges = false;
+    uint64_t purged = 0;
+    int status = read_order(&order, &only_purges, argc, argv);
+    if (status >= 0) return status;
+    if (!only_purges) return measure(&order);
+    status = bel__bench_purge(&order, &purged);
+    if (status != CLI_OK) return status;
+    printf(order.reach.is_json ? "{\"purged\": %" PRIu64 "}\n" : "%" PRIu64 "\n", purged);
+    return CLI_OK;
+}

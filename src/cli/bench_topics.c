@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The topics of a bench: two, always the same unless they are named, since a topic stays once it
+ * was there. They must be empty before, so that nothing is purged that is not the bench's own.
+ */
+#include "cli/bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PURGE_TIMEOUT_MS = 10 * 60 * 1000, /* of one that takes all */
+    LEASED_COUNT = 100,                /* that are cancelled at once */
+    ROUNDS_MAX = 1000000,
+};
+
+static struct bel_view view_of(const char *text)
+{
+    return (struct bel_view){text, strlen(text)};
+}
+
+/* Says a command. Returns CLI_OK and sets `*out`, or has said what is wrong. */
+static int ask(const struct bench_order *order, struct bel_client *client,
+               const struct bel_view *args, size_t count, const struct bel_value **out)
+{
+    int err = bel_client_call(client, args, count, out);
+    if (err) return bel__reach_failed(&order->reach, err);
+    return (*out)->type == BEL_VALUE_ERROR ? bel__reach_refused(*out) : CLI_OK;
+}
+
+/* --- before --- */
+
+static int64_t count_timers(const struct bel_value *topic)
+{
+    static const char *const names[] = {"scheduled", "ready",     "leased",  "blocked", "done",
+                                        "dead",      "cancelled", "expired", "skipped", "plans"};
+    int64_t count = 0;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct bel_value *number = bel_value_find(topic, names[i]);
+        if (number != NULL) count += number->number;
+    }
+    return count;
+}
+
+static int check_topic(const struct bench_order *order, struct bel_client *client,
+                       const char *topic)
+{
+    const struct bel_view args[] = {BEL_VIEW("TOPIC"), view_of(topic)};
+    const struct bel_value *reply;
+    int err = bel_client_call(client, args, 2, &reply);
+    if (err) return bel__reach_failed(&order->reach, err);
+    if (reply->type == BEL_VALUE_ERROR) {
+        struct bel_view code = bel_value_code(reply);
+        return bel__reach_exit(code) == CLI_NOT_FOUND ? CLI_OK : bel__reach_refused(reply);
+    }
+    int64_t count = count_timers(reply);
+    if (count == 0) return CLI_OK;
+    fprintf(stderr,
+            "belfry: %s holds %lld timers: another bench runs, or one was killed; take another "
+            "--name, or remove them with belfry bench --purge\n",
+            topic, (long long)count);
+    return CLI_CONFLICT;
+}
+
+/* A key that may not purge is found out before there is something to purge. */
+static int check_purge(const struct bench_order *order, struct bel_client *client)
+{
+    const struct bel_view args[] = {BEL_VIEW("PURGE"), view_of(order->due)};
+    const struct bel_value *reply;
+    return ask(order, client, args, 2, &reply);
+}
+
+int bel__bench_check(const struct bench_order *order)
+{
+    struct bel_client *client;
+    int status = bel__reach_connect(&order->reach, &client);
+    if (status != CLI_OK) return status;
+    status = check_topic(order, client, order->due);
+    if (status == CLI_OK) status = check_topic(order, client, order->later);
+    if (status == CLI_OK) status = check_purge(order, client);
+    bel_client_close(client);
+    return status;
+}
+
+/* --- afterwards --- */
+
+static int purge_state(const struct bench_order *order, struct bel_client *client,
+                       const char *topic, const char *state, uint64_t *count)
+{
+    const struct bel_view args[] = {BEL_VIEW("PURGE"), view_of(topic), BEL_VIEW("STATE"),
+                                    view_of(state)};
+    const struct bel_value *reply;
+    int status = ask(order, client, args, state[0] != '\0' ? 4 : 2, &reply);
+    if (status == CLI_OK && reply->number > 0) *count += (uint64_t)reply->number;
+    return status;
+}
+
+/* Cancels a page of what is leased, which a connection that broke has left. Sets how many. */
+static int cancel_page(const struct bench_order *order, struct bel_client *client,
+                       const char *topic, size_t *out_count)
+{
+    const struct bel_view list[] = {BEL_VIEW("LIST"),   view_of(topic),    BEL_VIEW("STATE"),
+                                    BEL_VIEW("leased"), BEL_VIEW("COUNT"), BEL_VIEW("100")};
+    struct bel_view cancel[2 + LEASED_COUNT] = {BEL_VIEW("CANCEL"), view_of(topic)};
+    const struct bel_value *reply;
+    size_t count = 0;
+    int status = ask(order, client, list, 6, &reply);
+    if (status != CLI_OK) return status;
+    const struct bel_value *timers = reply->count == 2 ? &reply->items[1] : reply;
+    for (size_t i = 0; i < timers->count && count < LEASED_COUNT; i++) {
+        const struct bel_value *id = bel_value_find(&timers->items[i], "id");
+        if (id != NULL) cancel[2 + count++] = id->text;
+    }
+    *out_count = count;
+    return count > 0 ? ask(order, client, cancel, 2 + count, &reply) : CLI_OK;
+}
+
+static int purge_topic(const struct bench_order *order, struct bel_client *client,
+                       const char *topic, uint64_t *count)
+{
+    static const char *const states[] = {"scheduled", "ready", ""};
+    int status = CLI_OK;
+    size_t cancelled = 1;
+    for (int i = 0; i < ROUNDS_MAX && cancelled > 0 && status == CLI_OK; i++) {
+        status = cancel_page(order, client, topic, &cancelled);
+        *count += cancelled;
+    }
+    for (unsigned i = 0; i < sizeof states / sizeof states[0] && status == CLI_OK; i++) {
+        status = purge_state(order, client, topic, states[i], count);
+    }
+    return status;
+}
+
+int bel__bench_purge(const struct bench_order *order, uint64_t *out_count)
+{
+    struct bel_client *client;
+    int status = bel__reach_connect(&order->reach, &client);
+    if (status == CLI_OK) {
+        bel_client_set_timeout(client, PURGE_TIMEOUT_MS);
+        status = purge_topic(order, client, order->due, out_count);
+        if (status == CLI_OK) status = purge_topic(order, client, order->later, out_count);
+        bel_client_close(client);
+    }
+    if (status != CLI_OK) {
+        fprintf(stderr,
+                "belfry: %s and %s may hold timers still; belfry bench --purge removes "
+                "them\n",
+                order->due, order->later);
+    }
+    return status;
+}

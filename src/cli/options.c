@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Words and options may be mixed; "--" says that only words follow, and "-" is a word. */
+#include "cli/options.h"
+
+#include "belfry/duration.h"
+#include "core/parse.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    NAME_BYTES = 64,
+};
+
+int bel__options_complain(const char *verb, const char *format, ...)
+{
+    va_list args;
+    fprintf(stderr, "belfry %s: ", verb);
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "; belfry help %s says more\n", verb);
+    return CLI_USAGE;
+}
+
+static int set_number(const struct cli_options *options, const struct cli_option *option,
+                      const char *value)
+{
+    int err = bel__parse_u64(value, strlen(value), option->min, option->max, option->out.number);
+    if (err == 0) return CLI_OK;
+    return bel__options_complain(options->verb,
+                                 "--%s %s: expected a number from %" PRIu64 " to %" PRIu64,
+                                 option->name, value, option->min, option->max);
+}
+
+static int set_span(const struct cli_options *options, const struct cli_option *option,
+                    const char *value)
+{
+    struct bel_text_error why;
+    uint64_t ms;
+    int err = bel_duration_parse(value, strlen(value), &ms, &why);
+    if (err) return bel__cli_refuse("a duration", value, &why);
+    if (ms < option->min || ms > option->max) {
+        return bel__options_complain(options->verb,
+                                     "--%s %s: expected from %" PRIu64 " to %" PRIu64 " ms",
+                                     option->name, value, option->min, option->max);
+    }
+    *option->out.number = ms;
+    return CLI_OK;
+}
+
+static int set(const struct cli_options *options, const struct cli_option *option,
+               const char *value)
+{
+    switch (option->kind) {
+    case CLI_OPTION_FLAG:
+        *option->out.flag = true;
+        return CLI_OK;
+    case CLI_OPTION_TEXT:
+        *option->out.text = value;
+        return CLI_OK;
+    case CLI_OPTION_NUMBER:
+        return set_number(options, option, value);
+    default:
+        return set_span(options, option, value);
+    }
+}
+
+/* Takes "name=value", or "name" and the next argument. `*used` is set to whether that was taken. */
+static int take_long(const struct cli_options *options, const char *text, const char *next,
+                     bool *used)
+{
+    char name[NAME_BYTES];
+    const struct cli_option *option = NULL;
+    const char *equals = strchr(text, '=');
+    size_t bytes = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    const char *value = equals != NULL ? equals + 1 : next;
+    bool has = false, has_value = false;
+    (void)snprintf(name, sizeof name, "%.*s", (int)(bytes < NAME_BYTES ? bytes : NAME_BYTES), text);
+    for (size_t i = 0; i < options->count && option == NULL; i++) {
+        if (strcmp(options->items[i].name, name) == 0) option = &options->items[i];
+    }
+    if (option == NULL) {
+        int status = bel__reach_option(options->reach, name, value, &has, &has_value);
+        if (status != CLI_OK) return status;
+        if (!has) return bel__options_complain(options->verb, "there is no option --%s", name);
+    } else {
+        has_value = option->kind != CLI_OPTION_FLAG;
+    }
+    if (!has_value && equals != NULL) {
+        return bel__options_complain(options->verb, "there is no value for --%s", name);
+    }
+    *used = has_value && equals == NULL;
+    if (option == NULL) return CLI_OK;
+    if (has_value && value == NULL) {
+        return bel__options_complain(options->verb, "a value is missing behind --%s", name);
+    }
+    return set(options, option, value);
+}
+
+/* Takes "-n5", or "-n" and the next argument. */
+static int take_short(const struct cli_options *options, const char *text, const char *next,
+                      bool *used)
+{
+    for (size_t i = 0; i < options->count; i++) {
+        const struct cli_option *option = &options->items[i];
+        if (option->letter == 0 || option->letter != text[1]) continue;
+        if (option->kind == CLI_OPTION_FLAG && text[2] != '\0') break;
+        if (option->kind == CLI_OPTION_FLAG) return set(options, option, NULL);
+        const char *value = text[2] != '\0' ? text + 2 : next;
+        *used = text[2] == '\0';
+        if (value != NULL) return set(options, option, value);
+        return bel__options_complain(options->verb, "a value is missing behind -%c", text[1]);
+    }
+    return bel__options_complain(options->verb, "there is no option %s", text);
+}
+
+static int take_word(struct cli_options *options, const char *text)
+{
+    if (options->words_count == options->words_max) {
+        return bel__options_complain(options->verb, "one too many: %s", text);
+    }
+    options->words[options->words_count++] = text;
+    return CLI_OK;
+}
+
+int bel__options_read(struct cli_options *options, int argc, char **argv)
+{
+    bool only_words = false;
+    for (int i = 1; i < argc; i++) {
+        const char *text = argv[i];
+        bool used = false;
+        int status;
+        if (only_words || text[0] != '-' || text[1] == '\0') {
+            status = take_word(options, text);
+        } else if (strcmp(text, "--") == 0) {
+            only_words = true;
+            status = CLI_OK;
+        } else if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+            fputs(options->usage, stdout);
+            fputs(bel__reach_help, stdout);
+            return CLI_OK;
+        } else if (text[1] == '-') {
+            status = take_long(options, text + 2, argv[i + 1], &used);
+        } else {
+            status = take_short(options, text, argv[i + 1], &used);
+        }
+        if (status != CLI_OK) return status;
+        i += used;
+    }
+    return -1;
+}
