@@ -4,7 +4,8 @@
 
 /*
  * crew - a worker: it claims timers from a server, hands each to a function on one of its threads,
- * and tells the server how that went.
+ * and tells the server how that went. It is called a crew since a bel_worker is something else: a
+ * thread's place in a runtime, for timers in memory (belfry/runtime.h).
  *
  *     claims ---> hand 1: work(errand) ---> ack, fail, release
  *            ---> hand 2: work(errand) --->       |
@@ -92,7 +93,8 @@ struct bel_crew; /* opaque: it owns threads */
 /* What is pointed to is copied, but for the context and the clock. */
 struct bel_crew_options {
     const char *address;              /* as bel_client_connect() has it */
-    struct bel_client_options client; /* for both connections */
+    struct bel_client_options client; /* for both connections; its clock is the crew's, too, and
+                                         looked at each millisecond if it is not the system's */
     const char *const *topics;        /* they take turns */
     size_t topics_count;              /* 1 at least */
     unsigned hands;                   /* 0: 5 */
@@ -110,8 +112,10 @@ BEL_CHECKED int bel_crew_start(const struct bel_crew_options *options, struct be
 /*
  * Claims no more, and waits for the hands to finish and for the server to know, but no longer than
  * `grace_ms`. Returns 0 when all is told and the threads have ended, also if that was so before; or
- * BEL_EBUSY if hands still work: leases are extended still, and it can be called again. If the
- * server cannot be reached by then, nobody waits for it: leases end by themselves.
+ * BEL_EBUSY if hands still work: leases are extended still, and it can be called again. A server
+ * that cannot be reached is not waited for; one that does not answer is for 10 s after the last
+ * hand has finished, and one that is being connected to for as long as the client's timeout. What
+ * it was not told by then it finds out when the leases end.
  */
 BEL_CHECKED int bel_crew_stop(struct bel_crew *crew, uint32_t grace_ms);
 

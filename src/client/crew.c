@@ -7,7 +7,8 @@
  * answered together. Both connections may break at any time, and are made again.
  *
  * To stop, the claimer's connection is closed for writing. The server takes the claim back and
- * closes; what it had delivered before is still read, and released.
+ * closes; what it had delivered before is still read, and released. If the server does nothing of
+ * the kind, both connections are closed after a while, and what is not told is not told.
  *
  * This file is the beginning, the end and the hands.
  */
@@ -26,7 +27,9 @@ enum {
     NS_PER_MS = 1000000,
     NS_PER_S = 1000000000,
     PAUSE_MS_MAX = 30000,
-    PAUSES_MAX = 6, /* that double */
+    PAUSES_MAX = 6,        /* that double */
+    PATIENCE_MS = 10000,   /* with a server that does not answer, when all else is done */
+    LOOK_NS = 1000 * 1000, /* at a clock that does not wake anybody */
     TROUBLE_BYTES = 512,
 };
 
@@ -48,12 +51,15 @@ struct bel_mono bel__crew_after(const struct bel_crew *crew, uint64_t ms)
 
 void bel__crew_wait(struct bel_crew *crew, pthread_cond_t *changed, struct bel_mono until)
 {
-    struct timespec at = {(time_t)(until.ns / NS_PER_S), (long)(until.ns % NS_PER_S)};
     if (until.ns == BEL_NEVER) {
         (void)pthread_cond_wait(changed, &crew->mutex);
-    } else {
-        (void)pthread_cond_timedwait(changed, &crew->mutex, &at);
+        return;
     }
+    if (crew->clock != bel_clock_system()) {
+        until.ns = bel_clock_mono(bel_clock_system()).ns + LOOK_NS;
+    }
+    struct timespec at = {(time_t)(until.ns / NS_PER_S), (long)(until.ns % NS_PER_S)};
+    (void)pthread_cond_timedwait(changed, &crew->mutex, &at);
 }
 
 void bel__crew_trouble(struct bel_crew *crew, const char *format, ...)
@@ -81,15 +87,53 @@ static void pause_after(struct bel_crew *crew, unsigned failures)
     (void)pthread_mutex_unlock(&crew->mutex);
 }
 
-int bel__crew_connect(struct bel_crew *crew, unsigned *failures, struct bel_client **out)
+/* Whether a connection may be made still; then the stop knows of it. */
+static bool begin_connecting(struct bel_crew *crew)
+{
+    (void)pthread_mutex_lock(&crew->mutex);
+    bool may = !crew->hurries;
+    crew->connecting += may;
+    (void)pthread_mutex_unlock(&crew->mutex);
+    return may;
+}
+
+/* Whether a connection that was made may be used; then it can be woken. */
+static bool end_connecting(struct bel_crew *crew, int *fd, const struct bel_client *client)
+{
+    (void)pthread_mutex_lock(&crew->mutex);
+    bool may = !crew->hurries;
+    crew->connecting--;
+    if (may && client != NULL) *fd = bel_client_fd(client);
+    (void)pthread_cond_broadcast(&crew->stopper_wakes);
+    (void)pthread_mutex_unlock(&crew->mutex);
+    return may;
+}
+
+int bel__crew_connect(struct bel_crew *crew, unsigned *failures, int *fd, struct bel_client **out)
 {
     struct bel_client_why why = {"", ""};
+    struct bel_client *client = NULL;
     if (*failures > 0) pause_after(crew, *failures);
-    int err = bel_client_connect(crew->options.address, &crew->options.client, out, &why);
-    if (err == 0) return 0;
+    if (!begin_connecting(crew)) return BEL_ECLOSED;
+    int err = bel_client_connect(crew->options.address, &crew->options.client, &client, &why);
+    bool may = end_connecting(crew, fd, client);
+    if (err == 0 && may) {
+        *out = client;
+        return 0;
+    }
+    bel_client_close(client);
+    if (err == 0) return BEL_ECLOSED;
     bel__crew_trouble(crew, "%s%s%s", why.code, why.code[0] != '\0' ? " " : "", why.text);
     if (*failures < PAUSES_MAX) ++*failures;
     return err;
+}
+
+void bel__crew_disconnect(struct bel_crew *crew, int *fd, struct bel_client *client)
+{
+    (void)pthread_mutex_lock(&crew->mutex);
+    *fd = -1;
+    (void)pthread_mutex_unlock(&crew->mutex);
+    bel_client_close(client);
 }
 
 void bel__slot_leased(struct bel_slot *slot, struct bel_mono begin)
@@ -118,6 +162,9 @@ static void *work(void *arg)
         (void)pthread_mutex_lock(&crew->mutex);
         slot->state = BEL_SLOT_WORKED;
         (void)pthread_cond_signal(&crew->clerk_wakes);
+        if (!crew->stops) continue;
+        crew->quiet = bel__crew_now(crew);
+        (void)pthread_cond_broadcast(&crew->stopper_wakes);
     }
     (void)pthread_mutex_unlock(&crew->mutex);
     return NULL;
@@ -209,8 +256,9 @@ static void init_condition(pthread_cond_t *condition)
 
 static void init(struct bel_crew *crew)
 {
-    crew->claim_fd = -1;
-    crew->clock = bel_clock_system();
+    crew->claim_fd = crew->tell_fd = -1;
+    crew->clock = crew->options.client.clock;
+    if (crew->clock == NULL) crew->clock = bel_clock_system();
     (void)pthread_mutex_init(&crew->mutex, NULL);
     init_condition(&crew->clerk_wakes);
     init_condition(&crew->claimer_wakes);
@@ -297,19 +345,49 @@ static bool are_all_worked(const struct bel_crew *crew)
     return true;
 }
 
+/* No more claims. */
+static void begin_to_stop(struct bel_crew *crew)
+{
+    crew->stops = true;
+    crew->quiet = bel__crew_now(crew);
+    if (crew->claim_fd >= 0) (void)shutdown(crew->claim_fd, SHUT_WR);
+    (void)pthread_cond_broadcast(&crew->claimer_wakes);
+    (void)pthread_cond_broadcast(&crew->clerk_wakes);
+}
+
+/* No more answers: who waits for one is told that the server has closed. */
+static void hurry(struct bel_crew *crew)
+{
+    crew->hurries = true;
+    if (crew->claim_fd >= 0) (void)shutdown(crew->claim_fd, SHUT_RDWR);
+    if (crew->tell_fd >= 0) (void)shutdown(crew->tell_fd, SHUT_RDWR);
+}
+
+/* Waits until all is told, or until `end`. The mutex is held. */
+static void wait_for_end(struct bel_crew *crew, struct bel_mono end)
+{
+    while (!crew->has_ended) {
+        struct bel_mono now = bel__crew_now(crew), next = end;
+        struct bel_mono patience = {crew->quiet.ns + (uint64_t)PATIENCE_MS * NS_PER_MS};
+        bool is_quiet = are_all_worked(crew);
+        if (is_quiet && !crew->hurries && now.ns >= patience.ns) hurry(crew);
+        if (crew->hurries && crew->connecting == 0) {
+            next.ns = BEL_NEVER; /* nothing is left that could take long */
+        } else if (now.ns >= end.ns) {
+            return;
+        } else if (is_quiet && !crew->hurries && patience.ns < end.ns) {
+            next = patience;
+        }
+        bel__crew_wait(crew, &crew->stopper_wakes, next);
+    }
+}
+
 int bel_crew_stop(struct bel_crew *crew, uint32_t grace_ms)
 {
     struct bel_mono end = bel__crew_after(crew, grace_ms);
     (void)pthread_mutex_lock(&crew->mutex);
-    if (!crew->stops) {
-        crew->stops = true;
-        if (crew->claim_fd >= 0) (void)shutdown(crew->claim_fd, SHUT_WR);
-        (void)pthread_cond_broadcast(&crew->claimer_wakes);
-        (void)pthread_cond_broadcast(&crew->clerk_wakes);
-    }
-    while (!crew->has_ended && bel__crew_now(crew).ns < end.ns) {
-        bel__crew_wait(crew, &crew->stopper_wakes, end);
-    }
+    if (!crew->stops) begin_to_stop(crew);
+    wait_for_end(crew, end);
     bool has_ended = crew->has_ended, joins = has_ended && !crew->is_joined;
     if (joins) crew->is_joined = true;
     (void)pthread_mutex_unlock(&crew->mutex);

@@ -52,7 +52,10 @@ struct bel_crew {
     bool has_ended;   /* the clerk has ended: all is told */
     bool ends;        /* the hands may go home */
     bool is_joined;
-    int claim_fd; /* of the claimer, to wake it with; or -1 */
+    bool hurries;          /* no more answers are waited for */
+    struct bel_mono quiet; /* when the last hand has finished, if the crew is stopping */
+    unsigned connecting;   /* how many threads are making a connection */
+    int claim_fd, tell_fd; /* of the claimer and the clerk, to wake them with; or -1 */
     unsigned hands_started;
     struct bel_slot slots[];
 };
@@ -62,10 +65,12 @@ void *bel__crew_claim(void *arg); /* the claimer; both are given the crew */
 void *bel__crew_tell(void *arg);  /* the clerk */
 
 /* Connects, after a pause if the last tries have failed: `failures` is how many, to be set to 0 by
- * the caller after something has worked. There is no pause if the crew is stopping. Returns 0 and
- * sets `*out`; or an error, which has been told of. */
-BEL_CHECKED int bel__crew_connect(struct bel_crew *crew, unsigned *failures,
+ * the caller after something has worked. There is no pause if the crew is stopping. Returns 0, sets
+ * `*out` and lets others wake it by its socket in `*fd`, which is one of the crew's; or returns an
+ * error, which has been told of. */
+BEL_CHECKED int bel__crew_connect(struct bel_crew *crew, unsigned *failures, int *fd,
                                   struct bel_client **out);
+void bel__crew_disconnect(struct bel_crew *crew, int *fd, struct bel_client *client);
 
 /* Tells of trouble, as printf. */
 void bel__crew_trouble(struct bel_crew *crew, const char *format, ...)

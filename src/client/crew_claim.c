@@ -185,32 +185,30 @@ static int take_turn(struct bel_crew *crew, struct bel_client *client, unsigned 
     return 0;
 }
 
-/* Lets others wake the claimer by its socket; -1: no more. False if the crew is stopping. */
-static bool show_socket(struct bel_crew *crew, int fd)
+static bool is_stopping(struct bel_crew *crew)
 {
     (void)pthread_mutex_lock(&crew->mutex);
-    crew->claim_fd = fd;
-    bool goes_on = !crew->stops;
+    bool stops = crew->stops;
     (void)pthread_mutex_unlock(&crew->mutex);
-    return goes_on;
+    return stops;
 }
 
 static void claim_while_connected(struct bel_crew *crew, struct bel_client *client,
                                   unsigned *failures)
 {
     unsigned hands;
-    int err = show_socket(crew, bel_client_fd(client)) ? 0 : BEL_ECLOSED;
+    int err = 0;
     while (err == 0 && (hands = wait_for_hands(crew)) > 0) {
         err = take_turn(crew, client, hands);
         if (err == 0) *failures = 0;
     }
-    if (show_socket(crew, -1) && err != 0) {
+    if (err != 0 && !is_stopping(crew)) {
         if (err != BEL_EINVAL) {
             bel__crew_trouble(crew, "the connection for claims is lost: %s", bel_error_text(err));
         }
         ++*failures;
     }
-    bel_client_close(client);
+    bel__crew_disconnect(crew, &crew->claim_fd, client);
 }
 
 void *bel__crew_claim(void *arg)
@@ -219,7 +217,7 @@ void *bel__crew_claim(void *arg)
     struct bel_client *client;
     unsigned failures = 0;
     while (wait_for_hands(crew) > 0) {
-        if (bel__crew_connect(crew, &failures, &client) != 0) continue;
+        if (bel__crew_connect(crew, &failures, &crew->claim_fd, &client) != 0) continue;
         claim_while_connected(crew, client, &failures);
     }
     (void)pthread_mutex_lock(&crew->mutex);

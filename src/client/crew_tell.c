@@ -175,18 +175,19 @@ void *bel__crew_tell(void *arg)
     struct bel_client *client = NULL;
     unsigned failures = 0;
     while (collect(crew)) {
-        int err = client != NULL ? 0 : bel__crew_connect(crew, &failures, &client);
+        int err = 0;
+        if (client == NULL) err = bel__crew_connect(crew, &failures, &crew->tell_fd, &client);
         if (err == 0) {
             err = speak(crew, client);
             failures = err == 0 ? 0 : failures + 1;
             if (err == 0) continue;
             bel__crew_trouble(crew, "the connection for answers is lost: %s", bel_error_text(err));
-            bel_client_close(client);
+            bel__crew_disconnect(crew, &crew->tell_fd, client);
             client = NULL;
         }
         give_up(crew);
     }
-    bel_client_close(client);
+    bel__crew_disconnect(crew, &crew->tell_fd, client);
     (void)pthread_mutex_lock(&crew->mutex);
     crew->has_ended = true;
     (void)pthread_cond_broadcast(&crew->stopper_wakes);

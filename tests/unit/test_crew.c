@@ -31,7 +31,8 @@ enum {
 /* --- the server --- */
 
 struct connection {
-    int fd; /* -1: none */
+    int fd;         /* -1: none */
+    bool is_closed; /* the other has closed, and nobody has noticed */
     size_t bytes;
     unsigned claims; /* deliveries that are waited for; 0: no claim waits */
     char input[INPUT_BYTES];
@@ -45,15 +46,16 @@ static struct {
     int listener, pipe[2];
     struct connection connections[CONNECTIONS];
     unsigned queued, numbered; /* deliveries to come, and made */
-    const char *extend_reply;
+    const char *extend_reply, *claim_start;
     bool drops, ends;
+    bool is_mute; /* does not answer, and does not notice that others close */
     char lines[LINES][LINE_BYTES];
     unsigned lines_count;
 } server = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void answer(struct connection *connection, const char *text)
 {
-    (void)send(connection->fd, text, strlen(text), MSG_NOSIGNAL);
+    if (!server.is_mute) (void)send(connection->fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
 /* Answers a claim that waits, if there is something. */
@@ -88,7 +90,7 @@ static void obey(struct connection *connection, const struct bel_value *command)
     }
     if (strncmp(line, "CLAIM ", 6) == 0) {
         const struct bel_value *count = &command->items[command->count - 7];
-        CHECK(strstr(line, "CLAIM mail COUNT ") == line);
+        CHECK(strstr(line, server.claim_start) == line);
         connection->claims = (unsigned)strtoul(count->text.data, NULL, 10);
     } else if (strncmp(line, "EXTEND", 6) == 0) {
         answer(connection, server.extend_reply);
@@ -112,10 +114,9 @@ static void hear(struct connection *connection)
 {
     ssize_t got = recv(connection->fd, connection->input + connection->bytes,
                        INPUT_BYTES - connection->bytes, MSG_DONTWAIT);
-    if (got <= 0) {
-        drop(connection);
-        return;
-    }
+    connection->is_closed = got <= 0;
+    if (got <= 0 && !server.is_mute) drop(connection);
+    if (got <= 0) return;
     connection->bytes += (size_t)got;
     struct bel_reader reader;
     bel__reader_init(&reader, INPUT_BYTES, 100);
@@ -139,6 +140,7 @@ static void welcome(void)
     CHECK(connection < server.connections + CONNECTIONS);
     connection->fd = accept(server.listener, NULL, NULL);
     connection->bytes = connection->claims = 0;
+    connection->is_closed = false;
 }
 
 static void *serve(void *arg)
@@ -151,7 +153,8 @@ static void *serve(void *arg)
         for (int i = 0; i < CONNECTIONS; i++) {
             if (server.drops && server.connections[i].fd >= 0) drop(&server.connections[i]);
             if (server.connections[i].claims > 0) deliver(&server.connections[i]);
-            sets[i + 2] = (struct pollfd){.fd = server.connections[i].fd, .events = POLLIN};
+            int fd = server.connections[i].is_closed ? -1 : server.connections[i].fd;
+            sets[i + 2] = (struct pollfd){.fd = fd, .events = POLLIN};
         }
         server.drops = false;
         (void)pthread_mutex_unlock(&server.mutex);
@@ -223,7 +226,8 @@ static void start_server(void)
     CHECK(bind(server.listener, (struct sockaddr *)&address, sizeof address) == 0);
     CHECK(listen(server.listener, 8) == 0);
     CHECK(pipe(server.pipe) == 0);
-    server.ends = server.drops = false;
+    server.ends = server.drops = server.is_mute = false;
+    server.claim_start = "CLAIM mail COUNT ";
     server.queued = server.numbered = server.lines_count = 0;
     server.extend_reply = ":30000\r\n";
     for (int i = 0; i < CONNECTIONS; i++) {
@@ -252,8 +256,67 @@ static void stop_server(void)
 
 /* --- the crew --- */
 
-static const char *const topics[] = {"mail"};
+static const char *const topics[] = {"mail", "post"};
+static size_t topics_count = 1;
 static struct bel_crew *crew;
+
+/* A clock that is set, and that counts how often it was asked: whoever has asked since has seen
+ * what it says now, and if it has asked twice it has decided to go on waiting. */
+static struct {
+    struct bel_clock clock;
+    pthread_mutex_t mutex;
+    pthread_cond_t asked;
+    uint64_t ns;
+    unsigned reads;
+    bool has_reader; /* only those of one thread are counted */
+    pthread_t reader;
+} watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .asked = PTHREAD_COND_INITIALIZER};
+
+static const struct bel_clock *crew_clock; /* NULL: the system's */
+
+static struct bel_mono watch_mono(const struct bel_clock *clock)
+{
+    CHECK(clock == &watch.clock);
+    (void)pthread_mutex_lock(&watch.mutex);
+    struct bel_mono now = {watch.ns};
+    if (!watch.has_reader || pthread_equal(watch.reader, pthread_self())) watch.reads++;
+    (void)pthread_cond_broadcast(&watch.asked);
+    (void)pthread_mutex_unlock(&watch.mutex);
+    return now;
+}
+
+static void use_watch(void)
+{
+    watch.clock.mono = watch_mono;
+    watch.ns = 1;
+    crew_clock = &watch.clock;
+}
+
+/* Waits until the clock was asked so often. */
+static void wait_asked(unsigned times)
+{
+    (void)pthread_mutex_lock(&watch.mutex);
+    unsigned end = watch.reads + times;
+    while (watch.reads < end) {
+        (void)pthread_cond_wait(&watch.asked, &watch.mutex);
+    }
+    (void)pthread_mutex_unlock(&watch.mutex);
+}
+
+static void set_watch(uint64_t ns)
+{
+    (void)pthread_mutex_lock(&watch.mutex);
+    watch.ns = ns;
+    (void)pthread_mutex_unlock(&watch.mutex);
+}
+
+static uint64_t read_watch(void)
+{
+    (void)pthread_mutex_lock(&watch.mutex);
+    uint64_t ns = watch.ns;
+    (void)pthread_mutex_unlock(&watch.mutex);
+    return ns;
+}
 
 /* What hands do, and how many of them at once. */
 static struct {
@@ -262,6 +325,7 @@ static struct {
     struct bel_report report;
     bool is_open; /* else they wait for it */
     unsigned inside, inside_max, troubles;
+    uint64_t trouble_ns; /* when the last was */
     bool was_lost;
 } yard = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -300,6 +364,7 @@ static void trouble(void *context, const char *text)
     CHECK(context == &yard && text[0] != '\0');
     (void)pthread_mutex_lock(&yard.mutex);
     yard.troubles++;
+    yard.trouble_ns = read_watch();
     (void)pthread_cond_broadcast(&yard.changed);
     (void)pthread_mutex_unlock(&yard.mutex);
 }
@@ -321,6 +386,19 @@ static void wait_inside(unsigned count)
     (void)pthread_mutex_unlock(&yard.mutex);
 }
 
+/* Waits for the n-th trouble, and returns when it was. */
+static uint64_t wait_trouble(unsigned count)
+{
+    (void)pthread_mutex_lock(&yard.mutex);
+    while (yard.troubles < count) {
+        (void)pthread_cond_wait(&yard.changed, &yard.mutex);
+    }
+    CHECK_EQ(yard.troubles, count);
+    uint64_t ns = yard.trouble_ns;
+    (void)pthread_mutex_unlock(&yard.mutex);
+    return ns;
+}
+
 static void wait_troubled(void)
 {
     (void)pthread_mutex_lock(&yard.mutex);
@@ -333,8 +411,9 @@ static void wait_troubled(void)
 static void start_crew(uint32_t lease_ms, unsigned hands)
 {
     struct bel_crew_options options = {.address = server.path,
+                                       .client = {.clock = crew_clock},
                                        .topics = topics,
-                                       .topics_count = 1,
+                                       .topics_count = topics_count,
                                        .hands = hands,
                                        .lease_ms = lease_ms,
                                        .name = "tester",
@@ -395,21 +474,45 @@ static void a_report_says_how_it_went(void)
     }
 }
 
-static void no_more_is_claimed_than_there_are_hands(void)
+static void check_hands(unsigned told, unsigned hands)
 {
     start_server();
-    start_crew(0, 3);
+    start_crew(0, told);
     set_yard(false);
     queue(10);
-    wait_inside(3);
+    wait_inside(hands);
     CHECK_EQ(count_told(""), 0);
     (void)pthread_mutex_lock(&server.mutex);
-    CHECK_EQ(server.numbered, 3);
+    CHECK_EQ(server.numbered, hands);
     (void)pthread_mutex_unlock(&server.mutex);
     set_yard(true);
     wait_for("ACK t10");
     stop_crew();
-    CHECK_EQ(yard.inside_max, 3);
+    CHECK_EQ(yard.inside_max, hands);
+    stop_server();
+}
+
+static void no_more_is_claimed_than_there_are_hands(void)
+{
+    check_hands(3, 3);
+    check_hands(1, 1);
+}
+
+static void there_are_five_hands_unless_told(void)
+{
+    check_hands(0, 5);
+}
+
+static void all_topics_are_claimed_from(void)
+{
+    start_server();
+    server.claim_start = "CLAIM mail post COUNT ";
+    topics_count = 2;
+    start_crew(0, 0);
+    queue(1);
+    wait_for("ACK t1");
+    stop_crew();
+    topics_count = 1;
     stop_server();
 }
 
@@ -505,16 +608,149 @@ static void work_without_a_server_is_given_up(void)
     stop_crew();
 }
 
+/* --- with a clock that is set --- */
+
+static const uint64_t second_ns = 1000000000;
+
+static void pauses_double_up_to_half_a_minute(void)
+{
+    static const unsigned pauses[] = {1, 2, 4, 8, 16, 30, 30, 30};
+    uint64_t wanted = 1;
+    start_server();
+    stop_server();
+    use_watch();
+    start_crew(0, 2);
+    for (unsigned i = 0; i < sizeof pauses / sizeof pauses[0]; i++) {
+        CHECK_NOTE("pause %u", i);
+        CHECK_EQ(wait_trouble(i + 1), wanted);
+        wait_asked(2); /* when the pause begins, and whether it is over */
+        wanted += pauses[i] * second_ns;
+        set_watch(wanted - 1);
+        wait_asked(2);
+        CHECK_EQ(wait_trouble(i + 1), wanted - pauses[i] * second_ns);
+        set_watch(wanted);
+    }
+    (void)wait_trouble(9);
+    stop_crew();
+    crew_clock = NULL;
+}
+
+static void a_lease_is_extended_after_each_third_of_it(void)
+{
+    start_server();
+    use_watch();
+    start_crew(0, 1);
+    set_yard(false);
+    queue(1);
+    wait_inside(1);
+    set_watch(10 * second_ns);
+    wait_asked(3);
+    CHECK_EQ(count_told("EXTEND"), 0);
+    for (unsigned i = 1; i < 10; i++) {
+        set_watch(10 * second_ns * i + i);
+        while (count_told("EXTEND t1") < i) {
+            wait_asked(1);
+        }
+        CHECK_EQ(count_told(""), i);
+        wait_asked(5);
+    }
+    set_yard(true);
+    wait_for("ACK t1");
+    stop_crew();
+    CHECK(!yard.was_lost);
+    crew_clock = NULL;
+    stop_server();
+}
+
+static int stopped; /* what the stop has returned; 1: it has not yet */
+
+static void *stop_after_grace(void *arg)
+{
+    (void)arg;
+    int err = bel_crew_stop(crew, BEL_CREW_GRACE_MS_DEFAULT);
+    (void)pthread_mutex_lock(&yard.mutex);
+    stopped = err;
+    (void)pthread_mutex_unlock(&yard.mutex);
+    return NULL;
+}
+
+/* Stops the crew, and checks that this takes so long and returns that. */
+static void check_stop(uint64_t wanted_ns, int wanted)
+{
+    pthread_t thread;
+    uint64_t began = read_watch();
+    stopped = 1;
+    CHECK(pthread_create(&thread, NULL, stop_after_grace, NULL) == 0);
+    (void)pthread_mutex_lock(&watch.mutex);
+    watch.has_reader = true;
+    watch.reader = thread;
+    (void)pthread_mutex_unlock(&watch.mutex);
+    wait_asked(4); /* when it begins, twice, and whether it is over */
+    set_watch(began + wanted_ns - 1);
+    wait_asked(2);
+    (void)pthread_mutex_lock(&yard.mutex);
+    CHECK(stopped == 1);
+    (void)pthread_mutex_unlock(&yard.mutex);
+    set_watch(began + wanted_ns);
+    CHECK(pthread_join(thread, NULL) == 0);
+    (void)pthread_mutex_lock(&watch.mutex);
+    watch.has_reader = false;
+    (void)pthread_mutex_unlock(&watch.mutex);
+    CHECK(stopped == wanted);
+}
+
+static void a_stop_takes_no_longer_than_the_grace(void)
+{
+    start_server();
+    use_watch();
+    start_crew(60000, 2);
+    set_yard(false);
+    queue(1);
+    wait_inside(1);
+    check_stop(15 * second_ns, BEL_EBUSY);
+    set_yard(true);
+    stop_crew();
+    CHECK_EQ(count_told("ACK t1"), 1);
+    crew_clock = NULL;
+    stop_server();
+}
+
+/* Neither the claim that waits nor the ack is answered. */
+static void a_server_that_does_not_answer_is_given_up(void)
+{
+    start_server();
+    use_watch();
+    start_crew(60000, 2);
+    set_yard(false);
+    queue(1);
+    wait_inside(1);
+    (void)pthread_mutex_lock(&server.mutex);
+    server.is_mute = true;
+    (void)pthread_mutex_unlock(&server.mutex);
+    set_yard(true);
+    wait_for("ACK t1");
+    check_stop(10 * second_ns, 0);
+    bel_crew_destroy(crew);
+    crew_clock = NULL;
+    stop_server();
+}
+
 int main(void)
 {
     RUN(what_is_done_is_acked);
     RUN(a_report_says_how_it_went);
     RUN(no_more_is_claimed_than_there_are_hands);
+    RUN(there_are_five_hands_unless_told);
+    RUN(all_topics_are_claimed_from);
     RUN(a_lease_is_extended_while_a_hand_works);
     RUN(a_lease_that_is_lost_is_known);
     RUN(a_stop_waits_for_hands_and_claims_no_more);
     RUN(a_connection_that_breaks_is_made_again);
     RUN(a_crew_without_a_server_can_be_stopped);
     RUN(work_without_a_server_is_given_up);
+    RUN(pauses_double_up_to_half_a_minute);
+    RUN(a_lease_is_extended_after_each_third_of_it);
+    RUN(a_stop_takes_no_longer_than_the_grace);
+    RUN(a_server_that_does_not_answer_is_given_up);
     return 0;
 }
