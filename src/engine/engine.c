@@ -406,7 +406,10 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     }
     engine->is_behind = engine->is_full = false;
     engine->load_left = LOAD_MAX;
-    if (bel__times_move(&engine->now, now)) forget_all(engine);
+    if (bel__times_move(&engine->now, now)) {
+        engine->stats.clock_steps++;
+        forget_all(engine);
+    }
     if (!engine->broken) come_due(engine);
     run_requests(engine);
     bel__wait_turn(engine);
@@ -602,4 +605,9 @@ void bel_engine_close(struct bel_engine *engine)
 struct bel_backend *bel_engine_backend(struct bel_engine *engine)
 {
     return &engine->backend;
+}
+
+const struct bel_engine_stats *bel_engine_stats(const struct bel_engine *engine)
+{
+    return &engine->stats;
 }

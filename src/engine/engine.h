@@ -58,6 +58,7 @@ struct bel_engine {
     struct bel_answers *answering;         /* of the batch that is being made */
     struct bel_answers *unsynced;          /* of earlier ones, from old to new */
     struct bel_answers *spare;
+    struct bel_engine_stats stats;
     uint32_t load_left; /* rows that may still be loaded in this turn */
     bool is_behind;     /* there is more to do than a turn does */
     bool is_full;       /* the batch takes no more requests */

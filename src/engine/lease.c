@@ -180,6 +180,7 @@ static void take_back(struct bel_engine *engine, struct bel_found *found)
 {
     struct bel_record *record = &found->record;
     bool counts = is_crash(engine, found->lease);
+    *(counts ? &engine->stats.leases_lost : &engine->stats.leases_lapsed) += 1;
     if (counts) {
         record->crashes += BEL_BUG(BEL_BUG_CRASH_TWICE) ? 2 : 1;
         bel__record_note(record, (struct bel_outcome){.kind = BEL_OUTCOME_CRASHED,

@@ -214,6 +214,8 @@ struct ring {
     bool makes;       /* an occurrence, at `nominal` */
     uint64_t nominal; /* the time that is made or left out */
     uint64_t missed;  /* times that are left out before it */
+    bool skips;       /* `nominal` is left out, because of: */
+    enum bel_engine_skip why;
     bool has_next;
     uint64_t next;
     bool is_over; /* there is no next time, ever */
@@ -295,12 +297,14 @@ static int overlap(struct bel_engine *engine, const struct bel_found *found, str
     struct bel_view name = bel__occurrence_id(&found->record, ring->nominal, id);
     int err = bel__timer_find(engine, found->topic, name, &known);
     if (err == 0) ring->makes = false; /* it was made before */
+    ring->why = BEL_ENGINE_SKIP_KNOWN;
     if (err != BEL_ENOTFOUND) return err;
     if (found->record.rule.overlap == BEL_OVERLAP_ALLOW) return 0;
     err = look_at_others(engine, found, &others);
     if (err || !others.has_any) return err;
     *out_is_blocked = found->record.rule.overlap == BEL_OVERLAP_QUEUE;
     ring->makes = *out_is_blocked && others.blocked < BEL_OVERLAP_QUEUE_MAX;
+    ring->why = *out_is_blocked ? BEL_ENGINE_SKIP_QUEUE : BEL_ENGINE_SKIP_OVERLAP;
     return 0;
 }
 
@@ -344,7 +348,8 @@ static int decide(struct bel_engine *engine, struct bel_found *found, struct rin
     }
     int err = overlap(engine, found, ring, out_is_blocked);
     if (err) return err;
-    if (!ring->makes) found->plan.skipped++;
+    ring->skips = !ring->makes;
+    if (ring->skips) found->plan.skipped++;
     return look_ahead(engine, found, ring);
 }
 
@@ -415,6 +420,8 @@ static int ring_once(struct bel_engine *engine, struct bel_found *found)
     if (err == 0) err = reserve(engine, found, &place);
     if (err) return err;
 
+    engine->stats.skips[BEL_ENGINE_SKIP_MISFIRE] += ring.missed;
+    if (ring.skips) engine->stats.skips[ring.why]++;
     found->plan.last = ring.nominal;
     if (ring.makes) make(engine, found, &ring, place, body);
     if (!ring.has_next || !is_late(engine, found, ring.next)) found->plan.is_catching_up = false;

@@ -116,6 +116,7 @@ static enum MHD_Result queue(struct bel_http_call *call)
 {
     if (call->response == NULL) return MHD_NO;
     call->is_sending = true;
+    bel__metrics_count_http(call->http->options.metrics, call->status);
     enum MHD_Result result = MHD_queue_response(call->connection, call->status, call->response);
     MHD_destroy_response(call->response);
     call->response = NULL;
@@ -504,6 +505,20 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     }
 }
 
+static void on_connection(void *context, struct MHD_Connection *connection, void **state,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct bel_metrics *metrics = ((struct bel_http *)context)->options.metrics;
+    (void)connection;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        metrics->http_clients++;
+        metrics->http_accepted++;
+    } else {
+        metrics->http_clients--;
+        (void)state;
+    }
+}
+
 /* Paths and queries are decoded when they have been taken apart. */
 static size_t leave_encoded(void *context, struct MHD_Connection *connection, char *text)
 {
@@ -519,13 +534,13 @@ static struct MHD_Daemon *start_daemon(struct bel_http *http)
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
     const struct bel_http_options *options = &http->options;
     if (options->address.socket.ss_family == AF_INET6) flags |= MHD_USE_IPv6;
-    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, http, MHD_OPTION_SOCK_ADDR,
-                            &options->address.socket, MHD_OPTION_CONNECTION_LIMIT,
-                            (unsigned)options->connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
-                            (unsigned)IDLE_S_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                            (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-                            http, MHD_OPTION_UNESCAPE_CALLBACK, leave_encoded, http,
-                            MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, http, MHD_OPTION_SOCK_ADDR, &options->address.socket,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)options->connections_max,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_UNESCAPE_CALLBACK,
+        leave_encoded, http, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
 }
 
 int bel__http_start(const struct bel_http_options *options, struct bel_http **out)

@@ -58,6 +58,7 @@ static void print_clients(struct page *page)
     line(page, "connected_clients:%" PRIu64, metrics->clients);
     line(page, "maxclients:%" PRIu64, metrics->clients_max);
     line(page, "requests_under_way:%" PRIu64, page->info->desk->under_way);
+    line(page, "http_clients:%" PRIu64, metrics->http_clients);
     line(page, "clients_refused:%" PRIu64, metrics->refused);
     line(page, "clients_dropped:%" PRIu64, metrics->dropped);
 }
@@ -74,6 +75,25 @@ static void print_quantile(struct page *page, const char *name, const struct bel
     }
 }
 
+static void print_engine(struct page *page, const struct bel_engine_stats *stats)
+{
+    line(page, "leases_lost:%" PRIu64, stats->leases_lost);
+    line(page, "leases_lapsed:%" PRIu64, stats->leases_lapsed);
+    for (unsigned skip = 0; skip < BEL_ENGINE_SKIPS; skip++) {
+        line(page, "plan_skips_%s:%" PRIu64, bel__skip_name(skip), stats->skips[skip]);
+    }
+    line(page, "clock_steps:%" PRIu64, stats->clock_steps);
+}
+
+static uint64_t http_requests(const struct bel_metrics *metrics)
+{
+    uint64_t count = 0;
+    for (unsigned i = 0; i < BEL_HTTP_CLASSES; i++) {
+        count += metrics->http_requests[i];
+    }
+    return count;
+}
+
 static void print_stats(struct page *page)
 {
     const struct bel_metrics *metrics = page->info->metrics;
@@ -85,9 +105,12 @@ static void print_stats(struct page *page)
     line(page, "total_connections_received:%" PRIu64, metrics->accepted);
     line(page, "total_commands_processed:%" PRIu64, commands);
     line(page, "total_error_replies:%" PRIu64, errors);
+    line(page, "total_http_connections_received:%" PRIu64, metrics->http_accepted);
+    line(page, "total_http_requests:%" PRIu64, http_requests(metrics));
     line(page, "total_net_input_bytes:%" PRIu64, metrics->bytes_in);
     line(page, "total_net_output_bytes:%" PRIu64, metrics->bytes_out);
     line(page, "deliveries:%" PRIu64, metrics->deliveries);
+    if (metrics->engine != NULL) print_engine(page, metrics->engine);
     line(page, "turns:%" PRIu64, metrics->turns);
     print_quantile(page, "turn_us_p50", &metrics->turn, 500);
     print_quantile(page, "turn_us_p99", &metrics->turn, 990);

@@ -69,6 +69,25 @@ void bel__metrics_finish(struct bel_metrics *metrics)
     metrics->census = NULL;
 }
 
+void bel__metrics_count_http(struct bel_metrics *metrics, unsigned status)
+{
+    unsigned digit = status / 100;
+    assert(digit >= 1 && digit <= BEL_HTTP_CLASSES);
+    metrics->http_requests[digit - 1]++;
+}
+
+const char *bel__skip_name(enum bel_engine_skip skip)
+{
+    static const char *const names[] = {
+        [BEL_ENGINE_SKIP_MISFIRE] = "misfire",
+        [BEL_ENGINE_SKIP_OVERLAP] = "overlap",
+        [BEL_ENGINE_SKIP_QUEUE] = "queue",
+        [BEL_ENGINE_SKIP_KNOWN] = "known",
+    };
+    assert(skip < BEL_ENGINE_SKIPS);
+    return names[skip];
+}
+
 void bel__metrics_begin(struct bel_metrics *metrics, struct bel_backend *backend,
                         struct bel_mono now)
 {
@@ -202,6 +221,33 @@ static void census_lines(struct page *page, const struct bel_census *census, str
     topic_lines(page, topics, count);
 }
 
+static void engine_lines(struct page *page, const struct bel_engine_stats *stats)
+{
+    one(page, "leases_lost_total", "counter", "Leases that ended without a word.",
+        stats->leases_lost);
+    one(page, "leases_lapsed_total", "counter",
+        "Leases that did so soon after a start, which counts no crash.", stats->leases_lapsed);
+    head(page, "plan_skips_total", "counter", "Times of plans that have made no occurrence.");
+    for (unsigned skip = 0; skip < BEL_ENGINE_SKIPS; skip++) {
+        line(page, "belfry_plan_skips_total{reason=\"%s\"} %" PRIu64 "\n", bel__skip_name(skip),
+             stats->skips[skip]);
+    }
+    one(page, "clock_steps_total", "counter", "How often the wall clock was set.",
+        stats->clock_steps);
+}
+
+static void http_lines(struct page *page, const struct bel_metrics *metrics)
+{
+    one(page, "http_clients", "gauge", "Connections over HTTP.", metrics->http_clients);
+    one(page, "http_clients_accepted_total", "counter", "Connections over HTTP that came.",
+        metrics->http_accepted);
+    head(page, "http_requests_total", "counter", "Requests over HTTP that were answered.");
+    for (unsigned i = 0; i < BEL_HTTP_CLASSES; i++) {
+        line(page, "belfry_http_requests_total{status=\"%uxx\"} %" PRIu64 "\n", i + 1,
+             metrics->http_requests[i]);
+    }
+}
+
 int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
                        struct bel_buffer *out)
 {
@@ -221,6 +267,8 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
         metrics->dropped);
     one(&page, "received_bytes_total", "counter", "Bytes read from clients.", metrics->bytes_in);
     one(&page, "sent_bytes_total", "counter", "Bytes written to clients.", metrics->bytes_out);
+    http_lines(&page, metrics);
+    if (metrics->engine != NULL) engine_lines(&page, metrics->engine);
     census_lines(&page, metrics->census, now);
     return page.err;
 }

@@ -18,6 +18,7 @@
  */
 
 #include "belfry/backend.h"
+#include "belfry/engine.h"
 #include "core/buffer.h"
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@
 enum {
     BEL_METER_BOUNDS = 18,
     BEL_CENSUS_TOPICS_MAX = 1000, /* the first by name; the others are only counted */
+    BEL_HTTP_CLASSES = 5,
 };
 
 /* How long something took, or how late it was: a histogram as Prometheus has them. */
@@ -52,11 +54,20 @@ struct bel_metrics {
     struct bel_meter lateness; /* from due to delivery */
     uint64_t clients, clients_max, accepted, refused, dropped;
     uint64_t bytes_in, bytes_out;
+    uint64_t http_clients, http_accepted;
+    uint64_t http_requests[BEL_HTTP_CLASSES]; /* answered, by the first digit of the status, - 1 */
+    const struct bel_engine_stats *engine;    /* borrowed; NULL: there is none */
     struct bel_census *census;
 };
 
 /* Makes metrics with all counters at 0. Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__metrics_init(struct bel_metrics *metrics);
+
+/* A request over HTTP was answered. */
+void bel__metrics_count_http(struct bel_metrics *metrics, unsigned status);
+
+/* "misfire" and so on. */
+const char *bel__skip_name(enum bel_engine_skip skip);
 
 /* Releases what they have. There is no census under way: the backend has answered, or is gone. */
 void bel__metrics_finish(struct bel_metrics *metrics);

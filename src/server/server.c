@@ -7,6 +7,7 @@
 #include "server/server.h"
 
 #include "belfry/engine.h"
+#include "belfry/instant.h"
 #include "engine/engine.h"
 #include "server/errands.h"
 #include "server/info.h"
@@ -36,6 +37,7 @@ struct server {
     struct bel_engine *engine;
     struct bel_http *http;
     struct bel_errands errands;
+    uint64_t clock_steps; /* that were logged */
 };
 
 /* Logs what could not be done, and returns the error. */
@@ -100,9 +102,18 @@ static void wake(void *context)
     bel__loop_wake(server->loop);
 }
 
+/* Asked behind each turn. */
 static int broken(void *context)
 {
-    const struct server *server = context;
+    struct server *server = context;
+    uint64_t steps = bel_engine_stats(server->engine)->clock_steps;
+    if (steps != server->clock_steps) {
+        char now[BEL_INSTANT_BYTES];
+        (void)bel_instant_print(server->moment.now.wall, now, sizeof now);
+        BEL_LOG(server->options.log, BEL_LOG_WARN, "the wall clock was set",
+                BEL_LOG_TEXT("now", now));
+    }
+    server->clock_steps = steps;
     return server->engine->broken;
 }
 
@@ -211,6 +222,7 @@ static int open_engine(struct server *server)
     }
     bel__desk_init(&server->desk, bel_engine_backend(server->engine), &server->metrics,
                    bel_clock_system());
+    server->metrics.engine = bel_engine_stats(server->engine);
     bel__errands_init(&server->errands, server->engine, server->loop, &server->moment,
                       server->options.log);
     return 0;

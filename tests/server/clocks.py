@@ -29,6 +29,8 @@ def test_leases_end_on_the_way():
         token = client.ask("CLAIM", "t", "LEASE", "30s")[0][0]
         client.ask("CLOCK", "ADVANCE", "31s")
         assert client.refused("EXTEND", token).startswith("STALE")
+        stats = client.ask("INFO", "stats")
+        assert "leases_lost:1\r\n" in stats and "leases_lapsed:0\r\n" in stats, stats
         assert client.ask("CLAIM", "t")[0][2] == "x"
 
 

@@ -73,6 +73,9 @@ def test_it_lives():
         web.right("POST", "/v1/topics/t/timers", {"payload": "x", "in": "1h"})
         text = web.right("GET", "/metrics")
         assert "# TYPE" in text and 'topic="t"' in text, text[:500]
+        assert "belfry_http_clients 1\n" in text and "belfry_leases_lost_total 0\n" in text
+        assert 'belfry_http_requests_total{status="2xx"} 3\n' in text, text
+        assert 'belfry_plan_skips_total{reason="misfire"} 0\n' in text
         web.send("HEAD", "/livez")
         assert web.connection.getresponse().read() == b""
 

@@ -14,6 +14,8 @@
 enum {
     LARGE = 1 << 20,
     MANY = 5000,
+    LEASE_MS = 30 * 1000, /* unless somebody says otherwise */
+    HOUR_MS = 3600 * 1000,
 };
 
 struct world {
@@ -319,6 +321,76 @@ static void answers_leave_when_the_thread_has_synced(void)
     CHECK(sem_destroy(&synced) == 0);
 }
 
+/* Durability `interval` and `none`: answers leave in their turn, whatever the disk does. */
+static void answers_need_not_wait_for_the_sync(void)
+{
+    for (int i = BEL_ENGINE_DURABILITY_INTERVAL; i <= BEL_ENGINE_DURABILITY_NONE; i++) {
+        struct world world = {0};
+        struct heard heard;
+        sem_t synced;
+        CHECK(sem_init(&synced, 0, 0) == 0);
+        make_folder(&world);
+        open_engine(&world, (struct bel_engine_options){.durability = (enum bel_engine_durability)i,
+                                                        .sync_interval_ms = 1,
+                                                        .wake = wake,
+                                                        .context = &synced});
+        struct bel_request request = {
+            .command = {.verb = BEL_VERB_SCHEDULE,
+                        .schedule = {.topic = view("mail"), .id = view("a")}}};
+        submit(&world, &request, &heard);
+        turn(&world);
+        CHECK(heard.is_done && heard.err == 0);
+        if (i == BEL_ENGINE_DURABILITY_INTERVAL) CHECK(sem_wait(&synced) == 0);
+        bel_engine_close(world.engine);
+        open_engine(&world, (struct bel_engine_options){0});
+        CHECK(claim(&world).deliveries == 1);
+        finish(&world);
+        CHECK(sem_destroy(&synced) == 0);
+    }
+}
+
+static void schedule_plan(struct world *world, const char *id, enum bel_overlap overlap)
+{
+    struct bel_command command = {.verb = BEL_VERB_SCHEDULE};
+    command.schedule.topic = view("mail");
+    command.schedule.id = view(id);
+    command.schedule.plan =
+        (struct bel_recurrence){.kind = BEL_PLAN_EVERY, .rule = view("1h"), .overlap = overlap};
+    CHECK(ask(world, command).err == 0);
+}
+
+/* What is counted while it is open: lost leases, times left out, steps of the clock. */
+static void what_has_happened_is_counted(void)
+{
+    struct world world = {0};
+    make_folder(&world);
+    open_engine(&world, (struct bel_engine_options){0});
+    schedule(&world, "a");
+    CHECK(claim(&world).deliveries == 1);
+    advance(&world, LEASE_MS / 2);
+    bel_engine_close(world.engine);
+    open_engine(&world, (struct bel_engine_options){0});
+    const struct bel_engine_stats *stats = bel_engine_stats(world.engine);
+    advance(&world, LEASE_MS);
+    CHECK(stats->leases_lost == 0 && stats->leases_lapsed == 1); /* it was just opened */
+    CHECK(claim(&world).deliveries == 1);
+    advance(&world, LEASE_MS);
+    CHECK(stats->leases_lost == 1 && stats->leases_lapsed == 1);
+
+    schedule_plan(&world, "p", BEL_OVERLAP_SKIP);
+    for (int i = 0; i < 3; i++) {
+        advance(&world, HOUR_MS);
+    }
+    CHECK_EQ(stats->skips[BEL_ENGINE_SKIP_OVERLAP], 2);
+    CHECK_EQ(stats->skips[BEL_ENGINE_SKIP_MISFIRE], 0);
+    CHECK_EQ(stats->clock_steps, 0);
+    world.now.wall.ms += 4 * HOUR_MS + HOUR_MS / 2;
+    turn(&world);
+    CHECK_EQ(stats->clock_steps, 1);
+    CHECK_EQ(stats->skips[BEL_ENGINE_SKIP_MISFIRE], 4);
+    finish(&world);
+}
+
 int main(void)
 {
     RUN(what_expires_unseen_ends_within_the_hour);
@@ -329,5 +401,7 @@ int main(void)
     RUN(more_than_a_batch_holds_is_several);
     RUN(a_payload_may_be_larger_than_a_usual_batch);
     RUN(answers_leave_when_the_thread_has_synced);
+    RUN(answers_need_not_wait_for_the_sync);
+    RUN(what_has_happened_is_counted);
     return 0;
 }
