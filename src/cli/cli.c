@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 #include "belfry/version.h"
+#include "cli/completion.h"
 #include "cli/print.h"
 #include "cli/remote.h"
 
@@ -28,6 +29,7 @@ static const struct cli_verb verbs[] = {
     {"work", bel__cli_work, "runs a program for each timer that is due"},
     {"bench", bel__cli_bench, "measures how fast a server is"},
     {"next", bel__cli_next, "when a rule says next, and what clock changes do to it"},
+    {"completion", NULL, "what a shell is to know to complete these"}, /* it needs all tables */
     {"version", show_version, "the version"},
     {NULL, NULL, NULL},
 };
@@ -72,6 +74,7 @@ static int run(int argc, char **argv, const struct cli_verb *others)
     if (remote != NULL) return bel__remote_run(remote, argc, argv);
     const struct cli_verb *verb = find_verb(verbs, argv[0]);
     if (verb == NULL) verb = find_verb(others, argv[0]);
+    if (verb != NULL && verb->run == NULL) return bel__cli_completion(argc, argv, verbs, others);
     return verb != NULL ? verb->run(argc, argv) : refuse_verb(argv[0]);
 }
 

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Three shells, three ways to say the same: of each verb its options, and of each option whether
+ * a value follows, and which there are. A choice is an option as a shell sees it. The options of
+ * verbs that have no command are in a table here; a test compares it with their help.
+ *
+ * Where a topic is expected the shell asks the server, briefly, which there are.
+ */
+#include "cli/completion.h"
+
+#include "cli/remote.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TOPICS_COMMAND "belfry topics --timeout 1s 2>/dev/null | cut -f 1"
+
+static const char usage[] =
+    "usage: belfry completion bash|zsh|fish\n"
+    "\n"
+    "Prints what the shell is to know to complete verbs, options, their values and topics:\n"
+    "\n"
+    "    bash    source <(belfry completion bash), in ~/.bashrc\n"
+    "    zsh     belfry completion zsh > _belfry, in a folder of $fpath\n"
+    "    fish    belfry completion fish > ~/.config/fish/completions/belfry.fish\n";
+
+/* --- what there is to choose --- */
+
+enum follows {
+    FOLLOWS_NOTHING,
+    FOLLOWS_VALUE, /* one of the words, if there are some */
+    FOLLOWS_PATH,
+};
+
+struct choice {
+    const char *name; /* without the dashes */
+    const char *help;
+    enum follows follows;
+    const char *const *words; /* ends in NULL; or NULL */
+};
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char *const states[] = {"scheduled", "ready",     "leased",  "blocked", "done",
+                                     "dead",      "cancelled", "expired", "skipped", NULL};
+
+static const struct choice reaching[] = {
+    {"server", "host:port or the path of a socket", FOLLOWS_VALUE, NULL},
+    {"key-file", "the file with the key", FOLLOWS_PATH, NULL},
+    {"timeout", "how long to wait for an answer", FOLLOWS_VALUE, NULL},
+    {"json", "for programs", FOLLOWS_NOTHING, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+/* The options of verbs without a command. */
+static const struct choice work[] = {
+    {"jobs", "how many at once", FOLLOWS_VALUE, NULL},
+    {"lease", "how long a claim lasts", FOLLOWS_VALUE, NULL},
+    {"grace", "how long they may take to finish", FOLLOWS_VALUE, NULL},
+    {"name", "who works, for people", FOLLOWS_VALUE, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice bench[] = {
+    {"timers", "how many", FOLLOWS_VALUE, NULL},
+    {"bytes", "of each payload", FOLLOWS_VALUE, NULL},
+    {"connections", "at once", FOLLOWS_VALUE, NULL},
+    {"pipeline", "commands under way on each of them", FOLLOWS_VALUE, NULL},
+    {"name", "of its topics", FOLLOWS_VALUE, NULL},
+    {"purge", "only removes what one that was killed has left", FOLLOWS_NOTHING, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice next[] = {
+    {"tz", "whose clocks the rule goes by", FOLLOWS_VALUE, NULL},
+    {"from", "after when", FOLLOWS_VALUE, NULL},
+    {"count", "how many times", FOLLOWS_VALUE, NULL},
+    {"gap", "a time that the clocks leave out", FOLLOWS_VALUE, WORDS("next", "skip")},
+    {"fold", "a time that comes twice", FOLLOWS_VALUE, WORDS("first", "second", "both")},
+    {"json", "for programs", FOLLOWS_NOTHING, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice only_json[] = {
+    {"json", "for programs", FOLLOWS_NOTHING, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice serve[] = {
+    {"data", "where timers are kept", FOLLOWS_PATH, NULL},
+    {"resp", "for Redis clients", FOLLOWS_VALUE, NULL},
+    {"http", "for HTTP, or none", FOLLOWS_VALUE, NULL},
+    {"store", "on disk, or forgotten at the end", FOLLOWS_VALUE, WORDS("embedded", "memory")},
+    {"durability", "what is acknowledged is", FOLLOWS_VALUE, WORDS("commit", "interval", "none")},
+    {"durability-interval", "of interval, until it is synced", FOLLOWS_VALUE, NULL},
+    {"sync", "who waits for the disk", FOLLOWS_VALUE, WORDS("auto", "loop", "thread")},
+    {"clock", "whether time passes", FOLLOWS_VALUE, WORDS("system", "virtual")},
+    {"keys", "who may come in", FOLLOWS_PATH, NULL},
+    {"max-clients", "at the same time", FOLLOWS_VALUE, NULL},
+    {"max-payload", "of a timer", FOLLOWS_VALUE, NULL},
+    {"output-limit", "that a client may leave unread", FOLLOWS_VALUE, NULL},
+    {"log", "to standard error", FOLLOWS_VALUE, WORDS("text", "json")},
+    {"log-level", "how much", FOLLOWS_VALUE, WORDS("error", "warn", "info", "debug")},
+    {"port-file", "written when it listens", FOLLOWS_PATH, NULL},
+    {"config", "lines of name = value", FOLLOWS_PATH, NULL},
+    {"hash-key", "reads a key, prints its line for --keys", FOLLOWS_NOTHING, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice schedule_file[] = {
+    {"file", "the payload", FOLLOWS_PATH, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+/* What is typed where no option is. */
+enum takes {
+    TAKES_ANY,
+    TAKES_TOPIC,
+    TAKES_PATH,
+    TAKES_VERB,
+    TAKES_SHELL,
+};
+
+static const struct verb {
+    const char *name;
+    const struct choice *choices;
+    bool reaches; /* has the options of verbs that talk to a server */
+    enum takes takes;
+} known[] = {
+    {"work", work, true, TAKES_TOPIC},        {"bench", bench, true, TAKES_ANY},
+    {"next", next, false, TAKES_ANY},         {"version", only_json, false, TAKES_ANY},
+    {"doctor", only_json, false, TAKES_PATH}, {"serve", serve, false, TAKES_ANY},
+    {"help", NULL, false, TAKES_VERB},        {"completion", NULL, false, TAKES_SHELL},
+};
+
+static const struct verb *find_verb(const char *name)
+{
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].name, name) == 0) return &known[i];
+    }
+    return NULL;
+}
+
+static const struct bel_command_entry *command_of(const char *verb)
+{
+    const struct cli_remote *remote = bel__remote_find(verb);
+    if (remote == NULL) return NULL;
+    const char *name = remote->other != NULL ? remote->other : remote->command;
+    return bel__command_find((struct bel_view){name, strlen(name)});
+}
+
+static enum takes takes_of(const char *verb)
+{
+    const struct bel_command_entry *command = command_of(verb);
+    const struct verb *other = find_verb(verb);
+    if (command == NULL) return other != NULL ? other->takes : TAKES_ANY;
+    bool is_topic =
+        command->arguments_count > 0 && command->arguments[0].type == BEL_ARGUMENT_TOPIC;
+    return is_topic ? TAKES_TOPIC : TAKES_ANY;
+}
+
+/* Told of each choice of a verb. */
+typedef void see_choice(const char *verb, const struct choice *choice);
+
+static void see_all(const char *verb, const struct choice *choices, see_choice *see)
+{
+    for (; choices != NULL && choices->name != NULL; choices++) {
+        see(verb, choices);
+    }
+}
+
+static void see_argument(const char *verb, const struct bel_argument *argument, see_choice *see)
+{
+    char name[32];
+    size_t bytes = strlen(argument->name);
+    if (argument->name[0] < 'A' || argument->name[0] > 'Z' || bytes >= sizeof name) return;
+    for (size_t i = 0; i <= bytes; i++) {
+        char letter = argument->name[i];
+        name[i] = (char)(letter >= 'A' && letter <= 'Z' ? letter + 'a' - 'A' : letter);
+    }
+    bool is_flag = argument->type == BEL_ARGUMENT_FLAG;
+    struct choice choice = {name, argument->help, is_flag ? FOLLOWS_NOTHING : FOLLOWS_VALUE,
+                            argument->words};
+    if (argument->type == BEL_ARGUMENT_STATE) choice.words = states;
+    see(verb, &choice);
+}
+
+static void each_choice(const char *verb, see_choice *see)
+{
+    const struct cli_remote *remote = bel__remote_find(verb);
+    const struct verb *other = find_verb(verb);
+    if (other != NULL) see_all(verb, other->choices, see);
+    if (remote != NULL) {
+        const struct bel_command_entry *command =
+            bel__command_find((struct bel_view){remote->command, strlen(remote->command)});
+        for (size_t i = 0; i < command->arguments_count; i++) {
+            see_argument(verb, &command->arguments[i], see);
+        }
+        if (strcmp(verb, "schedule") == 0) see_all(verb, schedule_file, see);
+    }
+    if (remote != NULL || (other != NULL && other->reaches)) see_all(verb, reaching, see);
+}
+
+/* --- the verbs --- */
+
+typedef void see_verb(const char *name, const char *help);
+
+static void each_verb(const struct cli_verb *verbs, const struct cli_verb *others, see_verb *see)
+{
+    for (; others->name != NULL; others++) {
+        see(others->name, others->help);
+    }
+    for (const struct cli_remote *remote = NULL; (remote = bel__remote_next(remote)) != NULL;) {
+        see(remote->verb, bel__remote_summary(remote));
+    }
+    for (; verbs->name != NULL; verbs++) {
+        see(verbs->name, verbs->help);
+    }
+    see("help", "this; belfry help VERB says more about a verb");
+}
+
+static void print_name(const char *name, const char *help)
+{
+    (void)help;
+    printf(" %s", name);
+}
+
+/* A text as one word of a shell's, with a backslash before each of `escaped`. */
+static void print_quoted(const char *text, const char *escaped)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '\'') {
+            fputs("'\\''", stdout);
+            continue;
+        }
+        if (strchr(escaped, *text) != NULL) (void)putchar('\\');
+        (void)putchar(*text);
+    }
+}
+
+static void print_words(const char *const *words)
+{
+    for (size_t i = 0; words[i] != NULL; i++) {
+        printf("%s%s", i > 0 ? " " : "", words[i]);
+    }
+}
+
+/* --- bash --- */
+
+static void bash_option(const char *verb, const struct choice *choice)
+{
+    (void)verb;
+    printf(" --%s", choice->name);
+}
+
+/* What follows an option. */
+static void bash_value(const char *verb, const struct choice *choice)
+{
+    if (choice->follows == FOLLOWS_NOTHING) return;
+    printf("    %s:--%s) ", verb, choice->name);
+    if (choice->words != NULL) {
+        printf("words='");
+        print_words(choice->words);
+        printf("'");
+    } else {
+        printf("words=%s", choice->follows == FOLLOWS_PATH ? "PATH" : "NONE");
+    }
+    printf(" ;;\n");
+}
+
+static void bash_values(const char *name, const char *help)
+{
+    (void)help;
+    each_choice(name, bash_value);
+}
+
+static void bash_options(const char *name, const char *help)
+{
+    static const char *const takes[] = {[TAKES_ANY] = "",
+                                        [TAKES_TOPIC] = "; takes=topic",
+                                        [TAKES_PATH] = "; takes=path",
+                                        [TAKES_VERB] = "; words=$verbs",
+                                        [TAKES_SHELL] = "; words='bash zsh fish'"};
+    (void)help;
+    printf("    %s) words='", name);
+    each_choice(name, bash_option);
+    printf("'%s ;;\n", takes[takes_of(name)]);
+}
+
+static void print_bash(const struct cli_verb *verbs, const struct cli_verb *others)
+{
+    printf("# For bash: source <(belfry completion bash)\n"
+           "_belfry() {\n"
+           "    local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words= takes= verbs\n"
+           "    local before=${COMP_WORDS[COMP_CWORD - 1]}\n"
+           "    verbs='");
+    each_verb(verbs, others, print_name);
+    printf("'\n"
+           "    COMPREPLY=()\n"
+           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+           "        mapfile -t COMPREPLY < <(compgen -W \"$verbs\" -- \"$current\")\n"
+           "        return\n"
+           "    fi\n"
+           "    case $verb:$before in\n");
+    each_verb(verbs, others, bash_values);
+    printf("    esac\n"
+           "    [ \"$words\" != NONE ] || return\n"
+           "    [ \"$words\" != PATH ] || takes=path\n"
+           "    if [ -z \"$words\" ]; then\n"
+           "        case $verb in\n");
+    each_verb(verbs, others, bash_options);
+    printf("        esac\n"
+           "        [ \"$takes\" != topic ] || [[ $current == -* ]] || words=$(" TOPICS_COMMAND
+           ")\n"
+           "    fi\n"
+           "    if [ \"$takes\" = path ] && [[ $current != -* ]]; then\n"
+           "        compopt -o filenames 2>/dev/null\n"
+           "        mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+           "        return\n"
+           "    fi\n"
+           "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+           "}\n"
+           "complete -F _belfry belfry\n");
+}
+
+/* --- zsh --- */
+
+static void zsh_verb(const char *name, const char *help)
+{
+    printf("        '%s:", name);
+    print_quoted(help, "");
+    printf("'\n");
+}
+
+static void zsh_option(const char *verb, const struct choice *choice)
+{
+    (void)verb;
+    printf(" \\\n            '*--%s[", choice->name);
+    print_quoted(choice->help, "[]");
+    printf("]");
+    if (choice->words != NULL) {
+        printf(":value:(");
+        print_words(choice->words);
+        printf(")");
+    } else if (choice->follows != FOLLOWS_NOTHING) {
+        printf(choice->follows == FOLLOWS_PATH ? ":path:_files" : ":value: ");
+    }
+    printf("'");
+}
+
+static void zsh_options(const char *name, const char *help)
+{
+    static const char *const takes[] = {[TAKES_ANY] = "*:argument: ",
+                                        [TAKES_TOPIC] = "*:topic:_belfry_topics",
+                                        [TAKES_PATH] = "*:path:_files",
+                                        [TAKES_VERB] = "*:verb:_belfry_verbs",
+                                        [TAKES_SHELL] = "*:shell:(bash zsh fish)"};
+    (void)help;
+    printf("    %s)\n        _arguments '%s'", name, takes[takes_of(name)]);
+    each_choice(name, zsh_option);
+    printf("\n        ;;\n");
+}
+
+static void print_zsh(const struct cli_verb *verbs, const struct cli_verb *others)
+{
+    printf("#compdef belfry\n"
+           "# For zsh: belfry completion zsh > _belfry, in a folder of $fpath\n"
+           "_belfry_topics() {\n"
+           "    local -a topics\n"
+           "    topics=(${(f)\"$(" TOPICS_COMMAND ")\"})\n"
+           "    compadd -a topics\n"
+           "}\n"
+           "_belfry_verbs() {\n"
+           "    local -a verbs\n"
+           "    verbs=(\n");
+    each_verb(verbs, others, zsh_verb);
+    printf("    )\n"
+           "    _describe -t verbs verb verbs\n"
+           "}\n"
+           "_belfry() {\n"
+           "    if (( CURRENT == 2 )); then\n"
+           "        _belfry_verbs\n"
+           "        return\n"
+           "    fi\n"
+           "    local verb=$words[2]\n"
+           "    shift words\n"
+           "    (( CURRENT-- ))\n"
+           "    case $verb in\n");
+    each_verb(verbs, others, zsh_options);
+    printf("    esac\n"
+           "}\n"
+           "if [ \"$funcstack[1]\" = _belfry ]; then\n"
+           "    _belfry \"$@\"\n"
+           "else\n"
+           "    compdef _belfry belfry\n"
+           "fi\n");
+}
+
+/* --- fish --- */
+
+static void fish_option(const char *verb, const struct choice *choice)
+{
+    printf("complete -c belfry -n '__fish_seen_subcommand_from %s' -l %s", verb, choice->name);
+    if (choice->follows == FOLLOWS_VALUE) printf(" -x");
+    if (choice->follows == FOLLOWS_PATH) printf(" -r -F");
+    if (choice->words != NULL) {
+        printf(" -a '");
+        print_words(choice->words);
+        printf("'");
+    }
+    printf(" -d '");
+    print_quoted(choice->help, "\\");
+    printf("'\n");
+}
+
+static void fish_verb(const char *name, const char *help)
+{
+    printf("complete -c belfry -n __fish_use_subcommand -a %s -d '", name);
+    print_quoted(help, "\\");
+    printf("'\n");
+    each_choice(name, fish_option);
+    enum takes takes = takes_of(name);
+    if (takes == TAKES_ANY || takes == TAKES_VERB) return;
+    printf("complete -c belfry -n '__fish_seen_subcommand_from %s' %s\n", name,
+           takes == TAKES_TOPIC  ? "-a '(" TOPICS_COMMAND ")'"
+           : takes == TAKES_PATH ? "-F"
+                                 : "-a 'bash zsh fish'");
+}
+
+static void print_fish(const struct cli_verb *verbs, const struct cli_verb *others)
+{
+    printf("# For fish: belfry completion fish > ~/.config/fish/completions/belfry.fish\n"
+           "complete -c belfry -f\n");
+    each_verb(verbs, others, fish_verb);
+}
+
+int bel__cli_completion(int argc, char **argv, const struct cli_verb *verbs,
+                        const struct cli_verb *others)
+{
+    const char *shell = argc == 2 ? argv[1] : "";
+    if (strcmp(shell, "--help") == 0 || strcmp(shell, "-h") == 0) {
+        fputs(usage, stdout);
+    } else if (strcmp(shell, "bash") == 0) {
+        print_bash(verbs, others);
+    } else if (strcmp(shell, "zsh") == 0) {
+        print_zsh(verbs, others);
+    } else if (strcmp(shell, "fish") == 0) {
+        print_fish(verbs, others);
+    } else {
+        fputs(usage, stderr);
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# belfry completion, as bash uses it. Usage: completion.sh PROGRAM
+. "$(dirname "$0")/lib.sh"
+serve completion --store memory
+"$belfry" schedule mail x --in 1h >/dev/null
+"$belfry" schedule market x --in 1h >/dev/null
+"$belfry" schedule other x --in 1h >/dev/null
+mkdir bin && ln -s "$belfry" bin/belfry
+export PATH="$room/bin:$PATH"
+"$belfry" completion bash >script || fail 'completion bash'
+. ./script || fail 'bash does not read it'
+complete -p belfry >/dev/null || fail 'bash does not know of it'
+
+offered() { # WORD ...: what is offered for the last of the words, in order
+    COMP_WORDS=(belfry "$@") COMP_CWORD=$#
+    _belfry
+    printf '%s\n' "${COMPREPLY[@]}" | sort | xargs
+}
+
+is verbs_are_completed 'schedule' offered sch
+is verbs_that_begin_alike 'release reschedule resume revive' offered re
+is no_verb_begins_so '' offered xyz
+is options_are_completed '--conflict --correlation --count --cron' offered schedule mail x --c
+is an_option_is_in_small_letters '--in' offered reschedule mail a --i
+is options_of_all_verbs '--server --state' offered list mail --s
+is words_of_an_option 'delay rate' offered schedule mail x --mode ''
+is words_that_begin_so 'reject replace' offered schedule mail x --conflict re
+is states 'scheduled skipped' offered list mail --state s
+is a_value_that_nobody_knows '' offered schedule mail x --id ''
+is a_flag_has_no_value '--dead' offered fail token --de
+is topics_are_asked_for 'mail market' offered schedule ma
+is topics_of_a_worker 'mail market other' offered work ''
+is a_topic_behind_a_topic 'other' offered claim mail o
+touch path1 path2
+is paths 'path1 path2' offered schedule mail --file path
+is paths_of_a_folder 'path1 path2' offered doctor path
+is a_key_file 'path1 path2' offered topics --key-file path
+is options_of_bench '--bytes' offered bench --b
+is options_of_next '--fold --from' offered next --f
+is flags_of_serve '--max-clients --max-payload' offered serve --max
+is words_of_serve 'embedded memory' offered serve --store ''
+is verbs_behind_help 'schedule' offered help sch
+is shells 'bash fish zsh' offered completion ''
+BELFRY_SERVER=127.0.0.1:1 is without_a_server_there_are_no_topics '' offered schedule ma
+
+# Every option in a help text is offered, and what is offered is in the help text.
+for verb in $("$belfry" help | sed -n 's/^    \([a-z]*\) .*/\1/p'); do
+    [ "$verb" != help ] || continue
+    "$belfry" help "$verb" | grep -oE '^ +(-[a-z], )?--[a-z-]+' | sed 's/.*--/--/' | sort -u >wanted
+    COMP_WORDS=(belfry "$verb" --) COMP_CWORD=2
+    _belfry
+    printf '%s\n' "${COMPREPLY[@]}" | grep . | sort -u >got
+    while read -r option; do
+        grep -qxF -- "$option" got || fail "$verb: $option is not offered"
+    done <wanted
+    while read -r option; do
+        [ "$option" = --key-file ] || [ "$verb$option" = work--jobs ] ||
+            [ "$verb$option" = next--count ] || [ "$verb" = version ] ||
+            grep -qxF -- "$option" wanted || fail "$verb: $option is not in its help"
+    done <got
+done
+echo 'ok   every_option_is_offered_and_no_other'
+
+# The others are only looked at, and tried if they are there.
+like zsh_has_descriptions '*#compdef belfry*--conflict*replace keep*' "$belfry" completion zsh
+like fish_has_descriptions '*complete -c belfry*-l conflict*replace keep*' "$belfry" completion fish
+"$belfry" completion zsh >script.zsh
+"$belfry" completion fish >script.fish
+! command -v zsh >/dev/null || zsh -n script.zsh || fail 'zsh does not read it'
+! command -v fish >/dev/null || fish -n script.fish || fail 'fish does not read it'
+is quotes_are_closed_for_zsh yes bash -c "bash -n <(sed -n \"/_arguments/,/;;/p\" script.zsh |
+    sed 's/;;//; s/^    [a-z]*)$//') && echo yes"
+exits a_shell_that_is_none 2 'bash|zsh|fish' "$belfry" completion tcsh
+exits no_shell 2 'bash|zsh|fish' "$belfry" completion
