@@ -16,6 +16,7 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ enum {
     CONNECTION_BYTES = 32 << 10,    /* for the first line and the headers */
     METRICS_BYTES_MAX = 8 << 20,
     EVENTS_MAX = 64,
+    KEYS_WRONG_MAX = 10, /* on a connection, which is closed then */
     LOCATION_BYTES = 3 * (BEL_TOPIC_BYTES_MAX + BEL_ID_BYTES) + 32,
 };
 
@@ -89,7 +91,8 @@ static void add_location(const struct bel_http_call *call, struct bel_view id)
  * is closed. */
 static void set_page(struct bel_http_call *call, struct bel_http_page page)
 {
-    char *text = page.json != NULL ? json_dumps(page.json, JSON_COMPACT) : calloc(1, 1);
+    if (page.is_lost) return;
+    char *text = page.json != NULL ? bel__http_dump(page.json, JSON_COMPACT) : calloc(1, 1);
     const char *type = page.is_problem ? "application/problem+json" : "application/json";
     if (page.json == NULL) type = NULL;
     assert(call->response == NULL);
@@ -102,7 +105,7 @@ static void set_page(struct bel_http_call *call, struct bel_http_page page)
     if (page.status == MHD_HTTP_UNAUTHORIZED) {
         (void)MHD_add_response_header(call->response, "WWW-Authenticate", "Bearer");
     }
-    if (call->http != NULL && call->http->is_draining) {
+    if (call->is_last || (call->http != NULL && call->http->is_draining)) {
         (void)MHD_add_response_header(call->response, "Connection", "close");
     }
 }
@@ -237,7 +240,7 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     if (is_claim) (void)json_array_clear(call->kept);
     if (is_claim && reply->err == 0) {
         keep_tokens(call, reply);
-        call->is_lost = page.is_problem;
+        call->is_lost = page.is_problem || page.is_lost;
     }
     if (call->connection == NULL) {
         abandon(call);
@@ -306,7 +309,15 @@ static void end_metrics(struct bel_http *http)
 
 static void set_state(struct bel_http_call *call, const char *state, unsigned status)
 {
-    set_page(call, (struct bel_http_page){status, json_pack("{s:s}", "status", state), false, {0}});
+    json_t *json = json_pack("{s:s}", "status", state);
+    set_page(call, (struct bel_http_page){.status = status, .json = json, .is_lost = json == NULL});
+}
+
+static void set_description(struct bel_http_call *call)
+{
+    json_t *json = bel__http_openapi();
+    set_page(call,
+             (struct bel_http_page){.status = MHD_HTTP_OK, .json = json, .is_lost = json == NULL});
 }
 
 /* All of the request is there. */
@@ -329,7 +340,7 @@ static void begin(struct bel_http_call *call)
         begin_metrics(call);
         break;
     case BEL_HTTP_OPENAPI:
-        set_page(call, (struct bel_http_page){MHD_HTTP_OK, bel__http_openapi(), false, {0}});
+        set_description(call);
         break;
     }
 }
@@ -376,6 +387,16 @@ static bool check_origin(struct bel_http_call *call)
     return false;
 }
 
+/* Whether there were too many wrong keys on a connection by now. Without memory to count them, one
+ * is too many. */
+static bool has_guessed_enough(const struct bel_http_call *call)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(call->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    unsigned *keys_wrong = info != NULL ? info->socket_context : NULL;
+    return keys_wrong == NULL || ++*keys_wrong >= KEYS_WRONG_MAX;
+}
+
 /* Nobody needs a key to see whether it lives. */
 static bool check_key(struct bel_http_call *call)
 {
@@ -390,6 +411,7 @@ static bool check_key(struct bel_http_call *call)
     struct bel_view view = {is_bearer ? key + 7 : NULL, is_bearer ? strlen(key + 7) : 0};
     if (!is_bearer ||
         !service->authenticate(service->context, (struct bel_view){0}, view, &permissions)) {
+        call->is_last = is_bearer && has_guessed_enough(call);
         set_problem(call, "NOAUTH", "a key is needed: Authorization: Bearer KEY");
         return false;
     }
@@ -513,9 +535,10 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         metrics->http_clients++;
         metrics->http_accepted++;
+        *state = calloc(1, sizeof(unsigned)); /* wrong keys */
     } else {
         metrics->http_clients--;
-        (void)state;
+        free(*state);
     }
 }
 
@@ -529,13 +552,33 @@ static size_t leave_encoded(void *context, struct MHD_Connection *connection, ch
 
 /* --- the beginning and the end --- */
 
-static struct MHD_Daemon *start_daemon(struct bel_http *http)
+/* Listens itself: the library would not say why it cannot. Returns a socket; or -1, and errno is
+ * set. Sets the port in `*address` if it was 0. */
+static int open_listener(struct bel_address *address)
+{
+    struct sockaddr *name = (struct sockaddr *)&address->socket;
+    bool is_6 = name->sa_family == AF_INET6;
+    socklen_t bytes = is_6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    int yes = 1, fd = socket(name->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return -1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(fd, name, bytes) == 0 && listen(fd, SOMAXCONN) == 0 &&
+        getsockname(fd, name, &bytes) == 0) {
+        return fd;
+    }
+    int failed = errno;
+    (void)close(fd);
+    errno = failed;
+    return -1;
+}
+
+static struct MHD_Daemon *start_daemon(struct bel_http *http, int listener)
 {
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
     const struct bel_http_options *options = &http->options;
     if (options->address.socket.ss_family == AF_INET6) flags |= MHD_USE_IPv6;
     return MHD_start_daemon(
-        flags, 0, NULL, NULL, on_request, http, MHD_OPTION_SOCK_ADDR, &options->address.socket,
+        flags, 0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET, listener,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)options->connections_max,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
@@ -543,7 +586,7 @@ static struct MHD_Daemon *start_daemon(struct bel_http *http)
         leave_encoded, http, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
 }
 
-int bel__http_start(const struct bel_http_options *options, struct bel_http **out)
+int bel__http_start(const struct bel_http_options *options, struct bel_http **out, char why[160])
 {
     struct bel_http *http = calloc(1, sizeof *http);
     if (http == NULL) return BEL_ENOMEM;
@@ -552,7 +595,9 @@ int bel__http_start(const struct bel_http_options *options, struct bel_http **ou
     bel__list_init(&http->calls);
     bel__list_init(&http->censuses);
     http->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (http->epoll_fd >= 0) http->daemon = start_daemon(http);
+    int listener = http->epoll_fd >= 0 ? open_listener(&http->options.address) : -1;
+    (void)snprintf(why, 160, "%s", listener < 0 ? strerrordesc_np(errno) : "");
+    if (listener >= 0) http->daemon = start_daemon(http, listener);
     if (http->daemon != NULL) {
         const union MHD_DaemonInfo *info =
             MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -568,8 +613,7 @@ int bel__http_start(const struct bel_http_options *options, struct bel_http **ou
 
 uint16_t bel__http_port(const struct bel_http *http)
 {
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    return info->port;
+    return bel__address_port(&http->options.address);
 }
 
 int bel__http_fd(const struct bel_http *http)

@@ -33,9 +33,10 @@ struct bel_http_options {
     uint32_t connections_max;
 };
 
-/* Listens. Returns 0 and sets `*out`; or BEL_ENOMEM, or BEL_EIO if it cannot listen
- * there. */
-BEL_CHECKED int bel__http_start(const struct bel_http_options *options, struct bel_http **out);
+/* Listens. Returns 0 and sets `*out`; or BEL_ENOMEM, or BEL_EIO if it cannot listen there, and says
+ * in `why` what the system said. */
+BEL_CHECKED int bel__http_start(const struct bel_http_options *options, struct bel_http **out,
+                                char why[160]);
 
 /* The port that it listens on. */
 uint16_t bel__http_port(const struct bel_http *http);

@@ -57,8 +57,10 @@ bel__http_route(const char *method, char *path,
 /* An answer that is ready. */
 struct bel_http_page {
     unsigned status;
-    json_t *json;          /* owned; NULL: there is nothing to say */
-    bool is_problem;       /* its type is problem+json */
+    json_t *json;    /* owned; NULL: there is nothing to say */
+    bool is_problem; /* its type is problem+json */
+    bool is_lost;    /* there was no memory for it: nothing is said, and the client is cut off,
+                              who must expect that it was done */
     struct bel_view place; /* of what was made: its id */
 };
 
@@ -86,6 +88,7 @@ struct bel_http_call {
     bool is_received; /* all of it, and begun */
     bool is_sending;
     bool is_too_large;
+    bool is_last; /* the connection ends behind it */
     bool is_lost; /* its deliveries are not in the answer */
 };
 
@@ -103,6 +106,13 @@ struct bel_http_page bel__http_problem(const char *code, const char *text);
 
 /* The description of all routes; NULL without memory. */
 json_t *bel__http_openapi(void);
+
+/* Reads a text. NULL if it is not JSON, and `error` says why; or if `*is_memory` was missing. */
+json_t *bel__http_load(struct bel_view text, size_t flags, json_error_t *error, bool *is_memory);
+
+/* The text of a value, with a 0 behind it; NULL without memory. The caller frees it. Unlike
+ * json_dumps() it does not go on behind something that is missing. */
+char *bel__http_dump(const json_t *value, size_t flags);
 
 /* Decodes base64 in place of `*bytes` characters. False if it is none. */
 bool bel__base64_decode(char *text, size_t *bytes);

@@ -34,37 +34,49 @@ static void name_field(const struct bel_http_route *route, const struct bel_argu
     out[i] = 0;
 }
 
-static json_t *schema_of(const struct bel_argument *argument)
+/* Both take the value, which is NULL if there was no memory for it. */
+static void put(json_t *object, const char *name, json_t *value, bool *lost)
+{
+    if (json_object_set_new(object, name, value) != 0) *lost = true;
+}
+
+static void add(json_t *array, json_t *value, bool *lost)
+{
+    if (json_array_append_new(array, value) != 0) *lost = true;
+}
+
+static json_t *schema_of(const struct bel_argument *argument, bool *lost)
 {
     json_t *schema = json_object();
     switch (argument->type) {
     case BEL_ARGUMENT_NUMBER:
-        (void)json_object_set_new(schema, "type", json_string("integer"));
+        put(schema, "type", json_string("integer"), lost);
         break;
     case BEL_ARGUMENT_FLAG:
-        (void)json_object_set_new(schema, "type", json_string("boolean"));
+        put(schema, "type", json_string("boolean"), lost);
         break;
     case BEL_ARGUMENT_PAIR:
-        (void)json_object_set_new(schema, "type", json_string("object"));
+        put(schema, "type", json_string("object"), lost);
         break;
     case BEL_ARGUMENT_BYTES:
         break;
     default:
-        (void)json_object_set_new(schema, "type", json_string("string"));
+        put(schema, "type", json_string("string"), lost);
         break;
     }
-    (void)json_object_set_new(schema, "description", json_string(argument->help));
+    put(schema, "description", json_string(argument->help), lost);
     return schema;
 }
 
-static json_t *parameter(const char *name, const char *place, const struct bel_argument *argument)
+static json_t *parameter(const char *name, const char *place, const struct bel_argument *argument,
+                         bool *lost)
 {
     return json_pack("{s:s, s:s, s:b, s:o}", "name", name, "in", place, "required",
-                     strcmp(place, "path") == 0, "schema", schema_of(argument));
+                     strcmp(place, "path") == 0, "schema", schema_of(argument, lost));
 }
 
 static void describe_arguments(const struct bel_http_route *route, json_t *parameters,
-                               json_t *properties)
+                               json_t *properties, bool *lost)
 {
     const struct bel_command_entry *entry = &bel__commands[route->command];
     bool is_get = strcmp(route->method, "GET") == 0;
@@ -73,41 +85,38 @@ static void describe_arguments(const struct bel_http_route *route, json_t *param
         char name[32];
         name_field(route, argument, name);
         if (is_in_path(route, name)) {
-            (void)json_array_append_new(parameters, parameter(name, "path", argument));
+            add(parameters, parameter(name, "path", argument, lost), lost);
         } else if (is_get) {
-            (void)json_array_append_new(parameters, parameter(name, "query", argument));
+            add(parameters, parameter(name, "query", argument, lost), lost);
         } else if (strcmp(name, "setting") != 0) {
-            (void)json_object_set_new(properties, name, schema_of(argument));
+            put(properties, name, schema_of(argument, lost), lost);
         }
     }
     if (route->command == BEL_COMMAND_SCHEDULE) {
-        (void)json_object_set_new(properties, "payload_base64",
-                                  json_pack("{s:s}", "type", "string"));
+        put(properties, "payload_base64", json_pack("{s:s}", "type", "string"), lost);
     }
 }
 
-static json_t *describe(const struct bel_http_route *route)
+static json_t *describe(const struct bel_http_route *route, bool *lost)
 {
     json_t *operation = json_object(), *parameters = json_array(), *properties = json_object();
     if (route->own == BEL_HTTP_COMMAND) {
-        (void)json_object_set_new(operation, "summary",
-                                  json_string(bel__commands[route->command].help));
-        (void)json_object_set_new(operation, "x-command",
-                                  json_string(bel__commands[route->command].name));
-        describe_arguments(route, parameters, properties);
+        put(operation, "summary", json_string(bel__commands[route->command].help), lost);
+        put(operation, "x-command", json_string(bel__commands[route->command].name), lost);
+        describe_arguments(route, parameters, properties, lost);
     }
     if (json_array_size(parameters) > 0) {
-        (void)json_object_set(operation, "parameters", parameters);
+        put(operation, "parameters", json_incref(parameters), lost);
     }
     if (route->own == BEL_HTTP_COMMAND && strcmp(route->method, "GET") != 0) {
         json_t *body = json_pack("{s:{s:{s:{s:s, s:O}}}}", "content", "application/json", "schema",
                                  "type", "object", "properties", properties);
-        (void)json_object_set_new(operation, "requestBody", body);
+        put(operation, "requestBody", body, lost);
     }
     json_t *responses =
         json_pack("{s:{s:s}, s:{s:s}}", route->is_made ? "201" : "2XX", "description", "done",
                   "default", "description", "application/problem+json with a code");
-    (void)json_object_set_new(operation, "responses", responses);
+    put(operation, "responses", responses, lost);
     json_decref(parameters);
     json_decref(properties);
     return operation;
@@ -115,6 +124,7 @@ static json_t *describe(const struct bel_http_route *route)
 
 json_t *bel__http_openapi(void)
 {
+    bool is_lost = false, *lost = &is_lost;
     json_t *paths = json_object();
     for (size_t i = 0; i < bel__http_routes_count; i++) {
         const struct bel_http_route *route = &bel__http_routes[i];
@@ -125,10 +135,13 @@ json_t *bel__http_openapi(void)
         }
         method[k] = 0;
         if (json_object_get(paths, route->path) == NULL) {
-            (void)json_object_set_new(paths, route->path, json_object());
+            put(paths, route->path, json_object(), lost);
         }
-        (void)json_object_set_new(json_object_get(paths, route->path), method, describe(route));
+        put(json_object_get(paths, route->path), method, describe(route, lost), lost);
     }
-    return json_pack("{s:s, s:{s:s, s:s}, s:o}", "openapi", "3.1.0", "info", "title", "Belfry",
-                     "version", bel_version(), "paths", paths);
+    json_t *all = json_pack("{s:s, s:{s:s, s:s}, s:o}", "openapi", "3.1.0", "info", "title",
+                            "Belfry", "version", bel_version(), "paths", paths);
+    if (!is_lost) return all;
+    json_decref(all);
+    return NULL;
 }

@@ -16,7 +16,57 @@
 
 enum {
     PAGE_BYTES_MAX = 128 << 20, /* of payloads */
+    PAYLOAD_FLAGS = JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES,
 };
+
+/* --- texts --- */
+
+/* A text that is being made. */
+struct text {
+    char *bytes;
+    size_t count, capacity;
+    bool is_lost;
+};
+
+static int write_text(const char *bytes, size_t count, void *context)
+{
+    struct text *text = context;
+    if (text->is_lost) return -1;
+    if (count >= text->capacity - text->count) {
+        size_t capacity = 2 * text->capacity + count + 1;
+        char *larger = realloc(text->bytes, capacity);
+        text->is_lost = larger == NULL;
+        if (larger == NULL) return -1;
+        text->bytes = larger;
+        text->capacity = capacity;
+    }
+    memcpy(text->bytes + text->count, bytes, count);
+    text->count += count;
+    text->bytes[text->count] = 0;
+    return 0;
+}
+
+/* Twice, for where memory is missing the library may say that the text is wrong; in other such
+ * places it says nothing. */
+json_t *bel__http_load(struct bel_view text, size_t flags, json_error_t *error, bool *is_memory)
+{
+    json_t *json = NULL;
+    for (int i = 0; i < 2 && json == NULL; i++) {
+        json = json_loadb(text.data, text.bytes, flags, error);
+    }
+    enum json_error_code code = json == NULL ? json_error_code(error) : json_error_invalid_syntax;
+    *is_memory = code == json_error_out_of_memory || code == json_error_unknown;
+    return json;
+}
+
+char *bel__http_dump(const json_t *value, size_t flags)
+{
+    struct text text = {0};
+    int failed = json_dump_callback(value, write_text, &text, flags);
+    if (failed == 0 && !text.is_lost) return text.bytes;
+    free(text.bytes);
+    return NULL;
+}
 
 /* --- fields --- */
 
@@ -53,24 +103,49 @@ static void set_count(struct sheet *sheet, const char *name, uint64_t count)
     set(sheet, name, json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count));
 }
 
+/* The bytes of the character that a text begins with; 0 if it is none of UTF-8. */
+static size_t character_of(const unsigned char *text, size_t bytes)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* that needs so many bytes */
+    if (text[0] < 0x80) return 1;
+    size_t count = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+    if (text[0] < 0xc2 || text[0] > 0xf4 || count > bytes) return 0;
+    uint32_t character = text[0] & (0x7fU >> count);
+    for (size_t i = 1; i < count; i++) {
+        if ((text[i] & 0xc0) != 0x80) return 0;
+        character = character << 6 | (text[i] & 0x3f);
+    }
+    bool is_surrogate = character >= 0xd800 && character <= 0xdfff;
+    return character < least[count] || character > 0x10ffff || is_surrogate ? 0 : count;
+}
+
+static bool is_text(struct bel_view view)
+{
+    const unsigned char *text = view.data;
+    for (size_t at = 0, bytes; at < view.bytes; at += bytes) {
+        bytes = character_of(text + at, view.bytes - at);
+        if (bytes == 0) return false;
+    }
+    return true;
+}
+
 /* A name may be anything; what is no text cannot be a name here, and is left out. */
 static void set_bytes_as(struct sheet *sheet, struct bel_view name, struct bel_view value)
 {
     char long_name[BEL_TEXT_BYTES_MAX + 8];
-    json_t *text = json_stringn(value.bytes > 0 ? value.data : "", value.bytes);
-    if (text != NULL) {
-        (void)json_object_setn_new(sheet->object, name.data, name.bytes, text);
+    if (!is_text(name)) return;
+    if (is_text(value)) {
+        json_t *text = json_stringn_nocheck(value.bytes > 0 ? value.data : "", value.bytes);
+        int failed = json_object_setn_new_nocheck(sheet->object, name.data, name.bytes, text);
+        if (failed) sheet->is_lost = true;
         return;
     }
     char *base64 = bel__base64_encode(value);
     (void)snprintf(long_name, sizeof long_name, "%.*s_base64",
                    (int)(name.bytes < BEL_TEXT_BYTES_MAX ? name.bytes : BEL_TEXT_BYTES_MAX),
                    (const char *)name.data);
-    if (base64 == NULL) {
-        sheet->is_lost = true;
-    } else {
-        (void)json_object_set_new(sheet->object, long_name, json_string(base64));
-    }
+    json_t *text = base64 != NULL ? json_string_nocheck(base64) : NULL;
+    if (json_object_set_new_nocheck(sheet->object, long_name, text) != 0) sheet->is_lost = true;
     free(base64);
 }
 
@@ -104,11 +179,13 @@ static void set_payload(struct sheet *sheet, struct bel_view payload,
                         const struct bel_header *headers, size_t count)
 {
     json_t *value = NULL;
+    json_error_t error;
+    bool is_memory;
     for (size_t i = 0; i < count && value == NULL; i++) {
         if (!is_view(headers[i].name, "content-type")) continue;
         if (!is_view(headers[i].value, "application/json")) continue;
-        value = json_loadb(payload.data, payload.bytes,
-                           JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
+        value = bel__http_load(payload, PAYLOAD_FLAGS, &error, &is_memory);
+        if (is_memory) sheet->is_lost = true;
     }
     if (value != NULL) {
         set(sheet, "payload", value);
@@ -304,6 +381,17 @@ static const struct {
     {"NOPERM", "Not allowed", 403},      {"IO", "Storage has failed", 500},
 };
 
+/* The page of a sheet, which it takes. One that is not complete is no page. */
+static struct bel_http_page page_of(unsigned status, struct sheet *sheet, bool is_problem)
+{
+    struct bel_http_page page = {.status = status, .json = sheet->object, .is_problem = is_problem};
+    if (!sheet->is_lost) return page;
+    json_decref(sheet->object);
+    page.json = NULL;
+    page.is_lost = true;
+    return page;
+}
+
 struct bel_http_page bel__http_problem(const char *code, const char *text)
 {
     size_t i = 0;
@@ -311,13 +399,13 @@ struct bel_http_page bel__http_problem(const char *code, const char *text)
         i++;
     }
     struct sheet sheet = sheet_make();
-    json_t *detail = json_string(text); /* which may repeat what was no text */
+    bool has_detail = is_text((struct bel_view){text, strlen(text)}); /* it may repeat anything */
     set_text(&sheet, "type", "about:blank");
     set_text(&sheet, "title", problems[i].title);
     set_number(&sheet, "status", (int64_t)problems[i].status);
-    if (detail != NULL) set(&sheet, "detail", detail);
+    if (has_detail) set_text(&sheet, "detail", text);
     set_text(&sheet, "code", code);
-    return (struct bel_http_page){problems[i].status, sheet.object, true, {0}};
+    return page_of(problems[i].status, &sheet, true);
 }
 
 /* What is nothing to RESP and an error here; NULL if it is none. */
@@ -387,6 +475,23 @@ static uint64_t payloads_of(enum bel_verb verb, const struct bel_reply *reply)
     return bytes;
 }
 
+/* Whether a command has changed nothing, or nothing that is not taken back. */
+static bool is_harmless(enum bel_verb verb)
+{
+    switch (verb) {
+    case BEL_VERB_CLAIM:
+    case BEL_VERB_GET:
+    case BEL_VERB_LIST:
+    case BEL_VERB_TOPICS:
+    case BEL_VERB_TOPIC:
+    case BEL_VERB_EXPLAIN:
+    case BEL_VERB_AGENDA:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool is_silent(enum bel_verb verb)
 {
     return verb == BEL_VERB_CONFIGURE || verb == BEL_VERB_PAUSE || verb == BEL_VERB_RESUME;
@@ -417,12 +522,11 @@ struct bel_http_page bel__http_page(const struct bel_http_call *call, const stru
         sheet = sheet_make();
         fill(&sheet, call, reply);
     }
-    if (sheet.is_lost) {
+    if (sheet.is_lost && is_harmless(verb)) {
         json_decref(sheet.object);
         return bel__http_problem("FULL", "out of memory: try again");
     }
-    unsigned status = call->route->is_made ? 201 : 200;
-    struct bel_view place = {0};
-    if (call->route->is_made) place = reply->id;
-    return (struct bel_http_page){status, sheet.object, false, place};
+    struct bel_http_page page = page_of(call->route->is_made ? 201 : 200, &sheet, false);
+    if (call->route->is_made) page.place = reply->id;
+    return page;
 }

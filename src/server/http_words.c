@@ -85,7 +85,7 @@ static const struct bel_view *find_capture(const struct bel_http_call *call, con
 
 static int push_dump(struct bel_http_call *call, const json_t *value, struct bel_refusal *why)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = bel__http_dump(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (text == NULL) return refuse_memory(why);
     int err = push_copy(call, text, strlen(text), why);
     free(text);
@@ -279,8 +279,10 @@ static int read_fields(struct bel_http_call *call, struct bel_refusal *why)
     if (call->body.count == 0) {
         call->fields = json_object();
     } else {
-        call->fields = json_loadb((const char *)bel__buffer_data(&call->body), call->body.count,
-                                  JSON_FLAGS, &error);
+        struct bel_view text = {bel__buffer_data(&call->body), call->body.count};
+        bool is_memory;
+        call->fields = bel__http_load(text, JSON_FLAGS, &error, &is_memory);
+        if (is_memory) return refuse_memory(why);
         if (call->fields == NULL) {
             return bel__refusal(why, "BADARG", "the body is not JSON: line %d, %.100s", error.line,
                                 error.text);

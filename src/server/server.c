@@ -279,15 +279,19 @@ static int listen_http(struct server *server)
         .log = server->options.log,
         .connections_max = (uint32_t)server->metrics.clients_max,
     };
+    char why[160] = "";
     if (!config->has_http) return 0;
     bel__address_print(&config->http, server->places.http);
-    int err = bel__http_start(&options, &server->http);
-    if (err == BEL_EUNSUPPORTED && !config->was_http_asked) {
-        server->places.http[0] = 0;
-        return 0;
-    }
+    int err = bel__http_start(&options, &server->http, why);
     if (err == 0) err = bel__loop_add_http(server->loop, server->http);
-    if (err) return fail(server, err, "cannot listen for HTTP", server->places.http);
+    if (err) {
+        BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen for HTTP",
+                BEL_LOG_TEXT("address", server->places.http), BEL_LOG_TEXT("why", why),
+                BEL_LOG_TEXT("do", config->was_http_asked
+                                       ? "free that port, or say another"
+                                       : "say --http ADDRESS:PORT, or --http none"));
+        return err;
+    }
     server->places.http_port = bel__http_port(server->http);
     bel__address_set_port(&options.address, server->places.http_port);
     bel__address_print(&options.address, server->places.http);

@@ -248,6 +248,10 @@ def test_keys():
         everything.right("POST", "/v1/topics/t/timers", {"in": "1h"})
         assert reader.right("GET", "/v1/topics") == {"topics": ["t"]}
         assert reader.right("GET", "/metrics")
+        guesser = Web(server, key="x" * 30)
+        for i in range(10):
+            guesser.wrong(401, "NOAUTH", "GET", "/v1/topics")
+            assert (guesser.answer.headers["Connection"] == "close") == (i == 9), i
         reader.wrong(403, "NOPERM", "POST", "/v1/topics/t/timers", {"in": "1h"})
         reader.wrong(403, "NOPERM", "POST", "/v1/topics/t/claim", {})
     os.unlink(file.name)

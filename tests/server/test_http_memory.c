@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * HTTP without memory for its JSON: each request again and again, while the n-th allocation of the
+ * library for that fails, for every n. It is answered as it should be, or refused for want of memory
+ * if nothing has changed, or cut off without a word; never with a part of an answer.
+ */
+#include "server/http.h"
+
+#include "belfry/engine.h"
+
+#include "../check.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    ANSWER_BYTES = 1 << 18,
+    ROUNDS_MAX = 100000,
+    FAILURES_MAX = 50000,
+};
+
+static struct bel_engine *engine;
+static struct bel_http *http;
+static struct bel_metrics metrics;
+static struct bel_service service;
+static struct bel_now now;
+static uint64_t left, taken; /* allocations until one fails; 0: none does */
+static char answer[ANSWER_BYTES];
+
+static void *take(size_t bytes)
+{
+    taken++;
+    if (left > 0 && --left == 0) return NULL;
+    return malloc(bytes);
+}
+
+static void setup(void)
+{
+    struct bel_http_options options = {
+        .service = &service, .metrics = &metrics, .connections_max = 10};
+    char why[160];
+    now = bel_clock_now(bel_clock_system());
+    CHECK(bel__metrics_init(&metrics) == 0);
+    CHECK(bel_engine_open(&(struct bel_engine_options){.now = now}, &engine, NULL) == 0);
+    service = (struct bel_service){.backend = bel_engine_backend(engine),
+                                   .now = &now,
+                                   .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT};
+    CHECK(bel__address_parse("127.0.0.1:0", &options.address) == 0);
+    CHECK(bel__http_start(&options, &http, why) == 0);
+}
+
+static void teardown(void)
+{
+    bel__http_stop(http);
+    bel_engine_close(engine);
+    bel__metrics_finish(&metrics);
+}
+
+static void turn(void)
+{
+    bel__http_run(http);
+    (void)bel_backend_turn(service.backend, now);
+    bel__http_run(http);
+}
+
+/* Sends a request and reads until it is cut off, which it asks for. */
+static const char *ask(const char *method, const char *path, const char *body)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(bel__http_port(http))};
+    char request[1024];
+    size_t count = 0;
+    int bytes = snprintf(request, sizeof request,
+                         "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                         "Content-Length: %zu\r\n\r\n%s",
+                         method, path, strlen(body), body);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    CHECK(write(fd, request, (size_t)bytes) == bytes && fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+    for (int i = 0;; i++) {
+        CHECK(i < ROUNDS_MAX);
+        turn();
+        ssize_t got = read(fd, answer + count, sizeof answer - 1 - count);
+        if (got == 0 || (got < 0 && errno == ECONNRESET)) break;
+        CHECK(got > 0 || errno == EAGAIN);
+        if (got > 0) count += (size_t)got;
+    }
+    (void)close(fd);
+    answer[count] = 0;
+    return answer;
+}
+
+/* What comes behind the headers. */
+static const char *body_of(const char *text)
+{
+    const char *body = strstr(text, "\r\n\r\n");
+    return body != NULL ? body + 4 : "";
+}
+
+static bool starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* The time has a date in it, and tokens are made anew each time: lengths are what is compared. */
+static bool is_right(const char *expected, const char *got)
+{
+    return starts(got, "HTTP/1.1 2") && strncmp(expected, got, 12) == 0 &&
+           strlen(body_of(expected)) == strlen(body_of(got));
+}
+
+static bool is_refused(const char *got)
+{
+    return starts(got, "HTTP/1.1 507") && strstr(got, "\"code\":\"FULL\"") != NULL;
+}
+
+static void try_all(const char *method, const char *path, const char *body)
+{
+    char *expected = strdup(ask(method, path, body));
+    uint64_t failures = 0, rights = 0;
+    CHECK(expected != NULL && starts(expected, "HTTP/1.1 2"));
+    for (;; failures++) {
+        CHECK(failures < FAILURES_MAX);
+        left = failures + 1;
+        const char *got = ask(method, path, body);
+        bool has_failed = left == 0;
+        left = 0;
+        CHECK_NOTE("%.9s %.50s, allocation %" PRIu64 ": %.120s", method, path, failures + 1, got);
+        CHECK(got[0] == 0 || is_right(expected, got) || is_refused(got));
+        rights += is_right(expected, got);
+        if (!has_failed) break;
+    }
+    CHECK(failures > 0);
+    CHECK(is_right(expected, answer)); /* nothing has failed this time */
+    printf("     %s %s: %" PRIu64 " allocations, %" PRIu64 " right all the same\n", method, path,
+           failures, rights);
+    free(expected);
+}
+
+static void nothing_is_answered_in_part(void)
+{
+    setup();
+    json_set_alloc_funcs(take, free);
+    try_all("PUT", "/v1/topics/t/timers/a",
+            "{\"payload\":{\"x\":[1,2]},\"in\":\"1h\",\"headers\":{\"k\":\"v\"}}");
+    try_all("GET", "/v1/topics/t/timers/a", "");
+    try_all("GET", "/v1/topics/t/timers?limit=5", "");
+    try_all("GET", "/v1/topics", "");
+    try_all("GET", "/v1/topics/t", "");
+    try_all("GET", "/v1/explain/t/a", "");
+    try_all("GET", "/livez", "");
+    try_all("GET", "/openapi.json", "");
+    json_set_alloc_funcs(malloc, free);
+    teardown();
+}
+
+/* A delivery that could not be told of is released at once. */
+static void a_claim_is_told_or_given_back(void)
+{
+    setup();
+    CHECK(starts(ask("PUT", "/v1/topics/t/timers/a", "{\"payload\":\"x\"}"), "HTTP/1.1 200"));
+    json_set_alloc_funcs(take, free);
+    for (uint64_t i = 1; i < 1000; i++) {
+        left = i;
+        const char *got = ask("POST", "/v1/topics/t/claim", "{}");
+        bool has_failed = left == 0, is_told = strstr(got, "\"id\":\"a\"") != NULL;
+        left = 0;
+        CHECK_NOTE("allocation %" PRIu64 ": %.120s", i, got);
+        CHECK(got[0] == 0 || is_refused(got) || is_told);
+        if (is_told) CHECK(starts(got, "HTTP/1.1 200"));
+        if (!has_failed) break;
+        if (is_told)
+            CHECK(starts(ask("PUT", "/v1/topics/t/timers/a", "{\"payload\":\"x\"}"), "HTTP"));
+        turn();
+        CHECK(strstr(ask("GET", "/v1/topics/t/timers/a", ""), "\"state\":\"ready\"") != NULL);
+    }
+    json_set_alloc_funcs(malloc, free);
+    teardown();
+}
+
+int main(void)
+{
+    RUN(nothing_is_answered_in_part);
+    RUN(a_claim_is_told_or_given_back);
+    return 0;
+}
