@@ -164,12 +164,8 @@ static void call_destroy(struct bel_http_call *call)
 {
     assert(!call->is_under_way && call->connection == NULL);
     if (call->response != NULL) MHD_destroy_response(call->response);
-    json_decref(call->fields);
-    json_decref(call->kept);
+    bel__http_words_finish(call);
     bel__buffer_finish(&call->body);
-    free(call->payload);
-    free(call->pairs);
-    free(call->words);
     free(call->path);
     free(call);
 }
@@ -250,9 +246,18 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     resume(call);
 }
 
+static enum MHD_Result take_query(void *context, enum MHD_ValueKind kind, const char *name,
+                                  const char *value)
+{
+    (void)kind;
+    bel__http_query(context, name, value);
+    return MHD_YES;
+}
+
 static void submit(struct bel_http_call *call)
 {
     struct bel_refusal why;
+    (void)MHD_get_connection_values(call->connection, MHD_GET_ARGUMENT_KIND, take_query, call);
     if (bel__http_words(call, &call->request.command, &why) != 0) {
         if (call->kept != NULL) (void)json_array_clear(call->kept);
         set_problem(call, why.code, why.text);
@@ -411,7 +416,7 @@ static bool check_key(struct bel_http_call *call)
     struct bel_view view = {is_bearer ? key + 7 : NULL, is_bearer ? strlen(key + 7) : 0};
     if (!is_bearer ||
         !service->authenticate(service->context, (struct bel_view){0}, view, &permissions)) {
-        call->is_last = is_bearer && has_guessed_enough(call);
+        if (is_bearer && has_guessed_enough(call)) call->is_last = true;
         set_problem(call, "NOAUTH", "a key is needed: Authorization: Bearer KEY");
         return false;
     }
@@ -436,16 +441,27 @@ static void refuse_size(struct bel_http_call *call)
     call->status = MHD_HTTP_CONTENT_TOO_LARGE;
 }
 
-static bool is_too_long(const struct bel_http_call *call)
+/* NOLINTNEXTLINE(readability-function-size): the library wants so many parameters */
+static enum MHD_Result take_header(void *context, enum MHD_ValueKind kind, const char *name,
+                                   size_t name_bytes, const char *value, size_t value_bytes)
 {
-    const char *length = header_of(call, "Content-Length");
-    return length != NULL && strtoull(length, NULL, 10) > call->body.count_max;
+    (void)kind;
+    bel__http_headers_take(context, (struct bel_view){name, name_bytes},
+                           (struct bel_view){value, value_bytes});
+    return MHD_YES;
 }
 
 /* The headers are there. False if it has been refused. */
 static bool admit(struct bel_http_call *call, const char *method)
 {
     char allow[64];
+    struct bel_http_headers headers = {0};
+    (void)MHD_get_connection_values_n(call->connection, MHD_HEADER_KIND, take_header, &headers);
+    call->is_last = headers.fault != NULL || headers.is_chunked || headers.length > 0;
+    if (headers.fault != NULL) {
+        set_problem(call, "ERR", headers.fault);
+        return false;
+    }
     if (!check_origin(call)) return false;
     call->route = bel__http_route(method, call->path, call->captures, allow);
     if (call->route == NULL) {
@@ -453,9 +469,12 @@ static bool admit(struct bel_http_call *call, const char *method)
         return false;
     }
     if (!check_key(call)) return false;
-    if (!is_too_long(call)) return true;
-    refuse_size(call);
-    return false;
+    if (headers.length > call->body.count_max) {
+        refuse_size(call);
+        return false;
+    }
+    call->is_last = false;
+    return true;
 }
 
 /* --- what the library calls --- */
@@ -490,14 +509,16 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         call = call_create(context, connection, url);
         if (call == NULL) return MHD_NO;
         *state = call;
-        return admit(call, method) ? MHD_YES : queue(call);
+        call->is_refused = !admit(call, method);
+        /* Said now, before all of it is there, a refusal closes the connection. */
+        return call->is_refused && call->is_last ? queue(call) : MHD_YES;
     }
     if (*bytes > 0) {
         if (bel__buffer_append(&call->body, data, *bytes) != 0) call->is_too_large = true;
         *bytes = 0;
         return MHD_YES;
     }
-    if (call->is_received) return queue(call);
+    if (call->is_received || call->is_refused) return queue(call);
     if (call->is_too_large) {
         refuse_size(call);
     } else {
@@ -583,7 +604,8 @@ static struct MHD_Daemon *start_daemon(struct bel_http *http, int listener)
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_UNESCAPE_CALLBACK,
-        leave_encoded, http, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+        leave_encoded, http, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        MHD_OPTION_END);
 }
 
 int bel__http_start(const struct bel_http_options *options, struct bel_http **out, char why[160])

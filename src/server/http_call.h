@@ -54,6 +54,18 @@ const struct bel_http_route *
 bel__http_route(const char *method, char *path,
                 struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX], char allow[64]);
 
+/* What the headers of a request say of where it ends. Starts as all zero. */
+struct bel_http_headers {
+    const char *fault; /* why it is not read; NULL: it is */
+    uint64_t length;   /* of its body, if it is not in chunks */
+    bool is_chunked;
+    unsigned singles; /* the headers that were there, of those that may be there once */
+};
+
+/* Takes one header after the other. */
+void bel__http_headers_take(struct bel_http_headers *headers, struct bel_view name,
+                            struct bel_view value);
+
 /* An answer that is ready. */
 struct bel_http_page {
     unsigned status;
@@ -74,7 +86,7 @@ struct bel_http_call {
     struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX];
     char *path;
     struct bel_buffer body;
-    json_t *fields; /* of the body and the query */
+    json_t *fields; /* of the query, or the body */
     json_t *kept;   /* texts that words point to; later, tokens that were not written */
     char *payload;  /* one that was made from a JSON value or base64 */
     struct bel_view *words;
@@ -82,20 +94,30 @@ struct bel_http_call {
     size_t words_count, words_capacity;
     struct MHD_Response *response; /* to be queued */
     unsigned status;
+    bool has_query;
+    bool is_query_bad; /* it has a name twice, or there was no memory for it */
     bool is_under_way; /* the backend has the request */
     bool is_suspended;
     bool is_watched;  /* for its client to hang up */
     bool is_received; /* all of it, and begun */
     bool is_sending;
     bool is_too_large;
-    bool is_last; /* the connection ends behind it */
-    bool is_lost; /* its deliveries are not in the answer */
+    bool is_refused; /* for what its headers say */
+    bool is_last;    /* the connection ends behind it */
+    bool is_lost;    /* its deliveries are not in the answer */
 };
+
+/* Takes a pair of the query, as it was sent: each before bel__http_words(), which says what is
+ * wrong with it. */
+void bel__http_query(struct bel_http_call *call, const char *name, const char *value);
 
 /* Makes the command of a call from its route, query and body. Returns 0, or BEL_EINVAL and says
  * why. */
 BEL_CHECKED int bel__http_words(struct bel_http_call *call, struct bel_command *out,
                                 struct bel_refusal *why);
+
+/* Frees what the two above have made. */
+void bel__http_words_finish(struct bel_http_call *call);
 
 /* What the backend has replied. */
 struct bel_http_page bel__http_page(const struct bel_http_call *call,

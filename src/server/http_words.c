@@ -259,43 +259,57 @@ static int push_all(struct bel_http_call *call, struct bel_refusal *why)
 
 /* --- the body and the query --- */
 
-static enum MHD_Result take_query(void *context, enum MHD_ValueKind kind, const char *key,
-                                  const char *value)
+void bel__http_query(struct bel_http_call *call, const char *name, const char *value)
 {
-    struct bel_http_call *call = context;
-    (void)kind;
     char *copy = strdup(value != NULL ? value : "");
-    if (copy == NULL) return MHD_NO;
-    size_t bytes = MHD_http_unescape(copy);
-    (void)json_object_set_new(call->fields, key, json_stringn_nocheck(copy, bytes));
+    call->has_query = true;
+    if (call->fields == NULL) call->fields = json_object();
+    if (copy == NULL || json_object_get(call->fields, name) != NULL) {
+        call->is_query_bad = true;
+    } else {
+        size_t bytes = MHD_http_unescape(copy);
+        json_t *text = json_stringn_nocheck(copy, bytes);
+        if (json_object_set_new_nocheck(call->fields, name, text) != 0) call->is_query_bad = true;
+    }
     free(copy);
-    return MHD_YES;
 }
 
-static int read_fields(struct bel_http_call *call, struct bel_refusal *why)
+static int read_body(struct bel_http_call *call, struct bel_refusal *why)
 {
     json_error_t error;
-    call->kept = json_array();
+    if (call->has_query) {
+        return bel__refusal(why, "BADARG", "there is no query here: the fields are in the body");
+    }
     if (call->body.count == 0) {
         call->fields = json_object();
-    } else {
-        struct bel_view text = {bel__buffer_data(&call->body), call->body.count};
-        bool is_memory;
-        call->fields = bel__http_load(text, JSON_FLAGS, &error, &is_memory);
-        if (is_memory) return refuse_memory(why);
-        if (call->fields == NULL) {
-            return bel__refusal(why, "BADARG", "the body is not JSON: line %d, %.100s", error.line,
-                                error.text);
-        }
+        return call->fields != NULL ? 0 : refuse_memory(why);
     }
-    if (call->kept == NULL || call->fields == NULL) return refuse_memory(why);
-    if (!json_is_object(call->fields)) {
-        return bel__refusal(why, "BADARG", "the body is not a JSON object");
+    struct bel_view text = {bel__buffer_data(&call->body), call->body.count};
+    bool is_memory;
+    call->fields = bel__http_load(text, JSON_FLAGS, &error, &is_memory);
+    if (is_memory) return refuse_memory(why);
+    if (call->fields == NULL) {
+        return bel__refusal(why, "BADARG", "the body is not JSON: line %d, %.100s", error.line,
+                            error.text);
     }
-    if (strcmp(call->route->method, "GET") == 0) {
-        (void)MHD_get_connection_values(call->connection, MHD_GET_ARGUMENT_KIND, take_query, call);
+    if (json_is_object(call->fields)) return 0;
+    return bel__refusal(why, "BADARG", "the body is not a JSON object");
+}
+
+/* A GET has its fields in the query, all others in the body. */
+static int read_fields(struct bel_http_call *call, struct bel_refusal *why)
+{
+    call->kept = json_array();
+    if (call->kept == NULL) return refuse_memory(why);
+    if (strcmp(call->route->method, "GET") != 0) return read_body(call, why);
+    if (call->body.count > 0) {
+        return bel__refusal(why, "BADARG", "there is no body here: the fields are in the query");
     }
-    return 0;
+    if (call->is_query_bad) {
+        return bel__refusal(why, "BADARG", "the query has a name twice: say it once");
+    }
+    if (call->fields == NULL) call->fields = json_object();
+    return call->fields != NULL ? 0 : refuse_memory(why);
 }
 
 int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct bel_refusal *why)
@@ -309,4 +323,13 @@ int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct 
     struct bel_words words = {call->words, call->words_count, call->pairs, call->service->zones};
     err = bel__bind(&bel__commands[call->route->command], &words, &bound, why);
     return err == 0 ? bel__build(&bound, out, why) : err;
+}
+
+void bel__http_words_finish(struct bel_http_call *call)
+{
+    json_decref(call->fields);
+    json_decref(call->kept);
+    free(call->payload);
+    free(call->pairs);
+    free(call->words);
 }
