@@ -86,6 +86,7 @@ static bool read_answer(struct reader *reader, unsigned depth, struct answer *ou
     if (reader->at == reader->count || !read_line(reader, &line)) return false;
     const char *text = line.data;
     out->kind = kind_of(text[0]);
+    out->mark = text[0];
     out->text = (struct bel_view){text + 1, line.bytes - 1};
     if (out->kind == ANSWER_SIMPLE || out->kind == ANSWER_ERROR) return true;
     if (out->kind == ANSWER_NIL) return true;

@@ -29,6 +29,7 @@ enum answer_kind {
 
 struct answer {
     enum answer_kind kind;
+    char mark;            /* the byte that it begins with */
     struct bel_view text; /* borrowed from the bytes that were decoded */
     int64_t number;
     struct answer *items; /* of an array; names and values of a map */

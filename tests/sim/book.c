@@ -344,6 +344,7 @@ static void told_claim(struct book *book, struct order *order)
         check_token(book, delivery);
         struct entry *entry = find(book, delivery->topic, delivery->id, true);
         size_t handed = hand_out(book, order, i);
+        if (i == 0) order->first_handed = handed;
         book->world->deliveries++;
         if (entry == NULL) continue;
         check_entry(book, entry, delivery);

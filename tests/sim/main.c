@@ -6,6 +6,7 @@
  *     sim --seed 7                     one history, and whether it was right
  *     sim --seeds 1-2000               many
  *     sim --seed 7 --faults crash,sync --ops 500 --loud
+ *     sim --seed 7 --sessions          asked in bytes by clients, as a third of the seeds are
  *     sim --seeds 1-40 --bug 3         with a bug that was planted (runs sim_bugs beside it)
  *     sim --test 2000                  as a test: so many seeds, twenty times with BEL_TEST_LONG
  *     sim_bugs --test 40               every planted bug must be found within so many seeds
@@ -34,7 +35,7 @@ struct task {
     uint64_t first, last, orders;
     const char *faults; /* as given, or NULL: as drawn */
     unsigned bug;
-    bool is_loud, is_swarm, is_quiet, is_test;
+    bool is_loud, is_swarm, is_quiet, is_test, is_spoken;
 };
 
 #ifdef BEL_PLANTED_BUGS
@@ -50,6 +51,9 @@ static void print_command(const struct task *task, uint64_t seed, char *out, siz
         snprintf(out, room, "build/sim --seed %" PRIu64 " --ops %" PRIu64, seed, task->orders);
     if (task->faults != NULL && bytes > 0 && (size_t)bytes < room) {
         bytes += snprintf(out + bytes, room - (size_t)bytes, " --faults %s", task->faults);
+    }
+    if (task->is_spoken && bytes > 0 && (size_t)bytes < room) {
+        bytes += snprintf(out + bytes, room - (size_t)bytes, " --sessions");
     }
     if (task->bug > 0 && bytes > 0 && (size_t)bytes < room) {
         (void)snprintf(out + bytes, room - (size_t)bytes, " --bug %u", task->bug);
@@ -131,6 +135,7 @@ static bool run_seed(const struct task *task, uint64_t seed, struct totals *tota
     struct config config = config_draw(seed, task->orders, is_given ? faults : NULL);
     char command[300];
     config.is_loud = task->is_loud;
+    if (task->is_spoken) config_speak(&config);
     print_command(task, seed, command, sizeof command);
     (void)snprintf(doing, sizeof doing, "seed=%" PRIu64 " again with: %.250s", seed, command);
     (void)alarm(SECONDS_MAX);
@@ -260,6 +265,10 @@ static bool parse(int argc, char **argv, struct task *task)
             task->is_loud = true;
             continue;
         }
+        if (strcmp(name, "--sessions") == 0) {
+            task->is_spoken = true;
+            continue;
+        }
         if (value == NULL) return false;
         i++;
         if (strcmp(name, "--seed") == 0) {
@@ -289,7 +298,7 @@ int main(int argc, char **argv)
     struct task task = {.first = 1, .last = 1, .orders = ORDERS_DEFAULT};
     if (!parse(argc, argv, &task)) {
         fprintf(stderr, "usage: sim [--seed N | --seeds A-B] [--ops M] [--faults LIST] [--bug K] "
-                        "[--loud]\n");
+                        "[--sessions] [--loud]\n");
         return 2;
     }
     if (task.bug > 0) {

@@ -46,10 +46,19 @@ bool list_take(struct list_of_orders *list, const struct order *order)
     return false;
 }
 
+bool list_is_told(const struct list_of_orders *orders)
+{
+    for (size_t i = 0; i < orders->count; i++) {
+        if (!orders->items[i]->is_told) return false;
+    }
+    return true;
+}
+
 void order_free(struct order *order)
 {
     heard_free(order->heard[ENGINE_SIDE]);
     heard_free(order->heard[MODEL_SIDE]);
+    heard_free(order->passed);
     free(order->payload);
     free(order);
 }
@@ -134,7 +143,9 @@ static void choose_plan(struct world *world, const struct order *order,
     struct bel_recurrence *plan = &spec->plan;
     bool is_quick = world->config.pace_ms < 1000;
     plan->kind = BEL_PLAN_EVERY;
-    plan->rule = view_of((is_quick ? quick : slow)[below(world, 4)]);
+    const char *rule = (is_quick ? quick : slow)[below(world, 4)];
+    bool is_said = world->speakers != NULL && rule[0] == '@'; /* which cannot be said */
+    plan->rule = view_of(is_said ? rule + strlen("@every ") : rule);
     plan->mode = chance(world, 30) ? BEL_PLAN_DELAY : BEL_PLAN_RATE;
     plan->misfire = (enum bel_misfire)below(world, 3);
     if (plan->misfire == BEL_MISFIRE_ALL && has_fault(world, FAULT_SUSPEND)) {
@@ -435,6 +446,7 @@ struct order *order_make(struct world *world, enum bel_verb verb)
     if (order == NULL) abort();
     order->world = world;
     order->number = world->orders.count;
+    order->first_handed = SIZE_MAX;
     for (size_t i = 0; i < ORDER_NAMES; i++) {
         order->handed[i] = SIZE_MAX;
     }
@@ -467,6 +479,22 @@ struct order *order_draw(struct world *world)
         give_names(order, side);
     }
     order->is_lost = has_fault(world, FAULT_REPLY) && chance(world, 10);
+    return order;
+}
+
+struct order *order_look(struct world *world, enum bel_verb verb, size_t topic)
+{
+    struct order *order = order_make(world, verb);
+    order->is_look = true;
+    for (unsigned side = 0; side < SIDES; side++) {
+        struct bel_command *command = &order->requests[side].command;
+        if (verb == BEL_VERB_LIST) {
+            command->list.topic = view_of(topic_name(topic));
+            command->list.count = 1000;
+        } else {
+            command->target.topic = view_of(topic_name(topic));
+        }
+    }
     return order;
 }
 

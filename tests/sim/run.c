@@ -12,6 +12,7 @@
 #include "world.h"
 
 #include "engine/engine.h"
+#include "speakers.h"
 #include "store/state.h"
 
 #include <assert.h>
@@ -23,8 +24,6 @@
 enum {
     WAITING_MAX = 6,
     OPENS_MAX = 8,
-    LOOK_TURNS_MAX = 400,
-    DRAIN_ROUNDS_MAX = 4000,
     SEEN_MAX = 64,
 };
 
@@ -72,7 +71,7 @@ static void hash_reply(struct world *world, const struct order *order)
     }
 }
 
-static void told(struct bel_request *request, const struct bel_reply *reply)
+void run_told(struct bel_request *request, const struct bel_reply *reply)
 {
     struct order *order = request->user;
     struct world *world = order->world;
@@ -85,6 +84,11 @@ static void told(struct bel_request *request, const struct bel_reply *reply)
     if (!order->is_over && has_sync_failed(world)) {
         world_fail(world, "sync", "#%" PRIu64 " is answered after a sync has failed",
                    order->number);
+    }
+    if (order->speaker != NULL) {
+        tap_pass(order, reply);
+    } else {
+        order->request = NULL;
     }
     memory_enter(world->is_inside);
 }
@@ -158,11 +162,12 @@ static void take_answers(struct world *world)
 
 static void ask(struct world *world, struct order *order)
 {
-    order->requests[ENGINE_SIDE].done = told;
+    order->request = &order->requests[ENGINE_SIDE];
+    order->request->done = run_told;
     order_say(order);
     book_submitted(world->book, order);
     list_add(&world->asked, order);
-    bel_backend_submit(bel_engine_backend(world->engine), &order->requests[ENGINE_SIDE]);
+    bel_backend_submit(bel_engine_backend(world->engine), order->request);
 }
 
 /* Whether the turn has left something that was due for later, for want of room. */
@@ -186,18 +191,20 @@ static bool is_tight(const struct bel_engine *engine)
 
 static void engine_turn(struct world *world)
 {
+    struct bel_backend *backend = bel_engine_backend(world->engine);
+    if (world->speakers != NULL) backend = &world->speakers->desk.backend;
     world->told.count = 0;
     world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
     world->is_inside = true;
     memory_enter(true);
-    world->next = bel_backend_turn(bel_engine_backend(world->engine), world->now);
+    world->next = bel_backend_turn(backend, world->now);
     world->is_inside = false;
     memory_enter(false);
     world->turns++;
     if (is_short(world->engine)) world->is_short = true;
 }
 
-static bool is_down(const struct world *world)
+bool run_is_down(const struct world *world)
 {
     return disk_is_down(world->disk) || has_sync_failed(world) || is_final(world->engine->broken) ||
            is_final(bel__store_error(world->engine->store));
@@ -207,7 +214,7 @@ static bool is_down(const struct world *world)
 static void check_reason(struct world *world)
 {
     bool has_reason = disk_is_down(world->disk) || has_sync_failed(world);
-    if (has_reason || !is_down(world)) return;
+    if (has_reason || !run_is_down(world)) return;
     world_fail(world, "broken", "the engine has given up: %s",
                bel_error_text(world->engine->broken));
 }
@@ -222,7 +229,7 @@ static void check_stopped(struct world *world)
 
 static void check_next(struct world *world)
 {
-    if (world->judge == NULL || is_down(world)) return;
+    if (world->judge == NULL || run_is_down(world)) return;
     struct bel_next want = judge_next(world->judge);
     if (world->next.due.ns > want.due.ns || world->next.wait.ns > want.wait.ns) {
         world_fail(world, "next", "the next turn is at %" PRIu64 ", and needed at %" PRIu64,
@@ -236,7 +243,8 @@ static bool any_refused(const struct world *world)
         if (!world->told.items[i]->is_over && is_refused(world->told.items[i])) return true;
     }
     for (size_t i = 0; i < world->asked.count; i++) { /* decided, and not yet told */
-        const struct bel_request *request = &world->asked.items[i]->requests[ENGINE_SIDE];
+        const struct bel_request *request = world->asked.items[i]->request;
+        if (request == NULL) continue; /* it was among those */
         int err = request->own.reply.err;
         if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_ANSWERED) continue;
         if (err == BEL_EFULL || err == BEL_EBUSY || err == BEL_ENOMEM) return true;
@@ -244,58 +252,67 @@ static bool any_refused(const struct world *world)
     return false;
 }
 
-/* Gives `orders` to both sides and lets them work. */
-static void turn(struct world *world, struct list_of_orders *orders)
+/* What the engine has begun in this turn. What sessions submit when they are told something at
+ * the end of one is of the next. */
+static void take_begun(struct world *world, struct list_of_orders *out)
 {
+    size_t left = 0;
+    for (size_t i = 0; i < world->fresh.count; i++) {
+        struct order *order = world->fresh.items[i];
+        const struct bel_request *request = order->request;
+        if (request != NULL && order->speaker != NULL &&
+            request->own.words[BEL_OWN_STAGE] == BEL_STAGE_SUBMITTED) {
+            world->fresh.items[left++] = order;
+            continue;
+        }
+        tap_name_for_model(order);
+        list_add(out, order);
+    }
+    world->fresh.count = left;
+}
+
+/* Gives `orders` to both sides and lets them work, beside what clients say. */
+void run_orders(struct world *world, struct list_of_orders *orders)
+{
+    struct list_of_orders begun = {0};
     for (size_t i = 0; i < orders->count; i++) {
         ask(world, orders->items[i]);
+        list_add(&world->fresh, orders->items[i]);
     }
+    if (world->speakers != NULL) speakers_step(world->speakers);
+    tap_name_for_book(world);
     world->is_tight = is_tight(world->engine);
     engine_turn(world);
     check_reason(world);
     check_stopped(world);
     if (any_refused(world) || world->is_short) dismiss_judge(world);
+    take_begun(world, &begun);
     if (world->judge != NULL) {
         bool is_late = has_feature(world, FEATURE_LATE_SYNC);
-        judge_turn(world->judge, orders);
-        (void)judge_compare(world->judge, !is_late && !is_down(world));
+        judge_turn(world->judge, &begun);
+        (void)judge_compare(world->judge, !is_late && !run_is_down(world));
     }
+    free(begun.items);
     take_answers(world);
     check_next(world);
+    tap_name_for_book(world);
+    if (world->speakers != NULL && !world->has_failed) speakers_listen(world->speakers);
+}
+
+void run_turn(struct world *world)
+{
+    struct list_of_orders none = {0};
+    run_orders(world, &none);
 }
 
 /* --- looking at everything --- */
 
-static struct order *make_look(struct world *world, enum bel_verb verb, size_t topic)
-{
-    struct order *order = order_make(world, verb);
-    order->is_look = true;
-    for (unsigned side = 0; side < SIDES; side++) {
-        struct bel_command *command = &order->requests[side].command;
-        if (verb == BEL_VERB_LIST) {
-            command->list.topic = view_of(topic_name(topic));
-            command->list.count = 1000;
-        } else {
-            command->target.topic = view_of(topic_name(topic));
-        }
-    }
-    return order;
-}
-
-static bool are_told(const struct list_of_orders *orders)
-{
-    for (size_t i = 0; i < orders->count; i++) {
-        if (!orders->items[i]->is_told) return false;
-    }
-    return true;
-}
-
 static void make_looks(struct world *world, struct list_of_orders *out)
 {
     for (size_t i = 0; i < TOPICS; i++) {
-        list_add(out, make_look(world, BEL_VERB_TOPIC, i));
-        list_add(out, make_look(world, BEL_VERB_LIST, i));
-        list_add(out, make_look(world, BEL_VERB_TOPIC, i));
+        list_add(out, order_look(world, BEL_VERB_TOPIC, i));
+        list_add(out, order_look(world, BEL_VERB_LIST, i));
+        list_add(out, order_look(world, BEL_VERB_TOPIC, i));
     }
 }
 
@@ -306,12 +323,12 @@ static bool look_now(struct world *world, struct list_of_orders *looks)
     for (size_t i = 0; i < looks->count; i++) {
         ask(world, looks->items[i]);
     }
-    for (int i = 0; i < LOOK_TURNS_MAX && !are_told(looks); i++) {
+    for (int i = 0; i < LOOK_TURNS_MAX && !list_is_told(looks); i++) {
         engine_turn(world);
         check_reason(world);
         take_answers(world);
     }
-    if (!are_told(looks)) {
+    if (!list_is_told(looks)) {
         world_fail(world, "look", "what there is cannot be listed");
         return false;
     }
@@ -321,15 +338,15 @@ static bool look_now(struct world *world, struct list_of_orders *looks)
 }
 
 /* Asks both sides, in turns like others. */
-static bool look(struct world *world, struct list_of_orders *looks)
+bool run_look(struct world *world, struct list_of_orders *looks)
 {
     struct list_of_orders none = {0};
     make_looks(world, looks);
-    turn(world, looks);
-    for (int i = 0; i < LOOK_TURNS_MAX && !are_told(looks) && !world->has_failed; i++) {
-        turn(world, &none);
+    run_orders(world, looks);
+    for (int i = 0; i < LOOK_TURNS_MAX && !list_is_told(looks) && !world->has_failed; i++) {
+        run_orders(world, &none);
     }
-    if (!are_told(looks)) world_fail(world, "look", "what there is cannot be listed");
+    if (!list_is_told(looks)) world_fail(world, "look", "what there is cannot be listed");
     if (!world->has_failed) book_look(world->book, looks);
     return !world->has_failed;
 }
@@ -449,6 +466,13 @@ static void recover(struct world *world)
 static void reopen(struct world *world)
 {
     say(world, "      it is closed, and opened\n");
+    if (world->speakers != NULL) speakers_drain(world->speakers);
+    if (world->has_failed) return;
+    if (run_is_down(world)) {
+        break_down(world);
+        recover(world);
+        return;
+    }
     world_close(world, true);
     disarm(world);
     recover(world);
@@ -510,6 +534,7 @@ static void withdraw_one(struct world *world)
 {
     if (world->asked.count == 0 || has_feature(world, FEATURE_LATE_SYNC)) return;
     struct order *order = world->asked.items[below(world, world->asked.count)];
+    if (order->speaker != NULL) return; /* who hangs up, now and then */
     if (!bel_backend_withdraw(bel_engine_backend(world->engine), &order->requests[ENGINE_SIDE])) {
         return; /* it has begun */
     }
@@ -531,10 +556,14 @@ static void draw_turn(struct world *world)
             order->requests[0].command.claim.wait_ms = 0;
             order->requests[1].command.claim.wait_ms = 0;
         }
-        list_add(&orders, order);
+        if (world->speakers != NULL) {
+            speakers_say(world->speakers, order);
+        } else {
+            list_add(&orders, order);
+        }
         world->drawn++;
     }
-    turn(world, &orders);
+    run_orders(world, &orders);
     free(orders.items);
 }
 
@@ -545,7 +574,7 @@ static void step(struct world *world)
     if (!is_warm) arm(world);
     draw_turn(world);
     if (world->has_failed) return;
-    if (is_down(world)) {
+    if (run_is_down(world)) {
         break_down(world);
         recover(world);
     } else if (chance(world, 3)) {
@@ -554,171 +583,6 @@ static void step(struct world *world)
                in_1000(world, world->config.reopen_in_1000)) {
         reopen(world);
     }
-}
-
-/* One claim of everything and an ack of all that comes. */
-static void drain_once(struct world *world)
-{
-    struct list_of_orders orders = {0};
-    for (size_t i = 0; i < TOPICS; i++) {
-        struct order *order = order_make(world, BEL_VERB_CLAIM);
-        order->topics[0] = view_of(topic_name(i));
-        for (unsigned side = 0; side < SIDES; side++) {
-            order->requests[side].command.claim = (struct bel_claim){
-                .topics = order->topics, .topics_count = 1, .count = 20, .lease_ms = DAY_MS};
-        }
-        list_add(&orders, order);
-    }
-    size_t first = world->handed_count;
-    turn(world, &orders);
-    for (int i = 0; i < LOOK_TURNS_MAX && !are_told(&orders) && !world->has_failed; i++) {
-        struct list_of_orders none = {0};
-        turn(world, &none);
-    }
-    orders.count = 0;
-    for (size_t i = first; i < world->handed_count; i++) {
-        struct order *order = order_make(world, BEL_VERB_ACK);
-        order->handed[0] = i;
-        for (unsigned side = 0; side < SIDES; side++) {
-            order->tokens[side][0] = view_of(world->handed[i]->tokens[side]);
-            order->requests[side].command.ack =
-                (struct bel_ack){.tokens = order->tokens[side], .tokens_count = 1};
-        }
-        list_add(&orders, order);
-    }
-    if (orders.count > 0) turn(world, &orders);
-    free(orders.items);
-}
-
-static void add_command(struct world *world, struct list_of_orders *orders,
-                        const struct bel_command *command)
-{
-    struct order *order = order_make(world, command->verb);
-    order->requests[0].command = order->requests[1].command = *command;
-    list_add(orders, order);
-}
-
-/* No topic is paused, capped or short-lived any more. */
-static void open_topics(struct world *world)
-{
-    struct list_of_orders orders = {0};
-    static const struct bel_setting settings[] = {{{"concurrency", 11}, {"0", 1}}};
-    for (size_t i = 0; i < TOPICS; i++) {
-        struct bel_view topic = view_of(topic_name(i));
-        add_command(world, &orders,
-                    &(struct bel_command){.verb = BEL_VERB_RESUME, .target = {.topic = topic}});
-        add_command(
-            world, &orders,
-            &(struct bel_command){.verb = BEL_VERB_CONFIGURE, .configure = {topic, settings, 1}});
-    }
-    turn(world, &orders);
-    free(orders.items);
-}
-
-static void add_cancel(struct world *world, struct list_of_orders *orders, size_t topic,
-                       struct bel_view id)
-{
-    struct order *order = order_make(world, BEL_VERB_CANCEL);
-    (void)snprintf(order->id, sizeof order->id, "%.*s", (int)id.bytes, (const char *)id.data);
-    for (unsigned side = 0; side < SIDES; side++) {
-        order->ids[side][0] = view_of(order->id);
-        order->requests[side].command.cancel =
-            (struct bel_cancel){view_of(topic_name(topic)), order->ids[side], 1};
-    }
-    list_add(orders, order);
-}
-
-/* Cancels plans, which never end, and what is far away. */
-static void add_cancels(struct world *world, size_t topic, const struct bel_reply *list,
-                        struct list_of_orders *out)
-{
-    for (size_t i = 0; list->err == 0 && i < list->timers.count; i++) {
-        const struct bel_timer *timer = &list->timers.items[i];
-        bool is_far = timer->due.ms > world->now.wall.ms + (int64_t)DAY_MS;
-        if (timer->id.bytes == BEL_MADE_ID_BYTES) continue; /* the model has another one */
-        if (timer->plan.rule.bytes > 0 || is_far) add_cancel(world, out, topic, timer->id);
-    }
-}
-
-/* Lists the scheduled ones alone: plans among them, which a list of all may be too short for. */
-static void look_for_plans(struct world *world, struct list_of_orders *cancels)
-{
-    struct list_of_orders looks = {0}, none = {0};
-    for (size_t i = 0; i < TOPICS; i++) {
-        struct order *order = make_look(world, BEL_VERB_LIST, i);
-        for (unsigned side = 0; side < SIDES; side++) {
-            order->requests[side].command.list.has_state = true;
-            order->requests[side].command.list.state = BEL_SCHEDULED;
-        }
-        list_add(&looks, order);
-    }
-    turn(world, &looks);
-    for (int i = 0; i < LOOK_TURNS_MAX && !are_told(&looks) && !world->has_failed; i++) {
-        turn(world, &none);
-    }
-    for (size_t i = 0; i < TOPICS && !world->has_failed; i++) {
-        add_cancels(world, i, &looks.items[i]->heard[ENGINE_SIDE]->reply, cancels);
-    }
-    free(looks.items);
-}
-
-/* Whether anything is left to be delivered. What would take for ever is to be cancelled. */
-static bool has_more(struct world *world, struct list_of_orders *cancels)
-{
-    struct list_of_orders looks = {0};
-    bool has = false;
-    bool is_seen = look(world, &looks);
-    for (size_t i = LOOKS_LIST; is_seen && i < looks.count; i += LOOKS) {
-        const struct bel_reply *list = &looks.items[i]->heard[ENGINE_SIDE]->reply;
-        for (size_t j = 0; list->err == 0 && j < list->timers.count; j++) {
-            has = has || list->timers.items[j].state < BEL_DONE;
-        }
-    }
-    free(looks.items);
-    if (has) look_for_plans(world, cancels);
-    return has;
-}
-
-static void drain(struct world *world)
-{
-    struct list_of_orders cancels = {0}, none = {0};
-    open_topics(world);
-    (void)has_more(world, &cancels);
-    if (cancels.count > 0) turn(world, &cancels);
-    for (int i = 0; i < DRAIN_ROUNDS_MAX && !world->has_failed; i++) {
-        drain_once(world);
-        cancels.count = 0;
-        if (i % 20 == 19 && !has_more(world, &cancels)) break;
-        if (cancels.count > 0) turn(world, &cancels);
-        if (i % 8 == 7) world_pass(world, HOUR_MS / 2, false); /* it may be busy for long */
-        if (world->next.due.ns == BEL_NEVER || world->next.due.ns <= world->now.boot.ns) continue;
-        uint64_t ms = (world->next.due.ns - world->now.boot.ns + NS_PER_MS - 1) / NS_PER_MS;
-        world_pass(world, ms < 10 * DAY_MS ? ms : 10 * DAY_MS, false);
-    }
-    turn(world, &none);
-    cancels.count = 0;
-    if (!world->has_failed && has_more(world, &cancels)) {
-        world_fail(world, "stuck", "there is something left that nobody is given");
-    }
-    free(cancels.items);
-}
-
-/* Short lives, so that a lot happens; and little to be made up for after a long time. */
-static void set_up_topics(struct world *world)
-{
-    static const struct bel_setting quick[] = {{{"lease", 5}, {"50ms", 4}},
-                                               {{"misfire_after", 13}, {"300ms", 5}}};
-    static const struct bel_setting slow[] = {{{"lease", 5}, {"4s", 2}},
-                                              {{"misfire_after", 13}, {"20s", 3}}};
-    const struct bel_setting *settings = world->config.pace_ms < 1000 ? quick : slow;
-    struct list_of_orders orders = {0};
-    for (size_t i = 0; i < TOPICS - 1; i++) { /* one comes to be later */
-        add_command(world, &orders,
-                    &(struct bel_command){.verb = BEL_VERB_CONFIGURE,
-                                          .configure = {view_of(topic_name(i)), settings, 2}});
-    }
-    turn(world, &orders);
-    free(orders.items);
 }
 
 static void live_through(struct world *world)
@@ -736,6 +600,8 @@ static void live_through(struct world *world)
     disarm(world);
     world->is_healed = true;
     say(world, "      healed\n");
+    if (world->speakers != NULL && chance(world, 70)) speakers_drain(world->speakers);
+    if (world->has_failed) return;
     break_down(world);
     recover(world);
     if (!world->has_failed) drain(world);

@@ -7,6 +7,7 @@
 #include "world.h"
 
 #include "engine/engine.h"
+#include "speakers.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,6 +67,27 @@ static void draw_sizes(struct config *config, uint64_t *random)
     config->ready_max = 1 + (uint32_t)random_below(random, 8);
 }
 
+/* From chance of its own, so that a seed is the same history whether it is spoken or not. */
+static void draw_speech(struct config *config, uint64_t random)
+{
+    static const size_t output[] = {0, 0, 200, 2000}, commands[] = {0, 0, 1, 3};
+    config->is_spoken = random_below(&random, 3) == 0;
+    config->speakers_max = 1 + (unsigned)random_below(&random, SPEAKERS_MAX);
+    config->hang_up_in_100 =
+        random_below(&random, 3) == 0 ? 0 : 5 + (unsigned)random_below(&random, 40);
+    config->stall_in_100 =
+        random_below(&random, 2) == 0 ? 0 : 1 + (unsigned)random_below(&random, 15);
+    config->cut_in_100 =
+        random_below(&random, 3) == 0 ? 0 : 5 + (unsigned)random_below(&random, 60);
+    config->output_bytes_max = output[random_below(&random, 4)];
+    config->commands_max = commands[random_below(&random, 4)];
+}
+
+void config_speak(struct config *config)
+{
+    config->is_spoken = true;
+}
+
 struct config config_draw(uint64_t seed, uint64_t orders, const bool *faults)
 {
     struct config config = {.seed = seed, .orders = orders};
@@ -83,6 +105,7 @@ struct config config_draw(uint64_t seed, uint64_t orders, const bool *faults)
     config.sync_in_1000 = 2 + (unsigned)random_below(&random, 30);
     config.reopen_in_1000 = 2 + (unsigned)random_below(&random, 30);
     config.worker_in_100 = 5 + (unsigned)random_below(&random, 50);
+    draw_speech(&config, ~seed);
     return config;
 }
 
@@ -197,6 +220,7 @@ int world_open(struct world *world, struct bel_why *why)
     }
     memory_enter(false);
     if (err) return err;
+    if (world->speakers != NULL) speakers_open(world->speakers);
     world->opens++;
     world->boot_opened_ns = world->now.boot.ns;
     return 0;
@@ -209,6 +233,7 @@ void world_close(struct world *world, bool is_orderly)
     if (!is_orderly) disk_stop(world->disk);
     bel_engine_close(world->engine);
     world->engine = NULL;
+    if (world->speakers != NULL) speakers_kill(world->speakers);
 }
 
 uint64_t world_digest(struct world *world)
@@ -234,6 +259,8 @@ void world_init(struct world *world, const struct config *config)
                      !config->faults[FAULT_TINY];
     *world = (struct world){.config = *config, .random = config->seed};
     world->hash = UINT64_C(0xcbf29ce484222325);
+    memory_fail_in(0);
+    memory_enter(false);
     world->now = (struct bel_now){{1000 * (uint64_t)NS_PER_MS}, {START_MS}, {NS_PER_MS}};
     world->disk = disk_create(random_u64(&world->random));
     disk_plan(world->disk)->has_direct = config->has_direct;
@@ -245,6 +272,7 @@ void world_init(struct world *world, const struct config *config)
     if (world->seen == NULL) abort();
     world->book = book_create(world);
     if (has_judge) world->judge = judge_create(world);
+    if (config->is_spoken) world->speakers = speakers_create(world);
 }
 
 void world_finish(struct world *world)
@@ -255,7 +283,10 @@ void world_finish(struct world *world)
     for (size_t i = 0; i < world->orders.count; i++) {
         order_free(world->orders.items[i]);
     }
+    speakers_destroy(world->speakers);
     free(world->orders.items);
+    free(world->fresh.items);
+    free(world->taken.items);
     free(world->asked.items);
     free(world->told.items);
     for (size_t i = 0; i < world->handed_count; i++) {

@@ -10,6 +10,8 @@
  *     world.c    clocks, disk, opening         memory.c   malloc that fails when told
  *     judge.c    the model beside the engine   tree.c disk.c   what breaks
  *     book.c     what is always true           main.c     seeds and swarms
+ *     speakers.c clients of a server           tap.c      between their sessions and the engine
+ *     listen.c   what they hear                drain.c    how a history begins and ends
  *
  * The judge is exact: it gives a naive model the same requests at the same times and compares
  * every answer; after a crash the engine must be where the model was after some turn, from the
@@ -40,6 +42,7 @@ enum {
     TOPIC_BYTES = 8,
     LOOKS = 3, /* for each topic: TOPIC, LIST, TOPIC */
     LOOKS_LIST = 1,
+    LOOK_TURNS_MAX = 400,
     ORDER_NAMES = 3, /* ids, tokens or topics of one order, at most */
     ENGINE_SIDE = 0,
     MODEL_SIDE = 1,
@@ -98,22 +101,38 @@ struct config {
     unsigned worker_in_100; /* that a worker does the wrong thing */
     uint64_t pace_ms;       /* typical durations */
     bool is_loud;
+    bool is_spoken;          /* asked in bytes, through sessions, by so many clients at most */
+    unsigned speakers_max;   /* who hang up, do not read, and whose bytes are cut so often: */
+    unsigned hang_up_in_100; /* chance of a turn */
+    unsigned stall_in_100;   /* of a client and a turn, as is the next */
+    unsigned cut_in_100;
+    size_t output_bytes_max, commands_max; /* of a session */
 };
 
 struct world;
+struct speaker;
 
 /* One request, to both sides, and all that it points to. */
 struct order {
     struct bel_request requests[SIDES];
     struct heard *heard[SIDES];
+    struct bel_request *request; /* that the engine has: its own, or a session's; NULL: none */
+    void (*done)(struct bel_request *request, const struct bel_reply *reply); /* the session's */
+    struct speaker *speaker; /* who asks; NULL: the simulator itself */
+    struct heard *passed;    /* what the engine told the session */
+    struct order *claim;     /* a session takes back a delivery of this one, and which; or NULL */
+    size_t claim_place;
+    uint64_t taken_back; /* a set of deliveries */
+    size_t first_handed; /* of its deliveries; SIZE_MAX: none yet */
     struct world *world;
     uint64_t number;
-    size_t event;     /* after how many the model has answered */
-    bool is_told;     /* the engine has answered */
-    bool is_over;     /* it never will */
-    bool is_lost;     /* who asked does not get the answer */
-    bool is_look;     /* asked by the simulator itself */
-    bool is_answered; /* by the model */
+    size_t event;      /* after how many the model has answered */
+    bool is_told;      /* the engine has answered */
+    bool is_over;      /* it never will */
+    bool is_lost;      /* who asked does not get the answer */
+    bool is_look;      /* asked by the simulator itself */
+    bool is_answered;  /* by the model */
+    bool is_sent_home; /* a claim that waited when the server was stopped */
     struct bel_view ids[SIDES][ORDER_NAMES], tokens[SIDES][ORDER_NAMES], topics[ORDER_NAMES];
     size_t handed[ORDER_NAMES]; /* whose tokens; SIZE_MAX: of nobody */
     struct bel_setting settings[1];
@@ -144,6 +163,7 @@ struct sim_entropy {
 
 struct judge;
 struct book;
+struct speakers;
 
 struct world {
     struct config config;
@@ -157,8 +177,11 @@ struct world {
     struct bel_next next;
     struct judge *judge; /* NULL: there is none any more */
     struct book *book;
+    struct speakers *speakers; /* NULL: there are none */
 
     struct list_of_orders orders; /* all of them */
+    struct list_of_orders fresh;  /* submitted to the engine, and not yet to the model */
+    struct list_of_orders taken;  /* deliveries that were taken back, and not yet noted */
     struct list_of_orders asked;  /* those that the engine has */
     struct list_of_orders told;   /* in this turn */
     struct handed **handed;
@@ -184,6 +207,8 @@ struct world {
 
 /* `faults` instead of those that the seed would have, unless it is NULL. */
 struct config config_draw(uint64_t seed, uint64_t orders, const bool *faults);
+/* Asks in bytes, whatever the seed says. */
+void config_speak(struct config *config);
 bool fault_find(const char *name, size_t bytes, enum fault *out);
 const char *fault_name(enum fault fault);
 
@@ -226,10 +251,13 @@ uint64_t memory_failures(void);
 
 struct order *order_make(struct world *world, enum bel_verb verb);
 struct order *order_draw(struct world *world);
+/* A look of the simulator's own, at a topic. */
+struct order *order_look(struct world *world, enum bel_verb verb, size_t topic);
 void order_free(struct order *order);
 void order_say(const struct order *order);
 void list_add(struct list_of_orders *list, struct order *order);
 bool list_take(struct list_of_orders *list, const struct order *order);
+bool list_is_told(const struct list_of_orders *orders);
 const char *topic_name(size_t index);
 
 /* --- judge.c --- */
@@ -259,8 +287,23 @@ void book_opened(struct book *book);
 /* All that there is was listed: by topic, as LOOKS says. */
 void book_look(struct book *book, const struct list_of_orders *looks);
 
+/* --- drain.c --- */
+
+/* Short lives, so that a lot happens; and little to be made up for after a long time. */
+void set_up_topics(struct world *world);
+/* Lets everything be delivered that there is. */
+void drain(struct world *world);
+
 /* --- run.c --- */
 
 void run(struct world *world);
+/* A turn in which these are asked; or nothing, but by clients. */
+void run_orders(struct world *world, struct list_of_orders *orders);
+void run_turn(struct world *world);
+/* Looks at everything, in turns like others. False if that failed. */
+bool run_look(struct world *world, struct list_of_orders *looks);
+/* The engine answers an order. */
+void run_told(struct bel_request *request, const struct bel_reply *reply);
+bool run_is_down(const struct world *world);
 
 #endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * How a history begins and ends: topics with short lives, so that a lot happens; and, when nothing
+ * breaks any more, everything that can be delivered is, plans are cancelled, and nothing may be
+ * left.
+ */
+#include "world.h"
+
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    DRAIN_ROUNDS_MAX = 4000,
+};
+
+#define HOUR_MS UINT64_C(3600000)
+#define DAY_MS  UINT64_C(86400000)
+
+/* One claim of everything and an ack of all that comes. */
+static void drain_once(struct world *world)
+{
+    struct list_of_orders orders = {0};
+    for (size_t i = 0; i < TOPICS; i++) {
+        struct order *order = order_make(world, BEL_VERB_CLAIM);
+        order->topics[0] = view_of(topic_name(i));
+        for (unsigned side = 0; side < SIDES; side++) {
+            order->requests[side].command.claim = (struct bel_claim){
+                .topics = order->topics, .topics_count = 1, .count = 20, .lease_ms = DAY_MS};
+        }
+        list_add(&orders, order);
+    }
+    size_t first = world->handed_count;
+    run_orders(world, &orders);
+    for (int i = 0; i < LOOK_TURNS_MAX && !list_is_told(&orders) && !world->has_failed; i++) {
+        struct list_of_orders none = {0};
+        run_orders(world, &none);
+    }
+    orders.count = 0;
+    for (size_t i = first; i < world->handed_count; i++) {
+        struct order *order = order_make(world, BEL_VERB_ACK);
+        order->handed[0] = i;
+        for (unsigned side = 0; side < SIDES; side++) {
+            order->tokens[side][0] = view_of(world->handed[i]->tokens[side]);
+            order->requests[side].command.ack =
+                (struct bel_ack){.tokens = order->tokens[side], .tokens_count = 1};
+        }
+        list_add(&orders, order);
+    }
+    if (orders.count > 0) run_orders(world, &orders);
+    free(orders.items);
+}
+
+static void add_command(struct world *world, struct list_of_orders *orders,
+                        const struct bel_command *command)
+{
+    struct order *order = order_make(world, command->verb);
+    order->requests[0].command = order->requests[1].command = *command;
+    list_add(orders, order);
+}
+
+/* No topic is paused, capped or short-lived any more. */
+static void open_topics(struct world *world)
+{
+    struct list_of_orders orders = {0};
+    static const struct bel_setting settings[] = {{{"concurrency", 11}, {"0", 1}}};
+    for (size_t i = 0; i < TOPICS; i++) {
+        struct bel_view topic = view_of(topic_name(i));
+        add_command(world, &orders,
+                    &(struct bel_command){.verb = BEL_VERB_RESUME, .target = {.topic = topic}});
+        add_command(
+            world, &orders,
+            &(struct bel_command){.verb = BEL_VERB_CONFIGURE, .configure = {topic, settings, 1}});
+    }
+    run_orders(world, &orders);
+    free(orders.items);
+}
+
+static void add_cancel(struct world *world, struct list_of_orders *orders, size_t topic,
+                       struct bel_view id)
+{
+    struct order *order = order_make(world, BEL_VERB_CANCEL);
+    (void)snprintf(order->id, sizeof order->id, "%.*s", (int)id.bytes, (const char *)id.data);
+    for (unsigned side = 0; side < SIDES; side++) {
+        order->ids[side][0] = view_of(order->id);
+        order->requests[side].command.cancel =
+            (struct bel_cancel){view_of(topic_name(topic)), order->ids[side], 1};
+    }
+    list_add(orders, order);
+}
+
+/* Cancels plans, which never end, and what is far away. */
+static void add_cancels(struct world *world, size_t topic, const struct bel_reply *list,
+                        struct list_of_orders *out)
+{
+    for (size_t i = 0; list->err == 0 && i < list->timers.count; i++) {
+        const struct bel_timer *timer = &list->timers.items[i];
+        bool is_far = timer->due.ms > world->now.wall.ms + (int64_t)DAY_MS;
+        if (timer->id.bytes == BEL_MADE_ID_BYTES) continue; /* the model has another one */
+        if (timer->plan.rule.bytes > 0 || is_far) add_cancel(world, out, topic, timer->id);
+    }
+}
+
+/* Lists the scheduled ones alone: plans among them, which a list of all may be too short for. */
+static void look_for_plans(struct world *world, struct list_of_orders *cancels)
+{
+    struct list_of_orders looks = {0}, none = {0};
+    for (size_t i = 0; i < TOPICS; i++) {
+        struct order *order = order_look(world, BEL_VERB_LIST, i);
+        for (unsigned side = 0; side < SIDES; side++) {
+            order->requests[side].command.list.has_state = true;
+            order->requests[side].command.list.state = BEL_SCHEDULED;
+        }
+        list_add(&looks, order);
+    }
+    run_orders(world, &looks);
+    for (int i = 0; i < LOOK_TURNS_MAX && !list_is_told(&looks) && !world->has_failed; i++) {
+        run_orders(world, &none);
+    }
+    for (size_t i = 0; i < TOPICS && !world->has_failed; i++) {
+        add_cancels(world, i, &looks.items[i]->heard[ENGINE_SIDE]->reply, cancels);
+    }
+    free(looks.items);
+}
+
+/* Whether anything is left to be delivered. What would take for ever is to be cancelled. */
+static bool has_more(struct world *world, struct list_of_orders *cancels)
+{
+    struct list_of_orders looks = {0};
+    bool has = false;
+    bool is_seen = run_look(world, &looks);
+    for (size_t i = LOOKS_LIST; is_seen && i < looks.count; i += LOOKS) {
+        const struct bel_reply *list = &looks.items[i]->heard[ENGINE_SIDE]->reply;
+        for (size_t j = 0; list->err == 0 && j < list->timers.count; j++) {
+            has = has || list->timers.items[j].state < BEL_DONE;
+        }
+    }
+    free(looks.items);
+    if (has) look_for_plans(world, cancels);
+    return has;
+}
+
+void drain(struct world *world)
+{
+    struct list_of_orders cancels = {0}, none = {0};
+    open_topics(world);
+    (void)has_more(world, &cancels);
+    if (cancels.count > 0) run_orders(world, &cancels);
+    for (int i = 0; i < DRAIN_ROUNDS_MAX && !world->has_failed; i++) {
+        drain_once(world);
+        cancels.count = 0;
+        if (i % 20 == 19 && !has_more(world, &cancels)) break;
+        if (cancels.count > 0) run_orders(world, &cancels);
+        if (i % 8 == 7) world_pass(world, HOUR_MS / 2, false); /* it may be busy for long */
+        if (world->next.due.ns == BEL_NEVER || world->next.due.ns <= world->now.boot.ns) continue;
+        uint64_t ms = (world->next.due.ns - world->now.boot.ns + NS_PER_MS - 1) / NS_PER_MS;
+        world_pass(world, ms < 10 * DAY_MS ? ms : 10 * DAY_MS, false);
+    }
+    run_orders(world, &none);
+    cancels.count = 0;
+    if (!world->has_failed && has_more(world, &cancels)) {
+        world_fail(world, "stuck", "there is something left that nobody is given");
+    }
+    free(cancels.items);
+}
+
+/* Short lives, so that a lot happens; and little to be made up for after a long time. */
+void set_up_topics(struct world *world)
+{
+    static const struct bel_setting quick[] = {{{"lease", 5}, {"50ms", 4}},
+                                               {{"misfire_after", 13}, {"300ms", 5}}};
+    static const struct bel_setting slow[] = {{{"lease", 5}, {"4s", 2}},
+                                              {{"misfire_after", 13}, {"20s", 3}}};
+    const struct bel_setting *settings = world->config.pace_ms < 1000 ? quick : slow;
+    struct list_of_orders orders = {0};
+    for (size_t i = 0; i < TOPICS - 1; i++) { /* one comes to be later */
+        add_command(world, &orders,
+                    &(struct bel_command){.verb = BEL_VERB_CONFIGURE,
+                                          .configure = {view_of(topic_name(i)), settings, 2}});
+    }
+    run_orders(world, &orders);
+    free(orders.items);
+}
