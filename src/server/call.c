@@ -13,6 +13,8 @@
  */
 #include "server/call.h"
 
+#include "core/bug.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +76,8 @@ void bel__call_give(struct bel_session *session, struct bel_call *call)
         call->block = NULL;
         call->block_bytes = 0;
     }
-    if (call->reply.capacity > 0) bel__buffer_finish(&call->reply);
+    bool is_kept = BEL_BUG(BEL_BUG_REPLY_AGAIN);
+    if (call->reply.capacity > 0 && !is_kept) bel__buffer_finish(&call->reply);
     call->next_spare = session->spare;
     session->spare = call;
     session->spare_count++;
@@ -159,8 +162,10 @@ static void release_next(struct bel_call *call)
 /* A lease that has ended meanwhile is as good. */
 static void released(struct bel_request *request, const struct bel_reply *reply)
 {
+    struct bel_call *call = BEL_CONTAINER_OF(request, struct bel_call, request);
     (void)reply;
-    release_next(BEL_CONTAINER_OF(request, struct bel_call, request));
+    if (BEL_BUG(BEL_BUG_ONE_TAKEN_BACK)) call->tokens_count = 0;
+    release_next(call);
 }
 
 void bel__call_abandon(struct bel_session *session, struct bel_call *call)

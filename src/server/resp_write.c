@@ -4,6 +4,7 @@
  * What a server says. Lengths and numbers are printed by hand into a few bytes, because they are
  * most of what is written; everything else is a copy.
  */
+#include "core/bug.h"
 #include "core/parse.h"
 #include "server/resp.h"
 
@@ -108,7 +109,7 @@ void bel__resp_array(struct bel_resp_writer *writer, size_t count)
 void bel__resp_map(struct bel_resp_writer *writer, size_t pairs)
 {
     if (writer->version >= 3) {
-        put_head(writer, '%', (int64_t)pairs);
+        put_head(writer, '%', (int64_t)(BEL_BUG(BEL_BUG_MAP_SIZE) ? 2 * pairs : pairs));
     } else {
         put_head(writer, '*', (int64_t)(2 * pairs));
     }

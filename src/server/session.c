@@ -14,6 +14,7 @@
  */
 #include "server/session.h"
 
+#include "core/bug.h"
 #include "server/answer.h"
 #include "server/call.h"
 
@@ -53,7 +54,8 @@ static size_t unread(const struct bel_session *session)
 
 static uint64_t written(const struct bel_session *session)
 {
-    return session->appended - session->out.count;
+    size_t in_part = BEL_BUG(BEL_BUG_WRITTEN_IN_PART) && session->out.count > 64 ? 64 : 0;
+    return session->appended - session->out.count + in_part;
 }
 
 struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known)
@@ -92,7 +94,7 @@ static void settle_unwritten(struct bel_session *session)
     struct bel_link *link;
     while ((link = bel__list_first(&session->unwritten)) != NULL) {
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
-        bool is_written = call->end <= written(session);
+        bool is_written = call->end <= written(session) || BEL_BUG(BEL_BUG_NOT_TAKEN_BACK);
         if (!is_written && !session->is_dropped) return;
         bel__link_remove(link);
         if (is_written) {
@@ -155,8 +157,10 @@ static bool is_first(const struct bel_session *session, const struct bel_call *c
 
 static struct bel_resp_writer writer_of(struct bel_session *session, struct bel_call *call)
 {
-    struct bel_buffer *out = is_first(session, call) ? &session->out : &call->reply;
-    return (struct bel_resp_writer){.out = out, .version = call->version};
+    bool is_turn = is_first(session, call) || BEL_BUG(BEL_BUG_REPLY_OVERTAKES);
+    struct bel_buffer *out = is_turn ? &session->out : &call->reply;
+    int version = BEL_BUG(BEL_BUG_REPLY_VERSION) ? session->version : call->version;
+    return (struct bel_resp_writer){.out = out, .version = version};
 }
 
 /* Ends the reply of a call, of which the output had `before` bytes when it began. */
@@ -251,7 +255,7 @@ static bool does_hold(const struct bel_command *command)
 {
     switch (command->verb) {
     case BEL_VERB_CLAIM:
-        return command->claim.wait_ms > 0;
+        return command->claim.wait_ms > 0 && !BEL_BUG(BEL_BUG_WAIT_HOLDS_NOTHING);
     case BEL_VERB_PURGE:
         return true;
     case BEL_VERB_REVIVE:
@@ -271,6 +275,8 @@ static void submit(struct bel_session *session, struct bel_call *call,
     }
     if (does_hold(&call->request.command)) session->holder = call;
     bel_backend_submit(session->service->backend, &call->request);
+    bool is_early = BEL_BUG(BEL_BUG_REPLY_EARLY) && is_first(session, call);
+    if (is_early) (void)!bel__buffer_append(&session->out, ":1\r\n", 4);
 }
 
 /* An errand is done. */
@@ -479,7 +485,7 @@ void bel__session_destroy(struct bel_session *session)
     assert(!session->is_destroyed);
     settle_unwritten(session);
     drop(session);
-    withdraw_claims(session);
+    if (!BEL_BUG(BEL_BUG_WAITS_ON)) withdraw_claims(session);
     bel__resp_finish(&session->parser);
     session->is_destroyed = true;
     bel__session_free_if_gone(session);
