@@ -95,8 +95,9 @@ struct bel_http_call {
     struct MHD_Response *response; /* to be queued */
     unsigned status;
     bool has_query;
-    bool is_query_bad; /* it has a name twice, or there was no memory for it */
-    bool is_under_way; /* the backend has the request */
+    bool has_query_twice; /* a name in it */
+    bool is_query_lost;   /* for want of memory */
+    bool is_under_way;    /* the backend has the request */
     bool is_suspended;
     bool is_watched;  /* for its client to hang up */
     bool is_received; /* all of it, and begun */

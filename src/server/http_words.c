@@ -264,13 +264,9 @@ void bel__http_query(struct bel_http_call *call, const char *name, const char *v
     char *copy = strdup(value != NULL ? value : "");
     call->has_query = true;
     if (call->fields == NULL) call->fields = json_object();
-    if (copy == NULL || json_object_get(call->fields, name) != NULL) {
-        call->is_query_bad = true;
-    } else {
-        size_t bytes = MHD_http_unescape(copy);
-        json_t *text = json_stringn_nocheck(copy, bytes);
-        if (json_object_set_new_nocheck(call->fields, name, text) != 0) call->is_query_bad = true;
-    }
+    if (json_object_get(call->fields, name) != NULL) call->has_query_twice = true;
+    json_t *text = copy != NULL ? json_stringn_nocheck(copy, MHD_http_unescape(copy)) : NULL;
+    if (json_object_set_new_nocheck(call->fields, name, text) != 0) call->is_query_lost = true;
     free(copy);
 }
 
@@ -305,7 +301,8 @@ static int read_fields(struct bel_http_call *call, struct bel_refusal *why)
     if (call->body.count > 0) {
         return bel__refusal(why, "BADARG", "there is no body here: the fields are in the query");
     }
-    if (call->is_query_bad) {
+    if (call->is_query_lost) return refuse_memory(why);
+    if (call->has_query_twice) {
         return bel__refusal(why, "BADARG", "the query has a name twice: say it once");
     }
     if (call->fields == NULL) call->fields = json_object();
