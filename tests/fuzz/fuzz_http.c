@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A request without a connection: a byte chooses the method, then come lines, and the rest is the
+ * body.
+ *
+ *     0x01 /v1/topics/mail/timers/a \n  in=5s&x=%41 \n  Content-Length: 5 \n  \n  {"in": "5s"}
+ *
+ * What becomes a command must be one in the words of RESP as well: they are copied, each into a
+ * block of its own where nothing may be read behind its end, and bound once more. What is refused
+ * must have a code and a text that JSON can tell.
+ */
+#include "server/http_call.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BODY_BYTES_MAX = 1 << 20,
+    PAIRS_MAX = 100,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"};
+
+/* The next line, without its end, as a text of its own; what is behind a NUL is lost. */
+static char *take_line(const uint8_t **data, size_t *size)
+{
+    const uint8_t *end = *size > 0 ? memchr(*data, '\n', *size) : NULL;
+    size_t bytes = end != NULL ? (size_t)(end - *data) : *size;
+    char *line = malloc(bytes + 1);
+    if (line == NULL) abort();
+    if (bytes > 0) memcpy(line, *data, bytes);
+    line[bytes] = 0;
+    *data += end != NULL ? bytes + 1 : bytes;
+    *size -= end != NULL ? bytes + 1 : bytes;
+    return line;
+}
+
+static void take_query(struct bel_http_call *call, char *query)
+{
+    char *rest = query;
+    for (int i = 0; i < PAIRS_MAX && *rest != 0; i++) {
+        char *name = strsep(&rest, "&"), *value = name;
+        (void)strsep(&value, "=");
+        bel__http_query(call, name, value);
+        if (rest == NULL) return;
+    }
+}
+
+static void take_headers(const uint8_t **data, size_t *size)
+{
+    struct bel_http_headers headers = {0};
+    for (char *line = take_line(data, size);; line = take_line(data, size)) {
+        char *value = strchr(line, ':');
+        size_t bytes = strlen(line);
+        if (value != NULL) {
+            bel__http_headers_take(&headers, (struct bel_view){line, (size_t)(value - line)},
+                                   (struct bel_view){value + 1, strlen(value + 1)});
+            assert(headers.fault == NULL || strlen(headers.fault) > 0);
+            assert(headers.fault != NULL || !headers.is_chunked || headers.length == 0);
+        }
+        free(line);
+        if (bytes == 0) return;
+    }
+}
+
+/* Words from blocks of their own, bound once more. */
+static void say_again(const struct bel_http_call *call, enum bel_verb verb)
+{
+    size_t count = call->words_count;
+    struct bel_view *copies = calloc(count, sizeof *copies);
+    void *pairs = calloc(count, sizeof(struct bel_header));
+    if (copies == NULL || pairs == NULL) abort();
+    for (size_t i = 0; i < count; i++) {
+        char *copy = malloc(call->words[i].bytes);
+        if (copy == NULL && call->words[i].bytes > 0) abort();
+        if (call->words[i].bytes > 0) memcpy(copy, call->words[i].data, call->words[i].bytes);
+        copies[i] = (struct bel_view){copy, call->words[i].bytes};
+    }
+    struct bel_words words = {copies, count, pairs, NULL};
+    struct bel_bound bound;
+    struct bel_command command;
+    struct bel_refusal why;
+    const struct bel_command_entry *entry = bel__command_find(copies[0]);
+    assert(entry == &bel__commands[call->route->command]);
+    int err = bel__bind(entry, &words, &bound, &why);
+    assert(err == 0);
+    err = bel__build(&bound, &command, &why);
+    assert(err == 0 && command.verb == verb);
+    (void)verb;
+    for (size_t i = 0; i < count; i++) {
+        void *copy = (void *)(uintptr_t)copies[i].data;
+        free(copy);
+    }
+    free(copies);
+    free(pairs);
+}
+
+static void check_problem(const struct bel_refusal *why)
+{
+    struct bel_http_page page = bel__http_problem(why->code, why->text);
+    assert(strlen(why->text) > 0 && page.is_problem && page.status >= 400 && page.status < 600);
+    char *text = json_dumps(page.json, JSON_COMPACT);
+    assert(text != NULL && strstr(text, why->code) != NULL);
+    free(text);
+    json_decref(page.json);
+}
+
+static void check_base64(const struct bel_http_call *call)
+{
+    const char *sent = json_string_value(json_object_get(call->fields, "payload_base64"));
+    if (call->payload == NULL || sent == NULL) return;
+    size_t bytes = strlen(sent);
+    char *copy = strdup(sent);
+    if (copy == NULL) abort();
+    if (bel__base64_decode(copy, &bytes)) {
+        char *again = bel__base64_encode((struct bel_view){copy, bytes});
+        assert(again != NULL && strlen(again) == strlen(sent));
+        free(again);
+    }
+    free(copy);
+}
+
+static void ask(struct bel_http_call *call, const uint8_t *body, size_t bytes)
+{
+    struct bel_refusal why = {.code = "", .text = ""};
+    struct bel_command command;
+    bel__buffer_init(&call->body, BODY_BYTES_MAX);
+    if (bel__buffer_append(&call->body, body, bytes) != 0) return;
+    int err = bel__http_words(call, &command, &why);
+    assert(err == 0 || err == BEL_EINVAL);
+    if (err == 0) {
+        say_again(call, command.verb);
+    } else {
+        check_problem(&why);
+    }
+    check_base64(call);
+    bel__buffer_finish(&call->body);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct bel_service service;
+    struct bel_http_call call = {.service = &service};
+    char allow[64];
+    if (size < 1) return 0;
+    const char *method = methods[*data++ % (sizeof methods / sizeof methods[0])];
+    size--;
+    call.path = take_line(&data, &size);
+    char *query = take_line(&data, &size);
+    take_headers(&data, &size);
+    call.route = bel__http_route(method, call.path, call.captures, allow);
+    assert(call.route == NULL || allow[0] == 0 || strlen(allow) < sizeof allow);
+    if (call.route != NULL && call.route->own == BEL_HTTP_COMMAND) {
+        take_query(&call, query);
+        ask(&call, data, size);
+    }
+    bel__http_words_finish(&call);
+    free(query);
+    free(call.path);
+    return 0;
+}
