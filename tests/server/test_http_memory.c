@@ -2,8 +2,8 @@
 
 /*
  * HTTP without memory for its JSON: each request again and again, while the n-th allocation of the
- * library for that fails, for every n. It is answered as it should be, or refused for want of memory
- * if nothing has changed, or cut off without a word; never with a part of an answer.
+ * library for that fails, for every n. It is answered as it should be, or refused for want of
+ * memory if nothing has changed, or cut off without a word; never with a part of an answer.
  */
 #include "server/http.h"
 
