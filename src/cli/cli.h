@@ -38,6 +38,8 @@ int bel__cli_run(int argc, char **argv, const struct cli_verb *others);
 
 /* The verbs. argv[0] is the verb. */
 int bel__cli_bench(int argc, char **argv);
+int bel__cli_export(int argc, char **argv);
+int bel__cli_import(int argc, char **argv);
 int bel__cli_next(int argc, char **argv);
 int bel__cli_work(int argc, char **argv);
 

@@ -73,6 +73,21 @@ static const struct choice bench[] = {
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
+static const struct choice export[] = {
+    {"state", "only those in this state", FOLLOWS_VALUE, states},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice import[] = {
+    {"topic", "instead of the lines' own", FOLLOWS_VALUE, NULL},
+    {"conflict", "if the id is taken", FOLLOWS_VALUE,
+     WORDS("keep", "replace", "reject", "earliest", "latest")},
+    {"start", "begins with this line", FOLLOWS_VALUE, NULL},
+    {"crontab", "lines of a crontab", FOLLOWS_PATH, NULL},
+    {"tz", "whose clocks it goes by", FOLLOWS_VALUE, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
 static const struct choice next[] = {
     {"tz", "whose clocks the rule goes by", FOLLOWS_VALUE, NULL},
     {"from", "after when", FOLLOWS_VALUE, NULL},
@@ -132,6 +147,7 @@ static const struct verb {
     {"work", work, true, TAKES_TOPIC},        {"bench", bench, true, TAKES_ANY},
     {"next", next, false, TAKES_ANY},         {"version", only_json, false, TAKES_ANY},
     {"doctor", only_json, false, TAKES_PATH}, {"serve", serve, false, TAKES_ANY},
+    {"export", export, true, TAKES_TOPIC},    {"import", import, true, TAKES_PATH},
     {"help", NULL, false, TAKES_VERB},        {"completion", NULL, false, TAKES_SHELL},
 };
 

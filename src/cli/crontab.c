@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A line of a crontab as a plan: the rule, and the command as the payload, so that
+ *
+ *     belfry work TOPIC -- sh
+ *
+ * runs it. Its id follows from both, so that a line that has not changed stays the plan it was. A
+ * line CRON_TZ= or TZ= says whose clocks the lines below it go by; other variables are not for us,
+ * and @reboot is no time.
+ */
+#include "cli/import.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum {
+    FIELDS = 5,
+};
+
+/* The bytes of a word at the start of a text. */
+static size_t word_bytes(const char *text)
+{
+    return strcspn(text, " \t");
+}
+
+/* NAME=VALUE, quoted or not. */
+static enum import_verdict take_variable(struct import_command *command, const char *text,
+                                         const char *equals, struct import_rules *rules)
+{
+    size_t name_bytes =
+        word_bytes(text) < (size_t)(equals - text) ? word_bytes(text) : (size_t)(equals - text);
+    bool is_zone = (name_bytes == 7 && memcmp(text, "CRON_TZ", 7) == 0) ||
+                   (name_bytes == 2 && memcmp(text, "TZ", 2) == 0);
+    const char *value = equals + 1 + strspn(equals + 1, " \t\"'");
+    size_t bytes = strcspn(value, " \t\"'\r");
+    if (!is_zone) {
+        return bel__import_refuse(command, IMPORT_LEFT_OUT, "a variable is not taken over: %.*s",
+                                  (int)(name_bytes < 60 ? name_bytes : 60), text);
+    }
+    if (bytes == 0 || bytes >= sizeof rules->zone) {
+        return bel__import_refuse(command, IMPORT_BAD, "expected the name of a zone");
+    }
+    memcpy(rules->zone, value, bytes);
+    rules->zone[bytes] = '\0';
+    return IMPORT_BLANK;
+}
+
+/* Where the '=' of NAME=VALUE is; NULL if the line is none. */
+static const char *find_equals(const char *text)
+{
+    const char *at = text;
+    if (!isalpha((unsigned char)*at) && *at != '_') return NULL;
+    while (isalnum((unsigned char)*at) || *at == '_') {
+        at++;
+    }
+    at += strspn(at, " \t");
+    return *at == '=' ? at : NULL;
+}
+
+/* The bytes of the rule at the start of a line; 0 if there is no command behind it. */
+static size_t rule_bytes(const char *text)
+{
+    unsigned fields = text[0] == '@' ? 1 : FIELDS;
+    size_t bytes = 0;
+    for (unsigned i = 0; i < fields; i++) {
+        if (i > 0) bytes += strspn(text + bytes, " \t");
+        size_t word = word_bytes(text + bytes);
+        if (word == 0) return 0;
+        bytes += word;
+    }
+    const char *rest = text + bytes;
+    return rest[strspn(rest, " \t\r")] != '\0' ? bytes : 0;
+}
+
+enum import_verdict bel__import_crontab(struct import_command *command, struct bel_view line,
+                                        struct import_rules *rules)
+{
+    const char *text = line.data;
+    text += strspn(text, " \t");
+    if (*text == '\0' || *text == '#' || *text == '\r') return IMPORT_BLANK;
+    const char *equals = find_equals(text);
+    if (equals != NULL) return take_variable(command, text, equals, rules);
+    if (strncmp(text, "@reboot", 7) == 0) {
+        return bel__import_refuse(command, IMPORT_LEFT_OUT, "@reboot is no time");
+    }
+    size_t rule = rule_bytes(text);
+    if (rule == 0) {
+        return bel__import_refuse(command, IMPORT_BAD, "expected five fields and a command");
+    }
+    if (rules->zone[0] == '\0') {
+        return bel__import_refuse(command, IMPORT_BAD,
+                                  "whose clocks? say --tz, or CRON_TZ= on a line above");
+    }
+    const char *payload = text + rule + strspn(text + rule, " \t");
+    struct bel_view body = {payload, strcspn(payload, "\r")};
+    struct bel_view whole = {text, (size_t)(payload - text) + body.bytes};
+    const struct bel_view words[] = {BEL_VIEW("SCHEDULE"),
+                                     {rules->topic, strlen(rules->topic)},
+                                     body,
+                                     BEL_VIEW("ID"),
+                                     bel__import_id(command, "crontab", 0, whole),
+                                     BEL_VIEW("CRON"),
+                                     {text, rule},
+                                     BEL_VIEW("TZ"),
+                                     {rules->zone, strlen(rules->zone)},
+                                     BEL_VIEW("CONFLICT"),
+                                     {rules->conflict, strlen(rules->conflict)}};
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        bel__import_add(command, words[i]);
+    }
+    return IMPORT_GOOD;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * belfry export: the timers of a topic, each as a line of JSON, page by page, in the order of LIST.
+ * Those that have ended are left out, unless they are asked for. A topic that changes meanwhile is
+ * not seen as it was at one moment: what moves behind the cursor comes, what moves before it does
+ * not.
+ */
+#include "belfry/clock.h"
+#include "cli/options.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    NS_PER_MS = 1000000,
+    CURSOR_BYTES = 512,
+};
+
+static const char usage[] =
+    "usage: belfry export TOPIC [OPTION ...]\n"
+    "\n"
+    "Prints the timers and plans of a topic, each as a line of JSON, which belfry import\n"
+    "reads; those that have ended only if their state is asked for.\n"
+    "\n"
+    "    --state STATE       only those in this state\n";
+
+struct export
+{
+    struct cli_reach reach;
+    struct bel_view topic, state; /* no bytes: all that have not ended */
+    struct bel_client *client;
+    char cursor[CURSOR_BYTES];
+    size_t cursor_bytes;
+    uint64_t seen, began_ns;
+    struct cli_progress progress;
+};
+
+static uint64_t now_ns(void)
+{
+    return bel_clock_mono(bel_clock_system()).ns;
+}
+
+static int read_order(struct export *export, int argc, char **argv)
+{
+    const char *words[1], *state = NULL;
+    const struct cli_option items[] = {
+        {"state", 0, CLI_OPTION_TEXT, 0, 0, {.text = &state}},
+    };
+    struct cli_options options = {.verb = argv[0],
+                                  .usage = usage,
+                                  .items = items,
+                                  .count = 1,
+                                  .reach = &export->reach,
+                                  .words = words,
+                                  .words_max = 1};
+    int status = bel__options_read(&options, argc, argv);
+    if (status >= 0) return status;
+    if (options.words_count == 0) return bel__options_complain(argv[0], "missing: topic");
+    export->topic = (struct bel_view){words[0], strlen(words[0])};
+    if (state != NULL) export->state = (struct bel_view){state, strlen(state)};
+    return -1;
+}
+
+static int ask(struct export *export, const struct bel_view *args, size_t count,
+               const struct bel_value **out)
+{
+    int err = bel_client_call(export->client, args, count, out);
+    if (err) return bel__reach_failed(&export->reach, err);
+    return (*out)->type == BEL_VALUE_ERROR ? bel__reach_refused(*out) : CLI_OK;
+}
+
+static uint64_t number_of(const struct bel_value *map, const char *name, size_t bytes)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%.*s", (int)bytes, name);
+    const struct bel_value *value = bel_value_find(map, text);
+    return value != NULL && value->number > 0 ? (uint64_t)value->number : 0;
+}
+
+/* Finds out how many there are, and that there is such a topic. */
+static int begin(struct export *export)
+{
+    static const char *const names[] = {"scheduled", "ready",     "leased",  "blocked", "done",
+                                        "dead",      "cancelled", "expired", "skipped"};
+    const struct bel_view args[] = {BEL_VIEW("TOPIC"), export->topic};
+    const struct bel_value *reply;
+    uint64_t total = 0;
+    int status = ask(export, args, 2, &reply);
+    if (status != CLI_OK) return status;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0] && export->state.bytes == 0; i++) {
+        total += number_of(reply, names[i], strlen(names[i]));
+    }
+    if (export->state.bytes > 0) total = number_of(reply, export->state.data, export->state.bytes);
+    bel__progress_start(&export->progress, "export", total);
+    if (bel__cli_is_terminal()) export->progress.is_shown = false; /* the lines are there */
+    export->began_ns = now_ns();
+    return CLI_OK;
+}
+
+static bool is_wanted(const struct export *export, const struct bel_value *timer)
+{
+    static const char *const ends[] = {"done", "dead", "cancelled", "expired", "skipped"};
+    const struct bel_value *state = bel_value_find(timer, "state");
+    if (export->state.bytes > 0) return true;
+    for (unsigned i = 0; state != NULL && i < sizeof ends / sizeof ends[0]; i++) {
+        if (bel_value_is(state, ends[i])) return false;
+    }
+    return true;
+}
+
+static void print_page(struct export *export, const struct bel_value *timers)
+{
+    for (size_t i = 0; i < timers->count; i++) {
+        struct bel_value map = timers->items[i]; /* with RESP2 it comes as a list */
+        map.type = BEL_VALUE_MAP;
+        export->seen++;
+        if (!is_wanted(export, &map)) continue;
+        bel__cli_print_value(&map);
+        printf("\n");
+    }
+    bel__progress_draw(&export->progress, export->seen, (now_ns() - export->began_ns) / NS_PER_MS);
+}
+
+/* Prints a page, and sets the cursor of the next; it is empty if this was the last. */
+static int turn_page(struct export *export)
+{
+    struct bel_view args[8] = {BEL_VIEW("LIST"), export->topic, BEL_VIEW("COUNT"),
+                               BEL_VIEW("1000")};
+    const struct bel_value *reply;
+    size_t count = 4;
+    if (export->state.bytes > 0) {
+        args[count++] = BEL_VIEW("STATE");
+        args[count++] = export->state;
+    }
+    if (export->cursor_bytes > 0) {
+        args[count++] = BEL_VIEW("CURSOR");
+        args[count++] = (struct bel_view){export->cursor, export->cursor_bytes};
+    }
+    int status = ask(export, args, count, &reply);
+    if (status != CLI_OK) return status;
+    bool is_page = reply->type == BEL_VALUE_LIST && reply->count == 2 &&
+                   reply->items[0].text.bytes <= CURSOR_BYTES;
+    if (!is_page) {
+        fprintf(stderr, "belfry: the answer of %s to LIST is not understood\n",
+                bel__reach_address(&export->reach));
+        return CLI_FAILED;
+    }
+    export->cursor_bytes = reply->items[0].text.bytes;
+    if (export->cursor_bytes > 0) {
+        memcpy(export->cursor, reply->items[0].text.data, export->cursor_bytes);
+    }
+    print_page(export, &reply->items[1]);
+    return CLI_OK;
+}
+
+int bel__cli_export(int argc, char **argv)
+{
+    struct export export = {.client = NULL};
+    int status = read_order(&export, argc, argv);
+    if (status >= 0) return status;
+    status = bel__reach_connect(&export.reach, &export.client);
+    if (status != CLI_OK) return status;
+    status = begin(&export);
+    if (status == CLI_OK) {
+        do {
+            status = turn_page(&export);
+        } while (status == CLI_OK && export.cursor_bytes > 0 && !ferror(stdout));
+    }
+    bel__progress_end(&export.progress);
+    bel_client_close(export.client);
+    return status;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A line of JSON as SCHEDULE. Which names there are is in the table of commands; beside them are
+ * the names under which a server tells of a timer, and those that only tell how it has fared.
+ * Everything else is refused by its name, or a slip would change what is scheduled.
+ */
+#include "cli/import.h"
+
+#include "commands/arguments.h"
+#include "commands/commands.h"
+#include "core/parse.h"
+#include "core/siphash.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define BASE64_END "_base64"
+
+/* --- for both kinds of lines --- */
+
+void bel__import_add(struct import_command *command, struct bel_view word)
+{
+    assert(command->count < IMPORT_ARGS_MAX);
+    command->args[command->count++] = word;
+}
+
+struct bel_view bel__import_id(struct import_command *command, const char *prefix, uint64_t number,
+                               struct bel_view text)
+{
+    static const struct bel_siphash_key key = {"belfry import id"};
+    uint64_t hash = bel__siphash(key, text.data, text.bytes);
+    int bytes = number > 0 ? snprintf(command->id, sizeof command->id, "%s-%llu-%016llx", prefix,
+                                      (unsigned long long)number, (unsigned long long)hash)
+                           : snprintf(command->id, sizeof command->id, "%s-%016llx", prefix,
+                                      (unsigned long long)hash);
+    return (struct bel_view){command->id, (size_t)bytes};
+}
+
+enum import_verdict bel__import_refuse(struct import_command *command, enum import_verdict verdict,
+                                       const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(command->problem, sizeof command->problem, format, args);
+    va_end(args);
+    return verdict;
+}
+
+void bel__import_clear(struct import_command *command)
+{
+    if (command->root != NULL) json_decref(command->root);
+    command->root = NULL;
+    for (size_t i = 0; i < command->made_count; i++) {
+        free(command->made[i]);
+    }
+    command->made_count = command->texts_count = command->count = 0;
+}
+
+/* --- values --- */
+
+static int digit_of(char c)
+{
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    if (c == '+') return 62;
+    return c == '/' ? 63 : -1;
+}
+
+/* Decodes base64 into memory of the command's. False if it is none. */
+static bool decode(struct import_command *command, const char *text, size_t bytes,
+                   struct bel_view *out)
+{
+    size_t room = sizeof command->made / sizeof command->made[0], used = 0;
+    if (bytes % 4 != 0 || command->made_count == room) return false;
+    for (int i = 0; i < 2 && bytes > 0 && text[bytes - 1] == '='; i++) {
+        bytes--;
+    }
+    char *data = malloc(bytes + 1);
+    if (data == NULL) return false;
+    command->made[command->made_count++] = data;
+    unsigned group = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        int digit = digit_of(text[i]);
+        if (digit < 0) return false;
+        group = (group << 6 | (unsigned)digit) & 0xffffff;
+        if (i % 4 == 1) data[used++] = (char)(unsigned char)(group >> 4);
+        if (i % 4 == 2) data[used++] = (char)(unsigned char)(group >> 2);
+        if (i % 4 == 3) data[used++] = (char)(unsigned char)group;
+    }
+    *out = (struct bel_view){data, used};
+    return true;
+}
+
+/* A string or a whole number as it would be typed. */
+static bool word_of(struct import_command *command, const json_t *value, struct bel_view *out)
+{
+    if (json_is_string(value)) {
+        *out = (struct bel_view){json_string_value(value), json_string_length(value)};
+        return true;
+    }
+    if (!json_is_integer(value) || command->texts_count == IMPORT_TEXTS_MAX) return false;
+    char *text = command->texts[command->texts_count++];
+    *out = (struct bel_view){text, bel__print_i64(text, json_integer_value(value))};
+    return true;
+}
+
+/* Text as it is, anything else as JSON. */
+static bool payload_of(struct import_command *command, const json_t *value, struct bel_view *out)
+{
+    size_t room = sizeof command->made / sizeof command->made[0];
+    if (json_is_string(value)) return word_of(command, value, out);
+    if (command->made_count == room) return false;
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (text == NULL) return false;
+    command->made[command->made_count++] = text;
+    *out = (struct bel_view){text, strlen(text)};
+    return true;
+}
+
+/* --- names --- */
+
+static const struct bel_command_entry *schedule(void)
+{
+    return &bel__commands[BEL_COMMAND_SCHEDULE];
+}
+
+/* The option that a field is, in the table's letters; NULL if it is none. */
+static const char *option_of(const char *field)
+{
+    static const struct {
+        const char *field, *option;
+    } told[] = {{"due_ms", "AT"},
+                {"expires_after_ms", "EXPIRES"},
+                {"lease_ms", "LEASE"},
+                {"until_ms", "UNTIL"},
+                {"spread_ms", "SPREAD"}};
+    for (unsigned i = 0; i < sizeof told / sizeof told[0]; i++) {
+        if (strcmp(told[i].field, field) == 0) return told[i].option;
+    }
+    for (size_t i = 0; i < schedule()->arguments_count; i++) {
+        const char *name = schedule()->arguments[i].name;
+        bool is_option = name[0] >= 'A' && name[0] <= 'Z' && strcmp(name, "HEADER") != 0;
+        if (is_option && field[0] >= 'a' && strcasecmp(name, field) == 0) return name;
+    }
+    return NULL;
+}
+
+/* Whether a field is dealt with elsewhere, or says only how a timer has fared. */
+static bool is_aside(const char *field)
+{
+    static const char *const names[] = {
+        "id",       "topic",      "payload",     "headers",       "state",   "attempts",
+        "crashes",  "created_ms", "finished_ms", "reason",        "result",  "worker",
+        "outcomes", "made",       "expires_ms",  "lease_left_ms", "skipped", "missed",
+        "plan",     "nominal_ms", "conflict",    "count"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i], field) == 0) return true;
+    }
+    return false;
+}
+
+/* --- a line --- */
+
+static bool has_ended(const json_t *root)
+{
+    static const char *const ends[] = {"done", "dead", "cancelled", "expired", "skipped"};
+    const char *state = json_string_value(json_object_get(root, "state"));
+    for (unsigned i = 0; state != NULL && i < sizeof ends / sizeof ends[0]; i++) {
+        if (strcmp(ends[i], state) == 0) return true;
+    }
+    return false;
+}
+
+/* An occurrence of a plan becomes a timer of its own: only a plan makes ids with an @. */
+static struct bel_view id_of(struct import_command *command, struct bel_view line, uint64_t number)
+{
+    const json_t *value = json_object_get(command->root, "id");
+    struct bel_view id;
+    if (value == NULL || !word_of(command, value, &id)) {
+        return bel__import_id(command, "import", number, line);
+    }
+    if (id.bytes >= sizeof command->id || memchr(id.data, '@', id.bytes) == NULL) return id;
+    memcpy(command->id, id.data, id.bytes);
+    *(char *)memchr(command->id, '@', id.bytes) = ':';
+    return (struct bel_view){command->id, id.bytes};
+}
+
+static enum import_verdict add_field(struct import_command *command, const char *field,
+                                     const json_t *value)
+{
+    char name[IMPORT_TEXT_BYTES];
+    struct bel_view word = {0};
+    size_t bytes = strlen(field), end = strlen(BASE64_END);
+    bool is_base64 = bytes > end && strcmp(field + bytes - end, BASE64_END) == 0;
+    (void)snprintf(name, sizeof name, "%.*s", (int)(is_base64 ? bytes - end : bytes), field);
+    if (strcmp(name, "payload") == 0 || is_aside(name) || json_is_null(value)) return IMPORT_GOOD;
+    const char *option = option_of(name);
+    if (option == NULL) {
+        return bel__import_refuse(command, IMPORT_BAD, "there is no field '%.60s'", field);
+    }
+    bool is_read = is_base64 ? json_is_string(value) && decode(command, json_string_value(value),
+                                                               json_string_length(value), &word)
+                             : word_of(command, value, &word);
+    if (!is_read) {
+        return bel__import_refuse(command, IMPORT_BAD, "%s: expected %s", name,
+                                  is_base64 ? "base64" : "a text or a whole number");
+    }
+    bel__import_add(command, (struct bel_view){option, strlen(option)});
+    bel__import_add(command, word);
+    return IMPORT_GOOD;
+}
+
+/* A plan has already made some of its count. */
+static enum import_verdict add_count(struct import_command *command)
+{
+    const json_t *value = json_object_get(command->root, "count");
+    json_int_t made = json_integer_value(json_object_get(command->root, "made"));
+    struct bel_view word;
+    if (value == NULL) return IMPORT_GOOD;
+    if (!word_of(command, value, &word)) {
+        return bel__import_refuse(command, IMPORT_BAD, "count: expected a whole number");
+    }
+    if (json_is_integer(value) && made > 0) {
+        json_int_t left = json_integer_value(value) - made;
+        if (left <= 0) return bel__import_refuse(command, IMPORT_LEFT_OUT, "it has made all");
+        char *text = command->texts[command->texts_count - 1];
+        word = (struct bel_view){text, bel__print_i64(text, left)};
+    }
+    bel__import_add(command, BEL_VIEW("COUNT"));
+    bel__import_add(command, word);
+    return IMPORT_GOOD;
+}
+
+static enum import_verdict add_headers(struct import_command *command)
+{
+    json_t *headers = json_object_get(command->root, "headers"), *value;
+    const char *name;
+    if (headers == NULL) return IMPORT_GOOD;
+    if (!json_is_object(headers) || json_object_size(headers) > IMPORT_HEADERS_MAX) {
+        return bel__import_refuse(command, IMPORT_BAD, "headers: expected an object, of up to %d",
+                                  IMPORT_HEADERS_MAX);
+    }
+    json_object_foreach(headers, name, value)
+    {
+        if (!json_is_string(value)) {
+            return bel__import_refuse(command, IMPORT_BAD, "header %.60s: expected a text", name);
+        }
+        bel__import_add(command, BEL_VIEW("HEADER"));
+        bel__import_add(command, (struct bel_view){name, strlen(name)});
+        bel__import_add(command,
+                        (struct bel_view){json_string_value(value), json_string_length(value)});
+    }
+    return IMPORT_GOOD;
+}
+
+/* SCHEDULE, the topic and the payload. */
+static enum import_verdict add_beginning(struct import_command *command,
+                                         const struct import_rules *rules)
+{
+    const json_t *topic = json_object_get(command->root, "topic");
+    const json_t *payload = json_object_get(command->root, "payload");
+    const json_t *base64 = json_object_get(command->root, "payload" BASE64_END);
+    struct bel_view word = {"", 0};
+    bel__import_add(command, BEL_VIEW("SCHEDULE"));
+    if (rules->topic != NULL) {
+        bel__import_add(command, (struct bel_view){rules->topic, strlen(rules->topic)});
+    } else if (json_is_string(topic)) {
+        bel__import_add(command,
+                        (struct bel_view){json_string_value(topic), json_string_length(topic)});
+    } else {
+        return bel__import_refuse(command, IMPORT_BAD, "there is no topic, and no --topic");
+    }
+    if (base64 != NULL && (!json_is_string(base64) || !decode(command, json_string_value(base64),
+                                                              json_string_length(base64), &word))) {
+        return bel__import_refuse(command, IMPORT_BAD, "payload" BASE64_END ": expected base64");
+    }
+    if (base64 == NULL && payload != NULL && !payload_of(command, payload, &word)) {
+        return bel__import_refuse(command, IMPORT_BAD, "payload: out of memory");
+    }
+    bel__import_add(command, word);
+    return IMPORT_GOOD;
+}
+
+static enum import_verdict add_all(struct import_command *command, struct bel_view line,
+                                   uint64_t number, const struct import_rules *rules)
+{
+    const char *field;
+    json_t *value;
+    enum import_verdict verdict = add_beginning(command, rules);
+    if (verdict != IMPORT_GOOD) return verdict;
+    bel__import_add(command, BEL_VIEW("ID"));
+    bel__import_add(command, id_of(command, line, number));
+    json_object_foreach(command->root, field, value)
+    {
+        verdict = add_field(command, field, value);
+        if (verdict != IMPORT_GOOD) return verdict;
+    }
+    verdict = add_count(command);
+    if (verdict == IMPORT_GOOD) verdict = add_headers(command);
+    bel__import_add(command, BEL_VIEW("CONFLICT"));
+    bel__import_add(command, (struct bel_view){rules->conflict, strlen(rules->conflict)});
+    return verdict;
+}
+
+enum import_verdict bel__import_json(struct import_command *command, struct bel_view line,
+                                     uint64_t number, const struct import_rules *rules)
+{
+    json_error_t why;
+    const char *text = line.data;
+    if (strspn(text, " \t\r") == line.bytes) return IMPORT_BLANK;
+    command->root = json_loadb(text, line.bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    if (command->root == NULL) {
+        return bel__import_refuse(command, IMPORT_BAD, "not JSON, at column %d: %.120s", why.column,
+                                  why.text);
+    }
+    if (!json_is_object(command->root)) {
+        return bel__import_refuse(command, IMPORT_BAD, "expected an object");
+    }
+    if (has_ended(command->root)) {
+        return bel__import_refuse(command, IMPORT_LEFT_OUT, "it is %s",
+                                  json_string_value(json_object_get(command->root, "state")));
+    }
+    return add_all(command, line, number, rules);
+}

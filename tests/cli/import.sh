@@ -1,0 +1,186 @@
+#!/usr/bin/env bash
+# belfry export and import, there and back. Usage: import.sh PROGRAM
+. "$(dirname "$0")/lib.sh"
+serve first --store memory --clock virtual
+"$belfry" clock --set 2030-01-01T08:00:00Z >/dev/null
+
+sorted() { # lines of JSON without what differs from one server to the next
+    python3 -c '
+import json, sys
+for t in sorted((json.loads(line) for line in sys.stdin), key=lambda t: t["id"]):
+    for name in ("created_ms", "topic", "state", "lease_left_ms"):
+        t.pop(name, None)
+    print(json.dumps(t, sort_keys=True))'
+}
+count() { # the timers of a topic
+    "$belfry" list "$1" | wc -l
+}
+
+# --- there and back ---
+"$belfry" schedule mail 'two words' --id a --in 5m --priority 7 --group ann --correlation 42 \
+    --retry 5s,30s --lease 1m --expires 1h --header color=red --header 'a=b=c' >/dev/null
+printf '\377\000\n' >bytes
+"$belfry" schedule mail --file bytes --id b --at 2030-02-01T00:00:00Z >/dev/null
+"$belfry" schedule mail '{"json": "in text"}' --id c >/dev/null
+"$belfry" schedule mail plan --id d --cron '30 10 * * 1-5' --tz Europe/Berlin --gap skip \
+    --spread 5m --misfire all >/dev/null
+"$belfry" schedule mail plan --id e --every 1h --in 30m --count 9 --mode delay --overlap queue \
+    --until 2031-01-01T00:00:00Z >/dev/null
+"$belfry" schedule mail $'quote " backslash \\ \u00e9 tab\t' --id f --in 1h --resource api >/dev/null
+"$belfry" export mail >there || fail "export: $?"
+is a_line_for_each 6 bash -c 'wc -l <there'
+json a_line_is_an_object 'j["id"] == "c" and j["state"] == "ready"' head -n 1 there
+serve second --store memory --clock virtual
+"$belfry" clock --set 2030-01-01T08:00:00Z >/dev/null
+is import_counts 'imported	6
+left_out	0
+bad	0' "$belfry" import there
+is all_came_over "$(sorted <there)" bash -c "$(declare -f sorted); '$belfry' export mail | sorted"
+is again_from_standard_input '{"imported": 6, "left_out": 0, "bad": 0}' \
+    bash -c "'$belfry' import --json <there"
+is nothing_came_twice 6 count mail
+is to_another_topic 'imported	6' bash -c "'$belfry' import --topic copy - <there | head -n 1"
+is the_copy_is_the_same "$(sorted <there)" bash -c "$(declare -f sorted); '$belfry' export copy | sorted"
+
+# --- what has ended, what a plan has made, and what is leased ---
+"$belfry" schedule ends x --id dead >/dev/null
+token=$("$belfry" claim ends | cut -f 1)
+"$belfry" fail "$token" --dead >/dev/null
+"$belfry" schedule ends x --id leased >/dev/null
+"$belfry" claim ends >/dev/null
+is what_has_ended_is_left_out leased bash -c "'$belfry' export ends |
+    python3 -c 'import json, sys; print(json.loads(sys.stdin.read())[\"id\"])'"
+"$belfry" export ends --state dead >dead
+is unless_its_state_is_asked_for 1 bash -c 'wc -l <dead'
+is and_import_leaves_it_out 'imported	0
+left_out	1
+bad	0' "$belfry" import dead
+"$belfry" schedule plans x --id p --every 1h --in 0s --count 3 --overlap allow >/dev/null
+"$belfry" clock --advance 61m >/dev/null
+"$belfry" export plans >plans
+is a_plan_and_what_it_has_made 3 bash -c 'wc -l <plans'
+is an_occurrence_becomes_a_timer 'imported	3' \
+    bash -c "'$belfry' import plans --topic plans2 | head -n 1"
+json of_a_count_the_rest 'j["count"] == 1 and j["made"] == 0' "$belfry" get plans2 p --json
+is its_id_has_a_colon 2 bash -c "'$belfry' list plans2 | grep -c '^p:'"
+
+# --- what people write ---
+cat >people <<'END'
+{"topic": "hand", "payload": {"to": ["ann", 1, null]}, "id": "h1", "in": "5m"}
+
+{"topic": "hand", "payload": 5, "at": "2031-01-01T00:00:00Z", "headers": {"x": "y"}}
+{"topic": "hand", "payload": "weekly", "cron": "0 9 * * 1", "tz": "Europe/Berlin", "id": "h3"}
+{"topic": "hand", "payload_base64": "/wAK", "in": 1000, "priority": 9, "id": "h4"}
+{"topic": "hand", "in": "1h"}
+{"topic": "hand", "in": "1h"}
+END
+is what_people_write 'imported	6' bash -c "'$belfry' import people | head -n 1"
+is a_payload_that_is_no_text_is_json '{"to":["ann",1,null]}' field hand h1 payload
+json bytes_in_base64 'j["payload_base64"] == "/wAK" and j["priority"] == 9' \
+    "$belfry" get hand h4 --json
+is lines_that_are_alike_are_two 6 count hand
+"$belfry" import people >/dev/null
+is but_not_four 6 count hand
+is an_id_that_is_taken_is_kept h1 bash -c "echo '{\"topic\": \"hand\", \"id\": \"h1\", \"payload\":
+    \"new\", \"in\": \"5m\"}' | tr -d '\n' | '$belfry' import >/dev/null && '$belfry' get hand h1 |
+    sed -n 's/^id	//p'"
+is its_payload_too '{"to":["ann",1,null]}' field hand h1 payload
+echo '{"topic": "hand", "id": "h1", "payload": "new", "in": "5m"}' >new
+"$belfry" import new --conflict replace >/dev/null
+is unless_it_is_to_be_replaced new field hand h1 payload
+
+# --- bad lines ---
+cat >bad <<'END'
+{"topic": "bad", "id": "good1", "in": "1h"}
+not json
+{"topic": "bad", "id": "x", "priorty": 5}
+{"id": "no-topic"}
+[1, 2]
+{"topic": "bad", "id": "x", "in": "5x"}
+{"topic": "bad", "id": "x", "payload_base64": "!"}
+{"topic": "a b", "id": "x"}
+{"topic": "bad", "id": "x", "in": 1.5}
+{"topic": "bad", "id": "x", "headers": ["a"]}
+{"topic": "bad", "id": "good2", "in": "1h"}
+END
+is bad_lines_are_counted '{"imported": 2, "left_out": 0, "bad": 9}' \
+    bash -c "'$belfry' import bad --json 2>told; [ \$? = 1 ] || echo 'exits with 0'"
+for line in '2: not JSON' "3: there is no field 'priorty'" '4: there is no topic' '5: expected an object' \
+    '6: BADARG' '7: payload_base64: expected base64' '8: BADARG' '9: in: expected a text' \
+    '10: headers: expected'; do
+    grep -qF "belfry: line $line" told || fail "it is not told no $line: $(cat told)"
+done
+echo 'ok   bad_lines_are_named_by_their_numbers'
+is the_others_are_there 'good1 good2' bash -c "'$belfry' list bad | cut -f 1 | sort | xargs"
+head -c 300 /dev/urandom >noise
+exits any_bytes_do_no_harm 1 'line 1' "$belfry" import noise
+printf '{"topic": "bad", "id": "nul", "payload": "a\\u0000b", "in": "1h"}' >nul
+is a_line_without_its_end 'imported	1' bash -c "'$belfry' import nul | head -n 1"
+json a_nul_is_a_byte_like_others 'j["payload"] == "a\0b"' "$belfry" get bad nul --json
+
+# --- limits, and going on ---
+"$belfry" configure small depth=3
+for i in {1..10}; do echo "{\"topic\": \"small\", \"id\": \"s$i\", \"in\": \"1h\"}"; done >ten
+exits a_limit_ends_it 5 'go on with --start 4' "$belfry" import ten
+"$belfry" configure small depth=0
+is from_there_it_goes_on 'imported	7' bash -c "'$belfry' import ten --start 4 | head -n 1"
+is then_all_are_there 10 count small
+
+# --- many ---
+python3 -c '
+for i in range(20000):
+    print("{\"topic\": \"many\", \"id\": \"m%d\", \"payload\": \"%s\", \"in\": \"1h\"}" % (i, "x" * (i % 300)))' >many
+is many_lines 'imported	20000' bash -c "'$belfry' import many | head -n 1"
+is many_timers '20000' bash -c "'$belfry' export many | wc -l"
+terminal "$belfry" import many --topic other >screen
+like a_bar_on_a_terminal '*import *[[]*[].#]*%*/s*imported*20000*' cat screen
+is no_bar_elsewhere 0 bash -c "'$belfry' import many 2>&1 >/dev/null | wc -c"
+terminal bash -c "'$belfry' export many >/dev/null" >screen
+like a_bar_for_export '*export *[[]*[].#]*%*' cat screen
+
+# --- a crontab ---
+cat >crontab <<'END'
+# comments and variables
+MAILTO=root
+CRON_TZ="Asia/Bangkok"
+30 9 * * 1-5  /usr/bin/report --all  # of the week
+@daily /usr/bin/clean up
+@reboot /usr/bin/start
+* * * *
+99 * * * * /usr/bin/never
+CRON_TZ=UTC
+*/5	*	*	*	*	echo tick
+END
+"$belfry" import --crontab crontab --topic cron >sums 2>told
+is a_crontab_with_bad_lines 1 echo $?
+is a_crontab_is_plans 'imported	3
+left_out	2
+bad	2' cat sums
+like what_is_left_out_is_told '*line 2: left out: a variable*MAILTO*line 6: left out: @reboot*' cat told
+like what_is_bad_is_told '*line 7: expected five fields and a command*line 8: BADARG*' cat told
+is rules_zones_and_commands '30 9 * * 1-5|Asia/Bangkok|/usr/bin/report --all  # of the week
+@daily|Asia/Bangkok|/usr/bin/clean up
+*/5 * * * *|UTC|echo tick' bash -c "'$belfry' export cron | python3 -c '
+import json, sys
+plans = [json.loads(line) for line in sys.stdin]
+order = [\"report\", \"clean\", \"tick\"]
+for p in sorted(plans, key=lambda p: [i for i, o in enumerate(order) if o in p[\"payload\"]]):
+    print(\" \".join(p[\"cron\"].split()), p.get(\"tz\", \"UTC\"), p[\"payload\"], sep=\"|\")'"
+"$belfry" import --crontab crontab --topic cron >/dev/null 2>&1
+is a_crontab_again_changes_nothing 3 count cron
+echo '0 0 * * * true' >plain
+exits a_crontab_needs_a_zone 1 'whose clocks' "$belfry" import --crontab plain --topic cron
+is a_zone_on_the_command_line 'imported	1' \
+    bash -c "'$belfry' import --crontab plain --topic cron --tz Europe/Berlin | head -n 1"
+exits a_crontab_needs_a_topic 2 'needs --topic' "$belfry" import --crontab plain --tz UTC
+
+# --- what is typed wrong ---
+exits no_such_file 1 'cannot read nowhere' "$belfry" import nowhere
+exits no_such_topic 3 NOTFOUND "$belfry" export nobody
+exits no_topic 2 'missing: topic' "$belfry" export
+exits a_state_that_is_none 2 BADARG "$belfry" export mail --state tired
+exits a_conflict_that_is_none 2 'expected keep' "$belfry" import people --conflict maybe
+exits a_start_that_is_none 2 'a number from 1' "$belfry" import people --start 0
+exits two_files 2 'one too many' "$belfry" import people people
+exits a_zone_without_a_crontab 2 '--tz is for' "$belfry" import people --tz UTC
+exits nobody_is_there 7 'cannot reach' "$belfry" import people --server 127.0.0.1:1
