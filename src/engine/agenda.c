@@ -83,19 +83,12 @@ static void add(struct agenda *agenda, int64_t wall_ms, uint64_t count)
 
 /* --- timers --- */
 
-/* A wall time as a time of a lane. */
-static uint64_t lane_time(const struct agenda *agenda, uint8_t lane, int64_t wall_ms)
-{
-    int64_t ms = lane == BEL_LANE_ENGINE ? wall_ms - agenda->engine->now.offset : wall_ms;
-    return ms < 0 ? 0 : (uint64_t)ms;
-}
-
 /* The rows of a lane that are in the stretch, one by one. BEL_EFULL: they are too many. */
 static int count_rows(struct agenda *agenda, const struct bel_topic_state *topic, uint8_t lane)
 {
     struct bel_store *store = agenda->engine->store;
     struct bel_place start = {.table = BEL_TABLE_TIMERS, .topic = topic->number, .lane = lane};
-    start.time = lane_time(agenda, lane, agenda->from);
+    start.time = bel__lane_time(&agenda->engine->now, lane, (struct bel_wall){agenda->from});
     struct bel_key from = bel__key_of(&start);
     struct bel_store_cursor cursor;
     int err = bel__store_seek(store, &from, &cursor);
@@ -117,8 +110,8 @@ static int add_hours(struct agenda *agenda, const struct bel_topic_state *topic,
 {
     struct bel_store *store = agenda->engine->store;
     uint64_t shift = (uint64_t)llabs(agenda->engine->now.offset) / BEL_HOUR_MS + 1;
-    uint64_t first = lane_time(agenda, BEL_LANE_WALL, agenda->from) / BEL_HOUR_MS;
-    uint64_t last = lane_time(agenda, BEL_LANE_WALL, agenda->to) / BEL_HOUR_MS + shift;
+    uint64_t first = (uint64_t)agenda->from / BEL_HOUR_MS;
+    uint64_t last = (uint64_t)agenda->to / BEL_HOUR_MS + shift;
     struct bel_place start = {.table = BEL_TABLE_COUNTS,
                               .topic = topic->number,
                               .lane = BEL_COUNT_HOUR,

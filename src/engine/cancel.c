@@ -46,26 +46,6 @@ int bel__do_cancel(struct bel_engine *engine, struct bel_request *request)
     return 0;
 }
 
-/* The lane and time that a command names. */
-static int when_of(const struct bel_engine *engine, const struct bel_reschedule *command,
-                   struct bel_place *out, struct bel_reply *reply)
-{
-    if (command->when == BEL_WHEN_AT) {
-        int64_t at = command->at.ms < 0 ? 0 : command->at.ms;
-        if (!bel__time_is_valid((uint64_t)at)) {
-            return bel__refuse(reply, BEL_EINVAL, "the time is after the year 9999");
-        }
-        *out = (struct bel_place){.lane = BEL_LANE_WALL, .time = (uint64_t)at};
-        return 0;
-    }
-    *out = (struct bel_place){.lane = BEL_LANE_ENGINE};
-    uint64_t delay_ms = command->when == BEL_WHEN_IN ? command->delay_ms : 0;
-    if (bel__times_after(&engine->now, delay_ms, &out->time) != 0) {
-        return bel__refuse(reply, BEL_EINVAL, "the delay is too long");
-    }
-    return 0;
-}
-
 static int reschedule(struct bel_engine *engine, struct bel_found *found, struct bel_place place)
 {
     uint8_t priority = bel__place_of(&found->key).priority;
@@ -98,8 +78,8 @@ int bel__do_reschedule(struct bel_engine *engine, struct bel_request *request)
     if (!bel_topic_is_valid(command->topic)) {
         return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
     }
-    int err = when_of(engine, command, &place, reply);
-    if (err) return err;
+    int err = bel__times_when(&engine->now, command->when, command->at, command->delay_ms, &place);
+    if (err) return bel__refuse(reply, err, "the time is after the year 9999");
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, command->topic);
     err = bel__timer_find(engine, topic, command->id, &found);
     if (err == BEL_ENOTFOUND) return 0; /* the count is 0 */

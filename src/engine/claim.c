@@ -6,6 +6,7 @@
  *
  * A delivery is made before the lease: its memory may not be had. The lease is what changes things.
  */
+#include "core/view.h"
 #include "engine/blob.h"
 #include "engine/commands.h"
 #include "engine/describe.h"
@@ -113,12 +114,6 @@ static uint64_t lease_ms_of(const struct bel_claim *claim, const struct bel_foun
     return bel__topic_settings(found->topic)->lease_ms;
 }
 
-static struct bel_view cut(struct bel_view text)
-{
-    if (text.bytes > BEL_TEXT_BYTES_MAX) text.bytes = BEL_TEXT_BYTES_MAX;
-    return text;
-}
-
 static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
                    struct bel_topic_state *topic, struct bel_delivery *out)
 {
@@ -133,7 +128,8 @@ static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
     err = bel__engine_reserve(engine, 1, BEL_RECORD_BYTES_MAX, BEL_STORE_END);
     if (err) return err;
     out->lease_ms = lease_ms_of(claim, &found);
-    err = bel__lease_make(engine, &found, out->lease_ms, cut(claim->worker), &lease);
+    err = bel__lease_make(engine, &found, out->lease_ms,
+                          bel__view_head(claim->worker, BEL_TEXT_BYTES_MAX), &lease);
     if (err) return err;
     bel__ready_leave(engine, topic, &found.key, found.record.group);
     topic->served = ++engine->waiting.served;

@@ -10,6 +10,7 @@
 #include "engine/blob.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
+#include "engine/plan.h"
 #include "engine/timer.h"
 
 #include <assert.h>
@@ -35,19 +36,12 @@ static bool is_occurrence(const struct bel_record *record)
     return record->kind == BEL_RECORD_TIMER && record->plan != 0;
 }
 
-/* The id of an occurrence up to its @, which is the plan's. */
-static struct bel_view plan_id_of(struct bel_view id)
-{
-    const char *at = memrchr(id.data, '@', id.bytes);
-    return (struct bel_view){id.data, at == NULL ? id.bytes : (size_t)(at - (const char *)id.data)};
-}
-
 static int add_headers(struct bel_engine *engine, const struct bel_record *record,
                        struct bel_header out[HEADERS_ADDED])
 {
     char digits[BEL_PRINT_BYTES_MAX];
     struct bel_view nominal = {digits, bel__print_u64(digits, record->nominal)};
-    struct bel_view plan = plan_id_of(record->id);
+    struct bel_view plan = bel__occurrence_plan(record->id);
     int err = keep(engine, &plan);
     if (err == 0) err = keep(engine, &nominal);
     if (err) return err;
@@ -177,7 +171,7 @@ static void describe_record(const struct bel_engine *engine, const struct bel_fo
     out->crashes = record->crashes;
     out->priority = place.table == BEL_TABLE_TIMERS ? place.priority : record->priority;
     if (is_occurrence(record)) {
-        out->plan_id = plan_id_of(record->id);
+        out->plan_id = bel__occurrence_plan(record->id);
         out->nominal.ms = (int64_t)record->nominal;
     }
 }

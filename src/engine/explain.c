@@ -6,6 +6,7 @@
  * can be done about it. History comes last.
  */
 #include "belfry/instant.h"
+#include "core/view.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
@@ -144,21 +145,12 @@ static void tell_outcomes(struct telling *telling)
     }
 }
 
-/* The id of an occurrence's plan. */
-static struct bel_view plan_of(const struct bel_found *found)
-{
-    struct bel_view id = found->record.id;
-    const char *sign = memrchr(id.data, '@', id.bytes);
-    if (sign != NULL) id.bytes = (size_t)(sign - (const char *)id.data);
-    return id;
-}
-
 static void tell_occurrence(struct telling *telling)
 {
     const struct bel_record *record = &telling->found->record;
     if (record->kind != BEL_RECORD_TIMER || record->plan == 0) return;
-    say(telling, "It is an occurrence of the plan %s, for %s.", said(plan_of(telling->found)).text,
-        at((int64_t)record->nominal).text);
+    say(telling, "It is an occurrence of the plan %s, for %s.",
+        said(bel__occurrence_plan(record->id)).text, at((int64_t)record->nominal).text);
 }
 
 /* --- scheduled --- */
@@ -223,11 +215,6 @@ static bool is_loaded(const struct bel_found *found)
     return bel__key_compare(&found->key, &found->topic->loaded[lane]) < 0;
 }
 
-static bool same(struct bel_view a, struct bel_view b)
-{
-    return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
-}
-
 /* How many leases the timer's share has, as far as it is worth counting. */
 static uint64_t count_leases_of_share(struct telling *telling)
 {
@@ -246,7 +233,7 @@ static uint64_t count_leases_of_share(struct telling *telling)
         struct bel_key key = bel__key_in(&cursor.key, BEL_TABLE_TIMERS);
         err = bel__timer_load(engine, &key, &leased);
         if (err) break;
-        count += same(leased.record.group, telling->found->record.group);
+        count += bel__view_equal(leased.record.group, telling->found->record.group);
     }
     if (err != 0 && err != BEL_ENOTFOUND) telling->err = err;
     return count;
@@ -366,7 +353,7 @@ static void tell_blocked(struct telling *telling)
     say(telling,
         "It is blocked: its plan lets one occurrence run at a time (OVERLAP queue), and it "
         "waits for those before it to end.");
-    tell_unfinished(telling, plan_of(telling->found));
+    tell_unfinished(telling, bel__occurrence_plan(telling->found->record.id));
 }
 
 /* --- ended --- */

@@ -5,6 +5,7 @@
  * not ended is good for anything.
  */
 #include "core/bug.h"
+#include "core/view.h"
 #include "engine/blob.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
@@ -31,10 +32,16 @@ static int refuse_stale(struct bel_reply *reply)
     return bel__refuse(reply, BEL_ESTALE, "the lease has ended; claim again");
 }
 
-static struct bel_view cut(struct bel_view text)
+/* The same, of one that is given back after a delay; the reply says what is wrong. */
+static int find_given_back(struct bel_engine *engine, struct bel_view token, uint64_t delay_ms,
+                           struct bel_reply *reply, struct bel_found *out)
 {
-    if (text.bytes > BEL_TEXT_BYTES_MAX) text.bytes = BEL_TEXT_BYTES_MAX;
-    return text;
+    uint64_t time;
+    if (bel__times_after(&engine->now, delay_ms, &time) != 0) {
+        return bel__refuse(reply, BEL_EINVAL, "the delay is too long");
+    }
+    int err = find_leased(engine, token, out);
+    return err == BEL_ESTALE ? refuse_stale(reply) : err;
 }
 
 static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view result)
@@ -151,7 +158,7 @@ static int end_failed(struct bel_engine *engine, struct bel_found *found, enum b
 static int fail(struct bel_engine *engine, struct bel_found *found, const struct bel_fail *command,
                 struct bel_verdict *out)
 {
-    struct bel_view reason = cut(command->reason);
+    struct bel_view reason = bel__view_head(command->reason, BEL_TEXT_BYTES_MAX);
     uint64_t time = 0;
     found->record.attempts++;
     bel__record_note(&found->record, (struct bel_outcome){.kind = BEL_OUTCOME_FAILED,
@@ -177,16 +184,12 @@ int bel__do_fail(struct bel_engine *engine, struct bel_request *request)
     const struct bel_fail *command = &request->command.fail;
     struct bel_reply *reply = &request->own.reply;
     struct bel_found found;
-    uint64_t time = 0;
-    if (command->has_delay && bel__times_after(&engine->now, command->delay_ms, &time) != 0) {
-        return bel__refuse(reply, BEL_EINVAL, "the delay is too long");
-    }
-    int err = find_leased(engine, command->token, &found);
-    if (err == BEL_ESTALE) return refuse_stale(reply);
+    int err = find_given_back(engine, command->token, command->has_delay ? command->delay_ms : 0,
+                              reply, &found);
     if (err) return err;
     struct bel_verdict verdict = {.state = BEL_SCHEDULED};
     if (command->kind == BEL_FAIL_LIMITED && !command->dead) {
-        uint64_t delay_ms = command->has_delay ? command->delay_ms : LIMITED_MS;
+        uint64_t delay_ms = command->has_delay ? command->delay_ms : LIMITED_MS, time = 0;
         err = bel__times_after(&engine->now, delay_ms, &time);
         if (err == 0) err = put_off(engine, &found, time);
         verdict.due = wall_of(engine, time);
@@ -203,15 +206,13 @@ int bel__do_release(struct bel_engine *engine, struct bel_request *request)
     const struct bel_release *command = &request->command.release;
     struct bel_reply *reply = &request->own.reply;
     struct bel_found found;
-    uint64_t time = 0;
-    if (command->has_delay && bel__times_after(&engine->now, command->delay_ms, &time) != 0) {
-        return bel__refuse(reply, BEL_EINVAL, "the delay is too long");
-    }
-    int err = find_leased(engine, command->token, &found);
-    if (err == BEL_ESTALE) return refuse_stale(reply);
+    uint64_t time;
+    int err = find_given_back(engine, command->token, command->has_delay ? command->delay_ms : 0,
+                              reply, &found);
     if (err) return err;
     if (command->has_delay) {
-        err = put_off(engine, &found, time);
+        err = bel__times_after(&engine->now, command->delay_ms, &time);
+        if (err == 0) err = put_off(engine, &found, time);
         if (err) return err;
     } else {
         err = bel__engine_reserve(engine, 1, 0, BEL_STORE_END);

@@ -87,18 +87,6 @@ static bool wants_section(const struct bel_list_query *query, unsigned section)
     }
 }
 
-static uint64_t not_negative(int64_t ms)
-{
-    return ms < 0 ? 0 : (uint64_t)ms;
-}
-
-/* A wall time as a time of a lane. */
-static uint64_t lane_time(const struct bel_times *now, uint8_t lane, struct bel_wall wall)
-{
-    int64_t ms = (int64_t)not_negative(wall.ms);
-    return not_negative(lane == BEL_LANE_ENGINE ? ms - now->offset : ms);
-}
-
 /* Whether all that is due in a lane has become so: plans have rung. */
 static bool is_settled(const struct walk *walk, uint8_t lane)
 {
@@ -115,8 +103,8 @@ static struct stream timed_stream(const struct walk *walk, uint8_t lane)
     const struct bel_times *now = &walk->engine->now;
     uint64_t due_end = bel__lane_now(now, lane) + 1, from = 0, to = BEL_NEVER;
     bool is_leased = query->has_state && query->state == BEL_LEASED;
-    if (query->has_from) from = lane_time(now, lane, query->from);
-    if (query->has_to) to = query->to.ms < 0 ? 0 : lane_time(now, lane, query->to);
+    if (query->has_from) from = bel__lane_time(now, lane, query->from);
+    if (query->has_to) to = query->to.ms < 0 ? 0 : bel__lane_time(now, lane, query->to);
     if (query->has_state && query->state == BEL_READY && to > due_end) to = due_end;
     if (query->has_state && query->state == BEL_SCHEDULED && is_settled(walk, lane)) {
         if (from < due_end) from = due_end;

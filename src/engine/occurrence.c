@@ -10,6 +10,7 @@
  * When one ends, that may be what another waits for (overlap `queue`), or the plan (mode
  * delay). What it does is looked up before anything is changed, and done after.
  */
+#include "core/view.h"
 #include "engine/blob.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
@@ -38,16 +39,11 @@ static struct bel_key row_key(const struct bel_engine *engine, uint32_t topic, s
         .table = BEL_TABLE_OCCURRENCES, .topic = topic, .time = hash, .sequence = nominal});
 }
 
-/* The id of an occurrence's plan. */
-static struct bel_view plan_id(struct bel_view id)
+struct bel_view bel__occurrence_plan(struct bel_view id)
 {
-    const char *text = id.data;
-    while (id.bytes > 0 && text[id.bytes - 1] != '@') {
-        id.bytes--;
-    }
-    assert(id.bytes > 1);
-    id.bytes--;
-    return id;
+    const char *sign = memrchr(id.data, '@', id.bytes);
+    assert(sign != NULL && sign != id.data);
+    return bel__view_head(id, (size_t)(sign - (const char *)id.data));
 }
 
 struct bel_view bel__occurrence_id(const struct bel_record *plan, uint64_t nominal,
@@ -62,7 +58,8 @@ struct bel_view bel__occurrence_id(const struct bel_record *plan, uint64_t nomin
 void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state *topic,
                          const struct bel_record *record)
 {
-    struct bel_key key = row_key(engine, topic->number, plan_id(record->id), record->nominal);
+    struct bel_key key =
+        row_key(engine, topic->number, bel__occurrence_plan(record->id), record->nominal);
     bel__engine_put(engine, &key, record->id, BEL_ROW_ANY);
 }
 
@@ -135,7 +132,7 @@ int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
                     struct bel_after **out)
 {
     const struct bel_record *record = &found->record;
-    struct bel_view plan = plan_id(record->id);
+    struct bel_view plan = bel__occurrence_plan(record->id);
     struct bel_occurrences others = {0};
     struct bel_after *after = bel__engine_take(engine, sizeof *after);
     if (after == NULL) return BEL_ENOMEM;

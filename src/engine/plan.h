@@ -72,6 +72,9 @@ BEL_CHECKED int bel__occurrences_look(struct bel_engine *engine, struct bel_topi
 struct bel_view bel__occurrence_id(const struct bel_record *plan, uint64_t nominal,
                                    char out[BEL_ID_BYTES]);
 
+/* What stands before the @: the id of an occurrence's plan. */
+struct bel_view bel__occurrence_plan(struct bel_view id);
+
 /* The next time of a plan that counts from the end of its occurrence, which is now. */
 BEL_CHECKED int bel__plan_go_on(struct bel_engine *engine, struct bel_found *found, uint64_t *out);
 void bel__plan_set_next(struct bel_engine *engine, struct bel_found *found, uint64_t next);

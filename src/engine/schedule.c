@@ -91,21 +91,13 @@ static int check_sizes(const struct bel_engine *engine, const struct bel_schedul
 }
 
 /* When it is due: the lane and the time. */
-static int when_of(const struct bel_engine *engine, const struct bel_schedule_spec *spec,
-                   struct bel_place *out, struct bel_reply *reply)
+static int place_of(const struct bel_engine *engine, const struct bel_schedule_spec *spec,
+                    struct bel_place *out, struct bel_reply *reply)
 {
-    struct bel_place place = {.table = BEL_TABLE_TIMERS, .lane = BEL_LANE_ENGINE};
+    struct bel_place place = {.table = BEL_TABLE_TIMERS};
     place.priority = spec->has_priority ? spec->priority : BEL_PRIORITY_DEFAULT;
-    if (spec->when == BEL_WHEN_AT) {
-        place.lane = BEL_LANE_WALL;
-        place.time = spec->at.ms < 0 ? 0 : (uint64_t)spec->at.ms;
-    } else {
-        uint64_t delay_ms = spec->when == BEL_WHEN_IN ? spec->delay_ms : 0;
-        if (bel__times_after(&engine->now, delay_ms, &place.time) != 0) {
-            return bel__refuse(reply, BEL_EINVAL, "the delay is too long");
-        }
-    }
-    if (!bel__time_is_valid(place.time + spec->expires_ms)) {
+    int err = bel__times_when(&engine->now, spec->when, spec->at, spec->delay_ms, &place);
+    if (err != 0 || !bel__time_is_valid(place.time + spec->expires_ms)) {
         return bel__refuse(reply, BEL_EINVAL, "the time is after the year 9999");
     }
     *out = place;
@@ -312,7 +304,7 @@ int bel__do_schedule(struct bel_engine *engine, struct bel_request *request)
     int err = check_names(spec, reply);
     if (err == 0) err = check_headers(spec, reply);
     if (err == 0) err = check_sizes(engine, spec, reply);
-    if (err == 0) err = when_of(engine, spec, &scheduling.place, reply);
+    if (err == 0) err = place_of(engine, spec, &scheduling.place, reply);
     if (err) return err;
     err = bel__topic_make(engine, spec->topic, &scheduling.topic, &scheduling.is_topic_new);
     if (err == BEL_EFULL) return bel__refuse(reply, err, "there are too many topics");

@@ -15,6 +15,7 @@
  */
 #include "engine/timer.h"
 
+#include "core/view.h"
 #include "engine/blob.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
@@ -191,11 +192,6 @@ int bel__timer_load(struct bel_engine *engine, const struct bel_key *key, struct
     return err ? err : bel__timer_read(engine, key, row, out);
 }
 
-static bool same(struct bel_view a, struct bel_view b)
-{
-    return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
-}
-
 static int find_by_made_id(struct bel_engine *engine, struct bel_topic_state *topic,
                            struct bel_view id, struct bel_found *out)
 {
@@ -204,7 +200,9 @@ static int find_by_made_id(struct bel_engine *engine, struct bel_topic_state *to
     struct bel_key key = bel__key_of(&place);
     int err = bel__timer_load(engine, &key, out);
     if (err) return err;
-    return out->record.kind == BEL_RECORD_TIMER && same(out->record.id, id) ? 0 : BEL_ENOTFOUND;
+    return out->record.kind == BEL_RECORD_TIMER && bel__view_equal(out->record.id, id)
+               ? 0
+               : BEL_ENOTFOUND;
 }
 
 static int find_by_alias(struct bel_engine *engine, struct bel_topic_state *topic,
@@ -218,7 +216,7 @@ static int find_by_alias(struct bel_engine *engine, struct bel_topic_state *topi
     memcpy(key.words, row.data, sizeof key.words);
     err = bel__timer_load(engine, &key, out);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err; /* an alias leads somewhere */
-    return out->topic == topic && same(out->record.id, id) ? 0 : BEL_ENOTFOUND;
+    return out->topic == topic && bel__view_equal(out->record.id, id) ? 0 : BEL_ENOTFOUND;
 }
 
 bool bel__timer_is_expired(const struct bel_engine *engine, const struct bel_found *found)

@@ -80,6 +80,13 @@ uint64_t bel__lane_wall(const struct bel_times *times, uint8_t lane, uint64_t ti
     return wall < 0 ? 0 : (uint64_t)wall;
 }
 
+uint64_t bel__lane_time(const struct bel_times *times, uint8_t lane, struct bel_wall wall)
+{
+    int64_t ms = wall.ms < 0 ? 0 : wall.ms;
+    if (lane == BEL_LANE_ENGINE) ms -= times->offset;
+    return ms < 0 ? 0 : (uint64_t)ms;
+}
+
 bool bel__time_is_valid(uint64_t ms)
 {
     return ms < YEAR_10000_MS;
@@ -91,5 +98,18 @@ int bel__times_after(const struct bel_times *times, uint64_t delay_ms, uint64_t 
     uint64_t from = delay_ms == 0 ? times->engine : times->engine_up; /* no delay is now */
     if (!bel__time_is_valid(from + delay_ms)) return BEL_EINVAL;
     *out = from + delay_ms;
+    return 0;
+}
+
+int bel__times_when(const struct bel_times *times, enum bel_when when, struct bel_wall at,
+                    uint64_t delay_ms, struct bel_place *out)
+{
+    uint64_t time = at.ms < 0 ? 0 : (uint64_t)at.ms;
+    bool is_wall = when == BEL_WHEN_AT;
+    int err = is_wall ? 0 : bel__times_after(times, when == BEL_WHEN_IN ? delay_ms : 0, &time);
+    if (err) return err;
+    if (!bel__time_is_valid(time)) return BEL_EINVAL;
+    out->lane = is_wall ? BEL_LANE_WALL : BEL_LANE_ENGINE;
+    out->time = time;
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "belfry/backend.h"
 #include "belfry/error.h"
+#include "engine/key.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,12 +36,17 @@ void bel__times_open(struct bel_times *times, struct bel_now now, uint64_t engin
 /* Moves the present. True if it was a step: see docs/SEMANTICS.md. */
 bool bel__times_move(struct bel_times *times, struct bel_now now);
 
-/* The present on a lane; and a time of a lane in wall ms, as of now. */
+/* The present on a lane; a time of a lane in wall ms, as of now; and the way back. */
 uint64_t bel__lane_now(const struct bel_times *times, uint8_t lane);
 uint64_t bel__lane_wall(const struct bel_times *times, uint8_t lane, uint64_t time);
+uint64_t bel__lane_time(const struct bel_times *times, uint8_t lane, struct bel_wall wall);
 
 /* A time so many ms from now on the engine's lane; BEL_EINVAL after the year 9999. */
 BEL_CHECKED int bel__times_after(const struct bel_times *times, uint64_t delay_ms, uint64_t *out);
 bool bel__time_is_valid(uint64_t ms);
+
+/* The lane and the time that a command means; BEL_EINVAL after the year 9999. */
+BEL_CHECKED int bel__times_when(const struct bel_times *times, enum bel_when when,
+                                struct bel_wall at, uint64_t delay_ms, struct bel_place *out);
 
 #endif

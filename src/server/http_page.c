@@ -7,6 +7,7 @@
  */
 #include "server/http_call.h"
 
+#include "core/view.h"
 #include "server/answer.h"
 
 #include <assert.h>
@@ -169,11 +170,6 @@ static void set_headers(struct sheet *sheet, const struct bel_header *headers, s
     set(sheet, "headers", inner.object);
 }
 
-static bool is_view(struct bel_view view, const char *text)
-{
-    return view.bytes == strlen(text) && memcmp(view.data, text, view.bytes) == 0;
-}
-
 /* A JSON value only if a header says that it is one, and it is. */
 static void set_payload(struct sheet *sheet, struct bel_view payload,
                         const struct bel_header *headers, size_t count)
@@ -182,8 +178,8 @@ static void set_payload(struct sheet *sheet, struct bel_view payload,
     json_error_t error;
     bool is_memory;
     for (size_t i = 0; i < count && value == NULL; i++) {
-        if (!is_view(headers[i].name, "content-type")) continue;
-        if (!is_view(headers[i].value, "application/json")) continue;
+        if (!bel__view_is(headers[i].name, "content-type")) continue;
+        if (!bel__view_is(headers[i].value, "application/json")) continue;
         value = bel__http_load(payload, PAYLOAD_FLAGS, &error, &is_memory);
         if (is_memory) sheet->is_lost = true;
     }

@@ -8,6 +8,7 @@
 #include "server/keys.h"
 
 #include "commands/commands.h"
+#include "core/view.h"
 
 #include <assert.h>
 #include <gnutls/crypto.h>
@@ -58,11 +59,6 @@ static struct bel_view cut_off(struct bel_view *rest, char at)
     return part;
 }
 
-static bool is_word(struct bel_view text, const char *word)
-{
-    return text.bytes == strlen(word) && memcmp(text.data, word, text.bytes) == 0;
-}
-
 static bool parse_name(struct bel_view text, char out[BEL_KEY_NAME_BYTES_MAX + 1])
 {
     static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -94,7 +90,7 @@ static bool parse_permissions(struct bel_view text, unsigned *out)
     while (text.bytes > 0) {
         struct bel_view word = cut_off(&text, ',');
         size_t i = 0;
-        while (i < sizeof words / sizeof words[0] && !is_word(word, words[i].name)) {
+        while (i < sizeof words / sizeof words[0] && !bel__view_is(word, words[i].name)) {
             i++;
         }
         if (i == sizeof words / sizeof words[0]) return false;
@@ -202,12 +198,12 @@ bool bel__keys_check(const struct bel_keys *keys, struct bel_view user, struct b
 {
     uint8_t hash[HASH_BYTES];
     const struct key *found = NULL;
-    bool is_anyone = user.bytes == 0 || is_word(user, "default");
+    bool is_anyone = user.bytes == 0 || bel__view_is(user, "default");
     if (key.bytes > BEL_KEY_BYTES_MAX) return false;
     for (size_t i = 0; i < keys->count; i++) {
         const struct key *item = &keys->items[i];
         hash_key(item->salt, key, hash);
-        bool is_his = is_anyone || is_word(user, item->name);
+        bool is_his = is_anyone || bel__view_is(user, item->name);
         bool is_right = gnutls_memcmp(hash, item->hash, HASH_BYTES) == 0;
         if (is_his && is_right) found = item;
     }

@@ -6,6 +6,7 @@
  * should see what the commands before them have done wait until these are answered.
  */
 #include "belfry/version.h"
+#include "core/view.h"
 #include "server/answer.h"
 #include "server/call.h"
 
@@ -22,11 +23,6 @@ enum {
 
 typedef void own_fn(struct bel_call *call, const struct bel_bound *bound,
                     struct bel_resp_writer *writer);
-
-static bool is_text(struct bel_view view, const char *text)
-{
-    return view.bytes == strlen(text) && memcmp(view.data, text, view.bytes) == 0;
-}
 
 static bool may(const struct bel_session *session, enum bel_permission permission)
 {
@@ -67,7 +63,7 @@ static bool let_in(struct bel_call *call, struct bel_view user, struct bel_view 
     const struct bel_service *service = session->service;
     unsigned permissions = 0;
     if (service->authenticate == NULL) {
-        if (user.bytes == 0 || is_text(user, "default")) return true;
+        if (user.bytes == 0 || bel__view_is(user, "default")) return true;
         bel__resp_error(writer, "ERR", "the server knows no users: it was started without keys");
         return false;
     }
