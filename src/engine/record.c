@@ -14,6 +14,7 @@
 #include "engine/wire.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum {
     VERSION = 1,
@@ -288,19 +289,22 @@ static void get_field(struct bel_reader *reader, uint64_t tag, struct bel_record
     }
 }
 
+void bel__record_begin(struct bel_record *record, enum bel_record_kind kind)
+{
+    memset(record, 0, offsetof(struct bel_record, outcomes));
+    record->kind = kind;
+}
+
 int bel__record_read(struct bel_view row, struct bel_record *out)
 {
     struct bel_reader reader = bel__reader_of(row);
-    struct bel_record record = {0};
     if (bel__read_number(&reader) != VERSION) return BEL_ECORRUPT;
-    record.kind = (enum bel_record_kind)get_choice(&reader, BEL_RECORD_TICK);
+    bel__record_begin(out, (enum bel_record_kind)get_choice(&reader, BEL_RECORD_TICK));
     while (reader.at < reader.end && !reader.bad) {
         uint64_t tag = bel__read_number(&reader);
-        get_field(&reader, tag, &record);
+        get_field(&reader, tag, out);
     }
-    if (reader.bad || record.id.bytes > BEL_ID_BYTES) return BEL_ECORRUPT;
-    *out = record;
-    return 0;
+    return reader.bad || out->id.bytes > BEL_ID_BYTES ? BEL_ECORRUPT : 0;
 }
 
 enum bel_record_kind bel__record_kind(struct bel_view row)

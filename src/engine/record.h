@@ -49,8 +49,6 @@ struct bel_record {
     uint64_t nominal;   /* of an occurrence: wall ms */
     uint64_t spread_ms; /* of an occurrence: what it is due after that */
     struct bel_blob body;
-    struct bel_outcome outcomes[BEL_OUTCOMES_MAX];
-    size_t outcomes_count;
 
     uint8_t priority; /* of a plan, and of what has ended: the others have it in their key */
     uint64_t due;     /* of what has ended: wall ms */
@@ -61,6 +59,9 @@ struct bel_record {
     bool has_start;
     int64_t start;                  /* wall ms */
     uint64_t made, skipped, missed; /* of a plan that has ended */
+
+    size_t outcomes_count;
+    struct bel_outcome outcomes[BEL_OUTCOMES_MAX]; /* last: those beyond the count are not set */
 };
 
 /* What changes in the life of a plan. */
@@ -87,12 +88,16 @@ struct bel_body {
     uint64_t headers_count;
 };
 
+/* An empty one of a kind. */
+void bel__record_begin(struct bel_record *record, enum bel_record_kind kind);
+
 /* Each writes into `out` and returns how many bytes. */
 size_t bel__record_write(const struct bel_record *record, uint8_t out[BEL_RECORD_BYTES_MAX]);
 size_t bel__plan_state_write(const struct bel_plan_state *state, uint8_t out[BEL_RECORD_BYTES_MAX]);
 size_t bel__lease_write(const struct bel_lease_row *lease, uint8_t out[BEL_RECORD_BYTES_MAX]);
 
-/* Each returns 0, or BEL_ECORRUPT for what was not written by the above. */
+/* Each returns 0, or BEL_ECORRUPT for what was not written by the above; then `*out` has part of
+ * it. */
 BEL_CHECKED int bel__record_read(struct bel_view row, struct bel_record *out);
 BEL_CHECKED int bel__plan_state_read(struct bel_view row, struct bel_plan_state *out);
 BEL_CHECKED int bel__lease_read(struct bel_view row, struct bel_lease_row *out);

@@ -112,7 +112,7 @@ struct scheduling {
     struct bel_place place;
     uint64_t first; /* of a plan: its first nominal time */
     bool has_old;
-    struct bel_found old;
+    struct bel_found old; /* last: large, and seldom set */
 };
 
 static bool has_at_sign(struct bel_view id)
@@ -198,20 +198,16 @@ static int make_id(struct bel_engine *engine, const struct bel_schedule_spec *sp
     return 0;
 }
 
-/* The record, but for body and id. */
+/* The rest of the record, but for the body. */
 static int fill(struct bel_engine *engine, const struct bel_schedule_spec *spec,
                 struct scheduling *scheduling, struct bel_reply *reply)
 {
     struct bel_record *record = &scheduling->record;
-    *record = (struct bel_record){
-        .kind = spec->plan.rule.bytes > 0 ? BEL_RECORD_PLAN : BEL_RECORD_TIMER,
-        .id = record->id,
-        .group = spec->group,
-        .resource = spec->resource,
-        .created = engine->now.wall,
-        .lease_ms = spec->lease_ms,
-        .expires_ms = spec->expires_ms,
-    };
+    record->group = spec->group;
+    record->resource = spec->resource;
+    record->created = engine->now.wall;
+    record->lease_ms = spec->lease_ms;
+    record->expires_ms = spec->expires_ms;
     if (record->expires_ms > 0) {
         record->expires_at = scheduling->place.time + record->expires_ms;
         record->expires_lane = scheduling->place.lane;
@@ -300,7 +296,11 @@ int bel__do_schedule(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_schedule_spec *spec = &request->command.schedule;
     struct bel_reply *reply = &request->own.reply;
-    struct scheduling scheduling = {0};
+    struct scheduling scheduling; /* large: `old` is left as it is */
+    scheduling.is_topic_new = scheduling.has_old = false;
+    scheduling.first = 0;
+    bool is_plan = spec->plan.rule.bytes > 0;
+    bel__record_begin(&scheduling.record, is_plan ? BEL_RECORD_PLAN : BEL_RECORD_TIMER);
     int err = check_names(spec, reply);
     if (err == 0) err = check_headers(spec, reply);
     if (err == 0) err = check_sizes(engine, spec, reply);

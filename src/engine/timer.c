@@ -131,6 +131,14 @@ void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key, str
 
 /* --- looking --- */
 
+/* One of which nothing is known yet but its topic. The plan is set only if it is one. */
+static void begin(struct bel_found *found, struct bel_topic_state *topic)
+{
+    found->topic = topic;
+    found->lease = NULL;
+    found->after = NULL;
+}
+
 static int load_plan(struct bel_engine *engine, uint64_t number, struct bel_found *found)
 {
     struct bel_key key = bel__key_of(&(struct bel_place){
@@ -161,19 +169,18 @@ int bel__timer_read(struct bel_engine *engine, const struct bel_key *key, struct
                     struct bel_found *out)
 {
     struct bel_place place = bel__place_of(key);
-    struct bel_found found = {.key = *key};
-    found.topic = bel__topic_at(&engine->topics, place.topic);
-    if (found.topic == NULL || place.lane >= BEL_STATES) return BEL_ECORRUPT;
-    int err = bel__record_read(row, &found.record);
+    struct bel_topic_state *topic = bel__topic_at(&engine->topics, place.topic);
+    if (topic == NULL || place.lane >= BEL_STATES) return BEL_ECORRUPT;
+    begin(out, topic);
+    int err = bel__record_read(row, &out->record);
     if (err) return err;
-    if (found.record.kind == BEL_RECORD_TICK) {
-        err = load_plan(engine, found.record.plan, &found);
-        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
-    } else {
-        if (place.table == BEL_TABLE_TIMERS) found.lease = bel__lease_find(engine, key);
-        found.state = state_of(engine, &found);
+    if (out->record.kind == BEL_RECORD_TICK) {
+        err = load_plan(engine, out->record.plan, out);
+        return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     }
-    *out = found;
+    out->key = *key;
+    if (place.table == BEL_TABLE_TIMERS) out->lease = bel__lease_find(engine, key);
+    out->state = state_of(engine, out);
     return 0;
 }
 
@@ -182,11 +189,10 @@ int bel__timer_load(struct bel_engine *engine, const struct bel_key *key, struct
     struct bel_place place = bel__place_of(key);
     struct bel_view row;
     if (place.table == BEL_TABLE_PLANS) {
-        struct bel_found found = {.topic = bel__topic_at(&engine->topics, place.topic)};
-        if (found.topic == NULL) return BEL_ECORRUPT;
-        int err = load_plan(engine, place.sequence, &found);
-        if (err == 0) *out = found;
-        return err;
+        struct bel_topic_state *topic = bel__topic_at(&engine->topics, place.topic);
+        if (topic == NULL) return BEL_ECORRUPT;
+        begin(out, topic);
+        return load_plan(engine, place.sequence, out);
     }
     int err = bel__store_get(engine->store, key, &row);
     return err ? err : bel__timer_read(engine, key, row, out);
@@ -255,23 +261,19 @@ int bel__timer_peek(struct bel_engine *engine, struct bel_topic_state *topic, st
 int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
                     struct bel_found *out)
 {
-    struct bel_found found;
-    int err = bel__timer_peek(engine, topic, id, &found);
+    int err = bel__timer_peek(engine, topic, id, out);
     if (err) return err;
-    if (bel__timer_is_expired(engine, &found)) {
-        err = bel__timer_expire(engine, &found);
+    if (bel__timer_is_expired(engine, out)) {
+        err = bel__timer_expire(engine, out);
         if (err) return err;
-        err = find_by_alias(engine, topic, id, &found);
+        err = find_by_alias(engine, topic, id, out);
         if (err) return err;
     }
-    if (bel__timer_is_over(engine, &found)) {
-        err = bel__timer_reserve(engine, &found, 0, BEL_STORE_END);
-        if (err) return err;
-        bel__timer_remove(engine, &found); /* now, or the sweep would take who has its id then */
-        return BEL_ENOTFOUND;
-    }
-    *out = found;
-    return 0;
+    if (!bel__timer_is_over(engine, out)) return 0;
+    err = bel__timer_reserve(engine, out, 0, BEL_STORE_END);
+    if (err) return err;
+    bel__timer_remove(engine, out); /* now, or the sweep would take who has its id then */
+    return BEL_ENOTFOUND;
 }
 
 int64_t bel__timer_due(const struct bel_engine *engine, const struct bel_found *found)

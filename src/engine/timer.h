@@ -28,7 +28,9 @@ struct bel_found {
     struct bel_after *after;    /* what its end will do to its plan: bel__timer_reserve() */
 };
 
-/* Finds by id, ends what has expired meanwhile, and removes what is past its retention, so that
+/* These four may leave something in `*out` when they find nothing.
+ *
+ * Finds by id, ends what has expired meanwhile, and removes what is past its retention, so that
  * if it finds nothing the id is free. Returns 0; BEL_ENOTFOUND; or why it cannot look. */
 BEL_CHECKED int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic,
                                 struct bel_view id, struct bel_found *out);
