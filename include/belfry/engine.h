@@ -131,6 +131,12 @@ struct bel_engine_report {
 BEL_CHECKED int bel_engine_check(const char *folder, struct bel_engine_report *out,
                                  struct bel_engine_why *why);
 
+/* The same before it is opened, but only if the engine that had it last has not closed it, and the
+ * tree has at most `rows_max` rows, for they are all read: a million take about a second. Else, and
+ * if there is no data, it returns 0 and `out->rows` is 0. */
+BEL_CHECKED int bel_engine_check_if_left(const char *folder, uint64_t rows_max,
+                                         struct bel_engine_report *out, struct bel_engine_why *why);
+
 /* Called with a line, which ends in a newline and is good until it returns. What it returns, if
  * not 0, ends the dump. */
 typedef int bel_engine_see(void *context, struct bel_view line);

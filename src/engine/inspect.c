@@ -401,6 +401,7 @@ int bel__engine_open_view(const char *folder, struct bel_tree_stats *out_stats,
 
 struct check {
     const char *folder;
+    uint64_t rows_max; /* if it was left open */
     struct bel_engine_report report;
 };
 
@@ -418,6 +419,17 @@ static int run_check(void *context, struct bel_apart *apart, struct bel_why *why
     return bel__apart_send(apart, (struct bel_view){&check->report, sizeof check->report});
 }
 
+static int run_check_if_left(void *context, struct bel_apart *apart, struct bel_why *why)
+{
+    const struct check *check = context;
+    struct bel_store_glance glance;
+    int err = bel__store_glance(check->folder, &glance);
+    if (err == BEL_ENOTFOUND) return 0;
+    if (err) return bel__why_say(why, err, "tree cannot be opened: %s", bel_error_text(err));
+    bool is_wanted = glance.was_left_open && glance.tree_rows <= check->rows_max;
+    return is_wanted ? run_check(context, apart, why) : 0;
+}
+
 static int take_report(void *context, struct bel_view piece)
 {
     struct check *check = context;
@@ -426,14 +438,29 @@ static int take_report(void *context, struct bel_view piece)
     return 0;
 }
 
+static int run_apart(struct bel_apart_task *task, struct check *check,
+                     struct bel_engine_report *out, struct bel_engine_why *why)
+{
+    struct bel_why found = {0};
+    task->context = check;
+    int err = bel__apart_run(task, &found);
+    if (why != NULL) (void)snprintf(why->text, sizeof why->text, "%s", found.text);
+    if (err) return err;
+    *out = check->report;
+    return 0;
+}
+
 int bel_engine_check(const char *folder, struct bel_engine_report *out, struct bel_engine_why *why)
 {
     struct check check = {.folder = folder};
-    struct bel_apart_task task = {.run = run_check, .receive = take_report, .context = &check};
-    struct bel_why found = {0};
-    int err = bel__apart_run(&task, &found);
-    if (why != NULL) (void)snprintf(why->text, sizeof why->text, "%s", found.text);
-    if (err) return err;
-    *out = check.report;
-    return 0;
+    struct bel_apart_task task = {.run = run_check, .receive = take_report};
+    return run_apart(&task, &check, out, why);
+}
+
+int bel_engine_check_if_left(const char *folder, uint64_t rows_max, struct bel_engine_report *out,
+                             struct bel_engine_why *why)
+{
+    struct check check = {.folder = folder, .rows_max = rows_max};
+    struct bel_apart_task task = {.run = run_check_if_left, .receive = take_report};
+    return run_apart(&task, &check, out, why);
 }

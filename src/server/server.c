@@ -22,6 +22,7 @@
 enum {
     DESCRIPTORS_BESIDES = 64, /* files, listeners, and so on */
     NS_PER_MS = 1000000,
+    CHECK_ROWS_MAX = 1000000, /* that are looked at after a crash */
 };
 
 struct server {
@@ -192,6 +193,30 @@ static int open_loop(struct server *server)
     return err ? fail(server, err, "cannot make a loop", "") : 0;
 }
 
+/* Data that was left in a hurry is looked at before it is believed: a page of the tree that is
+ * damaged would be met days later. */
+static int check_data(const struct server *server)
+{
+    const struct bel_config *config = server->options.config;
+    struct bel_engine_report report = {0};
+    struct bel_engine_why why = {{0}};
+    if (config->store == BEL_CONFIG_MEMORY) return 0;
+    struct bel_mono start = bel_clock_mono(bel_clock_system());
+    int err = bel_engine_check_if_left(config->data, CHECK_ROWS_MAX, &report, &why);
+    struct bel_mono end = bel_clock_mono(bel_clock_system());
+    if (err == BEL_ECORRUPT) {
+        BEL_LOG(server->options.log, BEL_LOG_ERROR, "the data is damaged; nothing was changed",
+                BEL_LOG_TEXT("data", config->data), BEL_LOG_TEXT("why", why.text));
+        return err;
+    }
+    if (report.rows > 0) {
+        BEL_LOG(server->options.log, BEL_LOG_INFO, "checked, since it was not stopped",
+                BEL_LOG_NUMBER("rows", report.rows),
+                BEL_LOG_NUMBER("ms", (end.ns - start.ns) / NS_PER_MS));
+    }
+    return 0; /* of the rest, opening will tell */
+}
+
 static int open_engine(struct server *server)
 {
     const struct bel_config *config = server->options.config;
@@ -262,6 +287,7 @@ static int open_all(struct server *server)
     }
     set_up_service(server);
     int err = open_time(server);
+    if (err == 0) err = check_data(server);
     if (err == 0) err = open_loop(server);
     if (err == 0) err = open_engine(server);
     return err;

@@ -32,6 +32,7 @@ void bel__store_close(struct bel_store *store)
     bel__batch_finish(&store->next);
     bel__delta_finish(&store->deltas[0]);
     bel__delta_finish(&store->deltas[1]);
+    if (store->is_marked && !store->err) (void)!store->io->remove(store->io, BEL_OPEN_MARK);
     if (store->is_locked) store->io->unlock(store->io);
     if (store->own_io != NULL) store->own_io->destroy(store->own_io);
     free(store);

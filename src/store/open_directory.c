@@ -97,6 +97,24 @@ static int replay(void *context, const struct bel_frame_row *row)
     return 0;
 }
 
+/* Leaves a mark that is removed by a close. Where there is no room for one, or it is a view, a
+ * crash is not noticed, and that is no reason not to open. */
+static int mark(struct bel_store *store, struct bel_why *why)
+{
+    struct bel_io *io = store->io;
+    struct bel_io_file *file;
+    int err = io->open(io, BEL_OPEN_MARK, BEL_IO_READ, &file);
+    bool is_new = err == BEL_ENOTFOUND;
+    if (is_new) err = io->open(io, BEL_OPEN_MARK, BEL_IO_CREATE, &file);
+    if (err == BEL_EFULL || err == BEL_ENOTFOUND) return 0;
+    if (err) return bel__why_system(why, err, BEL_OPEN_MARK, "made");
+    io->close(io, file);
+    if (is_new) err = io->sync_directory(io);
+    if (err) return bel__why_system(why, err, BEL_OPEN_MARK, "synced");
+    store->is_marked = true;
+    return 0;
+}
+
 /* Opens all parts in turn. */
 static int open_parts(struct bel_store *store, const struct bel_store_options *options,
                       struct bel_why *why)
@@ -120,7 +138,7 @@ static int open_parts(struct bel_store *store, const struct bel_store_options *o
     /* Segments besides the current one wait for the tree: do not let them wait for the next. */
     store->is_freeze_due = bel__log_used_bytes(store->log, store->batch) > 0;
     bel__store_carry_on(store);
-    return 0;
+    return mark(store, why);
 }
 
 int bel__store_open(const struct bel_store_options *options, struct bel_store **out,

@@ -11,12 +11,19 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static int open_tree(const char *path, struct bel_tree **out, struct bel_why *why)
+/* The folder of the tree, to be freed; NULL without memory. */
+static char *tree_path(const char *path)
 {
     size_t bytes = strlen(path) + sizeof "/tree";
     char *name = malloc(bytes);
+    if (name != NULL) (void)snprintf(name, bytes, "%s/tree", path);
+    return name;
+}
+
+static int open_tree(const char *path, struct bel_tree **out, struct bel_why *why)
+{
+    char *name = tree_path(path);
     if (name == NULL) return BEL_ENOMEM;
-    (void)snprintf(name, bytes, "%s/tree", path);
     struct bel_tree_options options = {.path = name, .mode = BEL_TREE_READ};
     int err = bel__tree_pages_check(name, why);
     bool is_said = err == BEL_ECORRUPT || err == BEL_EUNSUPPORTED;
@@ -79,5 +86,39 @@ int bel__store_open_view(const char *path, struct bel_tree_stats *out_stats, str
         return err;
     }
     (*out)->own_io = io;
+    return 0;
+}
+
+/* How many rows the tree says that it has. */
+static int count_rows(const char *path, uint64_t *out)
+{
+    char *name = tree_path(path);
+    if (name == NULL) return BEL_ENOMEM;
+    struct bel_tree_options options = {.path = name, .mode = BEL_TREE_READ};
+    struct bel_tree_stats stats = {0};
+    struct bel_tree *tree;
+    int err = bel__tree_lmdb_open(&options, &tree);
+    free(name);
+    if (err) return err;
+    tree->stats(tree, &stats);
+    tree->close(tree);
+    *out = stats.rows;
+    return 0;
+}
+
+int bel__store_glance(const char *path, struct bel_store_glance *out)
+{
+    struct bel_store_glance glance = {0};
+    struct bel_io_file *file;
+    struct bel_io *io;
+    int err = bel__io_view_open(path, &io);
+    if (err) return err;
+    err = io->open(io, BEL_OPEN_MARK, BEL_IO_READ, &file);
+    if (err == 0) io->close(io, file);
+    io->destroy(io);
+    glance.was_left_open = err == 0;
+    if (err == 0) err = count_rows(path, &glance.tree_rows);
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    *out = glance;
     return 0;
 }

@@ -15,6 +15,9 @@
 #include "store/store.h"
 #include "store/tree.h"
 
+/* A file that is there while somebody has the store, and after a crash. */
+#define BEL_OPEN_MARK "OPEN"
+
 struct bel_store {
     struct bel_delta *active, *frozen; /* the two deltas, in either order */
     struct bel_delta deltas[2];
@@ -50,7 +53,7 @@ struct bel_store {
     uint64_t free_bytes_min; /* of the disk, for those who add */
     uint64_t unasked_bytes;  /* reserved since the disk was last asked */
     bool is_disk_low;
-    bool is_locked;
+    bool is_locked, is_marked;
 
     struct bel_backup *backup; /* that is under way; or NULL */
 };

@@ -166,6 +166,16 @@ struct bel_store_options {
 BEL_CHECKED int bel__store_open(const struct bel_store_options *options, struct bel_store **out,
                                 struct bel_why *why);
 
+/* What can be told of a store at once. */
+struct bel_store_glance {
+    bool was_left_open; /* whoever had it has not closed it, or still has it */
+    uint64_t tree_rows; /* if so; as the tree says, which may be damaged */
+};
+
+/* Looks at a store that nobody has open. Returns 0, BEL_ENOTFOUND if there is no directory, or what
+ * cannot be read; and may end the process, as the next does. */
+BEL_CHECKED int bel__store_glance(const char *path, struct bel_store_glance *out);
+
 /* Opens a store to be looked at: nothing in the directory is changed, and nothing may be put.
  * Every row of the tree is read and compared with the counts that it keeps. Returns and says as
  * above, BEL_ENOTFOUND if there is no store; damage that it does not survive ends the process, so

@@ -14,7 +14,9 @@
 #include "engine/key.h"
 #include "store/state.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     TURNS = 80,
@@ -259,6 +261,48 @@ static void add_plan(struct victim *victim)
     CHECK(request.user != NULL);
 }
 
+/* What is checked before an opening, and when. */
+static void what_was_left_open_is_checked(void)
+{
+    enum {
+        MANY = 1000000
+    };
+    char mark[SCENE_PATH_BYTES + 8];
+    struct bel_engine_report report;
+    CHECK(bel_engine_check_if_left(folder, MANY, &report, NULL) == 0);
+    CHECK(report.rows == 0); /* it was closed */
+    scene_copy(folder, copy);
+    (void)snprintf(mark, sizeof mark, "%s/OPEN", copy);
+    FILE *file = fopen(mark, "w");
+    CHECK(file != NULL && fclose(file) == 0);
+    CHECK(bel_engine_check_if_left(copy, MANY, &report, NULL) == 0);
+    CHECK(report.rows > 0);
+    CHECK(bel_engine_check_if_left(copy, report.tree_rows, &report, NULL) == 0);
+    CHECK(report.rows > 0);
+    CHECK(report.tree_rows == 0 ||
+          (bel_engine_check_if_left(copy, report.tree_rows - 1, &report, NULL) == 0 &&
+           report.rows == 0));
+    CHECK(bel_engine_check_if_left("/nonexistent", MANY, &report, NULL) == 0);
+    CHECK(report.rows == 0);
+
+    struct bel_store_options options = {.path = copy};
+    struct bel_store *store;
+    uint8_t value[BEL_STORE_VALUE_BYTES_MAX];
+    size_t bytes;
+    CHECK(bel__store_open(&options, &store, NULL) == 0);
+    struct bel_key key = first_of(store, BEL_TABLE_TIMERS, ANY_LANE, value, &bytes);
+    CHECK(bel__store_reserve(store, 1, 0, BEL_STORE_END) == 0);
+    bel__store_delete(store, &key);
+    (void)bel__store_commit(store);
+    CHECK(access(mark, F_OK) == 0);
+    bel__store_close(store);
+    CHECK(access(mark, F_OK) != 0);
+    CHECK(bel_engine_check_if_left(copy, MANY, &report, NULL) == 0); /* closed, so it is believed */
+    file = fopen(mark, "w");
+    CHECK(file != NULL && fclose(file) == 0);
+    CHECK(bel_engine_check_if_left(copy, MANY, &report, NULL) == BEL_ECORRUPT);
+}
+
 int main(void)
 {
     struct victim victim;
@@ -282,6 +326,7 @@ int main(void)
     RUN(a_dump_has_a_line_for_each_row);
     RUN(a_folder_that_is_in_use_or_missing_is_refused);
     RUN(a_newer_format_is_refused_as_that);
+    RUN(what_was_left_open_is_checked);
     scene_remove(folder);
     scene_remove(copy);
     book_destroy(book);

@@ -77,6 +77,44 @@ def test_a_second_server_on_the_same_data_is_refused():
         assert status == 1 and "cannot open the data" in errors, errors
 
 
+def test_data_is_checked_after_a_kill():
+    with Server("--sync", "loop") as server:
+        with server.client() as client:
+            for i in range(100):
+                client.ask("SCHEDULE", "t", i, "IN", "1h")
+        server.kill()
+        server.start()
+        assert "checked, since it was not stopped" in server.log()
+        assert server.stop() == 0
+        before = server.log().count("checked, since")
+        server.start()
+        assert server.log().count("checked, since") == before, "it was stopped"
+
+
+def test_damage_after_a_kill_is_named():
+    with Server("--sync", "loop") as server:
+        with server.client() as client:
+            client.ask("SCHEDULE", "t", "x", "IN", "1h")
+        assert server.stop() == 0
+        server.start()  # the first checkpoint brings it into the tree
+        with server.client() as client:
+            client.ask("SCHEDULE", "t", "x", "IN", "1h")
+        server.kill()
+        data = os.path.join(server.folder, "data")
+        tree = os.path.join(data, "tree", "data.mdb")
+        with open(tree, "r+b") as file:
+            file.seek(8192)
+            rest = file.read()
+            file.seek(8192)
+            file.write(b"\xa5" * len(rest))
+        status, _, errors = run("serve", "--data", data, "--resp", "127.0.0.1:0", "--http", "none")
+        assert status == 1 and "the data is damaged" in errors, errors
+        with open(tree, "r+b") as file:
+            file.seek(8192)
+            file.write(rest)
+        server.start()
+
+
 def test_a_port_that_is_taken():
     with Server("--store", "memory") as server:
         status, _, errors = run("serve", "--store", "memory", "--resp", f"127.0.0.1:{server.port}",
