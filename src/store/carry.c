@@ -3,7 +3,7 @@
 /*
  * How rows get from the active delta into the tree.
  *
- *     active ------> due: its log segment is full, or it is too large
+ *     active ------> due: its log segment is full, it is too large, or the disk is full
  *        |                                       |
  *        v                            commit: freeze, if none is frozen
  *     active (empty)    frozen <-----------------'
@@ -27,6 +27,7 @@
 
 enum {
     RETRY_CALLS_MAX = 256,
+    LOW_DISK_ROWS = 256, /* that are worth a checkpoint while the disk is full */
 };
 
 static void begin(struct bel_store *store)
@@ -95,6 +96,9 @@ void bel__store_carry_on(struct bel_store *store)
     bel__store_backup_on(store);
     if (store->log == NULL && bel__delta_bytes(store->active) > store->delta_bytes_max) {
         store->is_freeze_due = true;
+    }
+    if (store->is_disk_low && bel__delta_count(store->active) >= LOW_DISK_ROWS) {
+        store->is_freeze_due = true; /* what has ended makes room in the tree */
     }
     if (store->is_freeze_due && !store->is_frozen && bel__store_error(store) == 0) freeze(store);
     if (store->retry_left == 0) begin(store);

@@ -19,15 +19,26 @@ enum {
     FRAME_BYTES_USUAL = 16 << 20, /* what is larger is a batch of its own */
 };
 
+/* What the disk has left, and half of what the tree has let go: some of that it always needs, and
+ * pages that a reader still sees are not to be had. Without it, who has filled the disk and then
+ * ended everything would never be let in again. */
+static uint64_t free_bytes_of(struct bel_store *store)
+{
+    uint64_t free_bytes;
+    struct bel_tree_stats stats;
+    if (store->io->free_bytes(store->io, &free_bytes) != 0) return 0;
+    if (free_bytes >= store->free_bytes_min) return free_bytes;
+    store->tree->stats(store->tree, &stats);
+    return free_bytes + stats.free_bytes / 2;
+}
+
 /* Sees whether the disk has more than the reserve left. While it has not, it is asked each
  * time. */
 static bool has_disk(struct bel_store *store, size_t bytes)
 {
-    uint64_t free_bytes;
     store->unasked_bytes += bytes;
     if (!store->is_disk_low && store->unasked_bytes < ASK_DISK_BYTES) return true;
-    if (store->io->free_bytes(store->io, &free_bytes) != 0) free_bytes = 0;
-    store->is_disk_low = free_bytes < store->free_bytes_min;
+    store->is_disk_low = free_bytes_of(store) < store->free_bytes_min;
     store->unasked_bytes = 0;
     return !store->is_disk_low;
 }

@@ -23,8 +23,9 @@
 
 struct bel_tree_stats {
     uint64_t rows;
-    uint64_t sum;   /* of all rows, whatever their order; see row.h */
-    uint64_t bytes; /* on disk, or in memory */
+    uint64_t sum;        /* of all rows, whatever their order; see row.h */
+    uint64_t bytes;      /* on disk, or in memory */
+    uint64_t free_bytes; /* of those: in pages that are used again before it grows */
 };
 
 /* A tree. To make one, put this first in it and fill in all of it. */

@@ -51,6 +51,8 @@ enum {
     FOLDER_MODE = 0700,
     PAGE_HEADER_BYTES = 16, /* of the library's */
     PAGE_BYTES_MIN = 4096,
+    META_PAGES = 2,
+    FREE_TABLE = 0, /* its number, in the library */
 };
 
 #define MAP_BYTES_MAX  (UINT64_C(1) << 40)
@@ -342,6 +344,19 @@ static int lmdb_commit(struct bel_tree *tree, uint64_t epoch)
     return error_of_writing(lmdb, answer);
 }
 
+/* How many pages are in use, as the reader sees it. */
+static uint64_t count_pages(const struct lmdb_tree *lmdb)
+{
+    const MDB_dbi tables[] = {FREE_TABLE, lmdb->tables, lmdb->rows, lmdb->states};
+    uint64_t pages = META_PAGES;
+    MDB_stat stat;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        if (mdb_stat(lmdb->reader, tables[i], &stat) != 0) return UINT64_MAX;
+        pages += stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
+    }
+    return pages;
+}
+
 static void lmdb_stats(struct bel_tree *tree, struct bel_tree_stats *out)
 {
     const struct lmdb_tree *lmdb = of(tree);
@@ -349,7 +364,9 @@ static void lmdb_stats(struct bel_tree *tree, struct bel_tree_stats *out)
     MDB_envinfo info;
     *out = (struct bel_tree_stats){.rows = lmdb->seen.rows, .sum = lmdb->seen.sum};
     if (mdb_env_stat(lmdb->env, &stat) != 0 || mdb_env_info(lmdb->env, &info) != 0) return;
-    out->bytes = (info.me_last_pgno + 1) * stat.ms_psize;
+    uint64_t pages = info.me_last_pgno + 1, used = count_pages(lmdb);
+    out->bytes = pages * stat.ms_psize;
+    out->free_bytes = used < pages ? (pages - used) * stat.ms_psize : 0;
 }
 
 static void lmdb_close(struct bel_tree *tree)
