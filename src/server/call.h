@@ -59,10 +59,10 @@ struct bel_session {
     size_t request_bytes;          /* of a request that is parsed and waits; 0: none */
     int version;
     unsigned keys_wrong;
-    unsigned permissions; /* a set of 1 << enum bel_permission */
-    bool is_known;        /* has come in by AUTH, or need not */
-    bool is_ending;       /* takes no more commands */
-    bool is_dropped;      /* nobody will write its output */
+    struct bel_grant grant;
+    bool is_known;   /* has come in by AUTH, or need not */
+    bool is_ending;  /* takes no more commands */
+    bool is_dropped; /* nobody will write its output */
     bool is_destroyed;
     uint64_t id;
     struct bel_mono since; /* when it was introduced */

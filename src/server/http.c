@@ -263,6 +263,11 @@ static void submit(struct bel_http_call *call)
         set_problem(call, why.code, why.text);
         return;
     }
+    if (!bel__scope_has(call->grant.scope, &call->request.command)) {
+        (void)json_array_clear(call->kept);
+        set_problem(call, "NOPERM", "this key is for some topics alone, and not for this");
+        return;
+    }
     call->request.done = answered;
     call->is_under_way = true;
     suspend(call);
@@ -408,20 +413,21 @@ static bool check_key(struct bel_http_call *call)
     const struct bel_service *service = call->service;
     enum bel_http_own own = call->route->own;
     const char *key = header_of(call, "Authorization");
-    unsigned permissions = 0;
+    struct bel_grant *grant = &call->grant;
     if (service->authenticate == NULL || own == BEL_HTTP_LIVEZ || own == BEL_HTTP_READYZ) {
         return true;
     }
     bool is_bearer = key != NULL && strncasecmp(key, "Bearer ", 7) == 0;
     struct bel_view view = {is_bearer ? key + 7 : NULL, is_bearer ? strlen(key + 7) : 0};
-    if (!is_bearer ||
-        !service->authenticate(service->context, (struct bel_view){0}, view, &permissions)) {
+    if (!is_bearer || !service->authenticate(service->context, (struct bel_view){0}, view, grant)) {
         if (is_bearer && has_guessed_enough(call)) call->is_last = true;
         set_problem(call, "NOAUTH", "a key is needed: Authorization: Bearer KEY");
         return false;
     }
     if (own == BEL_HTTP_OPENAPI) return true;
-    if (permissions & 1U << bel__commands[call->route->command].permission) return true;
+    bool is_allowed = grant->permissions & 1U << bel__commands[call->route->command].permission;
+    if (own == BEL_HTTP_METRICS && grant->scope != NULL) is_allowed = false; /* all topics */
+    if (is_allowed) return true;
     set_problem(call, "NOPERM", "the key does not allow this");
     return false;
 }

@@ -84,6 +84,7 @@ struct bel_http_call {
     struct MHD_Connection *connection; /* NULL: it is gone */
     const struct bel_http_route *route;
     struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX];
+    struct bel_grant grant; /* of the key */
     char *path;
     struct bel_buffer body;
     json_t *fields; /* of the query, or the body */

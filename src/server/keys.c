@@ -20,7 +20,6 @@
 enum {
     SALT_BYTES = 16,
     HASH_BYTES = 32,
-    PERMISSIONS_BYTES_MAX = 64,
 };
 
 static const char hash_name[] = "sha256$";
@@ -28,6 +27,7 @@ static const char hash_name[] = "sha256$";
 struct key {
     char name[BEL_KEY_NAME_BYTES_MAX + 1];
     unsigned permissions;
+    struct bel_scope scope; /* of no pattern: all topics */
     uint8_t salt[SALT_BYTES];
     uint8_t hash[HASH_BYTES];
 };
@@ -59,6 +59,17 @@ static struct bel_view cut_off(struct bel_view *rest, char at)
     return part;
 }
 
+/* Cuts off what is before the last `at`. */
+static struct bel_view cut_last(struct bel_view *rest, char at)
+{
+    const char *text = rest->data;
+    const char *found = rest->bytes > 0 ? memrchr(text, at, rest->bytes) : NULL;
+    struct bel_view part = {text, found != NULL ? (size_t)(found - text) : rest->bytes};
+    size_t used = found != NULL ? part.bytes + 1 : part.bytes;
+    *rest = (struct bel_view){text + used, rest->bytes - used};
+    return part;
+}
+
 static bool parse_name(struct bel_view text, char out[BEL_KEY_NAME_BYTES_MAX + 1])
 {
     static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -72,7 +83,7 @@ static bool parse_name(struct bel_view text, char out[BEL_KEY_NAME_BYTES_MAX + 1
     return true;
 }
 
-static bool parse_permissions(struct bel_view text, unsigned *out)
+static bool parse_permissions(struct bel_view text, unsigned *out, struct bel_scope *scope)
 {
     static const struct {
         const char *name;
@@ -86,10 +97,15 @@ static bool parse_permissions(struct bel_view text, unsigned *out)
                     1U << BEL_PERMISSION_ADMIN},
     };
     unsigned set = 1U << BEL_PERMISSION_NONE | 1U << BEL_PERMISSION_KNOWN;
-    if (text.bytes == 0 || text.bytes > PERMISSIONS_BYTES_MAX) return false;
+    if (text.bytes == 0 || text.bytes > BEL_KEY_PERMISSIONS_BYTES_MAX) return false;
     while (text.bytes > 0) {
         struct bel_view word = cut_off(&text, ',');
+        const char *start = word.data;
         size_t i = 0;
+        if (word.bytes > 0 && start[0] == '@') {
+            if (!bel__scope_add(scope, (struct bel_view){start + 1, word.bytes - 1})) return false;
+            continue;
+        }
         while (i < sizeof words / sizeof words[0] && !bel__view_is(word, words[i].name)) {
             i++;
         }
@@ -132,10 +148,10 @@ static bool parse_hash(struct bel_view text, struct key *out)
 static const char *parse_line(struct bel_view text, struct key *out)
 {
     struct bel_view name = cut_off(&text, ':');
-    struct bel_view permissions = cut_off(&text, ':');
+    struct bel_view permissions = cut_last(&text, ':'); /* topics may have some in them */
     if (!parse_name(name, out->name)) return "expected a name of letters, digits, . _ -";
-    if (!parse_permissions(permissions, &out->permissions)) {
-        return "expected read, write, work, admin or all behind the name";
+    if (!parse_permissions(permissions, &out->permissions, &out->scope)) {
+        return "expected read, write, work, admin or all behind the name, and @topic or @begin*";
     }
     if (!parse_hash(text, out)) return "expected a hash that belfry serve --hash-key has made";
     return NULL;
@@ -194,7 +210,7 @@ size_t bel__keys_count(const struct bel_keys *keys)
 }
 
 bool bel__keys_check(const struct bel_keys *keys, struct bel_view user, struct bel_view key,
-                     unsigned *out)
+                     struct bel_grant *out)
 {
     uint8_t hash[HASH_BYTES];
     const struct key *found = NULL;
@@ -207,8 +223,9 @@ bool bel__keys_check(const struct bel_keys *keys, struct bel_view user, struct b
         bool is_right = gnutls_memcmp(hash, item->hash, HASH_BYTES) == 0;
         if (is_his && is_right) found = item;
     }
-    if (found != NULL) *out = found->permissions;
-    return found != NULL;
+    if (found == NULL) return false;
+    *out = (struct bel_grant){found->permissions, found->scope.count > 0 ? &found->scope : NULL};
+    return true;
 }
 
 static size_t print_hex(const uint8_t *bytes, size_t count, char *out)
@@ -228,9 +245,10 @@ int bel__keys_print(const char *name, const char *permissions, struct bel_view k
     char checked[BEL_KEY_NAME_BYTES_MAX + 1];
     char salt_text[2 * SALT_BYTES + 1], hash_text[2 * HASH_BYTES + 1];
     uint8_t hash[HASH_BYTES];
+    struct bel_scope scope = {0};
     unsigned set;
     if (!parse_name((struct bel_view){name, strlen(name)}, checked)) return BEL_EINVAL;
-    if (!parse_permissions((struct bel_view){permissions, strlen(permissions)}, &set)) {
+    if (!parse_permissions((struct bel_view){permissions, strlen(permissions)}, &set, &scope)) {
         return BEL_EINVAL;
     }
     if (key.bytes < BEL_KEY_BYTES_MIN || key.bytes > BEL_KEY_BYTES_MAX) return BEL_ERANGE;

@@ -7,9 +7,10 @@
  *
  *     # name : permissions : hash
  *     mailer:work:sha256$5a0f...$9c1e...
- *     deploy:read,write,admin:sha256$77ab...$01d2...
+ *     deploy:read,write,admin,@mail,@sms.*:sha256$77ab...$01d2...
  *
- * Permissions are read, write, work, admin, with commas, or all. The hash is SHA-256 of 16 bytes
+ * Permissions are read, write, work, admin, with commas, or all; with @ and a topic, or @ and the
+ * beginning of topics and a *, they are for those topics alone. The hash is SHA-256 of 16 bytes
  * of salt and the key, both as hexadecimal digits; `belfry serve --hash-key` makes the line.
  *
  * The hash is a fast one on purpose. A slow one helps keys that people think up, and lets any
@@ -19,6 +20,7 @@
 
 #include "belfry/error.h"
 #include "belfry/view.h"
+#include "server/scope.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +31,8 @@ enum {
     BEL_KEY_BYTES_MAX = 1024,
     BEL_KEYS_MAX = 256,
     BEL_KEY_NAME_BYTES_MAX = 64, /* of A-Z a-z 0-9 . _ - */
-    BEL_KEY_LINE_BYTES = 320,    /* room for any line, with its end */
+    BEL_KEY_PERMISSIONS_BYTES_MAX = 1024,
+    BEL_KEY_LINE_BYTES = 1280, /* room for any line, with its end */
 };
 
 struct bel_keys; /* opaque */
@@ -44,10 +47,10 @@ void bel__keys_destroy(struct bel_keys *keys);
 size_t bel__keys_count(const struct bel_keys *keys);
 
 /* Whether `user` may come in with `key`. Without a name, or as "default", a key is looked for
- * under all names. Sets `*out` to a set of 1 << enum bel_permission. How long it takes does not
+ * under all names. Sets `*out` to what it grants. How long it takes does not
  * depend on the key, but for its length, nor on how nearly it was right. */
 bool bel__keys_check(const struct bel_keys *keys, struct bel_view user, struct bel_view key,
-                     unsigned *out);
+                     struct bel_grant *out);
 
 /* Prints the line for a key, with `salt`. Returns 0; or BEL_EINVAL for a name or permissions that
  * cannot be, BEL_ERANGE for a key that is too short or too long. */

@@ -151,7 +151,10 @@ static int make_key_line(char **arguments)
         return refuse("--hash-key: expected 20 to 1024 bytes on standard input, made by a machine: "
                       "head -c 24 /dev/urandom | base64");
     }
-    if (err) return refuse("--hash-key: expected a name and read,write,work,admin or all");
+    if (err) {
+        return refuse("--hash-key: expected a name and read,write,work,admin or all, and @topic or "
+                      "@begin* for some topics alone");
+    }
     printf("%s\n", line);
     return SERVE_OK;
 }

@@ -51,7 +51,8 @@ static int fail(const struct server *server, int err, const char *what, const ch
 
 /* --- what a session asks of the server --- */
 
-static bool authenticate(void *context, struct bel_view user, struct bel_view key, unsigned *out)
+static bool authenticate(void *context, struct bel_view user, struct bel_view key,
+                         struct bel_grant *out)
 {
     const struct server *server = context;
     bool is_right = bel__keys_check(server->options.keys, user, key, out);

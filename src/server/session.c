@@ -273,6 +273,10 @@ static void submit(struct bel_session *session, struct bel_call *call,
         refuse(session, call, why->code, why->text);
         return;
     }
+    if (!bel__scope_has(session->grant.scope, &call->request.command)) {
+        refuse(session, call, "NOPERM", "this key is for some topics alone, and not for this");
+        return;
+    }
     if (does_hold(&call->request.command)) session->holder = call;
     bel_backend_submit(session->service->backend, &call->request);
     bool is_early = BEL_BUG(BEL_BUG_REPLY_EARLY) && is_first(session, call);
@@ -316,7 +320,7 @@ static bool may(const struct bel_session *session, const struct bel_command_entr
     if (entry->permission == BEL_PERMISSION_NONE) return true;
     if (!session->is_known) return false;
     if (entry->permission == BEL_PERMISSION_KNOWN) return true;
-    return (session->permissions & 1U << entry->permission) != 0;
+    return (session->grant.permissions & 1U << entry->permission) != 0;
 }
 
 static void refuse_entry(struct bel_session *session, struct bel_call *call,
@@ -444,7 +448,7 @@ int bel__session_create(const struct bel_service *service, struct bel_session **
     session->service = service;
     session->version = 2;
     session->is_known = service->authenticate == NULL;
-    session->permissions = session->is_known ? ~0U : 0;
+    session->grant = (struct bel_grant){session->is_known ? ~0U : 0, NULL};
     struct bel_resp_limits limits = bel__session_limits(service, session->is_known);
     bel__resp_init(&session->parser, &limits);
     bel__buffer_init(&session->out, 2 * output_max(session) + REPLY_BYTES_MAX);

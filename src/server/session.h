@@ -25,6 +25,7 @@
 #include "belfry/backend.h"
 #include "core/buffer.h"
 #include "core/list.h"
+#include "server/scope.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,9 +62,10 @@ struct bel_service {
     uint32_t payload_bytes_max;
     size_t output_bytes_max; /* unread, of a session; 0: 8 MiB */
     size_t commands_max;     /* under way, of a session; 0: 1,024 */
-    /* AUTH: whether a user (may be empty) with a key may come in, and what he may do: a set of
-     * 1 << enum bel_permission. NULL: nobody needs to, everybody may do all. */
-    bool (*authenticate)(void *context, struct bel_view user, struct bel_view key, unsigned *out);
+    /* AUTH: whether a user (may be empty) with a key may come in, and what he may do. NULL: nobody
+     * needs to, everybody may do all. */
+    bool (*authenticate)(void *context, struct bel_view user, struct bel_view key,
+                         struct bel_grant *out);
     /* INFO, BACKUP, SHUTDOWN, CLOCK: what is the server's and not the backend's. Appends to `out`
      * or returns an error with its text in `why`. */
     int (*info)(void *context, struct bel_view section, struct bel_buffer *out);

@@ -26,7 +26,7 @@ typedef void own_fn(struct bel_call *call, const struct bel_bound *bound,
 
 static bool may(const struct bel_session *session, enum bel_permission permission)
 {
-    return (session->permissions & 1U << permission) != 0;
+    return (session->grant.permissions & 1U << permission) != 0;
 }
 
 /* No command comes after this one. */
@@ -51,7 +51,7 @@ const char *bel__permission_name(enum bel_permission permission)
 static void forget(struct bel_session *session)
 {
     session->is_known = session->service->authenticate == NULL;
-    session->permissions = session->is_known ? ~0U : 0;
+    session->grant = (struct bel_grant){session->is_known ? ~0U : 0, NULL};
     session->parser.limits = bel__session_limits(session->service, session->is_known);
 }
 
@@ -61,19 +61,19 @@ static bool let_in(struct bel_call *call, struct bel_view user, struct bel_view 
 {
     struct bel_session *session = call->session;
     const struct bel_service *service = session->service;
-    unsigned permissions = 0;
+    struct bel_grant grant = {0};
     if (service->authenticate == NULL) {
         if (user.bytes == 0 || bel__view_is(user, "default")) return true;
         bel__resp_error(writer, "ERR", "the server knows no users: it was started without keys");
         return false;
     }
-    if (!service->authenticate(service->context, user, key, &permissions)) {
+    if (!service->authenticate(service->context, user, key, &grant)) {
         bel__resp_error(writer, "NOAUTH", "wrong user or key");
         if (++session->keys_wrong >= BEL_SESSION_KEYS_WRONG_MAX) end(call);
         return false;
     }
     session->is_known = true;
-    session->permissions = permissions;
+    session->grant = grant;
     session->parser.limits = bel__session_limits(service, true);
     return true;
 }
@@ -337,7 +337,7 @@ static bool find_move(const struct bel_session *session, const struct bel_bound 
     const struct bel_value *set = &bound->values[BEL_CLOCK_SET];
     if (advance->is_there && set->is_there) {
         bel__resp_error(writer, "ERR", "ADVANCE and SET exclude each other: say one of them");
-    } else if (!may(session, BEL_PERMISSION_ADMIN)) {
+    } else if (!may(session, BEL_PERMISSION_ADMIN) || session->grant.scope != NULL) {
         bel__resp_error(writer, "NOPERM", "to move the clock needs the permission 'admin'");
     } else if (session->service->advance == NULL) {
         bel__resp_error(writer, "ERR",
@@ -401,5 +401,9 @@ void bel__verb_do(struct bel_call *call, const struct bel_bound *bound,
 {
     size_t place = (size_t)(bound->entry - bel__commands);
     assert(own[place].run != NULL);
+    if (bound->entry->permission == BEL_PERMISSION_ADMIN && call->session->grant.scope != NULL) {
+        bel__resp_error(writer, "NOPERM", "this key is for some topics alone, not for the server");
+        return;
+    }
     own[place].run(call, bound, writer);
 }

@@ -39,13 +39,13 @@ static void read_keys(struct bel_view text)
 {
     struct bel_keys *keys;
     char why[160] = "";
-    unsigned set;
+    struct bel_grant grant;
     if (bel__keys_parse(text, &keys, why) != 0) {
         assert(why[0] != 0);
         return;
     }
     assert(bel__keys_count(keys) > 0 && bel__keys_count(keys) <= BEL_KEYS_MAX);
-    bool is_in = bel__keys_check(keys, (struct bel_view){0}, text, &set);
+    bool is_in = bel__keys_check(keys, (struct bel_view){0}, text, &grant);
     assert(!is_in); /* a file is not the key that it holds the hash of */
     (void)is_in;
     bel__keys_destroy(keys);

@@ -38,26 +38,26 @@ static struct bel_keys *parse(void)
 
 static void keys_open_what_is_theirs(void)
 {
-    unsigned set = 0;
+    struct bel_grant set = {.permissions = 0};
     (void)snprintf(file, sizeof file, "# a comment\n\n");
     add("reader", "read", "key-of-the-reader-123");
     add("root", "all", "key-of-root-123456789");
     struct bel_keys *keys = parse();
     CHECK_EQ(bel__keys_count(keys), 2);
     CHECK(bel__keys_check(keys, view("reader"), view("key-of-the-reader-123"), &set));
-    CHECK_EQ(set, known | 1U << BEL_PERMISSION_READ);
+    CHECK_EQ(set.permissions, known | 1U << BEL_PERMISSION_READ);
     CHECK(bel__keys_check(keys, view(""), view("key-of-root-123456789"), &set));
-    CHECK_EQ(set, known | 1U << BEL_PERMISSION_READ | 1U << BEL_PERMISSION_WRITE |
-                      1U << BEL_PERMISSION_WORK | 1U << BEL_PERMISSION_ADMIN);
+    CHECK_EQ(set.permissions, known | 1U << BEL_PERMISSION_READ | 1U << BEL_PERMISSION_WRITE |
+                                  1U << BEL_PERMISSION_WORK | 1U << BEL_PERMISSION_ADMIN);
     CHECK(bel__keys_check(keys, view("default"), view("key-of-the-reader-123"), &set));
-    CHECK_EQ(set, known | 1U << BEL_PERMISSION_READ);
+    CHECK_EQ(set.permissions, known | 1U << BEL_PERMISSION_READ);
     bel__keys_destroy(keys);
 }
 
 static void others_do_not(void)
 {
     static char huge[BEL_KEY_BYTES_MAX + 1];
-    unsigned set = 77;
+    struct bel_grant set = {.permissions = 77};
     file[0] = 0;
     add("reader", "read", "key-of-the-reader-123");
     add("root", "read,write,work,admin", "key-of-root-123456789");
@@ -70,8 +70,41 @@ static void others_do_not(void)
     CHECK(!bel__keys_check(keys, view("root"), view(""), &set));
     CHECK(!bel__keys_check(keys, view(""), (struct bel_view){huge, sizeof huge}, &set));
     CHECK(!bel__keys_check(keys, view("root"), (struct bel_view){NULL, 0}, &set));
-    CHECK_EQ(set, 77);
+    CHECK_EQ(set.permissions, 77);
     bel__keys_destroy(keys);
+}
+
+static void keys_may_be_for_some_topics(void)
+{
+    struct bel_grant grant;
+    struct bel_command get = {.verb = BEL_VERB_GET}, all = {.verb = BEL_VERB_TOPICS};
+    char line[BEL_KEY_LINE_BYTES];
+    file[0] = 0;
+    add("some", "read,@a:b,@sms.*", "key-of-the-reader-123");
+    add("root", "all", "key-of-root-123456789");
+    struct bel_keys *keys = parse();
+    CHECK(bel__keys_check(keys, view("some"), view("key-of-the-reader-123"), &grant));
+    CHECK_EQ(grant.permissions, known | 1U << BEL_PERMISSION_READ);
+    static const struct {
+        const char *topic;
+        bool is_in;
+    } rows[] = {{"a:b", true},   {"a:bc", false}, {"a:", false}, {"sms.", true},
+                {"sms.x", true}, {"sms", false},  {"x", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        get.target.topic = view(rows[i].topic);
+        CHECK_NOTE("%s", rows[i].topic);
+        CHECK(bel__scope_has(grant.scope, &get) == rows[i].is_in);
+    }
+    CHECK(!bel__scope_has(grant.scope, &all));
+    CHECK(bel__keys_check(keys, view("root"), view("key-of-root-123456789"), &grant));
+    CHECK(grant.scope == NULL && bel__scope_has(grant.scope, &all));
+    bel__keys_destroy(keys);
+    CHECK(bel__keys_print("n", "read,@", view("12345678901234567890"), salt, line) == BEL_EINVAL);
+    CHECK(bel__keys_print("n", "read,@a b", view("12345678901234567890"), salt, line) ==
+          BEL_EINVAL);
+    CHECK(bel__keys_print("n", "all,@*", view("12345678901234567890"), salt, line) == BEL_EINVAL);
+    CHECK(bel__keys_print("n", "@a,@b,@c,@d,@e,@f,@g,@h,@i", view("12345678901234567890"), salt,
+                          line) == BEL_EINVAL);
 }
 
 static void the_hash_is_sha256_of_salt_and_key(void)
@@ -131,6 +164,7 @@ int main(void)
 {
     RUN(keys_open_what_is_theirs);
     RUN(others_do_not);
+    RUN(keys_may_be_for_some_topics);
     RUN(the_hash_is_sha256_of_salt_and_key);
     RUN(wrong_lines_are_named);
     RUN(a_name_comes_once_and_a_file_is_not_empty);

@@ -231,7 +231,7 @@ def test_other_sites_are_kept_out():
 
 def test_keys():
     lines = []
-    for i, permissions in enumerate(("all", "read")):
+    for i, permissions in enumerate(("all", "read", "read,write,@t,@u.*")):
         _, line, _ = run("serve", "--hash-key", f"user{i}", permissions, stdin=f"{KEY}{i}\n")
         lines.append(line)
     with tempfile.NamedTemporaryFile("w", delete=False) as file:
@@ -254,6 +254,12 @@ def test_keys():
             assert (guesser.answer.headers["Connection"] == "close") == (i == 9), i
         reader.wrong(403, "NOPERM", "POST", "/v1/topics/t/timers", {"in": "1h"})
         reader.wrong(403, "NOPERM", "POST", "/v1/topics/t/claim", {})
+        some = Web(server, KEY + "2")
+        some.right("POST", "/v1/topics/u.1/timers", {"in": "1h"})
+        some.wrong(403, "NOPERM", "POST", "/v1/topics/v/timers", {"in": "1h"})
+        some.wrong(403, "NOPERM", "GET", "/v1/topics")
+        some.wrong(403, "NOPERM", "GET", "/metrics")
+        assert some.right("GET", "/v1/topics/t")["topic"] == "t"
     os.unlink(file.name)
 
 

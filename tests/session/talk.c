@@ -352,18 +352,22 @@ static void listen(struct talk *talk, unsigned number, const char **at)
     CHECK(*line == 0);
 }
 
-static bool let_in(void *context, struct bel_view user, struct bel_view key, unsigned *out)
+static bool let_in(void *context, struct bel_view user, struct bel_view key, struct bel_grant *out)
 {
-    static const char *const users[] = {"", "reader", "worker", "root"};
+    static const char *const users[] = {"", "reader", "worker", "root", "some"};
     static const unsigned may[] = {1U << BEL_PERMISSION_READ | 1U << BEL_PERMISSION_WRITE |
                                        1U << BEL_PERMISSION_WORK,
-                                   1U << BEL_PERMISSION_READ, 1U << BEL_PERMISSION_WORK, ~0U};
+                                   1U << BEL_PERMISSION_READ, 1U << BEL_PERMISSION_WORK, ~0U, ~0U};
+    static struct bel_scope scope; /* of "some" */
     (void)context;
+    if (scope.count == 0)
+        CHECK(bel__scope_add(&scope, BEL_VIEW("mail")) &&
+              bel__scope_add(&scope, BEL_VIEW("sms.*")));
     if (key.bytes != 6 || memcmp(key.data, "secret", 6) != 0) return false;
     for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
         if (user.bytes != strlen(users[i])) continue;
         if (user.bytes > 0 && memcmp(user.data, users[i], user.bytes) != 0) continue;
-        *out = may[i];
+        *out = (struct bel_grant){may[i], i == 4 ? &scope : NULL};
         return true;
     }
     return false;

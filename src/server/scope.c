@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Every verb is here by name: one that is added is outside of every scope until somebody says what
+ * its topics are. */
+#include "server/scope.h"
+
+#include <string.h>
+
+bool bel__scope_add(struct bel_scope *scope, struct bel_view pattern)
+{
+    const char *text = pattern.data;
+    bool is_prefix = pattern.bytes > 0 && text[pattern.bytes - 1] == '*';
+    size_t bytes = pattern.bytes - is_prefix;
+    if (scope->count == BEL_SCOPE_PATTERNS_MAX) return false;
+    if (!bel_topic_is_valid((struct bel_view){text, bytes})) return false;
+    memcpy(scope->patterns[scope->count].text, text, bytes);
+    scope->patterns[scope->count].bytes = bytes;
+    scope->patterns[scope->count].is_prefix = is_prefix;
+    scope->count++;
+    return true;
+}
+
+static bool has_topic(const struct bel_scope *scope, struct bel_view topic)
+{
+    for (size_t i = 0; i < scope->count; i++) {
+        size_t bytes = scope->patterns[i].bytes;
+        bool may_fit = scope->patterns[i].is_prefix ? topic.bytes >= bytes : topic.bytes == bytes;
+        if (may_fit && memcmp(topic.data, scope->patterns[i].text, bytes) == 0) return true;
+    }
+    return false;
+}
+
+static bool has_topics(const struct bel_scope *scope, const struct bel_view *topics, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!has_topic(scope, topics[i])) return false;
+    }
+    return true;
+}
+
+bool bel__scope_has(const struct bel_scope *scope, const struct bel_command *command)
+{
+    if (scope == NULL) return true;
+    switch (command->verb) {
+    case BEL_VERB_SCHEDULE:
+        return has_topic(scope, command->schedule.topic);
+    case BEL_VERB_CANCEL:
+        return has_topic(scope, command->cancel.topic);
+    case BEL_VERB_RESCHEDULE:
+        return has_topic(scope, command->reschedule.topic);
+    case BEL_VERB_CLAIM:
+        return has_topics(scope, command->claim.topics, command->claim.topics_count);
+    case BEL_VERB_LIST:
+        return has_topic(scope, command->list.topic);
+    case BEL_VERB_PURGE:
+        return has_topic(scope, command->purge.topic);
+    case BEL_VERB_CONFIGURE:
+        return has_topic(scope, command->configure.topic);
+    case BEL_VERB_AGENDA:
+        return command->agenda.topic.bytes > 0 && has_topic(scope, command->agenda.topic);
+    case BEL_VERB_GET:
+    case BEL_VERB_REVIVE:
+    case BEL_VERB_TOPIC:
+    case BEL_VERB_PAUSE:
+    case BEL_VERB_RESUME:
+    case BEL_VERB_EXPLAIN:
+        return has_topic(scope, command->target.topic);
+    case BEL_VERB_ACK:
+    case BEL_VERB_FAIL:
+    case BEL_VERB_RELEASE:
+    case BEL_VERB_EXTEND:
+        return true; /* by their tokens */
+    default:
+        return false;
+    }
+}
