@@ -60,9 +60,10 @@ struct bel_session {
     int version;
     unsigned keys_wrong;
     struct bel_grant grant;
-    bool is_known;   /* has come in by AUTH, or need not */
-    bool is_ending;  /* takes no more commands */
-    bool is_dropped; /* nobody will write its output */
+    bool is_known;    /* has come in by AUTH, or need not */
+    bool is_refusing; /* what is behind MULTI */
+    bool is_ending;   /* takes no more commands */
+    bool is_dropped;  /* nobody will write its output */
     bool is_destroyed;
     uint64_t id;
     struct bel_mono since; /* when it was introduced */

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     OUTPUT_BYTES_MAX = 8 << 20,
@@ -336,10 +337,24 @@ static void refuse_entry(struct bel_session *session, struct bel_call *call,
     refuse(session, call, "NOPERM", text);
 }
 
+static bool is_word(struct bel_view name, const char *text)
+{
+    return name.bytes == strlen(text) && strncasecmp(name.data, text, name.bytes) == 0;
+}
+
+/* There are no transactions. Who begins one sends all of it without waiting to hear that; so none
+ * of it is done, until it is over. */
 static void refuse_name(struct bel_session *session, struct bel_call *call)
 {
     char text[BEL_REFUSAL_BYTES];
     struct bel_view name = bel__resp_argument(&session->parser, bel__buffer_data(&session->in), 0);
+    bool is_end = is_word(name, "EXEC") || is_word(name, "DISCARD");
+    if (is_end && session->is_refusing) {
+        session->is_refusing = false;
+        refuse(session, call, "EXECABORT", "nothing was done: there are no transactions here");
+        return;
+    }
+    if (is_word(name, "MULTI")) session->is_refusing = true;
     (void)snprintf(text, sizeof text, "unknown command '%.*s': COMMAND LIST names them all",
                    (int)(name.bytes < 64 ? name.bytes : 64), (const char *)name.data);
     refuse(session, call, "ERR", text);
@@ -355,6 +370,8 @@ static void run(struct bel_session *session, struct bel_call *call,
     enum bel_verb verb;
     if (entry == NULL) {
         refuse_name(session, call);
+    } else if (session->is_refusing && entry->permission != BEL_PERMISSION_NONE) {
+        refuse(session, call, "ERR", "not done: MULTI is unknown here, EXEC or DISCARD ends it");
     } else if (!may(session, entry)) {
         refuse_entry(session, call, entry);
     } else if (copy_words(session, call, bytes, &words) != 0) {

@@ -136,9 +136,10 @@ def test_errors_have_our_codes():
                 say("SCHEDULE", "py/taken", "x", "ID", "a", "CONFLICT", "reject"))
         text = refused(redis.ResponseError, "BADARG", say("SCHEDULE", "t", "x", "IN", "a\r\n+OK\r\n"))
         assert "\n" not in text and client.ping() is True
-        refused(redis.ResponseError, "unknown command",
-                lambda: client.pipeline(transaction=True).execute_command("PING").execute())
-        assert client.ping() is True
+        transaction = client.pipeline(transaction=True)
+        transaction.execute_command("SCHEDULE", "py/all", "x")
+        refused(redis.ResponseError, "unknown command 'MULTI'", transaction.execute)
+        assert client.ping() is True and "py/all" not in client.execute_command("TOPICS")
 
 
 def test_a_claim_waits_in_a_thread():

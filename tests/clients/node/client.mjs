@@ -112,8 +112,9 @@ const cases = {
             .addCommand(['ACK', ...claims[1].map(([token]) => token)])
             .execAsPipeline();
         assert.deepEqual(acks, [1000, 1000]);
-        await refused('ERR unknown command \'MULTI\'', client.multi().ping().exec());
-        assert.equal(await client.ping(), 'PONG');
+        const transaction = client.multi().addCommand(['SCHEDULE', 'node/all', 'x']);
+        await refused('ERR unknown command \'MULTI\'', transaction.exec());
+        assert.ok(!(await say('TOPICS')).includes('node/all'));
         await client.close();
     },
 
@@ -172,6 +173,8 @@ const cases = {
         assert.equal(claim.length, 1000);
         assert.ok(Buffer.isBuffer(claim[0][3]));
         assert.equal(await client.call('ACK', ...claim.map(([token]) => token)), 1000);
+        await refused('EXECABORT', client.multi().call('SCHEDULE', 'ioredis/all', 'x').exec());
+        assert.ok(!(await client.call('TOPICS')).includes('ioredis/all'));
         client.disconnect();
     },
 
