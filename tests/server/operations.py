@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""OPERATIONS.md against the program: every setting, metric and line of the log is told of."""
+import os
+import re
+import tempfile
+import urllib.request
+
+from rig import Server, main, run
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+with open(os.path.join(ROOT, "docs", "OPERATIONS.md")) as file:
+    TEXT = file.read()
+
+
+def settings():
+    """The file of settings that is shown, as name -> value."""
+    lines = re.findall(r"^    (?:# )?([a-z-]+) += ([^ ]+)", TEXT, re.M)
+    return dict(lines)
+
+
+def test_every_setting_is_shown():
+    _, text, _ = run("serve", "--help")
+    flags = set(re.findall(r"^    --([a-z-]+) ", text, re.M)) - {"config", "hash-key"}
+    assert set(settings()) == flags, set(settings()) ^ flags
+
+
+def test_the_file_can_be_used():
+    values = settings()
+    for name in ("keys", "port-file", "data", "resp", "http"):
+        del values[name]
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.writelines(f"{name} = {value}  # as shown\n" for name, value in values.items())
+        file.flush()
+        with Server("--config", file.name) as server, server.client() as client:
+            info = client.ask("INFO", "store")
+            assert "durability:commit\r\n" in info and "max_payload_bytes:1048576\r\n" in info
+
+
+def test_every_metric_is_explained():
+    with Server("--store", "memory", "--http", "127.0.0.1:0") as server:
+        with server.client() as client:
+            client.ask("SCHEDULE", "t", "x")
+        with urllib.request.urlopen(f"http://{server.places['http']}/metrics", timeout=30) as page:
+            names = re.findall(r"^# TYPE belfry_(\S+)", page.read().decode(), re.M)
+    assert len(names) > 20, names
+    table = TEXT[TEXT.index("| metric |"):TEXT.index("    groups:")]
+    for name in names:
+        assert re.search(rf"`{name}[`{{]", table), f"{name} is not in the table"
+    for name in re.findall(r"`([a-z_]+)[`{]", "".join(re.findall(r"^\| (`.*?) \|", table, re.M))):
+        assert name in names, f"{name} is no metric"
+    for name in re.findall(r"belfry_([a-z_]+)", TEXT[TEXT.index("    groups:"):]):
+        assert name in names, f"{name} is no metric"
+
+
+def test_every_line_of_the_log_is_explained():
+    folder = os.path.join(ROOT, "src", "server")
+    table = TEXT[TEXT.index("| message |"):TEXT.index("## When something is wrong")]
+    found = set()
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".c"):
+            continue
+        with open(os.path.join(folder, name)) as file:
+            found |= set(re.findall(r'BEL_LOG_(?:ERROR|WARN|INFO|DEBUG),\s*"([^"]+)"', file.read()))
+            file.seek(0)
+            found |= set(re.findall(r'\bfail\(server, err, "([^"]+)"', file.read()))
+    assert len(found) > 15, found
+    for message in found:
+        assert "`" + message in table, f"'{message}' is not in the table"
+
+
+main(dict(globals()))
