@@ -265,6 +265,9 @@ struct bel_now {
     struct bel_boot boot;
     struct bel_wall wall;
     struct bel_mono real;
+    /* How far the wall is into its millisecond, so that what is due by the wall is not up to one
+     * late; 0: not known. Read the boot clock first: what lies between makes a turn early. */
+    uint32_t wall_rest_ns;
 };
 
 /* When the next turn is needed, unless there are requests: at whichever comes first. Both can

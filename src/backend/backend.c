@@ -6,6 +6,8 @@
  */
 #include "belfry/backend.h"
 
+#include "core/clock.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -121,9 +123,10 @@ struct bel_next bel_backend_turn(struct bel_backend *backend, struct bel_now now
 
 struct bel_now bel_clock_now(const struct bel_clock *clock)
 {
-    return (struct bel_now){.boot = bel_clock_boot(clock),
-                            .wall = bel_clock_wall(clock),
-                            .real = bel_clock_mono(clock)};
+    struct bel_now now = {.boot = bel_clock_boot(clock)}; /* first: see belfry/backend.h */
+    now.wall = bel__clock_wall(clock, &now.wall_rest_ns);
+    now.real = bel_clock_mono(clock);
+    return now;
 }
 
 /* What bel_backend_call() puts in the place of a request's own words until it is done. */

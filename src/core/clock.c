@@ -10,7 +10,7 @@
  * one instant, as they are not with the system's clock either. There is one mover,
  * so a load and a store make up a move.
  */
-#include "belfry/clock.h"
+#include "core/clock.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -62,17 +62,30 @@ static struct bel_boot system_boot(const struct bel_clock *clock)
 }
 
 /* tv_nsec counts up also before 1970, so this rounds down on both sides. */
+static struct bel_wall wall_of(struct timespec at)
+{
+    return (struct bel_wall){(int64_t)at.tv_sec * MS_PER_S + at.tv_nsec / NS_PER_MS};
+}
+
 static struct bel_wall system_wall(const struct bel_clock *clock)
 {
     (void)clock;
-    struct timespec at = read_system(CLOCK_REALTIME);
-    return (struct bel_wall){(int64_t)at.tv_sec * MS_PER_S + at.tv_nsec / NS_PER_MS};
+    return wall_of(read_system(CLOCK_REALTIME));
 }
 
 const struct bel_clock *bel_clock_system(void)
 {
     static const struct bel_clock system = {system_mono, system_boot, system_wall};
     return &system;
+}
+
+struct bel_wall bel__clock_wall(const struct bel_clock *clock, uint32_t *out_rest_ns)
+{
+    *out_rest_ns = 0;
+    if (clock != bel_clock_system()) return bel_clock_wall(clock);
+    struct timespec at = read_system(CLOCK_REALTIME);
+    *out_rest_ns = (uint32_t)(at.tv_nsec % NS_PER_MS);
+    return wall_of(at);
 }
 
 struct bel_mono bel_clock_mono(const struct bel_clock *clock)

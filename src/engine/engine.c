@@ -363,16 +363,34 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 }
 
 /* When a time so many ms from now is, by the boot clock: from the beginning of the ms that it is
- * in, which is where those of the engine begin. */
-static uint64_t boot_in(const struct bel_engine *engine, uint64_t time, uint64_t now)
+ * in, which began `rest_ns` ago. */
+static uint64_t boot_after(const struct bel_engine *engine, uint64_t time, uint64_t now,
+                           uint64_t rest_ns)
 {
-    struct bel_boot ms_start = {engine->now.boot.ns - engine->now.boot.ns % NS_PER_MS};
+    assert(rest_ns < NS_PER_MS && rest_ns <= engine->now.boot.ns);
+    struct bel_boot ms_start = {engine->now.boot.ns - rest_ns};
     if (time == BEL_NEVER) return BEL_NEVER;
     if (time <= now) return engine->now.boot.ns;
     uint64_t ms = time - now;
     struct bel_boot due;
     if (ms > UINT64_MAX / NS_PER_MS) return BEL_NEVER - 1;
     return bel_boot_add(ms_start, ms * NS_PER_MS, &due) == 0 ? due.ns : BEL_NEVER - 1;
+}
+
+/* The milliseconds of the engine begin with those of the boot clock. */
+static uint64_t boot_in(const struct bel_engine *engine, uint64_t time, uint64_t now)
+{
+    return boot_after(engine, time, now, engine->now.boot.ns % NS_PER_MS);
+}
+
+/* Those of the wall begin elsewhere. If nobody said where, or the boot clock is too young to say,
+ * it may be a part of one late. The boot clock was read before the wall: this is early by what
+ * lay between. */
+static uint64_t boot_at_wall(const struct bel_engine *engine, uint64_t time)
+{
+    uint64_t rest_ns = engine->wall_rest_ns, now = bel__lane_now(&engine->now, BEL_LANE_WALL);
+    if (rest_ns == 0 || rest_ns > engine->now.boot.ns) return boot_in(engine, time, now);
+    return boot_after(engine, time, now, rest_ns);
 }
 
 static struct bel_next next_turn(const struct bel_engine *engine)
@@ -387,10 +405,9 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     if (bel__map_count(&engine->leases.map) > 0) {
         due = earlier(due, boot_in(engine, engine->saved_open + SAVE_MS, now->open));
     }
-    for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
-        uint64_t wake = bel_wheel_next(engine->wakes[lane]);
-        due = earlier(due, boot_in(engine, wake, bel__lane_now(now, lane)));
-    }
+    uint64_t wake = bel_wheel_next(engine->wakes[BEL_LANE_ENGINE]);
+    due = earlier(due, boot_in(engine, wake, bel__lane_now(now, BEL_LANE_ENGINE)));
+    due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes[BEL_LANE_WALL])));
     due = earlier(due, boot_in(engine, bel__expiry_next(engine), now->engine));
     if (engine->is_behind || engine->bulk != NULL || engine->submitted != NULL) due = now->boot.ns;
     return (struct bel_next){.due = {due}, .wait = {bel_wheel_next(engine->waiting.wheel)}};
@@ -406,6 +423,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     }
     engine->is_behind = engine->is_full = false;
     engine->load_left = LOAD_MAX;
+    engine->wall_rest_ns = now.wall_rest_ns;
     if (bel__times_move(&engine->now, now)) {
         engine->stats.clock_steps++;
         forget_all(engine);

@@ -44,6 +44,7 @@ struct bel_engine {
     struct bel_store *store;
     struct bel_entropy *entropy;
     struct bel_times now;
+    uint32_t wall_rest_ns; /* of its millisecond; 0: not known */
     struct bel_topics topics;
     struct bel_counts counts;
     struct bel_leases leases;

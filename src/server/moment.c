@@ -79,6 +79,7 @@ int bel__moment_init_virtual(struct bel_moment *moment, const struct bel_clock *
     bel__moment_init(moment, clock);
     moment->is_virtual = true;
     moment->now.boot.ns = (uint64_t)BOOT_START_MS * NS_PER_MS;
+    moment->now.wall_rest_ns = 0;
     if (folder == NULL) return 0;
     int bytes = snprintf(moment->path, sizeof moment->path, "%s/virtual-clock", folder);
     assert(bytes > 0 && (size_t)bytes < sizeof moment->path);

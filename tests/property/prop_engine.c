@@ -380,7 +380,7 @@ static void open_engine(struct world *world)
 static void start(struct world *world, uint64_t seed, bool is_loud)
 {
     *world = (struct world){.seed = seed, .random = seed, .look = ~seed, .is_loud = is_loud};
-    world->now = (struct bel_now){{1000 * (uint64_t)NS_PER_MS}, {START}, {NS_PER_MS}};
+    world->now = (struct bel_now){{1000 * (uint64_t)NS_PER_MS}, {START}, {NS_PER_MS}, 0};
     choose_features(world);
     const char *temporary = getenv("TMPDIR"); /* NOLINT(concurrency-mt-unsafe) */
     (void)snprintf(world->path, sizeof world->path, "%s/belfry-XXXXXX",

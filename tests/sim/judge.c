@@ -165,7 +165,7 @@ static void live(struct judge *judge, const struct event *event)
 /* Begins again, and lives through the first `count` events. */
 static void live_again(struct judge *judge, size_t count)
 {
-    struct bel_now start = {{1000 * (uint64_t)NS_PER_MS}, {START_MS}, {NS_PER_MS}};
+    struct bel_now start = {{1000 * (uint64_t)NS_PER_MS}, {START_MS}, {NS_PER_MS}, 0};
     withdraw_all(judge);
     model_destroy(judge->model);
     judge->model = make_model(judge, start);

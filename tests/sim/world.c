@@ -261,7 +261,7 @@ void world_init(struct world *world, const struct config *config)
     world->hash = UINT64_C(0xcbf29ce484222325);
     memory_fail_in(0);
     memory_enter(false);
-    world->now = (struct bel_now){{1000 * (uint64_t)NS_PER_MS}, {START_MS}, {NS_PER_MS}};
+    world->now = (struct bel_now){{1000 * (uint64_t)NS_PER_MS}, {START_MS}, {NS_PER_MS}, 0};
     world->disk = disk_create(random_u64(&world->random));
     disk_plan(world->disk)->has_direct = config->has_direct;
     sim_tree_create(&world->tree, world->disk);

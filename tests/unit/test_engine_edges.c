@@ -94,7 +94,7 @@ static void open_engine(struct world *world)
 {
     struct bel_engine_options options = {.zones = world->zones, .ready_max = world->ready_max};
     struct bel_store *store;
-    if (world->now.wall.ms == 0) world->now = (struct bel_now){{1000000}, {START}, {1}};
+    if (world->now.wall.ms == 0) world->now = (struct bel_now){{1000000}, {START}, {1}, 0};
     options.now = world->now;
     if (world->segment_bytes == 0) {
         CHECK(bel__store_open_memory(&store) == 0);
@@ -449,6 +449,29 @@ static void the_next_turn_is_not_asked_for_too_late(void)
     finish(&world);
 }
 
+/* The millisecond of the wall began 0.3 ms ago, that of the boot clock 0.8 ms ago. */
+static void a_time_of_the_wall_begins_where_the_wall_says(void)
+{
+    struct world world = {0};
+    struct bel_schedule_spec spec = {.when = BEL_WHEN_AT, .at = {START + 5}};
+    open_engine(&world);
+    world.now.boot.ns += 800000;
+    world.now.wall_rest_ns = 300000;
+    CHECK(schedule(&world, spec) == 0);
+    CHECK_EQ(world.next.due.ns, world.now.boot.ns - 300000 + 5000000);
+
+    world.now.boot.ns += 4600000; /* and 0.1 ms before it is due it says the same */
+    world.now.wall.ms += 4;
+    world.now.wall_rest_ns = 900000;
+    turn(&world);
+    CHECK_EQ(world.next.due.ns, world.now.boot.ns + 100000);
+
+    world.now.wall_rest_ns = 0; /* not known: by the boot clock's own */
+    turn(&world);
+    CHECK_EQ(world.next.due.ns, world.now.boot.ns - 400000 + 1000000);
+    finish(&world);
+}
+
 /* --- batches that are full --- */
 
 static void schedule_many(struct world *world, char ids[IDS_MAX][16])
@@ -596,6 +619,7 @@ int main(void)
     RUN(a_plan_that_cannot_ring_holds_nobody_up);
     RUN(a_share_that_goes_makes_room_for_who_waits);
     RUN(the_next_turn_is_not_asked_for_too_late);
+    RUN(a_time_of_the_wall_begins_where_the_wall_says);
     RUN(a_cancel_of_many_goes_on_with_the_next_batch);
     RUN(an_ack_of_many_goes_on_with_the_next_batch);
     RUN(a_purge_counts_what_it_took_in_every_batch);
