@@ -29,6 +29,7 @@ static const struct cli_verb verbs[] = {
     {"work", bel__cli_work, "runs a program for each timer that is due"},
     {"export", bel__cli_export, "prints the timers of a topic as lines of JSON"},
     {"import", bel__cli_import, "schedules from lines of JSON, or from a crontab"},
+    {"top", bel__cli_top, "shows what a server is doing"},
     {"bench", bel__cli_bench, "measures how fast a server is"},
     {"next", bel__cli_next, "when a rule says next, and what clock changes do to it"},
     {"completion", NULL, "what a shell is to know to complete these"}, /* it needs all tables */

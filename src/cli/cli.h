@@ -41,6 +41,7 @@ int bel__cli_bench(int argc, char **argv);
 int bel__cli_export(int argc, char **argv);
 int bel__cli_import(int argc, char **argv);
 int bel__cli_next(int argc, char **argv);
+int bel__cli_top(int argc, char **argv);
 int bel__cli_work(int argc, char **argv);
 
 /* Says on standard error what is wrong with a text, and where: the text, and a mark below

@@ -78,6 +78,11 @@ static const struct choice export[] = {
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
+static const struct choice top[] = {
+    {"interval", "how often", FOLLOWS_VALUE, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
 static const struct choice import[] = {
     {"topic", "instead of the lines' own", FOLLOWS_VALUE, NULL},
     {"conflict", "if the id is taken", FOLLOWS_VALUE,
@@ -144,11 +149,17 @@ static const struct verb {
     bool reaches; /* has the options of verbs that talk to a server */
     enum takes takes;
 } known[] = {
-    {"work", work, true, TAKES_TOPIC},        {"bench", bench, true, TAKES_ANY},
-    {"next", next, false, TAKES_ANY},         {"version", only_json, false, TAKES_ANY},
-    {"doctor", only_json, false, TAKES_PATH}, {"serve", serve, false, TAKES_ANY},
-    {"export", export, true, TAKES_TOPIC},    {"import", import, true, TAKES_PATH},
-    {"help", NULL, false, TAKES_VERB},        {"completion", NULL, false, TAKES_SHELL},
+    {"work", work, true, TAKES_TOPIC},
+    {"bench", bench, true, TAKES_ANY},
+    {"next", next, false, TAKES_ANY},
+    {"version", only_json, false, TAKES_ANY},
+    {"doctor", only_json, false, TAKES_PATH},
+    {"serve", serve, false, TAKES_ANY},
+    {"top", top, true, TAKES_ANY},
+    {"export", export, true, TAKES_TOPIC},
+    {"import", import, true, TAKES_PATH},
+    {"help", NULL, false, TAKES_VERB},
+    {"completion", NULL, false, TAKES_SHELL},
 };
 
 static const struct verb *find_verb(const char *name)

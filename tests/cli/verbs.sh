@@ -179,7 +179,7 @@ fi
 # --- help ---
 for verb in serve schedule cancel reschedule get list claim ack fail release extend work topics \
     configure pause resume revive purge agenda explain clock backup doctor next bench completion \
-    export import; do
+    export import top; do
     "$belfry" help "$verb" >help || fail "help $verb: exits with $?"
     grep -q "^usage: belfry $verb" help || fail "help $verb: $(cat help)"
     [ "$(wc -l <help)" -le 40 ] || fail "help $verb does not fit a screen"

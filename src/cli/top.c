@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * belfry top: the screen. Two lines about the server, then the topics, as many as fit:
+ *
+ *     belfry 0.1.0 at 127.0.0.1:7878, memory, up 1h, 3 clients       2026-06-01T09:00:00Z
+ *     182 commands/s  90 schedule/s  12 claim/s  90 ack/s  late p50 1 ms p99 10 ms
+ *
+ *     SCHEDULED      READY     LEASED       DEAD   OLDEST DUE   CHANGE/S TOPIC
+ *
+ * If the server goes away the screen stays as it was, says so, and tries again.
+ */
+#include "cli/top.h"
+
+#include "belfry/clock.h"
+#include "belfry/duration.h"
+#include "cli/options.h"
+#include "cli/print.h"
+#include "cli/progress.h"
+
+#include <curses.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    INTERVAL_MS = 1000,
+    INTERVAL_MS_MIN = 100,
+    INTERVAL_MS_MAX = 3600 * 1000,
+    HEAD_LINES = 5, /* above the topics */
+    LINE_BYTES = 512,
+    US_PER_MS = 1000,
+    NS_PER_MS = 1000000,
+};
+
+static const char usage[] =
+    "usage: belfry top [OPTION ...]\n"
+    "\n"
+    "Shows what a server is doing, again and again: its topics with their timers by state,\n"
+    "how long the oldest has been due, and by how many a second they change; how many\n"
+    "commands there are a second, and how late timers are delivered. q quits, s sorts by\n"
+    "name, by ready or by the oldest, arrows and page keys scroll, space looks at once.\n"
+    "\n"
+    "    -i, --interval DURATION  how often, 1s if not said\n"
+    "    --json                   one line for what is seen in one interval, and no screen\n";
+
+enum sorting {
+    SORT_NAME,
+    SORT_READY,
+    SORT_OLDEST,
+    SORTS,
+};
+
+struct top {
+    struct cli_reach reach;
+    uint64_t interval_ms;
+    struct bel_client *client; /* NULL: it is lost */
+    struct top_sample samples[2];
+    unsigned now;                    /* which of them is the newer */
+    char problem[TOP_PROBLEM_BYTES]; /* why there is no newer one; or empty */
+    enum sorting sorting;
+    size_t first; /* of the topics that are shown */
+    const struct top_topic *order[TOP_TOPICS_MAX];
+};
+
+static volatile sig_atomic_t was_told; /* by a signal, to quit */
+
+static void hear_signal(int number)
+{
+    (void)number;
+    was_told = 1;
+}
+
+/* --- samples --- */
+
+static const struct top_sample *newer(const struct top *top)
+{
+    return &top->samples[top->now];
+}
+
+static const struct top_sample *older(const struct top *top)
+{
+    return &top->samples[1 - top->now];
+}
+
+/* Takes a sample in the place of the older one. Returns 0 or an error. */
+static int look(struct top *top)
+{
+    unsigned next = 1 - top->now;
+    int err = bel__top_sample(top->client, &top->samples[next], top->problem);
+    if (err) {
+        top->samples[next].at_ns = 0; /* half of it may be there */
+        return err;
+    }
+    top->now = next;
+    return 0;
+}
+
+/* Connects again, without a word on standard error, which is the screen. */
+static void reconnect(struct top *top)
+{
+    struct bel_client_options options = {.timeout_ms = INTERVAL_MS, .protocol = 3};
+    struct bel_client_why why;
+    char key[CLI_KEY_BYTES_MAX];
+    if (bel__reach_key(&top->reach, key, &options.key.bytes) != CLI_OK) return;
+    options.key.data = key;
+    int err = bel_client_connect(bel__reach_address(&top->reach), &options, &top->client, &why);
+    explicit_bzero(key, sizeof key);
+    if (err == 0) return;
+    top->client = NULL;
+    (void)snprintf(top->problem, sizeof top->problem, "%s", why.text);
+}
+
+/* Looks, and keeps what was seen before if that does not work out. */
+static void look_again(struct top *top)
+{
+    if (top->client == NULL) reconnect(top);
+    if (top->client == NULL) return;
+    int err = look(top);
+    if (err == 0) return;
+    if (top->problem[0] == '\0') {
+        (void)snprintf(top->problem, sizeof top->problem, "%s: %s", bel__reach_address(&top->reach),
+                       bel_error_text(err));
+    }
+    bel_client_close(top->client);
+    top->client = NULL;
+}
+
+/* --- the order --- */
+
+static int compare_ready(const void *a, const void *b)
+{
+    const struct top_topic *left = *(const struct top_topic *const *)a;
+    const struct top_topic *right = *(const struct top_topic *const *)b;
+    if (left->ready != right->ready) return left->ready > right->ready ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+static int compare_oldest(const void *a, const void *b)
+{
+    const struct top_topic *left = *(const struct top_topic *const *)a;
+    const struct top_topic *right = *(const struct top_topic *const *)b;
+    if (left->oldest_ms != right->oldest_ms) return left->oldest_ms > right->oldest_ms ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+static void sort(struct top *top)
+{
+    const struct top_sample *sample = newer(top);
+    for (size_t i = 0; i < sample->topics_count; i++) {
+        top->order[i] = &sample->topics[i];
+    }
+    if (top->sorting == SORT_NAME) return; /* as they are */
+    qsort(top->order, sample->topics_count, sizeof(const struct top_topic *),
+          top->sorting == SORT_READY ? compare_ready : compare_oldest);
+}
+
+/* --- the screen --- */
+
+/* Prints a line, cut off where the screen ends. */
+static void put(int y, const char *text)
+{
+    if (y >= LINES) return;
+    (void)mvaddnstr(y, 0, text, COLS);
+}
+
+/* "1h30m", of which only the first two units matter. */
+static const char *print_age(uint64_t ms, char out[TOP_TEXT_BYTES])
+{
+    static const struct {
+        uint64_t ms;
+        const char *name;
+    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}};
+    for (unsigned i = 0; i < 4; i++) {
+        if (ms < units[i].ms) continue;
+        int bytes = snprintf(out, TOP_TEXT_BYTES, "%" PRIu64 "%s", ms / units[i].ms, units[i].name);
+        uint64_t rest = i < 3 ? ms % units[i].ms / units[i + 1].ms : 0;
+        if (rest > 0) {
+            (void)snprintf(out + bytes, TOP_TEXT_BYTES - (size_t)bytes, "%" PRIu64 "%s", rest,
+                           units[i + 1].name);
+        }
+        return out;
+    }
+    (void)snprintf(out, TOP_TEXT_BYTES, ms > 0 ? "%" PRIu64 "ms" : "-", ms);
+    return out;
+}
+
+static void draw_head(const struct top *top)
+{
+    const struct top_sample *was = older(top), *is = newer(top);
+    char line[LINE_BYTES], age[TOP_TEXT_BYTES];
+    (void)snprintf(line, sizeof line,
+                   "belfry %s at %s, %s, up %s, %" PRIu64 " clients, %" PRIu64 " leases lost   %s",
+                   is->version, bel__reach_address(&top->reach), is->store,
+                   print_age(is->counts[TOP_UPTIME_S] * 1000, age), is->counts[TOP_CLIENTS],
+                   is->counts[TOP_LEASES_LOST], is->time);
+    put(0, line);
+    (void)snprintf(line, sizeof line,
+                   "%.0f commands/s  %.0f schedule/s  %.0f claim/s  %.0f deliveries/s  %.0f ack/s  "
+                   "%.0f errors/s",
+                   bel__top_rate(was, is, TOP_COMMANDS), bel__top_rate(was, is, TOP_SCHEDULES),
+                   bel__top_rate(was, is, TOP_CLAIMS), bel__top_rate(was, is, TOP_DELIVERIES),
+                   bel__top_rate(was, is, TOP_ACKS), bel__top_rate(was, is, TOP_ERRORS));
+    put(1, line);
+    (void)snprintf(
+        line, sizeof line, "late: p50 %.1f ms, p99 %.1f ms; turns: p99 %.1f ms; %zu topics%s",
+        (double)is->counts[TOP_LATENESS_US_P50] / US_PER_MS,
+        (double)is->counts[TOP_LATENESS_US_P99] / US_PER_MS,
+        (double)is->counts[TOP_TURN_US_P99] / US_PER_MS, is->topics_count + is->topics_left,
+        is->topics_left > 0 ? ", of which the first 1000 are shown" : "");
+    put(2, line);
+    if (top->problem[0] == '\0') return;
+    (void)attron(A_BOLD);
+    put(3, top->problem);
+    (void)attroff(A_BOLD);
+}
+
+static void draw_topic(const struct top *top, int y, const struct top_topic *topic)
+{
+    char line[LINE_BYTES], age[TOP_TEXT_BYTES];
+    char numbers[4][CLI_GROUPED_BYTES];
+    const int64_t counts[4] = {topic->scheduled, topic->ready, topic->leased, topic->dead};
+    for (unsigned i = 0; i < 4; i++) {
+        (void)bel__cli_grouped(counts[i] > 0 ? (uint64_t)counts[i] : 0, numbers[i]);
+    }
+    (void)snprintf(line, sizeof line, "%11s %11s %9s %9s %10s %+9.0f %s%s", numbers[0], numbers[1],
+                   numbers[2], numbers[3],
+                   print_age(topic->oldest_ms > 0 ? (uint64_t)topic->oldest_ms : 0, age),
+                   bel__top_change(older(top), newer(top), topic), topic->name,
+                   topic->is_paused ? " (paused)" : "");
+    put(y, line);
+}
+
+static void draw(struct top *top)
+{
+    static const char *const names[SORTS] = {"name", "ready", "oldest"};
+    char line[LINE_BYTES];
+    size_t count = newer(top)->topics_count;
+    size_t room = LINES > HEAD_LINES + 1 ? (size_t)(LINES - HEAD_LINES - 1) : 1;
+    size_t last = count > room ? count - room : 0;
+    if (top->first > last) top->first = last;
+    sort(top);
+    (void)erase();
+    draw_head(top);
+    (void)attron(A_REVERSE);
+    (void)snprintf(line, sizeof line, "%11s %11s %9s %9s %10s %9s %-*s", "SCHEDULED", "READY",
+                   "LEASED", "DEAD", "OLDEST", "CHANGE/S", COLS > 66 ? COLS - 65 : 5, "TOPIC");
+    put(HEAD_LINES - 1, line);
+    (void)attroff(A_REVERSE);
+    for (size_t i = 0; i < room && top->first + i < count; i++) {
+        draw_topic(top, HEAD_LINES + (int)i, top->order[top->first + i]);
+    }
+    (void)snprintf(line, sizeof line, "q quits   s sorts (by %s)   arrows scroll",
+                   names[top->sorting]);
+    put(LINES - 1, line);
+    (void)refresh();
+}
+
+/* --- keys --- */
+
+static void scroll_by(struct top *top, long lines)
+{
+    size_t count = newer(top)->topics_count;
+    long first = (long)top->first + lines;
+    if (first < 0) first = 0;
+    top->first = (size_t)first < count ? (size_t)first : count;
+}
+
+/* What a key does. False: it quits. */
+static bool obey(struct top *top, int pressed)
+{
+    long page = LINES > HEAD_LINES + 2 ? LINES - HEAD_LINES - 2 : 1;
+    switch (pressed) {
+    case 'q':
+    case 'Q':
+        return false;
+    case 's':
+        top->sorting = (enum sorting)((top->sorting + 1) % SORTS);
+        break;
+    case KEY_DOWN:
+    case 'j':
+        scroll_by(top, 1);
+        break;
+    case KEY_UP:
+    case 'k':
+        scroll_by(top, -1);
+        break;
+    case KEY_NPAGE:
+        scroll_by(top, page);
+        break;
+    case KEY_PPAGE:
+        scroll_by(top, -page);
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+static uint64_t now_ms(void)
+{
+    return bel_clock_mono(bel_clock_system()).ns / NS_PER_MS;
+}
+
+static void show(struct top *top)
+{
+    uint64_t next = now_ms() + top->interval_ms;
+    for (bool goes_on = true; goes_on && !was_told;) {
+        draw(top);
+        uint64_t now = now_ms();
+        timeout(next > now ? (int)(next - now) : 0);
+        int pressed = getch();
+        if (pressed != ERR) goes_on = obey(top, pressed);
+        if (pressed == ' ' || now_ms() >= next) {
+            look_again(top);
+            next = now_ms() + top->interval_ms;
+        }
+    }
+}
+
+static int show_screen(struct top *top)
+{
+    const struct sigaction quits = {.sa_handler = hear_signal};
+    SCREEN *screen = newterm(NULL, stdout, stdin);
+    if (screen == NULL) {
+        const char *name = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+        fprintf(stderr, "belfry top: what kind of terminal is TERM=%s?\n", name ? name : "");
+        return CLI_FAILED;
+    }
+    (void)sigaction(SIGINT, &quits, NULL);
+    (void)sigaction(SIGTERM, &quits, NULL);
+    (void)cbreak();
+    (void)noecho();
+    (void)keypad(stdscr, TRUE);
+    (void)curs_set(0);
+    show(top);
+    (void)endwin();
+    delscreen(screen);
+    return CLI_OK;
+}
+
+/* --- JSON --- */
+
+static void print_json(const struct top *top)
+{
+    const struct top_sample *was = older(top), *is = newer(top);
+    printf("{\"server\": ");
+    bel__cli_print_json(bel__reach_address(&top->reach));
+    printf(", \"version\": \"%s\", \"uptime_s\": %" PRIu64 ", \"clients\": %" PRIu64
+           ", \"commands_per_second\": %.1f, \"schedules_per_second\": %.1f, "
+           "\"deliveries_per_second\": %.1f, \"acks_per_second\": %.1f, "
+           "\"lateness_us\": {\"p50\": %" PRIu64 ", \"p99\": %" PRIu64 "}, \"topics\": [",
+           is->version, is->counts[TOP_UPTIME_S], is->counts[TOP_CLIENTS],
+           bel__top_rate(was, is, TOP_COMMANDS), bel__top_rate(was, is, TOP_SCHEDULES),
+           bel__top_rate(was, is, TOP_DELIVERIES), bel__top_rate(was, is, TOP_ACKS),
+           is->counts[TOP_LATENESS_US_P50], is->counts[TOP_LATENESS_US_P99]);
+    for (size_t i = 0; i < is->topics_count; i++) {
+        const struct top_topic *topic = &is->topics[i];
+        printf("%s{\"topic\": ", i > 0 ? ", " : "");
+        bel__cli_print_json(topic->name);
+        printf(", \"paused\": %s, \"scheduled\": %" PRId64 ", \"ready\": %" PRId64
+               ", \"leased\": %" PRId64 ", \"dead\": %" PRId64 ", \"oldest_age_ms\": %" PRId64
+               ", \"change_per_second\": %.1f}",
+               topic->is_paused ? "true" : "false", topic->scheduled, topic->ready, topic->leased,
+               topic->dead, topic->oldest_ms, bel__top_change(was, is, topic));
+    }
+    printf("]}\n");
+}
+
+/* --- the verb --- */
+
+static int fail(const struct top *top, int err)
+{
+    if (err != BEL_EINVAL || top->problem[0] == '\0') return bel__reach_failed(&top->reach, err);
+    struct bel_value error = {.type = BEL_VALUE_ERROR,
+                              .text = {top->problem, strlen(top->problem)}};
+    return bel__reach_refused(&error);
+}
+
+static int run(struct top *top)
+{
+    int status = bel__reach_connect(&top->reach, &top->client);
+    if (status != CLI_OK) return status;
+    int err = look(top);
+    if (err) return fail(top, err);
+    if (!top->reach.is_json) return show_screen(top);
+    (void)poll(NULL, 0, (int)top->interval_ms);
+    err = look(top);
+    if (err) return fail(top, err);
+    print_json(top);
+    return CLI_OK;
+}
+
+int bel__cli_top(int argc, char **argv)
+{
+    static struct top top = {.interval_ms = INTERVAL_MS}; /* large */
+    const struct cli_option items[] = {
+        {"interval",
+         'i',
+         CLI_OPTION_SPAN,
+         INTERVAL_MS_MIN,
+         INTERVAL_MS_MAX,
+         {.number = &top.interval_ms}},
+    };
+    struct cli_options options = {
+        .verb = argv[0], .usage = usage, .items = items, .count = 1, .reach = &top.reach};
+    int status = bel__options_read(&options, argc, argv);
+    if (status >= 0) return status;
+    bool has_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+    if (!top.reach.is_json && !has_terminal) {
+        return bel__options_complain(argv[0], "this is no terminal; --json needs none");
+    }
+    status = run(&top);
+    bel_client_close(top.client);
+    return status;
+}
