@@ -33,14 +33,14 @@ enum bel_bug {
     BEL_BUG_WAKE_FORGOTTEN,
     BEL_BUG_FROZEN_IGNORED, /* what is gone is read below a delta that is on its way */
     BEL_BUG_NO_GRACE,       /* leases that ended while it was closed count as crashes */
-    BEL_BUG_REPLY_EARLY,    /* a session says that an ack is done when it has heard it */
+    BEL_BUG_REPLY_EARLY,    /* a session answers when it has heard the command */
     BEL_BUG_REPLY_OVERTAKES,
     BEL_BUG_REPLY_AGAIN,        /* what was said before is said once more */
     BEL_BUG_REPLY_VERSION,      /* the one that is spoken now, not when it was asked */
     BEL_BUG_MAP_SIZE,           /* twice too large, in version 3 */
     BEL_BUG_NOT_TAKEN_BACK,     /* what a client was given that has hung up meanwhile */
     BEL_BUG_ONE_TAKEN_BACK,     /* of several */
-    BEL_BUG_WRITTEN_IN_PART,    /* counts as written */
+    BEL_BUG_WRITTEN_IN_PART,    /* counts as written, if little is left */
     BEL_BUG_WAIT_HOLDS_NOTHING, /* back: commands overtake a claim that waits */
     BEL_BUG_WAITS_ON,           /* for a client that has hung up */
     BEL_BUGS,

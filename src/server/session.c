@@ -55,8 +55,8 @@ static size_t unread(const struct bel_session *session)
 
 static uint64_t written(const struct bel_session *session)
 {
-    size_t in_part = BEL_BUG(BEL_BUG_WRITTEN_IN_PART) && session->out.count > 64 ? 64 : 0;
-    return session->appended - session->out.count + in_part;
+    bool is_most = BEL_BUG(BEL_BUG_WRITTEN_IN_PART) && session->out.count < 64;
+    return session->appended - (is_most ? 0 : session->out.count);
 }
 
 struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known)

@@ -61,7 +61,8 @@ static uint64_t word_of(void *context)
 
 static struct model *make_model(struct judge *judge, struct bel_now now)
 {
-    return model_create(&(struct model_options){.now = now, .random = word_of, .context = judge});
+    return model_create(&(struct model_options){
+        .now = now, .random = word_of, .context = judge, .zones = world_zones()});
 }
 
 struct judge *judge_create(struct world *world)
@@ -165,7 +166,7 @@ static void live(struct judge *judge, const struct event *event)
 /* Begins again, and lives through the first `count` events. */
 static void live_again(struct judge *judge, size_t count)
 {
-    struct bel_now start = {{1000 * (uint64_t)NS_PER_MS}, {START_MS}, {NS_PER_MS}, 0};
+    struct bel_now start = world_start(judge->world);
     withdraw_all(judge);
     model_destroy(judge->model);
     judge->model = make_model(judge, start);

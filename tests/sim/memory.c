@@ -2,9 +2,12 @@
 
 /*
  * The linker sends every allocation of the program here (--wrap). One that the engine makes can
- * be told to fail; the simulator's own never do.
+ * be told to fail; the simulator's own never do. It also sends here the step of the writer, which
+ * stands for a thread that writes and syncs: it can be held up.
  */
 #include "world.h"
+
+#include "store/writer.h"
 
 #include <stdlib.h>
 
@@ -17,8 +20,11 @@ void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 
+void __real_bel__writer_step(struct bel_writer *writer);
+void __wrap_bel__writer_step(struct bel_writer *writer);
+
 static uint64_t left, failures;
-static bool inside;
+static bool inside, is_thread_held;
 
 void memory_fail_in(uint64_t count)
 {
@@ -60,4 +66,14 @@ void *__wrap_realloc(void *old, size_t bytes)
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
     return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+void thread_hold(bool is_held)
+{
+    is_thread_held = is_held;
+}
+
+void __wrap_bel__writer_step(struct bel_writer *writer)
+{
+    if (!is_thread_held) __real_bel__writer_step(writer);
 }

@@ -135,6 +135,21 @@ static void choose_when(struct world *world, struct bel_schedule_spec *spec)
     }
 }
 
+/* Times that are there twice, or not at all, or are ordinary. */
+static void choose_zone(struct world *world, struct bel_recurrence *plan)
+{
+    static const char *const zones[] = {"Europe/Berlin", "America/Santiago", "Australia/Lord_Howe"};
+    static const char *const rules[] = {"*/2 * * * * *",   "* 0,59 * * * *",    "0 0,1 2 * * *",
+                                        "*/20 59 1 * * *", "0 0,15,30 2 * * *", "*/3 0 0,3 * * *",
+                                        "5 0 1-3 * * *",   "*/4 59 23 * * *"};
+    plan->kind = BEL_PLAN_CRON;
+    plan->rule = view_of(rules[below(world, 8)]);
+    plan->mode = BEL_PLAN_RATE;
+    plan->zone = view_of(zones[below(world, 3)]);
+    plan->gap = (enum bel_gap)below(world, 2);
+    plan->fold = (enum bel_fold)below(world, 3);
+}
+
 static void choose_plan(struct world *world, const struct order *order,
                         struct bel_schedule_spec *spec)
 {
@@ -166,6 +181,7 @@ static void choose_plan(struct world *world, const struct order *order,
         plan->rule = BEL_VIEW("* * * * * *");
         plan->mode = BEL_PLAN_RATE;
     }
+    if (has_feature(world, FEATURE_ZONES) && chance(world, 60)) choose_zone(world, plan);
     if (has_feature(world, FEATURE_EXPIRY)) {
         plan->mode = BEL_PLAN_RATE;
         plan->overlap = BEL_OVERLAP_ALLOW;
@@ -530,6 +546,13 @@ void order_say(const struct order *order)
     } else if (c->verb == BEL_VERB_CANCEL || c->verb == BEL_VERB_GET ||
                c->verb == BEL_VERB_REVIVE || c->verb == BEL_VERB_EXPLAIN) {
         say(world, " %s %s", (const char *)c->target.topic.data, order->id);
+    } else if (c->verb == BEL_VERB_LIST) {
+        const struct bel_list_query *list = &c->list;
+        say(world, " %s count %u state %d from %" PRId64 " to %" PRId64 " cursor '%.*s'",
+            (const char *)list->topic.data, list->count, list->has_state ? (int)list->state : -1,
+            list->has_from ? list->from.ms - START_MS : -1,
+            list->has_to ? list->to.ms - START_MS : -1, (int)list->cursor.bytes,
+            list->cursor.bytes > 0 ? (const char *)list->cursor.data : "");
     } else if (c->verb == BEL_VERB_AGENDA) {
         say(world, " of '%.*s' from %" PRId64 " to %" PRId64 " step %" PRIu64,
             (int)c->agenda.topic.bytes, (const char *)c->agenda.topic.data,

@@ -42,6 +42,11 @@ static bool has_sync_failed(const struct world *world)
     return world->is_sync_armed && disk_plan(world->disk)->fail_sync_in == 0;
 }
 
+static bool has_write_failed(const struct world *world)
+{
+    return world->is_write_armed && disk_plan(world->disk)->fail_write_in == 0;
+}
+
 static void hash_reply(struct world *world, const struct order *order)
 {
     const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
@@ -195,6 +200,7 @@ static void engine_turn(struct world *world)
     if (world->speakers != NULL) backend = &world->speakers->desk.backend;
     world->told.count = 0;
     world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
+    if (has_feature(world, FEATURE_SLOW_SYNC)) thread_hold(chance(world, 70));
     world->is_inside = true;
     memory_enter(true);
     world->next = bel_backend_turn(backend, world->now);
@@ -213,7 +219,8 @@ bool run_is_down(const struct world *world)
 /* It has ended without a reason. */
 static void check_reason(struct world *world)
 {
-    bool has_reason = disk_is_down(world->disk) || has_sync_failed(world);
+    bool has_reason =
+        disk_is_down(world->disk) || has_sync_failed(world) || has_write_failed(world);
     if (has_reason || !run_is_down(world)) return;
     world_fail(world, "broken", "the engine has given up: %s",
                bel_error_text(world->engine->broken));
@@ -366,7 +373,8 @@ static void disarm(struct world *world)
     struct disk_plan *plan = disk_plan(world->disk);
     plan->crash_in = plan->fail_sync_in = plan->fail_write_in = 0;
     plan->free_bytes = UINT64_C(1) << 40;
-    world->is_sync_armed = false;
+    world->is_sync_armed = world->is_write_armed = false;
+    thread_hold(false);
     world->tree.is_full = false;
     memory_fail_in(0);
 }
@@ -498,6 +506,11 @@ static void arm(struct world *world)
         in_1000(world, config->sync_in_1000)) {
         plan->fail_sync_in = 1 + below(world, 4);
         world->is_sync_armed = true;
+    }
+    if (has_fault(world, FAULT_WRITE) && !world->is_write_armed &&
+        in_1000(world, config->sync_in_1000)) {
+        plan->fail_write_in = 1 + below(world, 8);
+        world->is_write_armed = true;
     }
     if (has_fault(world, FAULT_SPACE) && chance(world, 5)) {
         bool is_low = chance(world, 50);

@@ -271,8 +271,10 @@ static void leave_by_chance(struct speakers *speakers)
         (*slot)->has_ended = true;
         return;
     }
+    size_t count = bel__session_output((*slot)->session)->count;
+    bool is_nearly_all = count > 0 && chance(world, 50);
     (*slot)->is_deaf = chance(world, 50);
-    speaker_listen(*slot, below(world, bel__session_output((*slot)->session)->count + 1));
+    speaker_listen(*slot, is_nearly_all ? count - 1 : below(world, count + 1));
     hang_up(*slot);
     *slot = NULL;
 }

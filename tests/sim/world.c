@@ -15,10 +15,11 @@
 #include <string.h>
 
 static const char *const fault_names[] = {
-    [FAULT_CRASH] = "crash", [FAULT_RECOVERY] = "recovery", [FAULT_SYNC] = "sync",
-    [FAULT_CLOCK] = "clock", [FAULT_SUSPEND] = "suspend",   [FAULT_REPLY] = "reply",
-    [FAULT_RETRY] = "retry", [FAULT_WORKER] = "worker",     [FAULT_REOPEN] = "reopen",
-    [FAULT_SPACE] = "space", [FAULT_MEMORY] = "memory",     [FAULT_TINY] = "tiny",
+    [FAULT_CRASH] = "crash",   [FAULT_RECOVERY] = "recovery", [FAULT_SYNC] = "sync",
+    [FAULT_WRITE] = "write",   [FAULT_CLOCK] = "clock",       [FAULT_SUSPEND] = "suspend",
+    [FAULT_REPLY] = "reply",   [FAULT_RETRY] = "retry",       [FAULT_WORKER] = "worker",
+    [FAULT_REOPEN] = "reopen", [FAULT_SPACE] = "space",       [FAULT_MEMORY] = "memory",
+    [FAULT_TINY] = "tiny",
 };
 
 const char *fault_name(enum fault fault)
@@ -50,6 +51,29 @@ static void draw_features(struct config *config, uint64_t *random)
         config->faults[FAULT_CLOCK] = false;
     }
     if (config->faults[FAULT_CLOCK]) has[FEATURE_RETENTION] = false;
+    if (!has[FEATURE_LATE_SYNC]) has[FEATURE_SLOW_SYNC] = false;
+    if (!has[FEATURE_PLANS]) has[FEATURE_ZONES] = false;
+}
+
+struct bel_zones *world_zones(void)
+{
+    static struct bel_zones *zones;
+    if (zones == NULL && bel_zones_open(NULL, &zones) != 0) abort();
+    return zones;
+}
+
+/* A little before clocks are put forward or back somewhere. */
+static int64_t draw_start(const struct config *config, uint64_t *random)
+{
+    static const char *const names[] = {"Europe/Berlin", "America/Santiago", "Australia/Lord_Howe"};
+    const char *name = names[random_below(random, 3)];
+    const struct bel_zone *zone;
+    int64_t change = START_MS / 1000 + (int64_t)random_below(random, UINT64_C(365) * 86400);
+    int64_t early_ms = (int64_t)random_below(random, 100 * config->pace_ms);
+    if (!config->features[FEATURE_ZONES]) return START_MS;
+    if (bel_zones_find(world_zones(), name, strlen(name), &zone) != 0) return START_MS;
+    if (!bel_zone_next_change(zone, change, &change)) return START_MS;
+    return change * 1000 - early_ms;
 }
 
 static void draw_sizes(struct config *config, uint64_t *random)
@@ -71,7 +95,7 @@ static void draw_sizes(struct config *config, uint64_t *random)
 static void draw_speech(struct config *config, uint64_t random)
 {
     static const size_t output[] = {0, 0, 200, 2000}, commands[] = {0, 0, 1, 3};
-    config->is_spoken = random_below(&random, 3) == 0;
+    config->is_spoken = random_below(&random, 2) == 0;
     config->speakers_max = 1 + (unsigned)random_below(&random, SPEAKERS_MAX);
     config->hang_up_in_100 =
         random_below(&random, 3) == 0 ? 0 : 5 + (unsigned)random_below(&random, 40);
@@ -101,6 +125,7 @@ struct config config_draw(uint64_t seed, uint64_t orders, const bool *faults)
     if (faults != NULL) memcpy(config.faults, faults, sizeof config.faults);
     draw_features(&config, &random);
     draw_sizes(&config, &random);
+    config.start_ms = draw_start(&config, &random);
     config.crash_in_1000 = 5 + (unsigned)random_below(&random, 60);
     config.sync_in_1000 = 2 + (unsigned)random_below(&random, 30);
     config.reopen_in_1000 = 2 + (unsigned)random_below(&random, 30);
@@ -164,6 +189,13 @@ void world_hash(struct world *world, const void *data, size_t bytes)
 
 /* --- time --- */
 
+struct bel_now world_start(const struct world *world)
+{
+    return (struct bel_now){.boot = {1000 * (uint64_t)NS_PER_MS},
+                            .wall = {world->config.start_ms},
+                            .real = {NS_PER_MS}};
+}
+
 void world_pass(struct world *world, uint64_t ms, bool is_suspended)
 {
     world->now.boot.ns += ms * NS_PER_MS;
@@ -210,7 +242,8 @@ int world_open(struct world *world, struct bel_why *why)
         .disk_reserve_bytes = 1 << 20,
         .sync = config->features[FEATURE_LATE_SYNC] ? BEL_SYNC_IN_WORK : BEL_SYNC_IN_COMMIT,
     };
-    struct bel_engine_options options = {.now = world->now, .ready_max = config->ready_max};
+    struct bel_engine_options options = {
+        .now = world->now, .zones = world_zones(), .ready_max = config->ready_max};
     struct bel_store *store;
     memory_enter(true);
     int err = bel__store_open(&store_options, &store, why);
@@ -261,7 +294,8 @@ void world_init(struct world *world, const struct config *config)
     world->hash = UINT64_C(0xcbf29ce484222325);
     memory_fail_in(0);
     memory_enter(false);
-    world->now = (struct bel_now){{1000 * (uint64_t)NS_PER_MS}, {START_MS}, {NS_PER_MS}, 0};
+    thread_hold(false);
+    world->now = world_start(world);
     world->disk = disk_create(random_u64(&world->random));
     disk_plan(world->disk)->has_direct = config->has_direct;
     sim_tree_create(&world->tree, world->disk);

@@ -56,6 +56,7 @@ enum fault {
     FAULT_CRASH,    /* the power fails, or the process is killed */
     FAULT_RECOVERY, /* the same, while it recovers */
     FAULT_SYNC,     /* a sync fails */
+    FAULT_WRITE,    /* a write fails */
     FAULT_CLOCK,    /* somebody sets the wall clock */
     FAULT_SUSPEND,  /* hours pass in one turn */
     FAULT_REPLY,    /* a reply is lost */
@@ -80,7 +81,9 @@ enum feature {
     FEATURE_SPREAD,
     FEATURE_BIG, /* payloads that take chunks */
     FEATURE_PURGE,
-    FEATURE_LATE_SYNC, /* answers come turns later */
+    FEATURE_LATE_SYNC, /* answers come a turn later */
+    FEATURE_SLOW_SYNC, /* or several, as if a thread were at it */
+    FEATURE_ZONES,     /* plans in zones, at a time when clocks change */
     FEATURES,
 };
 
@@ -100,6 +103,7 @@ struct config {
     unsigned reopen_in_1000;
     unsigned worker_in_100; /* that a worker does the wrong thing */
     uint64_t pace_ms;       /* typical durations */
+    int64_t start_ms;       /* wall time when it begins */
     bool is_loud;
     bool is_spoken;          /* asked in bytes, through sessions, by so many clients at most */
     unsigned speakers_max;   /* who hang up, do not read, and whose bytes are cut so often: */
@@ -192,7 +196,7 @@ struct world {
     uint64_t drawn; /* orders so far */
     uint64_t turns, crashes, opens, deliveries, refusals;
     uint64_t boot_opened_ns, open_ms; /* how long it was open before, and when this time began */
-    bool is_sync_armed;
+    bool is_sync_armed, is_write_armed;
     bool is_healed; /* nothing breaks any more */
     bool is_inside; /* of the engine */
     bool is_tight;  /* the last turn may have had no room to add */
@@ -230,6 +234,9 @@ void world_hash(struct world *world, const void *data, size_t bytes);
 /* Time passes on every clock; or the wall clock is set. */
 void world_pass(struct world *world, uint64_t ms, bool is_suspended);
 void world_step_wall(struct world *world, int64_t ms);
+struct bel_now world_start(const struct world *world);
+/* The zones of the system, for all worlds. */
+struct bel_zones *world_zones(void);
 /* How long the engine has been open, in all. */
 uint64_t world_open_ms(const struct world *world);
 
@@ -246,6 +253,8 @@ uint64_t world_digest(struct world *world);
 void memory_fail_in(uint64_t count);
 void memory_enter(bool is_inside);
 uint64_t memory_failures(void);
+/* The thread that syncs gets nowhere for now. */
+void thread_hold(bool is_held);
 
 /* --- orders.c --- */
 
