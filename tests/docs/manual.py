@@ -5,7 +5,7 @@
 """
 import pathlib, re, shutil, subprocess, sys, tempfile, time
 
-source, belfry, library = map(pathlib.Path, sys.argv[1:4])
+source, belfry, library = (pathlib.Path(arg).resolve() for arg in sys.argv[1:4])
 compiler = sys.argv[4:]
 pages = sorted((source / "docs/man").glob("*.[13]"))
 room = tempfile.TemporaryDirectory()
@@ -115,7 +115,7 @@ def check_example(page, text, wanted, address):
     file.write_text(text.replace("127.0.0.1:7878", address))
     built = run(compiler + ["-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
                             f"-I{source}/include", str(file), "-o", str(program), str(library),
-                            f"-Wl,-rpath,{library.resolve().parent}", "-pthread"])
+                            f"-Wl,-rpath,{library.parent}", "-pthread"])
     if built.returncode:
         fail(f"{page.name}: {built.stderr}")
     ran = run([str(program)], cwd=room.name)
