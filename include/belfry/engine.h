@@ -21,6 +21,7 @@
 #include "belfry/error.h"
 #include "belfry/zone.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(default)
@@ -93,6 +94,7 @@ struct bel_engine_stats {
     uint64_t leases_lapsed; /* that did soon after the engine was opened, which counts no crash */
     uint64_t skips[BEL_ENGINE_SKIPS];
     uint64_t clock_steps; /* the wall clock was set */
+    bool is_disk_low;     /* now: the disk is nearly full, and who schedules is refused */
 };
 
 /* Counts that go on while the engine is open, and live as long. */

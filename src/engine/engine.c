@@ -162,6 +162,9 @@ static void tell(struct bel_engine *engine, struct bel_answers *answers)
     while ((request = take_first(&answers->first, &answers->last)) != NULL) {
         struct bel_reply *reply = &request->own.reply;
         if (engine->broken) *reply = (struct bel_reply){.err = engine->broken};
+        if (reply->err == BEL_EFULL && reply->why[0] == 0 && engine->stats.is_disk_low) {
+            (void)snprintf(reply->why, sizeof reply->why, "the disk of the data is nearly full");
+        }
         if (reply->err != 0 && reply->why[0] == 0) {
             (void)snprintf(reply->why, sizeof reply->why, "%s", bel_error_text(reply->err));
         }
@@ -350,6 +353,7 @@ static void commit(struct bel_engine *engine)
         }
     }
     engine->has_changed = false;
+    engine->stats.is_disk_low = bel__store_is_disk_low(engine->store);
     uint64_t batch = bel__store_commit(engine->store);
     int err = bel__store_error(engine->store);
     if (err) engine->broken = err;

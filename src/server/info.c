@@ -82,6 +82,7 @@ static void print_engine(struct page *page, const struct bel_engine_stats *stats
     for (unsigned skip = 0; skip < BEL_ENGINE_SKIPS; skip++) {
         line(page, "plan_skips_%s:%" PRIu64, bel__skip_name(skip), stats->skips[skip]);
     }
+    line(page, "disk_low:%d", stats->is_disk_low);
     line(page, "clock_steps:%" PRIu64, stats->clock_steps);
 }
 

@@ -232,6 +232,8 @@ static void engine_lines(struct page *page, const struct bel_engine_stats *stats
         line(page, "belfry_plan_skips_total{reason=\"%s\"} %" PRIu64 "\n", bel__skip_name(skip),
              stats->skips[skip]);
     }
+    one(page, "disk_low", "gauge", "Whether timers are refused because the disk is nearly full.",
+        stats->is_disk_low);
     one(page, "clock_steps_total", "counter", "How often the wall clock was set.",
         stats->clock_steps);
 }

@@ -38,7 +38,8 @@ struct server {
     struct bel_engine *engine;
     struct bel_http *http;
     struct bel_errands errands;
-    uint64_t clock_steps; /* that were logged */
+    uint64_t clock_steps; /* that were logged, */
+    bool is_disk_low;     /* as was this */
 };
 
 /* Logs what could not be done, and returns the error. */
@@ -104,11 +105,26 @@ static void wake(void *context)
     bel__loop_wake(server->loop);
 }
 
+/* What has changed with the disk, if anything has. */
+static void log_disk(struct server *server, bool is_low)
+{
+    if (is_low == server->is_disk_low) return;
+    server->is_disk_low = is_low;
+    if (is_low) {
+        BEL_LOG(server->options.log, BEL_LOG_WARN, "the disk is nearly full; timers are refused",
+                BEL_LOG_TEXT("data", server->options.config->data));
+    } else {
+        bel__log_write(server->options.log, BEL_LOG_INFO, "the disk has room again", NULL, 0);
+    }
+}
+
 /* Asked behind each turn. */
 static int broken(void *context)
 {
     struct server *server = context;
-    uint64_t steps = bel_engine_stats(server->engine)->clock_steps;
+    const struct bel_engine_stats *stats = bel_engine_stats(server->engine);
+    uint64_t steps = stats->clock_steps;
+    log_disk(server, stats->is_disk_low);
     if (steps != server->clock_steps) {
         char now[BEL_INSTANT_BYTES];
         (void)bel_instant_print(server->moment.now.wall, now, sizeof now);

@@ -147,6 +147,11 @@ int bel__store_error(const struct bel_store *store)
     return bel__log_error(store->log);
 }
 
+bool bel__store_is_disk_low(const struct bel_store *store)
+{
+    return store->is_disk_low;
+}
+
 /* What is in the log and not yet in the tree, against what may be. The checkpoint that is under
  * way counts as far as it is. Up to one segment there is no pressure: that is the usual. */
 unsigned bel__store_pressure(const struct bel_store *store)

@@ -199,6 +199,9 @@ BEL_CHECKED int bel__store_backup_poll(struct bel_store *store, struct bel_why *
 /* Both, and waits until it is done. */
 BEL_CHECKED int bel__store_backup(struct bel_store *store, const char *path, struct bel_why *why);
 
+/* Whether BEL_STORE_ADD was last refused, or would have been, because the disk is nearly full. */
+bool bel__store_is_disk_low(const struct bel_store *store);
+
 /* How far behind the tree is: from 0, to 1,000 where BEL_STORE_ADD begins to be refused. Who
  * adds should be slowed down in proportion. */
 unsigned bel__store_pressure(const struct bel_store *store);

@@ -190,6 +190,7 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     victim->refused++;
     victim->refused_by[request->command.verb]++;
     victim->last_error = reply->err;
+    (void)snprintf(victim->last_why, sizeof victim->last_why, "%s", reply->why);
     if (!victim->may_fail) CHECK_NOTE("%s: %s", bel_error_text(reply->err), reply->why);
     CHECK(victim->may_fail);
     if (order->told != 0 && reply->err != BEL_EIO) {

@@ -84,6 +84,7 @@ struct victim {
     size_t orders_count;
     uint64_t refused; /* orders that were answered with an error; the last one */
     int last_error;
+    char last_why[sizeof((struct bel_reply *)0)->why];
     uint64_t refused_by[BEL_VERBS], taken_by[BEL_VERBS];
     bool may_fail; /* errors of the engine are expected */
     char why[256];

@@ -174,8 +174,9 @@ static void a_claim_is_told_or_given_back(void)
         CHECK(got[0] == 0 || is_refused(got) || is_told);
         if (is_told) CHECK(starts(got, "HTTP/1.1 200"));
         if (!has_failed) break;
-        if (is_told)
+        if (is_told) {
             CHECK(starts(ask("PUT", "/v1/topics/t/timers/a", "{\"payload\":\"x\"}"), "HTTP"));
+        }
         turn();
         CHECK(strstr(ask("GET", "/v1/topics/t/timers/a", ""), "\"state\":\"ready\"") != NULL);
     }
