@@ -44,9 +44,10 @@ static const char usage[] =
     "how long the oldest has been due, and by how many a second they change; how many\n"
     "commands there are a second, and how late timers are delivered. q quits, s sorts by\n"
     "name, by ready or by the oldest, arrows and page keys scroll, space looks at once.\n"
+    "With --json there is no screen but one line, for one interval.\n"
     "\n"
-    "    -i, --interval DURATION  how often, 1s if not said\n"
-    "    --json                   one line for what is seen in one interval, and no screen\n";
+    "    -i, --interval DURATION\n"
+    "                        how often, 1s if not said\n";
 
 enum sorting {
     SORT_NAME,
