@@ -16,6 +16,7 @@ enum {
     TRICKLE_NS = 100 * 1000 * 1000, /* between two bytes of a connection */
     NOISE_BYTES = 256 << 10,        /* asked for, by one that does not read */
     RECEIVE_BYTES = 4096,
+    SETTLE_US = 500 * 1000, /* for the server to take them all in */
 };
 
 static int *fds;
@@ -65,6 +66,7 @@ void serve_crowd_gather(void)
     serve_protocol->put_schedule(&request, &timer);
     trickled = 0;
     trickled_ns = 0;
+    (void)usleep(SETTLE_US);
 }
 
 void serve_crowd_disperse(void)

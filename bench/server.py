@@ -80,7 +80,7 @@ SYSTEMS = (
            is_durable=True),
     System("redis", "everysec", [*REDIS, "--appendonly", "yes", "--appendfsync", "everysec"]),
     System("redis", "none", [*REDIS, "--appendonly", "no"], rate=60000),
-    System("beanstalkd", "-f 0", ["-b", "DIR", "-f", "0"], is_durable=True, fill=0.1, rate=3000),
+    System("beanstalkd", "-f 0", ["-b", "DIR", "-f", "0"], is_durable=True, fill=0.04, rate=3000),
     System("beanstalkd", "-b", ["-b", "DIR"]),
     System("beanstalkd", "none", []),
 )
