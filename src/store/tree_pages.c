@@ -23,7 +23,8 @@
  *     free pages           key u64, data u64: a count, and so many numbers, falling
  *
  * Nothing is believed: every offset is looked at before it is followed, and a page that is
- * met twice is damage, so that no walk goes round in circles.
+ * met twice is damage, so that no walk goes round in circles. Nodes lie side by side without a
+ * hole: the library moves them about by their sizes.
  */
 #include "store/tree_pages.h"
 
@@ -182,6 +183,33 @@ static int node_at(const struct pages *pages, size_t page, unsigned index, size_
     return 0;
 }
 
+/* What a node takes in its page: key, and data unless it has pages of its own. */
+static size_t node_bytes(const struct pages *pages, size_t node, bool is_leaf)
+{
+    size_t bytes = (size_t)NODE_KEY + u16_at(pages, node + NODE_KEY_BYTES);
+    bool is_big = is_leaf && (u16_at(pages, node + NODE_FLAGS) & NODE_IS_BIG) != 0;
+    if (is_leaf) bytes += is_big ? sizeof(uint64_t) : u32_at(pages, node);
+    return (bytes + 1) & ~(size_t)1;
+}
+
+/* The nodes lie side by side up to the end of the page: whoever removes one moves the others. */
+static int check_nodes(const struct pages *pages, size_t page, unsigned count, bool is_leaf)
+{
+    uint8_t taken[PAGE_BYTES_MAX / 2] = {0};
+    size_t left = pages->page_bytes - u16_at(pages, page + PAGE_NODES), node = 0;
+    for (unsigned i = 0; i < count; i++) {
+        int err = node_at(pages, page, i, &node);
+        if (err) return err;
+        size_t bytes = node_bytes(pages, node, is_leaf), offset = node - page;
+        bool fits = bytes <= left && offset + bytes <= pages->page_bytes;
+        fits = fits && memchr(taken + offset / 2, 1, bytes / 2) == NULL;
+        if (!fits) return damaged(pages, number_of(pages, page), "has nodes that overlap");
+        memset(taken + offset / 2, 1, bytes / 2);
+        left -= bytes;
+    }
+    return left == 0 ? 0 : damaged(pages, number_of(pages, page), "has a hole between nodes");
+}
+
 static uint64_t child_of(const struct pages *pages, size_t node)
 {
     return u32_at(pages, node) | (uint64_t)u16_at(pages, node + NODE_FLAGS) << 32;
@@ -285,7 +313,9 @@ static int step(struct walk *walk)
 {
     unsigned top = walk->depth - 1, count = 0;
     size_t page = walk->stack[top], node = 0;
+    bool is_leaf = walk->depth == walk->levels;
     int err = check_list(walk->pages, page, &count);
+    if (err == 0 && walk->places[top] == 0) err = check_nodes(walk->pages, page, count, is_leaf);
     if (err) return err;
     if (walk->places[top] == count) {
         walk->depth--;
@@ -293,7 +323,7 @@ static int step(struct walk *walk)
     }
     err = node_at(walk->pages, page, walk->places[top]++, &node);
     if (err) return err;
-    if (walk->depth == walk->levels) return check_leaf_node(walk, page, node);
+    if (is_leaf) return check_leaf_node(walk, page, node);
     return push(walk, child_of(walk->pages, node));
 }
 

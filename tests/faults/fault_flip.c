@@ -25,7 +25,8 @@
 
 enum {
     SEEDS = 1,
-    TURNS = 174, /* the last segment is nearly full */
+    TURNS = 174,      /* the last segment is nearly full */
+    TURNS_AGAIN = 24, /* a checkpoint comes, and ends */
     SEGMENT_BYTES = 192 << 10,
     LOG_FLIPS = 150,
     TREE_FLIPS = 1000,
@@ -58,15 +59,18 @@ static void open_copy(void *context)
 {
     struct victim victim;
     struct shim_plan plan = {.skips_syncs = true};
-    struct victim_options options = {
-        .folder = copy, .round = 1, .book = book, .segment_bytes = SEGMENT_BYTES};
+    struct victim_options options = {.folder = copy,
+                                     .round = 1,
+                                     .book = book,
+                                     .segment_bytes = SEGMENT_BYTES,
+                                     .has_no_thread = true};
     (void)context;
     shim_watch(copy, &plan);
     int err = victim_open(&victim, &options);
     CHECK_NOTE("%s", victim.why);
     CHECK(err == 0);
     (void)victim_check(&victim);
-    victim_work(&victim, 1, 5);
+    victim_work(&victim, 1, TURNS_AGAIN);
     (void)victim_check(&victim);
     victim_close(&victim);
 }
