@@ -434,17 +434,20 @@ static bool check_key(struct bel_http_call *call)
 
 static void refuse_route(struct bel_http_call *call, const char *allow)
 {
-    set_problem(call, allow[0] != 0 ? "ERR" : "NOTFOUND",
-                allow[0] != 0 ? "this method leads nowhere here" : "this path leads nowhere");
-    if (allow[0] == 0 || call->response == NULL) return;
-    call->status = MHD_HTTP_METHOD_NOT_ALLOWED;
+    if (allow[0] == 0) {
+        set_problem(call, "NOTFOUND", "this path leads nowhere");
+        return;
+    }
+    set_page(call, bel__http_problem_as(MHD_HTTP_METHOD_NOT_ALLOWED, "ERR",
+                                        "this method leads nowhere here"));
+    if (call->response == NULL) return;
     (void)MHD_add_response_header(call->response, "Allow", allow);
 }
 
 static void refuse_size(struct bel_http_call *call)
 {
-    set_problem(call, "BADARG", "the body is too large");
-    call->status = MHD_HTTP_CONTENT_TOO_LARGE;
+    set_page(call,
+             bel__http_problem_as(MHD_HTTP_CONTENT_TOO_LARGE, "BADARG", "the body is too large"));
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the library wants so many parameters */

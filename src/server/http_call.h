@@ -125,8 +125,9 @@ void bel__http_words_finish(struct bel_http_call *call);
 struct bel_http_page bel__http_page(const struct bel_http_call *call,
                                     const struct bel_reply *reply);
 
-/* An error, as RFC 9457 has it. */
+/* An error, as RFC 9457 has it, with the status of its code; or with another, unless that is 0. */
 struct bel_http_page bel__http_problem(const char *code, const char *text);
+struct bel_http_page bel__http_problem_as(unsigned status, const char *code, const char *text);
 
 /* The description of all routes; NULL without memory. */
 json_t *bel__http_openapi(void);

@@ -388,20 +388,26 @@ static struct bel_http_page page_of(unsigned status, struct sheet *sheet, bool i
     return page;
 }
 
-struct bel_http_page bel__http_problem(const char *code, const char *text)
+struct bel_http_page bel__http_problem_as(unsigned status, const char *code, const char *text)
 {
     size_t i = 0;
     while (i + 1 < sizeof problems / sizeof problems[0] && strcmp(problems[i].code, code) != 0) {
         i++;
     }
+    if (status == 0) status = problems[i].status;
     struct sheet sheet = sheet_make();
     bool has_detail = is_text((struct bel_view){text, strlen(text)}); /* it may repeat anything */
     set_text(&sheet, "type", "about:blank");
     set_text(&sheet, "title", problems[i].title);
-    set_number(&sheet, "status", (int64_t)problems[i].status);
+    set_number(&sheet, "status", (int64_t)status);
     if (has_detail) set_text(&sheet, "detail", text);
     set_text(&sheet, "code", code);
-    return page_of(problems[i].status, &sheet, true);
+    return page_of(status, &sheet, true);
+}
+
+struct bel_http_page bel__http_problem(const char *code, const char *text)
+{
+    return bel__http_problem_as(0, code, text);
 }
 
 /* What is nothing to RESP and an error here; NULL if it is none. */
@@ -498,9 +504,8 @@ struct bel_http_page bel__http_page(const struct bel_http_call *call, const stru
     enum bel_verb verb = call->request.command.verb;
     if (reply->err) {
         const char *text = reply->why[0] != 0 ? reply->why : bel_error_text(reply->err);
-        struct bel_http_page page = bel__http_problem(bel__answer_code(reply->err), text);
-        if (reply->err == BEL_EUNSUPPORTED) page.status = 501;
-        return page;
+        unsigned status = reply->err == BEL_EUNSUPPORTED ? 501 : 0;
+        return bel__http_problem_as(status, bel__answer_code(reply->err), text);
     }
     const char *code = missing(verb, reply);
     if (code != NULL) {
