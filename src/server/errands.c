@@ -9,7 +9,6 @@
 
 enum {
     NS_PER_MS = 1000000,
-    PATH_BYTES = 1024,
     BACKUP_POLL_MS = 10,
 };
 
@@ -26,7 +25,7 @@ void bel__errands_init(struct bel_errands *errands, struct bel_engine *engine,
 int bel__errands_backup(struct bel_errands *errands, struct bel_view path,
                         struct bel_errand *errand, char why[160])
 {
-    char folder[PATH_BYTES];
+    char folder[BEL_ERRANDS_PATH_BYTES];
     struct bel_engine_why found = {{0}};
     if (path.bytes == 0 || path.bytes >= sizeof folder || memchr(path.data, 0, path.bytes)) {
         (void)snprintf(why, 160, "expected a path");
@@ -42,6 +41,7 @@ int bel__errands_backup(struct bel_errands *errands, struct bel_view path,
     assert(errands->backup == NULL);
     errands->backup = errand;
     errands->backup_begun = bel_clock_mono(errands->moment->clock);
+    memcpy(errands->backup_folder, folder, path.bytes + 1);
     BEL_LOG(errands->log, BEL_LOG_INFO, "backing up", BEL_LOG_TEXT("folder", folder));
     bel__loop_begin_chore(errands->loop);
     return BEL_ERRAND_LATER;
@@ -53,6 +53,10 @@ static void run_backup(struct bel_errands *errands)
     struct bel_engine_why why = {{0}};
     int err = bel_engine_backup_poll(errands->engine, &why);
     if (err == BEL_EBUSY) return;
+    if (err == 0) {
+        err = bel__moment_copy(errands->moment, errands->backup_folder);
+        if (err) (void)snprintf(why.text, sizeof why.text, "virtual-clock cannot be written");
+    }
     uint64_t ns = bel_clock_mono(errands->moment->clock).ns - errands->backup_begun.ns;
     errands->backup = NULL;
     if (err) {

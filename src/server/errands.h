@@ -22,6 +22,10 @@
 #include "server/moment.h"
 #include "server/session.h"
 
+enum {
+    BEL_ERRANDS_PATH_BYTES = 1024,
+};
+
 /* The fields are private. */
 struct bel_errands {
     struct bel_engine *engine; /* borrowed, as are the next two */
@@ -30,6 +34,7 @@ struct bel_errands {
     const struct bel_log *log;
     struct bel_errand *backup; /* that is under way; or NULL */
     struct bel_mono backup_begun;
+    char backup_folder[BEL_ERRANDS_PATH_BYTES];
     struct bel_list advances; /* the first is under way */
     uint64_t advance_turns;   /* of it, so far */
 };

@@ -58,19 +58,38 @@ static int write_synced(int fd, const char *text, size_t bytes)
     return fsync(fd) == 0 ? 0 : BEL_EIO;
 }
 
-static int save(const struct bel_moment *moment)
+static int save_as(const struct bel_moment *moment, const char *path)
 {
     char text[BEL_PRINT_BYTES_MAX + 1], beside[sizeof moment->path + 4];
-    if (moment->path[0] == 0) return 0;
     size_t bytes = bel__print_i64(text, moment->now.wall.ms);
     text[bytes++] = '\n';
-    (void)snprintf(beside, sizeof beside, "%s.new", moment->path);
+    (void)snprintf(beside, sizeof beside, "%s.new", path);
     int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) return BEL_EIO;
     int err = write_synced(fd, text, bytes);
     (void)close(fd);
-    if (err == 0 && rename(beside, moment->path) != 0) err = BEL_EIO;
+    if (err == 0 && rename(beside, path) != 0) err = BEL_EIO;
     return err;
+}
+
+static int save(const struct bel_moment *moment)
+{
+    return moment->path[0] == 0 ? 0 : save_as(moment, moment->path);
+}
+
+static void place(const char *folder, char path[BEL_MOMENT_PATH_BYTES])
+{
+    int bytes = snprintf(path, BEL_MOMENT_PATH_BYTES, "%s/virtual-clock", folder);
+    assert(bytes > 0 && bytes < BEL_MOMENT_PATH_BYTES);
+    (void)bytes;
+}
+
+int bel__moment_copy(const struct bel_moment *moment, const char *folder)
+{
+    char path[BEL_MOMENT_PATH_BYTES];
+    if (!moment->is_virtual) return 0;
+    place(folder, path);
+    return save_as(moment, path);
 }
 
 int bel__moment_init_virtual(struct bel_moment *moment, const struct bel_clock *clock,
@@ -81,9 +100,7 @@ int bel__moment_init_virtual(struct bel_moment *moment, const struct bel_clock *
     moment->now.boot.ns = (uint64_t)BOOT_START_MS * NS_PER_MS;
     moment->now.wall_rest_ns = 0;
     if (folder == NULL) return 0;
-    int bytes = snprintf(moment->path, sizeof moment->path, "%s/virtual-clock", folder);
-    assert(bytes > 0 && (size_t)bytes < sizeof moment->path);
-    (void)bytes;
+    place(folder, moment->path);
     int err = load(moment->path, &moment->now.wall);
     return err == BEL_ENOTFOUND ? 0 : err;
 }

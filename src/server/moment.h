@@ -22,13 +22,14 @@
 
 enum {
     BEL_MOMENT_TURNS_MAX = 1000000, /* of one advance, in all */
+    BEL_MOMENT_PATH_BYTES = 1100,
 };
 
 struct bel_moment {
     struct bel_now now;            /* read only */
     const struct bel_clock *clock; /* borrowed: the system's */
     bool is_virtual;
-    char path[1100]; /* private: where virtual time is kept; empty: nowhere */
+    char path[BEL_MOMENT_PATH_BYTES]; /* private: where virtual time is kept; empty: nowhere */
 };
 
 /* The system's time, from now on. */
@@ -38,6 +39,10 @@ void bel__moment_init(struct bel_moment *moment, const struct bel_clock *clock);
  * is in the file is no time. */
 BEL_CHECKED int bel__moment_init_virtual(struct bel_moment *moment, const struct bel_clock *clock,
                                          const char *folder);
+
+/* Keeps virtual time in another folder too, of at most 1,023 bytes, which is a copy of the first.
+ * Returns 0, also if it is the system's time; or BEL_EIO. */
+BEL_CHECKED int bel__moment_copy(const struct bel_moment *moment, const char *folder);
 
 /* Reads the clock. */
 void bel__moment_read(struct bel_moment *moment);

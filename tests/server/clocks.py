@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Virtual time: it stands still, goes where it is told, and through all that is on the way."""
+import os
 import select
 import time
 
@@ -21,6 +22,23 @@ def test_it_stands_still_and_goes_where_it_is_told():
         assert client.refused("CLOCK", "SET", start).startswith("BADARG")
         client.ask("CLOCK", "SET", start + 2 * HOUR)
         assert client.ask("CLOCK") == start + 2 * HOUR
+
+
+def test_a_backup_has_the_time_it_was_made_at():
+    with Server("--clock", "virtual") as server:
+        with server.client() as client:
+            then = client.ask("CLOCK") + 30 * 24 * HOUR
+            client.ask("CLOCK", "SET", then)
+            client.ask("SCHEDULE", "t", "x", "ID", "x", "IN", "1h")
+            timer = client.ask("GET", "t", "x")
+            copy = os.path.join(server.folder, "copy")
+            assert client.ask("BACKUP", copy) == "OK"
+            client.ask("CLOCK", "ADVANCE", "1d")
+        assert server.stop() == 0
+        server.start("--data", copy)
+        with server.client() as client:
+            assert client.ask("CLOCK") == then
+            assert client.ask("GET", "t", "x") == timer
 
 
 def test_leases_end_on_the_way():
