@@ -54,7 +54,8 @@ struct bel_plan_options {
     enum bel_gap gap;
     enum bel_fold fold;
     enum bel_plan_mode mode; /* of intervals only */
-    bool has_start;          /* else an interval starts a period after `now` */
+    bool has_start;          /* else an interval starts a period after `now`, a recurrence rule
+                                with the first whole second that is not before it */
     bool has_until;
     struct bel_wall now;   /* when the plan is made */
     struct bel_wall start; /* the first nominal time, whatever the rule says of it */

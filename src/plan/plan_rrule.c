@@ -2,7 +2,8 @@
 
 /*
  * A recurrence rule as a plan's rule. Its start is a local time: that of the plan's first
- * time if there is one, else of when the plan is made.
+ * time if there is one, else of when the plan is made. A rule knows whole seconds only, and its
+ * start is its first time, which COUNT counts: so it is not before the plan is made.
  */
 #include "belfry/rrule.h"
 
@@ -16,14 +17,20 @@ enum {
     MS_PER_S = 1000
 };
 
+/* The second in which the rule starts. */
+static int64_t start_of(const struct bel_plan_options *options)
+{
+    if (options->has_start) return floor_div(options->start.ms, MS_PER_S);
+    return floor_div(options->now.ms, MS_PER_S) + (options->now.ms % MS_PER_S != 0);
+}
+
 int bel__plan_read_rrule(struct bel_plan *plan, const char *text, size_t bytes,
                          struct bel_text_error *why)
 {
     const struct bel_plan_options *options = &plan->options;
-    int64_t start = options->has_start ? options->start.ms : options->now.ms;
     struct bel_civil civil;
     plan->kind = BEL_PLAN_RRULE;
-    if (bel_zone_civil(options->zone, floor_div(start, MS_PER_S), &civil) != 0) {
+    if (bel_zone_civil(options->zone, start_of(options), &civil) != 0) {
         return bel__text_refuse(why, 0, "a start between the years -9999 and 9999");
     }
     return bel_rrule_parse(text, bytes, &civil, &plan->rrule, why);

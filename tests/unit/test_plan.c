@@ -254,6 +254,22 @@ static void a_recurrence_rule_is_a_plan_too(void)
     CHECK_EQ(why.position, 5);
 }
 
+static void a_recurrence_rule_without_a_start_starts_not_before_now(void)
+{
+    static const char rule[] = "FREQ=DAILY;COUNT=2";
+    struct bel_plan_options options = {.now = {9 * HOUR + 263}};
+    if (!bel_rrule_is_supported()) return;
+    struct bel_plan *plan = make(rule, &options);
+    CHECK(next(plan, 9 * HOUR + 262, 0) == 9 * HOUR + 1000);
+    CHECK(next(plan, 9 * HOUR + 1000, 1) == 33 * HOUR + 1000);
+    CHECK(next(plan, 33 * HOUR + 1000, 2) == -1);
+    bel_plan_destroy(plan);
+    options.now.ms = 9 * HOUR;
+    plan = make(rule, &options);
+    CHECK(next(plan, 9 * HOUR - 1, 0) == 9 * HOUR);
+    bel_plan_destroy(plan);
+}
+
 static bool next_of_plan(void *context, struct bel_wall after, struct bel_wall *out)
 {
     return bel_plan_next(context, after, 0, out) == 0;
@@ -288,6 +304,7 @@ int main(void)
     RUN(plans_say_what_they_are_in_english);
     RUN(notes_say_what_clock_changes_do);
     RUN(a_recurrence_rule_is_a_plan_too);
+    RUN(a_recurrence_rule_without_a_start_starts_not_before_now);
     RUN(missed_times_of_a_plan_are_chosen);
     bel_zones_close(zones);
     return 0;
