@@ -165,7 +165,8 @@ exits a_word_too_many 2 'one too many: c' "$belfry" get a b c
 exits a_header_without_a_value 2 NAME=VALUE "$belfry" schedule mail x --header color
 exits a_wait_that_is_none 2 'not a duration' "$belfry" claim mail --wait soon
 exits a_file_that_is_not_there 1 'cannot read nowhere' "$belfry" schedule mail --file nowhere
-exits two_times_at_once 1 'exclude each other' "$belfry" schedule mail x --in 1m --at 0
+exits two_times_at_once 2 'exclude each other' "$belfry" schedule mail x --in 1m --at 0
+exits no_time_at_all 2 'IN or AT' "$belfry" reschedule mail x
 exits clocks_do_not_go_back 2 BADARG "$belfry" clock --set 2029-01-01T00:00:00Z
 exits a_topic_named_like_nothing 2 "no verb 'scedule'" "$belfry" scedule
 
