@@ -6,6 +6,8 @@
  *
  *     SIGTERM, SIGINT    claim no more; programs that run may finish, for as long as the grace is
  *     the grace is over  or a second signal: programs are ended, and their timers released
+ *
+ * A claim that the server will never take ends it as well.
  */
 #include "belfry/crew.h"
 #include "belfry/duration.h"
@@ -18,6 +20,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +56,7 @@ struct order {
     size_t topics_count;
     uint64_t hands, lease_ms, grace_ms;
     const char *name;
+    atomic_int refused; /* what to exit with, since no claim will ever be taken; or CLI_OK */
 };
 
 static int read_duration(const char *text, uint64_t max, uint64_t *out)
@@ -62,6 +66,14 @@ static int read_duration(const char *text, uint64_t max, uint64_t *out)
     if (err) return bel__cli_refuse("a duration", text, &why);
     if (*out <= max) return CLI_OK;
     fprintf(stderr, "belfry: %s is too long\n", text);
+    return CLI_USAGE;
+}
+
+static int read_lease(const char *text, uint64_t *out)
+{
+    int status = read_duration(text, LEASE_MS_MAX, out);
+    if (status != CLI_OK || *out > 0) return status;
+    fprintf(stderr, "belfry: a lease of %s: expected at least 1 ms\n", text);
     return CLI_USAGE;
 }
 
@@ -100,7 +112,7 @@ static int take_option(struct order *order, const char *text, const char *next, 
         fprintf(stderr, "belfry work: a value is missing behind --%s\n", name);
         return CLI_USAGE;
     }
-    if (name[0] == 'l') return read_duration(value, LEASE_MS_MAX, &order->lease_ms);
+    if (name[0] == 'l') return read_lease(value, &order->lease_ms);
     if (name[0] == 'g') return read_duration(value, GRACE_MS_MAX, &order->grace_ms);
     if (name[0] == 'j') return read_hands(value, &order->hands);
     order->name = value;
@@ -193,10 +205,19 @@ static void work(void *context, const struct bel_errand *errand, struct bel_repo
             report->reason[0] != '\0' ? ": " : "", report->reason);
 }
 
+/* Trouble passes, but not if a claim is wrong, or not allowed: it would be so the next time too. */
 static void trouble(void *context, const char *text)
 {
-    (void)context;
+    static const char *const lasting[] = {"BADARG", "ERR", "NOPERM"};
+    struct order *order = context;
     fprintf(stderr, "belfry: %s\n", text);
+    for (unsigned i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {
+        size_t bytes = strlen(lasting[i]);
+        if (strncmp(text, lasting[i], bytes) != 0 || text[bytes] != ' ') continue;
+        int status = bel__reach_exit((struct bel_view){text, bytes});
+        if (atomic_exchange(&order->refused, status) != CLI_OK) continue;
+        (void)kill(getpid(), SIGTERM); /* so that it ends as it does when it is told to */
+    }
 }
 
 /* Waits for the crew to finish, for so long, or until another signal comes. True if it has. */
@@ -210,12 +231,12 @@ static bool finish(struct bel_crew *crew, const sigset_t *signals, uint64_t grac
     }
 }
 
-static int run_until_told(struct bel_crew *crew, uint64_t grace_ms, int end_fd,
+static int run_until_told(const struct order *order, struct bel_crew *crew, int end_fd,
                           const sigset_t *signals)
 {
     int signal;
     (void)sigwait(signals, &signal);
-    bool is_over = finish(crew, signals, grace_ms);
+    bool is_over = finish(crew, signals, order->grace_ms);
     if (!is_over) {
         fprintf(stderr, "belfry: ending what still runs\n");
         (void)close(end_fd); /* every hand sees it */
@@ -223,7 +244,7 @@ static int run_until_told(struct bel_crew *crew, uint64_t grace_ms, int end_fd,
     }
     if (is_over) {
         bel_crew_destroy(crew);
-        return CLI_OK;
+        return atomic_load(&order->refused);
     }
     fprintf(stderr, "belfry: not everything has ended; leases will end by themselves\n");
     return CLI_TIMED_OUT;
@@ -278,7 +299,7 @@ static int employ(struct order *order)
         fprintf(stderr, "belfry: %s\n", bel_error_text(err));
         return CLI_FAILED;
     }
-    return run_until_told(crew, order->grace_ms, pair[1], &signals);
+    return run_until_told(order, crew, pair[1], &signals);
 }
 
 int bel__cli_work(int argc, char **argv)

@@ -222,4 +222,5 @@ is with_a_key '' "$belfry" topics --key-file key
 export BELFRY_KEY_FILE=key
 is with_a_key_in_the_environment '' "$belfry" topics
 exits not_allowed_is_6 6 NOPERM "$belfry" schedule mail x
+exits work_is_not_allowed 6 NOPERM "$belfry" work mail -- true
 exits a_key_file_that_is_not_there 1 'cannot read the key' "$belfry" topics --key-file nowhere

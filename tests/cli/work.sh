@@ -148,6 +148,9 @@ exits a_program_that_is_not_there 1 'cannot run ./nowhere' "$belfry" work q -- .
 exits a_program_that_is_nowhere 1 'cannot run nowhere-at-all' "$belfry" work q -- nowhere-at-all
 exits a_bad_number 2 '-j 0' "$belfry" work q -j 0 -- ./handler
 exits a_bad_lease 2 'not a duration' "$belfry" work q --lease soon -- ./handler
+exits no_lease 2 'at least 1 ms' "$belfry" work q --lease 0 -- ./handler
+exits a_topic_that_can_be_none 2 BADARG "$belfry" work 'no topic' -- ./handler
+exits a_topic_with_the_name_of_an_option 2 ERR "$belfry" work count -- ./handler
 exits an_option_that_is_none 2 'no option --bogus' "$belfry" work q --bogus 1 -- ./handler
 kill "$server" && wait "$server"
 exits nobody_is_there 7 'cannot reach' "$belfry" work q -- ./handler
