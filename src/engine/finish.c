@@ -37,11 +37,14 @@ static int find_given_back(struct bel_engine *engine, struct bel_view token, uin
                            struct bel_reply *reply, struct bel_found *out)
 {
     uint64_t time;
-    if (bel__times_after(&engine->now, delay_ms, &time) != 0) {
-        return bel__refuse(reply, BEL_EINVAL, "the delay is too long");
+    int err = bel__times_after(&engine->now, delay_ms, &time);
+    if (err) {
+        (void)bel__refuse(reply, err, "the delay is too long");
+        return err;
     }
-    int err = find_leased(engine, token, out);
-    return err == BEL_ESTALE ? refuse_stale(reply) : err;
+    err = find_leased(engine, token, out);
+    if (err == BEL_ESTALE) (void)refuse_stale(reply);
+    return err;
 }
 
 static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view result)

@@ -206,7 +206,8 @@ static int open_engine(struct world *world, const char *folder)
 
 static void build_in(struct world *world, const char *folder)
 {
-    *world = (struct world){.now = {{UINT64_C(1000) * NS_PER_MS}, {START}, {NS_PER_MS}}};
+    *world = (struct world){
+        .now = {.boot = {UINT64_C(1000) * NS_PER_MS}, .wall = {START}, .real = {NS_PER_MS}}};
     bel__entropy_seed(&world->entropy, 1);
     CHECK(open_engine(world, folder) == 0);
     world->settings[0] = (struct bel_setting){view("lease"), view("5s")};
