@@ -10,6 +10,7 @@
 #include "commands/arguments.h"
 #include "commands/commands.h"
 #include "core/parse.h"
+#include "core/shorten.h"
 #include "core/siphash.h"
 
 #include <assert.h>
@@ -118,6 +119,7 @@ static bool payload_of(struct import_command *command, const json_t *value, stru
     if (command->made_count == room) return false;
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (text == NULL) return false;
+    bel__shorten_numbers(text);
     command->made[command->made_count++] = text;
     *out = (struct bel_view){text, strlen(text)};
     return true;

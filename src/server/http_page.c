@@ -7,6 +7,7 @@
  */
 #include "server/http_call.h"
 
+#include "core/shorten.h"
 #include "core/view.h"
 #include "server/answer.h"
 
@@ -64,9 +65,12 @@ char *bel__http_dump(const json_t *value, size_t flags)
 {
     struct text text = {0};
     int failed = json_dump_callback(value, write_text, &text, flags);
-    if (failed == 0 && !text.is_lost) return text.bytes;
-    free(text.bytes);
-    return NULL;
+    if (failed != 0 || text.is_lost) {
+        free(text.bytes);
+        return NULL;
+    }
+    if (text.bytes != NULL) bel__shorten_numbers(text.bytes);
+    return text.bytes;
 }
 
 /* --- fields --- */

@@ -78,6 +78,8 @@ is what_people_write 'imported	6' bash -c "'$belfry' import people | head -n 1"
 is a_payload_that_is_no_text_is_json '{"to":["ann",1,null]}' field hand h1 payload
 json bytes_in_base64 'j["payload_base64"] == "/wAK" and j["priority"] == 9' \
     "$belfry" get hand h4 --json
+echo '{"topic": "prices", "id": "p", "payload": {"price": 19.99}}' | "$belfry" import >/dev/null
+is numbers_stay_as_they_were_written '{"price":19.99}' field prices p payload
 is lines_that_are_alike_are_two 6 count hand
 "$belfry" import people >/dev/null
 is but_not_four 6 count hand

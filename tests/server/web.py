@@ -139,6 +139,11 @@ def test_payloads_come_back_as_they_were():
             web.right("PUT", "/v1/topics/t/timers/p", {"payload": {"a": 1}})
             (delivery,) = client.ask("CLAIM", "t", "WAIT", "20s")
             assert delivery[3] == '{"a":1}' and "application/json" in delivery[6], delivery
+            web.right("PUT", "/v1/topics/t/timers/p", {"payload": {"price": [19.99, 0.1]}})
+            (delivery,) = client.ask("CLAIM", "t", "WAIT", "20s")
+            assert delivery[3] == '{"price":[19.99,0.1]}', delivery
+        status, answer = web.ask("GET", "/v1/topics/t/timers/p")
+        assert status == 200 and answer["payload"] == {"price": [19.99, 0.1]}, answer
         for body in ({"payload_base64": "a"}, {"payload_base64": "a==="}, {"payload_base64": 1},
                      {"payload": 1, "payload_base64": "QUJD"}):
             web.wrong(400, "BADARG", "PUT", "/v1/topics/t/timers/p", body)
