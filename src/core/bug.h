@@ -43,6 +43,9 @@ enum bel_bug {
     BEL_BUG_WRITTEN_IN_PART,    /* counts as written, if little is left */
     BEL_BUG_WAIT_HOLDS_NOTHING, /* back: commands overtake a claim that waits */
     BEL_BUG_WAITS_ON,           /* for a client that has hung up */
+    BEL_BUG_PAGE_SKIPS,         /* the first of what a cursor says */
+    BEL_BUG_ZONE_NOT_KEPT,
+    BEL_BUG_SPACE_FORGOTTEN, /* when there is some again */
     BEL_BUGS,
 };
 

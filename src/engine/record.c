@@ -11,6 +11,7 @@
  */
 #include "engine/record.h"
 
+#include "core/bug.h"
 #include "engine/wire.h"
 
 #include <assert.h>
@@ -91,7 +92,7 @@ static void put_rule(struct bel_writer *writer, const struct bel_record *record)
     bel__write_number(writer, TAG_RULE);
     bel__write_number(writer, rule->kind);
     bel__write_view(writer, rule->rule);
-    put_view(writer, TAG_ZONE, rule->zone);
+    if (!BEL_BUG(BEL_BUG_ZONE_NOT_KEPT)) put_view(writer, TAG_ZONE, rule->zone);
     bel__write_number(writer, TAG_POLICIES);
     bel__write_number(writer, rule->mode);
     bel__write_number(writer, rule->gap);

@@ -38,7 +38,8 @@ static bool has_disk(struct bel_store *store, size_t bytes)
 {
     store->unasked_bytes += bytes;
     if (!store->is_disk_low && store->unasked_bytes < ASK_DISK_BYTES) return true;
-    store->is_disk_low = free_bytes_of(store) < store->free_bytes_min;
+    bool is_low = free_bytes_of(store) < store->free_bytes_min;
+    store->is_disk_low = is_low || (BEL_BUG(BEL_BUG_SPACE_FORGOTTEN) && store->is_disk_low);
     store->unasked_bytes = 0;
     return !store->is_disk_low;
 }

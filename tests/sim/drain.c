@@ -11,9 +11,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     DRAIN_ROUNDS_MAX = 4000,
+    SPACE_TURNS = 40, /* of each of these */
+    SPACE_ROUNDS_MAX = 500,
 };
 
 #define HOUR_MS UINT64_C(3600000)
@@ -76,6 +79,34 @@ static void open_topics(struct world *world)
     }
     run_orders(world, &orders);
     free(orders.items);
+}
+
+/* Schedules something, and takes turns until that is answered. NULL if it never is. */
+static const struct bel_reply *try_to_add(struct world *world)
+{
+    struct list_of_orders orders = {0};
+    struct order *order = order_make(world, BEL_VERB_SCHEDULE);
+    order->requests[0].command.schedule = order->requests[1].command.schedule =
+        (struct bel_schedule_spec){.topic = view_of(topic_name(0))};
+    list_add(&orders, order);
+    run_orders(world, &orders);
+    free(orders.items);
+    for (int i = 0; i < SPACE_TURNS && !world->has_failed && !run_is_down(world); i++) {
+        run_turn(world); /* some more, for the checkpoint to go on */
+    }
+    return order->is_told ? &order->heard[ENGINE_SIDE]->reply : NULL;
+}
+
+void check_space(struct world *world)
+{
+    for (int i = 0; i < SPACE_ROUNDS_MAX; i++) {
+        const struct bel_reply *reply = try_to_add(world);
+        if (world->has_failed || run_is_down(world)) return;
+        bool is_full = reply == NULL || reply->err == BEL_EFULL || reply->err == BEL_ENOMEM;
+        if (!is_full || (reply != NULL && strstr(reply->why, "depth") != NULL)) return;
+        world_pass(world, 1, false);
+    }
+    world_fail(world, "space", "there is space again, and who adds is still refused");
 }
 
 static void add_cancel(struct world *world, struct list_of_orders *orders, size_t topic,

@@ -215,6 +215,11 @@ void judge_withdraw(struct judge *judge, struct order *order)
     live(judge, event);
 }
 
+struct model *judge_model(const struct judge *judge)
+{
+    return judge->model;
+}
+
 struct bel_next judge_next(const struct judge *judge)
 {
     return judge->next;
@@ -276,9 +281,38 @@ static void sort_section(const struct heard *heard, bool (*is_in)(const struct b
     }
 }
 
+/* Whether one of the model's list is not like one of a page of the engine's. */
+static bool differs_from_all(struct differ *differ, const struct bel_timer *one,
+                             const struct bel_reply *all)
+{
+    char text[sizeof differ->text];
+    (void)snprintf(text, sizeof text, "%.*s is on a page, and not there", (int)one->id.bytes,
+                   (const char *)one->id.data);
+    for (size_t i = 0; i < all->timers.count; i++) {
+        const struct bel_timer *other = &all->timers.items[i];
+        if (!differ_in_timers(differ, one, 1, other, 1)) return false;
+        if (heard_same(one->id, other->id)) (void)snprintf(text, sizeof text, "%s", differ->text);
+    }
+    (void)snprintf(differ->text, sizeof differ->text, "%s", text);
+    return true;
+}
+
+static bool does_page_differ(struct differ *differ, const struct bel_reply *one,
+                             const struct bel_reply *all)
+{
+    if (all->err != 0 || all->timers.cursor.bytes > 0) return false; /* there are too many */
+    for (size_t i = 0; i < one->timers.count; i++) {
+        if (differs_from_all(differ, &one->timers.items[i], all)) return true;
+    }
+    return false;
+}
+
 static bool do_differ(struct judge *judge, const struct order *order)
 {
     const struct heard *one = order->heard[ENGINE_SIDE], *other = order->heard[MODEL_SIDE];
+    if (order->is_page && one->reply.err == 0) {
+        return does_page_differ(&judge->differ, &one->reply, &other->reply);
+    }
     sort_section(one, has_no_due); /* the engine has them by priority, too */
     sort_section(other, has_no_due);
     if (judge->differ.is_lazy) { /* when an expiry was noticed is nobody's business */
@@ -468,6 +502,7 @@ bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_order
     for (size_t back = 0; back <= judge->count - judge->answered; back++) {
         if (try_refusals(judge, judge->count - back, is_tight, looks)) {
             say(judge->world, "      %zu turns are lost\n", back);
+            if (back > 0) walk_forget(judge->world->walk);
             return true;
         }
         if (back == 0) (void)snprintf(first, sizeof first, "%s", judge->differ.text);

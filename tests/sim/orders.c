@@ -278,9 +278,11 @@ static void choose_fail(struct world *world, struct bel_fail *fail)
     fail->delay_ms = fail->has_delay ? below(world, world->config.pace_ms) : 0;
 }
 
-static void choose_list(struct world *world, struct bel_list_query *list)
+static void choose_list(struct world *world, struct order *order, struct bel_list_query *list)
 {
-    list->topic = topic_of(world);
+    struct bel_view topic = topic_of(world);
+    if (walk_draw(world->walk, order, topic, list)) return;
+    list->topic = topic;
     list->count = 1000;
     list->has_state = chance(world, 50);
     list->state = list->has_state ? (enum bel_state)below(world, BEL_STATES) : BEL_SCHEDULED;
@@ -350,6 +352,8 @@ static enum bel_verb choose_verb(struct world *world)
             continue;
         }
         enum bel_verb verb = weights[i].verb;
+        bool has_pages = has_feature(world, FEATURE_PAGES);
+        if (verb == BEL_VERB_GET && has_pages && chance(world, 70)) verb = BEL_VERB_LIST;
         bool is_left_out = verb == BEL_VERB_PURGE && !has_feature(world, FEATURE_PURGE);
         if (verb == BEL_VERB_AGENDA) is_left_out = has_feature(world, FEATURE_EXPIRY);
         return is_left_out ? BEL_VERB_GET : verb;
@@ -401,7 +405,7 @@ static void choose_command(struct world *world, struct order *order, struct bel_
         choose_fail(world, &command->fail);
         return;
     case BEL_VERB_LIST:
-        choose_list(world, &command->list);
+        choose_list(world, order, &command->list);
         return;
     case BEL_VERB_CONFIGURE:
         choose_configure(world, order, command);
@@ -450,6 +454,11 @@ static void give_names(struct order *order, unsigned side)
     case BEL_VERB_REVIVE:
     case BEL_VERB_EXPLAIN:
         command->target.id = id;
+        return;
+    case BEL_VERB_LIST:
+        if (side == ENGINE_SIDE || !order->is_page) return;
+        command->list.count = BEL_LIST_COUNT_MAX;
+        command->list.cursor = (struct bel_view){0};
         return;
     default:
         return;

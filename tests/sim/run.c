@@ -101,6 +101,7 @@ void run_told(struct bel_request *request, const struct bel_reply *reply)
 /* Ids that answers have, to ask for them. */
 static void remember(struct world *world, const struct order *order)
 {
+    walk_told(world->walk, order);
     const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
     if (order->heard[ENGINE_SIDE]->verb != BEL_VERB_CLAIM || reply->err) return;
     for (size_t i = 0; i < reply->deliveries.count; i++) {
@@ -516,6 +517,7 @@ static void arm(struct world *world)
         bool is_low = chance(world, 50);
         plan->free_bytes = is_low ? below(world, 1 << 20) : UINT64_C(1) << 40;
         world->tree.is_full = is_low && chance(world, 30);
+        world->engine->store->unasked_bytes = UINT32_MAX; /* it is to ask the disk at once */
     }
     if (has_fault(world, FAULT_MEMORY)) {
         memory_fail_in(chance(world, 20) ? 1 + below(world, 40) : 0);
@@ -613,6 +615,7 @@ static void live_through(struct world *world)
     disarm(world);
     world->is_healed = true;
     say(world, "      healed\n");
+    if (has_fault(world, FAULT_SPACE)) check_space(world);
     if (world->speakers != NULL && chance(world, 70)) speakers_drain(world->speakers);
     if (world->has_failed) return;
     break_down(world);

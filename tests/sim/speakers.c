@@ -265,7 +265,7 @@ static bool listen_to(struct speaker *speaker)
 static void leave_by_chance(struct speakers *speakers)
 {
     struct world *world = speakers->world;
-    struct speaker **slot = &speakers->slots[below(world, SPEAKERS_MAX)];
+    struct speaker **slot = &speakers->slots[below(world, world->config.speakers_max)];
     if (*slot == NULL || !chance(world, world->config.hang_up_in_100)) return;
     if (chance(world, 30)) {
         (*slot)->has_ended = true;

@@ -53,6 +53,7 @@ static void draw_features(struct config *config, uint64_t *random)
     if (config->faults[FAULT_CLOCK]) has[FEATURE_RETENTION] = false;
     if (!has[FEATURE_LATE_SYNC]) has[FEATURE_SLOW_SYNC] = false;
     if (!has[FEATURE_PLANS]) has[FEATURE_ZONES] = false;
+    if (has[FEATURE_EXPIRY]) has[FEATURE_PAGES] = false; /* which a list of all notices more of */
 }
 
 struct bel_zones *world_zones(void)
@@ -305,6 +306,7 @@ void world_init(struct world *world, const struct config *config)
     world->seen = calloc(64, sizeof *world->seen);
     if (world->seen == NULL) abort();
     world->book = book_create(world);
+    world->walk = walk_create(world);
     if (has_judge) world->judge = judge_create(world);
     if (config->is_spoken) world->speakers = speakers_create(world);
 }
@@ -314,6 +316,7 @@ void world_finish(struct world *world)
     world_close(world, true);
     judge_destroy(world->judge);
     book_destroy(world->book);
+    walk_destroy(world->walk);
     for (size_t i = 0; i < world->orders.count; i++) {
         order_free(world->orders.items[i]);
     }

@@ -12,6 +12,7 @@
  *     book.c     what is always true           main.c     seeds and swarms
  *     speakers.c clients of a server           tap.c      between their sessions and the engine
  *     listen.c   what they hear                drain.c    how a history begins and ends
+ *     walk.c     lists, page by page
  *
  * The judge is exact: it gives a naive model the same requests at the same times and compares
  * every answer; after a crash the engine must be where the model was after some turn, from the
@@ -83,6 +84,7 @@ enum feature {
     FEATURE_PURGE,
     FEATURE_LATE_SYNC, /* answers come a turn later */
     FEATURE_SLOW_SYNC, /* or several, as if a thread were at it */
+    FEATURE_PAGES,     /* lists of few, from cursor to cursor */
     FEATURE_ZONES,     /* plans in zones, at a time when clocks change */
     FEATURES,
 };
@@ -136,6 +138,7 @@ struct order {
     bool is_lost;      /* who asked does not get the answer */
     bool is_look;      /* asked by the simulator itself */
     bool is_answered;  /* by the model */
+    bool is_page;      /* of a walk; the model lists all */
     bool is_sent_home; /* a claim that waited when the server was stopped */
     struct bel_view ids[SIDES][ORDER_NAMES], tokens[SIDES][ORDER_NAMES], topics[ORDER_NAMES];
     size_t handed[ORDER_NAMES]; /* whose tokens; SIZE_MAX: of nobody */
@@ -168,6 +171,7 @@ struct sim_entropy {
 struct judge;
 struct book;
 struct speakers;
+struct walk;
 
 struct world {
     struct config config;
@@ -182,6 +186,7 @@ struct world {
     struct judge *judge; /* NULL: there is none any more */
     struct book *book;
     struct speakers *speakers; /* NULL: there are none */
+    struct walk *walk;
 
     struct list_of_orders orders; /* all of them */
     struct list_of_orders fresh;  /* submitted to the engine, and not yet to the model */
@@ -284,6 +289,7 @@ void judge_withdraw(struct judge *judge, struct order *order);
  * may have been refused something. False if it is nowhere, or nobody can tell. */
 bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_orders *looks);
 struct bel_next judge_next(const struct judge *judge);
+struct model *judge_model(const struct judge *judge);
 
 /* --- book.c --- */
 
@@ -296,7 +302,21 @@ void book_opened(struct book *book);
 /* All that there is was listed: by topic, as LOOKS says. */
 void book_look(struct book *book, const struct list_of_orders *looks);
 
+/* --- walk.c --- */
+
+struct walk *walk_create(struct world *world);
+void walk_destroy(struct walk *walk);
+/* Perhaps makes an order the next page of the walk, or the first of one through `topic`. */
+bool walk_draw(struct walk *walk, struct order *order, struct bel_view topic,
+               struct bel_list_query *out);
+void walk_told(struct walk *walk, const struct order *order);
+/* Turns are lost: of where things were, nothing is certain. */
+void walk_forget(struct walk *walk);
+
 /* --- drain.c --- */
+
+/* After the disk was full: who adds is let in again. */
+void check_space(struct world *world);
 
 /* Short lives, so that a lot happens; and little to be made up for after a long time. */
 void set_up_topics(struct world *world);
