@@ -514,7 +514,7 @@ def print_header(bench, parent):
           "client and server")
     versions = [f"{name} {version_of(name, path)}" for name, path in bench.binaries.items()]
     print(f"servers   {', '.join(versions)}")
-    print(f"load      {os.getloadavg()[0]:.1f} at the beginning; whatever else runs is measured too")
+    print(f"load      {os.getloadavg()[0]:.1f} when it began; whatever else runs is measured too")
     for name in {s.program for s in SYSTEMS} - set(bench.binaries):
         print(f"LEFT OUT  {name}: not installed")
     for system in bench.systems:
