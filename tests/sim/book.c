@@ -118,6 +118,7 @@ static void doubt_topic(struct book *book, struct bel_view topic)
 
 static void doubt_occurrences(struct book *book, struct bel_view topic, struct bel_view plan)
 {
+    if (plan.bytes == 0) return; /* one that is to be made has none yet */
     for (size_t i = 0; i < book->count; i++) {
         struct entry *entry = &book->entries[i];
         if (!is_occurrence(entry) || !is_text(topic, entry->topic)) continue;
