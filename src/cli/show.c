@@ -94,9 +94,11 @@ int bel__show_verdict(const struct cli_remote *remote, struct cli_order *order,
         return CLI_OK;
     }
     bel__cli_print_state(state->text, 0);
-    if (due->type == BEL_VALUE_NUMBER) {
+    if (due->type == BEL_VALUE_NUMBER && bel__cli_is_terminal()) {
         printf("\t");
         bel__cli_print_time(due->number);
+    } else if (due->type == BEL_VALUE_NUMBER) {
+        printf("\t%" PRId64, due->number);
     }
     printf("\n");
     return CLI_OK;

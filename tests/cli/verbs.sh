@@ -126,7 +126,7 @@ json extend_as_json 'j == {"lease_ms": 10000}' "$belfry" extend "$token" --json
 is release_gives_back 1 "$belfry" release "$token"
 exits release_twice 4 STALE "$belfry" release "$token"
 token=$(token work)
-like fail_says_when 'scheduled	2030-01-01T08:05:22Z' "$belfry" fail "$token" --in 5m --reason 'no ink'
+like fail_says_when 'scheduled	1893485122000' "$belfry" fail "$token" --in 5m --reason 'no ink'
 exits fail_twice 4 STALE "$belfry" fail "$token"
 is the_delay_passes 2030-01-01T08:05:22Z "$belfry" clock --advance 5m
 is an_attempt_was_spent 1 field work w1 attempts
