@@ -239,24 +239,37 @@ static enum import_verdict add_count(struct import_command *command)
     return IMPORT_GOOD;
 }
 
+/* A name that comes more than once has an array of texts. */
+static bool add_header(struct import_command *command, const char *name, const json_t *value,
+                       size_t *headers)
+{
+    size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *text = json_is_array(value) ? json_array_get(value, i) : value;
+        if (!json_is_string(text) || ++*headers > IMPORT_HEADERS_MAX) return false;
+        bel__import_add(command, BEL_VIEW("HEADER"));
+        bel__import_add(command, (struct bel_view){name, strlen(name)});
+        bel__import_add(command,
+                        (struct bel_view){json_string_value(text), json_string_length(text)});
+    }
+    return count > 0;
+}
+
 static enum import_verdict add_headers(struct import_command *command)
 {
     json_t *headers = json_object_get(command->root, "headers"), *value;
     const char *name;
+    size_t count = 0;
     if (headers == NULL) return IMPORT_GOOD;
-    if (!json_is_object(headers) || json_object_size(headers) > IMPORT_HEADERS_MAX) {
+    if (!json_is_object(headers)) {
         return bel__import_refuse(command, IMPORT_BAD, "headers: expected an object, of up to %d",
                                   IMPORT_HEADERS_MAX);
     }
     json_object_foreach(headers, name, value)
     {
-        if (!json_is_string(value)) {
-            return bel__import_refuse(command, IMPORT_BAD, "header %.60s: expected a text", name);
-        }
-        bel__import_add(command, BEL_VIEW("HEADER"));
-        bel__import_add(command, (struct bel_view){name, strlen(name)});
-        bel__import_add(command,
-                        (struct bel_view){json_string_value(value), json_string_length(value)});
+        if (add_header(command, name, value, &count)) continue;
+        return bel__import_refuse(command, IMPORT_BAD, "header %.60s: expected a text, of up to %d",
+                                  name, IMPORT_HEADERS_MAX);
     }
     return IMPORT_GOOD;
 }

@@ -163,10 +163,15 @@ static void print_scalar(const struct bel_value *value, bool is_bytes)
     }
 }
 
+static bool is_bytes_of(const struct bel_value *value)
+{
+    return value->type == BEL_VALUE_TEXT && !bel__cli_is_text(value->text);
+}
+
 /* Prints a name and says whether its value is to be printed in base64. */
 static bool print_name(const struct bel_value *name, const struct bel_value *value)
 {
-    bool is_bytes = value->type == BEL_VALUE_TEXT && !bel__cli_is_text(value->text);
+    bool is_bytes = is_bytes_of(value);
     if (is_bytes) {
         char long_name[160];
         (void)snprintf(long_name, sizeof long_name, "%.*s_base64",
@@ -185,6 +190,46 @@ static bool print_name(const struct bel_value *name, const struct bel_value *val
 static bool is_list(const struct bel_value *value)
 {
     return value->type == BEL_VALUE_LIST || value->type == BEL_VALUE_MAP;
+}
+
+/* Whether two pairs of a name and a value would be printed under one name. */
+static bool is_namesake(const struct bel_value *a, const struct bel_value *b)
+{
+    bool is_same = a->text.bytes == b->text.bytes &&
+                   (a->text.bytes == 0 || memcmp(a->text.data, b->text.data, a->text.bytes) == 0);
+    return is_same && is_bytes_of(a + 1) == is_bytes_of(b + 1);
+}
+
+/* The first pair from `at` on that is printed under a name; the count if there is none. */
+static size_t find_namesake(const struct bel_value *list, const struct bel_value *name, size_t at)
+{
+    while (at < list->count && !is_namesake(&list->items[at], name)) {
+        at += 2;
+    }
+    return at;
+}
+
+/* Headers are a flat list of names and values. A name that comes again has an array of them all,
+ * where it came first. */
+static void print_headers(const struct bel_value *list)
+{
+    (void)putchar('{');
+    for (size_t i = 0; i < list->count; i += 2) {
+        const struct bel_value *name = &list->items[i];
+        if (find_namesake(list, name, 0) < i) continue;
+        size_t again = find_namesake(list, name, i + 2);
+        bool is_array = again < list->count;
+        if (i > 0) printf(", ");
+        bool is_bytes = print_name(name, name + 1);
+        if (is_array) (void)putchar('[');
+        print_scalar(name + 1, is_bytes);
+        for (; again < list->count; again = find_namesake(list, name, again + 2)) {
+            printf(", ");
+            print_scalar(&list->items[again + 1], is_bytes);
+        }
+        if (is_array) (void)putchar(']');
+    }
+    (void)putchar('}');
 }
 
 void bel__cli_print_value(const struct bel_value *value)
@@ -211,7 +256,11 @@ void bel__cli_print_value(const struct bel_value *value)
             print_scalar(item, is_bytes);
             continue;
         }
-        bool is_map = item->count % 2 == 0 && (item->type == BEL_VALUE_MAP || is_headers);
+        if (is_headers && item->count % 2 == 0) {
+            print_headers(item);
+            continue;
+        }
+        bool is_map = item->count % 2 == 0 && item->type == BEL_VALUE_MAP;
         (void)putchar(is_map ? '{' : '[');
         assert(depth + 1 < DEPTH_MAX);
         stack[++depth] = (struct frame){item->items, item->count, 0, is_map};

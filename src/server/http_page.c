@@ -134,23 +134,35 @@ static bool is_text(struct bel_view view)
     return true;
 }
 
+/* Sets a name to a text, which it takes. One that is there already gets an array of both. */
+static void add_text(struct sheet *sheet, struct bel_view name, json_t *text)
+{
+    json_t *known = json_object_getn(sheet->object, name.data, name.bytes);
+    int failed;
+    if (json_is_array(known)) {
+        failed = json_array_append_new(known, text);
+    } else {
+        if (known != NULL) text = json_pack("[O, o]", known, text);
+        failed = json_object_setn_new_nocheck(sheet->object, name.data, name.bytes, text);
+    }
+    if (failed) sheet->is_lost = true;
+}
+
 /* A name may be anything; what is no text cannot be a name here, and is left out. */
 static void set_bytes_as(struct sheet *sheet, struct bel_view name, struct bel_view value)
 {
     char long_name[BEL_TEXT_BYTES_MAX + 8];
     if (!is_text(name)) return;
     if (is_text(value)) {
-        json_t *text = json_stringn_nocheck(value.bytes > 0 ? value.data : "", value.bytes);
-        int failed = json_object_setn_new_nocheck(sheet->object, name.data, name.bytes, text);
-        if (failed) sheet->is_lost = true;
+        add_text(sheet, name, json_stringn_nocheck(value.bytes > 0 ? value.data : "", value.bytes));
         return;
     }
     char *base64 = bel__base64_encode(value);
     (void)snprintf(long_name, sizeof long_name, "%.*s_base64",
                    (int)(name.bytes < BEL_TEXT_BYTES_MAX ? name.bytes : BEL_TEXT_BYTES_MAX),
                    (const char *)name.data);
-    json_t *text = base64 != NULL ? json_string_nocheck(base64) : NULL;
-    if (json_object_set_new_nocheck(sheet->object, long_name, text) != 0) sheet->is_lost = true;
+    add_text(sheet, (struct bel_view){long_name, strlen(long_name)},
+             base64 != NULL ? json_string_nocheck(base64) : NULL);
     free(base64);
 }
 

@@ -103,6 +103,15 @@ static int push_value(struct bel_http_call *call, const char *name, bool is_byte
     return bel__refusal(why, "BADARG", "%.*s: expected a text or a whole number", SHOWN_MAX, name);
 }
 
+static int push_header(struct bel_http_call *call, const char *name, const json_t *value,
+                       struct bel_refusal *why)
+{
+    int err = push_text(call, "HEADER", why);
+    if (err == 0) err = push_text(call, name, why);
+    return err ? err : push_value(call, name, false, value, why);
+}
+
+/* A header that is there more than once has an array of its values. */
 static int push_headers(struct bel_http_call *call, json_t *headers, struct bel_refusal *why)
 {
     const char *name;
@@ -112,10 +121,13 @@ static int push_headers(struct bel_http_call *call, json_t *headers, struct bel_
     }
     json_object_foreach(headers, name, value)
     {
-        int err = push_text(call, "HEADER", why);
-        if (err == 0) err = push_text(call, name, why);
-        if (err == 0) err = push_value(call, name, false, value, why);
-        if (err) return err;
+        size_t count = json_is_array(value) ? json_array_size(value) : 1;
+        if (count == 0) return bel__refusal(why, "BADARG", "headers: expected a text in an array");
+        for (size_t i = 0; i < count; i++) {
+            int err = push_header(call, name,
+                                  json_is_array(value) ? json_array_get(value, i) : value, why);
+            if (err) return err;
+        }
     }
     return 0;
 }

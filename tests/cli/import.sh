@@ -80,6 +80,12 @@ json bytes_in_base64 'j["payload_base64"] == "/wAK" and j["priority"] == 9' \
     "$belfry" get hand h4 --json
 echo '{"topic": "prices", "id": "p", "payload": {"price": 19.99}}' | "$belfry" import >/dev/null
 is numbers_stay_as_they_were_written '{"price":19.99}' field prices p payload
+"$belfry" schedule again x --id a --header k=1 --header l=2 --header k=3 >/dev/null
+json headers_that_come_again 'j["headers"] == {"k": ["1", "3"], "l": "2"}' \
+    "$belfry" get again a --json
+is they_are_taken_over 'imported	1' \
+    bash -c "'$belfry' export again | '$belfry' import --topic again2 | head -n 1"
+json as_they_were 'j["headers"] == {"k": ["1", "3"], "l": "2"}' "$belfry" get again2 a --json
 is lines_that_are_alike_are_two 6 count hand
 "$belfry" import people >/dev/null
 is but_not_four 6 count hand

@@ -149,6 +149,20 @@ def test_payloads_come_back_as_they_were():
             web.wrong(400, "BADARG", "PUT", "/v1/topics/t/timers/p", body)
 
 
+def test_headers_that_come_again():
+    with serve() as server, server.client() as client:
+        web = Web(server)
+        client.ask("SCHEDULE", "t", "x", "ID", "a", "HEADER", "k", "1", "HEADER", "l", "",
+                   "HEADER", "k", "2", "HEADER", "k", b"\xff", "HEADER", "k", "3")
+        headers = web.right("GET", "/v1/topics/t/timers/a")["headers"]
+        assert headers == {"k": ["1", "2", "3"], "l": "", "k_base64": "/w=="}, headers
+        web.right("PUT", "/v1/topics/t/timers/b", {"headers": {"k": ["1", 2], "l": ["3"]}})
+        timer = client.ask("GET", "t", "b")
+        assert timer[timer.index("headers") + 1] == ["k", "1", "k", "2", "l", "3"], timer
+        for value in ([], [["1"]], [None], {"a": "b"}):
+            web.wrong(400, "BADARG", "PUT", "/v1/topics/t/timers/c", {"headers": {"k": value}})
+
+
 def test_lists_and_topics():
     with serve() as server:
         web = Web(server)

@@ -246,7 +246,7 @@ BODIES = [
     Row("more_behind_the_object", sized(BODY + "{}"), 400, closes=False),
     Row("a_comment", sized("/**/" + BODY), 400, closes=False),
     Row("a_list", sized(f"[{BODY}]"), 400, closes=False),
-    Row("a_header_of_a_list", sized('{"headers":{"a":["b"]}}'), 400, closes=False),
+    Row("a_header_of_lists", sized('{"headers":{"a":[["b"]]}}'), 400, closes=False),
     Row("a_header_in_a_header", sized('{"in":"1h","headers":{"a\\r\\nb":"c\\r\\nd"}}'), 201, closes=False,
         made=1),
     Row("one_header_too_many",
