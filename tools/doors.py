@@ -29,6 +29,7 @@ DOORS = {
     "tree_pages.c": r"open(at)?(64)?|close|fstat(64)?|mmap(64)?|munmap", # LMDB's file, to check it
     "backup.c": THREAD,
     "checkpoint.c": THREAD,
+    "syncer.c": THREAD,
     "writer.c": THREAD,
 }
 

@@ -23,6 +23,7 @@ enum {
     OUTPUT_BYTES_MIN = 64 << 10,
     INTERVAL_MS_DEFAULT = 1000,
     INTERVAL_MS_MAX = 3600 * 1000,
+    CHECK_ROWS_DEFAULT = 100 * 1000,
     HELP_COLUMN = 34,
 };
 
@@ -36,6 +37,7 @@ void bel__config_init(struct bel_config *config)
         .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT,
         .output_bytes_max = OUTPUT_BYTES_DEFAULT,
         .durability_interval_ms = INTERVAL_MS_DEFAULT,
+        .check_rows_max = CHECK_ROWS_DEFAULT,
     };
     int err = bel__address_parse("127.0.0.1:7878", &config->resp);
     if (err == 0) err = bel__address_parse("127.0.0.1:7879", &config->http);
@@ -189,6 +191,12 @@ static const char *set_output(struct bel_config *config, const char *value)
     return "bytes, 64K or more";
 }
 
+static const char *set_check_rows(struct bel_config *config, const char *value)
+{
+    int err = bel__parse_u32(value, strlen(value), 0, UINT32_MAX, &config->check_rows_max);
+    return err == 0 ? NULL : "a number of rows, 0 for never";
+}
+
 static const struct setting {
     const char *name, *value, *help;
     const char *(*set)(struct bel_config *config, const char *value);
@@ -206,6 +214,7 @@ static const struct setting {
     {"max-clients", "N", "at the same time: 10000", set_clients},
     {"max-payload", "BYTES", "of a timer: 1M, up to 64M", set_payload},
     {"output-limit", "BYTES", "that a client may leave unread: 8M", set_output},
+    {"check-rows", "N", "rows to read first after a crash: 100000", set_check_rows},
     {"log", "text|json", "to standard error", set_log},
     {"log-level", "error|warn|info|debug", "info if not said", set_log_level},
     {"port-file", "FILE", "written when it listens: resp PORT", set_port_file},

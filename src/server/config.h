@@ -61,6 +61,7 @@ struct bel_config {
     uint32_t clients_max;
     uint32_t payload_bytes_max;
     uint64_t output_bytes_max;
+    uint32_t check_rows_max; /* that are looked at after a crash, before it opens */
 };
 
 /* What is wrong, for a person: where it was said, what, and what was expected. */

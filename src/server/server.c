@@ -22,7 +22,6 @@
 enum {
     DESCRIPTORS_BESIDES = 64, /* files, listeners, and so on */
     NS_PER_MS = 1000000,
-    CHECK_ROWS_MAX = 1000000, /* that are looked at after a crash */
 };
 
 struct server {
@@ -219,7 +218,7 @@ static int check_data(const struct server *server)
     struct bel_engine_why why = {{0}};
     if (config->store == BEL_CONFIG_MEMORY) return 0;
     struct bel_mono start = bel_clock_mono(bel_clock_system());
-    int err = bel_engine_check_if_left(config->data, CHECK_ROWS_MAX, &report, &why);
+    int err = bel_engine_check_if_left(config->data, config->check_rows_max, &report, &why);
     struct bel_mono end = bel_clock_mono(bel_clock_system());
     if (err == BEL_ECORRUPT) {
         BEL_LOG(server->options.log, BEL_LOG_ERROR, "the data is damaged; nothing was changed",
