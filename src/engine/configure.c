@@ -15,7 +15,8 @@
 
 static int refuse_topic(struct bel_reply *reply)
 {
-    return bel__refuse(reply, BEL_EINVAL, "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -",
+    return bel__refuse(reply, BEL_EINVAL,
+                       "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -, and no option of CLAIM",
                        BEL_TOPIC_BYTES_MAX);
 }
 

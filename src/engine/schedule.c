@@ -23,7 +23,8 @@ enum {
 static int check_names(const struct bel_schedule_spec *spec, struct bel_reply *reply)
 {
     if (!bel_topic_is_valid(spec->topic)) {
-        return bel__refuse(reply, BEL_EINVAL, "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -",
+        return bel__refuse(reply, BEL_EINVAL,
+                           "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -, and no option of CLAIM",
                            BEL_TOPIC_BYTES_MAX);
     }
     if (spec->group.bytes > BEL_GROUP_BYTES_MAX) {

@@ -525,8 +525,9 @@ struct bel_http_page bel__http_page(const struct bel_http_call *call, const stru
     }
     const char *code = missing(verb, reply);
     if (code != NULL) {
-        return bel__http_problem(code, verb == BEL_VERB_ACK ? "this lease has ended"
-                                                            : "there is no such timer waiting");
+        return bel__http_problem(code, verb == BEL_VERB_ACK   ? "this lease has ended"
+                                       : verb == BEL_VERB_GET ? "there is no such timer"
+                                                              : "there is no such timer waiting");
     }
     if (payloads_of(verb, reply) > PAGE_BYTES_MAX) {
         return bel__http_problem("FULL", "the answer is too large: ask for fewer");

@@ -199,6 +199,7 @@ def test_what_is_refused():
         timers = "/v1/topics/t/timers"
         web.wrong(404, "NOTFOUND", "GET", "/nowhere")
         web.wrong(404, "NOTFOUND", "GET", "/v1/topics/")
+        assert web.wrong(404, "NOTFOUND", "GET", timers + "/a")["detail"] == "there is no such timer"
         web.wrong(405, "ERR", "DELETE", timers)
         assert web.answer.headers["Allow"] == "POST, GET"
         for body in ("{", "[]", "1", '{"in":"1h","in":"2h"}', '{"payload":"\udcff"}', "[" * 5000):
