@@ -20,6 +20,16 @@ enum {
     RESOURCE_BYTES_MAX = BEL_TOPIC_BYTES_MAX,
 };
 
+/* It has the characters of a topic, and may be called as an option of CLAIM is. Or it is empty. */
+static bool is_resource(struct bel_view name)
+{
+    const char *text = name.data;
+    for (size_t i = 0; i < name.bytes && i < RESOURCE_BYTES_MAX; i++) {
+        if (!bel_id_is_valid((struct bel_view){text + i, 1})) return false;
+    }
+    return name.bytes <= RESOURCE_BYTES_MAX;
+}
+
 static int check_names(const struct bel_schedule_spec *spec, struct bel_reply *reply)
 {
     if (!bel_topic_is_valid(spec->topic)) {
@@ -30,7 +40,7 @@ static int check_names(const struct bel_schedule_spec *spec, struct bel_reply *r
     if (spec->group.bytes > BEL_GROUP_BYTES_MAX) {
         return bel__refuse(reply, BEL_EINVAL, "a group of at most %d bytes", BEL_GROUP_BYTES_MAX);
     }
-    if (spec->resource.bytes > 0 && !bel_topic_is_valid(spec->resource)) {
+    if (!is_resource(spec->resource)) {
         return bel__refuse(reply, BEL_EINVAL, "a resource is 1 to %d of A-Z a-z 0-9 . _ : / -",
                            RESOURCE_BYTES_MAX);
     }

@@ -122,6 +122,7 @@ static void a_resource_has_the_characters_of_a_topic(struct subject *s)
     CHECK(schedule_error(s, "mail", .id = "a", .resource = "a b") == BEL_EINVAL);
     CHECK(schedule_error(s, "mail", .id = "a", .resource = "\xff") == BEL_EINVAL);
     CHECK(schedule_error(s, "mail", .id = "a", .resource = "api/v1.2:x_y-z") == 0);
+    CHECK(schedule_error(s, "mail", .id = "a", .resource = "worker") == 0);
 }
 
 static void times_after_the_year_9999_are_refused(struct subject *s)
