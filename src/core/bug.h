@@ -45,7 +45,8 @@ enum bel_bug {
     BEL_BUG_WAITS_ON,           /* for a client that has hung up */
     BEL_BUG_PAGE_SKIPS,         /* the first of what a cursor says */
     BEL_BUG_ZONE_NOT_KEPT,
-    BEL_BUG_SPACE_FORGOTTEN, /* when there is some again */
+    BEL_BUG_SPACE_FORGOTTEN,  /* when there is some again */
+    BEL_BUG_TRANSACTION_DONE, /* of which it was said that there are none */
     BEL_BUGS,
 };
 

@@ -370,7 +370,8 @@ static void run(struct bel_session *session, struct bel_call *call,
     enum bel_verb verb;
     if (entry == NULL) {
         refuse_name(session, call);
-    } else if (session->is_refusing && entry->permission != BEL_PERMISSION_NONE) {
+    } else if (session->is_refusing && entry->permission != BEL_PERMISSION_NONE &&
+               !BEL_BUG(BEL_BUG_TRANSACTION_DONE)) {
         refuse(session, call, "ERR", "not done: MULTI is unknown here, EXEC or DISCARD ends it");
     } else if (!may(session, entry)) {
         refuse_entry(session, call, entry);

@@ -16,8 +16,8 @@
 
 static void wrong(const struct speaker *speaker, const struct said *said, const char *what)
 {
-    static const char *const owns[OWNS] = {"PING", "CLIENT ID", "HELLO",   "GRAZE",
-                                           "INFO", "QUIT",      "nonsense"};
+    static const char *const owns[OWNS] = {"PING",  "CLIENT ID", "HELLO",    "GRAZE",  "INFO",
+                                           "MULTI", "QUIT",      "nonsense", "inside", "EXEC"};
     const struct order *order = said->order;
     world_fail(speaker->world, "heard", "client %" PRIu64 ", #%" PRIu64 " %s: %s", speaker->number,
                order != NULL ? order->number : said->number,
@@ -58,11 +58,16 @@ static bool is_own_answer(const struct answer *answer, const struct said *said)
     case OWN_HELLO:
         return is_hello(answer, said);
     case OWN_UNKNOWN:
+    case OWN_TRANSACTION:
         return answer->kind == ANSWER_ERROR && begins_with(answer->text, "ERR unknown command");
     case OWN_INFO:
         return answer->kind == ANSWER_BULK && begins_with(answer->text, "# Server");
     case OWN_QUIT:
         return answer->kind == ANSWER_SIMPLE;
+    case OWN_INSIDE:
+        return answer->kind == ANSWER_ERROR && begins_with(answer->text, "ERR not done");
+    case OWN_EXEC:
+        return answer->kind == ANSWER_ERROR && begins_with(answer->text, "EXECABORT ");
     default:
         return answer->kind == ANSWER_ERROR && begins_with(answer->text, "ERR Protocol error");
     }

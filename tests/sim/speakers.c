@@ -137,8 +137,7 @@ static struct said *add_said(struct speaker *speaker)
     return said;
 }
 
-/* Something that sessions answer by themselves. */
-static void say_own(struct speaker *speaker)
+static void say_own(struct speaker *speaker, enum own own)
 {
     static const struct {
         const char *text;
@@ -149,26 +148,40 @@ static void say_own(struct speaker *speaker)
         [OWN_HELLO] = {"HELLO ", true},
         [OWN_UNKNOWN] = {"GRAZE ", true},
         [OWN_INFO] = {"*1\r\n$4\r\nINFO", false},
+        [OWN_TRANSACTION] = {"MULTI", false},
         [OWN_QUIT] = {"QUIT", false},
         [OWN_BROKEN] = {"*1\r\n:", true},
+        [OWN_INSIDE] = {"SCHEDULE mail inside ID inside", true},
+        [OWN_EXEC] = {"EXEC", false},
     };
     struct world *world = speaker->world;
-    bool is_end = chance(world, 4);
     struct said *said = add_said(speaker);
-    said->own = (enum own)(is_end ? OWN_QUIT + below(world, 2) : below(world, OWN_QUIT));
-    if (said->own == OWN_UNKNOWN && chance(world, 70)) said->own = OWN_HELLO;
+    said->own = own;
     said->number = said->own == OWN_PING ? speaker->said_count * 1000 : speaker->number;
     uint64_t number = said->number;
     if (said->own == OWN_HELLO) {
         number = 2 + below(world, 2);
         speaker->version = said->version = (int)number;
     }
-    speaker->is_over = is_end;
+    speaker->is_over = own == OWN_QUIT || own == OWN_BROKEN;
     char digits[24] = "";
     if (lines[said->own].has_number) (void)snprintf(digits, sizeof digits, "%" PRIu64, number);
     if (bel__buffer_append_format(&speaker->wire, "%s%s\r\n", lines[said->own].text, digits) != 0) {
         abort();
     }
+}
+
+/* Something that sessions answer by themselves. */
+static void say_some_own(struct speaker *speaker)
+{
+    struct world *world = speaker->world;
+    bool is_end = chance(world, 4);
+    enum own own = (enum own)(is_end ? OWN_QUIT + below(world, 2) : below(world, OWN_QUIT));
+    if (own == OWN_UNKNOWN && chance(world, 70)) own = OWN_HELLO;
+    say_own(speaker, own);
+    if (own != OWN_TRANSACTION) return;
+    say_own(speaker, OWN_INSIDE);
+    say_own(speaker, OWN_EXEC);
 }
 
 void speakers_say(struct speakers *speakers, struct order *order)
@@ -181,7 +194,7 @@ void speakers_say(struct speakers *speakers, struct order *order)
     add_said(speaker)->order = order;
     spoken_command(&order->requests[ENGINE_SIDE].command, &speaker->wire);
     say(world, "      client %" PRIu64 " says #%" PRIu64 "\n", speaker->number, order->number);
-    if (chance(world, 20)) say_own(speaker);
+    if (chance(world, 20)) say_some_own(speaker);
 }
 
 /* --- before a turn --- */

@@ -31,8 +31,11 @@ enum own {
     OWN_HELLO,
     OWN_UNKNOWN,
     OWN_INFO,
+    OWN_TRANSACTION, /* three commands: MULTI, one that is not done, and EXEC */
     OWN_QUIT,
     OWN_BROKEN, /* is no command: the server hangs up */
+    OWN_INSIDE, /* of a transaction */
+    OWN_EXEC,
     OWNS,
 };
 
