@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     WHY_BYTES = 160,
@@ -264,11 +265,27 @@ static void do_command(struct bel_call *call, const struct bel_bound *bound,
 /* --- the server --- */
 
 /* As clients of Redis expect it, there is no reply: the connection ends. */
+/* All modes but one are ways to stop. */
+static bool is_abort(const struct bel_bound *bound)
+{
+    static const char word[] = "ABORT";
+    for (size_t i = 0; i < bound->repeated_count; i++) {
+        struct bel_view mode = bound->repeated[i];
+        if (mode.bytes == sizeof word - 1 && strncasecmp(mode.data, word, mode.bytes) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void do_shutdown(struct bel_call *call, const struct bel_bound *bound,
                         struct bel_resp_writer *writer)
 {
-    (void)bound;
     const struct bel_service *service = call->session->service;
+    if (is_abort(bound)) {
+        bel__resp_error(writer, "ERR", "there is no shutdown that could be aborted");
+        return;
+    }
     if (service->shutdown == NULL) {
         bel__resp_error(writer, "ERR", "SHUTDOWN is not available here");
         return;
