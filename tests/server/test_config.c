@@ -100,7 +100,7 @@ static void flags_are_read_both_ways(void)
     CHECK(config.durability == BEL_DURABILITY_INTERVAL && config.durability_interval_ms == 1000);
     CHECK(bel__config_check(&config, &error) == 0);
     CHECK(read_flag("--durability-interval", "1h") == 0);
-    CHECK_EQ(config.durability_interval_ms, 3600 * 1000);
+    CHECK_EQ(config.durability_interval_ms, UINT32_C(3600000));
 }
 
 static void flags_that_are_wrong_are_named(void)

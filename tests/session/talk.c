@@ -360,9 +360,10 @@ static bool let_in(void *context, struct bel_view user, struct bel_view key, str
                                    1U << BEL_PERMISSION_READ, 1U << BEL_PERMISSION_WORK, ~0U, ~0U};
     static struct bel_scope scope; /* of "some" */
     (void)context;
-    if (scope.count == 0)
-        CHECK(bel__scope_add(&scope, BEL_VIEW("mail")) &&
-              bel__scope_add(&scope, BEL_VIEW("sms.*")));
+    if (scope.count == 0) {
+        CHECK(bel__scope_add(&scope, BEL_VIEW("mail")));
+        CHECK(bel__scope_add(&scope, BEL_VIEW("sms.*")));
+    }
     if (key.bytes != 6 || memcmp(key.data, "secret", 6) != 0) return false;
     for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
         if (user.bytes != strlen(users[i])) continue;
