@@ -51,7 +51,7 @@ struct bel_store {
     struct bel_io *io;
     struct bel_io *own_io;   /* the same, if it is the store's */
     uint64_t free_bytes_min; /* of the disk, for those who add */
-    uint64_t unasked_bytes;  /* reserved since the disk was last asked */
+    uint64_t unasked_bytes;  /* put since the disk was last asked */
     bool is_disk_low;
     bool is_locked, is_marked;
 

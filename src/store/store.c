@@ -15,7 +15,7 @@
 #include <assert.h>
 
 enum {
-    ASK_DISK_BYTES = 1 << 20,     /* reserved between two looks at the disk */
+    ASK_DISK_BYTES = 1 << 20,     /* put between two looks at the disk */
     FRAME_BYTES_USUAL = 16 << 20, /* what is larger is a batch of its own */
 };
 
@@ -33,11 +33,11 @@ static uint64_t free_bytes_of(struct bel_store *store)
 }
 
 /* Sees whether the disk has more than the reserve left. While it has not, it is asked each
- * time. */
+ * time; else when enough was put since, for what is reserved is mostly not needed. */
 static bool has_disk(struct bel_store *store, size_t bytes)
 {
-    store->unasked_bytes += bytes;
-    if (!store->is_disk_low && store->unasked_bytes < ASK_DISK_BYTES) return true;
+    bool is_much = store->unasked_bytes >= ASK_DISK_BYTES || bytes >= ASK_DISK_BYTES;
+    if (!store->is_disk_low && !is_much) return true;
     bool is_low = free_bytes_of(store) < store->free_bytes_min;
     store->is_disk_low = is_low || (BEL_BUG(BEL_BUG_SPACE_FORGOTTEN) && store->is_disk_low);
     store->unasked_bytes = 0;
@@ -89,6 +89,7 @@ static void change(struct bel_store *store, const struct bel_frame_row *row)
     assert(store->rows_left > 0 && store->bytes_left >= row->value.bytes); /* it was reserved */
     store->rows_left--;
     store->bytes_left -= row->value.bytes;
+    store->unasked_bytes += sizeof row->key + row->value.bytes;
     bool is_left_out = BEL_BUG(BEL_BUG_DELETE_NOT_LOGGED) && row->is_gone;
     if (store->log != NULL && !is_left_out) bel__batch_add(&store->next, row);
     store->changes++;
