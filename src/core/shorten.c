@@ -28,9 +28,8 @@ static size_t put_number(const char *number, size_t bytes, char *out)
     if (strpbrk(copy, ".eE") == NULL) return bytes;
     double value = strtod(copy, NULL);
     for (int digits = DIGITS_ENOUGH; digits < DIGITS_MAX; digits++) {
-        (void)snprintf(shorter, sizeof shorter, "%.*g", digits, value);
+        size_t count = (size_t)snprintf(shorter, sizeof shorter, "%.*g", digits, value);
         bool is_real = strpbrk(shorter, ".e") != NULL && strchr(shorter, ',') == NULL;
-        size_t count = strlen(shorter);
         if (!is_real || count >= bytes || strtod(shorter, NULL) != value) continue;
         memcpy(out, shorter, count);
         return count;
