@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     VERSION = 1,
@@ -218,7 +219,7 @@ static const struct setting *find(struct bel_view name)
 {
     for (unsigned i = 0; i < BEL_SETTINGS; i++) {
         if (name.bytes != strlen(all[i].name)) continue;
-        if (memcmp(name.data, all[i].name, name.bytes) == 0) return &all[i];
+        if (strncasecmp(name.data, all[i].name, name.bytes) == 0) return &all[i];
     }
     return NULL;
 }

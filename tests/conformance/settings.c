@@ -57,7 +57,7 @@ static void wrong_settings_are_refused(struct subject *s)
         {"concurrency", " 1"}, {"retention", "forever"},
         {"retention", "x"},    {"retention_dead", "x"},
         {"depth", "many"},     {"depth", "99999999999999999999"},
-        {"misfire_after", ""}, {"Lease", "1s"},
+        {"misfire_after", ""}, {"leases", "1s"},
         {"nonsense", "1"},     {"", "1"},
     };
     schedule(s, "mail", .id = "a");
@@ -67,6 +67,14 @@ static void wrong_settings_are_refused(struct subject *s)
     }
     CHECK(strcmp(setting(s, "mail", "lease"), "30s") == 0);
     CHECK(strcmp(setting(s, "mail", "crashes"), "5") == 0);
+}
+
+static void names_may_be_in_capitals(struct subject *s)
+{
+    configure(s, "mail", "LEASE", "7s");
+    CHECK(strcmp(setting(s, "mail", "lease"), "7s") == 0);
+    configure(s, "mail", "Retention_Dead", "1h");
+    CHECK(strcmp(setting(s, "mail", "retention_dead"), "1h") == 0);
 }
 
 static void a_long_deliver_is_refused(struct subject *s)
@@ -132,6 +140,7 @@ static const struct test tests[] = {
     TEST(settings_have_defaults),
     TEST(a_setting_is_told_as_it_can_be_set),
     TEST(wrong_settings_are_refused),
+    TEST(names_may_be_in_capitals),
     TEST(a_long_deliver_is_refused),
     TEST(configure_takes_all_or_none),
     TEST(of_a_name_that_comes_twice_the_last_counts),

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     SETTING_MAX = 1000000,
@@ -179,7 +180,8 @@ struct settings model_settings_default(void)
 static const struct setting *find_setting(struct bel_view name)
 {
     for (size_t i = 0; i < SETTINGS; i++) {
-        if (model_same(name, model_text(all[i].name))) return &all[i];
+        bool is_as_long = name.bytes == strlen(all[i].name);
+        if (is_as_long && strncasecmp(name.data, all[i].name, name.bytes) == 0) return &all[i];
     }
     return NULL;
 }
