@@ -10,7 +10,7 @@ the files that are a door, or have a thread, and these are named here with what 
 import re, subprocess, sys
 
 ALLOWED = set("""
-    memcpy memmove memset memcmp memchr memrchr bcmp strlen strcmp strchr strspn strerror_r
+    memcpy memmove memset memcmp memchr memrchr bcmp strlen strncasecmp strcmp strchr strspn strerror_r
     malloc calloc realloc free aligned_alloc
     snprintf vsnprintf qsort bsearch
     pow floor ceil llround fabs
