@@ -96,10 +96,8 @@ static struct bel_delta_entry *entry_of(uint64_t value)
 void bel__delta_put(struct bel_delta *delta, const struct bel_key *key, struct bel_view value,
                     bool is_new)
 {
-    struct bel_delta_entry *entry = take(delta, value.bytes);
+    struct bel_delta_entry *entry = bel__delta_make(delta, value, is_new ? BEL_DELTA_NEW : 0);
     uint64_t old;
-    if (value.bytes > 0) memcpy(entry->data, value.data, value.bytes);
-    entry->flags = is_new ? BEL_DELTA_NEW : 0;
     if (bel__sorted_put(&delta->rows, key, (uintptr_t)entry, &old)) {
         entry->flags = entry_of(old)->flags & BEL_DELTA_NEW;
     }
@@ -123,6 +121,23 @@ void bel__delta_delete(struct bel_delta *delta, const struct bel_key *key)
         bool replaced = bel__sorted_put(&delta->rows, key, (uintptr_t)entry, NULL);
         assert(!replaced);
     }
+}
+
+struct bel_delta_entry *bel__delta_make(struct bel_delta *delta, struct bel_view value,
+                                        unsigned flags)
+{
+    struct bel_delta_entry *entry = take(delta, value.bytes);
+    if (value.bytes > 0) memcpy(entry->data, value.data, value.bytes);
+    entry->flags = flags;
+    return entry;
+}
+
+void bel__delta_place(struct bel_delta *delta, const struct bel_key *key,
+                      struct bel_delta_entry *entry)
+{
+    bool replaced = bel__sorted_put(&delta->rows, key, (uintptr_t)entry, NULL);
+    assert(!replaced);
+    (void)replaced;
 }
 
 const struct bel_delta_entry *bel__delta_find(const struct bel_delta *delta,

@@ -86,6 +86,13 @@ void bel__delta_put(struct bel_delta *delta, const struct bel_key *key, struct b
 /* Deletes a row, which need not be there. It must have been reserved. */
 void bel__delta_delete(struct bel_delta *delta, const struct bel_key *key);
 
+/* A put or delete in two steps, for many at once: makes an entry, which is reserved as a row; and
+ * says it of a key, of which nothing was said yet. */
+struct bel_delta_entry *bel__delta_make(struct bel_delta *delta, struct bel_view value,
+                                        unsigned flags);
+void bel__delta_place(struct bel_delta *delta, const struct bel_key *key,
+                      struct bel_delta_entry *entry);
+
 /* What it says of `key`, or NULL. */
 const struct bel_delta_entry *bel__delta_find(const struct bel_delta *delta,
                                               const struct bel_key *key);

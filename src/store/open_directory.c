@@ -3,13 +3,9 @@
 /*
  * Opening: the lock first, then the superblock, so that a format that is not known is refused
  * before anything is touched, then the tree, whose epoch says where in the log to begin.
- *
- * What is replayed is never taken to be new. A row that came and went in the log may be in the
- * tree, if a checkpoint was cut short in between, and has to be deleted there.
  */
+#include "store/replay.h"
 #include "store/state.h"
-
-#include "core/bug.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -84,17 +80,21 @@ static int open_tree(struct bel_store *store, const struct bel_store_options *op
     return err ? bel__why_say(why, err, "tree cannot be opened: %s", bel_error_text(err)) : 0;
 }
 
-static int replay(void *context, const struct bel_frame_row *row)
+static int replay_row(void *context, const struct bel_frame_row *row)
 {
-    struct bel_store *store = context;
-    int err = bel__delta_reserve(store->active, 1, row->value.bytes);
-    if (err) return err;
-    if (row->is_gone) {
-        bel__delta_delete(store->active, &row->key);
-    } else {
-        bel__delta_put(store->active, &row->key, row->value, BEL_BUG(BEL_BUG_NEW_AFTER_REPLAY));
-    }
-    return 0;
+    return bel__replay_add(context, row);
+}
+
+/* Brings what the log has beyond the tree into the active delta. */
+static int recover(struct bel_store *store, struct bel_why *why)
+{
+    uint64_t epoch = store->tree->epoch(store->tree);
+    struct bel_replay replay;
+    bel__replay_init(&replay, store->active);
+    int err = bel__log_recover(store->log, epoch, replay_row, &replay, why);
+    if (err == 0) err = bel__replay_end(&replay);
+    bel__replay_finish(&replay);
+    return err;
 }
 
 /* Leaves a mark that is removed by a close. Where there is no room for one, or it is a view, a
@@ -123,8 +123,7 @@ static int open_parts(struct bel_store *store, const struct bel_store_options *o
     if (err) return err;
     err = open_tree(store, options, why);
     if (err) return err;
-    uint64_t epoch = store->tree->epoch(store->tree);
-    err = bel__log_recover(store->log, epoch, replay, store, why);
+    err = recover(store, why);
     if (err) return err;
     store->batch = store->log->batch;
     store->has_thread = options->has_thread;
