@@ -121,6 +121,7 @@ static const struct choice serve[] = {
     {"max-clients", "at the same time", FOLLOWS_VALUE, NULL},
     {"max-payload", "of a timer", FOLLOWS_VALUE, NULL},
     {"output-limit", "that a client may leave unread", FOLLOWS_VALUE, NULL},
+    {"check-rows", "rows to read first after a crash", FOLLOWS_VALUE, NULL},
     {"log", "to standard error", FOLLOWS_VALUE, WORDS("text", "json")},
     {"log-level", "how much", FOLLOWS_VALUE, WORDS("error", "warn", "info", "debug")},
     {"port-file", "written when it listens", FOLLOWS_PATH, NULL},
