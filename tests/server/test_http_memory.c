@@ -170,6 +170,7 @@ static void a_claim_is_told_or_given_back(void)
         const char *got = ask("POST", "/v1/topics/t/claim", "{}");
         bool has_failed = left == 0, is_told = strstr(got, "\"id\":\"a\"") != NULL;
         left = 0;
+        CHECK(got != NULL);
         CHECK_NOTE("allocation %" PRIu64 ": %.120s", i, got);
         CHECK(got[0] == 0 || is_refused(got) || is_told);
         if (is_told) CHECK(starts(got, "HTTP/1.1 200"));
