@@ -113,6 +113,13 @@ os.waitpid(pid, 0)
 sys.stdout.write(text.decode().replace("\r\n", "\n"))' "$@"
 }
 
+# has_terminal NAME: whether there can be one here; if not, says that NAME is left out.
+has_terminal() {
+    python3 -c 'import pty; pty.openpty()' 2>/dev/null && return 0
+    printf 'skip %s: this machine has no pseudo-terminals\n' "$1"
+    return 1
+}
+
 # field TOPIC ID NAME: one field of a timer.
 field() {
     "$belfry" get "$1" "$2" | sed -n "s/^$3	//p"

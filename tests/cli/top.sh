@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # belfry top, on a terminal that a program plays. Usage: top.sh PROGRAM
 . "$(dirname "$0")/lib.sh"
+has_terminal top || exit 77
 serve first --store memory
 "$belfry" schedule mail x --in 1h >/dev/null
 "$belfry" schedule mail y --in 1h >/dev/null

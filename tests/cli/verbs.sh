@@ -65,10 +65,11 @@ json list_turns_pages_as_json 'len(set(t["id"] for t in j["timers"])) == 105' \
 is list_of_a_state_has_none '' "$belfry" list mail --state dead
 
 # --- on a terminal ---
+"$belfry" schedule now $'\e[31mred' --id control >/dev/null
+if has_terminal what_a_terminal_shows; then
 like a_table_on_a_terminal 'STATE*DUE*ID*PAYLOAD
 scheduled  2030-01-01T08:01:00Z*b *two words*' terminal "$belfry" list mail --count 1
 like times_on_a_terminal '*due *2030-01-01T08:05:00Z*' terminal "$belfry" get mail a
-"$belfry" schedule now $'\e[31mred' --id control >/dev/null
 like colors_on_a_terminal $'*\e\\[32mready\e\\[0m*' terminal "$belfry" get now control
 like no_color_if_so_asked '*ready*' terminal env NO_COLOR=1 "$belfry" get now control
 is no_color_at_all 0 bash -c "$(declare -f terminal); terminal env NO_COLOR=1 '$belfry' get now \
@@ -78,6 +79,7 @@ is nothing_from_outside_reaches_a_terminal 'payload          \x1b[31mred' \
 like bars_on_a_terminal '*2030-01-01T08:00:00Z*###*' terminal "$belfry" agenda --to 2030-01-01T12:00:00Z
 is bars_fit_the_terminal yes bash -c "$(declare -f terminal); terminal env NO_COLOR=1 '$belfry' \
     agenda --to 2030-01-01T12:00:00Z | awk 'length > 80 {exit 1}' && echo yes"
+fi
 
 # --- agenda, explain, topics ---
 is agenda_has_lines_with_tabs '1893484800000	3
