@@ -9,6 +9,7 @@
 
 #include "commands/arguments.h"
 #include "commands/commands.h"
+#include "core/base64.h"
 #include "core/parse.h"
 #include "core/shorten.h"
 #include "core/siphash.h"
@@ -64,38 +65,17 @@ void bel__import_clear(struct import_command *command)
 
 /* --- values --- */
 
-static int digit_of(char c)
-{
-    if (c >= 'A' && c <= 'Z') return c - 'A';
-    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-    if (c >= '0' && c <= '9') return c - '0' + 52;
-    if (c == '+') return 62;
-    return c == '/' ? 63 : -1;
-}
-
 /* Decodes base64 into memory of the command's. False if it is none. */
 static bool decode(struct import_command *command, const char *text, size_t bytes,
                    struct bel_view *out)
 {
-    size_t room = sizeof command->made / sizeof command->made[0], used = 0;
-    if (bytes % 4 != 0 || command->made_count == room) return false;
-    for (int i = 0; i < 2 && bytes > 0 && text[bytes - 1] == '='; i++) {
-        bytes--;
-    }
+    size_t room = sizeof command->made / sizeof command->made[0];
+    if (command->made_count == room) return false;
     char *data = malloc(bytes + 1);
     if (data == NULL) return false;
     command->made[command->made_count++] = data;
-    unsigned group = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        int digit = digit_of(text[i]);
-        if (digit < 0) return false;
-        group = (group << 6 | (unsigned)digit) & 0xffffff;
-        if (i % 4 == 1) data[used++] = (char)(unsigned char)(group >> 4);
-        if (i % 4 == 2) data[used++] = (char)(unsigned char)(group >> 2);
-        if (i % 4 == 3) data[used++] = (char)(unsigned char)group;
-    }
-    *out = (struct bel_view){data, used};
-    return true;
+    *out = (struct bel_view){.data = data};
+    return bel__base64_decode((struct bel_view){text, bytes}, data, &out->bytes);
 }
 
 /* A string or a whole number as it would be typed. */

@@ -4,6 +4,7 @@
 #include "cli/print.h"
 
 #include "belfry/instant.h"
+#include "core/base64.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -116,18 +117,12 @@ void bel__cli_print_json(const char *text)
 
 static void print_base64(struct bel_view view)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *data = view.data;
+    const uint8_t *bytes = view.data;
+    char group[BEL_BASE64_CHARS];
     (void)putchar('"');
-    for (size_t i = 0; i < view.bytes; i += 3) {
-        size_t left = view.bytes - i;
-        unsigned group = (unsigned)data[i] << 16;
-        if (left > 1) group |= (unsigned)data[i + 1] << 8;
-        if (left > 2) group |= data[i + 2];
-        (void)putchar(digits[group >> 18]);
-        (void)putchar(digits[group >> 12 & 63]);
-        (void)putchar(left > 1 ? digits[group >> 6 & 63] : '=');
-        (void)putchar(left > 2 ? digits[group & 63] : '=');
+    for (size_t i = 0; i < view.bytes; i += BEL_BASE64_BYTES) {
+        bel__base64_group(bytes + i, view.bytes - i, group);
+        (void)fwrite(group, 1, sizeof group, stdout);
     }
     (void)putchar('"');
 }

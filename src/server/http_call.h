@@ -139,10 +139,4 @@ json_t *bel__http_load(struct bel_view text, size_t flags, json_error_t *error, 
  * json_dumps() it does not go on behind something that is missing. */
 char *bel__http_dump(const json_t *value, size_t flags);
 
-/* Decodes base64 in place of `*bytes` characters. False if it is none. */
-bool bel__base64_decode(char *text, size_t *bytes);
-
-/* Encodes; NULL without memory. The caller frees it. */
-char *bel__base64_encode(struct bel_view data);
-
 #endif

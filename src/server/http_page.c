@@ -7,6 +7,7 @@
  */
 #include "server/http_call.h"
 
+#include "core/base64.h"
 #include "core/shorten.h"
 #include "core/view.h"
 #include "server/answer.h"

@@ -12,6 +12,8 @@
  */
 #include "server/http_call.h"
 
+#include "core/base64.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,12 +137,13 @@ static int push_headers(struct bel_http_call *call, json_t *headers, struct bel_
 static int push_base64(struct bel_http_call *call, const json_t *value, struct bel_refusal *why)
 {
     size_t bytes = json_string_length(value);
-    call->payload = json_is_string(value) ? malloc(bytes + 1) : NULL;
-    if (call->payload == NULL) {
+    if (!json_is_string(value)) {
         return bel__refusal(why, "BADARG", "payload_base64: expected a text");
     }
-    memcpy(call->payload, json_string_value(value), bytes + 1);
-    if (!bel__base64_decode(call->payload, &bytes)) {
+    call->payload = malloc(bytes + 1);
+    if (call->payload == NULL) return refuse_memory(why);
+    struct bel_view text = {json_string_value(value), bytes};
+    if (!bel__base64_decode(text, call->payload, &bytes)) {
         return bel__refusal(why, "BADARG", "payload_base64: this is not base64");
     }
     return push(call, (struct bel_view){call->payload, bytes}, why);

@@ -10,6 +10,7 @@
  * block of its own where nothing may be read behind its end, and bound once more. What is refused
  * must have a code and a text that JSON can tell.
  */
+#include "core/base64.h"
 #include "server/http_call.h"
 
 #include <assert.h>
@@ -117,7 +118,7 @@ static void check_base64(const struct bel_http_call *call)
     size_t bytes = strlen(sent);
     char *copy = strdup(sent);
     if (copy == NULL) abort();
-    if (bel__base64_decode(copy, &bytes)) {
+    if (bel__base64_decode((struct bel_view){sent, bytes}, copy, &bytes)) {
         char *again = bel__base64_encode((struct bel_view){copy, bytes});
         assert(again != NULL && strlen(again) == strlen(sent));
         free(again);
