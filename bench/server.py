@@ -177,16 +177,20 @@ class Bench:
             print(f"{server.system.name}: {log}", file=sys.stderr)
         return lines if succeeded else []
 
-    def with_server(self, system, words, section, shape):
-        """Starts a server, runs the client, and keeps its last line."""
-        self.runner.progress(f"{section}: {system.name}, {shape}")
+    def run_fresh(self, system, words):
+        """Starts a server, runs the client, and returns its lines."""
         server = self.server(system)
         try:
             server.start()
-            lines = self.load(server, words)
+            return self.load(server, words)
         finally:
             server.end()
             shutil.rmtree(server.folder, ignore_errors=True)
+
+    def with_server(self, system, words, section, shape):
+        """The same, and keeps the last line."""
+        self.runner.progress(f"{section}: {system.name}, {shape}")
+        lines = self.run_fresh(system, words)
         if lines:
             self.keep(lines[-1], system, section, shape)
         return lines
@@ -471,13 +475,7 @@ def measure_crowd(bench):
     for _ in range(bench.runs):
         for system in bench.choose("belfry", "redis always"):
             bench.runner.progress(f"crowd: {system.name}")
-            server = bench.server(system)
-            try:
-                server.start()
-                lines = bench.load(server, words)
-            finally:
-                server.end()
-                shutil.rmtree(server.folder, ignore_errors=True)
+            lines = bench.run_fresh(system, words)
             for shape, line in zip(("warm", "alone", "10,000 idle", "1,000 slow"), lines):
                 bench.keep(line, system, "crowd", shape)
 
