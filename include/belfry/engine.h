@@ -134,7 +134,7 @@ BEL_CHECKED int bel_engine_check(const char *folder, struct bel_engine_report *o
                                  struct bel_engine_why *why);
 
 /* The same before it is opened, but only if the engine that had it last has not closed it, and the
- * tree has at most `rows_max` rows, for they are all read: a million take about a second. Else, and
+ * tree has at most `rows_max` rows, for they are all read: 100,000 take some 0.3 s. Else, and
  * if there is no data, it returns 0 and `out->rows` is 0. */
 BEL_CHECKED int bel_engine_check_if_left(const char *folder, uint64_t rows_max,
                                          struct bel_engine_report *out, struct bel_engine_why *why);
