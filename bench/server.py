@@ -4,7 +4,9 @@
 One client in C speaks to all of them (bench/serve_load.c); payloads have 100 bytes; client and
 server share the machine. Redis schedules with MULTI/ZADD/HSET/EXEC, claims with one call of a
 script, acknowledges with ZREM and HDEL. Marked [D]: on disk before the answer; the others lose
-what they have confirmed when the power fails.
+what they have confirmed when the power fails. The floor is no server of timers: it writes what it
+reads, syncs, and gives everybody the same answer (bench/serve_floor.c), so it shows what the
+machine allows.
 
 Sections: schedule, drain, cancel, life, memory, crowd; all of them if none is named. The data goes
 to a folder of its own under --dir or $TMPDIR, and is removed afterwards.
@@ -53,8 +55,10 @@ def parse():
 class System:
     """A server with one setting of durability."""
 
-    def __init__(self, program, mode, flags, is_durable=False, fill=1.0, rate=20000):
-        self.program, self.mode, self.flags = program, mode, flags
+    def __init__(self, program, mode, flags, is_durable=False, fill=1.0, rate=20000,
+                 sections=SECTIONS):
+        self.program, self.mode, self.flags, self.sections = program, mode, flags, sections
+        self.protocol = "belfry" if program == "floor" else program
         self.name = f"{program} {mode}".strip()
         self.is_durable = is_durable
         self.fill = fill  # how much of a usual load it can be given in the same time
@@ -70,6 +74,8 @@ class System:
         if self.program == "redis":
             return [binary, "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder),
                     *flags]
+        if self.program == "floor":
+            return [binary, str(port), *flags]
         return [binary, "-l", "127.0.0.1", "-p", str(port), *flags]
 
 
@@ -84,13 +90,16 @@ SYSTEMS = (
     System("beanstalkd", "-f 0", ["-b", "DIR", "-f", "0"], is_durable=True, fill=0.04, rate=3000),
     System("beanstalkd", "-b", ["-b", "DIR"]),
     System("beanstalkd", "none", []),
+    System("floor", "", ["DIR/log"], is_durable=True, sections=("schedule",)),
+    System("floor", "none", [], sections=("schedule",)),
 )
 
 
 def binaries(programs):
     """Where each program is, by name; those that are not there are left out."""
     found = {"belfry": str(pathlib.Path(programs).parent / "belfry"),
-             "redis": shutil.which("redis-server"), "beanstalkd": shutil.which("beanstalkd")}
+             "redis": shutil.which("redis-server"), "beanstalkd": shutil.which("beanstalkd"),
+             "floor": str(pathlib.Path(programs) / "serve_floor")}
     for name, path in found.items():
         if not path or not os.path.exists(path):
             print(f"bench: {name} is not here and is LEFT OUT; script/setup installs it",
@@ -163,6 +172,9 @@ class Bench:
     def choose(self, *names):
         return [s for s in self.systems if s.name in names]
 
+    def of_section(self, section):
+        return [s for s in self.systems if section in s.sections]
+
     def server(self, system):
         self.serial += 1
         folder = self.folder / f"{self.serial}-{system.program}"
@@ -170,7 +182,7 @@ class Bench:
 
     def load(self, server, words):
         """The lines of the client, which runs with these words."""
-        command = [server.system.program, f"port={server.port}", f"pid={server.process.pid}"]
+        command = [server.system.protocol, f"port={server.port}", f"pid={server.process.pid}"]
         lines, succeeded = self.runner.start("serve_load", [*command, *words])
         if not succeeded:
             log = server.folder.with_suffix(".log").read_text()[-2000:]
@@ -242,7 +254,7 @@ def print_rates(bench, section, shapes, latency=None):
     heads = "".join(f"{s:>17}" + (f"{'p50 us':>8}{'p99 us':>8}" if s == latency else "")
                     for s in shapes)
     print(f"  {'':<22}{heads}{'CPU us':>8}")
-    for system in bench.systems:
+    for system in bench.of_section(section):
         line = f"  {system.title():<22}"
         for shape in shapes:
             line += f"{show(bench.median(section, shape, system.name)):>17}"
@@ -257,7 +269,7 @@ def run_shapes(bench, section, shapes):
     """Every shape on every system, in turns; `shapes` are functions of a system to words."""
     for _ in range(bench.runs):
         for shape, words in shapes.items():
-            for system in bench.systems:
+            for system in bench.of_section(section):
                 bench.with_server(system, words(system), section, shape)
 
 
@@ -510,7 +522,8 @@ def print_header(bench, parent):
     common.print_machine(bench.args.programs)
     print(f"disk      {parent}, {common.file_system(parent)}; {os.cpu_count()} cores, shared by "
           "client and server")
-    versions = [f"{name} {version_of(name, path)}" for name, path in bench.binaries.items()]
+    versions = [f"{name} {version_of(name, path)}" for name, path in bench.binaries.items()
+                if name != "floor"]
     print(f"servers   {', '.join(versions)}")
     print(f"load      {os.getloadavg()[0]:.1f} when it began; whatever else runs is measured too")
     for name in {s.program for s in SYSTEMS} - set(bench.binaries):
