@@ -432,6 +432,23 @@ static bool check_key(struct bel_http_call *call)
     return false;
 }
 
+/* What is sent again with the same key is to be there once: so the key is the timer's id. As a
+ * structured field it stands in quotes. */
+static void take_retry_key(struct bel_http_call *call)
+{
+    const char *key = call->route->is_made ? header_of(call, "Idempotency-Key") : NULL;
+    if (key == NULL) return;
+    size_t bytes = strlen(key);
+    bool is_quoted = bytes >= 2 && key[0] == '"' && key[bytes - 1] == '"';
+    struct bel_view id = {is_quoted ? key + 1 : key, is_quoted ? bytes - 2 : bytes};
+    size_t place = 0;
+    while (call->captures[place].name != NULL) {
+        place++;
+    }
+    assert(place < BEL_HTTP_CAPTURES_MAX);
+    call->captures[place] = (struct bel_http_capture){"id}", id};
+}
+
 static void refuse_route(struct bel_http_call *call, const char *allow)
 {
     if (allow[0] == 0) {
@@ -478,6 +495,7 @@ static bool admit(struct bel_http_call *call, const char *method)
         return false;
     }
     if (!check_key(call)) return false;
+    take_retry_key(call);
     if (headers.length > call->body.count_max) {
         refuse_size(call);
         return false;

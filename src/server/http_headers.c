@@ -29,6 +29,7 @@ static const char *const singles[] = {
     "Origin",
     "Authorization",
     "Content-Type",
+    "Idempotency-Key",
 };
 
 static bool is_called(struct bel_view text, const char *name)

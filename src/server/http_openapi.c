@@ -92,6 +92,11 @@ static void describe_arguments(const struct bel_http_route *route, json_t *param
             put(properties, name, schema_of(argument, lost), lost);
         }
     }
+    if (route->is_made) {
+        json_t *key = json_pack("{s:s, s:s, s:b, s:{s:s}}", "name", "Idempotency-Key", "in",
+                                "header", "required", false, "schema", "type", "string");
+        add(parameters, key, lost);
+    }
     if (route->command == BEL_COMMAND_SCHEDULE) {
         put(properties, "payload_base64", json_pack("{s:s}", "type", "string"), lost);
     }

@@ -173,6 +173,15 @@ static int push_content_type(struct bel_http_call *call, struct bel_refusal *why
     return err == 0 ? push_text(call, "application/json", why) : err;
 }
 
+/* One that was made by an earlier try stays as it is, unless the body says something else. */
+static int push_conflict(struct bel_http_call *call, struct bel_refusal *why)
+{
+    if (!call->route->is_made || find_capture(call, "ID") == NULL) return 0;
+    if (json_object_get(call->fields, "conflict") != NULL) return 0;
+    int err = push_text(call, "CONFLICT", why);
+    return err == 0 ? push_text(call, "keep", why) : err;
+}
+
 /* --- fields --- */
 
 static int push_settings(struct bel_http_call *call, struct bel_refusal *why)
@@ -268,6 +277,7 @@ static int push_all(struct bel_http_call *call, struct bel_refusal *why)
     }
     if (err == 0 && call->route->command == BEL_COMMAND_SCHEDULE) {
         err = push_content_type(call, why);
+        if (err == 0) err = push_conflict(call, why);
     }
     return err == 0 ? push_fields(call, why) : err;
 }

@@ -124,6 +124,25 @@ def test_put_delete_and_conflicts():
         assert web.right("GET", web.answer.headers["Location"])["id"] == "y/z"
 
 
+def test_a_request_that_is_sent_again_makes_one_timer():
+    with serve() as server:
+        web = Web(server)
+        path = "/v1/topics/t/timers"
+        for key in ["k-1", '"k-1"', "k-1"]:
+            made = web.right("POST", path, {"in": "1h", "payload": key}, {"Idempotency-Key": key})
+            assert made == {"topic": "t", "id": "k-1"} and web.answer.status == 201
+            assert web.answer.headers["Location"] == path + "/k-1"
+        assert web.right("GET", path + "/k-1")["payload"] == "k-1"  # the first of them
+        again = {"Idempotency-Key": "k-1"}
+        web.wrong(409, "CONFLICT", "POST", path, {"in": "1h", "conflict": "reject"}, again)
+        web.wrong(400, "BADARG", "POST", path, {"in": "1h", "id": "other"}, again)
+        for key in ["", '""', "a" * 1000, "user@1"]:
+            web.wrong(400, "BADARG", "POST", path, {"in": "1h"}, {"Idempotency-Key": key})
+        assert len(web.right("GET", path)["timers"]) == 1
+        web.right("PUT", path + "/k-2", {"in": "1h"}, again)  # it has a name
+        assert len(web.right("GET", path)["timers"]) == 2
+
+
 def test_payloads_come_back_as_they_were():
     with serve() as server:
         web = Web(server)

@@ -108,6 +108,8 @@ SMUGGLING = [
         f"PATCH /nowhere HTTP/1.1\r\n{HOST}{CHUNKED}\r\n\r\n{chunk(BAD)}{LAST}", 404),
     Row("a_body_of_a_foreign_origin", sized(BODY, headers="Origin: http://evil.example\r\n"), 403),
     Row("a_body_for_a_foreign_host", post("Content-Length: 11", host="Host: evil.example\r\n"), 403),
+    Row("two_keys_for_a_retry",
+        sized(BODY, headers="Idempotency-Key: a\r\nidempotency-key: b\r\n"), 400),
     Row("more_than_its_length", sized(BODY) + b"GET /livez HTTP/1.1\r\n" + as_bytes(HOST) + b"\r\n",
         201, 200, closes=False, made=1),
     Row("empty_lines_before", "\r\n\r\n" + get("/livez"), 200, closes=False),
