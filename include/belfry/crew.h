@@ -46,7 +46,7 @@
 enum {
     BEL_CREW_HANDS_DEFAULT = 5,
     BEL_CREW_HANDS_MAX = 1000,
-    BEL_CREW_LEASE_MS_DEFAULT = 30000,
+    BEL_CREW_LEASE_MS_DEFAULT = 30000, /* if neither the timer nor its topic says anything */
     BEL_CREW_GRACE_MS_DEFAULT = 15000, /* a good value for bel_crew_stop() */
     BEL_REPORT_REASON_BYTES = 256,
 };
@@ -58,6 +58,7 @@ struct bel_errand_header {
 /* What a hand is given. It is good until `work` returns. Texts end in 0 besides. */
 struct bel_errand {
     struct bel_view token, topic, id, payload;
+    struct bel_view correlation; /* may be empty */
     struct bel_wall due;
     uint64_t attempt; /* 1 + the failures so far */
     const struct bel_errand_header *headers;
@@ -98,8 +99,9 @@ struct bel_crew_options {
     const char *const *topics;        /* they take turns */
     size_t topics_count;              /* 1 at least */
     unsigned hands;                   /* 0: 5 */
-    uint32_t lease_ms;                /* 0: 30 s; extended after each third of it */
-    const char *name;                 /* who it is, for people; NULL: nobody */
+    uint32_t lease_ms; /* 0: as the timer or its topic says, else 30 s; extended after
+                                         each third of it */
+    const char *name;  /* who it is, for people; NULL: nobody */
     void (*work)(void *context, const struct bel_errand *errand, struct bel_report *report);
     /* Something is wrong with the server or the way to it: one line for a log. May be NULL. */
     void (*trouble)(void *context, const char *text);

@@ -95,7 +95,7 @@ static void add(char **variables, size_t *count, const char *name, const char *v
 static char **make_environment(const struct bel_errand *errand, size_t *out_owned)
 {
     enum {
-        FIELDS = 5
+        FIELDS = 6
     };
     size_t inherited = 0, count = 0;
     while (environ[inherited] != NULL) {
@@ -107,6 +107,7 @@ static char **make_environment(const struct bel_errand *errand, size_t *out_owne
     add(variables, &count, "BELFRY_ID", errand->id.data);
     add(variables, &count, "BELFRY_TOPIC", errand->topic.data);
     add(variables, &count, "BELFRY_TOKEN", errand->token.data);
+    add(variables, &count, "BELFRY_CORRELATION", errand->correlation.data);
     (void)snprintf(number, sizeof number, "%" PRIu64, errand->attempt);
     add(variables, &count, "BELFRY_ATTEMPT", number);
     (void)snprintf(number, sizeof number, "%" PRId64, errand->due.ms);

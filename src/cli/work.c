@@ -37,13 +37,14 @@ static const char usage[] =
     "usage: belfry work TOPIC ... [OPTION ...] -- PROGRAM [ARGUMENT ...]\n"
     "\n"
     "Runs a program for each timer that is due: the payload is its standard input, and\n"
-    "BELFRY_ID, BELFRY_TOPIC, BELFRY_ATTEMPT, BELFRY_DUE_MS, BELFRY_TOKEN and\n"
-    "BELFRY_HEADER_<NAME> are in its environment. Exit status 0: done; 75: not now, it is\n"
-    "released; 65: never, it is rejected; else failed, and the last line of its standard\n"
-    "error is the reason. SIGTERM finishes what runs and claims no more.\n"
+    "BELFRY_ID, BELFRY_TOPIC, BELFRY_ATTEMPT, BELFRY_DUE_MS, BELFRY_CORRELATION,\n"
+    "BELFRY_TOKEN and BELFRY_HEADER_<NAME> are in its environment. Exit status 0: done; 75:\n"
+    "not now, it is released; 65: never, it is rejected; else failed, and the last line of\n"
+    "its standard error is the reason. SIGTERM finishes what runs and claims no more.\n"
     "\n"
     "    -j N                how many at once, 5 if not said\n"
-    "    --lease DURATION    how long a claim lasts, 30s if not said; extended meanwhile\n"
+    "    --lease DURATION    how long a claim lasts, and is extended by; if not said, as\n"
+    "                        long as the timer or its topic says, or 30s\n"
     "    --grace DURATION    how long they may take to finish after SIGTERM, 15s if not said\n"
     "    --name NAME         who works, for people; the host's name and the process if not said\n";
 
@@ -304,9 +305,7 @@ static int employ(struct order *order)
 
 int bel__cli_work(int argc, char **argv)
 {
-    struct order order = {.hands = BEL_CREW_HANDS_DEFAULT,
-                          .lease_ms = BEL_CREW_LEASE_MS_DEFAULT,
-                          .grace_ms = BEL_CREW_GRACE_MS_DEFAULT};
+    struct order order = {.hands = BEL_CREW_HANDS_DEFAULT, .grace_ms = BEL_CREW_GRACE_MS_DEFAULT};
     order.topics = calloc((size_t)argc, sizeof order.topics[0]);
     if (order.topics == NULL) return CLI_FAILED;
     int status = read_order(&order, argc, argv);

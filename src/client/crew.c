@@ -138,7 +138,7 @@ void bel__crew_disconnect(struct bel_crew *crew, int *fd, struct bel_client *cli
 
 void bel__slot_leased(struct bel_slot *slot, struct bel_mono begin)
 {
-    uint64_t lease_ns = (uint64_t)slot->crew->options.lease_ms * NS_PER_MS;
+    uint64_t lease_ns = (uint64_t)slot->lease_ms * NS_PER_MS;
     slot->extend_at.ns = begin.ns + lease_ns / 3;
     slot->end.ns = begin.ns + lease_ns;
 }
@@ -241,7 +241,6 @@ static int keep_options(struct bel_crew *crew, const struct bel_crew_options *op
     crew->options.client.user = copy_view(&place, options->client.user);
     crew->options.client.key = copy_view(&place, options->client.key);
     assert(place == (char *)crew->memory + bytes);
-    if (crew->options.lease_ms == 0) crew->options.lease_ms = BEL_CREW_LEASE_MS_DEFAULT;
     return 0;
 }
 

@@ -29,6 +29,7 @@ struct bel_slot {
     pthread_t thread;
     pthread_cond_t changed; /* for the hand */
     enum bel_slot_state state;
+    uint32_t lease_ms;         /* as the server has said */
     struct bel_mono extend_at; /* unless idle or worked */
     struct bel_mono end;       /* of the lease; by then it is surely lost */
     bool is_asked;             /* the clerk's: a command of it is under way, */

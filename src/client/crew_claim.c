@@ -18,7 +18,8 @@ enum {
 
 /* --- a slot and what is in it --- */
 
-/* What a delivery has, by its place: [token, topic, id, payload, due_ms, attempt, headers, ...]. */
+/* What a delivery has, by its place: [token, topic, id, payload, due_ms, attempt, headers,
+ * lease_ms, correlation]. The last two may be missing. */
 enum place {
     PLACE_TOKEN,
     PLACE_TOPIC,
@@ -27,12 +28,13 @@ enum place {
     PLACE_DUE,
     PLACE_ATTEMPT,
     PLACE_HEADERS,
-    PLACES,
+    PLACE_LEASE,
+    PLACE_CORRELATION,
 };
 
 static bool is_delivery(const struct bel_value *value)
 {
-    if (value->type != BEL_VALUE_LIST || value->count < PLACES) return false;
+    if (value->type != BEL_VALUE_LIST || value->count <= PLACE_HEADERS) return false;
     for (int i = PLACE_TOKEN; i <= PLACE_PAYLOAD; i++) {
         if (value->items[i].type != BEL_VALUE_TEXT) return false;
     }
@@ -40,6 +42,25 @@ static bool is_delivery(const struct bel_value *value)
     bool is_list = headers->type == BEL_VALUE_LIST || headers->type == BEL_VALUE_MAP;
     return is_list && value->items[PLACE_DUE].type == BEL_VALUE_NUMBER &&
            value->items[PLACE_ATTEMPT].type == BEL_VALUE_NUMBER;
+}
+
+static bool has(const struct bel_value *delivery, enum place place, enum bel_value_type type)
+{
+    return delivery->count > place && delivery->items[place].type == type;
+}
+
+static struct bel_view correlation_of(const struct bel_value *delivery)
+{
+    return has(delivery, PLACE_CORRELATION, BEL_VALUE_TEXT)
+               ? delivery->items[PLACE_CORRELATION].text
+               : BEL_VIEW("");
+}
+
+static uint32_t lease_of(const struct bel_value *delivery)
+{
+    if (!has(delivery, PLACE_LEASE, BEL_VALUE_NUMBER)) return BEL_CREW_LEASE_MS_DEFAULT;
+    int64_t ms = delivery->items[PLACE_LEASE].number;
+    return ms > 0 && ms <= UINT32_MAX ? (uint32_t)ms : BEL_CREW_LEASE_MS_DEFAULT;
 }
 
 /* Copies bytes behind the last, with a 0 behind them. */
@@ -56,6 +77,7 @@ static size_t bytes_of(const struct bel_value *delivery)
 {
     const struct bel_value *headers = &delivery->items[PLACE_HEADERS];
     size_t bytes = headers->count / 2 * sizeof(struct bel_errand_header);
+    bytes += correlation_of(delivery).bytes + 1;
     for (int i = PLACE_TOKEN; i <= PLACE_PAYLOAD; i++) {
         bytes += delivery->items[i].text.bytes + 1;
     }
@@ -83,6 +105,8 @@ int bel__slot_fill(struct bel_slot *slot, const struct bel_value *delivery)
     slot->errand.topic = keep(&place, items[PLACE_TOPIC].text);
     slot->errand.id = keep(&place, items[PLACE_ID].text);
     slot->errand.payload = keep(&place, items[PLACE_PAYLOAD].text);
+    slot->errand.correlation = keep(&place, correlation_of(delivery));
+    slot->lease_ms = lease_of(delivery);
     for (size_t i = 0; i < count; i++) {
         header[i].name = keep(&place, headers->items[2 * i].text);
         header[i].value = keep(&place, headers->items[2 * i + 1].text);
@@ -129,8 +153,10 @@ static int claim(struct bel_crew *crew, struct bel_client *client, unsigned hand
     size_t used = 1 + crew->options.topics_count, name_bytes = strlen(crew->options.name);
     args[used++] = BEL_VIEW("COUNT");
     args[used++] = print(count, hands);
-    args[used++] = BEL_VIEW("LEASE");
-    args[used++] = print(lease, crew->options.lease_ms);
+    if (crew->options.lease_ms > 0) {
+        args[used++] = BEL_VIEW("LEASE");
+        args[used++] = print(lease, crew->options.lease_ms);
+    }
     args[used++] = BEL_VIEW("WAIT");
     args[used++] = print(wait, WAIT_MS);
     if (name_bytes > 0) {

@@ -47,7 +47,8 @@ chmod +x handler
 
 # --- what it is given, and what its exit status means ---
 printf 'a\000b\377\n' >bytes
-"$belfry" schedule q --file bytes --id given --header my-color=red --header 'x y=1' >/dev/null
+"$belfry" schedule q --file bytes --id given --header my-color=red --header 'x y=1' \
+    --correlation order-7 >/dev/null
 "$belfry" schedule q reject --id reject >/dev/null
 "$belfry" schedule q later --id later >/dev/null
 "$belfry" schedule q twice --id twice --retry 20ms >/dev/null
@@ -60,6 +61,7 @@ work q other -j 2 --json -- ./handler
 eventually the_payload_is_handed_over test -s given.env
 is the_payload_is_standard_input same bash -c 'cmp bytes given.in && echo same'
 like the_rest_is_in_the_environment 'BELFRY_ATTEMPT=1
+BELFRY_CORRELATION=order-7
 BELFRY_DUE_MS=1*
 BELFRY_HEADER_MY_COLOR=red
 BELFRY_HEADER_X_Y=1

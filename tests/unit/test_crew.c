@@ -1,258 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * A crew, and a thread that plays the server: it delivers what a case has queued, keeps claims
- * waiting if there is nothing, and writes down whatever else it is told. Cases wait for what they
- * expect to be written down; one that waits in vain is ended by an alarm.
- */
+/* A crew, with hands that work when they are let, and the server of crew_server.h. */
 #include "belfry/crew.h"
 
-#include "client/reader.h"
+#include "crew_server.h"
 
-#include "../check.h"
-
-#include <poll.h>
-#include <pthread.h>
-#include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 enum {
-    PATIENCE_S = 60,
-    CONNECTIONS = 8,
-    LINES = 200,
-    LINE_BYTES = 300,
-    INPUT_BYTES = 64 << 10,
     GRACE_MS = 50000,
 };
-
-/* --- the server --- */
-
-struct connection {
-    int fd;         /* -1: none */
-    bool is_closed; /* the other has closed, and nobody has noticed */
-    size_t bytes;
-    unsigned claims; /* deliveries that are waited for; 0: no claim waits */
-    char input[INPUT_BYTES];
-};
-
-static struct {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    pthread_t thread;
-    char folder[64], path[96];
-    int listener, pipe[2];
-    struct connection connections[CONNECTIONS];
-    unsigned queued, numbered; /* deliveries to come, and made */
-    const char *extend_reply, *claim_start;
-    bool drops, ends;
-    bool is_mute; /* does not answer, and does not notice that others close */
-    char lines[LINES][LINE_BYTES];
-    unsigned lines_count;
-} server = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-static void answer(struct connection *connection, const char *text)
-{
-    if (!server.is_mute) (void)send(connection->fd, text, strlen(text), MSG_NOSIGNAL);
-}
-
-/* Answers a claim that waits, if there is something. */
-static void deliver(struct connection *connection)
-{
-    unsigned count = server.queued < connection->claims ? server.queued : connection->claims;
-    char text[LINE_BYTES];
-    if (count == 0) return;
-    (void)snprintf(text, sizeof text, "*%u\r\n", count);
-    answer(connection, text);
-    for (unsigned i = 0; i < count; i++) {
-        unsigned number = ++server.numbered;
-        int digits = snprintf(NULL, 0, "%u", number);
-        (void)snprintf(text, sizeof text,
-                       "*7\r\n$%d\r\nt%u\r\n$4\r\nmail\r\n$%d\r\ni%u\r\n$5\r\na\r\nbc\r\n:%u\r\n"
-                       ":1\r\n*2\r\n$5\r\ncolor\r\n$3\r\nred\r\n",
-                       digits + 1, number, digits + 1, number, 1000 + number);
-        answer(connection, text);
-    }
-    server.queued -= count;
-    connection->claims = 0;
-}
-
-static void obey(struct connection *connection, const struct bel_value *command)
-{
-    char line[LINE_BYTES] = "";
-    for (size_t i = 0; i < command->count; i++) {
-        size_t used = strlen(line);
-        (void)snprintf(line + used, sizeof line - used, "%s%.*s", i > 0 ? " " : "",
-                       (int)command->items[i].text.bytes,
-                       (const char *)command->items[i].text.data);
-    }
-    if (strncmp(line, "CLAIM ", 6) == 0) {
-        const struct bel_value *count = &command->items[command->count - 7];
-        CHECK(strstr(line, server.claim_start) == line);
-        connection->claims = (unsigned)strtoul(count->text.data, NULL, 10);
-    } else if (strncmp(line, "EXTEND", 6) == 0) {
-        answer(connection, server.extend_reply);
-    } else {
-        answer(connection, strncmp(line, "FAIL", 4) == 0 ? "*2\r\n$4\r\ndead\r\n:0\r\n" : ":1\r\n");
-    }
-    if (connection->claims == 0 && server.lines_count < LINES) {
-        memcpy(server.lines[server.lines_count++], line, sizeof line);
-    }
-    (void)pthread_cond_broadcast(&server.changed);
-}
-
-static void drop(struct connection *connection)
-{
-    (void)close(connection->fd);
-    connection->fd = -1;
-    connection->claims = 0;
-}
-
-static void hear(struct connection *connection)
-{
-    ssize_t got = recv(connection->fd, connection->input + connection->bytes,
-                       INPUT_BYTES - connection->bytes, MSG_DONTWAIT);
-    connection->is_closed = got <= 0;
-    if (got <= 0 && !server.is_mute) drop(connection);
-    if (got <= 0) return;
-    connection->bytes += (size_t)got;
-    struct bel_reader reader;
-    bel__reader_init(&reader, INPUT_BYTES, 100);
-    while (bel__reader_scan(&reader, (uint8_t *)connection->input, connection->bytes) == 0) {
-        const struct bel_value *command;
-        CHECK(bel__reader_build(&reader, (uint8_t *)connection->input, &command) == 0);
-        obey(connection, command);
-        connection->bytes -= reader.bytes;
-        memmove(connection->input, connection->input + reader.bytes, connection->bytes);
-        bel__reader_reset(&reader);
-    }
-    bel__reader_finish(&reader);
-}
-
-static void welcome(void)
-{
-    struct connection *connection = server.connections;
-    while (connection->fd >= 0) {
-        connection++;
-    }
-    CHECK(connection < server.connections + CONNECTIONS);
-    connection->fd = accept(server.listener, NULL, NULL);
-    connection->bytes = connection->claims = 0;
-    connection->is_closed = false;
-}
-
-static void *serve(void *arg)
-{
-    struct pollfd sets[CONNECTIONS + 2] = {{.fd = server.pipe[0], .events = POLLIN},
-                                           {.fd = server.listener, .events = POLLIN}};
-    (void)arg;
-    (void)pthread_mutex_lock(&server.mutex);
-    while (!server.ends) {
-        for (int i = 0; i < CONNECTIONS; i++) {
-            if (server.drops && server.connections[i].fd >= 0) drop(&server.connections[i]);
-            if (server.connections[i].claims > 0) deliver(&server.connections[i]);
-            int fd = server.connections[i].is_closed ? -1 : server.connections[i].fd;
-            sets[i + 2] = (struct pollfd){.fd = fd, .events = POLLIN};
-        }
-        server.drops = false;
-        (void)pthread_mutex_unlock(&server.mutex);
-        (void)poll(sets, CONNECTIONS + 2, -1);
-        (void)pthread_mutex_lock(&server.mutex);
-        char wakes[16];
-        if (sets[0].revents) (void)!read(server.pipe[0], wakes, sizeof wakes);
-        for (int i = 0; i < CONNECTIONS; i++) {
-            if (sets[i + 2].revents && server.connections[i].fd >= 0) hear(&server.connections[i]);
-        }
-        if (sets[1].revents) welcome();
-    }
-    (void)pthread_mutex_unlock(&server.mutex);
-    return NULL;
-}
-
-static void wake(void)
-{
-    CHECK(write(server.pipe[1], "", 1) == 1);
-}
-
-static void queue(unsigned count)
-{
-    (void)pthread_mutex_lock(&server.mutex);
-    server.queued += count;
-    (void)pthread_mutex_unlock(&server.mutex);
-    wake();
-}
-
-/* Whether a line that starts so was written down. */
-static bool was_told(const char *start)
-{
-    for (unsigned i = 0; i < server.lines_count; i++) {
-        if (strncmp(server.lines[i], start, strlen(start)) == 0) return true;
-    }
-    return false;
-}
-
-static void wait_for(const char *line)
-{
-    CHECK_NOTE("waits for %s", line);
-    (void)pthread_mutex_lock(&server.mutex);
-    while (!was_told(line)) {
-        (void)pthread_cond_wait(&server.changed, &server.mutex);
-    }
-    (void)pthread_mutex_unlock(&server.mutex);
-}
-
-static unsigned count_told(const char *start)
-{
-    unsigned count = 0;
-    (void)pthread_mutex_lock(&server.mutex);
-    for (unsigned i = 0; i < server.lines_count; i++) {
-        count += strncmp(server.lines[i], start, strlen(start)) == 0;
-    }
-    (void)pthread_mutex_unlock(&server.mutex);
-    return count;
-}
-
-static void start_server(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    (void)alarm(PATIENCE_S);
-    (void)snprintf(server.folder, sizeof server.folder, "/tmp/test_crew.XXXXXX");
-    CHECK(mkdtemp(server.folder) != NULL);
-    (void)snprintf(server.path, sizeof server.path, "%s/socket", server.folder);
-    memcpy(address.sun_path, server.path, sizeof server.path);
-    server.listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    CHECK(bind(server.listener, (struct sockaddr *)&address, sizeof address) == 0);
-    CHECK(listen(server.listener, 8) == 0);
-    CHECK(pipe(server.pipe) == 0);
-    server.ends = server.drops = server.is_mute = false;
-    server.claim_start = "CLAIM mail COUNT ";
-    server.queued = server.numbered = server.lines_count = 0;
-    server.extend_reply = ":30000\r\n";
-    for (int i = 0; i < CONNECTIONS; i++) {
-        server.connections[i].fd = -1;
-        server.connections[i].claims = 0;
-    }
-    CHECK(pthread_create(&server.thread, NULL, serve, NULL) == 0);
-}
-
-static void stop_server(void)
-{
-    (void)pthread_mutex_lock(&server.mutex);
-    server.ends = true;
-    (void)pthread_mutex_unlock(&server.mutex);
-    wake();
-    CHECK(pthread_join(server.thread, NULL) == 0);
-    for (int i = 0; i < CONNECTIONS; i++) {
-        if (server.connections[i].fd >= 0) drop(&server.connections[i]);
-    }
-    (void)close(server.listener);
-    (void)close(server.pipe[0]);
-    (void)close(server.pipe[1]);
-    (void)unlink(server.path);
-    (void)rmdir(server.folder);
-}
 
 /* --- the crew --- */
 
@@ -337,6 +94,8 @@ static void check_errand(const struct bel_errand *errand)
     CHECK(strcmp((const char *)errand->token.data + 1, (const char *)errand->id.data + 1) == 0);
     CHECK((uint64_t)errand->due.ms == 1000 + strtoul((const char *)errand->id.data + 1, NULL, 10));
     CHECK_EQ(errand->attempt, 1);
+    CHECK(strcmp(errand->correlation.data, server.is_old ? "" : "order") == 0);
+    CHECK_EQ(errand->correlation.bytes, server.is_old ? 0 : 5);
     CHECK_EQ(errand->headers_count, 1);
     CHECK(bel_errand_find(errand, "color", &color) && strcmp(color.data, "red") == 0);
     CHECK(!bel_errand_find(errand, "colo", &color));
@@ -635,19 +394,38 @@ static void pauses_double_up_to_half_a_minute(void)
     crew_clock = NULL;
 }
 
-static void a_lease_is_extended_after_each_third_of_it(void)
+/* Who has said how long a lease is, and how long it is then. */
+static const struct {
+    const char *said, *topic;
+    uint32_t wanted_ms;
+    bool is_old;
+    uint64_t third_s;
+} leases[] = {
+    {"", "30000", 0, false, 10},
+    {"", "600000", 0, false, 200},
+    {" LEASE 60000", "600000", 60000, false, 20},
+    {"", "600000", 0, true, 10},
+};
+
+static void a_lease_is_extended_after_each_third_of_it(unsigned place)
 {
+    uint64_t third_ns = leases[place].third_s * second_ns;
+    char end[64];
     start_server();
+    (void)snprintf(end, sizeof end, " COUNT 1%s WAIT 10000 WORKER tester", leases[place].said);
+    server.claim_end = end;
+    server.topic_lease = leases[place].topic;
+    server.is_old = leases[place].is_old;
     use_watch();
-    start_crew(0, 1);
+    start_crew(leases[place].wanted_ms, 1);
     set_yard(false);
     queue(1);
     wait_inside(1);
-    set_watch(10 * second_ns);
+    set_watch(third_ns);
     wait_asked(3);
     CHECK_EQ(count_told("EXTEND"), 0);
     for (unsigned i = 1; i < 10; i++) {
-        set_watch(10 * second_ns * i + i);
+        set_watch(third_ns * i + i);
         while (count_told("EXTEND t1") < i) {
             wait_asked(1);
         }
@@ -660,6 +438,14 @@ static void a_lease_is_extended_after_each_third_of_it(void)
     CHECK(!yard.was_lost);
     crew_clock = NULL;
     stop_server();
+}
+
+static void leases_are_extended_whoever_says_how_long_they_are(void)
+{
+    for (unsigned i = 0; i < sizeof leases / sizeof leases[0]; i++) {
+        CHECK_NOTE("case %u", i);
+        a_lease_is_extended_after_each_third_of_it(i);
+    }
 }
 
 static int stopped; /* what the stop has returned; 1: it has not yet */
@@ -749,7 +535,7 @@ int main(void)
     RUN(a_crew_without_a_server_can_be_stopped);
     RUN(work_without_a_server_is_given_up);
     RUN(pauses_double_up_to_half_a_minute);
-    RUN(a_lease_is_extended_after_each_third_of_it);
+    RUN(leases_are_extended_whoever_says_how_long_they_are);
     RUN(a_stop_takes_no_longer_than_the_grace);
     RUN(a_server_that_does_not_answer_is_given_up);
     return 0;
