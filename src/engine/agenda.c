@@ -12,7 +12,9 @@
  * hours. If not, its rows are counted, unless they are too many: then each hour is taken for the
  * one that it begins in.
  *
- * Plans come on top: from their next time on, as the rule says.
+ * Plans come on top: from their next time on, as the rule says. A cron rule has as many times in
+ * each hour that it names, but for those around a change of the clocks: so if steps are of whole
+ * hours, they are looked at in one hour and the rest is counted by hours.
  */
 #include "engine/commands.h"
 #include "engine/engine.h"
@@ -28,6 +30,8 @@ enum {
     ROWS_MAX = 100000,  /* that are counted one by one */
     TIMES_MAX = 100000, /* of plans, likewise */
     DAY_MS = 24 * BEL_HOUR_MS,
+    HOUR_S = 3600,
+    DAY_S = 24 * HOUR_S,
 };
 
 /* No time is outside of these: the years 1 to 9999. */
@@ -173,8 +177,17 @@ static void add_interval(struct agenda *agenda, int64_t at, int64_t period, uint
 struct coming {
     const struct bel_recurrence *rule;
     const struct bel_plan *plan;
+    const struct bel_zone *zone;
     int64_t at;
     uint64_t left;
+};
+
+/* The hour that a plan has come to. */
+struct hour {
+    int64_t start;       /* INT64_MIN: it has not come to any */
+    uint64_t count;      /* of its times that were looked at */
+    bool is_whole;       /* all of it is looked at, and it is as others are */
+    uint64_t full_count; /* of another one that was; 0: there was none */
 };
 
 /* The next of its times, passing over those before the stretch if none of them is counted. */
@@ -204,9 +217,45 @@ static void add_rest(struct agenda *agenda, const struct coming *coming, int64_t
     add_interval(agenda, coming->at, period, count);
 }
 
+/* Whether an hour is as any other that the rule names: one of the zone's, and far from changes. */
+static bool is_usual(const struct agenda *agenda, const struct coming *coming, int64_t start)
+{
+    const struct bel_recurrence *rule = coming->rule;
+    int64_t second = start / 1000, change;
+    if (rule->kind != BEL_PLAN_CRON || rule->count > 0 || agenda->step % BEL_HOUR_MS != 0) {
+        return false;
+    }
+    if (rule->has_until && rule->until.ms < start + BEL_HOUR_MS) return false;
+    if (bel_zone_offset(coming->zone, second) % HOUR_S != 0) return false;
+    return !bel_zone_next_change(coming->zone, second - DAY_S, &change) || change > second + DAY_S;
+}
+
+/* Adds the time that a plan has come to; and the others of its hour with it, if it is known how
+ * many they are. */
+static void add_time(struct agenda *agenda, struct coming *coming, struct hour *hour)
+{
+    int64_t start = round_down(coming->at, BEL_HOUR_MS);
+    if (start != hour->start) {
+        bool is_first = hour->start == INT64_MIN; /* it may begin in the middle */
+        if (hour->is_whole) hour->full_count = hour->count;
+        hour->start = start;
+        hour->count = 0;
+        hour->is_whole = !is_first && is_usual(agenda, coming, start);
+    }
+    if (hour->is_whole && hour->full_count > 0) {
+        add(agenda, coming->at, hour->full_count);
+        coming->at = start + BEL_HOUR_MS - 1;
+        hour->is_whole = false;
+        return;
+    }
+    hour->count++;
+    add(agenda, coming->at, 1);
+}
+
 /* The times behind the first. BEL_ERANGE: that was all. BEL_EFULL: they are too many. */
 static int add_times(struct agenda *agenda, struct coming *coming)
 {
+    struct hour hour = {.start = INT64_MIN};
     int64_t before = INT64_MIN;
     for (;;) {
         int err = move(agenda, coming);
@@ -216,8 +265,8 @@ static int add_times(struct agenda *agenda, struct coming *coming)
             add_rest(agenda, coming, before);
             return BEL_ERANGE;
         }
-        add(agenda, coming->at, 1);
         before = coming->at;
+        add_time(agenda, coming, &hour);
     }
 }
 
@@ -225,7 +274,7 @@ static int add_plan(struct agenda *agenda, const struct bel_found *found)
 {
     const struct bel_recurrence *rule = &found->record.rule;
     struct coming coming = {.rule = rule, .at = (int64_t)found->plan.next, .left = UINT64_MAX};
-    struct bel_plan *plan;
+    struct bel_plan *plan = NULL;
     if (!found->plan.has_next || coming.at >= agenda->to) return 0;
     if (agenda->times_left == 0) return BEL_EFULL;
     agenda->times_left--;
@@ -235,7 +284,8 @@ static int add_plan(struct agenda *agenda, const struct bel_found *found)
         uint64_t used = found->plan.made + 1;
         coming.left = rule->count > used ? rule->count - used : 0;
     }
-    int err = bel__plan_of(agenda->engine, &found->record, &plan, NULL);
+    int err = bel__plan_zone(agenda->engine, rule->zone, &coming.zone, NULL);
+    if (err == 0) err = bel__plan_of(agenda->engine, &found->record, &plan, NULL);
     if (err) return err == BEL_EINVAL ? 0 : err; /* its zone is not known any more */
     coming.plan = plan;
     err = add_times(agenda, &coming);

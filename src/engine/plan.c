@@ -37,8 +37,8 @@ static uint64_t place_in_window(const struct bel_record *record)
     return bel_spread_offset(record->id.data, record->id.bytes, record->rule.spread_ms);
 }
 
-static int find_zone(struct bel_engine *engine, struct bel_view name, const struct bel_zone **out,
-                     struct bel_text_error *why)
+int bel__plan_zone(struct bel_engine *engine, struct bel_view name, const struct bel_zone **out,
+                   struct bel_text_error *why)
 {
     *out = bel_zone_utc();
     if (name.bytes == 0) return 0;
@@ -78,7 +78,7 @@ int bel__plan_of(struct bel_engine *engine, const struct bel_record *record, str
         .seed = seed_of(record->id),
     };
     struct bel_plan *plan;
-    int err = find_zone(engine, rule->zone, &options.zone, why);
+    int err = bel__plan_zone(engine, rule->zone, &options.zone, why);
     if (err) return err;
     err = bel_plan_create(rule->rule.data, rule->rule.bytes, &options, &plan, why);
     if (err) return err;

@@ -43,6 +43,10 @@ size_t bel__after_rows(const struct bel_after *after);
 void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state *topic,
                          const struct bel_record *record);
 
+/* The zone of that name; UTC if it has none. BEL_EINVAL: it is not known. */
+BEL_CHECKED int bel__plan_zone(struct bel_engine *engine, struct bel_view name,
+                               const struct bel_zone **out, struct bel_text_error *why);
+
 /* The plan that a record describes. */
 BEL_CHECKED int bel__plan_of(struct bel_engine *engine, const struct bel_record *record,
                              struct bel_plan **out, struct bel_text_error *why);

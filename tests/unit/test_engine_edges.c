@@ -17,6 +17,8 @@
 enum {
     IDS_MAX = 200,
     BODY = 40 << 10, /* of a payload that takes chunks */
+    STEPS_MAX = 400,
+    HALF_HOUR_MS = 30 * 60 * 1000,
 };
 
 #define START INT64_C(1767225600000)
@@ -42,6 +44,7 @@ struct heard {
     char token[BEL_TOKEN_BYTES_MAX + 1];
     char id[BEL_ID_BYTES + 1];
     char lines[4096]; /* of EXPLAIN */
+    uint64_t steps[STEPS_MAX];
 };
 
 static void copy(struct bel_view from, char *to, size_t room)
@@ -71,6 +74,13 @@ static void hear(struct bel_request *request, const struct bel_reply *reply)
         for (size_t i = 0, at = 0; i < reply->names.count; i++) {
             copy(reply->names.items[i], heard->lines + at, sizeof heard->lines - at);
             at += reply->names.items[i].bytes;
+        }
+        break;
+    case BEL_VERB_AGENDA:
+        heard->count = reply->steps.count;
+        CHECK(heard->count <= STEPS_MAX);
+        for (size_t i = 0; i < heard->count; i++) {
+            heard->steps[i] = reply->steps.items[i].count;
         }
         break;
     case BEL_VERB_PURGE:
@@ -335,6 +345,81 @@ static void a_plan_whose_zone_has_gone_waits_for_it(void)
     CHECK_EQ(claim(&world).deliveries, 1); /* the second */
     finish(&world);
     bel_zones_close(zones);
+}
+
+/* --- agendas --- */
+
+static struct heard agenda(struct world *world, int64_t from, unsigned hours, uint64_t step_ms)
+{
+    struct bel_agenda wish = {.has_from = true, .has_to = true, .from = {from}, .step_ms = step_ms};
+    wish.to.ms = from + (int64_t)hours * 2 * HALF_HOUR_MS;
+    return ask(world, (struct bel_command){.verb = BEL_VERB_AGENDA, .agenda = wish});
+}
+
+/* Finer steps look at every time. */
+static void check_hours(struct world *world, int64_t from, unsigned hours)
+{
+    struct heard fine = agenda(world, from, hours, HALF_HOUR_MS);
+    struct heard coarse = agenda(world, from, hours, UINT64_C(2) * HALF_HOUR_MS);
+    CHECK(fine.err == 0 && coarse.err == 0);
+    CHECK(coarse.count == hours && fine.count == 2 * hours);
+    for (unsigned i = 0; i < hours; i++) {
+        CHECK_NOTE("hour %u", i);
+        CHECK_EQ(coarse.steps[i], fine.steps[2 * i] + fine.steps[2 * i + 1]);
+    }
+}
+
+static void an_agenda_counts_by_hours_as_it_does_one_by_one(void)
+{
+    static const char *const rules[] = {
+        "* * * * *",       "*/7 9-17 * * 1-5", "0,30 2 * * *", "15 */2 * * *", "5-40 2,3 29 3 *",
+        "*/10 30 2 * * *", "59 23 L * *",      "0 * * * *",    "* 1-3 * * 7",
+    };
+    static const char *const zones[] = {"",
+                                        "Europe/Berlin",
+                                        "Asia/Kathmandu",
+                                        "Asia/Kolkata",
+                                        "Australia/Lord_Howe",
+                                        "America/New_York"};
+    static const int64_t stretches[] = {
+        START, INT64_C(1774569600000), INT64_C(1775001600000),
+        INT64_C(1792713600000)}; /* changes in March, April, October */
+    struct bel_zones *known;
+    if (bel_zones_open(NULL, &known) != 0) return; /* the system has none */
+    for (unsigned i = 0; i < 9 * 6 * 2; i++) {
+        struct bel_recurrence plan = {.kind = BEL_PLAN_CRON,
+                                      .rule = view(rules[i % 9]),
+                                      .zone = view(zones[i / 9 % 6]),
+                                      .fold = i / 54 ? BEL_FOLD_BOTH : BEL_FOLD_FIRST};
+        struct world world = {.zones = known};
+        CHECK_NOTE("%s in %s", rules[i % 9], zones[i / 9 % 6]);
+        open_engine(&world);
+        CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("p"), .plan = plan}) == 0);
+        for (unsigned k = 0; k < sizeof stretches / sizeof stretches[0]; k++) {
+            check_hours(&world, stretches[k], 150);
+        }
+        finish(&world);
+    }
+    bel_zones_close(known);
+}
+
+static void an_agenda_of_many_plans_is_not_too_much(void)
+{
+    struct world world = {0};
+    struct bel_recurrence plan = {.kind = BEL_PLAN_CRON, .rule = BEL_VIEW("* * * * * *")};
+    char id[8];
+    open_engine(&world);
+    for (unsigned i = 0; i < 10; i++) {
+        (void)snprintf(id, sizeof id, "p%u", i);
+        CHECK(schedule(&world, (struct bel_schedule_spec){.id = view(id), .plan = plan}) == 0);
+    }
+    struct heard heard = agenda(&world, START + 24 * 2 * HALF_HOUR_MS, 200, 2 * HALF_HOUR_MS);
+    CHECK(heard.err == 0 && heard.count == 200);
+    for (unsigned i = 0; i < 200; i++) {
+        CHECK_EQ(heard.steps[i], 36000);
+    }
+    CHECK(agenda(&world, START, 24, HALF_HOUR_MS).err == BEL_EFULL);
+    finish(&world);
 }
 
 /* --- what has come due --- */
@@ -615,6 +700,8 @@ int main(void)
     RUN(a_plan_that_could_not_ring_is_refused);
     RUN(a_damaged_zone_is_the_mistake_of_who_asks_for_it);
     RUN(a_plan_whose_zone_has_gone_waits_for_it);
+    RUN(an_agenda_counts_by_hours_as_it_does_one_by_one);
+    RUN(an_agenda_of_many_plans_is_not_too_much);
     RUN(what_is_due_beside_a_late_plan_is_delivered);
     RUN(a_plan_that_cannot_ring_holds_nobody_up);
     RUN(a_share_that_goes_makes_room_for_who_waits);
