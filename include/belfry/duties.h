@@ -7,8 +7,9 @@
  *
  *     duty          of a       waits                           rule
  *     retry         task       10 s, doubling up to 1 h        replaces
- *     rate limit    resource   as reported, else 60 s          never shortens
- *     breaker       resource   30 s, doubling up to 300 s,     never shortens
+ *     rate limit    resource   as reported, up to 24 h,        never shortens
+ *                              else 60 s
+ *     breaker       resource   30 s, doubling up to 300 s,     never prolonged
  *                              from the 5th failure in a row
  *     stale         task       its idle limit                  a heartbeat starts it anew
  *     pacing        job        2 s, once no task of it runs    replaces
@@ -166,7 +167,8 @@ BEL_CHECKED int bel_duties_limit_rate(struct bel_duties *duties, struct bel_duty
                                       uint64_t reported_ns);
 
 /* A resource has failed. From the fifth time in a row on its breaker is open; its event
- * says to try once: if that fails too, it is open for twice as long. */
+ * says to try once: if that fails too, it is open for twice as long. What fails while it is
+ * open was under way before, and neither counts nor prolongs it. */
 BEL_CHECKED int bel_duties_fail(struct bel_duties *duties, struct bel_duty_for resource);
 
 /* A task is being worked on, and its worker says so at least once in `idle_ns`. */

@@ -21,7 +21,8 @@
 
 #include <stdlib.h>
 
-#define S UINT64_C(1000000000)
+#define S                 UINT64_C(1000000000)
+#define RATE_LIMIT_NS_MAX (86400 * S)
 
 enum {
     NAMES_MAX_DEFAULT = 1 << 20,
@@ -114,7 +115,8 @@ uint64_t bel_duty_breaker_ns(const struct bel_duty_limits *limits, uint32_t fail
 
 uint64_t bel_duty_rate_limit_ns(const struct bel_duty_limits *limits, uint64_t reported_ns)
 {
-    return or_default(reported_ns, with_defaults(limits).rate_limit_ns);
+    uint64_t wait_ns = or_default(reported_ns, with_defaults(limits).rate_limit_ns);
+    return wait_ns < RATE_LIMIT_NS_MAX ? wait_ns : RATE_LIMIT_NS_MAX;
 }
 
 /*
@@ -378,11 +380,11 @@ int bel_duties_fail(struct bel_duties *duties, struct bel_duty_for resource)
 {
     struct post *post;
     int err = post_for(duties, BEL_DUTY_BREAKER, resource.key, &post);
-    if (err) return err;
+    if (err || post->timer != BEL_TIMER_NONE) return err;
     uint32_t failures = post->count < UINT32_MAX ? (uint32_t)post->count + 1 : UINT32_MAX;
     uint64_t delay_ns = bel_duty_breaker_ns(&duties->limits, failures);
     if (delay_ns > 0) {
-        err = arm(duties, resource, BEL_DUTY_BREAKER, delay_ns, BEL_RULE_KEEP_LONGEST);
+        err = arm(duties, resource, BEL_DUTY_BREAKER, delay_ns, BEL_RULE_KEEP_FIRST);
     }
     if (err == 0) post->count = failures;
     return err;
