@@ -14,6 +14,8 @@
  * The memory never has to exceed twice the maximum. If that much is not enough for
  * count + bytes, both within the maximum, then start is at least the maximum: the first
  * way is open.
+ *
+ * What needs neither is in the header, a few instructions where it is called.
  */
 #include "core/buffer.h"
 
@@ -46,18 +48,6 @@ void bel__buffer_finish(struct bel_buffer *buffer)
     bel__buffer_init(buffer, buffer->count_max);
 }
 
-uint8_t *bel__buffer_data(const struct bel_buffer *buffer)
-{
-    assert(is_sound(buffer));
-    return buffer->memory == NULL ? NULL : buffer->memory + buffer->start;
-}
-
-uint8_t *bel__buffer_space(struct bel_buffer *buffer)
-{
-    assert(is_sound(buffer));
-    return buffer->memory == NULL ? NULL : buffer->memory + buffer->start + buffer->count;
-}
-
 static void move_to_front(struct bel_buffer *buffer)
 {
     assert(buffer->start >= buffer->count);
@@ -84,7 +74,7 @@ static int grow(struct bel_buffer *buffer, size_t needed)
     return 0;
 }
 
-int bel__buffer_reserve(struct bel_buffer *buffer, size_t bytes)
+int bel__buffer_make_room(struct bel_buffer *buffer, size_t bytes)
 {
     assert(is_sound(buffer));
     if (bytes > buffer->count_max - buffer->count) return BEL_EFULL;
@@ -95,13 +85,6 @@ int bel__buffer_reserve(struct bel_buffer *buffer, size_t bytes)
         return 0;
     }
     return grow(buffer, needed);
-}
-
-void bel__buffer_commit(struct bel_buffer *buffer, size_t bytes)
-{
-    assert(bytes <= buffer->capacity - buffer->start - buffer->count);
-    buffer->count += bytes;
-    assert(is_sound(buffer));
 }
 
 int bel__buffer_append(struct bel_buffer *buffer, const void *data, size_t bytes)
@@ -119,9 +102,10 @@ int bel__buffer_append_vformat(struct bel_buffer *buffer, const char *format, va
 {
     assert(is_sound(buffer));
     size_t room = buffer->capacity - buffer->start - buffer->count;
+    char *space = room > 0 ? (char *)bel__buffer_space(buffer) : NULL;
     va_list again;
     va_copy(again, args);
-    int printed = vsnprintf((char *)bel__buffer_space(buffer), room + (room > 0), format, args);
+    int printed = vsnprintf(space, room + (room > 0), format, args);
     int err = printed < 0 ? BEL_EINVAL : bel__buffer_reserve(buffer, (size_t)printed);
     if (err == 0 && (size_t)printed > room) {
         (void)vsnprintf((char *)bel__buffer_space(buffer), (size_t)printed + 1, format, again);
@@ -139,19 +123,4 @@ int bel__buffer_append_format(struct bel_buffer *buffer, const char *format, ...
     int err = bel__buffer_append_vformat(buffer, format, args);
     va_end(args);
     return err;
-}
-
-void bel__buffer_consume(struct bel_buffer *buffer, size_t bytes)
-{
-    assert(is_sound(buffer));
-    assert(bytes <= buffer->count);
-    buffer->count -= bytes;
-    buffer->start = buffer->count == 0 ? 0 : buffer->start + bytes;
-}
-
-void bel__buffer_truncate(struct bel_buffer *buffer, size_t count)
-{
-    assert(is_sound(buffer));
-    assert(count <= buffer->count);
-    buffer->count = count;
 }

@@ -34,6 +34,7 @@
 
 #include "belfry/error.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,7 +53,10 @@ void bel__buffer_init(struct bel_buffer *buffer, size_t count_max);
 void bel__buffer_finish(struct bel_buffer *buffer);
 
 /* The first byte; `count` of them may be read and written. */
-uint8_t *bel__buffer_data(const struct bel_buffer *buffer);
+static inline uint8_t *bel__buffer_data(const struct bel_buffer *buffer)
+{
+    return buffer->memory == NULL ? NULL : buffer->memory + buffer->start;
+}
 
 /*
  * What adds bytes returns 0; or BEL_EFULL if they would go over the maximum, or
@@ -69,20 +73,46 @@ BEL_CHECKED int bel__buffer_append_format(struct bel_buffer *buffer, const char 
 BEL_CHECKED int bel__buffer_append_vformat(struct bel_buffer *buffer, const char *format,
                                            va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Makes room for `bytes` more, so that appending up to there does not fail. */
-BEL_CHECKED int bel__buffer_reserve(struct bel_buffer *buffer, size_t bytes);
+/* Moves the bytes, or takes more memory, until there is room for `bytes` more. Private. */
+BEL_CHECKED int bel__buffer_make_room(struct bel_buffer *buffer, size_t bytes);
 
-/* Where the next byte goes, with the room that was reserved behind it. */
-uint8_t *bel__buffer_space(struct bel_buffer *buffer);
+/* Makes room for `bytes` more, so that appending up to there does not fail. */
+BEL_CHECKED static inline int bel__buffer_reserve(struct bel_buffer *buffer, size_t bytes)
+{
+    size_t count_max = buffer->count_max, room = buffer->capacity - buffer->start - buffer->count;
+    if (bytes <= room && bytes <= count_max - buffer->count) return 0;
+    return bel__buffer_make_room(buffer, bytes);
+}
+
+/* Where the next byte goes, if one at least was reserved, with the room behind it. */
+static inline uint8_t *bel__buffer_space(const struct bel_buffer *buffer)
+{
+    assert(buffer->memory != NULL);
+    return buffer->memory + buffer->start + buffer->count;
+}
 
 /* Adds `bytes` bytes that were written to the space, no more than were reserved. */
-void bel__buffer_commit(struct bel_buffer *buffer, size_t bytes);
+static inline void bel__buffer_commit(struct bel_buffer *buffer, size_t bytes)
+{
+    assert(bytes <= buffer->capacity - buffer->start - buffer->count);
+    buffer->count += bytes;
+    assert(buffer->count <= buffer->count_max);
+}
 
 /* Drops `bytes` bytes, no more than there are, from the front. */
-void bel__buffer_consume(struct bel_buffer *buffer, size_t bytes);
+static inline void bel__buffer_consume(struct bel_buffer *buffer, size_t bytes)
+{
+    assert(bytes <= buffer->count);
+    buffer->count -= bytes;
+    buffer->start = buffer->count == 0 ? 0 : buffer->start + bytes;
+}
 
 /* Drops all but the first `count`, no more than there are: to take back what was
  * appended since. */
-void bel__buffer_truncate(struct bel_buffer *buffer, size_t count);
+static inline void bel__buffer_truncate(struct bel_buffer *buffer, size_t count)
+{
+    assert(count <= buffer->count);
+    buffer->count = count;
+}
 
 #endif
