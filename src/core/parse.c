@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <stdbool.h>
-#include <string.h>
 
 static int parse_magnitude(const char *text, size_t text_bytes, uint64_t *out)
 {
@@ -64,24 +63,17 @@ int bel__parse_i64(const char *text, size_t text_bytes, int64_t min, int64_t max
 
 size_t bel__print_u64(char out[BEL_PRINT_BYTES_MAX], uint64_t number)
 {
-    char digits[BEL_PRINT_BYTES_MAX];
-    size_t start = sizeof digits;
-    do {
-        assert(start > 0);
-        digits[--start] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    memcpy(out, digits + start, sizeof digits - start);
-    return sizeof digits - start;
+    size_t digits = bel__count_digits(number);
+    bel__print_digits(out, number, digits);
+    return digits;
 }
 
 size_t bel__print_i64(char out[BEL_PRINT_BYTES_MAX], int64_t number)
 {
     if (number >= 0) return bel__print_u64(out, (uint64_t)number);
-    char digits[BEL_PRINT_BYTES_MAX];
-    size_t digits_bytes = bel__print_u64(digits, UINT64_C(0) - (uint64_t)number);
-    assert(digits_bytes < BEL_PRINT_BYTES_MAX); /* 19 at most: room for the sign */
+    uint64_t magnitude = UINT64_C(0) - (uint64_t)number;
+    size_t digits = bel__count_digits(magnitude); /* 19 at most: room for the sign */
     out[0] = '-';
-    memcpy(out + 1, digits, digits_bytes);
-    return digits_bytes + 1;
+    bel__print_digits(out + 1, magnitude, digits);
+    return 1 + digits;
 }

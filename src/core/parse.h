@@ -38,4 +38,23 @@ BEL_CHECKED int bel__parse_u32(const char *text, size_t text_bytes, uint32_t min
 size_t bel__print_u64(char out[BEL_PRINT_BYTES_MAX], uint64_t number);
 size_t bel__print_i64(char out[BEL_PRINT_BYTES_MAX], int64_t number);
 
+/* The same in two steps, to print where the text belongs: how many digits a number has, and
+ * these. */
+static inline size_t bel__count_digits(uint64_t number)
+{
+    size_t digits = 1;
+    for (; number >= 10000; number /= 10000) {
+        digits += 4;
+    }
+    return digits + (number >= 10) + (number >= 100) + (number >= 1000);
+}
+
+static inline void bel__print_digits(char *out, uint64_t number, size_t digits)
+{
+    while (digits > 0) {
+        out[--digits] = (char)('0' + number % 10);
+        number /= 10;
+    }
+}
+
 #endif

@@ -121,6 +121,20 @@ static void printing_gives_the_shortest_text(void)
     CHECK(bel__print_i64(text, 10) == 2 && memcmp(text, "10", 2) == 0);
 }
 
+static void digits_are_counted_before_they_are_printed(void)
+{
+    uint64_t power = 1;
+    CHECK_EQ(bel__count_digits(0), 1);
+    for (size_t digits = 1; digits <= BEL_PRINT_BYTES_MAX; digits++, power *= 10) {
+        char text[BEL_PRINT_BYTES_MAX], want[BEL_PRINT_BYTES_MAX] = "10000000000000000000";
+        CHECK_EQ(bel__count_digits(power), digits);
+        CHECK(digits == 1 || bel__count_digits(power - 1) == digits - 1);
+        bel__print_digits(text, power, digits);
+        CHECK(memcmp(text, want, digits) == 0);
+    }
+    CHECK_EQ(bel__count_digits(UINT64_MAX), BEL_PRINT_BYTES_MAX);
+}
+
 int main(void)
 {
     RUN(digits_are_a_number);
@@ -131,5 +145,6 @@ int main(void)
     RUN(bounds_are_included);
     RUN(the_text_ends_where_its_length_says);
     RUN(printing_gives_the_shortest_text);
+    RUN(digits_are_counted_before_they_are_printed);
     return 0;
 }
