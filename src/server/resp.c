@@ -9,6 +9,10 @@
  * Whatever is complete is passed, its place noted in a slot. A body is not looked at, so a large
  * one that comes in pieces costs nothing until it is there. A request that is larger than allowed
  * has no slots: its bytes are dropped as they come, and only counted.
+ *
+ * Nearly all arguments are there as a whole and have nothing odd about them. They are passed in
+ * one loop, which stops before the first that is not so and leaves it to the states: these alone
+ * know what is missing, too large or wrong, so there is one place that says it.
  */
 #include "server/resp.h"
 
@@ -28,6 +32,8 @@ enum state {
 
 enum {
     HEAD_BYTES_MAX = 24,             /* of *2\r\n and $3\r\n: a sign, digits, CR and LF */
+    PLAIN_BYTES_MIN = 3,             /* of 3\r\n, in the quick way */
+    PLAIN_BYTES_MAX = 10,            /* 99999999 and the end */
     SLOTS_KEPT = 64,                 /* after a request with more the memory is given back */
     ANNOUNCED_BYTES_MAX = 512 << 20, /* of an argument that is passed over */
     ANNOUNCED_ARGUMENTS_MAX = 1024 * 1024,
@@ -98,15 +104,14 @@ static int add(struct bel_resp_parser *parser, size_t start, size_t bytes)
     return 0;
 }
 
-struct bel_view bel__resp_argument(const struct bel_resp_parser *parser, const void *data,
-                                   size_t index)
-{
-    assert(index < parser->count);
-    const struct bel_resp_slot *slots = parser->slots != NULL ? parser->slots : parser->few;
-    return (struct bel_view){(const char *)data + slots[index].start, slots[index].bytes};
-}
-
 /* --- limits --- */
+
+/* Whether an argument may be so large, and in this place of the request. */
+static bool fits(const struct bel_resp_parser *parser, size_t start, size_t bytes)
+{
+    return bytes <= parser->limits.argument_bytes_max &&
+           start + bytes <= parser->limits.request_bytes_max;
+}
 
 /* The request is larger than allowed: it is passed over, or that was it. */
 static int go_over(struct bel_resp_parser *parser, const char *why)
@@ -120,8 +125,24 @@ static int go_over(struct bel_resp_parser *parser, const char *why)
 
 /* --- arrays --- */
 
-/* Reads "*2\r\n" or "$3\r\n" at the position. */
-static int read_head(struct bel_resp_parser *parser, const char *text, size_t bytes, int64_t *out)
+/* Reads "3\r\n", if it is a number as nearly all are: a few digits, all there. Returns what is
+ * behind it; NULL if it is anything else. */
+static const char *read_plain(const char *at, const char *end, size_t *out)
+{
+    size_t number = 0, room = (size_t)(end - at);
+    if (room < PLAIN_BYTES_MIN) return NULL;
+    const char *start = at, *last = at + (room < PLAIN_BYTES_MAX ? room : PLAIN_BYTES_MAX) - 2;
+    for (; at < last && (unsigned char)(*at - '0') < 10; at++) {
+        number = 10 * number + (size_t)(*at - '0');
+    }
+    if (at == start || at[0] != '\r' || at[1] != '\n') return NULL;
+    *out = number;
+    return at + 2;
+}
+
+/* Reads "*2\r\n" or "$3\r\n" at the position, or says what is wrong with it. */
+static int read_any_head(struct bel_resp_parser *parser, const char *text, size_t bytes,
+                         int64_t *out)
 {
     const char *start = text + parser->position;
     size_t left = bytes - parser->position;
@@ -132,6 +153,17 @@ static int read_head(struct bel_resp_parser *parser, const char *text, size_t by
     int err = bel__parse_i64(start + 1, line_bytes - 2, INT64_MIN, INT64_MAX, out);
     if (err) return bad(parser, "expected a number");
     parser->position += line_bytes + 1;
+    return 0;
+}
+
+static int read_head(struct bel_resp_parser *parser, const char *text, size_t bytes, int64_t *out)
+{
+    size_t number;
+    assert(parser->position < bytes); /* there is a mark */
+    const char *end = read_plain(text + parser->position + 1, text + bytes, &number);
+    if (end == NULL) return read_any_head(parser, text, bytes, out);
+    parser->position = (size_t)(end - text);
+    *out = (int64_t)number;
     return 0;
 }
 
@@ -147,9 +179,31 @@ static int read_array(struct bel_resp_parser *parser, const char *text, size_t b
     return go_over(parser, "too many arguments");
 }
 
+/* Passes the arguments that are plain, whole and allowed, up to the first that is not. */
+static void pass_plain(struct bel_resp_parser *parser, const char *text, size_t bytes)
+{
+    size_t capacity = parser->slots != NULL ? parser->slots_capacity : BEL_RESP_SLOTS;
+    struct bel_resp_slot *slots = slots_of(parser);
+    const char *at = text + parser->position, *end = text + bytes;
+    while (parser->arguments_left > 0 && parser->count < capacity && at < end && *at == '$') {
+        size_t size;
+        const char *body = read_plain(at + 1, end, &size);
+        if (body == NULL || size + 2 > (size_t)(end - body)) break;
+        if (!fits(parser, (size_t)(body - text), size)) break;
+        if (body[size] != '\r' || body[size + 1] != '\n') break;
+        slots[parser->count++] = (struct bel_resp_slot){(size_t)(body - text), size};
+        parser->arguments_left--;
+        at = body + size + 2;
+    }
+    parser->position = (size_t)(at - text);
+    if (parser->arguments_left == 0) parser->state = END;
+}
+
 static int read_size(struct bel_resp_parser *parser, const char *text, size_t bytes)
 {
     int64_t size = 0;
+    if (!parser->is_over) pass_plain(parser, text, bytes);
+    if (parser->state == END) return 0;
     if (parser->position == bytes) return SHORT;
     if (text[parser->position] != '$') return bad(parser, "expected '$'");
     int err = read_head(parser, text, bytes, &size);
@@ -157,9 +211,8 @@ static int read_size(struct bel_resp_parser *parser, const char *text, size_t by
     if (size < 0 || size > ANNOUNCED_BYTES_MAX) return bad(parser, "invalid bulk length");
     parser->argument_bytes = (size_t)size;
     parser->state = BODY;
-    bool fits = parser->argument_bytes <= parser->limits.argument_bytes_max &&
-                parser->position + parser->argument_bytes <= parser->limits.request_bytes_max;
-    return fits ? 0 : go_over(parser, "too large");
+    return fits(parser, parser->position, parser->argument_bytes) ? 0
+                                                                  : go_over(parser, "too large");
 }
 
 static int end_body(struct bel_resp_parser *parser)

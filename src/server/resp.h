@@ -24,6 +24,7 @@
 #include "belfry/view.h"
 #include "core/buffer.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -76,8 +77,13 @@ enum bel_resp_event bel__resp_parse(struct bel_resp_parser *parser, void *data, 
                                     size_t *out_used);
 
 /* An argument of the request that was just parsed. */
-struct bel_view bel__resp_argument(const struct bel_resp_parser *parser, const void *data,
-                                   size_t index);
+static inline struct bel_view bel__resp_argument(const struct bel_resp_parser *parser,
+                                                 const void *data, size_t index)
+{
+    assert(index < parser->count);
+    const struct bel_resp_slot *slots = parser->slots != NULL ? parser->slots : parser->few;
+    return (struct bel_view){(const char *)data + slots[index].start, slots[index].bytes};
+}
 
 /*
  * Writing. The first error sticks, and nothing is written after it; so that a reply of many parts

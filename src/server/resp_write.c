@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a server says. Lengths and numbers are printed by hand into a few bytes, because they are
- * most of what is written; everything else is a copy.
+ * What a server says. Lengths and numbers are most of it: how long they are is known before they
+ * are printed, so room is made once for a value with all that is around it, to the byte, and they
+ * are printed where they belong.
  */
 #include "core/bug.h"
 #include "core/parse.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 
 enum {
-    HEAD_BYTES = 1 + BEL_PRINT_BYTES_MAX + 2,
+    END_BYTES = 2, /* CR and LF */
     DOUBLE_BYTES = 32,
 };
 
@@ -22,15 +23,43 @@ static void put(struct bel_resp_writer *writer, const void *data, size_t bytes)
     if (writer->err == 0) writer->err = bel__buffer_append(writer->out, data, bytes);
 }
 
-/* A mark, a number and the end of the line. */
-static void put_head(struct bel_resp_writer *writer, char mark, int64_t number)
+/* Room for so many bytes, which are then written. NULL if there is none, now or before. */
+static char *take(struct bel_resp_writer *writer, size_t bytes)
 {
-    char head[HEAD_BYTES];
-    head[0] = mark;
+    if (writer->err == 0) writer->err = bel__buffer_reserve(writer->out, bytes);
+    if (writer->err) return NULL;
+    char *space = (char *)bel__buffer_space(writer->out);
+    bel__buffer_commit(writer->out, bytes);
+    return space;
+}
+
+static char *print_end(char *at)
+{
+    memcpy(at, "\r\n", END_BYTES);
+    return at + END_BYTES;
+}
+
+/* A mark, a number and the end of the line. */
+static char *print_head(char *at, char mark, uint64_t number, size_t digits)
+{
+    *at++ = mark;
+    bel__print_digits(at, number, digits);
+    return print_end(at + digits);
+}
+
+static void put_number(struct bel_resp_writer *writer, char mark, uint64_t number)
+{
+    size_t digits = bel__count_digits(number);
+    char *at = take(writer, 1 + digits + END_BYTES);
+    if (at != NULL) (void)print_head(at, mark, number, digits);
+}
+
+static void put_negative(struct bel_resp_writer *writer, char mark, int64_t number)
+{
+    char head[1 + BEL_PRINT_BYTES_MAX + END_BYTES] = {mark};
     size_t bytes = 1 + bel__print_i64(head + 1, number);
-    head[bytes++] = '\r';
-    head[bytes++] = '\n';
-    put(writer, head, bytes);
+    (void)print_end(head + bytes);
+    put(writer, head, bytes + END_BYTES);
 }
 
 /* A mark and a line of text, with what would end it replaced. */
@@ -63,19 +92,26 @@ void bel__resp_error(struct bel_resp_writer *writer, const char *code, const cha
 
 void bel__resp_integer(struct bel_resp_writer *writer, int64_t number)
 {
-    put_head(writer, ':', number);
+    if (number >= 0) {
+        put_number(writer, ':', (uint64_t)number);
+    } else {
+        put_negative(writer, ':', number);
+    }
 }
 
 void bel__resp_count(struct bel_resp_writer *writer, uint64_t number)
 {
-    put_head(writer, ':', number <= INT64_MAX ? (int64_t)number : INT64_MAX);
+    put_number(writer, ':', number <= INT64_MAX ? number : INT64_MAX);
 }
 
 void bel__resp_bulk(struct bel_resp_writer *writer, struct bel_view bytes)
 {
-    put_head(writer, '$', (int64_t)bytes.bytes);
-    put(writer, bytes.data, bytes.bytes);
-    put(writer, "\r\n", 2);
+    size_t digits = bel__count_digits(bytes.bytes);
+    char *at = take(writer, 1 + digits + END_BYTES + bytes.bytes + END_BYTES);
+    if (at == NULL) return;
+    at = print_head(at, '$', bytes.bytes, digits);
+    if (bytes.bytes > 0) memcpy(at, bytes.data, bytes.bytes);
+    (void)print_end(at + bytes.bytes);
 }
 
 void bel__resp_text(struct bel_resp_writer *writer, const char *text)
@@ -88,7 +124,7 @@ void bel__resp_null(struct bel_resp_writer *writer)
     if (writer->version >= 3) {
         put(writer, "_\r\n", 3);
     } else {
-        put_head(writer, '$', -1);
+        put(writer, "$-1\r\n", 5);
     }
 }
 
@@ -97,21 +133,21 @@ void bel__resp_null_array(struct bel_resp_writer *writer)
     if (writer->version >= 3) {
         put(writer, "_\r\n", 3);
     } else {
-        put_head(writer, '*', -1);
+        put(writer, "*-1\r\n", 5);
     }
 }
 
 void bel__resp_array(struct bel_resp_writer *writer, size_t count)
 {
-    put_head(writer, '*', (int64_t)count);
+    put_number(writer, '*', count);
 }
 
 void bel__resp_map(struct bel_resp_writer *writer, size_t pairs)
 {
     if (writer->version >= 3) {
-        put_head(writer, '%', (int64_t)(BEL_BUG(BEL_BUG_MAP_SIZE) ? 2 * pairs : pairs));
+        put_number(writer, '%', BEL_BUG(BEL_BUG_MAP_SIZE) ? 2 * pairs : pairs);
     } else {
-        put_head(writer, '*', (int64_t)(2 * pairs));
+        put_number(writer, '*', 2 * pairs);
     }
 }
 
@@ -120,7 +156,7 @@ void bel__resp_boolean(struct bel_resp_writer *writer, bool is_true)
     if (writer->version >= 3) {
         put(writer, is_true ? "#t\r\n" : "#f\r\n", 4);
     } else {
-        put_head(writer, ':', is_true);
+        put_number(writer, ':', is_true);
     }
 }
 

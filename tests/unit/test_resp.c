@@ -8,6 +8,7 @@
 #include "server/resp.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -112,6 +113,10 @@ static void arrays_of_strings_are_requests(void)
     expect("*2\r\n$4\r\nECHO\r\n$7\r\na\r\nb\0\xff$\r\n", "[ECHO][a\r\nb\0\xff$];");
     expect("*1\r\n$1\r\na\r\n*1\r\n$1\r\nb\r\n", "[a];[b];");
     expect("*1\r\n$01\r\na\r\n", "[a];");
+    expect("*01\r\n$00000001\r\na\r\n", "[a];");
+    expect("*000000001\r\n$000000001\r\na\r\n", "[a];");
+    expect("*1\r\n$00000000000000000001\r\na\r\n", "[a];");
+    expect("*1\r\n$-0\r\n\r\n", "[];");
 }
 
 static void empty_requests_are_passed(void)
@@ -300,6 +305,29 @@ static void an_error_is_one_line(void)
     bel__buffer_finish(&out);
 }
 
+/* A value is written whole or not at all, and the last byte of the room can be used. */
+static void what_just_fits_is_written(void)
+{
+    static const uint64_t numbers[] = {0, 9, 10, 99, 100, 1000, 9999, 10000, 99999, INT64_MAX};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char want[64];
+        size_t bytes = (size_t)snprintf(want, sizeof want, ":%llu\r\n$1\r\na\r\n",
+                                        (unsigned long long)numbers[i]);
+        for (size_t room = 0; room <= bytes; room++) {
+            struct bel_buffer out;
+            bel__buffer_init(&out, room);
+            struct bel_resp_writer writer = {.out = &out, .version = 2};
+            bel__resp_count(&writer, numbers[i]);
+            bel__resp_bulk(&writer, BEL_VIEW("a"));
+            size_t fits = room == bytes ? bytes : room >= bytes - 7 ? bytes - 7 : 0;
+            CHECK((writer.err == BEL_EFULL) == (room < bytes));
+            if (fits > 0) expect_written(&out, (struct bel_view){want, fits});
+            CHECK_EQ(out.count, 0);
+            bel__buffer_finish(&out);
+        }
+    }
+}
+
 static void the_first_error_sticks(void)
 {
     struct bel_buffer out;
@@ -330,6 +358,7 @@ int main(void)
     RUN(replies_of_version_2);
     RUN(replies_of_version_3);
     RUN(an_error_is_one_line);
+    RUN(what_just_fits_is_written);
     RUN(the_first_error_sticks);
     return 0;
 }
