@@ -8,8 +8,9 @@
  *                       '----- abandoned -----'--> releasing --> spare
  *
  * Memory goes round: a call has a block for the words of its command, which later holds the tokens
- * of what it was delivered, so that to release them nothing has to be allocated. A few calls are
- * kept for the next commands, fewer while nothing is under way.
+ * of what it was delivered, so that to release them nothing has to be allocated. One spare call is
+ * the session's own, so that it is never without. The others are in a pool that all sessions share:
+ * it has what the busy ones need, and a thousand that are idle keep a thousand calls.
  */
 #include "server/call.h"
 
@@ -20,42 +21,67 @@
 #include <string.h>
 
 enum {
-    SPARE_MAX = 32,     /* calls kept while others are under way */
-    SPARE_IDLE_MAX = 4, /* and while none is */
+    POOL_MAX = 1024, /* calls */
     BLOCK_BYTES_KEPT = 4096,
 };
 
-static struct bel_call *call_create(struct bel_session *session)
+static struct bel_call *call_create(const struct bel_session *session)
 {
     struct bel_call *call = calloc(1, sizeof *call);
-    if (call == NULL) return NULL;
-    call->session = session;
-    bel__buffer_init(&call->reply, session->out.count_max);
+    if (call != NULL) bel__buffer_init(&call->reply, session->out.count_max);
     return call;
 }
 
 static void call_destroy(struct bel_call *call)
 {
+    if (call == NULL) return;
     bel__buffer_finish(&call->reply);
     free(call->block);
     free(call);
 }
 
-static struct bel_call *pop_spare(struct bel_session *session)
+static struct bel_call *pool_take(struct bel_call_pool *pool)
 {
-    struct bel_call *call = session->spare;
-    assert((call == NULL) == (session->spare_count == 0));
+    struct bel_call *call = pool->spare;
+    assert((call == NULL) == (pool->spare_count == 0));
     if (call == NULL) return NULL;
-    session->spare = call->next_spare;
-    session->spare_count--;
+    pool->spare = call->next_spare;
+    pool->spare_count--;
     return call;
+}
+
+static void pool_give(struct bel_call_pool *pool, struct bel_call *call)
+{
+    if (pool->spare_count == POOL_MAX) {
+        call_destroy(call);
+        return;
+    }
+    call->next_spare = pool->spare;
+    pool->spare = call;
+    pool->spare_count++;
+}
+
+void bel__call_pool_finish(struct bel_call_pool *pool)
+{
+    while (pool->spare != NULL) {
+        call_destroy(pool_take(pool));
+    }
+}
+
+static struct bel_call *take_spare(struct bel_session *session)
+{
+    struct bel_call_pool *pool = session->service->calls;
+    struct bel_call *call = session->spare;
+    session->spare = NULL;
+    return call == NULL && pool != NULL ? pool_take(pool) : call;
 }
 
 struct bel_call *bel__call_take(struct bel_session *session)
 {
-    struct bel_call *call = pop_spare(session);
+    struct bel_call *call = take_spare(session);
     if (call == NULL) call = call_create(session);
     if (call == NULL) return NULL;
+    call->session = session;
     call->version = session->version;
     call->is_answered = call->is_lost = call->is_last = call->is_errand = false;
     call->tokens_count = 0;
@@ -66,11 +92,6 @@ struct bel_call *bel__call_take(struct bel_session *session)
 
 void bel__call_give(struct bel_session *session, struct bel_call *call)
 {
-    size_t max = session->calls_count > 0 ? SPARE_MAX : SPARE_IDLE_MAX;
-    if (session->spare_count >= max) {
-        call_destroy(call);
-        return;
-    }
     if (call->block_bytes > BLOCK_BYTES_KEPT) {
         free(call->block);
         call->block = NULL;
@@ -78,15 +99,12 @@ void bel__call_give(struct bel_session *session, struct bel_call *call)
     }
     bool is_kept = BEL_BUG(BEL_BUG_REPLY_AGAIN);
     if (call->reply.capacity > 0 && !is_kept) bel__buffer_finish(&call->reply);
-    call->next_spare = session->spare;
-    session->spare = call;
-    session->spare_count++;
-}
-
-static void trim_spare(struct bel_session *session, size_t max)
-{
-    while (session->spare_count > max) {
-        call_destroy(pop_spare(session));
+    if (session->spare == NULL) {
+        session->spare = call;
+    } else if (session->service->calls != NULL) {
+        pool_give(session->service->calls, call);
+    } else {
+        call_destroy(call);
     }
 }
 
@@ -97,7 +115,6 @@ void bel__call_leave(struct bel_session *session, struct bel_call *call)
     session->calls_count--;
     session->kept_bytes -= call->reply.count;
     if (session->holder == call) session->holder = NULL;
-    if (session->calls_count == 0) trim_spare(session, SPARE_IDLE_MAX);
 }
 
 int bel__call_reserve(struct bel_call *call, size_t bytes)
@@ -118,7 +135,7 @@ void bel__session_free_if_gone(struct bel_session *session)
     if (!session->is_destroyed || session->calls_count > 0) return;
     if (!bel__list_is_empty(&session->releasing)) return;
     const struct bel_service *service = session->service;
-    trim_spare(session, 0);
+    call_destroy(session->spare);
     free(session);
     if (service->gone != NULL) service->gone(service->context);
 }

@@ -26,8 +26,8 @@ enum {
 
 struct bel_call {
     struct bel_request request;
-    struct bel_link link; /* in one of the session's lists */
-    struct bel_call *next_spare;
+    struct bel_link link;        /* in one of the session's lists */
+    struct bel_call *next_spare; /* in the pool */
     struct bel_session *session; /* borrowed; lives at least as long */
     int version;                 /* of the protocol, when it was asked */
     bool is_answered;
@@ -51,8 +51,8 @@ struct bel_session {
     struct bel_list calls;     /* in the order of the commands */
     struct bel_list unwritten; /* claims that are answered, not written */
     struct bel_list releasing; /* claims that never will be */
-    struct bel_call *spare;    /* through next_spare */
-    size_t calls_count, spare_count;
+    struct bel_call *spare;    /* its own; NULL while it is among them */
+    size_t calls_count;
     size_t kept_bytes;             /* of replies that wait for those before */
     uint64_t appended;             /* bytes put into the output since the session began */
     const struct bel_call *holder; /* holds back the commands behind it; NULL: none does */

@@ -30,6 +30,7 @@ struct server {
     struct bel_moment moment;
     struct bel_desk desk;
     struct bel_service service;
+    struct bel_call_pool calls;
     struct bel_info info;
     struct bel_server_places places;
     struct bel_zones *zones;
@@ -276,6 +277,7 @@ static void set_up_service(struct server *server)
         .backend = &server->desk.backend,
         .zones = server->zones,
         .now = &server->moment.now,
+        .calls = &server->calls,
         .payload_bytes_max = config->payload_bytes_max,
         .output_bytes_max = (size_t)config->output_bytes_max,
         .authenticate = server->options.keys != NULL ? authenticate : NULL,
@@ -389,6 +391,7 @@ static void close_all(struct server *server)
     bel__http_stop(server->http);
     bel_engine_close(server->engine);
     bel__loop_destroy(server->loop);
+    bel__call_pool_finish(&server->calls);
     bel_zones_close(server->zones);
     bel__metrics_finish(&server->metrics);
 }

@@ -142,7 +142,8 @@ static void flush(struct bel_session *session)
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
         if (!call->is_answered) return;
         size_t bytes = call->reply.count;
-        if (bel__buffer_append(&session->out, bel__buffer_data(&call->reply), bytes) != 0) {
+        if (bytes > 0 &&
+            bel__buffer_append(&session->out, bel__buffer_data(&call->reply), bytes) != 0) {
             drop(session);
             return;
         }

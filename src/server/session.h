@@ -54,11 +54,21 @@ struct bel_clock_move {
     uint64_t by_ms;
 };
 
+/* Calls that have ended, with their memory, for the next commands of any session. Zeroed at first,
+ * finished when no session is left. */
+struct bel_call_pool {
+    struct bel_call *spare; /* private, as is the next */
+    size_t spare_count;
+};
+
+void bel__call_pool_finish(struct bel_call_pool *pool);
+
 /* What all sessions of a server share. Borrowed, and outlives them. */
 struct bel_service {
     struct bel_backend *backend;
-    struct bel_zones *zones;   /* for times with a zone; may be NULL */
-    const struct bel_now *now; /* the time of this turn, kept up to date by the loop */
+    struct bel_zones *zones;     /* for times with a zone; may be NULL */
+    const struct bel_now *now;   /* the time of this turn, kept up to date by the loop */
+    struct bel_call_pool *calls; /* NULL: none are kept, but one by each session */
     uint32_t payload_bytes_max;
     size_t output_bytes_max; /* unread, of a session; 0: 8 MiB */
     size_t commands_max;     /* under way, of a session; 0: 1,024 */

@@ -114,6 +114,7 @@ void talk_open(struct talk *talk)
     talk->service = (struct bel_service){.backend = bel_engine_backend(talk->engine),
                                          .zones = talk->zones,
                                          .now = &talk->now,
+                                         .calls = &talk->calls,
                                          .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT,
                                          .info = inform,
                                          .backup = back_up,
@@ -135,6 +136,7 @@ void talk_close(struct talk *talk)
         CHECK(rounds < ROUNDS_MAX);
         take_turn(talk);
     }
+    bel__call_pool_finish(&talk->calls);
     bel_engine_close(talk->engine);
     bel_zones_close(talk->zones);
 }

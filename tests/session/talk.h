@@ -41,6 +41,7 @@ enum {
 };
 
 struct talk {
+    struct bel_call_pool calls;
     struct bel_service service; /* may be changed before the first is said */
     struct bel_session *sessions[TALK_SESSIONS];
     struct bel_engine *engine;
