@@ -12,7 +12,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define ARGUMENT(title, kind, text) .name = (title), .type = BEL_ARGUMENT_##kind, .help = (text)
 #define WORDS(...)                                                                                 \
@@ -260,13 +259,8 @@ static_assert(sizeof bel__commands / sizeof bel__commands[0] == BEL_COMMANDS, "a
 
 const struct bel_command_entry *bel__command_find(struct bel_view name)
 {
-    const char *text = name.data;
-    if (name.bytes == 0) return NULL;
-    char first = (char)(text[0] & ~0x20); /* all names are of letters */
     for (size_t i = 0; i < BEL_COMMANDS; i++) {
-        const char *known = bel__commands[i].name;
-        if (known[0] != first || strlen(known) != name.bytes) continue;
-        if (strncasecmp(known, text, name.bytes) == 0) return &bel__commands[i];
+        if (bel__name_is(bel__commands[i].name, name)) return &bel__commands[i];
     }
     return NULL;
 }

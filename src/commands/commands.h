@@ -37,7 +37,7 @@ enum bel_argument_type {
 };
 
 struct bel_argument {
-    const char *name; /* in capitals for an option: ID; in small letters by position: topic */
+    const char *name; /* letters: in capitals for an option: ID; in small ones by position: topic */
     const char *help; /* one line */
     const char *const *words; /* of a word, ends in NULL */
     enum bel_argument_type type;
@@ -56,7 +56,7 @@ enum bel_permission {
 };
 
 struct bel_command_entry {
-    const char *name; /* in capitals */
+    const char *name; /* letters, in capitals */
     const char *help; /* one line */
     enum bel_permission permission;
     const struct bel_argument *arguments; /* by position, then options */
@@ -66,6 +66,17 @@ struct bel_command_entry {
 /* The table, in the order in which it is to be read. */
 extern const struct bel_command_entry bel__commands[];
 extern const size_t bel__commands_count;
+
+/* Whether a word is a name in capitals, in any case. */
+static inline bool bel__name_is(const char *name, struct bel_view word)
+{
+    const char *text = word.data;
+    size_t i = 0;
+    while (i < word.bytes && name[i] != 0 && (text[i] & ~0x20) == name[i]) {
+        i++;
+    }
+    return i == word.bytes && name[i] == 0;
+}
 
 /* Finds a command by its name, in any case; NULL if there is none. */
 const struct bel_command_entry *bel__command_find(struct bel_view name);

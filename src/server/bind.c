@@ -53,13 +53,17 @@ static bool is_word(struct bel_view word, const char *name)
 static const struct bel_argument *find_option(const struct bel_command_entry *entry,
                                               struct bel_view word)
 {
-    if (word.bytes == 0) return NULL;
-    char first = (char)(*(const char *)word.data & ~0x20);
-    for (size_t i = 0; i < entry->arguments_count; i++) {
-        const struct bel_argument *argument = &entry->arguments[i];
-        if (argument->name[0] == first && is_word(word, argument->name)) return argument;
+    const struct bel_argument *end = entry->arguments + entry->arguments_count;
+    for (const struct bel_argument *option = entry->arguments; option < end; option++) {
+        if (bel__name_is(option->name, word)) return option;
     }
     return NULL;
+}
+
+static void take_value(struct bel_bound *bound, size_t place, struct bel_view text)
+{
+    bound->there |= UINT32_C(1) << place;
+    bound->values[place].text = text;
 }
 
 static int refuse_usage(const struct bel_command_entry *entry, const char *what,
@@ -100,8 +104,7 @@ static int take_repeated(struct bel_bound *bound, size_t place, const struct bel
     }
     bound->repeated = &words->items[*at];
     bound->repeated_count = count;
-    bound->values[place].is_there = true;
-    bound->values[place].text = words->items[*at];
+    take_value(bound, place, words->items[*at]);
     *at += count;
     return 0;
 }
@@ -116,8 +119,7 @@ static int take_positions(struct bel_bound *bound, const struct bel_words *words
         if (*at == words->count) {
             return argument->is_optional ? 0 : refuse_usage(entry, "too few", why);
         }
-        bound->values[i].is_there = true;
-        bound->values[i].text = words->items[(*at)++];
+        take_value(bound, i, words->items[(*at)++]);
     }
     return 0;
 }
@@ -140,8 +142,8 @@ static int take_option(struct bel_bound *bound, const struct bel_words *words, s
                             bound->entry->name, shown(name), (const char *)name.data,
                             bound->entry->name);
     }
-    struct bel_value *value = &bound->values[option - bound->entry->arguments];
-    if (value->is_there && !option->is_repeated) {
+    size_t place = (size_t)(option - bound->entry->arguments);
+    if (bel__bound_has(bound, place) && !option->is_repeated) {
         return bel__refusal(why, "ERR", "%s is there twice: say it once", option->name);
     }
     size_t count = words_of(option);
@@ -149,8 +151,7 @@ static int take_option(struct bel_bound *bound, const struct bel_words *words, s
         return bel__refusal(why, "ERR", "%s needs %s behind it: %s", option->name,
                             count == 2 ? "a name and a value" : "a value", option->help);
     }
-    value->is_there = true;
-    if (count == 1) value->text = words->items[*at + 1];
+    take_value(bound, place, count == 1 ? words->items[*at + 1] : (struct bel_view){0});
     if (count == 2) {
         bound->pairs[bound->pairs_count++] =
             (struct bel_header){words->items[*at + 1], words->items[*at + 2]};
@@ -210,7 +211,7 @@ static int read_duration(const struct bel_argument *argument, struct bel_value *
 static int read_time(const struct bel_argument *argument, struct bel_value *value,
                      const struct bel_instant_options *options, struct bel_refusal *why)
 {
-    struct bel_text_error error = {0};
+    struct bel_text_error error;
     struct bel_view text = value->text;
     int err = bel_instant_parse(text.data, text.bytes, options, &value->time, &error);
     if (err == 0) return 0;
@@ -278,21 +279,29 @@ static int read_value(const struct bel_argument *argument, struct bel_value *val
     }
 }
 
+static int read_times(struct bel_bound *bound, uint32_t places, const struct bel_words *words,
+                      struct bel_refusal *why)
+{
+    struct bel_instant_options options = options_of(bound, words);
+    int err = 0;
+    for (; places != 0 && err == 0; places &= places - 1) {
+        unsigned place = (unsigned)__builtin_ctz(places);
+        err = read_time(&bound->entry->arguments[place], &bound->values[place], &options, why);
+    }
+    return err;
+}
+
 static int read_all(struct bel_bound *bound, const struct bel_words *words, struct bel_refusal *why)
 {
-    const struct bel_command_entry *entry = bound->entry;
-    for (size_t i = 0; i < entry->arguments_count; i++) {
-        if (!bound->values[i].is_there) continue;
-        int err = read_value(&entry->arguments[i], &bound->values[i], why);
+    uint32_t times = 0;
+    for (uint32_t places = bound->there; places != 0; places &= places - 1) {
+        unsigned place = (unsigned)__builtin_ctz(places);
+        const struct bel_argument *argument = &bound->entry->arguments[place];
+        if (argument->type == BEL_ARGUMENT_TIME) times |= UINT32_C(1) << place;
+        int err = read_value(argument, &bound->values[place], why);
         if (err) return err;
     }
-    struct bel_instant_options options = options_of(bound, words);
-    for (size_t i = 0; i < entry->arguments_count; i++) {
-        if (!bound->values[i].is_there || entry->arguments[i].type != BEL_ARGUMENT_TIME) continue;
-        int err = read_time(&entry->arguments[i], &bound->values[i], &options, why);
-        if (err) return err;
-    }
-    return 0;
+    return times == 0 ? 0 : read_times(bound, times, words, why);
 }
 
 int bel__bind(const struct bel_command_entry *entry, const struct bel_words *words,
@@ -300,6 +309,7 @@ int bel__bind(const struct bel_command_entry *entry, const struct bel_words *wor
 {
     assert(words->count > 0);
     out->entry = entry;
+    out->there = 0;
     out->repeated = NULL;
     out->repeated_count = 0;
     out->pairs = words->pairs;

@@ -18,6 +18,7 @@
 #include "commands/arguments.h"
 #include "commands/commands.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,21 +37,30 @@ struct bel_refusal {
 BEL_CHECKED int bel__refusal(struct bel_refusal *why, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* All zeros unless it is there. */
 struct bel_value {
-    bool is_there;
     struct bel_view text;
-    uint64_t number;      /* of a number, a duration in ms; the place of a word or a state */
-    struct bel_wall time; /* of a time */
+    union {
+        uint64_t number;      /* of a number, a duration in ms; the place of a word or a state */
+        struct bel_wall time; /* of a time */
+    };
 };
 
 struct bel_bound {
     const struct bel_command_entry *entry;
+    uint32_t there;                             /* a set of 1 << place: the values there are */
     struct bel_value values[BEL_ARGUMENTS_MAX]; /* by their places in the table */
     const struct bel_view *repeated;            /* of the last position, if it can be: all */
     size_t repeated_count;
     struct bel_header *pairs; /* of the option that has pairs */
     size_t pairs_count;
 };
+static_assert(BEL_ARGUMENTS_MAX <= 32, "a set has room for all");
+
+static inline bool bel__bound_has(const struct bel_bound *bound, size_t place)
+{
+    return (bound->there >> place & 1) != 0;
+}
 
 /* The words of a request, the first one its name; and room for half as many pairs. Both live as
  * long as what is made of them. */

@@ -21,8 +21,7 @@ static const char *name_of(const struct bel_bound *bound, size_t place)
 /* What is there must not be empty. */
 static int check_text(const struct bel_bound *bound, size_t place, struct bel_refusal *why)
 {
-    const struct bel_value *value = &bound->values[place];
-    if (!value->is_there || value->text.bytes > 0) return 0;
+    if (!bel__bound_has(bound, place) || bound->values[place].text.bytes > 0) return 0;
     return bel__refusal(why, "BADARG", "%s is empty: leave it out, or give it a value",
                         name_of(bound, place));
 }
@@ -31,9 +30,9 @@ static int check_text(const struct bel_bound *bound, size_t place, struct bel_re
 static int check_number(const struct bel_bound *bound, size_t place, uint64_t max,
                         struct bel_refusal *why)
 {
-    const struct bel_value *value = &bound->values[place];
-    if (!value->is_there || (value->number >= 1 && value->number <= max)) return 0;
-    if (value->number == 0) {
+    uint64_t number = bound->values[place].number;
+    if (!bel__bound_has(bound, place) || (number >= 1 && number <= max)) return 0;
+    if (number == 0) {
         return bel__refusal(why, "BADARG", "%s is 0: at least 1, or leave it out",
                             name_of(bound, place));
     }
@@ -43,7 +42,7 @@ static int check_number(const struct bel_bound *bound, size_t place, uint64_t ma
 
 static int exclude(const struct bel_bound *bound, size_t a, size_t b, struct bel_refusal *why)
 {
-    if (!bound->values[a].is_there || !bound->values[b].is_there) return 0;
+    if (!bel__bound_has(bound, a) || !bel__bound_has(bound, b)) return 0;
     return bel__refusal(why, "ERR", "%s and %s exclude each other: say one of them",
                         name_of(bound, a), name_of(bound, b));
 }
@@ -73,18 +72,18 @@ static int check_no_plan(const struct bel_bound *bound, struct bel_refusal *why)
                                     BEL_SCHEDULE_UNTIL,   BEL_SCHEDULE_SPREAD,
                                     BEL_SCHEDULE_MISFIRE, BEL_SCHEDULE_OVERLAP};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if (!bound->values[places[i]].is_there) continue;
+        if (!bel__bound_has(bound, places[i])) continue;
         return bel__refusal(why, "ERR", "%s means nothing without EVERY, CRON or RRULE",
                             name_of(bound, places[i]));
     }
-    if (bound->values[BEL_SCHEDULE_TZ].is_there) {
+    if (bel__bound_has(bound, BEL_SCHEDULE_TZ)) {
         return bel__refusal(why, "ERR",
                             "TZ is for CRON and RRULE: a time has its zone behind it, "
                             "AT 2026-03-29T02:30[Europe/Berlin]");
     }
     bool is_local =
-        bound->values[BEL_SCHEDULE_GAP].is_there || bound->values[BEL_SCHEDULE_FOLD].is_there;
-    if (!is_local || bound->values[BEL_SCHEDULE_AT].is_there) return 0;
+        bel__bound_has(bound, BEL_SCHEDULE_GAP) || bel__bound_has(bound, BEL_SCHEDULE_FOLD);
+    if (!is_local || bel__bound_has(bound, BEL_SCHEDULE_AT)) return 0;
     return bel__refusal(why, "ERR", "GAP and FOLD are for AT and for plans");
 }
 
@@ -120,17 +119,17 @@ static struct bel_recurrence recurrence_of(const struct bel_bound *bound, size_t
         .fold = (enum bel_fold)values[BEL_SCHEDULE_FOLD].number,
         .misfire = (enum bel_misfire)values[BEL_SCHEDULE_MISFIRE].number,
         .overlap = (enum bel_overlap)values[BEL_SCHEDULE_OVERLAP].number,
-        .has_until = values[BEL_SCHEDULE_UNTIL].is_there,
+        .has_until = bel__bound_has(bound, BEL_SCHEDULE_UNTIL),
         .until = values[BEL_SCHEDULE_UNTIL].time,
         .count = values[BEL_SCHEDULE_COUNT].number,
         .spread_ms = values[BEL_SCHEDULE_SPREAD].number,
     };
 }
 
-static enum bel_when when_of(const struct bel_value *in, const struct bel_value *at)
+static enum bel_when when_of(const struct bel_bound *bound, size_t in, size_t at)
 {
-    if (in->is_there) return BEL_WHEN_IN;
-    return at->is_there ? BEL_WHEN_AT : BEL_WHEN_NOW;
+    if (bel__bound_has(bound, in)) return BEL_WHEN_IN;
+    return bel__bound_has(bound, at) ? BEL_WHEN_AT : BEL_WHEN_NOW;
 }
 
 static int build_schedule(const struct bel_bound *bound, struct bel_command *out,
@@ -139,7 +138,7 @@ static int build_schedule(const struct bel_bound *bound, struct bel_command *out
     const struct bel_value *values = bound->values;
     size_t plan = 0;
     int err = check_schedule(bound, why);
-    while (plan < PLANS && !values[plan_places[plan]].is_there) {
+    while (plan < PLANS && !bel__bound_has(bound, plan_places[plan])) {
         plan++;
     }
     if (err == 0 && plan == PLANS) err = check_no_plan(bound, why);
@@ -148,10 +147,10 @@ static int build_schedule(const struct bel_bound *bound, struct bel_command *out
         .topic = values[BEL_SCHEDULE_TOPIC].text,
         .id = values[BEL_SCHEDULE_ID].text,
         .payload = values[BEL_SCHEDULE_PAYLOAD].text,
-        .when = when_of(&values[BEL_SCHEDULE_IN], &values[BEL_SCHEDULE_AT]),
+        .when = when_of(bound, BEL_SCHEDULE_IN, BEL_SCHEDULE_AT),
         .delay_ms = values[BEL_SCHEDULE_IN].number,
         .at = values[BEL_SCHEDULE_AT].time,
-        .has_priority = values[BEL_SCHEDULE_PRIORITY].is_there,
+        .has_priority = bel__bound_has(bound, BEL_SCHEDULE_PRIORITY),
         .priority = (uint8_t)values[BEL_SCHEDULE_PRIORITY].number,
         .conflict = (enum bel_conflict)values[BEL_SCHEDULE_CONFLICT].number,
         .group = values[BEL_SCHEDULE_GROUP].text,
@@ -216,18 +215,17 @@ static int build_cancel(const struct bel_bound *bound, struct bel_command *out,
 static int build_reschedule(const struct bel_bound *bound, struct bel_command *out,
                             struct bel_refusal *why)
 {
-    const struct bel_value *in = &bound->values[BEL_RESCHEDULE_IN];
-    const struct bel_value *at = &bound->values[BEL_RESCHEDULE_AT];
+    enum bel_when when = when_of(bound, BEL_RESCHEDULE_IN, BEL_RESCHEDULE_AT);
     int err = exclude(bound, BEL_RESCHEDULE_IN, BEL_RESCHEDULE_AT, why);
     if (err) return err;
-    if (!in->is_there && !at->is_there) {
+    if (when == BEL_WHEN_NOW) {
         return bel__refusal(why, "ERR", "RESCHEDULE needs to know when: IN or AT");
     }
     out->reschedule = (struct bel_reschedule){.topic = bound->values[BEL_TARGET_TOPIC].text,
                                               .id = bound->values[BEL_TARGET_ID].text,
-                                              .when = when_of(in, at),
-                                              .delay_ms = in->number,
-                                              .at = at->time};
+                                              .when = when,
+                                              .delay_ms = bound->values[BEL_RESCHEDULE_IN].number,
+                                              .at = bound->values[BEL_RESCHEDULE_AT].time};
     return 0;
 }
 
@@ -250,7 +248,7 @@ static int build_claim(const struct bel_bound *bound, struct bel_command *out,
 static int build_ack(const struct bel_bound *bound, struct bel_command *out,
                      struct bel_refusal *why)
 {
-    bool has_result = bound->values[BEL_ACK_RESULT].is_there;
+    bool has_result = bel__bound_has(bound, BEL_ACK_RESULT);
     if (has_result && bound->repeated_count > 1) {
         return bel__refusal(why, "ERR", "RESULT is of one token: ack the others by themselves");
     }
@@ -269,8 +267,8 @@ static int build_fail(const struct bel_bound *bound, struct bel_command *out,
     out->fail = (struct bel_fail){.token = values[BEL_FAIL_TOKEN].text,
                                   .reason = values[BEL_FAIL_REASON].text,
                                   .kind = (enum bel_fail_kind)values[BEL_FAIL_KIND].number,
-                                  .dead = values[BEL_FAIL_DEAD].is_there,
-                                  .has_delay = values[BEL_FAIL_IN].is_there,
+                                  .dead = bel__bound_has(bound, BEL_FAIL_DEAD),
+                                  .has_delay = bel__bound_has(bound, BEL_FAIL_IN),
                                   .delay_ms = values[BEL_FAIL_IN].number};
     return 0;
 }
@@ -280,7 +278,7 @@ static int build_release(const struct bel_bound *bound, struct bel_command *out,
 {
     (void)why;
     out->release = (struct bel_release){.token = bound->values[BEL_RELEASE_TOKEN].text,
-                                        .has_delay = bound->values[BEL_RELEASE_IN].is_there,
+                                        .has_delay = bel__bound_has(bound, BEL_RELEASE_IN),
                                         .delay_ms = bound->values[BEL_RELEASE_IN].number};
     return 0;
 }
@@ -305,9 +303,9 @@ static int build_list(const struct bel_bound *bound, struct bel_command *out,
     if (err) return err;
     if (cursor.bytes == 1 && *(const char *)cursor.data == '0') cursor = (struct bel_view){0};
     out->list = (struct bel_list_query){.topic = values[BEL_LIST_TOPIC].text,
-                                        .has_state = values[BEL_LIST_STATE].is_there,
-                                        .has_from = values[BEL_LIST_FROM].is_there,
-                                        .has_to = values[BEL_LIST_TO].is_there,
+                                        .has_state = bel__bound_has(bound, BEL_LIST_STATE),
+                                        .has_from = bel__bound_has(bound, BEL_LIST_FROM),
+                                        .has_to = bel__bound_has(bound, BEL_LIST_TO),
                                         .state = (enum bel_state)values[BEL_LIST_STATE].number,
                                         .from = values[BEL_LIST_FROM].time,
                                         .to = values[BEL_LIST_TO].time,
@@ -320,10 +318,9 @@ static int build_purge(const struct bel_bound *bound, struct bel_command *out,
                        struct bel_refusal *why)
 {
     (void)why;
-    const struct bel_value *state = &bound->values[BEL_PURGE_STATE];
     out->purge = (struct bel_purge){.topic = bound->values[BEL_PURGE_TOPIC].text,
-                                    .has_state = state->is_there,
-                                    .state = (enum bel_state)state->number};
+                                    .has_state = bel__bound_has(bound, BEL_PURGE_STATE),
+                                    .state = (enum bel_state)bound->values[BEL_PURGE_STATE].number};
     return 0;
 }
 
@@ -350,8 +347,8 @@ static int build_agenda(const struct bel_bound *bound, struct bel_command *out,
     int err = check_number(bound, BEL_AGENDA_STEP, UINT64_MAX, why);
     if (err == 0) err = check_text(bound, BEL_AGENDA_TOPIC, why);
     if (err) return err;
-    out->agenda = (struct bel_agenda){.has_from = values[BEL_AGENDA_FROM].is_there,
-                                      .has_to = values[BEL_AGENDA_TO].is_there,
+    out->agenda = (struct bel_agenda){.has_from = bel__bound_has(bound, BEL_AGENDA_FROM),
+                                      .has_to = bel__bound_has(bound, BEL_AGENDA_TO),
                                       .from = values[BEL_AGENDA_FROM].time,
                                       .to = values[BEL_AGENDA_TO].time,
                                       .step_ms = values[BEL_AGENDA_STEP].number,

@@ -132,9 +132,10 @@ static void do_hello(struct bel_call *call, const struct bel_bound *bound,
                      struct bel_resp_writer *writer)
 {
     struct bel_session *session = call->session;
-    const struct bel_value *version = &bound->values[BEL_HELLO_VERSION];
-    const struct bel_value *name = &bound->values[BEL_HELLO_SETNAME];
-    if (version->is_there && version->number != 2 && version->number != 3) {
+    bool has_version = bel__bound_has(bound, BEL_HELLO_VERSION);
+    uint64_t version = bound->values[BEL_HELLO_VERSION].number;
+    struct bel_view name = bound->values[BEL_HELLO_SETNAME].text;
+    if (has_version && version != 2 && version != 3) {
         bel__resp_error(writer, "NOPROTO", "unsupported protocol version: 2 or 3");
         return;
     }
@@ -146,8 +147,8 @@ static void do_hello(struct bel_call *call, const struct bel_bound *bound,
         bel__resp_error(writer, "NOAUTH", "HELLO needs a key: HELLO 3 AUTH user key");
         return;
     }
-    if (name->is_there && !set_name(session, name->text, writer)) return;
-    if (version->is_there) session->version = (int)version->number;
+    if (bel__bound_has(bound, BEL_HELLO_SETNAME) && !set_name(session, name, writer)) return;
+    if (has_version) session->version = (int)version;
     writer->version = session->version;
     write_hello(session, writer);
 }
@@ -210,7 +211,7 @@ static void do_ping(struct bel_call *call, const struct bel_bound *bound,
                     struct bel_resp_writer *writer)
 {
     (void)call;
-    if (bound->values[0].is_there) {
+    if (bel__bound_has(bound, 0)) {
         bel__resp_bulk(writer, bound->values[0].text);
     } else {
         bel__resp_simple(writer, "PONG");
@@ -351,9 +352,8 @@ static void do_backup(struct bel_call *call, const struct bel_bound *bound,
 static bool find_move(const struct bel_session *session, const struct bel_bound *bound,
                       struct bel_resp_writer *writer, struct bel_clock_move *out)
 {
-    const struct bel_value *advance = &bound->values[BEL_CLOCK_ADVANCE];
-    const struct bel_value *set = &bound->values[BEL_CLOCK_SET];
-    if (advance->is_there && set->is_there) {
+    bool is_set = bel__bound_has(bound, BEL_CLOCK_SET);
+    if (bel__bound_has(bound, BEL_CLOCK_ADVANCE) && is_set) {
         bel__resp_error(writer, "ERR", "ADVANCE and SET exclude each other: say one of them");
     } else if (!may(session, BEL_PERMISSION_ADMIN) || session->grant.scope != NULL) {
         bel__resp_error(writer, "NOPERM", "to move the clock needs the permission 'admin'");
@@ -361,7 +361,9 @@ static bool find_move(const struct bel_session *session, const struct bel_bound 
         bel__resp_error(writer, "ERR",
                         "the clock is the system's: start the server with --clock virtual");
     } else {
-        *out = (struct bel_clock_move){set->is_there, set->time, advance->number};
+        *out = (struct bel_clock_move){.is_set = is_set,
+                                       .to = bound->values[BEL_CLOCK_SET].time,
+                                       .by_ms = bound->values[BEL_CLOCK_ADVANCE].number};
         return true;
     }
     return false;
@@ -372,7 +374,7 @@ static void do_clock(struct bel_call *call, const struct bel_bound *bound,
 {
     const struct bel_service *service = call->session->service;
     bool is_moved =
-        bound->values[BEL_CLOCK_ADVANCE].is_there || bound->values[BEL_CLOCK_SET].is_there;
+        bel__bound_has(bound, BEL_CLOCK_ADVANCE) || bel__bound_has(bound, BEL_CLOCK_SET);
     struct bel_clock_move move;
     if (!is_moved) {
         bel__resp_integer(writer, service->now->wall.ms);

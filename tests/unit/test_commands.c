@@ -66,6 +66,46 @@ static void all_of_the_contract_is_there(void)
     }
 }
 
+/* So that a case can be told from a letter by one bit. */
+static void check_letters(const char *name)
+{
+    bool is_small = islower((unsigned char)name[0]) != 0;
+    for (const char *c = name; *c != 0; c++) {
+        CHECK_NOTE("%s", name);
+        CHECK(is_small ? islower((unsigned char)*c) : isupper((unsigned char)*c));
+    }
+}
+
+static void all_names_are_letters(void)
+{
+    for (size_t i = 0; i < bel__commands_count; i++) {
+        const struct bel_command_entry *entry = &bel__commands[i];
+        check_letters(entry->name);
+        for (size_t j = 0; j < entry->arguments_count; j++) {
+            check_letters(entry->arguments[j].name);
+        }
+    }
+}
+
+/* Every byte in every place of a name: only its letters, small or not, are right. */
+static void a_name_is_told_from_all_others(void)
+{
+    static const char name[] = "RESULT";
+    for (size_t place = 0; place < sizeof name; place++) {
+        for (int byte = 0; byte < 256; byte++) {
+            char word[sizeof name];
+            memcpy(word, name, sizeof name);
+            word[place] = (char)byte;
+            bool is_longer = place == sizeof name - 1;
+            bool is_right = !is_longer && tolower(byte) == tolower(name[place]);
+            struct bel_view view = {word, is_longer ? sizeof name : sizeof name - 1};
+            CHECK(bel__name_is(name, view) == is_right);
+        }
+    }
+    CHECK(!bel__name_is(name, (struct bel_view){name, 3}));
+    CHECK(!bel__name_is(name, (struct bel_view){NULL, 0}));
+}
+
 /* One line, without a full stop, that begins with a small letter. */
 static void check_help(const char *help)
 {
@@ -163,6 +203,8 @@ int main(void)
     RUN(a_command_is_found_in_any_case);
     RUN(what_is_no_command_is_not_found);
     RUN(all_of_the_contract_is_there);
+    RUN(all_names_are_letters);
+    RUN(a_name_is_told_from_all_others);
     RUN(every_line_has_help);
     RUN(arguments_can_be_told_apart);
     RUN(usage_is_one_line);
