@@ -99,6 +99,17 @@ static inline void bel__buffer_commit(struct bel_buffer *buffer, size_t bytes)
     assert(buffer->count <= buffer->count_max);
 }
 
+/* Adds `bytes` bytes, which are to be written at `*out` at once. */
+BEL_CHECKED static inline int bel__buffer_extend(struct bel_buffer *buffer, size_t bytes,
+                                                 uint8_t **out)
+{
+    int err = bel__buffer_reserve(buffer, bytes);
+    if (err) return err;
+    *out = buffer->memory + buffer->start + buffer->count;
+    buffer->count += bytes;
+    return 0;
+}
+
 /* Drops `bytes` bytes, no more than there are, from the front. */
 static inline void bel__buffer_consume(struct bel_buffer *buffer, size_t bytes)
 {

@@ -1,22 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One loop reads digits into 64 bits without sign. It goes on to the end after an
- * overflow, because a number that is too large differs from no number at all. A signed
- * number is a sign and such a magnitude, in which the smallest one has a place too.
+ * Digits are read into 64 bits without sign: the first ones, which always fit, in a loop
+ * that does not ask. What is behind them is read to the end even after an overflow,
+ * because a number that is too large differs from no number at all. A signed number is a
+ * sign and such a magnitude, in which the smallest one has a place too.
  */
 #include "core/parse.h"
 
 #include <assert.h>
 #include <stdbool.h>
+#include <string.h>
+
+enum {
+    DIGITS_SURE = 19, /* 9999999999999999999 fits, and so do zeros before it */
+};
+
+/* Reads up to so many digits, and returns how many there were. */
+static size_t parse_sure(const char *text, size_t digits_max, uint64_t *out)
+{
+    uint64_t number = 0;
+    size_t i = 0;
+    for (; i < digits_max; i++) {
+        unsigned digit = (unsigned)text[i] - '0';
+        if (digit > 9) break;
+        number = 10 * number + digit;
+    }
+    *out = number;
+    return i;
+}
 
 static int parse_magnitude(const char *text, size_t text_bytes, uint64_t *out)
 {
-    uint64_t number = 0;
+    uint64_t number;
     bool overflow = false;
     assert(text != NULL || text_bytes == 0);
+    size_t i = parse_sure(text, text_bytes < DIGITS_SURE ? text_bytes : DIGITS_SURE, &number);
     if (text_bytes == 0) return BEL_EINVAL;
-    for (size_t i = 0; i < text_bytes; i++) {
+    for (; i < text_bytes; i++) {
         if (text[i] < '0' || text[i] > '9') return BEL_EINVAL;
         overflow |= __builtin_mul_overflow(number, UINT64_C(10), &number);
         overflow |= __builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number);
@@ -59,6 +80,19 @@ int bel__parse_i64(const char *text, size_t text_bytes, int64_t min, int64_t max
     if (overflow || number < min || number > max) return BEL_ERANGE;
     *out = number;
     return 0;
+}
+
+void bel__print_digits(char *out, uint64_t number, size_t digits)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    for (; digits >= 2; number /= 100) {
+        digits -= 2;
+        memcpy(out + digits, &pairs[2 * (number % 100)], 2);
+    }
+    if (digits == 1) out[0] = (char)('0' + number);
 }
 
 size_t bel__print_u64(char out[BEL_PRINT_BYTES_MAX], uint64_t number)

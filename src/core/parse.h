@@ -49,12 +49,6 @@ static inline size_t bel__count_digits(uint64_t number)
     return digits + (number >= 10) + (number >= 100) + (number >= 1000);
 }
 
-static inline void bel__print_digits(char *out, uint64_t number, size_t digits)
-{
-    while (digits > 0) {
-        out[--digits] = (char)('0' + number % 10);
-        number /= 10;
-    }
-}
+void bel__print_digits(char *out, uint64_t number, size_t digits);
 
 #endif

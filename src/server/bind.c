@@ -284,8 +284,8 @@ static int read_times(struct bel_bound *bound, uint32_t places, const struct bel
 {
     struct bel_instant_options options = options_of(bound, words);
     int err = 0;
-    for (; places != 0 && err == 0; places &= places - 1) {
-        unsigned place = (unsigned)__builtin_ctz(places);
+    while (places != 0 && err == 0) {
+        size_t place = bel__place_take(&places);
         err = read_time(&bound->entry->arguments[place], &bound->values[place], &options, why);
     }
     return err;
@@ -294,8 +294,8 @@ static int read_times(struct bel_bound *bound, uint32_t places, const struct bel
 static int read_all(struct bel_bound *bound, const struct bel_words *words, struct bel_refusal *why)
 {
     uint32_t times = 0;
-    for (uint32_t places = bound->there; places != 0; places &= places - 1) {
-        unsigned place = (unsigned)__builtin_ctz(places);
+    for (uint32_t places = bound->there; places != 0;) {
+        size_t place = bel__place_take(&places);
         const struct bel_argument *argument = &bound->entry->arguments[place];
         if (argument->type == BEL_ARGUMENT_TIME) times |= UINT32_C(1) << place;
         int err = read_value(argument, &bound->values[place], why);

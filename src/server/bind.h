@@ -57,6 +57,14 @@ struct bel_bound {
 };
 static_assert(BEL_ARGUMENTS_MAX <= 32, "a set has room for all");
 
+/* Takes the first place out of a set that is not empty. */
+static inline size_t bel__place_take(uint32_t *set)
+{
+    size_t place = (size_t)__builtin_ctz(*set);
+    *set &= *set - 1;
+    return place;
+}
+
 static inline bool bel__bound_has(const struct bel_bound *bound, size_t place)
 {
     return (bound->there >> place & 1) != 0;

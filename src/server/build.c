@@ -49,6 +49,9 @@ static int exclude(const struct bel_bound *bound, size_t a, size_t b, struct bel
 
 /* --- SCHEDULE --- */
 
+/* A set of places has these in it. */
+#define IS(place) (UINT32_C(1) << BEL_SCHEDULE_##place)
+
 static const size_t plan_places[] = {BEL_SCHEDULE_EVERY, BEL_SCHEDULE_CRON, BEL_SCHEDULE_RRULE};
 static const enum bel_plan_kind plan_kinds[] = {BEL_PLAN_EVERY, BEL_PLAN_CRON, BEL_PLAN_RRULE};
 
@@ -68,13 +71,11 @@ static int check_exclusions(const struct bel_bound *bound, struct bel_refusal *w
 /* What only a plan has. */
 static int check_no_plan(const struct bel_bound *bound, struct bel_refusal *why)
 {
-    static const size_t places[] = {BEL_SCHEDULE_MODE,    BEL_SCHEDULE_COUNT,
-                                    BEL_SCHEDULE_UNTIL,   BEL_SCHEDULE_SPREAD,
-                                    BEL_SCHEDULE_MISFIRE, BEL_SCHEDULE_OVERLAP};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if (!bel__bound_has(bound, places[i])) continue;
+    uint32_t misplaced =
+        bound->there & (IS(MODE) | IS(COUNT) | IS(UNTIL) | IS(SPREAD) | IS(MISFIRE) | IS(OVERLAP));
+    if (misplaced != 0) {
         return bel__refusal(why, "ERR", "%s means nothing without EVERY, CRON or RRULE",
-                            name_of(bound, places[i]));
+                            name_of(bound, bel__place_take(&misplaced)));
     }
     if (bel__bound_has(bound, BEL_SCHEDULE_TZ)) {
         return bel__refusal(why, "ERR",
@@ -89,19 +90,18 @@ static int check_no_plan(const struct bel_bound *bound, struct bel_refusal *why)
 
 static int check_schedule(const struct bel_bound *bound, struct bel_refusal *why)
 {
-    static const size_t texts[] = {
-        BEL_SCHEDULE_ID,    BEL_SCHEDULE_CRON,     BEL_SCHEDULE_RRULE, BEL_SCHEDULE_TZ,
-        BEL_SCHEDULE_GROUP, BEL_SCHEDULE_RESOURCE, BEL_SCHEDULE_RETRY, BEL_SCHEDULE_CORRELATION};
-    static const size_t numbers[] = {BEL_SCHEDULE_LEASE, BEL_SCHEDULE_EXPIRES, BEL_SCHEDULE_COUNT};
+    uint32_t texts = bound->there & (IS(ID) | IS(CRON) | IS(RRULE) | IS(TZ) | IS(GROUP) |
+                                     IS(RESOURCE) | IS(RETRY));
+    uint32_t numbers = bound->there & (IS(LEASE) | IS(EXPIRES) | IS(COUNT));
     int err = check_exclusions(bound, why);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && err == 0; i++) {
-        err = check_text(bound, texts[i], why);
+    while (texts != 0 && err == 0) {
+        err = check_text(bound, bel__place_take(&texts), why);
     }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && err == 0; i++) {
-        err = check_number(bound, numbers[i], UINT64_MAX, why);
+    if (err == 0) err = check_text(bound, BEL_SCHEDULE_CORRELATION, why);
+    while (numbers != 0 && err == 0) {
+        err = check_number(bound, bel__place_take(&numbers), UINT64_MAX, why);
     }
-    const struct bel_value *priority = &bound->values[BEL_SCHEDULE_PRIORITY];
-    if (err == 0 && priority->number > UINT8_MAX) {
+    if (err == 0 && bound->values[BEL_SCHEDULE_PRIORITY].number > UINT8_MAX) {
         err = bel__refusal(why, "BADARG", "PRIORITY is from 0 to 255");
     }
     return err;

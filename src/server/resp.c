@@ -32,8 +32,8 @@ enum state {
 
 enum {
     HEAD_BYTES_MAX = 24,             /* of *2\r\n and $3\r\n: a sign, digits, CR and LF */
-    PLAIN_BYTES_MIN = 3,             /* of 3\r\n, in the quick way */
-    PLAIN_BYTES_MAX = 10,            /* 99999999 and the end */
+    END_BYTES = 2,                   /* CR and LF */
+    PLAIN_BYTES_MAX = 10,            /* of 3\r\n, in the quick way: 99999999 */
     SLOTS_KEPT = 64,                 /* after a request with more the memory is given back */
     ANNOUNCED_BYTES_MAX = 512 << 20, /* of an argument that is passed over */
     ANNOUNCED_ARGUMENTS_MAX = 1024 * 1024,
@@ -81,9 +81,14 @@ static struct bel_resp_slot *slots_of(struct bel_resp_parser *parser)
     return parser->slots != NULL ? parser->slots : parser->few;
 }
 
+static size_t capacity_of(const struct bel_resp_parser *parser)
+{
+    return parser->slots != NULL ? parser->slots_capacity : BEL_RESP_SLOTS;
+}
+
 static int grow(struct bel_resp_parser *parser)
 {
-    size_t capacity = 2 * (parser->slots != NULL ? parser->slots_capacity : BEL_RESP_SLOTS);
+    size_t capacity = 2 * capacity_of(parser);
     struct bel_resp_slot *slots = realloc(parser->slots, capacity * sizeof *slots);
     if (slots == NULL) return bad(parser, "out of memory");
     if (parser->slots == NULL) memcpy(slots, parser->few, sizeof parser->few);
@@ -94,9 +99,8 @@ static int grow(struct bel_resp_parser *parser)
 
 static int add(struct bel_resp_parser *parser, size_t start, size_t bytes)
 {
-    size_t capacity = parser->slots != NULL ? parser->slots_capacity : BEL_RESP_SLOTS;
     if (parser->is_over) return 0;
-    if (parser->count == capacity) {
+    if (parser->count == capacity_of(parser)) {
         int err = grow(parser);
         if (err) return err;
     }
@@ -105,13 +109,6 @@ static int add(struct bel_resp_parser *parser, size_t start, size_t bytes)
 }
 
 /* --- limits --- */
-
-/* Whether an argument may be so large, and in this place of the request. */
-static bool fits(const struct bel_resp_parser *parser, size_t start, size_t bytes)
-{
-    return bytes <= parser->limits.argument_bytes_max &&
-           start + bytes <= parser->limits.request_bytes_max;
-}
 
 /* The request is larger than allowed: it is passed over, or that was it. */
 static int go_over(struct bel_resp_parser *parser, const char *why)
@@ -125,19 +122,26 @@ static int go_over(struct bel_resp_parser *parser, const char *why)
 
 /* --- arrays --- */
 
+static bool is_end(const char *at)
+{
+    return memcmp(at, "\r\n", END_BYTES) == 0;
+}
+
 /* Reads "3\r\n", if it is a number as nearly all are: a few digits, all there. Returns what is
  * behind it; NULL if it is anything else. */
-static const char *read_plain(const char *at, const char *end, size_t *out)
+static inline const char *read_plain(const char *at, const char *end, size_t *out)
 {
     size_t number = 0, room = (size_t)(end - at);
-    if (room < PLAIN_BYTES_MIN) return NULL;
-    const char *start = at, *last = at + (room < PLAIN_BYTES_MAX ? room : PLAIN_BYTES_MAX) - 2;
-    for (; at < last && (unsigned char)(*at - '0') < 10; at++) {
-        number = 10 * number + (size_t)(*at - '0');
+    if (room < 1 + END_BYTES) return NULL;
+    const char *start = at, *last = at + (room < PLAIN_BYTES_MAX ? room : PLAIN_BYTES_MAX);
+    for (last -= END_BYTES; at < last; at++) {
+        unsigned digit = (unsigned)*at - '0';
+        if (digit > 9) break;
+        number = 10 * number + digit;
     }
-    if (at == start || at[0] != '\r' || at[1] != '\n') return NULL;
+    if (at == start || !is_end(at)) return NULL;
     *out = number;
-    return at + 2;
+    return at + END_BYTES;
 }
 
 /* Reads "*2\r\n" or "$3\r\n" at the position, or says what is wrong with it. */
@@ -179,23 +183,28 @@ static int read_array(struct bel_resp_parser *parser, const char *text, size_t b
     return go_over(parser, "too many arguments");
 }
 
-/* Passes the arguments that are plain, whole and allowed, up to the first that is not. */
+/* Passes the arguments that are plain, whole and allowed, up to the first that is not or has no
+ * slot. */
 static void pass_plain(struct bel_resp_parser *parser, const char *text, size_t bytes)
 {
-    size_t capacity = parser->slots != NULL ? parser->slots_capacity : BEL_RESP_SLOTS;
-    struct bel_resp_slot *slots = slots_of(parser);
-    const char *at = text + parser->position, *end = text + bytes;
-    while (parser->arguments_left > 0 && parser->count < capacity && at < end && *at == '$') {
+    size_t request_max = parser->limits.request_bytes_max;
+    const char *at = text + parser->position,
+               *end = text + (bytes < request_max ? bytes : request_max);
+    struct bel_resp_slot *first = slots_of(parser) + parser->count, *slot = first;
+    size_t room = capacity_of(parser) - parser->count;
+    const struct bel_resp_slot *last =
+        slot + (parser->arguments_left < room ? parser->arguments_left : room);
+    while (slot < last && at < end && *at == '$') {
         size_t size;
         const char *body = read_plain(at + 1, end, &size);
-        if (body == NULL || size + 2 > (size_t)(end - body)) break;
-        if (!fits(parser, (size_t)(body - text), size)) break;
-        if (body[size] != '\r' || body[size + 1] != '\n') break;
-        slots[parser->count++] = (struct bel_resp_slot){(size_t)(body - text), size};
-        parser->arguments_left--;
-        at = body + size + 2;
+        if (body == NULL || size > parser->limits.argument_bytes_max) break;
+        if (size + END_BYTES > (size_t)(end - body) || !is_end(body + size)) break;
+        *slot++ = (struct bel_resp_slot){(size_t)(body - text), size};
+        at = body + size + END_BYTES;
     }
     parser->position = (size_t)(at - text);
+    parser->count += (size_t)(slot - first);
+    parser->arguments_left -= (size_t)(slot - first);
     if (parser->arguments_left == 0) parser->state = END;
 }
 
@@ -211,8 +220,9 @@ static int read_size(struct bel_resp_parser *parser, const char *text, size_t by
     if (size < 0 || size > ANNOUNCED_BYTES_MAX) return bad(parser, "invalid bulk length");
     parser->argument_bytes = (size_t)size;
     parser->state = BODY;
-    return fits(parser, parser->position, parser->argument_bytes) ? 0
-                                                                  : go_over(parser, "too large");
+    bool fits = parser->argument_bytes <= parser->limits.argument_bytes_max &&
+                parser->position + parser->argument_bytes <= parser->limits.request_bytes_max;
+    return fits ? 0 : go_over(parser, "too large");
 }
 
 static int end_body(struct bel_resp_parser *parser)

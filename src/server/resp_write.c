@@ -23,14 +23,12 @@ static void put(struct bel_resp_writer *writer, const void *data, size_t bytes)
     if (writer->err == 0) writer->err = bel__buffer_append(writer->out, data, bytes);
 }
 
-/* Room for so many bytes, which are then written. NULL if there is none, now or before. */
-static char *take(struct bel_resp_writer *writer, size_t bytes)
+/* Adds so many bytes, to be written by whoever asks. NULL if there is no room, now or before. */
+static inline char *take(struct bel_resp_writer *writer, size_t bytes)
 {
-    if (writer->err == 0) writer->err = bel__buffer_reserve(writer->out, bytes);
-    if (writer->err) return NULL;
-    char *space = (char *)bel__buffer_space(writer->out);
-    bel__buffer_commit(writer->out, bytes);
-    return space;
+    uint8_t *at = NULL;
+    if (writer->err == 0) writer->err = bel__buffer_extend(writer->out, bytes, &at);
+    return (char *)at;
 }
 
 static char *print_end(char *at)
