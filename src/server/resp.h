@@ -80,7 +80,7 @@ enum bel_resp_event bel__resp_parse(struct bel_resp_parser *parser, void *data, 
 static inline struct bel_view bel__resp_argument(const struct bel_resp_parser *parser,
                                                  const void *data, size_t index)
 {
-    assert(index < parser->count);
+    assert(data != NULL && index < parser->count);
     const struct bel_resp_slot *slots = parser->slots != NULL ? parser->slots : parser->few;
     return (struct bel_view){(const char *)data + slots[index].start, slots[index].bytes};
 }
