@@ -99,10 +99,11 @@ static inline void bel__buffer_commit(struct bel_buffer *buffer, size_t bytes)
     assert(buffer->count <= buffer->count_max);
 }
 
-/* Adds `bytes` bytes, which are to be written at `*out` at once. */
+/* Adds `bytes` bytes, one at least, which are to be written at `*out` at once. */
 BEL_CHECKED static inline int bel__buffer_extend(struct bel_buffer *buffer, size_t bytes,
                                                  uint8_t **out)
 {
+    assert(bytes > 0);
     int err = bel__buffer_reserve(buffer, bytes);
     if (err) return err;
     *out = buffer->memory + buffer->start + buffer->count;

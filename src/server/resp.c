@@ -45,6 +45,11 @@ enum {
     BAD,       /* parser->why says it */
 };
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static int bad(struct bel_resp_parser *parser, const char *why)
 {
     parser->why = why;
@@ -133,8 +138,8 @@ static inline const char *read_plain(const char *at, const char *end, size_t *ou
 {
     size_t number = 0, room = (size_t)(end - at);
     if (room < 1 + END_BYTES) return NULL;
-    const char *start = at, *last = at + (room < PLAIN_BYTES_MAX ? room : PLAIN_BYTES_MAX);
-    for (last -= END_BYTES; at < last; at++) {
+    const char *start = at, *last = at + least(room, PLAIN_BYTES_MAX) - END_BYTES;
+    for (; at < last; at++) {
         unsigned digit = (unsigned)*at - '0';
         if (digit > 9) break;
         number = 10 * number + digit;
@@ -150,7 +155,7 @@ static int read_any_head(struct bel_resp_parser *parser, const char *text, size_
 {
     const char *start = text + parser->position;
     size_t left = bytes - parser->position;
-    const char *end = memchr(start, '\n', left < HEAD_BYTES_MAX ? left : HEAD_BYTES_MAX);
+    const char *end = memchr(start, '\n', least(left, HEAD_BYTES_MAX));
     if (end == NULL) return left < HEAD_BYTES_MAX ? SHORT : bad(parser, "the number is too long");
     size_t line_bytes = (size_t)(end - start);
     if (line_bytes < 2 || start[line_bytes - 1] != '\r') return bad(parser, "expected CR and LF");
@@ -187,13 +192,11 @@ static int read_array(struct bel_resp_parser *parser, const char *text, size_t b
  * slot. */
 static void pass_plain(struct bel_resp_parser *parser, const char *text, size_t bytes)
 {
-    size_t request_max = parser->limits.request_bytes_max;
-    const char *at = text + parser->position,
-               *end = text + (bytes < request_max ? bytes : request_max);
+    const char *at = text + parser->position;
+    const char *end = text + least(bytes, parser->limits.request_bytes_max);
+    size_t slots_left = capacity_of(parser) - parser->count;
     struct bel_resp_slot *first = slots_of(parser) + parser->count, *slot = first;
-    size_t room = capacity_of(parser) - parser->count;
-    const struct bel_resp_slot *last =
-        slot + (parser->arguments_left < room ? parser->arguments_left : room);
+    const struct bel_resp_slot *last = first + least(slots_left, parser->arguments_left);
     while (slot < last && at < end && *at == '$') {
         size_t size;
         const char *body = read_plain(at + 1, end, &size);
@@ -236,7 +239,7 @@ static int end_body(struct bel_resp_parser *parser)
 static int skip_body(struct bel_resp_parser *parser, size_t bytes)
 {
     size_t left = bytes - parser->position, wanted = parser->argument_bytes + 2;
-    size_t passed = left < wanted ? left : wanted;
+    size_t passed = least(left, wanted);
     parser->position += passed;
     if (passed == wanted) return end_body(parser);
     if (passed > parser->argument_bytes) {

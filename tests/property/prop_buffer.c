@@ -23,21 +23,26 @@ struct model {
     size_t count, count_max;
 };
 
-/* Adds to both in one of the three ways, and checks that they agree on whether. */
+/* Adds to both in one of the four ways, and checks that they agree on whether. */
 static void add(struct bel_buffer *buffer, struct model *m, uint64_t *random_state)
 {
     static char bytes[2 * COUNT_MAX + 1];
+    uint8_t *space = NULL;
     size_t count = random_below(random_state, 1 + random_below(random_state, m->count_max + 2));
     int want = count > m->count_max - m->count ? BEL_EFULL : 0, err;
     memory_left = random_below(random_state, 20) > 0;
     memset(bytes, 'a' + (int)random_below(random_state, 26), count);
     bytes[count] = '\0';
-    switch (random_below(random_state, 3)) {
+    switch (random_below(random_state, count > 0 ? 4 : 3)) {
     case 0:
         err = bel__buffer_append(buffer, bytes, count);
         break;
     case 1:
         err = bel__buffer_append_format(buffer, "%s", bytes);
+        break;
+    case 3:
+        err = bel__buffer_extend(buffer, count, &space);
+        if (err == 0) memcpy(space, bytes, count);
         break;
     default:
         err = bel__buffer_reserve(buffer, count);

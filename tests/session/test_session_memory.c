@@ -50,6 +50,7 @@ void *__wrap_realloc(void *old, size_t bytes)
 enum {
     PLACES_MAX = 2000,
     REPLIES_MAX = 64,
+    PIPELINE = 64,
 };
 
 static struct talk talk;
@@ -161,10 +162,39 @@ static void a_session_cannot_be_made_without(void)
     talk_close(&talk);
 }
 
+static void say_pipeline(struct bel_session *session)
+{
+    struct bel_buffer *out = bel__session_output(session);
+    for (unsigned i = 0; i < PIPELINE; i++) {
+        CHECK(bel__session_receive(session, "GET mail none\r\n", 15) == 0);
+    }
+    while (bel__session_step(session, PIPELINE)) {}
+    talk.next = bel_backend_turn(talk.service.backend, talk.now);
+    for (unsigned i = 0; i < PIPELINE; i++) {
+        CHECK(out->count >= 5 && memcmp(bel__buffer_data(out), "*-1\r\n", 5) == 0);
+        bel__buffer_consume(out, 5);
+    }
+    CHECK_EQ(out->count, 0);
+}
+
+/* Calls are kept, and each has what it needs. */
+static void what_was_said_once_needs_no_memory_again(void)
+{
+    talk_open(&talk);
+    struct bel_session *session = talk_session(&talk, 1);
+    say_pipeline(session);
+    is_once = false;
+    memory_left = 0;
+    say_pipeline(session);
+    memory_left = UINT64_MAX;
+    talk_close(&talk);
+}
+
 int main(void)
 {
     RUN(one_allocation_fails);
     RUN(all_allocations_fail_from_one_on);
     RUN(a_session_cannot_be_made_without);
+    RUN(what_was_said_once_needs_no_memory_again);
     return 0;
 }
