@@ -28,8 +28,15 @@
  * need, too: each of them splits at most one node a level, and no level can grow beyond what
  * the law allows for the entries there will be.
  *
- * A node's entries need not begin at its start, so that taking the first one moves nothing.
- * Neither that nor appending behind the last one has to look for the leaf.
+ * Moving entries. A node's entries need not begin at its start: those before or those behind the
+ * place give way, and taking the first one moves nothing. Neither that nor appending behind the
+ * last one has to look for the leaf.
+ *
+ * Searching. A node is looked at twice: at every eighth key, and then at the seven between two of
+ * them. The comparisons of a look do not wait for each other, as those of a binary search do, and
+ * have no branches that would have to be guessed. They are of two words, as one number: where all
+ * the keys have the first word of the one that is sought, as in most nodes, of the other two; else
+ * of the first two, and what these leave open is tried one by one.
  */
 #include "core/sorted.h"
 
@@ -39,10 +46,11 @@
 
 enum {
     NODE_MAX = 63,        /* entries in a node */
-    PAIR_MIN = 32,        /* in two neighbours together */
+    STRIDE = 8,           /* of the first look at one */
+    PAIR_MIN = 32,        /* entries in two neighbours together */
     SHIFT_MAX = 56,       /* a node with at most these takes entries from its neighbour */
-    HEIGHT_MAX = 10,      /* of 2^32 nodes, as each level has a 16th of the one below, and one */
     BLOCK_NODES_MAX = 32, /* asked for at once, if not more are needed */
+    HEIGHT_MAX = BEL_SORTED_HEIGHT_MAX,
 };
 
 union slot {
@@ -64,14 +72,6 @@ struct bel_sorted_block {
 
 static_assert(sizeof(struct bel_sorted_node) == 2040, "as the header says: 2 KiB with the block");
 
-/* The way from the root to an entry: level 0 is the leaf. */
-struct path {
-    struct {
-        struct bel_sorted_node *node;
-        unsigned index; /* of the entry, or of the child that the way goes on with */
-    } steps[HEIGHT_MAX];
-};
-
 static struct bel_key *keys_of(struct bel_sorted_node *node)
 {
     return node->keys + node->start;
@@ -82,83 +82,85 @@ static union slot *slots_of(struct bel_sorted_node *node)
     return node->slots + node->start;
 }
 
-/* 1 if `a` is before `b`, else 0, without a branch: in a search every one would be a guess. */
-static unsigned is_before(const struct bel_key *a, const struct bel_key *b)
+/* Searching */
+
+__extension__ typedef unsigned __int128 wide;
+
+/* Two words of a key as one number. */
+static inline wide pair_of(const uint64_t words[2])
 {
-    unsigned less = a->words[2] < b->words[2];
-    less = (unsigned)(a->words[1] < b->words[1]) | ((a->words[1] == b->words[1]) & less);
-    return (unsigned)(a->words[0] < b->words[0]) | ((a->words[0] == b->words[0]) & less);
+    return (wide)words[0] << 64 | words[1];
 }
 
-/* How many keys of the node are before `key`. */
-static unsigned count_before(struct bel_sorted_node *node, const struct bel_key *key)
+/* How many of the keys at `i`, `i + step` and so on, before `end`, have in the two words from
+ * `word` on less than `wanted`. */
+static inline size_t count_below(const struct bel_key *keys, size_t i, size_t end, size_t step,
+                                 size_t word, wide wanted)
+{
+    size_t below = 0;
+    for (; i < end; i += step) {
+        below += pair_of(&keys[i].words[word]) < wanted;
+    }
+    return below;
+}
+
+/* How many keys of a node are before `key`, and whether the next one is it. */
+static inline unsigned search(struct bel_sorted_node *node, const struct bel_key *key, bool *out)
 {
     const struct bel_key *keys = keys_of(node);
-    unsigned low = 0, rest = node->count;
-    assert(rest > 0);
-    while (rest > 1) {
-        unsigned half = rest / 2;
-        low += half & (0U - is_before(&keys[low + half - 1], key));
-        rest -= half;
+    size_t count = node->count;
+    assert(count > 0);
+    uint64_t first = key->words[0];
+    size_t word = (keys[0].words[0] == first) & (keys[count - 1].words[0] == first);
+    wide wanted = pair_of(&key->words[word]);
+
+    size_t low = STRIDE * count_below(keys, STRIDE - 1, count, STRIDE, word, wanted);
+    size_t end = low + STRIDE - 1 < count ? low + STRIDE - 1 : count;
+    low += count_below(keys, low, end, 1, word, wanted);
+
+    int order = -1; /* those that differ in the last word alone are left */
+    while (low < count && (order = bel__key_compare(&keys[low], key)) < 0) {
+        low++;
     }
-    return low + is_before(&keys[low], key);
+    *out = order == 0;
+    return (unsigned)low;
 }
 
 /* The child of an inner node that has `key` in its bounds. */
-static unsigned child_index(struct bel_sorted_node *node, const struct bel_key *key)
+static inline unsigned child_index(struct bel_sorted_node *node, const struct bel_key *key)
 {
-    const struct bel_key *keys = keys_of(node);
-    unsigned low = 0, rest = node->count;
-    assert(rest > 0);
-    while (rest > 1) {
-        unsigned half = rest / 2;
-        low += half & (is_before(key, &keys[low + half]) - 1U);
-        rest -= half;
-    }
-    return low;
+    bool is_bound;
+    unsigned index = search(node, key, &is_bound);
+    return is_bound ? index : index - 1;
 }
 
-/* Asks for all the cache lines of a node's keys at once, as a search would for a few of them one
- * after the other. */
-static void fetch_keys(const struct bel_sorted_node *node)
+/* Asks for all the cache lines of a leaf's keys at once. Inner nodes are few, and mostly near. */
+static inline void fetch_keys(const struct bel_sorted_node *leaf)
 {
-    const char *bytes = (const char *)node;
+    const char *bytes = (const char *)leaf;
+#pragma GCC unroll 24
     for (size_t at = 0; at < offsetof(struct bel_sorted_node, slots); at += 64) {
         __builtin_prefetch(bytes + at);
     }
 }
 
-/* The leaf for `key`, and how many keys there are before it. The map is not empty. */
-static struct bel_sorted_node *locate(const struct bel_sorted *sorted, const struct bel_key *key,
-                                      unsigned *out_index)
+/* Finds the way to a key, or to where it would be. True if it is there. The map is not empty. */
+static bool find_way(const struct bel_sorted *sorted, const struct bel_key *key,
+                     struct bel_sorted_way *out)
 {
-    struct bel_sorted_node *node = sorted->root;
-    for (unsigned level = sorted->height - 1; level > 0; level--) {
-        node = slots_of(node)[child_index(node, key)].child;
-        fetch_keys(node);
-    }
-    *out_index = count_before(node, key);
-    return node;
-}
-
-/* The same, with the way there. */
-static void find_path(const struct bel_sorted *sorted, const struct bel_key *key, struct path *out)
-{
+    bool is_there;
     struct bel_sorted_node *node = sorted->root;
     assert(sorted->height > 0 && sorted->height <= HEIGHT_MAX);
     for (unsigned level = sorted->height - 1; level > 0; level--) {
+        unsigned index = child_index(node, key);
         out->steps[level].node = node;
-        out->steps[level].index = child_index(node, key);
-        node = slots_of(node)[out->steps[level].index].child;
-        fetch_keys(node);
+        out->steps[level].index = index;
+        node = slots_of(node)[index].child;
+        if (level == 1) fetch_keys(node);
     }
     out->steps[0].node = node;
-    out->steps[0].index = count_before(node, key);
-}
-
-static bool is_at(struct bel_sorted_node *leaf, unsigned index, const struct bel_key *key)
-{
-    return index < leaf->count && bel__key_compare(&keys_of(leaf)[index], key) == 0;
+    out->steps[0].index = search(node, key, &is_there);
+    return is_there;
 }
 
 /* Nodes */
@@ -203,6 +205,7 @@ static void unlink_node(struct bel_sorted *sorted, struct bel_sorted_node *node)
 static void move_entries(struct bel_sorted_node *to, unsigned to_index,
                          struct bel_sorted_node *from, unsigned from_index, unsigned count)
 {
+    if (count == 0) return;
     assert(to_index + count <= NODE_MAX && from_index + count <= NODE_MAX);
     memmove(&to->keys[to_index], &from->keys[from_index], count * sizeof to->keys[0]);
     memmove(&to->slots[to_index], &from->slots[from_index], count * sizeof to->slots[0]);
@@ -215,11 +218,13 @@ static void slide(struct bel_sorted_node *node, unsigned start)
     node->start = start;
 }
 
+/* Puts an entry at `index`; those before it or those behind it make way, whichever are fewer. */
 static void insert_entry(struct bel_sorted_node *node, unsigned index, const struct bel_key *key,
                          union slot slot)
 {
     assert(node->count < NODE_MAX && index <= node->count);
-    if (node->start > 0 && index == 0) {
+    if (node->start > 0 && index <= node->count / 2) {
+        move_entries(node, node->start - 1, node, node->start, index);
         node->start--;
     } else {
         if (node->start + node->count == NODE_MAX) slide(node, 0);
@@ -235,12 +240,13 @@ static void remove_entry(struct bel_sorted_node *node, unsigned index)
 {
     assert(index < node->count);
     node->count--;
-    if (index == 0) {
+    if (index < node->count / 2 + 1) {
+        move_entries(node, node->start + 1, node, node->start, index);
         node->start = node->count == 0 ? 0 : node->start + 1;
-        return;
+    } else {
+        unsigned place = node->start + index;
+        move_entries(node, place, node, place + 1, node->count - index);
     }
-    unsigned place = node->start + index;
-    move_entries(node, place, node, place + 1, node->count - index);
 }
 
 /* Moves the last `count` entries of a node to the front of its neighbour. */
@@ -265,47 +271,47 @@ static void pour(struct bel_sorted_node *prev, struct bel_sorted_node *node, uns
     node->count -= count;
 }
 
-/* Paths */
+/* Ways */
 
-/* Sets the lower bound of the node that the path has on `level`, which is not the first. */
-static void set_bound(const struct bel_sorted *sorted, struct path *path, unsigned level,
+/* Sets the lower bound of the node that the way has on `level`, which is not the first. */
+static void set_bound(const struct bel_sorted *sorted, struct bel_sorted_way *way, unsigned level,
                       struct bel_key bound)
 {
     unsigned above = level;
     do {
         above++;
         assert(above < sorted->height);
-        keys_of(path->steps[above].node)[path->steps[above].index] = bound;
-    } while (path->steps[above].index == 0);
+        keys_of(way->steps[above].node)[way->steps[above].index] = bound;
+    } while (way->steps[above].index == 0);
 }
 
-/* Leads the path to the next node on `level`, which is there. */
-static void advance(const struct bel_sorted *sorted, struct path *path, unsigned level)
+/* Leads the way to the next node on `level`, which is there. */
+static void advance(const struct bel_sorted *sorted, struct bel_sorted_way *way, unsigned level)
 {
     unsigned above = level;
     do {
         above++;
         assert(above < sorted->height);
-        assert(path->steps[above].node != NULL);
-    } while (path->steps[above].index + 1 == path->steps[above].node->count);
-    path->steps[above].index++;
+        assert(way->steps[above].node != NULL);
+    } while (way->steps[above].index + 1 == way->steps[above].node->count);
+    way->steps[above].index++;
     for (; above > level; above--) {
-        struct bel_sorted_node *node = path->steps[above].node;
-        path->steps[above - 1].node = slots_of(node)[path->steps[above].index].child;
-        path->steps[above - 1].index = 0;
+        struct bel_sorted_node *node = way->steps[above].node;
+        way->steps[above - 1].node = slots_of(node)[way->steps[above].index].child;
+        way->steps[above - 1].index = 0;
     }
 }
 
 /* Putting */
 
-static void grow_root(struct bel_sorted *sorted, struct path *path)
+static void grow_root(struct bel_sorted *sorted, struct bel_sorted_way *way)
 {
     static const struct bel_key lowest = {{0, 0, 0}};
     struct bel_sorted_node *root = take_node(sorted);
     assert(sorted->height < HEIGHT_MAX);
     insert_entry(root, 0, &lowest, (union slot){.child = sorted->root});
-    path->steps[sorted->height].node = root;
-    path->steps[sorted->height].index = 0;
+    way->steps[sorted->height].node = root;
+    way->steps[sorted->height].index = 0;
     sorted->root = root;
     sorted->height++;
 }
@@ -335,13 +341,13 @@ static struct bel_sorted_node *relieve(struct bel_sorted *sorted, struct bel_sor
     return added;
 }
 
-/* Puts an entry where the path is on `level`, in a full node. Returns the node that had to be
+/* Puts an entry where the way leads on `level`, in a full node. Returns the node that had to be
  * added behind it, or NULL. */
-static struct bel_sorted_node *overflow(struct bel_sorted *sorted, const struct path *path,
+static struct bel_sorted_node *overflow(struct bel_sorted *sorted, const struct bel_sorted_way *way,
                                         unsigned level, const struct bel_key *key, union slot slot)
 {
-    struct bel_sorted_node *node = path->steps[level].node, *next = node->next;
-    unsigned index = path->steps[level].index;
+    struct bel_sorted_node *node = way->steps[level].node, *next = node->next;
+    unsigned index = way->steps[level].index;
     struct bel_sorted_node *added = relieve(sorted, node, index);
     if (node->count < NODE_MAX && index <= node->count) {
         insert_entry(node, index, key, slot);
@@ -350,33 +356,33 @@ static struct bel_sorted_node *overflow(struct bel_sorted *sorted, const struct 
     }
 
     if (next != NULL) {
-        struct path ahead = *path;
+        struct bel_sorted_way ahead = *way;
         advance(sorted, &ahead, level);
         set_bound(sorted, &ahead, level, keys_of(next)[0]);
     }
     return added;
 }
 
-/* Puts an entry where the path is. */
-static void insert(struct bel_sorted *sorted, struct path *path, const struct bel_key *key,
+/* Puts an entry where the way leads. */
+static void insert(struct bel_sorted *sorted, struct bel_sorted_way *way, const struct bel_key *key,
                    union slot slot)
 {
     struct bel_key bound = *key;
     unsigned height = sorted->height;
     for (unsigned level = 0;; level++) {
-        struct bel_sorted_node *node = path->steps[level].node;
+        struct bel_sorted_node *node = way->steps[level].node;
         assert(node != NULL);
         if (node->count < NODE_MAX) {
-            insert_entry(node, path->steps[level].index, &bound, slot);
+            insert_entry(node, way->steps[level].index, &bound, slot);
             return;
         }
-        struct bel_sorted_node *added = overflow(sorted, path, level, &bound, slot);
+        struct bel_sorted_node *added = overflow(sorted, way, level, &bound, slot);
         if (added == NULL) return;
         if (level + 1 == height) {
-            grow_root(sorted, path);
+            grow_root(sorted, way);
             height++;
         }
-        path->steps[level + 1].index++;
+        way->steps[level + 1].index++;
         bound = keys_of(added)[0];
         slot.child = added;
     }
@@ -386,33 +392,42 @@ static void insert(struct bel_sorted *sorted, struct path *path, const struct be
 static bool append(struct bel_sorted *sorted, const struct bel_key *key, uint64_t value)
 {
     struct bel_sorted_node *last = sorted->last;
-    if (last->count == NODE_MAX) return false;
-    if (!is_before(&keys_of(last)[last->count - 1], key)) return false;
+    if (last == NULL || last->count == NODE_MAX) return false;
+    if (bel__key_compare(&keys_of(last)[last->count - 1], key) >= 0) return false;
     insert_entry(last, last->count, key, (union slot){.value = value});
+    sorted->count++;
+    sorted->changes++;
     return true;
 }
 
 bool bel__sorted_put(struct bel_sorted *sorted, const struct bel_key *key, uint64_t value,
                      uint64_t *out)
 {
-    struct path path;
+    struct bel_sorted_way way;
+    if (append(sorted, key, value)) return false;
+    uint64_t *old = bel__sorted_look(sorted, key, &way);
+    if (old == NULL) {
+        bel__sorted_add(sorted, &way, key, value);
+        return false;
+    }
+    if (out != NULL) *out = *old;
+    *old = value;
+    return true;
+}
+
+void bel__sorted_add(struct bel_sorted *sorted, struct bel_sorted_way *way,
+                     const struct bel_key *key, uint64_t value)
+{
+    assert(way->changes == sorted->changes);
     if (sorted->height == 0) {
         sorted->root = sorted->first = sorted->last = take_node(sorted);
         sorted->height = 1;
-        insert_entry(sorted->root, 0, key, (union slot){.value = value});
-    } else if (!append(sorted, key, value)) {
-        find_path(sorted, key, &path);
-        if (is_at(path.steps[0].node, path.steps[0].index, key)) {
-            union slot *slot = &slots_of(path.steps[0].node)[path.steps[0].index];
-            if (out != NULL) *out = slot->value;
-            slot->value = value;
-            return true;
-        }
-        insert(sorted, &path, key, (union slot){.value = value});
+        way->steps[0].node = sorted->root;
+        way->steps[0].index = 0;
     }
+    insert(sorted, way, key, (union slot){.value = value});
     sorted->count++;
     sorted->changes++;
-    return false;
 }
 
 /* Removing */
@@ -438,25 +453,25 @@ static void shrink_root(struct bel_sorted *sorted)
     give_node(sorted, root);
 }
 
-/* Keeps the law, after an entry of the path's leaf was removed. */
-static void settle(struct bel_sorted *sorted, struct path *path)
+/* Keeps the law, after an entry of the way's leaf was removed. */
+static void settle(struct bel_sorted *sorted, struct bel_sorted_way *way)
 {
     for (unsigned level = 0; level + 1 < sorted->height; level++) {
-        struct bel_sorted_node *node = path->steps[level].node;
+        struct bel_sorted_node *node = way->steps[level].node;
         if (node->prev == NULL || !must_merge(node->prev, node)) {
             if (node->next == NULL || !must_merge(node, node->next)) return;
             assert(node->count > 0 || level == 0); /* an empty node's bounds are its prev's now */
-            advance(sorted, path, level);
+            advance(sorted, way, level);
             node = node->next;
         }
         pour(node->prev, node, node->count);
         unlink_node(sorted, node);
         give_node(sorted, node);
-        struct bel_sorted_node *parent = path->steps[level + 1].node;
-        unsigned index = path->steps[level + 1].index;
+        struct bel_sorted_node *parent = way->steps[level + 1].node;
+        unsigned index = way->steps[level + 1].index;
         remove_entry(parent, index);
         if (index == 0 && parent->count > 0) {
-            set_bound(sorted, path, level + 1, keys_of(parent)[0]);
+            set_bound(sorted, way, level + 1, keys_of(parent)[0]);
         }
     }
     shrink_root(sorted);
@@ -466,42 +481,50 @@ static void settle(struct bel_sorted *sorted, struct path *path)
 static bool take_first(struct bel_sorted *sorted, const struct bel_key *key, uint64_t *out)
 {
     struct bel_sorted_node *first = sorted->first;
-    if (first->count == 1 || bel__key_compare(&keys_of(first)[0], key) != 0) return false;
+    if (first == NULL || first->count == 1) return false;
+    if (bel__key_compare(&keys_of(first)[0], key) != 0) return false;
     if (first->next != NULL && first->count + first->next->count == PAIR_MIN) return false;
-    *out = slots_of(first)[0].value;
+    if (out != NULL) *out = slots_of(first)[0].value;
     remove_entry(first, 0);
+    sorted->count--;
+    sorted->changes++;
     return true;
 }
 
 bool bel__sorted_remove(struct bel_sorted *sorted, const struct bel_key *key, uint64_t *out)
 {
-    struct path path;
-    uint64_t value = 0;
-    if (sorted->height == 0) return false;
-    bool is_settled = take_first(sorted, key, &value);
-    if (!is_settled) {
-        find_path(sorted, key, &path);
-        struct bel_sorted_node *leaf = path.steps[0].node;
-        unsigned index = path.steps[0].index;
-        if (!is_at(leaf, index, key)) return false;
-        value = slots_of(leaf)[index].value;
-        remove_entry(leaf, index);
-    }
+    struct bel_sorted_way way;
+    if (take_first(sorted, key, out)) return true;
+    const uint64_t *value = bel__sorted_look(sorted, key, &way);
+    if (value == NULL) return false;
+    if (out != NULL) *out = *value;
+    bel__sorted_drop(sorted, &way);
+    return true;
+}
+
+void bel__sorted_drop(struct bel_sorted *sorted, struct bel_sorted_way *way)
+{
+    assert(way->changes == sorted->changes);
+    remove_entry(way->steps[0].node, way->steps[0].index);
     sorted->count--;
     sorted->changes++;
-    if (!is_settled) settle(sorted, &path);
-    if (out != NULL) *out = value;
-    return true;
+    settle(sorted, way);
 }
 
 /* Looking */
 
 uint64_t *bel__sorted_find(const struct bel_sorted *sorted, const struct bel_key *key)
 {
-    unsigned index;
-    if (sorted->height == 0) return NULL;
-    struct bel_sorted_node *leaf = locate(sorted, key, &index);
-    return is_at(leaf, index, key) ? &slots_of(leaf)[index].value : NULL;
+    struct bel_sorted_way way;
+    return bel__sorted_look(sorted, key, &way);
+}
+
+uint64_t *bel__sorted_look(const struct bel_sorted *sorted, const struct bel_key *key,
+                           struct bel_sorted_way *out)
+{
+    out->changes = sorted->changes;
+    if (sorted->height == 0 || !find_way(sorted, key, out)) return NULL;
+    return &slots_of(out->steps[0].node)[out->steps[0].index].value;
 }
 
 /* The place `index` of a leaf, which may be just behind its end. */
@@ -527,25 +550,24 @@ static bool place_at(const struct bel_sorted *sorted, struct bel_sorted_node *le
 bool bel__sorted_seek(const struct bel_sorted *sorted, const struct bel_key *from,
                       struct bel_sorted_place *out)
 {
-    unsigned index;
-    if (sorted->height == 0) return false;
-    struct bel_sorted_node *leaf = sorted->first;
-    if (!is_before(&keys_of(leaf)[0], from)) return place_at(sorted, leaf, 0, out);
-    leaf = locate(sorted, from, &index);
-    return place_at(sorted, leaf, index, out);
+    struct bel_sorted_way way;
+    struct bel_sorted_node *first = sorted->first;
+    if (first == NULL) return false;
+    if (bel__key_compare(&keys_of(first)[0], from) >= 0) return place_at(sorted, first, 0, out);
+    (void)find_way(sorted, from, &way);
+    return place_at(sorted, way.steps[0].node, way.steps[0].index, out);
 }
 
 bool bel__sorted_next(const struct bel_sorted *sorted, struct bel_sorted_place *place)
 {
-    struct bel_sorted_node *leaf = place->leaf;
-    unsigned index = place->index + 1;
+    struct bel_sorted_way way;
     assert(place->changes <= sorted->changes);
-    if (place->changes != sorted->changes) {
-        if (sorted->height == 0) return false;
-        leaf = locate(sorted, &place->key, &index);
-        if (is_at(leaf, index, &place->key)) index++;
+    if (place->changes == sorted->changes) {
+        return place_at(sorted, place->leaf, place->index + 1, place);
     }
-    return place_at(sorted, leaf, index, place);
+    if (sorted->height == 0) return false;
+    unsigned passed = find_way(sorted, &place->key, &way) ? 1 : 0;
+    return place_at(sorted, way.steps[0].node, way.steps[0].index + passed, place);
 }
 
 uint64_t bel__sorted_count(const struct bel_sorted *sorted)

@@ -32,6 +32,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum {
+    BEL_SORTED_HEIGHT_MAX = 10, /* of 2^32 nodes: each level has a 16th of the one below, and one */
+};
+
 struct bel_key {
     uint64_t words[3]; /* the first decides first */
 };
@@ -69,6 +73,15 @@ struct bel_sorted_place {
     uint64_t changes;
 };
 
+/* Where a key is, or would be. Private. */
+struct bel_sorted_way {
+    struct {
+        struct bel_sorted_node *node;
+        unsigned index;             /* of the entry, or of the child that the way goes on with */
+    } steps[BEL_SORTED_HEIGHT_MAX]; /* the first is the leaf, the last used one the root */
+    uint64_t changes;
+};
+
 /* Makes an empty map, which has no memory yet. */
 void bel__sorted_init(struct bel_sorted *sorted);
 
@@ -94,6 +107,15 @@ uint64_t *bel__sorted_find(const struct bel_sorted *sorted, const struct bel_key
 
 /* Removes a key. False if it is not there. The value goes to `*out`, which may be NULL. */
 bool bel__sorted_remove(struct bel_sorted *sorted, const struct bel_key *key, uint64_t *out);
+
+/* The same, with the way there, for who has to look before it knows what to do. The two that
+ * follow go it: one puts a key that is not there, for which room must have been reserved, the
+ * other removes one that is. Nothing may be put or removed in between. */
+uint64_t *bel__sorted_look(const struct bel_sorted *sorted, const struct bel_key *key,
+                           struct bel_sorted_way *out);
+void bel__sorted_add(struct bel_sorted *sorted, struct bel_sorted_way *way,
+                     const struct bel_key *key, uint64_t value);
+void bel__sorted_drop(struct bel_sorted *sorted, struct bel_sorted_way *way);
 
 /* The first key that is not before `from`. False if there is none. */
 bool bel__sorted_seek(const struct bel_sorted *sorted, const struct bel_key *from,

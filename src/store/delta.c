@@ -105,10 +105,10 @@ void bel__delta_put(struct bel_delta *delta, const struct bel_key *key, struct b
 
 void bel__delta_delete(struct bel_delta *delta, const struct bel_key *key)
 {
-    uint64_t *row = bel__sorted_find(&delta->rows, key);
+    struct bel_sorted_way way;
+    uint64_t *row = bel__sorted_look(&delta->rows, key, &way);
     if (row != NULL && (entry_of(*row)->flags & BEL_DELTA_NEW) != 0) {
-        bool removed = bel__sorted_remove(&delta->rows, key, NULL);
-        assert(removed);
+        bel__sorted_drop(&delta->rows, &way);
         return;
     }
     if (row != NULL && bel__entry_is_gone(entry_of(*row))) return;
@@ -118,8 +118,7 @@ void bel__delta_delete(struct bel_delta *delta, const struct bel_key *key)
     if (row != NULL) {
         *row = (uintptr_t)entry;
     } else {
-        bool replaced = bel__sorted_put(&delta->rows, key, (uintptr_t)entry, NULL);
-        assert(!replaced);
+        bel__sorted_add(&delta->rows, &way, key, (uintptr_t)entry);
     }
 }
 

@@ -78,13 +78,40 @@ static struct bel_key make_key(enum pattern pattern)
     return (struct bel_key){{word & 7, word >> 8 & 7, word >> 16 & 1023}};
 }
 
+/* The same as a put and as a remove, in two steps. */
+static bool look_and_put(const struct bel_key *key, uint64_t value, uint64_t *out)
+{
+    struct bel_sorted_way way;
+    uint64_t *old = bel__sorted_look(&sorted, key, &way);
+    if (old == NULL) {
+        bel__sorted_add(&sorted, &way, key, value);
+        return false;
+    }
+    *out = *old;
+    *old = value;
+    return true;
+}
+
+static bool look_and_remove(const struct bel_key *key, uint64_t *out)
+{
+    struct bel_sorted_way way;
+    const uint64_t *value = bel__sorted_look(&sorted, key, &way);
+    if (value == NULL) return false;
+    *out = *value;
+    bel__sorted_drop(&sorted, &way);
+    return true;
+}
+
 static void put(const struct bel_key *key)
 {
     uint64_t value = random_u64(&random_state), old = 0;
     size_t index = model_before(key);
     bool is_there = model_has(index, key);
     if (!is_there && entry_count == COUNT_MAX) return;
-    CHECK(bel__sorted_put(&sorted, key, value, &old) == is_there);
+    bool was_there = random_below(&random_state, 2) == 0
+                         ? look_and_put(key, value, &old)
+                         : bel__sorted_put(&sorted, key, value, &old);
+    CHECK(was_there == is_there);
     if (is_there) {
         CHECK_EQ(old, entries[index].value);
     } else {
@@ -98,7 +125,9 @@ static void drop(const struct bel_key *key)
     uint64_t value = 0;
     size_t index = model_before(key);
     bool is_there = model_has(index, key);
-    CHECK(bel__sorted_remove(&sorted, key, &value) == is_there);
+    bool was_there = random_below(&random_state, 2) == 0 ? look_and_remove(key, &value)
+                                                         : bel__sorted_remove(&sorted, key, &value);
+    CHECK(was_there == is_there);
     if (!is_there) return;
     CHECK_EQ(value, entries[index].value);
     memmove(&entries[index], &entries[index + 1], (--entry_count - index) * sizeof entries[0]);
