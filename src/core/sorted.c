@@ -570,6 +570,17 @@ bool bel__sorted_next(const struct bel_sorted *sorted, struct bel_sorted_place *
     return place_at(sorted, way.steps[0].node, way.steps[0].index + passed, place);
 }
 
+uint64_t bel__sorted_peek(const struct bel_sorted_place *place, unsigned count)
+{
+    struct bel_sorted_node *leaf = place->leaf;
+    unsigned index = place->index + count;
+    if (index >= leaf->count) {
+        index -= leaf->count;
+        leaf = leaf->next;
+    }
+    return leaf == NULL || index >= leaf->count ? 0 : slots_of(leaf)[index].value;
+}
+
 uint64_t bel__sorted_count(const struct bel_sorted *sorted)
 {
     assert((sorted->count == 0) == (sorted->root == NULL));
@@ -593,6 +604,26 @@ void bel__sorted_finish(struct bel_sorted *sorted)
         free(block);
     }
     *sorted = (struct bel_sorted){.changes = sorted->changes + 1};
+}
+
+void bel__sorted_clear(struct bel_sorted *sorted)
+{
+    struct bel_sorted_node *first = sorted->root, *last;
+    for (unsigned level = sorted->height;
+         level-- > 0;) { /* a level is a list: it joins the spares */
+        struct bel_sorted_node *below = level > 0 ? slots_of(first)[0].child : NULL;
+        for (last = level > 0 ? first : sorted->last; last->next != NULL;) {
+            last = last->next;
+        }
+        last->next = sorted->spare;
+        sorted->spare = first;
+        first = below;
+    }
+    sorted->root = sorted->first = sorted->last = NULL;
+    sorted->spare_count = sorted->node_count;
+    sorted->height = 0;
+    sorted->count = 0;
+    sorted->changes++;
 }
 
 static uint64_t smaller(uint64_t a, uint64_t b)

@@ -88,6 +88,9 @@ void bel__sorted_init(struct bel_sorted *sorted);
 /* Releases the memory. The map is empty and can be used again; places into it have ended. */
 void bel__sorted_finish(struct bel_sorted *sorted);
 
+/* Removes all keys, and keeps the memory. */
+void bel__sorted_clear(struct bel_sorted *sorted);
+
 /* Makes room, so that the next `puts` puts need no memory, whatever is removed between them.
  * Returns 0; or BEL_ENOMEM, and nothing has changed. Takes constant time if there is room. The
  * worst case, which is rare, is a node a put, and one for each level above. */
@@ -124,6 +127,10 @@ bool bel__sorted_seek(const struct bel_sorted *sorted, const struct bel_key *fro
 /* The key after `place`, whose own may have been removed: constant time if the map has not
  * changed since, otherwise as a seek. False if there is none. */
 bool bel__sorted_next(const struct bel_sorted *sorted, struct bel_sorted_place *place);
+
+/* The value `count` keys behind `place`, if that is near, for who wants to have fetched what it
+ * stands for; else 0. The map has not changed since the place was found. */
+uint64_t bel__sorted_peek(const struct bel_sorted_place *place, unsigned count);
 
 /* How many keys there are. */
 uint64_t bel__sorted_count(const struct bel_sorted *sorted);

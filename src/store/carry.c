@@ -18,6 +18,9 @@
  * cursors end for which a caller may still hold pointers into delta and tree. Between two
  * commits the frozen delta and what is seen of the tree stand still.
  *
+ * A frozen delta that goes keeps as much memory as the active one has come to use meanwhile: who is
+ * busy will fill it just so when it is its turn again, and who is not gives it back.
+ *
  * A checkpoint begins once every batch of the delta is synced: its transactions are durable one
  * by one, and would otherwise make a part of a batch durable that is nowhere else.
  */
@@ -72,7 +75,7 @@ static void renew(struct bel_store *store)
 {
     if (store->tree->refresh(store->tree) != 0) return;
     if (!store->is_applied) return;
-    bel__delta_finish(store->frozen);
+    bel__delta_clear(store->frozen, store->log == NULL ? 0 : bel__delta_bytes(store->active));
     store->is_frozen = store->is_begun = store->is_applied = false;
 }
 

@@ -8,7 +8,8 @@
  *
  * A put never changes an entry; it adds another and lets the map point there. That wastes the
  * old one until the end, when all blocks are released together, which takes no time to speak
- * of for a hundred thousand rows.
+ * of for a hundred thousand rows; or kept, because what the system gives is cleared page by page
+ * when it is first touched, and a delta that is filled in a second touches twenty thousand.
  *
  * An entry is marked new only if the map had nothing under the key when it was put: over a
  * tombstone it is not, for the tombstone may hide a row below, which would come back if the
@@ -24,10 +25,13 @@ enum {
     ALIGNMENT = 8,
     BLOCK_BYTES = 256 * 1024, /* or more, for what is larger */
     FIRST_BLOCK_BYTES = 4096,
+    EXPECTED_KEYS = 8, /* so far ahead an entry is fetched, and its first two cache lines */
+    LINE_BYTES = 64,
 };
 
 struct bel_delta_block {
     struct bel_delta_block *next;
+    size_t room; /* bytes of data */
     uint64_t data[];
 };
 
@@ -39,20 +43,67 @@ void bel__delta_init(struct bel_delta *delta)
     bel__sorted_init(&delta->rows);
 }
 
+/* Puts those of the blocks that are of the usual size and within `*bytes` into those that are kept,
+ * and releases the others. */
+static void give_blocks(struct bel_delta *delta, struct bel_delta_block *blocks, size_t *bytes)
+{
+    struct bel_delta_block *next;
+    for (struct bel_delta_block *block = blocks; block != NULL; block = next) {
+        next = block->next;
+        if (block->room == BLOCK_BYTES && *bytes >= BLOCK_BYTES) {
+            *bytes -= BLOCK_BYTES;
+            block->next = delta->kept;
+            delta->kept = block;
+        } else {
+            free(block);
+        }
+    }
+}
+
+void bel__delta_clear(struct bel_delta *delta, size_t bytes_max)
+{
+    struct bel_delta_block *blocks = delta->blocks, *kept = delta->kept;
+    size_t row_bytes = bel__sorted_bytes(&delta->rows);
+    if (row_bytes <= bytes_max) {
+        bel__sorted_clear(&delta->rows);
+        bytes_max -= row_bytes;
+    } else {
+        bel__sorted_finish(&delta->rows);
+    }
+    *delta = (struct bel_delta){.rows = delta->rows};
+    give_blocks(delta, blocks, &bytes_max);
+    give_blocks(delta, kept, &bytes_max);
+}
+
 void bel__delta_finish(struct bel_delta *delta)
 {
-    bel__sorted_finish(&delta->rows);
-    for (struct bel_delta_block *block = delta->blocks; block != NULL;) {
-        struct bel_delta_block *next = block->next;
-        free(block);
-        block = next;
-    }
-    bel__delta_init(delta);
+    bel__delta_clear(delta, 0);
 }
 
 static size_t rounded_up(size_t bytes)
 {
     return (bytes + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
+}
+
+/* Goes on in another block, one with room for `need` bytes. */
+static int add_block(struct bel_delta *delta, size_t need)
+{
+    struct bel_delta_block *block = delta->kept;
+    if (block != NULL && need <= BLOCK_BYTES) {
+        delta->kept = block->next;
+    } else {
+        size_t usual = delta->blocks == NULL ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
+        size_t room = need > usual ? rounded_up(need) : usual;
+        block = malloc(sizeof *block + room);
+        if (block == NULL) return BEL_ENOMEM;
+        block->room = room;
+    }
+    block->next = delta->blocks;
+    delta->blocks = block;
+    delta->next = (uint8_t *)block->data;
+    delta->left_bytes = block->room;
+    delta->block_bytes += sizeof *block + block->room;
+    return 0;
 }
 
 int bel__delta_reserve(struct bel_delta *delta, size_t rows, size_t bytes)
@@ -63,17 +114,7 @@ int bel__delta_reserve(struct bel_delta *delta, size_t rows, size_t bytes)
     if (rows > SIZE_MAX / 4 / row_bytes || bytes > SIZE_MAX / 4) return BEL_ENOMEM;
 
     size_t need = rows * row_bytes + bytes;
-    if (need <= delta->left_bytes) return 0;
-    size_t usual = delta->blocks == NULL ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
-    size_t room = need > usual ? rounded_up(need) : usual;
-    struct bel_delta_block *block = malloc(sizeof *block + room);
-    if (block == NULL) return BEL_ENOMEM;
-    block->next = delta->blocks;
-    delta->blocks = block;
-    delta->next = (uint8_t *)block->data;
-    delta->left_bytes = room;
-    delta->block_bytes += sizeof *block + room;
-    return 0;
+    return need <= delta->left_bytes ? 0 : add_block(delta, need);
 }
 
 static struct bel_delta_entry *take(struct bel_delta *delta, size_t value_bytes)
@@ -167,6 +208,15 @@ bool bel__delta_next(const struct bel_delta *delta, struct bel_delta_place *plac
     if (!bel__sorted_next(&delta->rows, &place->place)) return false;
     show(place);
     return true;
+}
+
+void bel__delta_expect(const struct bel_delta_place *place)
+{
+    uint64_t value = bel__sorted_peek(&place->place, EXPECTED_KEYS);
+    if (value == 0) return;
+    const char *entry = (const char *)entry_of(value);
+    __builtin_prefetch(entry);
+    __builtin_prefetch(entry + LINE_BYTES);
 }
 
 uint64_t bel__delta_count(const struct bel_delta *delta)

@@ -48,7 +48,8 @@ struct bel_delta {
     struct bel_delta_block *blocks;
     uint8_t *next; /* the room left in the first block */
     size_t left_bytes;
-    size_t block_bytes; /* of all blocks */
+    size_t block_bytes;           /* of all blocks */
+    struct bel_delta_block *kept; /* those that wait to be used again */
 };
 
 /* Where one is in a walk. The first two can be read. */
@@ -73,6 +74,9 @@ void bel__delta_init(struct bel_delta *delta);
 
 /* Releases all memory at once. The delta is empty and can be used again. */
 void bel__delta_finish(struct bel_delta *delta);
+
+/* Empties it as well, and keeps up to `bytes_max` bytes of the memory for the rows to come. */
+void bel__delta_clear(struct bel_delta *delta, size_t bytes_max);
 
 /* Makes room, so that the next `rows` puts and deletes, with `bytes` bytes of values in all,
  * need no memory. Returns 0 or BEL_ENOMEM. */
@@ -104,10 +108,14 @@ bool bel__delta_seek(const struct bel_delta *delta, const struct bel_key *from,
 /* The key after `place`, as bel__sorted_next(). False if there is none. */
 bool bel__delta_next(const struct bel_delta *delta, struct bel_delta_place *place);
 
+/* Says that one will walk on from `place`, so that the entries of the next keys are brought near.
+ * The delta has not changed since the place was found. */
+void bel__delta_expect(const struct bel_delta_place *place);
+
 /* How many keys it says anything of. */
 uint64_t bel__delta_count(const struct bel_delta *delta);
 
-/* Memory held, in bytes, besides the delta itself. */
+/* Memory in use, in bytes, besides the delta itself and what it keeps. */
 size_t bel__delta_bytes(const struct bel_delta *delta);
 
 #endif

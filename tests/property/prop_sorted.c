@@ -3,9 +3,10 @@
 /*
  * The sorted map against a sorted array. A history has phases, and a phase a pattern: keys
  * that only rise, only fall, come at random, or rise within many ranges; and removals from
- * the front, from the back, at random, or of whole stretches. So leaves fill, split, empty and
- * merge in every constellation, at heights of up to three. Walks go on while keys come and
- * go around them, and every put follows a reserve of just that put, or of the puts of a phase.
+ * the front, from the back, at random, of whole stretches, or of all at once. So leaves fill,
+ * split, empty and merge in every constellation, at heights of up to three. Walks go on while
+ * keys come and go around them, and every put follows a reserve of just that put, or of the
+ * puts of a phase.
  */
 #include "core/sorted.h"
 
@@ -104,7 +105,7 @@ static bool look_and_remove(const struct bel_key *key, uint64_t *out)
 
 static void put(const struct bel_key *key)
 {
-    uint64_t value = random_u64(&random_state), old = 0;
+    uint64_t value = random_u64(&random_state) | 1, old = 0;
     size_t index = model_before(key);
     bool is_there = model_has(index, key);
     if (!is_there && entry_count == COUNT_MAX) return;
@@ -168,6 +169,16 @@ static void walk(void)
     }
 }
 
+/* What is seen ahead of a place is what is there; a little is always seen. */
+static void check_peek(const struct bel_sorted_place *place, size_t index)
+{
+    unsigned ahead = (unsigned)random_below(&random_state, 100);
+    uint64_t value = bel__sorted_peek(place, ahead);
+    CHECK_EQ(bel__sorted_peek(place, 0), entries[index].value);
+    if (ahead == 1) CHECK((value != 0) == (index + 1 < entry_count));
+    if (value != 0) CHECK_EQ(value, entries[index + ahead].value);
+}
+
 static void check_all(void)
 {
     struct bel_sorted_place place;
@@ -176,7 +187,8 @@ static void check_all(void)
     CHECK_EQ(bel__sorted_count(&sorted), entry_count);
     bool is_there = bel__sorted_seek(&sorted, &(struct bel_key){{0, 0, 0}}, &place);
     while (is_there) {
-        check_place(true, &place, index++);
+        check_place(true, &place, index);
+        check_peek(&place, index++);
         is_there = bel__sorted_next(&sorted, &place);
     }
     CHECK_EQ(index, entry_count);
@@ -242,6 +254,15 @@ static void churn(uint64_t steps)
     }
 }
 
+/* Removes all at once, which gives no memory back. */
+static void clear(void)
+{
+    size_t bytes = bel__sorted_bytes(&sorted);
+    bel__sorted_clear(&sorted);
+    entry_count = 0;
+    CHECK_EQ(bel__sorted_bytes(&sorted), bytes);
+}
+
 static void run_case(uint64_t seed)
 {
     random_state = seed;
@@ -255,6 +276,7 @@ static void run_case(uint64_t seed)
         if (kind < 4) fill(steps);
         if (kind >= 4 && kind < 7) empty(steps);
         if (kind == 7) churn(steps);
+        if (random_below(&random_state, PHASES) == 0) clear();
         check_all();
     }
     empty(COUNT_MAX);
