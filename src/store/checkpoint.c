@@ -101,6 +101,7 @@ static int carry_some(struct bel_checkpoint *checkpoint)
 {
     for (int i = 0; i < BEL_CHECKPOINT_STEP_ROWS && checkpoint->has_place; i++) {
         if (checkpoint->row_count == checkpoint->transaction_rows) break;
+        bel__delta_expect(&checkpoint->place);
         int err = carry(checkpoint);
         if (err) return err;
         checkpoint->row_count++;

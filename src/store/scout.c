@@ -22,6 +22,7 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,6 +76,7 @@ void bel__scout_start(struct bel_scout *scout, struct bel_view record)
     memset(scout->numbers, 0, sizeof scout->numbers);
     scout->branch_levels = levels - 1;
     scout->leaf = 0;
+    scout->from = scout->until = (struct bel_key){{0, 0, 0}};
 }
 
 /* The page of a level, read unless it is the one read last; or NULL if it is no branch. */
@@ -101,13 +103,15 @@ static const unsigned char *node_at(const struct bel_scout *scout, const unsigne
     return page + offset;
 }
 
-/* The child under which a key belongs; 0 if the page makes no sense. */
+/* The child under which a key belongs, and the next one's first key, if there is a next; 0 if the
+ * page makes no sense. */
 static uint64_t child_of(const struct bel_scout *scout, const unsigned char *page,
-                         const unsigned char *key)
+                         const unsigned char *key, struct bel_key *until)
 {
     unsigned end = u16_at(page, PAGE_LIST_END);
     if (end < PAGE_LIST + 2 || end > scout->page_bytes) return 0;
     unsigned first = 0, behind = (end - PAGE_LIST) / 2;
+    const unsigned char *next = NULL;
     while (behind - first > 1) { /* node `first` is not behind the key, node `behind` is */
         unsigned middle = first + (behind - first) / 2;
         const unsigned char *node = node_at(scout, page, middle);
@@ -116,25 +120,37 @@ static uint64_t child_of(const struct bel_scout *scout, const unsigned char *pag
             first = middle;
         } else {
             behind = middle;
+            next = node;
         }
     }
+    if (next != NULL) *until = bel__key_read(next + NODE_KEY);
     const unsigned char *node = node_at(scout, page, first);
     if (node == NULL) return 0;
     return u16_at(node, 0) | (uint64_t)u16_at(node, 2) << 16 | (uint64_t)u16_at(node, 4) << 32;
 }
 
+/* Whether a key is in the leaf that was found last. */
+static bool is_beside_last(const struct bel_scout *scout, const struct bel_key *key)
+{
+    return bel__key_compare(&scout->from, key) <= 0 && bel__key_compare(key, &scout->until) < 0;
+}
+
 void bel__scout_expect(struct bel_scout *scout, const struct bel_key *key)
 {
     unsigned char bytes[BEL_KEY_BYTES];
-    if (scout->branch_levels == 0) return;
+    struct bel_key until = {{UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+    if (scout->branch_levels == 0 || is_beside_last(scout, key)) return;
     bel__key_write(key, bytes);
     uint64_t number = scout->root;
     for (unsigned level = 0; level < scout->branch_levels; level++) {
         const unsigned char *page = read_branch(scout, level, number);
         if (page == NULL) return;
-        number = child_of(scout, page, bytes);
+        number = child_of(scout, page, bytes, &until);
     }
-    if (number == 0 || number > NUMBER_MAX || number == scout->leaf) return;
+    if (number == 0 || number > NUMBER_MAX) return;
+    scout->from = *key;
+    scout->until = until;
+    if (number == scout->leaf) return;
     scout->leaf = number;
     (void)posix_fadvise(scout->file, (off_t)(number * scout->page_bytes), (off_t)scout->page_bytes,
                         POSIX_FADV_WILLNEED);

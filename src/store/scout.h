@@ -35,6 +35,7 @@ struct bel_scout {
     uint64_t numbers[BEL_SCOUT_LEVELS_MAX]; /* of those, or 0 */
     unsigned branch_levels;                 /* 0 if it does not know its way */
     uint64_t root, leaf;                    /* pages; the last leaf asked for */
+    struct bel_key from, until;             /* a key between them belongs there, too */
 };
 
 /* Makes a scout of a file, which it borrows. Returns 0 or BEL_ENOMEM. */

@@ -105,7 +105,7 @@ static void run_case(struct bel_scout *scout, uint64_t seed)
 }
 
 /* Without damage it asks for the leaf that has the key. */
-static void check_way(struct bel_scout *scout)
+static void check_way(struct bel_scout *scout, uint64_t *random_state)
 {
     make_pages();
     write_pages(scout->file);
@@ -116,6 +116,14 @@ static void check_way(struct bel_scout *scout)
         bel__scout_expect(scout, &key);
         CHECK_EQ(scout->leaf, 12 + (2 + child) + child);
         key.words[1] = key.words[2] = 0; /* just the key that is in the branch */
+        bel__scout_expect(scout, &key);
+        CHECK_EQ(scout->leaf, 12 + (2 + child) + child);
+    }
+    for (int i = 0; i < EXPECTED; i++) { /* in no order, and some twice */
+        uint64_t first = random_below(random_state, NODES + 2);
+        uint64_t child = first < NODES ? first : NODES - 1;
+        struct bel_key key = key_with(first);
+        key.words[1] = random_below(random_state, 3);
         bel__scout_expect(scout, &key);
         CHECK_EQ(scout->leaf, 12 + (2 + child) + child);
     }
@@ -134,7 +142,8 @@ int main(int argc, char **argv)
     for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
         CHECK_NOTE("again with: prop_scout %" PRIu64, seed);
         run_case(&scout, seed);
-        check_way(&scout);
+        uint64_t random_state = seed;
+        check_way(&scout, &random_state);
     }
     bel__scout_finish(&scout);
     CHECK(close(file) == 0);
