@@ -26,8 +26,8 @@ enum {
 
 static uint64_t padded(const struct bel_log *log, uint64_t bytes)
 {
-    uint64_t block = log->superblock.block_bytes;
-    return (bytes + (block - 1)) / block * block;
+    uint64_t block = log->superblock.block_bytes; /* a power of two */
+    return (bytes + (block - 1)) & ~(block - 1);
 }
 
 bool bel__log_has_room(const struct bel_log *log, size_t bytes)

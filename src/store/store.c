@@ -71,7 +71,7 @@ static int reserve_frame(struct bel_store *store, size_t rows, size_t bytes, enu
 
 int bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes, enum bel_store_use use)
 {
-    int err = bel__store_error(store);
+    int err = store->has_rows ? 0 : bel__store_error(store); /* others hear of it by the commit */
     if (err) return err;
     if (store->log != NULL) {
         err = reserve_frame(store, rows, bytes, use);

@@ -66,8 +66,8 @@ enum bel_row {
 /* Makes sure that `rows` puts and deletes with `bytes` bytes of values in all can be done
  * before the next commit, in addition to those already done but not to those reserved before.
  * Returns 0; or BEL_ENOMEM, BEL_EFULL, BEL_EBUSY if the batch would get too large (commit
- * first), or what bel__store_error() says. With BEL_STORE_END it may have to wait for the
- * tree. */
+ * first), or what bel__store_error() says, if the batch has no rows yet. With BEL_STORE_END it
+ * may have to wait for the tree. */
 BEL_CHECKED int bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes,
                                    enum bel_store_use use);
 
