@@ -388,8 +388,7 @@ static void insert(struct bel_sorted *sorted, struct bel_sorted_way *way, const 
     }
 }
 
-/* Puts a key behind all others if that needs no node. */
-static bool append(struct bel_sorted *sorted, const struct bel_key *key, uint64_t value)
+bool bel__sorted_append(struct bel_sorted *sorted, const struct bel_key *key, uint64_t value)
 {
     struct bel_sorted_node *last = sorted->last;
     if (last == NULL || last->count == NODE_MAX) return false;
@@ -404,7 +403,7 @@ bool bel__sorted_put(struct bel_sorted *sorted, const struct bel_key *key, uint6
                      uint64_t *out)
 {
     struct bel_sorted_way way;
-    if (append(sorted, key, value)) return false;
+    if (bel__sorted_append(sorted, key, value)) return false;
     uint64_t *old = bel__sorted_look(sorted, key, &way);
     if (old == NULL) {
         bel__sorted_add(sorted, &way, key, value);

@@ -105,6 +105,9 @@ BEL_CHECKED int bel__sorted_provide(struct bel_sorted *sorted, uint64_t keys);
 bool bel__sorted_put(struct bel_sorted *sorted, const struct bel_key *key, uint64_t value,
                      uint64_t *out);
 
+/* Puts a key behind all others, if it belongs there and that needs no memory; else false. */
+bool bel__sorted_append(struct bel_sorted *sorted, const struct bel_key *key, uint64_t value);
+
 /* The value under `key`, to read or to change until the next put or remove; or NULL. */
 uint64_t *bel__sorted_find(const struct bel_sorted *sorted, const struct bel_key *key);
 

@@ -44,7 +44,7 @@ struct bel_delta_block; /* private */
 
 /* A delta. The fields are private. */
 struct bel_delta {
-    struct bel_sorted rows; /* to addresses of entries */
+    struct bel_sorted rows; /* to addresses of entries, with their flags */
     struct bel_delta_block *blocks;
     uint8_t *next; /* the room left in the first block */
     size_t left_bytes;
