@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Keys are words, so fields are put in and taken out by shifting:
- *
- *     word 0    table 8 | topic 32 | lane 8 | time, upper 16
- *     word 1    time, lower 48 | priority 8 | sequence, upper 8
- *     word 2    sequence, lower 48 | 0
- *
  * A made id is 130 bits, five a digit: time 64, priority 8, sequence 56, lane 2. The digits of base
- * 32 with extended hex alphabet sort as their values do. It is two halves of 65 bits, each twelve
- * digits off the top of a word and one that joins what is left to what follows:
+ * 32 with extended hex alphabet sort as their values do. They are printed and read eight at a time,
+ * a byte of a word each:
  *
- *     digits 0 to 11   12                    13 to 24                25
- *     time 63 to 4     time 3 to 0, prio 7   prio 6 to sequence 3    sequence 2 to 0, lane
+ *     digits 0 to 7     8 to 15          16 to 23           24, 25
+ *     time 63 to 24     time 23 to 0,    sequence 47 to 8   sequence 7 to 0,
+ *                       priority,                           lane
+ *                       sequence 55 to 48
  */
 #include "engine/key.h"
 
@@ -23,8 +19,6 @@
 enum {
     TOKEN_KEY_BYTES = 21, /* topic to sequence: the table is known */
     TOKEN_RAW_BYTES = TOKEN_KEY_BYTES + BEL_TOKEN_SECRET_BYTES,
-    HALF_DIGITS = 12, /* of half a made id, besides the one that joins */
-    NO_DIGIT = 32,
 };
 
 static_assert(TOKEN_RAW_BYTES % 3 == 0 && TOKEN_RAW_BYTES / 3 * 4 == BEL_TOKEN_BYTES,
@@ -33,35 +27,20 @@ static_assert(TOKEN_RAW_BYTES % 3 == 0 && TOKEN_RAW_BYTES / 3 * 4 == BEL_TOKEN_B
 static const char digits32[] = "0123456789abcdefghijklmnopqrstuv";
 static const char digits64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-struct bel_key bel__key_of(const struct bel_place *place)
+/* A number in each byte of a word. */
+#define EACH(number) (UINT64_C(0x0101010101010101) * (number))
+
+static void store_word(void *out, uint64_t word)
 {
-    assert(place->sequence <= BEL_SEQUENCE_MAX);
-    return (struct bel_key){{
-        (uint64_t)place->table << 56 | (uint64_t)place->topic << 24 | (uint64_t)place->lane << 16 |
-            place->time >> 48,
-        place->time << 16 | (uint64_t)place->priority << 8 | place->sequence >> 48,
-        place->sequence << 16,
-    }};
+    word = htobe64(word);
+    memcpy(out, &word, sizeof word);
 }
 
-struct bel_place bel__place_of(const struct bel_key *key)
+static uint64_t load_word(const void *bytes)
 {
-    const uint64_t *words = key->words;
-    return (struct bel_place){
-        .table = (enum bel_table)(words[0] >> 56),
-        .topic = (uint32_t)(words[0] >> 24),
-        .lane = (uint8_t)(words[0] >> 16),
-        .priority = (uint8_t)(words[1] >> 8),
-        .time = words[0] << 48 | words[1] >> 16,
-        .sequence = (words[1] & 0xff) << 48 | words[2] >> 16,
-    };
-}
-
-struct bel_key bel__key_in(const struct bel_key *key, enum bel_table table)
-{
-    struct bel_key other = *key;
-    other.words[0] = (other.words[0] & (UINT64_MAX >> 8)) | (uint64_t)table << 56;
-    return other;
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return be64toh(word);
 }
 
 struct bel_key bel__key_after(const struct bel_key *key)
@@ -87,75 +66,67 @@ struct bel_key bel__key_alias(const struct bel_siphash_key secrets[2], uint32_t 
     }};
 }
 
-/* Prints the upper 60 bits of a word. */
-static void print_half(uint64_t word, char out[HALF_DIGITS])
+/* In each byte that is not below `least`, a 1. All bytes are below 128. */
+static uint64_t not_below(uint64_t bytes, unsigned least)
 {
-    for (unsigned i = 0; i < HALF_DIGITS; i++) {
-        out[i] = digits32[word >> 59];
-        word <<= 5;
-    }
+    return (bytes + EACH(128 - least)) >> 7 & EACH(1);
+}
+
+/* Prints 40 bits: halves are moved apart until each five have a byte. */
+static void print_eight(uint64_t bits, char out[8])
+{
+    bits = (bits & 0x000000fffff00000) << 12 | (bits & 0x00000000000fffff);
+    bits = (bits & 0x000ffc00000ffc00) << 6 | (bits & 0x000003ff000003ff);
+    bits = (bits & 0x03e003e003e003e0) << 3 | (bits & 0x001f001f001f001f);
+    uint64_t letters = not_below(bits, 10);
+    store_word(out, bits + EACH('0') + letters * ('a' - '0' - 10));
+}
+
+/* The way back. False if they are not all digits. */
+static bool parse_eight(const char text[8], uint64_t *out)
+{
+    uint64_t bits = load_word(text);
+    if ((bits & EACH(128)) != 0) return false;
+    uint64_t letters = not_below(bits, 'a') & ~not_below(bits, 'v' + 1);
+    uint64_t figures = not_below(bits, '0') & ~not_below(bits, '9' + 1);
+    if ((letters | figures) != EACH(1)) return false;
+    bits -= EACH('0') + letters * ('a' - '0' - 10);
+    bits = (bits & 0x1f001f001f001f00) >> 3 | (bits & 0x001f001f001f001f);
+    bits = (bits & 0x03ff000003ff0000) >> 6 | (bits & 0x000003ff000003ff);
+    *out = (bits & 0x000fffff00000000) >> 12 | (bits & 0x00000000000fffff);
+    return true;
 }
 
 void bel__made_id(const struct bel_place *place, char out[BEL_MADE_ID_BYTES])
 {
-    uint64_t rest = (uint64_t)place->priority << 56 | place->sequence;
+    uint64_t time = place->time, rest = (uint64_t)place->priority << 56 | place->sequence;
+    unsigned last = (unsigned)(rest & 0xff) << 2 | place->lane;
     assert(place->lane < 4 && place->sequence <= BEL_SEQUENCE_MAX);
-    print_half(place->time, out);
-    out[HALF_DIGITS] = digits32[(place->time & 15) << 1 | rest >> 63];
-    print_half(rest << 1, out + HALF_DIGITS + 1);
-    out[2 * HALF_DIGITS + 1] = digits32[(rest & 7) << 2 | place->lane];
-}
-
-/* The value of a digit; a bit above all of them if it is none. */
-static unsigned digit32(char c)
-{
-    if (c >= '0' && c <= '9') return (unsigned)(c - '0');
-    if (c >= 'a' && c <= 'v') return (unsigned)(c - 'a' + 10);
-    return NO_DIGIT;
-}
-
-/* Reads the upper 60 bits of a word. Adds to `*bad` what is no digit. */
-static uint64_t parse_half(const char *text, unsigned *bad)
-{
-    uint64_t word = 0;
-    for (unsigned i = 0; i < HALF_DIGITS; i++) {
-        unsigned digit = digit32(text[i]);
-        *bad |= digit & NO_DIGIT;
-        word = word << 5 | (digit & 31);
-    }
-    return word << 4;
+    print_eight(time >> 24, out);
+    print_eight((time & 0xffffff) << 16 | rest >> 48, out + 8);
+    print_eight(rest >> 8 & 0xffffffffff, out + 16);
+    out[24] = digits32[last >> 5];
+    out[25] = digits32[last & 31];
 }
 
 bool bel__made_id_place(struct bel_view id, uint32_t topic, struct bel_place *out)
 {
+    char last[8] = "000000";
+    uint64_t parts[4];
     if (id.bytes != BEL_MADE_ID_BYTES) return false;
     const char *text = id.data;
-    unsigned middle = digit32(text[HALF_DIGITS]), last = digit32(text[2 * HALF_DIGITS + 1]);
-    unsigned bad = (middle | last) & NO_DIGIT;
-    uint64_t time = parse_half(text, &bad) | middle >> 1;
-    uint64_t rest = parse_half(text + HALF_DIGITS + 1, &bad) >> 1 | last >> 2;
-    if (bad) return false;
-    rest |= (uint64_t)(middle & 1) << 63;
+    memcpy(last + 6, text + 24, 2);
+    for (unsigned i = 0; i < 4; i++) {
+        if (!parse_eight(i < 3 ? text + (size_t)8 * i : last, &parts[i])) return false;
+    }
+    uint64_t rest = parts[1] << 48 | parts[2] << 8 | parts[3] >> 2;
     *out = (struct bel_place){.table = BEL_TABLE_TIMERS,
                               .topic = topic,
-                              .lane = last & 3,
+                              .lane = parts[3] & 3,
                               .priority = (uint8_t)(rest >> 56),
-                              .time = time,
+                              .time = parts[0] << 24 | parts[1] >> 16,
                               .sequence = rest & BEL_SEQUENCE_MAX};
     return true;
-}
-
-static void store_word(uint8_t *out, uint64_t word)
-{
-    word = htobe64(word);
-    memcpy(out, &word, sizeof word);
-}
-
-static uint64_t load_word(const uint8_t *bytes)
-{
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return be64toh(word);
 }
 
 void bel__token_print(const struct bel_key *key, const uint8_t secret[BEL_TOKEN_SECRET_BYTES],
@@ -168,11 +139,12 @@ void bel__token_print(const struct bel_key *key, const uint8_t secret[BEL_TOKEN_
     assert(bytes[22] == 0 && bytes[23] == 0);
     memcpy(raw, bytes + 1, TOKEN_KEY_BYTES);
     memcpy(raw + TOKEN_KEY_BYTES, secret, BEL_TOKEN_SECRET_BYTES);
-    for (unsigned i = 0, o = 0; i < TOKEN_RAW_BYTES; i += 3) {
+    for (unsigned i = 0; i < TOKEN_RAW_BYTES; i += 3, out += 4) {
         unsigned bits = (unsigned)raw[i] << 16 | (unsigned)raw[i + 1] << 8 | raw[i + 2];
-        for (int shift = 18; shift >= 0; shift -= 6) {
-            out[o++] = digits64[bits >> shift & 63];
-        }
+        out[0] = digits64[bits >> 18];
+        out[1] = digits64[bits >> 12 & 63];
+        out[2] = digits64[bits >> 6 & 63];
+        out[3] = digits64[bits & 63];
     }
 }
 
@@ -187,22 +159,25 @@ static const uint8_t values64[UINT8_MAX + 1] = {
     ['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
     ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['-'] = 63, ['_'] = 64};
 
+/* The value of a digit; all ones if it is none. */
+static unsigned value64(uint8_t digit)
+{
+    return values64[digit] - 1U;
+}
+
 bool bel__token_parse(struct bel_view token, struct bel_key *out,
                       uint8_t out_secret[BEL_TOKEN_SECRET_BYTES])
 {
     uint8_t raw[TOKEN_RAW_BYTES], bytes[24] = {BEL_TABLE_TIMERS};
     if (token.bytes != BEL_TOKEN_BYTES) return false;
     const uint8_t *text = token.data;
-    for (unsigned i = 0, o = 0; i < BEL_TOKEN_BYTES; i += 4, o += 3) {
-        unsigned bits = 0;
-        for (unsigned k = 0; k < 4; k++) {
-            unsigned value = values64[text[i + k]];
-            if (value == 0) return false;
-            bits = bits << 6 | (value - 1);
-        }
-        raw[o] = (uint8_t)(bits >> 16);
-        raw[o + 1] = (uint8_t)(bits >> 8);
-        raw[o + 2] = (uint8_t)bits;
+    for (unsigned i = 0; i < TOKEN_RAW_BYTES; i += 3, text += 4) {
+        unsigned bits = value64(text[0]) << 18 | value64(text[1]) << 12 | value64(text[2]) << 6 |
+                        value64(text[3]);
+        if (bits >> 24 != 0) return false;
+        raw[i] = (uint8_t)(bits >> 16);
+        raw[i + 1] = (uint8_t)(bits >> 8);
+        raw[i + 2] = (uint8_t)bits;
     }
     memcpy(bytes + 1, raw, TOKEN_KEY_BYTES);
     for (unsigned i = 0; i < 3; i++) {

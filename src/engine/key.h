@@ -28,6 +28,7 @@
 #include "core/siphash.h"
 #include "core/sorted.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -70,11 +71,44 @@ struct bel_place {
     uint64_t sequence; /* 56 bits */
 };
 
-struct bel_key bel__key_of(const struct bel_place *place);
-struct bel_place bel__place_of(const struct bel_key *key);
+/*
+ * Keys are words, so fields are put in and taken out by shifting:
+ *
+ *     word 0    table 8 | topic 32 | lane 8 | time, upper 16
+ *     word 1    time, lower 48 | priority 8 | sequence, upper 8
+ *     word 2    sequence, lower 48 | 0
+ */
+static inline struct bel_key bel__key_of(const struct bel_place *place)
+{
+    assert(place->sequence <= BEL_SEQUENCE_MAX);
+    return (struct bel_key){{
+        (uint64_t)place->table << 56 | (uint64_t)place->topic << 24 | (uint64_t)place->lane << 16 |
+            place->time >> 48,
+        place->time << 16 | (uint64_t)place->priority << 8 | place->sequence >> 48,
+        place->sequence << 16,
+    }};
+}
+
+static inline struct bel_place bel__place_of(const struct bel_key *key)
+{
+    const uint64_t *words = key->words;
+    return (struct bel_place){
+        .table = (enum bel_table)(words[0] >> 56),
+        .topic = (uint32_t)(words[0] >> 24),
+        .lane = (uint8_t)(words[0] >> 16),
+        .priority = (uint8_t)(words[1] >> 8),
+        .time = words[0] << 48 | words[1] >> 16,
+        .sequence = (words[1] & 0xff) << 48 | words[2] >> 16,
+    };
+}
 
 /* The same key in another table. */
-struct bel_key bel__key_in(const struct bel_key *key, enum bel_table table);
+static inline struct bel_key bel__key_in(const struct bel_key *key, enum bel_table table)
+{
+    struct bel_key other = *key;
+    other.words[0] = (other.words[0] & (UINT64_MAX >> 8)) | (uint64_t)table << 56;
+    return other;
+}
 
 /* The key right behind `key`. */
 struct bel_key bel__key_after(const struct bel_key *key);
