@@ -35,6 +35,8 @@ enum {
 
 #define NONE UINT32_MAX
 
+__extension__ typedef unsigned __int128 two_words;
+
 static_assert(BLOCK_FIRST << (BEL_MAP_BLOCKS - 1) == BEL_MAP_COUNT_MAX, "blocks hold every entry");
 static_assert(sizeof(struct bel_map_entry) == 32, "as the header says");
 
@@ -106,11 +108,28 @@ static uint32_t *find_link(const struct bel_map *map, const struct bel_map_entry
     return NULL;
 }
 
+/* Each word is multiplied by half of the secret, and the product folded upon itself. */
+static uint64_t hash_words(struct bel_siphash_key secret, const void *key, size_t key_bytes)
+{
+    uint64_t parts[2], word;
+    const unsigned char *bytes = key;
+    assert(key_bytes % sizeof word == 0);
+    memcpy(parts, secret.bytes, sizeof parts);
+    uint64_t hash = parts[0];
+    for (size_t i = 0; i < key_bytes; i += sizeof word) {
+        memcpy(&word, bytes + i, sizeof word);
+        two_words product = (two_words)(hash ^ word) * (parts[1] | 1);
+        hash = (uint64_t)product ^ (uint64_t)(product >> 64);
+    }
+    return hash;
+}
+
 static struct bel_map_entry new_entry(const struct bel_map *map, const void *key, size_t key_bytes)
 {
     assert(key != NULL || key_bytes == 0);
     assert(key_bytes <= UINT32_MAX);
-    uint64_t hash = bel__siphash(map->secret, key, key_bytes);
+    uint64_t hash = map->is_of_words ? hash_words(map->secret, key, key_bytes)
+                                     : bel__siphash(map->secret, key, key_bytes);
     return (struct bel_map_entry){.key = key, .key_bytes = (uint32_t)key_bytes, .hash = hash};
 }
 
@@ -191,6 +210,12 @@ void bel__map_init(struct bel_map *map, struct bel_siphash_key secret)
     *map = (struct bel_map){.secret = secret};
 }
 
+void bel__map_init_words(struct bel_map *map, struct bel_siphash_key secret)
+{
+    bel__map_init(map, secret);
+    map->is_of_words = true;
+}
+
 void bel__map_finish(struct bel_map *map)
 {
     assert(map != NULL);
@@ -198,7 +223,7 @@ void bel__map_finish(struct bel_map *map)
         free(map->entries[block]);
         free(map->buckets[block]);
     }
-    bel__map_init(map, map->secret);
+    *map = (struct bel_map){.secret = map->secret, .is_of_words = map->is_of_words};
 }
 
 int bel__map_put(struct bel_map *map, const void *key, size_t key_bytes, uint64_t value)

@@ -334,7 +334,7 @@ static int count_topic(struct agenda *agenda, const struct bel_topic_state *topi
 
 static int count_all(struct agenda *agenda, struct bel_view name)
 {
-    const struct bel_topics *topics = &agenda->engine->topics;
+    struct bel_topics *topics = &agenda->engine->topics;
     if (name.bytes > 0) {
         const struct bel_topic_state *topic = bel__topic_find(topics, name);
         return topic == NULL ? 0 : count_topic(agenda, topic);

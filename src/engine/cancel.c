@@ -28,7 +28,7 @@ int bel__do_cancel(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_cancel *command = &request->command.cancel;
     struct bel_reply *reply = &request->own.reply;
-    if (!bel_topic_is_valid(command->topic)) {
+    if (!bel__topic_is_name(&engine->topics, command->topic)) {
         return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
     }
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, command->topic);
@@ -75,7 +75,7 @@ int bel__do_reschedule(struct bel_engine *engine, struct bel_request *request)
     struct bel_reply *reply = &request->own.reply;
     struct bel_place place = {0};
     struct bel_found found;
-    if (!bel_topic_is_valid(command->topic)) {
+    if (!bel__topic_is_name(&engine->topics, command->topic)) {
         return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
     }
     int err = bel__times_when(&engine->now, command->when, command->at, command->delay_ms, &place);

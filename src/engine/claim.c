@@ -69,7 +69,7 @@ static int next_of(struct bel_engine *engine, struct bel_topic_state *topic,
     while (bel__picker_pick(&topic->picker, settings->concurrency,
                             topic->numbers[BEL_NUMBER_SHARES], &ready)) {
         struct bel_key key = bel__ready_key(topic, &ready);
-        int err = bel__timer_load(engine, &key, found);
+        int err = bel__timer_load_leased(engine, &key, NULL, found);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
         if (!bel__timer_is_expired(engine, found)) return 0;
         err = bel__timer_expire(engine, found);
@@ -177,8 +177,7 @@ int bel__claim_deliver(struct bel_engine *engine, struct bel_request *request)
     return 0;
 }
 
-static int check(const struct bel_engine *engine, const struct bel_claim *claim,
-                 struct bel_reply *reply)
+static int check(struct bel_engine *engine, const struct bel_claim *claim, struct bel_reply *reply)
 {
     uint64_t end;
     if (claim->topics_count == 0) return bel__refuse(reply, BEL_EINVAL, "a claim needs a topic");
@@ -192,7 +191,7 @@ static int check(const struct bel_engine *engine, const struct bel_claim *claim,
         return bel__refuse(reply, BEL_EINVAL, "the lease is too long");
     }
     for (size_t i = 0; i < claim->topics_count; i++) {
-        if (!bel_topic_is_valid(claim->topics[i])) {
+        if (!bel__topic_is_name(&engine->topics, claim->topics[i])) {
             return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
         }
     }

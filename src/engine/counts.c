@@ -15,7 +15,7 @@ enum {
 void bel__counts_init(struct bel_counts *counts, struct bel_siphash_key secret)
 {
     *counts = (struct bel_counts){0};
-    bel__map_init(&counts->map, secret);
+    bel__map_init_words(&counts->map, secret);
 }
 
 static void forget_all(struct bel_counts *counts)
@@ -113,5 +113,5 @@ void bel__counts_trim(struct bel_counts *counts)
     if (bel__map_count(&counts->map) <= KEPT_MAX) return;
     struct bel_siphash_key secret = counts->map.secret;
     forget_all(counts);
-    bel__map_init(&counts->map, secret);
+    bel__map_init_words(&counts->map, secret);
 }

@@ -426,6 +426,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
         return (struct bel_next){.due = now.boot, .wait = {BEL_NEVER}};
     }
     engine->is_behind = engine->is_full = false;
+    engine->is_waking = true;
     engine->load_left = LOAD_MAX;
     engine->wall_rest_ns = now.wall_rest_ns;
     if (bel__times_move(&engine->now, now)) {

@@ -61,6 +61,7 @@ struct bel_engine {
     struct bel_answers *spare;
     struct bel_engine_stats stats;
     uint32_t load_left; /* rows that may still be loaded in this turn */
+    bool is_waking;     /* a topic may be due to be woken */
     bool is_behind;     /* there is more to do than a turn does */
     bool is_full;       /* the batch takes no more requests */
     bool has_changed;   /* something was put in this batch */

@@ -42,7 +42,7 @@ static int look(struct bel_engine *engine, struct bel_topic_state *topic,
 {
     struct bel_key key = bel__ready_key(topic, ready);
     struct bel_found found;
-    int err = bel__timer_load(engine, &key, &found);
+    int err = bel__timer_load_leased(engine, &key, NULL, &found);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     if (bel__timer_is_expired(engine, &found)) return bel__timer_expire(engine, &found);
     bel__expiry_expect(engine, &found.record);

@@ -23,7 +23,7 @@ static int find_leased(struct bel_engine *engine, struct bel_view token, struct 
 {
     struct bel_lease *lease = bel__lease_by_token(engine, token);
     if (lease == NULL) return BEL_ESTALE;
-    int err = bel__timer_load(engine, &lease->key, out);
+    int err = bel__timer_load_leased(engine, &lease->key, lease, out);
     return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
 }
 

@@ -36,8 +36,6 @@ static uint32_t index_of(const struct bel_engine *engine, const struct bel_lease
 
 struct bel_lease *bel__lease_find(const struct bel_engine *engine, const struct bel_key *key)
 {
-    struct bel_lease *last = engine->leases.last;
-    if (last != NULL && bel__key_compare(&last->key, key) == 0) return last;
     const uint64_t *index = bel__map_find(&engine->leases.map, key, sizeof *key);
     return index == NULL ? NULL : lease_at(engine, *index);
 }
@@ -60,7 +58,6 @@ struct bel_lease *bel__lease_by_token(struct bel_engine *engine, struct bel_view
     if (!bel__token_parse(token, &key, secret)) return NULL;
     struct bel_lease *lease = bel__lease_find(engine, &key);
     if (lease == NULL || !same_secret(lease->secret, secret)) return NULL;
-    engine->leases.last = lease;
     return lease->end > engine->now.open ? lease : NULL; /* not taken back yet, but over */
 }
 
@@ -160,7 +157,6 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
     struct bel_key key = bel__key_in(&lease->key, BEL_TABLE_LEASES);
     if (!BEL_BUG(BEL_BUG_LEASE_ROW_LEFT)) bel__engine_delete(engine, &key);
     bel_wheel_cancel(leases->wheel, lease->timer);
-    if (leases->last == lease) leases->last = NULL;
     bel__map_remove(&leases->map, &lease->key, sizeof lease->key, NULL);
     bel__picker_unlease(&lease->topic->picker, lease->share);
     lease->topic->leased--;
@@ -203,7 +199,7 @@ static void take_back(struct bel_engine *engine, struct bel_found *found)
 static int lose(struct bel_engine *engine, struct bel_lease *lease)
 {
     struct bel_found found;
-    int err = bel__timer_load(engine, &lease->key, &found);
+    int err = bel__timer_load_leased(engine, &lease->key, lease, &found);
     if (err == BEL_ENOTFOUND) return BEL_ECORRUPT;
     if (err == 0) err = bel__timer_reserve(engine, &found, 0, BEL_STORE_END);
     if (err == 0) take_back(engine, &found);
@@ -280,7 +276,7 @@ static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *
     struct bel_found found;
     struct bel_lease *lease;
     int err = bel__lease_read(cursor->value, &row);
-    if (err == 0) err = bel__timer_load(engine, &key, &found);
+    if (err == 0) err = bel__timer_load_leased(engine, &key, NULL, &found);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     struct bel_lease made = {
         .key = key, .topic = found.topic, .end = row.end, .lease_ms = row.lease_ms, .due = row.due};
@@ -293,7 +289,7 @@ static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *
 int bel__leases_open(struct bel_engine *engine)
 {
     struct bel_leases *leases = &engine->leases;
-    bel__map_init(&leases->map, engine->topics.by_name.secret);
+    bel__map_init_words(&leases->map, engine->topics.by_name.secret);
     int err = bel__slab_init(&leases->slab, sizeof(struct bel_lease), LEASES_MAX);
     if (err) return err;
     struct bel_wheel_options options = {.now = engine->now.open, .timers_max = LEASES_MAX};

@@ -34,7 +34,6 @@ struct bel_leases {
     struct bel_map map; /* key -> index */
     struct bel__slab slab;
     struct bel_wheel *wheel; /* by open time */
-    struct bel_lease *last;  /* that a token named, as it is looked up again; or NULL */
     uint8_t secrets[BEL_SECRETS_MAX][BEL_TOKEN_SECRET_BYTES];
     uint32_t secrets_left; /* the first so many have not been given out */
 };

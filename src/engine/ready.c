@@ -39,9 +39,12 @@ static uint64_t user_of(const struct bel_topic_state *topic, enum wake wake)
     return (uint64_t)topic->number << 1 | wake;
 }
 
-/* Sets an entry of a wheel to an earlier time. There is room: reserve_wakes(). */
-static void wake_at(struct bel_wheel *wheel, uint64_t time, uint64_t user, bel_timer_t *timer)
+/* Sets an entry of a lane's wheel to an earlier time. There is room: reserve_wakes(). */
+static void wake_at(struct bel_engine *engine, uint8_t lane, uint64_t time, uint64_t user,
+                    bel_timer_t *timer)
 {
+    struct bel_wheel *wheel = engine->wakes[lane];
+    if (time <= bel__lane_now(&engine->now, lane)) engine->is_waking = true;
     if (*timer != BEL_TIMER_NONE && bel_wheel_rearm(wheel, *timer, time) == 0) return;
     int err = bel_wheel_arm(wheel, time, BEL_PRIORITY_DEFAULT, user, timer);
     assert(err == 0);
@@ -53,14 +56,14 @@ void bel__ready_wake(struct bel_engine *engine, struct bel_topic_state *topic, u
 {
     if (time >= topic->wake_times[lane]) return;
     topic->wake_times[lane] = time;
-    wake_at(engine->wakes[lane], time, user_of(topic, WAKE_LANE), &topic->wakes[lane]);
+    wake_at(engine, lane, time, user_of(topic, WAKE_LANE), &topic->wakes[lane]);
 }
 
 void bel__sweep_wake(struct bel_engine *engine, struct bel_topic_state *topic, uint64_t time)
 {
     if (time >= topic->sweep_time) return;
     topic->sweep_time = time;
-    wake_at(engine->wakes[BEL_LANE_WALL], time, user_of(topic, WAKE_SWEEP), &topic->sweep);
+    wake_at(engine, BEL_LANE_WALL, time, user_of(topic, WAKE_SWEEP), &topic->sweep);
 }
 
 static struct bel_key lane_key(const struct bel_topic_state *topic, uint8_t lane, uint64_t time)
@@ -346,17 +349,27 @@ static int wake(struct bel_engine *engine, const struct bel_wheel_timer *timer, 
     return load_lane(engine, topic, lane);
 }
 
+/* Wakes those of a lane whose time has come. */
+static int wake_lane(struct bel_engine *engine, uint8_t lane)
+{
+    struct bel_wheel *wheel = engine->wakes[lane];
+    uint64_t now = bel__lane_now(&engine->now, lane);
+    struct bel_wheel_timer timer;
+    int err = 0;
+    for (int i = 0; i < POPS_MAX && err == 0 && bel_wheel_next(wheel) <= now; i++) {
+        if (engine->load_left == 0) break;
+        if (bel_wheel_pop(wheel, now, &timer)) err = wake(engine, &timer, lane);
+    }
+    if (bel_wheel_next(wheel) <= now) engine->is_waking = true;
+    return err;
+}
+
 int bel__ready_turn(struct bel_engine *engine)
 {
-    for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
-        uint64_t now = bel__lane_now(&engine->now, lane);
-        struct bel_wheel_timer timer;
-        for (int i = 0; i < POPS_MAX && bel_wheel_next(engine->wakes[lane]) <= now; i++) {
-            if (engine->load_left == 0) return 0;
-            if (!bel_wheel_pop(engine->wakes[lane], now, &timer)) continue;
-            int err = wake(engine, &timer, lane);
-            if (err) return err;
-        }
-    }
-    return 0;
+    if (!engine->is_waking) return 0;
+    engine->is_waking = false; /* but who sets a wake that is due says so */
+    int err = wake_lane(engine, BEL_LANE_ENGINE);
+    if (err == 0) return wake_lane(engine, BEL_LANE_WALL);
+    engine->is_waking = true;
+    return err;
 }

@@ -30,9 +30,10 @@ static bool is_resource(struct bel_view name)
     return name.bytes <= RESOURCE_BYTES_MAX;
 }
 
-static int check_names(const struct bel_schedule_spec *spec, struct bel_reply *reply)
+static int check_names(struct bel_engine *engine, const struct bel_schedule_spec *spec,
+                       struct bel_reply *reply)
 {
-    if (!bel_topic_is_valid(spec->topic)) {
+    if (!bel__topic_is_name(&engine->topics, spec->topic)) {
         return bel__refuse(reply, BEL_EINVAL,
                            "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -, and no option of CLAIM",
                            BEL_TOPIC_BYTES_MAX);
@@ -312,7 +313,7 @@ int bel__do_schedule(struct bel_engine *engine, struct bel_request *request)
     scheduling.first = 0;
     bool is_plan = spec->plan.rule.bytes > 0;
     bel__record_begin(&scheduling.record, is_plan ? BEL_RECORD_PLAN : BEL_RECORD_TIMER);
-    int err = check_names(spec, reply);
+    int err = check_names(engine, spec, reply);
     if (err == 0) err = check_headers(spec, reply);
     if (err == 0) err = check_sizes(engine, spec, reply);
     if (err == 0) err = place_of(engine, spec, &scheduling.place, reply);

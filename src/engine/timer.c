@@ -165,8 +165,9 @@ static enum bel_state state_of(const struct bel_engine *engine, const struct bel
     return place.time <= bel__lane_now(&engine->now, place.lane) ? BEL_READY : BEL_SCHEDULED;
 }
 
-int bel__timer_read(struct bel_engine *engine, const struct bel_key *key, struct bel_view row,
-                    struct bel_found *out)
+/* A row of TIMERS or ENDED, whose lease is known. */
+static int read_row(struct bel_engine *engine, const struct bel_key *key, struct bel_view row,
+                    struct bel_lease *lease, struct bel_found *out)
 {
     struct bel_place place = bel__place_of(key);
     struct bel_topic_state *topic = bel__topic_at(&engine->topics, place.topic);
@@ -179,9 +180,25 @@ int bel__timer_read(struct bel_engine *engine, const struct bel_key *key, struct
         return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     }
     out->key = *key;
-    if (place.table == BEL_TABLE_TIMERS) out->lease = bel__lease_find(engine, key);
+    out->lease = lease;
     out->state = state_of(engine, out);
     return 0;
+}
+
+int bel__timer_read(struct bel_engine *engine, const struct bel_key *key, struct bel_view row,
+                    struct bel_found *out)
+{
+    bool is_live = bel__place_of(key).table == BEL_TABLE_TIMERS;
+    return read_row(engine, key, row, is_live ? bel__lease_find(engine, key) : NULL, out);
+}
+
+int bel__timer_load_leased(struct bel_engine *engine, const struct bel_key *key,
+                           struct bel_lease *lease, struct bel_found *out)
+{
+    struct bel_view row;
+    assert(bel__place_of(key).table == BEL_TABLE_TIMERS);
+    int err = bel__store_get(engine->store, key, &row);
+    return err ? err : read_row(engine, key, row, lease, out);
 }
 
 int bel__timer_load(struct bel_engine *engine, const struct bel_key *key, struct bel_found *out)

@@ -28,7 +28,7 @@ struct bel_found {
     struct bel_after *after;    /* what its end will do to its plan: bel__timer_reserve() */
 };
 
-/* These four may leave something in `*out` when they find nothing.
+/* These five may leave something in `*out` when they find nothing.
  *
  * Finds by id, ends what has expired meanwhile, and removes what is past its retention, so that
  * if it finds nothing the id is free. Returns 0; BEL_ENOTFOUND; or why it cannot look. */
@@ -43,7 +43,11 @@ BEL_CHECKED int bel__timer_peek(struct bel_engine *engine, struct bel_topic_stat
 BEL_CHECKED int bel__timer_load(struct bel_engine *engine, const struct bel_key *key,
                                 struct bel_found *out);
 
-/* As above with a row of TIMERS or ENDED at hand. */
+/* The same of a timer of which it is known how it is leased: NULL if it is not. */
+BEL_CHECKED int bel__timer_load_leased(struct bel_engine *engine, const struct bel_key *key,
+                                       struct bel_lease *lease, struct bel_found *out);
+
+/* As bel__timer_load() with a row of TIMERS or ENDED at hand. */
 BEL_CHECKED int bel__timer_read(struct bel_engine *engine, const struct bel_key *key,
                                 struct bel_view row, struct bel_found *out);
 

@@ -8,6 +8,7 @@
  */
 #include "engine/topic.h"
 
+#include "core/view.h"
 #include "engine/engine.h"
 #include "engine/settings.h"
 #include "engine/wire.h"
@@ -41,10 +42,18 @@ void bel__topics_finish(struct bel_topics *topics)
     *topics = (struct bel_topics){0};
 }
 
-struct bel_topic_state *bel__topic_find(const struct bel_topics *topics, struct bel_view name)
+struct bel_topic_state *bel__topic_find(struct bel_topics *topics, struct bel_view name)
 {
+    const struct bel_topic_state *last = topics->last;
+    if (last != NULL && bel__view_equal(bel__topic_name(last), name)) return topics->last;
     const uint64_t *value = bel__map_find(&topics->by_name, name.data, name.bytes);
-    return value == NULL ? NULL : (struct bel_topic_state *)(uintptr_t)*value;
+    if (value == NULL) return NULL;
+    return topics->last = (struct bel_topic_state *)(uintptr_t)*value;
+}
+
+bool bel__topic_is_name(struct bel_topics *topics, struct bel_view name)
+{
+    return bel__topic_find(topics, name) != NULL || bel_topic_is_valid(name);
 }
 
 struct bel_topic_state *bel__topic_at(const struct bel_topics *topics, uint32_t number)
@@ -142,6 +151,7 @@ void bel__topic_drop(struct bel_topics *topics, struct bel_topic_state *topic)
     assert(topic->number == topics->count - 1);
     assert(!topic->is_dirty);
     bel__map_remove(&topics->by_name, topic->name, topic->name_bytes, NULL);
+    if (topics->last == topic) topics->last = NULL;
     topics->by_number[topic->number] = NULL;
     topics->count--;
     topic_free(topic);

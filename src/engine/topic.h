@@ -85,6 +85,7 @@ struct bel_topic_state {
 
 struct bel_topics {
     struct bel_map by_name;
+    struct bel_topic_state *last;       /* found by name, as it is asked for again; or NULL */
     struct bel_topic_state **by_number; /* NULL where there is none */
     uint32_t count, capacity;           /* numbers are below `count` */
     uint32_t max;
@@ -100,7 +101,10 @@ void bel__topics_finish(struct bel_topics *topics);
 /* Reads all topics from the store. */
 BEL_CHECKED int bel__topics_load(struct bel_engine *engine);
 
-struct bel_topic_state *bel__topic_find(const struct bel_topics *topics, struct bel_view name);
+struct bel_topic_state *bel__topic_find(struct bel_topics *topics, struct bel_view name);
+
+/* Whether a topic may be called so, which those that there are need not be asked. */
+bool bel__topic_is_name(struct bel_topics *topics, struct bel_view name);
 struct bel_topic_state *bel__topic_at(const struct bel_topics *topics, uint32_t number);
 
 /* Finds a topic or makes it, in memory alone: its row must be put by bel__topic_save(), or it

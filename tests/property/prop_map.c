@@ -3,7 +3,8 @@
 /*
  * The map against an array with a place for every key. Phases of mostly putting and
  * mostly removing follow each other, so that the map grows and shrinks over the same
- * sizes many times; keys are of every length from none, and some are others' beginnings.
+ * sizes many times; keys are of every length from none, and some are others' beginnings. In
+ * every other history they are words.
  */
 #include "core/map.h"
 
@@ -14,7 +15,7 @@
 
 enum {
     KEYS = 300,
-    KEY_BYTES_MAX = 20,
+    KEY_BYTES_MAX = 24,
     STEPS = 3000,
     CASES = 100,
 };
@@ -28,8 +29,16 @@ static struct key keys[KEYS], copies[KEYS]; /* the map borrows from either */
 static uint64_t values[KEYS];
 static bool present[KEYS];
 
+/* Makes a key one of whole words. */
+static void fill_up(struct key *key)
+{
+    do {
+        key->bytes[key->count++] = 'y';
+    } while (key->count % 8 != 0);
+}
+
 /* Key i is the number i in some digits of base 4 that are letters: all differ. */
-static void make_keys(uint64_t *random_state)
+static void make_keys(uint64_t *random_state, bool are_words)
 {
     for (unsigned i = 0; i < KEYS; i++) {
         struct key *key = &keys[i];
@@ -41,6 +50,7 @@ static void make_keys(uint64_t *random_state)
             memset(key->bytes + key->count, 'z', 10);
             key->count += 10;
         }
+        if (are_words) fill_up(key);
         copies[i] = *key;
         present[i] = false;
     }
@@ -81,8 +91,9 @@ static void run_case(uint64_t seed)
     struct bel_siphash_key secret;
     uint64_t random_state = seed, puts_in_8 = 4;
     random_fill(&random_state, &secret, sizeof secret);
-    bel__map_init(&map, secret);
-    make_keys(&random_state);
+    if (seed % 2 == 0) bel__map_init(&map, secret);
+    if (seed % 2 == 1) bel__map_init_words(&map, secret);
+    make_keys(&random_state, seed % 2 == 1);
     for (int step = 0; step < STEPS; step++) {
         unsigned i = (unsigned)random_below(&random_state, KEYS);
         uint32_t buckets = map.bucket_count;
