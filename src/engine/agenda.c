@@ -108,17 +108,30 @@ static int count_rows(struct agenda *agenda, const struct bel_topic_state *topic
     return err == BEL_ENOTFOUND ? 0 : err;
 }
 
+/* The numbers in a row of hours, from a time of a lane on. */
+static int add_stretch(struct agenda *agenda, struct bel_view row, uint8_t lane, uint64_t time)
+{
+    uint64_t numbers[BEL_COUNT_NUMBERS_MAX], which;
+    if (!bel__count_read(row, BEL_COUNT_NUMBERS_MAX, numbers, &which)) return BEL_ECORRUPT;
+    for (; which != 0; which &= which - 1) {
+        unsigned hour = (unsigned)__builtin_ctzll(which);
+        uint64_t start = time + hour * (uint64_t)BEL_HOUR_MS;
+        add(agenda, (int64_t)bel__lane_wall(&agenda->engine->now, lane, start), numbers[hour]);
+    }
+    return 0;
+}
+
 /* The numbers of the hours of a topic, of those lanes that are wanted. */
 static int add_hours(struct agenda *agenda, const struct bel_topic_state *topic,
                      const bool is_wanted[BEL_LANES_TIMED])
 {
     struct bel_store *store = agenda->engine->store;
-    uint64_t shift = (uint64_t)llabs(agenda->engine->now.offset) / BEL_HOUR_MS + 1;
-    uint64_t first = (uint64_t)agenda->from / BEL_HOUR_MS;
-    uint64_t last = (uint64_t)agenda->to / BEL_HOUR_MS + shift;
+    uint64_t shift = (uint64_t)llabs(agenda->engine->now.offset) / BEL_STRETCH_MS + 1;
+    uint64_t first = agenda->from < 0 ? 0 : (uint64_t)agenda->from / BEL_STRETCH_MS;
+    uint64_t last = (uint64_t)agenda->to / BEL_STRETCH_MS + shift;
     struct bel_place start = {.table = BEL_TABLE_COUNTS,
                               .topic = topic->number,
-                              .lane = BEL_COUNT_HOUR,
+                              .lane = BEL_COUNT_HOURS,
                               .time = first > shift ? first - shift : 0};
     struct bel_key from = bel__key_of(&start);
     struct bel_store_cursor cursor;
@@ -131,10 +144,8 @@ static int add_hours(struct agenda *agenda, const struct bel_topic_state *topic,
             return BEL_ECORRUPT;
         }
         if (!is_wanted[place.priority]) continue;
-        struct bel_reader reader = bel__reader_of(cursor.value);
-        uint64_t number = bel__read_number(&reader), time = place.time * BEL_HOUR_MS;
-        if (reader.bad) return BEL_ECORRUPT;
-        add(agenda, (int64_t)bel__lane_wall(&agenda->engine->now, place.priority, time), number);
+        err = add_stretch(agenda, cursor.value, place.priority, place.time * BEL_STRETCH_MS);
+        if (err) return err;
     }
     return err == BEL_ENOTFOUND ? 0 : err;
 }
@@ -320,7 +331,8 @@ static int settle_numbers(struct bel_engine *engine)
 {
     size_t rows = engine->counts.dirty_count;
     if (rows == 0) return 0;
-    int err = bel__engine_reserve(engine, rows, rows * BEL_WIRE_NUMBER_BYTES_MAX, BEL_STORE_END);
+    int err =
+        bel__engine_reserve(engine, rows, bel__counts_row_bytes(&engine->counts, 0), BEL_STORE_END);
     if (err) return err;
     bel__counts_flush(&engine->counts, engine->store);
     return 0;

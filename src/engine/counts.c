@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Counts in a map by their key, and those that have changed in a list through them. */
+/*
+ * Counts in a map by their key, and those that have changed in a list through them. A row has only
+ * the numbers that are not 0, behind a word that says which these are:
+ *
+ *     1 << 0 | 1 << 5 | 1 << 6    number 0    number 5    number 6
+ */
 #include "engine/counts.h"
 
-#include "engine/wire.h"
+#include "engine/key.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 enum {
-    KEPT_MAX = 1 << 16 /* counts in memory, beyond which all are forgotten */
+    KEPT_BYTES_MAX = 8 << 20, /* in memory, beyond which all are forgotten */
+    WHICH_BYTES = BEL_WIRE_NUMBER_BYTES_MAX,
 };
+
+static_assert((int)BEL_COUNT_ROW_BYTES_MAX <= (int)BEL_STORE_VALUE_BYTES_MAX, "one row");
 
 void bel__counts_init(struct bel_counts *counts, struct bel_siphash_key secret)
 {
@@ -18,50 +26,65 @@ void bel__counts_init(struct bel_counts *counts, struct bel_siphash_key secret)
     bel__map_init_words(&counts->map, secret);
 }
 
-static void forget_all(struct bel_counts *counts)
+void bel__counts_finish(struct bel_counts *counts)
 {
     for (uint32_t i = bel__map_count(&counts->map); i-- > 0;) {
         free((struct bel_count *)(uintptr_t)bel__map_at(&counts->map, i)->value);
     }
     bel__map_finish(&counts->map);
-    counts->last = NULL;
+    *counts = (struct bel_counts){0};
 }
 
-void bel__counts_finish(struct bel_counts *counts)
+bool bel__count_read(struct bel_view row, unsigned count, uint64_t *numbers, uint64_t *out_which)
 {
-    forget_all(counts);
-    *counts = (struct bel_counts){0};
+    struct bel_reader reader = bel__reader_of(row);
+    uint64_t which = bel__read_number(&reader);
+    assert(count <= BEL_COUNT_NUMBERS_MAX);
+    if (count < 64 && which >> count != 0) return false;
+    *out_which = which;
+    for (; which != 0; which &= which - 1) {
+        uint64_t number = bel__read_number(&reader);
+        numbers[__builtin_ctzll(which)] = number;
+        if (number == 0) return false;
+    }
+    return !reader.bad && reader.at == reader.end;
+}
+
+static size_t write_row(const struct bel_count *count, uint8_t out[BEL_COUNT_ROW_BYTES_MAX])
+{
+    struct bel_writer writer = {.at = out, .end = out + BEL_COUNT_ROW_BYTES_MAX};
+    if (count->which == 0) return 0;
+    bel__write_number(&writer, count->which);
+    for (uint64_t which = count->which; which != 0; which &= which - 1) {
+        bel__write_number(&writer, count->numbers[__builtin_ctzll(which)]);
+    }
+    return (size_t)(writer.at - out);
 }
 
 static int load(struct bel_store *store, struct bel_count *count)
 {
     struct bel_view row;
     int err = bel__store_get(store, &count->key, &row);
-    if (err == BEL_ENOTFOUND) {
-        count->is_new = true;
-        return 0;
-    }
+    count->is_new = err == BEL_ENOTFOUND;
+    count->row_bytes = WHICH_BYTES;
+    if (count->is_new) return 0;
     if (err) return err;
-    struct bel_reader reader = bel__reader_of(row);
-    count->value = bel__read_number(&reader);
-    return reader.bad || reader.at != reader.end ? BEL_ECORRUPT : 0;
+    count->row_bytes += (unsigned)row.bytes;
+    bool is_good = bel__count_read(row, count->numbers_count, count->numbers, &count->which);
+    return is_good ? 0 : BEL_ECORRUPT;
 }
 
-int bel__count_hold(struct bel_counts *counts, struct bel_store *store, const struct bel_key *key,
-                    struct bel_count **out)
+/* One that is not in memory yet. */
+static int fetch(struct bel_counts *counts, struct bel_store *store, const struct bel_key *key,
+                 struct bel_count **out)
 {
-    if (counts->last != NULL && bel__key_compare(&counts->last->key, key) == 0) {
-        *out = counts->last;
-        return 0;
-    }
-    uint64_t *known = bel__map_find(&counts->map, key, sizeof *key);
-    if (known != NULL) {
-        *out = counts->last = (struct bel_count *)(uintptr_t)*known;
-        return 0;
-    }
-    struct bel_count *count = calloc(1, sizeof *count);
+    bool is_hours = bel__place_of(key).lane == BEL_COUNT_HOURS;
+    unsigned numbers_count = is_hours ? BEL_COUNT_NUMBERS_MAX : 1;
+    size_t bytes = sizeof(struct bel_count) + numbers_count * sizeof(uint64_t);
+    struct bel_count *count = calloc(1, bytes);
     if (count == NULL) return BEL_ENOMEM;
     count->key = *key;
+    count->numbers_count = numbers_count;
     int err = load(store, count);
     if (err == 0) {
         err = bel__map_put(&counts->map, &count->key, sizeof count->key, (uintptr_t)count);
@@ -70,14 +93,48 @@ int bel__count_hold(struct bel_counts *counts, struct bel_store *store, const st
         free(count);
         return err;
     }
-    *out = counts->last = count;
+    counts->bytes += bytes + sizeof(struct bel_map_entry);
+    if (count->row_bytes > counts->row_bytes_max) counts->row_bytes_max = count->row_bytes;
+    *out = count;
     return 0;
 }
 
-void bel__count_add(struct bel_counts *counts, struct bel_count *count, int64_t delta)
+int bel__count_hold(struct bel_counts *counts, struct bel_store *store, const struct bel_key *key,
+                    struct bel_count **out)
 {
-    assert(delta >= 0 || count->value >= (uint64_t)-delta);
-    count->value += (uint64_t)delta;
+    uint8_t kind = bel__place_of(key).lane;
+    if (kind >= BEL_COUNT_KINDS) return BEL_ECORRUPT;
+    struct bel_count *count = counts->last[kind];
+    if (count == NULL || bel__key_compare(&count->key, key) != 0) {
+        const uint64_t *known = bel__map_find(&counts->map, key, sizeof *key);
+        if (known != NULL) count = (struct bel_count *)(uintptr_t)*known;
+        int err = known != NULL ? 0 : fetch(counts, store, key, &count);
+        if (err) return err;
+        counts->last[kind] = count;
+    }
+    *out = count;
+    return 0;
+}
+
+/* How many bytes a number takes in a row. */
+static unsigned bytes_of(uint64_t number)
+{
+    return number == 0 ? 0 : (70 - (unsigned)__builtin_clzll(number)) / 7;
+}
+
+void bel__count_add(struct bel_counts *counts, struct bel_count *count, unsigned index,
+                    int64_t delta)
+{
+    assert(index < count->numbers_count);
+    assert(delta >= 0 || count->numbers[index] >= (uint64_t)-delta);
+    if (count->is_dirty) counts->dirty_bytes -= count->row_bytes;
+    count->row_bytes -= bytes_of(count->numbers[index]);
+    count->numbers[index] += (uint64_t)delta;
+    count->row_bytes += bytes_of(count->numbers[index]);
+    if (count->row_bytes > counts->row_bytes_max) counts->row_bytes_max = count->row_bytes;
+    counts->dirty_bytes += count->row_bytes;
+    count->which &= ~(UINT64_C(1) << index);
+    count->which |= (uint64_t)(count->numbers[index] != 0) << index;
     if (count->is_dirty) return;
     count->is_dirty = true;
     count->next_dirty = counts->dirty;
@@ -85,33 +142,37 @@ void bel__count_add(struct bel_counts *counts, struct bel_count *count, int64_t 
     counts->dirty_count++;
 }
 
+size_t bel__counts_row_bytes(const struct bel_counts *counts, size_t more)
+{
+    return counts->dirty_bytes + more * (counts->row_bytes_max + BEL_WIRE_NUMBER_BYTES_MAX);
+}
+
 void bel__counts_flush(struct bel_counts *counts, struct bel_store *store)
 {
     while (counts->dirty != NULL) {
         struct bel_count *count = counts->dirty;
-        uint8_t row[BEL_WIRE_NUMBER_BYTES_MAX];
-        struct bel_writer writer = {.at = row, .end = row + sizeof row};
-        bel__write_number(&writer, count->value);
-        if (count->value > 0) {
-            struct bel_view value = {.data = row, .bytes = (size_t)(writer.at - row)};
+        uint8_t row[BEL_COUNT_ROW_BYTES_MAX];
+        struct bel_view value = {.data = row, .bytes = write_row(count, row)};
+        assert(value.bytes <= count->row_bytes);
+        if (value.bytes > 0) {
             bel__store_put(store, &count->key, value, count->is_new ? BEL_ROW_NEW : BEL_ROW_ANY);
-            count->is_new = false;
         } else if (!count->is_new) {
             bel__store_delete(store, &count->key);
-            count->is_new = true;
         }
+        count->is_new = value.bytes == 0;
         counts->dirty = count->next_dirty;
         count->is_dirty = false;
         counts->dirty_count--;
+        counts->dirty_bytes -= count->row_bytes;
     }
-    assert(counts->dirty_count == 0);
+    assert(counts->dirty_count == 0 && counts->dirty_bytes == 0);
 }
 
 void bel__counts_trim(struct bel_counts *counts)
 {
     assert(counts->dirty == NULL);
-    if (bel__map_count(&counts->map) <= KEPT_MAX) return;
+    if (counts->bytes <= KEPT_BYTES_MAX) return;
     struct bel_siphash_key secret = counts->map.secret;
-    forget_all(counts);
-    bel__map_init_words(&counts->map, secret);
+    bel__counts_finish(counts);
+    bel__counts_init(counts, secret);
 }

@@ -31,8 +31,8 @@ enum {
     READY_MAX_DEFAULT = 1000 * 1000,
     SEGMENT_BYTES = 64 << 20,
     SYNC_INTERVAL_MS = 1000,
-    NUMBERS_BYTES = 128, /* of a row of numbers, at most */
-    NUMBERS_MORE = 8,    /* numbers that one command changes, at most */
+    NUMBERS_BYTES = BEL_NUMBERS * BEL_WIRE_NUMBER_BYTES_MAX, /* of a topic's row, at most */
+    NUMBERS_MORE = 8, /* rows of numbers that one command changes, at most */
 };
 
 /* Rows in BEL_TABLE_META. */
@@ -66,8 +66,11 @@ int bel__break_off(struct bel_request *request, int err, uint64_t count)
 int bel__engine_reserve(struct bel_engine *engine, size_t rows, size_t bytes,
                         enum bel_store_use use)
 {
-    size_t numbers = engine->counts.dirty_count + engine->topics.dirty_count + NUMBERS_MORE + 1;
-    return bel__store_reserve(engine->store, rows + numbers, bytes + numbers * NUMBERS_BYTES, use);
+    const struct bel_counts *counts = &engine->counts;
+    size_t topics = engine->topics.dirty_count, more = NUMBERS_MORE + 1;
+    rows += topics + counts->dirty_count + more;
+    bytes += (topics + more) * NUMBERS_BYTES + bel__counts_row_bytes(counts, more);
+    return bel__store_reserve(engine->store, rows, bytes, use);
 }
 
 void bel__engine_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view value,

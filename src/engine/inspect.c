@@ -131,13 +131,14 @@ static int check_body(struct walk *walk, const struct row *row, const struct bel
                : damaged(walk, &row->key, "its payload cannot be read");
 }
 
-/* Takes one off a count. */
-static int take_off(const struct walk *walk, const struct bel_key *key, uint64_t *out_left)
+/* Takes one off a number of a count. */
+static int take_off(const struct walk *walk, const struct bel_key *key, unsigned index,
+                    uint64_t *out_left)
 {
     struct bel_count *count;
     int err = bel__count_hold(&walk->engine->counts, walk->engine->store, key, &count);
     if (err) return err;
-    *out_left = --count->value;
+    *out_left = --count->numbers[index];
     return 0;
 }
 
@@ -172,11 +173,11 @@ static int check_timer(struct walk *walk, const struct row *row)
     walk->made += record.plan != 0;
     bool is_timed = row->place.lane < BEL_LANES_TIMED;
     numbers[is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED]++;
-    struct bel_key hour = bel__timer_hour_key(&row->place);
-    int err = is_timed ? take_off(walk, &hour, &left) : 0;
+    struct bel_key hours = bel__timer_hours_key(&row->place);
+    int err = is_timed ? take_off(walk, &hours, bel__timer_hour_index(&row->place), &left) : 0;
     if (err == 0 && record.group.bytes > 0) {
         struct bel_key group = bel__timer_group_key(walk->engine, row->place.topic, record.group);
-        err = take_off(walk, &group, &left);
+        err = take_off(walk, &group, 0, &left);
         if (left == 0) numbers[BEL_NUMBER_SHARES]++; /* the last of its group */
     } else if (numbers[BEL_NUMBER_PLAIN]++ == 0) {
         numbers[BEL_NUMBER_SHARES]++;
@@ -337,7 +338,8 @@ static int check_counts(const struct walk *walk)
     const struct bel_map *map = &walk->engine->counts.map;
     for (uint32_t i = 0; i < bel__map_count(map); i++) {
         const struct bel_count *count = (struct bel_count *)(uintptr_t)bel__map_at(map, i)->value;
-        if (count->value != 0) {
+        for (unsigned number = 0; number < count->numbers_count; number++) {
+            if (count->numbers[number] == 0) continue;
             return damaged(walk, &count->key, "it does not count what there is");
         }
     }

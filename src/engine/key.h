@@ -35,7 +35,7 @@
 enum bel_table {
     BEL_TABLE_META = 1,    /* one row: the engine's times and numbers */
     BEL_TABLE_TOPICS,      /* topic: its name, settings */
-    BEL_TABLE_COUNTS,      /* lane: enum bel_count; time: hour or hash; sequence: hash */
+    BEL_TABLE_COUNTS,      /* lane: enum bel_count_kind; time: stretch or hash; sequence: hash */
     BEL_TABLE_TIMERS,      /* unfinished timers, and the ticks of plans */
     BEL_TABLE_LEASES,      /* under a timer's own key */
     BEL_TABLE_PLANS,       /* sequence: the plan's number */

@@ -26,13 +26,18 @@
 
 /* --- numbers --- */
 
-struct bel_key bel__timer_hour_key(const struct bel_place *place)
+struct bel_key bel__timer_hours_key(const struct bel_place *place)
 {
     return bel__key_of(&(struct bel_place){.table = BEL_TABLE_COUNTS,
                                            .topic = place->topic,
-                                           .lane = BEL_COUNT_HOUR,
+                                           .lane = BEL_COUNT_HOURS,
                                            .priority = place->lane,
-                                           .time = place->time / BEL_HOUR_MS});
+                                           .time = place->time / BEL_STRETCH_MS});
+}
+
+unsigned bel__timer_hour_index(const struct bel_place *place)
+{
+    return (unsigned)(place->time % BEL_STRETCH_MS / BEL_HOUR_MS);
 }
 
 struct bel_key bel__timer_group_key(const struct bel_engine *engine, uint32_t topic,
@@ -52,7 +57,7 @@ int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *top
 {
     struct bel_count *count;
     if (place->lane < BEL_LANES_TIMED) {
-        struct bel_key key = bel__timer_hour_key(place);
+        struct bel_key key = bel__timer_hours_key(place);
         int err = bel__count_hold(&engine->counts, engine->store, &key, &count);
         if (err) return err;
     }
@@ -61,15 +66,16 @@ int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *top
     return bel__count_hold(&engine->counts, engine->store, &key, &count);
 }
 
-/* Adds to a count that is held. Returns what it was. */
-static uint64_t add_held(struct bel_engine *engine, const struct bel_key *key, int64_t delta)
+/* Adds to a number of a count that is held. Returns what it was. */
+static uint64_t add_held(struct bel_engine *engine, const struct bel_key *key, unsigned index,
+                         int64_t delta)
 {
     struct bel_count *count = NULL;
     int err = bel__count_hold(&engine->counts, engine->store, key, &count);
     assert(err == 0);
     if (err) return 0;
-    uint64_t before = count->value;
-    bel__count_add(&engine->counts, count, delta);
+    uint64_t before = count->numbers[index];
+    bel__count_add(&engine->counts, count, index, delta);
     return before;
 }
 
@@ -81,8 +87,8 @@ static void count_place(struct bel_engine *engine, struct bel_topic_state *topic
     bel__topic_count(&engine->topics, topic, is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED,
                      delta);
     if (!is_timed) return;
-    struct bel_key key = bel__timer_hour_key(place);
-    add_held(engine, &key, delta);
+    struct bel_key key = bel__timer_hours_key(place);
+    add_held(engine, &key, bel__timer_hour_index(place), delta);
 }
 
 /* A share has one unfinished timer more or less. */
@@ -94,7 +100,7 @@ static void count_share(struct bel_engine *engine, struct bel_topic_state *topic
         bel__topic_count(&engine->topics, topic, BEL_NUMBER_PLAIN, delta);
     } else {
         struct bel_key key = bel__timer_group_key(engine, topic->number, group);
-        before = add_held(engine, &key, delta);
+        before = add_held(engine, &key, 0, delta);
     }
     if (before == 0) bel__topic_count(&engine->topics, topic, BEL_NUMBER_SHARES, +1);
     if (before != 1 || delta > 0) return;

@@ -110,8 +110,10 @@ void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct
 void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key, struct bel_view id);
 bool bel__alias_is_needed(const struct bel_key *key, struct bel_view id);
 
-/* Where the timers of an hour and of a group are counted. */
-struct bel_key bel__timer_hour_key(const struct bel_place *place);
+/* Where the timers of an hour and of a group are counted: the first number of a group's, and of
+ * hours the one with this index. */
+struct bel_key bel__timer_hours_key(const struct bel_place *place);
+unsigned bel__timer_hour_index(const struct bel_place *place);
 struct bel_key bel__timer_group_key(const struct bel_engine *engine, uint32_t topic,
                                     struct bel_view group);
 

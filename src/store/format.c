@@ -87,8 +87,8 @@ int bel__superblock_read(const uint8_t bytes[BEL_SUPERBLOCK_BYTES], struct bel_s
     *out_format = get_u32(bytes + 8);
     if (memcmp(bytes, superblock_magic, sizeof superblock_magic) != 0) return BEL_ECORRUPT;
     if (get_u32(bytes + 60) != bel__crc32c(0, bytes, 60)) return BEL_ECORRUPT;
-    if (*out_format > BEL_FORMAT) return BEL_EUNSUPPORTED;
-    if (*out_format != BEL_FORMAT) return BEL_ECORRUPT;
+    if (*out_format == 0) return BEL_ECORRUPT;
+    if (*out_format != BEL_FORMAT) return BEL_EUNSUPPORTED;
 
     struct bel_superblock superblock = {
         .segment_bytes = get_u64(bytes + 32),

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    BEL_FORMAT = 1,
+    BEL_FORMAT = 2,
     BEL_STORE_ID_BYTES = 16,
     BEL_SUPERBLOCK_BYTES = 64,
     BEL_SEGMENT_HEADER_BYTES = 64,
@@ -68,7 +68,7 @@ struct bel_frame_row {
 void bel__superblock_write(const struct bel_superblock *superblock,
                            uint8_t out[BEL_SUPERBLOCK_BYTES]);
 
-/* 0; or BEL_ECORRUPT if it does not check out, or BEL_EUNSUPPORTED if it has a newer format,
+/* 0; or BEL_ECORRUPT if it does not check out, or BEL_EUNSUPPORTED if it has another format,
  * which goes to `*out_format` in each case. */
 BEL_CHECKED int bel__superblock_read(const uint8_t bytes[BEL_SUPERBLOCK_BYTES],
                                      struct bel_superblock *out, uint32_t *out_format);

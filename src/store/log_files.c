@@ -141,7 +141,7 @@ static int read_superblock(struct bel_log *log, struct bel_why *why)
     }
     err = bel__superblock_read(bytes, &log->superblock, &format);
     if (err == BEL_EUNSUPPORTED) {
-        return bel__why_say(why, err, "superblock has format %u; this build knows up to %d",
+        return bel__why_say(why, err, "superblock has format %u; this build knows only %d",
                             (unsigned)format, BEL_FORMAT);
     }
     if (err) return bel__why_say(why, err, "superblock is damaged, or is not one");

@@ -111,8 +111,8 @@ static void rows_that_do_not_fit_are_named(void)
 
 static void counts_that_are_wrong_are_named(void)
 {
-    harm(BEL_TABLE_COUNTS, BEL_COUNT_HOUR, REMOVE, "it does not count what there is");
-    harm(BEL_TABLE_COUNTS, BEL_COUNT_HOUR, CHANGE, "it does not count what there is");
+    harm(BEL_TABLE_COUNTS, BEL_COUNT_HOURS, REMOVE, "it does not count what there is");
+    harm(BEL_TABLE_COUNTS, BEL_COUNT_HOURS, CHANGE, "it does not count what there is");
     harm(BEL_TABLE_COUNTS, BEL_COUNT_GROUP, CHANGE, "of counts");
     harm(BEL_TABLE_COUNTS, BEL_COUNT_TOPIC, REMOVE, "topic");
     harm(BEL_TABLE_COUNTS, BEL_COUNT_TOPIC, CHANGE, "topic");
@@ -153,7 +153,7 @@ static void a_newer_format_is_refused_as_that(void)
     memcpy(data + 60, &checksum, sizeof checksum);
     scene_write(copy, "superblock", data, bytes);
     CHECK(bel_engine_check(copy, &report, &why) == BEL_EUNSUPPORTED);
-    CHECK(strstr(why.text, "format 2") != NULL);
+    CHECK(strstr(why.text, "format 3") != NULL);
     struct bel_engine *engine;
     CHECK(bel_engine_open(&(struct bel_engine_options){.folder = copy}, &engine, &why) ==
           BEL_EUNSUPPORTED);

@@ -351,21 +351,23 @@ static void set_format(const char *name, uint32_t format)
     }
 }
 
-static void a_newer_format_is_refused_as_that(void)
+static void another_format_is_refused_as_that(void)
 {
     uint64_t synced = 0;
     setup();
     open_store();
     run_script(&synced);
     close_store();
-    set_format("superblock", 2);
-    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 2"));
+    set_format("superblock", BEL_FORMAT + 1);
+    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 3"));
+    set_format("superblock", BEL_FORMAT - 1);
+    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 1; this build knows only 2"));
     set_format("superblock", 0);
     CHECK(is_refused(BEL_ECORRUPT, "superblock is damaged"));
-    set_format("superblock", 1);
-    set_format("log-1", 2);
+    set_format("superblock", BEL_FORMAT);
+    set_format("log-1", BEL_FORMAT + 1);
     CHECK(is_refused(BEL_EUNSUPPORTED, "log-1 has a newer format"));
-    set_format("log-1", 1);
+    set_format("log-1", BEL_FORMAT);
     open_store();
     CHECK(is_content(BATCHES));
     teardown();
@@ -603,7 +605,7 @@ int main(void)
     RUN(damage_in_what_the_tree_has_is_found_too);
     RUN(a_batch_that_is_not_made_of_rows_is_refused);
     RUN(two_openers_are_one_too_many);
-    RUN(a_newer_format_is_refused_as_that);
+    RUN(another_format_is_refused_as_that);
     RUN(a_file_that_is_missing_is_named);
     RUN(a_tree_that_was_lost_is_noticed);
     RUN(a_log_that_was_lost_is_noticed);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/counts.h"
+
+#include "engine/key.h"
+
+#include "../check.h"
+
+#include <string.h>
+
+static struct bel_store *store;
+static struct bel_counts counts;
+
+static struct bel_key key_of(enum bel_count_kind kind, uint64_t time)
+{
+    return bel__key_of(&(struct bel_place){
+        .table = BEL_TABLE_COUNTS, .topic = 7, .lane = (uint8_t)kind, .time = time});
+}
+
+static void setup(void)
+{
+    CHECK(bel__store_open_memory(&store) == 0);
+    bel__counts_init(&counts, (struct bel_siphash_key){{1, 2, 3}});
+}
+
+static void teardown(void)
+{
+    bel__counts_finish(&counts);
+    bel__store_close(store);
+}
+
+static struct bel_count *hold(enum bel_count_kind kind, uint64_t time)
+{
+    struct bel_key key = key_of(kind, time);
+    struct bel_count *count = NULL;
+    CHECK(bel__count_hold(&counts, store, &key, &count) == 0);
+    return count;
+}
+
+/* Ends a batch, and forgets what is in memory. */
+static void flush_and_forget(void)
+{
+    size_t bytes = bel__counts_row_bytes(&counts, 0);
+    CHECK(bel__store_reserve(store, counts.dirty_count, bytes, BEL_STORE_END) == 0);
+    bel__counts_flush(&counts, store);
+    (void)bel__store_commit(store);
+    bel__counts_finish(&counts);
+    bel__counts_init(&counts, (struct bel_siphash_key){{1, 2, 3}});
+}
+
+static bool has_row(enum bel_count_kind kind, uint64_t time, struct bel_view *out)
+{
+    struct bel_key key = key_of(kind, time);
+    return bel__store_get(store, &key, out) == 0;
+}
+
+static void numbers_come_back(void)
+{
+    struct bel_view row;
+    setup();
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 5), 0, 3);
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 5), 63, INT64_MAX);
+    bel__count_add(&counts, hold(BEL_COUNT_GROUP, 5), 0, 200);
+    CHECK_EQ(counts.dirty_count, 2);
+    flush_and_forget();
+    CHECK_EQ(hold(BEL_COUNT_HOURS, 5)->numbers[0], 3);
+    CHECK_EQ(hold(BEL_COUNT_HOURS, 5)->numbers[1], 0);
+    CHECK_EQ(hold(BEL_COUNT_HOURS, 5)->numbers[63], INT64_MAX);
+    CHECK_EQ(hold(BEL_COUNT_GROUP, 5)->numbers[0], 200);
+    CHECK(has_row(BEL_COUNT_GROUP, 5, &row));
+    CHECK(row.bytes == 3 && memcmp(row.data, "\x01\xc8\x01", 3) == 0);
+    teardown();
+}
+
+static void what_is_all_zero_has_no_row(void)
+{
+    struct bel_view row;
+    setup();
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 1), 9, 2);
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 1), 10, 1);
+    flush_and_forget();
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 1), 9, -2);
+    flush_and_forget();
+    CHECK(has_row(BEL_COUNT_HOURS, 1, &row));
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 1), 10, -1);
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 2), 10, 1); /* never seen by anybody */
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 2), 10, -1);
+    flush_and_forget();
+    CHECK(!has_row(BEL_COUNT_HOURS, 1, &row));
+    CHECK(!has_row(BEL_COUNT_HOURS, 2, &row));
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 1), 0, 1);
+    flush_and_forget();
+    CHECK_EQ(hold(BEL_COUNT_HOURS, 1)->numbers[0], 1);
+    teardown();
+}
+
+/* The largest row there can be is what is reserved for it. */
+static void the_largest_row_fits(void)
+{
+    struct bel_view row;
+    setup();
+    for (unsigned i = 0; i < BEL_COUNT_NUMBERS_MAX; i++) {
+        bel__count_add(&counts, hold(BEL_COUNT_HOURS, 0), i, INT64_MAX);
+        bel__count_add(&counts, hold(BEL_COUNT_HOURS, 0), i, INT64_MAX);
+    }
+    CHECK_EQ(bel__counts_row_bytes(&counts, 0), BEL_COUNT_ROW_BYTES_MAX);
+    flush_and_forget();
+    CHECK(has_row(BEL_COUNT_HOURS, 0, &row));
+    CHECK_EQ(row.bytes, BEL_COUNT_ROW_BYTES_MAX);
+    CHECK_EQ(hold(BEL_COUNT_HOURS, 0)->numbers[40], UINT64_MAX - 1);
+    teardown();
+}
+
+static bool can_read(const char *bytes, size_t count, unsigned numbers_count)
+{
+    uint64_t numbers[BEL_COUNT_NUMBERS_MAX] = {0}, which;
+    return bel__count_read((struct bel_view){bytes, count}, numbers_count, numbers, &which);
+}
+
+static void what_nobody_writes_is_refused(void)
+{
+    CHECK(can_read("\x01\x05", 2, 1));
+    CHECK(can_read("\x05\x01\x02", 3, 64));
+    CHECK(!can_read("\x02\x05", 2, 1));      /* there is no second number */
+    CHECK(!can_read("\x01", 1, 1));          /* it is missing */
+    CHECK(!can_read("\x01\x05\x05", 3, 64)); /* there is more */
+    CHECK(!can_read("\x01\x00", 2, 64));     /* it would not be there */
+    CHECK(!can_read("\x81", 1, 64));
+}
+
+static void memory_is_bounded_in_bytes(void)
+{
+    setup();
+    for (uint64_t i = 0; counts.bytes <= 8 << 20; i++) {
+        (void)hold(i % 2 == 0 ? BEL_COUNT_HOURS : BEL_COUNT_GROUP, i);
+        CHECK(i < 1000 * 1000);
+    }
+    CHECK(bel__map_count(&counts.map) > 20 * 1000);
+    bel__counts_trim(&counts);
+    CHECK_EQ(bel__map_count(&counts.map), 0);
+    CHECK_EQ(counts.bytes, 0);
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 3), 1, 1);
+    flush_and_forget();
+    teardown();
+}
+
+int main(void)
+{
+    RUN(numbers_come_back);
+    RUN(what_is_all_zero_has_no_row);
+    RUN(the_largest_row_fits);
+    RUN(what_nobody_writes_is_refused);
+    RUN(memory_is_bounded_in_bytes);
+    return 0;
+}
