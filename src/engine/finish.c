@@ -18,13 +18,17 @@ enum {
     LIMITED_MS = 60 * 1000, /* until a limited one is tried again, if nobody says */
 };
 
+static int load_leased(struct bel_engine *engine, struct bel_lease *lease, struct bel_found *out)
+{
+    int err = bel__timer_load_leased(engine, &lease->key, lease, out);
+    return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+}
+
 /* The leased timer of a token. BEL_ESTALE. */
 static int find_leased(struct bel_engine *engine, struct bel_view token, struct bel_found *out)
 {
     struct bel_lease *lease = bel__lease_by_token(engine, token);
-    if (lease == NULL) return BEL_ESTALE;
-    int err = bel__timer_load_leased(engine, &lease->key, lease, out);
-    return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    return lease == NULL ? BEL_ESTALE : load_leased(engine, lease, out);
 }
 
 static int refuse_stale(struct bel_reply *reply)
@@ -49,8 +53,12 @@ static int find_given_back(struct bel_engine *engine, struct bel_view token, uin
 
 static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view result)
 {
+    struct bel_lease *lease = bel__lease_by_token(engine, token);
     struct bel_found found;
-    int err = find_leased(engine, token, &found);
+    if (lease == NULL) return BEL_ESTALE;
+    bool is_kept = bel__timer_is_kept(lease->topic, BEL_DONE);
+    if (lease->is_bare && !is_kept) return bel__timer_end_bare(engine, lease);
+    int err = load_leased(engine, lease, &found);
     if (err) return err;
     err = bel__timer_reserve(engine, &found, result.bytes, BEL_STORE_END);
     if (err) return err;

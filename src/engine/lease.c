@@ -126,6 +126,7 @@ int bel__lease_make(struct bel_engine *engine, const struct bel_found *found, ui
         .end = engine->now.open_up + lease_ms,
         .lease_ms = lease_ms,
         .due = (uint64_t)bel__timer_due(engine, found),
+        .is_bare = bel__timer_is_bare(found),
     };
     int err = draw_secret(engine, made.secret);
     if (err) return err;
@@ -279,7 +280,13 @@ static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *
     if (err == 0) err = bel__timer_load_leased(engine, &key, NULL, &found);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     struct bel_lease made = {
-        .key = key, .topic = found.topic, .end = row.end, .lease_ms = row.lease_ms, .due = row.due};
+        .key = key,
+        .topic = found.topic,
+        .end = row.end,
+        .lease_ms = row.lease_ms,
+        .due = row.due,
+        .is_bare = bel__timer_is_bare(&found),
+    };
     memcpy(made.secret, row.secret, sizeof made.secret);
     err = enter(engine, &made, found.record.group, &lease);
     if (BEL_BUG(BEL_BUG_LEASE_NOT_ARMED)) bel_wheel_cancel(engine->leases.wheel, lease->timer);

@@ -24,6 +24,7 @@ struct bel_lease {
     bel_timer_t timer;       /* in the wheel of leases */
     uint64_t end, lease_ms, due;
     uint8_t secret[BEL_TOKEN_SECRET_BYTES];
+    bool is_bare; /* the timer is: bel__timer_is_bare() */
 };
 
 enum {

@@ -24,6 +24,10 @@
 #include <assert.h>
 #include <string.h>
 
+enum {
+    BARE_ROWS = 2, /* its own and its lease's */
+};
+
 /* --- numbers --- */
 
 struct bel_key bel__timer_hours_key(const struct bel_place *place)
@@ -264,6 +268,18 @@ static uint64_t retention_of(const struct bel_topic_state *topic, enum bel_state
                                                        : settings->retention_dead_ms;
 }
 
+bool bel__timer_is_kept(const struct bel_topic_state *topic, enum bel_state state)
+{
+    return retention_of(topic, state) > 0;
+}
+
+bool bel__timer_is_bare(const struct bel_found *found)
+{
+    const struct bel_record *record = &found->record;
+    return record->group.bytes == 0 && record->plan == 0 && record->body.number == 0 &&
+           record->result.number == 0 && !bel__alias_is_needed(&found->key, record->id);
+}
+
 bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found *found)
 {
     if (found->state < BEL_DONE) return false;
@@ -494,7 +510,7 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
         count_share(engine, found->topic, found->record.group, -1);
     }
     found->lease = NULL;
-    if (retention_of(found->topic, ending->state) > 0) {
+    if (bel__timer_is_kept(found->topic, ending->state)) {
         keep_ended(engine, found, ending);
     } else {
         delete_blobs(engine, &found->record);
@@ -502,6 +518,24 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
     found->state = ending->state;
     if (found->after != NULL) bel__after_do(engine, found->after);
     found->after = NULL;
+}
+
+int bel__timer_end_bare(struct bel_engine *engine, struct bel_lease *lease)
+{
+    struct bel_topic_state *topic = lease->topic;
+    struct bel_key key = lease->key;
+    struct bel_place place = bel__place_of(&key);
+    struct bel_view no_group = {0};
+    assert(lease->is_bare);
+    int err = bel__timer_hold(engine, topic, &place, no_group);
+    if (err) return err;
+    err = bel__engine_reserve(engine, BARE_ROWS, 0, BEL_STORE_END);
+    if (err) return err;
+    bel__lease_drop(engine, lease);
+    bel__engine_delete(engine, &key);
+    count_place(engine, topic, &place, -1);
+    count_share(engine, topic, no_group, -1);
+    return 0;
 }
 
 int bel__timer_expire(struct bel_engine *engine, struct bel_found *found)

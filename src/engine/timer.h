@@ -55,6 +55,13 @@ BEL_CHECKED int bel__timer_read(struct bel_engine *engine, const struct bel_key 
 bool bel__timer_is_expired(const struct bel_engine *engine, const struct bel_found *found);
 bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found *found);
 
+/* Whether those that end so are kept for a while. */
+bool bel__timer_is_kept(const struct bel_topic_state *topic, enum bel_state state);
+
+/* Whether a timer that was found is bare: it is a row and nothing else. It has neither an alias nor
+ * a group, chunks or a plan, and it will stay so. */
+bool bel__timer_is_bare(const struct bel_found *found);
+
 /* When it is due, in wall ms. */
 int64_t bel__timer_due(const struct bel_engine *engine, const struct bel_found *found);
 
@@ -99,6 +106,9 @@ struct bel_ending {
 };
 void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
                     const struct bel_ending *ending);
+
+/* Reserves and ends a leased timer that is bare and not kept, and so need not be read. */
+BEL_CHECKED int bel__timer_end_bare(struct bel_engine *engine, struct bel_lease *lease);
 
 /* Reserves and ends. */
 BEL_CHECKED int bel__timer_expire(struct bel_engine *engine, struct bel_found *found);

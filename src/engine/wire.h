@@ -51,7 +51,7 @@ static inline void bel__write_view(struct bel_writer *writer, struct bel_view vi
     bel__write_raw(writer, view.data, view.bytes);
 }
 
-static inline uint64_t bel__read_number(struct bel_reader *reader)
+static inline uint64_t bel__read_large_number(struct bel_reader *reader)
 {
     uint64_t number = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -64,6 +64,12 @@ static inline uint64_t bel__read_number(struct bel_reader *reader)
     reader->bad = true;
     reader->at = reader->end;
     return 0;
+}
+
+static inline uint64_t bel__read_number(struct bel_reader *reader)
+{
+    if (reader->at < reader->end && *reader->at < 0x80) return *reader->at++; /* as most are */
+    return bel__read_large_number(reader);
 }
 
 /* The next `bytes` bytes, which stay where they are. */
