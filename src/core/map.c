@@ -251,6 +251,7 @@ int bel__map_put(struct bel_map *map, const void *key, size_t key_bytes, uint64_
 
 uint64_t *bel__map_find(const struct bel_map *map, const void *key, size_t key_bytes)
 {
+    if (map->count == 0) return NULL; /* not even its hash is needed */
     struct bel_map_entry wanted = new_entry(map, key, key_bytes);
     uint32_t *link = find_link(map, &wanted);
     return link == NULL ? NULL : &entry_at(map, *link)->value;

@@ -109,7 +109,7 @@ static int revive(struct bel_engine *engine, struct bel_found *found)
 
     place.sequence = bel__engine_sequence(engine);
     bel__engine_delete(engine, &found->key);
-    bel__alias_delete(engine, &found->key, record->id);
+    bel__alias_delete(engine, &found->key, record);
     bel__topic_count(&engine->topics, found->topic, BEL_NUMBER_ENDED + BEL_DEAD - BEL_DONE, -1);
     renew(engine, record);
     if (record->plan != 0) bel__occurrence_put(engine, found->topic, record);

@@ -170,8 +170,9 @@ static void put_rule(struct line *line, const struct bel_record *record)
     put_if(line, "spread_ms", record->rule.spread_ms);
 }
 
-static void put_record(struct line *line, struct bel_view value)
+static void put_record(struct line *line, const struct bel_place *place, struct bel_view value)
 {
+    char made[BEL_MADE_ID_BYTES];
     struct bel_record record;
     if (bel__record_read(value, &record) != 0) {
         put_damaged(line);
@@ -180,6 +181,10 @@ static void put_record(struct line *line, struct bel_view value)
     if (record.kind == BEL_RECORD_TICK) {
         put_number(line, "plan", record.plan);
         return;
+    }
+    if (record.is_id_made && place->lane <= BEL_LANE_NONE) {
+        bel__made_id(place, made);
+        record.id = (struct bel_view){made, sizeof made};
     }
     put_bytes(line, "id", record.id);
     put_bytes(line, "group", record.group);
@@ -261,7 +266,7 @@ static void put_value(struct line *line, const struct bel_place *place, struct b
         break;
     case BEL_TABLE_TIMERS:
         put_place(line, place);
-        put_record(line, value);
+        put_record(line, place, value);
         break;
     case BEL_TABLE_LEASES:
         put_place(line, place);
@@ -269,7 +274,7 @@ static void put_value(struct line *line, const struct bel_place *place, struct b
         break;
     case BEL_TABLE_PLANS:
         put_number(line, "plan", place->sequence);
-        put_record(line, value);
+        put_record(line, place, value);
         break;
     case BEL_TABLE_PLAN_STATES:
         put_number(line, "plan", place->sequence);
@@ -280,7 +285,7 @@ static void put_value(struct line *line, const struct bel_place *place, struct b
             put(line, ",\"state\":\"%s\"", bel_state_name((enum bel_state)place->lane));
         }
         put_number(line, "finished", place->time);
-        put_record(line, value);
+        put_record(line, place, value);
         break;
     default:
         put_number(line, "bytes", value.bytes);

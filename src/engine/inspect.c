@@ -85,11 +85,12 @@ static uint64_t *numbers_of(const struct walk *walk, const struct row *row)
 /* --- what several rows have --- */
 
 /* The id of a row leads to it. */
-static int check_alias(const struct walk *walk, const struct row *row, struct bel_view id)
+static int check_alias(const struct walk *walk, const struct row *row,
+                       const struct bel_record *record)
 {
-    struct bel_view value;
+    struct bel_view id = record->id, value;
+    if (record->is_id_made && row->place.table == BEL_TABLE_TIMERS) return 0;
     if (id.bytes == 0 || id.bytes > BEL_ID_BYTES) return damaged(walk, &row->key, "it has no id");
-    if (!bel__alias_is_needed(&row->key, id)) return 0;
     struct bel_key alias = bel__key_alias(walk->engine->alias_keys, row->place.topic, id);
     int err = need(walk, row, &alias, &value, "its id does not lead anywhere");
     if (err) return err;
@@ -122,7 +123,7 @@ static int check_blob(struct walk *walk, const struct row *row, const struct bel
 static int check_body(struct walk *walk, const struct row *row, const struct bel_record *record)
 {
     struct bel_body body;
-    int err = check_alias(walk, row, record->id);
+    int err = check_alias(walk, row, record);
     if (err == 0) err = check_blob(walk, row, &record->body);
     if (err == 0) err = check_blob(walk, row, &record->result);
     if (err != 0 || record->body.number != 0) return err;

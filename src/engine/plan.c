@@ -186,7 +186,7 @@ void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
         &(struct bel_place){.table = BEL_TABLE_PLANS, .topic = topic->number, .sequence = number});
     struct bel_view value = {.data = bytes, .bytes = bel__record_write(record, bytes)};
     bel__engine_put(engine, &found.key, value, BEL_ROW_NEW);
-    bel__alias_put(engine, &found.key, record->id, BEL_ROW_NEW);
+    bel__alias_put(engine, &found.key, record, BEL_ROW_NEW);
     put_tick(engine, &found);
     put_state(engine, &found);
     bel__topic_count(&engine->topics, topic, BEL_NUMBER_PLANS, +1);

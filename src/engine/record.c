@@ -120,7 +120,7 @@ size_t bel__record_write(const struct bel_record *record, uint8_t out[BEL_RECORD
     struct bel_writer writer = {.at = out, .end = out + BEL_RECORD_BYTES_MAX};
     bel__write_number(&writer, VERSION);
     bel__write_number(&writer, record->kind);
-    put_view(&writer, TAG_ID, record->id);
+    if (!record->is_id_made) put_view(&writer, TAG_ID, record->id);
     put_view(&writer, TAG_GROUP, record->group);
     put_view(&writer, TAG_RESOURCE, record->resource);
     put_number(&writer, TAG_CREATED, (uint64_t)record->created);
@@ -305,6 +305,7 @@ int bel__record_read(struct bel_view row, struct bel_record *out)
         uint64_t tag = bel__read_number(&reader);
         get_field(&reader, tag, out);
     }
+    out->is_id_made = out->kind == BEL_RECORD_TIMER && out->id.bytes == 0;
     return reader.bad || out->id.bytes > BEL_ID_BYTES ? BEL_ECORRUPT : 0;
 }
 

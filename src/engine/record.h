@@ -9,7 +9,8 @@
  * body does not: payload, headers, correlation, retry policy. A body that is large lies in chunks
  * of its own (BEL_TABLE_CHUNKS), so that a retry does not write it again.
  *
- * A decoded record has views into the row that it was read from.
+ * A decoded record has views into the row that it was read from; whoever has the key knows an id
+ * that is not there.
  */
 
 #include "belfry/timer.h"
@@ -39,6 +40,7 @@ struct bel_blob {
 
 struct bel_record {
     enum bel_record_kind kind;
+    bool is_id_made; /* of an unfinished timer: from its very key, and so not in the row */
     struct bel_view id, group, resource;
     int64_t created;                 /* wall ms */
     uint64_t lease_ms;               /* 0: the topic's */

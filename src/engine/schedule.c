@@ -203,8 +203,9 @@ static int make_id(struct bel_engine *engine, const struct bel_schedule_spec *sp
     char *made = bel__engine_take(engine, BEL_MADE_ID_BYTES);
     if (made == NULL) return BEL_ENOMEM;
     struct bel_place place = scheduling->place;
-    place.sequence = engine->sequence;                         /* the next one that is given out */
-    if (spec->plan.rule.bytes > 0) place.lane = BEL_LANE_NONE; /* it never is at this place */
+    place.sequence = engine->sequence; /* the next one that is given out */
+    record->is_id_made = record->kind == BEL_RECORD_TIMER;
+    if (!record->is_id_made) place.lane = BEL_LANE_NONE; /* a plan never is at this place */
     bel__made_id(&place, made);
     record->id = (struct bel_view){.data = made, .bytes = BEL_MADE_ID_BYTES};
     return 0;

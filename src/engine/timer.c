@@ -4,7 +4,7 @@
  * A timer is one row: unfinished under TIMERS, where its key is its place in the order, or ended
  * under ENDED. What belongs to it changes with it:
  *
- *     alias      id -> key, unless the id was made from this very key
+ *     alias      id -> key, unless the id was made from this very key; then the row has no id
  *     numbers    of its topic, of the hour it is due, of its group
  *     ready      the topic's picker, if it is due; a wake of the topic, if it will be
  *     lease      and the lease's row
@@ -114,28 +114,20 @@ static void count_share(struct bel_engine *engine, struct bel_topic_state *topic
 
 /* --- aliases --- */
 
-bool bel__alias_is_needed(const struct bel_key *key, struct bel_view id)
+void bel__alias_put(struct bel_engine *engine, const struct bel_key *key,
+                    const struct bel_record *record, enum bel_row row)
 {
-    struct bel_place place = bel__place_of(key);
-    char made[BEL_MADE_ID_BYTES];
-    if (place.table != BEL_TABLE_TIMERS || id.bytes != sizeof made) return true;
-    bel__made_id(&place, made);
-    return memcmp(made, id.data, sizeof made) != 0;
-}
-
-void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view id,
-                    enum bel_row row)
-{
-    if (!bel__alias_is_needed(key, id)) return;
-    struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, id);
+    if (record->is_id_made) return;
+    struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, record->id);
     struct bel_view value = {.data = key->words, .bytes = sizeof key->words};
     bel__engine_put(engine, &alias, value, row);
 }
 
-void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key, struct bel_view id)
+void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key,
+                       const struct bel_record *record)
 {
-    if (!bel__alias_is_needed(key, id)) return;
-    struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, id);
+    if (record->is_id_made) return;
+    struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, record->id);
     bel__engine_delete(engine, &alias);
 }
 
@@ -188,6 +180,11 @@ static int read_row(struct bel_engine *engine, const struct bel_key *key, struct
     if (out->record.kind == BEL_RECORD_TICK) {
         err = load_plan(engine, out->record.plan, out);
         return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    }
+    if (out->record.is_id_made) {
+        if (place.table != BEL_TABLE_TIMERS || place.lane > BEL_LANE_NONE) return BEL_ECORRUPT;
+        bel__made_id(&place, out->made);
+        out->record.id = (struct bel_view){.data = out->made, .bytes = sizeof out->made};
     }
     out->key = *key;
     out->lease = lease;
@@ -277,7 +274,7 @@ bool bel__timer_is_bare(const struct bel_found *found)
 {
     const struct bel_record *record = &found->record;
     return record->group.bytes == 0 && record->plan == 0 && record->body.number == 0 &&
-           record->result.number == 0 && !bel__alias_is_needed(&found->key, record->id);
+           record->result.number == 0 && record->is_id_made;
 }
 
 bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found *found)
@@ -373,7 +370,7 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
     assert(place->table == BEL_TABLE_TIMERS);
     assert(record->kind == BEL_RECORD_TIMER);
     put_record(engine, &key, record, BEL_ROW_NEW);
-    bel__alias_put(engine, &key, record->id, BEL_ROW_NEW);
+    bel__alias_put(engine, &key, record, BEL_ROW_NEW);
     count_place(engine, topic, place, +1);
     count_share(engine, topic, record->group, +1);
     bel__expiry_expect(engine, record);
@@ -432,7 +429,7 @@ void bel__timer_remove(struct bel_engine *engine, const struct bel_found *found)
         bel__topic_count(&engine->topics, found->topic, number_of(found->state), -1);
         break;
     }
-    bel__alias_delete(engine, &found->key, found->record.id);
+    bel__alias_delete(engine, &found->key, &found->record);
     delete_blobs(engine, &found->record);
 }
 
@@ -445,11 +442,12 @@ void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
                      const struct bel_place *place)
 {
     take_out(engine, found);
-    bel__alias_delete(engine, &found->key, found->record.id);
+    bel__alias_delete(engine, &found->key, &found->record);
     found->key = bel__key_of(place);
     found->lease = NULL;
+    found->record.is_id_made = false;
     put_record(engine, &found->key, &found->record, BEL_ROW_NEW);
-    bel__alias_put(engine, &found->key, found->record.id, BEL_ROW_NEW);
+    bel__alias_put(engine, &found->key, &found->record, BEL_ROW_NEW);
     count_place(engine, found->topic, place, +1);
     bel__ready_enter(engine, found->topic, &found->key, found->record.group);
     found->state = state_of(engine, found);
@@ -474,8 +472,9 @@ static void keep_ended(struct bel_engine *engine, struct bel_found *found,
     record->reason = ending->reason;
     record->result = bel__blob_put(engine, ending->result, 0);
     found->key = bel__key_of(&place);
+    record->is_id_made = false;
     put_record(engine, &found->key, record, BEL_ROW_NEW);
-    bel__alias_put(engine, &found->key, record->id, BEL_ROW_ANY);
+    bel__alias_put(engine, &found->key, record, BEL_ROW_ANY);
     bel__topic_count(&engine->topics, found->topic, number_of(ending->state), +1);
     uint64_t retention = retention_of(found->topic, ending->state);
     if (retention == BEL_RETENTION_FOREVER) return;
@@ -502,7 +501,7 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
     bool is_plan = found->record.kind == BEL_RECORD_PLAN;
     assert(found->state < BEL_DONE);
     fill_ended(engine, found);
-    bel__alias_delete(engine, &found->key, found->record.id);
+    bel__alias_delete(engine, &found->key, &found->record);
     if (is_plan) {
         take_out_plan(engine, found);
     } else {

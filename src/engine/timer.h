@@ -22,7 +22,8 @@ struct bel_found {
     struct bel_topic_state *topic;
     struct bel_key key; /* in TIMERS, ENDED or PLANS */
     enum bel_state state;
-    struct bel_record record;   /* views into the row: good until the batch ends */
+    struct bel_record record; /* views into the row: good until the batch ends, and into: */
+    char made[BEL_MADE_ID_BYTES];
     struct bel_lease *lease;    /* if leased */
     struct bel_plan_state plan; /* of a plan that has not ended */
     struct bel_after *after;    /* what its end will do to its plan: bel__timer_reserve() */
@@ -113,12 +114,12 @@ BEL_CHECKED int bel__timer_end_bare(struct bel_engine *engine, struct bel_lease 
 /* Reserves and ends. */
 BEL_CHECKED int bel__timer_expire(struct bel_engine *engine, struct bel_found *found);
 
-/* Aliases: from the id of a timer to its key, unless the id itself says it. One that is put as new
- * leaves no trace in the tree if it is deleted soon. */
-void bel__alias_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view id,
-                    enum bel_row row);
-void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key, struct bel_view id);
-bool bel__alias_is_needed(const struct bel_key *key, struct bel_view id);
+/* Aliases: from the id of a record to its key, unless the id was made from that. One that is put as
+ * new leaves no trace in the tree if it is deleted soon. */
+void bel__alias_put(struct bel_engine *engine, const struct bel_key *key,
+                    const struct bel_record *record, enum bel_row row);
+void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key,
+                       const struct bel_record *record);
 
 /* Where the timers of an hour and of a group are counted: the first number of a group's, and of
  * hours the one with this index. */

@@ -220,6 +220,26 @@ static void records_come_back(void)
 }
 
 /* The largest that there can be: what SCHEDULE lets in, and what happens to it. */
+/* An id that was made from the key of the row is known from that. */
+static void a_made_id_is_not_in_the_row(void)
+{
+    uint8_t with[BEL_RECORD_BYTES_MAX], without[BEL_RECORD_BYTES_MAX];
+    struct bel_record record, read;
+    bel__record_begin(&record, BEL_RECORD_TIMER);
+    record.id = BEL_VIEW("00000000000000000000000000");
+    size_t bytes_with = bel__record_write(&record, with);
+    record.is_id_made = true;
+    size_t bytes = bel__record_write(&record, without);
+    CHECK_EQ(bytes_with, bytes + 2 + record.id.bytes);
+    CHECK(bel__record_read(view_of(with, bytes_with), &read) == 0);
+    CHECK(!read.is_id_made && read.id.bytes == record.id.bytes);
+    CHECK(bel__record_read(view_of(without, bytes), &read) == 0);
+    CHECK(read.is_id_made && read.id.bytes == 0);
+    bel__record_begin(&record, BEL_RECORD_TICK);
+    CHECK(bel__record_read(view_of(without, bel__record_write(&record, without)), &read) == 0);
+    CHECK(!read.is_id_made);
+}
+
 static void the_largest_record_fits_into_a_row(void)
 {
     static const char text[BEL_BODY_INLINE_MAX];
@@ -618,6 +638,7 @@ int main(void)
     RUN(numbers_that_no_writer_writes_are_refused);
     RUN(bytes_that_are_not_there_are_refused);
     RUN(records_come_back);
+    RUN(a_made_id_is_not_in_the_row);
     RUN(the_largest_record_fits_into_a_row);
     RUN(rows_that_are_cut_off_are_refused);
     RUN(what_nobody_knows_is_refused);
