@@ -334,7 +334,7 @@ static int settle_numbers(struct bel_engine *engine)
     int err =
         bel__engine_reserve(engine, rows, bel__counts_row_bytes(&engine->counts, 0), BEL_STORE_END);
     if (err) return err;
-    bel__counts_flush(&engine->counts, engine->store);
+    bel__engine_put_counts(engine);
     return 0;
 }
 

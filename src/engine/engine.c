@@ -33,6 +33,8 @@ enum {
     SYNC_INTERVAL_MS = 1000,
     NUMBERS_BYTES = BEL_NUMBERS * BEL_WIRE_NUMBER_BYTES_MAX, /* of a topic's row, at most */
     NUMBERS_MORE = 8, /* rows of numbers that one command changes, at most */
+    ROOM_ROWS = 128,  /* that are reserved on top, for the commands that follow */
+    ROOM_BYTES = 16 << 10,
 };
 
 /* Rows in BEL_TABLE_META. */
@@ -63,6 +65,22 @@ int bel__break_off(struct bel_request *request, int err, uint64_t count)
                        (unsigned long long)count);
 }
 
+/* Whether there is room already. What may not be used for adding is not. */
+static bool has_room(const struct bel_engine *engine, const struct bel_room *wanted)
+{
+    const struct bel_room *room = &engine->room;
+    return room->rows >= wanted->rows && room->bytes >= wanted->bytes &&
+           (room->use == BEL_STORE_ADD || wanted->use != BEL_STORE_ADD);
+}
+
+static int find_room(struct bel_engine *engine, const struct bel_room *wanted)
+{
+    int err = bel__store_reserve(engine->store, wanted->rows, wanted->bytes, wanted->use);
+    if (err == 0) engine->room = *wanted;
+    return err;
+}
+
+/* To reserve costs as much as a small command, so there is some on top, if it can be had. */
 int bel__engine_reserve(struct bel_engine *engine, size_t rows, size_t bytes,
                         enum bel_store_use use)
 {
@@ -70,20 +88,38 @@ int bel__engine_reserve(struct bel_engine *engine, size_t rows, size_t bytes,
     size_t topics = engine->topics.dirty_count, more = NUMBERS_MORE + 1;
     rows += topics + counts->dirty_count + more;
     bytes += (topics + more) * NUMBERS_BYTES + bel__counts_row_bytes(counts, more);
-    return bel__store_reserve(engine->store, rows, bytes, use);
+    struct bel_room wanted = {rows, bytes, use};
+    struct bel_room ample = {rows + ROOM_ROWS, bytes + ROOM_BYTES, use};
+    if (has_room(engine, &wanted) || find_room(engine, &ample) == 0) return 0;
+    return find_room(engine, &wanted);
+}
+
+static void use_room(struct bel_engine *engine, size_t bytes)
+{
+    assert(engine->room.rows > 0 && engine->room.bytes >= bytes);
+    engine->room.rows--;
+    engine->room.bytes -= bytes;
 }
 
 void bel__engine_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view value,
                      enum bel_row row)
 {
     engine->has_changed = true;
+    use_room(engine, value.bytes);
     bel__store_put(engine->store, key, value, row);
 }
 
 void bel__engine_delete(struct bel_engine *engine, const struct bel_key *key)
 {
     engine->has_changed = true;
+    use_room(engine, 0);
     bel__store_delete(engine->store, key);
+}
+
+void bel__engine_put_counts(struct bel_engine *engine)
+{
+    bel__counts_flush(&engine->counts, engine->store);
+    engine->room = (struct bel_room){0}; /* what is left of it is not known */
 }
 
 uint64_t bel__engine_sequence(struct bel_engine *engine)
@@ -350,12 +386,13 @@ static void commit(struct bel_engine *engine)
         int err = engine->has_changed ? 0 : bel__engine_reserve(engine, 1, 0, BEL_STORE_END);
         engine->saved_open = engine->now.open; /* if not now, then in a while */
         if (err == 0) {
-            bel__counts_flush(&engine->counts, engine->store);
+            bel__engine_put_counts(engine);
             if (!BEL_BUG(BEL_BUG_COUNT_NOT_KEPT)) bel__topics_flush(&engine->topics, engine->store);
             put_times(engine);
         }
     }
     engine->has_changed = false;
+    engine->room = (struct bel_room){0};
     engine->stats.is_disk_low = bel__store_is_disk_low(engine->store);
     uint64_t batch = bel__store_commit(engine->store);
     int err = bel__store_error(engine->store);

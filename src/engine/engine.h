@@ -38,10 +38,17 @@ struct bel_answers {
     uint64_t batch;
 };
 
+/* What is reserved in the store and not used yet. */
+struct bel_room {
+    size_t rows, bytes;
+    enum bel_store_use use;
+};
+
 struct bel_engine {
     struct bel_backend backend; /* first */
     struct bel_engine_options options;
     struct bel_store *store;
+    struct bel_room room;
     struct bel_entropy *entropy;
     struct bel_times now;
     uint32_t wall_rest_ns; /* of its millisecond; 0: not known */
@@ -89,6 +96,9 @@ void bel__engine_put(struct bel_engine *engine, const struct bel_key *key, struc
                      enum bel_row row);
 void bel__engine_delete(struct bel_engine *engine, const struct bel_key *key);
 uint64_t bel__engine_sequence(struct bel_engine *engine);
+
+/* Writes down the counts that have changed. There must be room. */
+void bel__engine_put_counts(struct bel_engine *engine);
 
 /* Memory for the answer. */
 void *bel__engine_take(struct bel_engine *engine, size_t bytes);
