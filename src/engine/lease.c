@@ -289,8 +289,9 @@ static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *
     };
     memcpy(made.secret, row.secret, sizeof made.secret);
     err = enter(engine, &made, found.record.group, &lease);
+    if (err) return err;
     if (BEL_BUG(BEL_BUG_LEASE_NOT_ARMED)) bel_wheel_cancel(engine->leases.wheel, lease->timer);
-    return err;
+    return 0;
 }
 
 int bel__leases_open(struct bel_engine *engine)
