@@ -105,6 +105,29 @@ static void an_agenda_has_ten_thousand_steps_at_most(struct subject *s)
     CHECK(agenda(s, "no good", 0, HOUR, 0)->reply.err == BEL_EINVAL);
 }
 
+/* Hours are counted in stretches: what is far apart is in several, and all of one is added. */
+static void hours_that_are_far_apart_are_found(struct subject *s)
+{
+    static const int64_t hours[] = {0, 1, 62, 63, 64, 65, 127, 128, 1000, 9999};
+    for (size_t i = 0; i < sizeof hours / sizeof hours[0]; i++) {
+        schedule(s, "mail", .at = hours[i] * HOUR);
+        schedule(s, "mail", .in = (uint64_t)(hours[i] * HOUR));
+    }
+    const struct heard *heard = agenda(s, "mail", 0, 10000 * HOUR, HOUR);
+    for (size_t i = 0, next = 0; i < 10000; i++) {
+        bool is_one = next < sizeof hours / sizeof hours[0] && hours[next] == (int64_t)i;
+        CHECK_EQ(count_in(heard, i), is_one ? 2 : 0);
+        next += is_one;
+    }
+}
+
+static void an_agenda_may_begin_before_1970(struct subject *s)
+{
+    schedule(s, "mail", .at = HOUR);
+    const struct heard *heard = agenda(s, "mail", -START - 1000 * HOUR, 2 * HOUR, 1000 * HOUR);
+    CHECK_EQ(count_in(heard, heard->reply.steps.count - 1), 1);
+}
+
 static void an_agenda_of_no_time_has_no_steps(struct subject *s)
 {
     CHECK(agenda(s, NULL, HOUR, HOUR, HOUR)->reply.steps.count == 0);
@@ -119,6 +142,8 @@ static const struct test tests[] = {
     TEST(plans_are_expanded),
     TEST(what_is_moved_moves_in_the_agenda),
     TEST(an_agenda_has_ten_thousand_steps_at_most),
+    TEST(hours_that_are_far_apart_are_found),
+    TEST(an_agenda_may_begin_before_1970),
     TEST(an_agenda_of_no_time_has_no_steps),
 };
 
