@@ -28,9 +28,9 @@ static const struct group *const groups[] = {
 
 const char *conformance_case = "";
 
-static void start(struct subject *s, const struct kind *kind)
+static void start(struct subject *s, const struct kind *kind, struct bel_zones *zones)
 {
-    *s = (struct subject){.kind = kind};
+    *s = (struct subject){.kind = kind, .zones = zones};
     s->now.boot.ns = (uint64_t)(5000 * SECOND) * NS_PER_MS;
     s->now.real.ns = (uint64_t)SECOND * NS_PER_MS;
     s->now.wall.ms = START;
@@ -47,7 +47,8 @@ static void finish(struct subject *s)
     free(s->waiters);
 }
 
-static void run_group(const struct kind *kind, const struct group *group, const char *only)
+static void run_group(const struct kind *kind, const struct group *group, struct bel_zones *zones,
+                      const char *only)
 {
     static struct subject s;
     if ((group->needs & ~kind->can) != 0) {
@@ -59,7 +60,7 @@ static void run_group(const struct kind *kind, const struct group *group, const 
         if (only != NULL && strstr(test->name, only) == NULL) continue;
         conformance_case = test->name;
         CHECK_NOTE("in %s", test->name);
-        start(&s, kind);
+        start(&s, kind, zones);
         test->run(&s);
         finish(&s);
         (void)printf("ok   %s: %s\n", group->name, test->name);
@@ -68,10 +69,13 @@ static void run_group(const struct kind *kind, const struct group *group, const 
 
 int conformance_run(const struct kind *kind, const char *only)
 {
+    struct bel_zones *zones;
+    CHECK(bel_zones_open(NULL, &zones) == 0);
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         bool is_whole = only != NULL && strcmp(groups[i]->name, only) == 0;
-        run_group(kind, groups[i], is_whole ? NULL : only);
+        run_group(kind, groups[i], zones, is_whole ? NULL : only);
     }
+    bel_zones_close(zones);
     return 0;
 }
 

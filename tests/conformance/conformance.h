@@ -21,6 +21,7 @@
 
 #include "../check.h"
 #include "belfry/backend.h"
+#include "belfry/zone.h"
 #include "heard.h"
 
 #include <stdbool.h>
@@ -42,6 +43,11 @@ enum {
 
 /* When every case begins: 2026-01-01T00:00:00Z. */
 #define START INT64_C(1767225600000)
+
+/* The days, in ms after START, on which Berlin puts its clocks forward and back, at 01:00Z:
+ * 2026-03-29 and 2026-10-25. */
+#define FORWARD (87 * DAY)
+#define BACK    (297 * DAY)
 
 /* What a backend can do besides the rest. */
 enum {
@@ -80,7 +86,8 @@ struct waiter {
 struct subject {
     const struct kind *kind;
     struct bel_backend *backend;
-    void *context; /* the kind's */
+    void *context;           /* the kind's */
+    struct bel_zones *zones; /* the system's; the backend is to be opened with them */
     struct bel_now now;
     struct bel_next next; /* of the last turn */
     struct waiter **waiters;

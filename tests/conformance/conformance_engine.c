@@ -17,7 +17,7 @@ static void open_engine(struct subject *s)
 {
     struct bel_engine *engine;
     struct bel_engine_why why;
-    struct bel_engine_options options = {.now = s->now};
+    struct bel_engine_options options = {.now = s->now, .zones = s->zones};
     if (path[0] != 0) options.folder = path;
     int err = bel_engine_open(&options, &engine, &why);
     if (err) fprintf(stderr, "%s\n", why.text);

@@ -9,7 +9,7 @@
 
 static void open_model(struct subject *s)
 {
-    s->context = model_create(&(struct model_options){.now = s->now});
+    s->context = model_create(&(struct model_options){.now = s->now, .zones = s->zones});
     s->backend = model_backend(s->context);
 }
 

@@ -3,6 +3,7 @@
 /*
  * Plans: when they ring, what their occurrences have, and how they are moved and ended.
  */
+#include "belfry/rrule.h"
 #include "belfry/spread.h"
 #include "conformance.h"
 
@@ -119,12 +120,102 @@ static void a_plan_that_starts_now_rings_in_the_same_turn(struct subject *s)
     expect_ids(claimed->heard, occurrence("p", 0));
 }
 
-static void cron_rings_in_its_zone(struct subject *s)
+static void cron_without_a_zone_rings_in_utc(struct subject *s)
 {
     schedule(s, "mail", .id = "p", .cron = "30 6 * * *");
     advance(s, DAY);
     expect_claim(s, "mail", occurrence("p", 6 * HOUR + 30 * MINUTE));
     CHECK(timer_of(s, "mail", "p")->due.ms == START + DAY + 6 * HOUR + 30 * MINUTE);
+}
+
+static void cron_rings_in_its_zone(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .cron = "0 9 * * *", .zone = "Asia/Bangkok",
+             .overlap = BEL_OVERLAP_ALLOW);
+    CHECK(is_text(timer_of(s, "mail", "p")->plan.zone, "Asia/Bangkok"));
+    CHECK(timer_of(s, "mail", "p")->due.ms == START + 2 * HOUR);
+    advance(s, 2 * HOUR - 1);
+    expect_claim(s, "mail");
+    advance(s, DAY + 1);
+    expect_claim(s, "mail", occurrence("p", 2 * HOUR), occurrence("p", DAY + 2 * HOUR));
+    CHECK(timer_of(s, "mail", "p")->due.ms == START + 2 * DAY + 2 * HOUR);
+}
+
+static void a_time_in_a_gap_rings_at_its_end_or_not_at_all(struct subject *s)
+{
+    jump(s, FORWARD - 12 * HOUR);
+    schedule(s, "mail", .id = "next", .cron = "30 2 * * *", .zone = "Europe/Berlin",
+             .overlap = BEL_OVERLAP_ALLOW);
+    schedule(s, "mail", .id = "skip", .cron = "30 2 * * *", .zone = "Europe/Berlin",
+             .gap = BEL_GAP_SKIP, .overlap = BEL_OVERLAP_ALLOW);
+    CHECK(timer_of(s, "mail", "next")->due.ms == START + FORWARD + HOUR);
+    CHECK(timer_of(s, "mail", "skip")->due.ms == START + FORWARD + DAY + 30 * MINUTE);
+    advance(s, DAY + 12 * HOUR);
+    expect_claim(s, "mail", occurrence("next", FORWARD + HOUR));
+    CHECK(ack(s, occurrence("next", FORWARD + HOUR)) == 1);
+    advance(s, HOUR);
+    expect_claim(s, "mail", occurrence("next", FORWARD + DAY + 30 * MINUTE),
+                 occurrence("skip", FORWARD + DAY + 30 * MINUTE));
+    CHECK(timer_of(s, "mail", "next")->made == 2 && timer_of(s, "mail", "skip")->made == 1);
+}
+
+static void times_that_a_gap_moves_onto_one_ring_once(struct subject *s)
+{
+    jump(s, FORWARD - 12 * HOUR);
+    schedule(s, "mail", .id = "p", .cron = "0,30 2 * * *", .zone = "Europe/Berlin",
+             .overlap = BEL_OVERLAP_ALLOW);
+    advance(s, DAY);
+    const struct bel_timer *plan = timer_of(s, "mail", "p");
+    CHECK(plan->made == 1 && plan->skipped == 0 && plan->due.ms == START + FORWARD + DAY);
+    advance(s, DAY);
+    expect_ids(claim(s, "mail", .count = 10), occurrence("p", FORWARD + HOUR),
+               occurrence("p", FORWARD + DAY), occurrence("p", FORWARD + DAY + 30 * MINUTE));
+}
+
+static void a_time_that_comes_twice_rings_first_second_or_both(struct subject *s)
+{
+    jump(s, BACK - 12 * HOUR);
+    schedule(s, "mail", .id = "first", .cron = "30 2 * * *", .zone = "Europe/Berlin");
+    schedule(s, "mail", .id = "second", .cron = "30 2 * * *", .zone = "Europe/Berlin",
+             .fold = BEL_FOLD_SECOND);
+    schedule(s, "mail", .id = "both", .cron = "30 2 * * *", .zone = "Europe/Berlin",
+             .fold = BEL_FOLD_BOTH, .overlap = BEL_OVERLAP_ALLOW);
+    advance(s, DAY);
+    expect_ids(claim(s, "mail", .count = 10), occurrence("first", BACK + 30 * MINUTE),
+               occurrence("both", BACK + 30 * MINUTE), occurrence("second", BACK + 90 * MINUTE),
+               occurrence("both", BACK + 90 * MINUTE));
+    static const char *const plans[] = {"first", "second", "both"};
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(timer_of(s, "mail", plans[i])->due.ms == START + BACK + DAY + 90 * MINUTE);
+    }
+}
+
+static void a_recurrence_rule_makes_its_times_and_is_gone(struct subject *s)
+{
+    if (!bel_rrule_is_supported()) return;
+    schedule(s, "mail", .id = "p", .rrule = "FREQ=DAILY;COUNT=2", .overlap = BEL_OVERLAP_ALLOW);
+    schedule(s, "push", .id = "p", .rrule = "FREQ=DAILY;COUNT=2", .in = HOUR,
+             .overlap = BEL_OVERLAP_ALLOW);
+    CHECK(timer_of(s, "mail", "p")->plan.kind == BEL_PLAN_RRULE);
+    CHECK(timer_of(s, "push", "p")->due.ms == START + HOUR);
+    advance(s, DAY);
+    expect_gone(s, "mail", "p");
+    CHECK(timer_of(s, "push", "p")->due.ms == START + DAY + HOUR);
+    advance(s, 3 * DAY);
+    expect_gone(s, "push", "p");
+    expect_ids(claim(s, "mail", .count = 10), occurrence("p", 0), occurrence("p", DAY));
+    expect_ids(claim(s, "push", .count = 10), occurrence("p", HOUR), occurrence("p", DAY + HOUR));
+}
+
+static void a_recurrence_rule_keeps_the_hour_of_its_zone(struct subject *s)
+{
+    if (!bel_rrule_is_supported()) return;
+    jump(s, FORWARD - DAY + 8 * HOUR);
+    schedule(s, "mail", .id = "p", .rrule = "FREQ=DAILY", .zone = "Europe/Berlin",
+             .overlap = BEL_OVERLAP_ALLOW);
+    advance(s, DAY);
+    expect_ids(claim(s, "mail", .count = 10), occurrence("p", FORWARD - DAY + 8 * HOUR),
+               occurrence("p", FORWARD + 7 * HOUR));
 }
 
 static void a_plan_ends_after_its_count(struct subject *s)
@@ -353,7 +444,13 @@ static const struct test tests[] = {
     TEST(at_or_in_is_the_first_nominal_time),
     TEST(times_before_it_was_scheduled_are_not_made_up_for),
     TEST(a_plan_that_starts_now_rings_in_the_same_turn),
+    TEST(cron_without_a_zone_rings_in_utc),
     TEST(cron_rings_in_its_zone),
+    TEST(a_time_in_a_gap_rings_at_its_end_or_not_at_all),
+    TEST(times_that_a_gap_moves_onto_one_ring_once),
+    TEST(a_time_that_comes_twice_rings_first_second_or_both),
+    TEST(a_recurrence_rule_makes_its_times_and_is_gone),
+    TEST(a_recurrence_rule_keeps_the_hour_of_its_zone),
     TEST(a_plan_ends_after_its_count),
     TEST(a_plan_ends_at_its_until),
     TEST(a_plan_without_any_time_is_refused),

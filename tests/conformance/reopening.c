@@ -111,6 +111,44 @@ static void a_plan_misses_what_passed_while_it_was_closed(struct subject *s)
     expect_claim(s, "mail", occurrence("p", 3 * HOUR));
 }
 
+static void a_plan_in_a_zone_misses_by_the_clocks_of_the_zone(struct subject *s)
+{
+    jump(s, FORWARD - 2 * DAY + 12 * HOUR);
+    schedule(s, "mail", .id = "nine", .cron = "0 9 * * *", .zone = "Europe/Berlin",
+             .misfire = BEL_MISFIRE_LAST);
+    schedule(s, "mail", .id = "next", .cron = "30 2 * * *", .zone = "Europe/Berlin",
+             .misfire = BEL_MISFIRE_LAST);
+    schedule(s, "mail", .id = "skip", .cron = "30 2 * * *", .zone = "Europe/Berlin",
+             .misfire = BEL_MISFIRE_LAST, .gap = BEL_GAP_SKIP);
+    reopen(s, 2 * DAY);
+    const struct bel_timer *nine = timer_of(s, "mail", "nine");
+    CHECK(nine->made == 1 && nine->missed == 1);
+    CHECK(nine->due.ms == START + FORWARD + DAY + 7 * HOUR);
+    CHECK(timer_of(s, "mail", "next")->missed == 1 && timer_of(s, "mail", "skip")->missed == 0);
+    expect_ids(claim(s, "mail", .count = 10), occurrence("skip", FORWARD - DAY + 90 * MINUTE),
+               occurrence("next", FORWARD + HOUR), occurrence("nine", FORWARD + 7 * HOUR));
+}
+
+static void a_plan_is_followed_as_it_was_said(struct subject *s)
+{
+    jump(s, BACK - HOUR);
+    schedule(s, "mail", .id = "first", .cron = "30 2 * * *", .zone = "Europe/Berlin");
+    schedule(s, "mail", .id = "second", .cron = "30 2 * * *", .zone = "Europe/Berlin",
+             .fold = BEL_FOLD_SECOND);
+    schedule(s, "mail", .id = "both", .cron = "30 2 * * *", .zone = "Europe/Berlin",
+             .fold = BEL_FOLD_BOTH, .overlap = BEL_OVERLAP_ALLOW);
+    reopen(s, HOUR);
+    advance(s, 45 * MINUTE);
+    expect_ids(claim(s, "mail", .count = 10), occurrence("first", BACK + 30 * MINUTE),
+               occurrence("both", BACK + 30 * MINUTE));
+    CHECK(ack(s, occurrence("first", BACK + 30 * MINUTE)) == 1);
+    CHECK(ack(s, occurrence("both", BACK + 30 * MINUTE)) == 1);
+    reopen(s, SECOND);
+    advance(s, 12 * HOUR);
+    expect_ids(claim(s, "mail", .count = 10), occurrence("second", BACK + 90 * MINUTE),
+               occurrence("both", BACK + 90 * MINUTE));
+}
+
 static void those_in_a_queue_still_wait(struct subject *s)
 {
     schedule(s, "mail", .id = "p", .every = "1h", .overlap = BEL_OVERLAP_QUEUE, .lease = DAY);
@@ -147,6 +185,8 @@ static const struct test tests[] = {
     TEST(the_order_is_the_same),
     TEST(turns_of_topics_begin_anew),
     TEST(a_plan_misses_what_passed_while_it_was_closed),
+    TEST(a_plan_in_a_zone_misses_by_the_clocks_of_the_zone),
+    TEST(a_plan_is_followed_as_it_was_said),
     TEST(those_in_a_queue_still_wait),
     TEST(cursors_and_made_ids_are_still_good),
 };

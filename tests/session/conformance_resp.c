@@ -144,9 +144,10 @@ static void open_spoken(struct subject *s)
     CHECK(speaker != NULL);
     speaker->backend = (struct bel_backend){submit_spoken, withdraw_spoken, turn_spoken};
     speaker->now = s->now;
-    struct bel_engine_options options = {.now = s->now};
+    struct bel_engine_options options = {.now = s->now, .zones = s->zones};
     CHECK(bel_engine_open(&options, &speaker->engine, NULL) == 0);
     speaker->service = (struct bel_service){.backend = bel_engine_backend(speaker->engine),
+                                            .zones = s->zones,
                                             .now = &speaker->now,
                                             .output_bytes_max = 64 << 20,
                                             .gone = be_gone,
