@@ -164,12 +164,11 @@ int64_t wall(const struct subject *s)
 
 static void remember_token(struct subject *s, const struct bel_delivery *delivery)
 {
-    size_t i = 0;
-    while (i < s->tokens_count && !is_text(delivery->id, s->tokens[i].id)) {
+    size_t known = s->tokens_count < TOKENS_MAX ? s->tokens_count : TOKENS_MAX, i = 0;
+    while (i < known && !is_text(delivery->id, s->tokens[i].id)) {
         i++;
     }
-    CHECK(i < TOKENS_MAX);
-    if (i == s->tokens_count) s->tokens_count++;
+    if (i == known) i = s->tokens_count++ % TOKENS_MAX;
     struct token *token = &s->tokens[i];
     CHECK(delivery->token.bytes > 0 && delivery->token.bytes < sizeof token->text);
     CHECK(delivery->id.bytes > 0 && delivery->id.bytes < sizeof token->id);

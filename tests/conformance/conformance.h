@@ -92,8 +92,8 @@ struct subject {
     struct bel_next next; /* of the last turn */
     struct waiter **waiters;
     size_t waiters_count;
-    struct token tokens[TOKENS_MAX]; /* the last one of each id */
-    size_t tokens_count;
+    struct token tokens[TOKENS_MAX]; /* the last one of each id; of many ids, the newest */
+    size_t tokens_count;             /* all that there were */
 };
 
 struct test {

@@ -5,6 +5,10 @@
  */
 #include "conformance.h"
 
+enum {
+    DOOMED = 1050, /* more than a slice, which is 1,000 */
+};
+
 static void fail_adds_an_attempt_and_an_outcome(struct subject *s)
 {
     schedule(s, "mail", .id = "a", .retry = "5s,30s");
@@ -143,6 +147,22 @@ static void a_limited_failure_spends_and_notes_nothing(struct subject *s)
     CHECK(timer->attempts == 0 && timer->outcomes_count == 0);
 }
 
+static void limited_failures_leave_the_policy_where_it_was(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "5s,30s");
+    for (unsigned i = 0; i < 30; i++) {
+        expect_claim(s, "mail", "a");
+        CHECK(fail(s, "a", .kind = BEL_FAIL_LIMITED).state == BEL_SCHEDULED);
+        advance(s, MINUTE);
+    }
+    const struct heard *heard = claim(s, "mail");
+    expect_ids(heard, "a");
+    CHECK(heard->reply.deliveries.items[0].attempt == 1);
+    CHECK(fail(s, "a").due.ms == START + 30 * MINUTE + 5 * SECOND);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(timer->attempts == 1 && timer->crashes == 0 && timer->outcomes_count == 1);
+}
+
 static void a_retry_has_a_new_sequence(struct subject *s)
 {
     schedule(s, "mail", .id = "a", .retry = "5s");
@@ -205,6 +225,45 @@ static void revive_of_none_named_is_all_of_the_topic(struct subject *s)
     expect_claim(s, "mail", "c", "a");
 }
 
+/* Leases of different lengths, so that they die in an order that is not that of their ids. */
+static void schedule_doomed(struct subject *s)
+{
+    for (unsigned i = 0; i < DOOMED; i++) {
+        char id[8];
+        (void)snprintf(id, sizeof id, "%u", i);
+        schedule(s, "mail", .id = id, .lease = (1 + i * 7 % 5) * SECOND);
+    }
+}
+
+static void revive_of_more_than_a_slice_keeps_the_order_of_the_list(struct subject *s)
+{
+    const struct heard *dead[2];
+    struct bel_command command = {.verb = BEL_VERB_LIST};
+    command.list = (struct bel_list_query){
+        .topic = view("mail"), .has_state = true, .state = BEL_DEAD, .count = 1000};
+    configure(s, "mail", "crashes", "1");
+    schedule_doomed(s);
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_EQ(claim(s, "mail", .count = 1000)->reply.deliveries.count,
+                 i == 0 ? 1000 : DOOMED - 1000);
+    }
+    advance(s, 5 * SECOND);
+    for (size_t i = 0; i < 2; i++) {
+        dead[i] = ask(s, &command);
+        CHECK_EQ(dead[i]->reply.timers.count, i == 0 ? 1000 : DOOMED - 1000);
+        command.list.cursor = dead[i]->reply.timers.cursor;
+    }
+    CHECK_EQ(revive(s, "mail", NULL), DOOMED);
+    for (size_t i = 0; i < 2; i++) {
+        const struct heard *alive = claim(s, "mail", .count = 1000);
+        CHECK_EQ(alive->reply.deliveries.count, dead[i]->reply.timers.count);
+        for (size_t k = 0; k < alive->reply.deliveries.count; k++) {
+            CHECK(
+                heard_same(alive->reply.deliveries.items[k].id, dead[i]->reply.timers.items[k].id));
+        }
+    }
+}
+
 static const struct test tests[] = {
     TEST(fail_adds_an_attempt_and_an_outcome),
     TEST(a_list_of_delays_makes_one_attempt_more),
@@ -218,10 +277,12 @@ static const struct test tests[] = {
     TEST(dead_ends_it_whatever_the_policy),
     TEST(a_resource_failure_spends_an_attempt),
     TEST(a_limited_failure_spends_and_notes_nothing),
+    TEST(limited_failures_leave_the_policy_where_it_was),
     TEST(a_retry_has_a_new_sequence),
     TEST(long_reasons_are_cut_off),
     TEST(revive_makes_a_dead_one_due_now),
     TEST(revive_of_none_named_is_all_of_the_topic),
+    TEST(revive_of_more_than_a_slice_keeps_the_order_of_the_list),
 };
 
 GROUP(failing, 0, tests);

@@ -164,7 +164,7 @@ void expect_claim_of(struct subject *s, const char *const *topic_and_ids)
 const char *token_of(struct subject *s, const char *id)
 {
     static char copy[BEL_TOKEN_BYTES_MAX + 1 + sizeof "token:"];
-    for (size_t i = 0; i < s->tokens_count; i++) {
+    for (size_t i = 0; i < TOKENS_MAX && i < s->tokens_count; i++) {
         if (strcmp(s->tokens[i].id, id) != 0) continue;
         (void)snprintf(copy, sizeof copy, "token:%s", s->tokens[i].text);
         return copy;

@@ -80,6 +80,40 @@ static void a_lease_that_ends_soon_after_the_open_is_no_crash(struct subject *s)
     CHECK(timer_of(s, "mail", "a")->crashes == 1);
 }
 
+static void a_retry_keeps_its_due(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .retry = "1m,1h");
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a").due.ms == START + MINUTE);
+    reopen(s, 20 * SECOND);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(timer->state == BEL_SCHEDULED && timer->due.ms == START + MINUTE);
+    CHECK(timer->attempts == 1);
+    advance(s, 40 * SECOND - 1);
+    expect_claim(s, "mail");
+    advance(s, 1);
+    expect_claim(s, "mail", "a");
+    CHECK(fail(s, "a").due.ms == START + MINUTE + HOUR);
+}
+
+static void leases_count_for_their_groups_as_before(struct subject *s)
+{
+    configure(s, "mail", "concurrency", "4");
+    for (unsigned i = 1; i <= 3; i++) {
+        char a[8], b[8];
+        (void)snprintf(a, sizeof a, "a%u", i);
+        (void)snprintf(b, sizeof b, "b%u", i);
+        schedule(s, "mail", .id = a, .group = "a");
+        schedule(s, "mail", .id = b, .group = "b", .in = SECOND);
+    }
+    expect_claim(s, "mail", "a1", "a2");
+    advance(s, SECOND);
+    expect_claim(s, "mail", "b1");
+    reopen(s, SECOND);
+    expect_ids(claim(s, "mail", .count = 10), "b2");
+    expect_claim(s, "mail");
+}
+
 static void the_order_is_the_same(struct subject *s)
 {
     schedule(s, "mail", .id = "c", .in = SECOND);
@@ -182,6 +216,8 @@ static const struct test tests[] = {
     TEST(engine_time_does_not_go_back_with_the_wall_clock),
     TEST(a_lease_does_not_run_while_it_is_closed),
     TEST(a_lease_that_ends_soon_after_the_open_is_no_crash),
+    TEST(a_retry_keeps_its_due),
+    TEST(leases_count_for_their_groups_as_before),
     TEST(the_order_is_the_same),
     TEST(turns_of_topics_begin_anew),
     TEST(a_plan_misses_what_passed_while_it_was_closed),
