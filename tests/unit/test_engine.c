@@ -16,6 +16,7 @@ enum {
     MANY = 5000,
     LEASE_MS = 30 * 1000, /* unless somebody says otherwise */
     HOUR_MS = 3600 * 1000,
+    ROWS_MAX = 100000, /* that an agenda counts one by one */
 };
 
 struct world {
@@ -55,6 +56,11 @@ static void hear(struct bel_request *request, const struct bel_reply *reply)
     case BEL_VERB_PURGE:
     case BEL_VERB_CANCEL:
         heard->count = reply->count;
+        break;
+    case BEL_VERB_AGENDA:
+        for (size_t i = 0; i < reply->steps.count; i++) {
+            heard->count += reply->steps.items[i].count;
+        }
         break;
     default:
         break;
@@ -359,6 +365,47 @@ static void schedule_plan(struct world *world, const char *id, enum bel_overlap 
     CHECK(ask(world, command).err == 0);
 }
 
+/* How many the agenda has from now on, or why it has none. */
+static struct heard agenda(struct world *world, int64_t length_ms, uint64_t step_ms)
+{
+    struct bel_agenda asked = {.step_ms = step_ms, .has_to = true};
+    asked.to.ms = world->now.wall.ms + length_ms;
+    return ask(world, (struct bel_command){.verb = BEL_VERB_AGENDA, .agenda = asked});
+}
+
+static void schedule_in_the_hour(struct world *world, uint64_t count)
+{
+    struct bel_command command = {.verb = BEL_VERB_SCHEDULE};
+    command.schedule.topic = view("mail");
+    for (uint64_t i = 0; i < count; i++) {
+        bool is_delay = i % 2 == 0;
+        command.schedule.when = is_delay ? BEL_WHEN_IN : BEL_WHEN_AT;
+        command.schedule.delay_ms = 1 + i % (HOUR_MS - 1);
+        command.schedule.at.ms = world->now.wall.ms + 1 + (int64_t)(i % (HOUR_MS - 1));
+        CHECK(ask(world, command).err == 0);
+    }
+}
+
+static void an_agenda_finer_than_an_hour_counts_a_hundred_thousand_rows(void)
+{
+    struct world world = {0};
+    open_engine(&world, (struct bel_engine_options){0});
+    schedule_in_the_hour(&world, ROWS_MAX);
+    struct heard heard = agenda(&world, HOUR_MS, HOUR_MS / 60);
+    CHECK(heard.err == 0);
+    CHECK_EQ(heard.count, ROWS_MAX);
+    schedule_in_the_hour(&world, 1);
+    CHECK(agenda(&world, HOUR_MS, HOUR_MS / 60).err == BEL_EFULL);
+    CHECK(agenda(&world, INT64_C(2) * HOUR_MS, HOUR_MS + 1).err == BEL_EFULL);
+    heard = agenda(&world, HOUR_MS / 60, 1000);
+    CHECK(heard.err == 0);
+    CHECK_EQ(heard.count, HOUR_MS / 60); /* at 1 ms there are two, at the end of the minute none */
+    heard = agenda(&world, HOUR_MS, HOUR_MS);
+    CHECK(heard.err == 0);
+    CHECK_EQ(heard.count, ROWS_MAX + 1);
+    finish(&world);
+}
+
 /* What is counted while it is open: lost leases, times left out, steps of the clock. */
 static void what_has_happened_is_counted(void)
 {
@@ -402,6 +449,7 @@ int main(void)
     RUN(a_payload_may_be_larger_than_a_usual_batch);
     RUN(answers_leave_when_the_thread_has_synced);
     RUN(answers_need_not_wait_for_the_sync);
+    RUN(an_agenda_finer_than_an_hour_counts_a_hundred_thousand_rows);
     RUN(what_has_happened_is_counted);
     return 0;
 }
