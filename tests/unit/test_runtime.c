@@ -305,6 +305,27 @@ static void scheduling_works_before_while_and_after_the_loop_runs(void)
     close_all();
 }
 
+static void scheduling_works_after_a_shutdown_that_left_nothing(void)
+{
+    static const enum bel_shutdown hows[] = {BEL_SHUTDOWN_FIRE, BEL_SHUTDOWN_DISCARD};
+    for (size_t i = 0; i < 2; i++) {
+        open_all();
+        (void)schedule(2 * MS, 1);
+        CHECK(bel_runtime_shutdown(runtime, hows[i], NULL) == 0);
+        rung_count = 0;
+        bel_timer_t timer = schedule(MS, 2);
+        CHECK(bel_runtime_is_pending(runtime, timer));
+        CHECK(bel_worker_enter(runtime, &worker) == 0);
+        (void)schedule(2 * MS, 3);
+        CHECK_EQ(pass(MS), 1);
+        CHECK_EQ(pass(S), 1);
+        CHECK_EQ(rung[0].user, 2);
+        CHECK_EQ(rung[1].user, 3);
+        CHECK_EQ(stats().pending, 0);
+        close_all();
+    }
+}
+
 static void shutdown_fire_delivers_3_4_5_8_at_once_and_nothing_is_left(void)
 {
     open_all();
@@ -343,7 +364,7 @@ static void shutdown_migrate_moves_timers_to_another_runtime(void)
     struct bel_runtime *other;
     struct bel_runtime_stats there;
     open_all();
-    (void)schedule(S, 1);
+    bel_timer_t first = schedule(S, 1);
     (void)schedule(2 * S, 2);
     struct bel_runtime_options options = {.clock = bel_clock_fake_clock(fake),
                                           .metronome = BEL_METRONOME_MANUAL};
@@ -354,6 +375,9 @@ static void shutdown_migrate_moves_timers_to_another_runtime(void)
     CHECK(bel_runtime_on(other, KIND, ring, NULL) == 0);
     CHECK(bel_runtime_shutdown(runtime, BEL_SHUTDOWN_MIGRATE, other) == 0);
     CHECK_EQ(stats().pending, 0);
+    CHECK(!bel_runtime_cancel(runtime, first) && !bel_runtime_cancel(other, first));
+    CHECK(bel_runtime_reschedule(runtime, first, (struct bel_boot){now()}) == BEL_ESTALE);
+    CHECK(bel_runtime_reschedule(other, first, (struct bel_boot){now()}) == BEL_ESTALE);
     bel_runtime_stats(other, NULL, &there);
     CHECK_EQ(there.pending, 2);
     struct bel_worker *second;
@@ -475,6 +499,7 @@ int main(void)
     RUN(a_deadline_already_past_rings_on_the_next_poll);
     RUN(a_thousand_pending_timers_are_counted_exactly);
     RUN(scheduling_works_before_while_and_after_the_loop_runs);
+    RUN(scheduling_works_after_a_shutdown_that_left_nothing);
     RUN(shutdown_fire_delivers_3_4_5_8_at_once_and_nothing_is_left);
     RUN(shutdown_discard_ends_timers_and_counts_them);
     RUN(shutdown_migrate_moves_timers_to_another_runtime);

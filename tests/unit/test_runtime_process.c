@@ -14,9 +14,11 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,12 +44,17 @@ enum {
     KIND_INBOX,
     KIND_NONE, /* has no meaning */
     USERS = 512,
+    LATE = 5,             /* timers that are late */
+    AHEAD_NS = 50000000,  /* how far they are ahead */
+    BEHIND_NS = 10000000, /* how late they are at least */
 };
 
 /* Seen by a child and its parent alike. */
 struct board {
     atomic_uint rung[USERS]; /* by user word, in whichever process */
     pid_t first;             /* the process that is nobody's child here */
+    _Atomic uint64_t due;    /* of a child's timers, which wait; 0: not yet */
+    _Atomic uint64_t missed; /* turns of its metronome, when it has ended */
 };
 
 static struct board *board;
@@ -406,6 +413,76 @@ static void a_callback_of_a_shutdown_may_fork(void)
     close_all();
 }
 
+static uint64_t now(void)
+{
+    return bel_clock_boot(bel_clock_system()).ns;
+}
+
+/* A loop of the program's, which the metronome wakes. */
+static void be_a_child_with_a_metronome(void)
+{
+    runtime = make_runtime();
+    CHECK(sem_init(&rang, 0, 0) == 0);
+    CHECK(bel_worker_enter(runtime, &worker) == 0);
+    struct pollfd woken = {.fd = bel_worker_fd(worker), .events = POLLIN};
+    for (uint64_t i = 0; i < LATE; i++) {
+        (void)schedule(KIND_COUNT, AHEAD_NS, i);
+    }
+    size_t rings = bel_worker_poll(worker, LATE);
+    atomic_store(&board->due, now() + AHEAD_NS);
+    while (rings < LATE) {
+        (void)poll(&woken, 1, -1);
+        rings += bel_worker_poll(worker, LATE);
+    }
+    atomic_store(&board->missed, stats().metronome_missed);
+    CHECK(bel_worker_leave(worker) == 0);
+    close_all();
+    exit(0); /* NOLINT(concurrency-mt-unsafe): it is alone again */
+}
+
+/* Stops a process, with all its threads, until its timers are late; unless it has ended. */
+static void hold_up(pid_t child, int *out_status)
+{
+    while (atomic_load(&board->due) == 0) {
+        (void)sched_yield();
+    }
+    CHECK(kill(child, SIGSTOP) == 0);
+    CHECK(waitpid(child, out_status, WUNTRACED) == child);
+    if (!WIFSTOPPED(*out_status)) return;
+    while (now() < atomic_load(&board->due) + BEHIND_NS) {
+        (void)sched_yield();
+    }
+    CHECK(kill(child, SIGCONT) == 0);
+    CHECK(waitpid(child, out_status, 0) == child);
+}
+
+/* A child may be stopped too late, or before its metronome sleeps: then another is tried. */
+static void a_metronome_that_was_stopped_loses_no_timer_and_says_so(void)
+{
+    (void)alarm(PATIENCE_S);
+    atomic_store(&board->missed, 0);
+    while (atomic_load(&board->missed) == 0) {
+        for (unsigned i = 0; i < LATE; i++) {
+            atomic_store(&board->rung[i], 0);
+        }
+        atomic_store(&board->due, 0);
+        (void)fflush(NULL);
+        int status = 0;
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* an alarm does not end one that is stopped */
+            be_a_child_with_a_metronome();
+        }
+        hold_up(child, &status);
+        CHECK_NOTE("status of the child: %#x", (unsigned)status);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        for (unsigned i = 0; i < LATE; i++) {
+            CHECK_EQ(atomic_load(&board->rung[i]), 1);
+        }
+    }
+}
+
 int main(void)
 {
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -418,6 +495,7 @@ int main(void)
     RUN(a_callback_on_a_thread_of_the_runtime_may_fork);
     RUN(a_callback_on_a_thread_of_the_program_may_fork);
     RUN(a_callback_of_a_shutdown_may_fork);
+    RUN(a_metronome_that_was_stopped_loses_no_timer_and_says_so);
     RUN_UNLESS_ADDRESS_SANITIZER(a_child_made_while_workers_are_starting_can_go);
     RUN_UNLESS_ADDRESS_SANITIZER(children_of_a_busy_process_never_block);
     return 0;

@@ -291,31 +291,54 @@ static void an_entry_in_migration_can_be_cancelled_and_moved(void)
     close_all();
 }
 
-static void three_workers_share_45_merged_timers_fifteen_each(void)
+/* The timers of a worker that ends go to three that have none: `counts` is what they then have. */
+static void share(unsigned timers, uint64_t counts[ACTORS])
 {
     unsigned index = 0;
     open_all();
     struct actor leaver;
     actor_start(&leaver);
     actor_do(&leaver, enter_task, &index);
-    for (unsigned i = 0; i < 45; i++) {
+    for (unsigned i = 0; i < timers; i++) {
         (void)schedule_on(workers[0], 10 * MS, i);
     }
     actor_do(&leaver, poll_task, &index);
     for (unsigned i = 0; i < ACTORS; i++) {
         enter(i);
     }
-    actor_stop(&leaver); /* its 45 timers go to three workers that have none */
+    actor_stop(&leaver);
     for (unsigned i = 0; i < ACTORS; i++) {
         (void)poll_one(i);
-        CHECK_EQ(pending_on(i), 15);
+        counts[i] = pending_on(i);
     }
     bel_clock_fake_advance(fake, 10 * MS);
-    CHECK_EQ(poll_one(0) + poll_one(1) + poll_one(2), 45);
-    for (unsigned i = 0; i < 45; i++) {
+    CHECK_EQ(poll_one(0) + poll_one(1) + poll_one(2), timers);
+    for (unsigned i = 0; i < timers; i++) {
         CHECK_EQ(atomic_load(&rung[i]), 1);
     }
     close_all();
+}
+
+static void three_workers_share_45_merged_timers_fifteen_each(void)
+{
+    uint64_t counts[ACTORS];
+    share(45, counts);
+    for (unsigned i = 0; i < ACTORS; i++) {
+        CHECK_EQ(counts[i], 15);
+    }
+}
+
+static void shares_that_cannot_be_equal_differ_by_one(void)
+{
+    for (unsigned timers = 46; timers <= 47; timers++) {
+        uint64_t counts[ACTORS], larger = 0;
+        share(timers, counts);
+        for (unsigned i = 0; i < ACTORS; i++) {
+            CHECK(counts[i] == 15 || counts[i] == 16);
+            larger += counts[i] - 15;
+        }
+        CHECK_EQ(larger, timers - 45);
+    }
 }
 
 static void timers_merged_before_any_worker_exists_ring_after_the_first_registers(void)
@@ -474,6 +497,7 @@ int main(void)
     RUN(a_thread_that_ends_without_leaving_loses_nothing);
     RUN(an_entry_in_migration_can_be_cancelled_and_moved);
     RUN(three_workers_share_45_merged_timers_fifteen_each);
+    RUN(shares_that_cannot_be_equal_differ_by_one);
     RUN(timers_merged_before_any_worker_exists_ring_after_the_first_registers);
     RUN(a_schedule_on_a_worker_that_has_left_goes_to_another);
     RUN(dropping_the_handle_does_not_drop_the_timer);
