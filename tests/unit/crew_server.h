@@ -220,6 +220,24 @@ static void wait_for(const char *line)
     (void)pthread_mutex_unlock(&server.mutex);
 }
 
+/* Waits until a claim waits: then all that was delivered before is told of. */
+static void wait_for_claim(void)
+{
+    (void)pthread_mutex_lock(&server.mutex);
+    while (server.connections[0].claims == 0 && server.connections[1].claims == 0) {
+        (void)pthread_cond_wait(&server.changed, &server.mutex);
+    }
+    (void)pthread_mutex_unlock(&server.mutex);
+}
+
+static void drop_all(void)
+{
+    (void)pthread_mutex_lock(&server.mutex);
+    server.drops = true;
+    (void)pthread_mutex_unlock(&server.mutex);
+    wake();
+}
+
 static unsigned count_told(const char *start)
 {
     unsigned count = 0;

@@ -145,26 +145,16 @@ static void wait_inside(unsigned count)
     (void)pthread_mutex_unlock(&yard.mutex);
 }
 
-/* Waits for the n-th trouble, and returns when it was. */
+/* Waits until there were so many troubles, and returns when the last was. */
 static uint64_t wait_trouble(unsigned count)
 {
     (void)pthread_mutex_lock(&yard.mutex);
     while (yard.troubles < count) {
         (void)pthread_cond_wait(&yard.changed, &yard.mutex);
     }
-    CHECK_EQ(yard.troubles, count);
     uint64_t ns = yard.trouble_ns;
     (void)pthread_mutex_unlock(&yard.mutex);
     return ns;
-}
-
-static void wait_troubled(void)
-{
-    (void)pthread_mutex_lock(&yard.mutex);
-    while (yard.troubles == 0) {
-        (void)pthread_cond_wait(&yard.changed, &yard.mutex);
-    }
-    (void)pthread_mutex_unlock(&yard.mutex);
 }
 
 static void start_crew(uint32_t lease_ms, unsigned hands)
@@ -301,7 +291,7 @@ static void a_lease_that_is_lost_is_known(void)
     start_crew(30, 1);
     set_yard(false);
     queue(1);
-    wait_troubled();
+    (void)wait_trouble(1);
     set_yard(true);
     wait_for("ACK t1");
     stop_crew();
@@ -327,17 +317,13 @@ static void a_stop_waits_for_hands_and_claims_no_more(void)
     stop_server();
 }
 
-/* The first pause is a second. */
 static void a_connection_that_breaks_is_made_again(void)
 {
     start_server();
     start_crew(0, 1);
     queue(1);
     wait_for("ACK t1");
-    (void)pthread_mutex_lock(&server.mutex);
-    server.drops = true;
-    (void)pthread_mutex_unlock(&server.mutex);
-    wake();
+    drop_all();
     queue(1);
     wait_for("ACK t2");
     CHECK(yard.troubles > 0);
@@ -350,7 +336,7 @@ static void a_crew_without_a_server_can_be_stopped(void)
     start_server();
     stop_server();
     start_crew(0, 2);
-    wait_troubled();
+    (void)wait_trouble(1);
     stop_crew();
 }
 
@@ -371,27 +357,65 @@ static void work_without_a_server_is_given_up(void)
 
 static const uint64_t second_ns = 1000000000;
 
+/* Waits for the n-th trouble, and checks that the pause behind it lasts so long. */
+static void pass_pause(unsigned count, unsigned seconds)
+{
+    uint64_t began = read_watch();
+    CHECK_NOTE("pause %u", count);
+    CHECK_EQ(wait_trouble(count), began);
+    wait_asked(3); /* when the pause begins, whether it is over, and by the clerk, who is idle */
+    set_watch(began + seconds * second_ns - 1);
+    wait_asked(2);
+    CHECK_EQ(wait_trouble(count), began);
+    set_watch(began + seconds * second_ns);
+}
+
 static void pauses_double_up_to_half_a_minute(void)
 {
     static const unsigned pauses[] = {1, 2, 4, 8, 16, 30, 30, 30};
-    uint64_t wanted = 1;
     start_server();
     stop_server();
     use_watch();
     start_crew(0, 2);
     for (unsigned i = 0; i < sizeof pauses / sizeof pauses[0]; i++) {
-        CHECK_NOTE("pause %u", i);
-        CHECK_EQ(wait_trouble(i + 1), wanted);
-        wait_asked(2); /* when the pause begins, and whether it is over */
-        wanted += pauses[i] * second_ns;
-        set_watch(wanted - 1);
-        wait_asked(2);
-        CHECK_EQ(wait_trouble(i + 1), wanted - pauses[i] * second_ns);
-        set_watch(wanted);
+        pass_pause(i + 1, pauses[i]);
     }
     (void)wait_trouble(9);
     stop_crew();
     crew_clock = NULL;
+}
+
+/* Whether new connections find the server. */
+static void set_reachable(bool is_reachable)
+{
+    char aside[sizeof server.path + 1];
+    (void)snprintf(aside, sizeof aside, "%s-", server.path);
+    CHECK(rename(is_reachable ? aside : server.path, is_reachable ? server.path : aside) == 0);
+}
+
+static void pauses_begin_anew_after_a_success(void)
+{
+    start_server();
+    set_reachable(false);
+    use_watch();
+    start_crew(0, 1);
+    pass_pause(1, 1);
+    pass_pause(2, 2);
+    pass_pause(3, 4);
+    (void)wait_trouble(4);
+    set_reachable(true);
+    queue(1);
+    pass_pause(4, 8);
+    wait_for("ACK t1");
+    wait_for_claim();
+    set_reachable(false);
+    drop_all();
+    pass_pause(5, 1);
+    (void)wait_trouble(6);
+    set_reachable(true);
+    stop_crew();
+    crew_clock = NULL;
+    stop_server();
 }
 
 /* Who has said how long a lease is, and how long it is then. */
@@ -535,6 +559,7 @@ int main(void)
     RUN(a_crew_without_a_server_can_be_stopped);
     RUN(work_without_a_server_is_given_up);
     RUN(pauses_double_up_to_half_a_minute);
+    RUN(pauses_begin_anew_after_a_success);
     RUN(leases_are_extended_whoever_says_how_long_they_are);
     RUN(a_stop_takes_no_longer_than_the_grace);
     RUN(a_server_that_does_not_answer_is_given_up);
