@@ -24,6 +24,17 @@ def test_it_stands_still_and_goes_where_it_is_told():
         assert client.ask("CLOCK") == start + 2 * HOUR
 
 
+def test_a_new_data_directory_starts_at_the_time_of_the_wall():
+    for flags in [[], ["--store", "memory"]]:
+        before = int(time.time() * 1000)
+        with Server("--clock", "virtual", *flags) as server, server.client() as client:
+            after = int(time.time() * 1000)
+            start = client.ask("CLOCK")
+            assert before <= start <= after, (before, start, after)
+            client.ask("SCHEDULE", "t", "x", "ID", "x")
+            assert client.ask("GET", "t", "x")[9] == start, "what is stored has it, too"
+
+
 def test_a_backup_has_the_time_it_was_made_at():
     with Server("--clock", "virtual") as server:
         with server.client() as client:

@@ -91,6 +91,31 @@ def test_nor_in_a_thread():
     no_ack_after_a_failed_sync("--sync", "thread")
 
 
+def is_readable(client):
+    return bool(select.select([client.socket], [], [], 0)[0])
+
+
+def test_a_read_waits_for_the_sync_of_what_it_has_seen():
+    with Traced("delay_enter=300000") as server:
+        writer = server.client()
+        with server.client() as reader:
+            waited = 0
+            for i in range(3):
+                writer.send("SCHEDULE", "t", i, "ID", i, "IN", "1h")
+                found = None
+                while found is None:
+                    is_answered = is_readable(writer)
+                    found = reader.ask("GET", "t", i)
+                waited += not is_answered
+                assert reader.ask("PING") == "PONG"  # all that left with the answer has come
+                assert is_readable(writer), f"{i} was shown before it was synced"
+                assert writer.read() == str(i)
+            assert waited > 0, "no read came before the sync"
+        writer.close()
+        os.kill(server.pid, signal.SIGTERM)
+        assert server.wait() == 0
+
+
 def test_a_slow_disk_holds_up_only_those_who_write():
     with Traced("delay_enter=300000") as server:
         writer = server.client()
@@ -101,8 +126,7 @@ def test_a_slow_disk_holds_up_only_those_who_write():
                 writer.send("SCHEDULE", "t", i, "ID", i)
                 for _ in range(10):
                     assert reader.ask("PING") == "PONG"
-                    ready, _, _ = select.select([writer.socket], [], [], 0)
-                    before += not ready
+                    before += not is_readable(writer)
                 assert writer.read() == str(i)
             assert before > 0, "pings wait for the disk"
         writer.close()

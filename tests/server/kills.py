@@ -8,8 +8,9 @@ not; one that was answered must have.
 import os
 import random
 import threading
+import time
 
-from rig import Client, Server, main
+from rig import Client, Server, main, until
 
 KILLS = 200 if os.environ.get("BEL_TEST_LONG") else 20
 CLIENTS = 4
@@ -123,6 +124,33 @@ def test_nor_with_a_thread():
 def test_nor_if_answers_do_not_wait_for_syncs():
     kill_in_a_loop("--durability", "interval", "--durability-interval", "20ms")
     kill_in_a_loop("--durability", "none")
+
+
+def log_time(server):
+    """When the log was written last."""
+    folder = os.path.join(server.folder, "data")
+    paths = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names]
+    return max(os.stat(path).st_mtime_ns for path in paths)
+
+
+def test_the_time_of_a_lease_is_kept_though_nobody_asks():
+    with Server() as server:
+        with server.client() as client:
+            client.ask("SCHEDULE", "t", "x", "ID", "x")
+            claimed = time.monotonic()
+            client.ask("CLAIM", "t", "LEASE", "1h")
+        for _ in range(3):  # it saves the time, each second
+            before = log_time(server)
+            until(lambda: log_time(server) != before, "a log that is written")
+        passed = time.monotonic() - claimed
+        server.kill()
+        server.start()
+        with server.client() as client:
+            timer = client.ask("GET", "t", "x")
+        in_all = time.monotonic() - claimed
+        left = timer[timer.index("lease_left_ms") + 1] / 1000
+        assert left <= 3600 - passed + 1.1, f"{passed} s have passed, and {left} s are left"
+        assert left >= 3600 - in_all - 0.001, f"{in_all} s have passed, and {left} s are left"
 
 
 main(dict(globals()))
