@@ -143,6 +143,28 @@ import json, sys
 j = json.load(sys.stdin)
 print(j[\"state\"], j[\"attempts\"], j[\"crashes\"])'"
 
+# --- two workers of one topic ---
+cat >once <<'END'
+#!/bin/sh
+# Each waits for the other's first, so that both have some.
+touch "here.$BY"
+while [ ! -e here.one ] || [ ! -e here.other ]; do sleep 0.02; done
+echo "$BELFRY_ID" >>"ids.$BY"
+END
+chmod +x once
+for i in $(seq 100); do printf '{"id": "o%d", "payload": "x"}\n' "$i"; done >hundred
+"$belfry" import hundred --topic once >/dev/null || fail "two_workers: import exits with $?"
+BY=one work once -j 4 -- ./once
+one=$worker
+BY=other work once -j 4 -- ./once
+eventually two_workers_do_all gone once
+stop the_other
+worker=$one
+stop the_one
+is two_workers_share_the_work 'yes' bash -c '[ -s ids.one ] && [ -s ids.other ] && echo yes'
+is each_id_is_worked_on_once '100 100' \
+    bash -c 'echo $(cat ids.one ids.other | wc -l) $(sort -u ids.one ids.other | wc -l)'
+
 # --- what is typed wrong ---
 exits no_program 2 'expected TOPIC' "$belfry" work q
 exits no_topic 2 'expected TOPIC' "$belfry" work -- ./handler
@@ -154,5 +176,30 @@ exits no_lease 2 'at least 1 ms' "$belfry" work q --lease 0 -- ./handler
 exits a_topic_that_can_be_none 2 BADARG "$belfry" work 'no topic' -- ./handler
 exits a_topic_with_the_name_of_an_option 2 ERR "$belfry" work count -- ./handler
 exits an_option_that_is_none 2 'no option --bogus' "$belfry" work q --bogus 1 -- ./handler
+
+# --- SIGKILL: nobody gives anything back ---
+kill "$server" && wait "$server"
+serve still --store memory --clock virtual
+state() { # of k1
+    "$belfry" get slow k1 --json | python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+print(j["state"], j["attempts"], j["crashes"])'
+}
+"$belfry" schedule slow x --id k1 >/dev/null
+work slow --lease 1h -- ./slow
+eventually it_has_begun_to_be_killed test -s k1.begun
+{ kill -KILL "$worker"; wait "$worker"; } 2>/dev/null
+"$belfry" clock --advance 59m >/dev/null
+is a_killed_worker_has_it_while_the_lease_runs 'leased 0 0' state
+"$belfry" clock --advance 1m >/dev/null
+is when_the_lease_is_over_it_is_a_crash 'ready 0 1' state
+touch k1.go
+work slow -- ./slow
+eventually it_is_delivered_again bash -c "[ \$(wc -l <k1.begun) = 2 ]"
+is no_attempt_was_spent '1 1' bash -c 'echo $(cat k1.begun)'
+eventually it_is_done_then gone slow
+stop the_last
+
 kill "$server" && wait "$server"
 exits nobody_is_there 7 'cannot reach' "$belfry" work q -- ./handler
