@@ -114,7 +114,14 @@ void bel__call_leave(struct bel_session *session, struct bel_call *call)
     bel__link_remove(&call->link);
     session->calls_count--;
     session->kept_bytes -= call->reply.count;
+    bel__call_owe(session, call, 0);
     if (session->holder == call) session->holder = NULL;
+}
+
+void bel__call_owe(struct bel_session *session, struct bel_call *call, size_t bytes)
+{
+    session->owed_bytes += bytes - call->owed_bytes;
+    call->owed_bytes = bytes;
 }
 
 int bel__call_reserve(struct bel_call *call, size_t bytes)

@@ -41,7 +41,8 @@ struct bel_call {
     size_t block_bytes;
     struct bel_view *tokens; /* in the block: of deliveries that are not written */
     size_t tokens_count;
-    uint64_t end; /* of the reply, in bytes since the session began */
+    uint64_t end;      /* of the reply, in bytes since the session began */
+    size_t owed_bytes; /* how long its reply may become; 0: not long, or it is there */
 };
 
 struct bel_session {
@@ -54,6 +55,7 @@ struct bel_session {
     struct bel_call *spare;    /* its own; NULL while it is among them */
     size_t calls_count;
     size_t kept_bytes;             /* of replies that wait for those before */
+    size_t owed_bytes;             /* of replies to come, at most */
     uint64_t appended;             /* bytes put into the output since the session began */
     const struct bel_call *holder; /* holds back the commands behind it; NULL: none does */
     size_t request_bytes;          /* of a request that is parsed and waits; 0: none */
@@ -76,6 +78,9 @@ struct bel_call *bel__call_take(struct bel_session *session);
 
 /* Takes a call out of the list of commands. */
 void bel__call_leave(struct bel_session *session, struct bel_call *call);
+
+/* Says how long the reply of a call may become. */
+void bel__call_owe(struct bel_session *session, struct bel_call *call, size_t bytes);
 
 /* Gives back a call that is in no list. */
 void bel__call_give(struct bel_session *session, struct bel_call *call);

@@ -271,10 +271,12 @@ static bool is_over(const struct bel_client *client)
 bool bel__client_flush(struct bel_client *client)
 {
     if (client->is_shut) return false;
+    bool was_full = bel__session_is_full(client->session);
     if (write_out(client) != 0) {
         bel__client_close(client);
         return false;
     }
+    if (was_full && !bel__session_is_full(client->session)) client->has_more = true;
     bool is_written = client->block == NULL;
     if (is_over(client)) {
         if (is_written) {

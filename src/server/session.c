@@ -28,6 +28,8 @@ enum {
     OUTPUT_BYTES_MAX = 8 << 20,
     COMMANDS_MAX = 1024,
     REPLY_BYTES_MAX = 256 << 20, /* of one */
+    TIMER_BYTES_MORE = 64 << 10, /* in a reply, than the payload */
+    AGENDA_BYTES_MAX = 512 << 10,
     ARGUMENTS_MAX = 16384,
     REQUEST_BYTES_MORE = 1 << 20, /* than the payload */
     STRANGER_ARGUMENTS_MAX = 10,
@@ -51,6 +53,18 @@ static size_t commands_max(const struct bel_session *session)
 static size_t unread(const struct bel_session *session)
 {
     return session->out.count + session->kept_bytes;
+}
+
+static size_t payload_max(const struct bel_session *session)
+{
+    size_t max = session->service->payload_bytes_max;
+    return max > 0 ? max : BEL_PAYLOAD_BYTES_DEFAULT;
+}
+
+/* What may come to be unread: what is, and the replies to what is under way. */
+static size_t due(const struct bel_session *session)
+{
+    return unread(session) + session->owed_bytes;
 }
 
 static uint64_t written(const struct bel_session *session)
@@ -170,6 +184,7 @@ static void end_reply(struct bel_session *session, struct bel_call *call,
                       struct bel_resp_writer *writer, size_t before)
 {
     call->is_answered = true;
+    bel__call_owe(session, call, 0);
     call->is_lost = writer->err != 0;
     if (call->is_lost) {
         bool is_large = writer->err == BEL_EFULL;
@@ -195,7 +210,6 @@ static void end_reply(struct bel_session *session, struct bel_call *call,
  * gone. */
 static bool may_answer(struct bel_session *session, struct bel_call *call)
 {
-    if (unread(session) > 2 * output_max(session)) drop(session);
     if (session->is_dropped) {
         bel__call_leave(session, call);
         bel__call_abandon(session, call);
@@ -267,6 +281,30 @@ static bool does_hold(const struct bel_command *command)
     }
 }
 
+/* How long a reply may become, if it may be long; so long that it has to be alone, if that is not
+ * known or too much. */
+static size_t owed_for(const struct bel_session *session, const struct bel_command *command)
+{
+    size_t alone = output_max(session) + 1, timer = payload_max(session) + TIMER_BYTES_MORE;
+    size_t count;
+    switch (command->verb) {
+    case BEL_VERB_GET:
+        count = 1;
+        break;
+    case BEL_VERB_CLAIM:
+        count = command->claim.count > 0 ? command->claim.count : 1;
+        break;
+    case BEL_VERB_AGENDA:
+        return AGENDA_BYTES_MAX < alone ? AGENDA_BYTES_MAX : alone;
+    case BEL_VERB_LIST:
+    case BEL_VERB_TOPICS:
+        return alone;
+    default:
+        return 0;
+    }
+    return count < alone / timer ? count * timer : alone;
+}
+
 static void submit(struct bel_session *session, struct bel_call *call,
                    const struct bel_bound *bound, struct bel_refusal *why)
 {
@@ -280,6 +318,7 @@ static void submit(struct bel_session *session, struct bel_call *call,
         return;
     }
     if (does_hold(&call->request.command)) session->holder = call;
+    bel__call_owe(session, call, owed_for(session, &call->request.command));
     bel_backend_submit(session->service->backend, &call->request);
     bool is_early = BEL_BUG(BEL_BUG_REPLY_EARLY) && is_first(session, call);
     if (is_early) (void)!bel__buffer_append(&session->out, ":1\r\n", 4);
@@ -437,7 +476,7 @@ static bool take_refusal(struct bel_session *session, enum bel_resp_event event,
 static bool is_able(const struct bel_session *session)
 {
     return !session->is_ending && session->holder == NULL &&
-           session->calls_count < commands_max(session) && unread(session) <= output_max(session);
+           session->calls_count < commands_max(session) && due(session) <= output_max(session);
 }
 
 /* Parses and does one. False if it has to wait. */
@@ -533,9 +572,14 @@ static size_t input_max(const struct bel_session *session)
     return session->is_known ? session->in.count_max : STRANGER_BYTES_MAX;
 }
 
+bool bel__session_is_full(const struct bel_session *session)
+{
+    return unread(session) > output_max(session);
+}
+
 size_t bel__session_room(const struct bel_session *session)
 {
-    if (session->is_ending || unread(session) > output_max(session)) return 0;
+    if (session->is_ending || bel__session_is_full(session)) return 0;
     size_t max = input_max(session);
     return session->in.count < max ? max - session->in.count : 0;
 }

@@ -16,7 +16,8 @@
  * Answers leave in the order of the commands. A claim that waits holds back the commands behind
  * it, as do those of which the next one should see all effects. What a session keeps is bounded:
  * unparsed input, commands under way, unread output. One whose output nobody reads stops parsing,
- * and later wanting input; if answers still come, up to twice the limit, it is closed.
+ * and later wanting input. Of commands whose answers may be long, only as many are under way as have
+ * room in the output; one that may fill it is alone.
  *
  * So a session is to be stepped when input has come, when a turn has answered it (`ready`), and
  * when output was written.
@@ -119,6 +120,9 @@ bool bel__session_step(struct bel_session *session, unsigned commands);
 
 /* What is to be written; consume what was. */
 struct bel_buffer *bel__session_output(struct bel_session *session);
+
+/* Whether it does nothing more until some of its output is written. */
+bool bel__session_is_full(const struct bel_session *session);
 
 /* Whether it is to be closed once its output is written. */
 bool bel__session_is_closing(const struct bel_session *session);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Many clients, and such as do not behave."""
+import threading
 import time
 
 from rig import Client, Refusal, Server, frame, main, until
@@ -95,6 +96,33 @@ def test_who_talks_on_after_the_end_is_cut_off():
         except ConnectionError:
             pass
         assert sent < 64 << 20, "the server listens on"
+
+
+def pipeline(client, requests):
+    """Sends all of it while somebody else reads; returns the answers."""
+    sender = threading.Thread(target=client.socket.sendall, args=(b"".join(requests),))
+    sender.start()
+    answers = [client.read() for _ in requests]
+    sender.join()
+    return answers
+
+
+def test_a_pipeline_of_long_answers_is_answered_whole():
+    for limit, size in (("64K", 30000), ("64K", 100000), ("64K", 1000000), ("8M", 1000000)):
+        with Server("--store", "memory", "--output-limit", limit) as server, \
+                server.client() as client:
+            for i in range(10):
+                client.ask("SCHEDULE", "t", "%d" % i + "y" * size, "ID", "%d" % i)
+            echoes = pipeline(client, [frame("ECHO", "z" * size)] * 30)
+            assert echoes == ["z" * size] * 30
+            for timer in pipeline(client, [frame("GET", "t", "%d" % (i % 10)) for i in range(30)]):
+                fields = dict(zip(timer[::2], timer[1::2]))
+                assert fields["payload"] == fields["id"] + "y" * size
+            lists = pipeline(client, [frame("LIST", "t", "COUNT", "1000")] * 4)
+            assert all(len(page) >= 1 for _, page in lists)
+            claims = pipeline(client, [frame("CLAIM", "t", "COUNT", "4")] * 4)
+            assert sorted(len(claim) for claim in claims) == [0, 2, 4, 4]
+            assert client.ask("INFO", "clients").find("clients_dropped:0") > 0
 
 
 def test_a_slow_reader_gets_every_byte():
