@@ -245,6 +245,7 @@ void bel__client_activate(struct bel_client *client)
 {
     if (client->is_closing || bel__link_is_linked(&client->active)) return;
     bel__list_append(&client->loop->active, &client->active);
+    bel__loop_stay_awake(client->loop); /* what was written at once is told of before the poll */
 }
 
 void bel__client_step(struct bel_client *client)

@@ -82,7 +82,7 @@ static void on_awake(uv_idle_t *idle)
     (void)idle; /* it is there so that the poll does not wait */
 }
 
-static void stay_awake(struct bel_loop *loop)
+void bel__loop_stay_awake(struct bel_loop *loop)
 {
     (void)uv_idle_start(&loop->awake, on_awake);
 }
@@ -91,7 +91,7 @@ static void on_http_time(uv_timer_t *timer)
 {
     struct bel_loop *loop = timer->data;
     loop->is_http_due = true;
-    stay_awake(loop); /* timers come before the poll, and the work behind it */
+    bel__loop_stay_awake(loop); /* timers come before the poll, and the work behind it */
 }
 
 static void sleep_until_needed(struct bel_loop *loop)
@@ -159,7 +159,7 @@ static void on_chore_time(uv_timer_t *timer)
 void bel__loop_begin_chore(struct bel_loop *loop)
 {
     loop->is_chore_due = true;
-    stay_awake(loop);
+    bel__loop_stay_awake(loop);
 }
 
 static void do_chore(struct bel_loop *loop)
@@ -196,7 +196,7 @@ static void on_after_poll(uv_check_t *check)
     if (is_worth_polling(loop)) {
         loop->polls++;
         loop->has_news = false;
-        stay_awake(loop);
+        bel__loop_stay_awake(loop);
         return;
     }
     loop->polls = 0;
@@ -211,7 +211,7 @@ static void on_after_poll(uv_check_t *check)
         uv_stop(&loop->uv);
     } else if (needs_turn(loop) || loop->is_http_due || loop->is_chore_due ||
                !bel__list_is_empty(&loop->active)) {
-        stay_awake(loop);
+        bel__loop_stay_awake(loop);
     } else {
         sleep_until_needed(loop);
     }
@@ -291,7 +291,7 @@ void bel__loop_drain(struct bel_loop *loop)
         bel__client_activate(BEL_CONTAINER_OF(link, struct bel_client, all));
     }
     (void)uv_timer_start(&loop->deadline, on_deadline, DRAIN_MS_MAX, 0);
-    stay_awake(loop);
+    bel__loop_stay_awake(loop);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -368,7 +368,7 @@ int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http)
 
 int bel__loop_run(struct bel_loop *loop)
 {
-    stay_awake(loop); /* for the first turn */
+    bel__loop_stay_awake(loop); /* for the first turn */
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     return loop->err;
 }

@@ -67,6 +67,9 @@ struct bel_client {
     bool is_closed, has_left;
 };
 
+/* Keeps the next poll from waiting. */
+void bel__loop_stay_awake(struct bel_loop *loop);
+
 /* Accepts one that waits, or turns it away if there are too many. */
 void bel__client_accept(struct bel_loop *loop, uv_stream_t *listener);
 
