@@ -95,8 +95,9 @@ bel__http_route(const char *method, char *path,
             }
             return route;
         }
-        used +=
-            (size_t)snprintf(allow + used, 64 - used, "%s%s", used > 0 ? ", " : "", route->method);
+        bool is_get = strcmp(route->method, "GET") == 0;
+        used += (size_t)snprintf(allow + used, 64 - used, "%s%s%s", used > 0 ? ", " : "",
+                                 route->method, is_get ? ", HEAD" : "");
     }
     return NULL;
 }

@@ -310,8 +310,8 @@ static int read_body(struct bel_http_call *call, struct bel_refusal *why)
     call->fields = bel__http_load(text, JSON_FLAGS, &error, &is_memory);
     if (is_memory) return refuse_memory(why);
     if (call->fields == NULL) {
-        return bel__refusal(why, "BADARG", "the body is not JSON: line %d, %.100s", error.line,
-                            error.text);
+        return bel__refusal(why, "BADARG", "the body cannot be read as JSON: line %d, %.100s",
+                            error.line, error.text);
     }
     if (json_is_object(call->fields)) return 0;
     return bel__refusal(why, "BADARG", "the body is not a JSON object");

@@ -177,7 +177,10 @@ static int write_ports(const struct bel_server_places *places, const char *path)
 static int say_where(const struct bel_server_places *places, const struct bel_config *config)
 {
     int err = config->port_file[0] != 0 ? write_ports(places, config->port_file) : 0;
-    if (err) return err;
+    if (err) {
+        (void)refuse_file("--port-file", config->port_file, strerrordesc_np(errno));
+        return err;
+    }
     printf("resp %s\n", places->resp);
     if (places->http[0] != 0) printf("http %s\n", places->http);
     printf("data %s\n", places->data[0] != 0 ? places->data : "in memory");

@@ -16,8 +16,8 @@
  * Answers leave in the order of the commands. A claim that waits holds back the commands behind
  * it, as do those of which the next one should see all effects. What a session keeps is bounded:
  * unparsed input, commands under way, unread output. One whose output nobody reads stops parsing,
- * and later wanting input. Of commands whose answers may be long, only as many are under way as have
- * room in the output; one that may fill it is alone.
+ * and later wanting input. Of commands whose answers may be long, only as many are under way as
+ * have room in the output; one that may fill it is alone.
  *
  * So a session is to be stepped when input has come, when a turn has answered it (`ready`), and
  * when output was written.

@@ -22,6 +22,7 @@
 #include "store/state.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -157,6 +158,9 @@ static int take_directory(struct bel_backup *backup, const char *path, struct be
 {
     bool is_taken = false;
     int err = bel__io_system_open(path, &backup->io);
+    if (err && errno == ENOTDIR) {
+        return bel__why_say(why, BEL_ECONFLICT, "%s is there, and no folder", path);
+    }
     if (err) return bel__why_system(why, err, path, "made");
     err = backup->io->lock(backup->io);
     if (err == BEL_EBUSY) return bel__why_say(why, BEL_ECONFLICT, "%s is in use", path);

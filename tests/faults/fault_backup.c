@@ -108,6 +108,11 @@ static void an_engine_works_while_it_is_copied(void)
     CHECK(strstr(why.text, "not empty") != NULL);
     CHECK(bel_engine_backup_begin(victim.engine, folder, &why) == BEL_ECONFLICT);
     scene_clear(copy);
+    FILE *file = fopen(copy, "w");
+    CHECK(file != NULL && fclose(file) == 0);
+    CHECK(bel_engine_backup_begin(victim.engine, copy, &why) == BEL_ECONFLICT);
+    CHECK(strstr(why.text, "no folder") != NULL);
+    CHECK(unlink(copy) == 0);
     CHECK(bel_engine_backup_begin(victim.engine, copy, &why) == 0);
     victim_close(&victim); /* which ends it */
 }

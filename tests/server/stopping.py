@@ -150,6 +150,12 @@ def test_the_ports_are_in_a_file():
         os.unlink(path)
 
 
+def test_a_file_of_ports_that_cannot_be_written_is_said():
+    status, _, errors = run("serve", "--store", "memory", "--resp", "127.0.0.1:0", "--http", "none",
+                            "--port-file", "/nonexistent/ports")
+    assert status == 1 and "--port-file /nonexistent/ports: No such file" in errors, errors
+
+
 def refused(wanted, *flags):
     status, _, errors = run("serve", *flags)
     assert status == 2, (flags, status)

@@ -220,7 +220,7 @@ def test_what_is_refused():
         web.wrong(404, "NOTFOUND", "GET", "/v1/topics/")
         assert web.wrong(404, "NOTFOUND", "GET", timers + "/a")["detail"] == "there is no such timer"
         web.wrong(405, "ERR", "DELETE", timers)
-        assert web.answer.headers["Allow"] == "POST, GET"
+        assert web.answer.headers["Allow"] == "POST, GET, HEAD"
         for body in ("{", "[]", "1", '{"in":"1h","in":"2h"}', '{"payload":"\udcff"}', "[" * 5000):
             data = body.encode("utf-8", "surrogateescape")
             web.wrong(400, "BADARG", "POST", timers, data)
