@@ -44,7 +44,8 @@ static const char usage[] =
     "how long the oldest has been due, and by how many a second they change; how many\n"
     "commands there are a second, and how late timers are delivered. q quits, s sorts by\n"
     "name, by ready or by the oldest, arrows and page keys scroll, space looks at once.\n"
-    "With --json there is no screen but one line, for one interval.\n"
+    "With --json there is no screen but one line, for one interval; a lateness of more than\n"
+    "60 s, which is not measured, is \"inf\" there.\n"
     "\n"
     "    -i, --interval DURATION\n"
     "                        how often, 1s if not said\n";
@@ -190,10 +191,18 @@ static const char *print_age(uint64_t ms, char out[TOP_TEXT_BYTES])
     return out;
 }
 
+/* "12.5 ms", of microseconds. */
+static const char *print_delay(uint64_t us, char out[TOP_TEXT_BYTES])
+{
+    if (us == TOP_OVER) return "over 60 s";
+    (void)snprintf(out, TOP_TEXT_BYTES, "%.1f ms", (double)us / US_PER_MS);
+    return out;
+}
+
 static void draw_head(const struct top *top)
 {
     const struct top_sample *was = older(top), *is = newer(top);
-    char line[LINE_BYTES], age[TOP_TEXT_BYTES];
+    char line[LINE_BYTES], age[TOP_TEXT_BYTES], delays[3][TOP_TEXT_BYTES];
     (void)snprintf(line, sizeof line,
                    "belfry %s at %s, %s, up %s, %" PRIu64 " clients, %" PRIu64 " leases lost   %s",
                    is->version, bel__reach_address(&top->reach), is->store,
@@ -207,12 +216,12 @@ static void draw_head(const struct top *top)
                    bel__top_rate(was, is, TOP_CLAIMS), bel__top_rate(was, is, TOP_DELIVERIES),
                    bel__top_rate(was, is, TOP_ACKS), bel__top_rate(was, is, TOP_ERRORS));
     put(1, line);
-    (void)snprintf(
-        line, sizeof line, "late: p50 %.1f ms, p99 %.1f ms; turns: p99 %.1f ms; %zu topics%s",
-        (double)is->counts[TOP_LATENESS_US_P50] / US_PER_MS,
-        (double)is->counts[TOP_LATENESS_US_P99] / US_PER_MS,
-        (double)is->counts[TOP_TURN_US_P99] / US_PER_MS, is->topics_count + is->topics_left,
-        is->topics_left > 0 ? ", of which the first 1000 are shown" : "");
+    (void)snprintf(line, sizeof line, "late: p50 %s, p99 %s; turns: p99 %s; %zu topics%s",
+                   print_delay(is->counts[TOP_LATENESS_US_P50], delays[0]),
+                   print_delay(is->counts[TOP_LATENESS_US_P99], delays[1]),
+                   print_delay(is->counts[TOP_TURN_US_P99], delays[2]),
+                   is->topics_count + is->topics_left,
+                   is->topics_left > 0 ? ", of which the first 1000 are shown" : "");
     put(2, line);
     if (top->problem[0] == '\0') return;
     (void)attron(A_BOLD);
@@ -346,19 +355,29 @@ static int show_screen(struct top *top)
 
 /* --- JSON --- */
 
+/* A text is what INFO has, too, and many a language reads it as the number that it is. */
+static const char *json_delay(uint64_t us, char out[TOP_TEXT_BYTES])
+{
+    if (us == TOP_OVER) return "\"inf\"";
+    (void)snprintf(out, TOP_TEXT_BYTES, "%" PRIu64, us);
+    return out;
+}
+
 static void print_json(const struct top *top)
 {
+    char delays[2][TOP_TEXT_BYTES];
     const struct top_sample *was = older(top), *is = newer(top);
     printf("{\"server\": ");
     bel__cli_print_json(bel__reach_address(&top->reach));
     printf(", \"version\": \"%s\", \"uptime_s\": %" PRIu64 ", \"clients\": %" PRIu64
            ", \"commands_per_second\": %.1f, \"schedules_per_second\": %.1f, "
            "\"deliveries_per_second\": %.1f, \"acks_per_second\": %.1f, "
-           "\"lateness_us\": {\"p50\": %" PRIu64 ", \"p99\": %" PRIu64 "}, \"topics\": [",
+           "\"lateness_us\": {\"p50\": %s, \"p99\": %s}, \"topics\": [",
            is->version, is->counts[TOP_UPTIME_S], is->counts[TOP_CLIENTS],
            bel__top_rate(was, is, TOP_COMMANDS), bel__top_rate(was, is, TOP_SCHEDULES),
            bel__top_rate(was, is, TOP_DELIVERIES), bel__top_rate(was, is, TOP_ACKS),
-           is->counts[TOP_LATENESS_US_P50], is->counts[TOP_LATENESS_US_P99]);
+           json_delay(is->counts[TOP_LATENESS_US_P50], delays[0]),
+           json_delay(is->counts[TOP_LATENESS_US_P99], delays[1]));
     for (size_t i = 0; i < is->topics_count; i++) {
         const struct top_topic *topic = &is->topics[i];
         printf("%s{\"topic\": ", i > 0 ? ", " : "");

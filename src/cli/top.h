@@ -44,6 +44,9 @@ enum top_count {
     TOP_COUNTS,
 };
 
+/* A time that is longer than what a server measures, which is a minute; INFO has "inf". */
+#define TOP_OVER UINT64_MAX
+
 struct top_sample {
     uint64_t at_ns; /* monotonic; 0: there is none */
     uint64_t counts[TOP_COUNTS];

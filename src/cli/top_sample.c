@@ -37,6 +37,7 @@ static uint64_t read_count(struct bel_view info, const char *name)
 {
     const char *end, *at = find_value(info, name, &end);
     uint64_t number = 0;
+    if (at != NULL && end - at >= 3 && memcmp(at, "inf", 3) == 0) return TOP_OVER;
     for (int i = 0; at != NULL && i < DIGITS_MAX && at < end && *at >= '0' && *at <= '9'; i++) {
         number = number * 10 + (uint64_t)(*at++ - '0');
     }

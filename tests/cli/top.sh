@@ -122,7 +122,23 @@ exits a_word_too_many 2 'one too many' "$belfry" top mail
 exits nobody_is_there 7 'cannot reach' "$belfry" top --json --server 127.0.0.1:1
 like an_unknown_terminal '*what kind of terminal*' terminal bash -c "TERM=nonsense '$belfry' top; true"
 
+# --- timers that are later than what is measured ---
+serve late --store memory --clock virtual
+for i in 1 2 3; do "$belfry" schedule late x >/dev/null; done
+"$belfry" clock --advance 61s >/dev/null
+"$belfry" claim late --count 3 >/dev/null
+json what_is_not_measured_is_not_0 'j["lateness_us"] == {"p50": "inf", "p99": "inf"}' \
+    "$belfry" top --json -i 100ms
+is nor_on_the_screen 'exits with 0 restored' \
+    play 24 120 'see:late: p50 over 60 s, p99 over 60 s;' type:q -- "$belfry" top
+for i in {1..9}; do "$belfry" schedule prompt x >/dev/null; done
+"$belfry" claim prompt --count 9 >/dev/null
+json a_half_that_is_not_late 'j["lateness_us"] == {"p50": 50, "p99": "inf"}' \
+    "$belfry" top --json -i 100ms
+
 # --- a server that goes away and comes back ---
+serve second --store memory
+"$belfry" schedule mail x --in 1h >/dev/null
 port=${BELFRY_SERVER##*:}
 cat >again.sh <<END
 "$belfry" serve --resp 127.0.0.1:$port --http none --store memory >/dev/null 2>&1 &
@@ -135,5 +151,5 @@ is a_server_that_goes_and_comes 'exits with 0 restored' play 24 100 see:mail \
 started+=("$(cat again)")
 printf 'a-key-that-a-machine-has-made' >key
 "$belfry" serve --hash-key writer write <key >keys || fail 'serve --hash-key'
-serve second --store memory --keys keys
+serve third --store memory --keys keys
 exits a_key_that_may_not_look_is_6 6 NOPERM "$belfry" top --json --key-file key
