@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 enum {
-    RELEASE_MS = 1000,  /* when it cannot be started */
+    RELEASE_MS = 1000,  /* when it cannot be started, or says that it is not for now */
     PATIENCE_MS = 5000, /* between the two signals */
     LINE_BYTES = BEL_REPORT_REASON_BYTES,
     NAME_BYTES = 300,
@@ -283,6 +283,14 @@ static int reap(struct child *child)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Others go first for a while: what is released at once would be claimed at once, and it would
+ * spin. */
+static struct bel_report release_for_later(void)
+{
+    return (struct bel_report){
+        .kind = BEL_REPORT_RELEASED, .has_delay = true, .delay_ms = RELEASE_MS};
+}
+
 static void judge(const struct child *child, int status, struct bel_report *report)
 {
     if (child->is_ended && status != HANDLER_DONE) {
@@ -291,7 +299,7 @@ static void judge(const struct child *child, int status, struct bel_report *repo
     }
     if (status == HANDLER_DONE) return;
     if (status == HANDLER_RELEASE) {
-        report->kind = BEL_REPORT_RELEASED;
+        *report = release_for_later();
         return;
     }
     if (child->line[0] != '\0') {
@@ -311,8 +319,7 @@ void bel__handler_run(const struct cli_handler *handler, const struct bel_errand
     int problem = start(handler, errand, &child);
     if (problem) {
         fprintf(stderr, "belfry: cannot run %s: %s\n", handler->argv[0], bel__cli_problem(problem));
-        *report = (struct bel_report){
-            .kind = BEL_REPORT_RELEASED, .has_delay = true, .delay_ms = RELEASE_MS};
+        *report = release_for_later();
         *out_status = 127;
         return;
     }

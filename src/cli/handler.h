@@ -9,8 +9,8 @@
  *     BELFRY_ID BELFRY_TOPIC BELFRY_ATTEMPT BELFRY_DUE_MS BELFRY_TOKEN BELFRY_HEADER_<NAME>
  *
  *     0     done
- *     75    not now: it is released          EX_TEMPFAIL of sysexits.h
- *     65    never: it is rejected            EX_DATAERR
+ *     75    not now: it is released, for 1 s    EX_TEMPFAIL of sysexits.h
+ *     65    never: it is rejected               EX_DATAERR
  *     else  failed; the last line of standard error is the reason
  *
  * A program gets a process group of its own, so that what is typed at a terminal reaches belfry

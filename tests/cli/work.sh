@@ -2,6 +2,7 @@
 # belfry work, with handlers of the shell's. Usage: work.sh PROGRAM
 . "$(dirname "$0")/lib.sh"
 serve work --store memory
+first=$BELFRY_SERVER first_server=$server
 
 # work FLAG ... -- HANDLER: starts it in the background; its process is $worker.
 work() {
@@ -92,6 +93,31 @@ is every_line_is_json yes python3 -c 'import json
 for line in open("worker.out"): json.loads(line)
 print("yes")'
 
+# --- one that is not for now leaves room for others, and comes again a second later ---
+serve virtual --store memory --clock virtual
+cat >not-now <<'END'
+#!/bin/sh
+echo "$BELFRY_ID" >>ran
+[ "$BELFRY_ID" = stays ] && exit 75
+exit 0
+END
+chmod +x not-now
+"$belfry" schedule turns x --id stays --priority 1 >/dev/null
+"$belfry" schedule turns x --id other >/dev/null
+work turns -j 1 -- ./not-now
+eventually another_gets_its_turn grep -q other ran
+is it_was_released_once 'stays other' bash -c 'echo $(cat ran)'
+is and_is_due_in_a_second 'scheduled 1000' bash -c "'$belfry' get turns stays --json | python3 -c '
+import json, sys
+j = json.load(sys.stdin)
+print(j[\"state\"], j[\"due_ms\"] - j[\"created_ms\"])'"
+"$belfry" clock --advance 1s >/dev/null
+eventually it_comes_again bash -c '[ $(grep -c stays ran) = 2 ]'
+echo 'ok   it_comes_again'
+stop turns
+kill "$server" && wait "$server"
+export BELFRY_SERVER=$first
+
 # --- several at once ---
 cat >meet <<'END'
 #!/bin/sh
@@ -178,7 +204,7 @@ exits a_topic_with_the_name_of_an_option 2 ERR "$belfry" work count -- ./handler
 exits an_option_that_is_none 2 'no option --bogus' "$belfry" work q --bogus 1 -- ./handler
 
 # --- SIGKILL: nobody gives anything back ---
-kill "$server" && wait "$server"
+kill "$first_server" && wait "$first_server"
 serve still --store memory --clock virtual
 state() { # of k1
     "$belfry" get slow k1 --json | python3 -c '
