@@ -29,8 +29,8 @@
  * may come more than once, when a lease was lost on the way: work is to be done in a way that this
  * does no harm.
  *
- * Threads: `work` and `trouble` are called on threads of the crew, `work` on several at a time; all
- * signals are blocked there. Any thread may stop a crew.
+ * Threads: `work`, `told` and `trouble` are called on threads of the crew, the first two on several
+ * at a time; all signals are blocked there. Any thread may stop a crew.
  */
 
 #include "belfry/client.h"
@@ -55,7 +55,8 @@ struct bel_errand_header {
     struct bel_view name, value;
 };
 
-/* What a hand is given. It is good until `work` returns. Texts end in 0 besides. */
+/* What a hand is given. It is good until `work` returns, and again in `told`. Texts end in 0
+ * besides. */
 struct bel_errand {
     struct bel_view token, topic, id, payload;
     struct bel_view correlation; /* may be empty */
@@ -68,7 +69,9 @@ struct bel_errand {
 /* The value of a header, by its exact name. False, and nothing is set, if there is none. */
 bool bel_errand_find(const struct bel_errand *errand, const char *name, struct bel_view *out);
 
-/* Whether the lease was lost, so that what comes of the work does not count any more. */
+/* Whether the lease was lost, so that what comes of the work does not count any more. In `told` it
+ * is whether the server has not taken what it was told, as far as is known: a connection may break
+ * between the two. */
 bool bel_errand_is_lost(const struct bel_errand *errand);
 
 /* How it went. */
@@ -106,6 +109,9 @@ struct bel_crew_options {
     /* Something is wrong with the server or the way to it: one line for a log. May be NULL. */
     void (*trouble)(void *context, const char *text);
     void *context;
+    /* The server was told how it went, or cannot be any more: bel_errand_is_lost() says whether it
+     * counts. On the thread that has worked, which does nothing else in between. May be NULL. */
+    void (*told)(void *context, const struct bel_errand *errand, const struct bel_report *report);
 };
 
 /* Starts a crew. It connects by itself, later. Returns 0 and sets `*out`, or BEL_ENOMEM. */

@@ -170,19 +170,25 @@ static int read_order(struct order *order, int argc, char **argv)
 
 /* --- the work --- */
 
-static void say_json(const struct bel_errand *errand, const struct bel_report *report, int status)
+static _Thread_local int exit_status; /* of the program that this hand has run last */
+
+/* What came of it is known only when the server has answered: it may not have waited so long. */
+static void say_json(void *context, const struct bel_errand *errand,
+                     const struct bel_report *report)
 {
     static const char *const kinds[] = {[BEL_REPORT_DONE] = "done",
                                         [BEL_REPORT_FAILED] = "failed",
                                         [BEL_REPORT_RELEASED] = "released",
                                         [BEL_REPORT_REJECTED] = "rejected"};
+    const char *outcome = bel_errand_is_lost(errand) ? "lost" : kinds[report->kind];
+    (void)context;
     flockfile(stdout);
     printf("{\"topic\": ");
     bel__cli_print_json_view(errand->topic);
     printf(", \"id\": ");
     bel__cli_print_json_view(errand->id);
     printf(", \"attempt\": %" PRIu64 ", \"outcome\": \"%s\", \"status\": %d", errand->attempt,
-           kinds[report->kind], status);
+           outcome, exit_status);
     if (report->reason[0] != '\0') {
         printf(", \"reason\": ");
         bel__cli_print_json(report->reason);
@@ -195,9 +201,7 @@ static void say_json(const struct bel_errand *errand, const struct bel_report *r
 static void work(void *context, const struct bel_errand *errand, struct bel_report *report)
 {
     const struct order *order = context;
-    int status;
-    bel__handler_run(&order->handler, errand, report, &status);
-    if (order->reach.is_json) say_json(errand, report, status);
+    bel__handler_run(&order->handler, errand, report, &exit_status);
     if (order->reach.is_json || report->kind == BEL_REPORT_DONE) return;
     fprintf(stderr, "belfry: %s %s: %s%s%s\n", (const char *)errand->topic.data,
             (const char *)errand->id.data,
@@ -272,6 +276,7 @@ static int employ(struct order *order)
                                        .lease_ms = (uint32_t)order->lease_ms,
                                        .work = work,
                                        .trouble = trouble,
+                                       .told = order->reach.is_json ? say_json : NULL,
                                        .context = order};
     struct bel_crew *crew;
     char key[CLI_KEY_BYTES_MAX], name[128] = "";

@@ -145,22 +145,47 @@ void bel__slot_leased(struct bel_slot *slot, struct bel_mono begin)
 
 /* --- hands --- */
 
+/* What a hand does; the mutex is held, but not meanwhile. */
+static void handle(struct bel_slot *slot)
+{
+    struct bel_crew *crew = slot->crew;
+    slot->state = BEL_SLOT_WORKING;
+    (void)pthread_mutex_unlock(&crew->mutex);
+    slot->report = (struct bel_report){.kind = BEL_REPORT_DONE};
+    crew->options.work(crew->options.context, &slot->errand, &slot->report);
+    (void)pthread_mutex_lock(&crew->mutex);
+    slot->state = BEL_SLOT_WORKED;
+}
+
+static void hear_of(struct bel_slot *slot)
+{
+    struct bel_crew *crew = slot->crew;
+    (void)pthread_mutex_unlock(&crew->mutex);
+    crew->options.told(crew->options.context, &slot->errand, &slot->report);
+    (void)pthread_mutex_lock(&crew->mutex);
+    bel__slot_clear(slot);
+}
+
+static bool is_for_hand(const struct bel_slot *slot)
+{
+    return slot->state == BEL_SLOT_GIVEN || slot->state == BEL_SLOT_TOLD;
+}
+
 static void *work(void *arg)
 {
     struct bel_slot *slot = arg;
     struct bel_crew *crew = slot->crew;
     (void)pthread_mutex_lock(&crew->mutex);
     for (;;) {
-        while (slot->state != BEL_SLOT_GIVEN && !crew->ends) {
+        while (!is_for_hand(slot) && !crew->ends) {
             bel__crew_wait(crew, &slot->changed, (struct bel_mono){BEL_NEVER});
         }
-        if (slot->state != BEL_SLOT_GIVEN) break;
-        slot->state = BEL_SLOT_WORKING;
-        (void)pthread_mutex_unlock(&crew->mutex);
-        slot->report = (struct bel_report){.kind = BEL_REPORT_DONE};
-        crew->options.work(crew->options.context, &slot->errand, &slot->report);
-        (void)pthread_mutex_lock(&crew->mutex);
-        slot->state = BEL_SLOT_WORKED;
+        if (!is_for_hand(slot)) break;
+        if (slot->state == BEL_SLOT_GIVEN) {
+            handle(slot);
+        } else {
+            hear_of(slot);
+        }
         (void)pthread_cond_signal(&crew->clerk_wakes);
         if (!crew->stops) continue;
         crew->quiet = bel__crew_now(crew);
@@ -338,7 +363,7 @@ int bel_crew_start(const struct bel_crew_options *options, struct bel_crew **out
 static bool are_all_worked(const struct bel_crew *crew)
 {
     for (unsigned i = 0; i < crew->options.hands; i++) {
-        if (crew->slots[i].state == BEL_SLOT_GIVEN) return false;
+        if (is_for_hand(&crew->slots[i])) return false;
         if (crew->slots[i].state == BEL_SLOT_WORKING) return false;
     }
     return true;

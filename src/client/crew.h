@@ -5,10 +5,11 @@
 /*
  * What the threads of a crew share. A slot is a hand's: a delivery and how far it has come.
  *
- *     idle --claimer--> given --hand--> working --hand--> worked --clerk--> idle
+ *     idle --claimer--> given --hand--> working --hand--> worked --clerk--> told --hand--> idle
  *
- * Whoever is named on an arrow owns the slot up to there, but the state, the times and `is_lost`
- * are under the mutex, and everybody may look at them.
+ * It is told only if somebody wants to hear of it, and idle at once otherwise. Whoever is named on
+ * an arrow owns the slot up to there, but the state, the times and `is_lost` are under the mutex,
+ * and everybody may look at them.
  */
 
 #include "belfry/crew.h"
@@ -20,6 +21,7 @@ enum bel_slot_state {
     BEL_SLOT_GIVEN,
     BEL_SLOT_WORKING,
     BEL_SLOT_WORKED,
+    BEL_SLOT_TOLD,
 };
 
 struct bel_crew;
@@ -30,12 +32,13 @@ struct bel_slot {
     pthread_cond_t changed; /* for the hand */
     enum bel_slot_state state;
     uint32_t lease_ms;         /* as the server has said */
-    struct bel_mono extend_at; /* unless idle or worked */
+    struct bel_mono extend_at; /* while given or working */
     struct bel_mono end;       /* of the lease; by then it is surely lost */
     bool is_asked;             /* the clerk's: a command of it is under way, */
     bool is_last;              /* and it is not EXTEND */
     bool is_lost;
-    void *memory; /* of the errand */
+    bool is_returned; /* it came too late for a hand to see it */
+    void *memory;     /* of the errand */
     struct bel_errand errand;
     struct bel_report report;
 };
@@ -94,5 +97,8 @@ enum {
 /* Copies a delivery into an idle slot. Returns 0, BEL_EINVAL if it is none, or BEL_ENOMEM. */
 BEL_CHECKED int bel__slot_fill(struct bel_slot *slot, const struct bel_value *delivery);
 void bel__slot_empty(struct bel_slot *slot);
+
+/* Empties a slot and makes it idle. The mutex is held. */
+void bel__slot_clear(struct bel_slot *slot);
 
 #endif

@@ -121,6 +121,13 @@ void bel__slot_empty(struct bel_slot *slot)
     slot->errand = (struct bel_errand){0};
 }
 
+void bel__slot_clear(struct bel_slot *slot)
+{
+    bel__slot_empty(slot);
+    slot->state = BEL_SLOT_IDLE;
+    (void)pthread_cond_broadcast(&slot->crew->claimer_wakes);
+}
+
 /* --- claiming --- */
 
 /* How many hands are free. Waits until there is one; 0 if the crew is stopping. */
@@ -181,6 +188,7 @@ static void give(struct bel_crew *crew, const struct bel_value *delivery)
     int err = bel__slot_fill(slot, delivery);
     if (err == 0) {
         slot->is_lost = false;
+        slot->is_returned = crew->stops;
         bel__slot_leased(slot, bel__crew_now(crew));
         slot->state = BEL_SLOT_GIVEN;
         if (crew->stops) {

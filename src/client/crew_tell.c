@@ -66,16 +66,21 @@ static void put(struct saying *saying, const struct bel_slot *slot)
 
 static bool has_to_speak(const struct bel_slot *slot, struct bel_mono now)
 {
-    if (slot->state == BEL_SLOT_IDLE) return false;
+    if (slot->state == BEL_SLOT_IDLE || slot->state == BEL_SLOT_TOLD) return false;
     return slot->state == BEL_SLOT_WORKED || (!slot->is_lost && slot->extend_at.ns <= now.ns);
 }
 
-/* A slot is told of, or will not be. The mutex is held. */
-static void clear(struct bel_slot *slot)
+/* A slot is told of, or will not be: `is_taken` is whether the server has taken it. The hand says
+ * so to whom it may concern, as that may take its time. The mutex is held. */
+static void close_slot(struct bel_slot *slot, bool is_taken)
 {
-    bel__slot_empty(slot);
-    slot->state = BEL_SLOT_IDLE;
-    (void)pthread_cond_broadcast(&slot->crew->claimer_wakes);
+    slot->is_lost = !is_taken;
+    if (slot->crew->options.told == NULL || slot->is_returned) {
+        bel__slot_clear(slot);
+        return;
+    }
+    slot->state = BEL_SLOT_TOLD;
+    (void)pthread_cond_signal(&slot->changed);
 }
 
 /* Picks the slots that have something to say. Waits until there are some; false if all is told and
@@ -93,6 +98,7 @@ static bool collect(struct bel_crew *crew)
             has_any = has_any || slot->is_asked;
             if (slot->state == BEL_SLOT_IDLE) continue;
             is_over = false;
+            if (slot->state == BEL_SLOT_TOLD) continue;
             if (!slot->is_lost && slot->extend_at.ns < next.ns) next = slot->extend_at;
         }
         if (!has_any && !is_over) bel__crew_wait(crew, &crew->clerk_wakes, next);
@@ -123,7 +129,7 @@ static void hear(struct bel_crew *crew, struct bel_slot *slot, const struct bel_
     if (is_late) tell_of_slot(crew, slot, BEL_VIEW("STALE the lease had ended before it was done"));
     if (!slot->is_last) return;
     (void)pthread_mutex_lock(&crew->mutex);
-    clear(slot);
+    close_slot(slot, !is_error && !is_late);
     (void)pthread_mutex_unlock(&crew->mutex);
 }
 
@@ -162,8 +168,11 @@ static void give_up(struct bel_crew *crew)
         struct bel_slot *slot = &crew->slots[i];
         bool is_late = slot->end.ns <= now.ns;
         slot->is_asked = false;
-        if (slot->state == BEL_SLOT_WORKED && (is_late || crew->stops)) clear(slot);
-        if (slot->state != BEL_SLOT_IDLE && is_late) slot->is_lost = true;
+        if (slot->state == BEL_SLOT_WORKED && (is_late || crew->stops)) {
+            close_slot(slot, false);
+        } else if (slot->state != BEL_SLOT_TOLD && is_late) {
+            slot->is_lost = true;
+        }
         if (slot->extend_at.ns <= now.ns) slot->extend_at = later;
     }
     (void)pthread_mutex_unlock(&crew->mutex);

@@ -159,6 +159,19 @@ import json, sys
 j = json.load(sys.stdin)
 print(j[\"state\"], j[\"attempts\"], j[\"crashes\"])'"
 
+# --- an answer that comes too late is not one that counts ---
+"$belfry" schedule slow x --id s3 >/dev/null
+"$belfry" cancel slow s2 >/dev/null
+work slow -j 1 --json -- ./slow
+eventually it_has_begun_too test -s s3.begun
+"$belfry" cancel slow s3 >/dev/null
+touch s3.go
+eventually a_line_for_it test -s worker.out
+has what_is_cancelled_meanwhile_is_lost worker.out \
+    '{"topic": "slow", "id": "s3", "attempt": 1, "outcome": "lost", "status": 0}'
+stop lost
+"$belfry" schedule slow x --id s2 >/dev/null
+
 # --- the grace is over ---
 work slow --grace 50ms -- ./slow
 eventually it_has_begun_again test -s s2.begun

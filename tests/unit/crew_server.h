@@ -45,7 +45,7 @@ static struct {
     int listener, pipe[2];
     struct connection connections[CONNECTIONS];
     unsigned queued, numbered; /* deliveries to come, and made */
-    const char *extend_reply, *claim_start, *claim_end, *topic_lease;
+    const char *extend_reply, *ack_reply, *claim_start, *claim_end, *topic_lease;
     bool is_old; /* does not say what leases are, nor what belongs together */
     bool drops, ends;
     bool is_mute; /* does not answer, and does not notice that others close */
@@ -112,7 +112,8 @@ static void obey(struct connection *connection, const struct bel_value *command)
     } else if (strncmp(line, "EXTEND", 6) == 0) {
         answer(connection, server.extend_reply);
     } else {
-        answer(connection, strncmp(line, "FAIL", 4) == 0 ? "*2\r\n$4\r\ndead\r\n:0\r\n" : ":1\r\n");
+        bool is_fail = strncmp(line, "FAIL", 4) == 0;
+        answer(connection, is_fail ? "*2\r\n$4\r\ndead\r\n:0\r\n" : server.ack_reply);
     }
     if (connection->claims == 0 && server.lines_count < LINES) {
         memcpy(server.lines[server.lines_count++], line, sizeof line);
@@ -268,6 +269,7 @@ static void start_server(void)
     server.topic_lease = "30000";
     server.queued = server.numbered = server.lines_count = 0;
     server.extend_reply = ":30000\r\n";
+    server.ack_reply = ":1\r\n";
     for (int i = 0; i < CONNECTIONS; i++) {
         server.connections[i].fd = -1;
         server.connections[i].claims = 0;

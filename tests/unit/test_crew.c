@@ -84,6 +84,11 @@ static struct {
     unsigned inside, inside_max, troubles;
     uint64_t trouble_ns; /* when the last was */
     bool was_lost;
+    bool hears;                 /* of what the server was told */
+    bool is_ear_shut;           /* else those who hear wait for it */
+    unsigned heard, heard_lost; /* how often, and of how many that they are lost */
+    unsigned listening;         /* how many do just now */
+    enum bel_report_kind heard_of;
 } yard = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void check_errand(const struct bel_errand *errand)
@@ -101,6 +106,8 @@ static void check_errand(const struct bel_errand *errand)
     CHECK(!bel_errand_find(errand, "colo", &color));
 }
 
+static _Thread_local bool has_worked;
+
 static void work(void *context, const struct bel_errand *errand, struct bel_report *report)
 {
     CHECK(context == &yard);
@@ -113,8 +120,28 @@ static void work(void *context, const struct bel_errand *errand, struct bel_repo
         (void)pthread_cond_wait(&yard.changed, &yard.mutex);
     }
     *report = yard.report;
+    has_worked = true;
     yard.was_lost = bel_errand_is_lost(errand);
     yard.inside--;
+    (void)pthread_mutex_unlock(&yard.mutex);
+}
+
+static void told(void *context, const struct bel_errand *errand, const struct bel_report *report)
+{
+    CHECK(context == &yard);
+    check_errand(errand);
+    (void)pthread_mutex_lock(&yard.mutex);
+    CHECK(has_worked); /* this thread */
+    yard.listening++;
+    (void)pthread_cond_broadcast(&yard.changed);
+    while (yard.is_ear_shut) {
+        (void)pthread_cond_wait(&yard.changed, &yard.mutex);
+    }
+    yard.listening--;
+    has_worked = false;
+    yard.heard++;
+    yard.heard_lost += bel_errand_is_lost(errand);
+    yard.heard_of = report->kind;
     (void)pthread_mutex_unlock(&yard.mutex);
 }
 
@@ -168,10 +195,12 @@ static void start_crew(uint32_t lease_ms, unsigned hands)
                                        .name = "tester",
                                        .work = work,
                                        .trouble = trouble,
+                                       .told = yard.hears ? told : NULL,
                                        .context = &yard};
     yard.report = (struct bel_report){.kind = BEL_REPORT_DONE};
     yard.is_open = true;
     yard.inside = yard.inside_max = yard.troubles = 0;
+    yard.heard = yard.heard_lost = yard.listening = 0;
     CHECK(bel_crew_start(&options, &crew) == 0);
 }
 
@@ -298,6 +327,123 @@ static void a_lease_that_is_lost_is_known(void)
     CHECK(yard.was_lost);
     CHECK_EQ(count_told("EXTEND"), 1);
     stop_server();
+}
+
+static void what_the_server_says_to_an_answer_is_heard(void)
+{
+    static const struct {
+        const char *reply, *line;
+        enum bel_report_kind kind;
+        bool is_lost;
+    } cases[] = {
+        {":1\r\n", "ACK t1", BEL_REPORT_DONE, false},
+        {":0\r\n", "ACK t1", BEL_REPORT_DONE, true},
+        {":1\r\n", "RELEASE t1", BEL_REPORT_RELEASED, false},
+        {"-STALE it is another's\r\n", "RELEASE t1", BEL_REPORT_RELEASED, true},
+        {"", "FAIL t1", BEL_REPORT_FAILED, false},
+        {"", "FAIL t1 DEAD", BEL_REPORT_REJECTED, false},
+    };
+    yard.hears = true;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK_NOTE("case %u", i);
+        start_server();
+        server.ack_reply = cases[i].reply;
+        start_crew(0, 1);
+        yard.report.kind = cases[i].kind;
+        queue(1);
+        wait_for(cases[i].line);
+        stop_crew();
+        CHECK_EQ(yard.heard, 1);
+        CHECK_EQ(yard.heard_lost, cases[i].is_lost);
+        CHECK(yard.heard_of == cases[i].kind);
+        stop_server();
+    }
+    yard.hears = false;
+}
+
+/* An EXTEND that has failed does not settle it: the answer may be taken all the same. */
+static void the_last_word_is_that_to_the_answer(void)
+{
+    yard.hears = true;
+    start_server();
+    server.extend_reply = "-IO the disk is full\r\n";
+    start_crew(30, 1);
+    set_yard(false);
+    queue(1);
+    (void)wait_trouble(1);
+    set_yard(true);
+    wait_for("ACK t1");
+    stop_crew();
+    CHECK(yard.was_lost);
+    CHECK_EQ(yard.heard, 1);
+    CHECK_EQ(yard.heard_lost, 0);
+    stop_server();
+    yard.hears = false;
+}
+
+/* Who hears of one may take long: leases of others are extended, and a stop does not wait. */
+static void who_hears_holds_nobody_up(void)
+{
+    yard.hears = yard.is_ear_shut = true;
+    start_server();
+    start_crew(30, 2);
+    queue(1);
+    (void)pthread_mutex_lock(&yard.mutex);
+    while (yard.listening == 0) {
+        (void)pthread_cond_wait(&yard.changed, &yard.mutex);
+    }
+    (void)pthread_mutex_unlock(&yard.mutex);
+    unsigned extended = count_told("EXTEND t1"); /* if this machine is slow */
+    set_yard(false);
+    queue(1);
+    wait_for("EXTEND t2");
+    set_yard(true);
+    wait_for("ACK t2");
+    CHECK(bel_crew_stop(crew, 0) == BEL_EBUSY);
+    (void)pthread_mutex_lock(&yard.mutex);
+    yard.is_ear_shut = false;
+    (void)pthread_cond_broadcast(&yard.changed);
+    (void)pthread_mutex_unlock(&yard.mutex);
+    stop_crew();
+    CHECK_EQ(yard.heard, 2);
+    CHECK_EQ(yard.heard_lost, 0);
+    CHECK_EQ(count_told("EXTEND t1"), extended);
+    stop_server();
+    yard.hears = false;
+}
+
+static void what_no_hand_has_seen_is_not_heard_of(void)
+{
+    yard.hears = true;
+    start_server();
+    start_crew(0, 2);
+    set_yard(false);
+    queue(1);
+    wait_inside(1);
+    CHECK(bel_crew_stop(crew, 0) == BEL_EBUSY);
+    queue(1);
+    set_yard(true);
+    stop_crew();
+    CHECK_EQ(yard.heard, 1);
+    stop_server();
+    yard.hears = false;
+}
+
+static void work_that_nobody_was_told_of_is_lost(void)
+{
+    yard.hears = true;
+    start_server();
+    start_crew(0, 1);
+    set_yard(false);
+    queue(1);
+    wait_inside(1);
+    stop_server();
+    CHECK(bel_crew_stop(crew, 0) == BEL_EBUSY);
+    set_yard(true);
+    stop_crew();
+    CHECK_EQ(yard.heard, 1);
+    CHECK_EQ(yard.heard_lost, 1);
+    yard.hears = false;
 }
 
 static void a_stop_waits_for_hands_and_claims_no_more(void)
@@ -554,6 +700,11 @@ int main(void)
     RUN(all_topics_are_claimed_from);
     RUN(a_lease_is_extended_while_a_hand_works);
     RUN(a_lease_that_is_lost_is_known);
+    RUN(what_the_server_says_to_an_answer_is_heard);
+    RUN(the_last_word_is_that_to_the_answer);
+    RUN(who_hears_holds_nobody_up);
+    RUN(what_no_hand_has_seen_is_not_heard_of);
+    RUN(work_that_nobody_was_told_of_is_lost);
     RUN(a_stop_waits_for_hands_and_claims_no_more);
     RUN(a_connection_that_breaks_is_made_again);
     RUN(a_crew_without_a_server_can_be_stopped);
