@@ -44,7 +44,7 @@ struct import_command {
     size_t count;
     char problem[IMPORT_PROBLEM_BYTES]; /* what is wrong with the line, or why it is left out */
     json_t *root;                       /* private, as is all the rest: what args point to */
-    char *made[4];
+    char *made[5];
     size_t made_count;
     char texts[IMPORT_TEXTS_MAX][IMPORT_TEXT_BYTES];
     size_t texts_count;

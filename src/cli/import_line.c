@@ -23,6 +23,10 @@
 
 #define BASE64_END "_base64"
 
+enum {
+    COUNT_MAX = 1 << 30, /* more than any rule may have */
+};
+
 /* --- for both kinds of lines --- */
 
 void bel__import_add(struct import_command *command, struct bel_view word)
@@ -173,6 +177,33 @@ static struct bel_view id_of(struct import_command *command, struct bel_view lin
     return (struct bel_view){command->id, id.bytes};
 }
 
+/* Of a COUNT in a recurrence rule only what is left of it: it has gone past what was made, skipped
+ * and missed. One is left at least, since it is not over. False if there is no memory. */
+static bool count_down(struct import_command *command, struct bel_view *rule)
+{
+    static const char *const uses[] = {"made", "skipped", "missed"};
+    size_t room = sizeof command->made / sizeof command->made[0];
+    const char *part = strcasestr(rule->data, "COUNT=");
+    char *end, *text;
+    json_int_t used = 0;
+    for (unsigned i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+        json_int_t times = json_integer_value(json_object_get(command->root, uses[i]));
+        if (times > 0 && times <= COUNT_MAX) used += times;
+    }
+    if (part == NULL || used == 0) return true;
+    const char *digits = part + strlen("COUNT=");
+    unsigned long long count = strtoull(digits, &end, 10);
+    if (end == digits || count > COUNT_MAX) return true; /* the server says what is wrong */
+    if (command->made_count == room) return false;
+    int bytes = asprintf(&text, "%.*s%lld%s", (int)(digits - (const char *)rule->data),
+                         (const char *)rule->data,
+                         (long long)count > used ? (long long)count - used : 1, end);
+    if (bytes < 0) return false;
+    command->made[command->made_count++] = text;
+    *rule = (struct bel_view){text, (size_t)bytes};
+    return true;
+}
+
 static enum import_verdict add_field(struct import_command *command, const char *field,
                                      const json_t *value)
 {
@@ -192,6 +223,9 @@ static enum import_verdict add_field(struct import_command *command, const char 
     if (!is_read) {
         return bel__import_refuse(command, IMPORT_BAD, "%s: expected %s", name,
                                   is_base64 ? "base64" : "a text or a whole number");
+    }
+    if (strcmp(option, "RRULE") == 0 && !count_down(command, &word)) {
+        return bel__import_refuse(command, IMPORT_BAD, "rrule: out of memory");
     }
     bel__import_add(command, (struct bel_view){option, strlen(option)});
     bel__import_add(command, word);

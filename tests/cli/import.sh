@@ -64,6 +64,23 @@ is an_occurrence_becomes_a_timer 'imported	3' \
 json of_a_count_the_rest 'j["count"] == 1 and j["made"] == 0' "$belfry" get plans2 p --json
 is its_id_has_a_colon 2 bash -c "'$belfry' list plans2 | grep -c '^p:'"
 
+left() { # how often a plan of the topic rules will ring still
+    "$belfry" agenda --topic rules --step 365d --to 2039-01-01T00:00:00Z --json |
+        python3 -c 'import json, sys; print(sum(s["count"] for s in json.load(sys.stdin)["steps"]))'
+}
+if "$belfry" next 'FREQ=DAILY;COUNT=2' >/dev/null 2>&1; then
+"$belfry" schedule rules x --id r --rrule 'FREQ=DAILY;count=5;BYHOUR=7' --overlap skip >/dev/null
+"$belfry" clock --advance 49h >/dev/null # one is made, and one is skipped, since the first still waits
+json a_rule_has_a_count_inside 'j["made"] == 1 and j["skipped"] == 1' "$belfry" get rules r --json
+is of_which_some_are_left 3 left
+"$belfry" export rules >rules
+"$belfry" cancel rules r >/dev/null
+"$belfry" import rules --conflict replace >/dev/null || fail "import of rules: $?"
+json of_that_count_the_rest_too 'j["rrule"] == "FREQ=DAILY;count=3;BYHOUR=7" and j["made"] == 0' \
+    "$belfry" get rules r --json
+is and_no_more_are_made 3 left
+fi
+
 # --- what people write ---
 cat >people <<'END'
 {"topic": "hand", "payload": {"to": ["ann", 1, null]}, "id": "h1", "in": "5m"}
