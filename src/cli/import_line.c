@@ -269,11 +269,24 @@ static bool add_header(struct import_command *command, const char *name, const j
     return count > 0;
 }
 
+/* A payload that is a JSON value says so, unless the headers say something else. */
+static void add_content_type(struct import_command *command, const json_t *headers)
+{
+    const json_t *payload = json_object_get(command->root, "payload");
+    bool is_base64 = json_object_get(command->root, "payload" BASE64_END) != NULL;
+    if (payload == NULL || json_is_string(payload) || is_base64) return;
+    if (json_object_get(headers, "content-type") != NULL) return;
+    bel__import_add(command, BEL_VIEW("HEADER"));
+    bel__import_add(command, BEL_VIEW("content-type"));
+    bel__import_add(command, BEL_VIEW("application/json"));
+}
+
 static enum import_verdict add_headers(struct import_command *command)
 {
     json_t *headers = json_object_get(command->root, "headers"), *value;
     const char *name;
     size_t count = 0;
+    add_content_type(command, headers);
     if (headers == NULL) return IMPORT_GOOD;
     if (!json_is_object(headers)) {
         return bel__import_refuse(command, IMPORT_BAD, "headers: expected an object, of up to %d",

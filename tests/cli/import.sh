@@ -93,6 +93,21 @@ cat >people <<'END'
 END
 is what_people_write 'imported	6' bash -c "'$belfry' import people | head -n 1"
 is a_payload_that_is_no_text_is_json '{"to":["ann",1,null]}' field hand h1 payload
+json it_says_that_it_is_json 'j["headers"] == {"content-type": "application/json"}' \
+    "$belfry" get hand h1 --json
+cat >types <<'END'
+{"topic": "types", "payload": {"a": 1}, "id": "own", "headers": {"content-type": "text/x", "x": "y"}}
+{"topic": "types", "payload": [], "id": "beside", "headers": {"x": "y"}}
+{"topic": "types", "payload": "{}", "id": "text"}
+{"topic": "types", "id": "none"}
+END
+"$belfry" import types >/dev/null || fail "import of types: $?"
+json unless_it_says_what_it_is 'j["headers"] == {"content-type": "text/x", "x": "y"}' \
+    "$belfry" get types own --json
+json beside_other_headers 'j["headers"] == {"content-type": "application/json", "x": "y"}' \
+    "$belfry" get types beside --json
+json a_text_is_a_text 'not j.get("headers")' "$belfry" get types text --json
+json nothing_is_nothing 'not j.get("headers")' "$belfry" get types none --json
 json bytes_in_base64 'j["payload_base64"] == "/wAK" and j["priority"] == 9' \
     "$belfry" get hand h4 --json
 echo '{"topic": "prices", "id": "p", "payload": {"price": 19.99}}' | "$belfry" import >/dev/null
