@@ -7,11 +7,13 @@
  *
  * runs it. Its id follows from both, so that a line that has not changed stays the plan it was. A
  * line CRON_TZ= or TZ= says whose clocks the lines below it go by; other variables are not for us,
- * and @reboot is no time.
+ * and @reboot is no time. A \% in a command is a %; a bare one would end it, and begin what it is
+ * to read, for which a payload has no place.
  */
 #include "cli/import.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -73,6 +75,31 @@ static size_t rule_bytes(const char *text)
     return rest[strspn(rest, " \t\r")] != '\0' ? bytes : 0;
 }
 
+/* The command as cron would run it. */
+static enum import_verdict read_body(struct import_command *command, struct bel_view text,
+                                     struct bel_view *out)
+{
+    const char *from = text.data;
+    char *body = malloc(text.bytes + 1);
+    size_t bytes = 0;
+    bool is_escaped = false;
+    if (body == NULL) return bel__import_refuse(command, IMPORT_BAD, "out of memory");
+    command->made[command->made_count++] = body;
+    for (size_t i = 0; i < text.bytes; i++) {
+        if (from[i] == '%' && !is_escaped) {
+            return bel__import_refuse(
+                command, IMPORT_BAD,
+                "what is behind a %% would be its standard input, which is not taken over; "
+                "a %% of its own is \\%%");
+        }
+        if (from[i] == '%') bytes--; /* in place of the backslash */
+        body[bytes++] = from[i];
+        is_escaped = from[i] == '\\' && !is_escaped;
+    }
+    *out = (struct bel_view){body, bytes};
+    return IMPORT_GOOD;
+}
+
 enum import_verdict bel__import_crontab(struct import_command *command, struct bel_view line,
                                         struct import_rules *rules)
 {
@@ -93,8 +120,10 @@ enum import_verdict bel__import_crontab(struct import_command *command, struct b
                                   "whose clocks? say --tz, or CRON_TZ= on a line above");
     }
     const char *payload = text + rule + strspn(text + rule, " \t");
-    struct bel_view body = {payload, strcspn(payload, "\r")};
-    struct bel_view whole = {text, (size_t)(payload - text) + body.bytes};
+    struct bel_view written = {payload, strcspn(payload, "\r")}, body = written;
+    struct bel_view whole = {text, (size_t)(payload - text) + written.bytes};
+    enum import_verdict verdict = read_body(command, written, &body);
+    if (verdict != IMPORT_GOOD) return verdict;
     const struct bel_view words[] = {BEL_VIEW("SCHEDULE"),
                                      {rules->topic, strlen(rules->topic)},
                                      body,

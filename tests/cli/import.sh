@@ -214,6 +214,19 @@ echo '0 0 * * * true' >plain
 exits a_crontab_needs_a_zone 1 'whose clocks' "$belfry" import --crontab plain --topic cron
 is a_zone_on_the_command_line 'imported	1' \
     bash -c "'$belfry' import --crontab plain --topic cron --tz Europe/Berlin | head -n 1"
+cat >percents <<'END'
+0 1 * * * date +\%F >"/tmp/100\% \d\\"
+0 2 * * * mail -s hello ann%Dear Ann,%goodbye
+0 3 * * * echo \\% is bare
+0 4 * * * echo \\\% is not
+END
+"$belfry" import --crontab percents --topic percents --tz UTC >sums 2>told
+is a_bare_percent_is_refused '1 2' bash -c "echo $? \$(sed -n 's/^bad	//p' sums)"
+like and_it_is_said_why '*line 2: what is behind a % would be*line 3: what is behind a %*' cat told
+is an_escaped_percent_is_a_percent 'date +%F >"/tmp/100% \d\\"
+echo \\% is not' bash -c "'$belfry' export percents | python3 -c '
+import json, sys
+print(\"\n\".join(sorted(json.loads(line)[\"payload\"] for line in sys.stdin)))'"
 exits a_crontab_needs_a_topic 2 'needs --topic' "$belfry" import --crontab plain --tz UTC
 
 # --- what is typed wrong ---
