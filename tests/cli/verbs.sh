@@ -172,12 +172,16 @@ exits no_time_at_all 2 'IN or AT' "$belfry" reschedule mail x
 exits clocks_do_not_go_back 2 BADARG "$belfry" clock --set 2029-01-01T00:00:00Z
 exits a_topic_named_like_nothing 2 "no verb 'scedule'" "$belfry" scedule
 
-# --- backup ---
-if "$belfry" backup "$room/copy" 2>refusal; then
-    is backup_leaves_a_copy yes bash -c "[ -e '$room/copy' ] && echo yes"
-else
-    is backup_says_why yes bash -c "[ -s refusal ] && echo yes"
-fi
+# --- what this server does not take ---
+head -c 1048577 /dev/zero >large
+exits a_payload_too_large_is_2 2 'at most 1048576 bytes' "$belfry" schedule small --file large
+exits a_backup_of_memory_is_2 2 'ERR not' "$belfry" backup "$room/copy"
+virtual=$BELFRY_SERVER virtual_server=$server
+serve disk --data data
+exits a_clock_of_the_system_is_2 2 '--clock virtual' "$belfry" clock --advance 1s
+"$belfry" backup "$room/copy" >/dev/null || fail "backup: $?"
+is backup_leaves_a_copy yes bash -c "[ -e '$room/copy' ] && echo yes"
+BELFRY_SERVER=$virtual server=$virtual_server
 
 # --- help ---
 for verb in serve schedule cancel reschedule get list claim ack fail release extend work topics \
