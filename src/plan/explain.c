@@ -3,10 +3,11 @@
 /*
  * A sentence has up to three parts: at what times, on which days, in which months. Each is
  * said in the shortest way that is still exact: a few times of day one by one, many by their
- * fields; a step as a step; neighbours as a range.
+ * fields; a step as a step, if it goes on evenly from one hour or minute to the next; neighbours as
+ * a range.
  *
  *     At 09:00 and 17:30 on Monday to Friday in January and July
- *     Every 15 minutes past hours 9 to 17 on the last Friday of the month
+ *     Every 15 minutes of hours 9 to 17 on the last Friday of the month
  */
 #include "plan/explain.h"
 
@@ -129,6 +130,13 @@ static void put_listed(struct writer *writer, uint64_t bits, const char *unit)
     put_values(writer, bits, NULL);
 }
 
+/* The step of a field that goes on evenly: between 56 and 0 there are four and not seven. */
+static unsigned even_step(const struct bel_cron *cron, unsigned field)
+{
+    unsigned step = cron->star_steps[field];
+    return step > 0 && 60 % step == 0 ? step : 0;
+}
+
 /* A field in words: "every second", "every 15 minutes", "minutes 5 and 10". Begins the
  * sentence, or goes on with it. */
 static void put_unit(struct writer *writer, uint64_t bits, unsigned step, const char *unit)
@@ -156,15 +164,16 @@ static void put_unit(struct writer *writer, uint64_t bits, unsigned step, const 
 /* Many times of day, by their fields. */
 static void put_fields(struct writer *writer, const struct bel_cron *cron)
 {
-    const uint8_t *steps = cron->star_steps;
+    unsigned second = even_step(cron, CRON_SECOND), minute = even_step(cron, CRON_MINUTE);
+    bool names_all_hours = cron->star_steps[CRON_HOUR] == 1;
     if (cron->has_seconds && cron->seconds != 1) {
-        put_unit(writer, cron->seconds, steps[CRON_SECOND], "second");
+        put_unit(writer, cron->seconds, second, "second");
     }
-    if (writer->bytes == 0 || steps[CRON_MINUTE] != 1) {
-        put_unit(writer, cron->minutes, steps[CRON_MINUTE], "minute");
+    if (writer->bytes == 0 || minute != 1 || second == 0) {
+        put_unit(writer, cron->minutes, minute, "minute");
     }
-    if (steps[CRON_HOUR] == 1 && steps[CRON_MINUTE] != 0) return;
-    if (steps[CRON_HOUR] == 1) {
+    if (names_all_hours && minute != 0) return;
+    if (names_all_hours) {
         writer_text(writer, " of every hour");
     } else {
         writer_text(writer, " of ");

@@ -44,6 +44,11 @@ is json_quotes_what_it_must '{"rule": "0 0 * * \t0", "sentence": "At 00:00 on Su
 is an_interval 'Every 1h30m.
   2026-03-27T01:30:00Z
   2026-03-27T03:00:00Z' "$belfry" next 90m "${from[@]}" -n 2
+is a_step_that_does_not_go_into_an_hour \
+    'At minutes 0, 7, 14, 21, 28, 35, 42, 49 and 56 of every hour, UTC.
+  2026-01-01T00:56:00Z
+  2026-01-01T01:00:00Z
+  2026-01-01T01:07:00Z' "$belfry" next '*/7 * * * *' --from 2026-01-01T00:50:00Z -n 3
 is every_interval 'Every 5m.
   2026-03-27T00:05:00Z' "$belfry" next '@every 5m' "${from[@]}" -n 1
 is from_a_local_time 'At 00:00, UTC.
