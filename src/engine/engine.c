@@ -349,6 +349,7 @@ static void forget_all(struct bel_engine *engine)
         struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
         if (topic != NULL) bel__ready_forget(engine, topic);
     }
+    bel__bounds_forget(&engine->bounds);
 }
 
 static struct bel_key meta_key(uint64_t which)

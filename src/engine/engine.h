@@ -21,6 +21,7 @@
 #include "belfry/engine.h"
 #include "core/entropy.h"
 #include "engine/arena.h"
+#include "engine/bounds.h"
 #include "engine/counts.h"
 #include "engine/expiry.h"
 #include "engine/key.h"
@@ -57,6 +58,7 @@ struct bel_engine {
     struct bel_leases leases;
     struct bel_waiting waiting;
     struct bel_expiry expiry;
+    struct bel_bounds bounds;
     struct bel_wheel *wakes[BEL_LANES_TIMED]; /* of topics; user: number, what */
     struct bel_siphash_key alias_keys[2];
     uint64_t sequence;   /* the next */

@@ -340,8 +340,8 @@ static void tell_leased(struct telling *telling)
 static void tell_unfinished(struct telling *telling, struct bel_view plan)
 {
     struct bel_occurrences found;
-    int err = bel__occurrences_look(telling->engine, telling->found->topic, plan, UINT64_MAX,
-                                    BEL_LOOK_BLOCKED, &found);
+    int err = bel__occurrences_look(telling->engine, telling->found->topic, plan, BEL_LOOK_BLOCKED,
+                                    &found);
     if (err) telling->err = err;
     if (err || !found.has_any) return;
     say(telling, "Occurrences of the plan are unfinished, and %" PRIu64 " of them blocked.",

@@ -55,12 +55,20 @@ struct bel_view bel__occurrence_id(const struct bel_record *plan, uint64_t nomin
     return (struct bel_view){.data = out, .bytes = (size_t)bytes};
 }
 
+/* One of the plan of a row is there, or runs. */
+static void lower_bounds(struct bel_engine *engine, const struct bel_key *row, uint64_t nominal)
+{
+    struct bel_place place = bel__place_of(row);
+    bel__bounds_lower(&engine->bounds, place.topic, place.time, nominal);
+}
+
 void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state *topic,
                          const struct bel_record *record)
 {
     struct bel_key key =
         row_key(engine, topic->number, bel__occurrence_plan(record->id), record->nominal);
     bel__engine_put(engine, &key, record->id, BEL_ROW_ANY);
+    lower_bounds(engine, &key, record->nominal);
 }
 
 /* Whether a row is of the same plan as the one at `from`. */
@@ -70,53 +78,96 @@ static bool is_of(const struct bel_key *key, const struct bel_key *from)
     return place.table == start.table && place.topic == start.topic && place.time == start.time;
 }
 
+static struct bel_bounds_plan *bounds_of(struct bel_engine *engine, const struct bel_key *row)
+{
+    struct bel_place place = bel__place_of(row);
+    return bel__bounds_of(&engine->bounds, place.topic, place.time);
+}
+
+/* Where those of the plan of a row are looked for. */
+static struct bel_key bound_key(const struct bel_key *row, uint64_t nominal)
+{
+    struct bel_place place = bel__place_of(row);
+    place.sequence = nominal;
+    return bel__key_of(&place);
+}
+
 /* Takes one more into account. True if that is all that is to be known. */
 static bool look_at(const struct bel_found *found, enum bel_look look, struct bel_occurrences *out)
 {
-    bool is_blocked = found->state == BEL_BLOCKED;
     out->has_any = true;
-    if (!is_blocked) out->has_running = true;
-    if (is_blocked && out->blocked++ == 0) out->blocked_first = *found;
-    switch (look) {
-    case BEL_LOOK_ANY:
-        return true;
-    case BEL_LOOK_RUNNING:
-        return out->has_running;
-    default:
-        return out->blocked == BEL_OVERLAP_QUEUE_MAX;
-    }
+    out->blocked += found->state == BEL_BLOCKED;
+    return look == BEL_LOOK_ANY || out->blocked == BEL_OVERLAP_QUEUE_MAX;
 }
 
 int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *topic,
-                          struct bel_view plan, uint64_t except, enum bel_look look,
-                          struct bel_occurrences *out)
+                          struct bel_view plan, enum bel_look look, struct bel_occurrences *out)
 {
-    struct bel_key from = row_key(engine, topic->number, plan, 0);
+    struct bel_key row = row_key(engine, topic->number, plan, 0);
+    struct bel_key from = bound_key(&row, bounds_of(engine, &row)->from[BEL_BOUNDS_ROW]);
     struct bel_store_cursor cursor;
+    uint64_t first = BEL_SEQUENCE_MAX;
     *out = (struct bel_occurrences){0};
     int err = bel__store_seek(engine->store, &from, &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         struct bel_found found;
-        if (!is_of(&cursor.key, &from)) return 0;
-        if (bel__place_of(&cursor.key).sequence == except) continue;
+        if (!is_of(&cursor.key, &from)) break;
         err = bel__timer_peek(engine, topic, cursor.value, &found);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
         if (bel__timer_is_expired(engine, &found)) {
-            if (except == UINT64_MAX) err = bel__timer_expire(engine, &found);
+            err = bel__timer_expire(engine, &found);
             if (err) return err;
             continue;
         }
-        if (look_at(&found, look, out)) return 0;
+        if (!out->has_any) first = bel__place_of(&cursor.key).sequence;
+        if (look_at(&found, look, out)) break;
     }
-    return err == BEL_ENOTFOUND ? 0 : err;
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    bounds_of(engine, &row)->from[BEL_BOUNDS_ROW] = first;
+    return 0;
+}
+
+static bool is_of_kind(const struct bel_engine *engine, const struct bel_found *found,
+                       enum bel_bounds_kind kind)
+{
+    bool is_blocked = found->state == BEL_BLOCKED;
+    return is_blocked == (kind == BEL_BOUNDS_BLOCKED) && !bel__timer_is_expired(engine, found);
+}
+
+/* Finds the first that runs, or is blocked, other than `except`, whose row is at hand. What has
+ * expired has ended, but does not end here: an end that ended others, each of which looks, would go
+ * on for ever. */
+static int find_first(struct bel_engine *engine, const struct bel_found *except,
+                      const struct bel_key *row, enum bel_bounds_kind kind, struct bel_found *out)
+{
+    uint64_t *bound = &bounds_of(engine, row)->from[kind];
+    uint64_t own = except->record.nominal, first = BEL_SEQUENCE_MAX;
+    struct bel_key from = bound_key(row, *bound);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        uint64_t nominal = bel__place_of(&cursor.key).sequence;
+        if (!is_of(&cursor.key, &from)) {
+            err = BEL_ENOTFOUND;
+            break;
+        }
+        if (nominal == own) continue;
+        err = bel__timer_peek(engine, except->topic, cursor.value, out);
+        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        if (!is_of_kind(engine, out, kind)) continue;
+        first = nominal;
+        break;
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    if (own < first && is_of_kind(engine, except, kind)) first = own; /* it may not end after all */
+    *bound = first;
+    return err;
 }
 
 /* Where the next in the queue goes. */
-static int unblock(struct bel_engine *engine, const struct bel_occurrences *others,
-                   struct bel_after *after)
+static int unblock(struct bel_engine *engine, struct bel_after *after)
 {
     after->unblocks = true;
-    after->blocked = others->blocked_first;
     struct bel_place old = bel__place_of(&after->blocked.key);
     after->place = (struct bel_place){.table = BEL_TABLE_TIMERS,
                                       .topic = old.topic,
@@ -128,13 +179,27 @@ static int unblock(struct bel_engine *engine, const struct bel_occurrences *othe
     return bel__timer_hold(engine, after->blocked.topic, &after->place, record->group);
 }
 
+/* Looks whether others are unfinished, and if none of them runs, which one is to. */
+static int look_at_others(struct bel_engine *engine, const struct bel_found *found,
+                          struct bel_after *after, bool *out_has_any)
+{
+    struct bel_found running;
+    int err = find_first(engine, found, &after->row, BEL_BOUNDS_RUNNING, &running);
+    *out_has_any = err == 0;
+    if (err != BEL_ENOTFOUND) return err;
+    err = find_first(engine, found, &after->row, BEL_BOUNDS_BLOCKED, &after->blocked);
+    *out_has_any = err == 0;
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    return unblock(engine, after);
+}
+
 int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
                     struct bel_after **out)
 {
     const struct bel_record *record = &found->record;
     struct bel_view plan = bel__occurrence_plan(record->id);
-    struct bel_occurrences others = {0};
     struct bel_after *after = bel__engine_take(engine, sizeof *after);
+    bool has_others = false;
     if (after == NULL) return BEL_ENOMEM;
     *after =
         (struct bel_after){.row = row_key(engine, found->topic->number, plan, record->nominal)};
@@ -145,15 +210,10 @@ int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
     const struct bel_recurrence *rule = &after->plan.record.rule;
     bool waits = has_plan && rule->mode == BEL_PLAN_DELAY && !after->plan.plan.has_next;
     if (waits || found->topic->numbers[BEL_NUMBER_BLOCKED] > 0) {
-        err = bel__occurrences_look(engine, found->topic, plan, record->nominal, BEL_LOOK_RUNNING,
-                                    &others);
+        err = look_at_others(engine, found, after, &has_others);
         if (err) return err;
     }
-    if (others.blocked > 0 && !others.has_running) {
-        err = unblock(engine, &others, after);
-        if (err) return err;
-    }
-    if (waits && !others.has_any) {
+    if (waits && !has_others) {
         err = bel__plan_go_on(engine, &after->plan, &after->next);
         if (err != 0 && err != BEL_ERANGE && err != BEL_EUNSUPPORTED) return err;
         after->goes_on = err == 0;
@@ -179,6 +239,7 @@ void bel__after_do(struct bel_engine *engine, struct bel_after *after)
     if (!after->unblocks) return;
     after->place.sequence = bel__engine_sequence(engine);
     bel__timer_move(engine, &after->blocked, &after->place);
+    lower_bounds(engine, &after->row, after->blocked.record.nominal);
 }
 
 /* Cancels one, unless it has expired, without what its end would do: its plan goes as well. */
@@ -201,11 +262,13 @@ static int cancel(struct bel_engine *engine, struct bel_topic_state *topic, stru
 
 int bel__plan_cancel_occurrences(struct bel_engine *engine, const struct bel_found *found)
 {
-    struct bel_key from = row_key(engine, found->topic->number, found->record.id, 0);
+    struct bel_key row = row_key(engine, found->topic->number, found->record.id, 0);
+    struct bel_key from = bound_key(&row, bounds_of(engine, &row)->from[BEL_BOUNDS_ROW]);
     struct bel_store_cursor cursor;
     int err = bel__store_seek(engine->store, &from, &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         if (!is_of(&cursor.key, &from)) return 0;
+        bounds_of(engine, &row)->from[BEL_BOUNDS_ROW] = bel__place_of(&cursor.key).sequence;
         err = cancel(engine, found->topic, cursor.value);
         if (err) return err;
     }

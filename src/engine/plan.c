@@ -282,7 +282,7 @@ static int look_at_others(struct bel_engine *engine, const struct bel_found *fou
                           struct bel_occurrences *out)
 {
     return bel__occurrences_look(
-        engine, found->topic, found->record.id, UINT64_MAX,
+        engine, found->topic, found->record.id,
         found->record.rule.overlap == BEL_OVERLAP_QUEUE ? BEL_LOOK_BLOCKED : BEL_LOOK_ANY, out);
 }
 

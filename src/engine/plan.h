@@ -54,22 +54,17 @@ BEL_CHECKED int bel__plan_of(struct bel_engine *engine, const struct bel_record 
 /* What is to be known of the unfinished occurrences of a plan: looking ends when it is. */
 enum bel_look {
     BEL_LOOK_ANY,     /* whether there is one */
-    BEL_LOOK_RUNNING, /* whether there is one that is not blocked, and the first that is */
     BEL_LOOK_BLOCKED, /* how many are blocked, up to as many as may be */
 };
 
 struct bel_occurrences {
-    bool has_any, has_running;
+    bool has_any;
     uint64_t blocked;
-    struct bel_found blocked_first; /* by nominal time, if there is one */
 };
 
-/* Looks at those of the plan with this id, but not at the one of `except`, a nominal time. What
- * has expired counts as ended; without `except`, which is UINT64_MAX then, it ends here, and
- * otherwise when somebody else looks: an end that ended others, each of which looks, would go on
- * for ever. */
+/* Looks at those of the plan with this id. What has expired ends here. */
 BEL_CHECKED int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *topic,
-                                      struct bel_view plan, uint64_t except, enum bel_look look,
+                                      struct bel_view plan, enum bel_look look,
                                       struct bel_occurrences *out);
 
 /* `<id>@<nominal>`, in `out`. */

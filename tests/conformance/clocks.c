@@ -136,6 +136,27 @@ static void an_expiry_is_on_the_timeline_of_its_due(struct subject *s)
     expect_state(s, "mail", "instant", BEL_EXPIRED);
 }
 
+/* What had expired, and nobody had noticed, has not when the clock is put back. */
+static void the_queue_waits_again_if_the_clock_is_put_back(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1m", .overlap = BEL_OVERLAP_ALLOW, .expires = 100000);
+    advance(s, 2 * MINUTE);
+    schedule(s, "mail", .id = "p", .every = "1m", .overlap = BEL_OVERLAP_QUEUE);
+    advance(s, MINUTE);
+    expect_state(s, "mail", occurrence("p", 3 * MINUTE), BEL_BLOCKED);
+    advance(s, 45 * SECOND);
+    CHECK(cancel(s, "mail", occurrence("p", 3 * MINUTE)) == 1);
+    step_wall(s, -30 * SECOND);
+    CHECK(reschedule_at(s, "mail", "p", 210 * SECOND) == 1);
+    advance(s, 15 * SECOND);
+    CHECK(reschedule_at(s, "mail", "p", 212 * SECOND) == 1);
+    advance(s, 2 * SECOND);
+    CHECK(cancel(s, "mail", occurrence("p", 210 * SECOND)) == 1);
+    expect_state(s, "mail", occurrence("p", 212 * SECOND), BEL_BLOCKED);
+    CHECK(cancel(s, "mail", occurrence("p", 2 * MINUTE)) == 1);
+    expect_state(s, "mail", occurrence("p", 212 * SECOND), BEL_READY);
+}
+
 static const struct test tests[] = {
     TEST(a_delay_is_not_moved_by_the_wall_clock),
     TEST(an_instant_is_moved_by_the_wall_clock),
@@ -148,6 +169,7 @@ static const struct test tests[] = {
     TEST(a_plan_does_not_ring_twice_when_the_wall_clock_is_put_back),
     TEST(conflicts_compare_dues_on_both_timelines),
     TEST(an_expiry_is_on_the_timeline_of_its_due),
+    TEST(the_queue_waits_again_if_the_clock_is_put_back),
 };
 
 GROUP(clocks, CAN_STEP_WALL, tests);

@@ -192,6 +192,19 @@ static void a_hundred_are_queued_whatever_else_is_unfinished(struct subject *s)
     CHECK(timer_of(s, "mail", "p")->made == 100 && timer_of(s, "mail", "p")->skipped == 30);
 }
 
+static void the_next_of_the_queue_runs_if_the_one_before_has_expired(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1m", .overlap = BEL_OVERLAP_QUEUE, .expires = 150000);
+    advance(s, 3 * MINUTE + 30 * SECOND);
+    expect_state(s, "mail", occurrence("p", MINUTE), BEL_EXPIRED);
+    expect_state(s, "mail", occurrence("p", 2 * MINUTE), BEL_READY);
+    advance(s, 30 * SECOND);
+    CHECK(cancel(s, "mail", occurrence("p", 3 * MINUTE)) == 1);
+    expect_state(s, "mail", occurrence("p", 4 * MINUTE), BEL_BLOCKED);
+    CHECK(cancel(s, "mail", occurrence("p", 2 * MINUTE)) == 1);
+    expect_state(s, "mail", occurrence("p", 4 * MINUTE), BEL_READY);
+}
+
 static const struct test tests[] = {
     TEST(skip_makes_none_while_one_is_unfinished),
     TEST(times_left_out_do_not_count),
@@ -209,6 +222,7 @@ static const struct test tests[] = {
     TEST(a_delay_at_which_none_was_made_is_tried_a_period_later),
     TEST(those_in_the_queue_go_on_under_another_plan),
     TEST(a_hundred_are_queued_whatever_else_is_unfinished),
+    TEST(the_next_of_the_queue_runs_if_the_one_before_has_expired),
 };
 
 GROUP(overlap, 0, tests);

@@ -221,6 +221,68 @@ static struct bel_recurrence every_minute_after_the_end(void)
         .kind = BEL_PLAN_EVERY, .rule = BEL_VIEW("1m"), .mode = BEL_PLAN_DELAY};
 }
 
+/* --- occurrences --- */
+
+/* How many rows of the tree are looked at, and how many occurrences there are. */
+static uint64_t rows_looked_at;
+static int (*tree_seek)(struct bel_tree *tree, struct bel_key *key, struct bel_view *out);
+enum {
+    CROWD = 500,
+    ROWS_EACH = 20,
+};
+
+static int count_seek(struct bel_tree *tree, struct bel_key *key, struct bel_view *out)
+{
+    rows_looked_at++;
+    return tree_seek(tree, key, out);
+}
+
+static int every_second(struct world *world, const char *id, enum bel_overlap overlap,
+                        uint64_t expires_ms)
+{
+    struct bel_recurrence plan = {
+        .kind = BEL_PLAN_EVERY, .rule = BEL_VIEW("1s"), .overlap = overlap};
+    return schedule(
+        world, (struct bel_schedule_spec){.id = view(id), .plan = plan, .expires_ms = expires_ms});
+}
+
+/* One plan has many occurrences that are ready, and another one some that are blocked; all of them
+ * are in the tree, where rows can be counted. Then the command ends those that are ready. */
+static void end_a_crowd(uint64_t expires_ms, struct bel_command command)
+{
+    struct world world = {.segment_bytes = 128 << 10};
+    open_engine(&world);
+    CHECK(every_second(&world, "crowd", BEL_OVERLAP_ALLOW, expires_ms) == 0);
+    CHECK(every_second(&world, "queue", BEL_OVERLAP_QUEUE, 0) == 0);
+    for (int i = 0; i < CROWD; i++) {
+        move(&world, 1000);
+        turn(&world);
+    }
+    CHECK(name(&world, BEL_VERB_TOPIC, "").counts[BEL_BLOCKED] == BEL_OVERLAP_QUEUE_MAX);
+    reopen(&world);
+    for (int i = 0; i < 100; i++) {
+        turn(&world);
+    }
+    tree_seek = world.tree->seek;
+    world.tree->seek = count_seek;
+    rows_looked_at = 0;
+    struct heard heard = ask(&world, command);
+    CHECK(heard.err == 0 && heard.count > 0);
+    CHECK_NOTE("%llu rows", (unsigned long long)rows_looked_at);
+    CHECK(rows_looked_at > 0 && rows_looked_at <= (uint64_t)CROWD * ROWS_EACH);
+    world.tree->seek = tree_seek;
+    finish(&world);
+}
+
+static void the_end_of_an_occurrence_looks_at_few_rows(void)
+{
+    struct bel_view id = view("crowd"), topic = view("mail");
+    struct bel_purge ready = {topic, true, BEL_READY}, expired = {topic, true, BEL_EXPIRED};
+    end_a_crowd(0, (struct bel_command){.verb = BEL_VERB_CANCEL, .cancel = {topic, &id, 1}});
+    end_a_crowd(0, (struct bel_command){.verb = BEL_VERB_PURGE, .purge = ready});
+    end_a_crowd(1000, (struct bel_command){.verb = BEL_VERB_PURGE, .purge = expired});
+}
+
 /* --- plans --- */
 
 static void a_cancelled_plan_takes_what_has_expired_along(void)
@@ -695,6 +757,7 @@ static void a_batch_that_meets_damage_leaves_nothing(void)
 
 int main(void)
 {
+    RUN(the_end_of_an_occurrence_looks_at_few_rows);
     RUN(a_cancelled_plan_takes_what_has_expired_along);
     RUN(a_plan_that_ends_with_its_occurrence_takes_its_body_along);
     RUN(a_plan_that_could_not_ring_is_refused);
