@@ -363,7 +363,7 @@ static void put_times(struct bel_engine *engine)
     struct bel_writer writer = {.at = row, .end = row + sizeof row};
     struct bel_key key = meta_key(META_TIMES);
     bel__write_number(&writer, engine->now.engine);
-    bel__write_number(&writer, engine->now.open);
+    bel__write_number(&writer, engine->now.open_up); /* which leases of this turn begin at */
     bel__write_number(&writer, BEL_BUG(BEL_BUG_SEQUENCE_NOT_KEPT) ? 1 : engine->sequence);
     struct bel_view value = {.data = row, .bytes = (size_t)(writer.at - row)};
     bel__store_put(engine->store, &key, value, BEL_ROW_ANY);

@@ -166,11 +166,13 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
 }
 
 /* One that ends soon after the engine was opened is nobody's crash: who has it could not
- * finish while it was closed. */
+ * finish while it was closed. An old one that has all of its length left had it when the engine
+ * was closed, so the end of that is still soon. */
 static bool is_crash(const struct bel_engine *engine, const struct bel_lease *lease)
 {
     if (BEL_BUG(BEL_BUG_NO_GRACE)) return true;
-    return lease->end >= engine->now.open_start + lease->lease_ms;
+    uint64_t end = engine->now.open_start + lease->lease_ms;
+    return lease->is_old ? lease->end > end : lease->end >= end;
 }
 
 static void take_back(struct bel_engine *engine, struct bel_found *found)
@@ -286,6 +288,7 @@ static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *
         .lease_ms = row.lease_ms,
         .due = row.due,
         .is_bare = bel__timer_is_bare(&found),
+        .is_old = true,
     };
     memcpy(made.secret, row.secret, sizeof made.secret);
     err = enter(engine, &made, found.record.group, &lease);

@@ -25,6 +25,7 @@ struct bel_lease {
     uint64_t end, lease_ms, due;
     uint8_t secret[BEL_TOKEN_SECRET_BYTES];
     bool is_bare; /* the timer is: bel__timer_is_bare() */
+    bool is_old;  /* it was there when the engine was opened */
 };
 
 enum {

@@ -80,6 +80,34 @@ static void a_lease_that_ends_soon_after_the_open_is_no_crash(struct subject *s)
     CHECK(timer_of(s, "mail", "a")->crashes == 1);
 }
 
+static void a_lease_that_has_all_of_its_time_at_the_open_is_no_crash(struct subject *s)
+{
+    uint64_t left;
+    schedule(s, "mail", .id = "a");
+    schedule(s, "mail", .id = "b");
+    expect_claim(s, "mail", "a", "b");
+    CHECK(extend(s, "b", 30 * SECOND + 1, &left) == 0);
+    reopen(s, 0);
+    advance(s, 30 * SECOND);
+    const struct bel_timer *timer = timer_of(s, "mail", "a");
+    CHECK(timer->state == BEL_READY && timer->crashes == 0 && timer->outcomes_count == 0);
+    advance(s, 1); /* the other one was to have more than that */
+    CHECK(timer_of(s, "mail", "b")->crashes == 1);
+    expect_claim(s, "mail", "a");
+    advance(s, 30 * SECOND);
+    CHECK(timer_of(s, "mail", "a")->crashes == 1);
+}
+
+/* One of this open begins no earlier than that, and has all of its time. */
+static void a_lease_of_the_first_turn_is_a_crash_if_it_is_lost(struct subject *s)
+{
+    schedule(s, "mail", .id = "a");
+    reopen(s, HOUR);
+    expect_claim(s, "mail", "a");
+    advance(s, 30 * SECOND);
+    CHECK(timer_of(s, "mail", "a")->crashes == 1);
+}
+
 static void a_retry_keeps_its_due(struct subject *s)
 {
     schedule(s, "mail", .id = "a", .retry = "1m,1h");
@@ -216,6 +244,8 @@ static const struct test tests[] = {
     TEST(engine_time_does_not_go_back_with_the_wall_clock),
     TEST(a_lease_does_not_run_while_it_is_closed),
     TEST(a_lease_that_ends_soon_after_the_open_is_no_crash),
+    TEST(a_lease_that_has_all_of_its_time_at_the_open_is_no_crash),
+    TEST(a_lease_of_the_first_turn_is_a_crash_if_it_is_lost),
     TEST(a_retry_keeps_its_due),
     TEST(leases_count_for_their_groups_as_before),
     TEST(the_order_is_the_same),

@@ -142,6 +142,7 @@ static void lease(struct model *model, struct timer *timer, const struct bel_cla
     timer->worker = model_copy(worker);
     timer->lease_length_ms = lease_of(timer, claim);
     timer->lease_end_ms = model->open_ms + (int64_t)timer->lease_length_ms;
+    timer->lease_is_old = false;
     (void)snprintf(timer->token, sizeof timer->token, "lease-%018" PRIu64, ++model->tokens);
     timer->topic->served = ++model->served;
 }

@@ -92,6 +92,7 @@ struct timer {
     char token[TOKEN_BYTES + 1]; /* if leased */
     int64_t lease_end_ms;        /* if leased, in open time */
     uint64_t lease_length_ms;    /* if leased: as the claim had it */
+    bool lease_is_old;           /* if leased: it was when the model was opened */
     struct outcome outcomes[BEL_OUTCOMES_MAX];
     size_t outcomes_count;
     struct rule rule;

@@ -29,11 +29,13 @@ static struct timer *first_ended(struct model *model)
 }
 
 /* Whoever had it could not extend it while the model was closed: it has its whole length for
- * that before it counts. */
+ * that before it counts, and one that has all of it left ends within it. */
 static bool counts_as_crash(const struct model *model, const struct timer *timer)
 {
     int64_t since_open = timer->lease_end_ms - model->open_opened_ms;
-    return since_open >= 0 && (uint64_t)since_open >= timer->lease_length_ms;
+    if (since_open < 0) return false;
+    if (timer->lease_is_old) return (uint64_t)since_open > timer->lease_length_ms;
+    return (uint64_t)since_open >= timer->lease_length_ms;
 }
 
 static void take_back(struct model *model, struct timer *timer)

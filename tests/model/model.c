@@ -236,6 +236,7 @@ void model_reopen(struct model *model, struct bel_now now)
     for (size_t i = 0; i < model->timers.count; i++) {
         struct timer *timer = model_timer_at(model, i);
         if (timer->state == BEL_READY) timer->state = BEL_SCHEDULED;
+        timer->lease_is_old = true;
     }
     for (size_t i = 0; i < model->topics.count; i++) {
         struct topic *topic = model->topics.items[i];

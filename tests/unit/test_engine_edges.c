@@ -755,6 +755,20 @@ static void a_batch_that_meets_damage_leaves_nothing(void)
     finish(&world);
 }
 
+/* In the middle of a millisecond a lease begins at its end, and so does what is written down. */
+static void a_lease_that_has_all_of_its_time_at_the_open_is_no_crash(void)
+{
+    struct world world = {.segment_bytes = 1 << 20, .now = {{1500000}, {START}, {1}, 0}};
+    open_engine(&world);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("a")}) == 0);
+    CHECK_EQ(claim(&world).deliveries, 1);
+    reopen(&world);
+    move(&world, 30001);
+    turn(&world);
+    CHECK(world.engine->stats.leases_lost == 0 && world.engine->stats.leases_lapsed == 1);
+    finish(&world);
+}
+
 int main(void)
 {
     RUN(the_end_of_an_occurrence_looks_at_few_rows);
@@ -774,6 +788,7 @@ int main(void)
     RUN(an_ack_of_many_goes_on_with_the_next_batch);
     RUN(a_purge_counts_what_it_took_in_every_batch);
     RUN(what_is_over_goes_in_as_many_batches_as_it_takes);
+    RUN(a_lease_that_has_all_of_its_time_at_the_open_is_no_crash);
     RUN(a_batch_that_meets_damage_leaves_nothing);
     return 0;
 }
