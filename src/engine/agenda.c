@@ -12,9 +12,14 @@
  * hours. If not, its rows are counted, unless they are too many: then each hour is taken for the
  * one that it begins in.
  *
- * Plans come on top: from their next time on, as the rule says. A cron rule has as many times in
- * each hour that it names, but for those around a change of the clocks: so if steps are of whole
- * hours, they are looked at in one hour and the rest is counted by hours.
+ * Plans come on top: from their next time on, as the rule says, each as much later as the plan's
+ * place in its spread window is. A cron rule has as many times in each hour that it names, but for
+ * those around a change of the clocks: so if steps are of whole hours, they are looked at in one
+ * hour and the rest is counted by hours. Those of an hour that are moved are in two of the steps':
+ *
+ *     nominal      |      09:00      |
+ *     rings               |      09:25      |
+ *     steps        |   09:00   |   10:00    |
  */
 #include "engine/commands.h"
 #include "engine/engine.h"
@@ -24,6 +29,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     STEPS_MAX = 10000,
@@ -170,7 +176,7 @@ static int count_timers(struct agenda *agenda, const struct bel_topic_state *top
 
 /* --- plans --- */
 
-/* Adds `count` times that are a period apart, without looking at each. */
+/* Adds `count` rings that are a period apart, without looking at each. */
 static void add_interval(struct agenda *agenda, int64_t at, int64_t period, uint64_t count)
 {
     assert(period > 0 && at >= agenda->from);
@@ -189,23 +195,26 @@ struct coming {
     const struct bel_recurrence *rule;
     const struct bel_plan *plan;
     const struct bel_zone *zone;
-    int64_t at;
+    int64_t at;    /* nominal */
+    int64_t place; /* in its spread window: it rings so much later */
     uint64_t left;
 };
 
 /* The hour that a plan has come to. */
 struct hour {
-    int64_t start;       /* INT64_MIN: it has not come to any */
-    uint64_t count;      /* of its times that were looked at */
-    bool is_whole;       /* all of it is looked at, and it is as others are */
-    uint64_t full_count; /* of another one that was; 0: there was none */
+    int64_t start;      /* nominal; INT64_MIN: it has not come to any */
+    uint64_t counts[2]; /* of its times that were looked at, by the hour that they ring in */
+    bool is_whole;      /* all of it is looked at, and it is as others are */
+    bool has_full;      /* there was another one that was, with: */
+    uint64_t full_counts[2];
 };
 
 /* The next of its times, passing over those before the stretch if none of them is counted. */
 static int move(struct agenda *agenda, struct coming *coming)
 {
     struct bel_wall after = {coming->at}, next;
-    if (coming->rule->count == 0 && after.ms < agenda->from - 1) after.ms = agenda->from - 1;
+    int64_t from = agenda->from - coming->place;
+    if (coming->rule->count == 0 && after.ms < from - 1) after.ms = from - 1;
     if (coming->left == 0) return BEL_ERANGE;
     if (agenda->times_left == 0) return BEL_EFULL;
     agenda->times_left--;
@@ -213,7 +222,7 @@ static int move(struct agenda *agenda, struct coming *coming)
     if (err) return err;
     coming->at = next.ms;
     coming->left--;
-    return next.ms < agenda->to ? 0 : BEL_ERANGE;
+    return next.ms + coming->place < agenda->to ? 0 : BEL_ERANGE;
 }
 
 /* The rest of an interval, of which `first` and the one it has come to are neighbours. */
@@ -225,7 +234,7 @@ static void add_rest(struct agenda *agenda, const struct coming *coming, int64_t
         uint64_t until = (uint64_t)((coming->rule->until.ms - coming->at) / period) + 1;
         if (until < count) count = until;
     }
-    add_interval(agenda, coming->at, period, count);
+    add_interval(agenda, coming->at + coming->place, period, count);
 }
 
 /* Whether an hour is as any other that the rule names: one of the zone's, and far from changes. */
@@ -246,21 +255,24 @@ static bool is_usual(const struct agenda *agenda, const struct coming *coming, i
 static void add_time(struct agenda *agenda, struct coming *coming, struct hour *hour)
 {
     int64_t start = round_down(coming->at, BEL_HOUR_MS);
+    int64_t first = round_down(start + coming->place, BEL_HOUR_MS); /* that its times ring in */
     if (start != hour->start) {
         bool is_first = hour->start == INT64_MIN; /* it may begin in the middle */
-        if (hour->is_whole) hour->full_count = hour->count;
+        if (hour->is_whole) memcpy(hour->full_counts, hour->counts, sizeof hour->counts);
+        hour->has_full = hour->has_full || hour->is_whole;
         hour->start = start;
-        hour->count = 0;
+        memset(hour->counts, 0, sizeof hour->counts);
         hour->is_whole = !is_first && is_usual(agenda, coming, start);
     }
-    if (hour->is_whole && hour->full_count > 0) {
-        add(agenda, coming->at, hour->full_count);
+    if (hour->is_whole && hour->has_full) {
+        add(agenda, first, hour->full_counts[0]);
+        add(agenda, first + BEL_HOUR_MS, hour->full_counts[1]);
         coming->at = start + BEL_HOUR_MS - 1;
         hour->is_whole = false;
         return;
     }
-    hour->count++;
-    add(agenda, coming->at, 1);
+    hour->counts[coming->at + coming->place >= first + BEL_HOUR_MS]++;
+    add(agenda, coming->at + coming->place, 1);
 }
 
 /* The times behind the first. BEL_ERANGE: that was all. BEL_EFULL: they are too many. */
@@ -271,8 +283,8 @@ static int add_times(struct agenda *agenda, struct coming *coming)
     for (;;) {
         int err = move(agenda, coming);
         if (err) return err;
-        bool is_inside = coming->at >= agenda->from;
-        if (is_inside && before >= agenda->from && coming->rule->kind == BEL_PLAN_EVERY) {
+        bool is_inside = before >= agenda->from - coming->place; /* and so is this one */
+        if (is_inside && coming->rule->kind == BEL_PLAN_EVERY) {
             add_rest(agenda, coming, before);
             return BEL_ERANGE;
         }
@@ -284,12 +296,15 @@ static int add_times(struct agenda *agenda, struct coming *coming)
 static int add_plan(struct agenda *agenda, const struct bel_found *found)
 {
     const struct bel_recurrence *rule = &found->record.rule;
-    struct coming coming = {.rule = rule, .at = (int64_t)found->plan.next, .left = UINT64_MAX};
+    struct coming coming = {.rule = rule,
+                            .at = (int64_t)found->plan.next,
+                            .place = (int64_t)bel__plan_place(&found->record),
+                            .left = UINT64_MAX};
     struct bel_plan *plan = NULL;
-    if (!found->plan.has_next || coming.at >= agenda->to) return 0;
+    if (!found->plan.has_next || coming.at + coming.place >= agenda->to) return 0;
     if (agenda->times_left == 0) return BEL_EFULL;
     agenda->times_left--;
-    add(agenda, coming.at, 1);
+    add(agenda, coming.at + coming.place, 1);
     if (rule->mode == BEL_PLAN_DELAY) return 0; /* the others depend on how long it takes */
     if (rule->count > 0) {
         uint64_t used = found->plan.made + 1;

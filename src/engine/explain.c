@@ -420,7 +420,7 @@ static void tell_coming(struct telling *telling, const struct bel_plan *plan)
         int err = bel_plan_next(plan, next, 0, &next);
         if (err == BEL_ENOMEM) telling->err = err;
         if (err) break;
-        say(telling, "  then %s", at(next.ms).text);
+        say(telling, "  then %s", at(next.ms + (int64_t)bel__plan_place(&found->record)).text);
     }
 }
 
@@ -466,17 +466,19 @@ static void tell_plan(struct telling *telling)
 {
     const struct bel_found *found = telling->found;
     const struct bel_recurrence *rule = &found->record.rule;
-    uint64_t left = distance((uint64_t)telling->engine->now.wall, found->plan.next);
+    uint64_t place = bel__plan_place(&found->record), rings = found->plan.next + place;
+    uint64_t left = distance((uint64_t)telling->engine->now.wall, rings);
     if (found->plan.has_next) {
-        say(telling, "It is a plan: its next time is %s, in %s.",
-            at((int64_t)found->plan.next).text, lasting(left).text);
+        say(telling, "It is a plan: its next time is %s, in %s.", at((int64_t)rings).text,
+            lasting(left).text);
     } else {
         say(telling, "It is a plan that waits: its next time is a period after its occurrence has "
                      "ended.");
     }
     tell_rule(telling);
     if (rule->spread_ms > 0) {
-        say(telling, "Each is moved by up to %s, by the plan's id.", lasting(rule->spread_ms).text);
+        say(telling, "Each is %s later than its rule says: its place in %s, by its id (SPREAD).",
+            lasting(place).text, lasting(rule->spread_ms).text);
     }
     tell_unfinished(telling, found->record.id);
     say(telling, "%s", overlaps[rule->overlap]);

@@ -32,7 +32,7 @@ static uint64_t seed_of(struct bel_view id)
     return bel_spread_offset(id.data, id.bytes, UINT64_MAX);
 }
 
-static uint64_t place_in_window(const struct bel_record *record)
+uint64_t bel__plan_place(const struct bel_record *record)
 {
     return bel_spread_offset(record->id.data, record->id.bytes, record->rule.spread_ms);
 }
@@ -150,7 +150,7 @@ static void put_tick(struct bel_engine *engine, struct bel_found *found)
     uint8_t bytes[BEL_RECORD_BYTES_MAX];
     uint8_t lane = state->has_next ? BEL_LANE_WALL : BEL_LANE_NONE;
     uint64_t time = state->sequence; /* without a time, they are in the order of sequence */
-    if (state->has_next) time = state->next + place_in_window(&found->record);
+    if (state->has_next) time = state->next + bel__plan_place(&found->record);
     struct bel_place place = {.table = BEL_TABLE_TIMERS,
                               .topic = found->topic->number,
                               .lane = lane,
@@ -241,7 +241,7 @@ static bool next_by_rule(void *context, struct bel_wall after, struct bel_wall *
 static bool is_late(const struct bel_engine *engine, const struct bel_found *found,
                     uint64_t nominal)
 {
-    uint64_t time = nominal + place_in_window(&found->record);
+    uint64_t time = nominal + bel__plan_place(&found->record);
     return (uint64_t)engine->now.wall > time + bel__topic_settings(found->topic)->misfire_after_ms;
 }
 
@@ -261,7 +261,7 @@ static int choose(struct bel_engine *engine, const struct bel_found *found, stru
     if (err) return err;
     struct rule_context rule = {plan, (int64_t)found->plan.next};
     uint64_t late =
-        bel__topic_settings(found->topic)->misfire_after_ms + place_in_window(&found->record);
+        bel__topic_settings(found->topic)->misfire_after_ms + bel__plan_place(&found->record);
     struct bel_misfire_range range = {.after = {(int64_t)found->plan.next - 1},
                                       .until = {engine->now.wall - (int64_t)late - 1}};
     struct bel_misfire_result result =
@@ -368,7 +368,7 @@ static struct bel_record occurrence_of(const struct bel_engine *engine,
         .expires_ms = plan->expires_ms,
         .plan = plan->plan,
         .nominal = nominal,
-        .spread_ms = place_in_window(plan),
+        .spread_ms = bel__plan_place(plan),
     };
     if (record.expires_ms > 0) {
         record.expires_at = nominal + record.expires_ms;
@@ -415,7 +415,7 @@ static int ring_once(struct bel_engine *engine, struct bel_found *found)
                               .topic = found->topic->number,
                               .lane = is_blocked ? BEL_LANE_NONE : BEL_LANE_WALL,
                               .priority = found->record.priority,
-                              .time = ring.nominal + place_in_window(&found->record)};
+                              .time = ring.nominal + bel__plan_place(&found->record)};
     err = bel__blob_get(engine, &found->record.body, &body);
     if (err == 0) err = reserve(engine, found, &place);
     if (err) return err;

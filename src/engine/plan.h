@@ -51,6 +51,9 @@ BEL_CHECKED int bel__plan_zone(struct bel_engine *engine, struct bel_view name,
 BEL_CHECKED int bel__plan_of(struct bel_engine *engine, const struct bel_record *record,
                              struct bel_plan **out, struct bel_text_error *why);
 
+/* The place of a plan in its spread window: how long after a nominal time it rings. */
+uint64_t bel__plan_place(const struct bel_record *record);
+
 /* What is to be known of the unfinished occurrences of a plan: looking ends when it is. */
 enum bel_look {
     BEL_LOOK_ANY,     /* whether there is one */

@@ -88,6 +88,27 @@ static void plans_are_expanded(struct subject *s)
     CHECK_EQ(count_in(heard, 2), 3);
 }
 
+static void plans_that_are_spread_are_counted_when_they_ring(struct subject *s)
+{
+    const uint64_t place = bel_spread_offset("p", 1, DAY) / MINUTE * MINUTE;
+    schedule(s, "mail", .id = "p", .at = HOUR, .every = "1d", .spread = DAY, .count = 3);
+    schedule(s, "push", .id = "p", .cron = "0 1 * * *", .spread = DAY);
+    int64_t first = HOUR + (int64_t)place; /* it rings in this minute */
+    CHECK(place > 0);
+    for (int64_t day = 0; day < 3; day++) {
+        const struct heard *heard =
+            agenda(s, NULL, day * DAY + first - MINUTE, day * DAY + first + 2 * MINUTE, MINUTE);
+        CHECK_EQ(count_in(heard, 0), 0);
+        CHECK_EQ(count_in(heard, 1), 2);
+        CHECK_EQ(count_in(heard, 2), 0);
+        heard = agenda(s, NULL, day * DAY + first, day * DAY + first + 1, HOUR);
+        CHECK_EQ(count_in(heard, 0), 2);
+        CHECK_EQ(count_in(agenda(s, NULL, day * DAY + HOUR, day * DAY + first, MINUTE), 0), 0);
+    }
+    advance(s, HOUR + MINUTE); /* its nominal time is over, and it has not rung */
+    CHECK_EQ(count_in(agenda(s, NULL, first, first + 1, MINUTE), 0), 2);
+}
+
 static void what_is_moved_moves_in_the_agenda(struct subject *s)
 {
     schedule(s, "mail", .id = "a", .at = 30 * MINUTE);
@@ -140,6 +161,7 @@ static const struct test tests[] = {
     TEST(a_finer_step_begins_where_it_says),
     TEST(ready_and_leased_ones_are_counted_and_ends_are_not),
     TEST(plans_are_expanded),
+    TEST(plans_that_are_spread_are_counted_when_they_ring),
     TEST(what_is_moved_moves_in_the_agenda),
     TEST(an_agenda_has_ten_thousand_steps_at_most),
     TEST(hours_that_are_far_apart_are_found),

@@ -342,8 +342,9 @@ static void count_plan(const struct steps *steps, const struct timer *plan)
     int64_t end = steps->from + (int64_t)steps->count * steps->step;
     uint64_t left = rule->said.count > 0 ? rule->said.count - rule->made : UINT64_MAX;
     bool has_more = rule->has_next;
-    for (int64_t at = rule->next_ms; has_more && left > 0 && at < end; left--) {
-        count_at(steps, at);
+    int64_t place = model_rings_ms(plan) - rule->next_ms; /* in the spread window */
+    for (int64_t at = rule->next_ms; has_more && left > 0 && at + place < end; left--) {
+        count_at(steps, at + place);
         has_more = rule->said.mode != BEL_PLAN_DELAY && model_rule_next(rule, at, &at);
     }
 }

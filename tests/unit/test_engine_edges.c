@@ -452,6 +452,7 @@ static void an_agenda_counts_by_hours_as_it_does_one_by_one(void)
         struct bel_recurrence plan = {.kind = BEL_PLAN_CRON,
                                       .rule = view(rules[i % 9]),
                                       .zone = view(zones[i / 9 % 6]),
+                                      .spread_ms = i % 2 * 3 * HALF_HOUR_MS,
                                       .fold = i / 54 ? BEL_FOLD_BOTH : BEL_FOLD_FIRST};
         struct world world = {.zones = known};
         CHECK_NOTE("%s in %s", rules[i % 9], zones[i / 9 % 6]);
@@ -473,6 +474,7 @@ static void an_agenda_of_many_plans_is_not_too_much(void)
     open_engine(&world);
     for (unsigned i = 0; i < 10; i++) {
         (void)snprintf(id, sizeof id, "p%u", i);
+        plan.spread_ms = i % 2 * HALF_HOUR_MS;
         CHECK(schedule(&world, (struct bel_schedule_spec){.id = view(id), .plan = plan}) == 0);
     }
     struct heard heard = agenda(&world, START + 24 * 2 * HALF_HOUR_MS, 200, 2 * HALF_HOUR_MS);
