@@ -22,7 +22,7 @@ enum {
     LINES_MAX = 40,
     LINE_BYTES = 700,
     TEXT_BYTES = 128,   /* of what users have said, in a line */
-    SEEN_MAX = 100000,  /* timers that are looked at to see how many are before one */
+    SEEN_MAX = 100000,  /* timers that are counted to see how many are before one */
     LEASES_MAX = 10000, /* leases that are counted for a share */
     COMING_MAX = 3,     /* times of a plan that are named */
     MINUTE_MS = 60000,
@@ -177,34 +177,46 @@ static void tell_scheduled(struct telling *telling)
 
 /* --- ready --- */
 
-/* Whether another that is ready is before the timer that is explained. */
-static bool is_ahead(const struct telling *telling, const struct bel_ready *other)
+/* The timer that is explained, as the picker has it. */
+static struct bel_ready ready_of(const struct telling *telling)
 {
-    struct bel_place own = bel__place_of(&telling->found->key);
-    int64_t due = bel__timer_due(telling->engine, telling->found);
-    if (other->due_ms != due) return other->due_ms < due;
-    if (other->priority != own.priority) return other->priority < own.priority;
-    return other->sequence < own.sequence;
+    struct bel_place place = bel__place_of(&telling->found->key);
+    return (struct bel_ready){.due_ms = bel__timer_due(telling->engine, telling->found),
+                              .priority = place.priority,
+                              .sequence = place.sequence};
 }
 
+/* Whether the next claim gets it. */
+static bool is_next(const struct telling *telling)
+{
+    const struct bel_topic_state *topic = telling->found->topic;
+    struct bel_ready next;
+    return !topic->is_paused &&
+           bel__picker_pick(&topic->picker, bel__topic_settings(topic)->concurrency,
+                            topic->numbers[BEL_NUMBER_SHARES], &next) &&
+           next.sequence == bel__place_of(&telling->found->key).sequence;
+}
+
+/* How many come before it, which can be told of its own share alone: shares take turns. */
 static void tell_line(struct telling *telling)
 {
-    const struct bel_picker *picker = &telling->found->topic->picker;
-    struct bel_key place = {{0}};
-    struct bel_ready other;
-    uint64_t ahead = 0;
-    int seen = 0;
-    while (seen < SEEN_MAX && bel__picker_next(picker, &place, &other)) {
-        ahead += is_ahead(telling, &other);
-        seen++;
-    }
-    if (seen == SEEN_MAX) {
-        say(telling, "At least %" PRIu64 " of the topic are before it in the order.", ahead);
-    } else if (ahead == 0) {
-        say(telling, "It is the first in the topic's order.");
+    const struct bel_topic_state *topic = telling->found->topic;
+    struct bel_ready own = ready_of(telling);
+    bool has_shares = topic->numbers[BEL_NUMBER_SHARES] > 1;
+    const char *line = has_shares ? "its share" : "the topic";
+    const char *turns = has_shares ? ", and shares take turns" : " in the order";
+    uint64_t ahead =
+        bel__picker_ahead(&topic->picker, telling->found->record.group, &own, SEEN_MAX);
+    if (ahead == SEEN_MAX) {
+        say(telling, "At least %" PRIu64 " of %s are before it%s.", ahead, line, turns);
+    } else if (ahead > 0) {
+        say(telling, "%" PRIu64 " of %s %s before it%s.", ahead, line, ahead == 1 ? "is" : "are",
+            turns);
+    } else if (has_shares) {
+        say(telling, "It is the first of its share%s.",
+            is_next(telling) ? ", and the next of the topic" : turns);
     } else {
-        say(telling, "%" PRIu64 " of the topic %s before it in the order.", ahead,
-            ahead == 1 ? "is" : "are");
+        say(telling, "It is the first in the topic's order.");
     }
 }
 
@@ -372,6 +384,34 @@ static void tell_retention(struct telling *telling)
     say(telling, "It is kept until %s.", at((int64_t)end).text);
 }
 
+/* Whether it expired by failing: its next attempt would have come too late. */
+static bool has_failed_at(const struct bel_record *record, uint64_t finished)
+{
+    if (record->outcomes_count == 0) return false;
+    const struct bel_outcome *last = &record->outcomes[record->outcomes_count - 1];
+    return last->kind == BEL_OUTCOME_FAILED && (uint64_t)last->at.ms == finished;
+}
+
+static void tell_expired(struct telling *telling)
+{
+    const struct bel_record *record = &telling->found->record;
+    uint64_t finished = bel__place_of(&telling->found->key).time;
+    struct when due = at((int64_t)record->due);
+    if (has_failed_at(record, finished)) {
+        say(telling, "It failed then, and would have expired before its next attempt.");
+    } else if (record->due > finished) {
+        say(telling, "It waited for %s, and expired before that.", due.text);
+    } else if (record->attempts > 0) {
+        say(telling, "It had failed, was due again at %s, and nobody had it when it expired.",
+            due.text);
+    } else if (record->crashes > 0) {
+        say(telling, "It was due at %s, its lease was lost, and nobody had it when it expired.",
+            due.text);
+    } else {
+        say(telling, "It was due at %s and nobody had it when it expired.", due.text);
+    }
+}
+
 static void tell_ended(struct telling *telling)
 {
     const struct bel_found *found = telling->found;
@@ -383,10 +423,7 @@ static void tell_ended(struct telling *telling)
         say(telling, "It will not run again by itself. REVIVE makes it due now, as if it had never "
                      "failed; PURGE removes it.");
     }
-    if (found->state == BEL_EXPIRED) {
-        say(telling, "It was due at %s and nobody had taken it when it expired.",
-            at((int64_t)found->record.due).text);
-    }
+    if (found->state == BEL_EXPIRED) tell_expired(telling);
     tell_retention(telling);
 }
 

@@ -485,6 +485,23 @@ bool bel__picker_first(const struct bel_picker *picker, struct bel_ready *out)
     return true;
 }
 
+uint64_t bel__picker_ahead(const struct bel_picker *picker, struct bel_view group,
+                           const struct bel_ready *ready, uint64_t max)
+{
+    const struct bel_share *share = find_share(picker, group);
+    if (share == NULL || share->ready_count == 0 || max == 0) return 0;
+    if (is_single(picker)) return compare(&share->head, ready) < 0;
+    struct bel_key end = ready_key(share, ready), from = {{share->number, 0, 0}};
+    struct bel_sorted_place at;
+    uint64_t count = 0;
+    bool has_more = bel__sorted_seek(&picker->ready, &from, &at);
+    while (has_more && count < max && bel__key_compare(&at.key, &end) < 0) {
+        count++;
+        has_more = bel__sorted_next(&picker->ready, &at);
+    }
+    return count;
+}
+
 bool bel__picker_next(const struct bel_picker *picker, struct bel_key *place, struct bel_ready *out)
 {
     if (is_single(picker)) {

@@ -103,6 +103,10 @@ bool bel__picker_pick(const struct bel_picker *picker, uint32_t concurrency, uin
 /* The first timer by (due, priority, sequence), whoever's turn it is. False if there is none. */
 bool bel__picker_first(const struct bel_picker *picker, struct bel_ready *out);
 
+/* How many timers of its share are before one that is there or not, as far as `max`. */
+uint64_t bel__picker_ahead(const struct bel_picker *picker, struct bel_view group,
+                           const struct bel_ready *ready, uint64_t max);
+
 /* Visits all timers, share by share. The first one behind `*place`, which is moved there and is
  * {{0, 0, 0}} before the first. Timers may come and go meanwhile: each that stays is visited
  * once. False if there are no more. */

@@ -194,6 +194,18 @@ static void clear(void)
     }
 }
 
+/* How many of a timer's own group are before it. */
+static void check_ahead(const struct timer *timer)
+{
+    uint64_t want = 0, max = random_below(&random_state, 2 * TIMERS_MAX);
+    for (size_t i = 0; i < timer_count; i++) {
+        bool is_there = timers[i].group == timer->group && !timers[i].is_leased;
+        want += is_there && comes_before(&timers[i].ready, &timer->ready);
+    }
+    if (want > max) want = max;
+    CHECK_EQ(bel__picker_ahead(&picker, name_of(timer->group), &timer->ready, max), want);
+}
+
 static void check_all(void)
 {
     struct bel_ready ready;
@@ -214,6 +226,7 @@ static void check_all(void)
     CHECK_EQ(bel__picker_count(&picker), count);
     check_same(bel__picker_first(&picker, &ready), &ready, model_first());
     if (timer_count == 0) CHECK_EQ(bel__picker_bytes(&picker), 0);
+    if (timer_count > 0) check_ahead(&timers[random_below(&random_state, timer_count)]);
 }
 
 static void change_kind(void)
