@@ -115,6 +115,21 @@ static void revive_moves_the_expiry(struct subject *s)
     expect_state(s, "mail", "a", BEL_EXPIRED);
 }
 
+static void a_due_in_the_past_is_what_the_expiry_counts_from(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .at = -5 * SECOND, .expires = 10 * SECOND);
+    schedule(s, "mail", .id = "b", .at = -10 * SECOND, .expires = 10 * SECOND);
+    CHECK(timer_of(s, "mail", "a")->expires.ms == START + 5 * SECOND);
+    expect_state(s, "mail", "b", BEL_EXPIRED);
+    advance(s, 5 * SECOND - 1);
+    expect_state(s, "mail", "a", BEL_READY);
+    advance(s, 1);
+    expect_state(s, "mail", "a", BEL_EXPIRED);
+    schedule(s, "mail", .id = "c", .in = HOUR, .expires = 10 * SECOND);
+    CHECK(reschedule_at(s, "mail", "c", -5 * SECOND) == 1);
+    expect_state(s, "mail", "c", BEL_EXPIRED);
+}
+
 static void an_occurrence_expires_from_its_nominal_time(struct subject *s)
 {
     schedule(s, "mail", .id = "p", .every = "1h", .expires = MINUTE);
@@ -167,6 +182,7 @@ static const struct test tests[] = {
     TEST(a_retry_does_not_move_the_expiry),
     TEST(reschedule_moves_the_expiry),
     TEST(revive_moves_the_expiry),
+    TEST(a_due_in_the_past_is_what_the_expiry_counts_from),
     TEST(an_occurrence_expires_from_its_nominal_time),
     TEST(an_expired_occurrence_is_in_nobodys_way),
     TEST(an_expired_timer_cannot_be_revived),
