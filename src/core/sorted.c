@@ -382,6 +382,7 @@ static void insert(struct bel_sorted *sorted, struct bel_sorted_way *way, const 
             grow_root(sorted, way);
             height++;
         }
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): each level has a step */
         way->steps[level + 1].index++;
         bound = keys_of(added)[0];
         slot.child = added;

@@ -217,6 +217,7 @@ const struct bel_settings *bel__settings_default(void)
 
 static const struct setting *find(struct bel_view name)
 {
+    if (name.data == NULL) return NULL; /* in a row that ends too early */
     for (unsigned i = 0; i < BEL_SETTINGS; i++) {
         if (name.bytes != strlen(all[i].name)) continue;
         if (strncasecmp(name.data, all[i].name, name.bytes) == 0) return &all[i];

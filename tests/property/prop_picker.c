@@ -197,7 +197,7 @@ static void clear(void)
 /* How many of a timer's own group are before it. */
 static void check_ahead(const struct timer *timer)
 {
-    uint64_t want = 0, max = random_below(&random_state, 2 * TIMERS_MAX);
+    uint64_t want = 0, max = random_below(&random_state, UINT64_C(2) * TIMERS_MAX);
     for (size_t i = 0; i < timer_count; i++) {
         bool is_there = timers[i].group == timer->group && !timers[i].is_leased;
         want += is_there && comes_before(&timers[i].ready, &timer->ready);

@@ -132,7 +132,7 @@ static void memory_is_bounded_in_bytes(void)
     setup();
     for (uint64_t i = 0; counts.bytes <= 8 << 20; i++) {
         (void)hold(i % 2 == 0 ? BEL_COUNT_HOURS : BEL_COUNT_GROUP, i);
-        CHECK(i < 1000 * 1000);
+        CHECK(i < 1000000);
     }
     CHECK(bel__map_count(&counts.map) > 20 * 1000);
     bel__counts_trim(&counts);

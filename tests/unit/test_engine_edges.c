@@ -19,6 +19,8 @@ enum {
     BODY = 40 << 10, /* of a payload that takes chunks */
     STEPS_MAX = 400,
     HALF_HOUR_MS = 30 * 60 * 1000,
+    HOUR_MS = 2 * HALF_HOUR_MS,
+    DAY_MS = 24 * HOUR_MS,
 };
 
 #define START INT64_C(1767225600000)
@@ -424,9 +426,9 @@ static void check_hours(struct world *world, int64_t from, unsigned hours)
     struct heard fine = agenda(world, from, hours, HALF_HOUR_MS);
     struct heard coarse = agenda(world, from, hours, UINT64_C(2) * HALF_HOUR_MS);
     CHECK(fine.err == 0 && coarse.err == 0);
-    CHECK(coarse.count == hours && fine.count == 2 * hours);
-    for (unsigned i = 0; i < hours; i++) {
-        CHECK_NOTE("hour %u", i);
+    CHECK(coarse.count == hours && fine.count == UINT64_C(2) * hours);
+    for (size_t i = 0; i < hours; i++) {
+        CHECK_NOTE("hour %zu", i);
         CHECK_EQ(coarse.steps[i], fine.steps[2 * i] + fine.steps[2 * i + 1]);
     }
 }
@@ -452,7 +454,7 @@ static void an_agenda_counts_by_hours_as_it_does_one_by_one(void)
         struct bel_recurrence plan = {.kind = BEL_PLAN_CRON,
                                       .rule = view(rules[i % 9]),
                                       .zone = view(zones[i / 9 % 6]),
-                                      .spread_ms = i % 2 * 3 * HALF_HOUR_MS,
+                                      .spread_ms = UINT64_C(3) * (i % 2) * HALF_HOUR_MS,
                                       .fold = i / 54 ? BEL_FOLD_BOTH : BEL_FOLD_FIRST};
         struct world world = {.zones = known};
         CHECK_NOTE("%s in %s", rules[i % 9], zones[i / 9 % 6]);
@@ -474,10 +476,10 @@ static void an_agenda_of_many_plans_is_not_too_much(void)
     open_engine(&world);
     for (unsigned i = 0; i < 10; i++) {
         (void)snprintf(id, sizeof id, "p%u", i);
-        plan.spread_ms = i % 2 * HALF_HOUR_MS;
+        plan.spread_ms = UINT64_C(1) * (i % 2) * HALF_HOUR_MS;
         CHECK(schedule(&world, (struct bel_schedule_spec){.id = view(id), .plan = plan}) == 0);
     }
-    struct heard heard = agenda(&world, START + 24 * 2 * HALF_HOUR_MS, 200, 2 * HALF_HOUR_MS);
+    struct heard heard = agenda(&world, START + DAY_MS, 200, HOUR_MS);
     CHECK(heard.err == 0 && heard.count == 200);
     for (unsigned i = 0; i < 200; i++) {
         CHECK_EQ(heard.steps[i], 36000);
