@@ -9,7 +9,7 @@
  *     sim --seed 7 --sessions          asked in bytes by clients, as half of the seeds are
  *     sim --seeds 1-40 --bug 3         with a bug that was planted (runs sim_bugs beside it)
  *     sim --test 2000                  as a test: so many seeds, twenty times with BEL_TEST_LONG
- *     sim_bugs --test 40               every planted bug must be found within so many seeds
+ *     sim_bugs --test 80               every planted bug must be found within so many seeds
  */
 #include "world.h"
 
