@@ -16,11 +16,11 @@
  */
 
 #include "belfry/engine.h"
-#include "server/desk.h"
 #include "server/log.h"
 #include "server/loop.h"
 #include "server/moment.h"
-#include "server/session.h"
+#include "session/request_tracker.h"
+#include "session/session.h"
 
 enum {
     BEL_ERRANDS_PATH_BYTES = 1024,

@@ -14,10 +14,10 @@
  * they are sent by the run behind it.
  */
 
+#include "metrics/metrics.h"
 #include "server/address.h"
 #include "server/log.h"
-#include "server/metrics.h"
-#include "server/session.h"
+#include "session/session.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@
 
 #include "core/buffer.h"
 #include "core/list.h"
-#include "server/bind.h"
 #include "server/http.h"
+#include "session/bind.h"
 
 #include <jansson.h>
 #include <microhttpd.h>

@@ -10,7 +10,7 @@
 #include "core/base64.h"
 #include "core/shorten.h"
 #include "core/view.h"
-#include "server/answer.h"
+#include "session/reply.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -7,10 +7,10 @@
  * read them. Nothing in it is secret.
  */
 
+#include "metrics/metrics.h"
 #include "server/config.h"
-#include "server/desk.h"
-#include "server/metrics.h"
 #include "server/moment.h"
+#include "session/request_tracker.h"
 
 /* What there is to tell. All of it is borrowed. */
 struct bel_info {

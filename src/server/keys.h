@@ -20,7 +20,7 @@
 
 #include "belfry/error.h"
 #include "belfry/view.h"
-#include "server/scope.h"
+#include "session/scope.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -24,12 +24,12 @@
  * Threads: a loop belongs to the thread that made it; bel__loop_wake() is for all.
  */
 
-#include "server/desk.h"
+#include "metrics/metrics.h"
 #include "server/http.h"
 #include "server/log.h"
-#include "server/metrics.h"
 #include "server/moment.h"
-#include "server/session.h"
+#include "session/request_tracker.h"
+#include "session/session.h"
 
 struct bel_loop; /* opaque; see server/loop_state.h for its parts */
 

@@ -5,7 +5,7 @@
  * in pieces, the same requests must be heard, with all arguments inside of what was sent; and no
  * more may have to be kept than the limits say.
  */
-#include "server/resp.h"
+#include "session/resp.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * streams of requests with such numbers in them. A stream that comes byte by byte has nothing that
  * is whole, one that comes at once has little that is not; the same must be heard.
  */
-#include "server/resp.c" /* NOLINT(bugprone-suspicious-include) */
+#include "session/resp.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "../check.h"
 #include "../random.h"

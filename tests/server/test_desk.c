@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The desk, and the metrics that it counts for, on an engine in memory and on the sly. */
-#include "server/desk.h"
+#include "session/request_tracker.h"
 
 #include "belfry/engine.h"
-#include "server/census.h"
+#include "metrics/topic_counts.h"
 #include "server/moment.h"
 
 #include "../check.h"

@@ -15,7 +15,7 @@
 #include "belfry/engine.h"
 #include "conformance.h"
 #include "decode.h"
-#include "server/session.h"
+#include "session/session.h"
 #include "spoken.h"
 
 #include <string.h>

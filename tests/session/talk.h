@@ -28,7 +28,7 @@
  */
 
 #include "belfry/engine.h"
-#include "server/session.h"
+#include "session/session.h"
 
 #include <stdbool.h>
 

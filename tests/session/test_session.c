@@ -5,7 +5,7 @@
  * read, connections that are cut, and exact bytes.
  */
 #include "../check.h"
-#include "server/session.h"
+#include "session/session.h"
 #include "talk.h"
 
 #include <string.h>

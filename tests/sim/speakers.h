@@ -16,8 +16,8 @@
  * an answer that was not written to the end are taken back, all of them, and no others.
  */
 
-#include "server/call.h"
-#include "server/desk.h"
+#include "session/call.h"
+#include "session/request_tracker.h"
 #include "world.h"
 
 enum {

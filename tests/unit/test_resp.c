@@ -5,7 +5,7 @@
  * connection, and every kind of reply in both versions.
  */
 #include "../check.h"
-#include "server/resp.h"
+#include "session/resp.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_CENSUS_H
-#define BEL_SERVER_CENSUS_H
+#ifndef BEL_METRICS_TOPIC_COUNTS_H
+#define BEL_METRICS_TOPIC_COUNTS_H
 
 /*
  * census - how many timers each topic has in which state, asked of the backend in two rounds: the

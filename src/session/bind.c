@@ -6,7 +6,7 @@
  * its type has. Values are read when all words have found their places, because how a time is
  * read depends on GAP and FOLD, which may stand behind it.
  */
-#include "server/bind.h"
+#include "session/bind.h"
 
 #include "belfry/duration.h"
 #include "belfry/instant.h"

@@ -12,7 +12,7 @@
  * the session's own, so that it is never without. The others are in a pool that all sessions share:
  * it has what the busy ones need, and a thousand that are idle keep a thousand calls.
  */
-#include "server/call.h"
+#include "session/call.h"
 
 #include "core/bug.h"
 

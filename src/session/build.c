@@ -5,7 +5,7 @@
  * exclude each other, that mean nothing without another, and values of 0 and of nothing where the
  * backend would take them for "not said". All else is the backend's to judge.
  */
-#include "server/bind.h"
+#include "session/bind.h"
 
 #include <assert.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  */
 #include "belfry/version.h"
 #include "core/view.h"
-#include "server/answer.h"
-#include "server/call.h"
+#include "session/call.h"
+#include "session/reply.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_RESP_H
-#define BEL_SERVER_RESP_H
+#ifndef BEL_SESSION_RESP_H
+#define BEL_SESSION_RESP_H
 
 /*
  * resp - the language of Redis clients, as a server hears and speaks it.

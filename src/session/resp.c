@@ -14,7 +14,7 @@
  * one loop, which stops before the first that is not so and leaves it to the states: these alone
  * know what is missing, too large or wrong, so there is one place that says it.
  */
-#include "server/resp.h"
+#include "session/resp.h"
 
 #include "core/parse.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_SESSION_H
-#define BEL_SERVER_SESSION_H
+#ifndef BEL_SESSION_SESSION_H
+#define BEL_SESSION_SESSION_H
 
 /*
  * session - one connection, without the connection: bytes come in, requests go to the backend,
@@ -26,7 +26,7 @@
 #include "belfry/backend.h"
 #include "core/buffer.h"
 #include "core/list.h"
-#include "server/scope.h"
+#include "session/scope.h"
 
 #include <stdbool.h>
 #include <stddef.h>

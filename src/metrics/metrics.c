@@ -7,9 +7,9 @@
  *
  * The first error of an append stays, and what follows is not appended.
  */
-#include "server/metrics.h"
+#include "metrics/metrics.h"
 
-#include "server/census.h"
+#include "metrics/topic_counts.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * COMMAND: the table of commands as clients of Redis read it, to complete what is typed and to show
  * what is expected. All of it is the table's.
  */
-#include "server/call.h"
+#include "session/call.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_SCOPE_H
-#define BEL_SERVER_SCOPE_H
+#ifndef BEL_SESSION_SCOPE_H
+#define BEL_SESSION_SCOPE_H
 
 /*
  * scope - the topics that a key is for, if it is not for all of them.

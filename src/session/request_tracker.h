@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_DESK_H
-#define BEL_SERVER_DESK_H
+#ifndef BEL_SESSION_REQUEST_TRACKER_H
+#define BEL_SESSION_REQUEST_TRACKER_H
 
 /*
  * desk - a backend in front of the backend, where every request passes twice: on its way in, and
@@ -22,7 +22,7 @@
 
 #include "belfry/backend.h"
 #include "core/list.h"
-#include "server/metrics.h"
+#include "metrics/metrics.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
  */
 #include "core/bug.h"
 #include "core/parse.h"
-#include "server/resp.h"
+#include "session/resp.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 
 /* Requests and topics of one census are two blocks; those of the last are kept until the next
  * is complete. A topic that goes away in between is left out. */
-#include "server/census.h"
+#include "metrics/topic_counts.h"
 
-#include "server/metrics.h"
+#include "metrics/metrics.h"
 
 #include <assert.h>
 #include <stdlib.h>

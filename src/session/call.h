@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_CALL_H
-#define BEL_SERVER_CALL_H
+#ifndef BEL_SESSION_CALL_H
+#define BEL_SESSION_CALL_H
 
 /*
  * call - the inside of a session: its commands under way, each a call.
@@ -15,9 +15,9 @@
  */
 
 #include "core/list.h"
-#include "server/bind.h"
-#include "server/resp.h"
-#include "server/session.h"
+#include "session/bind.h"
+#include "session/resp.h"
+#include "session/session.h"
 
 enum {
     BEL_SESSION_NAME_BYTES = 64,

@@ -4,7 +4,7 @@
  * The desk puts itself in the place of `done`, in the room that a request has for whoever carries
  * it. A claim that may wait is in a list from when it is submitted until it is done or withdrawn.
  */
-#include "server/desk.h"
+#include "session/request_tracker.h"
 
 #include <assert.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_ANSWER_H
-#define BEL_SERVER_ANSWER_H
+#ifndef BEL_SESSION_REPLY_H
+#define BEL_SESSION_REPLY_H
 
 /*
  * answer - what a backend has replied, as it goes over the wire; docs/PROTOCOL.md names each
@@ -9,7 +9,7 @@
  */
 
 #include "belfry/backend.h"
-#include "server/resp.h"
+#include "session/resp.h"
 
 /* Writes a reply to a command of this verb, an error too. */
 void bel__answer(struct bel_resp_writer *writer, enum bel_verb verb, const struct bel_reply *reply);

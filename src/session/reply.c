@@ -4,7 +4,7 @@
  * Replies, field by field. A map says first how many fields it has, and which ones it has depends
  * on the timer; so fields are gathered in a list, and written when all are known.
  */
-#include "server/answer.h"
+#include "session/reply.h"
 
 #include "commands/arguments.h"
 #include "commands/commands.h"

@@ -2,7 +2,7 @@
 
 /* Every verb is here by name: one that is added is outside of every scope until somebody says what
  * its topics are. */
-#include "server/scope.h"
+#include "session/scope.h"
 
 #include <string.h>
 

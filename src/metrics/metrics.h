@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_METRICS_H
-#define BEL_SERVER_METRICS_H
+#ifndef BEL_METRICS_METRICS_H
+#define BEL_METRICS_METRICS_H
 
 /*
  * metrics - what a server has counted and measured, and its text for Prometheus.

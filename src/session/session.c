@@ -12,11 +12,11 @@
  *   - The connection is gone: claims are withdrawn, other commands end unheard, and deliveries
  *     whose reply was not written are released, one after the other, with the call's own request.
  */
-#include "server/session.h"
+#include "session/session.h"
 
 #include "core/bug.h"
-#include "server/answer.h"
-#include "server/call.h"
+#include "session/call.h"
+#include "session/reply.h"
 
 #include <assert.h>
 #include <stdio.h>

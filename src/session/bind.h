@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_BIND_H
-#define BEL_SERVER_BIND_H
+#ifndef BEL_SESSION_BIND_H
+#define BEL_SESSION_BIND_H
 
 /*
  * bind - from words to what they mean, by the table of commands.
