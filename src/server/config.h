@@ -15,7 +15,7 @@
  */
 
 #include "belfry/error.h"
-#include "server/address.h"
+#include "core/address.h"
 #include "server/log.h"
 
 #include <stdbool.h>

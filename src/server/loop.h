@@ -24,8 +24,8 @@
  * Threads: a loop belongs to the thread that made it; bel__loop_wake() is for all.
  */
 
+#include "http/http.h"
 #include "metrics/metrics.h"
-#include "server/http.h"
 #include "server/log.h"
 #include "server/moment.h"
 #include "session/request_tracker.h"

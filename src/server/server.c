@@ -320,7 +320,6 @@ static int listen_http(struct server *server)
         .address = config->http,
         .service = &server->service,
         .metrics = &server->metrics,
-        .log = server->options.log,
         .connections_max = (uint32_t)server->metrics.clients_max,
     };
     char why[160] = "";

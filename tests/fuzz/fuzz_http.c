@@ -11,7 +11,7 @@
  * must have a code and a text that JSON can tell.
  */
 #include "core/base64.h"
-#include "server/http_call.h"
+#include "http/call.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * library for that fails, for every n. It is answered as it should be, or refused for want of
  * memory if nothing has changed, or cut off without a word; never with a part of an answer.
  */
-#include "server/http.h"
+#include "http/http.h"
 
 #include "belfry/engine.h"
 

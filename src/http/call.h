@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_HTTP_CALL_H
-#define BEL_SERVER_HTTP_CALL_H
+#ifndef BEL_HTTP_CALL_H
+#define BEL_HTTP_CALL_H
 
 /*
  * http_call - the inside of HTTP: one request from its first line to the last byte of its answer.
@@ -13,7 +13,7 @@
 
 #include "core/buffer.h"
 #include "core/list.h"
-#include "server/http.h"
+#include "http/http.h"
 #include "session/bind.h"
 
 #include <jansson.h>

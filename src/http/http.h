@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_HTTP_H
-#define BEL_SERVER_HTTP_H
+#ifndef BEL_HTTP_HTTP_H
+#define BEL_HTTP_HTTP_H
 
 /*
  * http - the same commands over HTTP, on the thread of the loop.
@@ -14,9 +14,8 @@
  * they are sent by the run behind it.
  */
 
+#include "core/address.h"
 #include "metrics/metrics.h"
-#include "server/address.h"
-#include "server/log.h"
 #include "session/session.h"
 
 #include <stdbool.h>
@@ -26,10 +25,9 @@ struct bel_http; /* opaque */
 
 struct bel_http_options {
     struct bel_address address;        /* a port of 0: any that is free */
-    const struct bel_service *service; /* borrowed, as are the next two: the backend, the time of
+    const struct bel_service *service; /* borrowed, as is the next: the backend, the time of
                                           the turn, who may come in, limits */
     struct bel_metrics *metrics;       /* bel__metrics_begin(), then bel__metrics_print() */
-    const struct bel_log *log;
     uint32_t connections_max;
 };
 

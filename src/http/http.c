@@ -12,7 +12,7 @@
  * suspended the library does not look at its socket and would not see its client hang up; hence
  * the sockets in ours. A claim whose answer could not be sent is released.
  */
-#include "server/http_call.h"
+#include "http/call.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

@@ -4,7 +4,7 @@
  * The table of routes. A path is compared with its segments as they were sent, and decoded behind
  * that: a topic with a slash in it is sent as %2F and stays one segment.
  */
-#include "server/http_call.h"
+#include "http/call.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * The description of the interface, made from the table of routes and the table of commands, so
  * that it cannot say anything else than they do.
  */
-#include "server/http_call.h"
+#include "http/call.h"
 
 #include "belfry/version.h"
 

@@ -7,7 +7,7 @@
  * that matter is there twice, lengths are digits, the only coding is `chunked`, and it has no
  * length beside it.
  */
-#include "server/http_call.h"
+#include "http/call.h"
 
 #include "core/parse.h"
 

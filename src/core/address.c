@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The port is behind the last colon; an IPv6 address, which has colons itself, is in brackets. */
-#include "server/address.h"
+#include "core/address.h"
 
 #include "core/parse.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_ADDRESS_H
-#define BEL_SERVER_ADDRESS_H
+#ifndef BEL_CORE_ADDRESS_H
+#define BEL_CORE_ADDRESS_H
 
 /*
  * address - where to listen: "127.0.0.1:7878", "[::1]:7878" or "localhost:7878". Names are not

@@ -5,7 +5,7 @@
  * base64, under a name that says so. Without memory a field cannot be set; then the page is lost
  * as a whole, and an error takes its place.
  */
-#include "server/http_call.h"
+#include "http/call.h"
 
 #include "core/base64.h"
 #include "core/shorten.h"

@@ -10,7 +10,7 @@
  * be an option of the command, in small letters. Words point into the path, the fields, or texts
  * that are kept for them.
  */
-#include "server/http_call.h"
+#include "http/call.h"
 
 #include "core/base64.h"
 
