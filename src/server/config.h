@@ -16,7 +16,7 @@
 
 #include "belfry/error.h"
 #include "core/address.h"
-#include "server/log.h"
+#include "server/logger.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,7 +9,7 @@
 
 #include "metrics/metrics.h"
 #include "server/config.h"
-#include "server/moment.h"
+#include "server/server_clock.h"
 #include "session/request_tracker.h"
 
 /* What there is to tell. All of it is borrowed. */

@@ -26,8 +26,8 @@
 
 #include "http/http.h"
 #include "metrics/metrics.h"
-#include "server/log.h"
-#include "server/moment.h"
+#include "server/logger.h"
+#include "server/server_clock.h"
 #include "session/request_tracker.h"
 #include "session/session.h"
 

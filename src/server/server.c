@@ -9,7 +9,7 @@
 #include "belfry/engine.h"
 #include "belfry/instant.h"
 #include "engine/engine.h"
-#include "server/errands.h"
+#include "server/background.h"
 #include "server/info.h"
 #include "server/loop.h"
 #include "server/probe.h"

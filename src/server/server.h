@@ -8,7 +8,7 @@
 
 #include "server/config.h"
 #include "server/keys.h"
-#include "server/log.h"
+#include "server/logger.h"
 
 /* Where a server that has started can be reached; ports that were 0 are known now. */
 struct bel_server_places {

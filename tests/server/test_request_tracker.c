@@ -5,7 +5,7 @@
 
 #include "belfry/engine.h"
 #include "metrics/topic_counts.h"
-#include "server/moment.h"
+#include "server/server_clock.h"
 
 #include "../check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* An errand is in the list of those that move the clock, or is the backup. */
-#include "server/errands.h"
+#include "server/background.h"
 
 #include <assert.h>
 #include <stdio.h>

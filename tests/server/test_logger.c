@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Lines for people and for programs, whatever is in them. */
-#include "server/log.h"
+#include "server/logger.h"
 
 #include "../check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_MOMENT_H
-#define BEL_SERVER_MOMENT_H
+#ifndef BEL_SERVER_SERVER_CLOCK_H
+#define BEL_SERVER_SERVER_CLOCK_H
 
 /*
  * moment - the time that a turn is given, read once for all of it: the system's, or a virtual one

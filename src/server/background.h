@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_ERRANDS_H
-#define BEL_SERVER_ERRANDS_H
+#ifndef BEL_SERVER_BACKGROUND_H
+#define BEL_SERVER_BACKGROUND_H
 
 /*
  * errands - what a server does on the side, a slice at a time between two polls, so that nobody
@@ -16,9 +16,9 @@
  */
 
 #include "belfry/engine.h"
-#include "server/log.h"
+#include "server/logger.h"
 #include "server/loop.h"
-#include "server/moment.h"
+#include "server/server_clock.h"
 #include "session/request_tracker.h"
 #include "session/session.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_SERVER_LOG_H
-#define BEL_SERVER_LOG_H
+#ifndef BEL_SERVER_LOGGER_H
+#define BEL_SERVER_LOGGER_H
 
 /*
  * log - what happened, one line each, for people or for programs:

@@ -5,7 +5,7 @@
  * values have a maximum; so nothing is cut in the middle of an escape. It leaves with one write,
  * and what cannot be written is lost: a server does not wait for its log.
  */
-#include "server/log.h"
+#include "server/logger.h"
 
 #include "belfry/instant.h"
 #include "core/parse.h"

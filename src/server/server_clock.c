@@ -5,7 +5,7 @@
  * in whole milliseconds. The file is written beside its place, synced and renamed, so that it is
  * the old or the new time and never half of one.
  */
-#include "server/moment.h"
+#include "server/server_clock.h"
 
 #include "core/parse.h"
 
