@@ -11,8 +11,8 @@
 
 #include "engine/key.h"
 #include "engine/record.h"
-#include "store/batch.h"
-#include "store/io.h"
+#include "store/io/io.h"
+#include "store/log/batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
  *     }
  */
 
-#include "store/tree.h"
+#include "store/tree/tree.h"
 
 #include "check.h"
 

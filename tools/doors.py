@@ -21,16 +21,16 @@ ALLOWED = set("""
 
 THREAD = r"pthread_\w+|sigfillset"
 DOORS = {
-    "io_system.c": r".*",                # files
-    "tree_lmdb.c": r".*",                # LMDB
-    "io_view.c": r"f?stat(64)?",         # the same, to look at alone
-    "scout.c": THREAD + r"|pread(64)?|posix_fadvise(64)?",
-    "apart.c": r".*",                    # another process, for what may end this one
-    "tree_pages.c": r"open(at)?(64)?|close|fstat(64)?|mmap(64)?|munmap", # LMDB's file, to check it
-    "backup.c": THREAD,
-    "checkpoint.c": THREAD,
-    "syncer.c": THREAD,
-    "writer.c": THREAD,
+    "store_io/system.c": r".*",          # files
+    "store_io/view.c": r"f?stat(64)?",   # the same, to look at alone
+    "store_tree/lmdb.c": r".*",          # LMDB
+    "store_tree/pages.c": r"open(at)?(64)?|close|fstat(64)?|mmap(64)?|munmap", # LMDB's file
+    "store_tree/prefetch.c": THREAD + r"|pread(64)?|posix_fadvise(64)?",
+    "store_log/syncer.c": THREAD,
+    "store_log/writer.c": THREAD,
+    "store/backup.c": THREAD,
+    "store/checkpoint.c": THREAD,
+    "engine/apart.c": r".*",             # another process, for what may end this one
 }
 
 
@@ -40,7 +40,8 @@ def undefined(archive):
     for line in text.stdout.splitlines():
         m = re.match(r"(.*?)(\S+?)\.o:\s+[Uuvw]\s+(\S+)$", line)
         if m:
-            yield re.split(r"[:/]", m[2])[-1], m[3].split("@")[0]
+            library = re.search(r"lib(\w+)\.a$", archive)[1]
+            yield library + "/" + re.split(r"[:/]", m[2])[-1], m[3].split("@")[0]
 
 
 wrong = set()

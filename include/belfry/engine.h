@@ -19,6 +19,7 @@
 
 #include "belfry/backend.h"
 #include "belfry/error.h"
+#include "belfry/stats.h"
 #include "belfry/zone.h"
 
 #include <stdbool.h>
@@ -78,24 +79,6 @@ void bel_engine_close(struct bel_engine *engine);
 
 /* The engine as a backend. It lives as long as the engine. */
 struct bel_backend *bel_engine_backend(struct bel_engine *engine);
-
-/* Why a nominal time of a plan has made no occurrence. */
-enum bel_engine_skip {
-    BEL_ENGINE_SKIP_MISFIRE, /* it came too late, and MISFIRE did not choose it */
-    BEL_ENGINE_SKIP_OVERLAP, /* OVERLAP skip: the one before is not finished */
-    BEL_ENGINE_SKIP_QUEUE,   /* OVERLAP queue, and the queue is full */
-    BEL_ENGINE_SKIP_KNOWN,   /* there was one of that id already */
-    BEL_ENGINE_SKIPS,
-};
-
-/* What has happened since an engine was opened. */
-struct bel_engine_stats {
-    uint64_t leases_lost;   /* that ended without a word: crashes */
-    uint64_t leases_lapsed; /* that did soon after the engine was opened, which counts no crash */
-    uint64_t skips[BEL_ENGINE_SKIPS];
-    uint64_t clock_steps; /* the wall clock was set */
-    bool is_disk_low;     /* now: the disk is nearly full, and who schedules is refused */
-};
 
 /* Counts that go on while the engine is open, and live as long. */
 const struct bel_engine_stats *bel_engine_stats(const struct bel_engine *engine);

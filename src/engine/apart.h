@@ -15,7 +15,7 @@
 
 #include "belfry/error.h"
 #include "belfry/view.h"
-#include "store/why.h"
+#include "core/why.h"
 
 struct bel_apart; /* opaque: the way back */
 

@@ -3,7 +3,7 @@
 /* Copies are the store's affair; an engine has nothing that is not in rows by the end of a turn. */
 #include "engine/engine.h"
 
-#include "store/why.h"
+#include "core/why.h"
 
 #include <stdio.h>
 

@@ -13,10 +13,10 @@
 #include "engine/engine.h"
 
 #include "core/bug.h"
+#include "core/why.h"
 #include "engine/commands.h"
 #include "engine/ready.h"
 #include "engine/wire.h"
-#include "store/why.h"
 
 #include <assert.h>
 #include <stdarg.h>

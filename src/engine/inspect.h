@@ -7,8 +7,8 @@
  */
 
 #include "belfry/engine.h"
+#include "core/why.h"
 #include "store/store.h"
-#include "store/why.h"
 
 struct bel_engine;
 

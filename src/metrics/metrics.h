@@ -18,7 +18,7 @@
  */
 
 #include "belfry/backend.h"
-#include "belfry/engine.h"
+#include "belfry/stats.h"
 #include "core/buffer.h"
 
 #include <stdbool.h>

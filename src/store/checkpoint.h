@@ -20,7 +20,7 @@
 
 #include "belfry/error.h"
 #include "store/delta.h"
-#include "store/tree.h"
+#include "store/tree/tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>

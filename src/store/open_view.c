@@ -6,7 +6,7 @@
  * is no tree, an empty one stands in, as it would be made; if it was lost, the log says so.
  */
 #include "store/state.h"
-#include "store/tree_pages.h"
+#include "store/tree/pages.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
  */
 
 #include "store/delta.h"
-#include "store/format.h"
+#include "store/log/format.h"
 
 #include <stddef.h>
 

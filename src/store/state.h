@@ -8,12 +8,12 @@
  * them into the tree, pace.c slows down those who are too fast for that, backup.c makes copies.
  */
 
-#include "store/batch.h"
 #include "store/checkpoint.h"
 #include "store/delta.h"
-#include "store/log.h"
+#include "store/log/batch.h"
+#include "store/log/log.h"
 #include "store/store.h"
-#include "store/tree.h"
+#include "store/tree/tree.h"
 
 /* A file that is there while somebody has the store, and after a crash. */
 #define BEL_OPEN_MARK "OPEN"

@@ -36,20 +36,17 @@
 #include "belfry/view.h"
 #include "core/entropy.h"
 #include "core/sorted.h"
+#include "core/why.h"
 #include "store/delta.h"
-#include "store/io.h"
-#include "store/tree.h"
-#include "store/why.h"
+#include "store/io/io.h"
+#include "store/io/row.h"
+#include "store/tree/tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct bel_store; /* opaque */
-
-enum {
-    BEL_STORE_VALUE_BYTES_MAX = 4000, /* of a row; what is larger is cut into rows */
-};
 
 /* What a batch is for. */
 enum bel_store_use {

@@ -5,9 +5,9 @@
  * which value the reader sees, which was committed and which the open transaction has. A value
  * is known by the number that it is made of; 0 is none.
  */
-#include "store/row.h"
+#include "store/io/row.h"
 #include "store/store.h"
-#include "store/tree.h"
+#include "store/tree/tree.h"
 
 #include "../check.h"
 #include "../random.h"

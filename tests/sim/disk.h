@@ -18,7 +18,7 @@
  * Chance comes from a seed: the same calls on the same seed make the same history.
  */
 
-#include "store/io.h"
+#include "store/io/io.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
  */
 #include "world.h"
 
-#include "store/writer.h"
+#include "store/log/writer.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
  */
 
 #include "disk.h"
-#include "store/tree.h"
+#include "store/tree/tree.h"
 
 struct sim_tree {
     struct bel_tree tree; /* first */

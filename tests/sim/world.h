@@ -28,9 +28,9 @@
 #include "belfry/backend.h"
 #include "belfry/engine.h"
 #include "core/entropy.h"
+#include "core/why.h"
 #include "disk.h"
 #include "model.h"
-#include "store/why.h"
 #include "tree.h"
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #include "../check.h"
 #include "../engine_valid.h"
 #include "../sim/disk.h"
-#include "store/tree.h"
+#include "store/tree/tree.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* What every tree promises, in memory and on disk. */
-#include "store/tree.h"
+#include "store/tree/tree.h"
 
-#include "store/row.h"
+#include "store/io/row.h"
 #include "store/store.h"
 
 #include "../check.h"

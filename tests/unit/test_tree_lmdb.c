@@ -5,10 +5,10 @@
  * or of another version, too few addresses. The calls by which the library writes are defined
  * here, and it binds to these.
  */
-#include "store/tree.h"
+#include "store/tree/tree.h"
 
 #include "core/crc32c.h"
-#include "store/row.h"
+#include "store/io/row.h"
 
 #include "../check.h"
 #include "../trees.h"

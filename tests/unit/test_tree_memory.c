@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A tree in memory when memory runs out: each allocation of a transaction fails in turn. */
-#include "store/tree.h"
+#include "store/tree/tree.h"
 
 #include "../check.h"
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_CORE_WHY_H
+#define BEL_CORE_WHY_H
+
+/*
+ * why - what was found where, for a person, beside an error's code.
+ *
+ *     if (size != want) return bel__why_say(why, BEL_ECORRUPT, "%s has %zu bytes", name, size);
+ */
+
+#include "belfry/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct bel_why {
+    char text[256]; /* ends in 0; empty if there is nothing to say */
+};
+
+/* Says it, if `why` is not NULL, and returns `err`. */
+__attribute__((format(printf, 3, 4))) static inline int bel__why_say(struct bel_why *why, int err,
+                                                                     const char *format, ...)
+{
+    if (why == NULL) return err;
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(why->text, sizeof why->text, format, args) < 0) why->text[0] = 0;
+    va_end(args);
+    return err;
+}
+
+/* The same, of a file with which the system has failed to do something just now. */
+static inline int bel__why_system(struct bel_why *why, int err, const char *name, const char *what)
+{
+    char text[128];
+    if (why == NULL || err == BEL_ENOMEM) return err;
+    return bel__why_say(why, err, "%s cannot be %s: %s", name, what,
+                        strerror_r(errno, text, sizeof text));
+}
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The system's files. Calls that a signal interrupts are made again, writes and reads that come
+ * back short are continued. A sync is never made again after it has failed: the kernel may
+ * have dropped what it could not write, and would call the second one a success.
+ */
+#include "store/io/io.h"
+
+#include "belfry/clock.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MODE_DIRECTORY = 0700,
+    MODE_FILE = 0600,
+    FILL_BYTES = 1 << 20,
+};
+
+struct bel_io_file {
+    int fd;
+};
+
+struct system_io {
+    struct bel_io io;
+    int directory, lock; /* descriptors, or -1 */
+};
+
+static_assert(offsetof(struct system_io, io) == 0, "a door is the system's door");
+
+static struct system_io *of(struct bel_io *io)
+{
+    return (struct system_io *)io;
+}
+
+static int code_of(int number)
+{
+    switch (number) {
+    case ENOENT:
+        return BEL_ENOTFOUND;
+    case ENOSPC:
+    case EDQUOT:
+        return BEL_EFULL;
+    case ENOMEM:
+        return BEL_ENOMEM;
+    default:
+        return BEL_EIO;
+    }
+}
+
+static int open_at(int directory, const char *name, int flags)
+{
+    for (;;) {
+        int fd = openat(directory, name, flags | O_CLOEXEC, MODE_FILE);
+        if (fd >= 0 || errno != EINTR) return fd;
+    }
+}
+
+static int sync_fd(int fd, bool is_data)
+{
+    for (;;) {
+        if ((is_data ? fdatasync(fd) : fsync(fd)) == 0) return 0;
+        if (errno != EINTR) return code_of(errno);
+    }
+}
+
+static int lock(struct bel_io *io)
+{
+    struct system_io *self = of(io);
+    assert(self->lock < 0);
+    int fd = open_at(self->directory, "LOCK", O_RDWR | O_CREAT);
+    if (fd < 0) return code_of(errno);
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EINTR) continue;
+        int err = errno == EWOULDBLOCK ? BEL_EBUSY : code_of(errno);
+        (void)close(fd);
+        return err;
+    }
+    self->lock = fd;
+    return 0;
+}
+
+static void unlock(struct bel_io *io)
+{
+    struct system_io *self = of(io);
+    if (self->lock >= 0) (void)close(self->lock);
+    self->lock = -1;
+}
+
+static int open_file(struct bel_io *io, const char *name, unsigned how, struct bel_io_file **out)
+{
+    int flags = O_RDWR | O_NOFOLLOW;
+    if (how & BEL_IO_CREATE) flags |= O_CREAT | O_TRUNC;
+    if (how & BEL_IO_DIRECT) flags |= O_DIRECT;
+    struct bel_io_file *file = malloc(sizeof *file);
+    if (file == NULL) return BEL_ENOMEM;
+    file->fd = open_at(of(io)->directory, name, flags);
+    if (file->fd < 0) {
+        bool is_refused = (how & BEL_IO_DIRECT) && errno == EINVAL;
+        int err = is_refused ? BEL_EUNSUPPORTED : code_of(errno);
+        free(file);
+        return err;
+    }
+    *out = file;
+    return 0;
+}
+
+static void close_file(struct bel_io *io, struct bel_io_file *file)
+{
+    (void)io;
+    (void)close(file->fd);
+    free(file);
+}
+
+static int size_of(struct bel_io *io, struct bel_io_file *file, uint64_t *out)
+{
+    struct stat info;
+    (void)io;
+    if (fstat(file->fd, &info) != 0) return code_of(errno);
+    *out = (uint64_t)info.st_size;
+    return 0;
+}
+
+static int read_file(struct bel_io *io, struct bel_io_file *file, uint64_t offset, void *out,
+                     size_t bytes)
+{
+    (void)io;
+    for (size_t done = 0; done < bytes;) {
+        ssize_t count = pread(file->fd, (char *)out + done, bytes - done, (off_t)(offset + done));
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return code_of(errno);
+        if (count == 0) { /* the file ends */
+            errno = ENODATA;
+            return BEL_EIO;
+        }
+        done += (size_t)count;
+    }
+    return 0;
+}
+
+static int write_file(struct bel_io *io, struct bel_io_file *file, uint64_t offset,
+                      const void *data, size_t bytes)
+{
+    (void)io;
+    for (size_t done = 0; done < bytes;) {
+        ssize_t count =
+            pwrite(file->fd, (const char *)data + done, bytes - done, (off_t)(offset + done));
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return code_of(errno);
+        if (count == 0) {
+            errno = EIO;
+            return BEL_EIO;
+        }
+        done += (size_t)count;
+    }
+    return 0;
+}
+
+static int fill(struct bel_io *io, struct bel_io_file *file, uint64_t offset, uint64_t bytes)
+{
+    void *zeros = aligned_alloc(BEL_IO_BLOCK, FILL_BYTES);
+    if (zeros == NULL) return BEL_ENOMEM;
+    memset(zeros, 0, FILL_BYTES);
+    int err = 0;
+    for (uint64_t done = 0; done < bytes && err == 0;) {
+        uint64_t part = bytes - done < FILL_BYTES ? bytes - done : FILL_BYTES;
+        err = write_file(io, file, offset + done, zeros, part);
+        done += part;
+    }
+    free(zeros);
+    return err;
+}
+
+static int sync_file(struct bel_io *io, struct bel_io_file *file)
+{
+    (void)io;
+    return sync_fd(file->fd, true);
+}
+
+static int rename_file(struct bel_io *io, const char *from, const char *to)
+{
+    int directory = of(io)->directory;
+    return renameat(directory, from, directory, to) == 0 ? 0 : code_of(errno);
+}
+
+static int remove_file(struct bel_io *io, const char *name)
+{
+    return unlinkat(of(io)->directory, name, 0) == 0 ? 0 : code_of(errno);
+}
+
+static int sync_directory(struct bel_io *io)
+{
+    return sync_fd(of(io)->directory, false);
+}
+
+static int list(struct bel_io *io, bel_io_see *see, void *context)
+{
+    int fd = open_at(of(io)->directory, ".", O_RDONLY | O_DIRECTORY);
+    if (fd < 0) return code_of(errno);
+    DIR *directory = fdopendir(fd);
+    if (directory == NULL) {
+        int err = code_of(errno);
+        (void)close(fd);
+        return err;
+    }
+    for (;;) {
+        errno = 0;
+        struct dirent *entry = readdir(directory); /* NOLINT(concurrency-mt-unsafe): ours alone */
+        if (entry == NULL) break;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        see(context, entry->d_name);
+    }
+    int err = errno == 0 ? 0 : code_of(errno);
+    (void)closedir(directory);
+    return err;
+}
+
+static int free_bytes(struct bel_io *io, uint64_t *out)
+{
+    struct statvfs info;
+    if (fstatvfs(of(io)->directory, &info) != 0) return code_of(errno);
+    *out = (uint64_t)info.f_bavail * info.f_frsize;
+    return 0;
+}
+
+static uint64_t mono_ns(struct bel_io *io)
+{
+    (void)io;
+    return bel_clock_mono(bel_clock_system()).ns;
+}
+
+static void pause_for(struct bel_io *io, uint64_t ns)
+{
+    struct timespec left = {.tv_sec = (time_t)(ns / 1000000000),
+                            .tv_nsec = (long)(ns % 1000000000)};
+    (void)io;
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
+}
+
+static void destroy(struct bel_io *io)
+{
+    struct system_io *self = of(io);
+    unlock(io);
+    if (self->directory >= 0) (void)close(self->directory);
+    free(self);
+}
+
+/* Makes the directory, and its name durable. */
+static int make_directory(const char *path)
+{
+    if (mkdir(path, MODE_DIRECTORY) != 0) return errno == EEXIST ? 0 : code_of(errno);
+    char *copy = strdup(path);
+    if (copy == NULL) return BEL_ENOMEM;
+    size_t bytes = strlen(copy);
+    while (bytes > 1 && copy[bytes - 1] == '/') {
+        copy[--bytes] = 0;
+    }
+    char *slash = strrchr(copy, '/');
+    if (slash != NULL) slash[slash == copy] = 0;
+    int fd = open_at(AT_FDCWD, slash == NULL ? "." : copy, O_RDONLY | O_DIRECTORY);
+    int err = fd < 0 ? code_of(errno) : sync_fd(fd, false);
+    if (fd >= 0) (void)close(fd);
+    free(copy);
+    return err;
+}
+
+int bel__io_system_open(const char *path, struct bel_io **out)
+{
+    static const struct bel_io door = {
+        .lock = lock,
+        .unlock = unlock,
+        .open = open_file,
+        .close = close_file,
+        .size = size_of,
+        .read = read_file,
+        .write = write_file,
+        .fill = fill,
+        .sync = sync_file,
+        .rename = rename_file,
+        .remove = remove_file,
+        .sync_directory = sync_directory,
+        .list = list,
+        .free_bytes = free_bytes,
+        .mono_ns = mono_ns,
+        .pause = pause_for,
+        .destroy = destroy,
+    };
+    int err = make_directory(path);
+    if (err == BEL_ENOTFOUND) err = BEL_EIO; /* the folder around it */
+    if (err) return err;
+    struct system_io *self = malloc(sizeof *self);
+    if (self == NULL) return BEL_ENOMEM;
+    *self = (struct system_io){.io = door, .lock = -1};
+    self->directory = open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+    if (self->directory < 0) {
+        err = errno == ENOMEM ? BEL_ENOMEM : BEL_EIO;
+        free(self);
+        return err;
+    }
+    *out = &self->io;
+    return 0;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Appending. The order of writes and syncs is what recovery relies on:
+ *
+ *     all frames of a segment are synced
+ *       before the header of the next one is written, which names the last of them;
+ *     a header is synced before the first frame behind it is written;
+ *     a segment is used again after the tree has all of it, on disk.
+ *
+ * A lazy log keeps to the same order. It only does not wait for the sync of a frame before it goes
+ * on with the next, and has one made now and then, so that there is little left to sync when the
+ * order demands it.
+ */
+#include "store/log/log.h"
+#include "core/bug.h"
+#include "store/log/files.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LAZY_PARTS = 4, /* of a segment; each is synced when it is full */
+};
+
+static uint64_t padded(const struct bel_log *log, uint64_t bytes)
+{
+    uint64_t block = log->superblock.block_bytes; /* a power of two */
+    return (bytes + (block - 1)) & ~(block - 1);
+}
+
+bool bel__log_has_room(const struct bel_log *log, size_t bytes)
+{
+    if (log->current == NULL || bytes > bel__log_frame_bytes_max(log)) return false;
+    return padded(log, bytes) <= log->superblock.segment_bytes - log->end;
+}
+
+size_t bel__log_frame_bytes_max(const struct bel_log *log)
+{
+    return (size_t)(log->superblock.segment_bytes - BEL_SEGMENT_FRAMES);
+}
+
+unsigned bel__log_free_count(const struct bel_log *log)
+{
+    unsigned count = 0;
+    for (uint32_t i = 0; i < log->superblock.segment_count; i++) {
+        count += log->segments[i].is_free;
+    }
+    return count;
+}
+
+void bel__log_release(struct bel_log *log, uint64_t epoch)
+{
+    for (uint32_t i = 0; i < log->superblock.segment_count; i++) {
+        struct bel_log_segment *segment = &log->segments[i];
+        if (segment != log->current && segment->last_batch <= epoch) segment->is_free = true;
+    }
+}
+
+uint64_t bel__log_used_bytes(const struct bel_log *log, uint64_t batch)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < log->superblock.segment_count; i++) {
+        const struct bel_log_segment *segment = &log->segments[i];
+        if (segment == log->current) {
+            if (batch == UINT64_MAX) bytes += log->end - BEL_SEGMENT_FRAMES;
+        } else if (!segment->is_free && segment->last_batch <= batch) {
+            bytes += log->superblock.segment_bytes - BEL_SEGMENT_FRAMES;
+        }
+    }
+    return bytes;
+}
+
+/* The free segment that was used least recently. */
+static struct bel_log_segment *take_free(struct bel_log *log)
+{
+    struct bel_log_segment *oldest = NULL;
+    for (uint32_t i = 0; i < log->superblock.segment_count; i++) {
+        struct bel_log_segment *segment = &log->segments[i];
+        if (!segment->is_free) continue;
+        if (oldest == NULL || segment->header.use < oldest->header.use) oldest = segment;
+    }
+    assert(oldest != NULL); /* or the caller did not make sure */
+    return oldest;
+}
+
+/* Makes the next header. */
+static int make_header(struct bel_log *log, const struct bel_log_segment *segment,
+                       struct bel_segment_header *out)
+{
+    struct bel_segment_header header = {
+        .number = (uint32_t)(segment - log->segments),
+        .use = log->use + 1,
+        .first_batch = log->batch + 1,
+        .previous_checksum = log->checksum,
+    };
+    memcpy(header.id, log->superblock.id, sizeof header.id);
+    int err = bel__entropy_u64(log->entropy, &header.salt);
+    if (err) return err;
+    *out = header;
+    return 0;
+}
+
+/* Goes on in another segment. */
+static int begin_segment(struct bel_log *log)
+{
+    struct bel_log_segment *segment = take_free(log);
+    struct bel_segment_header header;
+    int err = bel__log_wait(log);
+    if (err) return err;
+    err = make_header(log, segment, &header);
+    if (err) return err;
+    memset(log->block, 0, BEL_IO_BLOCK);
+    bel__segment_header_write(&header, log->block);
+    err = log->io->write(log->io, segment->file, 0, log->block, BEL_IO_BLOCK);
+    if (err) return err;
+    err = log->io->sync(log->io, segment->file);
+    if (err) return err;
+
+    if (log->current != NULL) log->current->last_batch = log->batch;
+    segment->is_free = false;
+    segment->header = header;
+    log->current = segment;
+    log->use = header.use;
+    log->end = BEL_SEGMENT_FRAMES;
+    log->synced = (struct bel_writer_mark){.batch = log->batch, .end = BEL_SEGMENT_FRAMES};
+    log->is_writing = false;
+    return 0;
+}
+
+static struct bel_writer_mark find_synced(const struct bel_log *log)
+{
+    struct bel_writer_mark mark = {0, 0};
+    if (log->is_writing && log->writer != NULL) mark = bel__writer_mark(log->writer);
+    if (log->is_writing && log->syncer != NULL) mark = bel__syncer_mark(log->syncer);
+    return mark.batch > log->synced.batch ? mark : log->synced;
+}
+
+/* Seals a frame of the current segment, which is the next. */
+static void seal(struct bel_log *log, struct bel_frame *frame, uint8_t *bytes)
+{
+    frame->use = log->current->header.use;
+    frame->salt = log->current->header.salt;
+    frame->synced_bytes = find_synced(log).end;
+    frame->previous_checksum = log->checksum;
+    bel__frame_seal(frame, bytes);
+    log->end += padded(log, frame->bytes);
+    log->batch = frame->batch;
+    log->checksum = frame->checksum;
+    log->has_appended = true;
+}
+
+/* Writes what was sealed from `offset` on, and syncs. */
+static int write_at_once(struct bel_log *log, uint64_t offset, const uint8_t *bytes)
+{
+    struct bel_io_file *file = log->current->file;
+    int err = log->io->write(log->io, file, offset, bytes, (size_t)(log->end - offset));
+    if (err) return err;
+    err = log->io->sync(log->io, file);
+    if (BEL_BUG(BEL_BUG_SYNC_IGNORED)) err = 0;
+    if (err) return err;
+    log->synced = (struct bel_writer_mark){.batch = log->batch, .end = log->end};
+    return 0;
+}
+
+/* Writes it, and leaves it to be synced later. */
+static int write_lazily(struct bel_log *log, uint64_t offset, const uint8_t *bytes)
+{
+    struct bel_io_file *file = log->current->file;
+    struct bel_writer_mark mark = {.batch = log->batch, .end = log->end};
+    int err = log->io->write(log->io, file, offset, bytes, (size_t)(log->end - offset));
+    if (err) return err;
+    bel__syncer_wrote(log->syncer, file, &mark);
+    log->is_writing = true;
+    log->written = log->batch;
+    uint64_t part = log->superblock.segment_bytes / LAZY_PARTS;
+    if (log->end - find_synced(log).end >= part) bel__syncer_ask(log->syncer);
+    return 0;
+}
+
+/* Whatever a write says, it is the disk that has failed: space was made sure of before. */
+static int fail(struct bel_log *log)
+{
+    log->err = BEL_EIO;
+    return log->err;
+}
+
+int bel__log_append(struct bel_log *log, struct bel_batch *batch)
+{
+    assert(batch->bytes <= bel__log_frame_bytes_max(log));
+    if (bel__log_error(log) != 0) return fail(log);
+    if (!bel__log_has_room(log, batch->bytes) && begin_segment(log) != 0) return fail(log);
+    struct bel_frame frame = {
+        .bytes = (uint32_t)batch->bytes,
+        .row_count = batch->row_count,
+        .batch = log->batch + 1,
+    };
+    uint64_t offset = log->end;
+    (void)bel__batch_pad(batch, log->superblock.block_bytes);
+    seal(log, &frame, batch->memory);
+    if (log->syncer != NULL) {
+        return write_lazily(log, offset, batch->memory) == 0 ? 0 : fail(log);
+    }
+    if (log->writer == NULL) {
+        return write_at_once(log, offset, batch->memory) == 0 ? 0 : fail(log);
+    }
+    if (!bel__writer_has_room(log->writer) && bel__log_wait(log) != 0) return fail(log);
+    struct bel_writer_mark mark = {.batch = log->batch, .end = log->end};
+    bel__writer_give(log->writer, log->current->file, offset, batch, &mark);
+    log->is_writing = true;
+    return 0;
+}
+
+void bel__log_step(struct bel_log *log)
+{
+    if (log->writer != NULL) bel__writer_step(log->writer);
+    if (log->syncer != NULL) bel__syncer_step(log->syncer);
+}
+
+void bel__log_ask(struct bel_log *log)
+{
+    if (log->syncer != NULL) bel__syncer_ask(log->syncer);
+}
+
+int bel__log_wait(struct bel_log *log)
+{
+    if (log->syncer != NULL) return bel__syncer_wait(log->syncer);
+    return log->writer == NULL ? log->err : bel__writer_wait(log->writer);
+}
+
+uint64_t bel__log_synced(const struct bel_log *log)
+{
+    return find_synced(log).batch;
+}
+
+uint64_t bel__log_answerable(const struct bel_log *log)
+{
+    uint64_t synced = bel__log_synced(log);
+    return log->written > synced ? log->written : synced;
+}
+
+int bel__log_error(const struct bel_log *log)
+{
+    if (log->err == 0 && log->writer != NULL) return bel__writer_error(log->writer);
+    if (log->err == 0 && log->syncer != NULL) return bel__syncer_error(log->syncer);
+    return log->err;
+}
+
+/* Says that all is synced. What comes of it does not matter any more. */
+static void write_closing_mark(struct bel_log *log)
+{
+    struct bel_frame frame = {
+        .bytes = BEL_FRAME_HEADER_BYTES,
+        .batch = log->batch,
+        .is_closing = true,
+    };
+    uint64_t offset = log->end;
+    if (!log->has_appended || bel__log_error(log) != 0 || bel__log_wait(log) != 0) return;
+    if (!bel__log_has_room(log, frame.bytes)) return;
+    memset(log->block, 0, BEL_IO_BLOCK);
+    seal(log, &frame, log->block);
+    (void)write_at_once(log, offset, log->block);
+}
+
+void bel__log_close(struct bel_log *log)
+{
+    if (log == NULL) return;
+    write_closing_mark(log);
+    bel__writer_close(log->writer);
+    bel__syncer_close(log->syncer);
+    for (uint32_t i = 0; i < BEL_SEGMENT_COUNT_MAX; i++) {
+        if (log->segments[i].file != NULL) log->io->close(log->io, log->segments[i].file);
+    }
+    free(log->block);
+    free(log);
+}
+
+/* Makes whoever writes and syncs behind the caller's back. */
+static int open_driver(struct bel_log *log, const struct bel_log_options *options)
+{
+    bool has_thread = options->driver == BEL_LOG_THREAD;
+    struct bel_writer_options writer_options = {.io = options->io,
+                                                .has_thread = has_thread,
+                                                .wake = options->wake,
+                                                .context = options->context};
+    struct bel_syncer_options syncer_options = {.io = options->io,
+                                                .has_thread = has_thread,
+                                                .interval_ns = options->interval_ns,
+                                                .wake = options->wake,
+                                                .context = options->context};
+    assert(!options->is_lazy || options->driver != BEL_LOG_AT_ONCE);
+    if (options->is_lazy) return bel__syncer_open(&syncer_options, &log->syncer);
+    if (options->driver == BEL_LOG_AT_ONCE) return 0;
+    return bel__writer_open(&writer_options, &log->writer);
+}
+
+int bel__log_open(const struct bel_log_options *options, struct bel_log **out, struct bel_why *why)
+{
+    struct bel_log *log = calloc(1, sizeof *log);
+    if (log == NULL) return BEL_ENOMEM;
+    log->io = options->io;
+    log->entropy = options->entropy;
+    log->block = aligned_alloc(BEL_IO_BLOCK, BEL_IO_BLOCK);
+    int err = log->block == NULL ? BEL_ENOMEM : bel__log_open_files(log, options, why);
+    if (!err) err = open_driver(log, options);
+    if (err) {
+        bel__log_close(log); /* takes a half-made one */
+        return err;
+    }
+    *out = log;
+    return 0;
+}

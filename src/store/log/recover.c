@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Recovery, in the steps of docs/FORMAT.md. One segment at a time is read into memory whole:
+ * find where the log begins, walk from frame to frame, decide what the bytes behind the last
+ * one are, make the tail safe.
+ *
+ * Nothing is written before all was read and found right, and what is written then can be cut
+ * short anywhere: frames that are there are written over with themselves, and what is zeroed
+ * does not count already.
+ */
+#include "core/bug.h"
+#include "store/log/files.h"
+#include "store/log/log.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What recovery knows so far. */
+struct recovery {
+    struct bel_log *log;
+    uint64_t epoch;
+    bel_log_replay *replay;
+    void *context;
+    struct bel_why *why;
+
+    uint8_t *bytes;                                      /* of one segment */
+    struct bel_log_segment *uses[BEL_SEGMENT_COUNT_MAX]; /* those with headers, oldest first */
+    unsigned use_count;
+
+    uint64_t end; /* of the frames in the segment that was walked last */
+    uint64_t batch;
+    uint32_t checksum;
+    struct bel_frame last; /* if the segment has any */
+    bool has_last;
+};
+
+static int say_damaged(const struct recovery *recovery, const struct bel_log_segment *segment,
+                       uint64_t offset, const char *what)
+{
+    char name[BEL_LOG_NAME_BYTES];
+    bel__log_name((uint32_t)(segment - recovery->log->segments), name);
+    return bel__why_say(recovery->why, BEL_ECORRUPT, "%s is damaged at byte %llu: %s", name,
+                        (unsigned long long)offset, what);
+}
+
+static int read_segment(const struct recovery *recovery, const struct bel_log_segment *segment,
+                        size_t bytes)
+{
+    struct bel_log *log = recovery->log;
+    char name[BEL_LOG_NAME_BYTES];
+    int err = log->io->read(log->io, segment->file, 0, recovery->bytes, bytes);
+    if (!err) return 0;
+    bel__log_name((uint32_t)(segment - log->segments), name);
+    return bel__why_system(recovery->why, err, name, "read");
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
+}
+
+/* A segment without a header that checks out is free, unless it has what the tree has not. One
+ * that begins with zeros for header and first frame was never used. */
+static int check_headless(struct recovery *recovery, const struct bel_log_segment *segment)
+{
+    uint64_t segment_bytes = recovery->log->superblock.segment_bytes;
+    struct bel_frame frame;
+    if (is_zero(recovery->bytes, BEL_SEGMENT_FRAMES + BEL_FRAME_HEADER_BYTES)) return 0;
+    int err = read_segment(recovery, segment, segment_bytes);
+    if (err) return err;
+    for (uint64_t at = BEL_SEGMENT_FRAMES; at < segment_bytes;
+         at += recovery->log->superblock.block_bytes) {
+        if (!bel__frame_read(recovery->bytes + at, segment_bytes - at, &frame)) continue;
+        if (frame.batch <= recovery->epoch) continue;
+        return say_damaged(recovery, segment, 0, "the header of a segment that is in use");
+    }
+    return 0;
+}
+
+/* Files a segment by its use. */
+static void insert_use(struct recovery *recovery, struct bel_log_segment *segment)
+{
+    unsigned at = recovery->use_count++;
+    while (at > 0 && recovery->uses[at - 1]->header.use > segment->header.use) {
+        recovery->uses[at] = recovery->uses[at - 1];
+        at--;
+    }
+    recovery->uses[at] = segment;
+}
+
+static int read_header(struct recovery *recovery, uint32_t number)
+{
+    struct bel_log *log = recovery->log;
+    struct bel_log_segment *segment = &log->segments[number];
+    struct bel_segment_header header;
+    int err = read_segment(recovery, segment, 2 * (size_t)BEL_SEGMENT_FRAMES);
+    if (err) return err;
+    segment->is_free = true;
+    err = bel__segment_header_read(recovery->bytes, &header);
+    if (err == BEL_EUNSUPPORTED) {
+        return bel__why_say(recovery->why, err, "log-%u has a newer format than this build knows",
+                            (unsigned)number);
+    }
+    if (err) return check_headless(recovery, segment);
+    if (memcmp(header.id, log->superblock.id, sizeof header.id) != 0) {
+        return say_damaged(recovery, segment, 0, "it belongs to another store");
+    }
+    if (header.number != number) {
+        return say_damaged(recovery, segment, 0, "it was the file of another segment");
+    }
+    segment->header = header;
+    insert_use(recovery, segment);
+    return 0;
+}
+
+static int replay_rows(const struct recovery *recovery, const struct bel_log_segment *segment,
+                       uint64_t offset, const struct bel_frame *frame)
+{
+    struct bel_frame_row row;
+    size_t at = 0;
+    uint32_t count = 0;
+    int err;
+    while ((err = bel__frame_row_read(recovery->bytes + offset, frame, &at, &row)) == 0) {
+        count++;
+        err = recovery->replay(recovery->context, &row);
+        if (err) return bel__why_say(recovery->why, err, "a batch cannot be replayed");
+    }
+    if (err == BEL_ENOTFOUND && count == frame->row_count) return 0;
+    return say_damaged(recovery, segment, offset, "a batch that is not made of rows");
+}
+
+/* Finds the next frame. False if there is none that continues the log. */
+static bool find_frame(const struct recovery *recovery, const struct bel_log_segment *segment,
+                       struct bel_frame *out)
+{
+    uint64_t left = recovery->log->superblock.segment_bytes - recovery->end;
+    bool is_frame = bel__frame_read(recovery->bytes + recovery->end, left, out);
+    if (BEL_BUG(BEL_BUG_STALE_TAIL)) return is_frame;
+    return is_frame && out->use == segment->header.use && out->salt == segment->header.salt &&
+           out->synced_bytes <= recovery->end && out->synced_bytes >= BEL_SEGMENT_FRAMES &&
+           out->synced_bytes % recovery->log->superblock.block_bytes == 0 &&
+           bel__frame_continues(out, recovery->batch, recovery->checksum);
+}
+
+static void pass(struct recovery *recovery, const struct bel_frame *frame)
+{
+    uint64_t block = recovery->log->superblock.block_bytes;
+    recovery->end += (frame->bytes + (block - 1)) / block * block;
+    recovery->batch = frame->batch;
+    recovery->checksum = frame->checksum;
+    recovery->last = *frame;
+    recovery->has_last = true;
+}
+
+/* Goes to the beginning of a segment, as its header has it. */
+static void rewind_to(struct recovery *recovery, const struct bel_log_segment *segment)
+{
+    recovery->end = BEL_SEGMENT_FRAMES;
+    recovery->batch = segment->header.first_batch - 1;
+    recovery->checksum = segment->header.previous_checksum;
+    recovery->has_last = false;
+}
+
+/* Walks through the frames of a segment. */
+static int walk(struct recovery *recovery, const struct bel_log_segment *segment)
+{
+    struct bel_frame frame;
+    int err = read_segment(recovery, segment, recovery->log->superblock.segment_bytes);
+    if (err) return err;
+    rewind_to(recovery, segment);
+    while (find_frame(recovery, segment, &frame)) {
+        if (frame.batch > recovery->epoch) {
+            err = replay_rows(recovery, segment, recovery->end, &frame);
+            if (err) return err;
+        }
+        pass(recovery, &frame);
+    }
+    return 0;
+}
+
+/* A segment behind another must begin where that one has ended. */
+static int check_joint(const struct recovery *recovery, unsigned index)
+{
+    const struct bel_log_segment *before = recovery->uses[index - 1];
+    const struct bel_segment_header *header = &recovery->uses[index]->header;
+    if (header->use != before->header.use + 1) {
+        return bel__why_say(recovery->why, BEL_ECORRUPT, "the log has no segment with use %llu",
+                            (unsigned long long)before->header.use + 1);
+    }
+    if (header->first_batch == recovery->batch + 1 &&
+        header->previous_checksum == recovery->checksum) {
+        return 0;
+    }
+    return say_damaged(recovery, before, recovery->end, "the batch there does not check out");
+}
+
+/* Walks through all uses that have what the tree has not, and finds the end. */
+static int walk_all(struct recovery *recovery)
+{
+    unsigned first = recovery->use_count;
+    while (first > 0) {
+        first--;
+        if (recovery->uses[first]->header.first_batch <= recovery->epoch + 1) break;
+        if (first > 0) continue;
+        return bel__why_say(recovery->why, BEL_ECORRUPT,
+                            "the log begins with batch %llu, but the tree ends with %llu",
+                            (unsigned long long)recovery->uses[0]->header.first_batch,
+                            (unsigned long long)recovery->epoch);
+    }
+    for (unsigned i = first; i < recovery->use_count; i++) {
+        struct bel_log_segment *segment = recovery->uses[i];
+        if (i > first) {
+            int err = check_joint(recovery, i);
+            if (err) return err;
+            recovery->uses[i - 1]->last_batch = recovery->batch;
+        }
+        int err = walk(recovery, segment);
+        if (err) return err;
+        segment->is_free = false;
+    }
+    return 0;
+}
+
+/* Where the next bytes are, from `at` on, that could be of a frame of this use. */
+static uint64_t find_remains(const struct recovery *recovery, const struct bel_log_segment *segment,
+                             uint64_t at)
+{
+    const struct bel_segment_header *header = &segment->header;
+    uint64_t segment_bytes = recovery->log->superblock.segment_bytes;
+    while (at < segment_bytes) {
+        if (bel__frame_is_of(recovery->bytes + at, segment_bytes - at, header->use, header->salt)) {
+            break;
+        }
+        at += recovery->log->superblock.block_bytes;
+    }
+    return at;
+}
+
+/* Tells damage from a tail: nothing behind the end may say that what is missing was synced. */
+static int check_tail(const struct recovery *recovery, const struct bel_log_segment *segment)
+{
+    uint64_t segment_bytes = recovery->log->superblock.segment_bytes;
+    uint64_t block = recovery->log->superblock.block_bytes;
+    struct bel_frame frame;
+    for (uint64_t at = find_remains(recovery, segment, recovery->end); at < segment_bytes;
+         at = find_remains(recovery, segment, at + block)) {
+        if (!bel__frame_read(recovery->bytes + at, segment_bytes - at, &frame)) continue;
+        if (frame.synced_bytes <= recovery->end) continue;
+        return say_damaged(recovery, segment, recovery->end, "the batch there does not check out");
+    }
+    if (recovery->batch >= recovery->epoch) return 0;
+    return say_damaged(recovery, segment, recovery->end, "a batch there is missing");
+}
+
+/* Writes again what may be in the page cache alone, zeroes what must not come back, syncs. */
+static int secure_tail(struct recovery *recovery, const struct bel_log_segment *segment)
+{
+    struct bel_log *log = recovery->log;
+    uint64_t segment_bytes = log->superblock.segment_bytes, block = log->superblock.block_bytes;
+    uint64_t sure = recovery->has_last ? recovery->last.synced_bytes : recovery->end;
+    size_t zero_bytes = block > BEL_FRAME_HEADER_BYTES ? block : BEL_FRAME_HEADER_BYTES;
+    int err = log->io->write(log->io, segment->file, 0, recovery->bytes, BEL_IO_BLOCK);
+    if (!err && sure < recovery->end) {
+        err = log->io->write(log->io, segment->file, sure, recovery->bytes + sure,
+                             recovery->end - sure);
+    }
+    memset(log->block, 0, BEL_IO_BLOCK);
+    for (uint64_t at = find_remains(recovery, segment, recovery->end);
+         at < segment_bytes && err == 0; at = find_remains(recovery, segment, at + block)) {
+        err = log->io->write(log->io, segment->file, at, log->block, zero_bytes);
+    }
+    if (!err) err = log->io->sync(log->io, segment->file);
+    if (!err) return 0;
+    return bel__why_system(recovery->why, err, "the end of the log", "written");
+}
+
+static int recover(struct recovery *recovery)
+{
+    struct bel_log *log = recovery->log;
+    int err = 0;
+    for (uint32_t i = 0; i < log->superblock.segment_count && err == 0; i++) {
+        err = read_header(recovery, i);
+    }
+    if (err) return err;
+    if (recovery->use_count == 0) {
+        if (recovery->epoch == 0) return 0;
+        return bel__why_say(recovery->why, BEL_ECORRUPT,
+                            "the log is empty, but the tree ends with batch %llu",
+                            (unsigned long long)recovery->epoch);
+    }
+    err = walk_all(recovery);
+    if (err) return err;
+    struct bel_log_segment *last = recovery->uses[recovery->use_count - 1];
+    err = check_tail(recovery, last);
+    if (err) return err;
+    err = secure_tail(recovery, last);
+    if (err) return err;
+
+    log->current = last;
+    log->end = recovery->end;
+    log->use = last->header.use;
+    log->batch = recovery->batch;
+    log->synced = (struct bel_writer_mark){.batch = log->batch, .end = log->end};
+    log->checksum = recovery->checksum;
+    return 0;
+}
+
+int bel__log_recover(struct bel_log *log, uint64_t epoch, bel_log_replay *replay, void *context,
+                     struct bel_why *why)
+{
+    struct recovery recovery = {
+        .log = log, .epoch = epoch, .replay = replay, .context = context, .why = why};
+    recovery.bytes = aligned_alloc(BEL_IO_BLOCK, log->superblock.segment_bytes);
+    if (recovery.bytes == NULL) return BEL_ENOMEM;
+    int err = recover(&recovery);
+    free(recovery.bytes);
+    return err;
+}

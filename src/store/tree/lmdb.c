@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A tree on LMDB: a B+ tree in one file, which is mapped for reading and copied on writing, page
+ * by page, so that a transaction is there once the page that names its root is.
+ *
+ *     table "rows"     key, 24 bytes    ->  checksum u32 | value
+ *     table "state"    "state"          ->  offset 0   format u32, which is 1
+ *                                                  4   checksum u32, of the rest and the format
+ *                                                  8   epoch u64
+ *                                                 16   rows u64
+ *                                                 24   sum u64, see row.h
+ *
+ * Numbers are little-endian, but for those of keys, which sort. A row has a checksum because
+ * pages have none; the count and the sum of rows are kept in the same transaction as the rows,
+ * because a page that is wrong can also lose them.
+ *
+ * The reader is a transaction that lives as long as the tree and is renewed by a refresh, which
+ * costs no system call. Until then the pages that it may look at are not used again, so a store
+ * that forgets to refresh makes the file grow.
+ *
+ * The map is as large as the process may have, because it cannot grow while anybody reads. It
+ * costs addresses and neither memory nor disk.
+ *
+ * This file and the library do their own input and output: nothing here goes through a door.
+ * The simulator uses the tree in memory.
+ */
+#include "core/crc32c.h"
+#include "store/io/row.h"
+#include "store/tree/prefetch.h"
+#include "store/tree/tree.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lmdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum {
+    FORMAT = 1,
+    CHECKSUM_BYTES = 4,
+    FILE_MODE = 0600,
+    FOLDER_MODE = 0700,
+    PAGE_HEADER_BYTES = 16, /* of the library's */
+    PAGE_BYTES_MIN = 4096,
+    META_PAGES = 2,
+    FREE_TABLE = 0, /* its number, in the library */
+};
+
+#define MAP_BYTES_MAX  (UINT64_C(1) << 40)
+#define MAP_BYTES_MIN  (UINT64_C(1) << 24)
+#define SPACE_LEFT_MIN (UINT64_C(1) << 24) /* a short write with less than this is a full disk */
+
+static_assert(BEL_STORE_VALUE_BYTES_MAX + CHECKSUM_BYTES <= PAGE_BYTES_MIN - PAGE_HEADER_BYTES,
+              "a value that has a page of its own needs no second one, and no search for two");
+
+struct state {
+    uint32_t format, checksum;
+    uint64_t epoch, rows, sum;
+};
+
+static_assert(sizeof(struct state) == 32, "as the table above says");
+
+struct lmdb_tree {
+    struct bel_tree tree;
+    MDB_env *env;
+    bool is_twin;                 /* the environment is another's */
+    MDB_dbi tables, rows, states; /* the first has the records of the others */
+
+    MDB_txn *reader;
+    MDB_cursor *read_cursor;
+    struct state seen;
+
+    MDB_txn *writer; /* NULL outside a transaction, and after a commit that failed */
+    MDB_cursor *write_cursor;
+    struct state next; /* what the transaction makes of it */
+    struct bel_scout scout;
+    unsigned char value[CHECKSUM_BYTES + BEL_STORE_VALUE_BYTES_MAX];
+};
+
+static_assert(offsetof(struct lmdb_tree, tree) == 0, "a tree on LMDB is a tree");
+
+static struct lmdb_tree *of(struct bel_tree *tree)
+{
+    assert(tree != NULL);
+    return (struct lmdb_tree *)tree;
+}
+
+/* What an answer of the library means to us. */
+static int error_of(int answer)
+{
+    switch (answer) {
+    case 0:
+        return 0;
+    case MDB_NOTFOUND:
+        return BEL_ENOTFOUND;
+    case MDB_MAP_FULL:
+    case MDB_TXN_FULL:
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        return BEL_EFULL;
+    case ENOMEM:
+    case EAGAIN:
+        return BEL_ENOMEM;
+    case MDB_PAGE_NOTFOUND:
+    case MDB_CORRUPTED:
+    case MDB_INVALID:
+    case MDB_CURSOR_FULL:
+    case MDB_INCOMPATIBLE:
+    case MDB_BAD_VALSIZE:
+    case MDB_BAD_DBI:
+        return BEL_ECORRUPT;
+    case MDB_VERSION_MISMATCH:
+        return BEL_EUNSUPPORTED;
+    default:
+        return BEL_EIO;
+    }
+}
+
+/* The library says EIO for a write that was cut short, which is what a disk that becomes full
+ * does to a large one. */
+static int error_of_writing(struct lmdb_tree *lmdb, int answer)
+{
+    struct statvfs disk;
+    mdb_filehandle_t file;
+    if (answer != EIO || mdb_env_get_fd(lmdb->env, &file) != 0) return error_of(answer);
+    if (fstatvfs(file, &disk) != 0) return BEL_EIO;
+    return (uint64_t)disk.f_bavail * disk.f_frsize < SPACE_LEFT_MIN ? BEL_EFULL : BEL_EIO;
+}
+
+static MDB_val val_of(void *data, size_t bytes)
+{
+    return (MDB_val){.mv_size = bytes, .mv_data = data};
+}
+
+static uint32_t checksum_of_state(struct state state)
+{
+    state.checksum = 0;
+    return bel__crc32c(0, &state, sizeof state);
+}
+
+static int read_state(struct lmdb_tree *lmdb, MDB_txn *txn, struct state *out)
+{
+    struct state state;
+    char name[] = "state";
+    MDB_val key = val_of(name, sizeof name - 1), data;
+    int err = error_of(mdb_get(txn, lmdb->states, &key, &data));
+    if (err == BEL_ENOTFOUND) return BEL_ECORRUPT; /* it is written with the tables */
+    if (err) return err;
+    if (data.mv_size != sizeof state) return BEL_ECORRUPT;
+    memcpy(&state, data.mv_data, sizeof state);
+    if (le32toh(state.checksum) != checksum_of_state(state)) return BEL_ECORRUPT;
+    if (le32toh(state.format) != FORMAT) return BEL_EUNSUPPORTED;
+    *out = (struct state){
+        .epoch = le64toh(state.epoch), .rows = le64toh(state.rows), .sum = le64toh(state.sum)};
+    return 0;
+}
+
+static int write_state(struct lmdb_tree *lmdb, MDB_txn *txn, const struct state *in)
+{
+    struct state state = {.format = htole32(FORMAT),
+                          .epoch = htole64(in->epoch),
+                          .rows = htole64(in->rows),
+                          .sum = htole64(in->sum)};
+    char name[] = "state";
+    MDB_val key = val_of(name, sizeof name - 1), data = val_of(&state, sizeof state);
+    state.checksum = htole32(checksum_of_state(state));
+    return mdb_put(txn, lmdb->states, &key, &data, 0);
+}
+
+/* What is stored under a key, if it can be a row at all. */
+static int row_of(MDB_val data, uint32_t *out_checksum, struct bel_view *out)
+{
+    uint32_t checksum;
+    if (data.mv_size < CHECKSUM_BYTES) return BEL_ECORRUPT;
+    memcpy(&checksum, data.mv_data, sizeof checksum);
+    *out_checksum = le32toh(checksum);
+    *out = (struct bel_view){(const unsigned char *)data.mv_data + CHECKSUM_BYTES,
+                             data.mv_size - CHECKSUM_BYTES};
+    return 0;
+}
+
+/* Checks a row and hands it out. */
+static int give(const struct bel_key *key, MDB_val data, struct bel_view *out)
+{
+    uint32_t checksum;
+    struct bel_view value;
+    int err = row_of(data, &checksum, &value);
+    if (err) return err;
+    if (bel__row_checksum(key, value) != checksum) return BEL_ECORRUPT;
+    *out = value;
+    return 0;
+}
+
+static int lmdb_get(struct bel_tree *tree, const struct bel_key *key, struct bel_view *out)
+{
+    unsigned char bytes[BEL_KEY_BYTES];
+    MDB_val name = val_of(bytes, sizeof bytes), data;
+    bel__key_write(key, bytes);
+    int err = error_of(mdb_get(of(tree)->reader, of(tree)->rows, &name, &data));
+    return err ? err : give(key, data, out);
+}
+
+static int lmdb_seek(struct bel_tree *tree, struct bel_key *key, struct bel_view *out)
+{
+    unsigned char bytes[BEL_KEY_BYTES];
+    MDB_val name = val_of(bytes, sizeof bytes), data;
+    bel__key_write(key, bytes);
+    int err = error_of(mdb_cursor_get(of(tree)->read_cursor, &name, &data, MDB_SET_RANGE));
+    if (err) return err;
+    if (name.mv_size != BEL_KEY_BYTES) return BEL_ECORRUPT;
+    struct bel_key found = bel__key_read(name.mv_data);
+    err = give(&found, data, out);
+    if (!err) *key = found;
+    return err;
+}
+
+static int lmdb_refresh(struct bel_tree *tree)
+{
+    struct lmdb_tree *lmdb = of(tree);
+    mdb_txn_reset(lmdb->reader);
+    int err = error_of(mdb_txn_renew(lmdb->reader));
+    if (!err) err = error_of(mdb_cursor_renew(lmdb->reader, lmdb->read_cursor));
+    return err ? err : read_state(lmdb, lmdb->reader, &lmdb->seen);
+}
+
+static uint64_t lmdb_epoch(const struct bel_tree *tree)
+{
+    assert(tree != NULL);
+    return ((const struct lmdb_tree *)tree)->seen.epoch;
+}
+
+static void lmdb_abort(struct bel_tree *tree)
+{
+    struct lmdb_tree *lmdb = of(tree);
+    if (lmdb->writer == NULL) return;
+    mdb_txn_abort(lmdb->writer); /* and closes the cursor */
+    lmdb->writer = NULL;
+}
+
+/* Lets the scout start from the tree as it is before the transaction. */
+static void start_scout(struct lmdb_tree *lmdb)
+{
+    char name[] = "rows";
+    MDB_val key = val_of(name, sizeof name - 1), data;
+    struct bel_view record = {NULL, 0};
+    if (mdb_get(lmdb->writer, lmdb->tables, &key, &data) == 0) {
+        record = (struct bel_view){data.mv_data, data.mv_size};
+    }
+    bel__scout_start(&lmdb->scout, record);
+}
+
+static int lmdb_begin(struct bel_tree *tree)
+{
+    struct lmdb_tree *lmdb = of(tree);
+    assert(lmdb->writer == NULL);
+    int err = error_of(mdb_txn_begin(lmdb->env, NULL, 0, &lmdb->writer));
+    if (err) return err;
+    err = read_state(lmdb, lmdb->writer, &lmdb->next);
+    if (!err) err = error_of(mdb_cursor_open(lmdb->writer, lmdb->rows, &lmdb->write_cursor));
+    if (err) lmdb_abort(tree);
+    if (!err) start_scout(lmdb);
+    return err;
+}
+
+static void lmdb_expect(struct bel_tree *tree, const struct bel_key *key)
+{
+    assert(of(tree)->writer != NULL);
+    bel__scout_expect(&of(tree)->scout, key);
+}
+
+/* Takes a row that is replaced or removed out of the counts. */
+static int uncount(struct lmdb_tree *lmdb, const struct bel_key *key, MDB_val data)
+{
+    uint32_t checksum;
+    struct bel_view value;
+    int err = row_of(data, &checksum, &value);
+    if (err) return err;
+    lmdb->next.rows--;
+    lmdb->next.sum -= bel__row_sum(key, checksum, value.bytes);
+    return 0;
+}
+
+static int lmdb_put(struct bel_tree *tree, const struct bel_key *key, struct bel_view value)
+{
+    struct lmdb_tree *lmdb = of(tree);
+    unsigned char bytes[BEL_KEY_BYTES];
+    uint32_t checksum = bel__row_checksum(key, value), stored = htole32(checksum);
+    assert(lmdb->writer != NULL);
+    assert(value.bytes <= BEL_STORE_VALUE_BYTES_MAX);
+    bel__key_write(key, bytes);
+    memcpy(lmdb->value, &stored, sizeof stored);
+    if (value.bytes > 0) memcpy(lmdb->value + CHECKSUM_BYTES, value.data, value.bytes);
+
+    MDB_val name = val_of(bytes, sizeof bytes);
+    MDB_val ours = val_of(lmdb->value, CHECKSUM_BYTES + value.bytes), data = ours;
+    int answer = mdb_cursor_put(lmdb->write_cursor, &name, &data, MDB_NOOVERWRITE);
+    if (answer == MDB_KEYEXIST) {
+        int err = uncount(lmdb, key, data);
+        if (err) return err;
+        data = ours;
+        answer = mdb_cursor_put(lmdb->write_cursor, &name, &data, MDB_CURRENT);
+    }
+    if (answer) return error_of_writing(lmdb, answer);
+    lmdb->next.rows++;
+    lmdb->next.sum += bel__row_sum(key, checksum, value.bytes);
+    return 0;
+}
+
+static int lmdb_remove(struct bel_tree *tree, const struct bel_key *key)
+{
+    struct lmdb_tree *lmdb = of(tree);
+    unsigned char bytes[BEL_KEY_BYTES];
+    MDB_val name = val_of(bytes, sizeof bytes), data;
+    assert(lmdb->writer != NULL);
+    bel__key_write(key, bytes);
+    int answer = mdb_cursor_get(lmdb->write_cursor, &name, &data, MDB_SET);
+    if (answer == MDB_NOTFOUND) return 0;
+    if (answer) return error_of(answer);
+    int err = uncount(lmdb, key, data);
+    return err ? err : error_of_writing(lmdb, mdb_cursor_del(lmdb->write_cursor, 0));
+}
+
+static int lmdb_commit(struct bel_tree *tree, uint64_t epoch)
+{
+    struct lmdb_tree *lmdb = of(tree);
+    assert(lmdb->writer != NULL);
+    assert(epoch >= lmdb->next.epoch);
+    lmdb->next.epoch = epoch;
+    mdb_cursor_close(lmdb->write_cursor);
+    int answer = write_state(lmdb, lmdb->writer, &lmdb->next);
+    if (answer) return error_of_writing(lmdb, answer);
+    answer = mdb_txn_commit(lmdb->writer);
+    lmdb->writer = NULL; /* also if it failed */
+    return error_of_writing(lmdb, answer);
+}
+
+/* How many pages are in use, as the reader sees it. */
+static uint64_t count_pages(const struct lmdb_tree *lmdb)
+{
+    const MDB_dbi tables[] = {FREE_TABLE, lmdb->tables, lmdb->rows, lmdb->states};
+    uint64_t pages = META_PAGES;
+    MDB_stat stat;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        if (mdb_stat(lmdb->reader, tables[i], &stat) != 0) return UINT64_MAX;
+        pages += stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
+    }
+    return pages;
+}
+
+static void lmdb_stats(struct bel_tree *tree, struct bel_tree_stats *out)
+{
+    const struct lmdb_tree *lmdb = of(tree);
+    MDB_stat stat;
+    MDB_envinfo info;
+    *out = (struct bel_tree_stats){.rows = lmdb->seen.rows, .sum = lmdb->seen.sum};
+    if (mdb_env_stat(lmdb->env, &stat) != 0 || mdb_env_info(lmdb->env, &info) != 0) return;
+    uint64_t pages = info.me_last_pgno + 1, used = count_pages(lmdb);
+    out->bytes = pages * stat.ms_psize;
+    out->free_bytes = used < pages ? (pages - used) * stat.ms_psize : 0;
+}
+
+static void lmdb_close(struct bel_tree *tree)
+{
+    struct lmdb_tree *lmdb = of(tree);
+    lmdb_abort(tree);
+    if (lmdb->read_cursor != NULL) mdb_cursor_close(lmdb->read_cursor);
+    if (lmdb->reader != NULL) mdb_txn_abort(lmdb->reader);
+    if (lmdb->env != NULL && !lmdb->is_twin) mdb_env_close(lmdb->env);
+    bel__scout_finish(&lmdb->scout);
+    free(lmdb);
+}
+
+/* The largest map to try: half of the addresses that the process may have. */
+static uint64_t map_bytes_first(uint64_t wanted)
+{
+    struct rlimit limit;
+    uint64_t bytes = wanted > 0 ? wanted : MAP_BYTES_MAX;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return bytes;
+    while (bytes > MAP_BYTES_MIN && bytes > limit.rlim_cur / 2) {
+        bytes /= 2;
+    }
+    return bytes;
+}
+
+static int open_env_mapped(struct lmdb_tree *lmdb, const struct bel_tree_options *options,
+                           uint64_t map_bytes)
+{
+    unsigned flags = MDB_NOTLS | MDB_NORDAHEAD;
+    if (options->mode == BEL_TREE_READ) flags |= MDB_RDONLY;
+    int answer = mdb_env_create(&lmdb->env);
+    if (!answer) answer = mdb_env_set_maxdbs(lmdb->env, 2);
+    if (!answer) answer = mdb_env_set_mapsize(lmdb->env, map_bytes);
+    if (!answer) answer = mdb_env_open(lmdb->env, options->path, flags, FILE_MODE);
+    if (!answer) return 0;
+    if (lmdb->env != NULL) mdb_env_close(lmdb->env);
+    lmdb->env = NULL;
+    return answer;
+}
+
+static int open_env(struct lmdb_tree *lmdb, const struct bel_tree_options *options)
+{
+    uint64_t map_bytes = map_bytes_first(options->map_bytes);
+    int answer = open_env_mapped(lmdb, options, map_bytes);
+    while (answer == ENOMEM && map_bytes > MAP_BYTES_MIN) {
+        map_bytes /= 2;
+        answer = open_env_mapped(lmdb, options, map_bytes);
+    }
+    return answer == ENOENT ? BEL_ENOTFOUND : error_of(answer);
+}
+
+/* Opens the tables, and makes them with their state if they are allowed to be new. */
+static int open_tables(struct lmdb_tree *lmdb, enum bel_tree_mode mode)
+{
+    MDB_txn *txn;
+    unsigned create = mode == BEL_TREE_CREATE ? MDB_CREATE : 0;
+    int err =
+        error_of(mdb_txn_begin(lmdb->env, NULL, mode == BEL_TREE_READ ? MDB_RDONLY : 0, &txn));
+    if (err) return err;
+    int answer = mdb_dbi_open(txn, NULL, 0, &lmdb->tables);
+    if (!answer) answer = mdb_dbi_open(txn, "rows", create, &lmdb->rows);
+    if (!answer) answer = mdb_dbi_open(txn, "state", create, &lmdb->states);
+    err = answer == MDB_NOTFOUND ? BEL_ECORRUPT : error_of_writing(lmdb, answer);
+    if (!err && create != 0) {
+        MDB_stat stat;
+        err = error_of(mdb_stat(txn, lmdb->states, &stat));
+        if (!err && stat.ms_entries == 0) {
+            err = error_of_writing(lmdb, write_state(lmdb, txn, &(struct state){0}));
+        }
+    }
+    if (err) {
+        mdb_txn_abort(txn);
+        return err;
+    }
+    return error_of_writing(lmdb, mdb_txn_commit(txn));
+}
+
+static int open_reader(struct lmdb_tree *lmdb)
+{
+    int err = error_of(mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &lmdb->reader));
+    if (!err) err = error_of(mdb_cursor_open(lmdb->reader, lmdb->rows, &lmdb->read_cursor));
+    return err ? err : read_state(lmdb, lmdb->reader, &lmdb->seen);
+}
+
+static int lmdb_twin(struct bel_tree *tree, struct bel_tree **out)
+{
+    struct lmdb_tree *lmdb = of(tree), *twin = malloc(sizeof *twin);
+    if (twin == NULL) return BEL_ENOMEM;
+    *twin = (struct lmdb_tree){.tree = lmdb->tree,
+                               .env = lmdb->env,
+                               .is_twin = true,
+                               .tables = lmdb->tables,
+                               .rows = lmdb->rows,
+                               .states = lmdb->states};
+    int err = open_reader(twin);
+    if (err) {
+        lmdb_close(&twin->tree);
+        return err;
+    }
+    *out = &twin->tree;
+    return 0;
+}
+
+static int open_scout(struct lmdb_tree *lmdb)
+{
+    mdb_filehandle_t file;
+    MDB_stat stat;
+    int err = error_of(mdb_env_get_fd(lmdb->env, &file));
+    if (!err) err = error_of(mdb_env_stat(lmdb->env, &stat));
+    return err ? err : bel__scout_init(&lmdb->scout, file, stat.ms_psize);
+}
+
+/* Makes durable that the files are in the folder `path`, or it in the one above. */
+static int sync_folder(const char *path, const char *below)
+{
+    int outer = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (outer < 0) return BEL_EIO;
+    int folder = openat(outer, below, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = folder < 0 || fsync(folder) != 0;
+    if (folder >= 0) close(folder);
+    close(outer);
+    return failed ? BEL_EIO : 0;
+}
+
+static int make_folder(const char *path)
+{
+    if (mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST) return 0;
+    if (errno == ENOENT) return BEL_ENOTFOUND;
+    return error_of(errno);
+}
+
+static int remove_files(const char *path)
+{
+    static const char *const names[] = {"data.mdb", "lock.mdb"};
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return error_of(errno);
+    int err = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (unlinkat(folder, names[i], 0) != 0 && errno != ENOENT) err = BEL_EIO;
+    }
+    close(folder);
+    return err;
+}
+
+/* Whether there is a file for the library to open: it takes an empty one for a new one. */
+static int check_file(const char *path)
+{
+    struct stat info;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return errno == ENOENT ? BEL_ENOTFOUND : BEL_EIO;
+    int failed = fstatat(folder, "data.mdb", &info, 0);
+    int err = failed ? (errno == ENOENT ? BEL_ENOTFOUND : BEL_EIO) : 0;
+    close(folder);
+    if (err) return err;
+    return info.st_size == 0 ? BEL_ECORRUPT : 0;
+}
+
+/* Makes an empty tree in a folder that is nobody's yet; what is there of it is removed. */
+static int make_in(const char *path, uint64_t map_bytes)
+{
+    struct lmdb_tree made = {0};
+    struct bel_tree_options options = {.path = path, .map_bytes = map_bytes};
+    int err = make_folder(path);
+    if (!err) err = remove_files(path);
+    if (!err) err = open_env(&made, &options);
+    if (!err) err = open_tables(&made, BEL_TREE_CREATE);
+    if (made.env != NULL) mdb_env_close(made.env);
+    return err ? err : sync_folder(path, ".");
+}
+
+/* Makes a tree. The library writes a new file in its place, and one that was cut short is damaged;
+ * so it is made beside its place, and moved there when it is whole and durable. */
+static int make_tree(const struct bel_tree_options *options)
+{
+    size_t bytes = strlen(options->path) + sizeof ".new";
+    char *path = malloc(bytes);
+    if (path == NULL) return BEL_ENOMEM;
+    (void)snprintf(path, bytes, "%s.new", options->path);
+    int err = make_in(path, options->map_bytes);
+    if (!err && rename(path, options->path) != 0) err = error_of(errno);
+    free(path);
+    return err;
+}
+
+static int open_all(struct lmdb_tree *lmdb, const struct bel_tree_options *options)
+{
+    bool creates = options->mode == BEL_TREE_CREATE;
+    int err = check_file(options->path);
+    if (err == BEL_ENOTFOUND && creates) err = make_tree(options);
+    if (!err) err = open_env(lmdb, options);
+    if (!err) err = open_tables(lmdb, creates ? BEL_TREE_OPEN : options->mode);
+    if (!err) err = open_reader(lmdb);
+    if (!err) err = open_scout(lmdb);
+    if (!err && creates) err = sync_folder(options->path, ".");
+    if (!err && creates) err = sync_folder(options->path, "..");
+    return err;
+}
+
+int bel__tree_lmdb_open(const struct bel_tree_options *options, struct bel_tree **out)
+{
+    assert(options->path != NULL);
+    struct lmdb_tree *lmdb = malloc(sizeof *lmdb);
+    if (lmdb == NULL) return BEL_ENOMEM;
+    *lmdb = (struct lmdb_tree){
+        .tree = {.get = lmdb_get,
+                 .seek = lmdb_seek,
+                 .refresh = lmdb_refresh,
+                 .epoch = lmdb_epoch,
+                 .begin = lmdb_begin,
+                 .expect = lmdb_expect,
+                 .put = lmdb_put,
+                 .remove = lmdb_remove,
+                 .commit = lmdb_commit,
+                 .abort = lmdb_abort,
+                 .twin = lmdb_twin,
+                 .stats = lmdb_stats,
+                 .close = lmdb_close},
+    };
+    int err = open_all(lmdb, options);
+    if (err) {
+        lmdb_close(&lmdb->tree);
+        return err;
+    }
+    *out = &lmdb->tree;
+    return 0;
+}
