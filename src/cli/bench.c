@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "core/units.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -25,9 +26,6 @@ enum {
     PIPELINE_DEFAULT = 64,
     PIPELINE_MAX = 10000,
     QUANTILES = 4,
-    NS_PER_US = 1000,
-    NS_PER_MS = 1000000,
-    NS_PER_S = 1000000000,
     SPAN_BYTES = 32,
 };
 

@@ -17,6 +17,7 @@
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "core/parse.h"
+#include "core/units.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -31,7 +32,6 @@
 #include <unistd.h>
 
 enum {
-    NS_PER_MS = 1000000,
     CLAIMS_MAX = 2, /* under way */
     CLAIM_COUNT_MAX = 100,
     ID_BYTES = 2 + 2 * BEL_PRINT_BYTES_MAX,

@@ -10,12 +10,12 @@
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "core/units.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    NS_PER_MS = 1000000,
     CURSOR_BYTES = 512,
 };
 

@@ -17,6 +17,7 @@
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "core/units.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +26,6 @@
 #include <string.h>
 
 enum {
-    NS_PER_MS = 1000000,
     LINE_BYTES_MAX = 96 << 20, /* 64 MiB of payload in base64, and the rest */
     LINE_BYTES_FIRST = 4096,
     UNDER_WAY_MAX = 500,

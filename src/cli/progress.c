@@ -5,6 +5,7 @@
 #include "cli/progress.h"
 
 #include "core/parse.h"
+#include "core/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 enum {
-    MS_PER_S = 1000,
     COLUMNS_DEFAULT = 80,
     NAME_COLUMNS = 14,
     BAR_COLUMNS_MIN = 10,

@@ -17,6 +17,7 @@
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "core/units.h"
 
 #include <curses.h>
 #include <inttypes.h>
@@ -33,8 +34,6 @@ enum {
     INTERVAL_MS_MAX = 3600 * 1000,
     HEAD_LINES = 5, /* above the topics */
     LINE_BYTES = 512,
-    US_PER_MS = 1000,
-    NS_PER_MS = 1000000,
 };
 
 static const char usage[] =

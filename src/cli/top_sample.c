@@ -4,6 +4,7 @@
 #include "cli/top.h"
 
 #include "belfry/clock.h"
+#include "core/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,6 @@
 
 enum {
     DIGITS_MAX = 18,
-    NS_PER_S = 1000000000,
 };
 
 /* --- INFO: lines of name:value --- */

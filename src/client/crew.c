@@ -14,6 +14,8 @@
  */
 #include "client/crew.h"
 
+#include "core/units.h"
+
 #include <assert.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,8 +26,6 @@
 #include <time.h>
 
 enum {
-    NS_PER_MS = 1000000,
-    NS_PER_S = 1000000000,
     PAUSE_MS_MAX = 30000,
     PAUSES_MAX = 6,        /* that double */
     PATIENCE_MS = 10000,   /* with a server that does not answer, when all else is done */

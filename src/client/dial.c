@@ -6,6 +6,8 @@
  */
 #include "client/client.h"
 
+#include "core/units.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -20,7 +22,6 @@
 #include <unistd.h>
 
 enum {
-    NS_PER_MS = 1000000,
     HOST_BYTES = 256,
     PORT_BYTES = 16,
     ADDRESSES_MAX = 16, /* of one name */

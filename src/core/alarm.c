@@ -6,6 +6,8 @@
  */
 #include "core/alarm.h"
 
+#include "core/units.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -13,10 +15,6 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-
-enum {
-    NS_PER_S = 1000000000
-};
 
 int bel__alarm_init(struct bel_alarm *alarm)
 {

@@ -12,18 +12,14 @@
  */
 #include "core/clock.h"
 
+#include "core/units.h"
+
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
-
-enum {
-    NS_PER_MS = 1000000,
-    NS_PER_S = 1000000000,
-    MS_PER_S = 1000,
-};
 
 struct bel_clock_fake {
     struct bel_clock clock;

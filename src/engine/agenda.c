@@ -21,6 +21,7 @@
  *     rings               |      09:25      |
  *     steps        |   09:00   |   10:00    |
  */
+#include "core/units.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
@@ -35,7 +36,7 @@ enum {
     STEPS_MAX = 10000,
     ROWS_MAX = 100000,  /* that are counted one by one */
     TIMES_MAX = 100000, /* of plans, likewise */
-    DAY_MS = 24 * BEL_HOUR_MS,
+    DAY_MS = 24 * MS_PER_HOUR,
     HOUR_S = 3600,
     DAY_S = 24 * HOUR_S,
 };
@@ -72,9 +73,9 @@ static int divide(struct agenda *agenda, const struct bel_agenda *command, struc
     if (command->step_ms > (uint64_t)TIME_MAX_MS) {
         return bel__refuse(reply, BEL_EINVAL, "the step is too long");
     }
-    agenda->step = command->step_ms == 0 ? BEL_HOUR_MS : (int64_t)command->step_ms;
+    agenda->step = command->step_ms == 0 ? MS_PER_HOUR : (int64_t)command->step_ms;
     bool is_empty = to <= from;
-    if (agenda->step % BEL_HOUR_MS == 0) from = round_down(from, BEL_HOUR_MS);
+    if (agenda->step % MS_PER_HOUR == 0) from = round_down(from, MS_PER_HOUR);
     int64_t count = is_empty ? 0 : (to - from + agenda->step - 1) / agenda->step;
     if (count > STEPS_MAX) {
         return bel__refuse(reply, BEL_EINVAL, "at most %d steps are possible", STEPS_MAX);
@@ -121,7 +122,7 @@ static int add_stretch(struct agenda *agenda, struct bel_view row, uint8_t lane,
     if (!bel__count_read(row, BEL_COUNT_NUMBERS_MAX, numbers, &which)) return BEL_ECORRUPT;
     for (; which != 0; which &= which - 1) {
         unsigned hour = (unsigned)__builtin_ctzll(which);
-        uint64_t start = time + hour * (uint64_t)BEL_HOUR_MS;
+        uint64_t start = time + hour * (uint64_t)MS_PER_HOUR;
         add(agenda, (int64_t)bel__lane_wall(&agenda->engine->now, lane, start), numbers[hour]);
     }
     return 0;
@@ -158,14 +159,14 @@ static int add_hours(struct agenda *agenda, const struct bel_topic_state *topic,
 
 static int count_timers(struct agenda *agenda, const struct bel_topic_state *topic)
 {
-    bool has_hours = agenda->step % BEL_HOUR_MS == 0;
+    bool has_hours = agenda->step % MS_PER_HOUR == 0;
     bool is_wanted[BEL_LANES_TIMED] = {true, true};
     if (topic->numbers[BEL_NUMBER_PENDING] == 0) return 0;
     if (!has_hours) {
         int err = count_rows(agenda, topic, BEL_LANE_ENGINE);
         return err ? err : count_rows(agenda, topic, BEL_LANE_WALL);
     }
-    bool is_shifted = agenda->engine->now.offset % BEL_HOUR_MS != 0;
+    bool is_shifted = agenda->engine->now.offset % MS_PER_HOUR != 0;
     if (is_shifted && topic->numbers[BEL_NUMBER_PENDING] <= agenda->rows_left) {
         int err = count_rows(agenda, topic, BEL_LANE_ENGINE);
         if (err) return err;
@@ -242,10 +243,10 @@ static bool is_usual(const struct agenda *agenda, const struct coming *coming, i
 {
     const struct bel_recurrence *rule = coming->rule;
     int64_t second = start / 1000, change;
-    if (rule->kind != BEL_PLAN_CRON || rule->count > 0 || agenda->step % BEL_HOUR_MS != 0) {
+    if (rule->kind != BEL_PLAN_CRON || rule->count > 0 || agenda->step % MS_PER_HOUR != 0) {
         return false;
     }
-    if (rule->has_until && rule->until.ms < start + BEL_HOUR_MS) return false;
+    if (rule->has_until && rule->until.ms < start + MS_PER_HOUR) return false;
     if (bel_zone_offset(coming->zone, second) % HOUR_S != 0) return false;
     return !bel_zone_next_change(coming->zone, second - DAY_S, &change) || change > second + DAY_S;
 }
@@ -254,8 +255,8 @@ static bool is_usual(const struct agenda *agenda, const struct coming *coming, i
  * many they are. */
 static void add_time(struct agenda *agenda, struct coming *coming, struct hour *hour)
 {
-    int64_t start = round_down(coming->at, BEL_HOUR_MS);
-    int64_t first = round_down(start + coming->place, BEL_HOUR_MS); /* that its times ring in */
+    int64_t start = round_down(coming->at, MS_PER_HOUR);
+    int64_t first = round_down(start + coming->place, MS_PER_HOUR); /* that its times ring in */
     if (start != hour->start) {
         bool is_first = hour->start == INT64_MIN; /* it may begin in the middle */
         if (hour->is_whole) memcpy(hour->full_counts, hour->counts, sizeof hour->counts);
@@ -266,12 +267,12 @@ static void add_time(struct agenda *agenda, struct coming *coming, struct hour *
     }
     if (hour->is_whole && hour->has_full) {
         add(agenda, first, hour->full_counts[0]);
-        add(agenda, first + BEL_HOUR_MS, hour->full_counts[1]);
-        coming->at = start + BEL_HOUR_MS - 1;
+        add(agenda, first + MS_PER_HOUR, hour->full_counts[1]);
+        coming->at = start + MS_PER_HOUR - 1;
         hour->is_whole = false;
         return;
     }
-    hour->counts[coming->at + coming->place >= first + BEL_HOUR_MS]++;
+    hour->counts[coming->at + coming->place >= first + MS_PER_HOUR]++;
     add(agenda, coming->at + coming->place, 1);
 }
 

@@ -17,6 +17,7 @@
  */
 
 #include "core/map.h"
+#include "core/units.h"
 #include "engine/times.h"
 #include "engine/wire.h"
 #include "store/store.h"
@@ -33,7 +34,7 @@ enum bel_count_kind {
 
 enum {
     BEL_COUNT_NUMBERS_MAX = 64,
-    BEL_STRETCH_MS = BEL_COUNT_NUMBERS_MAX * BEL_HOUR_MS,
+    BEL_STRETCH_MS = BEL_COUNT_NUMBERS_MAX * MS_PER_HOUR,
     BEL_COUNT_ROW_BYTES_MAX = (1 + BEL_COUNT_NUMBERS_MAX) * BEL_WIRE_NUMBER_BYTES_MAX,
 };
 

@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 
 #include "core/bug.h"
+#include "core/units.h"
 #include "core/why.h"
 #include "engine/commands.h"
 #include "engine/ready.h"
@@ -26,8 +27,7 @@
 
 enum {
     LOAD_MAX = 4096, /* rows that come due in one turn */
-    NS_PER_MS = 1000000,
-    SAVE_MS = 1000, /* open time is written at least so often while there are leases */
+    SAVE_MS = 1000,  /* open time is written at least so often while there are leases */
     READY_MAX_DEFAULT = 1000 * 1000,
     SEGMENT_BYTES = 64 << 20,
     SYNC_INTERVAL_MS = 1000,

@@ -7,6 +7,7 @@
  */
 #include "engine/expiry.h"
 
+#include "core/units.h"
 #include "engine/engine.h"
 #include "engine/ready.h"
 #include "engine/timer.h"
@@ -19,7 +20,7 @@ static void begin(struct bel_engine *engine)
 {
     struct bel_expiry *expiry = &engine->expiry;
     *expiry = (struct bel_expiry){
-        .is_armed = true, .is_running = true, .at = engine->now.engine + BEL_HOUR_MS};
+        .is_armed = true, .is_running = true, .at = engine->now.engine + MS_PER_HOUR};
 }
 
 void bel__expiry_expect(struct bel_engine *engine, const struct bel_record *record)
@@ -28,7 +29,7 @@ void bel__expiry_expect(struct bel_engine *engine, const struct bel_record *reco
     engine->expiry.has_seen = true;
     if (engine->expiry.is_armed) return;
     engine->expiry.is_armed = true;
-    engine->expiry.at = engine->now.engine + BEL_HOUR_MS;
+    engine->expiry.at = engine->now.engine + MS_PER_HOUR;
 }
 
 uint64_t bel__expiry_next(const struct bel_engine *engine)

@@ -6,6 +6,7 @@
  * can be done about it. History comes last.
  */
 #include "belfry/instant.h"
+#include "core/units.h"
 #include "core/view.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
@@ -25,7 +26,6 @@ enum {
     SEEN_MAX = 100000,  /* timers that are counted to see how many are before one */
     LEASES_MAX = 10000, /* leases that are counted for a share */
     COMING_MAX = 3,     /* times of a plan that are named */
-    MINUTE_MS = 60000,
 };
 
 struct telling {
@@ -60,7 +60,7 @@ static struct when at(int64_t ms)
 static struct span lasting(uint64_t ms)
 {
     struct span span = {0};
-    if (ms >= MINUTE_MS) ms = (ms + 500) / 1000 * 1000;
+    if (ms >= MS_PER_MINUTE) ms = (ms + 500) / 1000 * 1000;
     (void)bel_duration_print(ms, span.text, sizeof span.text);
     return span;
 }

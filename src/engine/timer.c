@@ -15,6 +15,7 @@
  */
 #include "engine/timer.h"
 
+#include "core/units.h"
 #include "core/view.h"
 #include "engine/blob.h"
 #include "engine/engine.h"
@@ -41,7 +42,7 @@ struct bel_key bel__timer_hours_key(const struct bel_place *place)
 
 unsigned bel__timer_hour_index(const struct bel_place *place)
 {
-    return (unsigned)(place->time % BEL_STRETCH_MS / BEL_HOUR_MS);
+    return (unsigned)(place->time % BEL_STRETCH_MS / MS_PER_HOUR);
 }
 
 struct bel_key bel__timer_group_key(const struct bel_engine *engine, uint32_t topic,

@@ -12,12 +12,12 @@
 #include "engine/times.h"
 
 #include "core/bug.h"
+#include "core/units.h"
 #include "engine/engine.h"
 
 #include <assert.h>
 
 enum {
-    NS_PER_MS = 1000000,
     STEP_MS = 1000, /* what the clocks may move against each other and it is no step */
 };
 

@@ -26,10 +26,6 @@ struct bel_times {
     int64_t offset;                  /* wall - engine, as of the last step */
 };
 
-enum {
-    BEL_HOUR_MS = 3600 * 1000
-};
-
 /* Begins time: engine and open time go on from what was written down. */
 void bel__times_open(struct bel_times *times, struct bel_now now, uint64_t engine, uint64_t open);
 

@@ -9,6 +9,7 @@
  */
 #include "metrics/metrics.h"
 
+#include "core/units.h"
 #include "metrics/topic_counts.h"
 
 #include <assert.h>
@@ -16,7 +17,6 @@
 #include <stdarg.h>
 
 enum {
-    NS_PER_MS = 1000000,
     CENSUS_MS = 1000, /* one that is younger is not taken again */
 };
 

@@ -18,6 +18,7 @@
 #include "belfry/instant.h"
 
 #include "core/parse.h"
+#include "core/units.h"
 #include "plan/civil.h"
 #include "plan/text.h"
 #include "plan/writer.h"
@@ -27,7 +28,6 @@
 #include <string.h>
 
 enum {
-    MS_PER_SECOND = 1000,
     MINUTE_SECONDS = 60,
     HOUR_SECONDS = 3600,
 };
@@ -114,7 +114,7 @@ static int read_date(struct reader *reader, struct bel_civil *out, struct bel_te
 /* Goes past the digits of a fraction, of which three count. */
 static int read_fraction(struct reader *reader, uint32_t *out_ms, struct bel_text_error *why)
 {
-    uint32_t ms = 0, weight = MS_PER_SECOND / 10;
+    uint32_t ms = 0, weight = MS_PER_S / 10;
     if (!is_digit(reader_peek(reader))) {
         return bel__text_refuse(why, reader->at, "digits after the point");
     }
@@ -256,7 +256,7 @@ static int32_t to_minutes(int64_t seconds)
 
 static struct bel_wall wall_of(int64_t seconds, uint32_t ms)
 {
-    return (struct bel_wall){seconds * MS_PER_SECOND + ms};
+    return (struct bel_wall){seconds * MS_PER_S + ms};
 }
 
 /* Which instant of a zone has the offset that the text has. */
@@ -421,8 +421,8 @@ size_t bel_instant_print(struct bel_wall instant, char *out, size_t room)
     struct writer writer;
     struct bel_civil civil;
     writer_begin(&writer, out, room);
-    if (civil_of(floor_div(instant.ms, MS_PER_SECOND), bel_zone_utc(), &civil)) {
-        write_local(&writer, &civil, (uint64_t)floor_mod(instant.ms, MS_PER_SECOND));
+    if (civil_of(floor_div(instant.ms, MS_PER_S), bel_zone_utc(), &civil)) {
+        write_local(&writer, &civil, (uint64_t)floor_mod(instant.ms, MS_PER_S));
         writer_put(&writer, 'Z');
     } else {
         write_number(&writer, instant.ms);
@@ -435,10 +435,10 @@ size_t bel_instant_print_zoned(struct bel_wall instant, const struct bel_zone *z
 {
     struct writer writer;
     struct bel_civil civil;
-    int64_t utc = floor_div(instant.ms, MS_PER_SECOND);
+    int64_t utc = floor_div(instant.ms, MS_PER_S);
     writer_begin(&writer, out, room);
     if (civil_of(utc, zone, &civil)) {
-        write_local(&writer, &civil, (uint64_t)floor_mod(instant.ms, MS_PER_SECOND));
+        write_local(&writer, &civil, (uint64_t)floor_mod(instant.ms, MS_PER_S));
         write_offset(&writer, to_minutes(bel_zone_offset(zone, utc)));
         writer_put(&writer, '[');
         writer_text(&writer, bel_zone_name(zone));

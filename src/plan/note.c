@@ -5,14 +5,11 @@
  * The notes go from change to change, as the rule itself does, and look whether it names a
  * local time that was left out or comes twice.
  */
+#include "core/units.h"
 #include "plan/civil.h"
 #include "plan/explain.h"
 #include "plan/plan.h"
 #include "plan/span.h"
-
-enum {
-    MS_PER_S = 1000,
-};
 
 static void put_date(struct writer *writer, int64_t local)
 {

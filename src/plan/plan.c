@@ -6,6 +6,7 @@
  */
 #include "belfry/plan.h"
 
+#include "core/units.h"
 #include "plan/civil.h"
 #include "plan/plan.h"
 #include "plan/text.h"
@@ -13,10 +14,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    MS_PER_S = 1000
-};
 
 static bool begins_with(const char *text, size_t bytes, const char *prefix)
 {

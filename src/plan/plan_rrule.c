@@ -7,15 +7,12 @@
  */
 #include "belfry/rrule.h"
 
+#include "core/units.h"
 #include "plan/civil.h"
 #include "plan/plan.h"
 #include "plan/text.h"
 
 #include <string.h>
-
-enum {
-    MS_PER_S = 1000
-};
 
 /* The second in which the rule starts. */
 static int64_t start_of(const struct bel_plan_options *options)

@@ -23,7 +23,6 @@
 #include "runtime/worker.h"
 
 enum {
-    NS_PER_US = 1000,
     LATE_NS = 1000000, /* a turn that comes later than this is a missed one */
 };
 

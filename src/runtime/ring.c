@@ -9,13 +9,10 @@
  * What carries an event to an inbox is the record itself, once its life is over; a timer
  * that repeats takes another record for it. So nothing is allocated.
  */
+#include "core/units.h"
 #include "runtime/inbox.h"
 #include "runtime/repeat.h"
 #include "runtime/worker.h"
-
-enum {
-    NS_PER_MS = 1000000
-};
 
 static struct beat beat_of(const struct record *record, uint64_t now)
 {

@@ -7,14 +7,12 @@
  */
 #include "runtime/worker.h"
 
+#include "core/units.h"
+
 #include <math.h>
 
 /* The long way is kept out of line, so that the short one saves no registers for it. */
 #define LONG_WAY __attribute__((noinline))
-
-enum {
-    NS_PER_MS = 1000000
-};
 
 static inline int check(const struct bel_runtime *runtime, const struct bel_schedule *schedule,
                         uint64_t due)

@@ -3,12 +3,13 @@
 /* An errand is in the list of those that move the clock, or is the backup. */
 #include "server/background.h"
 
+#include "core/units.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    NS_PER_MS = 1000000,
     BACKUP_POLL_MS = 10,
 };
 

@@ -15,6 +15,8 @@
  */
 #include "server/loop_state.h"
 
+#include "core/units.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,6 @@
 enum {
     BLOCK_BYTES = 16 << 10,
     KEEPALIVE_S = 60,
-    NS_PER_MS = 1000000,
     LINGER_TICK_MS = 50,
     DRAIN_LINGER_MS = 500,       /* an idle client need not notice that we go */
     DISCARD_BYTES_MAX = 1 << 20, /* of what comes behind the end */

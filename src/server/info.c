@@ -6,18 +6,13 @@
 
 #include "belfry/instant.h"
 #include "belfry/version.h"
+#include "core/units.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-enum {
-    NS_PER_S = 1000000000,
-    NS_PER_MS = 1000000,
-    NS_PER_US = 1000,
-};
 
 struct page {
     const struct bel_info *info;

@@ -10,6 +10,8 @@
  */
 #include "server/loop_state.h"
 
+#include "core/units.h"
+
 #include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,8 +20,6 @@
 #include <unistd.h>
 
 enum {
-    NS_PER_S = 1000000000,
-    NS_PER_MS = 1000000,
     POLLS_MAX = 4,        /* before a turn, while more keeps coming */
     BATCH_MAX = 8192,     /* requests that are enough for one turn */
     DRAIN_MS_MAX = 10000, /* for clients that do not take their answers */

@@ -5,6 +5,7 @@
 #include "server/probe.h"
 
 #include "belfry/clock.h"
+#include "core/units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 
 enum {
     BLOCK_BYTES = 4096,
-    NS_PER_US = 1000,
 };
 
 static int write_and_sync(int fd, uint64_t *out_us)

@@ -8,6 +8,7 @@
 
 #include "belfry/engine.h"
 #include "belfry/instant.h"
+#include "core/units.h"
 #include "engine/engine.h"
 #include "server/background.h"
 #include "server/info.h"
@@ -21,7 +22,6 @@
 
 enum {
     DESCRIPTORS_BESIDES = 64, /* files, listeners, and so on */
-    NS_PER_MS = 1000000,
 };
 
 struct server {

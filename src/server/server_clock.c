@@ -8,6 +8,7 @@
 #include "server/server_clock.h"
 
 #include "core/parse.h"
+#include "core/units.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +19,6 @@
 #include <unistd.h>
 
 enum {
-    NS_PER_MS = 1000000,
     BOOT_START_MS = 3600 * 1000,
     SLICE_MS = 10, /* of real time; others may be waiting */
 };

@@ -6,6 +6,7 @@
  * should see what the commands before them have done wait until these are answered.
  */
 #include "belfry/version.h"
+#include "core/units.h"
 #include "core/view.h"
 #include "session/call.h"
 #include "session/reply.h"
@@ -18,7 +19,6 @@
 enum {
     WHY_BYTES = 160,
     CLIENT_BYTES = 512,
-    NS_PER_S = 1000000000,
     INFO_BYTES_MAX = 1 << 20,
 };
 

@@ -6,11 +6,9 @@
  */
 #include "session/request_tracker.h"
 
-#include <assert.h>
+#include "core/units.h"
 
-enum {
-    NS_PER_MS = 1000000,
-};
+#include <assert.h>
 
 static_assert(offsetof(struct bel_request, via.driver) - offsetof(struct bel_request, via) >=
                   sizeof(struct bel_link),

@@ -6,11 +6,12 @@
  */
 #include "conformance.h"
 
+#include "core/units.h"
+
 #include <sched.h>
 #include <string.h>
 
 enum {
-    NS_PER_MS = 1000000,
     TURNS_MAX = 100000, /* before an answer, or at one time */
 };
 

@@ -14,6 +14,7 @@
  *     fault_memory claim        runs the cases with that in their name
  */
 #include "../check.h"
+#include "core/units.h"
 #include "digest.h"
 #include "engine/engine.h"
 #include "scarce.h"
@@ -22,7 +23,6 @@
 #include <string.h>
 
 enum {
-    NS_PER_MS = 1000000,
     SECOND = 1000,
     MINUTE = 60 * SECOND,
     HOUR = 60 * MINUTE,

@@ -11,13 +11,13 @@
 
 #include "../check.h"
 #include "../random.h"
+#include "core/units.h"
 #include "engine/engine.h"
 #include "store/state.h"
 
 #include <string.h>
 
 enum {
-    NS_PER_MS = 1000000,
     TURN_MS = 10,
     LEASE_MS = 2000,
     HELD_TURNS_MAX = 100, /* well within the lease */

@@ -10,6 +10,8 @@
  */
 #include "inside.h"
 
+#include "core/units.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +21,6 @@
 enum {
     TOPICS_MAX = 100,
     PAYLOADS_BYTES_MAX = 8 << 20,
-    NS_PER_MS = 1000000,
     NOMINAL_BYTES = 24,
     SHARE_SCORE = 50,
     SHARE_PENALTY = 20,

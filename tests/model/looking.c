@@ -12,6 +12,8 @@
  */
 #include "inside.h"
 
+#include "core/units.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,8 +24,7 @@ enum {
     LIST_COUNT_DEFAULT = 100,
     CURSOR_BYTES = 80,
     STEPS_MAX = 10000,
-    HOUR_MS = 3600 * 1000,
-    DAY_MS = 24 * HOUR_MS,
+    DAY_MS = 24 * MS_PER_HOUR,
     LINE_BYTES = 200,
 };
 
@@ -355,9 +356,9 @@ static int divide(struct model *model, const struct bel_agenda *command, struct 
     int64_t from = command->has_from ? command->from.ms : model->wall_ms;
     int64_t to = command->has_to ? command->to.ms : from + DAY_MS;
     if (command->step_ms > (uint64_t)TIME_END_MS) return BEL_EINVAL;
-    int64_t step = command->step_ms > 0 ? (int64_t)command->step_ms : HOUR_MS;
+    int64_t step = command->step_ms > 0 ? (int64_t)command->step_ms : MS_PER_HOUR;
     bool is_empty = to <= from;
-    if (step % HOUR_MS == 0) from = round_down(from, HOUR_MS);
+    if (step % MS_PER_HOUR == 0) from = round_down(from, MS_PER_HOUR);
     int64_t count = is_empty ? 0 : (to - from + step - 1) / step;
     if (count > STEPS_MAX) return BEL_EINVAL;
     out->from = from;

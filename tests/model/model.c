@@ -10,12 +10,13 @@
  */
 #include "inside.h"
 
+#include "core/units.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
-    NS_PER_MS = 1000000,
     STEP_MS = 1000, /* a wall clock that has moved by less is only corrected */
 };
 

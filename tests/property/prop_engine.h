@@ -20,7 +20,6 @@ enum {
     MODEL_SIDE,
     SIDES,
 
-    NS_PER_MS = 1000000,
     CASES = 300,
     BATCHES = 60,
     BATCH_MAX = 4, /* requests of a turn */

@@ -9,12 +9,12 @@
 #include "../check.h"
 #include "belfry/duration.h"
 #include "commands/commands.h"
+#include "core/units.h"
 #include "decode.h"
 
 #include <string.h>
 
 enum {
-    NS_PER_MS = 1000000,
     ROUNDS_MAX = 1000000,
     STEP = 7, /* commands at a time: a number that divides no other */
 };

@@ -7,6 +7,7 @@
  */
 #include "world.h"
 
+#include "core/units.h"
 #include "engine/engine.h"
 
 #include <stdio.h>
@@ -19,8 +20,8 @@ enum {
     SPACE_ROUNDS_MAX = 500,
 };
 
-#define HOUR_MS UINT64_C(3600000)
-#define DAY_MS  UINT64_C(86400000)
+#define MS_PER_HOUR UINT64_C(3600000)
+#define DAY_MS      UINT64_C(86400000)
 
 /* One claim of everything and an ack of all that comes. */
 static void drain_once(struct world *world)
@@ -184,7 +185,7 @@ void drain(struct world *world)
         cancels.count = 0;
         if (i % 20 == 19 && !has_more(world, &cancels)) break;
         if (cancels.count > 0) run_orders(world, &cancels);
-        if (i % 8 == 7) world_pass(world, HOUR_MS / 2, false); /* it may be busy for long */
+        if (i % 8 == 7) world_pass(world, MS_PER_HOUR / 2, false); /* it may be busy for long */
         if (world->next.due.ns == BEL_NEVER || world->next.due.ns <= world->now.boot.ns) continue;
         uint64_t ms = (world->next.due.ns - world->now.boot.ns + NS_PER_MS - 1) / NS_PER_MS;
         world_pass(world, ms < 10 * DAY_MS ? ms : 10 * DAY_MS, false);

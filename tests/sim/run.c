@@ -11,6 +11,7 @@
  */
 #include "world.h"
 
+#include "core/units.h"
 #include "engine/engine.h"
 #include "speakers.h"
 #include "store/state.h"
@@ -27,8 +28,8 @@ enum {
     SEEN_MAX = 64,
 };
 
-#define HOUR_MS UINT64_C(3600000)
-#define DAY_MS  UINT64_C(86400000)
+#define MS_PER_HOUR UINT64_C(3600000)
+#define DAY_MS      UINT64_C(86400000)
 
 /* --- answers --- */
 
@@ -536,10 +537,10 @@ static void pass_time(struct world *world)
     } else if (what < 16) {
         world_pass(world, below(world, pace / 2), false);
     } else if (what == 16 && has_fault(world, FAULT_CLOCK) && !world->is_healed) {
-        uint64_t span = chance(world, 80) ? 4 * pace : 2 * HOUR_MS;
+        uint64_t span = chance(world, 80) ? 4 * pace : 2 * MS_PER_HOUR;
         world_step_wall(world, (int64_t)below(world, 2 * span) - (int64_t)span);
     } else if (what == 17 && has_fault(world, FAULT_SUSPEND) && !world->is_healed) {
-        world_pass(world, below(world, 2 * HOUR_MS), true);
+        world_pass(world, below(world, 2 * MS_PER_HOUR), true);
     } else if (what == 18) {
         world_pass(world, below(world, 20 * pace), false);
     }

@@ -38,7 +38,6 @@
 #include <stdint.h>
 
 enum {
-    NS_PER_MS = 1000000,
     TOPICS = 4,
     TOPIC_BYTES = 8,
     LOOKS = 3, /* for each topic: TOPIC, LIST, TOPIC */

@@ -6,6 +6,7 @@
 #include "belfry/engine.h"
 
 #include "../check.h"
+#include "core/units.h"
 
 #include <semaphore.h>
 #include <string.h>
@@ -15,8 +16,7 @@ enum {
     LARGE = 1 << 20,
     MANY = 5000,
     LEASE_MS = 30 * 1000, /* unless somebody says otherwise */
-    HOUR_MS = 3600 * 1000,
-    ROWS_MAX = 100000, /* that an agenda counts one by one */
+    ROWS_MAX = 100000,    /* that an agenda counts one by one */
 };
 
 struct world {
@@ -380,8 +380,8 @@ static void schedule_in_the_hour(struct world *world, uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         bool is_delay = i % 2 == 0;
         command.schedule.when = is_delay ? BEL_WHEN_IN : BEL_WHEN_AT;
-        command.schedule.delay_ms = 1 + i % (HOUR_MS - 1);
-        command.schedule.at.ms = world->now.wall.ms + 1 + (int64_t)(i % (HOUR_MS - 1));
+        command.schedule.delay_ms = 1 + i % (MS_PER_HOUR - 1);
+        command.schedule.at.ms = world->now.wall.ms + 1 + (int64_t)(i % (MS_PER_HOUR - 1));
         CHECK(ask(world, command).err == 0);
     }
 }
@@ -391,16 +391,17 @@ static void an_agenda_finer_than_an_hour_counts_a_hundred_thousand_rows(void)
     struct world world = {0};
     open_engine(&world, (struct bel_engine_options){0});
     schedule_in_the_hour(&world, ROWS_MAX);
-    struct heard heard = agenda(&world, HOUR_MS, HOUR_MS / 60);
+    struct heard heard = agenda(&world, MS_PER_HOUR, MS_PER_HOUR / 60);
     CHECK(heard.err == 0);
     CHECK_EQ(heard.count, ROWS_MAX);
     schedule_in_the_hour(&world, 1);
-    CHECK(agenda(&world, HOUR_MS, HOUR_MS / 60).err == BEL_EFULL);
-    CHECK(agenda(&world, INT64_C(2) * HOUR_MS, HOUR_MS + 1).err == BEL_EFULL);
-    heard = agenda(&world, HOUR_MS / 60, 1000);
+    CHECK(agenda(&world, MS_PER_HOUR, MS_PER_HOUR / 60).err == BEL_EFULL);
+    CHECK(agenda(&world, INT64_C(2) * MS_PER_HOUR, MS_PER_HOUR + 1).err == BEL_EFULL);
+    heard = agenda(&world, MS_PER_HOUR / 60, 1000);
     CHECK(heard.err == 0);
-    CHECK_EQ(heard.count, HOUR_MS / 60); /* at 1 ms there are two, at the end of the minute none */
-    heard = agenda(&world, HOUR_MS, HOUR_MS);
+    CHECK_EQ(heard.count,
+             MS_PER_HOUR / 60); /* at 1 ms there are two, at the end of the minute none */
+    heard = agenda(&world, MS_PER_HOUR, MS_PER_HOUR);
     CHECK(heard.err == 0);
     CHECK_EQ(heard.count, ROWS_MAX + 1);
     finish(&world);
@@ -426,12 +427,12 @@ static void what_has_happened_is_counted(void)
 
     schedule_plan(&world, "p", BEL_OVERLAP_SKIP);
     for (int i = 0; i < 3; i++) {
-        advance(&world, HOUR_MS);
+        advance(&world, MS_PER_HOUR);
     }
     CHECK_EQ(stats->skips[BEL_ENGINE_SKIP_OVERLAP], 2);
     CHECK_EQ(stats->skips[BEL_ENGINE_SKIP_MISFIRE], 0);
     CHECK_EQ(stats->clock_steps, 0);
-    world.now.wall.ms += 4 * HOUR_MS + HOUR_MS / 2;
+    world.now.wall.ms += 4 * MS_PER_HOUR + MS_PER_HOUR / 2;
     turn(&world);
     CHECK_EQ(stats->clock_steps, 1);
     CHECK_EQ(stats->skips[BEL_ENGINE_SKIP_MISFIRE], 4);

@@ -9,6 +9,7 @@
 #include "../check.h"
 #include "../engine_valid.h"
 #include "../sim/disk.h"
+#include "core/units.h"
 #include "store/tree/tree.h"
 
 #include <string.h>
@@ -19,8 +20,7 @@ enum {
     BODY = 40 << 10, /* of a payload that takes chunks */
     STEPS_MAX = 400,
     HALF_HOUR_MS = 30 * 60 * 1000,
-    HOUR_MS = 2 * HALF_HOUR_MS,
-    DAY_MS = 24 * HOUR_MS,
+    DAY_MS = 24 * MS_PER_HOUR,
 };
 
 #define START INT64_C(1767225600000)
@@ -479,7 +479,7 @@ static void an_agenda_of_many_plans_is_not_too_much(void)
         plan.spread_ms = UINT64_C(1) * (i % 2) * HALF_HOUR_MS;
         CHECK(schedule(&world, (struct bel_schedule_spec){.id = view(id), .plan = plan}) == 0);
     }
-    struct heard heard = agenda(&world, START + DAY_MS, 200, HOUR_MS);
+    struct heard heard = agenda(&world, START + DAY_MS, 200, MS_PER_HOUR);
     CHECK(heard.err == 0 && heard.count == 200);
     for (unsigned i = 0; i < 200; i++) {
         CHECK_EQ(heard.steps[i], 36000);

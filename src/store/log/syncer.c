@@ -10,15 +10,13 @@
  */
 #include "store/log/syncer.h"
 
+#include "core/units.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
-
-enum {
-    NS_PER_S = 1000000000,
-};
 
 struct bel_syncer {
     struct bel_io *io;
