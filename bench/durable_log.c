@@ -9,8 +9,8 @@
  */
 #include "durable.h"
 
-#include "engine/key.h"
-#include "engine/record.h"
+#include "engine/rows/key.h"
+#include "engine/rows/record.h"
 #include "store/io/io.h"
 #include "store/log/batch.h"
 

@@ -18,9 +18,9 @@
  */
 
 #include "engine/engine.h"
-#include "engine/inspect.h"
+#include "engine/offline/inspect.h"
 #include "engine/ready.h"
-#include "engine/record.h"
+#include "engine/rows/record.h"
 
 static inline bool engine_is_before(const struct bel_key *a, const struct bel_key *b)
 {

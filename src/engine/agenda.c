@@ -25,8 +25,8 @@
 #include "engine/commands.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/rows/encoding.h"
 #include "engine/timer.h"
-#include "engine/wire.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * blob - bytes that are too many for a row.
  */
 
-#include "engine/record.h"
+#include "engine/rows/record.h"
 
 struct bel_engine;
 

@@ -6,7 +6,7 @@
  * describe - a timer as users see it.
  */
 
-#include "engine/record.h"
+#include "engine/rows/record.h"
 #include "engine/timer.h"
 
 struct bel_engine;

@@ -17,7 +17,7 @@
 #include "core/why.h"
 #include "engine/commands.h"
 #include "engine/ready.h"
-#include "engine/wire.h"
+#include "engine/rows/encoding.h"
 
 #include <assert.h>
 #include <stdarg.h>

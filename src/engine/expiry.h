@@ -6,7 +6,7 @@
  * expiry - the end of timers that nobody looks at.
  */
 
-#include "engine/record.h"
+#include "engine/rows/record.h"
 
 struct bel_engine;
 

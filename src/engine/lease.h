@@ -9,7 +9,7 @@
 #include "belfry/wheel.h"
 #include "core/map.h"
 #include "core/slab.h"
-#include "engine/key.h"
+#include "engine/rows/key.h"
 
 struct bel_engine;
 struct bel_found;

@@ -7,7 +7,7 @@
  */
 
 #include "belfry/plan.h"
-#include "engine/record.h"
+#include "engine/rows/record.h"
 #include "engine/timer.h"
 
 struct bel_engine;

@@ -6,8 +6,8 @@
  * ready - what has come due: from the store into the picker of its topic.
  */
 
-#include "engine/key.h"
 #include "engine/picker.h"
+#include "engine/rows/key.h"
 
 struct bel_engine;
 struct bel_topic_state;

@@ -14,7 +14,7 @@
 #include "belfry/duration.h"
 #include "core/bug.h"
 #include "core/parse.h"
-#include "engine/wire.h"
+#include "engine/rows/encoding.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -9,8 +9,8 @@
  */
 
 #include "belfry/timer.h"
-#include "engine/key.h"
-#include "engine/record.h"
+#include "engine/rows/key.h"
+#include "engine/rows/record.h"
 
 struct bel_after;
 struct bel_engine;

@@ -8,7 +8,7 @@
 
 #include "belfry/backend.h"
 #include "belfry/error.h"
-#include "engine/key.h"
+#include "engine/rows/key.h"
 
 #include <stdbool.h>
 #include <stdint.h>

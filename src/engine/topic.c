@@ -10,8 +10,8 @@
 
 #include "core/view.h"
 #include "engine/engine.h"
+#include "engine/rows/encoding.h"
 #include "engine/settings.h"
-#include "engine/wire.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -20,8 +20,8 @@
 #include "belfry/wheel.h"
 #include "core/list.h"
 #include "core/map.h"
-#include "engine/key.h"
 #include "engine/picker.h"
+#include "engine/rows/key.h"
 #include "store/store.h"
 
 #include <stdbool.h>

@@ -10,8 +10,8 @@
 
 #include "../check.h"
 #include "core/crc32c.h"
-#include "engine/counts.h"
-#include "engine/key.h"
+#include "engine/rows/counts.h"
+#include "engine/rows/key.h"
 #include "store/state.h"
 
 #include <stdio.h>

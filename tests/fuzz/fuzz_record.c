@@ -4,8 +4,8 @@
  * The first byte says what the rest is: a record, a plan's state, a lease, a body, an id or a
  * token. What is read must be written and read again as the same.
  */
-#include "engine/key.h"
-#include "engine/record.h"
+#include "engine/rows/key.h"
+#include "engine/rows/record.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Counts by hour in rows of 64, and by group: what is written, read back, and forgotten. */
-#include "engine/counts.h"
+#include "engine/rows/counts.h"
 
-#include "engine/key.h"
+#include "engine/rows/key.h"
 
 #include "../check.h"
 

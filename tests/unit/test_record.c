@@ -4,9 +4,9 @@
  * What is written down is read as it was, and what was not written is refused: rows that are
  * cut off, have a byte too many, or say what nobody knows.
  */
-#include "engine/key.h"
-#include "engine/record.h"
-#include "engine/wire.h"
+#include "engine/rows/encoding.h"
+#include "engine/rows/key.h"
+#include "engine/rows/record.h"
 
 #include "../check.h"
 #include "../random.h"

@@ -9,10 +9,10 @@
  *
  * Numbers and bytes are as in wire.h. The row's checksum is the store's.
  */
-#include "engine/record.h"
+#include "engine/rows/record.h"
 
 #include "core/bug.h"
-#include "engine/wire.h"
+#include "engine/rows/encoding.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * A plan has one place where it is remembered, by the hash of its id, and drives out whoever has
  * it. Hashes are keyed: nobody can choose ids that share a place.
  */
-#include "engine/bounds.h"
+#include "engine/plan_bounds.h"
 
 #include <string.h>
 

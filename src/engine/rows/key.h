@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_ENGINE_KEY_H
-#define BEL_ENGINE_KEY_H
+#ifndef BEL_ENGINE_ROWS_KEY_H
+#define BEL_ENGINE_ROWS_KEY_H
 
 /*
  * key - where rows are in the store, and the names made from it.

@@ -4,7 +4,7 @@
  * A piece goes through a pipe behind its length. The last one has the highest bit of its length
  * set, and is the result.
  */
-#include "engine/apart.h"
+#include "engine/offline/subprocess.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -13,11 +13,11 @@
  * The rows are read once, in order. What is counted is held as it was stored, and each timer takes
  * one off: in the end all must be 0.
  */
-#include "engine/inspect.h"
+#include "engine/offline/inspect.h"
 
-#include "engine/apart.h"
 #include "engine/blob.h"
 #include "engine/engine.h"
+#include "engine/offline/subprocess.h"
 #include "engine/timer.h"
 
 #include <assert.h>

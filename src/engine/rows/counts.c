@@ -6,9 +6,9 @@
  *
  *     1 << 0 | 1 << 5 | 1 << 6    number 0    number 5    number 6
  */
-#include "engine/counts.h"
+#include "engine/rows/counts.h"
 
-#include "engine/key.h"
+#include "engine/rows/key.h"
 
 #include <assert.h>
 #include <stdlib.h>

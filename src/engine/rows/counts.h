@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_ENGINE_COUNTS_H
-#define BEL_ENGINE_COUNTS_H
+#ifndef BEL_ENGINE_ROWS_COUNTS_H
+#define BEL_ENGINE_ROWS_COUNTS_H
 
 /*
  * counts - numbers that are kept up to date so that nobody has to count: timers by topic and
@@ -18,8 +18,7 @@
 
 #include "core/map.h"
 #include "core/units.h"
-#include "engine/times.h"
-#include "engine/wire.h"
+#include "engine/rows/encoding.h"
 #include "store/store.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_ENGINE_RECORD_H
-#define BEL_ENGINE_RECORD_H
+#ifndef BEL_ENGINE_ROWS_RECORD_H
+#define BEL_ENGINE_ROWS_RECORD_H
 
 /*
  * record - what is written down of a timer, a plan, a lease; and how.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_ENGINE_INSPECT_H
-#define BEL_ENGINE_INSPECT_H
+#ifndef BEL_ENGINE_OFFLINE_INSPECT_H
+#define BEL_ENGINE_OFFLINE_INSPECT_H
 
 /*
  * inspect - an engine's rows, looked at from outside: by who checks them and who dumps them.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_ENGINE_APART_H
-#define BEL_ENGINE_APART_H
+#ifndef BEL_ENGINE_OFFLINE_SUBPROCESS_H
+#define BEL_ENGINE_OFFLINE_SUBPROCESS_H
 
 /*
  * apart - work that is done in a process of its own, because what it reads may be so damaged that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_ENGINE_WIRE_H
-#define BEL_ENGINE_WIRE_H
+#ifndef BEL_ENGINE_ROWS_ENCODING_H
+#define BEL_ENGINE_ROWS_ENCODING_H
 
 /*
  * wire - numbers and bytes in rows. A number takes seven bits a byte, low ones first, the high

@@ -10,7 +10,7 @@
  *                       priority,                           lane
  *                       sequence 55 to 48
  */
-#include "engine/key.h"
+#include "engine/rows/key.h"
 
 #include <assert.h>
 #include <endian.h>

@@ -10,11 +10,11 @@
  *
  * What of a row cannot be read is said to be damaged, in its line.
  */
-#include "engine/apart.h"
 #include "engine/engine.h"
-#include "engine/inspect.h"
+#include "engine/offline/inspect.h"
+#include "engine/offline/subprocess.h"
+#include "engine/rows/encoding.h"
 #include "engine/settings.h"
-#include "engine/wire.h"
 
 #include "core/buffer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_ENGINE_BOUNDS_H
-#define BEL_ENGINE_BOUNDS_H
+#ifndef BEL_ENGINE_PLAN_BOUNDS_H
+#define BEL_ENGINE_PLAN_BOUNDS_H
 
 /*
  * bounds - from where on the occurrences of a plan are to be looked for.
