@@ -31,7 +31,7 @@ enum {
     READY_MAX_DEFAULT = 1000 * 1000,
     SEGMENT_BYTES = 64 << 20,
     SYNC_INTERVAL_MS = 1000,
-    NUMBERS_BYTES = BEL_NUMBERS * BEL_WIRE_NUMBER_BYTES_MAX, /* of a topic's row, at most */
+    NUMBERS_BYTES = BEL_NUMBERS * BEL_ENCODED_NUMBER_BYTES_MAX, /* of a topic's row, at most */
     NUMBERS_MORE = 8, /* rows of numbers that one command changes, at most */
     ROOM_ROWS = 128,  /* that are reserved on top, for the commands that follow */
     ROOM_BYTES = 16 << 10,
@@ -349,7 +349,7 @@ static void forget_all(struct bel_engine *engine)
         struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
         if (topic != NULL) bel__ready_forget(engine, topic);
     }
-    bel__bounds_forget(&engine->bounds);
+    bel__plan_bounds_forget(&engine->bounds);
 }
 
 static struct bel_key meta_key(uint64_t which)
@@ -359,8 +359,8 @@ static struct bel_key meta_key(uint64_t which)
 
 static void put_times(struct bel_engine *engine)
 {
-    uint8_t row[4 * BEL_WIRE_NUMBER_BYTES_MAX];
-    struct bel_writer writer = {.at = row, .end = row + sizeof row};
+    uint8_t row[4 * BEL_ENCODED_NUMBER_BYTES_MAX];
+    struct bel_row_writer writer = {.at = row, .end = row + sizeof row};
     struct bel_key key = meta_key(META_TIMES);
     bel__write_number(&writer, engine->now.engine);
     bel__write_number(&writer, engine->now.open_up); /* which leases of this turn begin at */
@@ -534,7 +534,7 @@ static int load_times(struct bel_engine *engine, struct bel_now now)
     int err = bel__store_get(engine->store, &key, &row);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     bool is_new = err == BEL_ENOTFOUND;
-    struct bel_reader reader = bel__reader_of(row);
+    struct bel_row_reader reader = bel__reader_of(row);
     uint64_t time = is_new ? 0 : bel__read_number(&reader);
     uint64_t open = is_new ? 0 : bel__read_number(&reader);
     engine->sequence = is_new ? 1 : bel__read_number(&reader);

@@ -58,7 +58,7 @@ struct bel_engine {
     struct bel_leases leases;
     struct bel_waiting waiting;
     struct bel_expiry expiry;
-    struct bel_bounds bounds;
+    struct bel_plan_bounds bounds;
     struct bel_wheel *wakes[BEL_LANES_TIMED]; /* of topics; user: number, what */
     struct bel_siphash_key alias_keys[2];
     uint64_t sequence;   /* the next */

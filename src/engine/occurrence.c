@@ -59,7 +59,7 @@ struct bel_view bel__occurrence_id(const struct bel_record *plan, uint64_t nomin
 static void lower_bounds(struct bel_engine *engine, const struct bel_key *row, uint64_t nominal)
 {
     struct bel_place place = bel__place_of(row);
-    bel__bounds_lower(&engine->bounds, place.topic, place.time, nominal);
+    bel__plan_bounds_lower(&engine->bounds, place.topic, place.time, nominal);
 }
 
 void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state *topic,
@@ -78,10 +78,10 @@ static bool is_of(const struct bel_key *key, const struct bel_key *from)
     return place.table == start.table && place.topic == start.topic && place.time == start.time;
 }
 
-static struct bel_bounds_plan *bounds_of(struct bel_engine *engine, const struct bel_key *row)
+static struct bel_plan_bound *bounds_of(struct bel_engine *engine, const struct bel_key *row)
 {
     struct bel_place place = bel__place_of(row);
-    return bel__bounds_of(&engine->bounds, place.topic, place.time);
+    return bel__plan_bounds_of(&engine->bounds, place.topic, place.time);
 }
 
 /* Where those of the plan of a row are looked for. */
@@ -104,7 +104,7 @@ int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *top
                           struct bel_view plan, enum bel_look look, struct bel_occurrences *out)
 {
     struct bel_key row = row_key(engine, topic->number, plan, 0);
-    struct bel_key from = bound_key(&row, bounds_of(engine, &row)->from[BEL_BOUNDS_ROW]);
+    struct bel_key from = bound_key(&row, bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW]);
     struct bel_store_cursor cursor;
     uint64_t first = BEL_SEQUENCE_MAX;
     *out = (struct bel_occurrences){0};
@@ -123,22 +123,23 @@ int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *top
         if (look_at(&found, look, out)) break;
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;
-    bounds_of(engine, &row)->from[BEL_BOUNDS_ROW] = first;
+    bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW] = first;
     return 0;
 }
 
 static bool is_of_kind(const struct bel_engine *engine, const struct bel_found *found,
-                       enum bel_bounds_kind kind)
+                       enum bel_plan_bounds_kind kind)
 {
     bool is_blocked = found->state == BEL_BLOCKED;
-    return is_blocked == (kind == BEL_BOUNDS_BLOCKED) && !bel__timer_is_expired(engine, found);
+    return is_blocked == (kind == BEL_PLAN_BOUNDS_BLOCKED) && !bel__timer_is_expired(engine, found);
 }
 
 /* Finds the first that runs, or is blocked, other than `except`, whose row is at hand. What has
  * expired has ended, but does not end here: an end that ended others, each of which looks, would go
  * on for ever. */
 static int find_first(struct bel_engine *engine, const struct bel_found *except,
-                      const struct bel_key *row, enum bel_bounds_kind kind, struct bel_found *out)
+                      const struct bel_key *row, enum bel_plan_bounds_kind kind,
+                      struct bel_found *out)
 {
     uint64_t *bound = &bounds_of(engine, row)->from[kind];
     uint64_t own = except->record.nominal, first = BEL_SEQUENCE_MAX;
@@ -184,10 +185,10 @@ static int look_at_others(struct bel_engine *engine, const struct bel_found *fou
                           struct bel_after *after, bool *out_has_any)
 {
     struct bel_found running;
-    int err = find_first(engine, found, &after->row, BEL_BOUNDS_RUNNING, &running);
+    int err = find_first(engine, found, &after->row, BEL_PLAN_BOUNDS_RUNNING, &running);
     *out_has_any = err == 0;
     if (err != BEL_ENOTFOUND) return err;
-    err = find_first(engine, found, &after->row, BEL_BOUNDS_BLOCKED, &after->blocked);
+    err = find_first(engine, found, &after->row, BEL_PLAN_BOUNDS_BLOCKED, &after->blocked);
     *out_has_any = err == 0;
     if (err) return err == BEL_ENOTFOUND ? 0 : err;
     return unblock(engine, after);
@@ -263,12 +264,12 @@ static int cancel(struct bel_engine *engine, struct bel_topic_state *topic, stru
 int bel__plan_cancel_occurrences(struct bel_engine *engine, const struct bel_found *found)
 {
     struct bel_key row = row_key(engine, found->topic->number, found->record.id, 0);
-    struct bel_key from = bound_key(&row, bounds_of(engine, &row)->from[BEL_BOUNDS_ROW]);
+    struct bel_key from = bound_key(&row, bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW]);
     struct bel_store_cursor cursor;
     int err = bel__store_seek(engine->store, &from, &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         if (!is_of(&cursor.key, &from)) return 0;
-        bounds_of(engine, &row)->from[BEL_BOUNDS_ROW] = bel__place_of(&cursor.key).sequence;
+        bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW] = bel__place_of(&cursor.key).sequence;
         err = cancel(engine, found->topic, cursor.value);
         if (err) return err;
     }

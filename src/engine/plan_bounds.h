@@ -22,35 +22,37 @@
 #include <stdint.h>
 
 enum {
-    BEL_BOUNDS_PLANS = 256, /* that are remembered */
+    BEL_PLAN_BOUNDS_PLANS = 256, /* that are remembered */
 };
 
 /* What does not exist before the time. */
-enum bel_bounds_kind {
-    BEL_BOUNDS_ROW,     /* an occurrence that has not been ended */
-    BEL_BOUNDS_RUNNING, /* one that is scheduled, ready or leased, and has not expired */
-    BEL_BOUNDS_BLOCKED,
-    BEL_BOUNDS_COUNT,
+enum bel_plan_bounds_kind {
+    BEL_PLAN_BOUNDS_ROW,     /* an occurrence that has not been ended */
+    BEL_PLAN_BOUNDS_RUNNING, /* one that is scheduled, ready or leased, and has not expired */
+    BEL_PLAN_BOUNDS_BLOCKED,
+    BEL_PLAN_BOUNDS_COUNT,
 };
 
-struct bel_bounds_plan {
+struct bel_plan_bound {
     uint64_t plan; /* a hash of its id */
     uint32_t topic;
     bool is_known;
-    uint64_t from[BEL_BOUNDS_COUNT];
+    uint64_t from[BEL_PLAN_BOUNDS_COUNT];
 };
 
-struct bel_bounds {
-    struct bel_bounds_plan plans[BEL_BOUNDS_PLANS];
+struct bel_plan_bounds {
+    struct bel_plan_bound plans[BEL_PLAN_BOUNDS_PLANS];
 };
 
 /* Those of a plan: of one that is not known, the beginning of time. Good until the next call. */
-struct bel_bounds_plan *bel__bounds_of(struct bel_bounds *bounds, uint32_t topic, uint64_t plan);
+struct bel_plan_bound *bel__plan_bounds_of(struct bel_plan_bounds *bounds, uint32_t topic,
+                                           uint64_t plan);
 
 /* One that has this nominal time is there from now on, or runs. */
-void bel__bounds_lower(struct bel_bounds *bounds, uint32_t topic, uint64_t plan, uint64_t nominal);
+void bel__plan_bounds_lower(struct bel_plan_bounds *bounds, uint32_t topic, uint64_t plan,
+                            uint64_t nominal);
 
 /* Forgets all: what had expired may not have any more. */
-void bel__bounds_forget(struct bel_bounds *bounds);
+void bel__plan_bounds_forget(struct bel_plan_bounds *bounds);
 
 #endif

@@ -41,7 +41,7 @@ static_assert((int)BEL_BACKOFF_BYTES <= (int)BEL_SETTING_TEXT_MAX, "a policy is 
 enum {
     ROW_BYTES_MAX = (int)BEL_TOPIC_BYTES_MAX + 2 * ((int)BEL_SETTING_TEXT_MAX + NAME_BYTES_MAX) +
                     ((int)BEL_SETTINGS - 2) * ((int)BEL_DURATION_BYTES + NAME_BYTES_MAX) +
-                    (2 * (int)BEL_SETTINGS + 4) * (int)BEL_WIRE_NUMBER_BYTES_MAX,
+                    (2 * (int)BEL_SETTINGS + 4) * (int)BEL_ENCODED_NUMBER_BYTES_MAX,
 };
 static_assert(ROW_BYTES_MAX <= (int)BEL_TOPIC_ROW_BYTES, "a row has room for all settings");
 
@@ -266,7 +266,7 @@ static bool print_change(const struct bel_settings *settings, unsigned index,
 size_t bel__settings_write(const struct bel_topic_state *topic, uint8_t out[BEL_TOPIC_ROW_BYTES])
 {
     const struct bel_settings *settings = bel__topic_settings(topic);
-    struct bel_writer writer = {.at = out, .end = out + BEL_TOPIC_ROW_BYTES};
+    struct bel_row_writer writer = {.at = out, .end = out + BEL_TOPIC_ROW_BYTES};
     bel__write_number(&writer, VERSION);
     bel__write_view(&writer, bel__topic_name(topic));
     bel__write_number(&writer, topic->is_paused && !BEL_BUG(BEL_BUG_PAUSE_NOT_KEPT));
@@ -281,7 +281,7 @@ size_t bel__settings_write(const struct bel_topic_state *topic, uint8_t out[BEL_
 }
 
 /* Reads up to the name. */
-static int read_name(struct bel_reader *reader, struct bel_view *out)
+static int read_name(struct bel_row_reader *reader, struct bel_view *out)
 {
     uint64_t version = bel__read_number(reader);
     if (!reader->bad && version > VERSION) return BEL_EUNSUPPORTED;
@@ -292,7 +292,7 @@ static int read_name(struct bel_reader *reader, struct bel_view *out)
 
 int bel__settings_name(struct bel_view row, struct bel_view *out)
 {
-    struct bel_reader reader = bel__reader_of(row);
+    struct bel_row_reader reader = bel__reader_of(row);
     struct bel_view name;
     int err = read_name(&reader, &name);
     if (err) return err;
@@ -300,7 +300,7 @@ int bel__settings_name(struct bel_view row, struct bel_view *out)
     return 0;
 }
 
-static int read_changes(struct bel_reader *reader, struct bel_settings *settings)
+static int read_changes(struct bel_row_reader *reader, struct bel_settings *settings)
 {
     while (reader->at < reader->end) {
         struct bel_setting setting = {.name = bel__read_view(reader)};
@@ -315,7 +315,7 @@ static int read_changes(struct bel_reader *reader, struct bel_settings *settings
 
 int bel__settings_read(struct bel_view row, struct bel_topic_state *topic)
 {
-    struct bel_reader reader = bel__reader_of(row);
+    struct bel_row_reader reader = bel__reader_of(row);
     struct bel_settings settings = *bel__settings_default();
     struct bel_view name;
     int err = read_name(&reader, &name);

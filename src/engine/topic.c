@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static_assert(BEL_NUMBERS * BEL_WIRE_NUMBER_BYTES_MAX < BEL_STORE_VALUE_BYTES_MAX, "one row");
+static_assert(BEL_NUMBERS * BEL_ENCODED_NUMBER_BYTES_MAX < BEL_STORE_VALUE_BYTES_MAX, "one row");
 
 void bel__topics_init(struct bel_topics *topics, struct bel_siphash_key secret, uint32_t max)
 {
@@ -189,8 +189,8 @@ void bel__topic_count(struct bel_topics *topics, struct bel_topic_state *topic,
 
 static void put_numbers(struct bel_topic_state *topic, struct bel_store *store)
 {
-    uint8_t row[BEL_NUMBERS * BEL_WIRE_NUMBER_BYTES_MAX];
-    struct bel_writer writer = {.at = row, .end = row + sizeof row};
+    uint8_t row[BEL_NUMBERS * BEL_ENCODED_NUMBER_BYTES_MAX];
+    struct bel_row_writer writer = {.at = row, .end = row + sizeof row};
     for (int i = 0; i < BEL_NUMBERS; i++) {
         bel__write_number(&writer, topic->numbers[i]);
     }
@@ -219,7 +219,7 @@ static int load_numbers(struct bel_engine *engine, struct bel_topic_state *topic
     int err = bel__store_get(engine->store, &key, &row);
     if (err == BEL_ENOTFOUND) return 0;
     if (err) return err;
-    struct bel_reader reader = bel__reader_of(row);
+    struct bel_row_reader reader = bel__reader_of(row);
     for (int i = 0; i < BEL_NUMBERS; i++) {
         topic->numbers[i] = bel__read_number(&reader);
     }

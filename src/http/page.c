@@ -522,7 +522,7 @@ struct bel_http_page bel__http_page(const struct bel_http_call *call, const stru
     if (reply->err) {
         const char *text = reply->why[0] != 0 ? reply->why : bel_error_text(reply->err);
         unsigned status = reply->err == BEL_EUNSUPPORTED ? 501 : 0;
-        return bel__http_problem_as(status, bel__answer_code(reply->err), text);
+        return bel__http_problem_as(status, bel__reply_code(reply->err), text);
     }
     const char *code = missing(verb, reply);
     if (code != NULL) {

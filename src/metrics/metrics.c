@@ -60,12 +60,12 @@ uint64_t bel__meter_quantile(const struct bel_meter *meter, unsigned thousandths
 int bel__metrics_init(struct bel_metrics *metrics)
 {
     *metrics = (struct bel_metrics){0};
-    return bel__census_create(&metrics->census);
+    return bel__topic_counts_create(&metrics->census);
 }
 
 void bel__metrics_finish(struct bel_metrics *metrics)
 {
-    bel__census_destroy(metrics->census);
+    bel__topic_counts_destroy(metrics->census);
     metrics->census = NULL;
 }
 
@@ -92,27 +92,27 @@ void bel__metrics_begin(struct bel_metrics *metrics, struct bel_backend *backend
                         struct bel_mono now)
 {
     struct bel_mono taken;
-    if (bel__census_is_under_way(metrics->census)) return;
-    if (bel__census_taken(metrics->census, &taken) &&
+    if (bel__topic_counts_is_under_way(metrics->census)) return;
+    if (bel__topic_counts_taken(metrics->census, &taken) &&
         now.ns - taken.ns < (uint64_t)CENSUS_MS * NS_PER_MS) {
         return;
     }
-    bel__census_begin(metrics->census, backend, now);
+    bel__topic_counts_begin(metrics->census, backend, now);
 }
 
 bool bel__metrics_is_ready(const struct bel_metrics *metrics)
 {
-    return !bel__census_is_under_way(metrics->census);
+    return !bel__topic_counts_is_under_way(metrics->census);
 }
 
-bool bel__metrics_sums(const struct bel_metrics *metrics, struct bel_census_sums *out,
+bool bel__metrics_sums(const struct bel_metrics *metrics, struct bel_topic_counts_sums *out,
                        struct bel_mono *taken)
 {
-    struct bel_census_sums sums = {0};
+    struct bel_topic_counts_sums sums = {0};
     size_t count;
-    if (!bel__census_taken(metrics->census, taken)) return false;
-    const struct bel_census_topic *topics =
-        bel__census_topics(metrics->census, &count, &sums.topics);
+    if (!bel__topic_counts_taken(metrics->census, taken)) return false;
+    const struct bel_topic_counts_topic *topics =
+        bel__topic_counts_topics(metrics->census, &count, &sums.topics);
     for (size_t i = 0; i < count; i++) {
         for (unsigned state = 0; state < BEL_STATES; state++) {
             sums.counts[state] += topics[i].counts[state];
@@ -183,7 +183,8 @@ static void verbs(struct page *page, const char *name, const char *help, const u
     }
 }
 
-static void topic_lines(struct page *page, const struct bel_census_topic *topics, size_t count)
+static void topic_lines(struct page *page, const struct bel_topic_counts_topic *topics,
+                        size_t count)
 {
     head(page, "timers", "gauge", "Timers of a topic in a state.");
     for (size_t i = 0; i < count; i++) {
@@ -206,13 +207,14 @@ static void topic_lines(struct page *page, const struct bel_census_topic *topics
     }
 }
 
-static void census_lines(struct page *page, const struct bel_census *census, struct bel_mono now)
+static void census_lines(struct page *page, const struct bel_topic_counts *census,
+                         struct bel_mono now)
 {
     struct bel_mono taken;
     size_t count;
     uint64_t all;
-    const struct bel_census_topic *topics = bel__census_topics(census, &count, &all);
-    if (!bel__census_taken(census, &taken)) return;
+    const struct bel_topic_counts_topic *topics = bel__topic_counts_topics(census, &count, &all);
+    if (!bel__topic_counts_taken(census, &taken)) return;
     one(page, "topics", "gauge", "Topics.", all);
     one(page, "topics_left_out", "gauge", "Topics that are counted but not listed here.",
         all - count);

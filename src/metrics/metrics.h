@@ -27,7 +27,7 @@
 
 enum {
     BEL_METER_BOUNDS = 18,
-    BEL_CENSUS_TOPICS_MAX = 1000, /* the first by name; the others are only counted */
+    BEL_TOPIC_COUNTS_TOPICS_MAX = 1000, /* the first by name; the others are only counted */
     BEL_HTTP_CLASSES = 5,
 };
 
@@ -43,7 +43,7 @@ void bel__meter_record(struct bel_meter *meter, uint64_t ns);
 uint64_t bel__meter_count(const struct bel_meter *meter);
 uint64_t bel__meter_quantile(const struct bel_meter *meter, unsigned thousandths);
 
-struct bel_census; /* private */
+struct bel_topic_counts; /* private */
 
 struct bel_metrics {
     uint64_t commands[BEL_VERBS]; /* answered, and how many of them with an error */
@@ -57,7 +57,7 @@ struct bel_metrics {
     uint64_t http_clients, http_accepted;
     uint64_t http_requests[BEL_HTTP_CLASSES]; /* answered, by the first digit of the status, - 1 */
     const struct bel_engine_stats *engine;    /* borrowed; NULL: there is none */
-    struct bel_census *census;
+    struct bel_topic_counts *census;
 };
 
 /* Makes metrics with all counters at 0. Returns 0 or BEL_ENOMEM. */
@@ -85,13 +85,13 @@ BEL_CHECKED int bel__metrics_print(const struct bel_metrics *metrics, struct bel
                                    struct bel_buffer *out);
 
 /* The sums over the topics of the last census: by state, of plans; how many topics there are. */
-struct bel_census_sums {
+struct bel_topic_counts_sums {
     uint64_t counts[BEL_STATES];
     uint64_t plans, topics, oldest_age_ms;
 };
 
 /* Sets both: what was found, and when it was begun. False if there was no census. */
-bool bel__metrics_sums(const struct bel_metrics *metrics, struct bel_census_sums *out,
+bool bel__metrics_sums(const struct bel_metrics *metrics, struct bel_topic_counts_sums *out,
                        struct bel_mono *taken);
 
 #endif

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct bel_census {
+struct bel_topic_counts {
     struct bel_backend *backend; /* borrowed, while it is under way */
     struct bel_request names;
     struct bel_request *requests; /* one for each topic */
-    struct bel_census_topic *making, *made;
+    struct bel_topic_counts_topic *making, *made;
     size_t making_count, made_count;
     size_t left; /* requests that are not done */
     uint64_t making_all, made_all;
@@ -22,7 +22,7 @@ struct bel_census {
     bool is_under_way, has_made;
 };
 
-static void finish(struct bel_census *census, bool is_complete)
+static void finish(struct bel_topic_counts *census, bool is_complete)
 {
     if (is_complete) {
         free(census->made);
@@ -42,9 +42,9 @@ static void finish(struct bel_census *census, bool is_complete)
 
 static void take_topic(struct bel_request *request, const struct bel_reply *reply)
 {
-    struct bel_census *census = request->user;
+    struct bel_topic_counts *census = request->user;
     size_t index = (size_t)(request - census->requests);
-    struct bel_census_topic *topic = &census->making[index];
+    struct bel_topic_counts_topic *topic = &census->making[index];
     if (reply->err == 0) {
         memcpy(topic->counts, reply->topic->counts, sizeof topic->counts);
         topic->plans = reply->topic->plans;
@@ -57,9 +57,9 @@ static void take_topic(struct bel_request *request, const struct bel_reply *repl
     if (--census->left == 0) finish(census, true);
 }
 
-static void ask(struct bel_census *census, size_t index, struct bel_view name)
+static void ask(struct bel_topic_counts *census, size_t index, struct bel_view name)
 {
-    struct bel_census_topic *topic = &census->making[index];
+    struct bel_topic_counts_topic *topic = &census->making[index];
     assert(name.bytes < sizeof topic->name);
     memcpy(topic->name, name.data, name.bytes);
     topic->name[name.bytes] = 0;
@@ -73,10 +73,10 @@ static void ask(struct bel_census *census, size_t index, struct bel_view name)
 
 static void take_names(struct bel_request *request, const struct bel_reply *reply)
 {
-    struct bel_census *census = request->user;
+    struct bel_topic_counts *census = request->user;
     size_t count = reply->err == 0 ? reply->names.count : 0;
     census->making_all = count;
-    if (count > BEL_CENSUS_TOPICS_MAX) count = BEL_CENSUS_TOPICS_MAX;
+    if (count > BEL_TOPIC_COUNTS_TOPICS_MAX) count = BEL_TOPIC_COUNTS_TOPICS_MAX;
     census->making_count = count;
     if (reply->err != 0 || count == 0) {
         finish(census, reply->err == 0);
@@ -94,15 +94,15 @@ static void take_names(struct bel_request *request, const struct bel_reply *repl
     }
 }
 
-int bel__census_create(struct bel_census **out)
+int bel__topic_counts_create(struct bel_topic_counts **out)
 {
-    struct bel_census *census = calloc(1, sizeof *census);
+    struct bel_topic_counts *census = calloc(1, sizeof *census);
     if (census == NULL) return BEL_ENOMEM;
     *out = census;
     return 0;
 }
 
-void bel__census_destroy(struct bel_census *census)
+void bel__topic_counts_destroy(struct bel_topic_counts *census)
 {
     if (census == NULL) return;
     free(census->requests);
@@ -111,7 +111,8 @@ void bel__census_destroy(struct bel_census *census)
     free(census);
 }
 
-void bel__census_begin(struct bel_census *census, struct bel_backend *backend, struct bel_mono now)
+void bel__topic_counts_begin(struct bel_topic_counts *census, struct bel_backend *backend,
+                             struct bel_mono now)
 {
     assert(!census->is_under_way);
     census->is_under_way = true;
@@ -122,19 +123,19 @@ void bel__census_begin(struct bel_census *census, struct bel_backend *backend, s
     bel_backend_submit(backend, &census->names);
 }
 
-bool bel__census_is_under_way(const struct bel_census *census)
+bool bel__topic_counts_is_under_way(const struct bel_topic_counts *census)
 {
     return census->is_under_way;
 }
 
-bool bel__census_taken(const struct bel_census *census, struct bel_mono *out)
+bool bel__topic_counts_taken(const struct bel_topic_counts *census, struct bel_mono *out)
 {
     if (census->has_made) *out = census->taken;
     return census->has_made;
 }
 
-const struct bel_census_topic *bel__census_topics(const struct bel_census *census, size_t *count,
-                                                  uint64_t *all)
+const struct bel_topic_counts_topic *bel__topic_counts_topics(const struct bel_topic_counts *census,
+                                                              size_t *count, uint64_t *all)
 {
     *count = census->made_count;
     *all = census->made_all;

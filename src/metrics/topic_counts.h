@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct bel_census; /* opaque */
+struct bel_topic_counts; /* opaque */
 
-struct bel_census_topic {
+struct bel_topic_counts_topic {
     char name[BEL_TOPIC_BYTES_MAX + 1];
     uint64_t counts[BEL_STATES];
     uint64_t plans, oldest_age_ms;
@@ -24,21 +24,22 @@ struct bel_census_topic {
 };
 
 /* Makes a census of nothing. Returns 0 and sets `*out`, or BEL_ENOMEM. */
-BEL_CHECKED int bel__census_create(struct bel_census **out);
+BEL_CHECKED int bel__topic_counts_create(struct bel_topic_counts **out);
 
 /* Frees a census, which is not under way; NULL is allowed. */
-void bel__census_destroy(struct bel_census *census);
+void bel__topic_counts_destroy(struct bel_topic_counts *census);
 
 /* Begins one, which is not under way. Without memory it is done at once, and the old one stays. */
-void bel__census_begin(struct bel_census *census, struct bel_backend *backend, struct bel_mono now);
+void bel__topic_counts_begin(struct bel_topic_counts *census, struct bel_backend *backend,
+                             struct bel_mono now);
 
-bool bel__census_is_under_way(const struct bel_census *census);
+bool bel__topic_counts_is_under_way(const struct bel_topic_counts *census);
 
 /* When the last one was begun. False if there was none. */
-bool bel__census_taken(const struct bel_census *census, struct bel_mono *out);
+bool bel__topic_counts_taken(const struct bel_topic_counts *census, struct bel_mono *out);
 
-/* The topics of the last one, up to BEL_CENSUS_TOPICS_MAX, and how many there were in all. */
-const struct bel_census_topic *bel__census_topics(const struct bel_census *census, size_t *count,
-                                                  uint64_t *all);
+/* The topics of the last one, up to BEL_TOPIC_COUNTS_TOPICS_MAX, and how many there were in all. */
+const struct bel_topic_counts_topic *bel__topic_counts_topics(const struct bel_topic_counts *census,
+                                                              size_t *count, uint64_t *all);
 
 #endif

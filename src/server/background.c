@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* An errand is in the list of those that move the clock, or is the backup. */
+/* An task is in the list of those that move the clock, or is the backup. */
 #include "server/background.h"
 
 #include "core/units.h"
@@ -13,18 +13,19 @@ enum {
     BACKUP_POLL_MS = 10,
 };
 
-void bel__errands_init(struct bel_errands *errands, struct bel_engine *engine,
-                       struct bel_loop *loop, const struct bel_moment *moment,
-                       const struct bel_log *log)
+void bel__background_init(struct bel_background *background, struct bel_engine *engine,
+                          struct bel_loop *loop, const struct bel_server_clock *moment,
+                          const struct bel_logger *log)
 {
-    *errands = (struct bel_errands){.engine = engine, .loop = loop, .moment = moment, .log = log};
-    bel__list_init(&errands->advances);
+    *background =
+        (struct bel_background){.engine = engine, .loop = loop, .moment = moment, .log = log};
+    bel__list_init(&background->advances);
 }
 
 /* --- BACKUP --- */
 
-int bel__errands_backup(struct bel_errands *errands, struct bel_view path,
-                        struct bel_errand *errand, char why[160])
+int bel__background_backup(struct bel_background *background, struct bel_view path,
+                           struct bel_background_task *task, char why[160])
 {
     char folder[BEL_ERRANDS_PATH_BYTES];
     struct bel_engine_why found = {{0}};
@@ -34,96 +35,96 @@ int bel__errands_backup(struct bel_errands *errands, struct bel_view path,
     }
     memcpy(folder, path.data, path.bytes);
     folder[path.bytes] = 0;
-    int err = bel_engine_backup_begin(errands->engine, folder, &found);
+    int err = bel_engine_backup_begin(background->engine, folder, &found);
     if (err) {
         (void)snprintf(why, 160, "%.150s", found.text[0] != 0 ? found.text : bel_error_text(err));
         return err;
     }
-    assert(errands->backup == NULL);
-    errands->backup = errand;
-    errands->backup_begun = bel_clock_mono(errands->moment->clock);
-    memcpy(errands->backup_folder, folder, path.bytes + 1);
-    BEL_LOG(errands->log, BEL_LOG_INFO, "backing up", BEL_LOG_TEXT("folder", folder));
-    bel__loop_begin_chore(errands->loop);
-    return BEL_ERRAND_LATER;
+    assert(background->backup == NULL);
+    background->backup = task;
+    background->backup_begun = bel_clock_mono(background->moment->clock);
+    memcpy(background->backup_folder, folder, path.bytes + 1);
+    BEL_LOG(background->log, BEL_LOG_INFO, "backing up", BEL_LOG_TEXT("folder", folder));
+    bel__loop_begin_chore(background->loop);
+    return BEL_BACKGROUND_LATER;
 }
 
-static void run_backup(struct bel_errands *errands)
+static void run_backup(struct bel_background *background)
 {
-    struct bel_errand *errand = errands->backup;
+    struct bel_background_task *task = background->backup;
     struct bel_engine_why why = {{0}};
-    int err = bel_engine_backup_poll(errands->engine, &why);
+    int err = bel_engine_backup_poll(background->engine, &why);
     if (err == BEL_EBUSY) return;
     if (err == 0) {
-        err = bel__moment_copy(errands->moment, errands->backup_folder);
+        err = bel__server_clock_copy(background->moment, background->backup_folder);
         if (err) (void)snprintf(why.text, sizeof why.text, "virtual-clock cannot be written");
     }
-    uint64_t ns = bel_clock_mono(errands->moment->clock).ns - errands->backup_begun.ns;
-    errands->backup = NULL;
+    uint64_t ns = bel_clock_mono(background->moment->clock).ns - background->backup_begun.ns;
+    background->backup = NULL;
     if (err) {
-        BEL_LOG(errands->log, BEL_LOG_WARN, "the backup has failed",
+        BEL_LOG(background->log, BEL_LOG_WARN, "the backup has failed",
                 BEL_LOG_TEXT("error", bel_error_text(err)), BEL_LOG_TEXT("why", why.text));
     } else {
-        BEL_LOG(errands->log, BEL_LOG_INFO, "backed up", BEL_LOG_NUMBER("ms", ns / NS_PER_MS));
+        BEL_LOG(background->log, BEL_LOG_INFO, "backed up", BEL_LOG_NUMBER("ms", ns / NS_PER_MS));
     }
-    errand->done(errand, err, why.text);
+    task->done(task, err, why.text);
 }
 
 /* --- CLOCK --- */
 
-static struct bel_errand *errand_of(struct bel_link *link)
+static struct bel_background_task *errand_of(struct bel_link *link)
 {
-    return link == NULL ? NULL : BEL_CONTAINER_OF(link, struct bel_errand, link);
+    return link == NULL ? NULL : BEL_CONTAINER_OF(link, struct bel_background_task, link);
 }
 
-int bel__errands_advance(struct bel_errands *errands, const struct bel_clock_move *move,
-                         struct bel_errand *errand)
+int bel__background_advance(struct bel_background *background, const struct bel_clock_move *move,
+                            struct bel_background_task *task)
 {
-    struct bel_wall start = errands->moment->now.wall; /* where it will be then */
-    if (!bel__list_is_empty(&errands->advances)) {
-        struct bel_link *last = errands->advances.head.prev;
-        start = BEL_CONTAINER_OF(last, struct bel_errand, link)->to;
+    struct bel_wall start = background->moment->now.wall; /* where it will be then */
+    if (!bel__list_is_empty(&background->advances)) {
+        struct bel_link *last = background->advances.head.prev;
+        start = BEL_CONTAINER_OF(last, struct bel_background_task, link)->to;
     }
-    errand->to = move->to;
-    if (!move->is_set && bel_wall_add(start, move->by_ms, &errand->to) != 0) return BEL_EINVAL;
-    if (errand->to.ms < start.ms) return BEL_EINVAL;
-    if (bel__list_is_empty(&errands->advances)) errands->advance_turns = 0;
-    bel__list_append(&errands->advances, &errand->link);
-    bel__loop_begin_chore(errands->loop);
-    return BEL_ERRAND_LATER;
+    task->to = move->to;
+    if (!move->is_set && bel_wall_add(start, move->by_ms, &task->to) != 0) return BEL_EINVAL;
+    if (task->to.ms < start.ms) return BEL_EINVAL;
+    if (bel__list_is_empty(&background->advances)) background->advance_turns = 0;
+    bel__list_append(&background->advances, &task->link);
+    bel__loop_begin_chore(background->loop);
+    return BEL_BACKGROUND_LATER;
 }
 
-static void run_advance(struct bel_errands *errands, struct bel_errand *errand)
+static void run_advance(struct bel_background *background, struct bel_background_task *task)
 {
-    uint64_t left = BEL_MOMENT_TURNS_MAX - errands->advance_turns;
+    uint64_t left = BEL_SERVER_CLOCK_TURNS_MAX - background->advance_turns;
     uint64_t turns = left;
-    int err = bel__loop_advance(errands->loop, errand->to, &turns);
-    errands->advance_turns += turns;
+    int err = bel__loop_advance(background->loop, task->to, &turns);
+    background->advance_turns += turns;
     if (err == BEL_EBUSY && turns < left) return;
     if (err == BEL_EBUSY) err = BEL_EFULL;
-    errands->advance_turns = 0;
-    bel__link_remove(&errand->link);
-    errand->done(errand, err, err == BEL_EFULL ? "too much is due on the way: go in steps" : "");
+    background->advance_turns = 0;
+    bel__link_remove(&task->link);
+    task->done(task, err, err == BEL_EFULL ? "too much is due on the way: go in steps" : "");
 }
 
 /* --- all of them --- */
 
-uint64_t bel__errands_run(struct bel_errands *errands)
+uint64_t bel__background_run(struct bel_background *background)
 {
-    struct bel_errand *advance = errand_of(bel__list_first(&errands->advances));
-    if (advance != NULL) run_advance(errands, advance);
-    if (errands->backup != NULL) run_backup(errands);
-    if (!bel__list_is_empty(&errands->advances)) return 0;
-    return errands->backup != NULL ? BACKUP_POLL_MS : UINT64_MAX;
+    struct bel_background_task *advance = errand_of(bel__list_first(&background->advances));
+    if (advance != NULL) run_advance(background, advance);
+    if (background->backup != NULL) run_backup(background);
+    if (!bel__list_is_empty(&background->advances)) return 0;
+    return background->backup != NULL ? BACKUP_POLL_MS : UINT64_MAX;
 }
 
-void bel__errands_end(struct bel_errands *errands)
+void bel__background_end(struct bel_background *background)
 {
-    struct bel_errand *errand;
-    while ((errand = errand_of(bel__list_take_first(&errands->advances))) != NULL) {
-        errand->done(errand, BEL_ECLOSED, "the server stops");
+    struct bel_background_task *task;
+    while ((task = errand_of(bel__list_take_first(&background->advances))) != NULL) {
+        task->done(task, BEL_ECLOSED, "the server stops");
     }
-    errand = errands->backup;
-    errands->backup = NULL;
-    if (errand != NULL) errand->done(errand, BEL_ECLOSED, "the server stops");
+    task = background->backup;
+    background->backup = NULL;
+    if (task != NULL) task->done(task, BEL_ECLOSED, "the server stops");
 }

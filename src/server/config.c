@@ -163,12 +163,12 @@ static const char *set_clock(struct bel_config *config, const char *value)
 
 static const char *set_log(struct bel_config *config, const char *value)
 {
-    return bel__log_format_find(value, &config->log_format) ? NULL : "text or json";
+    return bel__logger_format_find(value, &config->log_format) ? NULL : "text or json";
 }
 
 static const char *set_log_level(struct bel_config *config, const char *value)
 {
-    return bel__log_level_find(value, &config->log_level) ? NULL : "error, warn, info or debug";
+    return bel__logger_level_find(value, &config->log_level) ? NULL : "error, warn, info or debug";
 }
 
 static const char *set_clients(struct bel_config *config, const char *value)

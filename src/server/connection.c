@@ -29,19 +29,19 @@ enum {
     DISCARD_BYTES_MAX = 1 << 20, /* of what comes behind the end */
 };
 
-struct bel_client_block {
+struct bel_connection_block {
     uv_write_t write;
     char bytes[BLOCK_BYTES];
 };
 
-static uv_stream_t *stream_of(struct bel_client *client)
+static uv_stream_t *stream_of(struct bel_connection *client)
 {
     return (uv_stream_t *)&client->tcp;
 }
 
 /* --- the end --- */
 
-static void free_if_over(struct bel_client *client)
+static void free_if_over(struct bel_connection *client)
 {
     if (!client->is_closed || !client->has_left) return;
     free(client->block);
@@ -51,22 +51,22 @@ static void free_if_over(struct bel_client *client)
 /* Nothing that it asked is under way any more. */
 static void on_left(struct bel_caller *caller)
 {
-    struct bel_client *client = BEL_CONTAINER_OF(caller, struct bel_client, caller);
+    struct bel_connection *client = BEL_CONTAINER_OF(caller, struct bel_connection, caller);
     client->has_left = true;
     free_if_over(client);
 }
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct bel_client *client = handle->data;
+    struct bel_connection *client = handle->data;
     client->is_closed = true;
     free_if_over(client);
 }
 
-void bel__client_close(struct bel_client *client)
+void bel__connection_close(struct bel_connection *client)
 {
     struct bel_loop *loop = client->loop;
-    struct bel_desk *desk = loop->options.desk;
+    struct bel_request_tracker *tracker = loop->options.tracker;
     if (client->is_closing) return;
     client->is_closing = true;
     bel__link_remove(&client->all);
@@ -74,21 +74,21 @@ void bel__client_close(struct bel_client *client)
     if (bel__link_is_linked(&client->lingering)) bel__link_remove(&client->lingering);
     loop->options.metrics->clients--;
     uv_close((uv_handle_t *)&client->tcp, on_closed);
-    struct bel_caller *before = desk->current;
-    desk->current = &client->caller;
+    struct bel_caller *before = tracker->current;
+    tracker->current = &client->caller;
     bel__session_destroy(client->session);
-    desk->current = before;
+    tracker->current = before;
     client->session = NULL;
-    bel__desk_leave(desk, &client->caller);
+    bel__request_tracker_leave(tracker, &client->caller);
 }
 
 static void on_linger_tick(uv_timer_t *timer)
 {
     struct bel_loop *loop = timer->data;
-    bel__clients_close_lingering(loop, bel_clock_mono(bel_clock_system()));
+    bel__connections_close_lingering(loop, bel_clock_mono(bel_clock_system()));
 }
 
-static void linger(struct bel_client *client)
+static void linger(struct bel_connection *client)
 {
     struct bel_loop *loop = client->loop;
     if (bel__link_is_linked(&client->lingering)) return;
@@ -101,14 +101,14 @@ static void linger(struct bel_client *client)
     bel__list_append(&loop->lingering, &client->lingering);
 }
 
-void bel__clients_close_lingering(struct bel_loop *loop, struct bel_mono now)
+void bel__connections_close_lingering(struct bel_loop *loop, struct bel_mono now)
 {
     struct bel_link *link;
     while ((link = bel__list_first(&loop->lingering)) != NULL) {
-        struct bel_client *client = BEL_CONTAINER_OF(link, struct bel_client, lingering);
+        struct bel_connection *client = BEL_CONTAINER_OF(link, struct bel_connection, lingering);
         if (client->linger_end.ns > now.ns) return;
         if (!client->is_shut) loop->options.metrics->dropped++;
-        bel__client_close(client);
+        bel__connection_close(client);
     }
     (void)uv_timer_stop(&loop->linger);
 }
@@ -119,14 +119,14 @@ static void on_shut(uv_shutdown_t *request, int status)
     (void)status; /* the end of the other side, or of the lingering, will come */
 }
 
-static void set_reading(struct bel_client *client, bool is_wanted);
+static void set_reading(struct bel_connection *client, bool is_wanted);
 
 /* Says that we say no more, and waits for the other side to hang up. */
-static void shut(struct bel_client *client)
+static void shut(struct bel_connection *client)
 {
     client->is_shut = true;
     if (client->has_ended || uv_shutdown(&client->shutdown, stream_of(client), on_shut) != 0) {
-        bel__client_close(client);
+        bel__connection_close(client);
         return;
     }
     linger(client);
@@ -137,7 +137,7 @@ static void shut(struct bel_client *client)
 
 static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
 {
-    struct bel_client *client = handle->data;
+    struct bel_connection *client = handle->data;
     size_t room = client->is_shut ? BEL_LOOP_READ_BYTES : bel__session_room(client->session);
     (void)wanted;
     if (room > BEL_LOOP_READ_BYTES) room = BEL_LOOP_READ_BYTES;
@@ -146,23 +146,23 @@ static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
 
 static void on_read(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buffer);
 
-static void set_reading(struct bel_client *client, bool is_wanted)
+static void set_reading(struct bel_connection *client, bool is_wanted)
 {
     if (client->is_reading == is_wanted) return;
     client->is_reading = is_wanted;
     if (is_wanted) {
-        if (uv_read_start(stream_of(client), on_room, on_read) != 0) bel__client_close(client);
+        if (uv_read_start(stream_of(client), on_room, on_read) != 0) bel__connection_close(client);
     } else {
         (void)uv_read_stop(stream_of(client));
     }
 }
 
-static void take_in(struct bel_client *client, const char *data, size_t bytes)
+static void take_in(struct bel_connection *client, const char *data, size_t bytes)
 {
     client->loop->options.metrics->bytes_in += bytes;
     if (client->is_shut) {
         client->discarded += bytes;
-        if (client->discarded > DISCARD_BYTES_MAX) bel__client_close(client);
+        if (client->discarded > DISCARD_BYTES_MAX) bel__connection_close(client);
         return;
     }
     /* What is too much ends the session, which says so. */
@@ -172,20 +172,20 @@ static void take_in(struct bel_client *client, const char *data, size_t bytes)
     }
     client->has_more = true;
     client->loop->has_news = true;
-    bel__client_activate(client);
+    bel__connection_activate(client);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buffer)
 {
-    struct bel_client *client = stream->data;
+    struct bel_connection *client = stream->data;
     if (bytes > 0) {
         take_in(client, buffer->base, (size_t)bytes);
     } else if (bytes == UV_EOF && !client->is_shut) {
         set_reading(client, false);
         client->has_ended = true;
-        bel__client_activate(client);
+        bel__connection_activate(client);
     } else if (bytes < 0 && bytes != UV_ENOBUFS) {
-        bel__client_close(client);
+        bel__connection_close(client);
     }
 }
 
@@ -193,22 +193,22 @@ static void on_read(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buffer)
 
 static void on_written(uv_write_t *request, int status)
 {
-    struct bel_client *client = request->data;
+    struct bel_connection *client = request->data;
     if (client->is_closing) return; /* the block goes with it */
     free(client->block);
     client->block = NULL;
     if (status < 0) {
-        bel__client_close(client);
+        bel__connection_close(client);
         return;
     }
     client->has_more = true; /* it may have waited for its reader */
-    bel__client_activate(client);
+    bel__connection_activate(client);
 }
 
 /* Gives the socket a block to write when it can. */
-static int write_block(struct bel_client *client, struct bel_buffer *out)
+static int write_block(struct bel_connection *client, struct bel_buffer *out)
 {
-    struct bel_client_block *block = malloc(sizeof *block);
+    struct bel_connection_block *block = malloc(sizeof *block);
     if (block == NULL) return BEL_ENOMEM;
     size_t bytes = out->count < BLOCK_BYTES ? out->count : BLOCK_BYTES;
     memcpy(block->bytes, bel__buffer_data(out), bytes);
@@ -225,7 +225,7 @@ static int write_block(struct bel_client *client, struct bel_buffer *out)
 }
 
 /* Writes as much as the socket takes. BEL_EIO, BEL_ENOMEM: it is over. */
-static int write_out(struct bel_client *client)
+static int write_out(struct bel_connection *client)
 {
     struct bel_buffer *out = bel__session_output(client->session);
     while (out->count > 0 && client->block == NULL) {
@@ -242,24 +242,24 @@ static int write_out(struct bel_client *client)
 
 /* --- a turn --- */
 
-void bel__client_activate(struct bel_client *client)
+void bel__connection_activate(struct bel_connection *client)
 {
     if (client->is_closing || bel__link_is_linked(&client->active)) return;
     bel__list_append(&client->loop->active, &client->active);
     bel__loop_stay_awake(client->loop); /* what was written at once is told of before the poll */
 }
 
-void bel__client_step(struct bel_client *client)
+void bel__connection_step(struct bel_connection *client)
 {
-    struct bel_desk *desk = client->loop->options.desk;
+    struct bel_request_tracker *tracker = client->loop->options.tracker;
     if (client->is_shut) return;
-    desk->current = &client->caller;
+    tracker->current = &client->caller;
     client->has_more = bel__session_step(client->session, BEL_LOOP_STEP);
-    desk->current = NULL;
+    tracker->current = NULL;
 }
 
 /* Whether nothing more will come of it. */
-static bool is_over(const struct bel_client *client)
+static bool is_over(const struct bel_connection *client)
 {
     bool is_waiting = client->caller.under_way == client->caller.waiting &&
                       !bel__session_is_busy(client->session);
@@ -270,12 +270,12 @@ static bool is_over(const struct bel_client *client)
            bel__session_is_idle(client->session);
 }
 
-bool bel__client_flush(struct bel_client *client)
+bool bel__connection_flush(struct bel_connection *client)
 {
     if (client->is_shut) return false;
     bool was_full = bel__session_is_full(client->session);
     if (write_out(client) != 0) {
-        bel__client_close(client);
+        bel__connection_close(client);
         return false;
     }
     if (was_full && !bel__session_is_full(client->session)) client->has_more = true;
@@ -296,7 +296,7 @@ bool bel__client_flush(struct bel_client *client)
 
 /* --- the beginning --- */
 
-static void introduce(struct bel_client *client)
+static void introduce(struct bel_connection *client)
 {
     struct bel_address address = {0};
     char text[BEL_ADDRESS_BYTES] = "?";
@@ -308,7 +308,7 @@ static void introduce(struct bel_client *client)
 }
 
 /* Says that there is no room, if that can be said at once. */
-static void turn_away(struct bel_client *client)
+static void turn_away(struct bel_connection *client)
 {
     static char text[] = "-ERR there are too many clients\r\n";
     uv_buf_t part = uv_buf_init(text, sizeof text - 1);
@@ -336,10 +336,10 @@ static void hang_up(struct bel_loop *loop, uv_stream_t *listener)
     loop->options.metrics->refused++;
 }
 
-void bel__client_accept(struct bel_loop *loop, uv_stream_t *listener)
+void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener)
 {
     struct bel_metrics *metrics = loop->options.metrics;
-    struct bel_client *client = calloc(1, sizeof *client);
+    struct bel_connection *client = calloc(1, sizeof *client);
     if (client == NULL) {
         hang_up(loop, listener);
         return;

@@ -52,7 +52,7 @@ static void print_clients(struct page *page)
     const struct bel_metrics *metrics = page->info->metrics;
     line(page, "connected_clients:%" PRIu64, metrics->clients);
     line(page, "maxclients:%" PRIu64, metrics->clients_max);
-    line(page, "requests_under_way:%" PRIu64, page->info->desk->under_way);
+    line(page, "requests_under_way:%" PRIu64, page->info->tracker->under_way);
     line(page, "http_clients:%" PRIu64, metrics->http_clients);
     line(page, "clients_refused:%" PRIu64, metrics->refused);
     line(page, "clients_dropped:%" PRIu64, metrics->dropped);
@@ -122,7 +122,7 @@ static void print_stats(struct page *page)
 /* What the last census has found, which the one before this INFO has begun. */
 static void print_sums(struct page *page)
 {
-    struct bel_census_sums sums;
+    struct bel_topic_counts_sums sums;
     struct bel_mono taken, now = page->info->moment->now.real;
     if (!bel__metrics_sums(page->info->metrics, &sums, &taken)) return;
     line(page, "census_age_ms:%" PRIu64, now.ns > taken.ns ? (now.ns - taken.ns) / NS_PER_MS : 0);

@@ -17,7 +17,7 @@ static void on_connection(uv_stream_t *listener, int status)
                 BEL_LOG_TEXT("why", uv_strerror(status)));
         return;
     }
-    bel__client_accept(loop, listener);
+    bel__connection_accept(loop, listener);
 }
 
 static int say_why(int status, char why[160])

@@ -119,8 +119,8 @@ static void put_head(struct line *line, enum bel_log_format format,
     if (is_json) put_text(line, "\"");
 }
 
-size_t bel__log_format_line(enum bel_log_format format, const struct bel_log_event *event,
-                            char out[BEL_LOG_LINE_BYTES_MAX])
+size_t bel__logger_format_line(enum bel_log_format format, const struct bel_log_event *event,
+                               char out[BEL_LOG_LINE_BYTES_MAX])
 {
     struct line line = {.text = out};
     out[0] = 0;
@@ -137,23 +137,23 @@ size_t bel__log_format_line(enum bel_log_format format, const struct bel_log_eve
     return line.bytes;
 }
 
-void bel__log_write(const struct bel_log *log, enum bel_log_level level, const char *message,
-                    const struct bel_log_field *fields, size_t fields_count)
+void bel__logger_write(const struct bel_logger *log, enum bel_log_level level, const char *message,
+                       const struct bel_log_field *fields, size_t fields_count)
 {
     char line[BEL_LOG_LINE_BYTES_MAX];
     if (level > log->level) return;
     struct bel_log_event event = {bel_clock_wall(log->clock), level, message, fields, fields_count};
-    size_t bytes = bel__log_format_line(log->format, &event, line);
+    size_t bytes = bel__logger_format_line(log->format, &event, line);
     ssize_t written = write(log->fd, line, bytes);
     (void)written;
 }
 
-struct bel_log_field bel__log_text(const char *name, const char *text)
+struct bel_log_field bel__logger_text(const char *name, const char *text)
 {
     return (struct bel_log_field){.name = name, .text = {text, strlen(text)}};
 }
 
-bool bel__log_level_find(const char *name, enum bel_log_level *out)
+bool bel__logger_level_find(const char *name, enum bel_log_level *out)
 {
     for (unsigned i = 0; i < sizeof level_names / sizeof level_names[0]; i++) {
         if (strcmp(level_names[i], name) != 0) continue;
@@ -163,7 +163,7 @@ bool bel__log_level_find(const char *name, enum bel_log_level *out)
     return false;
 }
 
-bool bel__log_format_find(const char *name, enum bel_log_format *out)
+bool bel__logger_format_find(const char *name, enum bel_log_format *out)
 {
     for (unsigned i = 0; i < sizeof format_names / sizeof format_names[0]; i++) {
         if (strcmp(format_names[i], name) != 0) continue;

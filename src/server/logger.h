@@ -38,7 +38,7 @@ enum {
     BEL_LOG_LINE_BYTES_MAX = 16 << 10, /* more than any line needs */
 };
 
-struct bel_log {
+struct bel_logger {
     const struct bel_clock *clock; /* borrowed */
     enum bel_log_level level;      /* and those before it are written */
     enum bel_log_format format;
@@ -53,19 +53,19 @@ struct bel_log_field {
 
 #define BEL_LOG_NUMBER(name_, number_)                                                             \
     ((struct bel_log_field){.name = (name_), .number = (int64_t)(number_)})
-#define BEL_LOG_TEXT(name_, text_) bel__log_text((name_), (text_))
+#define BEL_LOG_TEXT(name_, text_) bel__logger_text((name_), (text_))
 
-struct bel_log_field bel__log_text(const char *name, const char *text);
+struct bel_log_field bel__logger_text(const char *name, const char *text);
 
 /* Writes a line, with one call, if its level is wanted. There may be no fields. */
-void bel__log_write(const struct bel_log *log, enum bel_log_level level, const char *message,
-                    const struct bel_log_field *fields, size_t fields_count);
+void bel__logger_write(const struct bel_logger *log, enum bel_log_level level, const char *message,
+                       const struct bel_log_field *fields, size_t fields_count);
 
-/* bel__log_write() with the fields behind the message, at least one. */
+/* bel__logger_write() with the fields behind the message, at least one. */
 #define BEL_LOG(log, level, message, ...)                                                          \
-    bel__log_write((log), (level), (message), (const struct bel_log_field[]){__VA_ARGS__},         \
-                   sizeof((const struct bel_log_field[]){__VA_ARGS__}) /                           \
-                       sizeof(struct bel_log_field))
+    bel__logger_write((log), (level), (message), (const struct bel_log_field[]){__VA_ARGS__},      \
+                      sizeof((const struct bel_log_field[]){__VA_ARGS__}) /                        \
+                          sizeof(struct bel_log_field))
 
 /* What a line says. */
 struct bel_log_event {
@@ -77,11 +77,11 @@ struct bel_log_event {
 };
 
 /* The line for an event, with its end of line; returns its length. */
-size_t bel__log_format_line(enum bel_log_format format, const struct bel_log_event *event,
-                            char out[BEL_LOG_LINE_BYTES_MAX]);
+size_t bel__logger_format_line(enum bel_log_format format, const struct bel_log_event *event,
+                               char out[BEL_LOG_LINE_BYTES_MAX]);
 
 /* Finds a level or format by its name: error, warn, info, debug; text, json. */
-bool bel__log_level_find(const char *name, enum bel_log_level *out);
-bool bel__log_format_find(const char *name, enum bel_log_format *out);
+bool bel__logger_level_find(const char *name, enum bel_log_level *out);
+bool bel__logger_format_find(const char *name, enum bel_log_format *out);
 
 #endif

@@ -73,7 +73,7 @@ static uint64_t end_of_sleep(const struct bel_loop *loop)
 static bool needs_turn(const struct bel_loop *loop)
 {
     struct bel_now now = now_of(loop);
-    return loop->options.desk->fresh > 0 || loop->is_woken || loop->next.due.ns <= now.boot.ns ||
+    return loop->options.tracker->fresh > 0 || loop->is_woken || loop->next.due.ns <= now.boot.ns ||
            loop->next.wait.ns <= now.real.ns;
 }
 
@@ -114,7 +114,7 @@ static void step_active(struct bel_loop *loop)
 {
     struct bel_link *next;
     for (struct bel_link *link = bel__list_first(&loop->active); link != NULL; link = next) {
-        bel__client_step(BEL_CONTAINER_OF(link, struct bel_client, active));
+        bel__connection_step(BEL_CONTAINER_OF(link, struct bel_connection, active));
         next = bel__list_next(&loop->active, link); /* a step may have made others active */
     }
 }
@@ -127,9 +127,9 @@ static void flush_active(struct bel_loop *loop)
     bel__list_init(&active);
     bel__list_splice(&active, &loop->active);
     while ((link = bel__list_take_first(&active)) != NULL) {
-        struct bel_client *client = BEL_CONTAINER_OF(link, struct bel_client, active);
-        if (!client->has_more) bel__client_step(client);
-        if (bel__client_flush(client)) bel__client_activate(client);
+        struct bel_connection *client = BEL_CONTAINER_OF(link, struct bel_connection, active);
+        if (!client->has_more) bel__connection_step(client);
+        if (bel__connection_flush(client)) bel__connection_activate(client);
     }
 }
 
@@ -141,10 +141,10 @@ static void run_http(struct bel_loop *loop)
 
 static void take_turn(struct bel_loop *loop)
 {
-    struct bel_desk *desk = loop->options.desk;
+    struct bel_request_tracker *tracker = loop->options.tracker;
     loop->is_woken = false;
-    loop->next = bel_backend_turn(&desk->backend, now_of(loop));
-    loop->err = desk->broken;
+    loop->next = bel_backend_turn(&tracker->backend, now_of(loop));
+    loop->err = tracker->broken;
     if (loop->err == 0 && loop->options.broken != NULL) {
         loop->err = loop->options.broken(loop->options.context);
     }
@@ -175,14 +175,14 @@ static void do_chore(struct bel_loop *loop)
 /* Whether to poll once more, for what has come to share the turn with what comes now. */
 static bool is_worth_polling(const struct bel_loop *loop)
 {
-    uint64_t fresh = loop->options.desk->fresh;
+    uint64_t fresh = loop->options.tracker->fresh;
     return loop->has_news && fresh > 0 && fresh < BATCH_MAX && loop->polls < POLLS_MAX;
 }
 
 static bool has_drained(const struct bel_loop *loop)
 {
     return loop->is_draining && bel__list_is_empty(&loop->clients) &&
-           loop->options.desk->under_way == 0 &&
+           loop->options.tracker->under_way == 0 &&
            (loop->http == NULL || bel__http_is_idle(loop->http));
 }
 
@@ -190,7 +190,7 @@ static void on_after_poll(uv_check_t *check)
 {
     struct bel_loop *loop = check->data;
     if (loop->is_ending) return;
-    bel__moment_read(loop->options.moment);
+    bel__server_clock_read(loop->options.moment);
     if (loop->is_http_due) run_http(loop);
     step_active(loop);
     if (is_worth_polling(loop)) {
@@ -232,19 +232,20 @@ void bel__loop_wake(struct bel_loop *loop)
 
 void bel__loop_ready(struct bel_loop *loop, const struct bel_session *session)
 {
-    struct bel_client *client = bel__session_owner(session);
+    struct bel_connection *client = bel__session_owner(session);
     assert(client == NULL || client->loop == loop);
     (void)loop;
-    if (client != NULL) bel__client_activate(client);
+    if (client != NULL) bel__connection_activate(client);
 }
 
 int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uint64_t *turns)
 {
     struct bel_loop_options *options = &loop->options;
-    struct bel_caller *before = options->desk->current;
-    options->desk->current = NULL;
-    int err = bel__moment_advance(options->moment, &options->desk->backend, to, turns, &loop->next);
-    options->desk->current = before;
+    struct bel_caller *before = options->tracker->current;
+    options->tracker->current = NULL;
+    int err = bel__server_clock_advance(options->moment, &options->tracker->backend, to, turns,
+                                        &loop->next);
+    options->tracker->current = before;
     return err;
 }
 
@@ -261,7 +262,7 @@ static void close_all(struct bel_loop *loop)
 {
     struct bel_link *link;
     while ((link = bel__list_first(&loop->clients)) != NULL) {
-        bel__client_close(BEL_CONTAINER_OF(link, struct bel_client, all));
+        bel__connection_close(BEL_CONTAINER_OF(link, struct bel_connection, all));
     }
 }
 
@@ -281,14 +282,14 @@ void bel__loop_drain(struct bel_loop *loop)
     loop->is_draining = true;
     if (loop->is_listening) uv_close((uv_handle_t *)&loop->listener, NULL);
     loop->is_listening = false;
-    bel__desk_drain(loop->options.desk);
+    bel__request_tracker_drain(loop->options.tracker);
     if (loop->http != NULL) {
         bel__http_drain(loop->http);
         loop->is_http_due = true;
     }
     for (struct bel_link *link = bel__list_first(&loop->clients); link != NULL; link = next) {
         next = bel__list_next(&loop->clients, link);
-        bel__client_activate(BEL_CONTAINER_OF(link, struct bel_client, all));
+        bel__connection_activate(BEL_CONTAINER_OF(link, struct bel_connection, all));
     }
     (void)uv_timer_start(&loop->deadline, on_deadline, DRAIN_MS_MAX, 0);
     bel__loop_stay_awake(loop);
@@ -382,15 +383,15 @@ static void close_handle(uv_handle_t *handle, void *arg)
 /* Clients that were closed may still have something under way, which is theirs until it is done. */
 static void end_requests(struct bel_loop *loop)
 {
-    struct bel_moment *moment = loop->options.moment;
-    struct bel_desk *desk = loop->options.desk;
-    bel__moment_read(moment);
+    struct bel_server_clock *moment = loop->options.moment;
+    struct bel_request_tracker *tracker = loop->options.tracker;
+    bel__server_clock_read(moment);
     uint64_t end_ns = moment->now.real.ns + (uint64_t)END_MS_MAX * NS_PER_MS;
-    bel__desk_drain(desk);
-    while (desk->under_way > 0 && moment->now.real.ns < end_ns) {
-        (void)bel_backend_turn(&desk->backend, moment->now);
+    bel__request_tracker_drain(tracker);
+    while (tracker->under_way > 0 && moment->now.real.ns < end_ns) {
+        (void)bel_backend_turn(&tracker->backend, moment->now);
         (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
-        bel__moment_read(moment);
+        bel__server_clock_read(moment);
     }
 }
 

@@ -35,11 +35,11 @@ struct bel_loop; /* opaque; see server/loop_state.h for its parts */
 
 /* All of it is borrowed. */
 struct bel_loop_options {
-    const struct bel_service *service; /* `ready` comes to bel__loop_ready() */
-    struct bel_desk *desk;             /* which is the service's backend */
-    struct bel_moment *moment;
+    const struct bel_service *service;   /* `ready` comes to bel__loop_ready() */
+    struct bel_request_tracker *tracker; /* which is the service's backend */
+    struct bel_server_clock *moment;
     struct bel_metrics *metrics;
-    const struct bel_log *log;
+    const struct bel_logger *log;
     uint32_t clients_max;
     int (*broken)(void *context); /* 0, or why nothing can be trusted any more; asked each turn */
     /* Does a slice of something that takes long, between two polls. Returns in how many ms to call
@@ -72,7 +72,7 @@ void bel__loop_drain(struct bel_loop *loop);
 /* A session of the loop's has been answered. */
 void bel__loop_ready(struct bel_loop *loop, const struct bel_session *session);
 
-/* Advances virtual time, as bel__moment_advance() does. */
+/* Advances virtual time, as bel__server_clock_advance() does. */
 BEL_CHECKED int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uint64_t *turns);
 
 /* Calls the chore of the options behind the next poll, and again for as long as it wants. */

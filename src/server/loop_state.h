@@ -47,16 +47,16 @@ struct bel_loop {
 };
 
 /* What a socket does not take at once. */
-struct bel_client_block;
+struct bel_connection_block;
 
-struct bel_client {
+struct bel_connection {
     uv_tcp_t tcp;
     uv_shutdown_t shutdown;
     struct bel_caller caller;
     struct bel_loop *loop;
     struct bel_session *session; /* NULL once it is closing */
     struct bel_link all, active, lingering;
-    struct bel_client_block *block; /* while it is being written, else NULL */
+    struct bel_connection_block *block; /* while it is being written, else NULL */
     struct bel_mono linger_end;
     size_t discarded; /* bytes, since it is shut */
     bool has_more;    /* there may be more to parse */
@@ -71,22 +71,22 @@ struct bel_client {
 void bel__loop_stay_awake(struct bel_loop *loop);
 
 /* Accepts one that waits, or turns it away if there are too many. */
-void bel__client_accept(struct bel_loop *loop, uv_stream_t *listener);
+void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener);
 
 /* Puts it among those that are looked at in this turn. */
-void bel__client_activate(struct bel_client *client);
+void bel__connection_activate(struct bel_connection *client);
 
 /* Lets it parse and submit. */
-void bel__client_step(struct bel_client *client);
+void bel__connection_step(struct bel_connection *client);
 
 /* Writes what it has to say, and sees whether to go on reading or to close it. False if it needs
  * no looking at until something happens. */
-bool bel__client_flush(struct bel_client *client);
+bool bel__connection_flush(struct bel_connection *client);
 
 /* Closes it; what it has under way is withdrawn, or not heard. */
-void bel__client_close(struct bel_client *client);
+void bel__connection_close(struct bel_connection *client);
 
 /* Closes those that have lingered long enough. */
-void bel__clients_close_lingering(struct bel_loop *loop, struct bel_mono now);
+void bel__connections_close_lingering(struct bel_loop *loop, struct bel_mono now);
 
 #endif

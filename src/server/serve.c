@@ -199,10 +199,10 @@ int bel__serve(int argc, char **argv)
     int status = read_config(&config, argv + 1);
     if (status == SERVE_OK) status = read_keys(&config, &keys);
     if (status != SERVE_OK) return status;
-    struct bel_log log = {.clock = bel_clock_system(),
-                          .level = config.log_level,
-                          .format = config.log_format,
-                          .fd = STDERR_FILENO};
+    struct bel_logger log = {.clock = bel_clock_system(),
+                             .level = config.log_level,
+                             .format = config.log_format,
+                             .fd = STDERR_FILENO};
     struct bel_server_options options = {
         .config = &config, .keys = keys, .log = &log, .started = say_where};
     int err = bel__server_run(&options);

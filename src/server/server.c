@@ -27,8 +27,8 @@ enum {
 struct server {
     struct bel_server_options options;
     struct bel_metrics metrics;
-    struct bel_moment moment;
-    struct bel_desk desk;
+    struct bel_server_clock moment;
+    struct bel_request_tracker tracker;
     struct bel_service service;
     struct bel_call_pool calls;
     struct bel_info info;
@@ -37,7 +37,7 @@ struct server {
     struct bel_loop *loop;
     struct bel_engine *engine;
     struct bel_http *http;
-    struct bel_errands errands;
+    struct bel_background background;
     uint64_t clock_steps; /* that were logged, */
     bool is_disk_low;     /* as was this */
 };
@@ -57,40 +57,42 @@ static bool authenticate(void *context, struct bel_view user, struct bel_view ke
 {
     const struct server *server = context;
     bool is_right = bel__keys_check(server->options.keys, user, key, out);
-    if (!is_right) bel__log_write(server->options.log, BEL_LOG_WARN, "wrong key", NULL, 0);
+    if (!is_right) bel__logger_write(server->options.log, BEL_LOG_WARN, "wrong key", NULL, 0);
     return is_right;
 }
 
 static int info(void *context, struct bel_view section, struct bel_buffer *out)
 {
     struct server *server = context;
-    bel__metrics_begin(&server->metrics, &server->desk.backend, server->moment.now.real);
+    bel__metrics_begin(&server->metrics, &server->tracker.backend, server->moment.now.real);
     return bel__info_print(&server->info, section, out);
 }
 
-static int backup(void *context, struct bel_view path, struct bel_errand *errand, char why[160])
+static int backup(void *context, struct bel_view path, struct bel_background_task *task,
+                  char why[160])
 {
     struct server *server = context;
-    return bel__errands_backup(&server->errands, path, errand, why);
+    return bel__background_backup(&server->background, path, task, why);
 }
 
 static void shut_down(void *context)
 {
     struct server *server = context;
-    bel__log_write(server->options.log, BEL_LOG_INFO, "stopping by command", NULL, 0);
+    bel__logger_write(server->options.log, BEL_LOG_INFO, "stopping by command", NULL, 0);
     bel__loop_drain(server->loop);
 }
 
-static int advance(void *context, const struct bel_clock_move *move, struct bel_errand *errand)
+static int advance(void *context, const struct bel_clock_move *move,
+                   struct bel_background_task *task)
 {
     struct server *server = context;
-    return bel__errands_advance(&server->errands, move, errand);
+    return bel__background_advance(&server->background, move, task);
 }
 
 static uint64_t run_errands(void *context)
 {
     struct server *server = context;
-    return bel__errands_run(&server->errands);
+    return bel__background_run(&server->background);
 }
 
 static void ready(void *context, struct bel_session *session)
@@ -114,7 +116,7 @@ static void log_disk(struct server *server, bool is_low)
         BEL_LOG(server->options.log, BEL_LOG_WARN, "the disk is nearly full; timers are refused",
                 BEL_LOG_TEXT("data", server->options.config->data));
     } else {
-        bel__log_write(server->options.log, BEL_LOG_INFO, "the disk has room again", NULL, 0);
+        bel__logger_write(server->options.log, BEL_LOG_INFO, "the disk has room again", NULL, 0);
     }
 }
 
@@ -163,10 +165,10 @@ static int open_time(struct server *server)
     const struct bel_config *config = server->options.config;
     const char *folder = config->store == BEL_CONFIG_MEMORY ? NULL : config->data;
     if (!config->is_virtual) {
-        bel__moment_init(&server->moment, bel_clock_system());
+        bel__server_clock_init(&server->moment, bel_clock_system());
         return 0;
     }
-    int err = bel__moment_init_virtual(&server->moment, bel_clock_system(), folder);
+    int err = bel__server_clock_init_virtual(&server->moment, bel_clock_system(), folder);
     return err ? fail(server, err, "cannot read the virtual clock", config->data) : 0;
 }
 
@@ -178,8 +180,8 @@ static enum bel_engine_sync choose_sync(struct server *server)
     if (config->store == BEL_CONFIG_MEMORY) return BEL_ENGINE_SYNC_IN_TURN;
     if (config->durability != BEL_DURABILITY_COMMIT) {
         about->is_sync_in_thread = true; /* and nobody waits for it */
-        bel__log_write(server->options.log, BEL_LOG_WARN,
-                       "a power cut may take with it what was acknowledged last", NULL, 0);
+        bel__logger_write(server->options.log, BEL_LOG_WARN,
+                          "a power cut may take with it what was acknowledged last", NULL, 0);
         return BEL_ENGINE_SYNC_IN_THREAD;
     }
     int err = bel__probe_sync(config->data, &about->sync_us);
@@ -197,7 +199,7 @@ static int open_loop(struct server *server)
 {
     struct bel_loop_options options = {
         .service = &server->service,
-        .desk = &server->desk,
+        .tracker = &server->tracker,
         .moment = &server->moment,
         .metrics = &server->metrics,
         .log = server->options.log,
@@ -253,7 +255,7 @@ static int open_engine(struct server *server)
         .wake = wake,
         .context = server,
     };
-    bel__moment_read(&server->moment);
+    bel__server_clock_read(&server->moment);
     options.now = server->moment.now;
     int err = bel_engine_open(&options, &server->engine, &why);
     if (err) {
@@ -262,11 +264,11 @@ static int open_engine(struct server *server)
                 BEL_LOG_TEXT("why", why.text));
         return err;
     }
-    bel__desk_init(&server->desk, bel_engine_backend(server->engine), &server->metrics,
-                   bel_clock_system());
+    bel__request_tracker_init(&server->tracker, bel_engine_backend(server->engine),
+                              &server->metrics, bel_clock_system());
     server->metrics.engine = bel_engine_stats(server->engine);
-    bel__errands_init(&server->errands, server->engine, server->loop, &server->moment,
-                      server->options.log);
+    bel__background_init(&server->background, server->engine, server->loop, &server->moment,
+                         server->options.log);
     return 0;
 }
 
@@ -274,7 +276,7 @@ static void set_up_service(struct server *server)
 {
     const struct bel_config *config = server->options.config;
     server->service = (struct bel_service){
-        .backend = &server->desk.backend,
+        .backend = &server->tracker.backend,
         .zones = server->zones,
         .now = &server->moment.now,
         .calls = &server->calls,
@@ -291,7 +293,7 @@ static void set_up_service(struct server *server)
     server->info.config = config;
     server->info.metrics = &server->metrics;
     server->info.moment = &server->moment;
-    server->info.desk = &server->desk;
+    server->info.tracker = &server->tracker;
     server->info.started = bel_clock_mono(bel_clock_system());
     server->info.keys = server->options.keys != NULL ? bel__keys_count(server->options.keys) : 0;
 }
@@ -300,8 +302,8 @@ static int open_all(struct server *server)
 {
     server->metrics.clients_max = make_room(server);
     if (bel_zones_open(NULL, &server->zones) != 0) {
-        bel__log_write(server->options.log, BEL_LOG_WARN,
-                       "there are no time zones but UTC (package tzdata)", NULL, 0);
+        bel__logger_write(server->options.log, BEL_LOG_WARN,
+                          "there are no time zones but UTC (package tzdata)", NULL, 0);
     }
     set_up_service(server);
     int err = open_time(server);
@@ -384,7 +386,7 @@ static int listen_all(struct server *server)
 static void close_all(struct server *server)
 {
     if (server->engine != NULL) {
-        bel__errands_end(&server->errands);
+        bel__background_end(&server->background);
         bel__loop_finish(server->loop);
     }
     bel__http_stop(server->http);
@@ -408,7 +410,7 @@ int bel__server_run(const struct bel_server_options *options)
         if (err) (void)fail(server, err, "the store has failed; nothing more is acknowledged", "");
     }
     close_all(server);
-    if (err == 0) bel__log_write(options->log, BEL_LOG_INFO, "stopped", NULL, 0);
+    if (err == 0) bel__logger_write(options->log, BEL_LOG_INFO, "stopped", NULL, 0);
     free(server);
     return err;
 }

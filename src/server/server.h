@@ -3,7 +3,7 @@
 #define BEL_SERVER_SERVER_H
 
 /*
- * server - the parts put together: an engine, a desk in front of it, sessions, a loop.
+ * server - the parts put together: an engine, a tracker in front of it, sessions, a loop.
  */
 
 #include "server/config.h"
@@ -21,7 +21,7 @@ struct bel_server_places {
 struct bel_server_options {
     const struct bel_config *config; /* borrowed, as is the rest */
     const struct bel_keys *keys;     /* NULL: everybody may do all */
-    const struct bel_log *log;
+    const struct bel_logger *log;
     /* Called once, when clients can come. Returns 0, or an error that ends the server. */
     int (*started)(const struct bel_server_places *places, const struct bel_config *config);
 };

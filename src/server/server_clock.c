@@ -23,12 +23,12 @@ enum {
     SLICE_MS = 10, /* of real time; others may be waiting */
 };
 
-void bel__moment_init(struct bel_moment *moment, const struct bel_clock *clock)
+void bel__server_clock_init(struct bel_server_clock *moment, const struct bel_clock *clock)
 {
-    *moment = (struct bel_moment){.clock = clock, .now = bel_clock_now(clock)};
+    *moment = (struct bel_server_clock){.clock = clock, .now = bel_clock_now(clock)};
 }
 
-void bel__moment_read(struct bel_moment *moment)
+void bel__server_clock_read(struct bel_server_clock *moment)
 {
     if (moment->is_virtual) {
         moment->now.real = bel_clock_mono(moment->clock);
@@ -58,7 +58,7 @@ static int write_synced(int fd, const char *text, size_t bytes)
     return fsync(fd) == 0 ? 0 : BEL_EIO;
 }
 
-static int save_as(const struct bel_moment *moment, const char *path)
+static int save_as(const struct bel_server_clock *moment, const char *path)
 {
     char text[BEL_PRINT_BYTES_MAX + 1], beside[sizeof moment->path + 4];
     size_t bytes = bel__print_i64(text, moment->now.wall.ms);
@@ -72,30 +72,30 @@ static int save_as(const struct bel_moment *moment, const char *path)
     return err;
 }
 
-static int save(const struct bel_moment *moment)
+static int save(const struct bel_server_clock *moment)
 {
     return moment->path[0] == 0 ? 0 : save_as(moment, moment->path);
 }
 
-static void place(const char *folder, char path[BEL_MOMENT_PATH_BYTES])
+static void place(const char *folder, char path[BEL_SERVER_CLOCK_PATH_BYTES])
 {
-    int bytes = snprintf(path, BEL_MOMENT_PATH_BYTES, "%s/virtual-clock", folder);
-    assert(bytes > 0 && bytes < BEL_MOMENT_PATH_BYTES);
+    int bytes = snprintf(path, BEL_SERVER_CLOCK_PATH_BYTES, "%s/virtual-clock", folder);
+    assert(bytes > 0 && bytes < BEL_SERVER_CLOCK_PATH_BYTES);
     (void)bytes;
 }
 
-int bel__moment_copy(const struct bel_moment *moment, const char *folder)
+int bel__server_clock_copy(const struct bel_server_clock *moment, const char *folder)
 {
-    char path[BEL_MOMENT_PATH_BYTES];
+    char path[BEL_SERVER_CLOCK_PATH_BYTES];
     if (!moment->is_virtual) return 0;
     place(folder, path);
     return save_as(moment, path);
 }
 
-int bel__moment_init_virtual(struct bel_moment *moment, const struct bel_clock *clock,
-                             const char *folder)
+int bel__server_clock_init_virtual(struct bel_server_clock *moment, const struct bel_clock *clock,
+                                   const char *folder)
 {
-    bel__moment_init(moment, clock);
+    bel__server_clock_init(moment, clock);
     moment->is_virtual = true;
     moment->now.boot.ns = (uint64_t)BOOT_START_MS * NS_PER_MS;
     moment->now.wall_rest_ns = 0;
@@ -107,7 +107,7 @@ int bel__moment_init_virtual(struct bel_moment *moment, const struct bel_clock *
 
 /* --- advancing --- */
 
-static void move(struct bel_moment *moment, uint64_t ms)
+static void move(struct bel_server_clock *moment, uint64_t ms)
 {
     moment->now.boot.ns += ms * NS_PER_MS;
     moment->now.wall.ms += (int64_t)ms;
@@ -122,13 +122,13 @@ static uint64_t ms_until(struct bel_boot due, struct bel_boot now, uint64_t left
     return ms <= left_ms ? ms : left_ms + 1;
 }
 
-static bool is_slice_over(const struct bel_moment *moment, struct bel_mono start)
+static bool is_slice_over(const struct bel_server_clock *moment, struct bel_mono start)
 {
     return bel_clock_mono(moment->clock).ns - start.ns >= (uint64_t)SLICE_MS * NS_PER_MS;
 }
 
-int bel__moment_advance(struct bel_moment *moment, struct bel_backend *backend, struct bel_wall to,
-                        uint64_t *turns, struct bel_next *next)
+int bel__server_clock_advance(struct bel_server_clock *moment, struct bel_backend *backend,
+                              struct bel_wall to, uint64_t *turns, struct bel_next *next)
 {
     struct bel_boot end;
     struct bel_mono start = bel_clock_mono(moment->clock);

@@ -21,31 +21,32 @@
 #include <stdbool.h>
 
 enum {
-    BEL_MOMENT_TURNS_MAX = 1000000, /* of one advance, in all */
-    BEL_MOMENT_PATH_BYTES = 1100,
+    BEL_SERVER_CLOCK_TURNS_MAX = 1000000, /* of one advance, in all */
+    BEL_SERVER_CLOCK_PATH_BYTES = 1100,
 };
 
-struct bel_moment {
+struct bel_server_clock {
     struct bel_now now;            /* read only */
     const struct bel_clock *clock; /* borrowed: the system's */
     bool is_virtual;
-    char path[BEL_MOMENT_PATH_BYTES]; /* private: where virtual time is kept; empty: nowhere */
+    char
+        path[BEL_SERVER_CLOCK_PATH_BYTES]; /* private: where virtual time is kept; empty: nowhere */
 };
 
 /* The system's time, from now on. */
-void bel__moment_init(struct bel_moment *moment, const struct bel_clock *clock);
+void bel__server_clock_init(struct bel_server_clock *moment, const struct bel_clock *clock);
 
 /* Virtual time, kept in `folder`; NULL: not kept. Returns 0; or BEL_EIO, or BEL_ECORRUPT if what
  * is in the file is no time. */
-BEL_CHECKED int bel__moment_init_virtual(struct bel_moment *moment, const struct bel_clock *clock,
-                                         const char *folder);
+BEL_CHECKED int bel__server_clock_init_virtual(struct bel_server_clock *moment,
+                                               const struct bel_clock *clock, const char *folder);
 
 /* Keeps virtual time in another folder too, of at most 1,023 bytes, which is a copy of the first.
  * Returns 0, also if it is the system's time; or BEL_EIO. */
-BEL_CHECKED int bel__moment_copy(const struct bel_moment *moment, const char *folder);
+BEL_CHECKED int bel__server_clock_copy(const struct bel_server_clock *moment, const char *folder);
 
 /* Reads the clock. */
-void bel__moment_read(struct bel_moment *moment);
+void bel__server_clock_read(struct bel_server_clock *moment);
 
 /*
  * Advances virtual time towards `to`, taking turns, at most `*turns` and for a few ms of real time;
@@ -53,7 +54,8 @@ void bel__moment_read(struct bel_moment *moment);
  * settled; BEL_EBUSY if it is on the way; BEL_EINVAL if that is past or too far to be represented;
  * or BEL_EIO if it could not be kept, and it is where it is all the same.
  */
-BEL_CHECKED int bel__moment_advance(struct bel_moment *moment, struct bel_backend *backend,
-                                    struct bel_wall to, uint64_t *turns, struct bel_next *next);
+BEL_CHECKED int bel__server_clock_advance(struct bel_server_clock *moment,
+                                          struct bel_backend *backend, struct bel_wall to,
+                                          uint64_t *turns, struct bel_next *next);
 
 #endif

@@ -183,7 +183,7 @@ static int take_all(struct bel_bound *bound, const struct bel_words *words, stru
 
 /* --- values --- */
 
-static int read_number(const struct bel_argument *argument, struct bel_value *value,
+static int read_number(const struct bel_argument *argument, struct bel_bound_value *value,
                        struct bel_refusal *why)
 {
     int err = bel__parse_u64(value->text.data, value->text.bytes, 0, UINT64_MAX, &value->number);
@@ -199,7 +199,7 @@ static int refuse_text(const struct bel_argument *argument, struct bel_view text
                         shown(text), (const char *)text.data, error->position + 1, error->expected);
 }
 
-static int read_duration(const struct bel_argument *argument, struct bel_value *value,
+static int read_duration(const struct bel_argument *argument, struct bel_bound_value *value,
                          struct bel_refusal *why)
 {
     struct bel_text_error error;
@@ -208,7 +208,7 @@ static int read_duration(const struct bel_argument *argument, struct bel_value *
     return err == 0 ? 0 : refuse_text(argument, text, &error, why);
 }
 
-static int read_time(const struct bel_argument *argument, struct bel_value *value,
+static int read_time(const struct bel_argument *argument, struct bel_bound_value *value,
                      const struct bel_instant_options *options, struct bel_refusal *why)
 {
     struct bel_text_error error;
@@ -220,7 +220,7 @@ static int read_time(const struct bel_argument *argument, struct bel_value *valu
                         argument->name, bel_error_text(err));
 }
 
-static int read_word(const struct bel_argument *argument, struct bel_value *value,
+static int read_word(const struct bel_argument *argument, struct bel_bound_value *value,
                      struct bel_refusal *why)
 {
     for (size_t i = 0; argument->words[i] != NULL; i++) {
@@ -237,7 +237,7 @@ static int read_word(const struct bel_argument *argument, struct bel_value *valu
                         shown(value->text), (const char *)value->text.data, list);
 }
 
-static int read_state(const struct bel_argument *argument, struct bel_value *value,
+static int read_state(const struct bel_argument *argument, struct bel_bound_value *value,
                       struct bel_refusal *why)
 {
     for (unsigned i = 0; i < BEL_STATES; i++) {
@@ -262,7 +262,7 @@ static struct bel_instant_options options_of(const struct bel_bound *bound,
     return options;
 }
 
-static int read_value(const struct bel_argument *argument, struct bel_value *value,
+static int read_value(const struct bel_argument *argument, struct bel_bound_value *value,
                       struct bel_refusal *why)
 {
     switch (argument->type) {

@@ -38,7 +38,7 @@ BEL_CHECKED int bel__refusal(struct bel_refusal *why, const char *code, const ch
     __attribute__((format(printf, 3, 4)));
 
 /* All zeros unless it is there. */
-struct bel_value {
+struct bel_bound_value {
     struct bel_view text;
     union {
         uint64_t number;      /* of a number, a duration in ms; the place of a word or a state */
@@ -48,9 +48,9 @@ struct bel_value {
 
 struct bel_bound {
     const struct bel_command_entry *entry;
-    uint32_t there;                             /* a set of 1 << place: the values there are */
-    struct bel_value values[BEL_ARGUMENTS_MAX]; /* by their places in the table */
-    const struct bel_view *repeated;            /* of the last position, if it can be: all */
+    uint32_t there; /* a set of 1 << place: the values there are */
+    struct bel_bound_value values[BEL_ARGUMENTS_MAX]; /* by their places in the table */
+    const struct bel_view *repeated;                  /* of the last position, if it can be: all */
     size_t repeated_count;
     struct bel_header *pairs; /* of the option that has pairs */
     size_t pairs_count;

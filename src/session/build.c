@@ -109,7 +109,7 @@ static int check_schedule(const struct bel_bound *bound, struct bel_refusal *why
 
 static struct bel_recurrence recurrence_of(const struct bel_bound *bound, size_t plan)
 {
-    const struct bel_value *values = bound->values;
+    const struct bel_bound_value *values = bound->values;
     return (struct bel_recurrence){
         .kind = plan_kinds[plan],
         .rule = values[plan_places[plan]].text,
@@ -135,7 +135,7 @@ static enum bel_when when_of(const struct bel_bound *bound, size_t in, size_t at
 static int build_schedule(const struct bel_bound *bound, struct bel_command *out,
                           struct bel_refusal *why)
 {
-    const struct bel_value *values = bound->values;
+    const struct bel_bound_value *values = bound->values;
     size_t plan = 0;
     int err = check_schedule(bound, why);
     while (plan < PLANS && !bel__bound_has(bound, plan_places[plan])) {
@@ -232,7 +232,7 @@ static int build_reschedule(const struct bel_bound *bound, struct bel_command *o
 static int build_claim(const struct bel_bound *bound, struct bel_command *out,
                        struct bel_refusal *why)
 {
-    const struct bel_value *values = bound->values;
+    const struct bel_bound_value *values = bound->values;
     int err = check_number(bound, BEL_CLAIM_COUNT, BEL_CLAIM_COUNT_MAX, why);
     if (err == 0) err = check_number(bound, BEL_CLAIM_LEASE, UINT64_MAX, why);
     if (err) return err;
@@ -263,7 +263,7 @@ static int build_fail(const struct bel_bound *bound, struct bel_command *out,
                       struct bel_refusal *why)
 {
     (void)why;
-    const struct bel_value *values = bound->values;
+    const struct bel_bound_value *values = bound->values;
     out->fail = (struct bel_fail){.token = values[BEL_FAIL_TOKEN].text,
                                   .reason = values[BEL_FAIL_REASON].text,
                                   .kind = (enum bel_fail_kind)values[BEL_FAIL_KIND].number,
@@ -297,7 +297,7 @@ static int build_extend(const struct bel_bound *bound, struct bel_command *out,
 static int build_list(const struct bel_bound *bound, struct bel_command *out,
                       struct bel_refusal *why)
 {
-    const struct bel_value *values = bound->values;
+    const struct bel_bound_value *values = bound->values;
     struct bel_view cursor = values[BEL_LIST_CURSOR].text;
     int err = check_number(bound, BEL_LIST_COUNT, BEL_LIST_COUNT_MAX, why);
     if (err) return err;
@@ -343,7 +343,7 @@ static int build_configure(const struct bel_bound *bound, struct bel_command *ou
 static int build_agenda(const struct bel_bound *bound, struct bel_command *out,
                         struct bel_refusal *why)
 {
-    const struct bel_value *values = bound->values;
+    const struct bel_bound_value *values = bound->values;
     int err = check_number(bound, BEL_AGENDA_STEP, UINT64_MAX, why);
     if (err == 0) err = check_text(bound, BEL_AGENDA_TOPIC, why);
     if (err) return err;

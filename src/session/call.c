@@ -83,7 +83,7 @@ struct bel_call *bel__call_take(struct bel_session *session)
     if (call == NULL) return NULL;
     call->session = session;
     call->version = session->version;
-    call->is_answered = call->is_lost = call->is_last = call->is_errand = false;
+    call->is_answered = call->is_lost = call->is_last = call->is_background = false;
     call->tokens_count = 0;
     bel__list_append(&session->calls, &call->link);
     session->calls_count++;

@@ -31,11 +31,11 @@ struct bel_call {
     struct bel_session *session; /* borrowed; lives at least as long */
     int version;                 /* of the protocol, when it was asked */
     bool is_answered;
-    bool is_lost;   /* but there was no room for it, and FULL was said */
-    bool is_last;   /* the connection ends behind it */
-    bool is_errand; /* of the server's own, and under way */
-    struct bel_errand errand;
-    const struct bel_command_entry *entry; /* of the errand */
+    bool is_lost;       /* but there was no room for it, and FULL was said */
+    bool is_last;       /* the connection ends behind it */
+    bool is_background; /* of the server's own, and under way */
+    struct bel_background_task task;
+    const struct bel_command_entry *entry; /* of the task */
     struct bel_buffer reply;               /* what has to wait for those before */
     uint8_t *block;                        /* words, then tokens; may be NULL */
     size_t block_bytes;
@@ -103,18 +103,18 @@ void bel__session_free_if_gone(struct bel_session *session);
 struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known);
 
 /* Whether a command that is the session's own, not a backend's, wants all before it answered. */
-bool bel__verb_is_barrier(const struct bel_command_entry *entry);
+bool bel__own_command_is_barrier(const struct bel_command_entry *entry);
 
-/* Does such a command, and writes its reply; or begins it, and then it is an errand. */
-void bel__verb_do(struct bel_call *call, const struct bel_bound *bound,
-                  struct bel_resp_writer *writer);
+/* Does such a command, and writes its reply; or begins it, and then it is an task. */
+void bel__own_command_do(struct bel_call *call, const struct bel_bound *bound,
+                         struct bel_resp_writer *writer);
 
-/* Writes the reply of an errand that is done. */
-void bel__verb_end(const struct bel_call *call, int err, const char *why,
-                   struct bel_resp_writer *writer);
+/* Writes the reply of an task that is done. */
+void bel__own_command_end(const struct bel_call *call, int err, const char *why,
+                          struct bel_resp_writer *writer);
 
 /* COMMAND: what the table says. */
-void bel__manual_write(const struct bel_bound *bound, struct bel_resp_writer *writer);
+void bel__command_docs_write(const struct bel_bound *bound, struct bel_resp_writer *writer);
 
 /* "read" and so on. */
 const char *bel__permission_name(enum bel_permission permission);

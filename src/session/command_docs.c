@@ -165,7 +165,7 @@ static void write_all_docs(const struct bel_bound *bound, struct bel_resp_writer
     }
 }
 
-void bel__manual_write(const struct bel_bound *bound, struct bel_resp_writer *writer)
+void bel__command_docs_write(const struct bel_bound *bound, struct bel_resp_writer *writer)
 {
     if (!bel__bound_has(bound, 0)) {
         write_infos(bound, writer);

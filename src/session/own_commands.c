@@ -260,7 +260,7 @@ static void do_command(struct bel_call *call, const struct bel_bound *bound,
                        struct bel_resp_writer *writer)
 {
     (void)call;
-    bel__manual_write(bound, writer);
+    bel__command_docs_write(bound, writer);
 }
 
 /* --- the server --- */
@@ -319,18 +319,18 @@ static void do_info(struct bel_call *call, const struct bel_bound *bound,
     bel__buffer_init(&text, INFO_BYTES_MAX);
     int err = append_info(call->session, bound, &text);
     if (err) {
-        bel__resp_error(writer, bel__answer_code(err), bel_error_text(err));
+        bel__resp_error(writer, bel__reply_code(err), bel_error_text(err));
     } else {
         bel__resp_bulk(writer, (struct bel_view){bel__buffer_data(&text), text.count});
     }
     bel__buffer_finish(&text);
 }
 
-/* Goes on when an errand was begun: with its end, or not before that comes. */
+/* Goes on when an task was begun: with its end, or not before that comes. */
 static void go_on(struct bel_call *call, int err, const char *why, struct bel_resp_writer *writer)
 {
-    call->is_errand = err == BEL_ERRAND_LATER;
-    if (!call->is_errand) bel__verb_end(call, err, why, writer);
+    call->is_background = err == BEL_BACKGROUND_LATER;
+    if (!call->is_background) bel__own_command_end(call, err, why, writer);
 }
 
 static void do_backup(struct bel_call *call, const struct bel_bound *bound,
@@ -342,7 +342,7 @@ static void do_backup(struct bel_call *call, const struct bel_bound *bound,
         bel__resp_error(writer, "ERR", "not available on this store: BACKUP");
         return;
     }
-    int err = service->backup(service->context, bound->values[0].text, &call->errand, why);
+    int err = service->backup(service->context, bound->values[0].text, &call->task, why);
     go_on(call, err, why, writer);
 }
 
@@ -379,18 +379,18 @@ static void do_clock(struct bel_call *call, const struct bel_bound *bound,
     if (!is_moved) {
         bel__resp_integer(writer, service->now->wall.ms);
     } else if (find_move(call->session, bound, writer, &move)) {
-        go_on(call, service->advance(service->context, &move, &call->errand), "", writer);
+        go_on(call, service->advance(service->context, &move, &call->task), "", writer);
     }
 }
 
-void bel__verb_end(const struct bel_call *call, int err, const char *why,
-                   struct bel_resp_writer *writer)
+void bel__own_command_end(const struct bel_call *call, int err, const char *why,
+                          struct bel_resp_writer *writer)
 {
     bool is_clock = call->entry == &bel__commands[BEL_COMMAND_CLOCK];
     if (err != 0 && is_clock && err == BEL_EINVAL) {
         bel__resp_error(writer, "BADARG", "a clock goes forward only, and not that far");
     } else if (err != 0) {
-        bel__resp_error(writer, bel__answer_code(err), why[0] != 0 ? why : bel_error_text(err));
+        bel__resp_error(writer, bel__reply_code(err), why[0] != 0 ? why : bel_error_text(err));
     } else if (is_clock) {
         bel__resp_integer(writer, call->session->service->now->wall.ms);
     } else {
@@ -411,13 +411,13 @@ static const struct {
     [BEL_COMMAND_SHUTDOWN] = {do_shutdown, true},
 };
 
-bool bel__verb_is_barrier(const struct bel_command_entry *entry)
+bool bel__own_command_is_barrier(const struct bel_command_entry *entry)
 {
     return own[entry - bel__commands].is_barrier;
 }
 
-void bel__verb_do(struct bel_call *call, const struct bel_bound *bound,
-                  struct bel_resp_writer *writer)
+void bel__own_command_do(struct bel_call *call, const struct bel_bound *bound,
+                         struct bel_resp_writer *writer)
 {
     size_t place = (size_t)(bound->entry - bel__commands);
     assert(own[place].run != NULL);

@@ -346,7 +346,7 @@ static_assert(sizeof writes / sizeof writes[0] == BEL_VERBS, "every verb is answ
 
 /* --- errors --- */
 
-const char *bel__answer_code(int err)
+const char *bel__reply_code(int err)
 {
     switch (err) {
     case BEL_EINVAL:
@@ -376,7 +376,7 @@ static void write_error(struct bel_resp_writer *writer, const struct bel_reply *
     char text[sizeof reply->why + 40];
     if (reply->err != BEL_EUNSUPPORTED) {
         const char *why = reply->why[0] != 0 ? reply->why : bel_error_text(reply->err);
-        bel__resp_error(writer, bel__answer_code(reply->err), why);
+        bel__resp_error(writer, bel__reply_code(reply->err), why);
         return;
     }
     (void)snprintf(text, sizeof text, "not available on this store%s%s",
@@ -384,7 +384,8 @@ static void write_error(struct bel_resp_writer *writer, const struct bel_reply *
     bel__resp_error(writer, "ERR", text);
 }
 
-void bel__answer(struct bel_resp_writer *writer, enum bel_verb verb, const struct bel_reply *reply)
+void bel__reply_write(struct bel_resp_writer *writer, enum bel_verb verb,
+                      const struct bel_reply *reply)
 {
     assert(verb < BEL_VERBS);
     if (reply->err) {

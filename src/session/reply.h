@@ -12,9 +12,10 @@
 #include "session/resp.h"
 
 /* Writes a reply to a command of this verb, an error too. */
-void bel__answer(struct bel_resp_writer *writer, enum bel_verb verb, const struct bel_reply *reply);
+void bel__reply_write(struct bel_resp_writer *writer, enum bel_verb verb,
+                      const struct bel_reply *reply);
 
 /* "BADARG" and so on. */
-const char *bel__answer_code(int err);
+const char *bel__reply_code(int err);
 
 #endif

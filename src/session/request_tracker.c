@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The desk puts itself in the place of `done`, in the room that a request has for whoever carries
- * it. A claim that may wait is in a list from when it is submitted until it is done or withdrawn.
+ * The tracker puts its own function in the place of `done`, and keeps what it needs in the part of
+ * a request that is for whoever carries it. A claim that may wait is in a list from when it is
+ * submitted until it is done or withdrawn.
  */
 #include "session/request_tracker.h"
 
@@ -25,11 +26,11 @@ static bool may_wait(const struct bel_request *request)
 }
 
 /* A request is the caller's again, with its own `done`. */
-static void give_back(struct bel_desk *desk, struct bel_request *request)
+static void give_back(struct bel_request_tracker *tracker, struct bel_request *request)
 {
     struct bel_caller *caller = request->via.driver;
-    assert(desk->under_way > 0 && caller->under_way > 0);
-    desk->under_way--;
+    assert(tracker->under_way > 0 && caller->under_way > 0);
+    tracker->under_way--;
     caller->under_way--;
     if (bel__link_is_linked(link_of(request))) {
         bel__link_remove(link_of(request));
@@ -38,18 +39,18 @@ static void give_back(struct bel_desk *desk, struct bel_request *request)
     request->done = request->via.done;
 }
 
-static void count(struct bel_desk *desk, const struct bel_request *request,
+static void count(struct bel_request_tracker *tracker, const struct bel_request *request,
                   const struct bel_reply *reply)
 {
-    struct bel_metrics *metrics = desk->metrics;
+    struct bel_metrics *metrics = tracker->metrics;
     enum bel_verb verb = request->command.verb;
     metrics->commands[verb]++;
     if (reply->err != 0) metrics->errors[verb]++;
-    if (reply->err == BEL_EIO || reply->err == BEL_ECORRUPT) desk->broken = reply->err;
+    if (reply->err == BEL_EIO || reply->err == BEL_ECORRUPT) tracker->broken = reply->err;
     if (verb != BEL_VERB_CLAIM || reply->err != 0) return;
     metrics->deliveries += reply->deliveries.count;
     for (size_t i = 0; i < reply->deliveries.count; i++) {
-        int64_t late_ms = desk->now.wall.ms - reply->deliveries.items[i].due.ms;
+        int64_t late_ms = tracker->now.wall.ms - reply->deliveries.items[i].due.ms;
         bel__meter_record(&metrics->lateness, late_ms > 0 ? (uint64_t)late_ms * NS_PER_MS : 0);
     }
 }
@@ -65,13 +66,13 @@ static void leave_if_done(struct bel_caller *caller)
 static void finish(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_caller *caller = request->via.driver;
-    struct bel_desk *desk = caller->desk;
-    struct bel_caller *before = desk->current;
-    count(desk, request, reply);
-    give_back(desk, request);
-    desk->current = caller;
+    struct bel_request_tracker *tracker = caller->tracker;
+    struct bel_caller *before = tracker->current;
+    count(tracker, request, reply);
+    give_back(tracker, request);
+    tracker->current = caller;
     request->done(request, reply);
-    desk->current = before;
+    tracker->current = before;
     leave_if_done(caller);
 }
 
@@ -79,79 +80,79 @@ static void finish(struct bel_request *request, const struct bel_reply *reply)
 
 static void submit(struct bel_backend *backend, struct bel_request *request)
 {
-    struct bel_desk *desk = (struct bel_desk *)backend;
-    struct bel_caller *caller = desk->current != NULL ? desk->current : &desk->nobody;
+    struct bel_request_tracker *tracker = (struct bel_request_tracker *)backend;
+    struct bel_caller *caller = tracker->current != NULL ? tracker->current : &tracker->nobody;
     assert(request->done != NULL);
-    caller->desk = desk;
+    caller->tracker = tracker;
     request->via.driver = caller;
     request->via.done = request->done;
     request->done = finish;
     *link_of(request) = (struct bel_link){NULL, NULL};
-    desk->under_way++;
-    desk->fresh++;
+    tracker->under_way++;
+    tracker->fresh++;
     caller->under_way++;
     if (may_wait(request)) {
-        bel__list_append(&desk->waits, link_of(request));
+        bel__list_append(&tracker->waits, link_of(request));
         caller->waiting++;
     }
-    bel_backend_submit(desk->inner, request);
+    bel_backend_submit(tracker->inner, request);
 }
 
 static bool withdraw(struct bel_backend *backend, struct bel_request *request)
 {
-    struct bel_desk *desk = (struct bel_desk *)backend;
+    struct bel_request_tracker *tracker = (struct bel_request_tracker *)backend;
     struct bel_caller *caller = request->via.driver;
-    if (!bel_backend_withdraw(desk->inner, request)) return false;
-    give_back(desk, request);
+    if (!bel_backend_withdraw(tracker->inner, request)) return false;
+    give_back(tracker, request);
     leave_if_done(caller);
     return true;
 }
 
-static void end_waits(struct bel_desk *desk)
+static void end_waits(struct bel_request_tracker *tracker)
 {
     static const struct bel_reply nothing = {.err = 0};
     struct bel_link *next;
-    for (struct bel_link *link = bel__list_first(&desk->waits); link != NULL; link = next) {
+    for (struct bel_link *link = bel__list_first(&tracker->waits); link != NULL; link = next) {
         struct bel_request *request = BEL_CONTAINER_OF(link, struct bel_request, via);
-        next = bel__list_next(&desk->waits, link);
-        if (bel_backend_withdraw(desk->inner, request)) finish(request, &nothing);
+        next = bel__list_next(&tracker->waits, link);
+        if (bel_backend_withdraw(tracker->inner, request)) finish(request, &nothing);
     }
 }
 
 static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
 {
-    struct bel_desk *desk = (struct bel_desk *)backend;
-    bool is_counted = desk->fresh > 0;
-    struct bel_mono start = bel_clock_mono(desk->clock);
-    desk->now = now;
-    desk->fresh = 0;
-    struct bel_next next = bel_backend_turn(desk->inner, now);
-    if (desk->is_draining) end_waits(desk);
+    struct bel_request_tracker *tracker = (struct bel_request_tracker *)backend;
+    bool is_counted = tracker->fresh > 0;
+    struct bel_mono start = bel_clock_mono(tracker->clock);
+    tracker->now = now;
+    tracker->fresh = 0;
+    struct bel_next next = bel_backend_turn(tracker->inner, now);
+    if (tracker->is_draining) end_waits(tracker);
     if (is_counted) {
-        struct bel_mono end = bel_clock_mono(desk->clock);
-        bel__meter_record(&desk->metrics->turn, end.ns - start.ns);
-        desk->metrics->turns++;
+        struct bel_mono end = bel_clock_mono(tracker->clock);
+        bel__meter_record(&tracker->metrics->turn, end.ns - start.ns);
+        tracker->metrics->turns++;
     }
     return next;
 }
 
-void bel__desk_init(struct bel_desk *desk, struct bel_backend *inner, struct bel_metrics *metrics,
-                    const struct bel_clock *clock)
+void bel__request_tracker_init(struct bel_request_tracker *tracker, struct bel_backend *inner,
+                               struct bel_metrics *metrics, const struct bel_clock *clock)
 {
-    *desk = (struct bel_desk){
+    *tracker = (struct bel_request_tracker){
         .backend = {submit, withdraw, turn}, .inner = inner, .metrics = metrics, .clock = clock};
-    bel__list_init(&desk->waits);
+    bel__list_init(&tracker->waits);
 }
 
-void bel__desk_drain(struct bel_desk *desk)
+void bel__request_tracker_drain(struct bel_request_tracker *tracker)
 {
-    desk->is_draining = true;
-    end_waits(desk);
+    tracker->is_draining = true;
+    end_waits(tracker);
 }
 
-void bel__desk_leave(struct bel_desk *desk, struct bel_caller *caller)
+void bel__request_tracker_leave(struct bel_request_tracker *tracker, struct bel_caller *caller)
 {
-    caller->desk = desk;
+    caller->tracker = tracker;
     caller->is_leaving = true;
     leave_if_done(caller);
 }

@@ -3,10 +3,10 @@
 #define BEL_SESSION_REQUEST_TRACKER_H
 
 /*
- * desk - a backend in front of the backend, where every request passes twice: on its way in, and
+ * tracker - a backend in front of the backend, where every request passes twice: on its way in, and
  * with its answer on the way out.
  *
- *     sessions, http ---- submit ----> desk ----> engine
+ *     sessions, http ---- submit ----> tracker ----> engine
  *           ^                           |
  *           '------- done --------------'   counted
  *
@@ -17,7 +17,7 @@
  * Whose a request is: of the caller that is `current` when it is submitted. The loop says so
  * before it steps a session; while a request is answered, it is that request's.
  *
- * Threads: a desk belongs to one thread.
+ * Threads: a tracker belongs to one thread.
  */
 
 #include "belfry/backend.h"
@@ -27,18 +27,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct bel_desk;
+struct bel_request_tracker;
 
 /* Someone who asks. Zeroed, and then `left` is set. */
 struct bel_caller {
-    void (*left)(struct bel_caller *caller); /* the last request is done, after bel__desk_leave() */
-    struct bel_desk *desk;                   /* private: set by the first request */
-    uint32_t under_way;                      /* read only: requests not answered */
-    uint32_t waiting;                        /* read only: of them, claims that may wait */
-    bool is_leaving;                         /* private */
+    void (*left)(struct bel_caller
+                     *caller); /* the last request is done, after bel__request_tracker_leave() */
+    struct bel_request_tracker *tracker; /* private: set by the first request */
+    uint32_t under_way;                  /* read only: requests not answered */
+    uint32_t waiting;                    /* read only: of them, claims that may wait */
+    bool is_leaving;                     /* private */
 };
 
-struct bel_desk {
+struct bel_request_tracker {
     struct bel_backend backend; /* first; what sessions submit to */
     struct bel_backend *inner;  /* borrowed, as are the next three */
     struct bel_metrics *metrics;
@@ -53,15 +54,15 @@ struct bel_desk {
     bool is_draining;
 };
 
-/* Makes a desk in front of `inner`. There is nothing to release. */
-void bel__desk_init(struct bel_desk *desk, struct bel_backend *inner, struct bel_metrics *metrics,
-                    const struct bel_clock *clock);
+/* Makes a tracker in front of `inner`. There is nothing to release. */
+void bel__request_tracker_init(struct bel_request_tracker *tracker, struct bel_backend *inner,
+                               struct bel_metrics *metrics, const struct bel_clock *clock);
 
 /* From here on no claim waits: those that do are answered with nothing, now. Later ones are by
  * the turn that they would begin to wait in. */
-void bel__desk_drain(struct bel_desk *desk);
+void bel__request_tracker_drain(struct bel_request_tracker *tracker);
 
 /* A caller goes: `left` is called when nothing of his is under way, which may be now. */
-void bel__desk_leave(struct bel_desk *desk, struct bel_caller *caller);
+void bel__request_tracker_leave(struct bel_request_tracker *tracker, struct bel_caller *caller);
 
 #endif

@@ -229,7 +229,7 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     if (!may_answer(session, call)) return;
     struct bel_resp_writer writer = writer_of(session, call);
     size_t before = writer.out->count;
-    bel__answer(&writer, verb, reply);
+    bel__reply_write(&writer, verb, reply);
     end_reply(session, call, &writer, before);
     const struct bel_service *service = session->service;
     if (service->ready != NULL) service->ready(service->context, session);
@@ -324,17 +324,17 @@ static void submit(struct bel_session *session, struct bel_call *call,
     if (is_early) (void)!bel__buffer_append(&session->out, ":1\r\n", 4);
 }
 
-/* An errand is done. */
-static void returned(struct bel_errand *errand, int err, const char *why)
+/* An task is done. */
+static void returned(struct bel_background_task *task, int err, const char *why)
 {
-    struct bel_call *call = BEL_CONTAINER_OF(errand, struct bel_call, errand);
+    struct bel_call *call = BEL_CONTAINER_OF(task, struct bel_call, task);
     struct bel_session *session = call->session;
-    assert(call->is_errand);
-    call->is_errand = false;
+    assert(call->is_background);
+    call->is_background = false;
     if (!may_answer(session, call)) return;
     struct bel_resp_writer writer = writer_of(session, call);
     size_t before = writer.out->count;
-    bel__verb_end(call, err, why, &writer);
+    bel__own_command_end(call, err, why, &writer);
     end_reply(session, call, &writer, before);
     const struct bel_service *service = session->service;
     if (service->ready != NULL) service->ready(service->context, session);
@@ -346,10 +346,10 @@ static void do_own(struct bel_session *session, struct bel_call *call,
 {
     struct bel_resp_writer writer = writer_of(session, call);
     size_t before = writer.out->count;
-    call->errand = (struct bel_errand){.done = returned};
+    call->task = (struct bel_background_task){.done = returned};
     call->entry = bound->entry;
-    bel__verb_do(call, bound, &writer);
-    if (call->is_errand) {
+    bel__own_command_do(call, bound, &writer);
+    if (call->is_background) {
         session->holder = call;
     } else {
         end_reply(session, call, &writer, before);
@@ -443,7 +443,7 @@ static bool take_request(struct bel_session *session)
         return true;
     }
     const struct bel_command_entry *entry = bel__command_find(name);
-    bool is_barrier = entry != NULL && bel__verb_is_barrier(entry);
+    bool is_barrier = entry != NULL && bel__own_command_is_barrier(entry);
     if (is_barrier && session->calls_count > 0) return false;
     struct bel_call *call = bel__call_take(session);
     if (call == NULL) return false;
@@ -534,7 +534,7 @@ static void withdraw_claims(struct bel_session *session)
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
         next = bel__list_next(&session->calls, link);
         assert(!call->is_answered);
-        if (call->is_errand || call->request.command.verb != BEL_VERB_CLAIM) continue;
+        if (call->is_background || call->request.command.verb != BEL_VERB_CLAIM) continue;
         if (!bel_backend_withdraw(session->service->backend, &call->request)) continue;
         bel__call_leave(session, call);
         bel__call_give(session, call);
@@ -617,7 +617,7 @@ bool bel__session_is_closing(const struct bel_session *session)
 
 bool bel__session_is_busy(const struct bel_session *session)
 {
-    return session->holder != NULL && session->holder->is_errand;
+    return session->holder != NULL && session->holder->is_background;
 }
 
 bool bel__session_is_idle(const struct bel_session *session)

@@ -37,15 +37,15 @@ struct bel_session; /* opaque */
 /* Something of the server's own that takes a while. Whoever does it calls `done` once, on the
  * thread of the sessions and not from where it was begun, with 0 or an error and a text that may
  * be empty. */
-struct bel_errand {
-    void (*done)(struct bel_errand *errand, int err, const char *why);
+struct bel_background_task {
+    void (*done)(struct bel_background_task *task, int err, const char *why);
     struct bel_link link; /* of whoever does it, as is the next */
     struct bel_wall to;
 };
 
 /* What begins one returns: an error, 0 if it is done already, or this. */
 enum {
-    BEL_ERRAND_LATER = 1,
+    BEL_BACKGROUND_LATER = 1,
 };
 
 /* How the clock is to move: to a time, or by so much from where it will be then. */
@@ -80,11 +80,13 @@ struct bel_service {
     /* INFO, BACKUP, SHUTDOWN, CLOCK: what is the server's and not the backend's. Appends to `out`
      * or returns an error with its text in `why`. */
     int (*info)(void *context, struct bel_view section, struct bel_buffer *out);
-    int (*backup)(void *context, struct bel_view path, struct bel_errand *errand, char why[160]);
+    int (*backup)(void *context, struct bel_view path, struct bel_background_task *task,
+                  char why[160]);
     void (*shutdown)(void *context);
     /* CLOCK ADVANCE and SET under a virtual clock; NULL with the system's. It moves time and takes
      * turns; or BEL_EINVAL if that is past or too far. */
-    int (*advance)(void *context, const struct bel_clock_move *move, struct bel_errand *errand);
+    int (*advance)(void *context, const struct bel_clock_move *move,
+                   struct bel_background_task *task);
     /* A session has been answered: there is something to write, or it can be stepped again. Called
      * within a turn, perhaps often; it may take note, and nothing else. May be NULL. */
     void (*ready)(void *context, struct bel_session *session);
@@ -127,7 +129,7 @@ bool bel__session_is_full(const struct bel_session *session);
 /* Whether it is to be closed once its output is written. */
 bool bel__session_is_closing(const struct bel_session *session);
 
-/* Whether an errand of its is under way. */
+/* Whether an task of its is under way. */
 bool bel__session_is_busy(const struct bel_session *session);
 
 /* Whether it has nothing under way: for a drain. */

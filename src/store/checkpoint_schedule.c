@@ -91,7 +91,7 @@ static void freeze(struct bel_store *store)
     store->retry_left = 0;
 }
 
-void bel__store_carry_on(struct bel_store *store)
+void bel__store_checkpoint_work(struct bel_store *store)
 {
     assert(!store->has_rows);
     (void)settle(store);
@@ -122,7 +122,7 @@ bool bel__store_work(struct bel_store *store)
     return settle(store) == 0 && has_more;
 }
 
-int bel__store_carry_all(struct bel_store *store)
+int bel__store_checkpoint_all(struct bel_store *store)
 {
     int err = bel__store_error(store);
     if (err) return err;

@@ -136,7 +136,7 @@ static int open_parts(struct bel_store *store, const struct bel_store_options *o
 
     /* Segments besides the current one wait for the tree: do not let them wait for the next. */
     store->is_freeze_due = bel__log_used_bytes(store->log, store->batch) > 0;
-    bel__store_carry_on(store);
+    bel__store_checkpoint_work(store);
     return mark(store, why);
 }
 

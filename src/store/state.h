@@ -63,7 +63,7 @@ struct bel_store *bel__store_make(void);
 
 /* Does what is due between two batches: refreshes the tree, lets the frozen delta go, freezes
  * the active one, begins a checkpoint. */
-void bel__store_carry_on(struct bel_store *store);
+void bel__store_checkpoint_work(struct bel_store *store);
 
 /* Lets a batch wait a little if the checkpoint is behind; a checkpoint begins, and has ended. */
 void bel__store_pace(struct bel_store *store);
@@ -77,6 +77,6 @@ void bel__store_backup_end(struct bel_store *store);
 
 /* Brings the frozen delta into the tree, now. Returns 0 if that has freed log segments;
  * otherwise BEL_EFULL, BEL_ENOMEM or what has failed for good. */
-BEL_CHECKED int bel__store_carry_all(struct bel_store *store);
+BEL_CHECKED int bel__store_checkpoint_all(struct bel_store *store);
 
 #endif

@@ -52,7 +52,7 @@ static int find_room(struct bel_store *store, size_t frame_bytes, enum bel_store
         unsigned needed = bel__log_has_room(store->log, frame_bytes) ? 0 : 1;
         if (bel__log_free_count(store->log) >= needed + spare) return 0;
         if (use == BEL_STORE_ADD) return BEL_EFULL;
-        int err = bel__store_carry_all(store);
+        int err = bel__store_checkpoint_all(store);
         if (err) return err;
     }
 }
@@ -128,7 +128,7 @@ uint64_t bel__store_commit(struct bel_store *store)
     if (store->has_rows) close_batch(store);
     store->changes++; /* cursors end */
     store->rows_left = store->bytes_left = 0;
-    bel__store_carry_on(store);
+    bel__store_checkpoint_work(store);
     bel__store_pace(store);
     return store->batch;
 }

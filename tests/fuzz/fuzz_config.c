@@ -60,7 +60,7 @@ static void log_text(struct bel_view text)
     }
     struct bel_log_event event = {{0}, BEL_LOG_INFO, "message", fields, BEL_LOG_FIELDS_MAX};
     for (int format = BEL_LOG_AS_TEXT; format <= BEL_LOG_AS_JSON; format++) {
-        size_t bytes = bel__log_format_line((enum bel_log_format)format, &event, line);
+        size_t bytes = bel__logger_format_line((enum bel_log_format)format, &event, line);
         assert(bytes <= sizeof line && line[bytes - 1] == '\n');
         for (size_t i = 0; i + 1 < bytes; i++) {
             assert((unsigned char)line[i] >= ' ' && line[i] != 0x7f);

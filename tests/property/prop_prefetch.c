@@ -77,12 +77,12 @@ static void write_pages(int file)
     CHECK(pwrite(file, pages, sizeof pages, 0) == (ssize_t)sizeof pages);
 }
 
-static void start(struct bel_scout *scout, unsigned levels, uint64_t root)
+static void start(struct bel_prefetch *scout, unsigned levels, uint64_t root)
 {
     unsigned char record[48] = {0};
     put_u16(record, 6, levels);
     memcpy(record + 40, &root, sizeof root);
-    bel__scout_start(scout, (struct bel_view){record, sizeof record});
+    bel__prefetch_start(scout, (struct bel_view){record, sizeof record});
 }
 
 static struct bel_key key_with(uint64_t first_byte)
@@ -90,7 +90,7 @@ static struct bel_key key_with(uint64_t first_byte)
     return (struct bel_key){{first_byte << 56, 1, 2}};
 }
 
-static void run_case(struct bel_scout *scout, uint64_t seed)
+static void run_case(struct bel_prefetch *scout, uint64_t seed)
 {
     uint64_t random_state = seed;
     make_pages();
@@ -100,12 +100,12 @@ static void run_case(struct bel_scout *scout, uint64_t seed)
     for (int i = 0; i < EXPECTED; i++) {
         struct bel_key key = key_with(random_below(&random_state, 12));
         if (i % 3 == 0) key.words[2] = random_u64(&random_state);
-        bel__scout_expect(scout, &key);
+        bel__prefetch_expect(scout, &key);
     }
 }
 
 /* Without damage it asks for the leaf that has the key. */
-static void check_way(struct bel_scout *scout, uint64_t *random_state)
+static void check_way(struct bel_prefetch *scout, uint64_t *random_state)
 {
     make_pages();
     write_pages(scout->file);
@@ -113,10 +113,10 @@ static void check_way(struct bel_scout *scout, uint64_t *random_state)
     for (uint64_t i = 0; i < NODES + 2; i++) {
         struct bel_key key = key_with(i);
         uint64_t child = i < NODES ? i : NODES - 1;
-        bel__scout_expect(scout, &key);
+        bel__prefetch_expect(scout, &key);
         CHECK_EQ(scout->leaf, 12 + (2 + child) + child);
         key.words[1] = key.words[2] = 0; /* just the key that is in the branch */
-        bel__scout_expect(scout, &key);
+        bel__prefetch_expect(scout, &key);
         CHECK_EQ(scout->leaf, 12 + (2 + child) + child);
     }
     for (int i = 0; i < EXPECTED; i++) { /* in no order, and some twice */
@@ -124,28 +124,28 @@ static void check_way(struct bel_scout *scout, uint64_t *random_state)
         uint64_t child = first < NODES ? first : NODES - 1;
         struct bel_key key = key_with(first);
         key.words[1] = random_below(random_state, 3);
-        bel__scout_expect(scout, &key);
+        bel__prefetch_expect(scout, &key);
         CHECK_EQ(scout->leaf, 12 + (2 + child) + child);
     }
-    bel__scout_start(scout, (struct bel_view){NULL, 0});
-    bel__scout_expect(scout, &(struct bel_key){{0, 0, 0}});
+    bel__prefetch_start(scout, (struct bel_view){NULL, 0});
+    bel__prefetch_expect(scout, &(struct bel_key){{0, 0, 0}});
     CHECK_EQ(scout->branch_levels, 0);
 }
 
 int main(int argc, char **argv)
 {
     struct cases cases = cases_of(argc, argv, CASES);
-    struct bel_scout scout;
+    struct bel_prefetch scout;
     int file = memfd_create("pages", MFD_CLOEXEC);
     CHECK(file >= 0);
-    CHECK(bel__scout_init(&scout, file, PAGE_BYTES) == 0);
+    CHECK(bel__prefetch_init(&scout, file, PAGE_BYTES) == 0);
     for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
         CHECK_NOTE("again with: prop_scout %" PRIu64, seed);
         run_case(&scout, seed);
         uint64_t random_state = seed;
         check_way(&scout, &random_state);
     }
-    bel__scout_finish(&scout);
+    bel__prefetch_finish(&scout);
     CHECK(close(file) == 0);
     printf("ok   %" PRIu64 " files\n", cases.last - cases.first + 1);
     return 0;

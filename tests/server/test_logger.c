@@ -15,7 +15,7 @@ static const char *print(enum bel_log_format format, const char *message,
                          const struct bel_log_field *fields, size_t count)
 {
     struct bel_log_event event = {{1780279200123}, BEL_LOG_WARN, message, fields, count};
-    size_t bytes = bel__log_format_line(format, &event, line);
+    size_t bytes = bel__logger_format_line(format, &event, line);
     line[bytes] = 0;
     CHECK_NOTE("%.200s", line);
     return line;
@@ -90,9 +90,9 @@ static void only_what_is_wanted_is_written(void)
     int fds[2];
     char got[256];
     CHECK(pipe(fds) == 0);
-    struct bel_log log = {.clock = bel_clock_system(), .level = BEL_LOG_WARN, .fd = fds[1]};
-    bel__log_write(&log, BEL_LOG_INFO, "quiet", NULL, 0);
-    bel__log_write(&log, BEL_LOG_ERROR, "loud", NULL, 0);
+    struct bel_logger log = {.clock = bel_clock_system(), .level = BEL_LOG_WARN, .fd = fds[1]};
+    bel__logger_write(&log, BEL_LOG_INFO, "quiet", NULL, 0);
+    bel__logger_write(&log, BEL_LOG_ERROR, "loud", NULL, 0);
     ssize_t bytes = read(fds[0], got, sizeof got - 1);
     CHECK(bytes > 0);
     got[bytes] = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The desk, and the metrics that it counts for, on an engine in memory and on the sly. */
+/* The tracker, and the metrics that it counts for, on an engine in memory and on the sly. */
 #include "session/request_tracker.h"
 
 #include "belfry/engine.h"
@@ -17,9 +17,9 @@ enum {
 };
 
 static struct bel_metrics metrics;
-static struct bel_moment moment;
+static struct bel_server_clock moment;
 static struct bel_engine *engine;
-static struct bel_desk desk;
+static struct bel_request_tracker tracker;
 static unsigned done_count, left_count;
 static int done_err;
 static size_t delivered;
@@ -27,11 +27,11 @@ static size_t delivered;
 static void setup(void)
 {
     struct bel_engine_options options = {0};
-    CHECK(bel__moment_init_virtual(&moment, bel_clock_system(), NULL) == 0);
+    CHECK(bel__server_clock_init_virtual(&moment, bel_clock_system(), NULL) == 0);
     options.now = moment.now;
     CHECK(bel__metrics_init(&metrics) == 0);
     CHECK(bel_engine_open(&options, &engine, NULL) == 0);
-    bel__desk_init(&desk, bel_engine_backend(engine), &metrics, bel_clock_system());
+    bel__request_tracker_init(&tracker, bel_engine_backend(engine), &metrics, bel_clock_system());
     done_count = left_count = 0;
 }
 
@@ -56,7 +56,7 @@ static void on_left(struct bel_caller *caller)
 
 static struct bel_next turn(void)
 {
-    return bel_backend_turn(&desk.backend, moment.now);
+    return bel_backend_turn(&tracker.backend, moment.now);
 }
 
 static struct bel_request schedule(struct bel_view topic, uint64_t delay_ms)
@@ -77,7 +77,7 @@ static struct bel_request claim(const struct bel_view *topic, uint64_t wait_ms)
 
 static void submit(struct bel_request *request)
 {
-    bel_backend_submit(&desk.backend, request);
+    bel_backend_submit(&tracker.backend, request);
 }
 
 static void requests_are_counted(void)
@@ -88,11 +88,11 @@ static void requests_are_counted(void)
     setup();
     submit(&first);
     submit(&bad);
-    CHECK_EQ(desk.fresh, 2);
-    CHECK_EQ(desk.under_way, 2);
+    CHECK_EQ(tracker.fresh, 2);
+    CHECK_EQ(tracker.under_way, 2);
     (void)turn();
-    CHECK_EQ(desk.fresh, 0);
-    CHECK_EQ(desk.under_way, 0);
+    CHECK_EQ(tracker.fresh, 0);
+    CHECK_EQ(tracker.under_way, 0);
     CHECK_EQ(metrics.commands[BEL_VERB_SCHEDULE], 2);
     CHECK_EQ(metrics.errors[BEL_VERB_SCHEDULE], 1);
     submit(&take);
@@ -114,14 +114,14 @@ static void a_drain_sends_home_who_waits(void)
     (void)turn();
     CHECK_EQ(done_count, 0);
     delivered = 99;
-    bel__desk_drain(&desk);
+    bel__request_tracker_drain(&tracker);
     CHECK_EQ(done_count, 1);
     CHECK(done_err == 0);
     CHECK_EQ(delivered, 0);
     submit(&later);
     (void)turn();
     CHECK_EQ(done_count, 2);
-    CHECK_EQ(desk.under_way, 0);
+    CHECK_EQ(tracker.under_way, 0);
     teardown();
 }
 
@@ -131,21 +131,21 @@ static void a_caller_leaves_when_all_of_his_is_done(void)
     struct bel_caller caller = {.left = on_left};
     struct bel_request waits = claim(&topic, LONG_MS), quick = schedule(topic, 1000);
     setup();
-    desk.current = &caller;
+    tracker.current = &caller;
     submit(&waits);
     submit(&quick);
-    desk.current = NULL;
+    tracker.current = NULL;
     CHECK_EQ(caller.under_way, 2);
     CHECK_EQ(caller.waiting, 1);
-    bel__desk_leave(&desk, &caller);
+    bel__request_tracker_leave(&tracker, &caller);
     (void)turn();
     CHECK_EQ(caller.under_way, 1);
     CHECK_EQ(left_count, 0);
-    CHECK(bel_backend_withdraw(&desk.backend, &waits));
+    CHECK(bel_backend_withdraw(&tracker.backend, &waits));
     CHECK_EQ(left_count, 1);
     CHECK_EQ(caller.waiting, 0);
     CHECK(waits.done == on_done);
-    bel__desk_leave(&desk, &caller);
+    bel__request_tracker_leave(&tracker, &caller);
     CHECK_EQ(left_count, 2);
     teardown();
 }
@@ -170,8 +170,8 @@ static void a_census_counts_topics(void)
     submit(&two);
     submit(&three);
     CHECK(!prints("belfry_topics "));
-    CHECK(!bel__metrics_sums(&metrics, &(struct bel_census_sums){0}, &(struct bel_mono){0}));
-    bel__metrics_begin(&metrics, &desk.backend, moment.now.real);
+    CHECK(!bel__metrics_sums(&metrics, &(struct bel_topic_counts_sums){0}, &(struct bel_mono){0}));
+    bel__metrics_begin(&metrics, &tracker.backend, moment.now.real);
     CHECK(!bel__metrics_is_ready(&metrics));
     (void)turn();
     (void)turn();
@@ -180,15 +180,15 @@ static void a_census_counts_topics(void)
     CHECK(prints("belfry_timers{topic=\"mail\",state=\"ready\"} 1\n"));
     CHECK(prints("belfry_timers{topic=\"mail\",state=\"scheduled\"} 1\n"));
     CHECK(prints("belfry_commands_total{verb=\"schedule\"} 3\n"));
-    struct bel_census_sums sums = {0};
+    struct bel_topic_counts_sums sums = {0};
     struct bel_mono taken;
     CHECK(bel__metrics_sums(&metrics, &sums, &taken));
     CHECK_EQ(sums.topics, 2);
     CHECK_EQ(sums.counts[BEL_READY], 2);
-    bel__metrics_begin(&metrics, &desk.backend, moment.now.real); /* this one is young enough */
+    bel__metrics_begin(&metrics, &tracker.backend, moment.now.real); /* this one is young enough */
     CHECK(bel__metrics_is_ready(&metrics));
     moment.now.real.ns += (uint64_t)2 * SECOND_NS;
-    bel__metrics_begin(&metrics, &desk.backend, moment.now.real);
+    bel__metrics_begin(&metrics, &tracker.backend, moment.now.real);
     CHECK(!bel__metrics_is_ready(&metrics));
     (void)turn();
     (void)turn();
@@ -218,7 +218,7 @@ static int advance(int64_t to_ms, struct bel_next *next, unsigned *slices)
     for (*slices = 0; err == BEL_EBUSY; ++*slices) {
         uint64_t turns = 1;
         CHECK(*slices < 100);
-        err = bel__moment_advance(&moment, &desk.backend, to, &turns, next);
+        err = bel__server_clock_advance(&moment, &tracker.backend, to, &turns, next);
         CHECK(turns <= 1 && moment.now.wall.ms <= to_ms);
     }
     return err;
@@ -243,7 +243,8 @@ static void virtual_time_goes_through_what_is_due(void)
     CHECK_EQ(delivered, 1);
     CHECK(moment.now.wall.ms == start.ms + 2000);
     CHECK(next.due.ns > moment.now.boot.ns);
-    CHECK(bel__moment_advance(&moment, &desk.backend, start, &(uint64_t){1}, &next) == BEL_EINVAL);
+    CHECK(bel__server_clock_advance(&moment, &tracker.backend, start, &(uint64_t){1}, &next) ==
+          BEL_EINVAL);
     CHECK(advance(INT64_MAX - 1, &next, &slices) == BEL_EINVAL);
     CHECK(moment.now.wall.ms == start.ms + 2000);
     teardown();

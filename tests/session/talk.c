@@ -47,7 +47,8 @@ static int inform(void *context, struct bel_view section, struct bel_buffer *out
                                      (const char *)section.data);
 }
 
-static int back_up(void *context, struct bel_view path, struct bel_errand *errand, char why[160])
+static int back_up(void *context, struct bel_view path, struct bel_background_task *task,
+                   char why[160])
 {
     struct talk *talk = context;
     if (path.bytes == 0 || path.bytes >= sizeof talk->backup) {
@@ -56,8 +57,8 @@ static int back_up(void *context, struct bel_view path, struct bel_errand *erran
     }
     memcpy(talk->backup, path.data, path.bytes);
     talk->backup[path.bytes] = 0;
-    if (talk->takes_a_while) talk->errand = errand;
-    return talk->takes_a_while ? BEL_ERRAND_LATER : 0;
+    if (talk->takes_a_while) talk->task = task;
+    return talk->takes_a_while ? BEL_BACKGROUND_LATER : 0;
 }
 
 static void take_turn(struct talk *talk)
@@ -85,10 +86,11 @@ void talk_advance(struct talk *talk, uint64_t ms)
     take_turn(talk);
 }
 
-static int advance_to(void *context, const struct bel_clock_move *move, struct bel_errand *errand)
+static int advance_to(void *context, const struct bel_clock_move *move,
+                      struct bel_background_task *task)
 {
     struct talk *talk = context;
-    (void)errand;
+    (void)task;
     if (move->is_set && move->to.ms < talk->now.wall.ms) return BEL_EINVAL;
     talk_advance(talk, move->is_set ? (uint64_t)(move->to.ms - talk->now.wall.ms) : move->by_ms);
     return 0;

@@ -53,8 +53,8 @@ struct talk {
     unsigned gone, ready; /* how often it was called */
     unsigned closed;      /* sessions that were destroyed */
     char backup[64];      /* of BACKUP */
-    bool takes_a_while;   /* a BACKUP does: then it is an errand */
-    struct bel_errand *errand;
+    bool takes_a_while;   /* a BACKUP does: then it is an task */
+    struct bel_background_task *task;
     struct {
         char name[TALK_NAME_BYTES], value[TALK_VALUE_BYTES];
     } names[TALK_NAMES_MAX];

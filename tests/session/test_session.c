@@ -463,17 +463,17 @@ static void an_errand_is_answered_when_it_is_done(void)
     say(1, "BACKUP copy\r\nPING\r\n");
     say(2, "PING\r\n");
     talk_settle(&talk);
-    CHECK(talk.errand != NULL && bel__session_is_busy(talk_session(&talk, 1)));
+    CHECK(talk.task != NULL && bel__session_is_busy(talk_session(&talk, 1)));
     CHECK(!bel__session_is_idle(talk_session(&talk, 1)));
     CHECK_EQ(bel__session_output(talk_session(&talk, 1))->count, 0);
     expect_bytes(2, BEL_VIEW("+PONG\r\n"));
-    talk.errand->done(talk.errand, 0, "");
+    talk.task->done(talk.task, 0, "");
     talk_settle(&talk);
     expect_bytes(1, BEL_VIEW("+OK\r\n+PONG\r\n"));
     CHECK(!bel__session_is_busy(talk_session(&talk, 1)));
     say(1, "BACKUP copy\r\n");
     talk_settle(&talk);
-    talk.errand->done(talk.errand, BEL_EBUSY, "not\r\nnow");
+    talk.task->done(talk.task, BEL_EBUSY, "not\r\nnow");
     expect_bytes(1, BEL_VIEW("-FULL not  now\r\n"));
     talk_close(&talk);
 }
@@ -487,12 +487,12 @@ static void an_errand_outlives_who_asked_for_it(void)
     talk_settle(&talk);
     say(1, "BACKUP copy\r\n");
     talk_settle(&talk);
-    CHECK(talk.errand != NULL);
+    CHECK(talk.task != NULL);
     bel__session_destroy(talk.sessions[0]);
     talk.sessions[0] = NULL;
     talk.closed++;
     CHECK_EQ(talk.gone, 0);
-    talk.errand->done(talk.errand, 0, "");
+    talk.task->done(talk.task, 0, "");
     talk_settle(&talk);
     CHECK_EQ(talk.gone, 1);
     talk_close(&talk);

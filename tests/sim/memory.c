@@ -20,8 +20,8 @@ void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 
-void __real_bel__writer_step(struct bel_writer *writer);
-void __wrap_bel__writer_step(struct bel_writer *writer);
+void __real_bel__log_writer_step(struct bel_log_writer *writer);
+void __wrap_bel__log_writer_step(struct bel_log_writer *writer);
 
 static uint64_t left, failures;
 static bool inside, is_thread_held;
@@ -73,7 +73,7 @@ void thread_hold(bool is_held)
     is_thread_held = is_held;
 }
 
-void __wrap_bel__writer_step(struct bel_writer *writer)
+void __wrap_bel__log_writer_step(struct bel_log_writer *writer)
 {
-    if (!is_thread_held) __real_bel__writer_step(writer);
+    if (!is_thread_held) __real_bel__log_writer_step(writer);
 }

@@ -27,7 +27,7 @@ enum {
 
 static void enter(struct speaker *speaker)
 {
-    speaker->world->speakers->desk.current = &speaker->caller;
+    speaker->world->speakers->tracker.current = &speaker->caller;
     speaker->world->is_inside = true;
     memory_enter(true);
 }
@@ -36,7 +36,7 @@ static void leave(struct speaker *speaker)
 {
     memory_enter(false);
     speaker->world->is_inside = false;
-    speaker->world->speakers->desk.current = NULL;
+    speaker->world->speakers->tracker.current = NULL;
 }
 
 static void step(struct speaker *speaker)
@@ -71,7 +71,7 @@ static void hang_up(struct speaker *speaker)
     bel__session_destroy(session);
     leave(speaker);
     if (!speaker->world->speakers->is_dead) tap_check_waits(speaker);
-    bel__desk_leave(&speaker->world->speakers->desk, &speaker->caller);
+    bel__request_tracker_leave(&speaker->world->speakers->tracker, &speaker->caller);
 }
 
 /* --- coming --- */
@@ -88,7 +88,7 @@ static struct speaker *speaker_create(struct speakers *speakers)
     speaker->number = speakers->all_count;
     speaker->version = 2;
     speaker->caller.left = have_left;
-    speaker->service = (struct bel_service){.backend = &speakers->desk.backend,
+    speaker->service = (struct bel_service){.backend = &speakers->tracker.backend,
                                             .now = &speakers->world->now,
                                             .output_bytes_max = config->output_bytes_max,
                                             .commands_max = config->commands_max,
@@ -217,7 +217,7 @@ void speakers_step(struct speakers *speakers)
     for (unsigned i = 0; i < SPEAKERS_MAX; i++) {
         struct speaker *speaker = speakers->slots[i];
         if (speaker == NULL) continue;
-        if (!speakers->desk.is_draining) receive(speaker);
+        if (!speakers->tracker.is_draining) receive(speaker);
         step(speaker);
         bool is_quick = speaker->stalled == 0 && chance(speakers->world, 30);
         if (is_quick) speaker_listen(speaker, bel__session_output(speaker->session)->count);
@@ -229,7 +229,7 @@ void speakers_step(struct speakers *speakers)
 /* Whether nothing more will come of it: as the server's loop has it. */
 static bool is_over(const struct speaker *speaker)
 {
-    bool is_draining = speaker->world->speakers->desk.is_draining;
+    bool is_draining = speaker->world->speakers->tracker.is_draining;
     bool has_ended = speaker->has_ended && speaker->wire.count == 0;
     bool is_waiting = speaker->caller.under_way == speaker->caller.waiting;
     if (bel__session_is_closing(speaker->session)) return true;
@@ -256,7 +256,7 @@ static bool listen_to(struct speaker *speaker)
     const struct bel_buffer *out = bel__session_output(speaker->session);
     if (speaker->stalled > 0) {
         speaker->stalled--;
-    } else if (!world->speakers->desk.is_draining && chance(world, world->config.stall_in_100)) {
+    } else if (!world->speakers->tracker.is_draining && chance(world, world->config.stall_in_100)) {
         speaker->stalled = 1 + (unsigned)below(world, STALL_MAX);
     }
     if (speaker->stalled == 0) {
@@ -294,7 +294,7 @@ static void leave_by_chance(struct speakers *speakers)
 
 void speakers_listen(struct speakers *speakers)
 {
-    if (!speakers->desk.is_draining) leave_by_chance(speakers);
+    if (!speakers->tracker.is_draining) leave_by_chance(speakers);
     for (unsigned i = 0; i < SPEAKERS_MAX && !speakers->world->has_failed; i++) {
         struct speaker **slot = &speakers->slots[i];
         if (*slot == NULL || listen_to(*slot)) continue;
@@ -327,7 +327,7 @@ void speakers_drain(struct speakers *speakers)
     say(world, "      the server is stopped\n");
     world->is_inside = true;
     memory_enter(true);
-    bel__desk_drain(&speakers->desk);
+    bel__request_tracker_drain(&speakers->tracker);
     memory_enter(false);
     world->is_inside = false;
     for (int i = 0; i < DRAIN_TURNS_MAX && is_anybody_there(speakers); i++) {
@@ -335,7 +335,7 @@ void speakers_drain(struct speakers *speakers)
         run_turn(world);
         if (world->has_failed || run_is_down(world)) return;
     }
-    if (is_anybody_there(speakers) || speakers->desk.under_way > 0) {
+    if (is_anybody_there(speakers) || speakers->tracker.under_way > 0) {
         world_fail(world, "drain", "the server is stopped, and does not come to an end");
     }
 }
@@ -362,7 +362,8 @@ static struct bel_mono stand_still(const struct bel_clock *clock)
 void speakers_open(struct speakers *speakers)
 {
     tap_init(speakers);
-    bel__desk_init(&speakers->desk, &speakers->tap, &speakers->metrics, &speakers->clock);
+    bel__request_tracker_init(&speakers->tracker, &speakers->tap, &speakers->metrics,
+                              &speakers->clock);
 }
 
 struct speakers *speakers_create(struct world *world)

@@ -6,7 +6,7 @@
  * speakers - clients of a server, each with a session of its own, between which and the engine
  * every request and every answer is looked at:
  *
- *     order --say--> wire --cut anywhere--> session --> desk --> tap --> engine
+ *     order --say--> wire --cut anywhere--> session --> tracker --> tap --> engine
  *                                              |                  '--> the model gets the same
  *     heard <--decode-- bytes <--cut anywhere--'
  *
@@ -71,7 +71,7 @@ struct speaker {
 struct speakers {
     struct bel_backend tap; /* first */
     struct world *world;
-    struct bel_desk desk;
+    struct bel_request_tracker tracker;
     struct bel_metrics metrics;
     struct bel_clock clock;
     struct speaker *slots[SPEAKERS_MAX]; /* those that are there, or NULL */

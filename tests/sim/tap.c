@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Between the desk and the engine. A request comes from a session and is either what its client
+ * Between the tracker and the engine. A request comes from a session and is either what its client
  * has said next, or takes back a delivery of a claim that was not heard: then it becomes an order,
  * which the model gets as well. The session's `done` waits in the order until the engine, and then
  * the judge, had their say.
@@ -22,7 +22,7 @@ static struct bel_backend *engine_of(const struct speakers *speakers)
 
 static struct speaker *current(const struct speakers *speakers)
 {
-    struct bel_caller *caller = speakers->desk.current;
+    struct bel_caller *caller = speakers->tracker.current;
     if (caller == NULL) abort();
     return BEL_CONTAINER_OF(caller, struct speaker, caller);
 }
@@ -246,7 +246,7 @@ static bool withdraw_order(struct speakers *speakers, struct order *order)
         if (!bel_backend_withdraw(engine_of(speakers), order->request)) return false;
         (void)list_take(&world->asked, order);
         order->is_over = true;
-        order->is_sent_home = speakers->desk.is_draining;
+        order->is_sent_home = speakers->tracker.is_draining;
         bool is_fresh = list_take(&world->fresh, order);
         if (!is_fresh && world->judge != NULL) judge_withdraw(world->judge, order);
         say(world, "  #%" PRIu64 " is withdrawn\n", order->number);

@@ -48,12 +48,12 @@ static void numbers_come_back(void)
 {
     for (unsigned bit = 0; bit < 64; bit++) {
         for (int delta = -1; delta <= 1; delta++) {
-            uint8_t bytes[BEL_WIRE_NUMBER_BYTES_MAX];
+            uint8_t bytes[BEL_ENCODED_NUMBER_BYTES_MAX];
             uint64_t number = (UINT64_C(1) << bit) + (uint64_t)delta;
-            struct bel_writer writer = {.at = bytes, .end = bytes + sizeof bytes};
+            struct bel_row_writer writer = {.at = bytes, .end = bytes + sizeof bytes};
             bel__write_number(&writer, number);
             size_t used = (size_t)(writer.at - bytes);
-            struct bel_reader reader = bel__reader_of(view_of(bytes, used));
+            struct bel_row_reader reader = bel__reader_of(view_of(bytes, used));
             CHECK_EQ(bel__read_number(&reader), number);
             CHECK(!reader.bad && reader.at == reader.end);
             reader = bel__reader_of(view_of(bytes, used - 1));
@@ -65,7 +65,7 @@ static void numbers_come_back(void)
 
 static bool is_refused(const char *bytes, size_t count)
 {
-    struct bel_reader reader = bel__reader_of(view_of(bytes, count));
+    struct bel_row_reader reader = bel__reader_of(view_of(bytes, count));
     uint64_t number = bel__read_number(&reader);
     CHECK(!reader.bad || number == 0);
     return reader.bad;
@@ -83,7 +83,7 @@ static void numbers_that_no_writer_writes_are_refused(void)
 
 static void bytes_that_are_not_there_are_refused(void)
 {
-    struct bel_reader reader = bel__reader_of(view_of("\x05noon", 5));
+    struct bel_row_reader reader = bel__reader_of(view_of("\x05noon", 5));
     struct bel_view view = bel__read_view(&reader);
     CHECK(reader.bad && view.bytes == 0);
     CHECK_EQ(bel__read_number(&reader), 0); /* and it stays bad */

@@ -310,7 +310,7 @@ static void put_row(struct line *line, const struct bel_key *key, struct bel_vie
     put_text(line, "}\n");
 }
 
-static int dump_rows(struct bel_engine *engine, struct bel_apart *apart)
+static int dump_rows(struct bel_engine *engine, struct bel_subprocess *apart)
 {
     struct line line = {.engine = engine};
     struct bel_key first = {{0, 0, 0}};
@@ -322,7 +322,7 @@ static int dump_rows(struct bel_engine *engine, struct bel_apart *apart)
         put_row(&line, &cursor.key, cursor.value);
         err = line.err;
         struct bel_view text = {bel__buffer_data(&line.buffer), line.buffer.count};
-        if (!err) err = bel__apart_send(apart, text);
+        if (!err) err = bel__subprocess_send(apart, text);
         if (!err) err = bel__store_next(engine->store, &cursor);
     }
     bel__buffer_finish(&line.buffer);
@@ -337,7 +337,7 @@ struct dump {
     void *context;
 };
 
-static int run_dump(void *context, struct bel_apart *apart, struct bel_why *why)
+static int run_dump(void *context, struct bel_subprocess *apart, struct bel_why *why)
 {
     const struct dump *dump = context;
     struct bel_tree_stats stats;
@@ -359,10 +359,10 @@ int bel_engine_dump(const char *folder, bel_engine_see *see, void *context,
                     struct bel_engine_why *why)
 {
     struct dump dump = {folder, see, context};
-    struct bel_apart_task task = {.run = run_dump, .receive = take_line, .context = &dump};
+    struct bel_subprocess_task task = {.run = run_dump, .receive = take_line, .context = &dump};
     struct bel_why found = {0};
     assert(see != NULL);
-    int err = bel__apart_run(&task, &found);
+    int err = bel__subprocess_run(&task, &found);
     if (why != NULL) (void)snprintf(why->text, sizeof why->text, "%s", found.text);
     return err;
 }

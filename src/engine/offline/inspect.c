@@ -408,7 +408,7 @@ struct check {
     struct bel_engine_report report;
 };
 
-static int run_check(void *context, struct bel_apart *apart, struct bel_why *why)
+static int run_check(void *context, struct bel_subprocess *apart, struct bel_why *why)
 {
     struct check *check = context;
     struct bel_tree_stats stats = {0};
@@ -419,10 +419,10 @@ static int run_check(void *context, struct bel_apart *apart, struct bel_why *why
     err = bel__engine_walk(engine, &check->report, why);
     bel_engine_close(engine);
     if (err) return err;
-    return bel__apart_send(apart, (struct bel_view){&check->report, sizeof check->report});
+    return bel__subprocess_send(apart, (struct bel_view){&check->report, sizeof check->report});
 }
 
-static int run_check_if_left(void *context, struct bel_apart *apart, struct bel_why *why)
+static int run_check_if_left(void *context, struct bel_subprocess *apart, struct bel_why *why)
 {
     const struct check *check = context;
     struct bel_store_glance glance;
@@ -441,12 +441,12 @@ static int take_report(void *context, struct bel_view piece)
     return 0;
 }
 
-static int run_apart(struct bel_apart_task *task, struct check *check,
+static int run_apart(struct bel_subprocess_task *task, struct check *check,
                      struct bel_engine_report *out, struct bel_engine_why *why)
 {
     struct bel_why found = {0};
     task->context = check;
-    int err = bel__apart_run(task, &found);
+    int err = bel__subprocess_run(task, &found);
     if (why != NULL) (void)snprintf(why->text, sizeof why->text, "%s", found.text);
     if (err) return err;
     *out = check->report;
@@ -456,7 +456,7 @@ static int run_apart(struct bel_apart_task *task, struct check *check,
 int bel_engine_check(const char *folder, struct bel_engine_report *out, struct bel_engine_why *why)
 {
     struct check check = {.folder = folder};
-    struct bel_apart_task task = {.run = run_check, .receive = take_report};
+    struct bel_subprocess_task task = {.run = run_check, .receive = take_report};
     return run_apart(&task, &check, out, why);
 }
 
@@ -464,6 +464,6 @@ int bel_engine_check_if_left(const char *folder, uint64_t rows_max, struct bel_e
                              struct bel_engine_why *why)
 {
     struct check check = {.folder = folder, .rows_max = rows_max};
-    struct bel_apart_task task = {.run = run_check_if_left, .receive = take_report};
+    struct bel_subprocess_task task = {.run = run_check_if_left, .receive = take_report};
     return run_apart(&task, &check, out, why);
 }

@@ -23,7 +23,7 @@ enum {
 
 #define IS_RESULT (UINT32_C(1) << 31)
 
-struct bel_apart {
+struct bel_subprocess {
     int pipe;
 };
 
@@ -55,7 +55,7 @@ static int receive_all(int pipe, void *out, size_t bytes)
     return 0;
 }
 
-int bel__apart_send(struct bel_apart *apart, struct bel_view piece)
+int bel__subprocess_send(struct bel_subprocess *apart, struct bel_view piece)
 {
     uint32_t bytes = (uint32_t)piece.bytes;
     assert(piece.bytes <= PIECE_BYTES_MAX);
@@ -64,9 +64,9 @@ int bel__apart_send(struct bel_apart *apart, struct bel_view piece)
 }
 
 /* The other process: quiet if it dies, and without a core. */
-static _Noreturn void live(const struct bel_apart_task *task, int pipe)
+static _Noreturn void live(const struct bel_subprocess_task *task, int pipe)
 {
-    struct bel_apart apart = {pipe};
+    struct bel_subprocess apart = {pipe};
     struct result result = {0};
     uint32_t mark = IS_RESULT | (uint32_t)sizeof result;
     const struct rlimit none = {0, 0};
@@ -81,7 +81,7 @@ static _Noreturn void live(const struct bel_apart_task *task, int pipe)
 }
 
 /* Takes one piece. True if it was the result, or an error. */
-static bool take_piece(const struct bel_apart_task *task, int pipe, struct result *result)
+static bool take_piece(const struct bel_subprocess_task *task, int pipe, struct result *result)
 {
     uint32_t bytes;
     result->err = receive_all(pipe, &bytes, sizeof bytes);
@@ -101,7 +101,8 @@ static bool take_piece(const struct bel_apart_task *task, int pipe, struct resul
     return result->err != 0;
 }
 
-static int listen_to(const struct bel_apart_task *task, pid_t child, int pipe, struct bel_why *why)
+static int listen_to(const struct bel_subprocess_task *task, pid_t child, int pipe,
+                     struct bel_why *why)
 {
     struct result result = {0};
     int status = 0;
@@ -118,7 +119,7 @@ static int listen_to(const struct bel_apart_task *task, pid_t child, int pipe, s
     return result.err;
 }
 
-int bel__apart_run(const struct bel_apart_task *task, struct bel_why *why)
+int bel__subprocess_run(const struct bel_subprocess_task *task, struct bel_why *why)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return bel__why_system(why, BEL_EIO, "a pipe", "made");

@@ -15,7 +15,7 @@
 
 enum {
     KEPT_BYTES_MAX = 8 << 20, /* in memory, beyond which all are forgotten */
-    WHICH_BYTES = BEL_WIRE_NUMBER_BYTES_MAX,
+    WHICH_BYTES = BEL_ENCODED_NUMBER_BYTES_MAX,
 };
 
 static_assert((int)BEL_COUNT_ROW_BYTES_MAX <= (int)BEL_STORE_VALUE_BYTES_MAX, "one row");
@@ -37,7 +37,7 @@ void bel__counts_finish(struct bel_counts *counts)
 
 bool bel__count_read(struct bel_view row, unsigned count, uint64_t *numbers, uint64_t *out_which)
 {
-    struct bel_reader reader = bel__reader_of(row);
+    struct bel_row_reader reader = bel__reader_of(row);
     uint64_t which = bel__read_number(&reader);
     assert(count <= BEL_COUNT_NUMBERS_MAX);
     if (count < 64 && which >> count != 0) return false;
@@ -52,7 +52,7 @@ bool bel__count_read(struct bel_view row, unsigned count, uint64_t *numbers, uin
 
 static size_t write_row(const struct bel_count *count, uint8_t out[BEL_COUNT_ROW_BYTES_MAX])
 {
-    struct bel_writer writer = {.at = out, .end = out + BEL_COUNT_ROW_BYTES_MAX};
+    struct bel_row_writer writer = {.at = out, .end = out + BEL_COUNT_ROW_BYTES_MAX};
     if (count->which == 0) return 0;
     bel__write_number(&writer, count->which);
     for (uint64_t which = count->which; which != 0; which &= which - 1) {
@@ -144,7 +144,7 @@ void bel__count_add(struct bel_counts *counts, struct bel_count *count, unsigned
 
 size_t bel__counts_row_bytes(const struct bel_counts *counts, size_t more)
 {
-    return counts->dirty_bytes + more * (counts->row_bytes_max + BEL_WIRE_NUMBER_BYTES_MAX);
+    return counts->dirty_bytes + more * (counts->row_bytes_max + BEL_ENCODED_NUMBER_BYTES_MAX);
 }
 
 void bel__counts_flush(struct bel_counts *counts, struct bel_store *store)

@@ -16,42 +16,42 @@
 #include <string.h>
 
 enum {
-    BEL_WIRE_NUMBER_BYTES_MAX = 10
+    BEL_ENCODED_NUMBER_BYTES_MAX = 10
 };
 
-struct bel_writer {
+struct bel_row_writer {
     uint8_t *at;
     const uint8_t *end;
 };
 
-struct bel_reader {
+struct bel_row_reader {
     const uint8_t *at, *end;
     bool bad;
 };
 
-static inline void bel__write_number(struct bel_writer *writer, uint64_t number)
+static inline void bel__write_number(struct bel_row_writer *writer, uint64_t number)
 {
-    assert(writer->end - writer->at >= BEL_WIRE_NUMBER_BYTES_MAX);
+    assert(writer->end - writer->at >= BEL_ENCODED_NUMBER_BYTES_MAX);
     for (; number >= 0x80; number >>= 7) {
         *writer->at++ = (uint8_t)(number | 0x80);
     }
     *writer->at++ = (uint8_t)number;
 }
 
-static inline void bel__write_raw(struct bel_writer *writer, const void *data, size_t bytes)
+static inline void bel__write_raw(struct bel_row_writer *writer, const void *data, size_t bytes)
 {
     assert((size_t)(writer->end - writer->at) >= bytes);
     if (bytes > 0) memcpy(writer->at, data, bytes);
     writer->at += bytes;
 }
 
-static inline void bel__write_view(struct bel_writer *writer, struct bel_view view)
+static inline void bel__write_view(struct bel_row_writer *writer, struct bel_view view)
 {
     bel__write_number(writer, view.bytes);
     bel__write_raw(writer, view.data, view.bytes);
 }
 
-static inline uint64_t bel__read_large_number(struct bel_reader *reader)
+static inline uint64_t bel__read_large_number(struct bel_row_reader *reader)
 {
     uint64_t number = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -66,14 +66,14 @@ static inline uint64_t bel__read_large_number(struct bel_reader *reader)
     return 0;
 }
 
-static inline uint64_t bel__read_number(struct bel_reader *reader)
+static inline uint64_t bel__read_number(struct bel_row_reader *reader)
 {
     if (reader->at < reader->end && *reader->at < 0x80) return *reader->at++; /* as most are */
     return bel__read_large_number(reader);
 }
 
 /* The next `bytes` bytes, which stay where they are. */
-static inline struct bel_view bel__read_raw(struct bel_reader *reader, uint64_t bytes)
+static inline struct bel_view bel__read_raw(struct bel_row_reader *reader, uint64_t bytes)
 {
     if (bytes > (uint64_t)(reader->end - reader->at)) {
         reader->bad = true;
@@ -85,17 +85,17 @@ static inline struct bel_view bel__read_raw(struct bel_reader *reader, uint64_t 
     return view;
 }
 
-static inline struct bel_view bel__read_view(struct bel_reader *reader)
+static inline struct bel_view bel__read_view(struct bel_row_reader *reader)
 {
     uint64_t bytes = bel__read_number(reader);
     return bel__read_raw(reader, bytes);
 }
 
-static inline struct bel_reader bel__reader_of(struct bel_view view)
+static inline struct bel_row_reader bel__reader_of(struct bel_view view)
 {
     static const uint8_t nothing[1];
     const uint8_t *data = view.bytes > 0 ? view.data : nothing;
-    return (struct bel_reader){.at = data, .end = data + view.bytes};
+    return (struct bel_row_reader){.at = data, .end = data + view.bytes};
 }
 
 #endif

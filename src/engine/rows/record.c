@@ -51,21 +51,21 @@ enum tag {
     TAG_SPREAD_BY,
 };
 
-static void put_number(struct bel_writer *writer, enum tag tag, uint64_t number)
+static void put_number(struct bel_row_writer *writer, enum tag tag, uint64_t number)
 {
     if (number == 0) return;
     bel__write_number(writer, tag);
     bel__write_number(writer, number);
 }
 
-static void put_view(struct bel_writer *writer, enum tag tag, struct bel_view view)
+static void put_view(struct bel_row_writer *writer, enum tag tag, struct bel_view view)
 {
     if (view.bytes == 0) return;
     bel__write_number(writer, tag);
     bel__write_view(writer, view);
 }
 
-static void put_blob(struct bel_writer *writer, enum tag here, enum tag elsewhere,
+static void put_blob(struct bel_row_writer *writer, enum tag here, enum tag elsewhere,
                      const struct bel_blob *blob)
 {
     if (blob->number == 0) {
@@ -76,7 +76,7 @@ static void put_blob(struct bel_writer *writer, enum tag here, enum tag elsewher
     bel__write_number(writer, blob->bytes);
 }
 
-static void put_outcomes(struct bel_writer *writer, const struct bel_record *record)
+static void put_outcomes(struct bel_row_writer *writer, const struct bel_record *record)
 {
     for (size_t i = 0; i < record->outcomes_count; i++) {
         bel__write_number(writer, TAG_OUTCOME);
@@ -86,7 +86,7 @@ static void put_outcomes(struct bel_writer *writer, const struct bel_record *rec
     }
 }
 
-static void put_rule(struct bel_writer *writer, const struct bel_record *record)
+static void put_rule(struct bel_row_writer *writer, const struct bel_record *record)
 {
     const struct bel_recurrence *rule = &record->rule;
     bel__write_number(writer, TAG_RULE);
@@ -117,7 +117,7 @@ static void put_rule(struct bel_writer *writer, const struct bel_record *record)
 
 size_t bel__record_write(const struct bel_record *record, uint8_t out[BEL_RECORD_BYTES_MAX])
 {
-    struct bel_writer writer = {.at = out, .end = out + BEL_RECORD_BYTES_MAX};
+    struct bel_row_writer writer = {.at = out, .end = out + BEL_RECORD_BYTES_MAX};
     bel__write_number(&writer, VERSION);
     bel__write_number(&writer, record->kind);
     if (!record->is_id_made) put_view(&writer, TAG_ID, record->id);
@@ -146,14 +146,14 @@ size_t bel__record_write(const struct bel_record *record, uint8_t out[BEL_RECORD
 }
 
 /* A number that must be at most `max`. */
-static unsigned get_choice(struct bel_reader *reader, unsigned max)
+static unsigned get_choice(struct bel_row_reader *reader, unsigned max)
 {
     uint64_t number = bel__read_number(reader);
     if (number > max) reader->bad = true;
     return number > max ? 0 : (unsigned)number;
 }
 
-static void get_outcome(struct bel_reader *reader, struct bel_record *record)
+static void get_outcome(struct bel_row_reader *reader, struct bel_record *record)
 {
     struct bel_outcome outcome = {
         .kind = (enum bel_outcome_kind)get_choice(reader, BEL_OUTCOME_CRASHED)};
@@ -166,7 +166,7 @@ static void get_outcome(struct bel_reader *reader, struct bel_record *record)
     record->outcomes[record->outcomes_count++] = outcome;
 }
 
-static void get_policies(struct bel_reader *reader, struct bel_recurrence *rule)
+static void get_policies(struct bel_row_reader *reader, struct bel_recurrence *rule)
 {
     rule->mode = (enum bel_plan_mode)get_choice(reader, BEL_PLAN_DELAY);
     rule->gap = (enum bel_gap)get_choice(reader, BEL_GAP_SKIP);
@@ -175,7 +175,7 @@ static void get_policies(struct bel_reader *reader, struct bel_recurrence *rule)
     rule->overlap = (enum bel_overlap)get_choice(reader, BEL_OVERLAP_ALLOW);
 }
 
-static void get_blob(struct bel_reader *reader, bool is_here, struct bel_blob *out)
+static void get_blob(struct bel_row_reader *reader, bool is_here, struct bel_blob *out)
 {
     if (is_here) {
         out->here = bel__read_view(reader);
@@ -187,7 +187,7 @@ static void get_blob(struct bel_reader *reader, bool is_here, struct bel_blob *o
 }
 
 /* Fields of a plan. */
-static void get_plan_field(struct bel_reader *reader, uint64_t tag, struct bel_record *record)
+static void get_plan_field(struct bel_row_reader *reader, uint64_t tag, struct bel_record *record)
 {
     struct bel_recurrence *rule = &record->rule;
     switch (tag) {
@@ -226,7 +226,7 @@ static void get_plan_field(struct bel_reader *reader, uint64_t tag, struct bel_r
     }
 }
 
-static void get_field(struct bel_reader *reader, uint64_t tag, struct bel_record *record)
+static void get_field(struct bel_row_reader *reader, uint64_t tag, struct bel_record *record)
 {
     switch (tag) {
     case TAG_ID:
@@ -298,7 +298,7 @@ void bel__record_begin(struct bel_record *record, enum bel_record_kind kind)
 
 int bel__record_read(struct bel_view row, struct bel_record *out)
 {
-    struct bel_reader reader = bel__reader_of(row);
+    struct bel_row_reader reader = bel__reader_of(row);
     if (bel__read_number(&reader) != VERSION) return BEL_ECORRUPT;
     bel__record_begin(out, (enum bel_record_kind)get_choice(&reader, BEL_RECORD_TICK));
     while (reader.at < reader.end && !reader.bad) {
@@ -317,7 +317,7 @@ enum bel_record_kind bel__record_kind(struct bel_view row)
 
 size_t bel__plan_state_write(const struct bel_plan_state *state, uint8_t out[BEL_RECORD_BYTES_MAX])
 {
-    struct bel_writer writer = {.at = out, .end = out + BEL_RECORD_BYTES_MAX};
+    struct bel_row_writer writer = {.at = out, .end = out + BEL_RECORD_BYTES_MAX};
     bel__write_number(&writer, VERSION);
     bel__write_number(&writer, state->has_next);
     bel__write_number(&writer, state->next);
@@ -335,7 +335,7 @@ size_t bel__plan_state_write(const struct bel_plan_state *state, uint8_t out[BEL
 
 int bel__plan_state_read(struct bel_view row, struct bel_plan_state *out)
 {
-    struct bel_reader reader = bel__reader_of(row);
+    struct bel_row_reader reader = bel__reader_of(row);
     struct bel_plan_state state = {0};
     if (bel__read_number(&reader) != VERSION) return BEL_ECORRUPT;
     state.has_next = get_choice(&reader, 1) == 1;
@@ -356,7 +356,7 @@ int bel__plan_state_read(struct bel_view row, struct bel_plan_state *out)
 
 size_t bel__lease_write(const struct bel_lease_row *lease, uint8_t out[BEL_RECORD_BYTES_MAX])
 {
-    struct bel_writer writer = {.at = out, .end = out + BEL_RECORD_BYTES_MAX};
+    struct bel_row_writer writer = {.at = out, .end = out + BEL_RECORD_BYTES_MAX};
     bel__write_number(&writer, VERSION);
     bel__write_number(&writer, lease->end);
     bel__write_number(&writer, lease->lease_ms);
@@ -368,7 +368,7 @@ size_t bel__lease_write(const struct bel_lease_row *lease, uint8_t out[BEL_RECOR
 
 int bel__lease_read(struct bel_view row, struct bel_lease_row *out)
 {
-    struct bel_reader reader = bel__reader_of(row);
+    struct bel_row_reader reader = bel__reader_of(row);
     struct bel_lease_row lease = {0};
     if (bel__read_number(&reader) != VERSION) return BEL_ECORRUPT;
     lease.end = bel__read_number(&reader);
@@ -446,7 +446,7 @@ void bel__body_write(const struct bel_schedule_spec *spec, uint8_t *out)
 
 int bel__body_read(struct bel_view bytes, struct bel_body *out)
 {
-    struct bel_reader reader = bel__reader_of(bytes);
+    struct bel_row_reader reader = bel__reader_of(bytes);
     struct bel_body body = {.correlation = bel__read_view(&reader)};
     body.retry = bel__read_view(&reader);
     body.headers_count = bel__read_number(&reader);
@@ -459,7 +459,7 @@ int bel__body_read(struct bel_view bytes, struct bel_body *out)
 
 bool bel__headers_next(struct bel_view *headers, struct bel_header *out)
 {
-    struct bel_reader reader = bel__reader_of(*headers);
+    struct bel_row_reader reader = bel__reader_of(*headers);
     if (headers->bytes == 0) return false;
     out->name = bel__read_view(&reader);
     out->value = bel__read_view(&reader);

@@ -124,15 +124,15 @@ static int begin_segment(struct bel_log *log)
     log->current = segment;
     log->use = header.use;
     log->end = BEL_SEGMENT_FRAMES;
-    log->synced = (struct bel_writer_mark){.batch = log->batch, .end = BEL_SEGMENT_FRAMES};
+    log->synced = (struct bel_log_writer_mark){.batch = log->batch, .end = BEL_SEGMENT_FRAMES};
     log->is_writing = false;
     return 0;
 }
 
-static struct bel_writer_mark find_synced(const struct bel_log *log)
+static struct bel_log_writer_mark find_synced(const struct bel_log *log)
 {
-    struct bel_writer_mark mark = {0, 0};
-    if (log->is_writing && log->writer != NULL) mark = bel__writer_mark(log->writer);
+    struct bel_log_writer_mark mark = {0, 0};
+    if (log->is_writing && log->writer != NULL) mark = bel__log_writer_mark(log->writer);
     if (log->is_writing && log->syncer != NULL) mark = bel__syncer_mark(log->syncer);
     return mark.batch > log->synced.batch ? mark : log->synced;
 }
@@ -160,7 +160,7 @@ static int write_at_once(struct bel_log *log, uint64_t offset, const uint8_t *by
     err = log->io->sync(log->io, file);
     if (BEL_BUG(BEL_BUG_SYNC_IGNORED)) err = 0;
     if (err) return err;
-    log->synced = (struct bel_writer_mark){.batch = log->batch, .end = log->end};
+    log->synced = (struct bel_log_writer_mark){.batch = log->batch, .end = log->end};
     return 0;
 }
 
@@ -168,7 +168,7 @@ static int write_at_once(struct bel_log *log, uint64_t offset, const uint8_t *by
 static int write_lazily(struct bel_log *log, uint64_t offset, const uint8_t *bytes)
 {
     struct bel_io_file *file = log->current->file;
-    struct bel_writer_mark mark = {.batch = log->batch, .end = log->end};
+    struct bel_log_writer_mark mark = {.batch = log->batch, .end = log->end};
     int err = log->io->write(log->io, file, offset, bytes, (size_t)(log->end - offset));
     if (err) return err;
     bel__syncer_wrote(log->syncer, file, &mark);
@@ -205,16 +205,16 @@ int bel__log_append(struct bel_log *log, struct bel_batch *batch)
     if (log->writer == NULL) {
         return write_at_once(log, offset, batch->memory) == 0 ? 0 : fail(log);
     }
-    if (!bel__writer_has_room(log->writer) && bel__log_wait(log) != 0) return fail(log);
-    struct bel_writer_mark mark = {.batch = log->batch, .end = log->end};
-    bel__writer_give(log->writer, log->current->file, offset, batch, &mark);
+    if (!bel__log_writer_has_room(log->writer) && bel__log_wait(log) != 0) return fail(log);
+    struct bel_log_writer_mark mark = {.batch = log->batch, .end = log->end};
+    bel__log_writer_give(log->writer, log->current->file, offset, batch, &mark);
     log->is_writing = true;
     return 0;
 }
 
 void bel__log_step(struct bel_log *log)
 {
-    if (log->writer != NULL) bel__writer_step(log->writer);
+    if (log->writer != NULL) bel__log_writer_step(log->writer);
     if (log->syncer != NULL) bel__syncer_step(log->syncer);
 }
 
@@ -226,7 +226,7 @@ void bel__log_ask(struct bel_log *log)
 int bel__log_wait(struct bel_log *log)
 {
     if (log->syncer != NULL) return bel__syncer_wait(log->syncer);
-    return log->writer == NULL ? log->err : bel__writer_wait(log->writer);
+    return log->writer == NULL ? log->err : bel__log_writer_wait(log->writer);
 }
 
 uint64_t bel__log_synced(const struct bel_log *log)
@@ -242,7 +242,7 @@ uint64_t bel__log_answerable(const struct bel_log *log)
 
 int bel__log_error(const struct bel_log *log)
 {
-    if (log->err == 0 && log->writer != NULL) return bel__writer_error(log->writer);
+    if (log->err == 0 && log->writer != NULL) return bel__log_writer_error(log->writer);
     if (log->err == 0 && log->syncer != NULL) return bel__syncer_error(log->syncer);
     return log->err;
 }
@@ -267,7 +267,7 @@ void bel__log_close(struct bel_log *log)
 {
     if (log == NULL) return;
     write_closing_mark(log);
-    bel__writer_close(log->writer);
+    bel__log_writer_close(log->writer);
     bel__syncer_close(log->syncer);
     for (uint32_t i = 0; i < BEL_SEGMENT_COUNT_MAX; i++) {
         if (log->segments[i].file != NULL) log->io->close(log->io, log->segments[i].file);
@@ -280,10 +280,10 @@ void bel__log_close(struct bel_log *log)
 static int open_driver(struct bel_log *log, const struct bel_log_options *options)
 {
     bool has_thread = options->driver == BEL_LOG_THREAD;
-    struct bel_writer_options writer_options = {.io = options->io,
-                                                .has_thread = has_thread,
-                                                .wake = options->wake,
-                                                .context = options->context};
+    struct bel_log_writer_options writer_options = {.io = options->io,
+                                                    .has_thread = has_thread,
+                                                    .wake = options->wake,
+                                                    .context = options->context};
     struct bel_syncer_options syncer_options = {.io = options->io,
                                                 .has_thread = has_thread,
                                                 .interval_ns = options->interval_ns,
@@ -292,7 +292,7 @@ static int open_driver(struct bel_log *log, const struct bel_log_options *option
     assert(!options->is_lazy || options->driver != BEL_LOG_AT_ONCE);
     if (options->is_lazy) return bel__syncer_open(&syncer_options, &log->syncer);
     if (options->driver == BEL_LOG_AT_ONCE) return 0;
-    return bel__writer_open(&writer_options, &log->writer);
+    return bel__log_writer_open(&writer_options, &log->writer);
 }
 
 int bel__log_open(const struct bel_log_options *options, struct bel_log **out, struct bel_why *why)

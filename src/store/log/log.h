@@ -70,11 +70,11 @@ struct bel_log {
     int err;
     uint8_t *block; /* BEL_IO_BLOCK bytes for headers */
 
-    struct bel_writer *writer;     /* NULL if it appends at once, or is lazy */
-    struct bel_syncer *syncer;     /* NULL unless it is lazy */
-    bool is_writing;               /* one of them has something of the current segment */
-    uint64_t written;              /* if it is lazy: the last batch that is */
-    struct bel_writer_mark synced; /* what is durable, apart from that */
+    struct bel_log_writer *writer;     /* NULL if it appends at once, or is lazy */
+    struct bel_syncer *syncer;         /* NULL unless it is lazy */
+    bool is_writing;                   /* one of them has something of the current segment */
+    uint64_t written;                  /* if it is lazy: the last batch that is */
+    struct bel_log_writer_mark synced; /* what is durable, apart from that */
 };
 
 /* Called with each row, in order. What it returns, if not 0, ends the replay. */

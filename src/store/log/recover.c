@@ -302,7 +302,7 @@ static int recover(struct recovery *recovery)
     log->end = recovery->end;
     log->use = last->header.use;
     log->batch = recovery->batch;
-    log->synced = (struct bel_writer_mark){.batch = log->batch, .end = log->end};
+    log->synced = (struct bel_log_writer_mark){.batch = log->batch, .end = log->end};
     log->checksum = recovery->checksum;
     return 0;
 }

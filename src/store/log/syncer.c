@@ -29,9 +29,9 @@ struct bel_syncer {
     pthread_mutex_t mutex; /* for all below */
     pthread_cond_t changed, synced;
     struct bel_io_file *file;
-    struct bel_writer_mark written, mark; /* mark: of it, what is durable */
-    uint64_t since_ns;                    /* of the first write that no sync covers */
-    bool is_dirty;                        /* there is one */
+    struct bel_log_writer_mark written, mark; /* mark: of it, what is durable */
+    uint64_t since_ns;                        /* of the first write that no sync covers */
+    bool is_dirty;                            /* there is one */
     bool is_asked, is_closing;
     int err;
 };
@@ -63,7 +63,7 @@ static void sync_some(struct bel_syncer *syncer)
 {
     struct bel_io *io = syncer->io;
     struct bel_io_file *file = syncer->file;
-    struct bel_writer_mark mark = syncer->written;
+    struct bel_log_writer_mark mark = syncer->written;
     syncer->is_dirty = syncer->is_asked = false;
     unlock(syncer);
     int err = io->sync(io, file);
@@ -180,7 +180,7 @@ void bel__syncer_close(struct bel_syncer *syncer)
 }
 
 void bel__syncer_wrote(struct bel_syncer *syncer, struct bel_io_file *file,
-                       const struct bel_writer_mark *mark)
+                       const struct bel_log_writer_mark *mark)
 {
     lock(syncer);
     assert(mark->batch > syncer->written.batch);
@@ -226,10 +226,10 @@ int bel__syncer_wait(struct bel_syncer *syncer)
     return err;
 }
 
-struct bel_writer_mark bel__syncer_mark(struct bel_syncer *syncer)
+struct bel_log_writer_mark bel__syncer_mark(struct bel_syncer *syncer)
 {
     lock(syncer);
-    struct bel_writer_mark mark = syncer->mark;
+    struct bel_log_writer_mark mark = syncer->mark;
     unlock(syncer);
     return mark;
 }

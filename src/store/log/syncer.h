@@ -36,7 +36,7 @@ void bel__syncer_close(struct bel_syncer *syncer);
 /* Something was written: all of `mark` is durable once the file is synced. All that waits is of one
  * file. */
 void bel__syncer_wrote(struct bel_syncer *syncer, struct bel_io_file *file,
-                       const struct bel_writer_mark *mark);
+                       const struct bel_log_writer_mark *mark);
 
 /* Syncs soon, without waiting for the interval to end. */
 void bel__syncer_ask(struct bel_syncer *syncer);
@@ -48,7 +48,7 @@ void bel__syncer_step(struct bel_syncer *syncer);
 BEL_CHECKED int bel__syncer_wait(struct bel_syncer *syncer);
 
 /* What is durable, if anything was written yet; and what has failed, for good. */
-struct bel_writer_mark bel__syncer_mark(struct bel_syncer *syncer);
+struct bel_log_writer_mark bel__syncer_mark(struct bel_syncer *syncer);
 int bel__syncer_error(struct bel_syncer *syncer);
 
 #endif

@@ -20,10 +20,10 @@ struct frame {
     uint64_t offset;
     struct bel_batch batch;
     size_t bytes;
-    struct bel_writer_mark mark;
+    struct bel_log_writer_mark mark;
 };
 
-struct bel_writer {
+struct bel_log_writer {
     struct bel_io *io;
     bool has_thread;
     void (*wake)(void *context);
@@ -35,39 +35,39 @@ struct bel_writer {
     struct frame frames[BEL_WRITER_FRAMES_MAX];
     unsigned first, count;
     size_t bytes; /* of all frames */
-    struct bel_writer_mark mark;
+    struct bel_log_writer_mark mark;
     bool is_closing;
     int err;
 };
 
-static void lock(struct bel_writer *writer)
+static void lock(struct bel_log_writer *writer)
 {
     int failed = pthread_mutex_lock(&writer->mutex);
     assert(!failed);
     (void)failed;
 }
 
-static void unlock(struct bel_writer *writer)
+static void unlock(struct bel_log_writer *writer)
 {
     int failed = pthread_mutex_unlock(&writer->mutex);
     assert(!failed);
     (void)failed;
 }
 
-static void wait_for(struct bel_writer *writer, pthread_cond_t *condition)
+static void wait_for(struct bel_log_writer *writer, pthread_cond_t *condition)
 {
     int failed = pthread_cond_wait(condition, &writer->mutex);
     assert(!failed);
     (void)failed;
 }
 
-static struct frame *frame_at(struct bel_writer *writer, unsigned index)
+static struct frame *frame_at(struct bel_log_writer *writer, unsigned index)
 {
     return &writer->frames[(writer->first + index) % BEL_WRITER_FRAMES_MAX];
 }
 
 /* Writes the first `count` frames, which stay where they are, and syncs. */
-static int write_frames(struct bel_writer *writer, unsigned count)
+static int write_frames(struct bel_log_writer *writer, unsigned count)
 {
     struct bel_io *io = writer->io;
     for (unsigned i = 0; i < count; i++) {
@@ -79,7 +79,7 @@ static int write_frames(struct bel_writer *writer, unsigned count)
 }
 
 /* Takes out the first `count` frames, which are durable unless there was an error. */
-static void take_out(struct bel_writer *writer, unsigned count, int err)
+static void take_out(struct bel_log_writer *writer, unsigned count, int err)
 {
     if (err == 0) {
         writer->mark = frame_at(writer, count - 1)->mark;
@@ -96,7 +96,7 @@ static void take_out(struct bel_writer *writer, unsigned count, int err)
 }
 
 /* Writes what waits, with the mutex held but for the writing itself. */
-static void write_some(struct bel_writer *writer)
+static void write_some(struct bel_log_writer *writer)
 {
     unsigned count = writer->count;
     int err = writer->err;
@@ -111,7 +111,7 @@ static void write_some(struct bel_writer *writer)
 
 static void *run(void *argument)
 {
-    struct bel_writer *writer = argument;
+    struct bel_log_writer *writer = argument;
     lock(writer);
     for (;;) {
         while (writer->count == 0 && !writer->is_closing) {
@@ -129,7 +129,7 @@ static void *run(void *argument)
 }
 
 /* Starts the thread with all signals blocked: they are for the program's own. */
-static int start_thread(struct bel_writer *writer)
+static int start_thread(struct bel_log_writer *writer)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -142,11 +142,11 @@ static int start_thread(struct bel_writer *writer)
     return failed ? BEL_ENOMEM : 0;
 }
 
-int bel__writer_open(const struct bel_writer_options *options, struct bel_writer **out)
+int bel__log_writer_open(const struct bel_log_writer_options *options, struct bel_log_writer **out)
 {
-    struct bel_writer *writer = malloc(sizeof *writer);
+    struct bel_log_writer *writer = malloc(sizeof *writer);
     if (writer == NULL) return BEL_ENOMEM;
-    *writer = (struct bel_writer){
+    *writer = (struct bel_log_writer){
         .io = options->io,
         .has_thread = options->has_thread,
         .wake = options->wake,
@@ -164,10 +164,10 @@ int bel__writer_open(const struct bel_writer_options *options, struct bel_writer
     return 0;
 }
 
-void bel__writer_close(struct bel_writer *writer)
+void bel__log_writer_close(struct bel_log_writer *writer)
 {
     if (writer == NULL) return;
-    bel__writer_step(writer);
+    bel__log_writer_step(writer);
     if (writer->has_thread) {
         lock(writer);
         writer->is_closing = true;
@@ -184,7 +184,7 @@ void bel__writer_close(struct bel_writer *writer)
     free(writer);
 }
 
-bool bel__writer_has_room(struct bel_writer *writer)
+bool bel__log_writer_has_room(struct bel_log_writer *writer)
 {
     lock(writer);
     bool has_room = writer->count < BEL_WRITER_FRAMES_MAX && writer->bytes < BEL_WRITER_BYTES_MAX;
@@ -192,8 +192,8 @@ bool bel__writer_has_room(struct bel_writer *writer)
     return has_room;
 }
 
-void bel__writer_give(struct bel_writer *writer, struct bel_io_file *file, uint64_t offset,
-                      struct bel_batch *batch, const struct bel_writer_mark *mark)
+void bel__log_writer_give(struct bel_log_writer *writer, struct bel_io_file *file, uint64_t offset,
+                          struct bel_batch *batch, const struct bel_log_writer_mark *mark)
 {
     lock(writer);
     assert(writer->count < BEL_WRITER_FRAMES_MAX);
@@ -212,7 +212,7 @@ void bel__writer_give(struct bel_writer *writer, struct bel_io_file *file, uint6
     bel__batch_init(batch);
 }
 
-void bel__writer_step(struct bel_writer *writer)
+void bel__log_writer_step(struct bel_log_writer *writer)
 {
     if (writer->has_thread) return;
     lock(writer);
@@ -220,9 +220,9 @@ void bel__writer_step(struct bel_writer *writer)
     unlock(writer);
 }
 
-int bel__writer_wait(struct bel_writer *writer)
+int bel__log_writer_wait(struct bel_log_writer *writer)
 {
-    bel__writer_step(writer);
+    bel__log_writer_step(writer);
     lock(writer);
     while (writer->count > 0) {
         wait_for(writer, &writer->taken);
@@ -232,15 +232,15 @@ int bel__writer_wait(struct bel_writer *writer)
     return err;
 }
 
-struct bel_writer_mark bel__writer_mark(struct bel_writer *writer)
+struct bel_log_writer_mark bel__log_writer_mark(struct bel_log_writer *writer)
 {
     lock(writer);
-    struct bel_writer_mark mark = writer->mark;
+    struct bel_log_writer_mark mark = writer->mark;
     unlock(writer);
     return mark;
 }
 
-int bel__writer_error(struct bel_writer *writer)
+int bel__log_writer_error(struct bel_log_writer *writer)
 {
     lock(writer);
     int err = writer->err;

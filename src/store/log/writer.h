@@ -24,7 +24,7 @@ enum {
     BEL_WRITER_BYTES_MAX = 32 << 20, /* and one frame more */
 };
 
-struct bel_writer_options {
+struct bel_log_writer_options {
     struct bel_io *io; /* borrowed */
     bool has_thread;
     void (*wake)(void *context); /* called by the thread after each sync; may be NULL */
@@ -32,34 +32,35 @@ struct bel_writer_options {
 };
 
 /* What is durable. */
-struct bel_writer_mark {
+struct bel_log_writer_mark {
     uint64_t batch;
     uint64_t end; /* in the file that was written last */
 };
 
-struct bel_writer; /* opaque */
+struct bel_log_writer; /* opaque */
 
-BEL_CHECKED int bel__writer_open(const struct bel_writer_options *options, struct bel_writer **out);
+BEL_CHECKED int bel__log_writer_open(const struct bel_log_writer_options *options,
+                                     struct bel_log_writer **out);
 
 /* Waits until everything is written, or has failed, and closes it; NULL is allowed. */
-void bel__writer_close(struct bel_writer *writer);
+void bel__log_writer_close(struct bel_log_writer *writer);
 
 /* True if one more frame can be given. */
-bool bel__writer_has_room(struct bel_writer *writer);
+bool bel__log_writer_has_room(struct bel_log_writer *writer);
 
 /* Gives a sealed and padded frame, with its memory: the batch is empty then. There must be
  * room. `mark` is what is durable once it is synced. */
-void bel__writer_give(struct bel_writer *writer, struct bel_io_file *file, uint64_t offset,
-                      struct bel_batch *batch, const struct bel_writer_mark *mark);
+void bel__log_writer_give(struct bel_log_writer *writer, struct bel_io_file *file, uint64_t offset,
+                          struct bel_batch *batch, const struct bel_log_writer_mark *mark);
 
 /* Writes and syncs what waits, if there is no thread for that. */
-void bel__writer_step(struct bel_writer *writer);
+void bel__log_writer_step(struct bel_log_writer *writer);
 
 /* The same, and returns when all is synced: 0, or what has failed. */
-BEL_CHECKED int bel__writer_wait(struct bel_writer *writer);
+BEL_CHECKED int bel__log_writer_wait(struct bel_log_writer *writer);
 
 /* What is durable, if anything was given yet; and what has failed, for good. */
-struct bel_writer_mark bel__writer_mark(struct bel_writer *writer);
-int bel__writer_error(struct bel_writer *writer);
+struct bel_log_writer_mark bel__log_writer_mark(struct bel_log_writer *writer);
+int bel__log_writer_error(struct bel_log_writer *writer);
 
 #endif

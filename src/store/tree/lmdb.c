@@ -81,7 +81,7 @@ struct lmdb_tree {
     MDB_txn *writer; /* NULL outside a transaction, and after a commit that failed */
     MDB_cursor *write_cursor;
     struct state next; /* what the transaction makes of it */
-    struct bel_scout scout;
+    struct bel_prefetch scout;
     unsigned char value[CHECKSUM_BYTES + BEL_STORE_VALUE_BYTES_MAX];
 };
 
@@ -255,7 +255,7 @@ static void start_scout(struct lmdb_tree *lmdb)
     if (mdb_get(lmdb->writer, lmdb->tables, &key, &data) == 0) {
         record = (struct bel_view){data.mv_data, data.mv_size};
     }
-    bel__scout_start(&lmdb->scout, record);
+    bel__prefetch_start(&lmdb->scout, record);
 }
 
 static int lmdb_begin(struct bel_tree *tree)
@@ -274,7 +274,7 @@ static int lmdb_begin(struct bel_tree *tree)
 static void lmdb_expect(struct bel_tree *tree, const struct bel_key *key)
 {
     assert(of(tree)->writer != NULL);
-    bel__scout_expect(&of(tree)->scout, key);
+    bel__prefetch_expect(&of(tree)->scout, key);
 }
 
 /* Takes a row that is replaced or removed out of the counts. */
@@ -375,7 +375,7 @@ static void lmdb_close(struct bel_tree *tree)
     if (lmdb->read_cursor != NULL) mdb_cursor_close(lmdb->read_cursor);
     if (lmdb->reader != NULL) mdb_txn_abort(lmdb->reader);
     if (lmdb->env != NULL && !lmdb->is_twin) mdb_env_close(lmdb->env);
-    bel__scout_finish(&lmdb->scout);
+    bel__prefetch_finish(&lmdb->scout);
     free(lmdb);
 }
 
@@ -475,7 +475,7 @@ static int open_scout(struct lmdb_tree *lmdb)
     MDB_stat stat;
     int err = error_of(mdb_env_get_fd(lmdb->env, &file));
     if (!err) err = error_of(mdb_env_stat(lmdb->env, &stat));
-    return err ? err : bel__scout_init(&lmdb->scout, file, stat.ms_psize);
+    return err ? err : bel__prefetch_init(&lmdb->scout, file, stat.ms_psize);
 }
 
 /* Makes durable that the files are in the folder `path`, or it in the one above. */

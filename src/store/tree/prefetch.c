@@ -51,27 +51,27 @@ static unsigned u16_at(const unsigned char *bytes, size_t offset)
     return number;
 }
 
-int bel__scout_init(struct bel_scout *scout, int file, size_t page_bytes)
+int bel__prefetch_init(struct bel_prefetch *scout, int file, size_t page_bytes)
 {
     assert(page_bytes >= PAGE_LIST);
-    *scout = (struct bel_scout){.file = file, .page_bytes = page_bytes};
-    scout->pages = malloc(BEL_SCOUT_LEVELS_MAX * page_bytes);
+    *scout = (struct bel_prefetch){.file = file, .page_bytes = page_bytes};
+    scout->pages = malloc(BEL_PREFETCH_LEVELS_MAX * page_bytes);
     return scout->pages == NULL ? BEL_ENOMEM : 0;
 }
 
-void bel__scout_finish(struct bel_scout *scout)
+void bel__prefetch_finish(struct bel_prefetch *scout)
 {
     free(scout->pages);
     scout->pages = NULL;
 }
 
-void bel__scout_start(struct bel_scout *scout, struct bel_view record)
+void bel__prefetch_start(struct bel_prefetch *scout, struct bel_view record)
 {
     scout->branch_levels = 0;
     if (sizeof(size_t) != 8 || scout->page_bytes > PAGE_BYTES_MAX) return;
     if (record.bytes != RECORD_BYTES) return;
     unsigned levels = u16_at(record.data, RECORD_LEVELS);
-    if (levels < 2 || levels > BEL_SCOUT_LEVELS_MAX + 1) return;
+    if (levels < 2 || levels > BEL_PREFETCH_LEVELS_MAX + 1) return;
     memcpy(&scout->root, (const unsigned char *)record.data + RECORD_ROOT, sizeof scout->root);
     memset(scout->numbers, 0, sizeof scout->numbers);
     scout->branch_levels = levels - 1;
@@ -80,7 +80,7 @@ void bel__scout_start(struct bel_scout *scout, struct bel_view record)
 }
 
 /* The page of a level, read unless it is the one read last; or NULL if it is no branch. */
-static const unsigned char *read_branch(struct bel_scout *scout, unsigned level, uint64_t number)
+static const unsigned char *read_branch(struct bel_prefetch *scout, unsigned level, uint64_t number)
 {
     unsigned char *page = scout->pages + level * scout->page_bytes;
     if (number == 0 || number > NUMBER_MAX) return NULL;
@@ -94,7 +94,7 @@ static const unsigned char *read_branch(struct bel_scout *scout, unsigned level,
 }
 
 /* Node `index` of a branch, or NULL if it is not wholly in the page. */
-static const unsigned char *node_at(const struct bel_scout *scout, const unsigned char *page,
+static const unsigned char *node_at(const struct bel_prefetch *scout, const unsigned char *page,
                                     unsigned index)
 {
     size_t offset = u16_at(page, PAGE_LIST + 2 * index);
@@ -105,7 +105,7 @@ static const unsigned char *node_at(const struct bel_scout *scout, const unsigne
 
 /* The child under which a key belongs, and the next one's first key, if there is a next; 0 if the
  * page makes no sense. */
-static uint64_t child_of(const struct bel_scout *scout, const unsigned char *page,
+static uint64_t child_of(const struct bel_prefetch *scout, const unsigned char *page,
                          const unsigned char *key, struct bel_key *until)
 {
     unsigned end = u16_at(page, PAGE_LIST_END);
@@ -130,12 +130,12 @@ static uint64_t child_of(const struct bel_scout *scout, const unsigned char *pag
 }
 
 /* Whether a key is in the leaf that was found last. */
-static bool is_beside_last(const struct bel_scout *scout, const struct bel_key *key)
+static bool is_beside_last(const struct bel_prefetch *scout, const struct bel_key *key)
 {
     return bel__key_compare(&scout->from, key) <= 0 && bel__key_compare(key, &scout->until) < 0;
 }
 
-void bel__scout_expect(struct bel_scout *scout, const struct bel_key *key)
+void bel__prefetch_expect(struct bel_prefetch *scout, const struct bel_key *key)
 {
     unsigned char bytes[BEL_KEY_BYTES];
     struct bel_key until = {{UINT64_MAX, UINT64_MAX, UINT64_MAX}};

@@ -24,30 +24,30 @@
 #include <stdint.h>
 
 enum {
-    BEL_SCOUT_LEVELS_MAX = 8,
+    BEL_PREFETCH_LEVELS_MAX = 8,
 };
 
 /* A scout. The fields are private. */
-struct bel_scout {
+struct bel_prefetch {
     int file; /* borrowed */
     size_t page_bytes;
-    unsigned char *pages;                   /* the last page read on each level of branches */
-    uint64_t numbers[BEL_SCOUT_LEVELS_MAX]; /* of those, or 0 */
-    unsigned branch_levels;                 /* 0 if it does not know its way */
-    uint64_t root, leaf;                    /* pages; the last leaf asked for */
-    struct bel_key from, until;             /* a key between them belongs there, too */
+    unsigned char *pages;                      /* the last page read on each level of branches */
+    uint64_t numbers[BEL_PREFETCH_LEVELS_MAX]; /* of those, or 0 */
+    unsigned branch_levels;                    /* 0 if it does not know its way */
+    uint64_t root, leaf;                       /* pages; the last leaf asked for */
+    struct bel_key from, until;                /* a key between them belongs there, too */
 };
 
 /* Makes a scout of a file, which it borrows. Returns 0 or BEL_ENOMEM. */
-BEL_CHECKED int bel__scout_init(struct bel_scout *scout, int file, size_t page_bytes);
+BEL_CHECKED int bel__prefetch_init(struct bel_prefetch *scout, int file, size_t page_bytes);
 
 /* Releases its memory. */
-void bel__scout_finish(struct bel_scout *scout);
+void bel__prefetch_finish(struct bel_prefetch *scout);
 
 /* Starts anew, at what the library keeps of the table: its record in the main table. */
-void bel__scout_start(struct bel_scout *scout, struct bel_view record);
+void bel__prefetch_start(struct bel_prefetch *scout, struct bel_view record);
 
 /* Says that the row of a key will be read or changed soon. */
-void bel__scout_expect(struct bel_scout *scout, const struct bel_key *key);
+void bel__prefetch_expect(struct bel_prefetch *scout, const struct bel_key *key);
 
 #endif
