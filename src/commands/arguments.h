@@ -3,8 +3,8 @@
 #define BEL_COMMANDS_ARGUMENTS_H
 
 /*
- * arguments - the places of the commands in the table, and of the arguments in a command, for
- * whoever takes one of them in the hand. What they are is in the table: commands/commands.h.
+ * arguments - the index of each command in the table of commands, and of each argument in its
+ * command. The table itself is in commands/commands.h.
  */
 
 enum bel_command_place {
@@ -43,7 +43,7 @@ enum bel_command_place {
     BEL_COMMANDS,
 };
 
-/* Where a topic and an id come first, they are these. */
+/* Of the commands whose first two arguments are a topic and an id. */
 enum {
     BEL_TARGET_TOPIC,
     BEL_TARGET_ID,
@@ -76,7 +76,7 @@ enum {
     BEL_SCHEDULE_GAP,
     BEL_SCHEDULE_FOLD,
     BEL_SCHEDULE_CONFLICT,
-    BEL_ARGUMENTS_MAX, /* none has more */
+    BEL_ARGUMENTS_MAX, /* no command has more arguments */
 };
 
 enum {

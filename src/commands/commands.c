@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The table. A command stands where the order of reading wants it; its arguments stand by
- * position, then by name. Words are in the order of the enums that they become.
+ * The table, in the order of enum bel_command_place. The positional arguments of a command come
+ * first, then its options. The words of a WORD argument are in the order of the enum that they are
+ * converted to; the default of an option is its first word.
  */
 #include "commands/commands.h"
 
@@ -21,179 +22,217 @@
     }
 
 static const struct bel_argument schedule[] = {
-    [BEL_SCHEDULE_TOPIC] = {ARGUMENT("topic", TOPIC, "where workers claim it")},
-    [BEL_SCHEDULE_PAYLOAD] = {ARGUMENT("payload", BYTES, "what they are handed, any bytes")},
-    [BEL_SCHEDULE_ID] = {ARGUMENT("ID", ID, "its name in the topic; else one is made")},
-    [BEL_SCHEDULE_IN] = {ARGUMENT("IN", DURATION, "due after so long")},
-    [BEL_SCHEDULE_AT] = {ARGUMENT("AT", TIME, "due then")},
-    [BEL_SCHEDULE_EVERY] = {ARGUMENT("EVERY", DURATION, "due again and again, so far apart")},
-    [BEL_SCHEDULE_CRON] = {ARGUMENT("CRON", RULE, "due when a cron rule says")},
-    [BEL_SCHEDULE_RRULE] = {ARGUMENT("RRULE", RULE, "due when a recurrence rule says")},
-    [BEL_SCHEDULE_MODE] = {ARGUMENT("MODE", WORD, "EVERY counts from the start or from the end"),
-                           WORDS("rate", "delay")},
-    [BEL_SCHEDULE_TZ] = {ARGUMENT("TZ", ZONE, "the zone of the rule; else UTC")},
-    [BEL_SCHEDULE_PRIORITY] = {ARGUMENT("PRIORITY", NUMBER, "0 to 255, lower first; else 128")},
-    [BEL_SCHEDULE_GROUP] = {ARGUMENT("GROUP", BYTES, "groups of a topic get fair shares")},
-    [BEL_SCHEDULE_RESOURCE] = {ARGUMENT("RESOURCE", TOPIC, "what it uses, for limits")},
-    [BEL_SCHEDULE_HEADER] = {ARGUMENT("HEADER", PAIR, "a name and a value for the worker"),
+    [BEL_SCHEDULE_TOPIC] = {ARGUMENT("topic", TOPIC,
+                                     "topic of the timer; workers claim timers by topic")},
+    [BEL_SCHEDULE_PAYLOAD] = {ARGUMENT("payload", BYTES, "bytes that are delivered to the worker")},
+    [BEL_SCHEDULE_ID] = {ARGUMENT("ID", ID,
+                                  "name of the timer, unique in its topic (default: generated)")},
+    [BEL_SCHEDULE_IN] = {ARGUMENT("IN", DURATION,
+                                  "delay until the timer is due, e.g. 30s, 5m, 1h30m")},
+    [BEL_SCHEDULE_AT] = {ARGUMENT(
+        "AT", TIME, "when the timer is due (RFC 3339, or local with [zone], or epoch ms)")},
+    [BEL_SCHEDULE_EVERY] = {ARGUMENT("EVERY", DURATION, "repeat at this interval")},
+    [BEL_SCHEDULE_CRON] = {ARGUMENT("CRON", RULE,
+                                    "repeat at the times of a cron rule, e.g. '0 9 * * 1-5'")},
+    [BEL_SCHEDULE_RRULE] = {ARGUMENT("RRULE", RULE,
+                                     "repeat by an RFC 5545 recurrence rule, e.g. FREQ=DAILY")},
+    [BEL_SCHEDULE_MODE] =
+        {ARGUMENT("MODE", WORD,
+                  "EVERY counts from the last nominal time or from the last end (default rate)"),
+         WORDS("rate", "delay")},
+    [BEL_SCHEDULE_TZ] = {ARGUMENT("TZ", ZONE,
+                                  "time zone of the rule, e.g. Europe/Berlin (default UTC)")},
+    [BEL_SCHEDULE_PRIORITY] = {ARGUMENT("PRIORITY", NUMBER,
+                                        "0 to 255, lower is delivered first (default 128)")},
+    [BEL_SCHEDULE_GROUP] = {ARGUMENT(
+        "GROUP", BYTES, "group in the topic; groups get fair shares of the deliveries")},
+    [BEL_SCHEDULE_RESOURCE] = {ARGUMENT(
+        "RESOURCE", TOPIC, "resource that the work uses, e.g. a database, for limits")},
+    [BEL_SCHEDULE_HEADER] = {ARGUMENT("HEADER", PAIR,
+                                      "name and value that are delivered with the timer"),
                              .is_repeated = true},
-    [BEL_SCHEDULE_CORRELATION] = {ARGUMENT("CORRELATION", BYTES, "what it belongs to elsewhere")},
-    [BEL_SCHEDULE_RETRY] = {ARGUMENT("RETRY", POLICY, "when to try again; else the topic's")},
-    [BEL_SCHEDULE_LEASE] = {ARGUMENT("LEASE", DURATION, "how long a worker has it")},
-    [BEL_SCHEDULE_EXPIRES] = {ARGUMENT("EXPIRES", DURATION, "given up so long after it is due")},
-    [BEL_SCHEDULE_COUNT] = {ARGUMENT("COUNT", NUMBER, "a plan ends after so many")},
-    [BEL_SCHEDULE_UNTIL] = {ARGUMENT("UNTIL", TIME, "a plan ends then")},
-    [BEL_SCHEDULE_SPREAD] = {ARGUMENT("SPREAD", DURATION, "a plan's times move in such a window")},
-    [BEL_SCHEDULE_MISFIRE] = {ARGUMENT("MISFIRE", WORD, "which missed times are made up for"),
+    [BEL_SCHEDULE_CORRELATION] = {ARGUMENT("CORRELATION", BYTES,
+                                           "id in another system, delivered with the timer")},
+    [BEL_SCHEDULE_RETRY] = {ARGUMENT("RETRY", POLICY, "retry policy (default: that of the topic)")},
+    [BEL_SCHEDULE_LEASE] = {ARGUMENT("LEASE", DURATION,
+                                     "how long a claim lasts (default: that of the topic)")},
+    [BEL_SCHEDULE_EXPIRES] = {ARGUMENT("EXPIRES", DURATION,
+                                       "give up the timer when it is overdue by this long")},
+    [BEL_SCHEDULE_COUNT] = {ARGUMENT("COUNT", NUMBER, "end the plan after N occurrences")},
+    [BEL_SCHEDULE_UNTIL] = {ARGUMENT("UNTIL", TIME, "end the plan at this time")},
+    [BEL_SCHEDULE_SPREAD] = {ARGUMENT("SPREAD", DURATION,
+                                      "shift a plan's times by a fixed offset within this window")},
+    [BEL_SCHEDULE_MISFIRE] = {ARGUMENT("MISFIRE", WORD,
+                                       "times missed while down or by a clock step (default skip)"),
                               WORDS("skip", "last", "all")},
-    [BEL_SCHEDULE_OVERLAP] = {ARGUMENT("OVERLAP", WORD, "if the one before is not done"),
+    [BEL_SCHEDULE_OVERLAP] = {ARGUMENT("OVERLAP", WORD,
+                                       "if the previous occurrence is unfinished (default skip)"),
                               WORDS("skip", "queue", "allow")},
-    [BEL_SCHEDULE_GAP] = {ARGUMENT("GAP", WORD, "a local time that the clocks skip"),
+    [BEL_SCHEDULE_GAP] = {ARGUMENT("GAP", WORD,
+                                   "local time that a clock change skips (default next)"),
                           WORDS("next", "skip")},
-    [BEL_SCHEDULE_FOLD] = {ARGUMENT("FOLD", WORD, "a local time that the clocks show twice"),
+    [BEL_SCHEDULE_FOLD] = {ARGUMENT("FOLD", WORD,
+                                    "local time that a clock change repeats (default first)"),
                            WORDS("first", "second", "both")},
-    [BEL_SCHEDULE_CONFLICT] = {ARGUMENT("CONFLICT", WORD, "if the id is taken"),
+    [BEL_SCHEDULE_CONFLICT] = {ARGUMENT("CONFLICT", WORD, "if the id exists (default replace)"),
                                WORDS("replace", "keep", "reject", "earliest", "latest")},
 };
-static_assert(sizeof schedule / sizeof schedule[0] == BEL_ARGUMENTS_MAX, "every place is taken");
+static_assert(sizeof schedule / sizeof schedule[0] == BEL_ARGUMENTS_MAX,
+              "every argument has an entry");
 
 static const struct bel_argument cancel[] = {
-    {ARGUMENT("topic", TOPIC, "where it was scheduled")},
-    {ARGUMENT("id", ID, "which"), .is_repeated = true},
+    {ARGUMENT("topic", TOPIC, "topic of the timer")},
+    {ARGUMENT("id", ID, "id of a timer or a plan"), .is_repeated = true},
 };
 
 static const struct bel_argument reschedule[] = {
-    [BEL_TARGET_TOPIC] = {ARGUMENT("topic", TOPIC, "where it was scheduled")},
-    [BEL_TARGET_ID] = {ARGUMENT("id", ID, "which")},
-    [BEL_RESCHEDULE_IN] = {ARGUMENT("IN", DURATION, "due after so long")},
-    [BEL_RESCHEDULE_AT] = {ARGUMENT("AT", TIME, "due then")},
+    [BEL_TARGET_TOPIC] = {ARGUMENT("topic", TOPIC, "topic of the timer")},
+    [BEL_TARGET_ID] = {ARGUMENT("id", ID, "id of the timer")},
+    [BEL_RESCHEDULE_IN] = {ARGUMENT("IN", DURATION,
+                                    "delay until the timer is due, e.g. 30s, 5m, 1h30m")},
+    [BEL_RESCHEDULE_AT] = {ARGUMENT(
+        "AT", TIME, "when the timer is due (RFC 3339, or local with [zone], or epoch ms)")},
 };
 
 static const struct bel_argument target[] = {
-    [BEL_TARGET_TOPIC] = {ARGUMENT("topic", TOPIC, "where it was scheduled")},
-    [BEL_TARGET_ID] = {ARGUMENT("id", ID, "which")},
+    [BEL_TARGET_TOPIC] = {ARGUMENT("topic", TOPIC, "topic of the timer")},
+    [BEL_TARGET_ID] = {ARGUMENT("id", ID, "id of the timer")},
 };
 
 static const struct bel_argument claim[] = {
-    [BEL_CLAIM_TOPIC] = {ARGUMENT("topic", TOPIC, "they take turns"), .is_repeated = true},
-    [BEL_CLAIM_COUNT] = {ARGUMENT("COUNT", NUMBER, "at most so many, up to 1000; else 1")},
-    [BEL_CLAIM_LEASE] = {ARGUMENT("LEASE", DURATION, "how long to have them")},
-    [BEL_CLAIM_WAIT] = {ARGUMENT("WAIT", DURATION, "wait so long if there is none")},
-    [BEL_CLAIM_WORKER] = {ARGUMENT("WORKER", TEXT, "who asks, for people to see")},
+    [BEL_CLAIM_TOPIC] = {ARGUMENT("topic", TOPIC, "topic to claim from; several topics take turns"),
+                         .is_repeated = true},
+    [BEL_CLAIM_COUNT] = {ARGUMENT("COUNT", NUMBER, "most timers to claim, 1 to 1000 (default 1)")},
+    [BEL_CLAIM_LEASE] = {ARGUMENT(
+        "LEASE", DURATION, "how long the claim lasts (default: that of the timer or the topic)")},
+    [BEL_CLAIM_WAIT] = {ARGUMENT("WAIT", DURATION,
+                                 "how long to wait if no timer is due (default 0)")},
+    [BEL_CLAIM_WORKER] = {ARGUMENT("WORKER", TEXT, "name of the worker, shown by GET and EXPLAIN")},
 };
 
 static const struct bel_argument ack[] = {
-    [BEL_ACK_TOKEN] = {ARGUMENT("token", TOKEN, "of the delivery"), .is_repeated = true},
-    [BEL_ACK_RESULT] = {ARGUMENT("RESULT", BYTES, "of one token, up to 64 KiB")},
+    [BEL_ACK_TOKEN] = {ARGUMENT("token", TOKEN, "token of the delivery"), .is_repeated = true},
+    [BEL_ACK_RESULT] = {ARGUMENT(
+        "RESULT", BYTES, "result to keep with the timer, up to 64 KiB; with one token only")},
 };
 
 static const struct bel_argument fail[] = {
-    [BEL_FAIL_TOKEN] = {ARGUMENT("token", TOKEN, "of the delivery")},
-    [BEL_FAIL_REASON] = {ARGUMENT("REASON", TEXT, "what went wrong, for people")},
-    [BEL_FAIL_IN] = {ARGUMENT("IN", DURATION, "try again after so long; else the policy says")},
-    [BEL_FAIL_DEAD] = {ARGUMENT("DEAD", FLAG, "do not try again")},
-    [BEL_FAIL_KIND] = {ARGUMENT("KIND", WORD, "whose fault it is"),
+    [BEL_FAIL_TOKEN] = {ARGUMENT("token", TOKEN, "token of the delivery")},
+    [BEL_FAIL_REASON] = {ARGUMENT("REASON", TEXT, "error message, shown by GET and LIST")},
+    [BEL_FAIL_IN] = {ARGUMENT("IN", DURATION,
+                              "delay before the retry (default: by the retry policy)")},
+    [BEL_FAIL_DEAD] = {ARGUMENT("DEAD", FLAG, "do not retry")},
+    [BEL_FAIL_KIND] = {ARGUMENT("KIND", WORD, "cause; limited spends no attempt (default error)"),
                        WORDS("error", "resource", "limited")},
 };
 
 static const struct bel_argument release[] = {
-    [BEL_RELEASE_TOKEN] = {ARGUMENT("token", TOKEN, "of the delivery")},
-    [BEL_RELEASE_IN] = {ARGUMENT("IN", DURATION, "due again after so long; else now")},
+    [BEL_RELEASE_TOKEN] = {ARGUMENT("token", TOKEN, "token of the delivery")},
+    [BEL_RELEASE_IN] = {ARGUMENT("IN", DURATION,
+                                 "delay until the timer is due again (default: due now)")},
 };
 
 static const struct bel_argument extend[] = {
-    [BEL_EXTEND_TOKEN] = {ARGUMENT("token", TOKEN, "of the delivery")},
-    [BEL_EXTEND_LEASE] = {ARGUMENT("lease", DURATION, "from now; else as long as the claim's"),
+    [BEL_EXTEND_TOKEN] = {ARGUMENT("token", TOKEN, "token of the delivery")},
+    [BEL_EXTEND_LEASE] = {ARGUMENT("lease", DURATION,
+                                   "duration, from now (default: that of the claim)"),
                           .is_optional = true},
 };
 
 static const struct bel_argument list[] = {
-    [BEL_LIST_TOPIC] = {ARGUMENT("topic", TOPIC, "whose timers")},
-    [BEL_LIST_STATE] = {ARGUMENT("STATE", STATE, "only those in this state")},
-    [BEL_LIST_FROM] = {ARGUMENT("FROM", TIME, "due then or later")},
-    [BEL_LIST_TO] = {ARGUMENT("TO", TIME, "due before")},
-    [BEL_LIST_COUNT] = {ARGUMENT("COUNT", NUMBER, "at most so many, up to 1000; else 100")},
-    [BEL_LIST_CURSOR] = {ARGUMENT("CURSOR", BYTES, "of the answer before, to go on with")},
+    [BEL_LIST_TOPIC] = {ARGUMENT("topic", TOPIC, "topic of the timers")},
+    [BEL_LIST_STATE] = {ARGUMENT("STATE", STATE, "only timers in this state")},
+    [BEL_LIST_FROM] = {ARGUMENT("FROM", TIME, "only timers due at this time or later")},
+    [BEL_LIST_TO] = {ARGUMENT("TO", TIME, "only timers due before this time")},
+    [BEL_LIST_COUNT] = {ARGUMENT("COUNT", NUMBER,
+                                 "most timers to return, 1 to 1000 (default 100)")},
+    [BEL_LIST_CURSOR] = {ARGUMENT("CURSOR", BYTES,
+                                  "cursor of the previous reply, to continue from there")},
 };
 
 static const struct bel_argument revive[] = {
-    [BEL_TARGET_TOPIC] = {ARGUMENT("topic", TOPIC, "where it was scheduled")},
-    [BEL_TARGET_ID] = {ARGUMENT("id", ID, "which; * for all that are dead")},
+    [BEL_TARGET_TOPIC] = {ARGUMENT("topic", TOPIC, "topic of the timer")},
+    [BEL_TARGET_ID] = {ARGUMENT("id", ID, "id of the timer; * for all dead timers")},
 };
 
 static const struct bel_argument purge[] = {
-    [BEL_PURGE_TOPIC] = {ARGUMENT("topic", TOPIC, "whose timers")},
-    [BEL_PURGE_STATE] = {ARGUMENT("STATE", STATE, "only those; else all that have ended")},
+    [BEL_PURGE_TOPIC] = {ARGUMENT("topic", TOPIC, "topic of the timers")},
+    [BEL_PURGE_STATE] = {ARGUMENT("STATE", STATE,
+                                  "only timers in this state (default: all finished timers)")},
 };
 
 static const struct bel_argument topic[] = {
-    [BEL_TARGET_TOPIC] = {ARGUMENT("topic", TOPIC, "which")},
+    [BEL_TARGET_TOPIC] = {ARGUMENT("topic", TOPIC, "name of the topic")},
 };
 
 static const struct bel_argument configure[] = {
-    [BEL_CONFIGURE_TOPIC] = {ARGUMENT("topic", TOPIC, "which")},
-    [BEL_CONFIGURE_SETTING] = {ARGUMENT("setting", PAIR, "a name and a value; TOPIC shows all"),
+    [BEL_CONFIGURE_TOPIC] = {ARGUMENT("topic", TOPIC, "name of the topic")},
+    [BEL_CONFIGURE_SETTING] = {ARGUMENT("setting", PAIR,
+                                        "name and value of a setting; TOPIC shows all settings"),
                                .is_repeated = true},
 };
 
 static const struct bel_argument agenda[] = {
-    [BEL_AGENDA_FROM] = {ARGUMENT("FROM", TIME, "the first step begins then; else now")},
-    [BEL_AGENDA_TO] = {ARGUMENT("TO", TIME, "the last step begins before; else in 24 hours")},
-    [BEL_AGENDA_STEP] = {ARGUMENT("STEP", DURATION, "how long a step is; else 1h")},
-    [BEL_AGENDA_TOPIC] = {ARGUMENT("TOPIC", TOPIC, "only this one")},
+    [BEL_AGENDA_FROM] = {ARGUMENT("FROM", TIME, "start of the first step (default: now)")},
+    [BEL_AGENDA_TO] = {ARGUMENT("TO", TIME, "end of the agenda (default: 24 hours after FROM)")},
+    [BEL_AGENDA_STEP] = {ARGUMENT("STEP", DURATION, "length of a step (default 1h)")},
+    [BEL_AGENDA_TOPIC] = {ARGUMENT("TOPIC", TOPIC,
+                                   "only timers of this topic (default: all topics)")},
 };
 
 static const struct bel_argument clock_arguments[] = {
-    [BEL_CLOCK_ADVANCE] = {ARGUMENT("ADVANCE", DURATION, "move a virtual clock by so much")},
-    [BEL_CLOCK_SET] = {ARGUMENT("SET", TIME, "move a virtual clock to then")},
+    [BEL_CLOCK_ADVANCE] = {ARGUMENT("ADVANCE", DURATION,
+                                    "move a virtual clock forward by this much")},
+    [BEL_CLOCK_SET] = {ARGUMENT("SET", TIME, "move a virtual clock forward to this time")},
 };
 
 static const struct bel_argument backup[] = {
-    {ARGUMENT("path", BYTES, "of the copy, on the server")},
+    {ARGUMENT("path", BYTES, "folder for the copy, on the server's machine")},
 };
 
 static const struct bel_argument ping[] = {
-    {ARGUMENT("message", BYTES, "to be sent back"), .is_optional = true},
+    {ARGUMENT("message", BYTES, "message to return"), .is_optional = true},
 };
 
 static const struct bel_argument echo[] = {
-    {ARGUMENT("message", BYTES, "to be sent back")},
+    {ARGUMENT("message", BYTES, "message to return")},
 };
 
 static const struct bel_argument hello[] = {
-    [BEL_HELLO_VERSION] = {ARGUMENT("version", NUMBER, "of the protocol, 2 or 3"),
+    [BEL_HELLO_VERSION] = {ARGUMENT("version", NUMBER, "RESP version, 2 or 3"),
                            .is_optional = true},
-    [BEL_HELLO_AUTH] = {ARGUMENT("AUTH", PAIR, "a user and a key")},
-    [BEL_HELLO_SETNAME] = {ARGUMENT("SETNAME", TEXT, "a name for the connection")},
+    [BEL_HELLO_AUTH] = {ARGUMENT("AUTH", PAIR, "user and API key")},
+    [BEL_HELLO_SETNAME] = {ARGUMENT("SETNAME", TEXT, "name of the connection")},
 };
 
 static const struct bel_argument auth[] = {
-    {ARGUMENT("key", BYTES, "a key; or a user, and then the key"), .is_repeated = true},
+    {ARGUMENT("key", BYTES, "API key; or a user, then the API key"), .is_repeated = true},
 };
 
 static const struct bel_argument client[] = {
-    {ARGUMENT("subcommand", WORD, "what of the connection"),
+    {ARGUMENT("subcommand", WORD, "what to return or set"),
      WORDS("id", "info", "list", "getname", "setname", "setinfo", "no-evict", "no-touch")},
-    {ARGUMENT("value", BYTES, "for those that set something"), .is_optional = true,
-     .is_repeated = true},
+    {ARGUMENT("value", BYTES, "value to set"), .is_optional = true, .is_repeated = true},
 };
 
 static const struct bel_argument command[] = {
-    {ARGUMENT("subcommand", WORD, "what of the commands; else INFO of all"),
+    {ARGUMENT("subcommand", WORD, "what to return (default info)"),
      WORDS("count", "list", "info", "docs"), .is_optional = true},
-    {ARGUMENT("name", BYTES, "of a command; else all"), .is_optional = true, .is_repeated = true},
+    {ARGUMENT("name", BYTES, "name of a command (default: all)"), .is_optional = true,
+     .is_repeated = true},
 };
 
 static const struct bel_argument info[] = {
-    {ARGUMENT("section", TEXT, "only this one"), .is_optional = true, .is_repeated = true},
+    {ARGUMENT("section", TEXT, "section to show (default: all)"), .is_optional = true,
+     .is_repeated = true},
 };
 
 static const struct bel_argument select_arguments[] = {
-    {ARGUMENT("index", NUMBER, "0, there is only one")},
+    {ARGUMENT("index", NUMBER, "0: there is one database")},
 };
 
 static const struct bel_argument shutdown_arguments[] = {
-    {ARGUMENT("mode", TEXT, "taken, and ignored: it is always orderly"), .is_optional = true,
+    {ARGUMENT("mode", TEXT, "accepted and ignored: every shutdown is orderly"), .is_optional = true,
      .is_repeated = true},
 };
 
@@ -202,60 +241,72 @@ static const struct bel_argument shutdown_arguments[] = {
     .name = (title), .help = (text), .permission = BEL_PERMISSION_##may
 
 const struct bel_command_entry bel__commands[] = {
-    [BEL_COMMAND_SCHEDULE] = {COMMAND("SCHEDULE", WRITE, "schedules a timer or a plan"),
+    [BEL_COMMAND_SCHEDULE] = {COMMAND("SCHEDULE", WRITE, "schedule a timer or a plan"),
                               WITH(schedule)},
-    [BEL_COMMAND_CANCEL] = {COMMAND("CANCEL", WRITE, "cancels timers and plans"), WITH(cancel)},
-    [BEL_COMMAND_RESCHEDULE] = {COMMAND("RESCHEDULE", WRITE, "moves a timer that waits"),
+    [BEL_COMMAND_CANCEL] = {COMMAND("CANCEL", WRITE, "cancel timers and plans"), WITH(cancel)},
+    [BEL_COMMAND_RESCHEDULE] = {COMMAND("RESCHEDULE", WRITE,
+                                        "change when a scheduled or ready timer is due"),
                                 WITH(reschedule)},
-    [BEL_COMMAND_GET] = {COMMAND("GET", READ, "says all that is known of a timer"), WITH(target)},
-    [BEL_COMMAND_CLAIM] = {COMMAND("CLAIM", WORK, "takes timers that are due, to work on them"),
+    [BEL_COMMAND_GET] = {COMMAND("GET", READ, "show a timer"), WITH(target)},
+    [BEL_COMMAND_CLAIM] = {COMMAND("CLAIM", WORK, "claim due timers, to work on them"),
                            WITH(claim)},
-    [BEL_COMMAND_ACK] = {COMMAND("ACK", WORK, "says that work is done"), WITH(ack)},
-    [BEL_COMMAND_FAIL] = {COMMAND("FAIL", WORK, "says that work has failed"), WITH(fail)},
-    [BEL_COMMAND_RELEASE] = {COMMAND("RELEASE", WORK, "gives work back, no attempt is spent"),
+    [BEL_COMMAND_ACK] = {COMMAND("ACK", WORK, "acknowledge finished work"), WITH(ack)},
+    [BEL_COMMAND_FAIL] = {COMMAND("FAIL", WORK, "report failed work; it is retried by its policy"),
+                          WITH(fail)},
+    [BEL_COMMAND_RELEASE] = {COMMAND("RELEASE", WORK,
+                                     "give a claimed timer back, without spending an attempt"),
                              WITH(release)},
-    [BEL_COMMAND_EXTEND] = {COMMAND("EXTEND", WORK, "asks for more time, and is the heartbeat"),
+    [BEL_COMMAND_EXTEND] = {COMMAND("EXTEND", WORK,
+                                    "make a lease end DURATION from now (heartbeat)"),
                             WITH(extend)},
-    [BEL_COMMAND_LIST] = {COMMAND("LIST", READ, "lists the timers of a topic, in order"),
+    [BEL_COMMAND_LIST] = {COMMAND("LIST", READ, "list the timers of a topic, in order of delivery"),
                           WITH(list)},
-    [BEL_COMMAND_REVIVE] = {COMMAND("REVIVE", WRITE, "makes dead timers due again"), WITH(revive)},
-    [BEL_COMMAND_PURGE] = {COMMAND("PURGE", ADMIN, "removes timers without a trace"), WITH(purge)},
-    [BEL_COMMAND_TOPICS] = {COMMAND("TOPICS", READ, "names all topics"), .arguments_count = 0},
-    [BEL_COMMAND_TOPIC] = {COMMAND("TOPIC", READ, "shows a topic's counts and settings"),
+    [BEL_COMMAND_REVIVE] = {COMMAND("REVIVE", WRITE, "make dead timers due again"), WITH(revive)},
+    [BEL_COMMAND_PURGE] = {COMMAND("PURGE", ADMIN, "delete finished timers, or those in one STATE"),
+                           WITH(purge)},
+    [BEL_COMMAND_TOPICS] = {COMMAND("TOPICS", READ, "list the topics"), .arguments_count = 0},
+    [BEL_COMMAND_TOPIC] = {COMMAND("TOPIC", READ, "show a topic's counts and settings"),
                            WITH(topic)},
-    [BEL_COMMAND_CONFIGURE] = {COMMAND("CONFIGURE", ADMIN, "changes a topic's settings"),
+    [BEL_COMMAND_CONFIGURE] = {COMMAND("CONFIGURE", ADMIN, "change a topic's settings"),
                                WITH(configure)},
-    [BEL_COMMAND_PAUSE] = {COMMAND("PAUSE", ADMIN, "stops the deliveries of a topic"), WITH(topic)},
-    [BEL_COMMAND_RESUME] = {COMMAND("RESUME", ADMIN, "starts them again"), WITH(topic)},
-    [BEL_COMMAND_EXPLAIN] = {COMMAND("EXPLAIN", READ, "says why a timer is not running"),
+    [BEL_COMMAND_PAUSE] = {COMMAND("PAUSE", ADMIN, "stop the deliveries of a topic"), WITH(topic)},
+    [BEL_COMMAND_RESUME] = {COMMAND("RESUME", ADMIN,
+                                    "start the deliveries of a paused topic again"),
+                            WITH(topic)},
+    [BEL_COMMAND_EXPLAIN] = {COMMAND("EXPLAIN", READ,
+                                     "explain why a timer is not running, and when it will"),
                              WITH(target)},
-    [BEL_COMMAND_AGENDA] = {COMMAND("AGENDA", READ, "counts what will be due, step by step"),
+    [BEL_COMMAND_AGENDA] = {COMMAND("AGENDA", READ,
+                                    "count the timers that will be due, per step of time"),
                             WITH(agenda)},
-    [BEL_COMMAND_CLOCK] = {COMMAND("CLOCK", READ, "says what time it is; moves a virtual clock"),
+    [BEL_COMMAND_CLOCK] = {COMMAND("CLOCK", READ,
+                                   "show the server's time, or move a virtual clock"),
                            WITH(clock_arguments)},
-    [BEL_COMMAND_BACKUP] = {COMMAND("BACKUP", ADMIN, "makes a consistent copy of everything"),
+    [BEL_COMMAND_BACKUP] = {COMMAND("BACKUP", ADMIN, "write a consistent copy of the data"),
                             WITH(backup)},
-    [BEL_COMMAND_PING] = {COMMAND("PING", KNOWN, "answers"), WITH(ping)},
-    [BEL_COMMAND_ECHO] = {COMMAND("ECHO", KNOWN, "answers with what it is given"), WITH(echo)},
-    [BEL_COMMAND_HELLO] = {COMMAND("HELLO", NONE, "agrees on a version of the protocol"),
-                           WITH(hello)},
-    [BEL_COMMAND_AUTH] = {COMMAND("AUTH", NONE, "lets a client in"), WITH(auth)},
-    [BEL_COMMAND_CLIENT] = {COMMAND("CLIENT", KNOWN, "is about the connection itself"),
+    [BEL_COMMAND_PING] = {COMMAND("PING", KNOWN,
+                                  "check the connection: return PONG, or the message"),
+                          WITH(ping)},
+    [BEL_COMMAND_ECHO] = {COMMAND("ECHO", KNOWN, "return the message"), WITH(echo)},
+    [BEL_COMMAND_HELLO] = {COMMAND("HELLO", NONE, "choose the protocol version"), WITH(hello)},
+    [BEL_COMMAND_AUTH] = {COMMAND("AUTH", NONE, "authenticate the connection"), WITH(auth)},
+    [BEL_COMMAND_CLIENT] = {COMMAND("CLIENT", KNOWN, "show or set properties of the connection"),
                             WITH(client)},
-    [BEL_COMMAND_COMMAND] = {COMMAND("COMMAND", KNOWN, "is about the commands themselves"),
-                             WITH(command)},
-    [BEL_COMMAND_INFO] = {COMMAND("INFO", READ, "is about the server"), WITH(info)},
-    [BEL_COMMAND_SELECT] = {COMMAND("SELECT", KNOWN, "chooses a database, of which there is one"),
+    [BEL_COMMAND_COMMAND] = {COMMAND("COMMAND", KNOWN, "describe the commands"), WITH(command)},
+    [BEL_COMMAND_INFO] = {COMMAND("INFO", READ, "show figures and settings of the server"),
+                          WITH(info)},
+    [BEL_COMMAND_SELECT] = {COMMAND("SELECT", KNOWN, "select database 0, the only one"),
                             WITH(select_arguments)},
-    [BEL_COMMAND_RESET] = {COMMAND("RESET", NONE, "makes the connection as it was at first"),
+    [BEL_COMMAND_RESET] = {COMMAND("RESET", NONE, "reset the connection to its initial state"),
                            .arguments_count = 0},
-    [BEL_COMMAND_QUIT] = {COMMAND("QUIT", NONE, "ends the connection"), .arguments_count = 0},
-    [BEL_COMMAND_SHUTDOWN] = {COMMAND("SHUTDOWN", ADMIN, "stops the server"),
+    [BEL_COMMAND_QUIT] = {COMMAND("QUIT", NONE, "close the connection"), .arguments_count = 0},
+    [BEL_COMMAND_SHUTDOWN] = {COMMAND("SHUTDOWN", ADMIN, "stop the server"),
                               WITH(shutdown_arguments)},
 };
 
 const size_t bel__commands_count = sizeof bel__commands / sizeof bel__commands[0];
-static_assert(sizeof bel__commands / sizeof bel__commands[0] == BEL_COMMANDS, "all have an entry");
+static_assert(sizeof bel__commands / sizeof bel__commands[0] == BEL_COMMANDS,
+              "every command has an entry");
 
 const struct bel_command_entry *bel__command_find(struct bel_view name)
 {
@@ -267,7 +318,7 @@ const struct bel_command_entry *bel__command_find(struct bel_view name)
 
 /* --- usage --- */
 
-/* What stands for a value, by its type. */
+/* The placeholder of a value in a usage line, by the type of its argument. */
 static const char *const placeholders[] = {
     [BEL_ARGUMENT_TOPIC] = "topic",     [BEL_ARGUMENT_ID] = "id",
     [BEL_ARGUMENT_BYTES] = "bytes",     [BEL_ARGUMENT_TEXT] = "text",
@@ -279,7 +330,7 @@ static const char *const placeholders[] = {
     [BEL_ARGUMENT_PAIR] = "name value",
 };
 
-/* Text that is written as far as there is room, and counted all the same. */
+/* An output buffer. Text beyond `room` is dropped, but counted in `needed`. */
 struct page {
     char *out;
     size_t room, needed;
@@ -331,7 +382,7 @@ static void print_positional(struct page *page, const struct bel_argument *argum
     print(page, "%s%s", argument->is_repeated ? " ..." : "", argument->is_optional ? "]" : "");
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): the page writes to it */
+/* NOLINTNEXTLINE(readability-non-const-parameter): print() writes to it */
 size_t bel__command_usage(const struct bel_command_entry *entry, char *out, size_t room)
 {
     struct page page = {.out = out, .room = room};

@@ -3,13 +3,13 @@
 #define BEL_COMMANDS_COMMANDS_H
 
 /*
- * commands - the one table of what can be said to a server: each command, its arguments, what
- * they are and what they are for. The server parses by it, refuses by it and documents by it; the
- * command line has its help and its completion from it.
+ * commands - the table of the server's commands: names, arguments, types, help texts, permissions.
+ * The server parses, validates and documents requests with it (COMMAND DOCS, OpenAPI); the command
+ * line takes its help and its shell completion from it.
  *
  *     SCHEDULE topic payload [ID id] [IN dur | AT time ...] [HEADER name value]...
  *
- * Arguments come by position first, then options by name, in any order and case.
+ * Positional arguments come first. Options follow, in any order, with names in any case.
  */
 
 #include "belfry/view.h"
@@ -17,12 +17,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What an argument is. */
+/* The type of an argument. */
 enum bel_argument_type {
     BEL_ARGUMENT_TOPIC,
     BEL_ARGUMENT_ID,
-    BEL_ARGUMENT_BYTES, /* any */
-    BEL_ARGUMENT_TEXT,  /* for people */
+    BEL_ARGUMENT_BYTES, /* arbitrary bytes */
+    BEL_ARGUMENT_TEXT,  /* for people, not interpreted */
     BEL_ARGUMENT_TOKEN,
     BEL_ARGUMENT_DURATION, /* belfry/duration.h */
     BEL_ARGUMENT_TIME,     /* belfry/instant.h */
@@ -30,44 +30,44 @@ enum bel_argument_type {
     BEL_ARGUMENT_WORD, /* one of `words` */
     BEL_ARGUMENT_STATE,
     BEL_ARGUMENT_POLICY, /* belfry/backoff.h */
-    BEL_ARGUMENT_RULE,   /* cron or a recurrence rule */
+    BEL_ARGUMENT_RULE,   /* a cron rule or a recurrence rule */
     BEL_ARGUMENT_ZONE,
-    BEL_ARGUMENT_FLAG, /* an option that has no value */
-    BEL_ARGUMENT_PAIR, /* an option that has a name and a value */
+    BEL_ARGUMENT_FLAG, /* an option without a value */
+    BEL_ARGUMENT_PAIR, /* two words: a name and a value */
 };
 
 struct bel_argument {
-    const char *name; /* letters: in capitals for an option: ID; in small ones by position: topic */
-    const char *help; /* one line */
-    const char *const *words; /* of a word, ends in NULL */
+    const char *name;         /* an option is in upper case (ID), a positional argument in lower */
+    const char *help;         /* one line */
+    const char *const *words; /* of a WORD: its values; ends with NULL */
     enum bel_argument_type type;
-    bool is_optional; /* by position: only at the end */
-    bool is_repeated; /* by position: the last; an option: may come again */
+    bool is_optional; /* positional: only the last ones */
+    bool is_repeated; /* positional: only the last; an option may be given again */
 };
 
-/* Who may. */
+/* The permission that a command needs. */
 enum bel_permission {
-    BEL_PERMISSION_NONE,  /* anyone, before AUTH too */
-    BEL_PERMISSION_KNOWN, /* anyone, after AUTH */
-    BEL_PERMISSION_READ,  /* looks */
-    BEL_PERMISSION_WRITE, /* schedules, cancels */
-    BEL_PERMISSION_WORK,  /* claims, acks */
-    BEL_PERMISSION_ADMIN, /* settings, purges, the server itself */
+    BEL_PERMISSION_NONE,  /* none, allowed before AUTH */
+    BEL_PERMISSION_KNOWN, /* any key */
+    BEL_PERMISSION_READ,  /* queries */
+    BEL_PERMISSION_WRITE, /* schedule, cancel, reschedule, revive */
+    BEL_PERMISSION_WORK,  /* claim, ack, fail, release, extend */
+    BEL_PERMISSION_ADMIN, /* settings, purge, backup, shutdown */
 };
 
 struct bel_command_entry {
-    const char *name; /* letters, in capitals */
+    const char *name; /* upper-case letters */
     const char *help; /* one line */
     enum bel_permission permission;
-    const struct bel_argument *arguments; /* by position, then options */
+    const struct bel_argument *arguments; /* positional arguments, then options */
     size_t arguments_count;
 };
 
-/* The table, in the order in which it is to be read. */
+/* The table, indexed by enum bel_command_place. */
 extern const struct bel_command_entry bel__commands[];
 extern const size_t bel__commands_count;
 
-/* Whether a word is a name in capitals, in any case. */
+/* Returns whether `word`, in any case, equals `name`, which is in upper case. */
 static inline bool bel__name_is(const char *name, struct bel_view word)
 {
     const char *text = word.data;
@@ -78,10 +78,11 @@ static inline bool bel__name_is(const char *name, struct bel_view word)
     return i == word.bytes && name[i] == 0;
 }
 
-/* Finds a command by its name, in any case; NULL if there is none. */
+/* Finds a command by its name, in any case. Returns NULL if it is unknown. */
 const struct bel_command_entry *bel__command_find(struct bel_view name);
 
-/* "SCHEDULE topic payload [ID id] ..." Returns the length it needs, as snprintf does. */
+/* Writes "SCHEDULE topic payload [ID id] ...". Returns the length of the whole text, like
+ * snprintf. */
 size_t bel__command_usage(const struct bel_command_entry *entry, char *out, size_t room);
 
 #endif
