@@ -249,8 +249,8 @@ struct bel_request {
     struct bel_command command;
     void (*done)(struct bel_request *request, const struct bel_reply *reply);
     void *user; /* the caller's */
-    struct {    /* private to a driver while it has the request: belfry/driver.h */
-        void *next, *prev, *driver;
+    struct {    /* private to whoever carries the request to a backend, such as a driver */
+        void *next, *prev, *carrier;
         void (*done)(struct bel_request *request, const struct bel_reply *reply);
     } via;
     struct { /* private to the backend while it has the request */

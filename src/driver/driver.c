@@ -49,7 +49,7 @@ static _Thread_local struct bel_driver *own;
 
 /* --- requests on their way: first in the queue, then perhaps in the list --- */
 
-static_assert(offsetof(struct bel_request, via.driver) - offsetof(struct bel_request, via) >=
+static_assert(offsetof(struct bel_request, via.carrier) - offsetof(struct bel_request, via) >=
                   sizeof(struct bel_link),
               "a request has room for a link");
 static_assert(sizeof(struct bel_queue_node) <= sizeof(struct bel_link), "and for a node");
@@ -72,7 +72,7 @@ static bool may_wait(const struct bel_request *request)
 /* Stands in the place of `done`. */
 static void finish(struct bel_request *request, const struct bel_reply *reply)
 {
-    struct bel_driver *driver = request->via.driver;
+    struct bel_driver *driver = request->via.carrier;
     assert(own == driver);
     assert(driver->under_way > 0);
     driver->under_way--;
@@ -207,7 +207,7 @@ int bel_driver_submit(struct bel_driver *driver, struct bel_request *request)
     enum bel_queue_was was;
     assert(request->done != NULL);
     assert(request->command.verb < BEL_VERBS);
-    request->via.driver = driver;
+    request->via.carrier = driver;
     request->via.done = request->done;
     request->done = finish;
     int err = bel__queue_push(&driver->queue, node_of(request), &was);

@@ -80,6 +80,7 @@ struct bel_http_call {
     struct bel_request request;
     struct bel_link link, waiting; /* of all; of those that wait for the census */
     struct bel_http *http;         /* NULL: HTTP has been stopped */
+    struct bel_backend *backend;   /* borrowed, as is the next */
     const struct bel_service *service;
     struct MHD_Connection *connection; /* NULL: it is gone */
     const struct bel_http_route *route;

@@ -199,7 +199,7 @@ static void release_next(struct bel_http_call *call)
     call->request.command.release.token =
         (struct bel_view){json_string_value(token), json_string_length(token)};
     call->is_under_way = true;
-    bel_backend_submit(call->service->backend, &call->request);
+    bel_backend_submit(call->backend, &call->request);
 }
 
 static void released(struct bel_request *request, const struct bel_reply *reply)
@@ -273,7 +273,7 @@ static void submit(struct bel_http_call *call)
     suspend(call);
     const struct bel_command *command = &call->request.command;
     if (command->verb == BEL_VERB_CLAIM && command->claim.wait_ms > 0) watch(call);
-    bel_backend_submit(call->service->backend, &call->request);
+    bel_backend_submit(call->backend, &call->request);
 }
 
 /* --- what is the server's own --- */
@@ -297,7 +297,7 @@ static void print_metrics(struct bel_http_call *call)
 static void begin_metrics(struct bel_http_call *call)
 {
     struct bel_http *http = call->http;
-    bel__metrics_begin(http->options.metrics, call->service->backend, call->service->now->real);
+    bel__metrics_begin(http->options.metrics, call->service->now->real);
     if (bel__metrics_is_ready(http->options.metrics)) {
         print_metrics(call);
         return;
@@ -517,6 +517,7 @@ static struct bel_http_call *call_create(struct bel_http *http, struct MHD_Conne
         return NULL;
     }
     call->http = http;
+    call->backend = http->options.backend;
     call->service = http->options.service;
     call->connection = connection;
     bel__buffer_init(&call->body,
@@ -674,7 +675,7 @@ int bel__http_fd(const struct bel_http *http)
 static void hang_up(struct bel_http_call *call)
 {
     if (!call->is_under_way) return;
-    if (!bel_backend_withdraw(call->service->backend, &call->request)) return;
+    if (!bel_backend_withdraw(call->backend, &call->request)) return;
     call->is_under_way = false;
     (void)json_array_clear(call->kept);
     resume(call); /* without a response it is closed */
@@ -722,7 +723,7 @@ static void resume_all(struct bel_http *http)
         struct bel_http_call *call = BEL_CONTAINER_OF(link, struct bel_http_call, link);
         next = bel__list_next(&http->calls, link);
         if (!call->is_suspended) continue;
-        if (call->is_under_way && bel_backend_withdraw(call->service->backend, &call->request)) {
+        if (call->is_under_way && bel_backend_withdraw(call->backend, &call->request)) {
             call->is_under_way = false;
             (void)json_array_clear(call->kept);
         }

@@ -7,9 +7,9 @@
  *
  *     loop: fd readable, or the wait is over, or a turn was taken ---> bel__http_run()
  *                                                                         |
- *     service->backend <---- requests, answered in a turn <---------------'
+ *     options.backend  <---- requests, answered in a turn <---------------'
  *
- * It has no thread and never blocks. What it submits goes to `service->backend`, which counts it,
+ * It has no thread and never blocks. What it submits goes to `options.backend`, which counts it,
  * and so the loop knows that a turn is needed. Answers come through `done`, inside of a turn;
  * they are sent by the run behind it.
  */
@@ -25,8 +25,8 @@ struct bel_http; /* opaque */
 
 struct bel_http_options {
     struct bel_address address;        /* a port of 0: any that is free */
-    const struct bel_service *service; /* borrowed, as is the next: the backend, the time of
-                                          the turn, who may come in, limits */
+    struct bel_backend *backend;       /* borrowed, as are the next two; the caller that is HTTP */
+    const struct bel_service *service; /* the time of the turn, who may come in, limits */
     struct bel_metrics *metrics;       /* bel__metrics_begin(), then bel__metrics_print() */
     uint32_t connections_max;
 };

@@ -88,16 +88,16 @@ const char *bel__skip_name(enum bel_engine_skip skip)
     return names[skip];
 }
 
-void bel__metrics_begin(struct bel_metrics *metrics, struct bel_backend *backend,
-                        struct bel_mono now)
+void bel__metrics_begin(struct bel_metrics *metrics, struct bel_mono now)
 {
     struct bel_mono taken;
+    assert(metrics->backend != NULL);
     if (bel__topic_counts_is_under_way(metrics->census)) return;
     if (bel__topic_counts_taken(metrics->census, &taken) &&
         now.ns - taken.ns < (uint64_t)CENSUS_MS * NS_PER_MS) {
         return;
     }
-    bel__topic_counts_begin(metrics->census, backend, now);
+    bel__topic_counts_begin(metrics->census, metrics->backend, now);
 }
 
 bool bel__metrics_is_ready(const struct bel_metrics *metrics)

@@ -8,7 +8,7 @@
  * Counters are plain numbers that others add to as things happen. How deep topics are is not
  * counted here but asked of the backend, by a census:
  *
- *     bel__metrics_begin(metrics, backend);           unless one is young enough
+ *     bel__metrics_begin(metrics, now);               unless one is young enough
  *     ... turns ...
  *     if (bel__metrics_is_ready(metrics)) bel__metrics_print(metrics, now, &text);
  *
@@ -57,6 +57,7 @@ struct bel_metrics {
     uint64_t http_clients, http_accepted;
     uint64_t http_requests[BEL_HTTP_CLASSES]; /* answered, by the first digit of the status, - 1 */
     const struct bel_engine_stats *engine;    /* borrowed; NULL: there is none */
+    struct bel_backend *backend;              /* borrowed: whom a census asks */
     struct bel_topic_counts *census;
 };
 
@@ -73,8 +74,7 @@ const char *bel__skip_name(enum bel_engine_skip skip);
 void bel__metrics_finish(struct bel_metrics *metrics);
 
 /* Begins a census, unless one is under way or the last is younger than a second. Needs turns. */
-void bel__metrics_begin(struct bel_metrics *metrics, struct bel_backend *backend,
-                        struct bel_mono now);
+void bel__metrics_begin(struct bel_metrics *metrics, struct bel_mono now);
 
 /* Whether none is under way. */
 bool bel__metrics_is_ready(const struct bel_metrics *metrics);

@@ -66,7 +66,6 @@ static void on_closed(uv_handle_t *handle)
 void bel__connection_close(struct bel_connection *client)
 {
     struct bel_loop *loop = client->loop;
-    struct bel_request_tracker *tracker = loop->options.tracker;
     if (client->is_closing) return;
     client->is_closing = true;
     bel__link_remove(&client->all);
@@ -74,12 +73,9 @@ void bel__connection_close(struct bel_connection *client)
     if (bel__link_is_linked(&client->lingering)) bel__link_remove(&client->lingering);
     loop->options.metrics->clients--;
     uv_close((uv_handle_t *)&client->tcp, on_closed);
-    struct bel_caller *before = tracker->current;
-    tracker->current = &client->caller;
     bel__session_destroy(client->session);
-    tracker->current = before;
     client->session = NULL;
-    bel__request_tracker_leave(tracker, &client->caller);
+    bel__caller_leave(&client->caller, on_left);
 }
 
 static void on_linger_tick(uv_timer_t *timer)
@@ -251,11 +247,8 @@ void bel__connection_activate(struct bel_connection *client)
 
 void bel__connection_step(struct bel_connection *client)
 {
-    struct bel_request_tracker *tracker = client->loop->options.tracker;
     if (client->is_shut) return;
-    tracker->current = &client->caller;
     client->has_more = bel__session_step(client->session, BEL_LOOP_STEP);
-    tracker->current = NULL;
 }
 
 /* Whether nothing more will come of it. */
@@ -345,13 +338,14 @@ void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener)
         return;
     }
     client->loop = loop;
-    client->caller.left = on_left;
+    bel__caller_init(&client->caller, loop->options.tracker);
     (void)uv_tcp_init(&loop->uv, &client->tcp);
     client->tcp.data = client;
     loop->has_news = true;
     if (uv_accept(listener, stream_of(client)) != 0 ||
         metrics->clients >= loop->options.clients_max ||
-        bel__session_create(loop->options.service, &client->session) != 0) {
+        bel__session_create(loop->options.service, &client->caller.backend, &client->session) !=
+            0) {
         turn_away(client);
         return;
     }

@@ -143,7 +143,7 @@ static void take_turn(struct bel_loop *loop)
 {
     struct bel_request_tracker *tracker = loop->options.tracker;
     loop->is_woken = false;
-    loop->next = bel_backend_turn(&tracker->backend, now_of(loop));
+    loop->next = bel__request_tracker_turn(tracker, now_of(loop));
     loop->err = tracker->broken;
     if (loop->err == 0 && loop->options.broken != NULL) {
         loop->err = loop->options.broken(loop->options.context);
@@ -241,12 +241,7 @@ void bel__loop_ready(struct bel_loop *loop, const struct bel_session *session)
 int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uint64_t *turns)
 {
     struct bel_loop_options *options = &loop->options;
-    struct bel_caller *before = options->tracker->current;
-    options->tracker->current = NULL;
-    int err = bel__server_clock_advance(options->moment, &options->tracker->backend, to, turns,
-                                        &loop->next);
-    options->tracker->current = before;
-    return err;
+    return bel__server_clock_advance(options->moment, options->tracker, to, turns, &loop->next);
 }
 
 static void on_http(uv_poll_t *poll, int status, int events)
@@ -389,7 +384,7 @@ static void end_requests(struct bel_loop *loop)
     uint64_t end_ns = moment->now.real.ns + (uint64_t)END_MS_MAX * NS_PER_MS;
     bel__request_tracker_drain(tracker);
     while (tracker->under_way > 0 && moment->now.real.ns < end_ns) {
-        (void)bel_backend_turn(&tracker->backend, moment->now);
+        (void)bel__request_tracker_turn(tracker, moment->now);
         (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
         bel__server_clock_read(moment);
     }

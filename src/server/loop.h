@@ -36,7 +36,7 @@ struct bel_loop; /* opaque; see server/loop_state.h for its parts */
 /* All of it is borrowed. */
 struct bel_loop_options {
     const struct bel_service *service;   /* `ready` comes to bel__loop_ready() */
-    struct bel_request_tracker *tracker; /* which is the service's backend */
+    struct bel_request_tracker *tracker; /* which each connection is a caller of */
     struct bel_server_clock *moment;
     struct bel_metrics *metrics;
     const struct bel_logger *log;

@@ -52,7 +52,7 @@ struct bel_connection_block;
 struct bel_connection {
     uv_tcp_t tcp;
     uv_shutdown_t shutdown;
-    struct bel_caller caller;
+    struct bel_caller caller; /* what the session submits to */
     struct bel_loop *loop;
     struct bel_session *session; /* NULL once it is closing */
     struct bel_link all, active, lingering;

@@ -29,6 +29,7 @@ struct server {
     struct bel_metrics metrics;
     struct bel_server_clock moment;
     struct bel_request_tracker tracker;
+    struct bel_caller http_caller, own_caller; /* who asks, besides the connections */
     struct bel_service service;
     struct bel_call_pool calls;
     struct bel_info info;
@@ -64,7 +65,7 @@ static bool authenticate(void *context, struct bel_view user, struct bel_view ke
 static int info(void *context, struct bel_view section, struct bel_buffer *out)
 {
     struct server *server = context;
-    bel__metrics_begin(&server->metrics, &server->tracker.backend, server->moment.now.real);
+    bel__metrics_begin(&server->metrics, server->moment.now.real);
     return bel__info_print(&server->info, section, out);
 }
 
@@ -266,6 +267,9 @@ static int open_engine(struct server *server)
     }
     bel__request_tracker_init(&server->tracker, bel_engine_backend(server->engine),
                               &server->metrics, bel_clock_system());
+    bel__caller_init(&server->http_caller, &server->tracker);
+    bel__caller_init(&server->own_caller, &server->tracker);
+    server->metrics.backend = &server->own_caller.backend;
     server->metrics.engine = bel_engine_stats(server->engine);
     bel__background_init(&server->background, server->engine, server->loop, &server->moment,
                          server->options.log);
@@ -276,7 +280,6 @@ static void set_up_service(struct server *server)
 {
     const struct bel_config *config = server->options.config;
     server->service = (struct bel_service){
-        .backend = &server->tracker.backend,
         .zones = server->zones,
         .now = &server->moment.now,
         .calls = &server->calls,
@@ -320,6 +323,7 @@ static int listen_http(struct server *server)
     const struct bel_config *config = server->options.config;
     struct bel_http_options options = {
         .address = config->http,
+        .backend = &server->http_caller.backend,
         .service = &server->service,
         .metrics = &server->metrics,
         .connections_max = (uint32_t)server->metrics.clients_max,

@@ -127,7 +127,7 @@ static bool is_slice_over(const struct bel_server_clock *moment, struct bel_mono
     return bel_clock_mono(moment->clock).ns - start.ns >= (uint64_t)SLICE_MS * NS_PER_MS;
 }
 
-int bel__server_clock_advance(struct bel_server_clock *moment, struct bel_backend *backend,
+int bel__server_clock_advance(struct bel_server_clock *moment, struct bel_request_tracker *tracker,
                               struct bel_wall to, uint64_t *turns, struct bel_next *next)
 {
     struct bel_boot end;
@@ -140,7 +140,7 @@ int bel__server_clock_advance(struct bel_server_clock *moment, struct bel_backen
     if (left_ms > UINT64_MAX / NS_PER_MS) return BEL_EINVAL;
     if (bel_boot_add(moment->now.boot, left_ms * NS_PER_MS, &end) != 0) return BEL_EINVAL;
     while (*turns < turns_max && !is_slice_over(moment, start)) {
-        *next = bel_backend_turn(backend, moment->now);
+        *next = bel__request_tracker_turn(tracker, moment->now);
         ++*turns;
         uint64_t ms = ms_until(next->due, moment->now.boot, left_ms);
         if (ms > left_ms && left_ms == 0) return save(moment);

@@ -17,6 +17,7 @@
  */
 
 #include "belfry/backend.h"
+#include "session/request_tracker.h"
 
 #include <stdbool.h>
 
@@ -55,7 +56,7 @@ void bel__server_clock_read(struct bel_server_clock *moment);
  * or BEL_EIO if it could not be kept, and it is where it is all the same.
  */
 BEL_CHECKED int bel__server_clock_advance(struct bel_server_clock *moment,
-                                          struct bel_backend *backend, struct bel_wall to,
+                                          struct bel_request_tracker *tracker, struct bel_wall to,
                                           uint64_t *turns, struct bel_next *next);
 
 #endif

@@ -46,7 +46,8 @@ struct bel_call {
 };
 
 struct bel_session {
-    const struct bel_service *service;
+    const struct bel_service *service; /* borrowed, as is the next */
+    struct bel_backend *backend;
     struct bel_resp_parser parser;
     struct bel_buffer in, out;
     struct bel_list calls;     /* in the order of the commands */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The tracker puts its own function in the place of `done`, and keeps what it needs in the part of
- * a request that is for whoever carries it. A claim that may wait is in a list from when it is
- * submitted until it is done or withdrawn.
+ * A caller puts its own function in the place of `done`, and itself in the part of a request that
+ * is for whoever carries it. A claim that may wait is in a list from when it is submitted until it
+ * is done or withdrawn.
  */
 #include "session/request_tracker.h"
 
@@ -11,9 +11,10 @@
 
 #include <assert.h>
 
-static_assert(offsetof(struct bel_request, via.driver) - offsetof(struct bel_request, via) >=
+static_assert(offsetof(struct bel_request, via.carrier) - offsetof(struct bel_request, via) >=
                   sizeof(struct bel_link),
               "a request has room for a link");
+static_assert(offsetof(struct bel_caller, backend) == 0, "a caller is a backend");
 
 static struct bel_link *link_of(struct bel_request *request)
 {
@@ -25,14 +26,23 @@ static bool may_wait(const struct bel_request *request)
     return request->command.verb == BEL_VERB_CLAIM && request->command.claim.wait_ms > 0;
 }
 
-/* A request is the caller's again, with its own `done`. */
-static void give_back(struct bel_request_tracker *tracker, struct bel_request *request)
+struct bel_caller *bel__caller_of(const struct bel_request *request)
 {
-    struct bel_caller *caller = request->via.driver;
-    assert(tracker->under_way > 0 && caller->under_way > 0);
+    struct bel_caller *caller = request->via.carrier;
+    assert(caller->under_way > 0);
+    return caller;
+}
+
+/* Returns a request to its owner, with its own `done`. */
+static void give_back(struct bel_caller *caller, struct bel_request *request)
+{
+    struct bel_request_tracker *tracker = caller->tracker;
+    assert(tracker->under_way >= caller->under_way);
+    assert(may_wait(request) == bel__link_is_linked(link_of(request)));
     tracker->under_way--;
     caller->under_way--;
-    if (bel__link_is_linked(link_of(request))) {
+    if (may_wait(request)) {
+        assert(caller->waiting > 0);
         bel__link_remove(link_of(request));
         caller->waiting--;
     }
@@ -57,34 +67,31 @@ static void count(struct bel_request_tracker *tracker, const struct bel_request 
 
 static void leave_if_done(struct bel_caller *caller)
 {
-    if (!caller->is_leaving || caller->under_way > 0) return;
-    caller->is_leaving = false;
-    caller->left(caller);
+    void (*left)(struct bel_caller * caller) = caller->left;
+    if (left == NULL || caller->under_way > 0) return;
+    assert(caller->waiting == 0);
+    caller->left = NULL;
+    left(caller);
 }
 
 /* Stands in the place of `done`. */
 static void finish(struct bel_request *request, const struct bel_reply *reply)
 {
-    struct bel_caller *caller = request->via.driver;
-    struct bel_request_tracker *tracker = caller->tracker;
-    struct bel_caller *before = tracker->current;
-    count(tracker, request, reply);
-    give_back(tracker, request);
-    tracker->current = caller;
-    request->done(request, reply);
-    tracker->current = before;
+    struct bel_caller *caller = bel__caller_of(request);
+    count(caller->tracker, request, reply);
+    give_back(caller, request);
+    request->done(request, reply); /* may submit and so add to what is under way */
     leave_if_done(caller);
 }
 
-/* --- the backend --- */
+/* --- a caller as a backend --- */
 
 static void submit(struct bel_backend *backend, struct bel_request *request)
 {
-    struct bel_request_tracker *tracker = (struct bel_request_tracker *)backend;
-    struct bel_caller *caller = tracker->current != NULL ? tracker->current : &tracker->nobody;
-    assert(request->done != NULL);
-    caller->tracker = tracker;
-    request->via.driver = caller;
+    struct bel_caller *caller = (struct bel_caller *)backend;
+    struct bel_request_tracker *tracker = caller->tracker;
+    assert(request->done != NULL && request->done != finish);
+    request->via.carrier = caller;
     request->via.done = request->done;
     request->done = finish;
     *link_of(request) = (struct bel_link){NULL, NULL};
@@ -95,38 +102,60 @@ static void submit(struct bel_backend *backend, struct bel_request *request)
         bel__list_append(&tracker->waits, link_of(request));
         caller->waiting++;
     }
-    bel_backend_submit(tracker->inner, request);
+    tracker->inner->submit(tracker->inner, request);
 }
 
 static bool withdraw(struct bel_backend *backend, struct bel_request *request)
 {
-    struct bel_request_tracker *tracker = (struct bel_request_tracker *)backend;
-    struct bel_caller *caller = request->via.driver;
-    if (!bel_backend_withdraw(tracker->inner, request)) return false;
-    give_back(tracker, request);
+    struct bel_caller *caller = (struct bel_caller *)backend;
+    struct bel_request_tracker *tracker = caller->tracker;
+    assert(bel__caller_of(request) == caller);
+    if (!tracker->inner->withdraw(tracker->inner, request)) return false;
+    give_back(caller, request);
     leave_if_done(caller);
     return true;
 }
+
+static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
+{
+    struct bel_caller *caller = (struct bel_caller *)backend;
+    return bel__request_tracker_turn(caller->tracker, now);
+}
+
+void bel__caller_init(struct bel_caller *caller, struct bel_request_tracker *tracker)
+{
+    assert(tracker != NULL);
+    *caller = (struct bel_caller){.backend = {submit, withdraw, turn}, .tracker = tracker};
+}
+
+void bel__caller_leave(struct bel_caller *caller, void (*left)(struct bel_caller *caller))
+{
+    assert(left != NULL && caller->left == NULL);
+    caller->left = left;
+    leave_if_done(caller);
+}
+
+/* --- all callers --- */
 
 static void end_waits(struct bel_request_tracker *tracker)
 {
     static const struct bel_reply nothing = {.err = 0};
     struct bel_link *next;
+    assert(tracker->is_draining);
     for (struct bel_link *link = bel__list_first(&tracker->waits); link != NULL; link = next) {
         struct bel_request *request = BEL_CONTAINER_OF(link, struct bel_request, via);
         next = bel__list_next(&tracker->waits, link);
-        if (bel_backend_withdraw(tracker->inner, request)) finish(request, &nothing);
+        if (tracker->inner->withdraw(tracker->inner, request)) finish(request, &nothing);
     }
 }
 
-static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
+struct bel_next bel__request_tracker_turn(struct bel_request_tracker *tracker, struct bel_now now)
 {
-    struct bel_request_tracker *tracker = (struct bel_request_tracker *)backend;
     bool is_counted = tracker->fresh > 0;
     struct bel_mono start = bel_clock_mono(tracker->clock);
     tracker->now = now;
     tracker->fresh = 0;
-    struct bel_next next = bel_backend_turn(tracker->inner, now);
+    struct bel_next next = tracker->inner->turn(tracker->inner, now);
     if (tracker->is_draining) end_waits(tracker);
     if (is_counted) {
         struct bel_mono end = bel_clock_mono(tracker->clock);
@@ -139,8 +168,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
 void bel__request_tracker_init(struct bel_request_tracker *tracker, struct bel_backend *inner,
                                struct bel_metrics *metrics, const struct bel_clock *clock)
 {
-    *tracker = (struct bel_request_tracker){
-        .backend = {submit, withdraw, turn}, .inner = inner, .metrics = metrics, .clock = clock};
+    *tracker = (struct bel_request_tracker){.inner = inner, .metrics = metrics, .clock = clock};
     bel__list_init(&tracker->waits);
 }
 
@@ -148,11 +176,4 @@ void bel__request_tracker_drain(struct bel_request_tracker *tracker)
 {
     tracker->is_draining = true;
     end_waits(tracker);
-}
-
-void bel__request_tracker_leave(struct bel_request_tracker *tracker, struct bel_caller *caller)
-{
-    caller->tracker = tracker;
-    caller->is_leaving = true;
-    leave_if_done(caller);
 }

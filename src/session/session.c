@@ -319,7 +319,7 @@ static void submit(struct bel_session *session, struct bel_call *call,
     }
     if (does_hold(&call->request.command)) session->holder = call;
     bel__call_owe(session, call, owed_for(session, &call->request.command));
-    bel_backend_submit(session->service->backend, &call->request);
+    bel_backend_submit(session->backend, &call->request);
     bool is_early = BEL_BUG(BEL_BUG_REPLY_EARLY) && is_first(session, call);
     if (is_early) (void)!bel__buffer_append(&session->out, ":1\r\n", 4);
 }
@@ -499,11 +499,14 @@ static bool step_one(struct bel_session *session)
 
 /* --- what others see --- */
 
-int bel__session_create(const struct bel_service *service, struct bel_session **out)
+int bel__session_create(const struct bel_service *service, struct bel_backend *backend,
+                        struct bel_session **out)
 {
+    assert(backend != NULL);
     struct bel_session *session = calloc(1, sizeof *session);
     if (session == NULL) return BEL_ENOMEM;
     session->service = service;
+    session->backend = backend;
     session->version = 2;
     session->is_known = service->authenticate == NULL;
     session->grant = (struct bel_grant){session->is_known ? ~0U : 0, NULL};
@@ -535,7 +538,7 @@ static void withdraw_claims(struct bel_session *session)
         next = bel__list_next(&session->calls, link);
         assert(!call->is_answered);
         if (call->is_background || call->request.command.verb != BEL_VERB_CLAIM) continue;
-        if (!bel_backend_withdraw(session->service->backend, &call->request)) continue;
+        if (!bel_backend_withdraw(session->backend, &call->request)) continue;
         bel__call_leave(session, call);
         bel__call_give(session, call);
     }

@@ -66,7 +66,6 @@ void bel__call_pool_finish(struct bel_call_pool *pool);
 
 /* What all sessions of a server share. Borrowed, and outlives them. */
 struct bel_service {
-    struct bel_backend *backend;
     struct bel_zones *zones;     /* for times with a zone; may be NULL */
     const struct bel_now *now;   /* the time of this turn, kept up to date by the loop */
     struct bel_call_pool *calls; /* NULL: none are kept, but one by each session */
@@ -96,8 +95,10 @@ struct bel_service {
     void *context;
 };
 
-/* Makes a session. Returns 0 and sets `*out`, or BEL_ENOMEM. */
-BEL_CHECKED int bel__session_create(const struct bel_service *service, struct bel_session **out);
+/* Makes a session that submits to `backend`, which is borrowed and outlives it. Returns 0 and sets
+ * `*out`, or BEL_ENOMEM. */
+BEL_CHECKED int bel__session_create(const struct bel_service *service, struct bel_backend *backend,
+                                    struct bel_session **out);
 
 /* Frees a session: requests that wait are withdrawn; deliveries that were not written are released,
  * so that nobody has to wait for their leases. It may live on, unseen, until the backend has

@@ -47,9 +47,8 @@ static void setup(void)
     now = bel_clock_now(bel_clock_system());
     CHECK(bel__metrics_init(&metrics) == 0);
     CHECK(bel_engine_open(&(struct bel_engine_options){.now = now}, &engine, NULL) == 0);
-    service = (struct bel_service){.backend = bel_engine_backend(engine),
-                                   .now = &now,
-                                   .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT};
+    service = (struct bel_service){.now = &now, .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT};
+    options.backend = metrics.backend = bel_engine_backend(engine);
     CHECK(bel__address_parse("127.0.0.1:0", &options.address) == 0);
     CHECK(bel__http_start(&options, &http, why) == 0);
 }
@@ -64,7 +63,7 @@ static void teardown(void)
 static void turn(void)
 {
     bel__http_run(http);
-    (void)bel_backend_turn(service.backend, now);
+    (void)bel_backend_turn(bel_engine_backend(engine), now);
     bel__http_run(http);
 }
 

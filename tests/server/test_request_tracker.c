@@ -20,6 +20,7 @@ static struct bel_metrics metrics;
 static struct bel_server_clock moment;
 static struct bel_engine *engine;
 static struct bel_request_tracker tracker;
+static struct bel_caller one, other;
 static unsigned done_count, left_count;
 static int done_err;
 static size_t delivered;
@@ -32,6 +33,9 @@ static void setup(void)
     CHECK(bel__metrics_init(&metrics) == 0);
     CHECK(bel_engine_open(&options, &engine, NULL) == 0);
     bel__request_tracker_init(&tracker, bel_engine_backend(engine), &metrics, bel_clock_system());
+    bel__caller_init(&one, &tracker);
+    bel__caller_init(&other, &tracker);
+    metrics.backend = &other.backend;
     done_count = left_count = 0;
 }
 
@@ -56,7 +60,7 @@ static void on_left(struct bel_caller *caller)
 
 static struct bel_next turn(void)
 {
-    return bel_backend_turn(&tracker.backend, moment.now);
+    return bel__request_tracker_turn(&tracker, moment.now);
 }
 
 static struct bel_request schedule(struct bel_view topic, uint64_t delay_ms)
@@ -77,7 +81,7 @@ static struct bel_request claim(const struct bel_view *topic, uint64_t wait_ms)
 
 static void submit(struct bel_request *request)
 {
-    bel_backend_submit(&tracker.backend, request);
+    bel_backend_submit(&one.backend, request);
 }
 
 static void requests_are_counted(void)
@@ -128,25 +132,55 @@ static void a_drain_sends_home_who_waits(void)
 static void a_caller_leaves_when_all_of_his_is_done(void)
 {
     static const struct bel_view topic = {"t", 1};
-    struct bel_caller caller = {.left = on_left};
     struct bel_request waits = claim(&topic, LONG_MS), quick = schedule(topic, 1000);
     setup();
-    tracker.current = &caller;
     submit(&waits);
     submit(&quick);
-    tracker.current = NULL;
-    CHECK_EQ(caller.under_way, 2);
-    CHECK_EQ(caller.waiting, 1);
-    bel__request_tracker_leave(&tracker, &caller);
+    CHECK_EQ(one.under_way, 2);
+    CHECK_EQ(one.waiting, 1);
+    bel__caller_leave(&one, on_left);
     (void)turn();
-    CHECK_EQ(caller.under_way, 1);
+    CHECK_EQ(one.under_way, 1);
     CHECK_EQ(left_count, 0);
-    CHECK(bel_backend_withdraw(&tracker.backend, &waits));
+    CHECK(bel_backend_withdraw(&one.backend, &waits));
     CHECK_EQ(left_count, 1);
-    CHECK_EQ(caller.waiting, 0);
+    CHECK_EQ(one.waiting, 0);
     CHECK(waits.done == on_done);
-    bel__request_tracker_leave(&tracker, &caller);
+    bel__caller_leave(&one, on_left);
     CHECK_EQ(left_count, 2);
+    teardown();
+}
+
+/* Submits another request, as the caller of the first. */
+static void submit_again(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct bel_request *second = request->user;
+    on_done(request, reply);
+    bel_backend_submit(&one.backend, second);
+}
+
+static void a_request_is_of_the_caller_it_was_submitted_to(void)
+{
+    struct bel_request second = schedule(BEL_VIEW("t"), 1000), others = second;
+    struct bel_request first = schedule(BEL_VIEW("t"), 1000);
+    setup();
+    first.done = submit_again;
+    first.user = &second;
+    submit(&first);
+    bel_backend_submit(&other.backend, &others);
+    CHECK(bel__caller_of(&first) == &one);
+    CHECK(bel__caller_of(&others) == &other);
+    CHECK_EQ(one.under_way, 1);
+    CHECK_EQ(other.under_way, 1);
+    bel__caller_leave(&one, on_left);
+    (void)bel_backend_turn(&other.backend, moment.now);
+    CHECK_EQ(done_count, 2);
+    CHECK_EQ(one.under_way, 1); /* the second */
+    CHECK_EQ(other.under_way, 0);
+    CHECK_EQ(left_count, 0);
+    (void)turn();
+    CHECK_EQ(left_count, 1);
+    CHECK_EQ(tracker.under_way, 0);
     teardown();
 }
 
@@ -163,15 +197,16 @@ static bool prints(const char *text)
 
 static void a_census_counts_topics(void)
 {
-    struct bel_request one = schedule(BEL_VIEW("mail"), 0), two = schedule(BEL_VIEW("mail"), 5000);
-    struct bel_request three = schedule(BEL_VIEW("etl"), 0);
+    struct bel_request now = schedule(BEL_VIEW("mail"), 0),
+                       later = schedule(BEL_VIEW("mail"), 5000);
+    struct bel_request etl = schedule(BEL_VIEW("etl"), 0);
     setup();
-    submit(&one);
-    submit(&two);
-    submit(&three);
+    submit(&now);
+    submit(&later);
+    submit(&etl);
     CHECK(!prints("belfry_topics "));
     CHECK(!bel__metrics_sums(&metrics, &(struct bel_topic_counts_sums){0}, &(struct bel_mono){0}));
-    bel__metrics_begin(&metrics, &tracker.backend, moment.now.real);
+    bel__metrics_begin(&metrics, moment.now.real);
     CHECK(!bel__metrics_is_ready(&metrics));
     (void)turn();
     (void)turn();
@@ -185,10 +220,10 @@ static void a_census_counts_topics(void)
     CHECK(bel__metrics_sums(&metrics, &sums, &taken));
     CHECK_EQ(sums.topics, 2);
     CHECK_EQ(sums.counts[BEL_READY], 2);
-    bel__metrics_begin(&metrics, &tracker.backend, moment.now.real); /* this one is young enough */
+    bel__metrics_begin(&metrics, moment.now.real); /* this one is young enough */
     CHECK(bel__metrics_is_ready(&metrics));
     moment.now.real.ns += (uint64_t)2 * SECOND_NS;
-    bel__metrics_begin(&metrics, &tracker.backend, moment.now.real);
+    bel__metrics_begin(&metrics, moment.now.real);
     CHECK(!bel__metrics_is_ready(&metrics));
     (void)turn();
     (void)turn();
@@ -218,7 +253,7 @@ static int advance(int64_t to_ms, struct bel_next *next, unsigned *slices)
     for (*slices = 0; err == BEL_EBUSY; ++*slices) {
         uint64_t turns = 1;
         CHECK(*slices < 100);
-        err = bel__server_clock_advance(&moment, &tracker.backend, to, &turns, next);
+        err = bel__server_clock_advance(&moment, &tracker, to, &turns, next);
         CHECK(turns <= 1 && moment.now.wall.ms <= to_ms);
     }
     return err;
@@ -243,8 +278,7 @@ static void virtual_time_goes_through_what_is_due(void)
     CHECK_EQ(delivered, 1);
     CHECK(moment.now.wall.ms == start.ms + 2000);
     CHECK(next.due.ns > moment.now.boot.ns);
-    CHECK(bel__server_clock_advance(&moment, &tracker.backend, start, &(uint64_t){1}, &next) ==
-          BEL_EINVAL);
+    CHECK(bel__server_clock_advance(&moment, &tracker, start, &(uint64_t){1}, &next) == BEL_EINVAL);
     CHECK(advance(INT64_MAX - 1, &next, &slices) == BEL_EINVAL);
     CHECK(moment.now.wall.ms == start.ms + 2000);
     teardown();
@@ -255,6 +289,7 @@ int main(void)
     RUN(requests_are_counted);
     RUN(a_drain_sends_home_who_waits);
     RUN(a_caller_leaves_when_all_of_his_is_done);
+    RUN(a_request_is_of_the_caller_it_was_submitted_to);
     RUN(a_census_counts_topics);
     RUN(meters_have_bounds);
     RUN(virtual_time_goes_through_what_is_due);

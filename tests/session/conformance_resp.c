@@ -49,7 +49,8 @@ static struct line *find_free(struct speaker *speaker)
         struct line *line = &speaker->lines[i];
         if (line->request != NULL) continue;
         if (line->session != NULL) return line;
-        CHECK(bel__session_create(&speaker->service, &line->session) == 0);
+        CHECK(bel__session_create(&speaker->service, bel_engine_backend(speaker->engine),
+                                  &line->session) == 0);
         speaker->made++;
         if (version == 3) CHECK(bel__session_receive(line->session, "HELLO 3\r\n", 9) == 0);
         while (bel__session_step(line->session, 1)) {}
@@ -125,7 +126,7 @@ static struct bel_next turn_spoken(struct bel_backend *backend, struct bel_now n
     for (size_t i = 0; i < speaker->order_count; i++) {
         while (bel__session_step(speaker->order[i]->session, 1)) {}
     }
-    struct bel_next next = bel_backend_turn(speaker->service.backend, now);
+    struct bel_next next = bel_backend_turn(bel_engine_backend(speaker->engine), now);
     for (size_t i = 0; i < speaker->order_count;) {
         if (!answer(speaker, i)) i++;
     }
@@ -146,8 +147,7 @@ static void open_spoken(struct subject *s)
     speaker->now = s->now;
     struct bel_engine_options options = {.now = s->now, .zones = s->zones};
     CHECK(bel_engine_open(&options, &speaker->engine, NULL) == 0);
-    speaker->service = (struct bel_service){.backend = bel_engine_backend(speaker->engine),
-                                            .zones = s->zones,
+    speaker->service = (struct bel_service){.zones = s->zones,
                                             .now = &speaker->now,
                                             .output_bytes_max = 64 << 20,
                                             .gone = be_gone,
@@ -163,7 +163,7 @@ static void close_spoken(struct subject *s)
         bel__session_destroy(speaker->lines[i].session);
     }
     while (speaker->gone < speaker->made) {
-        (void)bel_backend_turn(speaker->service.backend, s->now);
+        (void)bel_backend_turn(bel_engine_backend(speaker->engine), s->now);
     }
     bel_engine_close(speaker->engine);
     free(speaker);

@@ -63,7 +63,7 @@ static int back_up(void *context, struct bel_view path, struct bel_background_ta
 
 static void take_turn(struct talk *talk)
 {
-    talk->next = bel_backend_turn(talk->service.backend, talk->now);
+    talk->next = bel_backend_turn(bel_engine_backend(talk->engine), talk->now);
 }
 
 void talk_advance(struct talk *talk, uint64_t ms)
@@ -113,8 +113,7 @@ void talk_open(struct talk *talk)
     CHECK(bel_zones_open(NULL, &talk->zones) == 0);
     struct bel_engine_options options = {.now = talk->now, .zones = talk->zones};
     CHECK(bel_engine_open(&options, &talk->engine, NULL) == 0);
-    talk->service = (struct bel_service){.backend = bel_engine_backend(talk->engine),
-                                         .zones = talk->zones,
+    talk->service = (struct bel_service){.zones = talk->zones,
                                          .now = &talk->now,
                                          .calls = &talk->calls,
                                          .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT,
@@ -148,7 +147,7 @@ struct bel_session *talk_session(struct talk *talk, unsigned number)
     CHECK(number >= 1 && number <= TALK_SESSIONS);
     struct bel_session **session = &talk->sessions[number - 1];
     if (*session == NULL) {
-        CHECK(bel__session_create(&talk->service, session) == 0);
+        CHECK(bel__session_create(&talk->service, bel_engine_backend(talk->engine), session) == 0);
         bel__session_introduce(*session, number, "127.0.0.1:1234", talk);
         CHECK(bel__session_owner(*session) == talk);
     }

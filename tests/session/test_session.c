@@ -135,7 +135,7 @@ static void commands_under_way_have_a_limit(void)
     }
     CHECK(!bel__session_step(session, 100));
     CHECK(!bel__session_is_idle(session));
-    talk.next = bel_backend_turn(talk.service.backend, talk.now);
+    talk.next = bel_backend_turn(bel_engine_backend(talk.engine), talk.now);
     expect_bytes(1, BEL_VIEW("*-1\r\n*-1\r\n*-1\r\n"));
     talk_settle(&talk);
     expect_bytes(1, BEL_VIEW("*-1\r\n*-1\r\n"));
@@ -443,7 +443,7 @@ static void a_backup_has_what_was_said_before_it(void)
     say(1, "SCHEDULE mail x ID a\r\nBACKUP copy\r\nPING\r\n");
     CHECK(!bel__session_step(talk_session(&talk, 1), 10));
     CHECK(talk.backup[0] == 0 && !bel__session_is_idle(talk_session(&talk, 1)));
-    talk.next = bel_backend_turn(talk.service.backend, talk.now);
+    talk.next = bel_backend_turn(bel_engine_backend(talk.engine), talk.now);
     expect_bytes(1, BEL_VIEW("$1\r\na\r\n"));
     CHECK(talk.backup[0] == 0);
     talk_settle(&talk);

@@ -72,7 +72,7 @@ static void take_some_turns(unsigned count)
         for (unsigned j = 0; j < 2; j++) {
             while (bel__session_step(talk.sessions[j], 4)) {}
         }
-        talk.next = bel_backend_turn(talk.service.backend, talk.now);
+        talk.next = bel_backend_turn(bel_engine_backend(talk.engine), talk.now);
     }
 }
 
@@ -156,7 +156,9 @@ static void a_session_cannot_be_made_without(void)
     is_once = false;
     for (uint64_t i = 0; i < 2; i++) {
         memory_left = i;
-        CHECK(bel__session_create(&talk.service, &session) == BEL_ENOMEM && session == NULL);
+        CHECK(bel__session_create(&talk.service, bel_engine_backend(talk.engine), &session) ==
+                  BEL_ENOMEM &&
+              session == NULL);
     }
     memory_left = UINT64_MAX;
     talk_close(&talk);
@@ -169,7 +171,7 @@ static void say_pipeline(struct bel_session *session)
         CHECK(bel__session_receive(session, "CANCEL mail none\r\n", 18) == 0);
     }
     while (bel__session_step(session, PIPELINE)) {}
-    talk.next = bel_backend_turn(talk.service.backend, talk.now);
+    talk.next = bel_backend_turn(bel_engine_backend(talk.engine), talk.now);
     for (unsigned i = 0; i < PIPELINE; i++) {
         CHECK(out->count >= 4 && memcmp(bel__buffer_data(out), ":0\r\n", 4) == 0);
         bel__buffer_consume(out, 4);

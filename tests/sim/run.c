@@ -198,14 +198,14 @@ static bool is_tight(const struct bel_engine *engine)
 
 static void engine_turn(struct world *world)
 {
-    struct bel_backend *backend = bel_engine_backend(world->engine);
-    if (world->speakers != NULL) backend = &world->speakers->tracker.backend;
     world->told.count = 0;
     world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
     if (has_feature(world, FEATURE_SLOW_SYNC)) thread_hold(chance(world, 70));
     world->is_inside = true;
     memory_enter(true);
-    world->next = bel_backend_turn(backend, world->now);
+    world->next = world->speakers != NULL
+                      ? bel__request_tracker_turn(&world->speakers->tracker, world->now)
+                      : bel_backend_turn(bel_engine_backend(world->engine), world->now);
     world->is_inside = false;
     memory_enter(false);
     world->turns++;

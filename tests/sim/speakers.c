@@ -27,7 +27,6 @@ enum {
 
 static void enter(struct speaker *speaker)
 {
-    speaker->world->speakers->tracker.current = &speaker->caller;
     speaker->world->is_inside = true;
     memory_enter(true);
 }
@@ -36,7 +35,6 @@ static void leave(struct speaker *speaker)
 {
     memory_enter(false);
     speaker->world->is_inside = false;
-    speaker->world->speakers->tracker.current = NULL;
 }
 
 static void step(struct speaker *speaker)
@@ -71,7 +69,7 @@ static void hang_up(struct speaker *speaker)
     bel__session_destroy(session);
     leave(speaker);
     if (!speaker->world->speakers->is_dead) tap_check_waits(speaker);
-    bel__request_tracker_leave(&speaker->world->speakers->tracker, &speaker->caller);
+    bel__caller_leave(&speaker->caller, have_left);
 }
 
 /* --- coming --- */
@@ -87,9 +85,8 @@ static struct speaker *speaker_create(struct speakers *speakers)
     speaker->world = speakers->world;
     speaker->number = speakers->all_count;
     speaker->version = 2;
-    speaker->caller.left = have_left;
-    speaker->service = (struct bel_service){.backend = &speakers->tracker.backend,
-                                            .now = &speakers->world->now,
+    bel__caller_init(&speaker->caller, &speakers->tracker);
+    speaker->service = (struct bel_service){.now = &speakers->world->now,
                                             .output_bytes_max = config->output_bytes_max,
                                             .commands_max = config->commands_max,
                                             .gone = be_gone,
@@ -104,7 +101,7 @@ static struct speaker *connect(struct speakers *speakers)
 {
     struct speaker *speaker = speaker_create(speakers);
     enter(speaker);
-    int err = bel__session_create(&speaker->service, &speaker->session);
+    int err = bel__session_create(&speaker->service, &speaker->caller.backend, &speaker->session);
     leave(speaker);
     speaker->is_gone = err != 0;
     if (err) return NULL;

@@ -20,11 +20,9 @@ static struct bel_backend *engine_of(const struct speakers *speakers)
     return bel_engine_backend(speakers->world->engine);
 }
 
-static struct speaker *current(const struct speakers *speakers)
+static struct speaker *speaker_of(const struct bel_request *request)
 {
-    struct bel_caller *caller = speakers->tracker.current;
-    if (caller == NULL) abort();
-    return BEL_CONTAINER_OF(caller, struct speaker, caller);
+    return BEL_CONTAINER_OF(bel__caller_of(request), struct speaker, caller);
 }
 
 static bool is_same(const struct bel_command *one, const struct bel_command *other)
@@ -192,7 +190,7 @@ static void add_orphan(struct speakers *speakers, struct bel_request *request)
 /* The order that a request is; NULL if nobody has asked for it. */
 static struct order *order_of(struct speakers *speakers, const struct bel_request *request)
 {
-    struct speaker *speaker = current(speakers);
+    struct speaker *speaker = speaker_of(request);
     struct said *said = next_said(speaker, &request->command);
     if (said != NULL) {
         check_held(speaker, said);
