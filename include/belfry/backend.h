@@ -3,10 +3,11 @@
 #define BEL_BACKEND_H
 
 /*
- * backend - the seam of timer operations: what can be asked, and how it is answered.
+ * backend - the interface to durable timers: the commands, their replies, and how a request is
+ * processed.
  *
- * A request is submitted and answered later, through its own function. Nothing blocks and
- * nothing happens while it is submitted; a turn does it all:
+ * A request is submitted now and answered later, by a call of its `done` function. Submitting never
+ * blocks and does no work; bel_backend_turn() does all of it:
  *
  *     struct bel_request request = {.command = {.verb = BEL_VERB_SCHEDULE, .schedule = {...}},
  *                                   .done = answered};
@@ -14,14 +15,16 @@
  *     ...
  *     next = bel_backend_turn(backend, now);
  *
- * A turn does what has come due, takes the requests in the order of their submission, makes
- * what changed durable and only then answers. An answer also of what only looked leaves when
- * all it could have seen is durable. bel_backend_turn() says when to come back; sooner if there is
- * something to submit. All that a turn does follows from the state, `now` and the requests.
+ * A turn processes timers that have come due, then the submitted requests in order of submission.
+ * It makes the changes durable and only then calls `done`. The reply to a read-only request also
+ * waits until everything the read could have seen is durable. bel_backend_turn() returns when the
+ * next turn is needed; call it sooner if there is a request to submit. The result of a turn depends
+ * only on the state, `now` and the requests.
  *
- * Memory: a request and what it points to belong to the caller and stay as they are until it
- * is done. What a reply points to is good until `done` returns. `done` may submit, the same
- * request again too, and free it; it may not call a turn.
+ * Memory: a request and the memory it points to belong to the caller and must not change until
+ * `done` is called. Memory that a reply points to is valid until `done` returns. `done` may submit
+ * requests, including the same one again, and may free the request. `done` must not call
+ * bel_backend_turn().
  *
  * Threads: a backend belongs to one thread.
  */
@@ -60,37 +63,38 @@ enum bel_verb {
 };
 
 enum bel_fail_kind {
-    BEL_FAIL_ERROR,    /* spends an attempt */
-    BEL_FAIL_RESOURCE, /* the same, and counts for the resource's breaker */
-    BEL_FAIL_LIMITED,  /* spends none: the resource wants to be left alone */
+    BEL_FAIL_ERROR,    /* uses up an attempt */
+    BEL_FAIL_RESOURCE, /* uses up an attempt and counts as a failure for the resource's breaker */
+    BEL_FAIL_LIMITED,  /* uses up no attempt: the resource reported a rate limit */
 };
 
 /*
- * What the verbs are given, and what they answer. Errors, besides BEL_EIO and BEL_ECORRUPT,
- * which end the backend: BEL_EINVAL for a value that cannot be, BEL_EFULL for a limit,
- * BEL_ENOMEM, BEL_ECONFLICT for an id that is taken, BEL_ESTALE for a token that is not the
- * newest (FAIL, RELEASE, EXTEND), BEL_ENOTFOUND for a topic or timer that is not there (TOPIC,
- * EXPLAIN), BEL_EUNSUPPORTED. Then nothing has changed, unless it was about many (CANCEL, ACK,
- * REVIVE, PURGE): `why` says after how many of them that was.
+ * The member of struct bel_command that each verb reads, and the member of struct bel_reply that it
+ * sets. Errors: BEL_EINVAL for an invalid value, BEL_EFULL for a limit, BEL_ENOMEM, BEL_ECONFLICT
+ * for an id that is in use, BEL_ESTALE for a token that is not the newest of its timer (FAIL,
+ * RELEASE, EXTEND), BEL_ENOTFOUND for an unknown topic or timer (TOPIC, EXPLAIN), BEL_EUNSUPPORTED.
+ * BEL_EIO and BEL_ECORRUPT are permanent: every later request fails with them too. After an error
+ * nothing has changed, except by verbs that work on many timers (CANCEL, ACK, REVIVE, PURGE): there
+ * `why` says how many were changed before the error.
  *
  *     SCHEDULE    schedule      id
- *     CANCEL      cancel        count: how many were unfinished and are now cancelled
- *     RESCHEDULE  reschedule    count: 1; or 0 if it is not scheduled or ready
+ *     CANCEL      cancel        count: unfinished timers that are now cancelled
+ *     RESCHEDULE  reschedule    count: 1, or 0 if the timer is not scheduled or ready
  *     GET         target        timers: one, or none
- *     CLAIM       claim         deliveries: none when the wait is over
- *     ACK         ack           count: how many leases were live and are done now
+ *     CLAIM       claim         deliveries: none if the wait ended without one
+ *     ACK         ack           count: live leases whose timers are now done
  *     FAIL        fail          verdict
  *     RELEASE     release       count: 1
- *     EXTEND      extend        count: what is left of the lease, in ms
- *     LIST        list          timers in order, and a cursor to go on with
- *     REVIVE      target        count: dead ones, now due; no id: all of the topic
- *     PURGE       purge         count: how many are gone
+ *     EXTEND      extend        count: remaining time of the lease, in ms
+ *     LIST        list          timers in order, and a cursor for the next page
+ *     REVIVE      target        count: dead timers that are now due; no id: all of the topic
+ *     PURGE       purge         count: timers deleted
  *     TOPICS                    names, sorted
  *     TOPIC       target        topic
- *     CONFIGURE   configure     all settings are taken, or none if one is wrong
+ *     CONFIGURE   configure     all settings are applied, or none if one is invalid
  *     PAUSE       target
  *     RESUME      target
- *     EXPLAIN     target        names: lines that say why it is not running, and when it will
+ *     EXPLAIN     target        names: lines that say why a timer is not running, and when it will
  *     AGENDA      agenda        steps
  */
 struct bel_target {
@@ -105,58 +109,58 @@ struct bel_cancel {
 
 struct bel_reschedule {
     struct bel_view topic, id;
-    enum bel_when when; /* IN or AT */
+    enum bel_when when; /* BEL_WHEN_IN or BEL_WHEN_AT */
     uint64_t delay_ms;
     struct bel_wall at;
 };
 
 struct bel_claim {
-    const struct bel_view *topics; /* take turns, one delivery each */
+    const struct bel_view *topics; /* served in rotation, one delivery from each */
     size_t topics_count;
-    uint32_t count;         /* at most; 0: 1 */
-    uint64_t lease_ms;      /* 0: the timer's own, or else the topic's */
-    uint64_t wait_ms;       /* of real time, if there is nothing to deliver */
-    struct bel_view worker; /* who asks, for people */
+    uint32_t count;         /* maximum number of deliveries; 0: 1 */
+    uint64_t lease_ms;      /* 0: the timer's lease time, or else the topic's */
+    uint64_t wait_ms;       /* how long to wait, in real time, if there is nothing to deliver */
+    struct bel_view worker; /* name of the worker, for display; optional */
 };
 
 struct bel_ack {
     const struct bel_view *tokens;
     size_t tokens_count;
-    bool has_result; /* of one token */
+    bool has_result; /* only with a single token */
     struct bel_view result;
 };
 
 struct bel_fail {
     struct bel_view token, reason;
     enum bel_fail_kind kind;
-    bool dead;         /* no more attempts */
-    bool has_delay;    /* else the policy says */
+    bool dead;         /* allow no more attempts */
+    bool has_delay;    /* otherwise the retry policy sets the delay */
     uint64_t delay_ms; /* until the next attempt */
 };
 
 struct bel_release {
     struct bel_view token;
-    bool has_delay; /* else it is ready again, in its old place */
+    bool has_delay; /* otherwise the timer is ready again at once, in its old place in the order */
     uint64_t delay_ms;
 };
 
 struct bel_extend {
     struct bel_view token;
-    uint64_t lease_ms; /* from now; 0: as long as the claim's */
+    uint64_t lease_ms; /* from now; 0: the lease time of the claim */
 };
 
 struct bel_list_query {
     struct bel_view topic;
     bool has_state, has_from, has_to;
     enum bel_state state;
-    struct bel_wall from, to; /* from <= due < to */
-    uint32_t count;           /* at most; 0: 100 */
-    struct bel_view cursor;   /* of the reply before; none: from the start */
+    struct bel_wall from, to; /* only timers with from <= due < to */
+    uint32_t count;           /* maximum number of timers; 0: 100 */
+    struct bel_view cursor;   /* from the previous reply; empty: start at the beginning */
 };
 
 struct bel_purge {
     struct bel_view topic;
-    bool has_state; /* else all that are terminal; leased and blocked cannot be */
+    bool has_state; /* otherwise all terminal states; BEL_LEASED and BEL_BLOCKED are invalid */
     enum bel_state state;
 };
 
@@ -171,10 +175,10 @@ struct bel_configure {
 };
 
 struct bel_agenda {
-    bool has_from, has_to; /* else from now, and 24 h */
+    bool has_from, has_to; /* defaults: from now, to 24 h after `from` */
     struct bel_wall from, to;
     uint64_t step_ms;      /* 0: 1 h */
-    struct bel_view topic; /* none: all */
+    struct bel_view topic; /* empty: all topics */
 };
 
 struct bel_command {
@@ -196,19 +200,20 @@ struct bel_command {
     };
 };
 
-/* What has become of a timer that failed. */
+/* The state of a timer after FAIL. */
 struct bel_verdict {
-    enum bel_state state; /* scheduled, dead or expired */
-    struct bel_wall due;  /* if scheduled */
+    enum bel_state state; /* BEL_SCHEDULED, BEL_DEAD or BEL_EXPIRED */
+    struct bel_wall due;  /* of the next attempt, if BEL_SCHEDULED */
 };
 
 struct bel_topic {
     struct bel_view name;
-    uint64_t counts[BEL_STATES]; /* plans with a next time are scheduled */
+    uint64_t counts[BEL_STATES]; /* a plan that has a next time counts as scheduled */
     uint64_t plans;              /* that are not done */
-    uint64_t oldest_age_ms;      /* of the first that is ready; 0 if none is */
+    uint64_t oldest_age_ms;      /* how long the first ready timer has been due; 0: no timer is
+                                    ready */
     bool paused;
-    const struct bel_setting *settings; /* all of them, as text that can be set again */
+    const struct bel_setting *settings; /* every setting, with a value that CONFIGURE accepts */
     size_t settings_count;
 };
 
@@ -218,8 +223,8 @@ struct bel_agenda_step {
 };
 
 struct bel_reply {
-    int err;       /* 0, or why nothing has changed */
-    char why[160]; /* if err: for people, ends in 0 */
+    int err;       /* 0, or the error: nothing has changed */
+    char why[160]; /* if err: a message for people, ends in 0 */
     union {
         uint64_t count;
         struct bel_view id;
@@ -232,7 +237,7 @@ struct bel_reply {
         struct {
             const struct bel_timer *items;
             size_t count;
-            struct bel_view cursor; /* none: that was all */
+            struct bel_view cursor; /* empty: this is the last page */
         } timers;
         struct {
             const struct bel_view *items;
@@ -248,69 +253,73 @@ struct bel_reply {
 struct bel_request {
     struct bel_command command;
     void (*done)(struct bel_request *request, const struct bel_reply *reply);
-    void *user; /* the caller's */
-    struct {    /* private to whoever carries the request to a backend, such as a driver */
+    void *user; /* for the caller's use */
+    struct {    /* private to the carrier of the request, such as a driver, while it holds it */
         void *next, *prev, *carrier;
         void (*done)(struct bel_request *request, const struct bel_reply *reply);
     } via;
-    struct { /* private to the backend while it has the request */
+    struct { /* private to the backend while it holds the request */
         void *next, *prev;
         uint64_t words[10];
-        struct bel_reply reply; /* so that even "out of memory" can be said without memory */
+        struct bel_reply reply; /* preallocated, so that BEL_ENOMEM can be reported */
     } own;
 };
 
-/* One moment on every clock. `real` is for waits, which no virtual clock holds up. */
+/* The current time on every clock. `real` limits waits, which a virtual clock must not delay. */
 struct bel_now {
     struct bel_boot boot;
     struct bel_wall wall;
     struct bel_mono real;
-    /* How far the wall is into its millisecond, so that what is due by the wall is not up to one
-     * late; 0: not known. Read the boot clock first: what lies between makes a turn early. */
+    /* Nanoseconds since the last full millisecond of `wall`, so that timers due by wall time are
+     * not up to 1 ms late; 0: unknown. Read the boot clock before the wall clock: the time between
+     * the two reads can make a turn early, never late. */
     uint32_t wall_rest_ns;
 };
 
-/* When the next turn is needed, unless there are requests: at whichever comes first. Both can
- * be early, never late; a time that is not after now: at once. */
+/* When the next turn is needed if no request is submitted: at the earlier of the two times. Both
+ * may be too early, never too late. A time that is not after now means at once. */
 struct bel_next {
     struct bel_boot due;  /* the next timer, lease or plan; BEL_NEVER: none */
     struct bel_mono wait; /* the end of the first wait; BEL_NEVER: none */
 };
 
-/* A backend. To make one, put this first in it and fill in all of it. */
+/* A backend. To implement one, make this the first member and set all three functions. */
 struct bel_backend {
     void (*submit)(struct bel_backend *backend, struct bel_request *request);
     bool (*withdraw)(struct bel_backend *backend, struct bel_request *request);
     struct bel_next (*turn)(struct bel_backend *backend, struct bel_now now);
 };
 
-/* Gives a request to a backend, whose it is until `done` is called. */
+/* Submits a request. The backend owns the request until it calls `done`. */
 void bel_backend_submit(struct bel_backend *backend, struct bel_request *request);
 
-/* Takes a request back, which then is not done: true if it had not begun, or was a claim that
- * waits. Otherwise false, and `done` will be called. */
+/* Withdraws a request. Returns true if the request had not begun, or was a waiting claim: `done` is
+ * not called and the request is the caller's again. Otherwise returns false, and `done` will be
+ * called. */
 bool bel_backend_withdraw(struct bel_backend *backend, struct bel_request *request);
 
-/* Works, commits, answers, and says when to come back. */
+/* Processes due timers and requests, commits, sends replies, and returns when the next turn is
+ * needed. */
 struct bel_next bel_backend_turn(struct bel_backend *backend, struct bel_now now);
 
-/* Reads a clock, once for each of its times. */
+/* Reads each time of a clock once. */
 struct bel_now bel_clock_now(const struct bel_clock *clock);
 
 /*
- * For a program without a loop: submits a request and takes turns until it is done. `done` is
- * called as ever, but may be NULL here, and neither submits nor frees the request. Returns the
- * reply's error, 0 if it has none. Nobody sleeps: a claim that would have to wait is taken back,
- * is not done, and it returns BEL_EBUSY; the next turn says how long to sleep. What others have
- * submitted is done along with it. If answers leave later than their turn, it spins.
+ * For a program without an event loop: submits a request and takes turns until it is done. `done`
+ * is called as usual, but may be NULL here, and must neither submit nor free the request. Other
+ * submitted requests are processed in the same turns. Returns the error of the reply, or 0. This
+ * function never sleeps: a claim that would have to wait is withdrawn without a call of `done`, and
+ * the function returns BEL_EBUSY; the next turn tells how long to sleep. With a backend whose
+ * replies leave in a later turn (BEL_ENGINE_SYNC_IN_THREAD) this function busy-waits.
  */
 BEL_CHECKED int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
                                  struct bel_request *request);
 
-/* "schedule" and so on. */
+/* Returns the name of a verb in lower case: "schedule". */
 const char *bel_verb_name(enum bel_verb verb);
 
-/* Whether it can be the name of a topic; an id that a user may choose. */
+/* Return whether a topic name, or an id chosen by a user, is valid. */
 bool bel_topic_is_valid(struct bel_view topic);
 bool bel_id_is_valid(struct bel_view id);
 

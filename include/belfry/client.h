@@ -3,25 +3,27 @@
 #define BEL_CLIENT_H
 
 /*
- * client - a connection to a server, in RESP: commands go out, replies come back in their order.
+ * client - a connection to a server that speaks RESP. Replies arrive in the order of the commands.
  *
  *     struct bel_client_why why;
  *     const struct bel_value *reply;
  *     err = bel_client_connect("127.0.0.1:7878", NULL, &client, &why);
  *     err = bel_client_call(client, args, 4, &reply);       SCHEDULE mail hello ...
- *     if (reply->type == BEL_VALUE_ERROR) ...               the server says no, and why
+ *     if (reply->type == BEL_VALUE_ERROR) ...               the server refused the command
  *     bel_client_close(client);
  *
- * Or many at once: bel_client_send() for each, then bel_client_receive() as often. What is sent
- * leaves when there is enough of it, and when an answer is waited for.
+ * To pipeline commands, call bel_client_send() for each and then bel_client_receive() once for
+ * each. Commands are buffered; the buffer is sent when it is large enough and when a call waits for
+ * a reply.
  *
- * A call takes no longer than the timeout, and then says BEL_EBUSY: nothing is lost, the same call
- * goes on where it was. BEL_ECLOSED: the server has closed. BEL_EIO: the network. BEL_EINVAL: what
- * came is no reply. BEL_EFULL: it is larger than allowed. After any of these four, or BEL_ENOMEM,
- * the connection is over, and every call says the same again. What the server has made of commands
- * that were not answered by then is not known.
+ * A call that exceeds the timeout returns BEL_EBUSY. Nothing is lost then: repeat the call and it
+ * continues where it stopped. These errors end the connection, and every later call returns the
+ * same error: BEL_ECLOSED (the server closed the connection), BEL_EIO (network error), BEL_EINVAL
+ * (the bytes received are not a valid reply), BEL_EFULL (the reply is larger than the limit),
+ * BEL_ENOMEM. Whether the server has executed the commands without a reply is then unknown.
  *
- * An error of the server's is no error here but a value.
+ * An error reply of the server is not an error of the call: the call returns 0 and the reply has
+ * the type BEL_VALUE_ERROR.
  *
  * Threads: a client belongs to one thread at a time.
  */
@@ -38,95 +40,97 @@
 
 enum bel_value_type {
     BEL_VALUE_NIL,
-    BEL_VALUE_STATUS,  /* text: OK */
+    BEL_VALUE_STATUS,  /* text, e.g. OK */
     BEL_VALUE_ERROR,   /* text: code and message, see bel_value_code() */
     BEL_VALUE_NUMBER,  /* number */
     BEL_VALUE_BOOLEAN, /* number: 0 or 1 */
-    BEL_VALUE_DECIMAL, /* text: a number that may have a fraction, or be very large */
+    BEL_VALUE_DECIMAL, /* text: a number with a fraction, or too large for 64 bits */
     BEL_VALUE_TEXT,    /* text: any bytes */
     BEL_VALUE_LIST,    /* items */
-    BEL_VALUE_MAP,     /* items: name, value, name, value; a list where there is only RESP2 */
+    BEL_VALUE_MAP,     /* items: name, value, name, value ...; with RESP2 the type is LIST */
 };
 
-/* A reply, or a part of one. What does not belong to its type is 0. */
+/* A reply or a part of one. Fields that its type does not use are 0. */
 struct bel_value {
     enum bel_value_type type;
     int64_t number;
     struct bel_view text;
     const struct bel_value *items;
-    size_t count; /* of the items */
+    size_t count; /* number of items */
 };
 
-/* "NOTFOUND" and "there is no such timer" of an error; the code of an error that has none is
- * empty. */
+/* Return the code ("NOTFOUND") and the message ("there is no such timer") of an error reply. If an
+ * error has no code, its code is empty. */
 struct bel_view bel_value_code(const struct bel_value *error);
 struct bel_view bel_value_message(const struct bel_value *error);
 
-/* The value of a name in a map, or in a list of names and values. NULL if there is none. */
+/* Finds the value for a name in a map, or in a list of names and values. Returns NULL if it has no
+ * such name. */
 const struct bel_value *bel_value_find(const struct bel_value *map, const char *name);
 
-/* Whether a text or status is this. */
+/* Returns whether a text or status equals `text`. */
 bool bel_value_is(const struct bel_value *value, const char *text);
 
-struct bel_client; /* opaque: it owns a socket */
+struct bel_client; /* opaque: owns a socket */
 
 struct bel_client_options {
-    struct bel_view user, key; /* for AUTH, if there is a key; read during the call only */
-    uint32_t timeout_ms;       /* of connecting, and of each call; 0: 30 s */
-    unsigned protocol;         /* 3: asks for RESP3, and does without if it is refused; else 2 */
-    size_t request_bytes_max;  /* unsent; 0: 128 MiB */
-    size_t reply_bytes_max;    /* of one; 0: 128 MiB */
-    const struct bel_clock *clock; /* for timeouts; NULL: the system's */
+    struct bel_view user, key; /* for AUTH, if the key is not empty; read only during the call */
+    uint32_t timeout_ms;       /* of connecting and of each later call; 0: 30 s */
+    unsigned protocol;         /* 3: RESP3, or RESP2 if the server refuses it; else RESP2 */
+    size_t request_bytes_max;  /* bytes not yet sent, at most; 0: 128 MiB */
+    size_t reply_bytes_max;    /* size of one reply, at most; 0: 128 MiB */
+    const struct bel_clock *clock; /* for timeouts; NULL: the system clock */
 };
 
-/* What was wrong, for a person. It never holds a key. */
+/* Why connecting failed, for people. Never contains a key. */
 struct bel_client_why {
-    char code[16];  /* of the server's error, if it was the server that refused; else empty */
-    char text[240]; /* ends in 0 */
+    char code[16];  /* code of the server's error reply; empty if there was none */
+    char text[240]; /* message, ends in 0 */
 };
 
 /*
- * Connects to "host:port", "[::1]:port", or the path of a socket, which has a slash in it; the port
- * is 7878 if it is not there. Then says who it is, if there is a key. A name is looked up for as
- * long as the system takes. Returns 0 and sets `*out`; or returns BEL_EINVAL for an address that is
- * none, BEL_ENOTFOUND for a name that is not known, BEL_EIO if nobody is there, BEL_EBUSY for a
- * timeout, BEL_ECLOSED if the server closes or refuses the key, BEL_ENOMEM; and says in `*why`,
- * which may be NULL, what it was.
+ * Connects to "host:port", "[::1]:port" or the path of a Unix socket, which contains a slash. The
+ * default port is 7878. Sends AUTH if `options` has a key. Looking up a host name takes as long as
+ * the system resolver takes; the timeout does not limit it. Returns 0 and sets `*out`; or returns
+ * BEL_EINVAL for an invalid address, BEL_ENOTFOUND for an unknown host name, BEL_EIO if no server
+ * listens there, BEL_EBUSY for a timeout, BEL_ECLOSED if the server closes the connection or
+ * refuses the key, or BEL_ENOMEM. On failure sets `*why` unless `why` is NULL.
  */
 BEL_CHECKED int bel_client_connect(const char *address, const struct bel_client_options *options,
                                    struct bel_client **out, struct bel_client_why *why);
 
-/* Takes over a connected stream socket, which is then closed with the client. Otherwise as above;
- * if it fails the socket is still the caller's. */
+/* Like bel_client_connect(), with a connected stream socket. On success the client owns `fd` and
+ * closes it; on failure `fd` still belongs to the caller. */
 BEL_CHECKED int bel_client_adopt(int fd, const struct bel_client_options *options,
                                  struct bel_client **out, struct bel_client_why *why);
 
 /* Closes a client; NULL is allowed. */
 void bel_client_close(struct bel_client *client);
 
-/* Its socket: for poll, or for shutdown by another thread. */
+/* Returns the socket, for poll(), or for shutdown() by another thread. */
 int bel_client_fd(const struct bel_client *client);
 
-/* Sets the timeout of the calls that follow. 0: they do not wait. */
+/* Sets the timeout of later calls. 0: they do not wait. */
 void bel_client_set_timeout(struct bel_client *client, uint32_t timeout_ms);
 
-/* How many commands are not answered yet. */
+/* Returns the number of commands that have no reply yet. */
 size_t bel_client_pending(const struct bel_client *client);
 
-/* Sends a command: its name and arguments. It may stay here until there is more, or a call to
- * bel_client_flush() or bel_client_receive(). Returns 0, an error as above, or BEL_EFULL if it is
- * larger than allowed: then it was not sent, and nothing is over. BEL_EBUSY: it was not sent. */
+/* Sends a command: its name, then its arguments. The command may stay in a buffer until more
+ * follow, or until bel_client_flush() or bel_client_receive(). Returns 0 or an error as above.
+ * BEL_EFULL (the command is larger than the limit) does not end the connection here. After
+ * BEL_EFULL or BEL_EBUSY the command was not sent. */
 BEL_CHECKED int bel_client_send(struct bel_client *client, const struct bel_view *args,
                                 size_t args_count);
 
-/* Sends what is left to send. */
+/* Sends everything that is buffered. */
 BEL_CHECKED int bel_client_flush(struct bel_client *client);
 
-/* Waits for the answer to the oldest command that has none; there must be one. It is good until the
- * next receive, call or close. */
+/* Waits for the reply to the oldest command without one; at least one command must be pending. The
+ * reply is valid until the next receive, call or close. */
 BEL_CHECKED int bel_client_receive(struct bel_client *client, const struct bel_value **out);
 
-/* Sends a command and waits for its answer. Nothing else may be pending. */
+/* Sends a command and waits for its reply. No other command may be pending. */
 BEL_CHECKED int bel_client_call(struct bel_client *client, const struct bel_view *args,
                                 size_t args_count, const struct bel_value **out);
 

@@ -3,9 +3,9 @@
 #define BEL_CREW_H
 
 /*
- * crew - a worker: it claims timers from a server, hands each to a function on one of its threads,
- * and tells the server how that went. It is called a crew since a bel_worker is something else: a
- * thread's place in a runtime, for timers in memory (belfry/runtime.h).
+ * crew - a worker process: claims timers from a server, passes each to a function on one of its
+ * threads, and reports the outcome to the server. (A bel_worker is something else: a thread of a
+ * runtime for in-memory timers, see belfry/runtime.h.)
  *
  *     claims ---> hand 1: work(errand) ---> ack, fail, release
  *            ---> hand 2: work(errand) --->       |
@@ -24,13 +24,13 @@
  *     err = bel_crew_stop(crew, 15000);
  *     bel_crew_destroy(crew);
  *
- * No more is claimed than there are hands free for it. A crew that cannot reach its server tries
- * again after 1, 2, 4 ... 30 s; what its hands have done by then is told as soon as it can. A timer
- * may come more than once, when a lease was lost on the way: work is to be done in a way that this
- * does no harm.
+ * A crew has a fixed number of worker threads, called hands. It never claims more timers than it
+ * has free hands. While the server cannot be reached, the crew retries after 1, 2, 4 ... 30 s and
+ * reports finished work as soon as the connection is back. A timer may be delivered more than once,
+ * for example if its lease expired, so `work` must be idempotent.
  *
- * Threads: `work`, `told` and `trouble` are called on threads of the crew, the first two on several
- * at a time; all signals are blocked there. Any thread may stop a crew.
+ * Threads: `work`, `told` and `trouble` are called on threads of the crew, `work` and `told` on
+ * several at a time. All signals are blocked on these threads. Any thread may stop a crew.
  */
 
 #include "belfry/client.h"
@@ -46,8 +46,8 @@
 enum {
     BEL_CREW_HANDS_DEFAULT = 5,
     BEL_CREW_HANDS_MAX = 1000,
-    BEL_CREW_LEASE_MS_DEFAULT = 30000, /* if neither the timer nor its topic says anything */
-    BEL_CREW_GRACE_MS_DEFAULT = 15000, /* a good value for bel_crew_stop() */
+    BEL_CREW_LEASE_MS_DEFAULT = 30000, /* if neither the timer nor its topic sets one */
+    BEL_CREW_GRACE_MS_DEFAULT = 15000, /* a suitable value for bel_crew_stop() */
     BEL_REPORT_REASON_BYTES = 256,
 };
 
@@ -55,75 +55,81 @@ struct bel_errand_header {
     struct bel_view name, value;
 };
 
-/* What a hand is given. It is good until `work` returns, and again in `told`. Texts end in 0
- * besides. */
+/* A claimed timer. Valid until `work` returns, and again during `told`. Each text is followed by a
+ * 0 byte, which its length does not count. */
 struct bel_errand {
     struct bel_view token, topic, id, payload;
-    struct bel_view correlation; /* may be empty */
+    struct bel_view correlation; /* optional, may be empty */
     struct bel_wall due;
-    uint64_t attempt; /* 1 + the failures so far */
+    uint64_t attempt; /* 1 + failures so far */
     const struct bel_errand_header *headers;
     size_t headers_count;
 };
 
-/* The value of a header, by its exact name. False, and nothing is set, if there is none. */
+/* Finds the value of a header by its exact name. Returns false and leaves `*out` unchanged if the
+ * timer has no such header. */
 bool bel_errand_find(const struct bel_errand *errand, const char *name, struct bel_view *out);
 
-/* Whether the lease was lost, so that what comes of the work does not count any more. In `told` it
- * is whether the server has not taken what it was told, as far as is known: a connection may break
- * between the two. */
+/* Returns whether the lease was lost, so that the outcome of the work no longer counts. In `told`:
+ * whether the server did not accept the report, as far as the crew knows; the connection may have
+ * broken after the server accepted it and before the crew knew. */
 bool bel_errand_is_lost(const struct bel_errand *errand);
 
-/* How it went. */
+/* The outcome of the work on a timer. */
 enum bel_report_kind {
-    BEL_REPORT_DONE,     /* ack; what a report says at first */
-    BEL_REPORT_FAILED,   /* an attempt is spent, and it comes again as its policy says */
-    BEL_REPORT_RELEASED, /* no attempt is spent, and it comes again */
-    BEL_REPORT_REJECTED, /* it is dead, and does not come again by itself */
+    BEL_REPORT_DONE,     /* acknowledge; the initial value of a report */
+    BEL_REPORT_FAILED,   /* uses up an attempt; retried as the retry policy says */
+    BEL_REPORT_RELEASED, /* uses up no attempt; delivered again */
+    BEL_REPORT_REJECTED, /* the timer is dead; not retried unless revived */
 };
 
 struct bel_report {
     enum bel_report_kind kind;
-    bool has_delay; /* failed or released: when it comes again */
+    bool has_delay; /* failed or released: deliver again after delay_ms */
     uint64_t delay_ms;
     char reason[BEL_REPORT_REASON_BYTES]; /* failed or rejected: for people; ends in 0 */
 };
 
-/* Reports that it has failed. The reason is copied, as much of it as there is room for. */
+/* Sets a report to failed. The reason is copied and truncated to fit. */
 void bel_report_fail(struct bel_report *report, const char *reason);
 
-struct bel_crew; /* opaque: it owns threads */
+struct bel_crew; /* opaque: owns threads */
 
-/* What is pointed to is copied, but for the context and the clock. */
+/* Everything that is pointed to is copied, except the context and the clock. */
 struct bel_crew_options {
-    const char *address;              /* as bel_client_connect() has it */
-    struct bel_client_options client; /* for both connections; its clock is the crew's, too, and
-                                         looked at each millisecond if it is not the system's */
-    const char *const *topics;        /* they take turns */
-    size_t topics_count;              /* 1 at least */
-    unsigned hands;                   /* 0: 5 */
-    uint32_t lease_ms; /* 0: as the timer or its topic says, else 30 s; extended after
-                                         each third of it */
-    const char *name;  /* who it is, for people; NULL: nobody */
+    const char *address;              /* see bel_client_connect() */
+    struct bel_client_options client; /* for both connections. The crew uses its clock too and,
+                                         if it is not the system clock, reads it every
+                                         millisecond. */
+    const char *const *topics;        /* served in rotation */
+    size_t topics_count;              /* at least 1 */
+    unsigned hands;                   /* worker threads; 0: 5 */
+    uint32_t lease_ms; /* 0: as the timer or its topic sets it, else 30 s; extended after each
+                          third of it */
+    const char *name;  /* name of the worker, for people; optional */
     void (*work)(void *context, const struct bel_errand *errand, struct bel_report *report);
-    /* Something is wrong with the server or the way to it: one line for a log. May be NULL. */
+    /* Called with one line for a log if something is wrong with the server or the connection.
+     * Optional. */
     void (*trouble)(void *context, const char *text);
     void *context;
-    /* The server was told how it went, or cannot be any more: bel_errand_is_lost() says whether it
-     * counts. On the thread that has worked, which does nothing else in between. May be NULL. */
+    /* Called after the server has accepted or refused the report, or cannot be told any more;
+     * bel_errand_is_lost() tells whether the work counts. Runs on the thread that ran `work`,
+     * directly after it. Optional. */
     void (*told)(void *context, const struct bel_errand *errand, const struct bel_report *report);
 };
 
-/* Starts a crew. It connects by itself, later. Returns 0 and sets `*out`, or BEL_ENOMEM. */
+/* Starts a crew. Connecting happens later, in the background. Returns 0 and sets `*out`, or returns
+ * BEL_ENOMEM. */
 BEL_CHECKED int bel_crew_start(const struct bel_crew_options *options, struct bel_crew **out);
 
 /*
- * Claims no more, and waits for the hands to finish and for the server to know, but no longer than
- * `grace_ms`. Returns 0 when all is told and the threads have ended, also if that was so before; or
- * BEL_EBUSY if hands still work: leases are extended still, and it can be called again. A server
- * that cannot be reached is not waited for; one that does not answer is for 10 s after the last
- * hand has finished, and one that is being connected to for as long as the client's timeout. What
- * it was not told by then it finds out when the leases end.
+ * Stops claiming, then waits up to `grace_ms` for the hands to finish and for the server to accept
+ * their reports. Returns 0 when everything is reported and the threads have ended, also if the crew
+ * was already stopped. Returns BEL_EBUSY if hands are still working: their leases are still
+ * extended, and bel_crew_stop() can be called again. The wait for the server is limited: none if it
+ * cannot be reached, 10 s after the last hand has finished if it does not reply, the client's
+ * timeout if a connection is being made. Work that was not reported by then is delivered again
+ * after its lease expires.
  */
 BEL_CHECKED int bel_crew_stop(struct bel_crew *crew, uint32_t grace_ms);
 

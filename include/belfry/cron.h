@@ -3,7 +3,7 @@
 #define BEL_CRON_H
 
 /*
- * cron - rules of the form "minute hour day month weekday", and when they say next.
+ * cron - rules of the form "minute hour day month weekday", and their next time.
  *
  *     field      values        also
  *     second     0-59          only in rules of six fields, and first; else 0
@@ -13,17 +13,17 @@
  *     month      1-12, JAN-DEC
  *     weekday    0-7, SUN-SAT  0 and 7 are Sunday; 5L the last Friday, 5#2 the second, ?
  *
- * A field is a list of values, ranges (1-5), steps (10-30/5, 5/10, with a star for all) and
- * H: a value that depends on the seed, the same each time (H, H(0-29), H/15, H(0-29)/10).
- * If day and weekday both say something, either will do; a field that starts with a star,
- * or is ?, says nothing. @hourly, @daily (@midnight), @weekly, @monthly, @yearly (@annually)
- * stand for the first moment of each. A rule that never comes true is refused.
+ * A field is a list of values, ranges (1-5), steps (10-30/5, 5/10, with a star for all) and H, a
+ * value derived from the seed that is always the same for one seed (H, H(0-29), H/15, H(0-29)/10).
+ * If both day and weekday are restricted, a date that matches either one matches; a field that
+ * starts with a star, or is ?, is unrestricted. @hourly, @daily (@midnight), @weekly, @monthly,
+ * @yearly (@annually) mean the first moment of each. A rule that no date can match is invalid.
  *
- * When clocks change: an hour field that starts with a star follows real time, so it has no
- * gaps and no repetitions longer than the clock's own. Any other hour is a promise of once a
- * day: a time that is skipped comes at the end of the gap, or not at all (enum bel_gap); one
- * that comes twice is taken the first time, the second, or both (enum bel_fold). Times that
- * a gap moves onto one instant are one.
+ * Clock changes: if the hour field starts with a star, the rule follows real time, so a clock
+ * change causes no gap and no repetition in it. Any other hour runs once a day: a local time that
+ * is skipped moves to the end of the gap or is left out (enum bel_gap); a local time that occurs
+ * twice is used the first time, the second time, or both (enum bel_fold). Times that a gap moves to
+ * the same instant count once.
  */
 
 #include "belfry/error.h"
@@ -37,34 +37,34 @@
 #pragma GCC visibility push(default)
 
 enum {
-    BEL_CRON_TEXT_MAX = 1024, /* bytes of a rule */
+    BEL_CRON_TEXT_MAX = 1024, /* of a rule, in bytes */
 };
 
-/* A rule. It can be copied; the fields are private. */
+/* A rule. May be copied; the fields are private. */
 struct bel_cron {
     uint64_t seconds, minutes;
     uint32_t hours, days, months; /* bit n: the value n */
-    uint32_t before_last;         /* bit n: the day n before the last of the month */
-    uint32_t nearest;             /* bit n: the weekday nearest to the n-th */
+    uint32_t before_last;         /* bit n: n days before the last of the month */
+    uint32_t nearest;             /* bit n: the weekday nearest to day n */
     uint8_t weekdays;
-    uint8_t last_weekdays;   /* bit n: the last such weekday of the month */
-    uint8_t nth_weekdays[5]; /* bit n of [k - 1]: the k-th such weekday of the month */
-    uint8_t star_steps[6];   /* n: the field starts with a star and this step; 0: it does not */
-    bool nearest_last;       /* the last weekday, Monday to Friday, of the month */
-    bool has_seconds;        /* it was written with six fields */
+    uint8_t last_weekdays;   /* bit n: the last weekday n of the month */
+    uint8_t nth_weekdays[5]; /* bit n of [k - 1]: the k-th weekday n of the month */
+    uint8_t star_steps[6];   /* step of a field that starts with a star; 0: it does not */
+    bool nearest_last;       /* the last day of the month from Monday to Friday */
+    bool has_seconds;        /* the rule was written with six fields */
 };
 
-/* Reads a rule. `seed` is for H: a hash of what the rule is for. Returns 0; or BEL_EINVAL,
- * and `*why`, unless it is NULL, says where and what was expected. */
+/* Parses a rule. `seed` selects the values of H: use a hash of the name of the job. Returns 0; or
+ * returns BEL_EINVAL and sets `*why`, unless `why` is NULL. */
 BEL_CHECKED int bel_cron_parse(const char *text, size_t bytes, uint64_t seed, struct bel_cron *out,
                                struct bel_text_error *why);
 
-/* Writes a rule that means the same, with H replaced by its value. Returns the length it
- * needs, and writes what fits, as snprintf does. */
+/* Prints an equivalent rule, with H replaced by its value. Like snprintf, writes what fits into
+ * `room` bytes and returns the full length. */
 size_t bel_cron_print(const struct bel_cron *cron, char *out, size_t room);
 
-/* The first instant after `utc` that the rule names, in seconds since 1970. False if there
- * is none before the year 10,000. It takes a bounded time and no memory. */
+/* Finds the first instant after `utc` that matches the rule, in seconds since 1970. Returns false
+ * if there is none before the year 10,000. Takes bounded time and allocates no memory. */
 bool bel_cron_next(const struct bel_cron *cron, const struct bel_zone_when *when, int64_t utc,
                    int64_t *out);
 

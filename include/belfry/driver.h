@@ -3,11 +3,11 @@
 #define BEL_DRIVER_H
 
 /*
- * driver - a thread that turns a backend, for programs whose threads want to ask it things.
+ * driver - a thread that runs a backend, so that other threads can submit requests to it.
  *
  *     any thread                         the driver's thread
  *     ----------                         -------------------
- *     submit, call ----> queue --------> backend: a turn takes all that have come
+ *     submit, call ----> queue --------> backend: one turn takes all queued requests
  *                                           |
  *     call returns <---- done <-------------'   sleeps until something is due, or submitted
  *
@@ -17,12 +17,12 @@
  *     bel_driver_destroy(driver);
  *     bel_engine_close(engine);
  *
- * While it runs, the backend belongs to the driver's thread; only `done`, which is called there,
- * may use it directly. What `done` does holds up everybody else, so it is short. Requests that come
- * while a turn is under way share the next one, and with that its commit. A driver that has
- * nothing to do does not wake up.
+ * While the driver runs, the backend belongs to the driver's thread. Only `done`, which is called
+ * on that thread, may use the backend directly. `done` delays all other requests, so keep it short.
+ * Requests that arrive during a turn share the next turn and its commit. An idle driver does not
+ * wake up.
  *
- * Threads: any thread may call anything but bel_driver_destroy() at any time.
+ * Threads: any thread may call any of these functions at any time, except bel_driver_destroy().
  */
 
 #include "belfry/backend.h"
@@ -33,39 +33,41 @@
 
 struct bel_driver; /* opaque */
 
-/* Starts a driver of a backend, which is borrowed. With a clock other than the system's, time does
- * not wake it: call bel_driver_wake() after the clock was moved. NULL: the system's. Returns 0 and
- * sets `*out`, before the first turn; or returns BEL_ENOMEM, or BEL_EIO if there are no descriptors
- * left. */
+/* Starts a driver for a backend, which must outlive the driver. `clock` NULL: the system clock.
+ * With another clock the passing of time does not wake the driver: call bel_driver_wake() after
+ * moving the clock. Returns 0 and sets `*out`, before the first turn; or returns BEL_ENOMEM, or
+ * BEL_EIO if no file descriptor is available. */
 BEL_CHECKED int bel_driver_start(struct bel_backend *backend, const struct bel_clock *clock,
                                  struct bel_driver **out);
 
-/* Submits a request and returns at once; `done` is called on the driver's thread. Requests of
- * one thread are taken in the order of their submission. Such a request is not withdrawn by hand.
- * Returns 0; or BEL_ECLOSED if the driver was stopped, and the request is as before. */
+/* Submits a request and returns at once; `done` is called on the driver's thread. Requests of one
+ * thread are processed in order of submission. Do not call bel_backend_withdraw() for such a
+ * request. Returns 0; or returns BEL_ECLOSED if the driver was stopped, and the request is
+ * unchanged. */
 BEL_CHECKED int bel_driver_submit(struct bel_driver *driver, struct bel_request *request);
 
-/* Submits a request and sleeps until it is done. `done` is called as above, before this returns,
- * but may be NULL here, and neither submits nor frees the request. Returns the reply's error, 0 if
- * it has none; or BEL_ECLOSED if the driver was stopped, or BEL_EBUSY if this is its own thread,
- * and then it is not done. */
+/* Submits a request and sleeps until it is done. `done` is called as above, before this function
+ * returns, but may be NULL here, and must neither submit nor free the request. Returns the error of
+ * the reply, or 0. Without a call of `done`, returns BEL_ECLOSED if the driver was stopped, or
+ * BEL_EBUSY if called on the driver's own thread. */
 BEL_CHECKED int bel_driver_call(struct bel_driver *driver, struct bel_request *request);
 
-/* Makes it take a turn soon: the clock was moved, or answers of the backend can leave (`wake` of
- * struct bel_engine_options). Also from a signal handler. */
+/* Makes the driver take a turn soon. Call it after moving the clock, and from `wake` of struct
+ * bel_engine_options. Async-signal-safe. */
 void bel_driver_wake(struct bel_driver *driver);
 
-/* From here on no claim waits: those that do, and those that would, are answered with nothing. So
- * workers that wait for work come back, and those that have some can still finish it. */
+/* Stops claims from waiting: waiting claims, and later claims that would wait, are answered at once
+ * with no deliveries. Workers that wait for work return; workers with a lease can still finish. */
 void bel_driver_drain(struct bel_driver *driver);
 
-/* Refuses what is submitted from here on, finishes what was submitted before, and ends the thread.
- * Claims that wait are answered with nothing, as by a drain. Then the backend is the caller's
- * again. Returns 0, also if it was stopped before; or BEL_EBUSY if this is its own thread. */
+/* Refuses later requests, finishes earlier ones, and ends the thread. Waiting claims are answered
+ * with no deliveries, as by bel_driver_drain(). Afterwards the backend belongs to the caller again.
+ * Returns 0, also if the driver was already stopped; or BEL_EBUSY if called on the driver's own
+ * thread. */
 BEL_CHECKED int bel_driver_stop(struct bel_driver *driver);
 
-/* Stops a driver and frees it; NULL is allowed. No other thread may use it any more, and this is
- * not its own. */
+/* Stops a driver and frees it; NULL is allowed. No other thread may still use the driver. Must not
+ * be called on the driver's own thread. */
 void bel_driver_destroy(struct bel_driver *driver);
 
 #pragma GCC visibility pop

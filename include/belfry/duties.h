@@ -3,42 +3,42 @@
 #define BEL_DUTIES_H
 
 /*
- * duties - what a program that works through jobs waits for, as events in one inbox.
+ * duties - the standard timers of a program that processes jobs, delivered as events in one inbox.
  *
- *     duty          of a       waits                           rule
- *     retry         task       10 s, doubling up to 1 h        replaces
- *     rate limit    resource   as reported, up to 24 h,        never shortens
- *                              else 60 s
- *     breaker       resource   30 s, doubling up to 300 s,     never prolonged
- *                              from the 5th failure in a row
- *     stale         task       its idle limit                  a heartbeat starts it anew
- *     pacing        job        2 s, once no task of it runs    replaces
- *     cooldown      job        5 s; chains of at most 5        replaces
- *     job timeout   job        24 h                            never prolonged
- *     cron tick     schedule   until the next tick             never overlaps, unless told
+ *     duty          belongs to  delay                           if already pending
+ *     retry         task        10 s, doubling up to 1 h        replaced
+ *     rate limit    resource    as reported, up to 24 h,        the longer one stays
+ *                               default 60 s
+ *     breaker       resource    30 s, doubling up to 300 s,     the first one stays
+ *                               from the 5th failure in a row
+ *     stale         task        its idle limit                  restarted by a heartbeat
+ *     pacing        job         2 s after its last task ended   replaced
+ *     cooldown      job         5 s; chains of at most 5        replaced
+ *     job timeout   job         24 h                            the first one stays
+ *     cron tick     schedule    until the next tick             runs do not overlap by default
  *
- * A timer is named by its duty and a key, a number of the program's, and there is at most
- * one of each name. It is cancelled by name, too:
+ * A timer is named by its duty and a key, which is a number chosen by the program. At most one
+ * timer exists per name. Timers are also cancelled by name:
  *
  *     bel_duties_create(runtime, &(struct bel_duties_options){.kind_first = 100}, &duties);
  *     bel_duties_retry(duties, (struct bel_duty_for){.key = task, .user = word}, attempt);
  *     ...
  *     count = bel_duties_take(duties, events, 64);
  *
- * What has been cancelled or replaced does not arrive, even if it had rung by then and was
- * in the inbox: taking drops it. So to the owner a timer is pending until its event is
- * taken, and nothing comes as a surprise.
+ * The event of a cancelled or replaced timer is never delivered, even if the timer had already rung
+ * and its event was in the inbox: bel_duties_take() drops it. To the caller, a timer is pending
+ * until its event is taken.
  *
- * Threads: a set of duties belongs to one thread, which arms, cancels and takes. Its timers
- * ring on the runtime's workers. Names are not in a snapshot: a program that starts again
- * arms its duties anew, from what it knows of its jobs.
+ * Threads: a set of duties belongs to one thread, which arms, cancels and takes. Its timers ring on
+ * the workers of the runtime. A snapshot of the runtime does not contain the names: after a restart
+ * a program arms its duties again, from what it knows about its jobs.
  */
 
 #include "belfry/runtime.h"
 
 #pragma GCC visibility push(default)
 
-struct bel_duties; /* opaque: it owns memory */
+struct bel_duties; /* opaque: owns memory */
 
 enum bel_duty {
     BEL_DUTY_RETRY,
@@ -52,34 +52,36 @@ enum bel_duty {
     BEL_DUTY_COUNT,
 };
 
-/* Numbers that can be chosen; 0 is the default. */
+/* Limits of a set of duties; a field that is 0 has its default. */
 struct bel_duty_limits {
-    uint64_t retry_ns;       /* the first delay: 10 s */
-    uint64_t retry_max_ns;   /* 1 h */
-    uint32_t retry_jitter;   /* percent by which chance may shorten it: none */
-    uint32_t breaker_opens;  /* at so many failures in a row: 5 */
-    uint64_t breaker_ns;     /* the first delay: 30 s */
-    uint64_t breaker_max_ns; /* 300 s */
-    uint64_t rate_limit_ns;  /* when no wait was reported: 60 s */
-    uint64_t pacing_ns;      /* 2 s */
-    uint64_t cooldown_ns;    /* 5 s */
-    uint64_t job_timeout_ns; /* 24 h */
-    uint32_t chain_max;      /* jobs that follow another: 5 */
-    uint32_t cron_queue_max; /* ticks that wait for a run to end; more are skipped: 100 */
+    uint64_t retry_ns;       /* the first delay; default 10 s */
+    uint64_t retry_max_ns;   /* the longest delay; default 1 h */
+    uint32_t retry_jitter;   /* percent by which a delay is randomly shortened; default 0 */
+    uint32_t breaker_opens;  /* failures in a row that open the breaker; default 5 */
+    uint64_t breaker_ns;     /* the first delay; default 30 s */
+    uint64_t breaker_max_ns; /* the longest delay; default 300 s */
+    uint64_t rate_limit_ns;  /* delay if the resource reported none; default 60 s */
+    uint64_t pacing_ns;      /* default 2 s */
+    uint64_t cooldown_ns;    /* default 5 s */
+    uint64_t job_timeout_ns; /* default 24 h */
+    uint32_t chain_max;      /* jobs that may follow another in a chain; default 5 */
+    uint32_t cron_queue_max; /* ticks that may wait for a run to end, others are skipped; default
+                                100 */
 };
 
 /*
- * The arithmetic by itself. NULL limits are the defaults.
+ * The delays as pure functions. NULL limits: the defaults.
  */
 
-/* How long to wait after attempt 1, 2, ... has failed: never more than the maximum,
- * whatever the number. `chance` is any number; it matters with jitter only. */
+/* Returns the delay after attempt number `attempt`, counted from 1, has failed; at most
+ * `retry_max_ns`. `chance` is a random number, which is used only with jitter. */
 uint64_t bel_duty_retry_ns(const struct bel_duty_limits *limits, uint32_t attempt, uint32_t chance);
 
-/* How long a breaker stays open after so many failures in a row; 0: it is closed. */
+/* Returns how long a breaker stays open after `failures` failures in a row; 0: it is closed. */
 uint64_t bel_duty_breaker_ns(const struct bel_duty_limits *limits, uint32_t failures);
 
-/* How long to leave a resource alone that reported a wait, or with 0 none. */
+/* Returns how long to leave a resource alone that reported a rate limit. `reported_ns` 0: the
+ * resource reported no duration. */
 uint64_t bel_duty_rate_limit_ns(const struct bel_duty_limits *limits, uint64_t reported_ns);
 
 /*
@@ -87,64 +89,65 @@ uint64_t bel_duty_rate_limit_ns(const struct bel_duty_limits *limits, uint64_t r
  */
 
 struct bel_duties_options {
-    bel_kind_t kind_first;         /* this and the next seven are the set's */
-    uint32_t names_max;            /* arming fails with BEL_EFULL beyond it; 0: 2^20 */
-    struct bel_worker *worker;     /* rings them all, in exact order; NULL: any */
-    struct bel_duty_limits limits; /* each that is 0 is the default */
+    bel_kind_t kind_first;         /* first of the eight kinds that the set uses */
+    uint32_t names_max;            /* arming fails with BEL_EFULL above this number of names; 0:
+                                      2^20 */
+    struct bel_worker *worker;     /* rings all timers, in exact order; NULL: any worker */
+    struct bel_duty_limits limits; /* a limit that is 0 has its default */
 };
 
-/* Makes a set with an inbox of its own. Returns 0 and sets `*out`; or BEL_EINVAL if one of
- * the kinds has a meaning already or is too large, BEL_ENOMEM or BEL_EIO. */
+/* Creates a set with its own inbox. Returns 0 and sets `*out`; or returns BEL_EINVAL if one of its
+ * kinds is already registered or too large, BEL_ENOMEM or BEL_EIO. */
 BEL_CHECKED int bel_duties_create(struct bel_runtime *runtime,
                                   const struct bel_duties_options *options,
                                   struct bel_duties **out);
 
-/* Cancels everything and frees the set, before its runtime; NULL is allowed. The kinds stay
- * taken. */
+/* Cancels all timers of a set and frees it; NULL is allowed. Call it before bel_runtime_destroy().
+ * The kinds stay registered. */
 void bel_duties_destroy(struct bel_duties *duties);
 
-/* What came: by name, with the user word it was last armed with. */
+/* A timer that rang: its name, and the user word that it was last armed with. */
 struct bel_duty_event {
     enum bel_duty duty;
     uint64_t key;
     uint64_t user;
     struct bel_boot due;
-    struct bel_boot now; /* when it rang */
-    uint64_t missed;     /* cron: ticks left out since the one before */
+    struct bel_boot now; /* when the timer rang */
+    uint64_t missed;     /* cron: ticks left out since the previous event */
 };
 
-/* Takes up to `max` events, in the order in which they rang, and returns how many. */
+/* Takes up to `max` events in the order in which they rang. Returns the number taken. */
 size_t bel_duties_take(struct bel_duties *duties, struct bel_duty_event *out, size_t max);
 
-/* Readable while there may be events. */
+/* Returns a descriptor that is readable while there may be events. */
 int bel_duties_fd(const struct bel_duties *duties);
 
-/* Ends what is under a name, and forgets its count and runs: true if a timer was pending.
- * A success does this to a breaker, the end of a job to its timeout. */
+/* Cancels the timer of a name and resets its failure count and its runs. Returns true if a timer
+ * was pending. Call it for a breaker after a success, and for a job timeout when the job ends. */
 bool bel_duties_cancel(struct bel_duties *duties, enum bel_duty duty, uint64_t key);
 
-/* Whether a timer is pending under a name. A breaker is open then. */
+/* Returns whether the timer of a name is pending. For a breaker: whether it is open. */
 bool bel_duties_is_pending(const struct bel_duties *duties, enum bel_duty duty, uint64_t key);
 
-/* What is counted under a name: failures in a row of a breaker, ticks of a cron that were
- * skipped because a run had not ended; else 0. */
+/* Returns the counter of a name. For a breaker: failures in a row. For a cron: ticks skipped
+ * because a run had not ended. Otherwise 0. */
 uint64_t bel_duties_count(const struct bel_duties *duties, enum bel_duty duty, uint64_t key);
 
 /*
- * Arming. Each returns 0; or, and nothing has changed: BEL_EFULL, BEL_ENOMEM, BEL_ERANGE
- * for a delay that is too long to represent, BEL_ECLOSED after fork().
+ * Arming. Each function returns 0; or, with nothing changed: BEL_EFULL, BEL_ENOMEM, BEL_ERANGE for
+ * a delay too long to represent, BEL_ECLOSED after fork().
  */
 
-/* Which task, resource or job it is, and a word for the event. */
+/* The task, resource, job or schedule, and a word of the caller that its event returns. */
 struct bel_duty_for {
     uint64_t key;
     uint64_t user;
 };
 
-/* What happens to a timer that is pending under the same name. */
+/* What arming does if a timer of the same name is pending. */
 enum bel_duty_rule {
     BEL_RULE_REPLACE,
-    BEL_RULE_KEEP_LONGEST, /* the one that is due later stays, with its word */
+    BEL_RULE_KEEP_LONGEST, /* the timer due later stays, with its user word */
     BEL_RULE_KEEP_FIRST,
 };
 
@@ -154,65 +157,68 @@ struct bel_duty_timer {
     uint64_t delay_ns;
 };
 
-/* What the others do in their own ways, for a duty with rules of its own. */
+/* Arms a timer with any delay and rule. The functions below call this one. */
 BEL_CHECKED int bel_duties_arm(struct bel_duties *duties, struct bel_duty_for what,
                                const struct bel_duty_timer *timer);
 
-/* Attempt 1, 2, ... at a task has failed. Chance, if there is jitter, is the system's. */
+/* Arms a retry after attempt number `attempt`, counted from 1, of a task has failed. With jitter,
+ * takes the random number from the system; then the call may also fail with BEL_EIO. */
 BEL_CHECKED int bel_duties_retry(struct bel_duties *duties, struct bel_duty_for task,
                                  uint32_t attempt);
 
-/* A resource wants to be left alone for so long; 0: it did not say for how long. */
+/* Arms a rate limit of a resource for `reported_ns`; 0: the resource reported no duration. */
 BEL_CHECKED int bel_duties_limit_rate(struct bel_duties *duties, struct bel_duty_for resource,
                                       uint64_t reported_ns);
 
-/* A resource has failed. From the fifth time in a row on its breaker is open; its event
- * says to try once: if that fails too, it is open for twice as long. What fails while it is
- * open was under way before, and neither counts nor prolongs it. */
+/* Counts a failure of a resource. The fifth failure in a row opens its breaker. The event of the
+ * breaker means: try once. If that attempt fails too, the breaker opens for twice as long.
+ * Failures while the breaker is open come from earlier attempts; they are not counted and do not
+ * prolong it. */
 BEL_CHECKED int bel_duties_fail(struct bel_duties *duties, struct bel_duty_for resource);
 
-/* A task is being worked on, and its worker says so at least once in `idle_ns`. */
+/* Watches a task: its event arrives unless a heartbeat comes at least every `idle_ns`. */
 BEL_CHECKED int bel_duties_watch(struct bel_duties *duties, struct bel_duty_for task,
                                  uint64_t idle_ns);
 
-/* It does so. BEL_ESTALE if it is not watched, or not any more: then it is too late. */
+/* Restarts the idle limit of a task. Returns BEL_ESTALE if the task is not watched, or its event
+ * was already taken. */
 BEL_CHECKED int bel_duties_heartbeat(struct bel_duties *duties, uint64_t task);
 
-/* A task of a job has ended, and so many others of it still run: if none, the next may
- * start when this rings. */
+/* Reports that a task of a job has ended while `running` other tasks of that job run. If none runs,
+ * arms the pacing timer; its event means that the next task may start. */
 BEL_CHECKED int bel_duties_pace(struct bel_duties *duties, struct bel_duty_for job,
                                 uint32_t running);
 
-/* A job follows another as the `depth`th of its chain, 1 for the first that does; it may
- * start when this rings. BEL_EFULL also if the chain is too long. */
+/* Arms the cooldown of a job that follows another as number `depth` of a chain, counted from 1; its
+ * event means that the job may start. Returns BEL_EFULL also if `depth` exceeds the limit. */
 BEL_CHECKED int bel_duties_chain(struct bel_duties *duties, struct bel_duty_for job,
                                  uint32_t depth);
 
-/* A job starts, and has so long; 0: the default. Its event ends its pacing, too; what else
- * is not finished is the program's to cancel. */
+/* Arms the timeout of a job; 0: the default. Its event also cancels the pacing timer of the job.
+ * The program must cancel the other timers of the job. */
 BEL_CHECKED int bel_duties_start_job(struct bel_duties *duties, struct bel_duty_for job,
                                      uint64_t timeout_ns);
 
-/* What a tick does while a run has not ended. */
+/* What happens to a tick while a run has not ended. */
 enum bel_duty_overlap {
-    BEL_OVERLAP_SKIP,  /* it is counted and left out */
-    BEL_OVERLAP_QUEUE, /* it waits: see bel_duties_end_run() */
-    BEL_OVERLAP_ALLOW, /* it arrives */
+    BEL_OVERLAP_SKIP,  /* the tick is counted and left out */
+    BEL_OVERLAP_QUEUE, /* the tick waits: see bel_duties_end_run() */
+    BEL_OVERLAP_ALLOW, /* the tick is delivered */
 };
 
 struct bel_duty_ticks {
     struct bel_boot first;
-    uint64_t period_ns; /* 0: the first only; the program knows when the next is */
+    uint64_t period_ns; /* 0: only `first`; the program arms the next tick */
     enum bel_duty_overlap overlap;
-    bool catches_up; /* a tick for each one missed; else only those to come */
+    bool catches_up; /* deliver a tick for each one missed; otherwise leave them out */
 };
 
-/* Starts ticking, or changes how it ticks: runs that have not ended still count. A tick
- * that arrives starts a run. BEL_ERANGE also if `first` is BEL_NEVER. */
+/* Starts ticks of a schedule, or changes them. Runs that have not ended still count. A delivered
+ * tick starts a run. Returns BEL_ERANGE also if `first` is BEL_NEVER. */
 BEL_CHECKED int bel_duties_cron(struct bel_duties *duties, struct bel_duty_for schedule,
                                 const struct bel_duty_ticks *ticks);
 
-/* A run has ended. True if a tick has been waiting for that: it is to be run now. */
+/* Reports that a run has ended. Returns true if a queued tick starts a new run now. */
 bool bel_duties_end_run(struct bel_duties *duties, uint64_t schedule);
 
 #pragma GCC visibility pop

@@ -3,18 +3,18 @@
 #define BEL_ENGINE_H
 
 /*
- * engine - durable timers in a program: kept through a crash, delivered at least once, never
- * early, and never after a cancel that was answered.
+ * engine - embedded durable timers: they survive a crash, are delivered at least once, never early,
+ * and never after an acknowledged cancel.
  *
  *     bel_engine_open(&(struct bel_engine_options){.folder = "data", .now = now}, &engine, &why);
  *     struct bel_backend *backend = bel_engine_backend(engine);
  *     bel_backend_submit(backend, &request);
  *     next = bel_backend_turn(backend, now);
  *
- * What can be asked of it is in belfry/backend.h. An engine reads no clock and has no loop: the
- * program says when it is, and calls a turn when there is something to do.
+ * belfry/backend.h lists the commands. An engine reads no clock and has no event loop: the program
+ * passes the time, and calls bel_backend_turn() when a turn is needed.
  *
- * Threads: an engine belongs to one thread. A folder belongs to one engine.
+ * Threads: an engine belongs to one thread. A data directory belongs to one engine at a time.
  */
 
 #include "belfry/backend.h"
@@ -29,105 +29,108 @@
 
 struct bel_engine; /* opaque */
 
-/* Who waits for the disk. */
+/* Where the engine waits for a sync (fdatasync) of its log. */
 enum bel_engine_sync {
-    BEL_ENGINE_SYNC_IN_TURN,   /* the turn: the best there is if a sync takes well under 1 ms */
-    BEL_ENGINE_SYNC_IN_THREAD, /* a thread: answers leave in a later turn, see `wake` */
+    BEL_ENGINE_SYNC_IN_TURN,   /* in the turn: best if a sync takes well under 1 ms */
+    BEL_ENGINE_SYNC_IN_THREAD, /* in a thread: replies leave in a later turn, see `wake` */
 };
 
-/* What an answer waits for, and what of it may be lost. The process may die in any of them: nothing
- * that was answered is lost. After a power cut all that comes back is what was there at some
- * moment: a beginning of what was answered, without holes. */
+/* What a reply waits for, and what a power cut may lose. A crash of the process alone never loses
+ * an acknowledged change. After a power cut the state is always one that existed: all changes up to
+ * some moment, without gaps. */
 enum bel_engine_durability {
-    BEL_ENGINE_DURABILITY_COMMIT,   /* the sync: nothing is lost */
-    BEL_ENGINE_DURABILITY_INTERVAL, /* the write; a thread syncs within sync_interval_ms: what was
-                                       answered in about that time before a power cut may be lost */
-    BEL_ENGINE_DURABILITY_NONE,     /* the write; it is synced where the order on disk demands it,
-                                       and when the engine is closed: all of it that is not in the
-                                       tree yet may be lost */
+    BEL_ENGINE_DURABILITY_COMMIT,   /* waits for the sync: nothing is lost */
+    BEL_ENGINE_DURABILITY_INTERVAL, /* waits for the write; a thread syncs every
+                                       sync_interval_ms. A power cut may lose about the last
+                                       sync_interval_ms. */
+    BEL_ENGINE_DURABILITY_NONE,     /* waits for the write; syncs only where the order on disk
+                                       requires it, and on close. A power cut may lose everything
+                                       since the last checkpoint. */
 };
 
 struct bel_engine_options {
-    const char *folder;          /* where it is kept; NULL: in memory, and forgotten at the end */
-    struct bel_now now;          /* when it is opened */
-    struct bel_zones *zones;     /* borrowed; NULL: there is no zone but UTC */
+    const char *folder;          /* data directory; NULL: in memory only, lost on close */
+    struct bel_now now;          /* the current time */
+    struct bel_zones *zones;     /* borrowed; NULL: the only zone is UTC */
     uint32_t payload_bytes_max;  /* 0: BEL_PAYLOAD_BYTES_DEFAULT */
     uint32_t topics_max;         /* 0: 2^20 */
-    uint32_t ready_max;          /* of a topic, in memory; the others wait; 0: 1,000,000 */
-    enum bel_engine_sync sync;   /* with BEL_ENGINE_DURABILITY_COMMIT */
-    void (*wake)(void *context); /* called by that thread: answers can leave, take a turn */
+    uint32_t ready_max;          /* ready timers per topic kept in memory, the rest stay on disk;
+                                    0: 1,000,000 */
+    enum bel_engine_sync sync;   /* used with BEL_ENGINE_DURABILITY_COMMIT */
+    void (*wake)(void *context); /* called on the sync thread when replies can leave: take a turn */
     void *context;
     enum bel_engine_durability durability;
     uint32_t sync_interval_ms; /* of BEL_ENGINE_DURABILITY_INTERVAL; 0: 1,000 */
 };
 
-/* What was found where, for a person. */
+/* What went wrong and where, for people. */
 struct bel_engine_why {
-    char text[256]; /* ends in 0; empty if there is nothing to say */
+    char text[256]; /* ends in 0; empty if there is no detail */
 };
 
-/* Opens an engine and recovers what there is. Returns 0 and sets `*out`; or returns BEL_ENOMEM,
- * BEL_EIO, BEL_ECORRUPT, BEL_EFULL for no space on the disk, BEL_EBUSY if another has the folder,
- * BEL_EUNSUPPORTED if a newer version wrote it, BEL_EINVAL for an option; and says in `*why`, which
- * may be NULL, what it was. */
+/* Opens an engine and recovers its data. Returns 0 and sets `*out`; or returns BEL_ENOMEM, BEL_EIO,
+ * BEL_ECORRUPT, BEL_EFULL if the disk is full, BEL_EBUSY if another engine has the directory open,
+ * BEL_EUNSUPPORTED if a newer version wrote it, BEL_EINVAL for an invalid option. On failure sets
+ * `*why` unless `why` is NULL. */
 BEL_CHECKED int bel_engine_open(const struct bel_engine_options *options, struct bel_engine **out,
                                 struct bel_engine_why *why);
 
-/* Closes an engine; NULL is allowed. Requests that it has are not answered. Leases stay, and
- * their time does not run until it is opened again. */
+/* Closes an engine; NULL is allowed. Pending requests get no reply. Leases are kept, and their time
+ * stands still until the engine is opened again. */
 void bel_engine_close(struct bel_engine *engine);
 
-/* The engine as a backend. It lives as long as the engine. */
+/* Returns the backend of an engine, which is valid as long as the engine. */
 struct bel_backend *bel_engine_backend(struct bel_engine *engine);
 
-/* Counts that go on while the engine is open, and live as long. */
+/* Returns the live counters of an engine, which are valid as long as the engine. */
 const struct bel_engine_stats *bel_engine_stats(const struct bel_engine *engine);
 
-/* Begins to copy all that has been answered, to a folder that is not there or empty, while the
- * engine goes on: turns are taken as ever, and the copying is done by a thread. The copy can be
- * opened like any other folder. Returns 0; or BEL_EBUSY if one is under way, BEL_ECONFLICT if there
- * is something in the folder, BEL_EUNSUPPORTED for an engine in memory, BEL_EIO, BEL_ENOMEM; and
- * says in `*why`, which may be NULL, what it was. */
+/* Starts a backup of all acknowledged changes to a directory that does not exist or is empty. A
+ * thread copies while the engine continues to take turns. The backup can be opened like any data
+ * directory. Returns 0; or returns BEL_EBUSY if a backup is running, BEL_ECONFLICT if the directory
+ * is not empty, BEL_EUNSUPPORTED for an engine in memory, BEL_EIO, BEL_ENOMEM. On failure sets
+ * `*why` unless `why` is NULL. */
 BEL_CHECKED int bel_engine_backup_begin(struct bel_engine *engine, const char *folder,
                                         struct bel_engine_why *why);
 
-/* Sees how far it is, between two turns, and has to be called now and then for it to go on. Returns
- * BEL_EBUSY while it is under way; then, once, 0 if the copy is whole and durable, or why there is
- * none, and the folder can be removed; BEL_ENOTFOUND if none was begun. */
+/* Continues a backup; call it regularly between turns, because the backup makes no progress
+ * otherwise. Returns BEL_EBUSY while the backup runs. Then returns, once, 0 if the backup is
+ * complete and durable, or the error, after which the directory can be removed. Returns
+ * BEL_ENOTFOUND if no backup was started. */
 BEL_CHECKED int bel_engine_backup_poll(struct bel_engine *engine, struct bel_engine_why *why);
 
-/* Both, for a program without a loop: returns when the copy is made, or cannot be. */
+/* Makes a backup and returns when it is complete or has failed. For a program without a loop. */
 BEL_CHECKED int bel_engine_backup(struct bel_engine *engine, const char *folder,
                                   struct bel_engine_why *why);
 
-/* What a check has looked at. */
+/* What a check has read. */
 struct bel_engine_report {
     uint64_t topics, timers, leases, plans, ended; /* timers: unfinished ones */
-    uint64_t rows;                                 /* all there are, of every kind */
+    uint64_t rows;                                 /* rows of every kind */
     uint64_t tree_rows, tree_bytes;                /* of the tree alone, on disk */
 };
 
-/* Checks the folder of an engine that is not open, and changes nothing in it: every byte that was
- * written can be read and is what was written, everything leads to where it should, and what is
- * counted is what there is. It is read by a process of its own, which may not survive the
- * damage. Returns 0 and sets `*out`; or BEL_ECORRUPT, and says in `*why`, which may be NULL, what
- * was found where; BEL_ENOTFOUND if there is no engine's data, and the errors of
- * bel_engine_open(). */
+/* Checks a data directory that is not open, without changing it: every byte is readable and as it
+ * was written, every reference has its target, and every counter matches what it counts. A
+ * subprocess does the reading, because damaged data may crash it. Returns 0 and sets `*out`; or
+ * returns BEL_ECORRUPT and sets `*why`, unless `why` is NULL, to what was found and where;
+ * BEL_ENOTFOUND if the directory holds no engine's data; or an error of bel_engine_open(). */
 BEL_CHECKED int bel_engine_check(const char *folder, struct bel_engine_report *out,
                                  struct bel_engine_why *why);
 
-/* The same before it is opened, but only if the engine that had it last has not closed it, and the
- * tree has at most `rows_max` rows, for they are all read: 100,000 take some 0.3 s. Else, and
- * if there is no data, it returns 0 and `out->rows` is 0. */
+/* Like bel_engine_check(), before opening a directory, but only if the last engine did not close it
+ * cleanly and the tree has at most `rows_max` rows, because all rows are read: 100,000 rows take
+ * about 0.3 s. Otherwise, and if there is no data, returns 0 with `out->rows` 0. */
 BEL_CHECKED int bel_engine_check_if_left(const char *folder, uint64_t rows_max,
                                          struct bel_engine_report *out, struct bel_engine_why *why);
 
-/* Called with a line, which ends in a newline and is good until it returns. What it returns, if
- * not 0, ends the dump. */
+/* Called with one line, which ends in a newline and is valid until the function returns. A return
+ * value other than 0 ends the dump. */
 typedef int bel_engine_see(void *context, struct bel_view line);
 
-/* Shows every row in the folder of an engine that is not open, each as a line of JSON, and changes
- * nothing. Returns 0, what `see` returned, or as bel_engine_check() does. */
+/* Passes every row of a data directory that is not open to `see`, one line of JSON each, without
+ * changing anything. Returns 0, the value that `see` returned, or an error of
+ * bel_engine_check(). */
 BEL_CHECKED int bel_engine_dump(const char *folder, bel_engine_see *see, void *context,
                                 struct bel_engine_why *why);
 

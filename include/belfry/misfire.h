@@ -3,19 +3,19 @@
 #define BEL_MISFIRE_H
 
 /*
- * misfire - what becomes of a plan's times that were missed, because nobody was there or
- * because the clock was put forward.
+ * misfire - which missed times of a plan are made up for. Times are missed while the program is
+ * down, or when the wall clock is set forward.
  *
- *     skip    none of them is made up for
+ *     skip    none
  *     last    the newest
- *     all     the newest n, from old to new
+ *     all     the newest n, oldest first
  *
- * The rest is counted. If more were missed than are made, it is the oldest that are left out:
- * what they were for is the least worth now, and `last` is `all` with n = 1.
+ * The other missed times are only counted. With `all` the oldest times are left out, because they
+ * matter least by now. `last` is `all` with n = 1.
  *
- * A plan is a function that finds the next time, so that anything can be one. The work is
- * bounded, whatever the plan and however long nobody was there: BEL_MISFIRE_COUNT_MAX calls to
- * count, and for each time made two if times are evenly spaced and at most about 128 if not.
+ * A plan is any function that finds the next time. The work is bounded for every plan and every
+ * length of absence: at most BEL_MISFIRE_COUNT_MAX calls to count, and per chosen time two calls if
+ * the times are evenly spaced, otherwise at most about 128.
  */
 
 #include "belfry/clock.h"
@@ -26,8 +26,8 @@
 #pragma GCC visibility push(default)
 
 enum {
-    BEL_MISFIRE_MAX = 1000,        /* times that are made, at most */
-    BEL_MISFIRE_COUNT_MAX = 10000, /* times left out that are counted */
+    BEL_MISFIRE_MAX = 1000,        /* times that are chosen, at most */
+    BEL_MISFIRE_COUNT_MAX = 10000, /* skipped times that are counted, at most */
 };
 
 enum bel_misfire {
@@ -36,28 +36,28 @@ enum bel_misfire {
     BEL_MISFIRE_ALL,
 };
 
-/* A plan. `next` sets `*out` to the plan's first time after `after`, or returns false if there
- * is none; the same question has the same answer. */
+/* A plan. `next` sets `*out` to the plan's first time after `after`, or returns false if there is
+ * none. The same arguments must give the same result. */
 struct bel_misfire_plan {
     bool (*next)(void *context, struct bel_wall after, struct bel_wall *out);
     void *context;
 };
 
-/* The times that were missed: after `after`, up to and with `until`. */
+/* The missed times: later than `after`, up to and including `until`. */
 struct bel_misfire_range {
     struct bel_wall after, until;
 };
 
 struct bel_misfire_result {
     uint32_t made_count;
-    uint32_t skipped_count; /* times left out; at least so many if it is BEL_MISFIRE_COUNT_MAX */
+    uint32_t skipped_count; /* BEL_MISFIRE_COUNT_MAX means at least that many */
     bool has_next;
-    struct bel_wall next; /* the first time after the range; valid if there is one */
+    struct bel_wall next; /* the first time after the range, if has_next */
 };
 
-/* Chooses from the times that were missed those to make, and puts them into `out_times`, from
- * old to new: none for `skip`, at most 1 for `last`, at most `all_max` for `all`, for which
- * there must be room. `all_max` is at most BEL_MISFIRE_MAX. */
+/* Chooses the missed times to make up for and writes them to `out_times`, oldest first: none for
+ * `skip`, at most 1 for `last`, at most `all_max` for `all`. `out_times` must have room for them.
+ * `all_max` is at most BEL_MISFIRE_MAX. */
 struct bel_misfire_result bel_misfire_choose(enum bel_misfire policy, uint32_t all_max,
                                              const struct bel_misfire_plan *plan,
                                              struct bel_misfire_range range,

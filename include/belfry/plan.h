@@ -3,16 +3,16 @@
 #define BEL_PLAN_H
 
 /*
- * plan - when is the next time?
+ * plan - computes the next time of a recurrence rule.
  *
  *     5m, PT5M, @every 5m                every five minutes
  *     0 9 * * 1-5, @daily                a cron rule (belfry/cron.h)
  *     FREQ=WEEKLY;BYDAY=MO,WE            a recurrence rule (belfry/rrule.h)
  *
- * A plan is a pure function: of the rule, the last nominal time and how many there were. It
- * reads no clock and no TZ, and may be asked by any number of threads. A nominal time is
- * when the rule says; moving it within a window (belfry/spread.h) and making up for missed
- * ones (belfry/misfire.h) is done to it afterwards.
+ * A plan is a pure function of the rule, the last nominal time and the number of nominal times so
+ * far. It reads neither a clock nor TZ, and any number of threads may use it. A nominal time is the
+ * time that the rule names. Moving it within a window (belfry/spread.h) and making up for missed
+ * ones (belfry/misfire.h) are separate steps, applied to nominal times.
  *
  *     bel_plan_create("0 9 * * 1-5", 11, &(struct bel_plan_options){.zone = bangkok}, &plan, &why);
  *     while (bel_plan_next(plan, at, made++, &at) == 0) ...
@@ -43,30 +43,29 @@ enum bel_plan_kind {
     BEL_PLAN_RRULE,
 };
 
-/* What an interval is counted from. */
+/* The start of an interval. */
 enum bel_plan_mode {
-    BEL_PLAN_RATE,  /* the nominal time before: it does not drift */
-    BEL_PLAN_DELAY, /* the end of what the time before has started */
+    BEL_PLAN_RATE,  /* the previous nominal time: does not drift */
+    BEL_PLAN_DELAY, /* the end of the previous occurrence */
 };
 
 struct bel_plan_options {
     const struct bel_zone *zone; /* borrowed, must outlive the plan; NULL: UTC */
     enum bel_gap gap;
     enum bel_fold fold;
-    enum bel_plan_mode mode; /* of intervals only */
-    bool has_start;          /* else an interval starts a period after `now`, a recurrence rule
-                                with the first whole second that is not before it */
+    enum bel_plan_mode mode; /* for intervals only */
+    bool has_start;          /* otherwise an interval starts one period after `now`, and a
+                                recurrence rule at the first whole second not before `now` */
     bool has_until;
-    struct bel_wall now;   /* when the plan is made */
-    struct bel_wall start; /* the first nominal time, whatever the rule says of it */
-    struct bel_wall until; /* there is none after it */
-    uint64_t count;        /* nor after so many; 0: no such limit */
-    uint64_t seed;         /* for H in a cron rule: a hash of what the plan is for */
+    struct bel_wall now;   /* when the plan is created */
+    struct bel_wall start; /* the first nominal time, even if the rule does not match it */
+    struct bel_wall until; /* no nominal time is after it */
+    uint64_t count;        /* number of nominal times in total; 0: no limit */
+    uint64_t seed;         /* for H in a cron rule: a hash of the name of the job */
 };
 
-/* Reads a rule and makes a plan; NULL options are the defaults. Returns 0 and sets `*out`; or
- * BEL_ENOMEM; or BEL_EINVAL, and `*why`, unless it is NULL, says where and what was
- * expected. */
+/* Parses a rule and creates a plan; NULL options: the defaults. Returns 0 and sets `*out`; or
+ * returns BEL_ENOMEM; or returns BEL_EINVAL and sets `*why`, unless `why` is NULL. */
 BEL_CHECKED int bel_plan_create(const char *text, size_t bytes,
                                 const struct bel_plan_options *options, struct bel_plan **out,
                                 struct bel_text_error *why);
@@ -76,19 +75,20 @@ void bel_plan_destroy(struct bel_plan *plan);
 
 enum bel_plan_kind bel_plan_kind(const struct bel_plan *plan);
 
-/* The first nominal time after `after`, if there were `made` before it. Returns 0; or
- * BEL_ERANGE if there is none, it is past `until`, or all have been made; or BEL_ENOMEM, which
- * only a recurrence rule does. In mode delay, `after` is when the one before ended. */
+/* Finds the first nominal time later than `after`, given that `made` nominal times came before it.
+ * Returns 0 and sets `*out`; or returns BEL_ERANGE if there is none, it is later than `until`, or
+ * `count` is reached; or BEL_ENOMEM, only for recurrence rules. In BEL_PLAN_DELAY mode, `after` is
+ * the end of the previous occurrence. */
 BEL_CHECKED int bel_plan_next(const struct bel_plan *plan, struct bel_wall after, uint64_t made,
                               struct bel_wall *out);
 
-/* The plan as an English sentence. Returns the length it needs, and writes what fits, as
- * snprintf does. */
+/* Describes the plan as an English sentence. Like snprintf, writes what fits into `room` bytes and
+ * returns the full length. */
 size_t bel_plan_explain(const struct bel_plan *plan, char *out, size_t room);
 
-/* What clock changes do to the plan: the first note about one after `*at`, up to `to`, and
- * `*at` is moved there; false if there is none. A note is a line like "2026-03-29: 02:30 does
- * not exist, runs at 03:00". What does not fit is cut off. */
+/* Describes the effect of clock changes on the plan: writes a note about the first one later than
+ * `*at` and up to `to`, sets `*at` to its time and returns true; or returns false if there is none.
+ * A note is a line like "2026-03-29: 02:30 does not exist, runs at 03:00", truncated to fit. */
 bool bel_plan_note(const struct bel_plan *plan, struct bel_wall *at, struct bel_wall to, char *out,
                    size_t room);
 

@@ -3,13 +3,13 @@
 #define BEL_TEXT_H
 
 /*
- * text - what is wrong with a text that a parser refused: where, and what was expected.
+ * text - the position and the cause of a parse error.
  *
  *     0 25 * * *
  *       ^ an hour from 0 to 23
  *
- * Parsers of this library take texts with a length, which need not end in 0, and leave
- * what they were to set alone when they refuse.
+ * Parsers of this library take a text with its length, which need not end in 0. On failure they
+ * leave their output unchanged.
  */
 
 #include <stddef.h>
@@ -19,7 +19,7 @@ enum {
 };
 
 struct bel_text_error {
-    size_t position; /* of the first byte that is wrong; the end if it is missing */
+    size_t position; /* of the first wrong byte; the length if something is missing */
     char expected[BEL_EXPECTED_BYTES]; /* a phrase: "an hour from 0 to 23" */
 };
 

@@ -3,16 +3,16 @@
 #define BEL_DURABLE_TIMER_H
 
 /*
- * timer - a durable timer as its users see it: what they say when they schedule one, what a
- * worker is handed, and what is told of one when somebody asks.
+ * timer - the data of durable timers: the parameters of scheduling one, the delivery that a worker
+ * receives, and the full record that GET and LIST return.
  *
  *     scheduled --due--> ready --claim--> leased --ack--> done
  *         ^                ^                |  |
- *         |                '--lease ends----'  |            blocked: waits for another one
+ *         |                '--lease ends----'  |            blocked: waits for another timer
  *         '------------fail, after backoff-----'            dead, cancelled, expired, skipped
  *
- * Inside a topic, and there inside a group, timers are delivered in the order (due, priority,
- * sequence). Between the groups of a topic, shares are fair: those with the fewest leases first.
+ * Timers of one group of a topic are delivered in the order (due, priority, sequence). The groups
+ * of a topic share fairly: the group with the fewest leases goes first.
  */
 
 #include "belfry/clock.h"
@@ -27,40 +27,42 @@
 #pragma GCC visibility push(default)
 
 enum {
-    BEL_TOPIC_BYTES_MAX = 200,        /* of a name: 1 to so many of A-Z a-z 0-9 . _ : / - */
-    BEL_ID_BYTES_MAX = 128,           /* the same set; an occurrence's id is longer and has an @ */
-    BEL_ID_BYTES = 160,               /* room for any id, an occurrence's too */
+    BEL_TOPIC_BYTES_MAX = 200,        /* of a name, 1 to this many of A-Z a-z 0-9 . _ : / - */
+    BEL_ID_BYTES_MAX = 128,           /* same characters; the id of an occurrence is longer and
+                                         contains an @ */
+    BEL_ID_BYTES = 160,               /* room for any id, including an occurrence's */
     BEL_GROUP_BYTES_MAX = 200,        /* any bytes */
-    BEL_HEADERS_MAX = 100,            /* of a timer */
+    BEL_HEADERS_MAX = 100,            /* per timer */
     BEL_HEADERS_BYTES_MAX = 64 << 10, /* names and values together */
-    BEL_TEXT_BYTES_MAX = 256, /* of a reason or a worker, cut off behind; of a correlation */
+    BEL_TEXT_BYTES_MAX = 256,         /* of a reason or a worker name, which are truncated; of a
+                                 correlation */
     BEL_RESULT_BYTES_MAX = 64 << 10,
     BEL_TOKEN_BYTES_MAX = 400,        /* of A-Z a-z 0-9 _ - */
-    BEL_OUTCOMES_MAX = 5,             /* that are kept of a timer, the last ones */
+    BEL_OUTCOMES_MAX = 5,             /* the most recent outcomes kept per timer */
     BEL_PAYLOAD_BYTES_MAX = 64 << 20, /* the highest limit that can be configured */
     BEL_PAYLOAD_BYTES_DEFAULT = 1 << 20,
     BEL_CLAIM_COUNT_MAX = 1000,
     BEL_LIST_COUNT_MAX = 1000,
-    BEL_OVERLAP_QUEUE_MAX = 100, /* unfinished occurrences of a plan that queues them */
+    BEL_OVERLAP_QUEUE_MAX = 100, /* unfinished occurrences per plan with BEL_OVERLAP_QUEUE */
 };
 
 enum bel_state {
     BEL_SCHEDULED, /* not due yet */
-    BEL_READY,     /* due, and nobody has it */
-    BEL_LEASED,    /* a worker has it */
-    BEL_BLOCKED,   /* waits for another one to end */
-    BEL_DONE,      /* from here on the states are terminal */
-    BEL_DEAD,      /* out of attempts, or rejected: kept, and can be revived */
+    BEL_READY,     /* due and not leased */
+    BEL_LEASED,    /* claimed by a worker */
+    BEL_BLOCKED,   /* waits for another timer to finish */
+    BEL_DONE,      /* this state and the following ones are terminal */
+    BEL_DEAD,      /* out of attempts, or rejected; can be revived */
     BEL_CANCELLED,
-    BEL_EXPIRED, /* nobody came in time */
+    BEL_EXPIRED, /* not claimed before its expiry */
     BEL_SKIPPED,
     BEL_STATES,
 };
 
-/* "scheduled" and so on. */
+/* Returns the name of a state in lower case: "scheduled". */
 const char *bel_state_name(enum bel_state state);
 
-/* Finds a state by its name, in small letters. False if there is none. */
+/* Finds a state by its name in lower case. Returns false for an unknown name. */
 bool bel_state_find(struct bel_view name, enum bel_state *out);
 
 struct bel_header {
@@ -68,32 +70,32 @@ struct bel_header {
 };
 
 enum bel_conflict {
-    BEL_CONFLICT_REPLACE,  /* the old one goes, whatever its state */
-    BEL_CONFLICT_KEEP,     /* the old one stays, as long as it is known */
-    BEL_CONFLICT_REJECT,   /* the same, and it is an error */
-    BEL_CONFLICT_EARLIEST, /* the one that is due first stays */
+    BEL_CONFLICT_REPLACE,  /* the new timer replaces the old one in any state */
+    BEL_CONFLICT_KEEP,     /* the old timer stays, even if finished, until its record is removed */
+    BEL_CONFLICT_REJECT,   /* fails with BEL_ECONFLICT; the old timer stays */
+    BEL_CONFLICT_EARLIEST, /* the timer that is due first stays */
     BEL_CONFLICT_LATEST,
 };
 
 enum bel_overlap {
-    BEL_OVERLAP_SKIP,  /* a time at which the one before is unfinished makes none */
-    BEL_OVERLAP_QUEUE, /* it waits, blocked, for the one before to end */
+    BEL_OVERLAP_SKIP,  /* no occurrence is made while the previous one is unfinished */
+    BEL_OVERLAP_QUEUE, /* the occurrence is blocked until the previous one has finished */
     BEL_OVERLAP_ALLOW,
 };
 
-/* When a timer is due. */
+/* How the due time of a timer is given. */
 enum bel_when {
     BEL_WHEN_NOW,
-    BEL_WHEN_IN, /* after a delay, which no change of the clock moves */
+    BEL_WHEN_IN, /* after a delay, which setting the clock does not change */
     BEL_WHEN_AT, /* at an instant of the wall clock */
 };
 
-/* How a timer recurs; none if there is no rule. `when` of the schedule is then the first
- * nominal time, and without one the rule says it. */
+/* How a timer recurs; an empty rule means that it does not. `when` of the schedule gives the first
+ * nominal time; with BEL_WHEN_NOW the rule gives it. */
 struct bel_recurrence {
     enum bel_plan_kind kind;
-    struct bel_view rule; /* as bel_plan_create() reads it; it must be of that kind */
-    struct bel_view zone; /* an IANA name; none: UTC */
+    struct bel_view rule; /* as for bel_plan_create(); must be of that kind */
+    struct bel_view zone; /* IANA name; empty: UTC */
     enum bel_plan_mode mode;
     enum bel_gap gap;
     enum bel_fold fold;
@@ -101,43 +103,43 @@ struct bel_recurrence {
     enum bel_overlap overlap;
     bool has_until;
     struct bel_wall until;
-    uint64_t count;     /* nominal times in all; 0: without end */
-    uint64_t spread_ms; /* the window that each is moved in, by the id */
+    uint64_t count;     /* nominal times in total; 0: no limit */
+    uint64_t spread_ms; /* window within which each time is moved, by the hash of the id */
 };
 
-/* What is to be scheduled. All zeros, a topic and a payload are enough. */
+/* The parameters of SCHEDULE. A topic and a payload are enough; the rest may be 0. */
 struct bel_schedule_spec {
     struct bel_view topic;
-    struct bel_view id; /* none: one is made, 26 characters that sort by due */
+    struct bel_view id; /* empty: generated, 26 characters that sort by due time */
     struct bel_view payload;
     enum bel_when when;
-    uint64_t delay_ms;  /* if IN */
-    struct bel_wall at; /* if AT; a past time is due now */
+    uint64_t delay_ms;  /* with BEL_WHEN_IN */
+    struct bel_wall at; /* with BEL_WHEN_AT; a time in the past is due now */
     struct bel_recurrence plan;
-    bool has_priority; /* else 128 */
-    uint8_t priority;  /* lower first */
+    bool has_priority; /* default: BEL_PRIORITY_DEFAULT, 128 */
+    uint8_t priority;  /* lower goes first */
     enum bel_conflict conflict;
-    struct bel_view group, resource, correlation; /* none, or not empty */
+    struct bel_view group, resource, correlation; /* optional */
     const struct bel_header *headers;
     size_t headers_count;
-    struct bel_view retry; /* as bel_backoff_parse() reads it; none: the topic's */
+    struct bel_view retry; /* as for bel_backoff_parse(); empty: the topic's */
     uint64_t lease_ms;     /* 0: the topic's */
-    uint64_t expires_ms;   /* after due; 0: never */
+    uint64_t expires_ms;   /* time after `due` at which the timer expires; 0: never */
 };
 
-/* What a worker is handed. */
+/* A timer as a worker receives it from CLAIM. */
 struct bel_delivery {
     struct bel_view token, topic, id, payload, correlation;
     struct bel_wall due;
-    uint64_t attempt;                 /* 1 + the failures so far */
-    uint64_t lease_ms;                /* how long it lasts */
-    const struct bel_header *headers; /* with belfry-plan and belfry-nominal, if it recurs */
+    uint64_t attempt;                 /* 1 + failures so far */
+    uint64_t lease_ms;                /* duration of the lease */
+    const struct bel_header *headers; /* include belfry-plan and belfry-nominal if it recurs */
     size_t headers_count;
 };
 
 enum bel_outcome_kind {
     BEL_OUTCOME_FAILED,
-    BEL_OUTCOME_CRASHED, /* the lease ended */
+    BEL_OUTCOME_CRASHED, /* the lease expired */
 };
 
 struct bel_outcome {
@@ -146,29 +148,29 @@ struct bel_outcome {
     struct bel_view reason;
 };
 
-/* What is known of a timer or a plan. What does not apply is 0. */
+/* The full record of a timer or a plan. Fields that do not apply are 0. */
 struct bel_timer {
     struct bel_view topic, id, payload, group, resource, correlation, retry;
     enum bel_state state;
     uint8_t priority;
-    bool has_next;       /* of a plan: `due` is its next nominal time */
-    struct bel_wall due; /* a plan: its next nominal time, if there is one */
+    bool has_next;       /* plan: `due` is its next nominal time */
+    struct bel_wall due; /* plan: its next nominal time, if has_next */
     struct bel_wall created;
     struct bel_wall finished; /* if the state is terminal */
-    struct bel_wall expires;  /* if expires_ms */
+    struct bel_wall expires;  /* if expires_ms is not 0 */
     uint64_t expires_ms, lease_ms;
-    uint64_t attempts, crashes; /* failures; leases lost */
+    uint64_t attempts, crashes; /* failures; expired leases */
     uint64_t lease_left_ms;     /* if leased */
-    struct bel_view worker;     /* who has it, if it said so */
-    struct bel_view reason;     /* why it is dead, expired, skipped */
-    struct bel_view result;     /* of the ack */
+    struct bel_view worker;     /* if leased and the worker gave a name */
+    struct bel_view reason;     /* why the timer is dead, expired or skipped */
+    struct bel_view result;     /* given with ACK */
     const struct bel_header *headers;
     size_t headers_count;
-    struct bel_outcome outcomes[BEL_OUTCOMES_MAX]; /* from old to new */
+    struct bel_outcome outcomes[BEL_OUTCOMES_MAX]; /* oldest first */
     size_t outcomes_count;
-    struct bel_recurrence plan;     /* of a plan; no rule: it is none */
-    uint64_t made, skipped, missed; /* of a plan: occurrences; left out by overlap, by misfire */
-    struct bel_view plan_id;        /* of an occurrence: its plan, and its nominal time */
+    struct bel_recurrence plan;     /* plan; an empty rule: this is not a plan */
+    uint64_t made, skipped, missed; /* plan: occurrences made, skipped by overlap, missed */
+    struct bel_view plan_id;        /* occurrence: the id of its plan, and its nominal time */
     struct bel_wall nominal;
 };
 

@@ -3,8 +3,8 @@
 #define BEL_VERSION_H
 
 /*
- * version - which Belfry this is. The macros say what a program was compiled
- * against, the functions what it is running with.
+ * version - the version of Belfry. The macros are the version that a program was compiled against;
+ * the functions return the version that it runs with.
  */
 
 #pragma GCC visibility push(default)
@@ -14,10 +14,11 @@
 #define BEL_VERSION_PATCH 0
 #define BEL_VERSION       "0.1.0"
 
-/* The library's version as text, "major.minor.patch". */
+/* Returns the version of the library as text, "major.minor.patch". */
 const char *bel_version(void);
 
-/* The library's version as one number that compares: major * 1000000 + minor * 1000 + patch. */
+/* Returns the version of the library as a number to compare: major * 1000000 + minor * 1000 +
+ * patch. */
 int bel_version_number(void);
 
 #pragma GCC visibility pop

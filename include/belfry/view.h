@@ -3,8 +3,8 @@
 #define BEL_VIEW_H
 
 /*
- * view - bytes that belong to someone else: where they are and how many. They need no end
- * mark and may have any value. A view of no bytes may have a NULL pointer.
+ * view - a borrowed range of bytes: a pointer and a length. The bytes may have any value and need
+ * not end in 0. An empty view may have a NULL pointer.
  */
 
 #include <stddef.h>
@@ -14,7 +14,7 @@ struct bel_view {
     size_t bytes;
 };
 
-/* The view of a string literal, or of any array of char that ends in 0. */
+/* The view of a string literal, or of an array of char that ends in 0, without that 0. */
 #define BEL_VIEW(literal) ((struct bel_view){.data = (literal), .bytes = sizeof(literal) - 1})
 
 #endif

@@ -3,23 +3,23 @@
 #define BEL_ZONE_H
 
 /*
- * zone - what the clocks on the wall show, anywhere, at any time.
+ * zone - time zones: converts between instants and local times.
  *
- * Rules come from the system's zoneinfo files (TZif), the rule for the years after the last
- * entry included; before the first entry the clocks show what the file says first, which is
- * mostly local mean time. A zone is immutable and may be used by any number of threads;
- * nothing depends on TZ, TZDIR, the locale or any other state of the process.
+ * Rules come from the system's zoneinfo files (TZif), including the rule for the years after the
+ * last entry. Before the first entry, the first offset of the file applies, usually local mean
+ * time. A zone is immutable and may be used by any number of threads. Nothing depends on TZ, TZDIR,
+ * the locale or other state of the process.
  *
- * A local time is not always one instant: clocks that are put forward skip some (a gap),
- * clocks that are put back show some twice (a fold). bel_zone_at() says which it is:
+ * A local time is not always one instant: clocks that are set forward skip some local times (a
+ * gap), clocks that are set back show some twice (a fold). bel_zone_at() tells them apart:
  *
  *     exact   one instant:          first == second
  *     fold    two instants:         first < second
  *     gap     none:                 first == second: the end of the gap, the instant at which
- *                                   the clocks were put forward
+ *                                   the clocks are set forward
  *
- * Where changes are so close together that a local time is shown three times or more, which
- * no zone of this world has done, they are the first and the last.
+ * If changes are so close together that a local time occurs three times or more, which no real zone
+ * has done, `first` and `second` are the first and the last of these instants.
  */
 
 #include "belfry/error.h"
@@ -34,8 +34,8 @@ enum {
     BEL_ZONE_NAME_MAX = 127, /* bytes */
 };
 
-struct bel_zones; /* opaque: a folder of zones, those in use kept in memory */
-struct bel_zone;  /* opaque, immutable; lives as long as the bel_zones it came from */
+struct bel_zones; /* opaque: a directory of zones, with a cache of those in use */
+struct bel_zone;  /* opaque, immutable; valid as long as its bel_zones */
 
 /* A date and time of day in the proleptic Gregorian calendar; no leap seconds. */
 struct bel_civil {
@@ -53,10 +53,10 @@ enum bel_zone_answer {
     BEL_ZONE_GAP,
 };
 
-/* What becomes of a local time in a gap, and which instant is meant by one in a fold. */
+/* What a local time in a gap means, and a local time in a fold. */
 enum bel_gap {
     BEL_GAP_NEXT, /* the end of the gap */
-    BEL_GAP_SKIP, /* none */
+    BEL_GAP_SKIP, /* no instant */
 };
 
 enum bel_fold {
@@ -65,57 +65,58 @@ enum bel_fold {
     BEL_FOLD_BOTH,
 };
 
-/* Where and how a rule that names local times is followed. */
+/* The zone of a rule with local times, and what the rule does in gaps and folds. */
 struct bel_zone_when {
     const struct bel_zone *zone;
     enum bel_gap gap;
     enum bel_fold fold;
 };
 
-/* A local time as instants, in seconds since 1970-01-01T00:00:00Z; see above. */
+/* The instants of a local time, in seconds since 1970-01-01T00:00:00Z; see above. */
 struct bel_zone_instants {
     int64_t first, second;
     enum bel_zone_answer answer;
 };
 
-/* Opens a folder of TZif files; NULL: the system's. Returns 0 and sets `*out`, or returns
- * BEL_ENOMEM, or BEL_EIO if there is no such folder. */
+/* Opens a directory of TZif files; NULL: the system's. Returns 0 and sets `*out`, or returns
+ * BEL_ENOMEM, or BEL_EIO if the directory does not exist. */
 BEL_CHECKED int bel_zones_open(const char *folder, struct bel_zones **out);
 
-/* Frees it and every zone that came from it; NULL is allowed. */
+/* Frees the zones and every bel_zone found in them; NULL is allowed. */
 void bel_zones_close(struct bel_zones *zones);
 
-/* Finds a zone by its name, which need not end in 0: "Europe/Berlin". "UTC" needs no file
- * and is bel_zone_utc(). Any thread. Returns 0 and sets `*out`; or BEL_EINVAL if there is no
- * such zone (or the name could be a path out of the folder), BEL_ECORRUPT if its file does
- * not check out or counts leap seconds, as those in right/ do, BEL_ENOMEM, BEL_EIO. */
+/* Finds a zone by its name, for example "Europe/Berlin"; the name need not end in 0. "UTC" needs no
+ * file and gives bel_zone_utc(). Any thread may call it. Returns 0 and sets `*out`; or returns
+ * BEL_EINVAL for an unknown zone or a name that could be a path out of the directory, BEL_ECORRUPT
+ * if the file is damaged or counts leap seconds, as those in right/ do, BEL_ENOMEM, BEL_EIO. */
 BEL_CHECKED int bel_zones_find(struct bel_zones *zones, const char *name, size_t bytes,
                                const struct bel_zone **out);
 
-/* Looks whether files have changed since they were read, and reads those again: from here
- * on bel_zones_find() answers with the new ones; the old ones stay valid. A zone whose file
- * is gone is found no more; one whose file makes the same zone has not changed. Any thread.
- * Returns how many have changed; or BEL_ECORRUPT, once, if a new file does not check out, or
- * BEL_ENOMEM or BEL_EIO. Then the zones concerned are as they were, the others have been
- * read, and the next call counts them. */
+/* Rereads files that have changed: later calls of bel_zones_find() return the new zones; the old
+ * ones stay valid. A zone whose file was removed is no longer found; a file that yields the same
+ * zone does not count as changed. Any thread may call it. Returns the number of changed zones; or
+ * BEL_ECORRUPT, once, if a new file is damaged, or BEL_ENOMEM or BEL_EIO. After an error the
+ * affected zones are as before, the others have been reread, and the next call counts them. */
 BEL_CHECKED int bel_zones_reload(struct bel_zones *zones);
 
-/* UTC, for when no zone is needed. It lives as long as the program. */
+/* Returns UTC, which is valid until the program ends. */
 const struct bel_zone *bel_zone_utc(void);
 
 const char *bel_zone_name(const struct bel_zone *zone);
 
-/* What is to be added to UTC to get the local time, in seconds, at an instant. */
+/* Returns the offset of local time from UTC at an instant, in seconds; positive in the east. */
 int32_t bel_zone_offset(const struct bel_zone *zone, int64_t utc);
 
-/* What the clocks show. Returns 0, or BEL_ERANGE outside of the years -9999 to 9999. */
+/* Converts an instant to local time. Returns 0, or BEL_ERANGE outside of the years -9999 to
+ * 9999. */
 BEL_CHECKED int bel_zone_civil(const struct bel_zone *zone, int64_t utc, struct bel_civil *out);
 
-/* When the clocks show it. Returns 0, or BEL_EINVAL for what is no date and time. */
+/* Converts a local time to instants. Returns 0, or BEL_EINVAL for an invalid date or time. */
 BEL_CHECKED int bel_zone_at(const struct bel_zone *zone, const struct bel_civil *civil,
                             struct bel_zone_instants *out);
 
-/* The first instant after `utc` at which the offset changes. False if there is none. */
+/* Finds the first instant after `utc` at which the offset changes. Returns false if there is
+ * none. */
 bool bel_zone_next_change(const struct bel_zone *zone, int64_t utc, int64_t *out);
 
 #pragma GCC visibility pop
