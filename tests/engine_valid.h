@@ -124,7 +124,7 @@ static inline const char *engine_fault(struct bel_engine *engine)
 {
     static struct bel_why why;
     struct bel_engine_report report = {0};
-    struct bel_siphash_key secret = engine->counts.map.secret;
+    struct bel_siphash_key secret = engine->rows.counts.map.secret;
     const char *fault = engine_leases_fault(engine);
     for (uint32_t i = 0; i < engine->topics.count && fault == NULL; i++) {
         const struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
@@ -132,8 +132,8 @@ static inline const char *engine_fault(struct bel_engine *engine)
     }
     if (fault != NULL) return fault;
     if (bel__engine_walk(engine, &report, &why) != 0) return why.text;
-    bel__counts_finish(&engine->counts); /* the walk has used them up: they are read again */
-    bel__counts_init(&engine->counts, secret);
+    bel__counts_finish(&engine->rows.counts); /* the walk has used them up: they are read again */
+    bel__counts_init(&engine->rows.counts, secret);
     return NULL;
 }
 

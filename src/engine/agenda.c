@@ -345,12 +345,12 @@ static int count_plans(struct agenda *agenda, const struct bel_topic_state *topi
 /* Numbers that have changed in this batch are not in the store yet. */
 static int settle_numbers(struct bel_engine *engine)
 {
-    size_t rows = engine->counts.dirty_count;
+    size_t rows = engine->rows.counts.dirty_count;
     if (rows == 0) return 0;
-    int err =
-        bel__engine_reserve(engine, rows, bel__counts_row_bytes(&engine->counts, 0), BEL_STORE_END);
+    int err = bel__rows_reserve(&engine->rows, rows, bel__counts_row_bytes(&engine->rows.counts, 0),
+                                BEL_STORE_END);
     if (err) return err;
-    bel__engine_put_counts(engine);
+    bel__rows_put_counts(&engine->rows);
     return 0;
 }
 
@@ -385,7 +385,7 @@ int bel__do_agenda(struct bel_engine *engine, struct bel_request *request)
     }
     int err = divide(&agenda, command, reply);
     if (err || agenda.count == 0) return err;
-    agenda.steps = bel__engine_take(engine, agenda.count * sizeof agenda.steps[0]);
+    agenda.steps = bel__answer_take(engine, agenda.count * sizeof agenda.steps[0]);
     if (agenda.steps == NULL) return BEL_ENOMEM;
     for (size_t i = 0; i < agenda.count; i++) {
         struct bel_wall start = {agenda.from + (int64_t)i * agenda.step};

@@ -104,13 +104,14 @@ static int revive(struct bel_engine *engine, struct bel_found *found)
     if (record->kind != BEL_RECORD_TIMER) return BEL_ECORRUPT; /* a plan does not die */
     int err = bel__times_after(&engine->now, 0, &place.time);
     if (err == 0) err = bel__timer_hold(engine, found->topic, &place, record->group);
-    if (err == 0) err = bel__engine_reserve(engine, BEL_TIMER_ROWS, BEL_TIMER_BYTES, BEL_STORE_ADD);
+    if (err == 0)
+        err = bel__rows_reserve(&engine->rows, BEL_TIMER_ROWS, BEL_TIMER_BYTES, BEL_STORE_ADD);
     if (err) return err;
 
-    place.sequence = bel__engine_sequence(engine);
-    bel__engine_delete(engine, &found->key);
+    place.sequence = bel__rows_sequence(&engine->rows);
+    bel__rows_delete(&engine->rows, &found->key);
     bel__alias_delete(engine, &found->key, record);
-    bel__topic_count(&engine->topics, found->topic, BEL_NUMBER_ENDED + BEL_DEAD - BEL_DONE, -1);
+    bel__topic_count(engine, found->topic, BEL_NUMBER_ENDED + BEL_DEAD - BEL_DONE, -1);
     renew(engine, record);
     if (record->plan != 0) bel__occurrence_put(engine, found->topic, record);
     bel__timer_add(engine, found->topic, &place, record);
@@ -248,7 +249,7 @@ static int slice(struct bulk *bulk, struct bel_request *request)
     bulk->changes_left = CHANGES_MAX;
     bulk->rows_left = ROWS_MAX;
     bulk->count = is_first ? 0 : reply->count;
-    bulk->limit = is_first ? bulk->engine->sequence : words[OWN_LIMIT];
+    bulk->limit = is_first ? bulk->engine->rows.sequence : words[OWN_LIMIT];
     bulk->lane = is_first ? 0 : (unsigned)words[OWN_LANE];
     bulk->next = lane_start(bulk, bulk->lane);
     if (!is_first) {

@@ -7,11 +7,11 @@
  * A delivery is made before the lease: its memory may not be had. The lease is what changes things.
  */
 #include "core/view.h"
-#include "engine/blob.h"
 #include "engine/commands.h"
 #include "engine/describe.h"
 #include "engine/engine.h"
 #include "engine/ready.h"
+#include "engine/rows/blob.h"
 #include "engine/timer.h"
 
 #include <assert.h>
@@ -84,17 +84,17 @@ static int describe(struct bel_engine *engine, const struct bel_found *found,
 {
     struct bel_view bytes;
     struct bel_body body;
-    int err = bel__blob_get(engine, &found->record.body, &bytes);
+    int err = bel__blob_get(engine->store, &found->record.body, bel__answer_arena(engine), &bytes);
     if (err) return err;
     if (found->record.body.number == 0) {
-        bytes = bel__engine_copy(engine, bytes);
+        bytes = bel__answer_copy(engine, bytes);
         if (bytes.data == NULL) return BEL_ENOMEM;
     }
     err = bel__body_read(bytes, &body);
     if (err) return err;
     struct bel_delivery delivery = {
         .topic = bel__topic_name(found->topic),
-        .id = bel__engine_copy(engine, found->record.id),
+        .id = bel__answer_copy(engine, found->record.id),
         .payload = body.payload,
         .correlation = body.correlation,
         .due = {bel__timer_due(engine, found)},
@@ -123,9 +123,9 @@ static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
     if (err) return err;
     err = describe(engine, &found, out);
     if (err) return err;
-    char *token = bel__engine_take(engine, BEL_TOKEN_BYTES);
+    char *token = bel__answer_take(engine, BEL_TOKEN_BYTES);
     if (token == NULL) return BEL_ENOMEM;
-    err = bel__engine_reserve(engine, 1, BEL_RECORD_BYTES_MAX, BEL_STORE_END);
+    err = bel__rows_reserve(&engine->rows, 1, BEL_RECORD_BYTES_MAX, BEL_STORE_END);
     if (err) return err;
     out->lease_ms = lease_ms_of(claim, &found);
     err = bel__lease_make(engine, &found, out->lease_ms,
@@ -148,7 +148,7 @@ static int make_room(struct bel_engine *engine, const struct bel_claim *claim, s
     round->count_max = claim->count == 0 ? 1 : claim->count;
     if (round->count_max > ready) round->count_max = (size_t)ready;
     if (round->count_max == 0) return 0;
-    round->deliveries = bel__engine_take(engine, round->count_max * sizeof round->deliveries[0]);
+    round->deliveries = bel__answer_take(engine, round->count_max * sizeof round->deliveries[0]);
     return round->deliveries == NULL ? BEL_ENOMEM : 0;
 }
 

@@ -36,7 +36,7 @@ int bel__do_topics(struct bel_engine *engine, struct bel_request *request)
     struct bel_reply *reply = &request->own.reply;
     size_t count = 0;
     if (topics->count == 0) return 0;
-    struct bel_view *names = bel__engine_take(engine, topics->count * sizeof *names);
+    struct bel_view *names = bel__answer_take(engine, topics->count * sizeof *names);
     if (names == NULL) return BEL_ENOMEM;
     for (uint32_t i = 0; i < topics->count; i++) {
         const struct bel_topic_state *topic = bel__topic_at(topics, i);
@@ -76,12 +76,12 @@ static void count_states(const struct bel_topic_state *topic, struct bel_topic *
 static int print_settings(struct bel_engine *engine, const struct bel_topic_state *topic,
                           struct bel_topic *out)
 {
-    struct bel_setting *settings = bel__engine_take(engine, BEL_SETTINGS * sizeof *settings);
+    struct bel_setting *settings = bel__answer_take(engine, BEL_SETTINGS * sizeof *settings);
     if (settings == NULL) return BEL_ENOMEM;
     for (unsigned i = 0; i < BEL_SETTINGS; i++) {
         char text[BEL_SETTING_TEXT_MAX];
         size_t bytes = bel__setting_print(bel__topic_settings(topic), i, text);
-        struct bel_view value = bel__engine_copy(engine, (struct bel_view){text, bytes});
+        struct bel_view value = bel__answer_copy(engine, (struct bel_view){text, bytes});
         if (value.data == NULL) return BEL_ENOMEM;
         settings[i] = (struct bel_setting){.name = bel__setting_name(i), .value = value};
     }
@@ -97,7 +97,7 @@ int bel__do_topic(struct bel_engine *engine, struct bel_request *request)
     if (!bel_topic_is_valid(name)) return refuse_topic(reply);
     const struct bel_topic_state *topic = bel__topic_find(&engine->topics, name);
     if (topic == NULL) return bel__refuse(reply, BEL_ENOTFOUND, "there is no such topic");
-    struct bel_topic *out = bel__engine_take(engine, sizeof *out);
+    struct bel_topic *out = bel__answer_take(engine, sizeof *out);
     if (out == NULL) return BEL_ENOMEM;
     *out = (struct bel_topic){.name = bel__topic_name(topic), .paused = topic->is_paused};
     out->oldest_age_ms = oldest_age(engine, topic);
@@ -118,7 +118,7 @@ static int open_topic(struct bel_engine *engine, struct bel_view name, struct be
     if (err == BEL_EFULL) return bel__refuse(reply, err, "there are too many topics");
     if (err) return err;
     enum bel_store_use use = *out_is_new ? BEL_STORE_ADD : BEL_STORE_END;
-    err = bel__engine_reserve(engine, 1, BEL_TOPIC_ROW_BYTES, use);
+    err = bel__rows_reserve(&engine->rows, 1, BEL_TOPIC_ROW_BYTES, use);
     if (err && *out_is_new) bel__topic_drop(&engine->topics, *out);
     return err;
 }
@@ -197,7 +197,7 @@ int bel__do_resume(struct bel_engine *engine, struct bel_request *request)
     if (!bel_topic_is_valid(name)) return refuse_topic(&request->own.reply);
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, name);
     if (topic == NULL || !topic->is_paused) return 0;
-    int err = bel__engine_reserve(engine, 1, BEL_TOPIC_ROW_BYTES, BEL_STORE_END);
+    int err = bel__rows_reserve(&engine->rows, 1, BEL_TOPIC_ROW_BYTES, BEL_STORE_END);
     if (err) return err;
     topic->is_paused = false;
     save(engine, topic, false);

@@ -7,10 +7,10 @@
 #include "engine/describe.h"
 
 #include "core/parse.h"
-#include "engine/blob.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/rows/blob.h"
 #include "engine/timer.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ static int keep(struct bel_engine *engine, struct bel_view *view)
         *view = (struct bel_view){0};
         return 0;
     }
-    *view = bel__engine_copy(engine, *view);
+    *view = bel__answer_copy(engine, *view);
     return view->data == NULL ? BEL_ENOMEM : 0;
 }
 
@@ -62,7 +62,7 @@ int bel__describe_headers(struct bel_engine *engine, const struct bel_found *fou
         *out_count = 0;
         return 0;
     }
-    struct bel_header *headers = bel__engine_take(engine, (count + added) * sizeof *headers);
+    struct bel_header *headers = bel__answer_take(engine, (count + added) * sizeof *headers);
     if (headers == NULL) return BEL_ENOMEM;
     struct bel_view rest = body->headers;
     for (size_t i = 0; i < count; i++) {
@@ -80,7 +80,7 @@ int bel__describe_headers(struct bel_engine *engine, const struct bel_found *fou
 /* A blob in the memory of the answer, wherever it was. */
 static int keep_blob(struct bel_engine *engine, const struct bel_blob *blob, struct bel_view *out)
 {
-    int err = bel__blob_get(engine, blob, out);
+    int err = bel__blob_get(engine->store, blob, bel__answer_arena(engine), out);
     if (err) return err;
     return blob->number == 0 ? keep(engine, out) : 0;
 }
@@ -215,7 +215,7 @@ int bel__do_get(struct bel_engine *engine, struct bel_request *request)
     int err = bel__timer_find(engine, topic, target->id, &found);
     if (err == BEL_ENOTFOUND) return 0;
     if (err) return err;
-    struct bel_timer *timer = bel__engine_take(engine, sizeof *timer);
+    struct bel_timer *timer = bel__answer_take(engine, sizeof *timer);
     if (timer == NULL) return BEL_ENOMEM;
     err = bel__describe(engine, &found, timer);
     if (err) return err;

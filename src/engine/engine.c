@@ -20,7 +20,6 @@
 #include "engine/rows/encoding.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +30,6 @@ enum {
     READY_MAX_DEFAULT = 1000 * 1000,
     SEGMENT_BYTES = 64 << 20,
     SYNC_INTERVAL_MS = 1000,
-    NUMBERS_BYTES = BEL_NUMBERS * BEL_ENCODED_NUMBER_BYTES_MAX, /* of a topic's row, at most */
-    NUMBERS_MORE = 8, /* rows of numbers that one command changes, at most */
-    ROOM_ROWS = 128,  /* that are reserved on top, for the commands that follow */
-    ROOM_BYTES = 16 << 10,
 };
 
 /* Rows in BEL_TABLE_META. */
@@ -42,208 +37,6 @@ enum {
     META_TIMES,
     META_SECRETS,
 };
-
-/* --- what commands use --- */
-
-int bel__refuse(struct bel_reply *reply, int err, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(reply->why, sizeof reply->why, format, args);
-    va_end(args);
-    reply->err = err;
-    return err;
-}
-
-int bel__break_off(struct bel_request *request, int err, uint64_t count)
-{
-    struct bel_reply *reply = &request->own.reply;
-    reply->count = count;
-    if (err == BEL_EBUSY) request->own.words[BEL_OWN_STAGE] = BEL_STAGE_BULK;
-    if (err == BEL_EBUSY || count == 0) return err;
-    return bel__refuse(reply, err, "%s, after %llu of them", bel_error_text(err),
-                       (unsigned long long)count);
-}
-
-/* Whether there is room already. What may not be used for adding is not. */
-static bool has_room(const struct bel_engine *engine, const struct bel_room *wanted)
-{
-    const struct bel_room *room = &engine->room;
-    return room->rows >= wanted->rows && room->bytes >= wanted->bytes &&
-           (room->use == BEL_STORE_ADD || wanted->use != BEL_STORE_ADD);
-}
-
-static int find_room(struct bel_engine *engine, const struct bel_room *wanted)
-{
-    int err = bel__store_reserve(engine->store, wanted->rows, wanted->bytes, wanted->use);
-    if (err == 0) engine->room = *wanted;
-    return err;
-}
-
-/* To reserve costs as much as a small command, so there is some on top, if it can be had. */
-int bel__engine_reserve(struct bel_engine *engine, size_t rows, size_t bytes,
-                        enum bel_store_use use)
-{
-    const struct bel_counts *counts = &engine->counts;
-    size_t topics = engine->topics.dirty_count, more = NUMBERS_MORE + 1;
-    rows += topics + counts->dirty_count + more;
-    bytes += (topics + more) * NUMBERS_BYTES + bel__counts_row_bytes(counts, more);
-    struct bel_room wanted = {rows, bytes, use};
-    struct bel_room ample = {rows + ROOM_ROWS, bytes + ROOM_BYTES, use};
-    if (has_room(engine, &wanted) || find_room(engine, &ample) == 0) return 0;
-    return find_room(engine, &wanted);
-}
-
-static void use_room(struct bel_engine *engine, size_t bytes)
-{
-    assert(engine->room.rows > 0 && engine->room.bytes >= bytes);
-    engine->room.rows--;
-    engine->room.bytes -= bytes;
-}
-
-void bel__engine_put(struct bel_engine *engine, const struct bel_key *key, struct bel_view value,
-                     enum bel_row row)
-{
-    engine->has_changed = true;
-    use_room(engine, value.bytes);
-    bel__store_put(engine->store, key, value, row);
-}
-
-void bel__engine_delete(struct bel_engine *engine, const struct bel_key *key)
-{
-    engine->has_changed = true;
-    use_room(engine, 0);
-    bel__store_delete(engine->store, key);
-}
-
-void bel__engine_put_counts(struct bel_engine *engine)
-{
-    bel__counts_flush(&engine->counts, engine->store);
-    engine->room = (struct bel_room){0}; /* what is left of it is not known */
-}
-
-uint64_t bel__engine_sequence(struct bel_engine *engine)
-{
-    assert(engine->sequence < BEL_SEQUENCE_MAX);
-    return engine->sequence++;
-}
-
-void *bel__engine_take(struct bel_engine *engine, size_t bytes)
-{
-    return bel__arena_take(&engine->answering->arena, bytes);
-}
-
-struct bel_view bel__engine_copy(struct bel_engine *engine, struct bel_view view)
-{
-    return bel__arena_copy(&engine->answering->arena, view);
-}
-
-/* --- lists of requests, linked through them --- */
-
-static void append(struct bel_request ***last, struct bel_request *request)
-{
-    request->own.next = NULL;
-    **last = request;
-    *last = (struct bel_request **)&request->own.next;
-}
-
-static struct bel_request *take_first(struct bel_request **first, struct bel_request ***last)
-{
-    struct bel_request *request = *first;
-    if (request == NULL) return NULL;
-    *first = request->own.next;
-    if (*first == NULL) *last = first;
-    return request;
-}
-
-static bool take_out(struct bel_request **first, struct bel_request ***last,
-                     const struct bel_request *request)
-{
-    for (struct bel_request **at = first; *at != NULL;
-         at = (struct bel_request **)&(*at)->own.next) {
-        if (*at != request) continue;
-        *at = request->own.next;
-        if (*at == NULL) *last = at;
-        return true;
-    }
-    return false;
-}
-
-/* --- answers --- */
-
-void bel__engine_answer(struct bel_engine *engine, struct bel_request *request)
-{
-    request->own.words[BEL_OWN_STAGE] = BEL_STAGE_ANSWERED;
-    append(&engine->answering->last, request);
-}
-
-static struct bel_answers *answers_create(void)
-{
-    struct bel_answers *answers = calloc(1, sizeof *answers);
-    if (answers != NULL) answers->last = &answers->first;
-    return answers;
-}
-
-static void answers_destroy(struct bel_answers *answers)
-{
-    while (answers != NULL) {
-        struct bel_answers *next = answers->next;
-        bel__arena_finish(&answers->arena);
-        free(answers);
-        answers = next;
-    }
-}
-
-/* Tells everybody of a batch. If it is not durable, they are told that. */
-static void tell(struct bel_engine *engine, struct bel_answers *answers)
-{
-    struct bel_request *request;
-    while ((request = take_first(&answers->first, &answers->last)) != NULL) {
-        struct bel_reply *reply = &request->own.reply;
-        if (engine->broken) *reply = (struct bel_reply){.err = engine->broken};
-        if (reply->err == BEL_EFULL && reply->why[0] == 0 && engine->stats.is_disk_low) {
-            (void)snprintf(reply->why, sizeof reply->why, "the disk of the data is nearly full");
-        }
-        if (reply->err != 0 && reply->why[0] == 0) {
-            (void)snprintf(reply->why, sizeof reply->why, "%s", bel_error_text(reply->err));
-        }
-        request->done(request, reply);
-    }
-    bel__arena_reset(&answers->arena);
-}
-
-/* Tells those whose batch is durable, or as good as the options want it; all, if nothing ever will
- * be. */
-static void tell_synced(struct bel_engine *engine)
-{
-    uint64_t synced = bel__store_answerable(engine->store);
-    while (engine->unsynced != NULL) {
-        struct bel_answers *answers = engine->unsynced;
-        if (answers->batch > synced && !engine->broken) return;
-        engine->unsynced = answers->next;
-        tell(engine, answers);
-        answers->next = engine->spare;
-        engine->spare = answers;
-    }
-}
-
-/* The answers of this turn wait for their batch; the next turn has others. */
-static void queue_answers(struct bel_engine *engine, uint64_t batch)
-{
-    struct bel_answers **last = &engine->unsynced;
-    struct bel_answers *fresh = engine->spare;
-    while (*last != NULL) {
-        last = &(*last)->next;
-    }
-    engine->answering->batch = batch;
-    engine->answering->next = NULL;
-    *last = engine->answering;
-    engine->answering = NULL;
-    if (fresh != NULL) engine->spare = fresh->next;
-    if (fresh == NULL) fresh = answers_create();
-    if (fresh != NULL) fresh->next = NULL;
-    engine->answering = fresh; /* NULL: begin() waits for the next */
-}
 
 /* --- a turn --- */
 
@@ -277,33 +70,23 @@ static bool is_final(int err)
     return err == BEL_EIO || err == BEL_ECORRUPT;
 }
 
-/* The batch is as large as one can be: the request is the first of the next. */
-static void put_back(struct bel_engine *engine, struct bel_request *request)
-{
-    request->own.next = engine->submitted;
-    engine->submitted = request;
-    if (request->own.next == NULL) {
-        engine->submitted_last = (struct bel_request **)&request->own.next;
-    }
-    engine->is_full = true;
-}
-
 static void run(struct bel_engine *engine, struct bel_request *request)
 {
     int err = engine->broken ? engine->broken : commands[request->command.verb](engine, request);
-    if (err == BEL_EBUSY && engine->has_changed) {
-        put_back(engine, request);
+    if (err == BEL_EBUSY && engine->rows.has_changed) {
+        bel__request_list_push(&engine->submitted, request); /* the first of the next batch */
+        engine->is_full = true;
         return;
     }
     if (err == BEL_EBUSY) err = BEL_EFULL; /* no batch is large enough for it */
     if (err == BEL_DO_WAIT) return;
     if (err == BEL_DO_LATER) {
         request->own.words[BEL_OWN_STAGE] = BEL_STAGE_BULK;
-        append(&engine->bulk_last, request);
+        bel__request_list_append(&engine->bulk, request);
     } else {
         if (is_final(err)) engine->broken = err;
         request->own.reply.err = err;
-        bel__engine_answer(engine, request);
+        bel__answer(engine, request);
     }
     err = engine->broken ? 0 : bel__ready_turn(engine); /* what it has made due */
     if (is_final(err)) engine->broken = err;
@@ -322,20 +105,18 @@ static void come_due(struct bel_engine *engine)
 
 static void run_requests(struct bel_engine *engine)
 {
-    struct bel_request *request, *bulk = engine->bulk;
-    engine->bulk = NULL;
-    engine->bulk_last = &engine->bulk;
+    struct bel_request *request, *bulk = engine->bulk.first;
+    bel__request_list_init(&engine->bulk);
     while (bulk != NULL) {
         request = bulk;
         bulk = request->own.next;
         if (engine->is_full) {
-            append(&engine->bulk_last, request);
+            bel__request_list_append(&engine->bulk, request);
         } else {
             run(engine, request);
         }
     }
-    while (!engine->is_full &&
-           (request = take_first(&engine->submitted, &engine->submitted_last)) != NULL) {
+    while (!engine->is_full && (request = bel__request_list_take(&engine->submitted)) != NULL) {
         if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_BULK) {
             request->own.reply = (struct bel_reply){0};
         }
@@ -364,15 +145,15 @@ static void put_times(struct bel_engine *engine)
     struct bel_key key = meta_key(META_TIMES);
     bel__write_number(&writer, engine->now.engine);
     bel__write_number(&writer, engine->now.open_up); /* which leases of this turn begin at */
-    bel__write_number(&writer, BEL_BUG(BEL_BUG_SEQUENCE_NOT_KEPT) ? 1 : engine->sequence);
+    bel__write_number(&writer, BEL_BUG(BEL_BUG_SEQUENCE_NOT_KEPT) ? 1 : engine->rows.sequence);
     struct bel_view value = {.data = row, .bytes = (size_t)(writer.at - row)};
     bel__store_put(engine->store, &key, value, BEL_ROW_ANY);
 }
 
 static bool must_save_times(const struct bel_engine *engine)
 {
-    return engine->has_changed || (bel__map_count(&engine->leases.map) > 0 &&
-                                   engine->now.open - engine->saved_open >= SAVE_MS);
+    return engine->rows.has_changed || (bel__map_count(&engine->leases.map) > 0 &&
+                                        engine->now.open - engine->saved_open >= SAVE_MS);
 }
 
 /* A batch that something final has cut short is not committed: its numbers may not fit its rows,
@@ -380,26 +161,26 @@ static bool must_save_times(const struct bel_engine *engine)
 static void commit(struct bel_engine *engine)
 {
     if (engine->broken) {
-        queue_answers(engine, 0);
+        bel__answers_end(&engine->answers, 0);
         return;
     }
     if (must_save_times(engine)) {
-        int err = engine->has_changed ? 0 : bel__engine_reserve(engine, 1, 0, BEL_STORE_END);
+        int err =
+            engine->rows.has_changed ? 0 : bel__rows_reserve(&engine->rows, 1, 0, BEL_STORE_END);
         engine->saved_open = engine->now.open; /* if not now, then in a while */
         if (err == 0) {
-            bel__engine_put_counts(engine);
-            if (!BEL_BUG(BEL_BUG_COUNT_NOT_KEPT)) bel__topics_flush(&engine->topics, engine->store);
+            bel__rows_put_counts(&engine->rows);
+            if (!BEL_BUG(BEL_BUG_COUNT_NOT_KEPT)) bel__topics_flush(engine);
             put_times(engine);
         }
     }
-    engine->has_changed = false;
-    engine->room = (struct bel_room){0};
+    bel__rows_end(&engine->rows);
     engine->stats.is_disk_low = bel__store_is_disk_low(engine->store);
     uint64_t batch = bel__store_commit(engine->store);
     int err = bel__store_error(engine->store);
     if (err) engine->broken = err;
-    if (!engine->broken) bel__counts_trim(&engine->counts);
-    queue_answers(engine, batch);
+    if (!engine->broken) bel__counts_trim(&engine->rows.counts);
+    bel__answers_end(&engine->answers, batch);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -442,7 +223,8 @@ static struct bel_next next_turn(const struct bel_engine *engine)
 {
     const struct bel_times *now = &engine->now;
     if (engine->broken) { /* nothing will come due: only to tell who has not been told */
-        bool has_more = engine->submitted != NULL || bel_wheel_count(engine->waiting.wheel) > 0;
+        bool has_more =
+            engine->submitted.first != NULL || bel_wheel_count(engine->waiting.wheel) > 0;
         return (struct bel_next){{has_more ? now->boot.ns : BEL_NEVER}, {BEL_NEVER}};
     }
     uint64_t lease = bel_wheel_next(engine->leases.wheel);
@@ -454,16 +236,16 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     due = earlier(due, boot_in(engine, wake, bel__lane_now(now, BEL_LANE_ENGINE)));
     due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes[BEL_LANE_WALL])));
     due = earlier(due, boot_in(engine, bel__expiry_next(engine), now->engine));
-    if (engine->is_behind || engine->bulk != NULL || engine->submitted != NULL) due = now->boot.ns;
+    if (engine->is_behind || engine->bulk.first != NULL || engine->submitted.first != NULL)
+        due = now->boot.ns;
     return (struct bel_next){.due = {due}, .wait = {bel_wheel_next(engine->waiting.wheel)}};
 }
 
 static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
 {
     struct bel_engine *engine = (struct bel_engine *)backend;
-    tell_synced(engine);
-    if (engine->answering == NULL) engine->answering = answers_create();
-    if (engine->answering == NULL) { /* not even memory to say so: come back */
+    bel__answers_give(engine);
+    if (bel__answers_begin(&engine->answers) != 0) { /* not even memory to say so: come back */
         return (struct bel_next){.due = now.boot, .wait = {BEL_NEVER}};
     }
     engine->is_behind = engine->is_full = false;
@@ -477,9 +259,8 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     if (!engine->broken) come_due(engine);
     run_requests(engine);
     bel__wait_turn(engine);
-    if (BEL_BUG(BEL_BUG_ANSWER_BEFORE_SYNC)) tell(engine, engine->answering);
     commit(engine);
-    tell_synced(engine);
+    bel__answers_give(engine);
     if (!engine->broken && bel__store_work(engine->store)) engine->is_behind = true;
     return next_turn(engine);
 }
@@ -488,7 +269,7 @@ static void submit(struct bel_backend *backend, struct bel_request *request)
 {
     struct bel_engine *engine = (struct bel_engine *)backend;
     request->own.words[BEL_OWN_STAGE] = BEL_STAGE_SUBMITTED;
-    append(&engine->submitted_last, request);
+    bel__request_list_append(&engine->submitted, request);
 }
 
 static bool withdraw(struct bel_backend *backend, struct bel_request *request)
@@ -496,7 +277,7 @@ static bool withdraw(struct bel_backend *backend, struct bel_request *request)
     struct bel_engine *engine = (struct bel_engine *)backend;
     switch (request->own.words[BEL_OWN_STAGE]) {
     case BEL_STAGE_SUBMITTED:
-        return take_out(&engine->submitted, &engine->submitted_last, request);
+        return bel__request_list_remove(&engine->submitted, request);
     case BEL_STAGE_WAITING:
         bel__wait_leave(engine, request);
         return true;
@@ -520,10 +301,10 @@ static int load_secrets(struct bel_engine *engine)
     if (err != BEL_ENOTFOUND) return err;
     err = bel__entropy_fill(engine->entropy, engine->alias_keys, sizeof engine->alias_keys);
     if (err) return err;
-    err = bel__engine_reserve(engine, 1, sizeof engine->alias_keys, BEL_STORE_ADD);
+    err = bel__rows_reserve(&engine->rows, 1, sizeof engine->alias_keys, BEL_STORE_ADD);
     if (err) return err;
     struct bel_view value = {.data = engine->alias_keys, .bytes = sizeof engine->alias_keys};
-    bel__engine_put(engine, &key, value, BEL_ROW_NEW);
+    bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
     return 0;
 }
 
@@ -537,7 +318,7 @@ static int load_times(struct bel_engine *engine, struct bel_now now)
     struct bel_row_reader reader = bel__reader_of(row);
     uint64_t time = is_new ? 0 : bel__read_number(&reader);
     uint64_t open = is_new ? 0 : bel__read_number(&reader);
-    engine->sequence = is_new ? 1 : bel__read_number(&reader);
+    engine->rows.sequence = is_new ? 1 : bel__read_number(&reader);
     if (reader.bad || reader.at != reader.end) return BEL_ECORRUPT;
     bel__times_open(&engine->now, now, time, open);
     engine->saved_open = open;
@@ -561,7 +342,7 @@ static int recover(struct bel_engine *engine)
     int err = bel__entropy_fill(engine->entropy, &secret, sizeof secret);
     if (err) return err;
     bel__topics_init(&engine->topics, secret, engine->options.topics_max);
-    bel__counts_init(&engine->counts, secret);
+    bel__counts_init(&engine->rows.counts, secret);
     err = load_secrets(engine);
     if (err == 0) err = load_times(engine, engine->options.now);
     if (err == 0) err = open_wheels(engine);
@@ -594,10 +375,10 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
         or_default(options->payload_bytes_max, BEL_PAYLOAD_BYTES_DEFAULT);
     engine->options.topics_max = or_default(options->topics_max, BEL_TOPICS_MAX);
     engine->options.ready_max = or_default(options->ready_max, READY_MAX_DEFAULT);
-    engine->store = store;
+    engine->store = engine->rows.store = store;
     engine->entropy = entropy;
-    engine->submitted_last = &engine->submitted;
-    engine->bulk_last = &engine->bulk;
+    bel__request_list_init(&engine->submitted);
+    bel__request_list_init(&engine->bulk);
     int err = recover(engine);
     if (err) {
         engine->store = NULL; /* it is the caller's */
@@ -655,13 +436,11 @@ void bel_engine_close(struct bel_engine *engine)
     bel__wait_close(engine);
     bel__leases_close(engine);
     bel__topics_finish(&engine->topics);
-    bel__counts_finish(&engine->counts);
+    bel__counts_finish(&engine->rows.counts);
     for (int lane = 0; lane < BEL_LANES_TIMED; lane++) {
         bel_wheel_destroy(engine->wakes[lane]);
     }
-    answers_destroy(engine->answering);
-    answers_destroy(engine->unsynced);
-    answers_destroy(engine->spare);
+    bel__answers_finish(&engine->answers);
     bel__store_close(engine->store);
     free(engine);
 }

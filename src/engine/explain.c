@@ -99,7 +99,7 @@ static void say(struct telling *telling, const char *format, ...)
     va_end(args);
     if (bytes < 0) return;
     struct bel_view view = {line, (size_t)bytes < sizeof line ? (size_t)bytes : sizeof line - 1};
-    view = bel__engine_copy(telling->engine, view);
+    view = bel__answer_copy(telling->engine, view);
     if (view.data == NULL) {
         telling->err = BEL_ENOMEM;
         return;
@@ -563,7 +563,7 @@ int bel__do_explain(struct bel_engine *engine, struct bel_request *request)
     if (err == BEL_ENOTFOUND) return bel__refuse(reply, err, "there is no such timer");
     if (err) return err;
     struct telling telling = {.engine = engine, .found = &found};
-    telling.lines = bel__engine_take(engine, LINES_MAX * sizeof telling.lines[0]);
+    telling.lines = bel__answer_take(engine, LINES_MAX * sizeof telling.lines[0]);
     if (telling.lines == NULL) return BEL_ENOMEM;
     tell(&telling);
     if (telling.err) return telling.err;

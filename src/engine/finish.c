@@ -6,10 +6,10 @@
  */
 #include "core/bug.h"
 #include "core/view.h"
-#include "engine/blob.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
 #include "engine/ready.h"
+#include "engine/rows/blob.h"
 #include "engine/timer.h"
 
 #include <assert.h>
@@ -130,7 +130,7 @@ static int policy_of(struct bel_engine *engine, const struct bel_found *found,
 {
     struct bel_view bytes;
     struct bel_body body;
-    int err = bel__blob_get(engine, &found->record.body, &bytes);
+    int err = bel__blob_get(engine->store, &found->record.body, bel__answer_arena(engine), &bytes);
     if (err == 0) err = bel__body_read(bytes, &body);
     if (err) return err;
     *out = bel__topic_settings(found->topic)->retry;
@@ -226,7 +226,7 @@ int bel__do_release(struct bel_engine *engine, struct bel_request *request)
         if (err == 0) err = put_off(engine, &found, time);
         if (err) return err;
     } else {
-        err = bel__engine_reserve(engine, 1, 0, BEL_STORE_END);
+        err = bel__rows_reserve(&engine->rows, 1, 0, BEL_STORE_END);
         if (err) return err;
         bel__lease_drop(engine, found.lease);
         bel__ready_enter(engine, found.topic, &found.key, found.record.group);
@@ -246,7 +246,7 @@ int bel__do_extend(struct bel_engine *engine, struct bel_request *request)
     struct bel_lease *lease = bel__lease_by_token(engine, command->token);
     if (lease == NULL) return refuse_stale(reply);
     uint64_t lease_ms = command->lease_ms > 0 ? command->lease_ms : lease->lease_ms;
-    int err = bel__engine_reserve(engine, 1, BEL_RECORD_BYTES_MAX, BEL_STORE_END);
+    int err = bel__rows_reserve(&engine->rows, 1, BEL_RECORD_BYTES_MAX, BEL_STORE_END);
     if (err == 0) err = bel__lease_extend(engine, lease, lease_ms);
     if (err) return err;
     reply->count = lease_ms;

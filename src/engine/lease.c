@@ -98,7 +98,7 @@ static void put_row(struct bel_engine *engine, const struct bel_lease *lease,
     memcpy(row.secret, lease->secret, sizeof row.secret);
     struct bel_key key = bel__key_in(&lease->key, BEL_TABLE_LEASES);
     struct bel_view value = {.data = bytes, .bytes = bel__lease_write(&row, bytes)};
-    bel__engine_put(engine, &key, value, was);
+    bel__rows_put(&engine->rows, &key, value, was);
 }
 
 /* A secret that nobody else has. They are drawn many at a time: asking the system costs as much
@@ -156,7 +156,7 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
 {
     struct bel_leases *leases = &engine->leases;
     struct bel_key key = bel__key_in(&lease->key, BEL_TABLE_LEASES);
-    if (!BEL_BUG(BEL_BUG_LEASE_ROW_LEFT)) bel__engine_delete(engine, &key);
+    if (!BEL_BUG(BEL_BUG_LEASE_ROW_LEFT)) bel__rows_delete(&engine->rows, &key);
     bel_wheel_cancel(leases->wheel, lease->timer);
     bel__map_remove(&leases->map, &lease->key, sizeof lease->key, NULL);
     bel__picker_unlease(&lease->topic->picker, lease->share);

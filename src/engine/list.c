@@ -309,7 +309,7 @@ static void go_to_cursor(struct walk *walk, struct bel_view cursor)
 
 static int write_cursor(struct bel_engine *engine, const struct walk *walk, struct bel_view *out)
 {
-    char *text = bel__engine_take(engine, CURSOR_BYTES);
+    char *text = bel__answer_take(engine, CURSOR_BYTES);
     if (text == NULL) return BEL_ENOMEM;
     text[0] = (char)('a' + walk->section);
     for (unsigned i = 0; i < LANES_MAX; i++) {
@@ -401,6 +401,6 @@ int bel__do_list(struct bel_engine *engine, struct bel_request *request)
                         .rows_left = ROWS_MAX,
                         .count_max = query->count == 0 ? COUNT_DEFAULT : query->count};
     if (walk.topic == NULL) return 0;
-    walk.items = bel__engine_take(engine, walk.count_max * sizeof walk.items[0]);
+    walk.items = bel__answer_take(engine, walk.count_max * sizeof walk.items[0]);
     return walk.items == NULL ? BEL_ENOMEM : list(&walk, reply);
 }

@@ -11,9 +11,9 @@
  * delay). What it does is looked up before anything is changed, and done after.
  */
 #include "core/view.h"
-#include "engine/blob.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/rows/blob.h"
 #include "engine/timer.h"
 
 #include <assert.h>
@@ -67,7 +67,7 @@ void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state
 {
     struct bel_key key =
         row_key(engine, topic->number, bel__occurrence_plan(record->id), record->nominal);
-    bel__engine_put(engine, &key, record->id, BEL_ROW_ANY);
+    bel__rows_put(&engine->rows, &key, record->id, BEL_ROW_ANY);
     lower_bounds(engine, &key, record->nominal);
 }
 
@@ -199,7 +199,7 @@ int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
 {
     const struct bel_record *record = &found->record;
     struct bel_view plan = bel__occurrence_plan(record->id);
-    struct bel_after *after = bel__engine_take(engine, sizeof *after);
+    struct bel_after *after = bel__answer_take(engine, sizeof *after);
     bool has_others = false;
     if (after == NULL) return BEL_ENOMEM;
     *after =
@@ -231,14 +231,14 @@ size_t bel__after_rows(const struct bel_after *after)
 
 void bel__after_do(struct bel_engine *engine, struct bel_after *after)
 {
-    bel__engine_delete(engine, &after->row);
+    bel__rows_delete(&engine->rows, &after->row);
     if (after->goes_on) bel__plan_set_next(engine, &after->plan, after->next);
     if (after->ends) {
         struct bel_ending ending = {.state = BEL_DONE};
         bel__timer_end(engine, &after->plan, &ending);
     }
     if (!after->unblocks) return;
-    after->place.sequence = bel__engine_sequence(engine);
+    after->place.sequence = bel__rows_sequence(&engine->rows);
     bel__timer_move(engine, &after->blocked, &after->place);
     lower_bounds(engine, &after->row, after->blocked.record.nominal);
 }

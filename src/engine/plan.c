@@ -16,9 +16,9 @@
 #include "engine/plan.h"
 
 #include "core/bug.h"
-#include "engine/blob.h"
 #include "engine/engine.h"
 #include "engine/ready.h"
+#include "engine/rows/blob.h"
 #include "engine/timer.h"
 
 #include <assert.h>
@@ -140,7 +140,7 @@ static void put_state(struct bel_engine *engine, const struct bel_found *found)
     uint8_t bytes[BEL_RECORD_BYTES_MAX];
     struct bel_key key = bel__key_in(&found->key, BEL_TABLE_PLAN_STATES);
     struct bel_view value = {.data = bytes, .bytes = bel__plan_state_write(&found->plan, bytes)};
-    bel__engine_put(engine, &key, value, BEL_ROW_ANY);
+    bel__rows_put(&engine->rows, &key, value, BEL_ROW_ANY);
 }
 
 static void put_tick(struct bel_engine *engine, struct bel_found *found)
@@ -159,7 +159,7 @@ static void put_tick(struct bel_engine *engine, struct bel_found *found)
                               .sequence = state->sequence};
     state->tick = bel__key_of(&place);
     struct bel_view value = {.data = bytes, .bytes = bel__record_write(&tick, bytes)};
-    bel__engine_put(engine, &state->tick, value, BEL_ROW_ANY);
+    bel__rows_put(&engine->rows, &state->tick, value, BEL_ROW_ANY);
     if (state->has_next) bel__ready_tick(engine, found->topic, &state->tick);
 }
 
@@ -167,7 +167,7 @@ static void put_tick(struct bel_engine *engine, struct bel_found *found)
 static void set_next(struct bel_engine *engine, struct bel_found *found, bool has_next,
                      uint64_t next)
 {
-    bel__engine_delete(engine, &found->plan.tick);
+    bel__rows_delete(&engine->rows, &found->plan.tick);
     found->plan.has_next = has_next;
     found->plan.next = has_next ? next : 0;
     put_tick(engine, found);
@@ -185,11 +185,11 @@ void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
     found.key = bel__key_of(
         &(struct bel_place){.table = BEL_TABLE_PLANS, .topic = topic->number, .sequence = number});
     struct bel_view value = {.data = bytes, .bytes = bel__record_write(record, bytes)};
-    bel__engine_put(engine, &found.key, value, BEL_ROW_NEW);
+    bel__rows_put(&engine->rows, &found.key, value, BEL_ROW_NEW);
     bel__alias_put(engine, &found.key, record, BEL_ROW_NEW);
     put_tick(engine, &found);
     put_state(engine, &found);
-    bel__topic_count(&engine->topics, topic, BEL_NUMBER_PLANS, +1);
+    bel__topic_count(engine, topic, BEL_NUMBER_PLANS, +1);
 }
 
 int bel__plan_reschedule(struct bel_engine *engine, struct bel_found *found, uint64_t nominal)
@@ -202,7 +202,7 @@ int bel__plan_reschedule(struct bel_engine *engine, struct bel_found *found, uin
         bel__timer_rewrite(engine, found);
     }
     found->plan.is_catching_up = false;
-    found->plan.sequence = bel__engine_sequence(engine);
+    found->plan.sequence = bel__rows_sequence(&engine->rows);
     set_next(engine, found, true, nominal);
     return 0;
 }
@@ -383,8 +383,8 @@ static void make(struct bel_engine *engine, struct bel_found *found, const struc
     char id[BEL_ID_BYTES];
     struct bel_view name = bel__occurrence_id(&found->record, ring->nominal, id);
     struct bel_record record = occurrence_of(engine, &found->record, ring->nominal, name);
-    record.body = bel__blob_put(engine, body, BEL_BODY_INLINE_MAX);
-    place.sequence = bel__engine_sequence(engine);
+    record.body = bel__blob_put(&engine->rows, body, BEL_BODY_INLINE_MAX);
+    place.sequence = bel__rows_sequence(&engine->rows);
     if (place.lane == BEL_LANE_NONE) place.time = place.sequence;
     bel__timer_add(engine, found->topic, &place, &record);
     bel__occurrence_put(engine, found->topic, &record);
@@ -400,7 +400,7 @@ static int reserve(struct bel_engine *engine, struct bel_found *found,
     if (err) return err;
     size_t rows = (size_t)2 * BEL_TIMER_ROWS + 2 * bel__blob_rows(body_bytes);
     size_t bytes = (size_t)2 * BEL_TIMER_BYTES + (size_t)body_bytes;
-    return bel__engine_reserve(engine, rows, bytes, BEL_STORE_ADD);
+    return bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
 }
 
 /* Rings once, which is one change. */
@@ -416,7 +416,7 @@ static int ring_once(struct bel_engine *engine, struct bel_found *found)
                               .lane = is_blocked ? BEL_LANE_NONE : BEL_LANE_WALL,
                               .priority = found->record.priority,
                               .time = ring.nominal + bel__plan_place(&found->record)};
-    err = bel__blob_get(engine, &found->record.body, &body);
+    err = bel__blob_get(engine->store, &found->record.body, bel__answer_arena(engine), &body);
     if (err == 0) err = reserve(engine, found, &place);
     if (err) return err;
 

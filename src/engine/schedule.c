@@ -6,10 +6,10 @@
  *
  *     check ---> topic ---> who has the id? ---> reserve ---> remove the old, add the new
  */
-#include "engine/blob.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/rows/blob.h"
 #include "engine/timer.h"
 
 #include <assert.h>
@@ -197,13 +197,13 @@ static int make_id(struct bel_engine *engine, const struct bel_schedule_spec *sp
 {
     struct bel_record *record = &scheduling->record;
     if (spec->id.bytes > 0) {
-        record->id = bel__engine_copy(engine, spec->id);
+        record->id = bel__answer_copy(engine, spec->id);
         return record->id.data == NULL ? BEL_ENOMEM : 0;
     }
-    char *made = bel__engine_take(engine, BEL_MADE_ID_BYTES);
+    char *made = bel__answer_take(engine, BEL_MADE_ID_BYTES);
     if (made == NULL) return BEL_ENOMEM;
     struct bel_place place = scheduling->place;
-    place.sequence = engine->sequence; /* the next one that is given out */
+    place.sequence = engine->rows.sequence; /* the next one that is given out */
     record->is_id_made = record->kind == BEL_RECORD_TIMER;
     if (!record->is_id_made) place.lane = BEL_LANE_NONE; /* a plan never is at this place */
     bel__made_id(&place, made);
@@ -253,7 +253,7 @@ static int reserve(struct bel_engine *engine, struct scheduling *scheduling, siz
         if (err) return err;
         rows += bel__blob_rows(old->record.body.bytes) + bel__blob_rows(old->record.result.bytes);
     }
-    return bel__engine_reserve(engine, rows, bytes, BEL_STORE_ADD);
+    return bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
 }
 
 static void apply(struct bel_engine *engine, struct scheduling *scheduling, struct bel_view body)
@@ -265,8 +265,8 @@ static void apply(struct bel_engine *engine, struct scheduling *scheduling, stru
         bel__wait_adopt(engine, topic);
     }
     if (scheduling->has_old) bel__timer_remove(engine, &scheduling->old);
-    scheduling->place.sequence = bel__engine_sequence(engine); /* first: the id has it */
-    record->body = bel__blob_put(engine, body, BEL_BODY_INLINE_MAX);
+    scheduling->place.sequence = bel__rows_sequence(&engine->rows); /* first: the id has it */
+    record->body = bel__blob_put(&engine->rows, body, BEL_BODY_INLINE_MAX);
     if (record->kind == BEL_RECORD_PLAN) {
         bel__plan_add(engine, topic, record, scheduling->place.sequence, scheduling->first);
     } else {
@@ -295,7 +295,7 @@ static int schedule(struct bel_engine *engine, const struct bel_schedule_spec *s
     if (stays) return 0;
 
     size_t bytes = bel__body_bytes(spec);
-    uint8_t *body = bel__engine_take(engine, bytes);
+    uint8_t *body = bel__answer_take(engine, bytes);
     if (body == NULL) return BEL_ENOMEM;
     bel__body_write(spec, body);
     err = reserve(engine, scheduling, bytes);

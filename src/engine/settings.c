@@ -263,17 +263,16 @@ static bool print_change(const struct bel_settings *settings, unsigned index,
     return bytes != normal_bytes || memcmp(out, normal, bytes) != 0;
 }
 
-size_t bel__settings_write(const struct bel_topic_state *topic, uint8_t out[BEL_TOPIC_ROW_BYTES])
+size_t bel__topic_row_write(const struct bel_topic_row *row, uint8_t out[BEL_TOPIC_ROW_BYTES])
 {
-    const struct bel_settings *settings = bel__topic_settings(topic);
     struct bel_row_writer writer = {.at = out, .end = out + BEL_TOPIC_ROW_BYTES};
     bel__write_number(&writer, VERSION);
-    bel__write_view(&writer, bel__topic_name(topic));
-    bel__write_number(&writer, topic->is_paused && !BEL_BUG(BEL_BUG_PAUSE_NOT_KEPT));
+    bel__write_view(&writer, row->name);
+    bel__write_number(&writer, row->is_paused && !BEL_BUG(BEL_BUG_PAUSE_NOT_KEPT));
     for (unsigned i = 0; i < BEL_SETTINGS; i++) {
         char text[BEL_SETTING_TEXT_MAX];
         struct bel_view value;
-        if (!print_change(settings, i, text, &value)) continue;
+        if (!print_change(&row->settings, i, text, &value)) continue;
         bel__write_view(&writer, bel__setting_name(i));
         bel__write_view(&writer, value);
     }
@@ -290,16 +289,6 @@ static int read_name(struct bel_row_reader *reader, struct bel_view *out)
     return 0;
 }
 
-int bel__settings_name(struct bel_view row, struct bel_view *out)
-{
-    struct bel_row_reader reader = bel__reader_of(row);
-    struct bel_view name;
-    int err = read_name(&reader, &name);
-    if (err) return err;
-    *out = name;
-    return 0;
-}
-
 static int read_changes(struct bel_row_reader *reader, struct bel_settings *settings)
 {
     while (reader->at < reader->end) {
@@ -313,21 +302,15 @@ static int read_changes(struct bel_row_reader *reader, struct bel_settings *sett
     return 0;
 }
 
-int bel__settings_read(struct bel_view row, struct bel_topic_state *topic)
+int bel__topic_row_read(struct bel_view row, struct bel_topic_row *out)
 {
     struct bel_row_reader reader = bel__reader_of(row);
-    struct bel_settings settings = *bel__settings_default();
-    struct bel_view name;
-    int err = read_name(&reader, &name);
+    int err = read_name(&reader, &out->name);
     if (err) return err;
     uint64_t is_paused = bel__read_number(&reader);
     if (reader.bad || is_paused > 1) return BEL_ECORRUPT;
-    bool has_changes = reader.at < reader.end;
-    err = read_changes(&reader, &settings);
-    if (err) return err;
-    if (has_changes && topic->settings == NULL) topic->settings = malloc(sizeof settings);
-    if (has_changes && topic->settings == NULL) return BEL_ENOMEM;
-    if (topic->settings != NULL) *topic->settings = settings;
-    topic->is_paused = is_paused == 1;
-    return 0;
+    out->is_paused = is_paused == 1;
+    out->has_settings = reader.at < reader.end;
+    out->settings = *bel__settings_default();
+    return read_changes(&reader, &out->settings);
 }

@@ -17,10 +17,10 @@
 
 #include "core/units.h"
 #include "core/view.h"
-#include "engine/blob.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
 #include "engine/ready.h"
+#include "engine/rows/blob.h"
 
 #include <assert.h>
 #include <string.h>
@@ -63,12 +63,12 @@ int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *top
     struct bel_count *count;
     if (place->lane < BEL_LANES_TIMED) {
         struct bel_key key = bel__timer_hours_key(place);
-        int err = bel__count_hold(&engine->counts, engine->store, &key, &count);
+        int err = bel__count_hold(&engine->rows.counts, engine->store, &key, &count);
         if (err) return err;
     }
     if (group.bytes == 0) return 0;
     struct bel_key key = bel__timer_group_key(engine, topic->number, group);
-    return bel__count_hold(&engine->counts, engine->store, &key, &count);
+    return bel__count_hold(&engine->rows.counts, engine->store, &key, &count);
 }
 
 /* Adds to a number of a count that is held. Returns what it was. */
@@ -76,11 +76,11 @@ static uint64_t add_held(struct bel_engine *engine, const struct bel_key *key, u
                          int64_t delta)
 {
     struct bel_count *count = NULL;
-    int err = bel__count_hold(&engine->counts, engine->store, key, &count);
+    int err = bel__count_hold(&engine->rows.counts, engine->store, key, &count);
     assert(err == 0);
     if (err) return 0;
     uint64_t before = count->numbers[index];
-    bel__count_add(&engine->counts, count, index, delta);
+    bel__count_add(&engine->rows.counts, count, index, delta);
     return before;
 }
 
@@ -89,8 +89,7 @@ static void count_place(struct bel_engine *engine, struct bel_topic_state *topic
                         const struct bel_place *place, int64_t delta)
 {
     bool is_timed = place->lane < BEL_LANES_TIMED;
-    bel__topic_count(&engine->topics, topic, is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED,
-                     delta);
+    bel__topic_count(engine, topic, is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED, delta);
     if (!is_timed) return;
     struct bel_key key = bel__timer_hours_key(place);
     add_held(engine, &key, bel__timer_hour_index(place), delta);
@@ -102,14 +101,14 @@ static void count_share(struct bel_engine *engine, struct bel_topic_state *topic
 {
     uint64_t before = topic->numbers[BEL_NUMBER_PLAIN];
     if (group.bytes == 0) {
-        bel__topic_count(&engine->topics, topic, BEL_NUMBER_PLAIN, delta);
+        bel__topic_count(engine, topic, BEL_NUMBER_PLAIN, delta);
     } else {
         struct bel_key key = bel__timer_group_key(engine, topic->number, group);
         before = add_held(engine, &key, 0, delta);
     }
-    if (before == 0) bel__topic_count(&engine->topics, topic, BEL_NUMBER_SHARES, +1);
+    if (before == 0) bel__topic_count(engine, topic, BEL_NUMBER_SHARES, +1);
     if (before != 1 || delta > 0) return;
-    bel__topic_count(&engine->topics, topic, BEL_NUMBER_SHARES, -1);
+    bel__topic_count(engine, topic, BEL_NUMBER_SHARES, -1);
     bel__wait_mark(engine, topic); /* of its concurrency the others may have more */
 }
 
@@ -121,7 +120,7 @@ void bel__alias_put(struct bel_engine *engine, const struct bel_key *key,
     if (record->is_id_made) return;
     struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, record->id);
     struct bel_view value = {.data = key->words, .bytes = sizeof key->words};
-    bel__engine_put(engine, &alias, value, row);
+    bel__rows_put(&engine->rows, &alias, value, row);
 }
 
 void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key,
@@ -129,7 +128,7 @@ void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key,
 {
     if (record->is_id_made) return;
     struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, record->id);
-    bel__engine_delete(engine, &alias);
+    bel__rows_delete(&engine->rows, &alias);
 }
 
 /* --- looking --- */
@@ -342,7 +341,7 @@ int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found, uint6
             rows += bel__after_rows(found->after);
         }
     }
-    return bel__engine_reserve(engine, rows, BEL_TIMER_BYTES + (size_t)more_bytes, use);
+    return bel__rows_reserve(&engine->rows, rows, BEL_TIMER_BYTES + (size_t)more_bytes, use);
 }
 
 struct bel_place bel__timer_place(struct bel_engine *engine, const struct bel_topic_state *topic,
@@ -353,7 +352,7 @@ struct bel_place bel__timer_place(struct bel_engine *engine, const struct bel_to
                               .lane = lane,
                               .priority = priority,
                               .time = time,
-                              .sequence = bel__engine_sequence(engine)};
+                              .sequence = bel__rows_sequence(&engine->rows)};
 }
 
 static void put_record(struct bel_engine *engine, const struct bel_key *key,
@@ -361,7 +360,7 @@ static void put_record(struct bel_engine *engine, const struct bel_key *key,
 {
     uint8_t bytes[BEL_RECORD_BYTES_MAX];
     struct bel_view value = {.data = bytes, .bytes = bel__record_write(record, bytes)};
-    bel__engine_put(engine, key, value, row);
+    bel__rows_put(&engine->rows, key, value, row);
 }
 
 void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
@@ -388,7 +387,7 @@ static void take_out(struct bel_engine *engine, const struct bel_found *found)
     } else {
         bel__ready_leave(engine, found->topic, &found->key, found->record.group);
     }
-    bel__engine_delete(engine, &found->key);
+    bel__rows_delete(&engine->rows, &found->key);
     count_place(engine, found->topic, &place, -1);
 }
 
@@ -396,10 +395,10 @@ static void take_out(struct bel_engine *engine, const struct bel_found *found)
 static void take_out_plan(struct bel_engine *engine, const struct bel_found *found)
 {
     struct bel_key state_key = bel__key_in(&found->key, BEL_TABLE_PLAN_STATES);
-    bel__engine_delete(engine, &found->key);
-    bel__engine_delete(engine, &state_key);
-    bel__engine_delete(engine, &found->plan.tick);
-    bel__topic_count(&engine->topics, found->topic, BEL_NUMBER_PLANS, -1);
+    bel__rows_delete(&engine->rows, &found->key);
+    bel__rows_delete(&engine->rows, &state_key);
+    bel__rows_delete(&engine->rows, &found->plan.tick);
+    bel__topic_count(engine, found->topic, BEL_NUMBER_PLANS, -1);
 }
 
 static enum bel_topic_number number_of(enum bel_state state)
@@ -410,8 +409,8 @@ static enum bel_topic_number number_of(enum bel_state state)
 
 static void delete_blobs(struct bel_engine *engine, const struct bel_record *record)
 {
-    bel__blob_delete(engine, &record->body);
-    bel__blob_delete(engine, &record->result);
+    bel__blob_delete(&engine->rows, &record->body);
+    bel__blob_delete(&engine->rows, &record->result);
 }
 
 void bel__timer_remove(struct bel_engine *engine, const struct bel_found *found)
@@ -426,8 +425,8 @@ void bel__timer_remove(struct bel_engine *engine, const struct bel_found *found)
         take_out_plan(engine, found);
         break;
     default:
-        bel__engine_delete(engine, &found->key);
-        bel__topic_count(&engine->topics, found->topic, number_of(found->state), -1);
+        bel__rows_delete(&engine->rows, &found->key);
+        bel__topic_count(engine, found->topic, number_of(found->state), -1);
         break;
     }
     bel__alias_delete(engine, &found->key, &found->record);
@@ -471,12 +470,12 @@ static void keep_ended(struct bel_engine *engine, struct bel_found *found,
                               .sequence = sequence_of(found)};
     struct bel_record *record = &found->record;
     record->reason = ending->reason;
-    record->result = bel__blob_put(engine, ending->result, 0);
+    record->result = bel__blob_put(&engine->rows, ending->result, 0);
     found->key = bel__key_of(&place);
     record->is_id_made = false;
     put_record(engine, &found->key, record, BEL_ROW_NEW);
     bel__alias_put(engine, &found->key, record, BEL_ROW_ANY);
-    bel__topic_count(&engine->topics, found->topic, number_of(ending->state), +1);
+    bel__topic_count(engine, found->topic, number_of(ending->state), +1);
     uint64_t retention = retention_of(found->topic, ending->state);
     if (retention == BEL_RETENTION_FOREVER) return;
     bel__sweep_wake(engine, found->topic, place.time + retention);
@@ -529,10 +528,10 @@ int bel__timer_end_bare(struct bel_engine *engine, struct bel_lease *lease)
     assert(lease->is_bare);
     int err = bel__timer_hold(engine, topic, &place, no_group);
     if (err) return err;
-    err = bel__engine_reserve(engine, BARE_ROWS, 0, BEL_STORE_END);
+    err = bel__rows_reserve(&engine->rows, BARE_ROWS, 0, BEL_STORE_END);
     if (err) return err;
     bel__lease_drop(engine, lease);
-    bel__engine_delete(engine, &key);
+    bel__rows_delete(&engine->rows, &key);
     count_place(engine, topic, &place, -1);
     count_share(engine, topic, no_group, -1);
     return 0;

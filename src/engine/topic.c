@@ -11,7 +11,6 @@
 #include "core/view.h"
 #include "engine/engine.h"
 #include "engine/rows/encoding.h"
-#include "engine/settings.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -164,10 +163,13 @@ static struct bel_key row_key(enum bel_table table, uint32_t number)
 
 void bel__topic_save(struct bel_engine *engine, const struct bel_topic_state *topic)
 {
-    uint8_t row[BEL_TOPIC_ROW_BYTES];
+    struct bel_topic_row row = {.name = bel__topic_name(topic),
+                                .is_paused = topic->is_paused,
+                                .settings = *bel__topic_settings(topic)};
+    uint8_t bytes[BEL_TOPIC_ROW_BYTES];
     struct bel_key key = row_key(BEL_TABLE_TOPICS, topic->number);
-    size_t bytes = bel__settings_write(topic, row);
-    bel__engine_put(engine, &key, (struct bel_view){row, bytes}, BEL_ROW_ANY);
+    struct bel_view value = {bytes, bel__topic_row_write(&row, bytes)};
+    bel__rows_put(&engine->rows, &key, value, BEL_ROW_ANY);
 }
 
 const struct bel_settings *bel__topic_settings(const struct bel_topic_state *topic)
@@ -175,16 +177,17 @@ const struct bel_settings *bel__topic_settings(const struct bel_topic_state *top
     return topic->settings != NULL ? topic->settings : bel__settings_default();
 }
 
-void bel__topic_count(struct bel_topics *topics, struct bel_topic_state *topic,
+void bel__topic_count(struct bel_engine *engine, struct bel_topic_state *topic,
                       enum bel_topic_number number, int64_t delta)
 {
+    struct bel_topics *topics = &engine->topics;
     assert(delta >= 0 || topic->numbers[number] >= (uint64_t)-delta);
     topic->numbers[number] += (uint64_t)delta;
     if (topic->is_dirty) return;
     topic->is_dirty = true;
     topic->next_dirty = topics->dirty;
     topics->dirty = topic;
-    topics->dirty_count++;
+    engine->rows.topic_rows++;
 }
 
 static void put_numbers(struct bel_topic_state *topic, struct bel_store *store)
@@ -200,16 +203,17 @@ static void put_numbers(struct bel_topic_state *topic, struct bel_store *store)
     topic->has_number_row = true;
 }
 
-void bel__topics_flush(struct bel_topics *topics, struct bel_store *store)
+void bel__topics_flush(struct bel_engine *engine)
 {
+    struct bel_topics *topics = &engine->topics;
     while (topics->dirty != NULL) {
         struct bel_topic_state *topic = topics->dirty;
-        put_numbers(topic, store);
+        put_numbers(topic, engine->store);
         topics->dirty = topic->next_dirty;
         topic->is_dirty = false;
-        topics->dirty_count--;
+        engine->rows.topic_rows--;
     }
-    assert(topics->dirty_count == 0);
+    assert(engine->rows.topic_rows == 0);
 }
 
 static int load_numbers(struct bel_engine *engine, struct bel_topic_state *topic)
@@ -227,17 +231,29 @@ static int load_numbers(struct bel_engine *engine, struct bel_topic_state *topic
     return reader.bad ? BEL_ECORRUPT : 0;
 }
 
+static int set_settings(struct bel_topic_state *topic, const struct bel_topic_row *row)
+{
+    topic->is_paused = row->is_paused;
+    if (!row->has_settings) return 0;
+    topic->settings = malloc(sizeof *topic->settings);
+    if (topic->settings == NULL) return BEL_ENOMEM;
+    *topic->settings = row->settings;
+    return 0;
+}
+
 /* One topic from its row. */
 static int load_topic(struct bel_engine *engine, const struct bel_store_cursor *cursor)
 {
     struct bel_place place = bel__place_of(&cursor->key);
-    struct bel_view name;
-    int err = bel__settings_name(cursor->value, &name);
+    struct bel_topic_row row;
+    int err = bel__topic_row_read(cursor->value, &row);
     if (err) return err;
-    if (place.topic >= engine->topics.max || name.bytes > BEL_TOPIC_BYTES_MAX) return BEL_ECORRUPT;
-    struct bel_topic_state *topic = topic_create(engine, name, place.topic);
+    if (place.topic >= engine->topics.max || row.name.bytes > BEL_TOPIC_BYTES_MAX) {
+        return BEL_ECORRUPT;
+    }
+    struct bel_topic_state *topic = topic_create(engine, row.name, place.topic);
     if (topic == NULL) return BEL_ENOMEM;
-    err = bel__settings_read(cursor->value, topic);
+    err = set_settings(topic, &row);
     if (err == 0) err = load_numbers(engine, topic);
     if (err == 0) err = enter(engine, topic);
     if (err) {

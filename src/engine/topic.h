@@ -16,13 +16,13 @@
  */
 
 #include "belfry/backend.h"
-#include "belfry/backoff.h"
 #include "belfry/wheel.h"
 #include "core/list.h"
 #include "core/map.h"
 #include "engine/picker.h"
+#include "engine/rows/counts.h"
 #include "engine/rows/key.h"
-#include "store/store.h"
+#include "engine/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,32 +30,6 @@
 enum {
     BEL_TOPICS_MAX = 1 << 20, /* unless the options say less */
     BEL_LANES_TIMED = 2,      /* BEL_LANE_ENGINE, BEL_LANE_WALL */
-    BEL_SETTING_TEXT_MAX = 1024,
-};
-
-#define BEL_RETENTION_FOREVER UINT64_MAX
-
-/* See docs/SEMANTICS.md. */
-struct bel_settings {
-    uint64_t lease_ms;
-    struct bel_backoff retry;
-    uint32_t crashes;
-    uint32_t concurrency;
-    uint64_t retention_ms, retention_dead_ms;
-    uint64_t depth;
-    uint64_t misfire_after_ms;
-    uint32_t deliver_bytes;
-    char deliver[BEL_SETTING_TEXT_MAX];
-};
-
-enum bel_topic_number {
-    BEL_NUMBER_PENDING, /* timers that are scheduled, ready or leased */
-    BEL_NUMBER_BLOCKED,
-    BEL_NUMBER_PLANS,
-    BEL_NUMBER_SHARES, /* groups, and "no group", that have unfinished timers */
-    BEL_NUMBER_PLAIN,  /* unfinished timers without a group */
-    BEL_NUMBER_ENDED,  /* and four more: one for each terminal state */
-    BEL_NUMBERS = BEL_NUMBER_ENDED + BEL_STATES - BEL_DONE,
 };
 
 struct bel_topic_state {
@@ -89,8 +63,7 @@ struct bel_topics {
     struct bel_topic_state **by_number; /* NULL where there is none */
     uint32_t count, capacity;           /* numbers are below `count` */
     uint32_t max;
-    struct bel_topic_state *dirty;
-    size_t dirty_count;
+    struct bel_topic_state *dirty; /* as many as rows.topic_rows */
 };
 
 struct bel_engine;
@@ -114,19 +87,15 @@ BEL_CHECKED int bel__topic_make(struct bel_engine *engine, struct bel_view name,
 void bel__topic_drop(struct bel_topics *topics, struct bel_topic_state *topic);
 
 /* Puts the row with name, settings and pause: one row of at most BEL_TOPIC_ROW_BYTES. */
-enum {
-    BEL_TOPIC_ROW_BYTES = 3800
-};
 void bel__topic_save(struct bel_engine *engine, const struct bel_topic_state *topic);
 
 /* The settings in force. */
 const struct bel_settings *bel__topic_settings(const struct bel_topic_state *topic);
-const struct bel_settings *bel__settings_default(void);
 
 /* Changes a number; its row is put when the batch ends and must be reserved. */
-void bel__topic_count(struct bel_topics *topics, struct bel_topic_state *topic,
+void bel__topic_count(struct bel_engine *engine, struct bel_topic_state *topic,
                       enum bel_topic_number number, int64_t delta);
-void bel__topics_flush(struct bel_topics *topics, struct bel_store *store);
+void bel__topics_flush(struct bel_engine *engine);
 
 static inline struct bel_view bel__topic_name(const struct bel_topic_state *topic)
 {

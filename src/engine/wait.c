@@ -180,7 +180,7 @@ void bel__wait_serve(struct bel_engine *engine)
         }
         bel__wait_leave(engine, request);
         request->own.reply.err = err;
-        bel__engine_answer(engine, request);
+        bel__answer(engine, request);
     }
 }
 
@@ -194,6 +194,6 @@ void bel__wait_turn(struct bel_engine *engine)
         struct bel_request *request = (struct bel_request *)(uintptr_t)timer.user;
         bel__wait_leave(engine, request);
         request->own.reply = (struct bel_reply){0};
-        bel__engine_answer(engine, request);
+        bel__answer(engine, request);
     }
 }

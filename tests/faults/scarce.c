@@ -7,7 +7,7 @@
  */
 #include "scarce.h"
 
-#include "engine/arena.h"
+#include "core/arena.h"
 #include "engine/picker.h"
 #include "store/store.h"
 

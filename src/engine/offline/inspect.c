@@ -15,9 +15,9 @@
  */
 #include "engine/offline/inspect.h"
 
-#include "engine/blob.h"
 #include "engine/engine.h"
 #include "engine/offline/subprocess.h"
+#include "engine/rows/blob.h"
 #include "engine/timer.h"
 
 #include <assert.h>
@@ -137,7 +137,7 @@ static int take_off(const struct walk *walk, const struct bel_key *key, unsigned
                     uint64_t *out_left)
 {
     struct bel_count *count;
-    int err = bel__count_hold(&walk->engine->counts, walk->engine->store, key, &count);
+    int err = bel__count_hold(&walk->engine->rows.counts, walk->engine->store, key, &count);
     if (err) return err;
     *out_left = --count->numbers[index];
     return 0;
@@ -279,7 +279,7 @@ static int check_count(struct walk *walk, const struct row *row)
 {
     struct bel_count *count;
     if (row->place.lane == BEL_COUNT_TOPIC) return 0; /* the topic has read it */
-    return bel__count_hold(&walk->engine->counts, walk->engine->store, &row->key, &count);
+    return bel__count_hold(&walk->engine->rows.counts, walk->engine->store, &row->key, &count);
 }
 
 static int check_row(struct walk *walk, const struct row *row)
@@ -336,7 +336,7 @@ static int check_topic_numbers(const struct walk *walk)
 
 static int check_counts(const struct walk *walk)
 {
-    const struct bel_map *map = &walk->engine->counts.map;
+    const struct bel_map *map = &walk->engine->rows.counts.map;
     for (uint32_t i = 0; i < bel__map_count(map); i++) {
         const struct bel_count *count = (struct bel_count *)(uintptr_t)bel__map_at(map, i)->value;
         for (unsigned number = 0; number < count->numbers_count; number++) {

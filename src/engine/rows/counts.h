@@ -16,6 +16,7 @@
  *     bel__count_add(counts, count, index, +1);
  */
 
+#include "belfry/timer.h"
 #include "core/map.h"
 #include "core/units.h"
 #include "engine/rows/encoding.h"
@@ -23,9 +24,20 @@
 
 #include <stdint.h>
 
+/* The numbers of a topic, in the order of its row. */
+enum bel_topic_number {
+    BEL_NUMBER_PENDING, /* timers that are scheduled, ready or leased */
+    BEL_NUMBER_BLOCKED,
+    BEL_NUMBER_PLANS,
+    BEL_NUMBER_SHARES, /* groups, and "no group", that have unfinished timers */
+    BEL_NUMBER_PLAIN,  /* unfinished timers without a group */
+    BEL_NUMBER_ENDED,  /* and four more: one for each terminal state */
+    BEL_NUMBERS = BEL_NUMBER_ENDED + BEL_STATES - BEL_DONE,
+};
+
 /* What is counted: the lane of a key in BEL_TABLE_COUNTS. */
 enum bel_count_kind {
-    BEL_COUNT_TOPIC, /* all of enum bel_topic_number, in one row: topic.c */
+    BEL_COUNT_TOPIC, /* all of enum bel_topic_number, in one row */
     BEL_COUNT_HOURS, /* pending timers of a topic that are due in each hour of a stretch */
     BEL_COUNT_GROUP, /* unfinished timers of a group: one number */
     BEL_COUNT_KINDS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_ENGINE_ARENA_H
-#define BEL_ENGINE_ARENA_H
+#ifndef BEL_CORE_ARENA_H
+#define BEL_CORE_ARENA_H
 
 /*
  * arena - memory that is taken piece by piece and given back all at once: what the answers of

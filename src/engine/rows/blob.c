@@ -7,9 +7,7 @@
  *
  * so that who refers to them can move without them.
  */
-#include "engine/blob.h"
-
-#include "engine/engine.h"
+#include "engine/rows/blob.h"
 
 #include <assert.h>
 #include <string.h>
@@ -25,43 +23,44 @@ static struct bel_key chunk_key(uint64_t number, size_t index)
         &(struct bel_place){.table = BEL_TABLE_CHUNKS, .time = number, .sequence = index});
 }
 
-struct bel_blob bel__blob_put(struct bel_engine *engine, struct bel_view bytes, size_t inline_max)
+struct bel_blob bel__blob_put(struct bel_rows *rows, struct bel_view bytes, size_t inline_max)
 {
     if (bytes.bytes <= inline_max) return (struct bel_blob){.bytes = bytes.bytes, .here = bytes};
-    struct bel_blob blob = {.number = bel__engine_sequence(engine), .bytes = bytes.bytes};
+    struct bel_blob blob = {.number = bel__rows_sequence(rows), .bytes = bytes.bytes};
     const uint8_t *data = bytes.data;
     for (size_t i = 0, at = 0; at < bytes.bytes; i++, at += BEL_CHUNK_BYTES) {
         size_t left = bytes.bytes - at;
         struct bel_key key = chunk_key(blob.number, i);
         struct bel_view chunk = {data + at, left < BEL_CHUNK_BYTES ? left : BEL_CHUNK_BYTES};
-        bel__engine_put(engine, &key, chunk, BEL_ROW_NEW);
+        bel__rows_put(rows, &key, chunk, BEL_ROW_NEW);
     }
     return blob;
 }
 
-void bel__blob_delete(struct bel_engine *engine, const struct bel_blob *blob)
+void bel__blob_delete(struct bel_rows *rows, const struct bel_blob *blob)
 {
     if (blob->number == 0) return;
     for (size_t i = 0; i < bel__blob_rows(blob->bytes); i++) {
         struct bel_key key = chunk_key(blob->number, i);
-        bel__engine_delete(engine, &key);
+        bel__rows_delete(rows, &key);
     }
 }
 
-int bel__blob_get(struct bel_engine *engine, const struct bel_blob *blob, struct bel_view *out)
+int bel__blob_get(struct bel_store *store, const struct bel_blob *blob, struct bel_arena *arena,
+                  struct bel_view *out)
 {
     if (blob->number == 0) {
         *out = blob->here;
         return 0;
     }
     if (blob->bytes > 2 * (uint64_t)BEL_PAYLOAD_BYTES_MAX) return BEL_ECORRUPT;
-    uint8_t *bytes = bel__engine_take(engine, (size_t)blob->bytes);
+    uint8_t *bytes = bel__arena_take(arena, (size_t)blob->bytes);
     if (bytes == NULL) return BEL_ENOMEM;
     for (size_t i = 0, at = 0; at < blob->bytes; i++, at += BEL_CHUNK_BYTES) {
         struct bel_key key = chunk_key(blob->number, i);
         struct bel_view chunk;
         size_t left = (size_t)blob->bytes - at;
-        int err = bel__store_get(engine->store, &key, &chunk);
+        int err = bel__store_get(store, &key, &chunk);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
         if (chunk.bytes != (left < BEL_CHUNK_BYTES ? left : BEL_CHUNK_BYTES)) return BEL_ECORRUPT;
         memcpy(bytes + at, chunk.data, chunk.bytes);

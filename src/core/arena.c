@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A list of blocks. What does not fit into the rest of the first gets a new block. */
-#include "engine/arena.h"
+#include "core/arena.h"
 
 #include <assert.h>
 #include <stdalign.h>

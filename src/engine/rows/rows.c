@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Reserving costs as much as a small command. So more is reserved than was asked for, if the store
+ * has it, and the commands that follow use that up.
+ */
+#include "engine/rows/rows.h"
+
+#include "engine/rows/encoding.h"
+
+#include <assert.h>
+
+enum {
+    NUMBERS_BYTES = BEL_NUMBERS * BEL_ENCODED_NUMBER_BYTES_MAX, /* of a topic's row, at most */
+    NUMBERS_MORE = 8, /* rows of numbers that one command changes, at most */
+    MORE_ROWS = 128,  /* that are reserved on top, for the commands that follow */
+    MORE_BYTES = 16 << 10,
+};
+
+/* Returns whether the room that is left is enough. Room for ends is not room for additions. */
+static bool has_room(const struct bel_rows *rows, const struct bel_room *wanted)
+{
+    const struct bel_room *room = &rows->room;
+    return room->rows >= wanted->rows && room->bytes >= wanted->bytes &&
+           (room->use == BEL_STORE_ADD || wanted->use != BEL_STORE_ADD);
+}
+
+static int find_room(struct bel_rows *rows, const struct bel_room *wanted)
+{
+    int err = bel__store_reserve(rows->store, wanted->rows, wanted->bytes, wanted->use);
+    if (err == 0) rows->room = *wanted;
+    return err;
+}
+
+int bel__rows_reserve(struct bel_rows *rows, size_t count, size_t bytes, enum bel_store_use use)
+{
+    const struct bel_counts *counts = &rows->counts;
+    size_t topics = rows->topic_rows, more = NUMBERS_MORE + 1;
+    count += topics + counts->dirty_count + more;
+    bytes += (topics + more) * NUMBERS_BYTES + bel__counts_row_bytes(counts, more);
+    struct bel_room wanted = {count, bytes, use};
+    struct bel_room ample = {count + MORE_ROWS, bytes + MORE_BYTES, use};
+    if (has_room(rows, &wanted) || find_room(rows, &ample) == 0) return 0;
+    return find_room(rows, &wanted);
+}
+
+static void use_room(struct bel_rows *rows, size_t bytes)
+{
+    assert(rows->room.rows > 0 && rows->room.bytes >= bytes);
+    rows->room.rows--;
+    rows->room.bytes -= bytes;
+    rows->has_changed = true;
+}
+
+void bel__rows_put(struct bel_rows *rows, const struct bel_key *key, struct bel_view value,
+                   enum bel_row row)
+{
+    use_room(rows, value.bytes);
+    bel__store_put(rows->store, key, value, row);
+}
+
+void bel__rows_delete(struct bel_rows *rows, const struct bel_key *key)
+{
+    use_room(rows, 0);
+    bel__store_delete(rows->store, key);
+}
+
+uint64_t bel__rows_sequence(struct bel_rows *rows)
+{
+    assert(rows->sequence < BEL_SEQUENCE_MAX);
+    return rows->sequence++;
+}
+
+void bel__rows_put_counts(struct bel_rows *rows)
+{
+    bel__counts_flush(&rows->counts, rows->store);
+    rows->room = (struct bel_room){0}; /* how much the counts have used is not known */
+}
+
+void bel__rows_end(struct bel_rows *rows)
+{
+    rows->room = (struct bel_room){0};
+    rows->has_changed = false;
+}
