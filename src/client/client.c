@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Two buffers and a socket. Commands are put into one, answers are read out of the other:
+ * A client is a socket, a buffer for commands and a buffer for replies:
  *
  *     send ---> [ output ] ---> socket ---> [ input: reply | next reply ... ] ---> receive
  *                                   '-----> [ early ] --^
  *
- * A server may stop reading until somebody reads its answers, so whoever waits to write reads as
- * well. The reply that the caller still looks at is in the input, which must not move: what comes
- * while commands are written is kept aside and joins the input with the next receive.
+ * A server may stop reading until its replies are read, so a write that has to wait reads as well.
+ * The last reply, which the caller may still use, points into the input buffer, so that buffer must
+ * not move. Bytes that arrive during a write go to the buffer `early`; the next receive appends
+ * them to the input.
  *
- * A key is wiped from the output when it has left.
+ * An API key is wiped from the output buffer after it was sent.
  */
 #include "client/client.h"
 
@@ -29,15 +30,15 @@
 enum {
     TIMEOUT_MS = 30000,
     MESSAGE_BYTES_MAX = 128 << 20,
-    VALUES_MAX = 1 << 20,  /* in a reply: 48 MiB */
-    SEND_BYTES = 64 << 10, /* more than this is not kept waiting */
+    VALUES_MAX = 1 << 20,  /* in a reply; they take 48 MiB */
+    SEND_BYTES = 64 << 10, /* output above this is flushed by the next send */
     READ_BYTES = 64 << 10,
     HEAD_BYTES = 1 + BEL_PRINT_BYTES_MAX + 2,
 };
 
 struct bel_client {
     int fd;
-    int err; /* why it is over */
+    int err; /* the error that ended the connection; or 0 */
     uint32_t timeout_ms;
     const struct bel_clock *clock;
     struct bel_buffer output, input, early;
@@ -45,7 +46,8 @@ struct bel_client {
     size_t pending;
 };
 
-static int over(struct bel_client *client, int err)
+/* Records an error that ends the connection. A timeout (BEL_EBUSY) does not end it. */
+static int fail(struct bel_client *client, int err)
 {
     if (err != BEL_EBUSY) client->err = err;
     return err;
@@ -53,7 +55,7 @@ static int over(struct bel_client *client, int err)
 
 /* --- reading and writing --- */
 
-/* Reads what is there. Returns 0, also if that is nothing, or an error. */
+/* Reads available bytes without waiting. Returns 0, even if there are none; or an error. */
 static int read_some(struct bel_client *client, struct bel_buffer *into)
 {
     int err = bel__buffer_reserve(into, READ_BYTES);
@@ -68,7 +70,7 @@ static int read_some(struct bel_client *client, struct bel_buffer *into)
     return errno == ECONNRESET ? BEL_ECLOSED : BEL_EIO;
 }
 
-/* Writes what there is room for. */
+/* Writes as much output as the socket accepts without waiting. */
 static int write_some(struct bel_client *client)
 {
     struct bel_buffer *output = &client->output;
@@ -83,8 +85,8 @@ static int write_some(struct bel_client *client)
     return errno == EPIPE || errno == ECONNRESET ? BEL_ECLOSED : BEL_EIO;
 }
 
-/* Writes all, and reads what comes meanwhile. A server that has closed may have said why: that is
- * read first. */
+/* Writes all output, and reads what arrives meanwhile: a server that closes the connection may have
+ * sent the reason first. */
 static int flush(struct bel_client *client, struct bel_mono deadline)
 {
     short ready;
@@ -129,7 +131,7 @@ int bel_client_send(struct bel_client *client, const struct bel_view *args, size
     size_t before = client->output.count;
     if (before >= SEND_BYTES) {
         int err = flush(client, bel__client_deadline(client->clock, client->timeout_ms));
-        if (err) return over(client, err);
+        if (err) return fail(client, err);
         before = 0;
     }
     int err = put_command(&client->output, args, args_count);
@@ -145,13 +147,13 @@ int bel_client_flush(struct bel_client *client)
 {
     if (client->err) return client->err;
     int err = flush(client, bel__client_deadline(client->clock, client->timeout_ms));
-    return err ? over(client, err) : 0;
+    return err ? fail(client, err) : 0;
 }
 
-/* --- answers --- */
+/* --- replies --- */
 
-/* Drops the reply before, and takes in what came aside. */
-static int turn_page(struct bel_client *client)
+/* Drops the previous reply, and appends the bytes of `early` to the input. */
+static int drop_reply(struct bel_client *client)
 {
     if (client->reader.bytes > 0) {
         bel__buffer_consume(&client->input, client->reader.bytes);
@@ -164,7 +166,8 @@ static int turn_page(struct bel_client *client)
     return err;
 }
 
-/* Steps to the end of a reply that is an answer, as far as it has come. */
+/* Scans the input up to the end of a reply, skipping pushed messages. Returns 0, BEL_EBUSY if the
+ * reply is incomplete, or an error. */
 static int scan(struct bel_client *client)
 {
     for (;;) {
@@ -180,10 +183,10 @@ static int receive(struct bel_client *client, const struct bel_value **out)
 {
     struct bel_mono deadline = bel__client_deadline(client->clock, client->timeout_ms);
     short ready;
-    int err = turn_page(client);
+    int err = drop_reply(client);
     int sent = err == 0 ? flush(client, deadline) : 0;
     if (sent != 0 && sent != BEL_ECLOSED) return sent;
-    if (err == 0) err = turn_page(client);
+    if (err == 0) err = drop_reply(client);
     if (err == 0) err = scan(client);
     while (err == BEL_EBUSY) {
         if (sent == 0) sent = bel__client_wait(client->fd, POLLIN, client->clock, deadline, &ready);
@@ -201,7 +204,7 @@ int bel_client_receive(struct bel_client *client, const struct bel_value **out)
     assert(client->pending > 0);
     if (client->err) return client->err;
     int err = receive(client, out);
-    if (err) return over(client, err);
+    if (err) return fail(client, err);
     client->pending--;
     return 0;
 }
@@ -214,7 +217,7 @@ int bel_client_call(struct bel_client *client, const struct bel_view *args, size
     return err ? err : bel_client_receive(client, out);
 }
 
-/* --- the beginning and the end --- */
+/* --- opening and closing --- */
 
 static int refuse(struct bel_client_why *why, const struct bel_value *error)
 {
@@ -227,7 +230,7 @@ static int refuse(struct bel_client_why *why, const struct bel_value *error)
                            (const char *)text.data);
 }
 
-/* Says who it is. */
+/* Sends AUTH and checks the reply. Wipes the key from the output buffer. */
 static int authenticate(struct bel_client *client, const struct bel_client_options *options,
                         struct bel_client_why *why)
 {
@@ -242,17 +245,17 @@ static int authenticate(struct bel_client *client, const struct bel_client_optio
     if (err == 0) err = bel_client_flush(client);
     if (sent != NULL) explicit_bzero(sent, sent_bytes);
     if (err == 0) err = bel_client_receive(client, &reply);
-    if (err) return bel__client_say(why, err, "no answer to AUTH: %s", bel_error_text(err));
+    if (err) return bel__client_say(why, err, "no reply to AUTH: %s", bel_error_text(err));
     return reply->type == BEL_VALUE_ERROR ? refuse(why, reply) : 0;
 }
 
-/* Asks for RESP3. That it is refused does not matter, unless it is for want of a key. */
+/* Asks for RESP3 with HELLO 3. Ignores an error reply other than NOAUTH: RESP2 works as well. */
 static int upgrade(struct bel_client *client, struct bel_client_why *why)
 {
     const struct bel_view args[] = {BEL_VIEW("HELLO"), BEL_VIEW("3")};
     const struct bel_value *reply;
     int err = bel_client_call(client, args, 2, &reply);
-    if (err) return bel__client_say(why, err, "no answer to HELLO: %s", bel_error_text(err));
+    if (err) return bel__client_say(why, err, "no reply to HELLO: %s", bel_error_text(err));
     if (reply->type != BEL_VALUE_ERROR) return 0;
     struct bel_view code = bel_value_code(reply);
     bool is_refused = code.bytes == 6 && memcmp(code.data, "NOAUTH", 6) == 0;
@@ -273,7 +276,7 @@ int bel_client_adopt(int fd, const struct bel_client_options *options, struct be
     client->timeout_ms = options->timeout_ms ? options->timeout_ms : TIMEOUT_MS;
     client->clock = options->clock ? options->clock : bel_clock_system();
     bel__buffer_init(&client->output, out_max);
-    /* Behind the largest reply there may be the start of the next. */
+    /* The start of the next reply may follow the largest reply. */
     bel__buffer_init(&client->input, in_max + READ_BYTES + READ_BYTES);
     bel__buffer_init(&client->early, in_max);
     bel__reader_init(&client->reader, in_max, VALUES_MAX);

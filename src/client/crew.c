@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A crew is a claimer, a clerk and hands. The claimer has a connection for CLAIM, which waits in
- * the server and holds up whatever is sent after it. So the clerk has another one, for all the
- * rest: what hands have worked and which leases are to be extended is collected, sent together, and
- * answered together. Both connections may break at any time, and are made again.
+ * A crew has three kinds of threads: a claimer, a clerk, and hands that run the callback. The
+ * claimer's connection is only for CLAIM, which waits in the server and blocks later commands. The
+ * clerk's connection is for all other commands: it sends the pending ACK, FAIL, RELEASE and EXTEND
+ * of all hands in one batch. Each thread reconnects when its connection breaks.
  *
- * To stop, the claimer's connection is closed for writing. The server takes the claim back and
- * closes; what it had delivered before is still read, and released. If the server does nothing of
- * the kind, both connections are closed after a while, and what is not told is not told.
+ * To stop, the crew shuts down the claimer's connection for writing. The server withdraws the claim
+ * and closes the connection. Deliveries that arrive before that are released. If the server does
+ * not react within PATIENCE_MS, both connections are closed, and reports not yet sent are lost.
  *
- * This file is the beginning, the end and the hands.
+ * This file starts and stops the threads and has the hands.
  */
 #include "client/crew.h"
 
@@ -27,13 +27,13 @@
 
 enum {
     PAUSE_MS_MAX = 30000,
-    PAUSES_MAX = 6,        /* that double */
-    PATIENCE_MS = 10000,   /* with a server that does not answer, when all else is done */
-    LOOK_NS = 1000 * 1000, /* at a clock that does not wake anybody */
+    PAUSES_MAX = 6,        /* the longest pause is reached after 6 doublings */
+    PATIENCE_MS = 10000,   /* wait for the server's replies when stopping, after the last hand */
+    LOOK_NS = 1000 * 1000, /* polling interval of a clock that is not the system's */
     TROUBLE_BYTES = 512,
 };
 
-/* --- what the threads share --- */
+/* --- shared by the threads --- */
 
 struct bel_mono bel__crew_now(const struct bel_crew *crew)
 {
@@ -44,7 +44,7 @@ struct bel_mono bel__crew_after(const struct bel_crew *crew, uint64_t ms)
 {
     struct bel_mono at = bel__crew_now(crew);
     int err = bel_mono_add(at, ms * NS_PER_MS, &at);
-    assert(!err); /* no machine is up for that long */
+    assert(!err); /* 584 years of uptime would overflow */
     (void)err;
     return at;
 }
@@ -73,21 +73,21 @@ void bel__crew_trouble(struct bel_crew *crew, const char *format, ...)
     crew->options.trouble(crew->options.context, text);
 }
 
-/* Pauses after the n-th failure in a row: 1, 2, 4 ... 30 s, or until the crew is stopped. */
+/* Sleeps after consecutive failures: 1, 2, 4 ... 30 s, or until the crew is stopped. */
 static void pause_after(struct bel_crew *crew, unsigned failures)
 {
     uint64_t ms = failures > PAUSES_MAX ? PAUSE_MS_MAX : UINT64_C(1000) << (failures - 1);
     if (ms > PAUSE_MS_MAX) ms = PAUSE_MS_MAX;
     struct bel_mono end = bel__crew_after(crew, ms);
     (void)pthread_mutex_lock(&crew->mutex);
-    /* Both threads that connect wait here for the stop, which wakes both. */
+    /* The claimer and the clerk both wait on this condition; a stop broadcasts it. */
     while (!crew->stops && bel__crew_now(crew).ns < end.ns) {
         bel__crew_wait(crew, &crew->claimer_wakes, end);
     }
     (void)pthread_mutex_unlock(&crew->mutex);
 }
 
-/* Whether a connection may be made still; then the stop knows of it. */
+/* Returns whether connecting is still allowed, and counts the attempt in `connecting` if so. */
 static bool begin_connecting(struct bel_crew *crew)
 {
     (void)pthread_mutex_lock(&crew->mutex);
@@ -97,7 +97,8 @@ static bool begin_connecting(struct bel_crew *crew)
     return may;
 }
 
-/* Whether a connection that was made may be used; then it can be woken. */
+/* Ends an attempt to connect. Returns whether the connection may be used. If so, stores its socket
+ * in `*fd`, so that a stop can shut it down. */
 static bool end_connecting(struct bel_crew *crew, int *fd, const struct bel_client *client)
 {
     (void)pthread_mutex_lock(&crew->mutex);
@@ -145,7 +146,7 @@ void bel__slot_leased(struct bel_slot *slot, struct bel_mono begin)
 
 /* --- hands --- */
 
-/* What a hand does; the mutex is held, but not meanwhile. */
+/* Runs the work callback for a slot. The caller holds the mutex; the callback runs without it. */
 static void handle(struct bel_slot *slot)
 {
     struct bel_crew *crew = slot->crew;
@@ -157,7 +158,8 @@ static void handle(struct bel_slot *slot)
     slot->state = BEL_SLOT_WORKED;
 }
 
-static void hear_of(struct bel_slot *slot)
+/* Runs the callback `told` for a slot, without the mutex, and makes the slot idle. */
+static void call_told(struct bel_slot *slot)
 {
     struct bel_crew *crew = slot->crew;
     (void)pthread_mutex_unlock(&crew->mutex);
@@ -184,7 +186,7 @@ static void *work(void *arg)
         if (slot->state == BEL_SLOT_GIVEN) {
             handle(slot);
         } else {
-            hear_of(slot);
+            call_told(slot);
         }
         (void)pthread_cond_signal(&crew->clerk_wakes);
         if (!crew->stops) continue;
@@ -223,7 +225,7 @@ void bel_report_fail(struct bel_report *report, const char *reason)
     (void)snprintf(report->reason, sizeof report->reason, "%s", reason);
 }
 
-/* --- the beginning --- */
+/* --- starting --- */
 
 static void *copy(char **place, const void *data, size_t bytes)
 {
@@ -239,7 +241,7 @@ static struct bel_view copy_view(char **place, struct bel_view view)
     return (struct bel_view){copy(place, view.data, view.bytes), view.bytes};
 }
 
-/* Copies what the options point to, into one block. */
+/* Copies the options, and what they point to into one block of memory. */
 static int keep_options(struct bel_crew *crew, const struct bel_crew_options *options)
 {
     const char *name = options->name != NULL ? options->name : "";
@@ -293,7 +295,7 @@ static void init(struct bel_crew *crew)
     }
 }
 
-/* Starts the threads, which inherit that all signals are blocked. */
+/* Starts the threads with all signals blocked. */
 static int start_threads(struct bel_crew *crew)
 {
     sigset_t all, before;
@@ -307,7 +309,7 @@ static int start_threads(struct bel_crew *crew)
     if (problem == 0) problem = pthread_create(&crew->clerk, NULL, bel__crew_tell, crew);
     if (problem == 0) {
         problem = pthread_create(&crew->claimer, NULL, bel__crew_claim, crew);
-        if (problem != 0) { /* the clerk ends by itself, and sends the hands home */
+        if (problem != 0) { /* make the clerk end; the caller joins the hands */
             (void)pthread_mutex_lock(&crew->mutex);
             crew->stops = crew->has_claimed = true;
             (void)pthread_cond_signal(&crew->clerk_wakes);
@@ -358,7 +360,7 @@ int bel_crew_start(const struct bel_crew_options *options, struct bel_crew **out
     return 0;
 }
 
-/* --- the end --- */
+/* --- stopping --- */
 
 static bool are_all_worked(const struct bel_crew *crew)
 {
@@ -369,7 +371,7 @@ static bool are_all_worked(const struct bel_crew *crew)
     return true;
 }
 
-/* No more claims. */
+/* Stops claiming: shuts down the claimer's connection for writing. */
 static void begin_to_stop(struct bel_crew *crew)
 {
     crew->stops = true;
@@ -379,7 +381,7 @@ static void begin_to_stop(struct bel_crew *crew)
     (void)pthread_cond_broadcast(&crew->clerk_wakes);
 }
 
-/* No more answers: who waits for one is told that the server has closed. */
+/* Stops waiting for replies: shuts down both connections, so that a pending receive fails. */
 static void hurry(struct bel_crew *crew)
 {
     crew->hurries = true;
@@ -387,7 +389,7 @@ static void hurry(struct bel_crew *crew)
     if (crew->tell_fd >= 0) (void)shutdown(crew->tell_fd, SHUT_RDWR);
 }
 
-/* Waits until all is told, or until `end`. The mutex is held. */
+/* Waits until the clerk has ended, or until `end`. The mutex is held. */
 static void wait_for_end(struct bel_crew *crew, struct bel_mono end)
 {
     while (!crew->has_ended) {
@@ -396,7 +398,7 @@ static void wait_for_end(struct bel_crew *crew, struct bel_mono end)
         bool is_quiet = are_all_worked(crew);
         if (is_quiet && !crew->hurries && now.ns >= patience.ns) hurry(crew);
         if (crew->hurries && crew->connecting == 0) {
-            next.ns = BEL_NEVER; /* nothing is left that could take long */
+            next.ns = BEL_NEVER; /* no thread can block on the network any more */
         } else if (now.ns >= end.ns) {
             return;
         } else if (is_quiet && !crew->hurries && patience.ns < end.ns) {

@@ -3,13 +3,14 @@
 #define BEL_CLIENT_CREW_H
 
 /*
- * What the threads of a crew share. A slot is a hand's: a delivery and how far it has come.
+ * crew - shared by the threads of a crew. Each hand has a slot, which holds a delivery and its
+ * state:
  *
  *     idle --claimer--> given --hand--> working --hand--> worked --clerk--> told --hand--> idle
  *
- * It is told only if somebody wants to hear of it, and idle at once otherwise. Whoever is named on
- * an arrow owns the slot up to there, but the state, the times and `is_lost` are under the mutex,
- * and everybody may look at them.
+ * The state `told` is used only if the options have a callback `told`; otherwise the slot becomes
+ * idle at once. The thread named on an arrow owns the slot until that transition. The state, the
+ * times and `is_lost` are protected by the mutex, and every thread may read them.
  */
 
 #include "belfry/crew.h"
@@ -29,72 +30,72 @@ struct bel_crew;
 struct bel_slot {
     struct bel_crew *crew;
     pthread_t thread;
-    pthread_cond_t changed; /* for the hand */
+    pthread_cond_t changed; /* wakes the hand */
     enum bel_slot_state state;
-    uint32_t lease_ms;         /* as the server has said */
-    struct bel_mono extend_at; /* while given or working */
-    struct bel_mono end;       /* of the lease; by then it is surely lost */
-    bool is_asked;             /* the clerk's: a command of it is under way, */
-    bool is_last;              /* and it is not EXTEND */
-    bool is_lost;
-    bool is_returned; /* it came too late for a hand to see it */
-    void *memory;     /* of the errand */
+    uint32_t lease_ms;         /* from the delivery */
+    struct bel_mono extend_at; /* when to send EXTEND, while given or working */
+    struct bel_mono end;       /* end of the lease; if not extended by then it is lost */
+    bool is_asked;             /* the clerk's: a command of this slot is in flight */
+    bool is_last;              /* the clerk's: that command is not EXTEND */
+    bool is_lost;              /* the lease is lost */
+    bool is_returned;          /* claimed while stopping: released without reaching a hand */
+    void *memory;              /* memory of the errand */
     struct bel_errand errand;
     struct bel_report report;
 };
 
 struct bel_crew {
-    struct bel_crew_options options; /* what it points to is in `memory` */
+    struct bel_crew_options options; /* its pointers point into `memory` */
     void *memory;
-    struct bel_view *claim; /* CLAIM, the topics, and room for the rest */
+    struct bel_view *claim; /* CLAIM, the topics, and BEL_CREW_CLAIM_ARGS free arguments */
     const struct bel_clock *clock;
     pthread_mutex_t mutex;
     pthread_cond_t clerk_wakes, claimer_wakes, stopper_wakes;
     pthread_t claimer, clerk;
     bool stops;       /* no more claims */
     bool has_claimed; /* the claimer has ended */
-    bool has_ended;   /* the clerk has ended: all is told */
-    bool ends;        /* the hands may go home */
+    bool has_ended;   /* the clerk has ended: all reports are sent or given up */
+    bool ends;        /* the hands are to exit */
     bool is_joined;
-    bool hurries;          /* no more answers are waited for */
-    struct bel_mono quiet; /* when the last hand has finished, if the crew is stopping */
-    unsigned connecting;   /* how many threads are making a connection */
-    int claim_fd, tell_fd; /* of the claimer and the clerk, to wake them with; or -1 */
+    bool hurries;          /* no more waiting for replies */
+    struct bel_mono quiet; /* when a hand has last finished, if the crew is stopping */
+    unsigned connecting;   /* number of threads that are connecting */
+    int claim_fd, tell_fd; /* sockets of the claimer and the clerk, to shut them down; or -1 */
     unsigned hands_started;
     struct bel_slot slots[];
 };
 
-/* The threads. */
-void *bel__crew_claim(void *arg); /* the claimer; both are given the crew */
+/* The thread functions; `arg` is the crew. */
+void *bel__crew_claim(void *arg); /* the claimer */
 void *bel__crew_tell(void *arg);  /* the clerk */
 
-/* Connects, after a pause if the last tries have failed: `failures` is how many, to be set to 0 by
- * the caller after something has worked. There is no pause if the crew is stopping. Returns 0, sets
- * `*out` and lets others wake it by its socket in `*fd`, which is one of the crew's; or returns an
- * error, which has been told of. */
+/* Connects. If `*failures`, the number of consecutive failures, is not 0, sleeps first, unless the
+ * crew is stopping; the caller sets `*failures` to 0 after a success. Returns 0 and sets `*out`,
+ * and `*fd` (claim_fd or tell_fd) to its socket; or returns an error after reporting it. */
 BEL_CHECKED int bel__crew_connect(struct bel_crew *crew, unsigned *failures, int *fd,
                                   struct bel_client **out);
 void bel__crew_disconnect(struct bel_crew *crew, int *fd, struct bel_client *client);
 
-/* Tells of trouble, as printf. */
+/* Calls the callback `trouble` with a text formatted as by printf. */
 void bel__crew_trouble(struct bel_crew *crew, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Waits for a change, or until `until`. The mutex is held. */
+/* Waits for a condition, or until `until`. The mutex is held. */
 void bel__crew_wait(struct bel_crew *crew, pthread_cond_t *changed, struct bel_mono until);
 
-/* The time, and a time after it. */
+/* Return the time, and the time `ms` from now. */
 struct bel_mono bel__crew_now(const struct bel_crew *crew);
 struct bel_mono bel__crew_after(const struct bel_crew *crew, uint64_t ms);
 
-/* Sets the times of a lease that began then. */
+/* Sets `extend_at` and `end` of a lease that began at `begin`. */
 void bel__slot_leased(struct bel_slot *slot, struct bel_mono begin);
 
 enum {
-    BEL_CREW_CLAIM_ARGS = 9, /* besides the topics */
+    BEL_CREW_CLAIM_ARGS = 9, /* arguments of CLAIM besides the topics */
 };
 
-/* Copies a delivery into an idle slot. Returns 0, BEL_EINVAL if it is none, or BEL_ENOMEM. */
+/* Copies a delivery into an idle slot. Returns 0; BEL_EINVAL if the value is not a delivery; or
+ * BEL_ENOMEM. */
 BEL_CHECKED int bel__slot_fill(struct bel_slot *slot, const struct bel_value *delivery);
 void bel__slot_empty(struct bel_slot *slot);
 

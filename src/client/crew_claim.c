@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The claimer: waits for a free hand, claims for all that are free, and gives each what came.
- */
+/* The claimer: waits for a free hand, claims for all free hands, and gives each a delivery. */
 #include "client/crew.h"
 
 #include "core/parse.h"
@@ -12,14 +10,14 @@
 #include <string.h>
 
 enum {
-    WAIT_MS = 10000, /* in the server, before it asks again */
+    WAIT_MS = 10000, /* WAIT of a CLAIM; then the claimer sends the next one */
     TIMEOUT_MS = 30000,
 };
 
-/* --- a slot and what is in it --- */
+/* --- filling a slot --- */
 
-/* What a delivery has, by its place: [token, topic, id, payload, due_ms, attempt, headers,
- * lease_ms, correlation]. The last two may be missing. */
+/* Indexes in a delivery: [token, topic, id, payload, due_ms, attempt, headers, lease_ms,
+ * correlation]. The last two may be missing. */
 enum place {
     PLACE_TOKEN,
     PLACE_TOPIC,
@@ -63,7 +61,7 @@ static uint32_t lease_of(const struct bel_value *delivery)
     return ms > 0 && ms <= UINT32_MAX ? (uint32_t)ms : BEL_CREW_LEASE_MS_DEFAULT;
 }
 
-/* Copies bytes behind the last, with a 0 behind them. */
+/* Copies bytes to `*place`, adds a 0, and moves `*place` to the end. */
 static struct bel_view keep(char **place, struct bel_view view)
 {
     char *at = *place;
@@ -130,7 +128,7 @@ void bel__slot_clear(struct bel_slot *slot)
 
 /* --- claiming --- */
 
-/* How many hands are free. Waits until there is one; 0 if the crew is stopping. */
+/* Waits until a hand is free. Returns the number of free hands; 0 if the crew is stopping. */
 static unsigned wait_for_hands(struct bel_crew *crew)
 {
     unsigned free_hands = 0;
@@ -175,8 +173,8 @@ static int claim(struct bel_crew *crew, struct bel_client *client, unsigned hand
     return bel_client_call(client, args, used, out);
 }
 
-/* Gives a delivery to a free hand; back, if the crew is stopping. One that there is no memory for
- * comes again when its lease has ended. */
+/* Gives a delivery to a free hand, or marks it for release if the crew is stopping. If memory is
+ * out, the delivery is dropped; the timer is due again when its lease has expired. */
 static void give(struct bel_crew *crew, const struct bel_value *delivery)
 {
     struct bel_slot *slot = crew->slots;
@@ -199,11 +197,11 @@ static void give(struct bel_crew *crew, const struct bel_value *delivery)
         (void)pthread_cond_signal(&crew->clerk_wakes); /* to know when to extend it */
     }
     (void)pthread_mutex_unlock(&crew->mutex);
-    if (err) bel__crew_trouble(crew, "a delivery was lost: %s", bel_error_text(err));
+    if (err) bel__crew_trouble(crew, "dropped a delivery: %s", bel_error_text(err));
 }
 
-/* Claims and gives once. Returns 0 or why the connection is of no use any more. */
-static int take_turn(struct bel_crew *crew, struct bel_client *client, unsigned hands)
+/* Sends one CLAIM and gives out its deliveries. Returns 0, or an error that ends the connection. */
+static int claim_once(struct bel_crew *crew, struct bel_client *client, unsigned hands)
 {
     const struct bel_value *reply = NULL;
     int err = claim(crew, client, hands, &reply);
@@ -233,12 +231,12 @@ static void claim_while_connected(struct bel_crew *crew, struct bel_client *clie
     unsigned hands;
     int err = 0;
     while (err == 0 && (hands = wait_for_hands(crew)) > 0) {
-        err = take_turn(crew, client, hands);
+        err = claim_once(crew, client, hands);
         if (err == 0) *failures = 0;
     }
     if (err != 0 && !is_stopping(crew)) {
         if (err != BEL_EINVAL) {
-            bel__crew_trouble(crew, "the connection for claims is lost: %s", bel_error_text(err));
+            bel__crew_trouble(crew, "lost the connection for claims: %s", bel_error_text(err));
         }
         ++*failures;
     }

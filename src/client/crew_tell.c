@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The clerk: tells the server what hands have worked, and extends the leases of those that still
- * do. What there is to say is sent together and answered together; each slot has one command under
- * way at most. What was not answered is said again on the next connection: to have said it twice
- * does no harm, since a token is good for one answer.
+ * The clerk: reports finished work to the server and extends the leases of work in progress. The
+ * commands of all slots are sent in one batch; a slot has at most one command in flight. A command
+ * without a reply is sent again on the next connection. Sending it twice is safe: a token is valid
+ * for one ACK, FAIL or RELEASE.
  */
 #include "client/crew.h"
 
@@ -18,28 +18,28 @@ enum {
     RETRY_MS = 1000,
 };
 
-/* What a slot has to say. */
-struct saying {
+/* The command of a slot. */
+struct request {
     struct bel_view args[ARGS_MAX];
     size_t count;
     char delay[BEL_PRINT_BYTES_MAX];
 };
 
-static void add(struct saying *saying, struct bel_view arg)
+static void add(struct request *request, struct bel_view arg)
 {
-    assert(saying->count < ARGS_MAX);
-    saying->args[saying->count++] = arg;
+    assert(request->count < ARGS_MAX);
+    request->args[request->count++] = arg;
 }
 
-static void add_delay(struct saying *saying, const struct bel_report *report)
+static void add_delay(struct request *request, const struct bel_report *report)
 {
     if (!report->has_delay) return;
-    add(saying, BEL_VIEW("IN"));
-    size_t bytes = bel__print_u64(saying->delay, report->delay_ms);
-    add(saying, (struct bel_view){saying->delay, bytes});
+    add(request, BEL_VIEW("IN"));
+    size_t bytes = bel__print_u64(request->delay, report->delay_ms);
+    add(request, (struct bel_view){request->delay, bytes});
 }
 
-static void put(struct saying *saying, const struct bel_slot *slot)
+static void put(struct request *request, const struct bel_slot *slot)
 {
     static const char *const names[] = {[BEL_REPORT_DONE] = "ACK",
                                         [BEL_REPORT_FAILED] = "FAIL",
@@ -49,29 +49,30 @@ static void put(struct saying *saying, const struct bel_slot *slot)
     bool has_worked = slot->state == BEL_SLOT_WORKED;
     const char *name = has_worked ? names[report->kind] : "EXTEND";
     bool is_bad = has_worked && strcmp(name, "FAIL") == 0;
-    saying->count = 0;
-    add(saying, (struct bel_view){name, strlen(name)});
-    add(saying, slot->errand.token);
+    request->count = 0;
+    add(request, (struct bel_view){name, strlen(name)});
+    add(request, slot->errand.token);
     if (!has_worked || report->kind == BEL_REPORT_DONE) return;
     if (report->kind == BEL_REPORT_REJECTED) {
-        add(saying, BEL_VIEW("DEAD"));
+        add(request, BEL_VIEW("DEAD"));
     } else {
-        add_delay(saying, report);
+        add_delay(request, report);
     }
-    if (is_bad && report->reason[0] != '\0' && saying->count + 2 <= ARGS_MAX) {
-        add(saying, BEL_VIEW("REASON"));
-        add(saying, (struct bel_view){report->reason, strlen(report->reason)});
+    if (is_bad && report->reason[0] != '\0' && request->count + 2 <= ARGS_MAX) {
+        add(request, BEL_VIEW("REASON"));
+        add(request, (struct bel_view){report->reason, strlen(report->reason)});
     }
 }
 
-static bool has_to_speak(const struct bel_slot *slot, struct bel_mono now)
+static bool has_command(const struct bel_slot *slot, struct bel_mono now)
 {
     if (slot->state == BEL_SLOT_IDLE || slot->state == BEL_SLOT_TOLD) return false;
     return slot->state == BEL_SLOT_WORKED || (!slot->is_lost && slot->extend_at.ns <= now.ns);
 }
 
-/* A slot is told of, or will not be: `is_taken` is whether the server has taken it. The hand says
- * so to whom it may concern, as that may take its time. The mutex is held. */
+/* Ends a slot whose report was sent or given up; `is_taken` is whether the server accepted it. If
+ * there is a callback `told`, the hand calls it, so that the clerk does not wait for it. The mutex
+ * is held. */
 static void close_slot(struct bel_slot *slot, bool is_taken)
 {
     slot->is_lost = !is_taken;
@@ -83,8 +84,8 @@ static void close_slot(struct bel_slot *slot, bool is_taken)
     (void)pthread_cond_signal(&slot->changed);
 }
 
-/* Picks the slots that have something to say. Waits until there are some; false if all is told and
- * nothing more will come. */
+/* Selects the slots that have a command to send. Waits until there are some. Returns false if all
+ * reports are sent and the claimer has ended. */
 static bool collect(struct bel_crew *crew)
 {
     bool has_any = false, is_over = false;
@@ -94,7 +95,7 @@ static bool collect(struct bel_crew *crew)
         is_over = crew->has_claimed;
         for (unsigned i = 0; i < crew->options.hands; i++) {
             struct bel_slot *slot = &crew->slots[i];
-            slot->is_asked = has_to_speak(slot, now);
+            slot->is_asked = has_command(slot, now);
             has_any = has_any || slot->is_asked;
             if (slot->state == BEL_SLOT_IDLE) continue;
             is_over = false;
@@ -107,15 +108,15 @@ static bool collect(struct bel_crew *crew)
     return has_any;
 }
 
-static void tell_of_slot(struct bel_crew *crew, const struct bel_slot *slot, struct bel_view text)
+static void report_trouble(struct bel_crew *crew, const struct bel_slot *slot, struct bel_view text)
 {
     bel__crew_trouble(crew, "%s %s: %.*s", (const char *)slot->errand.topic.data,
                       (const char *)slot->errand.id.data, (int)text.bytes, (const char *)text.data);
 }
 
-/* What the server has said to a slot. */
-static void hear(struct bel_crew *crew, struct bel_slot *slot, const struct bel_value *reply,
-                 struct bel_mono asked)
+/* Handles the reply to the command of a slot, which was sent at `asked`. */
+static void handle_reply(struct bel_crew *crew, struct bel_slot *slot,
+                         const struct bel_value *reply, struct bel_mono asked)
 {
     bool is_error = reply->type == BEL_VALUE_ERROR;
     bool is_late = slot->is_last && reply->type == BEL_VALUE_NUMBER && reply->number == 0;
@@ -125,41 +126,42 @@ static void hear(struct bel_crew *crew, struct bel_slot *slot, const struct bel_
     if (!slot->is_last && !is_error) bel__slot_leased(slot, asked);
     (void)pthread_mutex_unlock(&crew->mutex);
 
-    if (is_error) tell_of_slot(crew, slot, reply->text);
-    if (is_late) tell_of_slot(crew, slot, BEL_VIEW("STALE the lease had ended before it was done"));
+    if (is_error) report_trouble(crew, slot, reply->text);
+    if (is_late) report_trouble(crew, slot, BEL_VIEW("STALE the lease ended before the work"));
     if (!slot->is_last) return;
     (void)pthread_mutex_lock(&crew->mutex);
     close_slot(slot, !is_error && !is_late);
     (void)pthread_mutex_unlock(&crew->mutex);
 }
 
-/* Says what was collected. Returns 0 or why the connection is of no use any more. */
-static int speak(struct bel_crew *crew, struct bel_client *client)
+/* Sends the commands of the selected slots and receives the replies. Returns 0, or an error that
+ * ends the connection. */
+static int send_collected(struct bel_crew *crew, struct bel_client *client)
 {
     struct bel_mono asked = bel__crew_now(crew);
-    struct saying saying;
+    struct request request;
     int err = 0;
     for (unsigned i = 0; i < crew->options.hands && err == 0; i++) {
         struct bel_slot *slot = &crew->slots[i];
         if (!slot->is_asked) continue;
         (void)pthread_mutex_lock(&crew->mutex);
         slot->is_last = slot->state == BEL_SLOT_WORKED;
-        put(&saying, slot);
+        put(&request, slot);
         (void)pthread_mutex_unlock(&crew->mutex);
-        err = bel_client_send(client, saying.args, saying.count);
+        err = bel_client_send(client, request.args, request.count);
     }
     for (unsigned i = 0; i < crew->options.hands && err == 0; i++) {
         const struct bel_value *reply = NULL;
         struct bel_slot *slot = &crew->slots[i];
         if (!slot->is_asked) continue;
         err = bel_client_receive(client, &reply);
-        if (err == 0) hear(crew, slot, reply, asked);
+        if (err == 0) handle_reply(crew, slot, reply, asked);
     }
     return err;
 }
 
-/* Without a server: what was worked is kept until its lease has surely ended, or the crew is
- * stopping; and leases are extended a little later. */
+/* After a failed connection: gives up reports whose lease has expired, or all if the crew is
+ * stopping, marks expired leases as lost, and postpones due extensions by RETRY_MS. */
 static void give_up(struct bel_crew *crew)
 {
     (void)pthread_mutex_lock(&crew->mutex);
@@ -187,10 +189,10 @@ void *bel__crew_tell(void *arg)
         int err = 0;
         if (client == NULL) err = bel__crew_connect(crew, &failures, &crew->tell_fd, &client);
         if (err == 0) {
-            err = speak(crew, client);
+            err = send_collected(crew, client);
             failures = err == 0 ? 0 : failures + 1;
             if (err == 0) continue;
-            bel__crew_trouble(crew, "the connection for answers is lost: %s", bel_error_text(err));
+            bel__crew_trouble(crew, "lost the connection for reports: %s", bel_error_text(err));
             bel__crew_disconnect(crew, &crew->tell_fd, client);
             client = NULL;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * From an address to a socket: a path, or a host and a port, of which the system may know several
- * addresses. They are tried one after the other until one answers; they share the deadline.
+ * Connects a socket to an address: the path of a Unix socket, or a host and a port. A host may
+ * resolve to several addresses. They are tried in turn until one connects, under one deadline.
  */
 #include "client/client.h"
 
@@ -24,7 +24,7 @@
 enum {
     HOST_BYTES = 256,
     PORT_BYTES = 16,
-    ADDRESSES_MAX = 16, /* of one name */
+    ADDRESSES_MAX = 16, /* tried per host name */
 };
 
 #define PORT_DEFAULT "7878"
@@ -72,8 +72,8 @@ static int say_errno(struct bel_client_why *why, const char *address, int number
                            strerror_r(number, text, sizeof text));
 }
 
-/* Connects a new socket to one address. Returns 0 and sets `*out`; BEL_EBUSY; or BEL_EIO, with
- * errno. */
+/* Connects a new socket to one address. Returns 0 and sets `*out`; BEL_EBUSY if the deadline has
+ * passed; or BEL_EIO and sets errno. */
 static int dial_one(const struct sockaddr *address, socklen_t bytes, const struct bel_clock *clock,
                     struct bel_mono deadline, int *out)
 {
@@ -85,7 +85,7 @@ static int dial_one(const struct sockaddr *address, socklen_t bytes, const struc
     int err = 0;
     if (connect(fd, address, bytes) != 0) {
         number = errno;
-        /* A socket of this machine is full rather than on its way. */
+        /* A Unix socket with a full backlog fails with EAGAIN instead, which is an error here. */
         if (number == EINPROGRESS) {
             err = bel__client_wait(fd, POLLOUT, clock, deadline, &ready);
             if (err == 0) (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &number_bytes);
@@ -109,7 +109,7 @@ static int dial_path(const char *path, const struct bel_clock *clock, struct bel
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path) {
-        return bel__client_say(why, BEL_EINVAL, "the path of a socket is too long: %s", path);
+        return bel__client_say(why, BEL_EINVAL, "socket path is too long: %s", path);
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
     int err = dial_one((const struct sockaddr *)&address, sizeof address, clock, deadline, out);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Everything in RESP starts with a letter and a line:
+ * Every RESP value starts with a type character and a line:
  *
  *     + - : , ( _ #   the line is the value
- *     $ = !           the line is a number of bytes, which follow, and a line end
- *     * ~ > % |       the line is a number of values, or of pairs, which follow
+ *     $ = !           the line is the length of a string, which follows with a line end
+ *     * ~ > % |       the line is the number of values, or of pairs, that follow
  *
- * A reply is read twice. The scan only steps over it, as far as there is something, and keeps
- * how many values are still to come at each depth. When it is at the end all the bytes are there,
- * and with them the number of values is known, not promised: then memory is taken for them, and
- * they are made, the items of a list side by side:
+ * A reply is read in two passes. The scan skips over the bytes that have arrived and counts the
+ * values outstanding at each depth. It allocates nothing: a length in the reply is a claim, until
+ * the bytes are there. When the reply is complete the number of values is known. Then the build
+ * allocates them in one array, the items of a list side by side:
  *
  *     [ list | a | list | c | x | y ]        for  * a * c  with the inner list x y
  *        '---->^     '--------->^
  *
- * Streamed strings and lists ($? and *?) are refused: a server sends them only to those who ask.
+ * Streamed strings and lists ($? and *?) fail with BEL_EINVAL: no server sends them unasked.
  */
 #include "client/reader.h"
 
@@ -25,14 +25,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a line says. */
+/* A decoded type character and line. */
 struct head {
     char letter;
     enum bel_value_type type;
     struct bel_view line;
-    size_t bytes;    /* of letter, line and line end */
-    uint64_t blob;   /* bytes that follow, before another line end */
-    uint64_t values; /* that follow */
+    size_t bytes;    /* length of letter, line and line end */
+    uint64_t blob;   /* length of the string that follows, without its line end */
+    uint64_t values; /* number of values that follow */
     bool has_blob, has_values;
 };
 
@@ -110,7 +110,7 @@ static int read_boolean(struct head *head)
     return head->line.bytes == 1 && (text[0] == 't' || text[0] == 'f') ? 0 : BEL_EINVAL;
 }
 
-/* Reads what a whole line says. Returns 0, BEL_EINVAL or BEL_EFULL. */
+/* Decodes a complete line. Returns 0, BEL_EINVAL or BEL_EFULL. */
 static int read_head(const struct bel_reader *reader, const uint8_t *data, size_t line_bytes,
                      struct head *out)
 {
@@ -150,8 +150,8 @@ static int read_head(const struct bel_reader *reader, const uint8_t *data, size_
     }
 }
 
-/* Finds the end of the line that starts behind the letter at `at`. Returns 0, BEL_EBUSY if there is
- * none yet, or BEL_EINVAL. */
+/* Finds the end of the line that starts after the letter at `at`. Returns 0 and sets `*out` to its
+ * length, BEL_EBUSY if the line is incomplete, or BEL_EINVAL. */
 static int find_line(struct bel_reader *reader, const uint8_t *data, size_t bytes, size_t *out)
 {
     size_t from = reader->searched > reader->at + 1 ? reader->searched : reader->at + 1;
@@ -168,8 +168,8 @@ static int find_line(struct bel_reader *reader, const uint8_t *data, size_t byte
 
 /* --- the scan --- */
 
-/* Steps over the bytes behind a line. Returns 0, BEL_EBUSY or BEL_EINVAL. */
-static int pass_blob(const struct bel_reader *reader, const struct head *head, const uint8_t *data,
+/* Checks the string that follows a line. Returns 0, BEL_EBUSY if incomplete, or BEL_EINVAL. */
+static int skip_blob(const struct bel_reader *reader, const struct head *head, const uint8_t *data,
                      size_t bytes)
 {
     size_t start = reader->at + head->bytes;
@@ -179,8 +179,8 @@ static int pass_blob(const struct bel_reader *reader, const struct head *head, c
     return memcmp(blob + head->blob, "\r\n", 2) == 0 ? 0 : BEL_EINVAL;
 }
 
-/* What has come is one value less to come. A list goes one deeper; the last value of one comes
- * back, perhaps out of several. */
+/* Counts a value that is complete. A list with `values` items goes one level deeper. The last item
+ * of a list returns to the level above, perhaps through several. */
 static void count_value(struct bel_reader *reader, uint64_t values)
 {
     reader->values++;
@@ -194,14 +194,14 @@ static void count_value(struct bel_reader *reader, uint64_t values)
     }
 }
 
-static int pass_value(struct bel_reader *reader, const uint8_t *data, size_t bytes)
+static int skip_value(struct bel_reader *reader, const uint8_t *data, size_t bytes)
 {
     struct head head;
     size_t line;
     int err = find_line(reader, data, bytes, &line);
     if (err) return err;
     err = read_head(reader, data + reader->at, line, &head);
-    if (err == 0 && head.has_blob) err = pass_blob(reader, &head, data, bytes);
+    if (err == 0 && head.has_blob) err = skip_blob(reader, &head, data, bytes);
     if (err) return err;
 
     bool is_aside = head.letter == '>' || head.letter == '|';
@@ -220,7 +220,7 @@ int bel__reader_scan(struct bel_reader *reader, const uint8_t *data, size_t byte
     assert(reader->at <= bytes);
     while (reader->depth > 0 || reader->left[0] > 0) {
         if (reader->values >= reader->values_max) return BEL_EFULL;
-        int err = pass_value(reader, data, bytes);
+        int err = skip_value(reader, data, bytes);
         if (err == BEL_EBUSY && bytes - reader->at > reader->bytes_max) return BEL_EFULL;
         if (err) return err;
     }
@@ -228,7 +228,7 @@ int bel__reader_scan(struct bel_reader *reader, const uint8_t *data, size_t byte
     return 0;
 }
 
-/* --- the values --- */
+/* --- the build --- */
 
 static struct bel_value value_of(const struct head *head, const uint8_t *data)
 {
@@ -246,7 +246,7 @@ static struct bel_value value_of(const struct head *head, const uint8_t *data)
     } else if (head->type != BEL_VALUE_NIL && !head->has_values) {
         value.text = head->line;
     }
-    assert(!err); /* the scan has read it */
+    assert(!err); /* the scan has checked it */
     (void)err;
     return value;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Looking into replies. */
+/* Accessors of reply values. */
 #include "belfry/client.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* How many bytes the code of an error has: capitals and digits before a space or the end. */
+/* Returns the length of the code of an error text: upper-case letters and digits up to a space or
+ * the end; 0 if there is no code. */
 static size_t code_bytes(struct bel_view text)
 {
     const char *data = text.data;
