@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The program: everything is in the layers, and here they are put together. */
+/* The program belfry: passes the verbs of other layers to the command line. */
 #include "belfry/engine.h"
 #include "cli/cli.h"
 #include "cli/doctor.h"
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* What belfry doctor knows of an engine's folder. */
+/* Checks an engine's data directory, for belfry doctor. */
 static int check(const char *folder, struct cli_diagnosis *out)
 {
     struct bel_engine_report report = {0};
@@ -37,8 +37,8 @@ static int doctor(int argc, char **argv)
 int main(int argc, char **argv)
 {
     static const struct cli_verb others[] = {
-        {"serve", bel__serve, "runs a server"},
-        {"doctor", doctor, "checks a data directory that no server uses"},
+        {"serve", bel__serve, "run a server"},
+        {"doctor", doctor, "check a data directory that no server uses"},
         {NULL, NULL, NULL},
     };
     return bel__cli_run(argc, argv, others);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry bench: what was typed, the phases one after the other, and what is printed. What was
- * scheduled is purged in any case but that of being killed.
+ * belfry bench: parses the arguments, runs the phases in turn and prints the results. The timers of
+ * the bench are purged at the end, also after an error or a signal, but not after SIGKILL.
  */
 #include "cli/bench.h"
 
@@ -32,16 +32,16 @@ enum {
 static const char usage[] =
     "usage: belfry bench [OPTION ...]\n"
     "\n"
-    "Measures a server that runs: schedules timers that are due, claims and acks them,\n"
-    "schedules others for later and cancels those. Its topics are bench/due and\n"
-    "bench/later; they must be empty, and are purged afterwards, also after ^C.\n"
+    "Measures a running server: schedules timers that are due, claims and acks them,\n"
+    "schedules timers for later and cancels them. Uses the topics bench/due and\n"
+    "bench/later. Both must be empty; they are purged at the end, also after ^C.\n"
     "\n"
-    "    -n, --timers N      how many, 100000 if not said\n"
-    "    -b, --bytes N       of each payload, 100 if not said\n"
-    "    -c, --connections N at once, 4 if not said\n"
-    "    -p, --pipeline N    commands under way on each of them, 64 if not said\n"
-    "    --name NAME         its topics are bench/NAME/due and bench/NAME/later\n"
-    "    --purge             only removes what one that was killed has left\n";
+    "    -n, --timers N      number of timers (default 100000)\n"
+    "    -b, --bytes N       size of a payload in bytes (default 100)\n"
+    "    -c, --connections N number of connections (default 4)\n"
+    "    -p, --pipeline N    commands in flight per connection (default 64)\n"
+    "    --name NAME         use the topics bench/NAME/due and bench/NAME/later\n"
+    "    --purge             only delete the timers of a bench that was killed\n";
 
 static const struct {
     const char *name;
@@ -54,7 +54,7 @@ static const char *const rows[BENCH_ROWS] = {[BENCH_ROW_SCHEDULE] = "schedule",
                                              [BENCH_ROW_LATER] = "schedule_later",
                                              [BENCH_ROW_CANCEL] = "cancel"};
 
-/* --- what was typed --- */
+/* --- arguments --- */
 
 static int read_order(struct bench_order *order, bool *only_purges, int argc, char **argv)
 {
@@ -79,19 +79,19 @@ static int read_order(struct bench_order *order, bool *only_purges, int argc, ch
                                   .reach = &order->reach};
     int status = bel__options_read(&options, argc, argv);
     if (status >= 0) return status;
-    /* The server says what is wrong with a name, but for its length. */
+    /* The server validates the topic names. Only the length is checked here. */
     const char *slash = name != NULL ? "/" : "";
     if (name == NULL) name = "";
     int bytes = snprintf(order->later, sizeof order->later, "bench%s%s/later", slash, name);
     if (bytes < 0 || (size_t)bytes >= sizeof order->later) {
-        return bel__options_complain(argv[0], "--name %.20s...: too long for a topic", name);
+        return bel__options_complain(argv[0], "--name %.20s... is too long for a topic name", name);
     }
     (void)snprintf(order->due, sizeof order->due, "bench%s%s/due", slash, name);
     if (order->connections > order->timers) order->connections = order->timers;
     return -1;
 }
 
-/* --- what is printed --- */
+/* --- output --- */
 
 static double per_second(const struct bench_result *result)
 {
@@ -99,7 +99,7 @@ static double per_second(const struct bench_result *result)
     return (double)result->count * NS_PER_S / elapsed;
 }
 
-/* "12.3 ms" */
+/* Prints a duration as "12.3 ms". Returns `out`. */
 static const char *print_span(char out[SPAN_BYTES], uint64_t ns)
 {
     static const struct {
@@ -131,7 +131,7 @@ static void print_row(const char *name, const struct bench_result *result)
     printf("\n");
 }
 
-/* Tabs between columns: name, count, per second, and microseconds. */
+/* Prints tab-separated columns: name, count, per second, then latencies in microseconds. */
 static void print_line(const char *name, const struct bench_result *result)
 {
     printf("%s\t%" PRIu64 "\t%.0f", name, result->count, per_second(result));
@@ -194,7 +194,7 @@ static void print_results(const struct bench_order *order, const struct bench_re
     }
 }
 
-/* --- what is done --- */
+/* --- the run --- */
 
 static int run_phases(const struct bench_order *order, const sigset_t *signals,
                       struct bench_result results[BENCH_ROWS], bool *out_is_told)
@@ -209,7 +209,7 @@ static int run_phases(const struct bench_order *order, const sigset_t *signals,
     return status;
 }
 
-/* Measures, and purges whatever comes of it. */
+/* Runs the bench. Purges the topics whether the run succeeds or not. */
 static int measure(const struct bench_order *order)
 {
     static struct bench_result results[BENCH_ROWS]; /* large */
@@ -229,7 +229,7 @@ static int measure(const struct bench_order *order)
     status = run_phases(order, &signals, results, &is_told);
     int purge_status = bel__bench_purge(order, &purged);
     print_results(order, results, purged);
-    if (is_told) fprintf(stderr, "belfry: stopped before it was through\n");
+    if (is_told) fprintf(stderr, "belfry: stopped by a signal before the end\n");
     if (status != CLI_OK) return status;
     return is_told ? CLI_FAILED : purge_status;
 }

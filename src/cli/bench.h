@@ -3,8 +3,8 @@
 #define BEL_CLI_BENCH_H
 
 /*
- * bench - belfry bench: how fast a server is, from here. Each connection is a thread that keeps up
- * to a pipeline of commands under way, and notes how long each was.
+ * bench - belfry bench: measures the throughput and latency of a server. Each connection has a
+ * thread that keeps a pipeline of commands in flight and records the latency of each.
  *
  *     phase      commands                           measured
  *     schedule   SCHEDULE <name>/due payload        schedule
@@ -42,10 +42,10 @@ enum bench_row {
 struct bench_order {
     struct cli_reach reach;
     uint64_t timers, bytes, connections, pipeline;
-    char due[BENCH_TOPIC_BYTES], later[BENCH_TOPIC_BYTES]; /* its topics */
+    char due[BENCH_TOPIC_BYTES], later[BENCH_TOPIC_BYTES]; /* names of the topics */
 };
 
-/* What was measured. */
+/* The measurements of one row of the output. */
 struct bench_result {
     uint64_t count, elapsed_ns;
     struct bel_histogram latency_ns;
@@ -53,20 +53,22 @@ struct bench_result {
 
 struct bench; /* opaque: it owns connections */
 
-/* Connects. Returns CLI_OK and sets `*out`; or what to exit with, and has said why. `order` is
+/* Connects. Returns CLI_OK and sets `*out`, or an exit status after printing an error. `order` is
  * borrowed. */
 int bel__bench_open(const struct bench_order *order, struct bench **out);
 void bel__bench_close(struct bench *bench);
 
-/* Runs a phase and adds to the results of its rows. When one of `signals`, which are blocked, comes
- * it stops, and sets `*out_is_told`; what is under way is answered first. Returns as above. */
+/* Runs a phase and adds to the results of its rows. One of `signals`, which the caller blocks,
+ * stops the phase after the commands in flight are answered, and sets `*out_is_told`. Returns
+ * CLI_OK, or an exit status after printing an error. */
 int bel__bench_run(struct bench *bench, enum bench_phase phase, const sigset_t *signals,
                    struct bench_result results[BENCH_ROWS], bool *out_is_told);
 
-/* Whether the topics hold nothing; says so if they do. Returns CLI_OK, CLI_CONFLICT, or else. */
+/* Checks that the topics are empty and that the key may purge. Returns CLI_OK; CLI_CONFLICT if a
+ * topic has timers; or another exit status. An error was printed. */
 int bel__bench_check(const struct bench_order *order);
 
-/* Removes all timers of the topics, whatever they are, and adds how many those were. */
+/* Deletes all timers of the topics, in any state, and adds their number to `*out_count`. */
 int bel__bench_purge(const struct bench_order *order, uint64_t *out_count);
 
 #endif

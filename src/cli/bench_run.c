@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The hands of a bench, one for each connection. A hand fills its pipeline, hears half of it and
- * fills it again, so that commands and answers travel in batches; a FIFO has when each was sent:
+ * The threads of a bench, called hands, one per connection. A hand fills its pipeline, receives
+ * half of the replies and fills the pipeline again, so that commands and replies travel in batches.
+ * A FIFO holds the time at which each command was sent:
  *
- *     say ---> [ sent, sent, ... ] ---> hear, now - sent
+ *     send ---> [ sent, sent, ... ] ---> receive: latency = now - sent
  *
- * A delivery that is heard says an ACK. So of claims only two are under way at once, and a hand has
- * room for what both may bring. A hand that is to stop claims no more but acks what it has: nothing
- * is left that cannot be purged.
+ * Each delivery is acknowledged as it arrives. At most two claims are in flight, and the FIFO has
+ * room for the acks of both. A hand that is stopped sends no more claims but acks what it has
+ * claimed: a leased timer could not be purged.
  *
- * The first thread waits, for the hands or for a signal, and draws.
+ * The main thread waits for the hands or for a signal, and draws the progress.
  */
 #include "cli/bench.h"
 
@@ -32,13 +33,13 @@
 #include <unistd.h>
 
 enum {
-    CLAIMS_MAX = 2, /* under way */
+    CLAIMS_MAX = 2, /* in flight, per hand */
     CLAIM_COUNT_MAX = 100,
     ID_BYTES = 2 + 2 * BEL_PRINT_BYTES_MAX,
     PROBLEM_BYTES = 240,
 };
 
-/* A command under way. */
+/* A command in flight. */
 struct sent {
     uint64_t at_ns;
     bool is_claim;
@@ -49,23 +50,23 @@ struct hand {
     pthread_t thread;
     struct bel_client *client;
     unsigned number;
-    uint64_t share;    /* how many timers are its */
-    struct sent *fifo; /* a ring */
+    uint64_t share;    /* number of timers that this hand schedules or cancels */
+    struct sent *fifo; /* a ring buffer */
     size_t fifo_room, fifo_at;
-    unsigned claims;     /* under way */
-    bool has_found_none; /* the topic is empty */
+    unsigned claims;     /* in flight */
+    bool has_found_none; /* a claim returned nothing: the topic is empty */
     uint64_t began, ended;
-    _Atomic uint64_t done;              /* the first thread reads it */
-    struct bel_histogram first, second; /* latencies: of the commands, and of acks */
-    int err;                            /* of the connection; or */
-    char problem[PROBLEM_BYTES];        /* what the server has refused with */
+    _Atomic uint64_t done;              /* timers; the main thread reads it */
+    struct bel_histogram first, second; /* latencies of the phase's commands, and of acks */
+    int err;                            /* error of the connection; or 0 */
+    char problem[PROBLEM_BYTES];        /* error reply of the server; or empty */
 };
 
 struct bench {
     const struct bench_order *order;
     char *payload;
     enum bench_phase phase;
-    int over_fd; /* an eventfd: how many hands have ended */
+    int over_fd; /* an eventfd that counts the hands that have ended */
     atomic_bool stops;
     _Atomic uint64_t claimed;
     size_t hands_count;
@@ -82,7 +83,7 @@ static struct bel_view view_of(const char *text)
     return (struct bel_view){text, strlen(text)};
 }
 
-/* --- saying --- */
+/* --- sending --- */
 
 static void send_command(struct hand *hand, const struct bel_view *args, size_t count,
                          bool is_claim)
@@ -99,8 +100,8 @@ static struct bel_view id_of(const struct hand *hand, uint64_t number, char out[
     return (struct bel_view){out, (size_t)bytes};
 }
 
-/* Says what the phase says of a timer. */
-static void say(struct hand *hand, uint64_t number)
+/* Sends the command of the phase for timer `number` of the hand. */
+static void send_next(struct hand *hand, uint64_t number)
 {
     const struct bench_order *order = hand->bench->order;
     const struct bel_view payload = {hand->bench->payload, order->bytes};
@@ -125,7 +126,7 @@ static uint64_t claim_count(const struct bench_order *order)
     return order->pipeline < CLAIM_COUNT_MAX ? order->pipeline : CLAIM_COUNT_MAX;
 }
 
-static void say_claim(struct hand *hand)
+static void send_claim(struct hand *hand)
 {
     const struct bench_order *order = hand->bench->order;
     char text[BEL_PRINT_BYTES_MAX];
@@ -136,7 +137,7 @@ static void say_claim(struct hand *hand)
     hand->claims++;
 }
 
-/* --- hearing --- */
+/* --- receiving --- */
 
 static void refuse(struct hand *hand, struct bel_view text)
 {
@@ -145,12 +146,12 @@ static void refuse(struct hand *hand, struct bel_view text)
     atomic_store(&hand->bench->stops, true);
 }
 
-/* Acks each of the deliveries. The tokens are the reply's, and are sent before that is gone. */
-static void hear_claim(struct hand *hand, const struct bel_value *reply, uint64_t took_ns)
+/* Acks each delivery. The tokens point into the reply, which is valid until the next receive. */
+static void receive_claim(struct hand *hand, const struct bel_value *reply, uint64_t took_ns)
 {
     hand->claims--;
     if (reply->type != BEL_VALUE_LIST || reply->count > claim_count(hand->bench->order)) {
-        refuse(hand, BEL_VIEW("ERR the answer to CLAIM is not understood"));
+        refuse(hand, BEL_VIEW("ERR the reply to CLAIM has an unexpected form"));
         return;
     }
     if (reply->count == 0) hand->has_found_none = true;
@@ -164,7 +165,7 @@ static void hear_claim(struct hand *hand, const struct bel_value *reply, uint64_
     }
 }
 
-static void hear(struct hand *hand)
+static void receive(struct hand *hand)
 {
     const struct bel_value *reply;
     hand->err = bel_client_receive(hand->client, &reply);
@@ -173,7 +174,7 @@ static void hear(struct hand *hand)
     hand->fifo_at = (hand->fifo_at + 1) % hand->fifo_room;
     uint64_t took_ns = now_ns() - sent.at_ns;
     if (sent.is_claim && reply->type != BEL_VALUE_ERROR) {
-        hear_claim(hand, reply, took_ns);
+        receive_claim(hand, reply, took_ns);
         return;
     }
     if (reply->type == BEL_VALUE_ERROR) {
@@ -184,8 +185,9 @@ static void hear(struct hand *hand)
     bool is_ack = hand->bench->phase == BENCH_CLAIM;
     bool is_number = is_ack || hand->bench->phase == BENCH_CANCEL;
     if (is_number && (reply->type != BEL_VALUE_NUMBER || reply->number != 1)) {
-        refuse(hand, is_ack ? BEL_VIEW("STALE the lease has ended before the ack came")
-                            : BEL_VIEW("NOTFOUND somebody else has cancelled it"));
+        refuse(hand, is_ack
+                         ? BEL_VIEW("STALE the lease has ended before the ack arrived")
+                         : BEL_VIEW("NOTFOUND another client has cancelled a timer of the bench"));
         return;
     }
     bel__histogram_record(is_ack ? &hand->second : &hand->first, took_ns);
@@ -199,19 +201,19 @@ static bool goes_on(const struct hand *hand)
     return hand->err == 0 && !atomic_load(&hand->bench->stops);
 }
 
-static void work_through(struct hand *hand)
+static void send_all(struct hand *hand)
 {
-    uint64_t said = 0;
+    uint64_t sent = 0;
     size_t pipeline = (size_t)hand->bench->order->pipeline;
     while (hand->err == 0) {
-        while (goes_on(hand) && said < hand->share && bel_client_pending(hand->client) < pipeline) {
-            say(hand, said++);
+        while (goes_on(hand) && sent < hand->share && bel_client_pending(hand->client) < pipeline) {
+            send_next(hand, sent++);
         }
-        bool is_last = said == hand->share || !goes_on(hand);
+        bool is_last = sent == hand->share || !goes_on(hand);
         size_t wanted = is_last ? 0 : pipeline / 2;
         if (bel_client_pending(hand->client) == 0) break;
         while (hand->err == 0 && bel_client_pending(hand->client) > wanted) {
-            hear(hand);
+            receive(hand);
         }
     }
 }
@@ -223,10 +225,10 @@ static void claim_all(struct hand *hand)
         while (goes_on(hand) && !hand->has_found_none && hand->claims < CLAIMS_MAX &&
                bel_client_pending(hand->client) < order->pipeline &&
                atomic_load(&hand->bench->claimed) < order->timers) {
-            say_claim(hand);
+            send_claim(hand);
         }
         if (hand->err != 0 || bel_client_pending(hand->client) == 0) break;
-        hear(hand);
+        receive(hand);
     }
 }
 
@@ -238,7 +240,7 @@ static void *work(void *arg)
     if (hand->bench->phase == BENCH_CLAIM) {
         claim_all(hand);
     } else {
-        work_through(hand);
+        send_all(hand);
     }
     hand->ended = now_ns();
     if (hand->err) atomic_store(&hand->bench->stops, true);
@@ -246,7 +248,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* --- the first thread --- */
+/* --- the main thread --- */
 
 static const char *name_of(enum bench_phase phase)
 {
@@ -266,7 +268,7 @@ static void draw(const struct bench *bench, const struct cli_progress *progress,
     bel__progress_draw(progress, done, (now_ns() - began) / NS_PER_MS);
 }
 
-/* Waits until `started` hands have ended. True if a signal has come meanwhile. */
+/* Waits until `started` hands have ended. Returns whether a signal has arrived meanwhile. */
 static bool wait_for_hands(struct bench *bench, size_t started, const sigset_t *signals)
 {
     struct signalfd_siginfo told;
@@ -283,7 +285,7 @@ static bool wait_for_hands(struct bench *bench, size_t started, const sigset_t *
         if (sets[1].revents != 0 && read(signal_fd, &told, sizeof told) == sizeof told) {
             is_told = true;
             atomic_store(&bench->stops, true);
-            /* The next one does what it always does. */
+            /* The next signal has its default effect. */
             (void)pthread_sigmask(SIG_UNBLOCK, signals, NULL);
         }
         if (sets[0].revents != 0 && read(bench->over_fd, &more, sizeof more) == sizeof more) {
@@ -303,7 +305,7 @@ static void reset(struct hand *hand)
     bel__histogram_init(&hand->second);
 }
 
-/* Starts the hands, which inherit that the signals are blocked. Returns how many. */
+/* Starts the hands, which inherit the signal mask. Returns the number of hands started. */
 static size_t start_hands(struct bench *bench)
 {
     size_t started = 0;
@@ -322,7 +324,7 @@ static size_t start_hands(struct bench *bench)
     return started;
 }
 
-/* Adds what the hands have measured. */
+/* Sums up the measurements of the hands. */
 static void add_up(struct bench *bench, struct bench_result results[BENCH_ROWS])
 {
     static const enum bench_row rows[] = {[BENCH_SCHEDULE] = BENCH_ROW_SCHEDULE,
@@ -346,7 +348,7 @@ static void add_up(struct bench *bench, struct bench_result results[BENCH_ROWS])
     acks->elapsed_ns = result->elapsed_ns;
 }
 
-/* What to exit with for what has befallen the hands: the first that has something to say. */
+/* Prints the error of the first hand that has one. Returns the exit status. */
 static int judge(const struct bench *bench)
 {
     for (size_t i = 0; i < bench->hands_count; i++) {
@@ -376,12 +378,12 @@ int bel__bench_run(struct bench *bench, enum bench_phase phase, const sigset_t *
     if (status != CLI_OK || is_told || phase != BENCH_CLAIM || acked == bench->order->timers) {
         return status;
     }
-    fprintf(stderr, "belfry: %llu timers were there to be claimed, not %llu: does another work?\n",
+    fprintf(stderr, "belfry: claimed %llu of %llu timers: is another worker on this topic?\n",
             (unsigned long long)acked, (unsigned long long)bench->order->timers);
     return CLI_FAILED;
 }
 
-/* --- the beginning and the end --- */
+/* --- opening and closing --- */
 
 static int init_hand(struct bench *bench, unsigned number)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The topics of a bench: two, always the same unless they are named, since a topic stays once it
- * was there. They must be empty before, so that nothing is purged that is not the bench's own.
+ * The two topics of a bench. Their names are fixed unless --name is given, because a topic cannot
+ * be deleted. They must be empty at the start, so that only timers of the bench are purged.
  */
 #include "cli/bench.h"
 
@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum {
-    PURGE_TIMEOUT_MS = 10 * 60 * 1000, /* of one that takes all */
-    LEASED_COUNT = 100,                /* that are cancelled at once */
+    PURGE_TIMEOUT_MS = 10 * 60 * 1000, /* one PURGE may delete all timers */
+    LEASED_COUNT = 100,                /* leased timers that one CANCEL names */
     ROUNDS_MAX = 1000000,
 };
 
@@ -20,7 +20,7 @@ static struct bel_view view_of(const char *text)
     return (struct bel_view){text, strlen(text)};
 }
 
-/* Says a command. Returns CLI_OK and sets `*out`, or has said what is wrong. */
+/* Sends a command. Returns CLI_OK and sets `*out`, or an exit status after printing an error. */
 static int ask(const struct bench_order *order, struct bel_client *client,
                const struct bel_view *args, size_t count, const struct bel_value **out)
 {
@@ -29,7 +29,7 @@ static int ask(const struct bench_order *order, struct bel_client *client,
     return (*out)->type == BEL_VALUE_ERROR ? bel__reach_refused(*out) : CLI_OK;
 }
 
-/* --- before --- */
+/* --- before the run --- */
 
 static int64_t count_timers(const struct bel_value *topic)
 {
@@ -57,13 +57,14 @@ static int check_topic(const struct bench_order *order, struct bel_client *clien
     int64_t count = count_timers(reply);
     if (count == 0) return CLI_OK;
     fprintf(stderr,
-            "belfry: %s holds %lld timers: another bench runs, or one was killed; take another "
-            "--name, or remove them with belfry bench --purge\n",
+            "belfry: topic %s holds %lld timers: another bench is running or was killed; choose "
+            "another --name, or delete them with belfry bench --purge\n",
             topic, (long long)count);
     return CLI_CONFLICT;
 }
 
-/* A key that may not purge is found out before there is something to purge. */
+/* Purges once before the run, so that a key without the permission fails before any timer
+ * exists. */
 static int check_purge(const struct bench_order *order, struct bel_client *client)
 {
     const struct bel_view args[] = {BEL_VIEW("PURGE"), view_of(order->due)};
@@ -83,7 +84,7 @@ int bel__bench_check(const struct bench_order *order)
     return status;
 }
 
-/* --- afterwards --- */
+/* --- after the run --- */
 
 static int purge_state(const struct bench_order *order, struct bel_client *client,
                        const char *topic, const char *state, uint64_t *count)
@@ -96,7 +97,8 @@ static int purge_state(const struct bench_order *order, struct bel_client *clien
     return status;
 }
 
-/* Cancels a page of what is leased, which a connection that broke has left. Sets how many. */
+/* Cancels up to LEASED_COUNT leased timers, which a broken connection has left. Sets `*out_count`
+ * to their number. */
 static int cancel_page(const struct bench_order *order, struct bel_client *client,
                        const char *topic, size_t *out_count)
 {
@@ -144,7 +146,7 @@ int bel__bench_purge(const struct bench_order *order, uint64_t *out_count)
     }
     if (status != CLI_OK) {
         fprintf(stderr,
-                "belfry: %s and %s may hold timers still; belfry bench --purge removes "
+                "belfry: %s and %s may still hold timers; belfry bench --purge deletes "
                 "them\n",
                 order->due, order->later);
     }

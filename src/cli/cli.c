@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The table of verbs, and what all of them need. A verb that does not exist yet is not in it.
- */
+/* The table of verbs that are not server commands, the help, and the dispatch to a verb. */
 #include "cli/cli.h"
 
 #include "belfry/version.h"
@@ -26,14 +24,14 @@ static int show_version(int argc, char **argv)
 }
 
 static const struct cli_verb verbs[] = {
-    {"work", bel__cli_work, "runs a program for each timer that is due"},
-    {"export", bel__cli_export, "prints the timers of a topic as lines of JSON"},
-    {"import", bel__cli_import, "schedules from lines of JSON, or from a crontab"},
-    {"top", bel__cli_top, "shows what a server is doing"},
-    {"bench", bel__cli_bench, "measures how fast a server is"},
-    {"next", bel__cli_next, "when a rule says next, and what clock changes do to it"},
-    {"completion", NULL, "what a shell is to know to complete these"}, /* it needs all tables */
-    {"version", show_version, "the version"},
+    {"work", bel__cli_work, "run a program for each due timer"},
+    {"export", bel__cli_export, "print the timers of a topic as JSON lines"},
+    {"import", bel__cli_import, "schedule timers from JSON lines or from a crontab"},
+    {"top", bel__cli_top, "show live figures of a server"},
+    {"bench", bel__cli_bench, "measure the throughput and latency of a server"},
+    {"next", bel__cli_next, "preview the next times of a rule, clock changes included"},
+    {"completion", NULL, "print the shell completion script"}, /* run() passes it the tables */
+    {"version", show_version, "print the version"},
     {NULL, NULL, NULL},
 };
 
@@ -54,19 +52,19 @@ static void list_verbs(const struct cli_verb *among)
 
 static void show_help(const struct cli_verb *others)
 {
-    printf("belfry holds anything that must happen later and rings it when it is due.\n\n"
+    printf("belfry is a durable timer server and its command-line client.\n\n"
            "usage: belfry VERB [ARGUMENT ...]\n\n");
     list_verbs(others);
     for (const struct cli_remote *remote = NULL; (remote = bel__remote_next(remote)) != NULL;) {
         printf("    %-10s %s\n", remote->verb, bel__remote_summary(remote));
     }
     list_verbs(verbs);
-    printf("    %-10s %s\n", "help", "this; belfry help VERB says more about a verb");
+    printf("    %-10s %s\n", "help", "list the verbs, or with VERB its options");
 }
 
 static int refuse_verb(const char *name)
 {
-    fprintf(stderr, "belfry: there is no verb '%s'; belfry help lists them\n", name);
+    fprintf(stderr, "belfry: unknown verb '%s'; belfry help lists the verbs\n", name);
     return CLI_USAGE;
 }
 
@@ -97,12 +95,12 @@ static int help(int argc, char **argv, const struct cli_verb *others)
     return run(2, asked, others);
 }
 
-/* Answers that could not be written are no answers. */
+/* A failed write to stdout, other than EPIPE, is a failure of the command. */
 static int check_output(int status)
 {
     if (fflush(stdout) == 0 && ferror(stdout) == 0) return status;
-    if (errno == EPIPE) return status; /* who reads it has seen enough */
-    fprintf(stderr, "belfry: cannot write: %s\n", bel__cli_problem(errno));
+    if (errno == EPIPE) return status; /* the reader has closed the pipe, e.g. head */
+    fprintf(stderr, "belfry: cannot write to standard output: %s\n", bel__cli_problem(errno));
     return status == CLI_OK ? CLI_FAILED : status;
 }
 

@@ -3,16 +3,16 @@
 #define BEL_CLI_CLI_H
 
 /*
- * cli - the command line: verbs, each a function that gets the rest of the arguments and returns
- * what the program exits with. Most of them say one command to a server; those are in a table
- * (remote.h). The others have a file each.
+ * cli - the command line. A verb is a function that gets its arguments and returns the exit status.
+ * Most verbs send one command to a server; those are in a table (remote.h). Each of the others has
+ * a file of its own.
  */
 
 #include "belfry/text.h"
 
 #include <stddef.h>
 
-/* What the program exits with. */
+/* Exit statuses of the program. */
 enum cli_exit {
     CLI_OK = 0,
     CLI_FAILED = 1,
@@ -25,15 +25,15 @@ enum cli_exit {
     CLI_TIMED_OUT = 8,
 };
 
-/* A verb that says nothing to a server. */
+/* A verb that is not in the table of remote.h. */
 struct cli_verb {
     const char *name;
     int (*run)(int argc, char **argv); /* argv[0] is the verb */
     const char *help;                  /* one line */
 };
 
-/* Runs the verb that the arguments name; argv[0] is the program. `others` are verbs of layers that
- * this one does not know; they end with a name that is NULL. */
+/* Runs the verb argv[1]; argv[0] is the program. Returns the exit status. `others` are verbs of
+ * layers above this one; the table ends with a NULL name. */
 int bel__cli_run(int argc, char **argv, const struct cli_verb *others);
 
 /* The verbs. argv[0] is the verb. */
@@ -44,8 +44,8 @@ int bel__cli_next(int argc, char **argv);
 int bel__cli_top(int argc, char **argv);
 int bel__cli_work(int argc, char **argv);
 
-/* Says on standard error what is wrong with a text, and where: the text, and a mark below
- * the place. Returns CLI_USAGE. */
+/* Prints a syntax error to standard error: what was expected, the text, and a mark below the
+ * position. Returns CLI_USAGE. */
 int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why);
 
 #endif

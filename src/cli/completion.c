@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Three shells, three ways to say the same: of each verb its options, and of each option whether
- * a value follows, and which there are. A choice is an option as a shell sees it. The options of
- * verbs that have no command are in a table here; a test compares it with their help.
+ * The script of each shell lists the options of each verb, whether an option takes a value, and
+ * which values it takes. A struct choice is one option. The options of verbs that are not server
+ * commands are in tables here; tests/cli/completion.sh compares them with the help of the verb.
  *
- * Where a topic is expected the shell asks the server, briefly, which there are.
+ * To complete a topic the script runs belfry topics, with a timeout of 1 s.
  */
 #include "cli/completion.h"
 
@@ -20,17 +20,17 @@
 static const char usage[] =
     "usage: belfry completion bash|zsh|fish\n"
     "\n"
-    "Prints what the shell is to know to complete verbs, options, their values and topics:\n"
+    "Prints a script that completes verbs, options, their values and topics. To install:\n"
     "\n"
     "    bash    source <(belfry completion bash), in ~/.bashrc\n"
     "    zsh     belfry completion zsh > _belfry, in a folder of $fpath\n"
     "    fish    belfry completion fish > ~/.config/fish/completions/belfry.fish\n";
 
-/* --- what there is to choose --- */
+/* --- options --- */
 
 enum follows {
     FOLLOWS_NOTHING,
-    FOLLOWS_VALUE, /* one of the words, if there are some */
+    FOLLOWS_VALUE, /* one of `words`, if not NULL */
     FOLLOWS_PATH,
 };
 
@@ -38,7 +38,7 @@ struct choice {
     const char *name; /* without the dashes */
     const char *help;
     enum follows follows;
-    const char *const *words; /* ends in NULL; or NULL */
+    const char *const *words; /* ends with NULL; or NULL */
 };
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -47,64 +47,65 @@ static const char *const states[] = {"scheduled", "ready",     "leased",  "block
                                      "dead",      "cancelled", "expired", "skipped", NULL};
 
 static const struct choice reaching[] = {
-    {"server", "host:port or the path of a socket", FOLLOWS_VALUE, NULL},
-    {"key-file", "the file with the key", FOLLOWS_PATH, NULL},
-    {"timeout", "how long to wait for an answer", FOLLOWS_VALUE, NULL},
-    {"json", "for programs", FOLLOWS_NOTHING, NULL},
+    {"server", "host:port or socket path", FOLLOWS_VALUE, NULL},
+    {"key-file", "file with the API key", FOLLOWS_PATH, NULL},
+    {"timeout", "how long to wait for a reply (default 30s)", FOLLOWS_VALUE, NULL},
+    {"json", "print JSON", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
-/* The options of verbs without a command. */
+/* The options of verbs that are not server commands. */
 static const struct choice work[] = {
-    {"jobs", "how many at once", FOLLOWS_VALUE, NULL},
+    {"jobs", "programs at once (default 5)", FOLLOWS_VALUE, NULL},
     {"lease", "how long a claim lasts", FOLLOWS_VALUE, NULL},
-    {"grace", "how long they may take to finish", FOLLOWS_VALUE, NULL},
-    {"name", "who works, for people", FOLLOWS_VALUE, NULL},
+    {"grace", "time to finish after SIGTERM (default 15s)", FOLLOWS_VALUE, NULL},
+    {"name", "name of the worker", FOLLOWS_VALUE, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
 static const struct choice bench[] = {
-    {"timers", "how many", FOLLOWS_VALUE, NULL},
-    {"bytes", "of each payload", FOLLOWS_VALUE, NULL},
-    {"connections", "at once", FOLLOWS_VALUE, NULL},
-    {"pipeline", "commands under way on each of them", FOLLOWS_VALUE, NULL},
-    {"name", "of its topics", FOLLOWS_VALUE, NULL},
-    {"purge", "only removes what one that was killed has left", FOLLOWS_NOTHING, NULL},
+    {"timers", "number of timers (default 100000)", FOLLOWS_VALUE, NULL},
+    {"bytes", "size of a payload (default 100)", FOLLOWS_VALUE, NULL},
+    {"connections", "number of connections (default 4)", FOLLOWS_VALUE, NULL},
+    {"pipeline", "commands in flight per connection (default 64)", FOLLOWS_VALUE, NULL},
+    {"name", "use the topics bench/NAME/due and bench/NAME/later", FOLLOWS_VALUE, NULL},
+    {"purge", "only delete the timers of a bench that was killed", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
 static const struct choice export[] = {
-    {"state", "only those in this state", FOLLOWS_VALUE, states},
+    {"state", "only timers in this state", FOLLOWS_VALUE, states},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
 static const struct choice top[] = {
-    {"interval", "how often", FOLLOWS_VALUE, NULL},
+    {"interval", "time between updates (default 1s)", FOLLOWS_VALUE, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
 static const struct choice import[] = {
-    {"topic", "instead of the lines' own", FOLLOWS_VALUE, NULL},
-    {"conflict", "if the id is taken", FOLLOWS_VALUE,
+    {"topic", "topic of all timers, overrides that of a line", FOLLOWS_VALUE, NULL},
+    {"conflict", "if the id exists (default keep)", FOLLOWS_VALUE,
      WORDS("keep", "replace", "reject", "earliest", "latest")},
-    {"start", "begins with this line", FOLLOWS_VALUE, NULL},
-    {"crontab", "lines of a crontab", FOLLOWS_PATH, NULL},
-    {"tz", "whose clocks it goes by", FOLLOWS_VALUE, NULL},
+    {"start", "number of the first line to import", FOLLOWS_VALUE, NULL},
+    {"crontab", "import the plans of a crontab", FOLLOWS_PATH, NULL},
+    {"tz", "time zone of the crontab", FOLLOWS_VALUE, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
 static const struct choice next[] = {
-    {"tz", "whose clocks the rule goes by", FOLLOWS_VALUE, NULL},
-    {"from", "after when", FOLLOWS_VALUE, NULL},
-    {"count", "how many times", FOLLOWS_VALUE, NULL},
-    {"gap", "a time that the clocks leave out", FOLLOWS_VALUE, WORDS("next", "skip")},
-    {"fold", "a time that comes twice", FOLLOWS_VALUE, WORDS("first", "second", "both")},
-    {"json", "for programs", FOLLOWS_NOTHING, NULL},
+    {"tz", "time zone of the rule (default UTC)", FOLLOWS_VALUE, NULL},
+    {"from", "print times after this time (default now)", FOLLOWS_VALUE, NULL},
+    {"count", "number of times to print (default 5)", FOLLOWS_VALUE, NULL},
+    {"gap", "local time that a clock change skips", FOLLOWS_VALUE, WORDS("next", "skip")},
+    {"fold", "local time that a clock change repeats", FOLLOWS_VALUE,
+     WORDS("first", "second", "both")},
+    {"json", "print JSON", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
 static const struct choice only_json[] = {
-    {"json", "for programs", FOLLOWS_NOTHING, NULL},
+    {"json", "print JSON", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
@@ -131,11 +132,11 @@ static const struct choice serve[] = {
 };
 
 static const struct choice schedule_file[] = {
-    {"file", "the payload", FOLLOWS_PATH, NULL},
+    {"file", "read the payload from a file", FOLLOWS_PATH, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
-/* What is typed where no option is. */
+/* What the positional arguments of a verb are. */
 enum takes {
     TAKES_ANY,
     TAKES_TOPIC,
@@ -147,7 +148,7 @@ enum takes {
 static const struct verb {
     const char *name;
     const struct choice *choices;
-    bool reaches; /* has the options of verbs that talk to a server */
+    bool reaches; /* connects to a server, so has the options of reach.h */
     enum takes takes;
 } known[] = {
     {"work", work, true, TAKES_TOPIC},
@@ -189,7 +190,7 @@ static enum takes takes_of(const char *verb)
     return is_topic ? TAKES_TOPIC : TAKES_ANY;
 }
 
-/* Told of each choice of a verb. */
+/* Is called with each choice of a verb. */
 typedef void see_choice(const char *verb, const struct choice *choice);
 
 static void see_all(const char *verb, const struct choice *choices, see_choice *see)
@@ -246,7 +247,7 @@ static void each_verb(const struct cli_verb *verbs, const struct cli_verb *other
     for (; verbs->name != NULL; verbs++) {
         see(verbs->name, verbs->help);
     }
-    see("help", "this; belfry help VERB says more about a verb");
+    see("help", "list the verbs, or with VERB its options");
 }
 
 static void print_name(const char *name, const char *help)
@@ -255,7 +256,7 @@ static void print_name(const char *name, const char *help)
     printf(" %s", name);
 }
 
-/* A text as one word of a shell's, with a backslash before each of `escaped`. */
+/* Prints a text for use in single quotes, with a backslash before each character of `escaped`. */
 static void print_quoted(const char *text, const char *escaped)
 {
     for (; *text != '\0'; text++) {
@@ -283,7 +284,7 @@ static void bash_option(const char *verb, const struct choice *choice)
     printf(" --%s", choice->name);
 }
 
-/* What follows an option. */
+/* Prints the case of an option that takes a value: which words complete it. */
 static void bash_value(const char *verb, const struct choice *choice)
 {
     if (choice->follows == FOLLOWS_NOTHING) return;

@@ -3,13 +3,13 @@
 #define BEL_CLI_COMPLETION_H
 
 /*
- * completion - belfry completion: what a shell is to know of the verbs and their options, so that
- * it can complete them. Verbs that say a command have them from the table of commands.
+ * completion - belfry completion: prints the completion script of a shell. The options of verbs
+ * that send a command are those of the table of commands.
  */
 
 #include "cli/cli.h"
 
-/* `verbs` and `others` are the tables of verbs; each ends with a name that is NULL. */
+/* Runs the verb. `verbs` and `others` are the tables of verbs; each ends with a NULL name. */
 int bel__cli_completion(int argc, char **argv, const struct cli_verb *verbs,
                         const struct cli_verb *others);
 

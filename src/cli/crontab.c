@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A line of a crontab as a plan: the rule, and the command as the payload, so that
+ * Converts a line of a crontab to a plan: the rule, and the command as the payload, so that
  *
  *     belfry work TOPIC -- sh
  *
- * runs it. Its id follows from both, so that a line that has not changed stays the plan it was. A
- * line CRON_TZ= or TZ= says whose clocks the lines below it go by; other variables are not for us,
- * and @reboot is no time. A \% in a command is a %; a bare one would end it, and begin what it is
- * to read, for which a payload has no place.
+ * runs it. The id is a hash of the line, so that importing an unchanged line keeps its plan. A line
+ * CRON_TZ= or TZ= sets the time zone of the lines below it. Other variables and @reboot are left
+ * out. As in cron, \% in a command is a %. A line with a bare % is bad: the text after it would be
+ * the standard input of the command, for which a payload has no field.
  */
 #include "cli/import.h"
 
@@ -20,13 +20,13 @@ enum {
     FIELDS = 5,
 };
 
-/* The bytes of a word at the start of a text. */
+/* Returns the length of the word at the start of a text. */
 static size_t word_bytes(const char *text)
 {
     return strcspn(text, " \t");
 }
 
-/* NAME=VALUE, quoted or not. */
+/* Handles NAME=VALUE, quoted or not: sets the time zone, or leaves the line out. */
 static enum import_verdict take_variable(struct import_command *command, const char *text,
                                          const char *equals, struct import_rules *rules)
 {
@@ -37,18 +37,18 @@ static enum import_verdict take_variable(struct import_command *command, const c
     const char *value = equals + 1 + strspn(equals + 1, " \t\"'");
     size_t bytes = strcspn(value, " \t\"'\r");
     if (!is_zone) {
-        return bel__import_refuse(command, IMPORT_LEFT_OUT, "a variable is not taken over: %.*s",
+        return bel__import_refuse(command, IMPORT_LEFT_OUT, "variables are not imported: %.*s",
                                   (int)(name_bytes < 60 ? name_bytes : 60), text);
     }
     if (bytes == 0 || bytes >= sizeof rules->zone) {
-        return bel__import_refuse(command, IMPORT_BAD, "expected the name of a zone");
+        return bel__import_refuse(command, IMPORT_BAD, "expected the name of a time zone");
     }
     memcpy(rules->zone, value, bytes);
     rules->zone[bytes] = '\0';
     return IMPORT_BLANK;
 }
 
-/* Where the '=' of NAME=VALUE is; NULL if the line is none. */
+/* Finds the '=' of NAME=VALUE. Returns NULL if the line is not a variable. */
 static const char *find_equals(const char *text)
 {
     const char *at = text;
@@ -60,7 +60,7 @@ static const char *find_equals(const char *text)
     return *at == '=' ? at : NULL;
 }
 
-/* The bytes of the rule at the start of a line; 0 if there is no command behind it. */
+/* Returns the length of the rule at the start of a line; 0 if no command follows it. */
 static size_t rule_bytes(const char *text)
 {
     unsigned fields = text[0] == '@' ? 1 : FIELDS;
@@ -75,7 +75,7 @@ static size_t rule_bytes(const char *text)
     return rest[strspn(rest, " \t\r")] != '\0' ? bytes : 0;
 }
 
-/* The command as cron would run it. */
+/* Copies the command, with \% as %, which is how cron would run it. */
 static enum import_verdict read_body(struct import_command *command, struct bel_view text,
                                      struct bel_view *out)
 {
@@ -89,10 +89,10 @@ static enum import_verdict read_body(struct import_command *command, struct bel_
         if (from[i] == '%' && !is_escaped) {
             return bel__import_refuse(
                 command, IMPORT_BAD,
-                "what is behind a %% would be its standard input, which is not taken over; "
-                "a %% of its own is \\%%");
+                "a bare %% starts the standard input of the command, which is not imported; "
+                "write \\%% for a percent sign");
         }
-        if (from[i] == '%') bytes--; /* in place of the backslash */
+        if (from[i] == '%') bytes--; /* overwrite the backslash */
         body[bytes++] = from[i];
         is_escaped = from[i] == '\\' && !is_escaped;
     }
@@ -109,7 +109,7 @@ enum import_verdict bel__import_crontab(struct import_command *command, struct b
     const char *equals = find_equals(text);
     if (equals != NULL) return take_variable(command, text, equals, rules);
     if (strncmp(text, "@reboot", 7) == 0) {
-        return bel__import_refuse(command, IMPORT_LEFT_OUT, "@reboot is no time");
+        return bel__import_refuse(command, IMPORT_LEFT_OUT, "@reboot has no time");
     }
     size_t rule = rule_bytes(text);
     if (rule == 0) {
@@ -117,7 +117,7 @@ enum import_verdict bel__import_crontab(struct import_command *command, struct b
     }
     if (rules->zone[0] == '\0') {
         return bel__import_refuse(command, IMPORT_BAD,
-                                  "whose clocks? say --tz, or CRON_TZ= on a line above");
+                                  "no time zone: give --tz, or CRON_TZ= on a line above");
     }
     const char *payload = text + rule + strspn(text + rule, " \t");
     struct bel_view written = {payload, strcspn(payload, "\r")}, body = written;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* belfry doctor: nothing is changed, so there is nothing to choose. */
+/* belfry doctor: checks a data directory and prints its counts. Changes nothing. */
 #include "cli/doctor.h"
 
 #include "belfry/error.h"
@@ -14,11 +14,11 @@
 
 static const char usage[] = "usage: belfry doctor FOLDER [--json]\n"
                             "\n"
-                            "Checks a data directory that no server uses, and changes nothing:\n"
-                            "every byte is what was written, and what is counted is there.\n"
+                            "Checks a data directory that no server uses: all checksums, all\n"
+                            "references and all counts. Changes nothing.\n"
                             "\n"
-                            "    FOLDER    what belfry serve --data was given\n"
-                            "    --json    {\"sound\", \"problem\", and what was counted}\n";
+                            "    FOLDER    the folder of belfry serve --data\n"
+                            "    --json    print {\"sound\", \"problem\", and the counts}\n";
 
 static int exit_of(int err)
 {

@@ -3,8 +3,8 @@
 #define BEL_CLI_DOCTOR_H
 
 /*
- * doctor - belfry doctor: checks a data directory that no server uses. Who can check it is handed
- * in, since this layer knows no stores.
+ * doctor - belfry doctor: checks a data directory that no server uses. The check itself is passed
+ * in as a function, because this layer does not depend on the store.
  */
 
 #include <stddef.h>
@@ -14,9 +14,9 @@ enum {
     CLI_FACTS_MAX = 12,
 };
 
-/* What was found. */
+/* The result of a check. */
 struct cli_diagnosis {
-    char text[256]; /* what is wrong; ends in 0 */
+    char text[256]; /* the problem, if the check fails; ends with 0 */
     struct {
         const char *name;
         uint64_t number;
@@ -24,9 +24,10 @@ struct cli_diagnosis {
     size_t facts_count;
 };
 
-/* Checks a folder. Returns 0 and the facts, or a BEL_E* and what is wrong. */
+/* Checks a folder. Returns 0 and sets the facts, or returns a BEL_E* and sets the text. */
 typedef int cli_check(const char *folder, struct cli_diagnosis *out);
 
+/* Runs the verb; argv[0] is its name. Returns the exit status. */
 int bel__cli_doctor(int argc, char **argv, cli_check *check);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One thread waits for four things at once, until the program has ended:
+ * The calling thread polls four descriptors until the program has exited:
  *
- *     payload ---> its standard input        until it is written, or it does not want more
- *     its standard error ---> ours           and the last line of it is kept
- *     the program                            has ended
- *     the order to end it                    a signal now, and a harder one a little later
+ *     input     payload ---> standard input of the program, until all is written or it is closed
+ *     errors    standard error of the program ---> ours; the last line is kept
+ *     pidfd     the program has exited
+ *     end_fd    the program is to be ended: SIGTERM now, SIGKILL after PATIENCE_MS
  *
- * What the program has started may live on and keep standard error open; nobody waits for that.
+ * Subprocesses of the program may keep its standard error open; they are not waited for.
  */
 #include "cli/handler.h"
 
@@ -29,22 +29,22 @@
 #include <unistd.h>
 
 enum {
-    RELEASE_MS = 1000,  /* when it cannot be started, or says that it is not for now */
-    PATIENCE_MS = 5000, /* between the two signals */
+    RELEASE_MS = 1000,  /* delay if the program cannot be started, or exits with 75 */
+    PATIENCE_MS = 5000, /* between SIGTERM and SIGKILL */
     LINE_BYTES = BEL_REPORT_REASON_BYTES,
     NAME_BYTES = 300,
     PATH_BYTES = 4096,
 };
 
-/* A program that runs. */
+/* A running program. */
 struct child {
     pid_t pid;
     int pidfd, input, errors; /* -1: closed */
-    int end_fd;               /* -1: the signal was sent */
-    bool is_ended;            /* by us */
-    struct bel_view payload;  /* what is left of it */
-    char line[LINE_BYTES];    /* the last of its errors, and the one that is coming */
-    char coming[LINE_BYTES];
+    int end_fd;               /* -1: SIGTERM was sent */
+    bool is_ended;            /* we have sent a signal */
+    struct bel_view payload;  /* the part not yet written */
+    char line[LINE_BYTES];    /* the last complete line of its standard error */
+    char coming[LINE_BYTES];  /* the line that is being read */
     size_t coming_bytes;
 };
 
@@ -52,7 +52,7 @@ bool bel__handler_exists(const char *program)
 {
     char path[PATH_BYTES];
     if (strchr(program, '/') != NULL) return access(program, X_OK) == 0;
-    const char *at = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+    const char *at = getenv("PATH"); /* NOLINT(concurrency-mt-unsafe): nothing calls setenv */
     while (at != NULL && *at != '\0') {
         size_t bytes = strcspn(at, ":");
         (void)snprintf(path, sizeof path, "%.*s/%s", (int)bytes, at, program);
@@ -65,7 +65,7 @@ bool bel__handler_exists(const char *program)
 
 /* --- the environment --- */
 
-/* A name as the environment has them: letters, digits and _. */
+/* Writes the environment variable of a header: BELFRY_HEADER_ and upper case, _ for other bytes. */
 static void put_name(char *out, struct bel_view name)
 {
     const char *text = name.data;
@@ -90,8 +90,9 @@ static void add(char **variables, size_t *count, const char *name, const char *v
     if (asprintf(&variable, "%s=%s", name, value) >= 0) variables[(*count)++] = variable;
 }
 
-/* Our environment and what there is to say of the errand, which comes first and so counts. NULL if
- * there is no memory. The first `*out_owned` are to be freed. */
+/* Builds the environment of the program: the variables of the errand, then ours. Of two variables
+ * with one name the first wins. Returns NULL if out of memory. The caller frees the array and its
+ * first `*out_owned` strings. */
 static char **make_environment(const struct bel_errand *errand, size_t *out_owned)
 {
     enum {
@@ -139,7 +140,7 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* Signals that we block or ignore are as ever for the program. */
+/* Starts the program, with the default handling of signals that we block or ignore. */
 static int spawn(const struct cli_handler *handler, char **environment, int input, int errors,
                  pid_t *out)
 {
@@ -197,7 +198,7 @@ static int start(const struct cli_handler *handler, const struct bel_errand *err
     return 0;
 }
 
-/* --- while it runs --- */
+/* --- running --- */
 
 static void write_payload(struct child *child)
 {
@@ -213,7 +214,7 @@ static void write_payload(struct child *child)
     if (written < 0 || child->payload.bytes == 0) close_end(&child->input);
 }
 
-/* Keeps the last line that is not empty. */
+/* Makes the line that was read the last line, unless it is empty. */
 static void keep_line(struct child *child)
 {
     if (child->coming_bytes == 0) return;
@@ -222,7 +223,8 @@ static void keep_line(struct child *child)
     child->coming_bytes = 0;
 }
 
-/* Passes on what it says, as far as there is something. False if there will be no more. */
+/* Copies available standard error of the program to ours. Returns false at the end of the
+ * stream. */
 static bool read_errors(struct child *child)
 {
     char data[4096];
@@ -239,15 +241,15 @@ static bool read_errors(struct child *child)
     return got > 0;
 }
 
-static void end_it(struct child *child, int signal)
+static void send_signal(struct child *child, int signal)
 {
     child->is_ended = true;
     child->end_fd = -1;
     (void)kill(-child->pid, signal);
 }
 
-/* Waits for one of the four. True when the program has ended. */
-static bool attend(struct child *child)
+/* Polls the four descriptors once. Returns whether the program has exited. */
+static bool poll_once(struct child *child)
 {
     struct pollfd sets[] = {{.fd = child->pidfd, .events = POLLIN},
                             {.fd = child->input, .events = POLLOUT},
@@ -255,16 +257,16 @@ static bool attend(struct child *child)
                             {.fd = child->end_fd, .events = POLLIN}};
     bool is_impatient = child->is_ended;
     int ready = poll(sets, 4, is_impatient ? PATIENCE_MS : -1);
-    if (ready == 0 && is_impatient) end_it(child, SIGKILL);
+    if (ready == 0 && is_impatient) send_signal(child, SIGKILL);
     if (ready <= 0) return false;
     if (sets[1].revents) write_payload(child);
     if (sets[2].revents && !read_errors(child)) close_end(&child->errors);
-    if (sets[3].revents) end_it(child, SIGTERM);
+    if (sets[3].revents) send_signal(child, SIGTERM);
     if (child->pidfd >= 0) return sets[0].revents != 0;
-    return child->input < 0 && child->errors < 0; /* on a kernel that has no such thing */
+    return child->input < 0 && child->errors < 0; /* on a kernel without pidfd_open */
 }
 
-/* What it exits with; 128 and more if by a signal. */
+/* Waits for the program. Returns its exit status, or 128 + the signal that ended it. */
 static int reap(struct child *child)
 {
     int status = 0;
@@ -272,7 +274,7 @@ static int reap(struct child *child)
     do {
         pid = waitpid(child->pid, &status, 0);
     } while (pid < 0 && errno == EINTR);
-    for (int i = 0; i < 16 && child->errors >= 0; i++) { /* what it said last */
+    for (int i = 0; i < 16 && child->errors >= 0; i++) { /* read what is left of its errors */
         struct pollfd set = {.fd = child->errors, .events = POLLIN};
         if (poll(&set, 1, 0) <= 0 || !read_errors(child)) break;
     }
@@ -283,8 +285,7 @@ static int reap(struct child *child)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Others go first for a while: what is released at once would be claimed at once, and it would
- * spin. */
+/* Releases with a delay. Without one the timer would be claimed again at once, in a busy loop. */
 static struct bel_report release_for_later(void)
 {
     return (struct bel_report){
@@ -325,7 +326,7 @@ void bel__handler_run(const struct cli_handler *handler, const struct bel_errand
     }
     bool has_ended = false;
     while (!has_ended) {
-        has_ended = attend(&child);
+        has_ended = poll_once(&child);
     }
     *out_status = reap(&child);
     judge(&child, *out_status, report);

@@ -3,18 +3,18 @@
 #define BEL_CLI_HANDLER_H
 
 /*
- * handler - a program that handles one errand: the payload is its standard input, the rest is in
- * its environment, and how it exits says how it went.
+ * handler - runs a program for one errand (a claimed timer). The payload is its standard input, the
+ * other fields are in its environment, and its exit status is the outcome:
  *
  *     BELFRY_ID BELFRY_TOPIC BELFRY_ATTEMPT BELFRY_DUE_MS BELFRY_TOKEN BELFRY_HEADER_<NAME>
  *
  *     0     done
- *     75    not now: it is released, for 1 s    EX_TEMPFAIL of sysexits.h
- *     65    never: it is rejected               EX_DATAERR
+ *     75    release the timer; it is due again after 1 s    EX_TEMPFAIL of sysexits.h
+ *     65    reject the timer: it is dead, no retry          EX_DATAERR
  *     else  failed; the last line of standard error is the reason
  *
- * A program gets a process group of its own, so that what is typed at a terminal reaches belfry
- * alone, and all that it has started can be ended with it.
+ * A program has its own process group: ^C at a terminal reaches belfry alone, and a signal to the
+ * group ends the program's subprocesses, too.
  */
 
 #include "belfry/crew.h"
@@ -26,15 +26,15 @@ enum {
 };
 
 struct cli_handler {
-    char **argv; /* ends in NULL */
-    int end_fd;  /* readable or closed: programs are to be ended */
+    char **argv; /* ends with NULL */
+    int end_fd;  /* when readable or closed, running programs are ended */
 };
 
-/* Whether the program can be found. Sets errno if it cannot. */
+/* Returns whether the program is executable, looked up in $PATH. If not, sets errno. */
 bool bel__handler_exists(const char *program);
 
-/* Runs it and waits for it. One that was ended because of `end_fd` has its errand released. Sets
- * `*out_status` to what it exited with, or 128 and the number of the signal that ended it. */
+/* Runs the program, waits for it and fills in the report. If `end_fd` ended the program, the report
+ * is a release. Sets `*out_status` to the exit status, or 128 + the signal that ended it. */
 void bel__handler_run(const struct cli_handler *handler, const struct bel_errand *errand,
                       struct bel_report *report, int *out_status);
 

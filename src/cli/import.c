@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry import: reads lines, says each as a command, and hears the answers as they come, many
- * under way at once. A FIFO has the number of the line of each that is not answered yet:
+ * belfry import: reads lines, sends each as a SCHEDULE command, and receives the replies, with up
+ * to UNDER_WAY_MAX commands in flight. A FIFO holds the line number of each unanswered command:
  *
- *     read ---> say ---> [ 7, 8, 9 ... ] ---> hear: line 7 is good, line 8 is not, because
+ *     read ---> send ---> [ 7, 8, 9 ... ] ---> receive: line 7 is good, line 8 is not, because ...
  *
- * A line that is bad is told of by its number, and the others go on. What would befall every line
- * after it, a limit, a missing right or a server that has gone, ends it, and it says from which
- * line to go on.
+ * A bad line is reported by its number, and the import continues. An error that would repeat for
+ * every line (a limit, a missing permission, a lost connection) ends the import, and the message
+ * names the line to continue with.
  */
 #include "cli/import.h"
 
@@ -26,27 +26,28 @@
 #include <string.h>
 
 enum {
-    LINE_BYTES_MAX = 96 << 20, /* 64 MiB of payload in base64, and the rest */
+    LINE_BYTES_MAX = 96 << 20, /* 64 MiB of payload in base64, and the other fields */
     LINE_BYTES_FIRST = 4096,
     UNDER_WAY_MAX = 500,
-    TOLD_MAX = 100, /* bad lines that are told of; the others are counted */
+    TOLD_MAX = 100, /* lines that are reported; further ones are only counted */
 };
 
 static const char usage[] =
     "usage: belfry import [FILE] [OPTION ...]\n"
     "       belfry import --crontab FILE --topic NAME --tz ZONE [OPTION ...]\n"
     "\n"
-    "Schedules a timer for each line of JSON of a file or of standard input: what belfry\n"
-    "export prints, or the options of belfry schedule by name. An id that is taken is kept,\n"
-    "and a line without one always gets the same, so a file can be imported again. A bad\n"
-    "line is told of, and the others go on. Timers that have ended are left out.\n"
+    "Schedules a timer for each JSON line of a file or of standard input. A line has the\n"
+    "fields that belfry export prints, or the options of belfry schedule. A file can be\n"
+    "imported again: an existing id is kept, and a line without an id gets one from its\n"
+    "number and content. Bad lines are reported, finished timers are left out.\n"
     "\n"
-    "    --topic NAME        instead of the lines' own\n"
-    "    --conflict WORD     if the id is taken: keep (default), replace, earliest, latest\n"
-    "    --start N           begins with this line\n"
-    "    --crontab FILE      lines of a crontab: each is a plan, its command the payload;\n"
-    "                        belfry work NAME -- sh runs them\n"
-    "    --tz ZONE           whose clocks it goes by, unless there is a line CRON_TZ=\n";
+    "    --topic NAME        topic of all timers, overrides that of a line\n"
+    "    --conflict WORD     if the id exists: keep (default), replace, reject, earliest,\n"
+    "                        latest\n"
+    "    --start N           number of the first line to import (default 1)\n"
+    "    --crontab FILE      import a crontab: each line is a plan, its command the payload;\n"
+    "                        belfry work NAME -- sh runs the commands\n"
+    "    --tz ZONE           time zone of the crontab, up to a line CRON_TZ=\n";
 
 struct import {
     struct cli_reach reach;
@@ -58,10 +59,10 @@ struct import {
     char *line;
     size_t line_room;
     struct bel_client *client;
-    uint64_t fifo[UNDER_WAY_MAX]; /* numbers of lines; a ring */
+    uint64_t fifo[UNDER_WAY_MAX]; /* line numbers; a ring buffer */
     size_t fifo_at;
     uint64_t imported, left_out, bad, began_ns, drawn_ns;
-    uint64_t go_on; /* the first line that is not dealt with, if it ends early */
+    uint64_t go_on; /* the first unanswered line, if the import ends early; or 0 */
     struct cli_progress progress;
 };
 
@@ -70,7 +71,7 @@ static uint64_t now_ns(void)
     return bel_clock_mono(bel_clock_system()).ns;
 }
 
-/* --- what was typed --- */
+/* --- arguments --- */
 
 static bool is_conflict(const char *word)
 {
@@ -103,13 +104,13 @@ static int read_order(struct import *import, int argc, char **argv)
     import->is_crontab = crontab != NULL;
     import->path = options.words_count > 0 ? words[0] : crontab;
     if (import->is_crontab && options.words_count > 0) {
-        return bel__options_complain(argv[0], "one too many: %s", words[0]);
+        return bel__options_complain(argv[0], "unexpected argument %s", words[0]);
     }
     if (import->is_crontab && import->rules.topic == NULL) {
         return bel__options_complain(argv[0], "--crontab needs --topic");
     }
     if (!import->is_crontab && zone != NULL) {
-        return bel__options_complain(argv[0], "--tz is for --crontab; a line of JSON has a tz");
+        return bel__options_complain(argv[0], "--tz needs --crontab; a JSON line has a field tz");
     }
     if (!is_conflict(import->rules.conflict)) {
         return bel__options_complain(argv[0],
@@ -120,15 +121,15 @@ static int read_order(struct import *import, int argc, char **argv)
     if (import->path != NULL && strcmp(import->path, "-") == 0) import->path = NULL;
     int bytes = snprintf(import->rules.zone, IMPORT_ZONE_BYTES, "%s", zone != NULL ? zone : "");
     if (bytes < 0 || bytes >= IMPORT_ZONE_BYTES) {
-        return bel__options_complain(argv[0], "--tz: too long for a zone");
+        return bel__options_complain(argv[0], "--tz: too long for the name of a time zone");
     }
     return -1;
 }
 
 /* --- lines --- */
 
-/* Reads a line into `line`, with a 0 behind it. Returns 0; BEL_ENOTFOUND at the end; BEL_EFULL if
- * it was too long, and is passed over; BEL_ENOMEM. */
+/* Reads a line into `line` and adds a 0. Returns 0; BEL_ENOTFOUND at the end of the file; BEL_EFULL
+ * if the line was too long, and was skipped; or BEL_ENOMEM. */
 static int read_line(struct import *import, size_t *out_bytes)
 {
     size_t bytes = 0;
@@ -159,7 +160,7 @@ static int read_line(struct import *import, size_t *out_bytes)
     return 0;
 }
 
-/* How many lines there are, if the file can be read twice; else 0. */
+/* Returns the number of lines, if the file is seekable; otherwise 0. */
 static uint64_t count_lines(FILE *file)
 {
     char chunk[16384];
@@ -189,7 +190,7 @@ static int open_file(struct import *import)
     return CLI_OK;
 }
 
-/* --- telling --- */
+/* --- reporting --- */
 
 static void tell(struct import *import, uint64_t number, const char *what, struct bel_view text)
 {
@@ -218,9 +219,9 @@ static void draw(struct import *import)
                        (now - import->began_ns) / NS_PER_MS);
 }
 
-/* --- saying and hearing --- */
+/* --- sending and receiving --- */
 
-/* Whether an error would befall every line. */
+/* Returns whether an error would repeat for every line. */
 static bool is_for_all(struct bel_view code)
 {
     static const char *const codes[] = {"FULL", "LIMITED", "NOAUTH", "NOPERM", "IO"};
@@ -232,8 +233,8 @@ static bool is_for_all(struct bel_view code)
     return false;
 }
 
-/* Hears the answer to the oldest line. */
-static int hear(struct import *import)
+/* Receives the reply to the oldest line in the FIFO. */
+static int receive(struct import *import)
 {
     const struct bel_value *reply;
     uint64_t number = import->fifo[import->fifo_at];
@@ -257,20 +258,21 @@ static int hear(struct import *import)
     return CLI_OK;
 }
 
-static int hear_down_to(struct import *import, size_t count)
+/* Receives replies until at most `count` commands are in flight. */
+static int receive_down_to(struct import *import, size_t count)
 {
     int status = CLI_OK;
     while (status == CLI_OK && bel_client_pending(import->client) > count) {
-        status = hear(import);
+        status = receive(import);
     }
     return status;
 }
 
-static int say(struct import *import, const struct import_command *command, uint64_t number)
+static int send_line(struct import *import, const struct import_command *command, uint64_t number)
 {
     size_t pending = bel_client_pending(import->client);
     if (pending == UNDER_WAY_MAX) {
-        int status = hear_down_to(import, UNDER_WAY_MAX / 2);
+        int status = receive_down_to(import, UNDER_WAY_MAX / 2);
         if (status != CLI_OK) return status;
         pending = bel_client_pending(import->client);
     }
@@ -283,17 +285,17 @@ static int say(struct import *import, const struct import_command *command, uint
     return CLI_OK;
 }
 
-/* Takes a line in. */
-static int take(struct import *import, struct import_command *command, struct bel_view line,
-                uint64_t number)
+/* Imports one line. */
+static int import_line(struct import *import, struct import_command *command, struct bel_view line,
+                       uint64_t number)
 {
     enum import_verdict verdict = import->is_crontab
                                       ? bel__import_crontab(command, line, &import->rules)
                                       : bel__import_json(command, line, number, &import->rules);
     int status = CLI_OK;
-    if (number < import->start) verdict = IMPORT_BLANK; /* but a zone in it holds */
+    if (number < import->start) verdict = IMPORT_BLANK; /* though its CRON_TZ= has effect */
     if (verdict == IMPORT_GOOD) {
-        status = say(import, command, number);
+        status = send_line(import, command, number);
     } else if (verdict == IMPORT_LEFT_OUT) {
         import->left_out++;
         if (import->is_crontab) tell_problem(import, number, "left out: ", command->problem);
@@ -305,7 +307,7 @@ static int take(struct import *import, struct import_command *command, struct be
     return status;
 }
 
-static int go_through(struct import *import)
+static int import_lines(struct import *import)
 {
     static struct import_command command; /* large */
     int status = CLI_OK;
@@ -320,20 +322,20 @@ static int go_through(struct import *import)
         }
         if (err) {
             import->bad++;
-            tell_problem(import, number, "", "too long");
+            tell_problem(import, number, "", "the line is too long");
             continue;
         }
-        status = take(import, &command, (struct bel_view){import->line, bytes}, number);
+        status = import_line(import, &command, (struct bel_view){import->line, bytes}, number);
     }
-    if (status == CLI_OK) status = hear_down_to(import, 0);
+    if (status == CLI_OK) status = receive_down_to(import, 0);
     if (status == CLI_OK && ferror(import->file)) {
-        fprintf(stderr, "belfry: cannot read: %s\n", bel__cli_problem(errno));
+        fprintf(stderr, "belfry: cannot read the input: %s\n", bel__cli_problem(errno));
         return CLI_FAILED;
     }
     return status;
 }
 
-/* --- the end --- */
+/* --- the verb --- */
 
 static void print_sums(const struct import *import)
 {
@@ -352,13 +354,13 @@ static int run(struct import *import)
     if (status != CLI_OK) return status;
     status = bel__reach_connect(&import->reach, &import->client);
     if (status != CLI_OK) return status;
-    status = go_through(import);
+    status = import_lines(import);
     bel__progress_end(&import->progress);
     if (import->go_on > 0) {
-        fprintf(stderr, "belfry: ended early; go on with --start %" PRIu64 "\n", import->go_on);
+        fprintf(stderr, "belfry: ended early; continue with --start %" PRIu64 "\n", import->go_on);
     }
     if (import->bad + import->left_out > TOLD_MAX && import->bad > 0) {
-        fprintf(stderr, "belfry: %" PRIu64 " lines were bad in all\n", import->bad);
+        fprintf(stderr, "belfry: %" PRIu64 " bad lines in total\n", import->bad);
     }
     print_sums(import);
     return status == CLI_OK && import->bad > 0 ? CLI_FAILED : status;

@@ -3,15 +3,15 @@
 #define BEL_CLI_IMPORT_H
 
 /*
- * import - lines of a file as SCHEDULE commands. A line of JSON has what belfry export prints, or
- * what SCHEDULE takes, by the same names in small letters; a line of a crontab is a plan.
+ * import - converts lines of a file to SCHEDULE commands. A JSON line has the fields that belfry
+ * export prints, or the options of SCHEDULE in lower case. A line of a crontab is a plan.
  *
  *     {"id": "a", "topic": "mail", "payload": "hi", "due_ms": 1893484800000, "headers": {...}}
  *     {"topic": "mail", "payload": {"to": "ann"}, "in": "5m"}
  *     30 9 * * 1-5  /usr/bin/report
  *
- * A line without an id gets one that follows from its number and what it says, so that the same
- * file can be imported again and schedules nothing twice.
+ * A line without an id gets one made of its number and a hash of its text, so that importing the
+ * same file again schedules nothing twice.
  */
 
 #include "belfry/error.h"
@@ -24,26 +24,26 @@
 enum {
     IMPORT_HEADERS_MAX = 100,
     IMPORT_ARGS_MAX = 64 + 3 * IMPORT_HEADERS_MAX,
-    IMPORT_TEXTS_MAX = 40, /* numbers that are printed, for one line */
+    IMPORT_TEXTS_MAX = 40, /* numbers of one line that are printed as text */
     IMPORT_TEXT_BYTES = 32,
     IMPORT_ID_BYTES = 129,
     IMPORT_ZONE_BYTES = 128,
     IMPORT_PROBLEM_BYTES = 200,
 };
 
-/* What holds for all lines. */
+/* Settings of all lines. */
 struct import_rules {
-    const char *topic;            /* instead of a line's own; or NULL */
-    const char *conflict;         /* what becomes of an id that is taken */
+    const char *topic;            /* overrides the topic of a line; or NULL */
+    const char *conflict;         /* the value of CONFLICT */
     char zone[IMPORT_ZONE_BYTES]; /* of a crontab; a line CRON_TZ= changes it */
 };
 
-/* A line as a command. */
+/* The command of a line. */
 struct import_command {
     struct bel_view args[IMPORT_ARGS_MAX];
     size_t count;
-    char problem[IMPORT_PROBLEM_BYTES]; /* what is wrong with the line, or why it is left out */
-    json_t *root;                       /* private, as is all the rest: what args point to */
+    char problem[IMPORT_PROBLEM_BYTES]; /* why the line is bad or left out */
+    json_t *root;                       /* this and all below is private: memory of `args` */
     char *made[5];
     size_t made_count;
     char texts[IMPORT_TEXTS_MAX][IMPORT_TEXT_BYTES];
@@ -52,23 +52,24 @@ struct import_command {
 };
 
 enum import_verdict {
-    IMPORT_GOOD,     /* there is a command */
-    IMPORT_BLANK,    /* nothing to say: a comment, an empty line */
-    IMPORT_LEFT_OUT, /* has ended already, or cannot be one; `problem` says why */
-    IMPORT_BAD,      /* `problem` says what is wrong */
+    IMPORT_GOOD,     /* the command is valid */
+    IMPORT_BLANK,    /* an empty line, a comment, or CRON_TZ= */
+    IMPORT_LEFT_OUT, /* a finished timer, or not a timer; `problem` is the reason */
+    IMPORT_BAD,      /* `problem` is the error */
 };
 
-/* Reads a line, which must stay where it is until the command is cleared, and so must the rules;
- * `line` ends in a 0 that does not count. */
+/* Convert a line. The command borrows the line and the rules until it is cleared. A 0 follows the
+ * last byte of `line`. */
 enum import_verdict bel__import_json(struct import_command *command, struct bel_view line,
                                      uint64_t number, const struct import_rules *rules);
 enum import_verdict bel__import_crontab(struct import_command *command, struct bel_view line,
                                         struct import_rules *rules);
 
-/* Forgets a command. */
+/* Clears a command and frees its memory. */
 void bel__import_clear(struct import_command *command);
 
-/* For both: adds a word; makes an id of a hash; says what is wrong. */
+/* Used by both conversions: add an argument; make an id from a hash of `text`; set the problem and
+ * return `verdict`. */
 void bel__import_add(struct import_command *command, struct bel_view word);
 struct bel_view bel__import_id(struct import_command *command, const char *prefix, uint64_t number,
                                struct bel_view text);

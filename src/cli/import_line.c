@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A line of JSON as SCHEDULE. Which names there are is in the table of commands; beside them are
- * the names under which a server tells of a timer, and those that only tell how it has fared.
- * Everything else is refused by its name, or a slip would change what is scheduled.
+ * Converts a JSON line to SCHEDULE. Fields are the options of SCHEDULE from the table of commands,
+ * the fields of GET that correspond to an option (due_ms), and the fields of GET that only report
+ * (attempts), which are ignored. Any other field is an error, so that a typo is not dropped.
  */
 #include "cli/import.h"
 
@@ -24,10 +24,10 @@
 #define BASE64_END "_base64"
 
 enum {
-    COUNT_MAX = 1 << 30, /* more than any rule may have */
+    COUNT_MAX = 1 << 30, /* above the limit of any rule */
 };
 
-/* --- for both kinds of lines --- */
+/* --- shared with crontab.c --- */
 
 void bel__import_add(struct import_command *command, struct bel_view word)
 {
@@ -69,7 +69,7 @@ void bel__import_clear(struct import_command *command)
 
 /* --- values --- */
 
-/* Decodes base64 into memory of the command's. False if it is none. */
+/* Decodes base64 into memory that the command owns. Returns false if it is not valid base64. */
 static bool decode(struct import_command *command, const char *text, size_t bytes,
                    struct bel_view *out)
 {
@@ -82,7 +82,7 @@ static bool decode(struct import_command *command, const char *text, size_t byte
     return bel__base64_decode((struct bel_view){text, bytes}, data, &out->bytes);
 }
 
-/* A string or a whole number as it would be typed. */
+/* Converts a string or an integer to an argument. Returns false for any other value. */
 static bool word_of(struct import_command *command, const json_t *value, struct bel_view *out)
 {
     if (json_is_string(value)) {
@@ -95,7 +95,7 @@ static bool word_of(struct import_command *command, const json_t *value, struct 
     return true;
 }
 
-/* Text as it is, anything else as JSON. */
+/* Converts a payload to an argument: a string to its text, any other value to JSON. */
 static bool payload_of(struct import_command *command, const json_t *value, struct bel_view *out)
 {
     size_t room = sizeof command->made / sizeof command->made[0];
@@ -116,7 +116,7 @@ static const struct bel_command_entry *schedule(void)
     return &bel__commands[BEL_COMMAND_SCHEDULE];
 }
 
-/* The option that a field is, in the table's letters; NULL if it is none. */
+/* Returns the option of SCHEDULE that a field corresponds to; NULL if there is none. */
 static const char *option_of(const char *field)
 {
     static const struct {
@@ -137,8 +137,8 @@ static const char *option_of(const char *field)
     return NULL;
 }
 
-/* Whether a field is dealt with elsewhere, or says only how a timer has fared. */
-static bool is_aside(const char *field)
+/* Returns whether a field is not an option: it is handled elsewhere, or only reports. */
+static bool is_no_option(const char *field)
 {
     static const char *const names[] = {
         "id",       "topic",      "payload",     "headers",       "state",   "attempts",
@@ -163,7 +163,8 @@ static bool has_ended(const json_t *root)
     return false;
 }
 
-/* An occurrence of a plan becomes a timer of its own: only a plan makes ids with an @. */
+/* Returns the id of a line. An occurrence of a plan becomes a plain timer: its @, which only ids
+ * made by plans may have, is replaced by a colon. */
 static struct bel_view id_of(struct import_command *command, struct bel_view line, uint64_t number)
 {
     const json_t *value = json_object_get(command->root, "id");
@@ -177,8 +178,8 @@ static struct bel_view id_of(struct import_command *command, struct bel_view lin
     return (struct bel_view){command->id, id.bytes};
 }
 
-/* Of a COUNT in a recurrence rule only what is left of it: it has gone past what was made, skipped
- * and missed. One is left at least, since it is not over. False if there is no memory. */
+/* Reduces the COUNT of a recurrence rule by the times already made, skipped and missed, to at least
+ * 1, since the plan is unfinished. Returns false if out of memory. */
 static bool count_down(struct import_command *command, struct bel_view *rule)
 {
     static const char *const uses[] = {"made", "skipped", "missed"};
@@ -193,7 +194,7 @@ static bool count_down(struct import_command *command, struct bel_view *rule)
     if (part == NULL || used == 0) return true;
     const char *digits = part + strlen("COUNT=");
     unsigned long long count = strtoull(digits, &end, 10);
-    if (end == digits || count > COUNT_MAX) return true; /* the server says what is wrong */
+    if (end == digits || count > COUNT_MAX) return true; /* the server reports the error */
     if (command->made_count == room) return false;
     int bytes = asprintf(&text, "%.*s%lld%s", (int)(digits - (const char *)rule->data),
                          (const char *)rule->data,
@@ -212,17 +213,18 @@ static enum import_verdict add_field(struct import_command *command, const char 
     size_t bytes = strlen(field), end = strlen(BASE64_END);
     bool is_base64 = bytes > end && strcmp(field + bytes - end, BASE64_END) == 0;
     (void)snprintf(name, sizeof name, "%.*s", (int)(is_base64 ? bytes - end : bytes), field);
-    if (strcmp(name, "payload") == 0 || is_aside(name) || json_is_null(value)) return IMPORT_GOOD;
+    bool is_skipped = strcmp(name, "payload") == 0 || is_no_option(name) || json_is_null(value);
+    if (is_skipped) return IMPORT_GOOD;
     const char *option = option_of(name);
     if (option == NULL) {
-        return bel__import_refuse(command, IMPORT_BAD, "there is no field '%.60s'", field);
+        return bel__import_refuse(command, IMPORT_BAD, "unknown field '%.60s'", field);
     }
     bool is_read = is_base64 ? json_is_string(value) && decode(command, json_string_value(value),
                                                                json_string_length(value), &word)
                              : word_of(command, value, &word);
     if (!is_read) {
         return bel__import_refuse(command, IMPORT_BAD, "%s: expected %s", name,
-                                  is_base64 ? "base64" : "a text or a whole number");
+                                  is_base64 ? "base64" : "a string or an integer");
     }
     if (strcmp(option, "RRULE") == 0 && !count_down(command, &word)) {
         return bel__import_refuse(command, IMPORT_BAD, "rrule: out of memory");
@@ -232,7 +234,7 @@ static enum import_verdict add_field(struct import_command *command, const char 
     return IMPORT_GOOD;
 }
 
-/* A plan has already made some of its count. */
+/* Adds the COUNT of a plan, less the occurrences it has made. */
 static enum import_verdict add_count(struct import_command *command)
 {
     const json_t *value = json_object_get(command->root, "count");
@@ -240,11 +242,11 @@ static enum import_verdict add_count(struct import_command *command)
     struct bel_view word;
     if (value == NULL) return IMPORT_GOOD;
     if (!word_of(command, value, &word)) {
-        return bel__import_refuse(command, IMPORT_BAD, "count: expected a whole number");
+        return bel__import_refuse(command, IMPORT_BAD, "count: expected an integer");
     }
     if (json_is_integer(value) && made > 0) {
         json_int_t left = json_integer_value(value) - made;
-        if (left <= 0) return bel__import_refuse(command, IMPORT_LEFT_OUT, "it has made all");
+        if (left <= 0) return bel__import_refuse(command, IMPORT_LEFT_OUT, "the plan is finished");
         char *text = command->texts[command->texts_count - 1];
         word = (struct bel_view){text, bel__print_i64(text, left)};
     }
@@ -253,7 +255,7 @@ static enum import_verdict add_count(struct import_command *command)
     return IMPORT_GOOD;
 }
 
-/* A name that comes more than once has an array of texts. */
+/* Adds a header. A name with several values has an array of strings. */
 static bool add_header(struct import_command *command, const char *name, const json_t *value,
                        size_t *headers)
 {
@@ -269,7 +271,8 @@ static bool add_header(struct import_command *command, const char *name, const j
     return count > 0;
 }
 
-/* A payload that is a JSON value says so, unless the headers say something else. */
+/* Adds content-type: application/json for a JSON payload, unless the headers have a
+ * content-type. */
 static void add_content_type(struct import_command *command, const json_t *headers)
 {
     const json_t *payload = json_object_get(command->root, "payload");
@@ -289,19 +292,20 @@ static enum import_verdict add_headers(struct import_command *command)
     add_content_type(command, headers);
     if (headers == NULL) return IMPORT_GOOD;
     if (!json_is_object(headers)) {
-        return bel__import_refuse(command, IMPORT_BAD, "headers: expected an object, of up to %d",
+        return bel__import_refuse(command, IMPORT_BAD, "headers: expected an object of up to %d",
                                   IMPORT_HEADERS_MAX);
     }
     json_object_foreach(headers, name, value)
     {
         if (add_header(command, name, value, &count)) continue;
-        return bel__import_refuse(command, IMPORT_BAD, "header %.60s: expected a text, of up to %d",
-                                  name, IMPORT_HEADERS_MAX);
+        return bel__import_refuse(command, IMPORT_BAD,
+                                  "header %.60s: expected a string, and up to %d headers", name,
+                                  IMPORT_HEADERS_MAX);
     }
     return IMPORT_GOOD;
 }
 
-/* SCHEDULE, the topic and the payload. */
+/* Adds SCHEDULE, the topic and the payload. */
 static enum import_verdict add_beginning(struct import_command *command,
                                          const struct import_rules *rules)
 {
@@ -316,7 +320,7 @@ static enum import_verdict add_beginning(struct import_command *command,
         bel__import_add(command,
                         (struct bel_view){json_string_value(topic), json_string_length(topic)});
     } else {
-        return bel__import_refuse(command, IMPORT_BAD, "there is no topic, and no --topic");
+        return bel__import_refuse(command, IMPORT_BAD, "no topic: add a field topic, or --topic");
     }
     if (base64 != NULL && (!json_is_string(base64) || !decode(command, json_string_value(base64),
                                                               json_string_length(base64), &word))) {
@@ -365,7 +369,7 @@ enum import_verdict bel__import_json(struct import_command *command, struct bel_
         return bel__import_refuse(command, IMPORT_BAD, "expected an object");
     }
     if (has_ended(command->root)) {
-        return bel__import_refuse(command, IMPORT_LEFT_OUT, "it is %s",
+        return bel__import_refuse(command, IMPORT_LEFT_OUT, "the timer is %s",
                                   json_string_value(json_object_get(command->root, "state")));
     }
     return add_all(command, line, number, rules);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry next: a plan in words, its next times, and what clock changes do to it.
+ * belfry next: explains a rule in English, and prints its next times and what clock changes (e.g.
+ * daylight saving) do to it. Needs no server.
  */
 #include "cli/cli.h"
 
@@ -19,7 +20,7 @@ enum {
     TIMES_DEFAULT = 5,
     TIMES_MAX = 10000,
     NOTES_MAX = 20,
-    NOTES_AHEAD_MS = 3 * 3600 * 1000, /* a time that comes twice is before the clocks change */
+    NOTES_AHEAD_MS = 3 * 3600 * 1000, /* a clock change just after the last time is noted, too */
     TEXT_BYTES = 1024,
 };
 
@@ -28,12 +29,13 @@ static const char usage[] =
     "\n"
     "    RULE         a cron rule '0 9 * * 1-5' or '@daily', an interval '5m' or '@every 5m',\n"
     "                 or a recurrence rule 'FREQ=WEEKLY;BYDAY=MO,WE'\n"
-    "    --tz ZONE    whose clocks the rule goes by, as Europe/Berlin; UTC if not said\n"
-    "    --from TIME  after when, as 2026-06-01T09:00:00Z or 2026-06-01T09:00[Europe/Berlin]\n"
-    "    -n N         how many times, 5 if not said\n"
-    "    --gap P      a time that the clocks leave out: next (default) or skip\n"
-    "    --fold P     a time that comes twice: first (default), second or both\n"
-    "    --json       {\"rule\", \"sentence\", \"times\", \"notes\"}, times in UTC\n";
+    "    --tz ZONE    time zone of the rule, e.g. Europe/Berlin (default UTC)\n"
+    "    --from TIME  print times after TIME (default now), e.g. 2026-06-01T09:00:00Z or\n"
+    "                 2026-06-01T09:00[Europe/Berlin]\n"
+    "    -n N         number of times to print (default 5)\n"
+    "    --gap P      local time that a clock change skips: next (default) or skip\n"
+    "    --fold P     local time that a clock change repeats: first (default), second, both\n"
+    "    --json       print {\"rule\", \"sentence\", \"times\", \"notes\"}, times in UTC\n";
 
 struct order {
     const char *rule, *zone, *from;
@@ -49,7 +51,7 @@ static int refuse_option(const char *name, const char *value, const char *expect
     return CLI_USAGE;
 }
 
-/* The number of a word in a list that ends with NULL; -1 if it is not there. */
+/* Returns the index of a word in a list that ends with NULL; -1 if it is not in the list. */
 static int find_word(const char *word, const char *const *words)
 {
     for (int i = 0; words[i] != NULL; i++) {
@@ -96,7 +98,7 @@ static int read_option(struct order *order, int name)
     }
 }
 
-/* Reads the arguments. -1: go on; else what to exit with. */
+/* Parses the arguments. Returns -1 on success, otherwise the exit status. */
 static int read_order(struct order *order, int argc, char **argv)
 {
     static const struct option names[] = {
@@ -126,7 +128,7 @@ static int find_zone(struct bel_zones *zones, const char *name, const struct bel
 {
     int err = bel_zones_find(zones, name, strlen(name), out);
     if (err == 0) return CLI_OK;
-    if (err == BEL_EINVAL) return refuse_option("--tz", name, "the name of a zone");
+    if (err == BEL_EINVAL) return refuse_option("--tz", name, "the name of a time zone");
     fprintf(stderr, "belfry: zone %s: %s\n", name, bel_error_text(err));
     return CLI_FAILED;
 }
@@ -144,7 +146,7 @@ static int read_from(const struct order *order, struct bel_zones *zones, struct 
     return CLI_FAILED;
 }
 
-/* Prints the times, and says which was the last. Returns 0 or BEL_ENOMEM. */
+/* Prints the times and sets `*last` to the last of them. Returns 0 or BEL_ENOMEM. */
 static int print_times(const struct order *order, const struct bel_plan *plan,
                        const struct bel_zone *zone, struct bel_wall from, struct bel_wall *last)
 {
@@ -166,7 +168,7 @@ static int print_times(const struct order *order, const struct bel_plan *plan,
         }
         printf("\n");
     }
-    return err == BEL_ERANGE ? 0 : err; /* that there are no more is no error */
+    return err == BEL_ERANGE ? 0 : err; /* BEL_ERANGE: the rule has no more times */
 }
 
 static void print_notes(const struct order *order, const struct bel_plan *plan,
@@ -239,7 +241,7 @@ int bel__cli_next(int argc, char **argv)
     if (status >= 0) return status;
     int err = bel_zones_open(NULL, &zones);
     if (err) {
-        fprintf(stderr, "belfry: the system has no time zones (package tzdata): %s\n",
+        fprintf(stderr, "belfry: cannot open the time zones; install tzdata: %s\n",
                 bel_error_text(err));
         return CLI_FAILED;
     }

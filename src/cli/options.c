@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Words and options may be mixed; "--" says that only words follow, and "-" is a word. */
+/* Words and options may be mixed. "--" ends the options; "-" alone is a word. */
 #include "cli/options.h"
 
 #include "belfry/duration.h"
@@ -23,7 +23,7 @@ int bel__options_complain(const char *verb, const char *format, ...)
     va_start(args, format);
     (void)vfprintf(stderr, format, args);
     va_end(args);
-    fprintf(stderr, "; belfry help %s says more\n", verb);
+    fprintf(stderr, "; see belfry help %s\n", verb);
     return CLI_USAGE;
 }
 
@@ -70,7 +70,8 @@ static int set(const struct cli_options *options, const struct cli_option *optio
     }
 }
 
-/* Takes "name=value", or "name" and the next argument. `*used` is set to whether that was taken. */
+/* Parses "name=value", or "name" with its value in the next argument. Sets `*used` to whether the
+ * next argument was consumed. */
 static int take_long(const struct cli_options *options, const char *text, const char *next,
                      bool *used)
 {
@@ -87,22 +88,22 @@ static int take_long(const struct cli_options *options, const char *text, const 
     if (option == NULL) {
         int status = bel__reach_option(options->reach, name, value, &has, &has_value);
         if (status != CLI_OK) return status;
-        if (!has) return bel__options_complain(options->verb, "there is no option --%s", name);
+        if (!has) return bel__options_complain(options->verb, "unknown option --%s", name);
     } else {
         has_value = option->kind != CLI_OPTION_FLAG;
     }
     if (!has_value && equals != NULL) {
-        return bel__options_complain(options->verb, "there is no value for --%s", name);
+        return bel__options_complain(options->verb, "option takes no value: --%s", name);
     }
     *used = has_value && equals == NULL;
     if (option == NULL) return CLI_OK;
     if (has_value && value == NULL) {
-        return bel__options_complain(options->verb, "a value is missing behind --%s", name);
+        return bel__options_complain(options->verb, "option needs a value: --%s", name);
     }
     return set(options, option, value);
 }
 
-/* Takes "-n5", or "-n" and the next argument. */
+/* Parses "-n5", or "-n" with its value in the next argument. */
 static int take_short(const struct cli_options *options, const char *text, const char *next,
                       bool *used)
 {
@@ -114,15 +115,15 @@ static int take_short(const struct cli_options *options, const char *text, const
         const char *value = text[2] != '\0' ? text + 2 : next;
         *used = text[2] == '\0';
         if (value != NULL) return set(options, option, value);
-        return bel__options_complain(options->verb, "a value is missing behind -%c", text[1]);
+        return bel__options_complain(options->verb, "option needs a value: -%c", text[1]);
     }
-    return bel__options_complain(options->verb, "there is no option %s", text);
+    return bel__options_complain(options->verb, "unknown option %s", text);
 }
 
 static int take_word(struct cli_options *options, const char *text)
 {
     if (options->words_count == options->words_max) {
-        return bel__options_complain(options->verb, "one too many: %s", text);
+        return bel__options_complain(options->verb, "unexpected argument %s", text);
     }
     options->words[options->words_count++] = text;
     return CLI_OK;

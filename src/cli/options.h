@@ -3,8 +3,8 @@
 #define BEL_CLI_OPTIONS_H
 
 /*
- * options - what is typed behind a verb that is in no table of commands: words, options by a list
- * of its own, and those of every verb that talks to a server.
+ * options - parses the arguments of a verb that is not a server command: words, the options of the
+ * verb, and the options of every verb that connects to a server (reach.h).
  *
  *     belfry bench --timers 1000 -c4 --json
  */
@@ -19,7 +19,7 @@ enum cli_option_kind {
     CLI_OPTION_FLAG,   /* sets `flag` */
     CLI_OPTION_TEXT,   /* sets `text` */
     CLI_OPTION_NUMBER, /* sets `number`, from `min` to `max` */
-    CLI_OPTION_SPAN,   /* a duration in ms, likewise */
+    CLI_OPTION_SPAN,   /* a duration; sets `number` to ms, from `min` to `max` */
 };
 
 struct cli_option {
@@ -36,19 +36,19 @@ struct cli_option {
 
 struct cli_options {
     const char *verb;
-    const char *usage; /* the help, to which that of reach is added */
+    const char *usage; /* the help text; --help prints it, then bel__reach_help */
     const struct cli_option *items;
     size_t count;
     struct cli_reach *reach;
-    const char **words; /* set, with room for `words_max` */
+    const char **words; /* an array of `words_max`, filled by bel__options_read() */
     size_t words_max, words_count;
 };
 
-/* Reads what was typed; argv[0] is the verb. Returns -1 to go on; or what to exit with, after help
- * was printed or something was wrong and was said. */
+/* Parses the arguments; argv[0] is the verb. Returns -1 on success. Otherwise returns the exit
+ * status, after the help or an error was printed. */
 int bel__options_read(struct cli_options *options, int argc, char **argv);
 
-/* Says what is wrong with what was typed, as printf, and where help is. Returns CLI_USAGE. */
+/* Prints a usage error, formatted as by printf, and how to get help. Returns CLI_USAGE. */
 int bel__options_complain(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Words and options may be mixed; they are told apart first, and put together in the order in which
- * the server wants them. "--" says that only words follow, "-" for a payload is standard input.
+ * Words and options may be mixed on the command line. They are separated first, then written in the
+ * order that the server expects: positional arguments, then options. "--" ends the options; the
+ * payload "-" is read from standard input.
  */
 #include "cli/order.h"
 
@@ -35,7 +36,7 @@ static bool takes_payload(const struct bel_command_entry *command)
 
 /* --- help --- */
 
-/* What stands for a value, by its type. */
+/* The placeholder of a value in a help line, by the type of its argument. */
 static const char *placeholder(const struct bel_argument *argument)
 {
     switch (argument->type) {
@@ -124,7 +125,7 @@ void bel__order_help(const char *verb, const struct bel_command_entry *command)
         help_argument(&command->arguments[i]);
     }
     if (takes_payload(command)) {
-        printf("    --file PATH         the payload; or - in its place, for standard input\n");
+        printf("    --file PATH         read the payload from a file; PAYLOAD - reads stdin\n");
     }
     fputs(bel__reach_help, stdout);
 }
@@ -133,8 +134,7 @@ void bel__order_help(const char *verb, const struct bel_command_entry *command)
 
 static int complain(const struct cli_order *order, const char *what, const char *name)
 {
-    fprintf(stderr, "belfry %s: %s%s; belfry help %s says more\n", order->verb, what, name,
-            order->verb);
+    fprintf(stderr, "belfry %s: %s%s; see belfry help %s\n", order->verb, what, name, order->verb);
     return CLI_USAGE;
 }
 
@@ -143,7 +143,7 @@ static void add(struct cli_order *order, const char *text, size_t bytes)
     order->args[order->args_count++] = (struct bel_view){text, bytes};
 }
 
-/* Adds "name=value" as two. */
+/* Adds "name=value" as two arguments. */
 static int add_pair(struct cli_order *order, const char *text)
 {
     const char *equals = strchr(text, '=');
@@ -161,12 +161,12 @@ static const struct bel_argument *find_option(const struct bel_command_entry *co
     for (size_t i = 0; i < command->arguments_count; i++) {
         const struct bel_argument *argument = &command->arguments[i];
         if (!is_option(argument) || strcasecmp(argument->name, name) != 0) continue;
-        return name[0] >= 'a' ? argument : NULL; /* as everywhere, in small letters */
+        return name[0] >= 'a' ? argument : NULL; /* options are in lower case */
     }
     return NULL;
 }
 
-/* What is typed: words, and options with their values, in the order in which they came. */
+/* The parsed command line: words, and options with their values, in the order given. */
 struct typed {
     const char **words;
     size_t words_count;
@@ -178,7 +178,7 @@ struct typed {
     bool wants_help;
 };
 
-/* Takes an option. `*used` is set to whether the value was in the next argument. */
+/* Parses one option. Sets `*used` to whether its value was in the next argument. */
 static int take_option(struct cli_order *order, struct typed *typed, const char *text,
                        const char *next, bool *used)
 {
@@ -187,7 +187,7 @@ static int take_option(struct cli_order *order, struct typed *typed, const char 
     size_t bytes = equals != NULL ? (size_t)(equals - text) : strlen(text);
     const char *value = equals != NULL ? equals + 1 : next;
     bool has = false, has_value = false;
-    if (bytes >= sizeof name) return complain(order, "there is no option --", text);
+    if (bytes >= sizeof name) return complain(order, "unknown option --", text);
     memcpy(name, text, bytes);
     name[bytes] = '\0';
 
@@ -200,10 +200,10 @@ static int take_option(struct cli_order *order, struct typed *typed, const char 
         order->file = value;
         has = has_value = true;
     }
-    if (option == NULL && !has) return complain(order, "there is no option --", name);
+    if (option == NULL && !has) return complain(order, "unknown option --", name);
     if (option != NULL) has_value = option->type != BEL_ARGUMENT_FLAG;
-    if (has_value && value == NULL) return complain(order, "a value is missing behind --", name);
-    if (!has_value && equals != NULL) return complain(order, "there is no value for --", name);
+    if (has_value && value == NULL) return complain(order, "option needs a value: --", name);
+    if (!has_value && equals != NULL) return complain(order, "option takes no value: --", name);
     *used = has_value && equals == NULL;
     if (option == NULL) return CLI_OK;
     typed->choices[typed->choices_count++] = (struct choice){option, value};
@@ -226,7 +226,7 @@ static int sort_out(struct cli_order *order, struct typed *typed, int argc, char
             typed->wants_help = true;
             return CLI_OK;
         } else if (text[1] != '-') {
-            return complain(order, "there is no option ", text);
+            return complain(order, "unknown option ", text);
         } else {
             int status = take_option(order, typed, text + 2, argv[i + 1], &used);
             if (status != CLI_OK) return status;
@@ -279,7 +279,7 @@ static int read_payload(struct cli_order *order, struct bel_view *out)
 
 /* --- putting it together --- */
 
-/* Adds the words, as many as there must be. */
+/* Adds the positional arguments. Fails if one is missing, or if words are left over. */
 static int add_words(struct cli_order *order, const struct typed *typed)
 {
     const struct bel_command_entry *command = order->command;
@@ -293,7 +293,7 @@ static int add_words(struct cli_order *order, const struct typed *typed)
             continue;
         }
         if (next == typed->words_count && !argument->is_optional) {
-            return complain(order, "missing: ", argument->name);
+            return complain(order, "missing argument ", argument->name);
         }
         size_t end = argument->is_repeated ? typed->words_count : next + 1;
         if (end > typed->words_count) end = typed->words_count;
@@ -310,7 +310,7 @@ static int add_words(struct cli_order *order, const struct typed *typed)
     }
     order->words_count = order->args_count - 1;
     if (next == typed->words_count) return CLI_OK;
-    return complain(order, "one too many: ", typed->words[next]);
+    return complain(order, "unexpected argument ", typed->words[next]);
 }
 
 static int add_choices(struct cli_order *order, const struct typed *typed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The bar takes what the name and the numbers leave of the line, and no column more: a line that
- * is wrapped could not be drawn again. */
+/* The bar fills the columns that the name and the figures leave. The line must not wrap, or \r
+ * would not return to its start. */
 #include "cli/progress.h"
 
 #include "core/parse.h"
@@ -42,7 +42,7 @@ static unsigned columns(void)
 
 void bel__progress_start(struct cli_progress *progress, const char *name, uint64_t total)
 {
-    const char *terminal = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+    const char *terminal = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe): nothing calls setenv */
     bool is_dumb = terminal != NULL && strcmp(terminal, "dumb") == 0;
     *progress = (struct cli_progress){
         .name = name, .total = total, .is_shown = isatty(STDERR_FILENO) == 1 && !is_dumb};

@@ -3,12 +3,12 @@
 #define BEL_CLI_PROGRESS_H
 
 /*
- * progress - how far it has come, on one line of standard error that is drawn again and again; not
- * at all if that is no terminal.
+ * progress - a progress bar on one line of standard error. Draws nothing if standard error is not a
+ * terminal.
  *
  *     schedule [#############.............]  52 %   182,344/s
  *
- * It reads no clock: who draws says how long it has taken.
+ * It reads no clock: the caller passes the elapsed time.
  */
 
 #include <stdbool.h>
@@ -16,24 +16,24 @@
 
 struct cli_progress {
     const char *name;
-    uint64_t total; /* 0: nobody knows; then there is no bar */
+    uint64_t total; /* 0: unknown; only the count and the rate are drawn */
     bool is_shown;
 };
 
 enum {
-    CLI_PROGRESS_MS = 100, /* how often it is worth drawing */
+    CLI_PROGRESS_MS = 100, /* a good interval between draws */
 };
 
-/* Begins. `name` is borrowed. */
+/* Initializes a progress bar. `name` is borrowed. */
 void bel__progress_start(struct cli_progress *progress, const char *name, uint64_t total);
 
-/* Draws it. */
+/* Draws the line: `done` of `total`, and the rate. */
 void bel__progress_draw(const struct cli_progress *progress, uint64_t done, uint64_t elapsed_ms);
 
-/* Leaves the line as it was before. */
+/* Clears the line. */
 void bel__progress_end(struct cli_progress *progress);
 
-/* "1,234,567". Returns `out`. */
+/* Prints a number as "1,234,567". Returns `out`. */
 enum {
     CLI_GROUPED_BYTES = 28,
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * A key is read from a file, never from the command line, which every user of the machine can see.
- */
+/* A key is read from a file: every user of the machine can see the command line of a process. */
 #include "cli/reach.h"
 
 #include "belfry/duration.h"
@@ -17,10 +15,10 @@
 #define SERVER_DEFAULT "127.0.0.1:7878"
 
 const char bel__reach_help[] =
-    "    --server ADDR       host:port or the path of a socket; else $BELFRY_SERVER,\n"
-    "                        else " SERVER_DEFAULT "; the key is in the file $BELFRY_KEY_FILE\n"
-    "    --timeout DURATION  how long to wait for an answer, 30s if not said\n"
-    "    --json              for programs\n";
+    "    --server ADDR       host:port or socket path (default $BELFRY_SERVER, then\n"
+    "                        " SERVER_DEFAULT "); --key-file or $BELFRY_KEY_FILE has the key\n"
+    "    --timeout DURATION  how long to wait for a reply (default 30s)\n"
+    "    --json              print JSON\n";
 
 int bel__reach_option(struct cli_reach *reach, const char *name, const char *value, bool *out_has,
                       bool *out_used)
@@ -36,7 +34,7 @@ int bel__reach_option(struct cli_reach *reach, const char *name, const char *val
         return CLI_OK;
     }
     if (value == NULL) {
-        fprintf(stderr, "belfry: --%s needs a value behind it\n", name);
+        fprintf(stderr, "belfry: option needs a value: --%s\n", name);
         return CLI_USAGE;
     }
     if (is_server) {
@@ -56,7 +54,7 @@ int bel__reach_option(struct cli_reach *reach, const char *name, const char *val
 
 static const char *environment(const char *name)
 {
-    const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+    const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe): nothing calls setenv */
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
@@ -77,7 +75,7 @@ int bel__reach_key(const struct cli_reach *reach, char key[CLI_KEY_BYTES_MAX], s
         fprintf(stderr, "belfry: cannot read the key in %s: %s\n", path, bel__cli_problem(errno));
         return CLI_FAILED;
     }
-    (void)setvbuf(file, NULL, _IONBF, 0); /* so that no copy of the key is left behind */
+    (void)setvbuf(file, NULL, _IONBF, 0); /* no copy of the key stays in a stdio buffer */
     size_t bytes = fread(key, 1, CLI_KEY_BYTES_MAX, file);
     bool is_bad = ferror(file) != 0 || bytes == CLI_KEY_BYTES_MAX;
     (void)fclose(file);
@@ -85,7 +83,7 @@ int bel__reach_key(const struct cli_reach *reach, char key[CLI_KEY_BYTES_MAX], s
         bytes--;
     }
     if (is_bad || bytes == 0) {
-        fprintf(stderr, "belfry: there is no key in %s: expected one line\n", path);
+        fprintf(stderr, "belfry: no key in %s: expected one line\n", path);
         return CLI_FAILED;
     }
     *out_bytes = bytes;
@@ -138,14 +136,14 @@ int bel__reach_failed(const struct cli_reach *reach, int err)
 {
     const char *address = bel__reach_address(reach);
     if (err == BEL_EBUSY) {
-        fprintf(stderr, "belfry: %s has not answered in time\n", address);
+        fprintf(stderr, "belfry: timeout waiting for a reply of %s\n", address);
         return CLI_TIMED_OUT;
     }
     if (err == BEL_EINVAL) {
-        fprintf(stderr, "belfry: what %s answers is not the protocol of Belfry\n", address);
+        fprintf(stderr, "belfry: the reply of %s is not valid RESP\n", address);
         return CLI_FAILED;
     }
-    fprintf(stderr, "belfry: the connection to %s is lost: %s\n", address, bel_error_text(err));
+    fprintf(stderr, "belfry: lost the connection to %s: %s\n", address, bel_error_text(err));
     return err == BEL_EIO || err == BEL_ECLOSED ? CLI_UNREACHABLE : CLI_FAILED;
 }
 

@@ -3,7 +3,8 @@
 #define BEL_CLI_REACH_H
 
 /*
- * reach - which server, with which key, and what is said to the user when it does not work out.
+ * reach - the server's address, key and timeout from options and environment; connecting; and the
+ * messages and exit statuses of calls that fail.
  */
 
 #include "belfry/client.h"
@@ -12,11 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How to reach a server. What is not said on the command line is in the environment: BELFRY_SERVER,
- * BELFRY_KEY_FILE. */
+/* How to reach a server. Defaults come from the environment: BELFRY_SERVER, BELFRY_KEY_FILE. */
 struct cli_reach {
-    const char *server;   /* NULL: 127.0.0.1:7878 */
-    const char *key_file; /* NULL: no key */
+    const char *server;   /* NULL: $BELFRY_SERVER, or 127.0.0.1:7878 */
+    const char *key_file; /* NULL: $BELFRY_KEY_FILE, or no key */
     uint32_t timeout_ms;  /* of a call; 0: 30 s */
     bool is_json;
 };
@@ -26,29 +26,28 @@ enum {
     CLI_KEY_BYTES_MAX = 1024,
 };
 
-/* An option that all of these verbs have: --server, --key-file, --timeout, --json. Sets `*out_has`
- * to whether it is one, and `*out_used` to whether it took the value. Returns CLI_OK, or has said
- * what is wrong. */
+/* Parses an option of all verbs that connect: --server, --key-file, --timeout, --json. Sets
+ * `*out_has` to whether `name` is one of them, and `*out_used` to whether it takes a value. Returns
+ * CLI_OK, or an exit status after printing an error. */
 int bel__reach_option(struct cli_reach *reach, const char *name, const char *value, bool *out_has,
                       bool *out_used);
 
-/* What to say of them in a help text. */
+/* The help lines of these options. */
 extern const char bel__reach_help[];
 
-/* The address, and the key of the file, if there is one. Returns CLI_OK, or has said what is wrong.
- * The key is to be wiped. */
+/* Return the address; read the key, if a key file is given. bel__reach_key() returns CLI_OK, or an
+ * exit status after printing an error. The caller wipes the key. */
 const char *bel__reach_address(const struct cli_reach *reach);
 int bel__reach_key(const struct cli_reach *reach, char key[CLI_KEY_BYTES_MAX], size_t *out_bytes);
 
-/* Connects. Returns CLI_OK and sets `*out`, or has said what is wrong. */
+/* Connects. Returns CLI_OK and sets `*out`, or an exit status after printing an error. */
 int bel__reach_connect(const struct cli_reach *reach, struct bel_client **out);
 
-/* Says what is wrong with a call, or that the server has answered with an error. Returns what to
- * exit with. */
+/* Print the error of a failed call, or an error reply of the server. Return the exit status. */
 int bel__reach_failed(const struct cli_reach *reach, int err);
 int bel__reach_refused(const struct bel_value *error);
 
-/* What to exit with for a code of the server's. */
+/* Returns the exit status for an error code of the server. */
 int bel__reach_exit(struct bel_view code);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The table of verbs that talk to a server, and the way there and back. */
+/* The table of verbs that send a command to a server, and how such a verb runs. */
 #include "cli/remote.h"
 
 #include "belfry/duration.h"
@@ -71,7 +71,7 @@ const char *bel__remote_summary(const struct cli_remote *remote)
     return entry_of(remote->command)->help;
 }
 
-/* How long to wait for the answer: longer if the server is to wait. */
+/* Sets the timeout of the call: --timeout, plus --wait, for which the server may hold the reply. */
 static int set_timeout(const struct cli_order *order, struct bel_client *client)
 {
     struct bel_text_error why;

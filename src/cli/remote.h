@@ -3,37 +3,37 @@
 #define BEL_CLI_REMOTE_H
 
 /*
- * remote - the verbs that say a command to a server and show its answer: a table of which command,
- * and how the answer is shown. What can be typed is in the table of commands.
+ * remote - the verbs that send a command to a server and print its reply: a table of their commands
+ * and of the functions that print. The arguments are those of the table of commands.
  */
 
 #include "belfry/client.h"
 #include "cli/order.h"
 
-/* A verb, its command, and how the answer is shown. */
+/* A verb, its command, and the function that prints the reply. */
 struct cli_remote {
     const char *verb, *command;
-    const char *other; /* the command if a word follows, or NULL */
-    /* Shows an answer that is no error, and may ask for more. Returns what to exit with. */
+    const char *other; /* the command if there is a positional argument; or NULL */
+    /* Prints a reply that is not an error; may send more commands. Returns the exit status. */
     int (*show)(const struct cli_remote *remote, struct cli_order *order, struct bel_client *client,
                 const struct bel_value *reply);
-    const char *name; /* in JSON, of an answer that is one value */
-    int if_missing;   /* what to exit with if the answer says that there was none */
+    const char *name; /* the JSON member of a reply that is one value */
+    int if_missing;   /* the exit status if the reply is 0 or nil */
 };
 
-/* The verb of this name; NULL if there is none. */
+/* Finds a verb by its name. Returns NULL if it is not in the table. */
 const struct cli_remote *bel__remote_find(const char *verb);
 
-/* The next verb; NULL starts, NULL ends. */
+/* Iterates over the table: returns the verb after `remote`, the first for NULL, NULL at the end. */
 const struct cli_remote *bel__remote_next(const struct cli_remote *remote);
 
 int bel__remote_run(const struct cli_remote *remote, int argc, char **argv);
 void bel__remote_help(const struct cli_remote *remote);
 
-/* One line. */
+/* Returns the one-line help of a verb. */
 const char *bel__remote_summary(const struct cli_remote *remote);
 
-/* How answers are shown: show.c, topics.c, agenda.c. */
+/* The functions that print replies: show.c, topics.c, agenda.c. */
 typedef int cli_show(const struct cli_remote *remote, struct cli_order *order,
                      struct bel_client *client, const struct bel_value *reply);
 
@@ -42,7 +42,7 @@ cli_show bel__show_count;
 cli_show bel__show_acks;
 cli_show bel__show_ok;
 cli_show bel__show_verdict;
-cli_show bel__show_map; /* a timer, a topic; or nil */
+cli_show bel__show_map; /* a timer or a topic; or nil */
 cli_show bel__show_list;
 cli_show bel__show_deliveries;
 cli_show bel__show_topics;
@@ -50,7 +50,7 @@ cli_show bel__show_lines;
 cli_show bel__show_agenda;
 cli_show bel__show_clock;
 
-/* Says that an answer is not what it should be. Returns what to exit with. */
+/* Prints that a reply has an unexpected form. Returns the exit status. */
 int bel__show_nonsense(const struct cli_order *order);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry top: the screen. Two lines about the server, then the topics, as many as fit:
+ * belfry top: draws the screen. Lines about the server, then the topics, as many as fit:
  *
  *     belfry 0.1.0 at 127.0.0.1:7878, memory, up 1h, 3 clients       2026-06-01T09:00:00Z
  *     182 commands/s  90 schedule/s  12 claim/s  90 ack/s  late p50 1 ms p99 10 ms
  *
  *     SCHEDULED      READY     LEASED       DEAD   OLDEST DUE   CHANGE/S TOPIC
  *
- * If the server goes away the screen stays as it was, says so, and tries again.
+ * If the connection is lost the screen keeps the last figures, shows the error and reconnects.
  */
 #include "cli/top.h"
 
@@ -32,22 +32,21 @@ enum {
     INTERVAL_MS = 1000,
     INTERVAL_MS_MIN = 100,
     INTERVAL_MS_MAX = 3600 * 1000,
-    HEAD_LINES = 5, /* above the topics */
+    HEAD_LINES = 5, /* lines above the topics */
     LINE_BYTES = 512,
 };
 
 static const char usage[] =
     "usage: belfry top [OPTION ...]\n"
     "\n"
-    "Shows what a server is doing, again and again: its topics with their timers by state,\n"
-    "how long the oldest has been due, and by how many a second they change; how many\n"
-    "commands there are a second, and how late timers are delivered. q quits, s sorts by\n"
-    "name, by ready or by the oldest, arrows and page keys scroll, space looks at once.\n"
-    "With --json there is no screen but one line, for one interval; a lateness of more than\n"
+    "Shows live figures of a server: per topic the timers by state, the age of the oldest\n"
+    "ready timer and the change per second; commands per second; and the lateness of\n"
+    "deliveries. q quits, s sorts by name, ready or oldest, arrows and page keys scroll,\n"
+    "space updates now. --json prints one line for one interval instead; a lateness above\n"
     "60 s, which is not measured, is \"inf\" there.\n"
     "\n"
     "    -i, --interval DURATION\n"
-    "                        how often, 1s if not said\n";
+    "                        time between updates (default 1s)\n";
 
 enum sorting {
     SORT_NAME,
@@ -59,16 +58,16 @@ enum sorting {
 struct top {
     struct cli_reach reach;
     uint64_t interval_ms;
-    struct bel_client *client; /* NULL: it is lost */
+    struct bel_client *client; /* NULL: the connection is lost */
     struct top_sample samples[2];
-    unsigned now;                    /* which of them is the newer */
-    char problem[TOP_PROBLEM_BYTES]; /* why there is no newer one; or empty */
+    unsigned now;                    /* index of the newer sample */
+    char problem[TOP_PROBLEM_BYTES]; /* why the last sample failed; or empty */
     enum sorting sorting;
-    size_t first; /* of the topics that are shown */
+    size_t first; /* index in `order` of the first topic shown */
     const struct top_topic *order[TOP_TOPICS_MAX];
 };
 
-static volatile sig_atomic_t was_told; /* by a signal, to quit */
+static volatile sig_atomic_t was_told; /* a signal has asked to quit */
 
 static void hear_signal(int number)
 {
@@ -88,20 +87,20 @@ static const struct top_sample *older(const struct top *top)
     return &top->samples[1 - top->now];
 }
 
-/* Takes a sample in the place of the older one. Returns 0 or an error. */
-static int look(struct top *top)
+/* Takes a sample, which replaces the older one. Returns 0 or an error. */
+static int take_sample(struct top *top)
 {
     unsigned next = 1 - top->now;
     int err = bel__top_sample(top->client, &top->samples[next], top->problem);
     if (err) {
-        top->samples[next].at_ns = 0; /* half of it may be there */
+        top->samples[next].at_ns = 0; /* mark it invalid: it may be half filled */
         return err;
     }
     top->now = next;
     return 0;
 }
 
-/* Connects again, without a word on standard error, which is the screen. */
+/* Connects again. Prints nothing, because standard error is the screen. */
 static void reconnect(struct top *top)
 {
     struct bel_client_options options = {.timeout_ms = INTERVAL_MS, .protocol = 3};
@@ -116,12 +115,12 @@ static void reconnect(struct top *top)
     (void)snprintf(top->problem, sizeof top->problem, "%s", why.text);
 }
 
-/* Looks, and keeps what was seen before if that does not work out. */
-static void look_again(struct top *top)
+/* Takes a sample, connecting again if necessary. On failure keeps the last one and the problem. */
+static void update(struct top *top)
 {
     if (top->client == NULL) reconnect(top);
     if (top->client == NULL) return;
-    int err = look(top);
+    int err = take_sample(top);
     if (err == 0) return;
     if (top->problem[0] == '\0') {
         (void)snprintf(top->problem, sizeof top->problem, "%s: %s", bel__reach_address(&top->reach),
@@ -131,7 +130,7 @@ static void look_again(struct top *top)
     top->client = NULL;
 }
 
-/* --- the order --- */
+/* --- sorting --- */
 
 static int compare_ready(const void *a, const void *b)
 {
@@ -155,21 +154,21 @@ static void sort(struct top *top)
     for (size_t i = 0; i < sample->topics_count; i++) {
         top->order[i] = &sample->topics[i];
     }
-    if (top->sorting == SORT_NAME) return; /* as they are */
+    if (top->sorting == SORT_NAME) return; /* the sample is sorted by name */
     qsort(top->order, sample->topics_count, sizeof(const struct top_topic *),
           top->sorting == SORT_READY ? compare_ready : compare_oldest);
 }
 
 /* --- the screen --- */
 
-/* Prints a line, cut off where the screen ends. */
+/* Prints a line, cut off at the edge of the screen. */
 static void put(int y, const char *text)
 {
     if (y >= LINES) return;
     (void)mvaddnstr(y, 0, text, COLS);
 }
 
-/* "1h30m", of which only the first two units matter. */
+/* Prints a duration as "1h30m", with the two largest units. Returns `out`. */
 static const char *print_age(uint64_t ms, char out[TOP_TEXT_BYTES])
 {
     static const struct {
@@ -190,7 +189,7 @@ static const char *print_age(uint64_t ms, char out[TOP_TEXT_BYTES])
     return out;
 }
 
-/* "12.5 ms", of microseconds. */
+/* Prints microseconds as "12.5 ms". Returns a text. */
 static const char *print_delay(uint64_t us, char out[TOP_TEXT_BYTES])
 {
     if (us == TOP_OVER) return "over 60 s";
@@ -220,7 +219,7 @@ static void draw_head(const struct top *top)
                    print_delay(is->counts[TOP_LATENESS_US_P99], delays[1]),
                    print_delay(is->counts[TOP_TURN_US_P99], delays[2]),
                    is->topics_count + is->topics_left,
-                   is->topics_left > 0 ? ", of which the first 1000 are shown" : "");
+                   is->topics_left > 0 ? ", the first 1000 are shown" : "");
     put(2, line);
     if (top->problem[0] == '\0') return;
     (void)attron(A_BOLD);
@@ -279,8 +278,8 @@ static void scroll_by(struct top *top, long lines)
     top->first = (size_t)first < count ? (size_t)first : count;
 }
 
-/* What a key does. False: it quits. */
-static bool obey(struct top *top, int pressed)
+/* Handles a key. Returns false to quit. */
+static bool handle_key(struct top *top, int pressed)
 {
     long page = LINES > HEAD_LINES + 2 ? LINES - HEAD_LINES - 2 : 1;
     switch (pressed) {
@@ -323,9 +322,9 @@ static void show(struct top *top)
         uint64_t now = now_ms();
         timeout(next > now ? (int)(next - now) : 0);
         int pressed = getch();
-        if (pressed != ERR) goes_on = obey(top, pressed);
+        if (pressed != ERR) goes_on = handle_key(top, pressed);
         if (pressed == ' ' || now_ms() >= next) {
-            look_again(top);
+            update(top);
             next = now_ms() + top->interval_ms;
         }
     }
@@ -336,8 +335,8 @@ static int show_screen(struct top *top)
     const struct sigaction quits = {.sa_handler = hear_signal};
     SCREEN *screen = newterm(NULL, stdout, stdin);
     if (screen == NULL) {
-        const char *name = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
-        fprintf(stderr, "belfry top: what kind of terminal is TERM=%s?\n", name ? name : "");
+        const char *name = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe): nothing calls setenv */
+        fprintf(stderr, "belfry top: unknown terminal type TERM=%s\n", name ? name : "");
         return CLI_FAILED;
     }
     (void)sigaction(SIGINT, &quits, NULL);
@@ -354,7 +353,7 @@ static int show_screen(struct top *top)
 
 /* --- JSON --- */
 
-/* A text is what INFO has, too, and many a language reads it as the number that it is. */
+/* Prints a delay for JSON. TOP_OVER is the string "inf", as in INFO: JSON has no infinity. */
 static const char *json_delay(uint64_t us, char out[TOP_TEXT_BYTES])
 {
     if (us == TOP_OVER) return "\"inf\"";
@@ -404,11 +403,11 @@ static int run(struct top *top)
 {
     int status = bel__reach_connect(&top->reach, &top->client);
     if (status != CLI_OK) return status;
-    int err = look(top);
+    int err = take_sample(top);
     if (err) return fail(top, err);
     if (!top->reach.is_json) return show_screen(top);
     (void)poll(NULL, 0, (int)top->interval_ms);
-    err = look(top);
+    err = take_sample(top);
     if (err) return fail(top, err);
     print_json(top);
     return CLI_OK;
@@ -431,7 +430,7 @@ int bel__cli_top(int argc, char **argv)
     if (status >= 0) return status;
     bool has_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
     if (!top.reach.is_json && !has_terminal) {
-        return bel__options_complain(argv[0], "this is no terminal; --json needs none");
+        return bel__options_complain(argv[0], "not a terminal; use --json");
     }
     status = run(&top);
     bel_client_close(top.client);

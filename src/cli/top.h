@@ -3,8 +3,8 @@
 #define BEL_CLI_TOP_H
 
 /*
- * top - belfry top: what a server is doing, again and again. A sample is what it says of itself at
- * one moment; rates are of two samples.
+ * top - belfry top: live figures of a server. A sample is the server's INFO and TOPIC replies at
+ * one moment. A rate is the difference of two samples.
  */
 
 #include "belfry/client.h"
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-    TOP_TOPICS_MAX = 1000, /* that are asked for; the others are counted */
+    TOP_TOPICS_MAX = 1000, /* topics in a sample; further ones are only counted */
     TOP_NAME_BYTES = 201,
     TOP_TEXT_BYTES = 64,
     TOP_PROBLEM_BYTES = 256,
@@ -24,10 +24,10 @@ struct top_topic {
     char name[TOP_NAME_BYTES];
     bool is_paused;
     int64_t scheduled, ready, leased, dead;
-    int64_t oldest_ms; /* how long the oldest has been due */
+    int64_t oldest_ms; /* how long the oldest ready timer has been due */
 };
 
-/* What INFO counts, in the order of a table in top_sample.c. */
+/* Figures of INFO, in the order of a table in top_sample.c. */
 enum top_count {
     TOP_COMMANDS,
     TOP_ERRORS,
@@ -44,28 +44,28 @@ enum top_count {
     TOP_COUNTS,
 };
 
-/* A time that is longer than what a server measures, which is a minute; INFO has "inf". */
+/* A time above 60 s, the most that the server's histograms measure; INFO has "inf". */
 #define TOP_OVER UINT64_MAX
 
 struct top_sample {
-    uint64_t at_ns; /* monotonic; 0: there is none */
+    uint64_t at_ns; /* monotonic time of the sample; 0: no sample */
     uint64_t counts[TOP_COUNTS];
     char version[TOP_TEXT_BYTES], time[TOP_TEXT_BYTES], store[TOP_TEXT_BYTES];
     size_t topics_count;
-    size_t topics_left;                      /* out */
-    struct top_topic topics[TOP_TOPICS_MAX]; /* by name */
+    size_t topics_left;                      /* topics that did not fit */
+    struct top_topic topics[TOP_TOPICS_MAX]; /* sorted by name */
 };
 
-/* Takes a sample. Returns 0, an error of the client's, or BEL_EINVAL if the server refuses; then
- * `problem` says what it says. */
+/* Takes a sample. Returns 0; an error of the client; or BEL_EINVAL for an error reply, whose text
+ * is then in `problem`. */
 BEL_CHECKED int bel__top_sample(struct bel_client *client, struct top_sample *out,
                                 char problem[TOP_PROBLEM_BYTES]);
 
-/* How much a count grows in a second; 0 without a sample before. */
+/* Returns the growth of a count per second; 0 if `before` is no sample. */
 double bel__top_rate(const struct top_sample *before, const struct top_sample *now,
                      enum top_count count);
 
-/* By how many a topic's unfinished timers change in a second. */
+/* Returns the change of the number of unfinished timers of a topic per second. */
 double bel__top_change(const struct top_sample *before, const struct top_sample *now,
                        const struct top_topic *topic);
 

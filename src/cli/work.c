@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry work: a worker out of any program. A crew claims, and each of its hands runs the program
- * for what it is given. The first thread only waits for signals:
+ * belfry work: runs a program for each due timer. A crew (belfry/crew.h) claims timers, and each of
+ * its threads, the hands, runs the program for one timer at a time. The main thread waits for
+ * signals:
  *
- *     SIGTERM, SIGINT    claim no more; programs that run may finish, for as long as the grace is
- *     the grace is over  or a second signal: programs are ended, and their timers released
+ *     SIGTERM, SIGINT              stop claiming; running programs have --grace to finish
+ *     --grace over, or 2nd signal  end the programs and release their timers
  *
- * A claim that the server will never take ends it as well.
+ * A claim that fails with a permanent error stops the worker as well.
  */
 #include "belfry/crew.h"
 #include "belfry/duration.h"
@@ -29,27 +30,27 @@
 enum {
     LEASE_MS_MAX = 24 * 3600 * 1000,
     GRACE_MS_MAX = 7 * 24 * 3600 * 1000,
-    LAST_MS = 10000, /* after programs were ended */
-    LOOK_MS = 200,   /* for a second signal */
+    LAST_MS = 10000, /* how long to wait for programs that were ended */
+    LOOK_MS = 200,   /* how often to check for a second signal */
 };
 
 static const char usage[] =
     "usage: belfry work TOPIC ... [OPTION ...] -- PROGRAM [ARGUMENT ...]\n"
     "\n"
-    "Runs a program for each timer that is due: the payload is its standard input, and\n"
-    "BELFRY_ID, BELFRY_TOPIC, BELFRY_ATTEMPT, BELFRY_DUE_MS, BELFRY_CORRELATION,\n"
-    "BELFRY_TOKEN and BELFRY_HEADER_<NAME> are in its environment. Exit status 0: done; 75:\n"
-    "not now, it is released and comes again after 1s; 65: never, it is rejected; else\n"
-    "failed, and the last line of its standard error is the reason. SIGTERM finishes what\n"
-    "runs and claims no more.\n"
+    "Runs a program for each due timer. The payload is its standard input; BELFRY_ID,\n"
+    "BELFRY_TOPIC, BELFRY_ATTEMPT, BELFRY_DUE_MS, BELFRY_CORRELATION, BELFRY_TOKEN and\n"
+    "BELFRY_HEADER_<NAME> are in its environment. Exit status 0: done. 75: release, due\n"
+    "again after 1s. 65: reject, no retry. Any other: failed, retried by the policy; the\n"
+    "last line of standard error is the reason. SIGTERM stops claiming and lets running\n"
+    "programs finish.\n"
     "\n"
-    "    -j N                how many at once, 5 if not said\n"
-    "    --lease DURATION    how long a claim lasts, and is extended by; if not said, as\n"
-    "                        long as the timer or its topic says, or 30s\n"
-    "    --grace DURATION    how long they may take to finish after SIGTERM, 15s if not said\n"
-    "    --name NAME         who works, for people; the host's name and the process if not said\n";
+    "    -j N                programs at once (default 5)\n"
+    "    --lease DURATION    how long a claim lasts and is extended by (default: that of the\n"
+    "                        timer or the topic, or 30s)\n"
+    "    --grace DURATION    time to finish after SIGTERM (default 15s)\n"
+    "    --name NAME         name of the worker (default: host name and process id)\n";
 
-/* --- what was typed --- */
+/* --- arguments --- */
 
 struct order {
     struct cli_reach reach;
@@ -58,7 +59,7 @@ struct order {
     size_t topics_count;
     uint64_t hands, lease_ms, grace_ms;
     const char *name;
-    atomic_int refused; /* what to exit with, since no claim will ever be taken; or CLI_OK */
+    atomic_int refused; /* the exit status after a permanent error of a claim; or CLI_OK */
 };
 
 static int read_duration(const char *text, uint64_t max, uint64_t *out)
@@ -91,7 +92,7 @@ static int read_hands(const char *text, uint64_t *out)
     return CLI_USAGE;
 }
 
-/* Takes an option; `*used` is set to whether its value was the next argument. */
+/* Parses one option. Sets `*used` to whether its value was in the next argument. */
 static int take_option(struct order *order, const char *text, const char *next, bool *used)
 {
     const char *equals = strchr(text, '=');
@@ -107,11 +108,11 @@ static int take_option(struct order *order, const char *text, const char *next, 
     bool is_known = strcmp(name, "lease") == 0 || strcmp(name, "grace") == 0 ||
                     strcmp(name, "name") == 0 || strcmp(name, "jobs") == 0;
     if (!is_known) {
-        fprintf(stderr, "belfry work: there is no option --%s; belfry help work says more\n", name);
+        fprintf(stderr, "belfry work: unknown option --%s; see belfry help work\n", name);
         return CLI_USAGE;
     }
     if (value == NULL) {
-        fprintf(stderr, "belfry work: a value is missing behind --%s\n", name);
+        fprintf(stderr, "belfry work: option needs a value: --%s; see belfry help work\n", name);
         return CLI_USAGE;
     }
     if (name[0] == 'l') return read_lease(value, &order->lease_ms);
@@ -124,7 +125,7 @@ static int take_option(struct order *order, const char *text, const char *next, 
 static int check_order(const struct order *order)
 {
     if (order->topics_count == 0 || order->handler.argv == NULL || order->handler.argv[0] == NULL) {
-        fprintf(stderr, "belfry work: expected TOPIC ... -- PROGRAM; belfry help work says more\n");
+        fprintf(stderr, "belfry work: expected TOPIC ... -- PROGRAM; see belfry help work\n");
         return CLI_USAGE;
     }
     if (bel__handler_exists(order->handler.argv[0])) return CLI_OK;
@@ -132,7 +133,7 @@ static int check_order(const struct order *order)
     return CLI_FAILED;
 }
 
-/* Reads what was typed. -1: go on; else what to exit with. */
+/* Parses the arguments. Returns -1 on success, otherwise the exit status. */
 static int read_order(struct order *order, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -157,8 +158,7 @@ static int read_order(struct order *order, int argc, char **argv)
         } else if (text[1] == '-') {
             status = take_option(order, text + 2, argv[i + 1], &used);
         } else {
-            fprintf(stderr, "belfry work: there is no option %s; belfry help work says more\n",
-                    text);
+            fprintf(stderr, "belfry work: unknown option %s; see belfry help work\n", text);
             return CLI_USAGE;
         }
         if (status != CLI_OK) return status;
@@ -168,13 +168,14 @@ static int read_order(struct order *order, int argc, char **argv)
     return status == CLI_OK ? -1 : status;
 }
 
-/* --- the work --- */
+/* --- callbacks of the crew --- */
 
 static _Thread_local int exit_status; /* of the program that this hand has run last */
 
-/* What came of it is known only when the server has answered: it may not have waited so long. */
-static void say_json(void *context, const struct bel_errand *errand,
-                     const struct bel_report *report)
+/* Prints the outcome of a timer. Is called after the server has answered: only then is it known
+ * whether the lease was still valid. */
+static void print_outcome(void *context, const struct bel_errand *errand,
+                          const struct bel_report *report)
 {
     static const char *const kinds[] = {[BEL_REPORT_DONE] = "done",
                                         [BEL_REPORT_FAILED] = "failed",
@@ -211,7 +212,8 @@ static void work(void *context, const struct bel_errand *errand, struct bel_repo
             report->reason[0] != '\0' ? ": " : "", report->reason);
 }
 
-/* Trouble passes, but not if a claim is wrong, or not allowed: it would be so the next time too. */
+/* Prints an error of the connection or of a claim. An invalid or forbidden claim is permanent:
+ * stops the worker. After any other error the crew tries again. */
 static void trouble(void *context, const char *text)
 {
     static const char *const lasting[] = {"BADARG", "ERR", "NOPERM"};
@@ -222,11 +224,12 @@ static void trouble(void *context, const char *text)
         if (strncmp(text, lasting[i], bytes) != 0 || text[bytes] != ' ') continue;
         int status = bel__reach_exit((struct bel_view){text, bytes});
         if (atomic_exchange(&order->refused, status) != CLI_OK) continue;
-        (void)kill(getpid(), SIGTERM); /* so that it ends as it does when it is told to */
+        (void)kill(getpid(), SIGTERM); /* stop in the same way as for a signal from outside */
     }
 }
 
-/* Waits for the crew to finish, for so long, or until another signal comes. True if it has. */
+/* Waits until the crew has finished, for up to `grace_ms` or until another signal. Returns whether
+ * it has finished. */
 static bool finish(struct bel_crew *crew, const sigset_t *signals, uint64_t grace_ms)
 {
     const struct timespec at_once = {0, 0};
@@ -244,20 +247,20 @@ static int run_until_told(const struct order *order, struct bel_crew *crew, int 
     (void)sigwait(signals, &signal);
     bool is_over = finish(crew, signals, order->grace_ms);
     if (!is_over) {
-        fprintf(stderr, "belfry: ending what still runs\n");
-        (void)close(end_fd); /* every hand sees it */
+        fprintf(stderr, "belfry: ending the programs that are still running\n");
+        (void)close(end_fd); /* wakes every hand */
         is_over = finish(crew, signals, LAST_MS);
     }
     if (is_over) {
         bel_crew_destroy(crew);
         return atomic_load(&order->refused);
     }
-    fprintf(stderr, "belfry: not everything has ended; leases will end by themselves\n");
+    fprintf(stderr, "belfry: some programs are still running; their leases will expire\n");
     return CLI_TIMED_OUT;
 }
 
-/* A first call, so that a wrong address or key is known at once, and not only told of. */
-static int greet(const struct cli_reach *reach)
+/* Connects once, so that a wrong address or key ends the program instead of being retried. */
+static int check_connection(const struct cli_reach *reach)
 {
     struct bel_client *client;
     int status = bel__reach_connect(reach, &client);
@@ -266,7 +269,7 @@ static int greet(const struct cli_reach *reach)
     return CLI_OK;
 }
 
-static int employ(struct order *order)
+static int run_crew(struct order *order)
 {
     struct bel_crew_options options = {.address = bel__reach_address(&order->reach),
                                        .client = {.timeout_ms = order->reach.timeout_ms},
@@ -276,7 +279,7 @@ static int employ(struct order *order)
                                        .lease_ms = (uint32_t)order->lease_ms,
                                        .work = work,
                                        .trouble = trouble,
-                                       .told = order->reach.is_json ? say_json : NULL,
+                                       .told = order->reach.is_json ? print_outcome : NULL,
                                        .context = order};
     struct bel_crew *crew;
     char key[CLI_KEY_BYTES_MAX], name[128] = "";
@@ -316,8 +319,8 @@ int bel__cli_work(int argc, char **argv)
     if (order.topics == NULL) return CLI_FAILED;
     int status = read_order(&order, argc, argv);
     if (status < 0) {
-        status = greet(&order.reach);
-        if (status == CLI_OK) status = employ(&order);
+        status = check_connection(&order.reach);
+        if (status == CLI_OK) status = run_crew(&order);
     }
     free(order.topics);
     return status;

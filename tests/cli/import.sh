@@ -145,10 +145,10 @@ not json
 END
 is bad_lines_are_counted '{"imported": 2, "left_out": 0, "bad": 9}' \
     bash -c "'$belfry' import bad --json 2>told; [ \$? = 1 ] || echo 'exits with 0'"
-for line in '2: not JSON' "3: there is no field 'priorty'" '4: there is no topic' '5: expected an object' \
-    '6: BADARG' '7: payload_base64: expected base64' '8: BADARG' '9: in: expected a text' \
+for line in '2: not JSON' "3: unknown field 'priorty'" '4: no topic' '5: expected an object' \
+    '6: BADARG' '7: payload_base64: expected base64' '8: BADARG' '9: in: expected a string' \
     '10: headers: expected'; do
-    grep -qF "belfry: line $line" told || fail "it is not told no $line: $(cat told)"
+    grep -qF "belfry: line $line" told || fail "does not report line $line: $(cat told)"
 done
 echo 'ok   bad_lines_are_named_by_their_numbers'
 is the_others_are_there 'good1 good2' bash -c "'$belfry' list bad | cut -f 1 | sort | xargs"
@@ -161,7 +161,7 @@ json a_nul_is_a_byte_like_others 'j["payload"] == "a\0b"' "$belfry" get bad nul 
 # --- limits, and going on ---
 "$belfry" configure small depth=3
 for i in {1..10}; do echo "{\"topic\": \"small\", \"id\": \"s$i\", \"in\": \"1h\"}"; done >ten
-exits a_limit_ends_it 5 'go on with --start 4' "$belfry" import ten
+exits a_limit_ends_it 5 'continue with --start 4' "$belfry" import ten
 "$belfry" configure small depth=0
 is from_there_it_goes_on 'imported	7' bash -c "'$belfry' import ten --start 4 | head -n 1"
 is then_all_are_there 10 count small
@@ -198,7 +198,7 @@ is a_crontab_with_bad_lines 1 echo $?
 is a_crontab_is_plans 'imported	3
 left_out	2
 bad	2' cat sums
-like what_is_left_out_is_told '*line 2: left out: a variable*MAILTO*line 6: left out: @reboot*' cat told
+like what_is_left_out_is_told '*line 2: left out: variables*MAILTO*line 6: left out: @reboot*' cat told
 like what_is_bad_is_told '*line 7: expected five fields and a command*line 8: BADARG*' cat told
 is rules_zones_and_commands '30 9 * * 1-5|Asia/Bangkok|/usr/bin/report --all  # of the week
 @daily|Asia/Bangkok|/usr/bin/clean up
@@ -211,7 +211,7 @@ for p in sorted(plans, key=lambda p: [i for i, o in enumerate(order) if o in p[\
 "$belfry" import --crontab crontab --topic cron >/dev/null 2>&1
 is a_crontab_again_changes_nothing 3 count cron
 echo '0 0 * * * true' >plain
-exits a_crontab_needs_a_zone 1 'whose clocks' "$belfry" import --crontab plain --topic cron
+exits a_crontab_needs_a_zone 1 'no time zone' "$belfry" import --crontab plain --topic cron
 is a_zone_on_the_command_line 'imported	1' \
     bash -c "'$belfry' import --crontab plain --topic cron --tz Europe/Berlin | head -n 1"
 cat >percents <<'END'
@@ -222,7 +222,7 @@ cat >percents <<'END'
 END
 "$belfry" import --crontab percents --topic percents --tz UTC >sums 2>told
 is a_bare_percent_is_refused '1 2' bash -c "echo $? \$(sed -n 's/^bad	//p' sums)"
-like and_it_is_said_why '*line 2: what is behind a % would be*line 3: what is behind a %*' cat told
+like and_it_is_said_why '*line 2: a bare % starts*line 3: a bare %*' cat told
 is an_escaped_percent_is_a_percent 'date +%F >"/tmp/100% \d\\"
 echo \\% is not' bash -c "'$belfry' export percents | python3 -c '
 import json, sys
@@ -236,6 +236,6 @@ exits no_topic 2 'missing: topic' "$belfry" export
 exits a_state_that_is_none 2 BADARG "$belfry" export mail --state tired
 exits a_conflict_that_is_none 2 'expected keep' "$belfry" import people --conflict maybe
 exits a_start_that_is_none 2 'a number from 1' "$belfry" import people --start 0
-exits two_files 2 'one too many' "$belfry" import people people
-exits a_zone_without_a_crontab 2 '--tz is for' "$belfry" import people --tz UTC
+exits two_files 2 'unexpected argument' "$belfry" import people people
+exits a_zone_without_a_crontab 2 '--tz needs --crontab' "$belfry" import people --tz UTC
 exits nobody_is_there 7 'cannot reach' "$belfry" import people --server 127.0.0.1:1

@@ -72,13 +72,13 @@ refuses a_bad_rule_with_a_mark_below_it 2 'expected an hour from 0 to 23
       ^' "$belfry" next '0 25 * * *'
 refuses a_bad_time 2 'not a time' "$belfry" next @daily --from tomorrow
 refuses a_local_time_without_a_zone 2 'not a time' "$belfry" next @daily --from 2026-06-01T09:00:00
-refuses a_zone_that_does_not_exist 2 'the name of a zone' "$belfry" next @daily --tz Europe/Atlantis
-refuses a_zone_that_is_a_path 2 'the name of a zone' "$belfry" next @daily --tz ../../etc/passwd
+refuses a_zone_that_does_not_exist 2 'the name of a time zone' "$belfry" next @daily --tz Europe/Atlantis
+refuses a_zone_that_is_a_path 2 'the name of a time zone' "$belfry" next @daily --tz ../../etc/passwd
 refuses a_bad_number 2 '-n x' "$belfry" next @daily -n x
 refuses a_number_too_large 2 '-n 99999' "$belfry" next @daily -n 99999
 refuses a_bad_policy 2 '--gap maybe' "$belfry" next @daily --gap maybe
 refuses no_rule 2 'usage:' "$belfry" next
 refuses two_rules 2 'usage:' "$belfry" next a b
-refuses an_unknown_verb 2 "no verb 'nxt'" "$belfry" nxt
+refuses an_unknown_verb 2 "unknown verb 'nxt'" "$belfry" nxt
 is help_fits_a_screen yes sh -c "[ \$($belfry next --help | wc -l) -lt 24 ] && echo yes"
 is the_version "belfry $2" "$belfry" version

@@ -110,7 +110,7 @@ is pages_and_arrows_scroll 'exits with 0 restored' play 24 100 see:BCDEFGH \
     see:BCDEFGH 'type:\x1bOB' 'type:\x1bOA' see:BCDEFGH type:q -- "$belfry" top -i 1h
 
 # --- without a screen ---
-exits it_needs_a_terminal 2 'this is no terminal' "$belfry" top
+exits it_needs_a_terminal 2 'not a terminal' "$belfry" top
 json but_not_for_json 'j["version"] and j["commands_per_second"] > 0 and
     [t for t in j["topics"] if t["topic"] == "mail"][0]["scheduled"] == 2 and
     [t for t in j["topics"] if t["topic"] == "now"][0] ["paused"] and
@@ -118,9 +118,9 @@ json but_not_for_json 'j["version"] and j["commands_per_second"] > 0 and
     "$belfry" top --json -i 100ms
 exits an_interval_too_short 2 'from 100 to' "$belfry" top --json -i 1ms
 exits an_interval_that_is_none 2 'not a duration' "$belfry" top -i soon
-exits a_word_too_many 2 'one too many' "$belfry" top mail
+exits a_word_too_many 2 'unexpected argument' "$belfry" top mail
 exits nobody_is_there 7 'cannot reach' "$belfry" top --json --server 127.0.0.1:1
-like an_unknown_terminal '*what kind of terminal*' terminal bash -c "TERM=nonsense '$belfry' top; true"
+like an_unknown_terminal '*unknown terminal type*' terminal bash -c "TERM=nonsense '$belfry' top; true"
 
 # --- timers that are later than what is measured ---
 serve late --store memory --clock virtual

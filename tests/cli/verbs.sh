@@ -157,20 +157,20 @@ exits conflict_is_4 4 CONFLICT "$belfry" schedule mail x --id d --conflict rejec
 # --- what is typed wrong ---
 exits a_bad_value_is_2 2 "BADARG IN '5x'" "$belfry" schedule mail x --in 5x
 exits a_bad_topic_is_2 2 BADARG "$belfry" schedule 'a b' x
-exits an_option_that_is_none 2 'no option --bogus' "$belfry" list mail --bogus
-exits an_option_in_capitals 2 'no option --IN' "$belfry" schedule mail x --IN 5m
-exits an_option_without_its_value 2 'missing behind --in' "$belfry" schedule mail x --in
-exits a_flag_with_a_value 2 'no value for --dead' "$belfry" fail token --dead=1
-exits a_short_option 2 'no option -x' "$belfry" list mail -x
-exits a_word_that_is_missing 2 'missing: id' "$belfry" cancel mail
-exits a_word_too_many 2 'one too many: c' "$belfry" get a b c
+exits an_option_that_is_none 2 'unknown option --bogus' "$belfry" list mail --bogus
+exits an_option_in_capitals 2 'unknown option --IN' "$belfry" schedule mail x --IN 5m
+exits an_option_without_its_value 2 'needs a value: --in' "$belfry" schedule mail x --in
+exits a_flag_with_a_value 2 'takes no value: --dead' "$belfry" fail token --dead=1
+exits a_short_option 2 'unknown option -x' "$belfry" list mail -x
+exits a_word_that_is_missing 2 'missing argument id' "$belfry" cancel mail
+exits a_word_too_many 2 'unexpected argument c' "$belfry" get a b c
 exits a_header_without_a_value 2 NAME=VALUE "$belfry" schedule mail x --header color
 exits a_wait_that_is_none 2 'not a duration' "$belfry" claim mail --wait soon
 exits a_file_that_is_not_there 1 'cannot read nowhere' "$belfry" schedule mail --file nowhere
 exits two_times_at_once 2 'exclude each other' "$belfry" schedule mail x --in 1m --at 0
 exits no_time_at_all 2 'IN or AT' "$belfry" reschedule mail x
 exits clocks_do_not_go_back 2 BADARG "$belfry" clock --set 2029-01-01T00:00:00Z
-exits a_topic_named_like_nothing 2 "no verb 'scedule'" "$belfry" scedule
+exits a_topic_named_like_nothing 2 "unknown verb 'scedule'" "$belfry" scedule
 
 # --- what this server does not take ---
 head -c 1048577 /dev/zero >large
@@ -195,7 +195,7 @@ for verb in serve schedule cancel reschedule get list claim ack fail release ext
 done
 echo 'ok   help_has_every_verb'
 is help_fits_a_screen yes bash -c "[ \$('$belfry' help | wc -l) -le 40 ] && echo yes"
-exits help_for_what_is_no_verb 2 'no verb' "$belfry" help nothing
+exits help_for_what_is_no_verb 2 'unknown verb' "$belfry" help nothing
 json version_as_json '"version" in j' "$belfry" version --json
 
 # --- who is there, and who may ---
@@ -211,7 +211,7 @@ print(s.getsockname()[1], flush=True)
 time.sleep(100)' >mute &
 started+=($!)
 eventually a_mute_server test -s mute
-exits a_server_that_does_not_answer 8 'no answer' \
+exits a_server_that_does_not_answer 8 'no reply' \
     "$belfry" topics --server "127.0.0.1:$(cat mute)" --timeout 50ms
 kill "$server" && wait "$server"
 exits the_server_has_gone 7 'cannot reach' "$belfry" topics

@@ -214,7 +214,7 @@ exits a_bad_lease 2 'not a duration' "$belfry" work q --lease soon -- ./handler
 exits no_lease 2 'at least 1 ms' "$belfry" work q --lease 0 -- ./handler
 exits a_topic_that_can_be_none 2 BADARG "$belfry" work 'no topic' -- ./handler
 exits a_topic_with_the_name_of_an_option 2 ERR "$belfry" work count -- ./handler
-exits an_option_that_is_none 2 'no option --bogus' "$belfry" work q --bogus 1 -- ./handler
+exits an_option_that_is_none 2 'unknown option --bogus' "$belfry" work q --bogus 1 -- ./handler
 
 # --- SIGKILL: nobody gives anything back ---
 kill "$first_server" && wait "$first_server"
