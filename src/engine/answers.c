@@ -9,7 +9,6 @@
  */
 #include "engine/answers.h"
 
-#include "core/bug.h"
 #include "engine/engine.h"
 
 #include <assert.h>
@@ -112,7 +111,6 @@ void bel__answers_give(struct bel_engine *engine)
     struct bel_batch_answers *batch;
     struct bel_request *request;
     uint64_t synced = bel__store_answerable(engine->store);
-    if (BEL_BUG(BEL_BUG_ANSWER_BEFORE_SYNC)) synced = UINT64_MAX;
     while ((batch = answers->unsynced) != NULL && (batch->batch <= synced || engine->broken)) {
         answers->unsynced = batch->next;
         while ((request = bel__request_list_take(&batch->requests)) != NULL) {

@@ -12,7 +12,6 @@
  */
 #include "engine/engine.h"
 
-#include "core/bug.h"
 #include "core/units.h"
 #include "core/why.h"
 #include "engine/commands.h"
@@ -145,7 +144,7 @@ static void put_times(struct bel_engine *engine)
     struct bel_key key = meta_key(META_TIMES);
     bel__write_number(&writer, engine->now.engine);
     bel__write_number(&writer, engine->now.open_up); /* which leases of this turn begin at */
-    bel__write_number(&writer, BEL_BUG(BEL_BUG_SEQUENCE_NOT_KEPT) ? 1 : engine->rows.sequence);
+    bel__write_number(&writer, engine->rows.sequence);
     struct bel_view value = {.data = row, .bytes = (size_t)(writer.at - row)};
     bel__store_put(engine->store, &key, value, BEL_ROW_ANY);
 }
@@ -170,7 +169,7 @@ static void commit(struct bel_engine *engine)
         engine->saved_open = engine->now.open; /* if not now, then in a while */
         if (err == 0) {
             bel__rows_put_counts(&engine->rows);
-            if (!BEL_BUG(BEL_BUG_COUNT_NOT_KEPT)) bel__topics_flush(engine);
+            bel__topics_flush(engine);
             put_times(engine);
         }
     }

@@ -4,7 +4,6 @@
  * What becomes of a lease: ack, fail, release, extend. Only the newest token of a lease that has
  * not ended is good for anything.
  */
-#include "core/bug.h"
 #include "core/view.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
@@ -186,7 +185,6 @@ static int fail(struct bel_engine *engine, struct bel_found *found, const struct
         return end_failed(engine, found, BEL_EXPIRED, BEL_VIEW("expired"));
     }
     *out = (struct bel_verdict){.state = BEL_SCHEDULED, .due = wall_of(engine, time)};
-    if (BEL_BUG(BEL_BUG_ATTEMPT_NOT_KEPT)) found->record.attempts--;
     return put_off(engine, found, time);
 }
 

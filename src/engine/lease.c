@@ -7,7 +7,6 @@
  */
 #include "engine/lease.h"
 
-#include "core/bug.h"
 #include "engine/engine.h"
 #include "engine/ready.h"
 #include "engine/timer.h"
@@ -45,7 +44,6 @@ static bool same_secret(const uint8_t *a, const uint8_t *b)
 {
     uint32_t x[BEL_TOKEN_SECRET_BYTES / sizeof(uint32_t)], y[sizeof x / sizeof x[0]];
     static_assert(sizeof x == BEL_TOKEN_SECRET_BYTES, "whole words");
-    if (BEL_BUG(BEL_BUG_TOKEN_NOT_CHECKED)) return true;
     memcpy(x, a, sizeof x);
     memcpy(y, b, sizeof y);
     return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2])) == 0;
@@ -148,7 +146,7 @@ int bel__lease_extend(struct bel_engine *engine, struct bel_lease *lease, uint64
     err = bel_wheel_rearm(engine->leases.wheel, lease->timer, end);
     if (err) return err;
     lease->end = end;
-    if (!BEL_BUG(BEL_BUG_EXTEND_NOT_LOGGED)) put_row(engine, lease, row.worker, BEL_ROW_ANY);
+    put_row(engine, lease, row.worker, BEL_ROW_ANY);
     return 0;
 }
 
@@ -156,7 +154,7 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
 {
     struct bel_leases *leases = &engine->leases;
     struct bel_key key = bel__key_in(&lease->key, BEL_TABLE_LEASES);
-    if (!BEL_BUG(BEL_BUG_LEASE_ROW_LEFT)) bel__rows_delete(&engine->rows, &key);
+    bel__rows_delete(&engine->rows, &key);
     bel_wheel_cancel(leases->wheel, lease->timer);
     bel__map_remove(&leases->map, &lease->key, sizeof lease->key, NULL);
     bel__picker_unlease(&lease->topic->picker, lease->share);
@@ -170,7 +168,6 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
  * was closed, so the end of that is still soon. */
 static bool is_crash(const struct bel_engine *engine, const struct bel_lease *lease)
 {
-    if (BEL_BUG(BEL_BUG_NO_GRACE)) return true;
     uint64_t end = engine->now.open_start + lease->lease_ms;
     return lease->is_old ? lease->end > end : lease->end >= end;
 }
@@ -181,7 +178,7 @@ static void take_back(struct bel_engine *engine, struct bel_found *found)
     bool counts = is_crash(engine, found->lease);
     *(counts ? &engine->stats.leases_lost : &engine->stats.leases_lapsed) += 1;
     if (counts) {
-        record->crashes += BEL_BUG(BEL_BUG_CRASH_TWICE) ? 2 : 1;
+        record->crashes++;
         bel__record_note(record, (struct bel_outcome){.kind = BEL_OUTCOME_CRASHED,
                                                       .at = {engine->now.wall},
                                                       .reason = BEL_VIEW("lease lost")});
@@ -291,10 +288,7 @@ static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *
         .is_old = true,
     };
     memcpy(made.secret, row.secret, sizeof made.secret);
-    err = enter(engine, &made, found.record.group, &lease);
-    if (err) return err;
-    if (BEL_BUG(BEL_BUG_LEASE_NOT_ARMED)) bel_wheel_cancel(engine->leases.wheel, lease->timer);
-    return 0;
+    return enter(engine, &made, found.record.group, &lease);
 }
 
 int bel__leases_open(struct bel_engine *engine)

@@ -17,7 +17,6 @@
  * What has expired ends when it is met, and is listed among the expired ones. Its end may let
  * another one begin, at a place that has been passed: so the walk is done again then.
  */
-#include "core/bug.h"
 #include "engine/commands.h"
 #include "engine/describe.h"
 #include "engine/engine.h"
@@ -316,7 +315,6 @@ static int write_cursor(struct bel_engine *engine, const struct walk *walk, stru
         struct bel_place place = {0};
         if (i < walk->streams_count) place = walk->streams[i].next;
         place.lane = (uint8_t)i;
-        if (BEL_BUG(BEL_BUG_PAGE_SKIPS)) place.sequence++;
         bel__made_id(&place, text + 1 + (size_t)i * BEL_MADE_ID_BYTES);
     }
     *out = (struct bel_view){text, CURSOR_BYTES};

@@ -27,7 +27,6 @@
  */
 #include "engine/picker.h"
 
-#include "core/bug.h"
 #include "core/map.h"
 
 #include <assert.h>
@@ -72,8 +71,7 @@ static uint64_t due_word(const struct bel_ready *ready)
 static uint64_t rank_word(const struct bel_ready *ready)
 {
     assert(ready->sequence >> SEQUENCE_BITS == 0);
-    uint8_t priority = BEL_BUG(BEL_BUG_TIES) ? (uint8_t)~ready->priority : ready->priority;
-    return (uint64_t)priority << SEQUENCE_BITS | ready->sequence;
+    return (uint64_t)ready->priority << SEQUENCE_BITS | ready->sequence;
 }
 
 static struct bel_key ready_key(const struct bel_share *share, const struct bel_ready *ready)
@@ -92,8 +90,7 @@ static struct bel_ready ready_of(const struct bel_sorted_place *place)
 {
     return (struct bel_ready){
         .due_ms = (int64_t)(place->key.words[1] ^ UINT64_C(1) << 63),
-        .priority = (uint8_t)(BEL_BUG(BEL_BUG_TIES) ? ~place->key.words[2] >> SEQUENCE_BITS
-                                                    : place->key.words[2] >> SEQUENCE_BITS),
+        .priority = (uint8_t)(place->key.words[2] >> SEQUENCE_BITS),
         .sequence = place->key.words[2] & ((UINT64_C(1) << SEQUENCE_BITS) - 1),
         .user = place->value,
     };

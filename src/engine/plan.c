@@ -15,7 +15,6 @@
  */
 #include "engine/plan.h"
 
-#include "core/bug.h"
 #include "engine/engine.h"
 #include "engine/ready.h"
 #include "engine/rows/blob.h"
@@ -171,7 +170,7 @@ static void set_next(struct bel_engine *engine, struct bel_found *found, bool ha
     found->plan.has_next = has_next;
     found->plan.next = has_next ? next : 0;
     put_tick(engine, found);
-    if (!BEL_BUG(BEL_BUG_OCCURRENCE_TWICE)) put_state(engine, found);
+    put_state(engine, found);
 }
 
 void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,

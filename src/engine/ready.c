@@ -14,7 +14,6 @@
  */
 #include "engine/ready.h"
 
-#include "core/bug.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
 #include "engine/timer.h"
@@ -250,7 +249,7 @@ static void arrive(struct bel_engine *engine, struct bel_topic_state *topic,
     if (lane == BEL_LANE_WALL && topic->has_late_tick) { /* it could not ring */
         bel__ready_wake(engine, topic, lane, bel__lane_now(&engine->now, lane) + RETRY_MS);
     }
-    if (cursor == NULL || BEL_BUG(BEL_BUG_WAKE_FORGOTTEN)) return;
+    if (cursor == NULL) return;
     struct bel_place place = bel__place_of(&cursor->key);
     if (place.table == BEL_TABLE_TIMERS && place.topic == topic->number && place.lane == lane) {
         bel__ready_wake(engine, topic, lane, place.time);

@@ -12,7 +12,6 @@
 #include "engine/settings.h"
 
 #include "belfry/duration.h"
-#include "core/bug.h"
 #include "core/parse.h"
 #include "engine/rows/encoding.h"
 
@@ -268,7 +267,7 @@ size_t bel__topic_row_write(const struct bel_topic_row *row, uint8_t out[BEL_TOP
     struct bel_row_writer writer = {.at = out, .end = out + BEL_TOPIC_ROW_BYTES};
     bel__write_number(&writer, VERSION);
     bel__write_view(&writer, row->name);
-    bel__write_number(&writer, row->is_paused && !BEL_BUG(BEL_BUG_PAUSE_NOT_KEPT));
+    bel__write_number(&writer, row->is_paused);
     for (unsigned i = 0; i < BEL_SETTINGS; i++) {
         char text[BEL_SETTING_TEXT_MAX];
         struct bel_view value;

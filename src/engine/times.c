@@ -11,7 +11,6 @@
  */
 #include "engine/times.h"
 
-#include "core/bug.h"
 #include "core/units.h"
 #include "engine/engine.h"
 
@@ -69,8 +68,7 @@ bool bel__times_move(struct bel_times *times, struct bel_now now)
 uint64_t bel__lane_now(const struct bel_times *times, uint8_t lane)
 {
     assert(lane < BEL_LANES_TIMED);
-    uint64_t early = BEL_BUG(BEL_BUG_EARLY) ? 1 : 0;
-    return (lane == BEL_LANE_ENGINE ? times->engine : (uint64_t)times->wall) + early;
+    return lane == BEL_LANE_ENGINE ? times->engine : (uint64_t)times->wall;
 }
 
 uint64_t bel__lane_wall(const struct bel_times *times, uint8_t lane, uint64_t time)

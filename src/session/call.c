@@ -14,8 +14,6 @@
  */
 #include "session/call.h"
 
-#include "core/bug.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,8 +95,7 @@ void bel__call_give(struct bel_session *session, struct bel_call *call)
         call->block = NULL;
         call->block_bytes = 0;
     }
-    bool is_kept = BEL_BUG(BEL_BUG_REPLY_AGAIN);
-    if (call->reply.capacity > 0 && !is_kept) bel__buffer_finish(&call->reply);
+    if (call->reply.capacity > 0) bel__buffer_finish(&call->reply);
     if (session->spare == NULL) {
         session->spare = call;
     } else if (session->service->calls != NULL) {
@@ -188,7 +185,6 @@ static void released(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_call *call = BEL_CONTAINER_OF(request, struct bel_call, request);
     (void)reply;
-    if (BEL_BUG(BEL_BUG_ONE_TAKEN_BACK)) call->tokens_count = 0;
     release_next(call);
 }
 

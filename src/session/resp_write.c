@@ -5,7 +5,6 @@
  * are printed, so room is made once for a value with all that is around it, to the byte, and they
  * are printed where they belong.
  */
-#include "core/bug.h"
 #include "core/parse.h"
 #include "session/resp.h"
 
@@ -143,7 +142,7 @@ void bel__resp_array(struct bel_resp_writer *writer, size_t count)
 void bel__resp_map(struct bel_resp_writer *writer, size_t pairs)
 {
     if (writer->version >= 3) {
-        put_number(writer, '%', BEL_BUG(BEL_BUG_MAP_SIZE) ? 2 * pairs : pairs);
+        put_number(writer, '%', pairs);
     } else {
         put_number(writer, '*', 2 * pairs);
     }

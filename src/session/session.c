@@ -14,7 +14,6 @@
  */
 #include "session/session.h"
 
-#include "core/bug.h"
 #include "session/call.h"
 #include "session/reply.h"
 
@@ -69,8 +68,7 @@ static size_t due(const struct bel_session *session)
 
 static uint64_t written(const struct bel_session *session)
 {
-    bool is_most = BEL_BUG(BEL_BUG_WRITTEN_IN_PART) && session->out.count < 64;
-    return session->appended - (is_most ? 0 : session->out.count);
+    return session->appended - session->out.count;
 }
 
 struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known)
@@ -109,7 +107,7 @@ static void settle_unwritten(struct bel_session *session)
     struct bel_link *link;
     while ((link = bel__list_first(&session->unwritten)) != NULL) {
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
-        bool is_written = call->end <= written(session) || BEL_BUG(BEL_BUG_NOT_TAKEN_BACK);
+        bool is_written = call->end <= written(session);
         if (!is_written && !session->is_dropped) return;
         bel__link_remove(link);
         if (is_written) {
@@ -173,10 +171,8 @@ static bool is_first(const struct bel_session *session, const struct bel_call *c
 
 static struct bel_resp_writer writer_of(struct bel_session *session, struct bel_call *call)
 {
-    bool is_turn = is_first(session, call) || BEL_BUG(BEL_BUG_REPLY_OVERTAKES);
-    struct bel_buffer *out = is_turn ? &session->out : &call->reply;
-    int version = BEL_BUG(BEL_BUG_REPLY_VERSION) ? session->version : call->version;
-    return (struct bel_resp_writer){.out = out, .version = version};
+    struct bel_buffer *out = is_first(session, call) ? &session->out : &call->reply;
+    return (struct bel_resp_writer){.out = out, .version = call->version};
 }
 
 /* Ends the reply of a call, of which the output had `before` bytes when it began. */
@@ -271,7 +267,7 @@ static bool does_hold(const struct bel_command *command)
 {
     switch (command->verb) {
     case BEL_VERB_CLAIM:
-        return command->claim.wait_ms > 0 && !BEL_BUG(BEL_BUG_WAIT_HOLDS_NOTHING);
+        return command->claim.wait_ms > 0;
     case BEL_VERB_PURGE:
         return true;
     case BEL_VERB_REVIVE:
@@ -320,8 +316,6 @@ static void submit(struct bel_session *session, struct bel_call *call,
     if (does_hold(&call->request.command)) session->holder = call;
     bel__call_owe(session, call, owed_for(session, &call->request.command));
     bel_backend_submit(session->backend, &call->request);
-    bool is_early = BEL_BUG(BEL_BUG_REPLY_EARLY) && is_first(session, call);
-    if (is_early) (void)!bel__buffer_append(&session->out, ":1\r\n", 4);
 }
 
 /* An task is done. */
@@ -410,8 +404,7 @@ static void run(struct bel_session *session, struct bel_call *call,
     enum bel_verb verb;
     if (entry == NULL) {
         refuse_name(session, call);
-    } else if (session->is_refusing && entry->permission != BEL_PERMISSION_NONE &&
-               !BEL_BUG(BEL_BUG_TRANSACTION_DONE)) {
+    } else if (session->is_refusing && entry->permission != BEL_PERMISSION_NONE) {
         refuse(session, call, "ERR", "not done: MULTI is unknown here, EXEC or DISCARD ends it");
     } else if (!may(session, entry)) {
         refuse_entry(session, call, entry);
@@ -550,7 +543,7 @@ void bel__session_destroy(struct bel_session *session)
     assert(!session->is_destroyed);
     settle_unwritten(session);
     drop(session);
-    if (!BEL_BUG(BEL_BUG_WAITS_ON)) withdraw_claims(session);
+    withdraw_claims(session);
     bel__resp_finish(&session->parser);
     session->is_destroyed = true;
     bel__session_free_if_gone(session);

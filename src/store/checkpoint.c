@@ -20,7 +20,6 @@
  */
 #include "store/checkpoint.h"
 
-#include "core/bug.h"
 #include "store/pressure.h"
 
 #include <assert.h>
@@ -91,7 +90,6 @@ static int carry(struct bel_checkpoint *checkpoint)
 {
     struct bel_tree *tree = checkpoint->tree;
     const struct bel_delta_place *place = &checkpoint->place;
-    if (BEL_BUG(BEL_BUG_TOMBSTONE_LOST) && bel__entry_is_gone(place->entry)) return 0;
     if (bel__entry_is_gone(place->entry)) return tree->remove(tree, &place->key);
     return tree->put(tree, &place->key, bel__entry_value(place->entry));
 }
@@ -114,8 +112,7 @@ static int carry_some(struct bel_checkpoint *checkpoint)
 static int commit(struct bel_checkpoint *checkpoint)
 {
     struct bel_tree *tree = checkpoint->tree;
-    bool is_last = !checkpoint->has_place || BEL_BUG(BEL_BUG_EPOCH_EARLY);
-    uint64_t epoch = is_last ? checkpoint->epoch : checkpoint->old_epoch;
+    uint64_t epoch = checkpoint->has_place ? checkpoint->old_epoch : checkpoint->epoch;
     int err = tree->commit(tree, epoch);
     if (err) return err;
     checkpoint->in_transaction = false;

@@ -14,8 +14,6 @@
  */
 #include "store/state.h"
 
-#include "core/bug.h"
-
 enum {
     ACTIVE,
     FROZEN,
@@ -25,8 +23,6 @@ int bel__store_get(struct bel_store *store, const struct bel_key *key, struct be
 {
     const struct bel_delta_entry *entry = bel__delta_find(store->active, key);
     if (entry == NULL && store->is_frozen) entry = bel__delta_find(store->frozen, key);
-    bool is_hidden = entry != NULL && bel__entry_is_gone(entry);
-    if (BEL_BUG(BEL_BUG_FROZEN_IGNORED) && is_hidden && store->is_frozen) entry = NULL;
     if (entry == NULL) return store->tree->get(store->tree, key, out);
     if (bel__entry_is_gone(entry)) return BEL_ENOTFOUND;
     *out = bel__entry_value(entry);

@@ -6,8 +6,6 @@
  */
 #include "store/replay.h"
 
-#include "core/bug.h"
-
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,14 +42,13 @@ static int grow(struct bel_replay *replay)
  * tree, if a checkpoint was cut short in between, and has to be deleted there. */
 int bel__replay_add(struct bel_replay *replay, const struct bel_frame_row *row)
 {
-    unsigned flags = BEL_BUG(BEL_BUG_NEW_AFTER_REPLAY) ? BEL_DELTA_NEW : 0;
     int err = grow(replay);
     if (err) return err;
     err = bel__delta_reserve(replay->delta, 1, row->value.bytes);
     if (err) return err;
     replay->rows[replay->count++] = (struct bel_replay_row){
         .key = row->key,
-        .entry = bel__delta_make(replay->delta, row->value, row->is_gone ? BEL_DELTA_GONE : flags)};
+        .entry = bel__delta_make(replay->delta, row->value, row->is_gone ? BEL_DELTA_GONE : 0)};
     return 0;
 }
 

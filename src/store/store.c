@@ -10,8 +10,6 @@
  */
 #include "store/state.h"
 
-#include "core/bug.h"
-
 #include <assert.h>
 
 enum {
@@ -38,8 +36,7 @@ static bool has_disk(struct bel_store *store, size_t bytes)
 {
     bool is_much = store->unasked_bytes >= ASK_DISK_BYTES || bytes >= ASK_DISK_BYTES;
     if (!store->is_disk_low && !is_much) return true;
-    bool is_low = free_bytes_of(store) < store->free_bytes_min;
-    store->is_disk_low = is_low || (BEL_BUG(BEL_BUG_SPACE_FORGOTTEN) && store->is_disk_low);
+    store->is_disk_low = free_bytes_of(store) < store->free_bytes_min;
     store->unasked_bytes = 0;
     return !store->is_disk_low;
 }
@@ -90,8 +87,7 @@ static void change(struct bel_store *store, const struct bel_frame_row *row)
     store->rows_left--;
     store->bytes_left -= row->value.bytes;
     store->unasked_bytes += sizeof row->key + row->value.bytes;
-    bool is_left_out = BEL_BUG(BEL_BUG_DELETE_NOT_LOGGED) && row->is_gone;
-    if (store->log != NULL && !is_left_out) bel__batch_add(&store->next, row);
+    if (store->log != NULL) bel__batch_add(&store->next, row);
     store->changes++;
     store->has_rows = true;
 }

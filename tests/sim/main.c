@@ -7,13 +7,15 @@
  *     sim --seeds 1-2000               many
  *     sim --seed 7 --faults crash,sync --ops 500 --loud
  *     sim --seed 7 --sessions          asked in bytes by clients, as half of the seeds are
- *     sim --seeds 1-40 --bug 3         with a bug that was planted (runs sim_bugs beside it)
+ *     sim --seeds 1-40 --bug ties      with a bug of bugs.txt (runs sim_bugs beside it)
  *     sim --test 2000                  as a test: so many seeds, twenty times with BEL_TEST_LONG
- *     sim_bugs --test 80               every planted bug must be found within so many seeds
+ *     sim_bugs --test 80               every bug of bugs.txt must be found within 80 seeds
  */
 #include "world.h"
 
-#include "core/bug.h"
+#ifdef SIM_BUGS
+#    include "bugs.h"
+#endif
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -34,13 +36,9 @@ enum {
 struct task {
     uint64_t first, last, orders;
     const char *faults; /* as given, or NULL: as drawn */
-    unsigned bug;
+    const char *bug;    /* its name, or NULL: none */
     bool is_loud, is_swarm, is_quiet, is_test, is_spoken;
 };
-
-#ifdef BEL_PLANTED_BUGS
-int bel__planted_bug;
-#endif
 
 /* The history that runs, for the message of one that dies. */
 static char doing[300];
@@ -55,8 +53,8 @@ static void print_command(const struct task *task, uint64_t seed, char *out, siz
     if (task->is_spoken && bytes > 0 && (size_t)bytes < room) {
         bytes += snprintf(out + bytes, room - (size_t)bytes, " --sessions");
     }
-    if (task->bug > 0 && bytes > 0 && (size_t)bytes < room) {
-        (void)snprintf(out + bytes, room - (size_t)bytes, " --bug %u", task->bug);
+    if (task->bug != NULL && bytes > 0 && (size_t)bytes < room) {
+        (void)snprintf(out + bytes, room - (size_t)bytes, " --bug %s", task->bug);
     }
 }
 
@@ -163,7 +161,7 @@ static bool run_swarm(const struct task *task, struct totals *totals)
     for (uint64_t seed = task->first; seed <= task->last; seed++) {
         uint64_t hash, again;
         bool is_right = run_seed(task, seed, totals, &hash);
-        if (!is_right && task->bug > 0) return false; /* that is all we wanted to know */
+        if (!is_right && task->bug != NULL) return false; /* that is all we wanted to know */
         if (!is_right || !task->is_swarm || seed % TWICE_EVERY != 0) continue;
         struct totals ignored = {0};
         (void)run_seed(task, seed, &ignored, &again);
@@ -190,24 +188,25 @@ static int run_task(const struct task *task)
     return is_right ? 0 : 1;
 }
 
-#ifndef BEL_PLANTED_BUGS
-/* Becomes the program with the planted bugs, which lies beside this one. */
-static int run_sibling(char **argv)
+#ifdef SIM_BUGS
+enum bug planted_bug;
+static const char *const bug_names[BUGS] = {BUG_NAMES};
+
+/* Switches on the bug of a task. Returns -1, or an exit status if there is no bug of that name. */
+static int switch_bug(const struct task *task, char **argv)
 {
-    char path[4096];
-    ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 16);
-    if (bytes <= 0) return 2;
-    path[bytes] = 0;
-    (void)snprintf(path + bytes, sizeof path - (size_t)bytes, "_bugs");
-    execv(path, argv);
-    perror(path);
+    (void)argv;
+    for (unsigned bug = 1; bug < BUGS; bug++) {
+        if (strcmp(bug_names[bug], task->bug) != 0) continue;
+        planted_bug = bug;
+        return -1;
+    }
+    fprintf(stderr, "sim: unknown bug '%s'; tests/sim/bugs.txt has all names\n", task->bug);
     return 2;
 }
-#endif
 
-#ifdef BEL_PLANTED_BUGS
-/* Looks for one bug, in another process, because it may well die of it; 0 is none. */
-static bool find_bug(const struct task *task, unsigned bug)
+/* Looks for one bug, in another process, because it may well die of it. */
+static bool find_bug(const struct task *task, enum bug bug)
 {
     int status;
     (void)fflush(stdout);
@@ -217,8 +216,8 @@ static bool find_bug(const struct task *task, unsigned bug)
         struct task hunt = *task;
         if (freopen("/dev/null", "w", stdout) == NULL) _exit(2);
         if (freopen("/dev/null", "w", stderr) == NULL) _exit(2);
-        hunt.bug = bug;
-        bel__planted_bug = (int)bug;
+        if (bug != BUG_NONE) hunt.bug = bug_names[bug];
+        planted_bug = bug;
         _exit(run_task(&hunt));
     }
     if (waitpid(child, &status, 0) != child) return false;
@@ -227,16 +226,31 @@ static bool find_bug(const struct task *task, unsigned bug)
 
 static int run_test(const struct task *task)
 {
-    int missed = find_bug(task, BEL_BUG_NONE);
+    int missed = find_bug(task, BUG_NONE);
     printf("%s no_bug_is_found_where_there_is_none\n", missed == 0 ? "ok  " : "FOUND");
-    for (unsigned bug = 1; bug < BEL_BUGS; bug++) {
+    for (unsigned bug = 1; bug < BUGS; bug++) {
         bool is_found = find_bug(task, bug);
-        printf("%s bug_%u_is_found\n", is_found ? "ok  " : "MISSED", bug);
+        printf("%s %s_is_found\n", is_found ? "ok  " : "MISSED", bug_names[bug]);
         missed += !is_found;
     }
     return missed == 0 ? 0 : 1;
 }
 #else
+/* Becomes the program that has the bugs, which lies beside this one. Returns an exit status if it
+ * cannot be run. */
+static int switch_bug(const struct task *task, char **argv)
+{
+    char path[4096];
+    (void)task;
+    ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 16);
+    if (bytes <= 0) return 2;
+    path[bytes] = 0;
+    (void)snprintf(path + bytes, sizeof path - (size_t)bytes, "_bugs");
+    execv(path, argv);
+    perror(path);
+    return 2;
+}
+
 static int run_test(const struct task *task)
 {
     struct task all = *task;
@@ -285,7 +299,7 @@ static bool parse(int argc, char **argv, struct task *task)
             if (!read_faults(value, faults)) return false;
             task->faults = value;
         } else if (strcmp(name, "--bug") == 0) {
-            task->bug = (unsigned)strtoul(value, NULL, 0);
+            task->bug = value;
         } else {
             return false;
         }
@@ -297,17 +311,13 @@ int main(int argc, char **argv)
 {
     struct task task = {.first = 1, .last = 1, .orders = ORDERS_DEFAULT};
     if (!parse(argc, argv, &task)) {
-        fprintf(stderr, "usage: sim [--seed N | --seeds A-B] [--ops M] [--faults LIST] [--bug K] "
-                        "[--sessions] [--loud]\n");
+        fprintf(stderr,
+                "usage: sim [--seed N | --seeds A-B] [--ops M] [--faults LIST] [--bug NAME] "
+                "[--sessions] [--loud]\n");
         return 2;
     }
-    if (task.bug > 0) {
-#ifdef BEL_PLANTED_BUGS
-        bel__planted_bug = (int)task.bug;
-#else
-        return run_sibling(argv);
-#endif
-    }
+    int status = task.bug != NULL ? switch_bug(&task, argv) : -1;
+    if (status >= 0) return status;
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     keep_memory();
     catch_signals();

@@ -11,7 +11,6 @@
  */
 #include "engine/rows/record.h"
 
-#include "core/bug.h"
 #include "engine/rows/encoding.h"
 
 #include <assert.h>
@@ -92,7 +91,7 @@ static void put_rule(struct bel_row_writer *writer, const struct bel_record *rec
     bel__write_number(writer, TAG_RULE);
     bel__write_number(writer, rule->kind);
     bel__write_view(writer, rule->rule);
-    if (!BEL_BUG(BEL_BUG_ZONE_NOT_KEPT)) put_view(writer, TAG_ZONE, rule->zone);
+    put_view(writer, TAG_ZONE, rule->zone);
     bel__write_number(writer, TAG_POLICIES);
     bel__write_number(writer, rule->mode);
     bel__write_number(writer, rule->gap);

@@ -13,7 +13,6 @@
  * order demands it.
  */
 #include "store/log/log.h"
-#include "core/bug.h"
 #include "store/log/files.h"
 
 #include <assert.h>
@@ -158,7 +157,6 @@ static int write_at_once(struct bel_log *log, uint64_t offset, const uint8_t *by
     int err = log->io->write(log->io, file, offset, bytes, (size_t)(log->end - offset));
     if (err) return err;
     err = log->io->sync(log->io, file);
-    if (BEL_BUG(BEL_BUG_SYNC_IGNORED)) err = 0;
     if (err) return err;
     log->synced = (struct bel_log_writer_mark){.batch = log->batch, .end = log->end};
     return 0;

@@ -9,7 +9,6 @@
  * short anywhere: frames that are there are written over with themselves, and what is zeroed
  * does not count already.
  */
-#include "core/bug.h"
 #include "store/log/files.h"
 #include "store/log/log.h"
 
@@ -137,7 +136,6 @@ static bool find_frame(const struct recovery *recovery, const struct bel_log_seg
 {
     uint64_t left = recovery->log->superblock.segment_bytes - recovery->end;
     bool is_frame = bel__frame_read(recovery->bytes + recovery->end, left, out);
-    if (BEL_BUG(BEL_BUG_STALE_TAIL)) return is_frame;
     return is_frame && out->use == segment->header.use && out->salt == segment->header.salt &&
            out->synced_bytes <= recovery->end && out->synced_bytes >= BEL_SEGMENT_FRAMES &&
            out->synced_bytes % recovery->log->superblock.block_bytes == 0 &&
