@@ -289,6 +289,19 @@ bool bel__connection_flush(struct bel_connection *client)
 
 /* --- the beginning --- */
 
+/* The session was answered. */
+static void on_ready(void *context)
+{
+    bel__connection_activate(context);
+}
+
+static int open_session(struct bel_connection *client)
+{
+    struct bel_session_owner owner = {&client->caller.backend, on_ready, client};
+    bel__caller_init(&client->caller, client->loop->options.tracker);
+    return bel__session_create(client->loop->options.service, &owner, &client->session);
+}
+
 static void introduce(struct bel_connection *client)
 {
     struct bel_address address = {0};
@@ -297,7 +310,7 @@ static void introduce(struct bel_connection *client)
     if (uv_tcp_getpeername(&client->tcp, (struct sockaddr *)&address.socket, &bytes) == 0) {
         bel__address_print(&address, text);
     }
-    bel__session_introduce(client->session, ++client->loop->client_ids, text, client);
+    bel__session_introduce(client->session, ++client->loop->client_ids, text);
 }
 
 /* Says that there is no room, if that can be said at once. */
@@ -338,14 +351,11 @@ void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener)
         return;
     }
     client->loop = loop;
-    bel__caller_init(&client->caller, loop->options.tracker);
     (void)uv_tcp_init(&loop->uv, &client->tcp);
     client->tcp.data = client;
     loop->has_news = true;
     if (uv_accept(listener, stream_of(client)) != 0 ||
-        metrics->clients >= loop->options.clients_max ||
-        bel__session_create(loop->options.service, &client->caller.backend, &client->session) !=
-            0) {
+        metrics->clients >= loop->options.clients_max || open_session(client) != 0) {
         turn_away(client);
         return;
     }

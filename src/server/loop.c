@@ -230,14 +230,6 @@ void bel__loop_wake(struct bel_loop *loop)
     (void)uv_async_send(&loop->woken);
 }
 
-void bel__loop_ready(struct bel_loop *loop, const struct bel_session *session)
-{
-    struct bel_connection *client = bel__session_owner(session);
-    assert(client == NULL || client->loop == loop);
-    (void)loop;
-    if (client != NULL) bel__connection_activate(client);
-}
-
 int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uint64_t *turns)
 {
     struct bel_loop_options *options = &loop->options;

@@ -35,7 +35,7 @@ struct bel_loop; /* opaque; see server/loop_state.h for its parts */
 
 /* All of it is borrowed. */
 struct bel_loop_options {
-    const struct bel_service *service;   /* `ready` comes to bel__loop_ready() */
+    const struct bel_service *service;   /* of the sessions */
     struct bel_request_tracker *tracker; /* which each connection is a caller of */
     struct bel_server_clock *moment;
     struct bel_metrics *metrics;
@@ -68,9 +68,6 @@ void bel__loop_wake(struct bel_loop *loop);
 /* Stops listening, answers claims that wait with nothing, finishes what has been received, and
  * ends. Clients that do not take their answers are closed after a while. */
 void bel__loop_drain(struct bel_loop *loop);
-
-/* A session of the loop's has been answered. */
-void bel__loop_ready(struct bel_loop *loop, const struct bel_session *session);
 
 /* Advances virtual time, as bel__server_clock_advance() does. */
 BEL_CHECKED int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uint64_t *turns);

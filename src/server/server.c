@@ -96,12 +96,6 @@ static uint64_t run_errands(void *context)
     return bel__background_run(&server->background);
 }
 
-static void ready(void *context, struct bel_session *session)
-{
-    struct server *server = context;
-    bel__loop_ready(server->loop, session);
-}
-
 static void wake(void *context)
 {
     struct server *server = context;
@@ -290,7 +284,6 @@ static void set_up_service(struct server *server)
         .backup = backup,
         .shutdown = shut_down,
         .advance = config->is_virtual ? advance : NULL,
-        .ready = ready,
         .context = server,
     };
     server->info.config = config;

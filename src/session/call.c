@@ -177,7 +177,7 @@ static void release_next(struct bel_call *call)
     call->request = (struct bel_request){.done = released};
     call->request.command.verb = BEL_VERB_RELEASE;
     call->request.command.release.token = call->tokens[--call->tokens_count];
-    bel_backend_submit(session->backend, &call->request);
+    bel_backend_submit(session->owner.backend, &call->request);
 }
 
 /* A lease that has ended meanwhile is as good. */

@@ -46,8 +46,8 @@ struct bel_call {
 };
 
 struct bel_session {
-    const struct bel_service *service; /* borrowed, as is the next */
-    struct bel_backend *backend;
+    const struct bel_service *service;
+    struct bel_session_owner owner;
     struct bel_resp_parser parser;
     struct bel_buffer in, out;
     struct bel_list calls;     /* in the order of the commands */
@@ -71,7 +71,6 @@ struct bel_session {
     uint64_t id;
     struct bel_mono since; /* when it was introduced */
     char name[BEL_SESSION_NAME_BYTES], address[BEL_SESSION_NAME_BYTES];
-    void *owner;
 };
 
 /* A call for the next command, at the end of the list; NULL if there is no memory. */

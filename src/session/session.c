@@ -215,6 +215,11 @@ static bool may_answer(struct bel_session *session, struct bel_call *call)
     return true;
 }
 
+static void tell_owner(const struct bel_session *session)
+{
+    if (session->owner.ready != NULL) session->owner.ready(session->owner.context);
+}
+
 /* The backend has answered. */
 static void answered(struct bel_request *request, const struct bel_reply *reply)
 {
@@ -227,8 +232,7 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     size_t before = writer.out->count;
     bel__reply_write(&writer, verb, reply);
     end_reply(session, call, &writer, before);
-    const struct bel_service *service = session->service;
-    if (service->ready != NULL) service->ready(service->context, session);
+    tell_owner(session);
 }
 
 /* Answers a call at once, with an error. */
@@ -315,7 +319,7 @@ static void submit(struct bel_session *session, struct bel_call *call,
     }
     if (does_hold(&call->request.command)) session->holder = call;
     bel__call_owe(session, call, owed_for(session, &call->request.command));
-    bel_backend_submit(session->backend, &call->request);
+    bel_backend_submit(session->owner.backend, &call->request);
 }
 
 /* An task is done. */
@@ -330,8 +334,7 @@ static void returned(struct bel_background_task *task, int err, const char *why)
     size_t before = writer.out->count;
     bel__own_command_end(call, err, why, &writer);
     end_reply(session, call, &writer, before);
-    const struct bel_service *service = session->service;
-    if (service->ready != NULL) service->ready(service->context, session);
+    tell_owner(session);
 }
 
 /* A command of the session's own. */
@@ -492,14 +495,14 @@ static bool step_one(struct bel_session *session)
 
 /* --- what others see --- */
 
-int bel__session_create(const struct bel_service *service, struct bel_backend *backend,
+int bel__session_create(const struct bel_service *service, const struct bel_session_owner *owner,
                         struct bel_session **out)
 {
-    assert(backend != NULL);
+    assert(owner->backend != NULL);
     struct bel_session *session = calloc(1, sizeof *session);
     if (session == NULL) return BEL_ENOMEM;
     session->service = service;
-    session->backend = backend;
+    session->owner = *owner;
     session->version = 2;
     session->is_known = service->authenticate == NULL;
     session->grant = (struct bel_grant){session->is_known ? ~0U : 0, NULL};
@@ -531,7 +534,7 @@ static void withdraw_claims(struct bel_session *session)
         next = bel__list_next(&session->calls, link);
         assert(!call->is_answered);
         if (call->is_background || call->request.command.verb != BEL_VERB_CLAIM) continue;
-        if (!bel_backend_withdraw(session->backend, &call->request)) continue;
+        if (!bel_backend_withdraw(session->owner.backend, &call->request)) continue;
         bel__call_leave(session, call);
         bel__call_give(session, call);
     }
@@ -549,18 +552,11 @@ void bel__session_destroy(struct bel_session *session)
     bel__session_free_if_gone(session);
 }
 
-void bel__session_introduce(struct bel_session *session, uint64_t id, const char *address,
-                            void *owner)
+void bel__session_introduce(struct bel_session *session, uint64_t id, const char *address)
 {
     session->id = id;
     session->since = session->service->now->real;
-    session->owner = owner;
     (void)snprintf(session->address, sizeof session->address, "%s", address);
-}
-
-void *bel__session_owner(const struct bel_session *session)
-{
-    return session->owner;
 }
 
 static size_t input_max(const struct bel_session *session)

@@ -19,7 +19,7 @@
  * and later wanting input. Of commands whose answers may be long, only as many are under way as
  * have room in the output; one that may fill it is alone.
  *
- * So a session is to be stepped when input has come, when a turn has answered it (`ready`), and
+ * So a session is to be stepped when input has come, when it was answered (`ready`), and
  * when output was written.
  */
 
@@ -86,18 +86,24 @@ struct bel_service {
      * turns; or BEL_EINVAL if that is past or too far. */
     int (*advance)(void *context, const struct bel_clock_move *move,
                    struct bel_background_task *task);
-    /* A session has been answered: there is something to write, or it can be stepped again. Called
-     * within a turn, perhaps often; it may take note, and nothing else. May be NULL. */
-    void (*ready)(void *context, struct bel_session *session);
     /* A destroyed session is gone, all that it had under way has ended. May be NULL. When as many
      * are gone as were created, the backend has nothing of theirs and may be closed. */
     void (*gone)(void *context);
     void *context;
 };
 
-/* Makes a session that submits to `backend`, which is borrowed and outlives it. Returns 0 and sets
- * `*out`, or BEL_ENOMEM. */
-BEL_CHECKED int bel__session_create(const struct bel_service *service, struct bel_backend *backend,
+/* The connection that a session belongs to. Borrowed, and outlives the session. */
+struct bel_session_owner {
+    struct bel_backend *backend; /* what the session submits to */
+    /* The session was answered: there is something to write, or it can be stepped again. Called
+     * within a turn, perhaps often; it may take note, and nothing else. May be NULL. */
+    void (*ready)(void *context);
+    void *context;
+};
+
+/* Makes a session. Returns 0 and sets `*out`, or BEL_ENOMEM. */
+BEL_CHECKED int bel__session_create(const struct bel_service *service,
+                                    const struct bel_session_owner *owner,
                                     struct bel_session **out);
 
 /* Frees a session: requests that wait are withdrawn; deliveries that were not written are released,
@@ -105,11 +111,8 @@ BEL_CHECKED int bel__session_create(const struct bel_service *service, struct be
  * answered what is under way. NULL is allowed. */
 void bel__session_destroy(struct bel_session *session);
 
-/* Who it is, for CLIENT ID and LIST; `owner` is the caller's. An address is copied, and cut off if
- * it is long. */
-void bel__session_introduce(struct bel_session *session, uint64_t id, const char *address,
-                            void *owner);
-void *bel__session_owner(const struct bel_session *session);
+/* Sets what CLIENT ID and CLIENT LIST show. The address is copied, and cut off if it is long. */
+void bel__session_introduce(struct bel_session *session, uint64_t id, const char *address);
 
 /* How many bytes it can take in. 0: leave them where they are until it is stepped or written. */
 size_t bel__session_room(const struct bel_session *session);

@@ -49,8 +49,8 @@ static struct line *find_free(struct speaker *speaker)
         struct line *line = &speaker->lines[i];
         if (line->request != NULL) continue;
         if (line->session != NULL) return line;
-        CHECK(bel__session_create(&speaker->service, bel_engine_backend(speaker->engine),
-                                  &line->session) == 0);
+        struct bel_session_owner owner = {.backend = bel_engine_backend(speaker->engine)};
+        CHECK(bel__session_create(&speaker->service, &owner, &line->session) == 0);
         speaker->made++;
         if (version == 3) CHECK(bel__session_receive(line->session, "HELLO 3\r\n", 9) == 0);
         while (bel__session_step(line->session, 1)) {}

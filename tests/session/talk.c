@@ -21,10 +21,9 @@ enum {
 
 /* --- the service --- */
 
-static void be_ready(void *context, struct bel_session *session)
+static void be_ready(void *context)
 {
     struct talk *talk = context;
-    CHECK(session != NULL);
     talk->ready++;
 }
 
@@ -121,7 +120,6 @@ void talk_open(struct talk *talk)
                                          .backup = back_up,
                                          .shutdown = shut,
                                          .advance = advance_to,
-                                         .ready = be_ready,
                                          .gone = be_gone,
                                          .context = talk};
 }
@@ -147,9 +145,9 @@ struct bel_session *talk_session(struct talk *talk, unsigned number)
     CHECK(number >= 1 && number <= TALK_SESSIONS);
     struct bel_session **session = &talk->sessions[number - 1];
     if (*session == NULL) {
-        CHECK(bel__session_create(&talk->service, bel_engine_backend(talk->engine), session) == 0);
-        bel__session_introduce(*session, number, "127.0.0.1:1234", talk);
-        CHECK(bel__session_owner(*session) == talk);
+        struct bel_session_owner owner = {bel_engine_backend(talk->engine), be_ready, talk};
+        CHECK(bel__session_create(&talk->service, &owner, session) == 0);
+        bel__session_introduce(*session, number, "127.0.0.1:1234");
     }
     return *session;
 }

@@ -153,12 +153,12 @@ static void a_session_cannot_be_made_without(void)
 {
     struct bel_session *session = NULL;
     talk_open(&talk);
+    struct bel_session_owner owner = {.backend = bel_engine_backend(talk.engine)};
     is_once = false;
     for (uint64_t i = 0; i < 2; i++) {
         memory_left = i;
-        CHECK(bel__session_create(&talk.service, bel_engine_backend(talk.engine), &session) ==
-                  BEL_ENOMEM &&
-              session == NULL);
+        CHECK(bel__session_create(&talk.service, &owner, &session) == BEL_ENOMEM);
+        CHECK(session == NULL);
     }
     memory_left = UINT64_MAX;
     talk_close(&talk);

@@ -100,12 +100,13 @@ static struct speaker *speaker_create(struct speakers *speakers)
 static struct speaker *connect(struct speakers *speakers)
 {
     struct speaker *speaker = speaker_create(speakers);
+    struct bel_session_owner owner = {.backend = &speaker->caller.backend};
     enter(speaker);
-    int err = bel__session_create(&speaker->service, &speaker->caller.backend, &speaker->session);
+    int err = bel__session_create(&speaker->service, &owner, &speaker->session);
     leave(speaker);
     speaker->is_gone = err != 0;
     if (err) return NULL;
-    bel__session_introduce(speaker->session, speaker->number, "the simulator", speaker);
+    bel__session_introduce(speaker->session, speaker->number, "the simulator");
     say(speakers->world, "      client %" PRIu64 " is there\n", speaker->number);
     return speaker;
 }
