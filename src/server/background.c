@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* An task is in the list of those that move the clock, or is the backup. */
+/* A task is in the list of those that move the clock, or is the backup. */
 #include "server/background.h"
 
 #include "core/units.h"
@@ -14,11 +14,11 @@ enum {
 };
 
 void bel__background_init(struct bel_background *background, struct bel_engine *engine,
-                          struct bel_loop *loop, const struct bel_server_clock *moment,
+                          struct bel_loop *loop, const struct bel_server_clock *clock,
                           const struct bel_logger *log)
 {
     *background =
-        (struct bel_background){.engine = engine, .loop = loop, .moment = moment, .log = log};
+        (struct bel_background){.engine = engine, .loop = loop, .clock = clock, .log = log};
     bel__list_init(&background->advances);
 }
 
@@ -27,7 +27,7 @@ void bel__background_init(struct bel_background *background, struct bel_engine *
 int bel__background_backup(struct bel_background *background, struct bel_view path,
                            struct bel_background_task *task, char why[160])
 {
-    char folder[BEL_ERRANDS_PATH_BYTES];
+    char folder[BEL_BACKGROUND_PATH_BYTES];
     struct bel_engine_why found = {{0}};
     if (path.bytes == 0 || path.bytes >= sizeof folder || memchr(path.data, 0, path.bytes)) {
         (void)snprintf(why, 160, "expected a path");
@@ -42,7 +42,7 @@ int bel__background_backup(struct bel_background *background, struct bel_view pa
     }
     assert(background->backup == NULL);
     background->backup = task;
-    background->backup_begun = bel_clock_mono(background->moment->clock);
+    background->backup_begun = bel_clock_mono(background->clock->system);
     memcpy(background->backup_folder, folder, path.bytes + 1);
     BEL_LOG(background->log, BEL_LOG_INFO, "backing up", BEL_LOG_TEXT("folder", folder));
     bel__loop_begin_chore(background->loop);
@@ -56,10 +56,10 @@ static void run_backup(struct bel_background *background)
     int err = bel_engine_backup_poll(background->engine, &why);
     if (err == BEL_EBUSY) return;
     if (err == 0) {
-        err = bel__server_clock_copy(background->moment, background->backup_folder);
+        err = bel__server_clock_copy(background->clock, background->backup_folder);
         if (err) (void)snprintf(why.text, sizeof why.text, "virtual-clock cannot be written");
     }
-    uint64_t ns = bel_clock_mono(background->moment->clock).ns - background->backup_begun.ns;
+    uint64_t ns = bel_clock_mono(background->clock->system).ns - background->backup_begun.ns;
     background->backup = NULL;
     if (err) {
         BEL_LOG(background->log, BEL_LOG_WARN, "the backup has failed",
@@ -72,7 +72,7 @@ static void run_backup(struct bel_background *background)
 
 /* --- CLOCK --- */
 
-static struct bel_background_task *errand_of(struct bel_link *link)
+static struct bel_background_task *task_of(struct bel_link *link)
 {
     return link == NULL ? NULL : BEL_CONTAINER_OF(link, struct bel_background_task, link);
 }
@@ -80,7 +80,7 @@ static struct bel_background_task *errand_of(struct bel_link *link)
 int bel__background_advance(struct bel_background *background, const struct bel_clock_move *move,
                             struct bel_background_task *task)
 {
-    struct bel_wall start = background->moment->now.wall; /* where it will be then */
+    struct bel_wall start = background->clock->now.wall; /* where it will be then */
     if (!bel__list_is_empty(&background->advances)) {
         struct bel_link *last = background->advances.head.prev;
         start = BEL_CONTAINER_OF(last, struct bel_background_task, link)->to;
@@ -111,7 +111,7 @@ static void run_advance(struct bel_background *background, struct bel_background
 
 uint64_t bel__background_run(struct bel_background *background)
 {
-    struct bel_background_task *advance = errand_of(bel__list_first(&background->advances));
+    struct bel_background_task *advance = task_of(bel__list_first(&background->advances));
     if (advance != NULL) run_advance(background, advance);
     if (background->backup != NULL) run_backup(background);
     if (!bel__list_is_empty(&background->advances)) return 0;
@@ -121,7 +121,7 @@ uint64_t bel__background_run(struct bel_background *background)
 void bel__background_end(struct bel_background *background)
 {
     struct bel_background_task *task;
-    while ((task = errand_of(bel__list_take_first(&background->advances))) != NULL) {
+    while ((task = task_of(bel__list_take_first(&background->advances))) != NULL) {
         task->done(task, BEL_ECLOSED, "the server stops");
     }
     task = background->backup;

@@ -23,24 +23,24 @@
 #include "session/session.h"
 
 enum {
-    BEL_ERRANDS_PATH_BYTES = 1024,
+    BEL_BACKGROUND_PATH_BYTES = 1024,
 };
 
 /* The fields are private. */
 struct bel_background {
     struct bel_engine *engine; /* borrowed, as are the next two */
     struct bel_loop *loop;
-    const struct bel_server_clock *moment;
+    const struct bel_server_clock *clock;
     const struct bel_logger *log;
     struct bel_background_task *backup; /* that is under way; or NULL */
     struct bel_mono backup_begun;
-    char backup_folder[BEL_ERRANDS_PATH_BYTES];
+    char backup_folder[BEL_BACKGROUND_PATH_BYTES];
     struct bel_list advances; /* the first is under way */
     uint64_t advance_turns;   /* of it, so far */
 };
 
 void bel__background_init(struct bel_background *background, struct bel_engine *engine,
-                          struct bel_loop *loop, const struct bel_server_clock *moment,
+                          struct bel_loop *loop, const struct bel_server_clock *clock,
                           const struct bel_logger *log);
 
 /* Begin one, as struct bel_service wants it. */

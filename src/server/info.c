@@ -33,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static void line(struct page *page, const 
 static void print_server(struct page *page)
 {
     const struct bel_info *info = page->info;
-    struct bel_now now = info->moment->now;
+    struct bel_now now = info->clock->now;
     char instant[BEL_INSTANT_BYTES];
     (void)bel_instant_print(now.wall, instant, sizeof instant);
     line(page, "belfry_version:%s", bel_version());
@@ -41,7 +41,7 @@ static void print_server(struct page *page)
     line(page, "tcp_port:%u", (unsigned)info->resp_port);
     line(page, "http_port:%u", (unsigned)info->http_port);
     line(page, "uptime_in_seconds:%" PRIu64, (now.real.ns - info->started.ns) / NS_PER_S);
-    line(page, "clock:%s", info->moment->is_virtual ? "virtual" : "system");
+    line(page, "clock:%s", info->clock->is_virtual ? "virtual" : "system");
     line(page, "time:%s", instant);
     line(page, "config_file:%s", info->config->file);
     line(page, "keys:%zu", info->keys);
@@ -123,7 +123,7 @@ static void print_stats(struct page *page)
 static void print_sums(struct page *page)
 {
     struct bel_topic_counts_sums sums;
-    struct bel_mono taken, now = page->info->moment->now.real;
+    struct bel_mono taken, now = page->info->clock->now.real;
     if (!bel__metrics_sums(page->info->metrics, &sums, &taken)) return;
     line(page, "census_age_ms:%" PRIu64, now.ns > taken.ns ? (now.ns - taken.ns) / NS_PER_MS : 0);
     line(page, "topics:%" PRIu64, sums.topics);
@@ -161,7 +161,7 @@ static void print_capabilities(struct page *page)
     line(page, "groups:1");
     line(page, "agenda:1");
     line(page, "explain:1");
-    line(page, "clock_advance:%d", info->moment->is_virtual);
+    line(page, "clock_advance:%d", info->clock->is_virtual);
     line(page, "http:%d", info->http_port != 0);
     line(page, "keys:%d", info->keys > 0);
     line(page, "jobs:0");

@@ -16,7 +16,7 @@
 struct bel_info {
     const struct bel_config *config;
     const struct bel_metrics *metrics;
-    const struct bel_server_clock *moment;
+    const struct bel_server_clock *clock;
     const struct bel_request_tracker *tracker;
     struct bel_mono started;
     uint64_t sync_us; /* as it was measured; 0: it was not */

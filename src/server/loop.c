@@ -28,7 +28,7 @@ enum {
 
 static struct bel_now now_of(const struct bel_loop *loop)
 {
-    return loop->options.moment->now;
+    return loop->options.clock->now;
 }
 
 /* --- sleeping --- */
@@ -59,8 +59,8 @@ static void on_alarm(uv_poll_t *poll, int status, int events)
 static uint64_t end_of_sleep(const struct bel_loop *loop)
 {
     struct bel_now now = now_of(loop);
-    bool is_virtual = loop->options.moment->is_virtual;
-    struct bel_boot boot = is_virtual ? bel_clock_boot(loop->options.moment->clock) : now.boot;
+    bool is_virtual = loop->options.clock->is_virtual;
+    struct bel_boot boot = is_virtual ? bel_clock_boot(loop->options.clock->system) : now.boot;
     struct bel_boot wait = {BEL_NEVER};
     uint64_t due = is_virtual ? BEL_NEVER : loop->next.due.ns;
     if (loop->next.wait.ns != BEL_NEVER &&
@@ -127,9 +127,9 @@ static void flush_active(struct bel_loop *loop)
     bel__list_init(&active);
     bel__list_splice(&active, &loop->active);
     while ((link = bel__list_take_first(&active)) != NULL) {
-        struct bel_connection *client = BEL_CONTAINER_OF(link, struct bel_connection, active);
-        if (!client->has_more) bel__connection_step(client);
-        if (bel__connection_flush(client)) bel__connection_activate(client);
+        struct bel_connection *connection = BEL_CONTAINER_OF(link, struct bel_connection, active);
+        if (!connection->has_more) bel__connection_step(connection);
+        if (bel__connection_flush(connection)) bel__connection_activate(connection);
     }
 }
 
@@ -181,7 +181,7 @@ static bool is_worth_polling(const struct bel_loop *loop)
 
 static bool has_drained(const struct bel_loop *loop)
 {
-    return loop->is_draining && bel__list_is_empty(&loop->clients) &&
+    return loop->is_draining && bel__list_is_empty(&loop->connections) &&
            loop->options.tracker->under_way == 0 &&
            (loop->http == NULL || bel__http_is_idle(loop->http));
 }
@@ -190,7 +190,7 @@ static void on_after_poll(uv_check_t *check)
 {
     struct bel_loop *loop = check->data;
     if (loop->is_ending) return;
-    bel__server_clock_read(loop->options.moment);
+    bel__server_clock_read(loop->options.clock);
     if (loop->is_http_due) run_http(loop);
     step_active(loop);
     if (is_worth_polling(loop)) {
@@ -233,7 +233,7 @@ void bel__loop_wake(struct bel_loop *loop)
 int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uint64_t *turns)
 {
     struct bel_loop_options *options = &loop->options;
-    return bel__server_clock_advance(options->moment, options->tracker, to, turns, &loop->next);
+    return bel__server_clock_advance(options->clock, options->tracker, to, turns, &loop->next);
 }
 
 static void on_http(uv_poll_t *poll, int status, int events)
@@ -248,7 +248,7 @@ static void on_http(uv_poll_t *poll, int status, int events)
 static void close_all(struct bel_loop *loop)
 {
     struct bel_link *link;
-    while ((link = bel__list_first(&loop->clients)) != NULL) {
+    while ((link = bel__list_first(&loop->connections)) != NULL) {
         bel__connection_close(BEL_CONTAINER_OF(link, struct bel_connection, all));
     }
 }
@@ -274,8 +274,8 @@ void bel__loop_drain(struct bel_loop *loop)
         bel__http_drain(loop->http);
         loop->is_http_due = true;
     }
-    for (struct bel_link *link = bel__list_first(&loop->clients); link != NULL; link = next) {
-        next = bel__list_next(&loop->clients, link);
+    for (struct bel_link *link = bel__list_first(&loop->connections); link != NULL; link = next) {
+        next = bel__list_next(&loop->connections, link);
         bel__connection_activate(BEL_CONTAINER_OF(link, struct bel_connection, all));
     }
     (void)uv_timer_start(&loop->deadline, on_deadline, DRAIN_MS_MAX, 0);
@@ -327,7 +327,7 @@ int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **o
     loop->options = *options;
     loop->armed_ns = BEL_NEVER;
     loop->next = (struct bel_next){.due = {0}, .wait = {BEL_NEVER}}; /* a first turn at once */
-    bel__list_init(&loop->clients);
+    bel__list_init(&loop->connections);
     bel__list_init(&loop->active);
     bel__list_init(&loop->lingering);
     loop->alarm_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -370,15 +370,15 @@ static void close_handle(uv_handle_t *handle, void *arg)
 /* Clients that were closed may still have something under way, which is theirs until it is done. */
 static void end_requests(struct bel_loop *loop)
 {
-    struct bel_server_clock *moment = loop->options.moment;
+    struct bel_server_clock *clock = loop->options.clock;
     struct bel_request_tracker *tracker = loop->options.tracker;
-    bel__server_clock_read(moment);
-    uint64_t end_ns = moment->now.real.ns + (uint64_t)END_MS_MAX * NS_PER_MS;
+    bel__server_clock_read(clock);
+    uint64_t end_ns = clock->now.real.ns + (uint64_t)END_MS_MAX * NS_PER_MS;
     bel__request_tracker_drain(tracker);
-    while (tracker->under_way > 0 && moment->now.real.ns < end_ns) {
-        (void)bel__request_tracker_turn(tracker, moment->now);
+    while (tracker->under_way > 0 && clock->now.real.ns < end_ns) {
+        (void)bel__request_tracker_turn(tracker, clock->now);
         (void)uv_run(&loop->uv, UV_RUN_NOWAIT);
-        bel__server_clock_read(moment);
+        bel__server_clock_read(clock);
     }
 }
 

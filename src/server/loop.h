@@ -37,7 +37,7 @@ struct bel_loop; /* opaque; see server/loop_state.h for its parts */
 struct bel_loop_options {
     const struct bel_service *service;   /* of the sessions */
     struct bel_request_tracker *tracker; /* which each connection is a caller of */
-    struct bel_server_clock *moment;
+    struct bel_server_clock *clock;
     struct bel_metrics *metrics;
     const struct bel_logger *log;
     uint32_t clients_max;

@@ -32,10 +32,10 @@ struct bel_loop {
     uv_poll_t alarm, http_poll;
     uv_timer_t linger, http_timer, deadline, chore_timer;
     struct bel_http *http;
-    struct bel_list clients, active, lingering;
+    struct bel_list connections, active, lingering;
     struct bel_next next;
     uint64_t armed_ns; /* the boot time that the alarm is set to; BEL_NEVER: none */
-    uint64_t client_ids;
+    uint64_t connection_ids;
     unsigned polls; /* since the last turn */
     int alarm_fd;
     int err;       /* why it ended */
@@ -74,17 +74,17 @@ void bel__loop_stay_awake(struct bel_loop *loop);
 void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener);
 
 /* Puts it among those that are looked at in this turn. */
-void bel__connection_activate(struct bel_connection *client);
+void bel__connection_activate(struct bel_connection *connection);
 
 /* Lets it parse and submit. */
-void bel__connection_step(struct bel_connection *client);
+void bel__connection_step(struct bel_connection *connection);
 
 /* Writes what it has to say, and sees whether to go on reading or to close it. False if it needs
  * no looking at until something happens. */
-bool bel__connection_flush(struct bel_connection *client);
+bool bel__connection_flush(struct bel_connection *connection);
 
 /* Closes it; what it has under way is withdrawn, or not heard. */
-void bel__connection_close(struct bel_connection *client);
+void bel__connection_close(struct bel_connection *connection);
 
 /* Closes those that have lingered long enough. */
 void bel__connections_close_lingering(struct bel_loop *loop, struct bel_mono now);

@@ -27,7 +27,7 @@ enum {
 struct server {
     struct bel_server_options options;
     struct bel_metrics metrics;
-    struct bel_server_clock moment;
+    struct bel_server_clock clock;
     struct bel_request_tracker tracker;
     struct bel_caller http_caller, own_caller; /* who asks, besides the connections */
     struct bel_service service;
@@ -65,7 +65,7 @@ static bool authenticate(void *context, struct bel_view user, struct bel_view ke
 static int info(void *context, struct bel_view section, struct bel_buffer *out)
 {
     struct server *server = context;
-    bel__metrics_begin(&server->metrics, server->moment.now.real);
+    bel__metrics_begin(&server->metrics, server->clock.now.real);
     return bel__info_print(&server->info, section, out);
 }
 
@@ -90,7 +90,7 @@ static int advance(void *context, const struct bel_clock_move *move,
     return bel__background_advance(&server->background, move, task);
 }
 
-static uint64_t run_errands(void *context)
+static uint64_t run_background(void *context)
 {
     struct server *server = context;
     return bel__background_run(&server->background);
@@ -124,7 +124,7 @@ static int broken(void *context)
     log_disk(server, stats->is_disk_low);
     if (steps != server->clock_steps) {
         char now[BEL_INSTANT_BYTES];
-        (void)bel_instant_print(server->moment.now.wall, now, sizeof now);
+        (void)bel_instant_print(server->clock.now.wall, now, sizeof now);
         BEL_LOG(server->options.log, BEL_LOG_WARN, "the wall clock was set",
                 BEL_LOG_TEXT("now", now));
     }
@@ -160,10 +160,10 @@ static int open_time(struct server *server)
     const struct bel_config *config = server->options.config;
     const char *folder = config->store == BEL_CONFIG_MEMORY ? NULL : config->data;
     if (!config->is_virtual) {
-        bel__server_clock_init(&server->moment, bel_clock_system());
+        bel__server_clock_init(&server->clock, bel_clock_system());
         return 0;
     }
-    int err = bel__server_clock_init_virtual(&server->moment, bel_clock_system(), folder);
+    int err = bel__server_clock_init_virtual(&server->clock, bel_clock_system(), folder);
     return err ? fail(server, err, "cannot read the virtual clock", config->data) : 0;
 }
 
@@ -195,12 +195,12 @@ static int open_loop(struct server *server)
     struct bel_loop_options options = {
         .service = &server->service,
         .tracker = &server->tracker,
-        .moment = &server->moment,
+        .clock = &server->clock,
         .metrics = &server->metrics,
         .log = server->options.log,
         .clients_max = (uint32_t)server->metrics.clients_max,
         .broken = broken,
-        .chore = run_errands,
+        .chore = run_background,
         .context = server,
     };
     int err = bel__loop_create(&options, &server->loop);
@@ -250,8 +250,8 @@ static int open_engine(struct server *server)
         .wake = wake,
         .context = server,
     };
-    bel__server_clock_read(&server->moment);
-    options.now = server->moment.now;
+    bel__server_clock_read(&server->clock);
+    options.now = server->clock.now;
     int err = bel_engine_open(&options, &server->engine, &why);
     if (err) {
         BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot open the data",
@@ -265,7 +265,7 @@ static int open_engine(struct server *server)
     bel__caller_init(&server->own_caller, &server->tracker);
     server->metrics.backend = &server->own_caller.backend;
     server->metrics.engine = bel_engine_stats(server->engine);
-    bel__background_init(&server->background, server->engine, server->loop, &server->moment,
+    bel__background_init(&server->background, server->engine, server->loop, &server->clock,
                          server->options.log);
     return 0;
 }
@@ -275,7 +275,7 @@ static void set_up_service(struct server *server)
     const struct bel_config *config = server->options.config;
     server->service = (struct bel_service){
         .zones = server->zones,
-        .now = &server->moment.now,
+        .now = &server->clock.now,
         .calls = &server->calls,
         .payload_bytes_max = config->payload_bytes_max,
         .output_bytes_max = (size_t)config->output_bytes_max,
@@ -288,7 +288,7 @@ static void set_up_service(struct server *server)
     };
     server->info.config = config;
     server->info.metrics = &server->metrics;
-    server->info.moment = &server->moment;
+    server->info.clock = &server->clock;
     server->info.tracker = &server->tracker;
     server->info.started = bel_clock_mono(bel_clock_system());
     server->info.keys = server->options.keys != NULL ? bel__keys_count(server->options.keys) : 0;

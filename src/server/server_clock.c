@@ -23,17 +23,17 @@ enum {
     SLICE_MS = 10, /* of real time; others may be waiting */
 };
 
-void bel__server_clock_init(struct bel_server_clock *moment, const struct bel_clock *clock)
+void bel__server_clock_init(struct bel_server_clock *clock, const struct bel_clock *system)
 {
-    *moment = (struct bel_server_clock){.clock = clock, .now = bel_clock_now(clock)};
+    *clock = (struct bel_server_clock){.system = system, .now = bel_clock_now(system)};
 }
 
-void bel__server_clock_read(struct bel_server_clock *moment)
+void bel__server_clock_read(struct bel_server_clock *clock)
 {
-    if (moment->is_virtual) {
-        moment->now.real = bel_clock_mono(moment->clock);
+    if (clock->is_virtual) {
+        clock->now.real = bel_clock_mono(clock->system);
     } else {
-        moment->now = bel_clock_now(moment->clock);
+        clock->now = bel_clock_now(clock->system);
     }
 }
 
@@ -58,10 +58,10 @@ static int write_synced(int fd, const char *text, size_t bytes)
     return fsync(fd) == 0 ? 0 : BEL_EIO;
 }
 
-static int save_as(const struct bel_server_clock *moment, const char *path)
+static int save_as(const struct bel_server_clock *clock, const char *path)
 {
-    char text[BEL_PRINT_BYTES_MAX + 1], beside[sizeof moment->path + 4];
-    size_t bytes = bel__print_i64(text, moment->now.wall.ms);
+    char text[BEL_PRINT_BYTES_MAX + 1], beside[sizeof clock->path + 4];
+    size_t bytes = bel__print_i64(text, clock->now.wall.ms);
     text[bytes++] = '\n';
     (void)snprintf(beside, sizeof beside, "%s.new", path);
     int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -72,9 +72,9 @@ static int save_as(const struct bel_server_clock *moment, const char *path)
     return err;
 }
 
-static int save(const struct bel_server_clock *moment)
+static int save(const struct bel_server_clock *clock)
 {
-    return moment->path[0] == 0 ? 0 : save_as(moment, moment->path);
+    return clock->path[0] == 0 ? 0 : save_as(clock, clock->path);
 }
 
 static void place(const char *folder, char path[BEL_SERVER_CLOCK_PATH_BYTES])
@@ -84,33 +84,33 @@ static void place(const char *folder, char path[BEL_SERVER_CLOCK_PATH_BYTES])
     (void)bytes;
 }
 
-int bel__server_clock_copy(const struct bel_server_clock *moment, const char *folder)
+int bel__server_clock_copy(const struct bel_server_clock *clock, const char *folder)
 {
     char path[BEL_SERVER_CLOCK_PATH_BYTES];
-    if (!moment->is_virtual) return 0;
+    if (!clock->is_virtual) return 0;
     place(folder, path);
-    return save_as(moment, path);
+    return save_as(clock, path);
 }
 
-int bel__server_clock_init_virtual(struct bel_server_clock *moment, const struct bel_clock *clock,
+int bel__server_clock_init_virtual(struct bel_server_clock *clock, const struct bel_clock *system,
                                    const char *folder)
 {
-    bel__server_clock_init(moment, clock);
-    moment->is_virtual = true;
-    moment->now.boot.ns = (uint64_t)BOOT_START_MS * NS_PER_MS;
-    moment->now.wall_rest_ns = 0;
+    bel__server_clock_init(clock, system);
+    clock->is_virtual = true;
+    clock->now.boot.ns = (uint64_t)BOOT_START_MS * NS_PER_MS;
+    clock->now.wall_rest_ns = 0;
     if (folder == NULL) return 0;
-    place(folder, moment->path);
-    int err = load(moment->path, &moment->now.wall);
+    place(folder, clock->path);
+    int err = load(clock->path, &clock->now.wall);
     return err == BEL_ENOTFOUND ? 0 : err;
 }
 
 /* --- advancing --- */
 
-static void move(struct bel_server_clock *moment, uint64_t ms)
+static void move(struct bel_server_clock *clock, uint64_t ms)
 {
-    moment->now.boot.ns += ms * NS_PER_MS;
-    moment->now.wall.ms += (int64_t)ms;
+    clock->now.boot.ns += ms * NS_PER_MS;
+    clock->now.wall.ms += (int64_t)ms;
 }
 
 /* How many ms until something is due, rounded up; more than `left_ms` if it is later. */
@@ -122,32 +122,32 @@ static uint64_t ms_until(struct bel_boot due, struct bel_boot now, uint64_t left
     return ms <= left_ms ? ms : left_ms + 1;
 }
 
-static bool is_slice_over(const struct bel_server_clock *moment, struct bel_mono start)
+static bool is_slice_over(const struct bel_server_clock *clock, struct bel_mono start)
 {
-    return bel_clock_mono(moment->clock).ns - start.ns >= (uint64_t)SLICE_MS * NS_PER_MS;
+    return bel_clock_mono(clock->system).ns - start.ns >= (uint64_t)SLICE_MS * NS_PER_MS;
 }
 
-int bel__server_clock_advance(struct bel_server_clock *moment, struct bel_request_tracker *tracker,
+int bel__server_clock_advance(struct bel_server_clock *clock, struct bel_request_tracker *tracker,
                               struct bel_wall to, uint64_t *turns, struct bel_next *next)
 {
     struct bel_boot end;
-    struct bel_mono start = bel_clock_mono(moment->clock);
+    struct bel_mono start = bel_clock_mono(clock->system);
     uint64_t turns_max = *turns;
-    assert(moment->is_virtual);
+    assert(clock->is_virtual);
     *turns = 0;
-    if (to.ms < moment->now.wall.ms) return BEL_EINVAL;
-    uint64_t left_ms = (uint64_t)to.ms - (uint64_t)moment->now.wall.ms;
+    if (to.ms < clock->now.wall.ms) return BEL_EINVAL;
+    uint64_t left_ms = (uint64_t)to.ms - (uint64_t)clock->now.wall.ms;
     if (left_ms > UINT64_MAX / NS_PER_MS) return BEL_EINVAL;
-    if (bel_boot_add(moment->now.boot, left_ms * NS_PER_MS, &end) != 0) return BEL_EINVAL;
-    while (*turns < turns_max && !is_slice_over(moment, start)) {
-        *next = bel__request_tracker_turn(tracker, moment->now);
+    if (bel_boot_add(clock->now.boot, left_ms * NS_PER_MS, &end) != 0) return BEL_EINVAL;
+    while (*turns < turns_max && !is_slice_over(clock, start)) {
+        *next = bel__request_tracker_turn(tracker, clock->now);
         ++*turns;
-        uint64_t ms = ms_until(next->due, moment->now.boot, left_ms);
-        if (ms > left_ms && left_ms == 0) return save(moment);
+        uint64_t ms = ms_until(next->due, clock->now.boot, left_ms);
+        if (ms > left_ms && left_ms == 0) return save(clock);
         if (ms > left_ms) ms = left_ms;
-        move(moment, ms);
+        move(clock, ms);
         left_ms -= ms;
     }
-    int err = save(moment); /* those who are served now must not see it again */
+    int err = save(clock); /* those who are served now must not see it again */
     return err ? err : BEL_EBUSY;
 }

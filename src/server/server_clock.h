@@ -3,8 +3,8 @@
 #define BEL_SERVER_SERVER_CLOCK_H
 
 /*
- * moment - the time that a turn is given, read once for all of it: the system's, or a virtual one
- * that stands still until somebody advances it.
+ * server_clock - the time that a turn is given, read once per turn: the system's, or a virtual time
+ * that stands still until a client advances it.
  *
  * Virtual time goes through everything that happens on the way, in order, as if it had passed:
  *
@@ -27,27 +27,27 @@ enum {
 };
 
 struct bel_server_clock {
-    struct bel_now now;            /* read only */
-    const struct bel_clock *clock; /* borrowed: the system's */
+    struct bel_now now;             /* read only */
+    const struct bel_clock *system; /* borrowed: the system's */
     bool is_virtual;
     char
         path[BEL_SERVER_CLOCK_PATH_BYTES]; /* private: where virtual time is kept; empty: nowhere */
 };
 
 /* The system's time, from now on. */
-void bel__server_clock_init(struct bel_server_clock *moment, const struct bel_clock *clock);
+void bel__server_clock_init(struct bel_server_clock *clock, const struct bel_clock *system);
 
 /* Virtual time, kept in `folder`; NULL: not kept. Returns 0; or BEL_EIO, or BEL_ECORRUPT if what
  * is in the file is no time. */
-BEL_CHECKED int bel__server_clock_init_virtual(struct bel_server_clock *moment,
-                                               const struct bel_clock *clock, const char *folder);
+BEL_CHECKED int bel__server_clock_init_virtual(struct bel_server_clock *clock,
+                                               const struct bel_clock *system, const char *folder);
 
 /* Keeps virtual time in another folder too, of at most 1,023 bytes, which is a copy of the first.
  * Returns 0, also if it is the system's time; or BEL_EIO. */
-BEL_CHECKED int bel__server_clock_copy(const struct bel_server_clock *moment, const char *folder);
+BEL_CHECKED int bel__server_clock_copy(const struct bel_server_clock *clock, const char *folder);
 
 /* Reads the clock. */
-void bel__server_clock_read(struct bel_server_clock *moment);
+void bel__server_clock_read(struct bel_server_clock *clock);
 
 /*
  * Advances virtual time towards `to`, taking turns, at most `*turns` and for a few ms of real time;
@@ -55,7 +55,7 @@ void bel__server_clock_read(struct bel_server_clock *moment);
  * settled; BEL_EBUSY if it is on the way; BEL_EINVAL if that is past or too far to be represented;
  * or BEL_EIO if it could not be kept, and it is where it is all the same.
  */
-BEL_CHECKED int bel__server_clock_advance(struct bel_server_clock *moment,
+BEL_CHECKED int bel__server_clock_advance(struct bel_server_clock *clock,
                                           struct bel_request_tracker *tracker, struct bel_wall to,
                                           uint64_t *turns, struct bel_next *next);
 

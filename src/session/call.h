@@ -105,11 +105,11 @@ struct bel_resp_limits bel__session_limits(const struct bel_service *service, bo
 /* Whether a command that is the session's own, not a backend's, wants all before it answered. */
 bool bel__own_command_is_barrier(const struct bel_command_entry *entry);
 
-/* Does such a command, and writes its reply; or begins it, and then it is an task. */
+/* Does such a command, and writes its reply; or begins it, and then it is a task. */
 void bel__own_command_do(struct bel_call *call, const struct bel_bound *bound,
                          struct bel_resp_writer *writer);
 
-/* Writes the reply of an task that is done. */
+/* Writes the reply of a task that is done. */
 void bel__own_command_end(const struct bel_call *call, int err, const char *why,
                           struct bel_resp_writer *writer);
 

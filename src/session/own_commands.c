@@ -326,7 +326,7 @@ static void do_info(struct bel_call *call, const struct bel_bound *bound,
     bel__buffer_finish(&text);
 }
 
-/* Goes on when an task was begun: with its end, or not before that comes. */
+/* Goes on when a task was begun: with its end, or not before that comes. */
 static void go_on(struct bel_call *call, int err, const char *why, struct bel_resp_writer *writer)
 {
     call->is_background = err == BEL_BACKGROUND_LATER;

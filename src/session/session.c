@@ -322,7 +322,7 @@ static void submit(struct bel_session *session, struct bel_call *call,
     bel_backend_submit(session->owner.backend, &call->request);
 }
 
-/* An task is done. */
+/* A task is done. */
 static void returned(struct bel_background_task *task, int err, const char *why)
 {
     struct bel_call *call = BEL_CONTAINER_OF(task, struct bel_call, task);

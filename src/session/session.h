@@ -133,7 +133,7 @@ bool bel__session_is_full(const struct bel_session *session);
 /* Whether it is to be closed once its output is written. */
 bool bel__session_is_closing(const struct bel_session *session);
 
-/* Whether an task of its is under way. */
+/* Whether a task of its is under way. */
 bool bel__session_is_busy(const struct bel_session *session);
 
 /* Whether it has nothing under way: for a drain. */

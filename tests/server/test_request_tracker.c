@@ -17,7 +17,7 @@ enum {
 };
 
 static struct bel_metrics metrics;
-static struct bel_server_clock moment;
+static struct bel_server_clock server_clock;
 static struct bel_engine *engine;
 static struct bel_request_tracker tracker;
 static struct bel_caller one, other;
@@ -28,8 +28,8 @@ static size_t delivered;
 static void setup(void)
 {
     struct bel_engine_options options = {0};
-    CHECK(bel__server_clock_init_virtual(&moment, bel_clock_system(), NULL) == 0);
-    options.now = moment.now;
+    CHECK(bel__server_clock_init_virtual(&server_clock, bel_clock_system(), NULL) == 0);
+    options.now = server_clock.now;
     CHECK(bel__metrics_init(&metrics) == 0);
     CHECK(bel_engine_open(&options, &engine, NULL) == 0);
     bel__request_tracker_init(&tracker, bel_engine_backend(engine), &metrics, bel_clock_system());
@@ -60,7 +60,7 @@ static void on_left(struct bel_caller *caller)
 
 static struct bel_next turn(void)
 {
-    return bel__request_tracker_turn(&tracker, moment.now);
+    return bel__request_tracker_turn(&tracker, server_clock.now);
 }
 
 static struct bel_request schedule(struct bel_view topic, uint64_t delay_ms)
@@ -173,7 +173,7 @@ static void a_request_is_of_the_caller_it_was_submitted_to(void)
     CHECK_EQ(one.under_way, 1);
     CHECK_EQ(other.under_way, 1);
     bel__caller_leave(&one, on_left);
-    (void)bel_backend_turn(&other.backend, moment.now);
+    (void)bel_backend_turn(&other.backend, server_clock.now);
     CHECK_EQ(done_count, 2);
     CHECK_EQ(one.under_way, 1); /* the second */
     CHECK_EQ(other.under_way, 0);
@@ -188,7 +188,7 @@ static bool prints(const char *text)
 {
     struct bel_buffer out;
     bel__buffer_init(&out, 1 << 20);
-    CHECK(bel__metrics_print(&metrics, moment.now.real, &out) == 0);
+    CHECK(bel__metrics_print(&metrics, server_clock.now.real, &out) == 0);
     CHECK(bel__buffer_append(&out, "", 1) == 0);
     bool found = strstr((const char *)bel__buffer_data(&out), text) != NULL;
     bel__buffer_finish(&out);
@@ -206,7 +206,7 @@ static void a_census_counts_topics(void)
     submit(&etl);
     CHECK(!prints("belfry_topics "));
     CHECK(!bel__metrics_sums(&metrics, &(struct bel_topic_counts_sums){0}, &(struct bel_mono){0}));
-    bel__metrics_begin(&metrics, moment.now.real);
+    bel__metrics_begin(&metrics, server_clock.now.real);
     CHECK(!bel__metrics_is_ready(&metrics));
     (void)turn();
     (void)turn();
@@ -220,10 +220,10 @@ static void a_census_counts_topics(void)
     CHECK(bel__metrics_sums(&metrics, &sums, &taken));
     CHECK_EQ(sums.topics, 2);
     CHECK_EQ(sums.counts[BEL_READY], 2);
-    bel__metrics_begin(&metrics, moment.now.real); /* this one is young enough */
+    bel__metrics_begin(&metrics, server_clock.now.real); /* this one is young enough */
     CHECK(bel__metrics_is_ready(&metrics));
-    moment.now.real.ns += (uint64_t)2 * SECOND_NS;
-    bel__metrics_begin(&metrics, moment.now.real);
+    server_clock.now.real.ns += (uint64_t)2 * SECOND_NS;
+    bel__metrics_begin(&metrics, server_clock.now.real);
     CHECK(!bel__metrics_is_ready(&metrics));
     (void)turn();
     (void)turn();
@@ -253,8 +253,8 @@ static int advance(int64_t to_ms, struct bel_next *next, unsigned *slices)
     for (*slices = 0; err == BEL_EBUSY; ++*slices) {
         uint64_t turns = 1;
         CHECK(*slices < 100);
-        err = bel__server_clock_advance(&moment, &tracker, to, &turns, next);
-        CHECK(turns <= 1 && moment.now.wall.ms <= to_ms);
+        err = bel__server_clock_advance(&server_clock, &tracker, to, &turns, next);
+        CHECK(turns <= 1 && server_clock.now.wall.ms <= to_ms);
     }
     return err;
 }
@@ -266,7 +266,7 @@ static void virtual_time_goes_through_what_is_due(void)
     struct bel_request waits = claim(&topic, LONG_MS);
     struct bel_next next;
     setup();
-    struct bel_wall start = moment.now.wall;
+    struct bel_wall start = server_clock.now.wall;
     submit(&soon);
     submit(&late);
     submit(&waits);
@@ -276,11 +276,12 @@ static void virtual_time_goes_through_what_is_due(void)
     CHECK_EQ(delivered, 0);
     CHECK(advance(start.ms + 2000, &next, &slices) == 0 && slices > 1);
     CHECK_EQ(delivered, 1);
-    CHECK(moment.now.wall.ms == start.ms + 2000);
-    CHECK(next.due.ns > moment.now.boot.ns);
-    CHECK(bel__server_clock_advance(&moment, &tracker, start, &(uint64_t){1}, &next) == BEL_EINVAL);
+    CHECK(server_clock.now.wall.ms == start.ms + 2000);
+    CHECK(next.due.ns > server_clock.now.boot.ns);
+    CHECK(bel__server_clock_advance(&server_clock, &tracker, start, &(uint64_t){1}, &next) ==
+          BEL_EINVAL);
     CHECK(advance(INT64_MAX - 1, &next, &slices) == BEL_EINVAL);
-    CHECK(moment.now.wall.ms == start.ms + 2000);
+    CHECK(server_clock.now.wall.ms == start.ms + 2000);
     teardown();
 }
 
