@@ -246,8 +246,6 @@ void bel__connection_activate(struct bel_connection *connection)
 {
     if (connection->is_closing || bel__link_is_linked(&connection->active)) return;
     bel__list_append(&connection->loop->active, &connection->active);
-    bel__loop_stay_awake(
-        connection->loop); /* what was written at once is told of before the poll */
 }
 
 void bel__connection_step(struct bel_connection *connection)

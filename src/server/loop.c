@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * libuv does the polling; all of the work is in one function that it calls behind each poll. While
- * there is more to do at once, an idle handle keeps the next poll from waiting.
+ * libuv does the polling; all of the work is in one function that it calls after each poll. Another
+ * function, called before each poll, looks whether there is more to do: then an idle handle keeps
+ * the poll from waiting. So whoever has something for the loop to do only has to note it.
  *
  * Time: a timerfd on the boot clock and not a timer of libuv's, whose clock stands still while the
  * machine is suspended and whose milliseconds would make every delivery up to one late. It is set
@@ -82,16 +83,10 @@ static void on_awake(uv_idle_t *idle)
     (void)idle; /* it is there so that the poll does not wait */
 }
 
-void bel__loop_stay_awake(struct bel_loop *loop)
-{
-    (void)uv_idle_start(&loop->awake, on_awake);
-}
-
 static void on_http_time(uv_timer_t *timer)
 {
     struct bel_loop *loop = timer->data;
     loop->is_http_due = true;
-    bel__loop_stay_awake(loop); /* timers come before the poll, and the work behind it */
 }
 
 static void sleep_until_needed(struct bel_loop *loop)
@@ -153,13 +148,12 @@ static void take_turn(struct bel_loop *loop)
 static void on_chore_time(uv_timer_t *timer)
 {
     struct bel_loop *loop = timer->data;
-    bel__loop_begin_chore(loop);
+    loop->is_chore_due = true;
 }
 
 void bel__loop_begin_chore(struct bel_loop *loop)
 {
     loop->is_chore_due = true;
-    bel__loop_stay_awake(loop);
 }
 
 static void do_chore(struct bel_loop *loop)
@@ -196,7 +190,6 @@ static void on_after_poll(uv_check_t *check)
     if (is_worth_polling(loop)) {
         loop->polls++;
         loop->has_news = false;
-        bel__loop_stay_awake(loop);
         return;
     }
     loop->polls = 0;
@@ -207,11 +200,22 @@ static void on_after_poll(uv_check_t *check)
         if (loop->http != NULL) run_http(loop);
     }
     flush_active(loop);
-    if (loop->err != 0 || has_drained(loop)) {
-        uv_stop(&loop->uv);
-    } else if (needs_turn(loop) || loop->is_http_due || loop->is_chore_due ||
-               !bel__list_is_empty(&loop->active)) {
-        bel__loop_stay_awake(loop);
+    if (loop->err != 0 || has_drained(loop)) uv_stop(&loop->uv);
+}
+
+/* Whether the round after the poll has something to do that the poll need not wait for. */
+static bool has_more_to_do(const struct bel_loop *loop)
+{
+    return needs_turn(loop) || loop->is_http_due || loop->is_chore_due ||
+           !bel__list_is_empty(&loop->active) || has_drained(loop);
+}
+
+static void on_before_poll(uv_prepare_t *prepare)
+{
+    struct bel_loop *loop = prepare->data;
+    if (loop->is_ending) return;
+    if (has_more_to_do(loop)) {
+        (void)uv_idle_start(&loop->awake, on_awake);
     } else {
         sleep_until_needed(loop);
     }
@@ -279,7 +283,6 @@ void bel__loop_drain(struct bel_loop *loop)
         bel__connection_activate(BEL_CONTAINER_OF(link, struct bel_connection, all));
     }
     (void)uv_timer_start(&loop->deadline, on_deadline, DRAIN_MS_MAX, 0);
-    bel__loop_stay_awake(loop);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -296,13 +299,16 @@ static void on_signal(uv_signal_t *handle, int number)
 static int open_handles(struct bel_loop *loop)
 {
     uv_loop_t *uv = &loop->uv;
-    loop->after_poll.data = loop->awake.data = loop->woken.data = loop->alarm.data = loop;
+    loop->before_poll.data = loop->after_poll.data = loop->awake.data = loop->woken.data =
+        loop->alarm.data = loop;
     loop->linger.data = loop->http_timer.data = loop->deadline.data = loop;
     loop->chore_timer.data = loop;
     int status = uv_async_init(uv, &loop->woken, on_woken);
     if (status == 0) status = uv_poll_init(uv, &loop->alarm, loop->alarm_fd);
     if (status == 0) status = uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
     if (status != 0) return BEL_EIO;
+    (void)uv_prepare_init(uv, &loop->before_poll);
+    (void)uv_prepare_start(&loop->before_poll, on_before_poll);
     (void)uv_check_init(uv, &loop->after_poll);
     (void)uv_check_start(&loop->after_poll, on_after_poll);
     (void)uv_idle_init(uv, &loop->awake);
@@ -356,7 +362,6 @@ int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http)
 
 int bel__loop_run(struct bel_loop *loop)
 {
-    bel__loop_stay_awake(loop); /* for the first turn */
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     return loop->err;
 }

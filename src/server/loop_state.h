@@ -3,11 +3,12 @@
 #define BEL_SERVER_LOOP_STATE_H
 
 /*
- * loop_state - what loop.c, listener.c and client.c share.
+ * loop_state - what loop.c, listener.c and connection.c share.
  *
- * A client is in up to three lists: of all; of those that are active, which are stepped before the
- * next turn and written behind it; and of those that linger, because they are to be closed and
- * have not taken everything yet.
+ * A connection is in up to three lists: of all; of active ones, which are stepped before the next
+ * turn and written after it; and of lingering ones, which are to be closed and whose client has not
+ * read everything yet. To become active a connection enters the list: before the loop polls, it
+ * looks whether there is more to do.
  */
 
 #include "core/list.h"
@@ -24,6 +25,7 @@ enum {
 struct bel_loop {
     struct bel_loop_options options;
     uv_loop_t uv;
+    uv_prepare_t before_poll;
     uv_check_t after_poll;
     uv_idle_t awake; /* while it runs, a poll does not wait */
     uv_async_t woken;
@@ -66,9 +68,6 @@ struct bel_connection {
     bool is_closing; /* the handle */
     bool is_closed, has_left;
 };
-
-/* Keeps the next poll from waiting. */
-void bel__loop_stay_awake(struct bel_loop *loop);
 
 /* Accepts one that waits, or turns it away if there are too many. */
 void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener);
