@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The port is behind the last colon; an IPv6 address, which has colons itself, is in brackets. */
+/* The port follows the last colon; an IPv6 address, which contains colons, is in brackets. */
 #include "core/address.h"
 
 #include "core/parse.h"

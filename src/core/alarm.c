@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The timer is set before each sleep and not unset after it: at worst the next sleep ends
- * at once, and everyone who sleeps looks around anyway.
+ * The timer is set before each sleep and not cleared afterwards. At worst the next sleep ends at
+ * once, which is harmless: every caller of bel__alarm_wait() tolerates an early return.
  */
 #include "core/alarm.h"
 
@@ -37,7 +37,8 @@ void bel__alarm_ring(const struct bel_alarm *alarm)
     int saved = errno;
     uint64_t one = 1;
     ssize_t written = write(alarm->event_fd, &one, sizeof one);
-    assert(written == sizeof one || errno == EAGAIN); /* rung 2^64 times is rung as well */
+    assert(written == sizeof one || errno == EAGAIN); /* EAGAIN: the counter is at its maximum,
+                                                         so it is set anyway */
     (void)written;
     errno = saved;
 }
@@ -46,7 +47,7 @@ void bel__alarm_clear(const struct bel_alarm *alarm)
 {
     uint64_t rings;
     ssize_t bytes = read(alarm->event_fd, &rings, sizeof rings);
-    (void)bytes; /* nothing to read: it was not rung */
+    (void)bytes; /* nothing to read: the alarm was not rung */
 }
 
 void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until)
@@ -57,7 +58,7 @@ void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until)
     if (is_timed) {
         struct itimerspec at = {
             .it_value = {(time_t)(until.ns / NS_PER_S), (long)(until.ns % NS_PER_S)}};
-        if (until.ns == 0) at.it_value.tv_nsec = 1; /* 0 would unset it */
+        if (until.ns == 0) at.it_value.tv_nsec = 1; /* 0 would disarm the timer */
         int err = timerfd_settime(alarm->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
         assert(err == 0);
         (void)err;

@@ -3,11 +3,11 @@
 #define BEL_CORE_ALARM_H
 
 /*
- * alarm - sleeping until a time or until rung, whichever comes first.
+ * alarm - sleeps until a time, or until another thread rings.
  *
- * Two descriptors: an eventfd that any thread may ring, which stays rung until it is
- * cleared, and a timerfd for the time, because that knows the clock that goes on while
- * the machine is suspended and is not delayed by the thread's timer slack.
+ * An alarm has two descriptors. The eventfd can be rung by any thread and stays rung until it is
+ * cleared. The timerfd is for the time: it supports the boot clock, which runs during suspend, and
+ * the timer slack of the thread does not delay it.
  */
 
 #include "belfry/clock.h"
@@ -20,17 +20,18 @@ struct bel_alarm {
     int timer_fd;
 };
 
-/* Returns 0, or BEL_EIO if the system has no descriptors left. */
+/* Returns 0, or BEL_EIO if no file descriptor is available. */
 BEL_CHECKED int bel__alarm_init(struct bel_alarm *alarm);
 void bel__alarm_finish(struct bel_alarm *alarm);
 
-/* Any thread, signal handlers included. */
+/* Rings the alarm. Any thread may call it; async-signal-safe. */
 void bel__alarm_ring(const struct bel_alarm *alarm);
 
-/* Makes it not rung. */
+/* Resets the alarm to not rung. */
 void bel__alarm_clear(const struct bel_alarm *alarm);
 
-/* Sleeps until it is rung or the system's boot clock says `until`, and clears it. */
+/* Sleeps until the alarm is rung or the system's boot clock reaches `until`, then clears the alarm.
+ * May return early. */
 void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A group is 24 bits, in a number. Decoding never writes ahead of where it reads, so that both may
- * be in one place. */
+/* A group is three bytes in a 24-bit number. Decoding never writes ahead of where it reads, so that
+ * the output may overwrite the input. */
 #include "core/base64.h"
 
 #include <assert.h>

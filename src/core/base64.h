@@ -3,8 +3,8 @@
 #define BEL_CORE_BASE64_H
 
 /*
- * base64 - bytes as text, as RFC 4648 has it in section 4: three bytes are four characters, and
- * padding is needed.
+ * base64 - base64 as in RFC 4648, section 4: three bytes become four characters, and padding is
+ * required.
  */
 
 #include "belfry/view.h"
@@ -14,18 +14,19 @@
 #include <stdint.h>
 
 enum {
-    BEL_BASE64_BYTES = 3, /* that make a group of */
+    BEL_BASE64_BYTES = 3, /* per group */
     BEL_BASE64_CHARS = 4,
 };
 
-/* The group of the first three bytes, or of as many as there are: `count` is 1 or more. */
+/* Encodes the first three bytes as one group, or fewer if `count` is 1 or 2; `count` must not be
+ * 0. */
 void bel__base64_group(const uint8_t *bytes, size_t count, char out[BEL_BASE64_CHARS]);
 
-/* All of it as a string to be freed; NULL without memory. */
+/* Encodes all bytes. Returns a string that the caller frees, or NULL if memory has run out. */
 char *bel__base64_encode(struct bel_view data);
 
-/* Decodes into `out`, which has room for three bytes for each four characters and may be where
- * the text is. False if it is not base64; then `out` may have some of it. */
+/* Decodes into `out`, which needs three bytes for each four characters and may be the memory of the
+ * text. Returns false if the text is not base64; `out` may then be partly written. */
 bool bel__base64_decode(struct bel_view text, void *out, size_t *out_bytes);
 
 #endif

@@ -2,20 +2,19 @@
 
 /*
  *     memory       start             start + count        capacity
- *       |  consumed  |  what is in it      |  space          |
+ *       |  consumed  |  bytes in the buffer |  space          |
  *
- * Consuming moves the start. When the space is too small, there are two ways to more:
+ * Consuming moves the start. If the space is too small, there are two ways to make room:
  *
- *   - If at least as much is consumed as is in the buffer, its bytes move to the front.
- *     That costs a byte moved for a byte consumed, and each is consumed but once.
- *   - Otherwise the memory doubles, or grows to what is needed, and the bytes move to
- *     the front of the new memory.
+ *   - If at least as many bytes were consumed as are in the buffer, its bytes move to the front.
+ *     This costs one byte moved per byte consumed, and each byte is consumed only once.
+ *   - Otherwise the memory doubles, or grows to the size needed, and the bytes move to the
+ *     front of the new memory.
  *
- * The memory never has to exceed twice the maximum. If that much is not enough for
- * count + bytes, both within the maximum, then start is at least the maximum: the first
- * way is open.
+ * The memory never exceeds twice the maximum. If that is too small for count + bytes, both within
+ * the maximum, then start is at least the maximum, and the first way applies.
  *
- * What needs neither is in the header, a few instructions where it is called.
+ * The common case, in which the space is large enough, is inline in the header.
  */
 #include "core/buffer.h"
 
@@ -37,7 +36,7 @@ static bool is_sound(const struct bel_buffer *buffer)
 
 void bel__buffer_init(struct bel_buffer *buffer, size_t count_max)
 {
-    assert(count_max <= SIZE_MAX / 4); /* so that no sum of two sizes overflows */
+    assert(count_max <= SIZE_MAX / 4); /* so that the sum of two sizes does not overflow */
     *buffer = (struct bel_buffer){.count_max = count_max};
 }
 
@@ -55,7 +54,7 @@ static void move_to_front(struct bel_buffer *buffer)
     buffer->start = 0;
 }
 
-/* To a new block, not with realloc: that would copy the consumed bytes as well. */
+/* Allocates a new block instead of calling realloc(), which would also copy the consumed bytes. */
 static int grow(struct bel_buffer *buffer, size_t needed)
 {
     size_t capacity = 2 * buffer->capacity;
@@ -64,7 +63,7 @@ static int grow(struct bel_buffer *buffer, size_t needed)
     if (capacity < CAPACITY_MIN) capacity = CAPACITY_MIN;
     if (capacity > capacity_max) capacity = capacity_max;
     if (capacity < needed) capacity = needed;
-    uint8_t *memory = malloc(capacity + 1); /* printf ends its text with a zero */
+    uint8_t *memory = malloc(capacity + 1); /* + 1 for the final 0 that vsnprintf() writes */
     if (memory == NULL) return BEL_ENOMEM;
     if (buffer->count > 0) memcpy(memory, bel__buffer_data(buffer), buffer->count);
     free(buffer->memory);
@@ -97,7 +96,8 @@ int bel__buffer_append(struct bel_buffer *buffer, const void *data, size_t bytes
     return 0;
 }
 
-/* Prints where the text belongs. If it does not fit, that was to measure it. */
+/* Prints directly into the space. If the text does not fit, this first call has measured it, and a
+ * second call prints it after the buffer has grown. */
 int bel__buffer_append_vformat(struct bel_buffer *buffer, const char *format, va_list args)
 {
     assert(is_sound(buffer));

@@ -3,11 +3,11 @@
 #define BEL_CORE_BUFFER_H
 
 /*
- * buffer - bytes that come in at the end and go out at the front, such as what a
- * connection has read and not yet understood, or has to say and not yet said.
+ * buffer - a byte queue: bytes are appended at the end and consumed from the front. Used for
+ * received input that is not parsed yet, and for output that is not sent yet.
  *
- * A buffer has a maximum. What would go over it is refused with BEL_EFULL, whole, so
- * the side that makes bytes faster than the other takes them is told to wait.
+ * A buffer has a maximum size. An append that would exceed it fails with BEL_EFULL and adds
+ * nothing, so a fast producer must wait for a slow consumer.
  *
  *     struct bel_buffer out;
  *     bel__buffer_init(&out, 8 << 20);
@@ -18,16 +18,16 @@
  *     ...
  *     bel__buffer_finish(&out);
  *
- * Or to read straight into it:
+ * To read directly into the buffer:
  *
  *     err = bel__buffer_reserve(&in, 4096);
  *     ssize_t got = read(fd, bel__buffer_space(&in), 4096);
  *     if (got > 0) bel__buffer_commit(&in, (size_t)got);
  *
- * Bytes are moved at most once for each byte consumed, so any sequence of calls takes
- * time linear in the bytes that pass through; that is why memory may reach twice the
- * maximum. Appending may move the bytes: pointers into a buffer are good until then.
- * Bytes mean nothing to a buffer, and there is no end mark.
+ * At most one byte is moved per byte consumed, so any sequence of calls takes time linear in the
+ * bytes that pass through. For this the memory may reach twice the maximum. Appending may move the
+ * bytes, which invalidates pointers into the buffer. A buffer does not interpret its bytes and adds
+ * no final 0.
  *
  * Threads: a buffer belongs to one thread.
  */
@@ -40,43 +40,43 @@
 #include <stdint.h>
 
 struct bel_buffer {
-    size_t count;     /* read only: the bytes in it */
-    size_t count_max; /* read only: never more */
+    size_t count;     /* read only: bytes in the buffer */
+    size_t count_max; /* read only: the maximum */
     uint8_t *memory;  /* private, as are the next two */
     size_t start, capacity;
 };
 
-/* Makes an empty buffer for up to `count_max` bytes, which has no memory yet. */
+/* Initialises an empty buffer for up to `count_max` bytes. Allocates nothing. */
 void bel__buffer_init(struct bel_buffer *buffer, size_t count_max);
 
-/* Releases the memory. The buffer is empty and can be used again. */
+/* Frees the memory. The buffer is empty and can be used again. */
 void bel__buffer_finish(struct bel_buffer *buffer);
 
-/* The first byte; `count` of them may be read and written. */
+/* Returns the first byte; the caller may read and write `count` bytes. */
 static inline uint8_t *bel__buffer_data(const struct bel_buffer *buffer)
 {
     return buffer->memory == NULL ? NULL : buffer->memory + buffer->start;
 }
 
 /*
- * What adds bytes returns 0; or BEL_EFULL if they would go over the maximum, or
- * BEL_ENOMEM, and then no byte is added and none is lost.
+ * Functions that add bytes return 0; or, with nothing added, BEL_EFULL if the maximum would be
+ * exceeded, or BEL_ENOMEM.
  */
 
-/* Adds `bytes` bytes, which are not the buffer's own. */
+/* Appends `bytes` bytes, which must not be in the buffer. */
 BEL_CHECKED int bel__buffer_append(struct bel_buffer *buffer, const void *data, size_t bytes);
 
-/* Adds text as printf prints it, from arguments that are not the buffer's own. Also
- * BEL_EINVAL if printf itself fails. */
+/* Appends formatted text; the arguments must not point into the buffer. Returns BEL_EINVAL also if
+ * printf itself fails. */
 BEL_CHECKED int bel__buffer_append_format(struct bel_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 BEL_CHECKED int bel__buffer_append_vformat(struct bel_buffer *buffer, const char *format,
                                            va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Moves the bytes, or takes more memory, until there is room for `bytes` more. Private. */
+/* Moves the bytes or allocates memory to make room for `bytes` more. Private. */
 BEL_CHECKED int bel__buffer_make_room(struct bel_buffer *buffer, size_t bytes);
 
-/* Makes room for `bytes` more, so that appending up to there does not fail. */
+/* Makes room for `bytes` more bytes, so that appending them cannot fail. */
 BEL_CHECKED static inline int bel__buffer_reserve(struct bel_buffer *buffer, size_t bytes)
 {
     size_t count_max = buffer->count_max, room = buffer->capacity - buffer->start - buffer->count;
@@ -84,14 +84,14 @@ BEL_CHECKED static inline int bel__buffer_reserve(struct bel_buffer *buffer, siz
     return bel__buffer_make_room(buffer, bytes);
 }
 
-/* Where the next byte goes, if one at least was reserved, with the room behind it. */
+/* Returns where the next byte goes. At least one byte must have been reserved. */
 static inline uint8_t *bel__buffer_space(const struct bel_buffer *buffer)
 {
     assert(buffer->memory != NULL);
     return buffer->memory + buffer->start + buffer->count;
 }
 
-/* Adds `bytes` bytes that were written to the space, no more than were reserved. */
+/* Appends `bytes` bytes that the caller has written to the space; at most the number reserved. */
 static inline void bel__buffer_commit(struct bel_buffer *buffer, size_t bytes)
 {
     assert(bytes <= buffer->capacity - buffer->start - buffer->count);
@@ -99,7 +99,7 @@ static inline void bel__buffer_commit(struct bel_buffer *buffer, size_t bytes)
     assert(buffer->count <= buffer->count_max);
 }
 
-/* Adds `bytes` bytes, one at least, which are to be written at `*out` at once. */
+/* Appends `bytes` bytes, at least one, which the caller must then write at `*out`. */
 BEL_CHECKED static inline int bel__buffer_extend(struct bel_buffer *buffer, size_t bytes,
                                                  uint8_t **out)
 {
@@ -111,7 +111,7 @@ BEL_CHECKED static inline int bel__buffer_extend(struct bel_buffer *buffer, size
     return 0;
 }
 
-/* Drops `bytes` bytes, no more than there are, from the front. */
+/* Removes `bytes` bytes from the front; at most the number in the buffer. */
 static inline void bel__buffer_consume(struct bel_buffer *buffer, size_t bytes)
 {
     assert(bytes <= buffer->count);
@@ -119,8 +119,7 @@ static inline void bel__buffer_consume(struct bel_buffer *buffer, size_t bytes)
     buffer->start = buffer->count == 0 ? 0 : buffer->start + bytes;
 }
 
-/* Drops all but the first `count`, no more than there are: to take back what was
- * appended since. */
+/* Removes all but the first `count` bytes, to undo appends. */
 static inline void bel__buffer_truncate(struct bel_buffer *buffer, size_t count)
 {
     assert(count <= buffer->count);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Two clocks behind one interface: the system's, which is the only caller of
- * clock_gettime in the library, and one that a test moves by hand.
+ * Two implementations of one interface: the system clock, which is the only caller of
+ * clock_gettime() in the library, and a fake clock that a test moves.
  *
- * The times of a fake clock are three atomic words, because the thread that reads
- * them is often not the test that moves them. All accesses are relaxed: a time says
- * nothing about other memory, and two times read one after the other need not be of
- * one instant, as they are not with the system's clock either. There is one mover,
- * so a load and a store make up a move.
+ * The times of a fake clock are three atomic words, because the reading thread is often not the
+ * test that moves them. All accesses are relaxed: a time orders no other memory, and two times read
+ * one after the other need not be from the same instant, just like those of the system clock. Only
+ * one thread moves the clock, so a move is a load and a store.
  */
 #include "core/clock.h"
 
@@ -25,7 +24,7 @@ struct bel_clock_fake {
     struct bel_clock clock;
     _Atomic uint64_t mono_ns, boot_ns;
     _Atomic int64_t wall_ms;
-    uint64_t wall_rest_ns; /* the mover's: below a millisecond, not shown yet */
+    uint64_t wall_rest_ns; /* of the moving thread: fraction of a millisecond not yet in wall_ms */
 };
 
 static_assert(offsetof(struct bel_clock_fake, clock) == 0, "a fake clock is a clock");
@@ -34,7 +33,7 @@ static struct timespec read_system(clockid_t id)
 {
     struct timespec at;
     int failed = clock_gettime(id, &at);
-    assert(!failed); /* every Linux we build for has all three */
+    assert(!failed); /* every supported Linux has all three clocks */
     (void)failed;
     return at;
 }
@@ -57,7 +56,7 @@ static struct bel_boot system_boot(const struct bel_clock *clock)
     return (struct bel_boot){ns_of(read_system(CLOCK_BOOTTIME))};
 }
 
-/* tv_nsec counts up also before 1970, so this rounds down on both sides. */
+/* tv_nsec counts up also before 1970, so the result is always rounded down. */
 static struct bel_wall wall_of(struct timespec at)
 {
     return (struct bel_wall){(int64_t)at.tv_sec * MS_PER_S + at.tv_nsec / NS_PER_MS};
@@ -180,21 +179,21 @@ void bel_clock_fake_set_mono(struct bel_clock_fake *fake, struct bel_mono mono)
 {
     assert(mono.ns != BEL_NEVER);
     assert(mono.ns >= fake_mono(&fake->clock).ns);
-    atomic_store_explicit(&fake->mono_ns, mono.ns, memory_order_relaxed); /* to fake_mono */
+    atomic_store_explicit(&fake->mono_ns, mono.ns, memory_order_relaxed); /* read by fake_mono */
 }
 
 void bel_clock_fake_set_boot(struct bel_clock_fake *fake, struct bel_boot boot)
 {
     assert(boot.ns != BEL_NEVER);
     assert(boot.ns >= fake_boot(&fake->clock).ns);
-    atomic_store_explicit(&fake->boot_ns, boot.ns, memory_order_relaxed); /* to fake_boot */
+    atomic_store_explicit(&fake->boot_ns, boot.ns, memory_order_relaxed); /* read by fake_boot */
 }
 
 void bel_clock_fake_set_wall(struct bel_clock_fake *fake, struct bel_wall wall)
 {
     assert(fake != NULL);
     fake->wall_rest_ns = 0;
-    atomic_store_explicit(&fake->wall_ms, wall.ms, memory_order_relaxed); /* to fake_wall */
+    atomic_store_explicit(&fake->wall_ms, wall.ms, memory_order_relaxed); /* read by fake_wall */
 }
 
 static void move_wall(struct bel_clock_fake *fake, uint64_t ns)
@@ -234,5 +233,5 @@ void bel_clock_fake_step(struct bel_clock_fake *fake, int64_t ms)
     bool overflow = __builtin_add_overflow(fake_wall(&fake->clock).ms, ms, &wall_ms);
     assert(!overflow);
     (void)overflow;
-    atomic_store_explicit(&fake->wall_ms, wall_ms, memory_order_relaxed); /* to fake_wall */
+    atomic_store_explicit(&fake->wall_ms, wall_ms, memory_order_relaxed); /* read by fake_wall */
 }

@@ -3,16 +3,17 @@
 #define BEL_CORE_CLOCK_H
 
 /*
- * clock - what a wall time in milliseconds does not show.
+ * clock - the fraction of a millisecond that a bel_wall does not contain.
  *
- * The milliseconds of the wall do not begin where those of the boot clock do. Who sleeps on the one
- * until a time of the other must know how far the wall is into its millisecond.
+ * Milliseconds of the wall clock and of the boot clock do not begin at the same instants. To sleep
+ * on the boot clock until a wall time, the caller needs the fraction of the current wall
+ * millisecond.
  */
 
 #include "belfry/clock.h"
 
-/* Reads the wall, and sets how many ns of that millisecond have gone by: 0, as if it had just
- * begun, for a clock that is not the system's. */
+/* Reads the wall clock, and sets `*out_rest_ns` to the nanoseconds since its last full millisecond;
+ * 0 for a clock that is not the system clock. */
 struct bel_wall bel__clock_wall(const struct bel_clock *clock, uint32_t *out_rest_ns);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Eight bytes a step, by eight tables: table t has for each byte what becomes of it when t
- * more bytes follow, so that the eight are looked up side by side and added.
+ * Eight bytes per step with eight tables: table t holds the contribution of each byte if t more
+ * bytes follow it, so that eight lookups are independent and are combined by exclusive-or.
  *
- * Adding is exclusive-or, and so the entry of a byte is the sum of the entries of its bits.
- * The tables are written down as those eight and summed up by the compiler, because constants
- * need no first time, and threads nothing to agree on.
+ * The entry of a byte is the exclusive-or of the entries of its bits. The source therefore lists
+ * eight constants per table, and the compiler computes the 256 entries. Constant tables need no
+ * initialisation at run time, and so no synchronisation between threads.
  */
 #include "core/crc32c.h"
 
@@ -30,7 +30,7 @@
             SUMS64(192, __VA_ARGS__)                                                               \
     }
 
-/* The entries of the bits 1, 2, 4, ... 128. The last of the first is the polynomial. */
+/* The entries of the bits 1, 2, 4 ... 128. The last entry of the first table is the polynomial. */
 static const uint32_t tables[8][256] = {
     TABLE(0xf26b8303, 0xe13b70f7, 0xc79a971f, 0x8ad958cf, 0x105ec76f, 0x20bd8ede, 0x417b1dbc,
           0x82f63b78),

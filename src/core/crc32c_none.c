@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Where we know of no instruction. */
+/* For processors without a known CRC-32C instruction. */
 #include "core/crc32c.h"
 
 #include <assert.h>

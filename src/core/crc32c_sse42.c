@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Where the processor is an x86 of 64 bits: SSE 4.2 has the step of eight bytes as an
- * instruction. Whether it is there was found out before main() and is only looked up here.
+ * For 64-bit x86: SSE 4.2 has an instruction that processes eight bytes. The compiler's runtime
+ * detects it before main(), so the check here is a lookup.
  */
 #include "core/crc32c.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The system's source is getrandom(2), which may be interrupted before it starts
- * and may stop short after 256 bytes; both mean "ask again for the rest".
+ * The system source is getrandom(2). It may be interrupted before it starts and may return fewer
+ * bytes after 256; in both cases the loop asks for the rest.
  *
- * The seeded source is xoshiro256** with its state filled by splitmix64, so that
- * seeds that differ in one bit give unrelated sequences. Its bytes are taken from
- * each number in little-endian order, whatever the machine: one seed is one history
- * everywhere.
+ * The seeded source is xoshiro256** with its state filled by splitmix64, so that seeds that differ
+ * in one bit give unrelated sequences. The bytes of each number are taken in little-endian order on
+ * every machine, so that a seed gives the same sequence everywhere.
  */
 #include "core/entropy.h"
 
@@ -72,7 +71,7 @@ void bel__entropy_seed(struct bel_entropy_seeded *seeded, uint64_t seed)
 {
     static_assert(offsetof(struct bel_entropy_seeded, entropy) == 0, "seeded is a source");
     seeded->entropy.fill = fill_from_seed;
-    for (unsigned i = 0; i < 4; i++) { /* splitmix64: never four zeros in a row */
+    for (unsigned i = 0; i < 4; i++) { /* splitmix64 never returns four zeros in a row */
         uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
         z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
         z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -101,9 +100,8 @@ int bel__entropy_u64(struct bel_entropy *entropy, uint64_t *out)
 }
 
 /*
- * 2^64 is seldom a multiple of `end`. The numbers below the remainder are thrown
- * away, and those left fall into `end` classes of one size. Less than every second
- * try fails, so the loop ends.
+ * 2^64 is rarely a multiple of `end`. Numbers below the remainder are rejected, so that the others
+ * are distributed evenly. Less than half of the numbers are rejected, so the loop ends.
  */
 int bel__entropy_below(struct bel_entropy *entropy, uint64_t end, uint64_t *out)
 {

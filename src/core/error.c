@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The words for each error, in the order of belfry/error.h. */
+/* Texts in the order of belfry/error.h. */
 #include "belfry/error.h"
 
 #include <stddef.h>
@@ -9,16 +9,16 @@ static const char *const texts[] = {
     [0] = "success",
     [-BEL_ENOMEM] = "out of memory",
     [-BEL_EFULL] = "a configured limit is reached",
-    [-BEL_EIO] = "input or output failed",
+    [-BEL_EIO] = "input/output error",
     [-BEL_ECORRUPT] = "stored data is damaged",
-    [-BEL_ESTALE] = "the handle or lease has ended",
+    [-BEL_ESTALE] = "the handle or lease has expired",
     [-BEL_EINVAL] = "invalid value",
     [-BEL_ERANGE] = "value out of range",
-    [-BEL_ECLOSED] = "closed",
-    [-BEL_EBUSY] = "not possible from here right now",
+    [-BEL_ECLOSED] = "closed by the other side",
+    [-BEL_EBUSY] = "busy or timed out; try again later",
     [-BEL_ENOTFOUND] = "not found",
     [-BEL_ECONFLICT] = "already exists",
-    [-BEL_EUNSUPPORTED] = "not supported here",
+    [-BEL_EUNSUPPORTED] = "not supported by this build or store",
 };
 
 const char *bel_error_text(int err)

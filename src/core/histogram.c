@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Cells of one width side by side for each power of two, and twice as wide for the
- * next: linear within, logarithmic across. With 32 cells a power:
+ * For each power of two the histogram has 32 cells of equal width, twice as wide as those of the
+ * previous power:
  *
  *     cell     0 ..  63    width 1    values 0 .. 63, each its own
  *     cell    64 ..  95    width 2    values 64 .. 127
@@ -10,15 +10,14 @@
  *     ...
  *     cell  1888 .. 1919   width 2^58 values 2^63 .. 2^64 - 1
  *
- * A value's cell is its six highest bits, which are 32 to 63 for all above the first
- * power, plus 32 for each bit below them. A cell's width is at most a 32nd of the
- * smallest value in it: that is the error.
+ * The cell of a value is its six highest bits, which are 32 to 63 above the first power, plus 32
+ * for each bit below them. The width of a cell is at most a 32nd of its smallest value, which is
+ * the error.
  *
- * Numbers are atomics only so that a reader gets each of them whole. All accesses are
- * relaxed: a number says nothing about other memory, and readers are promised no more
- * than numbers that were once there. There is one writer, so adding is a load and a
- * store; nobody comes between. The count is not stored but added up from the cells, so
- * that a quantile and its count agree whenever they are read.
+ * Numbers are atomics only so that a reader gets each of them untorn. All accesses are relaxed: a
+ * number orders no other memory, and readers only get values that once existed. There is one
+ * writer, so an addition is a load and a store. The count is not stored but summed from the cells,
+ * so that a quantile and its count always agree.
  */
 #include "core/histogram.h"
 
@@ -33,13 +32,13 @@ enum {
 
 static_assert(BEL_HISTOGRAM_CELLS == 1920, "as drawn above");
 
-/* Any thread; pairs with the stores of write_number. */
+/* Any thread; reads the stores of write_number. */
 static uint64_t read_number(const _Atomic uint64_t *number)
 {
     return atomic_load_explicit(number, memory_order_relaxed);
 }
 
-/* The writer; pairs with the loads of read_number. */
+/* Writer only; read by read_number. */
 static void write_number(_Atomic uint64_t *number, uint64_t value)
 {
     atomic_store_explicit(number, value, memory_order_relaxed);
@@ -56,7 +55,7 @@ static uint64_t multiply_saturating(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* How many bits of a value its cell leaves out. */
+/* Returns the number of low bits of a value that its cell ignores. */
 static unsigned dropped_bits(uint64_t value)
 {
     unsigned top_bit = 63 - (unsigned)__builtin_clzll(value | CELLS_A_POWER);
@@ -71,7 +70,7 @@ static size_t cell_of(uint64_t value)
     return cell;
 }
 
-/* The largest value that belongs in a cell. */
+/* Returns the largest value of a cell. */
 static uint64_t top_of(size_t cell)
 {
     assert(cell < BEL_HISTOGRAM_CELLS);
@@ -118,7 +117,7 @@ void bel__histogram_record_many(struct bel_histogram *histogram, uint64_t value,
     add_to(&histogram->cells[cell_of(value)], times);
 }
 
-/* What `from` records meanwhile is in all of the numbers, in some, or in none. */
+/* A value that `from` records meanwhile may be included in all numbers, in some, or in none. */
 void bel__histogram_merge(struct bel_histogram *into, const struct bel_histogram *from)
 {
     assert(into != from);
@@ -149,7 +148,7 @@ uint64_t bel__histogram_sum(const struct bel_histogram *histogram)
 uint64_t bel__histogram_min(const struct bel_histogram *histogram)
 {
     uint64_t min = read_number(&histogram->min), max = read_number(&histogram->max);
-    return min <= max ? min : 0; /* else it is empty: no value has both */
+    return min <= max ? min : 0; /* otherwise the histogram is empty */
 }
 
 uint64_t bel__histogram_max(const struct bel_histogram *histogram)
@@ -158,7 +157,7 @@ uint64_t bel__histogram_max(const struct bel_histogram *histogram)
     return read_number(&histogram->max);
 }
 
-/* How many values make up `millionths` of `count`, rounded up, and one at least. */
+/* Returns the number of values that is `millionths` of `count`, rounded up, at least 1. */
 static uint64_t rank_of(uint64_t count, uint32_t millionths)
 {
     uint64_t million = BEL_HISTOGRAM_QUANTILE_MAX;
@@ -168,7 +167,7 @@ static uint64_t rank_of(uint64_t count, uint32_t millionths)
     return rank > 0 ? rank : 1;
 }
 
-/* Cells only grow, so the second pass comes to the rank that the first one promised. */
+/* Cells only grow, so the second pass reaches the rank computed from the first. */
 uint64_t bel__histogram_quantile(const struct bel_histogram *histogram, uint32_t millionths)
 {
     assert(millionths <= BEL_HISTOGRAM_QUANTILE_MAX);

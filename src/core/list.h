@@ -3,8 +3,8 @@
 #define BEL_CORE_LIST_H
 
 /*
- * list - a ring of links inside other things, so that joining and leaving a list
- * takes constant time and no memory.
+ * list - an intrusive doubly linked list: items join and leave in constant time and without memory
+ * allocation.
  *
  *     struct conn { int fd; struct bel_link idle; };
  *
@@ -15,11 +15,11 @@
  *         conn_close(BEL_CONTAINER_OF(link, struct conn, idle));
  *     }
  *
- * A list is a link as well, and stands between its last and its first. A link that is
- * zeroed, or was removed, is in no list. A list must not be moved or copied; one that
- * is dropped while links are in it leaves them dangling.
+ * The list head is a link too, between the last and the first. A link that is zeroed or was removed
+ * is in no list. A list must not be moved or copied. Dropping a list that is not empty leaves its
+ * links dangling.
  *
- * Threads: a list and all in it belong to one thread.
+ * Threads: a list and its items belong to one thread.
  */
 
 #include <assert.h>
@@ -27,14 +27,14 @@
 #include <stddef.h>
 
 struct bel_link {
-    struct bel_link *next, *prev; /* both NULL in no list */
+    struct bel_link *next, *prev; /* both NULL: in no list */
 };
 
 struct bel_list {
     struct bel_link head;
 };
 
-/* The thing of type `type` whose field `member` is at `link`. */
+/* The item of type `type` whose field `member` is at `link`. */
 #define BEL_CONTAINER_OF(link, type, member)                                                       \
     ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
@@ -45,7 +45,7 @@ static inline void bel__list_init(struct bel_list *list)
 
 static inline bool bel__list_is_empty(const struct bel_list *list)
 {
-    assert(list->head.next != NULL); /* else it was not initialised */
+    assert(list->head.next != NULL); /* otherwise the list is not initialised */
     return list->head.next == &list->head;
 }
 
@@ -55,8 +55,8 @@ static inline bool bel__link_is_linked(const struct bel_link *link)
     return link->next != NULL;
 }
 
-/* Puts `link`, which is in no list, before or after one that is. `at` may be a list's
- * head: before it is the end, after it the start. */
+/* Insert `link`, which is in no list, before or after a link that is in one. `at` may be a list's
+ * head: before the head is the end, after it the start. */
 static inline void bel__link_insert_before(struct bel_link *at, struct bel_link *link)
 {
     assert(!bel__link_is_linked(link));
@@ -82,7 +82,7 @@ static inline void bel__list_prepend(struct bel_list *list, struct bel_link *lin
     bel__link_insert_after(&list->head, link);
 }
 
-/* Takes `link` out of the list that it is in. */
+/* Removes `link` from its list. */
 static inline void bel__link_remove(struct bel_link *link)
 {
     assert(bel__link_is_linked(link));
@@ -92,7 +92,7 @@ static inline void bel__link_remove(struct bel_link *link)
     *link = (struct bel_link){NULL, NULL};
 }
 
-/* The ends, which stay in the list; NULL if it is empty. */
+/* Return the first and the last link, which stay in the list; NULL if it is empty. */
 static inline struct bel_link *bel__list_first(const struct bel_list *list)
 {
     return bel__list_is_empty(list) ? NULL : list->head.next;
@@ -103,7 +103,7 @@ static inline struct bel_link *bel__list_last(const struct bel_list *list)
     return bel__list_is_empty(list) ? NULL : list->head.prev;
 }
 
-/* The one behind `link`; NULL if it is the last. Ask before removing `link`. */
+/* Returns the link after `link`, or NULL if it is the last. Call it before removing `link`. */
 static inline struct bel_link *bel__list_next(const struct bel_list *list,
                                               const struct bel_link *link)
 {
@@ -111,7 +111,7 @@ static inline struct bel_link *bel__list_next(const struct bel_list *list,
     return link->next == &list->head ? NULL : link->next;
 }
 
-/* Takes out the first; NULL if the list is empty. */
+/* Removes and returns the first link; NULL if the list is empty. */
 static inline struct bel_link *bel__list_take_first(struct bel_list *list)
 {
     struct bel_link *first = bel__list_first(list);
@@ -119,7 +119,7 @@ static inline struct bel_link *bel__list_take_first(struct bel_list *list)
     return first;
 }
 
-/* Moves all of `from` behind all of `list`, in constant time. `from` is then empty. */
+/* Moves all of `from` to the end of `list`, in constant time. `from` is then empty. */
 static inline void bel__list_splice(struct bel_list *list, struct bel_list *from)
 {
     assert(list != from);

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Linear hashing. The entries lie side by side, numbered, and each bucket is a chain
- * of entry numbers. There are as many buckets as entries; when one is added, one old
- * bucket is split, and the bucket to split is not the longest but the next in turn:
+ * Linear hashing. The entries are a dense array, and each bucket is a chain of entry indices. There
+ * are as many buckets as entries. When an entry is added, one bucket is split; not the longest, but
+ * the next in order:
  *
- *     5 buckets     hash mod 8, or mod 4 where that bucket is not there yet
+ *     5 buckets     hash mod 8, or mod 4 if that bucket does not exist yet
  *
  *     0     1     2     3     4          next: bucket 5 is split off bucket 1, then
  *     mod8  mod4  mod4  mod4  mod8       6 off 2, 7 off 3, and 8 off 0, modulo 16
  *
- * So bucket b, above the first, always comes off b without its highest bit, and going
- * back is to hang its chain on there again. Growing needs neither a second table nor a
- * moment when everything moves; a bucket that waits for its turn has, on average, at
- * most twice its share.
+ * So bucket b, except bucket 0, is always split off from b without its highest bit, and shrinking
+ * appends its chain to that bucket again. Growing needs neither a second table nor a moment when
+ * everything moves. A bucket that is not split yet has, on average, at most twice its share.
  *
- * A removed entry's place is taken by the last one, whose chain is mended. That keeps
- * the entries dense: walking is counting, and memory can be given back from the end.
+ * Removing an entry moves the last entry into its place and repairs the chain of that entry. So the
+ * entries stay dense: a walk counts indices, and memory can be freed from the end.
  *
- * Both arrays are made of blocks, each as large as all before it, so that growing one
- * is an allocation and not a copy. New blocks are not cleared: a bucket is initialised
- * when it is split off and an entry when it is put.
+ * Both arrays consist of blocks, each as large as all before it, so that growing allocates but
+ * never copies. New blocks are not cleared: a bucket is initialised when it is split off, an entry
+ * when it is put.
  */
 #include "core/map.h"
 
@@ -29,7 +28,7 @@
 #include <string.h>
 
 enum {
-    BLOCK_BITS = 4, /* the first block holds 16, and so does the second */
+    BLOCK_BITS = 4, /* the first block holds 16, and the second too */
     BLOCK_FIRST = 1 << BLOCK_BITS,
 };
 
@@ -40,13 +39,13 @@ __extension__ typedef unsigned __int128 two_words;
 static_assert(BLOCK_FIRST << (BEL_MAP_BLOCKS - 1) == BEL_MAP_COUNT_MAX, "blocks hold every entry");
 static_assert(sizeof(struct bel_map_entry) == 32, "as the header says");
 
-/* The block with element `index`. */
+/* Returns the block that contains element `index`. */
 static unsigned block_of(uint32_t index)
 {
     return 32 - BLOCK_BITS - (unsigned)__builtin_clz(index | (BLOCK_FIRST - 1));
 }
 
-/* The first element of a block, and how many it has. */
+/* Return the first element of a block, and its number of elements. */
 static uint32_t block_start(unsigned block)
 {
     return block == 0 ? 0 : (uint32_t)BLOCK_FIRST << (block - 1);
@@ -75,7 +74,7 @@ static uint32_t highest_bit(uint32_t x)
     return UINT32_C(1) << (31 - __builtin_clz(x));
 }
 
-/* The bucket that `bucket` is split off. */
+/* Returns the bucket that `bucket` is split off from. */
 static uint32_t parent_of(uint32_t bucket)
 {
     return bucket - highest_bit(bucket);
@@ -95,7 +94,7 @@ static bool has_key(const struct bel_map_entry *entry, const struct bel_map_entr
            (wanted->key_bytes == 0 || memcmp(entry->key, wanted->key, wanted->key_bytes) == 0);
 }
 
-/* The link that names the entry with the wanted key, or NULL. */
+/* Returns the link to the entry with the wanted key, or NULL. */
 static uint32_t *find_link(const struct bel_map *map, const struct bel_map_entry *wanted)
 {
     if (map->count == 0) return NULL;
@@ -108,7 +107,7 @@ static uint32_t *find_link(const struct bel_map *map, const struct bel_map_entry
     return NULL;
 }
 
-/* Each word is multiplied by half of the secret, and the product folded upon itself. */
+/* Multiplies each word by half of the secret and folds the 128-bit product. */
 static uint64_t hash_words(struct bel_siphash_key secret, const void *key, size_t key_bytes)
 {
     uint64_t parts[2], word;
@@ -133,7 +132,7 @@ static struct bel_map_entry new_entry(const struct bel_map *map, const void *key
     return (struct bel_map_entry){.key = key, .key_bytes = (uint32_t)key_bytes, .hash = hash};
 }
 
-/* Adds a bucket, with those entries of its parent's that belong in it. */
+/* Adds a bucket and moves the entries that belong into it from its parent. */
 static void split(struct bel_map *map)
 {
     uint32_t added = map->bucket_count;
@@ -158,7 +157,7 @@ static void split(struct bel_map *map)
     }
 }
 
-/* Takes the last bucket away and hangs its chain on its parent's. */
+/* Removes the last bucket and appends its chain to its parent's. */
 static void merge(struct bel_map *map)
 {
     assert(map->bucket_count > 1);
@@ -171,7 +170,7 @@ static void merge(struct bel_map *map)
     map->bucket_count--;
 }
 
-/* Makes sure that there is memory for one entry more and the bucket that it needs. */
+/* Allocates memory for one more entry and the bucket that it needs. */
 static int reserve_one(struct bel_map *map)
 {
     unsigned block = block_of(map->count);
@@ -188,8 +187,8 @@ static int reserve_one(struct bel_map *map)
     return 0;
 }
 
-/* Gives back the block after the next, so that a count that goes to and fro over the
- * border of a block does not allocate each time. */
+/* Frees the block after the next one. One spare block is kept, so that a count that alternates
+ * around the border of a block does not allocate each time. */
 static void release_spare(struct bel_map *map)
 {
     unsigned block = block_of(map->count) + 2;
@@ -251,13 +250,13 @@ int bel__map_put(struct bel_map *map, const void *key, size_t key_bytes, uint64_
 
 uint64_t *bel__map_find(const struct bel_map *map, const void *key, size_t key_bytes)
 {
-    if (map->count == 0) return NULL; /* not even its hash is needed */
+    if (map->count == 0) return NULL; /* without computing a hash */
     struct bel_map_entry wanted = new_entry(map, key, key_bytes);
     uint32_t *link = find_link(map, &wanted);
     return link == NULL ? NULL : &entry_at(map, *link)->value;
 }
 
-/* Moves the last entry to `index`, which is free, and mends its chain. */
+/* Moves the last entry to `index`, which is free, and repairs its chain. */
 static void fill_hole(struct bel_map *map, uint32_t index)
 {
     uint32_t last = map->count;
@@ -283,7 +282,7 @@ bool bel__map_remove(struct bel_map *map, const void *key, size_t key_bytes, uin
     map->count--;
     fill_hole(map, index);
     for (int i = 0; i < 2 && map->bucket_count / 2 > map->count; i++) {
-        merge(map); /* two, or a map that only shrinks would leave buckets behind */
+        merge(map); /* two, so that a map that only shrinks keeps no excess buckets */
     }
     release_spare(map);
     return true;
@@ -312,7 +311,8 @@ size_t bel__map_bytes(const struct bel_map *map)
     return bytes;
 }
 
-/* The length of a chain; one more than the count if it is a ring or leads outside. */
+/* Returns the length of a chain, or the count + 1 if the chain is cyclic or has an invalid
+ * index. */
 static uint32_t chain_length(const struct bel_map *map, uint32_t bucket)
 {
     uint32_t length = 0;

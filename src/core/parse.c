@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Digits are read into 64 bits without sign: the first ones, which always fit, in a loop
- * that does not ask. What is behind them is read to the end even after an overflow,
- * because a number that is too large differs from no number at all. A signed number is a
- * sign and such a magnitude, in which the smallest one has a place too.
+ * Digits are read into an unsigned 64-bit number: the first 19, which always fit, in a loop without
+ * overflow checks. The rest is read to the end even after an overflow, because a number that is too
+ * large (BEL_ERANGE) differs from a text that is not a number (BEL_EINVAL). A signed number is a
+ * sign and an unsigned magnitude, which also covers INT64_MIN.
  */
 #include "core/parse.h"
 
@@ -13,10 +13,10 @@
 #include <string.h>
 
 enum {
-    DIGITS_SURE = 19, /* 9999999999999999999 fits, and so do zeros before it */
+    DIGITS_SURE = 19, /* 9999999999999999999 fits */
 };
 
-/* Reads up to so many digits, and returns how many there were. */
+/* Reads up to `digits_max` digits and returns the number read. */
 static size_t parse_sure(const char *text, size_t digits_max, uint64_t *out)
 {
     uint64_t number = 0;
@@ -106,7 +106,7 @@ size_t bel__print_i64(char out[BEL_PRINT_BYTES_MAX], int64_t number)
 {
     if (number >= 0) return bel__print_u64(out, (uint64_t)number);
     uint64_t magnitude = UINT64_C(0) - (uint64_t)number;
-    size_t digits = bel__count_digits(magnitude); /* 19 at most: room for the sign */
+    size_t digits = bel__count_digits(magnitude); /* at most 19: leaves room for the sign */
     out[0] = '-';
     bel__print_digits(out + 1, magnitude, digits);
     return 1 + digits;

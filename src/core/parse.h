@@ -3,18 +3,17 @@
 #define BEL_CORE_PARSE_H
 
 /*
- * parse - numbers from text that cannot be trusted, and back.
+ * parse - parses numbers from untrusted text, and prints them.
  *
- * A number is decimal digits, one at least, and for the signed ones a minus before
- * them: no space, no plus, no other base, no locale, and nothing after it. Zeros in
- * front are allowed. The text is a pointer and a length; it needs no end mark and may
- * have any byte in it.
+ * A number is at least one decimal digit; a signed number may have a minus in front. No spaces, no
+ * plus, no other base, no locale, and nothing after the digits. Leading zeros are allowed. The text
+ * is a pointer and a length; it needs no final 0 and may contain any byte.
  *
  *     err = bel__parse_u32(text, text_bytes, 1, ATTEMPTS_MAX, &attempts);
  *
- * Each returns 0 and sets `*out`. Otherwise it leaves it alone and returns BEL_EINVAL if
- * the text is no number, or BEL_ERANGE if it is one but not from `min` to `max`, both
- * included. What is no number is never out of range, however long.
+ * Each function returns 0 and sets `*out`. On failure it leaves `*out` unchanged and returns
+ * BEL_EINVAL if the text is not a number, or BEL_ERANGE if the number is not from `min` to `max`,
+ * both included.
  */
 
 #include "belfry/error.h"
@@ -33,13 +32,12 @@ BEL_CHECKED int bel__parse_i64(const char *text, size_t text_bytes, int64_t min,
 BEL_CHECKED int bel__parse_u32(const char *text, size_t text_bytes, uint32_t min, uint32_t max,
                                uint32_t *out);
 
-/* Prints the shortest text that parses as `number` and returns its length. There is no
- * end mark. */
+/* Print the shortest text that parses as `number` and return its length. They add no final 0. */
 size_t bel__print_u64(char out[BEL_PRINT_BYTES_MAX], uint64_t number);
 size_t bel__print_i64(char out[BEL_PRINT_BYTES_MAX], int64_t number);
 
-/* The same in two steps, to print where the text belongs: how many digits a number has, and
- * these. */
+/* The two steps of bel__print_u64(), to print in place: count the digits, then print that number of
+ * digits. */
 static inline size_t bel__count_digits(uint64_t number)
 {
     size_t digits = 1;

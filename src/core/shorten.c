@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One pass from left to right. What was read is never behind what is written, since a number only
- * gets shorter. A number of up to 16 characters has no digit too many.
+ * One pass from left to right, in place. Writing never overtakes reading, because a number only
+ * gets shorter. A number of up to 16 characters cannot have superfluous digits.
  */
 #include "core/shorten.h"
 
@@ -15,10 +15,11 @@ enum {
     SHORT_BYTES = 16,
     NUMBER_BYTES = 32, /* -2.2250738585072014e-308 has 24 */
     DIGITS_ENOUGH = 15,
-    DIGITS_MAX = 17, /* which are always enough */
+    DIGITS_MAX = 17, /* always enough for a double */
 };
 
-/* Writes a number to `out`, which may be where it is, and returns how long it is there. */
+/* Writes a number, shortened if possible, to `out`, which may be where it is. Returns its length
+ * there. */
 static size_t put_number(const char *number, size_t bytes, char *out)
 {
     char copy[NUMBER_BYTES] = {0}, shorter[NUMBER_BYTES];
@@ -37,7 +38,7 @@ static size_t put_number(const char *number, size_t bytes, char *out)
     return bytes;
 }
 
-/* How long the text is that begins here, quotes included. */
+/* Returns the length of the JSON string that begins here, quotes included. */
 static size_t text_bytes(const char *text)
 {
     size_t i = 1;

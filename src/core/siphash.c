@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * SipHash by Aumasson and Bernstein, with two rounds a word and four at the end.
- * Four words of state are mixed by additions, rotations and exclusive-ors; the input
- * goes in as little-endian words, the last of which carries the length on top:
+ * SipHash by Aumasson and Bernstein, with two rounds per word and four at the end. Additions,
+ * rotations and exclusive-ors mix four words of state. The input is read as little-endian words,
+ * the last of which has the length in its top byte:
  *
- *     word 0 | word 1 | ... | rest of the bytes, zeros, length mod 256
+ *     word 0 | word 1 | ... | remaining bytes, zeros, length mod 256
  *
- * Tables often do with fewer rounds. We stay with the variant that has published test
- * vectors and the margin its authors chose; our keys are a few words long.
+ * Hash tables often use fewer rounds. This is the variant that has published test vectors and the
+ * security margin its authors chose; keys here are a few words long.
  */
 #include "core/siphash.h"
 
@@ -28,7 +28,7 @@ static uint64_t rotate_left(uint64_t x, unsigned bits)
     return x << bits | x >> (64 - bits);
 }
 
-/* Written out, this is compiled to one load where bytes are in this order. */
+/* On little-endian machines this compiles to a single load. */
 static uint64_t load_word(const uint8_t *p)
 {
     return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 |

@@ -3,11 +3,10 @@
 #define BEL_CORE_SIPHASH_H
 
 /*
- * siphash - SipHash-2-4: a hash that only who knows the key can foresee.
+ * siphash - SipHash-2-4, a keyed hash: its values are unpredictable without the key.
  *
- * For tables whose keys are chosen by users: without the key nobody can choose names
- * that all collide. It is not a checksum for data on disk, and 64 bits are too few to
- * authenticate what is worth forging.
+ * For hash tables whose keys users choose: without the secret nobody can choose names that all
+ * collide. Not a checksum for data on disk, and with 64 bits too short for authentication.
  */
 
 #include <stddef.h>
@@ -17,7 +16,7 @@ struct bel_siphash_key {
     uint8_t bytes[16];
 };
 
-/* The hash of `bytes` bytes, of which there may be none. The same on every machine. */
+/* Returns the hash of `bytes` bytes, which may be 0. The result is the same on every machine. */
 uint64_t bel__siphash(struct bel_siphash_key key, const void *data, size_t bytes);
 
 #endif

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One reserved range of addresses, made usable from its start:
+ * A slab is one reserved range of addresses; memory is added from its start:
  *
  *     base                 ready             max
  *     | 64 KiB | 64 KiB |..| 2 MiB | 2 MiB | - - - no memory yet - - - |
  *
- * The first two megabytes come in small steps on ordinary pages, so that a small
- * slab stays small. What follows comes in steps of a huge page: random access to
- * millions of items is bound by address translation, and one large fault costs a
- * quarter of the 512 small ones it replaces.
+ * The first two megabytes are added in small steps on ordinary pages, so that a small slab stays
+ * small. Later steps are huge pages: random access to millions of items is limited by address
+ * translation, and one large fault costs a quarter of the 512 small ones that it replaces.
  *
- * Items given back go on a short stack. When it is full, the older half is noted in
- * a bit map; when it is empty, a word of the map refills it. So after many have been
- * given back in any order they are taken in the order of their addresses, and what
- * keeps count of them is an eighth of a byte an item.
+ * Items given back go on a short stack. If the stack is full, its older half moves to a bit map; if
+ * it is empty, a word of the bit map refills it. So items that were given back in any order are
+ * taken in the order of their addresses, and the bit map takes one bit per item.
  */
 #include "core/slab.h"
 
@@ -29,7 +27,7 @@ enum {
 
 enum {
     WORD = 64,
-    FRESH = 32, /* items that go on the stack for the first time together */
+    FRESH = 32, /* new items that are put on the stack at once */
 };
 
 static size_t round_up(size_t bytes, size_t step)
@@ -37,7 +35,7 @@ static size_t round_up(size_t bytes, size_t step)
     return (bytes + step - 1) / step * step;
 }
 
-/* Addresses without memory behind them, aligned for huge pages; NULL if there are none. */
+/* Reserves addresses without memory, aligned for huge pages; NULL if there are none. */
 static unsigned char *reserve(size_t bytes, int protection)
 {
     size_t slack = LARGE_STEP;
@@ -95,7 +93,7 @@ int bel__slab_grow(struct bel__slab *slab, uint32_t count)
     if (want > have && mprotect(slab->base + have, want - have, PROT_READ | PROT_WRITE) != 0) {
         return BEL_ENOMEM;
     }
-    /* One call for 16 pages costs less than the faults they would cost one by one. */
+    /* One call for 16 pages costs less than 16 page faults. */
     if (have > 0 && want <= LARGE_STEP) {
         (void)madvise(slab->base + have, want - have, MADV_POPULATE_WRITE);
     }
@@ -106,12 +104,12 @@ int bel__slab_grow(struct bel__slab *slab, uint32_t count)
     return 0;
 }
 
-/* Touches memory so that it is there. */
+/* Faults the pages in now. */
 static int populate(unsigned char *start, size_t bytes)
 {
     if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) return 0;
     if (errno == ENOMEM) return BEL_ENOMEM;
-    /* A kernel before 5.14: writing a byte of each page back does the same. */
+    /* Kernels before 5.14: writing one byte of each page has the same effect. */
     for (size_t at = 0; at < bytes; at += PAGE) {
         volatile unsigned char *byte = start + at;
         *byte = *byte; /* cppcheck-suppress selfAssignment */

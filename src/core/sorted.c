@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A B+ tree whose nodes are all alike: up to 63 entries, a key and a slot each, and links to
- * the neighbours on the same level. A leaf's slot is a value. An inner node's slot is a child,
- * and its key the child's lower bound: the child has what is from there to the next bound.
+ * A B+ tree in which all nodes have the same layout: up to 63 entries, each a key and a slot, and
+ * links to the neighbours on the same level. The slot of a leaf is a value. The slot of an inner
+ * node is a child, and its key is the child's lower bound: the child holds the keys from its bound
+ * up to the next one.
  *
  *     level 2                   [0 ......... 40]
  *                                |            |
@@ -11,32 +12,33 @@
  *                          |     |            |      |
  *     level 0       [3 7 11] <-> [20 31] <-> [44] <-> [60 61 70]
  *
- * The first bound of a level is 0, and a node's first bound is its own in the level above.
- * So entries move between any two neighbours, also of different parents: what has to be set
- * is one bound, in the parent and, if it is the first there, in the next above.
+ * The first bound of a level is 0, and the first bound of a node is also its bound in the level
+ * above. So entries can move between any two neighbours, even if their parents differ: this changes
+ * only one bound, in the parent and, if it is the first there, in the levels above.
  *
- * Full nodes. A key for the end of a full node goes to the front of the next one, and if that
- * is full as well, into a new node alone; one before all others leaves a full node alone, too.
- * So keys that come in order, rising or falling, leave full nodes behind. A key for the middle
- * first moves entries to the next node, if that has room; else a third of both goes to a new
- * one between them, so that at random nodes are four fifths full.
+ * Full nodes. A key for the end of a full node goes to the front of the next node or, if that is
+ * full too, into a new node of its own. A key before all others also leaves a full node as it is.
+ * So keys that come in order, rising or falling, leave full nodes. A key for the middle first moves
+ * entries to the next node, if that has room. Otherwise a third of both nodes moves to a new one
+ * between them, so that with random keys nodes are four fifths full.
  *
- * Empty nodes. The law is that two neighbours have 32 entries together. Removing merges those
- * that would break it; as that leaves at most 31, or whole neighbours, no merge is followed by
- * a split before many puts. The law bounds the memory: n entries are in at most n / 16 + 1
- * leaves, these are under at most a 16th as many nodes, and so on. It bounds what `puts` can
- * need, too: each of them splits at most one node a level, and no level can grow beyond what
- * the law allows for the entries there will be.
+ * Empty nodes. The invariant is that two neighbours have at least 32 entries together. Removing
+ * merges neighbours that would violate it. A merge leaves at most 31 entries, or an unchanged
+ * neighbour, so a split needs many puts after it. The invariant bounds the memory: n entries are in
+ * at most n / 16 + 1 leaves, their parents are at most a 16th of that, and so on. The invariant
+ * also bounds what `puts` puts can need: each of them splits at most one node per level, and no
+ * level can grow beyond what the invariant allows for the resulting entries.
  *
- * Moving entries. A node's entries need not begin at its start: those before or those behind the
- * place give way, and taking the first one moves nothing. Neither that nor appending behind the
- * last one has to look for the leaf.
+ * Moving entries. The entries of a node need not begin at its start: an insertion moves either the
+ * entries before it or those after it, and removing the first entry moves nothing. Removing the
+ * first key and appending after the last one need no search for the leaf.
  *
- * Searching. A node is looked at twice: at every eighth key, and then at the seven between two of
- * them. The comparisons of a look do not wait for each other, as those of a binary search do, and
- * have no branches that would have to be guessed. They are of two words, as one number: where all
- * the keys have the first word of the one that is sought, as in most nodes, of the other two; else
- * of the first two, and what these leave open is tried one by one.
+ * Searching. A search compares every eighth key of a node, and then the seven keys between two of
+ * them. The comparisons of a step do not depend on each other, unlike those of a binary search, and
+ * have no unpredictable branches. Each compares two words as one number. If all keys of the node
+ * have the same first word as the wanted key, as in most nodes, these are the last two words.
+ * Otherwise they are the first two, and keys that differ only in the last word are compared one by
+ * one.
  */
 #include "core/sorted.h"
 
@@ -46,10 +48,10 @@
 
 enum {
     NODE_MAX = 63,        /* entries in a node */
-    STRIDE = 8,           /* of the first look at one */
-    PAIR_MIN = 32,        /* entries in two neighbours together */
-    SHIFT_MAX = 56,       /* a node with at most these takes entries from its neighbour */
-    BLOCK_NODES_MAX = 32, /* asked for at once, if not more are needed */
+    STRIDE = 8,           /* distance of the keys compared first */
+    PAIR_MIN = 32,        /* entries in two neighbours together, at least */
+    SHIFT_MAX = 56,       /* a node with at most this many takes entries from its neighbour */
+    BLOCK_NODES_MAX = 32, /* nodes per allocation, unless more are needed */
     HEIGHT_MAX = BEL_SORTED_HEIGHT_MAX,
 };
 
@@ -59,7 +61,7 @@ union slot {
 };
 
 struct bel_sorted_node {
-    struct bel_sorted_node *next, *prev; /* on the level; a spare node has a next only */
+    struct bel_sorted_node *next, *prev; /* on the level; a spare node has only `next` */
     uint32_t start, count;
     struct bel_key keys[NODE_MAX];
     union slot slots[NODE_MAX];
@@ -82,18 +84,18 @@ static union slot *slots_of(struct bel_sorted_node *node)
     return node->slots + node->start;
 }
 
-/* Searching */
+/* Search */
 
 __extension__ typedef unsigned __int128 wide;
 
-/* Two words of a key as one number. */
+/* Returns two words of a key as one number. */
 static inline wide pair_of(const uint64_t words[2])
 {
     return (wide)words[0] << 64 | words[1];
 }
 
-/* How many of the keys at `i`, `i + step` and so on, before `end`, have in the two words from
- * `word` on less than `wanted`. */
+/* Counts the keys at `i`, `i + step` and so on, before `end`, whose two words from `word` on are
+ * less than `wanted`. */
 static inline size_t count_below(const struct bel_key *keys, size_t i, size_t end, size_t step,
                                  size_t word, wide wanted)
 {
@@ -104,7 +106,8 @@ static inline size_t count_below(const struct bel_key *keys, size_t i, size_t en
     return below;
 }
 
-/* How many keys of a node are before `key`, and whether the next one is it. */
+/* Returns the number of keys of a node that are less than `key`, and sets `*out` to whether the
+ * next one equals it. */
 static inline unsigned search(struct bel_sorted_node *node, const struct bel_key *key, bool *out)
 {
     const struct bel_key *keys = keys_of(node);
@@ -118,7 +121,7 @@ static inline unsigned search(struct bel_sorted_node *node, const struct bel_key
     size_t end = low + STRIDE - 1 < count ? low + STRIDE - 1 : count;
     low += count_below(keys, low, end, 1, word, wanted);
 
-    int order = -1; /* those that differ in the last word alone are left */
+    int order = -1; /* skips keys that differ only in the last word */
     while (low < count && (order = bel__key_compare(&keys[low], key)) < 0) {
         low++;
     }
@@ -126,7 +129,7 @@ static inline unsigned search(struct bel_sorted_node *node, const struct bel_key
     return (unsigned)low;
 }
 
-/* The child of an inner node that has `key` in its bounds. */
+/* Returns the index of the child of an inner node whose bounds contain `key`. */
 static inline unsigned child_index(struct bel_sorted_node *node, const struct bel_key *key)
 {
     bool is_bound;
@@ -134,7 +137,7 @@ static inline unsigned child_index(struct bel_sorted_node *node, const struct be
     return is_bound ? index : index - 1;
 }
 
-/* Asks for all the cache lines of a leaf's keys at once. Inner nodes are few, and mostly near. */
+/* Prefetches all cache lines of a leaf's keys. Inner nodes are few and usually in the cache. */
 static inline void fetch_keys(const struct bel_sorted_node *leaf)
 {
     const char *bytes = (const char *)leaf;
@@ -144,7 +147,8 @@ static inline void fetch_keys(const struct bel_sorted_node *leaf)
     }
 }
 
-/* Finds the way to a key, or to where it would be. True if it is there. The map is not empty. */
+/* Finds the path to a key, or to where it would be. Returns whether it exists. The map is not
+ * empty. */
 static bool find_way(const struct bel_sorted *sorted, const struct bel_key *key,
                      struct bel_sorted_way *out)
 {
@@ -168,7 +172,7 @@ static bool find_way(const struct bel_sorted *sorted, const struct bel_key *key,
 static struct bel_sorted_node *take_node(struct bel_sorted *sorted)
 {
     struct bel_sorted_node *node = sorted->spare;
-    assert(node != NULL); /* else it was not reserved */
+    assert(node != NULL); /* otherwise the caller did not reserve */
     sorted->spare = node->next;
     sorted->spare_count--;
     node->next = node->prev = NULL;
@@ -195,13 +199,13 @@ static void link_after(struct bel_sorted *sorted, struct bel_sorted_node *node,
 
 static void unlink_node(struct bel_sorted *sorted, struct bel_sorted_node *node)
 {
-    assert(node->prev != NULL); /* the first of a level stays */
+    assert(node->prev != NULL); /* the first node of a level is never removed */
     node->prev->next = node->next;
     if (node->next != NULL) node->next->prev = node->prev;
     if (sorted->last == node) sorted->last = node->prev;
 }
 
-/* Moves `count` entries, which may overlap. */
+/* Moves `count` entries; the ranges may overlap. */
 static void move_entries(struct bel_sorted_node *to, unsigned to_index,
                          struct bel_sorted_node *from, unsigned from_index, unsigned count)
 {
@@ -211,14 +215,15 @@ static void move_entries(struct bel_sorted_node *to, unsigned to_index,
     memmove(&to->slots[to_index], &from->slots[from_index], count * sizeof to->slots[0]);
 }
 
-/* Makes the entries begin at `start`. */
+/* Moves the entries so that they begin at `start`. */
 static void slide(struct bel_sorted_node *node, unsigned start)
 {
     move_entries(node, start, node, node->start, node->count);
     node->start = start;
 }
 
-/* Puts an entry at `index`; those before it or those behind it make way, whichever are fewer. */
+/* Inserts an entry at `index`, moving the entries before it or those after it, whichever are
+ * fewer. */
 static void insert_entry(struct bel_sorted_node *node, unsigned index, const struct bel_key *key,
                          union slot slot)
 {
@@ -249,8 +254,8 @@ static void remove_entry(struct bel_sorted_node *node, unsigned index)
     }
 }
 
-/* Moves the last `count` entries of a node to the front of its neighbour. */
-static void shift(struct bel_sorted_node *node, struct bel_sorted_node *next, unsigned count)
+/* Moves the last `count` entries of a node to the front of the next node. */
+static void move_to_next(struct bel_sorted_node *node, struct bel_sorted_node *next, unsigned count)
 {
     assert(count <= node->count && next->count + count <= NODE_MAX);
     slide(next, count);
@@ -260,8 +265,8 @@ static void shift(struct bel_sorted_node *node, struct bel_sorted_node *next, un
     next->count += count;
 }
 
-/* Moves the first `count` entries of a node to the end of the one before it. */
-static void pour(struct bel_sorted_node *prev, struct bel_sorted_node *node, unsigned count)
+/* Moves the first `count` entries of a node to the end of the previous node. */
+static void move_to_prev(struct bel_sorted_node *prev, struct bel_sorted_node *node, unsigned count)
 {
     assert(count <= node->count && prev->count + count <= NODE_MAX);
     if (prev->start + prev->count + count > NODE_MAX) slide(prev, 0);
@@ -271,9 +276,9 @@ static void pour(struct bel_sorted_node *prev, struct bel_sorted_node *node, uns
     node->count -= count;
 }
 
-/* Ways */
+/* Paths */
 
-/* Sets the lower bound of the node that the way has on `level`, which is not the first. */
+/* Sets the lower bound of the path's node on `level`, which is not the first of its level. */
 static void set_bound(const struct bel_sorted *sorted, struct bel_sorted_way *way, unsigned level,
                       struct bel_key bound)
 {
@@ -285,7 +290,7 @@ static void set_bound(const struct bel_sorted *sorted, struct bel_sorted_way *wa
     } while (way->steps[above].index == 0);
 }
 
-/* Leads the way to the next node on `level`, which is there. */
+/* Moves the path to the next node on `level`, which must exist. */
 static void advance(const struct bel_sorted *sorted, struct bel_sorted_way *way, unsigned level)
 {
     unsigned above = level;
@@ -302,7 +307,7 @@ static void advance(const struct bel_sorted *sorted, struct bel_sorted_way *way,
     }
 }
 
-/* Putting */
+/* Put */
 
 static void grow_root(struct bel_sorted *sorted, struct bel_sorted_way *way)
 {
@@ -316,16 +321,16 @@ static void grow_root(struct bel_sorted *sorted, struct bel_sorted_way *way)
     sorted->height++;
 }
 
-/* Makes room in or behind a full node, for an entry at `index` of it. Returns the node that had
- * to be added behind it, or NULL. */
-static struct bel_sorted_node *relieve(struct bel_sorted *sorted, struct bel_sorted_node *node,
-                                       unsigned index)
+/* Makes room in or after a full node, for an entry at `index`. Returns the node added after it, or
+ * NULL. */
+static struct bel_sorted_node *make_room(struct bel_sorted *sorted, struct bel_sorted_node *node,
+                                         unsigned index)
 {
     struct bel_sorted_node *next = node->next, *added = NULL;
     bool is_end = index == NODE_MAX;
     assert(node->count == NODE_MAX);
     if (next != NULL && next->count <= (is_end ? NODE_MAX - 1 : SHIFT_MAX)) {
-        if (!is_end) shift(node, next, (NODE_MAX - next->count) / 2);
+        if (!is_end) move_to_next(node, next, (NODE_MAX - next->count) / 2);
         return NULL;
     }
 
@@ -333,22 +338,22 @@ static struct bel_sorted_node *relieve(struct bel_sorted *sorted, struct bel_sor
     link_after(sorted, node, added);
     if (is_end) return added;
     if (index == 0 && node->prev == NULL) {
-        shift(node, added, NODE_MAX);
+        move_to_next(node, added, NODE_MAX);
         return added;
     }
-    shift(node, added, next == NULL ? NODE_MAX / 2 : NODE_MAX / 3);
-    if (next != NULL) pour(added, next, next->count / 3);
+    move_to_next(node, added, next == NULL ? NODE_MAX / 2 : NODE_MAX / 3);
+    if (next != NULL) move_to_prev(added, next, next->count / 3);
     return added;
 }
 
-/* Puts an entry where the way leads on `level`, in a full node. Returns the node that had to be
- * added behind it, or NULL. */
+/* Inserts an entry at the path's place on `level`, in a full node. Returns the node added after it,
+ * or NULL. */
 static struct bel_sorted_node *overflow(struct bel_sorted *sorted, const struct bel_sorted_way *way,
                                         unsigned level, const struct bel_key *key, union slot slot)
 {
     struct bel_sorted_node *node = way->steps[level].node, *next = node->next;
     unsigned index = way->steps[level].index;
-    struct bel_sorted_node *added = relieve(sorted, node, index);
+    struct bel_sorted_node *added = make_room(sorted, node, index);
     if (node->count < NODE_MAX && index <= node->count) {
         insert_entry(node, index, key, slot);
     } else {
@@ -363,7 +368,7 @@ static struct bel_sorted_node *overflow(struct bel_sorted *sorted, const struct 
     return added;
 }
 
-/* Puts an entry where the way leads. */
+/* Inserts an entry at the end of the path. */
 static void insert(struct bel_sorted *sorted, struct bel_sorted_way *way, const struct bel_key *key,
                    union slot slot)
 {
@@ -430,7 +435,7 @@ void bel__sorted_add(struct bel_sorted *sorted, struct bel_sorted_way *way,
     sorted->changes++;
 }
 
-/* Removing */
+/* Remove */
 
 static bool must_merge(const struct bel_sorted_node *node, const struct bel_sorted_node *next)
 {
@@ -453,18 +458,18 @@ static void shrink_root(struct bel_sorted *sorted)
     give_node(sorted, root);
 }
 
-/* Keeps the law, after an entry of the way's leaf was removed. */
-static void settle(struct bel_sorted *sorted, struct bel_sorted_way *way)
+/* Restores the invariant after an entry of the path's leaf was removed. */
+static void rebalance(struct bel_sorted *sorted, struct bel_sorted_way *way)
 {
     for (unsigned level = 0; level + 1 < sorted->height; level++) {
         struct bel_sorted_node *node = way->steps[level].node;
         if (node->prev == NULL || !must_merge(node->prev, node)) {
             if (node->next == NULL || !must_merge(node, node->next)) return;
-            assert(node->count > 0 || level == 0); /* an empty node's bounds are its prev's now */
+            assert(node->count > 0 || level == 0); /* its bounds now belong to its prev */
             advance(sorted, way, level);
             node = node->next;
         }
-        pour(node->prev, node, node->count);
+        move_to_prev(node->prev, node, node->count);
         unlink_node(sorted, node);
         give_node(sorted, node);
         struct bel_sorted_node *parent = way->steps[level + 1].node;
@@ -477,7 +482,7 @@ static void settle(struct bel_sorted *sorted, struct bel_sorted_way *way)
     shrink_root(sorted);
 }
 
-/* Removes the first of all keys if that breaks no law. */
+/* Removes `key` without a search if it is the first key and the invariant stays true. */
 static bool take_first(struct bel_sorted *sorted, const struct bel_key *key, uint64_t *out)
 {
     struct bel_sorted_node *first = sorted->first;
@@ -508,10 +513,10 @@ void bel__sorted_drop(struct bel_sorted *sorted, struct bel_sorted_way *way)
     remove_entry(way->steps[0].node, way->steps[0].index);
     sorted->count--;
     sorted->changes++;
-    settle(sorted, way);
+    rebalance(sorted, way);
 }
 
-/* Looking */
+/* Find */
 
 uint64_t *bel__sorted_find(const struct bel_sorted *sorted, const struct bel_key *key)
 {
@@ -527,7 +532,8 @@ uint64_t *bel__sorted_look(const struct bel_sorted *sorted, const struct bel_key
     return &slots_of(out->steps[0].node)[out->steps[0].index].value;
 }
 
-/* The place `index` of a leaf, which may be just behind its end. */
+/* Sets `*out` to entry `index` of a leaf, or to the first of the next leaf if `index` is the
+ * end. */
 static bool place_at(const struct bel_sorted *sorted, struct bel_sorted_node *leaf, unsigned index,
                      struct bel_sorted_place *out)
 {
@@ -610,7 +616,7 @@ void bel__sorted_clear(struct bel_sorted *sorted)
 {
     struct bel_sorted_node *first = sorted->root, *last;
     for (unsigned level = sorted->height;
-         level-- > 0;) { /* a level is a list: it joins the spares */
+         level-- > 0;) { /* a level is a list: append it to the spare nodes */
         struct bel_sorted_node *below = level > 0 ? slots_of(first)[0].child : NULL;
         for (last = level > 0 ? first : sorted->last; last->next != NULL;) {
             last = last->next;
@@ -631,13 +637,14 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The most nodes that the law allows for so many entries, or nodes of the level below. */
+/* Returns the most nodes that the invariant allows for `entries` entries, or nodes of the level
+ * below. */
 static uint64_t nodes_max(uint64_t entries)
 {
     return entries / PAIR_MIN * 2 + 1;
 }
 
-/* The most nodes that `puts` puts can need. */
+/* Returns the most new nodes that `puts` puts can need. */
 static uint64_t nodes_needed(const struct bel_sorted *sorted, uint64_t puts)
 {
     uint64_t used = sorted->node_count - sorted->spare_count, count = sorted->count + puts;
@@ -651,7 +658,7 @@ static uint64_t nodes_needed(const struct bel_sorted *sorted, uint64_t puts)
     return needed;
 }
 
-/* Gets at least `nodes` more spare nodes. */
+/* Allocates at least `nodes` spare nodes. */
 static int add_nodes(struct bel_sorted *sorted, uint64_t nodes)
 {
     uint64_t usual = smaller(sorted->node_count / 2, BLOCK_NODES_MAX);
@@ -698,9 +705,9 @@ size_t bel__sorted_bytes(const struct bel_sorted *sorted)
            sorted->block_count * sizeof(struct bel_sorted_block);
 }
 
-/* Checking */
+/* Checks */
 
-/* Whether a node is sorted, has its law kept, and is well linked. */
+/* Returns whether a node is sorted, keeps the invariant and is linked correctly. */
 static bool is_node_valid(struct bel_sorted_node *node)
 {
     struct bel_sorted_node *next = node->next;
@@ -713,7 +720,7 @@ static bool is_node_valid(struct bel_sorted_node *node)
     return bel__key_compare(&keys_of(node)[node->count - 1], &keys_of(next)[0]) < 0;
 }
 
-/* Whether the nodes under `node` are those from `*child` on, and within their bounds. */
+/* Returns whether the children of `node` are those from `*child` on, and within their bounds. */
 static bool are_children_valid(struct bel_sorted_node *node, bool are_leaves,
                                struct bel_sorted_node **child)
 {
@@ -732,7 +739,7 @@ static bool are_children_valid(struct bel_sorted_node *node, bool are_leaves,
     return true;
 }
 
-/* Whether a level is valid, and the next one below is what it says. Counts its nodes. */
+/* Returns whether a level is valid and matches the level below. Counts its nodes and entries. */
 static bool is_level_valid(struct bel_sorted_node *first, unsigned level, uint64_t *nodes,
                            uint64_t *entries)
 {

@@ -5,25 +5,23 @@
 /*
  * sorted - an ordered map in memory, from keys of three 64-bit words to numbers.
  *
- * A B+ tree. Keys are compared word by word, so that a key of up to 24 bytes, read as
- * big-endian words and filled up with zeros, sorts as its bytes do. Putting, finding and
- * removing take time logarithmic in the count; taking the first, and appending behind the
- * last, are cheap and leave full nodes.
+ * A B+ tree. Keys are compared word by word, so that a key of up to 24 bytes, read as big-endian
+ * words and padded with zeros, sorts like its bytes. Put, find and remove take logarithmic time;
+ * removing the first key and appending after the last are cheap and leave full nodes.
  *
  *     bel__sorted_init(&ready);
  *     err = bel__sorted_reserve(&ready, 1);
  *     bel__sorted_put(&ready, key, value);
  *     if (bel__sorted_seek(&ready, from, &place)) ... place.key, place.value
  *
- * Memory is asked for by bel__sorted_reserve() and bel__sorted_provide() alone: what was
- * reserved can be put without fail. Nodes that become empty are kept for the next put until
- * bel__sorted_finish().
+ * Only bel__sorted_reserve() and bel__sorted_provide() allocate memory: a reserved put cannot fail.
+ * Nodes that become empty are kept for later puts until bel__sorted_finish().
  *
- * A key costs 33 bytes if keys come in order, some 41 at random, 47 if they come in order within
- * many ranges, and 137 at worst, after removals; counted for the most keys that there were
- * since the memory was last released. The first 63 keys take 2 KiB.
+ * A key takes 33 bytes if keys come in order, about 41 at random, 47 if they come in order within
+ * many ranges, and at worst 137, after removals; for the largest number of keys since the memory
+ * was last freed. The first 63 keys take 2 KiB.
  *
- * Threads: a map belongs to one thread; one that is not changed can be read by many.
+ * Threads: a map belongs to one thread; while it does not change, many threads may read it.
  */
 
 #include "belfry/error.h"
@@ -33,14 +31,15 @@
 #include <stdint.h>
 
 enum {
-    BEL_SORTED_HEIGHT_MAX = 10, /* of 2^32 nodes: each level has a 16th of the one below, and one */
+    BEL_SORTED_HEIGHT_MAX = 10, /* for 2^32 nodes: each level has at most a 16th of the level
+                                   below, plus one */
 };
 
 struct bel_key {
-    uint64_t words[3]; /* the first decides first */
+    uint64_t words[3]; /* most significant word first */
 };
 
-/* Negative, 0 or positive, as memcmp(). */
+/* Returns a negative number, 0 or a positive number, like memcmp(). */
 static inline int bel__key_compare(const struct bel_key *a, const struct bel_key *b)
 {
     for (int i = 0; i < 3; i++) {
@@ -56,15 +55,16 @@ struct bel_sorted_block;
 struct bel_sorted {
     struct bel_sorted_node *root;
     struct bel_sorted_node *first, *last; /* leaves */
-    struct bel_sorted_node *spare;        /* nodes that wait for use */
-    struct bel_sorted_block *blocks;      /* where all the nodes are */
+    struct bel_sorted_node *spare;        /* unused nodes */
+    struct bel_sorted_block *blocks;      /* own the memory of all nodes */
     uint32_t spare_count, node_count, block_count;
-    unsigned height; /* levels; 0 if it is empty */
+    unsigned height; /* levels; 0 if the map is empty */
     uint64_t count;
-    uint64_t changes; /* puts of new keys and removals so far: a place is good while it stands */
+    uint64_t changes; /* puts of new keys and removals so far: a place is valid while it does not
+                         change */
 };
 
-/* Where a key is; the first two can be read. */
+/* The place of a key. The caller may read the first two fields. */
 struct bel_sorted_place {
     struct bel_key key;
     uint64_t value;
@@ -73,75 +73,79 @@ struct bel_sorted_place {
     uint64_t changes;
 };
 
-/* Where a key is, or would be. Private. */
+/* The path from the root to a key, or to where it would be. Private. */
 struct bel_sorted_way {
     struct {
         struct bel_sorted_node *node;
-        unsigned index;             /* of the entry, or of the child that the way goes on with */
+        unsigned index;             /* of the entry, or of the next child on the path */
     } steps[BEL_SORTED_HEIGHT_MAX]; /* the first is the leaf, the last used one the root */
     uint64_t changes;
 };
 
-/* Makes an empty map, which has no memory yet. */
+/* Initialises an empty map. Allocates nothing. */
 void bel__sorted_init(struct bel_sorted *sorted);
 
-/* Releases the memory. The map is empty and can be used again; places into it have ended. */
+/* Frees the memory. The map is empty and can be used again; places in it are invalid. */
 void bel__sorted_finish(struct bel_sorted *sorted);
 
-/* Removes all keys, and keeps the memory. */
+/* Removes all keys and keeps the memory. */
 void bel__sorted_clear(struct bel_sorted *sorted);
 
-/* Makes room, so that the next `puts` puts need no memory, whatever is removed between them.
- * Returns 0; or BEL_ENOMEM, and nothing has changed. Takes constant time if there is room. The
- * worst case, which is rare, is a node a put, and one for each level above. */
+/* Allocates memory so that the next `puts` puts cannot fail, with any removals between them.
+ * Returns 0; or returns BEL_ENOMEM with nothing changed. Takes constant time if there is enough
+ * memory. The worst case, which is rare, is one node per put and one for each level above. */
 BEL_CHECKED int bel__sorted_reserve(struct bel_sorted *sorted, size_t puts);
 
-/* Makes room for `keys` keys in all: as long as there are no more, no put needs memory, however
- * many there are. Takes 137 bytes a key. Returns 0; or BEL_ENOMEM, and nothing has changed. */
+/* Allocates memory for `keys` keys in total, 137 bytes per key: as long as there are at most this
+ * many keys, any number of puts succeeds. Returns 0; or returns BEL_ENOMEM with nothing changed. */
 BEL_CHECKED int bel__sorted_provide(struct bel_sorted *sorted, uint64_t keys);
 
-/* Puts `value` under `key`. True if the key was there, and the old value goes to `*out`,
- * which may be NULL. Room for a new key must have been reserved. */
+/* Stores `value` under `key`. Returns true if the key existed, and sets `*out` to its old value
+ * unless `out` is NULL. Memory for a new key must have been reserved. */
 bool bel__sorted_put(struct bel_sorted *sorted, const struct bel_key *key, uint64_t value,
                      uint64_t *out);
 
-/* Puts a key behind all others, if it belongs there and that needs no memory; else false. */
+/* Appends a key if it is greater than all others and this needs no memory. Otherwise returns
+ * false. */
 bool bel__sorted_append(struct bel_sorted *sorted, const struct bel_key *key, uint64_t value);
 
-/* The value under `key`, to read or to change until the next put or remove; or NULL. */
+/* Returns a pointer to the value of `key`, or NULL. The value may be read and changed until the
+ * next put or remove. */
 uint64_t *bel__sorted_find(const struct bel_sorted *sorted, const struct bel_key *key);
 
-/* Removes a key. False if it is not there. The value goes to `*out`, which may be NULL. */
+/* Removes a key. Returns false if it does not exist. Sets `*out` to the value unless `out` is
+ * NULL. */
 bool bel__sorted_remove(struct bel_sorted *sorted, const struct bel_key *key, uint64_t *out);
 
-/* The same, with the way there, for who has to look before it knows what to do. The two that
- * follow go it: one puts a key that is not there, for which room must have been reserved, the
- * other removes one that is. Nothing may be put or removed in between. */
+/* Find, put and remove in two steps, for callers that decide after looking. bel__sorted_look()
+ * returns the path too. Then bel__sorted_add() puts a key that does not exist, for which memory
+ * must have been reserved, or bel__sorted_drop() removes one that does. The map must not change in
+ * between. */
 uint64_t *bel__sorted_look(const struct bel_sorted *sorted, const struct bel_key *key,
                            struct bel_sorted_way *out);
 void bel__sorted_add(struct bel_sorted *sorted, struct bel_sorted_way *way,
                      const struct bel_key *key, uint64_t value);
 void bel__sorted_drop(struct bel_sorted *sorted, struct bel_sorted_way *way);
 
-/* The first key that is not before `from`. False if there is none. */
+/* Finds the first key that is not less than `from`. Returns false if there is none. */
 bool bel__sorted_seek(const struct bel_sorted *sorted, const struct bel_key *from,
                       struct bel_sorted_place *out);
 
-/* The key after `place`, whose own may have been removed: constant time if the map has not
- * changed since, otherwise as a seek. False if there is none. */
+/* Moves to the key after `place`, whose own key may have been removed. Takes constant time if the
+ * map has not changed, otherwise the time of a seek. Returns false if there is none. */
 bool bel__sorted_next(const struct bel_sorted *sorted, struct bel_sorted_place *place);
 
-/* The value `count` keys behind `place`, if that is near, for who wants to have fetched what it
- * stands for; else 0. The map has not changed since the place was found. */
+/* Returns the value `count` keys after `place` if it is in the same or the next leaf, otherwise 0;
+ * for prefetching. The map must not have changed since the place was found. */
 uint64_t bel__sorted_peek(const struct bel_sorted_place *place, unsigned count);
 
-/* How many keys there are. */
+/* Returns the number of keys. */
 uint64_t bel__sorted_count(const struct bel_sorted *sorted);
 
-/* Memory held, in bytes, besides the map itself. */
+/* Returns the bytes allocated, without the map itself. */
 size_t bel__sorted_bytes(const struct bel_sorted *sorted);
 
-/* Checks every invariant, in time linear in the count. For tests. */
+/* Returns whether every invariant holds, in time linear in the count. For tests. */
 bool bel__sorted_valid(const struct bel_sorted *sorted);
 
 #endif

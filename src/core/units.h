@@ -3,7 +3,7 @@
 #define BEL_CORE_UNITS_H
 
 /*
- * units - how many of one unit of time are in another.
+ * units - conversion factors between units of time.
  */
 
 enum {

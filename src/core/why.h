@@ -3,7 +3,7 @@
 #define BEL_CORE_WHY_H
 
 /*
- * why - what was found where, for a person, beside an error's code.
+ * why - the message for people that accompanies an error code.
  *
  *     if (size != want) return bel__why_say(why, BEL_ECORRUPT, "%s has %zu bytes", name, size);
  */
@@ -16,10 +16,10 @@
 #include <string.h>
 
 struct bel_why {
-    char text[256]; /* ends in 0; empty if there is nothing to say */
+    char text[256]; /* ends in 0; empty if there is no detail */
 };
 
-/* Says it, if `why` is not NULL, and returns `err`. */
+/* Sets the message, unless `why` is NULL, and returns `err`. */
 __attribute__((format(printf, 3, 4))) static inline int bel__why_say(struct bel_why *why, int err,
                                                                      const char *format, ...)
 {
@@ -31,7 +31,7 @@ __attribute__((format(printf, 3, 4))) static inline int bel__why_say(struct bel_
     return err;
 }
 
-/* The same, of a file with which the system has failed to do something just now. */
+/* Sets the message for a file operation that has just failed with `errno`, and returns `err`. */
 static inline int bel__why_system(struct bel_why *why, int err, const char *name, const char *what)
 {
     char text[128];

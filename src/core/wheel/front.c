@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * When the first bucket of the rack is small enough, all of it is taken out and
- * sorted: the run. Mostly that is all there is, and popping a timer is looking at
- * the next entry of a sorted array.
+ * If the first bucket of the rack is small enough, it is taken out as a whole and sorted into the
+ * run. Usually that is all: a pop then returns the next entry of a sorted array.
  *
  *          rack                   run
  *     [ bucket ] --take, sort--> [ a b c d ] ------------.
@@ -11,18 +10,18 @@
  *      armed too late for the rack --> ( x ) ------------'
  *                                     ( y z )  heap
  *
- * What is armed for a tick that has passed goes into the heap. So do many thousands
- * at a cost that grows with their logarithm, but it should not be the rule: when
- * they are many and `passed` is ahead of the time, the run is put back, `passed`
- * returns to the time, and smaller buckets are taken out for a while.
+ * A timer armed for a tick that has passed goes into the heap. The heap handles many thousands, at
+ * a logarithmic cost each, but should stay small: if it holds many timers and `passed` is ahead of
+ * the time, the run is put back into the rack, `passed` returns to the time, and smaller buckets
+ * are taken out for a while.
  *
- * A bucket of a single tick that is too large for a run is a crowd. Its tick passes at
- * once, and its list is sorted run by run over as many calls as it takes. Each run has
- * its first timer in the heap; when that leaves, the next one of its run takes its place,
- * so the heap merges them. Until all is sorted, nobody of that tick is popped.
+ * A bucket of a single tick that is too large for a run is a crowd. Its tick passes at once, and
+ * its list is sorted run by run over several calls. The first timer of each run is in the heap;
+ * when it leaves, the next one of its run replaces it, so the heap merges the runs. No timer of
+ * that tick is popped until all are sorted.
  *
- * Nothing here fails for lack of memory: the heap always has room for all entries
- * of runs, so that a timer which cannot be filed again can wait there.
+ * Nothing here fails for lack of memory: the heap always has room for all entries of runs, so that
+ * a timer that cannot be filed again can wait there.
  */
 #include "core/wheel/front.h"
 
@@ -30,9 +29,9 @@
 
 enum {
     LATE_MAX = 256,    /* timers armed late before the run is put back */
-    LATE_SHARE = 32,   /* one late for so many in the run is too many */
-    DRAIN_MIN = 32,    /* what drain_max falls to */
-    COMBINE_MAX = 512, /* small neighbours join a run up to here */
+    LATE_SHARE = 32,   /* more than one late timer per this many in the run halves drain_max */
+    DRAIN_MIN = 32,    /* lower bound of drain_max */
+    COMBINE_MAX = 512, /* small neighbours join a run up to this size */
 };
 
 int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max)
@@ -46,7 +45,8 @@ int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max)
     if (err) return err;
     front->space = malloc(sizeof *front->space);
     if (front->space == NULL) return BEL_ENOMEM;
-    if (bel__slab_take(&front->runs) == BEL__SLAB_NONE) return BEL_ENOMEM; /* 0 is no run */
+    if (bel__slab_take(&front->runs) == BEL__SLAB_NONE)
+        return BEL_ENOMEM; /* index 0 means no run */
     front->run_index = bel__slab_take(&front->runs);
     if (front->run_index == BEL__SLAB_NONE) return BEL_ENOMEM;
     front->run = run_at(front, front->run_index);
@@ -65,8 +65,8 @@ static struct key key_of(const struct slot *slot, uint32_t index)
     return (struct key){.due = slot->due, .order = slot->order, .slot = index};
 }
 
-/* Deals with an entry that does not lead to a timer due then: it is stale, or its
- * timer is due later by now. */
+/* Handles an entry that does not lead to a timer due at its tick: the entry is stale, or its timer
+ * is due later by now. */
 static void pass_over(struct front *front, struct entry entry)
 {
     struct slot *slot = slot_at(front->slots, entry.slot);
@@ -76,7 +76,7 @@ static void pass_over(struct front *front, struct entry entry)
     bel__heap_push(&front->heap, key_of(slot, entry.slot));
 }
 
-/* Moves a run on to an entry that leads to a timer, or to its end. */
+/* Advances a run to an entry that leads to a timer, or to its end. */
 static void skip(struct front *front, struct run *run)
 {
     uint32_t first = run->head;
@@ -89,7 +89,7 @@ static void skip(struct front *front, struct run *run)
     front->rack->touched += run->head - first;
 }
 
-/* Takes the next timer out of a crowd's run; false at its end. */
+/* Takes the next timer out of a crowd's run. Returns false at its end. */
 static bool next_of_crowd(struct front *front, uint32_t index, struct key *out)
 {
     struct run *run = run_at(front, index);
@@ -119,7 +119,7 @@ void bel__front_remove(struct front *front, uint32_t heap_index)
     }
 }
 
-/* Takes a bucket's list out, as much as fits, behind what is there already. */
+/* Takes the entries of a bucket, as many as fit, and appends them to `count` collected ones. */
 static uint32_t collect(struct front *front, struct bucket *bucket, uint32_t count)
 {
     while (bucket->count > 0) {
@@ -130,8 +130,8 @@ static uint32_t collect(struct front *front, struct bucket *bucket, uint32_t cou
     return count;
 }
 
-/* Takes out the next buckets of the same node as well, while that makes a run of a
- * decent size and its ticks can be told apart by 32 bits. */
+/* Also takes the next buckets of the same node, while the run stays small enough and 32 bits
+ * distinguish its ticks. */
 static uint32_t collect_neighbours(struct front *front, struct place *place, uint32_t count)
 {
     uint64_t start = place->start, ticks = bucket_ticks(place->level);
@@ -161,7 +161,7 @@ static void sort_run(struct front *front, struct run *run, uint32_t base)
     }
 }
 
-/* Makes sure that the heap has room for `more` entries of runs. */
+/* Allocates heap memory for `more` entries of runs. Returns whether there is enough. */
 static bool heap_room(struct front *front, uint32_t more)
 {
     struct bel__slab *keys = &front->heap.keys;
@@ -170,8 +170,8 @@ static bool heap_room(struct front *front, uint32_t more)
     return most <= keys->ready || bel__slab_grow(keys, most) == 0;
 }
 
-/* Settles how large a bucket may be to be taken out. A large run is cheap to sort but
- * reaches far ahead, and then many timers are armed too late for the rack. */
+/* Adapts the size up to which a bucket is taken out. A large run is cheap to sort but reaches far
+ * ahead, and then many timers are armed too late for the rack. */
 static void adapt(struct front *front)
 {
     uint32_t most = front->drain_max;
@@ -185,7 +185,7 @@ static void adapt(struct front *front)
     front->late = 0;
 }
 
-/* Makes the first bucket the run, with its neighbours if it is small. */
+/* Turns the first bucket into the run, with its neighbours if it is small. */
 static bool drain(struct front *front, struct place place)
 {
     if (!heap_room(front, RUN_MAX)) return false;
@@ -215,7 +215,7 @@ static void begin_crowd(struct front *front, const struct place *place)
     bel__rack_pass(front->rack, place->start);
 }
 
-/* Puts entries of the crowd into the heap one by one, for want of a run. */
+/* Pushes entries of the crowd into the heap one by one, because no run is available. */
 static void spill(struct front *front, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -229,7 +229,7 @@ static void spill(struct front *front, uint32_t count)
     }
 }
 
-/* Makes a part of the crowd a run in the heap. False if that has to wait. */
+/* Sorts a part of the crowd into a run of the heap. Returns false if this must wait. */
 static bool drain_crowd(struct front *front)
 {
     uint32_t most = front->crowd.count < RUN_MAX ? front->crowd.count : RUN_MAX;
@@ -253,8 +253,8 @@ static bool drain_crowd(struct front *front)
     return true;
 }
 
-/* Makes the crowd's run on top of the heap the run, if all of it comes before the rest
- * of the heap, as it does when a crowd was armed in order. */
+/* If all timers of the crowd's run on top of the heap come before the rest of the heap, makes it
+ * the current run. This happens if a crowd was armed in order. */
 static void promote(struct front *front)
 {
     struct heap *heap = &front->heap;
@@ -279,7 +279,7 @@ static void promote(struct front *front)
     front->run_index = top.run;
 }
 
-/* Brings the first bucket closer to being sorted. False if that has to wait. */
+/* Takes out or opens the first bucket. Returns false if this must wait. */
 static bool advance(struct front *front, const struct place *place)
 {
     struct rack *rack = front->rack;
@@ -339,7 +339,7 @@ void bel__front_follow(struct front *front, uint64_t tick)
     if (tick > rack->passed) {
         bel__rack_pass(rack, tick);
     } else if (tick < rack->passed && front->heap.count == 0) {
-        (void)bel__rack_unpass(rack, tick); /* what is armed next need not be late */
+        (void)bel__rack_unpass(rack, tick); /* so that timers armed next are not late */
     }
 }
 
@@ -348,7 +348,7 @@ bool bel__front_room(struct front *front)
     return heap_room(front, 1);
 }
 
-/* Files again what the run holds after `tick`. */
+/* Files entries of the run after `tick` in the rack again. */
 static void put_back_run(struct front *front, uint64_t tick)
 {
     struct run *run = front->run;
@@ -363,7 +363,7 @@ static void put_back_run(struct front *front, uint64_t tick)
     }
 }
 
-/* Files again what the heap holds after `tick`. */
+/* Files timers of the heap after `tick` in the rack again. */
 static void put_back_heap(struct front *front, uint64_t tick)
 {
     struct heap *heap = &front->heap;
@@ -381,7 +381,7 @@ static void put_back_heap(struct front *front, uint64_t tick)
     }
 }
 
-/* Lets `passed` return to the time, if that can be done within one call. */
+/* Moves `passed` back to the time, if this fits into one call. */
 static void put_back(struct front *front)
 {
     struct rack *rack = front->rack;

@@ -3,24 +3,24 @@
 #define BEL_CORE_WHEEL_FRONT_H
 
 /*
- * front - the timers that come next, in exact order; front.c has the idea.
+ * front - the timers that come next, in exact order; front.c explains the design.
  *
- * Every tick that has passed in the rack is here: in the run, as sorted entries that
- * are looked at when they are met, or in the heap. When bel__front_settle() says so,
- * the first timer of all is the first of the two.
+ * Every timer whose tick has passed in the rack is here: in the run, as sorted entries that are
+ * checked when they are reached, or in the heap. If bel__front_settle() returns true, the first
+ * timer of the wheel is the earlier of the first of the run and the top of the heap.
  */
 
 #include "core/wheel/heap.h"
 #include "core/wheel/rack.h"
 
 enum {
-    PREFETCH_AHEAD = 16, /* entries whose slots are asked for before they are needed */
+    PREFETCH_AHEAD = 16, /* entries whose slots are prefetched */
     RUN_MAX = 1006,      /* entries in a run: with these and its header it fills 8 KiB */
     WORK_MAX = 2048,
-    WORK_HALF = WORK_MAX / 2, /* after this a call begins nothing new */
+    WORK_HALF = WORK_MAX / 2, /* a call that has touched more begins nothing new */
 };
 
-/* Sorted entries; those still to come start at `head`. */
+/* Sorted entries; the remaining ones start at `head`. */
 struct run {
     uint64_t limit; /* no entry has a later tick */
     uint32_t head;
@@ -31,41 +31,41 @@ struct run {
 struct workspace;
 
 struct front {
-    struct run *run; /* one of `runs`, and which */
+    struct run *run; /* the current run, one of `runs`, and its index */
     uint32_t run_index;
     struct heap heap;
     struct rack *rack;
     struct slots *slots;
     struct bel__slab runs;
     struct workspace *space; /* for sorting */
-    uint64_t now_tick;       /* the time that the owner has told last */
-    struct bucket crowd;     /* what is not sorted yet of a tick that is too large for a run */
-    uint64_t crowd_tick;     /* that tick, while there is any */
+    uint64_t now_tick;       /* the time of the owner's last call */
+    struct bucket crowd;     /* entries not sorted yet of a tick that is too large for a run */
+    uint64_t crowd_tick;     /* that tick, while `crowd` is not empty */
     uint32_t crowd_runs;     /* runs whose first timers are in the heap */
-    uint32_t crowd_pending;  /* entries in them, at most */
+    uint32_t crowd_pending;  /* entries in these runs, at most */
     uint32_t late;           /* timers armed too late for the rack since the run was made */
     uint32_t drain_max;      /* buckets up to this size are taken out, larger ones opened */
-    bool chores_due;         /* it is time for what must be done every so many pops */
+    bool chores_due;         /* the periodic work of pop_slowly() is due */
 };
 
 BEL_CHECKED int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max);
 void bel__front_finish(struct front *front);
 
-/* True: the first timer of all is the first of the run or the top of the heap, and
- * the run, if there is one, starts with a timer. False: nothing is due up to tick
- * `until`, or the call has done its share of work. */
+/* Returns true if the first timer of the wheel is the first of the run or the top of the heap; the
+ * run, if it is not empty, then starts with a timer. Returns false if nothing is due up to tick
+ * `until`, or the work limit of the call is reached. */
 bool bel__front_settle(struct front *front, uint64_t until);
 
-/* Lets `passed` follow the time while nothing is due. */
+/* Moves `passed` to the time while nothing is due. */
 void bel__front_follow(struct front *front, uint64_t tick);
 
-/* Whether a timer can be added with bel__front_add(). */
+/* Returns whether bel__front_add() has memory for one more timer. */
 bool bel__front_room(struct front *front);
 
-/* Adds a timer whose tick has passed, or one there is no other place for. */
+/* Adds a timer whose tick has passed, or that fits nowhere else. */
 void bel__front_add(struct front *front, const struct slot *slot, uint32_t index);
 
-/* Takes a timer out of the heap. Its slot is the caller's to free or place then. */
+/* Removes a timer from the heap. The caller then frees or places its slot. */
 void bel__front_remove(struct front *front, uint32_t heap_index);
 
 static inline struct run *run_at(const struct front *front, uint32_t index)
@@ -78,7 +78,7 @@ static inline bool run_is_empty(const struct run *run)
     return run->head == run->count;
 }
 
-/* Whether an entry leads to a timer that is due at the entry's tick. */
+/* Returns whether an entry leads to a timer that is due at the entry's tick. */
 static inline bool leads_to(const struct slot *slot, struct entry entry, uint64_t limit)
 {
     uint64_t tick = tick_of(slot->due);
@@ -86,21 +86,21 @@ static inline bool leads_to(const struct slot *slot, struct entry entry, uint64_
            tick <= limit;
 }
 
-/* Goes on to the next entry of a run. */
+/* Advances a run to its next entry. */
 static inline void run_step(const struct front *front, struct run *run)
 {
     uint32_t ahead = run->entries[run->head++ + PREFETCH_AHEAD].slot;
     __builtin_prefetch(slot_at(front->slots, ahead), 1);
 }
 
-/* Sorts entries by tick, counted from `base`, into `out`; order.c. */
+/* Sorts the entries of `space` by tick, counted from `base`, into `out`; order.c. */
 void bel__order_ticks(struct workspace *space, uint32_t count, uint32_t base, struct entry *out);
 
-/* Sorts entries of one tick by their slots' exact order; order.c. */
+/* Sorts entries of one tick by the exact order of their slots; order.c. */
 void bel__order_ties(struct workspace *space, const struct slots *slots, struct entry *entries,
                      uint32_t count);
 
-/* Room for a run, one chunk more than it can have, and the same again for sorting. */
+/* Room for a run, plus one chunk, and the same again for sorting. */
 struct workspace {
     struct entry entries[RUN_MAX + CHUNK];
     struct entry other[RUN_MAX + CHUNK];

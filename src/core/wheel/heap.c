@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Element i has the children 4i + 1 to 4i + 4. Whenever a key settles in a place,
- * its slot is told; nothing else in the wheel writes a slot's place while it is
- * IN_HEAP.
+ * Element i has the children 4i + 1 to 4i + 4. Every write of a key also stores its index in its
+ * slot. Nothing else in the wheel writes the place of a slot that is IN_HEAP.
  */
 #include "core/wheel/heap.h"
 

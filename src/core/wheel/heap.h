@@ -3,21 +3,21 @@
 #define BEL_CORE_WHEEL_HEAP_H
 
 /*
- * heap - the few timers that come next, smallest key first.
+ * heap - a small priority queue of the timers that come next.
  *
- * A 4-ary heap. The slot of each timer in it knows its index, so that any of them
- * can be taken out. An element may stand for a run: it is the run's first timer,
- * and the run's next one takes its place when it leaves.
+ * A 4-ary heap. The slot of each timer in it stores its index, so that any timer can be removed. An
+ * element may represent a run: it is the first timer of the run, and the next timer of the run
+ * replaces it when it leaves.
  */
 
 #include "core/wheel/slots.h"
 
-/* A timer's place in the promised order, and where it comes from. */
+/* The sort key of a timer, and where it comes from. */
 struct key {
     uint64_t due;
     uint64_t order;
     uint32_t slot;
-    uint32_t run; /* 0: it was armed after its time had been taken out of the rack */
+    uint32_t run; /* 0: the timer was armed after its tick had passed in the rack */
 };
 
 struct heap {
@@ -36,7 +36,7 @@ static inline struct key *key_at(const struct heap *heap, uint32_t index)
     return (struct key *)(void *)heap->keys.base + index;
 }
 
-/* Writes a key to its place and tells its slot. */
+/* Writes a key to an index and stores the index in its slot. */
 static inline void heap_set(struct heap *heap, uint32_t index, const struct key *key)
 {
     struct slot *slot = slot_at(heap->slots, key->slot);
@@ -48,16 +48,16 @@ static inline void heap_set(struct heap *heap, uint32_t index, const struct key 
 BEL_CHECKED int bel__heap_init(struct heap *heap, struct slots *slots, uint32_t keys_max);
 void bel__heap_finish(struct heap *heap);
 
-/* Adds a key. The caller has made sure of room. */
+/* Adds a key. The caller has reserved memory. */
 void bel__heap_push(struct heap *heap, struct key key);
 
-/* Puts a key in the place of another. */
+/* Replaces a key by another. */
 void bel__heap_replace(struct heap *heap, uint32_t index, struct key key);
 
-/* Takes a key out. Its slot is left as it is. */
+/* Removes a key. Its slot is not changed. */
 void bel__heap_remove(struct heap *heap, uint32_t index);
 
-/* The index of the smallest key but one. There are two at least. */
+/* Returns the index of the second smallest key. The heap has at least two. */
 uint32_t bel__heap_second(const struct heap *heap);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A run is sorted in two steps. First by tick, on the 8-byte entries alone: one pass
- * distributes them over as many places as there are entries, by the upper bits of
- * their ticks, and what is then out of order is so by a little. Ticks that crowd
- * together defeat that; they are told by the work that is left and get a radix sort.
+ * A run is sorted in two steps. The first step sorts the 8-byte entries by tick: one pass
+ * distributes them by the upper bits of their ticks over as many places as there are entries, and
+ * an insertion sort fixes the small disorder that is left. If the ticks are clustered, the
+ * insertion sort needs too many moves, and a radix sort is used instead.
  *
- * Then each group of equal ticks, most often of one, is sorted by the exact due,
- * priority and sequence that only the slots know. Usually they are in order already,
- * because entries are filed in the order of arming.
+ * The second step sorts each group of equal ticks, usually a single entry, by the exact due,
+ * priority and sequence in the slots. Usually they are already in order, because entries are filed
+ * in the order of arming.
  */
 #include "core/wheel/front.h"
 
@@ -16,13 +16,13 @@
 
 enum {
     INSERTION_MAX = 24,
-    SPREAD_BITS_MAX = 11, /* places of the first pass: up to 2,048 */
-    SHIFTS_PER_ENTRY = 4, /* more than this is too far out of order */
+    SPREAD_BITS_MAX = 11, /* up to 2,048 places in the first pass */
+    SHIFTS_PER_ENTRY = 4, /* more moves than this mean too much disorder */
     RADIX_BITS = 8,
     RADIX = 1 << RADIX_BITS,
 };
 
-/* False if `shifts_max` moves did not suffice; the entries are all there then. */
+/* Returns false if `shifts_max` moves were not enough; no entry is lost then. */
 static bool insertion_sort(struct entry *entries, uint32_t count, uint32_t base,
                            uint32_t shifts_max)
 {
@@ -41,7 +41,7 @@ static bool insertion_sort(struct entry *entries, uint32_t count, uint32_t base,
     return true;
 }
 
-/* Sorts by the upper bits of the ticks: `range` has all bits that occur. */
+/* Distributes entries by the upper bits of their ticks; `range` has all bits that occur. */
 static void spread(const struct entry *from, struct entry *to, uint32_t count, uint32_t base,
                    uint32_t range)
 {
@@ -65,7 +65,7 @@ static void spread(const struct entry *from, struct entry *to, uint32_t count, u
     }
 }
 
-/* One stable pass by the digit at `shift`. False if all digits are the same. */
+/* One stable pass by the digit at `shift`. Returns false if all digits are equal. */
 static bool radix_pass(const struct entry *from, struct entry *to, uint32_t count, uint32_t base,
                        unsigned shift)
 {
@@ -127,7 +127,7 @@ static void merge(const struct key *from, struct key *to, uint32_t middle, uint3
     }
 }
 
-/* Merges ever longer sorted pieces, back and forth between the two arrays. */
+/* Merges ever longer sorted pieces, alternating between the two arrays. */
 static const struct key *merge_sort(struct key *keys, struct key *other, uint32_t count)
 {
     for (uint32_t width = 1; width < count; width *= 2) {

@@ -1,42 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The rack is a tree on the digits of ticks, written in base 64, that exists only
- * where it is needed. A bucket of level k stands for 64^k ticks. It holds its
- * entries in a plain list until its time is near; then, if there are too many to
- * be sorted at once, it is opened: given a node of 64 buckets of level k - 1, into
- * which the list is moved, a part at a time. A bucket that is being opened has
- * both, and new entries go to the node. So no call ever has to move a whole
- * bucket, however large.
+ * The rack is a tree on the digits of ticks in base 64, which exists only where it is needed. A
+ * bucket of level k covers 64^k ticks. It holds its entries in a plain list until its time is near.
+ * Then, if there are too many to sort at once, it is opened: it gets a node of 64 buckets of level
+ * k - 1, and the list moves into the node, a part at a time. A bucket that is being opened has both
+ * a list and a node, and new entries go to the node. So no call ever moves a whole large bucket.
  *
- * The nodes whose range holds `passed` are the path, one on each level. A tick is
- * filed by the highest digit in which it differs from `passed`:
+ * The path is the nodes whose range contains `passed`, one on each level. A tick is filed by the
+ * highest digit in which it differs from `passed`:
  *
  *     passed  =  2 . 16 . 63
  *     tick    =  2 . 17 . 40        level 1, bucket 17 of path[1]
  *
- * So the buckets of a path node that come before or hold `passed` are empty, a
- * lower level comes before a higher one, and the first occupied bucket is found
- * with two bit scans. When `passed` moves into a bucket that was opened, its node
- * joins the path.
+ * So the buckets of a path node that are before `passed` or contain it are empty, a lower level
+ * comes before a higher one, and two bit scans find the first occupied bucket. When `passed` moves
+ * into an opened bucket, the node of that bucket joins the path.
  *
- * An entry has the low 32 bits of its tick. Below FAR_LEVEL these tell the digit,
- * and entries are moved without a look at their slots, which would be a cache miss
- * each. But where many entries turn out to be stale, or their timers to be due
- * later by now, looking pays: they are dropped or filed anew at once instead of
- * being carried along.
+ * An entry has the low 32 bits of its tick. Below FAR_LEVEL these contain the digit, and entries
+ * are moved without reading their slots, which would cost a cache miss each. But if many entries
+ * are stale, or their timers are due later by now, reading the slots pays: such entries are dropped
+ * or filed again at once instead of being moved along.
  */
 #include "core/wheel/rack.h"
 
 #include <string.h>
 
 enum {
-    SAMPLE = CHUNK - 1,    /* entries looked at to decide how a bucket is opened */
-    SAMPLE_MOVED_MAX = 23, /* of them: up to here, entries are moved unseen */
-    LOOK_MAX = 512,        /* entries looked at in one go: each may cost a cache miss */
-    SPARSE_MAX = 65536,    /* chunks and nodes there is room for beyond what a full one needs */
-    PREPARE_MIN = 1024,    /* a smaller bucket can be dealt with when its time comes */
-    PREPARE_DIGIT = 48,    /* near is: in the last quarter of the bucket before it */
+    SAMPLE = CHUNK - 1,    /* entries sampled to decide how a bucket is opened */
+    SAMPLE_MOVED_MAX = 23, /* up to this many moved ones, entries are moved without reading slots */
+    LOOK_MAX = 512,        /* slots read in one go: each may cost a cache miss */
+    SPARSE_MAX = 65536,    /* spare chunks and nodes for a sparse rack */
+    PREPARE_MIN = 1024,    /* a smaller bucket can be opened when its time comes */
+    PREPARE_DIGIT = 48,    /* prepare a bucket in the last quarter of the one before it */
 };
 
 static uint32_t node_take(struct rack *rack, unsigned level)
@@ -71,7 +67,7 @@ int bel__rack_init(struct rack *rack, struct slots *slots, uint64_t passed, uint
     err = bel__slab_init(&rack->nodes, sizeof(struct node), chunks_max / 16 + SPARSE_MAX);
     if (err) return err;
 
-    /* Index 0 means none, in both. */
+    /* Index 0 means none, in both slabs. */
     if (bel__slab_take(&rack->chunks) == BEL__SLAB_NONE) return BEL_ENOMEM;
     if (bel__slab_take(&rack->nodes) == BEL__SLAB_NONE) return BEL_ENOMEM;
     for (unsigned level = 0; level < LEVELS; level++) {
@@ -95,7 +91,7 @@ bool bel__rack_room(struct rack *rack, uint32_t chunks)
     return bel__slab_grow(slab, slab->used + chunks) == 0;
 }
 
-/* Gives a bucket one more chunk at its end. */
+/* Adds a chunk to the end of a bucket. */
 bool bel__rack_add_chunk(struct rack *rack, struct bucket *bucket)
 {
     uint32_t chunk = bel__slab_take(&rack->chunks);
@@ -110,7 +106,7 @@ bool bel__rack_add_chunk(struct rack *rack, struct bucket *bucket)
     return true;
 }
 
-/* Asks for the four lines of a chunk. */
+/* Prefetches the four cache lines of a chunk. */
 static void prefetch_chunk(const struct rack *rack, uint32_t chunk)
 {
     for (uint32_t i = 0; i < CHUNK; i += 8) {
@@ -152,20 +148,19 @@ void bel__rack_emptied(struct rack *rack, const struct place *place)
     }
 }
 
-/* Looks at an entry's slot: files a timer where it is due now, drops a stale entry.
- * The caller has made sure of room. */
+/* Reads the slot of an entry: files its timer where it is due now, or drops a stale entry. The
+ * caller has reserved a chunk. */
 static void reconsider(struct rack *rack, struct entry entry)
 {
     struct slot *slot = slot_at(rack->slots, entry.slot);
     if (slot_lets_go(slot, entry.tick)) return;
-    /* Its own entry is in the front; this one is older by a multiple of 2^32 ticks. */
+    /* The timer's own entry is in the front; this one differs by a multiple of 2^32 ticks. */
     if (tick_of(slot->due) <= rack->passed) return;
     bool filed = rack_refile(rack, slot, entry.slot);
     assert(filed);
 }
 
-/* Asks for the slots of a bucket's first chunk, if there is one, ahead of its turn, and
- * for the chunk after it. */
+/* Prefetches the slots of a bucket's first chunk, if there is one, and the chunk after it. */
 static void prefetch_slots(const struct rack *rack, const struct bucket *bucket)
 {
     const struct entry *entries = entry_at(rack, bucket->first * CHUNK) + 1;
@@ -176,7 +171,8 @@ static void prefetch_slots(const struct rack *rack, const struct bucket *bucket)
     }
 }
 
-/* Whether so many of a bucket's entries are stale or moved that looking pays. */
+/* Returns whether so many of a bucket's entries are stale or moved that reading their slots
+ * pays. */
 static bool is_worth_looking(struct rack *rack, const struct bucket *bucket)
 {
     if (bucket->count < SAMPLE) return false;
@@ -193,9 +189,8 @@ static bool is_worth_looking(struct rack *rack, const struct bucket *bucket)
     return moved > SAMPLE_MOVED_MAX;
 }
 
-/* Gives a bucket a node. Where a sample of its entries agrees in further digits, the
- * bucket of that digit gets one as well, so that what is crowded together is not
- * moved level by level. */
+/* Gives a bucket a node. If a sample of its entries agrees in further digits, the bucket of that
+ * digit gets a node too, so that clustered entries are not moved level by level. */
 static bool add_nodes(struct rack *rack, struct bucket *bucket, unsigned level, bool look)
 {
     const struct entry *sample = entry_at(rack, bucket->first * CHUNK) + 1;
@@ -217,7 +212,7 @@ static bool add_nodes(struct rack *rack, struct bucket *bucket, unsigned level, 
     return true;
 }
 
-/* Moves an entry into a node, or further down, by the digits it has. */
+/* Moves an entry into a node, or further down if its bucket has a node. */
 static void move_down(struct rack *rack, struct node *node, struct entry entry)
 {
     unsigned level = node->level, digit = digit_of(entry.tick, level);
@@ -226,7 +221,7 @@ static void move_down(struct rack *rack, struct node *node, struct entry entry)
         digit = digit_of(entry.tick, --level);
     }
     bool filed = rack_append(rack, node, digit, entry);
-    assert(filed); /* the caller has made sure of room */
+    assert(filed); /* the caller has reserved memory */
     rack->entries++;
 }
 
@@ -258,7 +253,8 @@ bool bel__rack_open(struct rack *rack, const struct place *place, uint32_t budge
     return true;
 }
 
-/* The first list at or below a bucket, or a bucket with neither list nor occupied node. */
+/* Returns the first bucket, at or below a node, that has a list, or neither a list nor an occupied
+ * node. */
 static struct place first_below(const struct rack *rack, struct node *node, unsigned level,
                                 uint64_t start)
 {
@@ -319,7 +315,7 @@ void bel__rack_pass(struct rack *rack, uint64_t tick)
     rack->passed = tick;
 }
 
-/* Hangs a node that leaves the path into its bucket of the node above. */
+/* Moves a node that leaves the path into its bucket of the node above. */
 static void hang(struct rack *rack, unsigned level, const struct node *below)
 {
     unsigned digit = digit_of(rack->passed, level);

@@ -3,18 +3,18 @@
 #define BEL_CORE_WHEEL_SLOTS_H
 
 /*
- * slots - what the wheel knows of each timer, and who may name it.
+ * slots - the data of each timer, and the handles that name them.
  *
- * A slot is half a cache line. The order of timers lives elsewhere, as 8-byte
- * entries that point here; a slot knows at most one entry as its own:
+ * A slot is half a cache line. The order of timers is stored elsewhere, in 8-byte entries that
+ * refer to slots. A slot has at most one own entry:
  *
  *     FREE        no timer, no entry
  *     FILED       the entry {place, this slot}, in a bucket or a run
  *     IN_HEAP     element `place` of the front's heap
- *     LEFT_FILED  no timer, but an entry: the next timer here can take it over
+ *     LEFT_FILED  no timer, but an entry: the next timer in this slot can reuse it
  *
- * An entry that is not its slot's own is stale and dropped when it is met. A timer
- * may be due later than its entry says, never earlier.
+ * An entry that is not its slot's own is stale and is dropped when it is reached. A timer may be
+ * due later than its entry, never earlier.
  */
 
 #include "core/slab.h"
@@ -26,7 +26,7 @@
 #endif
 
 enum {
-    TICK_BITS = 10, /* a tick is 1,024 ns: what an entry knows of a due */
+    TICK_BITS = 10, /* a tick is 1,024 ns, the resolution of entries */
     FREE = 0,
     FILED = 1,
     IN_HEAP = 2,
@@ -53,8 +53,8 @@ static_assert(BEL_GENERATION_BITS + GENERATION_SHIFT <= 32, "a tag is 32 bits");
 struct slots {
     struct bel__slab slab;
     uint64_t armed;    /* timers */
-    uint64_t retired;  /* slots that have had every generation */
-    uint32_t disguise; /* what handles are mixed with, so that wheels differ */
+    uint64_t retired;  /* slots that have used up their generations */
+    uint32_t disguise; /* mixed into handles, so that those of two wheels differ */
 };
 
 static inline uint64_t tick_of(uint64_t due)
@@ -82,20 +82,20 @@ static inline bool is_armed(const struct slot *slot)
     return where(slot) == FILED || where(slot) == IN_HEAP;
 }
 
-/* Whether the slot has an entry in a bucket or a run. */
+/* Returns whether the slot has an entry in a bucket or a run. */
 static inline bool has_entry(const struct slot *slot)
 {
     return where(slot) == FILED || where(slot) == LEFT_FILED;
 }
 
-/* Whether the entry with this tick is the slot's own. */
+/* Returns whether the entry with this tick is the slot's own. */
 static inline bool owns(const struct slot *slot, uint32_t entry_tick)
 {
     return has_entry(slot) && slot->place == entry_tick;
 }
 
-/* Lets go of an entry that is being dropped. False if it is needed: it is the own entry
- * of an armed timer. */
+/* Releases an entry that is about to be dropped. Returns false if the entry is needed, because it
+ * is the own entry of an armed timer. */
 static inline bool slot_lets_go(struct slot *slot, uint32_t entry_tick)
 {
     if (!owns(slot, entry_tick)) return true;
@@ -104,23 +104,23 @@ static inline bool slot_lets_go(struct slot *slot, uint32_t entry_tick)
     return true;
 }
 
-/* The latest tick that a slot's own entry can have. It is the entry's own unless
- * the timer was moved by more than 2^32 ticks since it was filed. */
+/* Returns the latest tick that a slot's own entry can have. This is the entry's tick unless the
+ * timer was moved by more than 2^32 ticks since it was filed. */
 static inline uint64_t entry_tick_max(const struct slot *slot)
 {
     uint64_t tick = tick_of(slot->due);
     return tick - (uint32_t)((uint32_t)tick - slot->place);
 }
 
-/* A handle is a slot's index and, in disguise, its tag while it is FILED, so that one
- * comparison finds a timer in the state most are in. */
+/* A handle is a slot's index and its tag in state FILED, mixed with `disguise`, so that one
+ * comparison finds a timer in the most common state. */
 static inline uint64_t handle_of(const struct slots *slots, const struct slot *slot, uint32_t index)
 {
     uint32_t tag = (slot->tag & ~(uint32_t)WHERE_MASK) | FILED;
     return (uint64_t)(tag ^ slots->disguise) << 32 | index;
 }
 
-/* The slot that a handle names, or NULL if it names no armed timer. */
+/* Returns the slot that a handle names, or NULL if it names no armed timer. */
 static inline struct slot *slot_named(const struct slots *slots, uint64_t handle)
 {
     uint32_t index = (uint32_t)handle, tag = (uint32_t)(handle >> 32) ^ slots->disguise;
@@ -130,8 +130,8 @@ static inline struct slot *slot_named(const struct slots *slots, uint64_t handle
     return slot->tag == (tag ^ FILED ^ IN_HEAP) && where(slot) == IN_HEAP ? slot : NULL;
 }
 
-/* Ends a slot's timer: its handle is stale from here on, and the slot is FREE or
- * LEFT_FILED for another, unless it has no generation left. */
+/* Ends a slot's timer: its handle becomes stale, and the slot is FREE or LEFT_FILED for another
+ * timer, unless its generations are used up. */
 static inline void slot_free(struct slots *slots, struct slot *slot, uint32_t index, uint32_t state)
 {
     assert(is_armed(slot));

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A timer that is cancelled or moved to an earlier time leaves its entry behind,
- * to be dropped when its bucket's time comes. That may be years away, so once the
- * stale ones are more than a share of the armed timers, all of them unless the owner
- * wants fewer, whoever ends or moves one pays for looking at a few: bucket after bucket,
- * a chunk is taken from the front of the list and what is still good appended to its
- * end. Eight looked at for one timer keep, with the default,
+ * A timer that is cancelled or moved to an earlier time leaves a stale entry, which is dropped when
+ * its bucket's time comes. That may be years away. So once the stale entries exceed a share of the
+ * armed timers (`stale_percent`, default 100 %), every call that ends or moves a timer checks a few
+ * entries: bucket by bucket, it takes a chunk from the front of the list and appends the entries
+ * that are still valid to its end. Eight entries checked per timer ensure, with the default,
  *
  *     entries <= 3 * armed timers + 16 K
  *
- * at all times, and the chunks that come free are used again.
+ * at all times. The chunks that become free are reused.
  */
 #include "core/wheel/rack.h"
 
 enum {
-    BUCKETS_PER_SWEEP = DIGITS, /* that are passed over in one call because they are empty */
+    BUCKETS_PER_SWEEP = DIGITS, /* empty buckets that one call skips, at most */
 };
 
 /* Drops the stale entries of a bucket's first chunk. */
@@ -35,12 +34,12 @@ static void sweep_chunk(struct rack *rack, struct node *node, unsigned digit)
         last = entries[i];
         if (twice) continue; /* its timer left this tick and came back */
         bool kept = rack_append(rack, node, digit, entries[i]);
-        assert(kept); /* a chunk has just come free */
+        assert(kept); /* a chunk has just become free */
         rack->entries++;
     }
 }
 
-/* Moves the sweep on to the next bucket that has a list, or gives up for this call. */
+/* Moves the sweep to the next bucket that has a list. Returns NULL if this call finds none. */
 static struct bucket *next_bucket(struct rack *rack)
 {
     for (unsigned i = 0; i < BUCKETS_PER_SWEEP; i++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The slots are the truth, so a walk reads them from end to end and sorts what is
- * armed. It does not disturb the wheel, and it is the only place where order comes
- * from a plain sort.
+ * The slots hold the definitive state, so a walk reads all of them and sorts the armed ones. A walk
+ * does not change the wheel. Nothing else in the wheel orders timers with a plain sort.
  */
 #include "belfry/wheel.h"
 
@@ -19,7 +18,7 @@ struct bel_wheel_walk {
 
 static int compare(const void *a, const void *b)
 {
-    return key_before(a, b) ? -1 : 1; /* no two are equal */
+    return key_before(a, b) ? -1 : 1; /* no two keys are equal */
 }
 
 int bel_wheel_walk_open(const struct bel_wheel *wheel, struct bel_wheel_walk **out)

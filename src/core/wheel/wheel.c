@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A timer's way through the wheel:
+ * The path of a timer through the wheel:
  *
  *     arm --> slot + entry in the rack --> sorted into the run --> pop
  *      \                                                           ^
- *       '---> its time has been taken out already --> heap --------'
+ *       '---> its tick has already passed in the rack --> heap ----'
  *
- * The slot is the truth about a timer; an entry is only a note that the slot must
- * be looked at by then. So cancelling writes the slot alone, and so does moving a
- * timer to a later time, which is what most timeouts live through: when the entry
- * comes up, it is filed again. See slots.h, rack.c and front.c for the parts.
+ * The slot holds the definitive state of a timer; an entry only says that the slot must be checked
+ * by then. So cancelling writes only the slot. Moving a timer to a later time, the most common
+ * operation on timeouts, also writes only the slot: when the entry comes up, it is filed again. See
+ * slots.h, rack.c and front.c for the parts.
  */
 #include "belfry/wheel.h"
 
@@ -19,21 +19,21 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Kept out of line, so that the common case saves no registers for it. */
+/* Out of line, so that the fast path saves no registers for it. */
 #define RARE __attribute__((noinline))
 
 enum {
     TIMERS_MAX_DEFAULT = 1 << 28,
-    BATCH_AHEAD = 32,    /* timers of a batch that are asked for before they are moved */
-    RETIRED_MAX = 65536, /* slots there are to replace those that are used up */
-    CALLS_PER_SWEEP = 4, /* that end or move a timer, to a chunk that is swept */
+    BATCH_AHEAD = 32,    /* timers of a batch that are prefetched */
+    RETIRED_MAX = 65536, /* spare slots, to replace those whose generations are used up */
+    CALLS_PER_SWEEP = 4, /* calls that end or move a timer, per chunk swept */
     POPS_PER_CHORES = 64,
-    STALE_PERCENT_MIN = 5, /* fewer could not be kept up with */
+    STALE_PERCENT_MIN = 5, /* the sweep could not keep up with less */
 };
 
 static_assert((int)WORK_MAX == (int)BEL_WHEEL_WORK_MAX, "the front keeps the promised bound");
 
-/* Tells wheels of one address apart that live one after the other. */
+/* Distinguishes wheels that have the same address one after the other. */
 static atomic_uint_least32_t wheels_made;
 
 /* Spreads a seed over the bits of a generation. */
@@ -57,7 +57,7 @@ int bel_wheel_create(const struct bel_wheel_options *options, struct bel_wheel *
     wheel->timers_max = max;
     uint64_t seed = options->handle_seed;
     if (seed == 0) {
-        /* Relaxed: it only has to be a different number each time. */
+        /* Relaxed: the number only has to be different each time. */
         seed = atomic_fetch_add_explicit(&wheels_made, 1, memory_order_relaxed);
         seed = seed << 48 ^ (uintptr_t)wheel;
     }
@@ -90,7 +90,7 @@ int bel_wheel_reserve(struct bel_wheel *wheel, uint32_t timers)
 {
     if (timers > wheel->timers_max) return BEL_EFULL;
     uint32_t chunks = timers / (CHUNK - 1) + timers / (4 * CHUNK) + 64 * DIGITS;
-    uint32_t runs = timers / (64 * RUN_MAX) + 16; /* for a crowd of a 64th of them */
+    uint32_t runs = timers / (64 * RUN_MAX) + 16; /* enough for a crowd of a 64th of the timers */
     uint32_t nodes = timers / 8192 + 256;
     struct {
         struct bel__slab *slab;
@@ -107,12 +107,13 @@ int bel_wheel_reserve(struct bel_wheel *wheel, uint32_t timers)
         int err = bel__slab_prefault(parts[i].slab, parts[i].count < max ? parts[i].count : max);
         if (err) return err;
     }
-    /* Timers that come late wait in the heap: it has room for all, untouched. */
+    /* Late timers wait in the heap: it gets address space for all, but its pages are not
+     * touched. */
     uint32_t keys = timers + 2 * RUN_MAX, keys_max = wheel->front.heap.keys.max;
     return bel__slab_grow(&wheel->front.heap.keys, keys < keys_max ? keys : keys_max);
 }
 
-/* A call that may touch more than one entry counts them from its beginning. */
+/* Starts counting the entries that a call touches. */
 static void begin(struct bel_wheel *wheel)
 {
     wheel->rack.touched = 0;
@@ -124,7 +125,7 @@ static void end(struct bel_wheel *wheel)
     if (wheel->rack.touched > wheel->touched_max) wheel->touched_max = wheel->rack.touched;
 }
 
-/* Stale entries are swept by whoever ends or moves a timer. */
+/* Sweeps once in CALLS_PER_SWEEP calls that end or move a timer. */
 RARE static void sweep(struct bel_wheel *wheel)
 {
     if (++wheel->untidy_calls % CALLS_PER_SWEEP != 0) return;
@@ -137,20 +138,20 @@ static void tidy(struct bel_wheel *wheel)
     if (rack_is_untidy(&wheel->rack)) sweep(wheel);
 }
 
-/* Whether the entry that a slot has comes up early enough for this tick. */
+/* Returns whether the slot's entry comes up early enough for this tick. */
 static bool keeps_entry(const struct rack *rack, const struct slot *slot, uint64_t tick)
 {
     return tick > rack->passed && entry_tick_max(slot) <= tick;
 }
 
-/* Writes a due, behind all that have been armed for it. */
+/* Sets the due of a slot, after all others armed for the same due and priority. */
 static void set_due(struct bel_wheel *wheel, struct slot *slot, uint64_t due)
 {
     slot->due = due;
     slot->order = (slot->order & ~SEQUENCE_MASK) | wheel->sequence++;
 }
 
-/* Places a slot in the front: its time has been taken out, or there is no memory. */
+/* Places a slot in the front: its tick has passed, or memory for the rack has run out. */
 RARE static int place_in_front(struct bel_wheel *wheel, struct slot *slot, uint32_t index,
                                uint64_t due)
 {
@@ -161,7 +162,7 @@ RARE static int place_in_front(struct bel_wheel *wheel, struct slot *slot, uint3
     return 0;
 }
 
-/* Gives a slot a place, whatever it had before. */
+/* Places a slot in the rack or the front, wherever it was before. */
 static inline int place(struct bel_wheel *wheel, struct slot *slot, uint32_t index, uint64_t due)
 {
     uint64_t tick = tick_of(due);
@@ -174,7 +175,7 @@ static inline int place(struct bel_wheel *wheel, struct slot *slot, uint32_t ind
     return 0;
 }
 
-/* Arms with all that may have to be done before. */
+/* The slow path of bel_wheel_arm(). */
 RARE static int arm_slowly(struct bel_wheel *wheel, uint64_t due, uint64_t order, uint64_t user,
                            bel_timer_t *out)
 {
@@ -228,14 +229,14 @@ int bel_wheel_arm(struct bel_wheel *wheel, uint64_t due, uint8_t priority, uint6
     return 0;
 }
 
-/* Moves a timer that has no entry, or one that comes up too late. */
+/* Moves a timer that has no entry, or whose entry comes up too late. */
 RARE static int move(struct bel_wheel *wheel, struct slot *slot, uint32_t index, uint64_t due)
 {
     if (!bel__front_room(&wheel->front)) return BEL_ENOMEM;
     begin(wheel);
     if (where(slot) == IN_HEAP) bel__front_remove(&wheel->front, slot->place);
     int err = place(wheel, slot, index, due);
-    assert(err == 0); /* there is room in the heap at least */
+    assert(err == 0); /* the heap has room at least */
     tidy(wheel);
     end(wheel);
     return err;
@@ -271,7 +272,7 @@ size_t bel_wheel_rearm_many(struct bel_wheel *wheel, struct bel_rearm *moves, si
     return moved;
 }
 
-/* Cancels a timer that is in the heap; others only have to be freed. */
+/* Removes a cancelled timer from the heap; timers elsewhere only need their slots freed. */
 RARE static void leave_heap(struct bel_wheel *wheel, const struct slot *slot)
 {
     bel__front_remove(&wheel->front, slot->place);
@@ -309,7 +310,7 @@ bool bel_wheel_find(const struct bel_wheel *wheel, bel_timer_t timer, struct bel
     return true;
 }
 
-/* Hands out the first timer of the run, which leads to `slot`. */
+/* Returns the first timer of the run, whose entry leads to `slot`. */
 static inline void take_first(struct bel_wheel *wheel, struct slot *slot, uint32_t index,
                               struct bel_wheel_timer *out)
 {
@@ -320,7 +321,7 @@ static inline void take_first(struct bel_wheel *wheel, struct slot *slot, uint32
     slot_free(&wheel->slots, slot, index, FREE);
 }
 
-/* Hands out the timer on top of the heap. */
+/* Returns the timer on top of the heap. */
 static void take_top(struct bel_wheel *wheel, struct bel_wheel_timer *out)
 {
     uint32_t index = key_at(&wheel->front.heap, 0)->slot;
@@ -337,7 +338,7 @@ static inline bool comes_before(const struct slot *slot, const struct key *key)
     return slot->due != key->due ? slot->due < key->due : slot->order < key->order;
 }
 
-/* Hands out the first timer if it is due: the run's first or the heap's top. */
+/* Returns the first timer, of the run or the heap, if it is due. */
 static bool take_due(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
 {
     const struct run *run = wheel->front.run;
@@ -358,8 +359,8 @@ static bool take_due(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_tim
     return true;
 }
 
-/* Sweeps for the pops since the last time, and opens a part of the next large bucket.
- * False if the call has no work left to spend on that. */
+/* Sweeps for the pops since the last call, and opens a part of the next large bucket. Returns false
+ * if the work limit of the call does not allow it. */
 static bool do_chores(struct bel_wheel *wheel)
 {
     struct rack *rack = &wheel->rack;
@@ -374,7 +375,7 @@ static bool do_chores(struct bel_wheel *wheel)
     return true;
 }
 
-/* Pops with all that may have to be done before. */
+/* The slow path of pop(). */
 RARE static bool pop_slowly(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
 {
     struct front *front = &wheel->front;
@@ -388,8 +389,8 @@ RARE static bool pop_slowly(struct bel_wheel *wheel, uint64_t now, struct bel_wh
     return popped;
 }
 
-/* Pops in the common case: the run has a first timer, and it is the first of all. Entries
- * whose timers were cancelled are dropped on the way. */
+/* Pops in the common case: the first timer of the run is the first of the wheel. Drops entries
+ * whose timers were cancelled. */
 static inline bool pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *out)
 {
     const struct front *front = &wheel->front;
@@ -432,7 +433,7 @@ size_t bel_wheel_pop_many(struct bel_wheel *wheel, uint64_t now, struct bel_whee
     return count;
 }
 
-/* No timer of the run is due before this. */
+/* Returns a lower bound of the dues in the run. */
 static uint64_t run_bound(const struct bel_wheel *wheel)
 {
     const struct run *run = wheel->front.run;
@@ -444,7 +445,7 @@ static uint64_t run_bound(const struct bel_wheel *wheel)
 
 uint64_t bel_wheel_next(const struct bel_wheel *wheel)
 {
-    if (wheel->slots.armed == 0) return BEL_NEVER; /* whatever stale entries say */
+    if (wheel->slots.armed == 0) return BEL_NEVER; /* stale entries do not matter */
     const struct heap *heap = &wheel->front.heap;
     uint64_t top = heap->count > 0 ? key_at(heap, 0)->due : BEL_NEVER, first;
     struct place place;

@@ -12,8 +12,8 @@ struct bel_wheel {
     struct front front;
     uint64_t sequence; /* of the next timer armed or moved */
     uint32_t timers_max;
-    uint32_t touched_max;  /* entries touched by the busiest call so far */
-    uint32_t untidy_calls; /* that have ended or moved a timer while there was much to sweep */
+    uint32_t touched_max;  /* entries touched by the most expensive call so far */
+    uint32_t untidy_calls; /* calls that ended or moved a timer while a sweep was due */
 };
 
 #endif
