@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Replies as JSON, under the names that RESP has for their fields. Bytes that are not UTF-8 are in
- * base64, under a name that says so. Without memory a field cannot be set; then the page is lost
- * as a whole, and an error takes its place.
+ * Replies as JSON, field by field, as the table commands/fields.h has them. Bytes that are not
+ * UTF-8 are in base64, under a name that ends in _base64. If there is no memory for a field, the
+ * whole page is lost, and an error takes its place.
  */
 #include "http/call.h"
 
+#include "commands/field_value.h"
 #include "core/base64.h"
 #include "core/shorten.h"
 #include "core/view.h"
@@ -172,21 +173,6 @@ static void set_bytes(struct sheet *sheet, const char *name, struct bel_view val
     set_bytes_as(sheet, (struct bel_view){name, strlen(name)}, value);
 }
 
-static void set_bytes_if(struct sheet *sheet, const char *name, struct bel_view value)
-{
-    if (value.bytes > 0) set_bytes(sheet, name, value);
-}
-
-static void set_headers(struct sheet *sheet, const struct bel_header *headers, size_t count)
-{
-    struct sheet inner = sheet_make();
-    for (size_t i = 0; i < count; i++) {
-        set_bytes_as(&inner, headers[i].name, headers[i].value);
-    }
-    if (inner.is_lost) sheet->is_lost = true;
-    set(sheet, "headers", inner.object);
-}
-
 /* A JSON value only if a header says that it is one, and it is. */
 static void set_payload(struct sheet *sheet, struct bel_view payload,
                         const struct bel_header *headers, size_t count)
@@ -207,97 +193,147 @@ static void set_payload(struct sheet *sheet, struct bel_view payload,
     }
 }
 
-/* --- a timer --- */
+/* --- fields of the table --- */
 
-static const char *word_of(size_t place, unsigned index)
+/* Sets a field that a text or a number is enough for. */
+static void set_scalar(struct sheet *sheet, const struct bel_field *field, const void *from)
 {
-    return bel__commands[BEL_COMMAND_SCHEDULE].arguments[place].words[index];
-}
-
-static void set_plan(struct sheet *sheet, const struct bel_timer *timer)
-{
-    static const char *const kinds[] = {
-        [BEL_PLAN_EVERY] = "every", [BEL_PLAN_CRON] = "cron", [BEL_PLAN_RRULE] = "rrule"};
-    const struct bel_recurrence *plan = &timer->plan;
-    set_bytes(sheet, kinds[plan->kind], plan->rule);
-    set_bytes_if(sheet, "tz", plan->zone);
-    set_text(sheet, "mode", word_of(BEL_SCHEDULE_MODE, plan->mode));
-    set_text(sheet, "gap", word_of(BEL_SCHEDULE_GAP, plan->gap));
-    set_text(sheet, "fold", word_of(BEL_SCHEDULE_FOLD, plan->fold));
-    set_text(sheet, "misfire", word_of(BEL_SCHEDULE_MISFIRE, plan->misfire));
-    set_text(sheet, "overlap", word_of(BEL_SCHEDULE_OVERLAP, plan->overlap));
-    if (plan->has_until) set_number(sheet, "until_ms", plan->until.ms);
-    if (plan->count > 0) set_count(sheet, "count", plan->count);
-    if (plan->spread_ms > 0) set_count(sheet, "spread_ms", plan->spread_ms);
-    set_count(sheet, "made", timer->made);
-    set_count(sheet, "skipped", timer->skipped);
-    set_count(sheet, "missed", timer->missed);
-}
-
-static void set_outcomes(struct sheet *sheet, const struct bel_timer *timer)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < timer->outcomes_count; i++) {
-        const struct bel_outcome *outcome = &timer->outcomes[i];
-        struct sheet inner = sheet_make();
-        set_text(&inner, "kind", outcome->kind == BEL_OUTCOME_CRASHED ? "crashed" : "failed");
-        set_number(&inner, "at_ms", outcome->at.ms);
-        set_bytes_if(&inner, "reason", outcome->reason);
-        if (json_array_append_new(list, inner.object) != 0 || inner.is_lost) sheet->is_lost = true;
+    const char *name = field->name.data;
+    switch (field->type) {
+    case BEL_FIELD_TEXT:
+    case BEL_FIELD_BYTES:
+        set_bytes_as(sheet, field->name, bel__field_bytes(field, from));
+        break;
+    case BEL_FIELD_STATE:
+    case BEL_FIELD_WORD:
+    case BEL_FIELD_OUTCOME:
+        set_text(sheet, name, bel__field_word(field, from));
+        break;
+    case BEL_FIELD_BOOLEAN:
+        set(sheet, name, json_boolean(bel__field_is_true(field, from)));
+        break;
+    case BEL_FIELD_SMALL:
+        set_count(sheet, name, bel__field_small(field, from));
+        break;
+    case BEL_FIELD_COUNT:
+    case BEL_FIELD_DURATION:
+        set_count(sheet, name, bel__field_count(field, from));
+        break;
+    case BEL_FIELD_INSTANT:
+        set_number(sheet, name, bel__field_ms(field, from));
+        break;
+    default:
+        assert(false);
     }
-    set(sheet, "outcomes", list);
 }
 
-static void set_ends(struct sheet *sheet, const struct bel_timer *timer)
+/* Sets the fields that are there, of a kind without lists and payloads. */
+static void set_flat(struct sheet *sheet, enum bel_shown_kind kind, const void *from,
+                     unsigned facts)
 {
-    if (timer->state >= BEL_DONE) set_number(sheet, "finished_ms", timer->finished.ms);
-    set_bytes_if(sheet, "reason", timer->reason);
-    set_bytes_if(sheet, "result", timer->result);
-    if (timer->expires_ms > 0) {
-        if (timer->expires.ms != 0) set_number(sheet, "expires_ms", timer->expires.ms);
-        set_count(sheet, "expires_after_ms", timer->expires_ms);
+    const struct bel_shown *shown = &bel__shown[kind];
+    for (size_t i = 0; i < shown->count; i++) {
+        const struct bel_field *field = &shown->fields[i];
+        if (bel__field_is_there(field, from, facts)) set_scalar(sheet, field, from);
     }
-    if (timer->lease_ms > 0) set_count(sheet, "lease_ms", timer->lease_ms);
-    if (timer->state == BEL_LEASED) set_count(sheet, "lease_left_ms", timer->lease_left_ms);
-    set_bytes_if(sheet, "worker", timer->worker);
-    set_bytes_if(sheet, "group", timer->group);
-    set_bytes_if(sheet, "resource", timer->resource);
-    set_bytes_if(sheet, "correlation", timer->correlation);
-    set_bytes_if(sheet, "retry", timer->retry);
 }
-
-static struct sheet timer_sheet(const struct bel_timer *timer)
-{
-    struct sheet sheet = sheet_make();
-    bool is_plan = timer->plan.rule.bytes > 0;
-    set_bytes(&sheet, "id", timer->id);
-    set_bytes(&sheet, "topic", timer->topic);
-    set_text(&sheet, "state", bel_state_name(timer->state));
-    set_payload(&sheet, timer->payload, timer->headers, timer->headers_count);
-    if (is_plan ? timer->has_next : timer->state != BEL_BLOCKED) {
-        set_number(&sheet, "due_ms", timer->due.ms);
-    }
-    set_count(&sheet, "priority", timer->priority);
-    set_count(&sheet, "attempts", timer->attempts);
-    set_count(&sheet, "crashes", timer->crashes);
-    set_number(&sheet, "created_ms", timer->created.ms);
-    set_ends(&sheet, timer);
-    if (timer->headers_count > 0) set_headers(&sheet, timer->headers, timer->headers_count);
-    if (timer->outcomes_count > 0) set_outcomes(&sheet, timer);
-    if (is_plan) set_plan(&sheet, timer);
-    if (timer->plan_id.bytes > 0) {
-        set_bytes(&sheet, "plan", timer->plan_id);
-        set_number(&sheet, "nominal_ms", timer->nominal.ms);
-    }
-    return sheet;
-}
-
-/* --- lists --- */
 
 static void append(struct sheet *sheet, json_t *list, const struct sheet *item)
 {
     if (json_array_append_new(list, item->object) != 0 || item->is_lost) sheet->is_lost = true;
 }
+
+static void set_outcomes(struct sheet *sheet, const struct bel_field *field,
+                         const struct bel_timer *timer)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < timer->outcomes_count; i++) {
+        struct sheet item = sheet_make();
+        set_flat(&item, BEL_SHOWN_OUTCOME, &timer->outcomes[i], 0);
+        append(sheet, list, &item);
+    }
+    set(sheet, field->name.data, list);
+}
+
+static void set_headers(struct sheet *sheet, const struct bel_field *field,
+                        const struct bel_header *headers, size_t count)
+{
+    struct sheet inner = sheet_make();
+    for (size_t i = 0; i < count; i++) {
+        set_bytes_as(&inner, headers[i].name, headers[i].value);
+    }
+    if (inner.is_lost) sheet->is_lost = true;
+    set(sheet, field->name.data, inner.object);
+}
+
+static void set_settings(struct sheet *sheet, const struct bel_field *field,
+                         const struct bel_topic *topic)
+{
+    struct sheet inner = sheet_make();
+    for (size_t i = 0; i < topic->settings_count; i++) {
+        set_bytes_as(&inner, topic->settings[i].name, topic->settings[i].value);
+    }
+    if (inner.is_lost) sheet->is_lost = true;
+    set(sheet, field->name.data, inner.object);
+}
+
+/* Sets a field of a timer or a delivery; the headers say what the payload is. */
+static void set_field(struct sheet *sheet, const struct bel_field *field, const void *from,
+                      const struct bel_header *headers, size_t headers_count)
+{
+    switch (field->type) {
+    case BEL_FIELD_PAYLOAD:
+        set_payload(sheet, bel__field_bytes(field, from), headers, headers_count);
+        break;
+    case BEL_FIELD_HEADERS:
+        set_headers(sheet, field, headers, headers_count);
+        break;
+    case BEL_FIELD_OUTCOMES:
+        set_outcomes(sheet, field, from);
+        break;
+    default:
+        set_scalar(sheet, field, from);
+    }
+}
+
+static struct sheet timer_sheet(const struct bel_timer *timer)
+{
+    const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TIMER];
+    struct sheet sheet = sheet_make();
+    uint64_t there = bel__timer_fields_there(timer);
+    for (size_t i = 0; i < shown->count; i++) {
+        if ((there >> i & 1) == 0) continue;
+        set_field(&sheet, &shown->fields[i], timer, timer->headers, timer->headers_count);
+    }
+    return sheet;
+}
+
+static struct sheet delivery_sheet(const struct bel_delivery *delivery)
+{
+    const struct bel_shown *shown = &bel__shown[BEL_SHOWN_DELIVERY];
+    struct sheet sheet = sheet_make();
+    for (size_t i = 0; i < shown->count; i++) {
+        const struct bel_field *field = &shown->fields[i];
+        if (!bel__field_is_there(field, delivery, 0)) continue;
+        set_field(&sheet, field, delivery, delivery->headers, delivery->headers_count);
+    }
+    return sheet;
+}
+
+static void set_topic(struct sheet *sheet, const struct bel_topic *topic)
+{
+    const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TOPIC];
+    for (size_t i = 0; i < shown->count; i++) {
+        const struct bel_field *field = &shown->fields[i];
+        if (field->type == BEL_FIELD_SETTINGS) {
+            set_settings(sheet, field, topic);
+        } else {
+            set_scalar(sheet, field, topic);
+        }
+    }
+}
+
+/* --- lists --- */
 
 static void set_timers(struct sheet *sheet, const struct bel_reply *reply)
 {
@@ -306,7 +342,7 @@ static void set_timers(struct sheet *sheet, const struct bel_reply *reply)
         struct sheet item = timer_sheet(&reply->timers.items[i]);
         append(sheet, list, &item);
     }
-    set(sheet, "timers", list);
+    set(sheet, bel__shown[BEL_SHOWN_TIMER].list, list);
     if (reply->timers.cursor.bytes > 0) {
         set_bytes(sheet, "cursor", reply->timers.cursor);
     } else {
@@ -318,20 +354,10 @@ static void set_deliveries(struct sheet *sheet, const struct bel_reply *reply)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < reply->deliveries.count; i++) {
-        const struct bel_delivery *delivery = &reply->deliveries.items[i];
-        struct sheet item = sheet_make();
-        set_bytes(&item, "token", delivery->token);
-        set_bytes(&item, "topic", delivery->topic);
-        set_bytes(&item, "id", delivery->id);
-        set_payload(&item, delivery->payload, delivery->headers, delivery->headers_count);
-        set_number(&item, "due_ms", delivery->due.ms);
-        set_count(&item, "attempt", delivery->attempt);
-        set_headers(&item, delivery->headers, delivery->headers_count);
-        set_count(&item, "lease_ms", delivery->lease_ms);
-        set_bytes_if(&item, "correlation", delivery->correlation);
+        struct sheet item = delivery_sheet(&reply->deliveries.items[i]);
         append(sheet, list, &item);
     }
-    set(sheet, "deliveries", list);
+    set(sheet, bel__shown[BEL_SHOWN_DELIVERY].list, list);
 }
 
 static void set_names(struct sheet *sheet, const char *name, const struct bel_reply *reply)
@@ -351,34 +377,10 @@ static void set_steps(struct sheet *sheet, const struct bel_reply *reply)
     json_t *list = json_array();
     for (size_t i = 0; i < reply->steps.count; i++) {
         struct sheet item = sheet_make();
-        set_number(&item, "start_ms", reply->steps.items[i].start.ms);
-        set_count(&item, "count", reply->steps.items[i].count);
+        set_flat(&item, BEL_SHOWN_STEP, &reply->steps.items[i], 0);
         append(sheet, list, &item);
     }
-    set(sheet, "steps", list);
-}
-
-static void set_topic(struct sheet *sheet, const struct bel_topic *topic)
-{
-    struct sheet settings = sheet_make();
-    set_bytes(sheet, "topic", topic->name);
-    set(sheet, "paused", json_boolean(topic->paused));
-    for (unsigned i = 0; i < BEL_STATES; i++) {
-        set_count(sheet, bel_state_name((enum bel_state)i), topic->counts[i]);
-    }
-    set_count(sheet, "plans", topic->plans);
-    set_count(sheet, "oldest_age_ms", topic->oldest_age_ms);
-    for (size_t i = 0; i < topic->settings_count; i++) {
-        set_bytes_as(&settings, topic->settings[i].name, topic->settings[i].value);
-    }
-    if (settings.is_lost) sheet->is_lost = true;
-    set(sheet, "settings", settings.object);
-}
-
-static void set_verdict(struct sheet *sheet, const struct bel_verdict *verdict)
-{
-    set_text(sheet, "state", bel_state_name(verdict->state));
-    if (verdict->state == BEL_SCHEDULED) set_number(sheet, "due_ms", verdict->due.ms);
+    set(sheet, bel__shown[BEL_SHOWN_STEP].list, list);
 }
 
 /* --- pages --- */
@@ -455,7 +457,7 @@ static void fill(struct sheet *sheet, const struct bel_http_call *call,
         set_deliveries(sheet, reply);
         break;
     case BEL_VERB_FAIL:
-        set_verdict(sheet, &reply->verdict);
+        set_flat(sheet, BEL_SHOWN_VERDICT, &reply->verdict, bel__verdict_facts(&reply->verdict));
         break;
     case BEL_VERB_EXTEND:
         set_count(sheet, "lease_left_ms", reply->count);

@@ -1,163 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Replies, field by field. A map says first how many fields it has, and which ones it has depends
- * on the timer; so fields are gathered in a list, and written when all are known.
+ * Replies, field by field, as the table commands/fields.h has them. A map starts with the number of
+ * its fields, which depends on the timer, so the present fields are counted before any is written.
  */
 #include "session/reply.h"
 
-#include "commands/arguments.h"
-#include "commands/commands.h"
+#include "commands/field_table.h"
+#include "commands/field_value.h"
 
 #include <assert.h>
 #include <stdio.h>
 
-enum {
-    FIELDS_MAX = 48,
-    DELIVERY_FIELDS = 9,
-    OUTCOME_FIELDS = 3,
-};
+/* --- fields --- */
 
-enum field_kind {
-    FIELD_TEXT,
-    FIELD_VIEW,
-    FIELD_NUMBER,
-    FIELD_COUNT,
-    FIELD_HEADERS,
-    FIELD_OUTCOMES,
-};
-
-struct field {
-    const char *name;
-    enum field_kind kind;
-    union {
-        const char *text;
-        struct bel_view view;
-        int64_t number;
-        uint64_t count;
-        const struct bel_timer *timer; /* whose headers or outcomes */
-    };
-};
-
-struct fields {
-    struct field items[FIELDS_MAX];
-    size_t count;
-};
-
-static void add(struct fields *fields, struct field field)
-{
-    assert(fields->count < FIELDS_MAX);
-    fields->items[fields->count++] = field;
-}
-
-static void add_text(struct fields *fields, const char *name, const char *text)
-{
-    add(fields, (struct field){.name = name, .kind = FIELD_TEXT, .text = text});
-}
-
-static void add_view(struct fields *fields, const char *name, struct bel_view view)
-{
-    add(fields, (struct field){.name = name, .kind = FIELD_VIEW, .view = view});
-}
-
-static void add_view_unless_empty(struct fields *fields, const char *name, struct bel_view view)
-{
-    if (view.bytes > 0) add_view(fields, name, view);
-}
-
-static void add_time(struct fields *fields, const char *name, struct bel_wall time)
-{
-    add(fields, (struct field){.name = name, .kind = FIELD_NUMBER, .number = time.ms});
-}
-
-static void add_count(struct fields *fields, const char *name, uint64_t count)
-{
-    add(fields, (struct field){.name = name, .kind = FIELD_COUNT, .count = count});
-}
-
-static void add_count_unless_0(struct fields *fields, const char *name, uint64_t count)
-{
-    if (count > 0) add_count(fields, name, count);
-}
-
-/* --- a timer --- */
-
-/* The word that SCHEDULE has for it. */
-static const char *word_of(size_t place, unsigned index)
-{
-    return bel__commands[BEL_COMMAND_SCHEDULE].arguments[place].words[index];
-}
-
-static void add_plan(struct fields *fields, const struct bel_timer *timer)
-{
-    static const char *const kinds[] = {
-        [BEL_PLAN_EVERY] = "every", [BEL_PLAN_CRON] = "cron", [BEL_PLAN_RRULE] = "rrule"};
-    const struct bel_recurrence *plan = &timer->plan;
-    add_view(fields, kinds[plan->kind], plan->rule);
-    add_view_unless_empty(fields, "tz", plan->zone);
-    add_text(fields, "mode", word_of(BEL_SCHEDULE_MODE, plan->mode));
-    add_text(fields, "gap", word_of(BEL_SCHEDULE_GAP, plan->gap));
-    add_text(fields, "fold", word_of(BEL_SCHEDULE_FOLD, plan->fold));
-    add_text(fields, "misfire", word_of(BEL_SCHEDULE_MISFIRE, plan->misfire));
-    add_text(fields, "overlap", word_of(BEL_SCHEDULE_OVERLAP, plan->overlap));
-    if (plan->has_until) add_time(fields, "until_ms", plan->until);
-    add_count_unless_0(fields, "count", plan->count);
-    add_count_unless_0(fields, "spread_ms", plan->spread_ms);
-    add_count(fields, "made", timer->made);
-    add_count(fields, "skipped", timer->skipped);
-    add_count(fields, "missed", timer->missed);
-}
-
-static void add_ends(struct fields *fields, const struct bel_timer *timer)
-{
-    if (timer->state >= BEL_DONE) add_time(fields, "finished_ms", timer->finished);
-    add_view_unless_empty(fields, "reason", timer->reason);
-    add_view_unless_empty(fields, "result", timer->result);
-    if (timer->expires_ms > 0) {
-        if (timer->expires.ms != 0) add_time(fields, "expires_ms", timer->expires);
-        add_count(fields, "expires_after_ms", timer->expires_ms);
-    }
-    add_count_unless_0(fields, "lease_ms", timer->lease_ms);
-    if (timer->state == BEL_LEASED) add_count(fields, "lease_left_ms", timer->lease_left_ms);
-    add_view_unless_empty(fields, "worker", timer->worker);
-}
-
-static void add_timer(struct fields *fields, const struct bel_timer *timer)
-{
-    bool is_plan = timer->plan.rule.bytes > 0;
-    add_view(fields, "id", timer->id);
-    add_view(fields, "topic", timer->topic);
-    add_text(fields, "state", bel_state_name(timer->state));
-    add_view(fields, "payload", timer->payload);
-    if (is_plan ? timer->has_next : timer->state != BEL_BLOCKED) {
-        add_time(fields, "due_ms", timer->due);
-    }
-    add_count(fields, "priority", timer->priority);
-    add_count(fields, "attempts", timer->attempts);
-    add_count(fields, "crashes", timer->crashes);
-    add_time(fields, "created_ms", timer->created);
-    add_ends(fields, timer);
-    add_view_unless_empty(fields, "group", timer->group);
-    add_view_unless_empty(fields, "resource", timer->resource);
-    add_view_unless_empty(fields, "correlation", timer->correlation);
-    add_view_unless_empty(fields, "retry", timer->retry);
-    if (timer->headers_count > 0) {
-        add(fields, (struct field){.name = "headers", .kind = FIELD_HEADERS, .timer = timer});
-    }
-    if (timer->outcomes_count > 0) {
-        add(fields, (struct field){.name = "outcomes", .kind = FIELD_OUTCOMES, .timer = timer});
-    }
-    if (is_plan) add_plan(fields, timer);
-    if (timer->plan_id.bytes > 0) {
-        add_view(fields, "plan", timer->plan_id);
-        add_time(fields, "nominal_ms", timer->nominal);
-    }
-}
-
-/* --- writing --- */
-
-static void write_headers(struct bel_resp_writer *writer, const struct bel_header *headers,
-                          size_t count)
+/* Not inline, so that write_value() needs no frame: most deliveries have no headers. */
+__attribute__((noinline)) static void write_headers(struct bel_resp_writer *writer,
+                                                    const struct bel_header *headers, size_t count)
 {
     bel__resp_array(writer, 2 * count);
     for (size_t i = 0; i < count; i++) {
@@ -166,52 +25,111 @@ static void write_headers(struct bel_resp_writer *writer, const struct bel_heade
     }
 }
 
+/* Writes the value of a field, even an empty one. Outcomes and settings are only in maps. */
+static inline __attribute__((always_inline)) void
+write_value(struct bel_resp_writer *writer, const struct bel_field *field, const void *from)
+{
+    switch (field->type) {
+    case BEL_FIELD_TEXT:
+    case BEL_FIELD_BYTES:
+    case BEL_FIELD_PAYLOAD:
+        bel__resp_bulk(writer, bel__field_bytes(field, from));
+        break;
+    case BEL_FIELD_STATE:
+    case BEL_FIELD_WORD:
+    case BEL_FIELD_OUTCOME:
+        bel__resp_text(writer, bel__field_word(field, from));
+        break;
+    case BEL_FIELD_BOOLEAN:
+        bel__resp_boolean(writer, bel__field_is_true(field, from));
+        break;
+    case BEL_FIELD_SMALL:
+        bel__resp_count(writer, bel__field_small(field, from));
+        break;
+    case BEL_FIELD_COUNT:
+    case BEL_FIELD_DURATION:
+        bel__resp_count(writer, bel__field_count(field, from));
+        break;
+    case BEL_FIELD_INSTANT:
+        bel__resp_integer(writer, bel__field_ms(field, from));
+        break;
+    case BEL_FIELD_HEADERS:
+        write_headers(writer, bel__field_items(field, from), bel__field_count(field, from));
+        break;
+    default:
+        assert(false);
+    }
+}
+
+/* Writes an array with a place for each field. */
+static inline __attribute__((always_inline)) void write_places(struct bel_resp_writer *writer,
+                                                               const struct bel_field *fields,
+                                                               size_t count, const void *from,
+                                                               unsigned facts)
+{
+    bel__resp_array(writer, count);
+#pragma GCC unroll 16
+    for (size_t i = 0; i < count; i++) {
+        bool is_there = bel__field_is_there(&fields[i], from, facts);
+        if (is_there || fields[i].empty == BEL_EMPTY_ABSENT_IN_MAPS) {
+            write_value(writer, &fields[i], from);
+        } else {
+            bel__resp_null(writer);
+        }
+    }
+}
+
+static void write_array(struct bel_resp_writer *writer, enum bel_shown_kind kind, const void *from,
+                        unsigned facts)
+{
+    const struct bel_shown *shown = &bel__shown[kind];
+    write_places(writer, shown->fields, shown->count, from, facts);
+}
+
 static void write_outcomes(struct bel_resp_writer *writer, const struct bel_timer *timer)
 {
     bel__resp_array(writer, timer->outcomes_count);
     for (size_t i = 0; i < timer->outcomes_count; i++) {
-        const struct bel_outcome *outcome = &timer->outcomes[i];
-        bel__resp_array(writer, OUTCOME_FIELDS);
-        bel__resp_text(writer, outcome->kind == BEL_OUTCOME_CRASHED ? "crashed" : "failed");
-        bel__resp_integer(writer, outcome->at.ms);
-        bel__resp_bulk(writer, outcome->reason);
+        write_array(writer, BEL_SHOWN_OUTCOME, &timer->outcomes[i], 0);
     }
 }
 
-static void write_field(struct bel_resp_writer *writer, const struct field *field)
+/* Settings stand beside the fields of a topic, under the names that CONFIGURE takes. */
+static void write_settings(struct bel_resp_writer *writer, const struct bel_topic *topic)
 {
-    bel__resp_text(writer, field->name);
-    switch (field->kind) {
-    case FIELD_TEXT:
-        bel__resp_text(writer, field->text);
-        break;
-    case FIELD_VIEW:
-        bel__resp_bulk(writer, field->view);
-        break;
-    case FIELD_NUMBER:
-        bel__resp_integer(writer, field->number);
-        break;
-    case FIELD_COUNT:
-        bel__resp_count(writer, field->count);
-        break;
-    case FIELD_HEADERS:
-        write_headers(writer, field->timer->headers, field->timer->headers_count);
-        break;
-    case FIELD_OUTCOMES:
-        write_outcomes(writer, field->timer);
-        break;
+    for (size_t i = 0; i < topic->settings_count; i++) {
+        bel__resp_bulk(writer, topic->settings[i].name);
+        bel__resp_bulk(writer, topic->settings[i].value);
     }
 }
+
+/* Writes the fields of a map, each with its name. */
+static void write_pairs(struct bel_resp_writer *writer, const struct bel_shown *shown,
+                        const void *from, uint64_t there)
+{
+    for (; there != 0; there &= there - 1) {
+        const struct bel_field *field = &shown->fields[__builtin_ctzll(there)];
+        if (field->type == BEL_FIELD_SETTINGS) {
+            write_settings(writer, from);
+            continue;
+        }
+        bel__resp_bulk(writer, field->name);
+        if (field->type == BEL_FIELD_OUTCOMES) {
+            write_outcomes(writer, from);
+        } else {
+            write_value(writer, field, from);
+        }
+    }
+}
+
+/* --- replies --- */
 
 static void write_timer(struct bel_resp_writer *writer, const struct bel_timer *timer)
 {
-    struct fields fields;
-    fields.count = 0;
-    add_timer(&fields, timer);
-    bel__resp_map(writer, fields.count);
-    for (size_t i = 0; i < fields.count; i++) {
-        write_field(writer, &fields.items[i]);
-    }
+    const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TIMER];
+    uint64_t there = bel__timer_fields_there(timer);
+    bel__resp_map(writer, (size_t)__builtin_popcountll(there));
+    write_pairs(writer, shown, timer, there);
 }
 
 static void write_get(struct bel_resp_writer *writer, const struct bel_reply *reply)
@@ -234,22 +152,11 @@ static void write_list(struct bel_resp_writer *writer, const struct bel_reply *r
     }
 }
 
+/* The reply that is written most: the rows are constants here, and the loop is unrolled. */
 static void write_delivery(struct bel_resp_writer *writer, const struct bel_delivery *delivery)
 {
-    bel__resp_array(writer, DELIVERY_FIELDS);
-    bel__resp_bulk(writer, delivery->token);
-    bel__resp_bulk(writer, delivery->topic);
-    bel__resp_bulk(writer, delivery->id);
-    bel__resp_bulk(writer, delivery->payload);
-    bel__resp_integer(writer, delivery->due.ms);
-    bel__resp_count(writer, delivery->attempt);
-    write_headers(writer, delivery->headers, delivery->headers_count);
-    bel__resp_count(writer, delivery->lease_ms);
-    if (delivery->correlation.bytes > 0) {
-        bel__resp_bulk(writer, delivery->correlation);
-    } else {
-        bel__resp_null(writer);
-    }
+    size_t count = sizeof bel__delivery_fields / sizeof bel__delivery_fields[0];
+    write_places(writer, bel__delivery_fields, count, delivery, 0);
 }
 
 static void write_deliveries(struct bel_resp_writer *writer, const struct bel_reply *reply)
@@ -262,13 +169,7 @@ static void write_deliveries(struct bel_resp_writer *writer, const struct bel_re
 
 static void write_verdict(struct bel_resp_writer *writer, const struct bel_reply *reply)
 {
-    bel__resp_array(writer, 2);
-    bel__resp_text(writer, bel_state_name(reply->verdict.state));
-    if (reply->verdict.state == BEL_SCHEDULED) {
-        bel__resp_integer(writer, reply->verdict.due.ms);
-    } else {
-        bel__resp_null(writer);
-    }
+    write_array(writer, BEL_SHOWN_VERDICT, &reply->verdict, bel__verdict_facts(&reply->verdict));
 }
 
 static void write_names(struct bel_resp_writer *writer, const struct bel_reply *reply)
@@ -279,36 +180,18 @@ static void write_names(struct bel_resp_writer *writer, const struct bel_reply *
     }
 }
 
-/* The settings stand beside the counts, under the names that CONFIGURE takes. */
 static void write_topic(struct bel_resp_writer *writer, const struct bel_reply *reply)
 {
-    const struct bel_topic *topic = reply->topic;
-    bel__resp_map(writer, 4 + BEL_STATES + topic->settings_count);
-    bel__resp_text(writer, "topic");
-    bel__resp_bulk(writer, topic->name);
-    bel__resp_text(writer, "paused");
-    bel__resp_boolean(writer, topic->paused);
-    for (unsigned i = 0; i < BEL_STATES; i++) {
-        bel__resp_text(writer, bel_state_name((enum bel_state)i));
-        bel__resp_count(writer, topic->counts[i]);
-    }
-    bel__resp_text(writer, "plans");
-    bel__resp_count(writer, topic->plans);
-    bel__resp_text(writer, "oldest_age_ms");
-    bel__resp_count(writer, topic->oldest_age_ms);
-    for (size_t i = 0; i < topic->settings_count; i++) {
-        bel__resp_bulk(writer, topic->settings[i].name);
-        bel__resp_bulk(writer, topic->settings[i].value);
-    }
+    const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TOPIC];
+    bel__resp_map(writer, shown->count - 1 + reply->topic->settings_count);
+    write_pairs(writer, shown, reply->topic, (UINT64_C(1) << shown->count) - 1);
 }
 
 static void write_steps(struct bel_resp_writer *writer, const struct bel_reply *reply)
 {
     bel__resp_array(writer, reply->steps.count);
     for (size_t i = 0; i < reply->steps.count; i++) {
-        bel__resp_array(writer, 2);
-        bel__resp_integer(writer, reply->steps.items[i].start.ms);
-        bel__resp_count(writer, reply->steps.items[i].count);
+        write_array(writer, BEL_SHOWN_STEP, &reply->steps.items[i], 0);
     }
 }
 

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_COMMANDS_FIELD_TABLE_H
+#define BEL_COMMANDS_FIELD_TABLE_H
+
+/*
+ * field_table - the rows of commands/fields.h. A field stands where it is shown. Places in arrays
+ * never change: new fields are added at the end.
+ *
+ * For commands/fields.c, and for the one writer that unrolls its loop over the rows of a delivery.
+ * Everybody else uses bel__shown.
+ */
+
+#include "belfry/backend.h"
+#include "commands/arguments.h"
+#include "commands/fields.h"
+
+#define ROW(title, kind, from, member, text)                                                       \
+    .name = {(title), sizeof(title) - 1}, .type = BEL_FIELD_##kind,                                \
+    .offset = offsetof(struct bel_##from, member), .help = (text)
+#define SIZE(from, member) .size_offset = offsetof(struct bel_##from, member)
+
+/* Rows by how the length of the value is read: not at all, of a view, of a number, of a list. */
+#define FIELD(title, kind, from, member, text) ROW(title, kind, from, member, text)
+#define VIEW(title, kind, from, member, text)                                                      \
+    ROW(title, kind, from, member, text), SIZE(from, member.bytes)
+#define NUMBER(title, kind, from, member, text)                                                    \
+    ROW(title, kind, from, member, text), SIZE(from, member)
+#define LIST(title, kind, from, member, text)                                                      \
+    ROW(title, kind, from, member, text), SIZE(from, member##_count)
+#define ABSENT_IF_EMPTY .empty = BEL_EMPTY_ABSENT
+#define NEEDS(fact)     .needs = BEL_FACT_##fact
+#define SET_BY(place)   .is_argument = true, .argument = BEL_SCHEDULE_##place
+
+static const struct bel_field bel__timer_fields[] = {
+    {VIEW("id", TEXT, timer, id, "name of the timer in its topic"), SET_BY(ID)},
+    {VIEW("topic", TEXT, timer, topic, "topic of the timer"), SET_BY(TOPIC)},
+    {FIELD("state", STATE, timer, state, "state of the timer")},
+    {VIEW("payload", PAYLOAD, timer, payload, "bytes for the worker"), SET_BY(PAYLOAD)},
+    {FIELD("due_ms", INSTANT, timer, due,
+           "when the timer is or was due; of a plan, its next nominal time"),
+     NEEDS(DUE), SET_BY(AT)},
+    {FIELD("priority", SMALL, timer, priority, "0 to 255, lower first"), SET_BY(PRIORITY)},
+    {NUMBER("attempts", COUNT, timer, attempts, "failures so far")},
+    {NUMBER("crashes", COUNT, timer, crashes, "leases that ended without an answer")},
+    {FIELD("created_ms", INSTANT, timer, created, "when the timer was scheduled")},
+    {FIELD("finished_ms", INSTANT, timer, finished, "when the timer ended"), NEEDS(ENDED)},
+    {VIEW("reason", BYTES, timer, reason, "why the timer is dead, expired or skipped"),
+     ABSENT_IF_EMPTY},
+    {VIEW("result", BYTES, timer, result, "RESULT of the ACK"), ABSENT_IF_EMPTY},
+    {FIELD("expires_ms", INSTANT, timer, expires, "when the timer expires"), NEEDS(EXPIRES)},
+    {NUMBER("expires_after_ms", DURATION, timer, expires_ms, "EXPIRES of the timer"),
+     ABSENT_IF_EMPTY, SET_BY(EXPIRES)},
+    {NUMBER("lease_ms", DURATION, timer, lease_ms, "LEASE of the timer"), ABSENT_IF_EMPTY,
+     SET_BY(LEASE)},
+    {NUMBER("lease_left_ms", DURATION, timer, lease_left_ms, "time until the lease ends"),
+     NEEDS(LEASED)},
+    {VIEW("worker", BYTES, timer, worker, "WORKER of the claim"), ABSENT_IF_EMPTY},
+    {VIEW("group", BYTES, timer, group, "GROUP of the timer"), ABSENT_IF_EMPTY, SET_BY(GROUP)},
+    {VIEW("resource", BYTES, timer, resource, "RESOURCE of the timer"), ABSENT_IF_EMPTY,
+     SET_BY(RESOURCE)},
+    {VIEW("correlation", BYTES, timer, correlation, "CORRELATION of the timer"), ABSENT_IF_EMPTY,
+     SET_BY(CORRELATION)},
+    {VIEW("retry", TEXT, timer, retry, "RETRY of the timer"), ABSENT_IF_EMPTY, SET_BY(RETRY)},
+    {LIST("headers", HEADERS, timer, headers, "names and values for the worker"), ABSENT_IF_EMPTY,
+     SET_BY(HEADER)},
+    {LIST("outcomes", OUTCOMES, timer, outcomes, "the last 5 failures and crashes, oldest first"),
+     ABSENT_IF_EMPTY},
+    {VIEW("every", TEXT, timer, plan.rule, "interval of a plan"), NEEDS(EVERY), SET_BY(EVERY)},
+    {VIEW("cron", TEXT, timer, plan.rule, "cron rule of a plan"), NEEDS(CRON), SET_BY(CRON)},
+    {VIEW("rrule", TEXT, timer, plan.rule, "recurrence rule of a plan"), NEEDS(RRULE),
+     SET_BY(RRULE)},
+    {VIEW("tz", TEXT, timer, plan.zone, "time zone of a plan, unless UTC"), NEEDS(PLAN),
+     ABSENT_IF_EMPTY, SET_BY(TZ)},
+    {FIELD("mode", WORD, timer, plan.mode, "MODE of a plan"), NEEDS(PLAN), SET_BY(MODE)},
+    {FIELD("gap", WORD, timer, plan.gap, "GAP of a plan"), NEEDS(PLAN), SET_BY(GAP)},
+    {FIELD("fold", WORD, timer, plan.fold, "FOLD of a plan"), NEEDS(PLAN), SET_BY(FOLD)},
+    {FIELD("misfire", WORD, timer, plan.misfire, "MISFIRE of a plan"), NEEDS(PLAN),
+     SET_BY(MISFIRE)},
+    {FIELD("overlap", WORD, timer, plan.overlap, "OVERLAP of a plan"), NEEDS(PLAN),
+     SET_BY(OVERLAP)},
+    {FIELD("until_ms", INSTANT, timer, plan.until, "UNTIL of a plan"), NEEDS(UNTIL), SET_BY(UNTIL)},
+    {NUMBER("count", COUNT, timer, plan.count, "COUNT of a plan"), NEEDS(PLAN), ABSENT_IF_EMPTY,
+     SET_BY(COUNT)},
+    {NUMBER("spread_ms", DURATION, timer, plan.spread_ms, "SPREAD of a plan"), NEEDS(PLAN),
+     ABSENT_IF_EMPTY, SET_BY(SPREAD)},
+    {NUMBER("made", COUNT, timer, made, "occurrences that a plan has made"), NEEDS(PLAN)},
+    {NUMBER("skipped", COUNT, timer, skipped, "nominal times of a plan left out by OVERLAP"),
+     NEEDS(PLAN)},
+    {NUMBER("missed", COUNT, timer, missed, "nominal times of a plan left out by MISFIRE"),
+     NEEDS(PLAN)},
+    {VIEW("plan", TEXT, timer, plan_id, "id of the plan of an occurrence"), NEEDS(OCCURRENCE)},
+    {FIELD("nominal_ms", INSTANT, timer, nominal, "nominal time of an occurrence"),
+     NEEDS(OCCURRENCE)},
+};
+
+static const struct bel_field bel__delivery_fields[] = {
+    {VIEW("token", TEXT, delivery, token, "proof of the lease, for ACK, FAIL, RELEASE, EXTEND")},
+    {VIEW("topic", TEXT, delivery, topic, "topic of the timer")},
+    {VIEW("id", TEXT, delivery, id, "name of the timer in its topic")},
+    {VIEW("payload", PAYLOAD, delivery, payload, "bytes for the worker")},
+    {FIELD("due_ms", INSTANT, delivery, due, "when the timer was due")},
+    {NUMBER("attempt", COUNT, delivery, attempt, "1 + the failures so far")},
+    {LIST("headers", HEADERS, delivery, headers, "names and values for the worker")},
+    {NUMBER("lease_ms", DURATION, delivery, lease_ms, "how long the lease lasts")},
+    {VIEW("correlation", BYTES, delivery, correlation, "CORRELATION of the timer"),
+     ABSENT_IF_EMPTY},
+};
+
+#define STATE_COUNT(title, state, text)                                                            \
+    {                                                                                              \
+        NUMBER(title, COUNT, topic, counts[BEL_##state], text)                                     \
+    }
+
+static const struct bel_field bel__topic_fields[] = {
+    {VIEW("topic", TEXT, topic, name, "name of the topic")},
+    {FIELD("paused", BOOLEAN, topic, paused, "whether deliveries are stopped by PAUSE")},
+    STATE_COUNT("scheduled", SCHEDULED, "timers that are not due yet, and plans"),
+    STATE_COUNT("ready", READY, "timers that are due and that nobody has claimed"),
+    STATE_COUNT("leased", LEASED, "timers that a worker has claimed"),
+    STATE_COUNT("blocked", BLOCKED, "occurrences that wait for the one before"),
+    STATE_COUNT("done", DONE, "timers that were acknowledged"),
+    STATE_COUNT("dead", DEAD, "timers that are out of attempts or were rejected"),
+    STATE_COUNT("cancelled", CANCELLED, "timers that were cancelled"),
+    STATE_COUNT("expired", EXPIRED, "timers that nobody claimed in time"),
+    STATE_COUNT("skipped", SKIPPED, "occurrences that were skipped"),
+    {NUMBER("plans", COUNT, topic, plans, "plans among the timers")},
+    {NUMBER("oldest_age_ms", DURATION, topic, oldest_age_ms,
+            "how long the first ready timer has been ready; 0 if there is none")},
+    {LIST("settings", SETTINGS, topic, settings, "settings, as text that CONFIGURE takes")},
+};
+
+static const struct bel_field bel__outcome_fields[] = {
+    {FIELD("kind", OUTCOME, outcome, kind, "failed or crashed")},
+    {FIELD("at_ms", INSTANT, outcome, at, "when the attempt ended")},
+    {VIEW("reason", BYTES, outcome, reason, "REASON of the FAIL"),
+     .empty = BEL_EMPTY_ABSENT_IN_MAPS},
+};
+
+static const struct bel_field bel__verdict_fields[] = {
+    {FIELD("state", STATE, verdict, state, "scheduled, dead or expired")},
+    {FIELD("due_ms", INSTANT, verdict, due, "when the next attempt is due"), NEEDS(DUE)},
+};
+
+static const struct bel_field bel__step_fields[] = {
+    {FIELD("start_ms", INSTANT, agenda_step, start, "when the step starts")},
+    {NUMBER("count", COUNT, agenda_step, count, "timers and occurrences due in the step")},
+};
+
+#undef ROW
+#undef SIZE
+#undef FIELD
+#undef VIEW
+#undef NUMBER
+#undef LIST
+#undef STATE_COUNT
+#undef ABSENT_IF_EMPTY
+#undef NEEDS
+#undef SET_BY
+
+#endif
