@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The description of the interface, made from the table of routes and the table of commands, so
- * that it cannot say anything else than they do.
+ * The description of the interface in OpenAPI, made from the tables of routes, commands and fields
+ * that the server itself uses.
  */
 #include "http/call.h"
 
 #include "belfry/version.h"
+#include "commands/fields.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool is_in_path(const struct bel_http_route *route, const char *name)
@@ -102,6 +104,114 @@ static void describe_arguments(const struct bel_http_route *route, json_t *param
     }
 }
 
+/* --- answers --- */
+
+/* The JSON type of a field; NULL for a payload, which may be any. */
+static const char *json_type_of(enum bel_field_type type)
+{
+    switch (type) {
+    case BEL_FIELD_PAYLOAD:
+        return NULL;
+    case BEL_FIELD_BOOLEAN:
+        return "boolean";
+    case BEL_FIELD_SMALL:
+    case BEL_FIELD_COUNT:
+    case BEL_FIELD_DURATION:
+    case BEL_FIELD_INSTANT:
+        return "integer";
+    case BEL_FIELD_HEADERS:
+    case BEL_FIELD_SETTINGS:
+        return "object";
+    case BEL_FIELD_OUTCOMES:
+        return "array";
+    default:
+        return "string";
+    }
+}
+
+static json_t *reference_to(enum bel_shown_kind kind)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "#/components/schemas/%s", bel__shown[kind].name);
+    return json_pack("{s:s}", "$ref", path);
+}
+
+/* Describes a field; one of bytes also under the name it has if they are not UTF-8. */
+static void describe_field(const struct bel_field *field, json_t *properties, bool *lost)
+{
+    const char *name = field->name.data, *type = json_type_of(field->type);
+    json_t *schema = json_object();
+    if (type != NULL) put(schema, "type", json_string(type), lost);
+    put(schema, "description", json_string(field->help), lost);
+    if (field->type == BEL_FIELD_OUTCOMES) {
+        put(schema, "items", reference_to(BEL_SHOWN_OUTCOME), lost);
+    }
+    put(properties, name, schema, lost);
+    if (field->type == BEL_FIELD_BYTES || field->type == BEL_FIELD_PAYLOAD) {
+        char base64[64];
+        (void)snprintf(base64, sizeof base64, "%s_base64", name);
+        put(properties, base64,
+            json_pack("{s:s, s:s}", "type", "string", "contentEncoding", "base64"), lost);
+    }
+}
+
+static json_t *describe_shown(const struct bel_shown *shown, bool *lost)
+{
+    json_t *properties = json_object(), *required = json_array();
+    for (size_t i = 0; i < shown->count; i++) {
+        const struct bel_field *field = &shown->fields[i];
+        bool is_always = field->needs == 0 && field->empty == BEL_EMPTY_SHOWN;
+        describe_field(field, properties, lost);
+        if (is_always && field->type != BEL_FIELD_PAYLOAD) {
+            add(required, json_string(field->name.data), lost);
+        }
+    }
+    return json_pack("{s:s, s:s, s:o, s:o}", "type", "object", "description", shown->help,
+                     "properties", properties, "required", required);
+}
+
+static json_t *describe_components(bool *lost)
+{
+    json_t *schemas = json_object();
+    for (unsigned i = 0; i < BEL_SHOWN_KINDS; i++) {
+        put(schemas, bel__shown[i].name, describe_shown(&bel__shown[i], lost), lost);
+    }
+    return json_pack("{s:o}", "schemas", schemas);
+}
+
+/* Describes the answer to a command in `done`, if the answer is of the table of fields. */
+static void describe_answer(enum bel_command_place command, json_t *done, bool *lost)
+{
+    static const struct {
+        enum bel_command_place command;
+        enum bel_shown_kind kind;
+        bool is_list;
+    } answers[] = {
+        {BEL_COMMAND_GET, BEL_SHOWN_TIMER, false},     {BEL_COMMAND_LIST, BEL_SHOWN_TIMER, true},
+        {BEL_COMMAND_CLAIM, BEL_SHOWN_DELIVERY, true}, {BEL_COMMAND_FAIL, BEL_SHOWN_VERDICT, false},
+        {BEL_COMMAND_TOPIC, BEL_SHOWN_TOPIC, false},   {BEL_COMMAND_AGENDA, BEL_SHOWN_STEP, true},
+    };
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        if (answers[i].command != command) continue;
+        json_t *schema = reference_to(answers[i].kind);
+        if (answers[i].is_list) {
+            schema = json_pack("{s:s, s:{s:{s:s, s:o}}}", "type", "object", "properties",
+                               bel__shown[answers[i].kind].list, "type", "array", "items", schema);
+        }
+        put(done, "content", json_pack("{s:{s:o}}", "application/json", "schema", schema), lost);
+    }
+}
+
+static json_t *describe_responses(const struct bel_http_route *route, bool *lost)
+{
+    json_t *done = json_pack("{s:s}", "description", "done");
+    if (route->own == BEL_HTTP_COMMAND) describe_answer(route->command, done, lost);
+    return json_pack("{s:o, s:{s:s}}", route->is_made ? "201" : "2XX", done, "default",
+                     "description", "application/problem+json with a code");
+}
+
+/* --- routes --- */
+
 static json_t *describe(const struct bel_http_route *route, bool *lost)
 {
     json_t *operation = json_object(), *parameters = json_array(), *properties = json_object();
@@ -118,10 +228,7 @@ static json_t *describe(const struct bel_http_route *route, bool *lost)
                                  "type", "object", "properties", properties);
         put(operation, "requestBody", body, lost);
     }
-    json_t *responses =
-        json_pack("{s:{s:s}, s:{s:s}}", route->is_made ? "201" : "2XX", "description", "done",
-                  "default", "description", "application/problem+json with a code");
-    put(operation, "responses", responses, lost);
+    put(operation, "responses", describe_responses(route, lost), lost);
     json_decref(parameters);
     json_decref(properties);
     return operation;
@@ -144,8 +251,9 @@ json_t *bel__http_openapi(void)
         }
         put(json_object_get(paths, route->path), method, describe(route, lost), lost);
     }
-    json_t *all = json_pack("{s:s, s:{s:s, s:s}, s:o}", "openapi", "3.1.0", "info", "title",
-                            "Belfry", "version", bel_version(), "paths", paths);
+    json_t *all = json_pack("{s:s, s:{s:s, s:s}, s:o, s:o}", "openapi", "3.1.0", "info", "title",
+                            "Belfry", "version", bel_version(), "paths", paths, "components",
+                            describe_components(lost));
     if (!is_lost) return all;
     json_decref(all);
     return NULL;
