@@ -62,14 +62,14 @@ int bel__show_agenda(const struct cli_remote *remote, struct cli_order *order,
         draw(reply);
         return CLI_OK;
     }
-    if (order->reach.is_json) printf("{\"steps\": [");
+    if (order->reach.is_json) printf("{\"%s\": [", bel__shown[BEL_SHOWN_STEP].list);
     for (size_t i = 0; i < reply->count; i++) {
-        const struct bel_value *step = reply->items[i].items;
+        const struct bel_value *step = &reply->items[i];
         if (order->reach.is_json) {
-            printf("%s{\"start_ms\": %" PRId64 ", \"count\": %" PRId64 "}", i > 0 ? ", " : "",
-                   step[0].number, step[1].number);
+            printf("%s", i > 0 ? ", " : "");
+            bel__cli_print_places(BEL_SHOWN_STEP, step);
         } else {
-            printf("%" PRId64 "\t%" PRId64 "\n", step[0].number, step[1].number);
+            printf("%" PRId64 "\t%" PRId64 "\n", step->items[0].number, step->items[1].number);
         }
     }
     if (order->reach.is_json) printf("]}\n");

@@ -5,6 +5,7 @@
  * be deleted. They must be empty at the start, so that only timers of the bench are purged.
  */
 #include "cli/bench.h"
+#include "commands/fields.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,13 +32,14 @@ static int ask(const struct bench_order *order, struct bel_client *client,
 
 /* --- before the run --- */
 
+/* Timers in every state, and plans. */
 static int64_t count_timers(const struct bel_value *topic)
 {
-    static const char *const names[] = {"scheduled", "ready",     "leased",  "blocked", "done",
-                                        "dead",      "cancelled", "expired", "skipped", "plans"};
+    const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TOPIC];
     int64_t count = 0;
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const struct bel_value *number = bel_value_find(topic, names[i]);
+    for (size_t i = 0; i < shown->count; i++) {
+        if (shown->fields[i].type != BEL_FIELD_COUNT) continue;
+        const struct bel_value *number = bel_value_find(topic, shown->fields[i].name.data);
         if (number != NULL) count += number->number;
     }
     return count;

@@ -7,6 +7,7 @@
  * not.
  */
 #include "belfry/clock.h"
+#include "belfry/timer.h"
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/progress.h"
@@ -72,28 +73,26 @@ static int ask(struct export *export, const struct bel_view *args, size_t count,
     return (*out)->type == BEL_VALUE_ERROR ? bel__reach_refused(*out) : CLI_OK;
 }
 
-static uint64_t number_of(const struct bel_value *map, const char *name, size_t bytes)
+/* The number of timers in a state. */
+static uint64_t count_of(const struct bel_value *topic, enum bel_state state)
 {
-    char text[32];
-    (void)snprintf(text, sizeof text, "%.*s", (int)bytes, name);
-    const struct bel_value *value = bel_value_find(map, text);
+    const struct bel_value *value = bel_value_find(topic, bel_state_name(state));
     return value != NULL && value->number > 0 ? (uint64_t)value->number : 0;
 }
 
 /* Finds out how many there are, and that there is such a topic. */
 static int begin(struct export *export)
 {
-    static const char *const names[] = {"scheduled", "ready",     "leased",  "blocked", "done",
-                                        "dead",      "cancelled", "expired", "skipped"};
     const struct bel_view args[] = {BEL_VIEW("TOPIC"), export->topic};
     const struct bel_value *reply;
     uint64_t total = 0;
     int status = ask(export, args, 2, &reply);
     if (status != CLI_OK) return status;
-    for (unsigned i = 0; i < sizeof names / sizeof names[0] && export->state.bytes == 0; i++) {
-        total += number_of(reply, names[i], strlen(names[i]));
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        enum bel_state state = (enum bel_state)i, wanted = state;
+        if (export->state.bytes > 0 && !bel_state_find(export->state, &wanted)) continue;
+        if (state == wanted) total += count_of(reply, state);
     }
-    if (export->state.bytes > 0) total = number_of(reply, export->state.data, export->state.bytes);
     bel__progress_start(&export->progress, "export", total);
     if (bel__cli_is_terminal()) export->progress.is_shown = false; /* the lines are there */
     export->began_ns = now_ns();
@@ -102,13 +101,10 @@ static int begin(struct export *export)
 
 static bool is_wanted(const struct export *export, const struct bel_value *timer)
 {
-    static const char *const ends[] = {"done", "dead", "cancelled", "expired", "skipped"};
-    const struct bel_value *state = bel_value_find(timer, "state");
-    if (export->state.bytes > 0) return true;
-    for (unsigned i = 0; state != NULL && i < sizeof ends / sizeof ends[0]; i++) {
-        if (bel_value_is(state, ends[i])) return false;
-    }
-    return true;
+    const struct bel_value *value = bel_value_find(timer, "state");
+    enum bel_state state;
+    if (export->state.bytes > 0 || value == NULL) return true;
+    return !bel_state_find(value->text, &state) || state < BEL_DONE;
 }
 
 static void print_page(struct export *export, const struct bel_value *timers)

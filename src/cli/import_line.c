@@ -7,8 +7,10 @@
  */
 #include "cli/import.h"
 
+#include "belfry/timer.h"
 #include "commands/arguments.h"
 #include "commands/commands.h"
+#include "commands/fields.h"
 #include "core/base64.h"
 #include "core/parse.h"
 #include "core/shorten.h"
@@ -116,51 +118,45 @@ static const struct bel_command_entry *schedule(void)
     return &bel__commands[BEL_COMMAND_SCHEDULE];
 }
 
-/* Returns the option of SCHEDULE that a field corresponds to; NULL if there is none. */
-static const char *option_of(const char *field)
+static const struct bel_field *field_of(const char *name)
 {
-    static const struct {
-        const char *field, *option;
-    } told[] = {{"due_ms", "AT"},
-                {"expires_after_ms", "EXPIRES"},
-                {"lease_ms", "LEASE"},
-                {"until_ms", "UNTIL"},
-                {"spread_ms", "SPREAD"}};
-    for (unsigned i = 0; i < sizeof told / sizeof told[0]; i++) {
-        if (strcmp(told[i].field, field) == 0) return told[i].option;
-    }
+    return bel__field_find(BEL_SHOWN_TIMER, (struct bel_view){name, strlen(name)});
+}
+
+/* Returns the option of SCHEDULE that a field corresponds to; NULL if there is none. The field has
+ * the name that replies show, or the name of the option in small letters. */
+static const char *option_of(const char *name)
+{
+    const struct bel_field *field = field_of(name);
+    if (field != NULL && field->is_argument) return schedule()->arguments[field->argument].name;
     for (size_t i = 0; i < schedule()->arguments_count; i++) {
-        const char *name = schedule()->arguments[i].name;
-        bool is_option = name[0] >= 'A' && name[0] <= 'Z' && strcmp(name, "HEADER") != 0;
-        if (is_option && field[0] >= 'a' && strcasecmp(name, field) == 0) return name;
+        const char *option = schedule()->arguments[i].name;
+        bool is_option = option[0] >= 'A' && option[0] <= 'Z' && strcmp(option, "HEADER") != 0;
+        if (is_option && name[0] >= 'a' && strcasecmp(option, name) == 0) return option;
     }
     return NULL;
 }
 
 /* Returns whether a field is not an option: it is handled elsewhere, or only reports. */
-static bool is_no_option(const char *field)
+static bool is_no_option(const char *name)
 {
-    static const char *const names[] = {
-        "id",       "topic",      "payload",     "headers",       "state",   "attempts",
-        "crashes",  "created_ms", "finished_ms", "reason",        "result",  "worker",
-        "outcomes", "made",       "expires_ms",  "lease_left_ms", "skipped", "missed",
-        "plan",     "nominal_ms", "conflict",    "count"};
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(names[i], field) == 0) return true;
+    static const char *const elsewhere[] = {"id",      "topic",    "payload",
+                                            "headers", "conflict", "count"};
+    const struct bel_field *field = field_of(name);
+    for (unsigned i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
+        if (strcmp(elsewhere[i], name) == 0) return true;
     }
-    return false;
+    return field != NULL && !field->is_argument;
 }
 
 /* --- a line --- */
 
 static bool has_ended(const json_t *root)
 {
-    static const char *const ends[] = {"done", "dead", "cancelled", "expired", "skipped"};
-    const char *state = json_string_value(json_object_get(root, "state"));
-    for (unsigned i = 0; state != NULL && i < sizeof ends / sizeof ends[0]; i++) {
-        if (strcmp(ends[i], state) == 0) return true;
-    }
-    return false;
+    const json_t *value = json_object_get(root, "state");
+    struct bel_view name = {json_string_value(value), json_string_length(value)};
+    enum bel_state state;
+    return name.data != NULL && bel_state_find(name, &state) && state >= BEL_DONE;
 }
 
 /* Returns the id of a line. An occurrence of a plan becomes a plain timer: its @, which only ids

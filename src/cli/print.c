@@ -227,6 +227,13 @@ static void print_headers(const struct bel_value *list)
     (void)putchar('}');
 }
 
+static bool is_headers_of(const struct bel_value *name, const struct bel_value *value)
+{
+    if (!is_list(value)) return false;
+    const struct bel_field *field = bel__field_find(BEL_SHOWN_TIMER, name->text);
+    return field != NULL && field->type == BEL_FIELD_HEADERS;
+}
+
 void bel__cli_print_value(const struct bel_value *value)
 {
     struct frame stack[DEPTH_MAX] = {{.items = value, .count = 1}};
@@ -243,7 +250,7 @@ void bel__cli_print_value(const struct bel_value *value)
         if (top->next > 0) printf(", ");
         if (top->is_map) {
             const struct bel_value *name = &top->items[top->next++];
-            is_headers = bel_value_is(name, "headers");
+            is_headers = is_headers_of(name, &top->items[top->next]);
             is_bytes = print_name(name, &top->items[top->next]);
         }
         const struct bel_value *item = &top->items[top->next++];
@@ -260,6 +267,22 @@ void bel__cli_print_value(const struct bel_value *value)
         assert(depth + 1 < DEPTH_MAX);
         stack[++depth] = (struct frame){item->items, item->count, 0, is_map};
     }
+}
+
+void bel__cli_print_places(enum bel_shown_kind kind, const struct bel_value *list)
+{
+    const struct bel_shown *shown = &bel__shown[kind];
+    struct bel_value items[2 * BEL_SHOWN_FIELDS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < shown->count && i < list->count; i++) {
+        const struct bel_field *field = &shown->fields[i];
+        bool is_nil = list->items[i].type == BEL_VALUE_NIL;
+        if (is_nil && field->empty == BEL_EMPTY_ABSENT) continue;
+        items[count++] = (struct bel_value){.type = BEL_VALUE_TEXT, .text = field->name};
+        items[count++] = list->items[i];
+    }
+    struct bel_value map = {.type = BEL_VALUE_MAP, .items = items, .count = count};
+    bel__cli_print_value(&map);
 }
 
 /* --- lines --- */

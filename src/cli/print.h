@@ -10,6 +10,7 @@
 
 #include "belfry/client.h"
 #include "belfry/view.h"
+#include "commands/fields.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +34,10 @@ void bel__cli_print_json_view(struct bel_view view);
 /* Prints a value as JSON. In a map, texts that are not UTF-8 are printed in base64, and their
  * names end in _base64; a list by the name of headers is a map. */
 void bel__cli_print_value(const struct bel_value *value);
+
+/* Prints a list of fields as a JSON object, with the names that its places have. What is absent
+ * because it is empty is left out; what else is absent is null. */
+void bel__cli_print_places(enum bel_shown_kind kind, const struct bel_value *list);
 
 /* Prints a text on one line: \t, \n, \\, \x1b. At most `columns` characters, "..." if there are
  * more; 0: all. */

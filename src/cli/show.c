@@ -6,7 +6,9 @@
  */
 #include "cli/print.h"
 #include "cli/remote.h"
+#include "commands/fields.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,11 +88,8 @@ int bel__show_verdict(const struct cli_remote *remote, struct cli_order *order,
     if (reply->type != BEL_VALUE_LIST || reply->count < 2) return bel__show_nonsense(order);
     const struct bel_value *state = &reply->items[0], *due = &reply->items[1];
     if (order->reach.is_json) {
-        printf("{\"state\": ");
-        bel__cli_print_value(state);
-        printf(", \"due_ms\": ");
-        bel__cli_print_value(due);
-        printf("}\n");
+        bel__cli_print_places(BEL_SHOWN_VERDICT, reply);
+        printf("\n");
         return CLI_OK;
     }
     bel__cli_print_state(state->text, 0);
@@ -118,22 +117,18 @@ int bel__show_lines(const struct cli_remote *remote, struct cli_order *order,
 
 /* --- names and values --- */
 
-/* Whether a name is that of a time, and not of a span of time. */
-static bool is_time(const struct bel_value *name, const struct bel_value *value)
+/* The type of a field of a timer; text if the name is of something else, like a setting. */
+static enum bel_field_type type_of(struct bel_view name)
 {
-    static const char *const times[] = {"due_ms",     "created_ms", "finished_ms",
-                                        "expires_ms", "until_ms",   "nominal_ms"};
-    if (value->type != BEL_VALUE_NUMBER) return false;
-    for (unsigned i = 0; i < sizeof times / sizeof times[0]; i++) {
-        if (bel_value_is(name, times[i])) return true;
-    }
-    return false;
+    const struct bel_field *field = bel__field_find(BEL_SHOWN_TIMER, name);
+    return field != NULL ? field->type : BEL_FIELD_TEXT;
 }
 
 static void print_pair(const struct bel_value *name, const struct bel_value *value)
 {
+    enum bel_field_type type = type_of(name->text);
     struct bel_value headers = *value;
-    if (bel_value_is(name, "headers") && value->count % 2 == 0) {
+    if (type == BEL_FIELD_HEADERS && value->count % 2 == 0) {
         headers.type = BEL_VALUE_MAP;
         value = &headers;
     }
@@ -141,12 +136,12 @@ static void print_pair(const struct bel_value *name, const struct bel_value *val
         bel__cli_print_line(name->text, 0);
         printf("\t");
         bel__cli_print_plain(value);
-    } else if (is_time(name, value)) {
+    } else if (type == BEL_FIELD_INSTANT && value->type == BEL_VALUE_NUMBER) {
         printf("%-*.*s ", NAME_COLUMNS, (int)name->text.bytes - 3, (const char *)name->text.data);
         bel__cli_print_time(value->number);
     } else {
         printf("%-*.*s ", NAME_COLUMNS, (int)name->text.bytes, (const char *)name->text.data);
-        if (bel_value_is(name, "state")) {
+        if (type == BEL_FIELD_STATE) {
             bel__cli_print_state(value->text, 0);
         } else {
             bel__cli_print_plain(value);
@@ -182,32 +177,22 @@ int bel__show_map(const struct cli_remote *remote, struct cli_order *order,
 
 /* --- deliveries --- */
 
-/* A delivery is a list; here it gets its names. */
-static void print_delivery(const struct bel_value *delivery)
+/* The place of a field in a list of fields. */
+static size_t place_of(enum bel_shown_kind kind, struct bel_view name)
 {
-    static const char *const names[] = {"token",   "topic",   "id",       "payload",    "due_ms",
-                                        "attempt", "headers", "lease_ms", "correlation"};
-    enum {
-        NAMES = sizeof names / sizeof names[0]
-    };
-    struct bel_value items[2 * NAMES];
-    size_t count = 0;
-    for (size_t i = 0; i < NAMES && i < delivery->count; i++) {
-        if (delivery->items[i].type == BEL_VALUE_NIL) continue;
-        items[count++] =
-            (struct bel_value){.type = BEL_VALUE_TEXT, .text = {names[i], strlen(names[i])}};
-        items[count++] = delivery->items[i];
-    }
-    struct bel_value map = {.type = BEL_VALUE_MAP, .items = items, .count = count};
-    bel__cli_print_value(&map);
+    const struct bel_field *field = bel__field_find(kind, name);
+    assert(field != NULL);
+    return (size_t)(field - bel__shown[kind].fields);
 }
 
 static void print_delivery_line(const struct bel_value *delivery)
 {
-    static const int places[] = {0, 1, 2, 5, 4, 3}; /* token, topic, id, attempt, due, payload */
-    for (unsigned i = 0; i < sizeof places / sizeof places[0]; i++) {
+    const struct bel_view columns[] = {BEL_VIEW("token"),  BEL_VIEW("topic"),
+                                       BEL_VIEW("id"),     BEL_VIEW("attempt"),
+                                       BEL_VIEW("due_ms"), BEL_VIEW("payload")};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         if (i > 0) printf("\t");
-        bel__cli_print_plain(&delivery->items[places[i]]);
+        bel__cli_print_plain(&delivery->items[place_of(BEL_SHOWN_DELIVERY, columns[i])]);
     }
     printf("\n");
 }
@@ -217,7 +202,7 @@ int bel__show_deliveries(const struct cli_remote *remote, struct cli_order *orde
 {
     (void)client;
     if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(order);
-    if (order->reach.is_json) printf("{\"deliveries\": [");
+    if (order->reach.is_json) printf("{\"%s\": [", bel__shown[BEL_SHOWN_DELIVERY].list);
     for (size_t i = 0; i < reply->count; i++) {
         const struct bel_value *delivery = &reply->items[i];
         if (delivery->count < DELIVERY_FIELDS) return bel__show_nonsense(order);
@@ -226,7 +211,7 @@ int bel__show_deliveries(const struct cli_remote *remote, struct cli_order *orde
             continue;
         }
         printf("%s", i > 0 ? ", " : "");
-        print_delivery(delivery);
+        bel__cli_print_places(BEL_SHOWN_DELIVERY, delivery);
     }
     if (order->reach.is_json) printf("]}\n");
     return reply->count > 0 ? CLI_OK : remote->if_missing;
@@ -240,6 +225,7 @@ static void print_timer_row(const struct bel_value *timer)
     const char *const names[] = {"id", "state", "due_ms", "attempts", "payload"};
     const struct bel_value *fields[5];
     for (unsigned i = 0; i < 5; i++) {
+        assert(bel__field_find(BEL_SHOWN_TIMER, (struct bel_view){names[i], strlen(names[i])}));
         fields[i] = bel_value_find(timer, names[i]);
         if (fields[i] == NULL) fields[i] = &nothing;
     }
@@ -315,7 +301,7 @@ int bel__show_list(const struct cli_remote *remote, struct cli_order *order,
     (void)remote;
     if (!is_page(reply)) return bel__show_nonsense(order);
     if (order->reach.is_json) {
-        printf("{\"timers\": [");
+        printf("{\"%s\": [", bel__shown[BEL_SHOWN_TIMER].list);
     } else if (bel__cli_is_terminal()) {
         printf("%-10s %-24s %8s %-26s %s\n", "STATE", "DUE", "ATTEMPTS", "ID", "PAYLOAD");
     }
