@@ -419,4 +419,5 @@ def test_a_claim_that_cannot_be_sent_is_released():
         assert delivery["id"] == "a" and len(delivery["payload"]) == 15 << 20
 
 
-main(dict(globals()))
+if __name__ == "__main__":
+    main(dict(globals()))

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Every field of the table of fields is in every output and in docs/PROTOCOL.md, and no other is.
+
+The server publishes the table as the schemas of /openapi.json. A few timers that have every field
+between them are shown by RESP, by HTTP and by the command line; each output must have exactly the
+names of the schema.
+"""
+import json
+import re
+import sys
+
+from rig import Server, main, run
+from web import Web
+
+PROTOCOL = sys.argv[2]
+TOPIC = "t"
+WIRE = {"string": "bulk", "integer": "integer", "array": "array", "object": "array", None: "bulk"}
+
+
+def is_name(name):
+    return not name.endswith("_base64")
+
+
+class Shop:
+    """A server with timers in every state that has fields of its own."""
+
+    def __enter__(self):
+        self.server = Server("--store", "memory", "--clock", "virtual", "--http", "127.0.0.1:0")
+        self.client, self.web = self.server.client(), Web(self.server)
+        self.schemas = self.web.right("GET", "/openapi.json")["components"]["schemas"]
+        ask = self.client.ask
+        ask("CONFIGURE", TOPIC, "retention", "1h", "crashes", "9")
+        ask("SCHEDULE", TOPIC, "x", "ID", "leased", "GROUP", "g", "RESOURCE", "r", "HEADER", "a",
+            "b", "CORRELATION", "c", "RETRY", "1s,1s,1s", "LEASE", "1m", "EXPIRES", "1h")
+        ((token, *_),) = ask("CLAIM", TOPIC)
+        ask("FAIL", token, "REASON", "why", "IN", "0")
+        ask("CLAIM", TOPIC, "WORKER", "w")
+        ask("SCHEDULE", TOPIC, "x", "ID", "ended")
+        ((token, *_),) = ask("CLAIM", TOPIC)
+        ask("ACK", token, "RESULT", "r")
+        ask("SCHEDULE", TOPIC, "x", "ID", "dead")
+        ((token, *_),) = ask("CLAIM", TOPIC)
+        ask("FAIL", token, "DEAD", "REASON", "why")
+        ask("SCHEDULE", TOPIC, "x", "ID", "cron", "CRON", "0 9 * * *", "TZ", "Europe/Berlin",
+            "COUNT", "9", "UNTIL", "2099-01-01T00:00:00Z", "SPREAD", "1m")
+        ask("SCHEDULE", TOPIC, "x", "ID", "rrule", "RRULE", "FREQ=DAILY")
+        ask("SCHEDULE", TOPIC, "x", "ID", "every", "EVERY", "1s")
+        ask("CLOCK", "ADVANCE", "1s")
+        return self
+
+    def __exit__(self, kind, *rest):
+        self.web.close()
+        self.client.close()
+        self.server.__exit__(kind, *rest)
+
+    def names(self, schema):
+        return {name for name in self.schemas[schema]["properties"] if is_name(name)}
+
+    def belfry(self, *words):
+        status, out, err = run(*words, "--server", f"127.0.0.1:{self.server.port}")
+        assert status == 0, (words, err)
+        return out
+
+    def compare(self, schema, maps, left_out=()):
+        seen = set().union(*maps)
+        wanted = self.names(schema) - set(left_out)
+        assert seen == wanted, f"missing {wanted - seen}, not in the table {seen - wanted}"
+
+
+def pairs(flat):
+    return dict(zip(flat[::2], flat[1::2]))
+
+
+def test_a_timer():
+    with Shop() as shop:
+        _, timers = shop.client.ask("LIST", TOPIC)
+        shop.compare("Timer", [pairs(timer) for timer in timers])
+        ids = [pairs(timer)["id"] for timer in timers]
+        shop.compare("Timer", [pairs(shop.client.ask("GET", TOPIC, id)) for id in ids])
+        shop.compare("Timer", shop.web.right("GET", f"/v1/topics/{TOPIC}/timers")["timers"])
+        shop.compare("Timer", json.loads(shop.belfry("list", TOPIC, "--json"))["timers"])
+        shown = [shop.belfry("get", TOPIC, id).splitlines() for id in ids]
+        shop.compare("Timer", [{line.split("\t")[0] for line in lines} for lines in shown])
+        states = ["leased", "done", "dead", "scheduled", "ready"]
+        lines = [shop.belfry("export", TOPIC, "--state", state).splitlines() for state in states]
+        shop.compare("Timer", [json.loads(line) for page in lines for line in page])
+
+
+def test_what_is_exported_can_be_imported():
+    with Shop() as shop:
+        path = shop.server.folder + "/lines"
+        with open(path, "w") as file:
+            file.write(shop.belfry("export", TOPIC))
+        shop.belfry("import", path, "--topic", "copy")
+
+
+def test_an_outcome():
+    with Shop() as shop:
+        outcomes = shop.web.right("GET", f"/v1/topics/{TOPIC}/timers/leased")["outcomes"]
+        shop.compare("Outcome", outcomes)
+        (outcome,) = pairs(shop.client.ask("GET", TOPIC, "leased"))["outcomes"]
+        assert len(outcome) == len(shop.names("Outcome"))
+
+
+def test_a_delivery():
+    with Shop() as shop:
+        schedule = ["SCHEDULE", "d", "x", "CORRELATION", "c", "HEADER", "a", "b"]
+        for _ in range(3):
+            shop.client.ask(*schedule)
+        (delivery,) = shop.client.ask("CLAIM", "d")
+        assert len(delivery) == len(shop.names("Delivery"))
+        shop.compare("Delivery", shop.web.right("POST", "/v1/topics/d/claim", {})["deliveries"])
+        claimed = json.loads(shop.belfry("claim", "d", "--json"))["deliveries"]
+        shop.compare("Delivery", claimed)
+        assert claimed[0]["token"] != delivery[0] and claimed[0]["headers"] == {"a": "b"}
+
+
+def test_a_topic():
+    with Shop() as shop:
+        settings = set(shop.web.right("GET", f"/v1/topics/{TOPIC}")["settings"])
+        assert settings
+        shop.compare("Topic", [shop.web.right("GET", f"/v1/topics/{TOPIC}")])
+        told = pairs(shop.client.ask("TOPIC", TOPIC))
+        for shown in (told, json.loads(shop.belfry("topics", TOPIC, "--json"))):
+            assert settings <= set(shown)
+            shop.compare("Topic", [set(shown) - settings], left_out=["settings"])
+
+
+def test_a_verdict_and_a_step():
+    with Shop() as shop:
+        for _ in range(3):
+            shop.client.ask("SCHEDULE", "v", "x")
+        tokens = [shop.client.ask("CLAIM", "v")[0][0] for _ in range(3)]
+        assert len(shop.client.ask("FAIL", tokens[0])) == len(shop.names("Verdict"))
+        shop.compare("Verdict", [shop.web.right("POST", f"/v1/leases/{tokens[1]}/fail", {})])
+        shop.compare("Verdict", [json.loads(shop.belfry("fail", tokens[2], "--json"))])
+        assert len(shop.client.ask("AGENDA")[0]) == len(shop.names("Step"))
+        shop.compare("Step", shop.web.right("GET", "/v1/agenda")["steps"])
+        shop.compare("Step", json.loads(shop.belfry("agenda", "--json"))["steps"])
+
+
+def section(title):
+    with open(PROTOCOL) as file:
+        return file.read().split(f"### {title}\n")[1].split("\n### ")[0]
+
+
+def rows(title):
+    """The rows of the first table of a section, each as its cells."""
+    lines = [line for line in section(title).split("\n") if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_document_has_the_fields_of_a_timer():
+    with Shop() as shop:
+        properties, listed = shop.schemas["Timer"]["properties"], []
+        for first, second, *_ in rows("GET"):
+            names, types = re.findall(r"`(\w+)`", first), second.split(", ")
+            listed += names
+            for name, wire in zip(names, types * len(names) if len(types) == 1 else types):
+                assert WIRE[properties[name].get("type")] == wire, (name, wire)
+        assert sorted(listed) == sorted(shop.names("Timer")), set(listed) ^ shop.names("Timer")
+
+
+def test_the_document_has_the_other_fields():
+    with Shop() as shop:
+        names = {kind: [name for name in shop.schemas[kind]["properties"] if is_name(name)]
+                 for kind in shop.schemas}
+        places = [[str(i), name] for i, name in enumerate(names["Delivery"])]
+        assert [row[:2] for row in rows("CLAIM")] == places
+        listed = [name for row in rows("TOPIC") for name in re.findall(r"`(\w+)`", row[0])]
+        settings = list(shop.web.right("GET", f"/v1/topics/{TOPIC}")["settings"])
+        assert listed == names["Topic"][:-1] + settings, listed
+        assert "`[" + ", ".join(names["Outcome"]) + "]`" in section("GET")
+        assert "`[" + ", ".join(names["Verdict"]) + "]`" in section("FAIL")
+        assert "`[[" + ", ".join(names["Step"]) + "], ...]`" in section("AGENDA")
+
+
+main(dict(globals()))
