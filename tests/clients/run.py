@@ -9,6 +9,7 @@ The client is a program: it is given both ports and a key, prints `ok   name` fo
 ends with 0. What is not to be had here (a library, node, a registry of packages) is said aloud,
 and the test counts as skipped.
 """
+import fcntl
 import os
 import shutil
 import subprocess
@@ -42,10 +43,12 @@ def install_packages(source, folder):
     """Installs what package-lock.json names, unless that was done before."""
     names = ("package.json", "package-lock.json")
     wanted = "".join(open(os.path.join(source, name)).read() for name in names)
+    os.makedirs(folder, exist_ok=True)
+    lock = open(os.path.join(folder, "lock"), "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)  # tests/examples uses the same folder
     stamp = os.path.join(folder, "installed")
     if os.path.exists(stamp) and open(stamp).read() == wanted:
         return
-    os.makedirs(folder, exist_ok=True)
     for name in names:
         shutil.copy(os.path.join(source, name), folder)
     try:
@@ -91,4 +94,5 @@ def serve(command):
             assert done.returncode == 0, f"the client ends with {done.returncode}"
 
 
-serve(command_of(sys.argv[2], sys.argv[3:]))
+if __name__ == "__main__":
+    serve(command_of(sys.argv[2], sys.argv[3:]))
