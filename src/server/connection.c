@@ -41,33 +41,41 @@ static uv_stream_t *stream_of(struct bel_connection *connection)
 
 /* --- the end --- */
 
-static void free_if_over(struct bel_connection *connection)
+static void connection_free(struct bel_connection *connection)
 {
-    if (!connection->is_closed || !connection->has_left) return;
+    assert(connection->session == NULL && connection->caller.under_way == 0);
     free(connection->block);
     free(connection);
 }
 
-/* Nothing that it asked is under way any more. */
+/* Its last request is done. */
 static void on_left(struct bel_caller *caller)
 {
     struct bel_connection *connection = BEL_CONTAINER_OF(caller, struct bel_connection, caller);
-    connection->has_left = true;
-    free_if_over(connection);
+    if (connection->state == BEL_CONNECTION_CLOSED) {
+        connection_free(connection);
+    } else {
+        assert(connection->state == BEL_CONNECTION_CLOSING);
+        connection->state = BEL_CONNECTION_LEFT;
+    }
 }
 
 static void on_closed(uv_handle_t *handle)
 {
     struct bel_connection *connection = handle->data;
-    connection->is_closed = true;
-    free_if_over(connection);
+    if (connection->state == BEL_CONNECTION_LEFT) {
+        connection_free(connection);
+    } else {
+        assert(connection->state == BEL_CONNECTION_CLOSING);
+        connection->state = BEL_CONNECTION_CLOSED;
+    }
 }
 
 void bel__connection_close(struct bel_connection *connection)
 {
     struct bel_loop *loop = connection->loop;
-    if (connection->is_closing) return;
-    connection->is_closing = true;
+    if (connection->state >= BEL_CONNECTION_CLOSING) return;
+    connection->state = BEL_CONNECTION_CLOSING;
     bel__link_remove(&connection->all);
     if (bel__link_is_linked(&connection->active)) bel__link_remove(&connection->active);
     if (bel__link_is_linked(&connection->lingering)) bel__link_remove(&connection->lingering);
@@ -89,7 +97,7 @@ static void linger(struct bel_connection *connection)
     struct bel_loop *loop = connection->loop;
     if (bel__link_is_linked(&connection->lingering)) return;
     connection->linger_end = loop->options.clock->now.real;
-    bool is_idle = loop->is_draining && connection->is_shut;
+    bool is_idle = loop->state == BEL_LOOP_DRAINING && connection->state == BEL_CONNECTION_SHUT;
     connection->linger_end.ns += (uint64_t)(is_idle ? DRAIN_LINGER_MS : BEL_LINGER_MS) * NS_PER_MS;
     if (bel__list_is_empty(&loop->lingering)) {
         (void)uv_timer_start(&loop->linger, on_linger_tick, LINGER_TICK_MS, LINGER_TICK_MS);
@@ -104,7 +112,7 @@ void bel__connections_close_lingering(struct bel_loop *loop, struct bel_mono now
         struct bel_connection *connection =
             BEL_CONTAINER_OF(link, struct bel_connection, lingering);
         if (connection->linger_end.ns > now.ns) return;
-        if (!connection->is_shut) loop->options.metrics->dropped++;
+        if (connection->state != BEL_CONNECTION_SHUT) loop->options.metrics->dropped++;
         bel__connection_close(connection);
     }
     (void)uv_timer_stop(&loop->linger);
@@ -121,9 +129,10 @@ static void set_reading(struct bel_connection *connection, bool is_wanted);
 /* Says that we say no more, and waits for the other side to hang up. */
 static void shut(struct bel_connection *connection)
 {
-    connection->is_shut = true;
-    if (connection->has_ended ||
-        uv_shutdown(&connection->shutdown, stream_of(connection), on_shut) != 0) {
+    bool has_ended = connection->state == BEL_CONNECTION_ENDED;
+    assert(connection->state < BEL_CONNECTION_SHUT && connection->block == NULL);
+    connection->state = BEL_CONNECTION_SHUT;
+    if (has_ended || uv_shutdown(&connection->shutdown, stream_of(connection), on_shut) != 0) {
         bel__connection_close(connection);
         return;
     }
@@ -136,8 +145,8 @@ static void shut(struct bel_connection *connection)
 static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
 {
     struct bel_connection *connection = handle->data;
-    size_t room =
-        connection->is_shut ? BEL_LOOP_READ_BYTES : bel__session_room(connection->session);
+    size_t room = connection->state == BEL_CONNECTION_SHUT ? BEL_LOOP_READ_BYTES
+                                                           : bel__session_room(connection->session);
     (void)wanted;
     if (room > BEL_LOOP_READ_BYTES) room = BEL_LOOP_READ_BYTES;
     *out = uv_buf_init(connection->loop->bytes, (unsigned)room);
@@ -160,7 +169,7 @@ static void set_reading(struct bel_connection *connection, bool is_wanted)
 static void take_in(struct bel_connection *connection, const char *data, size_t bytes)
 {
     connection->loop->options.metrics->bytes_in += bytes;
-    if (connection->is_shut) {
+    if (connection->state == BEL_CONNECTION_SHUT) {
         connection->discarded += bytes;
         if (connection->discarded > DISCARD_BYTES_MAX) bel__connection_close(connection);
         return;
@@ -180,9 +189,10 @@ static void on_read(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buffer)
     struct bel_connection *connection = stream->data;
     if (bytes > 0) {
         take_in(connection, buffer->base, (size_t)bytes);
-    } else if (bytes == UV_EOF && !connection->is_shut) {
+    } else if (bytes == UV_EOF && connection->state != BEL_CONNECTION_SHUT) {
         set_reading(connection, false);
-        connection->has_ended = true;
+        assert(connection->state == BEL_CONNECTION_OPEN);
+        connection->state = BEL_CONNECTION_ENDED;
         bel__connection_activate(connection);
     } else if (bytes < 0 && bytes != UV_ENOBUFS) {
         bel__connection_close(connection);
@@ -194,7 +204,7 @@ static void on_read(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buffer)
 static void on_written(uv_write_t *request, int status)
 {
     struct bel_connection *connection = request->data;
-    if (connection->is_closing) return; /* the block goes with it */
+    if (connection->state >= BEL_CONNECTION_CLOSING) return; /* the block goes with it */
     free(connection->block);
     connection->block = NULL;
     if (status < 0) {
@@ -244,31 +254,33 @@ static int write_out(struct bel_connection *connection)
 
 void bel__connection_activate(struct bel_connection *connection)
 {
-    if (connection->is_closing || bel__link_is_linked(&connection->active)) return;
+    if (connection->state >= BEL_CONNECTION_CLOSING || bel__link_is_linked(&connection->active))
+        return;
     bel__list_append(&connection->loop->active, &connection->active);
 }
 
 void bel__connection_step(struct bel_connection *connection)
 {
-    if (connection->is_shut) return;
+    if (connection->state == BEL_CONNECTION_SHUT) return;
     connection->has_more = bel__session_step(connection->session, BEL_LOOP_STEP);
 }
 
 /* Whether nothing more will come of it. */
 static bool is_over(const struct bel_connection *connection)
 {
+    bool has_ended = connection->state == BEL_CONNECTION_ENDED;
     bool is_waiting = connection->caller.under_way == connection->caller.waiting &&
                       !bel__session_is_busy(connection->session);
     if (bel__session_is_closing(connection->session)) return true;
     if (connection->has_more) return false;
-    if (connection->has_ended && is_waiting) return true;
-    return (connection->has_ended || connection->loop->is_draining) &&
+    if (has_ended && is_waiting) return true;
+    return (has_ended || connection->loop->state == BEL_LOOP_DRAINING) &&
            bel__session_is_idle(connection->session);
 }
 
 bool bel__connection_flush(struct bel_connection *connection)
 {
-    if (connection->is_shut) return false;
+    if (connection->state == BEL_CONNECTION_SHUT) return false;
     bool was_full = bel__session_is_full(connection->session);
     if (write_out(connection) != 0) {
         bel__connection_close(connection);
@@ -285,9 +297,10 @@ bool bel__connection_flush(struct bel_connection *connection)
         }
         return false;
     }
-    bool may_read = !connection->has_ended && !connection->loop->is_draining;
+    bool may_read =
+        connection->state == BEL_CONNECTION_OPEN && connection->loop->state != BEL_LOOP_DRAINING;
     set_reading(connection, may_read && bel__session_room(connection->session) > 0);
-    return !connection->is_closing && connection->has_more;
+    return connection->state < BEL_CONNECTION_CLOSING && connection->has_more;
 }
 
 /* --- the beginning --- */
@@ -323,7 +336,7 @@ static void turn_away(struct bel_connection *connection)
     uv_buf_t part = uv_buf_init(text, sizeof text - 1);
     (void)uv_try_write(stream_of(connection), &part, 1);
     connection->loop->options.metrics->refused++;
-    connection->is_closing = connection->has_left = true;
+    connection->state = BEL_CONNECTION_LEFT; /* it has asked nothing */
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
 }
 

@@ -3,6 +3,7 @@
 /* Listening for clients, until the loop drains. */
 #include "server/loop_state.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum {
@@ -34,9 +35,11 @@ int bel__loop_listen(struct bel_loop *loop, struct bel_address *address, char wh
     int status = uv_tcp_init(&loop->uv, tcp);
     if (status != 0) return say_why(status, why);
     tcp->data = loop;
-    loop->is_listening = true;
+    assert(loop->state == BEL_LOOP_OPENED);
     status = uv_tcp_bind(tcp, socket, 0);
     if (status == 0) status = uv_listen((uv_stream_t *)tcp, BACKLOG, on_connection);
     if (status == 0) status = uv_tcp_getsockname(tcp, socket, &bytes);
-    return status == 0 ? 0 : say_why(status, why);
+    if (status != 0) return say_why(status, why);
+    loop->state = BEL_LOOP_LISTENING;
+    return 0;
 }

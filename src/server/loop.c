@@ -175,7 +175,7 @@ static bool is_worth_polling(const struct bel_loop *loop)
 
 static bool has_drained(const struct bel_loop *loop)
 {
-    return loop->is_draining && bel__list_is_empty(&loop->connections) &&
+    return loop->state == BEL_LOOP_DRAINING && bel__list_is_empty(&loop->connections) &&
            loop->options.tracker->under_way == 0 &&
            (loop->http == NULL || bel__http_is_idle(loop->http));
 }
@@ -183,7 +183,7 @@ static bool has_drained(const struct bel_loop *loop)
 static void on_after_poll(uv_check_t *check)
 {
     struct bel_loop *loop = check->data;
-    if (loop->is_ending) return;
+    if (loop->state == BEL_LOOP_ENDING) return;
     bel__server_clock_read(loop->options.clock);
     if (loop->is_http_due) run_http(loop);
     step_active(loop);
@@ -213,7 +213,7 @@ static bool has_more_to_do(const struct bel_loop *loop)
 static void on_before_poll(uv_prepare_t *prepare)
 {
     struct bel_loop *loop = prepare->data;
-    if (loop->is_ending) return;
+    if (loop->state == BEL_LOOP_ENDING) return;
     if (has_more_to_do(loop)) {
         (void)uv_idle_start(&loop->awake, on_awake);
     } else {
@@ -269,10 +269,10 @@ static void on_deadline(uv_timer_t *timer)
 void bel__loop_drain(struct bel_loop *loop)
 {
     struct bel_link *next;
-    if (loop->is_draining) return;
-    loop->is_draining = true;
-    if (loop->is_listening) uv_close((uv_handle_t *)&loop->listener, NULL);
-    loop->is_listening = false;
+    if (loop->state >= BEL_LOOP_DRAINING) return;
+    assert(loop->state == BEL_LOOP_LISTENING);
+    loop->state = BEL_LOOP_DRAINING;
+    uv_close((uv_handle_t *)&loop->listener, NULL);
     bel__request_tracker_drain(loop->options.tracker);
     if (loop->http != NULL) {
         bel__http_drain(loop->http);
@@ -288,7 +288,7 @@ void bel__loop_drain(struct bel_loop *loop)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct bel_loop *loop = handle->data;
-    if (loop->is_draining) _exit(EXIT_FAILURE);
+    if (loop->state >= BEL_LOOP_DRAINING) _exit(EXIT_FAILURE);
     BEL_LOG(loop->options.log, BEL_LOG_INFO, "stopping", BEL_LOG_NUMBER("signal", number),
             BEL_LOG_NUMBER("clients", loop->options.metrics->clients));
     bel__loop_drain(loop);
@@ -389,7 +389,7 @@ static void end_requests(struct bel_loop *loop)
 
 void bel__loop_finish(struct bel_loop *loop)
 {
-    loop->is_ending = true;
+    loop->state = BEL_LOOP_ENDING;
     close_all(loop);
     if (loop->http != NULL) uv_close((uv_handle_t *)&loop->http_poll, NULL);
     loop->http = NULL;
@@ -399,7 +399,7 @@ void bel__loop_finish(struct bel_loop *loop)
 void bel__loop_destroy(struct bel_loop *loop)
 {
     if (loop == NULL) return;
-    loop->is_ending = true;
+    loop->state = BEL_LOOP_ENDING;
     uv_walk(&loop->uv, close_handle, NULL);
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     int status = uv_loop_close(&loop->uv);

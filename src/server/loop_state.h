@@ -22,8 +22,23 @@ enum {
     BEL_LINGER_MS = 2000,           /* for a client to take its last answer */
 };
 
+/*
+ * The life of a loop; a signal or SHUTDOWN drains it.
+ *
+ *     opened --listen--> listening --drain--> draining --.
+ *        |                   |                           v
+ *        '-------------------'-------- finish -------> ending
+ */
+enum bel_loop_state {
+    BEL_LOOP_OPENED,
+    BEL_LOOP_LISTENING,
+    BEL_LOOP_DRAINING, /* takes no connections, and stops when the last is closed */
+    BEL_LOOP_ENDING,   /* all connections are closed; what was under way ends */
+};
+
 struct bel_loop {
     struct bel_loop_options options;
+    enum bel_loop_state state;
     uv_loop_t uv;
     uv_prepare_t before_poll;
     uv_check_t after_poll;
@@ -44,29 +59,45 @@ struct bel_loop {
     bool has_news; /* something has come with this poll */
     bool is_woken; /* somebody asked for a turn */
     bool is_http_due, is_chore_due;
-    bool is_listening, is_draining, is_ending, is_doorstep_taken;
+    bool is_doorstep_taken;
     char bytes[BEL_LOOP_READ_BYTES]; /* what is read passes through here */
 };
 
 /* What a socket does not take at once. */
 struct bel_connection_block;
 
+/*
+ * The life of a connection. It is freed when its handle is closed and its last request is done,
+ * whichever comes last.
+ *
+ *     open --the client sends no more--> ended --.         .--handle closed--> closed --.
+ *       |                                  |     |         |                            v
+ *       |--------we send no more-----------|   close --> closing                      freed
+ *       v                                  v     ^         |                            ^
+ *     shut ----------------------------- close --'         '--last request done--> left-'
+ */
+enum bel_connection_state {
+    BEL_CONNECTION_OPEN,
+    BEL_CONNECTION_ENDED,   /* the client sends no more, and is still answered */
+    BEL_CONNECTION_SHUT,    /* we send no more, and what comes is thrown away */
+    BEL_CONNECTION_CLOSING, /* has no session, and is in no list */
+    BEL_CONNECTION_CLOSED,  /* the handle is; some request is under way */
+    BEL_CONNECTION_LEFT,    /* no request is under way; the handle is being closed */
+};
+
 struct bel_connection {
     uv_tcp_t tcp;
     uv_shutdown_t shutdown;
     struct bel_caller caller; /* what the session submits to */
     struct bel_loop *loop;
-    struct bel_session *session; /* NULL once it is closing */
+    struct bel_session *session; /* NULL from closing on */
+    enum bel_connection_state state;
     struct bel_link all, active, lingering;
     struct bel_connection_block *block; /* while it is being written, else NULL */
     struct bel_mono linger_end;
     size_t discarded; /* bytes, since it is shut */
     bool has_more;    /* there may be more to parse */
     bool is_reading;
-    bool has_ended;  /* the other side says no more */
-    bool is_shut;    /* we say no more: what comes is thrown away */
-    bool is_closing; /* the handle */
-    bool is_closed, has_left;
 };
 
 /* Accepts one that waits, or turns it away if there are too many. */
