@@ -71,8 +71,15 @@ static struct bel_batch_answers *create(void)
 
 int bel__answers_begin(struct bel_answers *answers)
 {
-    if (answers->current == NULL) answers->current = create();
-    return answers->current == NULL ? BEL_ENOMEM : 0;
+    if (answers->current != NULL) return 0;
+    answers->current = answers->spare;
+    if (answers->current == NULL) {
+        answers->current = create();
+        return answers->current == NULL ? BEL_ENOMEM : 0;
+    }
+    answers->spare = answers->current->next;
+    answers->current->next = NULL;
+    return 0;
 }
 
 void bel__answers_end(struct bel_answers *answers, uint64_t number)
