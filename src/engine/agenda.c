@@ -24,7 +24,7 @@
 #include "core/units.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
-#include "engine/plan.h"
+#include "engine/plan_rule.h"
 #include "engine/rows/encoding.h"
 #include "engine/timer.h"
 

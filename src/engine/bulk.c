@@ -17,8 +17,6 @@
  */
 #include "engine/commands.h"
 #include "engine/engine.h"
-#include "engine/plan.h"
-#include "engine/ready.h"
 #include "engine/timer.h"
 
 #include <assert.h>
@@ -27,7 +25,6 @@
 enum {
     CHANGES_MAX = 1000, /* in a slice */
     ROWS_MAX = 10000,   /* that are looked at in a slice */
-    SWEEP_RETRY_MS = 1000,
 };
 
 /* What the request keeps: words of its own. */
@@ -109,12 +106,8 @@ static int revive(struct bel_engine *engine, struct bel_found *found)
     if (err) return err;
 
     place.sequence = bel__rows_sequence(&engine->rows);
-    bel__rows_delete(&engine->rows, &found->key);
-    bel__alias_delete(engine, &found->key, record);
-    bel__topic_count(engine, found->topic, BEL_NUMBER_ENDED + BEL_DEAD - BEL_DONE, -1);
     renew(engine, record);
-    if (record->plan != 0) bel__occurrence_put(engine, found->topic, record);
-    bel__timer_add(engine, found->topic, &place, record);
+    bel__timer_revive(engine, found, &place);
     return 0;
 }
 
@@ -312,53 +305,4 @@ int bel__do_revive(struct bel_engine *engine, struct bel_request *request)
     if (bulk.topic == NULL) return 0;
     if (target->id.bytes > 0) return revive_one(engine, bulk.topic, request);
     return slice(&bulk, request);
-}
-
-/* --- the sweep --- */
-
-/* Deletes what is over of one state, and notes when the first that is left will be. */
-static int sweep_state(struct bel_engine *engine, struct bel_topic_state *topic,
-                       enum bel_state state, uint32_t *left, uint64_t *next)
-{
-    const struct bel_settings *settings = bel__topic_settings(topic);
-    bool is_well = state == BEL_DONE || state == BEL_CANCELLED;
-    uint64_t retention = is_well ? settings->retention_ms : settings->retention_dead_ms;
-    struct bel_place start = {
-        .table = BEL_TABLE_ENDED, .topic = topic->number, .lane = (uint8_t)state};
-    struct bel_key from = bel__key_of(&start);
-    struct bel_store_cursor cursor;
-    if (retention == BEL_RETENTION_FOREVER) return 0;
-    int err = bel__store_seek(engine->store, &from, &cursor);
-    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
-        struct bel_place place = bel__place_of(&cursor.key);
-        if (place.table != start.table || place.topic != start.topic) return 0;
-        if (place.lane != start.lane) return 0;
-        struct bel_found found;
-        err = bel__timer_read(engine, &cursor.key, cursor.value, &found);
-        if (err) return err;
-        bool is_over = bel__timer_is_over(engine, &found);
-        if (!is_over || *left == 0) {
-            uint64_t time = is_over ? (uint64_t)engine->now.wall + 1 : place.time + retention;
-            if (time < *next) *next = time;
-            return 0;
-        }
-        err = purge(engine, &found);
-        if (err) return err;
-        --*left;
-    }
-    return err == BEL_ENOTFOUND ? 0 : err;
-}
-
-int bel__sweep_topic(struct bel_engine *engine, struct bel_topic_state *topic)
-{
-    uint64_t next = BEL_NEVER;
-    uint32_t left = CHANGES_MAX;
-    int err = 0;
-    for (int state = BEL_DONE; err == 0 && state < BEL_STATES; state++) {
-        err = sweep_state(engine, topic, (enum bel_state)state, &left, &next);
-    }
-    bool is_passing = err == BEL_ENOMEM || err == BEL_EFULL || err == BEL_EBUSY;
-    if (is_passing) next = (uint64_t)engine->now.wall + (err == BEL_EBUSY ? 1 : SWEEP_RETRY_MS);
-    if (next != BEL_NEVER) bel__sweep_wake(engine, topic, next);
-    return is_passing ? 0 : err;
 }

@@ -6,15 +6,15 @@
  */
 #include "engine/commands.h"
 #include "engine/engine.h"
+#include "engine/occurrence.h"
 #include "engine/plan.h"
-#include "engine/timer.h"
 
 #include <assert.h>
 
 static int cancel(struct bel_engine *engine, struct bel_found *found)
 {
     if (found->record.kind == BEL_RECORD_PLAN) {
-        int err = bel__plan_cancel_occurrences(engine, found);
+        int err = bel__occurrences_cancel(engine, found);
         if (err) return err;
     }
     int err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);

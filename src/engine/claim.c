@@ -128,10 +128,11 @@ static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
     err = bel__rows_reserve(&engine->rows, 1, BEL_RECORD_BYTES_MAX, BEL_STORE_END);
     if (err) return err;
     out->lease_ms = lease_ms_of(claim, &found);
-    err = bel__lease_make(engine, &found, out->lease_ms,
-                          bel__view_head(claim->worker, BEL_TEXT_BYTES_MAX), &lease);
+    struct bel_lease_terms terms = {.lease_ms = out->lease_ms,
+                                    .due = out->due,
+                                    .worker = bel__view_head(claim->worker, BEL_TEXT_BYTES_MAX)};
+    err = bel__lease_make(engine, &found, &terms, &lease);
     if (err) return err;
-    bel__ready_leave(engine, topic, &found.key, found.record.group);
     topic->served = ++engine->waiting.served;
     bel__token_print(&lease->key, lease->secret, token);
     out->token = (struct bel_view){.data = token, .bytes = BEL_TOKEN_BYTES};
@@ -152,7 +153,7 @@ static int make_room(struct bel_engine *engine, const struct bel_claim *claim, s
     return round->deliveries == NULL ? BEL_ENOMEM : 0;
 }
 
-int bel__claim_deliver(struct bel_engine *engine, struct bel_request *request)
+static int deliver_all(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_claim *claim = &request->command.claim;
     struct round round = {0};
@@ -202,9 +203,28 @@ int bel__do_claim(struct bel_engine *engine, struct bel_request *request)
 {
     int err = check(engine, &request->command.claim, &request->own.reply);
     if (err) return err;
-    err = bel__claim_deliver(engine, request);
+    err = deliver_all(engine, request);
     if (err) return err;
     if (request->own.reply.deliveries.count > 0 || request->command.claim.wait_ms == 0) return 0;
     err = bel__wait_park(engine, request);
     return err ? err : BEL_DO_WAIT;
+}
+
+void bel__claims_serve(struct bel_engine *engine)
+{
+    struct bel_request *request;
+    while (!engine->broken && (request = bel__wait_first(engine)) != NULL) {
+        int err = deliver_all(engine, request);
+        if (err == BEL_EBUSY) { /* the batch is full: they are served in the next */
+            engine->is_behind = true;
+            return;
+        }
+        if (err == 0 && request->own.reply.deliveries.count == 0) {
+            bel__wait_cool(engine, request);
+            continue;
+        }
+        bel__wait_leave(engine, request);
+        request->own.reply.err = err;
+        bel__answer(engine, request);
+    }
 }

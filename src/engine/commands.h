@@ -36,7 +36,7 @@ int bel__do_resume(struct bel_engine *engine, struct bel_request *request);
 int bel__do_explain(struct bel_engine *engine, struct bel_request *request);
 int bel__do_agenda(struct bel_engine *engine, struct bel_request *request);
 
-/* Delivers what there is to a claim. Returns 0, with or without deliveries, or why not. */
-int bel__claim_deliver(struct bel_engine *engine, struct bel_request *request);
+/* Serves claims that wait, first come first served. */
+void bel__claims_serve(struct bel_engine *engine);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include "engine/commands.h"
 #include "engine/engine.h"
-#include "engine/ready.h"
+#include "engine/retention.h"
 #include "engine/settings.h"
 
 #include <assert.h>
@@ -174,7 +174,7 @@ int bel__do_configure(struct bel_engine *engine, struct bel_request *request)
     free(topic->settings);
     topic->settings = own;
     save(engine, topic, is_new);
-    return keeps_shorter(own, &before) ? bel__sweep_topic(engine, topic) : 0;
+    return keeps_shorter(own, &before) ? bel__retention_sweep(engine, topic) : 0;
 }
 
 int bel__do_pause(struct bel_engine *engine, struct bel_request *request)

@@ -9,7 +9,7 @@
 #include "core/parse.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
-#include "engine/plan.h"
+#include "engine/occurrence.h"
 #include "engine/rows/blob.h"
 #include "engine/timer.h"
 

@@ -15,6 +15,9 @@
 #include "core/units.h"
 #include "core/why.h"
 #include "engine/commands.h"
+#include "engine/due.h"
+#include "engine/lease_timeout.h"
+#include "engine/reactions.h"
 #include "engine/ready.h"
 #include "engine/rows/encoding.h"
 
@@ -87,19 +90,19 @@ static void run(struct bel_engine *engine, struct bel_request *request)
         request->own.reply.err = err;
         bel__answer(engine, request);
     }
-    err = engine->broken ? 0 : bel__ready_turn(engine); /* what it has made due */
+    err = engine->broken ? 0 : bel__due_turn(engine); /* what it has made due */
     if (is_final(err)) engine->broken = err;
-    bel__wait_serve(engine);
+    bel__claims_serve(engine);
 }
 
 /* What time brings. */
 static void come_due(struct bel_engine *engine)
 {
-    int err = bel__leases_turn(engine);
-    if (err == 0) err = bel__ready_turn(engine);
+    int err = bel__lease_timeouts_turn(engine);
+    if (err == 0) err = bel__due_turn(engine);
     if (err == 0) err = bel__expiry_turn(engine);
     if (is_final(err)) engine->broken = err;
-    bel__wait_serve(engine);
+    bel__claims_serve(engine);
 }
 
 static void run_requests(struct bel_engine *engine)
@@ -231,9 +234,9 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     if (bel__map_count(&engine->leases.map) > 0) {
         due = earlier(due, boot_in(engine, engine->saved_open + SAVE_MS, now->open));
     }
-    uint64_t wake = bel_wheel_next(engine->wakes[BEL_LANE_ENGINE]);
+    uint64_t wake = bel_wheel_next(engine->wakes.wheels[BEL_LANE_ENGINE]);
     due = earlier(due, boot_in(engine, wake, bel__lane_now(now, BEL_LANE_ENGINE)));
-    due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes[BEL_LANE_WALL])));
+    due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes.wheels[BEL_LANE_WALL])));
     due = earlier(due, boot_in(engine, bel__expiry_next(engine), now->engine));
     if (engine->is_behind || engine->bulk.first != NULL || engine->submitted.first != NULL)
         due = now->boot.ns;
@@ -248,7 +251,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
         return (struct bel_next){.due = now.boot, .wait = {BEL_NEVER}};
     }
     engine->is_behind = engine->is_full = false;
-    engine->is_waking = true;
+    engine->wakes.is_due = true;
     engine->load_left = LOAD_MAX;
     engine->wall_rest_ns = now.wall_rest_ns;
     if (bel__times_move(&engine->now, now)) {
@@ -324,17 +327,6 @@ static int load_times(struct bel_engine *engine, struct bel_now now)
     return 0;
 }
 
-static int open_wheels(struct bel_engine *engine)
-{
-    for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
-        struct bel_wheel_options options = {.now = bel__lane_now(&engine->now, lane),
-                                            .timers_max = 2 * BEL_TOPICS_MAX};
-        int err = bel_wheel_create(&options, &engine->wakes[lane]);
-        if (err) return err;
-    }
-    return bel__wait_open(engine);
-}
-
 static int recover(struct bel_engine *engine)
 {
     struct bel_siphash_key secret;
@@ -344,14 +336,15 @@ static int recover(struct bel_engine *engine)
     bel__counts_init(&engine->rows.counts, secret);
     err = load_secrets(engine);
     if (err == 0) err = load_times(engine, engine->options.now);
-    if (err == 0) err = open_wheels(engine);
+    if (err == 0) err = bel__wakes_open(engine);
+    if (err == 0) err = bel__wait_open(engine);
     if (err == 0) err = bel__topics_load(engine);
     if (err == 0) err = bel__leases_open(engine);
     if (err) return err;
     forget_all(engine); /* what is ready is read by the first turn */
     for (uint32_t i = 0; i < engine->topics.count; i++) {
         struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
-        if (topic != NULL) bel__sweep_wake(engine, topic, 0);
+        if (topic != NULL) bel__wake_sweep(engine, topic, 0);
     }
     return 0;
 }
@@ -376,6 +369,7 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     engine->options.ready_max = or_default(options->ready_max, READY_MAX_DEFAULT);
     engine->store = engine->rows.store = store;
     engine->entropy = entropy;
+    engine->events = &bel__reactions;
     bel__request_list_init(&engine->submitted);
     bel__request_list_init(&engine->bulk);
     int err = recover(engine);
@@ -436,9 +430,7 @@ void bel_engine_close(struct bel_engine *engine)
     bel__leases_close(engine);
     bel__topics_finish(&engine->topics);
     bel__counts_finish(&engine->rows.counts);
-    for (int lane = 0; lane < BEL_LANES_TIMED; lane++) {
-        bel_wheel_destroy(engine->wakes[lane]);
-    }
+    bel__wakes_close(engine);
     bel__answers_finish(&engine->answers);
     bel__store_close(engine->store);
     free(engine);

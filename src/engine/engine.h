@@ -3,15 +3,18 @@
 #define BEL_ENGINE_ENGINE_H
 
 /*
- * engine - the engine's parts in one place, and what all of them use.
+ * engine - the engine's parts in one struct, and who calls whom: only downwards.
  *
- *     engine.c     open, close, a turn            schedule.c  cancel.c  claim.c  finish.c
- *     times.c      the three timelines            list.c  configure.c  bulk.c  agenda.c
- *     topic.c      topics in memory               explain.c   (the commands)
- *     timer.c      find, write, move, end a timer
- *     ready.c      what has come due              record.c  key.c  wire.h   (rows)
- *     lease.c      leases in memory               picker.c    who is next
- *     plan.c       plans and their occurrences    wait.c      claims that wait
+ *     engine        open, close, a turn
+ *     commands      schedule  cancel  claim  finish  bulk  configure  list  explain  agenda
+ *     a turn's own  due  lease_timeout  expiry  retention
+ *     reactions     what follows from a change of a timer
+ *     plans         plan_ring ---> occurrence ---> plan ---> plan_rule, plan_bounds
+ *     timers        timer: change one ---> timer_lookup: find one
+ *     memory        ready  lease  wait  wakes  topic  picker  settings  answers  times
+ *     rows          rows/: keys, records, counts, blobs, and writing them
+ *
+ * timer and lease report what they have changed to reactions, through a table: timer_events.h.
  *
  * Every command has three parts: look (may fail), reserve (may fail), change (cannot). So a
  * command that fails has changed nothing.
@@ -27,9 +30,11 @@
 #include "engine/request_list.h"
 #include "engine/rows/key.h"
 #include "engine/rows/rows.h"
+#include "engine/timer_events.h"
 #include "engine/times.h"
 #include "engine/topic.h"
 #include "engine/wait.h"
+#include "engine/wakes.h"
 #include "store/store.h"
 
 struct bel_engine {
@@ -38,6 +43,7 @@ struct bel_engine {
     struct bel_store *store;
     struct bel_rows rows;
     struct bel_entropy *entropy;
+    const struct bel_timer_events *events; /* who reacts to changes */
     struct bel_times now;
     uint32_t wall_rest_ns; /* of its millisecond; 0: not known */
     struct bel_topics topics;
@@ -45,7 +51,7 @@ struct bel_engine {
     struct bel_waiting waiting;
     struct bel_expiry expiry;
     struct bel_plan_bounds bounds;
-    struct bel_wheel *wakes[BEL_LANES_TIMED]; /* of topics; user: number, what */
+    struct bel_wakes wakes;
     struct bel_siphash_key alias_keys[2];
     uint64_t saved_open; /* open time when it was last to be written */
     struct bel_request_list submitted;
@@ -53,7 +59,6 @@ struct bel_engine {
     struct bel_answers answers;
     struct bel_engine_stats stats;
     uint32_t load_left; /* rows that may still be loaded in this turn */
-    bool is_waking;     /* a topic may be due to be woken */
     bool is_behind;     /* there is more to do than a turn does */
     bool is_full;       /* the batch takes no more requests */
     int broken;         /* an error after which nothing can be trusted */

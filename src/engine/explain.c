@@ -10,7 +10,8 @@
 #include "core/view.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
-#include "engine/plan.h"
+#include "engine/occurrence.h"
+#include "engine/plan_rule.h"
 #include "engine/timer.h"
 
 #include <assert.h>

@@ -7,7 +7,6 @@
 #include "core/view.h"
 #include "engine/commands.h"
 #include "engine/engine.h"
-#include "engine/ready.h"
 #include "engine/rows/blob.h"
 #include "engine/timer.h"
 
@@ -226,8 +225,7 @@ int bel__do_release(struct bel_engine *engine, struct bel_request *request)
     } else {
         err = bel__rows_reserve(&engine->rows, 1, 0, BEL_STORE_END);
         if (err) return err;
-        bel__lease_drop(engine, found.lease);
-        bel__ready_enter(engine, found.topic, &found.key, found.record.group);
+        bel__timer_give_back(engine, &found);
     }
     reply->count = 1;
     return 0;

@@ -8,23 +8,18 @@
 #include "engine/lease.h"
 
 #include "engine/engine.h"
-#include "engine/ready.h"
-#include "engine/timer.h"
+#include "engine/timer_lookup.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
     LEASES_MAX = 1 << 24,
-    RETRY_MS = 100, /* until what failed for want of room is tried again */
-    TURN_MAX = 1024 /* leases taken back in one turn */
 };
 
-static struct bel_lease *lease_at(const struct bel_engine *engine, uint64_t index)
+struct bel_lease *bel__lease_at(const struct bel_engine *engine, uint32_t index)
 {
-    return bel__slab_at(&engine->leases.slab, (uint32_t)index);
+    return bel__slab_at(&engine->leases.slab, index);
 }
 
 static uint32_t index_of(const struct bel_engine *engine, const struct bel_lease *lease)
@@ -36,7 +31,7 @@ static uint32_t index_of(const struct bel_engine *engine, const struct bel_lease
 struct bel_lease *bel__lease_find(const struct bel_engine *engine, const struct bel_key *key)
 {
     const uint64_t *index = bel__map_find(&engine->leases.map, key, sizeof *key);
-    return index == NULL ? NULL : lease_at(engine, *index);
+    return index == NULL ? NULL : bel__lease_at(engine, (uint32_t)*index);
 }
 
 /* Compares secrets in a time that does not tell where they differ. */
@@ -66,7 +61,7 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made, struct
     struct bel_leases *leases = &engine->leases;
     uint32_t index = bel__slab_take(&leases->slab);
     if (index == BEL__SLAB_NONE) return BEL_ENOMEM;
-    struct bel_lease *lease = lease_at(engine, index);
+    struct bel_lease *lease = bel__lease_at(engine, index);
     *lease = *made;
     int err = bel__map_put(&leases->map, &lease->key, sizeof lease->key, index);
     if (err) goto give;
@@ -115,22 +110,23 @@ static int draw_secret(struct bel_engine *engine, uint8_t out[BEL_TOKEN_SECRET_B
     return 0;
 }
 
-int bel__lease_make(struct bel_engine *engine, const struct bel_found *found, uint64_t lease_ms,
-                    struct bel_view worker, struct bel_lease **out)
+int bel__lease_make(struct bel_engine *engine, const struct bel_found *found,
+                    const struct bel_lease_terms *terms, struct bel_lease **out)
 {
     struct bel_lease made = {
         .key = found->key,
         .topic = found->topic,
-        .end = engine->now.open_up + lease_ms,
-        .lease_ms = lease_ms,
-        .due = (uint64_t)bel__timer_due(engine, found),
-        .is_bare = bel__timer_is_bare(found),
+        .end = engine->now.open_up + terms->lease_ms,
+        .lease_ms = terms->lease_ms,
+        .due = (uint64_t)terms->due.ms,
+        .is_bare = bel__record_is_bare(&found->record),
     };
     int err = draw_secret(engine, made.secret);
     if (err) return err;
     err = enter(engine, &made, found->record.group, out);
     if (err) return err;
-    put_row(engine, *out, worker, BEL_ROW_NEW);
+    put_row(engine, *out, terms->worker, BEL_ROW_NEW);
+    engine->events->left(engine, found->topic, &found->key, found->record.group);
     return 0;
 }
 
@@ -159,136 +155,41 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
     bel__map_remove(&leases->map, &lease->key, sizeof lease->key, NULL);
     bel__picker_unlease(&lease->topic->picker, lease->share);
     lease->topic->leased--;
-    bel__wait_mark(engine, lease->topic); /* a place of its concurrency is free */
+    engine->events->freed(engine, lease->topic); /* a place of its concurrency */
     bel__slab_give(&leases->slab, index_of(engine, lease));
 }
 
-/* One that ends soon after the engine was opened is nobody's crash: who has it could not
- * finish while it was closed. An old one that has all of its length left had it when the engine
- * was closed, so the end of that is still soon. */
-static bool is_crash(const struct bel_engine *engine, const struct bel_lease *lease)
+/* The record of a leased timer. */
+static int read_record(struct bel_engine *engine, const struct bel_key *key, struct bel_record *out)
 {
-    uint64_t end = engine->now.open_start + lease->lease_ms;
-    return lease->is_old ? lease->end > end : lease->end >= end;
-}
-
-static void take_back(struct bel_engine *engine, struct bel_found *found)
-{
-    struct bel_record *record = &found->record;
-    bool counts = is_crash(engine, found->lease);
-    *(counts ? &engine->stats.leases_lost : &engine->stats.leases_lapsed) += 1;
-    if (counts) {
-        record->crashes++;
-        bel__record_note(record, (struct bel_outcome){.kind = BEL_OUTCOME_CRASHED,
-                                                      .at = {engine->now.wall},
-                                                      .reason = BEL_VIEW("lease lost")});
-    }
-    if (counts && record->crashes >= bel__topic_settings(found->topic)->crashes) {
-        char reason[64];
-        int bytes = snprintf(reason, sizeof reason, "lease lost %llu times",
-                             (unsigned long long)record->crashes);
-        struct bel_ending ending = {.state = BEL_DEAD, .reason = {reason, (size_t)bytes}};
-        bel__timer_end(engine, found, &ending);
-        return;
-    }
-    bel__lease_drop(engine, found->lease);
-    if (counts) bel__timer_rewrite(engine, found);
-    bel__ready_enter(engine, found->topic, &found->key, record->group);
-}
-
-static int lose(struct bel_engine *engine, struct bel_lease *lease)
-{
-    struct bel_found found;
-    int err = bel__timer_load_leased(engine, &lease->key, lease, &found);
-    if (err == BEL_ENOTFOUND) return BEL_ECORRUPT;
-    if (err == 0) err = bel__timer_reserve(engine, &found, 0, BEL_STORE_END);
-    if (err == 0) take_back(engine, &found);
-    return err;
-}
-
-/* A lease that has ended. */
-struct ended {
-    uint64_t end, sequence;
-    uint32_t index;
-};
-
-static int compare_ended(const void *a, const void *b)
-{
-    const struct ended *x = a, *y = b;
-    if (x->end != y->end) return x->end < y->end ? -1 : 1;
-    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
-}
-
-/* Takes those that have ended out of the wheel, in the order of (end, sequence). */
-static size_t pop_ended(struct bel_engine *engine, struct ended out[TURN_MAX])
-{
-    struct bel_wheel *wheel = engine->leases.wheel;
-    struct bel_wheel_timer timer;
-    size_t count = 0;
-    for (int i = 0; i < 2 * TURN_MAX && count < TURN_MAX; i++) {
-        if (bel_wheel_next(wheel) > engine->now.open) break;
-        if (!bel_wheel_pop(wheel, engine->now.open, &timer)) continue;
-        const struct bel_lease *lease = lease_at(engine, timer.user);
-        out[count++] = (struct ended){.end = lease->end,
-                                      .sequence = bel__place_of(&lease->key).sequence,
-                                      .index = (uint32_t)timer.user};
-    }
-    qsort(out, count, sizeof out[0], compare_ended);
-    return count;
-}
-
-/* Puts one back, to be taken out again at `time`. */
-static void put_back(struct bel_engine *engine, uint32_t index, uint64_t time)
-{
-    struct bel_lease *lease = lease_at(engine, index);
-    int err = bel_wheel_arm(engine->leases.wheel, time, BEL_PRIORITY_DEFAULT, index, &lease->timer);
-    assert(err == 0); /* the place that was popped is free */
-    (void)err;
-}
-
-int bel__leases_turn(struct bel_engine *engine)
-{
-    struct ended ended[TURN_MAX];
-    uint64_t now = engine->now.open;
-    if (bel_wheel_next(engine->leases.wheel) > now) return 0;
-    size_t count = pop_ended(engine, ended);
-    for (size_t i = 0; i < count; i++) {
-        int err = lose(engine, lease_at(engine, ended[i].index));
-        if (err == 0) continue;
-        if (err == BEL_ENOMEM || err == BEL_EFULL) {
-            put_back(engine, ended[i].index, now + RETRY_MS);
-            continue;
-        }
-        if (err != BEL_EBUSY) return err;
-        for (; i < count; i++) { /* the batch is full: all goes on with the next */
-            put_back(engine, ended[i].index, now);
-        }
-        engine->load_left = 0;
-        engine->is_behind = true;
-    }
-    return 0;
+    struct bel_view row;
+    int err = bel__store_get(engine->store, key, &row);
+    if (err == 0) err = bel__record_read(row, out);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    return out->kind == BEL_RECORD_TIMER ? 0 : BEL_ECORRUPT;
 }
 
 static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *cursor)
 {
     struct bel_key key = bel__key_in(&cursor->key, BEL_TABLE_TIMERS);
     struct bel_lease_row row;
-    struct bel_found found;
+    struct bel_record record;
     struct bel_lease *lease;
     int err = bel__lease_read(cursor->value, &row);
-    if (err == 0) err = bel__timer_load_leased(engine, &key, NULL, &found);
-    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    if (err == 0) err = read_record(engine, &key, &record);
+    if (err) return err;
     struct bel_lease made = {
         .key = key,
-        .topic = found.topic,
+        .topic = bel__topic_at(&engine->topics, bel__place_of(&key).topic),
         .end = row.end,
         .lease_ms = row.lease_ms,
         .due = row.due,
-        .is_bare = bel__timer_is_bare(&found),
+        .is_bare = bel__record_is_bare(&record),
         .is_old = true,
     };
+    if (made.topic == NULL) return BEL_ECORRUPT;
     memcpy(made.secret, row.secret, sizeof made.secret);
-    return enter(engine, &made, found.record.group, &lease);
+    return enter(engine, &made, record.group, &lease);
 }
 
 int bel__leases_open(struct bel_engine *engine)

@@ -119,9 +119,7 @@ static struct stream timed_stream(const struct walk *walk, uint8_t lane)
 /* Those that are past their retention come first and are passed over. */
 static struct stream ended_stream(const struct walk *walk, enum bel_state state)
 {
-    const struct bel_settings *settings = bel__topic_settings(walk->topic);
-    bool is_well = state == BEL_DONE || state == BEL_CANCELLED;
-    uint64_t retention = is_well ? settings->retention_ms : settings->retention_dead_ms;
+    uint64_t retention = bel__timer_retention(walk->topic, state);
     uint64_t now = (uint64_t)walk->engine->now.wall;
     return (struct stream){.next = {.table = BEL_TABLE_ENDED,
                                     .topic = walk->topic->number,

@@ -10,18 +10,20 @@
  * When one ends, that may be what another waits for (overlap `queue`), or the plan (mode
  * delay). What it does is looked up before anything is changed, and done after.
  */
+#include "engine/occurrence.h"
+
 #include "core/view.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/plan_rule.h"
 #include "engine/rows/blob.h"
-#include "engine/timer.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 /* What the end of an occurrence does. */
-struct bel_after {
+struct bel_occurrence_end {
     struct bel_key row; /* its own in OCCURRENCES */
     bool unblocks;
     struct bel_found blocked; /* the next in the queue, and where it goes */
@@ -166,7 +168,7 @@ static int find_first(struct bel_engine *engine, const struct bel_found *except,
 }
 
 /* Where the next in the queue goes. */
-static int unblock(struct bel_engine *engine, struct bel_after *after)
+static int unblock(struct bel_engine *engine, struct bel_occurrence_end *after)
 {
     after->unblocks = true;
     struct bel_place old = bel__place_of(&after->blocked.key);
@@ -182,7 +184,7 @@ static int unblock(struct bel_engine *engine, struct bel_after *after)
 
 /* Looks whether others are unfinished, and if none of them runs, which one is to. */
 static int look_at_others(struct bel_engine *engine, const struct bel_found *found,
-                          struct bel_after *after, bool *out_has_any)
+                          struct bel_occurrence_end *after, bool *out_has_any)
 {
     struct bel_found running;
     int err = find_first(engine, found, &after->row, BEL_PLAN_BOUNDS_RUNNING, &running);
@@ -194,16 +196,15 @@ static int look_at_others(struct bel_engine *engine, const struct bel_found *fou
     return unblock(engine, after);
 }
 
-int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
-                    struct bel_after **out)
+int bel__occurrence_look(struct bel_engine *engine, struct bel_found *found, size_t *rows)
 {
     const struct bel_record *record = &found->record;
     struct bel_view plan = bel__occurrence_plan(record->id);
-    struct bel_after *after = bel__answer_take(engine, sizeof *after);
+    struct bel_occurrence_end *after = bel__answer_take(engine, sizeof *after);
     bool has_others = false;
     if (after == NULL) return BEL_ENOMEM;
-    *after =
-        (struct bel_after){.row = row_key(engine, found->topic->number, plan, record->nominal)};
+    *after = (struct bel_occurrence_end){
+        .row = row_key(engine, found->topic->number, plan, record->nominal)};
     int err = bel__timer_peek(engine, found->topic, plan, &after->plan);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     bool has_plan =
@@ -215,24 +216,22 @@ int bel__after_look(struct bel_engine *engine, const struct bel_found *found,
         if (err) return err;
     }
     if (waits && !has_others) {
-        err = bel__plan_go_on(engine, &after->plan, &after->next);
+        err = bel__plan_after(engine, &after->plan.record, engine->now.wall, &after->next);
         if (err != 0 && err != BEL_ERANGE && err != BEL_EUNSUPPORTED) return err;
         after->goes_on = err == 0;
         after->ends = err == BEL_ERANGE;
     }
-    *out = after;
+    if (after->ends) *rows += bel__blob_rows(after->plan.record.body.bytes);
+    found->after = after;
     return 0;
 }
 
-size_t bel__after_rows(const struct bel_after *after)
+void bel__occurrence_ended(struct bel_engine *engine, struct bel_found *found)
 {
-    return after->ends ? bel__blob_rows(after->plan.record.body.bytes) : 0;
-}
-
-void bel__after_do(struct bel_engine *engine, struct bel_after *after)
-{
+    struct bel_occurrence_end *after = found->after;
+    found->after = NULL;
     bel__rows_delete(&engine->rows, &after->row);
-    if (after->goes_on) bel__plan_set_next(engine, &after->plan, after->next);
+    if (after->goes_on) bel__plan_set_next(engine, &after->plan, true, after->next);
     if (after->ends) {
         struct bel_ending ending = {.state = BEL_DONE};
         bel__timer_end(engine, &after->plan, &ending);
@@ -261,7 +260,7 @@ static int cancel(struct bel_engine *engine, struct bel_topic_state *topic, stru
     return 0;
 }
 
-int bel__plan_cancel_occurrences(struct bel_engine *engine, const struct bel_found *found)
+int bel__occurrences_cancel(struct bel_engine *engine, const struct bel_found *found)
 {
     struct bel_key row = row_key(engine, found->topic->number, found->record.id, 0);
     struct bel_key from = bound_key(&row, bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW]);

@@ -3,7 +3,7 @@
 #define BEL_ENGINE_READY_H
 
 /*
- * ready - what has come due: from the store into the picker of its topic.
+ * ready - the timers of a topic that are due: its picker, and how far its lanes have been read.
  */
 
 #include "engine/picker.h"
@@ -12,7 +12,7 @@
 struct bel_engine;
 struct bel_topic_state;
 
-/* A timer is, or is no more, at a key that is not leased. */
+/* A timer that is not leased is at a key, or is not any more. */
 void bel__ready_enter(struct bel_engine *engine, struct bel_topic_state *topic,
                       const struct bel_key *key, struct bel_view group);
 void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
@@ -22,21 +22,18 @@ void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
 void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
                      const struct bel_key *key);
 
-/* Something will come due in a lane. */
-void bel__ready_wake(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane,
-                     uint64_t time);
-
-/* Reads on what has come due. */
-BEL_CHECKED int bel__ready_turn(struct bel_engine *engine);
-
-/* Where the timer is that the picker has chosen. */
+/* The key of the timer that the picker has chosen. */
 struct bel_key bel__ready_key(const struct bel_topic_state *topic, const struct bel_ready *ready);
 
 /* Forgets what is ready, to be read anew. */
 void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic);
 
-/* When a topic's ended timers are to be looked at again, in wall ms. */
-void bel__sweep_wake(struct bel_engine *engine, struct bel_topic_state *topic, uint64_t time);
-BEL_CHECKED int bel__sweep_topic(struct bel_engine *engine, struct bel_topic_state *topic);
+/* For reading a lane: puts a timer that is due into the picker (BEL_ENOMEM, BEL_EFULL); notes a
+ * tick before `loaded`, which could not ring; the first key of a lane at a time. */
+BEL_CHECKED int bel__ready_add(struct bel_engine *engine, struct bel_topic_state *topic,
+                               const struct bel_place *place, struct bel_view group);
+void bel__ready_note_late(struct bel_topic_state *topic, const struct bel_key *key);
+struct bel_key bel__ready_lane_key(const struct bel_topic_state *topic, uint8_t lane,
+                                   uint64_t time);
 
 #endif

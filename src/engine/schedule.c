@@ -9,6 +9,7 @@
 #include "engine/commands.h"
 #include "engine/engine.h"
 #include "engine/plan.h"
+#include "engine/plan_rule.h"
 #include "engine/rows/blob.h"
 #include "engine/timer.h"
 

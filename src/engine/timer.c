@@ -6,20 +6,17 @@
  *
  *     alias      id -> key, unless the id was made from this very key; then the row has no id
  *     numbers    of its topic, of the hour it is due, of its group
- *     ready      the topic's picker, if it is due; a wake of the topic, if it will be
  *     lease      and the lease's row
  *     chunks     of a large body or result
- *     plan       whose occurrence it is
  *
- * Everything that changes a timer is here, so that these cannot be forgotten elsewhere.
+ * Everything that changes these is here, so that none can be forgotten elsewhere. What others have
+ * to do about a change, they do when it is reported: timer_events.h.
  */
 #include "engine/timer.h"
 
 #include "core/units.h"
 #include "core/view.h"
 #include "engine/engine.h"
-#include "engine/plan.h"
-#include "engine/ready.h"
 #include "engine/rows/blob.h"
 
 #include <assert.h>
@@ -109,7 +106,7 @@ static void count_share(struct bel_engine *engine, struct bel_topic_state *topic
     if (before == 0) bel__topic_count(engine, topic, BEL_NUMBER_SHARES, +1);
     if (before != 1 || delta > 0) return;
     bel__topic_count(engine, topic, BEL_NUMBER_SHARES, -1);
-    bel__wait_mark(engine, topic); /* of its concurrency the others may have more */
+    engine->events->freed(engine, topic); /* of its concurrency the others may have more */
 }
 
 /* --- aliases --- */
@@ -131,198 +128,6 @@ void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key,
     bel__rows_delete(&engine->rows, &alias);
 }
 
-/* --- looking --- */
-
-/* One of which nothing is known yet but its topic. The plan is set only if it is one. */
-static void begin(struct bel_found *found, struct bel_topic_state *topic)
-{
-    found->topic = topic;
-    found->lease = NULL;
-    found->after = NULL;
-}
-
-static int load_plan(struct bel_engine *engine, uint64_t number, struct bel_found *found)
-{
-    struct bel_key key = bel__key_of(&(struct bel_place){
-        .table = BEL_TABLE_PLANS, .topic = found->topic->number, .sequence = number});
-    struct bel_key state_key = bel__key_in(&key, BEL_TABLE_PLAN_STATES);
-    struct bel_view row;
-    int err = bel__store_get(engine->store, &key, &row);
-    if (err) return err;
-    err = bel__record_read(row, &found->record);
-    if (err) return err;
-    err = bel__store_get(engine->store, &state_key, &row);
-    if (err) return err;
-    found->key = key;
-    found->state = BEL_SCHEDULED;
-    return bel__plan_state_read(row, &found->plan);
-}
-
-static enum bel_state state_of(const struct bel_engine *engine, const struct bel_found *found)
-{
-    struct bel_place place = bel__place_of(&found->key);
-    if (place.table == BEL_TABLE_ENDED) return (enum bel_state)place.lane;
-    if (found->lease != NULL) return BEL_LEASED;
-    if (place.lane >= BEL_LANES_TIMED) return BEL_BLOCKED;
-    return place.time <= bel__lane_now(&engine->now, place.lane) ? BEL_READY : BEL_SCHEDULED;
-}
-
-/* A row of TIMERS or ENDED, whose lease is known. */
-static int read_row(struct bel_engine *engine, const struct bel_key *key, struct bel_view row,
-                    struct bel_lease *lease, struct bel_found *out)
-{
-    struct bel_place place = bel__place_of(key);
-    struct bel_topic_state *topic = bel__topic_at(&engine->topics, place.topic);
-    if (topic == NULL || place.lane >= BEL_STATES) return BEL_ECORRUPT;
-    begin(out, topic);
-    int err = bel__record_read(row, &out->record);
-    if (err) return err;
-    if (out->record.kind == BEL_RECORD_TICK) {
-        err = load_plan(engine, out->record.plan, out);
-        return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
-    }
-    if (out->record.is_id_made) {
-        if (place.table != BEL_TABLE_TIMERS || place.lane > BEL_LANE_NONE) return BEL_ECORRUPT;
-        bel__made_id(&place, out->made);
-        out->record.id = (struct bel_view){.data = out->made, .bytes = sizeof out->made};
-    }
-    out->key = *key;
-    out->lease = lease;
-    out->state = state_of(engine, out);
-    return 0;
-}
-
-int bel__timer_read(struct bel_engine *engine, const struct bel_key *key, struct bel_view row,
-                    struct bel_found *out)
-{
-    bool is_live = bel__place_of(key).table == BEL_TABLE_TIMERS;
-    return read_row(engine, key, row, is_live ? bel__lease_find(engine, key) : NULL, out);
-}
-
-int bel__timer_load_leased(struct bel_engine *engine, const struct bel_key *key,
-                           struct bel_lease *lease, struct bel_found *out)
-{
-    struct bel_view row;
-    assert(bel__place_of(key).table == BEL_TABLE_TIMERS);
-    int err = bel__store_get(engine->store, key, &row);
-    return err ? err : read_row(engine, key, row, lease, out);
-}
-
-int bel__timer_load(struct bel_engine *engine, const struct bel_key *key, struct bel_found *out)
-{
-    struct bel_place place = bel__place_of(key);
-    struct bel_view row;
-    if (place.table == BEL_TABLE_PLANS) {
-        struct bel_topic_state *topic = bel__topic_at(&engine->topics, place.topic);
-        if (topic == NULL) return BEL_ECORRUPT;
-        begin(out, topic);
-        return load_plan(engine, place.sequence, out);
-    }
-    int err = bel__store_get(engine->store, key, &row);
-    return err ? err : bel__timer_read(engine, key, row, out);
-}
-
-static int find_by_made_id(struct bel_engine *engine, struct bel_topic_state *topic,
-                           struct bel_view id, struct bel_found *out)
-{
-    struct bel_place place;
-    if (!bel__made_id_place(id, topic->number, &place)) return BEL_ENOTFOUND;
-    struct bel_key key = bel__key_of(&place);
-    int err = bel__timer_load(engine, &key, out);
-    if (err) return err;
-    return out->record.kind == BEL_RECORD_TIMER && bel__view_equal(out->record.id, id)
-               ? 0
-               : BEL_ENOTFOUND;
-}
-
-static int find_by_alias(struct bel_engine *engine, struct bel_topic_state *topic,
-                         struct bel_view id, struct bel_found *out)
-{
-    struct bel_key alias = bel__key_alias(engine->alias_keys, topic->number, id), key;
-    struct bel_view row;
-    int err = bel__store_get(engine->store, &alias, &row);
-    if (err) return err;
-    if (row.bytes != sizeof key.words) return BEL_ECORRUPT;
-    memcpy(key.words, row.data, sizeof key.words);
-    err = bel__timer_load(engine, &key, out);
-    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err; /* an alias leads somewhere */
-    return out->topic == topic && bel__view_equal(out->record.id, id) ? 0 : BEL_ENOTFOUND;
-}
-
-bool bel__timer_is_expired(const struct bel_engine *engine, const struct bel_found *found)
-{
-    if (found->state != BEL_SCHEDULED && found->state != BEL_READY) return false;
-    const struct bel_record *record = &found->record;
-    if (record->kind == BEL_RECORD_PLAN || record->expires_ms == 0) return false;
-    return record->expires_at <= bel__lane_now(&engine->now, record->expires_lane);
-}
-
-static uint64_t retention_of(const struct bel_topic_state *topic, enum bel_state state)
-{
-    const struct bel_settings *settings = bel__topic_settings(topic);
-    assert(state >= BEL_DONE);
-    return state == BEL_DONE || state == BEL_CANCELLED ? settings->retention_ms
-                                                       : settings->retention_dead_ms;
-}
-
-bool bel__timer_is_kept(const struct bel_topic_state *topic, enum bel_state state)
-{
-    return retention_of(topic, state) > 0;
-}
-
-bool bel__timer_is_bare(const struct bel_found *found)
-{
-    const struct bel_record *record = &found->record;
-    return record->group.bytes == 0 && record->plan == 0 && record->body.number == 0 &&
-           record->result.number == 0 && record->is_id_made;
-}
-
-bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found *found)
-{
-    if (found->state < BEL_DONE) return false;
-    uint64_t retention = retention_of(found->topic, found->state);
-    uint64_t finished = bel__place_of(&found->key).time;
-    if (retention == BEL_RETENTION_FOREVER) return false;
-    return finished + retention <= (uint64_t)engine->now.wall;
-}
-
-int bel__timer_peek(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
-                    struct bel_found *out)
-{
-    if (topic == NULL || id.bytes == 0 || id.bytes > BEL_ID_BYTES) return BEL_ENOTFOUND;
-    int err = find_by_made_id(engine, topic, id, out);
-    return err == BEL_ENOTFOUND ? find_by_alias(engine, topic, id, out) : err;
-}
-
-int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
-                    struct bel_found *out)
-{
-    int err = bel__timer_peek(engine, topic, id, out);
-    if (err) return err;
-    if (bel__timer_is_expired(engine, out)) {
-        err = bel__timer_expire(engine, out);
-        if (err) return err;
-        err = find_by_alias(engine, topic, id, out);
-        if (err) return err;
-    }
-    if (!bel__timer_is_over(engine, out)) return 0;
-    err = bel__timer_reserve(engine, out, 0, BEL_STORE_END);
-    if (err) return err;
-    bel__timer_remove(engine, out); /* now, or the sweep would take who has its id then */
-    return BEL_ENOTFOUND;
-}
-
-int64_t bel__timer_due(const struct bel_engine *engine, const struct bel_found *found)
-{
-    struct bel_place place = bel__place_of(&found->key);
-    if (found->record.kind == BEL_RECORD_PLAN && place.table == BEL_TABLE_PLANS) {
-        return (int64_t)found->plan.next;
-    }
-    if (place.table == BEL_TABLE_ENDED) return (int64_t)found->record.due;
-    if (place.lane >= BEL_LANES_TIMED) return (int64_t)found->record.nominal;
-    return (int64_t)bel__lane_wall(&engine->now, place.lane, place.time);
-}
-
 /* --- changing --- */
 
 int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found, uint64_t more_bytes,
@@ -335,11 +140,8 @@ int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found, uint6
     if (place.table == BEL_TABLE_TIMERS) {
         int err = bel__timer_hold(engine, found->topic, &place, record->group);
         if (err) return err;
-        if (record->plan != 0) {
-            err = bel__after_look(engine, found, &found->after);
-            if (err) return err;
-            rows += bel__after_rows(found->after);
-        }
+        err = engine->events->look(engine, found, &rows);
+        if (err) return err;
     }
     return bel__rows_reserve(&engine->rows, rows, BEL_TIMER_BYTES + (size_t)more_bytes, use);
 }
@@ -373,8 +175,8 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
     bel__alias_put(engine, &key, record, BEL_ROW_NEW);
     count_place(engine, topic, place, +1);
     count_share(engine, topic, record->group, +1);
-    bel__expiry_expect(engine, record);
-    bel__ready_enter(engine, topic, &key, record->group);
+    engine->events->added(engine, topic, record);
+    engine->events->arrived(engine, topic, &key, record->group);
 }
 
 /* Takes an unfinished timer out of its place: lease, picker, numbers of the place, row. */
@@ -385,7 +187,7 @@ static void take_out(struct bel_engine *engine, const struct bel_found *found)
     if (found->lease != NULL) {
         bel__lease_drop(engine, found->lease);
     } else {
-        bel__ready_leave(engine, found->topic, &found->key, found->record.group);
+        engine->events->left(engine, found->topic, &found->key, found->record.group);
     }
     bel__rows_delete(&engine->rows, &found->key);
     count_place(engine, found->topic, &place, -1);
@@ -407,26 +209,32 @@ static enum bel_topic_number number_of(enum bel_state state)
     return (enum bel_topic_number)(BEL_NUMBER_ENDED + (state - BEL_DONE));
 }
 
+/* The same for what has ended. */
+static void take_out_ended(struct bel_engine *engine, const struct bel_found *found)
+{
+    bel__rows_delete(&engine->rows, &found->key);
+    bel__topic_count(engine, found->topic, number_of(found->state), -1);
+}
+
 static void delete_blobs(struct bel_engine *engine, const struct bel_record *record)
 {
     bel__blob_delete(&engine->rows, &record->body);
     bel__blob_delete(&engine->rows, &record->result);
 }
 
-void bel__timer_remove(struct bel_engine *engine, const struct bel_found *found)
+void bel__timer_remove(struct bel_engine *engine, struct bel_found *found)
 {
     switch (bel__place_of(&found->key).table) {
     case BEL_TABLE_TIMERS:
         take_out(engine, found);
         count_share(engine, found->topic, found->record.group, -1);
-        if (found->after != NULL) bel__after_do(engine, found->after);
+        engine->events->ended(engine, found);
         break;
     case BEL_TABLE_PLANS:
         take_out_plan(engine, found);
         break;
     default:
-        bel__rows_delete(&engine->rows, &found->key);
-        bel__topic_count(engine, found->topic, number_of(found->state), -1);
+        take_out_ended(engine, found);
         break;
     }
     bel__alias_delete(engine, &found->key, &found->record);
@@ -449,8 +257,26 @@ void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
     put_record(engine, &found->key, &found->record, BEL_ROW_NEW);
     bel__alias_put(engine, &found->key, &found->record, BEL_ROW_NEW);
     count_place(engine, found->topic, place, +1);
-    bel__ready_enter(engine, found->topic, &found->key, found->record.group);
-    found->state = state_of(engine, found);
+    engine->events->arrived(engine, found->topic, &found->key, found->record.group);
+    found->state = bel__timer_state(engine, found);
+}
+
+void bel__timer_give_back(struct bel_engine *engine, struct bel_found *found)
+{
+    assert(found->lease != NULL);
+    bel__lease_drop(engine, found->lease);
+    found->lease = NULL;
+    engine->events->arrived(engine, found->topic, &found->key, found->record.group);
+    found->state = bel__timer_state(engine, found);
+}
+
+void bel__timer_revive(struct bel_engine *engine, struct bel_found *found,
+                       const struct bel_place *place)
+{
+    assert(bel__place_of(&found->key).table == BEL_TABLE_ENDED);
+    take_out_ended(engine, found);
+    bel__alias_delete(engine, &found->key, &found->record);
+    bel__timer_add(engine, found->topic, place, &found->record);
 }
 
 static uint64_t sequence_of(const struct bel_found *found)
@@ -476,9 +302,9 @@ static void keep_ended(struct bel_engine *engine, struct bel_found *found,
     put_record(engine, &found->key, record, BEL_ROW_NEW);
     bel__alias_put(engine, &found->key, record, BEL_ROW_ANY);
     bel__topic_count(engine, found->topic, number_of(ending->state), +1);
-    uint64_t retention = retention_of(found->topic, ending->state);
+    uint64_t retention = bel__timer_retention(found->topic, ending->state);
     if (retention == BEL_RETENTION_FOREVER) return;
-    bel__sweep_wake(engine, found->topic, place.time + retention);
+    engine->events->kept(engine, found->topic, place.time + retention);
 }
 
 /* What an ended record knows that a live one has in its key or beside it. */
@@ -515,8 +341,7 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
         delete_blobs(engine, &found->record);
     }
     found->state = ending->state;
-    if (found->after != NULL) bel__after_do(engine, found->after);
-    found->after = NULL;
+    if (!is_plan) engine->events->ended(engine, found);
 }
 
 int bel__timer_end_bare(struct bel_engine *engine, struct bel_lease *lease)
@@ -544,4 +369,22 @@ int bel__timer_expire(struct bel_engine *engine, struct bel_found *found)
     struct bel_ending ending = {.state = BEL_EXPIRED, .reason = BEL_VIEW("expired")};
     bel__timer_end(engine, found, &ending);
     return 0;
+}
+
+int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
+                    struct bel_found *out)
+{
+    int err = bel__timer_peek(engine, topic, id, out);
+    if (err) return err;
+    if (bel__timer_is_expired(engine, out)) {
+        err = bel__timer_expire(engine, out);
+        if (err) return err;
+        err = bel__timer_peek(engine, topic, id, out);
+        if (err) return err;
+    }
+    if (!bel__timer_is_over(engine, out)) return 0;
+    err = bel__timer_reserve(engine, out, 0, BEL_STORE_END);
+    if (err) return err;
+    bel__timer_remove(engine, out); /* now, or the sweep would take who has its id then */
+    return BEL_ENOTFOUND;
 }

@@ -3,68 +3,19 @@
 #define BEL_ENGINE_TIMER_H
 
 /*
- * timer - a timer or plan that was found, and all that can be done to it.
+ * timer - everything that can be done to a timer that was found.
  *
- * A change is made in three parts: find it (may fail), reserve (may fail), change (cannot).
+ * A change is made in three parts: find it (may fail), reserve (may fail), change (cannot). Each
+ * change is reported to those who have to react: timer_events.h.
  */
 
-#include "belfry/timer.h"
-#include "engine/rows/key.h"
-#include "engine/rows/record.h"
+#include "engine/timer_lookup.h"
 
-struct bel_after;
-struct bel_engine;
-struct bel_lease;
-struct bel_topic_state;
-
-/* A timer or a plan that was found: where, in what state, and its record. */
-struct bel_found {
-    struct bel_topic_state *topic;
-    struct bel_key key; /* in TIMERS, ENDED or PLANS */
-    enum bel_state state;
-    struct bel_record record; /* views into the row: good until the batch ends, and into: */
-    char made[BEL_MADE_ID_BYTES];
-    struct bel_lease *lease;    /* if leased */
-    struct bel_plan_state plan; /* of a plan that has not ended */
-    struct bel_after *after;    /* what its end will do to its plan: bel__timer_reserve() */
-};
-
-/* These five may leave something in `*out` when they find nothing.
- *
- * Finds by id, ends what has expired meanwhile, and removes what is past its retention, so that
- * if it finds nothing the id is free. Returns 0; BEL_ENOTFOUND; or why it cannot look. */
+/* Finds by id, ends what has expired meanwhile, and removes what is past its retention, so that
+ * if it finds nothing the id is free. Returns 0; BEL_ENOTFOUND, and `*out` may have something in
+ * it; or why it cannot look. */
 BEL_CHECKED int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic,
                                 struct bel_view id, struct bel_found *out);
-
-/* The same, but leaves what has expired or is over as it is. */
-BEL_CHECKED int bel__timer_peek(struct bel_engine *engine, struct bel_topic_state *topic,
-                                struct bel_view id, struct bel_found *out);
-
-/* Reads what is under a key of TIMERS, ENDED or PLANS; a tick leads to its plan. */
-BEL_CHECKED int bel__timer_load(struct bel_engine *engine, const struct bel_key *key,
-                                struct bel_found *out);
-
-/* The same of a timer of which it is known how it is leased: NULL if it is not. */
-BEL_CHECKED int bel__timer_load_leased(struct bel_engine *engine, const struct bel_key *key,
-                                       struct bel_lease *lease, struct bel_found *out);
-
-/* As bel__timer_load() with a row of TIMERS or ENDED at hand. */
-BEL_CHECKED int bel__timer_read(struct bel_engine *engine, const struct bel_key *key,
-                                struct bel_view row, struct bel_found *out);
-
-/* Whether it has expired but nobody has looked; whether it has ended long enough ago. */
-bool bel__timer_is_expired(const struct bel_engine *engine, const struct bel_found *found);
-bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found *found);
-
-/* Whether those that end so are kept for a while. */
-bool bel__timer_is_kept(const struct bel_topic_state *topic, enum bel_state state);
-
-/* Whether a timer that was found is bare: it is a row and nothing else. It has neither an alias nor
- * a group, chunks or a plan, and it will stay so. */
-bool bel__timer_is_bare(const struct bel_found *found);
-
-/* When it is due, in wall ms. */
-int64_t bel__timer_due(const struct bel_engine *engine, const struct bel_found *found);
 
 /* Makes sure that one of the changes below can be done to a timer that was found, and that
  * `more_bytes` of a blob can be put. */
@@ -86,7 +37,7 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
                     const struct bel_place *place, const struct bel_record *record);
 
 /* Removes a timer or plan without a trace, whatever its state. */
-void bel__timer_remove(struct bel_engine *engine, const struct bel_found *found);
+void bel__timer_remove(struct bel_engine *engine, struct bel_found *found);
 
 /* Writes its record again. */
 void bel__timer_rewrite(struct bel_engine *engine, const struct bel_found *found);
@@ -94,6 +45,14 @@ void bel__timer_rewrite(struct bel_engine *engine, const struct bel_found *found
 /* Moves an unfinished timer to another place, for which it must be held; its lease ends. */
 void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
                      const struct bel_place *place);
+
+/* Ends the lease of a timer that stays where it is. */
+void bel__timer_give_back(struct bel_engine *engine, struct bel_found *found);
+
+/* Lets a timer that has ended begin again, with its record as it is, at a place for which it must
+ * be held. */
+void bel__timer_revive(struct bel_engine *engine, struct bel_found *found,
+                       const struct bel_place *place);
 
 /* A new place in a topic, with a new sequence. */
 struct bel_place bel__timer_place(struct bel_engine *engine, const struct bel_topic_state *topic,
@@ -111,7 +70,7 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
 /* Reserves and ends a leased timer that is bare and not kept, and so need not be read. */
 BEL_CHECKED int bel__timer_end_bare(struct bel_engine *engine, struct bel_lease *lease);
 
-/* Reserves and ends. */
+/* Reserves and ends a timer that has expired. */
 BEL_CHECKED int bel__timer_expire(struct bel_engine *engine, struct bel_found *found);
 
 /* Aliases: from the id of a record to its key, unless the id was made from that. One that is put as

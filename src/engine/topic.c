@@ -98,23 +98,13 @@ static struct bel_topic_state *topic_create(struct bel_engine *engine, struct be
     return topic;
 }
 
-/* Waking a topic must not fail: one entry for each lane, and one for its sweep. */
-static int reserve_wakes(struct bel_engine *engine, uint32_t topics)
-{
-    for (int lane = 0; lane < BEL_LANES_TIMED; lane++) {
-        int err = bel_wheel_reserve(engine->wakes[lane], 2 * topics);
-        if (err) return err;
-    }
-    return 0;
-}
-
 /* Takes a topic in, under a number that is free. */
 static int enter(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     struct bel_topics *topics = &engine->topics;
     int err = make_room(topics, topic->number);
     if (err) return err;
-    err = reserve_wakes(engine, bel__map_count(&topics->by_name) + 1);
+    err = bel__wakes_reserve(engine, bel__map_count(&topics->by_name) + 1);
     if (err) return err;
     err = bel__map_put(&topics->by_name, topic->name, topic->name_bytes, (uintptr_t)topic);
     if (err) return err;

@@ -13,7 +13,6 @@
  */
 #include "engine/wait.h"
 
-#include "engine/commands.h"
 #include "engine/engine.h"
 
 #include <assert.h>
@@ -134,7 +133,7 @@ static struct bel_request *first_at(const struct bel_topic_state *topic)
 
 /* Of all that are first in line at a hot topic, the one that came first. Topics without a line
  * cool down. */
-static struct bel_request *first_of_all(struct bel_engine *engine)
+struct bel_request *bel__wait_first(struct bel_engine *engine)
 {
     struct bel_list *hot = &engine->waiting.hot;
     struct bel_request *first = NULL;
@@ -154,7 +153,7 @@ static struct bel_request *first_of_all(struct bel_engine *engine)
 }
 
 /* Whoever is first in line gets nothing, so nobody behind does. */
-static void cool(struct bel_engine *engine, const struct bel_request *request)
+void bel__wait_cool(struct bel_engine *engine, const struct bel_request *request)
 {
     struct bel_list *hot = &engine->waiting.hot;
     struct bel_link *next;
@@ -162,25 +161,6 @@ static void cool(struct bel_engine *engine, const struct bel_request *request)
         struct bel_topic_state *topic = BEL_CONTAINER_OF(link, struct bel_topic_state, hot);
         next = bel__list_next(hot, link);
         if (first_at(topic) == request) bel__link_remove(link);
-    }
-}
-
-void bel__wait_serve(struct bel_engine *engine)
-{
-    struct bel_request *request;
-    while (!engine->broken && (request = first_of_all(engine)) != NULL) {
-        int err = bel__claim_deliver(engine, request);
-        if (err == BEL_EBUSY) { /* the batch is full: they are served in the next */
-            engine->is_behind = true;
-            return;
-        }
-        if (err == 0 && request->own.reply.deliveries.count == 0) {
-            cool(engine, request);
-            continue;
-        }
-        bel__wait_leave(engine, request);
-        request->own.reply.err = err;
-        bel__answer(engine, request);
     }
 }
 

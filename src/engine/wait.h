@@ -48,8 +48,14 @@ void bel__wait_leave(struct bel_engine *engine, struct bel_request *request);
 void bel__wait_mark(struct bel_engine *engine, struct bel_topic_state *topic);
 void bel__wait_adopt(struct bel_engine *engine, struct bel_topic_state *topic);
 
-/* Serves those who wait, first come first served; and ends waits that are over. */
-void bel__wait_serve(struct bel_engine *engine);
+/* The claim that is to be served next: of those that are first in line at a topic that may have
+ * something, the one that came first. NULL if there is none. */
+struct bel_request *bel__wait_first(struct bel_engine *engine);
+
+/* There was nothing for this claim, which is first in line: nobody behind it gets anything. */
+void bel__wait_cool(struct bel_engine *engine, const struct bel_request *request);
+
+/* Ends waits that are over. */
 void bel__wait_turn(struct bel_engine *engine);
 
 #endif

@@ -475,3 +475,9 @@ void bel__record_note(struct bel_record *record, struct bel_outcome outcome)
     }
     record->outcomes[record->outcomes_count++] = outcome;
 }
+
+bool bel__record_is_bare(const struct bel_record *record)
+{
+    return record->group.bytes == 0 && record->plan == 0 && record->body.number == 0 &&
+           record->result.number == 0 && record->is_id_made;
+}

@@ -118,4 +118,8 @@ bool bel__headers_next(struct bel_view *headers, struct bel_header *out);
 /* Appends an outcome; the oldest goes if there are too many. */
 void bel__record_note(struct bel_record *record, struct bel_outcome outcome);
 
+/* Returns whether the record of a timer is bare: the timer is a row and nothing else. It has
+ * neither an alias nor a group, chunks or a plan, and will not get them. */
+bool bel__record_is_bare(const struct bel_record *record);
+
 #endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * From the store into the picker. A lane of a topic is read in the order of its keys, up to now,
+ * whenever its first timer behind `loaded` comes due:
+ *
+ *     loaded                       now
+ *       |  row  row  tick  row      |      row
+ *       |--> picker  rings  picker  |       ^ the next wake
+ *
+ * A lane that could not be read to its end is partial, and is read on later: when there is room,
+ * memory, or another turn.
+ */
+#include "engine/due.h"
+
+#include "engine/engine.h"
+#include "engine/plan_ring.h"
+#include "engine/ready.h"
+#include "engine/retention.h"
+#include "engine/timer_lookup.h"
+
+#include <assert.h>
+
+enum {
+    RETRY_MS = 100,     /* until what failed for want of room is tried again */
+    POPS_MAX = 1 << 16, /* in one turn */
+    STOPPED = 1,        /* a lane is not read on in this turn, for a reason that passes */
+};
+
+/* One row that has come due. */
+static int take_row(struct bel_engine *engine, struct bel_topic_state *topic,
+                    const struct bel_store_cursor *cursor)
+{
+    struct bel_place place = bel__place_of(&cursor->key);
+    struct bel_record record;
+    if (bel__record_kind(cursor->value) == BEL_RECORD_TICK) {
+        struct bel_found found;
+        int err = bel__timer_read(engine, &cursor->key, cursor->value, &found);
+        if (err == 0) err = bel__plan_ring(engine, &found);
+        return err == BEL_EUNSUPPORTED ? 0 : err; /* it stays, until it is opened with its zone */
+    }
+    if (topic->leased > 0 && bel__lease_find(engine, &cursor->key) != NULL) return 0;
+    int err = bel__record_read(cursor->value, &record);
+    if (err) return err;
+    bel__expiry_expect(engine, &record);
+    return bel__ready_add(engine, topic, &place, record.group);
+}
+
+/* Stops before the row at `key`, and comes back at `time`. */
+static void stop_at(struct bel_engine *engine, struct bel_topic_state *topic,
+                    const struct bel_key *key, uint64_t time)
+{
+    uint8_t lane = bel__place_of(key).lane;
+    topic->loaded[lane] = *key;
+    topic->is_partial[lane] = true;
+    if (time != BEL_NEVER) bel__wake_lane(engine, topic, lane, time);
+}
+
+/* An error that goes away when there is room. */
+static bool is_passing(int err)
+{
+    return err == BEL_ENOMEM || err == BEL_EFULL;
+}
+
+/* The batch is full: what is due goes on with the next. */
+static void give_way(struct bel_engine *engine)
+{
+    engine->load_left = 0;
+    engine->is_behind = true;
+}
+
+/* Rings what is before `loaded`. The timers there are in the picker already. */
+static int ring_late(struct bel_engine *engine, struct bel_topic_state *topic)
+{
+    struct bel_key end = topic->loaded[BEL_LANE_WALL];
+    struct bel_store_cursor cursor;
+    if (!topic->has_late_tick) return 0;
+    int err = bel__store_seek(engine->store, &topic->late_tick, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        if (bel__key_compare(&cursor.key, &end) >= 0) break;
+        if (bel__record_kind(cursor.value) != BEL_RECORD_TICK) continue;
+        if (engine->load_left == 0) return BEL_EBUSY; /* as if the batch were full: later */
+        engine->load_left--;
+        topic->late_tick = cursor.key;
+        err = take_row(engine, topic, &cursor);
+        if (err) return err;
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    topic->has_late_tick = false;
+    return 0;
+}
+
+/* All that is due has been read. The next wake is for the row at the cursor, if it has come to
+ * one of this lane. */
+static void arrive(struct bel_engine *engine, struct bel_topic_state *topic,
+                   const struct bel_key *end, const struct bel_store_cursor *cursor)
+{
+    uint8_t lane = bel__place_of(end).lane;
+    topic->loaded[lane] = *end;
+    topic->is_partial[lane] = false;
+    if (topic->wake_times[lane] < bel__place_of(end).time) { /* for what was made meanwhile */
+        bel__wake_cancel(engine, topic, lane);
+    }
+    if (lane == BEL_LANE_WALL && topic->has_late_tick) { /* it could not ring */
+        bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane) + RETRY_MS);
+    }
+    if (cursor == NULL) return;
+    struct bel_place place = bel__place_of(&cursor->key);
+    if (place.table == BEL_TABLE_TIMERS && place.topic == topic->number && place.lane == lane) {
+        bel__wake_lane(engine, topic, lane, place.time);
+    }
+}
+
+/* Takes the row at the cursor. Returns 0; STOPPED if it could not, and has seen to it that the lane
+ * is read on; or why not. A plan that finds the disk full does not hold up what is behind it: to
+ * deliver that needs no room, and its end makes some. */
+static int take_next(struct bel_engine *engine, struct bel_topic_state *topic,
+                     const struct bel_store_cursor *cursor)
+{
+    uint8_t lane = bel__place_of(&cursor->key).lane;
+    uint64_t now = bel__lane_now(&engine->now, lane);
+    struct bel_key behind = bel__key_after(&cursor->key);
+    engine->load_left--;
+    topic->loaded[lane] = behind;
+    int err = take_row(engine, topic, cursor);
+    bool is_forgotten = bel__key_compare(&topic->loaded[lane], &behind) != 0;
+    if (is_forgotten && (err == 0 || err == BEL_EBUSY || is_passing(err))) return STOPPED;
+    if (err == BEL_EBUSY) {
+        stop_at(engine, topic, &cursor->key, now);
+        give_way(engine);
+        return STOPPED;
+    }
+    if (!is_passing(err)) return err;
+    if (err == BEL_EFULL && bel__record_kind(cursor->value) == BEL_RECORD_TICK) {
+        bel__ready_note_late(topic, &cursor->key);
+        bel__wake_lane(engine, topic, lane, now + RETRY_MS);
+        return 0;
+    }
+    stop_at(engine, topic, &cursor->key, now + RETRY_MS);
+    return STOPPED;
+}
+
+/* Reads a lane up to now. What its own rings make is behind the row at which they ring, and so is
+ * read as well. */
+static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
+{
+    uint64_t now = bel__lane_now(&engine->now, lane);
+    struct bel_key end = bel__ready_lane_key(topic, lane, now + 1);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &topic->loaded[lane], &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        if (bel__key_compare(&cursor.key, &end) >= 0) break;
+        if (bel__picker_count(&topic->picker) >= engine->options.ready_max) {
+            stop_at(engine, topic, &cursor.key, BEL_NEVER);
+            return 0;
+        }
+        if (engine->load_left == 0) {
+            stop_at(engine, topic, &cursor.key, now);
+            engine->is_behind = true;
+            return 0;
+        }
+        err = take_next(engine, topic, &cursor);
+        if (err) return err == STOPPED ? 0 : err;
+    }
+    if (is_passing(err)) { /* the next row could not be read */
+        bel__wake_lane(engine, topic, lane, now + RETRY_MS);
+        return 0;
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    arrive(engine, topic, &end, err == 0 ? &cursor : NULL);
+    return 0;
+}
+
+static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
+{
+    topic->is_partial[lane] = true; /* until it has arrived */
+    int err = lane == BEL_LANE_WALL ? ring_late(engine, topic) : 0;
+    if (err == BEL_EBUSY) {
+        bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane));
+        give_way(engine);
+        return 0;
+    }
+    if (is_passing(err)) {
+        bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane) + RETRY_MS);
+        if (err == BEL_ENOMEM) return 0;
+    } else if (err) {
+        return err;
+    }
+    return read_lane(engine, topic, lane);
+}
+
+/* Looks at the topics of a lane whose wakes are due. */
+static int wake_lane(struct bel_engine *engine, uint8_t lane)
+{
+    struct bel_wake wake;
+    int err = 0;
+    for (int i = 0; i < POPS_MAX && err == 0 && bel__wakes_are_due(engine, lane); i++) {
+        if (engine->load_left == 0) break;
+        if (!bel__wakes_pop(engine, lane, &wake)) continue;
+        bool is_sweep = wake.kind == BEL_WAKE_SWEEP;
+        err = is_sweep ? bel__retention_sweep(engine, wake.topic)
+                       : load_lane(engine, wake.topic, lane);
+    }
+    if (bel__wakes_are_due(engine, lane)) engine->wakes.is_due = true;
+    return err;
+}
+
+int bel__due_turn(struct bel_engine *engine)
+{
+    if (!engine->wakes.is_due) return 0;
+    engine->wakes.is_due = false; /* but who sets a wake that is due says so */
+    int err = wake_lane(engine, BEL_LANE_ENGINE);
+    if (err == 0) return wake_lane(engine, BEL_LANE_WALL);
+    engine->wakes.is_due = true;
+    return err;
+}
