@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A copy of a store that goes on working.
+ * Copies a store while it is in use.
  *
- *     begin ----> all batches so far are carried into the tree, as ever ----> the tree is at rest:
- *                     a second reader of it, whose rows stand still from then on
- *     thread:     rows ---> a new tree      log: empty, goes on behind the tree's last batch
+ *     begin ----> a checkpoint writes all batches so far to the tree ----> between checkpoints:
+ *                     open a second reader of the tree, which sees a snapshot
+ *     thread:     rows ---> a new tree      log: empty, continues after the tree's last batch
  *                                           superblock, last
  *
- * The tree is at rest between two checkpoints: one that is under way has brought parts of batches
- * that are whole only with the log.
+ * The snapshot is taken between two checkpoints: during one, the tree has parts of batches that are
+ * complete only with the log.
  *
- * The new tree counts its rows and their sum as they come. If that is not what the old one keeps,
- * the old one has lost some, and there is no copy. A directory without a superblock is not a store,
- * so a copy that was cut short is not taken for one; and as its log begins with a batch that is not
- * the first, a tree that is lost from it later is noticed.
+ * The new tree counts its rows and their sum as they are put. If they differ from those of the old
+ * tree, the old one has lost rows, and the backup fails. A directory without a superblock is not a
+ * store, so an interrupted copy cannot be opened. The log of the copy does not begin with batch 1,
+ * so recovery notices if the tree of the copy is lost later.
  *
- * The reader keeps the pages that it may still look at from being used again: the old tree grows
- * meanwhile by what changes.
+ * LMDB does not reuse pages that the second reader may read, so the old tree's file grows during
+ * the backup by what changes.
  */
 #include "store/state.h"
 
@@ -28,19 +28,19 @@
 
 enum {
     TRANSACTION_ROWS = 20000,
-    PAUSE_NS = 1000 * 1000, /* between two looks at the thread */
+    PAUSE_NS = 1000 * 1000, /* between two polls of the thread */
 };
 
 struct bel_backup {
-    uint64_t batch; /* the last one that it is to have */
+    uint64_t batch; /* the last batch that the copy must have */
     char *path, *tree_path;
     struct bel_io *io;
     struct bel_log_options log_options;
-    bool is_copying; /* the thread runs, or has run */
+    bool is_copying; /* the thread was started */
     struct bel_tree *source;
     pthread_t thread;
 
-    pthread_mutex_t mutex; /* of the rest */
+    pthread_mutex_t mutex; /* protects all below */
     bool must_stop, is_done;
     int err;
     struct bel_why why;
@@ -56,7 +56,8 @@ static bool must_stop(struct bel_backup *backup)
     return stops;
 }
 
-/* One transaction of rows from `*key` on. BEL_ENOTFOUND: that was all, and it is not committed. */
+/* Copies one transaction of rows from `*key` on. Returns 0 after a commit; BEL_ENOTFOUND after the
+ * last row, without a commit; or an error. */
 static int copy_some(struct bel_backup *backup, struct bel_tree *target, struct bel_key *key)
 {
     int err = target->begin(target);
@@ -80,7 +81,7 @@ static int copy_rows(struct bel_backup *backup, struct bel_tree *target)
     if (err == BEL_ENOTFOUND) err = target->commit(target, backup->source->epoch(backup->source));
     if (err) {
         target->abort(target);
-        return bel__why_say(&backup->why, err, "tree cannot be copied: %s", bel_error_text(err));
+        return bel__why_say(&backup->why, err, "cannot copy the tree: %s", bel_error_text(err));
     }
     err = target->refresh(target);
     if (err) return err;
@@ -88,7 +89,7 @@ static int copy_rows(struct bel_backup *backup, struct bel_tree *target)
     target->stats(target, &got);
     if (want.rows == got.rows && want.sum == got.sum) return 0;
     return bel__why_say(&backup->why, BEL_ECORRUPT,
-                        "tree is damaged: its rows are not those that were put");
+                        "tree is damaged: its rows do not match its counts");
 }
 
 static int copy_tree(struct bel_backup *backup)
@@ -97,7 +98,7 @@ static int copy_tree(struct bel_backup *backup)
     struct bel_tree *target;
     int err = bel__tree_lmdb_open(&options, &target);
     if (err) {
-        return bel__why_say(&backup->why, err, "%s cannot be made: %s", backup->tree_path,
+        return bel__why_say(&backup->why, err, "cannot create %s: %s", backup->tree_path,
                             bel_error_text(err));
     }
     err = copy_rows(backup, target);
@@ -105,7 +106,7 @@ static int copy_tree(struct bel_backup *backup)
     return err;
 }
 
-/* A log that goes on behind the tree. Its superblock is the last that is written. */
+/* Creates an empty log that continues after the tree. Its superblock is written last. */
 static int make_log(struct bel_backup *backup)
 {
     struct bel_log *log;
@@ -128,7 +129,7 @@ static void *copy_all(void *context)
     return NULL;
 }
 
-/* --- the store's side --- */
+/* --- the store's thread --- */
 
 static void destroy(struct bel_backup *backup)
 {
@@ -148,7 +149,7 @@ static char *join(const char *path, const char *name)
     return joined;
 }
 
-/* Anything but the lock, which has just been made. */
+/* Sets `context` if there is a file other than LOCK, which lock() has just created. */
 static void see(void *context, const char *name)
 {
     if (strcmp(name, "LOCK") != 0) *(bool *)context = true;
@@ -159,7 +160,7 @@ static int take_directory(struct bel_backup *backup, const char *path, struct be
     bool is_taken = false;
     int err = bel__io_system_open(path, &backup->io);
     if (err && errno == ENOTDIR) {
-        return bel__why_say(why, BEL_ECONFLICT, "%s is there, and no folder", path);
+        return bel__why_say(why, BEL_ECONFLICT, "%s exists and is not a folder", path);
     }
     if (err) return bel__why_system(why, err, path, "made");
     err = backup->io->lock(backup->io);
@@ -173,7 +174,7 @@ int bel__store_backup_begin(struct bel_store *store, const char *path, struct be
 {
     if (why != NULL) why->text[0] = 0;
     if (store->log == NULL || store->tree->twin == NULL) return BEL_EUNSUPPORTED;
-    if (store->backup != NULL) return bel__why_say(why, BEL_EBUSY, "a copy is being made");
+    if (store->backup != NULL) return bel__why_say(why, BEL_EBUSY, "another backup is running");
     int err = bel__store_error(store);
     if (err) return err;
     struct bel_backup *backup = calloc(1, sizeof *backup);

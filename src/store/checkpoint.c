@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One walk over the delta, in pieces:
+ * Iterates over the delta in steps:
  *
  *     rows   |-----256-----|-----256-----|- ... -|--256--|commit|-----256-----|- ...
  *              a step        a step                a step         a step
  *
- * The caller's steps and the thread's are the same; the thread only has somebody else's hands.
- * What both sides look at, the job and how far it is, is under one mutex, which is held for a
- * few instructions and never while a row is carried.
+ * The thread, if there is one, takes the same steps as a caller would. The shared state (the run
+ * and its progress) is protected by one mutex, which is held for a few instructions and never while
+ * a row is written.
  *
- * Ahead of the rows goes a second walk, which tells the tree what it will be asked for; it gains
- * on the first until it is a transaction ahead. A tree on disk has the time of a commit to read
- * that way, which is when the disk is not asked for anything else.
+ * A second iteration runs ahead and tells the tree which rows will be written. It gets up to one
+ * transaction ahead, so that a tree on disk can prefetch pages during a commit, when the disk has
+ * no other reads.
  *
- * A transaction ends at its count of rows and after the last one; a delta without rows is a
- * transaction too, because it has an epoch. Rows count half for progress when they are put and
- * half when they are committed, because that is about how the time is spent.
+ * A transaction ends after its number of rows and after the last row. An empty delta is one
+ * transaction, too, which stores the epoch. A row counts half for the progress when it is put and
+ * half when it is committed, which is about how the time is spent.
  */
 #include "store/checkpoint.h"
 
@@ -28,34 +28,34 @@
 #include <stdlib.h>
 
 enum {
-    EXPECTED_ROWS = 2 * BEL_CHECKPOINT_STEP_ROWS, /* at most, in a step */
+    EXPECTED_ROWS = 2 * BEL_CHECKPOINT_STEP_ROWS, /* prefetched per step, at most */
 };
 
 static_assert((int)BEL_CHECKPOINT_PROGRESS_MAX == (int)BEL_PRESSURE_PROGRESS_MAX,
-              "one is given to the other");
+              "a checkpoint's progress is passed to bel_pressure");
 
 struct bel_checkpoint {
     struct bel_tree *tree;
     size_t transaction_rows;
     enum bel_checkpoint_driver driver;
 
-    /* Of whoever does the work, while it is not done. */
+    /* Owned by the thread that does the work, until `done`. */
     const struct bel_delta *delta;
-    uint64_t epoch, old_epoch; /* the tree's, before */
+    uint64_t epoch, old_epoch; /* the epoch to store, and the tree's before */
     struct bel_delta_place place, ahead;
-    bool has_place, has_ahead; /* there are rows from there on */
+    bool has_place, has_ahead; /* `place`, `ahead` are at a row, not at the end */
     bool in_transaction;
-    size_t row_count; /* of the transaction so far */
+    size_t row_count; /* rows of the transaction so far */
     uint64_t expected_count, put_count, committed_count;
 
-    /* Of both sides, under the mutex. */
+    /* Shared, protected by the mutex. */
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* `done` or `closing` */
+    pthread_cond_t changed; /* signals a change of `done` or `closing` */
     bool done, closing;
     int err;
     unsigned progress;
 
-    pthread_t thread; /* if the driver is one */
+    pthread_t thread; /* of BEL_CHECKPOINT_THREAD */
 };
 
 static void lock(struct bel_checkpoint *checkpoint)
@@ -72,7 +72,7 @@ static void unlock(struct bel_checkpoint *checkpoint)
     (void)failed;
 }
 
-/* Tells the tree of rows to come. */
+/* Prefetches rows that will be written. */
 static void expect_some(struct bel_checkpoint *checkpoint)
 {
     struct bel_tree *tree = checkpoint->tree;
@@ -85,8 +85,8 @@ static void expect_some(struct bel_checkpoint *checkpoint)
     }
 }
 
-/* Carries the row at the place. */
-static int carry(struct bel_checkpoint *checkpoint)
+/* Writes the current row to the tree. */
+static int write_row(struct bel_checkpoint *checkpoint)
 {
     struct bel_tree *tree = checkpoint->tree;
     const struct bel_delta_place *place = &checkpoint->place;
@@ -94,13 +94,13 @@ static int carry(struct bel_checkpoint *checkpoint)
     return tree->put(tree, &place->key, bel__entry_value(place->entry));
 }
 
-/* Carries up to a step's worth of rows, and not beyond the transaction. */
-static int carry_some(struct bel_checkpoint *checkpoint)
+/* Writes the rows of one step, but not beyond the end of the transaction. */
+static int write_rows(struct bel_checkpoint *checkpoint)
 {
     for (int i = 0; i < BEL_CHECKPOINT_STEP_ROWS && checkpoint->has_place; i++) {
         if (checkpoint->row_count == checkpoint->transaction_rows) break;
         bel__delta_expect(&checkpoint->place);
-        int err = carry(checkpoint);
+        int err = write_row(checkpoint);
         if (err) return err;
         checkpoint->row_count++;
         checkpoint->put_count++;
@@ -121,7 +121,7 @@ static int commit(struct bel_checkpoint *checkpoint)
     return 0;
 }
 
-/* A step of the work. Sets `*out` if it was the last. */
+/* Does one step. Sets `*out` if it was the last. */
 static int advance(struct bel_checkpoint *checkpoint, bool *out)
 {
     struct bel_tree *tree = checkpoint->tree;
@@ -131,7 +131,7 @@ static int advance(struct bel_checkpoint *checkpoint, bool *out)
         checkpoint->in_transaction = true;
     }
     expect_some(checkpoint);
-    int err = carry_some(checkpoint);
+    int err = write_rows(checkpoint);
     if (err) return err;
     if (checkpoint->has_place && checkpoint->row_count < checkpoint->transaction_rows) return 0;
 
@@ -154,7 +154,7 @@ static void give_up(struct bel_checkpoint *checkpoint)
     checkpoint->in_transaction = false;
 }
 
-/* Takes a step and says how it went. True if there is more to do. */
+/* Does one step and publishes the result. Returns whether there is more to do. */
 static bool work(struct bel_checkpoint *checkpoint)
 {
     bool last = false;
@@ -167,12 +167,12 @@ static bool work(struct bel_checkpoint *checkpoint)
     checkpoint->progress = progress;
     checkpoint->err = err;
     checkpoint->done = done;
-    if (done) pthread_cond_signal(&checkpoint->changed); /* for who waits, if anybody does */
+    if (done) pthread_cond_signal(&checkpoint->changed); /* wakes bel__checkpoint_wait() */
     unlock(checkpoint);
     return !done;
 }
 
-/* Waits for a job. False if it is to end. */
+/* Waits for a run to begin. Returns false if the thread is to exit. */
 static bool wait_for_job(struct bel_checkpoint *checkpoint)
 {
     lock(checkpoint);
@@ -192,11 +192,11 @@ static void *run(void *argument)
     while (wait_for_job(checkpoint)) {
         (void)work(checkpoint);
     }
-    give_up(checkpoint); /* here, because a transaction ends in the thread where it began */
+    give_up(checkpoint); /* LMDB requires the thread that began a transaction to end it */
     return NULL;
 }
 
-/* Starts the thread with all signals blocked: they are for the program's own. */
+/* Starts the thread with all signals blocked, so that they go to the program's threads. */
 static int start_thread(struct bel_checkpoint *checkpoint)
 {
     sigset_t all, before;

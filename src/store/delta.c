@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * An ordered map from keys to entries, and the entries lie one behind the other in blocks:
+ * An ordered map from keys to entries. The entries are allocated one after the other in blocks:
  *
  *     rows:   key --> entry        blocks:  [entry entry entry.....] -> [entry entry]
  *                                                           ^ next
  *
- * A put never changes an entry; it adds another and lets the map point there. That wastes the
- * old one until the end, when all blocks are released together, which takes no time to speak
- * of for a hundred thousand rows; or kept, because what the system gives is cleared page by page
- * when it is first touched, and a delta that is filled in a second touches twenty thousand.
+ * A put never changes an entry. It adds another and makes the map point there; the old one is
+ * wasted until the delta is cleared. Then all blocks are freed together, which is fast, or kept for
+ * reuse: the kernel zeroes fresh memory page by page on first touch, and a delta that fills in a
+ * second touches twenty thousand pages.
  *
- * The map has an entry's flags beside its address, in the bits that are always 0 there: what a
- * change has to know of the entry before it, which is long out of the processor's cache.
+ * The map stores the flags of an entry in the low bits of its address, which alignment leaves 0. A
+ * change then knows the flags of the previous entry without touching that entry, which is no longer
+ * in the CPU cache.
  *
- * An entry is marked new only if the map had nothing under the key when it was put: over a
- * tombstone it is not, for the tombstone may hide a row below, which would come back if the
- * two were to cancel each other out.
+ * An entry is marked new only if the map had no entry for the key. Over a tombstone it is not new:
+ * the tombstone may hide a row below, which would reappear if put and delete cancelled out.
  */
 #include "store/delta.h"
 
@@ -26,9 +26,9 @@
 
 enum {
     ALIGNMENT = 8,
-    BLOCK_BYTES = 256 * 1024, /* or more, for what is larger */
+    BLOCK_BYTES = 256 * 1024, /* or more, for a larger reservation */
     FIRST_BLOCK_BYTES = 4096,
-    EXPECTED_KEYS = 8, /* so far ahead an entry is fetched, and its first two cache lines */
+    EXPECTED_KEYS = 8, /* how many keys ahead an entry is prefetched */
     LINE_BYTES = 64,
 };
 
@@ -47,8 +47,7 @@ void bel__delta_init(struct bel_delta *delta)
     bel__sorted_init(&delta->rows);
 }
 
-/* Puts those of the blocks that are of the usual size and within `*bytes` into those that are kept,
- * and releases the others. */
+/* Keeps blocks of the usual size for reuse, up to `*bytes` bytes, and frees the others. */
 static void give_blocks(struct bel_delta *delta, struct bel_delta_block *blocks, size_t *bytes)
 {
     struct bel_delta_block *next;
@@ -89,7 +88,7 @@ static size_t rounded_up(size_t bytes)
     return (bytes + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
 }
 
-/* Goes on in another block, one with room for `need` bytes. */
+/* Adds a block with room for `need` bytes. */
 static int add_block(struct bel_delta *delta, size_t need)
 {
     struct bel_delta_block *block = delta->kept;
@@ -125,7 +124,7 @@ static struct bel_delta_entry *take(struct bel_delta *delta, size_t value_bytes)
 {
     assert(value_bytes <= UINT32_MAX);
     size_t bytes = rounded_up(sizeof(struct bel_delta_entry) + value_bytes);
-    assert(bytes <= delta->left_bytes); /* or it was not reserved */
+    assert(bytes <= delta->left_bytes); /* fails if the memory was not reserved */
     struct bel_delta_entry *entry = (struct bel_delta_entry *)(void *)delta->next;
     delta->next += bytes;
     delta->left_bytes -= bytes;
@@ -133,7 +132,7 @@ static struct bel_delta_entry *take(struct bel_delta *delta, size_t value_bytes)
     return entry;
 }
 
-/* An entry as the map has it, and back. */
+/* Convert an entry to a value of the map (address and flags), and back. */
 static uint64_t row_of(const struct bel_delta_entry *entry)
 {
     return (uintptr_t)entry | entry->flags;

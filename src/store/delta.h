@@ -5,19 +5,19 @@
 /*
  * delta - the rows that were put and deleted since the last checkpoint, in memory.
  *
- * A delta lies over a tree. It says of a key what it has now, or that it is gone; of other
- * keys it says nothing. What is put as new, so that nothing lies below it, and deleted again
- * leaves no trace.
+ * A delta overlays a tree. For a key that was changed it has an entry: the value, or a tombstone if
+ * the row was deleted. A row that is put as new, so that the layers below do not have it, and then
+ * deleted leaves no entry.
  *
  *     err = bel__delta_reserve(&delta, 1, value.bytes);
  *     bel__delta_put(&delta, &key, value, true);
  *     entry = bel__delta_find(&delta, &key);
  *     if (entry != NULL && !bel__entry_is_gone(entry)) ... bel__entry_value(entry)
  *
- * Entries are never moved or given back before the whole delta is, so that a value can be read
- * after its row was put anew or deleted.
+ * Entries are not moved or freed before the delta is cleared, so a value stays readable after its
+ * row was put again or deleted.
  *
- * Threads: a delta belongs to one thread; one that is not changed can be read by many.
+ * Threads: a delta belongs to one thread. While it is not changed, any thread may read it.
  */
 
 #include "belfry/error.h"
@@ -30,10 +30,10 @@
 
 enum bel_delta_flag {
     BEL_DELTA_GONE = 1, /* a tombstone: the row was deleted */
-    BEL_DELTA_NEW = 2,  /* nothing lies below it */
+    BEL_DELTA_NEW = 2,  /* the layers below have no row with this key */
 };
 
-/* What a delta says of a key. */
+/* The entry of a key. */
 struct bel_delta_entry {
     uint32_t bytes;
     uint32_t flags; /* of enum bel_delta_flag */
@@ -44,15 +44,15 @@ struct bel_delta_block; /* private */
 
 /* A delta. The fields are private. */
 struct bel_delta {
-    struct bel_sorted rows; /* to addresses of entries, with their flags */
+    struct bel_sorted rows; /* from keys to addresses of entries, with their flags */
     struct bel_delta_block *blocks;
-    uint8_t *next; /* the room left in the first block */
+    uint8_t *next; /* the free space of the first block */
     size_t left_bytes;
-    size_t block_bytes;           /* of all blocks */
-    struct bel_delta_block *kept; /* those that wait to be used again */
+    size_t block_bytes;           /* total of all blocks */
+    struct bel_delta_block *kept; /* free blocks for reuse */
 };
 
-/* Where one is in a walk. The first two can be read. */
+/* A position in an iteration. `key` and `entry` are public. */
 struct bel_delta_place {
     struct bel_key key;
     const struct bel_delta_entry *entry;
@@ -69,53 +69,53 @@ static inline struct bel_view bel__entry_value(const struct bel_delta_entry *ent
     return (struct bel_view){.data = entry->data, .bytes = entry->bytes};
 }
 
-/* Makes an empty delta, which has no memory yet. */
+/* Initializes an empty delta. Allocates nothing. */
 void bel__delta_init(struct bel_delta *delta);
 
 /* Releases all memory at once. The delta is empty and can be used again. */
 void bel__delta_finish(struct bel_delta *delta);
 
-/* Empties it as well, and keeps up to `bytes_max` bytes of the memory for the rows to come. */
+/* Empties the delta, and keeps up to `bytes_max` bytes of its memory for reuse. */
 void bel__delta_clear(struct bel_delta *delta, size_t bytes_max);
 
-/* Makes room, so that the next `rows` puts and deletes, with `bytes` bytes of values in all,
- * need no memory. Returns 0 or BEL_ENOMEM. */
+/* Reserves memory for the next `rows` puts and deletes with `bytes` bytes of values in total.
+ * Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__delta_reserve(struct bel_delta *delta, size_t rows, size_t bytes);
 
-/* Puts a row, which is copied. `is_new` says that what lies below, with what the delta has
- * said of it so far, has no such row. It must have been reserved. */
+/* Puts a row, which is copied. `is_new` means that neither this delta nor the layers below have a
+ * live row with this key. The memory must have been reserved. */
 void bel__delta_put(struct bel_delta *delta, const struct bel_key *key, struct bel_view value,
                     bool is_new);
 
-/* Deletes a row, which need not be there. It must have been reserved. */
+/* Deletes a row, which need not exist. The memory must have been reserved. */
 void bel__delta_delete(struct bel_delta *delta, const struct bel_key *key);
 
-/* A put or delete in two steps, for many at once: makes an entry, which is reserved as a row; and
- * says it of a key, of which nothing was said yet. */
+/* A put or delete in two steps, for bulk loading: bel__delta_make() makes an entry, reserved like a
+ * row; bel__delta_place() adds it under a key that has no entry yet. */
 struct bel_delta_entry *bel__delta_make(struct bel_delta *delta, struct bel_view value,
                                         unsigned flags);
 void bel__delta_place(struct bel_delta *delta, const struct bel_key *key,
                       struct bel_delta_entry *entry);
 
-/* What it says of `key`, or NULL. */
+/* Returns the entry of `key`, or NULL. */
 const struct bel_delta_entry *bel__delta_find(const struct bel_delta *delta,
                                               const struct bel_key *key);
 
-/* The first key that is not before `from`, gone or not. False if there is none. */
+/* Finds the first key >= `from`, tombstones included. Returns false if there is none. */
 bool bel__delta_seek(const struct bel_delta *delta, const struct bel_key *from,
                      struct bel_delta_place *out);
 
-/* The key after `place`, as bel__sorted_next(). False if there is none. */
+/* Moves `place` to the next key, like bel__sorted_next(). Returns false if there is none. */
 bool bel__delta_next(const struct bel_delta *delta, struct bel_delta_place *place);
 
-/* Says that one will walk on from `place`, so that the entries of the next keys are brought near.
- * The delta has not changed since the place was found. */
+/* Prefetches the entry a few keys after `place` into the CPU cache. The delta must not have changed
+ * since the place was found. */
 void bel__delta_expect(const struct bel_delta_place *place);
 
-/* How many keys it says anything of. */
+/* Returns the number of keys that have an entry. */
 uint64_t bel__delta_count(const struct bel_delta *delta);
 
-/* Memory in use, in bytes, besides the delta itself and what it keeps. */
+/* Returns the memory in use, in bytes, without the struct itself and the blocks kept for reuse. */
 size_t bel__delta_bytes(const struct bel_delta *delta);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Making, closing, and the store in memory, which has a tree but no log. */
+/* Allocates and closes a store, and opens a store in memory, which has a tree but no log. */
 #include "store/state.h"
 
 #include <stdlib.h>
 
 enum {
     MEMORY_DELTA_BYTES_MAX = 8 << 20,
-    MEMORY_TRANSACTION_ROWS = 256, /* what a commit may have to make seen at once */
+    MEMORY_TRANSACTION_ROWS = 256, /* bounds the work of one commit */
 };
 
 struct bel_store *bel__store_make(void)
@@ -55,6 +55,6 @@ int bel__store_open_memory(struct bel_store **out)
     return 0;
 
 fail:
-    bel__store_close(store); /* takes a half-made one */
+    bel__store_close(store); /* accepts a partly opened store */
     return err;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Opening: the lock first, then the superblock, so that a format that is not known is refused
- * before anything is touched, then the tree, whose epoch says where in the log to begin.
+ * Opens a store in a directory: the lock first; then the superblock, so that an unknown format
+ * fails before anything is changed; then the tree, whose epoch is the last batch that need not be
+ * replayed.
  */
 #include "store/replay.h"
 #include "store/state.h"
@@ -85,7 +86,7 @@ static int replay_row(void *context, const struct bel_frame_row *row)
     return bel__replay_add(context, row);
 }
 
-/* Brings what the log has beyond the tree into the active delta. */
+/* Replays the batches that are not in the tree into the active delta. */
 static int recover(struct bel_store *store, struct bel_why *why)
 {
     uint64_t epoch = store->tree->epoch(store->tree);
@@ -97,8 +98,8 @@ static int recover(struct bel_store *store, struct bel_why *why)
     return err;
 }
 
-/* Leaves a mark that is removed by a close. Where there is no room for one, or it is a view, a
- * crash is not noticed, and that is no reason not to open. */
+/* Creates the mark file, which a close removes; finding it at an open means a crash. A full disk or
+ * a read-only view cannot create it: then a crash goes unnoticed, but the store opens. */
 static int mark(struct bel_store *store, struct bel_why *why)
 {
     struct bel_io *io = store->io;
@@ -115,7 +116,7 @@ static int mark(struct bel_store *store, struct bel_why *why)
     return 0;
 }
 
-/* Opens all parts in turn. */
+/* Opens log, tree and checkpoints, and recovers the rows. */
 static int open_parts(struct bel_store *store, const struct bel_store_options *options,
                       struct bel_why *why)
 {
@@ -134,7 +135,7 @@ static int open_parts(struct bel_store *store, const struct bel_store_options *o
     err = bel__checkpoint_open(&checkpoint_options, &store->checkpoint);
     if (err) return err;
 
-    /* Segments besides the current one wait for the tree: do not let them wait for the next. */
+    /* If segments besides the current one are in use, begin a checkpoint now to free them. */
     store->is_freeze_due = bel__log_used_bytes(store->log, store->batch) > 0;
     bel__store_checkpoint_work(store);
     return mark(store, why);
@@ -149,7 +150,7 @@ int bel__store_open(const struct bel_store_options *options, struct bel_store **
     int err = lock(store, options, why);
     if (!err) err = open_parts(store, options, why);
     if (err) {
-        bel__store_close(store); /* takes a half-made one */
+        bel__store_close(store); /* accepts a partly opened store */
         return err;
     }
     *out = store;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A store to look at. It is recovered as ever, through a door that changes nothing, over a tree
- * that is only read: what the log has beyond the tree is in memory, and goes nowhere. Where there
- * is no tree, an empty one stands in, as it would be made; if it was lost, the log says so.
+ * Opens a store read-only. Recovery runs as usual, on files that discard writes (io/view.c) and a
+ * tree opened for reading, so the replayed batches stay in memory. A missing tree is replaced by an
+ * empty one, as in a new store; if it was lost, recovery notices that the log begins too late.
  */
 #include "store/state.h"
 #include "store/tree/pages.h"
@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* The folder of the tree, to be freed; NULL without memory. */
+/* Returns the folder of the tree, which the caller frees; NULL if out of memory. */
 static char *tree_path(const char *path)
 {
     size_t bytes = strlen(path) + sizeof "/tree";
@@ -30,7 +30,7 @@ static int open_tree(const char *path, struct bel_tree **out, struct bel_why *wh
     if (err == 0) err = bel__tree_lmdb_open(&options, out);
     free(name);
     if (is_said) return err;
-    if (err == BEL_ENOTFOUND) return bel__tree_memory_create(out); /* none was made yet */
+    if (err == BEL_ENOTFOUND) return bel__tree_memory_create(out); /* no checkpoint yet */
     return err ? bel__why_say(why, err, "tree cannot be opened: %s", bel_error_text(err)) : 0;
 }
 
@@ -38,15 +38,17 @@ static int check_tree(struct bel_tree *tree, struct bel_tree_stats *out, struct 
 {
     int err = bel__tree_check(tree, out);
     if (err != BEL_ECORRUPT) return err;
-    return bel__why_say(why, err, "tree is damaged: its rows are not those that were put");
+    return bel__why_say(why, err, "tree is damaged: its rows do not match its counts");
 }
 
-/* Whether there is a store at all. */
+/* Checks that the directory has a superblock. */
 static int find_superblock(struct bel_io *io, struct bel_why *why)
 {
     struct bel_io_file *file;
     int err = io->open(io, "superblock", BEL_IO_READ, &file);
-    if (err == BEL_ENOTFOUND) return bel__why_say(why, err, "superblock is missing");
+    if (err == BEL_ENOTFOUND) {
+        return bel__why_say(why, err, "not a Belfry data directory: no superblock file");
+    }
     if (err) return bel__why_system(why, err, "superblock", "opened");
     io->close(io, file);
     return 0;
@@ -58,7 +60,7 @@ static int open_store(const char *path, struct bel_io *io, struct bel_tree_stats
     struct bel_store_options options = {.path = path, .io = io, .is_buffered = true};
     int err = find_superblock(io, why);
     if (err) return err;
-    err = io->lock(io); /* before the tree, which may be half written while somebody has it */
+    err = io->lock(io); /* before the tree, which a running server may be writing */
     if (err == BEL_EBUSY) return bel__why_say(why, err, "the data directory is in use");
     if (err) return bel__why_system(why, err, "LOCK", "locked");
     err = open_tree(path, &options.tree, why);
@@ -78,7 +80,7 @@ int bel__store_open_view(const char *path, struct bel_tree_stats *out_stats, str
     struct bel_io *io;
     if (why != NULL) why->text[0] = 0;
     int err = bel__io_view_open(path, &io);
-    if (err == BEL_ENOTFOUND) return bel__why_say(why, err, "%s is not there", path);
+    if (err == BEL_ENOTFOUND) return bel__why_say(why, err, "%s does not exist", path);
     if (err) return bel__why_system(why, err, path, "opened");
     err = open_store(path, io, out_stats, out, why);
     if (err) {
@@ -89,7 +91,7 @@ int bel__store_open_view(const char *path, struct bel_tree_stats *out_stats, str
     return 0;
 }
 
-/* How many rows the tree says that it has. */
+/* Reads the row count of the tree. */
 static int count_rows(const char *path, uint64_t *out)
 {
     char *name = tree_path(path);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Batches wait a little while a checkpoint is behind, instead of one waiting for all of it.
+ * Delays each batch a little while a checkpoint is behind, so that no single batch has to wait for
+ * the whole checkpoint.
  *
- *     log     | frozen: being carried ... | active: fills | ... | the last one |
- *                                         '--- fill_max --------'  not for who adds
+ *     log     | frozen: in checkpoint ... | active: fills | ... | last segment |
+ *                                         '--- fill_max --------'  not for BEL_STORE_ADD
  *
- * pressure.c says how long. What it must know of time comes through the door to files: nobody else
- * here has a clock.
+ * pressure.c computes the delay. The time comes from the file interface (struct bel_io), the only
+ * clock in the store.
  */
 #include "store/pressure.h"
 #include "store/state.h"
 
 enum {
-    PAUSE_NS_MAX = 400 * 1000 * 1000, /* of one batch: a client sees it as a slow disk */
-    SLICE_NS = 5 * 1000 * 1000,       /* of a pause, after which it may not be needed any more */
+    PAUSE_NS_MAX = 400 * 1000 * 1000, /* longest delay of a batch; to a client, a slow disk */
+    SLICE_NS = 5 * 1000 * 1000,       /* after each slice the end of the checkpoint is checked */
 };
 
 static uint64_t now(const struct bel_store *store)

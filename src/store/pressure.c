@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The time that is left is guessed twice: from how far the checkpoint has come in the time so
- * far, and from how long the last one took. From a tenth of the way on only the first counts;
- * before, both do. If nothing is known, a default stands in, which is slow.
+ * The remaining time of a checkpoint is estimated in two ways: from its progress so far, and from
+ * the duration of the last checkpoint. Above 10 % progress only the first estimate counts; below,
+ * a mix of both. Without either, a slow default is used.
  *
- * A guess that is too short lets the delta fill too early. What is left of it then shrinks
- * faster than the time, and the waits grow by themselves; but the last few batches would wait
- * for all. So the room is taken to be a little less than it is:
+ * An estimate that is too short lets the delta fill too early. The room then shrinks faster than
+ * the remaining time, so the delays grow by themselves, but the last few batches would wait for the
+ * rest. So a little less room is assumed than there is:
  *
  *     0                                        15/16    1
  *     |------------- fill -----|------ room ------|--|  |
- *                                            1/32 of it all, to stay above nothing
+ *                                            1/32 of the total, so that room is never 0
  */
 #include "store/pressure.h"
 
 #include <assert.h>
 
 enum {
-    FREE_SHARE = 8,     /* 1/8 is free before anybody waits */
-    RESERVE_SHARE = 16, /* 1/16 is kept for guesses that were wrong */
-    TRUST = 10,         /* the checkpoint's own pace counts alone from 1/10 of the way on */
+    FREE_SHARE = 8,     /* no delays below a fill of 1/8 */
+    RESERVE_SHARE = 16, /* 1/16 is reserved for wrong estimates */
+    TRUST = 10,         /* from 1/10 progress on, only the checkpoint's own pace counts */
 };
 
 #define EXPECTED_DEFAULT_NS UINT64_C(4000000000)
 #define DELAY_MAX_NS        UINT64_C(4000000000)
 
-/* a * b / c, for numbers whose product may be too large. */
+/* Returns a * b / c, at most 1e18, also if the product overflows 64 bits. */
 static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
 {
     assert(c > 0);
@@ -50,7 +50,7 @@ uint64_t bel__pressure_remaining_ns(const struct bel_pressure *pressure)
            share(by_last, BEL_PRESSURE_PROGRESS_MAX - trust, BEL_PRESSURE_PROGRESS_MAX);
 }
 
-/* Where the line is at this progress. */
+/* Returns the fill up to which there is no delay at this progress: the line in pressure.h. */
 static uint64_t line_of(const struct bel_pressure *pressure)
 {
     uint64_t first = pressure->fill_max / FREE_SHARE;
@@ -58,7 +58,7 @@ static uint64_t line_of(const struct bel_pressure *pressure)
     return first + share(last - first, pressure->progress, BEL_PRESSURE_PROGRESS_MAX);
 }
 
-/* The room that there is taken to be. */
+/* Returns the room that is assumed. */
 static uint64_t room_of(const struct bel_pressure *pressure)
 {
     uint64_t fill = pressure->fill, end = pressure->fill_max;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reading: three layers, and the upper one is right.
+ * Reads merge three layers. For a key, the uppermost layer that has it decides.
  *
- *     active   . . 3 . x . .          x: gone
+ *     active   . . 3 . x . .          x: deleted (a tombstone)
  *     frozen   1 . . . 5 . 7
- *     tree     1 2 3 . . x'.          x' is not kept: a tree has rows alone
- *     seen     1 2 3 . . . 7
+ *     tree     1 2 3 . . . .          a tree has no tombstones
+ *     result   1 2 3 . . . 7
  *
- * A cursor holds the next key of each layer, and takes the smallest. Frozen delta and tree do
- * not change before the next commit, so only the active one is sought anew if rows have
- * changed since: from behind the key that was given last.
+ * A cursor holds the next key of each layer and returns the smallest. The frozen delta and the tree
+ * do not change before the next commit. The active delta may: if rows have changed since, the
+ * cursor seeks in it again, from the key after the last one returned.
  */
 #include "store/state.h"
 
@@ -29,7 +29,7 @@ int bel__store_get(struct bel_store *store, const struct bel_key *key, struct be
     return 0;
 }
 
-/* The key right behind. False if there can be none. */
+/* Changes a key to the next possible key. Returns false if there is none. */
 static bool increase(struct bel_key *key)
 {
     for (int i = 2; i >= 0; i--) {
@@ -43,7 +43,7 @@ static int seek_tree(struct bel_store *store, const struct bel_key *from,
 {
     struct bel_key key = *from;
     int err = store->tree->seek(store->tree, &key, &cursor->tree_value);
-    if (err != 0 && err != BEL_ENOTFOUND) return err; /* as it was: next() tries again */
+    if (err != 0 && err != BEL_ENOTFOUND) return err; /* cursor unchanged: next() can retry */
     cursor->has_tree = err == 0;
     cursor->tree_key = key;
     return 0;
@@ -56,7 +56,7 @@ static void seek_active(const struct bel_store *store, const struct bel_key *fro
     cursor->changes = store->changes;
 }
 
-/* Goes behind the current key in every layer that is at it. */
+/* Advances every layer that is at the current key. */
 static int step(struct bel_store *store, struct bel_store_cursor *cursor)
 {
     struct bel_key behind = cursor->key;
@@ -77,7 +77,7 @@ static int step(struct bel_store *store, struct bel_store_cursor *cursor)
     return 0;
 }
 
-/* The smallest key that a layer has. False if none has any. */
+/* Sets `*out` to the smallest key of all layers. Returns false if all are at their end. */
 static bool smallest(const struct bel_store_cursor *cursor, struct bel_key *out)
 {
     const struct bel_key *first = cursor->has_tree ? &cursor->tree_key : NULL;
@@ -91,7 +91,8 @@ static bool smallest(const struct bel_store_cursor *cursor, struct bel_key *out)
     return true;
 }
 
-/* What the uppermost layer with the current key says. False if it is gone. */
+/* Sets the value from the uppermost layer that has the current key. Returns false if that layer has
+ * a tombstone. */
 static bool look(struct bel_store_cursor *cursor)
 {
     for (int i = ACTIVE; i <= FROZEN; i++) {
@@ -106,7 +107,7 @@ static bool look(struct bel_store_cursor *cursor)
     return true;
 }
 
-/* Gives the smallest key that is not gone. */
+/* Moves to the smallest key that is not deleted. */
 static int settle(struct bel_store *store, struct bel_store_cursor *cursor)
 {
     while (smallest(cursor, &cursor->key)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Sorted by merging, which keeps the order of rows with one key, so that the last of them is right.
- * Rows that come in order already, as those of timers in the order of due do, are only looked at.
+ * Merge sort is stable: rows with equal keys keep the order of the log, so the last of them wins.
+ * It is also fast on rows that are already sorted, such as those of timers scheduled in due order.
  */
 #include "store/replay.h"
 
@@ -38,8 +38,8 @@ static int grow(struct bel_replay *replay)
     return 0;
 }
 
-/* What is replayed is never taken to be new. A row that came and went in the log may be in the
- * tree, if a checkpoint was cut short in between, and has to be deleted there. */
+/* Replayed rows are never marked new. A row that was put and deleted in the log may be in the tree,
+ * if a checkpoint was interrupted in between, and has to be deleted there. */
 int bel__replay_add(struct bel_replay *replay, const struct bel_frame_row *row)
 {
     int err = grow(replay);
@@ -67,7 +67,7 @@ static void insert_each(struct bel_replay_row *rows, size_t count)
     }
 }
 
-/* Merges two neighbours, each sorted, of which the first is copied aside. */
+/* Merges two adjacent sorted runs, of `first` and `count - first` rows. Copies the first aside. */
 static void merge(struct bel_replay_row *rows, size_t first, size_t count,
                   struct bel_replay_row *aside)
 {

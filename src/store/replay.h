@@ -3,16 +3,15 @@
 #define BEL_STORE_REPLAY_H
 
 /*
- * replay - the rows of a log, brought into a delta.
+ * replay - loads the rows of a log into a delta.
  *
  *     bel__replay_init(&replay, delta);
- *     err = bel__replay_add(&replay, &row);       in the order of the log, as many as there are
+ *     err = bel__replay_add(&replay, &row);       for each row, in the order of the log
  *     err = bel__replay_end(&replay);             now the delta has them
  *     bel__replay_finish(&replay);
  *
- * A log has rows in the order of time, and a delta wants them in the order of keys. One by one,
- * each would be a search through a map that is in no cache; so they are gathered, sorted, and
- * appended.
+ * A log has rows in the order of time, a delta in the order of keys. Inserting them one by one
+ * would miss the CPU cache each time, so they are collected, sorted and appended.
  */
 
 #include "store/delta.h"
@@ -34,13 +33,13 @@ struct bel_replay {
 
 void bel__replay_init(struct bel_replay *replay, struct bel_delta *delta);
 
-/* Takes a row, which is copied. Returns 0 or BEL_ENOMEM. */
+/* Adds a row, which is copied. Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__replay_add(struct bel_replay *replay, const struct bel_frame_row *row);
 
-/* Puts into the delta what the last row of each key says. Returns 0 or BEL_ENOMEM. */
+/* Puts the last row of each key into the delta. Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__replay_end(struct bel_replay *replay);
 
-/* Releases what was gathered; what the delta has stays. */
+/* Frees the collected rows. The delta keeps its rows. */
 void bel__replay_finish(struct bel_replay *replay);
 
 #endif

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Changing: a row goes into the active delta and into the next frame at once, and a commit
- * writes the frame.
+ * Puts, deletes and commits. A row goes into the active delta and into the frame of the next batch.
+ * A commit writes the frame to the log.
  *
- * Room for the frame is what reserve has to find. The next segment is taken only if it must be,
- * and who adds leaves one alone, so that there is always room to end things, which is what frees
- * some. If even that one is used up, ending waits until the tree has caught up.
+ * bel__store_reserve() finds log space for the frame. BEL_STORE_ADD always leaves one free segment,
+ * so that timers can be ended, which frees space. If that segment is used up, too, BEL_STORE_END
+ * waits for a checkpoint to free segments.
  */
 #include "store/state.h"
 
 #include <assert.h>
 
 enum {
-    ASK_DISK_BYTES = 1 << 20,     /* put between two looks at the disk */
-    FRAME_BYTES_USUAL = 16 << 20, /* what is larger is a batch of its own */
+    ASK_DISK_BYTES = 1 << 20,     /* the free disk space is checked after so many bytes */
+    FRAME_BYTES_USUAL = 16 << 20, /* a larger reservation must be a batch of its own */
 };
 
-/* What the disk has left, and half of what the tree has let go: some of that it always needs, and
- * pages that a reader still sees are not to be had. Without it, who has filled the disk and then
- * ended everything would never be let in again. */
+/* Returns the free space of the disk plus half of the free pages inside the tree's file. The tree
+ * always needs some of its free pages, and those that a reader still sees cannot be reused. Without
+ * this share, a store that filled the disk could never accept timers again, since the file does not
+ * shrink when they end. */
 static uint64_t free_bytes_of(struct bel_store *store)
 {
     uint64_t free_bytes;
@@ -30,8 +31,8 @@ static uint64_t free_bytes_of(struct bel_store *store)
     return free_bytes + stats.free_bytes / 2;
 }
 
-/* Sees whether the disk has more than the reserve left. While it has not, it is asked each
- * time; else when enough was put since, for what is reserved is mostly not needed. */
+/* Returns whether the disk has more free space than the reserve. Asks the system on each call while
+ * the disk is low, and otherwise once per ASK_DISK_BYTES. */
 static bool has_disk(struct bel_store *store, size_t bytes)
 {
     bool is_much = store->unasked_bytes >= ASK_DISK_BYTES || bytes >= ASK_DISK_BYTES;
@@ -41,7 +42,7 @@ static bool has_disk(struct bel_store *store, size_t bytes)
     return !store->is_disk_low;
 }
 
-/* Makes sure that the log can take a frame. */
+/* Makes sure that the log has room for a frame. */
 static int find_room(struct bel_store *store, size_t frame_bytes, enum bel_store_use use)
 {
     unsigned spare = use == BEL_STORE_ADD ? 1 : 0;
@@ -68,7 +69,7 @@ static int reserve_frame(struct bel_store *store, size_t rows, size_t bytes, enu
 
 int bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes, enum bel_store_use use)
 {
-    int err = store->has_rows ? 0 : bel__store_error(store); /* others hear of it by the commit */
+    int err = store->has_rows ? 0 : bel__store_error(store); /* a begun batch may be completed */
     if (err) return err;
     if (store->log != NULL) {
         err = reserve_frame(store, rows, bytes, use);
@@ -83,7 +84,7 @@ int bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes, enum 
 
 static void change(struct bel_store *store, const struct bel_frame_row *row)
 {
-    assert(store->rows_left > 0 && store->bytes_left >= row->value.bytes); /* it was reserved */
+    assert(store->rows_left > 0 && store->bytes_left >= row->value.bytes); /* reserved */
     store->rows_left--;
     store->bytes_left -= row->value.bytes;
     store->unasked_bytes += sizeof row->key + row->value.bytes;
@@ -122,7 +123,7 @@ static void close_batch(struct bel_store *store)
 uint64_t bel__store_commit(struct bel_store *store)
 {
     if (store->has_rows) close_batch(store);
-    store->changes++; /* cursors end */
+    store->changes++; /* invalidates cursors */
     store->rows_left = store->bytes_left = 0;
     bel__store_checkpoint_work(store);
     bel__store_pace(store);
@@ -150,8 +151,9 @@ bool bel__store_is_disk_low(const struct bel_store *store)
     return store->is_disk_low;
 }
 
-/* What is in the log and not yet in the tree, against what may be. The checkpoint that is under
- * way counts as far as it is. Up to one segment there is no pressure: that is the usual. */
+/* Relates the log bytes that are not yet in the tree to the capacity of the log. The part that
+ * a running checkpoint has done is subtracted. Up to one segment, the normal state, is no
+ * pressure. */
 unsigned bel__store_pressure(const struct bel_store *store)
 {
     if (store->log == NULL) return 0;

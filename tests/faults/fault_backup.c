@@ -111,7 +111,7 @@ static void an_engine_works_while_it_is_copied(void)
     FILE *file = fopen(copy, "w");
     CHECK(file != NULL && fclose(file) == 0);
     CHECK(bel_engine_backup_begin(victim.engine, copy, &why) == BEL_ECONFLICT);
-    CHECK(strstr(why.text, "no folder") != NULL);
+    CHECK(strstr(why.text, "not a folder") != NULL);
     CHECK(unlink(copy) == 0);
     CHECK(bel_engine_backup_begin(victim.engine, copy, &why) == 0);
     victim_close(&victim); /* which ends it */

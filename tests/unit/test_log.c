@@ -286,7 +286,7 @@ static void damage_in_what_the_tree_has_is_found_too(void)
     disk_kill(disk);
     CHECK_EQ(tree->epoch(tree), batch);
     disk_flip(disk, "log-1", BEL_SEGMENT_FRAMES + 100, 1); /* the last one, alone there */
-    CHECK(is_refused(BEL_ECORRUPT, "log-1 is damaged at byte 4096: a batch there is missing"));
+    CHECK(is_refused(BEL_ECORRUPT, "log-1 is damaged at byte 4096: a batch is missing"));
     disk_flip(disk, "log-1", BEL_SEGMENT_FRAMES + 100, 1);
     open_store();
     CHECK(has(1, batch));
@@ -315,12 +315,12 @@ static void a_batch_that_is_not_made_of_rows_is_refused(void)
     struct bel_io *io = disk_io(disk);
     CHECK(io->open(io, "log-0", BEL_IO_READ, &file) == 0);
     CHECK(io->write(io, file, BEL_SEGMENT_FRAMES, bytes, sizeof bytes) == 0);
-    CHECK(is_refused(BEL_ECORRUPT, "log-0 is damaged at byte 4096: a batch that is not made"));
+    CHECK(is_refused(BEL_ECORRUPT, "log-0 is damaged at byte 4096: the batch has invalid rows"));
     frame.row_count = 1;
     frame.bytes += 1;
     bel__frame_seal(&frame, bytes);
     CHECK(io->write(io, file, BEL_SEGMENT_FRAMES, bytes, sizeof bytes) == 0);
-    CHECK(is_refused(BEL_ECORRUPT, "log-0 is damaged at byte 4096: a batch that is not made"));
+    CHECK(is_refused(BEL_ECORRUPT, "log-0 is damaged at byte 4096: the batch has invalid rows"));
     teardown();
 }
 

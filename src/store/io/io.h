@@ -3,9 +3,10 @@
 #define BEL_STORE_IO_IO_H
 
 /*
- * io - the door through which the store touches files: those of one directory.
+ * io - the interface through which the store uses files. All files are in one directory.
  *
- * The system's is in io_system.c; the tests have one that crashes. A name has no slash in it.
+ * system.c implements it with system calls; the tests have one that simulates crashes. A file name
+ * has no slash.
  *
  *     err = bel__io_system_open("/var/lib/belfry", &io);
  *     err = io->lock(io);
@@ -13,12 +14,12 @@
  *     err = io->write(io, file, 4096, frame, bytes);
  *     err = io->sync(io, file);
  *
- * Each function returns 0; or BEL_ENOTFOUND for a file that is not there, BEL_EFULL for no space
- * on the disk, BEL_ENOMEM, or BEL_EIO for the rest, and then errno says more. What a write or a
- * sync that failed has left behind, nobody knows.
+ * Each function returns 0; BEL_ENOTFOUND if the file does not exist; BEL_EFULL if the disk is full;
+ * BEL_ENOMEM; or BEL_EIO for any other error, with details in errno. After a failed write or sync
+ * the content of the file is undefined.
  *
- * Threads: a file is used by one at a time, but for a sync, which another may make meanwhile; the
- * door by any.
+ * Threads: one thread at a time uses a file, except that another may sync it meanwhile. Any thread
+ * may use the interface.
  */
 
 #include "belfry/error.h"
@@ -28,24 +29,24 @@
 #include <stdint.h>
 
 enum {
-    BEL_IO_BLOCK = 4096, /* what direct reads and writes are in multiples of */
+    BEL_IO_BLOCK = 4096, /* direct reads and writes are multiples of this */
 };
 
 /* How a file is opened. */
 enum bel_io_how {
-    BEL_IO_READ = 0,   /* and write, if it may be written */
-    BEL_IO_CREATE = 1, /* empty, whatever was there */
-    BEL_IO_DIRECT = 2, /* past the page cache; BEL_EUNSUPPORTED if that cannot be */
+    BEL_IO_READ = 0,   /* an existing file, for reading and writing */
+    BEL_IO_CREATE = 1, /* create the file, or truncate it */
+    BEL_IO_DIRECT = 2, /* O_DIRECT; BEL_EUNSUPPORTED if the file system does not support it */
 };
 
 struct bel_io_file; /* opaque */
 
-/* Called with the name of a file. */
+/* Is called with the name of each file. */
 typedef void bel_io_see(void *context, const char *name);
 
-/* A door. To make one, put this first in it and fill in all of it. */
+/* The interface. An implementation has this struct as its first member and sets all functions. */
 struct bel_io {
-    /* Claims the directory. BEL_EBUSY if somebody has it, this process included. */
+    /* Locks the directory. BEL_EBUSY if it is locked, be it by this process. */
     int (*lock)(struct bel_io *io);
     void (*unlock)(struct bel_io *io);
 
@@ -53,39 +54,39 @@ struct bel_io {
     void (*close)(struct bel_io *io, struct bel_io_file *file);
     int (*size)(struct bel_io *io, struct bel_io_file *file, uint64_t *out);
 
-    /* All of it, or it has failed. With BEL_IO_DIRECT, offset, address and bytes are multiples
-     * of BEL_IO_BLOCK. */
+    /* Read or write all `bytes`, or fail. With BEL_IO_DIRECT, offset, address and bytes are
+     * multiples of BEL_IO_BLOCK. */
     int (*read)(struct bel_io *io, struct bel_io_file *file, uint64_t offset, void *out,
                 size_t bytes);
     int (*write)(struct bel_io *io, struct bel_io_file *file, uint64_t offset, const void *data,
                  size_t bytes);
 
-    /* Writes zeros from `offset` on, `bytes` of them: blocks that are there, not a hole. */
+    /* Writes `bytes` zeros from `offset` on, as allocated blocks, not as a hole. */
     int (*fill)(struct bel_io *io, struct bel_io_file *file, uint64_t offset, uint64_t bytes);
 
-    /* What was written is durable, if this returns 0. */
+    /* Makes everything written durable, if it returns 0. */
     int (*sync)(struct bel_io *io, struct bel_io_file *file);
 
-    /* Durable with the next sync_directory(), as are the names of files created. */
+    /* Become durable with the next sync_directory(), as does the creation of a file. */
     int (*rename)(struct bel_io *io, const char *from, const char *to);
     int (*remove)(struct bel_io *io, const char *name);
     int (*sync_directory)(struct bel_io *io);
 
     int (*list)(struct bel_io *io, bel_io_see *see, void *context);
-    int (*free_bytes)(struct bel_io *io, uint64_t *out); /* of the disk, for this user */
+    int (*free_bytes)(struct bel_io *io, uint64_t *out); /* free disk space for this user */
 
-    uint64_t (*mono_ns)(struct bel_io *io);        /* a clock, to see how fast files are */
-    void (*pause)(struct bel_io *io, uint64_t ns); /* lets so much time pass */
+    uint64_t (*mono_ns)(struct bel_io *io);        /* monotonic time, to measure checkpoints */
+    void (*pause)(struct bel_io *io, uint64_t ns); /* sleeps */
 
     void (*destroy)(struct bel_io *io); /* unlocks, too */
 };
 
-/* Opens the door to a directory, which is made if it is not there. Returns 0 and sets `*out`,
- * or BEL_EIO, BEL_EFULL, BEL_ENOMEM. */
+/* Opens a directory, which is created if it does not exist. Returns 0 and sets `*out`, or BEL_EIO,
+ * BEL_EFULL, BEL_ENOMEM. */
 BEL_CHECKED int bel__io_system_open(const char *path, struct bel_io **out);
 
-/* The same to a directory that is there, and nothing in it is changed: what would be says that it
- * is done. BEL_ENOTFOUND. */
+/* Opens a directory read-only: writes, syncs, renames and removals return 0 and do nothing. Fails
+ * with BEL_ENOTFOUND if the directory does not exist. */
 BEL_CHECKED int bel__io_view_open(const char *path, struct bel_io **out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The sum mixes the checksum with the words of the key, each step a bijection, so that rows
- * with different keys and equal checksums differ. The checksum is enough of the value: what it
- * misses, it also misses when the row is read.
+ * The sum mixes the checksum with the words of the key. Each step is a bijection, so rows with
+ * different keys and equal checksums have different sums. The value enters only by its checksum and
+ * length: a change that the checksum misses is not noticed when the row is read, either.
  */
 #include "store/io/row.h"
 

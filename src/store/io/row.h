@@ -3,12 +3,11 @@
 #define BEL_STORE_IO_ROW_H
 
 /*
- * row - a key and a value as bytes that can be checked.
+ * row - the bytes of a key, and the checksum and the sum of a row.
  *
- * A row's checksum covers its key and its value, so that a value under the wrong key does not
- * pass. A row's sum is a number of 64 bits that depends on both as well; the sums of all rows,
- * added up, say whether one is missing, twice there, or another, in whatever order they are
- * met.
+ * The checksum covers key and value, so that a value under the wrong key is noticed. The sum is a
+ * 64-bit hash of both. The total of the sums of all rows does not depend on their order, and
+ * changes if a row is missing, duplicated or different.
  */
 
 #include "belfry/view.h"
@@ -18,17 +17,17 @@
 
 enum {
     BEL_KEY_BYTES = 24,
-    BEL_STORE_VALUE_BYTES_MAX = 4000, /* of a row; what is larger is cut into rows */
+    BEL_STORE_VALUE_BYTES_MAX = 4000, /* the largest value; callers split larger ones */
 };
 
-/* The bytes of a key, which sort as keys do. */
+/* Convert a key to bytes, whose memcmp order is the order of keys, and back. */
 void bel__key_write(const struct bel_key *key, unsigned char bytes[BEL_KEY_BYTES]);
 struct bel_key bel__key_read(const unsigned char bytes[BEL_KEY_BYTES]);
 
-/* The checksum of a row. */
+/* Returns the CRC-32C of a row's key and value. */
 uint32_t bel__row_checksum(const struct bel_key *key, struct bel_view value);
 
-/* The sum of a row, given its checksum and the length of its value. */
+/* Returns the sum of a row, given its checksum and the length of its value. */
 uint64_t bel__row_sum(const struct bel_key *key, uint32_t checksum, size_t value_bytes);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The system's files. Calls that a signal interrupts are made again, writes and reads that come
- * back short are continued. A sync is never made again after it has failed: the kernel may
- * have dropped what it could not write, and would call the second one a success.
+ * Implements struct bel_io with system calls. Calls interrupted by a signal are repeated, short
+ * reads and writes are continued. A failed sync is never repeated: the kernel may have dropped the
+ * pages that it could not write, and would report success the second time.
  */
 #include "store/io/io.h"
 
@@ -37,7 +37,7 @@ struct system_io {
     int directory, lock; /* descriptors, or -1 */
 };
 
-static_assert(offsetof(struct system_io, io) == 0, "a door is the system's door");
+static_assert(offsetof(struct system_io, io) == 0, "a bel_io can be cast to a system_io");
 
 static struct system_io *of(struct bel_io *io)
 {
@@ -140,7 +140,7 @@ static int read_file(struct bel_io *io, struct bel_io_file *file, uint64_t offse
         ssize_t count = pread(file->fd, (char *)out + done, bytes - done, (off_t)(offset + done));
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) return code_of(errno);
-        if (count == 0) { /* the file ends */
+        if (count == 0) { /* end of file */
             errno = ENODATA;
             return BEL_EIO;
         }
@@ -256,7 +256,7 @@ static void destroy(struct bel_io *io)
     free(self);
 }
 
-/* Makes the directory, and its name durable. */
+/* Creates the directory, unless it exists, and syncs its parent. */
 static int make_directory(const char *path)
 {
     if (mkdir(path, MODE_DIRECTORY) != 0) return errno == EEXIST ? 0 : code_of(errno);
@@ -297,7 +297,7 @@ int bel__io_system_open(const char *path, struct bel_io **out)
         .destroy = destroy,
     };
     int err = make_directory(path);
-    if (err == BEL_ENOTFOUND) err = BEL_EIO; /* the folder around it */
+    if (err == BEL_ENOTFOUND) err = BEL_EIO; /* the parent directory does not exist */
     if (err) return err;
     struct system_io *self = malloc(sizeof *self);
     if (self == NULL) return BEL_ENOMEM;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A door through which nothing is changed. It looks through the system's; writes, syncs and renames
- * say that they are done and are not. So what recovers a log can be used to look at one. A file
- * that would have to be made is not there.
+ * A read-only struct bel_io. It reads through system.c; writes, syncs, renames and removals return
+ * 0 and do nothing, so that log recovery can run on a store without changing it. Creating a file
+ * fails with BEL_ENOTFOUND.
  */
 #include "store/io/io.h"
 
@@ -14,10 +14,10 @@
 struct view_io {
     struct bel_io io;
     struct bel_io *system;
-    bool is_locked; /* whoever locks it again has it already */
+    bool is_locked; /* a second lock() succeeds: the store locks what its caller has locked */
 };
 
-static_assert(offsetof(struct view_io, io) == 0, "a door is a view's door");
+static_assert(offsetof(struct view_io, io) == 0, "a bel_io can be cast to a view_io");
 
 static struct bel_io *system_of(struct bel_io *io)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Rows are written down as the log has them, right when they are put. */
+/* Rows are encoded in the format of the log as they are added. */
 #include "store/log/batch.h"
 
 #include "store/io/io.h"

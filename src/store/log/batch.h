@@ -3,11 +3,11 @@
 #define BEL_STORE_LOG_BATCH_H
 
 /*
- * batch - the frame that the next commit writes, as it grows row by row.
+ * batch - a buffer for the frame that the next commit writes. Rows are appended as they are put.
  *
  *     |<------- bytes ------->|
  *     | header | row row row  | zeros up to a block |
- *     ^ aligned, as direct writes need it
+ *     ^ aligned for direct writes
  *
  * Threads: a batch belongs to one thread.
  */
@@ -16,32 +16,31 @@
 
 struct bel_batch {
     uint8_t *memory;
-    size_t bytes; /* so far, header included */
+    size_t bytes; /* length so far, header included */
     size_t capacity;
     uint32_t row_count;
 };
 
-/* Makes an empty batch, which has no memory yet. */
+/* Initializes an empty batch. Allocates nothing. */
 void bel__batch_init(struct bel_batch *batch);
 
-/* Releases the memory. The batch is empty and can be used again. */
+/* Frees the memory. The batch is empty and can be used again. */
 void bel__batch_finish(struct bel_batch *batch);
 
-/* The bytes of the frame if `rows` more came, with `bytes` bytes of values; SIZE_MAX if they
- * are too many to count. */
+/* Returns the length of the frame with `rows` more rows and `bytes` more bytes of values; SIZE_MAX
+ * on overflow. */
 size_t bel__batch_bytes_with(const struct bel_batch *batch, size_t rows, size_t bytes);
 
-/* Makes room for a frame of `frame_bytes` bytes and the zeros behind it. Returns 0 or
- * BEL_ENOMEM. */
+/* Allocates memory for a frame of `frame_bytes` bytes and its padding. Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__batch_reserve(struct bel_batch *batch, size_t frame_bytes);
 
-/* Adds a row, for which there is room. */
+/* Appends a row. The memory must have been reserved. */
 void bel__batch_add(struct bel_batch *batch, const struct bel_frame_row *row);
 
-/* Puts zeros behind it, up to a multiple of `block_bytes`. Returns the bytes in all. */
+/* Pads the frame with zeros to a multiple of `block_bytes`. Returns the padded length. */
 size_t bel__batch_pad(struct bel_batch *batch, size_t block_bytes);
 
-/* Empties it. Memory that is far more than usual is given back. */
+/* Empties the batch. Frees its memory if that is above 1 MiB. */
 void bel__batch_clear(struct bel_batch *batch);
 
 #endif

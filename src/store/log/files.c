@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The superblock comes last: as long as it is not there, neither is a store, and what was made
- * so far is made again. Before that, segments that exist are looked at: only zeros may be
- * written over.
+ * Creation writes the superblock last. Without a superblock there is no store, so an interrupted
+ * creation starts over. Before that it checks existing segments: only an unused one, whose header
+ * is zeros, may be overwritten.
  */
 #include "store/log/files.h"
 
@@ -20,7 +20,7 @@ void bel__log_name(uint32_t number, char out[BEL_LOG_NAME_BYTES])
     assert(bytes > 0 && bytes < BEL_LOG_NAME_BYTES);
 }
 
-/* Looks whether a segment from an earlier attempt has anything in its header. */
+/* Checks that a segment does not exist, or is unused. */
 static int check_unused(struct bel_io *io, const char *name, struct bel_why *why)
 {
     struct bel_io_file *file;
@@ -40,7 +40,8 @@ static int check_unused(struct bel_io *io, const char *name, struct bel_why *why
     return bel__why_say(why, BEL_ECORRUPT, "superblock is missing, but %s was used", name);
 }
 
-/* The header of a segment that is in use from the beginning: the tree has what was before. */
+/* Writes the header of the first segment of a log whose first batch is not 1: the log of a backup,
+ * whose tree has the batches before. */
 static int write_first_header(struct bel_log *log, struct bel_io_file *file, uint64_t first_batch)
 {
     struct bel_segment_header header = {.use = 1, .first_batch = first_batch};
@@ -52,7 +53,7 @@ static int write_first_header(struct bel_log *log, struct bel_io_file *file, uin
     return log->io->write(log->io, file, 0, log->block, BEL_IO_BLOCK);
 }
 
-/* Makes one segment, of zeros; with a header if it is the first and `first_batch` is not. */
+/* Creates one segment of zeros. Segment 0 gets a header if `first_batch` is above 1. */
 static int make_segment(struct bel_log *log, uint32_t number, uint64_t first_batch, bool is_direct,
                         struct bel_why *why)
 {
@@ -87,7 +88,7 @@ static int write_superblock(struct bel_log *log, struct bel_why *why)
     return 0;
 }
 
-/* Makes all segments, then the superblock. */
+/* Creates all segments, then the superblock. */
 static int make(struct bel_log *log, const struct bel_log_options *options, struct bel_why *why)
 {
     struct bel_superblock *superblock = &log->superblock;
@@ -115,7 +116,7 @@ static int make(struct bel_log *log, const struct bel_log_options *options, stru
     }
     superblock->block_bytes = is_direct ? BEL_IO_BLOCK : 8;
     if (err) return err;
-    err = log->io->sync_directory(log->io); /* names first, for the superblock relies on them */
+    err = log->io->sync_directory(log->io); /* segments must exist before the superblock does */
     if (err) return bel__why_system(why, err, "the data directory", "synced");
     return write_superblock(log, why);
 }
@@ -174,7 +175,7 @@ int bel__log_open_files(struct bel_log *log, const struct bel_log_options *optio
     if (err == BEL_ENOTFOUND) err = make(log, options, why);
     if (err) return err;
 
-    /* Of what is there, it is not known whether it was synced. */
+    /* A crash during creation may have left the directory unsynced. */
     err = log->io->sync_directory(log->io);
     if (err) return bel__why_system(why, err, "the data directory", "synced");
     bool is_direct =

@@ -3,7 +3,7 @@
 #define BEL_STORE_LOG_FILES_H
 
 /*
- * log_files - making the files of a log, and opening them. Private to the log.
+ * files - creates and opens the files of a log. Private to the log.
  */
 
 #include "store/log/log.h"
@@ -12,12 +12,12 @@ enum {
     BEL_LOG_NAME_BYTES = 16,
 };
 
-/* The name of a segment's file. */
+/* Writes the file name of a segment: "log-0". */
 void bel__log_name(uint32_t number, char out[BEL_LOG_NAME_BYTES]);
 
-/* Reads the superblock, and makes the log if there is none. Then opens all segments, whose
- * sizes must be right. Returns 0; or BEL_ECORRUPT, BEL_EUNSUPPORTED, BEL_EIO, BEL_EFULL,
- * BEL_ENOMEM, and says why. */
+/* Reads the superblock, or creates the log if there is none. Then opens all segments and checks
+ * their sizes. Returns 0; or BEL_ECORRUPT, BEL_EUNSUPPORTED, BEL_EIO, BEL_EFULL, BEL_ENOMEM, and
+ * sets `*why`. */
 BEL_CHECKED int bel__log_open_files(struct bel_log *log, const struct bel_log_options *options,
                                     struct bel_why *why);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Fields are written and read one by one, at the offsets of docs/FORMAT.md, so that neither the
- * compiler's padding nor the machine's order of bytes gets onto the disk.
+ * Fields are encoded one by one, at the offsets of docs/FORMAT.md, so that neither the compiler's
+ * padding nor the machine's byte order gets onto the disk.
  */
 #include "store/log/format.h"
 

@@ -3,8 +3,8 @@
 #define BEL_STORE_LOG_FORMAT_H
 
 /*
- * format - superblock, segment header and frame as bytes, and back. docs/FORMAT.md has the
- * tables. Reading takes any bytes and says what they are; nothing here touches a file.
+ * format - encodes and decodes the superblock, segment headers and frames. docs/FORMAT.md has the
+ * tables. Decoding accepts arbitrary bytes. Nothing here uses a file.
  */
 
 #include "belfry/error.h"
@@ -20,9 +20,9 @@ enum {
     BEL_STORE_ID_BYTES = 16,
     BEL_SUPERBLOCK_BYTES = 64,
     BEL_SEGMENT_HEADER_BYTES = 64,
-    BEL_SEGMENT_FRAMES = 4096, /* where frames begin */
+    BEL_SEGMENT_FRAMES = 4096, /* offset of the first frame in a segment */
     BEL_FRAME_HEADER_BYTES = 64,
-    BEL_FRAME_ROW_BYTES = 28, /* of a row, besides its value */
+    BEL_FRAME_ROW_BYTES = 28, /* a row without its value */
     BEL_SEGMENT_COUNT_MIN = 3,
     BEL_SEGMENT_COUNT_MAX = 64,
 };
@@ -48,12 +48,12 @@ struct bel_segment_header {
 
 struct bel_frame {
     uint32_t checksum;
-    uint32_t bytes; /* of header and rows */
+    uint32_t bytes; /* length of header and rows */
     uint32_t row_count;
     uint64_t use;
     uint64_t salt;
     uint64_t batch;
-    uint64_t synced_bytes; /* of the segment, from its start */
+    uint64_t synced_bytes; /* of the segment: everything before this offset was synced */
     uint32_t previous_checksum;
     bool is_closing;
 };
@@ -68,38 +68,38 @@ struct bel_frame_row {
 void bel__superblock_write(const struct bel_superblock *superblock,
                            uint8_t out[BEL_SUPERBLOCK_BYTES]);
 
-/* 0; or BEL_ECORRUPT if it does not check out, or BEL_EUNSUPPORTED if it has another format,
- * which goes to `*out_format` in each case. */
+/* Decodes a superblock. Returns 0; BEL_ECORRUPT if it is invalid; or BEL_EUNSUPPORTED if it has
+ * another format. Sets `*out_format` in each case. */
 BEL_CHECKED int bel__superblock_read(const uint8_t bytes[BEL_SUPERBLOCK_BYTES],
                                      struct bel_superblock *out, uint32_t *out_format);
 
 void bel__segment_header_write(const struct bel_segment_header *header,
                                uint8_t out[BEL_SEGMENT_HEADER_BYTES]);
 
-/* 0; BEL_ENOTFOUND if it is all zeros; BEL_EUNSUPPORTED if it has a newer format; or
- * BEL_ECORRUPT. */
+/* Decodes a segment header. Returns 0; BEL_ENOTFOUND if it is all zeros; BEL_EUNSUPPORTED if it has
+ * a newer format; or BEL_ECORRUPT. */
 BEL_CHECKED int bel__segment_header_read(const uint8_t bytes[BEL_SEGMENT_HEADER_BYTES],
                                          struct bel_segment_header *out);
 
-/* Writes the header of a frame in front of its rows, computes the checksum over both and
- * puts it into the frame, too. */
+/* Writes the header of a frame before its rows in `bytes`. Sets the checksum of both in the header
+ * and in `frame`. */
 void bel__frame_seal(struct bel_frame *frame, uint8_t *bytes);
 
-/* Reads the header of a frame, of which `bytes_max` bytes can be read, and checks all of it.
- * False if it does not check out. */
+/* Decodes the header of a frame and checks the whole frame, which must lie within `bytes_max`
+ * bytes. Returns false if it is invalid. */
 bool bel__frame_read(const uint8_t *bytes, size_t bytes_max, struct bel_frame *out);
 
-/* True if there is, at least, the beginning of a frame of this use. */
+/* Returns whether the bytes look like the header of a frame of this use, valid or not. */
 bool bel__frame_is_of(const uint8_t *bytes, size_t bytes_max, uint64_t use, uint64_t salt);
 
-/* True if a frame can follow another, or the last one of the use before. */
+/* Returns whether a frame can follow the one with this batch number and checksum. */
 bool bel__frame_continues(const struct bel_frame *frame, uint64_t batch, uint32_t checksum);
 
-/* Writes a row and returns its bytes. */
+/* Encodes a row. Returns its length. */
 size_t bel__frame_row_write(uint8_t *out, const struct bel_frame_row *row);
 
-/* Reads the row at `*offset` of a frame that checks out, and moves on. Returns 0;
- * BEL_ENOTFOUND at the end; or BEL_ECORRUPT. */
+/* Decodes the row at `*offset` of a valid frame and advances `*offset`, which starts at 0. Returns
+ * 0; BEL_ENOTFOUND at the end; or BEL_ECORRUPT. */
 BEL_CHECKED int bel__frame_row_read(const uint8_t *bytes, const struct bel_frame *frame,
                                     size_t *offset, struct bel_frame_row *out);
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Appending. The order of writes and syncs is what recovery relies on:
+ * Appends batches. Recovery relies on the order of writes and syncs:
  *
- *     all frames of a segment are synced
- *       before the header of the next one is written, which names the last of them;
- *     a header is synced before the first frame behind it is written;
- *     a segment is used again after the tree has all of it, on disk.
+ *     all frames of a segment are synced before the header of the next segment is written, which
+ *       has the checksum of the last frame;
+ *     a header is synced before the first frame after it is written;
+ *     a segment is reused only after the tree has all its batches on disk.
  *
- * A lazy log keeps to the same order. It only does not wait for the sync of a frame before it goes
- * on with the next, and has one made now and then, so that there is little left to sync when the
- * order demands it.
+ * A lazy log keeps this order, too. It only does not sync each frame. It syncs a segment in
+ * LAZY_PARTS parts, so that little is left to sync when the next segment begins.
  */
 #include "store/log/log.h"
 #include "store/log/files.h"
@@ -20,7 +19,7 @@
 #include <string.h>
 
 enum {
-    LAZY_PARTS = 4, /* of a segment; each is synced when it is full */
+    LAZY_PARTS = 4, /* per segment; a full part is synced */
 };
 
 static uint64_t padded(const struct bel_log *log, uint64_t bytes)
@@ -71,7 +70,7 @@ uint64_t bel__log_used_bytes(const struct bel_log *log, uint64_t batch)
     return bytes;
 }
 
-/* The free segment that was used least recently. */
+/* Returns the free segment that was used least recently. */
 static struct bel_log_segment *take_free(struct bel_log *log)
 {
     struct bel_log_segment *oldest = NULL;
@@ -80,11 +79,11 @@ static struct bel_log_segment *take_free(struct bel_log *log)
         if (!segment->is_free) continue;
         if (oldest == NULL || segment->header.use < oldest->header.use) oldest = segment;
     }
-    assert(oldest != NULL); /* or the caller did not make sure */
+    assert(oldest != NULL); /* the caller makes sure of a free segment */
     return oldest;
 }
 
-/* Makes the next header. */
+/* Makes the header of the next use of a segment. */
 static int make_header(struct bel_log *log, const struct bel_log_segment *segment,
                        struct bel_segment_header *out)
 {
@@ -101,7 +100,7 @@ static int make_header(struct bel_log *log, const struct bel_log_segment *segmen
     return 0;
 }
 
-/* Goes on in another segment. */
+/* Begins another segment, after all frames of the current one are synced. */
 static int begin_segment(struct bel_log *log)
 {
     struct bel_log_segment *segment = take_free(log);
@@ -136,7 +135,7 @@ static struct bel_log_writer_mark find_synced(const struct bel_log *log)
     return mark.batch > log->synced.batch ? mark : log->synced;
 }
 
-/* Seals a frame of the current segment, which is the next. */
+/* Seals the next frame of the current segment. */
 static void seal(struct bel_log *log, struct bel_frame *frame, uint8_t *bytes)
 {
     frame->use = log->current->header.use;
@@ -150,7 +149,7 @@ static void seal(struct bel_log *log, struct bel_frame *frame, uint8_t *bytes)
     log->has_appended = true;
 }
 
-/* Writes what was sealed from `offset` on, and syncs. */
+/* Writes the sealed frame at `offset` and syncs it. */
 static int write_at_once(struct bel_log *log, uint64_t offset, const uint8_t *bytes)
 {
     struct bel_io_file *file = log->current->file;
@@ -162,7 +161,7 @@ static int write_at_once(struct bel_log *log, uint64_t offset, const uint8_t *by
     return 0;
 }
 
-/* Writes it, and leaves it to be synced later. */
+/* Writes the sealed frame at `offset`; the syncer syncs it later. */
 static int write_lazily(struct bel_log *log, uint64_t offset, const uint8_t *bytes)
 {
     struct bel_io_file *file = log->current->file;
@@ -177,7 +176,7 @@ static int write_lazily(struct bel_log *log, uint64_t offset, const uint8_t *byt
     return 0;
 }
 
-/* Whatever a write says, it is the disk that has failed: space was made sure of before. */
+/* Records the final error. It is BEL_EIO for any failed write: the space was allocated before. */
 static int fail(struct bel_log *log)
 {
     log->err = BEL_EIO;
@@ -245,7 +244,7 @@ int bel__log_error(const struct bel_log *log)
     return log->err;
 }
 
-/* Says that all is synced. What comes of it does not matter any more. */
+/* Appends a frame that records that all is synced. An error is ignored: the mark is optional. */
 static void write_closing_mark(struct bel_log *log)
 {
     struct bel_frame frame = {
@@ -274,7 +273,7 @@ void bel__log_close(struct bel_log *log)
     free(log);
 }
 
-/* Makes whoever writes and syncs behind the caller's back. */
+/* Opens the writer or the syncer that the driver needs. */
 static int open_driver(struct bel_log *log, const struct bel_log_options *options)
 {
     bool has_thread = options->driver == BEL_LOG_THREAD;
@@ -303,7 +302,7 @@ int bel__log_open(const struct bel_log_options *options, struct bel_log **out, s
     int err = log->block == NULL ? BEL_ENOMEM : bel__log_open_files(log, options, why);
     if (!err) err = open_driver(log, options);
     if (err) {
-        bel__log_close(log); /* takes a half-made one */
+        bel__log_close(log); /* accepts a partly opened log */
         return err;
     }
     *out = log;

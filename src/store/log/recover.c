@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Recovery, in the steps of docs/FORMAT.md. One segment at a time is read into memory whole:
- * find where the log begins, walk from frame to frame, decide what the bytes behind the last
- * one are, make the tail safe.
+ * Recovery, in the steps of docs/FORMAT.md. It reads one whole segment at a time into memory: finds
+ * the first segment to replay, goes from frame to frame, decides whether the bytes after the last
+ * frame are an unsynced tail or damage, and makes the tail safe.
  *
- * Nothing is written before all was read and found right, and what is written then can be cut
- * short anywhere: frames that are there are written over with themselves, and what is zeroed
- * does not count already.
+ * Nothing is written before the whole log was read and found valid. A crash during the writes that
+ * follow is harmless: valid frames are overwritten with themselves, and the bytes that are zeroed
+ * are not part of the log.
  */
 #include "store/log/files.h"
 #include "store/log/log.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What recovery knows so far. */
+/* The state of a recovery. */
 struct recovery {
     struct bel_log *log;
     uint64_t epoch;
@@ -24,14 +24,14 @@ struct recovery {
     void *context;
     struct bel_why *why;
 
-    uint8_t *bytes;                                      /* of one segment */
-    struct bel_log_segment *uses[BEL_SEGMENT_COUNT_MAX]; /* those with headers, oldest first */
+    uint8_t *bytes;                                      /* content of one segment */
+    struct bel_log_segment *uses[BEL_SEGMENT_COUNT_MAX]; /* segments with headers, oldest first */
     unsigned use_count;
 
-    uint64_t end; /* of the frames in the segment that was walked last */
+    uint64_t end; /* end of the last valid frame in the segment */
     uint64_t batch;
     uint32_t checksum;
-    struct bel_frame last; /* if the segment has any */
+    struct bel_frame last; /* the last valid frame of the segment, if has_last */
     bool has_last;
 };
 
@@ -60,8 +60,8 @@ static bool is_zero(const uint8_t *bytes, size_t count)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
 }
 
-/* A segment without a header that checks out is free, unless it has what the tree has not. One
- * that begins with zeros for header and first frame was never used. */
+/* Checks a segment without a valid header. It is free, unless it has a batch that the tree lacks,
+ * which is damage. If header and first frame are zeros, it was never used. */
 static int check_headless(struct recovery *recovery, const struct bel_log_segment *segment)
 {
     uint64_t segment_bytes = recovery->log->superblock.segment_bytes;
@@ -73,12 +73,12 @@ static int check_headless(struct recovery *recovery, const struct bel_log_segmen
          at += recovery->log->superblock.block_bytes) {
         if (!bel__frame_read(recovery->bytes + at, segment_bytes - at, &frame)) continue;
         if (frame.batch <= recovery->epoch) continue;
-        return say_damaged(recovery, segment, 0, "the header of a segment that is in use");
+        return say_damaged(recovery, segment, 0, "invalid header of a segment in use");
     }
     return 0;
 }
 
-/* Files a segment by its use. */
+/* Inserts a segment into `uses`, sorted by use. */
 static void insert_use(struct recovery *recovery, struct bel_log_segment *segment)
 {
     unsigned at = recovery->use_count++;
@@ -104,10 +104,10 @@ static int read_header(struct recovery *recovery, uint32_t number)
     }
     if (err) return check_headless(recovery, segment);
     if (memcmp(header.id, log->superblock.id, sizeof header.id) != 0) {
-        return say_damaged(recovery, segment, 0, "it belongs to another store");
+        return say_damaged(recovery, segment, 0, "the segment belongs to another store");
     }
     if (header.number != number) {
-        return say_damaged(recovery, segment, 0, "it was the file of another segment");
+        return say_damaged(recovery, segment, 0, "the header has another segment number");
     }
     segment->header = header;
     insert_use(recovery, segment);
@@ -124,13 +124,13 @@ static int replay_rows(const struct recovery *recovery, const struct bel_log_seg
     while ((err = bel__frame_row_read(recovery->bytes + offset, frame, &at, &row)) == 0) {
         count++;
         err = recovery->replay(recovery->context, &row);
-        if (err) return bel__why_say(recovery->why, err, "a batch cannot be replayed");
+        if (err) return bel__why_say(recovery->why, err, "cannot replay a batch");
     }
     if (err == BEL_ENOTFOUND && count == frame->row_count) return 0;
-    return say_damaged(recovery, segment, offset, "a batch that is not made of rows");
+    return say_damaged(recovery, segment, offset, "the batch has invalid rows");
 }
 
-/* Finds the next frame. False if there is none that continues the log. */
+/* Decodes the frame at `end`. Returns false if it is invalid or does not continue the log. */
 static bool find_frame(const struct recovery *recovery, const struct bel_log_segment *segment,
                        struct bel_frame *out)
 {
@@ -142,7 +142,7 @@ static bool find_frame(const struct recovery *recovery, const struct bel_log_seg
            bel__frame_continues(out, recovery->batch, recovery->checksum);
 }
 
-static void pass(struct recovery *recovery, const struct bel_frame *frame)
+static void advance(struct recovery *recovery, const struct bel_frame *frame)
 {
     uint64_t block = recovery->log->superblock.block_bytes;
     recovery->end += (frame->bytes + (block - 1)) / block * block;
@@ -152,7 +152,7 @@ static void pass(struct recovery *recovery, const struct bel_frame *frame)
     recovery->has_last = true;
 }
 
-/* Goes to the beginning of a segment, as its header has it. */
+/* Starts at the first frame of a segment, with the state from its header. */
 static void rewind_to(struct recovery *recovery, const struct bel_log_segment *segment)
 {
     recovery->end = BEL_SEGMENT_FRAMES;
@@ -161,7 +161,7 @@ static void rewind_to(struct recovery *recovery, const struct bel_log_segment *s
     recovery->has_last = false;
 }
 
-/* Walks through the frames of a segment. */
+/* Visits the frames of a segment and replays those that the tree lacks. */
 static int walk(struct recovery *recovery, const struct bel_log_segment *segment)
 {
     struct bel_frame frame;
@@ -173,12 +173,12 @@ static int walk(struct recovery *recovery, const struct bel_log_segment *segment
             err = replay_rows(recovery, segment, recovery->end, &frame);
             if (err) return err;
         }
-        pass(recovery, &frame);
+        advance(recovery, &frame);
     }
     return 0;
 }
 
-/* A segment behind another must begin where that one has ended. */
+/* Checks that a segment begins with the batch after the end of the previous segment. */
 static int check_joint(const struct recovery *recovery, unsigned index)
 {
     const struct bel_log_segment *before = recovery->uses[index - 1];
@@ -191,10 +191,10 @@ static int check_joint(const struct recovery *recovery, unsigned index)
         header->previous_checksum == recovery->checksum) {
         return 0;
     }
-    return say_damaged(recovery, before, recovery->end, "the batch there does not check out");
+    return say_damaged(recovery, before, recovery->end, "invalid batch");
 }
 
-/* Walks through all uses that have what the tree has not, and finds the end. */
+/* Visits all segments with batches that the tree lacks, and finds the end of the log. */
 static int walk_all(struct recovery *recovery)
 {
     unsigned first = recovery->use_count;
@@ -221,7 +221,8 @@ static int walk_all(struct recovery *recovery)
     return 0;
 }
 
-/* Where the next bytes are, from `at` on, that could be of a frame of this use. */
+/* Returns the offset, from `at` on, of bytes that look like a frame of this use; the end of the
+ * segment if there are none. */
 static uint64_t find_remains(const struct recovery *recovery, const struct bel_log_segment *segment,
                              uint64_t at)
 {
@@ -236,7 +237,8 @@ static uint64_t find_remains(const struct recovery *recovery, const struct bel_l
     return at;
 }
 
-/* Tells damage from a tail: nothing behind the end may say that what is missing was synced. */
+/* Distinguishes damage from an unsynced tail. It is damage if a later frame says that the bytes at
+ * `end` were synced, or if the tree has batches that the log lacks. */
 static int check_tail(const struct recovery *recovery, const struct bel_log_segment *segment)
 {
     uint64_t segment_bytes = recovery->log->superblock.segment_bytes;
@@ -246,13 +248,14 @@ static int check_tail(const struct recovery *recovery, const struct bel_log_segm
          at = find_remains(recovery, segment, at + block)) {
         if (!bel__frame_read(recovery->bytes + at, segment_bytes - at, &frame)) continue;
         if (frame.synced_bytes <= recovery->end) continue;
-        return say_damaged(recovery, segment, recovery->end, "the batch there does not check out");
+        return say_damaged(recovery, segment, recovery->end, "invalid batch");
     }
     if (recovery->batch >= recovery->epoch) return 0;
-    return say_damaged(recovery, segment, recovery->end, "a batch there is missing");
+    return say_damaged(recovery, segment, recovery->end, "a batch is missing");
 }
 
-/* Writes again what may be in the page cache alone, zeroes what must not come back, syncs. */
+/* Rewrites frames that may be only in the page cache, zeroes remains of frames after the end, which
+ * a later recovery could take for valid ones, and syncs. */
 static int secure_tail(struct recovery *recovery, const struct bel_log_segment *segment)
 {
     struct bel_log *log = recovery->log;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What was written last, what of it is durable, and since when there is a difference that no sync
- * under way will make up for. The mutex is held for a few instructions, never while the disk is at
- * work.
+ * Keeps the end of the last write, the end of the durable writes, and the time of the first write
+ * that no running sync covers. The mutex is held for a few instructions, never during a sync.
  *
- * The thread sleeps until somebody writes, then until the interval is over, by the clock that the
- * door to files has.
+ * The thread sleeps until there is a write, then until the interval is over, by the clock of the
+ * file interface.
  */
 #include "store/log/syncer.h"
 
@@ -26,12 +25,12 @@ struct bel_syncer {
     void *context;
     pthread_t thread;
 
-    pthread_mutex_t mutex; /* for all below */
+    pthread_mutex_t mutex; /* protects all below */
     pthread_cond_t changed, synced;
     struct bel_io_file *file;
-    struct bel_log_writer_mark written, mark; /* mark: of it, what is durable */
-    uint64_t since_ns;                        /* of the first write that no sync covers */
-    bool is_dirty;                            /* there is one */
+    struct bel_log_writer_mark written, mark; /* ends of all writes, and of the durable ones */
+    uint64_t since_ns;                        /* time of the first write that no sync covers */
+    bool is_dirty;                            /* there is such a write */
     bool is_asked, is_closing;
     int err;
 };
@@ -58,7 +57,7 @@ static bool is_due(const struct bel_syncer *syncer)
     return syncer->io->mono_ns(syncer->io) - syncer->since_ns >= syncer->interval_ns;
 }
 
-/* Syncs what is there by now, with the mutex held but for the sync itself. */
+/* Syncs all writes so far. The caller holds the mutex, which is released during the sync. */
 static void sync_some(struct bel_syncer *syncer)
 {
     struct bel_io *io = syncer->io;
@@ -76,7 +75,7 @@ static void sync_some(struct bel_syncer *syncer)
     pthread_cond_signal(&syncer->synced);
 }
 
-/* Sleeps until something changes, or the interval is over. */
+/* Waits until a write, a request or a close, or until the interval is over. */
 static void doze(struct bel_syncer *syncer)
 {
     if (!syncer->is_dirty || syncer->interval_ns == 0 || syncer->err != 0) {
@@ -107,7 +106,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Starts the thread with all signals blocked: they are for the program's own. */
+/* Starts the thread with all signals blocked, so that they go to the program's threads. */
 static int start_thread(struct bel_syncer *syncer)
 {
     sigset_t all, before;
@@ -121,7 +120,7 @@ static int start_thread(struct bel_syncer *syncer)
     return failed ? BEL_ENOMEM : 0;
 }
 
-/* A condition whose times are those of the door's clock. */
+/* Initializes the condition with the clock of the file interface. */
 static void init_changed(struct bel_syncer *syncer)
 {
     pthread_condattr_t attributes;

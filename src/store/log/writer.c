@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A ring of frames. Whoever writes takes those that wait, without taking them out, writes them
- * in order, syncs the file, and takes them out then. All that wait are of one file: the caller
- * waits before it goes on to another.
+ * A ring buffer of frames. The writing thread writes all waiting frames in order, syncs the file,
+ * and only then removes them from the ring. All waiting frames are of one file: the caller waits
+ * for the writer before it begins another segment.
  *
- * The mutex is held for a few instructions, never while the disk is at work. After a failure
- * nothing is written any more, and frames that are given are dropped.
+ * The mutex is held for a few instructions, never during a write or sync. After a failure nothing
+ * more is written, and frames are dropped.
  */
 #include "store/log/writer.h"
 
@@ -30,11 +30,11 @@ struct bel_log_writer {
     void *context;
     pthread_t thread;
 
-    pthread_mutex_t mutex; /* for all below */
+    pthread_mutex_t mutex; /* protects all below */
     pthread_cond_t given, taken;
     struct frame frames[BEL_WRITER_FRAMES_MAX];
     unsigned first, count;
-    size_t bytes; /* of all frames */
+    size_t bytes; /* total of all frames */
     struct bel_log_writer_mark mark;
     bool is_closing;
     int err;
@@ -66,7 +66,7 @@ static struct frame *frame_at(struct bel_log_writer *writer, unsigned index)
     return &writer->frames[(writer->first + index) % BEL_WRITER_FRAMES_MAX];
 }
 
-/* Writes the first `count` frames, which stay where they are, and syncs. */
+/* Writes the first `count` frames, without removing them, and syncs. */
 static int write_frames(struct bel_log_writer *writer, unsigned count)
 {
     struct bel_io *io = writer->io;
@@ -78,7 +78,7 @@ static int write_frames(struct bel_log_writer *writer, unsigned count)
     return io->sync(io, frame_at(writer, 0)->file);
 }
 
-/* Takes out the first `count` frames, which are durable unless there was an error. */
+/* Removes the first `count` frames, which are durable unless there was an error. */
 static void take_out(struct bel_log_writer *writer, unsigned count, int err)
 {
     if (err == 0) {
@@ -95,7 +95,7 @@ static void take_out(struct bel_log_writer *writer, unsigned count, int err)
     pthread_cond_signal(&writer->taken);
 }
 
-/* Writes what waits, with the mutex held but for the writing itself. */
+/* Writes the waiting frames. The caller holds the mutex, which is released during the write. */
 static void write_some(struct bel_log_writer *writer)
 {
     unsigned count = writer->count;
@@ -128,7 +128,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Starts the thread with all signals blocked: they are for the program's own. */
+/* Starts the thread with all signals blocked, so that they go to the program's threads. */
 static int start_thread(struct bel_log_writer *writer)
 {
     sigset_t all, before;

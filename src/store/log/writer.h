@@ -3,17 +3,17 @@
 #define BEL_STORE_LOG_WRITER_H
 
 /*
- * writer - writes frames and syncs them while the next ones are being made.
+ * writer - writes and syncs frames while the caller builds the next ones (group commit).
  *
- *     give ----> [frame frame frame] ----> all that wait are written, then one sync
- *                 at most 64, or 32 MB      by a thread, or by the caller's steps
+ *     give ----> [frame frame frame] ----> all waiting frames are written, then one sync
+ *                 at most 64, or 32 MB      by a thread, or by bel__log_writer_step()
  *
- * A sync covers all that was given before it began, so the slower the disk is, the more batches
- * share one. Steps are for tests, which want to know what happens when; and for who has more
- * than one batch to commit before it answers anybody.
+ * A sync covers all frames given before it began, so on a slower disk more batches share one sync.
+ * Steps are for tests, which control when things happen, and for a caller that commits several
+ * batches before it replies to anybody.
  *
- * Threads: a writer belongs to one thread, and has one itself if it is told so. Files are the
- * writer's until what was given for them is synced.
+ * Threads: a writer belongs to one thread, and has a thread of its own if `has_thread` is set. The
+ * writer uses a file until the frames given for it are synced.
  */
 
 #include "store/io/io.h"
@@ -21,7 +21,7 @@
 
 enum {
     BEL_WRITER_FRAMES_MAX = 64,
-    BEL_WRITER_BYTES_MAX = 32 << 20, /* and one frame more */
+    BEL_WRITER_BYTES_MAX = 32 << 20, /* the last frame may exceed it */
 };
 
 struct bel_log_writer_options {
@@ -31,10 +31,10 @@ struct bel_log_writer_options {
     void *context;
 };
 
-/* What is durable. */
+/* The end of the durable part of the log. */
 struct bel_log_writer_mark {
     uint64_t batch;
-    uint64_t end; /* in the file that was written last */
+    uint64_t end; /* offset in the file that was written last */
 };
 
 struct bel_log_writer; /* opaque */
@@ -42,24 +42,24 @@ struct bel_log_writer; /* opaque */
 BEL_CHECKED int bel__log_writer_open(const struct bel_log_writer_options *options,
                                      struct bel_log_writer **out);
 
-/* Waits until everything is written, or has failed, and closes it; NULL is allowed. */
+/* Waits until all frames are written or have failed, and closes the writer; NULL is allowed. */
 void bel__log_writer_close(struct bel_log_writer *writer);
 
-/* True if one more frame can be given. */
+/* Returns whether one more frame can be given. */
 bool bel__log_writer_has_room(struct bel_log_writer *writer);
 
-/* Gives a sealed and padded frame, with its memory: the batch is empty then. There must be
- * room. `mark` is what is durable once it is synced. */
+/* Passes on a sealed and padded frame with its memory, which empties the batch. There must be room.
+ * `mark` is the end of the durable part once the frame is synced. */
 void bel__log_writer_give(struct bel_log_writer *writer, struct bel_io_file *file, uint64_t offset,
                           struct bel_batch *batch, const struct bel_log_writer_mark *mark);
 
-/* Writes and syncs what waits, if there is no thread for that. */
+/* Writes and syncs the waiting frames. Does nothing if there is a thread. */
 void bel__log_writer_step(struct bel_log_writer *writer);
 
-/* The same, and returns when all is synced: 0, or what has failed. */
+/* Writes and syncs all frames, and waits until that is done. Returns 0 or the error. */
 BEL_CHECKED int bel__log_writer_wait(struct bel_log_writer *writer);
 
-/* What is durable, if anything was given yet; and what has failed, for good. */
+/* Return the end of the durable part, and the final error or 0. */
 struct bel_log_writer_mark bel__log_writer_mark(struct bel_log_writer *writer);
 int bel__log_writer_error(struct bel_log_writer *writer);
 

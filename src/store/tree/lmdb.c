@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A tree on LMDB: a B+ tree in one file, which is mapped for reading and copied on writing, page
- * by page, so that a transaction is there once the page that names its root is.
+ * A tree on LMDB: a B+ tree in one file, mapped for reading. Writes copy pages, and a transaction
+ * is committed when the meta page with its root is written.
  *
  *     table "rows"     key, 24 bytes    ->  checksum u32 | value
  *     table "state"    "state"          ->  offset 0   format u32, which is 1
- *                                                  4   checksum u32, of the rest and the format
+ *                                                  4   checksum u32, of the state with 0 here
  *                                                  8   epoch u64
  *                                                 16   rows u64
  *                                                 24   sum u64, see row.h
  *
- * Numbers are little-endian, but for those of keys, which sort. A row has a checksum because
- * pages have none; the count and the sum of rows are kept in the same transaction as the rows,
- * because a page that is wrong can also lose them.
+ * Numbers are little-endian, except in keys, which are big-endian so that they sort. A row has a
+ * checksum because LMDB's pages have none. The count and the sum of the rows are stored in the same
+ * transaction as the rows, because a damaged page can lose rows.
  *
- * The reader is a transaction that lives as long as the tree and is renewed by a refresh, which
- * costs no system call. Until then the pages that it may look at are not used again, so a store
- * that forgets to refresh makes the file grow.
+ * The reader is one long-lived read transaction. A refresh renews it, without a system call. LMDB
+ * does not reuse the pages that it may read, so the file grows if the store does not refresh.
  *
- * The map is as large as the process may have, because it cannot grow while anybody reads. It
- * costs addresses and neither memory nor disk.
+ * The map is as large as the process may have, because it cannot grow during a read transaction. It
+ * takes address space, but neither memory nor disk.
  *
- * This file and the library do their own input and output: nothing here goes through a door.
- * The simulator uses the tree in memory.
+ * LMDB does its own I/O, not through struct bel_io. The simulator uses the tree in memory.
  */
 #include "core/crc32c.h"
 #include "store/io/row.h"
@@ -48,31 +46,31 @@ enum {
     CHECKSUM_BYTES = 4,
     FILE_MODE = 0600,
     FOLDER_MODE = 0700,
-    PAGE_HEADER_BYTES = 16, /* of the library's */
+    PAGE_HEADER_BYTES = 16, /* in LMDB's format */
     PAGE_BYTES_MIN = 4096,
     META_PAGES = 2,
-    FREE_TABLE = 0, /* its number, in the library */
+    FREE_TABLE = 0, /* LMDB's handle of the table of free pages */
 };
 
 #define MAP_BYTES_MAX  (UINT64_C(1) << 40)
 #define MAP_BYTES_MIN  (UINT64_C(1) << 24)
-#define SPACE_LEFT_MIN (UINT64_C(1) << 24) /* a short write with less than this is a full disk */
+#define SPACE_LEFT_MIN (UINT64_C(1) << 24) /* if less is free, EIO means a full disk */
 
 static_assert(BEL_STORE_VALUE_BYTES_MAX + CHECKSUM_BYTES <= PAGE_BYTES_MIN - PAGE_HEADER_BYTES,
-              "a value that has a page of its own needs no second one, and no search for two");
+              "a value in an overflow page needs only one, so LMDB need not find adjacent pages");
 
 struct state {
     uint32_t format, checksum;
     uint64_t epoch, rows, sum;
 };
 
-static_assert(sizeof(struct state) == 32, "as the table above says");
+static_assert(sizeof(struct state) == 32, "the format above");
 
 struct lmdb_tree {
     struct bel_tree tree;
     MDB_env *env;
-    bool is_twin;                 /* the environment is another's */
-    MDB_dbi tables, rows, states; /* the first has the records of the others */
+    bool is_twin;                 /* `env` belongs to another tree */
+    MDB_dbi tables, rows, states; /* `tables` has the records of the other two */
 
     MDB_txn *reader;
     MDB_cursor *read_cursor;
@@ -80,12 +78,12 @@ struct lmdb_tree {
 
     MDB_txn *writer; /* NULL outside a transaction, and after a commit that failed */
     MDB_cursor *write_cursor;
-    struct state next; /* what the transaction makes of it */
-    struct bel_prefetch scout;
+    struct state next; /* the state that the transaction will commit */
+    struct bel_prefetch prefetch;
     unsigned char value[CHECKSUM_BYTES + BEL_STORE_VALUE_BYTES_MAX];
 };
 
-static_assert(offsetof(struct lmdb_tree, tree) == 0, "a tree on LMDB is a tree");
+static_assert(offsetof(struct lmdb_tree, tree) == 0, "a bel_tree can be cast to an lmdb_tree");
 
 static struct lmdb_tree *of(struct bel_tree *tree)
 {
@@ -93,7 +91,7 @@ static struct lmdb_tree *of(struct bel_tree *tree)
     return (struct lmdb_tree *)tree;
 }
 
-/* What an answer of the library means to us. */
+/* Converts a return code of LMDB to a BEL_E*. */
 static int error_of(int answer)
 {
     switch (answer) {
@@ -125,8 +123,8 @@ static int error_of(int answer)
     }
 }
 
-/* The library says EIO for a write that was cut short, which is what a disk that becomes full
- * does to a large one. */
+/* Converts a return code of a write. LMDB returns EIO for a short write, which is what happens to a
+ * large write when the disk becomes full. */
 static int error_of_writing(struct lmdb_tree *lmdb, int answer)
 {
     struct statvfs disk;
@@ -153,7 +151,7 @@ static int read_state(struct lmdb_tree *lmdb, MDB_txn *txn, struct state *out)
     char name[] = "state";
     MDB_val key = val_of(name, sizeof name - 1), data;
     int err = error_of(mdb_get(txn, lmdb->states, &key, &data));
-    if (err == BEL_ENOTFOUND) return BEL_ECORRUPT; /* it is written with the tables */
+    if (err == BEL_ENOTFOUND) return BEL_ECORRUPT; /* the state is created with the tables */
     if (err) return err;
     if (data.mv_size != sizeof state) return BEL_ECORRUPT;
     memcpy(&state, data.mv_data, sizeof state);
@@ -176,7 +174,7 @@ static int write_state(struct lmdb_tree *lmdb, MDB_txn *txn, const struct state 
     return mdb_put(txn, lmdb->states, &key, &data, 0);
 }
 
-/* What is stored under a key, if it can be a row at all. */
+/* Splits stored data into checksum and value. Returns 0, or BEL_ECORRUPT if it is too short. */
 static int row_of(MDB_val data, uint32_t *out_checksum, struct bel_view *out)
 {
     uint32_t checksum;
@@ -188,7 +186,7 @@ static int row_of(MDB_val data, uint32_t *out_checksum, struct bel_view *out)
     return 0;
 }
 
-/* Checks a row and hands it out. */
+/* Checks the row and returns its value. */
 static int give(const struct bel_key *key, MDB_val data, struct bel_view *out)
 {
     uint32_t checksum;
@@ -242,12 +240,12 @@ static void lmdb_abort(struct bel_tree *tree)
 {
     struct lmdb_tree *lmdb = of(tree);
     if (lmdb->writer == NULL) return;
-    mdb_txn_abort(lmdb->writer); /* and closes the cursor */
+    mdb_txn_abort(lmdb->writer); /* closes the cursor, too */
     lmdb->writer = NULL;
 }
 
-/* Lets the scout start from the tree as it is before the transaction. */
-static void start_scout(struct lmdb_tree *lmdb)
+/* Starts the prefetch from the root of the tree before the transaction. */
+static void start_prefetch(struct lmdb_tree *lmdb)
 {
     char name[] = "rows";
     MDB_val key = val_of(name, sizeof name - 1), data;
@@ -255,7 +253,7 @@ static void start_scout(struct lmdb_tree *lmdb)
     if (mdb_get(lmdb->writer, lmdb->tables, &key, &data) == 0) {
         record = (struct bel_view){data.mv_data, data.mv_size};
     }
-    bel__prefetch_start(&lmdb->scout, record);
+    bel__prefetch_start(&lmdb->prefetch, record);
 }
 
 static int lmdb_begin(struct bel_tree *tree)
@@ -267,17 +265,17 @@ static int lmdb_begin(struct bel_tree *tree)
     err = read_state(lmdb, lmdb->writer, &lmdb->next);
     if (!err) err = error_of(mdb_cursor_open(lmdb->writer, lmdb->rows, &lmdb->write_cursor));
     if (err) lmdb_abort(tree);
-    if (!err) start_scout(lmdb);
+    if (!err) start_prefetch(lmdb);
     return err;
 }
 
 static void lmdb_expect(struct bel_tree *tree, const struct bel_key *key)
 {
     assert(of(tree)->writer != NULL);
-    bel__prefetch_expect(&of(tree)->scout, key);
+    bel__prefetch_expect(&of(tree)->prefetch, key);
 }
 
-/* Takes a row that is replaced or removed out of the counts. */
+/* Subtracts a row that is replaced or removed from the counts. */
 static int uncount(struct lmdb_tree *lmdb, const struct bel_key *key, MDB_val data)
 {
     uint32_t checksum;
@@ -339,11 +337,11 @@ static int lmdb_commit(struct bel_tree *tree, uint64_t epoch)
     int answer = write_state(lmdb, lmdb->writer, &lmdb->next);
     if (answer) return error_of_writing(lmdb, answer);
     answer = mdb_txn_commit(lmdb->writer);
-    lmdb->writer = NULL; /* also if it failed */
+    lmdb->writer = NULL; /* LMDB has freed it, even on failure */
     return error_of_writing(lmdb, answer);
 }
 
-/* How many pages are in use, as the reader sees it. */
+/* Returns the number of pages in use, as the reader sees the tree. */
 static uint64_t count_pages(const struct lmdb_tree *lmdb)
 {
     const MDB_dbi tables[] = {FREE_TABLE, lmdb->tables, lmdb->rows, lmdb->states};
@@ -375,11 +373,11 @@ static void lmdb_close(struct bel_tree *tree)
     if (lmdb->read_cursor != NULL) mdb_cursor_close(lmdb->read_cursor);
     if (lmdb->reader != NULL) mdb_txn_abort(lmdb->reader);
     if (lmdb->env != NULL && !lmdb->is_twin) mdb_env_close(lmdb->env);
-    bel__prefetch_finish(&lmdb->scout);
+    bel__prefetch_finish(&lmdb->prefetch);
     free(lmdb);
 }
 
-/* The largest map to try: half of the addresses that the process may have. */
+/* Returns the largest map size to try: at most half of the process's limit of address space. */
 static uint64_t map_bytes_first(uint64_t wanted)
 {
     struct rlimit limit;
@@ -417,7 +415,7 @@ static int open_env(struct lmdb_tree *lmdb, const struct bel_tree_options *optio
     return answer == ENOENT ? BEL_ENOTFOUND : error_of(answer);
 }
 
-/* Opens the tables, and makes them with their state if they are allowed to be new. */
+/* Opens the tables. In the mode BEL_TREE_CREATE creates them and their state if necessary. */
 static int open_tables(struct lmdb_tree *lmdb, enum bel_tree_mode mode)
 {
     MDB_txn *txn;
@@ -469,16 +467,16 @@ static int lmdb_twin(struct bel_tree *tree, struct bel_tree **out)
     return 0;
 }
 
-static int open_scout(struct lmdb_tree *lmdb)
+static int open_prefetch(struct lmdb_tree *lmdb)
 {
     mdb_filehandle_t file;
     MDB_stat stat;
     int err = error_of(mdb_env_get_fd(lmdb->env, &file));
     if (!err) err = error_of(mdb_env_stat(lmdb->env, &stat));
-    return err ? err : bel__prefetch_init(&lmdb->scout, file, stat.ms_psize);
+    return err ? err : bel__prefetch_init(&lmdb->prefetch, file, stat.ms_psize);
 }
 
-/* Makes durable that the files are in the folder `path`, or it in the one above. */
+/* Syncs the folder `path` (`below` is ".") or its parent (".."). */
 static int sync_folder(const char *path, const char *below)
 {
     int outer = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -510,7 +508,7 @@ static int remove_files(const char *path)
     return err;
 }
 
-/* Whether there is a file for the library to open: it takes an empty one for a new one. */
+/* Checks that the file exists and is not empty: LMDB would take an empty file for a new one. */
 static int check_file(const char *path)
 {
     struct stat info;
@@ -523,7 +521,7 @@ static int check_file(const char *path)
     return info.st_size == 0 ? BEL_ECORRUPT : 0;
 }
 
-/* Makes an empty tree in a folder that is nobody's yet; what is there of it is removed. */
+/* Creates an empty tree in a temporary folder, after removing what an earlier attempt has left. */
 static int make_in(const char *path, uint64_t map_bytes)
 {
     struct lmdb_tree made = {0};
@@ -536,8 +534,8 @@ static int make_in(const char *path, uint64_t map_bytes)
     return err ? err : sync_folder(path, ".");
 }
 
-/* Makes a tree. The library writes a new file in its place, and one that was cut short is damaged;
- * so it is made beside its place, and moved there when it is whole and durable. */
+/* Creates a tree. A crash during LMDB's creation would leave a damaged file, so the tree is created
+ * in a temporary folder and renamed when it is complete and durable. */
 static int make_tree(const struct bel_tree_options *options)
 {
     size_t bytes = strlen(options->path) + sizeof ".new";
@@ -558,7 +556,7 @@ static int open_all(struct lmdb_tree *lmdb, const struct bel_tree_options *optio
     if (!err) err = open_env(lmdb, options);
     if (!err) err = open_tables(lmdb, creates ? BEL_TREE_OPEN : options->mode);
     if (!err) err = open_reader(lmdb);
-    if (!err) err = open_scout(lmdb);
+    if (!err) err = open_prefetch(lmdb);
     if (!err && creates) err = sync_folder(options->path, ".");
     if (!err && creates) err = sync_folder(options->path, "..");
     return err;

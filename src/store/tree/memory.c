@@ -9,11 +9,11 @@
  *                 v                      v
  *               freed                  SEEN
  *
- * The first two map a key to its new row, or to none if it is removed. A row that is replaced
- * in the last is freed then, which is what keeps it good until the next refresh. Putting makes
- * room in all three, so that neither committing nor refreshing asks for memory.
+ * CHANGED and COMMITTED map a key to its new row, or to 0 if it is removed. A replaced row is freed
+ * when it leaves SEEN, so it stays valid until the next refresh. A put reserves memory in all three
+ * maps, so that a commit or a refresh cannot fail.
  *
- * Refreshing takes time in proportion to what was committed since the last one.
+ * A refresh takes time in proportion to the rows committed since the last one.
  */
 #include "store/io/row.h"
 #include "store/tree/tree.h"
@@ -30,14 +30,14 @@ struct row {
 
 struct memory_tree {
     struct bel_tree tree;
-    struct bel_sorted seen, committed, changed; /* to rows; 0 in the last two is a removal */
+    struct bel_sorted seen, committed, changed; /* to rows; in the last two 0 is a removal */
     uint64_t seen_epoch, committed_epoch;
-    uint64_t sum, row_bytes; /* of those seen */
+    uint64_t sum, row_bytes; /* of `seen` */
     bool in_transaction;
-    bool lasts; /* close() leaves it as a crash would */
+    bool lasts; /* close() keeps the committed rows */
 };
 
-static_assert(offsetof(struct memory_tree, tree) == 0, "a tree in memory is a tree");
+static_assert(offsetof(struct memory_tree, tree) == 0, "a bel_tree can be cast to a memory_tree");
 
 static struct memory_tree *of(struct bel_tree *tree)
 {
@@ -55,7 +55,7 @@ static struct bel_view value_of(const struct row *row)
     return (struct bel_view){row->data, row->bytes};
 }
 
-/* Takes the first change out of a map. False if there is none. */
+/* Removes the first entry of a map and returns it in `*out`. Returns false if the map is empty. */
 static bool take_first(struct bel_sorted *map, struct bel_sorted_place *out)
 {
     static const struct bel_key zero = {{0, 0, 0}};
@@ -66,7 +66,7 @@ static bool take_first(struct bel_sorted *map, struct bel_sorted_place *out)
     return true;
 }
 
-/* Takes everything out of a map and frees it. */
+/* Empties a map and frees its rows. */
 static void drop(struct bel_sorted *map)
 {
     struct bel_sorted_place place;
@@ -75,7 +75,7 @@ static void drop(struct bel_sorted *map)
     }
 }
 
-/* Accounts for a row that comes to be seen (by = 1) or goes (by = -1). */
+/* Adds a row to the sums of `seen` (by = 1), or subtracts it (by = -1). */
 static void count_row(struct memory_tree *memory, const struct bel_key *key, const struct row *row,
                       int by)
 {
@@ -85,7 +85,7 @@ static void count_row(struct memory_tree *memory, const struct bel_key *key, con
     memory->row_bytes = by > 0 ? memory->row_bytes + bytes : memory->row_bytes - bytes;
 }
 
-/* Lets the reader see a change. */
+/* Applies a change to `seen`. */
 static void show(struct memory_tree *memory, const struct bel_sorted_place *change)
 {
     uint64_t old = 0;
@@ -100,7 +100,7 @@ static void show(struct memory_tree *memory, const struct bel_sorted_place *chan
     free(row_of(old));
 }
 
-/* Checks the row and hands it out. */
+/* Checks the row and returns its value. */
 static int give(const struct bel_key *key, const struct row *row, struct bel_view *out)
 {
     struct bel_view value = value_of(row);
@@ -152,10 +152,10 @@ static int memory_begin(struct bel_tree *tree)
 static void memory_expect(struct bel_tree *tree, const struct bel_key *key)
 {
     assert(of(tree)->in_transaction);
-    (void)key; /* it is here already */
+    (void)key; /* rows are in memory */
 }
 
-/* Makes room for one more change on its whole way. */
+/* Reserves memory for one more change in all three maps. */
 static int reserve(struct memory_tree *memory)
 {
     size_t changes = bel__sorted_count(&memory->changed) + 1;
@@ -166,7 +166,7 @@ static int reserve(struct memory_tree *memory)
     return err;
 }
 
-/* Replaces what a map, other than that of the rows seen, says of a key. */
+/* Sets the row of a key in `changed` or `committed`, and frees the old one. */
 static void replace(struct bel_sorted *map, const struct bel_key *key, uint64_t number)
 {
     uint64_t old = 0;

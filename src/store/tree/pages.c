@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What is known of the file, all of it in the machine's own byte order and 64-bit sizes:
+ * The parts of LMDB's file format that are used here. Numbers have the machine's byte order:
  *
- *     page                   0   u64   its number
+ *     page                   0   u64   page number
  *                           10   u16   flags: 1 branch, 2 leaf, 4 overflow, 8 meta
  *                           12   u16   end of the list of nodes; of an overflow: u32, pages
  *                           14   u16   start of the nodes
- *                           16   u16[] where in the page each node is
+ *                           16   u16[] offset of each node in the page
  *     page 0 and 1: meta    16   u32   0xbeefc0de, and the version, 1
- *                           40         record of the table of free pages; 40: u32, bytes of a page
+ *                           40         record of the table of free pages; 40: u32, page size
  *                           88         record of the table of tables
- *                          136   u64   the last page
- *                          144   u64   transaction: the higher one counts
+ *                          136   u64   number of the last page
+ *                          144   u64   transaction: the meta page with the higher one is valid
  *     record of a table      6   u16   levels
  *                            8   u64   branches, leaves, overflows, entries
- *                           40   u64   the root; all bits set if there is none
+ *                           40   u64   root page; all bits set if the table is empty
  *     node of a branch       0   u48   child page
  *     node of a leaf         0   u32   bytes of the data
- *                            4   u16   flags: 1 data is an overflow's number, 2 it is a record
- *                            6   u16   bytes of the key, which follows, and the data behind it
- *     free pages           key u64, data u64: a count, and so many numbers, falling
+ *                            4   u16   flags: 1 data is the number of an overflow page, 2 a record
+ *                            6   u16   bytes of the key, which follows, then the data
+ *     free pages           key u64: transaction; data u64[]: a count, then pages, descending
  *
- * Nothing is believed: every offset is looked at before it is followed, and a page that is
- * met twice is damage, so that no walk goes round in circles. Nodes lie side by side without a
- * hole: the library moves them about by their sizes.
+ * Every offset is checked before it is followed. A page that is visited twice is damage, so the
+ * check cannot loop. The nodes of a page must be contiguous: LMDB moves them by their sizes.
  */
 #include "store/tree/pages.h"
 
@@ -65,7 +64,7 @@ enum {
     NODE_IS_TABLE = 2,
     LEVELS_MAX = 32,
     TABLES_MAX = 8,
-    FIRST_PAGE = 2, /* behind the two that are meta */
+    FIRST_PAGE = 2, /* after the two meta pages */
     PAGE_BYTES_MIN = 512,
     PAGE_BYTES_MAX = 32768,
 };
@@ -82,15 +81,15 @@ struct pages {
     const unsigned char *map;
     size_t map_bytes, page_bytes;
     uint64_t count;
-    uint8_t *met;              /* 1 for each that was */
-    uint64_t left;             /* that were not */
-    uint64_t transaction;      /* the last one */
-    size_t tables[TABLES_MAX]; /* where in the map their records are */
+    uint8_t *met;              /* 1 for each page visited */
+    uint64_t left;             /* number of pages not visited */
+    uint64_t transaction;      /* the last transaction */
+    size_t tables[TABLES_MAX]; /* offsets of their records in the map */
     unsigned tables_count;
     struct bel_why *why;
 };
 
-/* A table that is walked through: what was met of it. */
+/* The state of the check of one table. */
 struct walk {
     struct pages *pages;
     enum table table;
@@ -98,7 +97,7 @@ struct walk {
     uint64_t branches, leaves, overflows, entries;
     size_t stack[LEVELS_MAX]; /* offsets of pages */
     unsigned places[LEVELS_MAX], depth;
-    uint64_t transaction; /* of free pages: the last one that was met */
+    uint64_t transaction; /* in the table of free pages: the last transaction seen */
 };
 
 static unsigned u16_at(const struct pages *pages, size_t offset)
@@ -133,42 +132,42 @@ static uint64_t number_of(const struct pages *pages, size_t offset)
     return offset / pages->page_bytes;
 }
 
-/* Meets a page, which nobody may have met. */
+/* Marks a page as visited. It must exist and not be visited yet. */
 static int meet(struct pages *pages, uint64_t page)
 {
-    if (page < FIRST_PAGE || page >= pages->count) return damaged(pages, page, "is not there");
+    if (page < FIRST_PAGE || page >= pages->count) return damaged(pages, page, "does not exist");
     if (pages->met[page]) return damaged(pages, page, "is used twice");
     pages->met[page] = 1;
     pages->left--;
     return 0;
 }
 
-/* Meets a page with a header, and says where it is. */
+/* Visits a page with a header, checks its number and kind, and sets `*out` to its offset. */
 static int enter(struct pages *pages, uint64_t page, unsigned kind, size_t *out)
 {
     int err = meet(pages, page);
     if (err) return err;
     size_t offset = (size_t)page * pages->page_bytes;
-    if (u64_at(pages, offset) != page) return damaged(pages, page, "has another number");
-    if (u16_at(pages, offset + PAGE_FLAGS) != kind) return damaged(pages, page, "is of no kind");
+    if (u64_at(pages, offset) != page) return damaged(pages, page, "has a wrong number");
+    if (u16_at(pages, offset + PAGE_FLAGS) != kind) return damaged(pages, page, "has a wrong kind");
     *out = offset;
     return 0;
 }
 
 /* --- nodes --- */
 
-/* The list of a page is in it, and so are the nodes. Sets their count. */
+/* Checks that the list of nodes of a page is inside the page. Sets the number of nodes. */
 static int check_list(const struct pages *pages, size_t page, unsigned *out_count)
 {
     unsigned end = u16_at(pages, page + PAGE_LIST_END), nodes = u16_at(pages, page + PAGE_NODES);
     if (end <= PAGE_LIST || end % 2 != 0 || end > nodes || nodes > pages->page_bytes) {
-        return damaged(pages, number_of(pages, page), "has a list that does not fit");
+        return damaged(pages, number_of(pages, page), "has an invalid list of nodes");
     }
     *out_count = (end - PAGE_LIST) / 2;
     return 0;
 }
 
-/* Where a node of a page is, as far as its key. */
+/* Sets `*out` to the offset of a node, whose header and key must be inside the page. */
 static int node_at(const struct pages *pages, size_t page, unsigned index, size_t *out)
 {
     unsigned offset = u16_at(pages, page + PAGE_LIST + 2 * (size_t)index);
@@ -178,12 +177,12 @@ static int node_at(const struct pages *pages, size_t page, unsigned index, size_
         size_t key_bytes = u16_at(pages, page + offset + NODE_KEY_BYTES);
         is_inside = offset + NODE_KEY + key_bytes <= pages->page_bytes;
     }
-    if (!is_inside) return damaged(pages, number_of(pages, page), "has a node that does not fit");
+    if (!is_inside) return damaged(pages, number_of(pages, page), "has a node outside the page");
     *out = page + offset;
     return 0;
 }
 
-/* What a node takes in its page: key, and data unless it has pages of its own. */
+/* Returns the size of a node in its page: header, key, and data unless it is in overflow pages. */
 static size_t node_bytes(const struct pages *pages, size_t node, bool is_leaf)
 {
     size_t bytes = (size_t)NODE_KEY + u16_at(pages, node + NODE_KEY_BYTES);
@@ -192,7 +191,7 @@ static size_t node_bytes(const struct pages *pages, size_t node, bool is_leaf)
     return (bytes + 1) & ~(size_t)1;
 }
 
-/* The nodes lie side by side up to the end of the page: whoever removes one moves the others. */
+/* Checks that the nodes fill the page up to its end, without overlaps and gaps. */
 static int check_nodes(const struct pages *pages, size_t page, unsigned count, bool is_leaf)
 {
     uint8_t taken[PAGE_BYTES_MAX / 2] = {0};
@@ -207,7 +206,7 @@ static int check_nodes(const struct pages *pages, size_t page, unsigned count, b
         memset(taken + offset / 2, 1, bytes / 2);
         left -= bytes;
     }
-    return left == 0 ? 0 : damaged(pages, number_of(pages, page), "has a hole between nodes");
+    return left == 0 ? 0 : damaged(pages, number_of(pages, page), "has a gap between nodes");
 }
 
 static uint64_t child_of(const struct pages *pages, size_t node)
@@ -215,7 +214,7 @@ static uint64_t child_of(const struct pages *pages, size_t node)
     return u32_at(pages, node) | (uint64_t)u16_at(pages, node + NODE_FLAGS) << 32;
 }
 
-/* The pages of data that has some of its own. Sets where the data is. */
+/* Visits the overflow pages of large data. Sets `*out` to the offset of the data. */
 static int check_big(struct walk *walk, uint64_t first, size_t bytes, size_t *out)
 {
     struct pages *pages = walk->pages;
@@ -224,7 +223,7 @@ static int check_big(struct walk *walk, uint64_t first, size_t bytes, size_t *ou
     int err = enter(pages, first, IS_OVERFLOW, &offset);
     if (err) return err;
     if (u32_at(pages, offset + PAGE_LIST_END) != count) {
-        return damaged(pages, first, "has another number of pages behind it");
+        return damaged(pages, first, "has a wrong number of overflow pages");
     }
     for (uint64_t i = 1; i < count; i++) {
         err = meet(pages, first + i);
@@ -235,7 +234,7 @@ static int check_big(struct walk *walk, uint64_t first, size_t bytes, size_t *ou
     return 0;
 }
 
-/* Free pages are listed by the transaction that has freed them. */
+/* Checks a key of the table of free pages: the transaction that freed them, in ascending order. */
 static int check_transaction(struct walk *walk, size_t node, uint64_t page)
 {
     const struct pages *pages = walk->pages;
@@ -243,17 +242,17 @@ static int check_transaction(struct walk *walk, size_t node, uint64_t page)
     bool is_key = u16_at(pages, node + NODE_KEY_BYTES) == sizeof before;
     if (is_key) walk->transaction = u64_at(pages, node + NODE_KEY);
     if (is_key && walk->transaction > before && walk->transaction <= pages->transaction) return 0;
-    return damaged(pages, page, "has free pages of no transaction");
+    return damaged(pages, page, "has free pages of an invalid transaction");
 }
 
-/* Pages that are free. */
+/* Visits the pages of a list of free pages. */
 static int check_free(const struct walk *walk, size_t data, size_t bytes, uint64_t page)
 {
     struct pages *pages = walk->pages;
     uint64_t count = bytes >= sizeof count ? u64_at(pages, data) : UINT64_MAX;
     uint64_t before = UINT64_MAX;
     if (bytes % sizeof count != 0 || count > bytes / sizeof count - 1) {
-        return damaged(pages, page, "has a list of free pages that does not fit");
+        return damaged(pages, page, "has an invalid list of free pages");
     }
     for (uint64_t i = 1; i <= count; i++) {
         uint64_t free_page = u64_at(pages, data + (size_t)i * sizeof count);
@@ -275,10 +274,10 @@ static int check_leaf_node(struct walk *walk, size_t page, size_t node)
     size_t here = is_big ? sizeof(uint64_t) : bytes;
     walk->entries++;
     if (flags > NODE_IS_TABLE || is_table != (walk->table == TABLE_TABLES)) {
-        return damaged(pages, number, "has a node of no kind");
+        return damaged(pages, number, "has a node of an unknown kind");
     }
     if (data + here > page + pages->page_bytes) {
-        return damaged(pages, number, "has a node that does not fit");
+        return damaged(pages, number, "has a node outside the page");
     }
     if (is_big) {
         int err = check_big(walk, u64_at(pages, data), bytes, &data);
@@ -290,7 +289,7 @@ static int check_leaf_node(struct walk *walk, size_t page, size_t node)
     }
     if (!is_table) return 0;
     if (bytes != RECORD_BYTES || pages->tables_count == TABLES_MAX) {
-        return damaged(pages, number, "has a table of no kind");
+        return damaged(pages, number, "has an invalid table");
     }
     pages->tables[pages->tables_count++] = data;
     return 0;
@@ -308,7 +307,7 @@ static int push(struct walk *walk, uint64_t page)
     return 0;
 }
 
-/* The next node of the page on top, or that page is done. */
+/* Handles the next node of the page on top of the stack, or pops the page. */
 static int step(struct walk *walk)
 {
     unsigned top = walk->depth - 1, count = 0;
@@ -334,7 +333,7 @@ static int check_table(struct pages *pages, size_t record, enum table table)
     uint64_t root = u64_at(pages, record + RECORD_ROOT), page = number_of(pages, record);
     bool is_empty = root == UINT64_MAX;
     if (walk.levels > LEVELS_MAX || is_empty != (walk.levels == 0)) {
-        return damaged(pages, page, "has a table of no depth");
+        return damaged(pages, page, "has a table with an invalid depth");
     }
     int err = is_empty ? 0 : push(&walk, root);
     while (err == 0 && walk.depth > 0) {
@@ -344,7 +343,7 @@ static int check_table(struct pages *pages, size_t record, enum table table)
     const uint64_t found[] = {walk.branches, walk.leaves, walk.overflows, walk.entries};
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
         if (u64_at(pages, record + RECORD_NUMBERS + i * sizeof found[0]) != found[i]) {
-            return damaged(pages, page, "has a table with other counts than it has pages");
+            return damaged(pages, page, "has a table with wrong counts");
         }
     }
     return 0;
@@ -357,20 +356,20 @@ static int check_meta(struct pages *pages, uint64_t page)
     size_t offset = (size_t)page * pages->page_bytes;
     if (u16_at(pages, offset + PAGE_FLAGS) != IS_META ||
         u32_at(pages, offset + META_MAGIC) != magic) {
-        return damaged(pages, page, "does not say what it is");
+        return damaged(pages, page, "is not a meta page");
     }
     if (u32_at(pages, offset + META_VERSION) == 1) return 0;
-    return bel__why_say(pages->why, BEL_EUNSUPPORTED, "tree/data.mdb has another version");
+    return bel__why_say(pages->why, BEL_EUNSUPPORTED, "tree/data.mdb has an unknown version");
 }
 
-/* Finds the page that names the roots: 0 or 1. */
+/* Finds the valid meta page, 0 or 1. */
 static int find_meta(struct pages *pages, size_t *out)
 {
     uint64_t page_bytes = u32_at(pages, META_FREE);
     bool is_power = page_bytes != 0 && (page_bytes & (page_bytes - 1)) == 0;
     if (!is_power || page_bytes < PAGE_BYTES_MIN || page_bytes > PAGE_BYTES_MAX ||
         pages->map_bytes < 2 * page_bytes) {
-        return damaged(pages, 0, "has pages of no size");
+        return damaged(pages, 0, "has an invalid page size");
     }
     pages->page_bytes = (size_t)page_bytes;
     int err = check_meta(pages, 0);
@@ -401,13 +400,13 @@ static int check_tables(struct pages *pages, size_t meta)
 static int check_map(struct pages *pages)
 {
     size_t meta = 0;
-    if (pages->map_bytes < 2 * (size_t)PAGE_BYTES_MIN) return damaged(pages, 0, "is not there");
+    if (pages->map_bytes < 2 * (size_t)PAGE_BYTES_MIN) return damaged(pages, 0, "does not exist");
     int err = find_meta(pages, &meta);
     if (err) return err;
     assert(pages->page_bytes >= PAGE_BYTES_MIN);
     uint64_t last = u64_at(pages, meta + META_LAST);
     if (last < FIRST_PAGE - 1 || last >= pages->map_bytes / pages->page_bytes) {
-        return damaged(pages, last, "is the last one and not there");
+        return damaged(pages, last, "is the last page and does not exist");
     }
     pages->count = last + 1;
     pages->left = pages->count - FIRST_PAGE;
@@ -423,7 +422,7 @@ static int check_file(int file, struct bel_why *why)
     struct pages pages = {.why = why};
     struct stat info;
     if (fstat(file, &info) != 0) return BEL_EIO;
-    if (info.st_size == 0) return damaged(&pages, 0, "is not there");
+    if (info.st_size == 0) return damaged(&pages, 0, "does not exist");
     pages.map_bytes = (size_t)info.st_size;
     void *map = mmap(NULL, pages.map_bytes, PROT_READ, MAP_SHARED, file, 0);
     if (map == MAP_FAILED) return errno == ENOMEM ? BEL_ENOMEM : BEL_EIO;

@@ -3,18 +3,17 @@
 #define BEL_STORE_TREE_PREFETCH_H
 
 /*
- * scout - asks the system to read the pages of an LMDB file that will be needed soon.
+ * prefetch - asks the kernel to read LMDB pages that a checkpoint will need.
  *
- * A transaction that puts rows all over a large tree waits for the disk at each page that is not
- * in memory, one after the other: 80 us a row. The library cannot be asked where a row would be
- * without reading just that page. So the scout goes ahead: it reads branch pages itself, from
- * the file, finds the leaf where a key belongs, and says to the system that it will be wanted.
- * The disk then has many reads at a time.
+ * A transaction that puts rows all over a large tree waits for the disk at each page that is not in
+ * memory, one after the other: 80 us per row. LMDB cannot tell where a row would be without reading
+ * that very page. So the prefetch reads the branch pages itself, from the file, finds the leaf of a
+ * key, and passes its page to posix_fadvise(). The disk then has many reads in flight.
  *
- * What it says is a hint. A scout that has lost its way, because pages have moved since or the
- * file is damaged, asks for the wrong page or for none.
+ * A prefetch is only a hint. If pages have moved since, or the file is damaged, it asks for a wrong
+ * page or for none.
  *
- * Threads: a scout belongs to one thread.
+ * Threads: a prefetch belongs to one thread.
  */
 
 #include "belfry/error.h"
@@ -27,27 +26,27 @@ enum {
     BEL_PREFETCH_LEVELS_MAX = 8,
 };
 
-/* A scout. The fields are private. */
+/* The state of a prefetch. The fields are private. */
 struct bel_prefetch {
     int file; /* borrowed */
     size_t page_bytes;
     unsigned char *pages;                      /* the last page read on each level of branches */
-    uint64_t numbers[BEL_PREFETCH_LEVELS_MAX]; /* of those, or 0 */
-    unsigned branch_levels;                    /* 0 if it does not know its way */
-    uint64_t root, leaf;                       /* pages; the last leaf asked for */
-    struct bel_key from, until;                /* a key between them belongs there, too */
+    uint64_t numbers[BEL_PREFETCH_LEVELS_MAX]; /* numbers of those pages, or 0 */
+    unsigned branch_levels;                    /* 0: disabled */
+    uint64_t root, leaf;                       /* page numbers: the root, the last leaf requested */
+    struct bel_key from, until;                /* keys from <= key < until are in that leaf */
 };
 
-/* Makes a scout of a file, which it borrows. Returns 0 or BEL_ENOMEM. */
-BEL_CHECKED int bel__prefetch_init(struct bel_prefetch *scout, int file, size_t page_bytes);
+/* Initializes a prefetch of a file, which is borrowed. Returns 0 or BEL_ENOMEM. */
+BEL_CHECKED int bel__prefetch_init(struct bel_prefetch *prefetch, int file, size_t page_bytes);
 
-/* Releases its memory. */
-void bel__prefetch_finish(struct bel_prefetch *scout);
+/* Frees its memory. */
+void bel__prefetch_finish(struct bel_prefetch *prefetch);
 
-/* Starts anew, at what the library keeps of the table: its record in the main table. */
-void bel__prefetch_start(struct bel_prefetch *scout, struct bel_view record);
+/* Starts again from the root of a table. `record` is LMDB's record of it in the main table. */
+void bel__prefetch_start(struct bel_prefetch *prefetch, struct bel_view record);
 
-/* Says that the row of a key will be read or changed soon. */
-void bel__prefetch_expect(struct bel_prefetch *scout, const struct bel_key *key);
+/* Requests the leaf page of a key that will be read or changed soon. */
+void bel__prefetch_expect(struct bel_prefetch *prefetch, const struct bel_key *key);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A walk through a whole tree, which is how damage is found before it is met. */
+/* Checks a whole tree, to find damage before a reader meets it. */
 #include "store/tree/tree.h"
 
 #include "store/io/row.h"
 
 #include <assert.h>
 
-/* The key right behind. False if there is none. */
-static bool step_behind(struct bel_key *key)
+/* Changes a key to the next possible key. Returns false if there is none. */
+static bool increase(struct bel_key *key)
 {
     for (int i = 2; i >= 0; i--) {
         if (++key->words[i] != 0) return true;
@@ -16,8 +16,8 @@ static bool step_behind(struct bel_key *key)
     return false;
 }
 
-/* Whether a row that was met on the way from the one before is also found by its key alone: a
- * signpost may be wrong that only who comes from afar looks at. */
+/* Checks that a row found by iteration is also found by its key: a lookup uses the keys of branch
+ * pages, which an iteration does not. */
 static int find_again(struct bel_tree *tree, const struct bel_key *key, struct bel_view value)
 {
     struct bel_view found;
@@ -45,7 +45,7 @@ int bel__tree_check(struct bel_tree *tree, struct bel_tree_stats *out)
         if (err) return err;
         rows++;
         sum += bel__row_sum(&key, bel__row_checksum(&key, value), value.bytes);
-    } while (step_behind(&key));
+    } while (increase(&key));
     if (err && err != BEL_ENOTFOUND) return err;
 
     *out = (struct bel_tree_stats){.rows = rows, .sum = sum, .bytes = kept.bytes};

@@ -3,14 +3,14 @@
 #define BEL_STORE_TREE_TREE_H
 
 /*
- * tree - where rows end up: an ordered table that is changed by large sorted transactions,
- * each of which is wholly there after a crash or not at all.
+ * tree - the interface of an ordered table that checkpoints write to, in large sorted transactions.
+ * After a crash a transaction is there completely or not at all.
  *
- * Two of them: on LMDB (tree_lmdb.c), and in memory (tree_memory.c), which is its twin for the
- * simulator and the store in memory. Rows carry a checksum of key and value.
+ * There are two implementations: lmdb.c on disk, and memory.c for the simulator and the store in
+ * memory. Each row has a checksum of key and value.
  *
- * Threads: one reads (get, seek, refresh), one writes (begin, put, delete, commit, abort); the two
- * may be the same. A reader sees the tree as it was at its last refresh.
+ * Threads: one thread reads (get, seek, refresh), one writes (begin, put, remove, commit, abort);
+ * they may be the same. The reader sees the tree as of its last refresh.
  */
 
 #include "belfry/error.h"
@@ -23,72 +23,72 @@
 
 struct bel_tree_stats {
     uint64_t rows;
-    uint64_t sum;        /* of all rows, whatever their order; see row.h */
+    uint64_t sum;        /* total of the sums of all rows; see io/row.h */
     uint64_t bytes;      /* on disk, or in memory */
-    uint64_t free_bytes; /* of those: in pages that are used again before it grows */
+    uint64_t free_bytes; /* part of `bytes`: free pages, which are reused before the file grows */
 };
 
-/* A tree. To make one, put this first in it and fill in all of it. */
+/* The interface. An implementation has this struct as its first member and sets all functions. */
 struct bel_tree {
-    /* Reader. What `*out` points to is good until the next refresh. 0, BEL_ENOTFOUND, BEL_EIO,
-     * BEL_ECORRUPT. */
+    /* Reader. `*out` is valid until the next refresh. 0, BEL_ENOTFOUND, BEL_EIO, BEL_ECORRUPT. */
     int (*get)(struct bel_tree *tree, const struct bel_key *key, struct bel_view *out);
-    /* Reader: the first row that is not before `*key`, whose key goes there. */
+    /* Reader: finds the first row with a key >= `*key` and sets `*key` to its key. */
     int (*seek)(struct bel_tree *tree, struct bel_key *key, struct bel_view *out);
-    /* Reader: from here on the rows of the last transaction are seen. 0, BEL_EIO, BEL_ENOMEM. */
+    /* Reader: makes the last committed transaction visible. 0, BEL_EIO, BEL_ENOMEM. */
     int (*refresh)(struct bel_tree *tree);
-    /* Reader: the epoch of the last transaction that it sees; 0 at first. */
+    /* Reader: returns the epoch of the last visible transaction; 0 in a new tree. */
     uint64_t (*epoch)(const struct bel_tree *tree);
 
-    /* Writer. 0, BEL_EIO, BEL_EFULL for no space on disk, BEL_ENOMEM; then abort. */
+    /* Writer: begins a transaction. This, put, remove and commit return 0; or BEL_EIO, BEL_EFULL if
+     * the disk is full, BEL_ENOMEM, and then abort must follow. */
     int (*begin)(struct bel_tree *tree);
-    /* Says that the row of a key will be changed soon, in this transaction or the next: a hint,
-     * so that a tree on disk can read ahead. */
+    /* Hints that the row of a key will be changed soon, in this transaction or the next, so that a
+     * tree on disk can prefetch its page. */
     void (*expect)(struct bel_tree *tree, const struct bel_key *key);
     int (*put)(struct bel_tree *tree, const struct bel_key *key, struct bel_view value);
-    int (*remove)(struct bel_tree *tree, const struct bel_key *key); /* it need not be there */
+    int (*remove)(struct bel_tree *tree, const struct bel_key *key); /* the row need not exist */
     int (*commit)(struct bel_tree *tree, uint64_t epoch);            /* durable when it returns 0 */
     void (*abort)(struct bel_tree *tree);
 
-    /* Reader: another one, which sees the tree as it is now and may be used by a thread of its
-     * own; it only reads, and is closed before this one. 0, BEL_EIO, BEL_ENOMEM, BEL_ECORRUPT. NULL
-     * if there can be none. */
+    /* Reader: opens a second reader, a snapshot of the current tree, for use by another thread. It
+     * must be closed before the tree. 0, BEL_EIO, BEL_ENOMEM, BEL_ECORRUPT. NULL if the tree does
+     * not support it. */
     int (*twin)(struct bel_tree *tree, struct bel_tree **out);
-    /* Reader: the counts kept beside the rows that it sees. */
+    /* Reader: returns the counts that are stored with the visible rows. */
     void (*stats)(struct bel_tree *tree, struct bel_tree_stats *out);
     void (*close)(struct bel_tree *tree);
 };
 
-/* Walks through the whole tree as the reader sees it, and says what is there. Returns 0; or
- * BEL_ECORRUPT if a row, the order, the count or the sum is wrong; or BEL_EIO. A tree on disk
- * whose pages are damaged may also end the process: let it be another one. */
+/* Reads the whole tree as the reader sees it and compares it with its counts. Returns 0 and sets
+ * `*out`; BEL_ECORRUPT if a row, the order, the count or the sum is wrong; or BEL_EIO. Damaged
+ * pages of a tree on disk may crash the process: call it in a subprocess. */
 BEL_CHECKED int bel__tree_check(struct bel_tree *tree, struct bel_tree_stats *out);
 
 enum bel_tree_mode {
-    BEL_TREE_CREATE, /* make what is not there yet */
-    BEL_TREE_OPEN,   /* it must be there: what is empty is damaged */
-    BEL_TREE_READ,   /* the same, for the reader alone; another process may write */
+    BEL_TREE_CREATE, /* create the tree if it does not exist */
+    BEL_TREE_OPEN,   /* the tree must exist; an empty file is damage */
+    BEL_TREE_READ,   /* like OPEN, for the reader alone; another process may write */
 };
 
 struct bel_tree_options {
-    const char *path; /* a folder; borrowed until it is open */
+    const char *path; /* a folder; borrowed during the open */
     enum bel_tree_mode mode;
-    uint64_t map_bytes; /* it grows to this at most; 0: as much as can be mapped, up to 2^40 */
+    uint64_t map_bytes; /* largest size of the file; 0: what can be mapped, up to 2^40 */
 };
 
 /* Opens a tree on LMDB. Returns 0 and sets `*out`; or BEL_ENOTFOUND, BEL_ECORRUPT, BEL_EIO,
  * BEL_EFULL, BEL_ENOMEM, or BEL_EUNSUPPORTED for one of a later version. */
 BEL_CHECKED int bel__tree_lmdb_open(const struct bel_tree_options *options, struct bel_tree **out);
 
-/* Makes an empty tree in memory, which belongs to one thread. Returns 0 and sets `*out`, or
+/* Creates an empty tree in memory, which belongs to one thread. Returns 0 and sets `*out`, or
  * BEL_ENOMEM. */
 BEL_CHECKED int bel__tree_memory_create(struct bel_tree **out);
 
-/* The same, but it is there after close(), as one on disk is: without an open transaction, with
- * all that was committed, and can be used again. The simulator's crash is a close(). */
+/* Creates a tree in memory that survives close(), like one on disk: an open transaction is aborted,
+ * committed rows stay, and the tree can be used again. The simulator's crash is a close(). */
 BEL_CHECKED int bel__tree_memory_create_lasting(struct bel_tree **out);
 
-/* Releases a tree in memory that lasts; NULL is allowed. */
+/* Frees such a tree; NULL is allowed. */
 void bel__tree_memory_destroy(struct bel_tree *tree);
 
 #endif
