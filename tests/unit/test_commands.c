@@ -14,7 +14,7 @@
 
 enum {
     USAGE_BYTES = 1024,
-    HELP_BYTES_MAX = 60,
+    HELP_BYTES_MAX = 80,
 };
 
 static const struct bel_command_entry *find(const char *name)
