@@ -67,8 +67,9 @@ static inline void actor_begin(struct actor *actor, void (*task)(void *), void *
 static inline void actor_await(struct actor *actor)
 {
     (void)pthread_mutex_lock(&actor->mutex);
-    while (actor->task != NULL)
+    while (actor->task != NULL) {
         (void)pthread_cond_wait(&actor->changed, &actor->mutex);
+    }
     (void)pthread_mutex_unlock(&actor->mutex);
 }
 

@@ -11,6 +11,7 @@
  *     for (uint64_t seed = cases.first; seed <= cases.last; seed++) run_case(seed);
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -54,7 +55,8 @@ static inline struct cases cases_of(int argc, char **argv, uint64_t count)
         uint64_t seed = strtoull(argv[1], NULL, 0);
         return (struct cases){seed, seed};
     }
-    return (struct cases){1, getenv("BEL_TEST_LONG") != NULL ? 20 * count : count};
+    bool is_long = getenv("BEL_TEST_LONG") != NULL; /* NOLINT(concurrency-mt-unsafe) */
+    return (struct cases){1, is_long ? 20 * count : count};
 }
 
 #endif
