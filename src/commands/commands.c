@@ -308,6 +308,17 @@ const size_t bel__commands_count = sizeof bel__commands / sizeof bel__commands[0
 static_assert(sizeof bel__commands / sizeof bel__commands[0] == BEL_COMMANDS,
               "every command has an entry");
 
+const char *bel__permission_name(enum bel_permission permission)
+{
+    static const char *const names[] = {
+        [BEL_PERMISSION_NONE] = "none", [BEL_PERMISSION_KNOWN] = "known",
+        [BEL_PERMISSION_READ] = "read", [BEL_PERMISSION_WRITE] = "write",
+        [BEL_PERMISSION_WORK] = "work", [BEL_PERMISSION_ADMIN] = "admin",
+    };
+    assert(permission <= BEL_PERMISSION_ADMIN);
+    return names[permission];
+}
+
 const struct bel_command_entry *bel__command_find(struct bel_view name)
 {
     for (size_t i = 0; i < BEL_COMMANDS; i++) {

@@ -63,6 +63,9 @@ struct bel_command_entry {
     size_t arguments_count;
 };
 
+/* Returns "read" and so on. */
+const char *bel__permission_name(enum bel_permission permission);
+
 /* The table, indexed by enum bel_command_place. */
 extern const struct bel_command_entry bel__commands[];
 extern const size_t bel__commands_count;

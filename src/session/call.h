@@ -99,8 +99,26 @@ void bel__call_abandon(struct bel_session *session, struct bel_call *call);
 /* Frees a session that was destroyed, if nothing of it is under way any more. */
 void bel__session_free_if_gone(struct bel_session *session);
 
-/* The limits that hold for whoever has come in, or not. */
+/* --- limits.c --- */
+
+/* Returns the limits of a request, before or after the client has authenticated. */
 struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known);
+
+/* Makes the input and output of a session, empty and with their limits. */
+void bel__session_init_buffers(struct bel_session *session);
+
+/* Returns how many bytes may be unparsed. */
+size_t bel__session_input_max(const struct bel_session *session);
+
+/* Returns how long the reply to a command may become, 0 if it cannot be long; more than the output
+ * may hold, so that the command is alone, if the length is unknown or too large. */
+size_t bel__session_owed(const struct bel_session *session, const struct bel_command *command);
+
+/* Returns whether one more command may be under way: there are not too many, and the output has
+ * room for all that is owed. */
+bool bel__session_may_add(const struct bel_session *session);
+
+/* --- own_commands.c --- */
 
 /* Whether a command that is the session's own, not a backend's, wants all before it answered. */
 bool bel__own_command_is_barrier(const struct bel_command_entry *entry);
@@ -113,10 +131,9 @@ void bel__own_command_do(struct bel_call *call, const struct bel_bound *bound,
 void bel__own_command_end(const struct bel_call *call, int err, const char *why,
                           struct bel_resp_writer *writer);
 
-/* COMMAND: what the table says. */
-void bel__command_docs_write(const struct bel_bound *bound, struct bel_resp_writer *writer);
+/* --- command_docs.c --- */
 
-/* "read" and so on. */
-const char *bel__permission_name(enum bel_permission permission);
+/* Writes the reply of COMMAND, from the table of commands. */
+void bel__command_docs_write(const struct bel_bound *bound, struct bel_resp_writer *writer);
 
 #endif

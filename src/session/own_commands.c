@@ -39,16 +39,6 @@ static void end(struct bel_call *call)
 
 /* --- who is there --- */
 
-const char *bel__permission_name(enum bel_permission permission)
-{
-    static const char *const names[] = {
-        [BEL_PERMISSION_NONE] = "none", [BEL_PERMISSION_KNOWN] = "known",
-        [BEL_PERMISSION_READ] = "read", [BEL_PERMISSION_WRITE] = "write",
-        [BEL_PERMISSION_WORK] = "work", [BEL_PERMISSION_ADMIN] = "admin",
-    };
-    return names[permission];
-}
-
 static void forget(struct bel_session *session)
 {
     session->is_known = session->service->authenticate == NULL;

@@ -23,68 +23,9 @@
 #include <string.h>
 #include <strings.h>
 
-enum {
-    OUTPUT_BYTES_MAX = 8 << 20,
-    COMMANDS_MAX = 1024,
-    REPLY_BYTES_MAX = 256 << 20, /* of one */
-    TIMER_BYTES_MORE = 64 << 10, /* in a reply, than the payload */
-    AGENDA_BYTES_MAX = 512 << 10,
-    ARGUMENTS_MAX = 16384,
-    REQUEST_BYTES_MORE = 1 << 20, /* than the payload */
-    STRANGER_ARGUMENTS_MAX = 10,
-    STRANGER_ARGUMENT_BYTES_MAX = 4096,
-    STRANGER_BYTES_MAX = 64 << 10, /* unparsed */
-    READ_BYTES = 64 << 10,         /* unparsed, besides the request that is being received */
-};
-
-static size_t output_max(const struct bel_session *session)
-{
-    size_t max = session->service->output_bytes_max;
-    return max > 0 ? max : OUTPUT_BYTES_MAX;
-}
-
-static size_t commands_max(const struct bel_session *session)
-{
-    size_t max = session->service->commands_max;
-    return max > 0 ? max : COMMANDS_MAX;
-}
-
-static size_t unread(const struct bel_session *session)
-{
-    return session->out.count + session->kept_bytes;
-}
-
-static size_t payload_max(const struct bel_session *session)
-{
-    size_t max = session->service->payload_bytes_max;
-    return max > 0 ? max : BEL_PAYLOAD_BYTES_DEFAULT;
-}
-
-/* What may come to be unread: what is, and the replies to what is under way. */
-static size_t due(const struct bel_session *session)
-{
-    return unread(session) + session->owed_bytes;
-}
-
 static uint64_t written(const struct bel_session *session)
 {
     return session->appended - session->out.count;
-}
-
-struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known)
-{
-    size_t payload = service->payload_bytes_max;
-    size_t request = (payload > 0 ? payload : BEL_PAYLOAD_BYTES_DEFAULT) + REQUEST_BYTES_MORE;
-    if (is_known) {
-        return (struct bel_resp_limits){.arguments_max = ARGUMENTS_MAX,
-                                        .argument_bytes_max = request,
-                                        .request_bytes_max = request,
-                                        .is_lenient = true};
-    }
-    size_t bytes = (size_t)STRANGER_ARGUMENTS_MAX * (STRANGER_ARGUMENT_BYTES_MAX + 32);
-    return (struct bel_resp_limits){.arguments_max = STRANGER_ARGUMENTS_MAX,
-                                    .argument_bytes_max = STRANGER_ARGUMENT_BYTES_MAX,
-                                    .request_bytes_max = bytes};
 }
 
 /* --- replies --- */
@@ -281,30 +222,6 @@ static bool does_hold(const struct bel_command *command)
     }
 }
 
-/* How long a reply may become, if it may be long; so long that it has to be alone, if that is not
- * known or too much. */
-static size_t owed_for(const struct bel_session *session, const struct bel_command *command)
-{
-    size_t alone = output_max(session) + 1, timer = payload_max(session) + TIMER_BYTES_MORE;
-    size_t count;
-    switch (command->verb) {
-    case BEL_VERB_GET:
-        count = 1;
-        break;
-    case BEL_VERB_CLAIM:
-        count = command->claim.count > 0 ? command->claim.count : 1;
-        break;
-    case BEL_VERB_AGENDA:
-        return AGENDA_BYTES_MAX < alone ? AGENDA_BYTES_MAX : alone;
-    case BEL_VERB_LIST:
-    case BEL_VERB_TOPICS:
-        return alone;
-    default:
-        return 0;
-    }
-    return count < alone / timer ? count * timer : alone;
-}
-
 static void submit(struct bel_session *session, struct bel_call *call,
                    const struct bel_bound *bound, struct bel_refusal *why)
 {
@@ -318,7 +235,7 @@ static void submit(struct bel_session *session, struct bel_call *call,
         return;
     }
     if (does_hold(&call->request.command)) session->holder = call;
-    bel__call_owe(session, call, owed_for(session, &call->request.command));
+    bel__call_owe(session, call, bel__session_owed(session, &call->request.command));
     bel_backend_submit(session->owner.backend, &call->request);
 }
 
@@ -461,8 +378,9 @@ static bool take_refusal(struct bel_session *session, enum bel_resp_event event,
     }
     (void)snprintf(text, sizeof text,
                    is_broken ? "Protocol error: %s"
-                             : "the request is %s: at most %d arguments, %zu bytes",
-                   session->parser.why, ARGUMENTS_MAX, session->parser.limits.request_bytes_max);
+                             : "the request is %s: at most %zu arguments, %zu bytes",
+                   session->parser.why, session->parser.limits.arguments_max,
+                   session->parser.limits.request_bytes_max);
     session->is_ending = call->is_last = is_broken;
     refuse(session, call, is_broken ? "ERR" : "BADARG", text);
     if (!session->is_dropped) bel__buffer_consume(&session->in, used);
@@ -471,8 +389,7 @@ static bool take_refusal(struct bel_session *session, enum bel_resp_event event,
 
 static bool is_able(const struct bel_session *session)
 {
-    return !session->is_ending && session->holder == NULL &&
-           session->calls_count < commands_max(session) && due(session) <= output_max(session);
+    return !session->is_ending && session->holder == NULL && bel__session_may_add(session);
 }
 
 /* Parses and does one. False if it has to wait. */
@@ -508,9 +425,7 @@ int bel__session_create(const struct bel_service *service, const struct bel_sess
     session->grant = (struct bel_grant){session->is_known ? ~0U : 0, NULL};
     struct bel_resp_limits limits = bel__session_limits(service, session->is_known);
     bel__resp_init(&session->parser, &limits);
-    bel__buffer_init(&session->out, 2 * output_max(session) + REPLY_BYTES_MAX);
-    limits = bel__session_limits(service, true);
-    bel__buffer_init(&session->in, limits.request_bytes_max + READ_BYTES);
+    bel__session_init_buffers(session);
     bel__list_init(&session->calls);
     bel__list_init(&session->unwritten);
     bel__list_init(&session->releasing);
@@ -559,28 +474,11 @@ void bel__session_introduce(struct bel_session *session, uint64_t id, const char
     (void)snprintf(session->address, sizeof session->address, "%s", address);
 }
 
-static size_t input_max(const struct bel_session *session)
-{
-    return session->is_known ? session->in.count_max : STRANGER_BYTES_MAX;
-}
-
-bool bel__session_is_full(const struct bel_session *session)
-{
-    return unread(session) > output_max(session);
-}
-
-size_t bel__session_room(const struct bel_session *session)
-{
-    if (session->is_ending || bel__session_is_full(session)) return 0;
-    size_t max = input_max(session);
-    return session->in.count < max ? max - session->in.count : 0;
-}
-
 int bel__session_receive(struct bel_session *session, const void *data, size_t bytes)
 {
     if (session->is_ending) return 0;
     int err = BEL_EFULL;
-    size_t max = input_max(session);
+    size_t max = bel__session_input_max(session);
     if (session->in.count <= max && bytes <= max - session->in.count) {
         err = bel__buffer_append(&session->in, data, bytes);
     }
