@@ -19,8 +19,8 @@
 
 #include "engine/engine.h"
 #include "engine/offline/inspect.h"
-#include "engine/ready.h"
 #include "engine/rows/record.h"
+#include "engine/state/ready.h"
 
 static inline bool engine_is_before(const struct bel_key *a, const struct bel_key *b)
 {

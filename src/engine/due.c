@@ -14,10 +14,10 @@
 #include "engine/due.h"
 
 #include "engine/engine.h"
-#include "engine/plan_ring.h"
-#include "engine/ready.h"
-#include "engine/retention.h"
-#include "engine/timer_lookup.h"
+#include "engine/state/plan_ring.h"
+#include "engine/state/ready.h"
+#include "engine/state/retention.h"
+#include "engine/state/timer_lookup.h"
 
 #include <assert.h>
 
@@ -150,7 +150,7 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
     int err = bel__store_seek(engine->store, &topic->loaded[lane], &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         if (bel__key_compare(&cursor.key, &end) >= 0) break;
-        if (bel__picker_count(&topic->picker) >= engine->options.ready_max) {
+        if (bel__picker_count(&topic->picker) >= engine->ready_max) {
             stop_at(engine, topic, &cursor.key, BEL_NEVER);
             return 0;
         }

@@ -14,12 +14,12 @@
 
 #include "core/units.h"
 #include "core/why.h"
-#include "engine/commands.h"
+#include "engine/commands/commands.h"
 #include "engine/due.h"
 #include "engine/lease_timeout.h"
-#include "engine/reactions.h"
-#include "engine/ready.h"
 #include "engine/rows/encoding.h"
+#include "engine/state/reactions.h"
+#include "engine/state/ready.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -290,6 +290,11 @@ static bool withdraw(struct bel_backend *backend, struct bel_request *request)
 
 /* --- opening and closing --- */
 
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+    return value > 0 ? value : otherwise;
+}
+
 static int load_secrets(struct bel_engine *engine)
 {
     struct bel_key key = meta_key(META_SECRETS);
@@ -327,15 +332,15 @@ static int load_times(struct bel_engine *engine, struct bel_now now)
     return 0;
 }
 
-static int recover(struct bel_engine *engine)
+static int recover(struct bel_engine *engine, const struct bel_engine_options *options)
 {
     struct bel_siphash_key secret;
     int err = bel__entropy_fill(engine->entropy, &secret, sizeof secret);
     if (err) return err;
-    bel__topics_init(&engine->topics, secret, engine->options.topics_max);
+    bel__topics_init(&engine->topics, secret, or_default(options->topics_max, BEL_TOPICS_MAX));
     bel__counts_init(&engine->rows.counts, secret);
     err = load_secrets(engine);
-    if (err == 0) err = load_times(engine, engine->options.now);
+    if (err == 0) err = load_times(engine, options->now);
     if (err == 0) err = bel__wakes_open(engine);
     if (err == 0) err = bel__wait_open(engine);
     if (err == 0) err = bel__topics_load(engine);
@@ -349,11 +354,6 @@ static int recover(struct bel_engine *engine)
     return 0;
 }
 
-static uint32_t or_default(uint32_t value, uint32_t otherwise)
-{
-    return value > 0 ? value : otherwise;
-}
-
 int bel__engine_open_on(const struct bel_engine_options *options, struct bel_store *store,
                         struct bel_entropy *entropy, struct bel_engine **out)
 {
@@ -362,17 +362,15 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     struct bel_engine *engine = calloc(1, sizeof *engine);
     if (engine == NULL) return BEL_ENOMEM;
     engine->backend = (struct bel_backend){submit, withdraw, turn};
-    engine->options = *options;
-    engine->options.payload_bytes_max =
-        or_default(options->payload_bytes_max, BEL_PAYLOAD_BYTES_DEFAULT);
-    engine->options.topics_max = or_default(options->topics_max, BEL_TOPICS_MAX);
-    engine->options.ready_max = or_default(options->ready_max, READY_MAX_DEFAULT);
+    engine->zones = options->zones;
+    engine->payload_bytes_max = or_default(options->payload_bytes_max, BEL_PAYLOAD_BYTES_DEFAULT);
+    engine->ready_max = or_default(options->ready_max, READY_MAX_DEFAULT);
     engine->store = engine->rows.store = store;
     engine->entropy = entropy;
     engine->events = &bel__reactions;
     bel__request_list_init(&engine->submitted);
     bel__request_list_init(&engine->bulk);
-    int err = recover(engine);
+    int err = recover(engine, options);
     if (err) {
         engine->store = NULL; /* it is the caller's */
         bel_engine_close(engine);

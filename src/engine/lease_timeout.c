@@ -10,7 +10,7 @@
 #include "engine/lease_timeout.h"
 
 #include "engine/engine.h"
-#include "engine/timer.h"
+#include "engine/state/timer.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "scarce.h"
 
 #include "core/arena.h"
-#include "engine/picker.h"
+#include "engine/state/picker.h"
 #include "store/store.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  * Histories have one share or many, a concurrency or none, or one that changes; dues are few,
  * so that heads often tie; and now and then all that is ready is forgotten.
  */
-#include "engine/picker.c" /* NOLINT(bugprone-suspicious-include) */
+#include "engine/state/picker.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "../check.h"
 #include "../random.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The source is compiled in; malloc() is wrapped, so that memory can run out. */
-#include "engine/picker.c" /* NOLINT(bugprone-suspicious-include) */
+#include "engine/state/picker.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "../check.h"
 

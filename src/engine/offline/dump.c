@@ -14,7 +14,7 @@
 #include "engine/offline/inspect.h"
 #include "engine/offline/subprocess.h"
 #include "engine/rows/encoding.h"
-#include "engine/settings.h"
+#include "engine/state/settings.h"
 
 #include "core/buffer.h"
 

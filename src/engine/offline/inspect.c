@@ -18,7 +18,7 @@
 #include "engine/engine.h"
 #include "engine/offline/subprocess.h"
 #include "engine/rows/blob.h"
-#include "engine/timer.h"
+#include "engine/state/timer.h"
 
 #include <assert.h>
 #include <stdlib.h>

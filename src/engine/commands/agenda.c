@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * AGENDA: how many timers are due in each step of a stretch of time. Steps of whole hours are
+ * sums of numbers that are kept anyway, an hour a number; finer ones count rows:
+ *
+ *     steps        |   09:00   |   10:00   |   11:00   |
+ *     wall lane    |   hour    |   hour    |   hour    |
+ *     engine lane      hour    |   hour    |   hour        shifted, if the clock was set
+ *
+ * The hours of the engine's lane are hours of the steps only if the two clocks differ by whole
+ * hours. If not, its rows are counted, unless they are too many: then each hour is taken for the
+ * one that it begins in.
+ *
+ * Plans come on top: from their next time on, as the rule says, each as much later as the plan's
+ * place in its spread window is. A cron rule has as many times in each hour that it names, but for
+ * those around a change of the clocks: so if steps are of whole hours, they are looked at in one
+ * hour and the rest is counted by hours. Those of an hour that are moved are in two of the steps':
+ *
+ *     nominal      |      09:00      |
+ *     rings               |      09:25      |
+ *     steps        |   09:00   |   10:00    |
+ */
+#include "core/units.h"
+#include "engine/commands/commands.h"
+#include "engine/rows/encoding.h"
+#include "engine/state/plan_rule.h"
+#include "engine/state/state.h"
+#include "engine/state/timer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    STEPS_MAX = 10000,
+    ROWS_MAX = 100000,  /* that are counted one by one */
+    TIMES_MAX = 100000, /* of plans, likewise */
+    DAY_MS = 24 * MS_PER_HOUR,
+    HOUR_S = 3600,
+    DAY_S = 24 * HOUR_S,
+};
+
+/* No time is outside of these: the years 1 to 9999. */
+#define TIME_MIN_MS INT64_C(-62135596800000)
+#define TIME_MAX_MS INT64_C(253402300799999)
+
+struct agenda {
+    struct bel_engine *engine;
+    struct bel_agenda_step *steps;
+    size_t count;
+    int64_t from, to, step; /* `to` is the end of the last step */
+    uint32_t rows_left, times_left;
+};
+
+static int64_t clamp(int64_t ms)
+{
+    if (ms < TIME_MIN_MS) return TIME_MIN_MS;
+    return ms > TIME_MAX_MS ? TIME_MAX_MS : ms;
+}
+
+static int64_t round_down(int64_t ms, int64_t unit)
+{
+    int64_t rest = ms % unit;
+    return ms - (rest < 0 ? rest + unit : rest);
+}
+
+/* How the time is divided. */
+static int divide(struct agenda *agenda, const struct bel_agenda *command, struct bel_reply *reply)
+{
+    int64_t from = clamp(command->has_from ? command->from.ms : agenda->engine->now.wall);
+    int64_t to = command->has_to ? clamp(command->to.ms) : from + DAY_MS;
+    if (command->step_ms > (uint64_t)TIME_MAX_MS) {
+        return bel__refuse(reply, BEL_EINVAL, "the step is too long");
+    }
+    agenda->step = command->step_ms == 0 ? MS_PER_HOUR : (int64_t)command->step_ms;
+    bool is_empty = to <= from;
+    if (agenda->step % MS_PER_HOUR == 0) from = round_down(from, MS_PER_HOUR);
+    int64_t count = is_empty ? 0 : (to - from + agenda->step - 1) / agenda->step;
+    if (count > STEPS_MAX) {
+        return bel__refuse(reply, BEL_EINVAL, "at most %d steps are possible", STEPS_MAX);
+    }
+    agenda->count = (size_t)count;
+    agenda->from = from;
+    agenda->to = from + count * agenda->step;
+    return 0;
+}
+
+static void add(struct agenda *agenda, int64_t wall_ms, uint64_t count)
+{
+    if (wall_ms < agenda->from || wall_ms >= agenda->to) return;
+    agenda->steps[(wall_ms - agenda->from) / agenda->step].count += count;
+}
+
+/* --- timers --- */
+
+/* The rows of a lane that are in the stretch, one by one. BEL_EFULL: they are too many. */
+static int count_rows(struct agenda *agenda, const struct bel_topic_state *topic, uint8_t lane)
+{
+    struct bel_store *store = agenda->engine->store;
+    struct bel_place start = {.table = BEL_TABLE_TIMERS, .topic = topic->number, .lane = lane};
+    start.time = bel__lane_time(&agenda->engine->now, lane, (struct bel_wall){agenda->from});
+    struct bel_key from = bel__key_of(&start);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(store, &cursor)) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        if (place.table != start.table || place.topic != start.topic) return 0;
+        int64_t due = (int64_t)bel__lane_wall(&agenda->engine->now, lane, place.time);
+        if (place.lane != lane || due >= agenda->to) return 0;
+        if (agenda->rows_left == 0) return BEL_EFULL;
+        agenda->rows_left--;
+        if (bel__record_kind(cursor.value) == BEL_RECORD_TIMER) add(agenda, due, 1);
+    }
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+/* The numbers in a row of hours, from a time of a lane on. */
+static int add_stretch(struct agenda *agenda, struct bel_view row, uint8_t lane, uint64_t time)
+{
+    uint64_t numbers[BEL_COUNT_NUMBERS_MAX], which;
+    if (!bel__count_read(row, BEL_COUNT_NUMBERS_MAX, numbers, &which)) return BEL_ECORRUPT;
+    for (; which != 0; which &= which - 1) {
+        unsigned hour = (unsigned)__builtin_ctzll(which);
+        uint64_t start = time + hour * (uint64_t)MS_PER_HOUR;
+        add(agenda, (int64_t)bel__lane_wall(&agenda->engine->now, lane, start), numbers[hour]);
+    }
+    return 0;
+}
+
+/* The numbers of the hours of a topic, of those lanes that are wanted. */
+static int add_hours(struct agenda *agenda, const struct bel_topic_state *topic,
+                     const bool is_wanted[BEL_LANES_TIMED])
+{
+    struct bel_store *store = agenda->engine->store;
+    uint64_t shift = (uint64_t)llabs(agenda->engine->now.offset) / BEL_STRETCH_MS + 1;
+    uint64_t first = agenda->from < 0 ? 0 : (uint64_t)agenda->from / BEL_STRETCH_MS;
+    uint64_t last = (uint64_t)agenda->to / BEL_STRETCH_MS + shift;
+    struct bel_place start = {.table = BEL_TABLE_COUNTS,
+                              .topic = topic->number,
+                              .lane = BEL_COUNT_HOURS,
+                              .time = first > shift ? first - shift : 0};
+    struct bel_key from = bel__key_of(&start);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(store, &cursor)) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        if (place.table != start.table || place.topic != start.topic) return 0;
+        if (place.lane != start.lane || place.time > last) return 0;
+        if (place.priority >= BEL_LANES_TIMED || !bel__time_is_valid(place.time)) {
+            return BEL_ECORRUPT;
+        }
+        if (!is_wanted[place.priority]) continue;
+        err = add_stretch(agenda, cursor.value, place.priority, place.time * BEL_STRETCH_MS);
+        if (err) return err;
+    }
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+static int count_timers(struct agenda *agenda, const struct bel_topic_state *topic)
+{
+    bool has_hours = agenda->step % MS_PER_HOUR == 0;
+    bool is_wanted[BEL_LANES_TIMED] = {true, true};
+    if (topic->numbers[BEL_NUMBER_PENDING] == 0) return 0;
+    if (!has_hours) {
+        int err = count_rows(agenda, topic, BEL_LANE_ENGINE);
+        return err ? err : count_rows(agenda, topic, BEL_LANE_WALL);
+    }
+    bool is_shifted = agenda->engine->now.offset % MS_PER_HOUR != 0;
+    if (is_shifted && topic->numbers[BEL_NUMBER_PENDING] <= agenda->rows_left) {
+        int err = count_rows(agenda, topic, BEL_LANE_ENGINE);
+        if (err) return err;
+        is_wanted[BEL_LANE_ENGINE] = false;
+    }
+    return add_hours(agenda, topic, is_wanted);
+}
+
+/* --- plans --- */
+
+/* Adds `count` rings that are a period apart, without looking at each. */
+static void add_interval(struct agenda *agenda, int64_t at, int64_t period, uint64_t count)
+{
+    assert(period > 0 && at >= agenda->from);
+    while (at < agenda->to && count > 0) {
+        int64_t end = agenda->from + ((at - agenda->from) / agenda->step + 1) * agenda->step;
+        uint64_t here = (uint64_t)((end - at + period - 1) / period);
+        if (here > count) here = count;
+        add(agenda, at, here);
+        at += (int64_t)here * period;
+        count -= here;
+    }
+}
+
+/* A plan, the last of its times that was looked at, and how many more there can be. */
+struct coming {
+    const struct bel_recurrence *rule;
+    const struct bel_plan *plan;
+    const struct bel_zone *zone;
+    int64_t at;    /* nominal */
+    int64_t place; /* in its spread window: it rings so much later */
+    uint64_t left;
+};
+
+/* The hour that a plan has come to. */
+struct hour {
+    int64_t start;      /* nominal; INT64_MIN: it has not come to any */
+    uint64_t counts[2]; /* of its times that were looked at, by the hour that they ring in */
+    bool is_whole;      /* all of it is looked at, and it is as others are */
+    bool has_full;      /* there was another one that was, with: */
+    uint64_t full_counts[2];
+};
+
+/* The next of its times, passing over those before the stretch if none of them is counted. */
+static int move(struct agenda *agenda, struct coming *coming)
+{
+    struct bel_wall after = {coming->at}, next;
+    int64_t from = agenda->from - coming->place;
+    if (coming->rule->count == 0 && after.ms < from - 1) after.ms = from - 1;
+    if (coming->left == 0) return BEL_ERANGE;
+    if (agenda->times_left == 0) return BEL_EFULL;
+    agenda->times_left--;
+    int err = bel_plan_next(coming->plan, after, 0, &next);
+    if (err) return err;
+    coming->at = next.ms;
+    coming->left--;
+    return next.ms + coming->place < agenda->to ? 0 : BEL_ERANGE;
+}
+
+/* The rest of an interval, of which `first` and the one it has come to are neighbours. */
+static void add_rest(struct agenda *agenda, const struct coming *coming, int64_t first)
+{
+    int64_t period = coming->at - first;
+    uint64_t count = coming->left < UINT64_MAX ? coming->left + 1 : UINT64_MAX;
+    if (coming->rule->has_until) {
+        uint64_t until = (uint64_t)((coming->rule->until.ms - coming->at) / period) + 1;
+        if (until < count) count = until;
+    }
+    add_interval(agenda, coming->at + coming->place, period, count);
+}
+
+/* Whether an hour is as any other that the rule names: one of the zone's, and far from changes. */
+static bool is_usual(const struct agenda *agenda, const struct coming *coming, int64_t start)
+{
+    const struct bel_recurrence *rule = coming->rule;
+    int64_t second = start / 1000, change;
+    if (rule->kind != BEL_PLAN_CRON || rule->count > 0 || agenda->step % MS_PER_HOUR != 0) {
+        return false;
+    }
+    if (rule->has_until && rule->until.ms < start + MS_PER_HOUR) return false;
+    if (bel_zone_offset(coming->zone, second) % HOUR_S != 0) return false;
+    return !bel_zone_next_change(coming->zone, second - DAY_S, &change) || change > second + DAY_S;
+}
+
+/* Adds the time that a plan has come to; and the others of its hour with it, if it is known how
+ * many they are. */
+static void add_time(struct agenda *agenda, struct coming *coming, struct hour *hour)
+{
+    int64_t start = round_down(coming->at, MS_PER_HOUR);
+    int64_t first = round_down(start + coming->place, MS_PER_HOUR); /* that its times ring in */
+    if (start != hour->start) {
+        bool is_first = hour->start == INT64_MIN; /* it may begin in the middle */
+        if (hour->is_whole) memcpy(hour->full_counts, hour->counts, sizeof hour->counts);
+        hour->has_full = hour->has_full || hour->is_whole;
+        hour->start = start;
+        memset(hour->counts, 0, sizeof hour->counts);
+        hour->is_whole = !is_first && is_usual(agenda, coming, start);
+    }
+    if (hour->is_whole && hour->has_full) {
+        add(agenda, first, hour->full_counts[0]);
+        add(agenda, first + MS_PER_HOUR, hour->full_counts[1]);
+        coming->at = start + MS_PER_HOUR - 1;
+        hour->is_whole = false;
+        return;
+    }
+    hour->counts[coming->at + coming->place >= first + MS_PER_HOUR]++;
+    add(agenda, coming->at + coming->place, 1);
+}
+
+/* The times behind the first. BEL_ERANGE: that was all. BEL_EFULL: they are too many. */
+static int add_times(struct agenda *agenda, struct coming *coming)
+{
+    struct hour hour = {.start = INT64_MIN};
+    int64_t before = INT64_MIN;
+    for (;;) {
+        int err = move(agenda, coming);
+        if (err) return err;
+        bool is_inside = before >= agenda->from - coming->place; /* and so is this one */
+        if (is_inside && coming->rule->kind == BEL_PLAN_EVERY) {
+            add_rest(agenda, coming, before);
+            return BEL_ERANGE;
+        }
+        before = coming->at;
+        add_time(agenda, coming, &hour);
+    }
+}
+
+static int add_plan(struct agenda *agenda, const struct bel_found *found)
+{
+    const struct bel_recurrence *rule = &found->record.rule;
+    struct coming coming = {.rule = rule,
+                            .at = (int64_t)found->plan.next,
+                            .place = (int64_t)bel__plan_place(&found->record),
+                            .left = UINT64_MAX};
+    struct bel_plan *plan = NULL;
+    if (!found->plan.has_next || coming.at + coming.place >= agenda->to) return 0;
+    if (agenda->times_left == 0) return BEL_EFULL;
+    agenda->times_left--;
+    add(agenda, coming.at + coming.place, 1);
+    if (rule->mode == BEL_PLAN_DELAY) return 0; /* the others depend on how long it takes */
+    if (rule->count > 0) {
+        uint64_t used = found->plan.made + 1;
+        coming.left = rule->count > used ? rule->count - used : 0;
+    }
+    int err = bel__plan_zone(agenda->engine, rule->zone, &coming.zone, NULL);
+    if (err == 0) err = bel__plan_of(agenda->engine, &found->record, &plan, NULL);
+    if (err) return err == BEL_EINVAL ? 0 : err; /* its zone is not known any more */
+    coming.plan = plan;
+    err = add_times(agenda, &coming);
+    bel_plan_destroy(plan);
+    return err == BEL_ERANGE ? 0 : err;
+}
+
+static int count_plans(struct agenda *agenda, const struct bel_topic_state *topic)
+{
+    struct bel_engine *engine = agenda->engine;
+    struct bel_place start = {.table = BEL_TABLE_PLANS, .topic = topic->number};
+    struct bel_key from = bel__key_of(&start);
+    struct bel_store_cursor cursor;
+    if (topic->numbers[BEL_NUMBER_PLANS] == 0) return 0;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        struct bel_found found;
+        if (place.table != start.table || place.topic != start.topic) return 0;
+        err = bel__timer_load(engine, &cursor.key, &found);
+        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        err = add_plan(agenda, &found);
+        if (err) return err;
+    }
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+/* --- the command --- */
+
+/* Numbers that have changed in this batch are not in the store yet. */
+static int settle_numbers(struct bel_engine *engine)
+{
+    size_t rows = engine->rows.counts.dirty_count;
+    if (rows == 0) return 0;
+    int err = bel__rows_reserve(&engine->rows, rows, bel__counts_row_bytes(&engine->rows.counts, 0),
+                                BEL_STORE_END);
+    if (err) return err;
+    bel__rows_put_counts(&engine->rows);
+    return 0;
+}
+
+static int count_topic(struct agenda *agenda, const struct bel_topic_state *topic)
+{
+    int err = count_timers(agenda, topic);
+    return err ? err : count_plans(agenda, topic);
+}
+
+static int count_all(struct agenda *agenda, struct bel_view name)
+{
+    struct bel_topics *topics = &agenda->engine->topics;
+    if (name.bytes > 0) {
+        const struct bel_topic_state *topic = bel__topic_find(topics, name);
+        return topic == NULL ? 0 : count_topic(agenda, topic);
+    }
+    for (uint32_t i = 0; i < topics->count; i++) {
+        const struct bel_topic_state *topic = bel__topic_at(topics, i);
+        int err = topic == NULL ? 0 : count_topic(agenda, topic);
+        if (err) return err;
+    }
+    return 0;
+}
+
+int bel__do_agenda(struct bel_engine *engine, struct bel_request *request)
+{
+    const struct bel_agenda *command = &request->command.agenda;
+    struct bel_reply *reply = &request->own.reply;
+    struct agenda agenda = {.engine = engine, .rows_left = ROWS_MAX, .times_left = TIMES_MAX};
+    if (command->topic.bytes > 0 && !bel_topic_is_valid(command->topic)) {
+        return bel__refuse(reply, BEL_EINVAL, "this cannot be the name of a topic");
+    }
+    int err = divide(&agenda, command, reply);
+    if (err || agenda.count == 0) return err;
+    agenda.steps = bel__answer_take(engine, agenda.count * sizeof agenda.steps[0]);
+    if (agenda.steps == NULL) return BEL_ENOMEM;
+    for (size_t i = 0; i < agenda.count; i++) {
+        struct bel_wall start = {agenda.from + (int64_t)i * agenda.step};
+        agenda.steps[i] = (struct bel_agenda_step){.start = start};
+    }
+    err = settle_numbers(engine);
+    if (err) return err;
+    err = count_all(&agenda, command->topic);
+    if (err == BEL_EFULL) {
+        return bel__refuse(reply, err, "more than %d in that time: ask for less of it", ROWS_MAX);
+    }
+    if (err) return err;
+    reply->steps.items = agenda.steps;
+    reply->steps.count = agenda.count;
+    return 0;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A claim goes round its topics, one delivery each, until it has enough or a whole round brings
+ * nothing. Where it begins depends on who was served last: the topics remember.
+ *
+ * A delivery is made before the lease: its memory may not be had. The lease is what changes things.
+ */
+#include "core/view.h"
+#include "engine/commands/commands.h"
+#include "engine/commands/describe.h"
+#include "engine/rows/blob.h"
+#include "engine/state/ready.h"
+#include "engine/state/state.h"
+#include "engine/state/timer.h"
+
+#include <assert.h>
+
+enum {
+    TOPICS_MAX = 100,
+    BYTES_MAX = 8 << 20, /* of payloads, after which a claim gets no more */
+};
+
+struct round {
+    struct bel_topic_state *topics[TOPICS_MAX];
+    size_t topics_count;
+    struct bel_delivery *deliveries;
+    size_t count, count_max;
+    size_t bytes;
+};
+
+static bool is_listed(const struct round *round, const struct bel_topic_state *topic)
+{
+    for (size_t i = 0; i < round->topics_count; i++) {
+        if (round->topics[i] == topic) return true;
+    }
+    return false;
+}
+
+/* The topics that exist, each once, beginning behind the one that was served last. */
+static void line_up(struct bel_engine *engine, const struct bel_claim *claim, struct round *round)
+{
+    struct bel_topic_state *rest[TOPICS_MAX];
+    size_t last = 0, count = 0;
+    for (size_t i = 0; i < claim->topics_count; i++) {
+        struct bel_topic_state *topic = bel__topic_find(&engine->topics, claim->topics[i]);
+        if (topic == NULL || is_listed(round, topic)) continue;
+        round->topics[round->topics_count++] = topic;
+    }
+    for (size_t i = 0; i < round->topics_count; i++) {
+        if (round->topics[i]->served > round->topics[last]->served) last = i;
+    }
+    if (round->topics_count == 0 || round->topics[last]->served == 0) return;
+    for (size_t i = 1; i <= round->topics_count; i++) {
+        rest[count++] = round->topics[(last + i) % round->topics_count];
+    }
+    for (size_t i = 0; i < count; i++) {
+        round->topics[i] = rest[i];
+    }
+}
+
+/* The next timer of a topic. What has expired is put aside. BEL_ENOTFOUND: there is none. */
+static int next_of(struct bel_engine *engine, struct bel_topic_state *topic,
+                   struct bel_found *found)
+{
+    const struct bel_settings *settings = bel__topic_settings(topic);
+    struct bel_ready ready;
+    if (topic->is_paused) return BEL_ENOTFOUND;
+    while (bel__picker_pick(&topic->picker, settings->concurrency,
+                            topic->numbers[BEL_NUMBER_SHARES], &ready)) {
+        struct bel_key key = bel__ready_key(topic, &ready);
+        int err = bel__timer_load_leased(engine, &key, NULL, found);
+        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        if (!bel__timer_is_expired(engine, found)) return 0;
+        err = bel__timer_expire(engine, found);
+        if (err) return err;
+    }
+    return BEL_ENOTFOUND;
+}
+
+/* All of a delivery but the token, in memory of the answer. */
+static int describe(struct bel_engine *engine, const struct bel_found *found,
+                    struct bel_delivery *out)
+{
+    struct bel_view bytes;
+    struct bel_body body;
+    int err = bel__blob_get(engine->store, &found->record.body, bel__answer_arena(engine), &bytes);
+    if (err) return err;
+    if (found->record.body.number == 0) {
+        bytes = bel__answer_copy(engine, bytes);
+        if (bytes.data == NULL) return BEL_ENOMEM;
+    }
+    err = bel__body_read(bytes, &body);
+    if (err) return err;
+    struct bel_delivery delivery = {
+        .topic = bel__topic_name(found->topic),
+        .id = bel__answer_copy(engine, found->record.id),
+        .payload = body.payload,
+        .correlation = body.correlation,
+        .due = {bel__timer_due(engine, found)},
+        .attempt = found->record.attempts + 1,
+    };
+    if (delivery.id.data == NULL) return BEL_ENOMEM;
+    err = bel__describe_headers(engine, found, &body, &delivery.headers, &delivery.headers_count);
+    if (err) return err;
+    *out = delivery;
+    return 0;
+}
+
+static uint64_t lease_ms_of(const struct bel_claim *claim, const struct bel_found *found)
+{
+    if (claim->lease_ms > 0) return claim->lease_ms;
+    if (found->record.lease_ms > 0) return found->record.lease_ms;
+    return bel__topic_settings(found->topic)->lease_ms;
+}
+
+static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
+                   struct bel_topic_state *topic, struct bel_delivery *out)
+{
+    struct bel_found found;
+    struct bel_lease *lease;
+    int err = next_of(engine, topic, &found);
+    if (err) return err;
+    err = describe(engine, &found, out);
+    if (err) return err;
+    char *token = bel__answer_take(engine, BEL_TOKEN_BYTES);
+    if (token == NULL) return BEL_ENOMEM;
+    err = bel__rows_reserve(&engine->rows, 1, BEL_RECORD_BYTES_MAX, BEL_STORE_END);
+    if (err) return err;
+    out->lease_ms = lease_ms_of(claim, &found);
+    struct bel_lease_terms terms = {.lease_ms = out->lease_ms,
+                                    .due = out->due,
+                                    .worker = bel__view_head(claim->worker, BEL_TEXT_BYTES_MAX)};
+    err = bel__lease_make(engine, &found, &terms, &lease);
+    if (err) return err;
+    topic->served = ++engine->waiting.served;
+    bel__token_print(&lease->key, lease->secret, token);
+    out->token = (struct bel_view){.data = token, .bytes = BEL_TOKEN_BYTES};
+    return 0;
+}
+
+/* Room for as many deliveries as there can be. */
+static int make_room(struct bel_engine *engine, const struct bel_claim *claim, struct round *round)
+{
+    uint64_t ready = 0;
+    for (size_t i = 0; i < round->topics_count; i++) {
+        ready += bel__picker_count(&round->topics[i]->picker);
+    }
+    round->count_max = claim->count == 0 ? 1 : claim->count;
+    if (round->count_max > ready) round->count_max = (size_t)ready;
+    if (round->count_max == 0) return 0;
+    round->deliveries = bel__answer_take(engine, round->count_max * sizeof round->deliveries[0]);
+    return round->deliveries == NULL ? BEL_ENOMEM : 0;
+}
+
+static int deliver_all(struct bel_engine *engine, struct bel_request *request)
+{
+    const struct bel_claim *claim = &request->command.claim;
+    struct round round = {0};
+    line_up(engine, claim, &round);
+    int err = make_room(engine, claim, &round);
+    size_t empty = 0;
+    for (size_t i = 0; err == 0 && empty < round.topics_count; i++) {
+        if (round.count == round.count_max || round.bytes > BYTES_MAX) break;
+        struct bel_delivery *delivery = &round.deliveries[round.count];
+        err = deliver(engine, claim, round.topics[i % round.topics_count], delivery);
+        empty = err == BEL_ENOTFOUND ? empty + 1 : 0;
+        if (err == 0) {
+            round.count++;
+            round.bytes += delivery->payload.bytes;
+        }
+        if (err == BEL_ENOTFOUND) err = 0;
+    }
+    if (err == BEL_EIO || err == BEL_ECORRUPT) engine->broken = err;
+    if (err != 0 && round.count == 0) return err;
+    request->own.reply.deliveries.items = round.deliveries;
+    request->own.reply.deliveries.count = round.count;
+    return 0;
+}
+
+static int check(struct bel_engine *engine, const struct bel_claim *claim, struct bel_reply *reply)
+{
+    uint64_t end;
+    if (claim->topics_count == 0) return bel__refuse(reply, BEL_EINVAL, "a claim needs a topic");
+    if (claim->topics_count > TOPICS_MAX) {
+        return bel__refuse(reply, BEL_EINVAL, "at most %d topics", TOPICS_MAX);
+    }
+    if (claim->count > BEL_CLAIM_COUNT_MAX) {
+        return bel__refuse(reply, BEL_EINVAL, "a count of at most %d", BEL_CLAIM_COUNT_MAX);
+    }
+    if (bel__times_after(&engine->now, claim->lease_ms, &end) != 0) {
+        return bel__refuse(reply, BEL_EINVAL, "the lease is too long");
+    }
+    for (size_t i = 0; i < claim->topics_count; i++) {
+        if (!bel__topic_is_name(&engine->topics, claim->topics[i])) {
+            return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
+        }
+    }
+    return 0;
+}
+
+int bel__do_claim(struct bel_engine *engine, struct bel_request *request)
+{
+    int err = check(engine, &request->command.claim, &request->own.reply);
+    if (err) return err;
+    err = deliver_all(engine, request);
+    if (err) return err;
+    if (request->own.reply.deliveries.count > 0 || request->command.claim.wait_ms == 0) return 0;
+    err = bel__wait_park(engine, request);
+    return err ? err : BEL_DO_WAIT;
+}
+
+void bel__claims_serve(struct bel_engine *engine)
+{
+    struct bel_request *request;
+    while (!engine->broken && (request = bel__wait_first(engine)) != NULL) {
+        int err = deliver_all(engine, request);
+        if (err == BEL_EBUSY) { /* the batch is full: they are served in the next */
+            engine->is_behind = true;
+            return;
+        }
+        if (err == 0 && request->own.reply.deliveries.count == 0) {
+            bel__wait_cool(engine, request);
+            continue;
+        }
+        bel__wait_leave(engine, request);
+        request->own.reply.err = err;
+        bel__answer(engine, request);
+    }
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_COMMANDS_COMMANDS_H
+#define BEL_ENGINE_COMMANDS_COMMANDS_H
+
+/*
+ * commands - what can be asked, a function each. It fills in the reply in the request and returns
+ * 0, the error, or one of these.
+ */
+
+#include "belfry/backend.h"
+
+struct bel_engine;
+
+enum {
+    BEL_DO_LATER = 1, /* it goes on in the next turn */
+    BEL_DO_WAIT = 2,  /* it is a claim that waits */
+};
+
+int bel__do_schedule(struct bel_engine *engine, struct bel_request *request);
+int bel__do_cancel(struct bel_engine *engine, struct bel_request *request);
+int bel__do_reschedule(struct bel_engine *engine, struct bel_request *request);
+int bel__do_get(struct bel_engine *engine, struct bel_request *request);
+int bel__do_claim(struct bel_engine *engine, struct bel_request *request);
+int bel__do_ack(struct bel_engine *engine, struct bel_request *request);
+int bel__do_fail(struct bel_engine *engine, struct bel_request *request);
+int bel__do_release(struct bel_engine *engine, struct bel_request *request);
+int bel__do_extend(struct bel_engine *engine, struct bel_request *request);
+int bel__do_list(struct bel_engine *engine, struct bel_request *request);
+int bel__do_revive(struct bel_engine *engine, struct bel_request *request);
+int bel__do_purge(struct bel_engine *engine, struct bel_request *request);
+int bel__do_topics(struct bel_engine *engine, struct bel_request *request);
+int bel__do_topic(struct bel_engine *engine, struct bel_request *request);
+int bel__do_configure(struct bel_engine *engine, struct bel_request *request);
+int bel__do_pause(struct bel_engine *engine, struct bel_request *request);
+int bel__do_resume(struct bel_engine *engine, struct bel_request *request);
+int bel__do_explain(struct bel_engine *engine, struct bel_request *request);
+int bel__do_agenda(struct bel_engine *engine, struct bel_request *request);
+
+/* Serves claims that wait, first come first served. */
+void bel__claims_serve(struct bel_engine *engine);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What can be asked of topics, and done to them. A topic is made in memory first; if its row
+ * cannot be reserved it is dropped again, and nothing has changed.
+ */
+#include "engine/commands/commands.h"
+#include "engine/state/retention.h"
+#include "engine/state/settings.h"
+#include "engine/state/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int refuse_topic(struct bel_reply *reply)
+{
+    return bel__refuse(reply, BEL_EINVAL,
+                       "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -, and no option of CLAIM",
+                       BEL_TOPIC_BYTES_MAX);
+}
+
+/* --- TOPICS --- */
+
+static int compare_names(const void *left, const void *right)
+{
+    const struct bel_view *a = left, *b = right;
+    size_t bytes = a->bytes < b->bytes ? a->bytes : b->bytes;
+    int order = memcmp(a->data, b->data, bytes);
+    return order != 0 ? order : (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+int bel__do_topics(struct bel_engine *engine, struct bel_request *request)
+{
+    const struct bel_topics *topics = &engine->topics;
+    struct bel_reply *reply = &request->own.reply;
+    size_t count = 0;
+    if (topics->count == 0) return 0;
+    struct bel_view *names = bel__answer_take(engine, topics->count * sizeof *names);
+    if (names == NULL) return BEL_ENOMEM;
+    for (uint32_t i = 0; i < topics->count; i++) {
+        const struct bel_topic_state *topic = bel__topic_at(topics, i);
+        if (topic != NULL) names[count++] = bel__topic_name(topic);
+    }
+    qsort(names, count, sizeof *names, compare_names);
+    reply->names.items = names;
+    reply->names.count = count;
+    return 0;
+}
+
+/* --- TOPIC --- */
+
+/* How long the first that is ready has been due. */
+static uint64_t oldest_age(const struct bel_engine *engine, const struct bel_topic_state *topic)
+{
+    struct bel_ready first;
+    if (!bel__picker_first(&topic->picker, &first)) return 0;
+    return first.due_ms < engine->now.wall ? (uint64_t)(engine->now.wall - first.due_ms) : 0;
+}
+
+static void count_states(const struct bel_topic_state *topic, struct bel_topic *out)
+{
+    const uint64_t *numbers = topic->numbers;
+    uint64_t ready = bel__picker_count(&topic->picker), pending = numbers[BEL_NUMBER_PENDING];
+    assert(pending >= ready + topic->leased);
+    out->counts[BEL_SCHEDULED] = pending - ready - topic->leased + numbers[BEL_NUMBER_PLANS];
+    out->counts[BEL_READY] = ready;
+    out->counts[BEL_LEASED] = topic->leased;
+    out->counts[BEL_BLOCKED] = numbers[BEL_NUMBER_BLOCKED];
+    for (int state = BEL_DONE; state < BEL_STATES; state++) {
+        out->counts[state] = numbers[BEL_NUMBER_ENDED + state - BEL_DONE];
+    }
+    out->plans = numbers[BEL_NUMBER_PLANS];
+}
+
+static int print_settings(struct bel_engine *engine, const struct bel_topic_state *topic,
+                          struct bel_topic *out)
+{
+    struct bel_setting *settings = bel__answer_take(engine, BEL_SETTINGS * sizeof *settings);
+    if (settings == NULL) return BEL_ENOMEM;
+    for (unsigned i = 0; i < BEL_SETTINGS; i++) {
+        char text[BEL_SETTING_TEXT_MAX];
+        size_t bytes = bel__setting_print(bel__topic_settings(topic), i, text);
+        struct bel_view value = bel__answer_copy(engine, (struct bel_view){text, bytes});
+        if (value.data == NULL) return BEL_ENOMEM;
+        settings[i] = (struct bel_setting){.name = bel__setting_name(i), .value = value};
+    }
+    out->settings = settings;
+    out->settings_count = BEL_SETTINGS;
+    return 0;
+}
+
+int bel__do_topic(struct bel_engine *engine, struct bel_request *request)
+{
+    struct bel_view name = request->command.target.topic;
+    struct bel_reply *reply = &request->own.reply;
+    if (!bel_topic_is_valid(name)) return refuse_topic(reply);
+    const struct bel_topic_state *topic = bel__topic_find(&engine->topics, name);
+    if (topic == NULL) return bel__refuse(reply, BEL_ENOTFOUND, "there is no such topic");
+    struct bel_topic *out = bel__answer_take(engine, sizeof *out);
+    if (out == NULL) return BEL_ENOMEM;
+    *out = (struct bel_topic){.name = bel__topic_name(topic), .paused = topic->is_paused};
+    out->oldest_age_ms = oldest_age(engine, topic);
+    count_states(topic, out);
+    int err = print_settings(engine, topic, out);
+    if (err) return err;
+    reply->topic = out;
+    return 0;
+}
+
+/* --- CONFIGURE, PAUSE, RESUME --- */
+
+/* Finds or makes a topic and reserves its row. */
+static int open_topic(struct bel_engine *engine, struct bel_view name, struct bel_reply *reply,
+                      struct bel_topic_state **out, bool *out_is_new)
+{
+    int err = bel__topic_make(engine, name, out, out_is_new);
+    if (err == BEL_EFULL) return bel__refuse(reply, err, "there are too many topics");
+    if (err) return err;
+    enum bel_store_use use = *out_is_new ? BEL_STORE_ADD : BEL_STORE_END;
+    err = bel__rows_reserve(&engine->rows, 1, BEL_TOPIC_ROW_BYTES, use);
+    if (err && *out_is_new) bel__topic_drop(&engine->topics, *out);
+    return err;
+}
+
+static void save(struct bel_engine *engine, struct bel_topic_state *topic, bool is_new)
+{
+    bel__topic_save(engine, topic);
+    if (is_new) bel__wait_adopt(engine, topic);
+    bel__wait_mark(engine, topic);
+}
+
+static int parse_settings(const struct bel_configure *configure, struct bel_settings *settings,
+                          struct bel_reply *reply)
+{
+    for (size_t i = 0; i < configure->settings_count; i++) {
+        const struct bel_setting *setting = &configure->settings[i];
+        char why[BEL_EXPECTED_BYTES + 32];
+        int err = bel__setting_set(settings, setting, why, sizeof why);
+        int bytes = setting->name.bytes < 32 ? (int)setting->name.bytes : 32;
+        if (err) {
+            const char *name = setting->name.data;
+            return bel__refuse(reply, err, "%.*s: %s", bytes, bytes > 0 ? name : "", why);
+        }
+    }
+    return 0;
+}
+
+static bool keeps_shorter(const struct bel_settings *a, const struct bel_settings *b)
+{
+    return a->retention_ms < b->retention_ms || a->retention_dead_ms < b->retention_dead_ms;
+}
+
+int bel__do_configure(struct bel_engine *engine, struct bel_request *request)
+{
+    const struct bel_configure *configure = &request->command.configure;
+    struct bel_reply *reply = &request->own.reply;
+    if (!bel_topic_is_valid(configure->topic)) return refuse_topic(reply);
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, configure->topic);
+    struct bel_settings settings =
+        topic != NULL ? *bel__topic_settings(topic) : *bel__settings_default();
+    struct bel_settings before = settings;
+    int err = parse_settings(configure, &settings, reply);
+    if (err) return err;
+    struct bel_settings *own = malloc(sizeof *own);
+    if (own == NULL) return BEL_ENOMEM;
+    bool is_new;
+    err = open_topic(engine, configure->topic, reply, &topic, &is_new);
+    if (err) {
+        free(own);
+        return err;
+    }
+    *own = settings;
+    free(topic->settings);
+    topic->settings = own;
+    save(engine, topic, is_new);
+    return keeps_shorter(own, &before) ? bel__retention_sweep(engine, topic) : 0;
+}
+
+int bel__do_pause(struct bel_engine *engine, struct bel_request *request)
+{
+    struct bel_view name = request->command.target.topic;
+    struct bel_reply *reply = &request->own.reply;
+    struct bel_topic_state *topic;
+    bool is_new;
+    if (!bel_topic_is_valid(name)) return refuse_topic(reply);
+    int err = open_topic(engine, name, reply, &topic, &is_new);
+    if (err) return err;
+    topic->is_paused = true;
+    save(engine, topic, is_new);
+    return 0;
+}
+
+int bel__do_resume(struct bel_engine *engine, struct bel_request *request)
+{
+    struct bel_view name = request->command.target.topic;
+    if (!bel_topic_is_valid(name)) return refuse_topic(&request->own.reply);
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, name);
+    if (topic == NULL || !topic->is_paused) return 0;
+    int err = bel__rows_reserve(&engine->rows, 1, BEL_TOPIC_ROW_BYTES, BEL_STORE_END);
+    if (err) return err;
+    topic->is_paused = false;
+    save(engine, topic, false);
+    return 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_COMMANDS_DESCRIBE_H
+#define BEL_ENGINE_COMMANDS_DESCRIBE_H
+
+/*
+ * describe - a timer as users see it.
+ */
+
+#include "engine/rows/record.h"
+#include "engine/state/timer.h"
+
+struct bel_engine;
+
+/* A timer as users see it, its memory that of the answer. */
+BEL_CHECKED int bel__describe(struct bel_engine *engine, const struct bel_found *found,
+                              struct bel_timer *out);
+BEL_CHECKED int bel__describe_headers(struct bel_engine *engine, const struct bel_found *found,
+                                      const struct bel_body *body, const struct bel_header **out,
+                                      size_t *out_count);
+
+#endif

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * EXPLAIN: what it is, why it is not running, and when it will; a line each, for a person who
+ * was woken by it. The first line is the state. What may hold it back comes next, and what
+ * can be done about it. History comes last.
+ */
+#include "belfry/instant.h"
+#include "core/units.h"
+#include "core/view.h"
+#include "engine/commands/commands.h"
+#include "engine/state/occurrence.h"
+#include "engine/state/plan_rule.h"
+#include "engine/state/state.h"
+#include "engine/state/timer.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LINES_MAX = 40,
+    LINE_BYTES = 700,
+    TEXT_BYTES = 128,   /* of what users have said, in a line */
+    SEEN_MAX = 100000,  /* timers that are counted to see how many are before one */
+    LEASES_MAX = 10000, /* leases that are counted for a share */
+    COMING_MAX = 3,     /* times of a plan that are named */
+};
+
+struct telling {
+    struct bel_engine *engine;
+    struct bel_found *found;
+    struct bel_view *lines;
+    size_t count;
+    int err; /* the first; then nothing more is said */
+};
+
+/* Texts that lines are made of. */
+struct when {
+    char text[BEL_INSTANT_BYTES];
+};
+
+struct span {
+    char text[BEL_DURATION_BYTES];
+};
+
+struct words {
+    char text[TEXT_BYTES + 4];
+};
+
+static struct when at(int64_t ms)
+{
+    struct when when = {0};
+    (void)bel_instant_print((struct bel_wall){ms}, when.text, sizeof when.text);
+    return when;
+}
+
+/* Nobody needs the milliseconds of an hour. */
+static struct span lasting(uint64_t ms)
+{
+    struct span span = {0};
+    if (ms >= MS_PER_MINUTE) ms = (ms + 500) / 1000 * 1000;
+    (void)bel_duration_print(ms, span.text, sizeof span.text);
+    return span;
+}
+
+/* What somebody has said, on one line and not too long. */
+static struct words said(struct bel_view view)
+{
+    struct words words;
+    const char *text = view.data;
+    size_t bytes = view.bytes < TEXT_BYTES ? view.bytes : TEXT_BYTES;
+    for (size_t i = 0; i < bytes; i++) {
+        bool is_control = (unsigned char)text[i] < ' ' || text[i] == 0x7f;
+        words.text[i] = text[i];
+        if (is_control) words.text[i] = ' ';
+    }
+    (void)snprintf(words.text + bytes, sizeof words.text - bytes, "%s",
+                   view.bytes > bytes ? "..." : "");
+    return words;
+}
+
+static uint64_t distance(uint64_t from, uint64_t to)
+{
+    return to > from ? to - from : 0;
+}
+
+static void say(struct telling *telling, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(struct telling *telling, const char *format, ...)
+{
+    char line[LINE_BYTES];
+    va_list args;
+    if (telling->err || telling->count == LINES_MAX) return;
+    va_start(args, format);
+    int bytes = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (bytes < 0) return;
+    struct bel_view view = {line, (size_t)bytes < sizeof line ? (size_t)bytes : sizeof line - 1};
+    view = bel__answer_copy(telling->engine, view);
+    if (view.data == NULL) {
+        telling->err = BEL_ENOMEM;
+        return;
+    }
+    telling->lines[telling->count++] = view;
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* --- what several states have in common --- */
+
+static void tell_pause(struct telling *telling)
+{
+    const struct bel_topic_state *topic = telling->found->topic;
+    if (!topic->is_paused) return;
+    say(telling, "The topic %.*s is paused: nothing of it is delivered until RESUME.",
+        (int)topic->name_bytes, topic->name);
+}
+
+static void tell_expiry(struct telling *telling)
+{
+    const struct bel_record *record = &telling->found->record;
+    if (record->expires_ms == 0) return;
+    uint64_t wall = bel__lane_wall(&telling->engine->now, record->expires_lane, record->expires_at);
+    say(telling, "If nobody has taken it by %s it expires.", at((int64_t)wall).text);
+}
+
+static void tell_outcomes(struct telling *telling)
+{
+    const struct bel_record *record = &telling->found->record;
+    if (record->attempts > 0 || record->crashes > 0) {
+        say(telling, "So far it has failed %" PRIu64 " time%s and lost %" PRIu64 " lease%s.",
+            record->attempts, plural(record->attempts), record->crashes, plural(record->crashes));
+    }
+    for (size_t i = record->outcomes_count; i-- > 0;) {
+        const struct bel_outcome *outcome = &record->outcomes[i];
+        say(telling, "  %s %s%s%s", at(outcome->at.ms).text,
+            outcome->kind == BEL_OUTCOME_FAILED ? "failed" : "crashed",
+            outcome->reason.bytes > 0 ? ": " : "", said(outcome->reason).text);
+    }
+}
+
+static void tell_occurrence(struct telling *telling)
+{
+    const struct bel_record *record = &telling->found->record;
+    if (record->kind != BEL_RECORD_TIMER || record->plan == 0) return;
+    say(telling, "It is an occurrence of the plan %s, for %s.",
+        said(bel__occurrence_plan(record->id)).text, at((int64_t)record->nominal).text);
+}
+
+/* --- scheduled --- */
+
+static void tell_scheduled(struct telling *telling)
+{
+    const struct bel_found *found = telling->found;
+    const struct bel_times *now = &telling->engine->now;
+    struct bel_place place = bel__place_of(&found->key);
+    uint64_t left = distance(bel__lane_now(now, place.lane), place.time);
+    say(telling, "It is scheduled: due at %s, in %s.",
+        at(bel__timer_due(telling->engine, found)).text, lasting(left).text);
+    if (found->record.attempts > 0) {
+        say(telling, "It waits for its attempt %" PRIu64 ".", found->record.attempts + 1);
+    }
+    if (place.lane == BEL_LANE_ENGINE) {
+        say(telling, "It waits for a delay to pass, which setting the clock does not change.");
+    } else {
+        say(telling, "It waits for a time of the clock, and moves if the clock is set.");
+    }
+    tell_pause(telling);
+    tell_expiry(telling);
+}
+
+/* --- ready --- */
+
+/* The timer that is explained, as the picker has it. */
+static struct bel_ready ready_of(const struct telling *telling)
+{
+    struct bel_place place = bel__place_of(&telling->found->key);
+    return (struct bel_ready){.due_ms = bel__timer_due(telling->engine, telling->found),
+                              .priority = place.priority,
+                              .sequence = place.sequence};
+}
+
+/* Whether the next claim gets it. */
+static bool is_next(const struct telling *telling)
+{
+    const struct bel_topic_state *topic = telling->found->topic;
+    struct bel_ready next;
+    return !topic->is_paused &&
+           bel__picker_pick(&topic->picker, bel__topic_settings(topic)->concurrency,
+                            topic->numbers[BEL_NUMBER_SHARES], &next) &&
+           next.sequence == bel__place_of(&telling->found->key).sequence;
+}
+
+/* How many come before it, which can be told of its own share alone: shares take turns. */
+static void tell_line(struct telling *telling)
+{
+    const struct bel_topic_state *topic = telling->found->topic;
+    struct bel_ready own = ready_of(telling);
+    bool has_shares = topic->numbers[BEL_NUMBER_SHARES] > 1;
+    const char *line = has_shares ? "its share" : "the topic";
+    const char *turns = has_shares ? ", and shares take turns" : " in the order";
+    uint64_t ahead =
+        bel__picker_ahead(&topic->picker, telling->found->record.group, &own, SEEN_MAX);
+    if (ahead == SEEN_MAX) {
+        say(telling, "At least %" PRIu64 " of %s are before it%s.", ahead, line, turns);
+    } else if (ahead > 0) {
+        say(telling, "%" PRIu64 " of %s %s before it%s.", ahead, line, ahead == 1 ? "is" : "are",
+            turns);
+    } else if (has_shares) {
+        say(telling, "It is the first of its share%s.",
+            is_next(telling) ? ", and the next of the topic" : turns);
+    } else {
+        say(telling, "It is the first in the topic's order.");
+    }
+}
+
+/* Whether it is due, but not in memory yet. */
+static bool is_loaded(const struct bel_found *found)
+{
+    uint8_t lane = bel__place_of(&found->key).lane;
+    return bel__key_compare(&found->key, &found->topic->loaded[lane]) < 0;
+}
+
+/* How many leases the timer's share has, as far as it is worth counting. */
+static uint64_t count_leases_of_share(struct telling *telling)
+{
+    struct bel_engine *engine = telling->engine;
+    const struct bel_topic_state *topic = telling->found->topic;
+    struct bel_place start = {.table = BEL_TABLE_LEASES, .topic = topic->number};
+    struct bel_key from = bel__key_of(&start);
+    struct bel_store_cursor cursor;
+    uint64_t count = 0;
+    int err = topic->leased == 0 ? BEL_ENOTFOUND : bel__store_seek(engine->store, &from, &cursor);
+    for (int i = 0; err == 0 && i < LEASES_MAX;
+         i++, err = bel__store_next(engine->store, &cursor)) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        struct bel_found leased;
+        if (place.table != start.table || place.topic != start.topic) return count;
+        struct bel_key key = bel__key_in(&cursor.key, BEL_TABLE_TIMERS);
+        err = bel__timer_load(engine, &key, &leased);
+        if (err) break;
+        count += bel__view_equal(leased.record.group, telling->found->record.group);
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) telling->err = err;
+    return count;
+}
+
+/* Shares take turns: one that has many leases waits for the others. */
+static void tell_share(struct telling *telling)
+{
+    const struct bel_found *found = telling->found;
+    uint32_t concurrency = bel__topic_settings(found->topic)->concurrency;
+    uint64_t shares = found->topic->numbers[BEL_NUMBER_SHARES];
+    uint64_t leases = count_leases_of_share(telling);
+    bool has_group = found->record.group.bytes > 0;
+    if (shares < 2) return;
+    uint64_t limit = concurrency > 0 ? 2 * (uint64_t)concurrency / shares : UINT64_MAX;
+    if (limit < 2) limit = 2;
+    say(telling, "%s%s, ha%s %" PRIu64 " lease%s; %" PRIu64 " shares of the topic have work.",
+        has_group ? "Its share, the group " : "Its share, those without a group",
+        said(found->record.group).text, has_group ? "s" : "ve", leases, plural(leases), shares);
+    if (leases >= limit) {
+        say(telling, "That is as much as a share may have: one of them must end first.");
+    } else if (leases > 0) {
+        say(telling, "Shares that have fewer leases come first.");
+    }
+}
+
+static void tell_limits(struct telling *telling)
+{
+    struct bel_topic_state *topic = telling->found->topic;
+    uint32_t concurrency = bel__topic_settings(topic)->concurrency;
+    if (concurrency > 0 && topic->leased >= concurrency) {
+        say(telling,
+            "The topic's concurrency of %" PRIu32 " is reached: it waits for one of %" PRIu64
+            " leases to end.",
+            concurrency, topic->leased);
+    } else if (concurrency > 0) {
+        say(telling, "Of the topic's concurrency of %" PRIu32 ", %" PRIu64 " are in use.",
+            concurrency, topic->leased);
+    }
+    if (!is_loaded(telling->found)) {
+        say(telling,
+            "More is ready than is kept in memory (%" PRIu32
+            " of a topic): it comes when those before it are taken.",
+            telling->engine->ready_max);
+    }
+}
+
+static void tell_workers(struct telling *telling)
+{
+    const struct bel_topic_state *topic = telling->found->topic;
+    if (topic->is_paused) return;
+    if (!bel__list_is_empty(&topic->waiters)) {
+        say(telling, "There are claims that wait for the topic.");
+        return;
+    }
+    say(telling,
+        "No claim waits for the topic: it is delivered when a worker asks. %" PRIu64
+        " timer%s of the topic %s leased.",
+        topic->leased, plural(topic->leased), topic->leased == 1 ? "is" : "are");
+}
+
+static void tell_ready(struct telling *telling)
+{
+    int64_t due = bel__timer_due(telling->engine, telling->found);
+    uint64_t age = distance((uint64_t)due, (uint64_t)telling->engine->now.wall);
+    say(telling, "It is ready: due since %s, for %s.", at(due).text, lasting(age).text);
+    tell_pause(telling);
+    tell_limits(telling);
+    tell_share(telling);
+    tell_line(telling);
+    tell_workers(telling);
+    tell_expiry(telling);
+}
+
+/* --- leased, blocked --- */
+
+static struct words worker_of(struct telling *telling)
+{
+    struct bel_key key = bel__key_in(&telling->found->key, BEL_TABLE_LEASES);
+    struct bel_lease_row row = {0};
+    struct bel_view value;
+    int err = bel__store_get(telling->engine->store, &key, &value);
+    if (err == 0) err = bel__lease_read(value, &row);
+    if (err) telling->err = err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    return said(row.worker.bytes > 0 ? row.worker : BEL_VIEW("a worker without a name"));
+}
+
+static void tell_leased(struct telling *telling)
+{
+    const struct bel_found *found = telling->found;
+    const struct bel_lease *lease = found->lease;
+    uint64_t left = distance(telling->engine->now.open_up, lease->end);
+    uint32_t crashes = bel__topic_settings(found->topic)->crashes;
+    say(telling, "It is leased: %s has it for another %s of %s.", worker_of(telling).text,
+        lasting(left).text, lasting(lease->lease_ms).text);
+    say(telling, "This is attempt %" PRIu64 ".", found->record.attempts + 1);
+    say(telling,
+        "If it is not finished or extended by then, it is taken back, and ready again: %" PRIu64
+        " of %" PRIu32 " lost leases that make it dead.",
+        found->record.crashes + 1, crashes);
+}
+
+/* Which occurrences of a plan are unfinished. */
+static void tell_unfinished(struct telling *telling, struct bel_view plan)
+{
+    struct bel_occurrences found;
+    int err = bel__occurrences_look(telling->engine, telling->found->topic, plan, BEL_LOOK_BLOCKED,
+                                    &found);
+    if (err) telling->err = err;
+    if (err || !found.has_any) return;
+    say(telling, "Occurrences of the plan are unfinished, and %" PRIu64 " of them blocked.",
+        found.blocked);
+}
+
+static void tell_blocked(struct telling *telling)
+{
+    say(telling,
+        "It is blocked: its plan lets one occurrence run at a time (OVERLAP queue), and it "
+        "waits for those before it to end.");
+    tell_unfinished(telling, bel__occurrence_plan(telling->found->record.id));
+}
+
+/* --- ended --- */
+
+static void tell_retention(struct telling *telling)
+{
+    const struct bel_found *found = telling->found;
+    const struct bel_settings *settings = bel__topic_settings(found->topic);
+    bool is_well = found->state == BEL_DONE || found->state == BEL_CANCELLED;
+    uint64_t retention = is_well ? settings->retention_ms : settings->retention_dead_ms;
+    if (retention == BEL_RETENTION_FOREVER) {
+        say(telling, "It is kept until it is purged.");
+        return;
+    }
+    uint64_t end = bel__place_of(&found->key).time + retention;
+    say(telling, "It is kept until %s.", at((int64_t)end).text);
+}
+
+/* Whether it expired by failing: its next attempt would have come too late. */
+static bool has_failed_at(const struct bel_record *record, uint64_t finished)
+{
+    if (record->outcomes_count == 0) return false;
+    const struct bel_outcome *last = &record->outcomes[record->outcomes_count - 1];
+    return last->kind == BEL_OUTCOME_FAILED && (uint64_t)last->at.ms == finished;
+}
+
+static void tell_expired(struct telling *telling)
+{
+    const struct bel_record *record = &telling->found->record;
+    uint64_t finished = bel__place_of(&telling->found->key).time;
+    struct when due = at((int64_t)record->due);
+    if (has_failed_at(record, finished)) {
+        say(telling, "It failed then, and would have expired before its next attempt.");
+    } else if (record->due > finished) {
+        say(telling, "It waited for %s, and expired before that.", due.text);
+    } else if (record->attempts > 0) {
+        say(telling, "It had failed, was due again at %s, and nobody had it when it expired.",
+            due.text);
+    } else if (record->crashes > 0) {
+        say(telling, "It was due at %s, its lease was lost, and nobody had it when it expired.",
+            due.text);
+    } else {
+        say(telling, "It was due at %s and nobody had it when it expired.", due.text);
+    }
+}
+
+static void tell_ended(struct telling *telling)
+{
+    const struct bel_found *found = telling->found;
+    struct bel_view reason = found->record.reason;
+    say(telling, "It is %s, since %s%s%s.", bel_state_name(found->state),
+        at((int64_t)bel__place_of(&found->key).time).text, reason.bytes > 0 ? ": " : "",
+        said(reason).text);
+    if (found->state == BEL_DEAD) {
+        say(telling, "It will not run again by itself. REVIVE makes it due now, as if it had never "
+                     "failed; PURGE removes it.");
+    }
+    if (found->state == BEL_EXPIRED) tell_expired(telling);
+    tell_retention(telling);
+}
+
+/* --- plans --- */
+
+static const char *const overlaps[] = {
+    [BEL_OVERLAP_SKIP] = "A time at which the one before is unfinished is left out (OVERLAP skip).",
+    [BEL_OVERLAP_QUEUE] = "One that comes before the last has ended waits for it (OVERLAP queue).",
+    [BEL_OVERLAP_ALLOW] = "Occurrences may run side by side (OVERLAP allow).",
+};
+
+static const char *const misfires[] = {
+    [BEL_MISFIRE_SKIP] = "Times that were missed are left out (MISFIRE skip).",
+    [BEL_MISFIRE_LAST] = "Of times that were missed the last is made up for (MISFIRE last).",
+    [BEL_MISFIRE_ALL] = "Times that were missed are made up for (MISFIRE all).",
+};
+
+/* The times behind the next one. */
+static void tell_coming(struct telling *telling, const struct bel_plan *plan)
+{
+    const struct bel_found *found = telling->found;
+    const struct bel_recurrence *rule = &found->record.rule;
+    struct bel_wall next = {(int64_t)found->plan.next};
+    uint64_t made = found->plan.made + 1;
+    if (rule->mode == BEL_PLAN_DELAY) {
+        say(telling, "The one after it comes a period after it has ended.");
+        return;
+    }
+    for (int i = 1; i < COMING_MAX; i++, made++) {
+        if (rule->count > 0 && made >= rule->count) break;
+        int err = bel_plan_next(plan, next, 0, &next);
+        if (err == BEL_ENOMEM) telling->err = err;
+        if (err) break;
+        say(telling, "  then %s", at(next.ms + (int64_t)bel__plan_place(&found->record)).text);
+    }
+}
+
+static void tell_rule(struct telling *telling)
+{
+    char sentence[LINE_BYTES - TEXT_BYTES];
+    struct bel_plan *plan;
+    int err = bel__plan_of(telling->engine, &telling->found->record, &plan, NULL);
+    if (err == BEL_EINVAL) {
+        say(telling, "Its rule, or the time zone %s, cannot be read any more.",
+            said(telling->found->record.rule.zone).text);
+        return;
+    }
+    if (err) {
+        telling->err = err;
+        return;
+    }
+    (void)bel_plan_explain(plan, sentence, sizeof sentence);
+    say(telling, "Its rule: %s", sentence);
+    if (telling->found->state < BEL_DONE && telling->found->plan.has_next) {
+        tell_coming(telling, plan);
+    }
+    bel_plan_destroy(plan);
+}
+
+static void tell_numbers(struct telling *telling)
+{
+    const struct bel_found *found = telling->found;
+    bool has_ended = found->state >= BEL_DONE;
+    uint64_t made = has_ended ? found->record.made : found->plan.made;
+    uint64_t count = found->record.rule.count;
+    if (count > 0) {
+        say(telling, "So far %" PRIu64 " of %" PRIu64 " occurrences were made.", made, count);
+    } else {
+        say(telling, "So far %" PRIu64 " occurrence%s made.", made, made == 1 ? " was" : "s were");
+    }
+    say(telling, "%" PRIu64 " times were left out by overlap, %" PRIu64 " were missed.",
+        has_ended ? found->record.skipped : found->plan.skipped,
+        has_ended ? found->record.missed : found->plan.missed);
+}
+
+static void tell_plan(struct telling *telling)
+{
+    const struct bel_found *found = telling->found;
+    const struct bel_recurrence *rule = &found->record.rule;
+    uint64_t place = bel__plan_place(&found->record), rings = found->plan.next + place;
+    uint64_t left = distance((uint64_t)telling->engine->now.wall, rings);
+    if (found->plan.has_next) {
+        say(telling, "It is a plan: its next time is %s, in %s.", at((int64_t)rings).text,
+            lasting(left).text);
+    } else {
+        say(telling, "It is a plan that waits: its next time is a period after its occurrence has "
+                     "ended.");
+    }
+    tell_rule(telling);
+    if (rule->spread_ms > 0) {
+        say(telling, "Each is %s later than its rule says: its place in %s, by its id (SPREAD).",
+            lasting(place).text, lasting(rule->spread_ms).text);
+    }
+    tell_unfinished(telling, found->record.id);
+    say(telling, "%s", overlaps[rule->overlap]);
+    say(telling, "%s", misfires[rule->misfire]);
+    tell_numbers(telling);
+    tell_pause(telling);
+}
+
+/* --- the command --- */
+
+static void tell(struct telling *telling)
+{
+    const struct bel_found *found = telling->found;
+    bool is_plan = found->record.kind == BEL_RECORD_PLAN;
+    if (found->state >= BEL_DONE) {
+        tell_ended(telling);
+        if (is_plan) tell_rule(telling);
+        if (is_plan) tell_numbers(telling);
+    } else if (is_plan) {
+        tell_plan(telling);
+        return;
+    } else if (found->state == BEL_BLOCKED) {
+        tell_blocked(telling);
+    } else if (found->state == BEL_LEASED) {
+        tell_leased(telling);
+    } else if (found->state == BEL_READY) {
+        tell_ready(telling);
+    } else {
+        tell_scheduled(telling);
+    }
+    tell_occurrence(telling);
+    tell_outcomes(telling);
+}
+
+int bel__do_explain(struct bel_engine *engine, struct bel_request *request)
+{
+    const struct bel_target *target = &request->command.target;
+    struct bel_reply *reply = &request->own.reply;
+    if (!bel_topic_is_valid(target->topic)) {
+        return bel__refuse(reply, BEL_EINVAL, "this cannot be the name of a topic");
+    }
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, target->topic);
+    struct bel_found found;
+    int err = bel__timer_find(engine, topic, target->id, &found);
+    if (err == BEL_ENOTFOUND) return bel__refuse(reply, err, "there is no such timer");
+    if (err) return err;
+    struct telling telling = {.engine = engine, .found = &found};
+    telling.lines = bel__answer_take(engine, LINES_MAX * sizeof telling.lines[0]);
+    if (telling.lines == NULL) return BEL_ENOMEM;
+    tell(&telling);
+    if (telling.err) return telling.err;
+    reply->names.items = telling.lines;
+    reply->names.count = telling.count;
+    return 0;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * LIST walks through sections, and each section through one lane of the store, or two side by
+ * side:
+ *
+ *     timed     TIMERS engine --.
+ *               TIMERS wall ----'--> merged by (due in wall ms, priority, sequence)
+ *     none      TIMERS none
+ *     done      ENDED done
+ *     dead ...  ENDED dead ...
+ *
+ * A cursor says which section it is and from which key on in each of its lanes: 53 characters,
+ * the section's letter and two places, written as made ids are. Whatever changes between two
+ * calls, and even if a step of the clock shuffles the lanes, what keeps its key is listed once.
+ *
+ * What has expired ends when it is met, and is listed among the expired ones. Its end may let
+ * another one begin, at a place that has been passed: so the walk is done again then.
+ */
+#include "engine/commands/commands.h"
+#include "engine/commands/describe.h"
+#include "engine/state/state.h"
+#include "engine/state/timer.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    COUNT_DEFAULT = 100,
+    ROWS_MAX = 10000,             /* that are looked at in one call */
+    ROWS_OF_END = 10,             /* what ending one is worth of these */
+    PAYLOADS_BYTES_MAX = 8 << 20, /* after which there are no more in one answer */
+    LANES_MAX = 2,
+    CURSOR_BYTES = 1 + LANES_MAX * BEL_MADE_ID_BYTES,
+};
+
+enum section {
+    SECTION_TIMED,
+    SECTION_NONE,
+    SECTION_ENDED, /* and one for each terminal state */
+    SECTIONS = SECTION_ENDED + BEL_STATES - BEL_DONE,
+};
+
+/* A lane that is walked through. */
+struct stream {
+    struct bel_place next; /* where it goes on */
+    uint64_t end;          /* the time before which it ends */
+    struct bel_store_cursor cursor;
+    bool has_row; /* the cursor is at one */
+};
+
+struct walk {
+    struct bel_engine *engine;
+    struct bel_topic_state *topic;
+    const struct bel_list_query *query;
+    unsigned section;
+    struct stream streams[LANES_MAX];
+    unsigned streams_count; /* of the section */
+    uint32_t rows_left;
+    uint32_t expired;   /* met in this walk */
+    bool is_for_expiry; /* of nothing else */
+    bool is_full;       /* there is more, from here on */
+    struct bel_timer *items;
+    size_t count, count_max;
+    uint64_t payload_bytes;
+};
+
+/* --- what is wanted --- */
+
+static bool wants_state(const struct bel_list_query *query, enum bel_state state)
+{
+    return !query->has_state || query->state == state;
+}
+
+/* Only what is timed has a due that could be between FROM and TO. */
+static bool wants_section(const struct bel_list_query *query, unsigned section)
+{
+    if (section != SECTION_TIMED && (query->has_from || query->has_to)) return false;
+    switch (section) {
+    case SECTION_TIMED:
+        return wants_state(query, BEL_SCHEDULED) || wants_state(query, BEL_READY) ||
+               wants_state(query, BEL_LEASED);
+    case SECTION_NONE:
+        return wants_state(query, BEL_SCHEDULED) || wants_state(query, BEL_BLOCKED);
+    default:
+        return wants_state(query, (enum bel_state)(BEL_DONE + section - SECTION_ENDED));
+    }
+}
+
+/* Whether all that is due in a lane has become so: plans have rung. */
+static bool is_settled(const struct walk *walk, uint8_t lane)
+{
+    const struct bel_topic_state *topic = walk->topic;
+    uint64_t now = bel__lane_now(&walk->engine->now, lane);
+    return !topic->is_partial[lane] && !topic->has_late_tick && topic->wake_times[lane] > now;
+}
+
+/* --- streams --- */
+
+static struct stream timed_stream(const struct walk *walk, uint8_t lane)
+{
+    const struct bel_list_query *query = walk->query;
+    const struct bel_times *now = &walk->engine->now;
+    uint64_t due_end = bel__lane_now(now, lane) + 1, from = 0, to = BEL_NEVER;
+    bool is_leased = query->has_state && query->state == BEL_LEASED;
+    if (query->has_from) from = bel__lane_time(now, lane, query->from);
+    if (query->has_to) to = query->to.ms < 0 ? 0 : bel__lane_time(now, lane, query->to);
+    if (query->has_state && query->state == BEL_READY && to > due_end) to = due_end;
+    if (query->has_state && query->state == BEL_SCHEDULED && is_settled(walk, lane)) {
+        if (from < due_end) from = due_end;
+    }
+    return (struct stream){.next = {.table = is_leased ? BEL_TABLE_LEASES : BEL_TABLE_TIMERS,
+                                    .topic = walk->topic->number,
+                                    .lane = lane,
+                                    .time = from},
+                           .end = to};
+}
+
+/* Those that are past their retention come first and are passed over. */
+static struct stream ended_stream(const struct walk *walk, enum bel_state state)
+{
+    uint64_t retention = bel__timer_retention(walk->topic, state);
+    uint64_t now = (uint64_t)walk->engine->now.wall;
+    return (struct stream){.next = {.table = BEL_TABLE_ENDED,
+                                    .topic = walk->topic->number,
+                                    .lane = (uint8_t)state,
+                                    .time = retention <= now ? now - retention + 1 : 0},
+                           .end = BEL_NEVER};
+}
+
+/* The streams of the section, each from its beginning. */
+static void begin_section(struct walk *walk)
+{
+    walk->streams_count = 1;
+    if (walk->section == SECTION_TIMED) {
+        walk->streams[0] = timed_stream(walk, BEL_LANE_ENGINE);
+        walk->streams[1] = timed_stream(walk, BEL_LANE_WALL);
+        walk->streams_count = 2;
+    } else if (walk->section == SECTION_NONE) {
+        walk->streams[0] = (struct stream){.next = {.table = BEL_TABLE_TIMERS,
+                                                    .topic = walk->topic->number,
+                                                    .lane = BEL_LANE_NONE},
+                                           .end = BEL_NEVER};
+    } else {
+        enum bel_state state = (enum bel_state)(BEL_DONE + walk->section - SECTION_ENDED);
+        walk->streams[0] = ended_stream(walk, state);
+    }
+}
+
+/* Notes whether the cursor is at a row of the stream, given what moving it has said. */
+static int settle_stream(struct stream *stream, int err)
+{
+    stream->has_row = false;
+    if (err == BEL_ENOTFOUND) return 0;
+    if (err) return err;
+    struct bel_place place = bel__place_of(&stream->cursor.key);
+    stream->has_row = place.table == stream->next.table && place.topic == stream->next.topic &&
+                      place.lane == stream->next.lane && place.time < stream->end;
+    if (stream->has_row) stream->next = place;
+    return 0;
+}
+
+static int seek_stream(const struct walk *walk, struct stream *stream)
+{
+    struct bel_key from = bel__key_of(&stream->next);
+    return settle_stream(stream, bel__store_seek(walk->engine->store, &from, &stream->cursor));
+}
+
+static int advance_stream(const struct walk *walk, struct stream *stream)
+{
+    if (stream->next.sequence < BEL_SEQUENCE_MAX) stream->next.sequence++;
+    return settle_stream(stream, bel__store_next(walk->engine->store, &stream->cursor));
+}
+
+/* Whether the row of `a` comes before that of `b`. */
+static bool comes_first(const struct walk *walk, const struct bel_place *a,
+                        const struct bel_place *b)
+{
+    uint64_t a_due = bel__lane_wall(&walk->engine->now, a->lane, a->time);
+    uint64_t b_due = bel__lane_wall(&walk->engine->now, b->lane, b->time);
+    if (a_due != b_due) return a_due < b_due;
+    if (a->priority != b->priority) return a->priority < b->priority;
+    return a->sequence < b->sequence;
+}
+
+static struct stream *first_stream(struct walk *walk)
+{
+    struct stream *first = NULL;
+    for (unsigned i = 0; i < walk->streams_count; i++) {
+        struct stream *stream = &walk->streams[i];
+        if (!stream->has_row) continue;
+        if (first == NULL || comes_first(walk, &stream->next, &first->next)) first = stream;
+    }
+    return first;
+}
+
+/* --- rows --- */
+
+static int read_row(const struct walk *walk, const struct stream *stream, struct bel_found *out)
+{
+    if (stream->next.table != BEL_TABLE_LEASES) {
+        return bel__timer_read(walk->engine, &stream->cursor.key, stream->cursor.value, out);
+    }
+    struct bel_key key = bel__key_in(&stream->cursor.key, BEL_TABLE_TIMERS);
+    int err = bel__timer_load(walk->engine, &key, out);
+    return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+}
+
+static bool is_wanted(const struct walk *walk, const struct bel_found *found)
+{
+    if (walk->is_for_expiry || !wants_state(walk->query, found->state)) return false;
+    return !bel__timer_is_over(walk->engine, found);
+}
+
+static int end_expired(struct walk *walk, struct bel_found *found)
+{
+    walk->expired++;
+    walk->rows_left -= walk->rows_left < ROWS_OF_END ? walk->rows_left : ROWS_OF_END;
+    return bel__timer_expire(walk->engine, found);
+}
+
+/* Takes the row of a stream; or finds that there is no room for it, and leaves it. */
+static int take_row(struct walk *walk, struct stream *stream)
+{
+    struct bel_found found;
+    int err = read_row(walk, stream, &found);
+    if (err) return err;
+    if (bel__timer_is_expired(walk->engine, &found)) {
+        err = end_expired(walk, &found);
+    } else if (is_wanted(walk, &found)) {
+        walk->is_full = walk->count == walk->count_max || walk->payload_bytes > PAYLOADS_BYTES_MAX;
+        if (walk->is_full) return 0;
+        struct bel_timer *item = &walk->items[walk->count];
+        err = bel__describe(walk->engine, &found, item);
+        if (err) return err;
+        walk->payload_bytes += item->payload.bytes;
+        walk->count++;
+    }
+    return err ? err : advance_stream(walk, stream);
+}
+
+static int walk_section(struct walk *walk)
+{
+    for (unsigned i = 0; i < walk->streams_count; i++) {
+        int err = seek_stream(walk, &walk->streams[i]);
+        if (err) return err;
+    }
+    for (struct stream *stream; (stream = first_stream(walk)) != NULL;) {
+        if (walk->rows_left == 0) {
+            walk->is_full = true;
+            return 0;
+        }
+        walk->rows_left--;
+        int err = take_row(walk, stream);
+        if (err || walk->is_full) return err;
+    }
+    return 0;
+}
+
+/* From where the walk is to its end, or until it is full. */
+static int walk_on(struct walk *walk)
+{
+    for (;;) {
+        if (wants_section(walk->query, walk->section)) {
+            int err = walk_section(walk);
+            if (err || walk->is_full) return err;
+        }
+        if (++walk->section == SECTIONS) return 0;
+        begin_section(walk);
+    }
+}
+
+/* --- cursors --- */
+
+static bool cursor_place(struct bel_view cursor, unsigned lane, struct bel_place *out)
+{
+    const char *text = cursor.data;
+    struct bel_view id = {text + 1 + (size_t)lane * BEL_MADE_ID_BYTES, BEL_MADE_ID_BYTES};
+    return bel__made_id_place(id, 0, out) && out->lane == lane;
+}
+
+static bool is_cursor(struct bel_view cursor)
+{
+    const char *text = cursor.data;
+    struct bel_place place;
+    if (cursor.bytes != CURSOR_BYTES || text[0] < 'a' || text[0] >= 'a' + SECTIONS) return false;
+    return cursor_place(cursor, 0, &place) && cursor_place(cursor, 1, &place);
+}
+
+/* Moves a walk that is at its beginning to where a cursor says. */
+static void go_to_cursor(struct walk *walk, struct bel_view cursor)
+{
+    const char *text = cursor.data;
+    walk->section = (unsigned)(text[0] - 'a');
+    begin_section(walk);
+    for (unsigned i = 0; i < walk->streams_count; i++) {
+        struct bel_place *next = &walk->streams[i].next, place;
+        bool is_place = cursor_place(cursor, i, &place);
+        assert(is_place);
+        if (!is_place || place.time < next->time) continue; /* what was there is of no interest */
+        next->time = place.time;
+        next->priority = place.priority;
+        next->sequence = place.sequence;
+    }
+}
+
+static int write_cursor(struct bel_engine *engine, const struct walk *walk, struct bel_view *out)
+{
+    char *text = bel__answer_take(engine, CURSOR_BYTES);
+    if (text == NULL) return BEL_ENOMEM;
+    text[0] = (char)('a' + walk->section);
+    for (unsigned i = 0; i < LANES_MAX; i++) {
+        struct bel_place place = {0};
+        if (i < walk->streams_count) place = walk->streams[i].next;
+        place.lane = (uint8_t)i;
+        bel__made_id(&place, text + 1 + (size_t)i * BEL_MADE_ID_BYTES);
+    }
+    *out = (struct bel_view){text, CURSOR_BYTES};
+    return 0;
+}
+
+static void begin_walk(struct walk *walk)
+{
+    walk->section = SECTION_TIMED;
+    walk->count = 0;
+    walk->payload_bytes = 0;
+    walk->expired = 0;
+    walk->is_full = false;
+    begin_section(walk);
+    if (walk->query->cursor.bytes > 0) go_to_cursor(walk, walk->query->cursor);
+}
+
+/* --- the command --- */
+
+/* Ends what has expired of those that are due, for who asks for the expired ones alone. */
+static int notice_expired(const struct walk *wanted)
+{
+    struct bel_list_query query = {.has_state = true, .state = BEL_READY};
+    struct walk walk = {.engine = wanted->engine,
+                        .topic = wanted->topic,
+                        .query = &query,
+                        .rows_left = ROWS_MAX,
+                        .is_for_expiry = true};
+    begin_walk(&walk);
+    return walk_on(&walk);
+}
+
+static int check(const struct bel_list_query *query, struct bel_reply *reply)
+{
+    if (!bel_topic_is_valid(query->topic)) {
+        return bel__refuse(reply, BEL_EINVAL, "this cannot be the name of a topic");
+    }
+    if (query->count > BEL_LIST_COUNT_MAX) {
+        return bel__refuse(reply, BEL_EINVAL, "a count of at most %d is possible",
+                           BEL_LIST_COUNT_MAX);
+    }
+    if (query->has_state && query->state >= BEL_STATES) {
+        return bel__refuse(reply, BEL_EINVAL, "there is no such state");
+    }
+    if (query->cursor.bytes > 0 && !is_cursor(query->cursor)) {
+        return bel__refuse(reply, BEL_EINVAL, "this is no cursor");
+    }
+    return 0;
+}
+
+static int list(struct walk *walk, struct bel_reply *reply)
+{
+    const struct bel_list_query *query = walk->query;
+    int err = 0;
+    if (query->has_state && query->state == BEL_EXPIRED && query->cursor.bytes == 0) {
+        err = notice_expired(walk);
+        if (err) return err;
+    }
+    do {
+        begin_walk(walk);
+        err = walk_on(walk);
+        if (err) return err;
+    } while (walk->expired > 0 && walk->rows_left > 0);
+    struct bel_view cursor = {0};
+    if (walk->is_full) err = write_cursor(walk->engine, walk, &cursor);
+    if (err) return err;
+    reply->timers.items = walk->items;
+    reply->timers.count = walk->count;
+    reply->timers.cursor = cursor;
+    return 0;
+}
+
+int bel__do_list(struct bel_engine *engine, struct bel_request *request)
+{
+    const struct bel_list_query *query = &request->command.list;
+    struct bel_reply *reply = &request->own.reply;
+    int err = check(query, reply);
+    if (err) return err;
+    struct walk walk = {.engine = engine,
+                        .topic = bel__topic_find(&engine->topics, query->topic),
+                        .query = query,
+                        .rows_left = ROWS_MAX,
+                        .count_max = query->count == 0 ? COUNT_DEFAULT : query->count};
+    if (walk.topic == NULL) return 0;
+    walk.items = bel__answer_take(engine, walk.count_max * sizeof walk.items[0]);
+    return walk.items == NULL ? BEL_ENOMEM : list(&walk, reply);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_STATE_LEASE_H
+#define BEL_ENGINE_STATE_LEASE_H
+
+/*
+ * lease - who has a timer, and until when.
+ */
+
+#include "belfry/clock.h"
+#include "belfry/wheel.h"
+#include "core/map.h"
+#include "core/slab.h"
+#include "engine/rows/key.h"
+
+struct bel_engine;
+struct bel_found;
+struct bel_share;
+struct bel_topic_state;
+
+/* A lease in memory. */
+struct bel_lease {
+    struct bel_key key; /* the timer's */
+    struct bel_topic_state *topic;
+    struct bel_share *share; /* that it counts for */
+    bel_timer_t timer;       /* in the wheel of leases */
+    uint64_t end, lease_ms, due;
+    uint8_t secret[BEL_TOKEN_SECRET_BYTES];
+    bool is_bare; /* the timer is: bel__record_is_bare() */
+    bool is_old;  /* it was there when the engine was opened */
+};
+
+enum {
+    BEL_SECRETS_MAX = 128,
+};
+
+struct bel_leases {
+    struct bel_map map; /* key -> index */
+    struct bel__slab slab;
+    struct bel_wheel *wheel; /* by open time */
+    uint8_t secrets[BEL_SECRETS_MAX][BEL_TOKEN_SECRET_BYTES];
+    uint32_t secrets_left; /* the first so many have not been given out */
+};
+
+BEL_CHECKED int bel__leases_open(struct bel_engine *engine);
+void bel__leases_close(struct bel_engine *engine);
+
+/* The lease of a timer; the one that an index in the wheel names; the live one that a token names.
+ * NULL if there is none. */
+struct bel_lease *bel__lease_find(const struct bel_engine *engine, const struct bel_key *key);
+struct bel_lease *bel__lease_at(const struct bel_engine *engine, uint32_t index);
+struct bel_lease *bel__lease_by_token(struct bel_engine *engine, struct bel_view token);
+
+struct bel_lease_terms {
+    uint64_t lease_ms;
+    struct bel_wall due; /* as it is delivered */
+    struct bel_view worker;
+};
+
+/* Leases a timer that is ready, from now on, in memory and in the store, where a row and
+ * BEL_RECORD_BYTES_MAX must be reserved. Returns 0, BEL_ENOMEM or BEL_EIO. */
+BEL_CHECKED int bel__lease_make(struct bel_engine *engine, const struct bel_found *found,
+                                const struct bel_lease_terms *terms, struct bel_lease **out);
+BEL_CHECKED int bel__lease_extend(struct bel_engine *engine, struct bel_lease *lease,
+                                  uint64_t lease_ms);
+
+/* Ends a lease, in memory and in the store. */
+void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Occurrences are timers like others. That they are unfinished is known by a row under a hash
+ * of their plan's id and their nominal time, so that whichever plan has the id finds them:
+ *
+ *     OCCURRENCES | plan | 09:00    the id
+ *     OCCURRENCES | plan | 10:00    the id
+ *
+ * When one ends, that may be what another waits for (overlap `queue`), or the plan (mode
+ * delay). What it does is looked up before anything is changed, and done after.
+ */
+#include "engine/state/occurrence.h"
+
+#include "core/view.h"
+#include "engine/rows/blob.h"
+#include "engine/state/plan.h"
+#include "engine/state/plan_rule.h"
+#include "engine/state/state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What the end of an occurrence does. */
+struct bel_occurrence_end {
+    struct bel_key row; /* its own in OCCURRENCES */
+    bool unblocks;
+    struct bel_found blocked; /* the next in the queue, and where it goes */
+    struct bel_place place;
+    bool goes_on, ends;
+    struct bel_found plan; /* goes on, at `next`, or has no more times */
+    uint64_t next;
+};
+
+static struct bel_key row_key(const struct bel_engine *engine, uint32_t topic, struct bel_view plan,
+                              uint64_t nominal)
+{
+    uint64_t hash = bel__siphash(engine->alias_keys[0], plan.data, plan.bytes);
+    return bel__key_of(&(struct bel_place){
+        .table = BEL_TABLE_OCCURRENCES, .topic = topic, .time = hash, .sequence = nominal});
+}
+
+struct bel_view bel__occurrence_plan(struct bel_view id)
+{
+    const char *sign = memrchr(id.data, '@', id.bytes);
+    assert(sign != NULL && sign != id.data);
+    return bel__view_head(id, (size_t)(sign - (const char *)id.data));
+}
+
+struct bel_view bel__occurrence_id(const struct bel_record *plan, uint64_t nominal,
+                                   char out[BEL_ID_BYTES])
+{
+    int bytes = snprintf(out, BEL_ID_BYTES, "%.*s@%llu", (int)plan->id.bytes,
+                         (const char *)plan->id.data, (unsigned long long)nominal);
+    assert(bytes > 0 && bytes < BEL_ID_BYTES);
+    return (struct bel_view){.data = out, .bytes = (size_t)bytes};
+}
+
+/* One of the plan of a row is there, or runs. */
+static void lower_bounds(struct bel_engine *engine, const struct bel_key *row, uint64_t nominal)
+{
+    struct bel_place place = bel__place_of(row);
+    bel__plan_bounds_lower(&engine->bounds, place.topic, place.time, nominal);
+}
+
+void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state *topic,
+                         const struct bel_record *record)
+{
+    struct bel_key key =
+        row_key(engine, topic->number, bel__occurrence_plan(record->id), record->nominal);
+    bel__rows_put(&engine->rows, &key, record->id, BEL_ROW_ANY);
+    lower_bounds(engine, &key, record->nominal);
+}
+
+/* Whether a row is of the same plan as the one at `from`. */
+static bool is_of(const struct bel_key *key, const struct bel_key *from)
+{
+    struct bel_place place = bel__place_of(key), start = bel__place_of(from);
+    return place.table == start.table && place.topic == start.topic && place.time == start.time;
+}
+
+static struct bel_plan_bound *bounds_of(struct bel_engine *engine, const struct bel_key *row)
+{
+    struct bel_place place = bel__place_of(row);
+    return bel__plan_bounds_of(&engine->bounds, place.topic, place.time);
+}
+
+/* Where those of the plan of a row are looked for. */
+static struct bel_key bound_key(const struct bel_key *row, uint64_t nominal)
+{
+    struct bel_place place = bel__place_of(row);
+    place.sequence = nominal;
+    return bel__key_of(&place);
+}
+
+/* Takes one more into account. True if that is all that is to be known. */
+static bool look_at(const struct bel_found *found, enum bel_look look, struct bel_occurrences *out)
+{
+    out->has_any = true;
+    out->blocked += found->state == BEL_BLOCKED;
+    return look == BEL_LOOK_ANY || out->blocked == BEL_OVERLAP_QUEUE_MAX;
+}
+
+int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *topic,
+                          struct bel_view plan, enum bel_look look, struct bel_occurrences *out)
+{
+    struct bel_key row = row_key(engine, topic->number, plan, 0);
+    struct bel_key from = bound_key(&row, bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW]);
+    struct bel_store_cursor cursor;
+    uint64_t first = BEL_SEQUENCE_MAX;
+    *out = (struct bel_occurrences){0};
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        struct bel_found found;
+        if (!is_of(&cursor.key, &from)) break;
+        err = bel__timer_peek(engine, topic, cursor.value, &found);
+        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        if (bel__timer_is_expired(engine, &found)) {
+            err = bel__timer_expire(engine, &found);
+            if (err) return err;
+            continue;
+        }
+        if (!out->has_any) first = bel__place_of(&cursor.key).sequence;
+        if (look_at(&found, look, out)) break;
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW] = first;
+    return 0;
+}
+
+static bool is_of_kind(const struct bel_engine *engine, const struct bel_found *found,
+                       enum bel_plan_bounds_kind kind)
+{
+    bool is_blocked = found->state == BEL_BLOCKED;
+    return is_blocked == (kind == BEL_PLAN_BOUNDS_BLOCKED) && !bel__timer_is_expired(engine, found);
+}
+
+/* Finds the first that runs, or is blocked, other than `except`, whose row is at hand. What has
+ * expired has ended, but does not end here: an end that ended others, each of which looks, would go
+ * on for ever. */
+static int find_first(struct bel_engine *engine, const struct bel_found *except,
+                      const struct bel_key *row, enum bel_plan_bounds_kind kind,
+                      struct bel_found *out)
+{
+    uint64_t *bound = &bounds_of(engine, row)->from[kind];
+    uint64_t own = except->record.nominal, first = BEL_SEQUENCE_MAX;
+    struct bel_key from = bound_key(row, *bound);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        uint64_t nominal = bel__place_of(&cursor.key).sequence;
+        if (!is_of(&cursor.key, &from)) {
+            err = BEL_ENOTFOUND;
+            break;
+        }
+        if (nominal == own) continue;
+        err = bel__timer_peek(engine, except->topic, cursor.value, out);
+        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        if (!is_of_kind(engine, out, kind)) continue;
+        first = nominal;
+        break;
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    if (own < first && is_of_kind(engine, except, kind)) first = own; /* it may not end after all */
+    *bound = first;
+    return err;
+}
+
+/* Where the next in the queue goes. */
+static int unblock(struct bel_engine *engine, struct bel_occurrence_end *after)
+{
+    after->unblocks = true;
+    struct bel_place old = bel__place_of(&after->blocked.key);
+    after->place = (struct bel_place){.table = BEL_TABLE_TIMERS,
+                                      .topic = old.topic,
+                                      .lane = BEL_LANE_WALL,
+                                      .priority = old.priority,
+                                      .time = after->blocked.record.nominal};
+    const struct bel_record *record = &after->blocked.record;
+    after->place.time += record->spread_ms;
+    return bel__timer_hold(engine, after->blocked.topic, &after->place, record->group);
+}
+
+/* Looks whether others are unfinished, and if none of them runs, which one is to. */
+static int look_at_others(struct bel_engine *engine, const struct bel_found *found,
+                          struct bel_occurrence_end *after, bool *out_has_any)
+{
+    struct bel_found running;
+    int err = find_first(engine, found, &after->row, BEL_PLAN_BOUNDS_RUNNING, &running);
+    *out_has_any = err == 0;
+    if (err != BEL_ENOTFOUND) return err;
+    err = find_first(engine, found, &after->row, BEL_PLAN_BOUNDS_BLOCKED, &after->blocked);
+    *out_has_any = err == 0;
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    return unblock(engine, after);
+}
+
+int bel__occurrence_look(struct bel_engine *engine, struct bel_found *found, size_t *rows)
+{
+    const struct bel_record *record = &found->record;
+    struct bel_view plan = bel__occurrence_plan(record->id);
+    struct bel_occurrence_end *after = bel__answer_take(engine, sizeof *after);
+    bool has_others = false;
+    if (after == NULL) return BEL_ENOMEM;
+    *after = (struct bel_occurrence_end){
+        .row = row_key(engine, found->topic->number, plan, record->nominal)};
+    int err = bel__timer_peek(engine, found->topic, plan, &after->plan);
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    bool has_plan =
+        err == 0 && after->plan.record.kind == BEL_RECORD_PLAN && after->plan.state < BEL_DONE;
+    const struct bel_recurrence *rule = &after->plan.record.rule;
+    bool waits = has_plan && rule->mode == BEL_PLAN_DELAY && !after->plan.plan.has_next;
+    if (waits || found->topic->numbers[BEL_NUMBER_BLOCKED] > 0) {
+        err = look_at_others(engine, found, after, &has_others);
+        if (err) return err;
+    }
+    if (waits && !has_others) {
+        err = bel__plan_after(engine, &after->plan.record, engine->now.wall, &after->next);
+        if (err != 0 && err != BEL_ERANGE && err != BEL_EUNSUPPORTED) return err;
+        after->goes_on = err == 0;
+        after->ends = err == BEL_ERANGE;
+    }
+    if (after->ends) *rows += bel__blob_rows(after->plan.record.body.bytes);
+    found->after = after;
+    return 0;
+}
+
+void bel__occurrence_ended(struct bel_engine *engine, struct bel_found *found)
+{
+    struct bel_occurrence_end *after = found->after;
+    found->after = NULL;
+    bel__rows_delete(&engine->rows, &after->row);
+    if (after->goes_on) bel__plan_set_next(engine, &after->plan, true, after->next);
+    if (after->ends) {
+        struct bel_ending ending = {.state = BEL_DONE};
+        bel__timer_end(engine, &after->plan, &ending);
+    }
+    if (!after->unblocks) return;
+    after->place.sequence = bel__rows_sequence(&engine->rows);
+    bel__timer_move(engine, &after->blocked, &after->place);
+    lower_bounds(engine, &after->row, after->blocked.record.nominal);
+}
+
+/* Cancels one, unless it has expired, without what its end would do: its plan goes as well. */
+static int cancel(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id)
+{
+    struct bel_ending cancelled = {.state = BEL_CANCELLED};
+    struct bel_ending expired = {.state = BEL_EXPIRED, .reason = BEL_VIEW("expired")};
+    struct bel_found found;
+    int err = bel__timer_peek(engine, topic, id, &found);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    bool is_expired = bel__timer_is_expired(engine, &found);
+    err = bel__timer_reserve(engine, &found, 0, BEL_STORE_END);
+    if (err) return err;
+    assert(found.after != NULL);
+    found.after->goes_on = found.after->ends = false;
+    found.after->unblocks = false;
+    bel__timer_end(engine, &found, is_expired ? &expired : &cancelled);
+    return 0;
+}
+
+int bel__occurrences_cancel(struct bel_engine *engine, const struct bel_found *found)
+{
+    struct bel_key row = row_key(engine, found->topic->number, found->record.id, 0);
+    struct bel_key from = bound_key(&row, bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW]);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        if (!is_of(&cursor.key, &from)) return 0;
+        bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW] = bel__place_of(&cursor.key).sequence;
+        err = cancel(engine, found->topic, cursor.value);
+        if (err) return err;
+    }
+    return err == BEL_ENOTFOUND ? 0 : err;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_STATE_PLAN_H
+#define BEL_ENGINE_STATE_PLAN_H
+
+/*
+ * plan - the rows of a plan: itself, its state, its tick.
+ */
+
+#include "engine/state/timer.h"
+
+/* Adds a plan whose body has been put and whose rows are reserved. `number` is a new sequence,
+ * `first` the first nominal time. */
+void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
+                   struct bel_record *record, uint64_t number, uint64_t first);
+
+/* Reserves, and sets the next nominal time as somebody wants it. */
+BEL_CHECKED int bel__plan_reschedule(struct bel_engine *engine, struct bel_found *found,
+                                     uint64_t nominal);
+
+/* Gives a plan its next nominal time, or none, and writes its state. The rows are reserved. */
+void bel__plan_set_next(struct bel_engine *engine, struct bel_found *found, bool has_next,
+                        uint64_t next);
+
+#endif

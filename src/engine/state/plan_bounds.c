@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A plan has one place where it is remembered, by the hash of its id, and drives out whoever has
+ * it. Hashes are keyed: nobody can choose ids that share a place.
+ */
+#include "engine/state/plan_bounds.h"
+
+#include <string.h>
+
+struct bel_plan_bound *bel__plan_bounds_of(struct bel_plan_bounds *bounds, uint32_t topic,
+                                           uint64_t plan)
+{
+    struct bel_plan_bound *known = &bounds->plans[(plan ^ topic) % BEL_PLAN_BOUNDS_PLANS];
+    if (!known->is_known || known->plan != plan || known->topic != topic) {
+        *known = (struct bel_plan_bound){.plan = plan, .topic = topic, .is_known = true};
+    }
+    return known;
+}
+
+void bel__plan_bounds_lower(struct bel_plan_bounds *bounds, uint32_t topic, uint64_t plan,
+                            uint64_t nominal)
+{
+    struct bel_plan_bound *known = &bounds->plans[(plan ^ topic) % BEL_PLAN_BOUNDS_PLANS];
+    if (!known->is_known || known->plan != plan || known->topic != topic) return;
+    for (int i = 0; i < BEL_PLAN_BOUNDS_COUNT; i++) {
+        if (nominal < known->from[i]) known->from[i] = nominal;
+    }
+}
+
+void bel__plan_bounds_forget(struct bel_plan_bounds *bounds)
+{
+    memset(bounds, 0, sizeof *bounds);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * When the tick of a plan comes due the plan rings: one nominal time is made into an occurrence, or
+ * left out, and the tick moves on.
+ *
+ *     decide ---> late? choose which of the missed times are made
+ *       |    ---> overlap? made, blocked, or left out
+ *       |    ---> what is the next time?
+ *     reserve --> make the occurrence, move the tick
+ *
+ * A plan that is behind rings again right there, so that each ring is one small change, complete in
+ * itself.
+ */
+#include "engine/state/plan_ring.h"
+
+#include "engine/rows/blob.h"
+#include "engine/state/occurrence.h"
+#include "engine/state/plan.h"
+#include "engine/state/plan_rule.h"
+#include "engine/state/state.h"
+
+#include <assert.h>
+
+/* What one ring does. */
+struct ring {
+    bool makes;       /* an occurrence, at `nominal` */
+    uint64_t nominal; /* the time that is made or left out */
+    uint64_t missed;  /* times that are left out before it */
+    bool skips;       /* `nominal` is left out, because of: */
+    enum bel_engine_skip why;
+    bool has_next;
+    uint64_t next;
+    bool is_over; /* there is no next time, ever */
+};
+
+/* The times to come: the next, which need not be the rule's own, and then by the rule. */
+struct rule_context {
+    const struct bel_plan *plan;
+    int64_t next;
+};
+
+static bool next_by_rule(void *context, struct bel_wall after, struct bel_wall *out)
+{
+    const struct rule_context *rule = context;
+    if (after.ms < rule->next) {
+        out->ms = rule->next;
+        return true;
+    }
+    return bel_plan_next(rule->plan, after, 0, out) == 0;
+}
+
+/* Whether a nominal time is a misfire by now. */
+static bool is_late(const struct bel_engine *engine, const struct bel_found *found,
+                    uint64_t nominal)
+{
+    uint64_t time = nominal + bel__plan_place(&found->record);
+    return (uint64_t)engine->now.wall > time + bel__topic_settings(found->topic)->misfire_after_ms;
+}
+
+static uint32_t all_max(const struct bel_found *found)
+{
+    uint64_t left = UINT64_MAX;
+    if (found->record.rule.count > 0) left = found->record.rule.count - found->plan.made;
+    return left < BEL_MISFIRE_MAX ? (uint32_t)left : BEL_MISFIRE_MAX;
+}
+
+/* The plan is late by too much: chooses the first of the missed times to be made, if any. */
+static int choose(struct bel_engine *engine, const struct bel_found *found, struct ring *ring)
+{
+    struct bel_wall times[BEL_MISFIRE_MAX];
+    struct bel_plan *plan;
+    int err = bel__plan_again(engine, &found->record, &plan);
+    if (err) return err;
+    struct rule_context rule = {plan, (int64_t)found->plan.next};
+    uint64_t late =
+        bel__topic_settings(found->topic)->misfire_after_ms + bel__plan_place(&found->record);
+    struct bel_misfire_range range = {.after = {(int64_t)found->plan.next - 1},
+                                      .until = {engine->now.wall - (int64_t)late - 1}};
+    struct bel_misfire_result result =
+        bel_misfire_choose(found->record.rule.misfire, all_max(found),
+                           &(struct bel_misfire_plan){next_by_rule, &rule}, range, times);
+    bel_plan_destroy(plan);
+    ring->missed = result.skipped_count;
+    ring->makes = result.made_count > 0;
+    if (ring->makes) ring->nominal = (uint64_t)times[0].ms;
+    ring->has_next = result.has_next;
+    if (result.has_next) ring->next = (uint64_t)result.next.ms;
+    ring->is_over = !ring->makes && !ring->has_next;
+    return 0;
+}
+
+/* Whether an occurrence of a plan is unfinished; and how many are blocked. */
+static int look_at_others(struct bel_engine *engine, const struct bel_found *found,
+                          struct bel_occurrences *out)
+{
+    return bel__occurrences_look(
+        engine, found->topic, found->record.id,
+        found->record.rule.overlap == BEL_OVERLAP_QUEUE ? BEL_LOOK_BLOCKED : BEL_LOOK_ANY, out);
+}
+
+/* Whether the time makes an occurrence, and whether that is blocked. */
+static int overlap(struct bel_engine *engine, const struct bel_found *found, struct ring *ring,
+                   bool *out_is_blocked)
+{
+    struct bel_occurrences others;
+    struct bel_found known;
+    char id[BEL_ID_BYTES];
+    *out_is_blocked = false;
+    struct bel_view name = bel__occurrence_id(&found->record, ring->nominal, id);
+    int err = bel__timer_find(engine, found->topic, name, &known);
+    if (err == 0) ring->makes = false; /* it was made before */
+    ring->why = BEL_ENGINE_SKIP_KNOWN;
+    if (err != BEL_ENOTFOUND) return err;
+    if (found->record.rule.overlap == BEL_OVERLAP_ALLOW) return 0;
+    err = look_at_others(engine, found, &others);
+    if (err || !others.has_any) return err;
+    *out_is_blocked = found->record.rule.overlap == BEL_OVERLAP_QUEUE;
+    ring->makes = *out_is_blocked && others.blocked < BEL_OVERLAP_QUEUE_MAX;
+    ring->why = *out_is_blocked ? BEL_ENGINE_SKIP_QUEUE : BEL_ENGINE_SKIP_OVERLAP;
+    return 0;
+}
+
+/* What comes after the time that was made or left out. */
+static int look_ahead(struct bel_engine *engine, const struct bel_found *found, struct ring *ring)
+{
+    const struct bel_recurrence *rule = &found->record.rule;
+    if (rule->count > 0 && found->plan.made + ring->makes >= rule->count) {
+        ring->is_over = true;
+        return 0;
+    }
+    if (rule->mode == BEL_PLAN_DELAY) {
+        ring->has_next = false; /* the end of the occurrence says it */
+        if (ring->makes) return 0;
+    }
+    int64_t after = rule->mode == BEL_PLAN_DELAY ? engine->now.wall : (int64_t)ring->nominal;
+    int err = bel__plan_after(engine, &found->record, after, &ring->next);
+    ring->has_next = err == 0;
+    ring->is_over = err == BEL_ERANGE;
+    return err == BEL_ERANGE ? 0 : err;
+}
+
+/* Decides what the ring does. */
+static int decide(struct bel_engine *engine, struct bel_found *found, struct ring *ring,
+                  bool *out_is_blocked)
+{
+    *ring = (struct ring){.makes = true, .nominal = found->plan.next};
+    bool late = is_late(engine, found, found->plan.next);
+    if (late && found->record.rule.mode == BEL_PLAN_DELAY) {
+        ring->makes = found->record.rule.misfire != BEL_MISFIRE_SKIP; /* there is but one */
+        ring->missed = !ring->makes;
+        found->plan.missed += ring->missed;
+        *out_is_blocked = false;
+        if (!ring->makes) return look_ahead(engine, found, ring);
+    } else if (late && !found->plan.is_catching_up) {
+        int err = choose(engine, found, ring);
+        if (err) return err;
+        found->plan.missed += ring->missed;
+        found->plan.is_catching_up = ring->makes;
+        if (!ring->makes) return 0;
+    }
+    int err = overlap(engine, found, ring, out_is_blocked);
+    if (err) return err;
+    ring->skips = !ring->makes;
+    if (ring->skips) found->plan.skipped++;
+    return look_ahead(engine, found, ring);
+}
+
+/* The record of an occurrence, but for its body. */
+static struct bel_record occurrence_of(const struct bel_engine *engine,
+                                       const struct bel_record *plan, uint64_t nominal,
+                                       struct bel_view id)
+{
+    struct bel_record record = {
+        .kind = BEL_RECORD_TIMER,
+        .id = id,
+        .group = plan->group,
+        .resource = plan->resource,
+        .created = engine->now.wall,
+        .lease_ms = plan->lease_ms,
+        .expires_ms = plan->expires_ms,
+        .plan = plan->plan,
+        .nominal = nominal,
+        .spread_ms = bel__plan_place(plan),
+    };
+    if (record.expires_ms > 0) {
+        record.expires_at = nominal + record.expires_ms;
+        record.expires_lane = BEL_LANE_WALL;
+    }
+    return record;
+}
+
+static void make(struct bel_engine *engine, struct bel_found *found, const struct ring *ring,
+                 struct bel_place place, struct bel_view body)
+{
+    char id[BEL_ID_BYTES];
+    struct bel_view name = bel__occurrence_id(&found->record, ring->nominal, id);
+    struct bel_record record = occurrence_of(engine, &found->record, ring->nominal, name);
+    record.body = bel__blob_put(&engine->rows, body, BEL_BODY_INLINE_MAX);
+    place.sequence = bel__rows_sequence(&engine->rows);
+    if (place.lane == BEL_LANE_NONE) place.time = place.sequence;
+    bel__timer_add(engine, found->topic, &place, &record);
+    found->plan.made++;
+}
+
+/* Room for a ring: the plan's own rows, and those of an occurrence. */
+static int reserve(struct bel_engine *engine, struct bel_found *found,
+                   const struct bel_place *place)
+{
+    uint64_t body_bytes = found->record.body.bytes;
+    int err = bel__timer_hold(engine, found->topic, place, found->record.group);
+    if (err) return err;
+    size_t rows = (size_t)2 * BEL_TIMER_ROWS + 2 * bel__blob_rows(body_bytes);
+    size_t bytes = (size_t)2 * BEL_TIMER_BYTES + (size_t)body_bytes;
+    return bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
+}
+
+/* Rings once, which is one change. */
+static int ring_once(struct bel_engine *engine, struct bel_found *found)
+{
+    struct ring ring;
+    struct bel_view body;
+    bool is_blocked = false;
+    int err = decide(engine, found, &ring, &is_blocked);
+    if (err) return err;
+    struct bel_place place = {.table = BEL_TABLE_TIMERS,
+                              .topic = found->topic->number,
+                              .lane = is_blocked ? BEL_LANE_NONE : BEL_LANE_WALL,
+                              .priority = found->record.priority,
+                              .time = ring.nominal + bel__plan_place(&found->record)};
+    err = bel__blob_get(engine->store, &found->record.body, bel__answer_arena(engine), &body);
+    if (err == 0) err = reserve(engine, found, &place);
+    if (err) return err;
+
+    engine->stats.skips[BEL_ENGINE_SKIP_MISFIRE] += ring.missed;
+    if (ring.skips) engine->stats.skips[ring.why]++;
+    found->plan.last = ring.nominal;
+    if (ring.makes) make(engine, found, &ring, place, body);
+    if (!ring.has_next || !is_late(engine, found, ring.next)) found->plan.is_catching_up = false;
+    if (!ring.is_over) {
+        bel__plan_set_next(engine, found, ring.has_next, ring.next);
+        return 0;
+    }
+    struct bel_ending ending = {.state = BEL_DONE};
+    found->plan.has_next = false;
+    found->plan.next = ring.nominal;
+    bel__timer_end(engine, found, &ending);
+    return 0;
+}
+
+int bel__plan_ring(struct bel_engine *engine, struct bel_found *found)
+{
+    do {
+        int err = ring_once(engine, found);
+        if (err) return err;
+    } while (found->state == BEL_SCHEDULED && found->plan.is_catching_up);
+    return 0;
+}

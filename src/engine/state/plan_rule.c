@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A record has the rule of a plan as text, and what the plan was made with: start, zone, seed. From
+ * these the plan is made again whenever a time of it is wanted, so that nothing of it is kept in
+ * memory.
+ */
+#include "engine/state/plan_rule.h"
+
+#include "engine/state/state.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+static uint64_t seed_of(struct bel_view id)
+{
+    return bel_spread_offset(id.data, id.bytes, UINT64_MAX);
+}
+
+uint64_t bel__plan_place(const struct bel_record *record)
+{
+    return bel_spread_offset(record->id.data, record->id.bytes, record->rule.spread_ms);
+}
+
+int bel__plan_zone(struct bel_engine *engine, struct bel_view name, const struct bel_zone **out,
+                   struct bel_text_error *why)
+{
+    *out = bel_zone_utc();
+    if (name.bytes == 0) return 0;
+    int err = BEL_EINVAL;
+    if (engine->zones != NULL) {
+        err = bel_zones_find(engine->zones, name.data, name.bytes, out);
+    }
+    if (err == 0 || err == BEL_ENOMEM) return err;
+    if (why != NULL) {
+        (void)snprintf(why->expected, sizeof why->expected, "the name of a time zone");
+    }
+    return BEL_EINVAL; /* a file that is damaged is no zone; it is not the engine that is */
+}
+
+int bel__plan_of(struct bel_engine *engine, const struct bel_record *record, struct bel_plan **out,
+                 struct bel_text_error *why)
+{
+    const struct bel_recurrence *rule = &record->rule;
+    struct bel_plan_options options = {
+        .gap = rule->gap,
+        .fold = rule->fold,
+        .mode = rule->mode,
+        .has_start = record->has_start,
+        .has_until = rule->has_until,
+        .now = {record->created},
+        .start = {record->start},
+        .until = rule->until,
+        .seed = seed_of(record->id),
+    };
+    struct bel_plan *plan;
+    int err = bel__plan_zone(engine, rule->zone, &options.zone, why);
+    if (err) return err;
+    err = bel_plan_create(rule->rule.data, rule->rule.bytes, &options, &plan, why);
+    if (err) return err;
+    if (bel_plan_kind(plan) != rule->kind) {
+        bel_plan_destroy(plan);
+        if (why != NULL) {
+            (void)snprintf(why->expected, sizeof why->expected, "a rule of the kind it is for");
+        }
+        return BEL_EINVAL;
+    }
+    *out = plan;
+    return 0;
+}
+
+/* The plan of a record that was good when it was made: BEL_EUNSUPPORTED if it is not any more,
+ * because its zone has gone. */
+int bel__plan_again(struct bel_engine *engine, const struct bel_record *record,
+                    struct bel_plan **out)
+{
+    int err = bel__plan_of(engine, record, out, NULL);
+    return err == BEL_EINVAL ? BEL_EUNSUPPORTED : err;
+}
+
+/* The first time of a plan after `after`, by the rule alone. BEL_ERANGE: there is none. */
+int bel__plan_after(struct bel_engine *engine, const struct bel_record *record, int64_t after,
+                    uint64_t *out)
+{
+    struct bel_plan *plan;
+    struct bel_wall next;
+    int err = bel__plan_again(engine, record, &plan);
+    if (err) return err;
+    err = bel_plan_next(plan, (struct bel_wall){after}, 0, &next);
+    bel_plan_destroy(plan);
+    if (err) return err;
+    if (next.ms < 0 || !bel__time_is_valid((uint64_t)next.ms)) return BEL_ERANGE;
+    *out = (uint64_t)next.ms;
+    return 0;
+}
+
+int bel__plan_first(struct bel_engine *engine, const struct bel_schedule_spec *spec,
+                    struct bel_record *record, struct bel_text_error *why, uint64_t *out)
+{
+    struct bel_plan *plan;
+    struct bel_wall start = spec->at, next;
+    record->rule = spec->plan;
+    record->has_start = spec->when != BEL_WHEN_NOW;
+    if (spec->when == BEL_WHEN_IN) {
+        int err = bel_wall_add((struct bel_wall){engine->now.wall}, spec->delay_ms, &start);
+        if (err) return err;
+    }
+    if (record->has_start) record->start = start.ms < 0 ? 0 : start.ms;
+    bool is_past = record->start < engine->now.wall;
+    if (spec->plan.mode == BEL_PLAN_DELAY && is_past) record->start = engine->now.wall;
+    int err = bel__plan_of(engine, record, &plan, why);
+    if (err) return err;
+    err = bel_plan_next(plan, (struct bel_wall){engine->now.wall - 1}, 0, &next);
+    bel_plan_destroy(plan);
+    if (err) return err;
+    if (!bel__time_is_valid((uint64_t)next.ms + spec->plan.spread_ms)) return BEL_ERANGE;
+    *out = (uint64_t)next.ms;
+    return 0;
+}

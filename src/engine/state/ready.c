@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A timer enters where it belongs:
+ *
+ *                         loaded
+ *     row  row  tick  row   |   row   row      tick
+ *      |    |     |    |    |    '---- the lane is woken for the first of these
+ *     picker   late  picker
+ *
+ * All that is due is thereby in the picker, or leased, unless the lane is partial: then there was
+ * no room, no memory, or no more time in the turn (due.c). What the picker holds is a copy of what
+ * the store knows; if it cannot be kept, it is dropped and read again.
+ */
+#include "engine/state/ready.h"
+
+#include "engine/state/state.h"
+
+#include <assert.h>
+
+enum {
+    PARTS = 4, /* of ready_max: one of them must be free before a partial lane is read on */
+};
+
+struct bel_key bel__ready_lane_key(const struct bel_topic_state *topic, uint8_t lane, uint64_t time)
+{
+    return bel__key_of(&(struct bel_place){
+        .table = BEL_TABLE_TIMERS, .topic = topic->number, .lane = lane, .time = time});
+}
+
+static struct bel_ready ready_of(const struct bel_engine *engine, const struct bel_place *place)
+{
+    return (struct bel_ready){
+        .due_ms = (int64_t)bel__lane_wall(&engine->now, place->lane, place->time),
+        .priority = place->priority,
+        .sequence = place->sequence,
+        .user = place->time << 1 | place->lane,
+    };
+}
+
+struct bel_key bel__ready_key(const struct bel_topic_state *topic, const struct bel_ready *ready)
+{
+    return bel__key_of(&(struct bel_place){.table = BEL_TABLE_TIMERS,
+                                           .topic = topic->number,
+                                           .lane = (uint8_t)(ready->user & 1),
+                                           .priority = ready->priority,
+                                           .time = ready->user >> 1,
+                                           .sequence = ready->sequence});
+}
+
+void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic)
+{
+    bel__picker_clear(&topic->picker);
+    for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
+        topic->loaded[lane] = bel__ready_lane_key(topic, lane, 0);
+        topic->is_partial[lane] = true;
+        bel__wake_lane(engine, topic, lane, 0);
+    }
+    topic->has_late_tick = false;
+    engine->is_behind = true;
+}
+
+int bel__ready_add(struct bel_engine *engine, struct bel_topic_state *topic,
+                   const struct bel_place *place, struct bel_view group)
+{
+    struct bel_ready ready = ready_of(engine, place);
+    int err = bel__picker_add(&topic->picker, group, &ready);
+    if (err) return err;
+    bel__wait_mark(engine, topic);
+    return 0;
+}
+
+void bel__ready_enter(struct bel_engine *engine, struct bel_topic_state *topic,
+                      const struct bel_key *key, struct bel_view group)
+{
+    struct bel_place place = bel__place_of(key);
+    if (place.lane >= BEL_LANES_TIMED) return;
+    uint64_t now = bel__lane_now(&engine->now, place.lane);
+    if (!topic->is_partial[place.lane] && topic->wake_times[place.lane] > now) {
+        topic->loaded[place.lane] =
+            bel__ready_lane_key(topic, place.lane, now + 1); /* nothing is between */
+    }
+    if (bel__key_compare(key, &topic->loaded[place.lane]) >= 0) {
+        bel__wake_lane(engine, topic, place.lane, place.time);
+    } else if (bel__ready_add(engine, topic, &place, group) != 0) {
+        bel__ready_forget(engine, topic);
+    }
+}
+
+/* Reads on, in the next turn, what there was no room for. */
+static void read_on(struct bel_engine *engine, struct bel_topic_state *topic)
+{
+    uint64_t room = engine->ready_max - engine->ready_max / PARTS;
+    for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
+        if (!topic->is_partial[lane] || bel__picker_count(&topic->picker) > room) continue;
+        bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane));
+        engine->is_behind = true;
+    }
+}
+
+void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
+                      const struct bel_key *key, struct bel_view group)
+{
+    struct bel_place place = bel__place_of(key);
+    if (place.lane >= BEL_LANES_TIMED) return;
+    if (bel__key_compare(key, &topic->loaded[place.lane]) >= 0) return;
+    struct bel_ready ready = ready_of(engine, &place);
+    bool was_there = bel__picker_remove(&topic->picker, group, &ready);
+    assert(was_there);
+    (void)was_there;
+    if (topic->is_partial[0] || topic->is_partial[1]) read_on(engine, topic);
+}
+
+void bel__ready_note_late(struct bel_topic_state *topic, const struct bel_key *key)
+{
+    if (topic->has_late_tick && bel__key_compare(key, &topic->late_tick) >= 0) return;
+    topic->has_late_tick = true;
+    topic->late_tick = *key;
+}
+
+void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
+                     const struct bel_key *key)
+{
+    struct bel_place place = bel__place_of(key);
+    assert(place.lane == BEL_LANE_WALL);
+    bel__wake_lane(engine, topic, BEL_LANE_WALL, place.time);
+    if (bel__key_compare(key, &topic->loaded[BEL_LANE_WALL]) < 0) bel__ready_note_late(topic, key);
+}

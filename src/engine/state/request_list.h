@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_STATE_REQUEST_LIST_H
+#define BEL_ENGINE_STATE_REQUEST_LIST_H
+
+/*
+ * request_list - requests in a row, linked through request->own.next. A request is in one list at
+ * most. A list does not move: `last` may point into it.
+ */
+
+#include "belfry/backend.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bel_request_list {
+    struct bel_request *first;
+    struct bel_request **last; /* the pointer that the next one is put into */
+};
+
+static inline void bel__request_list_init(struct bel_request_list *list)
+{
+    list->first = NULL;
+    list->last = &list->first;
+}
+
+static inline void bel__request_list_append(struct bel_request_list *list,
+                                            struct bel_request *request)
+{
+    assert(*list->last == NULL);
+    request->own.next = NULL;
+    *list->last = request;
+    list->last = (struct bel_request **)&request->own.next;
+}
+
+/* Puts a request before all others. */
+static inline void bel__request_list_push(struct bel_request_list *list,
+                                          struct bel_request *request)
+{
+    request->own.next = list->first;
+    if (list->first == NULL) list->last = (struct bel_request **)&request->own.next;
+    list->first = request;
+}
+
+/* Takes the first one out. Returns NULL if the list is empty. */
+static inline struct bel_request *bel__request_list_take(struct bel_request_list *list)
+{
+    struct bel_request *request = list->first;
+    if (request == NULL) return NULL;
+    list->first = request->own.next;
+    if (list->first == NULL) list->last = &list->first;
+    return request;
+}
+
+/* Takes one out. Returns false if it is not in the list. */
+static inline bool bel__request_list_remove(struct bel_request_list *list,
+                                            const struct bel_request *request)
+{
+    for (struct bel_request **at = &list->first; *at != NULL;
+         at = (struct bel_request **)&(*at)->own.next) {
+        if (*at != request) continue;
+        *at = request->own.next;
+        if (*at == NULL) list->last = at;
+        return true;
+    }
+    return false;
+}
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A setting is a name, a field, and how the field is read and printed. A topic's row has those
+ * that differ from the default, as the texts that set them:
+ *
+ *     version | name | paused | name, text | name, text | ...
+ *
+ * so that the row says what it means, and a setting that is added later changes no row. A topic
+ * with nothing but defaults has no settings of its own in memory either.
+ */
+#include "engine/state/settings.h"
+
+#include "belfry/duration.h"
+#include "core/parse.h"
+#include "engine/rows/encoding.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+    VERSION = 1,
+    NUMBER_MAX = 1000000,
+    LEASE_DEFAULT_MS = 30000,
+    MISFIRE_DEFAULT_MS = 60000,
+    CRASHES_DEFAULT = 5,
+    NAME_BYTES_MAX = 32, /* of a setting */
+};
+
+/* No valid time is further than this from another: see bel__time_is_valid(). */
+#define DURATION_MAX_MS UINT64_C(253402300799999)
+#define FOREVER         "forever"
+
+static_assert((int)BEL_BACKOFF_BYTES <= (int)BEL_SETTING_TEXT_MAX, "a policy is one of the texts");
+enum {
+    ROW_BYTES_MAX = (int)BEL_TOPIC_BYTES_MAX + 2 * ((int)BEL_SETTING_TEXT_MAX + NAME_BYTES_MAX) +
+                    ((int)BEL_SETTINGS - 2) * ((int)BEL_DURATION_BYTES + NAME_BYTES_MAX) +
+                    (2 * (int)BEL_SETTINGS + 4) * (int)BEL_ENCODED_NUMBER_BYTES_MAX,
+};
+static_assert(ROW_BYTES_MAX <= (int)BEL_TOPIC_ROW_BYTES, "a row has room for all settings");
+
+struct why {
+    char *text;
+    size_t room;
+};
+
+struct setting {
+    const char *name;
+    int (*read)(const struct setting *setting, struct bel_settings *settings, struct bel_view text,
+                struct why why);
+    size_t (*print)(const struct setting *setting, const struct bel_settings *settings,
+                    char out[BEL_SETTING_TEXT_MAX]);
+    size_t offset; /* of its field */
+    uint64_t min, max;
+};
+
+static int refuse_text(struct why why, const struct bel_text_error *error)
+{
+    (void)snprintf(why.text, why.room, "at %zu: expected %s", error->position, error->expected);
+    return BEL_EINVAL;
+}
+
+static int refuse_range(struct why why, const struct setting *setting, const char *unit)
+{
+    (void)snprintf(why.text, why.room, "expected %" PRIu64 " to %" PRIu64 "%s", setting->min,
+                   setting->max, unit);
+    return BEL_EINVAL;
+}
+
+static void *field_of(const struct setting *setting, struct bel_settings *settings)
+{
+    return (char *)settings + setting->offset;
+}
+
+static const void *value_of(const struct setting *setting, const struct bel_settings *settings)
+{
+    return (const char *)settings + setting->offset;
+}
+
+static int read_duration(const struct setting *setting, struct bel_settings *settings,
+                         struct bel_view text, struct why why)
+{
+    struct bel_text_error error;
+    uint64_t *field = field_of(setting, settings), ms;
+    int err = bel_duration_parse(text.data, text.bytes, &ms, &error);
+    if (err) return refuse_text(why, &error);
+    if (ms < setting->min || ms > setting->max) return refuse_range(why, setting, " ms");
+    *field = ms;
+    return 0;
+}
+
+static size_t print_duration(const struct setting *setting, const struct bel_settings *settings,
+                             char out[BEL_SETTING_TEXT_MAX])
+{
+    const uint64_t *ms = value_of(setting, settings);
+    return bel_duration_print(*ms, out, BEL_SETTING_TEXT_MAX);
+}
+
+static int read_retention(const struct setting *setting, struct bel_settings *settings,
+                          struct bel_view text, struct why why)
+{
+    uint64_t *field = field_of(setting, settings);
+    bool is_forever = text.bytes == strlen(FOREVER) && memcmp(text.data, FOREVER, text.bytes) == 0;
+    if (!is_forever) return read_duration(setting, settings, text, why);
+    *field = BEL_RETENTION_FOREVER;
+    return 0;
+}
+
+static size_t print_retention(const struct setting *setting, const struct bel_settings *settings,
+                              char out[BEL_SETTING_TEXT_MAX])
+{
+    const uint64_t *ms = value_of(setting, settings);
+    if (*ms != BEL_RETENTION_FOREVER) return print_duration(setting, settings, out);
+    memcpy(out, FOREVER, sizeof FOREVER); /* there is room for the 0 */
+    return strlen(FOREVER);
+}
+
+static int read_number(const struct setting *setting, struct bel_settings *settings,
+                       struct bel_view text, struct why why)
+{
+    uint64_t *field = field_of(setting, settings);
+    int err = bel__parse_u64(text.data, text.bytes, setting->min, setting->max, field);
+    return err ? refuse_range(why, setting, "") : 0;
+}
+
+static size_t print_number(const struct setting *setting, const struct bel_settings *settings,
+                           char out[BEL_SETTING_TEXT_MAX])
+{
+    const uint64_t *number = value_of(setting, settings);
+    return bel__print_u64(out, *number);
+}
+
+static int read_small(const struct setting *setting, struct bel_settings *settings,
+                      struct bel_view text, struct why why)
+{
+    uint32_t *field = field_of(setting, settings);
+    uint32_t min = (uint32_t)setting->min, max = (uint32_t)setting->max;
+    int err = bel__parse_u32(text.data, text.bytes, min, max, field);
+    return err ? refuse_range(why, setting, "") : 0;
+}
+
+static size_t print_small(const struct setting *setting, const struct bel_settings *settings,
+                          char out[BEL_SETTING_TEXT_MAX])
+{
+    const uint32_t *number = value_of(setting, settings);
+    return bel__print_u64(out, *number);
+}
+
+static int read_retry(const struct setting *setting, struct bel_settings *settings,
+                      struct bel_view text, struct why why)
+{
+    struct bel_text_error error;
+    int err = bel_backoff_parse(text.data, text.bytes, field_of(setting, settings), &error);
+    return err ? refuse_text(why, &error) : 0;
+}
+
+static size_t print_retry(const struct setting *setting, const struct bel_settings *settings,
+                          char out[BEL_SETTING_TEXT_MAX])
+{
+    return bel_backoff_print(value_of(setting, settings), out, BEL_SETTING_TEXT_MAX);
+}
+
+static int read_deliver(const struct setting *setting, struct bel_settings *settings,
+                        struct bel_view text, struct why why)
+{
+    if (text.bytes > setting->max) return refuse_range(why, setting, " bytes");
+    settings->deliver_bytes = (uint32_t)text.bytes;
+    if (text.bytes > 0) memcpy(settings->deliver, text.data, text.bytes);
+    return 0;
+}
+
+static size_t print_deliver(const struct setting *setting, const struct bel_settings *settings,
+                            char out[BEL_SETTING_TEXT_MAX])
+{
+    (void)setting;
+    memcpy(out, settings->deliver, settings->deliver_bytes);
+    return settings->deliver_bytes;
+}
+
+#define FIELD(name) offsetof(struct bel_settings, name)
+
+static const struct setting all[] = {
+    {"lease", read_duration, print_duration, FIELD(lease_ms), 1, DURATION_MAX_MS},
+    {"retry", read_retry, print_retry, FIELD(retry), 0, 0},
+    {"crashes", read_small, print_small, FIELD(crashes), 1, NUMBER_MAX},
+    {"concurrency", read_small, print_small, FIELD(concurrency), 0, NUMBER_MAX},
+    {"retention", read_duration, print_duration, FIELD(retention_ms), 0, DURATION_MAX_MS},
+    {"retention_dead", read_retention, print_retention, FIELD(retention_dead_ms), 0,
+     DURATION_MAX_MS},
+    {"depth", read_number, print_number, FIELD(depth), 0, UINT64_MAX},
+    {"misfire_after", read_duration, print_duration, FIELD(misfire_after_ms), 0, DURATION_MAX_MS},
+    {"deliver", read_deliver, print_deliver, FIELD(deliver), 0, BEL_SETTING_TEXT_MAX},
+};
+static_assert(sizeof all / sizeof all[0] == BEL_SETTINGS, "as the header says");
+
+const struct bel_settings *bel__settings_default(void)
+{
+    static const struct bel_settings settings = {
+        .lease_ms = LEASE_DEFAULT_MS,
+        .retry = {.attempts_max = 20,
+                  .jitter = 100,
+                  .factor = 2000,
+                  .base_ms = 10000,
+                  .cap_ms = 3600000},
+        .crashes = CRASHES_DEFAULT,
+        .retention_dead_ms = BEL_RETENTION_FOREVER,
+        .misfire_after_ms = MISFIRE_DEFAULT_MS,
+    };
+    return &settings;
+}
+
+static const struct setting *find(struct bel_view name)
+{
+    if (name.data == NULL) return NULL; /* in a row that ends too early */
+    for (unsigned i = 0; i < BEL_SETTINGS; i++) {
+        if (name.bytes != strlen(all[i].name)) continue;
+        if (strncasecmp(name.data, all[i].name, name.bytes) == 0) return &all[i];
+    }
+    return NULL;
+}
+
+int bel__setting_set(struct bel_settings *settings, const struct bel_setting *setting, char *why,
+                     size_t room)
+{
+    const struct setting *found = find(setting->name);
+    assert(room > 0);
+    if (found == NULL) {
+        (void)snprintf(why, room, "there is no such setting");
+        return BEL_EINVAL;
+    }
+    return found->read(found, settings, setting->value, (struct why){why, room});
+}
+
+struct bel_view bel__setting_name(unsigned index)
+{
+    assert(index < BEL_SETTINGS);
+    return (struct bel_view){all[index].name, strlen(all[index].name)};
+}
+
+size_t bel__setting_print(const struct bel_settings *settings, unsigned index,
+                          char out[BEL_SETTING_TEXT_MAX])
+{
+    assert(index < BEL_SETTINGS);
+    size_t bytes = all[index].print(&all[index], settings, out);
+    assert(bytes <= BEL_SETTING_TEXT_MAX);
+    return bytes;
+}
+
+/* The text of a setting, unless it is the default's. */
+static bool print_change(const struct bel_settings *settings, unsigned index,
+                         char out[BEL_SETTING_TEXT_MAX], struct bel_view *out_text)
+{
+    char normal[BEL_SETTING_TEXT_MAX];
+    size_t normal_bytes = bel__setting_print(bel__settings_default(), index, normal);
+    size_t bytes = bel__setting_print(settings, index, out);
+    *out_text = (struct bel_view){out, bytes};
+    return bytes != normal_bytes || memcmp(out, normal, bytes) != 0;
+}
+
+size_t bel__topic_row_write(const struct bel_topic_row *row, uint8_t out[BEL_TOPIC_ROW_BYTES])
+{
+    struct bel_row_writer writer = {.at = out, .end = out + BEL_TOPIC_ROW_BYTES};
+    bel__write_number(&writer, VERSION);
+    bel__write_view(&writer, row->name);
+    bel__write_number(&writer, row->is_paused);
+    for (unsigned i = 0; i < BEL_SETTINGS; i++) {
+        char text[BEL_SETTING_TEXT_MAX];
+        struct bel_view value;
+        if (!print_change(&row->settings, i, text, &value)) continue;
+        bel__write_view(&writer, bel__setting_name(i));
+        bel__write_view(&writer, value);
+    }
+    return (size_t)(writer.at - out);
+}
+
+/* Reads up to the name. */
+static int read_name(struct bel_row_reader *reader, struct bel_view *out)
+{
+    uint64_t version = bel__read_number(reader);
+    if (!reader->bad && version > VERSION) return BEL_EUNSUPPORTED;
+    *out = bel__read_view(reader);
+    if (reader->bad || version != VERSION || !bel_topic_is_valid(*out)) return BEL_ECORRUPT;
+    return 0;
+}
+
+static int read_changes(struct bel_row_reader *reader, struct bel_settings *settings)
+{
+    while (reader->at < reader->end) {
+        struct bel_setting setting = {.name = bel__read_view(reader)};
+        char why[BEL_EXPECTED_BYTES];
+        setting.value = bel__read_view(reader);
+        if (reader->bad) return BEL_ECORRUPT;
+        if (find(setting.name) == NULL) return BEL_EUNSUPPORTED;
+        if (bel__setting_set(settings, &setting, why, sizeof why) != 0) return BEL_ECORRUPT;
+    }
+    return 0;
+}
+
+int bel__topic_row_read(struct bel_view row, struct bel_topic_row *out)
+{
+    struct bel_row_reader reader = bel__reader_of(row);
+    int err = read_name(&reader, &out->name);
+    if (err) return err;
+    uint64_t is_paused = bel__read_number(&reader);
+    if (reader.bad || is_paused > 1) return BEL_ECORRUPT;
+    out->is_paused = is_paused == 1;
+    out->has_settings = reader.at < reader.end;
+    out->settings = *bel__settings_default();
+    return read_changes(&reader, &out->settings);
+}

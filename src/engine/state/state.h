@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_STATE_STATE_H
+#define BEL_ENGINE_STATE_STATE_H
+
+/*
+ * state - the engine's parts in one struct. Who calls whom, only downwards:
+ *
+ *     reactions     what follows from a change of a timer
+ *     by time       expiry  retention  plan_ring
+ *     plans         occurrence ---> plan ---> plan_rule, plan_bounds
+ *     timers        timer: change one ---> timer_lookup: find one
+ *     memory        ready  lease  wait  wakes  topic  picker  settings  answers  times
+ *
+ * timer and lease report what they have changed to reactions, through a table: timer_events.h.
+ */
+
+#include "belfry/backend.h"
+#include "belfry/stats.h"
+#include "belfry/zone.h"
+#include "core/entropy.h"
+#include "engine/rows/key.h"
+#include "engine/rows/rows.h"
+#include "engine/state/answers.h"
+#include "engine/state/expiry.h"
+#include "engine/state/lease.h"
+#include "engine/state/plan_bounds.h"
+#include "engine/state/request_list.h"
+#include "engine/state/timer_events.h"
+#include "engine/state/times.h"
+#include "engine/state/topic.h"
+#include "engine/state/wait.h"
+#include "engine/state/wakes.h"
+#include "store/store.h"
+
+struct bel_engine {
+    struct bel_backend backend; /* first */
+    struct bel_zones *zones;    /* borrowed; NULL: none but UTC */
+    uint32_t payload_bytes_max; /* of a timer */
+    uint32_t ready_max;         /* timers of a topic that are ready in memory */
+    struct bel_store *store;
+    struct bel_rows rows;
+    struct bel_entropy *entropy;
+    const struct bel_timer_events *events; /* who reacts to changes */
+    struct bel_times now;
+    uint32_t wall_rest_ns; /* of its millisecond; 0: not known */
+    struct bel_topics topics;
+    struct bel_leases leases;
+    struct bel_waiting waiting;
+    struct bel_expiry expiry;
+    struct bel_plan_bounds bounds;
+    struct bel_wakes wakes;
+    struct bel_siphash_key alias_keys[2];
+    uint64_t saved_open; /* open time when it was last to be written */
+    struct bel_request_list submitted;
+    struct bel_request_list bulk; /* purges and revivals under way */
+    struct bel_answers answers;
+    struct bel_engine_stats stats;
+    uint32_t load_left; /* rows that may still be loaded in this turn */
+    bool is_behind;     /* there is more to do than a turn does */
+    bool is_full;       /* the batch takes no more requests */
+    int broken;         /* an error after which nothing can be trusted */
+};
+
+#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A timer is one row: unfinished under TIMERS, where its key is its place in the order, or ended
+ * under ENDED. What belongs to it changes with it:
+ *
+ *     alias      id -> key, unless the id was made from this very key; then the row has no id
+ *     numbers    of its topic, of the hour it is due, of its group
+ *     lease      and the lease's row
+ *     chunks     of a large body or result
+ *
+ * Everything that changes these is here, so that none can be forgotten elsewhere. What others have
+ * to do about a change, they do when it is reported: timer_events.h.
+ */
+#include "engine/state/timer.h"
+
+#include "core/units.h"
+#include "core/view.h"
+#include "engine/rows/blob.h"
+#include "engine/state/state.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    BARE_ROWS = 2, /* its own and its lease's */
+};
+
+/* --- numbers --- */
+
+struct bel_key bel__timer_hours_key(const struct bel_place *place)
+{
+    return bel__key_of(&(struct bel_place){.table = BEL_TABLE_COUNTS,
+                                           .topic = place->topic,
+                                           .lane = BEL_COUNT_HOURS,
+                                           .priority = place->lane,
+                                           .time = place->time / BEL_STRETCH_MS});
+}
+
+unsigned bel__timer_hour_index(const struct bel_place *place)
+{
+    return (unsigned)(place->time % BEL_STRETCH_MS / MS_PER_HOUR);
+}
+
+struct bel_key bel__timer_group_key(const struct bel_engine *engine, uint32_t topic,
+                                    struct bel_view group)
+{
+    uint64_t high = bel__siphash(engine->alias_keys[0], group.data, group.bytes);
+    uint64_t low = bel__siphash(engine->alias_keys[1], group.data, group.bytes);
+    return bel__key_of(&(struct bel_place){.table = BEL_TABLE_COUNTS,
+                                           .topic = topic,
+                                           .lane = BEL_COUNT_GROUP,
+                                           .time = high,
+                                           .sequence = low & BEL_SEQUENCE_MAX});
+}
+
+int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *topic,
+                    const struct bel_place *place, struct bel_view group)
+{
+    struct bel_count *count;
+    if (place->lane < BEL_LANES_TIMED) {
+        struct bel_key key = bel__timer_hours_key(place);
+        int err = bel__count_hold(&engine->rows.counts, engine->store, &key, &count);
+        if (err) return err;
+    }
+    if (group.bytes == 0) return 0;
+    struct bel_key key = bel__timer_group_key(engine, topic->number, group);
+    return bel__count_hold(&engine->rows.counts, engine->store, &key, &count);
+}
+
+/* Adds to a number of a count that is held. Returns what it was. */
+static uint64_t add_held(struct bel_engine *engine, const struct bel_key *key, unsigned index,
+                         int64_t delta)
+{
+    struct bel_count *count = NULL;
+    int err = bel__count_hold(&engine->rows.counts, engine->store, key, &count);
+    assert(err == 0);
+    if (err) return 0;
+    uint64_t before = count->numbers[index];
+    bel__count_add(&engine->rows.counts, count, index, delta);
+    return before;
+}
+
+/* A timer is at a place, or is not any more. */
+static void count_place(struct bel_engine *engine, struct bel_topic_state *topic,
+                        const struct bel_place *place, int64_t delta)
+{
+    bool is_timed = place->lane < BEL_LANES_TIMED;
+    bel__topic_count(engine, topic, is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED, delta);
+    if (!is_timed) return;
+    struct bel_key key = bel__timer_hours_key(place);
+    add_held(engine, &key, bel__timer_hour_index(place), delta);
+}
+
+/* A share has one unfinished timer more or less. */
+static void count_share(struct bel_engine *engine, struct bel_topic_state *topic,
+                        struct bel_view group, int64_t delta)
+{
+    uint64_t before = topic->numbers[BEL_NUMBER_PLAIN];
+    if (group.bytes == 0) {
+        bel__topic_count(engine, topic, BEL_NUMBER_PLAIN, delta);
+    } else {
+        struct bel_key key = bel__timer_group_key(engine, topic->number, group);
+        before = add_held(engine, &key, 0, delta);
+    }
+    if (before == 0) bel__topic_count(engine, topic, BEL_NUMBER_SHARES, +1);
+    if (before != 1 || delta > 0) return;
+    bel__topic_count(engine, topic, BEL_NUMBER_SHARES, -1);
+    engine->events->freed(engine, topic); /* of its concurrency the others may have more */
+}
+
+/* --- aliases --- */
+
+void bel__alias_put(struct bel_engine *engine, const struct bel_key *key,
+                    const struct bel_record *record, enum bel_row row)
+{
+    if (record->is_id_made) return;
+    struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, record->id);
+    struct bel_view value = {.data = key->words, .bytes = sizeof key->words};
+    bel__rows_put(&engine->rows, &alias, value, row);
+}
+
+void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key,
+                       const struct bel_record *record)
+{
+    if (record->is_id_made) return;
+    struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, record->id);
+    bel__rows_delete(&engine->rows, &alias);
+}
+
+/* --- changing --- */
+
+int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found, uint64_t more_bytes,
+                       enum bel_store_use use)
+{
+    struct bel_record *record = &found->record;
+    struct bel_place place = bel__place_of(&found->key);
+    size_t rows = BEL_TIMER_ROWS + bel__blob_rows(record->body.bytes) +
+                  bel__blob_rows(record->result.bytes) + bel__blob_rows(more_bytes);
+    if (place.table == BEL_TABLE_TIMERS) {
+        int err = bel__timer_hold(engine, found->topic, &place, record->group);
+        if (err) return err;
+        err = engine->events->look(engine, found, &rows);
+        if (err) return err;
+    }
+    return bel__rows_reserve(&engine->rows, rows, BEL_TIMER_BYTES + (size_t)more_bytes, use);
+}
+
+struct bel_place bel__timer_place(struct bel_engine *engine, const struct bel_topic_state *topic,
+                                  uint8_t lane, uint64_t time, uint8_t priority)
+{
+    return (struct bel_place){.table = BEL_TABLE_TIMERS,
+                              .topic = topic->number,
+                              .lane = lane,
+                              .priority = priority,
+                              .time = time,
+                              .sequence = bel__rows_sequence(&engine->rows)};
+}
+
+static void put_record(struct bel_engine *engine, const struct bel_key *key,
+                       const struct bel_record *record, enum bel_row row)
+{
+    uint8_t bytes[BEL_RECORD_BYTES_MAX];
+    struct bel_view value = {.data = bytes, .bytes = bel__record_write(record, bytes)};
+    bel__rows_put(&engine->rows, key, value, row);
+}
+
+void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
+                    const struct bel_place *place, const struct bel_record *record)
+{
+    struct bel_key key = bel__key_of(place);
+    assert(place->table == BEL_TABLE_TIMERS);
+    assert(record->kind == BEL_RECORD_TIMER);
+    put_record(engine, &key, record, BEL_ROW_NEW);
+    bel__alias_put(engine, &key, record, BEL_ROW_NEW);
+    count_place(engine, topic, place, +1);
+    count_share(engine, topic, record->group, +1);
+    engine->events->added(engine, topic, record);
+    engine->events->arrived(engine, topic, &key, record->group);
+}
+
+/* Takes an unfinished timer out of its place: lease, picker, numbers of the place, row. */
+static void take_out(struct bel_engine *engine, const struct bel_found *found)
+{
+    struct bel_place place = bel__place_of(&found->key);
+    assert(place.table == BEL_TABLE_TIMERS);
+    if (found->lease != NULL) {
+        bel__lease_drop(engine, found->lease);
+    } else {
+        engine->events->left(engine, found->topic, &found->key, found->record.group);
+    }
+    bel__rows_delete(&engine->rows, &found->key);
+    count_place(engine, found->topic, &place, -1);
+}
+
+/* The same for a plan. */
+static void take_out_plan(struct bel_engine *engine, const struct bel_found *found)
+{
+    struct bel_key state_key = bel__key_in(&found->key, BEL_TABLE_PLAN_STATES);
+    bel__rows_delete(&engine->rows, &found->key);
+    bel__rows_delete(&engine->rows, &state_key);
+    bel__rows_delete(&engine->rows, &found->plan.tick);
+    bel__topic_count(engine, found->topic, BEL_NUMBER_PLANS, -1);
+}
+
+static enum bel_topic_number number_of(enum bel_state state)
+{
+    assert(state >= BEL_DONE && state < BEL_STATES);
+    return (enum bel_topic_number)(BEL_NUMBER_ENDED + (state - BEL_DONE));
+}
+
+/* The same for what has ended. */
+static void take_out_ended(struct bel_engine *engine, const struct bel_found *found)
+{
+    bel__rows_delete(&engine->rows, &found->key);
+    bel__topic_count(engine, found->topic, number_of(found->state), -1);
+}
+
+static void delete_blobs(struct bel_engine *engine, const struct bel_record *record)
+{
+    bel__blob_delete(&engine->rows, &record->body);
+    bel__blob_delete(&engine->rows, &record->result);
+}
+
+void bel__timer_remove(struct bel_engine *engine, struct bel_found *found)
+{
+    switch (bel__place_of(&found->key).table) {
+    case BEL_TABLE_TIMERS:
+        take_out(engine, found);
+        count_share(engine, found->topic, found->record.group, -1);
+        engine->events->ended(engine, found);
+        break;
+    case BEL_TABLE_PLANS:
+        take_out_plan(engine, found);
+        break;
+    default:
+        take_out_ended(engine, found);
+        break;
+    }
+    bel__alias_delete(engine, &found->key, &found->record);
+    delete_blobs(engine, &found->record);
+}
+
+void bel__timer_rewrite(struct bel_engine *engine, const struct bel_found *found)
+{
+    put_record(engine, &found->key, &found->record, BEL_ROW_ANY);
+}
+
+void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
+                     const struct bel_place *place)
+{
+    take_out(engine, found);
+    bel__alias_delete(engine, &found->key, &found->record);
+    found->key = bel__key_of(place);
+    found->lease = NULL;
+    found->record.is_id_made = false;
+    put_record(engine, &found->key, &found->record, BEL_ROW_NEW);
+    bel__alias_put(engine, &found->key, &found->record, BEL_ROW_NEW);
+    count_place(engine, found->topic, place, +1);
+    engine->events->arrived(engine, found->topic, &found->key, found->record.group);
+    found->state = bel__timer_state(engine, found);
+}
+
+void bel__timer_give_back(struct bel_engine *engine, struct bel_found *found)
+{
+    assert(found->lease != NULL);
+    bel__lease_drop(engine, found->lease);
+    found->lease = NULL;
+    engine->events->arrived(engine, found->topic, &found->key, found->record.group);
+    found->state = bel__timer_state(engine, found);
+}
+
+void bel__timer_revive(struct bel_engine *engine, struct bel_found *found,
+                       const struct bel_place *place)
+{
+    assert(bel__place_of(&found->key).table == BEL_TABLE_ENDED);
+    take_out_ended(engine, found);
+    bel__alias_delete(engine, &found->key, &found->record);
+    bel__timer_add(engine, found->topic, place, &found->record);
+}
+
+static uint64_t sequence_of(const struct bel_found *found)
+{
+    bool is_plan = found->record.kind == BEL_RECORD_PLAN;
+    return is_plan ? found->plan.sequence : bel__place_of(&found->key).sequence;
+}
+
+/* Puts what has ended where it is kept. */
+static void keep_ended(struct bel_engine *engine, struct bel_found *found,
+                       const struct bel_ending *ending)
+{
+    struct bel_place place = {.table = BEL_TABLE_ENDED,
+                              .topic = found->topic->number,
+                              .lane = (uint8_t)ending->state,
+                              .time = (uint64_t)engine->now.wall,
+                              .sequence = sequence_of(found)};
+    struct bel_record *record = &found->record;
+    record->reason = ending->reason;
+    record->result = bel__blob_put(&engine->rows, ending->result, 0);
+    found->key = bel__key_of(&place);
+    record->is_id_made = false;
+    put_record(engine, &found->key, record, BEL_ROW_NEW);
+    bel__alias_put(engine, &found->key, record, BEL_ROW_ANY);
+    bel__topic_count(engine, found->topic, number_of(ending->state), +1);
+    uint64_t retention = bel__timer_retention(found->topic, ending->state);
+    if (retention == BEL_RETENTION_FOREVER) return;
+    engine->events->kept(engine, found->topic, place.time + retention);
+}
+
+/* What an ended record knows that a live one has in its key or beside it. */
+static void fill_ended(const struct bel_engine *engine, struct bel_found *found)
+{
+    struct bel_record *record = &found->record;
+    record->due = (uint64_t)bel__timer_due(engine, found);
+    if (record->kind == BEL_RECORD_PLAN) {
+        record->made = found->plan.made;
+        record->skipped = found->plan.skipped;
+        record->missed = found->plan.missed;
+    } else {
+        record->priority = bel__place_of(&found->key).priority;
+    }
+}
+
+void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
+                    const struct bel_ending *ending)
+{
+    bool is_plan = found->record.kind == BEL_RECORD_PLAN;
+    assert(found->state < BEL_DONE);
+    fill_ended(engine, found);
+    bel__alias_delete(engine, &found->key, &found->record);
+    if (is_plan) {
+        take_out_plan(engine, found);
+    } else {
+        take_out(engine, found);
+        count_share(engine, found->topic, found->record.group, -1);
+    }
+    found->lease = NULL;
+    if (bel__timer_is_kept(found->topic, ending->state)) {
+        keep_ended(engine, found, ending);
+    } else {
+        delete_blobs(engine, &found->record);
+    }
+    found->state = ending->state;
+    if (!is_plan) engine->events->ended(engine, found);
+}
+
+int bel__timer_end_bare(struct bel_engine *engine, struct bel_lease *lease)
+{
+    struct bel_topic_state *topic = lease->topic;
+    struct bel_key key = lease->key;
+    struct bel_place place = bel__place_of(&key);
+    struct bel_view no_group = {0};
+    assert(lease->is_bare);
+    int err = bel__timer_hold(engine, topic, &place, no_group);
+    if (err) return err;
+    err = bel__rows_reserve(&engine->rows, BARE_ROWS, 0, BEL_STORE_END);
+    if (err) return err;
+    bel__lease_drop(engine, lease);
+    bel__rows_delete(&engine->rows, &key);
+    count_place(engine, topic, &place, -1);
+    count_share(engine, topic, no_group, -1);
+    return 0;
+}
+
+int bel__timer_expire(struct bel_engine *engine, struct bel_found *found)
+{
+    int err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);
+    if (err) return err;
+    struct bel_ending ending = {.state = BEL_EXPIRED, .reason = BEL_VIEW("expired")};
+    bel__timer_end(engine, found, &ending);
+    return 0;
+}
+
+int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
+                    struct bel_found *out)
+{
+    int err = bel__timer_peek(engine, topic, id, out);
+    if (err) return err;
+    if (bel__timer_is_expired(engine, out)) {
+        err = bel__timer_expire(engine, out);
+        if (err) return err;
+        err = bel__timer_peek(engine, topic, id, out);
+        if (err) return err;
+    }
+    if (!bel__timer_is_over(engine, out)) return 0;
+    err = bel__timer_reserve(engine, out, 0, BEL_STORE_END);
+    if (err) return err;
+    bel__timer_remove(engine, out); /* now, or the sweep would take who has its id then */
+    return BEL_ENOTFOUND;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A claim that waits stands in line at each of its topics:
+ *
+ *     topic a   waiters:  claim 1, claim 4
+ *     topic b   waiters:  claim 2, claim 4
+ *     orphans:            claim 3, for a topic that nobody has named yet
+ *
+ * A topic is hot if something has happened to it that may serve its first in line. Of all hot
+ * topics, the claim that came first is served first, from all of its topics; what it leaves is for
+ * the next.
+ */
+#include "engine/state/wait.h"
+
+#include "engine/state/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A claim in one line. */
+struct waiter {
+    struct bel_link link;
+    struct bel_request *request;
+    struct bel_view topic;
+};
+
+enum {
+    WAITS_MAX = 1 << 20,
+    ENDS_MAX = 4096 /* waits ended in one turn */
+};
+
+int bel__wait_open(struct bel_engine *engine)
+{
+    bel__list_init(&engine->waiting.orphans);
+    bel__list_init(&engine->waiting.hot);
+    struct bel_wheel_options options = {.now = engine->now.real.ns, .timers_max = WAITS_MAX};
+    return bel_wheel_create(&options, &engine->waiting.wheel);
+}
+
+static struct waiter *waiters_of(const struct bel_request *request)
+{
+    return (struct waiter *)(uintptr_t)request->own.words[BEL_OWN_WAITERS];
+}
+
+void bel__wait_close(struct bel_engine *engine)
+{
+    struct bel_wheel *wheel = engine->waiting.wheel;
+    struct bel_wheel_timer timer;
+    if (wheel == NULL) return;
+    while (bel_wheel_count(wheel) > 0) {
+        if (!bel_wheel_pop(wheel, BEL_NEVER - 1, &timer)) continue;
+        free(waiters_of((struct bel_request *)(uintptr_t)timer.user));
+    }
+    bel_wheel_destroy(wheel);
+}
+
+static void stand_in_line(struct bel_engine *engine, struct waiter *waiter)
+{
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, waiter->topic);
+    bel__list_append(topic != NULL ? &topic->waiters : &engine->waiting.orphans, &waiter->link);
+}
+
+/* When the wait ends, ns of real time. */
+static uint64_t end_of(const struct bel_engine *engine, uint64_t wait_ms)
+{
+    struct bel_mono end;
+    uint64_t wait_ns = wait_ms > UINT64_MAX / 1000000 ? UINT64_MAX : wait_ms * 1000000;
+    return bel_mono_add(engine->now.real, wait_ns, &end) == 0 ? end.ns : BEL_NEVER - 1;
+}
+
+int bel__wait_park(struct bel_engine *engine, struct bel_request *request)
+{
+    const struct bel_claim *claim = &request->command.claim;
+    struct waiter *waiters = calloc(claim->topics_count, sizeof *waiters);
+    bel_timer_t timer;
+    if (waiters == NULL) return BEL_ENOMEM;
+    int err = bel_wheel_arm(engine->waiting.wheel, end_of(engine, claim->wait_ms),
+                            BEL_PRIORITY_DEFAULT, (uintptr_t)request, &timer);
+    if (err) {
+        free(waiters);
+        return err;
+    }
+    for (size_t i = 0; i < claim->topics_count; i++) {
+        waiters[i] = (struct waiter){.request = request, .topic = claim->topics[i]};
+        stand_in_line(engine, &waiters[i]);
+    }
+    request->own.words[BEL_OWN_STAGE] = BEL_STAGE_WAITING;
+    request->own.words[BEL_OWN_WAITERS] = (uintptr_t)waiters;
+    request->own.words[BEL_OWN_TIMER] = timer;
+    request->own.words[BEL_OWN_PARKED] = ++engine->waiting.parked;
+    return 0;
+}
+
+void bel__wait_leave(struct bel_engine *engine, struct bel_request *request)
+{
+    struct waiter *waiters = waiters_of(request);
+    assert(request->own.words[BEL_OWN_STAGE] == BEL_STAGE_WAITING);
+    for (size_t i = 0; i < request->command.claim.topics_count; i++) {
+        bel__link_remove(&waiters[i].link);
+    }
+    bel_wheel_cancel(engine->waiting.wheel, request->own.words[BEL_OWN_TIMER]);
+    free(waiters);
+}
+
+void bel__wait_mark(struct bel_engine *engine, struct bel_topic_state *topic)
+{
+    if (bel__list_is_empty(&topic->waiters) || bel__link_is_linked(&topic->hot)) return;
+    bel__list_append(&engine->waiting.hot, &topic->hot);
+}
+
+void bel__wait_adopt(struct bel_engine *engine, struct bel_topic_state *topic)
+{
+    struct bel_list *orphans = &engine->waiting.orphans;
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(orphans); link != NULL; link = next) {
+        struct waiter *waiter = BEL_CONTAINER_OF(link, struct waiter, link);
+        next = bel__list_next(orphans, link);
+        if (waiter->topic.bytes != topic->name_bytes) continue;
+        if (memcmp(waiter->topic.data, topic->name, topic->name_bytes) != 0) continue;
+        bel__link_remove(link);
+        bel__list_append(&topic->waiters, link);
+    }
+}
+
+/* The first in line at a hot topic. */
+static struct bel_request *first_at(const struct bel_topic_state *topic)
+{
+    struct bel_link *link = bel__list_first(&topic->waiters);
+    return link == NULL ? NULL : BEL_CONTAINER_OF(link, struct waiter, link)->request;
+}
+
+/* Of all that are first in line at a hot topic, the one that came first. Topics without a line
+ * cool down. */
+struct bel_request *bel__wait_first(struct bel_engine *engine)
+{
+    struct bel_list *hot = &engine->waiting.hot;
+    struct bel_request *first = NULL;
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(hot); link != NULL; link = next) {
+        struct bel_topic_state *topic = BEL_CONTAINER_OF(link, struct bel_topic_state, hot);
+        struct bel_request *request = first_at(topic);
+        next = bel__list_next(hot, link);
+        if (request == NULL) {
+            bel__link_remove(link);
+        } else if (first == NULL ||
+                   request->own.words[BEL_OWN_PARKED] < first->own.words[BEL_OWN_PARKED]) {
+            first = request;
+        }
+    }
+    return first;
+}
+
+/* Whoever is first in line gets nothing, so nobody behind does. */
+void bel__wait_cool(struct bel_engine *engine, const struct bel_request *request)
+{
+    struct bel_list *hot = &engine->waiting.hot;
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(hot); link != NULL; link = next) {
+        struct bel_topic_state *topic = BEL_CONTAINER_OF(link, struct bel_topic_state, hot);
+        next = bel__list_next(hot, link);
+        if (first_at(topic) == request) bel__link_remove(link);
+    }
+}
+
+void bel__wait_turn(struct bel_engine *engine)
+{
+    struct bel_wheel *wheel = engine->waiting.wheel;
+    struct bel_wheel_timer timer;
+    uint64_t now = engine->broken ? BEL_NEVER - 1 : engine->now.real.ns; /* nothing will come */
+    for (int i = 0; i < ENDS_MAX && bel_wheel_next(wheel) <= now; i++) {
+        if (!bel_wheel_pop(wheel, now, &timer)) continue;
+        struct bel_request *request = (struct bel_request *)(uintptr_t)timer.user;
+        bel__wait_leave(engine, request);
+        request->own.reply = (struct bel_reply){0};
+        bel__answer(engine, request);
+    }
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Each timed lane has a wheel, and each topic up to one entry in it, for the first of its timers
+ * that has not been read. The sweeps of all topics are in the wheel of the wall lane as well. The
+ * word of an entry is the topic's number and, in the lowest bit, the kind.
+ *
+ * Setting a wake cannot fail: a topic is taken in only after its entries have been reserved.
+ */
+#include "engine/state/wakes.h"
+
+#include "engine/state/state.h"
+
+#include <assert.h>
+
+enum {
+    ENTRIES = 2, /* of a topic in one wheel, at most: its lane and its sweep */
+};
+
+int bel__wakes_open(struct bel_engine *engine)
+{
+    for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
+        struct bel_wheel_options options = {.now = bel__lane_now(&engine->now, lane),
+                                            .timers_max = ENTRIES * BEL_TOPICS_MAX};
+        int err = bel_wheel_create(&options, &engine->wakes.wheels[lane]);
+        if (err) return err;
+    }
+    return 0;
+}
+
+void bel__wakes_close(struct bel_engine *engine)
+{
+    for (int lane = 0; lane < BEL_LANES_TIMED; lane++) {
+        bel_wheel_destroy(engine->wakes.wheels[lane]);
+    }
+}
+
+int bel__wakes_reserve(struct bel_engine *engine, uint32_t topics)
+{
+    for (int lane = 0; lane < BEL_LANES_TIMED; lane++) {
+        int err = bel_wheel_reserve(engine->wakes.wheels[lane], ENTRIES * topics);
+        if (err) return err;
+    }
+    return 0;
+}
+
+static uint64_t word_of(const struct bel_topic_state *topic, enum bel_wake_kind kind)
+{
+    return (uint64_t)topic->number << 1 | kind;
+}
+
+static void set(struct bel_engine *engine, uint8_t lane, uint64_t time, uint64_t word,
+                bel_timer_t *timer)
+{
+    struct bel_wheel *wheel = engine->wakes.wheels[lane];
+    if (time <= bel__lane_now(&engine->now, lane)) engine->wakes.is_due = true;
+    if (*timer != BEL_TIMER_NONE && bel_wheel_rearm(wheel, *timer, time) == 0) return;
+    int err = bel_wheel_arm(wheel, time, BEL_PRIORITY_DEFAULT, word, timer);
+    assert(err == 0);
+    (void)err;
+}
+
+void bel__wake_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane,
+                    uint64_t time)
+{
+    assert(lane < BEL_LANES_TIMED);
+    if (time >= topic->wake_times[lane]) return;
+    topic->wake_times[lane] = time;
+    set(engine, lane, time, word_of(topic, BEL_WAKE_LANE), &topic->wakes[lane]);
+}
+
+void bel__wake_sweep(struct bel_engine *engine, struct bel_topic_state *topic, uint64_t time)
+{
+    if (time >= topic->sweep_time) return;
+    topic->sweep_time = time;
+    set(engine, BEL_LANE_WALL, time, word_of(topic, BEL_WAKE_SWEEP), &topic->sweep);
+}
+
+void bel__wake_cancel(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
+{
+    bel_wheel_cancel(engine->wakes.wheels[lane], topic->wakes[lane]);
+    topic->wakes[lane] = BEL_TIMER_NONE;
+    topic->wake_times[lane] = BEL_NEVER;
+}
+
+bool bel__wakes_are_due(const struct bel_engine *engine, uint8_t lane)
+{
+    return bel_wheel_next(engine->wakes.wheels[lane]) <= bel__lane_now(&engine->now, lane);
+}
+
+bool bel__wakes_pop(struct bel_engine *engine, uint8_t lane, struct bel_wake *out)
+{
+    struct bel_wheel_timer timer;
+    uint64_t now = bel__lane_now(&engine->now, lane);
+    if (!bel_wheel_pop(engine->wakes.wheels[lane], now, &timer)) return false;
+    assert(timer.user >> 1 < engine->topics.count);
+    struct bel_topic_state *topic = engine->topics.by_number[timer.user >> 1];
+    *out = (struct bel_wake){topic, (enum bel_wake_kind)(timer.user & 1)};
+    if (out->kind == BEL_WAKE_SWEEP) {
+        assert(lane == BEL_LANE_WALL && topic->sweep_time <= now);
+        topic->sweep = BEL_TIMER_NONE;
+        topic->sweep_time = BEL_NEVER;
+    } else {
+        assert(topic->wake_times[lane] <= now);
+        topic->wakes[lane] = BEL_TIMER_NONE;
+        topic->wake_times[lane] = BEL_NEVER;
+    }
+    return true;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_STATE_WAKES_H
+#define BEL_ENGINE_STATE_WAKES_H
+
+/*
+ * wakes - when a topic is to be looked at again: a lane of it when its next timer comes due, and
+ * its ended timers when the next retention is over.
+ */
+
+#include "belfry/wheel.h"
+#include "engine/state/topic.h"
+
+struct bel_engine;
+
+struct bel_wakes {
+    struct bel_wheel *wheels[BEL_LANES_TIMED];
+    bool is_due; /* a wake may be: nobody has looked since one was set to a time that has come */
+};
+
+enum bel_wake_kind {
+    BEL_WAKE_LANE,
+    BEL_WAKE_SWEEP, /* on the wall lane's wheel */
+};
+
+struct bel_wake {
+    struct bel_topic_state *topic;
+    enum bel_wake_kind kind;
+};
+
+BEL_CHECKED int bel__wakes_open(struct bel_engine *engine);
+void bel__wakes_close(struct bel_engine *engine);
+
+/* Makes sure that the wakes of so many topics can be set. BEL_ENOMEM. */
+BEL_CHECKED int bel__wakes_reserve(struct bel_engine *engine, uint32_t topics);
+
+/* Sets the wake of a lane, or that of the sweep in wall ms, unless it is set to an earlier time. */
+void bel__wake_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane,
+                    uint64_t time);
+void bel__wake_sweep(struct bel_engine *engine, struct bel_topic_state *topic, uint64_t time);
+
+/* Cancels the wake of a lane, if it is set. */
+void bel__wake_cancel(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane);
+
+/* Returns whether the time of a wake on a lane's wheel has come. */
+bool bel__wakes_are_due(const struct bel_engine *engine, uint8_t lane);
+
+/* Takes out one whose time has come. Returns false if there is none, or none yet: the wheel may
+ * have to be asked again. */
+bool bel__wakes_pop(struct bel_engine *engine, uint8_t lane, struct bel_wake *out);
+
+#endif
