@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A setting is a row: its name, how its value is written, a line of help, and a function that
- * reads a value into its place and says what it expected if it cannot. Files and flags differ only
- * in how they come to a name and a value.
+ * A setting is a row of a table: its name, the form of its value, a help line, and a function that
+ * parses a value and returns NULL, or what it expected. Files and flags use the same table.
  */
 #include "server/config.h"
 
@@ -45,7 +44,7 @@ void bel__config_init(struct bel_config *config)
     (void)err;
 }
 
-/* --- values; each returns what it expected, or NULL --- */
+/* --- values; each function returns NULL, or what it expected --- */
 
 static const char *read_path(const char *value, char out[BEL_CONFIG_PATH_BYTES])
 {
@@ -55,7 +54,7 @@ static const char *read_path(const char *value, char out[BEL_CONFIG_PATH_BYTES])
     return NULL;
 }
 
-/* The number of a word in a list that ends with NULL; -1 if it is not there. */
+/* Returns the index of a word in a list that ends with NULL; -1 if it is not in the list. */
 static int find_word(const char *word, const char *const *words)
 {
     for (int i = 0; words[i] != NULL; i++) {
@@ -64,7 +63,7 @@ static int find_word(const char *word, const char *const *words)
     return -1;
 }
 
-/* A number of bytes, as 65536, 64K, 1M or 1G. */
+/* Parses a number of bytes: 65536, 64K, 1M or 1G. */
 static bool read_bytes(const char *value, uint64_t min, uint64_t max, uint64_t *out)
 {
     size_t digits = strspn(value, "0123456789");
@@ -105,7 +104,7 @@ static const char *set_port_file(struct bel_config *config, const char *value)
 static const char *set_resp(struct bel_config *config, const char *value)
 {
     if (bel__address_parse(value, &config->resp) == 0) return NULL;
-    return "an address and a port, as 127.0.0.1:7878 or [::1]:7878";
+    return "an address and a port, e.g. 127.0.0.1:7878 or [::1]:7878";
 }
 
 static const char *set_http(struct bel_config *config, const char *value)
@@ -113,14 +112,14 @@ static const char *set_http(struct bel_config *config, const char *value)
     config->has_http = strcmp(value, "none") != 0;
     config->was_http_asked = config->has_http;
     if (!config->has_http || bel__address_parse(value, &config->http) == 0) return NULL;
-    return "an address and a port, as 127.0.0.1:7879, or none";
+    return "an address and a port, e.g. 127.0.0.1:7879, or none";
 }
 
 static const char *set_store(struct bel_config *config, const char *value)
 {
     static const char *const words[] = {"embedded", "memory", NULL};
     int found = find_word(value, words);
-    if (found < 0) return "embedded or memory; redis:// is not in this build";
+    if (found < 0) return "embedded or memory; this build does not support redis://";
     config->store = (enum bel_config_store)found;
     return NULL;
 }
@@ -194,31 +193,32 @@ static const char *set_output(struct bel_config *config, const char *value)
 static const char *set_check_rows(struct bel_config *config, const char *value)
 {
     int err = bel__parse_u32(value, strlen(value), 0, UINT32_MAX, &config->check_rows_max);
-    return err == 0 ? NULL : "a number of rows, 0 for never";
+    return err == 0 ? NULL : "a number of rows, or 0 for no check";
 }
 
 static const struct setting {
     const char *name, *value, *help;
     const char *(*set)(struct bel_config *config, const char *value);
 } settings[] = {
-    {"data", "DIR", "where timers are kept: ./belfry-data", set_data},
-    {"resp", "ADDR:PORT", "for Redis clients: 127.0.0.1:7878", set_resp},
-    {"http", "ADDR:PORT", "for HTTP: 127.0.0.1:7879; or none", set_http},
-    {"store", "embedded|memory", "on disk, or forgotten at the end", set_store},
-    {"durability", "commit|interval|none", "commit: what is acknowledged is synced",
+    {"data", "DIR", "data directory (default ./belfry-data)", set_data},
+    {"resp", "ADDR:PORT", "Redis clients (default 127.0.0.1:7878)", set_resp},
+    {"http", "ADDR:PORT", "HTTP, or none (default 127.0.0.1:7879)", set_http},
+    {"store", "embedded|memory", "on disk (default), or only in memory", set_store},
+    {"durability", "commit|interval|none", "commit (default): sync before the reply",
      set_durability},
-    {"durability-interval", "DURATION", "of interval, until it is synced: 1s", set_interval},
-    {"sync", "auto|loop|thread", "who waits for the disk: by its speed", set_sync},
-    {"clock", "system|virtual", "virtual: stands still until CLOCK ADVANCE", set_clock},
-    {"keys", "FILE", "who may come in, from other machines too", set_keys},
-    {"max-clients", "N", "at the same time: 10000", set_clients},
-    {"max-payload", "BYTES", "of a timer: 1M, up to 64M", set_payload},
-    {"output-limit", "BYTES", "that a client may leave unread: 8M", set_output},
-    {"check-rows", "N", "rows to read first after a crash: 100000", set_check_rows},
-    {"log", "text|json", "to standard error", set_log},
-    {"log-level", "error|warn|info|debug", "info if not said", set_log_level},
-    {"port-file", "FILE", "written when it listens: resp PORT", set_port_file},
-    {"config", "FILE", "lines of name = value; flags win", set_file},
+    {"durability-interval", "DURATION", "longest time until a sync (default 1s)", set_interval},
+    {"sync", "auto|loop|thread", "where syncs wait (default: by disk speed)", set_sync},
+    {"clock", "system|virtual", "virtual: moved only by CLOCK ADVANCE", set_clock},
+    {"keys", "FILE", "API keys, required beyond localhost", set_keys},
+    {"max-clients", "N", "most connections (default 10000)", set_clients},
+    {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload},
+    {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},
+    {"check-rows", "N", "check up to N rows after a crash (100000)", set_check_rows},
+    {"log", "text|json", "format, to standard error (default text)", set_log},
+    {"log-level", "error|warn|info|debug", "least severe level to log (default info)",
+     set_log_level},
+    {"port-file", "FILE", "write ports here after start: resp PORT", set_port_file},
+    {"config", "FILE", "file of name = value lines; flags win", set_file},
 };
 
 enum {
@@ -258,7 +258,7 @@ static struct bel_view trim(struct bel_view text)
     return (struct bel_view){bytes + start, end - start};
 }
 
-/* Up to a # or ; that starts the line or has a space before it. */
+/* Cuts off a comment: from a # or ; at the start of the line or after a space. */
 static struct bel_view without_comment(struct bel_view text)
 {
     const char *bytes = text.data;
@@ -279,13 +279,13 @@ static int read_line(struct bel_config *config, struct bel_view line, const char
     line = without_comment(line);
     const char *text = line.data;
     if (line.bytes == 0) return 0;
-    if (line.bytes >= sizeof value) return refuse(error, where, "a long line", "a shorter one");
+    if (line.bytes >= sizeof value) return refuse(error, where, "long line", "a shorter line");
     if (text[0] == '[') {
         if (line.bytes == 7 && memcmp(text, "[serve]", 7) == 0) return 0;
-        return refuse(error, where, "a section", "no other than [serve]");
+        return refuse(error, where, "section", "no other than [serve]");
     }
     const char *equals = memchr(text, '=', line.bytes);
-    if (equals == NULL) return refuse(error, where, "the line", "name = value");
+    if (equals == NULL) return refuse(error, where, "line", "name = value");
     struct bel_view before = trim((struct bel_view){text, (size_t)(equals - text)});
     struct bel_view after =
         trim((struct bel_view){equals + 1, line.bytes - (size_t)(equals + 1 - text)});
@@ -293,7 +293,7 @@ static int read_line(struct bel_config *config, struct bel_view line, const char
     (void)snprintf(value, sizeof value, "%.*s", (int)after.bytes, (const char *)after.data);
     const struct setting *setting = find_setting(before.data, before.bytes);
     if (setting == NULL || setting->set == set_file) {
-        return refuse(error, where, name, "a name that belfry serve --help lists");
+        return refuse(error, where, name, "a name listed by belfry serve --help");
     }
     const char *expected = setting->set(config, value);
     return expected == NULL ? 0 : refuse(error, where, name, expected);
@@ -330,7 +330,7 @@ int bel__config_read_flags(struct bel_config *config, char *const *arguments,
         const struct setting *setting =
             bytes > 2 && strncmp(flag, "--", 2) == 0 ? find_setting(flag + 2, bytes - 2) : NULL;
         if (setting == NULL) {
-            return refuse(error, "", flag, "a flag that belfry serve --help lists");
+            return refuse(error, "", flag, "a flag listed by belfry serve --help");
         }
         value = value != NULL ? value + 1 : arguments[++i];
         if (value == NULL) return refuse(error, "", flag, setting->value);
@@ -350,7 +350,7 @@ static int check_address(const struct bel_config *config, const char *name,
     if (config->keys[0] != 0 || bel__address_is_loopback(address)) return 0;
     bel__address_print(address, text);
     (void)snprintf(what, sizeof what, "%s %s", name, text);
-    return refuse(error, "", what, "--keys as well: other machines can reach that address");
+    return refuse(error, "", what, "--keys as well: other machines can reach this address");
 }
 
 int bel__config_check(const struct bel_config *config, struct bel_config_error *error)

@@ -3,7 +3,7 @@
 #define BEL_SERVER_CONFIG_H
 
 /*
- * config - what a server is told when it starts: by flags, and by a file of the same names.
+ * config - the settings of a server, from flags and from a file with the same names.
  *
  *     belfry serve --config belfry.conf --resp 127.0.0.1:7878
  *
@@ -11,7 +11,7 @@
  *     data = /var/lib/belfry
  *     resp = 127.0.0.1:7000         ; flags win
  *
- * One table has every name, what it means and how it is read; the help is printed from it.
+ * One table has the name, the help line and the parser of every setting.
  */
 
 #include "belfry/error.h"
@@ -28,13 +28,13 @@ enum bel_config_store {
 };
 
 enum bel_config_durability {
-    BEL_DURABILITY_COMMIT,   /* acknowledged is synced */
-    BEL_DURABILITY_INTERVAL, /* acknowledged is written, and synced soon */
-    BEL_DURABILITY_NONE,     /* acknowledged is written */
+    BEL_DURABILITY_COMMIT,   /* sync before the reply */
+    BEL_DURABILITY_INTERVAL, /* write before the reply, sync within an interval */
+    BEL_DURABILITY_NONE,     /* write before the reply */
 };
 
 enum bel_config_sync {
-    BEL_CONFIG_SYNC_AUTO, /* by how long one takes */
+    BEL_CONFIG_SYNC_AUTO, /* by the measured duration of a sync: probe.h */
     BEL_CONFIG_SYNC_LOOP,
     BEL_CONFIG_SYNC_THREAD,
 };
@@ -46,11 +46,11 @@ enum {
 
 struct bel_config {
     char data[BEL_CONFIG_PATH_BYTES];
-    char keys[BEL_CONFIG_PATH_BYTES]; /* empty: there are none */
-    char file[BEL_CONFIG_PATH_BYTES]; /* empty: there is none */
+    char keys[BEL_CONFIG_PATH_BYTES]; /* the key file; empty: no keys */
+    char file[BEL_CONFIG_PATH_BYTES]; /* the configuration file; empty: none */
     char port_file[BEL_CONFIG_PATH_BYTES];
     struct bel_address resp, http;
-    bool has_http, was_http_asked; /* not by default */
+    bool has_http, was_http_asked; /* was_http_asked: the address was given, not the default */
     enum bel_config_store store;
     enum bel_config_durability durability;
     uint32_t durability_interval_ms; /* of BEL_DURABILITY_INTERVAL */
@@ -61,33 +61,33 @@ struct bel_config {
     uint32_t clients_max;
     uint32_t payload_bytes_max;
     uint64_t output_bytes_max;
-    uint32_t check_rows_max; /* that are looked at after a crash, before it opens */
+    uint32_t check_rows_max; /* after a crash, a store with more rows is not checked at start */
 };
 
-/* What is wrong, for a person: where it was said, what, and what was expected. */
+/* An error message: where, what, and what was expected. */
 struct bel_config_error {
     char text[256];
 };
 
-/* What it is if nobody says anything. */
+/* Sets the defaults. */
 void bel__config_init(struct bel_config *config);
 
 /*
- * Each returns 0; or BEL_EINVAL, having said what is wrong, and `config` is worth nothing.
+ * Each function returns 0; or BEL_EINVAL, and sets `*error` and leaves `config` undefined.
  */
 
-/* Reads the text of a file, whose name is for messages. */
+/* Parses the text of a file. `name` is for messages. */
 BEL_CHECKED int bel__config_read_file(struct bel_config *config, const char *name,
                                       struct bel_view text, struct bel_config_error *error);
 
-/* Reads flags, `--name value` or `--name=value`; `arguments` ends in NULL. */
+/* Parses flags, `--name value` or `--name=value`; `arguments` ends with NULL. */
 BEL_CHECKED int bel__config_read_flags(struct bel_config *config, char *const *arguments,
                                        struct bel_config_error *error);
 
-/* Checks what no single name can be blamed for. */
+/* Checks the settings together: an address that other machines can reach needs keys. */
 BEL_CHECKED int bel__config_check(const struct bel_config *config, struct bel_config_error *error);
 
-/* The lines of the help about flags. */
+/* Prints the help lines of all flags. */
 void bel__config_print_help(void (*print)(const char *line));
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A section is a function that appends its lines. The first error stays, and what follows is not
+/* Each section is a function that appends its lines. After the first error nothing more is
  * appended. */
 #include "server/info.h"
 
@@ -58,7 +58,7 @@ static void print_clients(struct page *page)
     line(page, "clients_dropped:%" PRIu64, metrics->dropped);
 }
 
-/* A bound of a meter in us; "inf" for what is over all of them. */
+/* Prints a quantile of a meter in microseconds; "inf" if it is above the largest bucket. */
 static void print_quantile(struct page *page, const char *name, const struct bel_meter *meter,
                            unsigned thousandths)
 {
@@ -119,7 +119,8 @@ static void print_stats(struct page *page)
     }
 }
 
-/* What the last census has found, which the one before this INFO has begun. */
+/* Prints the totals over all topics. They are from the last finished count; each INFO starts the
+ * next one. */
 static void print_sums(struct page *page)
 {
     struct bel_topic_counts_sums sums;

@@ -3,8 +3,8 @@
 #define BEL_SERVER_INFO_H
 
 /*
- * info - what INFO answers: a server in lines of `name:value`, under headings, as clients of Redis
- * read them. Nothing in it is secret.
+ * info - the reply to INFO: lines `name:value` under headings, in the format of Redis. It contains
+ * no secrets.
  */
 
 #include "metrics/metrics.h"
@@ -12,21 +12,21 @@
 #include "server/server_clock.h"
 #include "session/request_tracker.h"
 
-/* What there is to tell. All of it is borrowed. */
+/* The sources of the figures. All are borrowed. */
 struct bel_info {
     const struct bel_config *config;
     const struct bel_metrics *metrics;
     const struct bel_server_clock *clock;
     const struct bel_request_tracker *tracker;
     struct bel_mono started;
-    uint64_t sync_us; /* as it was measured; 0: it was not */
+    uint64_t sync_us; /* measured duration of a sync; 0: not measured */
     size_t keys;
-    uint16_t resp_port, http_port; /* of HTTP: 0 if there is none */
+    uint16_t resp_port, http_port; /* http_port: 0 if HTTP is off */
     bool is_sync_in_thread;
 };
 
-/* Appends a section, in any case; all of them if it is empty, "all", "default" or "everything".
- * Of a section that does not exist there is nothing. Returns 0, BEL_EFULL or BEL_ENOMEM. */
+/* Appends a section, whose name may be in any case; all sections if it is empty, "all", "default"
+ * or "everything". An unknown section appends nothing. Returns 0, BEL_EFULL or BEL_ENOMEM. */
 BEL_CHECKED int bel__info_print(const struct bel_info *info, struct bel_view section,
                                 struct bel_buffer *out);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The file is read once and kept as an array. A check hashes and compares with every line, also
- * those whose name is another, and only then looks which of them counted; so it always takes the
- * same time.
+ * The file is parsed once into an array. A check hashes and compares the key with every line, also
+ * those of other names, so that it takes the same time for any user and key.
  */
 #include "server/keys.h"
 
@@ -27,7 +26,7 @@ static const char hash_name[] = "sha256$";
 struct key {
     char name[BEL_KEY_NAME_BYTES_MAX + 1];
     unsigned permissions;
-    struct bel_scope scope; /* of no pattern: all topics */
+    struct bel_scope scope; /* without patterns: all topics */
     uint8_t salt[SALT_BYTES];
     uint8_t hash[HASH_BYTES];
 };
@@ -44,7 +43,7 @@ static void hash_key(const uint8_t salt[SALT_BYTES], struct bel_view key, uint8_
     memcpy(text, salt, SALT_BYTES);
     if (key.bytes > 0) memcpy(text + SALT_BYTES, key.data, key.bytes);
     int failed = gnutls_hash_fast(GNUTLS_DIG_SHA256, text, SALT_BYTES + key.bytes, out);
-    assert(failed == 0); /* every GnuTLS has it */
+    assert(failed == 0); /* every GnuTLS has SHA-256 */
     (void)failed;
     gnutls_memset(text, 0, sizeof text);
 }
@@ -59,7 +58,7 @@ static struct bel_view cut_off(struct bel_view *rest, char at)
     return part;
 }
 
-/* Cuts off what is before the last `at`. */
+/* Cuts off and returns the part before the last `at`; all of `*rest` if there is none. */
 static struct bel_view cut_last(struct bel_view *rest, char at)
 {
     const char *text = rest->data;
@@ -144,16 +143,16 @@ static bool parse_hash(struct bel_view text, struct key *out)
     return parse_hex(salt, out->salt, SALT_BYTES) && parse_hex(text, out->hash, HASH_BYTES);
 }
 
-/* What is wrong with a line; NULL if nothing is. */
+/* Parses a line. Returns NULL, or what is wrong with it. */
 static const char *parse_line(struct bel_view text, struct key *out)
 {
     struct bel_view name = cut_off(&text, ':');
-    struct bel_view permissions = cut_last(&text, ':'); /* topics may have some in them */
+    struct bel_view permissions = cut_last(&text, ':'); /* topics may contain colons */
     if (!parse_name(name, out->name)) return "expected a name of letters, digits, . _ -";
     if (!parse_permissions(permissions, &out->permissions, &out->scope)) {
-        return "expected read, write, work, admin or all behind the name, and @topic or @begin*";
+        return "expected read, write, work, admin or all after the name, and @topic or @prefix*";
     }
-    if (!parse_hash(text, out)) return "expected a hash that belfry serve --hash-key has made";
+    if (!parse_hash(text, out)) return "expected a hash made by belfry serve --hash-key";
     return NULL;
 }
 
@@ -191,7 +190,7 @@ int bel__keys_parse(struct bel_view text, struct bel_keys **out, char why[160])
         return BEL_EINVAL;
     }
     if (keys->count == 0) {
-        (void)snprintf(why, 160, "there is no key in it");
+        (void)snprintf(why, 160, "the file has no keys");
         bel__keys_destroy(keys);
         return BEL_EINVAL;
     }

@@ -3,19 +3,19 @@
 #define BEL_SERVER_KEYS_H
 
 /*
- * keys - who may come in, and what he may do: a file with a line for each.
+ * keys - API keys and their permissions, one per line of the key file.
  *
  *     # name : permissions : hash
  *     mailer:work:sha256$5a0f...$9c1e...
  *     deploy:read,write,admin,@mail,@sms.*:sha256$77ab...$01d2...
  *
- * Permissions are read, write, work, admin, with commas, or all; with @ and a topic, or @ and the
- * beginning of topics and a *, they are for those topics alone. The hash is SHA-256 of 16 bytes
- * of salt and the key, both as hexadecimal digits; `belfry serve --hash-key` makes the line.
+ * Permissions are read, write, work, admin, separated by commas, or all. @topic and @prefix* limit
+ * them to those topics. The hash is SHA-256 of 16 bytes of salt and the key; salt and hash are
+ * hexadecimal. `belfry serve --hash-key` prints the line.
  *
- * The hash is a fast one on purpose. A slow one helps keys that people think up, and lets any
- * stranger hold up the loop with wrong ones. So keys are made by machines: shorter ones than
- * BEL_KEY_BYTES_MIN are refused when they are hashed.
+ * The hash is a fast one on purpose. A slow hash protects passwords that people invent, but lets
+ * any client block the loop with wrong keys. So keys must be random: --hash-key refuses keys
+ * shorter than BEL_KEY_BYTES_MIN.
  */
 
 #include "belfry/error.h"
@@ -32,13 +32,13 @@ enum {
     BEL_KEYS_MAX = 256,
     BEL_KEY_NAME_BYTES_MAX = 64, /* of A-Z a-z 0-9 . _ - */
     BEL_KEY_PERMISSIONS_BYTES_MAX = 1024,
-    BEL_KEY_LINE_BYTES = 1280, /* room for any line, with its end */
+    BEL_KEY_LINE_BYTES = 1280, /* the longest line, with a 0 */
 };
 
 struct bel_keys; /* opaque */
 
-/* Reads keys from the text of a file. Returns 0 and sets `*out`; or BEL_ENOMEM; or BEL_EINVAL,
- * and says in `why` which line is wrong and how. Hashes are not repeated there. */
+/* Parses the text of a key file. Returns 0 and sets `*out`; BEL_ENOMEM; or BEL_EINVAL, and sets
+ * `why` to the number of the line and what is wrong with it, without the hash. */
 BEL_CHECKED int bel__keys_parse(struct bel_view text, struct bel_keys **out, char why[160]);
 
 /* Frees keys; NULL is allowed. */
@@ -46,14 +46,14 @@ void bel__keys_destroy(struct bel_keys *keys);
 
 size_t bel__keys_count(const struct bel_keys *keys);
 
-/* Whether `user` may come in with `key`. Without a name, or as "default", a key is looked for
- * under all names. Sets `*out` to what it grants. How long it takes does not
- * depend on the key, but for its length, nor on how nearly it was right. */
+/* Returns whether `key` is a key of `user`, and sets `*out` to its permissions. An empty user, or
+ * "default", matches every name. The time depends on the length of the key, but not on its content
+ * or on how similar it is to a valid key. */
 bool bel__keys_check(const struct bel_keys *keys, struct bel_view user, struct bel_view key,
                      struct bel_grant *out);
 
-/* Prints the line for a key, with `salt`. Returns 0; or BEL_EINVAL for a name or permissions that
- * cannot be, BEL_ERANGE for a key that is too short or too long. */
+/* Prints the line of a key, hashed with `salt`. Returns 0; BEL_EINVAL for an invalid name or
+ * invalid permissions; or BEL_ERANGE for a key that is too short or too long. */
 BEL_CHECKED int bel__keys_print(const char *name, const char *permissions, struct bel_view key,
                                 const uint8_t salt[16], char out[BEL_KEY_LINE_BYTES]);
 

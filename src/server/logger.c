@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A line is put together in memory that is larger than any line can be, because fields and their
- * values have a maximum; so nothing is cut in the middle of an escape. It leaves with one write,
- * and what cannot be written is lost: a server does not wait for its log.
+ * A line is built in a buffer that is larger than any line, because the number of fields and the
+ * length of values are limited; so no escape sequence is cut. The line is written with one call. A
+ * failed write loses it: a server does not wait for its log.
  */
 #include "server/logger.h"
 
@@ -35,7 +35,7 @@ static void put_text(struct line *line, const char *text)
     put(line, text, strlen(text));
 }
 
-/* How many bytes the character at `at` has, if it can be shown: UTF-8, and no control. Else 0. */
+/* Returns the length of the UTF-8 character at `at` if it is valid and printable; otherwise 0. */
 static size_t shown_bytes(const unsigned char *at, size_t bytes)
 {
     if (at[0] < 0x80) return at[0] < ' ' || at[0] == 0x7f ? 0 : 1;
@@ -55,7 +55,7 @@ static size_t shown_bytes(const unsigned char *at, size_t bytes)
 static void put_escape(struct line *line, enum bel_log_format format, unsigned char byte)
 {
     char escape[8];
-    /* A byte that is no character has no number in JSON; it is shown as what it is not. */
+    /* JSON cannot represent an invalid byte; write U+FFFD, the replacement character. */
     unsigned number = byte < 0x80 ? byte : 0xfffd;
     int bytes = format == BEL_LOG_AS_JSON
                     ? snprintf(escape, sizeof escape, "\\u%04x", number)
@@ -63,7 +63,7 @@ static void put_escape(struct line *line, enum bel_log_format format, unsigned c
     put(line, escape, (size_t)bytes);
 }
 
-/* A value without its quotes. */
+/* Appends a value, escaped and cut to BEL_LOG_VALUE_BYTES_MAX, without quotes. */
 static void put_escaped(struct line *line, enum bel_log_format format, struct bel_view text)
 {
     const unsigned char *bytes = text.data;
@@ -81,7 +81,7 @@ static void put_escaped(struct line *line, enum bel_log_format format, struct be
     if (end < text.bytes) put_text(line, "...");
 }
 
-/* Whether a value can do without quotes in a line for people. */
+/* Returns whether a value needs no quotes in the text format. */
 static bool is_plain(struct bel_view text)
 {
     const unsigned char *bytes = text.data;

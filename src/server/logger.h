@@ -3,14 +3,14 @@
 #define BEL_SERVER_LOGGER_H
 
 /*
- * log - what happened, one line each, for people or for programs:
+ * logger - log lines, as text or as JSON:
  *
  *     2026-06-01T09:00:00.123Z info  listening address=127.0.0.1:7878 data="my data"
  *     {"time":"2026-06-01T09:00:00.123Z","level":"info","message":"listening","address":"..."}
  *
- * The message is always the same for the same event; what differs is in fields. Nothing that came
- * from outside can end a line, start another or move a cursor: control bytes and what is not
- * UTF-8 are escaped, and long values are cut.
+ * The message is constant per kind of event; details are in fields. Untrusted values cannot end a
+ * line, start another or move a cursor: control characters and invalid UTF-8 are escaped, and long
+ * values are cut.
  */
 
 #include "belfry/clock.h"
@@ -34,20 +34,20 @@ enum bel_log_format {
 
 enum {
     BEL_LOG_FIELDS_MAX = 8,
-    BEL_LOG_VALUE_BYTES_MAX = 256,     /* what is longer is cut */
-    BEL_LOG_LINE_BYTES_MAX = 16 << 10, /* more than any line needs */
+    BEL_LOG_VALUE_BYTES_MAX = 256,     /* longer values are cut */
+    BEL_LOG_LINE_BYTES_MAX = 16 << 10, /* larger than any line */
 };
 
 struct bel_logger {
     const struct bel_clock *clock; /* borrowed */
-    enum bel_log_level level;      /* and those before it are written */
+    enum bel_log_level level;      /* the least severe level that is written */
     enum bel_log_format format;
     int fd;
 };
 
 struct bel_log_field {
     const char *name;
-    struct bel_view text; /* if it has data; else the number */
+    struct bel_view text; /* the value; if its data is NULL, `number` is */
     int64_t number;
 };
 
@@ -57,17 +57,17 @@ struct bel_log_field {
 
 struct bel_log_field bel__logger_text(const char *name, const char *text);
 
-/* Writes a line, with one call, if its level is wanted. There may be no fields. */
+/* Writes a line with one write(), if its level is enabled. `fields_count` may be 0. */
 void bel__logger_write(const struct bel_logger *log, enum bel_log_level level, const char *message,
                        const struct bel_log_field *fields, size_t fields_count);
 
-/* bel__logger_write() with the fields behind the message, at least one. */
+/* bel__logger_write() with one or more fields as arguments after the message. */
 #define BEL_LOG(log, level, message, ...)                                                          \
     bel__logger_write((log), (level), (message), (const struct bel_log_field[]){__VA_ARGS__},      \
                       sizeof((const struct bel_log_field[]){__VA_ARGS__}) /                        \
                           sizeof(struct bel_log_field))
 
-/* What a line says. */
+/* The content of a line. */
 struct bel_log_event {
     struct bel_wall time;
     enum bel_log_level level;
@@ -76,7 +76,7 @@ struct bel_log_event {
     size_t fields_count;
 };
 
-/* The line for an event, with its end of line; returns its length. */
+/* Formats the line of an event, with a line end. Returns its length. */
 size_t bel__logger_format_line(enum bel_log_format format, const struct bel_log_event *event,
                                char out[BEL_LOG_LINE_BYTES_MAX]);
 

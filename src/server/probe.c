@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A door to the disk of its own: what is measured is the system, not the store. The file is
- * written once before, so that what is timed is overwriting, as the log does. */
+/* Uses system calls directly: the disk is measured, not the store. The file is written once before
+ * the measurement, so that overwriting is timed, which is what the log does. */
 #include "server/probe.h"
 
 #include "belfry/clock.h"

@@ -3,15 +3,14 @@
 #define BEL_SERVER_PROBE_H
 
 /*
- * probe - how long the disk takes to sync, tried out before the server starts, because that
- * decides who waits for it:
+ * probe - measures how long the disk takes to sync, before the server starts. The result decides
+ * what waits for a sync:
  *
- *     up to BEL_PROBE_LOOP_US     the loop: no switch of threads, and what comes meanwhile is
- *                                 the next batch
- *     more                        a thread: reads, pings and new clients do not wait for it
+ *     up to BEL_PROBE_LOOP_US     the loop: no thread switches, and the commands that arrive
+ *                                 meanwhile form the next batch
+ *     more                        a thread: reads, pings and new clients do not wait
  *
- * The border is where waiting begins to be felt: with a sync of 1 ms in the loop, a client whose
- * command changes nothing waits 1 ms more at worst.
+ * With a sync of 1 ms in the loop, a command that changes nothing takes at most 1 ms longer.
  */
 
 #include "belfry/error.h"
@@ -20,11 +19,11 @@
 
 enum {
     BEL_PROBE_LOOP_US = 1000,
-    BEL_PROBE_SYNCS = 7, /* the one in the middle counts */
+    BEL_PROBE_SYNCS = 7, /* the median is used */
 };
 
-/* Makes the folder if it is not there, writes and syncs 4 KiB in it a few times, and removes the
- * file. Returns 0 and sets `*out` to how long one took, or BEL_EIO. */
+/* Creates the folder if necessary, writes and syncs a file of 4 KiB in it BEL_PROBE_SYNCS times,
+ * and removes the file. Returns 0 and sets `*out_us` to the median in microseconds, or BEL_EIO. */
 BEL_CHECKED int bel__probe_sync(const char *folder, uint64_t *out_us);
 
 #endif

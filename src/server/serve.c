@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry serve: reads what it is told, runs a server, and says where it is on standard output:
+ * belfry serve: reads the settings, runs a server, and prints its addresses to standard output:
  *
  *     resp 127.0.0.1:7878
  *     http 127.0.0.1:7879
  *     data /var/lib/belfry
  *
- * Or, with --hash-key, makes a line for the file of keys.
+ * With --hash-key it prints a line for the key file instead.
  */
 #include "server/serve.h"
 
@@ -38,11 +38,11 @@ static void show_help(void)
     print_line("usage: belfry serve [FLAG VALUE ...]\n"
                "       belfry serve --hash-key [NAME [PERMISSIONS]] < KEY\n\n");
     bel__config_print_help(print_line);
-    print_line("    --hash-key                         reads a key, prints its line for --keys\n"
-               "\nA port of 0 is any that is free; standard output says which.\n");
+    print_line("    --hash-key                         read a key, print its line for --keys\n"
+               "\nPort 0 is any free port; the server prints the port to standard output.\n");
 }
 
-/* What came from outside, without what would move a cursor. */
+/* Prints an error, with control characters replaced by '?'. Returns SERVE_USAGE. */
 static int refuse(const char *text)
 {
     (void)fputs("belfry serve: ", stderr);
@@ -62,7 +62,8 @@ static int refuse_file(const char *flag, const char *path, const char *why)
 
 /* --- files --- */
 
-/* Reads a whole file of at most BEL_CONFIG_FILE_BYTES_MAX. The caller frees it. */
+/* Reads a file, up to one byte more than BEL_CONFIG_FILE_BYTES_MAX, so that the caller can see that
+ * it is too large. The caller frees the text. Returns NULL and sets errno on failure. */
 static char *read_file(const char *path, size_t *bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -119,14 +120,14 @@ static int read_keys(const struct bel_config *config, struct bel_keys **out)
     if (stat(config->keys, &about) == 0 && (about.st_mode & S_IWOTH) != 0) {
         bel__keys_destroy(*out);
         *out = NULL;
-        return refuse_file("--keys", config->keys, "everybody may write it; chmod o-w");
+        return refuse_file("--keys", config->keys, "writable by everybody; run chmod o-w");
     }
     return SERVE_OK;
 }
 
-/* --- making a key's line --- */
+/* --- --hash-key --- */
 
-/* The first line of standard input. */
+/* Reads the first line of standard input. Returns its length. */
 static size_t read_key(char out[BEL_KEY_BYTES_MAX + 2])
 {
     if (fgets(out, BEL_KEY_BYTES_MAX + 2, stdin) == NULL) out[0] = 0;
@@ -148,12 +149,12 @@ static int make_key_line(char **arguments)
     int err = bel__keys_print(name, permissions, view, salt, line);
     explicit_bzero(key, sizeof key);
     if (err == BEL_ERANGE) {
-        return refuse("--hash-key: expected 20 to 1024 bytes on standard input, made by a machine: "
-                      "head -c 24 /dev/urandom | base64");
+        return refuse("--hash-key: expected a random key of 20 to 1024 bytes on standard input, "
+                      "e.g. from head -c 24 /dev/urandom | base64");
     }
     if (err) {
         return refuse("--hash-key: expected a name and read,write,work,admin or all, and @topic or "
-                      "@begin* for some topics alone");
+                      "@prefix* to limit the key to topics");
     }
     printf("%s\n", line);
     return SERVE_OK;

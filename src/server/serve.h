@@ -2,8 +2,8 @@
 #ifndef BEL_SERVER_SERVE_H
 #define BEL_SERVER_SERVE_H
 
-/* belfry serve: argv[0] is the verb. Returns what the program exits with: 0, 1 if it failed, 2 if
- * it was told wrong. */
+/* Runs belfry serve; argv[0] is the verb. Returns the exit status: 0, 1 on failure, 2 for wrong
+ * arguments or settings. */
 int bel__serve(int argc, char **argv);
 
 #endif

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * How rows get from the active delta into the tree.
+ * Moves rows from the active delta to the tree.
  *
  *     active ------> due: its log segment is full, it is too large, or the disk is full
  *        |                                       |
  *        v                            commit: freeze, if none is frozen
  *     active (empty)    frozen <-----------------'
- *                          |  work, or a thread: a slice at a time into the tree
+ *                          |  work() or a thread: a step at a time into the tree
  *                          v
  *                       applied: its log segments are free
  *                          |  commit: refresh the tree, then drop the delta
  *                          v
  *                        (none)
  *
- * Freezing, refreshing and dropping are done by commit alone, because that is where values and
- * cursors end for which a caller may still hold pointers into delta and tree. Between two
- * commits the frozen delta and what is seen of the tree stand still.
+ * Only a commit freezes, refreshes and drops: values and cursors that the caller holds point into
+ * deltas and tree, and a commit invalidates them. Between two commits the frozen delta and the
+ * visible tree do not change.
  *
- * A frozen delta that goes keeps as much memory as the active one has come to use meanwhile: who is
- * busy will fill it just so when it is its turn again, and who is not gives it back.
+ * A dropped delta keeps as much memory as the active delta uses by then: a busy store will need it
+ * again, an idle one frees it.
  *
- * A checkpoint begins once every batch of the delta is synced: its transactions are durable one
- * by one, and would otherwise make a part of a batch durable that is nowhere else.
+ * A checkpoint begins when every batch of the delta is synced. Its transactions become durable one
+ * by one; otherwise a part of a batch could become durable that is not in the log.
  */
 #include "store/state.h"
 
@@ -30,7 +30,7 @@
 
 enum {
     RETRY_CALLS_MAX = 256,
-    LOW_DISK_ROWS = 256, /* that are worth a checkpoint while the disk is full */
+    LOW_DISK_ROWS = 256, /* with a full disk, so many rows begin a checkpoint */
 };
 
 static void begin(struct bel_store *store)
@@ -45,7 +45,7 @@ static void begin(struct bel_store *store)
     store->is_begun = true;
 }
 
-/* Sees whether the checkpoint has ended, and how. */
+/* Handles the end of a checkpoint. Returns its error, or 0 if it is running or has succeeded. */
 static int settle(struct bel_store *store)
 {
     if (!store->is_begun || store->is_applied) return 0;
@@ -69,8 +69,8 @@ static int settle(struct bel_store *store)
     return err;
 }
 
-/* Looks at the tree as it is by now, and lets the frozen delta go if all of it is there. What
- * cannot be read anew just now is by a later commit. */
+/* Refreshes the tree, and drops the frozen delta if the tree has all of it. If the refresh fails, a
+ * later commit tries again. */
 static void renew(struct bel_store *store)
 {
     if (store->tree->refresh(store->tree) != 0) return;
@@ -101,7 +101,7 @@ void bel__store_checkpoint_work(struct bel_store *store)
         store->is_freeze_due = true;
     }
     if (store->is_disk_low && bel__delta_count(store->active) >= LOW_DISK_ROWS) {
-        store->is_freeze_due = true; /* what has ended makes room in the tree */
+        store->is_freeze_due = true; /* deleted rows free pages in the tree */
     }
     if (store->is_freeze_due && !store->is_frozen && bel__store_error(store) == 0) freeze(store);
     if (store->retry_left == 0) begin(store);

@@ -3,9 +3,9 @@
 #define BEL_STORE_STATE_H
 
 /*
- * state - what a store is made of. Private to its files: open.c and
- * open_directory.c make one, store.c changes rows and commits, read.c finds rows, carry.c brings
- * them into the tree, pace.c slows down those who are too fast for that, backup.c makes copies.
+ * state - the struct of a store, private to its files: open.c, open_directory.c and open_view.c
+ * open it, store.c puts rows and commits, read.c reads, checkpoint_schedule.c runs checkpoints,
+ * pace.c delays batches while a checkpoint is behind, backup.c makes copies.
  */
 
 #include "store/checkpoint.h"
@@ -15,19 +15,19 @@
 #include "store/store.h"
 #include "store/tree/tree.h"
 
-/* A file that is there while somebody has the store, and after a crash. */
+/* The mark file: it exists while the store is open, and after a crash. */
 #define BEL_OPEN_MARK "OPEN"
 
 struct bel_store {
     struct bel_delta *active, *frozen; /* the two deltas, in either order */
     struct bel_delta deltas[2];
     struct bel_tree *tree;
-    uint64_t changes; /* of rows, so that a cursor sees that there were any */
-    uint64_t batch;   /* the last one that was closed */
-    bool has_rows;    /* the next batch is not empty */
-    size_t rows_left; /* that may be put or deleted, as was reserved; and the bytes of values */
-    size_t bytes_left;
-    int err; /* for good */
+    uint64_t changes;  /* number of changes and commits; a cursor compares it */
+    uint64_t batch;    /* the last closed batch */
+    bool has_rows;     /* the next batch is not empty */
+    size_t rows_left;  /* reserved puts and deletes that are left */
+    size_t bytes_left; /* reserved bytes of values that are left */
+    int err;           /* final error; or 0 */
 
     /* Carrying into the tree. */
     struct bel_checkpoint *checkpoint;
@@ -37,46 +37,48 @@ struct bel_store {
     bool is_applied; /* the tree has all of it, and needs only be refreshed */
     bool has_thread;
     uint64_t frozen_epoch;
-    size_t delta_bytes_max; /* of a delta that no log makes freeze */
-    unsigned retry_left;    /* calls of work until a checkpoint is tried again, that has had */
-    unsigned retry_calls;   /* neither memory nor space; and how many the last time */
+    size_t delta_bytes_max; /* without a log: a larger active delta is frozen */
+    unsigned retry_left;    /* calls of work() until a failed checkpoint is retried */
+    unsigned retry_calls;   /* the retry_left of the last failure; doubles each time */
 
-    uint64_t begun_ns;    /* when the checkpoint began, and how long the last one took: */
-    uint64_t expected_ns; /* pace.c */
-    uint64_t paced_bytes; /* of the log, behind the frozen delta, at the last commit */
+    uint64_t begun_ns;    /* for pace.c: when the checkpoint began */
+    uint64_t expected_ns; /* for pace.c: how long the last checkpoint took */
+    uint64_t paced_bytes; /* for pace.c: log bytes after the frozen delta, at the last commit */
 
-    /* The log, which a store in memory has not. */
+    /* The log; NULL in a store in memory. */
     struct bel_log *log;
-    struct bel_batch next; /* its frame */
+    struct bel_batch next; /* frame of the next batch */
     struct bel_io *io;
-    struct bel_io *own_io;   /* the same, if it is the store's */
-    uint64_t free_bytes_min; /* of the disk, for those who add */
-    uint64_t unasked_bytes;  /* put since the disk was last asked */
+    struct bel_io *own_io;   /* equals `io` if the store owns it; or NULL */
+    uint64_t free_bytes_min; /* BEL_STORE_ADD fails if the disk has less free space */
+    uint64_t unasked_bytes;  /* bytes put since the free space was last checked */
     bool is_disk_low;
     bool is_locked, is_marked;
 
-    struct bel_backup *backup; /* that is under way; or NULL */
+    struct bel_backup *backup; /* the running backup; or NULL */
 };
 
-/* Makes one without any part, for bel__store_close(). NULL without memory. */
+/* Allocates a store without log, tree and checkpoint. bel__store_close() accepts it. Returns NULL
+ * if out of memory. */
 struct bel_store *bel__store_make(void);
 
-/* Does what is due between two batches: refreshes the tree, lets the frozen delta go, freezes
- * the active one, begins a checkpoint. */
+/* Does what is due between two batches: refreshes the tree, clears the frozen delta, freezes the
+ * active one, begins a checkpoint. */
 void bel__store_checkpoint_work(struct bel_store *store);
 
-/* Lets a batch wait a little if the checkpoint is behind; a checkpoint begins, and has ended. */
+/* Delays a batch if the checkpoint is behind. The other two record the begin and the end of a
+ * checkpoint. */
 void bel__store_pace(struct bel_store *store);
 void bel__store_pace_begin(struct bel_store *store);
 void bel__store_pace_end(struct bel_store *store);
 
-/* Begins to copy the tree, if a backup waits for that and this is the time: no transaction of a
- * checkpoint is under way. Ends a backup, for good. */
+/* Begins to copy the tree if a backup waits and no checkpoint is running. The other one stops and
+ * frees a backup. */
 void bel__store_backup_on(struct bel_store *store);
 void bel__store_backup_end(struct bel_store *store);
 
-/* Brings the frozen delta into the tree, now. Returns 0 if that has freed log segments;
- * otherwise BEL_EFULL, BEL_ENOMEM or what has failed for good. */
+/* Writes the whole frozen delta to the tree now. Returns 0 if that has freed log segments;
+ * otherwise BEL_EFULL, BEL_ENOMEM or the final error. */
 BEL_CHECKED int bel__store_checkpoint_all(struct bel_store *store);
 
 #endif

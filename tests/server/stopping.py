@@ -237,7 +237,7 @@ def test_keys():
         os.chmod(path, 0o606)
         with open(path, "w") as file:
             file.write(all_line)
-        refused("everybody may write it", "--keys", path)
+        refused("writable by everybody", "--keys", path)
     finally:
         os.unlink(path)
 
