@@ -15,6 +15,7 @@
 #include "core/list.h"
 #include "http/http.h"
 #include "session/bind.h"
+#include "session/unsent_claims.h"
 
 #include <jansson.h>
 #include <microhttpd.h>
@@ -89,10 +90,12 @@ struct bel_http_call {
     char *path;
     struct bel_buffer body;
     json_t *fields; /* of the query, or the body */
-    json_t *kept;   /* texts that words point to; later, tokens that were not written */
+    json_t *kept;   /* texts that words point to */
     char *payload;  /* one that was made from a JSON value or base64 */
     struct bel_view *words;
     void *pairs;
+    struct bel_unsent_claims unsent; /* of an answer that is not sent */
+    void *tokens;                    /* of these; may be NULL */
     size_t words_count, words_capacity;
     struct MHD_Response *response; /* to be queued */
     unsigned status;

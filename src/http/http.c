@@ -14,6 +14,8 @@
  */
 #include "http/call.h"
 
+#include "session/key_check.h"
+
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -30,7 +32,6 @@ enum {
     CONNECTION_BYTES = 32 << 10,    /* for the first line and the headers */
     METRICS_BYTES_MAX = 8 << 20,
     EVENTS_MAX = 64,
-    KEYS_WRONG_MAX = 10, /* on a connection, which is closed then */
     LOCATION_BYTES = 3 * (BEL_TOPIC_BYTES_MAX + BEL_ID_BYTES) + 32,
 };
 
@@ -166,6 +167,7 @@ static void call_destroy(struct bel_http_call *call)
     if (call->response != NULL) MHD_destroy_response(call->response);
     bel__http_words_finish(call);
     bel__buffer_finish(&call->body);
+    free(call->tokens);
     free(call->path);
     free(call);
 }
@@ -173,57 +175,21 @@ static void call_destroy(struct bel_http_call *call)
 /* Keeps the tokens of deliveries until they are sent. Without memory their leases will end. */
 static void keep_tokens(struct bel_http_call *call, const struct bel_reply *reply)
 {
-    (void)json_array_clear(call->kept);
-    for (size_t i = 0; i < reply->deliveries.count; i++) {
-        struct bel_view token = reply->deliveries.items[i].token;
-        (void)json_array_append_new(call->kept, json_stringn_nocheck(token.data, token.bytes));
-    }
+    size_t bytes = bel__unsent_bytes(reply);
+    assert(call->tokens == NULL);
+    call->tokens = bytes > 0 ? malloc(bytes) : NULL;
+    if (call->tokens != NULL) bel__unsent_keep(&call->unsent, reply, call->tokens);
 }
 
-static void released(struct bel_request *request, const struct bel_reply *reply);
-
-/* Releases one token after the other; then the call is over. */
-static void release_next(struct bel_http_call *call)
+static void released(struct bel_unsent_claims *unsent)
 {
-    size_t count = json_array_size(call->kept);
-    if (count == 0) {
-        call_destroy(call);
-        return;
-    }
-    json_t *token = json_incref(json_array_get(call->kept, count - 1));
-    json_decref(call->fields);
-    call->fields = token; /* lives as long as the request */
-    (void)json_array_remove(call->kept, count - 1);
-    call->request = (struct bel_request){.done = released};
-    call->request.command.verb = BEL_VERB_RELEASE;
-    call->request.command.release.token =
-        (struct bel_view){json_string_value(token), json_string_length(token)};
-    call->is_under_way = true;
-    bel_backend_submit(call->backend, &call->request);
-}
-
-static void released(struct bel_request *request, const struct bel_reply *reply)
-{
-    struct bel_http_call *call = BEL_CONTAINER_OF(request, struct bel_http_call, request);
-    (void)reply;
-    call->is_under_way = false;
-    release_next(call);
-}
-
-static bool has_deliveries(const struct bel_http_call *call)
-{
-    return call->is_received && call->route->own == BEL_HTTP_COMMAND &&
-           call->route->command == BEL_COMMAND_CLAIM;
+    call_destroy(BEL_CONTAINER_OF(unsent, struct bel_http_call, unsent));
 }
 
 /* A call whose connection is gone. */
 static void abandon(struct bel_http_call *call)
 {
-    if (has_deliveries(call)) {
-        release_next(call);
-    } else {
-        call_destroy(call);
-    }
+    bel__unsent_release(&call->unsent, &call->request, call->backend, released);
 }
 
 static void answered(struct bel_request *request, const struct bel_reply *reply)
@@ -232,9 +198,7 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     call->is_under_way = false;
     struct bel_http_page page = {0};
     if (call->connection != NULL) page = bel__http_page(call, reply);
-    bool is_claim = request->command.verb == BEL_VERB_CLAIM;
-    if (is_claim) (void)json_array_clear(call->kept);
-    if (is_claim && reply->err == 0) {
+    if (request->command.verb == BEL_VERB_CLAIM && reply->err == 0) {
         keep_tokens(call, reply);
         call->is_lost = page.is_problem || page.is_lost;
     }
@@ -259,12 +223,10 @@ static void submit(struct bel_http_call *call)
     struct bel_refusal why;
     (void)MHD_get_connection_values(call->connection, MHD_GET_ARGUMENT_KIND, take_query, call);
     if (bel__http_words(call, &call->request.command, &why) != 0) {
-        if (call->kept != NULL) (void)json_array_clear(call->kept);
         set_problem(call, why.code, why.text);
         return;
     }
     if (!bel__scope_has(call->grant.scope, &call->request.command)) {
-        (void)json_array_clear(call->kept);
         set_problem(call, "NOPERM", "this key is for some topics alone, and not for this");
         return;
     }
@@ -397,14 +359,18 @@ static bool check_origin(struct bel_http_call *call)
     return false;
 }
 
-/* Whether there were too many wrong keys on a connection by now. Without memory to count them, one
- * is too many. */
-static bool has_guessed_enough(const struct bel_http_call *call)
+/* The number of wrong keys on a connection; NULL if there was no memory for it. */
+static unsigned *keys_wrong_of(const struct bel_http_call *call)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(call->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    unsigned *keys_wrong = info != NULL ? info->socket_context : NULL;
-    return keys_wrong == NULL || ++*keys_wrong >= KEYS_WRONG_MAX;
+    return info != NULL ? info->socket_context : NULL;
+}
+
+static bool refuse_key(struct bel_http_call *call)
+{
+    set_problem(call, "NOAUTH", "a key is needed: Authorization: Bearer KEY");
+    return false;
 }
 
 /* Nobody needs a key to see whether it lives. */
@@ -417,13 +383,12 @@ static bool check_key(struct bel_http_call *call)
     if (service->authenticate == NULL || own == BEL_HTTP_LIVEZ || own == BEL_HTTP_READYZ) {
         return true;
     }
-    bool is_bearer = key != NULL && strncasecmp(key, "Bearer ", 7) == 0;
-    struct bel_view view = {is_bearer ? key + 7 : NULL, is_bearer ? strlen(key + 7) : 0};
-    if (!is_bearer || !service->authenticate(service->context, (struct bel_view){0}, view, grant)) {
-        if (is_bearer && has_guessed_enough(call)) call->is_last = true;
-        set_problem(call, "NOAUTH", "a key is needed: Authorization: Bearer KEY");
-        return false;
-    }
+    if (key == NULL || strncasecmp(key, "Bearer ", 7) != 0) return refuse_key(call);
+    struct bel_view view = {key + 7, strlen(key + 7)};
+    enum bel_key_result result =
+        bel__key_check(service, (struct bel_view){0}, view, keys_wrong_of(call), grant);
+    if (result == BEL_KEY_WRONG_LAST) call->is_last = true;
+    if (result != BEL_KEY_RIGHT) return refuse_key(call);
     if (own == BEL_HTTP_OPENAPI) return true;
     bool is_allowed = grant->permissions & 1U << bel__commands[call->route->command].permission;
     if (own == BEL_HTTP_METRICS && grant->scope != NULL) is_allowed = false; /* all topics */
@@ -677,7 +642,6 @@ static void hang_up(struct bel_http_call *call)
     if (!call->is_under_way) return;
     if (!bel_backend_withdraw(call->backend, &call->request)) return;
     call->is_under_way = false;
-    (void)json_array_clear(call->kept);
     resume(call); /* without a response it is closed */
 }
 
@@ -725,7 +689,6 @@ static void resume_all(struct bel_http *http)
         if (!call->is_suspended) continue;
         if (call->is_under_way && bel_backend_withdraw(call->backend, &call->request)) {
             call->is_under_way = false;
-            (void)json_array_clear(call->kept);
         }
         resume(call);
     }

@@ -16,7 +16,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     POOL_MAX = 1024, /* calls */
@@ -82,7 +81,7 @@ struct bel_call *bel__call_take(struct bel_session *session)
     call->session = session;
     call->version = session->version;
     call->is_answered = call->is_lost = call->is_last = call->is_background = false;
-    call->tokens_count = 0;
+    call->unsent.count = 0;
     bel__list_append(&session->calls, &call->link);
     session->calls_count++;
     return call;
@@ -146,50 +145,22 @@ void bel__session_free_if_gone(struct bel_session *session)
 
 void bel__call_keep_tokens(struct bel_call *call, const struct bel_reply *reply)
 {
-    size_t count = reply->deliveries.count, bytes = count * sizeof *call->tokens;
-    for (size_t i = 0; i < count; i++) {
-        bytes += reply->deliveries.items[i].token.bytes;
-    }
-    if (count == 0 || bel__call_reserve(call, bytes) != 0) return;
-    call->tokens = (void *)call->block;
-    uint8_t *at = call->block + count * sizeof *call->tokens;
-    for (size_t i = 0; i < count; i++) {
-        struct bel_view token = reply->deliveries.items[i].token;
-        memcpy(at, token.data, token.bytes);
-        call->tokens[i] = (struct bel_view){at, token.bytes};
-        at += token.bytes;
-    }
-    call->tokens_count = count;
+    size_t bytes = bel__unsent_bytes(reply);
+    if (bytes == 0 || bel__call_reserve(call, bytes) != 0) return;
+    bel__unsent_keep(&call->unsent, reply, call->block);
 }
 
-static void released(struct bel_request *request, const struct bel_reply *reply);
-
-/* Releases the last of the tokens; when there is none the call is over. */
-static void release_next(struct bel_call *call)
+static void released(struct bel_unsent_claims *unsent)
 {
+    struct bel_call *call = BEL_CONTAINER_OF(unsent, struct bel_call, unsent);
     struct bel_session *session = call->session;
-    if (call->tokens_count == 0) {
-        bel__link_remove(&call->link);
-        bel__call_give(session, call);
-        bel__session_free_if_gone(session);
-        return; /* the session may be gone */
-    }
-    call->request = (struct bel_request){.done = released};
-    call->request.command.verb = BEL_VERB_RELEASE;
-    call->request.command.release.token = call->tokens[--call->tokens_count];
-    bel_backend_submit(session->owner.backend, &call->request);
-}
-
-/* A lease that has ended meanwhile is as good. */
-static void released(struct bel_request *request, const struct bel_reply *reply)
-{
-    struct bel_call *call = BEL_CONTAINER_OF(request, struct bel_call, request);
-    (void)reply;
-    release_next(call);
+    bel__link_remove(&call->link);
+    bel__call_give(session, call);
+    bel__session_free_if_gone(session);
 }
 
 void bel__call_abandon(struct bel_session *session, struct bel_call *call)
 {
     bel__list_append(&session->releasing, &call->link);
-    release_next(call);
+    bel__unsent_release(&call->unsent, &call->request, session->owner.backend, released);
 }

@@ -18,10 +18,10 @@
 #include "session/bind.h"
 #include "session/resp.h"
 #include "session/session.h"
+#include "session/unsent_claims.h"
 
 enum {
     BEL_SESSION_NAME_BYTES = 64,
-    BEL_SESSION_KEYS_WRONG_MAX = 10, /* after so many it is closed */
 };
 
 struct bel_call {
@@ -39,9 +39,8 @@ struct bel_call {
     struct bel_buffer reply;               /* what has to wait for those before */
     uint8_t *block;                        /* words, then tokens; may be NULL */
     size_t block_bytes;
-    struct bel_view *tokens; /* in the block: of deliveries that are not written */
-    size_t tokens_count;
-    uint64_t end;      /* of the reply, in bytes since the session began */
+    struct bel_unsent_claims unsent; /* with tokens in the block */
+    uint64_t end;                    /* of the reply, in bytes since the session began */
     size_t owed_bytes; /* how long its reply may become; 0: not long, or it is there */
 };
 

@@ -9,6 +9,7 @@
 #include "core/units.h"
 #include "core/view.h"
 #include "session/call.h"
+#include "session/key_check.h"
 #include "session/reply.h"
 
 #include <assert.h>
@@ -58,9 +59,10 @@ static bool let_in(struct bel_call *call, struct bel_view user, struct bel_view 
         bel__resp_error(writer, "ERR", "the server knows no users: it was started without keys");
         return false;
     }
-    if (!service->authenticate(service->context, user, key, &grant)) {
+    enum bel_key_result result = bel__key_check(service, user, key, &session->keys_wrong, &grant);
+    if (result != BEL_KEY_RIGHT) {
         bel__resp_error(writer, "NOAUTH", "wrong user or key");
-        if (++session->keys_wrong >= BEL_SESSION_KEYS_WRONG_MAX) end(call);
+        if (result == BEL_KEY_WRONG_LAST) end(call);
         return false;
     }
     session->is_known = true;

@@ -79,7 +79,7 @@ static void leave_first(struct bel_session *session, struct bel_call *call)
     if (call->is_last) session->is_ending = true;
     if (call->is_lost) {
         bel__call_abandon(session, call);
-    } else if (call->tokens_count > 0) {
+    } else if (call->unsent.count > 0) {
         call->end = session->appended;
         bel__list_append(&session->unwritten, &call->link);
     } else {

@@ -211,13 +211,14 @@ static void submit(struct bel_backend *backend, struct bel_request *request)
     struct world *world = speakers->world;
     memory_enter(false);
     struct order *order = speakers->is_dead ? NULL : order_of(speakers, request);
-    request->user = order;
     if (order == NULL) {
         add_orphan(speakers, request);
     } else {
         order->request = request;
         order->done = request->done;
+        order->user = request->user;
         request->done = run_told;
+        request->user = order;
         order_say(order);
         if (order->claim == NULL) book_submitted(world->book, order);
         list_add(&world->asked, order);
@@ -237,6 +238,16 @@ static bool leave_orphans(struct speakers *speakers, const struct bel_request *r
     return false;
 }
 
+/* Makes the request of an order the caller's again. */
+static struct bel_request *give_back(struct order *order)
+{
+    struct bel_request *request = order->request;
+    order->request = NULL;
+    request->done = order->done;
+    request->user = order->user;
+    return request;
+}
+
 static bool withdraw_order(struct speakers *speakers, struct order *order)
 {
     struct world *world = speakers->world;
@@ -249,8 +260,7 @@ static bool withdraw_order(struct speakers *speakers, struct order *order)
         if (!is_fresh && world->judge != NULL) judge_withdraw(world->judge, order);
         say(world, "  #%" PRIu64 " is withdrawn\n", order->number);
     }
-    order->request->done = order->done;
-    order->request = NULL;
+    (void)give_back(order);
     return true;
 }
 
@@ -258,8 +268,8 @@ static bool withdraw(struct bel_backend *backend, struct bel_request *request)
 {
     struct speakers *speakers = (struct speakers *)backend;
     memory_enter(false);
-    bool is = request->user != NULL ? withdraw_order(speakers, request->user)
-                                    : leave_orphans(speakers, request);
+    bool is = request->done == run_told ? withdraw_order(speakers, request->user)
+                                        : leave_orphans(speakers, request);
     memory_enter(speakers->world->is_inside);
     return is;
 }
@@ -280,8 +290,7 @@ void tap_pass(struct order *order, const struct bel_reply *reply)
     struct bel_request *request = order->request;
     memory_enter(false);
     if (order->claim == NULL) order->passed = heard_copy(request->command.verb, reply);
-    order->request = NULL;
-    request->done = order->done;
+    (void)give_back(order);
     memory_enter(order->world->is_inside);
     request->done(request, reply);
     memory_enter(false);
@@ -293,10 +302,11 @@ void tap_end(struct speakers *speakers)
     struct world *world = speakers->world;
     for (size_t i = 0; i < world->asked.count; i++) {
         struct order *order = world->asked.items[i];
-        struct bel_request *request = order->request;
-        order->request = NULL;
-        if (order->speaker == NULL || request == NULL) continue;
-        request->done = order->done;
+        if (order->speaker == NULL || order->request == NULL) {
+            order->request = NULL;
+            continue;
+        }
+        struct bel_request *request = give_back(order);
         request->done(request, &gone);
     }
     while (speakers->orphans_count > 0) {

@@ -123,6 +123,7 @@ struct order {
     struct heard *heard[SIDES];
     struct bel_request *request; /* that the engine has: its own, or a session's; NULL: none */
     void (*done)(struct bel_request *request, const struct bel_reply *reply); /* the session's */
+    void *user;                                                               /* the session's */
     struct speaker *speaker; /* who asks; NULL: the simulator itself */
     struct heard *passed;    /* what the engine told the session */
     struct order *claim;     /* a session takes back a delivery of this one, and which; or NULL */
