@@ -287,18 +287,19 @@ static int push_all(struct bel_http_call *call, struct bel_refusal *why)
 void bel__http_query(struct bel_http_call *call, const char *name, const char *value)
 {
     char *copy = strdup(value != NULL ? value : "");
-    call->has_query = true;
+    enum bel_http_query_state state = BEL_HTTP_QUERY_READ;
     if (call->fields == NULL) call->fields = json_object();
-    if (json_object_get(call->fields, name) != NULL) call->has_query_twice = true;
+    if (json_object_get(call->fields, name) != NULL) state = BEL_HTTP_QUERY_TWICE;
     json_t *text = copy != NULL ? json_stringn_nocheck(copy, MHD_http_unescape(copy)) : NULL;
-    if (json_object_set_new_nocheck(call->fields, name, text) != 0) call->is_query_lost = true;
+    if (json_object_set_new_nocheck(call->fields, name, text) != 0) state = BEL_HTTP_QUERY_LOST;
+    if (state > call->query) call->query = state;
     free(copy);
 }
 
 static int read_body(struct bel_http_call *call, struct bel_refusal *why)
 {
     json_error_t error;
-    if (call->has_query) {
+    if (call->query != BEL_HTTP_QUERY_NONE) {
         return bel__refusal(why, "BADARG", "there is no query here: the fields are in the body");
     }
     if (call->body.count == 0) {
@@ -326,8 +327,8 @@ static int read_fields(struct bel_http_call *call, struct bel_refusal *why)
     if (call->body.count > 0) {
         return bel__refusal(why, "BADARG", "there is no body here: the fields are in the query");
     }
-    if (call->is_query_lost) return refuse_memory(why);
-    if (call->has_query_twice) {
+    if (call->query == BEL_HTTP_QUERY_LOST) return refuse_memory(why);
+    if (call->query == BEL_HTTP_QUERY_TWICE) {
         return bel__refusal(why, "BADARG", "the query has a name twice: say it once");
     }
     if (call->fields == NULL) call->fields = json_object();

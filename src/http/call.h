@@ -77,6 +77,37 @@ struct bel_http_page {
     struct bel_view place; /* of what was made: its id */
 };
 
+/*
+ * The life of a call, which starts when its head has come:
+ *
+ *     RECEIVING --.-- all is there ------------------------------> ANSWERED --> SENDING --> gone
+ *       |  |      |-- the backend is asked --> RUNNING --reply--------^           ^
+ *       |  |      '-- topics are counted ----> COUNTING --counts------|           |
+ *       |  '-- the body is too large --> TOO_LARGE -- all is there ---'           |
+ *       '-- the head is refused -------> REFUSED -- all is there, or at once -----'
+ *
+ * A connection that is gone ends its call. A call that is RUNNING then becomes ORPHANED, until the
+ * backend has replied. A call that is ANSWERED without a response closes its connection.
+ */
+enum bel_http_call_state {
+    BEL_HTTP_CALL_RECEIVING,
+    BEL_HTTP_CALL_TOO_LARGE, /* the rest of the body is dropped, as is that of the next */
+    BEL_HTTP_CALL_REFUSED,
+    BEL_HTTP_CALL_RUNNING, /* the connection is suspended, as is that of the next */
+    BEL_HTTP_CALL_COUNTING,
+    BEL_HTTP_CALL_ANSWERED,
+    BEL_HTTP_CALL_SENDING,
+    BEL_HTTP_CALL_ORPHANED,
+};
+
+/* What is known of the query, from good to bad. */
+enum bel_http_query_state {
+    BEL_HTTP_QUERY_NONE,
+    BEL_HTTP_QUERY_READ,
+    BEL_HTTP_QUERY_TWICE, /* a name is in it twice */
+    BEL_HTTP_QUERY_LOST,  /* there was no memory for it */
+};
+
 struct bel_http_call {
     struct bel_request request;
     struct bel_link link, waiting; /* of all; of those that wait for the census */
@@ -99,16 +130,9 @@ struct bel_http_call {
     size_t words_count, words_capacity;
     struct MHD_Response *response; /* to be queued */
     unsigned status;
-    bool has_query;
-    bool has_query_twice; /* a name in it */
-    bool is_query_lost;   /* for want of memory */
-    bool is_under_way;    /* the backend has the request */
-    bool is_suspended;
-    bool is_watched;  /* for its client to hang up */
-    bool is_received; /* all of it, and begun */
-    bool is_sending;
-    bool is_too_large;
-    bool is_refused; /* for what its headers say */
+    enum bel_http_call_state state;
+    enum bel_http_query_state query;
+    bool is_watched; /* while RUNNING: for its client to hang up */
     bool is_last;    /* the connection ends behind it */
     bool is_lost;    /* its deliveries are not in the answer */
 };

@@ -119,7 +119,8 @@ static void set_problem(struct bel_http_call *call, const char *code, const char
 static enum MHD_Result queue(struct bel_http_call *call)
 {
     if (call->response == NULL) return MHD_NO;
-    call->is_sending = true;
+    assert(call->state == BEL_HTTP_CALL_ANSWERED || call->state == BEL_HTTP_CALL_REFUSED);
+    call->state = BEL_HTTP_CALL_SENDING;
     bel__metrics_count_http(call->http->options.metrics, call->status);
     enum MHD_Result result = MHD_queue_response(call->connection, call->status, call->response);
     MHD_destroy_response(call->response);
@@ -129,10 +130,17 @@ static enum MHD_Result queue(struct bel_http_call *call)
 
 /* --- waiting --- */
 
-static void suspend(struct bel_http_call *call)
+static bool is_suspended(const struct bel_http_call *call)
 {
+    return call->state == BEL_HTTP_CALL_RUNNING || call->state == BEL_HTTP_CALL_COUNTING;
+}
+
+static void suspend(struct bel_http_call *call, enum bel_http_call_state state)
+{
+    assert(call->state == BEL_HTTP_CALL_RECEIVING);
     MHD_suspend_connection(call->connection);
-    call->is_suspended = true;
+    call->state = state;
+    assert(is_suspended(call));
 }
 
 static int socket_of(const struct bel_http_call *call)
@@ -142,20 +150,21 @@ static int socket_of(const struct bel_http_call *call)
     return info != NULL ? info->connect_fd : -1;
 }
 
+/* Lets the library go on with a connection that was suspended. */
 static void resume(struct bel_http_call *call)
 {
     if (call->is_watched) {
         (void)epoll_ctl(call->http->epoll_fd, EPOLL_CTL_DEL, socket_of(call), NULL);
     }
     call->is_watched = false;
-    if (call->is_suspended) MHD_resume_connection(call->connection);
-    call->is_suspended = false;
+    MHD_resume_connection(call->connection);
 }
 
 static void watch(struct bel_http_call *call)
 {
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = call};
     int fd = socket_of(call);
+    assert(call->state == BEL_HTTP_CALL_RUNNING);
     call->is_watched = epoll_ctl(call->http->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
@@ -163,7 +172,8 @@ static void watch(struct bel_http_call *call)
 
 static void call_destroy(struct bel_http_call *call)
 {
-    assert(!call->is_under_way && call->connection == NULL);
+    assert(call->state != BEL_HTTP_CALL_RUNNING && call->state != BEL_HTTP_CALL_ORPHANED);
+    assert(call->connection == NULL && !call->is_watched);
     if (call->response != NULL) MHD_destroy_response(call->response);
     bel__http_words_finish(call);
     bel__buffer_finish(&call->body);
@@ -195,14 +205,17 @@ static void abandon(struct bel_http_call *call)
 static void answered(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_http_call *call = BEL_CONTAINER_OF(request, struct bel_http_call, request);
-    call->is_under_way = false;
+    bool is_orphaned = call->state == BEL_HTTP_CALL_ORPHANED;
+    assert(is_orphaned || call->state == BEL_HTTP_CALL_RUNNING);
+    assert(is_orphaned == (call->connection == NULL));
+    call->state = BEL_HTTP_CALL_ANSWERED;
     struct bel_http_page page = {0};
-    if (call->connection != NULL) page = bel__http_page(call, reply);
+    if (!is_orphaned) page = bel__http_page(call, reply);
     if (request->command.verb == BEL_VERB_CLAIM && reply->err == 0) {
         keep_tokens(call, reply);
         call->is_lost = page.is_problem || page.is_lost;
     }
-    if (call->connection == NULL) {
+    if (is_orphaned) {
         abandon(call);
         return;
     }
@@ -231,8 +244,7 @@ static void submit(struct bel_http_call *call)
         return;
     }
     call->request.done = answered;
-    call->is_under_way = true;
-    suspend(call);
+    suspend(call, BEL_HTTP_CALL_RUNNING);
     const struct bel_command *command = &call->request.command;
     if (command->verb == BEL_VERB_CLAIM && command->claim.wait_ms > 0) watch(call);
     bel_backend_submit(call->backend, &call->request);
@@ -265,7 +277,7 @@ static void begin_metrics(struct bel_http_call *call)
         return;
     }
     bel__list_append(&http->censuses, &call->waiting);
-    suspend(call);
+    suspend(call, BEL_HTTP_CALL_COUNTING);
 }
 
 static void end_metrics(struct bel_http *http)
@@ -274,6 +286,8 @@ static void end_metrics(struct bel_http *http)
     if (!bel__metrics_is_ready(http->options.metrics)) return;
     while ((link = bel__list_take_first(&http->censuses)) != NULL) {
         struct bel_http_call *call = BEL_CONTAINER_OF(link, struct bel_http_call, waiting);
+        assert(call->state == BEL_HTTP_CALL_COUNTING);
+        call->state = BEL_HTTP_CALL_ANSWERED;
         print_metrics(call);
         resume(call);
     }
@@ -296,7 +310,7 @@ static void set_description(struct bel_http_call *call)
 static void begin(struct bel_http_call *call)
 {
     bool is_draining = call->http->is_draining;
-    call->is_received = true;
+    assert(call->state == BEL_HTTP_CALL_RECEIVING);
     switch (call->route->own) {
     case BEL_HTTP_COMMAND:
         submit(call);
@@ -315,6 +329,7 @@ static void begin(struct bel_http_call *call)
         set_description(call);
         break;
     }
+    if (!is_suspended(call)) call->state = BEL_HTTP_CALL_ANSWERED;
 }
 
 /* --- who may --- */
@@ -491,6 +506,12 @@ static struct bel_http_call *call_create(struct bel_http *http, struct MHD_Conne
     return call;
 }
 
+static void take_body(struct bel_http_call *call, const char *data, size_t bytes)
+{
+    if (call->state != BEL_HTTP_CALL_RECEIVING) return;
+    if (bel__buffer_append(&call->body, data, bytes) != 0) call->state = BEL_HTTP_CALL_TOO_LARGE;
+}
+
 /* NOLINTNEXTLINE(readability-function-size): the library wants so many parameters */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data,
@@ -502,22 +523,24 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         call = call_create(context, connection, url);
         if (call == NULL) return MHD_NO;
         *state = call;
-        call->is_refused = !admit(call, method);
+        if (admit(call, method)) return MHD_YES;
+        call->state = BEL_HTTP_CALL_REFUSED;
         /* Said now, before all of it is there, a refusal closes the connection. */
-        return call->is_refused && call->is_last ? queue(call) : MHD_YES;
+        return call->is_last ? queue(call) : MHD_YES;
     }
     if (*bytes > 0) {
-        if (bel__buffer_append(&call->body, data, *bytes) != 0) call->is_too_large = true;
+        take_body(call, data, *bytes);
         *bytes = 0;
         return MHD_YES;
     }
-    if (call->is_received || call->is_refused) return queue(call);
-    if (call->is_too_large) {
+    if (call->state == BEL_HTTP_CALL_TOO_LARGE) {
         refuse_size(call);
-    } else {
+        call->state = BEL_HTTP_CALL_ANSWERED;
+    } else if (call->state == BEL_HTTP_CALL_RECEIVING) {
         begin(call);
+        if (is_suspended(call)) return MHD_YES;
     }
-    return call->is_suspended ? MHD_YES : queue(call);
+    return queue(call);
 }
 
 /* It has been sent, or never will be. */
@@ -533,8 +556,9 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     if (bel__link_is_linked(&call->waiting)) bel__link_remove(&call->waiting);
     call->http = NULL;
     call->connection = NULL;
-    if (call->is_under_way) return; /* until it is answered */
-    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && !call->is_lost) {
+    if (call->state == BEL_HTTP_CALL_RUNNING) {
+        call->state = BEL_HTTP_CALL_ORPHANED;
+    } else if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && !call->is_lost) {
         call_destroy(call);
     } else {
         abandon(call);
@@ -639,9 +663,9 @@ int bel__http_fd(const struct bel_http *http)
 /* Takes back a claim whose client has hung up; if that is too late, it will be answered. */
 static void hang_up(struct bel_http_call *call)
 {
-    if (!call->is_under_way) return;
+    if (call->state != BEL_HTTP_CALL_RUNNING) return;
     if (!bel_backend_withdraw(call->backend, &call->request)) return;
-    call->is_under_way = false;
+    call->state = BEL_HTTP_CALL_ANSWERED;
     resume(call); /* without a response it is closed */
 }
 
@@ -674,7 +698,7 @@ bool bel__http_is_idle(const struct bel_http *http)
     struct bel_link *link = bel__list_first(&http->calls);
     for (; link != NULL; link = bel__list_next(&http->calls, link)) {
         const struct bel_http_call *call = BEL_CONTAINER_OF(link, struct bel_http_call, link);
-        if (call->is_received || call->is_sending) return false;
+        if (call->state >= BEL_HTTP_CALL_RUNNING) return false;
     }
     return true;
 }
@@ -686,9 +710,10 @@ static void resume_all(struct bel_http *http)
     for (struct bel_link *link = bel__list_first(&http->calls); link != NULL; link = next) {
         struct bel_http_call *call = BEL_CONTAINER_OF(link, struct bel_http_call, link);
         next = bel__list_next(&http->calls, link);
-        if (!call->is_suspended) continue;
-        if (call->is_under_way && bel_backend_withdraw(call->backend, &call->request)) {
-            call->is_under_way = false;
+        if (!is_suspended(call)) continue;
+        bool is_running = call->state == BEL_HTTP_CALL_RUNNING;
+        if (is_running && bel_backend_withdraw(call->backend, &call->request)) {
+            call->state = BEL_HTTP_CALL_ANSWERED;
         }
         resume(call);
     }
