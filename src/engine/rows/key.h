@@ -33,14 +33,14 @@
 #include <stdint.h>
 
 enum bel_table {
-    BEL_TABLE_META = 1,    /* one row: the engine's times and numbers */
+    BEL_TABLE_META = 1,    /* sequence: 0 for the engine's times, 1 for its secrets */
     BEL_TABLE_TOPICS,      /* topic: its name, settings */
     BEL_TABLE_COUNTS,      /* lane: enum bel_count_kind; time: stretch or hash; sequence: hash */
     BEL_TABLE_TIMERS,      /* unfinished timers, and the ticks of plans */
     BEL_TABLE_LEASES,      /* under a timer's own key */
     BEL_TABLE_PLANS,       /* sequence: the plan's number */
     BEL_TABLE_PLAN_STATES, /* the same */
-    BEL_TABLE_OCCURRENCES, /* time: the plan's number; sequence: nominal time */
+    BEL_TABLE_OCCURRENCES, /* time: a hash of the plan's id; sequence: nominal time */
     BEL_TABLE_ENDED,       /* lane: the state; time: when it finished */
     BEL_TABLE_ALIASES,     /* a hash of topic and id */
     BEL_TABLE_CHUNKS,      /* time: the blob's number; sequence: which chunk */
