@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A name leads to a post, a post to the timer that is pending under it:
+ * The map finds a post by its name; a post has the timer that is pending under the name:
  *
  *     (duty, key) --map--> post { timer, user, due } --runtime--> worker --> inbox --> take
  *
- * The timer's kind says the duty and its user word is the key, so an event says its name.
- * It also says which timer it is: if the post has another by now, or there is none, the
- * event is of a timer that was cancelled or replaced after it had rung, and is dropped.
+ * The timer's kind identifies the duty and its user word is the key, so an event identifies its
+ * name. An event also has the handle of its timer: if the post has another timer by now, or there
+ * is no post, the timer was cancelled or replaced after it had rung, and the event is dropped.
  *
- * Posts go with their event, except those that know something besides: a breaker's count
- * of failures, and the runs of a cron.
+ * A post is removed with its event, unless it holds more: the failure count of a breaker, or the
+ * runs of a cron.
  */
 #include "belfry/duties.h"
 
@@ -38,10 +38,10 @@ static_assert(sizeof(struct name) == 16, "its bytes are the map's key");
 
 struct post {
     struct name name;
-    bel_timer_t timer; /* BEL_TIMER_NONE: none is pending */
+    bel_timer_t timer; /* BEL_TIMER_NONE: no timer is pending */
     uint64_t user;
     uint64_t due;
-    uint64_t idle_ns;      /* stale: what a heartbeat starts anew */
+    uint64_t idle_ns;      /* stale: the delay that a heartbeat restarts */
     uint64_t count;        /* breaker: failures; cron: ticks skipped */
     uint32_t runs, queued; /* cron */
     enum bel_duty_overlap overlap;
@@ -51,14 +51,14 @@ struct bel_duties {
     struct bel_runtime *runtime;
     struct bel_inbox *inbox;
     struct bel_worker *worker;
-    struct bel_duty_limits limits; /* no 0 but the jitter */
+    struct bel_duty_limits limits; /* defaults filled in: only the jitter may be 0 */
     struct bel_map names;
     struct bel__slab posts;
     bel_kind_t kind_first;
 };
 
 /*
- * Arithmetic.
+ * Delays.
  */
 
 static uint64_t or_default(uint64_t chosen, uint64_t otherwise)
@@ -86,13 +86,13 @@ static struct bel_duty_limits with_defaults(const struct bel_duty_limits *limits
     };
 }
 
-/* first * 2^times, and no more than `max`. */
+/* Returns first * 2^times, at most `max`. */
 static uint64_t doubled(uint64_t first, uint32_t times, uint64_t max)
 {
     return times >= 64 || first > max >> times ? max : first << times;
 }
 
-/* number * chance / 2^32 */
+/* Returns number * chance / 2^32. */
 static uint64_t share_of(uint64_t number, uint32_t chance)
 {
     return (number >> 32) * chance + ((number & UINT32_MAX) * chance >> 32);
@@ -131,7 +131,7 @@ static struct post *find(const struct bel_duties *duties, enum bel_duty duty, ui
     return index != NULL ? bel__slab_at(&duties->posts, (uint32_t)*index) : NULL;
 }
 
-/* Finds a post or makes an empty one. */
+/* Finds a post or creates an empty one. */
 static int post_for(struct bel_duties *duties, enum bel_duty duty, uint64_t key, struct post **out)
 {
     *out = find(duties, duty, key);
@@ -160,7 +160,7 @@ static void forget(struct bel_duties *duties, struct post *post)
     bel__slab_give(&duties->posts, (uint32_t)index);
 }
 
-/* Forgets a post that knows nothing. */
+/* Removes a post that holds nothing any more. */
 static void tidy(struct bel_duties *duties, struct post *post)
 {
     if (post->timer == BEL_TIMER_NONE && post->count == 0 && post->runs == 0) {
@@ -233,7 +233,7 @@ bool bel_duties_cancel(struct bel_duties *duties, enum bel_duty duty, uint64_t k
     struct post *post = find(duties, duty, key);
     if (post == NULL) return false;
     bool was_pending = post->timer != BEL_TIMER_NONE;
-    /* If it has rung, its event finds no post. */
+    /* If the timer has rung, its event will find no post. */
     (void)bel_runtime_cancel(duties->runtime, post->timer);
     forget(duties, post);
     return was_pending;
@@ -255,7 +255,7 @@ uint64_t bel_duties_count(const struct bel_duties *duties, enum bel_duty duty, u
  * Taking.
  */
 
-/* Whether a tick arrives, and starts a run. */
+/* Returns whether a tick is delivered, which starts a run. */
 static bool tick(const struct bel_duties *duties, struct post *post)
 {
     if (post->runs == 0 || post->overlap == BEL_OVERLAP_ALLOW) {
@@ -270,7 +270,7 @@ static bool tick(const struct bel_duties *duties, struct post *post)
     return false;
 }
 
-/* Tells whether an event is to arrive. */
+/* Returns whether an event is delivered. */
 static bool accept(struct bel_duties *duties, const struct bel_event *event,
                    struct bel_duty_event *out)
 {
@@ -306,7 +306,7 @@ size_t bel_duties_take(struct bel_duties *duties, struct bel_duty_event *out, si
  * Arming.
  */
 
-/* Gives a post a new timer. One that it had has rung or is cancelled. */
+/* Gives a post a new timer. Its old timer has rung or is cancelled by the caller. */
 static int schedule(struct bel_duties *duties, struct post *post, struct bel_duty_for what,
                     const struct bel_schedule *how)
 {

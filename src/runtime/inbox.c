@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A queue whose consumer is the program. It is parked whenever it has been emptied, so the
- * first event after that makes the descriptor readable, and the others cost no system call.
+ * A queue whose consumer is the program. Whenever it has been emptied it is parked, so the first
+ * event after that makes the descriptor readable, and the others need no system call.
  *
- * An event's fields are kept in those of the record that carries it:
+ * The fields of an event are stored in the record that carries it:
  *
  *     due, user, what    as in a timer          entry      the timer's handle
- *     period_ns          beats missed           wall_ms    when it rang
+ *     period_ns          periods missed         wall_ms    when it rang
  */
 #include "runtime/inbox.h"
 
@@ -17,7 +17,7 @@ struct bel_inbox {
     struct bel_runtime *runtime;
     struct bel_inbox *next;
     struct bel_queue queue;
-    struct bel_queue_node *taken; /* the consumer's: taken out, not handed out yet */
+    struct bel_queue_node *taken; /* consumer only: taken from the queue, not yet returned */
     struct bel_alarm alarm;
 };
 
@@ -68,7 +68,7 @@ void bel__inbox_put(struct bel_inbox *inbox, struct record *carrier, const struc
     set32(&carrier->what, what_of(event->kind, event->priority, BEL_ONCE));
     atomic_store_explicit(&carrier->wall_ms, (int64_t)event->now.ns, memory_order_relaxed);
     int err = bel__queue_push(&inbox->queue, &carrier->node, &was);
-    assert(err == 0); /* it is never closed */
+    assert(err == 0); /* the queue is never closed */
     (void)err;
     if (was == BEL__QUEUE_PARKED) bel__alarm_ring(&inbox->alarm);
 }
@@ -88,7 +88,7 @@ static struct bel_event read_carrier(const struct record *carrier)
     };
 }
 
-/* Gives carriers back, by way of the thread's magazine or, without one, straight away. */
+/* Returns a carrier through the thread's magazine or, without one, directly to the pool. */
 static void give(struct bel_runtime *runtime, struct visitor *visitor, struct record *carrier)
 {
     struct magazine one = {0};

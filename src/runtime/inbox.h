@@ -3,18 +3,18 @@
 #define BEL_RUNTIME_INBOX_H
 
 /*
- * inbox - events on their way to the program's own loop; inbox.c.
+ * inbox - a queue of events for the program's own loop; inbox.c.
  */
 
 #include "runtime/runtime.h"
 
-/* Any worker: puts an event at the end. `carrier` is a record without a life, and the
- * inbox's from here on. */
+/* Appends an event. Any worker may call it. `carrier` is a free record and belongs to the inbox
+ * from here on. */
 void bel__inbox_put(struct bel_inbox *inbox, struct record *carrier, const struct bel_event *event);
 
 void bel__inbox_destroy(struct bel_inbox *inbox);
 
-/* The inbox that was made before it. */
+/* Returns the inbox that was created before this one. */
 struct bel_inbox *bel__inbox_next(const struct bel_inbox *inbox);
 
 #endif

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What was sent to a worker has only been put down; here the worker picks it up. A timer
- * that comes out of a queue is the taker's until it settles the word: it puts the timer
- * into its wheel and then clears QUEUED, and if the word has changed meanwhile it looks
- * again. Where the timer was before does not matter, except that an entry in the taker's
- * own wheel is moved instead of making another.
+ * The worker receives timers that other threads sent. The worker owns a timer from a queue until it
+ * settles the word: it puts the timer into its wheel and then clears QUEUED; if the word has
+ * changed meanwhile, it starts over. If the timer already has an entry in this wheel, that entry is
+ * moved; otherwise a new one is made.
  *
- * A worker that leaves does the same the other way round: it empties its queues and its
- * wheel, and what is pending goes to the merge queue as one parcel. What others cancel or
- * move at that moment is not lost: they have set QUEUED and find the queues closed, so
- * they send it to the merge queue themselves, and the worker leaves it to them.
+ * A worker that leaves does the reverse: it empties its queues and its wheel, and sends the pending
+ * timers to the merge queue as one parcel. Timers that other threads cancel or move at that moment
+ * are not lost: those threads have set QUEUED and find the queues closed, so they send the timers
+ * to the merge queue themselves.
  */
 #include "runtime/worker.h"
 
 #include <sched.h>
 
 enum {
-    VAIN_MAX = 100000 /* calls for which a wheel may be busy before it gives a timer */
+    VAIN_MAX = 100000 /* pops without a result before the worker yields */
 };
 
 static void remove_entry(struct bel_worker *worker, struct record *record)
@@ -28,15 +27,15 @@ static void remove_entry(struct bel_worker *worker, struct record *record)
     record->entry = 0;
 }
 
-/* Clears away a cancelled timer that came out of a queue. */
-static void clear_away(struct bel_worker *worker, struct record *record)
+/* Reclaims a cancelled timer that came from a queue. */
+static void reclaim(struct bel_worker *worker, struct record *record)
 {
     remove_entry(worker, record);
     word_clear(&record->word);
     worker_give(worker, record);
 }
 
-/* Gives a timer a place in the wheel. Returns 0 or BEL_ENOMEM. */
+/* Puts a timer into the wheel. Returns 0 or BEL_ENOMEM. */
 static int place(struct bel_worker *worker, struct record *record, uint64_t at)
 {
     worker->must_look = true;
@@ -59,14 +58,14 @@ void bel__worker_arm(struct bel_worker *worker, struct record *record, uint64_t 
     }
 }
 
-/* Deals with a timer that came out of a queue. False if there is no memory: then it is in
- * the inbox again. */
+/* Processes a timer that came from a queue. Returns false if memory has run out: then it is in the
+ * inbox again. */
 static bool settle(struct bel_worker *worker, struct record *record)
 {
     uint64_t seen = word_load(&record->word);
     for (;;) {
         if (word_state(seen) == WORD_CANCELLED) {
-            clear_away(worker, record);
+            reclaim(worker, record);
             return true;
         }
         if (word_state(seen) == WORD_MOVING) { /* the mover will send it again */
@@ -81,7 +80,7 @@ static bool settle(struct bel_worker *worker, struct record *record)
     }
 }
 
-/* Adopts some timers of a parcel. False if there are more. */
+/* Adopts some timers of a parcel. Returns false if there are more. */
 static bool adopt(struct bel_worker *worker)
 {
     uint64_t adopted = 0;
@@ -94,12 +93,12 @@ static bool adopt(struct bel_worker *worker)
     }
     count_many(&worker->visitor->counters, COUNT_ADOPTED, adopted);
     count_many(&worker->visitor->counters, COUNT_TAKEN, adopted);
-    /* Relaxed: one writer, and others only weigh it. */
+    /* Relaxed: one writer, and readers only need an estimate. */
     set64(&worker->adopted, get64(&worker->adopted) + adopted);
     return worker->parcel == NULL;
 }
 
-/* Takes what is in the inbox and puts it in order, as much of it as a poll may. */
+/* Takes the nodes of the inbox and reverses them, as many as a poll may. */
 static void fetch(struct bel_worker *worker)
 {
     if (worker->unturned == NULL) worker->unturned = bel__queue_take_newest(&worker->inbox);
@@ -134,10 +133,10 @@ static void take_returns(struct bel_worker *worker)
         worker->returned = worker->returned->next;
         if (worker->returned != NULL) __builtin_prefetch(record_of_node(worker->returned), 1);
         assert(word_state(word_load(&record->word)) == WORD_CANCELLED);
-        clear_away(worker, record);
+        reclaim(worker, record);
         cleared++;
     }
-    /* Relaxed: a number to go by. */
+    /* Relaxed: an estimate. */
     if (cleared > 0) {
         atomic_fetch_sub_explicit(&worker->returns_depth, cleared, memory_order_relaxed);
     }
@@ -156,7 +155,7 @@ bool bel__intake_is_empty(const struct bel_worker *worker)
            bel__queue_is_empty(&worker->returns);
 }
 
-/* Timers that are handed over, in a row. */
+/* A list of timers to hand over. */
 struct row {
     struct record *first, *last;
     uint64_t count;
@@ -175,13 +174,13 @@ static void append(struct row *row, struct record *record)
     row->count++;
 }
 
-/* Passes on a timer that came out of a queue. */
+/* Passes on a timer that came from a queue. */
 static void pass_on(struct bel_worker *worker, struct record *record, struct row *row)
 {
     uint64_t seen = word_load(&record->word);
     for (;;) {
         if (word_state(seen) == WORD_CANCELLED) {
-            clear_away(worker, record);
+            reclaim(worker, record);
             return;
         }
         remove_entry(worker, record);
@@ -209,21 +208,22 @@ static void pass_on_all(struct bel_worker *worker, struct bel_queue_node *node, 
     }
 }
 
-/* Takes all timers out of the wheel, in the order they are due. */
+/* Takes all timers out of the wheel, in the order in which they are due. */
 static void empty_wheel(struct bel_worker *worker, struct row *row)
 {
     struct bel_wheel_timer popped;
     unsigned vain = 0;
     while (bel_wheel_count(worker->wheel) > 0) {
         if (!bel_wheel_pop(worker->wheel, BEL_NEVER - 1, &popped)) {
-            /* It has much to do; or, if that goes on, there is no memory right now. */
+            /* The wheel has much to do; or, if this persists, memory has run out for now. */
             if (++vain > VAIN_MAX) (void)sched_yield();
             continue;
         }
         vain = 0;
         struct record *record = record_at(pool_of(worker), (uint32_t)popped.user);
         uint64_t seen = word_load(&record->word);
-        /* Looked at after the word: who took it from us has said so before. */
+        /* Checked after the word: a thread that took the timer over set the owner before the
+         * word. */
         if (!worker_owns(worker, record)) continue;
         if (word_hand_over(&record->word, seen)) append(row, record);
     }
@@ -246,14 +246,14 @@ void bel__intake_hand_over(struct bel_worker *worker, struct bel_queue_node *inb
     pass_on_all(worker, inbox, &row);
     for (struct bel_queue_node *next; worker->returned != NULL; worker->returned = next, depth++) {
         next = worker->returned->next;
-        clear_away(worker, record_of_node(worker->returned));
+        reclaim(worker, record_of_node(worker->returned));
     }
     for (struct bel_queue_node *next; returns != NULL; returns = next, depth++) {
         next = returns->next;
-        clear_away(worker, record_of_node(returns));
+        reclaim(worker, record_of_node(returns));
     }
     worker->incoming = worker->turned = NULL;
-    /* Relaxed: a number to go by. */
+    /* Relaxed: an estimate. */
     atomic_fetch_sub_explicit(&worker->returns_depth, (uint32_t)depth, memory_order_relaxed);
     empty_wheel(worker, &row);
     if (row.first != NULL) bel__roster_merge(worker->runtime, row.first, row.count);

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One thread that looks after workers which cannot look after themselves: those that are
- * busy, and those that sleep in a loop of the program's. Each says in `wake_at` when its
- * next timer is due. A turn publishes the time to those whose time has come, and wakes
- * them; then the metronome sleeps until the first of the others:
+ * A thread that wakes workers that cannot wake themselves: those that are busy, and those that
+ * sleep in the program's own loop. Each worker stores in `wake_at` when its next timer is due. A
+ * turn publishes the time to the workers whose `wake_at` has come, and wakes them; then the
+ * metronome sleeps until the earliest of the others:
  *
- *     nothing is due        sleeps without end: no wakeups
- *     something far ahead   sleeps until exactly then
- *     much and soon         a turn each `resolution`, which serves all that is due by then
+ *     nothing is due           sleeps indefinitely: no wakeups
+ *     something later          sleeps until exactly then
+ *     many dues close together a turn per `resolution`, which serves all that is due by then
  *
- * Targets are absolute. A metronome that was kept from running finds everything that
- * became due meanwhile in one turn: nothing is counted in ticks, so none can be lost.
+ * Targets are absolute. A metronome that was kept from running finds everything that became due
+ * meanwhile in one turn: it does not count ticks, so it cannot lose any.
  *
- * A worker that gets an earlier timer writes `wake_at` and then looks at `target`; the
- * metronome writes `target` and then looks at every `wake_at`. All four are sequentially
- * consistent, so at least one of them sees the other's. So are the stores by which a worker
- * enters the roster and the loads that look for it there, or the metronome could overlook
- * one that has just come, `wake_at` and all. The first worker to find the target too late
- * sets it to 0 and rings; the others need not.
+ * A worker that gets an earlier timer writes `wake_at` and then reads `target`; the metronome
+ * writes `target` and then reads every `wake_at`. All four accesses are sequentially consistent, so
+ * at least one of the two sees the other's store. The stores by which a worker enters the roster,
+ * and the loads that search it, are sequentially consistent too; otherwise the metronome could miss
+ * a worker that has just entered. The first worker that finds the target too late sets it to 0 and
+ * rings; the others need not.
  */
 #include "runtime/worker.h"
 
 enum {
-    LATE_NS = 1000000, /* a turn that comes later than this is a missed one */
+    LATE_NS = 1000000, /* a turn later than this counts as missed */
 };
 
-/* Serves one worker. Returns when it wants to be looked after next. */
+/* Serves one worker. Returns when it must be served next. */
 static uint64_t serve(struct metronome *metronome, struct bel_worker *worker, uint64_t now)
 {
     uint64_t wake_at = atomic_load_explicit(&worker->wake_at, memory_order_seq_cst);
     if (wake_at > now) return wake_at;
-    /* If it fails the worker has polled or got another timer: it is looked at again. */
+    /* On failure the worker has polled or got another timer: use its new value. */
     if (!atomic_compare_exchange_strong_explicit(&worker->wake_at, &wake_at, BEL_NEVER,
                                                  memory_order_seq_cst, memory_order_seq_cst)) {
         return wake_at;
@@ -42,7 +42,7 @@ static uint64_t serve(struct metronome *metronome, struct bel_worker *worker, ui
     return BEL_NEVER;
 }
 
-/* Serves everyone. Returns when the first wants to be looked after. */
+/* Serves all workers. Returns when the first must be served next. */
 static uint64_t serve_all(struct bel_runtime *runtime, uint64_t now)
 {
     uint64_t next = BEL_NEVER;
@@ -66,12 +66,11 @@ static void note_drift(struct metronome *metronome, uint64_t target, uint64_t no
     if (drift > LATE_NS) set64(&metronome->missed, get64(&metronome->missed) + 1);
 }
 
-/* One turn. Returns the time of the next: not before the resolution allows. */
+/* Does one turn. Returns the time of the next, which the resolution limits. */
 static uint64_t turn(struct bel_runtime *runtime, uint64_t now)
 {
     struct metronome *metronome = &runtime->metronome;
-    /* Whoever has an earlier timer from here on is seen below, or by the one who looks
-     * after the target is set. */
+    /* A worker that gets an earlier timer after this is seen below, or sees the target 0. */
     uint64_t target = atomic_exchange_explicit(&metronome->target, 0, memory_order_seq_cst);
     note_drift(metronome, target, now);
     set64(&metronome->turns, get64(&metronome->turns) + 1);
@@ -93,7 +92,7 @@ static bool is_too_late(struct bel_runtime *runtime, uint64_t target)
     return false;
 }
 
-/* Goes to bed, unless someone has an earlier timer by now: then that is the target. */
+/* Sleeps until `target`, unless a worker has an earlier timer by now. */
 static void sleep_until(struct bel_runtime *runtime, uint64_t target)
 {
     struct metronome *metronome = &runtime->metronome;
@@ -109,7 +108,7 @@ static void *run(void *arg)
     struct metronome *metronome = &runtime->metronome;
     while (!atomic_load_explicit(&metronome->stops, memory_order_acquire)) {
         uint64_t now = runtime_now(runtime), earliest = metronome->last + metronome->resolution_ns;
-        if (now < earliest) { /* rung: not more often than the resolution says */
+        if (now < earliest) { /* rung: wait for the resolution to pass */
             bel__alarm_wait(&metronome->alarm, (struct bel_boot){earliest});
             continue;
         }
@@ -122,7 +121,7 @@ int bel__metronome_start(struct bel_runtime *runtime)
 {
     struct metronome *metronome = &runtime->metronome;
     if (runtime->mode == BEL_METRONOME_MANUAL || metronome->is_started) return 0;
-    /* It takes no signals: what their handlers do is for the program's threads. */
+    /* Blocks all signals: signal handlers should run on the program's threads. */
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);

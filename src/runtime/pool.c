@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The slab is for one thread; here a lock makes it one. What threads do most of the time
- * happens in their magazines (pool.h).
+ * A lock around a slab, which is not thread-safe. Threads usually use only their magazines
+ * (pool.h).
  */
 #include "runtime/pool.h"
 
@@ -15,7 +15,7 @@ int bel__pool_init(struct pool *pool, uint32_t records_max, uint32_t disguise)
         bel__slab_finish(&pool->slab);
         return BEL_ENOMEM;
     }
-    if (bel__slab_take(&pool->slab) != 0) { /* 0 is no record, and no handle is 0 */
+    if (bel__slab_take(&pool->slab) != 0) { /* index 0 means no record, and no handle is 0 */
         bel__pool_finish(pool);
         return BEL_ENOMEM;
     }
@@ -30,15 +30,15 @@ void bel__pool_finish(struct pool *pool)
     bel__slab_finish(&pool->slab);
 }
 
-/* A record's first life has generation 1: 0 is that of a record that is used up. */
+/* The first generation of a record is 1; 0 means that its generations are used up. */
 static void make_fresh(struct pool *pool, uint32_t index)
 {
     struct record *record = record_at(pool, index);
-    /* Relaxed: nobody else knows of it, and `used` is released after it. */
+    /* Relaxed: no other thread knows the record, and `used` is released after it. */
     if (get64(&record->word) == 0) set64(&record->word, UINT64_C(1) << 32 | WORD_FREE);
 }
 
-/* A magazine gives out its last: turns it round, so that what was taken first goes first. */
+/* A magazine hands out its last record first: reverses it, to keep the order of the slab. */
 static void turn_round(struct magazine *magazine)
 {
     for (uint32_t i = 0, j = magazine->count; i + 1 < j; i++) {

@@ -3,13 +3,13 @@
 #define BEL_RUNTIME_RECORD_H
 
 /*
- * record - what the runtime knows of a timer: one cache line, at one address for as long
- * as the runtime lives, so that any handle can be looked up at any time.
+ * record - the data of a timer: one cache line, at one address as long as the runtime exists, so
+ * that any handle can be looked up at any time.
  *
- * The fields beside the word are atomic because a snapshot reads them while they change;
- * it looks at the word before and after. They are relaxed everywhere: the word orders
- * them. They are written by who starts a life, by a mover, or by the worker that has the
- * timer (see word.h).
+ * The fields beside the word are atomic because a snapshot reads them while they change; it reads
+ * the word before and after. All accesses to them are relaxed: the word orders them. They are
+ * written by the thread that schedules the timer, by a thread that moves it, or by the worker that
+ * owns it (see word.h).
  */
 
 #include "core/queue.h"
@@ -18,7 +18,7 @@
 #include <stddef.h>
 
 enum {
-    OWNER_NONE = 0, /* on its way between workers: `entry` leads to the next of a parcel */
+    OWNER_NONE = 0, /* between two workers: `entry` points to the next record of a parcel */
 };
 
 #define WALL_NONE    INT64_MIN
@@ -26,12 +26,12 @@ enum {
 
 struct record {
     _Atomic uint64_t word;
-    struct bel_queue_node node; /* in a queue while QUEUED; an inbox's while an event */
+    struct bel_queue_node node; /* in a queue while QUEUED; of an inbox while it carries an event */
     _Atomic uint64_t due;
-    uint64_t entry; /* of its owner only: its timer in the wheel, 0 if it has none */
+    uint64_t entry; /* owner only: its timer in the wheel, 0 if it has none */
     _Atomic uint64_t user;
-    _Atomic uint64_t period_ns; /* of what repeats; else anything */
-    _Atomic int64_t wall_ms;    /* of an instant; else anything */
+    _Atomic uint64_t period_ns; /* if it repeats; otherwise undefined */
+    _Atomic int64_t wall_ms;    /* of a wall timer; otherwise undefined */
     _Atomic uint32_t owner;     /* id of a worker */
     _Atomic uint32_t what;      /* kind, priority << 16, repeat << 24, WHAT_INSTANT */
 };
@@ -83,13 +83,13 @@ static inline uint8_t what_repeat(uint32_t what)
     return (uint8_t)(what >> 24 & 0x7f);
 }
 
-/* The period of what repeats, else 0. */
+/* Returns the period of a repeating timer, otherwise 0. */
 static inline uint64_t record_period(const struct record *record)
 {
     return what_repeat(get32(&record->what)) != 0 ? get64(&record->period_ns) : 0;
 }
 
-/* The wall time of an instant, else WALL_NONE. */
+/* Returns the wall time of a wall timer, otherwise WALL_NONE. */
 static inline int64_t record_wall(const struct record *record)
 {
     if ((get32(&record->what) & WHAT_INSTANT) == 0) return WALL_NONE;

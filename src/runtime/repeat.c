@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A rate counts from the nominal due, so it does not drift however late a ring is:
+ * A rate counts from the nominal due, so late rings do not make it drift:
  *
  *     due   +p    +2p   +3p   +4p
- *      |-----|-----|--x--|-----|        x: the ring, late by two beats and a half
+ *      |-----|-----|--x--|-----|        x: the ring, late by two and a half periods
  *                        ^ BEL_RATE_SKIP, 2 missed
  *            ^ BEL_RATE_BURST            ^ x + p: BEL_RATE_DELAY, 2 missed
  */
@@ -31,7 +31,7 @@ uint64_t bel__repeat_next(const struct beat *beat)
     assert(beat->repeat != BEL_ONCE);
     uint64_t missed = bel__repeat_missed(beat);
     switch (beat->repeat) {
-    case BEL_RATE_SKIP: /* missed * period is not more than now - due: only the sum can be */
+    case BEL_RATE_SKIP: /* missed * period <= now - due, so only the sum can overflow */
         return add(add(beat->due, missed * beat->period_ns), beat->period_ns);
     case BEL_RATE_BURST:
         return add(beat->due, beat->period_ns);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * An entry of the wheel has come up. It is only a note (see word.h): if its timer has been
- * cancelled or moved meanwhile, nothing rings. Else the timer is FIRING until the callback
- * has returned, or the event is in the inbox; then its life is over, or it goes back into
- * the wheel for the next beat.
+ * Rings a timer whose wheel entry has come up. The entry is only a hint (see word.h): if the timer
+ * was cancelled or moved meanwhile, nothing rings. Otherwise the timer is FIRING until the callback
+ * has returned or the event is in the inbox. Then the timer ends, or goes back into the wheel for
+ * its next ring.
  *
- * What carries an event to an inbox is the record itself, once its life is over; a timer
- * that repeats takes another record for it. So nothing is allocated.
+ * The record of a timer that has ended carries its event to an inbox; a timer that repeats takes
+ * another record for it. So ringing allocates no memory.
  */
 #include "core/units.h"
 #include "runtime/inbox.h"
@@ -50,7 +50,7 @@ void bel__ring_tell(struct bel_runtime *runtime, uint64_t before)
     bel__runtime_unlock(runtime);
 }
 
-/* The wall time of the next beat, as the clocks stand; never before it. */
+/* Returns the wall time of the next ring by the current clocks, rounded up. */
 static int64_t wall_of(const struct bel_runtime *runtime, uint64_t due)
 {
     uint64_t now = runtime_now(runtime), ahead = due > now ? due - now : 0;
@@ -67,7 +67,7 @@ static void set_next(struct bel_worker *worker, struct record *record, uint64_t 
     atomic_store_explicit(&record->wall_ms, wall_ms, memory_order_relaxed);
 }
 
-/* Ends a ring. True if the timer's life is over; else it is in the wheel again. */
+/* Ends a ring. Returns true if the timer has ended; otherwise it is in the wheel again. */
 static bool finish(struct bel_worker *worker, struct record *record, uint64_t now)
 {
     bool is_over;
@@ -96,13 +96,13 @@ static void call(struct bel_worker *worker, struct record *record, const struct 
     visitor->ringing = record;
     visitor_end(visitor);
     ring(kind->context, &event);
-    if (runtime_is_forked(worker->runtime)) return; /* the timer is the parent's */
+    if (runtime_is_forked(worker->runtime)) return; /* the timer belongs to the parent */
     visitor_begin(visitor);
     visitor->ringing = NULL;
     if (finish(worker, record, now)) worker_give(worker, record);
 }
 
-/* Puts an event into an inbox. False if there is no memory for it. */
+/* Puts an event into an inbox. Returns false if memory has run out. */
 static bool deliver(struct bel_worker *worker, struct record *record, struct bel_inbox *inbox,
                     uint64_t now)
 {
@@ -122,8 +122,8 @@ static bool deliver(struct bel_worker *worker, struct record *record, struct bel
     return true;
 }
 
-/* Puts a timer back that could not ring. It comes up a little later, or it would keep the
- * worker from all others until there is room. */
+/* Puts a timer back that could not ring. It comes up again 1 ms later, so that it does not keep the
+ * worker from other timers until memory is available. */
 static void put_back(struct bel_worker *worker, struct record *record, uint64_t now)
 {
     bool is_over;
@@ -140,7 +140,7 @@ bool bel__ring(struct bel_worker *worker, const struct bel_wheel_timer *popped, 
     struct record *record = record_at(pool_of(worker), (uint32_t)popped->user);
     uint64_t due = get64(&record->due);
     record->entry = 0;
-    if (due > now) { /* it was moved, and there was no memory to tell the wheel */
+    if (due > now) { /* moved, but memory ran out before the wheel was told */
         uint64_t seen = word_load(&record->word);
         if (word_state(seen) == WORD_PENDING && (seen & WORD_QUEUED) == 0) {
             bel__worker_arm(worker, record, due);

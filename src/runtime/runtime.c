@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A runtime as a whole: how it is made, what its kinds mean, its own threads, its end.
+ * Creates and destroys runtimes, registers kinds, and starts worker threads.
  */
 #include "runtime/inbox.h"
 #include "runtime/worker.h"
 
 #include <stdlib.h>
 
-/* Spreads an address and a number over the bits of a generation: handles of two runtimes
- * differ, even if one is made where the other was. */
+/* Derives a number from an address and a counter, so that handles of two runtimes differ even if
+ * both had the same address. */
 static uint32_t disguise_from(const void *address)
 {
     static atomic_uint_least32_t runtimes_made;
-    /* Relaxed: it only has to be a different number each time. */
+    /* Relaxed: the number only has to be different each time. */
     uint64_t seed = atomic_fetch_add_explicit(&runtimes_made, 1, memory_order_relaxed);
     seed = (seed << 48 ^ (uintptr_t)address) + 1;
     return (uint32_t)(seed * UINT64_C(0x9e3779b97f4a7c15) >> 32);
@@ -40,7 +40,7 @@ int bel_runtime_create(const struct bel_runtime_options *options, struct bel_run
     uint32_t max = options->timers_max != 0 ? options->timers_max : TIMERS_MAX_DEFAULT;
     const struct bel_clock *clock = options->clock != NULL ? options->clock : bel_clock_system();
     if (max > TIMERS_MAX_DEFAULT || options->metronome > BEL_METRONOME_MANUAL) return BEL_EINVAL;
-    /* A thread sleeps by the system's clock, and would not find it wherever another stands. */
+    /* The metronome's thread sleeps by the system clock, so it cannot follow another clock. */
     bool is_manual = options->metronome == BEL_METRONOME_MANUAL;
     if (clock != bel_clock_system() && !is_manual) return BEL_EINVAL;
 
@@ -98,7 +98,7 @@ void bel_runtime_destroy(struct bel_runtime *runtime)
     free(runtime);
 }
 
-/* Whether a kind may be given a meaning. The mutex is held. */
+/* Returns whether a kind can be registered. The mutex is held. */
 static bool is_new(const struct bel_runtime *runtime, bel_kind_t kind)
 {
     return kind < BEL_KINDS_MAX && !runtime_knows(runtime, kind);
@@ -112,7 +112,7 @@ int bel_runtime_on(struct bel_runtime *runtime, bel_kind_t kind, bel_ring_fn *ri
     int err = is_new(runtime, kind) ? 0 : BEL_EINVAL;
     if (err == 0) {
         runtime->kinds[kind].context = context;
-        /* Release pairs with the acquires of those who schedule and ring. */
+        /* Release pairs with the acquires of threads that schedule and ring. */
         atomic_store_explicit(&runtime->kinds[kind].ring, ring, memory_order_release);
     }
     bel__runtime_unlock(runtime);
@@ -132,16 +132,16 @@ int bel_runtime_on_inbox(struct bel_runtime *runtime, bel_kind_t kind, struct be
     return err;
 }
 
-/* Threads that start together: each enters, and they go on if all have. */
+/* Threads that start together: each enters, and they continue only if all have. */
 struct start {
     struct bel_runtime *runtime;
-    unsigned threads, answers; /* how many there are, and have tried to enter */
-    unsigned heard;            /* how many know how it ended */
+    unsigned threads, answers; /* how many exist, and how many have tried to enter */
+    unsigned heard;            /* how many have read the decision */
     bool is_decided;
     int err;
 };
 
-/* A thread says how it went and waits for the others. True: go on. */
+/* Reports whether a thread could enter, and waits for the decision. Returns true to continue. */
 static bool answer(struct start *start, int err)
 {
     struct bel_runtime *runtime = start->runtime;
@@ -153,7 +153,7 @@ static bool answer(struct start *start, int err)
         (void)pthread_cond_wait(&runtime->roster.changed, &runtime->mutex);
     }
     bool goes_on = start->err == 0;
-    start->heard++; /* the last look at `start` */
+    start->heard++; /* the last access to `start` */
     (void)pthread_cond_broadcast(&runtime->roster.changed);
     bel__runtime_unlock(runtime);
     return goes_on;
@@ -173,7 +173,8 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Waits until all threads have answered, and tells them how it ends. Returns that. */
+/* Waits until all threads have reported, decides, and waits until all have read the decision.
+ * Returns 0 or the error. */
 static int decide(struct start *start, const pthread_t *threads)
 {
     struct bel_runtime *runtime = start->runtime;

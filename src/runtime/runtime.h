@@ -3,7 +3,7 @@
 #define BEL_RUNTIME_RUNTIME_H
 
 /*
- * The parts of a runtime. Each is explained in the file it is named after.
+ * The parts of a runtime. Each is explained in the file of the same name.
  */
 
 #include "belfry/runtime.h"
@@ -15,27 +15,28 @@
 enum {
     RESOLUTION_US_DEFAULT = 50,
     TIMERS_MAX_DEFAULT = 1 << 27,
-    MAGAZINES_SLACK = 1 << 16, /* records that may sit in threads' magazines */
+    MAGAZINES_SLACK = 1 << 16, /* records that may be in the magazines of threads */
 };
 
-/* What a kind means. `ring` is written last: a kind that has neither has no meaning. */
+/* The action of a kind: a callback or an inbox; neither if it is not registered. `ring` is written
+ * last. */
 struct kind {
     _Atomic(bel_ring_fn *) ring;
     _Atomic(struct bel_inbox *) inbox;
     void *context;
 };
 
-/* Who is there to poll, and what waits for them. */
+/* The workers, and the timers without a worker. */
 struct roster {
-    _Atomic(struct bel_worker *) live[BEL_WORKERS_MAX];  /* by index; NULL: not there */
-    _Atomic(struct bel_worker *) seats[BEL_WORKERS_MAX]; /* the memory, kept for the next */
+    _Atomic(struct bel_worker *) live[BEL_WORKERS_MAX];  /* by index; NULL: no worker */
+    _Atomic(struct bel_worker *) seats[BEL_WORKERS_MAX]; /* their memory, kept for reuse */
     _Atomic uint32_t seats_used;
     _Atomic uint32_t count;
-    uint32_t incarnations;    /* workers ever entered */
+    uint32_t incarnations;    /* workers that have ever entered */
     struct bel_queue merge;   /* timers without a worker; taken with the mutex held */
-    _Atomic uint64_t unowned; /* timers in there */
-    pthread_cond_t changed;   /* a worker has left, a thread has started, a shutdown is over */
-    _Atomic bool stopping;    /* a shutdown is under way; written with the mutex held */
+    _Atomic uint64_t unowned; /* timers in the merge queue */
+    pthread_cond_t changed;   /* a worker has left, a thread has started, a shutdown has ended */
+    _Atomic bool stopping;    /* a shutdown is running; written with the mutex held */
 };
 
 struct metronome {
@@ -45,32 +46,33 @@ struct metronome {
     _Atomic bool stops;
     _Atomic uint64_t target; /* until when it sleeps; 0: it is awake or has been rung */
     uint64_t resolution_ns;
-    uint64_t last; /* turn */
+    uint64_t last; /* time of the last turn */
     _Atomic uint64_t turns, wakes, missed, drift_max;
 };
 
 struct bel_runtime {
     const struct bel_clock *clock;
-    uint32_t forks; /* bel__forks when it was made */
+    uint32_t forks; /* value of bel__forks when the runtime was created */
     enum bel_metronome mode;
     struct pool pool;
     struct roster roster;
     struct metronome metronome;
     struct kind kinds[BEL_KINDS_MAX];
-    pthread_mutex_t mutex;          /* for workers that come and go, never on the way of a timer */
+    pthread_mutex_t mutex;          /* for workers that enter and leave; never taken to schedule
+                                       or ring */
     struct visitor *visitors;       /* guarded by the mutex */
-    struct counters gone;           /* of visitors that are gone; written with the mutex held */
-    struct counters signals;        /* of calls from signal handlers; by fetch_add */
-    struct bel_histogram *lateness; /* of workers that are gone; with the mutex held */
+    struct counters gone;           /* of threads that have ended; written with the mutex held */
+    struct counters signals;        /* of calls in signal handlers; by fetch_add */
+    struct bel_histogram *lateness; /* of workers that have left; with the mutex held */
     struct bel_inbox *inboxes;
-    pthread_cond_t rung;                /* a callback that someone waits for has returned */
-    pthread_t threads[BEL_WORKERS_MAX]; /* that bel_runtime_start() started */
+    pthread_cond_t rung;                /* a callback that a thread waits for has returned */
+    pthread_t threads[BEL_WORKERS_MAX]; /* started by bel_runtime_start() */
     unsigned thread_count;
 };
 
 static inline bool runtime_is_forked(const struct bel_runtime *runtime)
 {
-    /* Relaxed: it changes in the child of a fork only, which has one thread then. */
+    /* Relaxed: changes only in the child of a fork, which has one thread then. */
     return atomic_load_explicit(&bel__forks, memory_order_relaxed) != runtime->forks;
 }
 
@@ -79,7 +81,7 @@ static inline uint64_t runtime_now(const struct bel_runtime *runtime)
     return bel_clock_boot(runtime->clock).ns;
 }
 
-/* Whether a kind has a meaning. */
+/* Returns whether a kind is registered. */
 static inline bool runtime_knows(const struct bel_runtime *runtime, unsigned kind)
 {
     if (kind >= BEL_KINDS_MAX) return false;
@@ -88,40 +90,41 @@ static inline bool runtime_knows(const struct bel_runtime *runtime, unsigned kin
            atomic_load_explicit(&runtime->kinds[kind].inbox, memory_order_acquire) != NULL;
 }
 
-/* The mutex. Signal handlers keep out of a thread that has it, or they would wait for it for
- * ever; visitor.c. */
+/* Lock and unlock the mutex. They also mark the thread as busy, so that a signal handler on it does
+ * not wait for the mutex for ever; visitor.c. */
 void bel__runtime_lock(struct bel_runtime *runtime);
 void bel__runtime_unlock(struct bel_runtime *runtime);
 
-/* Sends a timer, which is QUEUED by the caller, to its owner, or to whoever is there if
- * that has left; send.c. */
+/* Sends a timer, which the caller has set to QUEUED, to its owner, or to another worker if the
+ * owner has left; send.c. */
 void bel__send(struct bel_runtime *runtime, struct record *record);
 
-/* The same for a timer that was cancelled: that is not urgent, until there are many. */
+/* Sends a cancelled timer to its owner to be reclaimed; does not wake the owner unless many
+ * wait. */
 void bel__send_back(struct bel_runtime *runtime, struct record *record);
 
-/* Puts timers that nobody owns, all QUEUED and linked through `entry`, into the merge
- * queue; roster.c. */
+/* Puts timers without an owner, all QUEUED and linked through `entry`, into the merge queue;
+ * roster.c. */
 void bel__roster_merge(struct bel_runtime *runtime, struct record *first, uint64_t count);
 
-/* Shares out what waits among the workers. The mutex is held. */
+/* Distributes the timers of the merge queue to the workers. The mutex is held. */
 void bel__roster_deal(struct bel_runtime *runtime);
 
-/* What rings, as its record says, which is the caller's to read; ring.c. */
+/* Builds the event of a record, which the caller may read; ring.c. */
 struct bel_event bel__ring_describe(const struct bel_runtime *runtime, struct record *record,
                                     uint64_t now);
 
-/* Tells those who wait in bel_runtime_cancel_sync() for a timer whose word was `before`. */
+/* Wakes threads that wait in bel_runtime_cancel_sync() for a timer whose word was `before`. */
 void bel__ring_tell(struct bel_runtime *runtime, uint64_t before);
 
-/* Any worker, or NULL. */
+/* Returns any worker, or NULL. */
 struct bel_worker *bel__roster_any(struct bel_runtime *runtime, struct visitor *visitor);
 
-/* Starts the metronome's thread if there is to be one. The mutex is held. */
+/* Starts the metronome's thread unless the mode is manual. The mutex is held. */
 BEL_CHECKED int bel__metronome_start(struct bel_runtime *runtime);
 void bel__metronome_stop(struct bel_runtime *runtime);
 
-/* A worker's next due has become earlier than what the metronome knows. */
+/* Tells the metronome that a worker's next due is earlier than the one it knows. */
 void bel__metronome_notify(struct bel_runtime *runtime, struct bel_worker *worker, uint64_t due);
 
 #endif

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Who set QUEUED on a timer sends it, and is alone with it meanwhile. A worker has two
- * queues: the inbox, for timers that are new or moved, which wakes it; and the returns,
- * for cancelled ones, which only have to be cleared away some time. A worker that is
- * leaving has closed both; then the timer goes to the merge queue.
+ * The thread that set QUEUED on a timer sends it and owns it until then. A worker has two queues:
+ * the inbox, for new and moved timers, which wakes it; and the returns, for cancelled ones, which
+ * are reclaimed later. A worker that is leaving has closed both; then the timer goes to the merge
+ * queue.
  *
- * Cancelled timers that are not cleared away are garbage. Each worker has at most
- * GARBAGE_MAX of it, or a quarter of its live timers: from half of that on it is woken,
- * and beyond it those who cancel give way for a moment, though never for long.
+ * Cancelled timers that are not yet reclaimed are garbage. A worker has at most GARBAGE_MAX of
+ * them, or a quarter of its live timers: above half of the limit it is woken, and above the limit
+ * threads that cancel yield for at most about a millisecond.
  */
 #include "runtime/worker.h"
 
 #include <sched.h>
 
 enum {
-    WAKE_EVERY = 1024, /* cancelled timers to one wake */
+    WAKE_EVERY = 1024, /* cancelled timers per wake */
     YIELDS_MAX = 2000, /* about a millisecond */
 };
 
-/* The memory of the worker that an owner's id names, whoever is there by now. */
+/* Returns the memory of the worker that an owner id names; another worker may use it by now. */
 static struct bel_worker *seat_of(struct bel_runtime *runtime, uint32_t owner)
 {
     uint32_t index = owner & (BEL_WORKERS_MAX - 1);
-    /* Acquire pairs with the release in bel_worker_enter: the queues are made. */
+    /* Acquire pairs with the release in bel_worker_enter: the queues are initialised. */
     return atomic_load_explicit(&runtime->roster.seats[index], memory_order_acquire);
 }
 
@@ -52,15 +52,15 @@ void bel__send(struct bel_runtime *runtime, struct record *record)
     bel__runtime_unlock(runtime);
 }
 
-/* How much garbage a worker may have that has this much. */
+/* Returns the garbage limit of a worker that has `depth` cancelled timers. */
 static uint64_t garbage_max(const struct bel_worker *worker, uint32_t depth)
 {
     uint64_t timers = get64(&worker->live), live = timers > depth ? timers - depth : 0;
     return live / 4 > GARBAGE_MAX ? live / 4 : GARBAGE_MAX;
 }
 
-/* There is much garbage: sees to it that there will be less. */
-__attribute__((noinline)) static void press(struct bel_worker *worker, uint32_t depth)
+/* Wakes the worker, and yields while it has too much garbage. */
+__attribute__((noinline)) static void limit_garbage(struct bel_worker *worker, uint32_t depth)
 {
     bool is_much = depth > garbage_max(worker, depth) / 2;
     if (is_much && depth % WAKE_EVERY == 0) bel__alarm_ring(&worker->alarm);
@@ -77,14 +77,14 @@ void bel__send_back(struct bel_runtime *runtime, struct record *record)
     enum bel_queue_was was;
     assert(owner != OWNER_NONE);
     struct bel_worker *worker = seat_of(runtime, owner);
-    /* Relaxed: a number to go by. Before the push, so that it is never below 0. */
+    /* Relaxed: an estimate. Before the push, so that it is never below 0. */
     uint32_t depth = atomic_fetch_add_explicit(&worker->returns_depth, 1, memory_order_relaxed);
     if (bel__queue_push(&worker->returns, &record->node, &was) == 0) {
-        if (depth >= GARBAGE_MAX / 2) press(worker, depth);
+        if (depth >= GARBAGE_MAX / 2) limit_garbage(worker, depth);
         return;
     }
     atomic_fetch_sub_explicit(&worker->returns_depth, 1, memory_order_relaxed);
-    /* It waits there until someone deals, which is soon enough, and needs no lock: this may
-     * be a signal handler. */
+    /* The timer waits there until the next deal. This takes no lock, because the caller may be a
+     * signal handler. */
     send_to_merge(runtime, record);
 }

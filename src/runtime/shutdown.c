@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * When the last worker has left, every pending timer is in the merge queue, and this thread
- * alone takes from it. What then happens to them is the caller's choice; a timer that is
- * scheduled meanwhile lands in the same queue and is left there.
+ * When the last worker has left, every pending timer is in the merge queue, and only this thread
+ * takes from it. It then processes them as the caller chose. A timer scheduled meanwhile goes to
+ * the same queue and stays there.
  *
- * Others may cancel and move timers to the end. So each is claimed before anything is done
- * about it (word.h), and from there on it rings as it would on a worker: who waits for its
- * callback is told.
+ * Other threads may still cancel and move timers. So each timer is claimed first (word.h); from
+ * then on it rings as on a worker, and threads that wait for its callback are woken.
  */
 #include "runtime/inbox.h"
 #include "runtime/worker.h"
@@ -15,8 +14,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* Waits until no other shutdown is under way, and sees to it that no worker is left. */
-static void send_home(struct bel_runtime *runtime)
+/* Waits for another shutdown to end, then until no worker is left. */
+static void stop_workers(struct bel_runtime *runtime)
 {
     struct roster *roster = &runtime->roster;
     bel__runtime_lock(runtime);
@@ -33,14 +32,14 @@ static void send_home(struct bel_runtime *runtime)
         (void)pthread_cond_wait(&roster->changed, &runtime->mutex);
     }
     unsigned thread_count = runtime->thread_count;
-    runtime->thread_count = 0; /* no others start before this is over */
+    runtime->thread_count = 0; /* no others start before the shutdown ends */
     bel__runtime_unlock(runtime);
     for (unsigned i = 0; i < thread_count; i++) {
         (void)pthread_join(runtime->threads[i], NULL);
     }
 }
 
-/* The runtime can be used again. */
+/* Allows workers to enter again. */
 static void reopen(struct bel_runtime *runtime)
 {
     bel__runtime_lock(runtime);
@@ -50,7 +49,7 @@ static void reopen(struct bel_runtime *runtime)
     bel__runtime_unlock(runtime);
 }
 
-/* Makes one parcel of many. */
+/* Joins all parcels into one. */
 static struct record *join(struct bel_queue_node *node, size_t *out_count)
 {
     struct record *first = NULL, *last = NULL;
@@ -65,7 +64,7 @@ static struct record *join(struct bel_queue_node *node, size_t *out_count)
     return first;
 }
 
-/* The timers that wait, as an array; they stay QUEUED and so are this thread's alone. */
+/* Collects the waiting timers in an array; they stay QUEUED, so this thread owns them. */
 static int collect(struct bel_runtime *runtime, struct record ***out, size_t *out_count)
 {
     size_t count = 0;
@@ -73,7 +72,7 @@ static int collect(struct bel_runtime *runtime, struct record ***out, size_t *ou
     struct bel_queue_node *nodes = bel__queue_take(&runtime->roster.merge);
     bel__runtime_unlock(runtime);
     struct record *row = join(nodes, &count);
-    /* Relaxed: a number for statistics. */
+    /* Relaxed: for statistics. */
     atomic_fetch_sub_explicit(&runtime->roster.unowned, count, memory_order_relaxed);
     struct record **records = malloc((count + 1) * sizeof(struct record *));
     if (records == NULL) {
@@ -103,7 +102,7 @@ static int compare(const void *left, const void *right)
     return a->arrival < b->arrival ? -1 : 1;
 }
 
-/* Sorts by due and priority; what is equal keeps its order. */
+/* Sorts by due and priority; equal ones keep their order. */
 static int sort(struct record **records, size_t count)
 {
     struct place *places = malloc((count + 1) * sizeof *places);
@@ -120,7 +119,7 @@ static int sort(struct record **records, size_t count)
     return 0;
 }
 
-/* What is being dealt with, on which thread, and how far that has come. */
+/* The state of a shutdown. */
 struct closing {
     struct bel_runtime *runtime, *into;
     struct visitor *visitor;
@@ -135,13 +134,14 @@ static void give(struct closing *closing, struct record *record)
     pool_give(&closing->runtime->pool, &closing->visitor->magazine, record);
 }
 
-/* From here on nobody cancels or moves a timer. False if it was cancelled before. */
+/* Claims a timer: no thread can cancel or move it any more. Returns false if it was already
+ * cancelled. */
 static bool claim(struct record *record)
 {
     uint64_t seen = word_load(&record->word);
     for (;;) {
         if (word_state(seen) == WORD_CANCELLED) return false;
-        if (word_state(seen) == WORD_MOVING) { /* which is over in a moment */
+        if (word_state(seen) == WORD_MOVING) { /* ends in a moment */
             (void)sched_yield();
             seen = word_load(&record->word);
         } else if (word_claim(&record->word, &seen)) {
@@ -150,7 +150,7 @@ static bool claim(struct record *record)
     }
 }
 
-/* Ends the life of a timer that was claimed. */
+/* Ends a claimed timer. */
 static void end_life(struct closing *closing, struct record *record, enum counter as)
 {
     bool is_over;
@@ -175,7 +175,7 @@ static void fire(struct closing *closing, struct record *record)
     visitor->ringing = record;
     visitor_end(visitor);
     atomic_load_explicit(&kind->ring, memory_order_acquire)(kind->context, &event);
-    if (runtime_is_forked(runtime)) return; /* the timer is the parent's */
+    if (runtime_is_forked(runtime)) return; /* the timer belongs to the parent */
     visitor_begin(visitor);
     visitor->ringing = NULL;
     end_life(closing, record, COUNT_ENDED);
@@ -208,8 +208,8 @@ static int migrate(struct closing *closing, struct record *record)
     return 0;
 }
 
-/* Deals with one timer. Returns 0, or an error and it stays pending. */
-static int deal_with(struct closing *closing, struct record *record)
+/* Processes one timer. Returns 0, or an error, and then it stays pending. */
+static int process(struct closing *closing, struct record *record)
 {
     if (!claim(record)) {
         word_clear(&record->word);
@@ -226,14 +226,15 @@ static int deal_with(struct closing *closing, struct record *record)
     return 0;
 }
 
-/* The end, also if the thread ends inside a callback: the rest stays pending. */
+/* Ends the shutdown, also if the thread ends inside a callback: the remaining timers stay
+ * pending. */
 static void finish(void *arg)
 {
     struct closing *closing = arg;
     struct visitor *visitor = closing->visitor;
     size_t count = closing->count - closing->done;
     struct record **rest = closing->records + closing->done;
-    if (!runtime_is_forked(closing->runtime)) { /* else it is the parent's */
+    if (!runtime_is_forked(closing->runtime)) { /* otherwise the timers belong to the parent */
         if (visitor->ringing != NULL) {         /* its callback did not return */
             visitor_begin(visitor);
             end_life(closing, visitor->ringing, COUNT_ENDED);
@@ -250,14 +251,14 @@ static void finish(void *arg)
     free(closing->records);
 }
 
-/* Deals with all timers in order, as far as that goes. */
-static void deal_with_all(struct closing *closing)
+/* Processes the timers in order until an error. */
+static void process_all(struct closing *closing)
 {
     assert(closing->visitor != NULL);
     visitor_begin(closing->visitor);
     pthread_cleanup_push(finish, closing);
     while (closing->err == 0 && closing->done < closing->count) {
-        closing->err = deal_with(closing, closing->records[closing->done++]);
+        closing->err = process(closing, closing->records[closing->done++]);
         if (closing->err) closing->done--;
         if (runtime_is_forked(closing->runtime)) closing->err = BEL_ECLOSED;
     }
@@ -279,7 +280,7 @@ int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
     }
     if (visitor != NULL && visitor->ringing != NULL) return BEL_EBUSY;
     if (visitor != NULL && visitor->worker != NULL) bel__worker_end(visitor->worker);
-    send_home(runtime);
+    stop_workers(runtime);
     if (how == BEL_SHUTDOWN_KEEP) {
         reopen(runtime);
         return 0;
@@ -287,6 +288,6 @@ int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
     closing.visitor = visitor;
     closing.err = collect(runtime, &closing.records, &closing.count);
     if (closing.err == 0) closing.err = sort(closing.records, closing.count);
-    deal_with_all(&closing);
+    process_all(&closing);
     return closing.err;
 }

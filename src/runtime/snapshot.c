@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A snapshot is what is pending, as bytes that another process can read on another day:
+ * A snapshot is the pending timers, serialized for another process at a later time:
  *
  *     offset  bytes   header
  *          0      8   "BELSNAP" and a zero
  *          8      4   version: 1
- *         12      4   how many entries follow
- *         16      8   the wall clock when it was taken, in ms, signed: for people to read
- *         24      8   checksum of all bytes but these
+ *         12      4   number of entries
+ *         16      8   wall clock when it was taken, in ms, signed: for information only
+ *         24      8   checksum of all bytes except these
  *         32          entries, in the order in which they are due
  *
  *     offset  bytes   entry
  *          0      2   kind
  *          2      1   priority
  *          3      1   repeat: enum bel_repeat
- *          4      1   when: enum when, what `time` means
+ *          4      1   when: enum when, the meaning of `time`
  *          5      3   zeros
- *          8      8   time: ns that remained; or ns it was overdue; or an instant of the
- *                     wall clock, in ms, signed
+ *          8      8   time: remaining ns; or ns overdue; or an instant of the wall clock, in ms,
+ *                     signed
  *         16      8   the caller's word
  *         24      8   period in ns
  *
- * Numbers are little-endian. The checksum is CRC-64/XZ: it finds damage, and stops nobody
- * who means harm. What is at 0, 8 and 24, and what the checksum is of, is the same in every
+ * Numbers are little-endian. The checksum is CRC-64/XZ: it detects damage, but not deliberate
+ * changes. The fields at 0, 8 and 24, and the bytes that the checksum covers, are the same in every
  * version, so that a newer snapshot is not mistaken for a damaged one.
  *
- * The walk stops nobody. It reads a record as one reads behind a sequence lock, whose
- * sequence is the word: look at it, copy the fields, look again. The second look is a
- * compare-and-swap that puts back what is there. If it succeeds, the copy is of this word:
+ * The walk stops no thread. It reads a record like a sequence lock, with the word as the sequence:
+ * read the word, copy the fields, check the word. The check is a compare-and-swap that does not
+ * change the word. If it succeeds, the copy belongs to this word:
  *
- *   - The fields are not older. The first look acquires what was released with the word.
- *   - The fields are not newer. The swap releases. Who changes a pending word does so by a
- *     read-modify-write that acquires, so it comes after our swap, or before it and the
- *     swap fails; and what it writes to the fields comes after that. Hence our loads, which
- *     came before the swap, cannot see it.
+ *   - The fields are not older. The first load acquires what was released with the word.
+ *   - The fields are not newer. The swap releases. A thread changes a pending word by a
+ *     read-modify-write that acquires, so that change comes after this swap, or before it and
+ *     the swap fails; and the thread writes to the fields after that change. Hence the loads
+ *     before the swap cannot see those writes.
  *
- * A second load would not do: nothing keeps the loads before it from being done after it,
- * and that they acquire would not help while the stores they see do not release. Stores
- * that release would be paid for by each scheduling; the swap is paid for by the snapshot,
- * and by a worker with one cache miss for each of its timers.
+ * A second load instead of the swap would be wrong: nothing keeps the earlier loads from being
+ * executed after it, and making them acquire would not help while the stores that they read do not
+ * release. Releasing stores would slow down every scheduling; the swap slows down only the
+ * snapshot, and costs a worker one cache miss per timer.
  *
- * While a timer is being moved, its word stands still and its due changes. That is over in
- * a moment, mostly; else either due is one it had during the call. One that rings right
- * now and will again is written down with the due it rings for, unless its next is known:
- * a process that does not come to the end of a callback repeats it.
+ * While a timer is being moved, its word stays the same and its due changes. That usually ends in a
+ * moment; otherwise either due is one that it had during the call. A repeating timer that is
+ * ringing right now is recorded with the due for which it rings, unless the next one is known: a
+ * process that dies inside a callback repeats it.
  */
 #include "runtime/runtime.h"
 
@@ -55,8 +55,8 @@ enum {
     VERSION = 1,
     HEADER_BYTES = 32,
     ENTRY_BYTES = 32,
-    ENTRIES_FIRST = 256, /* room to begin with */
-    LOOKS_MAX = 100,     /* at a timer that is being moved */
+    ENTRIES_FIRST = 256, /* initial room */
+    LOOKS_MAX = 100,     /* checks of a timer that is being moved */
 };
 
 enum when {
@@ -144,12 +144,12 @@ static uint64_t checksum(const uint8_t *snapshot, size_t bytes)
  * Writing.
  */
 
-/* A pending timer as it was found. */
+/* A copy of a pending timer. */
 struct found {
     uint64_t due, user, period_ns;
     int64_t wall_ms;
     uint32_t what;
-    uint32_t index; /* of its record: of fresh ones, the order in which they were scheduled */
+    uint32_t index; /* of its record; for fresh records the order of scheduling */
 };
 
 struct findings {
@@ -157,9 +157,9 @@ struct findings {
     uint32_t count, room;
 };
 
-/* Copies a pending timer; false if it is not. Each look that is in vain means that
- * somebody got something done. */
-static bool look_at(struct record *record, struct found *out)
+/* Copies a pending timer. Returns false if it is not pending. Each failed try means that another
+ * thread has made progress. */
+static bool copy_pending(struct record *record, struct found *out)
 {
     uint64_t seen = word_load(&record->word);
     for (unsigned looks = 1;; looks++) {
@@ -173,7 +173,7 @@ static bool look_at(struct record *record, struct found *out)
         out->period_ns = record_period(record);
         out->wall_ms = record_wall(record);
         out->what = get32(&record->what);
-        /* Releases our loads to the next who changes the word: see above. */
+        /* Releases the loads above to the next thread that changes the word: see above. */
         if (word_change(&record->word, &seen, seen)) return true;
     }
 }
@@ -191,14 +191,14 @@ static int make_room(struct findings *all)
 
 static int walk(const struct pool *pool, struct findings *all)
 {
-    /* Acquire pairs with the release in bel__pool_refill: the records' memory is there. */
+    /* Acquire pairs with the release in bel__pool_refill: the memory of the records exists. */
     uint32_t used = atomic_load_explicit(&pool->used, memory_order_acquire);
     for (uint32_t index = 1; index < used; index++) {
         int err = make_room(all);
         if (err) return err;
         struct found *timer = &all->timers[all->count];
         timer->index = index;
-        if (look_at(record_at(pool, index), timer)) all->count++;
+        if (copy_pending(record_at(pool, index), timer)) all->count++;
     }
     return 0;
 }
@@ -233,7 +233,7 @@ static void write_entry(struct entry *out, const struct found *timer, uint64_t n
     put(out->time, time, sizeof out->time);
 }
 
-/* Sets the checksum of a snapshot that is complete otherwise. */
+/* Sets the checksum of an otherwise complete snapshot. */
 static void seal(uint8_t *snapshot, size_t bytes)
 {
     uint64_t sum = checksum(snapshot, bytes);
@@ -296,8 +296,8 @@ static int check_header(const uint8_t *snapshot, size_t bytes)
     return count == (bytes - HEADER_BYTES) / ENTRY_BYTES ? 0 : BEL_ECORRUPT;
 }
 
-/* Nothing is wrong with an entry that bel_runtime_snapshot() writes, except that its kind
- * may have no meaning here. */
+/* Rejects everything that bel_runtime_snapshot() never writes, and kinds that are not registered
+ * here. */
 static int check_entry(const struct bel_runtime *runtime, const struct entry *entry)
 {
     if (get(entry->zeros, sizeof entry->zeros) != 0) return BEL_ECORRUPT;
@@ -310,7 +310,7 @@ static int check_entry(const struct bel_runtime *runtime, const struct entry *en
     return runtime_knows(runtime, kind) ? 0 : BEL_EINVAL;
 }
 
-/* What is further ahead than can be represented is at the last instant. */
+/* Schedules an entry; a time too far ahead to represent becomes the last instant. */
 static int schedule(struct bel_runtime *runtime, const struct entry *entry, uint64_t now,
                     bel_timer_t *out)
 {

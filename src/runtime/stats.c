@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Every number has one writer, the thread it is about, and is read while that goes on. What
- * has ended is added up before what was scheduled: each end was counted after its start, so
- * the difference is never negative, however the two change meanwhile.
+ * Every counter has one writer, its thread, and is read while it changes. Ends are summed before
+ * starts: each end was counted after its start, so scheduled - ended is never negative, even while
+ * both change.
  */
 #include "runtime/worker.h"
 
@@ -15,7 +15,7 @@ static uint64_t read_count(const struct counters *counters, enum counter which)
     return atomic_load_explicit(&counters->counts[which], memory_order_acquire);
 }
 
-/* Adds up a counter over all threads. The mutex is held. */
+/* Sums a counter over all threads. The mutex is held. */
 static uint64_t total(const struct bel_runtime *runtime, enum counter which)
 {
     uint64_t sum = read_count(&runtime->gone, which) + read_count(&runtime->signals, which);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What any thread can do with a timer. Each has a short way, for a worker with its own
- * timers, which ends in its wheel; and a long way for all others, which changes the word
- * and sends the timer to its owner (send.c).
+ * The operations on timers that any thread can call. Each has a fast path, for a worker and its own
+ * timers, which ends in its wheel; and a slow path for all others, which changes the word and sends
+ * the timer to its owner (send.c).
  */
 #include "runtime/worker.h"
 
@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-/* The long way is kept out of line, so that the short one saves no registers for it. */
-#define LONG_WAY __attribute__((noinline))
+/* The slow path is out of line, so that the fast path saves no registers for it. */
+#define SLOW_PATH __attribute__((noinline))
 
 static inline int check(const struct bel_runtime *runtime, const struct bel_schedule *schedule,
                         uint64_t due)
@@ -25,13 +25,13 @@ static inline int check(const struct bel_runtime *runtime, const struct bel_sche
     return 0;
 }
 
-/* When a timer is due, and the instant of the wall clock if it was said as one. */
+/* When a timer is due, and its wall time if it was given as one. */
 struct when {
     uint64_t due;
     int64_t wall_ms;
 };
 
-/* Starts the life of a record. Returns its generation. */
+/* Initialises a record. Returns its generation. */
 static inline uint32_t fill(struct record *record, const struct bel_schedule *options,
                             struct when when, uint32_t owner, unsigned bits)
 {
@@ -51,8 +51,8 @@ static inline uint32_t fill(struct record *record, const struct bel_schedule *op
     return word_start(&record->word, bits);
 }
 
-/* Schedules on the caller's own wheel. It is pending once the wheel has it, and not before:
- * a snapshot may see it from there on. */
+/* Schedules on the caller's own wheel. The timer is pending only after it is in the wheel, because
+ * a snapshot may see it from then on. */
 static inline int schedule_own(struct bel_worker *worker, uint32_t index,
                                const struct bel_schedule *options, struct when when,
                                bel_timer_t *out)
@@ -63,7 +63,7 @@ static inline int schedule_own(struct bel_worker *worker, uint32_t index,
         worker_give(worker, record);
         return err;
     }
-    count(worker->visitor, COUNT_SCHEDULED); /* before anyone can end it */
+    count(worker->visitor, COUNT_SCHEDULED); /* before another thread can end it */
     uint32_t generation = fill(record, options, when, worker_id(worker), 0);
     worker->must_look = true;
     if (when.due < worker->wake_known && !worker->is_polling) bel__worker_publish(worker);
@@ -71,17 +71,17 @@ static inline int schedule_own(struct bel_worker *worker, uint32_t index,
     return 0;
 }
 
-/* Sends a timer to its owner, and counts that if it has one. */
+/* Sends a timer to its owner, and counts this if it has one. */
 static void send(struct visitor *visitor, struct record *record)
 {
     if (get32(&record->owner) != OWNER_NONE) count(visitor, COUNT_SENT);
     bel__send(visitor_runtime(visitor), record);
 }
 
-/* Schedules on another worker, or on whoever comes. */
-LONG_WAY static void schedule_there(struct visitor *visitor, uint32_t index,
-                                    const struct bel_schedule *options, struct when when,
-                                    bel_timer_t *out)
+/* Schedules on another worker, or in the merge queue if there is none. */
+SLOW_PATH static void schedule_there(struct visitor *visitor, uint32_t index,
+                                     const struct bel_schedule *options, struct when when,
+                                     bel_timer_t *out)
 {
     struct bel_runtime *runtime = visitor_runtime(visitor);
     struct record *record = record_at(&runtime->pool, index);
@@ -95,15 +95,15 @@ LONG_WAY static void schedule_there(struct visitor *visitor, uint32_t index,
     *out = pool_handle(&runtime->pool, index, generation);
 }
 
-/* Gets what a thread needs to schedule for the first time. */
-LONG_WAY static int prepare(struct bel_runtime *runtime, struct visitor **out)
+/* Creates the visitor of a thread that schedules for the first time. */
+SLOW_PATH static int prepare(struct bel_runtime *runtime, struct visitor **out)
 {
     int err = visitor_get(runtime, out);
     if (err) return err;
     return (*out)->busy ? BEL_EBUSY : 0;
 }
 
-LONG_WAY static int refill(struct visitor *visitor)
+SLOW_PATH static int refill(struct visitor *visitor)
 {
     return bel__pool_refill(&visitor_runtime(visitor)->pool, &visitor->magazine);
 }
@@ -175,8 +175,8 @@ int bel_delay_from_seconds(double seconds, uint64_t *out_ns)
     return 0;
 }
 
-/* The calling thread as the owner of a timer; NULL if it is not, or was interrupted by a
- * signal while it was changing its own things. */
+/* Returns the calling thread's worker if it owns the timer; NULL otherwise, or in a signal handler
+ * that interrupted this library. */
 static inline struct bel_worker *as_owner(const struct visitor *visitor,
                                           const struct record *record)
 {
@@ -184,7 +184,7 @@ static inline struct bel_worker *as_owner(const struct visitor *visitor,
     return worker_owns(visitor->worker, record) ? visitor->worker : NULL;
 }
 
-/* Counts for a thread that may be in a signal handler, or unknown. */
+/* Counts for a thread that may be in a signal handler or has no visitor. */
 static void count_anywhere(struct bel_runtime *runtime, struct visitor *visitor, enum counter which)
 {
     if (visitor != NULL && !visitor->busy) {
@@ -196,9 +196,9 @@ static void count_anywhere(struct bel_runtime *runtime, struct visitor *visitor,
     }
 }
 
-/* Cancels a timer that is not the caller's, or not its alone right now. */
-LONG_WAY static bool cancel_there(struct bel_runtime *runtime, struct visitor *visitor,
-                                  struct record *record, uint32_t generation)
+/* Cancels a timer that the caller does not own, or that is QUEUED. */
+SLOW_PATH static bool cancel_there(struct bel_runtime *runtime, struct visitor *visitor,
+                                   struct record *record, uint32_t generation)
 {
     enum word_end end = word_cancel(&record->word, generation);
     if (end == WORD_NOT_ENDED) return false;
@@ -248,20 +248,20 @@ int bel_runtime_cancel_sync(struct bel_runtime *runtime, bel_timer_t timer)
     return is_ended ? 0 : BEL_ESTALE;
 }
 
-/* Moves a timer of the caller's own, which is in its wheel or in its inbox. */
+/* Moves a timer of the caller, which is in its wheel or in its inbox. */
 static void move_own(struct bel_worker *owner, struct record *record, uint64_t due)
 {
     int err = 0;
     enum word_moved moved = word_move_end(&record->word, 0);
     if (record->entry != 0) err = bel_wheel_rearm(owner->wheel, record->entry, due);
-    /* Without memory it comes up at its old time, and is put right then. */
+    /* If memory has run out, the entry comes up at the old time and is corrected then. */
     (void)err;
     if (moved == WORD_MOVED_PUSH) send(owner->visitor, record); /* it was cancelled meanwhile */
     owner->must_look = true;
     if (due < owner->wake_known && !owner->is_polling) bel__worker_publish(owner);
 }
 
-/* Moves a timer that word_move_begin() has been called for. */
+/* Moves a timer after word_move_begin(). */
 static void move(struct visitor *visitor, struct record *record, uint64_t due)
 {
     struct bel_worker *worker = visitor->worker;

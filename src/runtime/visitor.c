@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A thread has a list of visitors, one for each runtime it uses, and a runtime has a list
- * of them, one for each thread; mostly both are short. The first to go, thread or runtime,
- * takes the visitor out of the other's reach under one lock for all. A thread's list only
- * grows, at its head, so that a signal handler can look through it at any time.
+ * A thread has a list of visitors, one for each runtime it uses, and a runtime has a list of them,
+ * one for each thread; usually both are short. Whichever ends first, thread or runtime, detaches
+ * the visitor from the other under one global lock. A thread's list only grows, at its head, so
+ * that a signal handler can read it at any time.
  *
- * A child after fork() has one thread, and whatever the others held locked stays locked.
- * So the child's handler makes the lock anew and counts; a runtime made under an earlier
- * count is closed (bel_runtime's `forks`), and nothing of it is locked any more.
+ * A child after fork() has one thread, and locks held by other threads stay locked. So the fork
+ * handler initialises the global lock again and increments a counter. A runtime created under an
+ * earlier count is closed (`forks` of struct bel_runtime), and its locks are not used any more.
  */
 #include "runtime/visitor.h"
 
@@ -43,10 +43,10 @@ static void take_out(struct bel_runtime *runtime, struct visitor *visitor)
     *link = visitor->next;
 }
 
-/* Takes a visitor out of its runtime, which is there. */
+/* Detaches a visitor from its runtime, which exists. */
 static void detach(struct bel_runtime *runtime, struct visitor *visitor)
 {
-    if (runtime_is_forked(runtime)) { /* and its locks are of no use any more */
+    if (runtime_is_forked(runtime)) { /* its locks may be locked for ever */
         take_out(runtime, visitor);
         return;
     }
@@ -59,15 +59,15 @@ static void detach(struct bel_runtime *runtime, struct visitor *visitor)
     (void)pthread_mutex_unlock(&runtime->mutex);
 }
 
-/* The thread ends, for whatever reason. */
+/* Called when a thread ends, for any reason. */
 static void end_thread(void *unused)
 {
     (void)unused;
     while (mine != NULL) {
         struct visitor *visitor = mine;
         struct bel_worker *worker = visitor->worker;
-        visitor->busy = 0; /* if it ends in the middle of a call, that will not return */
-        /* A runtime that has workers is there. Another may go at any moment. */
+        visitor->busy = 0; /* a call that was interrupted will not return */
+        /* A runtime that has workers exists. Another may be destroyed at any moment. */
         if (worker != NULL && !runtime_is_forked(worker->runtime)) bel__worker_end(worker);
         visitor_begin(visitor);
         (void)pthread_mutex_lock(&lives);
@@ -75,7 +75,7 @@ static void end_thread(void *unused)
         if (runtime != NULL) detach(runtime, visitor);
         (void)pthread_mutex_unlock(&lives);
         mine = visitor->thread_next;
-        bel__visitor_recent = NULL; /* which leaving may have set */
+        bel__visitor_recent = NULL; /* leaving may have set it */
         free(visitor);
     }
 }
@@ -101,7 +101,7 @@ struct visitor *bel__visitor_search(const struct bel_runtime *runtime)
     return NULL;
 }
 
-/* One whose runtime has gone, else a new one; NULL without memory. */
+/* Returns a visitor whose runtime was destroyed, or a new one; NULL if memory has run out. */
 static struct visitor *find_free(void)
 {
     struct visitor *visitor = mine;
@@ -116,7 +116,7 @@ static struct visitor *find_free(void)
     visitor = calloc(1, sizeof *visitor);
     if (visitor == NULL) return NULL;
     visitor->thread_next = mine;
-    /* A signal handler finds the list as it was, or as it will be. */
+    /* A signal handler sees the list before or after this change. */
     atomic_signal_fence(memory_order_release);
     mine = visitor;
     return visitor;
@@ -131,7 +131,7 @@ int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out)
     (void)pthread_mutex_lock(&runtime->mutex);
     visitor->next = runtime->visitors;
     runtime->visitors = visitor;
-    /* Relaxed: it is this thread that looks, or one that destroys the runtime later. */
+    /* Relaxed: read by this thread, or by one that destroys the runtime later. */
     atomic_store_explicit(&visitor->runtime, runtime, memory_order_relaxed);
     (void)pthread_mutex_unlock(&runtime->mutex);
     visitor_end(visitor);
@@ -148,7 +148,8 @@ void bel__runtime_lock(struct bel_runtime *runtime)
 
 void bel__runtime_unlock(struct bel_runtime *runtime)
 {
-    struct visitor *visitor = visitor_find(runtime); /* before: the runtime may go now */
+    struct visitor *visitor = visitor_find(runtime); /* first: the runtime may be destroyed once
+                                                        unlocked */
     (void)pthread_mutex_unlock(&runtime->mutex);
     if (visitor != NULL) visitor->busy = visitor->busy - 1;
 }
@@ -159,7 +160,7 @@ void bel__visitors_forget(struct bel_runtime *runtime)
     for (struct visitor *visitor = runtime->visitors, *next; visitor != NULL; visitor = next) {
         next = visitor->next;
         if (visitor->worker != NULL) visitor->worker = NULL;
-        /* Release pairs with the acquire in visitor_runtime: from here on it is free. */
+        /* Release pairs with the acquire in visitor_runtime: from here on the visitor is free. */
         atomic_store_explicit(&visitor->runtime, NULL, memory_order_release);
     }
     (void)pthread_mutex_unlock(&lives);

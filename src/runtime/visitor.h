@@ -3,9 +3,9 @@
 #define BEL_RUNTIME_VISITOR_H
 
 /*
- * visitor - what a runtime keeps for each thread that uses it, worker or not: its free
- * records and its counters. It is made at the first use and goes when the thread ends. If
- * the runtime goes first, the thread keeps the memory for its next one.
+ * visitor - the data that a runtime keeps for each thread that uses it: free records and counters.
+ * Created at the first use, freed when the thread ends. If the runtime is destroyed first, the
+ * thread keeps the memory for its next runtime.
  */
 
 #include "runtime/pool.h"
@@ -20,8 +20,8 @@ enum counter {
     COUNT_RESCHEDULED,
     COUNT_STALE,
     COUNT_ADOPTED,
-    COUNT_SENT,  /* to a worker's inbox */
-    COUNT_TAKEN, /* from one */
+    COUNT_SENT,  /* to the inbox of a worker */
+    COUNT_TAKEN, /* from the inbox of a worker */
     COUNT_HELPED,
     COUNTERS,
 };
@@ -31,19 +31,20 @@ struct counters {
 };
 
 struct visitor {
-    _Atomic(struct bel_runtime *) runtime; /* NULL once that is gone */
+    _Atomic(struct bel_runtime *) runtime; /* NULL after the runtime was destroyed */
     struct bel_worker *worker;             /* NULL if the thread is not a worker */
-    volatile sig_atomic_t busy; /* in this library, so deep: signal handlers must keep out */
-    struct record *ringing;     /* whose callback is running on this thread */
-    uint32_t turn;              /* whose turn it is to be "any" */
+    volatile sig_atomic_t busy; /* nesting depth of calls in this library: a signal handler must
+                                   not enter */
+    struct record *ringing;     /* the timer whose callback is running on this thread */
+    uint32_t turn;              /* position in the rotation of bel__roster_any() */
     struct magazine magazine;
-    struct counters counters;    /* written by this thread alone */
+    struct counters counters;    /* written only by this thread */
     struct visitor *thread_next; /* of this thread, for other runtimes */
     struct visitor *next;        /* of this runtime, for other threads */
 };
 
-/* One writer: a load and a store. Release, so that who sees an end counted also sees the
- * start counted that came before it; bel_runtime_stats() reads them in that order. */
+/* Adds to a counter. One writer: a load and a store. Release, so that a reader that sees an end
+ * counted also sees the earlier start counted; bel_runtime_stats() reads them in that order. */
 static inline void count_many(struct counters *counters, enum counter which, uint64_t more)
 {
     _Atomic uint64_t *count = &counters->counts[which];
@@ -56,8 +57,8 @@ static inline void count(struct visitor *visitor, enum counter which)
     count_many(&visitor->counters, which, 1);
 }
 
-/* From here to visitor_end() a signal handler on this thread keeps out. The fences are for
- * the compiler, which could move things to where one does not. */
+/* Until visitor_end() a signal handler on this thread must not enter. The fences stop the compiler
+ * from moving accesses out of this range. */
 static inline void visitor_begin(struct visitor *visitor)
 {
     assert(visitor->busy == 0);
@@ -71,10 +72,10 @@ static inline void visitor_end(struct visitor *visitor)
     visitor->busy = 0;
 }
 
-/* The visitor that the calling thread used last. Every call looks here. */
+/* The visitor that the calling thread used last; checked first by every call. */
 extern _Thread_local struct visitor *bel__visitor_recent;
 
-/* Looks through all of them. */
+/* Searches all visitors of the calling thread. */
 struct visitor *bel__visitor_search(const struct bel_runtime *runtime);
 
 static inline struct bel_runtime *visitor_runtime(const struct visitor *visitor)
@@ -83,7 +84,7 @@ static inline struct bel_runtime *visitor_runtime(const struct visitor *visitor)
     return atomic_load_explicit(&visitor->runtime, memory_order_acquire);
 }
 
-/* The calling thread's visitor; NULL if it has not used this runtime. */
+/* Returns the calling thread's visitor; NULL if it has not used this runtime. */
 static inline struct visitor *visitor_find(const struct bel_runtime *runtime)
 {
     struct visitor *recent = bel__visitor_recent;
@@ -91,24 +92,24 @@ static inline struct visitor *visitor_find(const struct bel_runtime *runtime)
     return bel__visitor_search(runtime);
 }
 
-/* Makes one for a thread that has none. Returns 0, or BEL_ENOMEM. */
+/* Creates a visitor for a thread without one. Returns 0, or BEL_ENOMEM. */
 BEL_CHECKED int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out);
 
-/* The calling thread's visitor, made if need be. Returns 0, or BEL_ENOMEM. */
+/* Finds or creates the calling thread's visitor. Returns 0, or BEL_ENOMEM. */
 BEL_CHECKED static inline int visitor_get(struct bel_runtime *runtime, struct visitor **out)
 {
     *out = visitor_find(runtime);
     return *out != NULL ? 0 : bel__visitor_make(runtime, out);
 }
 
-/* The runtime is going: its visitors belong to nobody. */
+/* Detaches all visitors from a runtime that is being destroyed. */
 void bel__visitors_forget(struct bel_runtime *runtime);
 
-/* Before the first runtime: sees to it that forks are counted and the ends of threads are
- * noticed. Returns 0, or BEL_ENOMEM. */
+/* Installs the handlers for fork() and for the end of threads; called before the first runtime.
+ * Returns 0, or BEL_ENOMEM. */
 BEL_CHECKED int bel__visitors_prepare(void);
 
-/* How often this process has been forked, as seen by the child. */
+/* The number of forks of this process, counted in the child. */
 extern _Atomic uint32_t bel__forks;
 
 #endif

@@ -3,7 +3,7 @@
 #define BEL_RUNTIME_WORD_H
 
 /*
- * word - one atomic word per timer decides everything about it.
+ * word - one atomic word per timer that holds its whole state.
  *
  *      63          32 31        8 7               0
  *     |  generation  |  arming   |  bits | state   |
@@ -17,23 +17,23 @@
  *       |       v   | repeats
  *       '----- FIRING
  *
- * Whoever succeeds with a compare-and-swap has done what it says, and nobody has to wait
- * for anybody: what meets a timer in MOVING knows how that will end. A cancel leaves STOP
- * behind, so that the mover ends the timer; a second move counts as the one just before;
- * an entry that comes up belongs to the time before the move and is dropped.
+ * A thread whose compare-and-swap succeeds has made the transition, and no thread ever waits for
+ * another, because the outcome of MOVING is defined for every thread that meets it. A cancel sets
+ * STOP, so that the mover ends the timer. A second move counts as if it came just before the first.
+ * A wheel entry that comes up belongs to the time before the move and is dropped.
  *
- * QUEUED says that the timer is in a queue on its way to a worker, and only who sets it
- * puts it there; who takes it out is alone with it until it clears the bit. A timer that
- * is not QUEUED belongs to the worker whose wheel it is in. So there is one owner always.
+ * QUEUED means that the timer is in a queue on its way to a worker. Only the thread that sets
+ * QUEUED pushes it; the thread that takes it out owns it until it clears the bit. A timer that is
+ * not QUEUED belongs to the worker whose wheel it is in. So a timer always has exactly one owner.
  *
- * The generation tells lives of the memory apart and is what a handle is checked by. The
- * arming counts how often the timer was moved or changed hands, so that a word seen again
- * is the same life at the same place.
+ * The generation distinguishes the timers that use the same memory one after the other; a handle
+ * contains it. The arming counts how often the timer was moved or changed its owner, so that an
+ * unchanged word means the same timer at the same place.
  *
- * Memory order. All words are changed by read-modify-writes that acquire and release: who
- * changes a word sees what its last changer had written to the timer before. The plain
- * loads acquire for the same reason. Two plain stores start and end a life: nobody else has
- * the handle yet, or can do anything with it, and the release is for who comes next.
+ * Memory order. Words are changed by read-modify-writes that acquire and release, so a thread that
+ * changes a word sees everything that the previous one had written to the timer. Plain loads
+ * acquire for the same reason. Two plain stores start and end a timer: no other thread has a valid
+ * handle then, and the release is for the next thread that uses the record.
  */
 
 #include <assert.h>
@@ -53,9 +53,9 @@ enum {
     WORD_STATE = 7,
     WORD_QUEUED = 8,
     WORD_STOP = 16,    /* MOVING: ends with the move; FIRING: does not repeat */
-    WORD_WAITED = 32,  /* FIRING: someone waits for the end of the callback */
+    WORD_WAITED = 32,  /* FIRING: a thread waits for the end of the callback */
     WORD_REPEATS = 64, /* rings more than once */
-    WORD_ARMING = 256, /* one of them */
+    WORD_ARMING = 256, /* increment of the arming */
 };
 
 #define WORD_ARMINGS UINT64_C(0xffffff00)
@@ -75,13 +75,13 @@ static inline uint64_t word_with(uint64_t word, unsigned state)
     return (word & ~(uint64_t)WORD_STATE) | state;
 }
 
-/* The same timer, moved or handed on once more. */
+/* Returns the word of the same timer after one more move or change of owner. */
 static inline uint64_t word_armed_again(uint64_t word)
 {
     return (word & ~WORD_ARMINGS) | ((word + WORD_ARMING) & WORD_ARMINGS);
 }
 
-/* Whether a timer is going to ring, as far as the word tells. */
+/* Returns whether a timer is going to ring, according to its word. */
 static inline bool word_is_pending(uint64_t word)
 {
     switch (word_state(word)) {
@@ -101,7 +101,7 @@ static inline uint64_t word_load(const _Atomic uint64_t *word)
     return atomic_load_explicit(word, memory_order_acquire);
 }
 
-/* Changes a word from what was seen; else sees what it is.
+/* Changes a word from `*seen` to `to`; on failure returns false and sets `*seen` to the word.
  * NOLINTNEXTLINE(readability-non-const-parameter): the swap writes to `seen` */
 static inline bool word_change(_Atomic uint64_t *word, uint64_t *seen, uint64_t to)
 {
@@ -109,16 +109,16 @@ static inline bool word_change(_Atomic uint64_t *word, uint64_t *seen, uint64_t 
                                                    memory_order_acquire);
 }
 
-/* The word of the next life. Generation 0 is none: the memory is used up. */
+/* Returns the word for the next timer in this record. Generation 0: the generations are used up. */
 static inline uint64_t word_next_life(uint64_t word)
 {
     return (uint64_t)(word_generation(word) + 1) << 32 | WORD_FREE;
 }
 
-/* Starts a life, with WORD_QUEUED or WORD_REPEATS as it may be. Returns its generation. */
+/* Starts a timer, optionally with WORD_QUEUED or WORD_REPEATS. Returns its generation. */
 static inline uint32_t word_start(_Atomic uint64_t *word, unsigned bits)
 {
-    /* Relaxed: who takes a free timer is alone with it. */
+    /* Relaxed: the record is free, so no other thread uses it. */
     uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
     assert((uint32_t)seen == WORD_FREE);
     atomic_store_explicit(word, seen | bits | WORD_PENDING, memory_order_release);
@@ -126,12 +126,12 @@ static inline uint32_t word_start(_Atomic uint64_t *word, unsigned bits)
 }
 
 enum word_end {
-    WORD_NOT_ENDED,  /* it was not pending */
-    WORD_ENDED,      /* and whoever has it clears it away */
-    WORD_ENDED_PUSH, /* and it has to be sent to its owner for that */
+    WORD_NOT_ENDED,  /* the timer was not pending */
+    WORD_ENDED,      /* and its current owner reclaims it */
+    WORD_ENDED_PUSH, /* and the caller must send it to its owner, which reclaims it */
 };
 
-/* Any thread: ends a pending timer. */
+/* Ends a pending timer. Any thread may call it. */
 static inline enum word_end word_cancel(_Atomic uint64_t *word, uint32_t generation)
 {
     uint64_t seen = word_load(word), to;
@@ -151,8 +151,8 @@ static inline enum word_end word_cancel(_Atomic uint64_t *word, uint32_t generat
     return queue ? WORD_ENDED_PUSH : WORD_ENDED;
 }
 
-/* Owner only: ends a pending timer and its life. False if it is not pending or not the
- * owner's alone: then word_cancel() knows. */
+/* Ends a pending timer and frees its record. Owner only. Returns false if the timer is not pending
+ * or is QUEUED: then call word_cancel(). */
 static inline bool word_cancel_own(_Atomic uint64_t *word, uint32_t generation)
 {
     uint64_t seen = word_load(word);
@@ -164,13 +164,13 @@ static inline bool word_cancel_own(_Atomic uint64_t *word, uint32_t generation)
 }
 
 enum word_move {
-    WORD_MOVE_BEGUN, /* write the due, then word_move_end() */
-    WORD_MOVE_STALE, /* it is not pending */
-    WORD_MOVE_BUSY,  /* it rings, and will again */
+    WORD_MOVE_BEGUN, /* write the due, then call word_move_end() */
+    WORD_MOVE_STALE, /* the timer is not pending */
+    WORD_MOVE_BUSY,  /* the timer repeats and is ringing right now */
     WORD_MOVE_OTHER, /* another thread is moving it: this move came just before that one */
 };
 
-/* Any thread: begins to move a pending timer. */
+/* Begins to move a pending timer. Any thread may call it. */
 static inline enum word_move word_move_begin(_Atomic uint64_t *word, uint32_t generation)
 {
     uint64_t seen = word_load(word);
@@ -192,12 +192,12 @@ static inline enum word_move word_move_begin(_Atomic uint64_t *word, uint32_t ge
 }
 
 enum word_moved {
-    WORD_MOVED_KEPT, /* it is where it was: the owner has it, or a queue */
-    WORD_MOVED_PUSH, /* it has to be sent to its owner */
+    WORD_MOVED_KEPT, /* the timer stays where it is: with its owner, or in a queue */
+    WORD_MOVED_PUSH, /* the caller must send it to its owner */
 };
 
-/* The mover: ends the move. `queued` is WORD_QUEUED if the owner has to be told, 0 if the
- * mover is the owner and the timer is in its wheel. */
+/* Ends a move. `queued` is WORD_QUEUED if the owner must be told, 0 if the mover is the owner and
+ * the timer is in its wheel. */
 static inline enum word_moved word_move_end(_Atomic uint64_t *word, unsigned queued)
 {
     uint64_t seen = word_load(word), to;
@@ -213,8 +213,8 @@ static inline enum word_moved word_move_end(_Atomic uint64_t *word, unsigned que
     return push ? WORD_MOVED_PUSH : WORD_MOVED_KEPT;
 }
 
-/* Who took it from a queue: lets go of a timer as `*seen` says, which is pending and in
- * the taker's wheel by now, or being moved. False if it has changed. */
+/* Clears QUEUED of a timer that the caller took from a queue. `*seen` is pending, and then the
+ * timer is in the caller's wheel, or is being moved. Returns false if the word has changed. */
 static inline bool word_settle(_Atomic uint64_t *word, uint64_t *seen)
 {
     assert((*seen & WORD_QUEUED) != 0);
@@ -222,15 +222,16 @@ static inline bool word_settle(_Atomic uint64_t *word, uint64_t *seen)
     return word_change(word, seen, word_armed_again(*seen) & ~(uint64_t)WORD_QUEUED);
 }
 
-/* Owner only: takes a timer out of the wheel to send it on. False if that is not its to
- * do: it is cancelled or moved, and comes in a queue. */
+/* Sets QUEUED on a timer that the owner takes out of its wheel to send it elsewhere. Owner only.
+ * Returns false if it was cancelled or moved meanwhile: then it arrives through a queue. */
 static inline bool word_hand_over(_Atomic uint64_t *word, uint64_t seen)
 {
     if (word_state(seen) != WORD_PENDING || (seen & WORD_QUEUED) != 0) return false;
     return word_change(word, &seen, word_armed_again(seen) | WORD_QUEUED);
 }
 
-/* Owner only: its entry has come up. False if that is stale. */
+/* Starts the ring of a timer whose entry has come up. Owner only. Returns false if the entry is
+ * stale. */
 static inline bool word_fire(_Atomic uint64_t *word)
 {
     uint64_t seen = word_load(word);
@@ -240,8 +241,8 @@ static inline bool word_fire(_Atomic uint64_t *word)
     return true;
 }
 
-/* Owner only: the callback has returned. Ends the life if the timer does not repeat or has
- * been stopped meanwhile; says what the word was before. */
+/* Ends a ring after the callback has returned. Owner only. Ends the timer if it does not repeat or
+ * was stopped meanwhile. Returns the word before. */
 static inline uint64_t word_fired(_Atomic uint64_t *word, bool *out_is_over)
 {
     uint64_t seen = word_load(word), to;
@@ -254,9 +255,8 @@ static inline uint64_t word_fired(_Atomic uint64_t *word, bool *out_is_over)
     return seen;
 }
 
-/* Who took it from a queue: makes a pending timer as `*seen` says ring, for the last time:
- * word_fired() ends its life. Nobody moves or cancels it from here on. False if it has
- * changed. */
+/* Starts the last ring of a pending timer that the caller took from a queue; word_fired() ends it.
+ * No thread can move or cancel it any more. Returns false if the word has changed. */
 static inline bool word_claim(_Atomic uint64_t *word, uint64_t *seen)
 {
     assert((*seen & WORD_QUEUED) != 0);
@@ -265,8 +265,8 @@ static inline bool word_claim(_Atomic uint64_t *word, uint64_t *seen)
     return word_change(word, seen, word_with(kept, WORD_FIRING));
 }
 
-/* The same one: it does not ring after all and is pending in its hands again, with
- * WORD_REPEATS as it was. Says what the word was before. */
+/* Undoes word_claim(): the timer is pending and QUEUED again, with `bits` 0 or WORD_REPEATS.
+ * Returns the word before. */
 static inline uint64_t word_unclaim(_Atomic uint64_t *word, unsigned bits)
 {
     uint64_t seen = word_load(word), to;
@@ -277,7 +277,8 @@ static inline uint64_t word_unclaim(_Atomic uint64_t *word, unsigned bits)
     return seen;
 }
 
-/* Any thread: asks to be told when the callback has returned. False if it is not running. */
+/* Asks to be woken when the callback has returned. Any thread may call it. Returns false if the
+ * callback is not running. */
 static inline bool word_wait(_Atomic uint64_t *word, uint32_t generation)
 {
     uint64_t seen = word_load(word);
@@ -288,7 +289,7 @@ static inline bool word_wait(_Atomic uint64_t *word, uint32_t generation)
     return true;
 }
 
-/* Who took a cancelled timer from a queue: ends its life. */
+/* Frees a cancelled timer that the caller took from a queue. */
 static inline void word_clear(_Atomic uint64_t *word)
 {
     uint64_t seen = word_load(word);

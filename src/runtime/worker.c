@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A worker's turn:
+ * The loop of a worker:
  *
- *     poll:  take in what was sent --> pop what is due --> ring --> tell the metronome
+ *     poll:  receive sent timers --> pop due timers --> ring --> tell the metronome
  *     wait:  park the inbox, sleep until the next due or until woken
  *
- * Reading the clock is most of the cost of a poll that finds nothing. So a busy worker
- * goes by the time that the metronome publishes, which changes when something is due, and
- * looks at the clock itself when it has changed something or after POLLS_PER_LOOK polls:
- * a metronome that stands still delays it by that much and no more.
+ * Reading the clock is most of the cost of a poll that finds nothing. So a busy worker uses the
+ * time that the metronome publishes, which changes when something is due, and reads the clock
+ * itself after it has changed something, or after POLLS_PER_LOOK polls: a stalled metronome delays
+ * it by no more than that.
  *
- * The memory of a worker that has left is kept for the next one, with its descriptors:
- * a thread that was about to wake it may still do so.
+ * The memory of a worker that has left, and its descriptors, are kept for the next one: a thread
+ * that was about to wake the old one may still do so.
  */
 #include "runtime/worker.h"
 
@@ -24,13 +24,13 @@ static void set_watched(struct bel_worker *worker, bool is_watched)
     atomic_store_explicit(&worker->is_watched, is_watched, memory_order_relaxed);
 }
 
-/* A clock that is not the system's wakes nobody: what moves it has to tick. */
+/* A clock other than the system clock wakes no thread: bel_runtime_tick() must be called. */
 static bool has_real_clock(const struct bel_worker *worker)
 {
     return worker->runtime->clock == bel_clock_system();
 }
 
-/* Makes the memory of a worker that nobody has sat in before. */
+/* Allocates the memory of a new worker. */
 static struct bel_worker *make_seat(struct bel_runtime *runtime)
 {
     struct bel_worker *worker = aligned_alloc(CACHE_LINE, sizeof *worker);
@@ -52,7 +52,7 @@ static int find_seat(struct bel_runtime *runtime, struct bel_worker **out)
     struct bel_worker *worker = NULL;
     uint32_t index = 0;
     for (; index < BEL_WORKERS_MAX; index++) {
-        /* Relaxed: it is written with the mutex held. */
+        /* Relaxed: written with the mutex held. */
         worker = atomic_load_explicit(&roster->seats[index], memory_order_relaxed);
         if (worker == NULL || !worker->is_taken) break;
     }
@@ -61,10 +61,10 @@ static int find_seat(struct bel_runtime *runtime, struct bel_worker **out)
         worker = make_seat(runtime);
         if (worker == NULL) return BEL_ENOMEM;
         worker->index = index;
-        /* Release pairs with the acquires of those who send to it. */
+        /* Release pairs with the acquires of threads that send to it. */
         atomic_store_explicit(&roster->seats[index], worker, memory_order_release);
         if (index >= get32(&roster->seats_used)) {
-            /* Sequentially consistent, as the store to `live` below: see metronome.c. */
+            /* Sequentially consistent, like the store to `live` below: see metronome.c. */
             atomic_store_explicit(&roster->seats_used, index + 1, memory_order_seq_cst);
         }
     }
@@ -72,7 +72,7 @@ static int find_seat(struct bel_runtime *runtime, struct bel_worker **out)
     return 0;
 }
 
-/* They are used again in the end, but for 0, which would make OWNER_NONE of an id. */
+/* Incarnations wrap around, but skip 0, which would make an id equal to OWNER_NONE. */
 static uint32_t next_incarnation(struct roster *roster)
 {
     roster->incarnations = (roster->incarnations + 1) & (UINT32_MAX >> INDEX_BITS);
@@ -80,8 +80,8 @@ static uint32_t next_incarnation(struct roster *roster)
     return roster->incarnations;
 }
 
-/* Makes a seat its thread's. The mutex is held. */
-static void sit_down(struct bel_worker *worker, struct visitor *visitor, struct bel_wheel *wheel)
+/* Assigns a seat to a thread. The mutex is held. */
+static void take_seat(struct bel_worker *worker, struct visitor *visitor, struct bel_wheel *wheel)
 {
     struct roster *roster = &worker->runtime->roster;
     worker->is_taken = true;
@@ -125,7 +125,7 @@ int bel_worker_enter(struct bel_runtime *runtime, struct bel_worker **out)
     if (err == 0) err = bel__metronome_start(runtime);
     if (err == 0) err = find_seat(runtime, &worker);
     if (err == 0) {
-        sit_down(worker, visitor, wheel);
+        take_seat(worker, visitor, wheel);
         bel__roster_deal(runtime);
         *out = worker;
     }
@@ -134,8 +134,8 @@ int bel_worker_enter(struct bel_runtime *runtime, struct bel_worker **out)
     return err;
 }
 
-/* The pointer goes first: a child that another thread forks meanwhile destroys the wheels
- * that it finds, and does not find half of this one. */
+/* Clears the pointer first: a child that another thread forks meanwhile destroys the wheels that it
+ * finds, and must not find this one half destroyed. */
 static void destroy_wheel(struct bel_worker *worker)
 {
     struct bel_wheel *wheel = worker->wheel;
@@ -166,14 +166,14 @@ void bel__worker_end(struct bel_worker *worker)
     bel__histogram_merge(runtime->lateness, &worker->lateness);
     bel__histogram_init(&worker->lateness);
     visitor->worker = NULL;
-    worker->visitor = NULL; /* it goes with its thread, and statistics may still be asked for */
+    worker->visitor = NULL; /* it is freed with its thread, but statistics may still be read */
     worker->is_polling = false;
-    worker->is_taken = false; /* only now: until here its thread was still clearing up */
+    worker->is_taken = false; /* only now: until here the thread was still cleaning up */
     bel__roster_deal(runtime);
     set32(&roster->count, get32(&roster->count) - 1);
     (void)pthread_cond_broadcast(&roster->changed);
     bel__runtime_unlock(runtime);
-    visitor_end(visitor); /* the seat and the runtime may be someone else's by now */
+    visitor_end(visitor); /* the seat and the runtime may belong to others by now */
 }
 
 int bel_worker_leave(struct bel_worker *worker)
@@ -187,27 +187,27 @@ int bel_worker_leave(struct bel_worker *worker)
 void bel__worker_publish(struct bel_worker *worker)
 {
     struct bel_wheel_stats stats;
-    if (worker->is_waiting) { /* this is a signal handler: the sleep has to be shorter */
+    if (worker->is_waiting) { /* in a signal handler: the sleep must become shorter */
         bel__alarm_ring(&worker->alarm);
         return;
     }
     bel_wheel_stats(worker->wheel, &stats);
     set64(&worker->live, stats.armed);
     set64(&worker->stale, stats.entries > stats.armed ? stats.entries - stats.armed : 0);
-    /* It is likely to wait again, and then looks after itself. */
+    /* The worker will probably wait again, and then wakes itself. */
     if (worker->has_waited && !worker_is_watched(worker)) {
         worker->has_waited = false;
         worker->wake_known = 0;
         return;
     }
     uint64_t next = bel_wheel_next(worker->wheel);
-    /* The metronome may have served it, too early for this poll to see. */
+    /* The metronome may have served it too early for this poll to see. */
     if (next == worker->wake_known && get64(&worker->wake_at) == next) return;
     worker->wake_known = next;
     bel__metronome_notify(worker->runtime, worker, next);
 }
 
-/* Whether nothing was sent, and nothing can be due by the published time. */
+/* Returns whether nothing was sent and nothing can be due at the published time. */
 static bool is_quiet(struct bel_worker *worker)
 {
     if (worker->must_look || !bel__intake_is_empty(worker)) return false;
@@ -222,14 +222,14 @@ static bool is_quiet(struct bel_worker *worker)
     return false;
 }
 
-/* For a loop of the program: makes the descriptor say whether to poll again. */
-static void show(struct bel_worker *worker, uint64_t now)
+/* For the program's own loop: makes the descriptor readable if another poll is needed. */
+static void update_descriptor(struct bel_worker *worker, uint64_t now)
 {
     bool more = !bel__intake_is_empty(worker) || bel_wheel_next(worker->wheel) <= now;
     if (more || !bel__queue_park(&worker->inbox)) bel__alarm_ring(&worker->alarm);
 }
 
-/* Rings what is due, up to a number, as far as a bounded amount of work goes. */
+/* Rings up to `rings_max` due timers, within a bounded amount of work. */
 static size_t ring_due(struct bel_worker *worker, uint64_t now, size_t rings_max)
 {
     struct bel_wheel_timer popped;
@@ -237,7 +237,7 @@ static size_t ring_due(struct bel_worker *worker, uint64_t now, size_t rings_max
     unsigned tries = 0;
     while (rings < rings_max && stale < INTAKE_MAX && !runtime_is_forked(worker->runtime)) {
         if (!bel_wheel_pop(worker->wheel, now, &popped)) {
-            /* None is due, or the wheel has done its share of work for one call. */
+            /* None is due, or the wheel has reached the work limit of one call. */
             if (bel_wheel_next(worker->wheel) > now || ++tries == TRIES_MAX) break;
         } else if (bel__ring(worker, &popped, now)) {
             rings++;
@@ -248,9 +248,9 @@ static size_t ring_due(struct bel_worker *worker, uint64_t now, size_t rings_max
     return rings;
 }
 
-/* Cancelled timers may have been left in the merge queue without anyone to deal. They are
- * few: many come from a worker that has left, and that shares them out itself. */
-static void look_for_merged(struct bel_runtime *runtime)
+/* Deals cancelled timers that were left in the merge queue. They are few: many timers come from a
+ * worker that left, which deals them itself. */
+static void deal_merged(struct bel_runtime *runtime)
 {
     if (bel__queue_is_empty(&runtime->roster.merge)) return;
     if (get64(&runtime->roster.unowned) > DEAL_MAX) return;
@@ -270,7 +270,7 @@ size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
     }
     worker->is_polling = true;
     if (worker_is_watched(worker)) bel__alarm_clear(&worker->alarm);
-    look_for_merged(worker->runtime);
+    deal_merged(worker->runtime);
     bel__intake(worker);
     uint64_t now = runtime_now(worker->runtime);
     set64(&worker->now, now);
@@ -278,9 +278,9 @@ size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
     worker->must_look = false; /* until a callback schedules something */
     size_t rings = ring_due(worker, now, rings_max);
     worker->is_polling = false;
-    if (runtime_is_forked(worker->runtime)) return rings; /* a callback forked: the child */
+    if (runtime_is_forked(worker->runtime)) return rings; /* a callback forked: this is the child */
     bel__worker_publish(worker);
-    if (worker_is_watched(worker)) show(worker, now);
+    if (worker_is_watched(worker)) update_descriptor(worker, now);
     visitor_end(visitor);
     return rings;
 }
@@ -305,10 +305,10 @@ static bool is_stopping(const struct bel_worker *worker)
     return atomic_load_explicit(&worker->runtime->roster.stopping, memory_order_acquire);
 }
 
-/* Whether to sleep, and until when. From then on it looks after itself, unless it is
- * watched; and whatever a signal handler on this thread schedules is earlier than what is
- * known, and wakes it. */
-static bool lie_down(struct bel_worker *worker, uint64_t *until)
+/* Decides whether to sleep, and until when. While asleep, the worker wakes itself unless it is
+ * watched; a timer that a signal handler on this thread schedules is earlier than wake_known and
+ * wakes it too. */
+static bool prepare_sleep(struct bel_worker *worker, uint64_t *until)
 {
     uint64_t next = next_of(worker);
     if (next < *until) *until = next;
@@ -325,8 +325,8 @@ static bool lie_down(struct bel_worker *worker, uint64_t *until)
     return true;
 }
 
-/* Ends a sleep. The alarm has been cleared, and a loop of the program's may go by it. */
-static void get_up(struct bel_worker *worker, uint64_t wake_known)
+/* Ends a sleep. The alarm was cleared, but the program's own loop may depend on it. */
+static void finish_sleep(struct bel_worker *worker, uint64_t wake_known)
 {
     bool is_watched = worker_is_watched(worker);
     worker->wake_known = is_watched ? wake_known : 0;
@@ -341,12 +341,12 @@ bool bel_worker_wait(struct bel_worker *worker, struct bel_boot until)
     worker->must_look = true;
     uint64_t wake_known = worker->wake_known;
     visitor_begin(worker->visitor);
-    bool sleeps = lie_down(worker, &until.ns);
+    bool sleeps = prepare_sleep(worker, &until.ns);
     visitor_end(worker->visitor);
     if (sleeps) {
         if (!has_real_clock(worker)) until.ns = BEL_NEVER;
         bel__alarm_wait(&worker->alarm, until);
-        get_up(worker, wake_known);
+        finish_sleep(worker, wake_known);
     }
     return !is_stopping(worker);
 }
@@ -357,13 +357,13 @@ void bel_worker_run(struct bel_worker *worker)
         (void)bel_worker_poll(worker, INTAKE_MAX);
     } while (bel_worker_wait(worker, (struct bel_boot){BEL_NEVER}));
     int err = bel_worker_leave(worker);
-    (void)err; /* inside a callback, or a child: it stays */
+    (void)err; /* BEL_EBUSY or BEL_ECLOSED: inside a callback or in a child */
 }
 
 int bel_worker_fd(struct bel_worker *worker)
 {
     if (runtime_is_forked(worker->runtime)) return -1;
     set_watched(worker, true);
-    bel__alarm_ring(&worker->alarm); /* the first poll sees what there is */
+    bel__alarm_ring(&worker->alarm); /* the first poll finds out what is due */
     return worker->alarm.event_fd;
 }

@@ -3,8 +3,8 @@
 #define BEL_RUNTIME_WORKER_H
 
 /*
- * worker - a thread's place in a runtime. The first part is the thread's own; after that,
- * each on a cache line by itself, what other threads write to.
+ * worker - a thread's membership in a runtime. The first fields belong to the thread; the fields
+ * after them are written by other threads and have cache lines of their own.
  */
 
 #include "core/histogram.h"
@@ -14,39 +14,39 @@
 
 enum {
     CACHE_LINE = 64,
-    INTAKE_MAX = 1024,       /* timers taken in, and cleared away, by one poll */
-    ADOPT_MAX = 256,         /* timers adopted by one poll */
-    TURN_MAX = 8 * 1024,     /* timers that one poll turns round, oldest first */
-    DEAL_MAX = 1024,         /* timers without a worker that one poll shares out */
-    GARBAGE_MAX = 64 * 1024, /* cancelled timers not cleared away; or a quarter of the live */
+    INTAKE_MAX = 1024,       /* timers received, and cancelled ones reclaimed, per poll */
+    ADOPT_MAX = 256,         /* timers adopted per poll */
+    TURN_MAX = 8 * 1024,     /* received timers that one poll reverses into sending order */
+    DEAL_MAX = 1024,         /* timers without a worker that one poll distributes */
+    GARBAGE_MAX = 64 * 1024, /* cancelled timers not yet reclaimed; or a quarter of the live ones */
     STALE_PERCENT = 10,      /* keeps a wheel's stale entries below a quarter of its timers */
-    TRIES_MAX = 4,           /* calls to a wheel that has more to do, by one poll */
-    POLLS_PER_LOOK = 64,     /* polls that believe an unchanged published time */
+    TRIES_MAX = 4,           /* calls per poll to a wheel that has more to do */
+    POLLS_PER_LOOK = 64,     /* polls that trust an unchanged published time */
     INDEX_BITS = 8,          /* of a worker's id */
 };
 
 static_assert(BEL_WORKERS_MAX == 1 << INDEX_BITS, "an id has room for the index");
 
-/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): lines of their own, see above */
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): cache lines of their own, see above */
 struct bel_worker {
     struct bel_runtime *runtime;
     struct visitor *visitor;
     struct bel_wheel *wheel;
-    _Atomic uint32_t id; /* a record's owner: incarnation << 8 | index */
+    _Atomic uint32_t id; /* the owner field of records: incarnation << 8 | index */
     uint32_t index;      /* in the roster */
     bool is_taken;       /* with the runtime's mutex held */
     bool is_polling;
     bool has_waited;                 /* since the last poll */
-    volatile bool is_waiting;        /* asleep: only a signal handler on it can see that */
-    bool must_look;                  /* at the clock: something has changed */
+    volatile bool is_waiting;        /* asleep: only a signal handler on this thread can see it */
+    bool must_look;                  /* the next poll must read the clock: something has changed */
     _Atomic bool is_watched;         /* the metronome wakes it: see bel_worker_fd() */
-    uint32_t unchanged;              /* polls since the published time has changed */
-    uint64_t now_seen;               /* the published time when it was last looked at */
-    uint64_t wake_known;             /* the last that was written to wake_at; 0: unknown */
+    uint32_t unchanged;              /* polls since the published time changed */
+    uint64_t now_seen;               /* the published time at the last check */
+    uint64_t wake_known;             /* the last value written to wake_at; 0: unknown */
     struct bel_queue_node *unturned; /* taken from the inbox, newest first */
-    struct bel_queue_node *turned;   /* the rest of that, oldest first */
-    struct bel_queue_node *incoming; /* all of it, oldest first, not looked at yet */
-    struct bel_queue_node *returned; /* cancelled, taken out, in no order */
+    struct bel_queue_node *turned;   /* already reversed, oldest first */
+    struct bel_queue_node *incoming; /* completely reversed, oldest first, not yet processed */
+    struct bel_queue_node *returned; /* cancelled timers to reclaim, in no order */
     struct record *parcel;           /* timers to adopt, linked through `entry` */
     struct bel_alarm alarm;
     struct bel_histogram lateness;
@@ -54,41 +54,41 @@ struct bel_worker {
     alignas(CACHE_LINE) struct bel_queue inbox;
     alignas(CACHE_LINE) struct bel_queue returns;
     _Atomic uint32_t returns_depth;
-    alignas(CACHE_LINE) _Atomic uint64_t wake_at; /* when the metronome is to look after it */
-    _Atomic uint64_t live;                        /* timers in its wheel, for the others */
-    _Atomic uint64_t stale;                       /* entries in it that belong to none */
-    _Atomic uint64_t adopted;                     /* timers dealt to it that it has */
-    uint64_t dealt;                               /* with the runtime's mutex held */
-    alignas(CACHE_LINE) _Atomic uint64_t now;     /* as the metronome published it */
+    alignas(CACHE_LINE) _Atomic uint64_t wake_at; /* when the metronome must serve it */
+    _Atomic uint64_t live;                        /* timers in its wheel, for other threads */
+    _Atomic uint64_t stale;                       /* stale entries in its wheel */
+    _Atomic uint64_t adopted;                     /* timers dealt to it that it has received */
+    uint64_t dealt;                               /* timers dealt to it; with the runtime's mutex
+                                                     held */
+    alignas(CACHE_LINE) _Atomic uint64_t now;     /* the time that the metronome published */
 };
 
-/* Where bel_worker_poll()'s work is done. */
+/* The steps of bel_worker_poll(). */
 
-/* Takes in what others sent: up to INTAKE_MAX of each kind, in order; intake.c. */
+/* Receives timers that other threads sent: up to INTAKE_MAX of each queue, in order; intake.c. */
 void bel__intake(struct bel_worker *worker);
 
-/* Whether there is anything to take in. */
+/* Returns whether there is nothing to receive. */
 bool bel__intake_is_empty(const struct bel_worker *worker);
 
-/* Takes everything out of a worker that has left the roster and closed its queues, and
- * hands it on. */
+/* Empties a worker that has left the roster and closed its queues, and passes its timers on. */
 void bel__intake_hand_over(struct bel_worker *worker, struct bel_queue_node *inbox,
                            struct bel_queue_node *returns);
 
-/* Puts a pending timer of the worker's own into its wheel, to come up when it is due or
- * later; without memory it goes through the inbox once more. */
+/* Puts a pending timer of the worker into its wheel, to come up at `at`. If memory has run out,
+ * sends it to the inbox again. */
 void bel__worker_arm(struct bel_worker *worker, struct record *record, uint64_t at);
 
-/* Tells the metronome, if need be, when the worker's next timer is due. */
+/* Tells the metronome, if necessary, when the worker's next timer is due. */
 void bel__worker_publish(struct bel_worker *worker);
 
-/* Rings a timer that has come up, if it is not stale; ring.c. */
+/* Rings a timer whose entry has come up, unless the entry is stale; ring.c. */
 bool bel__ring(struct bel_worker *worker, const struct bel_wheel_timer *popped, uint64_t now);
 
-/* Ends what a callback has begun that did not return. */
+/* Ends the ring of a callback that will not return. */
 void bel__ring_abandon(struct bel_worker *worker);
 
-/* The thread ends: it leaves, even from inside a callback. */
+/* Makes the worker leave because its thread ends, even inside a callback. */
 void bel__worker_end(struct bel_worker *worker);
 
 static inline struct pool *pool_of(const struct bel_worker *worker)
@@ -106,19 +106,19 @@ static inline bool worker_is_watched(const struct bel_worker *worker)
     return atomic_load_explicit(&worker->is_watched, memory_order_relaxed);
 }
 
-/* Whether a timer, which the caller may look at, is in this worker's hands. */
+/* Returns whether this worker owns a timer, which the caller may read. */
 static inline bool worker_owns(const struct bel_worker *worker, const struct record *record)
 {
     return get32(&record->owner) == worker_id(worker);
 }
 
-/* The next record of a parcel. */
+/* Returns the next record of a parcel. */
 static inline struct record *parcel_next(const struct record *record)
 {
     return (struct record *)(uintptr_t)record->entry; /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* Gives back a record whose life has ended. */
+/* Returns a free record to the pool. */
 static inline void worker_give(struct bel_worker *worker, struct record *record)
 {
     pool_give(pool_of(worker), &worker->visitor->magazine, record);
