@@ -319,7 +319,8 @@ BEL_CHECKED int bel_backend_call(struct bel_backend *backend, const struct bel_c
 /* Returns the name of a verb in lower case: "schedule". */
 const char *bel_verb_name(enum bel_verb verb);
 
-/* Return whether a topic name, or an id chosen by a user, is valid. */
+/* Return whether a topic name, or an id chosen by a user, is valid. The options of CLAIM (COUNT,
+ * LEASE, WAIT, WORKER) are not valid topic names. */
 bool bel_topic_is_valid(struct bel_view topic);
 bool bel_id_is_valid(struct bel_view id);
 

@@ -19,11 +19,11 @@
  * starts with a star, or is ?, is unrestricted. @hourly, @daily (@midnight), @weekly, @monthly,
  * @yearly (@annually) mean the first moment of each. A rule that no date can match is invalid.
  *
- * Clock changes: if the hour field starts with a star, the rule follows real time, so a clock
- * change causes no gap and no repetition in it. Any other hour runs once a day: a local time that
- * is skipped moves to the end of the gap or is left out (enum bel_gap); a local time that occurs
- * twice is used the first time, the second time, or both (enum bel_fold). Times that a gap moves to
- * the same instant count once.
+ * Clock changes: if the hour field starts with a star, the rule follows real time: it matches both
+ * passes of a fold, and times in a gap are left out, because no real time passes. Any other hour
+ * runs once a day: a local time that is skipped moves to the end of the gap or is left out (enum
+ * bel_gap); a local time that occurs twice is used the first time, the second time, or both (enum
+ * bel_fold). Times that a gap moves to the same instant count once.
  */
 
 #include "belfry/error.h"

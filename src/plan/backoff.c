@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A policy is durations with words around them. Decimals are kept in thousandths, so that
- * what is printed is what was written.
+ * A policy consists of durations and keywords. Decimals are stored in thousandths, so that a policy
+ * is printed exactly as it was written.
  *
- * The power of exp() is taken by squaring, in doubles: 64 steps for any attempt, and what
- * overflows is infinite and so above the cap. It is multiplications alone, which IEEE 754
- * rounds the same everywhere. A result is wrong by less than 1e-11 of itself where the cap
- * has not cut it off, and two of them differ by a thousandth or not at all: delays do not
- * shrink.
+ * exp() computes its power by squaring, in doubles: at most 64 steps for any attempt, and an
+ * overflow becomes infinity, which the cap limits. It uses only multiplications, which IEEE 754
+ * rounds the same everywhere. The relative error below the cap is less than 1e-11, while two
+ * different factors differ by at least a thousandth, so delays never shrink.
  */
 #include "belfry/backoff.h"
 
@@ -51,7 +50,7 @@ static bool skip_word(struct reader *reader, const char *word)
     return true;
 }
 
-/* The length of what comes before the next comma, bracket or space. */
+/* Returns the length of the text up to the next comma, parenthesis or space. */
 static size_t value_bytes(const struct reader *reader)
 {
     size_t end = reader->at;
@@ -73,7 +72,7 @@ static int read_duration(struct reader *reader, uint64_t *out_ms, struct bel_tex
     return 0;
 }
 
-/* Reads a number such as 2, 1.5 or 0.125 as thousandths. False if it is none. */
+/* Reads a number such as 2, 1.5 or 0.125 as thousandths. Returns false if it is invalid. */
 static bool read_thousandths(struct reader *reader, uint32_t min, uint32_t max, uint32_t *out)
 {
     const char *text = reader->text + reader->at;
@@ -260,13 +259,13 @@ size_t bel_backoff_print(const struct bel_backoff *backoff, char *out, size_t ro
     return writer_end(&writer);
 }
 
-/* base * factor ^ exponent, or the cap if that is less. */
+/* Returns base * factor ^ exponent, at most the cap. */
 static uint64_t grow(const struct bel_backoff *backoff, uint64_t exponent)
 {
     double power = (double)backoff->base_ms, square = (double)backoff->factor / THOUSAND;
     assert(backoff->base_ms > 0 && backoff->base_ms <= backoff->cap_ms);
     assert(backoff->factor >= THOUSAND && backoff->factor <= BEL_BACKOFF_FACTOR_MAX);
-    if (exponent == 0) return backoff->base_ms; /* which a double may not hold */
+    if (exponent == 0) return backoff->base_ms; /* a double may not represent it exactly */
     for (uint64_t rest = exponent; rest > 0; rest >>= 1) {
         if (rest & 1) power *= square;
         square *= square;

@@ -3,11 +3,11 @@
 #define BEL_PLAN_CIVIL_H
 
 /*
- * civil - dates as day numbers and back, in the proleptic Gregorian calendar, by arithmetic
- * alone: no loops, no tables, any year that fits. Day 0 is 1970-01-01, a Thursday.
+ * civil - converts dates to day numbers and back, in the proleptic Gregorian calendar, by
+ * arithmetic alone: no loops, no tables. Day 0 is 1970-01-01, a Thursday.
  *
- * Years are counted from March, so that the day that comes and goes is the last of them; 400
- * years are 146,097 days.
+ * Years are counted from March, so that the leap day is the last day of a year; 400 years are
+ * 146,097 days.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ struct civil_date {
     uint8_t day;   /* 1 .. 31 */
 };
 
-/* Division that rounds down, and what is left, which is never negative. */
+/* Floor division, and its remainder, which is never negative. */
 static inline int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
@@ -48,7 +48,7 @@ static inline unsigned days_in_month(int32_t year, unsigned month)
     return 30 + ((month + (month >> 3)) & 1);
 }
 
-/* The number of a day. */
+/* Returns the day number of a date. */
 static inline int64_t civil_to_days(int32_t year, unsigned month, unsigned day)
 {
     int64_t y = year - (month <= 2);
@@ -57,7 +57,7 @@ static inline int64_t civil_to_days(int32_t year, unsigned month, unsigned day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* The day of a number. */
+/* Returns the date of a day number. */
 static inline struct civil_date civil_from_days(int64_t days)
 {
     int64_t shifted = days + 719468, era = floor_div(shifted, 146097), doe = shifted - era * 146097;
@@ -71,7 +71,7 @@ static inline struct civil_date civil_from_days(int64_t days)
     };
 }
 
-/* 0 is Sunday. */
+/* Returns the weekday of a day number; 0 is Sunday. */
 static inline unsigned weekday_of(int64_t days)
 {
     return (unsigned)floor_mod(days + 4, 7);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reading rules. A field is a list of items; each sets bits of the field's word,
- * or, for days and weekdays, says something that depends on the month and is kept apart:
+ * Parses rules. A field is a list of items. An item sets bits of the field's word; items for days
+ * and weekdays that depend on the month are stored separately:
  *
  *     field := item ("," item)*
  *     item  := "*" step? | value step? | value "-" value step? | "H" range? step? | special
  *
- * A value with a step and no end goes to the end of the field. The table below is all that
- * the fields differ in, apart from the specials.
+ * A value with a step but no end continues to the end of the field. Except for the specials, the
+ * table below contains all differences between the fields.
  */
 #include "plan/cron.h"
 
@@ -20,9 +20,9 @@
 #include <string.h>
 
 struct field {
-    const char *what; /* for refusals */
+    const char *what; /* for error messages */
     uint8_t min, max;
-    const char *names; /* of three letters each, the first for the value `min` */
+    const char *names; /* three letters each, the first for the value `min` */
 };
 
 static const struct field fields[CRON_FIELDS] = {
@@ -44,14 +44,14 @@ static const struct {
     {"@annually", "0 0 1 1 *"},
 };
 
-/* A rule that is being read. */
+/* The state of parsing a rule. */
 struct reading {
     struct reader reader;
     struct bel_cron *cron;
     struct bel_text_error *why;
     uint64_t seed;
     enum cron_field field;
-    uint64_t bits; /* of the field */
+    uint64_t bits; /* of the current field */
 };
 
 static int refuse(struct reading *reading, const char *expected)
@@ -77,7 +77,7 @@ static bool skip_letter(struct reading *reading, char letter)
     return true;
 }
 
-/* Reads a number of at most three digits; false, and nothing is read, if there is none. */
+/* Reads a number of at most three digits. Returns false and reads nothing if there is none. */
 static bool read_number(struct reading *reading, unsigned *out)
 {
     struct reader *reader = &reading->reader;
@@ -94,7 +94,7 @@ static bool read_number(struct reading *reading, unsigned *out)
     return true;
 }
 
-/* Reads a name of the field; false, and nothing is read, if there is none. */
+/* Reads a name of the field. Returns false and reads nothing if there is none. */
 static bool read_name(struct reading *reading, unsigned *out)
 {
     struct reader *reader = &reading->reader;
@@ -128,7 +128,7 @@ static int read_value(struct reading *reading, unsigned *out)
     return 0;
 }
 
-/* Reads a step if there is one; else it is 0. */
+/* Reads an optional step; 0 if there is none. */
 static int read_step(struct reading *reading, unsigned *out)
 {
     const struct field *field = &fields[reading->field];
@@ -149,13 +149,13 @@ static void set_range(struct reading *reading, unsigned first, unsigned last, un
     }
 }
 
-/* The last value of a field that a star covers: weekday 7 is 0 again. */
+/* Returns the last value of a field that a star covers: weekday 7 equals 0. */
 static unsigned star_max(enum cron_field field)
 {
     return field == CRON_WEEKDAY ? 6 : fields[field].max;
 }
 
-/* A number that depends on the seed and the field only. */
+/* Returns a number that depends only on the seed and the field. */
 static uint64_t hash_of(const struct reading *reading)
 {
     static const struct bel_siphash_key key = {"belfry cron H"};
@@ -167,7 +167,7 @@ static uint64_t hash_of(const struct reading *reading)
     return bel__siphash(key, message, sizeof message);
 }
 
-/* H: one value, or with a step one in each. Days end at 28, which every month has. */
+/* Reads H: one value, or one per step. For days the range ends at 28, which every month has. */
 static int read_hash(struct reading *reading)
 {
     unsigned first = fields[reading->field].min, last = star_max(reading->field), step;
@@ -180,7 +180,7 @@ static int read_hash(struct reading *reading)
         err = read_value(reading, &last);
         if (err) return err;
         if (last < first) {
-            return bel__text_refuse(reading->why, start, "a range that goes up");
+            return bel__text_refuse(reading->why, start, "a range from low to high");
         }
         if (!reader_skip(&reading->reader, ')')) return refuse(reading, ")");
     }
@@ -192,7 +192,7 @@ static int read_hash(struct reading *reading)
     return 0;
 }
 
-/* L, L-3 and LW of the day field. */
+/* Reads L, L-3 and LW of the day field, after the L. */
 static int read_last_day(struct reading *reading)
 {
     struct bel_cron *cron = reading->cron;
@@ -211,7 +211,8 @@ static int read_last_day(struct reading *reading)
     return 0;
 }
 
-/* What may follow a single value: W for a day, L or # for a weekday. True if it did. */
+/* Reads an optional suffix of a value: W for a day, L or # for a weekday. Returns whether there was
+ * one. */
 static bool read_suffix(struct reading *reading, unsigned value, int *out_err)
 {
     struct bel_cron *cron = reading->cron;
@@ -231,7 +232,8 @@ static bool read_suffix(struct reading *reading, unsigned value, int *out_err)
     if (read_number(reading, &nth) && nth >= 1 && nth <= 5) {
         cron->nth_weekdays[nth - 1] |= (uint8_t)(1u << value % 7);
     } else {
-        *out_err = bel__text_refuse(reading->why, start, "which of the month, 1 to 5");
+        *out_err =
+            bel__text_refuse(reading->why, start, "a number from 1 to 5: which one of the month");
     }
     return true;
 }
@@ -253,7 +255,7 @@ static int read_values(struct reading *reading)
     err = read_step(reading, &step);
     if (err) return err;
     if (!is_range && step > 0) last = star_max(reading->field);
-    if (last < first) return bel__text_refuse(reading->why, start, "a range that goes up");
+    if (last < first) return bel__text_refuse(reading->why, start, "a range from low to high");
     set_range(reading, first, last, step);
     return 0;
 }
@@ -357,7 +359,7 @@ static int read_rule(struct reading *reading)
     return 0;
 }
 
-/* Whether a rule ever comes true. The calendar repeats after 400 years. */
+/* Returns whether any date matches the rule. The calendar repeats after 400 years. */
 static bool can_happen(const struct bel_cron *cron)
 {
     int64_t start = civil_to_days(2000, 1, 1) * SECONDS_PER_DAY;
@@ -366,7 +368,7 @@ static bool can_happen(const struct bel_cron *cron)
     return next != CRON_NONE && next < end;
 }
 
-/* Replaces a nickname by what it stands for. */
+/* Replaces a nickname by its rule. */
 static int look_up(struct reading *reading)
 {
     struct reader *reader = &reading->reader;

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * First the calendar alone, as if there were no zones. The days of a month that a rule names
- * are one word, a bit each, made by shifting: weekdays are a pattern of seven bits that
- * repeats. So the next day is the lowest bit that is set, in this month or in one of the
- * next that the rule names, and the time of day is the lowest bits of three more words.
+ * The first step is the calendar without zones. The days of a month that match a rule are one word,
+ * with one bit per day, computed by shifts: weekdays are a pattern of seven bits that repeats. The
+ * next day is the lowest bit set, in this month or in one of the next matching months; the time of
+ * day is the lowest bits of three more words.
  *
- * Then the zone, which is the same for all rules (plan/local.h): one with a star for the
- * hour is in real time.
+ * The second step is the zone, which is the same for all rules (plan/local.h): a rule with a star
+ * for the hour follows real time.
  */
 #include "plan/civil.h"
 #include "plan/cron.h"
 #include "plan/local.h"
 
-/* Bits 1 .. count. */
+/* Returns a word with the bits 1 .. count. */
 static uint32_t first_days(unsigned count)
 {
     return (uint32_t)((UINT64_C(1) << (count + 1)) - 2);
 }
 
-/* The days of a month, bit n for the n-th, that fall on some weekdays. `first` is the
- * weekday of the 1st. */
+/* Returns the days of a month, bit n for day n, that fall on some weekdays. `first` is the weekday
+ * of the 1st. */
 static uint32_t days_of_weekdays(uint8_t weekdays, unsigned first)
 {
     uint64_t week = ((uint64_t)weekdays >> first | (uint64_t)weekdays << (7 - first)) & 0x7f;
     return (uint32_t)((week | week << 7 | week << 14 | week << 21 | week << 28) << 1);
 }
 
-/* The day, Monday to Friday, that is nearest to one of the same month. */
+/* Returns the day from Monday to Friday that is nearest to `day` in the same month. */
 static unsigned nearest_weekday(unsigned day, unsigned count, unsigned first)
 {
     unsigned weekday = (first + day - 1) % 7;
@@ -36,7 +36,7 @@ static unsigned nearest_weekday(unsigned day, unsigned count, unsigned first)
     return day;
 }
 
-/* What the day field names in a month. */
+/* Returns the days of a month that match the day field. */
 static uint32_t days_by_day(const struct bel_cron *cron, unsigned count, unsigned first)
 {
     uint32_t days = cron->days;
@@ -51,7 +51,7 @@ static uint32_t days_by_day(const struct bel_cron *cron, unsigned count, unsigne
     return days;
 }
 
-/* What the weekday field names in a month. */
+/* Returns the days of a month that match the weekday field. */
 static uint32_t days_by_weekday(const struct bel_cron *cron, unsigned count, unsigned first)
 {
     uint32_t days = days_of_weekdays(cron->weekdays, first);
@@ -67,7 +67,7 @@ static uint32_t days_by_weekday(const struct bel_cron *cron, unsigned count, uns
     return days;
 }
 
-/* The days of a month that the rule names. */
+/* Returns the days of a month that match the rule. */
 static uint32_t days_named(const struct bel_cron *cron, int32_t year, unsigned month)
 {
     unsigned count = days_in_month(year, month);
@@ -78,7 +78,7 @@ static uint32_t days_named(const struct bel_cron *cron, int32_t year, unsigned m
     return days & first_days(count);
 }
 
-/* The first day from `day` on that the rule names. */
+/* Returns the first day not before `day` that matches the rule. */
 static int64_t next_day(const struct bel_cron *cron, int64_t day)
 {
     struct civil_date date = civil_from_days(day);
@@ -111,7 +111,8 @@ static int64_t lowest_from(uint64_t bits, unsigned from)
     return bits != 0 ? __builtin_ctzll(bits) : -1;
 }
 
-/* The first second of a day from `second` on that the rule names; -1 if there is none. */
+/* Returns the first second of a day, not before `second`, that matches the rule; -1 if there is
+ * none. */
 static int64_t next_time(const struct bel_cron *cron, int64_t second)
 {
     unsigned hour = (unsigned)(second / 3600), minute = (unsigned)(second / 60 % 60);

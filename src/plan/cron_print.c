@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Writing a rule back from its bits: the star it started with, then what the star does not
- * cover, neighbours as ranges; then what depends on the month. Reading that gives the same
- * bits and the same stars, and so the same rule.
+ * Prints a rule from its bits: the star that the field starts with, the values that the star does
+ * not cover, with neighbours as ranges, and then the items that depend on the month. Parsing the
+ * result gives the same bits and stars, and so the same rule.
  */
 #include "plan/cron.h"
 #include "plan/writer.h"
 
-/* Begins an item of a list. */
+/* Writes the separator before an item of a list. */
 static void begin_item(struct writer *writer, bool *is_first)
 {
     if (!*is_first) writer_put(writer, ',');
@@ -32,7 +32,7 @@ static void put_ranges(struct writer *writer, uint64_t bits, bool *is_first)
     }
 }
 
-/* What a star with a step covers. */
+/* Returns the values that a star with a step covers. */
 static uint64_t covered(unsigned min, unsigned max, unsigned step)
 {
     uint64_t bits = 0;

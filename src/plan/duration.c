@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Both forms are a row of amounts, each with a unit of UNITS, whose index grows: `1h30m` and
- * `PT1H30M` differ in how a unit is spelt. An amount is a number and a fraction, which is
- * kept as text until the unit is known, because only then can it be told whether it is whole.
+ * Both forms are a sequence of amounts with decreasing units: `1h30m` and `PT1H30M` differ only in
+ * how a unit is spelled. An amount is a number and a fraction. The fraction is kept as text until
+ * the unit is known, because the unit determines whether it is a whole number of milliseconds.
  */
 #include "belfry/duration.h"
 
@@ -25,7 +25,7 @@ enum {
     UNIT_COUNT,
     NO_UNIT = -1,
 
-    /* Without zeros at its end a longer one is whole in no unit: a week is 189 * 2^10 * 5^5. */
+    /* Without trailing zeros, a longer fraction is never whole: a week is 189 * 2^10 * 5^5 ms. */
     FRACTION_DIGITS_MAX = 10,
 };
 
@@ -46,16 +46,16 @@ static const char ISO_UNITS[] = "WDHMS";
 struct amount {
     size_t at; /* position of the first digit */
     uint64_t whole;
-    const char *fraction; /* its digits, without zeros at the end */
+    const char *fraction; /* its digits, without trailing zeros */
     size_t fraction_bytes;
     bool has_fraction;
 };
 
-/* A duration that is being read. */
+/* The state of parsing a duration. */
 struct sum {
     struct reader reader;
     uint64_t ms;
-    int unit; /* the last one */
+    int unit; /* the last unit read */
     struct bel_text_error *why;
 };
 
@@ -100,7 +100,7 @@ static int read_amount(struct sum *sum, struct amount *out)
     return 0;
 }
 
-/* The milliseconds of a fraction. False if they are not whole. */
+/* Converts a fraction to milliseconds. Returns false if the result is not whole. */
 static bool scale_fraction(const struct amount *amount, uint64_t unit_ms, uint64_t *out)
 {
     uint64_t number = 0, scale = 1;
@@ -109,7 +109,7 @@ static bool scale_fraction(const struct amount *amount, uint64_t unit_ms, uint64
         number = number * 10 + (uint64_t)(amount->fraction[i] - '0');
         scale *= 10;
     }
-    *out = number * unit_ms / scale; /* below 10^10 times a week: fits */
+    *out = number * unit_ms / scale; /* less than 10^10 times a week: fits */
     return number * unit_ms % scale == 0;
 }
 
@@ -132,7 +132,7 @@ static int add(struct sum *sum, const struct amount *amount, int unit)
     return 0;
 }
 
-/* Goes past a unit's name, which is letters up to something else. */
+/* Reads the name of a unit: all lower-case letters up to another character. */
 static int read_unit(struct sum *sum)
 {
     const struct reader *reader = &sum->reader;
@@ -164,7 +164,7 @@ static int parse_short(struct sum *sum)
             return bel__text_refuse(sum->why, unit_at, "a unit: w, d, h, m, s or ms");
         }
         if (unit <= sum->unit) {
-            return bel__text_refuse(sum->why, unit_at, "a smaller unit than the one before");
+            return bel__text_refuse(sum->why, unit_at, "a smaller unit than the previous one");
         }
         err = add(sum, &amount, unit);
         if (err) return err;
@@ -172,7 +172,7 @@ static int parse_short(struct sum *sum)
     return 0;
 }
 
-/* Goes past a letter that is a unit of a date, or after T of a time. */
+/* Reads a letter that is a unit of a date or, after T, of a time. */
 static int read_iso_unit(struct sum *sum, bool in_time, int *out)
 {
     char letter = reader_peek(&sum->reader);
@@ -187,7 +187,7 @@ static int read_iso_unit(struct sum *sum, bool in_time, int *out)
     }
     if (in_time && unit < HOURS) return bel__text_refuse(sum->why, at, "H, M or S");
     if (unit <= sum->unit) {
-        return bel__text_refuse(sum->why, at, "a smaller unit than the one before");
+        return bel__text_refuse(sum->why, at, "a smaller unit than the previous one");
     }
     if (sum->unit == WEEKS) return bel__text_refuse(sum->why, at, "weeks alone, or days");
     sum->reader.at++;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A sentence has up to three parts: at what times, on which days, in which months. Each is
- * said in the shortest way that is still exact: a few times of day one by one, many by their
- * fields; a step as a step, if it goes on evenly from one hour or minute to the next; neighbours as
- * a range.
+ * A sentence has up to three parts: times, days and months. Each is written in the shortest exact
+ * form: a few times of day one by one, many by their fields; a step as a step, if it divides the
+ * hour or minute evenly; neighbours as a range.
  *
  *     At 09:00 and 17:30 on Monday to Friday in January and July
  *     Every 15 minutes of hours 9 to 17 on the last Friday of the month
@@ -12,7 +11,7 @@
 #include "plan/explain.h"
 
 enum {
-    TIMES_MAX = 4 /* that are said one by one */
+    TIMES_MAX = 4 /* that are listed one by one */
 };
 
 static const char *const month_names[] = {
@@ -26,7 +25,7 @@ static const char *const weekday_names[] = {
 
 static const char *const nth_names[] = {"first", "second", "third", "fourth", "fifth"};
 
-/* A list in words: how many items there are and how many have been said. */
+/* A list in words: the number of items, and the number written so far. */
 struct list {
     struct writer *writer;
     unsigned count, said;
@@ -48,7 +47,7 @@ static void put_value(struct writer *writer, unsigned value, const char *const *
     }
 }
 
-/* The end of the neighbours that begin with `first`: two are still said one by one. */
+/* Returns the end of the range that begins with `first`; a range has at least three values. */
 static unsigned run_end(uint64_t bits, unsigned first)
 {
     unsigned last = first;
@@ -105,7 +104,7 @@ static void put_clock(struct writer *writer, const struct bel_cron *cron, unsign
     writer_padded(writer, second, 2);
 }
 
-/* A few times of day, one by one. */
+/* Writes a few times of day, one by one. */
 static void put_times(struct writer *writer, const struct bel_cron *cron)
 {
     struct list list = {writer, 0, 0};
@@ -130,15 +129,16 @@ static void put_listed(struct writer *writer, uint64_t bits, const char *unit)
     put_values(writer, bits, NULL);
 }
 
-/* The step of a field that goes on evenly: between 56 and 0 there are four and not seven. */
+/* Returns the step of a field if it divides 60, otherwise 0: with a step of 7, the distance from 56
+ * to 0 is 4. */
 static unsigned even_step(const struct bel_cron *cron, unsigned field)
 {
     unsigned step = cron->star_steps[field];
     return step > 0 && 60 % step == 0 ? step : 0;
 }
 
-/* A field in words: "every second", "every 15 minutes", "minutes 5 and 10". Begins the
- * sentence, or goes on with it. */
+/* Writes a field in words: "every second", "every 15 minutes", "minutes 5 and 10"; at the beginning
+ * of the sentence or later. */
 static void put_unit(struct writer *writer, uint64_t bits, unsigned step, const char *unit)
 {
     bool begins = writer->bytes == 0;
@@ -161,7 +161,7 @@ static void put_unit(struct writer *writer, uint64_t bits, unsigned step, const 
     put_listed(writer, bits, unit);
 }
 
-/* Many times of day, by their fields. */
+/* Writes many times of day, by their fields. */
 static void put_fields(struct writer *writer, const struct bel_cron *cron)
 {
     unsigned second = even_step(cron, CRON_SECOND), minute = even_step(cron, CRON_MINUTE);
@@ -242,7 +242,7 @@ static void put_weekdays(struct writer *writer, const struct bel_cron *cron)
     }
 }
 
-/* Which days: either will do, or both must hold. */
+/* Writes the days; day and weekday are joined by "or" or by "if that is". */
 static void put_dates(struct writer *writer, const struct bel_cron *cron)
 {
     bool says_day = cron->star_steps[CRON_DAY] != 1,

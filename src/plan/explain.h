@@ -3,13 +3,13 @@
 #define BEL_PLAN_EXPLAIN_H
 
 /*
- * explain - a rule as an English sentence; explain.c.
+ * explain - describes a rule as an English sentence; explain.c.
  */
 
 #include "plan/cron.h"
 #include "plan/writer.h"
 
-/* "At 09:00 on Monday to Friday", without an end. */
+/* Writes "At 09:00 on Monday to Friday", without a full stop. */
 void bel__explain_cron(struct writer *writer, const struct bel_cron *cron);
 
 #endif

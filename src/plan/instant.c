@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A text is first taken apart, by its form alone, and then resolved: what it says about the
- * offset and the zone decides which instant it is.
+ * A text is first split into parts by its form, and then resolved: the offset and the zone
+ * determine the instant.
  *
  *     offset    zone      instant
- *     none      none      refused
+ *     none      none      invalid
  *     Z         any       the time is UTC
- *     +07:00    none      the time less the offset
- *     none      a name    what the clocks say, with what is to be done in gaps and folds
- *     +07:00    a name    that instant of the clocks' answer which has this offset
- *     any       +07:00    the time less the offset; two of them must agree
+ *     +07:00    none      the time minus the offset
+ *     none      a name    the local time in the zone, by the options for gaps and folds
+ *     +07:00    a name    the instant of that local time in the zone that has this offset
+ *     any       +07:00    the time minus the offset; two offsets must agree
  *
- * An offset is hours and minutes, but some zones had seconds too, long ago. Such an offset
- * is printed and compared as rounded to minutes.
+ * An offset has hours and minutes, but some zones once had offsets with seconds. Such an offset is
+ * printed and compared rounded to minutes.
  */
 #include "belfry/instant.h"
 
@@ -34,7 +34,7 @@ enum {
 
 enum offset_kind {
     OFFSET_NONE,
-    OFFSET_UTC, /* which says nothing about the local time */
+    OFFSET_UTC, /* says nothing about the local time */
     OFFSET_LOCAL,
 };
 
@@ -43,7 +43,7 @@ struct offset {
     int32_t seconds;
 };
 
-/* A text taken apart. */
+/* The parts of a text. */
 struct parts {
     struct bel_civil civil;
     uint32_t ms;
@@ -53,7 +53,7 @@ struct parts {
     size_t zone_bytes;
 };
 
-/* What a number must be. */
+/* The form of a number. */
 struct field {
     const char *name;
     size_t digits;
@@ -111,7 +111,7 @@ static int read_date(struct reader *reader, struct bel_civil *out, struct bel_te
     return 0;
 }
 
-/* Goes past the digits of a fraction, of which three count. */
+/* Reads the digits of a fraction and uses the first three. */
 static int read_fraction(struct reader *reader, uint32_t *out_ms, struct bel_text_error *why)
 {
     uint32_t ms = 0, weight = MS_PER_S / 10;
@@ -154,7 +154,7 @@ static int read_time(struct reader *reader, struct parts *out, struct bel_text_e
     return reader_skip(reader, ':') ? read_seconds(reader, out, why) : 0;
 }
 
-/* Reads an offset if there is one. */
+/* Reads an optional offset. */
 static int read_offset(struct reader *reader, struct offset *out, struct bel_text_error *why)
 {
     unsigned hour = 0, minute = 0;
@@ -177,7 +177,8 @@ static int read_offset(struct reader *reader, struct offset *out, struct bel_tex
     return 0;
 }
 
-/* A key is small letters, digits, _ and -; a value is letters, digits and -. */
+/* Returns whether a text is key=value. A key has lower-case letters, digits, _ and -; a value has
+ * letters, digits and -. */
 static bool is_suffix(const char *text, size_t bytes)
 {
     const char *equals = memchr(text, '=', bytes);
@@ -191,7 +192,7 @@ static bool is_suffix(const char *text, size_t bytes)
     return true;
 }
 
-/* Reads what stands in brackets, of which the first may be a zone. */
+/* Reads a suffix in brackets; the first may be a zone. */
 static int read_suffix(struct reader *reader, bool is_first, struct parts *out,
                        struct bel_text_error *why)
 {
@@ -241,7 +242,7 @@ static int take_apart(struct reader *reader, struct parts *out, struct bel_text_
     return 0;
 }
 
-/* Seconds since 1970 if the local time were UTC. */
+/* Returns the seconds since 1970 if the local time were UTC. */
 static int64_t local_seconds(const struct bel_civil *civil)
 {
     int64_t days = civil_to_days(civil->year, civil->month, civil->day);
@@ -259,7 +260,7 @@ static struct bel_wall wall_of(int64_t seconds, uint32_t ms)
     return (struct bel_wall){seconds * MS_PER_S + ms};
 }
 
-/* Which instant of a zone has the offset that the text has. */
+/* Finds the instant in a zone that has the offset of the text. */
 static int match_offset(const struct parts *parts, const struct bel_zone_instants *instants,
                         struct bel_wall *out, struct bel_text_error *why)
 {
@@ -283,11 +284,11 @@ static int resolve_in(const struct bel_zone *zone, const struct parts *parts,
 {
     struct bel_zone_instants instants = {0};
     int err = bel_zone_at(zone, &parts->civil, &instants);
-    assert(err == 0); /* it has been checked that this is a date */
+    assert(err == 0); /* the date was already checked */
     if (err) return err;
     if (parts->offset.kind == OFFSET_LOCAL) return match_offset(parts, &instants, out, why);
     if (instants.answer == BEL_ZONE_GAP && options->gap == BEL_GAP_SKIP) {
-        return bel__text_refuse(why, 0, "a time that exists: here clocks are put forward past it");
+        return bel__text_refuse(why, 0, "a time that exists: the clocks skip this one");
     }
     bool is_second = options->fold == BEL_FOLD_SECOND;
     uint32_t ms = instants.answer == BEL_ZONE_GAP ? 0 : parts->ms;
@@ -301,14 +302,14 @@ static int find_zone(const struct reader *reader, const struct parts *parts,
 {
     const char *name = reader->text + parts->zone_at;
     if (options->zones == NULL) {
-        return bel__text_refuse(why, parts->zone_at, "no zone: no names of zones are known here");
+        return bel__text_refuse(why, parts->zone_at, "no zone: zone names are not available here");
     }
     int err = bel_zones_find(options->zones, name, parts->zone_bytes, out);
     if (err != BEL_EINVAL) return err;
-    return bel__text_refuse(why, parts->zone_at, "a zone that is known, such as Europe/Berlin");
+    return bel__text_refuse(why, parts->zone_at, "a known time zone, such as Europe/Berlin");
 }
 
-/* A zone that is an offset: it holds, and another one must be the same. */
+/* Resolves a zone that is an offset; a second offset must be equal. */
 static int resolve_fixed(const struct reader *reader, const struct parts *parts,
                          struct bel_wall *out, struct bel_text_error *why)
 {
@@ -410,7 +411,7 @@ static void write_number(struct writer *writer, int64_t number)
     writer_number(writer, number < 0 ? UINT64_C(0) - (uint64_t)number : (uint64_t)number);
 }
 
-/* What the clocks show. False if that has no year of four digits. */
+/* Converts an instant to local time. Returns false if its year does not have four digits. */
 static bool civil_of(int64_t utc, const struct bel_zone *zone, struct bel_civil *out)
 {
     return bel_zone_civil(zone, utc, out) == 0 && out->year >= 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Between two changes of the offset, local time and real time run alike, and the next local
- * time is the answer if it comes before the next change:
+ * Between two changes of the offset, local time and real time advance alike, and the next local
+ * time is the result if it comes before the next change:
  *
- *     span 1              | span 2: put back              | span 3: put forward
- *     ...  1:30  2:00 2:30|2:00 2:30 3:00 ...             |...  (2:00-3:00 is not)  3:00 ...
+ *     span 1              | span 2: set back              | span 3: set forward
+ *     ...  1:30  2:00 2:30|2:00 2:30 3:00 ...             |...  (no 2:00 to 3:00)   3:00 ...
  *               [1st pass] [2nd pass]                           [   gap    ]^
  *
- * A rule in real time takes all of it as it comes. Any other leaves out the first pass or
- * the second, as it was told, and answers with the end of the gap for what it finds in
- * there. Spans in which a rule names nothing are left out.
+ * A rule in real time uses all of these times. Any other rule skips the first or the second pass,
+ * as its options say, and for a time in the gap returns the end of the gap. Spans in which no time
+ * matches are skipped.
  */
 #include "plan/local.h"
 
@@ -18,12 +18,12 @@
 #include "plan/span.h"
 
 enum {
-    SPANS_MAX = 64,                /* that are looked at: a handful, whatever the rule */
-    SHORTLY = 3 * SECONDS_PER_DAY, /* more than offsets ever differ by */
+    SPANS_MAX = 64,                /* spans visited, at most; a few are enough for any rule */
+    SHORTLY = 3 * SECONDS_PER_DAY, /* more than the difference of any two offsets */
 };
 
-/* What was found in a span: the next local time from its `start` on, wherever that is; and
- * the instant, if it is in the span. */
+/* The result of a search in a span: the next local time from `start` on, in any span, and its
+ * instant if it is in this span. */
 struct finding {
     int64_t start;
     int64_t local;
@@ -36,11 +36,11 @@ static struct finding look_in_span(const struct local_rule *rule, const struct z
     struct finding found = {.start = from + span->offset, .instant = LOCAL_NONE};
     int64_t end = span->end != INT64_MAX ? span->end + span->offset : INT64_MAX;
     if (!rule->is_real_time) {
-        /* Shown before the clocks were put back, and now again. */
+        /* Shown before the clocks were set back, and now again. */
         bool is_again = span->offset_before > span->offset && rule->fold == BEL_FOLD_FIRST;
         int64_t again_end = is_again ? span->start + span->offset_before : found.start;
         if (again_end > found.start) found.start = again_end;
-        /* To be shown again. */
+        /* Will be shown again. */
         if (span->offset_after < span->offset && rule->fold == BEL_FOLD_SECOND) {
             end = span->end + span->offset_after;
         }
@@ -52,8 +52,8 @@ static struct finding look_in_span(const struct local_rule *rule, const struct z
     return found;
 }
 
-/* Where to go on after a span. The rule names nothing until shortly before `found.local`,
- * so the spans up to there can be left out, unless the next one goes back behind the start. */
+/* Returns where to continue after a span. No time matches until shortly before `found->local`, so
+ * the spans up to there can be skipped, unless the next one goes back to before the start. */
 static int64_t go_on(const struct zone_span *span, const struct finding *found)
 {
     if (span->end + span->offset_after < found->start) return span->end;
@@ -61,7 +61,8 @@ static int64_t go_on(const struct zone_span *span, const struct finding *found)
     return shortly > span->end ? shortly : span->end;
 }
 
-/* Whether the rule names a time that is skipped at the end of a span, and wants it. */
+/* Returns whether the rule matches a time in the gap at the end of a span and its options include
+ * it. */
 static bool is_in_gap(const struct local_rule *rule, const struct zone_span *span)
 {
     if (rule->is_real_time || rule->gap == BEL_GAP_SKIP) return false;
@@ -89,7 +90,7 @@ bool bel__local_next(const struct local_rule *rule, const struct bel_zone *zone,
             *out = span.end;
             return true;
         }
-        /* After the last local time, clocks that are put back may show it again. */
+        /* After the last local time, clocks that are set back may show it again. */
         if (found.local == LOCAL_NONE && span.end - from > SHORTLY) return false;
         from = found.local == LOCAL_NONE ? span.end : go_on(&span, &found);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A plan can only be asked for what comes next, and the times that matter are the last ones.
- * To find the one before an end, look ahead from a probe before it: if what comes next is
- * not before the end either, nothing is in between, and the probe goes back by twice as much.
+ * A plan can only return the next time, but the last missed times are needed. To find the last time
+ * before an end, probe from a point before it: if the next time after the probe is not before the
+ * end, nothing is in between, and the next probe goes back twice as far.
  *
  *     after ....x.....x.........x.................end
  *                                            p        nothing between p and end
@@ -11,15 +11,15 @@
  *                            p                        nothing
  *                     p                               found one; more may follow: bisect
  *
- * The first step is the distance between the last two times found. If times are evenly
- * spaced, the first probe is right.
+ * The first step is the distance between the last two times found. If the times are evenly spaced,
+ * the first probe succeeds.
  */
 #include "belfry/misfire.h"
 
 #include <assert.h>
 
 enum {
-    STRIDE_MS = 1000 /* before two times are known; any number would do */
+    STRIDE_MS = 1000 /* first step before two times are known; any number works */
 };
 
 static bool next_before(const struct bel_misfire_plan *plan, int64_t after, int64_t end,
@@ -33,7 +33,7 @@ static bool next_before(const struct bel_misfire_plan *plan, int64_t after, int6
     return true;
 }
 
-/* The distance of two instants, of which the first is not later. */
+/* Returns the distance of two instants; `from` is not later. */
 static uint64_t distance(int64_t from, int64_t to)
 {
     assert(from <= to);
@@ -50,12 +50,12 @@ static int64_t forward(int64_t from, uint64_t ms)
     return (int64_t)((uint64_t)from + ms);
 }
 
-/* The last time after `after` and before `end`. Sets `*stride` to what finds it with the first
- * probe. Each turn of a loop doubles or halves a distance of less than 2^64. */
+/* Finds the last time after `after` and before `end`. Sets `*stride` to a step with which the first
+ * probe would have found it. Each iteration doubles or halves a distance of less than 2^64. */
 static bool last_before(const struct bel_misfire_plan *plan, int64_t after, int64_t end,
                         uint64_t *stride, int64_t *out)
 {
-    int64_t high = end, found = end; /* nothing comes after `high` and before the end */
+    int64_t high = end, found = end; /* no time is after `high` and before the end */
     for (uint64_t step = *stride;; step *= 2) {
         bool is_first = step >= distance(after, end) || step > UINT64_MAX / 2;
         int64_t probe = is_first ? after : back(end, step);

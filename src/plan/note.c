@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A plan in words: the sentence, and a note for each change of the clocks that touches it.
- * The notes go from change to change, as the rule itself does, and look whether it names a
- * local time that was left out or comes twice.
+ * Describes a plan: the sentence, and a note for each clock change that affects it. The search goes
+ * from change to change and checks whether the rule matches a local time that is skipped or occurs
+ * twice.
  */
 #include "core/units.h"
 #include "plan/civil.h"
@@ -39,7 +39,7 @@ static void explain_every(struct writer *writer, const struct bel_plan *plan)
     writer_text(writer, "Every ");
     writer_text(writer, period);
     if (plan->options.mode == BEL_PLAN_DELAY) {
-        writer_text(writer, ", counted from the end of the one before");
+        writer_text(writer, ", counted from the end of the previous run");
     }
 }
 
@@ -78,7 +78,7 @@ size_t bel_plan_explain(const struct bel_plan *plan, char *out, size_t room)
     return writer_end(&writer);
 }
 
-/* Local times from `from` to before `to` that a rule names: the first and the last. */
+/* The first and the last local time from `from` to before `to` that match a rule. */
 struct named {
     int64_t first, last;
 };
@@ -88,7 +88,7 @@ static bool find_named(const struct bel_cron *cron, int64_t from, int64_t to, st
     int64_t local = bel__cron_next_local(cron, from - 1);
     if (local == CRON_NONE || local >= to) return false;
     *out = (struct named){local, local};
-    /* A clock is put forward or back by a day at most: a minute is fine enough for the last. */
+    /* A clock change is at most a day: a resolution of a minute is enough for the last time. */
     for (unsigned i = 0; i < SECONDS_PER_DAY / 60; i++) {
         local = bel__cron_next_local(cron, local - floor_mod(local, 60) + 59);
         if (local == CRON_NONE || local >= to) break;
@@ -126,18 +126,19 @@ static void put_fold(struct writer *writer, const struct bel_plan *plan, const s
     static const char *const passes[] = {"the first time", "the second time", "both times"};
     bool is_one = named->first == named->last, is_star = plan->cron.star_steps[CRON_HOUR] != 0;
     put_named(writer, named);
-    writer_text(writer, is_one ? " comes twice, runs " : " come twice, run ");
+    writer_text(writer, is_one ? " occurs twice, runs " : " occur twice, run ");
     writer_text(writer, passes[is_star ? BEL_FOLD_BOTH : plan->options.fold]);
 }
 
-/* Writes the note about the change at the end of a span. False if there is none to make. */
+/* Writes the note about the change at the end of a span. Returns false if the change does not
+ * matter. */
 static bool put_note(struct writer *writer, const struct bel_plan *plan,
                      const struct zone_span *span)
 {
     struct named named;
     int64_t before = span->end + span->offset, after = span->end + span->offset_after;
     if (after > before) {
-        if (plan->cron.star_steps[CRON_HOUR] != 0) return false; /* it follows real time */
+        if (plan->cron.star_steps[CRON_HOUR] != 0) return false; /* follows real time */
         if (!find_named(&plan->cron, before, after, &named)) return false;
         put_gap(writer, plan, &named, after);
         return true;

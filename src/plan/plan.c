@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A plan is one of three rules and what limits it. The rule says which times there are; the
- * first can be set, the last can be a time or a number.
+ * A plan is one of three kinds of rules, an optional first time, and an optional end, which is a
+ * time or a count.
  */
 #include "belfry/plan.h"
 
@@ -21,7 +21,7 @@ static bool begins_with(const char *text, size_t bytes, const char *prefix)
     return bytes >= length && strncasecmp(text, prefix, length) == 0;
 }
 
-/* An interval, with or without "@every " before it. */
+/* Reads an interval, with or without "@every " before it. */
 static int read_every(struct bel_plan *plan, const char *text, size_t bytes,
                       struct bel_text_error *why)
 {
@@ -31,13 +31,12 @@ static int read_every(struct bel_plan *plan, const char *text, size_t bytes,
         if (why != NULL) why->position += skip;
         return err;
     }
-    if (plan->period_ms == 0) return bel__text_refuse(why, skip, "more than no time");
+    if (plan->period_ms == 0) return bel__text_refuse(why, skip, "an interval of at least 1 ms");
     plan->kind = BEL_PLAN_EVERY;
     return 0;
 }
 
-/* Whether a text can only be meant as a duration: it is one word that begins with a digit
- * or a P. */
+/* Returns whether a text can only be a duration: one word that begins with a digit or a P. */
 static bool looks_like_duration(const char *text, size_t bytes)
 {
     if (bytes == 0 || memchr(text, ' ', bytes) != NULL) return false;
@@ -70,7 +69,8 @@ int bel_plan_create(const char *text, size_t bytes, const struct bel_plan_option
     if (plan->options.zone == NULL) plan->options.zone = bel_zone_utc();
     int err = read_rule(plan, text, bytes, why);
     if (err == 0 && plan->options.mode == BEL_PLAN_DELAY && plan->kind != BEL_PLAN_EVERY) {
-        err = bel__text_refuse(why, 0, "an interval: only that can be counted from an end");
+        err = bel__text_refuse(why, 0,
+                               "an interval: only intervals can be counted from the end of a run");
     }
     if (err) {
         bel_plan_destroy(plan);
@@ -92,7 +92,7 @@ enum bel_plan_kind bel_plan_kind(const struct bel_plan *plan)
     return plan->kind;
 }
 
-/* Adds a number of milliseconds. Returns 0, or BEL_ERANGE beyond the last time there is. */
+/* Adds milliseconds. Returns 0, or BEL_ERANGE on overflow. */
 static int add_ms(int64_t ms, uint64_t more, int64_t *out)
 {
     struct bel_wall sum;
@@ -114,11 +114,11 @@ static int next_every(const struct bel_plan *plan, int64_t after, int64_t *out)
         return 0;
     }
     if (options->mode == BEL_PLAN_DELAY) return add_ms(after, plan->period_ms, out);
-    uint64_t passed = (uint64_t)after - (uint64_t)first; /* fits, whatever the signs */
+    uint64_t passed = (uint64_t)after - (uint64_t)first; /* fits for any signs */
     return add_ms(after, plan->period_ms - passed % plan->period_ms, out);
 }
 
-/* A cron rule or a recurrence rule, which count in seconds. */
+/* Finds the next time of a cron rule or a recurrence rule, which count in seconds. */
 static int next_by_seconds(const struct bel_plan *plan, int64_t after, int64_t *out)
 {
     const struct bel_plan_options *options = &plan->options;

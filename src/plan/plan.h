@@ -3,7 +3,7 @@
 #define BEL_PLAN_PLAN_H
 
 /*
- * What is inside of a plan.
+ * The contents of a plan.
  */
 
 #include "belfry/plan.h"
@@ -18,7 +18,7 @@ struct bel_plan {
     struct bel_rrule *rrule;
 };
 
-/* Recurrence rules, as far as a plan needs them; plan_rrule.c. */
+/* The recurrence rules of plans; plan_rrule.c. */
 BEL_CHECKED int bel__plan_read_rrule(struct bel_plan *plan, const char *text, size_t bytes,
                                      struct bel_text_error *why);
 void bel__plan_free_rrule(struct bel_plan *plan);

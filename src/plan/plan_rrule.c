@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A recurrence rule as a plan's rule. Its start is a local time: that of the plan's first
- * time if there is one, else of when the plan is made. A rule knows whole seconds only, and its
- * start is its first time, which COUNT counts: so it is not before the plan is made.
+ * Recurrence rules in plans. The start of a rule is a local time: of the plan's first time if it is
+ * given, otherwise of the plan's creation. A rule has a resolution of seconds, and COUNT counts its
+ * start, so the start is rounded up to be not before the creation.
  */
 #include "belfry/rrule.h"
 
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* The second in which the rule starts. */
+/* Returns the second in which the rule starts. */
 static int64_t start_of(const struct bel_plan_options *options)
 {
     if (options->has_start) return floor_div(options->start.ms, MS_PER_S);

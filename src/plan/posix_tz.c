@@ -7,9 +7,9 @@
  *     date     J number | number | M month . week . weekday
  *     time     as offset, 167 hours at most; 2:00 if there is none
  *
- * POSIX leaves open what DST without dates means, and nobody writes such a file: it is
- * refused. Times before 0:00 and after 24:00 came with version 3 of the files and are taken
- * in all of them.
+ * POSIX does not define DST without dates, and no known file uses it, so it is invalid here. Times
+ * before 0:00 and after 24:00 were introduced in version 3 of the files and are accepted in all
+ * versions.
  */
 #include "plan/posix_tz.h"
 
@@ -37,7 +37,7 @@ static bool is_letter(char byte)
     return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
 }
 
-/* A number of up to three digits. */
+/* Reads a number of up to three digits. */
 static bool read_number(struct reader *reader, int32_t min, int32_t max, int32_t *out)
 {
     assert(max < 1000);
@@ -67,7 +67,7 @@ static bool read_name(struct reader *reader)
     return !quoted || reader_skip(reader, '>');
 }
 
-/* Seconds, from hours, minutes and seconds. */
+/* Reads hours, minutes and seconds as seconds. */
 static bool read_time(struct reader *reader, int32_t hours_max, int32_t *out)
 {
     int32_t hours, minutes = 0, seconds = 0;
@@ -115,7 +115,7 @@ static bool read_day(struct reader *reader, struct tz_day *out)
     return !reader_skip(reader, '/') || read_time(reader, TIME_HOURS_MAX, &out->time);
 }
 
-/* A name and what is to be added to UTC, which is the other way round than it is written. */
+/* Reads an offset and negates it: it is written as west of UTC. */
 static bool read_offset(struct reader *reader, int32_t *out)
 {
     int32_t west;
@@ -146,7 +146,7 @@ int bel__tz_rule_parse(const char *text, size_t bytes, struct tz_rule *out)
     return 0;
 }
 
-/* The number of the day in a year. */
+/* Returns the day number of a rule's day in a year. */
 static int64_t day_in(const struct tz_day *day, int32_t year)
 {
     if (day->kind == TZ_DAY_MONTH) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reading rules, and refusing those that could not be followed.
+ * Parses rules, and rejects those that could not be evaluated in bounded time.
  *
  *     text  := ("RRULE:")? part (";" part)* (space "EXDATE:" time ("," time)*)*
  *     part  := name "=" value
  *
- * First the parts are read, each on its own, into sets. Then they are looked at together:
- * which of them go with which, what the start fills in, and which of the few kinds of dates
- * it is that rrule_dates.c knows. Last the rule is tried: it must name a time, and the end
- * of a COUNT is found once and for all, so that nobody has to count again.
+ * The first step reads each part into a set. The second step checks the combination of parts, fills
+ * in what is left open from the start, and selects one of the kinds of dates in rrule_dates.c. The
+ * third step tries the rule: it must match a time. The end of a COUNT is found once, so that later
+ * searches need not count.
  */
 #include "plan/rrule.h"
 
@@ -39,9 +39,9 @@ enum part {
     PARTS,
 };
 
-/* What is in a list of numbers. */
+/* The values of a list of numbers. */
 struct numbers {
-    const char *what; /* for refusals */
+    const char *what; /* for error messages */
     uint16_t min, max;
     bool is_signed;
 };
@@ -72,8 +72,8 @@ enum {
 
 static const struct {
     const char *name;
-    uint32_t interval_max; /* not more than a hundred years */
-    unsigned parts;        /* that go with it */
+    uint32_t interval_max; /* at most a hundred years */
+    unsigned parts;        /* that are allowed with it */
 } freqs[RRULE_FREQS] = {
     [RRULE_SECONDLY] = {"SECONDLY", BEL_RRULE_INTERVAL_MAX, ALWAYS},
     [RRULE_MINUTELY] = {"MINUTELY", BEL_RRULE_INTERVAL_MAX, ALWAYS},
@@ -87,13 +87,13 @@ static const struct {
     [RRULE_YEARLY] = {"YEARLY", 100, BIT(PARTS) - 1},
 };
 
-/* A rule that is being read. */
+/* The state of parsing a rule. */
 struct reading {
     struct reader reader;
     struct bel_text_error *why;
     struct bel_rrule rrule;
     size_t positions[PARTS];
-    unsigned parts; /* that were there, a bit each */
+    unsigned parts; /* found so far, one bit each */
     uint32_t count;
     bool has_nth;
     unsigned nth_max; /* the largest number of a weekday, without its sign */
@@ -121,7 +121,7 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* Goes past a word if it comes next. */
+/* Skips a word if it comes next. */
 static bool skip_word(struct reader *reader, const char *word)
 {
     size_t bytes = strlen(word);
@@ -133,7 +133,7 @@ static bool skip_word(struct reader *reader, const char *word)
     return true;
 }
 
-/* Reads a number from `min` to `max`; false, and nothing is read, if there is none. */
+/* Reads a number from `min` to `max`. Returns false and reads nothing if there is none. */
 static bool read_number(struct reader *reader, uint32_t min, uint32_t max, uint32_t *out)
 {
     size_t at = reader->at;
@@ -149,7 +149,7 @@ static bool read_number(struct reader *reader, uint32_t min, uint32_t max, uint3
     return false;
 }
 
-/* Reads exactly so many digits; -1 if there are fewer. */
+/* Reads exactly `digits` digits; returns -1 if there are fewer. */
 static int read_digits(struct reader *reader, unsigned digits)
 {
     int value = 0;
@@ -160,7 +160,7 @@ static int read_digits(struct reader *reader, unsigned digits)
     return value;
 }
 
-/* Reads 20260131T090000, with a Z or without. */
+/* Reads 20260131T090000, with or without a Z. */
 static int read_time(struct reading *reading, int64_t *out, bool *out_is_utc)
 {
     struct reader *reader = &reading->reader;
@@ -170,7 +170,8 @@ static int read_time(struct reading *reading, int64_t *out, bool *out_is_utc)
     for (unsigned i = 0; i < 6; i++) {
         bool has_t = i != 3 || skip_word(reader, "T");
         fields[i] = has_t ? read_digits(reader, i == 0 ? 4 : 2) : -1;
-        if (fields[i] < 0) return refuse(reading, "a time as 20260131T090000, or with a Z for UTC");
+        if (fields[i] < 0)
+            return refuse(reading, "a time like 20260131T090000, or with a Z for UTC");
     }
     struct bel_civil civil = {
         .year = fields[0],
@@ -188,7 +189,7 @@ static int read_time(struct reading *reading, int64_t *out, bool *out_is_utc)
     return 0;
 }
 
-/* The set of a part, and after it, if it is signed, the one from the end. */
+/* Returns the set of a part; for signed parts the one selected by `sign`. */
 static uint64_t *set_of(struct bel_rrule *rrule, enum part part, unsigned sign)
 {
     switch (part) {
@@ -235,7 +236,7 @@ static int read_numbers(struct reading *reading, enum part part)
     return 0;
 }
 
-/* Reads SU to SA; false if it is none of them. */
+/* Reads SU to SA. Returns false if there is none. */
 static bool read_weekday(struct reader *reader, unsigned *out)
 {
     static const char names[7][3] = {"SU", "MO", "TU", "WE", "TH", "FR", "SA"};
@@ -388,7 +389,7 @@ static int refuse_part(struct reading *reading, enum part part, const char *expe
     return bel__text_refuse(reading->why, reading->positions[part], "%s", expected);
 }
 
-/* Whether the parts go with the frequency and with one another. */
+/* Checks that the parts are allowed with the frequency and with each other. */
 static int check_parts(struct reading *reading)
 {
     const struct bel_rrule *rrule = &reading->rrule;
@@ -416,7 +417,7 @@ static int check_parts(struct reading *reading)
     return 0;
 }
 
-/* Whether weekdays with numbers have something that they can be counted in. */
+/* Checks that weekdays with numbers are counted in a month or a year. */
 static int check_nth(struct reading *reading)
 {
     enum rrule_freq freq = reading->rrule.freq;
@@ -435,7 +436,7 @@ static int check_nth(struct reading *reading)
     return 0;
 }
 
-/* Whether positions are counted in one month, and among dates alone. */
+/* Checks that positions are counted in one month, and among dates with one time of day. */
 static int check_positions(struct reading *reading)
 {
     const struct bel_rrule *rrule = &reading->rrule;
@@ -452,7 +453,7 @@ static int check_positions(struct reading *reading)
     return 0;
 }
 
-/* Fills in the times of the day that a rule leaves open. */
+/* Fills in the times of day that a rule leaves open. */
 static void fill_times(struct bel_rrule *rrule)
 {
     const struct {
@@ -474,7 +475,7 @@ static void fill_times(struct bel_rrule *rrule)
     }
 }
 
-/* Which kind of dates a rule has, after what it left open has been filled in. */
+/* Returns the kind of dates of a rule, after the open parts were filled in. */
 static enum rrule_dates dates_of(const struct reading *reading)
 {
     const struct bel_rrule *rrule = &reading->rrule;
@@ -508,7 +509,8 @@ static void fill_dates(struct reading *reading)
     if (rrule->months == 0) rrule->months = 0x1ffe;
 }
 
-/* How many days of a month are named, if it has `count` and its first is a `first`. */
+/* Returns the number of days that match in a month of `count` days whose first weekday is
+ * `first`. */
 static unsigned days_named(const struct bel_rrule *rrule, unsigned count, unsigned first)
 {
     unsigned named = 0;
@@ -524,7 +526,8 @@ static unsigned days_named(const struct bel_rrule *rrule, unsigned count, unsign
     return named;
 }
 
-/* Whether some month has a date that is named. Every month begins on every weekday. */
+/* Returns whether some month has a date that matches. Every month begins on every weekday at some
+ * time. */
 static bool can_happen(const struct bel_rrule *rrule)
 {
     uint64_t positions = rrule->positions[0] | rrule->positions[1];
@@ -540,7 +543,7 @@ static bool can_happen(const struct bel_rrule *rrule)
     return false;
 }
 
-/* Finds the last of `count` local times; LOCAL_NONE if that takes too long. */
+/* Finds the last of `count` local times; LOCAL_NONE if the search takes too long. */
 static int64_t last_of_count(struct rrule_search *search, int64_t first, uint32_t count)
 {
     int64_t horizon = first + (int64_t)RRULE_CYCLE * SECONDS_PER_DAY, local = first;
@@ -552,7 +555,7 @@ static int64_t last_of_count(struct rrule_search *search, int64_t first, uint32_
     return local < horizon ? local : LOCAL_NONE;
 }
 
-/* Follows the rule to its first time, and to the last of a COUNT. */
+/* Finds the first time of the rule, and the last of a COUNT. */
 static int try_out(struct reading *reading)
 {
     struct bel_rrule *rrule = &reading->rrule;
@@ -570,7 +573,7 @@ static int try_out(struct reading *reading)
     if (last == LOCAL_NONE) {
         bool is_much = search.calls >= search.calls_max || search.steps >= search.steps_max;
         return refuse_part(reading, PART_COUNT,
-                           is_much ? "a smaller COUNT: there are too many dates to look at"
+                           is_much ? "a smaller COUNT: too many dates to search"
                                    : "a COUNT that is reached within 400 years");
     }
     rrule->last = last;
@@ -598,7 +601,7 @@ static int compare_times(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Makes a rule of what has been read, in one piece of memory. */
+/* Allocates the rule that was read, with its lists in one block of memory. */
 static struct bel_rrule *keep(const struct reading *reading)
 {
     const struct bel_rrule *from = &reading->rrule;

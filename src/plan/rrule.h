@@ -3,16 +3,16 @@
 #define BEL_PLAN_RRULE_H
 
 /*
- * What is inside of a recurrence rule. What was left open has been filled in from the start,
- * so that a search can begin anywhere. A rule is three questions, asked apart:
+ * The contents of a recurrence rule. Parts that the text leaves open are filled in from the start,
+ * so that a search can begin anywhere. A rule consists of three independent conditions:
  *
- *     which dates    by enum rrule_dates, as if there were no INTERVAL
- *     which periods  every `interval`-th day, week, month or year, counted from the start's
- *     which times    every hour, minute and second that is in the sets
+ *     dates          by enum rrule_dates, ignoring INTERVAL
+ *     periods        every `interval`-th day, week, month or year, counted from the start's
+ *     times of day   every hour, minute and second that is in the sets
  *
- * or, if it is SECONDLY, MINUTELY or HOURLY, only the last two. Local times are in seconds,
- * counted as if they were UTC; dates are numbers as in plan/civil.h; bit n of a set is the
- * value n, and of the second of two sets the n-th from the end.
+ * If it is SECONDLY, MINUTELY or HOURLY, only the last two apply. Local times are in seconds,
+ * counted as if they were UTC; dates are day numbers as in plan/civil.h. Bit n of a set is the
+ * value n; in the second of two sets, bit n is the n-th from the end.
  */
 
 #include "belfry/rrule.h"
@@ -34,17 +34,17 @@ enum rrule_dates {
     RRULE_WEEKDAYS,
     RRULE_MONTHS, /* by months, month_days, weekdays, nth and positions */
     RRULE_YEARS,  /* by year_days, weekdays and nth */
-    RRULE_WEEKS,  /* by weeks and weekdays; its years are of whole weeks */
+    RRULE_WEEKS,  /* by weeks and weekdays; years consist of whole weeks */
 };
 
 enum {
     RRULE_NTH_MAX = 53,
     RRULE_WEEKDAYS_MAX = 128,
     RRULE_YEAR_DAY_WORDS = 6,
-    RRULE_CYCLE = 146097,      /* days in 400 years, after which the calendar is the same again */
-    RRULE_CALLS_MAX = 2000,    /* of libical, for one next time */
-    RRULE_STEPS_MAX = 400000,  /* that are arithmetic only */
-    RRULE_COUNT_CALLS = 12000, /* the same, to find the end of a COUNT */
+    RRULE_CYCLE = 146097,      /* days in 400 years, after which the calendar repeats */
+    RRULE_CALLS_MAX = 2000,    /* calls of libical for one next time */
+    RRULE_STEPS_MAX = 400000,  /* steps of arithmetic for one next time */
+    RRULE_COUNT_CALLS = 12000, /* calls of libical to find the end of a COUNT */
     RRULE_COUNT_STEPS = 1000000,
 };
 
@@ -54,10 +54,10 @@ struct bel_rrule {
     uint32_t interval;
     bool is_real_time;
     uint8_t week_start; /* 0 is Sunday */
-    uint8_t weekdays;   /* without a number; all, if neither these nor others were named */
+    uint8_t weekdays;   /* without a number; all, if the rule names no weekday */
     uint8_t nth[2][RRULE_NTH_MAX];
     uint64_t seconds, minutes, hours, months;
-    uint64_t month_days[2], weeks[2], positions[2]; /* none: of no matter */
+    uint64_t month_days[2], weeks[2], positions[2]; /* 0: no restriction */
     uint64_t year_days[2][RRULE_YEAR_DAY_WORDS];
     int64_t start;
     int64_t last, last_utc; /* INT64_MAX: no end */
@@ -66,30 +66,32 @@ struct bel_rrule {
     char *text;
 };
 
-/* A search for dates: an iterator of libical's that is somewhere. */
+/* A search for dates, with an open iterator of libical. */
 struct rrule_search {
     const struct bel_rrule *rrule;
     struct icalrecur_iterator_impl *iterator; /* NULL: none is open */
-    int64_t shift;                            /* from its dates to ours, in days */
-    int64_t from, date;                       /* what it gave last: the first from there on */
-    unsigned calls, calls_max;                /* of libical; beyond it nothing is found */
-    unsigned steps, steps_max;                /* likewise */
-    int err;                                  /* BEL_ENOMEM, likewise */
+    int64_t shift;                            /* from dates of libical to dates of the rule, in
+                                                 days */
+    int64_t from, date;                       /* its last result: `date` is the first date not
+                                                 before `from` */
+    unsigned calls, calls_max;                /* of libical; the search ends at calls_max */
+    unsigned steps, steps_max;                /* of arithmetic; the search ends at steps_max */
+    int err;                                  /* 0 or BEL_ENOMEM; the search ends */
 };
 
 void bel__rrule_search_begin(struct rrule_search *search, const struct bel_rrule *rrule);
 void bel__rrule_search_end(struct rrule_search *search);
 
-/* The first date from `day` on that the rule names, in the periods that it names or, for
- * the second, in any. LOCAL_NONE if there is none. */
+/* Return the first date not before `day` that matches the rule; the first function only in periods
+ * that match the interval, the second in any period. LOCAL_NONE if there is none. */
 int64_t bel__rrule_date(struct rrule_search *search, int64_t day);
 int64_t bel__rrule_date_of_any(struct rrule_search *search, int64_t day);
 
-/* The first local time after `local` that the rule names, exceptions or not, whatever comes
- * last; LOCAL_NONE if there is none. */
+/* Returns the first local time after `local` that matches the rule, ignoring exceptions and the
+ * end; LOCAL_NONE if there is none. */
 int64_t bel__rrule_next_local(struct rrule_search *search, int64_t local);
 
-/* How many of a day's times the rule names. */
+/* Returns the number of times of day that match the rule. */
 unsigned bel__rrule_times(const struct bel_rrule *rrule);
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Dates, without times. Every day, weekdays and weeks by their numbers are arithmetic (the
- * last days of a year's last week are missing from libical 3's). What is counted in months
- * and years is libical's to say, which is asked in a way that it answers soon:
+ * Finds dates, without times. Every day, weekdays and numbered weeks are computed here (libical 3
+ * omits the last days of a year's last week). For months and years libical is used, in a way that
+ * makes it return quickly:
  *
- *   - without INTERVAL, COUNT, UNTIL and times of the day, so that a rule that names any date
- *     at all names one within forty years: 29 February on a given weekday is the rarest.
- *     Rules that name none are refused before they come here;
- *   - always from the date that is of interest. Nothing depends on the start, since what a
- *     rule leaves open has been filled in;
- *   - in the years 2000 to 2399, since it gives up in 2582. After 400 years the calendar is
- *     the same again, so other dates are moved there and back by whole cycles.
+ *   - without INTERVAL, COUNT, UNTIL and times of day, so that a rule that matches any date
+ *     matches one within forty years: 29 February on a given weekday is the rarest. Rules that
+ *     match none were rejected before;
+ *   - always starting at the date of interest. Nothing depends on the start, because the open
+ *     parts were filled in;
+ *   - in the years 2000 to 2399, because libical gives up in 2582. The calendar repeats after
+ *     400 years, so other dates are moved there and back by whole cycles.
  *
- * The interval is looked at here. If a date is in a period that is left out, the search goes
- * on where the next one begins that is not:
+ * The interval is applied here. If a date is in a period that the interval skips, the search
+ * continues at the beginning of the next period that it does not skip:
  *
  *     period     0         1         2         3      INTERVAL=2
  *                | x     x |     x   |         |   x
@@ -29,7 +29,7 @@
 static_assert(RRULE_WEEKDAYS_MAX < ICAL_BY_DAY_SIZE, "libical's list has room");
 
 enum {
-    NEAR_DAYS = 31, /* an open iterator is not opened again for a date this far ahead */
+    NEAR_DAYS = 31, /* an open iterator is advanced for a date at most this far ahead */
     YEAR_FIRST = 2000,
     CYCLE_YEARS = 400,
 };
@@ -49,8 +49,8 @@ void bel__rrule_search_end(struct rrule_search *search)
     search->iterator = NULL;
 }
 
-/* Writes the values of two sets as one of libical's lists. It has room for `max` of them and
- * the end, and the parser took no more. */
+/* Writes the values of two sets to a list of libical, which has room for `max` values and the end;
+ * the parser accepted no more. */
 static void put_list(short *list, const uint64_t *from_start, const uint64_t *from_end, int max)
 {
     size_t count = 0;
@@ -65,7 +65,8 @@ static void put_list(short *list, const uint64_t *from_start, const uint64_t *fr
     list[count] = ICAL_RECURRENCE_ARRAY_MAX;
 }
 
-/* Weekdays with their numbers, as libical encodes them: 1 is Sunday, and 8 for each place. */
+/* Writes weekdays with their numbers as libical encodes them: 1 is Sunday, plus 8 for each
+ * number. */
 static void put_weekdays(short *list, const struct bel_rrule *rrule)
 {
     size_t count = 0;
@@ -85,8 +86,8 @@ static void put_rule(struct icalrecurrencetype *out, const struct bel_rrule *rru
 {
     icalrecurrencetype_clear(out);
     out->freq = rrule->dates == RRULE_MONTHS ? ICAL_MONTHLY_RECURRENCE : ICAL_YEARLY_RECURRENCE;
-    /* A day that is named from both ends is counted twice for positions, unless there are
-     * weekdays as well. */
+    /* libical counts a day that is named from both ends twice for positions, unless there are
+     * weekdays too. */
     bool has_positions = rrule->positions[0] != 0 || rrule->positions[1] != 0;
     if (rrule->weekdays != 0x7f || has_positions) {
         put_weekdays(out->by_day, rrule);
@@ -122,7 +123,7 @@ static bool open_at(struct rrule_search *search, int64_t day)
     return search->iterator != NULL;
 }
 
-/* Asks the open iterator for its next date; false if it has come to its end. */
+/* Gets the next date of the open iterator. Returns false at its end. */
 static bool step(struct rrule_search *search)
 {
     struct icaltimetype next = icalrecur_iterator_next(search->iterator);
@@ -151,7 +152,8 @@ static int64_t date_by_libical(struct rrule_search *search, int64_t day)
     return step(search) ? search->date : LOCAL_NONE;
 }
 
-/* Which week a day is in, counted from one in 1970, and its first day. */
+/* Return the number of the week that contains a day, counted from one in 1970, and the first day of
+ * a week. */
 static int64_t week_of(const struct bel_rrule *rrule, int64_t day)
 {
     return floor_div(day + 4 - rrule->week_start, 7);
@@ -162,19 +164,20 @@ static int64_t week_begin(const struct bel_rrule *rrule, int64_t week)
     return week * 7 - 4 + rrule->week_start;
 }
 
-/* The first week of a year: the one that 4 January is in, as it is mostly in the year. */
+/* Returns the first week of a year: the one that contains 4 January, so that most of it is in the
+ * year. */
 static int64_t first_week(const struct bel_rrule *rrule, int32_t year)
 {
     return week_of(rrule, civil_to_days(year, 1, 4));
 }
 
-/* The year that a week is mostly in. */
+/* Returns the year that contains most of a week. */
 static int32_t year_of_week(const struct bel_rrule *rrule, int64_t week)
 {
     return civil_from_days(week_begin(rrule, week) + 3).year;
 }
 
-/* Whether the rule names a week by its number. */
+/* Returns whether the rule matches a week by its number. */
 static bool is_week_named(const struct bel_rrule *rrule, int64_t week)
 {
     int32_t year = year_of_week(rrule, week);
@@ -214,7 +217,7 @@ int64_t bel__rrule_date_of_any(struct rrule_search *search, int64_t day)
     }
 }
 
-/* Which period a day is in. */
+/* Returns the period that contains a day. */
 static int64_t period_of(const struct bel_rrule *rrule, int64_t day)
 {
     struct civil_date date;

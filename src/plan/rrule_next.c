@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * From dates to local times to instants. The times of a day are the lowest bits of three
- * words, as cron's are. Rules of less than a day need no dates: of the times that the sets
- * name, the first in a period that the interval names.
+ * Converts dates to local times and local times to instants. The times of day are the lowest bits
+ * of three words, as for cron. Rules with a frequency of less than a day need no dates: the result
+ * is the first time of the sets in a period that matches the interval.
  *
- * The rest is done by the walk through the zone that all rules share; the exceptions that are
- * instants are taken out of what it finds.
+ * plan/local.h does the rest, as for all rules; exceptions that are instants are removed from its
+ * results.
  */
 #include "plan/civil.h"
 #include "plan/rrule.h"
@@ -19,7 +19,7 @@ static int64_t lowest_from(uint64_t bits, int64_t from)
     return bits != 0 ? __builtin_ctzll(bits) : -1;
 }
 
-/* The first second of a day from `second` on that is named; -1 if there is none. */
+/* Returns the first second of a day, not before `second`, that matches; -1 if there is none. */
 static int64_t next_time(const struct bel_rrule *rrule, int64_t second)
 {
     int64_t hour = second / 3600, minute = second / 60 % 60;
@@ -78,7 +78,7 @@ int64_t bel__rrule_next_local(struct rrule_search *search, int64_t local)
     int64_t from = local < rrule->start ? rrule->start : local + 1;
     int64_t next =
         rrule->freq < RRULE_DAILY ? next_of_periods(search, from) : next_of_dates(search, from);
-    /* A day is left, so that it is before the year 10,000 in any zone. */
+    /* One day less, so that the result is before the year 10,000 in any zone. */
     int64_t end = civil_to_days(CIVIL_YEAR_MAX, 12, 30) * SECONDS_PER_DAY;
     return next < end ? next : LOCAL_NONE;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Stands in for recurrence rules in a build without libical. */
+/* Replaces the recurrence rules in a build without libical. */
 #include "belfry/rrule.h"
 #include "plan/text.h"
 

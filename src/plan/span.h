@@ -8,16 +8,16 @@
 
 #include "belfry/zone.h"
 
-/* Instants from `start` to before `end`, over which the offset is one. Before the first
- * change `start` is INT64_MIN, after the last `end` is INT64_MAX, and the offset on the
- * other side is the same. */
+/* Instants from `start` to before `end`, during which the offset is constant. Before the first
+ * change `start` is INT64_MIN, after the last `end` is INT64_MAX; the offset on that side is then
+ * equal to `offset`. */
 struct zone_span {
     int64_t start, end;
     int32_t offset;
     int32_t offset_before, offset_after;
 };
 
-/* The span that an instant is in. */
+/* Returns the span that contains an instant. */
 struct zone_span bel__zone_span(const struct bel_zone *zone, int64_t utc);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A 64-bit word as a fraction of 2^64, times a window: no division, and no bias that a window
- * of less than a thousand years could show. */
+/* Multiplies a window by a 64-bit word as a fraction of 2^64: no division, and no measurable bias
+ * in a window of less than a thousand years. */
 #include "belfry/spread.h"
 
 #include "core/siphash.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What was expected is a phrase that fits; if one does not, it is cut off. */
+/* A phrase that does not fit is truncated. */
 #include "plan/text.h"
 
 #include <stdarg.h>

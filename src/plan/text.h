@@ -3,7 +3,7 @@
 #define BEL_PLAN_TEXT_H
 
 /*
- * text - reading a text byte by byte, and saying what is wrong with it.
+ * text - reads a text byte by byte, and reports parse errors.
  */
 
 #include "belfry/error.h"
@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* A text that is being read. */
+/* A text and the position in it. */
 struct reader {
     const char *text;
     size_t bytes;
@@ -23,14 +23,14 @@ static inline bool reader_at_end(const struct reader *reader)
     return reader->at == reader->bytes;
 }
 
-/* The next byte, 0 at the end. */
+/* Returns the next byte, 0 at the end. */
 static inline char reader_peek(const struct reader *reader)
 {
     if (reader_at_end(reader)) return '\0';
     return reader->text[reader->at];
 }
 
-/* Goes past the next byte if it is this one. */
+/* Skips the next byte if it is `byte`. Returns whether it was. */
 static inline bool reader_skip(struct reader *reader, char byte)
 {
     if (reader_at_end(reader) || reader->text[reader->at] != byte) return false;
@@ -38,7 +38,7 @@ static inline bool reader_skip(struct reader *reader, char byte)
     return true;
 }
 
-/* Says what was expected at a position. Returns BEL_EINVAL; `why` may be NULL. */
+/* Sets the position and the expected phrase, unless `why` is NULL. Returns BEL_EINVAL. */
 __attribute__((format(printf, 3, 4))) int
 bel__text_refuse(struct bel_text_error *why, size_t position, const char *format, ...);
 

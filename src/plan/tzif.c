@@ -5,7 +5,7 @@
  *
  *     header        0    4   "TZif"
  *                   4    1   version: 0, '2', '3' or '4'
- *                   5   15   nothing
+ *                   5   15   unused
  *                  20    4   isut_count       0 or type_count
  *                  24    4   isstd_count      0 or type_count
  *                  28    4   leap_count
@@ -14,8 +14,8 @@
  *                  40    4   char_count
  *
  *     block         W each   time_count instants, ascending
- *                   1 each   time_count numbers of types
- *                   6 each   type_count types: 4 offset, 1 is it DST, 1 where its name is
+ *                   1 each   time_count indices of types
+ *                   6 each   type_count types: 4 offset, 1 is DST, 1 index of the name
  *                   1 each   char_count bytes of names, each ending in 0
  *               W + 4 each   leap_count leap seconds
  *                   1 each   isstd_count marks, then isut_count marks
@@ -24,11 +24,11 @@
  *     later         header, block with W = 4, header, block with W = 8, footer
  *     footer        '\n', a TZ string or nothing, '\n'
  *
- * The first block of a later version is for old readers. It may have less in it or nothing at
- * all, so it is measured and skipped.
+ * The first block of a later version is for old readers. It may contain less or nothing, so only
+ * its size is computed, and it is skipped.
  *
- * Instants of a file with leap seconds (those in right/) count them, and all others do not.
- * Times of one kind read as the other would be half a minute off, so such a file is refused.
+ * Instants of a file with leap seconds (those in right/) count them; other files do not. Mixing the
+ * two would be wrong by half a minute, so files with leap seconds are rejected.
  */
 #include "plan/tzif.h"
 
@@ -47,7 +47,7 @@ struct header {
     uint32_t isut_count, isstd_count, leap_count, time_count, type_count, char_count;
 };
 
-/* What is left to read. */
+/* The bytes that are left to read. */
 struct cursor {
     const uint8_t *next;
     size_t bytes;
@@ -63,7 +63,7 @@ static int64_t read_i64(const uint8_t *from)
     return (int64_t)((uint64_t)read_u32(from) << 32 | read_u32(from + 4));
 }
 
-/* Goes past some bytes. Returns the first, or NULL if there are not so many. */
+/* Takes some bytes. Returns the first, or NULL if there are fewer. */
 static const uint8_t *take(struct cursor *cursor, uint64_t bytes)
 {
     if (bytes > cursor->bytes) return NULL;
@@ -90,7 +90,7 @@ static bool read_header(struct cursor *cursor, struct header *out)
     return out->version == 0 || (out->version >= '2' && out->version <= '4');
 }
 
-/* The bytes of a block. Counts have 32 bits, so that this cannot overflow. */
+/* Returns the size of a block. Counts have 32 bits, so the sum cannot overflow. */
 static uint64_t block_bytes(const struct header *header, uint64_t time_bytes)
 {
     return header->time_count * (time_bytes + 1) + header->type_count * UINT64_C(6) +
@@ -131,7 +131,7 @@ static bool times_are_valid(const struct tzif *tzif)
     return true;
 }
 
-/* Each mark is 0 or 1; an instant that was given in UT was not given in local time. */
+/* Each mark is 0 or 1; an instant given in UT is also marked as standard time. */
 static bool marks_are_valid(const uint8_t *marks, const struct header *header)
 {
     uint64_t count = (uint64_t)header->isstd_count + header->isut_count;
@@ -160,7 +160,7 @@ static bool read_block(struct cursor *cursor, const struct header *header, struc
            marks_are_valid(names + header->char_count, header);
 }
 
-/* What is left must be one line between two line ends. */
+/* The rest must be one line between two line feeds. */
 static bool read_footer(struct cursor *cursor, struct tzif *out)
 {
     if (cursor->bytes < 2 || cursor->next[0] != '\n') return false;

@@ -3,8 +3,7 @@
 #define BEL_PLAN_WRITER_H
 
 /*
- * writer - printing as snprintf does: what fits is written and ends in 0, what is needed is
- * counted.
+ * writer - prints like snprintf: writes what fits, followed by a 0, and counts what is needed.
  */
 
 #include "core/parse.h"
@@ -15,9 +14,9 @@
 
 /* A text that is being written. */
 struct writer {
-    char *out;    /* may be NULL if there is no room */
-    size_t room;  /* bytes, with the 0 at the end */
-    size_t bytes; /* needed up to here, without the 0 */
+    char *out;    /* may be NULL if room is 0 */
+    size_t room;  /* bytes, including the final 0 */
+    size_t bytes; /* needed so far, without the 0 */
 };
 
 static inline void writer_begin(struct writer *writer, char *out, size_t room)
@@ -41,7 +40,7 @@ static inline void writer_text(struct writer *writer, const char *text)
     }
 }
 
-/* A number with zeros in front if it has fewer digits. */
+/* Writes a number, padded with leading zeros to `digits` digits. */
 static inline void writer_padded(struct writer *writer, uint64_t number, size_t digits)
 {
     char text[BEL_PRINT_BYTES_MAX];
@@ -59,7 +58,7 @@ static inline void writer_number(struct writer *writer, uint64_t number)
     writer_padded(writer, number, 1);
 }
 
-/* Ends the text. Returns the bytes it needs, without the 0. */
+/* Ends the text. Returns the bytes needed, without the 0. */
 static inline size_t writer_end(struct writer *writer)
 {
     if (writer->room == 0) return writer->bytes;

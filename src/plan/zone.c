@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * From an instant to a local time is one binary search. Back, every period between two
- * changes is looked at in which the clocks can show the local time:
+ * Converting an instant to local time is one binary search. The other direction examines every
+ * period between two changes in which the clocks can show the local time:
  *
  *     local - offset_max         local - offset_min
  *             |                         |
  *     --------v------------+------------v-------> instants
  *         offsets[i]    times[i]   offsets[i + 1]
  *
- *     In a period with an offset it is shown at local - offset, if that is in the period. If
- *     it is so in none, a change went over it: it is later than local by the offset before,
- *     and earlier by the offset after.
+ *     In a period with an offset, the local time is shown at local - offset, if that instant is in
+ *     the period. If no period contains it, a change skipped it: with the offset before the change
+ *     the instant would be after the change, with the offset after it before the change.
  *
- * Those two ends are hours apart and most periods are months, so that there are one or two,
- * but however many there are, and whatever happens in them, they are looked at.
+ * The two ends are hours apart and most periods are months long, so there are usually one or two
+ * periods; the search handles any number.
  */
 #include "plan/zone.h"
 
@@ -44,7 +44,7 @@ const char *bel_zone_name(const struct bel_zone *zone)
     return zone->name;
 }
 
-/* Moves a time by whole cycles to where the changes are known. */
+/* Moves a time by whole cycles into the range where the changes are known. */
 static inline int64_t into_cycle(const struct bel_zone *zone, int64_t time)
 {
     if (time < zone->cycle_end && time >= zone->cycle_first) return time;
@@ -53,7 +53,7 @@ static inline int64_t into_cycle(const struct bel_zone *zone, int64_t time)
     return zone->cycle_begin + (ahead < 0 ? ahead + BEL_ZONE_CYCLE : ahead);
 }
 
-/* How many changes there are up to an instant, which is the number of the offset then. */
+/* Returns the number of changes up to an instant, which is the index of its offset. */
 static inline uint32_t period_of(const struct bel_zone *zone, int64_t instant)
 {
     const int64_t *from = zone->times;
@@ -76,7 +76,7 @@ int32_t bel_zone_offset(const struct bel_zone *zone, int64_t utc)
 int bel_zone_civil(const struct bel_zone *zone, int64_t utc, struct bel_civil *out)
 {
     const int64_t limit = INT64_C(10000) * 366 * SECONDS_PER_DAY;
-    if (utc < -limit - limit || utc > limit) return BEL_ERANGE; /* and the sum fits */
+    if (utc < -limit - limit || utc > limit) return BEL_ERANGE; /* so that the sum fits */
     int64_t local = utc + bel_zone_offset(zone, utc);
     int64_t days = floor_div(local, SECONDS_PER_DAY);
     unsigned second = (unsigned)(local - days * SECONDS_PER_DAY);
@@ -101,7 +101,7 @@ static bool is_valid(const struct bel_civil *civil)
     return civil->hour < 24 && civil->minute < 60 && civil->second < 60;
 }
 
-/* The change that went over a local time, from a period on. */
+/* Returns the change that skipped a local time, searching from `period` on. */
 static int64_t gap_over(const struct bel_zone *zone, int64_t local, uint32_t period)
 {
     while (local >= zone->times[period] + zone->offsets[period + 1]) {
@@ -111,7 +111,7 @@ static int64_t gap_over(const struct bel_zone *zone, int64_t local, uint32_t per
     return zone->times[period];
 }
 
-/* When the clocks show a local time that needs no more moving. */
+/* Finds the instants of a local time that is already in the cycle. */
 static struct bel_zone_instants find_local(const struct bel_zone *zone, int64_t local)
 {
     uint32_t first_period = period_of(zone, local - zone->offset_max);
@@ -155,7 +155,7 @@ bool bel_zone_next_change(const struct bel_zone *zone, int64_t utc, int64_t *out
     uint32_t period = period_of(zone, moved);
     if (period < zone->count && zone->times[period] < zone->cycle_end) {
         next = zone->times[period];
-    } else if (zone->repeats) { /* the first of the cycle that follows */
+    } else if (zone->repeats) { /* the first change of the next cycle */
         uint32_t first = period_of(zone, zone->cycle_begin - 1);
         assert(first < zone->count && zone->times[first] < zone->cycle_end);
         next = zone->times[first] + BEL_ZONE_CYCLE;

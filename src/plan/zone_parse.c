@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A zone is made of the changes that its file lists, and of those that its rule makes after
- * the last of these. The rule is written out from two years before the last listed change,
- * so that all that it does around that instant is known:
+ * A zone consists of the changes that its file lists, and of those that its rule makes after the
+ * last of these. The rule is expanded from two years before the last listed change on, so that its
+ * state at that instant is known:
  *
  *     last listed change --.
  *                          v
  *     year - 2    year - 1    year    year + 1    year + 2   ...   year + 401   year + 402   ...
  *                                                |<-------- cycle ---------->|
  *
- * What the list says last should be what the rule says then. It is not where a zone only went
- * over to another rule later: old compilers leave that out, because no clock was changed
- * (America/Ojinaga, November 2022). So the list counts until the rule makes its next change.
- * If the rule never makes one, and is of another mind, the file is damaged.
+ * The last listed offset should agree with the rule. It does not if a zone only switched to another
+ * rule later: old compilers omit this, because no clock was changed (America/Ojinaga, November
+ * 2022). So the list applies until the next change of the rule. If the rule never makes a change
+ * and has another offset, the file is damaged.
  *
- * Those years are not the real ones but the same 0, 400, 800... years away, because an
- * instant of a file may be in a year that does not fit into an int32_t.
+ * The expanded years are not the real ones but those 0, 400, 800 ... years away, because an instant
+ * of a file may be in a year that does not fit into an int32_t.
  *
- * DST starts and ends once a year, but which is first, and whether in that year, is up to the
- * rule. Therefore both are sorted by time over all years. If one year's end is the next
- * year's start, the start counts, and DST is all year: "EST5EDT,0/0,J365/25" is written to
- * say so. If start and end of one year are the same, DST has no time in it.
+ * DST starts and ends once a year, but the rule determines which comes first, and both may fall
+ * into another year. Therefore both are sorted by time over all years. If the end of one year
+ * equals the start of the next, the start wins, and DST lasts all year: "EST5EDT,0/0,J365/25" is
+ * written for this purpose. If start and end of a year are equal, there is no DST in it.
  */
 #include "plan/civil.h"
 #include "plan/posix_tz.h"
@@ -34,9 +34,9 @@
 
 enum {
     YEARS_BEFORE = 2,
-    YEARS_AFTER = 405, /* two more than are used, as changes may be early or late by days */
+    YEARS_AFTER = 405, /* two more than needed, because changes may be days early or late */
     RULE_CHANGES = 2 * (YEARS_BEFORE + YEARS_AFTER),
-    ORIGIN_YEAR = 2000, /* of the cycle in which the rule is written out */
+    ORIGIN_YEAR = 2000, /* of the cycle in which the rule is expanded */
 };
 
 struct change {
@@ -44,18 +44,18 @@ struct change {
     int32_t offset; /* from then on */
 };
 
-/* A zone in the making. */
+/* A zone under construction. */
 struct draft {
     int64_t *times;   /* room for `time_count` of the file and RULE_CHANGES */
-    int32_t *offsets; /* and one more */
+    int32_t *offsets; /* one more than times */
     uint32_t count;
     bool repeats;
     int64_t cycle_begin, cycle_first;
-    struct change rule[RULE_CHANGES]; /* by time */
+    struct change rule[RULE_CHANGES]; /* sorted by time */
 };
 
-/* Adds a change, not before the last. One of the same instant replaces it; one to the same
- * offset is none. */
+/* Adds a change, not before the last one. A change at the same instant replaces it; a change to the
+ * same offset is ignored. */
 static void add_change(struct draft *draft, struct change change)
 {
     if (draft->count > 0 && draft->times[draft->count - 1] == change.time) draft->count--;
@@ -73,7 +73,7 @@ static void add_listed(struct draft *draft, const struct tzif *tzif)
     }
 }
 
-/* Puts a change behind those that are not after it. */
+/* Inserts a change after those that are not later. */
 static void insert_sorted(struct change *changes, size_t count, struct change change)
 {
     size_t at = count;
@@ -84,7 +84,7 @@ static void insert_sorted(struct change *changes, size_t count, struct change ch
     changes[at] = change;
 }
 
-/* Writes the rule out, around a year from 2000 to 2399, and moves it by `shift`. */
+/* Expands the rule around a year from 2000 to 2399, and moves it by `shift`. */
 static void expand_rule(struct draft *draft, const struct tz_rule *rule, int32_t year,
                         int64_t shift)
 {
@@ -98,7 +98,7 @@ static void expand_rule(struct draft *draft, const struct tz_rule *rule, int32_t
     assert(count == RULE_CHANGES);
 }
 
-/* Adds what a rule with DST does. */
+/* Adds the changes of a rule with DST. */
 static void add_dst(struct draft *draft, const struct tzif *tzif, const struct tz_rule *rule)
 {
     const int64_t origin = civil_to_days(ORIGIN_YEAR, 1, 1) * SECONDS_PER_DAY;
@@ -140,7 +140,7 @@ static int add_footer(struct draft *draft, const struct tzif *tzif)
     return draft->offsets[draft->count] == rule.offset ? 0 : BEL_ECORRUPT;
 }
 
-/* A zone with what it needs behind it, in one piece. */
+/* Allocates the zone with its arrays in one block of memory. */
 static int finish_draft(const struct draft *draft, const char *name, struct bel_zone **out)
 {
     size_t times_bytes = draft->count * sizeof *draft->times;

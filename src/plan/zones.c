@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A zone is read when it is first asked for, and stays. Two lists lead to it:
+ * A zone is read when it is first requested, and kept. Two lists contain it:
  *
- *     current   by name, what bel_zones_find() answers with
- *     kept      all that have ever been read, because somebody may still use them
+ *     current   by name, the results of bel_zones_find()
+ *     kept      all zones ever read, because callers may still use them
  *
- * Reading happens under the lock: asking for a zone is rare, and what is done with it needs
- * no lock.
+ * Files are read under the lock: finding a zone is rare, and using it needs no lock.
  *
- * A file has changed when its stamp has. Stamps are those of what links lead to, so a link
- * that leads elsewhere is a change too. A file that was only touched makes the same zone, and
- * then the old one remains, so that an update of all files does not replace what is the same
- * in it.
+ * A file has changed if its stamp has. Stamps are those of the targets of symbolic links, so a
+ * changed link is detected too. A file that was only touched yields the same zone; then the old
+ * zone remains, so that an update of all files does not replace unchanged zones.
  *
- * Names become paths, and come from users. A name is made of components between slashes, none
- * of them empty or with a dot in front, so that none leads up or to a hidden file.
+ * Names come from users and become paths. A name consists of components between slashes, none of
+ * which is empty or begins with a dot, so that no name refers to a parent directory or a hidden
+ * file.
  */
 #include "core/map.h"
 #include "plan/zone.h"
@@ -32,10 +31,10 @@
 #define SYSTEM_FOLDER "/usr/share/zoneinfo"
 
 enum {
-    FILE_BYTES_MAX = 1 << 20, /* the largest there are have 4 K */
+    FILE_BYTES_MAX = 1 << 20, /* the largest real files have 4 KB */
 };
 
-/* What a file is recognised by. */
+/* Identifies a version of a file. */
 struct stamp {
     dev_t device;
     ino_t inode;
@@ -50,10 +49,10 @@ struct kept_zone {
 };
 
 struct bel_zones {
-    pthread_mutex_t lock;   /* for the next three */
+    pthread_mutex_t lock;   /* guards the next three */
     struct bel_map current; /* names to struct kept_zone */
     struct kept_zone *kept;
-    int changed_count; /* found by a reload that failed, and not reported yet */
+    int changed_count; /* found by a reload that failed, and not yet reported */
     char folder[];
 };
 
@@ -79,7 +78,7 @@ static bool is_valid_name(const char *name, size_t bytes)
     return !at_start;
 }
 
-/* What the system's error means for a zone. */
+/* Converts an errno value of reading a zone. */
 static int error_of(int system_error)
 {
     switch (system_error) {
@@ -95,7 +94,7 @@ static int error_of(int system_error)
     }
 }
 
-/* Reads until the end of a file or the memory. Returns how much it was, or -1. */
+/* Reads to the end of a file or of the memory. Returns the number of bytes, or -1. */
 static ssize_t read_all(int fd, uint8_t *memory, size_t bytes)
 {
     size_t done = 0;
@@ -109,7 +108,7 @@ static ssize_t read_all(int fd, uint8_t *memory, size_t bytes)
     return (ssize_t)done;
 }
 
-/* Makes a zone of a file that has been opened. One that changes meanwhile is BEL_EIO. */
+/* Creates a zone from an open file. Returns BEL_EIO if the file changes meanwhile. */
 static int load_file(int fd, const char *name, struct kept_zone *out)
 {
     struct stat before, after;
@@ -132,7 +131,7 @@ static int load_file(int fd, const char *name, struct kept_zone *out)
     return err;
 }
 
-/* The path of a zone's file, to be freed; or NULL. */
+/* Returns the path of a zone's file, which the caller frees, or NULL. */
 static char *path_of(const struct bel_zones *zones, const char *name)
 {
     size_t folder_bytes = strlen(zones->folder), name_bytes = strlen(name);
@@ -144,7 +143,7 @@ static char *path_of(const struct bel_zones *zones, const char *name)
     return path;
 }
 
-/* Reads a zone. The stamp is set if there is a file, even if it does not check out. */
+/* Reads a zone. The stamp is set if the file exists, even if it is damaged. */
 static int load(const char *path, const char *name, struct kept_zone *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -154,7 +153,7 @@ static int load(const char *path, const char *name, struct kept_zone *out)
     return err;
 }
 
-/* Keeps a zone and makes it the current one of its name. On failure it is the caller's. */
+/* Keeps a zone and makes it the current one of its name. On failure the caller still owns it. */
 static int keep(struct bel_zones *zones, const struct kept_zone *loaded)
 {
     assert(loaded->zone != NULL);
@@ -201,7 +200,7 @@ int bel_zones_open(const char *folder, struct bel_zones **out)
     if (zones == NULL) return BEL_ENOMEM;
     *zones = (struct bel_zones){.kept = NULL};
     memcpy(zones->folder, folder, folder_bytes);
-    /* No secret: there are only as many names as files. */
+    /* No secret is needed: there are only as many names as files. */
     bel__map_init(&zones->current, (struct bel_siphash_key){{0}});
     if (pthread_mutex_init(&zones->lock, NULL) != 0) {
         free(zones);
@@ -248,7 +247,7 @@ int bel_zones_find(struct bel_zones *zones, const char *name, size_t bytes,
     return err;
 }
 
-/* Reads a zone's file again if it has changed. */
+/* Rereads the file of a zone if it has changed. */
 static int reload_one(struct bel_zones *zones, struct kept_zone *old, const char *path)
 {
     struct stat status;
@@ -259,11 +258,11 @@ static int reload_one(struct bel_zones *zones, struct kept_zone *old, const char
     }
     const char *name = old->zone->name;
     int err = load(path, name, &loaded);
-    if (err == BEL_EINVAL) { /* there is no such file any more */
+    if (err == BEL_EINVAL) { /* the file does not exist any more */
         zones->changed_count += bel__map_remove(&zones->current, name, strlen(name), NULL);
         return 0;
     }
-    if (err == BEL_ECORRUPT) old->stamp = loaded.stamp; /* to say so once */
+    if (err == BEL_ECORRUPT) old->stamp = loaded.stamp; /* report it only once */
     if (err) return err;
     if (bel__zone_is_same(old->zone, loaded.zone)) {
         old->stamp = loaded.stamp;

@@ -56,7 +56,7 @@ is from_a_local_time 'At 00:00, UTC.
 is a_fold_both_times 'At 02:30, Europe/Berlin time.
   2026-10-25T00:30:00Z  2026-10-25T02:30:00+02:00[Europe/Berlin]
   2026-10-25T01:30:00Z  2026-10-25T02:30:00+01:00[Europe/Berlin]
-note: 2026-10-25: 02:30 comes twice, runs both times' \
+note: 2026-10-25: 02:30 occurs twice, runs both times' \
     "$belfry" next '30 2 * * *' --tz Europe/Berlin --from 2026-10-24T12:00:00Z -n 2 --fold both
 
 if "$belfry" next FREQ=DAILY >/dev/null 2>&1; then

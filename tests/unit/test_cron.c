@@ -340,11 +340,11 @@ static void bad_rules_are_refused_where_they_are_wrong(void)
         {"0 0 1 1 MONDAY", 11, ", or the end"},
         {"*/0 * * * *", 2, "a step from 1 to 60"},
         {"*/ * * * *", 2, "a step"},
-        {"5-1 * * * *", 2, "a range that goes up"},
+        {"5-1 * * * *", 2, "a range from low to high"},
         {"1,,2 * * * *", 2, "a minute"},
         {"1, * * * *", 2, "a minute"},
         {"0 0 L-31 * *", 6, "days before the last"},
-        {"0 0 * * 1#6", 10, "which of the month"},
+        {"0 0 * * 1#6", 10, "a number from 1 to 5"},
         {"0 0 * * L", 8, "a weekday"},
         {"? * * * *", 0, "a minute"},
         {"0 0 31 2 *", 0, "a date that exists"},
@@ -354,7 +354,7 @@ static void bad_rules_are_refused_where_they_are_wrong(void)
         {"@fortnightly", 0, "@hourly"},
         {"0x5 * * * *", 1, ", or a space"},
         {"0000 * * * *", 0, "a minute"},
-        {"H(5-1) * * * *", 4, "a range that goes up"},
+        {"H(5-1) * * * *", 4, "a range from low to high"},
         {"H(5 * * * *", 3, "- and the range's end"},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {

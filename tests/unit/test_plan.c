@@ -190,7 +190,7 @@ static void plans_say_what_they_are_in_english(void)
     char text[200];
     struct bel_plan *plan = make("1m", &options);
     (void)bel_plan_explain(plan, text, sizeof text);
-    CHECK(strcmp(text, "Every 1m, counted from the end of the one before, at most 3 times, until "
+    CHECK(strcmp(text, "Every 1m, counted from the end of the previous run, at most 3 times, until "
                        "1970-01-01 01:00 UTC.") == 0);
     bel_plan_destroy(plan);
 }
@@ -207,12 +207,12 @@ static void notes_say_what_clock_changes_do(void)
          BEL_GAP_NEXT,
          BEL_FOLD_FIRST,
          {"2026-03-29: 02:30 does not exist, runs at 03:00",
-          "2026-10-25: 02:30 comes twice, runs the first time"}},
+          "2026-10-25: 02:30 occurs twice, runs the first time"}},
         {"0,30 2 * * *",
          BEL_GAP_NEXT,
          BEL_FOLD_SECOND,
          {"2026-03-29: 02:00 to 02:30 do not exist, run once, at 03:00",
-          "2026-10-25: 02:00 to 02:30 come twice, run the second time"}},
+          "2026-10-25: 02:00 to 02:30 occur twice, run the second time"}},
         {"15 2 29 3 *",
          BEL_GAP_SKIP,
          BEL_FOLD_BOTH,
@@ -220,7 +220,7 @@ static void notes_say_what_clock_changes_do(void)
         {"30 * * * *",
          BEL_GAP_NEXT,
          BEL_FOLD_FIRST,
-         {"2026-10-25: 02:30 comes twice, runs both times", NULL}},
+         {"2026-10-25: 02:30 occurs twice, runs both times", NULL}},
         {"0 12 * * *", BEL_GAP_NEXT, BEL_FOLD_FIRST, {NULL, NULL}},
     };
     struct bel_plan_options options = {0};
