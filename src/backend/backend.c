@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What every backend has in common: the names of states and verbs, and which names users may
- * give to topics and timers; and a turn or two for those who have no loop.
+ * The parts that every backend shares: the names of states and verbs, the valid names of topics and
+ * timers, and bel_backend_call() for programs without a loop.
  */
 #include "belfry/backend.h"
 
@@ -41,7 +41,7 @@ static const char *const verbs[] = {
 };
 static_assert(sizeof verbs / sizeof verbs[0] == BEL_VERBS, "every verb has a name");
 
-/* A topic of these names could not be told from an option of CLAIM. */
+/* Topics with these names would be ambiguous with options of CLAIM. */
 static const char *const reserved[] = {"COUNT", "LEASE", "WAIT", "WORKER"};
 
 const char *bel_state_name(enum bel_state state)
@@ -129,12 +129,12 @@ struct bel_now bel_clock_now(const struct bel_clock *clock)
     return now;
 }
 
-/* What bel_backend_call() puts in the place of a request's own words until it is done. */
+/* The fields of a request that bel_backend_call() replaces until it is done. */
 struct call {
     void (*done)(struct bel_request *request, const struct bel_reply *reply);
     void *user;
     bool is_done;
-    int err; /* if it is done */
+    int err; /* if is_done */
 };
 
 static void put_back(struct bel_request *request)
@@ -158,7 +158,7 @@ int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
 {
     struct call call = {.done = request->done, .user = request->user};
     request->done = end_call;
-    request->user = &call; /* cppcheck-suppress autoVariables; it is put back */
+    request->user = &call; /* cppcheck-suppress autoVariables; it is restored */
     bel_backend_submit(backend, request);
     for (;;) {
         struct bel_now now = bel_clock_now(clock);

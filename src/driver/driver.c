@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A loop around a turn:
+ * The loop of the driver's thread:
  *
- *     take what was submitted -> turn -> done, for all that the turn has answered
+ *     take submitted requests -> turn -> done, for every reply of the turn
  *         ^                                 |
  *         '---- rung, or something due <----'
  *
- * The queue is parked before the thread sleeps, so the first submit after that rings, and the
- * others cost no system call. A ring is remembered, so it may come at any time.
+ * The queue is parked before the thread sleeps, so the first submit after that rings the alarm, and
+ * the others need no system call. The alarm stays rung, so a ring may come at any time.
  *
- * A request is counted from when the backend gets it until it is done, for which the driver puts
- * itself in the place of `done`. Claims that may wait are in a list as well: to drain, those that
- * still wait after a turn are taken back. To stop, the thread drains, closes the queue, and goes on
- * until nothing is counted. A backend whose answers come later than the turn, because others write
- * or send them, wakes the driver for them, and is waited for in the same way.
+ * The driver counts the requests that the backend holds; to notice their end, it replaces `done`.
+ * Claims that may wait are also in a list: to drain, the driver withdraws those that still wait
+ * after a turn. To stop, the thread drains, closes the queue, and continues until the count is 0. A
+ * backend whose replies leave later than the turn, because other threads sync or send them, wakes
+ * the driver for them; the driver waits for these replies too.
  */
 #include "belfry/driver.h"
 
@@ -31,23 +31,24 @@
 #include <stdlib.h>
 
 struct bel_driver {
-    struct bel_queue queue; /* what others write is on another line than what the thread does */
+    struct bel_queue queue; /* first: other threads write it, so it should not share a cache line
+                               with the rest */
     struct bel_backend *backend; /* borrowed, as is the clock */
     const struct bel_clock *clock;
     struct bel_alarm alarm;
     pthread_t thread;
-    sem_t is_known;        /* the starter has told who it is: its turns may begin */
-    pthread_mutex_t mutex; /* of those who stop it */
-    struct bel_list waits; /* the thread's: claims that may wait */
-    uint64_t under_way;    /* the thread's: requests that the backend has */
-    bool is_stopped;       /* under the mutex: the thread has ended */
+    sem_t is_known;        /* posted when `*out` is set: turns may begin */
+    pthread_mutex_t mutex; /* for threads that stop the driver */
+    struct bel_list waits; /* thread only: claims that may wait */
+    uint64_t under_way;    /* thread only: requests that the backend holds */
+    bool is_stopped;       /* with the mutex held: the thread has ended */
     atomic_bool drains, stops;
 };
 
-/* The driver whose thread this is. */
+/* The driver that runs on this thread, or NULL. */
 static _Thread_local struct bel_driver *own;
 
-/* --- requests on their way: first in the queue, then perhaps in the list --- */
+/* --- requests: first in the queue, then perhaps in the list --- */
 
 static_assert(offsetof(struct bel_request, via.carrier) - offsetof(struct bel_request, via) >=
                   sizeof(struct bel_link),
@@ -69,7 +70,7 @@ static bool may_wait(const struct bel_request *request)
     return request->command.verb == BEL_VERB_CLAIM && request->command.claim.wait_ms > 0;
 }
 
-/* Stands in the place of `done`. */
+/* Replaces `done` of a request. */
 static void finish(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_driver *driver = request->via.carrier;
@@ -81,7 +82,7 @@ static void finish(struct bel_request *request, const struct bel_reply *reply)
     request->done(request, reply);
 }
 
-/* Gives the backend what was taken from the queue. */
+/* Submits the requests from the queue to the backend. */
 static void hand_over(struct bel_driver *driver, struct bel_queue_node *node)
 {
     while (node != NULL) {
@@ -94,7 +95,8 @@ static void hand_over(struct bel_driver *driver, struct bel_queue_node *node)
     }
 }
 
-/* Takes back the claims that wait, and answers them with nothing. False if there were none. */
+/* Withdraws the waiting claims and answers them with no deliveries. Returns false if there were
+ * none. */
 static bool end_waits(struct bel_driver *driver)
 {
     static const struct bel_reply nothing = {.err = 0};
@@ -124,8 +126,8 @@ static bool is_due(struct bel_next next, struct bel_now now)
     return next.due.ns <= now.boot.ns || next.wait.ns <= now.real.ns;
 }
 
-/* How long to sleep, by the clock of the alarm. The end of a wait is on another clock, which
- * stands still when the machine is suspended: then it is early, and looks again. */
+/* Returns when to wake up, by the clock of the alarm. The end of a wait is on the mono clock, which
+ * stops during suspend: then the wakeup is early, and the loop checks again. */
 static struct bel_boot end_of_sleep(const struct bel_driver *driver, struct bel_next next,
                                     struct bel_now now)
 {
@@ -152,8 +154,8 @@ static void *run(void *arg)
         }
         struct bel_now now = bel_clock_now(driver->clock);
         struct bel_next next = bel_backend_turn(driver->backend, now);
-        /* Acquire pairs with the release in bel_driver_drain. Who was answered may have given the
-         * backend something, of which `next` does not know. */
+        /* Acquire pairs with the release in bel_driver_drain. A `done` that was called may have
+         * submitted to the backend, which `next` does not include. */
         bool drains = atomic_load_explicit(&driver->drains, memory_order_acquire);
         if ((closes || drains) && end_waits(driver)) continue;
         if (is_due(next, now)) continue;
@@ -163,7 +165,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* It takes no signals: what their handlers do is for the program's threads. */
+/* Blocks all signals: signal handlers should run on the program's threads. */
 static int start_thread(struct bel_driver *driver)
 {
     sigset_t all, before;
@@ -174,7 +176,7 @@ static int start_thread(struct bel_driver *driver)
     return failed ? BEL_ENOMEM : 0;
 }
 
-/* --- the others --- */
+/* --- other threads --- */
 
 int bel_driver_start(struct bel_backend *backend, const struct bel_clock *clock,
                      struct bel_driver **out)
@@ -219,7 +221,7 @@ int bel_driver_submit(struct bel_driver *driver, struct bel_request *request)
     return 0;
 }
 
-/* What a call puts in the place of a request's own words until it is done. */
+/* The fields of a request that bel_driver_call() replaces until it is done. */
 struct call {
     void (*done)(struct bel_request *request, const struct bel_reply *reply);
     void *user;
@@ -248,7 +250,7 @@ int bel_driver_call(struct bel_driver *driver, struct bel_request *request)
     if (own == driver) return BEL_EBUSY;
     if (sem_init(&call.is_done, 0, 0) != 0) return BEL_ENOMEM;
     request->done = end_call;
-    request->user = &call; /* cppcheck-suppress autoVariables; it is put back */
+    request->user = &call; /* cppcheck-suppress autoVariables; it is restored */
     int err = bel_driver_submit(driver, request);
     if (err) {
         put_back(request, &call);
