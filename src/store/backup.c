@@ -28,7 +28,6 @@
 
 enum {
     TRANSACTION_ROWS = 20000,
-    PAUSE_NS = 1000 * 1000, /* between two polls of the thread */
 };
 
 struct bel_backup {
@@ -203,9 +202,10 @@ int bel__store_backup_begin(struct bel_store *store, const char *path, struct be
 void bel__store_backup_on(struct bel_store *store)
 {
     struct bel_backup *backup = store->backup;
-    if (backup == NULL || backup->is_copying || backup->is_done || store->is_begun) return;
+    if (backup == NULL || backup->is_copying || backup->is_done) return;
+    if (store->freeze >= BEL_FREEZE_BEGUN) return;
     if (store->tree->epoch(store->tree) < backup->batch) {
-        if (!store->is_frozen) store->is_freeze_due = true;
+        if (store->freeze == BEL_FREEZE_NONE) store->is_freeze_due = true;
         return;
     }
     int err = store->tree->twin(store->tree, &backup->source);
@@ -242,18 +242,5 @@ int bel__store_backup_poll(struct bel_store *store, struct bel_why *why)
         if (why != NULL) *why = backup->why;
     }
     bel__store_backup_end(store);
-    return err;
-}
-
-int bel__store_backup(struct bel_store *store, const char *path, struct bel_why *why)
-{
-    int err = bel__store_backup_begin(store, path, why);
-    if (err) return err;
-    do {
-        bool has_more = bel__store_work(store);
-        (void)bel__store_commit(store);
-        err = bel__store_backup_poll(store, why);
-        if (err == BEL_EBUSY && !has_more) store->io->pause(store->io, PAUSE_NS);
-    } while (err == BEL_EBUSY);
     return err;
 }

@@ -35,30 +35,30 @@ enum {
 
 static void begin(struct bel_store *store)
 {
-    if (!store->is_frozen || store->is_begun || bel__store_error(store) != 0) return;
+    if (store->freeze != BEL_FREEZE_FROZEN || bel__store_error(store) != 0) return;
+    assert(store->frozen_epoch <= store->batch);
     if (bel__store_synced(store) < store->frozen_epoch) {
         bel__log_ask(store->log);
         return;
     }
     bel__store_pace_begin(store);
     bel__checkpoint_begin(store->checkpoint, store->frozen, store->frozen_epoch);
-    store->is_begun = true;
+    store->freeze = BEL_FREEZE_BEGUN;
 }
 
 /* Handles the end of a checkpoint. Returns its error, or 0 if it is running or has succeeded. */
 static int settle(struct bel_store *store)
 {
-    if (!store->is_begun || store->is_applied) return 0;
-    if (!bel__checkpoint_is_done(store->checkpoint)) return 0;
+    if (store->freeze != BEL_FREEZE_BEGUN || !bel__checkpoint_is_done(store->checkpoint)) return 0;
     int err = bel__checkpoint_error(store->checkpoint);
     if (err == 0) {
-        store->is_applied = true;
+        store->freeze = BEL_FREEZE_APPLIED;
         bel__store_pace_end(store);
         store->retry_calls = 0;
         if (store->log != NULL) bel__log_release(store->log, store->frozen_epoch);
         return 0;
     }
-    store->is_begun = false;
+    store->freeze = BEL_FREEZE_FROZEN;
     if (err == BEL_EFULL || err == BEL_ENOMEM) { /* wait twice as long each time */
         store->retry_calls = 2 * store->retry_calls + 1;
         if (store->retry_calls > RETRY_CALLS_MAX) store->retry_calls = RETRY_CALLS_MAX;
@@ -74,19 +74,21 @@ static int settle(struct bel_store *store)
 static void renew(struct bel_store *store)
 {
     if (store->tree->refresh(store->tree) != 0) return;
-    if (!store->is_applied) return;
+    if (store->freeze != BEL_FREEZE_APPLIED) return;
+    assert(store->tree->epoch(store->tree) == store->frozen_epoch);
     bel__delta_clear(store->frozen, store->log == NULL ? 0 : bel__delta_bytes(store->active));
-    store->is_frozen = store->is_begun = store->is_applied = false;
+    store->freeze = BEL_FREEZE_NONE;
 }
 
 static void freeze(struct bel_store *store)
 {
     struct bel_delta *delta = store->active;
-    assert(!store->is_frozen && !store->has_rows);
+    assert(store->freeze == BEL_FREEZE_NONE && !store->has_rows);
+    assert(bel__delta_count(store->frozen) == 0);
     store->active = store->frozen;
     store->frozen = delta;
     store->frozen_epoch = store->batch;
-    store->is_frozen = true;
+    store->freeze = BEL_FREEZE_FROZEN;
     store->is_freeze_due = false;
     store->retry_left = 0;
 }
@@ -95,7 +97,7 @@ void bel__store_checkpoint_work(struct bel_store *store)
 {
     assert(!store->has_rows);
     (void)settle(store);
-    if (store->is_frozen) renew(store);
+    if (store->freeze != BEL_FREEZE_NONE) renew(store);
     bel__store_backup_on(store);
     if (store->log == NULL && bel__delta_bytes(store->active) > store->delta_bytes_max) {
         store->is_freeze_due = true;
@@ -103,7 +105,8 @@ void bel__store_checkpoint_work(struct bel_store *store)
     if (store->is_disk_low && bel__delta_count(store->active) >= LOW_DISK_ROWS) {
         store->is_freeze_due = true; /* deleted rows free pages in the tree */
     }
-    if (store->is_freeze_due && !store->is_frozen && bel__store_error(store) == 0) freeze(store);
+    bool may_freeze = store->freeze == BEL_FREEZE_NONE && bel__store_error(store) == 0;
+    if (store->is_freeze_due && may_freeze) freeze(store);
     if (store->retry_left == 0) begin(store);
 }
 
@@ -111,13 +114,13 @@ bool bel__store_work(struct bel_store *store)
 {
     if (store->log != NULL) bel__log_step(store->log);
     if (settle(store) != 0 || bel__store_error(store) != 0) return false;
-    if (!store->is_frozen || store->is_applied) return false;
-    if (!store->is_begun && store->retry_left > 0) {
+    if (store->freeze == BEL_FREEZE_NONE || store->freeze == BEL_FREEZE_APPLIED) return false;
+    if (store->freeze == BEL_FREEZE_FROZEN && store->retry_left > 0) {
         store->retry_left--;
         return false;
     }
     begin(store);
-    if (!store->is_begun) return false;
+    if (store->freeze != BEL_FREEZE_BEGUN) return false;
     bool has_more = bel__checkpoint_step(store->checkpoint);
     return settle(store) == 0 && has_more;
 }
@@ -126,11 +129,11 @@ int bel__store_checkpoint_all(struct bel_store *store)
 {
     int err = bel__store_error(store);
     if (err) return err;
-    if (!store->is_frozen || store->is_applied) return BEL_EFULL;
+    if (store->freeze == BEL_FREEZE_NONE || store->freeze == BEL_FREEZE_APPLIED) return BEL_EFULL;
     err = bel__log_wait(store->log);
     if (err) return err;
     begin(store);
-    if (!store->is_begun) return BEL_EFULL;
+    if (store->freeze != BEL_FREEZE_BEGUN) return BEL_EFULL;
     while (bel__checkpoint_step(store->checkpoint)) {}
     bel__checkpoint_wait(store->checkpoint);
     return settle(store);

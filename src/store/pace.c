@@ -47,11 +47,12 @@ void bel__store_pace(struct bel_store *store)
 {
     if (!store->has_thread || store->log == NULL) return;
     uint64_t frozen = 0, used = bel__log_used_bytes(store->log, UINT64_MAX);
-    if (store->is_frozen) frozen = bel__log_used_bytes(store->log, store->frozen_epoch);
+    if (store->freeze != BEL_FREEZE_NONE)
+        frozen = bel__log_used_bytes(store->log, store->frozen_epoch);
     uint64_t fill = used - frozen;
     uint64_t batch = fill > store->paced_bytes ? fill - store->paced_bytes : 0;
     store->paced_bytes = fill;
-    if (!store->is_begun || store->is_applied) return;
+    if (store->freeze != BEL_FREEZE_BEGUN) return;
     uint64_t segment = bel__log_frame_bytes_max(store->log);
     uint64_t count = store->log->superblock.segment_count - 1;
     struct bel_pressure pressure = {

@@ -22,7 +22,8 @@ enum {
 int bel__store_get(struct bel_store *store, const struct bel_key *key, struct bel_view *out)
 {
     const struct bel_delta_entry *entry = bel__delta_find(store->active, key);
-    if (entry == NULL && store->is_frozen) entry = bel__delta_find(store->frozen, key);
+    if (entry == NULL && store->freeze != BEL_FREEZE_NONE)
+        entry = bel__delta_find(store->frozen, key);
     if (entry == NULL) return store->tree->get(store->tree, key, out);
     if (bel__entry_is_gone(entry)) return BEL_ENOTFOUND;
     *out = bel__entry_value(entry);
@@ -123,8 +124,8 @@ int bel__store_seek(struct bel_store *store, const struct bel_key *from,
 {
     struct bel_store_cursor cursor;
     seek_active(store, from, &cursor);
-    cursor.has_place[FROZEN] =
-        store->is_frozen && bel__delta_seek(store->frozen, from, &cursor.places[FROZEN]);
+    cursor.has_place[FROZEN] = store->freeze != BEL_FREEZE_NONE &&
+                               bel__delta_seek(store->frozen, from, &cursor.places[FROZEN]);
     int err = seek_tree(store, from, &cursor);
     if (err) return err;
     err = settle(store, &cursor);

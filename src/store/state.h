@@ -5,7 +5,8 @@
 /*
  * state - the struct of a store, private to its files: open.c, open_directory.c and open_view.c
  * open it, store.c puts rows and commits, read.c reads, checkpoint_schedule.c runs checkpoints,
- * pace.c delays batches while a checkpoint is behind, backup.c makes copies.
+ * pace.c delays batches while a checkpoint is behind, backup.c makes copies,
+ * status.c tells what is durable and what failed.
  */
 
 #include "store/checkpoint.h"
@@ -17,6 +18,20 @@
 
 /* The mark file: it exists while the store is open, and after a crash. */
 #define BEL_OPEN_MARK "OPEN"
+
+/*
+ * How far the frozen delta is on its way into the tree. From frozen on it lies over the tree.
+ *
+ *     none --freeze--> frozen --begin--> begun --done--> applied --tree refreshed--> none
+ *                         ^                |
+ *                         '-----failed-----'
+ */
+enum bel_freeze {
+    BEL_FREEZE_NONE,    /* the frozen delta is empty */
+    BEL_FREEZE_FROZEN,  /* its checkpoint has not begun, or is to be tried again */
+    BEL_FREEZE_BEGUN,   /* its checkpoint is under way */
+    BEL_FREEZE_APPLIED, /* the tree has all of it, and needs only be refreshed */
+};
 
 struct bel_store {
     struct bel_delta *active, *frozen; /* the two deltas, in either order */
@@ -31,10 +46,8 @@ struct bel_store {
 
     /* Carrying into the tree. */
     struct bel_checkpoint *checkpoint;
-    bool is_freeze_due;
-    bool is_frozen;  /* the frozen delta is in use: it lies over the tree */
-    bool is_begun;   /* its checkpoint is */
-    bool is_applied; /* the tree has all of it, and needs only be refreshed */
+    enum bel_freeze freeze; /* how far the frozen delta is */
+    bool is_freeze_due;     /* the active delta is to be frozen as soon as no other is */
     bool has_thread;
     uint64_t frozen_epoch;
     size_t delta_bytes_max; /* without a log: a larger active delta is frozen */

@@ -13,8 +13,9 @@
 #include <assert.h>
 
 enum {
-    ASK_DISK_BYTES = 1 << 20,     /* the free disk space is checked after so many bytes */
-    FRAME_BYTES_USUAL = 16 << 20, /* a larger reservation must be a batch of its own */
+    ASK_DISK_BYTES = 1 << 20,      /* the free disk space is checked after so many bytes */
+    FRAME_BYTES_USUAL = 16 << 20,  /* a larger reservation must be a batch of its own */
+    BACKUP_PAUSE_NS = 1000 * 1000, /* between two polls of a backup */
 };
 
 /* Returns the free space of the disk plus half of the free pages inside the tree's file. The tree
@@ -130,42 +131,15 @@ uint64_t bel__store_commit(struct bel_store *store)
     return store->batch;
 }
 
-uint64_t bel__store_synced(const struct bel_store *store)
+int bel__store_backup(struct bel_store *store, const char *path, struct bel_why *why)
 {
-    return store->log == NULL ? store->batch : bel__log_synced(store->log);
-}
-
-uint64_t bel__store_answerable(const struct bel_store *store)
-{
-    return store->log == NULL ? store->batch : bel__log_answerable(store->log);
-}
-
-int bel__store_error(const struct bel_store *store)
-{
-    if (store->err != 0 || store->log == NULL) return store->err;
-    return bel__log_error(store->log);
-}
-
-bool bel__store_is_disk_low(const struct bel_store *store)
-{
-    return store->is_disk_low;
-}
-
-/* Relates the log bytes that are not yet in the tree to the capacity of the log. The part that
- * a running checkpoint has done is subtracted. Up to one segment, the normal state, is no
- * pressure. */
-unsigned bel__store_pressure(const struct bel_store *store)
-{
-    if (store->log == NULL) return 0;
-    uint64_t segment = bel__log_frame_bytes_max(store->log);
-    uint64_t count = store->log->superblock.segment_count;
-    uint64_t behind = bel__log_used_bytes(store->log, UINT64_MAX);
-    if (store->is_begun && !store->is_applied) {
-        uint64_t done = bel__checkpoint_progress(store->checkpoint);
-        uint64_t frozen = bel__log_used_bytes(store->log, store->frozen_epoch);
-        behind -= frozen / BEL_CHECKPOINT_PROGRESS_MAX * done;
-    }
-    if (behind <= segment) return 0;
-    uint64_t pressure = (behind - segment) * 1000 / ((count - 2) * segment);
-    return pressure < 1000 ? (unsigned)pressure : 1000;
+    int err = bel__store_backup_begin(store, path, why);
+    if (err) return err;
+    do {
+        bool has_more = bel__store_work(store);
+        (void)bel__store_commit(store);
+        err = bel__store_backup_poll(store, why);
+        if (err == BEL_EBUSY && !has_more) store->io->pause(store->io, BACKUP_PAUSE_NS);
+    } while (err == BEL_EBUSY);
+    return err;
 }

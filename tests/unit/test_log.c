@@ -276,7 +276,7 @@ static void damage_in_what_the_tree_has_is_found_too(void)
     uint64_t batch = 0;
     setup();
     open_store();
-    while (!store->is_frozen) {
+    while (store->freeze == BEL_FREEZE_NONE) {
         CHECK(put(1, batch + 1, BEL_STORE_ADD) == 0);
         CHECK_EQ(bel__store_commit(store), ++batch);
     }

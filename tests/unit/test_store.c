@@ -63,11 +63,11 @@ static bool has_none(uint64_t number)
 static void freeze(void)
 {
     size_t max = store->delta_bytes_max;
-    CHECK(!store->is_frozen);
+    CHECK(store->freeze == BEL_FREEZE_NONE);
     store->delta_bytes_max = 0;
     (void)bel__store_commit(store);
     store->delta_bytes_max = max;
-    CHECK(store->is_frozen);
+    CHECK(store->freeze != BEL_FREEZE_NONE);
 }
 
 /* Brings the frozen delta into the tree. */
@@ -75,7 +75,7 @@ static void apply(void)
 {
     while (bel__store_work(store)) {}
     (void)bel__store_commit(store);
-    CHECK(!store->is_frozen);
+    CHECK(store->freeze == BEL_FREEZE_NONE);
 }
 
 static void what_was_put_is_found_until_it_is_deleted(void)

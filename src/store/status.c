@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a store tells about itself: what is durable, what failed, how full log and disk are. */
+#include "store/state.h"
+
+uint64_t bel__store_synced(const struct bel_store *store)
+{
+    return store->log == NULL ? store->batch : bel__log_synced(store->log);
+}
+
+uint64_t bel__store_answerable(const struct bel_store *store)
+{
+    return store->log == NULL ? store->batch : bel__log_answerable(store->log);
+}
+
+int bel__store_error(const struct bel_store *store)
+{
+    if (store->err != 0 || store->log == NULL) return store->err;
+    return bel__log_error(store->log);
+}
+
+bool bel__store_is_disk_low(const struct bel_store *store)
+{
+    return store->is_disk_low;
+}
+
+/* Relates the log bytes that are not yet in the tree to the capacity of the log. The part that
+ * a running checkpoint has done is subtracted. Up to one segment, the normal state, is no
+ * pressure. */
+unsigned bel__store_pressure(const struct bel_store *store)
+{
+    if (store->log == NULL) return 0;
+    uint64_t segment = bel__log_frame_bytes_max(store->log);
+    uint64_t count = store->log->superblock.segment_count;
+    uint64_t behind = bel__log_used_bytes(store->log, UINT64_MAX);
+    if (store->freeze == BEL_FREEZE_BEGUN) {
+        uint64_t done = bel__checkpoint_progress(store->checkpoint);
+        uint64_t frozen = bel__log_used_bytes(store->log, store->frozen_epoch);
+        behind -= frozen / BEL_CHECKPOINT_PROGRESS_MAX * done;
+    }
+    if (behind <= segment) return 0;
+    uint64_t pressure = (behind - segment) * 1000 / ((count - 2) * segment);
+    return pressure < 1000 ? (unsigned)pressure : 1000;
+}
