@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What every program here needs, whichever time it runs on: a way to give up, memory
- * that is there before the clock starts, and numbers from the command line.
+ * Shared by all benchmark programs, in virtual and in real time: failing with a message,
+ * memory that is touched before the measurement, and numbers from the command line.
  */
 #include "harness.h"
 

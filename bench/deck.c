@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Deals deadlines. The milliseconds that have something are found by sorting them, in
- * two passes over 11 bits, and dropping the repeated: memory in proportion to the
- * timers, so that small N stay in the cache.
+ * Chooses due times. To find the milliseconds with at least one timer, it sorts them
+ * (radix sort, two passes of 11 bits) and drops duplicates. The memory is proportional
+ * to the timers, so a small N stays in the CPU cache.
  */
 #include "deck.h"
 

@@ -3,28 +3,28 @@
 #define BENCH_DECK_H
 
 /*
- * deck - the deadlines of N timers, and the milliseconds at which something is due.
+ * deck - the due times of N timers, and the milliseconds at which a timer is due.
  */
 
 #include "harness.h"
 
 struct deck {
     uint32_t timers;
-    uint64_t start;  /* bench_now when the deadlines were dealt */
+    uint64_t start;  /* bench_now when the due times were chosen */
     uint64_t *dues;  /* by id */
     uint32_t *polls; /* milliseconds after start, ascending, each once */
     uint32_t polls_len;
     uint32_t *scratch;
 };
 
-/* Takes room for `timers`, and for a poll every millisecond if `is_stepped`. */
+/* Allocates memory for `timers`, and for a poll every millisecond if `is_stepped`. */
 void deck_init(struct deck *deck, const struct bench_options *options);
 void deck_finish(struct deck *deck);
 
-/* 1 ms..1 h from now, by the microsecond. */
+/* Chooses due times 1 ms..1 h from now, in whole microseconds. */
 void deck_deal_spread(struct deck *deck, struct bench_random *random);
 
-/* On 100 milliseconds of the next hour. */
+/* Chooses due times on 100 milliseconds of the next hour. */
 void deck_deal_crowded(struct deck *deck, struct bench_random *random);
 
 /* Replaces the polls by one every millisecond. */

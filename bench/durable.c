@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Steps with durable timers, one after the other as the command line has them:
+ * Measures durable timers. Runs the steps of the command line in turn:
  *
  *     durable_belfry folder=/var/tmp/x pending=1000000 load batch=100 life batch=1 insert
  *
- *     open      opens the folder, and says how long until the first claim was answered
- *     load      schedules `pending` timers, due at random in the 30 days after tomorrow; in that
- *               order if `sorted` comes before it, until `random`
- *     life      bursts of lifecycles: schedule `batch` that are due now, claim them, ack them;
- *               each of the three is a commit
- *     insert    bursts of scheduling, due at random as above
+ *     open      opens the folder; measures the time until the first claim is answered
+ *     load      schedules `pending` timers, due at random in the 30 days after tomorrow; in due
+ *               order after the word `sorted`, until the word `random`
+ *     life      bursts of lifecycles: schedule `batch` due timers, claim them, ack them; each of
+ *               the three is a commit
+ *     insert    bursts of scheduling, due at random as in load
  *     sustain   lifecycles for `seconds`, without a pause
- *     rotate    the same, but nothing is due now: what is claimed is what comes due of those
- *               pending, and as many are scheduled anew; time is let run so fast that it does
- *     linger    lifecycles until it is killed, with some timers that are ready and never claimed
- *     flood     the same with scheduling at random, which leaves most to be read again
+ *     rotate    like sustain, but claims pending timers as they come due and schedules as many
+ *               again; the clock runs fast enough for that
+ *     linger    lifecycles until the process is killed, with some ready timers never claimed
+ *     flood     scheduling at random until the process is killed, which leaves much to recover
  *
- * Each prints a line of JSON. A step opens what is not open yet.
+ * Each step prints a line of JSON. A step opens the folder if it is not open.
  */
 #include "durable.h"
 
@@ -31,7 +31,7 @@
 enum {
     BURSTS_MAX = 100,
     SAMPLES_MAX = 1 << 24,
-    LEFT_READY = 1000, /* by linger, for who opens it next */
+    LEFT_READY = 1000, /* ready timers that linger leaves for the next open */
     STEPS = 3,
     SLICE_NS = 100 * 1000,
 };
@@ -49,7 +49,7 @@ struct settings {
     const char *folder;
     uint64_t pending, batch, bursts, seconds_x10, rest_ms;
     bool has_ids;
-    bool is_sorted; /* a load in the order of due */
+    bool is_sorted; /* load in due order */
 };
 
 static struct settings settings = {
@@ -59,7 +59,7 @@ static struct durable_timer timers[DURABLE_BATCH_MAX];
 static uint64_t number_next = 1;
 static bool is_open;
 
-/* Of the step at hand. */
+/* State of the current step. */
 static uint32_t *samples; /* microseconds of each commit */
 static size_t samples_count;
 static uint64_t step_ns[STEPS];
@@ -85,13 +85,13 @@ void durable_print_id(uint64_t number, char out[DURABLE_ID_BYTES])
 {
     static const char digits[] = "0123456789abcdef";
     memcpy(out, "job-", 4);
-    uint64_t mixed = number * UINT64_C(0x9e3779b97f4a7c15); /* in no order */
+    uint64_t mixed = number * UINT64_C(0x9e3779b97f4a7c15); /* a pseudorandom order */
     for (int i = DURABLE_ID_BYTES - 1; i >= 4; i--, mixed >>= 4) {
         out[i] = digits[mixed & 15];
     }
 }
 
-/* Memory that is this process's own, in bytes. */
+/* Returns the anonymous memory of this process, in bytes. */
 static uint64_t anonymous_bytes(void)
 {
     FILE *file = fopen("/proc/self/status", "r");
@@ -109,12 +109,12 @@ static void ensure_open(void)
 {
     if (is_open) return;
     durable_open(settings.folder, settings.has_ids);
-    number_next = (uint64_t)durable_now_ms() << 20; /* not one that was there before */
+    number_next = (uint64_t)durable_now_ms() << 20; /* above the numbers of earlier runs */
     random_state.state = number_next;
     is_open = true;
 }
 
-/* --- what is measured --- */
+/* --- measurements --- */
 
 static void begin_step(void)
 {
@@ -180,9 +180,9 @@ static void print_end(void)
     (void)fflush(stdout);
 }
 
-/* --- what is done --- */
+/* --- steps --- */
 
-/* At random; or, of a load that is to be in order, a little later than the one before. */
+/* Returns a random due time; for a sorted load, one a little later than the last. */
 static int64_t random_due(void)
 {
     if (settings.is_sorted) {
@@ -203,7 +203,7 @@ static void schedule(size_t count, bool is_now)
     durable_schedule(timers, count);
 }
 
-/* One round of lifecycles. Returns how many. */
+/* Runs one round of lifecycles. Returns their number. */
 static size_t live(void)
 {
     uint64_t at = clock_ns();
@@ -225,7 +225,7 @@ static size_t insert(void)
     return settings.batch;
 }
 
-/* Lets so much time pass that about a batch comes due, and replaces it. */
+/* Advances the clock until about a batch of timers is due, claims them and schedules as many. */
 static size_t rotate(void)
 {
     static size_t count = 0;
@@ -242,7 +242,7 @@ static size_t rotate(void)
 
 typedef size_t round_fn(void);
 
-/* Rounds for some time. Returns operations a second. */
+/* Runs rounds for some time. Returns operations per second. */
 static double run_burst(round_fn *round, uint64_t *operations)
 {
     uint64_t began = clock_ns(), now = began, done = 0;
@@ -254,7 +254,7 @@ static double run_burst(round_fn *round, uint64_t *operations)
     return (double)done / ((double)(now - began) * NS);
 }
 
-/* Gives what works behind the scenes time to end. */
+/* Lets background work finish. */
 static void rest(void)
 {
     uint64_t began = clock_ns();
@@ -346,7 +346,7 @@ static void load(void)
     print_end();
 }
 
-/* Goes on until it is killed, and says so after a while. */
+/* Runs rounds until the process is killed; prints a line when it is ready for that. */
 static void linger(const char *step, round_fn *round)
 {
     ensure_open();
@@ -442,9 +442,9 @@ static void run(const char *step)
 }
 
 /*
- * Asks for short turns of the processor. Who sleeps until a sync is done is then woken at once,
- * also if another program computes beside it; otherwise that decides what is measured. Kernels
- * that do not know it ignore it.
+ * Asks the scheduler for a short time slice. A thread that waits for a sync is then woken at once,
+ * even if another program is computing, which would otherwise dominate the measurement. Older
+ * kernels ignore it.
  */
 static void ask_short_slice(void)
 {

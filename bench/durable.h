@@ -3,11 +3,10 @@
 #define BENCH_DURABLE_H
 
 /*
- * durable - what the steps of bench/durable.c ask of something that keeps timers on a disk.
+ * durable - the interface between the steps of bench/durable.c and a durable timer engine.
  *
- * There is one program for each: the steps and one adapter. Each call below is one commit: what
- * it has done is durable when it returns. Timers are numbered; all have the same payload and one
- * topic.
+ * There is one program per engine: the steps and one adapter. Each call below is one commit: its
+ * changes are durable when it returns. Timers are numbered; all have the same payload and topic.
  */
 
 #include "harness.h"
@@ -25,40 +24,40 @@ enum {
 
 struct durable_timer {
     uint64_t number;
-    int64_t due_ms; /* of the wall clock; 0: now */
+    int64_t due_ms; /* wall-clock time; 0: now */
 };
 
-/* What all have in common. */
+/* Topic and payload of all timers. */
 extern const char durable_topic[];
 extern const char durable_payload[DURABLE_PAYLOAD_BYTES];
 
-/* How many adds were put off because there was no room just then. */
+/* Number of adds that were delayed because the engine had no room. */
 extern uint64_t durable_refusals;
 
-/* Milliseconds that the clocks are ahead of the system's, for adapters and steps alike. */
+/* How far the clock of adapters and steps is ahead of the system's, in milliseconds. */
 extern int64_t durable_ahead_ms;
 int64_t durable_now_ms(void);
 
-/* The id of a timer if its user chooses it. */
+/* Prints the id of a timer, for engines where users choose ids. */
 void durable_print_id(uint64_t number, char out[DURABLE_ID_BYTES]);
 
-/* Opens what is in a folder, or makes it. `has_ids`: timers have ids that their user chose. */
+/* Opens or creates the data in a folder. `has_ids`: users choose the ids of timers. */
 void durable_open(const char *folder, bool has_ids);
 void durable_close(void);
 
-/* Before and after very many that nobody waits for: indexes may be made at the end. */
+/* Are called before and after a bulk load. An adapter may create its indexes at the end. */
 void durable_load_begin(void);
 void durable_load_end(void);
 
 void durable_schedule(const struct durable_timer *timers, size_t count);
 
-/* Claims up to `count` that are due. Returns how many; the adapter remembers which. */
+/* Claims up to `count` due timers. Returns their number; the adapter remembers them. */
 size_t durable_claim(size_t count);
 
-/* Acknowledges all that the last claim has brought. */
+/* Acknowledges all timers of the last claim. */
 void durable_ack(void);
 
-/* Does what is due behind the scenes, if anything is. */
+/* Does pending background work. */
 void durable_rest(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Belfry's engine: a turn for each commit. The folder :memory: is none: what the engine computes,
- * without a disk. */
+/* Belfry's engine: one turn per commit. The folder :memory: uses no disk, to measure the engine's
+ * computation alone. */
 #include "durable.h"
 
 #include "belfry/clock.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    REFUSED_US = 100, /* until what was refused for want of room is asked again */
+    REFUSED_US = 100, /* pause before a request that failed with BEL_EFULL is sent again */
 };
 
 const struct engine_traits engine_traits = {.name = "belfry"};
@@ -24,7 +24,7 @@ static char names[DURABLE_BATCH_MAX][DURABLE_ID_BYTES];
 static char token_text[DURABLE_BATCH_MAX][BEL_TOKEN_BYTES_MAX];
 static struct bel_view tokens[DURABLE_BATCH_MAX];
 static size_t tokens_count;
-static size_t waiting; /* requests that are not answered */
+static size_t waiting; /* number of unanswered requests */
 static bool was_refused;
 
 static struct bel_now now(void)

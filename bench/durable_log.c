@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The limit: nothing but a log and a hash table. The rows of the engine, byte by byte as it
- * writes them, in a frame with a checksum; one direct write into files that were filled with
- * zeros once and are used in turn, one sync. What is known is in memory alone: who waits in a table
- * by number, who is ready in a ring. There are no counts, no order by due, no ends of leases,
- * and nothing would be left after a restart.
+ * The upper limit: only a log and a hash table. Writes the same rows as the engine, byte for byte,
+ * in a frame with a checksum: one direct write into preallocated files that are used in turn, and
+ * one sync. The state is only in memory: pending timers in a table by number, ready ones in a ring
+ * buffer. No counts, no order by due time, no lease expiry, and no recovery after a restart.
  */
 #include "durable.h"
 
@@ -42,11 +41,11 @@ static struct bel_batch batch;
 static struct bel_frame last;
 static bool ids;
 
-static uint32_t *table; /* of places in items, plus 1 */
+static uint32_t *table; /* index in `items`, plus 1 */
 static unsigned table_bits;
 static struct item *items;
 static size_t items_count, items_max;
-static uint32_t free_first; /* plus 1; linked through the first word of the payload */
+static uint32_t free_first; /* index plus 1; linked through the first word of the payload */
 static uint32_t pending_count;
 
 static uint64_t ready[READY_MAX];
@@ -114,7 +113,7 @@ static void insert(uint64_t number, const struct bel_key *key)
     pending_count++;
 }
 
-/* Removes and closes the gap. */
+/* Removes a timer from the table and closes the gap. */
 static void erase(uint64_t number)
 {
     size_t mask = ((size_t)1 << table_bits) - 1;
@@ -199,7 +198,7 @@ void durable_rest(void)
 {
 }
 
-/* A record as bel__do_schedule() makes it. */
+/* Writes a record like that of bel__do_schedule(). */
 static size_t write_record(uint64_t number, const struct bel_place *place, uint8_t *out)
 {
     char id[BEL_MADE_ID_BYTES];
@@ -218,7 +217,8 @@ static size_t write_record(uint64_t number, const struct bel_place *place, uint8
     return bel__record_write(&record, out);
 }
 
-/* Where an alias would be: the hash of an id is not what is measured. */
+/* Returns the key of an alias row. The real key has a hash of the id, which is not measured
+ * here. */
 static struct bel_key alias_key(uint64_t number)
 {
     return (struct bel_key){{(uint64_t)BEL_TABLE_ALIASES << 56, number, 0}};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * SQLite as one would use it for this: a table, an index over what waits in the order of
- * delivery, one over the ends of leases; and one over ids if users choose them, otherwise the
- * row's own number is the id. A transaction for each commit, and every one is synced.
+ * SQLite as one would use it for timers: a table, an index of pending timers in the order of
+ * delivery, an index of lease ends, and one of ids if users choose them; otherwise the rowid is the
+ * id. One transaction per commit, each synced.
  */
 #include "durable.h"
 

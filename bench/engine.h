@@ -3,16 +3,16 @@
 #define BENCH_ENGINE_H
 
 /*
- * engine - what the harness asks of a timer engine, and what it gives it.
+ * engine - the interface between the harness and a timer engine.
  *
  * There is one program per engine: the harness, one adapter that defines the
  * engine_ functions, and the library the adapter wraps. Every operation is one call
  * from the harness into the adapter, and every timer that fires is one call back to
  * bench_fired(); neither can be inlined, and they are the same for all engines.
  *
- * Timers are numbered from 0. What a caller of the library would have to keep for a
- * timer (its struct, or its handle) is the adapter's, so that its cost in time and
- * in memory is the engine's.
+ * Timers are numbered from 0. The adapter keeps what a caller of the library would have
+ * to keep for a timer (its struct, or its handle), so that its cost in time and memory
+ * counts as the engine's.
  */
 
 #include <stdbool.h>
@@ -20,23 +20,23 @@
 #include <stdint.h>
 
 enum {
-    BENCH_US = 1000, /* in nanoseconds, as every time here */
+    BENCH_US = 1000, /* in nanoseconds, like all times here */
     BENCH_MS = 1000 * 1000,
 };
 
-/* What a cancel or restart leaves behind, and so how long it takes to see its cost. */
+/* The garbage of a cancel or restart, which determines how long a measurement must be. */
 enum engine_garbage {
     ENGINE_GARBAGE_NONE,
-    ENGINE_GARBAGE_BY_COUNT, /* collected when there is too much of it */
-    ENGINE_GARBAGE_BY_TIME,  /* met when its deadline comes */
+    ENGINE_GARBAGE_BY_COUNT, /* collected when there is too much */
+    ENGINE_GARBAGE_BY_TIME,  /* dropped at its due time */
 };
 
 struct engine_traits {
     const char *name;
-    uint64_t resolution_ns; /* deadlines are kept to this */
-    bool is_exact;          /* promises the order (deadline, order of scheduling) */
+    uint64_t resolution_ns; /* of due times */
+    bool is_exact;          /* promises the order (due, order of scheduling) */
     enum engine_garbage garbage;
-    bool has_batches; /* engine_restart_many() */
+    bool has_batches; /* has engine_restart_many() */
     bool is_null;     /* keeps nothing: measures the harness */
 };
 
@@ -48,25 +48,25 @@ struct engine_stats {
 /* The virtual time. Only bench_set_now() writes it. */
 extern uint64_t bench_now;
 
-/* Polls in which the timers at hand will fire; only the null engine wants to know. */
+/* Number of polls in which the pending timers will fire; used only by the null engine. */
 extern uint32_t bench_polls_left;
 
 void bench_set_now(uint64_t now);
 
-/* A timer fires, `due` as the engine knows it. */
+/* Reports that a timer fires; `due` is the engine's due time. */
 void bench_fired(uint32_t id, uint64_t due);
 
-/* How many have fired since the harness last emptied its list. */
+/* Returns the number of timers fired since the harness last emptied its list. */
 uint32_t bench_fired_count(void);
 
 _Noreturn void bench_fail(const char *what);
 
-/* Memory of the engine's caller: zero, and already touched, because a caller has its
- * objects before it gives them timeouts. */
+/* Allocates memory for the engine's caller: zeroed and already touched, because a caller
+ * has its objects before it gives them timeouts. */
 void *bench_caller_alloc(size_t count, size_t bytes);
 
-/* Memory of an engine of our own that never moves: address space, zero, of which what is
- * touched counts, in large pages beyond the first one. Lives as long as the process. */
+/* Maps zeroed address space for one of our own engines, in huge pages beyond the first.
+ * Only touched pages count as memory. It never moves, and lives as long as the process. */
 void *bench_map(size_t count, size_t bytes);
 
 extern const struct engine_traits engine_traits;
@@ -77,16 +77,16 @@ const char *engine_version(void);
 void engine_open(uint32_t timers);
 void engine_close(void);
 
-/* Makes memory ready for all timers, where the engine can. */
+/* Reserves memory for all timers, if the engine supports it. */
 void engine_reserve(uint32_t timers);
 
-/* What the caller keeps for the timers: an array by id of the library's structs, or of
- * handles; no bytes if the id is enough. The harness has a timer's in the cache when it
- * asks for an operation, because who restarts or cancels a timeout is at work on the
- * object that it belongs to. */
+/* What the caller keeps for the timers: an array by id of the library's structs or of
+ * handles; 0 bytes if the id is enough. The harness prefetches the object of a timer
+ * before an operation, because a program that restarts or cancels a timeout is already
+ * working on the object that has it. */
 struct engine_objects {
     const char *first;
-    size_t bytes; /* of one */
+    size_t bytes; /* size of one object */
 };
 
 struct engine_objects engine_caller_objects(void);
@@ -94,18 +94,18 @@ struct engine_objects engine_caller_objects(void);
 void engine_schedule(uint32_t id, uint64_t due);
 void engine_cancel(uint32_t id);
 
-/* Moves a pending timer in the way the library has for it. */
+/* Changes the due time of a pending timer with the library's own function. */
 void engine_restart(uint32_t id, uint64_t due);
 void engine_restart_many(const uint32_t *ids, const uint64_t *dues, uint32_t count);
 
 /* Fires everything due at bench_now. */
 void engine_fire(void);
 
-/* One call into the library that fires; false when nothing due is left. */
+/* Makes one call of the library that fires timers. Returns false when none is due. */
 bool engine_poll(void);
 
-/* Sleeps until the first timer is due, to the whole millisecond as epoll_wait does,
- * and fires what is due then: at least one. */
+/* Sleeps until the first timer is due, rounded up to milliseconds like epoll_wait, and
+ * fires the due timers: at least one. */
 void engine_fire_next(void);
 
 void engine_read_stats(struct engine_stats *out);

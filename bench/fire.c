@@ -3,14 +3,14 @@
 /*
  * W1 and W4: schedule N timers, then fire them all.
  *
- * W1 spreads the deadlines over 1 ms..1 h by the microsecond, W4 puts them on 100
- * milliseconds of that hour. Time then jumps to each millisecond that has something,
- * or, with --steps, goes through every one. Small N are repeated, with other
- * deadlines and the same engine, until there is enough to measure.
+ * W1 spreads the due times over 1 ms..1 h, in microseconds; W4 puts them on 100
+ * milliseconds of that hour. Time then jumps to each millisecond at which a timer is
+ * due, or, with --steps, visits every millisecond. A small N is repeated, with other due
+ * times and the same engine, until there is enough to measure.
  *
- * Everything is checked afterwards, outside the measured part: the list of what
- * fired, cut at each poll, shows whether a timer was early, late, out of order, lost
- * or fired twice.
+ * Everything is checked afterwards, outside the measurement: the list of fired timers,
+ * divided by polls, shows whether a timer was early, late, out of order, lost or fired
+ * twice.
  */
 #include "deck.h"
 
@@ -24,7 +24,7 @@ enum {
 
 struct round {
     struct deck deck;
-    uint32_t *marks; /* how many had fired after each poll; as many as polls can be */
+    uint32_t *marks; /* number of fired timers after each poll */
     uint64_t *seen;  /* a bit per id */
 };
 
@@ -50,7 +50,7 @@ static uint64_t fire_all(const struct round *round)
     return bench_cpu_ns() - start;
 }
 
-/* Looks at what fired in one poll: all of it must have come due since the last. */
+/* Checks the timers fired by one poll: all must have become due since the last poll. */
 static void check_poll(const struct round *round, uint32_t poll, uint32_t from, uint32_t to)
 {
     uint64_t now = deck_poll_time(&round->deck, poll);
@@ -117,7 +117,7 @@ void bench_run_fire(const struct bench_options *options)
         if (i == 0) rss = bench_rss_bytes() - rss;
         struct bench_audit audit = bench_audit;
         fire_ns += fire_all(&round);
-        bench_audit = audit; /* the check below counts the same, and more */
+        bench_audit = audit; /* the check below counts these errors, and more */
         if (!engine_traits.is_null) check_all(&round);
     }
     engine_close();

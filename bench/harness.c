@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One run: one engine, one workload, one number of timers, one process. Results go
- * to standard output, a JSON object a line, for bench/timers.py to gather.
+ * One run: one engine, one workload, one number of timers, one process. Results are
+ * printed as JSON objects, one per line, for bench/timers.py.
  *
  * The libraries compared with see the virtual time because the program defines
- * clock_gettime() and its kin (virtual.c). So this file never calls those: it asks
- * the kernel directly.
+ * clock_gettime() and similar functions (virtual.c). So this file does not call them:
+ * it uses system calls directly.
  */
 #include "harness.h"
 
@@ -23,7 +23,7 @@ enum {
     LARGE_PAGE = 2 << 20,
 };
 
-/* Far from 0, so that nothing is due before the epoch, and a whole millisecond. */
+/* Far from 0, so that no due time is negative, and a whole millisecond. */
 #define START_NS UINT64_C(1000000000000)
 
 uint64_t bench_now;
@@ -81,7 +81,7 @@ double bench_ticks_per_ns(void)
 
 uint64_t bench_rss_bytes(void)
 {
-    /* smaps_rollup walks the page tables; statm may lag by a batch a processor. */
+    /* smaps_rollup walks the page tables; statm is cached per CPU and may lag. */
     FILE *file = fopen("/proc/self/smaps_rollup", "re");
     unsigned long kb = 0;
     char line[256];
@@ -107,7 +107,7 @@ void *bench_map(size_t count, size_t bytes)
 double bench_bytes_per_timer(uint64_t bytes, uint32_t timers)
 {
     size_t kept = engine_caller_objects().bytes;
-    size_t handle = kept == sizeof(uint64_t) ? kept : 0; /* else it is the timer itself */
+    size_t handle = kept == sizeof(uint64_t) ? kept : 0; /* otherwise it is the library's struct */
     return (double)bytes / timers - (double)handle;
 }
 

@@ -3,8 +3,8 @@
 #define BENCH_HARNESS_H
 
 /*
- * harness - what the workloads share: random numbers, real time, memory, the list of
- * what fired, and the result.
+ * harness - shared by the workloads: random numbers, real time, memory, the list of
+ * fired timers, and the result.
  */
 
 #include "engine.h"
@@ -25,7 +25,7 @@ struct bench_options {
     bool is_stepped; /* W1 fires in steps of 1 ms instead of jumping */
 };
 
-/* What was wrong with the order; all zero for a perfect engine. */
+/* Counts of errors in the order of firing; all zero for a correct engine. */
 struct bench_audit {
     uint64_t early, late, inversions, ties, lost;
 };
@@ -35,7 +35,7 @@ struct bench_pause {
     const char *phase;
     double tick_us, cpu_us;
     uint64_t faults;
-    uint32_t touched_max; /* so far */
+    uint32_t touched_max; /* the maximum so far */
 };
 
 struct bench_random {
@@ -48,7 +48,7 @@ extern struct bench_audit bench_audit;
 extern uint32_t *bench_fired_ids;
 extern uint32_t bench_fired_len;
 
-/* splitmix64: a multiplication or two a number, and no state that misses a cache. */
+/* splitmix64: two multiplications per number, and a state that stays in a register. */
 static inline uint64_t bench_random_next(struct bench_random *random)
 {
     uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
@@ -57,13 +57,13 @@ static inline uint64_t bench_random_next(struct bench_random *random)
     return z ^ z >> 31;
 }
 
-/* `bits` scaled to 0..limit-1. */
+/* Scales `bits` to 0..limit-1. */
 static inline uint32_t bench_scale(uint32_t bits, uint32_t limit)
 {
     return (uint32_t)((uint64_t)bits * limit >> 32);
 }
 
-/* 1 ms..1 h in whole microseconds, from 32 random bits. */
+/* Returns a delay of 1 ms..1 h in whole microseconds, from 32 random bits. */
 static inline uint64_t bench_hour_delay(uint32_t bits)
 {
     return BENCH_MS + (uint64_t)bench_scale(bits, 3599999u * 1000) * BENCH_US;
@@ -74,27 +74,27 @@ static inline uint64_t bench_ceil_ms(uint64_t ns)
     return (ns + BENCH_MS - 1) / BENCH_MS * BENCH_MS;
 }
 
-/* CPU time of this thread: what it costs, whatever else runs on the machine. */
+/* Returns the CPU time of this thread, which other programs do not affect much. */
 uint64_t bench_cpu_ns(void);
 
-/* A cycle counter, and how many of its ticks make a nanosecond. */
+/* Return a cycle counter, and its ticks per nanosecond. */
 uint64_t bench_ticks(void);
 double bench_ticks_per_ns(void);
 
-/* Resident memory of the process, exact to the page. */
+/* Returns the resident memory of the process, exact to the page. */
 uint64_t bench_rss_bytes(void);
 
 /*
- * Touches as much memory as any engine will want and gives it back, so that the pages
- * it then gets are the kernel's to give. On a virtual machine they may otherwise have
- * to come from the host, at a hundred times the cost, for whoever happens to be first.
+ * Touches as much memory as any engine will need and frees it, so that the kernel has
+ * the pages. On a virtual machine the first engine might otherwise wait for pages of
+ * the host, at a hundred times the cost.
  */
 void bench_warm_memory(uint32_t timers);
 
-/* Allocated and touched. */
+/* Allocates and touches memory. */
 void *bench_alloc(size_t count, size_t bytes);
 
-/* An argument of the command line, up to `max`; anything else ends the program. */
+/* Parses a number of the command line, up to `max`. Exits on an error. */
 uint64_t bench_parse_number(const char *text, uint64_t max);
 
 /* Prints one result of this run. */
@@ -108,11 +108,11 @@ void bench_run_order(const struct bench_options *options);
 void bench_run_pauses(const struct bench_options *options);
 void bench_run_memory(const struct bench_options *options);
 
-/* What an engine takes for a timer, of `bytes` in all. The handle that a caller keeps is
- * its own; a struct that it keeps for the library is the library's. */
+/* Returns the memory per timer of an engine that uses `bytes` in total. A handle that the
+ * caller keeps is not counted; a struct that it keeps for the library is. */
 double bench_bytes_per_timer(uint64_t bytes, uint32_t timers);
 
-/* Brings what the caller keeps for a timer into the cache. */
+/* Prefetches the object that the caller keeps for a timer. */
 static inline void bench_touch(struct engine_objects objects, uint32_t id)
 {
     const char *object = objects.first + id * objects.bytes;

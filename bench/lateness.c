@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One run: one engine, one workload, one process, in real time. Prints one JSON object,
- * for bench/runtime.py to gather.
+ * One run: one engine, one workload, one process, in real time. Prints one JSON object
+ * for bench/runtime.py.
  *
- *     late    timers all over a window, scheduled before it begins; each writes down how
- *             late it rings
- *     idle    one timer, due in an hour; how often does the process wake until then?
+ *     late    timers at random times in a window, scheduled before it begins; records
+ *             how late each rings
+ *     idle    one timer, due in an hour; counts how often the process wakes meanwhile
  *
- * A wakeup is a voluntary context switch: a thread that went to sleep and comes back.
- * The main thread only waits for the end, so what it uses is left out.
+ * A wakeup is a voluntary context switch: a thread that has slept and runs again. The
+ * main thread only waits for the end, so its usage is not counted.
  */
 #include "lateness.h"
 
@@ -28,10 +28,10 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define HOUR_NS   (3600 * SECOND_NS)
 
-/* From the start to the first due: time to schedule all of them and to fall asleep. */
+/* From the start to the first due time: time to schedule all timers and to begin to wait. */
 #define LEAD_NS (SECOND_NS / 5)
 
-/* How long after the last due a timer is given up for lost. */
+/* A timer that has not rung this long after the last due time is lost. */
 #define GRACE_NS (10 * SECOND_NS)
 
 #define NOT_RUNG INT64_MIN
@@ -40,7 +40,7 @@ struct options {
     const char *workload;
     uint32_t timers;
     uint64_t seed;
-    uint64_t window_ns; /* of idle: how long to look */
+    uint64_t window_ns; /* for idle: how long to measure */
 };
 
 struct usage {
@@ -49,8 +49,8 @@ struct usage {
 
 static uint32_t timer_count;
 static uint64_t *dues;   /* by id */
-static int64_t *late_ns; /* by id; each is written by whoever rings it */
-static atomic_uint rang; /* how many have */
+static int64_t *late_ns; /* by id; written by the thread that rings the timer */
+static atomic_uint rang; /* number of timers that have rung */
 static sem_t all_have_rung;
 
 static uint64_t read_clock(clockid_t clock)
@@ -83,13 +83,13 @@ void bench_rang(uint32_t id)
     }
 }
 
-/* What all threads but this one have used so far. */
+/* Returns the usage so far of all threads except this one. */
 static struct usage read_usage(void)
 {
     struct rusage all, own;
     (void)getrusage(RUSAGE_THREAD, &own);
     (void)getrusage(RUSAGE_SELF, &all);
-    uint64_t own_ns = read_clock(CLOCK_THREAD_CPUTIME_ID); /* first, so that it is the less */
+    uint64_t own_ns = read_clock(CLOCK_THREAD_CPUTIME_ID); /* first, so that it is smaller */
     uint64_t all_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
     return (struct usage){(uint64_t)(all.ru_nvcsw - own.ru_nvcsw), all_ns - own_ns};
 }
@@ -97,7 +97,7 @@ static struct usage read_usage(void)
 static struct usage usage_since(struct usage before)
 {
     struct usage now = read_usage();
-    /* This thread's time between the two clocks is in both, and may be less by now. */
+    /* Both samples contain this thread's time between its two clock reads, which varies. */
     uint64_t cpu_ns = now.cpu_ns > before.cpu_ns ? now.cpu_ns - before.cpu_ns : 0;
     return (struct usage){now.wakeups - before.wakeups, cpu_ns};
 }

@@ -3,18 +3,18 @@
 #define BENCH_LATENESS_H
 
 /*
- * lateness - how late timers ring, in real time.
+ * lateness - measures how late timers ring, in real time.
  *
- * The programs of engine.h run on virtual time, as fast as they can; these wait, and
- * what counts is when a waiting thread is woken and how often. An adapter defines of
- * engine.h only
+ * The programs of engine.h run in virtual time, as fast as they can. These programs
+ * really wait: they measure when a waiting thread is woken, and how often. Of engine.h
+ * an adapter defines only
  *
- *     engine_traits        the name, and what dues are rounded up to
+ *     engine_traits        the name, and the resolution of due times
  *     engine_version()
- *     engine_open()        the main thread calls it, and then, for each timer,
- *     engine_schedule()    with a due by bench_clock_ns(), some time ahead
+ *     engine_open()        called by the main thread, followed for each timer by
+ *     engine_schedule()    with a due time of bench_clock_ns(), in the future
  *
- * and engine_run() below, and calls bench_rang() from wherever its timers ring.
+ * and engine_run() below. It calls bench_rang() for each timer that rings.
  */
 
 #include "engine.h"
@@ -22,15 +22,15 @@
 #include <stdint.h>
 #include <time.h>
 
-/* CLOCK_MONOTONIC in nanoseconds; and such an instant for the calls that sleep until it. */
+/* Return CLOCK_MONOTONIC in nanoseconds, and such a time as a timespec. */
 uint64_t bench_clock_ns(void);
 struct timespec bench_timespec(uint64_t ns);
 
-/* A timer rings: called once for each, by any thread. */
+/* Reports that a timer rings. Is called once for each timer, by any thread. */
 void bench_rang(uint32_t id);
 
-/* Rings timers as they become due, until the process ends. It has a thread of its own,
- * and starts when all are scheduled. Returns at once if the engine brings its threads. */
+/* Rings timers as they become due, until the process ends. Runs in a thread of its own,
+ * after all timers are scheduled. Returns at once if the engine has its own threads. */
 void engine_run(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What one writes in an afternoon: a binary heap under a mutex, and a thread that sleeps
- * on a condition variable until the first of it is due.
+ * The simple solution: a binary heap under a mutex, and a thread that waits on a
+ * condition variable until the first timer is due.
  */
 #include "lateness.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * libev: its loop keeps dues as a double, to the nanosecond, and sleeps in epoll_wait(),
- * to the millisecond above. A delay counts from when the loop last read the clock, which
- * it does not tell: the clock is read just before it here, so that no due is early.
+ * libev: its loop keeps due times as a double, to the nanosecond, and sleeps in
+ * epoll_wait(), rounded up to milliseconds. A delay counts from the time at which the
+ * loop last read the clock. Here the clock is read just before that, so that no timer
+ * is early.
  */
 #include "lateness.h"
 

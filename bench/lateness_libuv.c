@@ -2,7 +2,7 @@
 
 /*
  * libuv: its loop sleeps in epoll_pwait() and counts whole milliseconds of
- * CLOCK_MONOTONIC, so that dues are rounded up to those.
+ * CLOCK_MONOTONIC, so due times are rounded up to milliseconds.
  */
 #include "lateness.h"
 

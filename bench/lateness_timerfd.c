@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A timerfd for each timer, and one thread in epoll_wait(): the kernel keeps the timers,
- * to the nanosecond and without the slack that it gives other sleeps. Each costs a
- * descriptor, and two system calls to ring.
+ * A timerfd for each timer, and one thread in epoll_wait(). The kernel keeps the timers,
+ * to the nanosecond and without timer slack. Each timer costs a descriptor, and two
+ * system calls to ring.
  */
 #include "lateness.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * W3: a steady state of N timers with delays of 1 ms..1 h. A step takes one timer
- * away, by turns a random one that is cancelled and the next one due, to which time
- * moves; then it schedules one. So two steps are two schedules, a cancel and a fire,
- * and the result is per operation.
+ * W3: a steady state of N timers with delays of 1 ms..1 h. Each step ends one timer and
+ * schedules one. It alternates between cancelling a random timer and advancing the time
+ * to the next due timer. So two steps are two schedules, a cancel and a fire; the result
+ * is per operation.
  *
- * Time moves in whole milliseconds, as a loop that sleeps in epoll_wait does, so one
- * sleep can fire several timers. They count for the following turns.
+ * Time advances in whole milliseconds, like a loop that sleeps in epoll_wait, so one
+ * sleep can fire several timers. The surplus counts for the following steps.
  */
 #include "harness.h"
 
@@ -16,11 +16,11 @@
 struct mix {
     struct bench_random random;
     uint32_t timers;
-    uint32_t surplus; /* timers fired ahead of their turn */
+    uint32_t surplus; /* timers fired ahead of their step */
     uint64_t ops;
 };
 
-/* The ids that fired or were cancelled and are free: a handful, on the fired list. */
+/* Returns whether an id is free: it has fired or was cancelled. The list of free ids is short. */
 static bool is_free(uint32_t id)
 {
     for (uint32_t i = 0; i < bench_fired_len; i++) {
@@ -62,7 +62,7 @@ static void run_steps(struct mix *mix, uint32_t steps)
         next = bench_random_next(&mix->random);
         if (i % 2 == 0) {
             cancel_one(mix, (uint32_t)(bits >> 32));
-        } else { /* the object that is next to be cancelled is at hand by then */
+        } else { /* prefetch the object that is cancelled next */
             bench_touch(objects, bench_scale((uint32_t)(next >> 32), mix->timers));
             fire_one(mix);
         }
@@ -72,8 +72,8 @@ static void run_steps(struct mix *mix, uint32_t steps)
     }
 }
 
-/* An engine that keeps garbage collects it every 2 N steps or so, and is measured over
- * that; one that does not is steady from the start. */
+/* An engine that keeps garbage collects it about every 2 N steps, and is measured over
+ * that. One without garbage is in its steady state from the start. */
 static uint32_t warmup_steps(const struct bench_options *options)
 {
     if (engine_traits.garbage != ENGINE_GARBAGE_NONE) return options->timers;

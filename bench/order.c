@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * order: the mixed test of the order, not of speed. Timers are scheduled, restarted
- * and cancelled on few deadlines, so that many are due together, and the engine is
- * polled every few of them. What fires is compared with a plain table: never early,
- * at the first poll that may, by deadline, and equal deadlines in the order in which
- * they were scheduled last.
+ * order: tests the order of firing, not the speed. Timers are scheduled, restarted and
+ * cancelled on few due times, so that many are due together, and the engine is polled
+ * every few milliseconds. The fired timers are compared with a plain table: never early,
+ * at the first possible poll, in the order of due times, and equal due times in the
+ * order in which they were last scheduled.
  */
 #include "harness.h"
 
@@ -21,7 +21,7 @@ enum {
 
 struct table {
     uint64_t *dues;  /* 0: not pending */
-    uint64_t *order; /* when it was scheduled, counted in operations */
+    uint64_t *order; /* number of the operation that scheduled it */
     uint64_t ops;
     uint32_t timers;
     uint32_t pending;
@@ -72,7 +72,7 @@ static void poll_at(struct table *table, uint64_t now)
     bench_fired_len = 0;
     struct bench_audit audit = bench_audit;
     engine_fire();
-    bench_audit = audit; /* counted again below, against the table */
+    bench_audit = audit; /* check_fired() counts again, against the table */
     check_fired(table, polled_before);
 }
 

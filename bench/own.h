@@ -3,33 +3,33 @@
 #define BENCH_OWN_H
 
 /*
- * own - what our two baselines share, so that they give a caller what the wheel gives:
- * a word of the caller's per timer, a handle that is refused once its timer has ended,
- * memory that grows with the timers, and the exact order (due, order of scheduling).
- * An engine that leaves any of this to its caller would be measured short.
+ * own - shared by our two baseline engines, so that they offer what the wheel offers: a
+ * user word per timer, a handle that becomes invalid when its timer ends, memory that
+ * grows with the timers, and the exact order (due, order of scheduling). An engine that
+ * leaves any of this to its caller would look cheaper than it is.
  */
 
 #include "engine.h"
 
 enum {
-    SLOT_BITS = 24, /* of a tag: 16 M timers, which is enough to compare with */
+    SLOT_BITS = 24, /* of a tag: up to 16 M timers */
 };
 
-/* The deadline in the upper half; in the lower, the tag: sequence number above the slot.
- * One integer, because then the compiler keeps it in two registers. */
+/* The due time in the upper half; the tag in the lower: sequence number, then slot. A
+ * single integer, which the compiler keeps in two registers. */
 __extension__ typedef unsigned __int128 entry_t;
 
 struct own_slot {
     uint64_t user;
-    uint32_t generation; /* moves on when the timer ends */
-    uint32_t place;      /* the engine's own */
+    uint32_t generation; /* is increased when the timer ends */
+    uint32_t place;      /* for the engine's use */
 };
 
 static struct own_slot *own_slots;
 static uint32_t *own_free; /* a stack */
 static uint32_t own_used, own_free_count;
 static uint64_t own_sequence;
-static uint64_t *own_handles; /* the caller's, by id */
+static uint64_t *own_handles; /* kept by the caller, by id */
 
 static inline entry_t entry_of(uint64_t due, uint64_t tag)
 {
@@ -54,7 +54,7 @@ static inline void own_open(uint32_t timers)
     own_used = own_free_count = 0;
 }
 
-/* Takes a slot for a timer and gives its caller the handle. */
+/* Allocates a slot for a timer and stores its handle for the caller. */
 static inline uint32_t own_take(uint32_t id)
 {
     uint32_t index = own_free_count > 0 ? own_free[--own_free_count] : own_used++;
@@ -69,7 +69,7 @@ static inline void own_give(uint32_t index)
     own_free[own_free_count++] = index;
 }
 
-/* The slot that a caller's handle names. */
+/* Returns the slot of the caller's handle. */
 static inline uint32_t own_named(uint32_t id)
 {
     uint64_t handle = own_handles[id];

@@ -3,15 +3,14 @@
 /*
  * pauses: the longest single call, with the memory reserved beforehand.
  *
- * Every call is timed by the cycle counter, which also sees interrupts and the other
- * programs of the machine. Reading the thread's CPU time is too slow for every call,
- * so it is read once in a group of short calls, and again when a call looks like the
- * worst yet: the CPU time of the group so far is at least that call's, and what the
- * counter saw beyond it was somebody else's. Page faults are counted too: memory was
- * reserved, so an engine that has any waits for the system.
+ * Every call is timed by the cycle counter, which includes interrupts and other programs.
+ * Reading the thread's CPU time is too slow for every call, so it is read once per group
+ * of short calls, and again when a call seems to be the longest so far. The CPU time of
+ * the group is an upper bound for that call; ticks beyond it were spent by others. Page
+ * faults are counted as well: memory was reserved, so an engine should have none.
  *
- * memory: schedule N timers far away, cancel them all, schedule N others. What was
- * freed must serve again.
+ * memory: schedule N timers far away, cancel them all, schedule N others. The freed
+ * memory must be reused.
  */
 #include "deck.h"
 
@@ -28,13 +27,13 @@ enum {
 
 struct meter {
     double ticks_per_ns;
-    uint64_t start;      /* ticks, of the call under way */
+    uint64_t start;      /* ticks at the start of the current call */
     uint64_t group_cpu;  /* when the group began */
     uint64_t long_ticks; /* a call longer than this ends its group */
     uint64_t calls;
     uint64_t worst_ticks;
     uint64_t worst_cpu; /* ticks too */
-    uint64_t faults;    /* pages the process had to wait for, before the phase */
+    uint64_t faults;    /* page faults before the phase */
 };
 
 static uint64_t count_faults(void)

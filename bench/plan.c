@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What it costs to ask a plan for its next time, beside a scan of every minute, and what a
- * zone costs. One line of JSON each: what, and ns for one. Times are spread over ten years,
- * and the answers are added up, so that nothing is left out as unused.
+ * Measures the next time of a plan, compared with a scan of every minute, and the conversions
+ * of a time zone. Prints a line of JSON for each, with ns per operation. Start times are spread
+ * over ten years, and the results are summed up, so that the compiler cannot remove the calls.
  *
  * `year` makes plans of many rules and advances each by a year; malloc is counted meanwhile.
  */
@@ -27,7 +27,7 @@ static struct bel_zones *zones;
 static volatile int64_t sink;
 static uint64_t allocations;
 
-/* Counts what the library asks for; see the linker's --wrap. */
+/* Count the allocations of the library; see the linker's --wrap. */
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__wrap_malloc(size_t bytes);
@@ -77,7 +77,7 @@ static void report(const char *what, double ns)
     bench_plan_report(what, "belfry", ns);
 }
 
-/* Random instants within ten years. */
+/* Returns random instants within ten years. */
 static int64_t *make_instants(uint32_t count)
 {
     struct bench_random random = {1};
@@ -105,7 +105,7 @@ static void bench_next(const char *what, const char *rule, const char *zone_name
     bel_plan_destroy(plan);
 }
 
-/* The same by looking at every minute, as many implementations do. */
+/* Measures a scan of every minute, as many implementations do. */
 static void bench_scan(const char *what, const char *rule, const char *zone_name, uint32_t count)
 {
     struct bel_cron cron;
@@ -157,7 +157,7 @@ static void bench_zone(const char *name, uint32_t count)
     free(instants);
 }
 
-/* Many plans, each advanced by a year. */
+/* Measures many plans, each advanced by a year. */
 static void bench_year(uint32_t count)
 {
     static const char *const zone_names[] = {"Europe/Berlin", "America/New_York", "Asia/Bangkok",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The same rules as recurrence rules, iterated by libical: what its next() costs. */
+/* Measures the same rules as recurrence rules, iterated by libical. */
 #include "plan.h"
 
 #include "harness.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* There is no libical to compare with. */
+/* Used if libical is not installed. */
 #include "plan.h"
 
 void bench_libical(const char *what, const char *rule, uint32_t count)

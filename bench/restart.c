@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * W2: idle timeouts. N timers are pending, and a random one is restarted to end 25 to
- * 35 s from now, a million times a virtual second; every virtual millisecond the
- * engine is asked what is due, as an event loop would. The few that do end start
- * again and count as restarts.
+ * W2: idle timeouts. N timers are pending, and a random one is restarted, due in 25 to
+ * 35 s, a million times per virtual second. The engine is polled every virtual
+ * millisecond, as in an event loop. The few timers that fire are scheduled again and
+ * count as restarts.
  *
- * W2 restarts in the way the library has for it, W2pair by cancel and schedule, W2b in
- * batches. A whole timeout goes by before the measurement, so that the clean-up of what
- * restarts leave behind is inside it. With --quick that is so only for an engine whose
- * garbage lives that long.
+ * W2 restarts with the library's own function, W2pair by cancel and schedule, W2b in
+ * batches. A whole timeout passes before the measurement, so that the measurement
+ * includes collecting the garbage of restarts. With --quick that holds only for an
+ * engine whose garbage lives that long.
  */
 #include "harness.h"
 
@@ -18,13 +18,13 @@
 enum {
     RESTARTS_PER_MS = 1000,
     BATCH = 64,
-    AHEAD = 16,                /* operations between touching a caller's object and using it */
+    AHEAD = 16,                /* operations between the prefetch of an object and its use */
     WARMUP = 31 * 1000 * 1000, /* restarts: one timeout and a second */
 };
 
-/* The restarts of a millisecond, dealt before they are done. */
+/* The restarts of one millisecond, chosen before they are measured. */
 struct hand {
-    uint32_t ids[RESTARTS_PER_MS + AHEAD]; /* those at the end are looked at only */
+    uint32_t ids[RESTARTS_PER_MS + AHEAD]; /* the last AHEAD are only prefetched */
     uint64_t dues[RESTARTS_PER_MS];
 };
 
@@ -77,7 +77,7 @@ static void restart_batch(const struct hand *hand)
     }
 }
 
-/* Restarts for that many virtual milliseconds; returns how many timers ended. */
+/* Restarts timers for a number of virtual milliseconds. Returns the number of fired timers. */
 static uint64_t run_ms(restart_fn *restart, struct bench_random *random, uint32_t timers,
                        uint32_t ms)
 {
@@ -97,7 +97,7 @@ static uint64_t run_ms(restart_fn *restart, struct bench_random *random, uint32_
     return ended;
 }
 
-/* Restarts before the measurement. --quick stops where the engine is in its steady state. */
+/* Returns the warm-up before the measurement. --quick ends it at the engine's steady state. */
 static uint32_t warmup_ms(const struct bench_options *options)
 {
     uint64_t restarts = WARMUP;
@@ -111,7 +111,7 @@ static uint32_t warmup_ms(const struct bench_options *options)
     return (uint32_t)(restarts / RESTARTS_PER_MS);
 }
 
-/* Several collections, for an engine that has them. */
+/* Returns the measured time: several garbage collections, for an engine that has them. */
 static uint32_t measured_ms(const struct bench_options *options)
 {
     uint32_t few = options->timers < 1000 * 1000 ? 1000 : 500;
@@ -125,7 +125,7 @@ static uint32_t measured_ms(const struct bench_options *options)
     }
 }
 
-/* Lets everything end. Too slow for a library's millions, whose W1 shows the same. */
+/* Lets all timers fire. Skipped for millions of timers of a slow library; W1 shows the same. */
 static void drain(uint32_t timers)
 {
     if (engine_traits.is_null || (timers > 100 * 1000 && !engine_traits.is_exact)) return;

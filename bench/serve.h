@@ -3,16 +3,16 @@
 #define BENCH_SERVE_H
 
 /*
- * serve - one client for servers of timers, whatever they speak.
+ * serve - a load generator for timer servers with different protocols.
  *
- *     serve_load.c    the command line, and steps that wait for answers
- *     serve_life.c    the step that does not: timers come by the clock
- *     serve_crowd.c   connections that are only there, or slow
- *     serve_loop.c    sockets, and what each is waiting to be answered
- *     serve_belfry.c, serve_redis.c, serve_beanstalkd.c    what a request looks like; serve_resp.c
+ *     serve_load.c    the command line, and the steps that wait for replies (closed loop)
+ *     serve_life.c    the step that schedules by the clock (open loop)
+ *     serve_crowd.c   additional idle and slow connections
+ *     serve_loop.c    sockets and their unanswered requests
+ *     serve_belfry.c, serve_redis.c, serve_beanstalkd.c    the protocols; serve_resp.c
  *
- * The loop is the same for all. A protocol only puts requests together out of pieces that are
- * there before, and reads of an answer what the next request needs.
+ * The loop is the same for all. A protocol only builds requests from prepared parts, and reads from
+ * a reply what the next request needs.
  */
 
 #include "harness.h"
@@ -24,8 +24,8 @@
 
 enum {
     SERVE_PAYLOAD_BYTES = 100,
-    SERVE_DUE_DIGITS = 19, /* a payload begins with when it is due, in ns of the wall clock */
-    SERVE_ID_BYTES = 20,   /* of an id that the client makes */
+    SERVE_DUE_DIGITS = 19, /* a payload begins with the due time, in ns of the wall clock */
+    SERVE_ID_BYTES = 20,   /* length of an id that the client makes */
     SERVE_ID_BYTES_MAX = 31,
     SERVE_BATCH_MAX = 1000,
     SERVE_LEASE_S = 60,
@@ -33,7 +33,7 @@ enum {
 
 #define SERVE_SECOND_NS INT64_C(1000000000)
 
-/* Bytes that grow at the end and are used up from the beginning. */
+/* A byte queue: bytes are appended at the end and consumed from the beginning. */
 struct serve_buffer {
     char *data;
     size_t used, count, room;
@@ -47,19 +47,19 @@ enum serve_kind {
     SERVE_CANCEL,
 };
 
-/* What was asked and is not yet answered. */
+/* An unanswered request. */
 struct serve_request {
     enum serve_kind kind;
-    uint32_t count;  /* of a claim, at most; of an ack */
-    uint64_t number; /* of the timer, if it is about one */
-    uint64_t at_ns;  /* when, by the monotonic clock */
+    uint32_t count;  /* most timers of a claim; timers of an ack */
+    uint64_t number; /* of the timer, if there is one */
+    uint64_t at_ns;  /* monotonic time of the request */
 };
 
 struct serve_timer {
     uint64_t number;
-    const char *id;   /* NULL: the server makes one */
-    int64_t due_ns;   /* of the wall clock */
-    int64_t delay_ns; /* from now, for those who count from there; 0: due now */
+    const char *id;   /* NULL: the server generates one */
+    int64_t due_ns;   /* wall-clock time */
+    int64_t delay_ns; /* from now, for protocols with relative delays; 0: due now */
 };
 
 struct serve_delivery {
@@ -67,28 +67,28 @@ struct serve_delivery {
     size_t token_bytes;
 };
 
-/* An answer; what it points to is there until the next one is read. */
+/* A reply; its pointers are valid until the next reply is read. */
 struct serve_answer {
-    bool is_refused; /* for now: full, or not yet started */
-    const char *id;  /* of what was scheduled, if the server tells it */
+    bool is_refused; /* temporarily: the server is full or not yet started */
+    const char *id;  /* of the scheduled timer, if the server returns it */
     size_t id_bytes;
-    uint32_t count; /* deliveries; or how many an ack or a cancel has found */
+    uint32_t count; /* number of deliveries, or of timers that an ack or a cancel has found */
     struct serve_delivery deliveries[SERVE_BATCH_MAX];
 };
 
 struct serve_protocol {
     const char *name;
-    bool has_own_ids, has_made_ids;              /* what a timer can be called by */
-    bool does_poll;                              /* a claim does not wait */
-    uint32_t workers, batch;                     /* that suit it, where timers come by the clock */
-    void (*put_setup)(struct serve_buffer *out); /* NULL: nothing is to be set up */
+    bool has_own_ids, has_made_ids;              /* ids of the client; ids of the server */
+    bool does_poll;                              /* a claim cannot wait */
+    uint32_t workers, batch;                     /* good values for the step life */
+    void (*put_setup)(struct serve_buffer *out); /* NULL: no setup request */
     void (*put_schedule)(struct serve_buffer *out, const struct serve_timer *timer);
     void (*put_claim)(struct serve_buffer *out, uint32_t count, uint32_t wait_s);
     void (*put_ack)(struct serve_buffer *out, const struct serve_delivery *deliveries,
                     uint32_t count);
     void (*put_cancel)(struct serve_buffer *out, const char *id, size_t bytes);
-    void (*put_noise)(struct serve_buffer *out); /* a request with a long answer; or NULL */
-    /* Reads one answer from `data`; returns its bytes, or 0 if not all of it is there. */
+    void (*put_noise)(struct serve_buffer *out); /* a request with a long reply; or NULL */
+    /* Reads one reply from `data`. Returns its length, or 0 if it is incomplete. */
     size_t (*read)(const char *data, size_t bytes, const struct serve_request *request,
                    struct serve_answer *out);
 };
@@ -97,7 +97,7 @@ extern const struct serve_protocol serve_belfry, serve_redis, serve_beanstalkd;
 
 /* --- bytes --- */
 
-/* Makes room for `bytes` more. */
+/* Reserves room for `bytes` more. */
 void serve_reserve(struct serve_buffer *buffer, size_t bytes);
 
 static inline void serve_put(struct serve_buffer *buffer, const void *data, size_t bytes)
@@ -107,27 +107,27 @@ static inline void serve_put(struct serve_buffer *buffer, const void *data, size
     buffer->count += bytes;
 }
 
-/* A string that stands in the source. */
+/* Appends a string literal. */
 #define SERVE_PUT(buffer, text) serve_put(buffer, text, sizeof(text) - 1)
 
-/* A number in decimal: as it is, or with so many digits. */
+/* Append a decimal number, or one with a fixed number of digits. */
 void serve_put_number(struct serve_buffer *buffer, uint64_t number);
 void serve_put_digits(struct serve_buffer *buffer, uint64_t number, unsigned digits);
 
-/* The payload of a timer. */
+/* Appends the payload of a timer. */
 void serve_put_payload(struct serve_buffer *buffer, int64_t due_ns);
 int64_t serve_read_due(const char *payload);
 
-/* The id of a timer; they come in no order. */
+/* Prints the id of a timer. Ids of successive numbers are in no order. */
 void serve_print_id(uint64_t number, char out[SERVE_ID_BYTES]);
 
 /* --- serve_resp.c --- */
 
-/* One piece of an answer: an array is its head, and its items follow. */
+/* One piece of a reply. An array is a piece with its length; its items follow. */
 struct serve_piece {
     char type;
-    int64_t number;   /* of an integer; items of an array; bytes of a string, or -1 */
-    const char *text; /* of strings and errors */
+    int64_t number;   /* an integer; the length of an array or a string, or -1 */
+    const char *text; /* of a string or an error */
     size_t bytes;
 };
 
@@ -135,11 +135,11 @@ struct serve_reader {
     const char *at, *end;
 };
 
-/* Both return false if not all of it is there. */
+/* Read a piece; skip whole values. Both return false if the reply is incomplete. */
 bool serve_read_piece(struct serve_reader *reader, struct serve_piece *out);
-bool serve_skip(struct serve_reader *reader, unsigned values); /* whole ones */
+bool serve_skip(struct serve_reader *reader, unsigned values);
 
-/* An error is the end, unless it says that there is no room or that it is too early. */
+/* Returns whether an error is temporary: no room, or not yet started. Exits on any other error. */
 bool serve_is_refusal(const struct serve_piece *piece);
 
 void serve_put_bulk(struct serve_buffer *buffer, const char *data, size_t bytes);
@@ -152,14 +152,14 @@ void serve_put_echo(struct serve_buffer *buffer);
 struct serve_connection {
     int fd;
     uint32_t index;
-    bool is_watched; /* until it can be written to */
-    bool is_polling; /* of a worker: it has asked and was not answered */
+    bool is_watched; /* epoll reports when it is writable */
+    bool is_polling; /* of a worker: a claim is in flight */
     struct serve_buffer in, out;
-    struct serve_request *requests; /* a ring */
+    struct serve_request *requests; /* a ring buffer */
     uint32_t first, waiting, requests_room;
 };
 
-/* Called for every answer. It may ask more of the same connection, which leaves behind it. */
+/* Is called for every reply. It may add requests to the connection, which are sent after it. */
 typedef void serve_answered_fn(struct serve_connection *connection,
                                const struct serve_request *request,
                                const struct serve_answer *answer);
@@ -171,43 +171,43 @@ extern uint32_t serve_connections_count;
 uint64_t serve_mono_ns(void);
 int64_t serve_wall_ns(void);
 
-/* Connects until there are `count` connections, or ends the last ones; -1 from serve_dial() if
- * nobody listens. */
+/* Opens or closes connections until there are `count`. serve_dial() returns -1 if no server
+ * listens. */
 void serve_connect(uint16_t port, uint32_t count);
 int serve_dial(uint16_t port, int receive_bytes);
 
-/* Notes that a request was put into the connection's output. */
+/* Records a request that was added to the connection's output. */
 void serve_expect(struct serve_connection *connection, const struct serve_request *request);
 
-/* Writes what the socket takes; the rest when it takes more. */
+/* Writes as much as the socket accepts; the rest follows when it is writable. */
 void serve_flush(struct serve_connection *connection);
 
-/* Waits up to `wait_ns`, and reads what has come. */
+/* Waits up to `wait_ns`, and handles the replies that have arrived. */
 void serve_turn(uint64_t wait_ns, serve_answered_fn *answered);
 
-/* --- what steps share; serve_load.c --- */
+/* --- shared by the steps; serve_load.c --- */
 
 struct serve_settings {
     uint64_t port, pid, connections, pipeline, batch, timers, tenths, rate, idle, slow;
-    bool has_ids;  /* that the client makes */
-    bool is_later; /* filled with timers that are not due */
+    bool has_ids;  /* the client makes the ids */
+    bool is_later; /* fill schedules timers that are not due */
 };
 
 extern struct serve_settings serve_settings;
 
 struct serve_samples {
-    uint32_t *items; /* in the unit of who notes them */
+    uint32_t *items; /* in a unit of the step's choice */
     size_t count, room;
 };
 
 void serve_note(struct serve_samples *samples, uint64_t value);
 void serve_sort(struct serve_samples *samples);
-double serve_sample(const struct serve_samples *samples, double share); /* once sorted */
+double serve_sample(const struct serve_samples *samples, double share); /* after sorting */
 
-/* Connects, and says what a server has to be told once. */
+/* Connects, and sends the setup request of the protocol. */
 void serve_connect_all(uint32_t count);
 
-/* CPU time of the server, in ns; 0 if it is not known. */
+/* Returns the CPU time of the server, in ns; 0 if its process id is unknown. */
 uint64_t serve_server_cpu_ns(void);
 
 void serve_print_begin(const char *step);
@@ -218,8 +218,8 @@ void serve_print_end(void);
 
 void serve_live(void);
 
-/* Opens as many idle and slow connections as are set, and ends them; in between the slow ones are
- * kept going by serve_crowd_go(), which is to be called often. */
+/* Open and close the idle and slow connections of the settings. In between serve_crowd_go() must be
+ * called often, to serve the slow ones. */
 void serve_crowd_gather(void);
 void serve_crowd_disperse(void);
 void serve_crowd_go(uint64_t now_ns);

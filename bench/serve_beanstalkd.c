@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * beanstalkd: a timer is a job with a delay of whole seconds, which begins when the server has read
- * it. There are no batches; what is claimed or deleted together is pipelined.
+ * beanstalkd: a timer is a job with a delay of whole seconds, counted from when the server reads
+ * it. There are no batches: several claims or deletions are pipelined.
  */
 #include "serve.h"
 
@@ -41,7 +41,7 @@ static void put_ack(struct serve_buffer *out, const struct serve_delivery *deliv
     }
 }
 
-/* A line without its end; NULL if it is not there yet. */
+/* Returns a line without its end; NULL if it is incomplete. */
 static const char *take_line(struct serve_reader *reader, size_t *bytes)
 {
     const char *line = reader->at;
@@ -64,7 +64,7 @@ static void fail(const char *line, size_t bytes)
     bench_fail("the server answered with an error");
 }
 
-/* `RESERVED <id> <bytes>` and the payload; or that there is nothing. */
+/* Reads `RESERVED <id> <bytes>` and the payload, or the reply that no job is ready. */
 static bool read_delivery(struct serve_reader *reader, struct serve_answer *out)
 {
     size_t bytes;

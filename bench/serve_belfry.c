@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Belfry: every operation is one command, of one timer or of many. */
+/* Belfry: every operation is one command, for one timer or for many. */
 #include "serve.h"
 
 #include <stdio.h>
 
 enum {
-    FIELDS_MIN = 4, /* of a delivery: token, topic, id, payload; what is behind is passed over */
+    FIELDS_MIN = 4, /* of a delivery: token, topic, id, payload; later ones are skipped */
     MS = 1000 * 1000,
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Connections besides those that are measured: idle ones, and slow ones. Every other slow one sends
- * a request a byte at a time, and then the next; the others have asked for more than their sockets
- * hold and read nothing of it.
+ * Idle and slow connections besides the measured ones. Half of the slow connections send requests
+ * one byte at a time. The other half have requested more than their socket buffers hold, and do not
+ * read it.
  */
 #include "serve.h"
 
@@ -14,9 +14,9 @@
 
 enum {
     TRICKLE_NS = 100 * 1000 * 1000, /* between two bytes of a connection */
-    NOISE_BYTES = 256 << 10,        /* asked for, by one that does not read */
+    NOISE_BYTES = 256 << 10,        /* of requests, on a connection that does not read */
     RECEIVE_BYTES = 4096,
-    SETTLE_US = 500 * 1000, /* for the server to take them all in */
+    SETTLE_US = 500 * 1000, /* time for the server to accept all connections */
 };
 
 static int *fds;
@@ -29,7 +29,7 @@ static bool does_trickle(uint32_t index)
     return index >= slow_first && (index - slow_first) % 2 == 0;
 }
 
-/* Asks for much, as far as the socket takes it. */
+/* Sends requests with large replies, as many as the socket accepts. */
 static void make_noise(int fd)
 {
     struct serve_buffer noise = {0};
@@ -79,7 +79,7 @@ void serve_crowd_disperse(void)
     serve_settings.idle = serve_settings.slow = 0;
 }
 
-/* A few at a time, so that a whole round takes TRICKLE_NS. */
+/* Serves a few connections per call, so that all are served once per TRICKLE_NS. */
 void serve_crowd_go(uint64_t now_ns)
 {
     uint32_t slow = fds_count - slow_first;

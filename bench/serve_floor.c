@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The least that a server can do which confirms what is on disk: it reads, writes what it has read
- * to a file that is there already, syncs once for all who have asked, and gives each request the
- * same answer. It looks at nothing and keeps nothing. What a machine lets this one do, nobody can
- * be asked to do better in the same way.
+ * The least that a durable server can do: it reads requests, appends their bytes to a preallocated
+ * file, syncs once for all clients of a turn, and sends each request the same reply. It parses and
+ * keeps nothing. Its throughput is an upper limit for any server of this design on this machine.
  *
- *     serve_floor PORT FILE     on disk before the answer
- *     serve_floor PORT          nothing is written
+ *     serve_floor PORT FILE     sync to disk before the reply
+ *     serve_floor PORT          write nothing
  */
 #include "harness.h"
 
@@ -27,10 +26,10 @@ enum {
     EVENTS_MAX = 256,
     FILES_MAX = 20000,
     BLOCK_BYTES = 4096,
-    READ_BYTES = 64 << 10, /* of a client in a turn */
+    READ_BYTES = 64 << 10, /* per client and turn */
     TURN_BYTES = EVENTS_MAX * READ_BYTES,
     LOG_BYTES = 64 << 20,
-    ANSWERS_MAX = 4096, /* to a client in a turn */
+    ANSWERS_MAX = 4096, /* per client and turn */
 };
 
 static const char answer[] = "$26\r\n00000000000000000000000000\r\n";
@@ -38,11 +37,11 @@ static const char answer[] = "$26\r\n00000000000000000000000000\r\n";
 const struct engine_traits engine_traits = {.name = "serve_floor"};
 
 static struct {
-    int listener, poll, log; /* the last is -1 if nothing is written */
+    int listener, poll, log; /* log: -1 if nothing is written */
     off_t written;
-    char *bytes; /* what was read in this turn */
+    char *bytes; /* bytes read in this turn */
     size_t count;
-    int asked[EVENTS_MAX]; /* those who are to be answered */
+    int asked[EVENTS_MAX]; /* clients that wait for a reply */
     uint32_t requests[FILES_MAX];
 } state;
 
@@ -86,7 +85,7 @@ static void accept_one(void)
     watch(fd);
 }
 
-/* Reads what a client has sent, and counts its requests. False if it has gone. */
+/* Reads what a client has sent, and counts its requests. Returns false if it has disconnected. */
 static bool take(int fd)
 {
     char *at = state.bytes + state.count;

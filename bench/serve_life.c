@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Lives of timers, in an open loop: one is scheduled at every tick of the clock, whether or not the
- * ones before have been answered, to be due a second later; workers claim and acknowledge it.
+ * Lifecycles of timers, in an open loop: a timer is scheduled at every tick of the clock, whether
+ * or not earlier requests were answered, due a second later. Workers claim and acknowledge it.
  *
  *     tick --schedule--> server --due, 1 s later--> worker: lateness = receipt - due --ack--> done
  *
- * Workers of a server that lets them wait are parked there; of one that does not, they ask again
- * every millisecond, and at once if they got all that they asked for. Due is the tick plus a
- * second, rounded up to what the server can tell apart, and travels in the payload.
+ * If the server supports it, workers wait in a blocking claim. Otherwise they poll every
+ * millisecond, and at once after a full batch. The due time is the tick plus one second, rounded up
+ * to the server's resolution; the payload contains it.
  */
 #include "serve.h"
 
@@ -19,9 +19,9 @@ enum {
     SCHEDULERS = 8,
     WAIT_S = 5,
     POLL_NS = 1000 * 1000,
-    TURN_NS_MIN = 50 * 1000, /* no ticks are closer: what comes within is sent together */
-    GRACE_MS = 1000,         /* after the last is due, for what is late */
-    BACKLOG_BYTES = 1 << 20, /* of requests that a socket does not take */
+    TURN_NS_MIN = 50 * 1000, /* ticks that are closer are sent together */
+    GRACE_MS = 1000,         /* wait for late timers after the last is due */
+    BACKLOG_BYTES = 1 << 20, /* requests buffered for a full socket; then sending pauses */
 };
 
 static struct {
@@ -64,7 +64,7 @@ static void put_timer(struct serve_connection *connection, uint64_t index)
                                                      .at_ns = life.began_ns + planned});
 }
 
-/* Sends all whose tick has come, as far as the sockets keep up. */
+/* Sends the requests of all past ticks, as far as the sockets keep up. */
 static void send_due(uint64_t now_ns)
 {
     uint64_t ticks = (uint64_t)((double)(now_ns - life.began_ns) * (double)serve_settings.rate /
@@ -188,7 +188,7 @@ void serve_live(void)
         poll_again(now_ns);
         serve_turn(wait_ns(now_ns), on_answer);
         now_ns = serve_mono_ns();
-        if (cpu_at_ns == 0 && now_ns - life.began_ns > second_ns) { /* all parts are at work */
+        if (cpu_at_ns == 0 && now_ns - life.began_ns > second_ns) { /* the first timers are due */
             cpu_ns = serve_server_cpu_ns();
             cpu_at_ns = now_ns;
         }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Steps against a server of timers, one after the other as the command line has them:
+ * Measures a timer server. Runs the steps of the command line in turn:
  *
  *     serve_load redis port=7000 connections=50 pipeline=16 timers=100000 fill batch=100 drain
  *
  *     schedule  schedules for `tenths` of a second, due at random in the 30 days after tomorrow,
- *               on `connections` that each send `pipeline` requests and wait for all the answers
- *     fill      schedules `timers`, due now; or as above, if `later` comes before it
- *     cancel    cancels what the last fill has scheduled, in the same way
- *     drain     claims and acknowledges `batch` at a time, until it is all done
- *     first     waits until somebody listens and something could be claimed, and says when
- *     life      schedules `rate` a second by the clock, due in a second; see serve_life.c
- *     gather    opens `idle` and `slow` connections besides, and `disperse` closes them
+ *               on `connections` that each send `pipeline` requests and wait for all replies
+ *     fill      schedules `timers`, due now; after the word `later`, due as in schedule
+ *     cancel    cancels the timers of the last fill, with the same connections and pipeline
+ *     drain     claims and acknowledges `batch` timers at a time until none is left
+ *     first     waits until the server accepts connections and a claim succeeds; prints the time
+ *     life      schedules `rate` timers per second by the clock, due in a second; see serve_life.c
+ *     gather    opens `idle` and `slow` connections besides; `disperse` closes them
  *
- * Each prints a line of JSON, but the last two. `ids`: the client names timers, where it need not.
- * `pid=`: of the server, whose CPU time is to be measured. An answer that is an error, or late by
- * ten seconds, or counts wrong, is the end.
+ * Each step prints a line of JSON, except gather and disperse. `ids`: the client chooses ids, even
+ * if the server could. `pid=`: process id of the server, to measure its CPU time. An error reply, a
+ * reply that is late by ten seconds, or a wrong count ends the program.
  */
 #include "serve.h"
 
@@ -43,7 +43,7 @@ struct made_id {
     uint8_t bytes;
 };
 
-/* The step at hand. */
+/* State of the current step. */
 static struct {
     enum serve_kind kind;
     uint64_t asked, answered, limit;
@@ -56,9 +56,9 @@ static struct {
 static struct serve_samples latency;
 static struct bench_random random_state = {.state = 1};
 static uint64_t number_next, fill_first;
-static struct made_id *made; /* of the fill, by number from fill_first */
+static struct made_id *made; /* ids of the fill, by number from fill_first */
 
-/* --- what steps share --- */
+/* --- shared by the steps --- */
 
 void serve_note(struct serve_samples *samples, uint64_t value)
 {
@@ -99,7 +99,7 @@ uint64_t serve_server_cpu_ns(void)
     size_t bytes = fread(text, 1, sizeof text - 1, file);
     (void)fclose(file);
     text[bytes] = 0;
-    const char *at = strrchr(text, ')'); /* behind the name, which may be anything */
+    const char *at = strrchr(text, ')'); /* the name before it may contain anything */
     if (at == NULL ||
         sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2) {
         bench_fail("cannot read /proc/PID/stat");
@@ -124,7 +124,7 @@ void serve_print_end(void)
     (void)fflush(stdout);
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 static void take_turns_until_idle(serve_answered_fn *answered)
 {
@@ -157,7 +157,8 @@ static void on_setup(struct serve_connection *connection, const struct serve_req
     }
 }
 
-/* Says what a server has to be told once. False if it is too early. */
+/* Sends the setup request of the protocol, if it has one. Returns false if the server is not
+ * ready. */
 static bool set_up(void)
 {
     struct serve_connection *connection = &serve_connections[0];
@@ -242,7 +243,7 @@ static void keep_id(const struct serve_request *request, const struct serve_answ
     known->bytes = (uint8_t)answer->id_bytes;
 }
 
-/* Of what is asked in windows: schedules and cancels. */
+/* Handles a reply to a schedule or a cancel. */
 static void on_answer(struct serve_connection *connection, const struct serve_request *request,
                       const struct serve_answer *answer)
 {
@@ -378,7 +379,7 @@ static void drain(void)
     report("drain", run.answered);
 }
 
-/* Until a server that is starting has given something to do. */
+/* Waits until a starting server has answered a claim with a timer. */
 static void first(void)
 {
     int fd;
@@ -481,7 +482,7 @@ int main(int argc, char **argv)
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
     random_state.state = serve_mono_ns();
-    number_next = serve_mono_ns(); /* not one that another process has used */
+    number_next = serve_mono_ns(); /* above the numbers of earlier processes */
     for (int i = 2; i < argc; i++) {
         if (!set(argv[i])) run_step(argv[i]);
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One thread, one epoll, sockets that never block. A connection has its output, its input, and a
- * ring of what it has asked: answers come in that order.
+ * One thread, one epoll, nonblocking sockets. A connection has an output buffer, an input buffer
+ * and a ring buffer of its unanswered requests; replies come in the same order.
  *
- *     turn:  wait -> read a socket -> for each whole answer: the step's function, which may put
- *            more requests into the output -> write it, at once -> the next socket
+ *     turn:  wait -> read a socket -> for each complete reply: call the step's function, which may
+ *            add requests to the output -> write the output at once -> the next socket
  */
 #include "serve.h"
 
@@ -22,7 +22,7 @@
 
 enum {
     EVENTS_MAX = 256,
-    READ_BYTES = 64 << 10, /* there is always room for so many */
+    READ_BYTES = 64 << 10, /* reserved in the input buffer before a read */
 };
 
 const struct serve_protocol *serve_protocol;
@@ -62,7 +62,7 @@ void serve_reserve(struct serve_buffer *buffer, size_t bytes)
     buffer->room = room;
 }
 
-/* Moves what is left to the beginning. */
+/* Moves the unused bytes to the beginning of the buffer. */
 static void compact(struct serve_buffer *buffer)
 {
     if (buffer->used == 0) return;
@@ -229,7 +229,7 @@ static void take_answers(struct serve_connection *connection, serve_answered_fn 
         if (bytes == 0) break;
         connection->first = (connection->first + 1) & (connection->requests_room - 1);
         connection->waiting--;
-        answered(connection, &request, &answer); /* which may look at the input */
+        answered(connection, &request, &answer); /* may read from the input buffer */
         in->used += bytes;
     }
     if (connection->waiting == 0 && in->used < in->count) bench_fail("an answer to nothing");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Redis, by the usual recipe: a sorted set of what is pending, one of what is leased, both by due
- * or end, and a hash of payloads.
+ * Redis, by the usual recipe: a sorted set of pending timers by due time, one of leased timers by
+ * end of lease, and a hash of payloads.
  *
  *     schedule  MULTI, ZADD, HSET, EXEC, in one write
- *     claim     one call of a script, which takes what is due and returns ids and payloads
- *     ack       ZREM and HDEL, of any number, in one write
+ *     claim     one call of a script, which moves due timers and returns ids and payloads
+ *     ack       ZREM and HDEL, for any number of timers, in one write
  *     cancel    MULTI, ZREM, HDEL, EXEC
  *
- * What the recipe leaves out, and would cost more: giving back what was leased and never
- * acknowledged, attempts, and that one id may be pending and leased at once.
+ * The recipe leaves out, and would cost more with: expiry of leases, counting of attempts, and
+ * protection against one id being pending and leased at once.
  */
 #include "serve.h"
 
@@ -97,7 +97,7 @@ static void put_cancel(struct serve_buffer *out, const char *id, size_t bytes)
     SERVE_PUT(out, "*1\r\n$4\r\nEXEC\r\n");
 }
 
-/* `{ids, payloads}`, or an empty array. */
+/* Reads `{ids, payloads}`, or an empty array. */
 static bool read_deliveries(struct serve_reader *reader, struct serve_answer *out)
 {
     struct serve_piece head, piece;
@@ -118,7 +118,7 @@ static bool read_deliveries(struct serve_reader *reader, struct serve_answer *ou
     return true;
 }
 
-/* The number that the first of `values` answers or, of EXEC, its first item says. */
+/* Reads an integer from a reply, after skipping `before` values, and skips `behind` after it. */
 static bool read_count(struct serve_reader *reader, unsigned before, unsigned behind,
                        struct serve_answer *out)
 {
@@ -148,7 +148,7 @@ static bool read_kind(struct serve_reader *reader, enum serve_kind kind, struct 
     case SERVE_SETUP:
         return read_sha(reader, out);
     case SERVE_SCHEDULE:
-        return serve_skip(reader, 4); /* OK, QUEUED, QUEUED, and of EXEC */
+        return serve_skip(reader, 4); /* OK, QUEUED, QUEUED and the reply of EXEC */
     case SERVE_CLAIM:
         return read_deliveries(reader, out);
     case SERVE_ACK:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * RESP, as much as two of the servers need: an answer is read piece by piece, without recursion and
- * without copying anything.
+ * A minimal RESP parser for two of the servers. A reply is read piece by piece, without recursion
+ * or copying.
  */
 #include "serve.h"
 
@@ -12,7 +12,7 @@ enum {
     ECHO_BYTES = 1000,
 };
 
-/* The number in a line, whose type has been read. */
+/* Reads the number of a line, after its type character. */
 static bool read_number(struct serve_reader *reader, int64_t *out)
 {
     const char *at = reader->at;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What threads cost: the runtime beside the bare wheel, and one thread beside another.
+ * Measures the cost of threads: the runtime compared with the bare wheel, and two threads compared
+ * with one.
  *
- *     pair      N timers pending; schedules one and cancels the one scheduled 64 before, as
- *               timeouts of requests are; on the owner
- *     churn     the same, but cancels a random one of all: each is a miss of the cache
+ *     pair      N timers pending; schedules one and cancels the one scheduled 64 before, like
+ *               timeouts of requests; on the owning thread
+ *     churn     like pair, but cancels a random timer: each is a cache miss
  *     two       `pair` on two lanes at once: two workers of one runtime, or two processes
  *               with a bare wheel each
- *     cancel    one thread cancels timers that are in another one's cache, each only when
- *               the one before is done
- *     schedule  one thread schedules on another, which polls, as fast as both can
+ *     cancel    one thread cancels timers that are in another thread's cache, one at a time
+ *     schedule  one thread schedules timers of another, which polls, as fast as both can
  *
- * Lanes are told to start together by a word in memory that both map.
+ * Lanes start together, by a word in shared memory.
  */
 #include "harness.h"
 
@@ -32,8 +32,8 @@
 enum {
     KIND = 1,
     LANES_MAX = 2,
-    WINDOW = 64,  /* requests that are under way at a time */
-    ROUND = 4096, /* timers that go from one cache to the other at a time */
+    WINDOW = 64,  /* simulated requests in flight */
+    ROUND = 4096, /* timers that move from one cache to the other per round */
 };
 
 #define BENCH_HOUR_NS UINT64_C(3600000000000)
@@ -48,7 +48,7 @@ struct options {
     uint64_t seed;
 };
 
-/* What lanes share. */
+/* Shared by the lanes. */
 struct shared {
     _Atomic uint32_t ready, done;
     double ns_per_op[LANES_MAX];
@@ -69,7 +69,7 @@ static uint64_t clock_ns(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-/* What one lane alone is measured by; two are measured by how long they take. */
+/* Returns CPU time for a single lane, and elapsed time for several. */
 static uint64_t lane_ns(uint32_t lanes)
 {
     return lanes == 1 ? read_clock(CLOCK_THREAD_CPUTIME_ID) : clock_ns();
@@ -86,7 +86,7 @@ static void ring(void *context, const struct bel_event *event)
     (void)event;
 }
 
-/* Waits until all lanes have come here. */
+/* Waits until all lanes have reached this point. */
 static void meet(uint32_t lanes)
 {
     atomic_fetch_add(&shared->ready, 1);
@@ -101,7 +101,7 @@ struct lane {
     bool is_random;
 };
 
-/* Starts the clock, when all lanes are there. */
+/* Starts the measurement when all lanes are ready. */
 static uint64_t begin(const struct lane *lane)
 {
     meet(lane->lanes);
@@ -113,8 +113,8 @@ static uint64_t far(struct bench_random *random)
     return BENCH_HOUR_NS + bench_hour_delay((uint32_t)(bench_random_next(random) >> 32));
 }
 
-/* Which timer an operation replaces, and when the new one is due: the first WINDOW are those
- * of requests, the others are only there. */
+/* The timer that an operation replaces, and the due time of the new one. The first WINDOW timers
+ * are those of requests; the others only stay pending. */
 struct move {
     uint32_t id;
     uint64_t delay;
@@ -143,7 +143,7 @@ static double run_wheel(const struct lane *lane)
     for (uint32_t op = 0; op < options->ops + options->timers; op++, move = next) {
         if (op == options->timers) start = begin(lane);
         next = next_move(lane, &random, op + 1);
-        __builtin_prefetch(&timers[next.id], 1); /* the caller has its own things at hand */
+        __builtin_prefetch(&timers[next.id], 1); /* a caller would have its object in the cache */
         if (!bel_wheel_cancel(wheel, timers[move.id])) bench_fail("lost a timer");
         must(bel_wheel_arm(wheel, move.delay, 128, move.id, &timers[move.id]));
     }

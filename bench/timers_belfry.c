@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Belfry's wheel. The caller keeps the handle: a table by id, whose misses and bytes
- * are counted as ours.
+ * Belfry's wheel. The caller keeps the handles in a table by id, whose cache misses and
+ * memory count as the engine's.
  */
 #include "belfry/version.h"
 #include "belfry/wheel.h"
@@ -85,7 +85,7 @@ void engine_fire(void)
         while (bel_wheel_pop(wheel, bench_now, &timer)) {
             bench_fired((uint32_t)timer.user, timer.due);
         }
-    } while (bel_wheel_next(wheel) <= bench_now); /* it stopped to keep its bound */
+    } while (bel_wheel_next(wheel) <= bench_now); /* one call does a bounded amount of work */
 }
 
 bool engine_poll(void)

@@ -26,7 +26,7 @@ const char *engine_version(void)
     return "own";
 }
 
-/* 1 or 0 without a branch, which would be a coin toss; entries differ by less than 2^127. */
+/* Returns 1 or 0 without a branch, which would be unpredictable; entries differ by < 2^127. */
 static inline uint32_t is_less(entry_t a, entry_t b)
 {
     return (uint32_t)((a - b) >> 127);
@@ -57,7 +57,7 @@ static void sift_up(uint32_t k, entry_t entry)
     put(k, entry);
 }
 
-/* The first of the children from `child`, of which one exists at least. */
+/* Returns the smallest of the children from `child` on; at least one must exist. */
 static inline uint32_t first_of(uint32_t child)
 {
     const entry_t *c = &heap[child];

@@ -3,9 +3,9 @@
 /*
  * The second baseline: a binary heap with lazy deletion, as good as we can write it.
  *
- * A cancel only forgets which entry is the timer's; the entry stays until it is on top,
- * or until more than half of the heap is like that, when the heap is filtered and made
- * again in linear time. A restart leaves the old entry behind and pushes a new one.
+ * A cancel only marks the entry of the timer as stale. The entry stays until it is on
+ * top, or until more than half of the heap is stale; then the heap is filtered and
+ * rebuilt in linear time. A restart leaves a stale entry and pushes a new one.
  *
  * Entries are 16 bytes with the whole sort key. The children of k are 2k and 2k + 1, so
  * the pair never straddles a cache line and the four grandchildren fill one.
@@ -17,7 +17,7 @@
 
 enum {
     ROOT = 1,
-    STALE_MIN = 1024, /* not worth a compaction below */
+    STALE_MIN = 1024, /* no compaction with fewer stale entries */
 };
 
 const struct engine_traits engine_traits = {
@@ -83,7 +83,7 @@ static inline void push(uint32_t slot, uint64_t due)
     sift_up(heap_end++, entry_of(due, tag));
 }
 
-/* Entries at most: as many stale ones as live, and those it takes to notice. */
+/* Returns the largest number of entries: live ones, as many stale ones, and STALE_MIN. */
 static size_t heap_room(uint32_t timers)
 {
     return ROOT + (size_t)timers * 2 + STALE_MIN + 2;
@@ -149,7 +149,7 @@ static inline void drop_top(void)
     if (heap_end > ROOT) sift_down(ROOT, last);
 }
 
-/* Takes the first live timer that is due; stale entries before it go too. */
+/* Pops the first live timer that is due, and the stale entries before it. */
 static inline bool pop(void)
 {
     while (heap_end > ROOT && due_of(heap[ROOT]) <= bench_now) {

@@ -2,8 +2,8 @@
 
 /*
  * libev: relative timers in a 4-ary heap, in seconds as a double. The caller keeps an
- * ev_timer. A restart is ev_timer_again() with the delay as the period, so a timer that
- * was restarted would repeat when it fires, and is stopped then.
+ * ev_timer. A restart is ev_timer_again() with the delay as the period. Such a timer
+ * would repeat, so it is stopped when it fires.
  */
 #include "engine.h"
 #include "virtual.h"
@@ -24,7 +24,7 @@ const char *engine_version(void)
     return text;
 }
 
-/* When the loop's time is known to be bench_now: seconds from it, and back. */
+/* Converts between a due time and seconds from bench_now, the current time of the loop. */
 static ev_tstamp seconds_until(uint64_t due)
 {
     return (ev_tstamp)(int64_t)(due - bench_now - BENCH_AHEAD_NS) * 1e-9;

@@ -2,7 +2,7 @@
 
 /*
  * libevent: relative timers in a binary heap of pointers, in microseconds. The caller
- * keeps a struct event. Adding an event that is pending moves it: the restart.
+ * keeps a struct event. A restart adds the pending event again, which moves it.
  */
 #include "engine.h"
 

@@ -2,8 +2,8 @@
 
 /*
  * libuv: relative timers in a binary heap of nodes, in milliseconds, rounded up here so
- * that none is early. The caller keeps a uv_timer_t. Starting a timer that is active
- * moves it: the restart.
+ * that none is early. The caller keeps a uv_timer_t. A restart starts the active timer
+ * again, which moves it.
  */
 #include "engine.h"
 
@@ -33,7 +33,7 @@ void engine_open(uint32_t count)
 
 void engine_close(void)
 {
-    free(timers); /* the loop still links them; the process is about to end */
+    free(timers); /* the loop still points to them, but the process is about to end */
 }
 
 void engine_reserve(uint32_t count)

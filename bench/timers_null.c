@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* An engine that does nothing and fires the expected number: what the harness costs. */
+/* An engine that does nothing and fires the expected number of timers: measures the harness. */
 #include "engine.h"
 
 const struct engine_traits engine_traits = {

@@ -2,12 +2,12 @@
 
 /*
  * Virtual time for libraries that read the clock and sleep themselves. The program
- * defines the C library's functions for that, and the stock shared libraries bind to
- * these: the clock says bench_now, and a sleep moves it.
+ * defines the functions of the C library for that, and the unmodified shared libraries
+ * bind to them: the clock returns bench_now, and a sleep advances it.
  *
- * The clock is half a microsecond ahead. Deadlines are whole microseconds, so to
- * every engine, whether it asks `due <= now` (libevent, libuv) or `due < now`
- * (libev), the same timers are due.
+ * The clock is half a microsecond ahead. Due times are whole microseconds, so for every
+ * engine, whether it tests `due <= now` (libevent, libuv) or `due < now` (libev), the
+ * same timers are due.
  */
 #include "virtual.h"
 
@@ -44,7 +44,7 @@ int gettimeofday(struct timeval *restrict out, void *restrict zone)
 int epoll_wait(int fd, struct epoll_event *events, int events_max, int timeout_ms)
 {
     (void)fd, (void)events, (void)events_max;
-    if (timeout_ms < 0) abort(); /* no timer is left, and nothing else can happen */
+    if (timeout_ms < 0) abort(); /* no timer is left: the program would wait forever */
     if (timeout_ms > 0) bench_set_now(bench_now + (uint64_t)timeout_ms * BENCH_MS);
     return 0;
 }

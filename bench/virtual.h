@@ -2,7 +2,7 @@
 #ifndef BENCH_VIRTUAL_H
 #define BENCH_VIRTUAL_H
 
-/* By how much the libraries' clock is ahead of bench_now; see virtual.c. */
+/* How far the libraries' clock is ahead of bench_now; see virtual.c. */
 enum {
     BENCH_AHEAD_NS = 500,
 };
