@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry agenda: what is to come, a line for each step; on a terminal with bars, the longest as
- * long as there is room.
+ * belfry agenda: prints the number of timers due in each step of time; on a terminal with a bar
+ * chart, scaled to the width of the terminal.
  *
  *     2026-06-01T09:00:00Z      12 ########
  *     2026-06-01T10:00:00Z       3 ##
@@ -39,7 +39,7 @@ static void draw(const struct bel_value *reply)
     }
     for (size_t i = 0; i < reply->count; i++) {
         int64_t start = reply->items[i].items[0].number, count = reply->items[i].items[1].number;
-        /* A few are seen among many: at least one sign. */
+        /* A count above 0 has a bar of at least one character. */
         double length = (double)count / (double)most * room;
         unsigned signs = count > 0 && length < 1 ? 1 : (unsigned)length;
         bel__cli_print_time(start);

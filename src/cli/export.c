@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry export: the timers of a topic, each as a line of JSON, page by page, in the order of LIST.
- * Those that have ended are left out, unless they are asked for. A topic that changes meanwhile is
- * not seen as it was at one moment: what moves behind the cursor comes, what moves before it does
- * not.
+ * belfry export: prints the timers of a topic as JSON lines, page by page, in the order of LIST.
+ * Finished timers are left out, unless --state asks for them. The export is not a snapshot: a timer
+ * that moves to a position after the cursor during the export is printed, one that moves before the
+ * cursor is not.
  */
 #include "belfry/clock.h"
 #include "belfry/timer.h"
@@ -23,15 +23,15 @@ enum {
 static const char usage[] =
     "usage: belfry export TOPIC [OPTION ...]\n"
     "\n"
-    "Prints the timers and plans of a topic, each as a line of JSON, which belfry import\n"
-    "reads; those that have ended only if their state is asked for.\n"
+    "Prints the timers and plans of a topic as JSON lines, which belfry import reads.\n"
+    "Finished timers are printed only with their --state.\n"
     "\n"
-    "    --state STATE       only those in this state\n";
+    "    --state STATE       only timers in this state (default: all unfinished)\n";
 
 struct export
 {
     struct cli_reach reach;
-    struct bel_view topic, state; /* no bytes: all that have not ended */
+    struct bel_view topic, state; /* empty state: all unfinished timers */
     struct bel_client *client;
     char cursor[CURSOR_BYTES];
     size_t cursor_bytes;
@@ -59,7 +59,7 @@ static int read_order(struct export *export, int argc, char **argv)
                                   .words_max = 1};
     int status = bel__options_read(&options, argc, argv);
     if (status >= 0) return status;
-    if (options.words_count == 0) return bel__options_complain(argv[0], "missing: topic");
+    if (options.words_count == 0) return bel__options_complain(argv[0], "missing argument topic");
     export->topic = (struct bel_view){words[0], strlen(words[0])};
     if (state != NULL) export->state = (struct bel_view){state, strlen(state)};
     return -1;
@@ -73,14 +73,14 @@ static int ask(struct export *export, const struct bel_view *args, size_t count,
     return (*out)->type == BEL_VALUE_ERROR ? bel__reach_refused(*out) : CLI_OK;
 }
 
-/* The number of timers in a state. */
+/* Returns the number of timers in a state. */
 static uint64_t count_of(const struct bel_value *topic, enum bel_state state)
 {
     const struct bel_value *value = bel_value_find(topic, bel_state_name(state));
     return value != NULL && value->number > 0 ? (uint64_t)value->number : 0;
 }
 
-/* Finds out how many there are, and that there is such a topic. */
+/* Checks that the topic exists, and starts the progress with the number of its timers. */
 static int begin(struct export *export)
 {
     const struct bel_view args[] = {BEL_VIEW("TOPIC"), export->topic};
@@ -94,7 +94,7 @@ static int begin(struct export *export)
         if (state == wanted) total += count_of(reply, state);
     }
     bel__progress_start(&export->progress, "export", total);
-    if (bel__cli_is_terminal()) export->progress.is_shown = false; /* the lines are there */
+    if (bel__cli_is_terminal()) export->progress.is_shown = false; /* the lines show it */
     export->began_ns = now_ns();
     return CLI_OK;
 }
@@ -110,7 +110,7 @@ static bool is_wanted(const struct export *export, const struct bel_value *timer
 static void print_page(struct export *export, const struct bel_value *timers)
 {
     for (size_t i = 0; i < timers->count; i++) {
-        struct bel_value map = timers->items[i]; /* with RESP2 it comes as a list */
+        struct bel_value map = timers->items[i]; /* RESP2 sends a map as a list */
         map.type = BEL_VALUE_MAP;
         export->seen++;
         if (!is_wanted(export, &map)) continue;
@@ -120,8 +120,8 @@ static void print_page(struct export *export, const struct bel_value *timers)
     bel__progress_draw(&export->progress, export->seen, (now_ns() - export->began_ns) / NS_PER_MS);
 }
 
-/* Prints a page, and sets the cursor of the next; it is empty if this was the last. */
-static int turn_page(struct export *export)
+/* Requests and prints the next page. Sets the cursor of the page after it; empty after the last. */
+static int export_page(struct export *export)
 {
     struct bel_view args[8] = {BEL_VIEW("LIST"), export->topic, BEL_VIEW("COUNT"),
                                BEL_VIEW("1000")};
@@ -140,7 +140,7 @@ static int turn_page(struct export *export)
     bool is_page = reply->type == BEL_VALUE_LIST && reply->count == 2 &&
                    reply->items[0].text.bytes <= CURSOR_BYTES;
     if (!is_page) {
-        fprintf(stderr, "belfry: the answer of %s to LIST is not understood\n",
+        fprintf(stderr, "belfry: the reply of %s to LIST has an unexpected form\n",
                 bel__reach_address(&export->reach));
         return CLI_FAILED;
     }
@@ -162,7 +162,7 @@ int bel__cli_export(int argc, char **argv)
     status = begin(&export);
     if (status == CLI_OK) {
         do {
-            status = turn_page(&export);
+            status = export_page(&export);
         } while (status == CLI_OK && export.cursor_bytes > 0 && !ferror(stdout));
     }
     bel__progress_end(&export.progress);

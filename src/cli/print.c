@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Standard output is buffered by the library and looked at once, at the end: cli.c. */
+/* Standard output is buffered by stdio. cli.c checks it for errors once, at the end. */
 #include "cli/print.h"
 
 #include "belfry/instant.h"
@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 enum {
-    DEPTH_MAX = 16, /* a client allows less */
+    DEPTH_MAX = 16, /* more than BEL_READER_DEPTH_MAX of the client */
     COLUMNS_DEFAULT = 80,
     COLUMNS_MIN = 40,
     COLUMNS_MAX = 400,
 };
 
-/* --- where it goes --- */
+/* --- the terminal --- */
 
 bool bel__cli_is_terminal(void)
 {
@@ -30,7 +30,7 @@ bool bel__cli_is_terminal(void)
 
 bool bel__cli_has_color(void)
 {
-    const char *no = getenv("NO_COLOR");   /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+    const char *no = getenv("NO_COLOR");   /* NOLINT(concurrency-mt-unsafe): nothing calls setenv */
     const char *terminal = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe) */
     if (no != NULL && no[0] != '\0') return false;
     return bel__cli_is_terminal() && (terminal == NULL || strcmp(terminal, "dumb") != 0);
@@ -52,7 +52,7 @@ const char *bel__cli_problem(int number)
 
 /* --- characters --- */
 
-/* How many bytes the UTF-8 character at the start has; 0 if it is none. */
+/* Returns the length of the UTF-8 character at the start; 0 if it is invalid. */
 static unsigned character_bytes(const unsigned char *text, size_t bytes)
 {
     if (text[0] < 0x80) return 1;
@@ -67,7 +67,8 @@ static unsigned character_bytes(const unsigned char *text, size_t bytes)
     return is_overlong || is_beyond || is_surrogate ? 0 : wanted;
 }
 
-/* C0, DEL and C1, which a terminal may obey. */
+/* Returns whether a character is a control character (C0, DEL or C1), which a terminal may
+ * interpret. */
 static bool is_control(const unsigned char *text, unsigned bytes)
 {
     if (bytes == 1) return text[0] < ' ' || text[0] == 0x7f;
@@ -143,7 +144,7 @@ static void print_scalar(const struct bel_value *value, bool is_bytes)
     case BEL_VALUE_BOOLEAN:
         printf(value->number ? "true" : "false");
         break;
-    case BEL_VALUE_DECIMAL: /* JSON has no inf and nan */
+    case BEL_VALUE_DECIMAL: /* as a string: JSON has no inf and nan */
     case BEL_VALUE_TEXT:
     case BEL_VALUE_STATUS:
     case BEL_VALUE_ERROR:
@@ -163,7 +164,7 @@ static bool is_bytes_of(const struct bel_value *value)
     return value->type == BEL_VALUE_TEXT && !bel__cli_is_text(value->text);
 }
 
-/* Prints a name and says whether its value is to be printed in base64. */
+/* Prints a name. Returns whether its value is to be printed in base64. */
 static bool print_name(const struct bel_value *name, const struct bel_value *value)
 {
     bool is_bytes = is_bytes_of(value);
@@ -187,7 +188,7 @@ static bool is_list(const struct bel_value *value)
     return value->type == BEL_VALUE_LIST || value->type == BEL_VALUE_MAP;
 }
 
-/* Whether two pairs of a name and a value would be printed under one name. */
+/* Returns whether two pairs of name and value are printed under one name. */
 static bool is_namesake(const struct bel_value *a, const struct bel_value *b)
 {
     bool is_same = a->text.bytes == b->text.bytes &&
@@ -195,7 +196,7 @@ static bool is_namesake(const struct bel_value *a, const struct bel_value *b)
     return is_same && is_bytes_of(a + 1) == is_bytes_of(b + 1);
 }
 
-/* The first pair from `at` on that is printed under a name; the count if there is none. */
+/* Returns the index, from `at` on, of the first pair printed under a name; the count if none is. */
 static size_t find_namesake(const struct bel_value *list, const struct bel_value *name, size_t at)
 {
     while (at < list->count && !is_namesake(&list->items[at], name)) {
@@ -204,8 +205,8 @@ static size_t find_namesake(const struct bel_value *list, const struct bel_value
     return at;
 }
 
-/* Headers are a flat list of names and values. A name that comes again has an array of them all,
- * where it came first. */
+/* Prints headers, a flat list of names and values, as an object. A name with several values has an
+ * array, at the place of its first value. */
 static void print_headers(const struct bel_value *list)
 {
     (void)putchar('{');

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Answers: JSON if it was asked for, a table on a terminal, and otherwise lines with tabs, whose
- * columns do not change. Times are numbers of milliseconds but on a terminal.
+ * Prints replies: as JSON with --json, as a table on a terminal, and otherwise as lines with
+ * tab-separated columns, whose order is stable. Times are milliseconds since 1970, except on a
+ * terminal.
  */
 #include "cli/print.h"
 #include "cli/remote.h"
@@ -21,7 +22,7 @@ enum {
 
 int bel__show_nonsense(const struct cli_order *order)
 {
-    fprintf(stderr, "belfry: the answer of %s to %s is not understood\n",
+    fprintf(stderr, "belfry: the reply of %s to %s has an unexpected form\n",
             bel__reach_address(&order->reach), order->command->name);
     return CLI_FAILED;
 }
@@ -51,7 +52,7 @@ int bel__show_count(const struct cli_remote *remote, struct cli_order *order,
     return reply->number > 0 ? CLI_OK : remote->if_missing;
 }
 
-/* As many as there are tokens. */
+/* Prints the number of acknowledged tokens. Fails if it is less than the number of tokens. */
 int bel__show_acks(const struct cli_remote *remote, struct cli_order *order,
                    struct bel_client *client, const struct bel_value *reply)
 {
@@ -117,7 +118,7 @@ int bel__show_lines(const struct cli_remote *remote, struct cli_order *order,
 
 /* --- names and values --- */
 
-/* The type of a field of a timer; text if the name is of something else, like a setting. */
+/* Returns the type of a field of a timer; text for any other name, such as a setting. */
 static enum bel_field_type type_of(struct bel_view name)
 {
     const struct bel_field *field = bel__field_find(BEL_SHOWN_TIMER, name);
@@ -156,14 +157,14 @@ int bel__show_map(const struct cli_remote *remote, struct cli_order *order,
     (void)client;
     if (reply->type == BEL_VALUE_NIL) {
         if (order->reach.is_json) printf("null\n");
-        fprintf(stderr, "belfry: NOTFOUND there is no such timer\n");
+        fprintf(stderr, "belfry: NOTFOUND no such timer\n");
         return remote->if_missing;
     }
     if (reply->type != BEL_VALUE_MAP && reply->type != BEL_VALUE_LIST) {
         return bel__show_nonsense(order);
     }
     if (order->reach.is_json) {
-        struct bel_value map = *reply; /* with RESP2 it comes as a list */
+        struct bel_value map = *reply; /* RESP2 sends a map as a list */
         map.type = BEL_VALUE_MAP;
         bel__cli_print_value(&map);
         printf("\n");
@@ -177,7 +178,7 @@ int bel__show_map(const struct cli_remote *remote, struct cli_order *order,
 
 /* --- deliveries --- */
 
-/* The place of a field in a list of fields. */
+/* Returns the index of a field in a list of fields. */
 static size_t place_of(enum bel_shown_kind kind, struct bel_view name)
 {
     const struct bel_field *field = bel__field_find(kind, name);
@@ -274,11 +275,11 @@ static bool is_page(const struct bel_value *reply)
            reply->items[1].type == BEL_VALUE_LIST;
 }
 
-/* Asks for the next page. The cursor is the reply's own, and is sent before that is gone. */
-static int turn_page(struct cli_order *order, struct bel_client *client, struct bel_view cursor,
-                     const struct bel_value **out)
+/* Requests the next page. The cursor points into the last reply, which is valid until then. */
+static int request_page(struct cli_order *order, struct bel_client *client, struct bel_view cursor,
+                        const struct bel_value **out)
 {
-    size_t place = order->words_count + 1; /* of one that was typed, or the end */
+    size_t place = order->words_count + 1; /* of the user's CURSOR, or the end */
     while (place < order->args_count) {
         const struct bel_view *name = &order->args[place];
         if (name->bytes == 6 && memcmp(name->data, "CURSOR", 6) == 0) break;
@@ -293,7 +294,7 @@ static int turn_page(struct cli_order *order, struct bel_client *client, struct 
     return is_page(*out) ? CLI_OK : bel__show_nonsense(order);
 }
 
-/* All pages; one if there was a count, and then where it goes on. */
+/* Prints all pages; with --count only one page, and the cursor of the next. */
 int bel__show_list(const struct cli_remote *remote, struct cli_order *order,
                    struct bel_client *client, const struct bel_value *reply)
 {
@@ -310,7 +311,7 @@ int bel__show_list(const struct cli_remote *remote, struct cli_order *order,
         print_page(order, &reply->items[1], is_first);
         is_first = is_first && reply->items[1].count == 0;
         if (cursor.bytes == 0 || order->count != NULL) break;
-        int status = turn_page(order, client, cursor, &reply);
+        int status = request_page(order, client, cursor, &reply);
         if (status != CLI_OK) return status;
     }
     struct bel_value cursor = reply->items[0];
@@ -320,7 +321,7 @@ int bel__show_list(const struct cli_remote *remote, struct cli_order *order,
         bel__cli_print_value(&cursor);
         printf("}\n");
     } else if (cursor.type != BEL_VALUE_NIL) {
-        fprintf(stderr, "belfry: there are more; go on with --cursor %.*s\n",
+        fprintf(stderr, "belfry: there are more; continue with --cursor %.*s\n",
                 (int)cursor.text.bytes, (const char *)cursor.text.data);
     }
     return CLI_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A sample is INFO, TOPICS and a TOPIC for each of them, under way together. */
+/* Takes a sample: INFO, TOPICS, and a pipelined TOPIC for each topic. */
 #include "cli/top.h"
 
 #include "belfry/clock.h"
@@ -16,7 +16,7 @@ enum {
 
 /* --- INFO: lines of name:value --- */
 
-/* Where the value of a name starts; NULL if there is none. */
+/* Returns the start of the value of a name, and sets its end; NULL if the name is missing. */
 static const char *find_value(struct bel_view info, const char *name, const char **out_end)
 {
     const char *at = info.data, *end = at + info.bytes;
@@ -44,7 +44,7 @@ static uint64_t read_count(struct bel_view info, const char *name)
     return number;
 }
 
-/* What can be shown of a text. */
+/* Copies a text as printable ASCII, with '?' for other bytes, cut to the room. */
 static void copy_text(struct bel_view text, char *out, size_t room)
 {
     const unsigned char *bytes = text.data;
@@ -134,12 +134,12 @@ static int read_topics(struct bel_client *client, struct top_sample *out)
     }
     for (size_t i = 0; i < out->topics_count && err == 0; i++) {
         err = bel_client_receive(client, &reply);
-        if (err == 0) read_topic(reply, &out->topics[i]); /* of an error nothing is found */
+        if (err == 0) read_topic(reply, &out->topics[i]); /* an error reply has no fields: zeros */
     }
     return err;
 }
 
-/* --- all of it --- */
+/* --- the sample --- */
 
 static int refuse(const struct bel_value *reply, char problem[TOP_PROBLEM_BYTES])
 {
@@ -179,7 +179,7 @@ double bel__top_rate(const struct top_sample *before, const struct top_sample *n
 {
     double seconds = seconds_between(before, now);
     uint64_t was = before->counts[count], is = now->counts[count];
-    return seconds > 0 && is >= was ? (double)(is - was) / seconds : 0; /* a server may restart */
+    return seconds > 0 && is >= was ? (double)(is - was) / seconds : 0; /* less after a restart */
 }
 
 static int64_t unfinished(const struct top_topic *topic)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry topics: the names come in one answer; what is in each is asked for together, in batches,
- * and comes back in order.
+ * belfry topics: TOPICS returns the names. The counts of each topic are requested with TOPIC, in
+ * pipelined batches.
  */
 #include "cli/print.h"
 #include "cli/remote.h"
@@ -20,7 +20,7 @@ enum {
 static const char *const columns[COLUMNS] = {"topic",  "scheduled", "ready",
                                              "leased", "dead",      "paused"};
 
-/* The names, copied out of an answer that is gone with the next. */
+/* The names, copied because the next reply overwrites the last one. */
 struct names {
     char *memory;
     struct bel_view *items;
@@ -73,7 +73,7 @@ static void print_row(const struct bel_value *topic)
     printf("\n");
 }
 
-/* A topic may have gone since. */
+/* Prints the reply to one TOPIC. Skips an error: the topic may have been removed meanwhile. */
 static void show_one(const struct cli_order *order, const struct bel_value *topic, bool *is_first)
 {
     if (topic->type == BEL_VALUE_ERROR) return;

@@ -232,7 +232,7 @@ exits a_crontab_needs_a_topic 2 'needs --topic' "$belfry" import --crontab plain
 # --- what is typed wrong ---
 exits no_such_file 1 'cannot read nowhere' "$belfry" import nowhere
 exits no_such_topic 3 NOTFOUND "$belfry" export nobody
-exits no_topic 2 'missing: topic' "$belfry" export
+exits no_topic 2 'missing argument topic' "$belfry" export
 exits a_state_that_is_none 2 BADARG "$belfry" export mail --state tired
 exits a_conflict_that_is_none 2 'expected keep' "$belfry" import people --conflict maybe
 exits a_start_that_is_none 2 'a number from 1' "$belfry" import people --start 0
