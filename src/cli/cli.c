@@ -119,13 +119,3 @@ int bel__cli_run(int argc, char **argv, const struct cli_verb *others)
     }
     return check_output(run(argc - 1, argv + 1, others));
 }
-
-int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why)
-{
-    fprintf(stderr, "belfry: not %s: expected %s\n    ", what, why->expected);
-    for (const char *byte = text; *byte != '\0'; byte++) {
-        (void)fputc((unsigned char)*byte < ' ' || *byte == 0x7f ? ' ' : *byte, stderr);
-    }
-    fprintf(stderr, "\n    %*s^\n", (int)why->position, "");
-    return CLI_USAGE;
-}

@@ -44,8 +44,4 @@ int bel__cli_next(int argc, char **argv);
 int bel__cli_top(int argc, char **argv);
 int bel__cli_work(int argc, char **argv);
 
-/* Prints a syntax error to standard error: what was expected, the text, and a mark below the
- * position. Returns CLI_USAGE. */
-int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why);
-
 #endif

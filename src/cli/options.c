@@ -4,6 +4,7 @@
 #include "cli/options.h"
 
 #include "belfry/duration.h"
+#include "cli/print.h"
 #include "core/parse.h"
 
 #include <assert.h>

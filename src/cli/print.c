@@ -4,6 +4,7 @@
 #include "cli/print.h"
 
 #include "belfry/instant.h"
+#include "cli/cli.h"
 #include "core/base64.h"
 
 #include <assert.h>
@@ -360,4 +361,14 @@ void bel__cli_print_state(struct bel_view state, int columns)
     bel__cli_print_line(state, 0);
     if (color != NULL && bel__cli_has_color()) printf("\033[0m");
     printf("%*s", state.bytes < (size_t)columns ? columns - (int)state.bytes : 0, "");
+}
+
+int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why)
+{
+    fprintf(stderr, "belfry: not %s: expected %s\n    ", what, why->expected);
+    for (const char *byte = text; *byte != '\0'; byte++) {
+        (void)fputc((unsigned char)*byte < ' ' || *byte == 0x7f ? ' ' : *byte, stderr);
+    }
+    fprintf(stderr, "\n    %*s^\n", (int)why->position, "");
+    return CLI_USAGE;
 }

@@ -8,6 +8,7 @@
  */
 
 #include "belfry/client.h"
+#include "belfry/text.h"
 #include "belfry/view.h"
 #include "commands/fields.h"
 
@@ -50,5 +51,9 @@ void bel__cli_print_time(int64_t ms);
 
 /* Prints the name of a state, padded to `columns`, in colour on a terminal. */
 void bel__cli_print_state(struct bel_view state, int columns);
+
+/* Prints a syntax error to standard error: what was expected, the text, and a mark below the
+ * position. Returns CLI_USAGE. */
+int bel__cli_refuse(const char *what, const char *text, const struct bel_text_error *why);
 
 #endif

@@ -4,6 +4,7 @@
 #include "cli/remote.h"
 
 #include "belfry/duration.h"
+#include "cli/print.h"
 
 #include <assert.h>
 #include <stdio.h>
