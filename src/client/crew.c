@@ -137,13 +137,6 @@ void bel__crew_disconnect(struct bel_crew *crew, int *fd, struct bel_client *cli
     bel_client_close(client);
 }
 
-void bel__slot_leased(struct bel_slot *slot, struct bel_mono begin)
-{
-    uint64_t lease_ns = (uint64_t)slot->lease_ms * NS_PER_MS;
-    slot->extend_at.ns = begin.ns + lease_ns / 3;
-    slot->end.ns = begin.ns + lease_ns;
-}
-
 /* --- hands --- */
 
 /* Runs the work callback for a slot. The caller holds the mutex; the callback runs without it. */
