@@ -68,7 +68,7 @@ static void end_thread(void *unused)
         struct bel_worker *worker = visitor->worker;
         visitor->busy = 0; /* a call that was interrupted will not return */
         /* A runtime that has workers exists. Another may be destroyed at any moment. */
-        if (worker != NULL && !runtime_is_forked(worker->runtime)) bel__worker_end(worker);
+        if (worker != NULL && !runtime_is_forked(worker->runtime)) visitor->end_worker(worker);
         visitor_begin(visitor);
         (void)pthread_mutex_lock(&lives);
         struct bel_runtime *runtime = visitor_runtime(visitor);

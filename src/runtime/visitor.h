@@ -38,9 +38,10 @@ struct visitor {
     struct record *ringing;     /* the timer whose callback is running on this thread */
     uint32_t turn;              /* position in the rotation of bel__roster_any() */
     struct magazine magazine;
-    struct counters counters;    /* written only by this thread */
-    struct visitor *thread_next; /* of this thread, for other runtimes */
-    struct visitor *next;        /* of this runtime, for other threads */
+    struct counters counters;                      /* written only by this thread */
+    struct visitor *thread_next;                   /* of this thread, for other runtimes */
+    struct visitor *next;                          /* of this runtime, for other threads */
+    void (*end_worker)(struct bel_worker *worker); /* if it has one: called when the thread ends */
 };
 
 /* Adds to a counter. One writer: a load and a store. Release, so that a reader that sees an end

@@ -102,6 +102,7 @@ static void take_seat(struct bel_worker *worker, struct visitor *visitor, struct
     bel__queue_open(&worker->inbox);
     bel__queue_open(&worker->returns);
     visitor->worker = worker;
+    visitor->end_worker = bel__worker_end;
     atomic_store_explicit(&roster->live[worker->index], worker, memory_order_seq_cst);
     set32(&roster->count, get32(&roster->count) + 1);
 }
