@@ -4,8 +4,9 @@
 
 /*
  * Chance for property tests: a seed makes a case, and the same seed makes the same
- * case again. A test runs seeds 1 to N, twenty times as many with BEL_TEST_LONG set,
- * or only the seed that it is given:
+ * case again. A test runs N seeds, twenty times as many with BEL_TEST_LONG set, or only the
+ * seed that it is given. With sanitizers the seeds are N + 1 to 2 N instead of 1 to N, so that the
+ * builds do not repeat each other.
  *
  *     struct cases cases = cases_of(argc, argv, 2000);
  *     for (uint64_t seed = cases.first; seed <= cases.last; seed++) run_case(seed);
@@ -49,14 +50,25 @@ static inline void random_fill(uint64_t *state, void *out, size_t bytes)
     }
 }
 
+/* A number of cases, or twenty times as many with BEL_TEST_LONG. */
+static inline uint64_t cases_count(uint64_t count)
+{
+    bool is_long = getenv("BEL_TEST_LONG") != NULL; /* NOLINT(concurrency-mt-unsafe) */
+    return is_long ? 20 * count : count;
+}
+
 static inline struct cases cases_of(int argc, char **argv, uint64_t count)
 {
     if (argc > 1) {
         uint64_t seed = strtoull(argv[1], NULL, 0);
         return (struct cases){seed, seed};
     }
-    bool is_long = getenv("BEL_TEST_LONG") != NULL; /* NOLINT(concurrency-mt-unsafe) */
-    return (struct cases){1, is_long ? 20 * count : count};
+    uint64_t end = cases_count(count);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return (struct cases){end + 1, 2 * end};
+#else
+    return (struct cases){1, end};
+#endif
 }
 
 #endif

@@ -3,9 +3,7 @@
 /* Any policy that is printed parses as itself; its delays stay within what it says; and the
  * delays of whole factors are what multiplying gives. */
 #include "belfry/backoff.h"
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <string.h>
 
@@ -68,17 +66,16 @@ static void check_whole_factor(uint64_t *state)
     }
 }
 
+static void run_case(uint64_t seed)
+{
+    uint64_t state = seed;
+    struct bel_backoff backoff = make(&state);
+    check_round_trip(&backoff);
+    check_delays(&backoff, &state);
+    check_whole_factor(&state);
+}
+
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, 20000);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        uint64_t state = seed;
-        CHECK_NOTE("again with: prop_backoff %" PRIu64, seed);
-        struct bel_backoff backoff = make(&state);
-        check_round_trip(&backoff);
-        check_delays(&backoff, &state);
-        check_whole_factor(&state);
-    }
-    printf("ok   %" PRIu64 " policies\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, 20000, run_case, "policies");
 }

@@ -6,11 +6,9 @@
  * full, empty and round all the time. Some allocations fail.
  */
 #include "../memory.h"
+#include "property.h"
 
 #include "core/buffer.c" /* NOLINT(bugprone-suspicious-include) */
-
-#include "../check.h"
-#include "../random.h"
 
 enum {
     COUNT_MAX = 2000,
@@ -92,11 +90,5 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_buffer %" PRIu64, seed);
-        run_case(seed);
-    }
-    printf("ok   %" PRIu64 " histories\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, CASES, run_case, "histories");
 }

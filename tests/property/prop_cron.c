@@ -11,9 +11,7 @@
  * printed and read again, and must be the same.
  */
 #include "belfry/cron.h"
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <string.h>
 
@@ -330,12 +328,8 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, 3000);
     CHECK(bel_zones_open(NULL, &zones) == 0);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        run_case(seed);
-    }
+    int status = run_cases(argc, argv, 3000, run_case, "rules as a scan of every minute");
     bel_zones_close(zones);
-    printf("ok   %" PRIu64 " rules as a scan of every minute\n", cases.last - cases.first + 1);
-    return 0;
+    return status;
 }

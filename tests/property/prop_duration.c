@@ -2,9 +2,7 @@
 
 /* Every duration that is printed parses as itself, and no text is read past its end. */
 #include "belfry/duration.h"
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <string.h>
 
@@ -67,12 +65,7 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, 1000);
     round_trip(0);
     round_trip(UINT64_MAX);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        run_case(seed);
-    }
-    printf("ok   durations of %" PRIu64 " seeds\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, 1000, run_case, "lists of durations");
 }

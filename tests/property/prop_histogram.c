@@ -6,9 +6,7 @@
  * around one; they are recorded into two histograms that are merged in the end.
  */
 #include "core/histogram.h"
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +71,5 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_histogram %" PRIu64, seed);
-        run_case(seed);
-    }
-    printf("ok   %" PRIu64 " distributions\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, CASES, run_case, "distributions");
 }

@@ -2,9 +2,7 @@
 
 /* What is printed, in UTC and in a zone, parses as the same instant. */
 #include "belfry/instant.h"
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <string.h>
 
@@ -78,12 +76,8 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, 2000);
     if (bel_zones_open(NULL, &zones) != 0) return 77;
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        run_case(seed);
-    }
+    int status = run_cases(argc, argv, 2000, run_case, "lists of round trips");
     bel_zones_close(zones);
-    printf("ok   %" PRIu64 " round trips\n", (cases.last - cases.first + 1) * TIMES);
-    return 0;
+    return status;
 }

@@ -15,10 +15,9 @@
  * Each seed draws its own sizes and which faults there are, often tiny segments, so that they
  * are used over and over.
  */
+#include "property.h"
 #include "store/state.h"
 
-#include "../check.h"
-#include "../random.h"
 #include "../sim/disk.h"
 
 #include <string.h>
@@ -271,11 +270,5 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_log %" PRIu64, seed);
-        run_case(seed);
-    }
-    printf("ok   %" PRIu64 " histories\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, CASES, run_case, "histories");
 }

@@ -7,9 +7,7 @@
  * every other history they are words.
  */
 #include "core/map.h"
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <string.h>
 
@@ -115,11 +113,5 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_map %" PRIu64, seed);
-        run_case(seed);
-    }
-    printf("ok   %" PRIu64 " histories\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, CASES, run_case, "histories");
 }

@@ -6,9 +6,7 @@
  * the model.
  */
 #include "core/parse.h"
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -99,11 +97,5 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_parse %" PRIu64, seed);
-        run_case(seed);
-    }
-    printf("ok   %" PRIu64 " round trips\n", (cases.last - cases.first + 1) * NUMBERS);
-    return 0;
+    return run_cases(argc, argv, CASES, run_case, "lists of numbers");
 }

@@ -8,9 +8,7 @@
  * so that heads often tie; and now and then all that is ready is forgotten.
  */
 #include "engine/state/picker.c" /* NOLINT(bugprone-suspicious-include) */
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <math.h>
 
@@ -270,11 +268,5 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_picker %" PRIu64, seed);
-        run_case(seed);
-    }
-    printf("ok   %" PRIu64 " histories\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, CASES, run_case, "histories");
 }

@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     CHECK(file >= 0);
     CHECK(bel__prefetch_init(&scout, file, PAGE_BYTES) == 0);
     for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_scout %" PRIu64, seed);
+        CHECK_NOTE("again with: prop_prefetch %" PRIu64, seed);
         run_case(&scout, seed);
         uint64_t random_state = seed;
         check_way(&scout, &random_state);

@@ -13,9 +13,7 @@
  * few runs to come back.
  */
 #include "core/queue.h"
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -152,11 +150,5 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_queue %" PRIu64, seed);
-        run_case(seed);
-    }
-    printf("ok   %" PRIu64 " races\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, CASES, run_case, "races");
 }

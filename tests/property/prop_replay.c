@@ -4,9 +4,8 @@
  * Rows in any order, with keys that come again, against the same rows put and deleted one by one:
  * the two deltas say the same of every key, in the same order.
  */
-#include "../check.h"
-#include "../random.h"
 
+#include "property.h"
 #include "store/replay.h"
 
 #include <string.h>
@@ -76,10 +75,5 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, SEEDS);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("seed %" PRIu64, seed);
-        run_case(seed);
-    }
-    return 0;
+    return run_cases(argc, argv, SEEDS, run_case, "files");
 }

@@ -6,10 +6,8 @@
  * streams of requests with such numbers in them. A stream that comes byte by byte has nothing that
  * is whole, one that comes at once has little that is not; the same must be heard.
  */
+#include "property.h"
 #include "session/resp.c" /* NOLINT(bugprone-suspicious-include) */
-
-#include "../check.h"
-#include "../random.h"
 
 enum {
     CASES = 40000,
@@ -213,16 +211,15 @@ static void however_it_comes_the_same_is_heard(uint64_t *random_state)
     }
 }
 
+static void run_case(uint64_t seed)
+{
+    uint64_t random_state = seed;
+    both_ways_read_the_same_number(&random_state);
+    however_it_comes_the_same_is_heard(&random_state);
+}
+
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
     what_is_plain_is_read_quickly();
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        uint64_t random_state = seed;
-        CHECK_NOTE("again with: prop_resp %" PRIu64, seed);
-        both_ways_read_the_same_number(&random_state);
-        however_it_comes_the_same_is_heard(&random_state);
-    }
-    printf("ok   %" PRIu64 " streams\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, CASES, run_case, "streams");
 }

@@ -6,9 +6,7 @@
  * when it is taken again.
  */
 #include "core/slab.h"
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -109,11 +107,5 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_slab %" PRIu64, seed);
-        run_case(seed);
-    }
-    printf("ok   seeds %" PRIu64 " to %" PRIu64 "\n", cases.first, cases.last);
-    return 0;
+    return run_cases(argc, argv, CASES, run_case, "seeds");
 }

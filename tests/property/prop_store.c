@@ -7,10 +7,8 @@
  * them and under them. Every value that was handed out is read again before the commit that
  * ends it.
  */
+#include "property.h"
 #include "store/state.h"
-
-#include "../check.h"
-#include "../random.h"
 
 #include <string.h>
 
@@ -219,11 +217,5 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_store %" PRIu64, seed);
-        run_case(seed);
-    }
-    printf("ok   %" PRIu64 " histories\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, CASES, run_case, "histories");
 }

@@ -5,12 +5,11 @@
  * which value the reader sees, which was committed and which the open transaction has. A value
  * is known by the number that it is made of; 0 is none.
  */
+#include "property.h"
 #include "store/io/row.h"
 #include "store/store.h"
 #include "store/tree/tree.h"
 
-#include "../check.h"
-#include "../random.h"
 #include "../trees.h"
 
 enum {
@@ -222,15 +221,14 @@ static void run_case(uint64_t seed, int kind)
     fixture_finish(&fixture);
 }
 
+static void run_both(uint64_t seed)
+{
+    for (int kind = 0; kind < TREE_KINDS; kind++) {
+        run_case(seed, kind);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_tree %" PRIu64, seed);
-        for (int kind = 0; kind < TREE_KINDS; kind++) {
-            run_case(seed, kind);
-        }
-    }
-    printf("ok   %" PRIu64 " histories of two trees\n", cases.last - cases.first + 1);
-    return 0;
+    return run_cases(argc, argv, CASES, run_both, "histories of two trees");
 }

@@ -10,9 +10,7 @@
  * how crowded, how often what - because most bugs live where one thing dominates.
  */
 #include "belfry/wheel.h"
-
-#include "../check.h"
-#include "../random.h"
+#include "property.h"
 
 #include <string.h>
 
@@ -411,12 +409,7 @@ static void run_case(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, CASES);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        CHECK_NOTE("again with: prop_wheel %" PRIu64, seed);
-        run_case(seed);
-    }
-    printf("ok   %" PRIu64 " operations, seeds %" PRIu64 " to %" PRIu64 "\n", operations,
-           cases.first, cases.last);
-    return 0;
+    int status = run_cases(argc, argv, CASES, run_case, "histories");
+    printf("%" PRIu64 " operations\n", operations);
+    return status;
 }

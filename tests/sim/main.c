@@ -254,8 +254,8 @@ static int switch_bug(const struct task *task, char **argv)
 static int run_test(const struct task *task)
 {
     struct task all = *task;
-    all.first = cases_of(1, NULL, task->first - 1).last + 1;
-    all.last = cases_of(1, NULL, task->last).last;
+    all.first = cases_count(task->first - 1) + 1;
+    all.last = cases_count(task->last);
     int status = run_task(&all);
     if (status == 0) printf("ok   histories_%" PRIu64 "_to_%" PRIu64 "\n", all.first, all.last);
     return status;
