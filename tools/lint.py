@@ -46,6 +46,15 @@ def read_commands(build):
     return commands
 
 
+def borrow(commands, path):
+    """The command of a file that this build leaves out: that of another one in its folder."""
+    for other, entry in commands.items():
+        if os.path.dirname(other) == os.path.dirname(path):
+            command = shlex.split(entry["command"])[:-1] + [path]
+            return {**entry, "file": path, "command": shlex.join(command)}
+    return None
+
+
 def headers_of(entry):
     """Every file that the compiler reads for this source, system headers too."""
     command = shlex.split(entry["command"])
@@ -78,9 +87,13 @@ def main():
     build = pathlib.Path(sys.argv[1])
     wanted = [os.path.abspath(path) for path in sys.argv[2:]]
     commands = read_commands(build)
-    unknown = [path for path in wanted if path not in commands]
+    for path in wanted:
+        if path not in commands:
+            commands[path] = borrow(commands, path)
+    unknown = [path for path in wanted if commands[path] is None]
     for path in unknown:
-        print(f"{path}: no build compiles this file")
+        print(f"{path}: nothing in this folder is compiled")
+        del commands[path]
 
     once = build / "once"
     once.mkdir(exist_ok=True)
