@@ -8,6 +8,7 @@
 #include "scene.h"
 #include "victim.h"
 
+#include "../ask.h"
 #include "../check.h"
 #include "core/crc32c.h"
 #include "engine/rows/counts.h"
@@ -236,29 +237,24 @@ static void a_dump_has_a_line_for_each_row(void)
     CHECK(bel_engine_dump(copy, see, &seen, NULL) == BEL_ENOTFOUND);
 }
 
-static void answered(struct bel_request *request, const struct bel_reply *reply)
-{
-    CHECK(reply->err == 0);
-    request->user = request;
-}
-
 /* A plan whose occurrences queue up. */
 static void add_plan(struct victim *victim)
 {
-    struct bel_request request = {.command = {.verb = BEL_VERB_SCHEDULE,
-                                              .schedule = {.topic = BEL_VIEW("mail"),
-                                                           .id = BEL_VIEW("plan"),
-                                                           .plan = {.kind = BEL_PLAN_EVERY,
-                                                                    .rule = BEL_VIEW("100ms"),
-                                                                    .overlap = BEL_OVERLAP_QUEUE}}},
-                                  .done = answered};
-    bel_backend_submit(victim->backend, &request);
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_SCHEDULE,
+                    .schedule = {.topic = BEL_VIEW("mail"),
+                                 .id = BEL_VIEW("plan"),
+                                 .plan = {.kind = BEL_PLAN_EVERY,
+                                          .rule = BEL_VIEW("100ms"),
+                                          .overlap = BEL_OVERLAP_QUEUE}}}};
+    struct reply_seen answer;
+    ask_submit(victim->backend, &request, &answer);
     for (int i = 0; i < 4; i++) {
         (void)bel_backend_turn(victim->backend, victim->now);
         victim->now.wall.ms += 100;
         victim->now.boot.ns += UINT64_C(100000000);
     }
-    CHECK(request.user != NULL);
+    CHECK(answer.is_done && answer.err == 0);
 }
 
 /* What is checked before an opening, and when. */

@@ -13,6 +13,7 @@
  *
  *     fault_memory claim        runs the cases with that in their name
  */
+#include "../ask.h"
 #include "../check.h"
 #include "core/units.h"
 #include "digest.h"
@@ -49,11 +50,6 @@ struct world {
 };
 
 static char big[BIG_BYTES];
-
-static struct bel_view view(const char *text)
-{
-    return (struct bel_view){text, strlen(text)};
-}
 
 static void pass(struct world *world, uint64_t ms)
 {

@@ -14,6 +14,7 @@
 #include "scene.h"
 #include "victim.h"
 
+#include "../ask.h"
 #include "../check.h"
 
 #include <errno.h>
@@ -176,26 +177,18 @@ static void all_that_was_acknowledged_is_there_after_all(void)
 
 /* --- a disk that nobody else fills --- */
 
-static void answered(struct bel_request *request, const struct bel_reply *reply)
-{
-    *(int *)request->user = reply->err;
-}
-
 /* Asks the victim's engine, and takes turns until it has answered. */
 static int ask(struct bel_command command)
 {
-    enum {
-        UNANSWERED = 1
-    };
-    int err = UNANSWERED;
-    struct bel_request request = {.command = command, .done = answered, .user = &err};
-    bel_backend_submit(victim.backend, &request);
-    while (err == UNANSWERED) {
+    struct bel_request request = {.command = command};
+    struct reply_seen answer;
+    ask_submit(victim.backend, &request, &answer);
+    while (!answer.is_done) {
         victim.now.wall.ms += 10;
         victim.now.boot.ns += UINT64_C(10000000);
         (void)bel_backend_turn(victim.backend, victim.now);
     }
-    return err;
+    return answer.err;
 }
 
 static int schedule(void)

@@ -17,6 +17,7 @@
 #include "shim.h"
 #include "victim.h"
 
+#include "../ask.h"
 #include "../check.h"
 #include "../random.h"
 
@@ -66,28 +67,19 @@ static void tell_again(void *context, const struct line *line)
     shim_say(line, sizeof *line);
 }
 
-struct last {
-    struct bel_request request; /* first */
-    int err;
-};
-
-static void last_answer(struct bel_request *request, const struct bel_reply *reply)
-{
-    ((struct last *)request)->err = reply->err;
-}
-
 /* Whoever asks is told. */
 static void expect_errors(struct victim *victim)
 {
     static const enum bel_verb verbs[] = {BEL_VERB_SCHEDULE, BEL_VERB_GET, BEL_VERB_TOPICS};
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-        struct last last = {.request = {.command = {.verb = verbs[i]}, .done = last_answer}};
+        struct bel_request request = {.command = {.verb = verbs[i]}};
         struct bel_view topic = BEL_VIEW("mail");
-        if (verbs[i] == BEL_VERB_SCHEDULE) last.request.command.schedule.topic = topic;
-        if (verbs[i] == BEL_VERB_GET) last.request.command.target.topic = topic;
-        bel_backend_submit(victim->backend, &last.request);
+        struct reply_seen answer;
+        if (verbs[i] == BEL_VERB_SCHEDULE) request.command.schedule.topic = topic;
+        if (verbs[i] == BEL_VERB_GET) request.command.target.topic = topic;
+        ask_submit(victim->backend, &request, &answer);
         (void)bel_backend_turn(victim->backend, victim->now);
-        CHECK(last.err == BEL_EIO);
+        CHECK(answer.is_done && answer.err == BEL_EIO);
     }
 }
 

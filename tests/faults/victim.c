@@ -9,6 +9,7 @@
  */
 #include "victim.h"
 
+#include "../ask.h"
 #include "../check.h"
 #include "../random.h"
 #include "core/units.h"
@@ -91,11 +92,6 @@ void victim_close(struct victim *victim)
 static uint64_t below(struct victim *victim, uint64_t end)
 {
     return random_below(&victim->random, end);
-}
-
-static struct bel_view view(const char *text)
-{
-    return (struct bel_view){text, strlen(text)};
 }
 
 static void say(struct victim *victim, enum line_kind kind, uint32_t number, uint64_t attempts)

@@ -7,6 +7,7 @@
  */
 #include "victim.h"
 
+#include "../ask.h"
 #include "../check.h"
 
 #include <string.h>
@@ -26,11 +27,6 @@ struct look {
     uint64_t seen, counted; /* timers of the topic that were listed; that it counts */
     uint8_t payload[BOOK_PAYLOAD_BYTES_MAX];
 };
-
-static struct bel_view view(const char *text)
-{
-    return (struct bel_view){text, strlen(text)};
-}
 
 static void see(struct look *look, const struct bel_timer *timer)
 {

@@ -5,6 +5,7 @@
 
 #include "commands/commands.h"
 
+#include "../ask.h"
 #include "../check.h"
 
 #include <string.h>
@@ -12,11 +13,6 @@
 static const uint8_t salt[16] = "0123456789abcde";
 static const unsigned known = 1U << BEL_PERMISSION_NONE | 1U << BEL_PERMISSION_KNOWN;
 static char file[4096];
-
-static struct bel_view view(const char *text)
-{
-    return (struct bel_view){text, strlen(text)};
-}
 
 static void add(const char *name, const char *permissions, const char *key)
 {

@@ -5,6 +5,7 @@
  */
 #include "belfry/engine.h"
 
+#include "../ask.h"
 #include "../check.h"
 #include "core/units.h"
 
@@ -25,47 +26,6 @@ struct world {
     char folder[64];
     struct bel_next next;
 };
-
-/* An answer, as far as the tests look at it. */
-struct heard {
-    bool is_done;
-    int err;
-    uint64_t count;
-    size_t deliveries;
-    char id[8];
-    uint64_t counts[BEL_STATES];
-};
-
-static void hear(struct bel_request *request, const struct bel_reply *reply)
-{
-    struct heard *heard = request->user;
-    heard->is_done = true;
-    heard->err = reply->err;
-    if (reply->err) return;
-    switch (request->command.verb) {
-    case BEL_VERB_CLAIM:
-        heard->deliveries = reply->deliveries.count;
-        if (heard->deliveries == 0) return;
-        struct bel_view id = reply->deliveries.items[0].id;
-        CHECK(id.bytes < sizeof heard->id);
-        memcpy(heard->id, id.data, id.bytes);
-        break;
-    case BEL_VERB_TOPIC:
-        memcpy(heard->counts, reply->topic->counts, sizeof heard->counts);
-        break;
-    case BEL_VERB_PURGE:
-    case BEL_VERB_CANCEL:
-        heard->count = reply->count;
-        break;
-    case BEL_VERB_AGENDA:
-        for (size_t i = 0; i < reply->steps.count; i++) {
-            heard->count += reply->steps.items[i].count;
-        }
-        break;
-    default:
-        break;
-    }
-}
 
 static void open_engine(struct world *world, struct bel_engine_options options)
 {
@@ -95,45 +55,30 @@ static void turn(struct world *world)
     world->next = bel_backend_turn(bel_engine_backend(world->engine), world->now);
 }
 
-static void submit(struct world *world, struct bel_request *request, struct heard *heard)
+static void submit(struct world *world, struct bel_request *request, struct reply_seen *answer)
 {
-    *heard = (struct heard){0};
-    request->done = hear;
-    request->user = heard;
-    bel_backend_submit(bel_engine_backend(world->engine), request);
+    ask_submit(bel_engine_backend(world->engine), request, answer);
 }
 
-static struct heard ask(struct world *world, struct bel_command command)
+static struct reply_seen ask(struct world *world, struct bel_command command)
 {
-    struct bel_request request = {.command = command};
-    struct heard heard;
-    submit(world, &request, &heard);
-    for (int i = 0; i < 1000 && !heard.is_done; i++) {
-        turn(world);
-    }
-    CHECK(heard.is_done);
-    return heard;
+    return ask_backend(bel_engine_backend(world->engine), world->now, &world->next, command);
 }
 
-static struct bel_view view(const char *text)
-{
-    return (struct bel_view){.data = text, .bytes = strlen(text)};
-}
-
-static struct heard schedule(struct world *world, const char *id)
+static struct reply_seen schedule(struct world *world, const char *id)
 {
     return ask(world, (struct bel_command){.verb = BEL_VERB_SCHEDULE,
                                            .schedule = {.topic = view("mail"), .id = view(id)}});
 }
 
-static struct heard claim(struct world *world)
+static struct reply_seen claim(struct world *world)
 {
     struct bel_view topic = view("mail");
     return ask(world, (struct bel_command){.verb = BEL_VERB_CLAIM,
                                            .claim = {.topics = &topic, .topics_count = 1}});
 }
 
-static struct heard topic(struct world *world)
+static struct reply_seen topic(struct world *world)
 {
     return ask(world,
                (struct bel_command){.verb = BEL_VERB_TOPIC, .target = {.topic = view("mail")}});
@@ -163,7 +108,7 @@ static void what_expires_unseen_ends_within_the_hour(void)
     finish(&world);
 }
 
-static struct heard cancel(struct world *world, const char *id)
+static struct reply_seen cancel(struct world *world, const char *id)
 {
     struct bel_view name = view(id);
     return ask(world, (struct bel_command){
@@ -255,7 +200,7 @@ static void more_than_a_batch_holds_is_several(void)
         COUNT = 80,
     };
     static struct bel_request requests[COUNT];
-    static struct heard heard[COUNT];
+    static struct reply_seen answer[COUNT];
     struct world world = {0};
     char *payload = calloc(1, LARGE);
     CHECK(payload != NULL);
@@ -264,16 +209,16 @@ static void more_than_a_batch_holds_is_several(void)
     for (int i = 0; i < COUNT; i++) {
         struct bel_schedule_spec spec = {.topic = view("mail"), .payload = {payload, LARGE}};
         requests[i].command = (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec};
-        submit(&world, &requests[i], &heard[i]);
+        submit(&world, &requests[i], &answer[i]);
     }
     turn(&world);
-    CHECK(heard[0].is_done && !heard[COUNT - 1].is_done);
+    CHECK(answer[0].is_done && !answer[COUNT - 1].is_done);
     CHECK(world.next.due.ns <= world.now.boot.ns); /* there is more to do */
     for (int i = 0; i < 10; i++) {
         turn(&world);
     }
     for (int i = 0; i < COUNT; i++) {
-        CHECK(heard[i].is_done && heard[i].err == 0);
+        CHECK(answer[i].is_done && answer[i].err == 0);
     }
     CHECK(topic(&world).counts[BEL_READY] == COUNT);
     free(payload);
@@ -308,7 +253,7 @@ static void wake(void *context)
 static void answers_leave_when_the_thread_has_synced(void)
 {
     struct world world = {0};
-    struct heard heard;
+    struct reply_seen answer;
     sem_t synced;
     CHECK(sem_init(&synced, 0, 0) == 0);
     make_folder(&world);
@@ -316,13 +261,13 @@ static void answers_leave_when_the_thread_has_synced(void)
                             .sync = BEL_ENGINE_SYNC_IN_THREAD, .wake = wake, .context = &synced});
     struct bel_request request = {
         .command = {.verb = BEL_VERB_SCHEDULE, .schedule = {.topic = view("mail")}}};
-    submit(&world, &request, &heard);
+    submit(&world, &request, &answer);
     turn(&world);
-    while (!heard.is_done) {
+    while (!answer.is_done) {
         CHECK(sem_wait(&synced) == 0);
         turn(&world);
     }
-    CHECK(heard.err == 0);
+    CHECK(answer.err == 0);
     finish(&world);
     CHECK(sem_destroy(&synced) == 0);
 }
@@ -332,7 +277,7 @@ static void answers_need_not_wait_for_the_sync(void)
 {
     for (int i = BEL_ENGINE_DURABILITY_INTERVAL; i <= BEL_ENGINE_DURABILITY_NONE; i++) {
         struct world world = {0};
-        struct heard heard;
+        struct reply_seen answer;
         sem_t synced;
         CHECK(sem_init(&synced, 0, 0) == 0);
         make_folder(&world);
@@ -343,9 +288,9 @@ static void answers_need_not_wait_for_the_sync(void)
         struct bel_request request = {
             .command = {.verb = BEL_VERB_SCHEDULE,
                         .schedule = {.topic = view("mail"), .id = view("a")}}};
-        submit(&world, &request, &heard);
+        submit(&world, &request, &answer);
         turn(&world);
-        CHECK(heard.is_done && heard.err == 0);
+        CHECK(answer.is_done && answer.err == 0);
         if (i == BEL_ENGINE_DURABILITY_INTERVAL) CHECK(sem_wait(&synced) == 0);
         bel_engine_close(world.engine);
         open_engine(&world, (struct bel_engine_options){0});
@@ -366,7 +311,7 @@ static void schedule_plan(struct world *world, const char *id, enum bel_overlap 
 }
 
 /* How many the agenda has from now on, or why it has none. */
-static struct heard agenda(struct world *world, int64_t length_ms, uint64_t step_ms)
+static struct reply_seen agenda(struct world *world, int64_t length_ms, uint64_t step_ms)
 {
     struct bel_agenda asked = {.step_ms = step_ms, .has_to = true};
     asked.to.ms = world->now.wall.ms + length_ms;
@@ -391,19 +336,19 @@ static void an_agenda_finer_than_an_hour_counts_a_hundred_thousand_rows(void)
     struct world world = {0};
     open_engine(&world, (struct bel_engine_options){0});
     schedule_in_the_hour(&world, ROWS_MAX);
-    struct heard heard = agenda(&world, MS_PER_HOUR, MS_PER_HOUR / 60);
-    CHECK(heard.err == 0);
-    CHECK_EQ(heard.count, ROWS_MAX);
+    struct reply_seen answer = agenda(&world, MS_PER_HOUR, MS_PER_HOUR / 60);
+    CHECK(answer.err == 0);
+    CHECK_EQ(answer.count, ROWS_MAX);
     schedule_in_the_hour(&world, 1);
     CHECK(agenda(&world, MS_PER_HOUR, MS_PER_HOUR / 60).err == BEL_EFULL);
     CHECK(agenda(&world, INT64_C(2) * MS_PER_HOUR, MS_PER_HOUR + 1).err == BEL_EFULL);
-    heard = agenda(&world, MS_PER_HOUR / 60, 1000);
-    CHECK(heard.err == 0);
-    CHECK_EQ(heard.count,
+    answer = agenda(&world, MS_PER_HOUR / 60, 1000);
+    CHECK(answer.err == 0);
+    CHECK_EQ(answer.count,
              MS_PER_HOUR / 60); /* at 1 ms there are two, at the end of the minute none */
-    heard = agenda(&world, MS_PER_HOUR, MS_PER_HOUR);
-    CHECK(heard.err == 0);
-    CHECK_EQ(heard.count, ROWS_MAX + 1);
+    answer = agenda(&world, MS_PER_HOUR, MS_PER_HOUR);
+    CHECK(answer.err == 0);
+    CHECK_EQ(answer.count, ROWS_MAX + 1);
     finish(&world);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "engine/engine.h"
 
+#include "../ask.h"
 #include "../check.h"
 #include "../engine_valid.h"
 #include "../sim/disk.h"
@@ -18,7 +19,6 @@
 enum {
     IDS_MAX = 200,
     BODY = 40 << 10, /* of a payload that takes chunks */
-    STEPS_MAX = 400,
     HALF_HOUR_MS = 30 * 60 * 1000,
     DAY_MS = 24 * MS_PER_HOUR,
 };
@@ -35,72 +35,6 @@ struct world {
     struct bel_zones *zones;
     uint32_t ready_max;
 };
-
-/* An answer, as far as the tests look at it. */
-struct heard {
-    uint64_t count;
-    size_t deliveries;
-    uint64_t counts[BEL_STATES];
-    int err;
-    bool is_done;
-    char token[BEL_TOKEN_BYTES_MAX + 1];
-    char id[BEL_ID_BYTES + 1];
-    char lines[4096]; /* of EXPLAIN */
-    uint64_t steps[STEPS_MAX];
-};
-
-static void copy(struct bel_view from, char *to, size_t room)
-{
-    CHECK(from.bytes < room);
-    memcpy(to, from.data, from.bytes);
-    to[from.bytes] = 0;
-}
-
-static void hear(struct bel_request *request, const struct bel_reply *reply)
-{
-    struct heard *heard = request->user;
-    heard->is_done = true;
-    heard->err = reply->err;
-    if (reply->err) return;
-    switch (request->command.verb) {
-    case BEL_VERB_CLAIM:
-        heard->deliveries = reply->deliveries.count;
-        if (heard->deliveries == 0) return;
-        copy(reply->deliveries.items[0].id, heard->id, sizeof heard->id);
-        copy(reply->deliveries.items[0].token, heard->token, sizeof heard->token);
-        break;
-    case BEL_VERB_TOPIC:
-        memcpy(heard->counts, reply->topic->counts, sizeof heard->counts);
-        break;
-    case BEL_VERB_EXPLAIN:
-        for (size_t i = 0, at = 0; i < reply->names.count; i++) {
-            copy(reply->names.items[i], heard->lines + at, sizeof heard->lines - at);
-            at += reply->names.items[i].bytes;
-        }
-        break;
-    case BEL_VERB_AGENDA:
-        heard->count = reply->steps.count;
-        CHECK(heard->count <= STEPS_MAX);
-        for (size_t i = 0; i < heard->count; i++) {
-            heard->steps[i] = reply->steps.items[i].count;
-        }
-        break;
-    case BEL_VERB_PURGE:
-    case BEL_VERB_CANCEL:
-    case BEL_VERB_ACK:
-    case BEL_VERB_REVIVE:
-    case BEL_VERB_RESCHEDULE:
-        heard->count = reply->count;
-        break;
-    default:
-        break;
-    }
-}
-
-static struct bel_view view(const char *text)
-{
-    return (struct bel_view){.data = text, .bytes = strlen(text)};
-}
 
 static void open_engine(struct world *world)
 {
@@ -145,24 +79,14 @@ static void turn(struct world *world)
     world->next = bel_backend_turn(bel_engine_backend(world->engine), world->now);
 }
 
-static void submit(struct world *world, struct bel_request *request, struct heard *heard)
+static void submit(struct world *world, struct bel_request *request, struct reply_seen *answer)
 {
-    *heard = (struct heard){0};
-    request->done = hear;
-    request->user = heard;
-    bel_backend_submit(bel_engine_backend(world->engine), request);
+    ask_submit(bel_engine_backend(world->engine), request, answer);
 }
 
-static struct heard ask(struct world *world, struct bel_command command)
+static struct reply_seen ask(struct world *world, struct bel_command command)
 {
-    struct bel_request request = {.command = command};
-    struct heard heard;
-    submit(world, &request, &heard);
-    for (int i = 0; i < 1000 && !heard.is_done; i++) {
-        turn(world);
-    }
-    CHECK(heard.is_done);
-    return heard;
+    return ask_backend(bel_engine_backend(world->engine), world->now, &world->next, command);
 }
 
 static void move(struct world *world, uint64_t ms)
@@ -177,26 +101,26 @@ static int schedule(struct world *world, struct bel_schedule_spec spec)
     return ask(world, (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec}).err;
 }
 
-static struct heard claim(struct world *world)
+static struct reply_seen claim(struct world *world)
 {
     struct bel_view topic = view("mail");
     return ask(world, (struct bel_command){.verb = BEL_VERB_CLAIM,
                                            .claim = {.topics = &topic, .topics_count = 1}});
 }
 
-static struct heard name(struct world *world, enum bel_verb verb, const char *id)
+static struct reply_seen name(struct world *world, enum bel_verb verb, const char *id)
 {
     return ask(world, (struct bel_command){.verb = verb, .target = {view("mail"), view(id)}});
 }
 
-static struct heard cancel(struct world *world, const char *id)
+static struct reply_seen cancel(struct world *world, const char *id)
 {
     struct bel_view ids = view(id);
     return ask(world,
                (struct bel_command){.verb = BEL_VERB_CANCEL, .cancel = {view("mail"), &ids, 1}});
 }
 
-static struct heard ack(struct world *world, const char *token)
+static struct reply_seen ack(struct world *world, const char *token)
 {
     struct bel_view tokens = view(token);
     return ask(world, (struct bel_command){.verb = BEL_VERB_ACK,
@@ -268,8 +192,8 @@ static void end_a_crowd(uint64_t expires_ms, struct bel_command command)
     tree_seek = world.tree->seek;
     world.tree->seek = count_seek;
     rows_looked_at = 0;
-    struct heard heard = ask(&world, command);
-    CHECK(heard.err == 0 && heard.count > 0);
+    struct reply_seen answer = ask(&world, command);
+    CHECK(answer.err == 0 && answer.count > 0);
     CHECK_NOTE("%llu rows", (unsigned long long)rows_looked_at);
     CHECK(rows_looked_at > 0 && rows_looked_at <= (uint64_t)CROWD * ROWS_EACH);
     world.tree->seek = tree_seek;
@@ -303,7 +227,7 @@ static void a_cancelled_plan_takes_what_has_expired_along(void)
     move(&world, 120000);
     turn(&world);
     move(&world, 120000);
-    struct heard topic = name(&world, BEL_VERB_TOPIC, "");
+    struct reply_seen topic = name(&world, BEL_VERB_TOPIC, "");
     CHECK(topic.err == 0);
     CHECK_EQ(topic.counts[BEL_SCHEDULED], 0);
     finish(&world);
@@ -321,7 +245,7 @@ static void a_plan_that_ends_with_its_occurrence_takes_its_body_along(void)
                                                       .plan = plan,
                                                       .payload = {large, sizeof large}}) == 0);
     move(&world, 60000);
-    struct heard claimed = claim(&world);
+    struct reply_seen claimed = claim(&world);
     CHECK_EQ(claimed.deliveries, 1);
     move(&world, 20000);
     CHECK(ask(&world, (struct bel_command){.verb = BEL_VERB_EXTEND,
@@ -329,7 +253,7 @@ static void a_plan_that_ends_with_its_occurrence_takes_its_body_along(void)
               .err == 0);
     move(&world, 20000);
     CHECK_EQ(ack(&world, claimed.token).count, 1);
-    struct heard topic = name(&world, BEL_VERB_TOPIC, "");
+    struct reply_seen topic = name(&world, BEL_VERB_TOPIC, "");
     CHECK_EQ(topic.counts[BEL_SCHEDULED], 0);
     finish(&world);
 }
@@ -347,7 +271,7 @@ static void a_plan_that_could_not_ring_is_refused(void)
                                  .id = view("plan"), .plan = plan, .payload = {large, bytes}});
         if (err == 0) {
             move(&world, 60000);
-            struct heard claimed = claim(&world);
+            struct reply_seen claimed = claim(&world);
             CHECK_EQ(claimed.deliveries, 1);
             CHECK_EQ(ack(&world, claimed.token).count, 1);
             rings++;
@@ -413,7 +337,7 @@ static void a_plan_whose_zone_has_gone_waits_for_it(void)
 
 /* --- agendas --- */
 
-static struct heard agenda(struct world *world, int64_t from, unsigned hours, uint64_t step_ms)
+static struct reply_seen agenda(struct world *world, int64_t from, unsigned hours, uint64_t step_ms)
 {
     struct bel_agenda wish = {.has_from = true, .has_to = true, .from = {from}, .step_ms = step_ms};
     wish.to.ms = from + (int64_t)hours * 2 * HALF_HOUR_MS;
@@ -423,10 +347,10 @@ static struct heard agenda(struct world *world, int64_t from, unsigned hours, ui
 /* Finer steps look at every time. */
 static void check_hours(struct world *world, int64_t from, unsigned hours)
 {
-    struct heard fine = agenda(world, from, hours, HALF_HOUR_MS);
-    struct heard coarse = agenda(world, from, hours, UINT64_C(2) * HALF_HOUR_MS);
+    struct reply_seen fine = agenda(world, from, hours, HALF_HOUR_MS);
+    struct reply_seen coarse = agenda(world, from, hours, UINT64_C(2) * HALF_HOUR_MS);
     CHECK(fine.err == 0 && coarse.err == 0);
-    CHECK(coarse.count == hours && fine.count == UINT64_C(2) * hours);
+    CHECK(coarse.steps_count == hours && fine.steps_count == 2 * (size_t)hours);
     for (size_t i = 0; i < hours; i++) {
         CHECK_NOTE("hour %zu", i);
         CHECK_EQ(coarse.steps[i], fine.steps[2 * i] + fine.steps[2 * i + 1]);
@@ -479,10 +403,10 @@ static void an_agenda_of_many_plans_is_not_too_much(void)
         plan.spread_ms = UINT64_C(1) * (i % 2) * HALF_HOUR_MS;
         CHECK(schedule(&world, (struct bel_schedule_spec){.id = view(id), .plan = plan}) == 0);
     }
-    struct heard heard = agenda(&world, START + DAY_MS, 200, MS_PER_HOUR);
-    CHECK(heard.err == 0 && heard.count == 200);
+    struct reply_seen answer = agenda(&world, START + DAY_MS, 200, MS_PER_HOUR);
+    CHECK(answer.err == 0 && answer.steps_count == 200);
     for (unsigned i = 0; i < 200; i++) {
-        CHECK_EQ(heard.steps[i], 36000);
+        CHECK_EQ(answer.steps[i], 36000);
     }
     CHECK(agenda(&world, START, 24, HALF_HOUR_MS).err == BEL_EFULL);
     finish(&world);
@@ -495,7 +419,7 @@ static void what_is_due_beside_a_late_plan_is_delivered(void)
     struct world world = {0};
     struct bel_recurrence plan = {.kind = BEL_PLAN_EVERY, .rule = BEL_VIEW("1h")};
     static struct bel_request requests[5000];
-    static struct heard heard[5000];
+    static struct reply_seen answer[5000];
     open_engine(&world);
     CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("plan"), .plan = plan}) == 0);
     CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("missed"),
@@ -505,7 +429,7 @@ static void what_is_due_beside_a_late_plan_is_delivered(void)
         requests[i].command.verb = BEL_VERB_SCHEDULE;
         requests[i].command.schedule = (struct bel_schedule_spec){
             .topic = view("other"), .when = BEL_WHEN_AT, .at = {START + 100}};
-        submit(&world, &requests[i], &heard[i]);
+        submit(&world, &requests[i], &answer[i]);
     }
     turn(&world);
     move(&world, 100);
@@ -514,16 +438,16 @@ static void what_is_due_beside_a_late_plan_is_delivered(void)
         .topic = view("mail"), .id = view("first"), .when = BEL_WHEN_AT, .at = {START + 100}};
     requests[1].command = (struct bel_command){
         .verb = BEL_VERB_RESCHEDULE, .reschedule = {.topic = view("mail"), .id = view("plan")}};
-    submit(&world, &requests[0], &heard[0]);
-    submit(&world, &requests[1], &heard[1]);
+    submit(&world, &requests[0], &answer[0]);
+    submit(&world, &requests[1], &answer[1]);
     turn(&world);
-    CHECK(heard[0].is_done && heard[1].is_done);
-    CHECK_EQ(heard[1].count, 1);
+    CHECK(answer[0].is_done && answer[1].is_done);
+    CHECK_EQ(answer[1].count, 1);
     move(&world, 100);
     turn(&world);
     turn(&world);
     bool is_there = false;
-    for (struct heard got = claim(&world); got.deliveries > 0; got = claim(&world)) {
+    for (struct reply_seen got = claim(&world); got.deliveries > 0; got = claim(&world)) {
         is_there |= strcmp(got.id, "missed") == 0;
     }
     CHECK(is_there);
@@ -575,15 +499,15 @@ static void a_share_that_goes_makes_room_for_who_waits(void)
     struct bel_request request = {
         .command = {.verb = BEL_VERB_CLAIM,
                     .claim = {.topics = &topic, .topics_count = 1, .wait_ms = 1000}}};
-    struct heard heard;
-    submit(&world, &request, &heard);
+    struct reply_seen answer;
+    submit(&world, &request, &answer);
     turn(&world);
-    CHECK(!heard.is_done);
+    CHECK(!answer.is_done);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(cancel(&world, groups[i]).count, 1);
     }
-    CHECK(heard.is_done);
-    CHECK_EQ(heard.deliveries, 1);
+    CHECK(answer.is_done);
+    CHECK_EQ(answer.deliveries, 1);
     finish(&world);
 }
 
@@ -644,11 +568,11 @@ static void a_cancel_of_many_goes_on_with_the_next_batch(void)
     for (int i = 0; i < IDS_MAX; i++) {
         views[i] = view(ids[i]);
     }
-    struct heard heard =
+    struct reply_seen answer =
         ask(&world, (struct bel_command){.verb = BEL_VERB_CANCEL,
                                          .cancel = {view("mail"), views, IDS_MAX}});
-    CHECK(heard.err == 0);
-    CHECK_EQ(heard.count, IDS_MAX);
+    CHECK(answer.err == 0);
+    CHECK_EQ(answer.count, IDS_MAX);
     CHECK_EQ(claim(&world).deliveries, 0);
     finish(&world);
 }
@@ -661,16 +585,16 @@ static void an_ack_of_many_goes_on_with_the_next_batch(void)
     open_engine(&world);
     schedule_many(&world, ids);
     for (int i = 0; i < IDS_MAX; i++) {
-        struct heard claimed = claim(&world);
+        struct reply_seen claimed = claim(&world);
         CHECK_EQ(claimed.deliveries, 1);
         memcpy(tokens[i], claimed.token, sizeof tokens[i]);
         views[i] = view(tokens[i]);
     }
-    struct heard heard =
+    struct reply_seen answer =
         ask(&world, (struct bel_command){.verb = BEL_VERB_ACK,
                                          .ack = {.tokens = views, .tokens_count = IDS_MAX}});
-    CHECK(heard.err == 0);
-    CHECK_EQ(heard.count, IDS_MAX);
+    CHECK(answer.err == 0);
+    CHECK_EQ(answer.count, IDS_MAX);
     CHECK_EQ(name(&world, BEL_VERB_TOPIC, "").counts[BEL_LEASED], 0);
     finish(&world);
 }
@@ -682,9 +606,9 @@ static void a_purge_counts_what_it_took_in_every_batch(void)
     open_engine(&world);
     schedule_many(&world, ids);
     struct bel_command command = {.verb = BEL_VERB_PURGE, .purge = {view("mail"), true, BEL_READY}};
-    struct heard heard = ask(&world, command);
-    CHECK(heard.err == 0);
-    CHECK_EQ(heard.count, IDS_MAX);
+    struct reply_seen answer = ask(&world, command);
+    CHECK(answer.err == 0);
+    CHECK_EQ(answer.count, IDS_MAX);
     finish(&world);
 }
 
@@ -725,22 +649,22 @@ static void a_batch_that_meets_damage_leaves_nothing(void)
         .command = {.verb = BEL_VERB_CLAIM,
                     .claim = {.topics = &topic, .topics_count = 1, .wait_ms = 3600000}}};
     struct bel_key key = damaged_key();
-    struct heard heard[3];
+    struct reply_seen answer[3];
     open_engine(&world);
     set(&world, "retention", "1h");
-    submit(&world, &wait, &heard[2]);
+    submit(&world, &wait, &answer[2]);
     turn(&world);
     CHECK(bel__store_reserve(world.engine->store, 1, 1, BEL_STORE_END) == 0);
     bel__store_put(world.engine->store, &key, view("?"), BEL_ROW_ANY);
     (void)bel__store_commit(world.engine->store);
     timer.command.schedule.when = BEL_WHEN_IN;
     timer.command.schedule.delay_ms = 1000;
-    submit(&world, &timer, &heard[0]);
-    submit(&world, &list, &heard[1]);
+    submit(&world, &timer, &answer[0]);
+    submit(&world, &list, &answer[1]);
     turn(&world);
     turn(&world);
     for (int i = 0; i < 3; i++) { /* the one that waits, too */
-        CHECK(heard[i].is_done && heard[i].err == BEL_ECORRUPT);
+        CHECK(answer[i].is_done && answer[i].err == BEL_ECORRUPT);
     }
     move(&world, 2000);
     turn(&world);
@@ -752,7 +676,7 @@ static void a_batch_that_meets_damage_leaves_nothing(void)
     CHECK(bel__store_reserve(world.engine->store, 1, 0, BEL_STORE_END) == 0);
     bel__store_delete(world.engine->store, &key);
     (void)bel__store_commit(world.engine->store);
-    struct heard counted = name(&world, BEL_VERB_TOPIC, "");
+    struct reply_seen counted = name(&world, BEL_VERB_TOPIC, "");
     CHECK(counted.err == 0);
     CHECK_EQ(counted.counts[BEL_SCHEDULED] + counted.counts[BEL_READY], 0);
     CHECK_EQ(claim(&world).deliveries, 0);

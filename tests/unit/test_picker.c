@@ -3,6 +3,7 @@
 /* The source is compiled in; malloc() is wrapped, so that memory can run out. */
 #include "engine/state/picker.c" /* NOLINT(bugprone-suspicious-include) */
 
+#include "../ask.h"
 #include "../check.h"
 
 static uint64_t memory_left = UINT64_MAX; /* allocations that still succeed */
@@ -31,11 +32,6 @@ static void teardown(void)
     CHECK(bel__picker_valid(&picker));
     bel__picker_finish(&picker);
     CHECK_EQ(bel__picker_bytes(&picker), 0);
-}
-
-static struct bel_view view(const char *text)
-{
-    return (struct bel_view){.data = text, .bytes = strlen(text)};
 }
 
 static struct bel_ready timer(int64_t due, uint8_t priority, uint64_t sequence)
