@@ -4,6 +4,7 @@
 #include "belfry/engine.h"
 #include "cli/cli.h"
 #include "cli/doctor.h"
+#include "core/why.h"
 #include "server/serve.h"
 
 #include <stddef.h>
@@ -15,7 +16,7 @@ static int check(const char *folder, struct cli_diagnosis *out)
     struct bel_engine_report report = {0};
     struct bel_engine_why why = {""};
     int err = bel_engine_check(folder, &report, &why);
-    (void)snprintf(out->text, sizeof out->text, "%s", why.text);
+    (void)bel__why_say(&out->why, err, "%s", why.text);
     if (err) return err;
     *out = (struct cli_diagnosis){.facts = {{"topics", report.topics},
                                             {"timers", report.timers},

@@ -223,8 +223,8 @@ struct bel_agenda_step {
 };
 
 struct bel_reply {
-    int err;       /* 0, or the error: nothing has changed */
-    char why[160]; /* if err: a message for people, ends in 0 */
+    int err;                       /* 0, or the error: nothing has changed */
+    char why[BEL_REPLY_WHY_BYTES]; /* if err: a message for people, ends in 0 */
     union {
         uint64_t count;
         struct bel_view id;

@@ -65,7 +65,7 @@ struct bel_engine_options {
 
 /* What went wrong and where, for people. */
 struct bel_engine_why {
-    char text[256]; /* ends in 0; empty if there is no detail */
+    char text[BEL_WHY_BYTES]; /* ends in 0; empty if there is no detail */
 };
 
 /* Opens an engine and recovers its data. Returns 0 and sets `*out`; or returns BEL_ENOMEM, BEL_EIO,

@@ -24,6 +24,12 @@ enum bel_error {
     BEL_EUNSUPPORTED = -12, /* not supported by this build or this store */
 };
 
+/* Room for a message for people that accompanies an error code, with its terminating 0. */
+enum {
+    BEL_WHY_BYTES = 256,
+    BEL_REPLY_WHY_BYTES = 160, /* in a reply, because every request has room for one */
+};
+
 /* Returns one line in English for an error, for a log or a user; "success" for 0. Never NULL. */
 const char *bel_error_text(int err);
 

@@ -19,6 +19,7 @@
 #include "cli/progress.h"
 #include "core/parse.h"
 #include "core/units.h"
+#include "core/why.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -36,7 +37,6 @@ enum {
     CLAIMS_MAX = 2, /* in flight, per hand */
     CLAIM_COUNT_MAX = 100,
     ID_BYTES = 2 + 2 * BEL_PRINT_BYTES_MAX,
-    PROBLEM_BYTES = 240,
 };
 
 /* A command in flight. */
@@ -59,7 +59,7 @@ struct hand {
     _Atomic uint64_t done;              /* timers; the main thread reads it */
     struct bel_histogram first, second; /* latencies of the phase's commands, and of acks */
     int err;                            /* error of the connection; or 0 */
-    char problem[PROBLEM_BYTES];        /* error reply of the server; or empty */
+    struct bel_why problem;             /* error reply of the server; or empty */
 };
 
 struct bench {
@@ -141,8 +141,8 @@ static void send_claim(struct hand *hand)
 
 static void refuse(struct hand *hand, struct bel_view text)
 {
-    (void)snprintf(hand->problem, sizeof hand->problem, "%.*s", (int)text.bytes,
-                   (const char *)text.data);
+    (void)bel__why_say(&hand->problem, BEL_EINVAL, "%.*s", (int)text.bytes,
+                       (const char *)text.data);
     atomic_store(&hand->bench->stops, true);
 }
 
@@ -354,8 +354,8 @@ static int judge(const struct bench *bench)
     for (size_t i = 0; i < bench->hands_count; i++) {
         const struct hand *hand = &bench->hands[i];
         if (hand->err) return bel__reach_failed(&bench->order->reach, hand->err);
-        if (hand->problem[0] == '\0') continue;
-        struct bel_value error = {.type = BEL_VALUE_ERROR, .text = view_of(hand->problem)};
+        if (hand->problem.text[0] == '\0') continue;
+        struct bel_value error = {.type = BEL_VALUE_ERROR, .text = view_of(hand->problem.text)};
         return bel__reach_refused(&error);
     }
     return CLI_OK;

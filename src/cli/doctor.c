@@ -40,7 +40,7 @@ static void print_findings(const struct cli_diagnosis *found, int err, bool is_j
         printf("{\"sound\": %s", err == 0 ? "true" : "false");
         if (err != 0) {
             printf(", \"problem\": ");
-            bel__cli_print_json(found->text);
+            bel__cli_print_json(found->why.text);
         }
     }
     for (size_t i = 0; i < found->facts_count; i++) {
@@ -74,10 +74,10 @@ int bel__cli_doctor(int argc, char **argv, cli_check *check)
         return CLI_USAGE;
     }
     int err = check(folder, &found);
-    if (err != 0 && found.text[0] == '\0') {
-        (void)snprintf(found.text, sizeof found.text, "%s", bel_error_text(err));
+    if (err != 0 && found.why.text[0] == '\0') {
+        (void)bel__why_say(&found.why, err, "%s", bel_error_text(err));
     }
-    if (err != 0) fprintf(stderr, "belfry: %s: %s\n", folder, found.text);
+    if (err != 0) fprintf(stderr, "belfry: %s: %s\n", folder, found.why.text);
     print_findings(&found, err, is_json);
     return exit_of(err);
 }

@@ -7,6 +7,8 @@
  * in as a function, because this layer does not depend on the store.
  */
 
+#include "core/why.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +18,7 @@ enum {
 
 /* The result of a check. */
 struct cli_diagnosis {
-    char text[256]; /* the problem, if the check fails; ends with 0 */
+    struct bel_why why; /* the problem, if the check fails */
     struct {
         const char *name;
         uint64_t number;

@@ -298,10 +298,10 @@ static int import_line(struct import *import, struct import_command *command, st
         status = send_line(import, command, number);
     } else if (verdict == IMPORT_LEFT_OUT) {
         import->left_out++;
-        if (import->is_crontab) tell_problem(import, number, "left out: ", command->problem);
+        if (import->is_crontab) tell_problem(import, number, "left out: ", command->problem.text);
     } else if (verdict == IMPORT_BAD) {
         import->bad++;
-        tell_problem(import, number, "", command->problem);
+        tell_problem(import, number, "", command->problem.text);
     }
     bel__import_clear(command);
     return status;

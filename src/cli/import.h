@@ -16,6 +16,7 @@
 
 #include "belfry/error.h"
 #include "belfry/view.h"
+#include "core/why.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -28,7 +29,6 @@ enum {
     IMPORT_TEXT_BYTES = 32,
     IMPORT_ID_BYTES = 129,
     IMPORT_ZONE_BYTES = 128,
-    IMPORT_PROBLEM_BYTES = 200,
 };
 
 /* Settings of all lines. */
@@ -42,8 +42,8 @@ struct import_rules {
 struct import_command {
     struct bel_view args[IMPORT_ARGS_MAX];
     size_t count;
-    char problem[IMPORT_PROBLEM_BYTES]; /* why the line is bad or left out */
-    json_t *root;                       /* this and all below is private: memory of `args` */
+    struct bel_why problem; /* why the line is bad or left out */
+    json_t *root;           /* this and all below is private: memory of `args` */
     char *made[5];
     size_t made_count;
     char texts[IMPORT_TEXTS_MAX][IMPORT_TEXT_BYTES];

@@ -54,7 +54,7 @@ enum import_verdict bel__import_refuse(struct import_command *command, enum impo
 {
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(command->problem, sizeof command->problem, format, args);
+    (void)bel__why_vsay(&command->problem, BEL_EINVAL, format, args);
     va_end(args);
     return verdict;
 }

@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 enum {
-    DEPTH_MAX = 16, /* more than BEL_READER_DEPTH_MAX of the client */
+    DEPTH_MAX = 16,       /* more than BEL_READER_DEPTH_MAX of the client */
+    NAME_BYTES_MAX = 140, /* of a name that gets _base64 at its end */
     COLUMNS_DEFAULT = 80,
     COLUMNS_MIN = 40,
     COLUMNS_MAX = 400,
@@ -170,9 +171,9 @@ static bool print_name(const struct bel_value *name, const struct bel_value *val
 {
     bool is_bytes = is_bytes_of(value);
     if (is_bytes) {
-        char long_name[160];
-        (void)snprintf(long_name, sizeof long_name, "%.*s_base64",
-                       (int)(name->text.bytes < 140 ? name->text.bytes : 140),
+        char long_name[NAME_BYTES_MAX + sizeof "_base64"];
+        size_t bytes = name->text.bytes < NAME_BYTES_MAX ? name->text.bytes : NAME_BYTES_MAX;
+        (void)snprintf(long_name, sizeof long_name, "%.*s_base64", (int)bytes,
                        (const char *)name->text.data);
         bel__cli_print_json(long_name);
     } else if (name->type == BEL_VALUE_NUMBER) {

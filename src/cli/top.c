@@ -60,8 +60,8 @@ struct top {
     uint64_t interval_ms;
     struct bel_client *client; /* NULL: the connection is lost */
     struct top_sample samples[2];
-    unsigned now;                    /* index of the newer sample */
-    char problem[TOP_PROBLEM_BYTES]; /* why the last sample failed; or empty */
+    unsigned now;           /* index of the newer sample */
+    struct bel_why problem; /* why the last sample failed; or empty */
     enum sorting sorting;
     size_t first; /* index in `order` of the first topic shown */
     const struct top_topic *order[TOP_TOPICS_MAX];
@@ -91,7 +91,7 @@ static const struct top_sample *older(const struct top *top)
 static int take_sample(struct top *top)
 {
     unsigned next = 1 - top->now;
-    int err = bel__top_sample(top->client, &top->samples[next], top->problem);
+    int err = bel__top_sample(top->client, &top->samples[next], &top->problem);
     if (err) {
         top->samples[next].at_ns = 0; /* mark it invalid: it may be half filled */
         return err;
@@ -112,7 +112,7 @@ static void reconnect(struct top *top)
     explicit_bzero(key, sizeof key);
     if (err == 0) return;
     top->client = NULL;
-    (void)snprintf(top->problem, sizeof top->problem, "%s", why.text);
+    (void)bel__why_say(&top->problem, err, "%s", why.text);
 }
 
 /* Takes a sample, connecting again if necessary. On failure keeps the last one and the problem. */
@@ -122,9 +122,9 @@ static void update(struct top *top)
     if (top->client == NULL) return;
     int err = take_sample(top);
     if (err == 0) return;
-    if (top->problem[0] == '\0') {
-        (void)snprintf(top->problem, sizeof top->problem, "%s: %s", bel__reach_address(&top->reach),
-                       bel_error_text(err));
+    if (top->problem.text[0] == '\0') {
+        (void)bel__why_say(&top->problem, err, "%s: %s", bel__reach_address(&top->reach),
+                           bel_error_text(err));
     }
     bel_client_close(top->client);
     top->client = NULL;
@@ -221,9 +221,9 @@ static void draw_head(const struct top *top)
                    is->topics_count + is->topics_left,
                    is->topics_left > 0 ? ", the first 1000 are shown" : "");
     put(2, line);
-    if (top->problem[0] == '\0') return;
+    if (top->problem.text[0] == '\0') return;
     (void)attron(A_BOLD);
-    put(3, top->problem);
+    put(3, top->problem.text);
     (void)attroff(A_BOLD);
 }
 
@@ -393,9 +393,10 @@ static void print_json(const struct top *top)
 
 static int fail(const struct top *top, int err)
 {
-    if (err != BEL_EINVAL || top->problem[0] == '\0') return bel__reach_failed(&top->reach, err);
+    if (err != BEL_EINVAL || top->problem.text[0] == '\0')
+        return bel__reach_failed(&top->reach, err);
     struct bel_value error = {.type = BEL_VALUE_ERROR,
-                              .text = {top->problem, strlen(top->problem)}};
+                              .text = {top->problem.text, strlen(top->problem.text)}};
     return bel__reach_refused(&error);
 }
 

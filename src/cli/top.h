@@ -8,6 +8,7 @@
  */
 
 #include "belfry/client.h"
+#include "core/why.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +18,6 @@ enum {
     TOP_TOPICS_MAX = 1000, /* topics in a sample; further ones are only counted */
     TOP_NAME_BYTES = 201,
     TOP_TEXT_BYTES = 64,
-    TOP_PROBLEM_BYTES = 256,
 };
 
 struct top_topic {
@@ -59,7 +59,7 @@ struct top_sample {
 /* Takes a sample. Returns 0; an error of the client; or BEL_EINVAL for an error reply, whose text
  * is then in `problem`. */
 BEL_CHECKED int bel__top_sample(struct bel_client *client, struct top_sample *out,
-                                char problem[TOP_PROBLEM_BYTES]);
+                                struct bel_why *problem);
 
 /* Returns the growth of a count per second; 0 if `before` is no sample. */
 double bel__top_rate(const struct top_sample *before, const struct top_sample *now,

@@ -141,18 +141,17 @@ static int read_topics(struct bel_client *client, struct top_sample *out)
 
 /* --- the sample --- */
 
-static int refuse(const struct bel_value *reply, char problem[TOP_PROBLEM_BYTES])
+static int refuse(const struct bel_value *reply, struct bel_why *problem)
 {
-    copy_text(reply->text, problem, TOP_PROBLEM_BYTES);
+    copy_text(reply->text, problem->text, sizeof problem->text);
     return BEL_EINVAL;
 }
 
-int bel__top_sample(struct bel_client *client, struct top_sample *out,
-                    char problem[TOP_PROBLEM_BYTES])
+int bel__top_sample(struct bel_client *client, struct top_sample *out, struct bel_why *problem)
 {
     const struct bel_view info = BEL_VIEW("INFO"), topics = BEL_VIEW("TOPICS");
     const struct bel_value *reply;
-    problem[0] = '\0';
+    problem->text[0] = '\0';
     int err = bel_client_call(client, &info, 1, &reply);
     if (err) return err;
     if (reply->type == BEL_VALUE_ERROR) return refuse(reply, problem);

@@ -16,18 +16,33 @@
 #include <string.h>
 
 struct bel_why {
-    char text[256]; /* ends in 0; empty if there is no detail */
+    char text[BEL_WHY_BYTES]; /* ends in 0; empty if there is no detail */
+    const char *code;         /* of the protocol, "BADARG"; where a request is refused */
 };
 
 /* Sets the message, unless `why` is NULL, and returns `err`. */
+__attribute__((format(printf, 3, 0))) static inline int
+bel__why_vsay(struct bel_why *why, int err, const char *format, va_list args)
+{
+    if (why == NULL) return err;
+    if (vsnprintf(why->text, sizeof why->text, format, args) < 0) why->text[0] = 0;
+    return err;
+}
+
 __attribute__((format(printf, 3, 4))) static inline int bel__why_say(struct bel_why *why, int err,
                                                                      const char *format, ...)
 {
-    if (why == NULL) return err;
     va_list args;
     va_start(args, format);
-    if (vsnprintf(why->text, sizeof why->text, format, args) < 0) why->text[0] = 0;
+    (void)bel__why_vsay(why, err, format, args);
     va_end(args);
+    return err;
+}
+
+/* Copies the message to a public struct, of which `out` is the text, unless that is NULL. */
+static inline int bel__why_pass(char out[BEL_WHY_BYTES], int err, const struct bel_why *why)
+{
+    if (out != NULL) memcpy(out, why->text, sizeof why->text);
     return err;
 }
 

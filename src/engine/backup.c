@@ -9,8 +9,7 @@
 
 static int said(int err, const struct bel_why *found, struct bel_engine_why *why)
 {
-    if (why != NULL) (void)snprintf(why->text, sizeof why->text, "%s", found->text);
-    return err;
+    return bel__why_pass(why != NULL ? why->text : NULL, err, found);
 }
 
 int bel_engine_backup_begin(struct bel_engine *engine, const char *folder,

@@ -405,7 +405,7 @@ static int open_store(const struct bel_engine_options *options, struct bel_store
     struct bel_why found = {0};
     if (options->folder == NULL) return bel__store_open_memory(out);
     int err = bel__store_open(&store, out, &found);
-    if (err != 0 && why != NULL) (void)snprintf(why->text, sizeof why->text, "%s", found.text);
+    if (err != 0 && why != NULL) (void)bel__why_pass(why->text, err, &found);
     return err;
 }
 

@@ -24,12 +24,12 @@ enum {
     JSON_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
 };
 
-static int refuse_memory(struct bel_refusal *why)
+static int refuse_memory(struct bel_why *why)
 {
     return bel__refusal(why, "FULL", "out of memory: try again");
 }
 
-static int push(struct bel_http_call *call, struct bel_view word, struct bel_refusal *why)
+static int push(struct bel_http_call *call, struct bel_view word, struct bel_why *why)
 {
     if (call->words_count == call->words_capacity) {
         size_t capacity = call->words_capacity > 0 ? 2 * call->words_capacity : WORDS_FIRST;
@@ -42,14 +42,14 @@ static int push(struct bel_http_call *call, struct bel_view word, struct bel_ref
     return 0;
 }
 
-static int push_text(struct bel_http_call *call, const char *text, struct bel_refusal *why)
+static int push_text(struct bel_http_call *call, const char *text, struct bel_why *why)
 {
     return push(call, (struct bel_view){text, strlen(text)}, why);
 }
 
 /* A copy that lives as long as the call. */
 static int push_copy(struct bel_http_call *call, const char *text, size_t bytes,
-                     struct bel_refusal *why)
+                     struct bel_why *why)
 {
     json_t *copy = json_stringn_nocheck(text, bytes);
     if (json_array_append_new(call->kept, copy) != 0) return refuse_memory(why);
@@ -85,7 +85,7 @@ static const struct bel_view *find_capture(const struct bel_http_call *call, con
 
 /* --- values --- */
 
-static int push_dump(struct bel_http_call *call, const json_t *value, struct bel_refusal *why)
+static int push_dump(struct bel_http_call *call, const json_t *value, struct bel_why *why)
 {
     char *text = bel__http_dump(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (text == NULL) return refuse_memory(why);
@@ -95,7 +95,7 @@ static int push_dump(struct bel_http_call *call, const json_t *value, struct bel
 }
 
 static int push_value(struct bel_http_call *call, const char *name, bool is_bytes,
-                      const json_t *value, struct bel_refusal *why)
+                      const json_t *value, struct bel_why *why)
 {
     if (json_is_string(value)) {
         return push(call, (struct bel_view){json_string_value(value), json_string_length(value)},
@@ -106,7 +106,7 @@ static int push_value(struct bel_http_call *call, const char *name, bool is_byte
 }
 
 static int push_header(struct bel_http_call *call, const char *name, const json_t *value,
-                       struct bel_refusal *why)
+                       struct bel_why *why)
 {
     int err = push_text(call, "HEADER", why);
     if (err == 0) err = push_text(call, name, why);
@@ -114,7 +114,7 @@ static int push_header(struct bel_http_call *call, const char *name, const json_
 }
 
 /* A header that is there more than once has an array of its values. */
-static int push_headers(struct bel_http_call *call, json_t *headers, struct bel_refusal *why)
+static int push_headers(struct bel_http_call *call, json_t *headers, struct bel_why *why)
 {
     const char *name;
     json_t *value;
@@ -134,7 +134,7 @@ static int push_headers(struct bel_http_call *call, json_t *headers, struct bel_
     return 0;
 }
 
-static int push_base64(struct bel_http_call *call, const json_t *value, struct bel_refusal *why)
+static int push_base64(struct bel_http_call *call, const json_t *value, struct bel_why *why)
 {
     size_t bytes = json_string_length(value);
     if (!json_is_string(value)) {
@@ -149,7 +149,7 @@ static int push_base64(struct bel_http_call *call, const json_t *value, struct b
     return push(call, (struct bel_view){call->payload, bytes}, why);
 }
 
-static int push_payload(struct bel_http_call *call, struct bel_refusal *why)
+static int push_payload(struct bel_http_call *call, struct bel_why *why)
 {
     const json_t *value = json_object_get(call->fields, "payload");
     const json_t *base64 = json_object_get(call->fields, "payload_base64");
@@ -162,7 +162,7 @@ static int push_payload(struct bel_http_call *call, struct bel_refusal *why)
 }
 
 /* A payload that is a JSON value says so, unless the headers say something else. */
-static int push_content_type(struct bel_http_call *call, struct bel_refusal *why)
+static int push_content_type(struct bel_http_call *call, struct bel_why *why)
 {
     const json_t *value = json_object_get(call->fields, "payload");
     const json_t *headers = json_object_get(call->fields, "headers");
@@ -174,7 +174,7 @@ static int push_content_type(struct bel_http_call *call, struct bel_refusal *why
 }
 
 /* One that was made by an earlier try stays as it is, unless the body says something else. */
-static int push_conflict(struct bel_http_call *call, struct bel_refusal *why)
+static int push_conflict(struct bel_http_call *call, struct bel_why *why)
 {
     if (!call->route->is_made || find_capture(call, "ID") == NULL) return 0;
     if (json_object_get(call->fields, "conflict") != NULL) return 0;
@@ -184,7 +184,7 @@ static int push_conflict(struct bel_http_call *call, struct bel_refusal *why)
 
 /* --- fields --- */
 
-static int push_settings(struct bel_http_call *call, struct bel_refusal *why)
+static int push_settings(struct bel_http_call *call, struct bel_why *why)
 {
     const char *name;
     json_t *value;
@@ -198,7 +198,7 @@ static int push_settings(struct bel_http_call *call, struct bel_refusal *why)
 }
 
 static int push_position(struct bel_http_call *call, const struct bel_argument *argument,
-                         struct bel_refusal *why)
+                         struct bel_why *why)
 {
     const struct bel_view *captured = find_capture(call, argument->name);
     const json_t *value = json_object_get(call->fields, argument->name);
@@ -211,7 +211,7 @@ static int push_position(struct bel_http_call *call, const struct bel_argument *
 }
 
 static int push_option(struct bel_http_call *call, const struct bel_argument *option,
-                       const json_t *value, struct bel_refusal *why)
+                       const json_t *value, struct bel_why *why)
 {
     if (option->type == BEL_ARGUMENT_FLAG) {
         if (json_is_false(value)) return 0;
@@ -240,7 +240,7 @@ static const struct bel_argument *find_argument(const struct bel_http_call *call
     return NULL;
 }
 
-static int push_fields(struct bel_http_call *call, struct bel_refusal *why)
+static int push_fields(struct bel_http_call *call, struct bel_why *why)
 {
     const char *name;
     json_t *value;
@@ -261,7 +261,7 @@ static int push_fields(struct bel_http_call *call, struct bel_refusal *why)
     return 0;
 }
 
-static int push_all(struct bel_http_call *call, struct bel_refusal *why)
+static int push_all(struct bel_http_call *call, struct bel_why *why)
 {
     const struct bel_command_entry *entry = &bel__commands[call->route->command];
     int err = push_text(call, entry->name, why);
@@ -296,7 +296,7 @@ void bel__http_query(struct bel_http_call *call, const char *name, const char *v
     free(copy);
 }
 
-static int read_body(struct bel_http_call *call, struct bel_refusal *why)
+static int read_body(struct bel_http_call *call, struct bel_why *why)
 {
     json_error_t error;
     if (call->query != BEL_HTTP_QUERY_NONE) {
@@ -319,7 +319,7 @@ static int read_body(struct bel_http_call *call, struct bel_refusal *why)
 }
 
 /* A GET has its fields in the query, all others in the body. */
-static int read_fields(struct bel_http_call *call, struct bel_refusal *why)
+static int read_fields(struct bel_http_call *call, struct bel_why *why)
 {
     call->kept = json_array();
     if (call->kept == NULL) return refuse_memory(why);
@@ -335,7 +335,7 @@ static int read_fields(struct bel_http_call *call, struct bel_refusal *why)
     return call->fields != NULL ? 0 : refuse_memory(why);
 }
 
-int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct bel_refusal *why)
+int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct bel_why *why)
 {
     struct bel_bound bound;
     int err = read_fields(call, why);

@@ -144,7 +144,7 @@ void bel__http_query(struct bel_http_call *call, const char *name, const char *v
 /* Makes the command of a call from its route, query and body. Returns 0, or BEL_EINVAL and says
  * why. */
 BEL_CHECKED int bel__http_words(struct bel_http_call *call, struct bel_command *out,
-                                struct bel_refusal *why);
+                                struct bel_why *why);
 
 /* Frees what the two above have made. */
 void bel__http_words_finish(struct bel_http_call *call);

@@ -233,7 +233,7 @@ static enum MHD_Result take_query(void *context, enum MHD_ValueKind kind, const 
 
 static void submit(struct bel_http_call *call)
 {
-    struct bel_refusal why;
+    struct bel_why why;
     (void)MHD_get_connection_values(call->connection, MHD_GET_ARGUMENT_KIND, take_query, call);
     if (bel__http_words(call, &call->request.command, &why) != 0) {
         set_problem(call, why.code, why.text);
@@ -625,7 +625,8 @@ static struct MHD_Daemon *start_daemon(struct bel_http *http, int listener)
         MHD_OPTION_END);
 }
 
-int bel__http_start(const struct bel_http_options *options, struct bel_http **out, char why[160])
+int bel__http_start(const struct bel_http_options *options, struct bel_http **out,
+                    struct bel_why *why)
 {
     struct bel_http *http = calloc(1, sizeof *http);
     if (http == NULL) return BEL_ENOMEM;
@@ -635,7 +636,7 @@ int bel__http_start(const struct bel_http_options *options, struct bel_http **ou
     bel__list_init(&http->censuses);
     http->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     int listener = http->epoll_fd >= 0 ? open_listener(&http->options.address) : -1;
-    (void)snprintf(why, 160, "%s", listener < 0 ? strerrordesc_np(errno) : "");
+    (void)bel__why_say(why, 0, "%s", listener < 0 ? strerrordesc_np(errno) : "");
     if (listener >= 0) http->daemon = start_daemon(http, listener);
     if (http->daemon != NULL) {
         const union MHD_DaemonInfo *info =

@@ -15,6 +15,7 @@
  */
 
 #include "core/address.h"
+#include "core/why.h"
 #include "metrics/metrics.h"
 #include "session/session.h"
 
@@ -34,7 +35,7 @@ struct bel_http_options {
 /* Listens. Returns 0 and sets `*out`; or BEL_ENOMEM, or BEL_EIO if it cannot listen there, and says
  * in `why` what the system said. */
 BEL_CHECKED int bel__http_start(const struct bel_http_options *options, struct bel_http **out,
-                                char why[160]);
+                                struct bel_why *why);
 
 /* The port that it listens on. */
 uint16_t bel__http_port(const struct bel_http *http);

@@ -25,20 +25,18 @@ void bel__background_init(struct bel_background *background, struct bel_engine *
 /* --- BACKUP --- */
 
 int bel__background_backup(struct bel_background *background, struct bel_view path,
-                           struct bel_background_task *task, char why[160])
+                           struct bel_background_task *task, struct bel_why *why)
 {
     char folder[BEL_BACKGROUND_PATH_BYTES];
     struct bel_engine_why found = {{0}};
     if (path.bytes == 0 || path.bytes >= sizeof folder || memchr(path.data, 0, path.bytes)) {
-        (void)snprintf(why, 160, "expected a path");
-        return BEL_EINVAL;
+        return bel__why_say(why, BEL_EINVAL, "expected a path");
     }
     memcpy(folder, path.data, path.bytes);
     folder[path.bytes] = 0;
     int err = bel_engine_backup_begin(background->engine, folder, &found);
     if (err) {
-        (void)snprintf(why, 160, "%.150s", found.text[0] != 0 ? found.text : bel_error_text(err));
-        return err;
+        return bel__why_say(why, err, "%s", found.text[0] != 0 ? found.text : bel_error_text(err));
     }
     assert(background->backup == NULL);
     background->backup = task;

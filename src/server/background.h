@@ -16,6 +16,7 @@
  */
 
 #include "belfry/engine.h"
+#include "core/why.h"
 #include "server/logger.h"
 #include "server/loop.h"
 #include "server/server_clock.h"
@@ -45,7 +46,7 @@ void bel__background_init(struct bel_background *background, struct bel_engine *
 
 /* Begin one, as struct bel_service wants it. */
 BEL_CHECKED int bel__background_backup(struct bel_background *background, struct bel_view path,
-                                       struct bel_background_task *task, char why[160]);
+                                       struct bel_background_task *task, struct bel_why *why);
 BEL_CHECKED int bel__background_advance(struct bel_background *background,
                                         const struct bel_clock_move *move,
                                         struct bel_background_task *task);

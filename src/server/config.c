@@ -24,6 +24,7 @@ enum {
     INTERVAL_MS_MAX = 3600 * 1000,
     CHECK_ROWS_DEFAULT = 100 * 1000,
     HELP_COLUMN = 34,
+    HELP_BYTES = 160, /* of a line */
 };
 
 void bel__config_init(struct bel_config *config)
@@ -237,12 +238,9 @@ static const struct setting *find_setting(const char *name, size_t bytes)
 
 /* --- files --- */
 
-static int refuse(struct bel_config_error *error, const char *where, const char *what,
-                  const char *expected)
+static int refuse(struct bel_why *error, const char *where, const char *what, const char *expected)
 {
-    (void)snprintf(error->text, sizeof error->text, "%.120s%.80s: expected %s", where, what,
-                   expected);
-    return BEL_EINVAL;
+    return bel__why_say(error, BEL_EINVAL, "%.120s%.80s: expected %s", where, what, expected);
 }
 
 static struct bel_view trim(struct bel_view text)
@@ -273,7 +271,7 @@ static struct bel_view without_comment(struct bel_view text)
 }
 
 static int read_line(struct bel_config *config, struct bel_view line, const char *where,
-                     struct bel_config_error *error)
+                     struct bel_why *error)
 {
     char value[LINE_BYTES_MAX], name[64];
     line = without_comment(line);
@@ -300,7 +298,7 @@ static int read_line(struct bel_config *config, struct bel_view line, const char
 }
 
 int bel__config_read_file(struct bel_config *config, const char *name, struct bel_view text,
-                          struct bel_config_error *error)
+                          struct bel_why *error)
 {
     char where[128];
     if (text.bytes > BEL_CONFIG_FILE_BYTES_MAX) {
@@ -321,8 +319,7 @@ int bel__config_read_file(struct bel_config *config, const char *name, struct be
 
 /* --- flags --- */
 
-int bel__config_read_flags(struct bel_config *config, char *const *arguments,
-                           struct bel_config_error *error)
+int bel__config_read_flags(struct bel_config *config, char *const *arguments, struct bel_why *error)
 {
     for (size_t i = 0; arguments[i] != NULL; i++) {
         const char *flag = arguments[i], *value = strchr(flag, '=');
@@ -344,7 +341,7 @@ int bel__config_read_flags(struct bel_config *config, char *const *arguments,
 }
 
 static int check_address(const struct bel_config *config, const char *name,
-                         const struct bel_address *address, struct bel_config_error *error)
+                         const struct bel_address *address, struct bel_why *error)
 {
     char text[BEL_ADDRESS_BYTES], what[BEL_ADDRESS_BYTES + 16];
     if (config->keys[0] != 0 || bel__address_is_loopback(address)) return 0;
@@ -353,7 +350,7 @@ static int check_address(const struct bel_config *config, const char *name,
     return refuse(error, "", what, "--keys as well: other machines can reach this address");
 }
 
-int bel__config_check(const struct bel_config *config, struct bel_config_error *error)
+int bel__config_check(const struct bel_config *config, struct bel_why *error)
 {
     int err = check_address(config, "--resp", &config->resp, error);
     if (err == 0 && config->has_http) err = check_address(config, "--http", &config->http, error);
@@ -363,7 +360,7 @@ int bel__config_check(const struct bel_config *config, struct bel_config_error *
 void bel__config_print_help(void (*print)(const char *line))
 {
     for (unsigned i = 0; i < SETTINGS; i++) {
-        char flag[64], text[160];
+        char flag[64], text[HELP_BYTES];
         (void)snprintf(flag, sizeof flag, "--%s %s", settings[i].name, settings[i].value);
         (void)snprintf(text, sizeof text, "    %-*s %s\n", HELP_COLUMN, flag, settings[i].help);
         print(text);

@@ -16,6 +16,7 @@
 
 #include "belfry/error.h"
 #include "core/address.h"
+#include "core/why.h"
 #include "server/logger.h"
 
 #include <stdbool.h>
@@ -64,11 +65,6 @@ struct bel_config {
     uint32_t check_rows_max; /* after a crash, a store with more rows is not checked at start */
 };
 
-/* An error message: where, what, and what was expected. */
-struct bel_config_error {
-    char text[256];
-};
-
 /* Sets the defaults. */
 void bel__config_init(struct bel_config *config);
 
@@ -76,16 +72,17 @@ void bel__config_init(struct bel_config *config);
  * Each function returns 0; or BEL_EINVAL, and sets `*error` and leaves `config` undefined.
  */
 
-/* Parses the text of a file. `name` is for messages. */
+/* Parses the text of a file. `name` is for messages, which say where, what, and what was
+ * expected. */
 BEL_CHECKED int bel__config_read_file(struct bel_config *config, const char *name,
-                                      struct bel_view text, struct bel_config_error *error);
+                                      struct bel_view text, struct bel_why *error);
 
 /* Parses flags, `--name value` or `--name=value`; `arguments` ends with NULL. */
 BEL_CHECKED int bel__config_read_flags(struct bel_config *config, char *const *arguments,
-                                       struct bel_config_error *error);
+                                       struct bel_why *error);
 
 /* Checks the settings together: an address that other machines can reach needs keys. */
-BEL_CHECKED int bel__config_check(const struct bel_config *config, struct bel_config_error *error);
+BEL_CHECKED int bel__config_check(const struct bel_config *config, struct bel_why *error);
 
 /* Prints the help lines of all flags. */
 void bel__config_print_help(void (*print)(const char *line));

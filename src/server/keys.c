@@ -178,19 +178,19 @@ static const char *add_line(struct bel_keys *keys, struct bel_view line)
     return NULL;
 }
 
-int bel__keys_parse(struct bel_view text, struct bel_keys **out, char why[160])
+int bel__keys_parse(struct bel_view text, struct bel_keys **out, struct bel_why *why)
 {
     struct bel_keys *keys = calloc(1, sizeof *keys);
     if (keys == NULL) return BEL_ENOMEM;
     for (unsigned number = 1; text.bytes > 0; number++) {
         const char *wrong = add_line(keys, cut_off(&text, '\n'));
         if (wrong == NULL) continue;
-        (void)snprintf(why, 160, "line %u: %s", number, wrong);
+        (void)bel__why_say(why, BEL_EINVAL, "line %u: %s", number, wrong);
         bel__keys_destroy(keys);
         return BEL_EINVAL;
     }
     if (keys->count == 0) {
-        (void)snprintf(why, 160, "the file has no keys");
+        (void)bel__why_say(why, BEL_EINVAL, "the file has no keys");
         bel__keys_destroy(keys);
         return BEL_EINVAL;
     }

@@ -20,6 +20,7 @@
 
 #include "belfry/error.h"
 #include "belfry/view.h"
+#include "core/why.h"
 #include "session/scope.h"
 
 #include <stdbool.h>
@@ -39,7 +40,7 @@ struct bel_keys; /* opaque */
 
 /* Parses the text of a key file. Returns 0 and sets `*out`; BEL_ENOMEM; or BEL_EINVAL, and sets
  * `why` to the number of the line and what is wrong with it, without the hash. */
-BEL_CHECKED int bel__keys_parse(struct bel_view text, struct bel_keys **out, char why[160]);
+BEL_CHECKED int bel__keys_parse(struct bel_view text, struct bel_keys **out, struct bel_why *why);
 
 /* Frees keys; NULL is allowed. */
 void bel__keys_destroy(struct bel_keys *keys);

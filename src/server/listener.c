@@ -21,25 +21,19 @@ static void on_connection(uv_stream_t *listener, int status)
     bel__connection_accept(loop, listener);
 }
 
-static int say_why(int status, char why[160])
-{
-    (void)snprintf(why, 160, "%s", uv_strerror(status));
-    return BEL_EIO;
-}
-
-int bel__loop_listen(struct bel_loop *loop, struct bel_address *address, char why[160])
+int bel__loop_listen(struct bel_loop *loop, struct bel_address *address, struct bel_why *why)
 {
     uv_tcp_t *tcp = &loop->listener;
     struct sockaddr *socket = (struct sockaddr *)&address->socket;
     int bytes = sizeof address->socket;
     int status = uv_tcp_init(&loop->uv, tcp);
-    if (status != 0) return say_why(status, why);
+    if (status != 0) return bel__why_say(why, BEL_EIO, "%s", uv_strerror(status));
     tcp->data = loop;
     assert(loop->state == BEL_LOOP_OPENED);
     status = uv_tcp_bind(tcp, socket, 0);
     if (status == 0) status = uv_listen((uv_stream_t *)tcp, BACKLOG, on_connection);
     if (status == 0) status = uv_tcp_getsockname(tcp, socket, &bytes);
-    if (status != 0) return say_why(status, why);
+    if (status != 0) return bel__why_say(why, BEL_EIO, "%s", uv_strerror(status));
     loop->state = BEL_LOOP_LISTENING;
     return 0;
 }

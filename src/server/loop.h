@@ -24,6 +24,7 @@
  * Threads: a loop belongs to the thread that made it; bel__loop_wake() is for all.
  */
 
+#include "core/why.h"
 #include "http/http.h"
 #include "metrics/metrics.h"
 #include "server/logger.h"
@@ -54,7 +55,8 @@ BEL_CHECKED int bel__loop_create(const struct bel_loop_options *options, struct 
 
 /* Listens for clients. Returns 0 and sets the port in `*address` if it was 0; or BEL_EIO, and says
  * in `why` what the system said. */
-BEL_CHECKED int bel__loop_listen(struct bel_loop *loop, struct bel_address *address, char why[160]);
+BEL_CHECKED int bel__loop_listen(struct bel_loop *loop, struct bel_address *address,
+                                 struct bel_why *why);
 
 /* Runs HTTP along with the rest; it is borrowed until bel__loop_finish(). */
 BEL_CHECKED int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http);

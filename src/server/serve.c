@@ -88,7 +88,7 @@ static char *read_file(const char *path, size_t *bytes)
 
 static int read_config(struct bel_config *config, char **flags)
 {
-    struct bel_config_error error = {{0}};
+    struct bel_why error = {0};
     struct bel_config first;
     bel__config_init(&first);
     bel__config_init(config);
@@ -108,15 +108,15 @@ static int read_config(struct bel_config *config, char **flags)
 
 static int read_keys(const struct bel_config *config, struct bel_keys **out)
 {
-    char why[160] = "out of memory";
+    struct bel_why why = {"out of memory", NULL};
     struct stat about;
     size_t bytes;
     if (config->keys[0] == 0) return SERVE_OK;
     char *text = read_file(config->keys, &bytes);
     if (text == NULL) return refuse_file("--keys", config->keys, strerrordesc_np(errno));
-    int err = bel__keys_parse((struct bel_view){text, bytes}, out, why);
+    int err = bel__keys_parse((struct bel_view){text, bytes}, out, &why);
     free(text);
-    if (err) return refuse_file("--keys", config->keys, why);
+    if (err) return refuse_file("--keys", config->keys, why.text);
     if (stat(config->keys, &about) == 0 && (about.st_mode & S_IWOTH) != 0) {
         bel__keys_destroy(*out);
         *out = NULL;

@@ -70,7 +70,7 @@ static int info(void *context, struct bel_view section, struct bel_buffer *out)
 }
 
 static int backup(void *context, struct bel_view path, struct bel_background_task *task,
-                  char why[160])
+                  struct bel_why *why)
 {
     struct server *server = context;
     return bel__background_backup(&server->background, path, task, why);
@@ -321,14 +321,14 @@ static int listen_http(struct server *server)
         .metrics = &server->metrics,
         .connections_max = (uint32_t)server->metrics.clients_max,
     };
-    char why[160] = "";
+    struct bel_why why = {0};
     if (!config->has_http) return 0;
     bel__address_print(&config->http, server->places.http);
-    int err = bel__http_start(&options, &server->http, why);
+    int err = bel__http_start(&options, &server->http, &why);
     if (err == 0) err = bel__loop_add_http(server->loop, server->http);
     if (err) {
         BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen for HTTP",
-                BEL_LOG_TEXT("address", server->places.http), BEL_LOG_TEXT("why", why),
+                BEL_LOG_TEXT("address", server->places.http), BEL_LOG_TEXT("why", why.text),
                 BEL_LOG_TEXT("do", config->was_http_asked
                                        ? "free that port, or say another"
                                        : "say --http ADDRESS:PORT, or --http none"));
@@ -343,12 +343,12 @@ static int listen_http(struct server *server)
 static int listen_resp(struct server *server)
 {
     struct bel_address address = server->options.config->resp;
-    char why[160];
+    struct bel_why why = {0};
     bel__address_print(&address, server->places.resp);
-    int err = bel__loop_listen(server->loop, &address, why);
+    int err = bel__loop_listen(server->loop, &address, &why);
     if (err) {
         BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen",
-                BEL_LOG_TEXT("address", server->places.resp), BEL_LOG_TEXT("why", why));
+                BEL_LOG_TEXT("address", server->places.resp), BEL_LOG_TEXT("why", why.text));
         return err;
     }
     bel__address_print(&address, server->places.resp);

@@ -23,11 +23,11 @@ enum {
     USAGE_BYTES = 120,
 };
 
-int bel__refusal(struct bel_refusal *why, const char *code, const char *format, ...)
+int bel__refusal(struct bel_why *why, const char *code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(why->text, sizeof why->text, format, args);
+    (void)bel__why_vsay(why, BEL_EINVAL, format, args);
     va_end(args);
     why->code = code;
     return BEL_EINVAL;
@@ -67,7 +67,7 @@ static void take_value(struct bel_bound *bound, size_t place, struct bel_view te
 }
 
 static int refuse_usage(const struct bel_command_entry *entry, const char *what,
-                        struct bel_refusal *why)
+                        struct bel_why *why)
 {
     char usage[USAGE_BYTES];
     size_t needed = bel__command_usage(entry, usage, sizeof usage);
@@ -89,7 +89,7 @@ static size_t count_repeated(const struct bel_command_entry *entry, const struct
 }
 
 static int take_repeated(struct bel_bound *bound, size_t place, const struct bel_words *words,
-                         size_t *at, struct bel_refusal *why)
+                         size_t *at, struct bel_why *why)
 {
     const struct bel_argument *argument = &bound->entry->arguments[place];
     bool is_last = bound->entry->arguments_count == place + 1;
@@ -110,7 +110,7 @@ static int take_repeated(struct bel_bound *bound, size_t place, const struct bel
 }
 
 static int take_positions(struct bel_bound *bound, const struct bel_words *words, size_t *at,
-                          struct bel_refusal *why)
+                          struct bel_why *why)
 {
     const struct bel_command_entry *entry = bound->entry;
     for (size_t i = 0; i < entry->arguments_count && !is_option(&entry->arguments[i]); i++) {
@@ -133,7 +133,7 @@ static size_t words_of(const struct bel_argument *option)
 }
 
 static int take_option(struct bel_bound *bound, const struct bel_words *words, size_t *at,
-                       struct bel_refusal *why)
+                       struct bel_why *why)
 {
     struct bel_view name = words->items[*at];
     const struct bel_argument *option = find_option(bound->entry, name);
@@ -166,7 +166,7 @@ static bool has_options(const struct bel_command_entry *entry)
     return count > 0 && is_option(&entry->arguments[count - 1]);
 }
 
-static int take_all(struct bel_bound *bound, const struct bel_words *words, struct bel_refusal *why)
+static int take_all(struct bel_bound *bound, const struct bel_words *words, struct bel_why *why)
 {
     size_t at = 1;
     int err = take_positions(bound, words, &at, why);
@@ -184,7 +184,7 @@ static int take_all(struct bel_bound *bound, const struct bel_words *words, stru
 /* --- values --- */
 
 static int read_number(const struct bel_argument *argument, struct bel_bound_value *value,
-                       struct bel_refusal *why)
+                       struct bel_why *why)
 {
     int err = bel__parse_u64(value->text.data, value->text.bytes, 0, UINT64_MAX, &value->number);
     if (err == 0) return 0;
@@ -193,14 +193,14 @@ static int read_number(const struct bel_argument *argument, struct bel_bound_val
 }
 
 static int refuse_text(const struct bel_argument *argument, struct bel_view text,
-                       const struct bel_text_error *error, struct bel_refusal *why)
+                       const struct bel_text_error *error, struct bel_why *why)
 {
     return bel__refusal(why, "BADARG", "%s '%.*s': at byte %zu, expected %s", argument->name,
                         shown(text), (const char *)text.data, error->position + 1, error->expected);
 }
 
 static int read_duration(const struct bel_argument *argument, struct bel_bound_value *value,
-                         struct bel_refusal *why)
+                         struct bel_why *why)
 {
     struct bel_text_error error;
     struct bel_view text = value->text;
@@ -209,7 +209,7 @@ static int read_duration(const struct bel_argument *argument, struct bel_bound_v
 }
 
 static int read_time(const struct bel_argument *argument, struct bel_bound_value *value,
-                     const struct bel_instant_options *options, struct bel_refusal *why)
+                     const struct bel_instant_options *options, struct bel_why *why)
 {
     struct bel_text_error error;
     struct bel_view text = value->text;
@@ -221,7 +221,7 @@ static int read_time(const struct bel_argument *argument, struct bel_bound_value
 }
 
 static int read_word(const struct bel_argument *argument, struct bel_bound_value *value,
-                     struct bel_refusal *why)
+                     struct bel_why *why)
 {
     for (size_t i = 0; argument->words[i] != NULL; i++) {
         if (!is_word(value->text, argument->words[i])) continue;
@@ -238,7 +238,7 @@ static int read_word(const struct bel_argument *argument, struct bel_bound_value
 }
 
 static int read_state(const struct bel_argument *argument, struct bel_bound_value *value,
-                      struct bel_refusal *why)
+                      struct bel_why *why)
 {
     for (unsigned i = 0; i < BEL_STATES; i++) {
         if (!is_word(value->text, bel_state_name((enum bel_state)i))) continue;
@@ -263,7 +263,7 @@ static struct bel_instant_options options_of(const struct bel_bound *bound,
 }
 
 static int read_value(const struct bel_argument *argument, struct bel_bound_value *value,
-                      struct bel_refusal *why)
+                      struct bel_why *why)
 {
     switch (argument->type) {
     case BEL_ARGUMENT_NUMBER:
@@ -280,7 +280,7 @@ static int read_value(const struct bel_argument *argument, struct bel_bound_valu
 }
 
 static int read_times(struct bel_bound *bound, uint32_t places, const struct bel_words *words,
-                      struct bel_refusal *why)
+                      struct bel_why *why)
 {
     struct bel_instant_options options = options_of(bound, words);
     int err = 0;
@@ -291,7 +291,7 @@ static int read_times(struct bel_bound *bound, uint32_t places, const struct bel
     return err;
 }
 
-static int read_all(struct bel_bound *bound, const struct bel_words *words, struct bel_refusal *why)
+static int read_all(struct bel_bound *bound, const struct bel_words *words, struct bel_why *why)
 {
     uint32_t times = 0;
     for (uint32_t places = bound->there; places != 0;) {
@@ -305,7 +305,7 @@ static int read_all(struct bel_bound *bound, const struct bel_words *words, stru
 }
 
 int bel__bind(const struct bel_command_entry *entry, const struct bel_words *words,
-              struct bel_bound *out, struct bel_refusal *why)
+              struct bel_bound *out, struct bel_why *why)
 {
     assert(words->count > 0);
     out->entry = entry;

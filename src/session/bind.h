@@ -17,24 +17,15 @@
 #include "belfry/zone.h"
 #include "commands/arguments.h"
 #include "commands/commands.h"
+#include "core/why.h"
 
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    BEL_REFUSAL_BYTES = 240,
-};
-
-/* Why a request is not done: a code of the protocol, and a text for people. */
-struct bel_refusal {
-    const char *code;
-    char text[BEL_REFUSAL_BYTES];
-};
-
-/* Sets a refusal, and returns BEL_EINVAL. */
-BEL_CHECKED int bel__refusal(struct bel_refusal *why, const char *code, const char *format, ...)
+/* Sets why a request is refused: a code of the protocol and a message. Returns BEL_EINVAL. */
+BEL_CHECKED int bel__refusal(struct bel_why *why, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* All zeros unless it is there. */
@@ -81,13 +72,13 @@ struct bel_words {
 
 /* Binds the words of a command. Returns 0 and sets all of `*out`; or BEL_EINVAL, and says why. */
 BEL_CHECKED int bel__bind(const struct bel_command_entry *entry, const struct bel_words *words,
-                          struct bel_bound *out, struct bel_refusal *why);
+                          struct bel_bound *out, struct bel_why *why);
 
 /* Whether it is a verb of the backend, and which. */
 bool bel__build_has(const struct bel_command_entry *entry, enum bel_verb *out);
 
 /* Makes a command of a verb. Returns 0 and sets `*out`; or BEL_EINVAL, and says why. */
 BEL_CHECKED int bel__build(const struct bel_bound *bound, struct bel_command *out,
-                           struct bel_refusal *why);
+                           struct bel_why *why);
 
 #endif

@@ -10,8 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
-typedef int build_fn(const struct bel_bound *bound, struct bel_command *out,
-                     struct bel_refusal *why);
+typedef int build_fn(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why);
 
 static const char *name_of(const struct bel_bound *bound, size_t place)
 {
@@ -19,7 +18,7 @@ static const char *name_of(const struct bel_bound *bound, size_t place)
 }
 
 /* What is there must not be empty. */
-static int check_text(const struct bel_bound *bound, size_t place, struct bel_refusal *why)
+static int check_text(const struct bel_bound *bound, size_t place, struct bel_why *why)
 {
     if (!bel__bound_has(bound, place) || bound->values[place].text.bytes > 0) return 0;
     return bel__refusal(why, "BADARG", "%s is empty: leave it out, or give it a value",
@@ -28,7 +27,7 @@ static int check_text(const struct bel_bound *bound, size_t place, struct bel_re
 
 /* What is there is from 1 to `max`. */
 static int check_number(const struct bel_bound *bound, size_t place, uint64_t max,
-                        struct bel_refusal *why)
+                        struct bel_why *why)
 {
     uint64_t number = bound->values[place].number;
     if (!bel__bound_has(bound, place) || (number >= 1 && number <= max)) return 0;
@@ -40,7 +39,7 @@ static int check_number(const struct bel_bound *bound, size_t place, uint64_t ma
                         (unsigned long long)max);
 }
 
-static int exclude(const struct bel_bound *bound, size_t a, size_t b, struct bel_refusal *why)
+static int exclude(const struct bel_bound *bound, size_t a, size_t b, struct bel_why *why)
 {
     if (!bel__bound_has(bound, a) || !bel__bound_has(bound, b)) return 0;
     return bel__refusal(why, "ERR", "%s and %s exclude each other: say one of them",
@@ -59,7 +58,7 @@ enum {
     PLANS = sizeof plan_places / sizeof plan_places[0],
 };
 
-static int check_exclusions(const struct bel_bound *bound, struct bel_refusal *why)
+static int check_exclusions(const struct bel_bound *bound, struct bel_why *why)
 {
     int err = exclude(bound, BEL_SCHEDULE_AT, BEL_SCHEDULE_IN, why);
     if (err == 0) err = exclude(bound, BEL_SCHEDULE_EVERY, BEL_SCHEDULE_CRON, why);
@@ -69,7 +68,7 @@ static int check_exclusions(const struct bel_bound *bound, struct bel_refusal *w
 }
 
 /* What only a plan has. */
-static int check_no_plan(const struct bel_bound *bound, struct bel_refusal *why)
+static int check_no_plan(const struct bel_bound *bound, struct bel_why *why)
 {
     uint32_t misplaced =
         bound->there & (IS(MODE) | IS(COUNT) | IS(UNTIL) | IS(SPREAD) | IS(MISFIRE) | IS(OVERLAP));
@@ -88,7 +87,7 @@ static int check_no_plan(const struct bel_bound *bound, struct bel_refusal *why)
     return bel__refusal(why, "ERR", "GAP and FOLD are for AT and for plans");
 }
 
-static int check_schedule(const struct bel_bound *bound, struct bel_refusal *why)
+static int check_schedule(const struct bel_bound *bound, struct bel_why *why)
 {
     uint32_t texts = bound->there & (IS(ID) | IS(CRON) | IS(RRULE) | IS(TZ) | IS(GROUP) |
                                      IS(RESOURCE) | IS(RETRY));
@@ -133,7 +132,7 @@ static enum bel_when when_of(const struct bel_bound *bound, size_t in, size_t at
 }
 
 static int build_schedule(const struct bel_bound *bound, struct bel_command *out,
-                          struct bel_refusal *why)
+                          struct bel_why *why)
 {
     const struct bel_bound_value *values = bound->values;
     size_t plan = 0;
@@ -168,8 +167,7 @@ static int build_schedule(const struct bel_bound *bound, struct bel_command *out
 
 /* --- the others --- */
 
-static int build_target(const struct bel_bound *bound, struct bel_command *out,
-                        struct bel_refusal *why)
+static int build_target(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     (void)why;
     out->target.topic = bound->values[BEL_TARGET_TOPIC].text;
@@ -181,7 +179,7 @@ static int build_target(const struct bel_bound *bound, struct bel_command *out,
 }
 
 static int build_nothing(const struct bel_bound *bound, struct bel_command *out,
-                         struct bel_refusal *why)
+                         struct bel_why *why)
 {
     (void)bound;
     (void)why;
@@ -190,8 +188,7 @@ static int build_nothing(const struct bel_bound *bound, struct bel_command *out,
 }
 
 /* To the backend no id means all, which here is *. */
-static int build_revive(const struct bel_bound *bound, struct bel_command *out,
-                        struct bel_refusal *why)
+static int build_revive(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     struct bel_view id = bound->values[BEL_TARGET_ID].text;
     if (id.bytes == 0) return bel__refusal(why, "BADARG", "id is empty: * is for all");
@@ -202,8 +199,7 @@ static int build_revive(const struct bel_bound *bound, struct bel_command *out,
     return 0;
 }
 
-static int build_cancel(const struct bel_bound *bound, struct bel_command *out,
-                        struct bel_refusal *why)
+static int build_cancel(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     (void)why;
     out->cancel = (struct bel_cancel){.topic = bound->values[BEL_TARGET_TOPIC].text,
@@ -213,7 +209,7 @@ static int build_cancel(const struct bel_bound *bound, struct bel_command *out,
 }
 
 static int build_reschedule(const struct bel_bound *bound, struct bel_command *out,
-                            struct bel_refusal *why)
+                            struct bel_why *why)
 {
     enum bel_when when = when_of(bound, BEL_RESCHEDULE_IN, BEL_RESCHEDULE_AT);
     int err = exclude(bound, BEL_RESCHEDULE_IN, BEL_RESCHEDULE_AT, why);
@@ -229,8 +225,7 @@ static int build_reschedule(const struct bel_bound *bound, struct bel_command *o
     return 0;
 }
 
-static int build_claim(const struct bel_bound *bound, struct bel_command *out,
-                       struct bel_refusal *why)
+static int build_claim(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     const struct bel_bound_value *values = bound->values;
     int err = check_number(bound, BEL_CLAIM_COUNT, BEL_CLAIM_COUNT_MAX, why);
@@ -245,8 +240,7 @@ static int build_claim(const struct bel_bound *bound, struct bel_command *out,
     return 0;
 }
 
-static int build_ack(const struct bel_bound *bound, struct bel_command *out,
-                     struct bel_refusal *why)
+static int build_ack(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     bool has_result = bel__bound_has(bound, BEL_ACK_RESULT);
     if (has_result && bound->repeated_count > 1) {
@@ -259,8 +253,7 @@ static int build_ack(const struct bel_bound *bound, struct bel_command *out,
     return 0;
 }
 
-static int build_fail(const struct bel_bound *bound, struct bel_command *out,
-                      struct bel_refusal *why)
+static int build_fail(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     (void)why;
     const struct bel_bound_value *values = bound->values;
@@ -274,7 +267,7 @@ static int build_fail(const struct bel_bound *bound, struct bel_command *out,
 }
 
 static int build_release(const struct bel_bound *bound, struct bel_command *out,
-                         struct bel_refusal *why)
+                         struct bel_why *why)
 {
     (void)why;
     out->release = (struct bel_release){.token = bound->values[BEL_RELEASE_TOKEN].text,
@@ -283,8 +276,7 @@ static int build_release(const struct bel_bound *bound, struct bel_command *out,
     return 0;
 }
 
-static int build_extend(const struct bel_bound *bound, struct bel_command *out,
-                        struct bel_refusal *why)
+static int build_extend(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     int err = check_number(bound, BEL_EXTEND_LEASE, UINT64_MAX, why);
     if (err) return err;
@@ -294,8 +286,7 @@ static int build_extend(const struct bel_bound *bound, struct bel_command *out,
 }
 
 /* A cursor of 0 is how others begin; here nothing does, too. */
-static int build_list(const struct bel_bound *bound, struct bel_command *out,
-                      struct bel_refusal *why)
+static int build_list(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     const struct bel_bound_value *values = bound->values;
     struct bel_view cursor = values[BEL_LIST_CURSOR].text;
@@ -314,8 +305,7 @@ static int build_list(const struct bel_bound *bound, struct bel_command *out,
     return 0;
 }
 
-static int build_purge(const struct bel_bound *bound, struct bel_command *out,
-                       struct bel_refusal *why)
+static int build_purge(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     (void)why;
     out->purge = (struct bel_purge){.topic = bound->values[BEL_PURGE_TOPIC].text,
@@ -326,7 +316,7 @@ static int build_purge(const struct bel_bound *bound, struct bel_command *out,
 
 /* The settings go where pairs would, of which CONFIGURE has none. */
 static int build_configure(const struct bel_bound *bound, struct bel_command *out,
-                           struct bel_refusal *why)
+                           struct bel_why *why)
 {
     (void)why;
     assert(bound->repeated_count % 2 == 0 && bound->pairs_count == 0);
@@ -340,8 +330,7 @@ static int build_configure(const struct bel_bound *bound, struct bel_command *ou
     return 0;
 }
 
-static int build_agenda(const struct bel_bound *bound, struct bel_command *out,
-                        struct bel_refusal *why)
+static int build_agenda(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     const struct bel_bound_value *values = bound->values;
     int err = check_number(bound, BEL_AGENDA_STEP, UINT64_MAX, why);
@@ -389,7 +378,7 @@ bool bel__build_has(const struct bel_command_entry *entry, enum bel_verb *out)
     return true;
 }
 
-int bel__build(const struct bel_bound *bound, struct bel_command *out, struct bel_refusal *why)
+int bel__build(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     size_t place = (size_t)(bound->entry - bel__commands);
     assert(builds[place].build != NULL);

@@ -18,7 +18,6 @@
 #include <strings.h>
 
 enum {
-    WHY_BYTES = 160,
     CLIENT_BYTES = 512,
     INFO_BYTES_MAX = 1 << 20,
 };
@@ -329,13 +328,13 @@ static void do_backup(struct bel_call *call, const struct bel_bound *bound,
                       struct bel_resp_writer *writer)
 {
     const struct bel_service *service = call->session->service;
-    char why[WHY_BYTES] = "";
+    struct bel_why why = {0};
     if (service->backup == NULL) {
         bel__resp_error(writer, "ERR", "not available on this store: BACKUP");
         return;
     }
-    int err = service->backup(service->context, bound->values[0].text, &call->task, why);
-    go_on(call, err, why, writer);
+    int err = service->backup(service->context, bound->values[0].text, &call->task, &why);
+    go_on(call, err, why.text, writer);
 }
 
 /* --- CLOCK --- */

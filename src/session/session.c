@@ -223,7 +223,7 @@ static bool does_hold(const struct bel_command *command)
 }
 
 static void submit(struct bel_session *session, struct bel_call *call,
-                   const struct bel_bound *bound, struct bel_refusal *why)
+                   const struct bel_bound *bound, struct bel_why *why)
 {
     call->request.done = answered;
     if (bel__build(bound, &call->request.command, why) != 0) {
@@ -281,7 +281,7 @@ static bool may(const struct bel_session *session, const struct bel_command_entr
 static void refuse_entry(struct bel_session *session, struct bel_call *call,
                          const struct bel_command_entry *entry)
 {
-    char text[BEL_REFUSAL_BYTES];
+    char text[BEL_WHY_BYTES];
     if (!session->is_known) {
         refuse(session, call, "NOAUTH", "Authentication required: AUTH user key");
         return;
@@ -300,7 +300,7 @@ static bool is_word(struct bel_view name, const char *text)
  * of it is done, until it is over. */
 static void refuse_name(struct bel_session *session, struct bel_call *call)
 {
-    char text[BEL_REFUSAL_BYTES];
+    char text[BEL_WHY_BYTES];
     struct bel_view name = bel__resp_argument(&session->parser, bel__buffer_data(&session->in), 0);
     bool is_end = is_word(name, "EXEC") || is_word(name, "DISCARD");
     if (is_end && session->is_refusing) {
@@ -320,7 +320,7 @@ static void run(struct bel_session *session, struct bel_call *call,
 {
     struct bel_words words;
     struct bel_bound bound;
-    struct bel_refusal why;
+    struct bel_why why;
     enum bel_verb verb;
     if (entry == NULL) {
         refuse_name(session, call);
@@ -369,7 +369,7 @@ static bool take_request(struct bel_session *session)
 /* A request that was none, or was too large. */
 static bool take_refusal(struct bel_session *session, enum bel_resp_event event, size_t used)
 {
-    char text[BEL_REFUSAL_BYTES];
+    char text[BEL_WHY_BYTES];
     bool is_broken = event == BEL_RESP_BROKEN;
     struct bel_call *call = bel__call_take(session);
     if (call == NULL) { /* it cannot be parsed again */

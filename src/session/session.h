@@ -26,6 +26,7 @@
 #include "belfry/backend.h"
 #include "core/buffer.h"
 #include "core/list.h"
+#include "core/why.h"
 #include "session/scope.h"
 
 #include <stdbool.h>
@@ -80,7 +81,7 @@ struct bel_service {
      * or returns an error with its text in `why`. */
     int (*info)(void *context, struct bel_view section, struct bel_buffer *out);
     int (*backup)(void *context, struct bel_view path, struct bel_background_task *task,
-                  char why[160]);
+                  struct bel_why *why);
     void (*shutdown)(void *context);
     /* CLOCK ADVANCE and SET under a virtual clock; NULL with the system's. It moves time and takes
      * turns; or BEL_EINVAL if that is past or too far. */

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_settings(struct bel_view text)
 {
     struct bel_config config;
-    struct bel_config_error error = {{0}};
+    struct bel_why error = {0};
     struct bel_address again;
     char address[BEL_ADDRESS_BYTES];
     bel__config_init(&config);
@@ -38,10 +38,10 @@ static void read_settings(struct bel_view text)
 static void read_keys(struct bel_view text)
 {
     struct bel_keys *keys;
-    char why[160] = "";
+    struct bel_why why = {0};
     struct bel_grant grant;
-    if (bel__keys_parse(text, &keys, why) != 0) {
-        assert(why[0] != 0);
+    if (bel__keys_parse(text, &keys, &why) != 0) {
+        assert(why.text[0] != 0);
         return;
     }
     assert(bel__keys_count(keys) > 0 && bel__keys_count(keys) <= BEL_KEYS_MAX);

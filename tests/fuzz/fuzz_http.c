@@ -85,7 +85,7 @@ static void say_again(const struct bel_http_call *call, enum bel_verb verb)
     struct bel_words words = {copies, count, pairs, NULL};
     struct bel_bound bound;
     struct bel_command command;
-    struct bel_refusal why;
+    struct bel_why why;
     const struct bel_command_entry *entry = bel__command_find(copies[0]);
     assert(entry == &bel__commands[call->route->command]);
     int err = bel__bind(entry, &words, &bound, &why);
@@ -101,7 +101,7 @@ static void say_again(const struct bel_http_call *call, enum bel_verb verb)
     free(pairs);
 }
 
-static void check_problem(const struct bel_refusal *why)
+static void check_problem(const struct bel_why *why)
 {
     struct bel_http_page page = bel__http_problem(why->code, why->text);
     assert(strlen(why->text) > 0 && page.is_problem && page.status >= 400 && page.status < 600);
@@ -128,7 +128,7 @@ static void check_base64(const struct bel_http_call *call)
 
 static void ask(struct bel_http_call *call, const uint8_t *body, size_t bytes)
 {
-    struct bel_refusal why = {.code = "", .text = ""};
+    struct bel_why why = {.code = "", .text = ""};
     struct bel_command command;
     bel__buffer_init(&call->body, BODY_BYTES_MAX);
     if (bel__buffer_append(&call->body, body, bytes) != 0) return;

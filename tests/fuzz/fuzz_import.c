@@ -18,7 +18,7 @@ static enum import_verdict read_line(struct import_command *command, struct bel_
     static struct import_rules rules; /* the command points into it */
     rules = (struct import_rules){.topic = is_crontab ? "t" : NULL, .conflict = "keep"};
     memcpy(rules.zone, "UTC", 4);
-    command->problem[0] = '\0';
+    command->problem.text[0] = '\0';
     return is_crontab ? bel__import_crontab(command, line, &rules)
                       : bel__import_json(command, line, number, &rules);
 }
@@ -45,7 +45,8 @@ static void check_line(struct bel_view line, uint64_t number, bool is_crontab)
         assert(command.count >= 5 && command.args[0].bytes == 8);
         assert(memcmp(command.args[0].data, "SCHEDULE", 8) == 0);
     }
-    assert((verdict == IMPORT_GOOD || verdict == IMPORT_BLANK) == (command.problem[0] == '\0'));
+    assert((verdict == IMPORT_GOOD || verdict == IMPORT_BLANK) ==
+           (command.problem.text[0] == '\0'));
     bel__import_clear(&command);
     enum import_verdict again = read_line(&command, line, number, is_crontab);
     assert(again == verdict && add_up(&command) == sum);

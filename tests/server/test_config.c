@@ -8,7 +8,7 @@
 #include <string.h>
 
 static struct bel_config config;
-static struct bel_config_error error;
+static struct bel_why error;
 
 static bool says(const char *text)
 {

@@ -43,14 +43,14 @@ static void setup(void)
 {
     struct bel_http_options options = {
         .service = &service, .metrics = &metrics, .connections_max = 10};
-    char why[160];
+    struct bel_why why;
     now = bel_clock_now(bel_clock_system());
     CHECK(bel__metrics_init(&metrics) == 0);
     CHECK(bel_engine_open(&(struct bel_engine_options){.now = now}, &engine, NULL) == 0);
     service = (struct bel_service){.now = &now, .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT};
     options.backend = metrics.backend = bel_engine_backend(engine);
     CHECK(bel__address_parse("127.0.0.1:0", &options.address) == 0);
-    CHECK(bel__http_start(&options, &http, why) == 0);
+    CHECK(bel__http_start(&options, &http, &why) == 0);
 }
 
 static void teardown(void)

@@ -25,9 +25,9 @@ static void add(const char *name, const char *permissions, const char *key)
 static struct bel_keys *parse(void)
 {
     struct bel_keys *keys;
-    char why[160] = "";
-    int err = bel__keys_parse(view(file), &keys, why);
-    CHECK_NOTE("%s", why);
+    struct bel_why why = {0};
+    int err = bel__keys_parse(view(file), &keys, &why);
+    CHECK_NOTE("%s", why.text);
     CHECK(err == 0);
     return keys;
 }
@@ -129,23 +129,23 @@ static void wrong_lines_are_named(void)
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         struct bel_keys *keys;
-        char why[160] = "";
+        struct bel_why why = {0};
         (void)snprintf(file, sizeof file, "# first\n%s\n", lines[i]);
-        CHECK(bel__keys_parse(view(file), &keys, why) == BEL_EINVAL);
-        CHECK_NOTE("%s: %.100s", lines[i], why);
-        CHECK(strncmp(why, "line 2: ", 8) == 0);
+        CHECK(bel__keys_parse(view(file), &keys, &why) == BEL_EINVAL);
+        CHECK_NOTE("%s: %.100s", lines[i], why.text);
+        CHECK(strncmp(why.text, "line 2: ", 8) == 0);
     }
 }
 
 static void a_name_comes_once_and_a_file_is_not_empty(void)
 {
     struct bel_keys *keys;
-    char why[160] = "";
+    struct bel_why why = {0};
     file[0] = 0;
     add("n", "all", "key-of-the-reader-123");
     add("n", "read", "key-of-root-123456789");
-    CHECK(bel__keys_parse(view(file), &keys, why) == BEL_EINVAL);
-    CHECK(bel__keys_parse(view("# nothing\n"), &keys, why) == BEL_EINVAL);
+    CHECK(bel__keys_parse(view(file), &keys, &why) == BEL_EINVAL);
+    CHECK(bel__keys_parse(view("# nothing\n"), &keys, &why) == BEL_EINVAL);
 }
 
 static void short_keys_are_refused(void)

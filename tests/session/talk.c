@@ -47,12 +47,11 @@ static int inform(void *context, struct bel_view section, struct bel_buffer *out
 }
 
 static int back_up(void *context, struct bel_view path, struct bel_background_task *task,
-                   char why[160])
+                   struct bel_why *why)
 {
     struct talk *talk = context;
     if (path.bytes == 0 || path.bytes >= sizeof talk->backup) {
-        (void)snprintf(why, 160, "there is no such path\r\n+OK");
-        return BEL_EIO;
+        return bel__why_say(why, BEL_EIO, "there is no such path\r\n+OK");
     }
     memcpy(talk->backup, path.data, path.bytes);
     talk->backup[path.bytes] = 0;

@@ -363,6 +363,6 @@ int bel_engine_dump(const char *folder, bel_engine_see *see, void *context,
     struct bel_why found = {0};
     assert(see != NULL);
     int err = bel__subprocess_run(&task, &found);
-    if (why != NULL) (void)snprintf(why->text, sizeof why->text, "%s", found.text);
+    (void)bel__why_pass(why != NULL ? why->text : NULL, err, &found);
     return err;
 }

@@ -447,7 +447,7 @@ static int run_apart(struct bel_subprocess_task *task, struct check *check,
     struct bel_why found = {0};
     task->context = check;
     int err = bel__subprocess_run(task, &found);
-    if (why != NULL) (void)snprintf(why->text, sizeof why->text, "%s", found.text);
+    (void)bel__why_pass(why != NULL ? why->text : NULL, err, &found);
     if (err) return err;
     *out = check->report;
     return 0;
