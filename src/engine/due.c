@@ -33,6 +33,7 @@ static int take_row(struct bel_engine *engine, struct bel_topic_state *topic,
 {
     struct bel_place place = bel__place_of(&cursor->key);
     struct bel_record record;
+    assert(place.topic == topic->number);
     if (bel__record_kind(cursor->value) == BEL_RECORD_TICK) {
         struct bel_found found;
         int err = bel__timer_read(engine, &cursor->key, cursor->value, &found);
@@ -51,6 +52,7 @@ static void stop_at(struct bel_engine *engine, struct bel_topic_state *topic,
                     const struct bel_key *key, uint64_t time)
 {
     uint8_t lane = bel__place_of(key).lane;
+    assert(bel__place_of(key).topic == topic->number);
     topic->loaded[lane] = *key;
     topic->is_partial[lane] = true;
     if (time != BEL_NEVER) bel__wake_lane(engine, topic, lane, time);
@@ -96,6 +98,7 @@ static void arrive(struct bel_engine *engine, struct bel_topic_state *topic,
                    const struct bel_key *end, const struct bel_store_cursor *cursor)
 {
     uint8_t lane = bel__place_of(end).lane;
+    assert(bel__key_compare(&topic->loaded[lane], end) <= 0);
     topic->loaded[lane] = *end;
     topic->is_partial[lane] = false;
     if (topic->wake_times[lane] < bel__place_of(end).time) { /* for what was made meanwhile */
@@ -120,6 +123,7 @@ static int take_next(struct bel_engine *engine, struct bel_topic_state *topic,
     uint8_t lane = bel__place_of(&cursor->key).lane;
     uint64_t now = bel__lane_now(&engine->now, lane);
     struct bel_key behind = bel__key_after(&cursor->key);
+    assert(engine->load_left > 0);
     engine->load_left--;
     topic->loaded[lane] = behind;
     int err = take_row(engine, topic, cursor);
@@ -146,6 +150,7 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
 {
     uint64_t now = bel__lane_now(&engine->now, lane);
     struct bel_key end = bel__ready_lane_key(topic, lane, now + 1);
+    assert(topic->is_partial[lane]);
     struct bel_store_cursor cursor;
     int err = bel__store_seek(engine->store, &topic->loaded[lane], &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
@@ -173,7 +178,8 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
 
 static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
 {
-    topic->is_partial[lane] = true; /* until it has arrived */
+    assert(topic->wake_times[lane] == BEL_NEVER); /* it was popped */
+    topic->is_partial[lane] = true;               /* until it has arrived */
     int err = lane == BEL_LANE_WALL ? ring_late(engine, topic) : 0;
     if (err == BEL_EBUSY) {
         bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane));

@@ -74,6 +74,7 @@ static bool is_final(int err)
 
 static void run(struct bel_engine *engine, struct bel_request *request)
 {
+    assert(request->command.verb < BEL_VERBS);
     int err = engine->broken ? engine->broken : commands[request->command.verb](engine, request);
     if (err == BEL_EBUSY && engine->rows.has_changed) {
         bel__request_list_push(&engine->submitted, request); /* the first of the next batch */
@@ -240,6 +241,7 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     due = earlier(due, boot_in(engine, bel__expiry_next(engine), now->engine));
     if (engine->is_behind || engine->bulk.first != NULL || engine->submitted.first != NULL)
         due = now->boot.ns;
+    assert(due >= now->boot.ns);
     return (struct bel_next){.due = {due}, .wait = {bel_wheel_next(engine->waiting.wheel)}};
 }
 

@@ -27,12 +27,14 @@ enum {
 static bool is_crash(const struct bel_engine *engine, const struct bel_lease *lease)
 {
     uint64_t end = engine->now.open_start + lease->lease_ms;
+    assert(lease->end <= engine->now.open);
     return lease->is_old ? lease->end > end : lease->end >= end;
 }
 
 static void take_back(struct bel_engine *engine, struct bel_found *found)
 {
     struct bel_record *record = &found->record;
+    assert(found->state == BEL_LEASED && found->topic == found->lease->topic);
     bool counts = is_crash(engine, found->lease);
     *(counts ? &engine->stats.leases_lost : &engine->stats.leases_lapsed) += 1;
     if (counts) {
@@ -86,6 +88,7 @@ static size_t pop_ended(struct bel_engine *engine, struct ended out[TURN_MAX])
         if (bel_wheel_next(wheel) > engine->now.open) break;
         if (!bel_wheel_pop(wheel, engine->now.open, &timer)) continue;
         const struct bel_lease *lease = bel__lease_at(engine, (uint32_t)timer.user);
+        assert(lease->end <= engine->now.open && lease->topic->leased > 0);
         out[count++] = (struct ended){.end = lease->end,
                                       .sequence = bel__place_of(&lease->key).sequence,
                                       .index = (uint32_t)timer.user};
@@ -109,6 +112,7 @@ int bel__lease_timeouts_turn(struct bel_engine *engine)
     uint64_t now = engine->now.open;
     if (bel_wheel_next(engine->leases.wheel) > now) return 0;
     size_t count = pop_ended(engine, ended);
+    assert(count <= bel__map_count(&engine->leases.map));
     for (size_t i = 0; i < count; i++) {
         int err = lose(engine, bel__lease_at(engine, ended[i].index));
         if (err == 0) continue;

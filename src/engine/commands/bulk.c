@@ -165,6 +165,7 @@ static int take_expired(struct bulk *bulk, struct bel_found *found)
 static int take_wanted(struct bulk *bulk, struct bel_found *found)
 {
     bool is_over = bel__timer_is_over(bulk->engine, found);
+    assert(found->lease == NULL);
     bool is_purge = bulk->verb == BEL_VERB_PURGE || is_over;
     int err = is_purge ? purge(bulk->engine, found) : revive(bulk->engine, found);
     if (err == 0 && !is_over) bulk->count++;

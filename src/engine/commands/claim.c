@@ -162,6 +162,7 @@ static int deliver_all(struct bel_engine *engine, struct bel_request *request)
     size_t empty = 0;
     for (size_t i = 0; err == 0 && empty < round.topics_count; i++) {
         if (round.count == round.count_max || round.bytes > BYTES_MAX) break;
+        assert(round.count < round.count_max);
         struct bel_delivery *delivery = &round.deliveries[round.count];
         err = deliver(engine, claim, round.topics[i % round.topics_count], delivery);
         empty = err == BEL_ENOTFOUND ? empty + 1 : 0;

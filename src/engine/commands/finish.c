@@ -107,6 +107,7 @@ static bool is_past_expiry(const struct bel_engine *engine, const struct bel_rec
 static int put_off(struct bel_engine *engine, struct bel_found *found, uint64_t time)
 {
     struct bel_place old = bel__place_of(&found->key);
+    assert(found->state == BEL_LEASED && time >= engine->now.engine);
     struct bel_place place = {.topic = old.topic, .lane = BEL_LANE_ENGINE, .time = time};
     int err = bel__timer_hold(engine, found->topic, &place, found->record.group);
     if (err) return err;

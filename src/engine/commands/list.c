@@ -230,6 +230,7 @@ static int take_row(struct walk *walk, struct stream *stream)
     } else if (is_wanted(walk, &found)) {
         walk->is_full = walk->count == walk->count_max || walk->payload_bytes > PAYLOADS_BYTES_MAX;
         if (walk->is_full) return 0;
+        assert(walk->count < walk->count_max);
         struct bel_timer *item = &walk->items[walk->count];
         err = bel__describe(walk->engine, &found, item);
         if (err) return err;

@@ -261,6 +261,7 @@ static void apply(struct bel_engine *engine, struct scheduling *scheduling, stru
 {
     struct bel_topic_state *topic = scheduling->topic;
     struct bel_record *record = &scheduling->record;
+    assert(scheduling->place.topic == topic->number);
     if (scheduling->is_topic_new) {
         bel__topic_save(engine, topic);
         bel__wait_adopt(engine, topic);

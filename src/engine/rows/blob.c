@@ -34,6 +34,7 @@ struct bel_blob bel__blob_put(struct bel_rows *rows, struct bel_view bytes, size
         struct bel_view chunk = {data + at, left < BEL_CHUNK_BYTES ? left : BEL_CHUNK_BYTES};
         bel__rows_put(rows, &key, chunk, BEL_ROW_NEW);
     }
+    assert(blob.number > 0 && blob.bytes > 0);
     return blob;
 }
 

@@ -27,6 +27,7 @@ static bool has_room(const struct bel_rows *rows, const struct bel_room *wanted)
 
 static int find_room(struct bel_rows *rows, const struct bel_room *wanted)
 {
+    assert(wanted->rows > 0);
     int err = bel__store_reserve(rows->store, wanted->rows, wanted->bytes, wanted->use);
     if (err == 0) rows->room = *wanted;
     return err;
@@ -74,6 +75,7 @@ uint64_t bel__rows_sequence(struct bel_rows *rows)
 void bel__rows_put_counts(struct bel_rows *rows)
 {
     bel__counts_flush(&rows->counts, rows->store);
+    assert(rows->counts.dirty_count == 0);
     rows->room = (struct bel_room){0}; /* how much the counts have used is not known */
 }
 

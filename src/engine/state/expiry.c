@@ -12,6 +12,8 @@
 #include "engine/state/state.h"
 #include "engine/state/timer.h"
 
+#include <assert.h>
+
 enum {
     SLICE = 1000 /* timers looked at in one turn */
 };
@@ -19,6 +21,7 @@ enum {
 static void begin(struct bel_engine *engine)
 {
     struct bel_expiry *expiry = &engine->expiry;
+    assert(expiry->is_armed && !expiry->is_running);
     *expiry = (struct bel_expiry){
         .is_armed = true, .is_running = true, .at = engine->now.engine + MS_PER_HOUR};
 }
@@ -43,6 +46,7 @@ static int look(struct bel_engine *engine, struct bel_topic_state *topic,
 {
     struct bel_key key = bel__ready_key(topic, ready);
     struct bel_found found;
+    assert(bel__lease_find(engine, &key) == NULL); /* what is ready is not leased */
     int err = bel__timer_load_leased(engine, &key, NULL, &found);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     if (bel__timer_is_expired(engine, &found)) return bel__timer_expire(engine, &found);
@@ -58,6 +62,7 @@ int bel__expiry_turn(struct bel_engine *engine)
     for (int i = 0; i < SLICE; i++) {
         struct bel_topic_state *topic = bel__topic_at(&engine->topics, expiry->topic);
         struct bel_key before = expiry->place;
+        assert(expiry->topic < engine->topics.count || engine->topics.count == 0);
         struct bel_ready ready;
         if (topic != NULL && bel__picker_next(&topic->picker, &expiry->place, &ready)) {
             int err = look(engine, topic, &ready);

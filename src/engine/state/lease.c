@@ -25,7 +25,9 @@ struct bel_lease *bel__lease_at(const struct bel_engine *engine, uint32_t index)
 static uint32_t index_of(const struct bel_engine *engine, const struct bel_lease *lease)
 {
     const unsigned char *at = (const unsigned char *)lease;
-    return (uint32_t)((size_t)(at - engine->leases.slab.base) / sizeof *lease);
+    uint32_t index = (uint32_t)((size_t)(at - engine->leases.slab.base) / sizeof *lease);
+    assert(bel__lease_at(engine, index) == lease);
+    return index;
 }
 
 struct bel_lease *bel__lease_find(const struct bel_engine *engine, const struct bel_key *key)
@@ -59,6 +61,7 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made, struct
                  struct bel_lease **out)
 {
     struct bel_leases *leases = &engine->leases;
+    assert(made->topic != NULL && bel__place_of(&made->key).table == BEL_TABLE_TIMERS);
     uint32_t index = bel__slab_take(&leases->slab);
     if (index == BEL__SLAB_NONE) return BEL_ENOMEM;
     struct bel_lease *lease = bel__lease_at(engine, index);
@@ -70,6 +73,7 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made, struct
     err = bel__picker_lease(&lease->topic->picker, group, &lease->share);
     if (err) goto disarm;
     lease->topic->leased++;
+    assert(lease->topic->leased == lease->topic->picker.leased);
     *out = lease;
     return 0;
 
@@ -104,6 +108,7 @@ static int draw_secret(struct bel_engine *engine, uint8_t out[BEL_TOKEN_SECRET_B
         if (err) return err;
         leases->secrets_left = BEL_SECRETS_MAX;
     }
+    assert(leases->secrets_left > 0 && leases->secrets_left <= BEL_SECRETS_MAX);
     uint8_t *secret = leases->secrets[--leases->secrets_left];
     memcpy(out, secret, BEL_TOKEN_SECRET_BYTES);
     memset(secret, 0, BEL_TOKEN_SECRET_BYTES);
@@ -113,6 +118,7 @@ static int draw_secret(struct bel_engine *engine, uint8_t out[BEL_TOKEN_SECRET_B
 int bel__lease_make(struct bel_engine *engine, const struct bel_found *found,
                     const struct bel_lease_terms *terms, struct bel_lease **out)
 {
+    assert(found->state == BEL_READY && found->lease == NULL && terms->lease_ms > 0);
     struct bel_lease made = {
         .key = found->key,
         .topic = found->topic,
@@ -139,6 +145,7 @@ int bel__lease_extend(struct bel_engine *engine, struct bel_lease *lease, uint64
     if (err == 0) err = bel__lease_read(value, &row);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     uint64_t end = engine->now.open_up + lease_ms;
+    assert(lease->end > engine->now.open); /* it has not been taken back */
     err = bel_wheel_rearm(engine->leases.wheel, lease->timer, end);
     if (err) return err;
     lease->end = end;
@@ -152,7 +159,9 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
     struct bel_key key = bel__key_in(&lease->key, BEL_TABLE_LEASES);
     bel__rows_delete(&engine->rows, &key);
     bel_wheel_cancel(leases->wheel, lease->timer);
-    bel__map_remove(&leases->map, &lease->key, sizeof lease->key, NULL);
+    bool was_there = bel__map_remove(&leases->map, &lease->key, sizeof lease->key, NULL);
+    assert(was_there && lease->topic->leased > 0);
+    (void)was_there;
     bel__picker_unlease(&lease->topic->picker, lease->share);
     lease->topic->leased--;
     engine->events->freed(engine, lease->topic); /* a place of its concurrency */
@@ -195,6 +204,7 @@ static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *
 int bel__leases_open(struct bel_engine *engine)
 {
     struct bel_leases *leases = &engine->leases;
+    assert(leases->wheel == NULL);
     bel__map_init_words(&leases->map, engine->topics.by_name.secret);
     int err = bel__slab_init(&leases->slab, sizeof(struct bel_lease), LEASES_MAX);
     if (err) return err;

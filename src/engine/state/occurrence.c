@@ -67,6 +67,7 @@ static void lower_bounds(struct bel_engine *engine, const struct bel_key *row, u
 void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state *topic,
                          const struct bel_record *record)
 {
+    assert(record->kind == BEL_RECORD_TIMER && record->plan != 0);
     struct bel_key key =
         row_key(engine, topic->number, bel__occurrence_plan(record->id), record->nominal);
     bel__rows_put(&engine->rows, &key, record->id, BEL_ROW_ANY);
@@ -125,6 +126,7 @@ int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *top
         if (look_at(&found, look, out)) break;
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;
+    assert(out->has_any || first == BEL_SEQUENCE_MAX);
     bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW] = first;
     return 0;
 }
@@ -163,6 +165,7 @@ static int find_first(struct bel_engine *engine, const struct bel_found *except,
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     if (own < first && is_of_kind(engine, except, kind)) first = own; /* it may not end after all */
+    assert(err != 0 || (out->topic == except->topic && out->record.nominal != own));
     *bound = first;
     return err;
 }
@@ -170,6 +173,7 @@ static int find_first(struct bel_engine *engine, const struct bel_found *except,
 /* Where the next in the queue goes. */
 static int unblock(struct bel_engine *engine, struct bel_occurrence_end *after)
 {
+    assert(after->blocked.state == BEL_BLOCKED && after->blocked.lease == NULL);
     after->unblocks = true;
     struct bel_place old = bel__place_of(&after->blocked.key);
     after->place = (struct bel_place){.table = BEL_TABLE_TIMERS,
@@ -199,6 +203,7 @@ static int look_at_others(struct bel_engine *engine, const struct bel_found *fou
 int bel__occurrence_look(struct bel_engine *engine, struct bel_found *found, size_t *rows)
 {
     const struct bel_record *record = &found->record;
+    assert(record->kind == BEL_RECORD_TIMER && record->plan != 0);
     struct bel_view plan = bel__occurrence_plan(record->id);
     struct bel_occurrence_end *after = bel__answer_take(engine, sizeof *after);
     bool has_others = false;
@@ -229,6 +234,7 @@ int bel__occurrence_look(struct bel_engine *engine, struct bel_found *found, siz
 void bel__occurrence_ended(struct bel_engine *engine, struct bel_found *found)
 {
     struct bel_occurrence_end *after = found->after;
+    assert(after != NULL && !(after->goes_on && after->ends));
     found->after = NULL;
     bel__rows_delete(&engine->rows, &after->row);
     if (after->goes_on) bel__plan_set_next(engine, &after->plan, true, after->next);

@@ -98,6 +98,7 @@ static struct bel_ready ready_of(const struct bel_sorted_place *place)
 
 static struct bel_share *share_of(uint64_t value)
 {
+    assert(value != 0);
     return (struct bel_share *)(uintptr_t)value;
 }
 
@@ -178,12 +179,14 @@ static void unfold(struct bel_picker *picker)
     if (!is_single(picker)) return;
     struct bel_key key = ready_key(picker->only, &picker->only->head);
     bel__sorted_put(&picker->ready, &key, picker->only->head.user, NULL);
+    assert(!is_single(picker) && bel__sorted_count(&picker->ready) == 1);
 }
 
 /* Goes over from one share to several. */
 static int make_crowd(struct bel_picker *picker)
 {
     struct bel_share *only = picker->only;
+    assert(only != NULL && picker->crowd == NULL);
     struct bel_crowd *crowd = malloc(sizeof *crowd);
     if (crowd == NULL) return BEL_ENOMEM;
     bel__map_init(&crowd->shares, picker->secret);
@@ -217,6 +220,7 @@ static int make_share(struct bel_picker *picker, struct bel_view name, struct be
     if (share == NULL) return BEL_ENOMEM;
     *share = (struct bel_share){.number = picker->next_number, .name_bytes = (uint32_t)name.bytes};
     if (name.bytes > 0) memcpy(share->name, name.data, name.bytes);
+    assert(picker->only == NULL);
     if (picker->crowd == NULL) {
         picker->only = share;
     } else {
@@ -298,6 +302,7 @@ int bel__picker_add(struct bel_picker *picker, struct bel_view group, const stru
         (void)was_there;
     }
     if (share->ready_count > 0 && compare(&share->head, ready) < 0) {
+        assert(picker->crowd != NULL || bel__sorted_count(&picker->ready) > 1);
         share->ready_count++;
         return 0;
     }
@@ -358,6 +363,7 @@ void bel__picker_clear(struct bel_picker *picker)
     for (uint32_t i = count; i-- > 0 && picker->crowd != NULL;) {
         clear_share(picker, share_of(bel__map_at(&picker->crowd->shares, i)->value));
     }
+    assert(bel__picker_count(picker) == 0);
 }
 
 uint64_t bel__picker_count(const struct bel_picker *picker)
@@ -383,13 +389,14 @@ int bel__picker_lease(struct bel_picker *picker, struct bel_view group, struct b
     assert(share->leased < UINT32_MAX);
     set_leased(picker, share, share->leased + 1);
     picker->leased++;
+    assert(share->leased <= picker->leased);
     *out = share;
     return 0;
 }
 
 void bel__picker_unlease(struct bel_picker *picker, struct bel_share *share)
 {
-    assert(share->leased > 0 && picker->leased > 0);
+    assert(share->leased > 0 && picker->leased >= share->leased);
     set_leased(picker, share, share->leased - 1);
     picker->leased--;
     leave_share(picker, share);
@@ -403,6 +410,7 @@ static struct fairness fairness_of(uint32_t concurrency, uint64_t shares)
     double fair = (double)concurrency / (double)shares;
     if (fair < 1) fair = 1;
     uint64_t leases_max = (uint64_t)(2 * fair);
+    assert(leases_max >= 2); /* a share alone gets its turn */
     return (struct fairness){.fair = fair, .leases_max = leases_max};
 }
 
@@ -423,6 +431,7 @@ static const struct bel_share *lowest_score(const struct bel_sorted *queue,
     struct bel_sorted_place place;
     while (bel__sorted_seek(queue, &from, &place)) {
         const struct bel_share *share = share_of(place.value);
+        assert(share->ready_count > 0 && place.key.words[0] >> 32 == share->leased);
         if (share->leased >= fairness->leases_max) break;
         double penalty = penalty_of(fairness, share->leased);
         if (best != NULL && SCORE_MIN + penalty > best_score) break;
@@ -462,6 +471,7 @@ bool bel__picker_pick(const struct bel_picker *picker, uint32_t concurrency, uin
         return false;
     }
     if (share == NULL) return false;
+    assert(share->ready_count > 0);
     *out = share->head;
     return true;
 }
@@ -496,6 +506,7 @@ uint64_t bel__picker_ahead(const struct bel_picker *picker, struct bel_view grou
         count++;
         has_more = bel__sorted_next(&picker->ready, &at);
     }
+    assert(count <= share->ready_count);
     return count;
 }
 
@@ -513,6 +524,7 @@ bool bel__picker_next(const struct bel_picker *picker, struct bel_key *place, st
     if (bel__key_compare(&at.key, place) == 0 && !bel__sorted_next(&picker->ready, &at)) {
         return false;
     }
+    assert(bel__key_compare(&at.key, place) > 0);
     *place = at.key;
     *out = ready_of(&at);
     return true;

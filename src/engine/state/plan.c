@@ -17,9 +17,12 @@
 #include "engine/state/ready.h"
 #include "engine/state/state.h"
 
+#include <assert.h>
+
 static void put_state(struct bel_engine *engine, const struct bel_found *found)
 {
     uint8_t bytes[BEL_RECORD_BYTES_MAX];
+    assert(bel__place_of(&found->key).table == BEL_TABLE_PLANS);
     struct bel_key key = bel__key_in(&found->key, BEL_TABLE_PLAN_STATES);
     struct bel_view value = {.data = bytes, .bytes = bel__plan_state_write(&found->plan, bytes)};
     bel__rows_put(&engine->rows, &key, value, BEL_ROW_ANY);
@@ -48,6 +51,8 @@ static void put_tick(struct bel_engine *engine, struct bel_found *found)
 void bel__plan_set_next(struct bel_engine *engine, struct bel_found *found, bool has_next,
                         uint64_t next)
 {
+    assert(found->record.kind == BEL_RECORD_PLAN && found->state == BEL_SCHEDULED);
+    assert(!has_next || bel__time_is_valid(next));
     bel__rows_delete(&engine->rows, &found->plan.tick);
     found->plan.has_next = has_next;
     found->plan.next = has_next ? next : 0;
@@ -61,6 +66,7 @@ void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
     struct bel_found found = {.topic = topic,
                               .plan = {.has_next = true, .next = first, .sequence = number}};
     uint8_t bytes[BEL_RECORD_BYTES_MAX];
+    assert(record->kind == BEL_RECORD_PLAN && number > 0);
     record->plan = number;
     found.record = *record;
     found.key = bel__key_of(

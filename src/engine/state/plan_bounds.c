@@ -6,6 +6,7 @@
  */
 #include "engine/state/plan_bounds.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct bel_plan_bound *bel__plan_bounds_of(struct bel_plan_bounds *bounds, uint32_t topic,
@@ -15,6 +16,7 @@ struct bel_plan_bound *bel__plan_bounds_of(struct bel_plan_bounds *bounds, uint3
     if (!known->is_known || known->plan != plan || known->topic != topic) {
         *known = (struct bel_plan_bound){.plan = plan, .topic = topic, .is_known = true};
     }
+    assert(known->plan == plan && known->topic == topic);
     return known;
 }
 

@@ -81,6 +81,7 @@ static int choose(struct bel_engine *engine, const struct bel_found *found, stru
         bel_misfire_choose(found->record.rule.misfire, all_max(found),
                            &(struct bel_misfire_plan){next_by_rule, &rule}, range, times);
     bel_plan_destroy(plan);
+    assert(result.made_count <= BEL_MISFIRE_MAX);
     ring->missed = result.skipped_count;
     ring->makes = result.made_count > 0;
     if (ring->makes) ring->nominal = (uint64_t)times[0].ms;
@@ -137,6 +138,7 @@ static int look_ahead(struct bel_engine *engine, const struct bel_found *found, 
     int err = bel__plan_after(engine, &found->record, after, &ring->next);
     ring->has_next = err == 0;
     ring->is_over = err == BEL_ERANGE;
+    assert(!ring->has_next || ring->next > ring->nominal);
     return err == BEL_ERANGE ? 0 : err;
 }
 
@@ -194,6 +196,7 @@ static void make(struct bel_engine *engine, struct bel_found *found, const struc
                  struct bel_place place, struct bel_view body)
 {
     char id[BEL_ID_BYTES];
+    assert(ring->makes && !ring->skips);
     struct bel_view name = bel__occurrence_id(&found->record, ring->nominal, id);
     struct bel_record record = occurrence_of(engine, &found->record, ring->nominal, name);
     record.body = bel__blob_put(&engine->rows, body, BEL_BODY_INLINE_MAX);
@@ -223,6 +226,7 @@ static int ring_once(struct bel_engine *engine, struct bel_found *found)
     bool is_blocked = false;
     int err = decide(engine, found, &ring, &is_blocked);
     if (err) return err;
+    assert(ring.makes || !is_blocked || ring.skips);
     struct bel_place place = {.table = BEL_TABLE_TIMERS,
                               .topic = found->topic->number,
                               .lane = is_blocked ? BEL_LANE_NONE : BEL_LANE_WALL,
@@ -250,6 +254,7 @@ static int ring_once(struct bel_engine *engine, struct bel_found *found)
 
 int bel__plan_ring(struct bel_engine *engine, struct bel_found *found)
 {
+    assert(found->record.kind == BEL_RECORD_PLAN && found->state == BEL_SCHEDULED);
     do {
         int err = ring_once(engine, found);
         if (err) return err;

@@ -89,6 +89,7 @@ int bel__plan_after(struct bel_engine *engine, const struct bel_record *record, 
     err = bel_plan_next(plan, (struct bel_wall){after}, 0, &next);
     bel_plan_destroy(plan);
     if (err) return err;
+    assert(next.ms > after);
     if (next.ms < 0 || !bel__time_is_valid((uint64_t)next.ms)) return BEL_ERANGE;
     *out = (uint64_t)next.ms;
     return 0;
@@ -113,6 +114,7 @@ int bel__plan_first(struct bel_engine *engine, const struct bel_schedule_spec *s
     err = bel_plan_next(plan, (struct bel_wall){engine->now.wall - 1}, 0, &next);
     bel_plan_destroy(plan);
     if (err) return err;
+    assert(next.ms >= engine->now.wall);
     if (!bel__time_is_valid((uint64_t)next.ms + spec->plan.spread_ms)) return BEL_ERANGE;
     *out = (uint64_t)next.ms;
     return 0;

@@ -24,6 +24,7 @@ enum {
 
 struct bel_key bel__ready_lane_key(const struct bel_topic_state *topic, uint8_t lane, uint64_t time)
 {
+    assert(lane < BEL_LANES_TIMED);
     return bel__key_of(&(struct bel_place){
         .table = BEL_TABLE_TIMERS, .topic = topic->number, .lane = lane, .time = time});
 }
@@ -51,6 +52,7 @@ struct bel_key bel__ready_key(const struct bel_topic_state *topic, const struct 
 void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     bel__picker_clear(&topic->picker);
+    assert(topic->picker.leased == topic->leased);
     for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
         topic->loaded[lane] = bel__ready_lane_key(topic, lane, 0);
         topic->is_partial[lane] = true;
@@ -64,6 +66,8 @@ int bel__ready_add(struct bel_engine *engine, struct bel_topic_state *topic,
                    const struct bel_place *place, struct bel_view group)
 {
     struct bel_ready ready = ready_of(engine, place);
+    assert(place->topic == topic->number && place->time >> 63 == 0); /* `user` has room for it */
+    assert(place->time <= bel__lane_now(&engine->now, place->lane)); /* never early */
     int err = bel__picker_add(&topic->picker, group, &ready);
     if (err) return err;
     bel__wait_mark(engine, topic);
@@ -90,6 +94,7 @@ void bel__ready_enter(struct bel_engine *engine, struct bel_topic_state *topic,
 /* Reads on, in the next turn, what there was no room for. */
 static void read_on(struct bel_engine *engine, struct bel_topic_state *topic)
 {
+    assert(topic->is_partial[BEL_LANE_ENGINE] || topic->is_partial[BEL_LANE_WALL]);
     uint64_t room = engine->ready_max - engine->ready_max / PARTS;
     for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
         if (!topic->is_partial[lane] || bel__picker_count(&topic->picker) > room) continue;
@@ -113,6 +118,7 @@ void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
 
 void bel__ready_note_late(struct bel_topic_state *topic, const struct bel_key *key)
 {
+    assert(bel__key_compare(key, &topic->loaded[BEL_LANE_WALL]) < 0);
     if (topic->has_late_tick && bel__key_compare(key, &topic->late_tick) >= 0) return;
     topic->has_late_tick = true;
     topic->late_tick = *key;

@@ -10,6 +10,8 @@
 #include "engine/state/state.h"
 #include "engine/state/timer.h"
 
+#include <assert.h>
+
 enum {
     DELETED_MAX = 1000, /* in one sweep */
     RETRY_MS = 1000,    /* until what failed for want of room is tried again */
@@ -19,6 +21,7 @@ enum {
 static int sweep_state(struct bel_engine *engine, struct bel_topic_state *topic,
                        enum bel_state state, uint32_t *left, uint64_t *next)
 {
+    assert(state >= BEL_DONE && state < BEL_STATES);
     uint64_t retention = bel__timer_retention(topic, state);
     struct bel_place start = {
         .table = BEL_TABLE_ENDED, .topic = topic->number, .lane = (uint8_t)state};
@@ -57,6 +60,7 @@ int bel__retention_sweep(struct bel_engine *engine, struct bel_topic_state *topi
     }
     bool is_passing = err == BEL_ENOMEM || err == BEL_EFULL || err == BEL_EBUSY;
     if (is_passing) next = (uint64_t)engine->now.wall + (err == BEL_EBUSY ? 1 : RETRY_MS);
+    assert(next > (uint64_t)engine->now.wall); /* or the turn would sweep for ever */
     if (next != BEL_NEVER) bel__wake_sweep(engine, topic, next);
     return is_passing ? 0 : err;
 }

@@ -58,6 +58,7 @@ int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *top
                     const struct bel_place *place, struct bel_view group)
 {
     struct bel_count *count;
+    assert(place->topic == topic->number);
     if (place->lane < BEL_LANES_TIMED) {
         struct bel_key key = bel__timer_hours_key(place);
         int err = bel__count_hold(&engine->rows.counts, engine->store, &key, &count);
@@ -86,6 +87,7 @@ static void count_place(struct bel_engine *engine, struct bel_topic_state *topic
                         const struct bel_place *place, int64_t delta)
 {
     bool is_timed = place->lane < BEL_LANES_TIMED;
+    assert(place->topic == topic->number && place->lane <= BEL_LANE_NONE);
     bel__topic_count(engine, topic, is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED, delta);
     if (!is_timed) return;
     struct bel_key key = bel__timer_hours_key(place);
@@ -135,6 +137,7 @@ int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found, uint6
 {
     struct bel_record *record = &found->record;
     struct bel_place place = bel__place_of(&found->key);
+    assert(found->after == NULL); /* a timer is reserved for one change */
     size_t rows = BEL_TIMER_ROWS + bel__blob_rows(record->body.bytes) +
                   bel__blob_rows(record->result.bytes) + bel__blob_rows(more_bytes);
     if (place.table == BEL_TABLE_TIMERS) {
@@ -183,7 +186,8 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
 static void take_out(struct bel_engine *engine, const struct bel_found *found)
 {
     struct bel_place place = bel__place_of(&found->key);
-    assert(place.table == BEL_TABLE_TIMERS);
+    assert(place.table == BEL_TABLE_TIMERS && place.topic == found->topic->number);
+    assert((found->lease != NULL) == (found->state == BEL_LEASED));
     if (found->lease != NULL) {
         bel__lease_drop(engine, found->lease);
     } else {
@@ -197,6 +201,8 @@ static void take_out(struct bel_engine *engine, const struct bel_found *found)
 static void take_out_plan(struct bel_engine *engine, const struct bel_found *found)
 {
     struct bel_key state_key = bel__key_in(&found->key, BEL_TABLE_PLAN_STATES);
+    assert(found->record.kind == BEL_RECORD_PLAN);
+    assert(bel__place_of(&found->key).table == BEL_TABLE_PLANS);
     bel__rows_delete(&engine->rows, &found->key);
     bel__rows_delete(&engine->rows, &state_key);
     bel__rows_delete(&engine->rows, &found->plan.tick);
@@ -212,6 +218,7 @@ static enum bel_topic_number number_of(enum bel_state state)
 /* The same for what has ended. */
 static void take_out_ended(struct bel_engine *engine, const struct bel_found *found)
 {
+    assert(bel__place_of(&found->key).table == BEL_TABLE_ENDED);
     bel__rows_delete(&engine->rows, &found->key);
     bel__topic_count(engine, found->topic, number_of(found->state), -1);
 }
@@ -249,6 +256,7 @@ void bel__timer_rewrite(struct bel_engine *engine, const struct bel_found *found
 void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
                      const struct bel_place *place)
 {
+    assert(place->table == BEL_TABLE_TIMERS && found->record.kind == BEL_RECORD_TIMER);
     take_out(engine, found);
     bel__alias_delete(engine, &found->key, &found->record);
     found->key = bel__key_of(place);
@@ -273,7 +281,7 @@ void bel__timer_give_back(struct bel_engine *engine, struct bel_found *found)
 void bel__timer_revive(struct bel_engine *engine, struct bel_found *found,
                        const struct bel_place *place)
 {
-    assert(bel__place_of(&found->key).table == BEL_TABLE_ENDED);
+    assert(found->state >= BEL_DONE && found->lease == NULL && found->after == NULL);
     take_out_ended(engine, found);
     bel__alias_delete(engine, &found->key, &found->record);
     bel__timer_add(engine, found->topic, place, &found->record);
@@ -325,7 +333,7 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
                     const struct bel_ending *ending)
 {
     bool is_plan = found->record.kind == BEL_RECORD_PLAN;
-    assert(found->state < BEL_DONE);
+    assert(found->state < BEL_DONE && ending->state >= BEL_DONE);
     fill_ended(engine, found);
     bel__alias_delete(engine, &found->key, &found->record);
     if (is_plan) {
@@ -364,6 +372,7 @@ int bel__timer_end_bare(struct bel_engine *engine, struct bel_lease *lease)
 
 int bel__timer_expire(struct bel_engine *engine, struct bel_found *found)
 {
+    assert(bel__timer_is_expired(engine, found));
     int err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);
     if (err) return err;
     struct bel_ending ending = {.state = BEL_EXPIRED, .reason = BEL_VIEW("expired")};

@@ -10,14 +10,14 @@
  * reactions.c, one function for each event, in the order in which they happen.
  *
  * A layer above the engine reacts, too, with a table of its own. Each of its functions calls the
- * engine's reaction first, and then does what the layer wants:
+ * engine's reaction, and does what the layer wants:
  *
  *     static void ended(struct bel_engine *engine, struct bel_found *found)
  *     {
  *         bel__reactions.ended(engine, found);
  *         ...
  *     }
- *     engine->events = &table;     before the first turn
+ *     engine->events = &events;     after opening, before the first turn
  *
  * Only look() may fail. The other events come after the change, where nothing may fail any more:
  * what they write has been reserved because look() has counted it. They may change other timers.

@@ -45,6 +45,7 @@ static int load_plan(struct bel_engine *engine, uint64_t number, struct bel_foun
 enum bel_state bel__timer_state(const struct bel_engine *engine, const struct bel_found *found)
 {
     struct bel_place place = bel__place_of(&found->key);
+    assert(found->lease == NULL || place.table == BEL_TABLE_TIMERS);
     if (place.table == BEL_TABLE_ENDED) return (enum bel_state)place.lane;
     if (found->lease != NULL) return BEL_LEASED;
     if (place.lane >= BEL_LANES_TIMED) return BEL_BLOCKED;
@@ -57,6 +58,7 @@ static int read_row(struct bel_engine *engine, const struct bel_key *key, struct
 {
     struct bel_place place = bel__place_of(key);
     struct bel_topic_state *topic = bel__topic_at(&engine->topics, place.topic);
+    assert(lease == NULL || bel__key_compare(&lease->key, key) == 0);
     if (topic == NULL || place.lane >= BEL_STATES) return BEL_ECORRUPT;
     begin(out, topic);
     int err = bel__record_read(row, &out->record);

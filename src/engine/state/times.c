@@ -51,6 +51,7 @@ void bel__times_open(struct bel_times *times, struct bel_now now, uint64_t engin
         .open_start = open,
     };
     set(times, now);
+    assert(times->engine >= engine && times->open == open);
     times->offset = difference(times);
 }
 
@@ -58,7 +59,9 @@ bool bel__times_move(struct bel_times *times, struct bel_now now)
 {
     assert(now.boot.ns >= times->boot.ns);
     int64_t wall_before = times->wall;
+    uint64_t engine_before = times->engine;
     set(times, now);
+    assert(times->engine >= engine_before && times->open >= times->open_start);
     int64_t moved = difference(times) - times->offset;
     bool is_step = moved > STEP_MS || moved < -STEP_MS || times->wall < wall_before;
     if (is_step) times->offset = difference(times);

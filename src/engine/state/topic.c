@@ -57,7 +57,9 @@ bool bel__topic_is_name(struct bel_topics *topics, struct bel_view name)
 
 struct bel_topic_state *bel__topic_at(const struct bel_topics *topics, uint32_t number)
 {
-    return number < topics->count ? topics->by_number[number] : NULL;
+    struct bel_topic_state *topic = number < topics->count ? topics->by_number[number] : NULL;
+    assert(topic == NULL || topic->number == number);
+    return topic;
 }
 
 /* Room for a topic of this number. */
@@ -82,6 +84,7 @@ static int make_room(struct bel_topics *topics, uint32_t number)
 static struct bel_topic_state *topic_create(struct bel_engine *engine, struct bel_view name,
                                             uint32_t number)
 {
+    assert(name.bytes > 0 && number < engine->topics.max);
     struct bel_topic_state *topic = calloc(1, sizeof *topic + name.bytes);
     if (topic == NULL) return NULL;
     topic->number = number;
@@ -108,6 +111,7 @@ static int enter(struct bel_engine *engine, struct bel_topic_state *topic)
     if (err) return err;
     err = bel__map_put(&topics->by_name, topic->name, topic->name_bytes, (uintptr_t)topic);
     if (err) return err;
+    assert(topics->by_number[topic->number] == NULL);
     topics->by_number[topic->number] = topic;
     if (topic->number >= topics->count) topics->count = topic->number + 1;
     return 0;
@@ -138,7 +142,7 @@ int bel__topic_make(struct bel_engine *engine, struct bel_view name, struct bel_
 void bel__topic_drop(struct bel_topics *topics, struct bel_topic_state *topic)
 {
     assert(topic->number == topics->count - 1);
-    assert(!topic->is_dirty);
+    assert(!topic->is_dirty && topic->leased == 0 && bel__list_is_empty(&topic->waiters));
     bel__map_remove(&topics->by_name, topic->name, topic->name_bytes, NULL);
     if (topics->last == topic) topics->last = NULL;
     topics->by_number[topic->number] = NULL;
@@ -183,6 +187,7 @@ void bel__topic_count(struct bel_engine *engine, struct bel_topic_state *topic,
 static void put_numbers(struct bel_topic_state *topic, struct bel_store *store)
 {
     uint8_t row[BEL_NUMBERS * BEL_ENCODED_NUMBER_BYTES_MAX];
+    assert(topic->is_dirty);
     struct bel_row_writer writer = {.at = row, .end = row + sizeof row};
     for (int i = 0; i < BEL_NUMBERS; i++) {
         bel__write_number(&writer, topic->numbers[i]);

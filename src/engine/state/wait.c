@@ -41,6 +41,7 @@ int bel__wait_open(struct bel_engine *engine)
 
 static struct waiter *waiters_of(const struct bel_request *request)
 {
+    assert(request->own.words[BEL_OWN_STAGE] == BEL_STAGE_WAITING);
     return (struct waiter *)(uintptr_t)request->own.words[BEL_OWN_WAITERS];
 }
 
@@ -75,6 +76,7 @@ int bel__wait_park(struct bel_engine *engine, struct bel_request *request)
     const struct bel_claim *claim = &request->command.claim;
     struct waiter *waiters = calloc(claim->topics_count, sizeof *waiters);
     bel_timer_t timer;
+    assert(request->command.verb == BEL_VERB_CLAIM && claim->topics_count > 0);
     if (waiters == NULL) return BEL_ENOMEM;
     int err = bel_wheel_arm(engine->waiting.wheel, end_of(engine, claim->wait_ms),
                             BEL_PRIORITY_DEFAULT, (uintptr_t)request, &timer);
@@ -96,7 +98,6 @@ int bel__wait_park(struct bel_engine *engine, struct bel_request *request)
 void bel__wait_leave(struct bel_engine *engine, struct bel_request *request)
 {
     struct waiter *waiters = waiters_of(request);
-    assert(request->own.words[BEL_OWN_STAGE] == BEL_STAGE_WAITING);
     for (size_t i = 0; i < request->command.claim.topics_count; i++) {
         bel__link_remove(&waiters[i].link);
     }
@@ -114,6 +115,7 @@ void bel__wait_adopt(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     struct bel_list *orphans = &engine->waiting.orphans;
     struct bel_link *next;
+    assert(bel__list_is_empty(&topic->waiters)); /* it has just come to be */
     for (struct bel_link *link = bel__list_first(orphans); link != NULL; link = next) {
         struct waiter *waiter = BEL_CONTAINER_OF(link, struct waiter, link);
         next = bel__list_next(orphans, link);
@@ -142,6 +144,7 @@ struct bel_request *bel__wait_first(struct bel_engine *engine)
         struct bel_topic_state *topic = BEL_CONTAINER_OF(link, struct bel_topic_state, hot);
         struct bel_request *request = first_at(topic);
         next = bel__list_next(hot, link);
+        assert(request == NULL || request->own.words[BEL_OWN_STAGE] == BEL_STAGE_WAITING);
         if (request == NULL) {
             bel__link_remove(link);
         } else if (first == NULL ||
@@ -157,6 +160,7 @@ void bel__wait_cool(struct bel_engine *engine, const struct bel_request *request
 {
     struct bel_list *hot = &engine->waiting.hot;
     struct bel_link *next;
+    assert(request->own.reply.deliveries.count == 0);
     for (struct bel_link *link = bel__list_first(hot); link != NULL; link = next) {
         struct bel_topic_state *topic = BEL_CONTAINER_OF(link, struct bel_topic_state, hot);
         next = bel__list_next(hot, link);
@@ -172,6 +176,7 @@ void bel__wait_turn(struct bel_engine *engine)
     for (int i = 0; i < ENDS_MAX && bel_wheel_next(wheel) <= now; i++) {
         if (!bel_wheel_pop(wheel, now, &timer)) continue;
         struct bel_request *request = (struct bel_request *)(uintptr_t)timer.user;
+        assert(request->command.verb == BEL_VERB_CLAIM);
         bel__wait_leave(engine, request);
         request->own.reply = (struct bel_reply){0};
         bel__answer(engine, request);

@@ -78,6 +78,7 @@ void bel__wake_sweep(struct bel_engine *engine, struct bel_topic_state *topic, u
 
 void bel__wake_cancel(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
 {
+    assert(topic->wake_times[lane] != BEL_NEVER);
     bel_wheel_cancel(engine->wakes.wheels[lane], topic->wakes[lane]);
     topic->wakes[lane] = BEL_TIMER_NONE;
     topic->wake_times[lane] = BEL_NEVER;
