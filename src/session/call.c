@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The life of a call:
- *
- *     spare --take--> calls --answered--> unwritten --written--> spare
- *                       |                     |
- *                       '----- abandoned -----'--> releasing --> spare
+ * The life of a call is drawn in session/call.h.
  *
  * Memory goes round: a call has a block for the words of its command, which later holds the tokens
  * of what it was delivered, so that to release them nothing has to be allocated. One spare call is
@@ -53,6 +49,7 @@ static void pool_give(struct bel_call_pool *pool, struct bel_call *call)
         call_destroy(call);
         return;
     }
+    assert(call->state == BEL_CALL_SPARE && pool->spare_count < POOL_MAX);
     call->next_spare = pool->spare;
     pool->spare = call;
     pool->spare_count++;
@@ -78,9 +75,11 @@ struct bel_call *bel__call_take(struct bel_session *session)
     struct bel_call *call = take_spare(session);
     if (call == NULL) call = call_create(session);
     if (call == NULL) return NULL;
+    assert(call->state == BEL_CALL_SPARE && call->reply.count == 0 && call->owed_bytes == 0);
     call->session = session;
     call->version = session->version;
-    call->is_answered = call->is_lost = call->is_last = call->is_background = false;
+    call->state = BEL_CALL_UNDER_WAY;
+    call->is_lost = false;
     call->unsent.count = 0;
     bel__list_append(&session->calls, &call->link);
     session->calls_count++;
@@ -89,6 +88,9 @@ struct bel_call *bel__call_take(struct bel_session *session)
 
 void bel__call_give(struct bel_session *session, struct bel_call *call)
 {
+    assert(call->session == session && !bel__link_is_linked(&call->link));
+    assert(call->state >= BEL_CALL_LEFT && call->owed_bytes == 0);
+    call->state = BEL_CALL_SPARE;
     if (call->block_bytes > BLOCK_BYTES_KEPT) {
         free(call->block);
         call->block = NULL;
@@ -106,7 +108,9 @@ void bel__call_give(struct bel_session *session, struct bel_call *call)
 
 void bel__call_leave(struct bel_session *session, struct bel_call *call)
 {
-    assert(session->calls_count > 0);
+    assert(session->calls_count > 0 && session->kept_bytes >= call->reply.count);
+    assert(call->state > BEL_CALL_SPARE && call->state < BEL_CALL_LEFT);
+    call->state = BEL_CALL_LEFT;
     bel__link_remove(&call->link);
     session->calls_count--;
     session->kept_bytes -= call->reply.count;
@@ -116,12 +120,14 @@ void bel__call_leave(struct bel_session *session, struct bel_call *call)
 
 void bel__call_owe(struct bel_session *session, struct bel_call *call, size_t bytes)
 {
+    assert(session->owed_bytes >= call->owed_bytes);
     session->owed_bytes += bytes - call->owed_bytes;
     call->owed_bytes = bytes;
 }
 
 int bel__call_reserve(struct bel_call *call, size_t bytes)
 {
+    assert((call->block == NULL) == (call->block_bytes == 0));
     if (bytes <= call->block_bytes) return 0;
     uint8_t *block = malloc(bytes);
     if (block == NULL) return BEL_ENOMEM;
@@ -135,8 +141,10 @@ int bel__call_reserve(struct bel_call *call, size_t bytes)
 
 void bel__session_free_if_gone(struct bel_session *session)
 {
-    if (!session->is_destroyed || session->calls_count > 0) return;
+    if (session->state != BEL_SESSION_DESTROYED || session->calls_count > 0) return;
     if (!bel__list_is_empty(&session->releasing)) return;
+    assert(bel__list_is_empty(&session->unwritten) && session->kept_bytes == 0);
+    assert(session->owed_bytes == 0);
     const struct bel_service *service = session->service;
     call_destroy(session->spare);
     free(session);
@@ -146,6 +154,7 @@ void bel__session_free_if_gone(struct bel_session *session)
 void bel__call_keep_tokens(struct bel_call *call, const struct bel_reply *reply)
 {
     size_t bytes = bel__unsent_bytes(reply);
+    assert(call->state == BEL_CALL_UNDER_WAY && reply->err == 0);
     if (bytes == 0 || bel__call_reserve(call, bytes) != 0) return;
     bel__unsent_keep(&call->unsent, reply, call->block);
 }
@@ -154,6 +163,7 @@ static void released(struct bel_unsent_claims *unsent)
 {
     struct bel_call *call = BEL_CONTAINER_OF(unsent, struct bel_call, unsent);
     struct bel_session *session = call->session;
+    assert(call->state == BEL_CALL_RELEASING && unsent->count == 0);
     bel__link_remove(&call->link);
     bel__call_give(session, call);
     bel__session_free_if_gone(session);
@@ -161,6 +171,8 @@ static void released(struct bel_unsent_claims *unsent)
 
 void bel__call_abandon(struct bel_session *session, struct bel_call *call)
 {
+    assert(call->state == BEL_CALL_LEFT || call->state == BEL_CALL_UNWRITTEN);
+    call->state = BEL_CALL_RELEASING;
     bel__list_append(&session->releasing, &call->link);
     bel__unsent_release(&call->unsent, &call->request, session->owner.backend, released);
 }

@@ -24,16 +24,33 @@ enum {
     BEL_SESSION_NAME_BYTES = 64,
 };
 
+/*
+ * The life of a call, and the list of its session that it is in.
+ *
+ *     spare --take--> under way --answered--> answered --leave--> left --give--> spare
+ *                      ^  |                                        |               ^
+ *           background-'--'                                        |--> unwritten -|
+ *                                                                  |      |        |
+ *                                                                  '------'--> releasing
+ */
+enum bel_call_state {
+    BEL_CALL_SPARE,
+    BEL_CALL_UNDER_WAY,  /* in `calls` */
+    BEL_CALL_BACKGROUND, /* in `calls`: a task of the server does it */
+    BEL_CALL_ANSWERED,   /* in `calls`: has its reply, which waits for those before */
+    BEL_CALL_LEFT,       /* in no list: its reply is in the output, or never will be */
+    BEL_CALL_UNWRITTEN,  /* in `unwritten`: a claim whose reply is in the output */
+    BEL_CALL_RELEASING,  /* in `releasing`: a claim whose reply never will be written */
+};
+
 struct bel_call {
     struct bel_request request;
     struct bel_link link;        /* in one of the session's lists */
     struct bel_call *next_spare; /* in the pool */
     struct bel_session *session; /* borrowed; lives at least as long */
     int version;                 /* of the protocol, when it was asked */
-    bool is_answered;
-    bool is_lost;       /* but there was no room for it, and FULL was said */
-    bool is_last;       /* the connection ends behind it */
-    bool is_background; /* of the server's own, and under way */
+    enum bel_call_state state;
+    bool is_lost; /* it was answered, but there was no room for it, and FULL was said */
     struct bel_background_task task;
     const struct bel_command_entry *entry; /* of the task */
     struct bel_buffer reply;               /* what has to wait for those before */
@@ -44,7 +61,22 @@ struct bel_call {
     size_t owed_bytes; /* how long its reply may become; 0: not long, or it is there */
 };
 
+/*
+ * The life of a session. One that was destroyed is freed when it has nothing under way.
+ *
+ *     open --QUIT, a broken request--> ending --.
+ *       |                                       v
+ *       '--nobody reads, no memory, HTTP--> dropped --destroy--> destroyed
+ */
+enum bel_session_state {
+    BEL_SESSION_OPEN,
+    BEL_SESSION_ENDING,    /* takes no more commands */
+    BEL_SESSION_DROPPED,   /* nobody will write its output */
+    BEL_SESSION_DESTROYED, /* has no owner */
+};
+
 struct bel_session {
+    enum bel_session_state state;
     const struct bel_service *service;
     struct bel_session_owner owner;
     struct bel_resp_parser parser;
@@ -64,9 +96,6 @@ struct bel_session {
     struct bel_grant grant;
     bool is_known;    /* has come in by AUTH, or need not */
     bool is_refusing; /* what is behind MULTI */
-    bool is_ending;   /* takes no more commands */
-    bool is_dropped;  /* nobody will write its output */
-    bool is_destroyed;
     uint64_t id;
     struct bel_mono since; /* when it was introduced */
     char name[BEL_SESSION_NAME_BYTES], address[BEL_SESSION_NAME_BYTES];

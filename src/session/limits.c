@@ -110,7 +110,7 @@ size_t bel__session_input_max(const struct bel_session *session)
 
 size_t bel__session_room(const struct bel_session *session)
 {
-    if (session->is_ending || bel__session_is_full(session)) return 0;
+    if (session->state >= BEL_SESSION_ENDING || bel__session_is_full(session)) return 0;
     size_t max = bel__session_input_max(session);
     return session->in.count < max ? max - session->in.count : 0;
 }

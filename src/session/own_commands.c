@@ -33,8 +33,8 @@ static bool may(const struct bel_session *session, enum bel_permission permissio
 /* No command comes after this one. */
 static void end(struct bel_call *call)
 {
-    call->is_last = true;
-    call->session->is_ending = true;
+    assert(call->session->state == BEL_SESSION_OPEN);
+    call->session->state = BEL_SESSION_ENDING;
 }
 
 /* --- who is there --- */
@@ -320,8 +320,11 @@ static void do_info(struct bel_call *call, const struct bel_bound *bound,
 /* Goes on when a task was begun: with its end, or not before that comes. */
 static void go_on(struct bel_call *call, int err, const char *why, struct bel_resp_writer *writer)
 {
-    call->is_background = err == BEL_BACKGROUND_LATER;
-    if (!call->is_background) bel__own_command_end(call, err, why, writer);
+    if (err == BEL_BACKGROUND_LATER) {
+        call->state = BEL_CALL_BACKGROUND;
+    } else {
+        bel__own_command_end(call, err, why, writer);
+    }
 }
 
 static void do_backup(struct bel_call *call, const struct bel_bound *bound,

@@ -25,6 +25,7 @@
 
 static uint64_t written(const struct bel_session *session)
 {
+    assert(session->appended >= session->out.count);
     return session->appended - session->out.count;
 }
 
@@ -36,7 +37,7 @@ static void drop_calls(struct bel_session *session)
     for (struct bel_link *link = bel__list_first(&session->calls); link != NULL; link = next) {
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
         next = bel__list_next(&session->calls, link);
-        if (!call->is_answered) continue;
+        if (call->state != BEL_CALL_ANSWERED) continue;
         bel__call_leave(session, call);
         bel__call_abandon(session, call);
     }
@@ -48,8 +49,9 @@ static void settle_unwritten(struct bel_session *session)
     struct bel_link *link;
     while ((link = bel__list_first(&session->unwritten)) != NULL) {
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
+        assert(call->state == BEL_CALL_UNWRITTEN && call->unsent.count > 0);
         bool is_written = call->end <= written(session);
-        if (!is_written && !session->is_dropped) return;
+        if (!is_written && session->state < BEL_SESSION_DROPPED) return;
         bel__link_remove(link);
         if (is_written) {
             bel__call_give(session, call);
@@ -62,25 +64,32 @@ static void settle_unwritten(struct bel_session *session)
 /* Nobody will write the output. What is in it is not counted as written. */
 static void drop(struct bel_session *session)
 {
-    if (session->is_dropped) return;
-    session->is_dropped = session->is_ending = true;
+    if (session->state >= BEL_SESSION_DROPPED) return;
+    session->state = BEL_SESSION_DROPPED;
     session->appended -= session->out.count;
     bel__buffer_finish(&session->out);
     bel__buffer_finish(&session->in);
     session->request_bytes = 0;
     settle_unwritten(session);
     drop_calls(session);
+    assert(session->out.count == 0 && bel__list_is_empty(&session->unwritten));
+}
+
+static bool is_first(const struct bel_session *session, const struct bel_call *call)
+{
+    return bel__list_first(&session->calls) == &call->link;
 }
 
 /* A call that is first and answered has its reply in the output. */
 static void leave_first(struct bel_session *session, struct bel_call *call)
 {
+    assert(is_first(session, call) && call->state == BEL_CALL_ANSWERED);
     bel__call_leave(session, call);
-    if (call->is_last) session->is_ending = true;
     if (call->is_lost) {
         bel__call_abandon(session, call);
     } else if (call->unsent.count > 0) {
         call->end = session->appended;
+        call->state = BEL_CALL_UNWRITTEN;
         bel__list_append(&session->unwritten, &call->link);
     } else {
         bel__call_give(session, call);
@@ -93,7 +102,7 @@ static void flush(struct bel_session *session)
     struct bel_link *link;
     while ((link = bel__list_first(&session->calls)) != NULL) {
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
-        if (!call->is_answered) return;
+        if (call->state != BEL_CALL_ANSWERED) return;
         size_t bytes = call->reply.count;
         if (bytes > 0 &&
             bel__buffer_append(&session->out, bel__buffer_data(&call->reply), bytes) != 0) {
@@ -103,11 +112,6 @@ static void flush(struct bel_session *session)
         session->appended += bytes;
         leave_first(session, call);
     }
-}
-
-static bool is_first(const struct bel_session *session, const struct bel_call *call)
-{
-    return bel__list_first(&session->calls) == &call->link;
 }
 
 static struct bel_resp_writer writer_of(struct bel_session *session, struct bel_call *call)
@@ -120,7 +124,8 @@ static struct bel_resp_writer writer_of(struct bel_session *session, struct bel_
 static void end_reply(struct bel_session *session, struct bel_call *call,
                       struct bel_resp_writer *writer, size_t before)
 {
-    call->is_answered = true;
+    assert(session->state < BEL_SESSION_DROPPED && call->state == BEL_CALL_UNDER_WAY);
+    call->state = BEL_CALL_ANSWERED;
     bel__call_owe(session, call, 0);
     call->is_lost = writer->err != 0;
     if (call->is_lost) {
@@ -147,7 +152,7 @@ static void end_reply(struct bel_session *session, struct bel_call *call,
  * gone. */
 static bool may_answer(struct bel_session *session, struct bel_call *call)
 {
-    if (session->is_dropped) {
+    if (session->state >= BEL_SESSION_DROPPED) {
         bel__call_leave(session, call);
         bel__call_abandon(session, call);
         return false;
@@ -234,6 +239,7 @@ static void submit(struct bel_session *session, struct bel_call *call,
         refuse(session, call, "NOPERM", "this key is for some topics alone, and not for this");
         return;
     }
+    assert(call->state == BEL_CALL_UNDER_WAY && session->holder == NULL);
     if (does_hold(&call->request.command)) session->holder = call;
     bel__call_owe(session, call, bel__session_owed(session, &call->request.command));
     bel_backend_submit(session->owner.backend, &call->request);
@@ -244,8 +250,8 @@ static void returned(struct bel_background_task *task, int err, const char *why)
 {
     struct bel_call *call = BEL_CONTAINER_OF(task, struct bel_call, task);
     struct bel_session *session = call->session;
-    assert(call->is_background);
-    call->is_background = false;
+    assert(call->state == BEL_CALL_BACKGROUND && session->holder == call);
+    call->state = BEL_CALL_UNDER_WAY;
     if (!may_answer(session, call)) return;
     struct bel_resp_writer writer = writer_of(session, call);
     size_t before = writer.out->count;
@@ -263,7 +269,7 @@ static void do_own(struct bel_session *session, struct bel_call *call,
     call->task = (struct bel_background_task){.done = returned};
     call->entry = bound->entry;
     bel__own_command_do(call, bound, &writer);
-    if (call->is_background) {
+    if (call->state == BEL_CALL_BACKGROUND) {
         session->holder = call;
     } else {
         end_reply(session, call, &writer, before);
@@ -350,6 +356,7 @@ static bool is_http(struct bel_view name)
 static bool take_request(struct bel_session *session)
 {
     size_t bytes = session->request_bytes;
+    assert(bytes > 0 && bytes <= session->in.count && session->holder == NULL);
     struct bel_view name = bel__resp_argument(&session->parser, bel__buffer_data(&session->in), 0);
     if (is_http(name)) {
         drop(session);
@@ -362,7 +369,7 @@ static bool take_request(struct bel_session *session)
     if (call == NULL) return false;
     session->request_bytes = 0;
     run(session, call, entry, bytes);
-    if (!session->is_dropped) bel__buffer_consume(&session->in, bytes);
+    if (session->state < BEL_SESSION_DROPPED) bel__buffer_consume(&session->in, bytes);
     return true;
 }
 
@@ -381,15 +388,17 @@ static bool take_refusal(struct bel_session *session, enum bel_resp_event event,
                              : "the request is %s: at most %zu arguments, %zu bytes",
                    session->parser.why, session->parser.limits.arguments_max,
                    session->parser.limits.request_bytes_max);
-    session->is_ending = call->is_last = is_broken;
+    assert(session->state == BEL_SESSION_OPEN);
+    if (is_broken) session->state = BEL_SESSION_ENDING;
     refuse(session, call, is_broken ? "ERR" : "BADARG", text);
-    if (!session->is_dropped) bel__buffer_consume(&session->in, used);
+    if (session->state < BEL_SESSION_DROPPED) bel__buffer_consume(&session->in, used);
     return true;
 }
 
 static bool is_able(const struct bel_session *session)
 {
-    return !session->is_ending && session->holder == NULL && bel__session_may_add(session);
+    return session->state == BEL_SESSION_OPEN && session->holder == NULL &&
+           bel__session_may_add(session);
 }
 
 /* Parses and does one. False if it has to wait. */
@@ -447,8 +456,9 @@ static void withdraw_claims(struct bel_session *session)
     for (struct bel_link *link = bel__list_first(&session->calls); link != NULL; link = next) {
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
         next = bel__list_next(&session->calls, link);
-        assert(!call->is_answered);
-        if (call->is_background || call->request.command.verb != BEL_VERB_CLAIM) continue;
+        assert(call->state != BEL_CALL_ANSWERED);
+        if (call->state == BEL_CALL_BACKGROUND || call->request.command.verb != BEL_VERB_CLAIM)
+            continue;
         if (!bel_backend_withdraw(session->owner.backend, &call->request)) continue;
         bel__call_leave(session, call);
         bel__call_give(session, call);
@@ -458,12 +468,12 @@ static void withdraw_claims(struct bel_session *session)
 void bel__session_destroy(struct bel_session *session)
 {
     if (session == NULL) return;
-    assert(!session->is_destroyed);
+    assert(session->state < BEL_SESSION_DESTROYED);
     settle_unwritten(session);
     drop(session);
     withdraw_claims(session);
     bel__resp_finish(&session->parser);
-    session->is_destroyed = true;
+    session->state = BEL_SESSION_DESTROYED;
     bel__session_free_if_gone(session);
 }
 
@@ -476,7 +486,8 @@ void bel__session_introduce(struct bel_session *session, uint64_t id, const char
 
 int bel__session_receive(struct bel_session *session, const void *data, size_t bytes)
 {
-    if (session->is_ending) return 0;
+    assert(session->state < BEL_SESSION_DESTROYED);
+    if (session->state >= BEL_SESSION_ENDING) return 0;
     int err = BEL_EFULL;
     size_t max = bel__session_input_max(session);
     if (session->in.count <= max && bytes <= max - session->in.count) {
@@ -488,6 +499,7 @@ int bel__session_receive(struct bel_session *session, const void *data, size_t b
 
 bool bel__session_step(struct bel_session *session, unsigned commands)
 {
+    assert(session->state < BEL_SESSION_DESTROYED && commands > 0);
     settle_unwritten(session);
     for (unsigned i = 0; i < commands; i++) {
         if (!is_able(session) || !step_one(session)) return false;
@@ -502,12 +514,13 @@ struct bel_buffer *bel__session_output(struct bel_session *session)
 
 bool bel__session_is_closing(const struct bel_session *session)
 {
-    return session->is_dropped || (session->is_ending && session->calls_count == 0);
+    return session->state >= BEL_SESSION_DROPPED ||
+           (session->state == BEL_SESSION_ENDING && session->calls_count == 0);
 }
 
 bool bel__session_is_busy(const struct bel_session *session)
 {
-    return session->holder != NULL && session->holder->is_background;
+    return session->holder != NULL && session->holder->state == BEL_CALL_BACKGROUND;
 }
 
 bool bel__session_is_idle(const struct bel_session *session)
