@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A list of blocks. What does not fit into the rest of the first gets a new block. */
+/* A list of blocks. A request that does not fit into the rest of the first block gets a new
+ * block. */
 #include "core/arena.h"
 
 #include <assert.h>

@@ -3,8 +3,8 @@
 #define BEL_CORE_ARENA_H
 
 /*
- * arena - memory that is taken piece by piece and given back all at once: what the answers of
- * a batch point to.
+ * arena - memory that is allocated piece by piece and freed all at once, for example the replies of
+ * a batch.
  */
 
 #include "belfry/view.h"
@@ -14,20 +14,20 @@
 struct bel_arena_block; /* private */
 
 struct bel_arena {
-    struct bel_arena_block *blocks; /* private: the first is the one in use */
-    size_t used;                    /* bytes of it */
+    struct bel_arena_block *blocks; /* private: the first block is the one in use */
+    size_t used;                    /* bytes of the first block */
 };
 
-/* An arena that is zeroed is empty. */
+/* Frees all blocks. An arena that is zeroed is empty. */
 void bel__arena_finish(struct bel_arena *arena);
 
-/* Gives all back but one block, for the next time. */
+/* Frees all memory except one block, which is kept for reuse. */
 void bel__arena_reset(struct bel_arena *arena);
 
-/* So many bytes, aligned for anything; NULL if there is no memory. */
+/* Allocates `bytes` bytes, aligned for any type. Returns NULL if memory has run out. */
 void *bel__arena_take(struct bel_arena *arena, size_t bytes);
 
-/* A copy of bytes; its pointer is NULL if there is no memory, and only then. */
+/* Copies bytes. The pointer of the result is NULL only if memory has run out. */
 struct bel_view bel__arena_copy(struct bel_arena *arena, struct bel_view view);
 
 #endif
