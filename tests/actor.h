@@ -3,8 +3,8 @@
 #define BEL_TESTS_ACTOR_H
 
 /*
- * actor - a thread that does what it is told, one thing at a time, so that a test on
- * several threads can be written down in one order.
+ * actor - a thread that executes tasks one at a time, so that a test can run several threads in a
+ * fixed order.
  *
  *     actor_start(&a);
  *     actor_do(&a, enter_as_worker, &place);     returns when it is done
@@ -52,7 +52,7 @@ static inline void actor_start(struct actor *actor)
     CHECK(pthread_create(&actor->thread, NULL, actor_main, actor) == 0);
 }
 
-/* Tells an idle actor what to do and does not wait for it. */
+/* Starts a task on an idle actor and does not wait for it. */
 static inline void actor_begin(struct actor *actor, void (*task)(void *), void *arg)
 {
     (void)pthread_mutex_lock(&actor->mutex);
@@ -63,7 +63,7 @@ static inline void actor_begin(struct actor *actor, void (*task)(void *), void *
     (void)pthread_mutex_unlock(&actor->mutex);
 }
 
-/* Waits until it is idle. */
+/* Waits until the actor is idle. */
 static inline void actor_await(struct actor *actor)
 {
     (void)pthread_mutex_lock(&actor->mutex);

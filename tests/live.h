@@ -3,8 +3,8 @@
 #define BEL_TESTS_LIVE_H
 
 /*
- * live - what tests of a runtime on the real clock share: the runtime, a semaphore that each
- * ring posts, and waiting for things to happen instead of for time to pass.
+ * live - shared by tests of a runtime on the real clock: the runtime, a semaphore that each ring
+ * posts, and functions that wait for events rather than for time to pass.
  */
 
 #include "belfry/runtime.h"
@@ -58,7 +58,7 @@ static inline void await_rings(unsigned count)
     }
 }
 
-/* Waits until the runtime has so many workers. */
+/* Waits until the runtime has `count` workers. */
 static inline void await_workers(unsigned count)
 {
     while (stats().workers != count) {

@@ -3,10 +3,10 @@
 #define BEL_TESTS_MEMORY_H
 
 /*
- * Memory that runs out when a test says so. A test includes this and then the source
- * that it tests, whose allocations are counted from there on:
+ * Memory that runs out on demand. A test includes this file and then the source under test, whose
+ * allocations are counted from there on:
  *
- *     memory_left = 3;     the fourth allocation fails, and all after it
+ *     memory_left = 3;     the fourth and all later allocations fail
  */
 
 #include <stdint.h>

@@ -3,10 +3,10 @@
 #define BEL_TESTS_RANDOM_H
 
 /*
- * Chance for property tests: a seed makes a case, and the same seed makes the same
- * case again. A test runs N seeds, twenty times as many with BEL_TEST_LONG set, or only the
- * seed that it is given. With sanitizers the seeds are N + 1 to 2 N instead of 1 to N, so that the
- * builds do not repeat each other.
+ * Random numbers for property tests: a seed makes a case, and the same seed makes the same case
+ * again. A test runs N seeds, twenty times as many with BEL_TEST_LONG set, or only the seed in its
+ * argument. With sanitizers the seeds are N + 1 to 2 N instead of 1 to N, so that the builds do not
+ * repeat each other:
  *
  *     struct cases cases = cases_of(argc, argv, 2000);
  *     for (uint64_t seed = cases.first; seed <= cases.last; seed++) run_case(seed);
@@ -29,16 +29,17 @@ static inline uint64_t random_u64(uint64_t *state) /* splitmix64 */
     return z ^ z >> 31;
 }
 
-/* From 0 to below `end`. The bias is far too small for a test to see. */
+/* Returns a number from 0 to below `end`. The bias is too small to matter for a test. */
 static inline uint64_t random_below(uint64_t *state, uint64_t end)
 {
     return random_u64(state) % end;
 }
 
-/* Every magnitude equally often: as likely between 4 and 8 as above 2^63. */
+/* Returns a number with a uniformly distributed magnitude: as likely from 4 to 8 as above 2^63. */
 static inline uint64_t random_magnitude(uint64_t *state)
 {
-    uint64_t shift = random_below(state, 64); /* a statement each, or compilers differ */
+    uint64_t shift = random_below(state, 64); /* a separate statement, because compilers differ
+                                                 in the order of evaluation */
     return random_u64(state) >> shift;
 }
 

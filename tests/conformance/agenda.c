@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The agenda: how many timers are due in each step of a time, plans expanded.
+ * The agenda: how many timers are due in each step of time, with plans expanded.
  */
 #include "conformance.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Claims: in which order timers are delivered, from which topics, and how many.
+ * Claims: the order of deliveries, the topics they come from, and their number.
  */
 #include "conformance.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Clocks: what somebody who sets the wall clock moves, and what not.
+ * Clocks: which timers move when the wall clock is set, and which do not.
  */
 #include "conformance.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Conflicts: what becomes of the timer that has the id already.
+ * Conflicts: scheduling a timer whose id exists.
  */
 #include "conformance.h"
 

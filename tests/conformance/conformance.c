@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The runner, and the clocks of a subject. A case gets a new backend. Requests and what was
- * heard stay until it is over, so that a case may look at an answer whenever it likes.
+ * The runner, and the clocks of a subject. Each case gets a new backend. Requests and replies are
+ * kept until the case ends, so that a case may examine a reply at any time.
  */
 #include "conformance.h"
 

@@ -3,9 +3,9 @@
 #define BEL_TESTS_CONFORMANCE_H
 
 /*
- * conformance - what every backend does, written once against belfry/backend.h.
+ * conformance - the behaviour of every backend, written once against belfry/backend.h.
  *
- * A case reads as a transcript, and its name is the rule:
+ * A case reads like a transcript, and its name is the rule that it checks:
  *
  *     static void a_lease_that_ends_gives_the_timer_back(struct subject *s)
  *     {
@@ -15,8 +15,8 @@
  *         expect_claim(s, "mail", "a");
  *     }
  *
- * To have a backend judged, fill in a struct kind and give it to conformance_run(). Cases come
- * in groups; a group says what the backend must be able to do for it.
+ * To test a backend, fill in a struct kind and pass it to conformance_run(). Cases come in groups;
+ * a group states which features of the backend it needs.
  */
 
 #include "../check.h"

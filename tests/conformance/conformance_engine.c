@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The suite against the embedded engine: in memory; or with --directory, in a directory of its
- * own for each case, where it can be closed and opened again. A directory takes its time, so
- * those are only the cases that need one, unless BEL_TEST_LONG is set.
+ * The suite against the embedded engine: in memory; or with --directory, in a new directory for
+ * each case, where the engine can be closed and opened again. Directories are slow, so only the
+ * cases that need one run there, unless BEL_TEST_LONG is set.
  */
 #include "belfry/engine.h"
 #include "conformance.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The suite against the model: so that the suite is known to be right, and the model to follow
- * docs/SEMANTICS.md, before either judges anything else.
+ * The suite against the model: this checks the suite, and that the model follows docs/SEMANTICS.md,
+ * before either is used to test something else.
  */
 #include "conformance.h"
 #include "model.h"

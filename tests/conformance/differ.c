@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Field by field, in the order of the headers. The first difference is written down and ends
- * it.
+ * Compares field by field, in the order of the headers, and reports the first difference.
  */
 #include "differ.h"
 

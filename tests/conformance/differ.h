@@ -3,9 +3,8 @@
 #define BEL_TESTS_DIFFER_H
 
 /*
- * differ - whether two backends have answered the same. Tokens are not compared, nor are texts
- * that are for people, and ids that the backends made themselves are known to be the same by
- * who was given them.
+ * differ - compares the replies of two backends. Tokens and texts for people are not compared. Ids
+ * that the backends generated are matched by the requests that created them.
  */
 
 #include "heard.h"

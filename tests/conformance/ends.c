@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Ends: what is kept of a timer that has finished, for how long, and how it goes.
+ * Ends: what is kept of a finished timer, for how long, and how it is removed.
  */
 #include "conformance.h"
 

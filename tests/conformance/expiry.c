@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Expiry: timers that nobody came for in time, and when that is noticed.
+ * Expiry: timers that no worker claimed in time, and when that is noticed.
  */
 #include "conformance.h"
 

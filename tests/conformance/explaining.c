@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * EXPLAIN: that there is something to say about every timer. What it is, is for people.
+ * EXPLAIN: there is an explanation for every timer. Its text is for people and not checked.
  */
 #include "conformance.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Failing: what it costs, when the next attempt is, and when there is none.
+ * Failures: what they cost, when the next attempt is, and when there is none.
  */
 #include "conformance.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A deep copy. Everything that is copied is a piece of memory of its own, so that a test that
- * reads past one is caught by the sanitizer.
+ * A deep copy. Every part is allocated separately, so that the sanitizer catches a test that reads
+ * past its end.
  */
 #include "heard.h"
 

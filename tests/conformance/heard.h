@@ -3,8 +3,8 @@
 #define BEL_TESTS_HEARD_H
 
 /*
- * heard - a reply, kept. What a reply points to is good only until `done` returns; this is a
- * copy of all of it, for tests that look at it later or compare two.
+ * heard - a copy of a reply. The memory of a reply is valid only until `done` returns; this copies
+ * all of it, for tests that examine it later or compare two.
  */
 
 #include "belfry/backend.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Listing: the order, the filters, and cursors while things change.
+ * Listing: the order, the filters, and cursors while timers change.
  */
 #include "conformance.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Misfires: the times of a plan that passed while nobody looked.
+ * Misfires: the times of a plan that passed while no turn was taken.
  */
 #include "belfry/spread.h"
 #include "conformance.h"

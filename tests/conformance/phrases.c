@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The phrases that transcripts are made of: each makes a command, asks, and checks what every
- * answer of its kind has to be.
+ * The phrases of the transcripts: each submits a command, and checks what every reply of its kind
+ * must have.
  */
 #include "conformance.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Plans: when they ring, what their occurrences have, and how they are moved and ended.
+ * Plans: when they ring, what their occurrences contain, and how they are moved and ended.
  */
 #include "belfry/rrule.h"
 #include "belfry/spread.h"

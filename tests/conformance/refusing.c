@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Bad input: what cannot be is refused, and then nothing has changed.
+ * Bad input: invalid values are refused, and nothing changes.
  */
 #include "conformance.h"
 

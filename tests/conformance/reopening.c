@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reopening: what is kept while a backend is closed, and what time does meanwhile.
+ * Reopening: what is kept while a backend is closed, and how time counts meanwhile.
  */
 #include "conformance.h"
 

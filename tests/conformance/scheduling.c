@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Scheduling: when timers are due, what they are called, and when they are moved or cancelled.
+ * Scheduling: due times, ids, moving and cancelling.
  */
 #include "conformance.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Settings: their names, defaults and limits, and that CONFIGURE takes all or none.
+ * Settings: their names, defaults and limits, and that CONFIGURE applies all or none.
  */
 #include "conformance.h"
 

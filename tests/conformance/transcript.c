@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Each verb prints what can differ from one command to the next; what is not said is left out.
+ * Each verb prints the fields that can differ between commands; fields with defaults are left out.
  */
 #include "transcript.h"
 

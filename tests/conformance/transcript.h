@@ -3,8 +3,8 @@
 #define BEL_TESTS_TRANSCRIPT_H
 
 /*
- * transcript - what was asked of a backend and what it answered, a line each, for the reader of
- * a test that failed. Times are in ms after an epoch of the test's.
+ * transcript - the requests to a backend and its replies, one line each, for the reader of a failed
+ * test. Times are in ms after an epoch of the test.
  */
 
 #include "heard.h"

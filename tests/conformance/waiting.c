@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Claims that wait: who is served first, and when a wait is over.
+ * Waiting claims: who is served first, and when a wait ends.
  */
 #include "conformance.h"
 

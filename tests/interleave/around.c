@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * First the runtime, made by hand; then the functions that the parts under test call and
- * that are not among them. What a thread has of its own is found by its number, for all
- * threads of a case are one.
+ * First the runtime, initialised by hand; then replacements of the functions that the parts under
+ * test call. Thread-local data is found by the number of the thread, because all threads of a case
+ * run on one system thread.
  */
 #include "around.h"
 

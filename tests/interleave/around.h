@@ -3,12 +3,11 @@
 #define BEL_TESTS_AROUND_H
 
 /*
- * around - what the parts of a runtime find around them when the explorer runs them: a
- * wheel is a table, an alarm is a flag, time stands still, and a thread's visitor is the
- * one of its number. Wheels and visitors are plain memory, so the thread sanitizer sees who
- * else comes near them.
+ * around - the environment of the runtime's parts when the explorer runs them: a wheel is a table,
+ * an alarm is a flag, time stands still, and the visitor of a thread is found by its number. Wheels
+ * and visitors are plain memory, so the thread sanitizer detects access by other threads.
  *
- * In setup and check someone else acts for the threads:
+ * In setup and check the test acts for the threads:
  *
  *     around_act_for(0);
  *     err = bel_worker_enter(&around.runtime, &worker);

@@ -3,20 +3,20 @@
 #define BEL_TESTS_ATOMICS_H
 
 /*
- * Put in front of a product source with -include, this makes each of its atomic operations
- * a step of the explorer: first a call that lets other threads go ahead, then the real
- * thing. Initialising is none, for nobody else knows the object yet.
+ * Included before a product source with -include, this file makes each of its atomic operations a
+ * step of the explorer: first a call that lets other threads run, then the real operation.
+ * Initialisation is not a step, because no other thread knows the object yet.
  *
- * Operands are worked out before the step, as they would be before the operation. One that
- * is a step itself does not compile, for its names shadow. Only integers and pointers are
- * provided for, and objects that do not overlap.
+ * Operands are evaluated before the step, as they would be before the operation. An operand that is
+ * itself a step does not compile, because its names shadow. Only integers and pointers are
+ * supported, and objects that do not overlap.
  *
- * The operations that state no memory order are taken away, because a use of them would
- * escape: it does not compile. Beware of plain reads and writes of atomic objects, `a = b`
- * and `a++`, which nothing can keep from escaping.
+ * Operations without an explicit memory order are removed, because they would not be steps: using
+ * one does not compile. Plain reads and writes of atomic objects, `a = b` and `a++`, cannot be
+ * detected: avoid them.
  *
- * With INTERLEAVE_CAS_IS_LOAD_STORE a compare-and-swap is a load, a comparison and a store:
- * a mutant that every lock-free algorithm has to fall to.
+ * With INTERLEAVE_CAS_IS_LOAD_STORE a compare-and-swap is a load, a comparison and a store: a
+ * mutant that every test of a lock-free algorithm must detect.
  */
 
 #include "interleave.h"

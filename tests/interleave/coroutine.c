@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The switch itself is swapcontext(). All else is for the sanitizers, who have to be told
- * that the stack or the thread is another one. The build says which of them is on, because
- * this file is compiled without any: what it shares between coroutines is not to be
- * looked at.
+ * The switch itself is swapcontext(). The rest is for the sanitizers, which must be told that the
+ * stack or the thread has changed. The build defines which of them is active, because this file is
+ * compiled without any: they must not check what it shares between coroutines.
  */
 #include "coroutine.h"
 

@@ -3,17 +3,16 @@
 #define BEL_TESTS_COROUTINE_H
 
 /*
- * coroutine - a function on a stack of its own, which runs when told to and gives way
- * where it says.
+ * coroutine - a function on its own stack, which runs when it is resumed and yields explicitly.
  *
  *     coroutine_start(&it, body);
  *     while (!it.ended) coroutine_resume(&it);
  *     coroutine_finish(&it);
  *
- * To the thread sanitizer each one is a thread. Giving way does not order memory between
- * them: only starting does, after all the starter did before, and finishing, before all
- * that it does then. So of two coroutines' accesses it reports the races, although they
- * never run at the same time.
+ * To the thread sanitizer each coroutine is a thread. Yielding does not order memory between them;
+ * only starting does, after everything the starter did before, and finishing, before everything it
+ * does later. So the sanitizer reports races between two coroutines, although they never run at the
+ * same time.
  */
 
 #include <stdalign.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Every interleaving of a worker's exit with what other threads do to its timers: they
- * schedule, cancel and move them, adopt them, leave themselves, and enter again.
+ * Every interleaving of a worker's exit with operations of other threads on its timers: they
+ * schedule, cancel and move them, adopt them, leave, and enter again.
  *
- * The way of a timer is the product's: the calls, the queues, the intake, the ring, the
- * hand-over and the dealing. What they touch besides is made up (around.h).
+ * The code that handles a timer is the product's: the calls, the queues, the intake, the ring, the
+ * hand-over and the dealing. Everything else is replaced (around.h).
  *
- * When the threads are through, each timer is in one place. Then all workers poll until
- * nothing is on its way, and the books have to balance; and then the time comes, and what
- * was scheduled has rung or was cancelled, once.
+ * When the threads have finished, each timer is in one place. Then all workers poll until no timer
+ * is in a queue, and the counts must balance; finally all timers become due, and each one that was
+ * scheduled must have rung or been cancelled exactly once.
  */
 #include "around.h"
 #include "interleave.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The explorer on threads so small that their schedules can be counted by hand; and on
- * random ones, which must end in the same ways whether or not schedules are left out.
+ * The explorer on threads so small that their schedules can be counted by hand; and on random ones,
+ * which must end in the same states with and without the reduction of schedules.
  */
 #include "interleave.h"
 

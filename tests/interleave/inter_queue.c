@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Every interleaving of a few pushes with takes, parking, a close and opening again.
- * Whatever happens, a node ends in exactly one place, with the consumer or with the pusher
- * that was refused; a pusher's nodes come out in its order; and of the nodes taken at once
- * the oldest was told that the queue was empty or parked, and no other.
+ * Every interleaving of a few pushes with takes, parking, a close and reopening. In every case a
+ * node ends in exactly one place, with the consumer or with the pusher that was refused; a pusher's
+ * nodes come out in its order; and of the nodes taken at once only the oldest was told that the
+ * queue was empty or parked.
  *
- * What the items hold and what the consumer leaves behind is plain memory, so that the
- * thread sanitizer sees whether the queue orders it.
+ * The contents of the items and what the consumer writes is plain memory, so that the thread
+ * sanitizer checks whether the queue orders it.
  */
 #include "core/queue.h"
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Every interleaving of what threads do to the word of one timer: it rings, is cancelled,
- * moved, handed over, waited for, and its memory is used again.
+ * Every interleaving of operations on the word of one timer: it rings, is cancelled, moved, handed
+ * over, waited for, and its memory is reused.
  *
- * Around the word there is as little as can be. A queue is a counter, because who sets
- * QUEUED pushes, and nobody else: it is 0 or 1. A wheel is one entry, the due that it was
- * given. Where the runtime is told to use the word in a certain way, the functions here do
- * what ring.c, intake.c and timer.c do.
+ * The environment of the word is minimal. A queue is a counter of 0 or 1, because only the thread
+ * that sets QUEUED pushes. A wheel is one entry, the due that it was given. Where the runtime must
+ * use the word in a certain way, the functions here do the same as ring.c, intake.c and timer.c.
  *
- * In the end each life was ended once, by a ring or by a cancel, and not after a cancel
- * said so; and what rings is the due that was set last.
+ * At the end each timer was ended once, by a ring or by a cancel, and did not ring after a cancel
+ * that returned true; and a timer rings with the due that was set last.
  */
 #include "runtime/word.h"
 

@@ -1,41 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A schedule is run from the start each time: setup, the threads step by step, check. The
- * choices of the last one are kept as a stack of frames, and the next schedule repeats
- * them up to the last frame that has another choice left, and takes that:
+ * A schedule is run from the start each time: setup, the threads step by step, check. The choices
+ * of the last one are kept as a stack of frames. The next schedule repeats them up to the last
+ * frame that has another choice left, and takes that choice:
  *
  *     depth      0   1   2   3   4   5
  *     last       0   0   1   1   2   2
  *     next       0   0   1   2   ...          frames 5 and 4 had nothing left
  *
- * A move is what can be chosen: the next step of a thread, or that step failing for no
- * reason if it is a weak compare-and-swap.
+ * A move is one choice: the next step of a thread, or, for a weak compare-and-swap, its spurious
+ * failure.
  *
- * Reduction. Two moves of different threads that touch different objects, or only read,
- * can change places and nobody can tell. Of all the schedules that come from each other by
- * such exchanges it is enough to run one. Sleep sets do that: once all schedules that go
- * on with the move a have been run, and b is chosen instead, a is asleep until a move is
- * made that a cannot change places with. As long as it sleeps, going on with a would only
- * lead to what has been seen with a before b. If all that could be chosen is asleep, the
- * schedule repeats another one and is given up. Every state that can be reached is still
- * reached, dead ends too (Godefroid, Partial-Order Methods for the Verification of
- * Concurrent Systems, on sleep sets). Three things make it hold here:
+ * Reduction. Two moves of different threads that touch different objects, or only read, can be
+ * exchanged without a visible effect. Of all the schedules that differ only by such exchanges it is
+ * enough to run one. Sleep sets do this: once all schedules that continue with the move a have been
+ * run, and b is chosen instead, a is asleep until a move is made that cannot be exchanged with a.
+ * While a sleeps, continuing with a would only lead to states already seen with a before b. If all
+ * possible choices are asleep, the schedule repeats another one and is abandoned. Every reachable
+ * state is still reached, including deadlocks (Godefroid, Partial-Order Methods for the
+ * Verification of Concurrent Systems, on sleep sets). Three conditions make this valid here:
  *
- *   - A compare-and-swap counts as a write even if it fails. Its failing for no reason is
- *     a read, and how many of those are left is each thread's own.
- *   - What a thread does between its steps shares nothing with others but what the atomics
- *     order, and exchanging moves as above does not change that order.
- *   - Whether a thread that awaits something can go on depends on one object, which it
- *     counts as reading or writing. So what makes it ready also wakes it.
+ *   - A compare-and-swap counts as a write even if it fails. A spurious failure is a read, and
+ *     the number of those left belongs to each thread.
+ *   - Between its steps a thread shares with others only what the atomics order, and exchanging
+ *     moves as above does not change that order.
+ *   - Whether a waiting thread can continue depends on one object, which it counts as reading or
+ *     writing. So a move that makes it ready also wakes it.
  *
- * Steps that are none. An operation need not be a step if the steps order it against all
- * operations of others on the same object, except for reads against reads: then it can come
- * at once after the last step of its thread, and nobody can tell. Such objects are to steps
- * what plain memory is to atomics, and whether that holds is found out in the same way, by
- * clocks that count the steps that each thread has taken and seen taken. No object has
- * steps at first. When a schedule shows that one needs them, all that was seen before counts
- * for nothing, and the case starts over with steps for it.
+ * Operations that are not steps. An operation need not be a step if the steps order it against all
+ * operations of other threads on the same object, except for reads against reads: then it can
+ * directly follow the last step of its thread without a visible effect. Such objects are to steps
+ * what plain memory is to atomics, and this condition is checked in the same way, by clocks that
+ * count the steps that each thread has taken and seen. At first no object has steps. When a
+ * schedule shows that one needs them, all earlier results are discarded, and the case starts over
+ * with steps for this object.
  */
 #include "interleave.h"
 

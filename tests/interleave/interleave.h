@@ -3,11 +3,11 @@
 #define BEL_TESTS_INTERLEAVE_H
 
 /*
- * interleave - runs a few small threads in every order there is.
+ * interleave - runs a few small threads in every possible order.
  *
- * Product sources are compiled a second time with atomics.h in front, which makes each
- * atomic operation a step: the thread stops before it and goes on when it is chosen. A
- * schedule is the list of choices, and the explorer goes through all of them.
+ * Product sources are compiled a second time with atomics.h included first, which makes each atomic
+ * operation a step: the thread stops before it and continues when it is chosen. A schedule is the
+ * list of choices, and the explorer runs all of them.
  *
  *     static const struct interleave_case cases[] = {
  *         {.name = "two_pushers_and_a_closer",
@@ -21,18 +21,17 @@
  *         return interleave_main(argc, argv, cases, 1);
  *     }
  *
- * Only objects that threads race for need steps, and the explorer finds out which those
- * are: it starts over with steps for an object when two threads use it, at least one of
- * them changes it, and no other steps tell which of the two comes first.
+ * Only objects that threads race for need steps, and the explorer finds them: it starts over with
+ * steps for an object when two threads use it, at least one of them changes it, and no other steps
+ * determine which of the two comes first.
  *
- * What a thread does between two steps belongs to the first of them, and what it does
- * before its first step comes before everything. So threads may share what is atomic, and
- * plain memory only as far as the atomics order it, which the build with the thread
- * sanitizer checks: it knows the coroutines for threads. What a test wants to know of the
- * order of things besides, it counts in an atomic of its own.
+ * What a thread does between two steps belongs to the first of them, and what it does before its
+ * first step comes before everything. So threads may share atomics, and plain memory only as far as
+ * the atomics order it. The build with the thread sanitizer checks this: it treats coroutines as
+ * threads. To observe the order of other events, a test counts them in an atomic of its own.
  *
- * Every step takes effect at once and for all, so an order of memory that is too weak is
- * not found by the schedules but by the thread sanitizer, if plain memory depends on it.
+ * Every step takes effect at once for all threads, so the schedules do not detect a memory order
+ * that is too weak; the thread sanitizer does, if plain memory depends on it.
  */
 
 #include <stdbool.h>

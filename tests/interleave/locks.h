@@ -3,12 +3,12 @@
 #define BEL_TESTS_LOCKS_H
 
 /*
- * Put in front of a product source with -include, after atomics.h, this makes mutexes and
- * conditions the explorer's: who waits for one lets the other threads go on. Both start
- * from zeroed memory.
+ * Included before a product source with -include, after atomics.h, this file replaces mutexes and
+ * conditions by those of the explorer: a thread that waits lets the other threads run. Both start
+ * as zeroed memory.
  *
- * A condition wakes nobody for no reason, and broadcasts only. Anything else of pthread.h
- * that needs a mutex or a condition does not compile.
+ * A condition has no spurious wakeups, and supports only broadcast. Other functions of pthread.h
+ * that need a mutex or a condition do not compile.
  */
 
 #include "atomics.h"

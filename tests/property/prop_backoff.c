@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Any policy that is printed parses as itself; its delays stay within what it says; and the
- * delays of whole factors are what multiplying gives. */
+/* Every printed policy parses as itself, its delays stay within its limits, and the delays of whole
+ * factors equal repeated multiplication. */
 #include "belfry/backoff.h"
 #include "property.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The buffer against an array that moves all its bytes whenever one is consumed. Sizes
- * are drawn around the maximum, which is small as often as not, so that buffers run
- * full, empty and round all the time. Some allocations fail.
+ * The buffer compared with an array that moves all its bytes whenever one is consumed. Sizes are
+ * around the maximum, which is often small, so that buffers become full, become empty and wrap.
+ * Some allocations fail.
  */
 #include "../memory.h"
 #include "property.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Random rules in awkward zones, around the changes of their clocks, against a scan that
- * looks at every minute:
+ * Random rules in difficult zones, around their clock changes, compared with a scan of every
+ * minute:
  *
- *   - with a star for the hour, at every minute of real time, what the clocks show;
- *   - without, at every minute of local time, when the clocks show it, by the policies.
+ *   - with a star for the hour, every minute of real time, by what the clocks show;
+ *   - without, every minute of local time, by when the clocks show it and the policies.
  *
- * The scan knows a rule by its own lists and not by the parser's bits. A rule is also
- * printed and read again, and must be the same.
+ * The scan uses its own lists for a rule, not the bits of the parser. Each rule is also printed and
+ * parsed again, and must be the same.
  */
 #include "belfry/cron.h"
 #include "property.h"

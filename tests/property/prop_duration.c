@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Every duration that is printed parses as itself, and no text is read past its end. */
+/* Every printed duration parses as itself, and no text is read past its end. */
 #include "belfry/duration.h"
 #include "property.h"
 

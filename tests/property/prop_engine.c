@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The engine against the model, side by side: random commands on few topics and few ids, with
- * durations of milliseconds, so that everything meets everything. Both are given the same
- * requests in the same turns, and every answer is compared.
+ * The engine compared with the model: random commands on few topics and few ids, with durations of
+ * milliseconds, so that everything interacts. Both get the same requests in the same turns, and
+ * every reply is compared.
  *
- *     prop_engine 4711        runs that seed alone, and prints what was asked and answered
+ *     prop_engine 4711        runs only that seed, and prints requests and replies
  *
- * A case has features, drawn at its start. Some exclude each other: an expiry is noticed when
- * somebody looks, and how far a claim looks is the backend's own affair, so what else depends
- * on the time of noticing is left out then.
+ * A case has features, chosen at its start. Some exclude each other: an expiry is only noticed when
+ * a timer is examined, and each backend decides how far a claim searches, so commands that depend
+ * on the time of noticing are left out of such cases.
  */
 #include "prop_engine.h"
 

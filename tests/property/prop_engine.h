@@ -3,7 +3,7 @@
 #define BEL_TESTS_PROP_ENGINE_H
 
 /*
- * What the two files of prop_engine share: the world of a case, and chance.
+ * Shared by the two files of prop_engine: the state of a case, and its random numbers.
  */
 
 #include "belfry/engine.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Commands by chance: few names and small numbers, so that they meet, and weights that keep a
- * case alive. What a feature of the case excludes is not chosen.
+ * Random commands: few names and small numbers, so that they interact, with weights that keep a
+ * case going. Commands that a feature of the case excludes are not chosen.
  */
 #include "prop_engine.h"
 

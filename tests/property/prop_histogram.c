@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The histogram against a sorted array: every quantile is at least the value at its
- * rank and above it by no more than a 32nd. Values are of every magnitude, or crowd
- * around one; they are recorded into two histograms that are merged in the end.
+ * The histogram compared with a sorted array: every quantile is at least the value at its rank and
+ * at most a 32nd above it. Values are of every magnitude, or clustered around one; they are
+ * recorded into two histograms that are merged at the end.
  */
 #include "core/histogram.h"
 #include "property.h"

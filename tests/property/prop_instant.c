@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is printed, in UTC and in a zone, parses as the same instant. */
+/* Every instant printed in UTC or in a zone parses as the same instant. */
 #include "belfry/instant.h"
 #include "property.h"
 

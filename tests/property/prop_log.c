@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The store on a disk that breaks. Batches of rows are committed, the process is killed and the
- * power cut at chosen operations, in the middle of writes, syncs, checkpoints and recoveries;
- * syncs and writes fail; and each time the store is opened again, it must be as it was after one
- * of its batches: none that was synced may be missing, none may be there in part, and what one
- * opening did not find must never be found later. If the power was not cut, none that was answered
- * for may be missing, synced or not.
+ * The store on a faulty disk. Batches of rows are committed, the process is killed and the power is
+ * cut at chosen operations, in the middle of writes, syncs, checkpoints and recoveries; syncs and
+ * writes fail. Each time the store is opened again, it must be as it was after one of its batches:
+ * no synced batch may be missing, none may be there in part, and what one opening did not find must
+ * never be found later. If the power was not cut, no acknowledged batch may be missing, synced or
+ * not.
  *
- * The model is the content after every batch. What an opening finds is the truth from then on,
- * so batches behind it are struck out, and the same numbers mean other batches - or, because
- * clients try again, the very same one, behind which an old successor would fit.
+ * The model is the content after every batch. What an opening finds is the truth from then on:
+ * later batches are removed from the model, and their numbers are reused for other batches, or,
+ * because clients retry, for the very same batch, after which an old successor would fit.
  *
- * Each seed draws its own sizes and which faults there are, often tiny segments, so that they
- * are used over and over.
+ * Each seed chooses its own sizes and faults, often tiny segments, so that segments are reused many
+ * times.
  */
 #include "property.h"
 #include "store/state.h"

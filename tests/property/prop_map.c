@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The map against an array with a place for every key. Phases of mostly putting and
- * mostly removing follow each other, so that the map grows and shrinks over the same
- * sizes many times; keys are of every length from none, and some are others' beginnings. In
- * every other history they are words.
+ * The map compared with an array that has a place for every key. Phases of mostly putting and
+ * mostly removing alternate, so that the map grows and shrinks over the same sizes many times. Keys
+ * have every length from 0, and some are prefixes of others. In every other history they are words.
  */
 #include "core/map.h"
 #include "property.h"

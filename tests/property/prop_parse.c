@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Every number that is printed parses back, with any zeros before it, and is refused
- * by bounds that leave it out. The C library, which reads the same decimal digits, is
- * the model.
+ * Every printed number parses back, with any number of leading zeros, and is rejected by limits
+ * that exclude it. The C library, which reads the same decimal digits, is the model.
  */
 #include "core/parse.h"
 #include "property.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The picker against a model that scores everything anew for every pick: an array of timers,
- * ready or leased, in no order. For each pick the model finds the head of every share, counts
- * the leases of every share, and takes the lowest score, in doubles, the static part first.
- * Histories have one share or many, a concurrency or none, or one that changes; dues are few,
- * so that heads often tie; and now and then all that is ready is forgotten.
+ * The picker compared with a model that computes all scores anew for every pick: an unordered array
+ * of timers, ready or leased. For each pick the model finds the head of every share, counts the
+ * leases of every share, and takes the lowest score, in doubles, the static part first. Histories
+ * have one share or many, a concurrency limit, none, or one that changes; there are few different
+ * dues, so that heads often tie; and sometimes all ready timers are dropped.
  */
 #include "engine/state/picker.c" /* NOLINT(bugprone-suspicious-include) */
 #include "property.h"

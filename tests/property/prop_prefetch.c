@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A scout in a file that leads it astray: pages that are nearly branches, with random bytes in
- * random places. It may ask for any page, but reads no byte that it does not have, which is for
- * the sanitizers to say, and finds its way again in a file that is in order.
+ * A prefetch in a misleading file: pages that are almost valid branches, with random bytes in
+ * random places. It may ask for any page, but must not read outside its memory, which the
+ * sanitizers check, and must work again in a valid file.
  */
 #include "store/tree/prefetch.h"
 

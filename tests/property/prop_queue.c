@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Several producers push while the consumer takes and, at some point, closes. When
- * all is over each node must have ended in exactly one place, and the order in which
- * nodes came out must be one in which the pushes can have happened:
+ * Several producers push while the consumer takes and, at some point, closes. At the end each node
+ * must be in exactly one place, and the order in which nodes came out must be a possible order of
+ * the pushes:
  *
- *   - a producer's nodes come out in its order, and all that were refused are its last;
+ *   - the nodes of a producer come out in its order, and all that were refused are its last;
  *   - a push that had returned before another began comes out before it;
  *   - as many pushes found the queue empty as takes found it not empty.
  *
- * A seed settles everything but how the threads interleave, so a failure may take a
- * few runs to come back.
+ * The seed determines everything except how the threads interleave, so a failure may need several
+ * runs to reproduce.
  */
 #include "core/queue.h"
 #include "property.h"

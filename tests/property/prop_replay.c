@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Rows in any order, with keys that come again, against the same rows put and deleted one by one:
- * the two deltas say the same of every key, in the same order.
+ * Rows in any order, with repeated keys, compared with the same rows put and deleted one by one:
+ * both deltas must return the same for every key, in the same order.
  */
 
 #include "property.h"

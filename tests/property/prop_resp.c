@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The parser of requests has a quick way for what is whole and plain, and states for all else. Here
- * both are given the same: numbers that are spelt in every way, right and wrong, one by one; and
- * streams of requests with such numbers in them. A stream that comes byte by byte has nothing that
- * is whole, one that comes at once has little that is not; the same must be heard.
+ * The request parser has a fast path for complete, plain requests, and a state machine for all
+ * others. Both get the same input here: numbers spelled in every valid and invalid way, one by one;
+ * and streams of requests with such numbers. A stream that arrives byte by byte never uses the fast
+ * path, one that arrives at once nearly always does; the results must be the same.
  */
 #include "property.h"
 #include "session/resp.c" /* NOLINT(bugprone-suspicious-include) */

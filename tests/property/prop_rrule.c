@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Random rules against python3-dateutil, which is asked about all of them at once in a
- * process of its own. Of each rule the first times are compared, one after the other and
- * from random places in between, so that a search that begins anew finds the same.
+ * Random rules compared with python3-dateutil, which evaluates all of them at once in a subprocess.
+ * The first times of each rule are compared, one after the other and from random points in between,
+ * so that a new search must find the same.
  *
- * Left out is what the two read differently: BYWEEKNO without BYDAY, which is the start's
- * weekday here and all of them there, or with an INTERVAL, which counts years of weeks here;
- * and the weeks 52 and 53, which dateutil finds in some years that have none. test_rrule
- * compares all weeks with strftime's.
+ * Rules that the two interpret differently are left out: BYWEEKNO without BYDAY, which means the
+ * start's weekday here and all weekdays there, or with an INTERVAL, which counts years of weeks
+ * here; and the weeks 52 and 53, which dateutil finds in some years that do not have them.
+ * test_rrule compares all weeks with strftime().
  */
 #include "belfry/rrule.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Threads do as they like, for a while; then everything stops and the books must balance.
+ * Threads run random operations for a while; then everything stops and the counts must balance.
  *
- * Clients schedule, cancel and move timers, each under an id of the test's. Meanwhile
- * workers come and go, by leaving or by ending their thread. For each id it is known how
- * often it was scheduled, how often a cancel said true, and how often it rang:
+ * Clients schedule, cancel and move timers, each under an id of the test. Meanwhile workers enter
+ * and leave, also by ending their thread. For each id the test counts how often it was scheduled,
+ * how often a cancel returned true, and how often it rang:
  *
  *     scheduled == rang + cancelled        for every id, at rest
  *
- * and the runtime's own counters say the same. A timer that was lost, rang twice, or rang
- * after it had been cancelled breaks that. A timer is never early, unless a shutdown
- * rings all that is left.
+ * and the runtime's counters must agree. A timer that was lost, rang twice, or rang after it was
+ * cancelled breaks this equation. A timer is never early, unless a shutdown rings the remaining
+ * ones.
  */
 #include "belfry/runtime.h"
 

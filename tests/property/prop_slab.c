@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The slab against a table of what is taken. Each item holds a stamp from when it was
- * last taken, which it must still hold while it is taken, when it is given back and
- * when it is taken again.
+ * The slab compared with a table of the items taken. Each item holds a stamp from when it was last
+ * taken, which must be unchanged while it is taken, when it is given back and when it is taken
+ * again.
  */
 #include "core/slab.h"
 #include "property.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The sorted map against a sorted array. A history has phases, and a phase a pattern: keys
- * that only rise, only fall, come at random, or rise within many ranges; and removals from
- * the front, from the back, at random, of whole stretches, or of all at once. So leaves fill,
- * split, empty and merge in every constellation, at heights of up to three. Walks go on while
- * keys come and go around them, and every put follows a reserve of just that put, or of the
- * puts of a phase.
+ * The sorted map compared with a sorted array. A history has phases, and a phase has a pattern:
+ * keys that only rise, only fall, are random, or rise within many ranges; and removals from the
+ * front, from the back, at random, of whole ranges, or of all keys. So leaves fill, split, empty
+ * and merge in every combination, at heights of up to three. Walks continue while keys around them
+ * change, and every put follows a reserve of just that put, or of the puts of a phase.
  */
 #include "core/sorted.h"
 #include "property.h"

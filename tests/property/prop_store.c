@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The store against an array with a place for every key. Rows are put and deleted in batches,
- * deltas freeze at a size that is drawn anew, and their way into the tree is cut into slices
- * that fall between any two steps. Cursors walk while rows change in front of them, behind
- * them and under them. Every value that was handed out is read again before the commit that
- * ends it.
+ * The store compared with an array that has a place for every key. Rows are put and deleted in
+ * batches, deltas freeze at a random size, and writing them to the tree is cut into slices that
+ * fall between any two steps. Cursors walk while rows before them, after them and under them
+ * change. Every value that was returned is read again before the commit that invalidates it.
  */
 #include "property.h"
 #include "store/state.h"

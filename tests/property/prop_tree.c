@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Random transactions on a tree, against arrays that hold, for each of a pool of sorted keys,
- * which value the reader sees, which was committed and which the open transaction has. A value
- * is known by the number that it is made of; 0 is none.
+ * Random transactions on a tree, compared with arrays that hold, for each of a set of sorted keys,
+ * the value that the reader sees, the committed value and that of the open transaction. A value is
+ * identified by the number that it is made of; 0 means none.
  */
 #include "property.h"
 #include "store/io/row.h"

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The wheel against the simplest thing that could be right: an array kept sorted
- * by (due, priority, sequence). Random operations go to both; what they pop must
- * agree to the nanosecond, handles that have ended must be refused, and the bounds
- * on work and on stale entries must hold throughout.
+ * The wheel compared with the simplest correct model: an array kept sorted by (due, priority,
+ * sequence). Random operations go to both; the popped timers must agree to the nanosecond, handles
+ * of ended timers must be refused, and the limits on work and on stale entries must always hold.
  *
- * Each seed draws a character for its case first - how many timers, how far ahead,
- * how crowded, how often what - because most bugs live where one thing dominates.
+ * Each seed first chooses a profile for its case - number of timers, how far ahead, how clustered,
+ * how often each operation - because most bugs appear where one operation dominates.
  */
 #include "belfry/wheel.h"
 #include "property.h"

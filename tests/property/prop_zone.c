@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the clocks show, against the C library in a process of its own, where it may have TZ:
- * in every zone of the system around every change, on a grid that would find a change that
- * is missing, and at random; then random rules, likewise.
+ * Conversion to local time, compared with the C library in a subprocess, which may set TZ: in every
+ * zone of the system around every change, on a grid that would find a missing change, and at
+ * random; then random rules, likewise.
  *
- * When the clocks show it, against trying every offset that there is: around every change of
- * the system's zones, and in random files in which changes are seconds or days apart.
+ * Conversion from local time, compared with trying every offset: around every change of the
+ * system's zones, and in random files in which changes are seconds or days apart.
  *
  * A case is a zone, by its number, and a random rule and file.
  */

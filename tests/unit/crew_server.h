@@ -3,9 +3,9 @@
 #define BEL_TESTS_CREW_SERVER_H
 
 /*
- * crew_server - a thread that plays the server of a crew: it delivers what a case has queued, keeps
- * claims waiting if there is nothing, and writes down whatever else it is told. Cases wait for what
- * they expect to be written down; one that waits in vain is ended by an alarm.
+ * crew_server - a thread that simulates the server of a crew: it delivers what a case has queued,
+ * lets claims wait if there is nothing, and records all other commands. A case waits for the
+ * commands that it expects; an alarm ends a case that waits too long.
  */
 
 #include "client/reader.h"

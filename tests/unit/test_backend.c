@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What every backend is given: a moment of a clock, and a call for programs without a loop. The
- * backend here is an engine in memory.
+ * The parts that every backend shares: bel_clock_now(), and bel_backend_call() for programs without
+ * a loop. The backend here is an engine in memory.
  */
 #include "belfry/engine.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The vectors of RFC 4648, every byte, and what is none. */
+/* The vectors of RFC 4648, every byte value, and invalid texts. */
 #include "../check.h"
 
 #include "core/base64.h"

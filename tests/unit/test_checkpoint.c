@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Checkpoints by steps into a tree that writes down what it was asked and fails when it is told
- * to, and by steps and by a thread into real ones.
+ * Checkpoints in steps into a tree that records its calls and fails on demand, and checkpoints in
+ * steps and by a thread into real trees.
  */
 #include "store/checkpoint.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A client at one end of a pair of sockets, and the test as the server at the other. Replies come
- * split at every byte; nothing sleeps, and a case that blocks is ended by an alarm.
+ * A client at one end of a socket pair; the test is the server at the other end. Replies arrive
+ * split at every byte. Nothing sleeps, and an alarm ends a case that blocks.
  */
 #include "belfry/client.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The table itself: that it is complete, that it can be read by what parses by it, and what it
- * says of a command in one line.
+ * The command table: it is complete, the parsers that use it can read it, and its one-line
+ * descriptions are right.
  */
 #include "../check.h"
 #include "commands/arguments.h"

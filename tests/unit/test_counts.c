@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Counts by hour in rows of 64, and by group: what is written, read back, and forgotten. */
+/* Counts by hour in rows of 64, and by group: written, read back, and dropped. */
 #include "engine/rows/counts.h"
 
 #include "engine/rows/key.h"

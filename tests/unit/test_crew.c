@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A crew, with hands that work when they are let, and the server of crew_server.h. */
+/* A crew whose hands work when the test allows it, and the server of crew_server.h. */
 #include "belfry/crew.h"
 
 #include "crew_server.h"

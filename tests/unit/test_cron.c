@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Rules, one at a time: what they mean, how they are refused, what clock changes do to them.
- * Times are written in UTC; prop_cron compares with a scan of every minute.
+ * Single rules: their meaning, parse errors, and the effect of clock changes. Times are in UTC;
+ * prop_cron compares with a scan of every minute.
  */
 #include "belfry/cron.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a delta says of a key after puts and deletes, and what it keeps when it is emptied. */
+/* What a delta returns for a key after puts and deletes, and what it keeps when it is emptied. */
 #include "store/delta.h"
 
 #include "../check.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Threads around an engine in memory, and around a backend that does as little as a case needs.
- * Nothing sleeps but those who wait for an answer; a case that blocks is ended by an alarm.
+ * Threads around an engine in memory, and around a backend that does only what a case needs. Only
+ * threads that wait for a reply sleep; an alarm ends a case that blocks.
  */
 #include "belfry/driver.h"
 #include "belfry/engine.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Every row of the table of duties, and what they have in common: names, rules, one inbox.
- * The clock is a fake one, but for the last case, in which timers ring on another thread
- * while they are armed and cancelled. The map is here so that its memory can run out.
+ * Every row of the table of duties, and what they share: names, rules, one inbox. The clock is
+ * fake, except in the last case, in which timers ring on another thread while they are armed and
+ * cancelled. The map is compiled in so that its memory can run out.
  */
 #include "../memory.h"
 

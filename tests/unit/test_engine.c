@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the embedded engine promises beyond the conformance suite: folders, bounds, threads.
+ * The promises of the embedded engine beyond the conformance suite: data directories, bounds,
+ * threads.
  */
 #include "belfry/engine.h"
 

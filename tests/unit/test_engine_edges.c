@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Edges of the engine: histories that go wrong at one place alone, on a small disk in memory where
+ * Edge cases of the engine: histories that fail at one point only, on a small simulated disk where
  * batches fill up, and in memory where they do not.
  */
 #include "engine/engine.h"

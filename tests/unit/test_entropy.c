@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The source is compiled in, with a getrandom that stops short when told to. */
+/* The source is compiled in, with a getrandom() that returns fewer bytes on demand. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The log under a store, on a simulated disk: what is refused and how it is named, and one fixed
- * script that is cut at every operation. Random histories are in prop_log.
+ * The log of a store, on a simulated disk: which damage is detected and how it is reported, and one
+ * fixed script that is cut at every operation. Random histories are in prop_log.
  */
 #include "core/crc32c.h"
 #include "store/state.h"

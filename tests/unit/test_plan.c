@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Plans as a whole: which rule a text is, how it is limited, what it says in words. The rules
- * themselves have tests of their own.
+ * Whole plans: which kind of rule a text is, its limits, and its description in words. The rules
+ * have their own tests.
  */
 #include "belfry/plan.h"
 

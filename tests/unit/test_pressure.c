@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Back-pressure, by simulation in virtual time: a flood of batches, each committed as soon as
- * the one before has waited, meets a checkpoint of one pace or another.
+ * Back-pressure, by simulation in virtual time: a flood of batches, each committed as soon as the
+ * previous one has waited, meets checkpoints of different speeds.
  */
 #include "store/pressure.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What is written down is read as it was, and what was not written is refused: rows that are
- * cut off, have a byte too many, or say what nobody knows.
+ * Records that are written read back unchanged, and invalid ones are rejected: truncated rows, rows
+ * with an extra byte, and unknown values.
  */
 #include "engine/rows/encoding.h"
 #include "engine/rows/key.h"

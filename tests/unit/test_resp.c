@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The codec: every request whole and split at every byte, what is refused and what breaks the
+ * The codec: every request whole and split at every byte, invalid requests and those that end the
  * connection, and every kind of reply in both versions.
  */
 #include "../check.h"

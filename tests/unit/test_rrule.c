@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Recurrence rules: the examples of RFC 5545, section 3.8.5.3, in New York; then exceptions,
- * ends, clock changes, far years, and what is refused. Times are local, 09:00:00 unless they
- * say more, and a dot says that there are no others.
+ * Recurrence rules: the examples of RFC 5545, section 3.8.5.3, in New York; then exceptions, ends,
+ * clock changes, far years, and invalid rules. Times are local, 09:00:00 unless given; a dot means
+ * that there are no more.
  */
 #include "belfry/rrule.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * How much work a next time is, counted and not timed: calls of libical, each of which looks
- * through forty years at most, and steps of arithmetic.
+ * The work to find a next time, counted rather than timed: calls of libical, each of which searches
+ * at most forty years, and steps of arithmetic.
  */
 #include "plan/rrule.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One worker and its thread, on a fake clock: what a timer does when nobody interferes. The
- * names of the cases are, where there is one, a line of what timers are known to do.
+ * One worker and its thread, on a fake clock: what a timer does without interference.
  */
 #include "belfry/runtime.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a call does at most, and what it leaves alone: work of one poll, memory of others.
- * On a fake clock and by looking into the runtime.
+ * The limits of a call: the work of one poll, and the memory of other threads that it does not
+ * touch. On a fake clock and by inspecting the runtime.
  */
 #include "belfry/runtime.h"
 

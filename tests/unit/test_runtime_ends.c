@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Threads that use a runtime come, go, and end in the middle of things; or the runtime ends
- * before them. On the real clock, because workers are to sleep; what is scheduled is due at
- * once or in an hour, so that nothing depends on how fast the machine is. A case that
- * blocks is ended by an alarm.
+ * Threads that use a runtime start, leave, and end in the middle of calls; or the runtime is
+ * destroyed before them. On the real clock, because workers must sleep; timers are due at once or
+ * in an hour, so that nothing depends on the speed of the machine. An alarm ends a case that
+ * blocks.
  */
 #include "belfry/runtime.h"
 

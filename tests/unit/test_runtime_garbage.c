@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What cancelled timers leave behind: records that the owner has to clear away, and stale
- * entries in its wheel. Both are bounded by a quarter of the live timers or 64 K, whichever
- * is more, also while one thread cancels as fast as it can.
+ * What cancelled timers leave: records that the owner must reclaim, and stale entries in its wheel.
+ * Both are limited to a quarter of the live timers or 64 K, whichever is more, even while one
+ * thread cancels as fast as it can.
  */
 #include "belfry/runtime.h"
 

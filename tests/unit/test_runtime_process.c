@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The process forks, in the middle of things. On the real clock, because the runtime's own
- * threads are to sleep; what is scheduled is due at once or in an hour, so that nothing
- * depends on how fast the machine is. A case that blocks is ended by an alarm.
+ * The process forks in the middle of calls. On the real clock, because the runtime's own threads
+ * must sleep; timers are due at once or in an hour, so that nothing depends on the speed of the
+ * machine. An alarm ends a case that blocks.
  *
- * The thread sanitizer does not let a child start threads, so this is not one of its tests.
+ * The thread sanitizer does not let a child start threads, so it does not run this test.
  */
 #include "belfry/runtime.h"
 

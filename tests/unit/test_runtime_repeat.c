@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Timers that repeat: the arithmetic by itself, against a loop that takes one beat after
- * the other; then through a runtime with one worker, on a fake clock.
+ * Repeating timers: the arithmetic alone, compared with a loop over single periods; then in a
+ * runtime with one worker, on a fake clock.
  */
 #include "belfry/runtime.h"
 

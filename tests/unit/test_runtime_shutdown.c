@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Starting and shutting down, while others do things with the timers: on a fake clock, with
- * threads that do one thing after the other (actor.h) where the order matters. A case that
- * blocks is ended by an alarm.
+ * Start and shutdown while other threads use the timers: on a fake clock, with threads that execute
+ * tasks one at a time (actor.h) where the order matters. An alarm ends a case that blocks.
  */
 #include "belfry/runtime.h"
 

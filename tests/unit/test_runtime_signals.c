@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Scheduling and cancelling in signal handlers. A thread uses the runtime all the time and
- * is interrupted every few microseconds, so that in the end hardly an instruction has not
- * been. It and the handler keep tallies, and the runtime's counters have to agree with them
- * to the last timer. A case that blocks is ended by an alarm.
+ * Scheduling and cancelling in signal handlers. A thread uses the runtime continuously and is
+ * interrupted every few microseconds, so that almost every instruction is interrupted at some time.
+ * Thread and handler keep counts, which must match the counters of the runtime exactly. An alarm
+ * ends a case that blocks.
  */
 #include "belfry/runtime.h"
 

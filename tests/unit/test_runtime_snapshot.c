@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What is pending, written down and read again: on a fake clock, with the source itself for
- * its checksum and for memory that runs out.
+ * Snapshots and restores of pending timers: on a fake clock, with the source compiled in for its
+ * checksum and for memory that runs out.
  */
 #include "../memory.h"
 

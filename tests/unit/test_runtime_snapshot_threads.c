@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Snapshots taken while other threads schedule, cancel, move and ring, and workers come and
- * go. The clock stands still, so that a timer's due is known by the time that remains.
+ * Snapshots while other threads schedule, cancel, move and ring, and workers enter and leave. The
+ * clock stands still, so that the remaining time of a timer determines its due.
  *
- * A copy takes a few nanoseconds, in which nothing ever happens. So here it pauses halfway.
+ * A copy normally takes a few nanoseconds, in which nothing happens. So in this test it pauses
+ * halfway.
  */
 #include "runtime/runtime.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Several workers, each a thread that does one thing after the other (actor.h), on a fake
- * clock: so what threads do to each other's timers is tested in a known order. Races have
- * tests of their own (prop_runtime, the interleavings).
+ * Several workers, each a thread that executes tasks one at a time (actor.h), on a fake clock, so
+ * that operations on the timers of other threads are tested in a known order. Races have their own
+ * tests (prop_runtime, tests/interleave).
  */
 #include "belfry/runtime.h"
 

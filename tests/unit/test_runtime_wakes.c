@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Who sleeps is woken: by the clock, by other threads, by the metronome, whoever does the
- * sleeping. On the real clock, but nothing depends on how fast the machine is: a case waits
- * for what is to happen, and "in time" is long before the hour that others wait for. A wake
- * that is lost is a case that blocks, which an alarm ends.
+ * Sleeping threads are woken: by the clock, by other threads, by the metronome. On the real clock,
+ * but nothing depends on the speed of the machine: a case waits for an event, and "in time" means
+ * long before the hour for which other timers are due. A lost wakeup blocks its case, which an
+ * alarm ends.
  */
 #include "belfry/runtime.h"
 

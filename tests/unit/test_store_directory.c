@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The store in a directory of the system, with its threads, and the door to files. */
+/* The store in a real directory, with its threads, and the interface to files. */
 #include "store/state.h"
 
 #include "../check.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The store when memory runs out: at each allocation in turn, of opening, of reserving and of
- * carrying into the tree. What fails says so, changes nothing, and works later.
+ * The store when memory runs out: at each allocation in turn, while opening, reserving and writing
+ * a checkpoint. A failed call returns an error, changes nothing, and succeeds later.
  */
 #include "store/state.h"
 

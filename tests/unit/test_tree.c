@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What every tree promises, in memory and on disk. */
+/* The promises of every tree, in memory and on disk. */
 #include "store/tree/tree.h"
 
 #include "store/io/row.h"

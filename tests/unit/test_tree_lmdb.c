@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What only a tree on disk meets: a disk that is full or broken, files that are damaged, missing
- * or of another version, too few addresses. The calls by which the library writes are defined
- * here, and it binds to these.
+ * Cases that only a tree on disk has: a full or broken disk, files that are damaged, missing or of
+ * another version, too little address space. The system calls that LMDB writes with are defined
+ * here, and LMDB links to them.
  */
 #include "store/tree/tree.h"
 

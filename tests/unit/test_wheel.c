@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What belfry/wheel.h promises, a sentence at a time. Large wheels are in
- * test_wheel_load.c, the borders of its levels in test_wheel_levels.c. */
+/* The promises of belfry/wheel.h, one sentence at a time. Large wheels are in test_wheel_load.c,
+ * the borders of its levels in test_wheel_levels.c. */
 #include "belfry/wheel.h"
 
 #include "../check.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What can happen while a crowd, more timers of one tick than are sorted at once, is
- * half sorted; and entries that look like another's because the 32 bits of their ticks
- * agree. Each case is a bug that was there.
+ * A crowd, more timers of one tick than are sorted at once, that is half sorted; and entries that
+ * look like another timer's because the 32 bits of their ticks are equal. Each case was a real bug.
  */
 #include "belfry/wheel.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A handle names one timer for ever, however often its slot is used again. With three
- * bits for a generation (meson's generation_bits) a slot is used up after eight
- * timers, which shows what happens after 2^30 otherwise.
+ * A handle names only one timer, however often its slot is reused. With three bits for a generation
+ * (meson option generation_bits) a slot is used up after eight timers, which tests what otherwise
+ * happens after 2^30.
  */
 #include "belfry/wheel.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Every border of every level, from every side: dues around each power of two, both
- * counted from zero and from the time, while the time itself starts around each of
- * them. A timer must come out at its nanosecond, not one before, and in the order
- * of a sorted list.
+ * Every border of every level, from every side: dues around each power of two, counted from zero
+ * and from the current time, while the current time itself starts around each of them. A timer must
+ * be popped at its nanosecond, not before, and in the order of a sorted list.
  */
 #include "belfry/wheel.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Large wheels: exact order in a crowd, a bound on the work of every call and on the
- * memory that timers leave behind. */
+/* Large wheels: exact order in a crowd, and limits on the work of every call and on the memory that
+ * timers leave. */
 #include "belfry/wheel.h"
 
 #include "../check.h"

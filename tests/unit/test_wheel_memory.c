@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A wheel whose memory runs out. The linker puts the functions below between the core
- * and the system (see meson.build), so that they can refuse:
+ * A wheel whose memory runs out. The linker inserts the functions below between the core and the
+ * system (see meson.build), so that they can fail:
  *
- *     memory_left = 3;     the fourth request for memory fails, and all after it
+ *     memory_left = 3;     the fourth and all later requests for memory fail
  */
 #include "belfry/wheel.h"
 

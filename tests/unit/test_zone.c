@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What clocks have done, in zones of the system; prop_zone compares all of them. */
+/* Past clock changes in zones of the system; prop_zone compares all zones. */
 #include "belfry/zone.h"
 
 #include "../check.h"

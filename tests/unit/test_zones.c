@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A folder of zones that the test makes, and what happens when it changes. */
+/* A directory of zones that the test creates, and what happens when it changes. */
 #include "../memory.h"
 
 #include "plan/zones.c" /* NOLINT(bugprone-suspicious-include) */
