@@ -105,7 +105,7 @@ static void plans_that_are_spread_are_counted_when_they_ring(struct subject *s)
         CHECK_EQ(count_in(heard, 0), 2);
         CHECK_EQ(count_in(agenda(s, NULL, day * DAY + HOUR, day * DAY + first, MINUTE), 0), 0);
     }
-    advance(s, HOUR + MINUTE); /* its nominal time is over, and it has not rung */
+    advance(s, HOUR + MINUTE); /* its nominal time is past, and it has not rung */
     CHECK_EQ(count_in(agenda(s, NULL, first, first + 1, MINUTE), 0), 2);
 }
 
@@ -126,7 +126,8 @@ static void an_agenda_has_ten_thousand_steps_at_most(struct subject *s)
     CHECK(agenda(s, "no good", 0, HOUR, 0)->reply.err == BEL_EINVAL);
 }
 
-/* Hours are counted in stretches: what is far apart is in several, and all of one is added. */
+/* Hours are counted in rows that cover several: hours far apart are in several rows, and a whole
+ * row is added up at once. */
 static void hours_that_are_far_apart_are_found(struct subject *s)
 {
     static const int64_t hours[] = {0, 1, 62, 63, 64, 65, 127, 128, 1000, 9999};

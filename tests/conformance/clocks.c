@@ -40,7 +40,7 @@ static void an_instant_that_is_put_back_is_scheduled_again(struct subject *s)
     expect_state(s, "mail", "b", BEL_READY);
     expect_claim(s, "mail", "b");
     advance(s, MINUTE);
-    expect_claim(s, "mail", "b", "a"); /* whose lease has ended */
+    expect_claim(s, "mail", "b", "a"); /* its lease has expired */
 }
 
 static void a_lease_is_not_moved_by_the_wall_clock(struct subject *s)
@@ -136,7 +136,7 @@ static void an_expiry_is_on_the_timeline_of_its_due(struct subject *s)
     expect_state(s, "mail", "instant", BEL_EXPIRED);
 }
 
-/* What had expired, and nobody had noticed, has not when the clock is put back. */
+/* A timer that had expired unnoticed is no longer expired when the clock is set back. */
 static void the_queue_waits_again_if_the_clock_is_put_back(struct subject *s)
 {
     schedule(s, "mail", .id = "p", .every = "1m", .overlap = BEL_OVERLAP_ALLOW, .expires = 100000);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    TURNS_MAX = 100000, /* before an answer, or at one time */
+    TURNS_MAX = 100000, /* before a reply, or at one time */
 };
 
 extern const struct group scheduling_group, conflicts_group, claims_group, leases_group,
@@ -93,8 +93,8 @@ static void noted(struct bel_request *request, const struct bel_reply *reply)
     *is_answered = true;
 }
 
-/* Answers come in the order in which they were decided: when a question that was asked after
- * the turn is answered, all that the turn has decided has been, too. */
+/* Replies leave in the order of their decisions: when a request submitted after the turn is
+ * answered, so are all requests of the turn. */
 static void wait_for_answers(struct subject *s)
 {
     bool is_answered = false;
@@ -113,7 +113,7 @@ void turn(struct subject *s)
     if (s->kind->is_slow) wait_for_answers(s);
 }
 
-/* All times are whole milliseconds, so a deadline that is early may be rounded up to one. */
+/* All times are whole milliseconds, so an early deadline may be rounded up to one. */
 void advance(struct subject *s, uint64_t ms)
 {
     uint64_t end = s->now.boot.ns + ms * NS_PER_MS;
@@ -149,7 +149,7 @@ void step_wall(struct subject *s, int64_t ms)
     turn(s);
 }
 
-/* The boot clock of a machine that was started meanwhile begins anew. */
+/* The boot clock starts again, as after a restart of the machine. */
 void reopen(struct subject *s, uint64_t closed_ms)
 {
     s->now.boot.ns = NS_PER_MS;

@@ -29,10 +29,10 @@
 #include <stdint.h>
 
 enum {
-    LOWEST_PRIORITY = -1,     /* 0, which is otherwise none */
-    SETTING_BYTES_MAX = 1024, /* of deliver, the longest value */
+    LOWEST_PRIORITY = -1,     /* priority 0, because 0 here means none */
+    SETTING_BYTES_MAX = 1024, /* the longest value, that of deliver */
     TOKENS_MAX = 256,
-    TOPICS_KEPT = 3, /* of a claim that is submitted: more must live as long as it */
+    TOPICS_KEPT = 3, /* of a submitted claim: the memory of more must outlive the claim */
 };
 
 /* Durations, in ms. */
@@ -41,33 +41,33 @@ enum {
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 
-/* When every case begins: 2026-01-01T00:00:00Z. */
+/* The time at which every case starts: 2026-01-01T00:00:00Z. */
 #define START INT64_C(1767225600000)
 
-/* The days, in ms after START, on which Berlin puts its clocks forward and back, at 01:00Z:
+/* The days, in ms after START, on which Berlin sets its clocks forward and back, at 01:00Z:
  * 2026-03-29 and 2026-10-25. */
 #define FORWARD (87 * DAY)
 #define BACK    (297 * DAY)
 
-/* What a backend can do besides the rest. */
+/* Optional features of a backend. */
 enum {
-    CAN_REOPEN = 1 << 0,    /* be closed, and opened with what it had */
-    CAN_STEP_WALL = 1 << 1, /* tell a wall clock that was set from time that has passed */
+    CAN_REOPEN = 1 << 0,    /* can be closed, and opened again with its data */
+    CAN_STEP_WALL = 1 << 1, /* distinguishes a wall clock that was set from time that has passed */
     CAN_GROUP = 1 << 2,     /* groups and concurrency */
     CAN_ALL = (1 << 3) - 1,
 };
 
 struct subject;
 
-/* A kind of backend. All of it is to be filled in; `reopen` may be NULL. */
+/* A kind of backend. All fields are required, except `reopen`, which may be NULL. */
 struct kind {
     const char *name;
     unsigned can;
-    bool is_slow; /* answers may come some turns later, when what changed is durable */
-    /* Makes a new, empty one that is opened at s->now, and sets s->backend and s->context. */
+    bool is_slow; /* replies may leave some turns later, when the changes are durable */
+    /* Creates a new, empty backend, opened at s->now, and sets s->backend and s->context. */
     void (*open)(struct subject *s);
     void (*close)(struct subject *s);
-    /* Closes it, and opens it at s->now, which has been moved. */
+    /* Closes the backend, and opens it at s->now, which has been moved. */
     void (*reopen)(struct subject *s);
 };
 
@@ -75,25 +75,26 @@ struct token {
     char id[BEL_ID_BYTES + 1], text[BEL_TOKEN_BYTES_MAX + 1];
 };
 
-/* A request that was submitted. */
+/* A submitted request. */
 struct waiter {
     struct bel_request request; /* first */
     struct bel_view topics[TOPICS_KEPT];
-    struct heard *heard; /* NULL: not answered yet */
+    struct heard *heard; /* NULL: no reply yet */
 };
 
-/* A backend, its clocks and what has been heard of it. */
+/* A backend, its clocks and its replies. */
 struct subject {
     const struct kind *kind;
     struct bel_backend *backend;
-    void *context;           /* the kind's */
-    struct bel_zones *zones; /* the system's; the backend is to be opened with them */
+    void *context;           /* for the kind */
+    struct bel_zones *zones; /* the system's; the backend must be opened with them */
     struct bel_now now;
     struct bel_next next; /* of the last turn */
     struct waiter **waiters;
     size_t waiters_count;
-    struct token tokens[TOKENS_MAX]; /* the last one of each id; of many ids, the newest */
-    size_t tokens_count;             /* all that there were */
+    struct token tokens[TOKENS_MAX]; /* the last token of each id; if there are many ids, the
+                                        newest */
+    size_t tokens_count;             /* number of all tokens so far */
 };
 
 struct test {
@@ -114,14 +115,14 @@ struct group {
     const struct group title##_group = {#title, what, list, sizeof(list) / sizeof(list)[0]}
 /* clang-format on */
 
-/* Runs all cases; or those of the group `only`, or whose names have it. Returns what main()
- * does. */
+/* Runs all cases, or those of the group `only`, or those whose names contain it. Returns the exit
+ * status for main(). */
 int conformance_run(const struct kind *kind, const char *only);
 
 /*
  * Time. advance() moves the boot and the wall clock and stops at every deadline in between;
- * wait_real() moves the clock that claims wait on; step_wall() is somebody who sets the clock,
- * and jump() a suspended machine: both clocks are elsewhere in one turn.
+ * wait_real() moves the clock of waiting claims; step_wall() sets the wall clock; and jump()
+ * simulates suspend: both clocks move in one turn.
  */
 void turn(struct subject *s);
 void advance(struct subject *s, uint64_t ms);
@@ -131,25 +132,25 @@ void step_wall(struct subject *s, int64_t ms);
 void reopen(struct subject *s, uint64_t closed_ms);
 int64_t wall(const struct subject *s);
 
-/* Asks, and waits for the answer, which lives as long as the case. */
+/* Submits a command and waits for the reply, which is valid until the case ends. */
 const struct heard *ask(struct subject *s, const struct bel_command *command);
 
-/* Asks, and does not wait. */
+/* Submits a command and does not wait. */
 struct waiter *submit(struct subject *s, const struct bel_command *command);
 
-/* Where a phrase was said, for the message when it fails. */
+/* Where a phrase was called, for the message if it fails. */
 extern const char *conformance_case;
 void at_line(const char *file, int line);
 #define AT at_line(__FILE__, __LINE__)
 
-struct bel_view view(const char *text); /* NULL: none */
+struct bel_view view(const char *text); /* NULL: empty */
 bool is_text(struct bel_view a, const char *text);
 
-/* SCHEDULE. What is 0 is not said. */
+/* SCHEDULE. A field that is 0 is not given. */
 struct scheduled {
     const char *topic, *id, *payload, *group, *resource, *correlation, *retry;
-    uint64_t in; /* IN, if it is not 0 */
-    int64_t at;  /* AT, if it is not 0: ms after START */
+    uint64_t in; /* IN, unless 0 */
+    int64_t at;  /* AT, unless 0: ms after START */
     const char *every, *cron, *rrule, *zone;
     enum bel_plan_mode mode;
     enum bel_gap gap;
@@ -167,7 +168,7 @@ struct scheduled {
 
 #define schedule(s, ...) (AT, schedule_as(s, &(struct scheduled){.topic = __VA_ARGS__}))
 const char *schedule_as(struct subject *s, const struct scheduled *what);
-/* The error that it is refused with; 0: it is not. */
+/* Schedules and returns the error; 0 on success. */
 #define schedule_error(s, ...) (AT, schedule_error_as(s, &(struct scheduled){.topic = __VA_ARGS__}))
 int schedule_error_as(struct subject *s, const struct scheduled *what);
 
@@ -184,19 +185,20 @@ const struct heard *claim_as(struct subject *s, const struct claimed *what);
 #define submit_claim(s, ...) (AT, submit_claim_as(s, &(struct claimed){.topic = __VA_ARGS__}))
 struct waiter *submit_claim_as(struct subject *s, const struct claimed *what);
 
-/* Claims as many as are named, or one, and checks that it gets exactly those, in that order. */
+/* Claims as many timers as are named, or one, and checks that exactly those are delivered, in that
+ * order. */
 #define expect_claim(s, ...) (AT, expect_claim_of(s, (const char *[]){__VA_ARGS__, NULL}))
 void expect_claim_of(struct subject *s, const char *const *topic_and_ids);
 
-/* Checks whose deliveries or timers an answer has, in that order. */
+/* Checks the ids of a reply's deliveries or timers, in that order. */
 #define expect_ids(heard, ...) (AT, expect_ids_of(heard, (const char *[]){__VA_ARGS__, NULL}))
 void expect_ids_of(const struct heard *heard, const char *const *ids);
 void expect_no_ids(const struct heard *heard);
 
-/* The token of the last delivery of an id. */
+/* Returns the token of the last delivery of an id. */
 const char *token_of(struct subject *s, const char *id);
 
-/* The lease's verbs take the id of a delivery, or "token:" and a token. */
+/* The verbs of leases take the id of a delivery, or "token:" and a token. */
 #define ack(s, id) (AT, ack_result(s, id, NULL))
 uint64_t ack_result(struct subject *s, const char *id, const char *result);
 
@@ -221,10 +223,10 @@ int extend(struct subject *s, const char *id, uint64_t ms, uint64_t *out_left_ms
 uint64_t cancel_one(struct subject *s, const char *topic, const char *id);
 #define reschedule_in(s, topic, id, ms) (AT, reschedule(s, topic, id, ms, 0))
 #define reschedule_at(s, topic, id, ms) (AT, reschedule(s, topic, id, 0, ms))
-/* IN, or AT, which is ms after START. */
+/* With IN, or with AT in ms after START. */
 uint64_t reschedule(struct subject *s, const char *topic, const char *id, uint64_t in, int64_t at);
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 const struct bel_timer *get(struct subject *s, const char *topic, const char *id);
 #define timer_of(s, topic, id) (AT, must_get(s, topic, id))
 const struct bel_timer *must_get(struct subject *s, const char *topic, const char *id);
@@ -232,10 +234,11 @@ const struct bel_timer *must_get(struct subject *s, const char *topic, const cha
 void expect_state_of(struct subject *s, const char *topic, const char *id, enum bel_state state);
 #define expect_gone(s, topic, id) (AT, expect_gone_of(s, topic, id))
 void expect_gone_of(struct subject *s, const char *topic, const char *id);
-/* The id of an occurrence, of a nominal time in ms after START. It lives until 8 more are made. */
+/* Returns the id of an occurrence by its nominal time in ms after START. Valid until 8 more are
+ * made. */
 const char *occurrence(const char *plan, int64_t nominal);
 
-/* Lists all, in pages of a few, and checks the order. */
+/* Lists all timers, in small pages, and checks the order. */
 struct listed {
     const char *topic;
     bool has_state;
@@ -250,7 +253,7 @@ const struct heard *list_as(struct subject *s, const struct listed *what, const 
 #define expect_list(s, ...) (AT, expect_list_of(s, (const char *[]){__VA_ARGS__, NULL}, BEL_STATES))
 #define expect_list_state(s, state, ...)                                                           \
     (AT, expect_list_of(s, (const char *[]){__VA_ARGS__, NULL}, state))
-/* BEL_STATES: any. */
+/* BEL_STATES: any state. */
 void expect_list_of(struct subject *s, const char *const *topic_and_ids, enum bel_state state);
 
 uint64_t revive(struct subject *s, const char *topic, const char *id); /* NULL: all */
@@ -262,7 +265,7 @@ const char *setting(struct subject *s, const char *name, const char *which);
 #define configure(s, topic, name, value) (AT, must_configure(s, topic, name, value))
 void must_configure(struct subject *s, const char *topic, const char *name, const char *value);
 int configure_error(struct subject *s, const char *topic, const char *name, const char *value);
-/* A verb that has only a target. Returns the error. */
+/* Runs a verb that has only a target. Returns the error. */
 int target(struct subject *s, enum bel_verb verb, const char *topic, const char *id);
 #define pause_topic(s, topic)  CHECK(target(s, BEL_VERB_PAUSE, topic, NULL) == 0)
 #define resume_topic(s, topic) CHECK(target(s, BEL_VERB_RESUME, topic, NULL) == 0)

@@ -37,7 +37,7 @@ static bool is_text(struct bel_view view, const char *text)
     return heard_same(view, (struct bel_view){text, strlen(text)});
 }
 
-/* Cuts an id in two: the plan's, and the nominal time of an occurrence, if it is one. */
+/* Splits an id into the plan's id and, for an occurrence, its nominal time. */
 static struct bel_view cut(struct bel_view *id)
 {
     const char *text = id->data;
@@ -150,7 +150,8 @@ static bool times(struct differ *differ, const struct bel_timer *one, const stru
            counts(differ, "lease left", one->lease_left_ms, other->lease_left_ms);
 }
 
-/* Without those that name the plan of an occurrence: only deliveries must have them. */
+/* Returns the number of headers without those that name the plan of an occurrence, which only
+ * deliveries must have. */
 static size_t own_headers(const struct bel_timer *timer)
 {
     size_t count = timer->headers_count;
@@ -180,7 +181,8 @@ static bool differ_in_timer(struct differ *differ, const struct bel_timer *one,
     return true;
 }
 
-/* The partner of a timer that has expired, which may have been noticed in another order. */
+/* Returns the partner of an expired timer, which the other backend may have noticed in another
+ * order. */
 static const struct bel_timer *partner(struct differ *differ, const struct bel_timer *one,
                                        const struct bel_timer *others, size_t count)
 {

@@ -14,19 +14,20 @@ enum {
 };
 
 struct differ {
-    /* Ids that were made for the same request, by either backend. */
+    /* Ids that the two backends generated for the same request. */
     struct {
         char one[BEL_ID_BYTES + 1], other[BEL_ID_BYTES + 1];
     } made[DIFFER_IDS_MAX];
     size_t made_count;
-    bool is_lazy;   /* that a timer has expired may have been noticed at different times */
+    bool is_lazy;   /* the backends may notice an expiry at different times */
     char text[400]; /* the first difference, for people */
 };
 
-/* Whether two answers to the same request differ; then `differ->text` says in what. */
+/* Returns whether two replies to the same request differ; then `differ->text` describes the
+ * difference. */
 bool differ_in(struct differ *differ, const struct heard *one, const struct heard *other);
 
-/* The same for two lists of timers, wherever they come from. */
+/* Returns whether two lists of timers differ, from any source. */
 bool differ_in_timers(struct differ *differ, const struct bel_timer *one, size_t one_count,
                       const struct bel_timer *other, size_t other_count);
 

@@ -6,7 +6,7 @@
 #include "conformance.h"
 
 enum {
-    DOOMED = 1050, /* more than a slice, which is 1,000 */
+    DOOMED = 1050, /* more than a slice of 1,000 */
 };
 
 static void fail_adds_an_attempt_and_an_outcome(struct subject *s)
@@ -225,7 +225,7 @@ static void revive_of_none_named_is_all_of_the_topic(struct subject *s)
     expect_claim(s, "mail", "c", "a");
 }
 
-/* Leases of different lengths, so that they die in an order that is not that of their ids. */
+/* Leases of different lengths, so that timers die in an order other than that of their ids. */
 static void schedule_doomed(struct subject *s)
 {
     for (unsigned i = 0; i < DOOMED; i++) {

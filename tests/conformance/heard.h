@@ -19,10 +19,10 @@ struct heard {
 /* Copies a reply to a request. Never NULL. */
 struct heard *heard_copy(enum bel_verb verb, const struct bel_reply *reply);
 
-/* Frees it; NULL is allowed. */
+/* Frees a copy; NULL is allowed. */
 void heard_free(struct heard *heard);
 
-/* Two views of the same bytes. */
+/* Returns whether two views have the same bytes. */
 bool heard_same(struct bel_view a, struct bel_view b);
 
 #endif

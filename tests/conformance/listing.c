@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* One of every kind. */
+/* Schedules one timer of every kind. */
 static void fill(struct subject *s)
 {
     configure(s, "mail", "retention", "1d");
@@ -107,7 +107,7 @@ static void a_page_has_a_hundred_unless_it_says(struct subject *s)
     CHECK(page->reply.timers.cursor.bytes == 0);
 }
 
-/* Lists the page that comes behind another one. */
+/* Lists the page after another one. */
 static const struct heard *page_after(struct subject *s, const struct heard *page, uint32_t count)
 {
     struct bel_command command = {.verb = BEL_VERB_LIST};

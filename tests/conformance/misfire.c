@@ -50,7 +50,7 @@ static void all_is_a_thousand_at_most(struct subject *s)
              .overlap = BEL_OVERLAP_ALLOW);
     jump(s, 1005 * MINUTE + 90 * SECOND);
     const struct bel_timer *plan = timer_of(s, "mail", "p");
-    CHECK(plan->made == 1001 && plan->missed == 5); /* one of them is late by less */
+    CHECK(plan->made == 1001 && plan->missed == 5); /* one of them is less late */
     expect_claim(s, "mail", occurrence("p", 6 * MINUTE));
 }
 

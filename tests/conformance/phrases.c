@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    OCCURRENCES_MAX = 8, /* names that live at the same time */
+    OCCURRENCES_MAX = 8, /* names that are valid at the same time */
     LISTED_MAX = 1000,
     PAGE = 3, /* small, so that cursors are used */
 };
@@ -83,7 +83,7 @@ static const struct heard *ask_schedule(struct subject *s, const struct schedule
     return ask(s, &command);
 }
 
-/* The answer ends in no 0; ids that are asked for do. */
+/* An id in a reply has no final 0; ids in requests have one. */
 const char *schedule_as(struct subject *s, const struct scheduled *what)
 {
     static char id[BEL_ID_BYTES + 1];

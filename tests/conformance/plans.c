@@ -347,7 +347,7 @@ static void reschedule_sets_the_next_time_and_a_rate_goes_on_from_it(struct subj
     CHECK(timer_of(s, "mail", "p")->due.ms == START + 70 * MINUTE);
     CHECK(reschedule_at(s, "mail", "p", MINUTE) == 1); /* past: now */
     turn(s);
-    CHECK(timer_of(s, "mail", "p")->made == 1); /* which has one already */
+    CHECK(timer_of(s, "mail", "p")->made == 1); /* which already has one */
     CHECK(timer_of(s, "mail", "p")->skipped == 1);
     CHECK(timer_of(s, "mail", "p")->due.ms == START + 70 * MINUTE);
 }

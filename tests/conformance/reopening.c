@@ -91,14 +91,14 @@ static void a_lease_that_has_all_of_its_time_at_the_open_is_no_crash(struct subj
     advance(s, 30 * SECOND);
     const struct bel_timer *timer = timer_of(s, "mail", "a");
     CHECK(timer->state == BEL_READY && timer->crashes == 0 && timer->outcomes_count == 0);
-    advance(s, 1); /* the other one was to have more than that */
+    advance(s, 1); /* the other lease should have more time left */
     CHECK(timer_of(s, "mail", "b")->crashes == 1);
     expect_claim(s, "mail", "a");
     advance(s, 30 * SECOND);
     CHECK(timer_of(s, "mail", "a")->crashes == 1);
 }
 
-/* One of this open begins no earlier than that, and has all of its time. */
+/* A lease of this open engine begins no earlier, and has its full time. */
 static void a_lease_of_the_first_turn_is_a_crash_if_it_is_lost(struct subject *s)
 {
     schedule(s, "mail", .id = "a");

@@ -120,7 +120,8 @@ static void those_above_their_share_wait_for_those_below(struct subject *s)
     fill(s, "a", 9);
     schedule(s, "mail", .id = "b1", .group = "b", .in = SECOND);
     schedule(s, "mail", .id = "b2", .group = "b", .in = SECOND);
-    expect_claim(s, "mail", "a1", "a2", "a3"); /* fair is 2: a3 has a penalty, but nobody else */
+    expect_claim(s, "mail", "a1", "a2", "a3"); /* fair is 2: a3 has a penalty, but no other group
+                                                  is ready */
     advance(s, SECOND);
     expect_claim(s, "mail", "b1");
     expect_claim(s, "mail");

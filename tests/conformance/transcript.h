@@ -15,7 +15,7 @@
 void transcript_command(FILE *out, const struct bel_command *command, int64_t epoch_ms);
 void transcript_reply(FILE *out, const struct heard *heard, int64_t epoch_ms);
 
-/* One timer of a list. */
+/* Prints one timer of a list. */
 void transcript_timer(FILE *out, const struct bel_timer *timer, int64_t epoch_ms);
 
 #endif

@@ -44,7 +44,7 @@ static void clear_roster(struct roster *roster)
     }
 }
 
-/* What is large and stays as it is, such as histograms, is left alone: this is called for
+/* Large data that does not change, such as histograms, is not reset, because this is called for
  * each schedule. */
 void around_start(uint64_t now, bel_ring_fn *ring)
 {
@@ -86,7 +86,8 @@ void around_act_for(unsigned visitor)
 }
 
 _Atomic uint32_t bel__forks;
-_Thread_local struct visitor *bel__visitor_recent; /* stays NULL: threads are not threads here */
+_Thread_local struct visitor *bel__visitor_recent; /* stays NULL: all threads run on one system
+                                                      thread */
 
 struct visitor *bel__visitor_search(const struct bel_runtime *runtime)
 {
@@ -136,7 +137,7 @@ void bel__inbox_put(struct bel_inbox *inbox, struct record *carrier, const struc
 int bel__alarm_init(struct bel_alarm *alarm)
 {
     (void)alarm;
-    REQUIRE(false); /* there are seats enough */
+    REQUIRE(false); /* there are enough seats */
     return BEL_EIO;
 }
 
@@ -155,7 +156,7 @@ static bool is_rung(const volatile void *flag)
     return atomic_load_explicit((const volatile atomic_bool *)flag, memory_order_relaxed);
 }
 
-/* The time does not come while threads run. */
+/* Time does not advance while threads run. */
 void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until)
 {
     REQUIRE(until.ns > around.now);
@@ -235,7 +236,7 @@ void bel_wheel_destroy(struct bel_wheel *wheel)
     wheel->is_there = false;
 }
 
-/* Where a timer is. The product has to know what is in its wheel, and there is room. */
+/* Returns the slot of a timer. The product must know what is in its wheel, and there is room. */
 static struct bel_wheel_timer *slot_of(struct bel_wheel *wheel, bel_timer_t timer)
 {
     unsigned i = 0;

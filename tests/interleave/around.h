@@ -18,41 +18,41 @@
 
 enum {
     AROUND_SLOTS = 4,                     /* of a wheel */
-    AROUND_SEATS = 2,                     /* for workers at the same time */
-    AROUND_RECORDS = 4,                   /* from 1 on */
-    AROUND_MAIN = INTERLEAVE_THREADS_MAX, /* a visitor that is no thread's */
+    AROUND_SEATS = 2,                     /* workers at the same time */
+    AROUND_RECORDS = 4,                   /* indices start at 1 */
+    AROUND_MAIN = INTERLEAVE_THREADS_MAX, /* a visitor that belongs to no thread */
     AROUND_VISITORS,
 };
 
-/* A wheel that has to be told of nothing but what is in it. */
+/* A wheel that is just a table of its timers. */
 struct bel_wheel {
     bool is_there;
-    unsigned refusals; /* times that it will have no memory */
+    unsigned refusals; /* number of calls that will fail for lack of memory */
     uint32_t armed_ever;
-    struct bel_wheel_timer slots[AROUND_SLOTS]; /* `timer` is 0 in those that are free */
+    struct bel_wheel_timer slots[AROUND_SLOTS]; /* `timer` is 0 in free slots */
 };
 
 extern struct around {
     struct bel_runtime runtime;
     struct visitor visitors[AROUND_VISITORS];
-    struct bel_wheel wheels[AROUND_VISITORS]; /* each that of a visitor */
+    struct bel_wheel wheels[AROUND_VISITORS]; /* one per visitor */
     struct bel_worker seats[AROUND_SEATS];
-    atomic_bool is_rung[AROUND_SEATS]; /* alarms; `event_fd` is their number */
+    atomic_bool is_rung[AROUND_SEATS]; /* alarms; `event_fd` is their index */
     struct record records[AROUND_RECORDS + 1];
     uint64_t now;
     unsigned acting; /* visitor, in setup and check */
 } around;
 
-/* In setup: an empty runtime, the time, and what is called when something rings. */
+/* In setup: initialises an empty runtime, the time, and the callback for rings. */
 void around_start(uint64_t now, bel_ring_fn *ring);
 
 /* In setup: gives a visitor a record to schedule with. */
 void around_give(unsigned visitor, uint32_t index);
 
-/* The calling thread's visitor; in setup and check the one that it acts for. */
+/* Returns the calling thread's visitor; in setup and check the one that it acts for. */
 unsigned around_self(void);
 
-/* In setup and check: what follows is done by this visitor. */
+/* In setup and check: the following calls are made by this visitor. */
 void around_act_for(unsigned visitor);
 
 #endif

@@ -49,7 +49,7 @@
 #undef atomic_flag_clear
 #undef atomic_flag_clear_explicit
 
-/* The real things, which the two compilers have under different names. */
+/* The real operations, which the two compilers name differently. */
 #ifdef __clang__
 #    define INTERLEAVE_REAL(name)   __c11_atomic_##name
 #    define INTERLEAVE_REAL_N(name) __c11_atomic_##name
@@ -68,7 +68,7 @@
 
 #define INTERLEAVE_STEP(access, what) interleave_step(object_, access, INTERLEAVE_WHERE(what))
 
-/* What the object holds, which is not atomic. */
+/* The non-atomic type of an atomic object. */
 #define INTERLEAVE_TYPE(object) __typeof__(INTERLEAVE_REAL_N(load)(object, memory_order_relaxed))
 
 #define INTERLEAVE_CHANGE(object, value, what, change, order)                                      \

@@ -21,14 +21,14 @@
 
 static struct coroutine *current; /* NULL while none runs */
 
-static struct { /* who resumed the current one */
+static struct { /* the resumer of the current one */
     ucontext_t context;
     void *fiber, *fakes;
     const void *stack;
     size_t stack_bytes;
 } resumer;
 
-/* From the stack that is left for a while, or for good if `fakes` is NULL. */
+/* Called on the stack that is left for a while, or for ever if `fakes` is NULL. */
 static void before_switch(void **fakes, const void *stack, size_t stack_bytes, void *fiber)
 {
     (void)fakes, (void)stack, (void)stack_bytes, (void)fiber;
@@ -40,7 +40,7 @@ static void before_switch(void **fakes, const void *stack, size_t stack_bytes, v
 #endif
 }
 
-/* From the stack that is entered again, or for the first time if `fakes` is NULL. */
+/* Called on the stack that is entered again, or for the first time if `fakes` is NULL. */
 static void after_switch(void *fakes)
 {
     (void)fakes;
@@ -75,13 +75,13 @@ void coroutine_start(struct coroutine *coroutine, void (*body)(void))
     coroutine->ended = false;
 
 #ifdef INTERLEAVE_ASAN
-    /* One that was finished halfway has left its frames' red zones behind. */
+    /* A coroutine that was finished halfway has left the red zones of its frames. */
     __asan_unpoison_memory_region(coroutine->stack, sizeof coroutine->stack);
 #endif
 #ifdef INTERLEAVE_TSAN
     resumer.fiber = __tsan_get_current_fiber();
     if (coroutine->fiber == NULL) coroutine->fiber = __tsan_create_fiber(0);
-    __tsan_switch_to_fiber(coroutine->fiber, 0); /* what was done before is seen by it */
+    __tsan_switch_to_fiber(coroutine->fiber, 0); /* it sees everything done before */
     __tsan_switch_to_fiber(resumer.fiber, __tsan_switch_to_fiber_no_sync);
 #endif
 }
@@ -110,8 +110,8 @@ void coroutine_finish(struct coroutine *coroutine)
     CHECK(current == NULL);
 #ifdef INTERLEAVE_TSAN
     __tsan_switch_to_fiber(coroutine->fiber, __tsan_switch_to_fiber_no_sync);
-    __tsan_switch_to_fiber(resumer.fiber, 0); /* what it has done is seen from now on */
-    if (!coroutine->ended) {                  /* its calls would pile up */
+    __tsan_switch_to_fiber(resumer.fiber, 0); /* its effects are visible from now on */
+    if (!coroutine->ended) {                  /* its calls would accumulate */
         __tsan_destroy_fiber(coroutine->fiber);
         coroutine->fiber = NULL;
     }

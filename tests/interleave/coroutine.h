@@ -26,26 +26,25 @@ enum {
 struct coroutine {
     bool ended; /* the body has returned */
 
-    /* Private from here. */
+    /* Private from here on. */
     void (*body)(void);
-    void *fiber; /* what the thread sanitizer knows it by */
-    void *fakes; /* the address sanitizer's, while it does not run */
+    void *fiber; /* handle of the thread sanitizer */
+    void *fakes; /* of the address sanitizer, while the coroutine does not run */
     ucontext_t context;
     alignas(16) char stack[COROUTINE_STACK_BYTES];
 };
 
-/* Makes a coroutine that is about to enter `body`. Start from zeroed memory or from one
- * that is finished. */
+/* Creates a coroutine that will enter `body`, from zeroed memory or from a finished coroutine. */
 void coroutine_start(struct coroutine *coroutine, void (*body)(void));
 
-/* Runs it until it gives way or ends. Not from within a coroutine. */
+/* Runs a coroutine until it yields or ends. Not to be called within a coroutine. */
 void coroutine_resume(struct coroutine *coroutine);
 
-/* From within one: back to who resumed it. */
+/* Within a coroutine: yields to its resumer. */
 void coroutine_give_way(void);
 
-/* Done with it, ended or not: if not, it stays where it is for ever, and what it holds
- * is lost. */
+/* Ends a coroutine, whether its body has returned or not: if not, it is never resumed, and what it
+ * holds is lost. */
 void coroutine_finish(struct coroutine *coroutine);
 
 #endif

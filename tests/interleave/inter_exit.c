@@ -20,8 +20,8 @@
 enum {
     TIMERS = 3,
     NOW = 100,
-    DUE = 200,   /* of all timers, at first */
-    LATER = 300, /* what thread n moves one to, plus n */
+    DUE = 200,   /* of all timers, initially */
+    LATER = 300, /* thread n moves a timer to this plus n */
     END = 1000,
 };
 
@@ -31,10 +31,10 @@ static struct bel_worker *const seats = around.seats;
 static struct record *const records = around.records;
 
 static bel_timer_t timers[TIMERS];
-static bool repeats;           /* the first timer */
-static atomic_bool is_ringing; /* the first timer */
+static bool repeats;           /* of the first timer */
+static atomic_bool is_ringing; /* of the first timer */
 
-/* What a thread was told; each its thread's. */
+/* The results of a thread's calls; each belongs to its thread. */
 static struct told {
     bool has_scheduled[TIMERS];
     bool has_cancelled[TIMERS];
@@ -44,7 +44,7 @@ static struct told {
 } told[AROUND_VISITORS];
 
 /*
- * What threads do.
+ * Operations of the threads.
  */
 
 static void note_ring(void *context, const struct bel_event *event)
@@ -91,7 +91,7 @@ static void enter(void)
     REQUIRE(bel_worker_enter(runtime, &worker) == 0);
 }
 
-/* The calling thread as a worker. */
+/* Returns the calling thread's worker. */
 static struct bel_worker *this_worker(void)
 {
     struct bel_worker *worker = visitors[around_self()].worker;
@@ -109,7 +109,7 @@ static void poll(void)
     (void)bel_worker_poll(this_worker(), AROUND_SLOTS);
 }
 
-/* The part of a poll that adopts. */
+/* The part of a poll that adopts timers. */
 static void take_in(void)
 {
     bel__intake(this_worker());
@@ -185,7 +185,7 @@ static void leave_enter_and_poll(void)
     poll();
 }
 
-/* Polls when there is something to poll for, until there are so many timers in the wheel. */
+/* Polls when there is something to poll for, until the wheel has `armed` timers. */
 static void sleep_until_there_are(uint64_t armed)
 {
     struct bel_worker *worker = this_worker();
@@ -219,7 +219,7 @@ static void run(void)
     bel_worker_run(this_worker());
 }
 
-/* As a shutdown does. */
+/* Like a shutdown. */
 static void stop(void)
 {
     (void)pthread_mutex_lock(&runtime->mutex);
@@ -229,7 +229,7 @@ static void stop(void)
 }
 
 /*
- * How it starts.
+ * Initial states.
  */
 
 /* A runtime without workers. Threads 0, 1 and 2 have records to schedule with. */
@@ -246,7 +246,7 @@ static void start(void)
     around_give(2, 4);
 }
 
-/* A worker of thread 0 with a timer. */
+/* Thread 0 is a worker with one timer. */
 static void enter_and_schedule(void)
 {
     around_act_for(0);
@@ -260,7 +260,7 @@ static void start_with_one(void)
     enter_and_schedule();
 }
 
-/* And a worker of thread 1. */
+/* And thread 1 is a worker. */
 static void start_with_two(void)
 {
     start_with_one();
@@ -268,7 +268,7 @@ static void start_with_two(void)
     enter();
 }
 
-/* The worker's descriptor is in a loop of the program. */
+/* The descriptor of the worker is in a loop of the program. */
 static void start_watched(void)
 {
     start_with_one();
@@ -289,7 +289,7 @@ static void start_repeating(void)
     around.now = DUE;
 }
 
-/* Workers have been numbered until the numbers start again. */
+/* The incarnations of workers have wrapped around. */
 static void start_after_many(void)
 {
     start();
@@ -316,7 +316,7 @@ static void start_without_memory(void)
     around.wheels[0].refusals = 1;
 }
 
-/* Two timers that thread 1 has left behind are in the inbox of thread 0. */
+/* Two timers that thread 1 has left are in the inbox of thread 0. */
 static void start_with_a_parcel(void)
 {
     start();
@@ -335,7 +335,7 @@ static void start_with_a_parcel_and_no_memory(void)
     around.wheels[0].refusals = 1;
 }
 
-/* The timer is in the wheel and was moved, and that is still in the inbox. */
+/* The timer is in the wheel and was moved, and the move is still in the inbox. */
 static void start_moved(void)
 {
     start_with_two();
@@ -343,8 +343,8 @@ static void start_moved(void)
     move(0);
 }
 
-/* The same; but between the beginning and the end of the move the worker has left, and
- * another has entered in its place. */
+/* As above, but between the beginning and the end of the move the worker has left, and another has
+ * entered in its seat. */
 static void start_moved_to_a_successor(void)
 {
     struct record *record = &records[1];
@@ -362,7 +362,7 @@ static void start_moved_to_a_successor(void)
 }
 
 /*
- * What must hold.
+ * Invariants.
  */
 
 struct places {
@@ -371,7 +371,7 @@ struct places {
 
 static struct places places[AROUND_RECORDS + 1];
 
-/* Counts a record that is in a queue, and those that are behind it in a parcel. */
+/* Counts a record in a queue, and those after it in a parcel. */
 static void count_queued(struct bel_queue_node *node)
 {
     struct record *record = record_of_node(node);
@@ -439,7 +439,7 @@ static void count_places(void)
     }
 }
 
-/* Who is pending does not wait to be dealt while there are workers. */
+/* Pending timers are not in the merge queue while there are workers. */
 static void check_merge(void)
 {
     if (bel__queue_is_empty(&runtime->roster.merge)) return;
@@ -451,7 +451,7 @@ static void check_merge(void)
     }
 }
 
-/* Every record is in one place, the one that its word says. */
+/* Every record is in exactly one place, the one that its word says. */
 static void check_places(void)
 {
     count_places();
@@ -478,7 +478,7 @@ static void poll_all(void)
     }
 }
 
-/* All workers poll until nothing is on its way. */
+/* All workers poll until no timer is in a queue. */
 static void drain(void)
 {
     atomic_store_explicit(&runtime->roster.stopping, false, memory_order_relaxed);
@@ -504,7 +504,7 @@ static uint64_t total(enum counter which)
     return sum;
 }
 
-/* What is counted is what is there, now that nothing is on its way. */
+/* The counters match the timers, now that no timer is in a queue. */
 static void check_books(void)
 {
     uint64_t scheduled = 0, cancelled = 0, moved = 0, rings = 0, pending = 0, workers = 0;
@@ -536,7 +536,7 @@ static void check_books(void)
     REQUIRE(get32(&runtime->roster.count) == workers);
 }
 
-/* A timer has rung once, at the time that it was last moved to, or was cancelled. */
+/* A timer has rung once, at the time to which it was last moved, or was cancelled. */
 static void check_timer(unsigned timer)
 {
     unsigned scheduled = 0, ends = 0, moves = 0;
@@ -569,7 +569,7 @@ static void check(void)
     }
 }
 
-/* The small ones first: they find most mutants. */
+/* The small cases first: they detect most mutants. */
 static const struct interleave_case cases[] = {
     {.name = "an_exit_and_a_cancel",
      .setup = start_with_one,

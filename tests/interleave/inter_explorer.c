@@ -231,7 +231,7 @@ static void threads_without_end_are_found(void)
     CHECK_EQ(strlen(result.schedule), INTERLEAVE_STEPS_MAX);
 }
 
-/* Uses x first, so that y is met only after a choice. */
+/* Uses x first, so that y is used only after a choice. */
 static void read_x_and_add_to_y(void)
 {
     if (atomic_load_explicit(&x, memory_order_relaxed) == 0) return;
@@ -427,7 +427,7 @@ static void a_weak_swap_may_fail_for_no_reason(void)
     CHECK_EQ(explore(strong).schedules, 1);
 }
 
-/* Random threads: what each operation found goes into the outcome. */
+/* Random threads: what each operation found is part of the outcome. */
 enum {
     THREADS = 3,
     OPERATIONS = 3,
@@ -451,12 +451,12 @@ static struct {
     bool is_locked; /* holds the mutex meanwhile */
 } programs[THREADS][OPERATIONS];
 
-static unsigned operations; /* of each thread: with a mutex fewer, for it takes steps too */
+static unsigned operations; /* of each thread: fewer with a mutex, which takes steps too */
 static atomic_uint objects[OBJECTS];
 static unsigned found[THREADS][OPERATIONS];
 
 static struct outcomes {
-    uint64_t hashes[OUTCOMES_MAX]; /* each once, in the order they were met */
+    uint64_t hashes[OUTCOMES_MAX]; /* each once, in the order in which they were found */
     unsigned count;
 } outcomes, all_outcomes;
 
@@ -537,7 +537,7 @@ static bool has_outcome(const struct outcomes *set, uint64_t hash)
     return false;
 }
 
-/* Returns how many schedules were left out. */
+/* Returns how many schedules the reduction left out. */
 static uint64_t compare_outcomes(uint64_t seed)
 {
     struct interleave_case subject = {.setup = clear_objects,
@@ -549,7 +549,7 @@ static uint64_t compare_outcomes(uint64_t seed)
     bool has_mutex = seed % 2 == 0;
     operations = has_mutex ? OPERATIONS - 1 : OPERATIONS;
     for (unsigned i = 0; i < THREADS * OPERATIONS; i++) {
-        bool awaits = random_below(&random_state, 16) == 0; /* more would always wait for ever */
+        bool awaits = random_below(&random_state, 16) == 0; /* more would always deadlock */
         programs[i / OPERATIONS][i % OPERATIONS].operation =
             awaits ? AWAIT : (enum operation)random_below(&random_state, AWAIT);
         unsigned object = (unsigned)random_below(&random_state, OBJECTS);
@@ -566,7 +566,7 @@ static uint64_t compare_outcomes(uint64_t seed)
     outcomes.count = 0;
     interleave_explore(&subject, &reduced);
 
-    CHECK(reduced.failed == unreduced.failed); /* when all that are left wait */
+    CHECK(reduced.failed == unreduced.failed); /* if all remaining threads wait */
     if (reduced.failed) return 0;
     CHECK_EQ(outcomes.count, all_outcomes.count);
     for (unsigned i = 0; i < outcomes.count; i++) {

@@ -21,28 +21,29 @@ enum {
 };
 
 struct item {
-    struct bel_queue_node node; /* first, so that a node is its item */
-    unsigned pusher, number;    /* who pushes it, and how many before it */
+    struct bel_queue_node node; /* first, so that a node can be cast to its item */
+    unsigned pusher, number;    /* the pushing thread, and the number of its items before this
+                                   one */
 
-    int err;                /* the pusher's: what the push returned */
-    enum bel_queue_was was; /* the pusher's: what it said */
+    int err;                /* of the pusher: result of the push */
+    enum bel_queue_was was; /* of the pusher: state that the push returned */
 
-    bool is_taken;              /* the consumer's */
-    enum bel_queue_was has_met; /* the consumer's: what the push must have said */
+    bool is_taken;              /* of the consumer */
+    enum bel_queue_was has_met; /* of the consumer: state that the push must have returned */
 };
 
 static struct bel_queue queue;
 static struct item items[INTERLEAVE_THREADS_MAX][PUSHES_MAX];
-static unsigned pushed[INTERLEAVE_THREADS_MAX]; /* each is its thread's */
+static unsigned pushed[INTERLEAVE_THREADS_MAX]; /* each belongs to its thread */
 
 static struct {
-    unsigned next[INTERLEAVE_THREADS_MAX]; /* the number of the item to come of each pusher */
+    unsigned next[INTERLEAVE_THREADS_MAX]; /* the number of the next item of each pusher */
     unsigned taken;                        /* items */
     bool is_parked;
-    bool has_closed, has_opened; /* written before it does so */
+    bool has_closed, has_opened; /* written before it closes or opens */
 } consumer;
 
-static atomic_uint wakes; /* an eventfd */
+static atomic_uint wakes; /* simulates an eventfd */
 
 static void start_anew(void)
 {
@@ -92,7 +93,7 @@ static void push_and_wake(void)
     if (wakes_it) (void)atomic_fetch_add_explicit(&wakes, 1, memory_order_seq_cst);
 }
 
-/* A mutant may hand out one of the queue's marks. */
+/* A mutant may return one of the queue's marks. */
 static struct item *item_of(struct bel_queue_node *node)
 {
     uintptr_t first = (uintptr_t)items, at = (uintptr_t)node;
@@ -127,7 +128,7 @@ static void take_twice(void)
     take_once();
 }
 
-/* "Not empty" stays true for the consumer, however many push. */
+/* "Not empty" stays true for the consumer, however many threads push. */
 static void take_if_not_empty(void)
 {
     if (bel__queue_is_empty(&queue)) return;
@@ -136,14 +137,14 @@ static void take_if_not_empty(void)
     consume(oldest);
 }
 
-/* The consumer changes its mind: it does not sleep. */
+/* The consumer parks, but does not sleep. */
 static void park_and_take_twice(void)
 {
     consumer.is_parked = bel__queue_park(&queue);
     take_twice();
 }
 
-/* Once parked, it stays so until there is a push. */
+/* A parked queue stays parked until there is a push. */
 static void park_twice_and_take(void)
 {
     consumer.is_parked = bel__queue_park(&queue);
@@ -179,7 +180,7 @@ static void close_and_open(void)
     take_once();
 }
 
-/* Nobody is told to wake one who has parked and then left. */
+/* No pusher is told to wake a consumer that has parked and then left. */
 static void park_close_and_open(void)
 {
     park_and_close();
@@ -194,7 +195,7 @@ static bool is_woken(const volatile void *address)
     return atomic_load_explicit((const volatile atomic_uint *)address, memory_order_seq_cst) > 0;
 }
 
-/* The consumer of queue.h. If a wake is lost, it waits for ever; none may be left over. */
+/* The consumer of queue.h. If a wake is lost, it waits for ever; no wake may be left over. */
 static void take_two_or_sleep(void)
 {
     while (true) {
@@ -214,8 +215,8 @@ static void start_parked(void)
     consumer.is_parked = bel__queue_park(&queue);
 }
 
-/* The consumer of an inbox, which is woken as long as there is something: it takes one at a
- * time, and wakes itself if that was not all. */
+/* The consumer of an inbox, which is woken as long as there is something: it takes one item at a
+ * time, and wakes itself if there are more. */
 static void take_two_one_by_one(void)
 {
     const struct bel_queue_node *rest = NULL;
@@ -250,8 +251,8 @@ static void check_places(void)
     }
 }
 
-/* What is taken is pushed again, so that a pusher can find the newest node that it saw
- * before, with something else behind it. */
+/* Taken items are pushed again, so that a pusher can find the newest node that it saw before, with
+ * another node after it. */
 static void take_and_push_again(void)
 {
     enum bel_queue_was was;
@@ -277,7 +278,7 @@ static void check_that_none_is_lost(void)
     }
 }
 
-/* The small ones first: they find most mutants. */
+/* The small cases first: they detect most mutants. */
 static const struct interleave_case cases[] = {
     {.name = "three_pushers_and_a_closer",
      .setup = start_anew,

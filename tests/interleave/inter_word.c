@@ -20,45 +20,46 @@
 
 enum {
     LIVES_MAX = 2,
-    DUE = 1,     /* at which it starts; movers add what they are, and make it 10, 11, ... */
-    BEAT = 100,  /* from a ring of what repeats to the next */
+    DUE = 1,     /* initial due; mover n sets it to 10 + n */
+    BEAT = 100,  /* from one ring of a repeating timer to the next */
     NONE = 1000, /* as an enum word_move: there was no move */
 };
 
 static struct {
     _Atomic uint64_t word;
     atomic_uint due;
-    atomic_uint queue;       /* how often it is in one */
-    unsigned note;           /* plain: the due again, for who is alone with the timer */
-    atomic_uint ended;       /* a bit for each life that a cancel has said to be over */
+    atomic_uint queue;       /* number of queues that it is in */
+    unsigned note;           /* plain memory: a copy of the due, for the thread that owns the
+                                timer */
+    atomic_uint ended;       /* one bit per generation that a cancel has ended */
     atomic_bool is_ringing;  /* the callback runs */
-    atomic_uint handle;      /* of the second life, once somebody has it */
-    atomic_bool is_answered; /* what the second life's callback waits for */
+    atomic_uint handle;      /* of the second generation, once a thread has it */
+    atomic_bool is_answered; /* what the callback of the second generation waits for */
 } timer;
 
 static struct interleave_mutex mutex;
 static struct interleave_cond rung;
 
-/* A thread that polls; each is its thread's alone. */
+/* A polling thread; each belongs to its thread. */
 static struct worker {
     bool has_entry;
     unsigned entry_due, entry_life;
     unsigned rings[LIVES_MAX];
-    unsigned beats;   /* rings after which there was another beat */
-    unsigned settles; /* times it took the timer over, or put it back */
-    unsigned starts;  /* of lives */
+    unsigned beats;   /* rings after which another ring followed */
+    unsigned settles; /* how often it took the timer over, or put it back */
+    unsigned starts;  /* of generations */
 } workers[INTERLEAVE_THREADS_MAX];
 
-/* What a thread was told; each is its thread's alone. */
+/* The results of a thread's calls; each belongs to its thread. */
 static struct {
     unsigned cancels[LIVES_MAX];
     enum word_move move;
     bool has_handed_over;
-    bool has_rung_last; /* although it repeats, perhaps */
+    bool has_rung_last; /* even if it repeats */
 } told[INTERLEAVE_THREADS_MAX];
 
-static uint32_t first = 1; /* the generation of the first life */
-static bool repeats;       /* that one */
+static uint32_t first = 1; /* the first generation */
+static bool repeats;       /* whether the first timer repeats */
 
 static unsigned life_of(uint64_t word)
 {
@@ -115,7 +116,7 @@ static void start_repeating_in_the_queue(void)
     start(WORD_QUEUED | WORD_REPEATS);
 }
 
-/* Who does this has set QUEUED. */
+/* The caller has set QUEUED. */
 static void push(void)
 {
     REQUIRE(atomic_fetch_add_explicit(&timer.queue, 1, memory_order_acq_rel) == 0);
@@ -138,7 +139,7 @@ static bool cancel(uint32_t generation)
     if (end == WORD_NOT_ENDED) return false;
     note_cancel(generation - first);
     if (end == WORD_ENDED_PUSH) {
-        REQUIRE(timer.note != 0); /* alone with it */
+        REQUIRE(timer.note != 0); /* owns it */
         push();
     }
     return true;
@@ -189,7 +190,7 @@ static struct worker *this_worker(void)
     return &workers[interleave_self()];
 }
 
-/* As settle() in intake.c. */
+/* Like settle() in intake.c. */
 static void take_in(struct worker *worker)
 {
     if (atomic_exchange_explicit(&timer.queue, 0, memory_order_acq_rel) == 0) return;
@@ -229,7 +230,7 @@ static void ring(unsigned life)
     atomic_store_explicit(&timer.is_ringing, false, memory_order_relaxed);
 }
 
-/* As bel__ring() in ring.c. Returns whether it has rung. */
+/* Like bel__ring() in ring.c. Returns whether it has rung. */
 static bool fire(struct worker *worker)
 {
     if (!worker->has_entry) return false;
@@ -280,7 +281,7 @@ static void take_in_and_fire(void)
     fire_once();
 }
 
-/* As the short way in timer.c. */
+/* Like the fast path in timer.c. */
 static void cancel_own(void)
 {
     struct worker *worker = this_worker();
@@ -307,7 +308,7 @@ static void move_own_and_fire(void)
     fire_once();
 }
 
-/* As empty_wheel() in intake.c. */
+/* Like empty_wheel() in intake.c. */
 static void hand_over(void)
 {
     struct worker *worker = this_worker();
@@ -324,7 +325,7 @@ static bool is_not_moving(const volatile void *address)
     return word_state(word_load(&timer.word)) != WORD_MOVING;
 }
 
-/* As a shutdown does with what waits for a worker. Returns whether it has to ring. */
+/* Like a shutdown with timers that wait for a worker. Returns whether it must ring. */
 static bool claim(void)
 {
     if (atomic_exchange_explicit(&timer.queue, 0, memory_order_acq_rel) == 0) return false;
@@ -365,7 +366,7 @@ static void claim_and_put_back(void)
     push();
 }
 
-/* The memory is used again as soon as the first life is over. */
+/* The memory is reused as soon as the first timer has ended. */
 static void end_first_and_start_second(void)
 {
     struct worker *worker = this_worker();
@@ -394,14 +395,14 @@ static void cancel_second(void)
     }
 }
 
-/* The second life's callback waits for this, and this must not wait for it. */
+/* The callback of the second timer waits for this thread, and this thread must not wait for it. */
 static void cancel_sync_and_answer(void)
 {
     cancel_sync();
     atomic_store_explicit(&timer.is_answered, true, memory_order_relaxed);
 }
 
-/* That the word and what is around it agree, when nobody is at it. */
+/* Checks that the word and its environment agree, when no thread uses it. */
 static void check_word(void)
 {
     uint64_t word = word_load(&timer.word);
@@ -433,7 +434,7 @@ static void check_life(unsigned life)
     }
 }
 
-/* Lets the timer ring if it still can, and looks how its lives have ended. */
+/* Rings the timer if it is still pending, and checks how each generation ended. */
 static void check_lives(void)
 {
     check_word();
@@ -450,7 +451,8 @@ static void check_lives(void)
     }
 }
 
-/* The same; and each time it was moved or changed hands, its arming moved on by one. */
+/* Also checks that the arming was incremented each time the timer was moved or changed its
+ * owner. */
 static void check_lives_and_armings(void)
 {
     uint64_t word = word_load(&timer.word), armings = 0;
@@ -463,8 +465,8 @@ static void check_lives_and_armings(void)
     check_lives();
 }
 
-/* The same without the armings; and as there was nobody else, the timer was moved, and
- * cancelled if tried. */
+/* Without the armings; and because no other thread interfered, the timer was moved, and cancelled
+ * if tried. */
 static void check_that_nobody_was_refused(void)
 {
     unsigned moves = 0, cancels = 0;
@@ -477,7 +479,7 @@ static void check_that_nobody_was_refused(void)
     check_lives();
 }
 
-/* The small ones first: they find most mutants. */
+/* The small cases first: they detect most mutants. */
 static const struct interleave_case cases[] = {
     {.name = "a_ring_and_two_cancels",
      .setup = start_in_the_wheel,

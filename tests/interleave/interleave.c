@@ -47,12 +47,12 @@
 enum {
     SPURIOUS = INTERLEAVE_THREADS_MAX, /* added to a thread's move: the one that fails */
     MOVES_MAX = 2 * INTERLEAVE_THREADS_MAX,
-    SCHEDULES_MAX = 20 * 1000 * 1000, /* beyond it a case is too large to be a test */
+    SCHEDULES_MAX = 20 * 1000 * 1000, /* a case with more is too large for a test */
     OBJECTS_MAX = 2048,               /* a power of two */
-    AT_ONCE_MAX = 10 * 1000,          /* operations that are no steps, between two that are */
+    AT_ONCE_MAX = 10 * 1000,          /* operations that are not steps, between two that are */
 };
 
-/* Of each thread so many steps, and what it did right after them. */
+/* The number of steps of each thread that were seen, and of operations directly after them. */
 struct clock {
     unsigned steps[INTERLEAVE_THREADS_MAX];
 };
@@ -61,31 +61,32 @@ struct thread {
     struct coroutine coroutine;
     const volatile void *address; /* of the step it is about to take */
     const char *where;
-    bool (*ready)(const volatile void *address); /* NULL unless it awaits something */
+    bool (*ready)(const volatile void *address); /* NULL unless it waits for something */
     enum interleave_access access;
     unsigned spurious_left;
-    bool fails; /* the step it was chosen for has to */
+    bool fails; /* the chosen step must fail spuriously */
     struct clock clock;
 };
 
 /* An atomic, and how it has been used in a schedule. */
 struct object {
     const volatile void *address; /* NULL: not known yet */
-    uint64_t schedule;            /* which one it was */
+    uint64_t schedule;            /* number of that schedule */
     struct clock reads, writes;
     bool has_steps; /* from the first schedule on */
 };
 
 struct frame {
-    unsigned options; /* a bit for each move that could be made */
-    unsigned asleep;  /* and for each that need not: tried already, or as good as that */
-    unsigned move;    /* what was chosen */
+    unsigned options; /* one bit for each possible move */
+    unsigned asleep;  /* one bit for each move that need not be tried: tried already, or
+                         equivalent to one that was */
+    unsigned move;    /* the chosen move */
 };
 
 enum phase {
     STARTING,    /* each thread up to its first step */
-    CHOOSING,    /* moves */
-    RUNNING_OUT, /* what is done does not matter any more */
+    CHOOSING,    /* choosing moves */
+    RUNNING_OUT, /* the results do not matter any more */
 };
 
 static struct {
@@ -93,24 +94,24 @@ static struct {
     struct thread threads[INTERLEAVE_THREADS_MAX];
     struct thread *current; /* NULL during setup and check */
     unsigned thread_count;
-    struct coroutine guard; /* runs setup and check, so that they can fail as well */
+    struct coroutine guard; /* runs setup and check, so that they can fail too */
 
     struct frame frames[INTERLEAVE_STEPS_MAX];
     unsigned depth;     /* steps taken in this schedule */
-    unsigned given;     /* as many frames are those of the schedule before */
+    unsigned given;     /* number of frames repeated from the previous schedule */
     unsigned asleep;    /* moves that sleep at this depth */
-    const char *replay; /* the rest of the schedule to run instead, if not NULL */
+    const char *replay; /* the rest of the schedule to replay, unless NULL */
     struct interleave_result *result;
 
     struct object objects[OBJECTS_MAX]; /* by a hash of the address */
     unsigned object_count;
     unsigned at_once;  /* operations since the last step */
-    uint64_t schedule; /* how many were run, all in all */
+    uint64_t schedule; /* number of schedules run in total */
     enum phase phase;
-    unsigned left;  /* steps until it is enough of RUNNING_OUT */
-    bool learns;    /* an object needs steps that has had none: start over */
+    unsigned left;  /* steps until RUNNING_OUT ends */
+    bool learns;    /* an object without steps needs them: start over */
     bool is_inside; /* a coroutine runs */
-    bool tells;     /* of each step that is replayed */
+    bool tells;     /* print each step that is replayed */
 } explorer;
 
 static struct {
@@ -126,7 +127,7 @@ static void fail(const char *file, unsigned line, const char *what)
     failure.what = what;
 }
 
-/* The rest of this coroutine is never run. */
+/* Stops this coroutine for ever. */
 static _Noreturn void stay_here(void)
 {
     while (true) {
@@ -146,7 +147,7 @@ void interleave_require(bool holds, const char *file, unsigned line, const char 
     if (!holds) fail_here(file, line, what);
 }
 
-/* The C library's, which would abort. */
+/* Replaces that of the C library, which would abort. */
 void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
 {
     (void)function;
@@ -173,7 +174,8 @@ static struct object *find_object(const volatile void *address)
     }
     struct object *object = &explorer.objects[i];
     if (object->address == NULL) {
-        CHECK(++explorer.object_count < OBJECTS_MAX / 2); /* else a case uses new ones each time */
+        CHECK(++explorer.object_count < OBJECTS_MAX / 2); /* otherwise a case uses new objects
+                                                             each time */
         object->address = address;
     }
     if (object->schedule != explorer.schedule) {
@@ -198,7 +200,7 @@ static void join(struct clock *into, const struct clock *from)
     }
 }
 
-/* A thread uses an object that has had no steps. Returns whether it has to have them. */
+/* A thread uses an object without steps. Returns whether the object needs them. */
 static bool needs_steps(struct object *object, const struct thread *self,
                         enum interleave_access access)
 {
@@ -207,13 +209,14 @@ static bool needs_steps(struct object *object, const struct thread *self,
     bool may_fail = access == INTERLEAVE_WEAK && explorer.subject->spurious_max > 0;
     bool is_ordered = has_seen(&self->clock, &object->writes) &&
                       (reads || has_seen(&self->clock, &object->reads));
-    bool spins = ++explorer.at_once > AT_ONCE_MAX; /* perhaps until another thread goes on */
+    bool spins = ++explorer.at_once > AT_ONCE_MAX; /* perhaps until another thread continues */
     struct clock *events = reads ? &object->reads : &object->writes;
     events->steps[number] = self->clock.steps[number];
     return !is_ordered || may_fail || spins || self->ready != NULL || explorer.subject->unreduced;
 }
 
-/* A step is taken: what it follows from has been seen, and what follows from it will see. */
+/* Records a step: the thread sees what the object has seen, and later users of the object see the
+ * step. */
 static void note_step(struct object *object, struct thread *self)
 {
     bool reads = self->access == INTERLEAVE_READ || self->fails;
@@ -221,27 +224,27 @@ static void note_step(struct object *object, struct thread *self)
     join(&self->clock, &object->writes);
     if (!reads) join(&self->clock, &object->reads);
     join(reads ? &object->reads : &object->writes, &self->clock);
-    self->clock.steps[interleave_self()]++; /* what comes after the step has not been seen by it */
+    self->clock.steps[interleave_self()]++; /* the step has not seen what comes after it */
 }
 
 #ifdef INTERLEAVE_TSAN
 
 enum {
-    RUNS_OUT = true /* a thread that is left halfway is costly to the sanitizer */
+    RUNS_OUT = true /* a thread that is left halfway is expensive for the sanitizer */
 };
 
 void __tsan_on_report(void *report);
 const char *__tsan_default_options(void);
 
-/* Called by the thread sanitizer in the middle of things: only takes a note. */
+/* Called by the thread sanitizer in the middle of an access: only records that it was called. */
 void __tsan_on_report(void *report)
 {
     (void)report;
     fail("thread sanitizer", 0, "a data race");
 }
 
-/* A mutant that races is a success, so it is the explorer that says how the program ends;
- * and there are no other threads to wait for then. */
+/* A mutant that races is a success, so the explorer decides the exit status; and there are no other
+ * threads to wait for. */
 const char *__tsan_default_options(void)
 {
     return "exitcode=0:atexit_sleep_ms=0";
@@ -270,7 +273,7 @@ static void run_guarded(void (*body)(void))
     coroutine_finish(&explorer.guard);
 }
 
-/* Lets a thread go on to where it is about to take its next step. */
+/* Runs a thread until it is about to take its next step. */
 static void run_thread(struct thread *thread)
 {
     explorer.current = thread;
@@ -305,14 +308,14 @@ static bool only_reads(unsigned move)
     return move >= SPURIOUS || thread_of(move)->access == INTERLEAVE_READ;
 }
 
-/* Whether two moves lead to the same in either order. */
+/* Returns whether two moves lead to the same state in either order. */
 static bool can_change_places(unsigned a, unsigned b)
 {
     if (thread_of(a) == thread_of(b)) return false;
     return thread_of(a)->address != thread_of(b)->address || (only_reads(a) && only_reads(b));
 }
 
-/* Which moves still sleep after the one chosen in `frame`. */
+/* Returns which moves still sleep after the one chosen in `frame`. */
 static unsigned asleep_after(const struct frame *frame)
 {
     unsigned asleep = 0;
@@ -373,12 +376,13 @@ static unsigned replayed_move(unsigned options)
     return move;
 }
 
-/* Fills in the frame of this depth. False if whatever can be chosen has been seen. */
+/* Fills in the frame of this depth. Returns false if all possible choices are asleep. */
 static bool choose(unsigned options)
 {
     struct frame *frame = &explorer.frames[explorer.depth];
     if (explorer.depth < explorer.given) {
-        CHECK_EQ(options, frame->options); /* else the case depends on more than the schedule */
+        CHECK_EQ(options, frame->options); /* otherwise the case depends on more than the
+                                              schedule */
         return true;
     }
     *frame = (struct frame){.options = options, .asleep = explorer.asleep};
@@ -388,7 +392,7 @@ static bool choose(unsigned options)
     return true;
 }
 
-/* Makes the chosen move the one to be made. Returns whose it is. */
+/* Prepares the chosen move. Returns its thread. */
 static struct thread *begin_move(void)
 {
     const struct frame *frame = &explorer.frames[explorer.depth];
@@ -409,8 +413,8 @@ static bool somebody_waits(void)
     return false;
 }
 
-/* Whether the next move is the running thread's own: then it need not give way for it. If
- * it is not, the same is chosen again. Who waits is asked from outside only. */
+/* Returns whether the next move belongs to the running thread, which then need not yield. If it
+ * does not, the same move is chosen again. Waiting threads are checked only from outside. */
 static bool goes_on(const struct thread *self)
 {
     if (explorer.learns || explorer.replay != NULL || somebody_waits()) return false;
@@ -457,8 +461,8 @@ void interleave_await(const volatile void *address, enum interleave_access acces
     self->ready = NULL;
 }
 
-/* Lets the threads of a schedule that is given up come to their end all the same. The first
- * that can goes on, as when a schedule is replayed. */
+/* Runs the threads of an abandoned schedule to their end. The first thread that can continues, as
+ * in a replay. */
 static void run_out(void)
 {
     unsigned options;
@@ -472,7 +476,7 @@ static void run_out(void)
     }
 }
 
-/* Makes moves until there are none left. False if it was given up. */
+/* Makes moves until there are none left. Returns false if the schedule was abandoned. */
 static bool run_threads(void)
 {
     unsigned options;
@@ -513,7 +517,7 @@ static void run_schedule(void)
     explorer.result->repeats += !to_its_end;
 }
 
-/* Goes back to the last frame with a choice left, and chooses it. */
+/* Goes back to the last frame with a choice left, and takes it. */
 static bool next_schedule(void)
 {
     for (unsigned depth = explorer.depth; depth-- > 0;) {
@@ -580,7 +584,7 @@ void interleave_replay(const struct interleave_case *subject, const char *schedu
                        struct interleave_result *out)
 {
     struct interleave_result explored;
-    interleave_explore(subject, &explored); /* to know what has steps */
+    interleave_explore(subject, &explored); /* to find out which objects have steps */
     explorer.result = out;
     do {
         begin_anew(schedule);

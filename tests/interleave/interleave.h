@@ -40,57 +40,57 @@
 
 enum {
     INTERLEAVE_THREADS_MAX = 4,
-    INTERLEAVE_STEPS_MAX = 256, /* a schedule that is longer counts as one without end */
+    INTERLEAVE_STEPS_MAX = 256, /* a longer schedule counts as an endless one */
     INTERLEAVE_WHY_MAX = 256,
 };
 
 struct interleave_case {
     const char *name;
     void (*setup)(void);                           /* before each schedule; may be NULL */
-    void (*threads[INTERLEAVE_THREADS_MAX])(void); /* as many as are not NULL */
+    void (*threads[INTERLEAVE_THREADS_MAX])(void); /* those that are not NULL */
     void (*check)(void);                           /* after each schedule; may be NULL */
-    unsigned spurious_max; /* how many weak compare-and-swaps of a thread may fail for nothing */
-    bool unreduced;        /* also go through orders that cannot make a difference */
+    unsigned spurious_max; /* how many weak compare-and-swaps of a thread may fail spuriously */
+    bool unreduced;        /* also run orders that cannot make a difference */
 };
 
 struct interleave_result {
     uint64_t schedules;                      /* run to their end */
-    uint64_t repeats;                        /* given up: they would only repeat another one */
-    uint64_t steps;                          /* of all of them */
-    bool failed;                             /* then the last schedule is this one: */
-    char schedule[INTERLEAVE_STEPS_MAX + 1]; /* who took each step: see interleave_replay() */
+    uint64_t repeats;                        /* abandoned, because they would repeat another one */
+    uint64_t steps;                          /* in all schedules */
+    bool failed;                             /* then `schedule` is the failed one */
+    char schedule[INTERLEAVE_STEPS_MAX + 1]; /* the thread of each step: see interleave_replay() */
     char why[INTERLEAVE_WHY_MAX];            /* where and what; "" if it has not failed */
 };
 
-/* In setup, check and threads: a schedule in which it does not hold has failed and ends
- * there. So do failing assertions of the product, and threads that wait for ever. */
+/* In setup, check and threads: a schedule in which the condition is false has failed and ends.
+ * Failed assertions of the product and deadlocks fail a schedule too. */
 #define REQUIRE(cond) interleave_require((cond), __FILE__, __LINE__, #cond)
 
-/* Whether this is a thread, and not setup or check. */
+/* Returns whether the caller is a thread, and not setup or check. */
 bool interleave_is_thread(void);
 
-/* In a thread: which one it is, from 0. */
+/* In a thread: returns its number, from 0. */
 unsigned interleave_self(void);
 
 enum interleave_access {
     INTERLEAVE_READ,
     INTERLEAVE_WRITE,
-    INTERLEAVE_WEAK, /* a write that may fail for no reason */
+    INTERLEAVE_WEAK, /* a write that may fail spuriously */
 };
 
-/* In a thread: a step that can be taken only while `ready(address)`, which depends on
- * nothing but the atomic there. It stands for sleeping until another thread wakes this
- * one; or, with INTERLEAVE_WRITE, for waiting until a thing is free, which the thread
- * takes right after the call. In setup and check it fails unless it is ready. */
+/* In a thread: a step that can be taken only while `ready(address)`, which depends only on the
+ * atomic at `address`. It simulates sleeping until another thread wakes this one; or, with
+ * INTERLEAVE_WRITE, waiting for a resource, which the thread takes directly after the call. In
+ * setup and check it fails unless it is ready. */
 void interleave_await(const volatile void *address, enum interleave_access access,
                       bool (*ready)(const volatile void *address));
 
-/* Goes through all schedules, or up to the first that fails. */
+/* Runs all schedules, or up to the first that fails. */
 void interleave_explore(const struct interleave_case *subject, struct interleave_result *out);
 
-/* Runs the one schedule. A digit is the thread that takes the step; a letter, `a` for
- * thread 0, also makes its compare-and-swap fail for no reason. Where the schedule ends
- * before the threads do, the first that can go on does. */
+/* Runs one schedule. A digit is the thread that takes the step; a letter, `a` for thread 0, also
+ * makes its compare-and-swap fail spuriously. If the schedule ends before the threads do, the first
+ * thread that can continues. */
 void interleave_replay(const struct interleave_case *subject, const char *schedule,
                        struct interleave_result *out);
 
@@ -107,7 +107,7 @@ int interleave_main(int argc, char **argv, const struct interleave_case *cases, 
  * For the macros here, in atomics.h and in locks.h.
  */
 
-/* A step is about to be taken. True if it has to fail for no reason. */
+/* Announces a step. Returns true if it must fail spuriously. */
 bool interleave_step(const volatile void *address, enum interleave_access access,
                      const char *where);
 

@@ -32,7 +32,7 @@ static inline bool interleave_is_clear(const volatile void *flag)
 static inline int interleave_mutex_lock(struct interleave_mutex *mutex)
 {
     interleave_await(&mutex->is_held, INTERLEAVE_WRITE, interleave_is_clear);
-    /* Not a step: it belongs to the one just taken. */
+    /* Not a step: it belongs to the step just taken. */
     (void)INTERLEAVE_REAL_N(exchange)(&mutex->is_held, true, memory_order_acquire);
     return 0;
 }
