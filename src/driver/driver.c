@@ -21,12 +21,12 @@
 #include "core/alarm.h"
 #include "core/list.h"
 #include "core/queue.h"
+#include "core/thread.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -165,17 +165,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Blocks all signals: signal handlers should run on the program's threads. */
-static int start_thread(struct bel_driver *driver)
-{
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&driver->thread, NULL, run, driver);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed ? BEL_ENOMEM : 0;
-}
-
 /* --- other threads --- */
 
 int bel_driver_start(struct bel_backend *backend, const struct bel_clock *clock,
@@ -193,7 +182,7 @@ int bel_driver_start(struct bel_backend *backend, const struct bel_clock *clock,
     bel__queue_init(&driver->queue);
     int err = bel__alarm_init(&driver->alarm);
     if (!err) err = sem_init(&driver->is_known, 0, 0) != 0 ? BEL_ENOMEM : 0;
-    if (!err) err = start_thread(driver);
+    if (!err) err = bel__thread_start(&driver->thread, run, driver);
     if (err) {
         bel__alarm_finish(&driver->alarm);
         free(driver);

@@ -20,11 +20,11 @@
  */
 #include "store/checkpoint.h"
 
+#include "core/thread.h"
 #include "store/pressure.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 enum {
@@ -196,20 +196,6 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Starts the thread with all signals blocked, so that they go to the program's threads. */
-static int start_thread(struct bel_checkpoint *checkpoint)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    int failed = pthread_sigmask(SIG_SETMASK, &all, &before);
-    assert(!failed);
-    failed = pthread_create(&checkpoint->thread, NULL, run, checkpoint);
-    int unmasked = pthread_sigmask(SIG_SETMASK, &before, NULL);
-    assert(!unmasked);
-    (void)unmasked;
-    return failed ? BEL_ENOMEM : 0;
-}
-
 int bel__checkpoint_open(const struct bel_checkpoint_options *options, struct bel_checkpoint **out)
 {
     assert(options->tree != NULL);
@@ -226,7 +212,7 @@ int bel__checkpoint_open(const struct bel_checkpoint_options *options, struct be
         .progress = BEL_CHECKPOINT_PROGRESS_MAX,
     };
     if (options->driver == BEL_CHECKPOINT_THREAD) {
-        int err = start_thread(checkpoint);
+        int err = bel__thread_start(&checkpoint->thread, run, checkpoint);
         if (err) {
             free(checkpoint);
             return err;

@@ -9,11 +9,11 @@
  */
 #include "store/log/syncer.h"
 
+#include "core/thread.h"
 #include "core/units.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -106,20 +106,6 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Starts the thread with all signals blocked, so that they go to the program's threads. */
-static int start_thread(struct bel_syncer *syncer)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    int failed = pthread_sigmask(SIG_SETMASK, &all, &before);
-    assert(!failed);
-    failed = pthread_create(&syncer->thread, NULL, run, syncer);
-    int unmasked = pthread_sigmask(SIG_SETMASK, &before, NULL);
-    assert(!unmasked);
-    (void)unmasked;
-    return failed ? BEL_ENOMEM : 0;
-}
-
 /* Initializes the condition with the clock of the file interface. */
 static void init_changed(struct bel_syncer *syncer)
 {
@@ -154,7 +140,7 @@ int bel__syncer_open(const struct bel_syncer_options *options, struct bel_syncer
         .synced = PTHREAD_COND_INITIALIZER,
     };
     init_changed(syncer);
-    int err = syncer->has_thread ? start_thread(syncer) : 0;
+    int err = syncer->has_thread ? bel__thread_start(&syncer->thread, run, syncer) : 0;
     if (err) {
         destroy(syncer);
         return err;

@@ -9,10 +9,10 @@
  * more is written, and frames are dropped.
  */
 #include "store/log/writer.h"
+#include "core/thread.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 struct frame {
@@ -128,20 +128,6 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Starts the thread with all signals blocked, so that they go to the program's threads. */
-static int start_thread(struct bel_log_writer *writer)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    int failed = pthread_sigmask(SIG_SETMASK, &all, &before);
-    assert(!failed);
-    failed = pthread_create(&writer->thread, NULL, run, writer);
-    int unmasked = pthread_sigmask(SIG_SETMASK, &before, NULL);
-    assert(!unmasked);
-    (void)unmasked;
-    return failed ? BEL_ENOMEM : 0;
-}
-
 int bel__log_writer_open(const struct bel_log_writer_options *options, struct bel_log_writer **out)
 {
     struct bel_log_writer *writer = malloc(sizeof *writer);
@@ -155,7 +141,7 @@ int bel__log_writer_open(const struct bel_log_writer_options *options, struct be
         .given = PTHREAD_COND_INITIALIZER,
         .taken = PTHREAD_COND_INITIALIZER,
     };
-    int err = writer->has_thread ? start_thread(writer) : 0;
+    int err = writer->has_thread ? bel__thread_start(&writer->thread, run, writer) : 0;
     if (err) {
         free(writer);
         return err;
