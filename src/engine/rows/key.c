@@ -11,9 +11,9 @@
  *                       sequence 55 to 48
  */
 #include "engine/rows/key.h"
+#include "core/endian.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <string.h>
 
 enum {
@@ -29,19 +29,6 @@ static const char digits64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 /* A number in each byte of a word. */
 #define EACH(number) (UINT64_C(0x0101010101010101) * (number))
-
-static void store_word(void *out, uint64_t word)
-{
-    word = htobe64(word);
-    memcpy(out, &word, sizeof word);
-}
-
-static uint64_t load_word(const void *bytes)
-{
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return be64toh(word);
-}
 
 struct bel_key bel__key_after(const struct bel_key *key)
 {
@@ -79,13 +66,13 @@ static void print_eight(uint64_t bits, char out[8])
     bits = (bits & 0x000ffc00000ffc00) << 6 | (bits & 0x000003ff000003ff);
     bits = (bits & 0x03e003e003e003e0) << 3 | (bits & 0x001f001f001f001f);
     uint64_t letters = not_below(bits, 10);
-    store_word(out, bits + EACH('0') + letters * ('a' - '0' - 10));
+    bel__store_be64(out, bits + EACH('0') + letters * ('a' - '0' - 10));
 }
 
 /* The way back. False if they are not all digits. */
 static bool parse_eight(const char text[8], uint64_t *out)
 {
-    uint64_t bits = load_word(text);
+    uint64_t bits = bel__load_be64(text);
     if ((bits & EACH(128)) != 0) return false;
     uint64_t letters = not_below(bits, 'a') & ~not_below(bits, 'v' + 1);
     uint64_t figures = not_below(bits, '0') & ~not_below(bits, '9' + 1);
@@ -134,7 +121,7 @@ void bel__token_print(const struct bel_key *key, const uint8_t secret[BEL_TOKEN_
 {
     uint8_t bytes[24], raw[TOKEN_RAW_BYTES];
     for (unsigned i = 0; i < 3; i++) {
-        store_word(bytes + (size_t)8 * i, key->words[i]);
+        bel__store_be64(bytes + (size_t)8 * i, key->words[i]);
     }
     assert(bytes[22] == 0 && bytes[23] == 0);
     memcpy(raw, bytes + 1, TOKEN_KEY_BYTES);
@@ -181,7 +168,7 @@ bool bel__token_parse(struct bel_view token, struct bel_key *out,
     }
     memcpy(bytes + 1, raw, TOKEN_KEY_BYTES);
     for (unsigned i = 0; i < 3; i++) {
-        out->words[i] = load_word(bytes + (size_t)8 * i);
+        out->words[i] = bel__load_be64(bytes + (size_t)8 * i);
     }
     memcpy(out_secret, raw + TOKEN_KEY_BYTES, BEL_TOKEN_SECRET_BYTES);
     return true;

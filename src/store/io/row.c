@@ -8,16 +8,15 @@
 #include "store/io/row.h"
 
 #include "core/crc32c.h"
+#include "core/endian.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <string.h>
 
 void bel__key_write(const struct bel_key *key, unsigned char bytes[BEL_KEY_BYTES])
 {
     for (size_t i = 0; i < 3; i++) {
-        uint64_t word = htobe64(key->words[i]);
-        memcpy(bytes + 8 * i, &word, sizeof word);
+        bel__store_be64(bytes + 8 * i, key->words[i]);
     }
 }
 
@@ -25,9 +24,7 @@ struct bel_key bel__key_read(const unsigned char bytes[BEL_KEY_BYTES])
 {
     struct bel_key key = {{0, 0, 0}};
     for (size_t i = 0; i < 3; i++) {
-        uint64_t word;
-        memcpy(&word, bytes + 8 * i, sizeof word);
-        key.words[i] = be64toh(word);
+        key.words[i] = bel__load_be64(bytes + 8 * i);
     }
     return key;
 }
