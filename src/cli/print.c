@@ -6,6 +6,7 @@
 #include "belfry/instant.h"
 #include "cli/cli.h"
 #include "core/base64.h"
+#include "core/utf8.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -52,43 +53,6 @@ const char *bel__cli_problem(int number)
     return strerror_r(number, text, sizeof text);
 }
 
-/* --- characters --- */
-
-/* Returns the length of the UTF-8 character at the start; 0 if it is invalid. */
-static unsigned character_bytes(const unsigned char *text, size_t bytes)
-{
-    if (text[0] < 0x80) return 1;
-    unsigned wanted = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    if (text[0] < 0xc2 || text[0] > 0xf4 || bytes < wanted) return 0;
-    for (unsigned i = 1; i < wanted; i++) {
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    }
-    bool is_overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool is_beyond = text[0] == 0xf4 && text[1] > 0x8f;
-    bool is_surrogate = text[0] == 0xed && text[1] > 0x9f;
-    return is_overlong || is_beyond || is_surrogate ? 0 : wanted;
-}
-
-/* Returns whether a character is a control character (C0, DEL or C1), which a terminal may
- * interpret. */
-static bool is_control(const unsigned char *text, unsigned bytes)
-{
-    if (bytes == 1) return text[0] < ' ' || text[0] == 0x7f;
-    return bytes == 2 && text[0] == 0xc2 && text[1] < 0xa0;
-}
-
-bool bel__cli_is_text(struct bel_view view)
-{
-    const unsigned char *text = view.data;
-    size_t at = 0;
-    while (at < view.bytes) {
-        unsigned bytes = character_bytes(text + at, view.bytes - at);
-        if (bytes == 0) return false;
-        at += bytes;
-    }
-    return true;
-}
-
 /* --- JSON --- */
 
 void bel__cli_print_json_view(struct bel_view view)
@@ -97,13 +61,13 @@ void bel__cli_print_json_view(struct bel_view view)
     size_t at = 0;
     (void)putchar('"');
     while (at < view.bytes) {
-        unsigned bytes = character_bytes(text + at, view.bytes - at);
+        size_t bytes = bel__utf8_bytes(text + at, view.bytes - at);
         if (bytes == 0) {
             printf("\\ufffd");
             at++;
         } else if (text[at] == '"' || text[at] == '\\') {
             printf("\\%c", text[at++]);
-        } else if (bytes == 1 && is_control(text + at, 1)) {
+        } else if (bytes == 1 && bel__utf8_is_control(text + at, 1)) {
             printf("\\u%04x", text[at++]);
         } else {
             (void)fwrite(text + at, 1, bytes, stdout);
@@ -163,7 +127,7 @@ static void print_scalar(const struct bel_value *value, bool is_bytes)
 
 static bool is_bytes_of(const struct bel_value *value)
 {
-    return value->type == BEL_VALUE_TEXT && !bel__cli_is_text(value->text);
+    return value->type == BEL_VALUE_TEXT && !bel__utf8_is_text(value->text);
 }
 
 /* Prints a name. Returns whether its value is to be printed in base64. */
@@ -306,12 +270,12 @@ void bel__cli_print_line(struct bel_view view, size_t columns)
     const unsigned char *text = view.data;
     size_t at = 0, printed = 0;
     while (at < view.bytes) {
-        unsigned bytes = character_bytes(text + at, view.bytes - at);
+        size_t bytes = bel__utf8_bytes(text + at, view.bytes - at);
         if (columns > 0 && ++printed > columns) {
             printf("...");
             return;
         }
-        if (bytes == 0 || text[at] == '\\' || is_control(text + at, bytes)) {
+        if (bytes == 0 || text[at] == '\\' || bel__utf8_is_control(text + at, bytes)) {
             for (unsigned i = 0; i < (bytes > 0 ? bytes : 1); i++) {
                 print_escaped(text[at + i]);
             }

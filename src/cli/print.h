@@ -24,9 +24,6 @@ unsigned bel__cli_columns(void);
 /* Returns the text of an errno, valid until the next call in this thread. */
 const char *bel__cli_problem(int number);
 
-/* Returns whether a text is valid UTF-8. */
-bool bel__cli_is_text(struct bel_view view);
-
 /* Print a text as a JSON string, with quotes. Invalid UTF-8 is printed as U+FFFD. */
 void bel__cli_print_json(const char *text);
 void bel__cli_print_json_view(struct bel_view view);

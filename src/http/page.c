@@ -10,6 +10,7 @@
 #include "commands/field_value.h"
 #include "core/base64.h"
 #include "core/shorten.h"
+#include "core/utf8.h"
 #include "core/view.h"
 #include "session/reply.h"
 
@@ -110,32 +111,6 @@ static void set_count(struct sheet *sheet, const char *name, uint64_t count)
     set(sheet, name, json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count));
 }
 
-/* The bytes of the character that a text begins with; 0 if it is none of UTF-8. */
-static size_t character_of(const unsigned char *text, size_t bytes)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; /* that needs so many bytes */
-    if (text[0] < 0x80) return 1;
-    size_t count = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    if (text[0] < 0xc2 || text[0] > 0xf4 || count > bytes) return 0;
-    uint32_t character = text[0] & (0x7fU >> count);
-    for (size_t i = 1; i < count; i++) {
-        if ((text[i] & 0xc0) != 0x80) return 0;
-        character = character << 6 | (text[i] & 0x3f);
-    }
-    bool is_surrogate = character >= 0xd800 && character <= 0xdfff;
-    return character < least[count] || character > 0x10ffff || is_surrogate ? 0 : count;
-}
-
-static bool is_text(struct bel_view view)
-{
-    const unsigned char *text = view.data;
-    for (size_t at = 0, bytes; at < view.bytes; at += bytes) {
-        bytes = character_of(text + at, view.bytes - at);
-        if (bytes == 0) return false;
-    }
-    return true;
-}
-
 /* Sets a name to a text, which it takes. One that is there already gets an array of both. */
 static void add_text(struct sheet *sheet, struct bel_view name, json_t *text)
 {
@@ -154,8 +129,8 @@ static void add_text(struct sheet *sheet, struct bel_view name, json_t *text)
 static void set_bytes_as(struct sheet *sheet, struct bel_view name, struct bel_view value)
 {
     char long_name[BEL_TEXT_BYTES_MAX + 8];
-    if (!is_text(name)) return;
-    if (is_text(value)) {
+    if (!bel__utf8_is_text(name)) return;
+    if (bel__utf8_is_text(value)) {
         add_text(sheet, name, json_stringn_nocheck(value.bytes > 0 ? value.data : "", value.bytes));
         return;
     }
@@ -415,7 +390,8 @@ struct bel_http_page bel__http_problem_as(unsigned status, const char *code, con
     }
     if (status == 0) status = problems[i].status;
     struct sheet sheet = sheet_make();
-    bool has_detail = is_text((struct bel_view){text, strlen(text)}); /* it may repeat anything */
+    bool has_detail =
+        bel__utf8_is_text((struct bel_view){text, strlen(text)}); /* it may repeat anything */
     set_text(&sheet, "type", "about:blank");
     set_text(&sheet, "title", problems[i].title);
     set_number(&sheet, "status", (int64_t)status);

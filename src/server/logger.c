@@ -9,6 +9,7 @@
 
 #include "belfry/instant.h"
 #include "core/parse.h"
+#include "core/utf8.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -38,18 +39,10 @@ static void put_text(struct line *line, const char *text)
 /* Returns the length of the UTF-8 character at `at` if it is valid and printable; otherwise 0. */
 static size_t shown_bytes(const unsigned char *at, size_t bytes)
 {
-    if (at[0] < 0x80) return at[0] < ' ' || at[0] == 0x7f ? 0 : 1;
-    size_t wanted = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
-    if (at[0] < 0xc2 || at[0] > 0xf4 || wanted > bytes) return 0;
-    for (size_t i = 1; i < wanted; i++) {
-        if ((at[i] & 0xc0) != 0x80) return 0;
-    }
-    bool is_control = at[0] == 0xc2 && at[1] < 0xa0;
-    bool is_overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
-    bool is_beyond = at[0] == 0xf4 && at[1] > 0x8f;
-    bool is_surrogate = at[0] == 0xed && at[1] > 0x9f;
-    bool is_separator = at[0] == 0xe2 && at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae;
-    return is_control || is_overlong || is_beyond || is_surrogate || is_separator ? 0 : wanted;
+    size_t count = bel__utf8_bytes(at, bytes);
+    bool is_separator =
+        count == 3 && at[0] == 0xe2 && at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae;
+    return bel__utf8_is_control(at, count) || is_separator ? 0 : count;
 }
 
 static void put_escape(struct line *line, enum bel_log_format format, unsigned char byte)
