@@ -48,25 +48,25 @@ static void hash_key(const uint8_t salt[SALT_BYTES], struct bel_view key, uint8_
     gnutls_memset(text, 0, sizeof text);
 }
 
-static struct bel_view cut_off(struct bel_view *rest, char at)
+static struct bel_view cut_at(struct bel_view *rest, const char *found)
 {
     const char *text = rest->data;
-    const char *found = rest->bytes > 0 ? memchr(text, at, rest->bytes) : NULL;
     struct bel_view part = {text, found != NULL ? (size_t)(found - text) : rest->bytes};
     size_t used = found != NULL ? part.bytes + 1 : part.bytes;
     *rest = (struct bel_view){text + used, rest->bytes - used};
     return part;
 }
 
+/* Cuts off and returns the part before the first `at`; all of `*rest` if there is none. */
+static struct bel_view cut_off(struct bel_view *rest, char at)
+{
+    return cut_at(rest, rest->bytes > 0 ? memchr(rest->data, at, rest->bytes) : NULL);
+}
+
 /* Cuts off and returns the part before the last `at`; all of `*rest` if there is none. */
 static struct bel_view cut_last(struct bel_view *rest, char at)
 {
-    const char *text = rest->data;
-    const char *found = rest->bytes > 0 ? memrchr(text, at, rest->bytes) : NULL;
-    struct bel_view part = {text, found != NULL ? (size_t)(found - text) : rest->bytes};
-    size_t used = found != NULL ? part.bytes + 1 : part.bytes;
-    *rest = (struct bel_view){text + used, rest->bytes - used};
-    return part;
+    return cut_at(rest, rest->bytes > 0 ? memrchr(rest->data, at, rest->bytes) : NULL);
 }
 
 static bool parse_name(struct bel_view text, char out[BEL_KEY_NAME_BYTES_MAX + 1])
