@@ -1,4 +1,4 @@
-"""What the gatherers of bench/ share: starting programs, telling how far it is, the machine."""
+"""Shared by the benchmark scripts: running programs, progress, the description of the machine."""
 import json
 import os
 import pathlib
@@ -11,7 +11,7 @@ MEMORY = ("tmpfs", "ramfs")
 
 
 class Runner:
-    """Starts the programs, tells how far it is, and remembers whether one failed."""
+    """Runs the programs, prints the progress, and remembers whether one failed."""
 
     def __init__(self, folder):
         self.folder, self.total, self.done = pathlib.Path(folder), 0, 0
@@ -29,7 +29,7 @@ class Runner:
             print(line, file=sys.stderr, flush=True)
 
     def start(self, program, arguments):
-        """What one process printed, a dictionary a line, and whether it succeeded."""
+        """Runs a program. Returns its output, one dictionary per line, and whether it succeeded."""
         command = [str(self.folder / program), *arguments]
         process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         if process.returncode != 0:
@@ -44,7 +44,7 @@ class Runner:
 
 
 def file_system(path):
-    """Of the mount that a path is on."""
+    """Returns the type of the file system of a path."""
     mounts = [line.split()[1:3] for line in open("/proc/mounts")]
     under = [m for m in mounts if os.path.realpath(path).startswith(m[0])]
     return max(under, key=lambda m: len(m[0]))[1]
@@ -52,7 +52,7 @@ def file_system(path):
 
 def refuse_memory(folder):
     if file_system(folder) in MEMORY:
-        sys.exit(f"bench: {folder} is memory, not a disk; say --dir or TMPDIR")
+        sys.exit(f"bench: {folder} is not on a disk; choose a folder with --dir or TMPDIR")
 
 
 def disk_bytes(folder):
@@ -60,7 +60,8 @@ def disk_bytes(folder):
 
 
 def raise_files(wanted):
-    """How many files a process that is started from here may open: as many, or as many as it may."""
+    """Raises the limit of open files to `wanted`, or to the hard limit, for this process and its
+    children."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, hard), max(wanted, hard)))
@@ -69,7 +70,7 @@ def raise_files(wanted):
 
 
 def print_machine(folder):
-    """What was compared: machine, compiler, flags."""
+    """Prints machine, compiler and flags."""
     cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
                 if line.startswith("model name")), platform.machine())
     build = pathlib.Path(folder).parent

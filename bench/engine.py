@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures durable timers, and prints the tables; see bench/durable.c.
+"""Measures durable timers and prints tables; see bench/durable.c.
 
-Belfry's engine stands beside SQLite (WAL, synchronous=FULL, an index in the order of delivery) and
-beside the limit: the same rows in a bare log, with a hash table in memory. Payloads have 100
-bytes; every commit is synced. What is pending is due at random over 30 days.
+Compares Belfry's engine with SQLite (WAL, synchronous=FULL, an index in the order of delivery) and
+with an upper limit: the same rows in a bare log, with a hash table in memory. Payloads have 100
+bytes; every commit is synced. Pending timers are due at random over 30 days.
 
-The data goes to a folder of its own under --dir or $TMPDIR, and is removed afterwards.
+The data is in a temporary folder under --dir or $TMPDIR, which is removed at the end.
 """
 import argparse
 import pathlib
@@ -19,20 +19,21 @@ import tempfile
 import common
 
 ENGINES = ("belfry", "sqlite", "log")
-ROW_BYTES = 24 + 143  # a timer as a row: its key, and a record with a made id and its payload
+ROW_BYTES = 24 + 143  # a row of a timer: key, and record with a generated id and the payload
 
 
 def parse():
     parser = argparse.ArgumentParser(prog="script/bench", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["engine"])
-    parser.add_argument("--quick", action="store_true", help="a million pending, short bursts")
+    parser.add_argument("--quick", action="store_true", help="a million timers, short bursts")
     parser.add_argument("--long", action="store_true", help="five minutes of sustained load")
     parser.add_argument("--hundred-million", action="store_true",
-                        help="loads a hundred million instead; needs 40 GB of disk, and an hour")
-    parser.add_argument("--pending", type=int, metavar="N", help="instead of 10,000,000")
-    parser.add_argument("--dir", metavar="DIR", help="where the data goes: on a disk")
-    parser.add_argument("--json", metavar="FILE", help="writes the rows there too")
+                        help="load a hundred million timers; needs 40 GB of disk and an hour")
+    parser.add_argument("--pending", type=int, metavar="N",
+                        help="number of pending timers (default 10,000,000)")
+    parser.add_argument("--dir", metavar="DIR", help="folder on a disk (default $TMPDIR)")
+    parser.add_argument("--json", metavar="FILE", help="also write the rows to a file")
     parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.pending = args.pending or (1000000 if args.quick else 10000000)
@@ -40,7 +41,7 @@ def parse():
 
 
 class Bench:
-    """Runs the programs, each in a folder of its own, and keeps what they said."""
+    """Runs the programs, each in its own folder, and keeps their output."""
 
     def __init__(self, args, folder):
         self.args, self.folder, self.rows = args, pathlib.Path(folder), []
@@ -68,7 +69,7 @@ class Bench:
         return None
 
     def kill(self, engine, name, pending, step):
-        """Starts a step that goes on, kills it with signal 9, and opens what is left."""
+        """Starts a step that does not end, kills it with signal 9, and opens its folder."""
         folder = self.folder / f"{engine}-{name}"
         program = str(self.runner.folder / f"durable_{engine}")
         process = subprocess.Popen([program, f"folder={folder}", "tenths=30", "batch=100", step],
@@ -128,9 +129,9 @@ def divided(one, other):
 
 def print_bursts(bench):
     pending = bench.args.pending
-    print(f"\nBursts of {int(bench.bursts[1][7:]) / 10:g} s, operations a second: the median of "
-          f"{bench.bursts[0][7:]}, how many times those of the others, and the same of the best "
-          "bursts;\nCPU in us for each operation, by the calling thread")
+    print(f"\nBursts of {int(bench.bursts[1][7:]) / 10:g} s, operations per second: the median of "
+          f"{bench.bursts[0][7:]}, the ratios to the others, and the ratios of the best bursts;"
+          "\nCPU in us per operation, of the calling thread")
     print(f"  {'':<36}{'belfry':>10}{'sqlite':>9}{'log':>10}{'x sqlite':>10}{'x log':>7}"
           f"{'best x sqlite':>15}{'x log':>7}{'CPU':>7}{'of log':>7}")
     shown = [("life", b, n, False) for b in (100, 1000) for n in (0, pending)]
@@ -155,7 +156,7 @@ def print_bursts(bench):
 
 
 def print_steps(bench):
-    print("\nA lifecycle b=100, us of the clock for each part")
+    print("\nA lifecycle b=100, elapsed us per operation")
     print(f"  {'':<38}{'schedule':>10}{'claim':>10}{'ack':>10}")
     for count in (0, bench.args.pending):
         for engine in ENGINES:
@@ -166,8 +167,8 @@ def print_steps(bench):
 
 
 def print_sustained(bench):
-    print("\nWithout a pause, b=100: lifecycles a second, and commits in ms")
-    print(f"  {'':<38}{'a second':>10}{'p50':>8}{'p99':>8}{'longest':>9}{'put off':>9}"
+    print("\nSustained load, b=100: lifecycles per second, commits in ms")
+    print(f"  {'':<38}{'per s':>10}{'p50':>8}{'p99':>8}{'longest':>9}{'delayed':>9}"
           f"{'MB anon':>9}")
     titles = {"sustain": "due now", "rotate": "through the tree", "load": "load, b=1000"}
     for step, title in titles.items():
@@ -178,7 +179,7 @@ def print_sustained(bench):
             print(f"  {f'{title}, {engine}':<38}{row['rate']:>10,.0f}{row['p50_ms']:>8.2f}"
                   f"{row['p99_ms']:>8.2f}{row['max_ms']:>9.1f}{row['refusals']:>9.0f}"
                   f"{row['anonymous_bytes'] / 1e6:>9.0f}")
-    print("  wanted: 60,000 a second, p99 < 50, longest <= 500")
+    print("  wanted: 60,000 per second, p99 < 50, longest <= 500")
 
 
 def print_open(bench):
@@ -187,7 +188,7 @@ def print_open(bench):
     for row in bench.rows:
         if row["step"] != "open":
             continue
-        has_load_only = row["killed"] == "linger"  # else nobody has counted
+        has_load_only = row["killed"] == "linger"  # after a flood the number of timers is unknown
         live = row["pending"] * ROW_BYTES if has_load_only else None
         first = f"{row['claim_ms']:,.1f} ms"
         during = "lifecycles" if has_load_only else "a flood"
@@ -195,8 +196,8 @@ def print_open(bench):
         print(f"  {title:<38}{first:>14}"
               f"{row['anonymous_bytes'] / 1e6:>10,.0f}{row['disk_bytes'] / 1e6:>10,.0f}"
               f"{show(divided(row['disk_bytes'], live), '{:.2f}'):>8}")
-    print(f"  {bench.args.pending:,} pending. Live: {ROW_BYTES} bytes a timer, key and record. "
-          f"The most memory during the load: {show_load(bench)}")
+    print(f"  {bench.args.pending:,} pending. Live: {ROW_BYTES} bytes per timer, key and record. "
+          f"Peak memory during the load: {show_load(bench)}")
     print("  wanted: 1 s, 400 MB, 2.5 x")
 
 
@@ -206,11 +207,11 @@ def show_load(bench):
 
 
 def measure_hundred_million(bench):
-    """A million, and then a hundred; the same bursts on both."""
+    """Runs the same bursts with a million and with a hundred million pending timers."""
     bench.runner.total = 6
     words = [*bench.bursts, "batch=100", "life", "insert"]
     for name, pending in (("one", 1000000), ("hundred", 100000000)):
-        # In the order of due, as time would have brought them: at random it takes half a day.
+        # In due order, which is how they would come in practice; a random load takes half a day.
         bench.run("belfry", name, [f"pending={pending}", "sorted", "load"], pending)
         bench.run("belfry", name, words, pending)
         bench.kill("belfry", name, pending, "linger")
@@ -218,17 +219,17 @@ def measure_hundred_million(bench):
 
 
 def print_hundred_million(bench):
-    print("\nA hundred million pending beside one")
+    print("\nA hundred million pending timers compared with one million")
     print(f"  {'':<38}{'1 M':>12}{'100 M':>12}{'x':>8}  wanted")
     for step, field, title, wanted in (
-            ("life", None, "lifecycles a second, b=100", "within 3 x"),
-            ("insert", None, "inserts a second, b=100", "within 3 x"),
+            ("life", None, "lifecycles per second, b=100", "within 3 x"),
+            ("insert", None, "inserts per second, b=100", "within 3 x"),
             ("life", "schedule_us", "schedule, us", "within 3 x"),
             ("life", "claim_us", "claim, us", "within 3 x"),
             ("open", "claim_ms", "first claim after kill -9, ms", "3,000"),
             ("open", "anonymous_bytes", "MB anon after that", ""),
             ("open", "disk_bytes", "MB of disk", ""),
-            ("load", "rate", "load, timers a second", "")):
+            ("load", "rate", "load, timers per second", "")):
         rows = [bench.find(step=step, name=name, batch=b) for name in ("one", "hundred")
                 for b in (100,)]
         if not all(rows):

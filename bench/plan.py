@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures plans and zones, and prints the table; see bench/plan.c.
+"""Measures plans and time zones and prints a table; see bench/plan.c.
 
 The median of the runs counts. A scan of every minute and libical's iteration of the same
 rules stand beside, where there is one.
@@ -15,8 +15,8 @@ def parse():
     parser = argparse.ArgumentParser(prog="script/bench", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["plan"])
-    parser.add_argument("--quick", action="store_true", help="fewer, one run")
-    parser.add_argument("--json", metavar="FILE", help="writes the rows there too")
+    parser.add_argument("--quick", action="store_true", help="fewer operations, one run")
+    parser.add_argument("--json", metavar="FILE", help="also write the rows to a file")
     parser.add_argument("--runs", type=int, metavar="R")
     parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
     return parser.parse_args()

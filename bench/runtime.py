@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measures timers on threads and in real time, and prints the tables.
+"""Measures timers on threads and in real time and prints tables.
 
-    local     what a worker's own timers cost beside the bare wheel; see bench/threads.c
-    two       two workers beside two processes with a wheel each
-    remote    what it costs to cancel and schedule on another thread
-    lateness  how long after its due a timer rings; see bench/lateness.h
-    idle      how often a process wakes that has nothing to do for an hour
+    local     a worker's own timers compared with the bare wheel; see bench/threads.c
+    two       two workers compared with two processes with a wheel each
+    remote    cancelling and scheduling timers of another thread
+    lateness  how long after its due time a timer rings; see bench/lateness.h
+    idle      how often a process wakes whose only timer is due in an hour
 
-All sections unless some are named. Every measurement is a process of its own. Runs go
-round the engines, so that a noisy moment of the machine hits all alike, and the median
-of the runs counts. The machine should have nothing else to do.
+Runs all sections unless some are named. Every measurement is a separate process. Runs
+alternate between the engines, so that noise of the machine affects all of them, and the
+median of the runs is used. The machine should be idle otherwise.
 """
 import argparse
 import statistics
@@ -20,17 +20,17 @@ import common
 
 ENGINES = ["belfry", "libuv", "libev", "timerfd", "heapthread"]
 LATENESS_LEGEND = """\
-us from a timer's due to its callback, by CLOCK_MONOTONIC; early: rang before; wakeups: voluntary
-context switches, and CPU time, of all threads of the engine. The kernel gives a sleep 50 us of
-slack unless it is asked not to; a timerfd has none. timerfd: one for each timer, in epoll.
+us from the due time of a timer to its callback, by CLOCK_MONOTONIC; early: rang before; wakeups:
+voluntary context switches, and CPU time, of all threads of the engine. The kernel gives a sleep
+50 us of slack by default; a timerfd has none. timerfd: one per timer, in epoll.
 heapthread: a binary heap, a mutex, and a thread on a condition variable.
-libuv keeps milliseconds: its dues are rounded up to the next, and judged from there; its callers
-wait half a millisecond more on average. libev keeps nanoseconds, but in epoll, which it is run
-with as servers do, it sleeps whole milliseconds; with select it is about as late as heapthread."""
+libuv counts milliseconds: lateness is measured from its due time, rounded up; its callers wait half
+a millisecond more on average. libev counts nanoseconds, but with epoll, which servers use and which
+is measured, it sleeps whole milliseconds; with select it is about as late as heapthread."""
 
 
 def gather(runner, prefix, arguments, args):
-    """The results of all engines that have the program: {engine: [a dictionary a run]}."""
+    """Returns the results of all engines whose program exists: {engine: [a dictionary per run]}."""
     engines = [e for e in (args.engine or ENGINES) if runner.has(f"{prefix}_{e}")]
     runs = args.runs or (1 if args.quick else 3)
     runner.done, runner.total = 0, runs * len(engines)
@@ -47,14 +47,14 @@ def gather(runner, prefix, arguments, args):
 
 
 def row_of(workload, engine, lines, names):
-    """One row of the file: the medians of the runs."""
+    """Returns one row of the file: the medians of the runs."""
     row = {"workload": workload, "engine": engine, "version": lines[0]["version"],
            "runs": len(lines)}
     return row | {name: round(statistics.median(x[name] for x in lines), 2) for name in names}
 
 
 def print_rows(rows, columns):
-    """A table: columns are (title, name, format)."""
+    """Prints a table; columns are (title, name, format)."""
     print(f"  {'engine':<22}" + "".join(f"{title:>10}" for title, _, _ in columns))
     for row in rows:
         title = f"{row['engine']} {row['version']}".removesuffix(" own")
@@ -70,7 +70,7 @@ def bench_lateness(runner, args):
                      ["timers", "p50_us", "p99_us", "max_us", "wakeups", "cpu_ms"])
         row["early"] = sum(x["early"] for x in lines)  # one would be too many
         rows.append(row)
-    print(f"Lateness: {timers:,} timers all over {seconds} s")
+    print(f"Lateness: {timers:,} timers, spread over {seconds} s")
     print_rows(rows, [("p50", "p50_us", ",.0f"), ("p99", "p99_us", ",.0f"),
                       ("max", "max_us", ",.0f"), ("early", "early", ","),
                       ("wakeups", "wakeups", ",.0f"), ("CPU ms", "cpu_ms", ",.1f")])
@@ -94,7 +94,7 @@ def bench_idle(runner, args):
 
 
 def run_threads(runner, args, cases):
-    """The medians of bench/threads for (workload, mode), run after run: {case: {name: value}}."""
+    """Returns the medians of bench/threads for each (workload, mode): {case: {name: value}}."""
     runs = args.runs or (1 if args.quick else 5)
     ops = "500000" if args.quick else "4000000"
     runner.done, runner.total = 0, runs * len(cases)
@@ -120,7 +120,7 @@ def thread_rows(found):
 def bench_local(runner, args):
     cases = [(w, m) for w in ("pair", "churn") for m in ("wheel", "runtime")]
     found = run_threads(runner, args, cases)
-    print("Local: schedule + cancel on the owner, 1,000,000 timers pending, ns for both")
+    print("Local: schedule + cancel on the owning thread, 1,000,000 timers pending, ns for both")
     print(f"  {'':<34}{'wheel':>10}{'runtime':>10}{'more':>10}")
     for workload, title in (("pair", "cancels the one 64 before"), ("churn", "cancels any of all")):
         bare, own = (found[(workload, mode)]["ns_per_op"] for mode in ("wheel", "runtime"))
@@ -132,7 +132,7 @@ def bench_local(runner, args):
 def bench_two(runner, args):
     cases = [(w, m) for w in ("pair", "two") for m in ("wheel", "runtime")]
     found = run_threads(runner, args, cases)
-    print("Two: the first of these on one core and on two at once, M/s in all")
+    print("Two: the first of these on one core and on two at once, M/s in total")
     print(f"  {'':<34}{'one':>10}{'two':>10}{'two/one':>10}")
     gains, rates = [], []
     for mode, title in (("wheel", "processes with a bare wheel"), ("runtime", "workers of a runtime")):
@@ -149,15 +149,15 @@ def bench_two(runner, args):
 def bench_remote(runner, args):
     found = run_threads(runner, args, [("cancel", "runtime"), ("schedule", "runtime")])
     cancel, schedule = found[("cancel", "runtime")], found[("schedule", "runtime")]
-    print("Remote: on the timers of another worker, which polls")
-    print(f"  cancel, each when the one before is done   {cancel['ns_per_op']:>8.1f} ns")
+    print("Remote: timers of another worker, which polls")
+    print(f"  cancel, one at a time                      {cancel['ns_per_op']:>8.1f} ns")
     print(f"  schedule, one producer                     {schedule['ops_per_s'] / 1e6:>8.1f} M/s"
           f"   taken in at {schedule['taken_per_s'] / 1e6:.1f} M/s")
     print()
     return thread_rows(found)
 
 
-# Each gathers, prints its table and returns the rows for the file.
+# Each section measures, prints its table and returns the rows for the file.
 SECTIONS = {"local": bench_local, "two": bench_two, "remote": bench_remote,
             "lateness": bench_lateness, "idle": bench_idle}
 
@@ -167,11 +167,11 @@ def parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["runtime"])
     parser.add_argument("section", nargs="*", metavar="SECTION",
-                        help=f"only these, of {', '.join(SECTIONS)}")
-    parser.add_argument("--quick", action="store_true", help="fewer, shorter, one run each")
-    parser.add_argument("--json", metavar="FILE", help="writes the rows there too")
+                        help=f"sections to run, of {', '.join(SECTIONS)}")
+    parser.add_argument("--quick", action="store_true", help="shorter measurements, one run each")
+    parser.add_argument("--json", metavar="FILE", help="also write the rows to a file")
     parser.add_argument("--engine", action="append", choices=ENGINES, metavar="NAME",
-                        help="only this one; may be repeated")
+                        help="engine to measure; may be repeated (default: all)")
     parser.add_argument("--runs", type=int, metavar="R")
     parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
     args = parser.parse_intermixed_args()

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measures belfry serve beside redis-server and beanstalkd, and prints the tables.
+"""Compares belfry serve with redis-server and beanstalkd and prints tables.
 
-One client in C speaks to all of them (bench/serve_load.c); payloads have 100 bytes; client and
+One load generator in C is used for all (bench/serve_load.c); payloads have 100 bytes; client and
 server share the machine. Redis schedules with MULTI/ZADD/HSET/EXEC, claims with one call of a
-script, acknowledges with ZREM and HDEL. Marked [D]: on disk before the answer; the others lose
-what they have confirmed when the power fails. The floor is no server of timers: it writes what it
-reads, syncs, and gives everybody the same answer (bench/serve_floor.c), so it shows what the
-machine allows.
+script, acknowledges with ZREM and HDEL. [D] marks a server that syncs to disk before the reply; a
+power failure loses acknowledged timers of the others. The floor is not a timer server: it writes
+what it reads, syncs, and sends a constant reply (bench/serve_floor.c), which shows what the machine
+allows.
 
-Sections: schedule, drain, cancel, life, memory, crowd; all of them if none is named. The data goes
-to a folder of its own under --dir or $TMPDIR, and is removed afterwards.
+Sections: schedule, drain, cancel, life, memory, crowd (default: all). The data is in a temporary
+folder under --dir or $TMPDIR, which is removed at the end.
 """
 import argparse
 import json
@@ -30,7 +30,7 @@ RATES = (1000, 2000, 3000, 4000, 5000, 7000, 10000, 15000, 20000, 30000, 40000, 
          70000, 80000, 90000, 100000, 110000, 120000, 135000, 150000, 165000, 180000, 200000, 225000,
          250000, 275000, 300000)
 LATE_MS_MAX = 100
-FILES_WANTED = 25000  # open at once, for a crowd
+FILES_WANTED = 25000  # open at once, for the section crowd
 
 
 def parse():
@@ -39,13 +39,13 @@ def parse():
     parser.add_argument("what", choices=["server"])
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--quick", action="store_true", help="one short run instead of three")
-    parser.add_argument("--dir", metavar="DIR", help="where the data goes: on a disk")
-    parser.add_argument("--json", metavar="FILE", help="writes the rows there too")
+    parser.add_argument("--dir", metavar="DIR", help="folder on a disk (default $TMPDIR)")
+    parser.add_argument("--json", metavar="FILE", help="also write the rows to a file")
     parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
     args = parser.parse_intermixed_args()
     for section in args.sections:
         if section not in SECTIONS:
-            parser.error(f"no section '{section}'; there are {', '.join(SECTIONS)}")
+            parser.error(f"unknown section '{section}'; expected {', '.join(SECTIONS)}")
     args.sections = args.sections or list(SECTIONS)
     return args
 
@@ -54,7 +54,7 @@ def parse():
 
 
 class System:
-    """A server with one setting of durability."""
+    """A server program with one durability setting."""
 
     def __init__(self, program, mode, flags, is_durable=False, fill=1.0, rate=20000,
                  sections=SECTIONS):
@@ -63,7 +63,7 @@ class System:
         self.name = f"{program} {mode}".strip()
         self.is_durable = is_durable
         self.fill = fill  # how much of a usual load it can be given in the same time
-        self.rate = rate  # of lives, to begin looking at
+        self.rate = rate  # lifecycles per second to try first
 
     def title(self):
         return self.name + (" [D]" if self.is_durable else "")
@@ -97,13 +97,13 @@ SYSTEMS = (
 
 
 def binaries(programs):
-    """Where each program is, by name; those that are not there are left out."""
+    """Returns the path of each program by name. Missing programs are left out."""
     found = {"belfry": str(pathlib.Path(programs).parent / "belfry"),
              "redis": shutil.which("redis-server"), "beanstalkd": shutil.which("beanstalkd"),
              "floor": str(pathlib.Path(programs) / "serve_floor")}
     for name, path in found.items():
         if not path or not os.path.exists(path):
-            print(f"bench: {name} is not here and is LEFT OUT; script/setup installs it",
+            print(f"bench: {name} is not installed and is LEFT OUT; script/setup installs it",
                   file=sys.stderr)
     return {name: path for name, path in found.items() if path and os.path.exists(path)}
 
@@ -122,7 +122,7 @@ def free_port():
 
 
 class Server:
-    """A process of a system in a folder; started and ended any number of times."""
+    """A server process with its folder. It can be started and stopped several times."""
 
     def __init__(self, system, binary, folder):
         self.system, self.binary, self.folder = system, binary, folder
@@ -182,7 +182,7 @@ class Bench:
         return Server(system, self.binaries[system.program], folder)
 
     def load(self, server, words):
-        """The lines of the client, which runs with these words."""
+        """Runs the load generator with these words. Returns its lines."""
         command = [server.system.protocol, f"port={server.port}", f"pid={server.process.pid}"]
         lines, succeeded = self.runner.start("serve_load", [*command, *words])
         if not succeeded:
@@ -191,7 +191,7 @@ class Bench:
         return lines if succeeded else []
 
     def run_fresh(self, system, words):
-        """Starts a server, runs the client, and returns its lines."""
+        """Starts a server, runs the load generator, and returns its lines."""
         server = self.server(system)
         try:
             server.start()
@@ -201,7 +201,7 @@ class Bench:
             shutil.rmtree(server.folder, ignore_errors=True)
 
     def with_server(self, system, words, section, shape):
-        """The same, and keeps the last line."""
+        """Like with_server(), and appends the last line to the rows."""
         self.runner.progress(f"{section}: {system.name}, {shape}")
         lines = self.run_fresh(system, words)
         if lines:
@@ -222,7 +222,7 @@ class Bench:
         return statistics.median(values) if values else None
 
     def check(self, section, what, value, wanted, is_most=False):
-        """Notes whether a value is at least, or at most, what is wanted; None: not measured."""
+        """Records whether a value is at least, or at most, the wanted one; None: not measured."""
         reached = value is not None and (value <= wanted if is_most else value >= wanted)
         self.checks.append({"section": section, "what": what, "value": value, "wanted": wanted,
                             "reached": reached, "is_most": is_most})
@@ -251,7 +251,7 @@ def check_ratios(bench, section, wishes):
 
 
 def print_rates(bench, section, shapes, latency=None):
-    """A row for each system; `latency` is the shape of which p50 and p99 are told."""
+    """Prints a row per server; `latency` is the column whose p50 and p99 are printed."""
     heads = "".join(f"{s:>17}" + (f"{'p50 us':>8}{'p99 us':>8}" if s == latency else "")
                     for s in shapes)
     print(f"  {'':<22}{heads}{'CPU us':>8}")
@@ -267,7 +267,7 @@ def print_rates(bench, section, shapes, latency=None):
 
 
 def run_shapes(bench, section, shapes):
-    """Every shape on every system, in turns; `shapes` are functions of a system to words."""
+    """Runs every shape on every server in turn; `shapes` map names to functions that return words."""
     for _ in range(bench.runs):
         for shape, words in shapes.items():
             for system in bench.of_section(section):
@@ -297,8 +297,8 @@ def measure_schedule(bench):
 
 
 def print_schedule(bench):
-    print("\nSchedule: a second, due at random within 30 days. Server-made ids where there are "
-          "such; Redis always has own ids")
+    print("\nSchedule: timers per second, due at random within 30 days. Ids made by the server "
+          "where supported; with Redis always by the client")
     print_rates(bench, "schedule", [*SCHEDULE, *([] if bench.args.quick else ["50 x 16 for 6 s"])],
                 latency="50 connections")
     check_ratios(bench, "schedule", (
@@ -323,8 +323,7 @@ def measure_drain(bench):
 
 
 def print_drain(bench):
-    print("\nDrain: claimed and acknowledged a second, of timers that are due; one by one in the "
-          "last column")
+    print("\nDrain: timers claimed and acknowledged per second; one at a time in the last column")
     print_rates(bench, "drain", ["batches of 100", "100, 8 workers", "50 workers"])
     check_ratios(bench, "drain", (
         ("batches of 100", "redis always", 2), ("batches of 100", "redis none", 1),
@@ -341,7 +340,7 @@ def measure_cancel(bench):
 
 
 def print_cancel(bench):
-    print("\nCancel by id, a second")
+    print("\nCancel by id: timers per second")
     print_rates(bench, "cancel", ["pipeline 64", "64, own ids"])
     check_ratios(bench, "cancel", (("pipeline 64", "redis always", 2),
                                    ("64, own ids", "redis always", 2)))
@@ -351,20 +350,20 @@ def print_cancel(bench):
 
 
 def live(bench, system, rate, tenths):
-    """One run of lives: what the client said; None if it failed."""
+    """Runs lifecycles at a rate. Returns the last line of the load generator; None on failure."""
     lines = bench.with_server(system, [f"rate={rate}", f"tenths={tenths}", "life"], "life",
-                              f"{rate:,} a second")
+                              f"{rate:,} per second")
     return lines[-1] if lines else None
 
 
 def is_met(line):
-    """Whether a rate was met, and the lateness is small enough."""
+    """Returns whether a rate was met with a p99 of lateness under LATE_MS_MAX."""
     return line is not None and line["undone"] == 0 and line["late_p99_ms"] < LATE_MS_MAX
 
 
 def find_highest(bench, system):
-    """Steps up from where a system should be able to begin, or down if it cannot. Returns what the
-    client said at the highest rate that was met; None if none was."""
+    """Searches for the highest rate that is met, up or down from the rate to try first. Returns the
+    line of the load generator at that rate; None if none is met."""
     tenths, tries = (20, 1) if bench.args.quick else (30, 2)
     steps = RATES[::2] if bench.args.quick else RATES
     at = max(i for i, rate in enumerate(steps) if rate <= system.rate)
@@ -397,8 +396,9 @@ def measure_life(bench):
 
 
 def print_life(bench):
-    print("\nLives: scheduled by the clock, due in a second, claimed, acknowledged. The highest "
-          f"rate with p99 of lateness under {LATE_MS_MAX} ms, and 1,000 a second; lateness in ms")
+    print("\nLifecycles per second (schedule, claim, acknowledge), by the clock, due in a second.\n"
+          f"The highest rate with p99 of lateness under {LATE_MS_MAX} ms, and 1,000 per second; "
+          "lateness in ms")
     print(f"  {'':<22}{'highest':>10}{'p50':>8}{'p99':>8}{'max':>8}{'at 1,000':>12}{'p99':>8}"
           f"{'max':>8}{'CPU %':>8}")
     results = {r["system"]: r for r in bench.rows if r["shape"] == "result"}
@@ -415,9 +415,9 @@ def print_life(bench):
                                                   and peer["highest"]) else None
     bench.check("life", "highest rate: x redis always", ratio, 2)
     if own and own["calm"]:
-        bench.check("life", "1,000 a second: p50, ms", own["calm"]["late_p50_ms"], 0.5, True)
-        bench.check("life", "1,000 a second: p99, ms", own["calm"]["late_p99_ms"], 2, True)
-        bench.check("life", "1,000 a second: % of a core", 100 * own["calm"]["cpu_share"], 20, True)
+        bench.check("life", "1,000 per second: p50, ms", own["calm"]["late_p50_ms"], 0.5, True)
+        bench.check("life", "1,000 per second: p99, ms", own["calm"]["late_p99_ms"], 2, True)
+        bench.check("life", "1,000 per second: % of a core", 100 * own["calm"]["cpu_share"], 20, True)
 
 
 # --- memory ---
@@ -446,7 +446,7 @@ def measure_memory(bench):
 
 
 def restart(bench, server):
-    """Milliseconds from the start of a server that was killed to its first delivery."""
+    """Returns the milliseconds from the restart of a killed server to its first delivery."""
     program = str(bench.runner.folder / "serve_load")
     client = subprocess.Popen([program, server.system.program, f"port={server.port}", "first"],
                               stdout=subprocess.PIPE, text=True)
@@ -463,7 +463,7 @@ def restart(bench, server):
 
 def print_memory(bench):
     print("\nMemory and restart after kill -9, with timers pending")
-    print(f"  {'':<22}{'pending':>12}{'MB anon':>10}{'a timer':>9}{'MB disk':>10}"
+    print(f"  {'':<22}{'pending':>12}{'MB anon':>10}{'B/timer':>9}{'MB disk':>10}"
           f"{'first claim ms':>16}")
     rows = {r["system"]: r for r in bench.rows if r["section"] == "memory"}
     for name, row in rows.items():
@@ -494,7 +494,7 @@ def measure_crowd(bench):
 
 
 def print_crowd(bench):
-    print("\nA crowd: p99 in us (and schedules a second) of 50 busy connections")
+    print("\nCrowd: p99 in us (and schedules per second) of 50 busy connections")
     shapes = ("alone", "10,000 idle", "1,000 slow")
     print(f"  {'':<22}" + "".join(f"{s:>24}" for s in shapes))
     for system in bench.choose("belfry", "redis always"):
@@ -510,7 +510,7 @@ def print_crowd(bench):
                     True)
 
 
-# --- all of it ---
+# --- main ---
 
 PARTS = {
     "schedule": (measure_schedule, print_schedule), "drain": (measure_drain, print_drain),
@@ -526,7 +526,7 @@ def print_header(bench, parent):
     versions = [f"{name} {version_of(name, path)}" for name, path in bench.binaries.items()
                 if name != "floor"]
     print(f"servers   {', '.join(versions)}")
-    print(f"load      {os.getloadavg()[0]:.1f} when it began; whatever else runs is measured too")
+    print(f"load      {os.getloadavg()[0]:.1f} at the start; other programs affect the results")
     for name in {s.program for s in SYSTEMS} - set(bench.binaries):
         print(f"LEFT OUT  {name}: not installed")
     for system in bench.systems:

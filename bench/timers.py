@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs the timer benchmarks and prints their tables; see bench/engine.h.
 
-    timers    ns an operation and bytes a timer, Belfry beside its peers
+    timers    ns per operation and bytes per timer, Belfry compared with its peers
     pauses    the longest single call
-    memory    what is left after ten million timers were cancelled
+    memory    memory after ten million timers were cancelled
 
-Every measurement is a process of its own. Runs go round the engines, so that a noisy
-moment of the machine hits all alike, and the median of the runs counts.
+Every measurement is a separate process. Runs alternate between the engines, so that
+noise of the machine affects all of them, and the median of the runs is used.
 """
 import argparse
 import statistics
@@ -22,7 +22,7 @@ ENGINES = ["belfry"] + PEERS
 SIZES_QUICK = [1_000, 100_000, 1_000_000]
 SIZES_FULL = SIZES_QUICK + [10_000_000]
 COLUMNS = ["W1s", "W1f", "W2", "W2b", "W3", "W4f", "W5"]
-# The runs that a column comes from. W2 has two ways to restart; the faster counts.
+# The workloads of each column. W2 has two ways to restart; the faster one is used.
 RUNS_OF = {"W1s": ["W1"], "W1f": ["W1"], "W5": ["W1"], "W2": ["W2", "W2pair"], "W2b": ["W2b"],
            "W3": ["W3"], "W4f": ["W4"]}
 ORDER_TIMERS = 5_000
@@ -31,15 +31,15 @@ PAUSE_US_MAX = 200
 GROWTH_MAX = 10
 
 LEGEND = """\
-W1s schedule, deadlines over 1 ms..1 h; W1f fire them, jumping to the milliseconds that have
-something; W2 restart to 25..35 s from now, 1 M a virtual second; W2b the same in batches of 64;
-W3 half schedule, a quarter cancel, a quarter fire; W4f fire from 100 milliseconds; W5 bytes a
-pending timer, a library's struct included, a handle not. ns an operation, of CPU time, with the
-harness. libuv keeps milliseconds, libev and libevent microseconds, the others nanoseconds."""
+W1s schedule, due over 1 ms..1 h; W1f fire them, jumping from one due millisecond to the next; W2
+restart, due in 25..35 s, 1 M per virtual second; W2b W2 in batches of 64; W3 half schedule, a
+quarter cancel, a quarter fire; W4f fire timers due on 100 milliseconds; W5 bytes per pending timer,
+with a library's struct, without a handle. ns of CPU time per operation, with the harness. libuv
+counts milliseconds, libev and libevent microseconds, the others nanoseconds."""
 
 
 class Runner(common.Runner):
-    """Runs the programs of bench/engine.h, and remembers what was out of order."""
+    """Runs the programs of bench/engine.h, and counts errors in the order of firing."""
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -49,7 +49,7 @@ class Runner(common.Runner):
         return super().has(f"timers_{engine}")
 
     def run(self, engine, workload, timers, options=()):
-        """The results of one process, one dictionary a line, or [] if it failed."""
+        """Returns the results of one process, one dictionary per line; [] if it failed."""
         self.progress(f"{workload} N={timers:,} {engine}")
         lines, ok = self.start(f"timers_{engine}",
                                ["--workload", workload, "--n", str(timers), *options])
@@ -77,7 +77,7 @@ class Timers:
         self.samples.setdefault(key, []).append((line["ns_per_op"], line["bytes_per_timer"]))
 
     def get(self, column, size, engine):
-        """The median run, of the faster way if there are two ways."""
+        """Returns the median run, of the faster way if there are two ways to restart."""
         best = None
         for name in ([column, "W2pair"] if column == "W2" else [column]):
             runs = self.samples.get((name, size, engine))
@@ -89,13 +89,13 @@ class Timers:
         return best
 
     def value(self, column, size, engine):
-        """What a column compares: bytes for W5, ns for the others."""
+        """Returns the value that a column compares: bytes for W5, ns for the others."""
         got = self.get(column, size, engine)
         return None if got is None else got[1 if column == "W5" else 0]
 
     def slower_way(self, size, engine):
-        """Which of the two ways to restart lost, once both are known, at this size or, for
-        the largest, at another; else None."""
+        """Returns the slower of the two ways to restart, at this size or, for the largest, at a
+        smaller one; None if it is not known yet."""
         for known in [size] + (SIZES_QUICK[::-1] if size > SIZES_QUICK[-1] else []):
             ways = [self.samples.get((w, known, engine)) for w in ("W2", "W2pair")]
             if None not in ways:
@@ -103,12 +103,12 @@ class Timers:
         return None
 
     def is_single(self, column, size, engine):
-        """Whether this one was too slow to be repeated though the others were."""
+        """Returns whether a measurement was too slow to be repeated."""
         return any((w, size, engine) in self.slow for w in RUNS_OF[column])
 
 
 def plan_timers(runner, args):
-    """All runs in order: (run number, size, workload, engine)."""
+    """Yields all runs in order: (run number, size, workload, engine)."""
     sizes = args.n or (SIZES_QUICK if args.quick else SIZES_FULL)
     columns = args.workload or COLUMNS
     engines = [e for e in (args.engine or ENGINES) if runner.has(e)]
@@ -185,7 +185,7 @@ def print_size(table, size, columns, engines):
 
 
 def best_of(table, column, size, engines):
-    """The best engine of a column and its value; (None, "-") without any."""
+    """Returns the best engine of a column and its value; (None, "-") without any."""
     # Batches have no peer: they compare with the peers' single restarts.
     column = "W2" if column == "W2b" else column
     values = [(table.value(column, size, e), e) for e in engines]
@@ -193,7 +193,7 @@ def best_of(table, column, size, engines):
 
 
 def print_ratios(table, size, columns, engines):
-    """How many times better Belfry is than the best, over 1 if it is."""
+    """Returns how many times better Belfry is than the best peer; below 1 if it is worse."""
     for name, peers in (("peer", PEERS), ("library", LIBRARIES)):
         bests = [best_of(table, c, size, [e for e in peers if e in engines]) for c in columns]
         owns = [table.value(c, size, "belfry") for c in columns]
@@ -233,7 +233,7 @@ def write_json(path, table, sizes, columns, engines):
 
 
 def bench_pauses(runner, args):
-    """Belfry several times, of which the quietest counts; the peers once, to compare."""
+    """Measures Belfry several times, of which the best run is used, and the peers once."""
     size = (args.n or [10_000_000])[0]
     engines = [e for e in (args.engine or ["belfry", "heap4", "lazyheap", "libev"])
                if runner.has(e)]
@@ -252,7 +252,7 @@ def bench_pauses(runner, args):
     print_versions(runner)
     print(f"Longest single call at N = {size:,}, memory reserved, in us; belfry: best of "
           f"{runs.get('belfry', 0)} runs.")
-    print("A library's call fires all that is due; belfry and the heaps are popped one by one.")
+    print("A call of a library fires all due timers; belfry and the heaps pop one timer per call.")
     print(f"  {'engine':<10}{'phase':<14}{'by the clock':>14}{'by CPU time':>14}{'faults':>8}"
           f"{'touched':>10}")
     for (engine, phase), line in best.items():
@@ -290,10 +290,10 @@ def parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["timers", "pauses", "memory"])
     parser.add_argument("--quick", action="store_true",
-                        help="up to 1 M timers, one run each, within a minute")
-    parser.add_argument("--json", metavar="FILE", help="writes the rows there too")
+                        help="up to 1 M timers, one run each, in a minute")
+    parser.add_argument("--json", metavar="FILE", help="also write the rows to a file")
     parser.add_argument("--engine", action="append", choices=ENGINES, metavar="NAME",
-                        help="only this one; may be repeated, as --workload and --n")
+                        help="engine to measure; repeatable, like --workload and --n (default: all)")
     parser.add_argument("--workload", action="append", choices=COLUMNS, metavar="W")
     parser.add_argument("--n", action="append", type=int, metavar="N")
     parser.add_argument("--runs", type=int, metavar="R")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Prints the tests of a build that depend on changed files.
 
-    tools/affected.py BUILD FILE ...    first line: targets for ninja, then names of tests, one a line
+    tools/affected.py BUILD FILE ...    first line: targets for ninja, then names of tests, one per line
 
 A test is affected if its program, another program it runs, or a script, folder or file among its
-arguments is a changed file or is made of one. ninja knows what is made of what, headers included,
-from the last time BUILD was compiled. A file that ninja and the tests do not name, as a module
-that scripts share, affects the tests whose scripts are in the same folder. A changed meson.build
+arguments is a changed file or is built from one. ninja knows these dependencies, headers included, from
+the last build of BUILD. A file that neither ninja nor a test names, such as a module shared by
+scripts, affects the tests whose scripts are in the same folder. A changed meson.build
 affects every test.
 """
 import collections
@@ -23,7 +23,7 @@ def ninja(build, *arguments):
 
 
 def read_products(build):
-    """What is made directly of a file: paths as in build.ninja, made absolute."""
+    """Returns the outputs that are built directly from each file, as absolute paths."""
     products = collections.defaultdict(set)
 
     def absolute(path):
@@ -80,7 +80,7 @@ def main():
     products = read_products(build)
     stale = all_products(products, changed)
     named = {path for test in tests for path in files_of(test, build)}
-    # Files that nothing names reach the tests beside them.
+    # A file that nothing names affects the tests in its folder.
     for path in changed - set(products) - named:
         stale |= {other for other in named if os.path.dirname(other) == os.path.dirname(path)}
     is_all = any(os.path.basename(path) in ("meson.build", "meson_options.txt") for path in changed)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Adds up test results and ends with `N passed, N failed`.
 
-Reads lines of JSON as Meson writes them to testlog.json: a program counts its
-own cases as `ok   name` and `skip name: why` on standard output; one that prints
-neither counts as one. A program that failed counts as one failure besides.
+Reads JSON lines of Meson's testlog.json. A test program prints `ok   name` or
+`skip name: why` for each of its cases; one that prints neither counts as one case. A
+program that fails counts as one failure in addition to its passed cases.
 """
 import json
 import re

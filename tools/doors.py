@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that the engine and its store touch the world through their doors alone.
+"""Checks that the engine and its store use the system only through their interfaces ("doors").
 
     tools/doors.py libengine.a libstore.a ...
 
-What an object file does not define itself it asks of others: of Belfry (bel...), of the C
-library's functions that compute and nothing else (ALLOWED), or of the system. The last is for
-the files that are a door, or have a thread, and these are named here with what they may ask for.
+An undefined symbol of an object file is a function of Belfry (bel...), a function of the C library
+that only computes (ALLOWED), or one that uses the system. Only the files in DOORS, which implement
+an interface to the system or have a thread, may use the last kind, each those listed for it. So the
+simulator, which replaces the interfaces, controls all that the engine sees.
 """
 import re, subprocess, sys
 
@@ -22,7 +23,7 @@ ALLOWED = set("""
 THREAD = r"pthread_\w+|sigfillset"
 DOORS = {
     "store_io/system.c": r".*",          # files
-    "store_io/view.c": r"f?stat(64)?",   # the same, to look at alone
+    "store_io/view.c": r"f?stat(64)?",   # files, read only
     "store_tree/lmdb.c": r".*",          # LMDB
     "store_tree/pages.c": r"open(at)?(64)?|close|fstat(64)?|mmap(64)?|munmap", # LMDB's file
     "store_tree/prefetch.c": THREAD + r"|pread(64)?|posix_fadvise(64)?",
@@ -30,7 +31,7 @@ DOORS = {
     "store_log/writer.c": THREAD,
     "store/backup.c": THREAD,
     "store/checkpoint.c": THREAD,
-    "engine_offline/subprocess.c": r".*", # another process, for what may end this one
+    "engine_offline/subprocess.c": r".*", # checks in a subprocess, which damage may crash
 }
 
 
@@ -53,8 +54,8 @@ for archive in sys.argv[1:]:
             continue
         if re.fullmatch(DOORS.get(file, "$^"), symbol):
             continue
-        wrong.add(f"{file} asks for {symbol}, past the doors")
+        wrong.add(f"{file} uses {symbol}, which tools/doors.py does not list for it")
 if len(seen) < 10:
     wrong.add(f"there are only {len(seen)} object files: is this the right library?")
-print("\n".join(sorted(wrong)) or "ok   nothing_is_asked_past_the_doors")
+print("\n".join(sorted(wrong)) or "ok   the_system_is_used_only_through_interfaces")
 sys.exit(1 if wrong else 0)

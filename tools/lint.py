@@ -75,7 +75,7 @@ def state(entry, headers, tool, texts):
 
 def lint(path, folder, entry, tool, texts):
     """Returns whether the file is clean, what to remember of it, and what clang-tidy printed."""
-    headers = headers_of(entry) # looked at before, or an edit meanwhile would go unseen
+    headers = headers_of(entry) # before clang-tidy runs, so that an edit meanwhile is noticed
     remembered = {"headers": headers, "state": state(entry, headers, tool, texts)}
     run = subprocess.run(["clang-tidy", "-p", folder, "--quiet", path],
                          capture_output=True, text=True)
