@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# belfry bench: what it measures, what it leaves, and what it refuses. Usage: bench.sh PROGRAM
+# belfry bench: its results, its clean-up and its errors. Usage: bench.sh PROGRAM
 . "$(dirname "$0")/lib.sh"
 serve bench --store memory
 
@@ -9,7 +9,7 @@ names = ["scheduled", "ready", "leased", "blocked", "done", "dead", "cancelled",
 print(sum(t.get(n, 0) for t in json.load(sys.stdin)["topics"] for n in names))'
 }
 
-# --- what it measures ---
+# --- results ---
 json every_row_has_all_timers 'j["timers"] == 3000 and j["bytes"] == 10 and
     list(j["results"]) == ["schedule", "claim", "ack", "schedule_later", "cancel"] and
     all(r["count"] == 3000 and r["per_second"] > 0 and r["seconds"] > 0
@@ -43,7 +43,7 @@ is lines_fit_a_terminal yes bash -c "tr '\r' '\n' <screen | sed 's/\x1b\[K//g' |
 fi
 is no_bar_without_a_terminal 0 bash -c "'$belfry' bench -n 100 2>&1 >/dev/null | wc -c"
 
-# --- what is in the way ---
+# --- topics that are not empty, limits ---
 "$belfry" schedule bench/later mine --id mine --in 1h >/dev/null
 exits topics_must_be_empty 4 'bench/later holds 1 timers' "$belfry" bench -n 10
 is what_is_there_is_left_alone 1 left
@@ -77,7 +77,7 @@ for signal in INT TERM; do
     like "SIG${signal}_says_so" '*stopped by a signal*' cat err
 done
 
-# --- what is typed wrong ---
+# --- usage errors ---
 exits no_timers 2 'a number from 1 to' "$belfry" bench -n 0
 exits too_many_connections 2 'from 1 to 1000' "$belfry" bench --connections 1001
 exits a_number_that_is_none 2 'expected a number' "$belfry" bench --bytes=5x
@@ -93,7 +93,7 @@ is after_that_nothing_is_left 0 left
 exits nobody_is_there 7 'cannot reach' "$belfry" bench --server 127.0.0.1:1
 is help_fits_a_screen yes bash -c "[ \$('$belfry' help bench | wc -l) -le 24 ] && echo yes"
 
-# --- a server that goes away, and one that wants a key ---
+# --- a server that stops, and one that requires a key ---
 "$belfry" bench -n 10000000 >out 2>err &
 bench=$!
 started+=("$bench")

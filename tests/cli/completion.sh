@@ -43,7 +43,7 @@ is verbs_behind_help 'schedule' offered help sch
 is shells 'bash fish zsh' offered completion ''
 BELFRY_SERVER=127.0.0.1:1 is without_a_server_there_are_no_topics '' offered schedule ma
 
-# Every option in a help text is offered, and what is offered is in the help text.
+# The options of the help text and of the completion are the same.
 for verb in $("$belfry" help | sed -n 's/^    \([a-z]*\) .*/\1/p'); do
     [ "$verb" != help ] || continue
     "$belfry" help "$verb" | grep -oE '^ +(-[a-z], )?--[a-z-]+' | sed 's/.*--/--/' | sort -u >wanted
@@ -61,7 +61,7 @@ for verb in $("$belfry" help | sed -n 's/^    \([a-z]*\) .*/\1/p'); do
 done
 echo 'ok   every_option_is_offered_and_no_other'
 
-# The others are only looked at, and tried if they are there.
+# The scripts of other shells are inspected, and run if the shell is installed.
 like zsh_has_descriptions '*#compdef belfry*--conflict*replace keep*' "$belfry" completion zsh
 like fish_has_descriptions '*complete -c belfry*-l conflict*replace keep*' "$belfry" completion fish
 "$belfry" completion zsh >script.zsh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# belfry doctor, on a folder that a server has left. Usage: doctor.sh PROGRAM
+# belfry doctor, on the data directory of a stopped server. Usage: doctor.sh PROGRAM
 . "$(dirname "$0")/lib.sh"
 serve doctor --data data
 "$belfry" schedule mail hello --in 1h >/dev/null || fail schedule
@@ -15,7 +15,7 @@ exits a_folder_that_is_not_there_is_3 3 nowhere "$belfry" doctor nowhere
 exits no_folder 2 usage: "$belfry" doctor
 exits two_folders 2 usage: "$belfry" doctor a b
 
-# Every byte that was written is checked, so a flipped one is found wherever it is.
+# All written bytes are checked, so any flipped byte is found.
 python3 - <<'END' || fail 'no log to damage'
 import glob, sys
 for path in sorted(glob.glob("data/log*")):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# belfry export and import, there and back. Usage: import.sh PROGRAM
+# belfry export and import, round trip. Usage: import.sh PROGRAM
 . "$(dirname "$0")/lib.sh"
 serve first --store memory --clock virtual
 "$belfry" clock --set 2030-01-01T08:00:00Z >/dev/null
@@ -16,7 +16,7 @@ count() { # the timers of a topic
     "$belfry" list "$1" | wc -l
 }
 
-# --- there and back ---
+# --- round trip ---
 "$belfry" schedule mail 'two words' --id a --in 5m --priority 7 --group ann --correlation 42 \
     --retry 5s,30s --lease 1m --expires 1h --header color=red --header 'a=b=c' >/dev/null
 printf '\377\000\n' >bytes
@@ -42,7 +42,7 @@ is nothing_came_twice 6 count mail
 is to_another_topic 'imported	6' bash -c "'$belfry' import --topic copy - <there | head -n 1"
 is the_copy_is_the_same "$(sorted <there)" bash -c "$(declare -f sorted); '$belfry' export copy | sorted"
 
-# --- what has ended, what a plan has made, and what is leased ---
+# --- finished timers, occurrences of plans, leased timers ---
 "$belfry" schedule ends x --id dead >/dev/null
 token=$("$belfry" claim ends | cut -f 1)
 "$belfry" fail "$token" --dead >/dev/null
@@ -81,7 +81,7 @@ json of_that_count_the_rest_too 'j["rrule"] == "FREQ=DAILY;count=3;BYHOUR=7" and
 is and_no_more_are_made 3 left
 fi
 
-# --- what people write ---
+# --- handwritten lines ---
 cat >people <<'END'
 {"topic": "hand", "payload": {"to": ["ann", 1, null]}, "id": "h1", "in": "5m"}
 
@@ -158,7 +158,7 @@ printf '{"topic": "bad", "id": "nul", "payload": "a\\u0000b", "in": "1h"}' >nul
 is a_line_without_its_end 'imported	1' bash -c "'$belfry' import nul | head -n 1"
 json a_nul_is_a_byte_like_others 'j["payload"] == "a\0b"' "$belfry" get bad nul --json
 
-# --- limits, and going on ---
+# --- limits, and continuing ---
 "$belfry" configure small depth=3
 for i in {1..10}; do echo "{\"topic\": \"small\", \"id\": \"s$i\", \"in\": \"1h\"}"; done >ten
 exits a_limit_ends_it 5 'continue with --start 4' "$belfry" import ten
@@ -166,7 +166,7 @@ exits a_limit_ends_it 5 'continue with --start 4' "$belfry" import ten
 is from_there_it_goes_on 'imported	7' bash -c "'$belfry' import ten --start 4 | head -n 1"
 is then_all_are_there 10 count small
 
-# --- many ---
+# --- many lines ---
 python3 -c '
 for i in range(20000):
     print("{\"topic\": \"many\", \"id\": \"m%d\", \"payload\": \"%s\", \"in\": \"1h\"}" % (i, "x" * (i % 300)))' >many
@@ -229,7 +229,7 @@ import json, sys
 print(\"\n\".join(sorted(json.loads(line)[\"payload\"] for line in sys.stdin)))'"
 exits a_crontab_needs_a_topic 2 'needs --topic' "$belfry" import --crontab plain --tz UTC
 
-# --- what is typed wrong ---
+# --- usage errors ---
 exits no_such_file 1 'cannot read nowhere' "$belfry" import nowhere
 exits no_such_topic 3 NOTFOUND "$belfry" export nobody
 exits no_topic 2 'missing argument topic' "$belfry" export

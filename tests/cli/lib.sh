@@ -1,5 +1,5 @@
-# Shared by the tests here; sourced, with the program as $1. A server is started on a free port and
-# ended by its process id, and so is whatever else a test has started.
+# Shared by the tests here; sourced, with the program as $1. Servers listen on free ports; processes
+# that a test has started are ended by their ids.
 set -u
 belfry=$(realpath "$1")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -23,7 +23,7 @@ fail() {
     exit 1
 }
 
-# eventually NAME COMMAND ...: until a command succeeds, but not for ever.
+# eventually NAME COMMAND ...: waits until a command succeeds, with a deadline.
 eventually() {
     local name=$1 end=$((SECONDS + 30))
     shift
@@ -33,7 +33,7 @@ eventually() {
     done
 }
 
-# serve NAME FLAG ...: starts a server, says to the verbs where it is; its process is $server.
+# serve NAME FLAG ...: starts a server and sets $BELFRY_SERVER; its process id is $server.
 serve() {
     local name=$1
     shift
@@ -45,7 +45,7 @@ serve() {
     export BELFRY_SERVER="127.0.0.1:$(sed -n 's/^resp //p' "$room/$name.port")"
 }
 
-# is NAME WANTED COMMAND ...: what a command prints on standard output, and that it exits with 0.
+# is NAME WANTED COMMAND ...: checks the standard output of a command, and that it exits with 0.
 is() {
     local name=$1 wanted=$2 got
     shift 2
@@ -57,7 +57,7 @@ $wanted"
     printf 'ok   %s\n' "$name"
 }
 
-# like NAME PATTERN COMMAND ...: the same, for a pattern of the shell's.
+# like NAME PATTERN COMMAND ...: like is, with a shell pattern.
 like() {
     local name=$1 wanted=$2 got
     shift 2
@@ -67,7 +67,7 @@ like() {
     printf 'ok   %s\n' "$name"
 }
 
-# exits NAME STATUS WANTED COMMAND ...: how it exits, and what standard error holds.
+# exits NAME STATUS WANTED COMMAND ...: checks the exit status, and a part of standard error.
 exits() {
     local name=$1 status=$2 wanted=$3 got
     shift 3
@@ -78,7 +78,7 @@ exits() {
     printf 'ok   %s\n' "$name"
 }
 
-# json NAME CONDITION COMMAND ...: what a command prints is JSON, of which a condition in Python
+# json NAME CONDITION COMMAND ...: checks that a command prints JSON for which a Python condition
 # holds; j is the value.
 json() {
     local name=$1 condition=$2 got
@@ -91,7 +91,7 @@ sys.exit(0 if eval("(" + sys.argv[1] + ")") else 1)' "$condition" || fail "$name
     printf 'ok   %s\n' "$name"
 }
 
-# terminal COMMAND ...: what it prints on a terminal of 80 columns.
+# terminal COMMAND ...: prints what a command prints on a terminal of 80 columns.
 terminal() {
     python3 -c '
 import fcntl, os, pty, struct, sys, termios
@@ -113,14 +113,14 @@ os.waitpid(pid, 0)
 sys.stdout.write(text.decode().replace("\r\n", "\n"))' "$@"
 }
 
-# has_terminal NAME: whether there can be one here; if not, says that NAME is left out.
+# has_terminal NAME: whether terminals are available; if not, prints that NAME is skipped.
 has_terminal() {
     python3 -c 'import pty; pty.openpty()' 2>/dev/null && return 0
     printf 'skip %s: this machine has no pseudo-terminals\n' "$1"
     return 1
 }
 
-# field TOPIC ID NAME: one field of a timer.
+# field TOPIC ID NAME: prints one field of a timer.
 field() {
     "$belfry" get "$1" "$2" | sed -n "s/^$3	//p"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# belfry next, as people type it. Usage: next.sh PROGRAM
+# belfry next. Usage: next.sh PROGRAM
 set -u
 belfry=$1
 
@@ -8,7 +8,7 @@ fail() {
     exit 1
 }
 
-# is NAME WANTED COMMAND ...: what a command prints on standard output.
+# is NAME WANTED COMMAND ...: checks the standard output of a command.
 is() {
     local name=$1 wanted=$2 got
     shift 2
@@ -20,7 +20,7 @@ $wanted"
     printf 'ok   %s\n' "$name"
 }
 
-# refuses NAME STATUS WANTED COMMAND ...: how it exits, and what standard error holds.
+# refuses NAME STATUS WANTED COMMAND ...: checks the exit status, and a part of standard error.
 refuses() {
     local name=$1 status=$2 wanted=$3 got
     shift 3

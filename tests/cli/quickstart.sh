@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the commands between the markers of a document, in order, and compares what they print. Servers
 # listen on free ports; a worker is stopped as soon as it has printed what the document shows.
-# Usage: quickstart.sh PROGRAM DOCUMENT COMMANDS    COMMANDS is how many there are at least
+# Usage: quickstart.sh PROGRAM DOCUMENT COMMANDS    COMMANDS: the least number of commands
 document=$(realpath "$2")
 . "$(dirname "$0")/lib.sh"
 unset BELFRY_SERVER
@@ -32,14 +32,14 @@ start() {
     export BELFRY_SERVER="127.0.0.1:$resp"
 }
 
-# stop SIGNAL STATUS: ends the server; how it must exit.
+# stop SIGNAL STATUS: stops the server, which must exit with STATUS.
 stop() {
     kill "-$1" "$server"
     wait "$server" 2>/dev/null
     [ $? -eq "$2" ] || fail "kill -$1: the server exits with another status"
 }
 
-# Where the document has build/belfry and the default ports, this test has its own.
+# Replaces build/belfry and the default ports of the document by those of the test.
 adapt() {
     local line=${1//build\/belfry/\'$belfry\'}
     line=${line//-p 7878/-p ${resp-}}

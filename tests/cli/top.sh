@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# belfry top, on a terminal that a program plays. Usage: top.sh PROGRAM
+# belfry top, on a pseudoterminal. Usage: top.sh PROGRAM
 . "$(dirname "$0")/lib.sh"
 has_terminal top || exit 77
 serve first --store memory
@@ -95,7 +95,7 @@ is a_size_that_changes 'exits with 0 restored' play 24 100 see:mail size:10x50 s
 is a_tiny_terminal 'exits with 0 restored' play 3 20 see:belfry type:q -- "$belfry" top
 is a_signal_ends_it 'exits with 0 restored' play 24 100 see:mail kill:SIGTERM -- "$belfry" top
 is control_c_ends_it 'exits with 0 restored' play 24 100 see:mail 'type:\x03' -- "$belfry" top
-# Only what differs is drawn; these two have nothing in common with the others.
+# curses draws only differences; these names share no characters with the others.
 for i in BCDEFGH zyxwvuts many/{100..160}; do printf 'SCHEDULE %s x IN 1h\r\n' "$i"; done >many
 python3 -c '
 import os, socket
@@ -109,7 +109,7 @@ is pages_and_arrows_scroll 'exits with 0 restored' play 24 100 see:BCDEFGH \
     'type:\x1b[6~\x1b[6~\x1b[6~\x1b[6~\x1b[6~' see:zyxwvuts 'type:\x1b[5~\x1b[5~\x1b[5~\x1b[5~\x1b[5~' \
     see:BCDEFGH 'type:\x1bOB' 'type:\x1bOA' see:BCDEFGH type:q -- "$belfry" top -i 1h
 
-# --- without a screen ---
+# --- without a terminal ---
 exits it_needs_a_terminal 2 'not a terminal' "$belfry" top
 json but_not_for_json 'j["version"] and j["commands_per_second"] > 0 and
     [t for t in j["topics"] if t["topic"] == "mail"][0]["scheduled"] == 2 and
@@ -122,7 +122,7 @@ exits a_word_too_many 2 'unexpected argument' "$belfry" top mail
 exits nobody_is_there 7 'cannot reach' "$belfry" top --json --server 127.0.0.1:1
 like an_unknown_terminal '*unknown terminal type*' terminal bash -c "TERM=nonsense '$belfry' top; true"
 
-# --- timers that are later than what is measured ---
+# --- lateness above the measured range ---
 serve late --store memory --clock virtual
 for i in 1 2 3; do "$belfry" schedule late x >/dev/null; done
 "$belfry" clock --advance 61s >/dev/null
@@ -136,7 +136,7 @@ for i in {1..9}; do "$belfry" schedule prompt x >/dev/null; done
 json a_half_that_is_not_late 'j["lateness_us"] == {"p50": 50, "p99": "inf"}' \
     "$belfry" top --json -i 100ms
 
-# --- a server that goes away and comes back ---
+# --- a server that stops and starts again ---
 serve second --store memory
 "$belfry" schedule mail x --in 1h >/dev/null
 port=${BELFRY_SERVER##*:}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every verb that talks to a server, with one whose clock stands still. Usage: verbs.sh PROGRAM
+# Every verb that connects to a server, with a virtual clock. Usage: verbs.sh PROGRAM
 . "$(dirname "$0")/lib.sh"
 serve first --store memory --clock virtual
 is the_clock_is_set 2030-01-01T08:00:00Z "$belfry" clock --set 2030-01-01T08:00:00Z
@@ -154,7 +154,7 @@ exits configure_wants_pairs 2 NAME=VALUE "$belfry" configure small depth
 exits full_is_5 5 FULL "$belfry" schedule small y --in 1h
 exits conflict_is_4 4 CONFLICT "$belfry" schedule mail x --id d --conflict reject
 
-# --- what is typed wrong ---
+# --- usage errors ---
 exits a_bad_value_is_2 2 "BADARG IN '5x'" "$belfry" schedule mail x --in 5x
 exits a_bad_topic_is_2 2 BADARG "$belfry" schedule 'a b' x
 exits an_option_that_is_none 2 'unknown option --bogus' "$belfry" list mail --bogus
@@ -172,7 +172,7 @@ exits no_time_at_all 2 'IN or AT' "$belfry" reschedule mail x
 exits clocks_do_not_go_back 2 BADARG "$belfry" clock --set 2029-01-01T00:00:00Z
 exits a_topic_named_like_nothing 2 "unknown verb 'scedule'" "$belfry" scedule
 
-# --- what this server does not take ---
+# --- commands that the server refuses ---
 head -c 1048577 /dev/zero >large
 exits a_payload_too_large_is_2 2 'at most 1048576 bytes' "$belfry" schedule small --file large
 exits a_backup_of_memory_is_2 2 'ERR not' "$belfry" backup "$room/copy"
@@ -198,7 +198,7 @@ is help_fits_a_screen yes bash -c "[ \$('$belfry' help | wc -l) -le 40 ] && echo
 exits help_for_what_is_no_verb 2 'unknown verb' "$belfry" help nothing
 json version_as_json '"version" in j' "$belfry" version --json
 
-# --- who is there, and who may ---
+# --- connecting, and keys ---
 exits nobody_is_there 7 'cannot reach 127.0.0.1:1' "$belfry" topics --server 127.0.0.1:1
 exits an_address_that_is_none 2 'not an address' "$belfry" topics --server :::
 exits a_path_where_nobody_is 7 'cannot reach ./nowhere' "$belfry" topics --server ./nowhere

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# belfry work, with handlers of the shell's. Usage: work.sh PROGRAM
+# belfry work, with shell scripts as handlers. Usage: work.sh PROGRAM
 . "$(dirname "$0")/lib.sh"
 serve work --store memory
 first=$BELFRY_SERVER first_server=$server
 
-# work FLAG ... -- HANDLER: starts it in the background; its process is $worker.
+# work FLAG ... -- HANDLER: starts belfry work in the background; its process id is $worker.
 work() {
     "$belfry" work "$@" >worker.out 2>worker.err &
     worker=$!
     started+=("$worker")
 }
 
-# stop NAME: ends it as an init system does, and wants it to exit with 0.
+# stop NAME: stops the worker with SIGTERM; it must exit with 0.
 stop() {
     kill -TERM "$worker"
     wait "$worker"
@@ -30,7 +30,7 @@ gone() { # whether a topic has nothing that is not ended
 
 cat >handler <<'END'
 #!/bin/sh
-# Keeps what it was given, and exits as the payload says.
+# Saves its input, and exits with the status in the payload.
 cat >"$BELFRY_ID.in"
 env | grep ^BELFRY_ | sort >"$BELFRY_ID.env"
 echo "$BELFRY_ATTEMPT" >>"$BELFRY_ID.attempts"
@@ -46,7 +46,7 @@ exit 0
 END
 chmod +x handler
 
-# --- what it is given, and what its exit status means ---
+# --- input, environment and exit status ---
 printf 'a\000b\377\n' >bytes
 "$belfry" schedule q --file bytes --id given --header my-color=red --header 'x y=1' \
     --correlation order-7 >/dev/null
@@ -93,7 +93,7 @@ is every_line_is_json yes python3 -c 'import json
 for line in open("worker.out"): json.loads(line)
 print("yes")'
 
-# --- one that is not for now leaves room for others, and comes again a second later ---
+# --- a released timer lets others go first, and is due again a second later ---
 serve virtual --store memory --clock virtual
 cat >not-now <<'END'
 #!/bin/sh
@@ -147,7 +147,7 @@ eventually several_leases_pass bash -c "[ \$((\$(date +%s%N) - $begin)) -gt 1000
 is the_lease_is_extended '1 0' bash -c "echo \$(cat s1.begun) \$('$belfry' get slow s1 | sed -n 's/^crashes	//p')"
 is people_see_who_has_it somebody field slow s1 worker
 
-# --- SIGTERM: what runs is finished, and no more is claimed ---
+# --- SIGTERM: running programs finish, and no more is claimed ---
 kill -TERM "$worker"
 "$belfry" schedule slow x --id s2 >/dev/null
 eventually nobody_claims_any_more bash -c "! '$belfry' explain slow s2 | grep -q 'claims that wait'"
@@ -159,7 +159,7 @@ import json, sys
 j = json.load(sys.stdin)
 print(j[\"state\"], j[\"attempts\"], j[\"crashes\"])'"
 
-# --- an answer that comes too late is not one that counts ---
+# --- a report after the end of the lease is lost ---
 "$belfry" schedule slow x --id s3 >/dev/null
 "$belfry" cancel slow s2 >/dev/null
 work slow -j 1 --json -- ./slow
@@ -185,7 +185,7 @@ print(j[\"state\"], j[\"attempts\"], j[\"crashes\"])'"
 # --- two workers of one topic ---
 cat >once <<'END'
 #!/bin/sh
-# Each waits for the other's first, so that both have some.
+# Each handler waits for the other's first timer, so that both workers get some.
 touch "here.$BY"
 while [ ! -e here.one ] || [ ! -e here.other ]; do sleep 0.02; done
 echo "$BELFRY_ID" >>"ids.$BY"
@@ -204,7 +204,7 @@ is two_workers_share_the_work 'yes' bash -c '[ -s ids.one ] && [ -s ids.other ] 
 is each_id_is_worked_on_once '100 100' \
     bash -c 'echo $(cat ids.one ids.other | wc -l) $(sort -u ids.one ids.other | wc -l)'
 
-# --- what is typed wrong ---
+# --- usage errors ---
 exits no_program 2 'expected TOPIC' "$belfry" work q
 exits no_topic 2 'expected TOPIC' "$belfry" work -- ./handler
 exits a_program_that_is_not_there 1 'cannot run ./nowhere' "$belfry" work q -- ./nowhere
@@ -216,7 +216,7 @@ exits a_topic_that_can_be_none 2 BADARG "$belfry" work 'no topic' -- ./handler
 exits a_topic_with_the_name_of_an_option 2 ERR "$belfry" work count -- ./handler
 exits an_option_that_is_none 2 'unknown option --bogus' "$belfry" work q --bogus 1 -- ./handler
 
-# --- SIGKILL: nobody gives anything back ---
+# --- SIGKILL: no timer is released ---
 kill "$first_server" && wait "$first_server"
 serve still --store memory --clock virtual
 state() { # of k1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A line changes one entry. A turn that begins has settled what was asked before it. */
+/* A line changes one entry. A LINE_TURN settles what was asked in the turns before. */
 #include "book.h"
 
 #include "../check.h"
@@ -82,7 +82,7 @@ struct bel_view book_id(uint32_t number, char out[BOOK_TEXT_BYTES])
     return (struct bel_view){out, (size_t)bytes};
 }
 
-/* Mostly short; some are too long for one row, and a few for many. */
+/* Makes a payload: mostly short; some need two rows, and a few need many. */
 struct bel_view book_payload(uint32_t number, uint8_t *out)
 {
     uint64_t state = number, kind = random_below(&state, 16);

@@ -3,17 +3,17 @@
 #define BEL_TESTS_FAULTS_BOOK_H
 
 /*
- * book - what a client knows of its timers: what it has asked, and what was acknowledged.
+ * book - a model of what a client knows about its timers: its requests and the acknowledgements.
  *
  *     line: "I am about to ask for ..."  ---> in doubt
  *     line: "I was told ..."             ---> known for good
  *
- * Timers have numbers, and their ids, topics and payloads follow from these. The book is kept by
- * the judge, who does not die; the victim sends it lines, each of them before or after the fact.
- * Lines are of one size, and a pipe takes one whole.
+ * Timers have numbers, which determine their ids, topics and payloads. The book belongs to the
+ * process that judges; the victim, which is killed, sends it a line before each request and after
+ * each reply. Lines have a fixed size, so that a write to a pipe is atomic.
  *
- * What was asked in one turn is one batch: of what is in doubt, all has happened or nothing; and
- * all has if anything of it was acknowledged.
+ * The requests of one turn are one batch: of those in doubt, all have happened or none; and all
+ * have happened if one of them was acknowledged.
  */
 
 #include "belfry/view.h"
@@ -26,7 +26,7 @@ enum {
     BOOK_TIMERS_MAX = 1 << 17,
     BOOK_TOPICS = 3,
     BOOK_PAYLOAD_BYTES_MAX = 20000,
-    BOOK_TEXT_BYTES = 16, /* of an id */
+    BOOK_TEXT_BYTES = 16, /* longest id */
 };
 
 enum line_kind {
@@ -37,8 +37,8 @@ enum line_kind {
     LINE_SCHEDULED,
     LINE_ENDED,
     LINE_FAILED,
-    LINE_REFUSED, /* nothing has changed */
-    LINE_CHECKED, /* the judge's own: the store was as it must be; the line before each says how */
+    LINE_REFUSED, /* the request was refused and changed nothing */
+    LINE_CHECKED, /* from the judge: the store was correct, as settled by the lines before */
 };
 
 struct line {
@@ -50,33 +50,33 @@ struct line {
 struct book_entry {
     bool is_there, is_gone; /* neither: it was never acknowledged */
     uint8_t doubt;          /* 0 or LINE_ASK_... */
-    bool is_seen;           /* by the check that is under way */
+    bool is_seen;           /* by the current check */
     uint16_t attempts, attempts_seen;
 };
 
 struct book {
     struct book_entry entries[BOOK_TIMERS_MAX];
-    uint32_t end;        /* the numbers so far */
+    uint32_t end;        /* one above the largest number */
     bool is_turn_known;  /* something of the last turn was acknowledged */
     uint64_t told_count; /* acknowledgements */
 };
 
-/* It may be shared with the processes that are forked: then what they write in it is there,
- * whatever becomes of them. */
+/* Creates a book. If it is shared, it is in memory shared with forked processes: what they write
+ * survives them. */
 struct book *book_create(bool is_shared);
 void book_copy(const struct book *from, struct book *to);
 void book_destroy(struct book *book);
 
-/* Takes note of a line. */
+/* Applies a line. */
 void book_take(struct book *book, const struct line *line);
 
-/* What follows from a number. The text ends in 0; the payload is of at most
+/* Return the topic, id and payload of a number. The id ends with 0; the payload has at most
  * BOOK_PAYLOAD_BYTES_MAX bytes. */
 const char *book_topic(uint32_t number);
 struct bel_view book_id(uint32_t number, char out[BOOK_TEXT_BYTES]);
 struct bel_view book_payload(uint32_t number, uint8_t *out);
 
-/* The number of an id; false if it is none of ours. */
+/* Returns the number of an id in `*out`; false if the id is not from the book. */
 bool book_number(struct bel_view id, uint32_t *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* One line for each thing that an answer has. Long bytes are a sum and their count. */
+/* Prints one line per field of a reply. Long values are printed as a checksum and a length. */
 #include "digest.h"
 
 #include "../check.h"
@@ -66,7 +66,7 @@ static void put_number(struct text *text, const char *name, uint64_t number)
     if (number != 0) put(text, " %s=%" PRIu64, name, number);
 }
 
-/* Of a time, or of what depends on one. */
+/* Prints a time, or a value that depends on one. */
 static void put_time(struct text *text, const char *name, uint64_t number)
 {
     if (!text->is_coarse) put_number(text, name, number);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Copies of an engine: what was acknowledged before a copy was begun is in it, it can be opened and
- * worked with, and it checks out, also if the original goes on working meanwhile. Copies that were
- * cut short, by a kill at each event, are never taken for whole ones, and the original does not
- * suffer.
+ * Backups of an engine. A backup contains what was acknowledged before it began, can be opened and
+ * used, and passes the check, also if the original is in use meanwhile. A backup interrupted by a
+ * kill, at each event in turn, cannot be opened, and the original is not damaged.
  */
 #include "scene.h"
 #include "shim.h"
@@ -20,7 +19,7 @@
 
 enum {
     TURNS = 150,
-    TURNS_BETWEEN = 3, /* two looks */
+    TURNS_BETWEEN = 3, /* two polls */
     POLLS_MAX = 100000,
     SEGMENT_BYTES = 192 << 10,
     EVENTS_MAX = 500,
@@ -40,7 +39,7 @@ static void open_victim(struct victim *victim, const char *where, uint64_t round
     CHECK(err == 0);
 }
 
-/* Looks until the copy is done, and works in between. Returns how often it looked. */
+/* Polls until the backup is finished, and works in between. Returns the number of polls. */
 static int finish(struct victim *victim)
 {
     struct bel_engine_why why;
@@ -55,7 +54,7 @@ static int finish(struct victim *victim)
     return 0;
 }
 
-/* What was known when the copy was begun is in it, and can be worked with. */
+/* Checks that the backup contains what was acknowledged when it began, and that it works. */
 static void check_copy(uint64_t round)
 {
     struct victim victim;
@@ -114,7 +113,7 @@ static void an_engine_works_while_it_is_copied(void)
     CHECK(strstr(why.text, "not a folder") != NULL);
     CHECK(unlink(copy) == 0);
     CHECK(bel_engine_backup_begin(victim.engine, copy, &why) == 0);
-    victim_close(&victim); /* which ends it */
+    victim_close(&victim); /* which stops the backup */
 }
 
 static void memory_cannot_be_copied(void)
@@ -125,7 +124,7 @@ static void memory_cannot_be_copied(void)
     bel_engine_close(engine);
 }
 
-/* --- copies that are cut short --- */
+/* --- interrupted backups --- */
 
 static void copy_until_killed(void *context)
 {
@@ -149,7 +148,7 @@ static void a_copy_that_was_cut_short_is_none(void)
         is_whole = scene_is_well(status);
         CHECK(is_whole || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
         int err = bel_engine_check(copy, &report, NULL);
-        if (err == 0) { /* all but the last sync: it is whole */
+        if (err == 0) { /* killed in the last sync: the backup is complete */
             book_copy(book, then);
             check_copy(4);
         }

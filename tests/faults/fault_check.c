@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The check of a folder from outside: what it finds if rows do not fit together, and whom it
- * refuses. Rows are changed through the store, so that every byte is in order and only the sense
- * is not.
+ * The check of a data directory: which inconsistencies it finds, and which folders it refuses. Rows
+ * are changed through the store, so that all checksums are right and only the content is wrong.
  */
 #include "scene.h"
 #include "victim.h"
@@ -40,9 +39,9 @@ static int check(struct bel_engine_why *why)
     return bel_engine_check(folder, &report, why);
 }
 
-/* --- rows that do not fit --- */
+/* --- inconsistent rows --- */
 
-/* Finds the first row of a table, and of a lane in it. */
+/* Finds the first row of a table, or of a lane of it. */
 static struct bel_key first_of(struct bel_store *store, enum bel_table table, int lane,
                                uint8_t value[BEL_STORE_VALUE_BYTES_MAX], size_t *out_bytes)
 {
@@ -61,10 +60,10 @@ static struct bel_key first_of(struct bel_store *store, enum bel_table table, in
 enum harm {
     REMOVE,
     CUT,    /* the last byte is missing */
-    CHANGE, /* the last byte is another */
+    CHANGE, /* the last byte is changed */
 };
 
-/* Harms a row, and expects to hear of it. */
+/* Damages a row, and expects the check to report it. */
 static void harm(enum bel_table table, int lane, enum harm how, const char *want)
 {
     struct bel_store_options options = {.path = copy};
@@ -149,7 +148,7 @@ static void a_newer_format_is_refused_as_that(void)
     scene_copy(folder, copy);
     uint8_t *data = scene_read(copy, "superblock", &bytes);
     CHECK(data != NULL && bel__superblock_read(data, &superblock, &format) == 0);
-    data[8]++; /* the format, and the checksum behind */
+    data[8]++; /* the format number; the checksum follows */
     uint32_t checksum = bel__crc32c(0, data, 60);
     memcpy(data + 60, &checksum, sizeof checksum);
     scene_write(copy, "superblock", data, bytes);
@@ -161,7 +160,7 @@ static void a_newer_format_is_refused_as_that(void)
     free(data);
 }
 
-/* Nothing in a folder is changed by a check, not even where the log would be secured. */
+/* A check changes nothing in the folder, not even the tail of the log, which recovery rewrites. */
 static void a_check_changes_nothing(void)
 {
     static const char *const names[] = {"superblock", "log-0", "log-1", "log-2", "tree/data.mdb"};
@@ -191,7 +190,7 @@ static void it_reports_what_there_is(const struct bel_engine_report *report)
 
 struct seen {
     uint64_t lines, timers, lines_max;
-    uint32_t number; /* of a timer that is looked for */
+    uint32_t number; /* number of the timer to find */
     bool is_there;
 };
 
@@ -228,7 +227,7 @@ static void a_dump_has_a_line_for_each_row(void)
     CHECK_NOTE("%.200s", why.text);
     CHECK(err == 0);
     CHECK_EQ(seen.lines, report.rows);
-    CHECK_EQ(seen.timers, report.timers + report.plans); /* and the plan's tick */
+    CHECK_EQ(seen.timers, report.timers + report.plans); /* a plan has a timer, too */
     CHECK(seen.is_there);
     seen = (struct seen){.lines_max = 7};
     CHECK(bel_engine_dump(folder, see, &seen, &why) == BEL_EFULL);
@@ -237,7 +236,7 @@ static void a_dump_has_a_line_for_each_row(void)
     CHECK(bel_engine_dump(copy, see, &seen, NULL) == BEL_ENOTFOUND);
 }
 
-/* A plan whose occurrences queue up. */
+/* Adds a plan with OVERLAP queue, whose occurrences are blocked. */
 static void add_plan(struct victim *victim)
 {
     struct bel_request request = {
@@ -257,7 +256,7 @@ static void add_plan(struct victim *victim)
     CHECK(answer.is_done && answer.err == 0);
 }
 
-/* What is checked before an opening, and when. */
+/* Data that was not closed is checked before it is opened, unless it has too many rows. */
 static void what_was_left_open_is_checked(void)
 {
     enum {
@@ -266,7 +265,7 @@ static void what_was_left_open_is_checked(void)
     char mark[SCENE_PATH_BYTES + 8];
     struct bel_engine_report report;
     CHECK(bel_engine_check_if_left(folder, MANY, &report, NULL) == 0);
-    CHECK(report.rows == 0); /* it was closed */
+    CHECK(report.rows == 0); /* closed: not checked */
     scene_copy(folder, copy);
     (void)snprintf(mark, sizeof mark, "%s/OPEN", copy);
     FILE *file = fopen(mark, "w");
@@ -293,7 +292,7 @@ static void what_was_left_open_is_checked(void)
     CHECK(access(mark, F_OK) == 0);
     bel__store_close(store);
     CHECK(access(mark, F_OK) != 0);
-    CHECK(bel_engine_check_if_left(copy, MANY, &report, NULL) == 0); /* closed, so it is believed */
+    CHECK(bel_engine_check_if_left(copy, MANY, &report, NULL) == 0); /* closed: not checked */
     file = fopen(mark, "w");
     CHECK(file != NULL && fclose(file) == 0);
     CHECK(bel_engine_check_if_left(copy, MANY, &report, NULL) == BEL_ECORRUPT);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Bytes that are not what was written. A folder with something of everything is closed; then a byte
- * of one of its files is changed, and the folder is checked:
+ * Flipped bytes. A folder with timers of every kind is closed. Then one byte of one of its files is
+ * changed, and the folder is checked:
  *
- *     found      the check names the file, or the row, that is damaged
- *     harmless   it does not; then an engine that opens the folder has all that there was
+ *     found      the check names the damaged file or row
+ *     harmless   the check passes, and an engine that opens the folder has all timers
  *
- * There is no third: what is lost is noticed. The pages of the tree have no checksums, and some
- * changes there end whoever reads them; that is why the check has a process of its own.
+ * Any other result is a failure. The pages of the tree have no checksums, and some changes there
+ * crash the process that reads them; so the check runs in a subprocess.
  *
- *     fault_flip 4711        runs that seed alone
+ *     fault_flip 4711        runs only that seed
  */
 #include "scene.h"
 #include "shim.h"
@@ -26,11 +26,11 @@
 enum {
     SEEDS = 1,
     TURNS = 174,      /* the last segment is nearly full */
-    TURNS_AGAIN = 24, /* a checkpoint comes, and ends */
+    TURNS_AGAIN = 24, /* a checkpoint begins and ends */
     SEGMENT_BYTES = 192 << 10,
     LOG_FLIPS = 150,
     TREE_FLIPS = 1000,
-    USED_IN_4 = 3, /* of four flips in a log or tree, so many are of bytes that are not 0 */
+    USED_IN_4 = 3, /* of four flips in the log or the tree, three are of bytes other than 0 */
 };
 
 static char folder[SCENE_PATH_BYTES], copy[SCENE_PATH_BYTES];
@@ -41,7 +41,7 @@ struct tally {
     uint64_t found, died, harmless;
 };
 
-/* One byte of a file is xored. */
+/* XORs one byte of a file. */
 static void flip(const char *name, size_t offset, uint8_t bits)
 {
     char path[4 * SCENE_PATH_BYTES];
@@ -101,7 +101,7 @@ static void judge(struct tally *tally)
     CHECK(scene_is_well(scene_fork(open_copy, NULL)));
 }
 
-/* A byte of a file, mostly one that is in use. */
+/* Chooses a byte of a file, mostly one that is not 0. */
 static size_t choose(const uint8_t *bytes, size_t count)
 {
     bool is_used = random_below(&chance, 4) < USED_IN_4;
@@ -167,7 +167,7 @@ static void run_seed(uint64_t seed)
     scene_make(folder);
     scene_make(copy);
     make_folder(seed);
-    add(&all, flip_file("superblock", 1000)); /* all of them */
+    add(&all, flip_file("superblock", 1000)); /* every byte */
     CHECK_EQ(all.found, 64);
     say("every_byte_of_the_superblock", &all);
     all = (struct tally){0};
@@ -180,7 +180,7 @@ static void run_seed(uint64_t seed)
     all = flip_file("tree/data.mdb", TREE_FLIPS);
     CHECK(all.found > 100);
     say("bytes_of_the_tree", &all);
-    scene_check(folder); /* all of them have been put back */
+    scene_check(folder); /* every byte was restored */
     scene_remove(folder);
     scene_remove(copy);
     book_destroy(book);

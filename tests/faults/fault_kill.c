@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * kill -9, over and over. A victim works in a folder and tells the judge by a pipe what it is about
- * to ask and what was acknowledged; at a moment that chance chooses it is killed. Then another
- * process opens the folder and compares it with the judge's book - and every so often is killed
- * while it does that, and another one has to.
+ * kill -9, repeatedly. A victim process works in a folder and reports each request and each reply
+ * to the judge through a pipe. It is killed at a random moment. Then another process opens the
+ * folder and compares it with the judge's book. Sometimes that process is killed as well, and
+ * another one repeats the comparison.
  *
- *     fault_kill 4711        runs that seed alone
+ *     fault_kill 4711        runs only that seed
  */
 #include "scene.h"
 #include "victim.h"
@@ -21,18 +21,18 @@
 #include <unistd.h>
 
 enum {
-    KILLS = 100, /* of a seed */
+    KILLS = 100, /* per seed */
     SEEDS = 1,
     WORK_MS_MAX = 150,
     OPEN_MS_MAX = 8,
-    TURNS = 1000 * 1000, /* more than there is time for */
+    TURNS = 1000 * 1000, /* more than fit into the time */
 };
 
 static struct book *book;
 static char folder[SCENE_PATH_BYTES];
 static uint64_t chance, interrupted;
 
-/* The victim's side. */
+/* In the victim: sends a line to the judge. */
 static void tell(void *context, const struct line *line)
 {
     CHECK(write(*(int *)context, line, sizeof *line) == (ssize_t)sizeof *line);
@@ -60,7 +60,7 @@ static void live(const struct round *round, int pipe_end)
     _exit(0);
 }
 
-/* Takes the lines that come, until a time if it is not 0. True if there will be no more. */
+/* Reads lines until a time, if it is not 0. Returns whether the pipe has ended. */
 static bool listen_until(int pipe_end, uint64_t until)
 {
     struct line line;
@@ -72,11 +72,11 @@ static bool listen_until(int pipe_end, uint64_t until)
         if (bytes == 0) return true;
         CHECK(bytes == (ssize_t)sizeof line);
         book_take(book, &line);
-        if (line.kind == LINE_CHECKED) until = 0; /* the rest is closing */
+        if (line.kind == LINE_CHECKED) until = 0; /* after it the process only closes */
     }
 }
 
-/* Lets a process live, for `ms` if that is not negative. True if it has ended by itself. */
+/* Runs a process, for at most `ms` if that is not negative. Returns whether it has exited. */
 static bool run(const struct round *round, int ms)
 {
     int ends[2], status;
@@ -122,7 +122,7 @@ static void run_seed(uint64_t seed)
     for (uint64_t i = 0; i < KILLS; i++) {
         kill_and_check(i);
     }
-    CHECK(book->told_count > KILLS); /* it has done something in between */
+    CHECK(book->told_count > KILLS); /* it has done work between the kills */
     printf("ok   nothing_acknowledged_is_lost_or_comes_back (seed %" PRIu64 ": %d kills, %" PRIu64
            " more while it recovered, %" PRIu64 " acknowledgements)\n",
            seed, KILLS, interrupted, book->told_count);
@@ -130,7 +130,7 @@ static void run_seed(uint64_t seed)
     book_destroy(book);
 }
 
-/* --- a judge that acquits everybody proves nothing --- */
+/* --- the judge must notice errors --- */
 
 static void check_quietly(void *context)
 {
@@ -174,13 +174,13 @@ static void the_check_finds_what_is_wrong(void)
     CHECK(is_acquitted());
     struct book_entry *there = &book->entries[find(true)], *gone = &book->entries[find(false)];
     there->attempts++;
-    CHECK(!is_acquitted()); /* a failure is lost */
+    CHECK(!is_acquitted()); /* a FAIL is lost */
     there->attempts--;
     there->is_there = false;
-    CHECK(!is_acquitted()); /* one has come back */
+    CHECK(!is_acquitted()); /* an ended timer is back */
     there->is_there = true;
     gone->is_there = true;
-    CHECK(!is_acquitted()); /* one is lost */
+    CHECK(!is_acquitted()); /* a timer is lost */
     gone->is_there = false;
     book_take(book, &(struct line){.kind = LINE_TURN});
     there->doubt = LINE_ASK_SCHEDULE;

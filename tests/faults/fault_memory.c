@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Memory that runs out. Every verb is asked of an engine in which there is something of
- * everything, and the n-th allocation that it makes fails, for every n until it makes none more;
- * and then the same with all behind the n-th failing too.
+ * Failing allocations. Every verb is run on an engine with timers of every kind, and its n-th
+ * allocation fails, for every n until the verb makes fewer than n allocations. Then again with all
+ * allocations from the n-th on failing.
  *
  *     built --> digest --> ask, failing --> digest --> ask again
  *
- * Whoever is refused has changed nothing, and gets the same answer as ever when there is memory
- * again. Whoever is not refused has got all of the answer, or - where a verb is about several -
- * a part, and asking again does the rest.
+ * A request that fails must change nothing, and must succeed when it is repeated with memory. A
+ * request that succeeds must have its complete reply, or, if it is about several timers, a part,
+ * and repeating it does the rest.
  *
  *     fault_memory claim        runs the cases with that in their name
  */
@@ -36,7 +36,7 @@ enum {
 
 #define START INT64_C(1767225600000)
 
-/* An engine with something of everything, and what is known of it. */
+/* An engine with timers of every kind, and what the test knows about it. */
 struct world {
     struct bel_engine *engine;
     struct bel_backend *backend;
@@ -58,7 +58,7 @@ static void pass(struct world *world, uint64_t ms)
     world->now.real.ns += ms * NS_PER_MS;
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 struct question {
     struct bel_request request; /* first */
@@ -66,7 +66,7 @@ struct question {
     bool is_answered;
     int err;
     uint64_t deliveries;
-    struct text *text; /* the answer; may be NULL */
+    struct text *text; /* the reply; may be NULL */
 };
 
 static void answered(struct bel_request *request, const struct bel_reply *reply)
@@ -89,7 +89,7 @@ static void answered(struct bel_request *request, const struct bel_reply *reply)
     scarce_resume();
 }
 
-/* Returns the error of the answer. */
+/* Runs a command and appends its reply to `text`. Returns the error of the reply. */
 static int ask(struct world *world, const struct bel_command *command, struct text *text)
 {
     struct question question = {
@@ -123,7 +123,7 @@ static void add(struct world *world, const char *topic, const char *id,
     must(world, &(struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec});
 }
 
-/* Claims one, whose token is the last. */
+/* Claims one timer. Returns its token. */
 static struct bel_view lease(struct world *world, const char *topic)
 {
     struct bel_view name = view(topic);
@@ -159,7 +159,7 @@ static void add_plans(struct world *world)
         (struct bel_schedule_spec){.plan = {.kind = BEL_PLAN_CRON, .rule = view("5 4 * * *")}});
 }
 
-/* Ended ones of several kinds. */
+/* Adds finished timers of several kinds. */
 static void add_ended(struct world *world)
 {
     set(world, "ended", "retention", "1h");
@@ -247,7 +247,7 @@ static void tear_down(struct world *world)
     bel_engine_close(world->engine);
 }
 
-/* --- all there is, as text --- */
+/* --- the whole state as text --- */
 
 static void add_topic(struct world *world, struct text *text, struct bel_view topic)
 {
@@ -276,11 +276,11 @@ static void digest(struct world *world, struct text *text)
 
 /* --- the cases --- */
 
-/* Makes the command; what it points to is the world's, or lasts. NULL of a verb: time passes. */
+/* A case. `make` makes the command, which points into the world or to static data. */
 struct test {
     const char *name;
     void (*make)(struct world *world, struct bel_command *out);
-    bool is_partial; /* it may do a part, and the rest when it is asked again */
+    bool is_partial; /* may do a part, and the rest when it is repeated */
 };
 
 #define SCHEDULE(title, where, which, ...)                                                         \
@@ -307,7 +307,7 @@ SCHEDULE(schedule_a_rate, "plans", "a", .payload = {big, BIG_BYTES},
 SCHEDULE(schedule_a_cron_rule, "new", "a",
          .plan = {.kind = BEL_PLAN_CRON, .rule = view("*/5 * * * *")})
 
-/* The other verbs, each with one member of the union. */
+/* Defines a case of a verb that uses one member of the union. */
 #define COMMAND(title, which, member, ...)                                                         \
     static void title(struct world *world, struct bel_command *out)                                \
     {                                                                                              \
@@ -426,13 +426,13 @@ static const struct test tests[] = {
     TEST(count_minutes),
 };
 
-/* What a case is compared with. */
+/* The expected results of a case. */
 struct want {
     struct text before, reply, after, later;
     int err;
 };
 
-/* Says in which lines two texts differ. */
+/* Prints the lines in which two texts differ. */
 static void show_lines(const char *title, const struct text *text, const struct text *other)
 {
     for (const char *line = text->bytes; line != NULL && *line != 0;) {
@@ -455,7 +455,7 @@ static void compare(const struct text *got, const struct text *want, const char 
     CHECK(false);
 }
 
-/* What is due is delivered, at the latest after a while. */
+/* Lets time pass, and claims what is due. */
 static void go_on(struct world *world, struct text *out)
 {
     static const char *const topics[] = {"work", "new", "plans", "ended", "held"};
@@ -516,7 +516,7 @@ static void judge(const struct test *test, struct world *world, const struct bel
     text_free(&again);
 }
 
-/* One allocation fails. False if there are not so many. */
+/* Runs a case with failing allocations. Returns false if it makes fewer than `first`. */
 static bool run_failing(const struct test *test, uint64_t first, bool is_for_good,
                         const struct want *want)
 {
@@ -574,17 +574,17 @@ static void run_test(const struct test *test)
 
 /* --- time --- */
 
-/* Time passes: leases end, timers come due, plans ring, things expire and are forgotten. */
+/* Lets time pass: leases end, timers become due, plans ring, timers expire and are purged. */
 static void pass_in_turns(struct world *world, uint64_t first, bool is_for_good, uint64_t *out)
 {
     struct bel_next next = {0};
-    pass(world, UINT64_C(607) * SECOND); /* no time is on the verge of being a misfire */
+    pass(world, UINT64_C(607) * SECOND); /* so that no time is close to being a misfire */
     scarce_begin(first, is_for_good);
     (void)bel_backend_turn(world->backend, world->now);
     *out = scarce_end();
     for (int i = 0; i < TURNS_MAX; i++) {
         next = bel_backend_turn(world->backend, world->now);
-        if (i % 20 == 19) pass(world, 100); /* until what had no room is tried again */
+        if (i % 20 == 19) pass(world, 100); /* until the engine retries what had no memory */
     }
     (void)next;
 }
@@ -612,10 +612,10 @@ static void time_passes(void)
     text_free(&got);
 }
 
-/* --- more than one is asked --- */
+/* --- several requests --- */
 
-/* A claim waits, and what it waits for comes while memory fails. It gets it, or is told that
- * there is no memory, and then somebody else can have it. */
+/* A claim waits, and a timer is scheduled while allocations fail. The claim gets the timer, or
+ * fails with BEL_ENOMEM, and then another claim gets it. */
 static void wait_failing(struct world *world, uint64_t first, bool is_for_good, uint64_t *out)
 {
     struct text text = {0};
@@ -661,7 +661,7 @@ static void a_claim_that_waits_is_served_or_told(void)
     }
 }
 
-/* An engine on files, some of whose memory is the library's of the tree, which does not fail. */
+/* Opens an engine on disk. LMDB's own allocations do not fail in this test. */
 static void opening_fails_and_can_be_tried_again(void)
 {
     struct text want = {0}, got = {0};

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Power cuts. What a victim does to its files is recorded, with what it was told and when. From
- * that, disks are made as they may be after a cut at some event, with only some of what was not
- * synced; each is opened, and compared with what had been acknowledged until then. Of some the
- * opening is recorded too, with the work after it, and the power is cut again.
+ * Power failures. The file operations of a victim are recorded, together with the replies it gets.
+ * From the recording, disk images are made as they may be after a power cut at some event, with
+ * only a part of the unsynced writes. Each image is opened and compared with what had been
+ * acknowledged. For some, the opening and the work after it are recorded as well, and the power is
+ * cut again.
  *
- *     fault_power 4711        runs that seed alone
+ *     fault_power 4711        runs only that seed
  *
- * A control must fail: the same, with a disk that lies and ignores syncs.
+ * A control must fail: the same test with a disk that ignores syncs.
  */
 #include "images.h"
 #include "scene.h"
@@ -24,10 +25,10 @@
 enum {
     SEEDS = 2,
     TURNS = 250,
-    CUTS = 100,       /* of a seed */
-    AGAIN_EVERY = 5,  /* of them are cut again, */
-    CUTS_AGAIN = 3,   /* so often, */
-    TURNS_AGAIN = 12, /* after so many turns */
+    CUTS = 100,       /* per seed */
+    AGAIN_EVERY = 5,  /* one in 5 images is cut again */
+    CUTS_AGAIN = 3,   /* further cuts of such an image */
+    TURNS_AGAIN = 12, /* turns of work before a further cut */
     CONTROL_CUTS = 60,
     SEGMENT_BYTES = 192 << 10,
 };
@@ -42,7 +43,7 @@ static void tell(void *context, const struct line *line)
     shim_say(line, sizeof *line);
 }
 
-/* Opens the engine, checks if there is something to check, works, and is recorded. */
+/* Opens the engine, checks it against the book, works, and records all of that. */
 static struct shim_record record_work(const char *where, uint64_t round, struct book *book,
                                       uint64_t turns)
 {
@@ -106,7 +107,7 @@ static void take_say(struct book *book, const struct shim_event *event)
 
 static void cut_again(const struct book *book, uint64_t round);
 
-/* Cuts a recording at events that chance chooses. */
+/* Cuts a recording at random events. */
 static void cut(struct images *disk, const struct shim_record *record, struct book *book,
                 uint64_t cuts, uint64_t round)
 {
@@ -120,13 +121,13 @@ static void cut(struct images *disk, const struct shim_record *record, struct bo
             take_say(book, event);
             continue;
         }
-        while (left > 0 && random_below(&chance, events) < left) { /* left of the events left */
+        while (left > 0 && random_below(&chance, events) < left) { /* `left` of the rest */
             CHECK_NOTE("round %" PRIu64 ", event %zu of %zu", round, i, record->count);
             images_cut(disk, event, image, &chance);
             left--;
             judge_image(book, round + 1);
             if (round > 0 || is_control || left % AGAIN_EVERY != 0) continue;
-            images_cut(disk, event, image, &chance); /* the one before was opened */
+            images_cut(disk, event, image, &chance); /* opening has changed the image before */
             cut_again(book, round + 1);
         }
         events--;
@@ -134,7 +135,7 @@ static void cut(struct images *disk, const struct shim_record *record, struct bo
     }
 }
 
-/* The tree has had its share, or less was tried than it seems. */
+/* Checks that the recording contains writes to the tree. */
 static void check_record(const struct shim_record *record)
 {
     unsigned log_syncs = 0, tree_syncs = 0;
@@ -146,7 +147,7 @@ static void check_record(const struct shim_record *record)
     CHECK(log_syncs >= TURNS && tree_syncs >= 5);
 }
 
-/* Opens an image for good, and cuts the power in that or in the work after it. */
+/* Opens an image, and cuts the power during the opening or the work after it. */
 static void cut_again(const struct book *book, uint64_t round)
 {
     struct book *then = book_create(false), *before = book_create(false);

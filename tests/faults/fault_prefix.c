@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Power cuts of an engine that answers before it syncs (durability `interval` and `none`). What it
- * does to its files is recorded, with what it was told and when, and disks are made as they may be
- * after a cut at some event. What is found on each must be what was there after one of the turns:
+ * Power failures of an engine that replies before it syncs (durability `interval` and `none`). Its
+ * file operations and replies are recorded, and disk images are made as they may be after a power
+ * cut at some event. The content of each must be the state after one of the turns:
  *
  *     turn 1   turn 2   turn 3   sync   turn 4   turn 5   turn 6   cut
  *                                  |------------------------------|
- *                                   one of these; not 4 and 6 without 5, nothing in part
+ *                                   the state after one of these; never 4 and 6 without 5
  *
- * and not a turn before the last one that had been answered when the log was last synced.
+ * and not before the last turn that had been answered when the log was last synced.
  *
- *     fault_prefix 4711       runs that seed alone
+ *     fault_prefix 4711       runs only that seed
  *
- * Two controls: some disks must have lost something, or nothing was tried; and on a disk that
- * ignores the syncs of the log the tree must be found ahead of it.
+ * Two controls: some images must have lost timers, or the test is too weak; and on a disk that
+ * ignores the syncs of the log, the check must find the tree ahead of the log.
  */
 #include "images.h"
 #include "scene.h"
@@ -30,31 +30,31 @@
 enum {
     SEEDS = 2,
     TURNS = 250,
-    CUTS = 60, /* of a seed */
+    CUTS = 60, /* per seed */
     SEGMENT_BYTES = 192 << 10,
     INTERVAL_NS = 2 * 1000 * 1000,
 };
 
-/* A recording, and how much of it has happened. */
+/* A recording and a position in it. */
 struct tape {
     struct shim_record record;
     size_t at;
-    size_t turns;        /* that have begun */
-    size_t turns_synced; /* that had been answered at the last sync of the log */
-    bool is_answered;    /* the last of them */
+    size_t turns;        /* number of turns begun */
+    size_t turns_synced; /* number of turns answered at the last sync of the log */
+    bool is_answered;    /* the last turn was answered */
 };
 
-/* What became of an image; shared with the process that looks at it. */
+/* The result of an image; in memory shared with the process that opens it. */
 struct found {
-    size_t turns; /* whose effects are there */
-    bool is_lost; /* there were answers that are gone */
+    size_t turns; /* number of turns whose effects are there */
+    bool is_lost; /* acknowledged changes are lost */
 };
 
 static char folder[SCENE_PATH_BYTES], image[SCENE_PATH_BYTES];
 static uint64_t chance, interval_ns, image_count, lost_count, wrong_count;
 static bool is_control;
 static struct tape tape;
-static struct book *book; /* of all lines so far */
+static struct book *book; /* with all lines so far */
 static struct found *found;
 
 static void tell(void *context, const struct line *line)
@@ -98,7 +98,7 @@ static bool is_answer(const struct line *line)
     return line->kind == LINE_SCHEDULED || line->kind == LINE_ENDED || line->kind == LINE_FAILED;
 }
 
-/* Whether an entry of a book differs from what was seen. */
+/* Returns whether an entry of a book differs from what was seen. */
 static bool differs(const struct book *then, const struct book *seen, uint32_t number)
 {
     const struct book_entry *a = &then->entries[number], *b = &seen->entries[number];
@@ -106,7 +106,7 @@ static bool differs(const struct book *then, const struct book *seen, uint32_t n
     return a->is_there && a->attempts != b->attempts_seen;
 }
 
-/* What a line that asks comes to if it is done: the answer, which may not have been heard. */
+/* Returns the line of the reply to a request, as if it had succeeded and been received. */
 static struct line done_of(const struct book *then, struct line line)
 {
     switch (line.kind) {
@@ -123,8 +123,8 @@ static struct line done_of(const struct book *then, struct line line)
     }
 }
 
-/* Looks for the turn after which it was as it is seen, from the last one back to none. Each turn
- * does all that it asks for; in this work nothing is refused. */
+/* Finds the turn whose state matches what was seen, from the last turn backwards. Every request of
+ * a turn succeeds; in this work none is refused. */
 static bool find_turn(const struct book *seen, size_t *out)
 {
     struct book *then = book_create(false);
@@ -139,7 +139,7 @@ static bool find_turn(const struct book *seen, size_t *out)
         if (!is_end && tape.record.events[i].kind != SHIM_SAY) continue;
         struct line line = {.kind = LINE_TURN};
         if (!is_end) line = line_of(&tape.record.events[i]);
-        if (line.kind == LINE_TURN) { /* the turns so far are complete */
+        if (line.kind == LINE_TURN) { /* the turns before it are complete */
             if (different == 0) *out = turns;
             if (different == 0) is_found = true;
             turns++;
@@ -169,7 +169,7 @@ static void check_image(void *context)
     CHECK(err == 0);
     (void)victim_see(&victim);
     victim_close(&victim);
-    CHECK(find_turn(book, &found->turns)); /* otherwise it is no state that there ever was */
+    CHECK(find_turn(book, &found->turns)); /* otherwise the engine never had this state */
     CHECK_NOTE("turn %zu of %zu; %zu were synced", found->turns, tape.turns, tape.turns_synced);
     CHECK(found->turns >= tape.turns_synced);
     found->is_lost = found->turns + !tape.is_answered < tape.turns;
@@ -185,7 +185,7 @@ static void judge_image(void)
     CHECK(is_well || is_control);
 }
 
-/* One more event has happened. */
+/* Applies the next event. */
 static void pass(struct images *disk)
 {
     const struct shim_event *event = &tape.record.events[tape.at++];
@@ -238,7 +238,7 @@ static void check_mode(const char *name, uint64_t interval, const struct cases *
         images += image_count;
         lost += lost_count;
     }
-    CHECK(lost > 0); /* or answers have waited for syncs */
+    CHECK(lost > 0); /* otherwise replies have waited for syncs */
     printf("ok   what_is_left_is_a_beginning (%s: %" PRIu64 " images, %" PRIu64 " of them had lost "
            "something)\n",
            name, images, lost);

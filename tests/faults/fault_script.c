@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A script of some 200 operations, killed at each of its writes, syncs and renames: before it,
- * and in a write also when half of it is done. Then the folder is opened, which is killed at its
- * first event, at its second, and so on until it has none left; and then it is compared with what
+ * A script of some 200 operations, killed at each of its writes, syncs and renames: before the
+ * event, and in the middle of a write. Then the folder is opened, and the opening is killed at its
+ * first event, at its second, and so on until it completes. Then the folder is compared with what
  * was acknowledged.
  *
- *     fault_script 17        kills at event 17 alone
+ *     fault_script 17        kills only at event 17
  *
- * The book is shared memory: a kill loses nothing that was noted before. Syncs are left out,
- * because a kill does not need them.
+ * The book is in shared memory, so that it survives a kill. Syncs are skipped, because they do not
+ * matter for a kill.
  */
 #include "scene.h"
 #include "shim.h"
@@ -25,9 +25,9 @@
 enum {
     TURNS = 70,
     ORDERS_MIN = 150,
-    SEGMENT_BYTES = 192 << 10, /* so small that rows get into the tree, and segments used again */
+    SEGMENT_BYTES = 192 << 10, /* small, so that there are checkpoints and segments are reused */
     OPEN_EVENTS_MAX = 200,
-    RECOVER_EVERY = 2, /* of the kills, unless it is the long test */
+    RECOVER_EVERY = 2, /* kills of openings follow every second kill, except in the long test */
 };
 
 struct run {
@@ -63,7 +63,7 @@ static bool was_killed(int status)
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-/* Opens and closes, killed at each event of that in turn; each time what the last has left. */
+/* Opens and closes the folder, killed at each event in turn; each time what the last kill left. */
 static void kill_openings(void)
 {
     for (uint64_t event = 1; event < OPEN_EVENTS_MAX; event++) {
@@ -79,7 +79,7 @@ static void kill_openings(void)
     CHECK(false);
 }
 
-/* Runs the script up to an event. True if it was killed there. */
+/* Runs the script up to an event. Returns whether it was killed there. */
 static bool kill_at(uint64_t event, enum shim_moment when, bool kills_openings)
 {
     struct run run = {.seed = 1, .plan = {.skips_syncs = true, .kill_at = event, .when = when}};
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     book = book_create(true);
     empty = book_create(false);
     scene_make(folder);
-    CHECK(!kill_at(0, SHIM_BEFORE, false)); /* how it ends if nobody is killed */
+    CHECK(!kill_at(0, SHIM_BEFORE, false)); /* without a kill */
     CHECK(book->told_count >= ORDERS_MIN);
     CHECK(count_ended() > 20);
     for (uint64_t event = only > 0 ? only : 1;; event++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A disk that becomes full, and has room again. It is a small one in memory, mounted for this
- * process alone; where that is not allowed, the test is skipped. Somebody else fills it:
+ * A disk that becomes full and has room again. It is a small tmpfs, mounted only for this process;
+ * without the permission to mount, the test is skipped. Another file fills it:
  *
  *     |  log, tree  |  free  |  ballast  |
  *                   |reserve|
  *
- * With less than the reserve left, who adds is refused, and who ends is not. With nothing left
- * the tree cannot grow, and the log has room for a while; then all are refused. Nothing fails for
- * good: with room again all goes on, in the same process.
+ * With less than the reserve free, commands that add timers are refused, and those that end timers
+ * are not. With nothing free the tree cannot grow, and the log has room for a while; then all
+ * commands are refused. No failure is final: with room again the same process continues.
  */
 #include "scene.h"
 #include "victim.h"
@@ -30,7 +30,7 @@ enum {
     RESERVE_BYTES = 4 << 20,
     SKIPPED = 77,
     TURNS = 60,
-    TURNS_MAX = 100, /* times TURNS: until something happens */
+    TURNS_MAX = 100, /* times TURNS, at most */
     CHUNK_BYTES = 64 << 10,
 };
 
@@ -55,7 +55,7 @@ static uint64_t free_bytes(void)
     return (uint64_t)info.f_bavail * info.f_frsize;
 }
 
-/* Fills the disk until only so much is left. */
+/* Fills the disk until only `bytes` are free. */
 static void leave(uint64_t bytes)
 {
     static char chunk[CHUNK_BYTES];
@@ -98,7 +98,7 @@ static void work(void)
     CHECK(victim.refused == 0 || victim.last_error == BEL_EFULL);
 }
 
-/* Works until no schedule is refused any more. */
+/* Works until no command is refused. */
 static void work_until_well(void)
 {
     for (int i = 0; i < TURNS_MAX; i++) {
@@ -133,7 +133,7 @@ static void who_adds_is_refused_and_who_ends_is_not(void)
     CHECK(!bel_engine_stats(victim.engine)->is_disk_low);
 }
 
-/* The victim has ended what it could; it needs something to end. */
+/* Frees the disk until the victim works again, so that it has timers to end; then fills it. */
 static void fill_up(void)
 {
     give_back();
@@ -175,9 +175,9 @@ static void all_that_was_acknowledged_is_there_after_all(void)
     victim_close(&victim);
 }
 
-/* --- a disk that nobody else fills --- */
+/* --- a disk that the timers fill --- */
 
-/* Asks the victim's engine, and takes turns until it has answered. */
+/* Runs a command on the victim's engine, with turns until it is answered. */
 static int ask(struct bel_command command)
 {
     struct bel_request request = {.command = command};
@@ -226,12 +226,12 @@ static void who_has_filled_it_and_empties_it_is_let_in_again(void)
                   .verb = BEL_VERB_CANCEL,
                   .cancel = {.topic = BEL_VIEW("filled"), .ids = &id, .ids_count = 1}}) == 0);
     }
-    CHECK(free_bytes() < RESERVE_BYTES); /* no file has become smaller */
+    CHECK(free_bytes() < RESERVE_BYTES); /* no file has shrunk */
     int again = 0;
     for (int i = 0; i < scheduled; i++) {
         if (schedule() == 0) again++;
     }
-    CHECK(again > scheduled / 2); /* now and then one comes before the tree has caught up */
+    CHECK(again > scheduled / 2); /* some are refused because the tree is behind */
     victim_close(&victim);
 }
 

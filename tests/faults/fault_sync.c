@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A sync fails, once, and the next one would succeed. From then on nothing is acknowledged, and the
- * engine says so to everybody, until it is opened again; and then nothing that was acknowledged is
- * missing.
+ * One sync fails; the next one would succeed. From then on nothing is acknowledged, and every
+ * command fails, until the engine is opened again. Then nothing that was acknowledged is missing.
  *
- * The kernel calls pages clean after a sync that failed, and does not write them again. A process
- * that is restarted reads them all the same. So the failure, the next opening and the work after it
- * are recorded, and the power is cut in all of that: what the disk never got must not have
- * been built upon.
+ * After a failed sync the kernel marks pages as clean and does not write them again, but a
+ * restarted process still reads them from the page cache. So the failure, the next opening and the
+ * work after it are recorded, and the power is cut in all of that: later work must not depend on
+ * pages that never reached the disk.
  *
- *     fault_sync 17        fails sync 17 alone
+ *     fault_sync 17        fails only sync 17
  */
 #include "images.h"
 #include "scene.h"
@@ -27,11 +26,11 @@
 
 enum {
     TURNS = 60,
-    TURNS_TREE = 250, /* which is synced less often */
+    TURNS_TREE = 250, /* the tree is synced less often */
     TURNS_AGAIN = 10,
     SEGMENT_BYTES = 192 << 10,
     SYNCS_MAX = 1000,
-    CUTS = 2, /* of each failure */
+    CUTS = 2, /* per failure */
 };
 
 static char folder[SCENE_PATH_BYTES], image[SCENE_PATH_BYTES];
@@ -50,8 +49,8 @@ static struct victim_options options_of(const char *where, uint64_t round, struc
                                    .has_no_thread = true};
 }
 
-/* Nothing is acknowledged by a log that has failed. The tree may have failed unnoticed: what is
- * acknowledged then is in the log. */
+/* Checks that nothing is acknowledged after the log has failed. A failure of the tree may go
+ * unnoticed for a while: what is acknowledged then is in the log. */
 static void tell(void *context, const struct line *line)
 {
     (void)context;
@@ -67,7 +66,7 @@ static void tell_again(void *context, const struct line *line)
     shim_say(line, sizeof *line);
 }
 
-/* Whoever asks is told. */
+/* Checks that every command fails. */
 static void expect_errors(struct victim *victim)
 {
     static const enum bel_verb verbs[] = {BEL_VERB_SCHEDULE, BEL_VERB_GET, BEL_VERB_TOPICS};
@@ -83,7 +82,7 @@ static void expect_errors(struct victim *victim)
     }
 }
 
-/* Works until the sync that fails. False if there are not so many. */
+/* Works until the sync that fails. Returns false if there are fewer syncs. */
 static bool work_failing(uint64_t sync)
 {
     struct victim victim;
@@ -105,7 +104,7 @@ static bool work_failing(uint64_t sync)
     return shim_has_failed();
 }
 
-/* The process is started again, and finds what the page cache has. */
+/* Opens the folder again, as a restarted process that reads from the page cache. */
 static void work_again(void)
 {
     struct victim victim;
@@ -132,7 +131,7 @@ static void check_image(void *context)
     victim_close(&victim);
 }
 
-/* Cuts the power at events behind the failure, from the last on, where there is most to lose. */
+/* Cuts the power at events after the failure, from the last one backwards. */
 static void cut(const struct shim_record *record)
 {
     struct book *then = book_create(false);

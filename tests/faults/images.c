@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A node is a file or a folder; a name is an entry of a folder that leads to a node. Both have a
- * durable part and a list of what has been done since:
+ * A node is a file or a folder; a name is an entry of a folder that points to a node. Both have a
+ * durable part and a list of unsynced changes:
  *
- *     node:  bytes that are durable    <- writes, in order, dropped into it by a sync
- *     names: those that are durable    <- changes, in order, until the sync of their folder
+ *     node:  durable bytes    <- pending writes, in order, applied by a sync
+ *     names: durable names    <- pending changes, in order, until the sync of their folder
  *
- * The names that the running program sees are durable ones and all changes; to find the node of an
- * event that is enough.
+ * The running program sees the durable names with all changes. They are used to find the node of an
+ * event.
  */
 #include "images.h"
 
@@ -26,7 +26,7 @@ enum {
     NODES_MAX = 64,
     NAMES_MAX = 64,
     CHANGES_MAX = 64,
-    ROOT = 0, /* the node of what the folder is in */
+    ROOT = 0, /* the node of the parent of the watched folder */
     PAGE_BYTES = 4096,
     SECTOR_BYTES = 512,
 };
@@ -34,7 +34,7 @@ enum {
 struct write {
     uint64_t offset;
     size_t bytes;
-    const uint8_t *data; /* the record's */
+    const uint8_t *data; /* points into the recording */
 };
 
 struct node {
@@ -46,21 +46,21 @@ struct node {
 };
 
 struct name {
-    int folder, node; /* node -1: no such name any more */
+    int folder, node; /* node -1: the name is removed */
     char text[SHIM_NAME_BYTES];
 };
 
-/* Names that come, and names that go, at once. */
+/* An atomic change of names: one is removed, one is added. */
 struct change {
-    struct name gone, come; /* of which one may be of no folder: -1 */
+    struct name gone, come; /* folder -1: none */
 };
 
 struct images {
     enum images_lie lie;
-    uint64_t chance; /* of what a failed sync has written all the same */
+    uint64_t chance; /* seed for what a failed sync has written */
     struct node nodes[NODES_MAX];
     int nodes_count;
-    struct name names[NAMES_MAX]; /* durable ones */
+    struct name names[NAMES_MAX]; /* the durable names */
     int names_count;
     struct change changes[CHANGES_MAX];
     int changes_count;
@@ -82,7 +82,7 @@ static void change_names(struct name *names, int *count, const struct change *ch
     names[(*count)++] = change->come;
 }
 
-/* The names after the first `changes` changes. */
+/* Returns the names after the first `changes` changes. */
 static int names_after(const struct images *images, int changes, struct name *out)
 {
     int count = images->names_count;
@@ -93,7 +93,7 @@ static int names_after(const struct images *images, int changes, struct name *ou
     return count;
 }
 
-/* Splits a path below the watched folder into the node of its folder and the rest. The watched
+/* Splits a path below the watched folder into the node of its folder and the last part. The watched
  * folder itself is "data" in ROOT. */
 static struct name place_of(const struct images *images, const char *path)
 {
@@ -142,7 +142,7 @@ static void add_name(struct images *images, const char *path, bool is_folder)
     add_change(images, nowhere, place);
 }
 
-/* The sync of a folder makes the changes in it durable, and leaves the others in their order. */
+/* Makes the changes in a folder durable; the other changes stay pending, in order. */
 static void sync_names(struct images *images, int folder)
 {
     int kept = 0;
@@ -191,7 +191,7 @@ static void add_write(struct node *node, const struct shim_event *event)
     node->writes[node->writes_count++] = (struct write){event->offset, event->bytes, event->data};
 }
 
-/* Sizes that shrink are taken to be durable at once; ours shrink only what is made anew. */
+/* Truncates a file. Shrinking is taken to be durable at once; only new files are truncated. */
 static void truncate_bytes(struct node *node, uint64_t bytes)
 {
     static const uint8_t none[1];
@@ -241,10 +241,10 @@ static void write_node(struct images *images, const struct shim_event *event)
         return;
     }
     drop_bytes(&node->durable, &node->durable_bytes, event->offset, event->data, event->bytes);
-    add_write(node, event); /* over what is pending */
+    add_write(node, event); /* after the pending writes */
 }
 
-/* The lock of the tree is written through a map, and means nothing to the next process. */
+/* Returns whether a file is ignored: LMDB's lock file is mapped, and the next process resets it. */
 static bool is_ignored(const char *name)
 {
     return strstr(name, "lock.mdb") != NULL || strcmp(name, "LOCK") == 0;
@@ -252,7 +252,7 @@ static bool is_ignored(const char *name)
 
 /* --- cutting --- */
 
-/* Of 256 pieces of so many bytes, as many as `share` are there. */
+/* How much of the unsynced writes survives: `share` of 256 pieces of this size. */
 struct luck {
     size_t piece_bytes;
     uint64_t share;
@@ -301,7 +301,7 @@ static void write_file(const struct node *node, const struct shim_event *during,
     free(bytes);
 }
 
-/* Puts the path of a name together; false if a folder above it is not there. */
+/* Builds the path of a name. Returns false if a folder above it does not exist. */
 static bool path_of(const struct name *names, int count, int index, const char *parent,
                     char out[SCENE_PATH_BYTES * 2])
 {
@@ -325,7 +325,7 @@ static bool path_of(const struct name *names, int count, int index, const char *
     return true;
 }
 
-/* Folders first, the upper ones before what is in them: a folder's node is older. */
+/* Writes folders first, parents before children: the node of a parent is older. */
 static void write_names(const struct images *images, const struct name *names, int count,
                         const char *parent)
 {
@@ -359,8 +359,8 @@ void images_cut(const struct images *images, const struct shim_event *during, co
     }
 }
 
-/* The kernel has called pages clean that it could not write: some got there, the others are only
- * in memory, and nobody writes them any more. */
+/* Applies a failed sync: some of the pending pages reached the disk, the others are marked clean in
+ * memory and are never written. */
 static void lose_bytes(struct images *images, struct node *node)
 {
     static const struct luck luck = {PAGE_BYTES, 128};
@@ -393,7 +393,7 @@ void images_apply(struct images *images, const struct shim_event *event)
     case SHIM_FOLDER:
         add_name(images, event->name, true);
         if (event->name[0] != 0) return;
-        sync_names(images, ROOT); /* nobody watches the folder above */
+        sync_names(images, ROOT); /* the parent of the watched folder is not recorded */
         return;
     case SHIM_RENAME:
         place = place_of(images, event->name);

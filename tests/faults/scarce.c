@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Memory comes from malloc() and its kin, and from mmap() and mprotect() for slabs that grow. Much
- * of it is taken in large blocks, of which most takings need no new one; so what hands it out
- * fails as well, where it may: the answer's memory, room in the store, rows that are read.
+ * Wraps malloc() and similar functions, and mmap() and mprotect() for slabs. Much memory is
+ * allocated in large blocks, so that most requests need no new one. So the functions that give out
+ * parts of blocks fail as well: memory of a reply, reservations in the store, rows that are read.
  */
 #include "scarce.h"
 
@@ -50,7 +50,7 @@ int __wrap_bel__store_seek(struct bel_store *store, const struct bel_key *from,
                            struct bel_store_cursor *out);
 int __wrap_bel__store_next(struct bel_store *store, struct bel_store_cursor *cursor);
 
-static uint64_t left; /* until one fails; 0: none does */
+static uint64_t left; /* allocations until one fails; 0: none fails */
 static bool is_lasting, is_suspended;
 static uint64_t failures;
 

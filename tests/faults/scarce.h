@@ -3,24 +3,24 @@
 #define BEL_TESTS_FAULTS_SCARCE_H
 
 /*
- * scarce - memory that runs out when it is told. The linker sends the allocations of a program
- * here (--wrap), those of the store, the engine and the core among them.
+ * scarce - makes allocations fail on request. The linker redirects the allocations of a program
+ * here (--wrap), including those of the store, the engine and the core.
  *
  *     scarce_begin(3, false);      the third allocation fails
  *     ...
- *     if (scarce_end() == 0) ...   it never came to that
+ *     if (scarce_end() == 0) ...   there were fewer than three
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The `first`-th allocation from now on fails, and all behind it if it is for good. */
+/* Makes the `first`-th allocation from now on fail, and all later ones if `is_for_good`. */
 void scarce_begin(uint64_t first, bool is_for_good);
 
-/* There is memory again. Returns how many failed. */
+/* Ends the failures. Returns the number of failed allocations. */
 uint64_t scarce_end(void);
 
-/* The test's own allocations in between. */
+/* Suspend and resume the failures, for allocations of the test itself. */
 void scarce_suspend(void);
 void scarce_resume(void);
 

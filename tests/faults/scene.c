@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A store's folder has the tree's in it, while it is made by another name, and nothing deeper. */
+/* A data directory has one folder in it: the tree, or the temporary one of a new tree. */
 #include "scene.h"
 
 #include "belfry/engine.h"
@@ -29,7 +29,7 @@ void scene_make(char out[SCENE_PATH_BYTES])
     (void)snprintf(out + bytes, SCENE_PATH_BYTES - bytes, "/data");
 }
 
-/* Visits the files of a folder and of the tree in it. */
+/* Visits the files of a data directory and of its tree. */
 static void each_file(const char *folder, void (*visit)(const char *name, void *context),
                       void *context)
 {

@@ -3,10 +3,10 @@
 #define BEL_TESTS_FAULTS_SCENE_H
 
 /*
- * scene - folders for tests with real files and processes: made, copied, removed.
+ * scene - creates, copies and removes folders for tests with real files and processes.
  *
  *     char folder[SCENE_PATH_BYTES];
- *     scene_make(folder);          <parent of its own>/data, of which only the parent is there
+ *     scene_make(folder);          <temporary folder>/data; only the temporary folder is created
  *     scene_remove(folder);        both
  */
 
@@ -21,22 +21,22 @@ enum {
 void scene_make(char out[SCENE_PATH_BYTES]);
 void scene_remove(const char *folder);
 
-/* Removes the folder alone; makes it a copy of another one. */
+/* Remove the folder, but not its parent; replace it by a copy of another one. */
 void scene_clear(const char *folder);
 void scene_copy(const char *from, const char *folder);
 
-/* All of a file, with a 0 behind it; to be freed. NULL if it is not there. */
+/* Reads a whole file and adds a 0. The caller frees it. Returns NULL if it does not exist. */
 uint8_t *scene_read(const char *folder, const char *name, size_t *out_bytes);
 void scene_write(const char *folder, const char *name, const void *data, size_t bytes);
 
-/* Checks a folder from outside, which may not be finished, and is otherwise as it should be. */
+/* Runs the check on a folder. It must pass, unless the creation of the store was interrupted. */
 void scene_check(const char *folder);
 
-/* Calls a function in a process of its own. Returns as waitpid() says how that ended. */
+/* Calls a function in a forked process. Returns its status as waitpid() does. */
 int scene_fork(void (*function)(void *context), void *context);
 bool scene_is_well(int status);
 
-/* Time that has passed, to stop something by. */
+/* Returns a monotonic time in milliseconds. */
 uint64_t scene_ms(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The calls have the names that they have in the system's library, where a header may rename
- * them (pwrite64), and go to the kernel directly: the library's own would be found here again.
+ * The functions have the names of the C library's symbols (pwrite64 where a header renames pwrite),
+ * and make system calls directly: calling the C library would end up here again.
  */
 #include "shim.h"
 
@@ -43,7 +43,7 @@ enum {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char watched[PATH_BYTES]; /* "": none */
+static char watched[PATH_BYTES]; /* empty: none */
 static size_t watched_bytes;
 static struct shim_plan plan;
 static uint64_t event_count, sync_count;
@@ -103,9 +103,9 @@ void shim_release_record(struct shim_record *what)
     *what = (struct shim_record){0};
 }
 
-/* --- which file it is --- */
+/* --- names of files --- */
 
-/* The name of a path below the folder. False if it is elsewhere. */
+/* Sets `out` to the name of a path relative to the folder. Returns false if it is elsewhere. */
 static bool name_of_path(const char *path, char out[SHIM_NAME_BYTES])
 {
     if (watched_bytes == 0 || strncmp(path, watched, watched_bytes) != 0) return false;
@@ -180,7 +180,7 @@ static void die(void)
     }
 }
 
-/* Counts an event. True if it is the one to die in, halfway. */
+/* Counts an event. Returns whether the process is to be killed halfway through it. */
 static bool begins_to_die(void)
 {
     event_count++;
@@ -272,7 +272,7 @@ static ssize_t pwrite_counted(int file, const void *bytes, size_t count, off_t o
     (void)pthread_mutex_lock(&lock);
     bool is_ours = name_of_file(file, name);
     if (is_ours && begins_to_die()) {
-        size_t half = count / 2 / 512 * 512; /* as much as a file that is opened direct takes */
+        size_t half = count / 2 / 512 * 512; /* a multiple of 512, for O_DIRECT */
         if (half == 0 && (fcntl(file, F_GETFL) & O_DIRECT) == 0) half = count / 2;
         (void)syscall(SYS_pwrite64, file, bytes, half, offset);
         die();
@@ -351,7 +351,7 @@ int shim_truncate64(int file, off_t bytes)
     return truncate_counted(file, bytes);
 }
 
-/* Whether this is the sync that is to fail. */
+/* Returns whether this is the sync that is to fail. */
 static bool fails_now(const char *name)
 {
     bool is_tree = strncmp(name, "tree", 4) == 0;

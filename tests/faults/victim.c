@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One order for each timer in a turn, so that what is in doubt after a kill can be told by
- * looking: a schedule by the timer, an end by its absence, a failure by the attempts.
+ * At most one request per timer and turn, so that the state after a kill shows which requests in
+ * doubt have happened: a schedule by the timer, an end by its absence, a failure by its attempts.
  *
- * Tokens are given up after a while, as a worker does that crashes; the lease then ends by
- * itself. So the engine has every state at once: scheduled, ready, leased, and what has ended.
+ * Tokens are dropped after a while, like those of a crashed worker; the lease then expires. So the
+ * engine has timers in all states: scheduled, ready, leased and finished.
  */
 #include "victim.h"
 
@@ -21,8 +21,8 @@
 enum {
     TURN_MS = 10,
     LEASE_MS = 2000,
-    HELD_TURNS_MAX = 100, /* well within the lease */
-    ATTEMPTS_MAX = 12,    /* the policy has 20 */
+    HELD_TURNS_MAX = 100, /* shorter than the lease */
+    ATTEMPTS_MAX = 12,    /* below the 20 of the policy */
     SEGMENT_BYTES = 512 << 10,
     SEGMENT_COUNT = 3,
     TRANSACTION_ROWS = 200,
@@ -101,7 +101,7 @@ static void say(struct victim *victim, enum line_kind kind, uint32_t number, uin
     if (victim->options.tell != NULL) victim->options.tell(victim->options.context, &line);
 }
 
-/* --- what it holds --- */
+/* --- leases --- */
 
 static void forget_live(struct victim *victim, uint32_t number)
 {
@@ -121,7 +121,7 @@ static void drop_held(struct victim *victim, uint32_t number)
     }
 }
 
-/* Gives up what it has had for long. */
+/* Drops old tokens. */
 static void drop_old(struct victim *victim)
 {
     for (size_t i = victim->held_count; i-- > 0;) {
@@ -143,7 +143,7 @@ static void hold(struct victim *victim, const struct bel_delivery *delivery)
     memcpy(held->token, delivery->token.data, delivery->token.bytes);
 }
 
-/* --- orders --- */
+/* --- requests --- */
 
 static void told(struct victim *victim, const struct victim_order *order,
                  const struct bel_reply *reply)
@@ -220,7 +220,7 @@ static void order_schedule(struct victim *victim)
     say(victim, LINE_ASK_SCHEDULE, number, 0);
 }
 
-/* True if nothing is asked of it in this turn. */
+/* Returns whether a timer has no request in this turn. */
 static bool is_idle(const struct victim *victim, uint32_t number)
 {
     return victim->book->entries[number].doubt == 0;
@@ -252,7 +252,7 @@ static void order_claim(struct victim *victim)
                            .worker = view("victim")};
 }
 
-/* An ack or a fail of something that is held. */
+/* Requests an ack or a fail of a leased timer. */
 static void order_finish(struct victim *victim, bool is_ack)
 {
     if (victim->held_count == 0) return;
@@ -302,7 +302,7 @@ static bool is_answered(const struct victim *victim)
     return true;
 }
 
-/* Takes turns until all is answered. */
+/* Takes turns until all requests are answered. */
 static void settle(struct victim *victim)
 {
     for (unsigned i = 0; i < SETTLE_TURNS_MAX; i++) {
@@ -312,8 +312,8 @@ static void settle(struct victim *victim)
     CHECK(false);
 }
 
-/* Lets the tree catch up, so that nothing is refused for lack of room in the log: there is a
- * segment for the next batch, and one that nobody may add to. */
+/* Waits for checkpoints, so that no request is refused because the log is full: one segment is free
+ * for the next batch, and one is reserved. */
 static void wait_for_tree(struct victim *victim)
 {
     for (unsigned i = 0; i < SETTLE_TURNS_MAX; i++) {
@@ -341,7 +341,7 @@ static void take_turn(struct victim *victim)
     drop_old(victim);
 }
 
-/* Losing a lease is no reason to die here. */
+/* Sets a high limit of crashes, so that lost leases do not make timers dead. */
 static void configure(struct victim *victim)
 {
     const struct bel_setting setting = {view("crashes"), view("1000000")};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The check of what is left. All timers are listed, page by page, and each must be one that the
- * book knows, as it was scheduled; then each that the book knows must be there, or not. What is in
- * doubt is either way, but all of it the same way, because it was one batch.
+ * Compares an engine with the book. Lists all timers, page by page: each must be in the book, with
+ * the same content. Then each timer of the book must exist, or not. What is in doubt may be either
+ * way, but all of it the same way, because it was one batch.
  */
 #include "victim.h"
 
@@ -14,7 +14,7 @@
 
 enum {
     PAGE = 200,
-    GET_EVERY = 7, /* one in so many is also asked for by its id */
+    GET_EVERY = 7, /* one in 7 is also read with GET */
 };
 
 struct look {
@@ -24,7 +24,7 @@ struct look {
     int err;
     char cursor[512];
     size_t cursor_bytes;
-    uint64_t seen, counted; /* timers of the topic that were listed; that it counts */
+    uint64_t seen, counted; /* timers of the topic listed, and counted by TOPIC */
     uint8_t payload[BOOK_PAYLOAD_BYTES_MAX];
 };
 
@@ -34,7 +34,7 @@ static void see(struct look *look, const struct bel_timer *timer)
     CHECK_NOTE("timer %.*s", (int)timer->id.bytes, (const char *)timer->id.data);
     CHECK(book_number(timer->id, &number));
     struct book *book = look->victim->book;
-    CHECK(number < book->end); /* otherwise nobody has asked for it */
+    CHECK(number < book->end); /* otherwise it was never scheduled */
     struct book_entry *entry = &book->entries[number];
     struct bel_view want = book_payload(number, look->payload);
     CHECK(timer->payload.bytes == want.bytes);
@@ -81,7 +81,7 @@ static void ask(struct look *look, const struct bel_command *command)
     }
 }
 
-/* Returns how many there are. */
+/* Lists a topic. Returns the number of its timers. */
 static uint64_t list_topic(struct look *look, const char *topic)
 {
     look->seen = look->cursor_bytes = look->counted = 0;
@@ -102,7 +102,7 @@ static uint64_t list_topic(struct look *look, const char *topic)
     return seen;
 }
 
-/* What a list says of a timer, its id says as well. */
+/* Checks that GET returns the same as LIST. */
 static void get_some(struct look *look)
 {
     const struct book *book = look->victim->book;
@@ -122,7 +122,7 @@ static void get_some(struct look *look)
 /* --- judging --- */
 
 struct verdict {
-    uint32_t in, out; /* of what is in doubt: has happened, has not; the number of one, + 1 */
+    uint32_t in, out; /* number + 1 of a timer in doubt: one that happened, one that did not */
 };
 
 static void judge(const struct book_entry *entry, uint32_t number, struct verdict *verdict)
@@ -133,7 +133,7 @@ static void judge(const struct book_entry *entry, uint32_t number, struct verdic
         CHECK_NOTE("timer v%" PRIu32 " was acknowledged, with %d failures", number,
                    entry->attempts);
         CHECK(entry->is_seen || !entry->is_there); /* otherwise it is lost */
-        CHECK(!entry->is_seen || entry->is_there); /* otherwise it has come back */
+        CHECK(!entry->is_seen || entry->is_there); /* otherwise an ended timer is back */
         CHECK(!entry->is_seen || entry->attempts_seen == entry->attempts);
         return;
     case LINE_ASK_SCHEDULE:
@@ -151,7 +151,7 @@ static void judge(const struct book_entry *entry, uint32_t number, struct verdic
     *(is_in ? &verdict->in : &verdict->out) = number + 1;
 }
 
-/* Tells what has become of what was in doubt. */
+/* Sends the line that settles a timer in doubt. */
 static void settle(struct victim *victim, uint32_t number)
 {
     struct book_entry *entry = &victim->book->entries[number];

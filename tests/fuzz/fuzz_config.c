@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The first byte says what the rest is: a file of settings, a file of keys, or something that
- * somebody has made us log. What is refused must say why; what is printed as an address must read
- * as the same one; and no line of the log has a byte in it that ends or moves anything.
+ * The first byte selects the input: a configuration file, a key file, or a value to log. An error
+ * must have a message; a printed address must parse as the same address; and a log line must not
+ * contain control characters.
  */
 #include "server/config.h"
 #include "server/keys.h"
@@ -46,7 +46,7 @@ static void read_keys(struct bel_view text)
     }
     assert(bel__keys_count(keys) > 0 && bel__keys_count(keys) <= BEL_KEYS_MAX);
     bool is_in = bel__keys_check(keys, (struct bel_view){0}, text, &grant);
-    assert(!is_in); /* a file is not the key that it holds the hash of */
+    assert(!is_in); /* the file is not a key of itself */
     (void)is_in;
     bel__keys_destroy(keys);
 }

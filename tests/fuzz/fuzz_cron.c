@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Eight bytes for a time, one for zone and policies, and the rest is a rule. What is refused
- * must say where; what is read must print and read again as the same rule, and name times
- * that come one after the other.
+ * Eight bytes for a time, one for zone and policies, and the rest is a rule. An error must have a
+ * position. A valid rule must print and parse again as the same rule, and have ascending times.
  */
 #include "belfry/cron.h"
 
@@ -37,7 +36,7 @@ static void check_printing(const struct bel_cron *cron)
     assert(bytes < sizeof text);
     int err = bel_cron_parse(text, bytes, 0, &again, NULL);
     assert(err == 0);
-    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): what is between is 0 */
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is 0 */
     assert(memcmp(cron, &again, sizeof again) == 0);
     (void)err;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A request without a connection: a byte chooses the method, then come lines, and the rest is the
+ * A request without a connection: a byte selects the method, lines follow, and the rest is the
  * body.
  *
  *     0x01 /v1/topics/mail/timers/a \n  in=5s&x=%41 \n  Content-Length: 5 \n  \n  {"in": "5s"}
  *
- * What becomes a command must be one in the words of RESP as well: they are copied, each into a
- * block of its own where nothing may be read behind its end, and bound once more. What is refused
- * must have a code and a text that JSON can tell.
+ * A request that becomes a command must be valid as RESP words, too: they are copied, each into a
+ * block of its own, so that reading past the end is noticed, and bound again. An error must have a
+ * code and a text that can be printed as JSON.
  */
 #include "core/base64.h"
 #include "http/call.h"
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"};
 
-/* The next line, without its end, as a text of its own; what is behind a NUL is lost. */
+/* Copies the next line, without its end, up to a NUL. */
 static char *take_line(const uint8_t **data, size_t *size)
 {
     const uint8_t *end = *size > 0 ? memchr(*data, '\n', *size) : NULL;
@@ -69,7 +69,7 @@ static void take_headers(const uint8_t **data, size_t *size)
     }
 }
 
-/* Words from blocks of their own, bound once more. */
+/* Copies the words into blocks of their own and binds them again. */
 static void say_again(const struct bel_http_call *call, enum bel_verb verb)
 {
     size_t count = call->words_count;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The first byte says what kind of file it is, the rest are its lines. What is read is a SCHEDULE
- * whose words are all there, and the same line has the same id again; what is not says why.
+ * The first byte selects JSON lines or a crontab; the rest are the lines. A good line must become a
+ * SCHEDULE whose arguments are readable, and the same line must get the same id again. A bad line
+ * must have a message.
  */
 #include "cli/import.h"
 
@@ -15,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static enum import_verdict read_line(struct import_command *command, struct bel_view line,
                                      uint64_t number, bool is_crontab)
 {
-    static struct import_rules rules; /* the command points into it */
+    static struct import_rules rules; /* static: the command points into it */
     rules = (struct import_rules){.topic = is_crontab ? "t" : NULL, .conflict = "keep"};
     memcpy(rules.zone, "UTC", 4);
     command->problem.text[0] = '\0';
@@ -23,7 +24,7 @@ static enum import_verdict read_line(struct import_command *command, struct bel_
                       : bel__import_json(command, line, number, &rules);
 }
 
-/* Looks at every byte of every word. */
+/* Reads every byte of every argument. */
 static uint64_t add_up(const struct import_command *command)
 {
     uint64_t sum = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The input is made into a log in three ways: as it is, in place of a segment; as the body of a
- * frame whose checksum is made right, so that rows are looked at; and as a list of frames, each
- * with a byte that says what is wrong with it. Whatever is opened must open again and be the
- * same; whatever is refused must be named.
+ * The input becomes a log in three ways: as a segment; as the body of a frame with a valid
+ * checksum, so that its rows are parsed; and as a list of frames, each with a byte that selects
+ * what is wrong with it. A log that opens must open again with the same rows. An error must name a
+ * file.
  */
 #include "store/state.h"
 
@@ -51,7 +51,7 @@ static void write_segment(uint64_t offset, const void *data, size_t size)
     io->close(io, file);
 }
 
-/* Adds up all rows, in order. */
+/* Returns a hash of all rows, in order. */
 static uint64_t digest(struct bel_store *store)
 {
     static const struct bel_key first = {{0, 0, 0}};
@@ -71,7 +71,7 @@ static uint64_t digest(struct bel_store *store)
     return sum;
 }
 
-/* Opens what is there, goes on in it, and finds it again. */
+/* Opens the log, adds a row, and opens it again. */
 static void check_log(void)
 {
     struct bel_key key = {{1, 2, 3}};
@@ -98,7 +98,7 @@ static void check_log(void)
     bel__store_close(store);
 }
 
-/* A log with one batch, and what its header says. */
+/* Creates a log with one batch, and returns its header and frame. */
 static void setup(struct bel_segment_header *out_header, struct bel_frame *out_frame)
 {
     struct bel_key key = {{1, 1, 1}};
@@ -119,7 +119,7 @@ static void setup(struct bel_segment_header *out_header, struct bel_frame *out_f
         .salt = out_header->salt,
         .batch = 1,
         .checksum = store->log->checksum,
-        .bytes = (uint32_t)(store->log->end - BEL_SEGMENT_FRAMES), /* to go behind it */
+        .bytes = (uint32_t)(store->log->end - BEL_SEGMENT_FRAMES), /* the next frame follows it */
     };
     disk_stop(disk);
     bel__store_close(store);
@@ -132,8 +132,8 @@ static void teardown(void)
     bel__tree_memory_destroy(tree);
 }
 
-/* Frames behind the first: a byte for what is wrong, one for the count of rows, one for the
- * bytes of the body, and the body. */
+/* Writes frames after the first: a byte for what is wrong, one for the number of rows, one for the
+ * length of the body, and the body. */
 static void write_frames(const uint8_t *data, size_t size, struct bel_frame last)
 {
     uint8_t bytes[BEL_FRAME_HEADER_BYTES + 256];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The first 16 bytes are the secret. Then each byte is an operation: its top bit says
- * whether to put or remove, and the rest how long the key is that follows. Keys are
- * in memory of their own size, so that reading past one is seen.
+ * The first 16 bytes are the secret. Then each byte is an operation: its top bit selects
+ * put or remove, the rest is the length of the key that follows. Keys are in blocks of
+ * their exact size, so that reading past the end is noticed.
  */
 #include "core/map.h"
 
@@ -17,7 +17,7 @@ enum {
     PUTS_MAX = 4096,
 };
 
-static uint8_t *copies[PUTS_MAX]; /* a value is the place of its key's copy */
+static uint8_t *copies[PUTS_MAX]; /* a value is the index of its key's copy */
 static uint64_t copy_count;
 
 static void put(struct bel_map *map, const uint8_t *key, size_t key_bytes)
@@ -37,7 +37,7 @@ static void put(struct bel_map *map, const uint8_t *key, size_t key_bytes)
     assert(*bel__map_find(map, key, key_bytes) == value);
 }
 
-/* The key may be the entry's own and is not used after the copy is freed. */
+/* Removes a key. `key` may point into the copy, which is freed last. */
 static void take_out(struct bel_map *map, const uint8_t *key, size_t key_bytes)
 {
     uint64_t value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The input is the text. What parses must print and parse again as the same number. */
+/* The input is a text. If it parses, it must print and parse again as the same number. */
 #include "core/parse.h"
 
 #include <assert.h>

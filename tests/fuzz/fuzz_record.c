@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The first byte says what the rest is: a record, a plan's state, a lease, a body, an id or a
- * token. What is read must be written and read again as the same.
+ * The first byte selects the input: a record, a plan's state, a lease, a body, an id or a token.
+ * What decodes must encode and decode again as the same value.
  */
 #include "engine/rows/key.h"
 #include "engine/rows/record.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    ROW_BYTES_MAX = BEL_RECORD_BYTES_MAX - 200, /* what a plan is written with besides */
+    ROW_BYTES_MAX = BEL_RECORD_BYTES_MAX - 200, /* room for the other fields of a plan */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -63,7 +63,7 @@ static void check_body(struct bel_view bytes)
     while (count < body.headers_count && bel__headers_next(&rest, &headers[count])) {
         count++;
     }
-    if (count < body.headers_count || rest.bytes > 0) return; /* damaged further on */
+    if (count < body.headers_count || rest.bytes > 0) return; /* the rest is damaged */
     struct bel_schedule_spec spec = {.correlation = body.correlation,
                                      .retry = body.retry,
                                      .payload = body.payload,

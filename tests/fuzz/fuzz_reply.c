@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One byte is the size of the pieces, and the rest comes from a server. Whole or in pieces, it must
- * be the same replies up to the same end, and their texts must lie inside of what came.
+ * One byte is the size of the pieces, and the rest is the output of a server. Read at once or in
+ * pieces, it must give the same replies and the same end, and their texts must lie inside the
+ * input.
  */
 #include "client/reader.h"
 
@@ -27,7 +28,7 @@ static void mix(struct digest *digest, uint64_t word)
     digest->hash = (digest->hash ^ word) * UINT64_C(1099511628211);
 }
 
-/* Values stand in one array: what a list has is behind it. */
+/* Checks and hashes the values, which are in one array: the items of a list come after it. */
 static void look(struct digest *digest, const struct bel_reader *reader,
                  const struct bel_value *value, const uint8_t *data)
 {
@@ -45,7 +46,7 @@ static void look(struct digest *digest, const struct bel_reader *reader,
     }
 }
 
-/* Reads all replies of a copy that is just as large, so that a sanitizer sees who goes over. */
+/* Reads all replies from a copy of the exact size, so that a sanitizer notices overruns. */
 static struct digest read_all(const uint8_t *data, size_t size, size_t piece)
 {
     struct bel_reader reader;

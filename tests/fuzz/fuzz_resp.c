@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One byte chooses the limits, one the size of pieces, and the rest comes from a client. Whole or
- * in pieces, the same requests must be heard, with all arguments inside of what was sent; and no
- * more may have to be kept than the limits say.
+ * One byte selects the limits, one is the size of the pieces, and the rest is the input of a
+ * client. Read at once or in pieces, it must give the same requests, with all arguments inside the
+ * input; and no more may be buffered than the limits allow.
  */
 #include "session/resp.h"
 
@@ -26,7 +26,7 @@ static const struct bel_resp_limits choices[] = {
      .is_lenient = true},
 };
 
-/* FNV-1a over what was heard, in order. */
+/* FNV-1a of the requests, in order. */
 struct digest {
     uint64_t hash;
 };
@@ -57,7 +57,7 @@ static void mix_event(struct digest *digest, enum bel_resp_event event,
     }
 }
 
-/* False if the connection is broken. */
+/* Parses all requests. Returns false if the input is invalid. */
 static bool drain(struct bel_resp_parser *parser, struct bel_buffer *in, struct digest *digest)
 {
     for (;;) {

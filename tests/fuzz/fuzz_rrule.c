@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Four bytes for the day of the start, one for the policies, and a text. A rule that is read
- * names times that rise, and the same ones if it is asked anew. Whatever is read or refused
- * must be so at once: libFuzzer's -timeout looks for rules that are searched for ever.
+ * Four bytes for the day of the start, one for the policies, and a text. A valid rule must have
+ * ascending times, and the same ones when it is asked again. Parsing and searching must be fast:
+ * libFuzzer's -timeout finds rules that are searched for ever.
  */
 #include "belfry/rrule.h"
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The input is a snapshot. If its checksum is 0 the right one is put there, or the fuzzer
- * would never get past it.
+ * The input is a snapshot. A checksum of 0 is replaced by the right one; otherwise the
+ * fuzzer would never get past it.
  *
- * What is refused leaves nothing behind. What is restored is written down again, and that,
- * restored elsewhere, is written down the same: times that cannot be represented, and the
- * order of instants and delays, are settled by the first.
+ * A snapshot that is refused must leave no timers. One that is restored is written again;
+ * that, restored elsewhere, must be written the same. Only the first writing may change
+ * times that cannot be represented, and the order of instants and delays.
  */
 #include "runtime/snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-    KINDS_KNOWN = 8, /* and one more: the last there can be */
+    KINDS_KNOWN = 8, /* and the largest possible one */
 };
 
 static struct bel_clock_fake *fake;
@@ -47,7 +47,7 @@ static uint64_t pending(struct bel_runtime *runtime)
     return stats.pending;
 }
 
-/* Restores in a runtime of its own and writes that down. False if it is refused. */
+/* Restores into a new runtime and writes it again. Returns false if it is refused. */
 static bool copy(const uint8_t *snapshot, size_t bytes, void **out, size_t *out_bytes)
 {
     struct bel_runtime *runtime = make_runtime();
@@ -76,7 +76,7 @@ static void check(const uint8_t *snapshot, size_t bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *snapshot = malloc(size > 0 ? size : 1); /* so that reading past it is seen */
+    uint8_t *snapshot = malloc(size > 0 ? size : 1); /* the exact size, to notice overruns */
     if (snapshot == NULL) return 0;
     memcpy(snapshot, data, size);
     uint8_t *sum = snapshot + offsetof(struct header, checksum);

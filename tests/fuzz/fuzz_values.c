@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The first byte says what the rest is: a duration, a time or a retry policy. What parses
- * must print and parse again as the same value, and what is refused must say where.
+ * The first byte selects the input: a duration, a time or a retry policy. What parses must
+ * print and parse again as the same value; an error must have a position.
  */
 #include "belfry/backoff.h"
 #include "belfry/duration.h"
@@ -39,7 +39,7 @@ static void check_duration(const char *text, size_t bytes)
 
 static void check_instant(const char *text, size_t bytes)
 {
-    static struct bel_zones *zones; /* of the system; without them names are refused */
+    static struct bel_zones *zones; /* the system's; without them zone names are refused */
     char printed[BEL_INSTANT_BYTES];
     struct bel_text_error why = {0};
     struct bel_wall instant, again;

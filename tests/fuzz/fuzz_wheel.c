@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The first two bytes are the time at the start, as a power of two and what is added
- * to it. Then come operations of three bytes: what to do; to which timer, or how many;
- * and when, as a magnitude ahead of now or, with the top bit set, behind it.
+ * The first two bytes are the start time, a power of two and an offset. Then come
+ * operations of three bytes: what to do; the timer or a count; and a time, as a magnitude
+ * after now or, with the top bit set, before it.
  *
- * The model is a table of timers in no order: the first of them is looked for.
+ * The model is an unordered table of timers, which is searched for the first one.
  */
 #include "belfry/wheel.h"
 
@@ -45,7 +45,7 @@ struct world {
     uint64_t now, sequence;
 };
 
-/* 64 magnitudes, and the nanosecond before, at or after each. */
+/* Returns an instant: 64 magnitudes, and the nanosecond before, at or after each. */
 static uint64_t instant_of(const struct world *w, uint8_t when)
 {
     uint64_t distance = (UINT64_C(1) << (when & 0x3f)) + when % 3 - 1;
@@ -60,7 +60,7 @@ static bool is_before(const struct model_timer *a, const struct model_timer *b)
     return a->priority != b->priority ? a->priority < b->priority : a->sequence < b->sequence;
 }
 
-/* The armed timer that comes first, or NULL. */
+/* Returns the armed timer that is first, or NULL. */
 static struct model_timer *first_of(struct world *w)
 {
     struct model_timer *first = NULL;
@@ -110,7 +110,7 @@ static void check_popped(struct world *w, const struct bel_wheel_timer *popped)
     first->armed = false;
 }
 
-/* Pops up to `max`, and all that are due unless it says that it stopped early. */
+/* Pops up to `max` timers: all due ones, unless the wheel reports that it stopped early. */
 static void pop(struct world *w, size_t max)
 {
     struct bel_wheel_timer out[TIMERS];

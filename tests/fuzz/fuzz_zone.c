@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The input is a time zone file. A zone that it makes must be in order, answer at any
- * instant, and find what its clocks show again.
+ * The input is a time zone file. A zone that loads must have ordered changes, convert any
+ * instant to a local time, and convert that back.
  */
 #include "plan/zone.h"
 
 #include <assert.h>
 
 enum {
-    CHANGES_MAX = 64, /* that are looked at, from the first */
+    CHANGES_MAX = 64, /* checked, from the first */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,7 +44,7 @@ static void check_instant(const struct bel_zone *zone, int64_t instant)
     assert(found.first + bel_zone_offset(zone, found.first) ==
            found.second + bel_zone_offset(zone, found.second));
 
-    civil.hour = (uint8_t)((civil.hour + 1) % 24); /* maybe in a gap */
+    civil.hour = (uint8_t)((civil.hour + 1) % 24); /* may be in a gap */
     err = bel_zone_at(zone, &civil, &found);
     assert(err == 0);
     if (found.answer != BEL_ZONE_GAP) return;

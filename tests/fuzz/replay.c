@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Stands in for libFuzzer's main: runs a fuzz target once on every file of the
- * folders and files it is given. So a corpus is an ordinary test, and a crash
- * that the fuzzer found is debugged by naming its file.
+ * Replaces libFuzzer's main: runs a fuzz target once on each of the given files and
+ * files of folders. So a corpus is an ordinary test, and a crash that the fuzzer has
+ * found can be debugged.
  */
 #include <dirent.h>
 #include <stddef.h>

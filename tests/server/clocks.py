@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Virtual time: it stands still, goes where it is told, and through all that is on the way."""
+"""Virtual time: it moves only on request, and runs everything that becomes due on the way."""
 import os
 import select
 import time

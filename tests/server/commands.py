@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Timers through a real server: what a client says and what it hears."""
+"""Commands and replies of a real server."""
 import os
 import select
 import shutil
@@ -151,7 +151,7 @@ def test_a_backup_can_be_served():
 
 
 def answered_meanwhile(asked, other, *words):
-    """What the other is answered until something has come for the first, which was asked before."""
+    """Returns the replies of the second client until the first, which has asked before, gets one."""
     answers = []
     while not select.select([asked.socket], [], [], 0)[0]:
         answers.append(other.ask(*words))

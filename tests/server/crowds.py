@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Many clients, and such as do not behave."""
+"""Many clients, and misbehaving clients."""
 import threading
 import time
 
@@ -99,7 +99,7 @@ def test_who_talks_on_after_the_end_is_cut_off():
 
 
 def pipeline(client, requests):
-    """Sends all of it while somebody else reads; returns the answers."""
+    """Sends all data while another thread reads. Returns the replies."""
     sender = threading.Thread(target=client.socket.sendall, args=(b"".join(requests),))
     sender.start()
     answers = [client.read() for _ in requests]

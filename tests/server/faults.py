@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Disks that fail and disks that are slow, by strace, which gets between the server and the disk."""
+"""Failing and slow disks: strace injects errors and delays into the system calls of the server."""
 import os
 import select
 import shutil
@@ -13,7 +13,7 @@ from rig import Refusal, Server, main
 
 
 def traced(inject):
-    """A program that is the server under strace; the rig runs it in place of the server."""
+    """A script that runs the server under strace; the rig runs it instead of the server."""
     folder = tempfile.mkdtemp(prefix="belfry-strace-")
     path = os.path.join(folder, "belfry")
     with open(path, "w") as file:
@@ -44,7 +44,7 @@ class Traced(Server):
             super().start(*flags)
         finally:
             rig.PROGRAM = program
-        # A server outlives its strace, so it is the one to be killed.
+        # The server would survive its strace, so the server is killed.
         with self.client() as client:
             about = client.ask("INFO", "server")
         self.pid = int(about.split("process_id:")[1].split()[0])
@@ -61,7 +61,7 @@ class Traced(Server):
 
 def no_ack_after_a_failed_sync(*flags):
     acknowledged = []
-    # The first syncs are the probe's and those of opening; it fails once, somewhere behind.
+    # The first syncs are those of the probe and of opening; a later one fails.
     with Traced("error=EIO:when=60", *flags) as server:
         client = server.client()
         try:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kill -9 under load, again and again; what the clients were told is the judge.
+"""kill -9 under load, repeatedly; the result must match the replies that the clients got.
 
 Each client schedules, cancels and acks under ids of its own, one command at a time, and writes
 down what was acknowledged. A command that was under way when the server died may have happened or
@@ -17,7 +17,7 @@ CLIENTS = 4
 
 
 class Book:
-    """What one client knows of its timers: scheduled, gone, or perhaps either."""
+    """What one client knows about its timers: scheduled, gone, or in doubt."""
 
     def __init__(self, name, seed):
         self.name, self.random = name, random.Random(seed)
@@ -39,7 +39,7 @@ class Book:
         self.settle(id, self.gone)
 
     def work(self, client):
-        """A topic of one's own, so that only we ack in it."""
+        """Returns the topic of this client, in which no other client acks."""
         self.serial += 1
         id, topic = f"{self.name}-w{self.serial}", "w-" + self.name
         client.ask("SCHEDULE", topic, "x", "ID", id)
@@ -127,7 +127,7 @@ def test_nor_if_answers_do_not_wait_for_syncs():
 
 
 def log_time(server):
-    """When the log was written last."""
+    """Returns when the log was last written."""
     folder = os.path.join(server.folder, "data")
     paths = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names]
     return max(os.stat(path).st_mtime_ns for path in paths)

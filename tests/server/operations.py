@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""OPERATIONS.md against the program: every setting, metric and line of the log is told of."""
+"""Checks that OPERATIONS.md describes every setting, metric and log message."""
 import os
 import re
 import tempfile
@@ -13,7 +13,7 @@ with open(os.path.join(ROOT, "docs", "OPERATIONS.md")) as file:
 
 
 def settings():
-    """The file of settings that is shown, as name -> value."""
+    """Returns the settings of the example file, as name -> value."""
     lines = re.findall(r"^    (?:# )?([a-z-]+) += ([^ ]+)", TEXT, re.M)
     return dict(lines)
 

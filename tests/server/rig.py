@@ -1,7 +1,7 @@
-"""What the tests of the server share: a server in a folder of its own, and a client.
+"""Shared by the tests of the server: a server with a temporary data directory, and a client.
 
 A server is the real program on free loopback ports; it is ended by its process id, and killed if
-the test fails. Nothing sleeps: what takes time is waited for by reading, with a deadline.
+the test fails. Nothing sleeps: tests wait by reading, with a deadline.
 """
 import os
 import shutil
@@ -13,7 +13,7 @@ import tempfile
 import time
 
 PROGRAM = sys.argv[1]
-DEADLINE = 30.0  # s; a machine that is busy may take its time, but not for ever
+DEADLINE = 30.0  # s; generous, for a busy machine
 
 
 class Refusal(Exception):
@@ -21,7 +21,7 @@ class Refusal(Exception):
 
 
 class Client:
-    """Speaks RESP2, one socket."""
+    """A RESP2 client with one socket."""
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
@@ -55,7 +55,7 @@ class Client:
         return self.read()
 
     def refused(self, *words):
-        """The text of the error that the answer must be."""
+        """Sends a command that must fail. Returns the text of the error."""
         try:
             answer = self.ask(*words)
         except Refusal as refusal:
@@ -82,7 +82,7 @@ def frame(*words):
 
 
 class Server:
-    """belfry serve with a data folder that outlives it, until the test ends."""
+    """belfry serve with a data directory that exists until the test ends."""
 
     running = []
 
@@ -125,7 +125,7 @@ class Server:
         return status
 
     def stop(self, number=signal.SIGTERM):
-        """Asks it to end, and returns what it exits with."""
+        """Stops the server and returns its exit status."""
         self.process.send_signal(number)
         return self.wait()
 
@@ -142,14 +142,14 @@ class Server:
 
 
 def run(*arguments, stdin=""):
-    """Runs the program to its end; returns its status, output and errors."""
+    """Runs the program. Returns its exit status, standard output and standard error."""
     done = subprocess.run([PROGRAM, *arguments], input=stdin, capture_output=True, text=True,
                           timeout=DEADLINE)
     return done.returncode, done.stdout, done.stderr
 
 
 def until(question, what):
-    """Asks until the answer is true, and returns it."""
+    """Calls a function until its result is true, and returns that."""
     end = time.monotonic() + DEADLINE
     while time.monotonic() < end:
         answer = question()
@@ -160,7 +160,7 @@ def until(question, what):
 
 
 def main(cases):
-    """Runs every function whose name starts with test_, in the order they are written."""
+    """Runs every function whose name starts with test_, in the order of the file."""
     failed = False
     for name, case in cases.items():
         if not name.startswith("test_"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How a server starts, is refused, and ends."""
+"""How a server starts, fails to start, and stops."""
 import os
 import signal
 import socket

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Settings from files and flags, and what is said of those that are wrong. */
+/* Settings from files and flags, and the messages of wrong ones. */
 #include "server/config.h"
 
 #include "../check.h"
@@ -123,7 +123,7 @@ static void addresses(void)
 {
     static const struct {
         const char *text;
-        int loopback; /* -1: it is none */
+        int loopback; /* -1: not an address */
     } rows[] = {
         {"127.0.0.1:1", 1},
         {"127.9.9.9:1", 1},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * HTTP without memory for its JSON: each request again and again, while the n-th allocation of the
- * library for that fails, for every n. It is answered as it should be, or refused for want of
- * memory if nothing has changed, or cut off without a word; never with a part of an answer.
+ * HTTP with failing allocations of the JSON library: each request is repeated with the n-th
+ * allocation failing, for every n. The server must send the right reply, or an error if nothing has
+ * changed, or close the connection; never a part of a reply.
  */
 #include "http/http.h"
 
@@ -29,7 +29,7 @@ static struct bel_http *http;
 static struct bel_metrics metrics;
 static struct bel_service service;
 static struct bel_now now;
-static uint64_t left, taken; /* allocations until one fails; 0: none does */
+static uint64_t left, taken; /* allocations until one fails (0: none), and made so far */
 static char answer[ANSWER_BYTES];
 
 static void *take(size_t bytes)
@@ -67,7 +67,7 @@ static void turn(void)
     bel__http_run(http);
 }
 
-/* Sends a request and reads until it is cut off, which it asks for. */
+/* Sends a request with Connection: close and reads until the end. */
 static const char *ask(const char *method, const char *path, const char *body)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(bel__http_port(http))};
@@ -94,7 +94,7 @@ static const char *ask(const char *method, const char *path, const char *body)
     return answer;
 }
 
-/* What comes behind the headers. */
+/* Returns the body of a response. */
 static const char *body_of(const char *text)
 {
     const char *body = strstr(text, "\r\n\r\n");
@@ -106,7 +106,7 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The time has a date in it, and tokens are made anew each time: lengths are what is compared. */
+/* Compares lengths, because dates and tokens differ each time. */
 static bool is_right(const char *expected, const char *got)
 {
     return starts(got, "HTTP/1.1 2") && strncmp(expected, got, 12) == 0 &&
@@ -135,7 +135,7 @@ static void try_all(const char *method, const char *path, const char *body)
         if (!has_failed) break;
     }
     CHECK(failures > 0);
-    CHECK(is_right(expected, answer)); /* nothing has failed this time */
+    CHECK(is_right(expected, answer)); /* no allocation has failed this time */
     printf("     %s %s: %" PRIu64 " allocations, %" PRIu64 " right all the same\n", method, path,
            failures, rights);
     free(expected);
@@ -158,7 +158,7 @@ static void nothing_is_answered_in_part(void)
     teardown();
 }
 
-/* A delivery that could not be told of is released at once. */
+/* A delivery whose response could not be sent is released at once. */
 static void a_claim_is_told_or_given_back(void)
 {
     setup();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Keys: the lines of their file, and who may come in. */
+/* API keys: the lines of the key file, and the check of a key. */
 #include "server/keys.h"
 
 #include "commands/commands.h"

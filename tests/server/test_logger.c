@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Lines for people and for programs, whatever is in them. */
+/* Log lines as text and as JSON, with arbitrary values. */
 #include "server/logger.h"
 
 #include "../check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The tracker, and the metrics that it counts for, on an engine in memory and on the sly. */
+/* The request tracker and its metrics, on an engine in memory. */
 #include "session/request_tracker.h"
 
 #include "belfry/engine.h"
@@ -151,7 +151,7 @@ static void a_caller_leaves_when_all_of_his_is_done(void)
     teardown();
 }
 
-/* Submits another request, as the caller of the first. */
+/* Submits another request from the callback of the first. */
 static void submit_again(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_request *second = request->user;
@@ -175,7 +175,7 @@ static void a_request_is_of_the_caller_it_was_submitted_to(void)
     bel__caller_leave(&one, on_left);
     (void)bel_backend_turn(&other.backend, server_clock.now);
     CHECK_EQ(done_count, 2);
-    CHECK_EQ(one.under_way, 1); /* the second */
+    CHECK_EQ(one.under_way, 1); /* the second request */
     CHECK_EQ(other.under_way, 0);
     CHECK_EQ(left_count, 0);
     (void)turn();
@@ -220,7 +220,7 @@ static void a_census_counts_topics(void)
     CHECK(bel__metrics_sums(&metrics, &sums, &taken));
     CHECK_EQ(sums.topics, 2);
     CHECK_EQ(sums.counts[BEL_READY], 2);
-    bel__metrics_begin(&metrics, server_clock.now.real); /* this one is young enough */
+    bel__metrics_begin(&metrics, server_clock.now.real); /* the last count is recent enough */
     CHECK(bel__metrics_is_ready(&metrics));
     server_clock.now.real.ns += (uint64_t)2 * SECOND_NS;
     bel__metrics_begin(&metrics, server_clock.now.real);
@@ -245,7 +245,7 @@ static void meters_have_bounds(void)
     CHECK(bel__meter_quantile(&meter, 1000) == UINT64_MAX);
 }
 
-/* Slices of one turn each, until it is there; how many. */
+/* Advances the clock in slices of one turn until it has arrived. Counts the slices. */
 static int advance(int64_t to_ms, struct bel_next *next, unsigned *slices)
 {
     struct bel_wall to = {to_ms};

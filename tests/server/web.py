@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""HTTP as its users see it: the same commands as resources, with JSON in and out."""
+"""HTTP: the commands as resources, with JSON in and out."""
 import base64
 import http.client
 import json
@@ -14,7 +14,7 @@ KEY = "correct-horse-battery-staple"
 
 
 class Web:
-    """One connection, kept alive."""
+    """A client with one keep-alive connection."""
 
     def __init__(self, server, key=None):
         self.port = int(server.places["http"].rsplit(":", 1)[1])
@@ -30,7 +30,7 @@ class Web:
         self.connection.request(method, path, body, headers)
 
     def read(self):
-        """The status and what was answered: JSON, text, or nothing."""
+        """Returns the status and the body: JSON, text, or None."""
         self.answer = self.connection.getresponse()
         data = self.answer.read()
         kind = self.answer.headers.get("Content-Type", "")

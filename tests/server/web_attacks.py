@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""HTTP as its enemies use it: a table of requests that are wrong on purpose.
+"""HTTP attacks: a table of requests that are wrong on purpose.
 
-A row is what is sent on a connection of its own, and what must come back: the statuses of all
-answers, and whether the connection is closed behind them or goes on. `made` is how many timers the
-row makes in the topic `good`, which is what it may; in `bad`, the topic of requests that hide in
-others, nothing may ever be. After each row the server must still answer, on both of its ports.
+A row has the bytes sent on a connection of its own and the expected result: the statuses of all
+responses, and whether the server closes the connection after them. `made` is the number of timers
+that the row may create in the topic `good`. The topic `bad`, which smuggled requests use, must stay
+empty. After each row the server must still answer, on both of its ports.
 """
 import json
 import re
@@ -29,13 +29,13 @@ def as_bytes(text):
 
 
 def post(*headers, body=BODY, topic="good", host=HOST):
-    """A POST whose headers are as given, to the letter."""
+    """Returns a POST with exactly the given headers."""
     lines = "".join(header + "\r\n" for header in headers)
     return f"POST /v1/topics/{topic}/timers HTTP/1.1\r\n{host}{lines}\r\n{body}"
 
 
 def sized(body, topic="good", method="POST", path=None, headers=""):
-    """A request that is right as far as HTTP goes."""
+    """Returns a request that is valid HTTP."""
     data = as_bytes(body)
     path = path or f"/v1/topics/{topic}/timers"
     return (f"{method} {path} HTTP/1.1\r\n{HOST}{headers}Content-Length: {len(data)}\r\n\r\n"
@@ -61,7 +61,7 @@ def length(value, body=BODY):
     return post(f"Content-Length: {value}", body=body)
 
 
-# Where does a request end? Whoever can make two readers disagree can hide one request in another.
+# Request smuggling: if two readers disagree on where a request ends, one can be hidden in another.
 SMUGGLING = [
     Row("length_and_chunks", post("Content-Length: 5", CHUNKED, body=LAST + BAD), 400),
     Row("chunks_and_length", post(CHUNKED, "Content-Length: 5", body=LAST + BAD), 400),
@@ -135,10 +135,10 @@ CHUNKS = [
     Row("an_empty_chunk_size", post(CHUNKED, body=f"\r\n{BODY}\r\n{LAST}" + BAD), 400),
 ]
 
-# What is no HTTP, or not quite.
+# Invalid HTTP.
 SYNTAX = [
     Row("bare_line_feeds", get("/livez").replace("\r\n", "\n"), 200, closes=False),
-    # The library reads a value as far as the NUL, and leaves out what has no name.
+    # The library reads a value up to the NUL, and ignores a header without a name.
     Row("a_nul_in_a_header", get("/livez", "X-A: b\0c\r\n"), 200, closes=False),
     Row("a_nul_in_a_length", length("11\0001"), 201, closes=False, made=1),
     Row("a_header_without_a_name", get("/livez", ": b\r\n"), 200, closes=False),
@@ -293,7 +293,7 @@ TURNS = [
 
 
 class Wire:
-    """A connection on which anything may be sent."""
+    """A raw connection."""
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
@@ -306,7 +306,7 @@ class Wire:
             pass  # it has heard enough
 
     def read(self, is_head=False):
-        """The status of the next answer; None: it has hung up."""
+        """Returns the status of the next response; None if the server has closed the connection."""
         try:
             line = self.file.readline()
         except ConnectionResetError:
@@ -329,8 +329,8 @@ class Wire:
         return int(status)
 
     def rest(self):
-        """The statuses of what comes until it hangs up. Some of the library's own pages of errors
-        have their headers twice, so there may be the end of one before."""
+        """Returns the statuses of all responses until the connection is closed. Some error pages of
+        the library have their headers twice."""
         try:
             return [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d+)", self.file.read())]
         except ConnectionResetError:
@@ -344,8 +344,8 @@ class Wire:
 
 
 def answers(port, row):
-    """What comes back: the statuses of all answers. If the connection is to go on, it is asked for
-    one more, which must come right behind them; else it must end there."""
+    """Returns the statuses of all responses. If the connection is to stay open, sends one more
+    request, whose response must follow; otherwise the server must close the connection."""
     wire = Wire(port)
     is_head = row.sent.startswith(b"HEAD")
     wire.send(row.sent if row.closes else row.sent + as_bytes(get("/readyz")))
@@ -361,7 +361,7 @@ def answers(port, row):
 
 
 class Stage:
-    """A server, and somebody who behaves."""
+    """A server and a well-behaved client."""
 
     def __init__(self):
         self.server = Server("--store", "memory", "--http", "127.0.0.1:0", "--max-payload", str(LIMIT))
@@ -439,7 +439,7 @@ def test_turns():
 
 
 def test_a_row_cut_at_every_byte():
-    """Half of a request is no request, and says nothing."""
+    """An incomplete request gets no response."""
     whole = sized(BODY)
     with Stage() as stage:
         for at in range(1, len(whole)):
@@ -457,7 +457,7 @@ def test_a_row_cut_at_every_byte():
 
 
 def test_headers_drop_by_drop():
-    """Who never comes to the end of his headers is heard until they are too large."""
+    """A client that never ends its headers is read until they are too large."""
     with Stage() as stage:
         wires = [Wire(stage.port) for _ in range(MANY)]
         for wire in wires:
