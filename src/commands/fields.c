@@ -26,7 +26,7 @@ const struct bel_shown bel__shown[BEL_SHOWN_KINDS] = {
     [BEL_SHOWN_OUTCOME] =
         SHOWN("Outcome", "outcomes", bel__outcome_fields, "an attempt that did not succeed"),
     [BEL_SHOWN_VERDICT] =
-        SHOWN("Verdict", "verdicts", bel__verdict_fields, "what became of a timer that failed"),
+        SHOWN("Verdict", "verdicts", bel__verdict_fields, "state of a timer after FAIL"),
     [BEL_SHOWN_STEP] = SHOWN("Step", "steps", bel__step_fields, "a step of an agenda"),
 };
 

@@ -3,7 +3,7 @@
 #define BEL_COMMANDS_FIELDS_H
 
 /*
- * fields - the one table of what a server shows of a timer, a delivery, a topic and so on. RESP
+ * fields - the table of the fields of a timer, a delivery, a topic and so on in replies. RESP
  * replies, JSON pages, the OpenAPI schemas and the command line are made from it, and a test
  * compares docs/PROTOCOL.md with it.
  *
@@ -42,21 +42,21 @@ enum bel_field_type {
     BEL_FIELD_SETTINGS, /* const struct bel_setting *: in RESP beside the fields of the topic */
 };
 
-/* Facts about a timer or a verdict that fields need in order to be there. */
+/* Facts about a timer or a verdict; a field is present only if its facts hold. */
 enum bel_field_fact {
-    BEL_FACT_DUE = 1 << 0, /* of a plan: has a next time; else is not blocked */
+    BEL_FACT_DUE = 1 << 0, /* a plan with a next time, or a timer that is not blocked */
     BEL_FACT_ENDED = 1 << 1,
     BEL_FACT_LEASED = 1 << 2,
-    BEL_FACT_EXPIRES = 1 << 3, /* at a time that is known */
+    BEL_FACT_EXPIRES = 1 << 3, /* the time is known */
     BEL_FACT_PLAN = 1 << 4,
-    BEL_FACT_EVERY = 1 << 5, /* and is a plan; so are the next three */
+    BEL_FACT_EVERY = 1 << 5, /* a plan by EVERY; the next two likewise */
     BEL_FACT_CRON = 1 << 6,
     BEL_FACT_RRULE = 1 << 7,
     BEL_FACT_UNTIL = 1 << 8,
     BEL_FACT_OCCURRENCE = 1 << 9,
 };
 
-/* What becomes of a value that is empty or 0. */
+/* How an empty value, or a 0, is shown. */
 enum bel_field_empty {
     BEL_EMPTY_SHOWN,
     BEL_EMPTY_ABSENT,
@@ -64,15 +64,15 @@ enum bel_field_empty {
 };
 
 struct bel_field {
-    struct bel_view name; /* ends in 0 */
+    struct bel_view name; /* ends with 0 */
     const char *help;     /* one line */
     enum bel_field_type type;
     enum bel_field_empty empty;
     uint16_t needs;         /* facts, all of which must hold */
     uint16_t offset;        /* of the value */
-    uint16_t size_offset;   /* of its length or count, 64 bits that are 0 if the value is empty */
-    bool is_argument;       /* SCHEDULE sets it: */
-    unsigned char argument; /* by this one */
+    uint16_t size_offset;   /* of its length or count: 64 bits, 0 if the value is empty */
+    bool is_argument;       /* an argument of SCHEDULE sets it */
+    unsigned char argument; /* that argument */
 };
 
 enum bel_shown_kind {
@@ -99,7 +99,7 @@ enum {
 
 extern const struct bel_shown bel__shown[BEL_SHOWN_KINDS];
 
-/* Finds a field by its name; NULL if there is none. */
+/* Finds a field by its name. Returns NULL if it is unknown. */
 const struct bel_field *bel__field_find(enum bel_shown_kind kind, struct bel_view name);
 
 #endif
