@@ -8,7 +8,7 @@
  *     2026-06-01T10:00:00Z       3 ##
  */
 #include "cli/print.h"
-#include "cli/remote.h"
+#include "cli/remote_verb.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
  *     cancel     CANCEL <name>/later id             cancel
  */
 
-#include "cli/reach.h"
+#include "cli/connect.h"
 #include "core/histogram.h"
 
 #include <signal.h>

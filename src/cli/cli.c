@@ -6,7 +6,7 @@
 #include "belfry/version.h"
 #include "cli/completion.h"
 #include "cli/print.h"
-#include "cli/remote.h"
+#include "cli/remote_verb.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
 
 /*
  * cli - the command line. A verb is a function that gets its arguments and returns the exit status.
- * Most verbs send one command to a server; those are in a table (remote.h). Each of the others has
- * a file of its own.
+ * Most verbs send one command to a server; those are in a table (remote_verb.h). Each of the others
+ * has a file of its own.
  */
 
 #include "belfry/text.h"
@@ -25,7 +25,7 @@ enum cli_exit {
     CLI_TIMED_OUT = 8,
 };
 
-/* A verb that is not in the table of remote.h. */
+/* A verb that is not in the table of remote_verb.h. */
 struct cli_verb {
     const char *name;
     int (*run)(int argc, char **argv); /* argv[0] is the verb */

@@ -9,7 +9,7 @@
  */
 #include "cli/completion.h"
 
-#include "cli/remote.h"
+#include "cli/remote_verb.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -151,7 +151,7 @@ enum takes {
 static const struct verb {
     const char *name;
     const struct choice *choices;
-    bool reaches; /* connects to a server, so has the options of reach.h */
+    bool reaches; /* connects to a server, so has the options of connect.h */
     enum takes takes;
 } known[] = {
     {"work", work, true, TAKES_TOPIC},

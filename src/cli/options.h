@@ -4,12 +4,12 @@
 
 /*
  * options - parses the arguments of a verb that is not a server command: words, the options of the
- * verb, and the options of every verb that connects to a server (reach.h).
+ * verb, and the options of every verb that connects to a server (connect.h).
  *
  *     belfry bench --timers 1000 -c4 --json
  */
 
-#include "cli/reach.h"
+#include "cli/connect.h"
 
 #include <stdbool.h>
 #include <stddef.h>

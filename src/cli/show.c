@@ -6,7 +6,7 @@
  * terminal.
  */
 #include "cli/print.h"
-#include "cli/remote.h"
+#include "cli/remote_verb.h"
 #include "commands/fields.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
  * pipelined batches.
  */
 #include "cli/print.h"
-#include "cli/remote.h"
+#include "cli/remote_verb.h"
 
 #include <inttypes.h>
 #include <stdio.h>

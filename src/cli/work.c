@@ -12,9 +12,9 @@
  */
 #include "belfry/crew.h"
 #include "belfry/duration.h"
+#include "cli/connect.h"
 #include "cli/handler.h"
 #include "cli/print.h"
-#include "cli/reach.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The table of verbs that send a command to a server, and how such a verb runs. */
-#include "cli/remote.h"
+#include "cli/remote_verb.h"
 
 #include "belfry/duration.h"
 #include "cli/print.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A key is read from a file: every user of the machine can see the command line of a process. */
-#include "cli/reach.h"
+#include "cli/connect.h"
 
 #include "belfry/duration.h"
 #include "cli/print.h"

@@ -5,7 +5,7 @@
  * order that the server expects: positional arguments, then options. "--" ends the options; the
  * payload "-" is read from standard input.
  */
-#include "cli/order.h"
+#include "cli/request.h"
 
 #include "cli/print.h"
 

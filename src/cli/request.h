@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_CLI_ORDER_H
-#define BEL_CLI_ORDER_H
+#ifndef BEL_CLI_REQUEST_H
+#define BEL_CLI_REQUEST_H
 
 /*
- * order - converts the arguments of a verb to a server command, by the table of commands:
+ * request - converts the arguments of a verb to a server command, by the table of commands:
  *
  *     belfry schedule mail hello --in 5m --header color=red
  *     SCHEDULE mail hello IN 5m HEADER color red
@@ -12,7 +12,7 @@
  */
 
 #include "belfry/view.h"
-#include "cli/reach.h"
+#include "cli/connect.h"
 #include "commands/commands.h"
 
 #include <stdbool.h>

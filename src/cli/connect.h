@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_CLI_REACH_H
-#define BEL_CLI_REACH_H
+#ifndef BEL_CLI_CONNECT_H
+#define BEL_CLI_CONNECT_H
 
 /*
- * reach - the server's address, key and timeout from options and environment; connecting; and the
+ * connect - the server's address, key and timeout from options and environment; connecting; and the
  * messages and exit statuses of calls that fail.
  */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BEL_CLI_REMOTE_H
-#define BEL_CLI_REMOTE_H
+#ifndef BEL_CLI_REMOTE_VERB_H
+#define BEL_CLI_REMOTE_VERB_H
 
 /*
- * remote - the verbs that send a command to a server and print its reply: a table of their commands
- * and of the functions that print. The arguments are those of the table of commands.
+ * remote_verb - the verbs that send a command to a server and print its reply: a table of their
+ * commands and of the functions that print. The arguments are those of the table of commands.
  */
 
 #include "belfry/client.h"
-#include "cli/order.h"
+#include "cli/request.h"
 
 /* A verb, its command, and the function that prints the reply. */
 struct cli_remote {
