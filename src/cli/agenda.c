@@ -52,26 +52,26 @@ static void draw(const struct bel_value *reply)
     }
 }
 
-int bel__show_agenda(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_agenda(const struct cli_remote_verb *remote, struct cli_request *request,
                      struct bel_client *client, const struct bel_value *reply)
 {
     (void)remote;
     (void)client;
-    if (!is_agenda(reply)) return bel__show_nonsense(order);
-    if (!order->reach.is_json && bel__cli_is_terminal()) {
+    if (!is_agenda(reply)) return bel__show_nonsense(request);
+    if (!request->connect.is_json && bel__cli_is_terminal()) {
         draw(reply);
         return CLI_OK;
     }
-    if (order->reach.is_json) printf("{\"%s\": [", bel__shown[BEL_SHOWN_STEP].list);
+    if (request->connect.is_json) printf("{\"%s\": [", bel__shown[BEL_SHOWN_STEP].list);
     for (size_t i = 0; i < reply->count; i++) {
         const struct bel_value *step = &reply->items[i];
-        if (order->reach.is_json) {
+        if (request->connect.is_json) {
             printf("%s", i > 0 ? ", " : "");
             bel__cli_print_places(BEL_SHOWN_STEP, step);
         } else {
             printf("%" PRId64 "\t%" PRId64 "\n", step->items[0].number, step->items[1].number);
         }
     }
-    if (order->reach.is_json) printf("]}\n");
+    if (request->connect.is_json) printf("]}\n");
     return CLI_OK;
 }

@@ -56,19 +56,19 @@ static const char *const rows[BENCH_ROWS] = {[BENCH_ROW_SCHEDULE] = "schedule",
 
 /* --- arguments --- */
 
-static int read_order(struct bench_order *order, bool *only_purges, int argc, char **argv)
+static int read_arguments(struct bench_settings *settings, bool *only_purges, int argc, char **argv)
 {
     const char *name = NULL;
     const struct cli_option items[] = {
-        {"timers", 'n', CLI_OPTION_NUMBER, 1, TIMERS_MAX, {.number = &order->timers}},
-        {"bytes", 'b', CLI_OPTION_NUMBER, 0, BYTES_MAX, {.number = &order->bytes}},
+        {"timers", 'n', CLI_OPTION_NUMBER, 1, TIMERS_MAX, {.number = &settings->timers}},
+        {"bytes", 'b', CLI_OPTION_NUMBER, 0, BYTES_MAX, {.number = &settings->bytes}},
         {"connections",
          'c',
          CLI_OPTION_NUMBER,
          1,
          CONNECTIONS_MAX,
-         {.number = &order->connections}},
-        {"pipeline", 'p', CLI_OPTION_NUMBER, 1, PIPELINE_MAX, {.number = &order->pipeline}},
+         {.number = &settings->connections}},
+        {"pipeline", 'p', CLI_OPTION_NUMBER, 1, PIPELINE_MAX, {.number = &settings->pipeline}},
         {"name", 0, CLI_OPTION_TEXT, 0, 0, {.text = &name}},
         {"purge", 0, CLI_OPTION_FLAG, 0, 0, {.flag = only_purges}},
     };
@@ -76,18 +76,18 @@ static int read_order(struct bench_order *order, bool *only_purges, int argc, ch
                                   .usage = usage,
                                   .items = items,
                                   .count = sizeof items / sizeof items[0],
-                                  .reach = &order->reach};
+                                  .connect = &settings->connect};
     int status = bel__options_read(&options, argc, argv);
     if (status >= 0) return status;
     /* The server validates the topic names. Only the length is checked here. */
     const char *slash = name != NULL ? "/" : "";
     if (name == NULL) name = "";
-    int bytes = snprintf(order->later, sizeof order->later, "bench%s%s/later", slash, name);
-    if (bytes < 0 || (size_t)bytes >= sizeof order->later) {
+    int bytes = snprintf(settings->later, sizeof settings->later, "bench%s%s/later", slash, name);
+    if (bytes < 0 || (size_t)bytes >= sizeof settings->later) {
         return bel__options_complain(argv[0], "--name %.20s... is too long for a topic name", name);
     }
-    (void)snprintf(order->due, sizeof order->due, "bench%s%s/due", slash, name);
-    if (order->connections > order->timers) order->connections = order->timers;
+    (void)snprintf(settings->due, sizeof settings->due, "bench%s%s/due", slash, name);
+    if (settings->connections > settings->timers) settings->connections = settings->timers;
     return -1;
 }
 
@@ -155,15 +155,15 @@ static void print_member(const char *name, const struct bench_result *result, bo
     printf("\"max\": %.1f}}", (double)bel__histogram_max(&result->latency_ns) / NS_PER_US);
 }
 
-static void print_json(const struct bench_order *order, const struct bench_result *results,
+static void print_json(const struct bench_settings *settings, const struct bench_result *results,
                        uint64_t purged)
 {
     bool is_first = true;
     printf("{\"server\": ");
-    bel__cli_print_json(bel__reach_address(&order->reach));
+    bel__cli_print_json(bel__connect_address(&settings->connect));
     printf(", \"timers\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"connections\": %" PRIu64
            ", \"pipeline\": %" PRIu64 ", \"purged\": %" PRIu64 ", \"results\": {",
-           order->timers, order->bytes, order->connections, order->pipeline, purged);
+           settings->timers, settings->bytes, settings->connections, settings->pipeline, purged);
     for (int i = 0; i < BENCH_ROWS; i++) {
         if (results[i].count == 0) continue;
         print_member(rows[i], &results[i], is_first);
@@ -172,12 +172,12 @@ static void print_json(const struct bench_order *order, const struct bench_resul
     printf("}}\n");
 }
 
-static void print_results(const struct bench_order *order, const struct bench_result *results,
+static void print_results(const struct bench_settings *settings, const struct bench_result *results,
                           uint64_t purged)
 {
     bool is_table = bel__cli_is_terminal();
-    if (order->reach.is_json) {
-        print_json(order, results, purged);
+    if (settings->connect.is_json) {
+        print_json(settings, results, purged);
         return;
     }
     if (is_table) {
@@ -196,11 +196,11 @@ static void print_results(const struct bench_order *order, const struct bench_re
 
 /* --- the run --- */
 
-static int run_phases(const struct bench_order *order, const sigset_t *signals,
+static int run_phases(const struct bench_settings *settings, const sigset_t *signals,
                       struct bench_result results[BENCH_ROWS], bool *out_is_told)
 {
     struct bench *bench;
-    int status = bel__bench_open(order, &bench);
+    int status = bel__bench_open(settings, &bench);
     if (status != CLI_OK) return status;
     for (int i = 0; i < BENCH_PHASES && status == CLI_OK && !*out_is_told; i++) {
         status = bel__bench_run(bench, (enum bench_phase)i, signals, results, out_is_told);
@@ -210,13 +210,13 @@ static int run_phases(const struct bench_order *order, const sigset_t *signals,
 }
 
 /* Runs the bench. Purges the topics whether the run succeeds or not. */
-static int measure(const struct bench_order *order)
+static int measure(const struct bench_settings *settings)
 {
     static struct bench_result results[BENCH_ROWS]; /* large */
     uint64_t purged = 0;
     bool is_told = false;
     sigset_t signals;
-    int status = bel__bench_check(order);
+    int status = bel__bench_check(settings);
     if (status != CLI_OK) return status;
     for (int i = 0; i < BENCH_ROWS; i++) {
         bel__histogram_init(&results[i].latency_ns);
@@ -226,9 +226,9 @@ static int measure(const struct bench_order *order)
     (void)sigaddset(&signals, SIGTERM);
     (void)sigaddset(&signals, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    status = run_phases(order, &signals, results, &is_told);
-    int purge_status = bel__bench_purge(order, &purged);
-    print_results(order, results, purged);
+    status = run_phases(settings, &signals, results, &is_told);
+    int purge_status = bel__bench_purge(settings, &purged);
+    print_results(settings, results, purged);
     if (is_told) fprintf(stderr, "belfry: stopped by a signal before the end\n");
     if (status != CLI_OK) return status;
     return is_told ? CLI_FAILED : purge_status;
@@ -236,17 +236,17 @@ static int measure(const struct bench_order *order)
 
 int bel__cli_bench(int argc, char **argv)
 {
-    struct bench_order order = {.timers = TIMERS_DEFAULT,
-                                .bytes = BYTES_DEFAULT,
-                                .connections = CONNECTIONS_DEFAULT,
-                                .pipeline = PIPELINE_DEFAULT};
+    struct bench_settings settings = {.timers = TIMERS_DEFAULT,
+                                      .bytes = BYTES_DEFAULT,
+                                      .connections = CONNECTIONS_DEFAULT,
+                                      .pipeline = PIPELINE_DEFAULT};
     bool only_purges = false;
     uint64_t purged = 0;
-    int status = read_order(&order, &only_purges, argc, argv);
+    int status = read_arguments(&settings, &only_purges, argc, argv);
     if (status >= 0) return status;
-    if (!only_purges) return measure(&order);
-    status = bel__bench_purge(&order, &purged);
+    if (!only_purges) return measure(&settings);
+    status = bel__bench_purge(&settings, &purged);
     if (status != CLI_OK) return status;
-    printf(order.reach.is_json ? "{\"purged\": %" PRIu64 "}\n" : "%" PRIu64 "\n", purged);
+    printf(settings.connect.is_json ? "{\"purged\": %" PRIu64 "}\n" : "%" PRIu64 "\n", purged);
     return CLI_OK;
 }

@@ -39,8 +39,8 @@ enum bench_row {
     BENCH_ROWS,
 };
 
-struct bench_order {
-    struct cli_reach reach;
+struct bench_settings {
+    struct cli_connect connect;
     uint64_t timers, bytes, connections, pipeline;
     char due[BENCH_TOPIC_BYTES], later[BENCH_TOPIC_BYTES]; /* names of the topics */
 };
@@ -53,9 +53,9 @@ struct bench_result {
 
 struct bench; /* opaque: it owns connections */
 
-/* Connects. Returns CLI_OK and sets `*out`, or an exit status after printing an error. `order` is
- * borrowed. */
-int bel__bench_open(const struct bench_order *order, struct bench **out);
+/* Connects. Returns CLI_OK and sets `*out`, or an exit status after printing an error. `settings`
+ * is borrowed. */
+int bel__bench_open(const struct bench_settings *settings, struct bench **out);
 void bel__bench_close(struct bench *bench);
 
 /* Runs a phase and adds to the results of its rows. One of `signals`, which the caller blocks,
@@ -66,9 +66,9 @@ int bel__bench_run(struct bench *bench, enum bench_phase phase, const sigset_t *
 
 /* Checks that the topics are empty and that the key may purge. Returns CLI_OK; CLI_CONFLICT if a
  * topic has timers; or another exit status. An error was printed. */
-int bel__bench_check(const struct bench_order *order);
+int bel__bench_check(const struct bench_settings *settings);
 
 /* Deletes all timers of the topics, in any state, and adds their number to `*out_count`. */
-int bel__bench_purge(const struct bench_order *order, uint64_t *out_count);
+int bel__bench_purge(const struct bench_settings *settings, uint64_t *out_count);
 
 #endif

@@ -63,7 +63,7 @@ struct hand {
 };
 
 struct bench {
-    const struct bench_order *order;
+    const struct bench_settings *settings;
     char *payload;
     enum bench_phase phase;
     int over_fd; /* an eventfd that counts the hands that have ended */
@@ -103,12 +103,12 @@ static struct bel_view id_of(const struct hand *hand, uint64_t number, char out[
 /* Sends the command of the phase for timer `number` of the hand. */
 static void send_next(struct hand *hand, uint64_t number)
 {
-    const struct bench_order *order = hand->bench->order;
-    const struct bel_view payload = {hand->bench->payload, order->bytes};
-    const struct bel_view later = view_of(order->later);
+    const struct bench_settings *settings = hand->bench->settings;
+    const struct bel_view payload = {hand->bench->payload, settings->bytes};
+    const struct bel_view later = view_of(settings->later);
     char id[ID_BYTES];
     if (hand->bench->phase == BENCH_SCHEDULE) {
-        const struct bel_view args[] = {BEL_VIEW("SCHEDULE"), view_of(order->due), payload};
+        const struct bel_view args[] = {BEL_VIEW("SCHEDULE"), view_of(settings->due), payload};
         send_command(hand, args, 3, false);
     } else if (hand->bench->phase == BENCH_LATER) {
         const struct bel_view args[] = {
@@ -121,17 +121,17 @@ static void send_next(struct hand *hand, uint64_t number)
     }
 }
 
-static uint64_t claim_count(const struct bench_order *order)
+static uint64_t claim_count(const struct bench_settings *settings)
 {
-    return order->pipeline < CLAIM_COUNT_MAX ? order->pipeline : CLAIM_COUNT_MAX;
+    return settings->pipeline < CLAIM_COUNT_MAX ? settings->pipeline : CLAIM_COUNT_MAX;
 }
 
 static void send_claim(struct hand *hand)
 {
-    const struct bench_order *order = hand->bench->order;
+    const struct bench_settings *settings = hand->bench->settings;
     char text[BEL_PRINT_BYTES_MAX];
-    const struct bel_view count = {text, bel__print_u64(text, claim_count(order))};
-    const struct bel_view args[] = {BEL_VIEW("CLAIM"), view_of(order->due), BEL_VIEW("COUNT"),
+    const struct bel_view count = {text, bel__print_u64(text, claim_count(settings))};
+    const struct bel_view args[] = {BEL_VIEW("CLAIM"), view_of(settings->due), BEL_VIEW("COUNT"),
                                     count};
     send_command(hand, args, 4, true);
     hand->claims++;
@@ -150,7 +150,7 @@ static void refuse(struct hand *hand, struct bel_view text)
 static void receive_claim(struct hand *hand, const struct bel_value *reply, uint64_t took_ns)
 {
     hand->claims--;
-    if (reply->type != BEL_VALUE_LIST || reply->count > claim_count(hand->bench->order)) {
+    if (reply->type != BEL_VALUE_LIST || reply->count > claim_count(hand->bench->settings)) {
         refuse(hand, BEL_VIEW("ERR the reply to CLAIM has an unexpected form"));
         return;
     }
@@ -204,7 +204,7 @@ static bool goes_on(const struct hand *hand)
 static void send_all(struct hand *hand)
 {
     uint64_t sent = 0;
-    size_t pipeline = (size_t)hand->bench->order->pipeline;
+    size_t pipeline = (size_t)hand->bench->settings->pipeline;
     while (hand->err == 0) {
         while (goes_on(hand) && sent < hand->share && bel_client_pending(hand->client) < pipeline) {
             send_next(hand, sent++);
@@ -220,11 +220,11 @@ static void send_all(struct hand *hand)
 
 static void claim_all(struct hand *hand)
 {
-    const struct bench_order *order = hand->bench->order;
+    const struct bench_settings *settings = hand->bench->settings;
     while (hand->err == 0) {
         while (goes_on(hand) && !hand->has_found_none && hand->claims < CLAIMS_MAX &&
-               bel_client_pending(hand->client) < order->pipeline &&
-               atomic_load(&hand->bench->claimed) < order->timers) {
+               bel_client_pending(hand->client) < settings->pipeline &&
+               atomic_load(&hand->bench->claimed) < settings->timers) {
             send_claim(hand);
         }
         if (hand->err != 0 || bel_client_pending(hand->client) == 0) break;
@@ -278,7 +278,7 @@ static bool wait_for_hands(struct bench *bench, size_t started, const sigset_t *
     int signal_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
     struct pollfd sets[] = {{.fd = bench->over_fd, .events = POLLIN},
                             {.fd = signal_fd, .events = POLLIN}};
-    bel__progress_start(&progress, name_of(bench->phase), bench->order->timers);
+    bel__progress_start(&progress, name_of(bench->phase), bench->settings->timers);
     while (ended < started) {
         draw(bench, &progress, began);
         (void)poll(sets, 2, progress.is_shown ? CLI_PROGRESS_MS : -1);
@@ -353,10 +353,10 @@ static int judge(const struct bench *bench)
 {
     for (size_t i = 0; i < bench->hands_count; i++) {
         const struct hand *hand = &bench->hands[i];
-        if (hand->err) return bel__reach_failed(&bench->order->reach, hand->err);
+        if (hand->err) return bel__connect_failed(&bench->settings->connect, hand->err);
         if (hand->problem.text[0] == '\0') continue;
         struct bel_value error = {.type = BEL_VALUE_ERROR, .text = view_of(hand->problem.text)};
-        return bel__reach_refused(&error);
+        return bel__connect_refused(&error);
     }
     return CLI_OK;
 }
@@ -375,11 +375,11 @@ int bel__bench_run(struct bench *bench, enum bench_phase phase, const sigset_t *
     add_up(bench, results);
     int status = judge(bench);
     uint64_t acked = results[BENCH_ROW_ACK].count;
-    if (status != CLI_OK || is_told || phase != BENCH_CLAIM || acked == bench->order->timers) {
+    if (status != CLI_OK || is_told || phase != BENCH_CLAIM || acked == bench->settings->timers) {
         return status;
     }
     fprintf(stderr, "belfry: claimed %llu of %llu timers: is another worker on this topic?\n",
-            (unsigned long long)acked, (unsigned long long)bench->order->timers);
+            (unsigned long long)acked, (unsigned long long)bench->settings->timers);
     return CLI_FAILED;
 }
 
@@ -387,30 +387,30 @@ int bel__bench_run(struct bench *bench, enum bench_phase phase, const sigset_t *
 
 static int init_hand(struct bench *bench, unsigned number)
 {
-    const struct bench_order *order = bench->order;
+    const struct bench_settings *settings = bench->settings;
     struct hand *hand = &bench->hands[number];
-    uint64_t rest = order->timers % order->connections;
+    uint64_t rest = settings->timers % settings->connections;
     hand->bench = bench;
     hand->number = number;
-    hand->share = order->timers / order->connections + (number < rest);
-    hand->fifo_room = (size_t)(order->pipeline + CLAIMS_MAX * (claim_count(order) + 1));
+    hand->share = settings->timers / settings->connections + (number < rest);
+    hand->fifo_room = (size_t)(settings->pipeline + CLAIMS_MAX * (claim_count(settings) + 1));
     hand->fifo = calloc(hand->fifo_room, sizeof hand->fifo[0]);
-    if (hand->fifo != NULL) return bel__reach_connect(&order->reach, &hand->client);
+    if (hand->fifo != NULL) return bel__connect_open(&settings->connect, &hand->client);
     fprintf(stderr, "belfry: out of memory\n");
     return CLI_FAILED;
 }
 
-int bel__bench_open(const struct bench_order *order, struct bench **out)
+int bel__bench_open(const struct bench_settings *settings, struct bench **out)
 {
-    size_t count = (size_t)order->connections;
+    size_t count = (size_t)settings->connections;
     struct bench *bench = calloc(1, sizeof *bench + count * sizeof bench->hands[0]);
     if (bench == NULL) return CLI_FAILED;
-    bench->order = order;
+    bench->settings = settings;
     bench->over_fd = eventfd(0, EFD_CLOEXEC);
-    bench->payload = malloc((size_t)order->bytes + 1);
+    bench->payload = malloc((size_t)settings->bytes + 1);
     int status = bench->over_fd < 0 || bench->payload == NULL ? CLI_FAILED : CLI_OK;
     if (status != CLI_OK) fprintf(stderr, "belfry: %s\n", bel__cli_problem(errno));
-    for (size_t i = 0; status == CLI_OK && i < order->bytes; i++) {
+    for (size_t i = 0; status == CLI_OK && i < settings->bytes; i++) {
         bench->payload[i] = (char)('a' + i % ('z' - 'a' + 1));
     }
     while (status == CLI_OK && bench->hands_count < count) {

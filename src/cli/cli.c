@@ -55,8 +55,9 @@ static void show_help(const struct cli_verb *others)
     printf("belfry is a durable timer server and its command-line client.\n\n"
            "usage: belfry VERB [ARGUMENT ...]\n\n");
     list_verbs(others);
-    for (const struct cli_remote *remote = NULL; (remote = bel__remote_next(remote)) != NULL;) {
-        printf("    %-10s %s\n", remote->verb, bel__remote_summary(remote));
+    for (const struct cli_remote_verb *remote = NULL;
+         (remote = bel__remote_verb_next(remote)) != NULL;) {
+        printf("    %-10s %s\n", remote->verb, bel__remote_verb_summary(remote));
     }
     list_verbs(verbs);
     printf("    %-10s %s\n", "help", "list the verbs, or with VERB its options");
@@ -71,8 +72,8 @@ static int refuse_verb(const char *name)
 /* Runs a verb; argv[0] is its name. */
 static int run(int argc, char **argv, const struct cli_verb *others)
 {
-    const struct cli_remote *remote = bel__remote_find(argv[0]);
-    if (remote != NULL) return bel__remote_run(remote, argc, argv);
+    const struct cli_remote_verb *remote = bel__remote_verb_find(argv[0]);
+    if (remote != NULL) return bel__remote_verb_run(remote, argc, argv);
     const struct cli_verb *verb = find_verb(verbs, argv[0]);
     if (verb == NULL) verb = find_verb(others, argv[0]);
     if (verb != NULL && verb->run == NULL) return bel__cli_completion(argc, argv, verbs, others);
@@ -86,9 +87,9 @@ static int help(int argc, char **argv, const struct cli_verb *others)
         show_help(others);
         return CLI_OK;
     }
-    const struct cli_remote *remote = bel__remote_find(argv[1]);
+    const struct cli_remote_verb *remote = bel__remote_verb_find(argv[1]);
     if (remote != NULL) {
-        bel__remote_help(remote);
+        bel__remote_verb_help(remote);
         return CLI_OK;
     }
     char *asked[] = {argv[1], flag, NULL};

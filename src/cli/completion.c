@@ -46,7 +46,7 @@ struct choice {
 static const char *const states[] = {"scheduled", "ready",     "leased",  "blocked", "done",
                                      "dead",      "cancelled", "expired", "skipped", NULL};
 
-static const struct choice reaching[] = {
+static const struct choice connecting[] = {
     {"server", "host:port or socket path", FOLLOWS_VALUE, NULL},
     {"key-file", "file with the API key", FOLLOWS_PATH, NULL},
     {"timeout", "how long to wait for a reply (default 30s)", FOLLOWS_VALUE, NULL},
@@ -151,7 +151,7 @@ enum takes {
 static const struct verb {
     const char *name;
     const struct choice *choices;
-    bool reaches; /* connects to a server, so has the options of connect.h */
+    bool connects; /* connects to a server, so has the options of connect.h */
     enum takes takes;
 } known[] = {
     {"work", work, true, TAKES_TOPIC},
@@ -177,7 +177,7 @@ static const struct verb *find_verb(const char *name)
 
 static const struct bel_command_entry *command_of(const char *verb)
 {
-    const struct cli_remote *remote = bel__remote_find(verb);
+    const struct cli_remote_verb *remote = bel__remote_verb_find(verb);
     if (remote == NULL) return NULL;
     const char *name = remote->other != NULL ? remote->other : remote->command;
     return bel__command_find((struct bel_view){name, strlen(name)});
@@ -221,7 +221,7 @@ static void see_argument(const char *verb, const struct bel_argument *argument, 
 
 static void each_choice(const char *verb, see_choice *see)
 {
-    const struct cli_remote *remote = bel__remote_find(verb);
+    const struct cli_remote_verb *remote = bel__remote_verb_find(verb);
     const struct verb *other = find_verb(verb);
     if (other != NULL) see_all(verb, other->choices, see);
     if (remote != NULL) {
@@ -232,7 +232,7 @@ static void each_choice(const char *verb, see_choice *see)
         }
         if (strcmp(verb, "schedule") == 0) see_all(verb, schedule_file, see);
     }
-    if (remote != NULL || (other != NULL && other->reaches)) see_all(verb, reaching, see);
+    if (remote != NULL || (other != NULL && other->connects)) see_all(verb, connecting, see);
 }
 
 /* --- the verbs --- */
@@ -244,8 +244,9 @@ static void each_verb(const struct cli_verb *verbs, const struct cli_verb *other
     for (; others->name != NULL; others++) {
         see(others->name, others->help);
     }
-    for (const struct cli_remote *remote = NULL; (remote = bel__remote_next(remote)) != NULL;) {
-        see(remote->verb, bel__remote_summary(remote));
+    for (const struct cli_remote_verb *remote = NULL;
+         (remote = bel__remote_verb_next(remote)) != NULL;) {
+        see(remote->verb, bel__remote_verb_summary(remote));
     }
     for (; verbs->name != NULL; verbs++) {
         see(verbs->name, verbs->help);

@@ -14,14 +14,14 @@
 
 #define SERVER_DEFAULT "127.0.0.1:7878"
 
-const char bel__reach_help[] =
+const char bel__connect_help[] =
     "    --server ADDR       host:port or socket path (default $BELFRY_SERVER, then\n"
     "                        " SERVER_DEFAULT "); --key-file or $BELFRY_KEY_FILE has the key\n"
     "    --timeout DURATION  how long to wait for a reply (default 30s)\n"
     "    --json              print JSON\n";
 
-int bel__reach_option(struct cli_reach *reach, const char *name, const char *value, bool *out_has,
-                      bool *out_used)
+int bel__connect_option(struct cli_connect *connect, const char *name, const char *value,
+                        bool *out_has, bool *out_used)
 {
     struct bel_text_error why;
     uint64_t ms;
@@ -30,7 +30,7 @@ int bel__reach_option(struct cli_reach *reach, const char *name, const char *val
     *out_has = *out_used || strcmp(name, "json") == 0;
     if (!*out_has) return CLI_OK;
     if (!*out_used) {
-        reach->is_json = true;
+        connect->is_json = true;
         return CLI_OK;
     }
     if (value == NULL) {
@@ -38,17 +38,17 @@ int bel__reach_option(struct cli_reach *reach, const char *name, const char *val
         return CLI_USAGE;
     }
     if (is_server) {
-        reach->server = value;
+        connect->server = value;
         return CLI_OK;
     }
     if (!is_timeout) {
-        reach->key_file = value;
+        connect->key_file = value;
         return CLI_OK;
     }
     int err = bel_duration_parse(value, strlen(value), &ms, &why);
     if (err) return bel__cli_refuse("a duration", value, &why);
-    reach->timeout_ms = ms < UINT32_MAX / 2 ? (uint32_t)ms : UINT32_MAX / 2;
-    if (reach->timeout_ms == 0) reach->timeout_ms = 1;
+    connect->timeout_ms = ms < UINT32_MAX / 2 ? (uint32_t)ms : UINT32_MAX / 2;
+    if (connect->timeout_ms == 0) connect->timeout_ms = 1;
     return CLI_OK;
 }
 
@@ -58,16 +58,18 @@ static const char *environment(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-const char *bel__reach_address(const struct cli_reach *reach)
+const char *bel__connect_address(const struct cli_connect *connect)
 {
-    if (reach->server != NULL) return reach->server;
+    if (connect->server != NULL) return connect->server;
     const char *named = environment("BELFRY_SERVER");
     return named != NULL ? named : SERVER_DEFAULT;
 }
 
-int bel__reach_key(const struct cli_reach *reach, char key[CLI_KEY_BYTES_MAX], size_t *out_bytes)
+int bel__connect_key(const struct cli_connect *connect, char key[CLI_KEY_BYTES_MAX],
+                     size_t *out_bytes)
 {
-    const char *path = reach->key_file != NULL ? reach->key_file : environment("BELFRY_KEY_FILE");
+    const char *path =
+        connect->key_file != NULL ? connect->key_file : environment("BELFRY_KEY_FILE");
     *out_bytes = 0;
     if (path == NULL) return CLI_OK;
     FILE *file = fopen(path, "re");
@@ -90,7 +92,7 @@ int bel__reach_key(const struct cli_reach *reach, char key[CLI_KEY_BYTES_MAX], s
     return CLI_OK;
 }
 
-int bel__reach_exit(struct bel_view code)
+int bel__connect_exit(struct bel_view code)
 {
     static const struct {
         const char *code;
@@ -111,30 +113,30 @@ int bel__reach_exit(struct bel_view code)
     return CLI_FAILED;
 }
 
-int bel__reach_connect(const struct cli_reach *reach, struct bel_client **out)
+int bel__connect_open(const struct cli_connect *connect, struct bel_client **out)
 {
-    struct bel_client_options options = {.timeout_ms = reach->timeout_ms, .protocol = 3};
+    struct bel_client_options options = {.timeout_ms = connect->timeout_ms, .protocol = 3};
     struct bel_client_why why;
     char key[CLI_KEY_BYTES_MAX];
     size_t key_bytes;
-    int status = bel__reach_key(reach, key, &key_bytes);
+    int status = bel__connect_key(connect, key, &key_bytes);
     if (status != CLI_OK) return status;
     options.key = (struct bel_view){key, key_bytes};
-    int err = bel_client_connect(bel__reach_address(reach), &options, out, &why);
+    int err = bel_client_connect(bel__connect_address(connect), &options, out, &why);
     explicit_bzero(key, sizeof key);
     if (err == 0) return CLI_OK;
     fprintf(stderr, "belfry: %s%s%s\n", why.code, why.code[0] != '\0' ? " " : "", why.text);
     if (why.code[0] != '\0') {
-        return bel__reach_exit((struct bel_view){why.code, strlen(why.code)});
+        return bel__connect_exit((struct bel_view){why.code, strlen(why.code)});
     }
     if (err == BEL_EINVAL && strncmp(why.text, "not an", 6) == 0) return CLI_USAGE;
     if (err == BEL_EINVAL || err == BEL_ENOMEM) return CLI_FAILED;
     return err == BEL_EBUSY ? CLI_TIMED_OUT : CLI_UNREACHABLE;
 }
 
-int bel__reach_failed(const struct cli_reach *reach, int err)
+int bel__connect_failed(const struct cli_connect *connect, int err)
 {
-    const char *address = bel__reach_address(reach);
+    const char *address = bel__connect_address(connect);
     if (err == BEL_EBUSY) {
         fprintf(stderr, "belfry: timeout waiting for a reply of %s\n", address);
         return CLI_TIMED_OUT;
@@ -147,7 +149,7 @@ int bel__reach_failed(const struct cli_reach *reach, int err)
     return err == BEL_EIO || err == BEL_ECLOSED ? CLI_UNREACHABLE : CLI_FAILED;
 }
 
-int bel__reach_refused(const struct bel_value *error)
+int bel__connect_refused(const struct bel_value *error)
 {
     const unsigned char *text = error->text.data;
     fputs("belfry: ", stderr);
@@ -155,5 +157,5 @@ int bel__reach_refused(const struct bel_value *error)
         (void)fputc(text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i], stderr);
     }
     (void)fputc('\n', stderr);
-    return bel__reach_exit(bel_value_code(error));
+    return bel__connect_exit(bel_value_code(error));
 }

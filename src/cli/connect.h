@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* How to reach a server. Defaults come from the environment: BELFRY_SERVER, BELFRY_KEY_FILE. */
-struct cli_reach {
+struct cli_connect {
     const char *server;   /* NULL: $BELFRY_SERVER, or 127.0.0.1:7878 */
     const char *key_file; /* NULL: $BELFRY_KEY_FILE, or no key */
     uint32_t timeout_ms;  /* of a call; 0: 30 s */
@@ -29,25 +29,26 @@ enum {
 /* Parses an option of all verbs that connect: --server, --key-file, --timeout, --json. Sets
  * `*out_has` to whether `name` is one of them, and `*out_used` to whether it takes a value. Returns
  * CLI_OK, or an exit status after printing an error. */
-int bel__reach_option(struct cli_reach *reach, const char *name, const char *value, bool *out_has,
-                      bool *out_used);
+int bel__connect_option(struct cli_connect *connect, const char *name, const char *value,
+                        bool *out_has, bool *out_used);
 
 /* The help lines of these options. */
-extern const char bel__reach_help[];
+extern const char bel__connect_help[];
 
-/* Return the address; read the key, if a key file is given. bel__reach_key() returns CLI_OK, or an
- * exit status after printing an error. The caller wipes the key. */
-const char *bel__reach_address(const struct cli_reach *reach);
-int bel__reach_key(const struct cli_reach *reach, char key[CLI_KEY_BYTES_MAX], size_t *out_bytes);
+/* Return the address; read the key, if a key file is given. bel__connect_key() returns CLI_OK, or
+ * an exit status after printing an error. The caller wipes the key. */
+const char *bel__connect_address(const struct cli_connect *connect);
+int bel__connect_key(const struct cli_connect *connect, char key[CLI_KEY_BYTES_MAX],
+                     size_t *out_bytes);
 
 /* Connects. Returns CLI_OK and sets `*out`, or an exit status after printing an error. */
-int bel__reach_connect(const struct cli_reach *reach, struct bel_client **out);
+int bel__connect_open(const struct cli_connect *connect, struct bel_client **out);
 
 /* Print the error of a failed call, or an error reply of the server. Return the exit status. */
-int bel__reach_failed(const struct cli_reach *reach, int err);
-int bel__reach_refused(const struct bel_value *error);
+int bel__connect_failed(const struct cli_connect *connect, int err);
+int bel__connect_refused(const struct bel_value *error);
 
 /* Returns the exit status for an error code of the server. */
-int bel__reach_exit(struct bel_view code);
+int bel__connect_exit(struct bel_view code);
 
 #endif

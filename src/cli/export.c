@@ -30,7 +30,7 @@ static const char usage[] =
 
 struct export
 {
-    struct cli_reach reach;
+    struct cli_connect connect;
     struct bel_view topic, state; /* empty state: all unfinished timers */
     struct bel_client *client;
     char cursor[CURSOR_BYTES];
@@ -44,7 +44,7 @@ static uint64_t now_ns(void)
     return bel_clock_mono(bel_clock_system()).ns;
 }
 
-static int read_order(struct export *export, int argc, char **argv)
+static int read_arguments(struct export *export, int argc, char **argv)
 {
     const char *words[1], *state = NULL;
     const struct cli_option items[] = {
@@ -54,7 +54,7 @@ static int read_order(struct export *export, int argc, char **argv)
                                   .usage = usage,
                                   .items = items,
                                   .count = 1,
-                                  .reach = &export->reach,
+                                  .connect = &export->connect,
                                   .words = words,
                                   .words_max = 1};
     int status = bel__options_read(&options, argc, argv);
@@ -69,8 +69,8 @@ static int ask(struct export *export, const struct bel_view *args, size_t count,
                const struct bel_value **out)
 {
     int err = bel_client_call(export->client, args, count, out);
-    if (err) return bel__reach_failed(&export->reach, err);
-    return (*out)->type == BEL_VALUE_ERROR ? bel__reach_refused(*out) : CLI_OK;
+    if (err) return bel__connect_failed(&export->connect, err);
+    return (*out)->type == BEL_VALUE_ERROR ? bel__connect_refused(*out) : CLI_OK;
 }
 
 /* Returns the number of timers in a state. */
@@ -141,7 +141,7 @@ static int export_page(struct export *export)
                    reply->items[0].text.bytes <= CURSOR_BYTES;
     if (!is_page) {
         fprintf(stderr, "belfry: the reply of %s to LIST has an unexpected form\n",
-                bel__reach_address(&export->reach));
+                bel__connect_address(&export->connect));
         return CLI_FAILED;
     }
     export->cursor_bytes = reply->items[0].text.bytes;
@@ -155,9 +155,9 @@ static int export_page(struct export *export)
 int bel__cli_export(int argc, char **argv)
 {
     struct export export = {.client = NULL};
-    int status = read_order(&export, argc, argv);
+    int status = read_arguments(&export, argc, argv);
     if (status >= 0) return status;
-    status = bel__reach_connect(&export.reach, &export.client);
+    status = bel__connect_open(&export.connect, &export.client);
     if (status != CLI_OK) return status;
     status = begin(&export);
     if (status == CLI_OK) {

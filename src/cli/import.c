@@ -50,7 +50,7 @@ static const char usage[] =
     "    --tz ZONE           time zone of the crontab, up to a line CRON_TZ=\n";
 
 struct import {
-    struct cli_reach reach;
+    struct cli_connect connect;
     struct import_rules rules;
     const char *path; /* NULL: standard input */
     bool is_crontab;
@@ -82,7 +82,7 @@ static bool is_conflict(const char *word)
     return false;
 }
 
-static int read_order(struct import *import, int argc, char **argv)
+static int read_arguments(struct import *import, int argc, char **argv)
 {
     const char *words[1], *crontab = NULL, *zone = NULL;
     const struct cli_option items[] = {
@@ -96,7 +96,7 @@ static int read_order(struct import *import, int argc, char **argv)
                                   .usage = usage,
                                   .items = items,
                                   .count = sizeof items / sizeof items[0],
-                                  .reach = &import->reach,
+                                  .connect = &import->connect,
                                   .words = words,
                                   .words_max = 1};
     int status = bel__options_read(&options, argc, argv);
@@ -241,7 +241,7 @@ static int receive(struct import *import)
     int err = bel_client_receive(import->client, &reply);
     if (err) {
         import->go_on = number;
-        return bel__reach_failed(&import->reach, err);
+        return bel__connect_failed(&import->connect, err);
     }
     import->fifo_at = (import->fifo_at + 1) % UNDER_WAY_MAX;
     draw(import);
@@ -251,7 +251,7 @@ static int receive(struct import *import)
     }
     if (is_for_all(bel_value_code(reply))) {
         import->go_on = number;
-        return bel__reach_refused(reply);
+        return bel__connect_refused(reply);
     }
     import->bad++;
     tell(import, number, "", reply->text);
@@ -279,7 +279,7 @@ static int send_line(struct import *import, const struct import_command *command
     int err = bel_client_send(import->client, command->args, command->count);
     if (err) {
         import->go_on = pending > 0 ? import->fifo[import->fifo_at] : number;
-        return bel__reach_failed(&import->reach, err);
+        return bel__connect_failed(&import->connect, err);
     }
     import->fifo[(import->fifo_at + pending) % UNDER_WAY_MAX] = number;
     return CLI_OK;
@@ -339,7 +339,7 @@ static int import_lines(struct import *import)
 
 static void print_sums(const struct import *import)
 {
-    if (import->reach.is_json) {
+    if (import->connect.is_json) {
         printf("{\"imported\": %" PRIu64 ", \"left_out\": %" PRIu64 ", \"bad\": %" PRIu64 "}\n",
                import->imported, import->left_out, import->bad);
     } else {
@@ -352,7 +352,7 @@ static int run(struct import *import)
 {
     int status = open_file(import);
     if (status != CLI_OK) return status;
-    status = bel__reach_connect(&import->reach, &import->client);
+    status = bel__connect_open(&import->connect, &import->client);
     if (status != CLI_OK) return status;
     status = import_lines(import);
     bel__progress_end(&import->progress);
@@ -369,7 +369,7 @@ static int run(struct import *import)
 int bel__cli_import(int argc, char **argv)
 {
     static struct import import = {.rules = {.conflict = "keep"}, .start = 1};
-    int status = read_order(&import, argc, argv);
+    int status = read_arguments(&import, argc, argv);
     if (status >= 0) return status;
     status = run(&import);
     if (import.file != NULL && import.file != stdin) (void)fclose(import.file);

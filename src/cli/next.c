@@ -37,7 +37,7 @@ static const char usage[] =
     "    --fold P     local time that a clock change repeats: first (default), second, both\n"
     "    --json       print {\"rule\", \"sentence\", \"times\", \"notes\"}, times in UTC\n";
 
-struct order {
+struct arguments {
     const char *rule, *zone, *from;
     enum bel_gap gap;
     enum bel_fold fold;
@@ -60,7 +60,7 @@ static int find_word(const char *word, const char *const *words)
     return -1;
 }
 
-static int read_option(struct order *order, int name)
+static int read_option(struct arguments *arguments, int name)
 {
     static const char *const gaps[] = {"next", "skip", NULL};
     static const char *const folds[] = {"first", "second", "both", NULL};
@@ -68,27 +68,28 @@ static int read_option(struct order *order, int name)
     int found;
     switch (name) {
     case 'z':
-        order->zone = optarg;
+        arguments->zone = optarg;
         return CLI_OK;
     case 'f':
-        order->from = optarg;
+        arguments->from = optarg;
         return CLI_OK;
     case 'j':
-        order->is_json = true;
+        arguments->is_json = true;
         return CLI_OK;
     case 'g':
         found = find_word(optarg, gaps);
         if (found < 0) return refuse_option("--gap", optarg, "next or skip");
-        order->gap = (enum bel_gap)found;
+        arguments->gap = (enum bel_gap)found;
         return CLI_OK;
     case 'F':
         found = find_word(optarg, folds);
         if (found < 0) return refuse_option("--fold", optarg, "first, second or both");
-        order->fold = (enum bel_fold)found;
+        arguments->fold = (enum bel_fold)found;
         return CLI_OK;
     case 'n':
-        order->count = strtol(optarg, &end, 10);
-        if (*end == '\0' && end != optarg && order->count >= 0 && order->count <= TIMES_MAX) {
+        arguments->count = strtol(optarg, &end, 10);
+        if (*end == '\0' && end != optarg && arguments->count >= 0 &&
+            arguments->count <= TIMES_MAX) {
             return CLI_OK;
         }
         return refuse_option("-n", optarg, "a number from 0 to 10000");
@@ -99,7 +100,7 @@ static int read_option(struct order *order, int name)
 }
 
 /* Parses the arguments. Returns -1 on success, otherwise the exit status. */
-static int read_order(struct order *order, int argc, char **argv)
+static int read_arguments(struct arguments *arguments, int argc, char **argv)
 {
     static const struct option names[] = {
         {"tz", required_argument, NULL, 'z'},    {"from", required_argument, NULL, 'f'},
@@ -113,14 +114,14 @@ static int read_order(struct order *order, int argc, char **argv)
             fputs(usage, stdout);
             return CLI_OK;
         }
-        int status = read_option(order, name);
+        int status = read_option(arguments, name);
         if (status != CLI_OK) return status;
     }
     if (optind + 1 != argc) {
         fputs(usage, stderr);
         return CLI_USAGE;
     }
-    order->rule = argv[optind];
+    arguments->rule = argv[optind];
     return -1;
 }
 
@@ -133,31 +134,32 @@ static int find_zone(struct bel_zones *zones, const char *name, const struct bel
     return CLI_FAILED;
 }
 
-static int read_from(const struct order *order, struct bel_zones *zones, struct bel_wall *out)
+static int read_from(const struct arguments *arguments, struct bel_zones *zones,
+                     struct bel_wall *out)
 {
     struct bel_text_error why;
-    struct bel_instant_options options = {zones, order->gap, order->fold};
+    struct bel_instant_options options = {zones, arguments->gap, arguments->fold};
     *out = bel_clock_wall(bel_clock_system());
-    if (order->from == NULL) return CLI_OK;
-    int err = bel_instant_parse(order->from, strlen(order->from), &options, out, &why);
+    if (arguments->from == NULL) return CLI_OK;
+    int err = bel_instant_parse(arguments->from, strlen(arguments->from), &options, out, &why);
     if (err == 0) return CLI_OK;
-    if (err == BEL_EINVAL) return bel__cli_refuse("a time", order->from, &why);
-    fprintf(stderr, "belfry: --from %s: %s\n", order->from, bel_error_text(err));
+    if (err == BEL_EINVAL) return bel__cli_refuse("a time", arguments->from, &why);
+    fprintf(stderr, "belfry: --from %s: %s\n", arguments->from, bel_error_text(err));
     return CLI_FAILED;
 }
 
 /* Prints the times and sets `*last` to the last of them. Returns 0 or BEL_ENOMEM. */
-static int print_times(const struct order *order, const struct bel_plan *plan,
+static int print_times(const struct arguments *arguments, const struct bel_plan *plan,
                        const struct bel_zone *zone, struct bel_wall from, struct bel_wall *last)
 {
     char text[BEL_INSTANT_BYTES];
     int err = 0;
     *last = from;
-    for (long i = 0; i < order->count; i++) {
+    for (long i = 0; i < arguments->count; i++) {
         err = bel_plan_next(plan, *last, (uint64_t)i, last);
         if (err) break;
         (void)bel_instant_print(*last, text, sizeof text);
-        if (order->is_json) {
+        if (arguments->is_json) {
             printf("%s\"%s\"", i > 0 ? ", " : "", text);
             continue;
         }
@@ -171,14 +173,14 @@ static int print_times(const struct order *order, const struct bel_plan *plan,
     return err == BEL_ERANGE ? 0 : err; /* BEL_ERANGE: the rule has no more times */
 }
 
-static void print_notes(const struct order *order, const struct bel_plan *plan,
+static void print_notes(const struct arguments *arguments, const struct bel_plan *plan,
                         struct bel_wall from, struct bel_wall last)
 {
     char text[TEXT_BYTES];
     if (bel_wall_add(last, NOTES_AHEAD_MS, &last) != 0) return;
     for (unsigned i = 0; i < NOTES_MAX && bel_plan_note(plan, &from, last, text, sizeof text);
          i++) {
-        if (!order->is_json) {
+        if (!arguments->is_json) {
             printf("note: %s\n", text);
             continue;
         }
@@ -187,45 +189,45 @@ static void print_notes(const struct order *order, const struct bel_plan *plan,
     }
 }
 
-static int print_all(const struct order *order, const struct bel_plan *plan,
+static int print_all(const struct arguments *arguments, const struct bel_plan *plan,
                      const struct bel_zone *zone, struct bel_wall from)
 {
     char sentence[TEXT_BYTES];
     struct bel_wall last;
     (void)bel_plan_explain(plan, sentence, sizeof sentence);
-    if (!order->is_json) {
+    if (!arguments->is_json) {
         printf("%s\n", sentence);
-        int err = print_times(order, plan, zone, from, &last);
-        if (err == 0) print_notes(order, plan, from, last);
+        int err = print_times(arguments, plan, zone, from, &last);
+        if (err == 0) print_notes(arguments, plan, from, last);
         return err;
     }
     printf("{\"rule\": ");
-    bel__cli_print_json(order->rule);
+    bel__cli_print_json(arguments->rule);
     printf(", \"sentence\": ");
     bel__cli_print_json(sentence);
     printf(", \"times\": [");
-    int err = print_times(order, plan, zone, from, &last);
+    int err = print_times(arguments, plan, zone, from, &last);
     printf("], \"notes\": [");
-    if (err == 0) print_notes(order, plan, from, last);
+    if (err == 0) print_notes(arguments, plan, from, last);
     printf("]}\n");
     return err;
 }
 
-static int preview(const struct order *order, struct bel_zones *zones)
+static int preview(const struct arguments *arguments, struct bel_zones *zones)
 {
     struct bel_plan *plan;
     struct bel_text_error why;
     struct bel_plan_options options = {
-        .zone = bel_zone_utc(), .gap = order->gap, .fold = order->fold};
-    int status = read_from(order, zones, &options.now);
-    if (status == CLI_OK && order->zone != NULL) {
-        status = find_zone(zones, order->zone, &options.zone);
+        .zone = bel_zone_utc(), .gap = arguments->gap, .fold = arguments->fold};
+    int status = read_from(arguments, zones, &options.now);
+    if (status == CLI_OK && arguments->zone != NULL) {
+        status = find_zone(zones, arguments->zone, &options.zone);
     }
     if (status != CLI_OK) return status;
-    int err = bel_plan_create(order->rule, strlen(order->rule), &options, &plan, &why);
-    if (err == BEL_EINVAL) return bel__cli_refuse("a rule", order->rule, &why);
+    int err = bel_plan_create(arguments->rule, strlen(arguments->rule), &options, &plan, &why);
+    if (err == BEL_EINVAL) return bel__cli_refuse("a rule", arguments->rule, &why);
     if (err == 0) {
-        err = print_all(order, plan, options.zone, options.now);
+        err = print_all(arguments, plan, options.zone, options.now);
         bel_plan_destroy(plan);
     }
     if (err == 0) return CLI_OK;
@@ -235,9 +237,9 @@ static int preview(const struct order *order, struct bel_zones *zones)
 
 int bel__cli_next(int argc, char **argv)
 {
-    struct order order = {.count = TIMES_DEFAULT};
+    struct arguments arguments = {.count = TIMES_DEFAULT};
     struct bel_zones *zones;
-    int status = read_order(&order, argc, argv);
+    int status = read_arguments(&arguments, argc, argv);
     if (status >= 0) return status;
     int err = bel_zones_open(NULL, &zones);
     if (err) {
@@ -245,7 +247,7 @@ int bel__cli_next(int argc, char **argv)
                 bel_error_text(err));
         return CLI_FAILED;
     }
-    status = preview(&order, zones);
+    status = preview(&arguments, zones);
     bel_zones_close(zones);
     return status;
 }

@@ -87,7 +87,7 @@ static int take_long(const struct cli_options *options, const char *text, const 
         if (strcmp(options->items[i].name, name) == 0) option = &options->items[i];
     }
     if (option == NULL) {
-        int status = bel__reach_option(options->reach, name, value, &has, &has_value);
+        int status = bel__connect_option(options->connect, name, value, &has, &has_value);
         if (status != CLI_OK) return status;
         if (!has) return bel__options_complain(options->verb, "unknown option --%s", name);
     } else {
@@ -144,7 +144,7 @@ int bel__options_read(struct cli_options *options, int argc, char **argv)
             status = CLI_OK;
         } else if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
             fputs(options->usage, stdout);
-            fputs(bel__reach_help, stdout);
+            fputs(bel__connect_help, stdout);
             return CLI_OK;
         } else if (text[1] == '-') {
             status = take_long(options, text + 2, argv[i + 1], &used);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct cli_remote remotes[] = {
+static const struct cli_remote_verb remotes[] = {
     {"schedule", "SCHEDULE", NULL, bel__show_id, "id", CLI_OK},
     {"cancel", "CANCEL", NULL, bel__show_count, "cancelled", CLI_NOT_FOUND},
     {"reschedule", "RESCHEDULE", NULL, bel__show_count, "rescheduled", CLI_NOT_FOUND},
@@ -37,7 +37,7 @@ enum {
     REMOTES = sizeof remotes / sizeof remotes[0]
 };
 
-const struct cli_remote *bel__remote_find(const char *verb)
+const struct cli_remote_verb *bel__remote_verb_find(const char *verb)
 {
     for (unsigned i = 0; i < REMOTES; i++) {
         if (strcmp(remotes[i].verb, verb) == 0) return &remotes[i];
@@ -45,7 +45,7 @@ const struct cli_remote *bel__remote_find(const char *verb)
     return NULL;
 }
 
-const struct cli_remote *bel__remote_next(const struct cli_remote *remote)
+const struct cli_remote_verb *bel__remote_verb_next(const struct cli_remote_verb *remote)
 {
     if (remote == NULL) return remotes;
     return remote + 1 < remotes + REMOTES ? remote + 1 : NULL;
@@ -59,62 +59,63 @@ static const struct bel_command_entry *entry_of(const char *name)
     return entry;
 }
 
-void bel__remote_help(const struct cli_remote *remote)
+void bel__remote_verb_help(const struct cli_remote_verb *remote)
 {
-    bel__order_help(remote->verb, entry_of(remote->command));
+    bel__request_help(remote->verb, entry_of(remote->command));
     if (remote->other == NULL) return;
     const struct bel_command_entry *other = entry_of(remote->other);
     printf("or: belfry %s NAME: %s\n", remote->verb, other->help);
 }
 
-const char *bel__remote_summary(const struct cli_remote *remote)
+const char *bel__remote_verb_summary(const struct cli_remote_verb *remote)
 {
     return entry_of(remote->command)->help;
 }
 
 /* Sets the timeout of the call: --timeout, plus --wait, for which the server may hold the reply. */
-static int set_timeout(const struct cli_order *order, struct bel_client *client)
+static int set_timeout(const struct cli_request *request, struct bel_client *client)
 {
     struct bel_text_error why;
     uint64_t wait = 0;
-    uint32_t timeout = order->reach.timeout_ms > 0 ? order->reach.timeout_ms : CLI_TIMEOUT_MS;
-    if (order->wait != NULL) {
-        int err = bel_duration_parse(order->wait, strlen(order->wait), &wait, &why);
-        if (err) return bel__cli_refuse("a duration", order->wait, &why);
+    uint32_t timeout =
+        request->connect.timeout_ms > 0 ? request->connect.timeout_ms : CLI_TIMEOUT_MS;
+    if (request->wait != NULL) {
+        int err = bel_duration_parse(request->wait, strlen(request->wait), &wait, &why);
+        if (err) return bel__cli_refuse("a duration", request->wait, &why);
     }
     wait += timeout;
     bel_client_set_timeout(client, wait < UINT32_MAX ? (uint32_t)wait : UINT32_MAX);
     return CLI_OK;
 }
 
-static int converse(const struct cli_remote *remote, struct cli_order *order)
+static int converse(const struct cli_remote_verb *remote, struct cli_request *request)
 {
     struct bel_client *client;
     const struct bel_value *reply;
-    int status = bel__reach_connect(&order->reach, &client);
+    int status = bel__connect_open(&request->connect, &client);
     if (status != CLI_OK) return status;
-    status = set_timeout(order, client);
+    status = set_timeout(request, client);
     if (status == CLI_OK) {
-        int err = bel_client_call(client, order->args, order->args_count, &reply);
+        int err = bel_client_call(client, request->args, request->args_count, &reply);
         if (err) {
-            status = bel__reach_failed(&order->reach, err);
+            status = bel__connect_failed(&request->connect, err);
         } else if (reply->type == BEL_VALUE_ERROR) {
-            status = bel__reach_refused(reply);
+            status = bel__connect_refused(reply);
         } else {
-            status = remote->show(remote, order, client, reply);
+            status = remote->show(remote, request, client, reply);
         }
     }
     bel_client_close(client);
     return status;
 }
 
-int bel__remote_run(const struct cli_remote *remote, int argc, char **argv)
+int bel__remote_verb_run(const struct cli_remote_verb *remote, int argc, char **argv)
 {
-    struct cli_order order;
+    struct cli_request request;
     const struct bel_command_entry *other = NULL;
     if (remote->other != NULL) other = entry_of(remote->other);
-    int status = bel__order_read(&order, entry_of(remote->command), other, argc, argv);
-    if (status < 0) status = converse(remote, &order);
-    bel__order_finish(&order);
+    int status = bel__request_read(&request, entry_of(remote->command), other, argc, argv);
+    if (status < 0) status = converse(remote, &request);
+    bel__request_finish(&request);
     return status;
 }

@@ -11,30 +11,30 @@
 #include "cli/request.h"
 
 /* A verb, its command, and the function that prints the reply. */
-struct cli_remote {
+struct cli_remote_verb {
     const char *verb, *command;
     const char *other; /* the command if there is a positional argument; or NULL */
     /* Prints a reply that is not an error; may send more commands. Returns the exit status. */
-    int (*show)(const struct cli_remote *remote, struct cli_order *order, struct bel_client *client,
-                const struct bel_value *reply);
+    int (*show)(const struct cli_remote_verb *remote, struct cli_request *request,
+                struct bel_client *client, const struct bel_value *reply);
     const char *name; /* the JSON member of a reply that is one value */
     int if_missing;   /* the exit status if the reply is 0 or nil */
 };
 
 /* Finds a verb by its name. Returns NULL if it is not in the table. */
-const struct cli_remote *bel__remote_find(const char *verb);
+const struct cli_remote_verb *bel__remote_verb_find(const char *verb);
 
 /* Iterates over the table: returns the verb after `remote`, the first for NULL, NULL at the end. */
-const struct cli_remote *bel__remote_next(const struct cli_remote *remote);
+const struct cli_remote_verb *bel__remote_verb_next(const struct cli_remote_verb *remote);
 
-int bel__remote_run(const struct cli_remote *remote, int argc, char **argv);
-void bel__remote_help(const struct cli_remote *remote);
+int bel__remote_verb_run(const struct cli_remote_verb *remote, int argc, char **argv);
+void bel__remote_verb_help(const struct cli_remote_verb *remote);
 
 /* Returns the one-line help of a verb. */
-const char *bel__remote_summary(const struct cli_remote *remote);
+const char *bel__remote_verb_summary(const struct cli_remote_verb *remote);
 
 /* The functions that print replies: show.c, topics.c, agenda.c. */
-typedef int cli_show(const struct cli_remote *remote, struct cli_order *order,
+typedef int cli_show(const struct cli_remote_verb *remote, struct cli_request *request,
                      struct bel_client *client, const struct bel_value *reply);
 
 cli_show bel__show_id;
@@ -51,6 +51,6 @@ cli_show bel__show_agenda;
 cli_show bel__show_clock;
 
 /* Prints that a reply has an unexpected form. Returns the exit status. */
-int bel__show_nonsense(const struct cli_order *order);
+int bel__show_nonsense(const struct cli_request *request);
 
 #endif

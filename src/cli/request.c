@@ -104,7 +104,7 @@ static void help_argument(const struct bel_argument *argument)
     printf("\n");
 }
 
-void bel__order_help(const char *verb, const struct bel_command_entry *command)
+void bel__request_help(const char *verb, const struct bel_command_entry *command)
 {
     bool has_options = false;
     printf("usage: belfry %s", verb);
@@ -127,31 +127,32 @@ void bel__order_help(const char *verb, const struct bel_command_entry *command)
     if (takes_payload(command)) {
         printf("    --file PATH         read the payload from a file; PAYLOAD - reads stdin\n");
     }
-    fputs(bel__reach_help, stdout);
+    fputs(bel__connect_help, stdout);
 }
 
 /* --- reading --- */
 
-static int complain(const struct cli_order *order, const char *what, const char *name)
+static int complain(const struct cli_request *request, const char *what, const char *name)
 {
-    fprintf(stderr, "belfry %s: %s%s; see belfry help %s\n", order->verb, what, name, order->verb);
+    fprintf(stderr, "belfry %s: %s%s; see belfry help %s\n", request->verb, what, name,
+            request->verb);
     return CLI_USAGE;
 }
 
-static void add(struct cli_order *order, const char *text, size_t bytes)
+static void add(struct cli_request *request, const char *text, size_t bytes)
 {
-    order->args[order->args_count++] = (struct bel_view){text, bytes};
+    request->args[request->args_count++] = (struct bel_view){text, bytes};
 }
 
 /* Adds "name=value" as two arguments. */
-static int add_pair(struct cli_order *order, const char *text)
+static int add_pair(struct cli_request *request, const char *text)
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
-        return complain(order, "expected NAME=VALUE, not ", text);
+        return complain(request, "expected NAME=VALUE, not ", text);
     }
-    add(order, text, (size_t)(equals - text));
-    add(order, equals + 1, strlen(equals + 1));
+    add(request, text, (size_t)(equals - text));
+    add(request, equals + 1, strlen(equals + 1));
     return CLI_OK;
 }
 
@@ -179,7 +180,7 @@ struct typed {
 };
 
 /* Parses one option. Sets `*used` to whether its value was in the next argument. */
-static int take_option(struct cli_order *order, struct typed *typed, const char *text,
+static int take_option(struct cli_request *request, struct typed *typed, const char *text,
                        const char *next, bool *used)
 {
     char name[NAME_BYTES];
@@ -187,32 +188,32 @@ static int take_option(struct cli_order *order, struct typed *typed, const char 
     size_t bytes = equals != NULL ? (size_t)(equals - text) : strlen(text);
     const char *value = equals != NULL ? equals + 1 : next;
     bool has = false, has_value = false;
-    if (bytes >= sizeof name) return complain(order, "unknown option --", text);
+    if (bytes >= sizeof name) return complain(request, "unknown option --", text);
     memcpy(name, text, bytes);
     name[bytes] = '\0';
 
-    const struct bel_argument *option = find_option(order->command, name);
+    const struct bel_argument *option = find_option(request->command, name);
     if (option == NULL) {
-        int status = bel__reach_option(&order->reach, name, value, &has, &has_value);
+        int status = bel__connect_option(&request->connect, name, value, &has, &has_value);
         if (status != CLI_OK) return status;
     }
-    if (option == NULL && !has && takes_payload(order->command) && strcmp(name, "file") == 0) {
-        order->file = value;
+    if (option == NULL && !has && takes_payload(request->command) && strcmp(name, "file") == 0) {
+        request->file = value;
         has = has_value = true;
     }
-    if (option == NULL && !has) return complain(order, "unknown option --", name);
+    if (option == NULL && !has) return complain(request, "unknown option --", name);
     if (option != NULL) has_value = option->type != BEL_ARGUMENT_FLAG;
-    if (has_value && value == NULL) return complain(order, "option needs a value: --", name);
-    if (!has_value && equals != NULL) return complain(order, "option takes no value: --", name);
+    if (has_value && value == NULL) return complain(request, "option needs a value: --", name);
+    if (!has_value && equals != NULL) return complain(request, "option takes no value: --", name);
     *used = has_value && equals == NULL;
     if (option == NULL) return CLI_OK;
     typed->choices[typed->choices_count++] = (struct choice){option, value};
-    if (strcmp(name, "count") == 0) order->count = value;
-    if (strcmp(name, "wait") == 0) order->wait = value;
+    if (strcmp(name, "count") == 0) request->count = value;
+    if (strcmp(name, "wait") == 0) request->wait = value;
     return CLI_OK;
 }
 
-static int sort_out(struct cli_order *order, struct typed *typed, int argc, char **argv)
+static int sort_out(struct cli_request *request, struct typed *typed, int argc, char **argv)
 {
     bool only_words = false;
     for (int i = 1; i < argc; i++) {
@@ -226,9 +227,9 @@ static int sort_out(struct cli_order *order, struct typed *typed, int argc, char
             typed->wants_help = true;
             return CLI_OK;
         } else if (text[1] != '-') {
-            return complain(order, "unknown option ", text);
+            return complain(request, "unknown option ", text);
         } else {
-            int status = take_option(order, typed, text + 2, argv[i + 1], &used);
+            int status = take_option(request, typed, text + 2, argv[i + 1], &used);
             if (status != CLI_OK) return status;
             i += used;
         }
@@ -238,7 +239,7 @@ static int sort_out(struct cli_order *order, struct typed *typed, int argc, char
 
 /* --- the payload --- */
 
-static int read_all(struct cli_order *order, FILE *file, const char *name, struct bel_view *out)
+static int read_all(struct cli_request *request, FILE *file, const char *name, struct bel_view *out)
 {
     size_t bytes = 0, room = 0;
     char *data = NULL;
@@ -257,22 +258,22 @@ static int read_all(struct cli_order *order, FILE *file, const char *name, struc
         if (got == 0) break;
         bytes += got;
     }
-    order->payload = data;
+    request->payload = data;
     *out = (struct bel_view){data, bytes};
     if (!ferror(file)) return CLI_OK;
     fprintf(stderr, "belfry: cannot read %s: %s\n", name, bel__cli_problem(errno));
     return CLI_FAILED;
 }
 
-static int read_payload(struct cli_order *order, struct bel_view *out)
+static int read_payload(struct cli_request *request, struct bel_view *out)
 {
-    if (order->file == NULL) return read_all(order, stdin, "standard input", out);
-    FILE *file = fopen(order->file, "re");
+    if (request->file == NULL) return read_all(request, stdin, "standard input", out);
+    FILE *file = fopen(request->file, "re");
     if (file == NULL) {
-        fprintf(stderr, "belfry: cannot read %s: %s\n", order->file, bel__cli_problem(errno));
+        fprintf(stderr, "belfry: cannot read %s: %s\n", request->file, bel__cli_problem(errno));
         return CLI_FAILED;
     }
-    int status = read_all(order, file, order->file, out);
+    int status = read_all(request, file, request->file, out);
     (void)fclose(file);
     return status;
 }
@@ -280,20 +281,20 @@ static int read_payload(struct cli_order *order, struct bel_view *out)
 /* --- putting it together --- */
 
 /* Adds the positional arguments. Fails if one is missing, or if words are left over. */
-static int add_words(struct cli_order *order, const struct typed *typed)
+static int add_words(struct cli_request *request, const struct typed *typed)
 {
-    const struct bel_command_entry *command = order->command;
+    const struct bel_command_entry *command = request->command;
     size_t next = 0;
     for (size_t i = 0; i < command->arguments_count; i++) {
         const struct bel_argument *argument = &command->arguments[i];
         if (is_option(argument)) break;
         bool is_payload = takes_payload(command) && strcmp(argument->name, "payload") == 0;
-        if (is_payload && order->file != NULL) {
-            add(order, "", 0);
+        if (is_payload && request->file != NULL) {
+            add(request, "", 0);
             continue;
         }
         if (next == typed->words_count && !argument->is_optional) {
-            return complain(order, "missing argument ", argument->name);
+            return complain(request, "missing argument ", argument->name);
         }
         size_t end = argument->is_repeated ? typed->words_count : next + 1;
         if (end > typed->words_count) end = typed->words_count;
@@ -301,65 +302,65 @@ static int add_words(struct cli_order *order, const struct typed *typed)
             const char *word = typed->words[next];
             int status = CLI_OK;
             if (argument->type == BEL_ARGUMENT_PAIR) {
-                status = add_pair(order, word);
+                status = add_pair(request, word);
             } else {
-                add(order, word, strlen(word));
+                add(request, word, strlen(word));
             }
             if (status != CLI_OK) return status;
         }
     }
-    order->words_count = order->args_count - 1;
+    request->words_count = request->args_count - 1;
     if (next == typed->words_count) return CLI_OK;
-    return complain(order, "unexpected argument ", typed->words[next]);
+    return complain(request, "unexpected argument ", typed->words[next]);
 }
 
-static int add_choices(struct cli_order *order, const struct typed *typed)
+static int add_choices(struct cli_request *request, const struct typed *typed)
 {
     for (size_t i = 0; i < typed->choices_count; i++) {
         const struct choice *choice = &typed->choices[i];
-        add(order, choice->option->name, strlen(choice->option->name));
+        add(request, choice->option->name, strlen(choice->option->name));
         if (choice->option->type == BEL_ARGUMENT_FLAG) continue;
         int status = CLI_OK;
         if (choice->option->type == BEL_ARGUMENT_PAIR) {
-            status = add_pair(order, choice->value);
+            status = add_pair(request, choice->value);
         } else {
-            add(order, choice->value, strlen(choice->value));
+            add(request, choice->value, strlen(choice->value));
         }
         if (status != CLI_OK) return status;
     }
     return CLI_OK;
 }
 
-static int put_together(struct cli_order *order, const struct typed *typed)
+static int put_together(struct cli_request *request, const struct typed *typed)
 {
     enum {
         PLACE_PAYLOAD = 2
     };
-    add(order, order->command->name, strlen(order->command->name));
-    int status = add_words(order, typed);
-    if (status == CLI_OK) status = add_choices(order, typed);
-    if (status != CLI_OK || !takes_payload(order->command)) return status;
-    struct bel_view *payload = &order->args[PLACE_PAYLOAD];
+    add(request, request->command->name, strlen(request->command->name));
+    int status = add_words(request, typed);
+    if (status == CLI_OK) status = add_choices(request, typed);
+    if (status != CLI_OK || !takes_payload(request->command)) return status;
+    struct bel_view *payload = &request->args[PLACE_PAYLOAD];
     bool is_dash = payload->bytes == 1 && *(const char *)payload->data == '-';
-    return order->file != NULL || is_dash ? read_payload(order, payload) : CLI_OK;
+    return request->file != NULL || is_dash ? read_payload(request, payload) : CLI_OK;
 }
 
-int bel__order_read(struct cli_order *order, const struct bel_command_entry *command,
-                    const struct bel_command_entry *other, int argc, char **argv)
+int bel__request_read(struct cli_request *request, const struct bel_command_entry *command,
+                      const struct bel_command_entry *other, int argc, char **argv)
 {
     size_t room = 2 * (size_t)argc + ARGS_SPARE;
     struct typed typed = {.words = calloc(room, sizeof typed.words[0]),
                           .choices = calloc(room, sizeof typed.choices[0])};
-    *order = (struct cli_order){.verb = argv[0], .command = command};
-    order->args = calloc(room, sizeof order->args[0]);
+    *request = (struct cli_request){.verb = argv[0], .command = command};
+    request->args = calloc(room, sizeof request->args[0]);
     int status = CLI_FAILED;
-    if (typed.words != NULL && typed.choices != NULL && order->args != NULL) {
-        status = sort_out(order, &typed, argc, argv);
-        if (other != NULL && typed.words_count > 0) order->command = other;
+    if (typed.words != NULL && typed.choices != NULL && request->args != NULL) {
+        status = sort_out(request, &typed, argc, argv);
+        if (other != NULL && typed.words_count > 0) request->command = other;
         if (status == CLI_OK && typed.wants_help) {
-            bel__order_help(argv[0], command);
+            bel__request_help(argv[0], command);
         } else if (status == CLI_OK) {
-            status = put_together(order, &typed);
+            status = put_together(request, &typed);
         }
     }
     bool goes_on = status == CLI_OK && !typed.wants_help;
@@ -368,8 +369,8 @@ int bel__order_read(struct cli_order *order, const struct bel_command_entry *com
     return goes_on ? -1 : status;
 }
 
-void bel__order_finish(struct cli_order *order)
+void bel__request_finish(struct cli_request *request)
 {
-    free(order->args);
-    free(order->payload);
+    free(request->args);
+    free(request->payload);
 }

@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct cli_order {
+struct cli_request {
     const char *verb;
     const struct bel_command_entry *command;
-    struct cli_reach reach;
+    struct cli_connect connect;
     struct bel_view *args; /* the name of the command first; has room for two more */
     size_t args_count;
     size_t words_count;       /* positional arguments in `args`, without the name */
@@ -33,12 +33,12 @@ struct cli_order {
 
 /* Parses the arguments; argv[0] is the verb. `other`, if not NULL, replaces `command` if there is a
  * positional argument. Returns -1 on success. Otherwise returns the exit status, after the help or
- * an error was printed. Call bel__order_finish() in either case. */
-int bel__order_read(struct cli_order *order, const struct bel_command_entry *command,
-                    const struct bel_command_entry *other, int argc, char **argv);
-void bel__order_finish(struct cli_order *order);
+ * an error was printed. Call bel__request_finish() in either case. */
+int bel__request_read(struct cli_request *request, const struct bel_command_entry *command,
+                      const struct bel_command_entry *other, int argc, char **argv);
+void bel__request_finish(struct cli_request *request);
 
 /* Prints the help of a verb. */
-void bel__order_help(const char *verb, const struct bel_command_entry *command);
+void bel__request_help(const char *verb, const struct bel_command_entry *command);
 
 #endif

@@ -20,20 +20,20 @@ enum {
     PAYLOAD_COLUMNS_MIN = 20,
 };
 
-int bel__show_nonsense(const struct cli_order *order)
+int bel__show_nonsense(const struct cli_request *request)
 {
     fprintf(stderr, "belfry: the reply of %s to %s has an unexpected form\n",
-            bel__reach_address(&order->reach), order->command->name);
+            bel__connect_address(&request->connect), request->command->name);
     return CLI_FAILED;
 }
 
 /* --- one value --- */
 
-int bel__show_id(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_id(const struct cli_remote_verb *remote, struct cli_request *request,
                  struct bel_client *client, const struct bel_value *reply)
 {
     (void)client;
-    if (order->reach.is_json) {
+    if (request->connect.is_json) {
         printf("{\"%s\": ", remote->name);
         bel__cli_print_value(reply);
         printf("}\n");
@@ -44,51 +44,51 @@ int bel__show_id(const struct cli_remote *remote, struct cli_order *order,
     return CLI_OK;
 }
 
-int bel__show_count(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_count(const struct cli_remote_verb *remote, struct cli_request *request,
                     struct bel_client *client, const struct bel_value *reply)
 {
-    if (reply->type != BEL_VALUE_NUMBER) return bel__show_nonsense(order);
-    (void)bel__show_id(remote, order, client, reply);
+    if (reply->type != BEL_VALUE_NUMBER) return bel__show_nonsense(request);
+    (void)bel__show_id(remote, request, client, reply);
     return reply->number > 0 ? CLI_OK : remote->if_missing;
 }
 
 /* Prints the number of acknowledged tokens. Fails if it is less than the number of tokens. */
-int bel__show_acks(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_acks(const struct cli_remote_verb *remote, struct cli_request *request,
                    struct bel_client *client, const struct bel_value *reply)
 {
-    if (reply->type != BEL_VALUE_NUMBER) return bel__show_nonsense(order);
-    (void)bel__show_id(remote, order, client, reply);
-    return reply->number >= (int64_t)order->words_count ? CLI_OK : remote->if_missing;
+    if (reply->type != BEL_VALUE_NUMBER) return bel__show_nonsense(request);
+    (void)bel__show_id(remote, request, client, reply);
+    return reply->number >= (int64_t)request->words_count ? CLI_OK : remote->if_missing;
 }
 
-int bel__show_ok(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_ok(const struct cli_remote_verb *remote, struct cli_request *request,
                  struct bel_client *client, const struct bel_value *reply)
 {
     (void)remote;
     (void)client;
     (void)reply;
-    if (order->reach.is_json) printf("{\"ok\": true}\n");
+    if (request->connect.is_json) printf("{\"ok\": true}\n");
     return CLI_OK;
 }
 
-int bel__show_clock(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_clock(const struct cli_remote_verb *remote, struct cli_request *request,
                     struct bel_client *client, const struct bel_value *reply)
 {
-    if (order->reach.is_json) return bel__show_id(remote, order, client, reply);
-    if (reply->type != BEL_VALUE_NUMBER) return bel__show_nonsense(order);
+    if (request->connect.is_json) return bel__show_id(remote, request, client, reply);
+    if (reply->type != BEL_VALUE_NUMBER) return bel__show_nonsense(request);
     bel__cli_print_time(reply->number);
     printf("\n");
     return CLI_OK;
 }
 
-int bel__show_verdict(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_verdict(const struct cli_remote_verb *remote, struct cli_request *request,
                       struct bel_client *client, const struct bel_value *reply)
 {
     (void)remote;
     (void)client;
-    if (reply->type != BEL_VALUE_LIST || reply->count < 2) return bel__show_nonsense(order);
+    if (reply->type != BEL_VALUE_LIST || reply->count < 2) return bel__show_nonsense(request);
     const struct bel_value *state = &reply->items[0], *due = &reply->items[1];
-    if (order->reach.is_json) {
+    if (request->connect.is_json) {
         bel__cli_print_places(BEL_SHOWN_VERDICT, reply);
         printf("\n");
         return CLI_OK;
@@ -104,11 +104,11 @@ int bel__show_verdict(const struct cli_remote *remote, struct cli_order *order,
     return CLI_OK;
 }
 
-int bel__show_lines(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_lines(const struct cli_remote_verb *remote, struct cli_request *request,
                     struct bel_client *client, const struct bel_value *reply)
 {
-    if (order->reach.is_json) return bel__show_id(remote, order, client, reply);
-    if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(order);
+    if (request->connect.is_json) return bel__show_id(remote, request, client, reply);
+    if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(request);
     for (size_t i = 0; i < reply->count; i++) {
         bel__cli_print_line(reply->items[i].text, 0);
         printf("\n");
@@ -151,19 +151,19 @@ static void print_pair(const struct bel_value *name, const struct bel_value *val
     printf("\n");
 }
 
-int bel__show_map(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_map(const struct cli_remote_verb *remote, struct cli_request *request,
                   struct bel_client *client, const struct bel_value *reply)
 {
     (void)client;
     if (reply->type == BEL_VALUE_NIL) {
-        if (order->reach.is_json) printf("null\n");
+        if (request->connect.is_json) printf("null\n");
         fprintf(stderr, "belfry: NOTFOUND no such timer\n");
         return remote->if_missing;
     }
     if (reply->type != BEL_VALUE_MAP && reply->type != BEL_VALUE_LIST) {
-        return bel__show_nonsense(order);
+        return bel__show_nonsense(request);
     }
-    if (order->reach.is_json) {
+    if (request->connect.is_json) {
         struct bel_value map = *reply; /* RESP2 sends a map as a list */
         map.type = BEL_VALUE_MAP;
         bel__cli_print_value(&map);
@@ -198,23 +198,23 @@ static void print_delivery_line(const struct bel_value *delivery)
     printf("\n");
 }
 
-int bel__show_deliveries(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_deliveries(const struct cli_remote_verb *remote, struct cli_request *request,
                          struct bel_client *client, const struct bel_value *reply)
 {
     (void)client;
-    if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(order);
-    if (order->reach.is_json) printf("{\"%s\": [", bel__shown[BEL_SHOWN_DELIVERY].list);
+    if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(request);
+    if (request->connect.is_json) printf("{\"%s\": [", bel__shown[BEL_SHOWN_DELIVERY].list);
     for (size_t i = 0; i < reply->count; i++) {
         const struct bel_value *delivery = &reply->items[i];
-        if (delivery->count < DELIVERY_FIELDS) return bel__show_nonsense(order);
-        if (!order->reach.is_json) {
+        if (delivery->count < DELIVERY_FIELDS) return bel__show_nonsense(request);
+        if (!request->connect.is_json) {
             print_delivery_line(delivery);
             continue;
         }
         printf("%s", i > 0 ? ", " : "");
         bel__cli_print_places(BEL_SHOWN_DELIVERY, delivery);
     }
-    if (order->reach.is_json) printf("]}\n");
+    if (request->connect.is_json) printf("]}\n");
     return reply->count > 0 ? CLI_OK : remote->if_missing;
 }
 
@@ -255,10 +255,11 @@ static void print_timer_row(const struct bel_value *timer)
     printf("\n");
 }
 
-static void print_page(const struct cli_order *order, const struct bel_value *timers, bool is_first)
+static void print_page(const struct cli_request *request, const struct bel_value *timers,
+                       bool is_first)
 {
     for (size_t i = 0; i < timers->count; i++) {
-        if (!order->reach.is_json) {
+        if (!request->connect.is_json) {
             print_timer_row(&timers->items[i]);
             continue;
         }
@@ -276,47 +277,47 @@ static bool is_page(const struct bel_value *reply)
 }
 
 /* Requests the next page. The cursor points into the last reply, which is valid until then. */
-static int request_page(struct cli_order *order, struct bel_client *client, struct bel_view cursor,
-                        const struct bel_value **out)
+static int request_page(struct cli_request *request, struct bel_client *client,
+                        struct bel_view cursor, const struct bel_value **out)
 {
-    size_t place = order->words_count + 1; /* of the user's CURSOR, or the end */
-    while (place < order->args_count) {
-        const struct bel_view *name = &order->args[place];
+    size_t place = request->words_count + 1; /* of the user's CURSOR, or the end */
+    while (place < request->args_count) {
+        const struct bel_view *name = &request->args[place];
         if (name->bytes == 6 && memcmp(name->data, "CURSOR", 6) == 0) break;
         place += 2; /* all options of LIST have a value */
     }
-    order->args[place] = BEL_VIEW("CURSOR");
-    order->args[place + 1] = cursor;
-    if (place == order->args_count) order->args_count += 2;
-    int err = bel_client_call(client, order->args, order->args_count, out);
-    if (err) return bel__reach_failed(&order->reach, err);
-    if ((*out)->type == BEL_VALUE_ERROR) return bel__reach_refused(*out);
-    return is_page(*out) ? CLI_OK : bel__show_nonsense(order);
+    request->args[place] = BEL_VIEW("CURSOR");
+    request->args[place + 1] = cursor;
+    if (place == request->args_count) request->args_count += 2;
+    int err = bel_client_call(client, request->args, request->args_count, out);
+    if (err) return bel__connect_failed(&request->connect, err);
+    if ((*out)->type == BEL_VALUE_ERROR) return bel__connect_refused(*out);
+    return is_page(*out) ? CLI_OK : bel__show_nonsense(request);
 }
 
 /* Prints all pages; with --count only one page, and the cursor of the next. */
-int bel__show_list(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_list(const struct cli_remote_verb *remote, struct cli_request *request,
                    struct bel_client *client, const struct bel_value *reply)
 {
     bool is_first = true;
     (void)remote;
-    if (!is_page(reply)) return bel__show_nonsense(order);
-    if (order->reach.is_json) {
+    if (!is_page(reply)) return bel__show_nonsense(request);
+    if (request->connect.is_json) {
         printf("{\"%s\": [", bel__shown[BEL_SHOWN_TIMER].list);
     } else if (bel__cli_is_terminal()) {
         printf("%-10s %-24s %8s %-26s %s\n", "STATE", "DUE", "ATTEMPTS", "ID", "PAYLOAD");
     }
     for (;;) {
         struct bel_view cursor = reply->items[0].text;
-        print_page(order, &reply->items[1], is_first);
+        print_page(request, &reply->items[1], is_first);
         is_first = is_first && reply->items[1].count == 0;
-        if (cursor.bytes == 0 || order->count != NULL) break;
-        int status = request_page(order, client, cursor, &reply);
+        if (cursor.bytes == 0 || request->count != NULL) break;
+        int status = request_page(request, client, cursor, &reply);
         if (status != CLI_OK) return status;
     }
     struct bel_value cursor = reply->items[0];
     if (cursor.text.bytes == 0) cursor.type = BEL_VALUE_NIL;
-    if (order->reach.is_json) {
+    if (request->connect.is_json) {
         printf("], \"cursor\": ");
         bel__cli_print_value(&cursor);
         printf("}\n");

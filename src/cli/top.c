@@ -56,7 +56,7 @@ enum sorting {
 };
 
 struct top {
-    struct cli_reach reach;
+    struct cli_connect connect;
     uint64_t interval_ms;
     struct bel_client *client; /* NULL: the connection is lost */
     struct top_sample samples[2];
@@ -106,9 +106,9 @@ static void reconnect(struct top *top)
     struct bel_client_options options = {.timeout_ms = INTERVAL_MS, .protocol = 3};
     struct bel_client_why why;
     char key[CLI_KEY_BYTES_MAX];
-    if (bel__reach_key(&top->reach, key, &options.key.bytes) != CLI_OK) return;
+    if (bel__connect_key(&top->connect, key, &options.key.bytes) != CLI_OK) return;
     options.key.data = key;
-    int err = bel_client_connect(bel__reach_address(&top->reach), &options, &top->client, &why);
+    int err = bel_client_connect(bel__connect_address(&top->connect), &options, &top->client, &why);
     explicit_bzero(key, sizeof key);
     if (err == 0) return;
     top->client = NULL;
@@ -123,7 +123,7 @@ static void update(struct top *top)
     int err = take_sample(top);
     if (err == 0) return;
     if (top->problem.text[0] == '\0') {
-        (void)bel__why_say(&top->problem, err, "%s: %s", bel__reach_address(&top->reach),
+        (void)bel__why_say(&top->problem, err, "%s: %s", bel__connect_address(&top->connect),
                            bel_error_text(err));
     }
     bel_client_close(top->client);
@@ -203,7 +203,7 @@ static void draw_head(const struct top *top)
     char line[LINE_BYTES], age[TOP_TEXT_BYTES], delays[3][TOP_TEXT_BYTES];
     (void)snprintf(line, sizeof line,
                    "belfry %s at %s, %s, up %s, %" PRIu64 " clients, %" PRIu64 " leases lost   %s",
-                   is->version, bel__reach_address(&top->reach), is->store,
+                   is->version, bel__connect_address(&top->connect), is->store,
                    print_age(is->counts[TOP_UPTIME_S] * 1000, age), is->counts[TOP_CLIENTS],
                    is->counts[TOP_LEASES_LOST], is->time);
     put(0, line);
@@ -366,7 +366,7 @@ static void print_json(const struct top *top)
     char delays[2][TOP_TEXT_BYTES];
     const struct top_sample *was = older(top), *is = newer(top);
     printf("{\"server\": ");
-    bel__cli_print_json(bel__reach_address(&top->reach));
+    bel__cli_print_json(bel__connect_address(&top->connect));
     printf(", \"version\": \"%s\", \"uptime_s\": %" PRIu64 ", \"clients\": %" PRIu64
            ", \"commands_per_second\": %.1f, \"schedules_per_second\": %.1f, "
            "\"deliveries_per_second\": %.1f, \"acks_per_second\": %.1f, "
@@ -394,19 +394,19 @@ static void print_json(const struct top *top)
 static int fail(const struct top *top, int err)
 {
     if (err != BEL_EINVAL || top->problem.text[0] == '\0')
-        return bel__reach_failed(&top->reach, err);
+        return bel__connect_failed(&top->connect, err);
     struct bel_value error = {.type = BEL_VALUE_ERROR,
                               .text = {top->problem.text, strlen(top->problem.text)}};
-    return bel__reach_refused(&error);
+    return bel__connect_refused(&error);
 }
 
 static int run(struct top *top)
 {
-    int status = bel__reach_connect(&top->reach, &top->client);
+    int status = bel__connect_open(&top->connect, &top->client);
     if (status != CLI_OK) return status;
     int err = take_sample(top);
     if (err) return fail(top, err);
-    if (!top->reach.is_json) return show_screen(top);
+    if (!top->connect.is_json) return show_screen(top);
     (void)poll(NULL, 0, (int)top->interval_ms);
     err = take_sample(top);
     if (err) return fail(top, err);
@@ -426,11 +426,11 @@ int bel__cli_top(int argc, char **argv)
          {.number = &top.interval_ms}},
     };
     struct cli_options options = {
-        .verb = argv[0], .usage = usage, .items = items, .count = 1, .reach = &top.reach};
+        .verb = argv[0], .usage = usage, .items = items, .count = 1, .connect = &top.connect};
     int status = bel__options_read(&options, argc, argv);
     if (status >= 0) return status;
     bool has_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
-    if (!top.reach.is_json && !has_terminal) {
+    if (!top.connect.is_json && !has_terminal) {
         return bel__options_complain(argv[0], "not a terminal; use --json");
     }
     status = run(&top);

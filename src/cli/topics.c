@@ -74,10 +74,11 @@ static void print_row(const struct bel_value *topic)
 }
 
 /* Prints the reply to one TOPIC. Skips an error: the topic may have been removed meanwhile. */
-static void show_one(const struct cli_order *order, const struct bel_value *topic, bool *is_first)
+static void show_one(const struct cli_request *request, const struct bel_value *topic,
+                     bool *is_first)
 {
     if (topic->type == BEL_VALUE_ERROR) return;
-    if (!order->reach.is_json) {
+    if (!request->connect.is_json) {
         print_row(topic);
         return;
     }
@@ -88,7 +89,7 @@ static void show_one(const struct cli_order *order, const struct bel_value *topi
     *is_first = false;
 }
 
-static int show_batch(const struct cli_order *order, struct bel_client *client,
+static int show_batch(const struct cli_request *request, struct bel_client *client,
                       const struct bel_view *names, size_t count, bool *is_first)
 {
     const struct bel_value *topic;
@@ -99,20 +100,20 @@ static int show_batch(const struct cli_order *order, struct bel_client *client,
     }
     for (size_t i = 0; i < count && err == 0; i++) {
         err = bel_client_receive(client, &topic);
-        if (err == 0) show_one(order, topic, is_first);
+        if (err == 0) show_one(request, topic, is_first);
     }
     return err;
 }
 
-int bel__show_topics(const struct cli_remote *remote, struct cli_order *order,
+int bel__show_topics(const struct cli_remote_verb *remote, struct cli_request *request,
                      struct bel_client *client, const struct bel_value *reply)
 {
     struct names names;
     bool is_first = true;
-    if (order->words_count > 0) return bel__show_map(remote, order, client, reply);
-    if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(order);
+    if (request->words_count > 0) return bel__show_map(remote, request, client, reply);
+    if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(request);
     int err = copy_names(reply, &names);
-    if (order->reach.is_json) {
+    if (request->connect.is_json) {
         printf("{\"topics\": [");
     } else if (bel__cli_is_terminal()) {
         printf("%10s %10s %10s %10s %-6s %s\n", "SCHEDULED", "READY", "LEASED", "DEAD", "",
@@ -120,11 +121,11 @@ int bel__show_topics(const struct cli_remote *remote, struct cli_order *order,
     }
     for (size_t i = 0; i < names.count && err == 0; i += BATCH) {
         size_t count = names.count - i < BATCH ? names.count - i : BATCH;
-        err = show_batch(order, client, names.items + i, count, &is_first);
+        err = show_batch(request, client, names.items + i, count, &is_first);
     }
     free(names.memory);
     free(names.items);
-    if (err) return bel__reach_failed(&order->reach, err);
-    if (order->reach.is_json) printf("]}\n");
+    if (err) return bel__connect_failed(&request->connect, err);
+    if (request->connect.is_json) printf("]}\n");
     return CLI_OK;
 }

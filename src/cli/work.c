@@ -52,8 +52,8 @@ static const char usage[] =
 
 /* --- arguments --- */
 
-struct order {
-    struct cli_reach reach;
+struct arguments {
+    struct cli_connect connect;
     struct cli_handler handler;
     const char **topics;
     size_t topics_count;
@@ -93,7 +93,7 @@ static int read_hands(const char *text, uint64_t *out)
 }
 
 /* Parses one option. Sets `*used` to whether its value was in the next argument. */
-static int take_option(struct order *order, const char *text, const char *next, bool *used)
+static int take_option(struct arguments *arguments, const char *text, const char *next, bool *used)
 {
     const char *equals = strchr(text, '=');
     char name[32];
@@ -101,7 +101,7 @@ static int take_option(struct order *order, const char *text, const char *next, 
     const char *value = equals != NULL ? equals + 1 : next;
     bool has = false, has_value = true;
     (void)snprintf(name, sizeof name, "%.*s", (int)bytes, text);
-    int status = bel__reach_option(&order->reach, name, value, &has, &has_value);
+    int status = bel__connect_option(&arguments->connect, name, value, &has, &has_value);
     *used = has_value && equals == NULL;
     if (status != CLI_OK || has) return status;
     *used = equals == NULL;
@@ -115,48 +115,50 @@ static int take_option(struct order *order, const char *text, const char *next, 
         fprintf(stderr, "belfry work: option needs a value: --%s; see belfry help work\n", name);
         return CLI_USAGE;
     }
-    if (name[0] == 'l') return read_lease(value, &order->lease_ms);
-    if (name[0] == 'g') return read_duration(value, GRACE_MS_MAX, &order->grace_ms);
-    if (name[0] == 'j') return read_hands(value, &order->hands);
-    order->name = value;
+    if (name[0] == 'l') return read_lease(value, &arguments->lease_ms);
+    if (name[0] == 'g') return read_duration(value, GRACE_MS_MAX, &arguments->grace_ms);
+    if (name[0] == 'j') return read_hands(value, &arguments->hands);
+    arguments->name = value;
     return CLI_OK;
 }
 
-static int check_order(const struct order *order)
+static int check_arguments(const struct arguments *arguments)
 {
-    if (order->topics_count == 0 || order->handler.argv == NULL || order->handler.argv[0] == NULL) {
+    if (arguments->topics_count == 0 || arguments->handler.argv == NULL ||
+        arguments->handler.argv[0] == NULL) {
         fprintf(stderr, "belfry work: expected TOPIC ... -- PROGRAM; see belfry help work\n");
         return CLI_USAGE;
     }
-    if (bel__handler_exists(order->handler.argv[0])) return CLI_OK;
-    fprintf(stderr, "belfry: cannot run %s: %s\n", order->handler.argv[0], bel__cli_problem(errno));
+    if (bel__handler_exists(arguments->handler.argv[0])) return CLI_OK;
+    fprintf(stderr, "belfry: cannot run %s: %s\n", arguments->handler.argv[0],
+            bel__cli_problem(errno));
     return CLI_FAILED;
 }
 
 /* Parses the arguments. Returns -1 on success, otherwise the exit status. */
-static int read_order(struct order *order, int argc, char **argv)
+static int read_arguments(struct arguments *arguments, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         const char *text = argv[i];
         bool used = false;
         int status = CLI_OK;
         if (strcmp(text, "--") == 0) {
-            order->handler.argv = argv + i + 1;
+            arguments->handler.argv = argv + i + 1;
             break;
         }
         if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
             fputs(usage, stdout);
-            fputs(bel__reach_help, stdout);
+            fputs(bel__connect_help, stdout);
             return CLI_OK;
         }
         if (text[0] != '-') {
-            order->topics[order->topics_count++] = text;
+            arguments->topics[arguments->topics_count++] = text;
         } else if (text[1] == 'j') {
             const char *value = text[2] != '\0' ? text + 2 : argv[i + 1];
-            status = read_hands(value != NULL ? value : "", &order->hands);
+            status = read_hands(value != NULL ? value : "", &arguments->hands);
             used = text[2] == '\0';
         } else if (text[1] == '-') {
-            status = take_option(order, text + 2, argv[i + 1], &used);
+            status = take_option(arguments, text + 2, argv[i + 1], &used);
         } else {
             fprintf(stderr, "belfry work: unknown option %s; see belfry help work\n", text);
             return CLI_USAGE;
@@ -164,7 +166,7 @@ static int read_order(struct order *order, int argc, char **argv)
         if (status != CLI_OK) return status;
         i += used;
     }
-    int status = check_order(order);
+    int status = check_arguments(arguments);
     return status == CLI_OK ? -1 : status;
 }
 
@@ -201,9 +203,9 @@ static void print_outcome(void *context, const struct bel_errand *errand,
 
 static void work(void *context, const struct bel_errand *errand, struct bel_report *report)
 {
-    const struct order *order = context;
-    bel__handler_run(&order->handler, errand, report, &exit_status);
-    if (order->reach.is_json || report->kind == BEL_REPORT_DONE) return;
+    const struct arguments *arguments = context;
+    bel__handler_run(&arguments->handler, errand, report, &exit_status);
+    if (arguments->connect.is_json || report->kind == BEL_REPORT_DONE) return;
     fprintf(stderr, "belfry: %s %s: %s%s%s\n", (const char *)errand->topic.data,
             (const char *)errand->id.data,
             report->kind == BEL_REPORT_RELEASED ? "released"
@@ -217,13 +219,13 @@ static void work(void *context, const struct bel_errand *errand, struct bel_repo
 static void trouble(void *context, const char *text)
 {
     static const char *const lasting[] = {"BADARG", "ERR", "NOPERM"};
-    struct order *order = context;
+    struct arguments *arguments = context;
     fprintf(stderr, "belfry: %s\n", text);
     for (unsigned i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {
         size_t bytes = strlen(lasting[i]);
         if (strncmp(text, lasting[i], bytes) != 0 || text[bytes] != ' ') continue;
-        int status = bel__reach_exit((struct bel_view){text, bytes});
-        if (atomic_exchange(&order->refused, status) != CLI_OK) continue;
+        int status = bel__connect_exit((struct bel_view){text, bytes});
+        if (atomic_exchange(&arguments->refused, status) != CLI_OK) continue;
         (void)kill(getpid(), SIGTERM); /* stop in the same way as for a signal from outside */
     }
 }
@@ -240,12 +242,12 @@ static bool finish(struct bel_crew *crew, const sigset_t *signals, uint64_t grac
     }
 }
 
-static int run_until_told(const struct order *order, struct bel_crew *crew, int end_fd,
+static int run_until_told(const struct arguments *arguments, struct bel_crew *crew, int end_fd,
                           const sigset_t *signals)
 {
     int signal;
     (void)sigwait(signals, &signal);
-    bool is_over = finish(crew, signals, order->grace_ms);
+    bool is_over = finish(crew, signals, arguments->grace_ms);
     if (!is_over) {
         fprintf(stderr, "belfry: ending the programs that are still running\n");
         (void)close(end_fd); /* wakes every hand */
@@ -253,45 +255,45 @@ static int run_until_told(const struct order *order, struct bel_crew *crew, int 
     }
     if (is_over) {
         bel_crew_destroy(crew);
-        return atomic_load(&order->refused);
+        return atomic_load(&arguments->refused);
     }
     fprintf(stderr, "belfry: some programs are still running; their leases will expire\n");
     return CLI_TIMED_OUT;
 }
 
 /* Connects once, so that a wrong address or key ends the program instead of being retried. */
-static int check_connection(const struct cli_reach *reach)
+static int check_connection(const struct cli_connect *connect)
 {
     struct bel_client *client;
-    int status = bel__reach_connect(reach, &client);
+    int status = bel__connect_open(connect, &client);
     if (status != CLI_OK) return status;
     bel_client_close(client);
     return CLI_OK;
 }
 
-static int run_crew(struct order *order)
+static int run_crew(struct arguments *arguments)
 {
-    struct bel_crew_options options = {.address = bel__reach_address(&order->reach),
-                                       .client = {.timeout_ms = order->reach.timeout_ms},
-                                       .topics = order->topics,
-                                       .topics_count = order->topics_count,
-                                       .hands = (unsigned)order->hands,
-                                       .lease_ms = (uint32_t)order->lease_ms,
+    struct bel_crew_options options = {.address = bel__connect_address(&arguments->connect),
+                                       .client = {.timeout_ms = arguments->connect.timeout_ms},
+                                       .topics = arguments->topics,
+                                       .topics_count = arguments->topics_count,
+                                       .hands = (unsigned)arguments->hands,
+                                       .lease_ms = (uint32_t)arguments->lease_ms,
                                        .work = work,
                                        .trouble = trouble,
-                                       .told = order->reach.is_json ? print_outcome : NULL,
-                                       .context = order};
+                                       .told = arguments->connect.is_json ? print_outcome : NULL,
+                                       .context = arguments};
     struct bel_crew *crew;
     char key[CLI_KEY_BYTES_MAX], name[128] = "";
     int pair[2];
     sigset_t signals;
-    int status = bel__reach_key(&order->reach, key, &options.client.key.bytes);
+    int status = bel__connect_key(&arguments->connect, key, &options.client.key.bytes);
     if (status != CLI_OK) return status;
     options.client.key.data = key;
     (void)gethostname(name, sizeof name - 16);
     size_t used = strnlen(name, sizeof name - 16);
     (void)snprintf(name + used, sizeof name - used, ":%d", (int)getpid());
-    options.name = order->name != NULL ? order->name : name;
+    options.name = arguments->name != NULL ? arguments->name : name;
 
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGTERM);
@@ -302,26 +304,27 @@ static int run_crew(struct order *order)
         fprintf(stderr, "belfry: %s\n", bel__cli_problem(errno));
         return CLI_FAILED;
     }
-    order->handler.end_fd = pair[0];
+    arguments->handler.end_fd = pair[0];
     int err = bel_crew_start(&options, &crew);
     explicit_bzero(key, sizeof key);
     if (err) {
         fprintf(stderr, "belfry: %s\n", bel_error_text(err));
         return CLI_FAILED;
     }
-    return run_until_told(order, crew, pair[1], &signals);
+    return run_until_told(arguments, crew, pair[1], &signals);
 }
 
 int bel__cli_work(int argc, char **argv)
 {
-    struct order order = {.hands = BEL_CREW_HANDS_DEFAULT, .grace_ms = BEL_CREW_GRACE_MS_DEFAULT};
-    order.topics = calloc((size_t)argc, sizeof order.topics[0]);
-    if (order.topics == NULL) return CLI_FAILED;
-    int status = read_order(&order, argc, argv);
+    struct arguments arguments = {.hands = BEL_CREW_HANDS_DEFAULT,
+                                  .grace_ms = BEL_CREW_GRACE_MS_DEFAULT};
+    arguments.topics = calloc((size_t)argc, sizeof arguments.topics[0]);
+    if (arguments.topics == NULL) return CLI_FAILED;
+    int status = read_arguments(&arguments, argc, argv);
     if (status < 0) {
-        status = check_connection(&order.reach);
-        if (status == CLI_OK) status = run_crew(&order);
+        status = check_connection(&arguments.connect);
+        if (status == CLI_OK) status = run_crew(&arguments);
     }
-    free(order.topics);
+    free(arguments.topics);
     return status;
 }
