@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The text is Prometheus' exposition format 0.0.4: for each name its help, its type, and lines of
- * `name{label="value"} number`. Times are in seconds. Names of topics are the only text from
- * outside, and have no byte that would need escaping.
+ * The text is in Prometheus' exposition format 0.0.4: for each metric its help, its type, and lines
+ * of `name{label="value"} number`. Times are in seconds. Topic names are the only text chosen by
+ * clients; they cannot contain a byte that needs escaping.
  *
- * The first error of an append stays, and what follows is not appended.
+ * The first failed append is remembered; later appends do nothing.
  */
 #include "metrics/metrics.h"
 
@@ -17,10 +17,10 @@
 #include <stdarg.h>
 
 enum {
-    CENSUS_MS = 1000, /* one that is younger is not taken again */
+    CENSUS_MS = 1000, /* minimum interval between two censuses */
 };
 
-/* In us: from what a fast disk takes to a minute. */
+/* Upper bounds of the buckets in us: from a commit on a fast disk to a minute. */
 static const uint64_t bounds_us[BEL_METER_BOUNDS] = {
     50,    100,    250,    500,    1000,    2500,    5000,    10000,    25000,
     50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000, 60000000,
@@ -133,7 +133,8 @@ struct page {
     int err;
 };
 
-__attribute__((format(printf, 2, 3))) static void line(struct page *page, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void write_line(struct page *page, const char *format,
+                                                             ...)
 {
     va_list args;
     if (page->err != 0) return;
@@ -142,16 +143,16 @@ __attribute__((format(printf, 2, 3))) static void line(struct page *page, const 
     va_end(args);
 }
 
-static void head(struct page *page, const char *name, const char *type, const char *help)
+static void write_head(struct page *page, const char *name, const char *type, const char *help)
 {
-    line(page, "# HELP belfry_%s %s\n# TYPE belfry_%s %s\n", name, help, name, type);
+    write_line(page, "# HELP belfry_%s %s\n# TYPE belfry_%s %s\n", name, help, name, type);
 }
 
-static void one(struct page *page, const char *name, const char *type, const char *help,
-                uint64_t value)
+static void write_metric(struct page *page, const char *name, const char *type, const char *help,
+                         uint64_t value)
 {
-    head(page, name, type, help);
-    line(page, "belfry_%s %" PRIu64 "\n", name, value);
+    write_head(page, name, type, help);
+    write_line(page, "belfry_%s %" PRIu64 "\n", name, value);
 }
 
 static double seconds(uint64_t ns)
@@ -159,55 +160,58 @@ static double seconds(uint64_t ns)
     return (double)ns / 1e9;
 }
 
-static void meter(struct page *page, const char *name, const char *help,
-                  const struct bel_meter *meter)
+static void write_meter(struct page *page, const char *name, const char *help,
+                        const struct bel_meter *meter)
 {
     uint64_t below = 0;
-    head(page, name, "histogram", help);
+    write_head(page, name, "histogram", help);
     for (unsigned i = 0; i < BEL_METER_BOUNDS; i++) {
         below += meter->counts[i];
-        line(page, "belfry_%s_bucket{le=\"%g\"} %" PRIu64 "\n", name, seconds(bounds_us[i] * 1000),
-             below);
+        write_line(page, "belfry_%s_bucket{le=\"%g\"} %" PRIu64 "\n", name,
+                   seconds(bounds_us[i] * 1000), below);
     }
     uint64_t count = bel__meter_count(meter);
-    line(page, "belfry_%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, count);
-    line(page, "belfry_%s_sum %.9f\nbelfry_%s_count %" PRIu64 "\n", name, seconds(meter->sum_ns),
-         name, count);
+    write_line(page, "belfry_%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, count);
+    write_line(page, "belfry_%s_sum %.9f\nbelfry_%s_count %" PRIu64 "\n", name,
+               seconds(meter->sum_ns), name, count);
 }
 
-static void verbs(struct page *page, const char *name, const char *help, const uint64_t *counts)
+static void write_verbs(struct page *page, const char *name, const char *help,
+                        const uint64_t *counts)
 {
-    head(page, name, "counter", help);
+    write_head(page, name, "counter", help);
     for (unsigned verb = 0; verb < BEL_VERBS; verb++) {
-        line(page, "belfry_%s{verb=\"%s\"} %" PRIu64 "\n", name, bel_verb_name(verb), counts[verb]);
+        write_line(page, "belfry_%s{verb=\"%s\"} %" PRIu64 "\n", name, bel_verb_name(verb),
+                   counts[verb]);
     }
 }
 
-static void topic_lines(struct page *page, const struct bel_topic_counts_topic *topics,
-                        size_t count)
+static void write_topics(struct page *page, const struct bel_topic_counts_topic *topics,
+                         size_t count)
 {
-    head(page, "timers", "gauge", "Timers of a topic in a state.");
+    write_head(page, "timers", "gauge", "Timers of a topic in a state.");
     for (size_t i = 0; i < count; i++) {
         for (unsigned state = 0; state < BEL_STATES && topics[i].name[0] != 0; state++) {
-            line(page, "belfry_timers{topic=\"%s\",state=\"%s\"} %" PRIu64 "\n", topics[i].name,
-                 bel_state_name(state), topics[i].counts[state]);
+            write_line(page, "belfry_timers{topic=\"%s\",state=\"%s\"} %" PRIu64 "\n",
+                       topics[i].name, bel_state_name(state), topics[i].counts[state]);
         }
     }
-    head(page, "oldest_due_age_seconds", "gauge",
-         "How long the first timer of a topic that is ready has been due.");
+    write_head(page, "oldest_due_age_seconds", "gauge",
+               "Time since the oldest ready timer of a topic became due.");
     for (size_t i = 0; i < count; i++) {
         if (topics[i].name[0] == 0) continue;
-        line(page, "belfry_oldest_due_age_seconds{topic=\"%s\"} %.3f\n", topics[i].name,
-             (double)topics[i].oldest_age_ms / 1e3);
+        write_line(page, "belfry_oldest_due_age_seconds{topic=\"%s\"} %.3f\n", topics[i].name,
+                   (double)topics[i].oldest_age_ms / 1e3);
     }
-    head(page, "topic_paused", "gauge", "Whether a topic is paused.");
+    write_head(page, "topic_paused", "gauge", "Whether a topic is paused.");
     for (size_t i = 0; i < count; i++) {
         if (topics[i].name[0] == 0) continue;
-        line(page, "belfry_topic_paused{topic=\"%s\"} %d\n", topics[i].name, topics[i].paused);
+        write_line(page, "belfry_topic_paused{topic=\"%s\"} %d\n", topics[i].name,
+                   topics[i].paused);
     }
 }
 
-static void census_lines(struct page *page, const struct bel_topic_counts *census,
+static void write_census(struct page *page, const struct bel_topic_counts *census,
                          struct bel_mono now)
 {
     struct bel_mono taken;
@@ -215,40 +219,44 @@ static void census_lines(struct page *page, const struct bel_topic_counts *censu
     uint64_t all;
     const struct bel_topic_counts_topic *topics = bel__topic_counts_topics(census, &count, &all);
     if (!bel__topic_counts_taken(census, &taken)) return;
-    one(page, "topics", "gauge", "Topics.", all);
-    one(page, "topics_left_out", "gauge", "Topics that are counted but not listed here.",
-        all - count);
-    head(page, "census_age_seconds", "gauge", "How old the numbers of topics are.");
-    line(page, "belfry_census_age_seconds %.3f\n", seconds(now.ns - taken.ns));
-    topic_lines(page, topics, count);
+    write_metric(page, "topics", "gauge", "Number of topics.", all);
+    write_metric(page, "topics_left_out", "gauge", "Topics without metrics of their own.",
+                 all - count);
+    write_head(page, "census_age_seconds", "gauge", "Age of the numbers per topic.");
+    write_line(page, "belfry_census_age_seconds %.3f\n", seconds(now.ns - taken.ns));
+    write_topics(page, topics, count);
 }
 
-static void engine_lines(struct page *page, const struct bel_engine_stats *stats)
+static void write_engine(struct page *page, const struct bel_engine_stats *stats)
 {
-    one(page, "leases_lost_total", "counter", "Leases that ended without a word.",
-        stats->leases_lost);
-    one(page, "leases_lapsed_total", "counter",
-        "Leases that did so soon after a start, which counts no crash.", stats->leases_lapsed);
-    head(page, "plan_skips_total", "counter", "Times of plans that have made no occurrence.");
+    write_metric(page, "leases_lost_total", "counter",
+                 "Leases that expired without a report from the worker.", stats->leases_lost);
+    write_metric(
+        page, "leases_lapsed_total", "counter",
+        "Leases that expired soon after a server start; the attempt is not counted as a crash.",
+        stats->leases_lapsed);
+    write_head(page, "plan_skips_total", "counter",
+               "Nominal times of plans without an occurrence.");
     for (unsigned skip = 0; skip < BEL_ENGINE_SKIPS; skip++) {
-        line(page, "belfry_plan_skips_total{reason=\"%s\"} %" PRIu64 "\n", bel__skip_name(skip),
-             stats->skips[skip]);
+        write_line(page, "belfry_plan_skips_total{reason=\"%s\"} %" PRIu64 "\n",
+                   bel__skip_name(skip), stats->skips[skip]);
     }
-    one(page, "disk_low", "gauge", "Whether timers are refused because the disk is nearly full.",
-        stats->is_disk_low);
-    one(page, "clock_steps_total", "counter", "How often the wall clock was set.",
-        stats->clock_steps);
+    write_metric(page, "disk_low", "gauge",
+                 "1 if new timers are refused because the disk is nearly full.",
+                 stats->is_disk_low);
+    write_metric(page, "clock_steps_total", "counter", "Steps of the wall clock.",
+                 stats->clock_steps);
 }
 
-static void http_lines(struct page *page, const struct bel_metrics *metrics)
+static void write_http(struct page *page, const struct bel_metrics *metrics)
 {
-    one(page, "http_clients", "gauge", "Connections over HTTP.", metrics->http_clients);
-    one(page, "http_clients_accepted_total", "counter", "Connections over HTTP that came.",
-        metrics->http_accepted);
-    head(page, "http_requests_total", "counter", "Requests over HTTP that were answered.");
+    write_metric(page, "http_clients", "gauge", "Open HTTP connections.", metrics->http_clients);
+    write_metric(page, "http_clients_accepted_total", "counter", "HTTP connections accepted.",
+                 metrics->http_accepted);
+    write_head(page, "http_requests_total", "counter", "HTTP requests answered, by status class.");
     for (unsigned i = 0; i < BEL_HTTP_CLASSES; i++) {
-        line(page, "belfry_http_requests_total{status=\"%uxx\"} %" PRIu64 "\n", i + 1,
-             metrics->http_requests[i]);
+        write_line(page, "belfry_http_requests_total{status=\"%uxx\"} %" PRIu64 "\n", i + 1,
+                   metrics->http_requests[i]);
     }
 }
 
@@ -256,23 +264,30 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
                        struct bel_buffer *out)
 {
     struct page page = {.out = out};
-    verbs(&page, "commands_total", "Commands answered.", metrics->commands);
-    verbs(&page, "command_errors_total", "Commands answered with an error.", metrics->errors);
-    one(&page, "deliveries_total", "counter", "Timers handed to workers.", metrics->deliveries);
-    meter(&page, "delivery_lateness_seconds", "From due to delivery.", &metrics->lateness);
-    meter(&page, "turn_seconds", "Applying, committing and answering what came together.",
-          &metrics->turn);
-    one(&page, "clients", "gauge", "Clients connected.", metrics->clients);
-    one(&page, "clients_max", "gauge", "Clients that may be.", metrics->clients_max);
-    one(&page, "clients_accepted_total", "counter", "Clients that came.", metrics->accepted);
-    one(&page, "clients_refused_total", "counter", "Clients for whom there was no room.",
-        metrics->refused);
-    one(&page, "clients_dropped_total", "counter", "Clients that did not read and were closed.",
-        metrics->dropped);
-    one(&page, "received_bytes_total", "counter", "Bytes read from clients.", metrics->bytes_in);
-    one(&page, "sent_bytes_total", "counter", "Bytes written to clients.", metrics->bytes_out);
-    http_lines(&page, metrics);
-    if (metrics->engine != NULL) engine_lines(&page, metrics->engine);
-    census_lines(&page, metrics->census, now);
+    write_verbs(&page, "commands_total", "Commands answered.", metrics->commands);
+    write_verbs(&page, "command_errors_total", "Commands answered with an error.", metrics->errors);
+    write_metric(&page, "deliveries_total", "counter", "Timers delivered to workers.",
+                 metrics->deliveries);
+    write_meter(&page, "delivery_lateness_seconds", "Time from due to delivery.",
+                &metrics->lateness);
+    write_meter(&page, "turn_seconds",
+                "Duration of a turn: apply, commit and reply to queued requests.", &metrics->turn);
+    write_metric(&page, "clients", "gauge", "Open connections.", metrics->clients);
+    write_metric(&page, "clients_max", "gauge", "Maximum number of open connections.",
+                 metrics->clients_max);
+    write_metric(&page, "clients_accepted_total", "counter", "Connections accepted.",
+                 metrics->accepted);
+    write_metric(&page, "clients_refused_total", "counter",
+                 "Connections refused: the maximum is reached.", metrics->refused);
+    write_metric(&page, "clients_dropped_total", "counter",
+                 "Connections closed because the client did not read its replies.",
+                 metrics->dropped);
+    write_metric(&page, "received_bytes_total", "counter", "Bytes read from clients.",
+                 metrics->bytes_in);
+    write_metric(&page, "sent_bytes_total", "counter", "Bytes written to clients.",
+                 metrics->bytes_out);
+    write_http(&page, metrics);
+    if (metrics->engine != NULL) write_engine(&page, metrics->engine);
+    write_census(&page, metrics->census, now);
     return page.err;
 }

@@ -3,18 +3,18 @@
 #define BEL_METRICS_METRICS_H
 
 /*
- * metrics - what a server has counted and measured, and its text for Prometheus.
+ * metrics - the counters and histograms of a server, and their text for Prometheus.
  *
- * Counters are plain numbers that others add to as things happen. How deep topics are is not
- * counted here but asked of the backend, by a census:
+ * Counters are plain numbers that the server increments as events happen. The numbers of timers per
+ * topic are not counted here. A census (topic_counts.h) asks the backend for them:
  *
- *     bel__metrics_begin(metrics, now);               unless one is young enough
+ *     bel__metrics_begin(metrics, now);               starts a census if the last is too old
  *     ... turns ...
  *     if (bel__metrics_is_ready(metrics)) bel__metrics_print(metrics, now, &text);
  *
- * Printing does not wait: without a census it shows the last one, with its age.
+ * Printing does not wait: it shows the last complete census, with its age.
  *
- * Threads: all of it belongs to the thread of the loop.
+ * Threads: only the loop thread may use metrics.
  */
 
 #include "belfry/backend.h"
@@ -27,70 +27,76 @@
 
 enum {
     BEL_METER_BOUNDS = 18,
-    BEL_TOPIC_COUNTS_TOPICS_MAX = 1000, /* the first by name; the others are only counted */
+    BEL_TOPIC_COUNTS_TOPICS_MAX = 1000, /* topics with metrics of their own: the first by name */
     BEL_HTTP_CLASSES = 5,
 };
 
-/* How long something took, or how late it was: a histogram as Prometheus has them. */
+/* A histogram of durations with the buckets of Prometheus. */
 struct bel_meter {
-    uint64_t counts[BEL_METER_BOUNDS + 1]; /* the last is for what is over all bounds */
+    uint64_t counts[BEL_METER_BOUNDS + 1]; /* per bucket; the last is above all bounds */
     uint64_t sum_ns;
 };
 
 void bel__meter_record(struct bel_meter *meter, uint64_t ns);
 
-/* The count of all, and a bound that `thousandths` of them do not exceed, in ns. */
+/* Returns the number of recorded durations. */
 uint64_t bel__meter_count(const struct bel_meter *meter);
+
+/* Returns the smallest bucket bound, in ns, that `thousandths` of the durations do not exceed; 0
+ * without any, UINT64_MAX if that bucket has no bound. */
 uint64_t bel__meter_quantile(const struct bel_meter *meter, unsigned thousandths);
 
 struct bel_topic_counts; /* private */
 
 struct bel_metrics {
-    uint64_t commands[BEL_VERBS]; /* answered, and how many of them with an error */
-    uint64_t errors[BEL_VERBS];
+    uint64_t commands[BEL_VERBS]; /* replies sent, including errors */
+    uint64_t errors[BEL_VERBS];   /* error replies */
     uint64_t deliveries;
-    uint64_t turns;            /* that had something to do */
-    struct bel_meter turn;     /* how long those took: apply, commit, answer */
-    struct bel_meter lateness; /* from due to delivery */
+    uint64_t turns;            /* turns with at least one request */
+    struct bel_meter turn;     /* duration of these turns: apply, commit, reply */
+    struct bel_meter lateness; /* from due time to delivery */
     uint64_t clients, clients_max, accepted, refused, dropped;
     uint64_t bytes_in, bytes_out;
     uint64_t http_clients, http_accepted;
-    uint64_t http_requests[BEL_HTTP_CLASSES]; /* answered, by the first digit of the status, - 1 */
-    const struct bel_engine_stats *engine;    /* borrowed; NULL: there is none */
-    struct bel_backend *backend;              /* borrowed: whom a census asks */
+    uint64_t http_requests[BEL_HTTP_CLASSES]; /* replies by status class: [0] is 1xx */
+    const struct bel_engine_stats *engine;    /* borrowed; NULL: no durable engine */
+    struct bel_backend *backend;              /* borrowed: answers the requests of a census */
     struct bel_topic_counts *census;
 };
 
-/* Makes metrics with all counters at 0. Returns 0 or BEL_ENOMEM. */
+/* Initializes all counters to 0. Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__metrics_init(struct bel_metrics *metrics);
 
-/* A request over HTTP was answered. */
+/* Counts an HTTP reply with this status. */
 void bel__metrics_count_http(struct bel_metrics *metrics, unsigned status);
 
-/* "misfire" and so on. */
+/* Returns why a plan skipped a nominal time, as a label: "misfire", "overlap", "queue", "known". */
 const char *bel__skip_name(enum bel_engine_skip skip);
 
-/* Releases what they have. There is no census under way: the backend has answered, or is gone. */
+/* Frees the census, which must not be running: the backend has replied, or is destroyed. */
 void bel__metrics_finish(struct bel_metrics *metrics);
 
-/* Begins a census, unless one is under way or the last is younger than a second. Needs turns. */
+/* Starts a census, unless one is running or the last is younger than a second. The backend answers
+ * it in its next turns. */
 void bel__metrics_begin(struct bel_metrics *metrics, struct bel_mono now);
 
-/* Whether none is under way. */
+/* Returns whether no census is running. */
 bool bel__metrics_is_ready(const struct bel_metrics *metrics);
 
-/* Appends the text for Prometheus. Returns 0, BEL_EFULL or BEL_ENOMEM; then part of it may be
- * there. */
+/* Appends the text for Prometheus to `out`. Returns 0, BEL_EFULL or BEL_ENOMEM; on failure `out`
+ * may contain a part of the text. */
 BEL_CHECKED int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
                                    struct bel_buffer *out);
 
-/* The sums over the topics of the last census: by state, of plans; how many topics there are. */
+/* Sums over the listed topics of a census. `topics` is the number of all topics, `oldest_age_ms`
+ * the greatest age. */
 struct bel_topic_counts_sums {
     uint64_t counts[BEL_STATES];
     uint64_t plans, topics, oldest_age_ms;
 };
 
-/* Sets both: what was found, and when it was begun. False if there was no census. */
+/* Sets `*out` to the sums of the last complete census and `*taken` to its start. Returns false if
+ * there was no census yet. */
 bool bel__metrics_sums(const struct bel_metrics *metrics, struct bel_topic_counts_sums *out,
                        struct bel_mono *taken);
 

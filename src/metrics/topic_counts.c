@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Requests and topics of one census are two blocks; those of the last are kept until the next
- * is complete. A topic that goes away in between is left out. */
+/* A census allocates one block for its requests and one for its topics. The topics of the last
+ * census are kept until the next is complete. A topic that is removed during a census gets an empty
+ * name. */
 #include "metrics/topic_counts.h"
 
 #include "metrics/metrics.h"
@@ -11,40 +12,41 @@
 #include <string.h>
 
 struct bel_topic_counts {
-    struct bel_backend *backend; /* borrowed, while it is under way */
+    struct bel_backend *backend; /* borrowed, during a census */
     struct bel_request names;
     struct bel_request *requests; /* one for each topic */
-    struct bel_topic_counts_topic *making, *made;
-    size_t making_count, made_count;
-    size_t left; /* requests that are not done */
-    uint64_t making_all, made_all;
-    struct bel_mono begun, taken;
-    bool is_under_way, has_made;
+    struct bel_topic_counts_topic *next,
+        *last; /* of the running census, of the last complete one */
+    size_t next_count, last_count;
+    size_t pending; /* requests without a reply */
+    uint64_t next_all, last_all;
+    struct bel_mono begun, taken; /* start of the running census, of the last complete one */
+    bool is_under_way, has_last;
 };
 
 static void finish(struct bel_topic_counts *census, bool is_complete)
 {
     if (is_complete) {
-        free(census->made);
-        census->made = census->making;
-        census->made_count = census->making_count;
-        census->made_all = census->making_all;
+        free(census->last);
+        census->last = census->next;
+        census->last_count = census->next_count;
+        census->last_all = census->next_all;
         census->taken = census->begun;
-        census->has_made = true;
+        census->has_last = true;
     } else {
-        free(census->making);
+        free(census->next);
     }
     free(census->requests);
-    census->making = NULL;
+    census->next = NULL;
     census->requests = NULL;
     census->is_under_way = false;
 }
 
-static void take_topic(struct bel_request *request, const struct bel_reply *reply)
+static void store_topic(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_topic_counts *census = request->user;
     size_t index = (size_t)(request - census->requests);
-    struct bel_topic_counts_topic *topic = &census->making[index];
+    struct bel_topic_counts_topic *topic = &census->next[index];
     if (reply->err == 0) {
         memcpy(topic->counts, reply->topic->counts, sizeof topic->counts);
         topic->plans = reply->topic->plans;
@@ -53,44 +55,44 @@ static void take_topic(struct bel_request *request, const struct bel_reply *repl
     } else {
         topic->name[0] = 0;
     }
-    assert(census->left > 0);
-    if (--census->left == 0) finish(census, true);
+    assert(census->pending > 0);
+    if (--census->pending == 0) finish(census, true);
 }
 
-static void ask(struct bel_topic_counts *census, size_t index, struct bel_view name)
+static void request_topic(struct bel_topic_counts *census, size_t index, struct bel_view name)
 {
-    struct bel_topic_counts_topic *topic = &census->making[index];
+    struct bel_topic_counts_topic *topic = &census->next[index];
     assert(name.bytes < sizeof topic->name);
     memcpy(topic->name, name.data, name.bytes);
     topic->name[name.bytes] = 0;
     census->requests[index] = (struct bel_request){
         .command = {.verb = BEL_VERB_TOPIC, .target.topic = {topic->name, name.bytes}},
-        .done = take_topic,
+        .done = store_topic,
         .user = census,
     };
     bel_backend_submit(census->backend, &census->requests[index]);
 }
 
-static void take_names(struct bel_request *request, const struct bel_reply *reply)
+static void store_names(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_topic_counts *census = request->user;
     size_t count = reply->err == 0 ? reply->names.count : 0;
-    census->making_all = count;
+    census->next_all = count;
     if (count > BEL_TOPIC_COUNTS_TOPICS_MAX) count = BEL_TOPIC_COUNTS_TOPICS_MAX;
-    census->making_count = count;
+    census->next_count = count;
     if (reply->err != 0 || count == 0) {
         finish(census, reply->err == 0);
         return;
     }
-    census->making = calloc(count, sizeof *census->making);
+    census->next = calloc(count, sizeof *census->next);
     census->requests = calloc(count, sizeof *census->requests);
-    if (census->making == NULL || census->requests == NULL) {
+    if (census->next == NULL || census->requests == NULL) {
         finish(census, false);
         return;
     }
-    census->left = count;
+    census->pending = count;
     for (size_t i = 0; i < count; i++) {
-        ask(census, i, reply->names.items[i]);
+        request_topic(census, i, reply->names.items[i]);
     }
 }
 
@@ -106,8 +108,8 @@ void bel__topic_counts_destroy(struct bel_topic_counts *census)
 {
     if (census == NULL) return;
     free(census->requests);
-    free(census->making);
-    free(census->made);
+    free(census->next);
+    free(census->last);
     free(census);
 }
 
@@ -119,7 +121,7 @@ void bel__topic_counts_begin(struct bel_topic_counts *census, struct bel_backend
     census->backend = backend;
     census->begun = now;
     census->names = (struct bel_request){
-        .command = {.verb = BEL_VERB_TOPICS}, .done = take_names, .user = census};
+        .command = {.verb = BEL_VERB_TOPICS}, .done = store_names, .user = census};
     bel_backend_submit(backend, &census->names);
 }
 
@@ -130,14 +132,14 @@ bool bel__topic_counts_is_under_way(const struct bel_topic_counts *census)
 
 bool bel__topic_counts_taken(const struct bel_topic_counts *census, struct bel_mono *out)
 {
-    if (census->has_made) *out = census->taken;
-    return census->has_made;
+    if (census->has_last) *out = census->taken;
+    return census->has_last;
 }
 
 const struct bel_topic_counts_topic *bel__topic_counts_topics(const struct bel_topic_counts *census,
                                                               size_t *count, uint64_t *all)
 {
-    *count = census->made_count;
-    *all = census->made_all;
-    return census->made;
+    *count = census->last_count;
+    *all = census->last_all;
+    return census->last;
 }

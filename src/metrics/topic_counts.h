@@ -3,9 +3,11 @@
 #define BEL_METRICS_TOPIC_COUNTS_H
 
 /*
- * census - how many timers each topic has in which state, asked of the backend in two rounds: the
- * names, and then all of them at once, so that it takes two turns and not one for each topic. The
- * last one stays to be looked at while the next is made.
+ * topic_counts - a census: the number of timers per topic and state.
+ *
+ * A census sends requests to the backend in two rounds, first for the names of the topics, then for
+ * all topics at once. It therefore takes two turns, not one per topic. The results of the last
+ * census stay readable while the next one runs.
  */
 
 #include "belfry/backend.h"
@@ -23,22 +25,25 @@ struct bel_topic_counts_topic {
     bool paused;
 };
 
-/* Makes a census of nothing. Returns 0 and sets `*out`, or BEL_ENOMEM. */
+/* Creates a census without results. Returns 0 and sets `*out`, or BEL_ENOMEM. */
 BEL_CHECKED int bel__topic_counts_create(struct bel_topic_counts **out);
 
-/* Frees a census, which is not under way; NULL is allowed. */
+/* Frees a census, which must not be running; NULL is allowed. */
 void bel__topic_counts_destroy(struct bel_topic_counts *census);
 
-/* Begins one, which is not under way. Without memory it is done at once, and the old one stays. */
+/* Starts a census, which must not be running. If memory runs out or the list of names fails, the
+ * census ends and the results of the last one stay. */
 void bel__topic_counts_begin(struct bel_topic_counts *census, struct bel_backend *backend,
                              struct bel_mono now);
 
 bool bel__topic_counts_is_under_way(const struct bel_topic_counts *census);
 
-/* When the last one was begun. False if there was none. */
+/* Sets `*out` to the start of the last complete census. Returns false if there was none. */
 bool bel__topic_counts_taken(const struct bel_topic_counts *census, struct bel_mono *out);
 
-/* The topics of the last one, up to BEL_TOPIC_COUNTS_TOPICS_MAX, and how many there were in all. */
+/* Returns the topics of the last complete census, with an empty name for a topic that was removed
+ * during the census. Sets `*count` to their number (at most BEL_TOPIC_COUNTS_TOPICS_MAX) and `*all`
+ * to the number of all topics. */
 const struct bel_topic_counts_topic *bel__topic_counts_topics(const struct bel_topic_counts *census,
                                                               size_t *count, uint64_t *all);
 
