@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * From a route, a query and a body to the words of a command:
+ * Translates a route, a query and a body into the words of a command:
  *
  *     PUT /v1/topics/mail/timers/a  {"payload": {"to": 1}, "in": "5s", "headers": {"x": "y"}}
  *     SCHEDULE mail {"to":1} ID a HEADER content-type application/json IN 5s HEADER x y
  *
- * What is there by position comes from the path or the field of its name; every other field must
- * be an option of the command, in small letters. Words point into the path, the fields, or texts
- * that are kept for them.
+ * A positional argument comes from the path or from the field of its name. Every other field must
+ * be an option of the command, in lower case. Words point into the path, the fields, or copies that
+ * the call keeps.
  */
 #include "http/call.h"
 
@@ -47,7 +47,7 @@ static int push_text(struct bel_http_call *call, const char *text, struct bel_wh
     return push(call, (struct bel_view){text, strlen(text)}, why);
 }
 
-/* A copy that lives as long as the call. */
+/* Appends a word that points to a copy, which lives as long as the call. */
 static int push_copy(struct bel_http_call *call, const char *text, size_t bytes,
                      struct bel_why *why)
 {
@@ -61,7 +61,7 @@ static bool is_option(const struct bel_argument *argument)
     return argument->name[0] >= 'A' && argument->name[0] <= 'Z';
 }
 
-/* Whether a field is called as an argument is, in small letters. */
+/* Returns whether a field has the name of an argument in lower case. */
 static bool is_called(const char *field, const char *name)
 {
     size_t i = 0;
@@ -102,7 +102,7 @@ static int push_value(struct bel_http_call *call, const char *name, bool is_byte
                     why);
     }
     if (json_is_integer(value) || is_bytes) return push_dump(call, value, why);
-    return bel__refusal(why, "BADARG", "%.*s: expected a text or a whole number", SHOWN_MAX, name);
+    return bel__refusal(why, "BADARG", "%.*s: expected a string or an integer", SHOWN_MAX, name);
 }
 
 static int push_header(struct bel_http_call *call, const char *name, const json_t *value,
@@ -113,18 +113,18 @@ static int push_header(struct bel_http_call *call, const char *name, const json_
     return err ? err : push_value(call, name, false, value, why);
 }
 
-/* A header that is there more than once has an array of its values. */
+/* Appends HEADER options. An array gives the values of a repeated header. */
 static int push_headers(struct bel_http_call *call, json_t *headers, struct bel_why *why)
 {
     const char *name;
     json_t *value;
     if (!json_is_object(headers)) {
-        return bel__refusal(why, "BADARG", "headers: expected an object of texts");
+        return bel__refusal(why, "BADARG", "headers: expected an object of strings");
     }
     json_object_foreach(headers, name, value)
     {
         size_t count = json_is_array(value) ? json_array_size(value) : 1;
-        if (count == 0) return bel__refusal(why, "BADARG", "headers: expected a text in an array");
+        if (count == 0) return bel__refusal(why, "BADARG", "headers: an array must not be empty");
         for (size_t i = 0; i < count; i++) {
             int err = push_header(call, name,
                                   json_is_array(value) ? json_array_get(value, i) : value, why);
@@ -138,13 +138,13 @@ static int push_base64(struct bel_http_call *call, const json_t *value, struct b
 {
     size_t bytes = json_string_length(value);
     if (!json_is_string(value)) {
-        return bel__refusal(why, "BADARG", "payload_base64: expected a text");
+        return bel__refusal(why, "BADARG", "payload_base64: expected a string");
     }
     call->payload = malloc(bytes + 1);
     if (call->payload == NULL) return refuse_memory(why);
     struct bel_view text = {json_string_value(value), bytes};
     if (!bel__base64_decode(text, call->payload, &bytes)) {
-        return bel__refusal(why, "BADARG", "payload_base64: this is not base64");
+        return bel__refusal(why, "BADARG", "payload_base64: invalid base64");
     }
     return push(call, (struct bel_view){call->payload, bytes}, why);
 }
@@ -161,7 +161,8 @@ static int push_payload(struct bel_http_call *call, struct bel_why *why)
     return push_value(call, "payload", true, value, why);
 }
 
-/* A payload that is a JSON value says so, unless the headers say something else. */
+/* Appends the header content-type: application/json if the payload is a JSON value other than a
+ * string, unless the request has a content-type. */
 static int push_content_type(struct bel_http_call *call, struct bel_why *why)
 {
     const json_t *value = json_object_get(call->fields, "payload");
@@ -173,10 +174,11 @@ static int push_content_type(struct bel_http_call *call, struct bel_why *why)
     return err == 0 ? push_text(call, "application/json", why) : err;
 }
 
-/* One that was made by an earlier try stays as it is, unless the body says something else. */
+/* Appends CONFLICT keep to a POST with an Idempotency-Key, unless the body has a conflict field: a
+ * timer that an earlier attempt created stays unchanged. */
 static int push_conflict(struct bel_http_call *call, struct bel_why *why)
 {
-    if (!call->route->is_made || find_capture(call, "ID") == NULL) return 0;
+    if (!call->route->is_create || find_capture(call, "ID") == NULL) return 0;
     if (json_object_get(call->fields, "conflict") != NULL) return 0;
     int err = push_text(call, "CONFLICT", why);
     return err == 0 ? push_text(call, "keep", why) : err;
@@ -223,7 +225,7 @@ static int push_option(struct bel_http_call *call, const struct bel_argument *op
     return push_value(call, option->name, option->type == BEL_ARGUMENT_BYTES, value, why);
 }
 
-/* The argument that a field is for; NULL if there is none. */
+/* Finds the argument that a field sets; NULL if the command has none. */
 static const struct bel_argument *find_argument(const struct bel_http_call *call, const char *field)
 {
     const struct bel_command_entry *entry = &bel__commands[call->route->command];
@@ -250,7 +252,7 @@ static int push_fields(struct bel_http_call *call, struct bel_why *why)
     {
         const struct bel_argument *argument = find_argument(call, name);
         if (argument == NULL) {
-            err = bel__refusal(why, "BADARG", "there is no field '%.*s' here", SHOWN_MAX, name);
+            err = bel__refusal(why, "BADARG", "unknown field '%.*s'", SHOWN_MAX, name);
         } else if (argument->type == BEL_ARGUMENT_PAIR) {
             err = push_headers(call, value, why);
         } else if (is_option(argument)) {
@@ -300,7 +302,7 @@ static int read_body(struct bel_http_call *call, struct bel_why *why)
 {
     json_error_t error;
     if (call->query != BEL_HTTP_QUERY_NONE) {
-        return bel__refusal(why, "BADARG", "there is no query here: the fields are in the body");
+        return bel__refusal(why, "BADARG", "unexpected query: send the fields in the body");
     }
     if (call->body.count == 0) {
         call->fields = json_object();
@@ -311,25 +313,25 @@ static int read_body(struct bel_http_call *call, struct bel_why *why)
     call->fields = bel__http_load(text, JSON_FLAGS, &error, &is_memory);
     if (is_memory) return refuse_memory(why);
     if (call->fields == NULL) {
-        return bel__refusal(why, "BADARG", "the body cannot be read as JSON: line %d, %.100s",
+        return bel__refusal(why, "BADARG", "the body is not valid JSON: line %d, %.100s",
                             error.line, error.text);
     }
     if (json_is_object(call->fields)) return 0;
     return bel__refusal(why, "BADARG", "the body is not a JSON object");
 }
 
-/* A GET has its fields in the query, all others in the body. */
+/* Reads the fields: of a GET from the query, of other methods from the body. */
 static int read_fields(struct bel_http_call *call, struct bel_why *why)
 {
     call->kept = json_array();
     if (call->kept == NULL) return refuse_memory(why);
     if (strcmp(call->route->method, "GET") != 0) return read_body(call, why);
     if (call->body.count > 0) {
-        return bel__refusal(why, "BADARG", "there is no body here: the fields are in the query");
+        return bel__refusal(why, "BADARG", "unexpected body: send the fields in the query");
     }
     if (call->query == BEL_HTTP_QUERY_LOST) return refuse_memory(why);
     if (call->query == BEL_HTTP_QUERY_TWICE) {
-        return bel__refusal(why, "BADARG", "the query has a name twice: say it once");
+        return bel__refusal(why, "BADARG", "the query has a parameter twice: send it once");
     }
     if (call->fields == NULL) call->fields = json_object();
     return call->fields != NULL ? 0 : refuse_memory(why);

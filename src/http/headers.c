@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Where a request ends is said by its headers, and whoever stands before this server has read them
- * too. If the two do not agree, what is a body for one is a request for the other, and maybe in
- * somebody else's name. So what could be read in two ways is not read at all: none of the headers
- * that matter is there twice, lengths are digits, the only coding is `chunked`, and it has no
- * length beside it.
+ * Protection against request smuggling. The headers of a request say where its body ends, and a
+ * proxy in front of this server reads them too. If the proxy and the server disagree, an attacker's
+ * body becomes a request that the server attributes to somebody else. Requests that could be read
+ * in two ways are therefore rejected: no header that matters may occur twice, Content-Length
+ * consists of digits, the only transfer coding is `chunked`, and it excludes Content-Length.
  */
 #include "http/call.h"
 
@@ -18,7 +18,7 @@ enum place {
     LENGTH,
     CODING,
     EXPECT,
-    OTHERS, /* that may be there once */
+    OTHERS, /* the first of the other headers that may occur only once */
 };
 
 static const char *const singles[] = {
@@ -37,7 +37,7 @@ static bool is_called(struct bel_view text, const char *name)
     return text.bytes == strlen(name) && strncasecmp(text.data, name, text.bytes) == 0;
 }
 
-/* Names, as RFC 9110 has them. */
+/* Returns whether a text is a valid header name (token, RFC 9110). */
 static bool is_token(struct bel_view text)
 {
     const char *bytes = text.data;
@@ -49,7 +49,7 @@ static bool is_token(struct bel_view text)
     return text.bytes > 0;
 }
 
-/* Values: anything but what ends a line, or looks as if. */
+/* Returns whether a header value is free of control characters other than tab. */
 static bool is_line(struct bel_view text)
 {
     const unsigned char *bytes = text.data;
@@ -63,7 +63,7 @@ static const char *take_single(struct bel_http_headers *headers, size_t place,
                                struct bel_view value)
 {
     unsigned bit = 1U << place;
-    if (headers->singles & bit) return "a header is there twice that may be there once";
+    if (headers->singles & bit) return "a header occurs twice that may occur only once";
     headers->singles |= bit;
     switch (place) {
     case LENGTH:
@@ -72,7 +72,7 @@ static const char *take_single(struct bel_http_headers *headers, size_t place,
     case CODING:
         headers->is_chunked = true;
         if (is_called(value, "chunked")) break;
-        return "Transfer-Encoding: expected chunked, and nothing else";
+        return "Transfer-Encoding: only chunked is supported";
     case EXPECT:
         if (is_called(value, "100-continue")) break;
         return "Expect: expected 100-continue";
@@ -85,7 +85,8 @@ static const char *take_single(struct bel_http_headers *headers, size_t place,
                : NULL;
 }
 
-/* Of a header that goes on in a second line, the library appends that line to the name. */
+/* Returns whether a Content-Length or Transfer-Encoding is folded, i.e. continued on a second line,
+ * which the library appends to the name. */
 static bool is_folded(struct bel_view name)
 {
     for (size_t i = LENGTH; i <= CODING; i++) {
@@ -101,8 +102,8 @@ void bel__http_headers_take(struct bel_http_headers *headers, struct bel_view na
                             struct bel_view value)
 {
     if (headers->fault != NULL) return;
-    if (!is_token(name)) headers->fault = "a header has other characters in its name than names do";
-    if (!is_line(value)) headers->fault = "a header has control characters in it";
+    if (!is_token(name)) headers->fault = "a header name has invalid characters";
+    if (!is_line(value)) headers->fault = "a header value has control characters";
     if (is_folded(name)) headers->fault = "a header has more than one line";
     for (size_t i = 0; i < sizeof singles / sizeof singles[0] && headers->fault == NULL; i++) {
         if (is_called(name, singles[i])) headers->fault = take_single(headers, i, value);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * libmicrohttpd does the protocol, driven from outside: what is polled is an epoll of ours, with
- * its epoll in it and the sockets of claims that wait.
+ * libmicrohttpd implements the protocol; the loop drives it. The loop polls an outer epoll that
+ * contains the epoll of the library and the sockets of waiting claims.
  *
- *     ours: [its epoll] [socket of a claim that waits] ...      bel__http_fd()
- *               |
- *               '--> sockets of connections that do not wait
+ *     outer epoll: [library epoll] [socket of a waiting claim] ...      bel__http_fd()
+ *                         |
+ *                         '--> sockets of connections that are not suspended
  *
- * A request that needs the backend is suspended, and resumed when it is answered. While it is
- * suspended the library does not look at its socket and would not see its client hang up; hence
- * the sockets in ours. A claim whose answer could not be sent is released.
+ * A connection whose request needs the backend is suspended until the backend replies. The library
+ * does not poll the socket of a suspended connection, so it would not notice that the client hung
+ * up. A claim can wait long; its socket is therefore polled by the outer epoll. A claim whose
+ * response cannot be sent is released.
  */
 #include "http/call.h"
 
@@ -27,9 +28,9 @@
 #include <unistd.h>
 
 enum {
-    BODY_BYTES_BESIDES = 256 << 10, /* of a body, besides its payload */
-    IDLE_S_MAX = 75,                /* of a connection that says nothing */
-    CONNECTION_BYTES = 32 << 10,    /* for the first line and the headers */
+    BODY_BYTES_BESIDES = 256 << 10, /* maximum size of a body without its payload */
+    IDLE_S_MAX = 75,                /* idle timeout of a connection */
+    CONNECTION_BYTES = 32 << 10,    /* memory for the request line and the headers */
     METRICS_BYTES_MAX = 8 << 20,
     EVENTS_MAX = 64,
     LOCATION_BYTES = 3 * (BEL_TOPIC_BYTES_MAX + BEL_ID_BYTES) + 32,
@@ -38,9 +39,9 @@ enum {
 struct bel_http {
     struct bel_http_options options;
     struct MHD_Daemon *daemon;
-    struct bel_list calls, censuses; /* all; those that wait for a census */
+    struct bel_list calls, counting; /* all calls; those that wait for a census */
     int epoll_fd;
-    MHD_socket listener; /* once it is quiet */
+    MHD_socket listener; /* owned while draining; the library owns it before */
     bool is_draining;
 };
 
@@ -60,7 +61,7 @@ static struct MHD_Response *make_response(char *text, size_t bytes, const char *
     return response;
 }
 
-/* Writes a segment of a path. */
+/* Appends a percent-encoded path segment. Returns the new length. */
 static size_t put_segment(char *out, size_t used, struct bel_view text)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -88,8 +89,8 @@ static void add_location(const struct bel_http_call *call, struct bel_view id)
     (void)MHD_add_response_header(call->response, "Location", text);
 }
 
-/* Makes the response of a page, which it takes. Without memory there is none, and the connection
- * is closed. */
+/* Creates the response of a page and takes ownership of the page. If memory runs out there is no
+ * response, and the connection will be closed. */
 static void set_page(struct bel_http_call *call, struct bel_http_page page)
 {
     if (page.is_lost) return;
@@ -102,7 +103,7 @@ static void set_page(struct bel_http_call *call, struct bel_http_page page)
     call->response = make_response(text, strlen(text), type);
     call->status = page.status;
     if (call->response == NULL) return;
-    if (page.place.bytes > 0) add_location(call, page.place);
+    if (page.created_id.bytes > 0) add_location(call, page.created_id);
     if (page.status == MHD_HTTP_UNAUTHORIZED) {
         (void)MHD_add_response_header(call->response, "WWW-Authenticate", "Bearer");
     }
@@ -182,7 +183,8 @@ static void call_destroy(struct bel_http_call *call)
     free(call);
 }
 
-/* Keeps the tokens of deliveries until they are sent. Without memory their leases will end. */
+/* Keeps the tokens of deliveries until the response is sent. If memory runs out and the response
+ * cannot be sent, the leases expire instead of being released. */
 static void keep_tokens(struct bel_http_call *call, const struct bel_reply *reply)
 {
     size_t bytes = bel__unsent_bytes(reply);
@@ -191,18 +193,18 @@ static void keep_tokens(struct bel_http_call *call, const struct bel_reply *repl
     if (call->tokens != NULL) bel__unsent_keep(&call->unsent, reply, call->tokens);
 }
 
-static void released(struct bel_unsent_claims *unsent)
+static void on_released(struct bel_unsent_claims *unsent)
 {
     call_destroy(BEL_CONTAINER_OF(unsent, struct bel_http_call, unsent));
 }
 
-/* A call whose connection is gone. */
+/* Releases the unsent claims of a call whose connection is closed, then frees the call. */
 static void abandon(struct bel_http_call *call)
 {
-    bel__unsent_release(&call->unsent, &call->request, call->backend, released);
+    bel__unsent_release(&call->unsent, &call->request, call->backend, on_released);
 }
 
-static void answered(struct bel_request *request, const struct bel_reply *reply)
+static void on_reply(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_http_call *call = BEL_CONTAINER_OF(request, struct bel_http_call, request);
     bool is_orphaned = call->state == BEL_HTTP_CALL_ORPHANED;
@@ -240,17 +242,18 @@ static void submit(struct bel_http_call *call)
         return;
     }
     if (!bel__scope_has(call->grant.scope, &call->request.command)) {
-        set_problem(call, "NOPERM", "this key is for some topics alone, and not for this");
+        set_problem(call, "NOPERM",
+                    "this key is limited to certain topics and does not allow this command");
         return;
     }
-    call->request.done = answered;
+    call->request.done = on_reply;
     suspend(call, BEL_HTTP_CALL_RUNNING);
     const struct bel_command *command = &call->request.command;
     if (command->verb == BEL_VERB_CLAIM && command->claim.wait_ms > 0) watch(call);
     bel_backend_submit(call->backend, &call->request);
 }
 
-/* --- what is the server's own --- */
+/* --- resources of the server itself --- */
 
 static void print_metrics(struct bel_http_call *call)
 {
@@ -259,7 +262,7 @@ static void print_metrics(struct bel_http_call *call)
     int err = bel__metrics_print(call->http->options.metrics, call->service->now->real, &text);
     char *copy = err == 0 ? malloc(text.count + 1) : NULL;
     if (copy == NULL) {
-        set_problem(call, "FULL", "the metrics are too many to be shown");
+        set_problem(call, "FULL", "the metrics are too large");
     } else {
         memcpy(copy, bel__buffer_data(&text), text.count);
         call->response = make_response(copy, text.count, "text/plain; version=0.0.4");
@@ -276,7 +279,7 @@ static void begin_metrics(struct bel_http_call *call)
         print_metrics(call);
         return;
     }
-    bel__list_append(&http->censuses, &call->waiting);
+    bel__list_append(&http->counting, &call->waiting);
     suspend(call, BEL_HTTP_CALL_COUNTING);
 }
 
@@ -284,7 +287,7 @@ static void end_metrics(struct bel_http *http)
 {
     struct bel_link *link;
     if (!bel__metrics_is_ready(http->options.metrics)) return;
-    while ((link = bel__list_take_first(&http->censuses)) != NULL) {
+    while ((link = bel__list_take_first(&http->counting)) != NULL) {
         struct bel_http_call *call = BEL_CONTAINER_OF(link, struct bel_http_call, waiting);
         assert(call->state == BEL_HTTP_CALL_COUNTING);
         call->state = BEL_HTTP_CALL_ANSWERED;
@@ -306,7 +309,7 @@ static void set_description(struct bel_http_call *call)
              (struct bel_http_page){.status = MHD_HTTP_OK, .json = json, .is_lost = json == NULL});
 }
 
-/* All of the request is there. */
+/* Executes a completely received request. */
 static void begin(struct bel_http_call *call)
 {
     bool is_draining = call->http->is_draining;
@@ -339,8 +342,8 @@ static const char *header_of(const struct bel_http_call *call, const char *name)
     return MHD_lookup_connection_value(call->connection, MHD_HEADER_KIND, name);
 }
 
-/* Whether a host, with or without a port, is a number or localhost: no name that somebody else
- * could have pointed to this machine. */
+/* Returns whether a host, with or without a port, is an IP address or localhost. A DNS name could
+ * belong to an attacker who points it to this machine (DNS rebinding). */
 static bool is_own_host(const char *host)
 {
     char name[BEL_ADDRESS_BYTES];
@@ -353,7 +356,8 @@ static bool is_own_host(const char *host)
            inet_pton(AF_INET6, name, raw) == 1;
 }
 
-/* A page of another site must not speak for whoever looks at it. */
+/* Returns whether an origin is this server. A page of another site must not send requests in the
+ * name of its visitor (cross-site request forgery). */
 static bool is_own_origin(const char *origin, const char *host)
 {
     const char *rest = strstr(origin, "://");
@@ -365,16 +369,16 @@ static bool check_origin(struct bel_http_call *call)
     const char *host = header_of(call, "Host"), *origin = header_of(call, "Origin");
     bool is_local = bel__address_is_loopback(&call->http->options.address);
     if (is_local && (host == NULL || !is_own_host(host))) {
-        set_problem(call, "NOPERM", "Host: this server is asked for by its address or localhost");
+        set_problem(call, "NOPERM", "Host: expected an IP address or localhost");
     } else if (origin != NULL && !is_own_origin(origin, host)) {
-        set_problem(call, "NOPERM", "Origin: other sites may not ask this server");
+        set_problem(call, "NOPERM", "Origin: cross-site requests are not allowed");
     } else {
         return true;
     }
     return false;
 }
 
-/* The number of wrong keys on a connection; NULL if there was no memory for it. */
+/* Returns the counter of wrong keys of a connection; NULL if its allocation failed. */
 static unsigned *keys_wrong_of(const struct bel_http_call *call)
 {
     const union MHD_ConnectionInfo *info =
@@ -384,11 +388,11 @@ static unsigned *keys_wrong_of(const struct bel_http_call *call)
 
 static bool refuse_key(struct bel_http_call *call)
 {
-    set_problem(call, "NOAUTH", "a key is needed: Authorization: Bearer KEY");
+    set_problem(call, "NOAUTH", "a key is required: Authorization: Bearer KEY");
     return false;
 }
 
-/* Nobody needs a key to see whether it lives. */
+/* Checks the API key and its permission; on failure sets the response. Health checks need none. */
 static bool check_key(struct bel_http_call *call)
 {
     const struct bel_service *service = call->service;
@@ -406,17 +410,17 @@ static bool check_key(struct bel_http_call *call)
     if (result != BEL_KEY_RIGHT) return refuse_key(call);
     if (own == BEL_HTTP_OPENAPI) return true;
     bool is_allowed = grant->permissions & 1U << bel__commands[call->route->command].permission;
-    if (own == BEL_HTTP_METRICS && grant->scope != NULL) is_allowed = false; /* all topics */
+    if (own == BEL_HTTP_METRICS && grant->scope != NULL) is_allowed = false; /* shows all topics */
     if (is_allowed) return true;
     set_problem(call, "NOPERM", "the key does not allow this");
     return false;
 }
 
-/* What is sent again with the same key is to be there once: so the key is the timer's id. As a
- * structured field it stands in quotes. */
+/* Uses the Idempotency-Key of a POST as the timer's id, so that a retry creates no second timer.
+ * The key may be quoted, as a structured field is. */
 static void take_retry_key(struct bel_http_call *call)
 {
-    const char *key = call->route->is_made ? header_of(call, "Idempotency-Key") : NULL;
+    const char *key = call->route->is_create ? header_of(call, "Idempotency-Key") : NULL;
     if (key == NULL) return;
     size_t bytes = strlen(key);
     bool is_quoted = bytes >= 2 && key[0] == '"' && key[bytes - 1] == '"';
@@ -432,11 +436,11 @@ static void take_retry_key(struct bel_http_call *call)
 static void refuse_route(struct bel_http_call *call, const char *allow)
 {
     if (allow[0] == 0) {
-        set_problem(call, "NOTFOUND", "this path leads nowhere");
+        set_problem(call, "NOTFOUND", "no such resource");
         return;
     }
     set_page(call, bel__http_problem_as(MHD_HTTP_METHOD_NOT_ALLOWED, "ERR",
-                                        "this method leads nowhere here"));
+                                        "this resource does not support this method"));
     if (call->response == NULL) return;
     (void)MHD_add_response_header(call->response, "Allow", allow);
 }
@@ -457,7 +461,7 @@ static enum MHD_Result take_header(void *context, enum MHD_ValueKind kind, const
     return MHD_YES;
 }
 
-/* The headers are there. False if it has been refused. */
+/* Checks the head of a request. Returns false if the request is refused and the response is set. */
 static bool admit(struct bel_http_call *call, const char *method)
 {
     char allow[64];
@@ -484,7 +488,7 @@ static bool admit(struct bel_http_call *call, const char *method)
     return true;
 }
 
-/* --- what the library calls --- */
+/* --- callbacks of the library --- */
 
 static struct bel_http_call *call_create(struct bel_http *http, struct MHD_Connection *connection,
                                          const char *url)
@@ -525,7 +529,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         *state = call;
         if (admit(call, method)) return MHD_YES;
         call->state = BEL_HTTP_CALL_REFUSED;
-        /* Said now, before all of it is there, a refusal closes the connection. */
+        /* A response that is queued before the body is received closes the connection. */
         return call->is_last ? queue(call) : MHD_YES;
     }
     if (*bytes > 0) {
@@ -543,7 +547,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return queue(call);
 }
 
-/* It has been sent, or never will be. */
+/* The library is done with a request: the response was sent, or the connection was closed. */
 static void on_completed(void *context, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode code)
 {
@@ -580,7 +584,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     }
 }
 
-/* Paths and queries are decoded when they have been taken apart. */
+/* Keeps the library from decoding paths and queries, which must be split before. */
 static size_t leave_encoded(void *context, struct MHD_Connection *connection, char *text)
 {
     (void)context;
@@ -588,10 +592,10 @@ static size_t leave_encoded(void *context, struct MHD_Connection *connection, ch
     return strlen(text);
 }
 
-/* --- the beginning and the end --- */
+/* --- start and stop --- */
 
-/* Listens itself: the library would not say why it cannot. Returns a socket; or -1, and errno is
- * set. Sets the port in `*address` if it was 0. */
+/* Opens the listening socket; the library would not report why it failed. Returns a socket, or -1
+ * and sets errno. Sets the port in `*address` if it was 0. */
 static int open_listener(struct bel_address *address)
 {
     struct sockaddr *name = (struct sockaddr *)&address->socket;
@@ -633,7 +637,7 @@ int bel__http_start(const struct bel_http_options *options, struct bel_http **ou
     http->options = *options;
     http->listener = MHD_INVALID_SOCKET;
     bel__list_init(&http->calls);
-    bel__list_init(&http->censuses);
+    bel__list_init(&http->counting);
     http->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     int listener = http->epoll_fd >= 0 ? open_listener(&http->options.address) : -1;
     (void)bel__why_say(why, 0, "%s", listener < 0 ? strerrordesc_np(errno) : "");
@@ -661,13 +665,13 @@ int bel__http_fd(const struct bel_http *http)
     return http->epoll_fd;
 }
 
-/* Takes back a claim whose client has hung up; if that is too late, it will be answered. */
+/* Withdraws a claim whose client hung up. If the backend is already executing it, it replies. */
 static void hang_up(struct bel_http_call *call)
 {
     if (call->state != BEL_HTTP_CALL_RUNNING) return;
     if (!bel_backend_withdraw(call->backend, &call->request)) return;
     call->state = BEL_HTTP_CALL_ANSWERED;
-    resume(call); /* without a response it is closed */
+    resume(call); /* without a response: the library closes the connection */
 }
 
 void bel__http_run(struct bel_http *http)
@@ -693,7 +697,6 @@ void bel__http_drain(struct bel_http *http)
     if (http->listener == MHD_INVALID_SOCKET) http->listener = MHD_quiesce_daemon(http->daemon);
 }
 
-/* A request that is still being received does not count: its client may be slow, or gone. */
 bool bel__http_is_idle(const struct bel_http *http)
 {
     struct bel_link *link = bel__list_first(&http->calls);
@@ -704,7 +707,7 @@ bool bel__http_is_idle(const struct bel_http *http)
     return true;
 }
 
-/* The library must not be stopped while something is suspended. */
+/* Resumes all suspended connections; the library must not be stopped before. */
 static void resume_all(struct bel_http *http)
 {
     struct bel_link *next;

@@ -3,15 +3,15 @@
 #define BEL_HTTP_HTTP_H
 
 /*
- * http - the same commands over HTTP, on the thread of the loop.
+ * http - an HTTP server for the commands of RESP, on the loop thread.
  *
  *     loop: fd readable, or the wait is over, or a turn was taken ---> bel__http_run()
  *                                                                         |
  *     options.backend  <---- requests, answered in a turn <---------------'
  *
- * It has no thread and never blocks. What it submits goes to `options.backend`, which counts it,
- * and so the loop knows that a turn is needed. Answers come through `done`, inside of a turn;
- * they are sent by the run behind it.
+ * The HTTP server has no thread of its own and never blocks. It submits requests to
+ * `options.backend`. That backend counts them, so the loop knows that a turn is needed. The backend
+ * replies through the `done` callback during a turn; the next bel__http_run() sends the response.
  */
 
 #include "core/address.h"
@@ -25,36 +25,39 @@
 struct bel_http; /* opaque */
 
 struct bel_http_options {
-    struct bel_address address;        /* a port of 0: any that is free */
-    struct bel_backend *backend;       /* borrowed, as are the next two; the caller that is HTTP */
-    const struct bel_service *service; /* the time of the turn, who may come in, limits */
-    struct bel_metrics *metrics;       /* bel__metrics_begin(), then bel__metrics_print() */
+    struct bel_address address;        /* port 0: any free port */
+    struct bel_backend *backend;       /* borrowed, as are the next two */
+    const struct bel_service *service; /* time of the turn, API keys, limits */
+    struct bel_metrics *metrics;       /* for GET /metrics, and counters */
     uint32_t connections_max;
 };
 
-/* Listens. Returns 0 and sets `*out`; or BEL_ENOMEM, or BEL_EIO if it cannot listen there, and says
- * in `why` what the system said. */
+/* Starts to listen. Returns 0 and sets `*out`; or BEL_ENOMEM; or BEL_EIO if it cannot listen on the
+ * address, and sets `why` to the error of the system. */
 BEL_CHECKED int bel__http_start(const struct bel_http_options *options, struct bel_http **out,
                                 struct bel_why *why);
 
-/* The port that it listens on. */
+/* Returns the port that the server listens on. */
 uint16_t bel__http_port(const struct bel_http *http);
 
-/* What to poll for reading: then there is something to run. */
+/* Returns the file descriptor to poll: if it is readable, call bel__http_run(). */
 int bel__http_fd(const struct bel_http *http);
 
-/* Does what there is to do: accepts, reads, submits, sends. */
+/* Accepts connections, reads requests, submits them and sends responses, without blocking. */
 void bel__http_run(struct bel_http *http);
 
-/* When to run it at the latest, in ms from the last run; UINT64_MAX: when it is readable. */
+/* Returns the longest delay until the next bel__http_run(), in ms; UINT64_MAX: no deadline, wait
+ * for the file descriptor. */
 uint64_t bel__http_wait_ms(const struct bel_http *http);
 
-/* From here on it takes no connections and closes those that have nothing under way; and whether
- * all are closed. */
+/* Stops accepting connections. Each later response closes its connection. */
 void bel__http_drain(struct bel_http *http);
+
+/* Returns whether no request waits for a reply or for its response to be sent. A request that is
+ * still being received does not count: its client may be slow, or gone. */
 bool bel__http_is_idle(const struct bel_http *http);
 
-/* Closes what is left and frees it; NULL is allowed. Requests that wait are withdrawn. */
+/* Withdraws waiting requests, closes all connections and frees the server; NULL is allowed. */
 void bel__http_stop(struct bel_http *http);
 
 #endif

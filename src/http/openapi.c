@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The description of the interface in OpenAPI, made from the tables of routes, commands and fields
- * that the server itself uses.
+ * The OpenAPI description of the HTTP interface, generated from the tables of routes, commands and
+ * fields that the server itself uses.
  */
 #include "http/call.h"
 
@@ -21,7 +21,7 @@ static bool is_in_path(const struct bel_http_route *route, const char *name)
     return false;
 }
 
-/* The name of a field for an argument. */
+/* Writes the name of the JSON field or query parameter that sets an argument. */
 static void name_field(const struct bel_http_route *route, const struct bel_argument *argument,
                        char out[32])
 {
@@ -36,7 +36,7 @@ static void name_field(const struct bel_http_route *route, const struct bel_argu
     out[i] = 0;
 }
 
-/* Both take the value, which is NULL if there was no memory for it. */
+/* put() and add() take ownership of the value. A value of NULL means out of memory. */
 static void put(json_t *object, const char *name, json_t *value, bool *lost)
 {
     if (json_object_set_new(object, name, value) != 0) *lost = true;
@@ -94,7 +94,7 @@ static void describe_arguments(const struct bel_http_route *route, json_t *param
             put(properties, name, schema_of(argument, lost), lost);
         }
     }
-    if (route->is_made) {
+    if (route->is_create) {
         json_t *key = json_pack("{s:s, s:s, s:b, s:{s:s}}", "name", "Idempotency-Key", "in",
                                 "header", "required", false, "schema", "type", "string");
         add(parameters, key, lost);
@@ -106,7 +106,7 @@ static void describe_arguments(const struct bel_http_route *route, json_t *param
 
 /* --- answers --- */
 
-/* The JSON type of a field; NULL for a payload, which may be any. */
+/* Returns the JSON type of a field; NULL for a payload, which may be any type. */
 static const char *json_type_of(enum bel_field_type type)
 {
     switch (type) {
@@ -136,7 +136,8 @@ static json_t *reference_to(enum bel_shown_kind kind)
     return json_pack("{s:s}", "$ref", path);
 }
 
-/* Describes a field; one of bytes also under the name it has if they are not UTF-8. */
+/* Describes a field. A field of bytes is also described as NAME_base64, which a reply contains
+ * instead if the bytes are not UTF-8. */
 static void describe_field(const struct bel_field *field, json_t *properties, bool *lost)
 {
     const char *name = field->name.data, *type = json_type_of(field->type);
@@ -179,7 +180,7 @@ static json_t *describe_components(bool *lost)
     return json_pack("{s:o}", "schemas", schemas);
 }
 
-/* Describes the answer to a command in `done`, if the answer is of the table of fields. */
+/* Adds the schema of a command's reply to `done`, if the table of fields describes the reply. */
 static void describe_answer(enum bel_command_place command, json_t *done, bool *lost)
 {
     static const struct {
@@ -206,7 +207,7 @@ static json_t *describe_responses(const struct bel_http_route *route, bool *lost
 {
     json_t *done = json_pack("{s:s}", "description", "done");
     if (route->own == BEL_HTTP_COMMAND) describe_answer(route->command, done, lost);
-    return json_pack("{s:o, s:{s:s}}", route->is_made ? "201" : "2XX", done, "default",
+    return json_pack("{s:o, s:{s:s}}", route->is_create ? "201" : "2XX", done, "default",
                      "description", "application/problem+json with a code");
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Replies as JSON, field by field, as the table commands/fields.h has them. Bytes that are not
- * UTF-8 are in base64, under a name that ends in _base64. If there is no memory for a field, the
- * whole page is lost, and an error takes its place.
+ * Converts replies to JSON, field by field, following the table commands/fields.h. Bytes that are
+ * not UTF-8 are encoded in base64, under a name that ends in _base64. If memory runs out for one
+ * field, the whole page is replaced by an error, or lost if the command may have changed something.
  */
 #include "http/call.h"
 
@@ -20,13 +20,13 @@
 #include <string.h>
 
 enum {
-    PAGE_BYTES_MAX = 128 << 20, /* of payloads */
+    PAGE_BYTES_MAX = 128 << 20, /* maximum sum of the payloads of a reply */
     PAYLOAD_FLAGS = JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES,
 };
 
 /* --- texts --- */
 
-/* A text that is being made. */
+/* A growing text. */
 struct text {
     char *bytes;
     size_t count, capacity;
@@ -51,8 +51,8 @@ static int write_text(const char *bytes, size_t count, void *context)
     return 0;
 }
 
-/* Twice, for where memory is missing the library may say that the text is wrong; in other such
- * places it says nothing. */
+/* Parses twice on failure, because jansson may report a failed allocation as a syntax error. In
+ * other cases it reports an unknown error. */
 json_t *bel__http_load(struct bel_view text, size_t flags, json_error_t *error, bool *is_memory)
 {
     json_t *json = NULL;
@@ -78,78 +78,81 @@ char *bel__http_dump(const json_t *value, size_t flags)
 
 /* --- fields --- */
 
-/* An object that is being filled. */
-struct sheet {
+/* A JSON object under construction. */
+struct builder {
     json_t *object;
     bool is_lost;
 };
 
-static struct sheet sheet_make(void)
+static struct builder builder_create(void)
 {
-    struct sheet sheet = {json_object(), false};
-    sheet.is_lost = sheet.object == NULL;
-    return sheet;
+    struct builder builder = {json_object(), false};
+    builder.is_lost = builder.object == NULL;
+    return builder;
 }
 
-static void set(struct sheet *sheet, const char *name, json_t *value)
+static void set(struct builder *builder, const char *name, json_t *value)
 {
-    if (json_object_set_new(sheet->object, name, value) != 0) sheet->is_lost = true;
+    if (json_object_set_new(builder->object, name, value) != 0) builder->is_lost = true;
 }
 
-static void set_text(struct sheet *sheet, const char *name, const char *text)
+static void set_text(struct builder *builder, const char *name, const char *text)
 {
-    set(sheet, name, json_string(text));
+    set(builder, name, json_string(text));
 }
 
-static void set_number(struct sheet *sheet, const char *name, int64_t number)
+static void set_number(struct builder *builder, const char *name, int64_t number)
 {
-    set(sheet, name, json_integer(number));
+    set(builder, name, json_integer(number));
 }
 
-static void set_count(struct sheet *sheet, const char *name, uint64_t count)
+static void set_count(struct builder *builder, const char *name, uint64_t count)
 {
-    set(sheet, name, json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count));
+    set(builder, name, json_integer(count > INT64_MAX ? INT64_MAX : (json_int_t)count));
 }
 
-/* Sets a name to a text, which it takes. One that is there already gets an array of both. */
-static void add_text(struct sheet *sheet, struct bel_view name, json_t *text)
+/* Adds a text under a name and takes ownership of it. A repeated name gets an array of texts. */
+static void add_text(struct builder *builder, struct bel_view name, json_t *text)
 {
-    json_t *known = json_object_getn(sheet->object, name.data, name.bytes);
+    json_t *known = json_object_getn(builder->object, name.data, name.bytes);
     int failed;
     if (json_is_array(known)) {
         failed = json_array_append_new(known, text);
     } else {
         if (known != NULL) text = json_pack("[O, o]", known, text);
-        failed = json_object_setn_new_nocheck(sheet->object, name.data, name.bytes, text);
+        failed = json_object_setn_new_nocheck(builder->object, name.data, name.bytes, text);
     }
-    if (failed) sheet->is_lost = true;
+    if (failed) builder->is_lost = true;
 }
 
-/* A name may be anything; what is no text cannot be a name here, and is left out. */
-static void set_bytes_as(struct sheet *sheet, struct bel_view name, struct bel_view value)
+/* Adds bytes under a name, in base64 if they are not UTF-8. A name that is not UTF-8 cannot be
+ * represented in JSON; the entry is left out. */
+static void set_bytes_as(struct builder *builder, struct bel_view name, struct bel_view value)
 {
     char long_name[BEL_TEXT_BYTES_MAX + 8];
     if (!bel__utf8_is_text(name)) return;
     if (bel__utf8_is_text(value)) {
-        add_text(sheet, name, json_stringn_nocheck(value.bytes > 0 ? value.data : "", value.bytes));
+        add_text(builder, name,
+                 json_stringn_nocheck(value.bytes > 0 ? value.data : "", value.bytes));
         return;
     }
     char *base64 = bel__base64_encode(value);
     (void)snprintf(long_name, sizeof long_name, "%.*s_base64",
                    (int)(name.bytes < BEL_TEXT_BYTES_MAX ? name.bytes : BEL_TEXT_BYTES_MAX),
                    (const char *)name.data);
-    add_text(sheet, (struct bel_view){long_name, strlen(long_name)},
+    add_text(builder, (struct bel_view){long_name, strlen(long_name)},
              base64 != NULL ? json_string_nocheck(base64) : NULL);
     free(base64);
 }
 
-static void set_bytes(struct sheet *sheet, const char *name, struct bel_view value)
+static void set_bytes(struct builder *builder, const char *name, struct bel_view value)
 {
-    set_bytes_as(sheet, (struct bel_view){name, strlen(name)}, value);
+    set_bytes_as(builder, (struct bel_view){name, strlen(name)}, value);
 }
 
-/* A JSON value only if a header says that it is one, and it is. */
-static void set_payload(struct sheet *sheet, struct bel_view payload,
+/* Sets the payload: as a JSON value if its content-type is application/json and it is valid JSON,
+ * otherwise as bytes. */
+static void set_payload(struct builder *builder, struct bel_view payload,
                         const struct bel_header *headers, size_t count)
 {
     json_t *value = NULL;
@@ -159,203 +162,203 @@ static void set_payload(struct sheet *sheet, struct bel_view payload,
         if (!bel__view_is(headers[i].name, "content-type")) continue;
         if (!bel__view_is(headers[i].value, "application/json")) continue;
         value = bel__http_load(payload, PAYLOAD_FLAGS, &error, &is_memory);
-        if (is_memory) sheet->is_lost = true;
+        if (is_memory) builder->is_lost = true;
     }
     if (value != NULL) {
-        set(sheet, "payload", value);
+        set(builder, "payload", value);
     } else {
-        set_bytes(sheet, "payload", payload);
+        set_bytes(builder, "payload", payload);
     }
 }
 
 /* --- fields of the table --- */
 
-/* Sets a field that a text or a number is enough for. */
-static void set_scalar(struct sheet *sheet, const struct bel_field *field, const void *from)
+/* Sets a field whose value is a text, a number or a boolean. */
+static void set_scalar(struct builder *builder, const struct bel_field *field, const void *from)
 {
     const char *name = field->name.data;
     switch (field->type) {
     case BEL_FIELD_TEXT:
     case BEL_FIELD_BYTES:
-        set_bytes_as(sheet, field->name, bel__field_bytes(field, from));
+        set_bytes_as(builder, field->name, bel__field_bytes(field, from));
         break;
     case BEL_FIELD_STATE:
     case BEL_FIELD_WORD:
     case BEL_FIELD_OUTCOME:
-        set_text(sheet, name, bel__field_word(field, from));
+        set_text(builder, name, bel__field_word(field, from));
         break;
     case BEL_FIELD_BOOLEAN:
-        set(sheet, name, json_boolean(bel__field_is_true(field, from)));
+        set(builder, name, json_boolean(bel__field_is_true(field, from)));
         break;
     case BEL_FIELD_SMALL:
-        set_count(sheet, name, bel__field_small(field, from));
+        set_count(builder, name, bel__field_small(field, from));
         break;
     case BEL_FIELD_COUNT:
     case BEL_FIELD_DURATION:
-        set_count(sheet, name, bel__field_count(field, from));
+        set_count(builder, name, bel__field_count(field, from));
         break;
     case BEL_FIELD_INSTANT:
-        set_number(sheet, name, bel__field_ms(field, from));
+        set_number(builder, name, bel__field_ms(field, from));
         break;
     default:
         assert(false);
     }
 }
 
-/* Sets the fields that are there, of a kind without lists and payloads. */
-static void set_flat(struct sheet *sheet, enum bel_shown_kind kind, const void *from,
+/* Sets the fields that are present, of a kind without lists and payloads. */
+static void set_flat(struct builder *builder, enum bel_shown_kind kind, const void *from,
                      unsigned facts)
 {
     const struct bel_shown *shown = &bel__shown[kind];
     for (size_t i = 0; i < shown->count; i++) {
         const struct bel_field *field = &shown->fields[i];
-        if (bel__field_is_there(field, from, facts)) set_scalar(sheet, field, from);
+        if (bel__field_is_there(field, from, facts)) set_scalar(builder, field, from);
     }
 }
 
-static void append(struct sheet *sheet, json_t *list, const struct sheet *item)
+static void append(struct builder *builder, json_t *list, const struct builder *item)
 {
-    if (json_array_append_new(list, item->object) != 0 || item->is_lost) sheet->is_lost = true;
+    if (json_array_append_new(list, item->object) != 0 || item->is_lost) builder->is_lost = true;
 }
 
-static void set_outcomes(struct sheet *sheet, const struct bel_field *field,
+static void set_outcomes(struct builder *builder, const struct bel_field *field,
                          const struct bel_timer *timer)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < timer->outcomes_count; i++) {
-        struct sheet item = sheet_make();
+        struct builder item = builder_create();
         set_flat(&item, BEL_SHOWN_OUTCOME, &timer->outcomes[i], 0);
-        append(sheet, list, &item);
+        append(builder, list, &item);
     }
-    set(sheet, field->name.data, list);
+    set(builder, field->name.data, list);
 }
 
-static void set_headers(struct sheet *sheet, const struct bel_field *field,
+static void set_headers(struct builder *builder, const struct bel_field *field,
                         const struct bel_header *headers, size_t count)
 {
-    struct sheet inner = sheet_make();
+    struct builder inner = builder_create();
     for (size_t i = 0; i < count; i++) {
         set_bytes_as(&inner, headers[i].name, headers[i].value);
     }
-    if (inner.is_lost) sheet->is_lost = true;
-    set(sheet, field->name.data, inner.object);
+    if (inner.is_lost) builder->is_lost = true;
+    set(builder, field->name.data, inner.object);
 }
 
-static void set_settings(struct sheet *sheet, const struct bel_field *field,
+static void set_settings(struct builder *builder, const struct bel_field *field,
                          const struct bel_topic *topic)
 {
-    struct sheet inner = sheet_make();
+    struct builder inner = builder_create();
     for (size_t i = 0; i < topic->settings_count; i++) {
         set_bytes_as(&inner, topic->settings[i].name, topic->settings[i].value);
     }
-    if (inner.is_lost) sheet->is_lost = true;
-    set(sheet, field->name.data, inner.object);
+    if (inner.is_lost) builder->is_lost = true;
+    set(builder, field->name.data, inner.object);
 }
 
-/* Sets a field of a timer or a delivery; the headers say what the payload is. */
-static void set_field(struct sheet *sheet, const struct bel_field *field, const void *from,
+/* Sets a field of a timer or a delivery. The headers determine the type of the payload. */
+static void set_field(struct builder *builder, const struct bel_field *field, const void *from,
                       const struct bel_header *headers, size_t headers_count)
 {
     switch (field->type) {
     case BEL_FIELD_PAYLOAD:
-        set_payload(sheet, bel__field_bytes(field, from), headers, headers_count);
+        set_payload(builder, bel__field_bytes(field, from), headers, headers_count);
         break;
     case BEL_FIELD_HEADERS:
-        set_headers(sheet, field, headers, headers_count);
+        set_headers(builder, field, headers, headers_count);
         break;
     case BEL_FIELD_OUTCOMES:
-        set_outcomes(sheet, field, from);
+        set_outcomes(builder, field, from);
         break;
     default:
-        set_scalar(sheet, field, from);
+        set_scalar(builder, field, from);
     }
 }
 
-static struct sheet timer_sheet(const struct bel_timer *timer)
+static struct builder build_timer(const struct bel_timer *timer)
 {
     const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TIMER];
-    struct sheet sheet = sheet_make();
+    struct builder builder = builder_create();
     uint64_t there = bel__timer_fields_there(timer);
     for (size_t i = 0; i < shown->count; i++) {
         if ((there >> i & 1) == 0) continue;
-        set_field(&sheet, &shown->fields[i], timer, timer->headers, timer->headers_count);
+        set_field(&builder, &shown->fields[i], timer, timer->headers, timer->headers_count);
     }
-    return sheet;
+    return builder;
 }
 
-static struct sheet delivery_sheet(const struct bel_delivery *delivery)
+static struct builder build_delivery(const struct bel_delivery *delivery)
 {
     const struct bel_shown *shown = &bel__shown[BEL_SHOWN_DELIVERY];
-    struct sheet sheet = sheet_make();
+    struct builder builder = builder_create();
     for (size_t i = 0; i < shown->count; i++) {
         const struct bel_field *field = &shown->fields[i];
         if (!bel__field_is_there(field, delivery, 0)) continue;
-        set_field(&sheet, field, delivery, delivery->headers, delivery->headers_count);
+        set_field(&builder, field, delivery, delivery->headers, delivery->headers_count);
     }
-    return sheet;
+    return builder;
 }
 
-static void set_topic(struct sheet *sheet, const struct bel_topic *topic)
+static void set_topic(struct builder *builder, const struct bel_topic *topic)
 {
     const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TOPIC];
     for (size_t i = 0; i < shown->count; i++) {
         const struct bel_field *field = &shown->fields[i];
         if (field->type == BEL_FIELD_SETTINGS) {
-            set_settings(sheet, field, topic);
+            set_settings(builder, field, topic);
         } else {
-            set_scalar(sheet, field, topic);
+            set_scalar(builder, field, topic);
         }
     }
 }
 
 /* --- lists --- */
 
-static void set_timers(struct sheet *sheet, const struct bel_reply *reply)
+static void set_timers(struct builder *builder, const struct bel_reply *reply)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < reply->timers.count; i++) {
-        struct sheet item = timer_sheet(&reply->timers.items[i]);
-        append(sheet, list, &item);
+        struct builder item = build_timer(&reply->timers.items[i]);
+        append(builder, list, &item);
     }
-    set(sheet, bel__shown[BEL_SHOWN_TIMER].list, list);
+    set(builder, bel__shown[BEL_SHOWN_TIMER].list, list);
     if (reply->timers.cursor.bytes > 0) {
-        set_bytes(sheet, "cursor", reply->timers.cursor);
+        set_bytes(builder, "cursor", reply->timers.cursor);
     } else {
-        set(sheet, "cursor", json_null());
+        set(builder, "cursor", json_null());
     }
 }
 
-static void set_deliveries(struct sheet *sheet, const struct bel_reply *reply)
+static void set_deliveries(struct builder *builder, const struct bel_reply *reply)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < reply->deliveries.count; i++) {
-        struct sheet item = delivery_sheet(&reply->deliveries.items[i]);
-        append(sheet, list, &item);
+        struct builder item = build_delivery(&reply->deliveries.items[i]);
+        append(builder, list, &item);
     }
-    set(sheet, bel__shown[BEL_SHOWN_DELIVERY].list, list);
+    set(builder, bel__shown[BEL_SHOWN_DELIVERY].list, list);
 }
 
-static void set_names(struct sheet *sheet, const char *name, const struct bel_reply *reply)
+static void set_names(struct builder *builder, const char *name, const struct bel_reply *reply)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < reply->names.count; i++) {
         struct bel_view item = reply->names.items[i];
         if (json_array_append_new(list, json_stringn(item.data, item.bytes)) != 0) {
-            sheet->is_lost = true;
+            builder->is_lost = true;
         }
     }
-    set(sheet, name, list);
+    set(builder, name, list);
 }
 
-static void set_steps(struct sheet *sheet, const struct bel_reply *reply)
+static void set_steps(struct builder *builder, const struct bel_reply *reply)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < reply->steps.count; i++) {
-        struct sheet item = sheet_make();
+        struct builder item = builder_create();
         set_flat(&item, BEL_SHOWN_STEP, &reply->steps.items[i], 0);
-        append(sheet, list, &item);
+        append(builder, list, &item);
     }
-    set(sheet, bel__shown[BEL_SHOWN_STEP].list, list);
+    set(builder, bel__shown[BEL_SHOWN_STEP].list, list);
 }
 
 /* --- pages --- */
@@ -366,17 +369,18 @@ static const struct {
 } problems[] = {
     {"ERR", "Bad request", 400},         {"BADARG", "Bad value", 400},
     {"NOTFOUND", "Not found", 404},      {"CONFLICT", "Conflict", 409},
-    {"STALE", "Lease has ended", 409},   {"LIMITED", "Limited", 429},
-    {"FULL", "A limit is reached", 507}, {"NOAUTH", "Key needed", 401},
+    {"STALE", "Lease has ended", 409},   {"LIMITED", "Too many requests", 429},
+    {"FULL", "A limit is reached", 507}, {"NOAUTH", "Key required", 401},
     {"NOPERM", "Not allowed", 403},      {"IO", "Storage has failed", 500},
 };
 
-/* The page of a sheet, which it takes. One that is not complete is no page. */
-static struct bel_http_page page_of(unsigned status, struct sheet *sheet, bool is_problem)
+/* Turns an object into a page and takes ownership of it. An incomplete object gives a lost page. */
+static struct bel_http_page page_of(unsigned status, struct builder *builder, bool is_problem)
 {
-    struct bel_http_page page = {.status = status, .json = sheet->object, .is_problem = is_problem};
-    if (!sheet->is_lost) return page;
-    json_decref(sheet->object);
+    struct bel_http_page page = {
+        .status = status, .json = builder->object, .is_problem = is_problem};
+    if (!builder->is_lost) return page;
+    json_decref(builder->object);
     page.json = NULL;
     page.is_lost = true;
     return page;
@@ -389,15 +393,15 @@ struct bel_http_page bel__http_problem_as(unsigned status, const char *code, con
         i++;
     }
     if (status == 0) status = problems[i].status;
-    struct sheet sheet = sheet_make();
+    struct builder builder = builder_create();
     bool has_detail =
-        bel__utf8_is_text((struct bel_view){text, strlen(text)}); /* it may repeat anything */
-    set_text(&sheet, "type", "about:blank");
-    set_text(&sheet, "title", problems[i].title);
-    set_number(&sheet, "status", (int64_t)status);
-    if (has_detail) set_text(&sheet, "detail", text);
-    set_text(&sheet, "code", code);
-    return page_of(status, &sheet, true);
+        bel__utf8_is_text((struct bel_view){text, strlen(text)}); /* may quote a client's bytes */
+    set_text(&builder, "type", "about:blank");
+    set_text(&builder, "title", problems[i].title);
+    set_number(&builder, "status", (int64_t)status);
+    if (has_detail) set_text(&builder, "detail", text);
+    set_text(&builder, "code", code);
+    return page_of(status, &builder, true);
 }
 
 struct bel_http_page bel__http_problem(const char *code, const char *text)
@@ -405,7 +409,8 @@ struct bel_http_page bel__http_problem(const char *code, const char *text)
     return bel__http_problem_as(0, code, text);
 }
 
-/* What is nothing to RESP and an error here; NULL if it is none. */
+/* Returns the error code of a reply that is nil or 0 in RESP but an error over HTTP; otherwise
+ * NULL. */
 static const char *missing(enum bel_verb verb, const struct bel_reply *reply)
 {
     switch (verb) {
@@ -421,45 +426,45 @@ static const char *missing(enum bel_verb verb, const struct bel_reply *reply)
     }
 }
 
-static void fill(struct sheet *sheet, const struct bel_http_call *call,
+static void fill(struct builder *builder, const struct bel_http_call *call,
                  const struct bel_reply *reply)
 {
     switch (call->request.command.verb) {
     case BEL_VERB_SCHEDULE:
-        set_bytes(sheet, "topic", call->request.command.schedule.topic);
-        set_bytes(sheet, "id", reply->id);
+        set_bytes(builder, "topic", call->request.command.schedule.topic);
+        set_bytes(builder, "id", reply->id);
         break;
     case BEL_VERB_CLAIM:
-        set_deliveries(sheet, reply);
+        set_deliveries(builder, reply);
         break;
     case BEL_VERB_FAIL:
-        set_flat(sheet, BEL_SHOWN_VERDICT, &reply->verdict, bel__verdict_facts(&reply->verdict));
+        set_flat(builder, BEL_SHOWN_VERDICT, &reply->verdict, bel__verdict_facts(&reply->verdict));
         break;
     case BEL_VERB_EXTEND:
-        set_count(sheet, "lease_left_ms", reply->count);
+        set_count(builder, "lease_left_ms", reply->count);
         break;
     case BEL_VERB_LIST:
-        set_timers(sheet, reply);
+        set_timers(builder, reply);
         break;
     case BEL_VERB_TOPICS:
-        set_names(sheet, "topics", reply);
+        set_names(builder, "topics", reply);
         break;
     case BEL_VERB_TOPIC:
-        set_topic(sheet, reply->topic);
+        set_topic(builder, reply->topic);
         break;
     case BEL_VERB_EXPLAIN:
-        set_names(sheet, "lines", reply);
+        set_names(builder, "lines", reply);
         break;
     case BEL_VERB_AGENDA:
-        set_steps(sheet, reply);
+        set_steps(builder, reply);
         break;
     default:
-        set_count(sheet, "count", reply->count);
+        set_count(builder, "count", reply->count);
         break;
     }
 }
 
-/* The bytes of a reply that nothing else bounds. */
+/* Returns the total size of the payloads of a reply, which no other limit bounds. */
 static uint64_t payloads_of(enum bel_verb verb, const struct bel_reply *reply)
 {
     uint64_t bytes = 0;
@@ -472,7 +477,7 @@ static uint64_t payloads_of(enum bel_verb verb, const struct bel_reply *reply)
     return bytes;
 }
 
-/* Whether a command has changed nothing, or nothing that is not taken back. */
+/* Returns whether a command changes nothing, or, as CLAIM, is undone if its reply is not sent. */
 static bool is_harmless(enum bel_verb verb)
 {
     switch (verb) {
@@ -504,26 +509,28 @@ struct bel_http_page bel__http_page(const struct bel_http_call *call, const stru
     }
     const char *code = missing(verb, reply);
     if (code != NULL) {
-        return bel__http_problem(code, verb == BEL_VERB_ACK   ? "this lease has ended"
+        return bel__http_problem(code, verb == BEL_VERB_ACK   ? "the lease has ended"
                                        : verb == BEL_VERB_GET ? "there is no such timer"
-                                                              : "there is no such timer waiting");
+                                       : verb == BEL_VERB_CANCEL
+                                           ? "no such unfinished timer"
+                                           : "no such scheduled or ready timer");
     }
     if (payloads_of(verb, reply) > PAGE_BYTES_MAX) {
-        return bel__http_problem("FULL", "the answer is too large: ask for fewer");
+        return bel__http_problem("FULL", "the reply is too large: request fewer timers");
     }
     if (is_silent(verb)) return (struct bel_http_page){.status = 204};
-    struct sheet sheet = {NULL, false};
+    struct builder builder = {NULL, false};
     if (verb == BEL_VERB_GET) {
-        sheet = timer_sheet(&reply->timers.items[0]);
+        builder = build_timer(&reply->timers.items[0]);
     } else {
-        sheet = sheet_make();
-        fill(&sheet, call, reply);
+        builder = builder_create();
+        fill(&builder, call, reply);
     }
-    if (sheet.is_lost && is_harmless(verb)) {
-        json_decref(sheet.object);
+    if (builder.is_lost && is_harmless(verb)) {
+        json_decref(builder.object);
         return bel__http_problem("FULL", "out of memory: try again");
     }
-    struct bel_http_page page = page_of(call->route->is_made ? 201 : 200, &sheet, false);
-    if (call->route->is_made) page.place = reply->id;
+    struct bel_http_page page = page_of(call->route->is_create ? 201 : 200, &builder, false);
+    if (call->route->is_create) page.created_id = reply->id;
     return page;
 }

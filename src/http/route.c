@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The table of routes. A path is compared with its segments as they were sent, and decoded behind
- * that: a topic with a slash in it is sent as %2F and stays one segment.
+ * The table of routes. A path is matched segment by segment before it is percent-decoded: a topic
+ * whose name contains a slash is sent with %2F and stays one segment.
  */
 #include "http/call.h"
 
@@ -18,7 +18,7 @@ const struct bel_http_route bel__http_routes[] = {
     {"GET", "/readyz", .own = BEL_HTTP_READYZ},
     {"GET", "/metrics", .own = BEL_HTTP_METRICS, DOES(INFO)},
     {"GET", "/openapi.json", .own = BEL_HTTP_OPENAPI},
-    {"POST", TOPIC "/timers", DOES(SCHEDULE), .is_made = true},
+    {"POST", TOPIC "/timers", DOES(SCHEDULE), .is_create = true},
     {"GET", TOPIC "/timers", DOES(LIST)},
     {"PUT", TOPIC "/timers/{id}", DOES(SCHEDULE)},
     {"GET", TOPIC "/timers/{id}", DOES(GET)},
@@ -46,7 +46,7 @@ static size_t segment_of(const char *path)
     return strcspn(path, "/");
 }
 
-/* Whether a path fits a pattern, segment by segment; notes where the captures are. */
+/* Returns whether a path matches a pattern, and sets the captures, still encoded. */
 static bool fits(const char *pattern, char *path,
                  struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX])
 {
