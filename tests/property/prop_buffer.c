@@ -21,7 +21,7 @@ struct model {
     size_t count, count_max;
 };
 
-/* Adds to both in one of the four ways, and checks that they agree on whether. */
+/* Adds to both in one of the four ways, and checks that both succeed or fail. */
 static void add(struct bel_buffer *buffer, struct model *m, uint64_t *random_state)
 {
     static char bytes[2 * COUNT_MAX + 1];

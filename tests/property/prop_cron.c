@@ -29,7 +29,7 @@ static const char *const zone_names[] = {
     "Europe/Dublin",    "America/Scoresbysund", "Asia/Gaza",     "UTC",
 };
 
-/* A rule as the scan knows it: which values are named, and how. */
+/* A rule as the scan knows it: which values match, and how. */
 struct rule {
     char text[512];
     bool minutes[60], hours[24], days[32], months[13], weekdays[7];
@@ -156,7 +156,7 @@ static struct rule make_rule(uint64_t *random)
     return rule;
 }
 
-/* A calendar of the test's own: days are counted on from a known one. */
+/* An independent calendar: days are counted on from a known one. */
 struct date {
     int year;
     unsigned month, day, days, weekday;
@@ -178,7 +178,7 @@ static struct date date_of(const struct bel_civil *civil)
                          length_of(civil->year, civil->month), (unsigned)weekday};
 }
 
-/* Whether a day is the one, Monday to Friday, that is nearest to another of its month. */
+/* Returns whether a day is the nearest day from Monday to Friday to another of its month. */
 static bool is_nearest(const struct date *date, unsigned wanted)
 {
     if (wanted > date->days || date->weekday == 0 || date->weekday == 6) return false;
@@ -300,7 +300,7 @@ static void check_printing(const struct bel_cron *cron)
     CHECK(memcmp(cron, &again, sizeof again) == 0);
 }
 
-/* A random change of the zone's clocks between 1970 and 2090, or any time. */
+/* Returns a random clock change of the zone between 1970 and 2090, or any time. */
 static int64_t pick_moment(const struct bel_zone *zone, uint64_t *random)
 {
     int64_t at = (int64_t)random_below(random, UINT64_C(120) * 366 * DAY), change;
@@ -320,7 +320,7 @@ static void run_case(uint64_t seed)
                (int)when.gap, (int)when.fold, seed);
     struct bel_cron cron;
     int err = bel_cron_parse(rule.text, strlen(rule.text), 0, &cron, NULL);
-    if (err) return; /* a date that does not exist: the unit test has those */
+    if (err) return; /* a date that does not exist: the unit test covers these */
     check_printing(&cron);
     int64_t moment = pick_moment(zone, &random);
     compare_with_scan(&rule, &cron, &when, moment - WINDOW_DAYS * DAY, moment + WINDOW_DAYS * DAY);

@@ -19,17 +19,17 @@ static void round_trip(uint64_t ms)
     CHECK_EQ(again, ms);
 }
 
-/* Numbers around multiples of units, where parts appear and vanish. */
+/* Numbers around multiples of units, where units appear and disappear in the text. */
 static void round_trip_near_units(uint64_t *state)
 {
     uint64_t unit = UNITS_MS[random_below(state, 6)];
     uint64_t ms = random_magnitude(state) / unit * unit;
-    round_trip(ms - 1); /* may wrap, which is a number as good as any */
+    round_trip(ms - 1); /* may wrap around, which is fine */
     round_trip(ms);
     round_trip(ms + 1);
 }
 
-/* Texts of the bytes that matter: refused or read, the answer depends on the text alone. */
+/* Texts of relevant bytes: valid or not, the result depends only on the text. */
 static void read_noise(uint64_t *state)
 {
     static const char alphabet[] = "0123456789PTWDHMSwdhms.-YM";
@@ -40,7 +40,7 @@ static void read_noise(uint64_t *state)
     for (size_t i = 0; i < bytes; i++) {
         text[i] = alphabet[random_below(state, sizeof alphabet - 1)];
     }
-    char *copy = malloc(bytes + 1); /* so that a sanitizer sees a byte too many */
+    char *copy = malloc(bytes + 1); /* so that a sanitizer detects a read past the end */
     CHECK(copy != NULL);
     memcpy(copy, text, bytes);
     copy = realloc(copy, bytes > 0 ? bytes : 1);

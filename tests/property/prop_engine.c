@@ -85,7 +85,8 @@ static void remember_seen(struct world *world, struct bel_view id)
 {
     char *seen = world->seen[world->seen_count % SEEN_MAX];
     const char *at = memchr(id.data, '@', id.bytes);
-    if (at == NULL || at - (const char *)id.data > 1) return; /* not of a plan with a made id */
+    if (at == NULL || at - (const char *)id.data > 1)
+        return; /* not for a plan with a generated id */
     (void)snprintf(seen, BEL_ID_BYTES + 1, "%.*s", (int)id.bytes, (const char *)id.data);
     world->seen_count++;
 }
@@ -143,8 +144,8 @@ static void compare(struct world *world, struct asked *asked)
     if (verb == BEL_VERB_CLAIM) remember_deliveries(world, asked);
 }
 
-/* The engine takes a turn. In a directory it answers when what changed is durable: all that it
- * has decided is answered when a question is that was asked behind it. */
+/* The engine takes a turn. In a directory it replies when the changes are durable: when a request
+ * submitted after the turn is answered, so are all requests of the turn. */
 static void turn_engine(struct world *world)
 {
     struct heard *heard = NULL;
@@ -161,7 +162,7 @@ static void turn_engine(struct world *world)
     heard_free(heard);
 }
 
-/* Sees, every other time, that the engine is in order inside. */
+/* Checks the internal state of the engine, every other time. */
 static void look_inside(struct world *world)
 {
     if (random_below(&world->look, 2) == 0) return;
@@ -171,7 +172,7 @@ static void look_inside(struct world *world)
     fail_with(world, "inside");
 }
 
-/* Both take a turn; then all that either has answered is compared. */
+/* Both take a turn; then all replies are compared. */
 static void turn(struct world *world)
 {
     turn_engine(world);
@@ -212,7 +213,7 @@ static void move(struct world *world, uint64_t ms)
     say(world, "      +%" PRIu64 " ms: %+" PRId64 "\n", ms, world->now.wall.ms - START);
 }
 
-/* Time passes, with a turn at every deadline. */
+/* Lets time pass, with a turn at every deadline. */
 static void advance(struct world *world, uint64_t ms)
 {
     uint64_t end = world->now.boot.ns + ms * NS_PER_MS;
@@ -231,7 +232,7 @@ static void pass_time(struct world *world)
     if (what <= 3) {
         advance(world, below(world, 25));
     } else if (what == 4) {
-        move(world, below(world, 120)); /* a jump: the next turn finds out */
+        move(world, below(world, 120)); /* a jump: the next turn notices it */
     } else if (what == 5 && has(world, STEPS)) {
         int64_t step = (int64_t)below(world, 4000) - 2000;
         say(world, "      the wall clock steps by %" PRId64 " ms\n", step);
@@ -242,7 +243,7 @@ static void pass_time(struct world *world)
     }
 }
 
-/* All of a topic, as one side lists it. */
+/* All timers of a topic, as one side lists them. */
 struct listing {
     struct bel_timer timers[LISTED_MAX];
     struct heard *pages[LISTED_MAX];
@@ -340,7 +341,7 @@ static void configure(struct world *world, unsigned side, const char *topic,
     heard_free(heard);
 }
 
-/* The settings that a case has from its start: no chance in retries, and small numbers. */
+/* The settings of a case: no randomness in retries, and small numbers. */
 static void configure_all(struct world *world)
 {
     const struct bel_setting settings[] = {{BEL_VIEW("retry"), BEL_VIEW("4ms,8ms")},
@@ -405,7 +406,7 @@ static void finish(struct world *world)
     CHECK(system(command) == 0); /* NOLINT(concurrency-mt-unsafe) */
 }
 
-/* Has something written: what time it is is known after a close as of the last write. */
+/* Writes something: after a close, the known time is that of the last write. */
 static void write_something(struct world *world)
 {
     struct asked *asked = calloc(1, sizeof *asked);
@@ -422,7 +423,7 @@ static void write_something(struct world *world)
     turn(world);
 }
 
-/* Both are closed for a while, and the machine is started anew. */
+/* Both are closed for a while, and the machine is restarted. */
 static void reopen(struct world *world)
 {
     write_something(world);

@@ -25,9 +25,9 @@ enum {
     BATCH_MAX = 4, /* requests of a turn */
     WAITING_MAX = 6,
     TOKENS_MAX = 24,
-    SEEN_MAX = 24, /* ids that answers named */
+    SEEN_MAX = 24, /* ids from replies */
     TURNS_MAX = 1000,
-    DIRECTORY_EVERY = 150, /* cases: opening one takes its time */
+    DIRECTORY_EVERY = 150, /* cases per directory, because opening one is slow */
     LISTED_MAX = 2000,
 };
 
@@ -43,7 +43,7 @@ enum feature {
     DEPTH = 1 << 6,
     WAITS = 1 << 7,
     SPREAD = 1 << 8,
-    DIRECTORY = 1 << 9, /* in which the engine is closed and opened again */
+    DIRECTORY = 1 << 9, /* the engine is closed and opened again in it */
 };
 
 /* A request to both sides. */
@@ -61,7 +61,7 @@ struct token {
 
 struct world {
     uint64_t seed, random;
-    uint64_t look; /* chance for when to compare all, which changes nothing else */
+    uint64_t look; /* random numbers for when to compare everything, which affect nothing else */
     unsigned features;
     bool is_loud;
     struct bel_now now;
@@ -73,7 +73,7 @@ struct world {
     struct asked *asked[BATCH_MAX + WAITING_MAX];
     size_t asked_count;
     struct token tokens[TOKENS_MAX];
-    size_t tokens_count; /* in all; the last ones are there */
+    size_t tokens_count; /* in total; the last ones are stored */
     char seen[SEEN_MAX][BEL_ID_BYTES + 1];
     size_t seen_count; /* likewise */
     struct differ differ;
@@ -103,8 +103,8 @@ static inline struct bel_view view(const char *text)
 
 enum bel_verb choose_verb(struct world *world);
 
-/* Makes a command of a verb and puts it into both requests of `asked`, which have their own
- * names for tokens and for ids that were made. */
+/* Makes a command for a verb and puts it into both requests of `asked`, which have their own tokens
+ * and generated ids. */
 void choose(struct world *world, enum bel_verb verb, struct asked *asked);
 
 #endif

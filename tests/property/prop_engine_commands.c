@@ -15,7 +15,7 @@ static struct bel_view topic_of(struct world *world)
     return view(topic_names[below(world, 3)]);
 }
 
-/* An id that was made, as the side knows it, one that an answer had, or a chosen one. */
+/* Chooses a generated id, as the side knows it, one from a reply, or a fixed one. */
 static void choose_id(struct world *world, struct asked *asked)
 {
     struct differ *differ = &world->differ;
@@ -35,7 +35,7 @@ static void choose_id(struct world *world, struct asked *asked)
     asked->ids[ENGINE_SIDE][0] = asked->ids[MODEL_SIDE][0] = view(name);
 }
 
-/* A token of the last ones, which may be stale, or nonsense. */
+/* Chooses one of the last tokens, which may be stale, or an invalid one. */
 static void choose_token(struct world *world, struct asked *asked, size_t place)
 {
     size_t count = world->tokens_count < TOKENS_MAX ? world->tokens_count : TOKENS_MAX;
@@ -104,7 +104,8 @@ static void choose_schedule(struct world *world, struct asked *asked, struct bel
     spec->lease_ms = chance(world, 30) ? 1 + below(world, 30) : 0;
     if (has(world, EXPIRY) && chance(world, 60)) spec->expires_ms = 1 + below(world, 40);
     if (has(world, PLANS) && chance(world, 40)) choose_plan(world, spec);
-    const char *name = id_names[below(world, 6)]; /* a spread is by the id: both have the same */
+    const char *name = id_names[below(world, 6)]; /* a spread depends on the id: both have the
+                                                     same */
     if (spec->plan.rule.bytes > 0) {
         asked->ids[ENGINE_SIDE][0] = asked->ids[MODEL_SIDE][0] = view(name);
     }
@@ -212,7 +213,7 @@ enum bel_verb choose_verb(struct world *world)
     return BEL_VERB_GET;
 }
 
-/* Fills in all of a command but what each side has names of its own for. */
+/* Fills in a command, except for names that differ between the sides. */
 static void choose_command(struct world *world, struct asked *asked, struct bel_command *command)
 {
     switch (command->verb) {

@@ -10,7 +10,7 @@ enum {
     TIMES = 50,
 };
 
-#define YEAR_1972_MS INT64_C(63072000000) /* from here on no offset has seconds */
+#define YEAR_1972_MS INT64_C(63072000000) /* since then no offset has seconds */
 #define YEAR_9999_MS INT64_C(253370764800000)
 
 /* Half-hour folds, changes at midnight, the negative summer time of Dublin, a skipped day, a

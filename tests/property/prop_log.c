@@ -35,10 +35,10 @@ struct content {
 };
 
 static struct content contents[BATCHES_MAX + 1]; /* after each batch */
-static struct content now;                       /* with the batch that is not closed */
-static uint64_t seeds[BATCHES_MAX + 2];          /* of the rows in each */
+static struct content now;                       /* including the open batch */
+static uint64_t seeds[BATCHES_MAX + 2];          /* of the rows of each batch */
 static uint64_t last_batch, synced_batch, answered_batch;
-static bool tries_again; /* the next batch is to be the one that was lost */
+static bool tries_again; /* the next batch repeats the lost one */
 
 static uint64_t random_state;
 static struct disk *disk;
@@ -49,7 +49,7 @@ static struct bel_store_options options;
 static bool has_power_cuts, has_sync_failures, has_crashes;
 static uint64_t work_in_8;
 
-/* The tree's commits are operations of the disk, too: the power may fail before or after. */
+/* Commits of the tree are operations of the disk too: the power may fail before or after. */
 static int (*commit_lasting)(struct bel_tree *tree, uint64_t epoch);
 
 static int commit_tree(struct bel_tree *tree, uint64_t epoch)
@@ -63,7 +63,7 @@ static int commit_tree(struct bel_tree *tree, uint64_t epoch)
     return is_up ? 0 : BEL_EIO;
 }
 
-/* Chance for all but the rows of a batch. */
+/* Random numbers for everything except the rows of a batch. */
 static uint64_t chance(uint64_t end)
 {
     return random_below(&random_state, end);
@@ -74,7 +74,7 @@ static struct bel_key key_of(unsigned i)
     return (struct bel_key){{i % 3, i, UINT64_MAX - i}};
 }
 
-/* What is under a key whose value has this number: the number, and bytes that follow from it. */
+/* Returns the value for a number: the number, and bytes that follow from it. */
 static struct bel_view value_of(uint64_t number, uint8_t out[VALUE_BYTES_MAX])
 {
     uint64_t state = number;
@@ -122,12 +122,12 @@ static void plan_faults(void)
     if (chance(8) == 0) plan->fail_write_in = 1 + chance(40);
 }
 
-/* Ends the process, and perhaps the power, and starts again until it works. */
+/* Ends the process, and perhaps the power, and starts again until it succeeds. */
 static void reopen(void)
 {
     struct bel_why why;
     bool was_cut = false;
-    if (chance(2) == 0) disk_stop(disk); /* or it is closed in an orderly way */
+    if (chance(2) == 0) disk_stop(disk); /* or it is closed normally */
     bel__store_close(store);
     store = NULL;
     for (int i = 0;; i++) {

@@ -26,7 +26,7 @@ static struct key keys[KEYS], copies[KEYS]; /* the map borrows from either */
 static uint64_t values[KEYS];
 static bool present[KEYS];
 
-/* Makes a key one of whole words. */
+/* Extends a key to whole words. */
 static void fill_up(struct key *key)
 {
     do {
@@ -34,7 +34,7 @@ static void fill_up(struct key *key)
     } while (key->count % 8 != 0);
 }
 
-/* Key i is the number i in some digits of base 4 that are letters: all differ. */
+/* Key i is the number i in base 4, with letters as digits, so that all differ. */
 static void make_keys(uint64_t *random_state, bool are_words)
 {
     for (unsigned i = 0; i < KEYS; i++) {
@@ -43,7 +43,7 @@ static void make_keys(uint64_t *random_state, bool are_words)
         for (unsigned rest = i; rest > 0; rest = (rest - 1) / 4) {
             key->bytes[key->count++] = (char)('a' + (rest - 1) % 4);
         }
-        if (random_below(random_state, 2) == 0) { /* a tail that no key consists of */
+        if (random_below(random_state, 2) == 0) { /* a tail that is not a key */
             memset(key->bytes + key->count, 'z', 10);
             key->count += 10;
         }

@@ -16,7 +16,7 @@ enum {
     CASES = 1000,
 };
 
-/* Copies text behind a few zeros; returns the length. */
+/* Copies text after a few zeros; returns the length. */
 static size_t with_zeros(char *out, const char *text, size_t text_bytes, size_t zeros)
 {
     size_t sign = text[0] == '-';
@@ -66,7 +66,7 @@ static void check_i64(int64_t number, size_t zeros)
     }
 }
 
-/* One byte of a number replaced by one that is no digit: no number. */
+/* Replaces one byte of a number by one that is not a digit. */
 static void check_damaged(uint64_t number, uint64_t *random_state)
 {
     char text[BEL_PRINT_BYTES_MAX];

@@ -31,7 +31,7 @@ static size_t timer_count;
 static struct bel_picker picker;
 static uint64_t random_state, sequence;
 
-/* What kind of history it is. */
+/* The kind of history. */
 static unsigned groups, dues, adds_in_8;
 static uint32_t concurrency;
 static uint64_t shares; /* that have unfinished timers */
@@ -62,7 +62,7 @@ static double count_leases(unsigned group)
     return count;
 }
 
-/* Infinite if it is passed over. */
+/* Infinite if the share is passed over. */
 static double score_of(unsigned group)
 {
     double leases = count_leases(group), score = 50;
@@ -74,7 +74,7 @@ static double score_of(unsigned group)
     return score + penalty;
 }
 
-/* The timer that is next; NULL if none is. */
+/* Returns the next timer, or NULL. */
 static struct timer *model_pick(void)
 {
     struct timer *best = NULL;
@@ -122,7 +122,8 @@ static void check_same(bool is_there, const struct bel_ready *got, const struct 
     CHECK_EQ(got->user, want->ready.user);
 }
 
-/* Shares with unfinished timers: those in the picker, and maybe some that are not ready. */
+/* Counts the shares with unfinished timers: those in the picker, and maybe some that are not
+ * ready. */
 static void count_shares(void)
 {
     bool has[GROUPS_MAX] = {false};
@@ -151,7 +152,7 @@ static void forget(struct timer *timer)
     *timer = timers[--timer_count];
 }
 
-/* Picks the next one, and mostly leases it. */
+/* Picks the next timer, and usually leases it. */
 static void claim(void)
 {
     struct bel_ready ready;
@@ -164,7 +165,7 @@ static void claim(void)
     want->is_leased = true;
 }
 
-/* Ends a lease, and its timer is done or ready again; or removes one that is ready. */
+/* Ends a lease, after which its timer is done or ready again; or removes a ready one. */
 static void end(void)
 {
     if (timer_count == 0) return;
@@ -192,7 +193,7 @@ static void clear(void)
     }
 }
 
-/* How many of a timer's own group are before it. */
+/* Checks how many timers of its own group are before a timer. */
 static void check_ahead(const struct timer *timer)
 {
     uint64_t want = 0, max = random_below(&random_state, UINT64_C(2) * TIMERS_MAX);

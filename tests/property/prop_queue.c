@@ -27,9 +27,9 @@ enum {
 };
 
 struct item {
-    struct bel_queue_node node; /* first, so that a node is its item */
-    uint64_t producer, number;  /* plain memory: the queue alone makes it safe to read */
-    uint64_t seen;              /* the consumer's: how often it came out */
+    struct bel_queue_node node; /* first, so that a node can be cast to its item */
+    uint64_t producer, number;  /* plain memory: only the queue makes it safe to read */
+    uint64_t seen;              /* of the consumer: how often it came out */
 };
 
 struct producer {

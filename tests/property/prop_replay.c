@@ -15,7 +15,7 @@ enum {
     ROWS_MAX = 400,
 };
 
-/* Few words, so that keys meet; now and then in order, as a quiet night would write them. */
+/* Few words, so that keys collide; sometimes in order, as under light load. */
 static struct bel_key draw_key(uint64_t *chance, uint64_t keys, uint64_t number, bool is_sorted)
 {
     uint64_t word = is_sorted ? number : random_below(chance, keys);

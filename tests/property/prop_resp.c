@@ -45,7 +45,7 @@ static void put_text(struct stream *stream, const char *text)
 
 /* --- one head --- */
 
-/* A number with its line, as it should be; or one time in `odd` in some other way. */
+/* Writes a number with its line; valid, or once in `odd` invalid in some way. */
 static void put_head(struct stream *stream, char mark, size_t number, uint64_t odd,
                      uint64_t *random_state)
 {
@@ -70,7 +70,7 @@ static void put_head(struct stream *stream, char mark, size_t number, uint64_t o
     put_text(stream, kind == 2 ? ends[random_below(random_state, 10)] : "\r\n");
 }
 
-/* What the quick way reads, the other reads as well, and the same. */
+/* A number that the fast path reads is read by the state machine too, with the same value. */
 static void both_ways_read_the_same_number(uint64_t *random_state)
 {
     static struct stream stream;
@@ -90,7 +90,7 @@ static void both_ways_read_the_same_number(uint64_t *random_state)
     }
 }
 
-/* Eight digits and fewer are what it is for. */
+/* The fast path is for up to eight digits. */
 static void what_is_plain_is_read_quickly(void)
 {
     for (size_t digits = 1; digits <= 9; digits++) {
@@ -156,7 +156,7 @@ static void hear_event(struct heard *heard, enum bel_resp_event event,
     }
 }
 
-/* Parses what there is. False if the connection is broken. */
+/* Parses the available bytes. Returns false if the connection is broken. */
 static bool drain(struct bel_resp_parser *parser, struct bel_buffer *in, struct heard *heard)
 {
     for (;;) {
@@ -170,7 +170,7 @@ static bool drain(struct bel_resp_parser *parser, struct bel_buffer *in, struct 
     }
 }
 
-/* Hears a stream that comes in pieces of so many bytes, from and to. */
+/* Parses a stream that arrives in pieces with a given range of sizes. */
 static void hear_stream(const struct stream *stream, const struct bel_resp_limits *limits,
                         size_t piece_min, size_t piece_max, uint64_t *random_state,
                         struct heard *heard)

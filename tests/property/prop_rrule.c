@@ -55,7 +55,7 @@ static bool one_in(uint64_t *random, uint64_t chance)
     return random_below(random, chance) == 0;
 }
 
-/* A list of up to `count_max` numbers, some of them from the end if that has a meaning. */
+/* Adds a list of up to `count_max` numbers, some from the end if that is valid. */
 static void add_list(struct rule *rule, uint64_t *random, const char *name, unsigned min,
                      unsigned max, unsigned count_max)
 {
@@ -202,7 +202,7 @@ static int64_t next_of(const struct bel_rrule *rrule, int64_t after)
     return err == 0 ? next : INT64_MAX;
 }
 
-/* Follows a rule, in order and from random places. */
+/* Follows a rule, in order and from random points. */
 static void follow(struct rule *rule, uint64_t seed)
 {
     struct bel_rrule *rrule;
@@ -239,7 +239,7 @@ static void print_time(char *out, size_t room, int64_t at)
                    civil.hour, civil.minute, civil.second);
 }
 
-/* The line that dateutil is to answer a rule with. */
+/* Prints the line that dateutil must print for a rule. */
 static void print_times(char *out, size_t room, const struct rule *rule)
 {
     size_t used = 0;

@@ -42,7 +42,7 @@ enum {
 };
 #endif
 
-/* One id. Its client schedules it again only when its last timer has ended. */
+/* One id. Its client schedules it again only after its last timer has ended. */
 struct book {
     _Atomic bel_timer_t timer;
     atomic_uint scheduled, rang, cancelled;
@@ -98,7 +98,7 @@ struct client {
     uint64_t index;
 };
 
-/* Schedules what is its own; cancels and moves anything. */
+/* Schedules its own timers; cancels and moves any. */
 static void *be_client(void *arg)
 {
     struct client *client = arg;
@@ -138,7 +138,7 @@ static void *be_worker(void *arg)
     return NULL;
 }
 
-/* Keeps workers coming while the clients work. */
+/* Starts workers while the clients run. */
 static void *be_employer(void *arg)
 {
     uint64_t random = *(const uint64_t *)arg;
@@ -191,7 +191,7 @@ static void close_runtime(uint64_t ids)
     free(books);
 }
 
-/* Worker churn over a thousand live timers. */
+/* Workers come and go, with a thousand live timers. */
 static void run_churn(uint64_t seed)
 {
     pthread_t clients[CLIENTS], employers[WORKERS];
@@ -217,7 +217,7 @@ static void run_churn(uint64_t seed)
     close_runtime(IDS);
 }
 
-/* One hundred exits over many live timers, which are cancelled and moved meanwhile. */
+/* One hundred exits with many live timers, which are cancelled and moved meanwhile. */
 
 struct crowd {
     uint64_t ids;

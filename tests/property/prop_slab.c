@@ -62,7 +62,7 @@ static void check_all(struct world *w)
     }
 }
 
-/* Takes and gives in turn for a while, mostly one of the two. */
+/* Takes and gives for a while, mostly one of the two. */
 static void run_phase(struct world *w, uint64_t steps)
 {
     uint64_t takes_of_16 = random_below(&w->random, 17);

@@ -39,7 +39,7 @@ static struct bel_sorted_place walker;
 static bool is_walking;
 static uint64_t random_state, clock_word, range_words[RANGES];
 
-/* How many entries of the model are before `key`. */
+/* Returns how many entries of the model are before `key`. */
 static size_t model_before(const struct bel_key *key)
 {
     size_t low = 0, high = entry_count;
@@ -72,11 +72,11 @@ static struct bel_key make_key(enum pattern pattern)
     default:
         break;
     }
-    /* Few bits a word: every word decides sometimes, and some keys are the lowest of all. */
+    /* Few bits per word: every word decides sometimes, and some keys are the lowest of all. */
     return (struct bel_key){{word & 7, word >> 8 & 7, word >> 16 & 1023}};
 }
 
-/* The same as a put and as a remove, in two steps. */
+/* A put and a remove in two steps. */
 static bool look_and_put(const struct bel_key *key, uint64_t value, uint64_t *out)
 {
     struct bel_sorted_way way;
@@ -149,7 +149,7 @@ static void look(const struct bel_key *key)
     check_place(bel__sorted_seek(&sorted, key, &place), &place, index);
 }
 
-/* Takes a walk a few steps on, from where it was however much has changed. */
+/* Continues a walk for a few steps, after any changes. */
 static void walk(void)
 {
     for (uint64_t steps = random_below(&random_state, 100); steps > 0; steps--) {
@@ -166,7 +166,7 @@ static void walk(void)
     }
 }
 
-/* What is seen ahead of a place is what is there; a little is always seen. */
+/* bel__sorted_peek() returns the value that is there, and always sees a few keys ahead. */
 static void check_peek(const struct bel_sorted_place *place, size_t index)
 {
     unsigned ahead = (unsigned)random_below(&random_state, 100);
@@ -191,7 +191,7 @@ static void check_all(void)
     CHECK_EQ(index, entry_count);
 }
 
-/* What to do now and then in every phase. */
+/* Occasional checks in every phase. */
 static void glance(uint64_t step)
 {
     struct bel_key key = make_key(SCATTERED);
@@ -232,7 +232,7 @@ static void empty(uint64_t steps)
     }
 }
 
-/* Puts and removals in turn, all reserved beforehand or provided for. */
+/* Alternates puts and removals, all reserved or provided for beforehand. */
 static void churn(uint64_t steps)
 {
     if (random_below(&random_state, 2) == 0) {
@@ -251,7 +251,7 @@ static void churn(uint64_t steps)
     }
 }
 
-/* Removes all at once, which gives no memory back. */
+/* Removes all at once, which frees no memory. */
 static void clear(void)
 {
     size_t bytes = bel__sorted_bytes(&sorted);

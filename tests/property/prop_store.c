@@ -81,7 +81,7 @@ static bool is_row(struct bel_view view, const struct row *row)
     return view.bytes == row->bytes && memcmp(view.data, row->value, row->bytes) == 0;
 }
 
-/* Remembers a value that was handed out, to read it again later. */
+/* Remembers a returned value, to read it again later. */
 static void hold(struct bel_view view, const struct row *row)
 {
     CHECK(is_row(view, row));
@@ -115,7 +115,7 @@ static void get(struct bel_store *store, unsigned i)
     if (err == 0) hold(view, &rows[i]);
 }
 
-/* A walk has come to the next row that is there, or to the end. */
+/* Checks that a walk is at the next existing row, or at the end. */
 static void check_walk(struct walk *walk, int err)
 {
     unsigned want = walk->next;

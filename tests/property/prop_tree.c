@@ -35,7 +35,7 @@ static int compare_keys(const void *a, const void *b)
     return bel__key_compare(a, b);
 }
 
-/* Words that are all bits, none, or few, so that keys share beginnings. */
+/* Returns a word with all bits set, none, or few, so that keys share prefixes. */
 static uint64_t random_word(uint64_t *random_state)
 {
     switch (random_below(random_state, 4)) {
@@ -56,10 +56,10 @@ static void make_keys(uint64_t *random_state)
         for (int word = 0; word < 3; word++) {
             model.keys[i].words[word] = random_word(random_state);
         }
-        model.keys[i].words[0] /= 2; /* so that there is room behind */
+        model.keys[i].words[0] /= 2; /* so that there is room after it */
     }
     qsort(model.keys, KEYS, sizeof model.keys[0], compare_keys);
-    for (int i = 1; i < KEYS; i++) { /* what is twice there moves behind */
+    for (int i = 1; i < KEYS; i++) { /* duplicates move to the end */
         if (bel__key_compare(&model.keys[i], &model.keys[i - 1]) > 0) continue;
         model.keys[i] = model.keys[i - 1];
         for (int word = 2; word >= 0 && ++model.keys[i].words[word] == 0; word--) {}
@@ -125,7 +125,7 @@ static void check_all(void)
     CHECK_EQ(tree->epoch(tree), model.seen_epoch);
 }
 
-/* Changes rows in the order of keys, as a checkpoint does, or in any. */
+/* Changes rows in key order, as a checkpoint does, or in any order. */
 static void change(uint64_t *random_state)
 {
     uint64_t count = random_below(random_state, CHANGES_MAX);

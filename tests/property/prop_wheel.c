@@ -15,9 +15,9 @@
 
 enum {
     TIMERS_MAX = 20000,
-    ENDED = 64, /* handles kept to be tried again after they have ended */
+    ENDED = 64, /* handles of ended timers, kept to be tried again */
     CASES = 100,
-    STEPS = 4000, /* and some for each timer, so that a large wheel fills up */
+    STEPS = 4000, /* plus some per timer, so that a large wheel fills up */
     STEPS_PER_TIMER = 12,
     BATCH_MAX = 64, /* timers moved by one call */
 };
@@ -27,7 +27,7 @@ struct item {
 };
 
 struct model {
-    uint16_t sorted[TIMERS_MAX]; /* ids, the last first, so that popping moves none */
+    uint16_t sorted[TIMERS_MAX]; /* ids, the last first, so that a pop moves none */
     uint32_t count;
     struct item items[TIMERS_MAX]; /* by id */
     bool armed[TIMERS_MAX];
@@ -40,9 +40,10 @@ struct character {
     unsigned grain_bits;     /* dues are multiples of 2^grain_bits ns */
     unsigned priorities;     /* how many */
     unsigned weights[6];     /* of arm, rearm, cancel, advance, jump, batch */
-    unsigned restart_chance; /* of 8: a move keeps near the old due */
-    unsigned crowd_chance;   /* of 8: a due is in the tick where many meet */
-    unsigned alias_chance;   /* of 8: a due is moved by 2^42 ns, as an entry cannot tell */
+    unsigned restart_chance; /* of 8: a move stays near the old due */
+    unsigned crowd_chance;   /* of 8: a due is in the crowded tick */
+    unsigned alias_chance;   /* of 8: a due is moved by 2^42 ns, which an entry cannot
+                                distinguish */
 };
 
 struct world {
@@ -94,14 +95,14 @@ static void model_remove(struct model *m, uint32_t id)
     m->armed[id] = false;
 }
 
-/* The one that comes after `before` others. */
+/* Returns the timer after `before` others. */
 static uint32_t model_id(const struct model *m, uint32_t before)
 {
     CHECK(before < m->count);
     return m->sorted[m->count - 1 - before];
 }
 
-/* When that is due; BEL_NEVER if there is none. */
+/* Returns its due; BEL_NEVER if there is none. */
 static uint64_t model_due(const struct model *m, uint32_t before)
 {
     return before < m->count ? m->items[model_id(m, before)].due : BEL_NEVER;
@@ -127,7 +128,7 @@ static struct character draw_character(uint64_t *random)
     return c;
 }
 
-/* A due in one tick that lies ahead: crowds are larger than the wheel sorts at once. */
+/* Draws a due in one future tick: crowds are larger than the wheel sorts at once. */
 static uint64_t draw_crowded(struct world *w)
 {
     if (w->meeting <= w->now) {
@@ -137,7 +138,7 @@ static uint64_t draw_crowded(struct world *w)
     return w->meeting - random_below(&w->random, 3);
 }
 
-/* A due ahead of now: any magnitude up to the reach, or spread evenly over it. */
+/* Draws a future due: any magnitude up to the reach, or spread evenly over it. */
 static uint64_t draw_due(struct world *w)
 {
     const struct character *c = &w->character;
@@ -169,7 +170,7 @@ static void arm(struct world *w, uint32_t id)
     model_insert(&w->model, id, item);
 }
 
-/* Where a timer goes when it is moved. */
+/* Draws the new due of a timer that is moved. */
 static uint64_t draw_move(struct world *w, uint32_t id)
 {
     uint64_t old = w->model.items[id].due, due = draw_due(w);
@@ -178,7 +179,7 @@ static uint64_t draw_move(struct world *w, uint32_t id)
     return due < old || due == BEL_NEVER ? old : due;
 }
 
-/* Notes what became of a timer that should have moved. */
+/* Records the result of a move. */
 static void moved(struct world *w, uint32_t id, uint64_t due, int result)
 {
     CHECK(result == (w->model.armed[id] ? 0 : BEL_ESTALE));
@@ -237,7 +238,7 @@ static void check_popped(struct world *w, const struct bel_wheel_timer *timer)
     end_handle(w, id);
 }
 
-/* Pops everything that is due, one by one or by the handful, sometimes not all. */
+/* Pops all due timers, one by one or in batches, sometimes not all. */
 static void pop_due(struct world *w)
 {
     struct bel_wheel_timer timers[100];
@@ -271,7 +272,7 @@ static void advance(struct world *w)
     pop_due(w);
 }
 
-/* The clock jumps far ahead, or back: then less is due. */
+/* Moves the time far ahead, or back: then fewer timers are due. */
 static void jump(struct world *w)
 {
     if (random_below(&w->random, 2)) {
@@ -289,7 +290,7 @@ static void check_exact_next(struct world *w)
     uint64_t next;
     while (!bel_wheel_next_exact(w->wheel, &next)) {
         CHECK(next <= model_due(&w->model, 0));
-        if (random_below(&w->random, 4) == 0) return; /* others come in between */
+        if (random_below(&w->random, 4) == 0) return; /* other operations come in between */
     }
     CHECK_EQ(next, model_due(&w->model, 0));
 }
@@ -326,7 +327,7 @@ static void check_walk(struct world *w)
     bel_wheel_walk_close(walk);
 }
 
-/* The same happens to every timer, in the order of their ids. */
+/* Applies one operation to every timer, in the order of their ids. */
 static void burst(struct world *w)
 {
     uint64_t what = random_below(&w->random, 3), spared = random_below(&w->random, 4);

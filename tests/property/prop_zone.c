@@ -79,7 +79,7 @@ static void write_fully(int fd, const void *data, size_t bytes)
     }
 }
 
-/* The other process: answers questions with the C library's offsets until there are none. */
+/* The subprocess: answers questions with the C library's offsets until there are none. */
 static int answer_questions(void)
 {
     while (read_fully(STDIN_FILENO, &question, sizeof question)) {
@@ -132,7 +132,7 @@ static void remember_offset(int32_t offset)
     offsets[offset_count++] = offset;
 }
 
-/* Puts the question, and compares the answers with what the zone says. */
+/* Asks the question, and compares the answers with the zone's offsets. */
 static void compare_offsets(const struct bel_zone *zone, uint64_t seed)
 {
     write_fully(to_library, &question, sizeof question);
@@ -163,7 +163,7 @@ static int64_t local_of(const struct bel_civil *civil)
            civil->second;
 }
 
-/* Checks what a zone says of a local time, given as the seconds that it would be in UTC. */
+/* Checks the instants of a local time, given as the seconds that it would be in UTC. */
 static void check_local(const struct bel_zone *zone, int64_t local)
 {
     struct bel_civil civil;
@@ -188,7 +188,7 @@ static void check_local(const struct bel_zone *zone, int64_t local)
     CHECK(got.first == first && got.second == second);
 }
 
-/* Local times around a change, and what the clocks showed at it comes back to it. */
+/* Checks local times around a change, and that the local time at the change leads back to it. */
 static void check_change(const struct bel_zone *zone, int64_t change)
 {
     int32_t before = bel_zone_offset(zone, change - 1), after = bel_zone_offset(zone, change);
@@ -206,7 +206,7 @@ static void check_change(const struct bel_zone *zone, int64_t change)
     CHECK(local_of(&civil) == change + after);
 }
 
-/* The changes of a zone from 1970 to 2100 are asked for. */
+/* Asks for the changes of a zone from 1970 to 2100. */
 static void ask_changes(const struct bel_zone *zone)
 {
     int64_t change = -1;
@@ -245,7 +245,7 @@ static void check_system_zone(uint64_t seed, uint64_t *random_state)
     check_changes(zone);
 }
 
-/* A time of day, or with a sign, somewhat more, as a rule has it. */
+/* Writes a time of day or, with a sign, a larger range, as a rule allows. */
 static int put_time(char *out, size_t bytes, uint64_t *random_state, int64_t hours_max)
 {
     int64_t seconds = (int64_t)random_below(random_state, (uint64_t)(2 * hours_max * 3600));
@@ -256,8 +256,8 @@ static int put_time(char *out, size_t bytes, uint64_t *random_state, int64_t hou
                     (int)(size / 60 % 60), (int)(size % 60));
 }
 
-/* A day from February to May, or six months later: the C library looks at one year alone, so
- * no change may leave its year, and the same one must be first in every year. */
+/* Writes a day from February to May, or six months later: the C library considers one year alone,
+ * so no change may leave its year, and the same one must be first in every year. */
 static int put_day(char *out, size_t bytes, uint64_t *random_state, unsigned months_later)
 {
     unsigned month = 2 + (unsigned)random_below(random_state, 4) + months_later;
@@ -294,7 +294,7 @@ static void make_rule(char *out, size_t bytes, uint64_t *random_state)
     CHECK(used < bytes);
 }
 
-/* A rule and nothing before it, which then holds at all times. */
+/* Checks a rule without listed changes, which then applies at all times. */
 static void check_rule(uint64_t seed, uint64_t *random_state)
 {
     const struct zone_change first = {0, 0};
@@ -314,7 +314,7 @@ static void check_rule(uint64_t seed, uint64_t *random_state)
     bel__zone_destroy(zone);
 }
 
-/* What a file says, by reading it from the front. */
+/* Returns the offset in a file, by reading it from the front. */
 static int32_t offset_in(const struct zone_change *changes, size_t count, int64_t instant)
 {
     int32_t offset = changes[0].offset;
@@ -324,7 +324,7 @@ static int32_t offset_in(const struct zone_change *changes, size_t count, int64_
     return offset;
 }
 
-/* Changes that are close to each other, some to what there was. */
+/* Changes that are close together, some of them to the same offset. */
 static void check_file(uint64_t *random_state)
 {
     struct zone_change changes[32];
@@ -362,7 +362,7 @@ static bool is_known(ino_t inode)
     return false;
 }
 
-/* Adds a file of the folder, unless it is no zone or one under another name. */
+/* Adds a file of the directory, unless it is not a zone or an alias of another. */
 static void add_name(const char *name, const struct stat *status)
 {
     char path[512], magic[4] = "";
@@ -383,7 +383,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Adds what is under a folder, in the order of the names; there are three levels at most. */
+/* Adds everything below a directory, in the order of the names; at most three levels. */
 static void add_names(const char *under, int levels)
 {
     char path[512];

@@ -29,11 +29,11 @@ enum {
 };
 
 struct connection {
-    int fd;         /* -1: none */
-    bool is_closed; /* the other has closed, and nobody has noticed */
+    int fd;         /* -1: not connected */
+    bool is_closed; /* the other side has closed, not noticed yet */
     size_t bytes;
-    unsigned claims; /* deliveries that are waited for; 0: no claim waits */
-    char lease[16];  /* that the claim has said, or the topic's */
+    unsigned claims; /* deliveries that a claim waits for; 0: no claim waits */
+    char lease[16];  /* that the claim gave, or the topic's */
     char input[INPUT_BYTES];
 };
 
@@ -44,11 +44,11 @@ static struct {
     char folder[64], path[96];
     int listener, pipe[2];
     struct connection connections[CONNECTIONS];
-    unsigned queued, numbered; /* deliveries to come, and made */
+    unsigned queued, numbered; /* deliveries queued, and made */
     const char *extend_reply, *ack_reply, *claim_start, *claim_end, *topic_lease;
-    bool is_old; /* does not say what leases are, nor what belongs together */
+    bool is_old; /* an old server: reports neither leases nor correlations */
     bool drops, ends;
-    bool is_mute; /* does not answer, and does not notice that others close */
+    bool is_mute; /* does not reply, and does not notice that others close */
     char lines[LINES][LINE_BYTES];
     unsigned lines_count;
 } server = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -58,7 +58,7 @@ static void answer(struct connection *connection, const char *text)
     if (!server.is_mute) (void)send(connection->fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
-/* Answers a claim that waits, if there is something. */
+/* Answers a waiting claim, if there is something to deliver. */
 static void deliver(struct connection *connection)
 {
     unsigned count = server.queued < connection->claims ? server.queued : connection->claims;
@@ -82,7 +82,7 @@ static void deliver(struct connection *connection)
     connection->claims = 0;
 }
 
-/* What a claim says of something, or what holds if it does not. */
+/* Returns the value of an option of a claim, or its default. */
 static struct bel_view option_of(const struct bel_value *command, const char *name,
                                  const char *unsaid)
 {
@@ -202,7 +202,7 @@ static void queue(unsigned count)
     wake();
 }
 
-/* Whether a line that starts so was written down. */
+/* Returns whether a command that starts with `start` was recorded. */
 static bool was_told(const char *start)
 {
     for (unsigned i = 0; i < server.lines_count; i++) {
@@ -221,7 +221,7 @@ static void wait_for(const char *line)
     (void)pthread_mutex_unlock(&server.mutex);
 }
 
-/* Waits until a claim waits: then all that was delivered before is told of. */
+/* Waits until a claim waits: then all earlier deliveries are reported. */
 static void wait_for_claim(void)
 {
     (void)pthread_mutex_lock(&server.mutex);

@@ -37,7 +37,7 @@ static void close_engine(void)
     bel_clock_fake_destroy(fake);
 }
 
-/* What a request was told, if it was. */
+/* The reply to a request, if there was one. */
 struct told {
     int times, err;
     uint64_t count;
@@ -46,7 +46,7 @@ struct told {
 static void tell(struct bel_request *request, const struct bel_reply *reply)
 {
     struct told *told = request->user;
-    CHECK(request->done == tell); /* as the caller has left it */
+    CHECK(request->done == tell); /* as the caller has set it */
     told->times++;
     told->err = reply->err;
     told->count = request->command.verb == BEL_VERB_CLAIM ? reply->deliveries.count : reply->count;
@@ -119,7 +119,7 @@ static void a_claim_that_would_have_to_wait_is_taken_back(void)
     CHECK(told.times == 0 && claim.done == tell && claim.user == &told);
 
     struct bel_next next = bel_backend_turn(backend, bel_clock_now(clock));
-    CHECK_EQ(next.wait.ns, BEL_NEVER); /* nobody waits */
+    CHECK_EQ(next.wait.ns, BEL_NEVER); /* no claim waits */
     CHECK_EQ(next.due.ns, 1000 * MS);
     bel_clock_fake_advance(fake, 1000 * MS);
     CHECK(bel_backend_call(backend, clock, &claim) == 0);

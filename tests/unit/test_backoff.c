@@ -85,7 +85,7 @@ static void delays_grow_by_the_factor_up_to_the_cap(void)
     }
 }
 
-/* The slowest growth over the widest range, and what is usual; then far beyond. */
+/* The slowest growth over the widest range, a typical policy, and very high attempts. */
 static void delays_never_shrink_and_never_pass_the_cap(void)
 {
     static const char *const texts[] = {

@@ -27,10 +27,10 @@ struct watched {
     unsigned puts_max; /* in a transaction */
     unsigned transaction_puts;
     uint64_t epochs[64];  /* of the commits */
-    unsigned fail_at_put; /* this one fails, counted from 1 */
+    unsigned fail_at_put; /* this put fails, counted from 1 */
     unsigned fail_at_commit;
     int failure;
-    struct bel_key last; /* expected or put: they come in order */
+    struct bel_key last; /* expected or put: keys come in order */
     bool has_last;
 };
 
@@ -82,7 +82,7 @@ static int note_change(const struct bel_key *key)
     watched.has_last = true;
     watched.transaction_puts++;
     if (watched.transaction_puts > watched.puts_max) watched.puts_max = watched.transaction_puts;
-    CHECK(watched.expected >= watched.puts + watched.removes); /* it was told before */
+    CHECK(watched.expected >= watched.puts + watched.removes); /* the tree was told before */
     return watched.puts + watched.removes == watched.fail_at_put ? watched.failure : 0;
 }
 
@@ -141,7 +141,7 @@ static struct bel_key key_of(uint64_t number)
     return (struct bel_key){{7, number, 1}};
 }
 
-/* Every third of the rows is deleted, the others are put. */
+/* Deletes every third row and puts the others. */
 static void fill_delta(uint64_t rows, const char *text)
 {
     bel__delta_init(&delta);
@@ -171,7 +171,7 @@ static void check_rows(struct bel_tree *tree, uint64_t rows, const char *text)
     }
 }
 
-/* Rows that are there before, those to be deleted among them. */
+/* Puts the initial rows, including those that are deleted later. */
 static void fill_tree(struct bel_tree *tree)
 {
     CHECK(tree->begin(tree) == 0);
@@ -251,7 +251,7 @@ static void a_delta_without_rows_still_has_an_epoch(void)
     finish(checkpoint);
 }
 
-/* Runs into a failure, which is aborted, and then begins again. */
+/* Runs into a failure, aborts, and starts again. */
 static void fail_and_repeat(unsigned put, unsigned commit, int failure)
 {
     fixture_init(&fixture, TREE_MEMORY);
@@ -312,7 +312,7 @@ static void one_that_is_closed_halfway_leaves_the_old_epoch(void)
     finish(checkpoint);
 }
 
-/* The reader goes on while the thread writes, and sees nothing of it. */
+/* Reads while the thread writes; the reader sees no change. */
 static void wait_reading(struct bel_checkpoint *checkpoint, struct bel_tree *tree, uint64_t rows)
 {
     for (uint64_t i = 0; !bel__checkpoint_is_done(checkpoint); i++) {
@@ -325,7 +325,7 @@ static void wait_reading(struct bel_checkpoint *checkpoint, struct bel_tree *tre
         }
         tree->stats(tree, &stats);
         CHECK_EQ(stats.rows, rows);
-        CHECK(!bel__checkpoint_step(checkpoint)); /* which is not ours */
+        CHECK(!bel__checkpoint_step(checkpoint)); /* the transaction is not ours */
         CHECK(bel__checkpoint_progress(checkpoint) <= BEL_CHECKPOINT_PROGRESS_MAX);
         sched_yield();
     }
@@ -345,7 +345,7 @@ static void a_thread_carries_rows_while_they_are_read(void)
     CHECK_EQ(fixture.tree->epoch(fixture.tree), 2);
     check_rows(fixture.tree, ROWS, "new");
 
-    bel__delta_finish(&delta); /* and the next one */
+    bel__delta_finish(&delta); /* before the next one */
     fill_delta(UINT64_C(3) * ROWS, "newer");
     bel__checkpoint_begin(checkpoint, &delta, 3);
     wait_reading(checkpoint, fixture.tree, ROWS - (ROWS + 2) / 3);

@@ -60,7 +60,7 @@ static void send_word(const char *word)
     CHECK(bel_client_send(client, &view, 1) == 0);
 }
 
-/* Values as text, so that a case can say what it wants. */
+/* Prints values as text, so that a case can compare them. */
 static void print_value(const struct bel_value *value, char *out, size_t room)
 {
     static const char letters[] = "N+-:#,$*%";
@@ -136,7 +136,7 @@ static void replies_come_whole(void)
     }
 }
 
-/* The second part comes after the client has waited in vain, which loses nothing. */
+/* The second part arrives after a timeout of the client, which loses nothing. */
 static void replies_come_split_at_every_byte(void)
 {
     for (unsigned i = 0; i < EXAMPLES; i++) {
@@ -270,8 +270,8 @@ static void many_commands_wait_for_their_answers_in_order(void)
     end();
 }
 
-/* Neither side reads before it has written: the client must, or both would wait for ever. And the
- * reply that it looks at stays where it is. */
+/* Neither side reads before it has written: if the client did not read too, both would deadlock.
+ * The reply that it is using must not move. */
 static void a_client_that_writes_reads_as_well(void)
 {
     static char payload[LARGE_BYTES], answer[LARGE_BYTES];
@@ -357,7 +357,7 @@ static void names_are_found_in_maps_and_lists(void)
     CHECK(bel_value_find(&map, "id") == &items[1]);
 }
 
-/* --- the beginning --- */
+/* --- connecting --- */
 
 static void the_key_goes_first(void)
 {
@@ -389,7 +389,7 @@ static void a_key_that_is_refused_is_not_repeated(void)
     CHECK(strcmp(why.code, "NOAUTH") == 0);
     CHECK(strcmp(why.text, "wrong key") == 0);
     CHECK(strstr(why.text, "secret") == NULL);
-    CHECK(close(pair[0]) == 0); /* it is still ours */
+    CHECK(close(pair[0]) == 0); /* it still belongs to the caller */
     CHECK(close(far) == 0);
 }
 

@@ -66,7 +66,7 @@ static void all_of_the_contract_is_there(void)
     }
 }
 
-/* So that a case can be told from a letter by one bit. */
+/* Upper and lower case must differ in one bit only. */
 static void check_letters(const char *name)
 {
     bool is_small = islower((unsigned char)name[0]) != 0;
@@ -92,7 +92,8 @@ static bool is_same_letter(int a, int b)
     return tolower(a) == tolower(b);
 }
 
-/* Every byte in a place of a name, or behind it: only its letter, small or not, is right. */
+/* Tries every byte at one position of a name, or after its end: only its letter, in either case,
+ * matches. */
 static void check_place(const char *name, size_t place)
 {
     char word[16];
@@ -140,8 +141,8 @@ static void every_line_has_help(void)
     }
 }
 
-/* Positions come first; of those the optional ones last, and only the last is repeated: then it
- * is always clear which is which. */
+/* Positional arguments come first, of these the optional ones last, and only the last is repeated,
+ * so that parsing is unambiguous. */
 static void arguments_can_be_told_apart(void)
 {
     for (size_t i = 0; i < bel__commands_count; i++) {

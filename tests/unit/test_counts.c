@@ -38,7 +38,7 @@ static struct bel_count *hold(enum bel_count_kind kind, uint64_t time)
     return count;
 }
 
-/* Ends a batch, and forgets what is in memory. */
+/* Ends a batch, and drops the cache. */
 static void flush_and_forget(void)
 {
     size_t bytes = bel__counts_row_bytes(&counts, 0);
@@ -84,7 +84,7 @@ static void what_is_all_zero_has_no_row(void)
     flush_and_forget();
     CHECK(has_row(BEL_COUNT_HOURS, 1, &row));
     bel__count_add(&counts, hold(BEL_COUNT_HOURS, 1), 10, -1);
-    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 2), 10, 1); /* never seen by anybody */
+    bel__count_add(&counts, hold(BEL_COUNT_HOURS, 2), 10, 1); /* never seen by another reader */
     bel__count_add(&counts, hold(BEL_COUNT_HOURS, 2), 10, -1);
     flush_and_forget();
     CHECK(!has_row(BEL_COUNT_HOURS, 1, &row));
@@ -95,7 +95,7 @@ static void what_is_all_zero_has_no_row(void)
     teardown();
 }
 
-/* The largest row there can be is what is reserved for it. */
+/* The reserved size is that of the largest possible row. */
 static void the_largest_row_fits(void)
 {
     struct bel_view row;
@@ -122,10 +122,10 @@ static void what_nobody_writes_is_refused(void)
 {
     CHECK(can_read("\x01\x05", 2, 1));
     CHECK(can_read("\x05\x01\x02", 3, 64));
-    CHECK(!can_read("\x02\x05", 2, 1));      /* there is no second number */
-    CHECK(!can_read("\x01", 1, 1));          /* it is missing */
-    CHECK(!can_read("\x01\x05\x05", 3, 64)); /* there is more */
-    CHECK(!can_read("\x01\x00", 2, 64));     /* it would not be there */
+    CHECK(!can_read("\x02\x05", 2, 1));      /* the second number is missing */
+    CHECK(!can_read("\x01", 1, 1));          /* the number is missing */
+    CHECK(!can_read("\x01\x05\x05", 3, 64)); /* extra bytes */
+    CHECK(!can_read("\x01\x00", 2, 64));     /* a count of 0 is never stored */
     CHECK(!can_read("\x81", 1, 64));
 }
 

@@ -11,7 +11,7 @@ typedef uint32_t checksum(uint32_t crc, const void *data, size_t bytes);
 /* All ways there are; twice the same where the processor has no instruction. */
 static checksum *ways[3] = {bel__crc32c, bel__crc32c_by_table, bel__crc32c};
 
-/* One bit after the other, as the polynomial says. */
+/* Bit by bit, by the polynomial. */
 static uint32_t by_bit(uint32_t crc, const void *data, size_t bytes)
 {
     const uint8_t *p = data;

@@ -17,15 +17,15 @@ static const char *const topics[] = {"mail", "post"};
 static size_t topics_count = 1;
 static struct bel_crew *crew;
 
-/* A clock that is set, and that counts how often it was asked: whoever has asked since has seen
- * what it says now, and if it has asked twice it has decided to go on waiting. */
+/* A clock that the test sets, and that counts its reads: a thread that has read it since has seen
+ * the current time, and one that has read it twice has decided to keep waiting. */
 static struct {
     struct bel_clock clock;
     pthread_mutex_t mutex;
     pthread_cond_t asked;
     uint64_t ns;
     unsigned reads;
-    bool has_reader; /* only those of one thread are counted */
+    bool has_reader; /* only the reads of one thread are counted */
     pthread_t reader;
 } watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .asked = PTHREAD_COND_INITIALIZER};
 
@@ -49,7 +49,7 @@ static void use_watch(void)
     crew_clock = &watch.clock;
 }
 
-/* Waits until the clock was asked so often. */
+/* Waits until the clock was read `times` times. */
 static void wait_asked(unsigned times)
 {
     (void)pthread_mutex_lock(&watch.mutex);
@@ -80,14 +80,14 @@ static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct bel_report report;
-    bool is_open; /* else they wait for it */
+    bool is_open; /* otherwise hands wait for it */
     unsigned inside, inside_max, troubles;
     uint64_t trouble_ns; /* when the last was */
     bool was_lost;
-    bool hears;                 /* of what the server was told */
-    bool is_ear_shut;           /* else those who hear wait for it */
-    unsigned heard, heard_lost; /* how often, and of how many that they are lost */
-    unsigned listening;         /* how many do just now */
+    bool hears;                 /* whether `told` is set */
+    bool is_ear_shut;           /* `told` waits while it is set */
+    unsigned heard, heard_lost; /* calls of `told`, and how many of them for lost errands */
+    unsigned listening;         /* calls of `told` that are running */
     enum bel_report_kind heard_of;
 } yard = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -172,7 +172,7 @@ static void wait_inside(unsigned count)
     (void)pthread_mutex_unlock(&yard.mutex);
 }
 
-/* Waits until there were so many troubles, and returns when the last was. */
+/* Waits until there were `count` troubles, and returns when the last one was. */
 static uint64_t wait_trouble(unsigned count)
 {
     (void)pthread_mutex_lock(&yard.mutex);
@@ -361,7 +361,7 @@ static void what_the_server_says_to_an_answer_is_heard(void)
     yard.hears = false;
 }
 
-/* An EXTEND that has failed does not settle it: the answer may be taken all the same. */
+/* A failed EXTEND does not decide the outcome: the server may still accept the report. */
 static void the_last_word_is_that_to_the_answer(void)
 {
     yard.hears = true;
@@ -381,7 +381,8 @@ static void the_last_word_is_that_to_the_answer(void)
     yard.hears = false;
 }
 
-/* Who hears of one may take long: leases of others are extended, and a stop does not wait. */
+/* A `told` that takes long does not delay others: their leases are extended, and a stop does not
+ * wait. */
 static void who_hears_holds_nobody_up(void)
 {
     yard.hears = yard.is_ear_shut = true;
@@ -459,7 +460,7 @@ static void a_stop_waits_for_hands_and_claims_no_more(void)
     stop_crew();
     CHECK_EQ(count_told("ACK t1"), 1);
     CHECK_EQ(count_told("ACK"), 1);
-    CHECK_EQ(count_told(""), server.numbered); /* what came in between was given back */
+    CHECK_EQ(count_told(""), server.numbered); /* deliveries that came in between were released */
     stop_server();
 }
 
@@ -499,17 +500,17 @@ static void work_without_a_server_is_given_up(void)
     stop_crew();
 }
 
-/* --- with a clock that is set --- */
+/* --- with a clock that the test sets --- */
 
 static const uint64_t second_ns = 1000000000;
 
-/* Waits for the n-th trouble, and checks that the pause behind it lasts so long. */
+/* Waits for trouble number `count`, and checks that the pause after it lasts `seconds`. */
 static void pass_pause(unsigned count, unsigned seconds)
 {
     uint64_t began = read_watch();
     CHECK_NOTE("pause %u", count);
     CHECK_EQ(wait_trouble(count), began);
-    wait_asked(3); /* when the pause begins, whether it is over, and by the clerk, who is idle */
+    wait_asked(3); /* reads: the start of the pause, its end, and one by the idle reporter */
     set_watch(began + seconds * second_ns - 1);
     wait_asked(2);
     CHECK_EQ(wait_trouble(count), began);
@@ -531,7 +532,7 @@ static void pauses_double_up_to_half_a_minute(void)
     crew_clock = NULL;
 }
 
-/* Whether new connections find the server. */
+/* Sets whether new connections reach the server. */
 static void set_reachable(bool is_reachable)
 {
     char aside[sizeof server.path + 1];
@@ -564,7 +565,7 @@ static void pauses_begin_anew_after_a_success(void)
     stop_server();
 }
 
-/* Who has said how long a lease is, and how long it is then. */
+/* Where the lease time comes from, and how long the lease is. */
 static const struct {
     const char *said, *topic;
     uint32_t wanted_ms;
@@ -618,7 +619,7 @@ static void leases_are_extended_whoever_says_how_long_they_are(void)
     }
 }
 
-static int stopped; /* what the stop has returned; 1: it has not yet */
+static int stopped; /* result of the stop; 1: still running */
 
 static void *stop_after_grace(void *arg)
 {
@@ -630,7 +631,7 @@ static void *stop_after_grace(void *arg)
     return NULL;
 }
 
-/* Stops the crew, and checks that this takes so long and returns that. */
+/* Stops the crew, and checks the duration and the result. */
 static void check_stop(uint64_t wanted_ns, int wanted)
 {
     pthread_t thread;
@@ -641,7 +642,7 @@ static void check_stop(uint64_t wanted_ns, int wanted)
     watch.has_reader = true;
     watch.reader = thread;
     (void)pthread_mutex_unlock(&watch.mutex);
-    wait_asked(4); /* when it begins, twice, and whether it is over */
+    wait_asked(4); /* reads: the start, twice, and the end */
     set_watch(began + wanted_ns - 1);
     wait_asked(2);
     (void)pthread_mutex_lock(&yard.mutex);
@@ -671,7 +672,7 @@ static void a_stop_takes_no_longer_than_the_grace(void)
     stop_server();
 }
 
-/* Neither the claim that waits nor the ack is answered. */
+/* Neither the waiting claim nor the ack gets a reply. */
 static void a_server_that_does_not_answer_is_given_up(void)
 {
     start_server();

@@ -146,7 +146,7 @@ static void a_day_and_a_weekday_mean_either(void)
          "2026-01-01 00:00:00",
          {"2026-01-02 00:00:00", "2026-01-09 00:00:00", "2026-01-13 00:00:00",
           "2026-01-16 00:00:00"}},
-        /* A field that starts with a star says nothing of its own: both must hold. */
+        /* A field that starts with a star is unrestricted: both must match. */
         {"0 0 */2 * 5",
          "UTC",
          0,

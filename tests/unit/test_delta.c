@@ -71,7 +71,7 @@ static void any_other_row_leaves_a_tombstone(void)
 
     drop(&delta, &below); /* again */
     check_gone(&delta, &below);
-    put(&delta, &below, "two", true); /* it is new, but the tombstone has to stay */
+    put(&delta, &below, "two", true); /* the key is new, but the tombstone must stay */
     drop(&delta, &below);
     check_gone(&delta, &below);
     CHECK_EQ(bel__delta_count(&delta), 2);
@@ -102,7 +102,7 @@ static void fill(struct bel_delta *delta, char letter)
     }
 }
 
-/* What an empty one keeps, which is then in use. */
+/* Returns the memory that an empty delta keeps and uses again. */
 static size_t use_kept(struct bel_delta *delta)
 {
     static const char large[LARGE_BYTES];

@@ -41,7 +41,7 @@ static void open_engine(const struct bel_clock *clock, const char *folder)
     CHECK(bel_engine_open(&options, &engine, NULL) == 0);
 }
 
-/* An engine in memory, and a driver of it on a fake clock. */
+/* Starts a driver for an engine in memory, on a fake clock. */
 static void start(void)
 {
     (void)alarm(PATIENCE_S);
@@ -58,7 +58,7 @@ static void end(void)
     fake = NULL;
 }
 
-/* The same on the system's clock. */
+/* Starts a driver on the system clock. */
 static void start_live(const char *folder)
 {
     (void)alarm(PATIENCE_S);
@@ -66,7 +66,7 @@ static void start_live(const char *folder)
     CHECK(bel_driver_start(bel_engine_backend(engine), NULL, &driver) == 0);
 }
 
-/* A request with what it was told. */
+/* A request with its reply. */
 struct ask {
     struct bel_request request; /* first */
     struct bel_view topic;
@@ -75,7 +75,7 @@ struct ask {
     uint64_t count;
     char token[BEL_TOKEN_BYTES_MAX];
     size_t token_bytes;
-    pthread_t thread; /* that was told */
+    pthread_t thread; /* that called `done` */
 };
 
 static void tell(struct bel_request *request, const struct bel_reply *reply)
@@ -136,7 +136,7 @@ static void submit(struct ask *ask)
     CHECK(bel_driver_submit(driver, &ask->request) == 0);
 }
 
-/* How many timers the topic has in a state, once the backend is ours again. */
+/* Counts the timers of the topic in a state, once the backend belongs to the test again. */
 static void note_topic(struct bel_request *request, const struct bel_reply *reply)
 {
     CHECK(reply->err == 0);
@@ -155,7 +155,7 @@ static uint64_t count_in(enum bel_state state)
     return counts[state];
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
 static void requests_are_done_on_the_thread_of_the_driver(void)
 {
@@ -184,7 +184,7 @@ static void a_call_returns_when_it_is_done(void)
     ask.request.command.schedule.topic = BEL_VIEW("not a topic");
     CHECK(bel_driver_call(driver, &ask.request) == BEL_EINVAL);
     CHECK(ask.times == 2 && ask.err == BEL_EINVAL);
-    ask.request.done = NULL; /* who wants to know no more than the error */
+    ask.request.done = NULL; /* only the error is of interest */
     CHECK(bel_driver_call(driver, &ask.request) == BEL_EINVAL);
     CHECK(ask.times == 2 && ask.request.done == NULL);
     end();
@@ -336,13 +336,13 @@ static void the_clock_of_the_system_wakes_it(void)
     bel_engine_close(engine);
 }
 
-/* --- a backend that counts its turns, and answers when it is told to --- */
+/* --- a backend that counts its turns, and replies on demand --- */
 
 struct slow {
     struct bel_backend backend; /* first */
     struct bel_request *first;
     atomic_uint turns;
-    atomic_bool holds; /* answers nothing */
+    atomic_bool holds; /* holds back all replies */
 };
 
 static void slow_submit(struct bel_backend *backend, struct bel_request *request)
@@ -363,7 +363,7 @@ static struct bel_next slow_turn(struct bel_backend *backend, struct bel_now now
 {
     struct slow *slow = (struct slow *)backend;
     (void)now;
-    CHECK(driver != NULL); /* whoever it wakes can know it by now */
+    CHECK(driver != NULL); /* a thread that it wakes can use it */
     atomic_fetch_add(&slow->turns, 1);
     while (slow->first != NULL && !atomic_load(&slow->holds)) {
         struct bel_request *request = slow->first;
@@ -394,7 +394,7 @@ static void there_is_no_turn_without_a_reason(void)
     }
     unsigned turns = atomic_load(&slow.turns);
     CHECK_NOTE("%u turns", turns);
-    CHECK(turns >= CALLS && turns <= CALLS + 1); /* the first may come before any request */
+    CHECK(turns >= CALLS && turns <= CALLS + 1); /* the first turn may come before any request */
     bel_driver_destroy(driver);
 }
 
@@ -426,7 +426,7 @@ static void a_stop_waits_for_answers_that_come_later(void)
     actor_stop(&stopper);
 }
 
-/* --- the end --- */
+/* --- stopping --- */
 
 static void a_stop_finishes_what_was_submitted(void)
 {
@@ -458,7 +458,7 @@ static void a_stop_answers_those_who_wait_with_nothing(void)
     init_schedule(&timer, 0);
     submit(&timer);
     CHECK(bel_driver_stop(driver) == 0);
-    CHECK(served.times == 1 && served.count == 1); /* there was something for the first */
+    CHECK(served.times == 1 && served.count == 1); /* there was a timer for the first claim */
     for (int i = 0; i < 3; i++) {
         CHECK(waits[i].times == 1 && waits[i].err == 0 && waits[i].count == 0);
     }
@@ -488,7 +488,7 @@ static void a_drain_sends_those_who_wait_home_and_lets_others_finish(void)
     CHECK(bel_driver_call(driver, &ack.request) == 0);
     CHECK_EQ(ack.count, 1);
     schedule(0);
-    CHECK(bel_driver_call(driver, &late.request) == 0); /* what is there is delivered */
+    CHECK(bel_driver_call(driver, &late.request) == 0); /* ready timers are delivered */
     CHECK_EQ(late.count, 1);
     end();
 }
@@ -544,7 +544,7 @@ static void a_request_that_always_comes_again_does_not_keep_it(void)
     end();
 }
 
-/* Submits until it is refused, a few at a time. */
+/* Submits until the driver refuses, a few requests at a time. */
 struct producer {
     struct actor actor;
     atomic_int done;
@@ -622,7 +622,7 @@ static void what_races_with_a_stop_is_done_or_refused(void)
     }
 }
 
-/* --- all at once --- */
+/* --- stress --- */
 
 static atomic_int acked;
 
@@ -670,7 +670,7 @@ static void many_threads_schedule_claim_and_ack_at_once(void)
         actor_await(&producers[i]);
     }
     while (atomic_load(&acked) < THREADS * TIMERS) {
-        struct ask pulse; /* a wait, so that nothing spins */
+        struct ask pulse; /* a waiting claim, so that nothing spins */
         init_claim(&pulse, 5);
         static const struct bel_view other = {.data = "nothing", .bytes = 7};
         pulse.request.command.claim.topics = &other;
@@ -718,7 +718,7 @@ static void wake(void *context)
     bel_driver_wake(*(struct bel_driver **)context);
 }
 
-/* A thread of the engine's syncs, and wakes the driver when there is something to answer. */
+/* A thread of the engine syncs, and wakes the driver when replies can leave. */
 static void answers_leave_when_another_thread_has_synced_them(void)
 {
     char folder[] = "/tmp/test_driver.XXXXXX";
@@ -747,7 +747,7 @@ static void answers_leave_when_another_thread_has_synced_them(void)
         CHECK(last[i].times == 1 && last[i].err == 0);
     }
     bel_engine_close(engine);
-    open_engine(bel_clock_system(), folder); /* and it is all there */
+    open_engine(bel_clock_system(), folder); /* everything is still there */
     CHECK_EQ(count_in(BEL_READY) + count_in(BEL_SCHEDULED), (uint64_t)THREADS * (TIMERS + 1));
     bel_engine_close(engine);
     bel_driver_destroy(driver);

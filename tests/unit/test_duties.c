@@ -63,7 +63,7 @@ static uint64_t now(void)
     return bel_clock_boot(bel_clock_fake_clock(fake)).ns;
 }
 
-/* Time passes and timers ring, and nobody takes their events. */
+/* Lets time pass and timers ring, without taking their events. */
 static void let_ring(uint64_t ns)
 {
     bel_clock_fake_advance(fake, ns);
@@ -81,7 +81,7 @@ static size_t pass(uint64_t ns)
     return take();
 }
 
-/* Nothing comes before `ns` have passed, and then this. */
+/* Expects no event before `ns` have passed, and then this one. */
 static void expect_after(uint64_t ns, enum bel_duty duty, uint64_t key)
 {
     CHECK_EQ(pass(ns - 1), 0);
@@ -97,7 +97,7 @@ static struct bel_duty_for of(uint64_t key)
 }
 
 /*
- * The arithmetic.
+ * The delays.
  */
 
 static void attempt_n_waits_10_s_doubling_up_to_an_hour(void)
@@ -137,7 +137,7 @@ static void jitter_shortens_by_up_to_its_share(void)
         uint64_t delay = bel_duty_retry_ns(&limits, 99, (uint32_t)random_u64(&state));
         CHECK(delay >= 2700 * S && delay <= 3600 * S);
     }
-    limits.retry_jitter = 500; /* more than all of it is all of it */
+    limits.retry_jitter = 500; /* more than 100 % counts as 100 % */
     CHECK(bel_duty_retry_ns(&limits, 1, UINT32_MAX) <= 10);
     limits.retry_max_ns = UINT64_MAX;
     CHECK(bel_duty_retry_ns(&limits, UINT32_MAX, UINT32_MAX) < UINT64_C(1) << 33);
@@ -222,7 +222,7 @@ static void the_breaker_opens_at_5_consecutive_failures(void)
     fail(1, 4);
     CHECK(!bel_duties_is_pending(duties, BEL_DUTY_BREAKER, 1));
     CHECK_EQ(bel_duties_count(duties, BEL_DUTY_BREAKER, 1), 4);
-    CHECK(!bel_duties_cancel(duties, BEL_DUTY_BREAKER, 1)); /* a success: they start anew */
+    CHECK(!bel_duties_cancel(duties, BEL_DUTY_BREAKER, 1)); /* a success: the count starts again */
     CHECK_EQ(bel_duties_count(duties, BEL_DUTY_BREAKER, 1), 0);
     fail(1, 4);
     fail(2, 4);
@@ -260,7 +260,7 @@ static void a_failure_while_it_is_open_changes_nothing(void)
     CHECK_EQ(pass(20 * S), 0);
     fail(1, 3);
     expect_after(10 * S, BEL_DUTY_BREAKER, 1);
-    fail(1, 1); /* the one that was to try */
+    fail(1, 1); /* the single attempt */
     CHECK_EQ(bel_duties_count(duties, BEL_DUTY_BREAKER, 1), 6);
     expect_after(60 * S, BEL_DUTY_BREAKER, 1);
     close_all();
@@ -276,7 +276,7 @@ static void a_task_without_a_heartbeat_within_its_limit_is_stale(void)
     }
     expect_after(30 * S, BEL_DUTY_STALE, 3);
     CHECK_EQ(came[0].user, 30);
-    CHECK(bel_duties_heartbeat(duties, 3) == BEL_ESTALE); /* its lease has ended */
+    CHECK(bel_duties_heartbeat(duties, 3) == BEL_ESTALE); /* its event was taken */
     CHECK(bel_duties_heartbeat(duties, 4) == BEL_ESTALE);
     CHECK_EQ(pass(HOUR), 0);
     close_all();
@@ -314,7 +314,7 @@ static void a_job_times_out_after_24_h_and_starting_it_again_does_not_prolong_th
     CHECK(bel_duties_start_job(duties, of(1), 0) == 0);
     expect_after(24 * HOUR - 90 * S, BEL_DUTY_JOB_TIMEOUT, 1);
     CHECK(bel_duties_start_job(duties, of(1), 0) == 0);
-    CHECK(bel_duties_cancel(duties, BEL_DUTY_JOB_TIMEOUT, 1)); /* it has ended in time */
+    CHECK(bel_duties_cancel(duties, BEL_DUTY_JOB_TIMEOUT, 1)); /* the job has ended in time */
     CHECK_EQ(pass(48 * HOUR), 0);
     close_all();
 }
@@ -334,7 +334,7 @@ static void a_job_that_times_out_is_not_paced_any_more(void)
     close_all();
 }
 
-/* Ticks each 10 s, first in 10 s. */
+/* Ticks every 10 s, first in 10 s. */
 static void start_cron(uint64_t key, enum bel_duty_overlap overlap)
 {
     struct bel_duty_ticks cron = {
@@ -351,7 +351,7 @@ static void a_cron_ticks_and_a_tick_starts_a_run(void)
         CHECK_EQ(came[0].user, 10);
         CHECK(!bel_duties_end_run(duties, 1));
     }
-    CHECK(!bel_duties_end_run(duties, 1)); /* there is none */
+    CHECK(!bel_duties_end_run(duties, 1)); /* there is no waiting tick */
     CHECK(!bel_duties_end_run(duties, 2));
     CHECK(bel_duties_cancel(duties, BEL_DUTY_CRON, 1));
     CHECK_EQ(pass(HOUR), 0);
@@ -411,7 +411,7 @@ static void ticks_that_were_missed_are_not_caught_up_with_by_default(void)
     start_cron(1, BEL_OVERLAP_ALLOW);
     CHECK_EQ(pass(95 * S), 1);
     CHECK_EQ(came[0].missed, 8);
-    expect_after(5 * S, BEL_DUTY_CRON, 1); /* it keeps the beat */
+    expect_after(5 * S, BEL_DUTY_CRON, 1); /* it stays in phase */
     CHECK_EQ(came[0].missed, 0);
     close_all();
 }
@@ -438,7 +438,7 @@ static void a_cron_can_be_told_each_tick(void)
     CHECK(!bel_duties_is_pending(duties, BEL_DUTY_CRON, 1));
     cron.first.ns = now() + 3 * S;
     CHECK(bel_duties_cron(duties, of(1), &cron) == 0);
-    CHECK_EQ(pass(3 * S), 0); /* the run has not ended: the next tick is skipped, too */
+    CHECK_EQ(pass(3 * S), 0); /* the run has not ended: the next tick is skipped too */
     CHECK_EQ(bel_duties_count(duties, BEL_DUTY_CRON, 1), 1);
     CHECK(!bel_duties_end_run(duties, 1));
     cron.first.ns = BEL_NEVER;
@@ -451,7 +451,7 @@ static void a_cron_that_is_changed_ticks_the_new_way_only(void)
 {
     open_all();
     start_cron(1, BEL_OVERLAP_ALLOW);
-    let_ring(10 * S); /* a tick of the old way is in the inbox */
+    let_ring(10 * S); /* a tick of the old schedule is in the inbox */
     struct bel_duty_ticks cron = {.first = {now() + 3 * S}, .period_ns = 4 * S};
     CHECK(bel_duties_cron(duties, of(1), &cron) == 0);
     CHECK_EQ(take(), 0);
@@ -462,7 +462,7 @@ static void a_cron_that_is_changed_ticks_the_new_way_only(void)
 }
 
 /*
- * What all have in common.
+ * Common behaviour.
  */
 
 static void arm(uint64_t key, uint64_t user, uint64_t delay, enum bel_duty_rule rule)
@@ -690,7 +690,7 @@ static void a_set_needs_kinds_of_its_own(void)
     CHECK(bel_duties_create(runtime, &options, &other) == 0);
     CHECK(bel_duties_fd(other) != bel_duties_fd(duties));
     CHECK(bel_duties_pace(other, of(1), 0) == 0);
-    CHECK_EQ(pass(2 * S), 0); /* it has an inbox of its own */
+    CHECK_EQ(pass(2 * S), 0); /* each set has its own inbox */
     CHECK_EQ(bel_duties_take(other, came, 10), 1);
     bel_duties_destroy(other);
     bel_duties_destroy(NULL);
@@ -698,8 +698,8 @@ static void a_set_needs_kinds_of_its_own(void)
 }
 
 /*
- * Timers ring on another thread, in real time, while their owner changes its mind. What
- * arrives is what was armed last under its name, and nothing that was cancelled.
+ * Timers ring on another thread, in real time, while their owner arms and cancels. Each event that
+ * arrives is of the timer last armed under its name, and never of a cancelled one.
  */
 static void what_arrives_was_armed_last_and_not_cancelled(void)
 {

@@ -17,7 +17,7 @@
 enum {
     LARGE = 1 << 20,
     MANY = 5000,
-    LEASE_MS = 30 * 1000, /* unless somebody says otherwise */
+    LEASE_MS = 30 * 1000, /* the default */
     ROWS_MAX = 100000,    /* that an agenda counts one by one */
 };
 
@@ -105,7 +105,7 @@ static void what_expires_unseen_ends_within_the_hour(void)
     CHECK(topic(&world).counts[BEL_READY] == 0);
     CHECK(topic(&world).counts[BEL_EXPIRED] == 1);
     turn(&world);
-    CHECK(world.next.due.ns == BEL_NEVER); /* nothing is left that could expire */
+    CHECK(world.next.due.ns == BEL_NEVER); /* nothing that could expire is left */
     finish(&world);
 }
 
@@ -117,7 +117,7 @@ static struct reply_seen cancel(struct world *world, const char *id)
                           .cancel = {.topic = view("mail"), .ids = &name, .ids_count = 1}});
 }
 
-/* More are over than a sweep takes in a turn, and the id of one of them is used again. */
+/* More timers are over than a sweep removes per turn, and the id of one of them is reused. */
 static void an_id_that_is_free_again_stays_its_new_owners(void)
 {
     struct world world = {0};
@@ -135,7 +135,7 @@ static void an_id_that_is_free_again_stays_its_new_owners(void)
     world.now.boot.ns += UINT64_C(2000000000);
     world.now.wall.ms += 2000;
     CHECK(schedule(&world, id).err == 0);
-    CHECK(topic(&world).counts[BEL_CANCELLED] > 0); /* it is not done with them */
+    CHECK(topic(&world).counts[BEL_CANCELLED] > 0); /* the sweep has not finished */
     for (int i = 0; i < 100; i++) {
         advance(&world, 1);
     }
@@ -159,7 +159,7 @@ static void more_than_ready_max_are_delivered_in_order(void)
     advance(&world, 10);
     for (int i = 0; i < 50; i++) {
         (void)snprintf(id, sizeof id, "%02d", i);
-        turn(&world); /* what there was no room for is read on */
+        turn(&world); /* the rest is read now */
         CHECK(strcmp(claim(&world).id, id) == 0);
     }
     CHECK(claim(&world).deliveries == 0);
@@ -273,7 +273,7 @@ static void answers_leave_when_the_thread_has_synced(void)
     CHECK(sem_destroy(&synced) == 0);
 }
 
-/* Durability `interval` and `none`: answers leave in their turn, whatever the disk does. */
+/* Durability `interval` and `none`: replies leave in their turn, independent of syncs. */
 static void answers_need_not_wait_for_the_sync(void)
 {
     for (int i = BEL_ENGINE_DURABILITY_INTERVAL; i <= BEL_ENGINE_DURABILITY_NONE; i++) {
@@ -311,7 +311,7 @@ static void schedule_plan(struct world *world, const char *id, enum bel_overlap 
     CHECK(ask(world, command).err == 0);
 }
 
-/* How many the agenda has from now on, or why it has none. */
+/* Returns the count of the agenda from now on, or its error. */
 static struct reply_seen agenda(struct world *world, int64_t length_ms, uint64_t step_ms)
 {
     struct bel_agenda asked = {.step_ms = step_ms, .has_to = true};
@@ -353,7 +353,7 @@ static void an_agenda_finer_than_an_hour_counts_a_hundred_thousand_rows(void)
     finish(&world);
 }
 
-/* What is counted while it is open: lost leases, times left out, steps of the clock. */
+/* Counters since the engine was opened: lost leases, skipped times, steps of the clock. */
 static void what_has_happened_is_counted(void)
 {
     struct world world = {0};

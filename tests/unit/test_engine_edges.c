@@ -18,7 +18,7 @@
 
 enum {
     IDS_MAX = 200,
-    BODY = 40 << 10, /* of a payload that takes chunks */
+    BODY = 40 << 10, /* of a payload that is stored in chunks */
     HALF_HOUR_MS = 30 * 60 * 1000,
     DAY_MS = 24 * MS_PER_HOUR,
 };
@@ -149,7 +149,7 @@ static struct bel_recurrence every_minute_after_the_end(void)
 
 /* --- occurrences --- */
 
-/* How many rows of the tree are looked at, and how many occurrences there are. */
+/* The number of rows read from the tree, and the number of occurrences. */
 static uint64_t rows_looked_at;
 static int (*tree_seek)(struct bel_tree *tree, struct bel_key *key, struct bel_view *out);
 enum {
@@ -172,8 +172,8 @@ static int every_second(struct world *world, const char *id, enum bel_overlap ov
         world, (struct bel_schedule_spec){.id = view(id), .plan = plan, .expires_ms = expires_ms});
 }
 
-/* One plan has many occurrences that are ready, and another one some that are blocked; all of them
- * are in the tree, where rows can be counted. Then the command ends those that are ready. */
+/* One plan has many ready occurrences, another has some blocked ones; all are in the tree, where
+ * reads are counted. Then the command ends the ready ones. */
 static void end_a_crowd(uint64_t expires_ms, struct bel_command command)
 {
     struct world world = {.segment_bytes = 128 << 10};
@@ -221,7 +221,7 @@ static void a_cancelled_plan_takes_what_has_expired_along(void)
     turn(&world);
     CHECK_EQ(name(&world, BEL_VERB_TOPIC, "").counts[BEL_SCHEDULED], 1);
     move(&world, 120000);
-    turn(&world); /* its occurrence is there by now, */
+    turn(&world); /* its occurrence exists by now, */
     move(&world, 120000);
     CHECK_EQ(cancel(&world, "plan").count, 1); /* and expired */
     move(&world, 120000);
@@ -315,7 +315,7 @@ static void a_plan_whose_zone_has_gone_waits_for_it(void)
                                   .zone = BEL_VIEW("Europe/Berlin"),
                                   .overlap = BEL_OVERLAP_ALLOW};
     struct bel_zones *zones;
-    if (bel_zones_open(NULL, &zones) != 0) return; /* the system has none */
+    if (bel_zones_open(NULL, &zones) != 0) return; /* the system has no zones */
     world.zones = zones;
     open_engine(&world);
     CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("plan"), .plan = plan}) == 0);
@@ -344,7 +344,7 @@ static struct reply_seen agenda(struct world *world, int64_t from, unsigned hour
     return ask(world, (struct bel_command){.verb = BEL_VERB_AGENDA, .agenda = wish});
 }
 
-/* Finer steps look at every time. */
+/* Finer steps examine every time. */
 static void check_hours(struct world *world, int64_t from, unsigned hours)
 {
     struct reply_seen fine = agenda(world, from, hours, HALF_HOUR_MS);
@@ -373,7 +373,7 @@ static void an_agenda_counts_by_hours_as_it_does_one_by_one(void)
         START, INT64_C(1774569600000), INT64_C(1775001600000),
         INT64_C(1792713600000)}; /* changes in March, April, October */
     struct bel_zones *known;
-    if (bel_zones_open(NULL, &known) != 0) return; /* the system has none */
+    if (bel_zones_open(NULL, &known) != 0) return; /* the system has no zones */
     for (unsigned i = 0; i < 9 * 6 * 2; i++) {
         struct bel_recurrence plan = {.kind = BEL_PLAN_CRON,
                                       .rule = view(rules[i % 9]),
@@ -412,7 +412,7 @@ static void an_agenda_of_many_plans_is_not_too_much(void)
     finish(&world);
 }
 
-/* --- what has come due --- */
+/* --- due timers --- */
 
 static void what_is_due_beside_a_late_plan_is_delivered(void)
 {
@@ -433,7 +433,7 @@ static void what_is_due_beside_a_late_plan_is_delivered(void)
     }
     turn(&world);
     move(&world, 100);
-    /* More comes due than a turn takes, and a plan is to ring now, behind what was looked at. */
+    /* More timers come due than a turn takes, and a plan is due now, after those that were read. */
     requests[0].command.schedule = (struct bel_schedule_spec){
         .topic = view("mail"), .id = view("first"), .when = BEL_WHEN_AT, .at = {START + 100}};
     requests[1].command = (struct bel_command){
@@ -524,7 +524,7 @@ static void the_next_turn_is_not_asked_for_too_late(void)
     finish(&world);
 }
 
-/* The millisecond of the wall began 0.3 ms ago, that of the boot clock 0.8 ms ago. */
+/* The millisecond of the wall clock began 0.3 ms ago, that of the boot clock 0.8 ms ago. */
 static void a_time_of_the_wall_begins_where_the_wall_says(void)
 {
     struct world world = {0};
@@ -535,19 +535,19 @@ static void a_time_of_the_wall_begins_where_the_wall_says(void)
     CHECK(schedule(&world, spec) == 0);
     CHECK_EQ(world.next.due.ns, world.now.boot.ns - 300000 + 5000000);
 
-    world.now.boot.ns += 4600000; /* and 0.1 ms before it is due it says the same */
+    world.now.boot.ns += 4600000; /* and 0.1 ms before it is due the result is the same */
     world.now.wall.ms += 4;
     world.now.wall_rest_ns = 900000;
     turn(&world);
     CHECK_EQ(world.next.due.ns, world.now.boot.ns + 100000);
 
-    world.now.wall_rest_ns = 0; /* not known: by the boot clock's own */
+    world.now.wall_rest_ns = 0; /* unknown: the boot clock is used */
     turn(&world);
     CHECK_EQ(world.next.due.ns, world.now.boot.ns - 400000 + 1000000);
     finish(&world);
 }
 
-/* --- batches that are full --- */
+/* --- full batches --- */
 
 static void schedule_many(struct world *world, char ids[IDS_MAX][16])
 {
@@ -632,7 +632,7 @@ static void what_is_over_goes_in_as_many_batches_as_it_takes(void)
     finish(&world);
 }
 
-/* --- what is broken --- */
+/* --- damage --- */
 
 static struct bel_key damaged_key(void)
 {
@@ -663,7 +663,7 @@ static void a_batch_that_meets_damage_leaves_nothing(void)
     submit(&world, &list, &answer[1]);
     turn(&world);
     turn(&world);
-    for (int i = 0; i < 3; i++) { /* the one that waits, too */
+    for (int i = 0; i < 3; i++) { /* including the waiting one */
         CHECK(answer[i].is_done && answer[i].err == BEL_ECORRUPT);
     }
     move(&world, 2000);
@@ -683,7 +683,7 @@ static void a_batch_that_meets_damage_leaves_nothing(void)
     finish(&world);
 }
 
-/* In the middle of a millisecond a lease begins at its end, and so does what is written down. */
+/* In the middle of a millisecond a lease begins at its end, and is written like that. */
 static void a_lease_that_has_all_of_its_time_at_the_open_is_no_crash(void)
 {
     struct world world = {.segment_bytes = 1 << 20, .now = {{1500000}, {START}, {1}, 0}};

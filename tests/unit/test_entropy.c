@@ -18,7 +18,7 @@ enum {
     BROKEN = -2,
 };
 
-static const int *script; /* what each call does: so many bytes, or one of the above */
+static const int *script; /* result of each call: a number of bytes, or one of the above */
 static unsigned calls;
 
 static ssize_t scripted_getrandom(void *out, size_t bytes, unsigned flags)

@@ -22,7 +22,7 @@ static void setup(void)
     }
 }
 
-/* The list reads as `want`, forwards and backwards. */
+/* Checks that the list reads as `want`, forwards and backwards. */
 static void check_list(struct bel_list *l, const char *want)
 {
     size_t count = 0;

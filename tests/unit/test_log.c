@@ -27,7 +27,7 @@ static struct bel_store_options options;
 static struct bel_store *store;
 static struct bel_why why;
 
-/* What is under each key after a batch of the script: the batch that put it, or 0. */
+/* The content of each key after a batch of the script: the batch that put it, or 0. */
 static uint64_t contents[BATCHES + 1][KEYS];
 
 static void setup(void)
@@ -118,7 +118,7 @@ static bool is_content(uint64_t batch)
     return true;
 }
 
-/* Three rows a batch, one of them deleted now and then, as long as nothing fails. */
+/* Three rows per batch, sometimes a deletion, until something fails. */
 static void run_script(uint64_t *out_synced)
 {
     for (uint64_t batch = store->batch + 1; batch <= BATCHES; batch++) {
@@ -144,7 +144,7 @@ static void a_store_keeps_what_was_synced(void)
     CHECK(strcmp(why.text, "") == 0);
     run_script(&synced);
     CHECK_EQ(synced, BATCHES);
-    CHECK(store->log->use > (uint64_t)2 * SEGMENTS); /* they were used again */
+    CHECK(store->log->use > (uint64_t)2 * SEGMENTS); /* segments were reused */
     close_store();
     for (int i = 0; i < 3; i++) {
         open_store();
@@ -155,7 +155,7 @@ static void a_store_keeps_what_was_synced(void)
     teardown();
 }
 
-/* Runs the script up to an operation, and once more up to one of the recovery behind it. */
+/* Runs the script up to an operation, and again up to an operation of the recovery after it. */
 static void cut_at(uint64_t operation, uint64_t later, bool has_power)
 {
     uint64_t synced = 0;
@@ -179,7 +179,7 @@ static void cut_at(uint64_t operation, uint64_t later, bool has_power)
     CHECK(store->batch >= synced && store->batch <= synced + 1);
     CHECK(is_content(store->batch));
     disk_plan(disk)->crash_in = 0;
-    if (bel__store_error(store) != 0) { /* it was cut behind the recovery */
+    if (bel__store_error(store) != 0) { /* it was cut after the recovery */
         teardown();
         return;
     }
@@ -206,7 +206,8 @@ static void a_cut_at_any_operation_loses_nothing(void)
     }
 }
 
-/* Copies the disk, flips a byte, and says whether that is refused by name, or changes nothing. */
+/* Copies the disk, flips a byte, and returns whether the damage is reported with the file's name;
+ * otherwise it must change nothing. */
 static bool is_flip_found(const char *name, size_t offset, uint8_t bits, bool may_lose_last)
 {
     struct disk *original = disk;
@@ -228,7 +229,7 @@ static bool is_flip_found(const char *name, size_t offset, uint8_t bits, bool ma
     return is_found;
 }
 
-/* Returns how many flips were refused. */
+/* Returns how many flips were detected. */
 static unsigned flip_all(const char *name, bool may_lose_last)
 {
     unsigned refused = 0;
@@ -256,7 +257,7 @@ static void flip_everything(bool is_closed)
     refused += flip_all("log-0", !is_closed);
     refused += flip_all("log-1", !is_closed);
     refused += flip_all("log-2", !is_closed);
-    CHECK(refused > 2000); /* a segment is full of batches that the tree does not have */
+    CHECK(refused > 2000); /* a segment is full of batches that are not in the tree */
     teardown();
 }
 
@@ -270,7 +271,7 @@ static void every_flipped_byte_is_found_after_a_kill_but_in_the_last_batch(void)
     flip_everything(false);
 }
 
-/* A log whose batches are all in the tree has nothing to replay, and yet is not let pass. */
+/* A log whose batches are all in the tree needs no replay, but its damage is still detected. */
 static void damage_in_what_the_tree_has_is_found_too(void)
 {
     uint64_t batch = 0;
@@ -285,7 +286,8 @@ static void damage_in_what_the_tree_has_is_found_too(void)
     close_store();
     disk_kill(disk);
     CHECK_EQ(tree->epoch(tree), batch);
-    disk_flip(disk, "log-1", BEL_SEGMENT_FRAMES + 100, 1); /* the last one, alone there */
+    disk_flip(disk, "log-1", BEL_SEGMENT_FRAMES + 100,
+              1); /* the last batch, alone in its segment */
     CHECK(is_refused(BEL_ECORRUPT, "log-1 is damaged at byte 4096: a batch is missing"));
     disk_flip(disk, "log-1", BEL_SEGMENT_FRAMES + 100, 1);
     open_store();
@@ -293,7 +295,7 @@ static void damage_in_what_the_tree_has_is_found_too(void)
     teardown();
 }
 
-/* A frame that checks out and is not made of rows was written by somebody else. */
+/* A frame with a valid checksum that does not consist of rows was written by another program. */
 static void a_batch_that_is_not_made_of_rows_is_refused(void)
 {
     uint8_t bytes[BEL_FRAME_HEADER_BYTES + 40];
@@ -334,7 +336,7 @@ static void two_openers_are_one_too_many(void)
     teardown();
 }
 
-/* Changes the format of a header and makes its checksum right. */
+/* Changes the format of a header and corrects its checksum. */
 static void set_format(const char *name, uint32_t format)
 {
     uint8_t bytes[64], changed[64];
@@ -451,14 +453,14 @@ static void who_adds_leaves_a_segment_and_who_ends_gets_it(void)
     uint64_t batch = 0;
     setup();
     open_store();
-    while (put(batch % KEYS, batch + 1, BEL_STORE_ADD) == 0) { /* and nothing is carried */
+    while (put(batch % KEYS, batch + 1, BEL_STORE_ADD) == 0) { /* and no checkpoint runs */
         CHECK_EQ(bel__store_commit(store), ++batch);
         CHECK(batch < 1000);
     }
     CHECK(put(1, 1, BEL_STORE_ADD) == BEL_EFULL);
     CHECK(bel__store_pressure(store) > 900);
     CHECK(store->err == 0);
-    for (uint64_t i = 0; i < 1000; i++) { /* and waits for the tree if it must */
+    for (uint64_t i = 0; i < 1000; i++) { /* and waits for the tree if necessary */
         CHECK(take_out(i % KEYS) == 0);
         CHECK_EQ(bel__store_commit(store), ++batch);
         CHECK_EQ(bel__store_synced(store), batch);
@@ -480,7 +482,7 @@ static void who_adds_leaves_some_of_the_disk(void)
     disk_plan(disk)->free_bytes = 24 << 20;
     open_store();
     uint64_t count = 0;
-    while (put(1, 1, BEL_STORE_ADD) == 0) { /* which does not take any, but others do */
+    while (put(1, 1, BEL_STORE_ADD) == 0) { /* which fails, but others succeed */
         disk_plan(disk)->free_bytes -= VALUE_BYTES;
         CHECK(++count < 100000);
         CHECK(bel__store_commit(store) == count);
@@ -518,13 +520,13 @@ static void a_tree_without_space_refuses_in_time_and_recovers(void)
         if (err == 0) CHECK_EQ(bel__store_commit(store), ++batch);
         (void)bel__store_work(store);
     }
-    CHECK(refused_at > 0 && refused_at < batch); /* who ends things had more */
+    CHECK(refused_at > 0 && refused_at < batch); /* requests that end timers had more room */
     CHECK(put(1, batch + 1, BEL_STORE_END) == BEL_EFULL);
     CHECK(bel__store_error(store) == 0);
     CHECK_EQ(bel__store_synced(store), batch);
     CHECK(has(1, batch));
     is_tree_full = false;
-    CHECK(put(1, batch + 1, BEL_STORE_END) == 0); /* it waits for the tree */
+    CHECK(put(1, batch + 1, BEL_STORE_END) == 0); /* waits for the tree */
     CHECK_EQ(bel__store_commit(store), ++batch);
     for (int i = 0; i < 1000; i++) {
         (void)bel__store_work(store);

@@ -88,7 +88,7 @@ static void putting_again_replaces_value_and_key(void)
     setup();
     put(first, 12);
     put(second, 24);
-    first[0] = 'm'; /* the map has let go of it */
+    first[0] = 'm'; /* the map does not use it any more */
     CHECK(has("noon", 24));
     CHECK_EQ(bel__map_count(&map), 1);
     CHECK(bel__map_at(&map, 0)->key == second);
@@ -158,7 +158,7 @@ static void going_to_and_fro_over_a_size_takes_no_memory(void)
         put_number(i);
         memory_left = 0;
         CHECK(remove_number(i));
-        CHECK(remove_number(i - 1)); /* two, to come to the block before */
+        CHECK(remove_number(i - 1)); /* two, to reach the previous block */
         put_number(i - 1);
         put_number(i);
     }
@@ -205,10 +205,10 @@ static void without_memory_nothing_changes_and_later_it_works(void)
         memory_left = 1;
         put_number(i);
     }
-    CHECK_EQ(failures, 7); /* one a block */
+    CHECK_EQ(failures, 7); /* one per block */
     memory_left = 0;
     for (uint32_t i = 0; i < 1000; i++) {
-        put_number(i); /* to replace takes no memory */
+        put_number(i); /* replacing takes no memory */
         CHECK(remove_number(i));
     }
     bel__map_finish(&map);

@@ -8,7 +8,7 @@ enum {
     TIMES_MAX = 3000,
 };
 
-/* A plan made of times in a table, in order, or every so often from the first one. */
+/* A plan of times in a table, in order, or with a fixed period from the first one. */
 struct fake {
     const int64_t *times;
     size_t count;
@@ -109,7 +109,7 @@ static void a_plan_may_have_an_end(void)
     CHECK(result.made_count == 0 && result.skipped_count == 0 && !result.has_next);
 }
 
-/* A minute for thirty years. */
+/* Every minute for thirty years. */
 static void the_work_is_bounded_however_much_was_missed(void)
 {
     struct fake fake = {.first = 0, .period = 60000, .last = INT64_MAX};
@@ -129,7 +129,8 @@ static void the_work_is_bounded_however_much_was_missed(void)
     CHECK(fake.calls < BEL_MISFIRE_COUNT_MAX + 100);
 }
 
-/* Every millisecond of a year, then nothing for another: the end of the crowd is bisected. */
+/* Every millisecond of a year, then nothing for another year: the end of the cluster is found by
+ * bisection. */
 static void a_crowd_long_ago_is_not_walked_through(void)
 {
     int64_t year = INT64_C(365) * 86400 * 1000;
@@ -141,7 +142,7 @@ static void a_crowd_long_ago_is_not_walked_through(void)
     CHECK(fake.calls < BEL_MISFIRE_COUNT_MAX + 2 * 128);
 }
 
-/* Times in clusters of every density: the answers are those of looking at each time. */
+/* Times in clusters of every density: the results equal those of examining every time. */
 static void the_answers_are_those_of_looking_at_every_time(void)
 {
     static int64_t table[TIMES_MAX];

@@ -50,7 +50,7 @@ static bool drop(const char *group, struct bel_ready ready)
     return bel__picker_remove(&picker, view(group), &ready);
 }
 
-/* The sequence of the next one, or 0. */
+/* Returns the sequence of the next timer, or 0. */
 static uint64_t next(uint32_t concurrency, uint64_t shares)
 {
     struct bel_ready ready;
@@ -144,7 +144,7 @@ static void without_concurrency_the_fewest_leases_are_first(void)
     shares[1] = claim("b", timer(2, 128, 11));
     CHECK_EQ(next(0, 3), 21);
     shares[2] = claim("", timer(3, 128, 21));
-    CHECK_EQ(next(0, 3), 2); /* all have one: by heads */
+    CHECK_EQ(next(0, 3), 2); /* all have one lease: the head decides */
     CHECK(bel__picker_valid(&picker));
     bel__picker_unlease(&picker, shares[2]);
     CHECK_EQ(next(0, 3), 22);
@@ -154,8 +154,8 @@ static void without_concurrency_the_fewest_leases_are_first(void)
     teardown();
 }
 
-/* Claims up to `count` of the groups a to e, each with `each` timers that came group by
- * group, and says of which they are. */
+/* Claims up to `count` timers of the groups a to e, each with `each` timers that came group by
+ * group, and checks the groups of the claimed ones. */
 static void check_claims(uint32_t concurrency, unsigned groups, unsigned each, const char *want)
 {
     static const char *names[] = {"a", "b", "c", "d", "e"};
@@ -202,7 +202,7 @@ static void a_share_at_its_cap_is_passed_over(void)
     CHECK_EQ(next(0, 3), 5);
     add("b", timer(9, 128, 20));
     CHECK_EQ(next(6, 3), 20);
-    CHECK_EQ(next(6, 100), 20); /* even if there is not one for each */
+    CHECK_EQ(next(6, 100), 20); /* even if there are fewer leases than shares */
     claim("b", timer(9, 128, 20));
     CHECK_EQ(next(6, 3), 0);
     CHECK_EQ(next(5, 1), 0); /* all are leased */
@@ -223,7 +223,7 @@ static void a_score_decides_before_the_heads(void)
     CHECK_EQ(next(6, 3), 5);
     claim("c", timer(8, 255, 5));
     add("c", timer(20, 255, 6));
-    CHECK_EQ(next(6, 3), 4); /* none and one lease: the same score */
+    CHECK_EQ(next(6, 3), 4); /* no lease and one lease: the same score */
     claim("b", timer(9, 255, 4));
     CHECK_EQ(next(6, 3), 6);
     CHECK(drop("c", timer(20, 255, 6)));
@@ -370,7 +370,7 @@ static void many_shares_cost_some_hundred_bytes_each(void)
     teardown();
 }
 
-/* Tries to add or to lease with ever more memory until it works; nothing may change before. */
+/* Tries to add or to lease with ever more memory until it succeeds; nothing may change before. */
 static void add_in_need(const char *group, struct bel_ready ready)
 {
     uint64_t count = bel__picker_count(&picker), before = next(0, 9);
@@ -396,7 +396,7 @@ static void without_memory_nothing_changes_and_later_it_works(void)
     for (uint64_t i = 1; i <= 200; i++) {
         add_in_need(names[i < 50 ? 0 : i % 7], timer((int64_t)(i * 7 % 11), 128, i));
     }
-    for (unsigned i = 0; i < 300; i++) { /* shares that are there need no memory */
+    for (unsigned i = 0; i < 300; i++) { /* existing shares need no memory */
         CHECK(bel__picker_lease(&picker, view(names[i * i % 7]), &shares[i]) == 0);
         CHECK(next(0, 7) != 0);
     }

@@ -16,24 +16,24 @@
 #define FILL_MAX      (64 * MB)
 #define BATCH_COST_NS (100 * UINT64_C(1000)) /* of a sync */
 
-/* How a checkpoint goes: its progress is a function of time. */
+/* The progress of a checkpoint as a function of time. */
 struct pace {
     uint64_t total_ns;
-    unsigned commits;     /* it goes in as many jumps; 0: smoothly */
-    uint64_t stall_at_ns; /* for `stall_ns` it stands still */
+    unsigned commits;     /* number of steps; 0: continuous */
+    uint64_t stall_at_ns; /* it makes no progress for `stall_ns` */
     uint64_t stall_ns;
 };
 
 struct flood {
     uint64_t batch;       /* bytes */
     uint64_t cost_ns;     /* of a batch without waiting */
-    uint64_t expected_ns; /* what the store believes */
+    uint64_t expected_ns; /* the store's estimate */
 };
 
 struct outcome {
-    uint64_t fill;      /* when the checkpoint was done, or it was full */
+    uint64_t fill;      /* when the checkpoint was done, or the store was full */
     uint64_t delay_max; /* of a batch */
-    uint64_t waited;    /* batches that did */
+    uint64_t waited;    /* number of batches that waited */
     uint64_t now;
     bool was_full;
 };
@@ -49,7 +49,7 @@ static unsigned progress_at(const struct pace *pace, uint64_t now)
     uint64_t thousandths = at * BEL_PRESSURE_PROGRESS_MAX / pace->total_ns;
     if (pace->commits == 0) return (unsigned)thousandths;
     uint64_t jump = BEL_PRESSURE_PROGRESS_MAX / pace->commits;
-    uint64_t committed = thousandths / jump * jump; /* puts go ahead, in half of the time */
+    uint64_t committed = thousandths / jump * jump; /* puts advance in the first half of the time */
     uint64_t put = committed + 2 * (thousandths - committed);
     if (put > committed + jump) put = committed + jump;
     return (unsigned)((committed + put) / 2);
@@ -109,7 +109,7 @@ static void a_flood_is_spread_evenly(void)
     struct outcome outcome = run(&pace, &flood);
     CHECK(!outcome.was_full);
     CHECK(outcome.delay_max < 2 * MS);
-    CHECK(outcome.fill > FILL_MAX * 7 / 8); /* it did not wait more than it had to */
+    CHECK(outcome.fill > FILL_MAX * 7 / 8); /* it waited no more than necessary */
     CHECK(outcome.now < 4 * SECOND + 2 * MS);
 }
 
@@ -123,7 +123,8 @@ static void large_batches_wait_longer_but_not_for_all(void)
     CHECK(outcome.fill > FILL_MAX * 7 / 8);
 }
 
-/* Every combination of true and believed pace, batch and shape: never full, never a stall. */
+/* Every combination of true and estimated speed, batch size and shape: never full, never a
+ * stall. */
 static void no_guess_is_so_wrong_that_it_stalls(void)
 {
     static const uint64_t totals[] = {SECOND / 10, SECOND, 4 * SECOND, 20 * SECOND, 60 * SECOND};
@@ -141,7 +142,7 @@ static void no_guess_is_so_wrong_that_it_stalls(void)
         uint64_t slower = pace.total_ns;
         if (flood.expected_ns > slower) slower = flood.expected_ns;
         if (flood.expected_ns == 0 && slower < 4 * SECOND) slower = 4 * SECOND;
-        uint64_t even = slower / (FILL_MAX / flood.batch); /* if the flood takes all of it */
+        uint64_t even = slower / (FILL_MAX / flood.batch); /* if the flood used all of it */
         CHECK(!outcome.was_full);
         CHECK(outcome.delay_max < 5 * even);
         CHECK(outcome.now < pace.total_ns + 5 * even + flood.cost_ns);
@@ -159,8 +160,8 @@ static void a_checkpoint_that_stands_still_is_waited_for_and_no_longer(void)
     CHECK(outcome.now < 6 * SECOND + 10 * MS);
 }
 
-/* Floods and checkpoints in turn, as a store under load does them for long: what is full is
- * frozen once the one before is done. */
+/* Floods and checkpoints alternate, as in a store under constant load: a full delta is frozen once
+ * the previous checkpoint is done. */
 static void a_long_flood_never_stands_still(void)
 {
     struct pace pace = {.total_ns = 4 * SECOND, .commits = 15};

@@ -52,7 +52,7 @@ static void nodes_taken_newest_first_are_turned_round_a_few_at_a_time(void)
     CHECK(newest == NULL);
     CHECK(oldest == &a && a.next == &b && b.next == &c && c.next == NULL);
     oldest = NULL;
-    CHECK(bel__queue_turn(&newest, &oldest, 0)); /* there is nothing to turn */
+    CHECK(bel__queue_turn(&newest, &oldest, 0)); /* there is nothing to reverse */
     CHECK(oldest == NULL);
 }
 
@@ -163,7 +163,7 @@ static void a_closed_queue_can_be_opened_again(void)
 
 struct letter {
     struct bel_queue_node node;
-    uint64_t text; /* plain memory: the queue alone makes it safe to read */
+    uint64_t text; /* plain memory: only the queue makes it safe to read */
 };
 
 static void *write_letter(void *arg)
@@ -188,7 +188,7 @@ static void what_the_pusher_wrote_is_seen_by_the_taker(void)
 
 static uint64_t forwarding_address; /* plain memory, written before the close */
 
-/* The first push may be taken, the second may make it into what the close returns. */
+/* The first push may be taken, the second may be returned by the close. */
 static void *push_until_refused(void *arg)
 {
     static struct bel_queue_node nodes[3];

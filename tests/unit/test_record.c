@@ -28,7 +28,7 @@ static struct bel_view view_of(const void *data, size_t bytes)
     return (struct bel_view){.data = data, .bytes = bytes};
 }
 
-/* A row in memory of exactly its size, so that the sanitizer sees who reads past it. */
+/* Copies a row to memory of exactly its size, so that the sanitizer detects reads past its end. */
 static struct bel_view exactly(const uint8_t *row, size_t bytes)
 {
     uint8_t *copy = malloc(bytes > 0 ? bytes : 1);
@@ -86,7 +86,7 @@ static void bytes_that_are_not_there_are_refused(void)
     struct bel_row_reader reader = bel__reader_of(view_of("\x05noon", 5));
     struct bel_view view = bel__read_view(&reader);
     CHECK(reader.bad && view.bytes == 0);
-    CHECK_EQ(bel__read_number(&reader), 0); /* and it stays bad */
+    CHECK_EQ(bel__read_number(&reader), 0); /* the reader stays invalid */
     reader = bel__reader_of(view_of("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10));
     view = bel__read_view(&reader);
     CHECK(reader.bad && view.bytes == 0);
@@ -219,8 +219,8 @@ static void records_come_back(void)
     expect_round_trip(&largest);
 }
 
-/* The largest that there can be: what SCHEDULE lets in, and what happens to it. */
-/* An id that was made from the key of the row is known from that. */
+/* The largest possible record: the limits of SCHEDULE, and all outcomes. */
+/* A generated id is derived from the key of the row. */
 static void a_made_id_is_not_in_the_row(void)
 {
     uint8_t with[BEL_RECORD_BYTES_MAX], without[BEL_RECORD_BYTES_MAX];
@@ -261,7 +261,8 @@ static void the_largest_record_fits_into_a_row(void)
     expect_round_trip(&record);
 }
 
-/* A row that is cut off where a field ends is a row of fewer fields; elsewhere it is damaged. */
+/* A row that is truncated at the end of a field is a row with fewer fields; elsewhere it is
+ * damaged. */
 static void rows_that_are_cut_off_are_refused(void)
 {
     uint8_t row[ROW_BYTES], again[ROW_BYTES];
@@ -278,7 +279,7 @@ static void rows_that_are_cut_off_are_refused(void)
         }
         release(exact);
     }
-    CHECK(refused > bytes - 25); /* no more than one for each field */
+    CHECK(refused > bytes - 25); /* at most one per field */
 }
 
 static void expect_corrupt(uint8_t *row, size_t bytes, size_t at, uint8_t byte)
@@ -308,7 +309,7 @@ static void what_nobody_knows_is_refused(void)
     expect_corrupt(row, bytes + 1, 0, 1);
 }
 
-/* A row with one more field, of these bytes. */
+/* Reads a row with one more field of these bytes. */
 static int read_with(const char *field, size_t field_bytes)
 {
     uint8_t row[ROW_BYTES];
@@ -330,7 +331,7 @@ static void values_that_cannot_be_are_refused(void)
     CHECK(read_with("\x15\x01\x01\x02\x02\x02", 6) == 0);                    /* policies */
     CHECK(read_with("\x15\x02\x01\x02\x02\x02", 6) == BEL_ECORRUPT);
     CHECK(read_with("\x15\x01\x01\x02\x02\x03", 6) == BEL_ECORRUPT);
-    CHECK(read_with("\x13\x03\x00", 3) == BEL_ECORRUPT); /* a rule of no kind */
+    CHECK(read_with("\x13\x03\x00", 3) == BEL_ECORRUPT); /* a rule of an unknown kind */
 }
 
 static void only_the_last_outcomes_are_kept(void)
@@ -378,7 +379,7 @@ static void states_of_plans_come_back(void)
     }
     row[bytes] = 0;
     CHECK(bel__plan_state_read(view_of(row, bytes + 1), &read) == BEL_ECORRUPT);
-    row[1] = 2; /* neither has a next time nor has none */
+    row[1] = 2; /* neither 0 nor 1 */
     CHECK(bel__plan_state_read(view_of(row, bytes), &read) == BEL_ECORRUPT);
 }
 
@@ -467,7 +468,7 @@ static bool same_place(const struct bel_place *a, const struct bel_place *b)
            a->priority == b->priority && a->time == b->time && a->sequence == b->sequence;
 }
 
-/* Field by field, as the header says that keys sort. */
+/* Compares field by field, in the order of the header. */
 static int compare(const struct bel_place *a, const struct bel_place *b)
 {
     uint64_t left[] = {a->table, a->topic, a->lane, a->time, a->priority, a->sequence};
@@ -483,7 +484,7 @@ static int sign(int number)
     return (number > 0) - (number < 0);
 }
 
-/* Two places that have much in common, so that every field gets to decide. */
+/* Makes two similar places, so that every field decides sometimes. */
 static void random_pair(uint64_t *random, struct bel_place *a, struct bel_place *b)
 {
     *a = random_place(random);
@@ -554,7 +555,7 @@ static void made_ids_sort_by_due_and_lead_back(void)
         CHECK(bel__made_id_place(view_of(a_id, sizeof a_id), a.topic, &back));
         CHECK(same_place(&back, &a));
         uint8_t lane = a.lane;
-        a.lane = b.lane; /* it is the last to decide */
+        a.lane = b.lane; /* it is compared last */
         a.topic = b.topic;
         int order = compare(&a, &b);
         if (order == 0) order = (lane > b.lane) - (lane < b.lane);

@@ -23,7 +23,7 @@ static const struct bel_resp_limits known = {.arguments_max = ARGUMENTS_MAX,
 static const struct bel_resp_limits unknown = {
     .arguments_max = 10, .argument_bytes_max = 24, .request_bytes_max = 400};
 
-/* What was heard: requests as "[GET][mail]", refusals as "!", what is broken as "#why". */
+/* The parsed stream: requests as "[GET][mail]", refusals as "!", a broken connection as "#why". */
 struct heard {
     char text[ROOM];
     size_t bytes;
@@ -49,7 +49,7 @@ static void hear_request(struct heard *heard, const struct bel_resp_parser *pars
     hear(heard, ";", 1);
 }
 
-/* Parses what there is. False if it is broken. */
+/* Parses the available bytes. Returns false if the connection is broken. */
 static bool drain(struct bel_resp_parser *parser, struct bel_buffer *in, struct heard *heard)
 {
     for (;;) {
@@ -68,7 +68,7 @@ static bool drain(struct bel_resp_parser *parser, struct bel_buffer *in, struct 
     }
 }
 
-/* Feeds text in two pieces, or in pieces of one byte if it is split at 0. */
+/* Feeds text in two pieces, or in single bytes if it is split at 0. */
 static void feed(const struct bel_resp_limits *limits, struct bel_view text, size_t split,
                  struct heard *heard)
 {
@@ -163,7 +163,7 @@ static void what_is_no_request_breaks_the_connection(void)
     expect("*1\r\n$536870913\r\n", "#invalid bulk length");
 }
 
-/* What was announced is not what memory is taken for. */
+/* Memory is not allocated by announced sizes. */
 static void huge_announcements_cost_nothing(void)
 {
     struct bel_resp_parser parser;
@@ -186,7 +186,7 @@ static void what_is_too_large_is_passed_over(void)
     expect_as(&known, (struct bel_view){text, bytes}, BEL_VIEW("![PING];"));
 }
 
-/* Each is small, and together they are too much. */
+/* Each argument is small, but the total is too large. */
 static void all_arguments_together_have_a_limit(void)
 {
     static char text[ROOM];
@@ -305,7 +305,7 @@ static void an_error_is_one_line(void)
     bel__buffer_finish(&out);
 }
 
-/* A value is written whole or not at all, and the last byte of the room can be used. */
+/* A value is written completely or not at all, and the last byte of the room can be used. */
 static void what_just_fits_is_written(void)
 {
     static const uint64_t numbers[] = {0, 9, 10, 99, 100, 1000, 9999, 10000, 99999, INT64_MAX};

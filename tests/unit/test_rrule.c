@@ -76,7 +76,7 @@ struct run {
     const char *start, *rule, *times;
 };
 
-/* Follows a rule from long before its start, and compares with the times in words. */
+/* Follows a rule from long before its start, and compares with the expected times. */
 static void check_run_in(const struct run *run, const struct bel_zone_when *when, bool is_utc)
 {
     struct bel_rrule *rrule = parse(run->rule, run->start);
@@ -147,7 +147,7 @@ static void days_and_weeks_of_the_rfc(void)
     CHECK_RUNS(runs);
 }
 
-/* The examples that name every day for months. */
+/* The examples that match every day for months. */
 static void long_lists_of_the_rfc(void)
 {
     static const struct {
@@ -402,7 +402,7 @@ static void weeks_have_the_numbers_of_iso_8601(void)
     }
 }
 
-/* libical ends in the year 2582, and cannot begin after it. */
+/* libical ends in the year 2582, and cannot start after it. */
 static void far_years_are_like_near_ones(void)
 {
     static const struct {

@@ -27,7 +27,8 @@ static struct bel_rrule *parse(const char *text)
     return rrule;
 }
 
-/* Looks for the next time from places all over the years, each anew. */
+/* Searches for the next time from starting points spread over many years, each with a new
+ * search. */
 static void check_work(const char *text, unsigned calls_max, unsigned steps_max)
 {
     struct bel_rrule *rrule = parse(text);
@@ -88,7 +89,7 @@ static void rare_rules_stay_within_the_limits(void)
     }
 }
 
-/* If this were not so, libical would be on its own for longer. */
+/* Otherwise a call of libical would take longer. */
 static void a_call_looks_through_forty_years_at_most(void)
 {
     static const char *const rules[] = {
@@ -114,7 +115,7 @@ static void a_call_looks_through_forty_years_at_most(void)
     }
 }
 
-/* A search that has used up its calls finds nothing, and calls no more. */
+/* A search that has used up its calls finds nothing, and makes no more calls. */
 static void the_limits_hold(void)
 {
     struct bel_rrule *rrule = parse("FREQ=MONTHLY;BYMONTHDAY=1");

@@ -290,7 +290,7 @@ static void a_thousand_pending_timers_are_counted_exactly(void)
 static void scheduling_works_before_while_and_after_the_loop_runs(void)
 {
     open_runtime();
-    (void)schedule(MS, 1); /* nobody is there */
+    (void)schedule(MS, 1); /* there is no worker */
     CHECK_EQ(stats().unowned, 1);
     CHECK(bel_worker_enter(runtime, &worker) == 0);
     CHECK_EQ(pass(MS), 1);
@@ -370,7 +370,7 @@ static void shutdown_migrate_moves_timers_to_another_runtime(void)
     CHECK(bel_runtime_create(&options, &other) == 0);
     CHECK(bel_runtime_shutdown(runtime, BEL_SHUTDOWN_MIGRATE, NULL) == BEL_EINVAL);
     CHECK(bel_runtime_shutdown(runtime, BEL_SHUTDOWN_MIGRATE, other) == BEL_EINVAL);
-    CHECK_EQ(stats().pending, 2); /* the kind has no meaning there: they stay */
+    CHECK_EQ(stats().pending, 2); /* the kind is not registered there: the timers stay */
     CHECK(bel_runtime_on(other, KIND, ring, NULL) == 0);
     CHECK(bel_runtime_shutdown(runtime, BEL_SHUTDOWN_MIGRATE, other) == 0);
     CHECK_EQ(stats().pending, 0);
@@ -429,7 +429,7 @@ static void one_million_schedule_and_cancel_pairs_leave_memory_where_it_was(void
     CHECK_EQ(stats().garbage, before);
     CHECK_EQ(stats().pending, 0);
     bel_timer_t last = schedule(S, 0);
-    CHECK((uint32_t)last < 256); /* the same few records over and over */
+    CHECK((uint32_t)last < 256); /* few records are reused */
     close_all();
 }
 

@@ -90,13 +90,13 @@ static void send_crowd(void *arg)
     }
 }
 
-/* All are due at one instant, so they ring in the order in which they were sent. */
+/* All are due at the same instant, so they ring in the order in which they were sent. */
 static void a_poll_takes_in_a_bounded_part_of_what_others_sent_and_keeps_its_order(void)
 {
     open_with(0);
     actor_do(&sender, send_crowd, NULL);
     CHECK_EQ(bel_worker_poll(worker, 0), 0);
-    CHECK(worker->unturned != NULL); /* it did not even touch all of them */
+    CHECK(worker->unturned != NULL); /* it did not even reverse all of them */
     CHECK_EQ(stats().inbox, CROWD);
     CHECK(bel_worker_next(worker).ns <= now());
     for (uint64_t before = stats().inbox; before > 0; before = stats().inbox) {
@@ -153,7 +153,7 @@ static void a_poll_adopts_a_bounded_part_of_what_a_worker_left(void)
     close_all();
 }
 
-/* Schedules, moves, cancels and polls, behind a timer that is due before them. */
+/* Schedules, moves, cancels and polls, with a timer that is due before them. */
 static void use_own_timers(unsigned rounds)
 {
     for (unsigned i = 0; i < rounds; i++) {
@@ -164,7 +164,7 @@ static void use_own_timers(unsigned rounds)
     }
 }
 
-/* Everything that another thread could be writing to or waiting for at this moment. */
+/* Everything that another thread could be writing to or waiting for. */
 struct shared {
     unsigned char runtime[sizeof(struct bel_runtime)];
     unsigned char worker[sizeof(struct bel_worker) - offsetof(struct bel_worker, inbox)];
@@ -174,7 +174,7 @@ static void look(struct shared *out)
 {
     memcpy(out->runtime, runtime, sizeof out->runtime);
     memcpy(out->worker, &worker->inbox, sizeof out->worker);
-    /* Its own line, which the metronome reads: the poll writes how many timers there are. */
+    /* Its own cache line, which the metronome reads: the poll writes the number of timers. */
     size_t own = offsetof(struct bel_worker, wake_at) - offsetof(struct bel_worker, inbox);
     size_t end = offsetof(struct bel_worker, now) + sizeof worker->now;
     memset(out->worker + own, 0, end - offsetof(struct bel_worker, wake_at));
@@ -208,7 +208,7 @@ static void enter_and_fill(void *arg)
     use_own_timers(1);
 }
 
-/* Whoever holds all locks there are does not hold up a worker with its own timers. */
+/* A thread that holds all locks does not delay a worker with its own timers. */
 static void a_worker_with_its_own_timers_needs_no_lock(void)
 {
     open_with(0);
@@ -222,7 +222,7 @@ static void a_worker_with_its_own_timers_needs_no_lock(void)
     close_all();
 }
 
-/* What others write to has lines of its own, and so has each record. */
+/* Fields that other threads write to have their own cache lines, and so has each record. */
 static void what_others_write_to_is_on_lines_of_its_own(void)
 {
     CHECK_EQ(offsetof(struct bel_worker, inbox) % CACHE_LINE, 0);
@@ -238,9 +238,9 @@ static void what_others_write_to_is_on_lines_of_its_own(void)
     close_all();
 }
 
-/* Each move to an earlier time leaves a stale entry where the timer was; timers are all
- * over the wheel. A poll sweeps a bounded part and goes on where the last one stopped, so
- * that it comes round, again and again. */
+/* Each move to an earlier time leaves a stale entry; timers are everywhere in the wheel. A poll
+ * sweeps a bounded part and continues where the last one stopped, so that it reaches every bucket
+ * again and again. */
 static void the_sweep_comes_round_to_every_bucket_again_and_again(void)
 {
     enum {
@@ -288,7 +288,7 @@ static void timers_max_is_kept_to_within_what_threads_have_in_hand(void)
     close_all();
 }
 
-/* Events that nobody takes use up all memory there may be. */
+/* Events that are not taken use up all memory. */
 static void a_timer_without_room_for_its_event_keeps_no_other_from_ringing(void)
 {
     static struct bel_event events[1000];
@@ -308,7 +308,7 @@ static void a_timer_without_room_for_its_event_keeps_no_other_from_ringing(void)
     }
     CHECK_EQ(rung, 1);
     CHECK(bel_runtime_is_pending(runtime, beat));
-    CHECK(bel_worker_next(worker).ns > now()); /* it does not ask to be polled at once */
+    CHECK(bel_worker_next(worker).ns > now()); /* it does not ask for a poll at once */
     CHECK_EQ(bel_inbox_take(inbox, events, 1000), 1000);
     bel_clock_fake_advance(fake, 10 * MS);
     CHECK(bel_worker_poll(worker, 100) > 0);

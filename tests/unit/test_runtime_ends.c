@@ -23,7 +23,7 @@ enum {
     USERS = 512,
 };
 
-static struct bel_worker *worker; /* the main thread's */
+static struct bel_worker *worker; /* of the main thread */
 static bel_timer_t pending, beating;
 static atomic_uint rung[USERS]; /* by user word */
 
@@ -62,7 +62,7 @@ static void open_all(void)
 static struct bel_worker *other_worker; /* of the thread that will end */
 static sem_t entered;
 
-/* A worker that ends in the callback of the first timer that does so. */
+/* A worker that ends in the callback of the first KIND_EXIT timer. */
 static void *work_until_the_end(void *arg)
 {
     (void)arg;
@@ -74,7 +74,7 @@ static void *work_until_the_end(void *arg)
     return NULL;
 }
 
-/* A worker that takes in what it was sent and returns without leaving. */
+/* A worker that receives timers and returns without leaving. */
 static void *work_and_return(void *arg)
 {
     unsigned *rounds = arg;
@@ -102,7 +102,7 @@ static bel_timer_t schedule_there(bel_kind_t kind, uint64_t delay_ns, uint64_t u
                        delay_ns);
 }
 
-/* Polls until so many have rung on this thread. */
+/* Polls until `rings` timers have rung on this thread. */
 static void poll_for(size_t rings)
 {
     while (rings > 0) {
@@ -196,7 +196,7 @@ static void a_worker_that_returns_without_leaving_has_left(void)
     (void)schedule_there(KIND_COUNT, 0, 2);
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK_EQ(stats().workers, 0);
-    (void)schedule_there(KIND_COUNT, 0, 3); /* to one that is not there any more */
+    (void)schedule_there(KIND_COUNT, 0, 3); /* to a worker that has ended */
     CHECK(bel_worker_enter(runtime, &worker) == 0);
     CHECK(bel_runtime_reschedule(runtime, pending, (struct bel_boot){1}) == 0);
     poll_for(2);
@@ -208,15 +208,15 @@ static void a_worker_that_returns_without_leaving_has_left(void)
     close_all();
 }
 
-/* Threads that are no workers. */
+/* Threads that are not workers. */
 
 enum {
-    TIMERS_A_VISIT = 200, /* more than a thread keeps for itself */
+    TIMERS_A_VISIT = 200, /* more than a thread's magazine */
 };
 
-static atomic_uint highest; /* index of a record that was seen */
+static atomic_uint highest; /* index of any record seen */
 
-/* Schedules, moves and cancels, and leaves one behind that rings. */
+/* Schedules, moves and cancels, and leaves one timer that rings. */
 static void *visit(void *arg)
 {
     const unsigned *number = arg;
@@ -272,7 +272,7 @@ static void threads_that_come_and_go_lose_nothing_and_give_back_their_memory(voi
 
 static pthread_barrier_t barrier;
 
-/* Uses the runtime, and ends when it has been destroyed. */
+/* Uses the runtime, and ends after it was destroyed. */
 static void *outlive(void *arg)
 {
     struct bel_runtime *other = arg;
@@ -281,7 +281,7 @@ static void *outlive(void *arg)
     (void)schedule(KIND_COUNT, HOUR, 0);
     (void)schedule_in(other, (struct bel_schedule){.kind = KIND_COUNT}, HOUR);
     (void)pthread_barrier_wait(&barrier);
-    /* It is being destroyed now; the other one is not. */
+    /* This runtime is being destroyed now; the other one is not. */
     for (unsigned i = 0; i < 100; i++) {
         timer = schedule_in(other, (struct bel_schedule){.kind = KIND_COUNT}, HOUR);
         CHECK(bel_runtime_cancel(other, timer));

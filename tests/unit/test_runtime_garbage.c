@@ -67,7 +67,7 @@ static void await_intake(void)
 
 static void await_clearing(void)
 {
-    /* Below it a worker may go on sleeping. */
+    /* Below this a worker may stay asleep. */
     while (stats().garbage > GARBAGE_MAX / 2) {
         (void)sched_yield();
     }
@@ -104,7 +104,7 @@ static void a_storm_of_remote_cancels_of_far_timers_keeps_garbage_bounded(void)
         CHECK(bel_runtime_cancel(runtime, timers[i]));
         if (i % LOOK_EVERY != 0) continue;
         struct bel_runtime_stats now = stats();
-        /* As many as one thread cancels between two looks may have come on top. */
+        /* A thread may have added up to this many between two checks. */
         CHECK(now.garbage <= bound(now.pending) + LOOK_EVERY);
         if (now.garbage > worst) worst = now.garbage;
     }

@@ -42,17 +42,17 @@ enum {
     KIND_COUNT = 1, /* counts in `rung` */
     KIND_FORK,      /* forks inside the callback */
     KIND_INBOX,
-    KIND_NONE, /* has no meaning */
+    KIND_NONE, /* not registered */
     USERS = 512,
     LATE = 5,             /* timers that are late */
     AHEAD_NS = 50000000,  /* how far they are ahead */
     BEHIND_NS = 10000000, /* how late they are at least */
 };
 
-/* Seen by a child and its parent alike. */
+/* Shared by a child and its parent. */
 struct board {
-    atomic_uint rung[USERS]; /* by user word, in whichever process */
-    pid_t first;             /* the process that is nobody's child here */
+    atomic_uint rung[USERS]; /* by user word, in any process */
+    pid_t first;             /* the original process */
     _Atomic uint64_t due;    /* of a child's timers, which wait; 0: not yet */
     _Atomic uint64_t missed; /* turns of its metronome, when it has ended */
 };
@@ -60,7 +60,7 @@ struct board {
 static struct board *board;
 static struct bel_inbox *inbox;
 
-/* The leak checker asks. What belonged to threads that a child does not have is no leak. */
+/* Called by the leak checker. Memory of threads that a child does not have is not a leak. */
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
@@ -74,7 +74,7 @@ static void ring(void *context, const struct bel_event *event)
     CHECK(sem_post(&rang) == 0);
 }
 
-/* The child comes out of the callback as the parent does. */
+/* The child returns from the callback like the parent. */
 static void ring_and_fork(void *context, const struct bel_event *event)
 {
     (void)fflush(NULL);
@@ -111,7 +111,7 @@ static void open_all(void)
     CHECK(bel_runtime_on_inbox(runtime, KIND_INBOX, inbox) == 0);
 }
 
-/* Runs a body in a child, which has to come to its end and exit by itself. */
+/* Runs a body in a child, which must exit normally. */
 static void in_child(void (*body)(void))
 {
     (void)fflush(NULL);
@@ -128,7 +128,7 @@ static void in_child(void (*body)(void))
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* A runtime that a child makes for itself works. */
+/* A new runtime in a child works. */
 static void use_another(void)
 {
     struct bel_runtime *other = make_runtime();
@@ -141,7 +141,7 @@ static void use_another(void)
     bel_runtime_destroy(other);
 }
 
-static struct bel_worker *worker; /* the main thread's */
+static struct bel_worker *worker; /* of the main thread */
 static bel_timer_t pending, beating;
 
 static void every_call_says_closed(void)
@@ -172,7 +172,7 @@ static void every_call_says_closed(void)
     CHECK_EQ(stats().scheduled, 0);
 }
 
-/* The worker that forked finds that it is none. */
+/* The worker that forked is not a worker in the child. */
 static void the_worker_says_closed(void)
 {
     CHECK_EQ(bel_worker_poll(worker, 10), 0);
@@ -191,7 +191,7 @@ static void be_a_child(void)
     use_another();
 }
 
-/* It may also leave the runtime alone, and end. */
+/* A child may also ignore the runtime, and exit. */
 static void be_a_child_that_only_exits(void)
 {
     every_call_says_closed();
@@ -216,7 +216,7 @@ static void a_child_finds_the_runtime_closed_and_the_parent_goes_on(void)
     CHECK(!is_readable(bel_worker_fd(worker)) || bel_worker_poll(worker, 10) == 0);
     in_child(be_a_child);
     in_child(be_a_child_that_only_exits);
-    CHECK(is_readable(bel_inbox_fd(inbox))); /* the child took nothing out */
+    CHECK(is_readable(bel_inbox_fd(inbox))); /* the child took no event */
     struct bel_event event;
     CHECK_EQ(bel_inbox_take(inbox, &event, 1), 1);
     CHECK_EQ(event.user, 2);
@@ -296,7 +296,7 @@ static void a_grandchild_finds_both_runtimes_closed(void)
 
 static atomic_bool enough;
 
-/* Uses everything that has a lock, so that a fork finds each of them held some time. */
+/* Uses everything that has a lock, so that forks find each of them held at some time. */
 static void *keep_busy(void *arg)
 {
     unsigned turn = 0;
@@ -346,8 +346,8 @@ static void children_of_a_busy_process_never_block(void)
     close_all();
 }
 
-/* The child's only thread is the worker; it returns from the callback, finds no runtime,
- * and the process ends with it. */
+/* The only thread of the child is the worker; it returns from the callback, finds the runtime
+ * closed, and the process ends with it. */
 static void a_callback_on_a_thread_of_the_runtime_may_fork(void)
 {
     open_all();
@@ -359,12 +359,12 @@ static void a_callback_on_a_thread_of_the_runtime_may_fork(void)
     CHECK(bel_runtime_start(runtime, 1) == 0);
     await_rings(9);
     for (unsigned i = 1; i < 10; i++) {
-        CHECK_EQ(atomic_load(&board->rung[i]), 1); /* and not in the child besides */
+        CHECK_EQ(atomic_load(&board->rung[i]), 1); /* and not in the child too */
     }
     close_all();
 }
 
-/* The child goes on behind bel_worker_poll(), and so does the parent. */
+/* Child and parent continue after bel_worker_poll(). */
 static void a_callback_on_a_thread_of_the_program_may_fork(void)
 {
     pid_t parent = getpid();
@@ -418,7 +418,7 @@ static uint64_t now(void)
     return bel_clock_boot(bel_clock_system()).ns;
 }
 
-/* A loop of the program's, which the metronome wakes. */
+/* A loop of the program, which the metronome wakes. */
 static void be_a_child_with_a_metronome(void)
 {
     runtime = make_runtime();
@@ -456,7 +456,7 @@ static void hold_up(pid_t child, int *out_status)
     CHECK(waitpid(child, out_status, 0) == child);
 }
 
-/* A child may be stopped too late, or before its metronome sleeps: then another is tried. */
+/* A child may be stopped too late, or before its metronome sleeps: then another one is tried. */
 static void a_metronome_that_was_stopped_loses_no_timer_and_says_so(void)
 {
     (void)alarm(PATIENCE_S);

@@ -26,7 +26,7 @@ enum {
     BEATS = 1000,
     CASES = 2000,
     ROUNDS = 500,
-    POLLS_MAX = 10000000, /* while another thread has its turn */
+    POLLS_MAX = 10000000, /* while another thread runs */
 };
 
 static const enum bel_repeat rates[] = {BEL_RATE_SKIP, BEL_RATE_BURST, BEL_RATE_DELAY};
@@ -97,7 +97,7 @@ static uint64_t after(uint64_t time, uint64_t span)
     return span > LAST - time ? LAST : time + span;
 }
 
-/* One beat after the other. */
+/* Compares with a loop over single periods. */
 static void check_beat(const struct beat *beat)
 {
     uint64_t passed = beat->due, missed = 0;
@@ -136,7 +136,7 @@ static void random_beats_agree_with_a_loop(void)
 }
 
 /*
- * Through a runtime.
+ * In a runtime.
  */
 
 static struct bel_clock_fake *fake;
@@ -147,7 +147,7 @@ static struct bel_event rung[LOG_MAX];
 static size_t rung_count;
 static uint64_t start;
 
-/* What a callback does besides writing itself down. */
+/* What a callback does besides recording its event. */
 static uint64_t work_ns;
 static bool cancels, moves, asks_to_wait;
 
@@ -260,7 +260,7 @@ static void skip_leaves_out_what_was_missed_and_keeps_the_beat(void)
 {
     open_all();
     (void)repeat(KIND, BEL_RATE_SKIP);
-    CHECK_EQ(pass(35 * MS), 1); /* two beats and a half late */
+    CHECK_EQ(pass(35 * MS), 1); /* two and a half periods late */
     CHECK_EQ(rung[0].due.ns, start + 10 * MS);
     CHECK_EQ(rung[0].missed, 2);
     CHECK_EQ(pass(5 * MS - 1), 0);
@@ -513,7 +513,7 @@ static void an_instant_that_repeats_goes_on_to_the_wall_time_of_its_next_beat(vo
     close_all();
 }
 
-/* What the other thread is to cancel and wait for; BEL_TIMER_NONE once it has. */
+/* The timer that the other thread is to cancel and wait for; BEL_TIMER_NONE afterwards. */
 static _Atomic bel_timer_t to_end;
 
 static void *end_it(void *arg)
@@ -551,7 +551,7 @@ static void who_waits_for_its_end_is_told_though_there_is_no_room_for_its_event(
             (void)sched_yield();
         }
         CHECK(atomic_load_explicit(&to_end, memory_order_acquire) == BEL_TIMER_NONE);
-        (void)bel_worker_poll(worker, LOG_MAX); /* clears it away */
+        (void)bel_worker_poll(worker, LOG_MAX); /* reclaims it */
     }
     CHECK(pthread_join(thread, NULL) == 0);
     close_all();

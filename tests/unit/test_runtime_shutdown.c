@@ -17,7 +17,7 @@
 
 enum {
     KIND = 1,   /* counts in `rung` */
-    KIND_OTHER, /* the same */
+    KIND_OTHER, /* also counts in `rung` */
     KIND_SLOW,
     KIND_ASK,
     KIND_EXIT,
@@ -30,7 +30,7 @@ static struct bel_clock_fake *fake;
 static struct bel_runtime *runtime;
 static atomic_uint rung;
 static atomic_int stage;
-static bel_timer_t timer; /* the one that the case is about */
+static bel_timer_t timer; /* the timer under test */
 static struct bel_event last;
 
 static void ring(void *context, const struct bel_event *event)
@@ -258,7 +258,7 @@ static void a_start_that_fails_has_started_none(void)
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* the lowest that is free */
     CHECK(fd >= 0);
-    few = (struct rlimit){(rlim_t)fd + 2, limit.rlim_max}; /* descriptors for one worker */
+    few = (struct rlimit){(rlim_t)fd + 2, limit.rlim_max}; /* descriptors for one worker only */
     CHECK(close(fd) == 0);
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
     int err = bel_runtime_start(runtime, 3);
@@ -270,7 +270,7 @@ static void a_start_that_fails_has_started_none(void)
     close_all();
 }
 
-/* The due that the mover was last told it had set. */
+/* The due of the last successful move. */
 static atomic_ullong moved_to;
 
 static void *move_until_stale(void *arg)
@@ -316,7 +316,7 @@ static void a_migration_that_fails_leaves_the_rest_as_it_was(void)
     struct bel_runtime_options options = {.clock = bel_clock_fake_clock(fake),
                                           .metronome = BEL_METRONOME_MANUAL};
     CHECK(bel_runtime_create(&options, &into) == 0);
-    CHECK(bel_runtime_on(into, KIND, ring, NULL) == 0); /* and no other kind */
+    CHECK(bel_runtime_on(into, KIND, ring, NULL) == 0); /* no other kind is registered */
     (void)schedule(KIND, S);
     struct bel_schedule repeats = {
         .due = {now() + 2 * S}, .kind = KIND_OTHER, .repeat = BEL_RATE_SKIP, .period_ns = S};
@@ -385,7 +385,7 @@ static void the_handle_of_a_runtime_that_is_gone_cancels_nothing(void)
     for (unsigned i = 0; i < 100; i++) {
         bel_timer_t old = schedule(KIND, S);
         bel_runtime_destroy(runtime);
-        runtime = make_runtime(); /* most likely where the other was */
+        runtime = make_runtime(); /* probably at the same address */
         timer = schedule(KIND, S);
         CHECK(!bel_runtime_is_pending(runtime, old));
         CHECK(!bel_runtime_cancel(runtime, old));

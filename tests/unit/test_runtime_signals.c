@@ -25,8 +25,8 @@
 enum {
     KIND = 1,
     SIGNALS = 20000,
-    KEPT = 16, /* timers that the handler remembers */
-    HELD = 64, /* and the thread that it interrupts */
+    KEPT = 16, /* timers that the handler keeps */
+    HELD = 64, /* timers that the interrupted thread keeps */
     PATIENCE_S = 100,
 };
 
@@ -35,17 +35,17 @@ static struct bel_worker *worker;
 static timer_t storm;
 static volatile bool is_stormy;
 static atomic_uint rung;
-static sem_t rang, done; /* a timer; a handler */
+static sem_t rang, done; /* posted by a timer; by a handler */
 
-/* What was done, as the doers were told. */
+/* Counts of successful operations. */
 struct tally {
     uint64_t scheduled, cancelled, busy;
 };
 
 static struct tally by_thread;                           /* of the thread itself */
-static struct tally by_handler;                          /* on that thread, inside a handler */
-static bel_timer_t kept[KEPT];                           /* the handler's own */
-static _Atomic bel_timer_t held[HELD];                   /* both cancel these */
+static struct tally by_handler;                          /* of the handler on that thread */
+static bel_timer_t kept[KEPT];                           /* of the handler */
+static _Atomic bel_timer_t held[HELD];                   /* cancelled by both */
 static atomic_uint handled;                              /* signals */
 static void (*volatile on_signal)(struct bel_runtime *); /* what the handler does */
 static atomic_int answer;
@@ -97,7 +97,8 @@ static void cancel(struct bel_runtime *where, bel_timer_t timer, struct tally *t
     if (bel_runtime_cancel(where, timer)) tally->cancelled++;
 }
 
-/* In the handler: one in, one out, and one of those that it interrupts is working with. */
+/* In the handler: schedules one timer, cancels one of its own, and cancels one of the interrupted
+ * thread. */
 static void schedule_and_cancel(struct bel_runtime *where)
 {
     unsigned turn = atomic_load(&handled);
@@ -141,8 +142,8 @@ static void await(sem_t *sem)
     while (sem_wait(sem) != 0) {}
 }
 
-/* Interrupts a thread until its handler has run. The thread sanitizer keeps a signal back
- * for the thread's next call, and now and then forgets it if that call blocks. */
+/* Interrupts a thread until its handler has run. The thread sanitizer delays a signal until the
+ * thread's next call, and sometimes loses it if that call blocks. */
 static void interrupt(pthread_t thread)
 {
     struct timespec until;
@@ -153,7 +154,7 @@ static void interrupt(pthread_t thread)
     } while (sem_timedwait(&done, &until) != 0);
 }
 
-/* Does `turn` all the time while signals come in. */
+/* Runs `turn` continuously while signals arrive. */
 static void under_signals(void (*turn)(unsigned number))
 {
     bel_timer_t first;
@@ -161,7 +162,8 @@ static void under_signals(void (*turn)(unsigned number))
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
     event._sigev_un._tid = gettid();
     CHECK(timer_create(CLOCK_MONOTONIC, &event, &storm) == 0);
-    CHECK(schedule(runtime, HOUR, &by_thread, &first) == 0); /* now it has used the runtime */
+    CHECK(schedule(runtime, HOUR, &by_thread, &first) ==
+          0); /* the thread has now used the runtime */
     is_stormy = true;
     send_next(0);
     while (atomic_load(&handled) < SIGNALS) {
@@ -171,7 +173,7 @@ static void under_signals(void (*turn)(unsigned number))
     CHECK(timer_delete(storm) == 0);
 }
 
-/* Nobody works any more: what the runtime counted is what was done. */
+/* No thread works any more: the counters of the runtime must match. */
 static void agree(void)
 {
     struct bel_runtime_stats stats;
@@ -182,7 +184,7 @@ static void agree(void)
     CHECK_EQ(stats.cancelled, by_thread.cancelled + by_handler.cancelled);
     CHECK_EQ(stats.ended, atomic_load(&rung));
     CHECK_EQ(stats.pending, stats.scheduled - stats.cancelled - stats.ended);
-    CHECK(stats.unowned >= stats.pending); /* some may be cancelled and not cleared away */
+    CHECK(stats.unowned >= stats.pending); /* some may be cancelled and not reclaimed */
     CHECK_EQ(stats.inbox, 0);
     CHECK(bel_runtime_shutdown(runtime, BEL_SHUTDOWN_DISCARD, NULL) == 0);
     bel_runtime_stats(runtime, NULL, &stats);
@@ -244,7 +246,7 @@ static void come_and_go(unsigned number)
     CHECK(bel_runtime_cancel_sync(runtime, BEL_TIMER_NONE) == BEL_ESTALE);
 }
 
-/* Timers that nobody owns are shared out with a lock held; so are the seats of workers. */
+/* Timers without an owner are dealt with a lock held; so are the seats of workers. */
 static void a_handler_never_waits_for_what_its_own_thread_holds(void)
 {
     open_all();
@@ -279,7 +281,7 @@ static void a_shutdown_that_is_interrupted_counts_every_timer(void)
     close_all();
 }
 
-/* A thread with two runtimes looks for the one it means; the handler for the other. */
+/* A thread with two runtimes searches for one of them; the handler for the other. */
 static void use_both(unsigned number)
 {
     bel_timer_t timer;
@@ -320,7 +322,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* The handler interrupts the sleep, or comes just before it. */
+/* The handler interrupts the sleep, or runs just before it. */
 static void a_sleeping_worker_rings_what_a_handler_scheduled(void)
 {
     enum {
@@ -353,19 +355,19 @@ static void note_thread(struct bel_runtime *where)
     handler_thread = pthread_self();
 }
 
-/* A signal for the process goes to a thread of the program's, and waits for one. */
+/* A signal for the process goes to a thread of the program, and waits for one. */
 static void the_metronome_takes_no_signals(void)
 {
     sigset_t set, before;
     open_all();
     on_signal = note_thread;
-    CHECK(bel_worker_enter(runtime, &worker) == 0); /* and the metronome is there */
+    CHECK(bel_worker_enter(runtime, &worker) == 0); /* and the metronome is running */
     CHECK(sigemptyset(&set) == 0 && sigaddset(&set, SIGUSR1) == 0);
     for (unsigned i = 0; i < 100; i++) {
         CHECK(pthread_sigmask(SIG_BLOCK, &set, &before) == 0);
         CHECK(kill(getpid(), SIGUSR1) == 0);
         for (unsigned k = 0; k < 100; k++) {
-            (void)sched_yield(); /* others would have the time to take it */
+            (void)sched_yield(); /* other threads would have time to take it */
         }
         CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
         await(&done);

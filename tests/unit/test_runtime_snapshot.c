@@ -19,7 +19,7 @@ enum {
     LOG_MAX = 1024,
 };
 
-/* A process: a clock and a runtime of its own. */
+/* A process: its own clock and runtime. */
 struct world {
     struct bel_clock_fake *fake;
     struct bel_runtime *runtime;
@@ -96,7 +96,7 @@ static uint64_t pending(const struct world *w)
     return stats.pending;
 }
 
-/* A snapshot in memory of its own size, so that reading past it is seen. */
+/* A snapshot in memory of its exact size, so that reads past its end are detected. */
 struct bytes {
     uint8_t *at;
     size_t count;
@@ -209,7 +209,7 @@ static void a_snapshot_has_what_is_pending_only_sorted_each_with_its_event(void)
         CHECK_EQ(time_of(bytes, i), users[i] == 40 ? 41000 : users[i] * S);
         CHECK_EQ(get(entry->kind, 2), KIND);
     }
-    CHECK_EQ(pending(&w), 5); /* and goes on */
+    CHECK_EQ(pending(&w), 5); /* and repeats */
     free(bytes.at);
     close_world(&w);
 }
@@ -263,7 +263,7 @@ static void another_day_keeps_the_remaining_time_of_delays_and_the_wall_time_of_
     CHECK_EQ(rung[3].user, 60);
     CHECK_EQ(pass(&w, 75 * S - 1), 0);
     CHECK_EQ(pass(&w, 1), 1);
-    CHECK_EQ(rung[4].user, 45); /* the beat goes on */
+    CHECK_EQ(rung[4].user, 45); /* the phase is kept */
     close_world(&w);
 }
 
@@ -304,7 +304,7 @@ static void a_timer_that_is_overdue_stays_so(void)
     free(bytes.at);
     CHECK_EQ(pass(&w, 0), 2);
     CHECK_EQ(rung[0].user, 2);
-    CHECK_EQ(rung[0].due.ns, 0); /* there is nothing before the start of the machine */
+    CHECK_EQ(rung[0].due.ns, 0); /* there is no time before the start of the machine */
     CHECK_EQ(rung[1].due.ns, 48 * S);
     close_world(&w);
 }
@@ -368,7 +368,7 @@ static void a_ringing_timer_is_written_down_only_if_it_will_ring_again(void)
     CHECK_EQ(pass(&w, S), 1);
     CHECK_EQ(entries_of(seen_inside), 1);
     CHECK_EQ(entry_of(seen_inside, 0)->when, WHEN_OVERDUE);
-    CHECK_EQ(time_of(seen_inside, 0), S); /* the beat that it rings for */
+    CHECK_EQ(time_of(seen_inside, 0), S); /* the period that it rings for */
     free(seen_inside.at);
     struct bytes after = take(&w);
     CHECK_EQ(time_of(after, 0), 6 * S);
@@ -389,7 +389,7 @@ static void an_event_in_an_inbox_is_not_pending(void)
     options.repeat = BEL_ONCE;
     CHECK(bel_runtime_schedule(w.runtime, &options, &timer) == 0);
     CHECK_EQ(pass(&w, 10 * S), 12);
-    struct bytes bytes = take(&w); /* the one that repeats, without its beats */
+    struct bytes bytes = take(&w); /* the repeating timer, without its earlier rings */
     CHECK_EQ(entries_of(bytes), 1);
     CHECK_EQ(time_of(bytes, 0), S);
     free(bytes.at);
@@ -397,12 +397,12 @@ static void an_event_in_an_inbox_is_not_pending(void)
 }
 
 /*
- * Refusals.
+ * Invalid snapshots.
  */
 
 static struct world refusing;
 
-/* Restores a copy of its exact size and expects a refusal that changes nothing. */
+/* Restores a copy of its exact size and expects an error that changes nothing. */
 static void expect(const uint8_t *from, size_t count, int want)
 {
     uint8_t *copy = malloc(count > 0 ? count : 1);
@@ -435,7 +435,7 @@ static void damage_of_every_byte_is_refused(void)
             bytes.at[i] ^= (uint8_t)flip;
         }
     }
-    CHECK(bel_runtime_restore(refusing.runtime, bytes.at, bytes.count) == 0); /* it was whole */
+    CHECK(bel_runtime_restore(refusing.runtime, bytes.at, bytes.count) == 0); /* it was valid */
     free(bytes.at);
     close_world(&refusing);
 }
@@ -446,7 +446,7 @@ static void a_snapshot_cut_off_anywhere_is_refused(void)
     for (size_t count = 0; count < bytes.count; count++) {
         CHECK_NOTE("%zu bytes", count);
         expect(bytes.at, count, BEL_ECORRUPT);
-        uint8_t resealed[256]; /* the same with a checksum that fits */
+        uint8_t resealed[256]; /* the same with a correct checksum */
         memcpy(resealed, bytes.at, count);
         if (count >= HEADER_BYTES) seal(resealed, count);
         expect(resealed, count, BEL_ECORRUPT);
@@ -486,7 +486,7 @@ static void a_count_that_would_overflow_is_refused(void)
     close_world(&refusing);
 }
 
-/* Sets a byte of an entry, as a writer that goes wrong would. */
+/* Sets a byte of an entry, as a faulty writer would. */
 static void expect_with(struct bytes bytes, size_t at, uint8_t value, int want)
 {
     uint8_t copy[256];
@@ -546,7 +546,7 @@ static void a_runtime_that_is_full_is_left_as_it_was(void)
     struct bytes bytes = take(&w);
     int err = 0;
     uint64_t times = 0;
-    while (err == 0) { /* it has room for some more than its limit, in magazines */
+    while (err == 0) { /* magazines allow some more than the limit */
         err = bel_runtime_restore(w.runtime, bytes.at, bytes.count);
         if (err == 0) times++;
         CHECK(times < 100);

@@ -30,10 +30,10 @@ static uint64_t pause_and_get_period(const struct record *record)
 #define BOOT (100 * S)
 
 enum {
-    STEADY = 64,  /* nobody touches them */
-    MOVED = 16,   /* to and fro between two dues */
-    BEATING = 2,  /* ring all the time: they have a lot to catch up with */
-    CHURNED = 48, /* cancelled, and their memory used again */
+    STEADY = 64,  /* no thread touches them */
+    MOVED = 16,   /* back and forth between two dues */
+    BEATING = 2,  /* ring continuously: they have much to catch up with */
+    CHURNED = 48, /* cancelled, and their memory reused */
     SNAPSHOTS = 100,
 };
 
@@ -104,7 +104,7 @@ static void *move(void *arg)
     return NULL;
 }
 
-/* One record of the worker's own, again and again with other contents. */
+/* Reuses one record of the worker with changing contents. */
 static void flicker(uint64_t *user)
 {
     bel_timer_t timer;
@@ -115,7 +115,7 @@ static void flicker(uint64_t *user)
     }
 }
 
-/* A worker that comes and goes, so that timers change hands. */
+/* A worker that enters and leaves, so that timers change their owner. */
 static void *come_and_go(void *arg)
 {
     uint64_t user = UINT64_C(1) << 63 | (uint64_t)(uintptr_t)arg << 32;
@@ -191,7 +191,7 @@ static void check_churned(const struct entry *entry, uint64_t user)
     CHECK_EQ(entry->repeat, want.repeat);
 }
 
-/* What must be there is there once: counts it. What is there is whole. */
+/* Checks that an entry is consistent, and counts the timers that must be there once. */
 static void check_entry_of(const struct entry *entry, unsigned *seen)
 {
     uint64_t user = get(entry->user, 8), due = due_in(entry);
@@ -213,7 +213,7 @@ static void check_entry_of(const struct entry *entry, unsigned *seen)
     }
 }
 
-/* Takes a snapshot and looks at it. Returns how many timers are in it. */
+/* Takes a snapshot and checks it. Returns the number of its timers. */
 static size_t look(void)
 {
     unsigned seen[STEADY + MOVED + BEATING] = {0};
@@ -236,7 +236,7 @@ static size_t look(void)
     return count;
 }
 
-/* On a busy machine a thread may come late. */
+/* On a busy machine a thread may start late. */
 static bool all_have_acted(void)
 {
     struct bel_runtime_stats stats;

@@ -291,7 +291,8 @@ static void an_entry_in_migration_can_be_cancelled_and_moved(void)
     close_all();
 }
 
-/* The timers of a worker that ends go to three that have none: `counts` is what they then have. */
+/* The timers of a worker that ends go to three workers without timers: `counts` is what each then
+ * has. */
 static void share(unsigned timers, uint64_t counts[ACTORS])
 {
     unsigned index = 0;
@@ -388,7 +389,7 @@ static void a_metronome_that_stood_still_for_ten_seconds_loses_no_tick(void)
     (void)poll_one(0);
     struct bel_boot next = bel_runtime_tick(runtime);
     CHECK(next.ns <= now() + 100 * MS);
-    bel_clock_fake_advance(fake, 10 * S); /* nobody ticks meanwhile */
+    bel_clock_fake_advance(fake, 10 * S); /* no tick meanwhile */
     (void)bel_runtime_tick(runtime);
     CHECK_EQ(stats().metronome_missed, 1);
     CHECK(stats().metronome_drift_max_ns >= 9 * S);

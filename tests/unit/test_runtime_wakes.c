@@ -96,7 +96,8 @@ static void a_worker_asleep_for_an_hour_rings_a_timer_added_for_10_ms_in_time(vo
     CHECK(bel_runtime_start(runtime, 1) == 0);
     (void)schedule(KIND, HOUR);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        await_intake(); /* it has what is in an hour, and sleeps or is about to */
+        await_intake(); /* it has received the timer that is due in an hour, and sleeps or is
+                           about to */
         (void)schedule(KIND, 10 * MS);
         await_ring_in_time();
     }
@@ -123,7 +124,7 @@ static bool is_readable(int fd, int timeout_ms)
     return poll(&one, 1, timeout_ms) == 1;
 }
 
-/* A loop of the program's: polls when it is told to, until something has rung. */
+/* A loop of the program: polls when the descriptor is readable, until a timer has rung. */
 static void loop_until_rung(int fd)
 {
     for (size_t rings = 0; rings == 0;) {
@@ -165,7 +166,7 @@ static void a_worker_that_has_waited_can_go_over_to_a_loop_of_the_program(void)
     CHECK_EQ(bel_worker_poll(worker, 10), 0);
     (void)schedule(KIND, 10 * MS);
     loop_until_rung(fd);
-    wait_for_a_moment(); /* and back, and over again, with and without a poll */
+    wait_for_a_moment(); /* and again, with and without a poll */
     (void)schedule(KIND, 10 * MS);
     loop_until_rung(fd);
     wait_for_a_moment();
@@ -223,7 +224,7 @@ static void a_descriptor_is_readable_while_there_is_something_to_poll_for(void)
         CHECK(is_readable(fd, 0));
         CHECK_EQ(bel_worker_poll(worker, 1), 1);
     }
-    while (is_readable(fd, 0)) { /* once in vain, at most a few times */
+    while (is_readable(fd, 0)) { /* in vain at most a few times */
         CHECK_EQ(bel_worker_poll(worker, 1), 0);
     }
     CHECK(bel_worker_leave(worker) == 0);
@@ -259,7 +260,8 @@ static void an_inbox_is_readable_while_there_are_events(void)
     close_all();
 }
 
-/* The first poll after a wait leaves the metronome alone, so the next looks itself. */
+/* The first poll after a wait does not tell the metronome, so the next one reads the clock
+ * itself. */
 static void who_has_waited_and_then_polls_now_and_then_is_not_late(void)
 {
     open_with(NULL);

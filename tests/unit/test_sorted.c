@@ -46,7 +46,7 @@ static bool has(uint64_t i)
     return value != NULL && *value == i;
 }
 
-/* A key of the first `count` numbers, each once, in a scattered order. */
+/* Returns the numbers below `count`, each once, in a scattered order. */
 static uint64_t scattered(uint64_t i, uint64_t count)
 {
     return i * 7919 % count; /* a prime that divides no count in use */
@@ -151,7 +151,7 @@ static void a_place_survives_changes(void)
     put(5015);
     CHECK(bel__sorted_next(&sorted, &place));
     CHECK_EQ(place.value, 5015);
-    put(5012); /* behind it now */
+    put(5012); /* after it now */
     CHECK(bel__sorted_next(&sorted, &place));
     CHECK_EQ(place.value, 5020);
     for (uint64_t i = 0; i < 1000; i++) {
@@ -209,7 +209,7 @@ static void keys_that_fill_a_gap_backwards_share_nodes(void)
     for (uint64_t i = 0; i < NODE_MAX; i++) {
         put(i);
     }
-    for (uint64_t i = 0; i < MANY; i++) { /* each behind a full node and before the rest */
+    for (uint64_t i = 0; i < MANY; i++) { /* each after a full node and before the rest */
         put(UINT64_C(2) * MANY - i);
     }
     CHECK(bel__sorted_valid(&sorted));
@@ -279,7 +279,7 @@ static void a_split_is_not_undone_at_once(void)
     bel__sorted_finish(&sorted);
 }
 
-/* Reserves `puts` puts and takes the spare nodes away that are not due to them. */
+/* Reserves `puts` puts and removes the spare nodes that this did not need. */
 static void reserve_barely(size_t puts)
 {
     CHECK(bel__sorted_reserve(&sorted, puts) == 0);
@@ -319,7 +319,7 @@ static void a_put_that_splits_up_to_the_root_finds_its_nodes(void)
         struct bel_key middle = number(counts[i] | 1);
         CHECK(!bel__sorted_put(&sorted, &middle, 0, NULL));
         CHECK_EQ(sorted.height, i + 2);
-        CHECK(sorted.spare_count <= 1); /* the bound is near */
+        CHECK(sorted.spare_count <= 1); /* the bound is tight */
         CHECK(bel__sorted_valid(&sorted));
         bel__sorted_finish(&sorted);
     }
@@ -354,7 +354,7 @@ static void what_was_provided_for_may_come_and_go(void)
     bel__sorted_finish(&sorted);
 }
 
-/* One key in a leaf and 31 in the next is the least that the law allows. */
+/* One key in a leaf and 31 in the next is the least that the invariant allows. */
 static void what_was_provided_for_may_be_as_sparse_as_the_law_allows(void)
 {
     enum {
@@ -377,7 +377,7 @@ static void what_was_provided_for_may_be_as_sparse_as_the_law_allows(void)
     }
     CHECK(bel__sorted_valid(&sorted));
     CHECK(sorted.node_count - sorted.spare_count > LEAVES);
-    CHECK(sorted.spare_count < LEAVES / 10); /* the bound is near */
+    CHECK(sorted.spare_count < LEAVES / 10); /* the bound is tight */
     bel__sorted_finish(&sorted);
 }
 

@@ -70,7 +70,7 @@ static void freeze(void)
     CHECK(store->freeze != BEL_FREEZE_NONE);
 }
 
-/* Brings the frozen delta into the tree. */
+/* Writes the frozen delta to the tree. */
 static void apply(void)
 {
     while (bel__store_work(store)) {}

@@ -65,7 +65,7 @@ static struct bel_key key_of(uint64_t i)
     return (struct bel_key){{i * 0x9e3779b97f4a7c15, i, 0}};
 }
 
-/* Row i has its number; every third is deleted by the batch after. */
+/* Row i contains its number; every third is deleted by the next batch. */
 static void run_batches(uint64_t first, uint64_t last)
 {
     uint8_t value[VALUE_BYTES] = {0};
@@ -172,7 +172,7 @@ static void threads_can_sync_and_carry(void)
     open_store();
     check_batches(BATCHES);
     run_batches(BATCHES + 1, BATCHES + 10);
-    close_store(); /* which waits for what was committed */
+    close_store(); /* waits for the committed batches */
     open_store();
     check_batches(BATCHES + 10);
     teardown();
@@ -191,7 +191,7 @@ static void what_cannot_be_opened_says_why(void)
     (void)snprintf(inner, sizeof inner, "%s/not/there", path);
     CHECK(bel__store_open(&options, &store, &why) == BEL_EIO);
     CHECK(strstr(why.text, "No such file or directory") != NULL);
-    (void)snprintf(inner, sizeof inner, "%s/below", path); /* which is made */
+    (void)snprintf(inner, sizeof inner, "%s/below", path); /* a directory that is created */
     CHECK(bel__store_open(&options, &store, &why) == 0);
     teardown();
 }

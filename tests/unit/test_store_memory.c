@@ -78,7 +78,7 @@ static void teardown(void)
     disk_destroy(disk);
 }
 
-/* Opens with ever more memory, until it is enough. Returns how often it was not. */
+/* Opens with ever more memory, until it succeeds. Returns how often it failed. */
 static uint64_t open_store(void)
 {
     for (uint64_t count = 0;; count++) {
@@ -118,7 +118,7 @@ static void check_rows(uint64_t last)
     }
 }
 
-/* Each batch, and the work behind it, with ever more memory until it is enough. */
+/* Each batch, and the work after it, with ever more memory until it succeeds. */
 static void what_fails_without_memory_changes_nothing_and_works_later(void)
 {
     setup();

@@ -22,13 +22,13 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-/* What the disk does. */
+/* The behaviour of the disk. */
 static uint64_t writes_left = UINT64_MAX; /* before they fail */
-static int write_error;                   /* 0: they are cut short */
+static int write_error;                   /* 0: they are short */
 static bool sync_fails;
-static bool is_full; /* says fstatvfs() */
+static bool is_full; /* result of fstatvfs() */
 
-/* By the names that they have in the system's library, where a header may rename them. */
+/* With the names in the system's library, where a header may rename them. */
 ssize_t disk_pwrite(int file, const void *bytes, size_t count, off_t offset) __asm__("pwrite");
 ssize_t disk_pwrite64(int file, const void *bytes, size_t count, off_t offset) __asm__("pwrite64");
 ssize_t disk_writev(int file, const struct iovec *pieces, int count) __asm__("writev");
@@ -36,7 +36,7 @@ int disk_sync(int file) __asm__("fdatasync");
 int disk_stat(int file, struct statvfs *out) __asm__("fstatvfs");
 int disk_stat64(int file, struct statvfs *out) __asm__("fstatvfs64");
 
-/* True if the next write is to be a whole one. Otherwise errno says why not. */
+/* Returns true if the next write is complete. Otherwise sets errno. */
 static bool takes_write(void)
 {
     errno = write_error;
@@ -131,7 +131,7 @@ static struct bel_key key_of(uint64_t number)
     return (struct bel_key){{UINT64_C(0x6b65792d6b65792d), number, 5}};
 }
 
-/* Puts rows, and commits them if all of that works. */
+/* Puts rows, and commits them if all succeed. */
 static int put_rows(uint64_t rows, const char *text, uint64_t epoch)
 {
     int err = tree->begin(tree);
@@ -160,7 +160,7 @@ static void check_rows(uint64_t rows, const char *text, uint64_t epoch)
     }
 }
 
-/* A transaction that runs into a full disk at every one of its writes. */
+/* A transaction that meets a full disk at every one of its writes. */
 static void meet_a_full_disk(int error, int want)
 {
     enum {
@@ -179,8 +179,8 @@ static void meet_a_full_disk(int error, int want)
         fails = err != 0;
         heal();
         if (!fails) break;
-        /* Only the last write, that of the page that names the root, ends the library's work:
-         * no disk refuses that one for lack of space. */
+        /* Only the last write, that of the page that names the root, is fatal to LMDB: no disk
+         * refuses it for lack of space. */
         err = tree->refresh(tree);
         CHECK(err == 0 || err == BEL_EIO);
         if (err) ends++;
@@ -242,7 +242,7 @@ static void a_full_map_refuses_a_transaction_and_spares_the_tree(void)
     fixture_finish(&fixture);
 }
 
-/* How many addresses the process has in use. */
+/* Returns the address space that the process uses. */
 static uint64_t addresses(void)
 {
     FILE *file = fopen("/proc/self/statm", "r");
@@ -253,8 +253,7 @@ static uint64_t addresses(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Runs in a process of its own, because it makes itself poor: there is a limit, and half of what
- * it allows is more than is left. */
+/* Runs in a subprocess, because it sets its own limit: half of the limit is more than is left. */
 static void open_with_few_addresses(void)
 {
     struct rlimit limit;
@@ -271,7 +270,7 @@ static void open_with_few_addresses(void)
     close_tree();
 }
 
-/* Calls a function in a child, which must end well. */
+/* Calls a function in a child, which must succeed. */
 static void in_a_child(void (*function)(void))
 {
     (void)fflush(stdout);
@@ -299,7 +298,7 @@ static void few_addresses_make_a_smaller_map(void)
 
 static void read_beside_the_writer(void)
 {
-    fixture.tree = NULL; /* is the parent's */
+    fixture.tree = NULL; /* belongs to the parent */
     CHECK(try_open(BEL_TREE_READ) == 0);
     check_rows(10, "old", 1);
     close_tree();
@@ -338,7 +337,8 @@ static void what_must_be_there_is_not_made_anew(void)
     fixture_remove_files(&fixture);
     CHECK(try_open(BEL_TREE_OPEN) == BEL_ENOTFOUND);
     CHECK(try_open(BEL_TREE_READ) == BEL_ENOTFOUND);
-    CHECK(try_open(BEL_TREE_CREATE) == BEL_ENOTFOUND); /* the folder above is gone, too */
+    CHECK(try_open(BEL_TREE_CREATE) == BEL_ENOTFOUND); /* the parent directory does not exist
+                                                          either */
     CHECK(fixture.tree == NULL);
     fixture_finish(&fixture);
 }
@@ -450,7 +450,7 @@ static void every_flipped_byte_of_the_state_is_detected(void)
     fixture_finish(&fixture);
 }
 
-/* Expecting is a hint: whatever is expected, rows come out the same. */
+/* Expecting is a hint: it does not change the rows. */
 static void expecting_changes_nothing(void)
 {
     enum {

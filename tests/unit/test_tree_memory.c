@@ -28,7 +28,7 @@ static struct bel_key key_of(uint64_t number)
     return (struct bel_key){{number % 3, number, 0}};
 }
 
-/* Puts every row and removes every tenth, as far as memory lasts. */
+/* Puts every row and removes every tenth, as long as memory lasts. */
 static int change(struct bel_tree *tree, const char *text)
 {
     int err = tree->begin(tree);
@@ -64,7 +64,7 @@ static void a_tree_is_not_made_without_memory(void)
     memory_left = UINT64_MAX;
 }
 
-/* What is committed needs no memory any more, nor does what is seen. */
+/* Committing and reading need no memory. */
 static void a_change_fails_before_it_is_committed_or_not_at_all(void)
 {
     struct bel_tree *tree;

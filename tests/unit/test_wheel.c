@@ -38,7 +38,7 @@ static bel_timer_t arm(uint64_t due, uint64_t user)
     return arm_with(due, BEL_PRIORITY_DEFAULT, user);
 }
 
-/* The loop of every owner: a pop that stops early is tried again. */
+/* The loop of every owner: a pop that stops early is repeated. */
 static bool pop(uint64_t now, struct bel_wheel_timer *out)
 {
     do {

@@ -48,7 +48,7 @@ static uint64_t pop(struct bel_wheel *wheel, uint64_t now)
     return timer.user;
 }
 
-/* A wheel with a crowd of which `calls` calls have sorted a part. */
+/* Returns a wheel with a crowd of which `calls` calls have sorted a part. */
 static struct bel_wheel *half_sorted(bel_timer_t *timers, unsigned calls)
 {
     struct bel_wheel *wheel = make(0);
@@ -156,7 +156,7 @@ static void a_wheel_whose_timers_have_all_ended_has_no_next(void)
     struct bel_wheel *wheel = make(0);
     bel_timer_t timer = arm(wheel, MEETING, 0);
     uint64_t next = 0;
-    CHECK(bel_wheel_cancel(wheel, timer)); /* its entry stays behind */
+    CHECK(bel_wheel_cancel(wheel, timer)); /* its entry stays */
     CHECK_EQ(bel_wheel_next(wheel), BEL_NEVER);
     CHECK(bel_wheel_next_exact(wheel, &next));
     CHECK_EQ(next, BEL_NEVER);

@@ -159,7 +159,7 @@ static void slots_that_are_used_up_hide_no_timer(void)
             handles[i] = arm(now + HOUR + i);
         }
         for (uint64_t i = 0; i < ARMED; i += 2) {
-            CHECK(bel_wheel_cancel(wheel, handles[i])); /* leaves its entry behind */
+            CHECK(bel_wheel_cancel(wheel, handles[i])); /* leaves its entry */
         }
         CHECK_EQ(bel_wheel_count(wheel), ARMED / 2);
         CHECK(bel_wheel_valid(wheel));

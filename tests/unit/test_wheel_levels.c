@@ -20,7 +20,7 @@ enum {
 };
 
 struct list {
-    uint64_t dues[DUES_MAX]; /* a timer's user word is its place here */
+    uint64_t dues[DUES_MAX]; /* a timer's user word is its index here */
     uint32_t sorted[DUES_MAX];
     uint32_t count;
 };
@@ -61,7 +61,7 @@ static bool pop(struct bel_wheel *wheel, uint64_t now, struct bel_wheel_timer *o
     return false;
 }
 
-/* Pops all of the list, each timer at its nanosecond or, if that is past, at once. */
+/* Pops all timers of the list, each at its nanosecond or, if that is past, at once. */
 static void check_order(struct bel_wheel *wheel, uint64_t start)
 {
     struct bel_wheel_timer timer;

@@ -61,14 +61,14 @@ static bel_timer_t arm(uint64_t due, uint8_t priority, uint64_t user)
     return timer;
 }
 
-/* User words count the arming here, so this is the promised order. */
+/* User words count the arming here, so this is the specified order. */
 static bool is_before(const struct bel_wheel_timer *a, const struct bel_wheel_timer *b)
 {
     if (a->due != b->due) return a->due < b->due;
     return a->priority != b->priority ? a->priority < b->priority : a->user < b->user;
 }
 
-/* Pops as the owner's loop does; says when a pop stopped early. */
+/* Pops like the owner's loop; counts pops that stopped early. */
 static bool pop(uint64_t now, struct bel_wheel_timer *out)
 {
     while (!bel_wheel_pop(wheel, now, out)) {
@@ -78,7 +78,7 @@ static bool pop(uint64_t now, struct bel_wheel_timer *out)
     return true;
 }
 
-/* Pops all that is due and returns how many there were. */
+/* Pops all due timers and returns their number. */
 static uint64_t drain_in_order(uint64_t now)
 {
     struct bel_wheel_timer before = {0}, timer;
@@ -92,7 +92,7 @@ static uint64_t drain_in_order(uint64_t now)
     return count;
 }
 
-/* The same by the hundred. */
+/* Pops by the hundred. */
 static uint64_t drain_many_in_order(uint64_t now)
 {
     struct bel_wheel_timer some[101] = {0};
@@ -207,7 +207,7 @@ static void a_pop_that_stops_early_says_so(void)
     struct bel_wheel_timer timer;
     setup(0);
     arm_huge_bucket(24 * HOUR);
-    CHECK(pop(25 * HOUR, &timer)); /* next never said that it is over */
+    CHECK(pop(25 * HOUR, &timer)); /* next never returned BEL_NEVER */
     CHECK(stops > 0);
     CHECK_EQ(1 + drain_in_order(25 * HOUR), HUGE_BUCKET);
     teardown();
@@ -269,7 +269,7 @@ static void arm_and_cancel_leave_memory_where_it_was(void)
         if (i % 10000 == 0) check_entries();
     }
     struct bel_wheel_stats after = stats_now();
-    uint64_t lost = after.retired * SLOT_BYTES; /* generations may be few in this build */
+    uint64_t lost = after.retired * SLOT_BYTES; /* this build may have few generations */
     CHECK(after.bytes <= before + lost + (lost > 0 ? GROWTH_STEP : 0));
     CHECK_EQ(after.armed, 0);
     teardown();
@@ -334,14 +334,14 @@ static void stale_entries_are_bounded_after_all_timers_fired_too(void)
         timers[i] = arm(HOUR + i * MS, 0, i);
     }
     for (uint64_t i = 0; i < CROWD; i++) {
-        CHECK(bel_wheel_rearm(wheel, timers[i], SECOND + i) == 0); /* leaves one behind */
+        CHECK(bel_wheel_rearm(wheel, timers[i], SECOND + i) == 0); /* leaves a stale entry */
     }
     CHECK_EQ(drain_many_in_order(2 * SECOND), CROWD);
     check_entries();
     teardown();
 }
 
-/* The sweep has stopped in the middle of a bucket that is emptied before it goes on. */
+/* The sweep has stopped in the middle of a bucket that is emptied before it continues. */
 static void a_sweep_goes_on_where_its_bucket_is_gone(void)
 {
     const uint64_t tick = 1024, bucket = UINT64_C(1) << 24; /* of level 4, in ticks */
@@ -366,8 +366,8 @@ static void a_sweep_goes_on_where_its_bucket_is_gone(void)
     teardown();
 }
 
-/* Half of a call's work pops, then the next bucket is prepared, and then the rest of
- * the run turns out to be cancelled. */
+/* Half of a call's work pops, then the next bucket is prepared, and then the rest of the run turns
+ * out to be cancelled. */
 static void check_pop_many(uint64_t run, uint64_t late)
 {
     static struct bel_wheel_timer out[5000];

@@ -20,7 +20,7 @@
 
 enum {
     TIMERS = 60000,
-    TRIES = 100, /* pops in vain before a test believes that it is for lack of memory */
+    TRIES = 100, /* failed pops before a test assumes a lack of memory */
 };
 
 static uint64_t memory_left = PLENTY;
@@ -65,7 +65,7 @@ void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file, o
     return __real_mmap(at, bytes, protection, flags, file, offset);
 }
 
-/* What glibc calls it where offsets have 64 bits. */
+/* The name in glibc where offsets have 64 bits. */
 void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int file, off_t offset)
 {
     return __wrap_mmap(at, bytes, protection, flags, file, offset);
@@ -76,7 +76,7 @@ int __wrap_mprotect(void *at, size_t bytes, int protection)
     return is_refused() ? -1 : __real_mprotect(at, bytes, protection);
 }
 
-/* Advice is free unless it asks for memory. */
+/* madvise() needs memory only if it populates. */
 int __wrap_madvise(void *at, size_t bytes, int advice)
 {
     if (advice == MADV_POPULATE_WRITE && is_refused()) return -1;
@@ -90,7 +90,7 @@ static void setup(void)
     CHECK(bel_wheel_create(&options, &wheel) == 0);
 }
 
-/* Checks need memory themselves. */
+/* The check needs memory itself. */
 static void check_valid(void)
 {
     uint64_t left = memory_left;
@@ -111,7 +111,7 @@ static bool is_before(const struct bel_wheel_timer *a, const struct bel_wheel_ti
     return a->priority != b->priority ? a->priority < b->priority : a->user < b->user;
 }
 
-/* Pops in order what is due, until nothing more comes out. Returns how many did. */
+/* Pops due timers in order, until none is left. Returns their number. */
 static uint64_t drain(uint64_t now)
 {
     struct bel_wheel_timer before = {0}, timer;

@@ -179,7 +179,7 @@ static void rules_that_are_none_are_refused(void)
     CHECK(parse_rule("AAA-24:59:59<+b-1>+24:59:59,0/-167:59:59,M12.5.6/+167") == 0);
 }
 
-/* Whatever byte is missing, the file is refused; and any that is too much. */
+/* A file with any byte missing, or with an extra byte, is rejected. */
 static void a_file_that_is_cut_off_is_refused(void)
 {
     CHECK(parse_changes('2', "AAA-2") == 0);
@@ -198,7 +198,7 @@ static void a_file_that_is_cut_off_is_refused(void)
     CHECK(parse() == BEL_ECORRUPT);
 }
 
-/* Puts a byte somewhere into a file of version 1 with two changes. */
+/* Changes a byte of a version 1 file with two changes. */
 static int parse_with(size_t at, uint8_t byte)
 {
     CHECK_NOTE("%u at %zu", byte, at);

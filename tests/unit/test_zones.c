@@ -24,10 +24,10 @@ static const char *in_folder(const char *name)
 
 static void write_bytes(const char *name, const void *data, size_t bytes)
 {
-    static int64_t seconds; /* files of the same instant may even have the same inode */
+    static int64_t seconds; /* files made at the same instant may even have the same inode */
     seconds++;
     struct timespec modified[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
-    (void)unlink(in_folder(name)); /* another file, as a package's update makes it */
+    (void)unlink(in_folder(name)); /* a new file, like a package update */
     FILE *out = fopen(in_folder(name), "wb");
     CHECK(out != NULL);
     CHECK(fwrite(data, 1, bytes, out) == bytes);
@@ -142,7 +142,7 @@ static void what_is_no_file_of_a_zone_is_refused(void)
     CHECK(symlink("Loop", in_folder("Loop")) == 0);
     CHECK(find("Loop", &zone) == BEL_EINVAL);
     CHECK(unlink(in_folder("Loop")) == 0);
-    write_zone("Text", 60); /* a refusal is not remembered */
+    write_zone("Text", 60); /* a failure is not cached */
     CHECK(offset_of("Text") == 60);
     CHECK(unlink(in_folder("Text")) == 0);
 }
@@ -226,7 +226,8 @@ static void without_memory_zones_stay_as_they_are(void)
     for (memory_left = 0; find("Here", &zone) != 0;) {
         memory_left = (uint64_t)++failures;
     }
-    CHECK(failures == 3); /* path, bytes, and where it is kept; the zone's own does not count */
+    CHECK(failures == 3); /* path, bytes, and the entry of the list; the zone itself does not
+                             count */
     write_zone("Here", 60);
     failures = 0;
     for (memory_left = 0; bel_zones_reload(zones) == BEL_ENOMEM;) {
