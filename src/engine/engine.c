@@ -239,8 +239,8 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     due = earlier(due, boot_in(engine, wake, bel__lane_now(now, BEL_LANE_ENGINE)));
     due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes.wheels[BEL_LANE_WALL])));
     due = earlier(due, boot_in(engine, bel__expiry_next(engine), now->engine));
-    if (engine->is_behind || engine->bulk.first != NULL || engine->submitted.first != NULL)
-        due = now->boot.ns;
+    bool has_requests = engine->bulk.first != NULL || engine->submitted.first != NULL;
+    if (engine->is_behind || has_requests) due = now->boot.ns;
     assert(due >= now->boot.ns);
     return (struct bel_next){.due = {due}, .wait = {bel_wheel_next(engine->waiting.wheel)}};
 }

@@ -144,8 +144,8 @@ static struct bel_command schedule(struct world *world, struct bel_view id)
         spec.plan = (struct bel_recurrence){.kind = BEL_PLAN_EVERY,
                                             .rule = view("1s"),
                                             .count = random_below(random, 5),
-                                            .overlap = random_below(random, BEL_OVERLAP_QUEUE + 1),
-                                            .mode = random_below(random, 2)};
+                                            .overlap = (enum bel_overlap)random_below(random, 3),
+                                            .mode = (enum bel_plan_mode)random_below(random, 2)};
     }
     return (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec};
 }

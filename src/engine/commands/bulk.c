@@ -101,8 +101,8 @@ static int revive(struct bel_engine *engine, struct bel_found *found)
     if (record->kind != BEL_RECORD_TIMER) return BEL_ECORRUPT; /* a plan does not die */
     int err = bel__times_after(&engine->now, 0, &place.time);
     if (err == 0) err = bel__timer_hold(engine, found->topic, &place, record->group);
-    if (err == 0)
-        err = bel__rows_reserve(&engine->rows, BEL_TIMER_ROWS, BEL_TIMER_BYTES, BEL_STORE_ADD);
+    if (err) return err;
+    err = bel__rows_reserve(&engine->rows, BEL_TIMER_ROWS, BEL_TIMER_BYTES, BEL_STORE_ADD);
     if (err) return err;
 
     place.sequence = bel__rows_sequence(&engine->rows);

@@ -32,8 +32,9 @@ struct bel_answers {
 /* Begins those of a batch. BEL_ENOMEM. */
 BEL_CHECKED int bel__answers_begin(struct bel_answers *answers);
 
-/* Ends those of the current batch: they wait until the store says that `batch` is durable. */
-void bel__answers_end(struct bel_answers *answers, uint64_t batch);
+/* Ends those of the current batch: they wait until the store says that the batch of this
+ * number is durable. */
+void bel__answers_end(struct bel_answers *answers, uint64_t number);
 
 /* Gives the answers of batches that are durable, or as durable as the options want them; all of
  * them, as errors, if the engine is broken. */

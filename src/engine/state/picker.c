@@ -251,6 +251,7 @@ static void leave_share(struct bel_picker *picker, struct bel_share *share)
         assert(picker->only == share);
         picker->only = NULL;
     } else {
+        assert(picker->only == NULL);
         bel__map_remove(&picker->crowd->shares, share->name, share->name_bytes, NULL);
         if (bel__map_count(&picker->crowd->shares) == 0) {
             free_crowd(picker->crowd);

@@ -3,8 +3,10 @@
 #define BEL_ENGINE_STATE_REQUEST_LIST_H
 
 /*
- * request_list - requests in a row, linked through request->own.next. A request is in one list at
- * most. A list does not move: `last` may point into it.
+ * request_list - requests in a row, and what the engine notes in a request.
+ *
+ * The list is linked through request->own.next. A request is in one list at most. A list does not
+ * move: `last` may point into it.
  */
 
 #include "belfry/backend.h"
@@ -12,6 +14,22 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Where a request is, and what the engine notes in it: request->own.words. */
+enum bel_stage {
+    BEL_STAGE_SUBMITTED,
+    BEL_STAGE_WAITING,
+    BEL_STAGE_BULK,
+    BEL_STAGE_ANSWERED,
+};
+
+enum bel_own {
+    BEL_OWN_STAGE,
+    BEL_OWN_WAITERS, /* of a claim that waits: their memory, the entry in the wheel, which one */
+    BEL_OWN_TIMER,
+    BEL_OWN_PARKED,
+    BEL_OWN_FREE, /* from here on a command's own */
+};
 
 struct bel_request_list {
     struct bel_request *first;

@@ -34,28 +34,38 @@
 
 struct bel_engine {
     struct bel_backend backend; /* first */
-    struct bel_zones *zones;    /* borrowed; NULL: none but UTC */
-    uint32_t payload_bytes_max; /* of a timer */
-    uint32_t ready_max;         /* timers of a topic that are ready in memory */
+
+    /* As it was opened. */
     struct bel_store *store;
-    struct bel_rows rows;
-    struct bel_entropy *entropy;
-    const struct bel_timer_events *events; /* who reacts to changes */
+    struct bel_entropy *entropy;           /* borrowed */
+    struct bel_zones *zones;               /* borrowed; NULL: the only zone is UTC */
+    const struct bel_timer_events *events; /* who is told of changes */
+    uint32_t payload_bytes_max;            /* of a timer */
+    uint32_t ready_max;                    /* timers of a topic that are ready, in memory */
+    struct bel_siphash_key alias_keys[2];  /* of all hashes in keys */
+
+    /* Time. */
     struct bel_times now;
     uint32_t wall_rest_ns; /* of its millisecond; 0: not known */
+    uint64_t saved_open;   /* open time when it was last to be written */
+
+    /* Timers and what belongs to them. */
     struct bel_topics topics;
-    struct bel_leases leases;
-    struct bel_waiting waiting;
-    struct bel_expiry expiry;
-    struct bel_plan_bounds bounds;
     struct bel_wakes wakes;
-    struct bel_siphash_key alias_keys[2];
-    uint64_t saved_open; /* open time when it was last to be written */
+    struct bel_leases leases;
+    struct bel_plan_bounds bounds;
+    struct bel_expiry expiry;
+    struct bel_engine_stats stats;
+
+    /* Requests, in the order of their lives. */
     struct bel_request_list submitted;
     struct bel_request_list bulk; /* purges and revivals under way */
+    struct bel_waiting waiting;
     struct bel_answers answers;
-    struct bel_engine_stats stats;
-    uint32_t load_left; /* rows that may still be loaded in this turn */
+
+    /* This turn. */
+    struct bel_rows rows;
+    uint32_t load_left; /* rows that may still be loaded */
     bool is_behind;     /* there is more to do than a turn does */
     bool is_full;       /* the batch takes no more requests */
     int broken;         /* an error after which nothing can be trusted */

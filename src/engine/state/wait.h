@@ -21,22 +21,6 @@ struct bel_waiting {
     uint64_t served;         /* deliveries so far: topics remember theirs */
 };
 
-/* Where a request is, and what the engine notes in it: request->own.words. */
-enum bel_stage {
-    BEL_STAGE_SUBMITTED,
-    BEL_STAGE_WAITING,
-    BEL_STAGE_BULK,
-    BEL_STAGE_ANSWERED,
-};
-
-enum bel_own {
-    BEL_OWN_STAGE,
-    BEL_OWN_WAITERS, /* of a claim that waits: their memory, the entry in the wheel, which one */
-    BEL_OWN_TIMER,
-    BEL_OWN_PARKED,
-    BEL_OWN_FREE, /* from here on a command's own */
-};
-
 BEL_CHECKED int bel__wait_open(struct bel_engine *engine);
 void bel__wait_close(struct bel_engine *engine);
 
