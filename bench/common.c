@@ -37,6 +37,7 @@ uint64_t bench_parse_number(const char *text, uint64_t max)
 {
     char *end;
     unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || value > max) bench_fail("bad number");
+    if (*text < '0' || *text > '9' || *end != '\0' || value > max)
+        bench_fail("invalid number on the command line");
     return value;
 }

@@ -97,7 +97,7 @@ static uint64_t anonymous_bytes(void)
     FILE *file = fopen("/proc/self/status", "r");
     char line[200];
     uint64_t kilobytes = 0;
-    if (file == NULL) bench_fail("/proc/self/status");
+    if (file == NULL) bench_fail("cannot read /proc/self/status");
     while (fgets(line, sizeof line, file) != NULL) {
         if (strncmp(line, "RssAnon:", 8) == 0) kilobytes = strtoull(line + 8, NULL, 10);
     }
@@ -211,7 +211,7 @@ static size_t live(void)
     at = note(0, at);
     size_t count = durable_claim(settings.batch);
     at = note(1, at);
-    if (count == 0) bench_fail("nothing was due");
+    if (count == 0) bench_fail("no timer was due");
     durable_ack();
     note(2, at);
     return count;
@@ -372,7 +372,7 @@ static void open_again(void)
     durable_open(settings.folder, settings.has_ids);
     is_open = true;
     uint64_t opened = clock_ns();
-    if (durable_claim(1) != 1) bench_fail("nothing to claim after it was opened");
+    if (durable_claim(1) != 1) bench_fail("no timer to claim after opening");
     uint64_t claimed = clock_ns();
     print_begin("open");
     print_number("open_ms", (double)(opened - began) / BENCH_MS);
@@ -419,7 +419,7 @@ static bool set(const char *word)
 
 static void run(const char *step)
 {
-    if (settings.folder == NULL) bench_fail("no folder");
+    if (settings.folder == NULL) bench_fail("no folder: give folder=PATH");
     if (strcmp(step, "open") == 0) {
         open_again();
     } else if (strcmp(step, "load") == 0) {
@@ -437,7 +437,7 @@ static void run(const char *step)
     } else if (strcmp(step, "flood") == 0) {
         linger(step, insert);
     } else {
-        bench_fail("no such step");
+        bench_fail("unknown step");
     }
 }
 

@@ -123,7 +123,7 @@ static void claimed(struct bel_request *request, const struct bel_reply *reply)
     tokens_count = reply->deliveries.count;
     for (size_t i = 0; i < tokens_count; i++) {
         const struct bel_delivery *delivery = &reply->deliveries.items[i];
-        if (delivery->payload.bytes != sizeof durable_payload) bench_fail("another payload");
+        if (delivery->payload.bytes != sizeof durable_payload) bench_fail("wrong payload");
         memcpy(token_text[i], delivery->token.data, delivery->token.bytes);
         tokens[i] = (struct bel_view){token_text[i], delivery->token.bytes};
     }
@@ -147,7 +147,7 @@ static void acked(struct bel_request *request, const struct bel_reply *reply)
 {
     (void)request;
     if (reply->err) bench_fail(reply->why);
-    if (reply->count != tokens_count) bench_fail("a lease has ended");
+    if (reply->count != tokens_count) bench_fail("a lease expired during the benchmark");
     waiting--;
 }
 

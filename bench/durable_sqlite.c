@@ -136,7 +136,7 @@ size_t durable_claim(size_t count)
     while (sqlite3_step(claim) == SQLITE_ROW) {
         claimed[claimed_count].number = sqlite3_column_int64(claim, 0);
         memcpy(claimed[claimed_count].token, sqlite3_column_blob(claim, 1), 12);
-        if (sqlite3_column_bytes(claim, 3) != DURABLE_PAYLOAD_BYTES) bench_fail("another payload");
+        if (sqlite3_column_bytes(claim, 3) != DURABLE_PAYLOAD_BYTES) bench_fail("wrong payload");
         claimed_count++;
     }
     must(sqlite3_reset(claim));
@@ -151,7 +151,7 @@ void durable_ack(void)
         must(sqlite3_bind_int64(ack, 1, claimed[i].number));
         must(sqlite3_bind_blob(ack, 2, claimed[i].token, 12, SQLITE_STATIC));
         step(ack);
-        if (sqlite3_changes(database) != 1) bench_fail("a lease has ended");
+        if (sqlite3_changes(database) != 1) bench_fail("a lease expired during the benchmark");
     }
     step(commit);
 }

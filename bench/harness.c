@@ -176,7 +176,7 @@ static struct bench_options parse(int argc, char **argv)
         if (name == 'p') options.is_stepped = true;
         if (name == '?') exit(2);
     }
-    if (options.timers < 100) bench_fail("needs 100 timers at least");
+    if (options.timers < 100) bench_fail("expected at least 100 timers");
     return options;
 }
 
@@ -200,5 +200,5 @@ int main(int argc, char **argv)
         report_audit();
         return 0;
     }
-    bench_fail("no such workload");
+    bench_fail("unknown workload");
 }

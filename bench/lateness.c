@@ -109,7 +109,7 @@ static void open_engine(uint32_t timers)
     late_ns = bench_alloc(timers, sizeof *late_ns);
     for (uint32_t id = 0; id < timers; id++)
         late_ns[id] = NOT_RUNG;
-    if (sem_init(&all_have_rung, 0, 0) != 0) bench_fail("cannot make a semaphore");
+    if (sem_init(&all_have_rung, 0, 0) != 0) bench_fail("cannot create a semaphore");
     engine_open(timers);
 }
 
@@ -130,7 +130,7 @@ static void *run_engine(void *unused)
 static void start_engine(void)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, run_engine, NULL) != 0) bench_fail("cannot make a thread");
+    if (pthread_create(&thread, NULL, run_engine, NULL) != 0) bench_fail("cannot create a thread");
     (void)pthread_detach(thread);
 }
 
@@ -228,7 +228,8 @@ static struct options parse(int argc, char **argv)
         if (name == 't') options.window_ns = bench_parse_number(optarg, BENCH_HOUR_MS) * BENCH_MS;
         if (name == '?') exit(2);
     }
-    if (options.timers == 0 || options.window_ns == 0) bench_fail("needs a timer and a window");
+    if (options.timers == 0 || options.window_ns == 0)
+        bench_fail("expected at least one timer and a window above 0");
     return options;
 }
 
@@ -240,7 +241,7 @@ int main(int argc, char **argv)
     } else if (strcmp(options.workload, "idle") == 0) {
         run_idle(&options);
     } else {
-        bench_fail("no such workload");
+        bench_fail("unknown workload");
     }
     return 0;
 }

@@ -46,7 +46,7 @@ void engine_schedule(uint32_t id, uint64_t due)
     int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (fd < 0 || timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL) != 0 ||
         epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
-        bench_fail("cannot make a timerfd");
+        bench_fail("cannot create a timerfd");
     }
     timer_fds[id] = fd;
 }

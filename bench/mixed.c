@@ -48,7 +48,7 @@ static void fire_one(struct mix *mix)
     uint32_t before = bench_fired_len;
     engine_fire_next();
     uint32_t fired = bench_fired_len - before;
-    if (fired == 0) bench_fail("fired nothing though a timer was due");
+    if (fired == 0) bench_fail("fired no timer although one was due");
     mix->surplus = fired - 1;
     mix->ops += fired;
 }

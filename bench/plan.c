@@ -55,7 +55,7 @@ double bench_plan_cpu_ns(void)
 static const struct bel_zone *zone(const char *name)
 {
     const struct bel_zone *found;
-    if (bel_zones_find(zones, name, strlen(name), &found) != 0) bench_fail("no such zone");
+    if (bel_zones_find(zones, name, strlen(name), &found) != 0) bench_fail("unknown time zone");
     return found;
 }
 
@@ -96,7 +96,7 @@ static void bench_next(const char *what, const char *rule, const char *zone_name
     for (uint32_t i = 0; i < count; i++) {
         struct bel_wall next = {0};
         if (bel_plan_next(plan, (struct bel_wall){instants[i] * 1000}, 0, &next) != 0) {
-            bench_fail("a rule without a next time");
+            bench_fail("the rule has no next time");
         }
         sink += next.ms;
     }
@@ -119,7 +119,7 @@ static void bench_scan(const char *what, const char *rule, const char *zone_name
         bool found = false;
         while (!found) {
             at += 60;
-            if (bel_zone_civil(where, at, &civil) != 0) bench_fail("a year beyond 9999");
+            if (bel_zone_civil(where, at, &civil) != 0) bench_fail("a year above 9999");
             if ((cron.minutes >> civil.minute & 1) == 0) continue;
             if ((cron.hours >> civil.hour & 1) == 0 || (cron.months >> civil.month & 1) == 0) {
                 continue;
@@ -145,7 +145,8 @@ static void bench_zone(const char *name, uint32_t count)
     }
     report("to local", (bench_plan_cpu_ns() - start) / count);
     for (uint32_t i = 0; i < count; i++) {
-        if (bel_zone_civil(where, instants[i], &civils[i]) != 0) bench_fail("civil");
+        if (bel_zone_civil(where, instants[i], &civils[i]) != 0)
+            bench_fail("cannot convert to local time");
     }
     start = bench_plan_cpu_ns();
     for (uint32_t i = 0; i < count; i++) {

@@ -139,7 +139,8 @@ void bench_run_restart(const struct bench_options *options)
     restart_fn *restart = restart_native;
     if (strcmp(options->workload, "W2pair") == 0) restart = restart_pair;
     if (strcmp(options->workload, "W2b") == 0) restart = restart_batch;
-    if (restart == restart_batch && !engine_traits.has_batches) bench_fail("has no batches");
+    if (restart == restart_batch && !engine_traits.has_batches)
+        bench_fail("the engine has no batches");
     struct bench_random random = {options->seed};
     uint32_t timers = options->timers, ms = measured_ms(options);
 

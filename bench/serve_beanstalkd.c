@@ -61,7 +61,7 @@ static bool begins(const char *line, size_t bytes, const char *word)
 static void fail(const char *line, size_t bytes)
 {
     (void)fprintf(stderr, "%.*s\n", (int)bytes, line);
-    bench_fail("the server answered with an error");
+    bench_fail("the server replied with an error");
 }
 
 /* Reads `RESERVED <id> <bytes>` and the payload, or the reply that no job is ready. */

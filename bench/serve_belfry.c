@@ -61,7 +61,7 @@ static bool read_delivery(struct serve_reader *reader, struct serve_delivery *ou
     struct serve_piece head, token, payload;
     if (!serve_read_piece(reader, &head) || !serve_read_piece(reader, &token)) return false;
     if (!serve_skip(reader, 2) || !serve_read_piece(reader, &payload)) return false;
-    if (head.number < FIELDS_MIN) bench_fail("a delivery that is none");
+    if (head.number < FIELDS_MIN) bench_fail("invalid delivery in a reply");
     if (!serve_skip(reader, (unsigned)(head.number - FIELDS_MIN))) return false;
     *out = (struct serve_delivery){token.text, payload.text, token.bytes};
     return true;

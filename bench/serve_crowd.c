@@ -49,13 +49,14 @@ void serve_crowd_gather(void)
 {
     uint32_t count = (uint32_t)(serve_settings.idle + serve_settings.slow);
     if (fds_count > 0) serve_crowd_disperse();
-    if (serve_settings.slow > 0 && serve_protocol->put_noise == NULL) bench_fail("no slow ones");
+    if (serve_settings.slow > 0 && serve_protocol->put_noise == NULL)
+        bench_fail("slow connections are not supported by this protocol");
     fds = bench_alloc(count, sizeof *fds);
     slow_first = (uint32_t)serve_settings.idle;
     for (fds_count = 0; fds_count < count; fds_count++) {
         bool is_mute = fds_count >= slow_first && !does_trickle(fds_count);
         fds[fds_count] = serve_dial((uint16_t)serve_settings.port, is_mute ? RECEIVE_BYTES : 0);
-        if (fds[fds_count] < 0) bench_fail("cannot connect a crowd");
+        if (fds[fds_count] < 0) bench_fail("cannot open the additional connections");
         if (is_mute) make_noise(fds[fds_count]);
     }
     request.count = 0;
@@ -91,7 +92,7 @@ void serve_crowd_go(uint64_t now_ns)
         if (!does_trickle(index)) continue;
         char byte = request.data[trickled / slow % request.count];
         if (send(fds[index], &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1) {
-            bench_fail("a slow connection was cut");
+            bench_fail("the server closed a slow connection");
         }
         char answer[256];
         (void)!recv(fds[index], answer, sizeof answer, MSG_DONTWAIT);

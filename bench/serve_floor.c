@@ -48,7 +48,7 @@ static struct {
 static void open_log(const char *path)
 {
     state.log = open(path, O_CREAT | O_RDWR | O_CLOEXEC | O_DIRECT, 0600);
-    if (state.log < 0) bench_fail("cannot open the file, or not past the cache");
+    if (state.log < 0) bench_fail("cannot open the file with O_DIRECT");
     for (off_t at = 0; at < LOG_BYTES; at += TURN_BYTES) {
         if (pwrite(state.log, state.bytes, TURN_BYTES, at) != TURN_BYTES) {
             bench_fail("cannot fill the file");
@@ -118,7 +118,7 @@ static void reply(int fd, const char *answers)
     size_t bytes = state.requests[fd] * (sizeof answer - 1);
     if (state.requests[fd] > ANSWERS_MAX) bench_fail("too many requests at once");
     state.requests[fd] = 0;
-    if (write(fd, answers, bytes) != (ssize_t)bytes) bench_fail("a client does not read");
+    if (write(fd, answers, bytes) != (ssize_t)bytes) bench_fail("the socket of a client is full");
 }
 
 static void turn(const char *answers)

@@ -95,7 +95,7 @@ uint64_t serve_server_cpu_ns(void)
     if (serve_settings.pid == 0) return 0;
     (void)snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)serve_settings.pid);
     FILE *file = fopen(path, "r");
-    if (file == NULL) bench_fail("there is no such server process");
+    if (file == NULL) bench_fail("cannot open /proc/PID/stat: no such process");
     size_t bytes = fread(text, 1, sizeof text - 1, file);
     (void)fclose(file);
     text[bytes] = 0;
@@ -141,7 +141,8 @@ static void take_turns_until_idle(serve_answered_fn *answered)
             serve_crowd_go(serve_mono_ns());
             if (run.answered + run.refused + run.empty != before) break;
         } while (serve_mono_ns() - began < (uint64_t)PATIENCE_S * (uint64_t)SERVE_SECOND_NS);
-        if (run.answered + run.refused + run.empty == before) bench_fail("no answer came");
+        if (run.answered + run.refused + run.empty == before)
+            bench_fail("timeout waiting for a reply");
     }
 }
 
@@ -238,7 +239,7 @@ static void ask_window(struct serve_connection *connection)
 static void keep_id(const struct serve_request *request, const struct serve_answer *answer)
 {
     struct made_id *known = &made[request->number - fill_first];
-    if (answer->id_bytes > SERVE_ID_BYTES_MAX) bench_fail("an id that is too long");
+    if (answer->id_bytes > SERVE_ID_BYTES_MAX) bench_fail("an id in a reply is too long");
     memcpy(known->text, answer->id, answer->id_bytes);
     known->bytes = (uint8_t)answer->id_bytes;
 }
@@ -253,7 +254,7 @@ static void on_answer(struct serve_connection *connection, const struct serve_re
         ask(connection, request->number, now_ns);
         return;
     }
-    if (request->kind == SERVE_CANCEL && answer->count != 1) bench_fail("nothing to cancel");
+    if (request->kind == SERVE_CANCEL && answer->count != 1) bench_fail("no timer to cancel");
     if (made != NULL && request->kind == SERVE_SCHEDULE) keep_id(request, answer);
     if (now_ns < run.end_ns) {
         run.answered++;
@@ -351,7 +352,7 @@ static void on_drained(struct serve_connection *connection, const struct serve_r
                        const struct serve_answer *answer)
 {
     if (request->kind == SERVE_ACK) {
-        if (answer->count != request->count) bench_fail("not all could be acknowledged");
+        if (answer->count != request->count) bench_fail("not all timers were acknowledged");
         run.answered += answer->count;
         serve_note(&latency, serve_mono_ns() - request->at_ns);
     } else if (answer->count > 0) {
@@ -375,7 +376,7 @@ static void drain(void)
         serve_flush(&serve_connections[i]);
     }
     take_turns_until_idle(on_drained);
-    if (run.answered != run.limit) bench_fail("claimed more than there was");
+    if (run.answered != run.limit) bench_fail("claimed more timers than were scheduled");
     report("drain", run.answered);
 }
 
@@ -460,7 +461,7 @@ static void run_step(const char *name)
         steps[i].run();
         return;
     }
-    bench_fail("no such step");
+    bench_fail("unknown step");
 }
 
 static void choose_protocol(const char *name)
@@ -469,13 +470,13 @@ static void choose_protocol(const char *name)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i]->name, name) == 0) serve_protocol = all[i];
     }
-    if (serve_protocol == NULL) bench_fail("no such server");
+    if (serve_protocol == NULL) bench_fail("unknown server");
 }
 
 int main(int argc, char **argv)
 {
     struct rlimit files;
-    if (argc < 2) bench_fail("which server?");
+    if (argc < 2) bench_fail("usage: serve_load SERVER [NAME=VALUE | STEP] ...");
     choose_protocol(argv[1]);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;

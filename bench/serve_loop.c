@@ -122,7 +122,7 @@ int serve_dial(uint16_t port, int receive_bytes)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) bench_fail("no socket to be had: too many open files?");
+    if (fd < 0) bench_fail("cannot create a socket: too many open files?");
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (receive_bytes > 0) {
         (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
@@ -208,7 +208,7 @@ void serve_flush(struct serve_connection *connection)
         ssize_t bytes = send(connection->fd, out->data + out->used, out->count - out->used,
                              MSG_DONTWAIT | MSG_NOSIGNAL);
         if (bytes < 0 && errno == EAGAIN) break;
-        if (bytes < 0) bench_fail("the server hung up while it was written to");
+        if (bytes < 0) bench_fail("the server closed the connection during a write");
         out->used += (size_t)bytes;
     }
     bool is_full = out->used < out->count;
@@ -232,7 +232,7 @@ static void take_answers(struct serve_connection *connection, serve_answered_fn 
         answered(connection, &request, &answer); /* may read from the input buffer */
         in->used += bytes;
     }
-    if (connection->waiting == 0 && in->used < in->count) bench_fail("an answer to nothing");
+    if (connection->waiting == 0 && in->used < in->count) bench_fail("a reply without a request");
     compact(in);
 }
 
@@ -242,7 +242,7 @@ static void receive(struct serve_connection *connection, serve_answered_fn *answ
     serve_reserve(in, READ_BYTES);
     ssize_t bytes = recv(connection->fd, in->data + in->count, in->room - in->count, MSG_DONTWAIT);
     if (bytes < 0 && errno == EAGAIN) return;
-    if (bytes <= 0) bench_fail("the server hung up");
+    if (bytes <= 0) bench_fail("the server closed the connection");
     in->count += (size_t)bytes;
     take_answers(connection, answered);
 }

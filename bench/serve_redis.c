@@ -124,7 +124,7 @@ static bool read_count(struct serve_reader *reader, unsigned before, unsigned be
 {
     struct serve_piece piece;
     if (!serve_skip(reader, before) || !serve_read_piece(reader, &piece)) return false;
-    if (serve_is_refusal(&piece)) bench_fail("no room");
+    if (serve_is_refusal(&piece)) bench_fail("the server is full");
     if (piece.type == '*') {
         behind = (unsigned)piece.number - 1;
         if (!serve_read_piece(reader, &piece)) return false;

@@ -23,7 +23,7 @@ static bool read_number(struct serve_reader *reader, int64_t *out)
         number = number * 10 + (*at++ - '0');
     }
     if (reader->end - at < 2) return false;
-    if (at[0] != '\r' || at[1] != '\n') bench_fail("not a number in an answer");
+    if (at[0] != '\r' || at[1] != '\n') bench_fail("invalid number in a reply");
     reader->at = at + 2;
     *out = is_negative ? -number : number;
     return true;
@@ -64,7 +64,7 @@ bool serve_read_piece(struct serve_reader *reader, struct serve_piece *out)
     case '-':
         return read_line(reader, out);
     default:
-        bench_fail("an answer that is not RESP");
+        bench_fail("a reply that is not RESP");
     }
 }
 
@@ -85,7 +85,7 @@ bool serve_is_refusal(const struct serve_piece *piece)
     if (piece->bytes >= 4 && memcmp(piece->text, "FULL", 4) == 0) return true;
     if (piece->bytes >= 7 && memcmp(piece->text, "LOADING", 7) == 0) return true;
     (void)fprintf(stderr, "%.*s\n", (int)piece->bytes, piece->text);
-    bench_fail("the server answered with an error");
+    bench_fail("the server replied with an error");
 }
 
 void serve_put_bulk(struct serve_buffer *buffer, const char *data, size_t bytes)

@@ -179,7 +179,7 @@ static double run_worker(const struct lane *lane)
     }
     double spent = (double)(lane_ns(lane->lanes) - start);
     must(bel_runtime_reschedule(runtime, timers[0], (struct bel_boot){now}));
-    if (bel_worker_poll(worker, 1) != 1) bench_fail("did not ring");
+    if (bel_worker_poll(worker, 1) != 1) bench_fail("a timer did not ring");
     return spent / options->ops;
 }
 
@@ -201,7 +201,8 @@ static void run_lanes(const struct options *options, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         lanes[i] = (struct lane){options, count, i, strcmp(options->workload, "churn") == 0};
         if (!options->is_wheel) {
-            if (pthread_create(&threads[i], NULL, run_lane, &lanes[i]) != 0) bench_fail("thread");
+            if (pthread_create(&threads[i], NULL, run_lane, &lanes[i]) != 0)
+                bench_fail("cannot create a thread");
         } else if (fork() == 0) {
             (void)run_lane(&lanes[i]);
             _exit(0);
@@ -260,7 +261,8 @@ static void run_cancel(const struct options *options)
         order[i] = order[at];
         order[at] = i;
     }
-    if (pthread_create(&thread, NULL, own_and_touch, NULL) != 0) bench_fail("thread");
+    if (pthread_create(&thread, NULL, own_and_touch, NULL) != 0)
+        bench_fail("cannot create a thread");
     for (uint32_t round = 1; round <= rounds; round++) {
         atomic_store(&wanted, round);
         while (atomic_load(&touched) < round) {}
@@ -301,7 +303,8 @@ static void run_schedule(const struct options *options)
     bel_timer_t timer;
     struct bench_random random = {options->seed};
     uint64_t now = bel_clock_boot(bel_clock_system()).ns;
-    if (pthread_create(&thread, NULL, own_and_poll, NULL) != 0) bench_fail("thread");
+    if (pthread_create(&thread, NULL, own_and_poll, NULL) != 0)
+        bench_fail("cannot create a thread");
     while (atomic_load(&touched) == 0) {}
     struct bel_schedule schedule = {.kind = KIND, .priority = 128, .worker = other};
     uint64_t start = clock_ns();
@@ -369,7 +372,7 @@ int main(int argc, char **argv)
     } else if (strcmp(options.workload, "schedule") == 0) {
         run_schedule(&options);
     } else {
-        bench_fail("no such workload");
+        bench_fail("unknown workload");
     }
     return 0;
 }

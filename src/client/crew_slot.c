@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A slot: copies a delivery into it, sets the times of its lease, and empties it. */
+/* Functions of a slot: copying a delivery into it, the times of its lease, emptying it. */
 #include "client/crew.h"
 
 #include "core/units.h"

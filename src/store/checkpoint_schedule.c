@@ -30,7 +30,7 @@
 
 enum {
     RETRY_CALLS_MAX = 256,
-    LOW_DISK_ROWS = 256, /* with a full disk, so many rows begin a checkpoint */
+    LOW_DISK_ROWS = 256, /* rows that begin a checkpoint while the disk is full */
 };
 
 static void begin(struct bel_store *store)

@@ -5,8 +5,8 @@
 /*
  * state - the struct of a store, private to its files: open.c, open_directory.c and open_view.c
  * open it, store.c puts rows and commits, read.c reads, checkpoint_schedule.c runs checkpoints,
- * pace.c delays batches while a checkpoint is behind, backup.c makes copies,
- * status.c tells what is durable and what failed.
+ * pace.c delays batches while a checkpoint is behind, backup.c makes copies, status.c reports
+ * durability, errors and pressure.
  */
 
 #include "store/checkpoint.h"
@@ -20,7 +20,7 @@
 #define BEL_OPEN_MARK "OPEN"
 
 /*
- * How far the frozen delta is on its way into the tree. From frozen on it lies over the tree.
+ * The state of the frozen delta. In every state but none, readers use it above the tree.
  *
  *     none --freeze--> frozen --begin--> begun --done--> applied --tree refreshed--> none
  *                         ^                |
@@ -28,9 +28,9 @@
  */
 enum bel_freeze {
     BEL_FREEZE_NONE,    /* the frozen delta is empty */
-    BEL_FREEZE_FROZEN,  /* its checkpoint has not begun, or is to be tried again */
-    BEL_FREEZE_BEGUN,   /* its checkpoint is under way */
-    BEL_FREEZE_APPLIED, /* the tree has all of it, and needs only be refreshed */
+    BEL_FREEZE_FROZEN,  /* its checkpoint has not begun, or has failed and is retried */
+    BEL_FREEZE_BEGUN,   /* its checkpoint is running */
+    BEL_FREEZE_APPLIED, /* the tree has all its rows, and must be refreshed */
 };
 
 struct bel_store {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a store tells about itself: what is durable, what failed, how full log and disk are. */
+/* The status of a store: durable batches, final error, low disk space, pressure. */
 #include "store/state.h"
 
 uint64_t bel__store_synced(const struct bel_store *store)

@@ -13,7 +13,7 @@
 #include <assert.h>
 
 enum {
-    ASK_DISK_BYTES = 1 << 20,      /* the free disk space is checked after so many bytes */
+    ASK_DISK_BYTES = 1 << 20,      /* bytes put between two checks of the free disk space */
     FRAME_BYTES_USUAL = 16 << 20,  /* a larger reservation must be a batch of its own */
     BACKUP_PAUSE_NS = 1000 * 1000, /* between two polls of a backup */
 };
