@@ -51,6 +51,7 @@ static void run_backup(struct bel_background *background)
 {
     struct bel_background_task *task = background->backup;
     struct bel_engine_why why = {{0}};
+    assert(task != NULL);
     int err = bel_engine_backup_poll(background->engine, &why);
     if (err == BEL_EBUSY) return;
     if (err == 0) {
@@ -83,6 +84,7 @@ int bel__background_advance(struct bel_background *background, const struct bel_
         struct bel_link *last = background->advances.head.prev;
         start = BEL_CONTAINER_OF(last, struct bel_background_task, link)->to;
     }
+    assert(task->done != NULL && !bel__link_is_linked(&task->link));
     task->to = move->to;
     if (!move->is_set && bel_wall_add(start, move->by_ms, &task->to) != 0) return BEL_EINVAL;
     if (task->to.ms < start.ms) return BEL_EINVAL;

@@ -75,6 +75,7 @@ void bel__connection_close(struct bel_connection *connection)
 {
     struct bel_loop *loop = connection->loop;
     if (connection->state >= BEL_CONNECTION_CLOSING) return;
+    assert(connection->session != NULL && loop->options.metrics->clients > 0);
     connection->state = BEL_CONNECTION_CLOSING;
     bel__link_remove(&connection->all);
     if (bel__link_is_linked(&connection->active)) bel__link_remove(&connection->active);
@@ -95,6 +96,7 @@ static void on_linger_tick(uv_timer_t *timer)
 static void linger(struct bel_connection *connection)
 {
     struct bel_loop *loop = connection->loop;
+    assert(connection->state < BEL_CONNECTION_CLOSING);
     if (bel__link_is_linked(&connection->lingering)) return;
     connection->linger_end = loop->options.clock->now.real;
     bool is_idle = loop->state == BEL_LOOP_DRAINING && connection->state == BEL_CONNECTION_SHUT;
@@ -156,6 +158,7 @@ static void on_read(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buffer);
 
 static void set_reading(struct bel_connection *connection, bool is_wanted)
 {
+    assert(connection->state < BEL_CONNECTION_CLOSING);
     if (connection->is_reading == is_wanted) return;
     connection->is_reading = is_wanted;
     if (is_wanted) {
@@ -168,6 +171,7 @@ static void set_reading(struct bel_connection *connection, bool is_wanted)
 
 static void take_in(struct bel_connection *connection, const char *data, size_t bytes)
 {
+    assert(connection->is_reading && bytes <= BEL_LOOP_READ_BYTES);
     connection->loop->options.metrics->bytes_in += bytes;
     if (connection->state == BEL_CONNECTION_SHUT) {
         connection->discarded += bytes;
@@ -204,6 +208,7 @@ static void on_read(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buffer)
 static void on_written(uv_write_t *request, int status)
 {
     struct bel_connection *connection = request->data;
+    assert(connection->block != NULL && request == &connection->block->write);
     if (connection->state >= BEL_CONNECTION_CLOSING) return; /* the block goes with it */
     free(connection->block);
     connection->block = NULL;
@@ -218,6 +223,7 @@ static void on_written(uv_write_t *request, int status)
 /* Gives the socket a block to write when it can. */
 static int write_block(struct bel_connection *connection, struct bel_buffer *out)
 {
+    assert(connection->block == NULL && out->count > 0);
     struct bel_connection_block *block = malloc(sizeof *block);
     if (block == NULL) return BEL_ENOMEM;
     size_t bytes = out->count < BLOCK_BYTES ? out->count : BLOCK_BYTES;
@@ -261,6 +267,7 @@ void bel__connection_activate(struct bel_connection *connection)
 
 void bel__connection_step(struct bel_connection *connection)
 {
+    assert(connection->state < BEL_CONNECTION_CLOSING);
     if (connection->state == BEL_CONNECTION_SHUT) return;
     connection->has_more = bel__session_step(connection->session, BEL_LOOP_STEP);
 }
@@ -269,6 +276,7 @@ void bel__connection_step(struct bel_connection *connection)
 static bool is_over(const struct bel_connection *connection)
 {
     bool has_ended = connection->state == BEL_CONNECTION_ENDED;
+    assert(connection->caller.waiting <= connection->caller.under_way);
     bool is_waiting = connection->caller.under_way == connection->caller.waiting &&
                       !bel__session_is_busy(connection->session);
     if (bel__session_is_closing(connection->session)) return true;
@@ -280,6 +288,7 @@ static bool is_over(const struct bel_connection *connection)
 
 bool bel__connection_flush(struct bel_connection *connection)
 {
+    assert(connection->state < BEL_CONNECTION_CLOSING);
     if (connection->state == BEL_CONNECTION_SHUT) return false;
     bool was_full = bel__session_is_full(connection->session);
     if (write_out(connection) != 0) {
@@ -361,6 +370,7 @@ static void hang_up(struct bel_loop *loop, uv_stream_t *listener)
 void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener)
 {
     struct bel_metrics *metrics = loop->options.metrics;
+    assert(loop->state == BEL_LOOP_LISTENING);
     struct bel_connection *connection = calloc(1, sizeof *connection);
     if (connection == NULL) {
         hang_up(loop, listener);

@@ -36,6 +36,7 @@ static struct bel_now now_of(const struct bel_loop *loop)
 
 static void set_alarm(struct bel_loop *loop, uint64_t until_ns)
 {
+    assert(until_ns < loop->armed_ns);
     struct itimerspec at = {
         .it_value = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)}};
     int failed = timerfd_settime(loop->alarm_fd, TFD_TIMER_ABSTIME, &at, NULL);
@@ -91,6 +92,7 @@ static void on_http_time(uv_timer_t *timer)
 
 static void sleep_until_needed(struct bel_loop *loop)
 {
+    assert(bel__list_is_empty(&loop->active) && loop->options.tracker->fresh == 0);
     uint64_t until_ns = end_of_sleep(loop);
     (void)uv_idle_stop(&loop->awake);
     if (until_ns < loop->armed_ns) set_alarm(loop, until_ns);
@@ -137,6 +139,7 @@ static void run_http(struct bel_loop *loop)
 static void take_turn(struct bel_loop *loop)
 {
     struct bel_request_tracker *tracker = loop->options.tracker;
+    assert(loop->state == BEL_LOOP_LISTENING || loop->state == BEL_LOOP_DRAINING);
     loop->is_woken = false;
     loop->next = bel__request_tracker_turn(tracker, now_of(loop));
     loop->err = tracker->broken;
@@ -158,6 +161,7 @@ void bel__loop_begin_chore(struct bel_loop *loop)
 
 static void do_chore(struct bel_loop *loop)
 {
+    assert(loop->is_chore_due);
     loop->is_chore_due = false;
     uint64_t ms = loop->options.chore(loop->options.context);
     if (ms == 0) loop->is_chore_due = true;
@@ -255,6 +259,7 @@ static void close_all(struct bel_loop *loop)
     while ((link = bel__list_first(&loop->connections)) != NULL) {
         bel__connection_close(BEL_CONTAINER_OF(link, struct bel_connection, all));
     }
+    assert(bel__list_is_empty(&loop->active) && bel__list_is_empty(&loop->lingering));
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -354,6 +359,7 @@ int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **o
 
 int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http)
 {
+    assert(loop->http == NULL);
     if (uv_poll_init(&loop->uv, &loop->http_poll, bel__http_fd(http)) != 0) return BEL_EIO;
     loop->http_poll.data = loop;
     loop->http = http;
@@ -362,6 +368,7 @@ int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http)
 
 int bel__loop_run(struct bel_loop *loop)
 {
+    assert(loop->state == BEL_LOOP_LISTENING);
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     return loop->err;
 }
@@ -389,6 +396,7 @@ static void end_requests(struct bel_loop *loop)
 
 void bel__loop_finish(struct bel_loop *loop)
 {
+    assert(loop->state != BEL_LOOP_ENDING);
     loop->state = BEL_LOOP_ENDING;
     close_all(loop);
     if (loop->http != NULL) uv_close((uv_handle_t *)&loop->http_poll, NULL);
@@ -399,6 +407,7 @@ void bel__loop_finish(struct bel_loop *loop)
 void bel__loop_destroy(struct bel_loop *loop)
 {
     if (loop == NULL) return;
+    assert(bel__list_is_empty(&loop->connections));
     loop->state = BEL_LOOP_ENDING;
     uv_walk(&loop->uv, close_handle, NULL);
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);

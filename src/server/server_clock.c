@@ -109,6 +109,7 @@ int bel__server_clock_init_virtual(struct bel_server_clock *clock, const struct 
 
 static void move(struct bel_server_clock *clock, uint64_t ms)
 {
+    assert(clock->is_virtual);
     clock->now.boot.ns += ms * NS_PER_MS;
     clock->now.wall.ms += (int64_t)ms;
 }

@@ -76,6 +76,7 @@ void bel__delta_clear(struct bel_delta *delta, size_t bytes_max)
     *delta = (struct bel_delta){.rows = delta->rows};
     give_blocks(delta, blocks, &bytes_max);
     give_blocks(delta, kept, &bytes_max);
+    assert(bel__delta_count(delta) == 0 && delta->left_bytes == 0);
 }
 
 void bel__delta_finish(struct bel_delta *delta)
@@ -101,6 +102,7 @@ static int add_block(struct bel_delta *delta, size_t need)
         if (block == NULL) return BEL_ENOMEM;
         block->room = room;
     }
+    assert(block->room >= need);
     block->next = delta->blocks;
     delta->blocks = block;
     delta->next = (uint8_t *)block->data;
@@ -135,6 +137,7 @@ static struct bel_delta_entry *take(struct bel_delta *delta, size_t value_bytes)
 /* Convert an entry to a value of the map (address and flags), and back. */
 static uint64_t row_of(const struct bel_delta_entry *entry)
 {
+    assert(((uintptr_t)entry & (ALIGNMENT - 1)) == 0 && entry->flags < ALIGNMENT);
     return (uintptr_t)entry | entry->flags;
 }
 
@@ -182,6 +185,7 @@ struct bel_delta_entry *bel__delta_make(struct bel_delta *delta, struct bel_view
                                         unsigned flags)
 {
     struct bel_delta_entry *entry = take(delta, value.bytes);
+    assert((flags & BEL_DELTA_GONE) == 0 || value.bytes == 0);
     if (value.bytes > 0) memcpy(entry->data, value.data, value.bytes);
     entry->flags = flags;
     return entry;
@@ -199,7 +203,10 @@ const struct bel_delta_entry *bel__delta_find(const struct bel_delta *delta,
                                               const struct bel_key *key)
 {
     const uint64_t *row = bel__sorted_find(&delta->rows, key);
-    return row == NULL ? NULL : entry_of(*row);
+    if (row == NULL) return NULL;
+    const struct bel_delta_entry *entry = entry_of(*row);
+    assert(row_of(entry) == *row);
+    return entry;
 }
 
 static void show(struct bel_delta_place *place)

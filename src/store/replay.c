@@ -6,6 +6,7 @@
  */
 #include "store/replay.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ void bel__replay_finish(struct bel_replay *replay)
 
 static int grow(struct bel_replay *replay)
 {
+    assert(replay->count <= replay->capacity);
     if (replay->count < replay->capacity) return 0;
     size_t capacity = replay->capacity == 0 ? FIRST_ROWS : 2 * replay->capacity;
     if (capacity > SIZE_MAX / 4 / sizeof replay->rows[0]) return BEL_ENOMEM;

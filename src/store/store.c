@@ -117,6 +117,7 @@ static void close_batch(struct bel_store *store)
     uint64_t use = store->log->use;
     int err = bel__log_append(store->log, &store->next);
     if (err) store->err = err;
+    assert(err != 0 || store->log->batch == store->batch);
     if (use != 0 && use != store->log->use) store->is_freeze_due = true;
     bel__batch_clear(&store->next);
 }
@@ -124,6 +125,7 @@ static void close_batch(struct bel_store *store)
 uint64_t bel__store_commit(struct bel_store *store)
 {
     if (store->has_rows) close_batch(store);
+    assert(!store->has_rows);
     store->changes++; /* invalidates cursors */
     store->rows_left = store->bytes_left = 0;
     bel__store_checkpoint_work(store);

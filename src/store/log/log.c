@@ -31,6 +31,7 @@ static uint64_t padded(const struct bel_log *log, uint64_t bytes)
 bool bel__log_has_room(const struct bel_log *log, size_t bytes)
 {
     if (log->current == NULL || bytes > bel__log_frame_bytes_max(log)) return false;
+    assert(log->end >= BEL_SEGMENT_FRAMES && log->end <= log->superblock.segment_bytes);
     return padded(log, bytes) <= log->superblock.segment_bytes - log->end;
 }
 
@@ -50,6 +51,7 @@ unsigned bel__log_free_count(const struct bel_log *log)
 
 void bel__log_release(struct bel_log *log, uint64_t epoch)
 {
+    assert(epoch <= log->batch); /* what is freed is in the tree */
     for (uint32_t i = 0; i < log->superblock.segment_count; i++) {
         struct bel_log_segment *segment = &log->segments[i];
         if (segment != log->current && segment->last_batch <= epoch) segment->is_free = true;
@@ -100,6 +102,15 @@ static int make_header(struct bel_log *log, const struct bel_log_segment *segmen
     return 0;
 }
 
+static struct bel_log_writer_mark find_synced(const struct bel_log *log)
+{
+    struct bel_log_writer_mark mark = {0, 0};
+    if (log->is_writing && log->writer != NULL) mark = bel__log_writer_mark(log->writer);
+    if (log->is_writing && log->syncer != NULL) mark = bel__syncer_mark(log->syncer);
+    assert(mark.batch <= log->batch && log->synced.batch <= log->batch);
+    return mark.batch > log->synced.batch ? mark : log->synced;
+}
+
 /* Begins another segment, after all frames of the current one are synced. */
 static int begin_segment(struct bel_log *log)
 {
@@ -107,6 +118,7 @@ static int begin_segment(struct bel_log *log)
     struct bel_segment_header header;
     int err = bel__log_wait(log);
     if (err) return err;
+    assert(segment != log->current && find_synced(log).batch == log->batch);
     err = make_header(log, segment, &header);
     if (err) return err;
     memset(log->block, 0, BEL_IO_BLOCK);
@@ -127,23 +139,17 @@ static int begin_segment(struct bel_log *log)
     return 0;
 }
 
-static struct bel_log_writer_mark find_synced(const struct bel_log *log)
-{
-    struct bel_log_writer_mark mark = {0, 0};
-    if (log->is_writing && log->writer != NULL) mark = bel__log_writer_mark(log->writer);
-    if (log->is_writing && log->syncer != NULL) mark = bel__syncer_mark(log->syncer);
-    return mark.batch > log->synced.batch ? mark : log->synced;
-}
-
 /* Seals the next frame of the current segment. */
 static void seal(struct bel_log *log, struct bel_frame *frame, uint8_t *bytes)
 {
+    assert(frame->batch == log->batch + !frame->is_closing);
     frame->use = log->current->header.use;
     frame->salt = log->current->header.salt;
     frame->synced_bytes = find_synced(log).end;
     frame->previous_checksum = log->checksum;
     bel__frame_seal(frame, bytes);
     log->end += padded(log, frame->bytes);
+    assert(log->end <= log->superblock.segment_bytes);
     log->batch = frame->batch;
     log->checksum = frame->checksum;
     log->has_appended = true;
@@ -234,6 +240,7 @@ uint64_t bel__log_synced(const struct bel_log *log)
 uint64_t bel__log_answerable(const struct bel_log *log)
 {
     uint64_t synced = bel__log_synced(log);
+    assert(log->written <= log->batch);
     return log->written > synced ? log->written : synced;
 }
 
