@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares the map in docs/ARCHITECTURE.md, and the names in docs/PROMISES.md, with the source.
+"""Compares the map in docs/ARCHITECTURE.md, and the names in PROMISES.md and WALK.md, with the source.
 
     map.py SOURCE
 
 Every entry of the tree exists; every folder under src and tests, every top-level folder and every
 public header is in the map; and the table of layers is LAYERS of tools/tidy.py. Every file, test
-and function that a promise names exists.
+and function that a promise names exists, and every function of a walk is in the file it names.
 """
 import ast, pathlib, re, subprocess, sys
 
@@ -110,7 +110,21 @@ def check_promises():
     ok("what_the_promises_name_exists")
 
 
+def check_walk():
+    steps = re.findall(r"^\| `([^`]+\.c)` \| ([^|]+) \|", (source / "docs/WALK.md").read_text(), re.M)
+    if not steps:
+        fail("WALK.md has no steps")
+    for file, names in steps:
+        path = source / "src" / file
+        code = path.read_text() if path.exists() else ""
+        for name in re.findall(r"`(\w+)\(\)`", names):
+            if not re.search(rf"^[a-z][^\n;]*\b{name}\(", code, re.M):
+                fail(f"WALK.md: src/{file} has no function {name}()")
+    ok("a_walk_names_functions_that_exist")
+
+
 check_tree()
 check_headers()
 check_layers()
 check_promises()
+check_walk()
