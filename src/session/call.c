@@ -88,8 +88,7 @@ struct bel_call *bel__call_take(struct bel_session *session)
 
 void bel__call_give(struct bel_session *session, struct bel_call *call)
 {
-    assert(call->session == session && !bel__link_is_linked(&call->link));
-    assert(call->state >= BEL_CALL_LEFT && call->owed_bytes == 0);
+    assert(call->session == session && call->state >= BEL_CALL_LEFT);
     call->state = BEL_CALL_SPARE;
     if (call->block_bytes > BLOCK_BYTES_KEPT) {
         free(call->block);
@@ -127,7 +126,6 @@ void bel__call_owe(struct bel_session *session, struct bel_call *call, size_t by
 
 int bel__call_reserve(struct bel_call *call, size_t bytes)
 {
-    assert((call->block == NULL) == (call->block_bytes == 0));
     if (bytes <= call->block_bytes) return 0;
     uint8_t *block = malloc(bytes);
     if (block == NULL) return BEL_ENOMEM;

@@ -85,7 +85,8 @@ struct bel_session {
     struct bel_list unwritten; /* claims that are answered, not written */
     struct bel_list releasing; /* claims that never will be */
     struct bel_call *spare;    /* its own; NULL while it is among them */
-    size_t calls_count;
+    size_t calls_count, commands_max;
+    size_t output_max;             /* bytes, unread and owed */
     size_t kept_bytes;             /* of replies that wait for those before */
     size_t owed_bytes;             /* of replies to come, at most */
     uint64_t appended;             /* bytes put into the output since the session began */
@@ -132,8 +133,8 @@ void bel__session_free_if_gone(struct bel_session *session);
 /* Returns the limits of a request, before or after the client has authenticated. */
 struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known);
 
-/* Makes the input and output of a session, empty and with their limits. */
-void bel__session_init_buffers(struct bel_session *session);
+/* Sets the limits of a session, and makes its input and output. */
+void bel__session_init_limits(struct bel_session *session);
 
 /* Returns how many bytes may be unparsed. */
 size_t bel__session_input_max(const struct bel_session *session);

@@ -23,18 +23,6 @@ enum {
     READ_BYTES = 64 << 10,         /* unparsed, besides the request that is being received */
 };
 
-static size_t output_max(const struct bel_session *session)
-{
-    size_t max = session->service->output_bytes_max;
-    return max > 0 ? max : OUTPUT_BYTES_MAX;
-}
-
-static size_t commands_max(const struct bel_session *session)
-{
-    size_t max = session->service->commands_max;
-    return max > 0 ? max : COMMANDS_MAX;
-}
-
 static size_t payload_max(const struct bel_service *service)
 {
     size_t max = service->payload_bytes_max;
@@ -61,16 +49,20 @@ struct bel_resp_limits bel__session_limits(const struct bel_service *service, bo
                                     .request_bytes_max = bytes};
 }
 
-void bel__session_init_buffers(struct bel_session *session)
+void bel__session_init_limits(struct bel_session *session)
 {
-    struct bel_resp_limits limits = bel__session_limits(session->service, true);
-    bel__buffer_init(&session->out, 2 * output_max(session) + REPLY_BYTES_MAX);
+    const struct bel_service *service = session->service;
+    struct bel_resp_limits limits = bel__session_limits(service, true);
+    session->output_max =
+        service->output_bytes_max > 0 ? service->output_bytes_max : OUTPUT_BYTES_MAX;
+    session->commands_max = service->commands_max > 0 ? service->commands_max : COMMANDS_MAX;
+    bel__buffer_init(&session->out, 2 * session->output_max + REPLY_BYTES_MAX);
     bel__buffer_init(&session->in, limits.request_bytes_max + READ_BYTES);
 }
 
 size_t bel__session_owed(const struct bel_session *session, const struct bel_command *command)
 {
-    size_t alone = output_max(session) + 1;
+    size_t alone = session->output_max + 1;
     size_t timer = payload_max(session->service) + TIMER_BYTES_MORE;
     size_t count;
     switch (command->verb) {
@@ -93,14 +85,14 @@ size_t bel__session_owed(const struct bel_session *session, const struct bel_com
 
 bool bel__session_may_add(const struct bel_session *session)
 {
-    assert(session->calls_count <= commands_max(session));
-    return session->calls_count < commands_max(session) &&
-           unread(session) + session->owed_bytes <= output_max(session);
+    assert(session->calls_count <= session->commands_max);
+    return session->calls_count < session->commands_max &&
+           unread(session) + session->owed_bytes <= session->output_max;
 }
 
 bool bel__session_is_full(const struct bel_session *session)
 {
-    return unread(session) > output_max(session);
+    return unread(session) > session->output_max;
 }
 
 size_t bel__session_input_max(const struct bel_session *session)

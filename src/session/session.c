@@ -434,7 +434,7 @@ int bel__session_create(const struct bel_service *service, const struct bel_sess
     session->grant = (struct bel_grant){session->is_known ? ~0U : 0, NULL};
     struct bel_resp_limits limits = bel__session_limits(service, session->is_known);
     bel__resp_init(&session->parser, &limits);
-    bel__session_init_buffers(session);
+    bel__session_init_limits(session);
     bel__list_init(&session->calls);
     bel__list_init(&session->unwritten);
     bel__list_init(&session->releasing);
