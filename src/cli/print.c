@@ -252,6 +252,13 @@ void bel__cli_print_places(enum bel_shown_kind kind, const struct bel_value *lis
     bel__cli_print_value(&map);
 }
 
+int64_t bel__cli_topic_number(const struct bel_value *topic, const char *name)
+{
+    const struct bel_value *value = bel_value_find(topic, name);
+    assert(bel__field_find(BEL_SHOWN_TOPIC, (struct bel_view){name, strlen(name)}) != NULL);
+    return value != NULL ? value->number : 0;
+}
+
 /* --- lines --- */
 
 static void print_escaped(unsigned char byte)

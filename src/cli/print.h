@@ -36,6 +36,9 @@ void bel__cli_print_value(const struct bel_value *value);
  * out if the field is BEL_EMPTY_ABSENT, and printed as null otherwise. */
 void bel__cli_print_places(enum bel_shown_kind kind, const struct bel_value *list);
 
+/* Returns a number of a reply to TOPIC, by the name of a field of the table; 0 if it is absent. */
+int64_t bel__cli_topic_number(const struct bel_value *topic, const char *name);
+
 /* Prints a text on one line, with escapes: \t, \n, \\, \x1b. Prints at most `columns` characters,
  * then "..."; 0: no limit. */
 void bel__cli_print_line(struct bel_view view, size_t columns);

@@ -4,6 +4,7 @@
 #include "cli/top.h"
 
 #include "belfry/clock.h"
+#include "cli/print.h"
 #include "core/units.h"
 
 #include <stdio.h>
@@ -91,20 +92,14 @@ static void read_info(struct bel_view info, struct top_sample *out)
 
 /* --- topics --- */
 
-static int64_t number_of(const struct bel_value *map, const char *name)
-{
-    const struct bel_value *value = bel_value_find(map, name);
-    return value != NULL ? value->number : 0;
-}
-
 static void read_topic(const struct bel_value *map, struct top_topic *out)
 {
-    out->is_paused = number_of(map, "paused") != 0;
-    out->scheduled = number_of(map, "scheduled");
-    out->ready = number_of(map, "ready");
-    out->leased = number_of(map, "leased");
-    out->dead = number_of(map, "dead");
-    out->oldest_ms = number_of(map, "oldest_age_ms");
+    out->is_paused = bel__cli_topic_number(map, "paused") != 0;
+    out->scheduled = bel__cli_topic_number(map, "scheduled");
+    out->ready = bel__cli_topic_number(map, "ready");
+    out->leased = bel__cli_topic_number(map, "leased");
+    out->dead = bel__cli_topic_number(map, "dead");
+    out->oldest_ms = bel__cli_topic_number(map, "oldest_age_ms");
 }
 
 static int compare_names(const void *a, const void *b)

@@ -47,26 +47,20 @@ static int copy_names(const struct bel_value *reply, struct names *out)
     return 0;
 }
 
-static int64_t number_of(const struct bel_value *topic, const char *name)
-{
-    const struct bel_value *value = bel_value_find(topic, name);
-    return value != NULL ? value->number : 0;
-}
-
 static void print_row(const struct bel_value *topic)
 {
     const struct bel_value *name = bel_value_find(topic, columns[0]);
-    bool is_paused = number_of(topic, "paused") != 0;
+    bool is_paused = bel__cli_topic_number(topic, "paused") != 0;
     if (bel__cli_is_terminal()) {
         for (int i = 1; i < 5; i++) {
-            printf("%10" PRId64 " ", number_of(topic, columns[i]));
+            printf("%10" PRId64 " ", bel__cli_topic_number(topic, columns[i]));
         }
         printf("%-6s ", is_paused ? "paused" : "");
         if (name != NULL) bel__cli_print_plain(name);
     } else {
         if (name != NULL) bel__cli_print_plain(name);
         for (int i = 1; i < 5; i++) {
-            printf("\t%" PRId64, number_of(topic, columns[i]));
+            printf("\t%" PRId64, bel__cli_topic_number(topic, columns[i]));
         }
         printf("\t%s", is_paused ? "paused" : "");
     }
