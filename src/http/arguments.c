@@ -14,6 +14,7 @@
 
 #include "core/base64.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static int push(struct bel_http_call *call, struct bel_view word, struct bel_why
         call->words = words;
         call->words_capacity = capacity;
     }
+    assert(call->words_count < call->words_capacity);
     call->words[call->words_count++] = word;
     return 0;
 }
@@ -52,6 +54,7 @@ static int push_copy(struct bel_http_call *call, const char *text, size_t bytes,
                      struct bel_why *why)
 {
     json_t *copy = json_stringn_nocheck(text, bytes);
+    assert(call->kept != NULL);
     if (json_array_append_new(call->kept, copy) != 0) return refuse_memory(why);
     return push(call, (struct bel_view){json_string_value(copy), bytes}, why);
 }
@@ -289,6 +292,7 @@ static int push_all(struct bel_http_call *call, struct bel_why *why)
 void bel__http_query(struct bel_http_call *call, const char *name, const char *value)
 {
     char *copy = strdup(value != NULL ? value : "");
+    assert(call->state == BEL_HTTP_CALL_RECEIVING && call->words_count == 0);
     enum bel_http_query_state state = BEL_HTTP_QUERY_READ;
     if (call->fields == NULL) call->fields = json_object();
     if (json_object_get(call->fields, name) != NULL) state = BEL_HTTP_QUERY_TWICE;

@@ -94,6 +94,7 @@ static void add_location(const struct bel_http_call *call, struct bel_view id)
 static void set_page(struct bel_http_call *call, struct bel_http_page page)
 {
     if (page.is_lost) return;
+    assert(call->state != BEL_HTTP_CALL_SENDING && call->state != BEL_HTTP_CALL_ORPHANED);
     char *text = page.json != NULL ? bel__http_dump(page.json, JSON_COMPACT) : calloc(1, 1);
     const char *type = page.is_problem ? "application/problem+json" : "application/json";
     if (page.json == NULL) type = NULL;
@@ -671,6 +672,7 @@ static void hang_up(struct bel_http_call *call)
     if (call->state != BEL_HTTP_CALL_RUNNING) return;
     if (!bel_backend_withdraw(call->backend, &call->request)) return;
     call->state = BEL_HTTP_CALL_ANSWERED;
+    assert(call->response == NULL && call->unsent.count == 0);
     resume(call); /* without a response: the library closes the connection */
 }
 

@@ -379,6 +379,8 @@ static struct bel_http_page page_of(unsigned status, struct builder *builder, bo
 {
     struct bel_http_page page = {
         .status = status, .json = builder->object, .is_problem = is_problem};
+    assert(status >= 200 && status < 600);
+    assert(builder->object != NULL || builder->is_lost);
     if (!builder->is_lost) return page;
     json_decref(builder->object);
     page.json = NULL;

@@ -6,6 +6,7 @@
  */
 #include "http/call.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +70,7 @@ static void decode(char *path, struct bel_http_capture *capture)
 {
     if (capture->name == NULL) return;
     char *text = path + ((const char *)capture->text.data - path);
+    assert(text > path && capture->text.bytes > 0);
     text[capture->text.bytes] = 0;
     capture->text.bytes = MHD_http_unescape(text);
 }
@@ -96,6 +98,7 @@ bel__http_route(const char *method, char *path,
             return route;
         }
         bool is_get = strcmp(route->method, "GET") == 0;
+        assert(used < 64);
         used += (size_t)snprintf(allow + used, 64 - used, "%s%s%s", used > 0 ? ", " : "",
                                  route->method, is_get ? ", HEAD" : "");
     }

@@ -94,6 +94,7 @@ static size_t capacity_of(const struct bel_resp_parser *parser)
 static int grow(struct bel_resp_parser *parser)
 {
     size_t capacity = 2 * capacity_of(parser);
+    assert(parser->count < capacity);
     struct bel_resp_slot *slots = realloc(parser->slots, capacity * sizeof *slots);
     if (slots == NULL) return bad(parser, "out of memory");
     if (parser->slots == NULL) memcpy(slots, parser->few, sizeof parser->few);
@@ -118,6 +119,7 @@ static int add(struct bel_resp_parser *parser, size_t start, size_t bytes)
 /* The request is larger than allowed: it is passed over, or that was it. */
 static int go_over(struct bel_resp_parser *parser, const char *why)
 {
+    assert(why != NULL);
     if (!parser->limits.is_lenient) return bad(parser, why);
     if (!parser->is_over) parser->why = why;
     parser->is_over = true;
@@ -230,6 +232,7 @@ static int read_size(struct bel_resp_parser *parser, const char *text, size_t by
 
 static int end_body(struct bel_resp_parser *parser)
 {
+    assert(parser->state == BODY && parser->arguments_left > 0);
     parser->state = --parser->arguments_left > 0 ? SIZE : END;
     return 0;
 }
@@ -238,6 +241,7 @@ static int end_body(struct bel_resp_parser *parser)
  * passed with it. */
 static int skip_body(struct bel_resp_parser *parser, size_t bytes)
 {
+    assert(parser->is_over && parser->count == 0);
     size_t left = bytes - parser->position, wanted = parser->argument_bytes + 2;
     size_t passed = least(left, wanted);
     parser->position += passed;
@@ -406,5 +410,6 @@ enum bel_resp_event bel__resp_parse(struct bel_resp_parser *parser, void *data, 
         return BEL_RESP_MORE;
     }
     *out_used = parser->position;
+    assert(*out_used <= bytes && parser->arguments_left == 0);
     return parser->is_over ? BEL_RESP_REFUSED : BEL_RESP_REQUEST;
 }
