@@ -63,6 +63,11 @@ def check_tree():
             fail(f"ARCHITECTURE.md: the tree has {path}/, which does not exist")
     for path in sorted(folders() - named):
         fail(f"ARCHITECTURE.md: the tree does not have {path}/")
+    block = re.search(r"^```\n(.*?)^```", section("The tree"), re.M | re.S)[1]
+    tools = {path.name for path in (source / "tools").glob("*.py")}
+    named = set(re.findall(r"\b\w+\.py\b", block))
+    for name in sorted(tools ^ named):
+        fail(f"ARCHITECTURE.md: tools/{name} is in the tree or in the source, not in both")
     ok("the_tree_is_that_of_the_source")
 
 
