@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A task is in the list of those that move the clock, or is the backup. */
+/* A task is the backup, or an entry of the list of clock advances. */
 #include "server/background.h"
 
 #include "core/units.h"
@@ -79,7 +79,7 @@ static struct bel_background_task *task_of(struct bel_link *link)
 int bel__background_advance(struct bel_background *background, const struct bel_clock_move *move,
                             struct bel_background_task *task)
 {
-    struct bel_wall start = background->clock->now.wall; /* where it will be then */
+    struct bel_wall start = background->clock->now.wall; /* where the advances before it will end */
     if (!bel__list_is_empty(&background->advances)) {
         struct bel_link *last = background->advances.head.prev;
         start = BEL_CONTAINER_OF(last, struct bel_background_task, link)->to;
@@ -107,7 +107,7 @@ static void run_advance(struct bel_background *background, struct bel_background
     task->done(task, err, err == BEL_EFULL ? "too much is due on the way: go in steps" : "");
 }
 
-/* --- all of them --- */
+/* --- both --- */
 
 uint64_t bel__background_run(struct bel_background *background)
 {

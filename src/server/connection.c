@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A client is a socket around a session. How one ends:
+ * A connection is a socket with a session. How it ends:
  *
- *     it hangs up         what it asked is answered; if it only waits, it is let go at once
- *     the session closes  the last answer is written, then our side is shut, and what still comes
- *                         is thrown away until it hangs up, within bounds: else the system would
- *                         cut the connection and the last answer with it
- *     we drain            the same, as soon as it has nothing under way
+ *     the client closes   its requests are answered; a client that only waits is closed at once
+ *     the session closes  the last reply is written and the socket is shut down for writing; input
+ *                         is discarded until the client closes, within limits. Otherwise the kernel
+ *                         would reset the connection, and the last reply could be lost
+ *     the loop drains     as when the session closes, once no request is in flight
  *
- * Memory: reading goes through one buffer of the loop's. Writing takes what the session has, for
- * as long as the socket takes it; the rest is copied in blocks, one at a time, which only slow
- * clients need.
+ * Memory: the loop has one read buffer. Output is written directly from the session as far as the
+ * socket accepts it. The rest is copied in blocks, one at a time, which only slow clients need.
  */
 #include "server/loop_state.h"
 
@@ -25,8 +24,8 @@ enum {
     BLOCK_BYTES = 16 << 10,
     KEEPALIVE_S = 60,
     LINGER_TICK_MS = 50,
-    DRAIN_LINGER_MS = 500,       /* an idle client need not notice that we go */
-    DISCARD_BYTES_MAX = 1 << 20, /* of what comes behind the end */
+    DRAIN_LINGER_MS = 500,       /* limit for idle clients while draining */
+    DISCARD_BYTES_MAX = 1 << 20, /* of input after the end of the session */
 };
 
 struct bel_connection_block {
@@ -48,7 +47,7 @@ static void connection_free(struct bel_connection *connection)
     free(connection);
 }
 
-/* Its last request is done. */
+/* The last request of the connection is done. */
 static void on_left(struct bel_caller *caller)
 {
     struct bel_connection *connection = BEL_CONTAINER_OF(caller, struct bel_connection, caller);
@@ -123,12 +122,12 @@ void bel__connections_close_lingering(struct bel_loop *loop, struct bel_mono now
 static void on_shut(uv_shutdown_t *request, int status)
 {
     (void)request;
-    (void)status; /* the end of the other side, or of the lingering, will come */
+    (void)status; /* the client will close, or the linger time will end */
 }
 
 static void set_reading(struct bel_connection *connection, bool is_wanted);
 
-/* Says that we say no more, and waits for the other side to hang up. */
+/* Shuts down the socket for writing, and waits for the client to close. */
 static void shut(struct bel_connection *connection)
 {
     bool has_ended = connection->state == BEL_CONNECTION_ENDED;
@@ -178,10 +177,10 @@ static void take_in(struct bel_connection *connection, const char *data, size_t 
         if (connection->discarded > DISCARD_BYTES_MAX) bel__connection_close(connection);
         return;
     }
-    /* What is too much ends the session, which says so. */
+    /* Too much input ends the session with an error reply. */
     (void)!bel__session_receive(connection->session, data, bytes);
     if (bytes == BEL_LOOP_READ_BYTES || bel__session_room(connection->session) == 0) {
-        set_reading(connection, false); /* the others come first */
+        set_reading(connection, false); /* let other clients be served first */
     }
     connection->has_more = true;
     connection->loop->has_news = true;
@@ -216,11 +215,11 @@ static void on_written(uv_write_t *request, int status)
         bel__connection_close(connection);
         return;
     }
-    connection->has_more = true; /* it may have waited for its reader */
+    connection->has_more = true; /* it may have stopped because its output was full */
     bel__connection_activate(connection);
 }
 
-/* Gives the socket a block to write when it can. */
+/* Copies output to a block, which libuv writes when the socket is writable. */
 static int write_block(struct bel_connection *connection, struct bel_buffer *out)
 {
     assert(connection->block == NULL && out->count > 0);
@@ -240,7 +239,7 @@ static int write_block(struct bel_connection *connection, struct bel_buffer *out
     return 0;
 }
 
-/* Writes as much as the socket takes. BEL_EIO, BEL_ENOMEM: it is over. */
+/* Writes as much as the socket accepts. On BEL_EIO or BEL_ENOMEM the connection must be closed. */
 static int write_out(struct bel_connection *connection)
 {
     struct bel_buffer *out = bel__session_output(connection->session);
@@ -272,7 +271,7 @@ void bel__connection_step(struct bel_connection *connection)
     connection->has_more = bel__session_step(connection->session, BEL_LOOP_STEP);
 }
 
-/* Whether nothing more will come of it. */
+/* Returns whether the connection has nothing more to do. */
 static bool is_over(const struct bel_connection *connection)
 {
     bool has_ended = connection->state == BEL_CONNECTION_ENDED;
@@ -312,9 +311,9 @@ bool bel__connection_flush(struct bel_connection *connection)
     return connection->state < BEL_CONNECTION_CLOSING && connection->has_more;
 }
 
-/* --- the beginning --- */
+/* --- accepting --- */
 
-/* The session was answered. */
+/* The session has a reply. */
 static void on_ready(void *context)
 {
     bel__connection_activate(context);
@@ -338,14 +337,14 @@ static void introduce(struct bel_connection *connection)
     bel__session_introduce(connection->session, ++connection->loop->connection_ids, text);
 }
 
-/* Says that there is no room, if that can be said at once. */
+/* Sends an error that there are too many clients, if the socket accepts it at once. */
 static void turn_away(struct bel_connection *connection)
 {
     static char text[] = "-ERR there are too many clients\r\n";
     uv_buf_t part = uv_buf_init(text, sizeof text - 1);
     (void)uv_try_write(stream_of(connection), &part, 1);
     connection->loop->options.metrics->refused++;
-    connection->state = BEL_CONNECTION_LEFT; /* it has asked nothing */
+    connection->state = BEL_CONNECTION_LEFT; /* it has made no request */
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
 }
 
@@ -355,7 +354,7 @@ static void on_doorstep_closed(uv_handle_t *handle)
     loop->is_doorstep_taken = false;
 }
 
-/* Accepts one without memory, and hangs up: else no other would come. */
+/* Accepts a connection when memory is out, and closes it; otherwise no other could be accepted. */
 static void hang_up(struct bel_loop *loop, uv_stream_t *listener)
 {
     if (loop->is_doorstep_taken) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Listening for clients, until the loop drains. */
+/* Accepts clients until the loop drains. */
 #include "server/loop_state.h"
 
 #include <assert.h>

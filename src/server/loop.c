@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * libuv does the polling; all of the work is in one function that it calls after each poll. Another
- * function, called before each poll, looks whether there is more to do: then an idle handle keeps
- * the poll from waiting. So whoever has something for the loop to do only has to note it.
+ * libuv polls. One function, which it calls after each poll, does all the work. Another function,
+ * called before each poll, checks whether there is more to do; if so, an idle handle keeps the poll
+ * from waiting. So code that has work for the loop only has to record it.
  *
- * Time: a timerfd on the boot clock and not a timer of libuv's, whose clock stands still while the
- * machine is suspended and whose milliseconds would make every delivery up to one late. It is set
- * only when it would ring too late; when it rings early, the loop looks and sets it again.
+ * Time: a timerfd on the boot clock instead of a libuv timer, whose clock stops while the machine
+ * is suspended, and whose resolution would make deliveries up to 1 ms late. The timerfd is set only
+ * if it would ring too late; if it rings early, the loop sets it again.
  */
 #include "server/loop_state.h"
 
@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 enum {
-    POLLS_MAX = 4,        /* before a turn, while more keeps coming */
-    BATCH_MAX = 8192,     /* requests that are enough for one turn */
-    DRAIN_MS_MAX = 10000, /* for clients that do not take their answers */
-    END_MS_MAX = 3000,    /* for what was under way when they were closed */
+    POLLS_MAX = 4,        /* most polls before a turn, while more input arrives */
+    BATCH_MAX = 8192,     /* with so many requests the turn begins */
+    DRAIN_MS_MAX = 10000, /* limit for clients that do not read their replies */
+    END_MS_MAX = 3000,    /* limit for requests of closed clients */
 };
 
 static struct bel_now now_of(const struct bel_loop *loop)
@@ -52,12 +52,12 @@ static void on_alarm(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     ssize_t bytes = read(loop->alarm_fd, &times, sizeof times);
-    (void)bytes; /* it was set again meanwhile: nothing to read */
+    (void)bytes; /* may fail if the timer was set again meanwhile */
     loop->armed_ns = BEL_NEVER;
 }
 
-/* When the next turn is needed, by the system's boot clock. Waits end on another clock, which
- * stands still in suspend: then it is early, and looks again. */
+/* Returns when the next turn is needed, by the system's boot clock. The ends of waits are on
+ * another clock, which stops during suspend; then the loop wakes too early, and checks again. */
 static uint64_t end_of_sleep(const struct bel_loop *loop)
 {
     struct bel_now now = now_of(loop);
@@ -81,7 +81,7 @@ static bool needs_turn(const struct bel_loop *loop)
 
 static void on_awake(uv_idle_t *idle)
 {
-    (void)idle; /* it is there so that the poll does not wait */
+    (void)idle; /* the running handle keeps the poll from waiting */
 }
 
 static void on_http_time(uv_timer_t *timer)
@@ -112,11 +112,12 @@ static void step_active(struct bel_loop *loop)
     struct bel_link *next;
     for (struct bel_link *link = bel__list_first(&loop->active); link != NULL; link = next) {
         bel__connection_step(BEL_CONTAINER_OF(link, struct bel_connection, active));
-        next = bel__list_next(&loop->active, link); /* a step may have made others active */
+        next = bel__list_next(&loop->active, link); /* a step may add active connections */
     }
 }
 
-/* Those that were answered are stepped once more, since they may have waited for it. */
+/* Writes the replies of active connections, and steps them once more: a session may have waited
+ * for its reply. */
 static void flush_active(struct bel_loop *loop)
 {
     struct bel_list active;
@@ -166,11 +167,11 @@ static void do_chore(struct bel_loop *loop)
     uint64_t ms = loop->options.chore(loop->options.context);
     if (ms == 0) loop->is_chore_due = true;
     if (ms != 0 && ms != UINT64_MAX) (void)uv_timer_start(&loop->chore_timer, on_chore_time, ms, 0);
-    loop->is_http_due = true; /* it may have answered somebody */
+    loop->is_http_due = true; /* the turn may have answered HTTP requests */
     if (loop->options.broken != NULL) loop->err = loop->options.broken(loop->options.context);
 }
 
-/* Whether to poll once more, for what has come to share the turn with what comes now. */
+/* Returns whether to poll once more, so that more requests share the turn. */
 static bool is_worth_polling(const struct bel_loop *loop)
 {
     uint64_t fresh = loop->options.tracker->fresh;
@@ -207,7 +208,7 @@ static void on_after_poll(uv_check_t *check)
     if (loop->err != 0 || has_drained(loop)) uv_stop(&loop->uv);
 }
 
-/* Whether the round after the poll has something to do that the poll need not wait for. */
+/* Returns whether there is work for the next round, so that the poll must not wait. */
 static bool has_more_to_do(const struct bel_loop *loop)
 {
     return needs_turn(loop) || loop->is_http_due || loop->is_chore_due ||
@@ -225,7 +226,7 @@ static void on_before_poll(uv_prepare_t *prepare)
     }
 }
 
-/* --- what others say --- */
+/* --- signals and events --- */
 
 static void on_woken(uv_async_t *async)
 {
@@ -299,7 +300,7 @@ static void on_signal(uv_signal_t *handle, int number)
     bel__loop_drain(loop);
 }
 
-/* --- the beginning and the end --- */
+/* --- creating and finishing --- */
 
 static int open_handles(struct bel_loop *loop)
 {
@@ -379,7 +380,7 @@ static void close_handle(uv_handle_t *handle, void *arg)
     if (!uv_is_closing(handle)) uv_close(handle, NULL);
 }
 
-/* Clients that were closed may still have something under way, which is theirs until it is done. */
+/* Takes turns until the requests of closed clients, which own them, are done. */
 static void end_requests(struct bel_loop *loop)
 {
     struct bel_server_clock *clock = loop->options.clock;

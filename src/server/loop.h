@@ -3,7 +3,7 @@
 #define BEL_SERVER_LOOP_H
 
 /*
- * loop - the one thread that reads, turns and writes.
+ * loop - the event loop: one thread that reads requests, takes turns and writes replies.
  *
  *     poll: bytes come in, clients come and go
  *       |                                      ^
@@ -11,17 +11,17 @@
  *     step: sessions parse and submit ---------'    coming: what comes together shares a sync
  *       |
  *       v
- *     turn: applied, committed once, answered into the sessions
+ *     turn: apply the requests, commit once, put the replies into the sessions
  *       |
  *       v
- *     write: what was answered leaves; what a socket does not take waits for it
+ *     write: send the replies; what a socket does not accept is sent later
  *       |
- *       '---> poll, until something comes, is due, or a wait ends
+ *       '---> poll, until there is input, a timer is due, or a wait ends
  *
- * Nothing that a command has changed is answered before its commit, because nothing is written
- * between the step and the turn behind it.
+ * No change is acknowledged before its commit, because nothing is written between a step and the
+ * turn that follows it.
  *
- * Threads: a loop belongs to the thread that made it; bel__loop_wake() is for all.
+ * Threads: a loop belongs to the thread that created it; any thread may call bel__loop_wake().
  */
 
 #include "core/why.h"
@@ -34,51 +34,52 @@
 
 struct bel_loop; /* opaque; see server/loop_state.h for its parts */
 
-/* All of it is borrowed. */
+/* All pointers are borrowed. */
 struct bel_loop_options {
-    const struct bel_service *service;   /* of the sessions */
-    struct bel_request_tracker *tracker; /* which each connection is a caller of */
+    const struct bel_service *service;   /* for the sessions */
+    struct bel_request_tracker *tracker; /* each connection is a caller of it */
     struct bel_server_clock *clock;
     struct bel_metrics *metrics;
     const struct bel_logger *log;
     uint32_t clients_max;
-    int (*broken)(void *context); /* 0, or why nothing can be trusted any more; asked each turn */
-    /* Does a slice of something that takes long, between two polls. Returns in how many ms to call
-     * it again; UINT64_MAX: not before bel__loop_begin_chore(). */
+    int (*broken)(void *context); /* 0, or a fatal error; called after each turn */
+    /* Does a slice of a long operation, between two polls. Returns in how many ms to call it again;
+     * UINT64_MAX: not before bel__loop_begin_chore(). */
     uint64_t (*chore)(void *context);
     void *context;
 };
 
-/* Makes a loop, which takes SIGTERM and SIGINT from here on: the first drains, the second ends the
- * process. Returns 0 and sets `*out`; or BEL_ENOMEM, or BEL_EIO if the system refuses it. */
+/* Creates a loop, which handles SIGTERM and SIGINT from then on: the first signal drains, the
+ * second ends the process. Returns 0 and sets `*out`; or BEL_ENOMEM, or BEL_EIO if a system call
+ * fails. */
 BEL_CHECKED int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **out);
 
-/* Listens for clients. Returns 0 and sets the port in `*address` if it was 0; or BEL_EIO, and says
- * in `why` what the system said. */
+/* Listens for clients. Returns 0 and sets the port in `*address` if it was 0; or BEL_EIO, and sets
+ * `why` to the system's error. */
 BEL_CHECKED int bel__loop_listen(struct bel_loop *loop, struct bel_address *address,
                                  struct bel_why *why);
 
-/* Runs HTTP along with the rest; it is borrowed until bel__loop_finish(). */
+/* Adds an HTTP server to the loop; it is borrowed until bel__loop_finish(). */
 BEL_CHECKED int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http);
 
-/* Runs until it has drained. Returns 0; or what `broken` said. */
+/* Runs until the loop has drained. Returns 0, or the result of `broken`. */
 BEL_CHECKED int bel__loop_run(struct bel_loop *loop);
 
-/* Any thread: there is something for a turn to do. */
+/* Requests a turn. Any thread may call it. */
 void bel__loop_wake(struct bel_loop *loop);
 
-/* Stops listening, answers claims that wait with nothing, finishes what has been received, and
- * ends. Clients that do not take their answers are closed after a while. */
+/* Stops listening, ends waiting claims with empty replies, answers the requests received so far,
+ * and ends the loop. Clients that do not read their replies are closed after DRAIN_MS_MAX. */
 void bel__loop_drain(struct bel_loop *loop);
 
-/* Advances virtual time, as bel__server_clock_advance() does. */
+/* Advances virtual time, like bel__server_clock_advance(). */
 BEL_CHECKED int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uint64_t *turns);
 
-/* Calls the chore of the options behind the next poll, and again for as long as it wants. */
+/* Calls the chore of the options after the next poll, and again as its result says. */
 void bel__loop_begin_chore(struct bel_loop *loop);
 
-/* Closes all clients, and takes turns until nothing that they have asked is under way. Behind this
- * the backend may be closed, and only then the loop destroyed: until then it may be woken. */
+/* Closes all clients, and takes turns until their requests are done. Then the backend may be
+ * closed, and after that the loop destroyed: a thread of the backend may wake it until then. */
 void bel__loop_finish(struct bel_loop *loop);
 
 /* Frees a loop; NULL is allowed. */

@@ -3,12 +3,12 @@
 #define BEL_SERVER_LOOP_STATE_H
 
 /*
- * loop_state - what loop.c, listener.c and connection.c share.
+ * loop_state - shared by loop.c, listener.c and connection.c.
  *
- * A connection is in up to three lists: of all; of active ones, which are stepped before the next
- * turn and written after it; and of lingering ones, which are to be closed and whose client has not
- * read everything yet. To become active a connection enters the list: before the loop polls, it
- * looks whether there is more to do.
+ * A connection is in up to three lists: of all connections; of active ones, which are stepped
+ * before the next turn and written after it; and of lingering ones, which will be closed when the
+ * client has read everything. A connection becomes active by entering the list, which the loop
+ * checks before it polls.
  */
 
 #include "core/list.h"
@@ -17,13 +17,13 @@
 #include <uv.h>
 
 enum {
-    BEL_LOOP_READ_BYTES = 64 << 10, /* at most, of a client in a turn */
-    BEL_LOOP_STEP = 256,            /* commands of a client in a turn */
-    BEL_LINGER_MS = 2000,           /* for a client to take its last answer */
+    BEL_LOOP_READ_BYTES = 64 << 10, /* most input per client and turn */
+    BEL_LOOP_STEP = 256,            /* most commands per client and turn */
+    BEL_LINGER_MS = 2000,           /* time for a client to read its last reply */
 };
 
 /*
- * The life of a loop; a signal or SHUTDOWN drains it.
+ * The lifecycle of a loop. A signal or SHUTDOWN drains it.
  *
  *     opened --listen--> listening --drain--> draining --.
  *        |                   |                           v
@@ -32,8 +32,8 @@ enum {
 enum bel_loop_state {
     BEL_LOOP_OPENED,
     BEL_LOOP_LISTENING,
-    BEL_LOOP_DRAINING, /* takes no connections, and stops when the last is closed */
-    BEL_LOOP_ENDING,   /* all connections are closed; what was under way ends */
+    BEL_LOOP_DRAINING, /* accepts no connections, and stops when the last is closed */
+    BEL_LOOP_ENDING,   /* all connections are closed; pending requests end */
 };
 
 struct bel_loop {
@@ -42,33 +42,33 @@ struct bel_loop {
     uv_loop_t uv;
     uv_prepare_t before_poll;
     uv_check_t after_poll;
-    uv_idle_t awake; /* while it runs, a poll does not wait */
+    uv_idle_t awake; /* while it is active, a poll does not wait */
     uv_async_t woken;
     uv_signal_t signals[2];
-    uv_tcp_t listener, doorstep; /* the second for those who come when there is no memory */
+    uv_tcp_t listener, doorstep; /* doorstep: accepts connections when memory is out */
     uv_poll_t alarm, http_poll;
     uv_timer_t linger, http_timer, deadline, chore_timer;
     struct bel_http *http;
     struct bel_list connections, active, lingering;
     struct bel_next next;
-    uint64_t armed_ns; /* the boot time that the alarm is set to; BEL_NEVER: none */
+    uint64_t armed_ns; /* boot time at which the timerfd rings; BEL_NEVER: not set */
     uint64_t connection_ids;
     unsigned polls; /* since the last turn */
     int alarm_fd;
-    int err;       /* why it ended */
-    bool has_news; /* something has come with this poll */
-    bool is_woken; /* somebody asked for a turn */
+    int err;       /* the error that ended it; or 0 */
+    bool has_news; /* this poll had input */
+    bool is_woken; /* a turn was requested */
     bool is_http_due, is_chore_due;
     bool is_doorstep_taken;
-    char bytes[BEL_LOOP_READ_BYTES]; /* what is read passes through here */
+    char bytes[BEL_LOOP_READ_BYTES]; /* the read buffer */
 };
 
-/* What a socket does not take at once. */
+/* Output that the socket did not accept at once. */
 struct bel_connection_block;
 
 /*
- * The life of a connection. It is freed when its handle is closed and its last request is done,
- * whichever comes last.
+ * The lifecycle of a connection. It is freed when its handle is closed and its last request is
+ * done, whichever is later.
  *
  *     open --the client sends no more--> ended --.         .--handle closed--> closed --.
  *       |                                  |     |         |                            v
@@ -78,45 +78,45 @@ struct bel_connection_block;
  */
 enum bel_connection_state {
     BEL_CONNECTION_OPEN,
-    BEL_CONNECTION_ENDED,   /* the client sends no more, and is still answered */
-    BEL_CONNECTION_SHUT,    /* we send no more, and what comes is thrown away */
-    BEL_CONNECTION_CLOSING, /* has no session, and is in no list */
-    BEL_CONNECTION_CLOSED,  /* the handle is; some request is under way */
-    BEL_CONNECTION_LEFT,    /* no request is under way; the handle is being closed */
+    BEL_CONNECTION_ENDED,   /* the client has closed its side; replies are still sent */
+    BEL_CONNECTION_SHUT,    /* our side is closed; input is discarded */
+    BEL_CONNECTION_CLOSING, /* has no session and is in no list */
+    BEL_CONNECTION_CLOSED,  /* the handle is closed; a request is pending */
+    BEL_CONNECTION_LEFT,    /* no request is pending; the handle is being closed */
 };
 
 struct bel_connection {
     uv_tcp_t tcp;
     uv_shutdown_t shutdown;
-    struct bel_caller caller; /* what the session submits to */
+    struct bel_caller caller; /* the backend of the session */
     struct bel_loop *loop;
-    struct bel_session *session; /* NULL from closing on */
+    struct bel_session *session; /* NULL from BEL_CONNECTION_CLOSING on */
     enum bel_connection_state state;
     struct bel_link all, active, lingering;
-    struct bel_connection_block *block; /* while it is being written, else NULL */
+    struct bel_connection_block *block; /* the block that is being written; or NULL */
     struct bel_mono linger_end;
-    size_t discarded; /* bytes, since it is shut */
-    bool has_more;    /* there may be more to parse */
+    size_t discarded; /* bytes discarded since the shutdown */
+    bool has_more;    /* the session may have more input to parse */
     bool is_reading;
 };
 
-/* Accepts one that waits, or turns it away if there are too many. */
+/* Accepts a client, or refuses it if there are too many. */
 void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener);
 
-/* Puts it among those that are looked at in this turn. */
+/* Adds a connection to the active ones. */
 void bel__connection_activate(struct bel_connection *connection);
 
-/* Lets it parse and submit. */
+/* Parses input and submits requests. */
 void bel__connection_step(struct bel_connection *connection);
 
-/* Writes what it has to say, and sees whether to go on reading or to close it. False if it needs
- * no looking at until something happens. */
+/* Writes replies, and continues to read or closes the connection. Returns whether it stays
+ * active. */
 bool bel__connection_flush(struct bel_connection *connection);
 
-/* Closes it; what it has under way is withdrawn, or not heard. */
+/* Closes a connection. Its waiting claims are withdrawn; replies to other requests are dropped. */
 void bel__connection_close(struct bel_connection *connection);
 
-/* Closes those that have lingered long enough. */
+/* Closes connections whose linger time is over. */
 void bel__connections_close_lingering(struct bel_loop *loop, struct bel_mono now);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Opened from the inside out and closed the other way round, with one twist: the loop is made
- * before the engine, whose thread may wake it, and freed behind it.
+ * Opens the parts from the inside out and closes them in reverse order, with one exception: the
+ * loop is created before the engine, whose thread may wake it, and freed after it.
  */
 #include "server/server.h"
 
@@ -21,7 +21,7 @@
 #include <sys/resource.h>
 
 enum {
-    DESCRIPTORS_BESIDES = 64, /* files, listeners, and so on */
+    DESCRIPTORS_BESIDES = 64, /* for files, listeners and so on */
 };
 
 struct server {
@@ -29,7 +29,7 @@ struct server {
     struct bel_metrics metrics;
     struct bel_server_clock clock;
     struct bel_request_tracker tracker;
-    struct bel_caller http_caller, own_caller; /* who asks, besides the connections */
+    struct bel_caller http_caller, own_caller; /* callers besides the connections */
     struct bel_service service;
     struct bel_call_pool calls;
     struct bel_info info;
@@ -39,11 +39,11 @@ struct server {
     struct bel_engine *engine;
     struct bel_http *http;
     struct bel_background background;
-    uint64_t clock_steps; /* that were logged, */
-    bool is_disk_low;     /* as was this */
+    uint64_t clock_steps; /* number of clock steps logged */
+    bool is_disk_low;     /* the last state logged */
 };
 
-/* Logs what could not be done, and returns the error. */
+/* Logs a failure, and returns the error. */
 static int fail(const struct server *server, int err, const char *what, const char *why)
 {
     BEL_LOG(server->options.log, BEL_LOG_ERROR, what, BEL_LOG_TEXT("error", bel_error_text(err)),
@@ -51,7 +51,7 @@ static int fail(const struct server *server, int err, const char *what, const ch
     return err;
 }
 
-/* --- what a session asks of the server --- */
+/* --- the service of the sessions --- */
 
 static bool authenticate(void *context, struct bel_view user, struct bel_view key,
                          struct bel_grant *out)
@@ -102,7 +102,7 @@ static void wake(void *context)
     bel__loop_wake(server->loop);
 }
 
-/* What has changed with the disk, if anything has. */
+/* Logs a change of the disk between low and not low. */
 static void log_disk(struct server *server, bool is_low)
 {
     if (is_low == server->is_disk_low) return;
@@ -115,7 +115,7 @@ static void log_disk(struct server *server, bool is_low)
     }
 }
 
-/* Asked behind each turn. */
+/* Is called after each turn. */
 static int broken(void *context)
 {
     struct server *server = context;
@@ -134,7 +134,8 @@ static int broken(void *context)
 
 /* --- opening --- */
 
-/* As many descriptors as the clients need, or as many clients as there are descriptors. */
+/* Raises the limit of descriptors to what the clients need. Returns the number of clients that
+ * fit. */
 static uint32_t make_room(const struct server *server)
 {
     uint32_t wanted = server->options.config->clients_max;
@@ -167,14 +168,15 @@ static int open_time(struct server *server)
     return err ? fail(server, err, "cannot read the virtual clock", config->data) : 0;
 }
 
-/* Who waits for the disk. Virtual time is not in a hurry, and is to be settled when it answers. */
+/* Chooses what waits for the disk. With virtual time the loop does, so that an advance is durable
+ * when it is answered. */
 static enum bel_engine_sync choose_sync(struct server *server)
 {
     const struct bel_config *config = server->options.config;
     struct bel_info *about = &server->info;
     if (config->store == BEL_CONFIG_MEMORY) return BEL_ENGINE_SYNC_IN_TURN;
     if (config->durability != BEL_DURABILITY_COMMIT) {
-        about->is_sync_in_thread = true; /* and nobody waits for it */
+        about->is_sync_in_thread = true; /* no reply waits for it */
         bel__logger_write(server->options.log, BEL_LOG_WARN,
                           "a power cut may take with it what was acknowledged last", NULL, 0);
         return BEL_ENGINE_SYNC_IN_THREAD;
@@ -207,8 +209,8 @@ static int open_loop(struct server *server)
     return err ? fail(server, err, "cannot make a loop", "") : 0;
 }
 
-/* Data that was left in a hurry is looked at before it is believed: a page of the tree that is
- * damaged would be met days later. */
+/* Checks data that was not closed before it is opened: a damaged page of the tree might be read
+ * only days later. */
 static int check_data(const struct server *server)
 {
     const struct bel_config *config = server->options.config;
@@ -228,7 +230,7 @@ static int check_data(const struct server *server)
                 BEL_LOG_NUMBER("rows", report.rows),
                 BEL_LOG_NUMBER("ms", (end.ns - start.ns) / NS_PER_MS));
     }
-    return 0; /* of the rest, opening will tell */
+    return 0; /* opening reports any other error */
 }
 
 static int open_engine(struct server *server)

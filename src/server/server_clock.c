@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Virtual boot time starts at 1 h, so that nothing is before it, and moves together with the wall
- * in whole milliseconds. The file is written beside its place, synced and renamed, so that it is
- * the old or the new time and never half of one.
+ * Virtual boot time starts at 1 h, so that no time is negative, and advances with the wall clock in
+ * whole milliseconds. The file is written under a temporary name, synced and renamed, so that it
+ * always has the old or the new time.
  */
 #include "server/server_clock.h"
 
@@ -20,7 +20,7 @@
 
 enum {
     BOOT_START_MS = 3600 * 1000,
-    SLICE_MS = 10, /* of real time; others may be waiting */
+    SLICE_MS = 10, /* of real time; other clients may be waiting */
 };
 
 void bel__server_clock_init(struct bel_server_clock *clock, const struct bel_clock *system)
@@ -114,7 +114,7 @@ static void move(struct bel_server_clock *clock, uint64_t ms)
     clock->now.wall.ms += (int64_t)ms;
 }
 
-/* How many ms until something is due, rounded up; more than `left_ms` if it is later. */
+/* Returns the ms until `due`, rounded up; more than `left_ms` if it is later. */
 static uint64_t ms_until(struct bel_boot due, struct bel_boot now, uint64_t left_ms)
 {
     if (due.ns <= now.ns) return 0;
@@ -149,6 +149,6 @@ int bel__server_clock_advance(struct bel_server_clock *clock, struct bel_request
         move(clock, ms);
         left_ms -= ms;
     }
-    int err = save(clock); /* those who are served now must not see it again */
+    int err = save(clock); /* clients have seen this time; a restart must not repeat it */
     return err ? err : BEL_EBUSY;
 }

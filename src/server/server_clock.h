@@ -3,17 +3,16 @@
 #define BEL_SERVER_SERVER_CLOCK_H
 
 /*
- * server_clock - the time that a turn is given, read once per turn: the system's, or a virtual time
- * that stands still until a client advances it.
+ * server_clock - the clock of the turns, read once per turn: the system's, or a virtual time that
+ * only changes when a client advances it.
  *
- * Virtual time goes through everything that happens on the way, in order, as if it had passed:
+ * An advance takes a turn at each due time on the way, in order, as if the time had passed:
  *
  *     now ----> due ----> due ----------> due ----> to
  *         turn      turn           turn        turn
  *
- * It is what is stored, so it does not go back when the server is started again: with a folder,
- * it is kept in the file virtual-clock there. A new one starts with the system's time. Waits are
- * real time and do not ask it.
+ * Virtual time is stored in the file virtual-clock of the data directory, so that it does not go
+ * back after a restart. A new one starts at the system's time. Waits of clients use real time.
  */
 
 #include "belfry/backend.h"
@@ -22,7 +21,7 @@
 #include <stdbool.h>
 
 enum {
-    BEL_SERVER_CLOCK_TURNS_MAX = 1000000, /* of one advance, in all */
+    BEL_SERVER_CLOCK_TURNS_MAX = 1000000, /* most turns of one advance */
     BEL_SERVER_CLOCK_PATH_BYTES = 1100,
 };
 
@@ -30,30 +29,30 @@ struct bel_server_clock {
     struct bel_now now;             /* read only */
     const struct bel_clock *system; /* borrowed: the system's */
     bool is_virtual;
-    char
-        path[BEL_SERVER_CLOCK_PATH_BYTES]; /* private: where virtual time is kept; empty: nowhere */
+    char path[BEL_SERVER_CLOCK_PATH_BYTES]; /* private: file of the virtual time; empty: none */
 };
 
-/* The system's time, from now on. */
+/* Initializes a clock with the system's time. */
 void bel__server_clock_init(struct bel_server_clock *clock, const struct bel_clock *system);
 
-/* Virtual time, kept in `folder`; NULL: not kept. Returns 0; or BEL_EIO, or BEL_ECORRUPT if what
- * is in the file is no time. */
+/* Initializes a virtual clock, stored in `folder`; NULL: not stored. Returns 0; BEL_EIO; or
+ * BEL_ECORRUPT if the file has no valid time. */
 BEL_CHECKED int bel__server_clock_init_virtual(struct bel_server_clock *clock,
                                                const struct bel_clock *system, const char *folder);
 
-/* Keeps virtual time in another folder too, of at most 1,023 bytes, which is a copy of the first.
- * Returns 0, also if it is the system's time; or BEL_EIO. */
+/* Writes the virtual time to another folder, which is a backup; its path has at most 1,023 bytes.
+ * Does nothing for the system's time. Returns 0 or BEL_EIO. */
 BEL_CHECKED int bel__server_clock_copy(const struct bel_server_clock *clock, const char *folder);
 
 /* Reads the clock. */
 void bel__server_clock_read(struct bel_server_clock *clock);
 
 /*
- * Advances virtual time towards `to`, taking turns, at most `*turns` and for a few ms of real time;
- * says how many it has taken, and when the next one is needed. Returns 0 if it is there and
- * settled; BEL_EBUSY if it is on the way; BEL_EINVAL if that is past or too far to be represented;
- * or BEL_EIO if it could not be kept, and it is where it is all the same.
+ * Advances virtual time towards `to` in turns, at most `*turns` of them and for a few ms of real
+ * time. Sets `*turns` to the number taken, and when the next turn is needed. Returns 0 if the time
+ * is reached and nothing more is due; BEL_EBUSY if it is not reached yet; BEL_EINVAL if `to` is in
+ * the past or cannot be represented; or BEL_EIO if the time could not be stored; it is advanced
+ * anyway.
  */
 BEL_CHECKED int bel__server_clock_advance(struct bel_server_clock *clock,
                                           struct bel_request_tracker *tracker, struct bel_wall to,
