@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Words are taken by position as long as the table has positions for them; a position that is
- * repeated ends where an option begins. Then names are looked up, and each takes as many words as
- * its type has. Values are read when all words have found their places, because how a time is
- * read depends on GAP and FOLD, which may stand behind it.
+ * The first words are positional arguments, as many as the table has; a repeated positional ends
+ * where an option begins. The remaining words are options, each followed by as many words as its
+ * type has. Values are parsed after all words are assigned, because parsing a time depends on GAP
+ * and FOLD, which may follow it.
  */
 #include "session/bind.h"
 
@@ -19,7 +19,7 @@
 #include <strings.h>
 
 enum {
-    SHOWN_MAX = 40, /* bytes of a word that are shown again */
+    SHOWN_MAX = 40, /* bytes of a word that an error quotes */
     USAGE_BYTES = 120,
 };
 
@@ -33,7 +33,7 @@ int bel__refusal(struct bel_why *why, const char *code, const char *format, ...)
     return BEL_EINVAL;
 }
 
-/* How much of a word is shown again. */
+/* Returns how many bytes of a word an error quotes. */
 static int shown(struct bel_view word)
 {
     return (int)(word.bytes < SHOWN_MAX ? word.bytes : SHOWN_MAX);
@@ -49,7 +49,7 @@ static bool is_word(struct bel_view word, const char *name)
     return word.bytes == strlen(name) && strncasecmp(word.data, name, word.bytes) == 0;
 }
 
-/* The option of this name; NULL if the command has none. */
+/* Finds the option of this name; NULL if the command has none. */
 static const struct bel_argument *find_option(const struct bel_command_entry *entry,
                                               struct bel_view word)
 {
@@ -77,7 +77,7 @@ static int refuse_usage(const struct bel_command_entry *entry, const char *what,
 
 /* --- positions --- */
 
-/* Words for a position that is repeated, from `at`: up to the first option. */
+/* Returns the number of words of a repeated positional at `at`: up to the first option. */
 static size_t count_repeated(const struct bel_command_entry *entry, const struct bel_words *words,
                              size_t at)
 {
@@ -98,7 +98,7 @@ static int take_repeated(struct bel_bound *bound, size_t place, const struct bel
     if (count == 0 && argument->is_optional) return 0;
     if (count == 0) return refuse_usage(bound->entry, "too few", why);
     if (argument->type == BEL_ARGUMENT_PAIR && count % 2 != 0) {
-        return bel__refusal(why, "ERR", "'%.*s' needs a value behind it",
+        return bel__refusal(why, "ERR", "'%.*s' needs a value",
                             shown(words->items[*at + count - 1]),
                             (const char *)words->items[*at + count - 1].data);
     }
@@ -138,17 +138,17 @@ static int take_option(struct bel_bound *bound, const struct bel_words *words, s
     struct bel_view name = words->items[*at];
     const struct bel_argument *option = find_option(bound->entry, name);
     if (option == NULL) {
-        return bel__refusal(why, "ERR", "%s has no option '%.*s': COMMAND DOCS %s lists them",
+        return bel__refusal(why, "ERR", "%s has no option '%.*s': see COMMAND DOCS %s",
                             bound->entry->name, shown(name), (const char *)name.data,
                             bound->entry->name);
     }
     size_t place = (size_t)(option - bound->entry->arguments);
     if (bel__bound_has(bound, place) && !option->is_repeated) {
-        return bel__refusal(why, "ERR", "%s is there twice: say it once", option->name);
+        return bel__refusal(why, "ERR", "%s is given twice", option->name);
     }
     size_t count = words_of(option);
     if (words->count - *at - 1 < count) {
-        return bel__refusal(why, "ERR", "%s needs %s behind it: %s", option->name,
+        return bel__refusal(why, "ERR", "%s needs %s: %s", option->name,
                             count == 2 ? "a name and a value" : "a value", option->help);
     }
     take_value(bound, place, count == 1 ? words->items[*at + 1] : (struct bel_view){0});
@@ -216,7 +216,7 @@ static int read_time(const struct bel_argument *argument, struct bel_bound_value
     int err = bel_instant_parse(text.data, text.bytes, options, &value->time, &error);
     if (err == 0) return 0;
     if (err == BEL_EINVAL) return refuse_text(argument, text, &error, why);
-    return bel__refusal(why, err == BEL_ENOMEM ? "FULL" : "IO", "%s: its zone cannot be read: %s",
+    return bel__refusal(why, err == BEL_ENOMEM ? "FULL" : "IO", "%s: cannot read its zone: %s",
                         argument->name, bel_error_text(err));
 }
 
@@ -233,7 +233,7 @@ static int read_word(const struct bel_argument *argument, struct bel_bound_value
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
                                  argument->words[i]);
     }
-    return bel__refusal(why, "BADARG", "%s: '%.*s' is none of %s", argument->name,
+    return bel__refusal(why, "BADARG", "%s: '%.*s' is not one of %s", argument->name,
                         shown(value->text), (const char *)value->text.data, list);
 }
 
@@ -246,12 +246,12 @@ static int read_state(const struct bel_argument *argument, struct bel_bound_valu
         return 0;
     }
     return bel__refusal(why, "BADARG",
-                        "%s: '%.*s' is no state: scheduled, ready, leased, blocked, "
+                        "%s: '%.*s' is not one of scheduled, ready, leased, blocked, "
                         "done, dead, cancelled, expired, skipped",
                         argument->name, shown(value->text), (const char *)value->text.data);
 }
 
-/* What a time is read with. Words have been read. */
+/* Returns the options for parsing times. GAP and FOLD must have been parsed before. */
 static struct bel_instant_options options_of(const struct bel_bound *bound,
                                              const struct bel_words *words)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Values become the commands of a backend. Here is refused what the table cannot say: options that
- * exclude each other, that mean nothing without another, and values of 0 and of nothing where the
- * backend would take them for "not said". All else is the backend's to judge.
+ * Builds the commands of a backend from parsed values. Refuses what the table cannot express:
+ * options that exclude each other or need another one, and values of 0 or empty values where the
+ * backend would use its default. The backend checks all other values.
  */
 #include "session/bind.h"
 
@@ -17,7 +17,7 @@ static const char *name_of(const struct bel_bound *bound, size_t place)
     return bound->entry->arguments[place].name;
 }
 
-/* What is there must not be empty. */
+/* Refuses an empty value. */
 static int check_text(const struct bel_bound *bound, size_t place, struct bel_why *why)
 {
     if (!bel__bound_has(bound, place) || bound->values[place].text.bytes > 0) return 0;
@@ -25,30 +25,30 @@ static int check_text(const struct bel_bound *bound, size_t place, struct bel_wh
                         name_of(bound, place));
 }
 
-/* What is there is from 1 to `max`. */
+/* Refuses a number that is not from 1 to `max`. */
 static int check_number(const struct bel_bound *bound, size_t place, uint64_t max,
                         struct bel_why *why)
 {
     uint64_t number = bound->values[place].number;
     if (!bel__bound_has(bound, place) || (number >= 1 && number <= max)) return 0;
     if (number == 0) {
-        return bel__refusal(why, "BADARG", "%s is 0: at least 1, or leave it out",
+        return bel__refusal(why, "BADARG", "%s is 0: give at least 1, or leave it out",
                             name_of(bound, place));
     }
-    return bel__refusal(why, "BADARG", "%s is at most %llu", name_of(bound, place),
+    return bel__refusal(why, "BADARG", "%s must be at most %llu", name_of(bound, place),
                         (unsigned long long)max);
 }
 
 static int exclude(const struct bel_bound *bound, size_t a, size_t b, struct bel_why *why)
 {
     if (!bel__bound_has(bound, a) || !bel__bound_has(bound, b)) return 0;
-    return bel__refusal(why, "ERR", "%s and %s exclude each other: say one of them",
+    return bel__refusal(why, "ERR", "%s and %s exclude each other: give one of them",
                         name_of(bound, a), name_of(bound, b));
 }
 
 /* --- SCHEDULE --- */
 
-/* A set of places has these in it. */
+/* The set that contains one argument of SCHEDULE. */
 #define IS(place) (UINT32_C(1) << BEL_SCHEDULE_##place)
 
 static const size_t plan_places[] = {BEL_SCHEDULE_EVERY, BEL_SCHEDULE_CRON, BEL_SCHEDULE_RRULE};
@@ -67,24 +67,24 @@ static int check_exclusions(const struct bel_bound *bound, struct bel_why *why)
     return err;
 }
 
-/* What only a plan has. */
+/* Refuses options that only plans have. */
 static int check_no_plan(const struct bel_bound *bound, struct bel_why *why)
 {
     uint32_t misplaced =
         bound->there & (IS(MODE) | IS(COUNT) | IS(UNTIL) | IS(SPREAD) | IS(MISFIRE) | IS(OVERLAP));
     if (misplaced != 0) {
-        return bel__refusal(why, "ERR", "%s means nothing without EVERY, CRON or RRULE",
+        return bel__refusal(why, "ERR", "%s needs EVERY, CRON or RRULE",
                             name_of(bound, bel__place_take(&misplaced)));
     }
     if (bel__bound_has(bound, BEL_SCHEDULE_TZ)) {
         return bel__refusal(why, "ERR",
-                            "TZ is for CRON and RRULE: a time has its zone behind it, "
+                            "TZ needs CRON or RRULE: give the zone of a time as in "
                             "AT 2026-03-29T02:30[Europe/Berlin]");
     }
     bool is_local =
         bel__bound_has(bound, BEL_SCHEDULE_GAP) || bel__bound_has(bound, BEL_SCHEDULE_FOLD);
     if (!is_local || bel__bound_has(bound, BEL_SCHEDULE_AT)) return 0;
-    return bel__refusal(why, "ERR", "GAP and FOLD are for AT and for plans");
+    return bel__refusal(why, "ERR", "GAP and FOLD need AT, EVERY, CRON or RRULE");
 }
 
 static int check_schedule(const struct bel_bound *bound, struct bel_why *why)
@@ -101,7 +101,7 @@ static int check_schedule(const struct bel_bound *bound, struct bel_why *why)
         err = check_number(bound, bel__place_take(&numbers), UINT64_MAX, why);
     }
     if (err == 0 && bound->values[BEL_SCHEDULE_PRIORITY].number > UINT8_MAX) {
-        err = bel__refusal(why, "BADARG", "PRIORITY is from 0 to 255");
+        err = bel__refusal(why, "BADARG", "PRIORITY must be from 0 to 255");
     }
     return err;
 }
@@ -187,11 +187,11 @@ static int build_nothing(const struct bel_bound *bound, struct bel_command *out,
     return 0;
 }
 
-/* To the backend no id means all, which here is *. */
+/* Builds REVIVE. The id * means all timers, which the backend expects as an empty id. */
 static int build_revive(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     struct bel_view id = bound->values[BEL_TARGET_ID].text;
-    if (id.bytes == 0) return bel__refusal(why, "BADARG", "id is empty: * is for all");
+    if (id.bytes == 0) return bel__refusal(why, "BADARG", "id is empty: give * for all timers");
     bool is_all = id.bytes == 1 && *(const char *)id.data == '*';
     out->target.topic = bound->values[BEL_TARGET_TOPIC].text;
     if (is_all) id.bytes = 0;
@@ -215,7 +215,7 @@ static int build_reschedule(const struct bel_bound *bound, struct bel_command *o
     int err = exclude(bound, BEL_RESCHEDULE_IN, BEL_RESCHEDULE_AT, why);
     if (err) return err;
     if (when == BEL_WHEN_NOW) {
-        return bel__refusal(why, "ERR", "RESCHEDULE needs to know when: IN or AT");
+        return bel__refusal(why, "ERR", "RESCHEDULE needs IN or AT");
     }
     out->reschedule = (struct bel_reschedule){.topic = bound->values[BEL_TARGET_TOPIC].text,
                                               .id = bound->values[BEL_TARGET_ID].text,
@@ -285,7 +285,7 @@ static int build_extend(const struct bel_bound *bound, struct bel_command *out, 
     return 0;
 }
 
-/* A cursor of 0 is how others begin; here nothing does, too. */
+/* Builds LIST. The first page has the cursor 0, as SCAN of Redis, or none. */
 static int build_list(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
     const struct bel_bound_value *values = bound->values;
@@ -314,7 +314,7 @@ static int build_purge(const struct bel_bound *bound, struct bel_command *out, s
     return 0;
 }
 
-/* The settings go where pairs would, of which CONFIGURE has none. */
+/* Builds CONFIGURE. Its settings use the memory for pairs, because CONFIGURE has none. */
 static int build_configure(const struct bel_bound *bound, struct bel_command *out,
                            struct bel_why *why)
 {
@@ -346,7 +346,7 @@ static int build_agenda(const struct bel_bound *bound, struct bel_command *out, 
 }
 
 static const struct {
-    build_fn *build; /* NULL: it is no verb */
+    build_fn *build; /* NULL: not a command of the backend */
     enum bel_verb verb;
 } builds[BEL_COMMANDS] = {
     [BEL_COMMAND_SCHEDULE] = {build_schedule, BEL_VERB_SCHEDULE},

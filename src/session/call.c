@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The life of a call is drawn in session/call.h.
+ * The lifecycle of a call is drawn in session/call.h.
  *
- * Memory goes round: a call has a block for the words of its command, which later holds the tokens
- * of what it was delivered, so that to release them nothing has to be allocated. One spare call is
- * the session's own, so that it is never without. The others are in a pool that all sessions share:
- * it has what the busy ones need, and a thousand that are idle keep a thousand calls.
+ * Memory is reused. The block of a call contains the words of its command, and later the tokens of
+ * its deliveries, so that releasing them allocates nothing. Each session keeps one unused call, so
+ * it can always execute a command. Further unused calls are in a pool that all sessions share: a
+ * thousand idle sessions keep a thousand calls, and busy sessions take more from the pool.
  */
 #include "session/call.h"
 
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 
 enum {
-    POOL_MAX = 1024, /* calls */
-    BLOCK_BYTES_KEPT = 4096,
+    POOL_MAX = 1024,         /* unused calls */
+    BLOCK_BYTES_KEPT = 4096, /* a larger block is freed with its command */
 };
 
 static struct bel_call *call_create(const struct bel_session *session)
@@ -135,7 +135,7 @@ int bel__call_reserve(struct bel_call *call, size_t bytes)
     return 0;
 }
 
-/* --- deliveries that may not arrive --- */
+/* --- deliveries whose reply may be lost --- */
 
 void bel__session_free_if_gone(struct bel_session *session)
 {
@@ -157,7 +157,7 @@ void bel__call_keep_tokens(struct bel_call *call, const struct bel_reply *reply)
     bel__unsent_keep(&call->unsent, reply, call->block);
 }
 
-static void released(struct bel_unsent_claims *unsent)
+static void on_released(struct bel_unsent_claims *unsent)
 {
     struct bel_call *call = BEL_CONTAINER_OF(unsent, struct bel_call, unsent);
     struct bel_session *session = call->session;
@@ -172,5 +172,5 @@ void bel__call_abandon(struct bel_session *session, struct bel_call *call)
     assert(call->state == BEL_CALL_LEFT || call->state == BEL_CALL_UNWRITTEN);
     call->state = BEL_CALL_RELEASING;
     bel__list_append(&session->releasing, &call->link);
-    bel__unsent_release(&call->unsent, &call->request, session->owner.backend, released);
+    bel__unsent_release(&call->unsent, &call->request, session->owner.backend, on_released);
 }

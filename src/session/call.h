@@ -3,15 +3,15 @@
 #define BEL_SESSION_CALL_H
 
 /*
- * call - the inside of a session: its commands under way, each a call.
+ * call - a command that a session executes. Private to src/session.
  *
  *     in --parse--> calls: [GET, answered] [CLAIM, waits] [PING, answered] ...
- *                     |                         each but the first keeps its reply to itself
- *                     '--> out --> whoever writes
+ *                     |                    each but the first buffers its own reply
+ *                     '--> out --> written by the connection
  *
- * A call stays in the list, which has the order of the commands, until it and all before it are
- * answered. A claim with deliveries stays until its reply is written as well, because if it never
- * is, they are released.
+ * The list has the order of the commands. A call stays in it until the call and all before it are
+ * answered. A claim with deliveries is kept until its reply is written: if the reply is never
+ * written, the deliveries are released.
  */
 
 #include "core/list.h"
@@ -25,7 +25,7 @@ enum {
 };
 
 /*
- * The life of a call, and the list of its session that it is in.
+ * The lifecycle of a call, and the list of the session that contains it.
  *
  *     spare --take--> under way --answered--> answered --leave--> left --give--> spare
  *                      ^  |                                        |               ^
@@ -36,11 +36,11 @@ enum {
 enum bel_call_state {
     BEL_CALL_SPARE,
     BEL_CALL_UNDER_WAY,  /* in `calls` */
-    BEL_CALL_BACKGROUND, /* in `calls`: a task of the server does it */
-    BEL_CALL_ANSWERED,   /* in `calls`: has its reply, which waits for those before */
-    BEL_CALL_LEFT,       /* in no list: its reply is in the output, or never will be */
+    BEL_CALL_BACKGROUND, /* in `calls`: a background task executes it */
+    BEL_CALL_ANSWERED,   /* in `calls`: its reply waits for the replies of earlier calls */
+    BEL_CALL_LEFT,       /* in no list: its reply is in the output, or is lost */
     BEL_CALL_UNWRITTEN,  /* in `unwritten`: a claim whose reply is in the output */
-    BEL_CALL_RELEASING,  /* in `releasing`: a claim whose reply never will be written */
+    BEL_CALL_RELEASING,  /* in `releasing`: a claim whose reply is lost */
 };
 
 struct bel_call {
@@ -48,21 +48,21 @@ struct bel_call {
     struct bel_link link;        /* in one of the session's lists */
     struct bel_call *next_spare; /* in the pool */
     struct bel_session *session; /* borrowed; lives at least as long */
-    int version;                 /* of the protocol, when it was asked */
+    int version;                 /* of the protocol, when the command was received */
     enum bel_call_state state;
-    bool is_lost; /* it was answered, but there was no room for it, and FULL was said */
+    bool is_lost; /* the buffer had no room for the reply; FULL was sent instead */
     struct bel_background_task task;
     const struct bel_command_entry *entry; /* of the task */
-    struct bel_buffer reply;               /* what has to wait for those before */
-    uint8_t *block;                        /* words, then tokens; may be NULL */
+    struct bel_buffer reply;               /* waits for the replies of earlier calls */
+    uint8_t *block;                        /* words of the command, later tokens; may be NULL */
     size_t block_bytes;
-    struct bel_unsent_claims unsent; /* with tokens in the block */
-    uint64_t end;                    /* of the reply, in bytes since the session began */
-    size_t owed_bytes; /* how long its reply may become; 0: not long, or it is there */
+    struct bel_unsent_claims unsent; /* its tokens are in the block */
+    uint64_t end;                    /* of the reply, in bytes since the session was created */
+    size_t owed_bytes; /* upper bound of its future reply; 0: short, or already written */
 };
 
 /*
- * The life of a session. One that was destroyed is freed when it has nothing under way.
+ * The lifecycle of a session. A destroyed session is freed when its last call has ended.
  *
  *     open --QUIT, a broken request--> ending --.
  *       |                                       v
@@ -70,8 +70,8 @@ struct bel_call {
  */
 enum bel_session_state {
     BEL_SESSION_OPEN,
-    BEL_SESSION_ENDING,    /* takes no more commands */
-    BEL_SESSION_DROPPED,   /* nobody will write its output */
+    BEL_SESSION_ENDING,    /* accepts no more commands */
+    BEL_SESSION_DROPPED,   /* its output will not be written */
     BEL_SESSION_DESTROYED, /* has no owner */
 };
 
@@ -82,81 +82,84 @@ struct bel_session {
     struct bel_resp_parser parser;
     struct bel_buffer in, out;
     struct bel_list calls;     /* in the order of the commands */
-    struct bel_list unwritten; /* claims that are answered, not written */
-    struct bel_list releasing; /* claims that never will be */
-    struct bel_call *spare;    /* its own; NULL while it is among them */
+    struct bel_list unwritten; /* claims whose reply is in the output */
+    struct bel_list releasing; /* claims whose reply is lost */
+    struct bel_call *spare;    /* for the next command; NULL while it is in use */
     size_t calls_count, commands_max;
-    size_t output_max;             /* bytes, unread and owed */
-    size_t kept_bytes;             /* of replies that wait for those before */
-    size_t owed_bytes;             /* of replies to come, at most */
-    uint64_t appended;             /* bytes put into the output since the session began */
-    const struct bel_call *holder; /* holds back the commands behind it; NULL: none does */
-    size_t request_bytes;          /* of a request that is parsed and waits; 0: none */
+    size_t output_max;             /* maximum of unread output and owed replies, in bytes */
+    size_t kept_bytes;             /* of replies that wait for the replies of earlier calls */
+    size_t owed_bytes;             /* upper bound of all future replies */
+    uint64_t appended;             /* bytes appended to the output since the session was created */
+    const struct bel_call *holder; /* the next command waits for this call; NULL: none */
+    size_t request_bytes;          /* of a parsed request that has to wait; 0: none */
     int version;
     unsigned keys_wrong;
     struct bel_grant grant;
-    bool is_known;    /* has come in by AUTH, or need not */
-    bool is_refusing; /* what is behind MULTI */
+    bool is_authenticated; /* authenticated, or the server has no keys */
+    bool is_refusing;      /* after MULTI: refuses commands until EXEC or DISCARD */
     uint64_t id;
-    struct bel_mono since; /* when it was introduced */
+    struct bel_mono since; /* when the client connected */
     char name[BEL_SESSION_NAME_BYTES], address[BEL_SESSION_NAME_BYTES];
 };
 
-/* A call for the next command, at the end of the list; NULL if there is no memory. */
+/* Appends a call for the next command to `calls`; returns NULL if out of memory. */
 struct bel_call *bel__call_take(struct bel_session *session);
 
-/* Takes a call out of the list of commands. */
+/* Removes a call from `calls`. */
 void bel__call_leave(struct bel_session *session, struct bel_call *call);
 
-/* Says how long the reply of a call may become. */
+/* Sets the upper bound of the size of a call's reply. */
 void bel__call_owe(struct bel_session *session, struct bel_call *call, size_t bytes);
 
-/* Gives back a call that is in no list. */
+/* Returns a call that is in no list to the session or the pool. */
 void bel__call_give(struct bel_session *session, struct bel_call *call);
 
-/* Makes the block of a call at least so large. What was in it is lost. */
+/* Ensures that the block of a call has at least `bytes` bytes; its content is lost. Returns 0 or
+ * BEL_ENOMEM. */
 BEL_CHECKED int bel__call_reserve(struct bel_call *call, size_t bytes);
 
-/* Copies the tokens of deliveries into the call's block, in place of its words. If there is no
- * memory they cannot be released, and end as leases do. */
+/* Copies the tokens of deliveries into the call's block, over the words. If memory runs out, the
+ * deliveries cannot be released and their leases expire. */
 void bel__call_keep_tokens(struct bel_call *call, const struct bel_reply *reply);
 
-/* Ends a call that is in no list and will not be heard: its deliveries are released. A session
- * that was destroyed may be gone then. */
+/* Ends a call whose reply is lost, and releases its deliveries. The call is in no list. Frees the
+ * session if it was destroyed and this was its last call. */
 void bel__call_abandon(struct bel_session *session, struct bel_call *call);
 
-/* Frees a session that was destroyed, if nothing of it is under way any more. */
+/* Frees a destroyed session, if it has no call left. */
 void bel__session_free_if_gone(struct bel_session *session);
 
 /* --- limits.c --- */
 
 /* Returns the limits of a request, before or after the client has authenticated. */
-struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known);
+struct bel_resp_limits bel__session_limits(const struct bel_service *service,
+                                           bool is_authenticated);
 
-/* Sets the limits of a session, and makes its input and output. */
+/* Sets the limits of a session, and initializes its input and output buffers. */
 void bel__session_init_limits(struct bel_session *session);
 
-/* Returns how many bytes may be unparsed. */
+/* Returns the maximum of unparsed input in bytes. */
 size_t bel__session_input_max(const struct bel_session *session);
 
-/* Returns how long the reply to a command may become, 0 if it cannot be long; more than the output
- * may hold, so that the command is alone, if the length is unknown or too large. */
+/* Returns an upper bound of the size of the reply to a command, or 0 if the reply is short. If the
+ * size is unknown or too large, the bound exceeds the output limit; the next command then waits. */
 size_t bel__session_owed(const struct bel_session *session, const struct bel_command *command);
 
-/* Returns whether one more command may be under way: there are not too many, and the output has
- * room for all that is owed. */
+/* Returns whether the session may start one more command: the number of commands is below its
+ * limit, and the output has room for all owed replies. */
 bool bel__session_may_add(const struct bel_session *session);
 
 /* --- own_commands.c --- */
 
-/* Whether a command that is the session's own, not a backend's, wants all before it answered. */
+/* Returns whether a command of the session itself waits until all earlier commands are answered. */
 bool bel__own_command_is_barrier(const struct bel_command_entry *entry);
 
-/* Does such a command, and writes its reply; or begins it, and then it is a task. */
+/* Executes a command of the session itself and writes its reply; or starts a background task and
+ * sets the call's state to BEL_CALL_BACKGROUND. */
 void bel__own_command_do(struct bel_call *call, const struct bel_bound *bound,
                          struct bel_resp_writer *writer);
 
-/* Writes the reply of a task that is done. */
+/* Writes the reply of a background task that has ended. */
 void bel__own_command_end(const struct bel_call *call, int err, const char *why,
                           struct bel_resp_writer *writer);
 

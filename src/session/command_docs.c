@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * COMMAND: the table of commands as clients of Redis read it, to complete what is typed and to show
- * what is expected. All of it is the table's.
+ * COMMAND: the table of commands in the format of Redis. Clients use it to complete and to explain
+ * what users type.
  */
 #include "session/call.h"
 
 #include <string.h>
 
 enum {
-    INFO_FIELDS = 6, /* of a command, in the order that clients know */
+    INFO_FIELDS = 6, /* of a command, in the order of Redis */
     NAME_BYTES = 32,
 };
 
@@ -18,7 +18,7 @@ static bool is_option(const struct bel_argument *argument)
     return argument->name[0] >= 'A' && argument->name[0] <= 'Z';
 }
 
-/* Clients know commands by names in small letters. */
+/* Writes a name in lower case, as clients of Redis expect it. */
 static void write_name(struct bel_resp_writer *writer, const char *name)
 {
     char small[NAME_BYTES];
@@ -30,7 +30,7 @@ static void write_name(struct bel_resp_writer *writer, const char *name)
     bel__resp_bulk(writer, (struct bel_view){small, bytes});
 }
 
-/* How many words there are, the name included; negative: at least so many. */
+/* Returns the number of words of a command, including its name; negative if it is a minimum. */
 static int64_t arity(const struct bel_command_entry *entry)
 {
     int64_t least = 1;
@@ -66,7 +66,7 @@ static void write_info(struct bel_resp_writer *writer, const struct bel_command_
     bel__resp_integer(writer, arity(entry));
     bel__resp_array(writer, 1);
     bel__resp_simple(writer, flag_of(entry));
-    bel__resp_integer(writer, 0); /* no word is a key that decides where a command has to go */
+    bel__resp_integer(writer, 0); /* first key, last key, step: commands have no cluster keys */
     bel__resp_integer(writer, 0);
     bel__resp_integer(writer, 0);
 }
@@ -126,7 +126,7 @@ static void write_docs(struct bel_resp_writer *writer, const struct bel_command_
     }
 }
 
-/* --- all of them, or those that are named --- */
+/* --- all commands, or the named ones --- */
 
 static void write_infos(const struct bel_bound *bound, struct bel_resp_writer *writer)
 {

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 enum {
-    KEYS_WRONG_MAX = 10, /* on a connection */
+    KEYS_WRONG_MAX = 10, /* per connection */
 };
 
 enum bel_key_result bel__key_check(const struct bel_service *service, struct bel_view user,

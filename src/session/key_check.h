@@ -3,8 +3,8 @@
 #define BEL_SESSION_KEY_CHECK_H
 
 /*
- * key_check - checks the key of a client, and closes connections that guess: RESP and HTTP allow
- * the same number of wrong keys on a connection.
+ * key_check - checks the API key of a client, and limits the number of wrong keys per connection,
+ * for RESP and HTTP alike.
  */
 
 #include "session/session.h"
@@ -12,11 +12,12 @@
 enum bel_key_result {
     BEL_KEY_RIGHT,
     BEL_KEY_WRONG,
-    BEL_KEY_WRONG_LAST, /* too many wrong keys: the connection is to be closed */
+    BEL_KEY_WRONG_LAST, /* too many wrong keys: close the connection */
 };
 
-/* Checks a key of a service that has keys. A right one sets `*out`. `*wrong` counts the wrong keys
- * of a connection, from 0; NULL if there was no memory for a counter: then one is too many. */
+/* Checks a key; the service must have keys. If the key is right, sets `*out` to its permissions.
+ * `*wrong` counts the wrong keys of a connection, from 0. If `wrong` is NULL, the first wrong key
+ * is the last. */
 enum bel_key_result bel__key_check(const struct bel_service *service, struct bel_view user,
                                    struct bel_view key, unsigned *wrong, struct bel_grant *out);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * How much a session may hold: unparsed input, commands under way, unread output. A client that has
- * not authenticated may send little. A reply that may become long is owed from when its command is
- * submitted, so that all replies under way have room in the output; one of unknown length is alone.
+ * The limits of a session: unparsed input, running commands, unread output. The limits are lower
+ * before a client has authenticated. The room for a long reply is reserved (owed) when its command
+ * is submitted, so that the output has room for all replies. A command whose reply has an unknown
+ * length runs alone.
  */
 #include "session/call.h"
 
@@ -12,15 +13,15 @@
 enum {
     OUTPUT_BYTES_MAX = 8 << 20,
     COMMANDS_MAX = 1024,
-    REPLY_BYTES_MAX = 256 << 20, /* of one */
-    TIMER_BYTES_MORE = 64 << 10, /* in a reply, than the payload */
+    REPLY_BYTES_MAX = 256 << 20, /* of one reply */
+    TIMER_BYTES_MORE = 64 << 10, /* of a timer in a reply, in addition to its payload */
     AGENDA_BYTES_MAX = 512 << 10,
     ARGUMENTS_MAX = 16384,
-    REQUEST_BYTES_MORE = 1 << 20, /* than the payload */
-    STRANGER_ARGUMENTS_MAX = 10,
-    STRANGER_ARGUMENT_BYTES_MAX = 4096,
-    STRANGER_BYTES_MAX = 64 << 10, /* unparsed */
-    READ_BYTES = 64 << 10,         /* unparsed, besides the request that is being received */
+    REQUEST_BYTES_MORE = 1 << 20, /* in addition to the payload */
+    UNAUTHENTICATED_ARGUMENTS_MAX = 10,
+    UNAUTHENTICATED_ARGUMENT_BYTES_MAX = 4096,
+    UNAUTHENTICATED_BYTES_MAX = 64 << 10, /* unparsed input */
+    READ_BYTES = 64 << 10,                /* unparsed input after an incomplete request */
 };
 
 static size_t payload_max(const struct bel_service *service)
@@ -34,18 +35,19 @@ static size_t unread(const struct bel_session *session)
     return session->out.count + session->kept_bytes;
 }
 
-struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_known)
+struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_authenticated)
 {
     size_t request = payload_max(service) + REQUEST_BYTES_MORE;
-    if (is_known) {
+    if (is_authenticated) {
         return (struct bel_resp_limits){.arguments_max = ARGUMENTS_MAX,
                                         .argument_bytes_max = request,
                                         .request_bytes_max = request,
                                         .is_lenient = true};
     }
-    size_t bytes = (size_t)STRANGER_ARGUMENTS_MAX * (STRANGER_ARGUMENT_BYTES_MAX + 32);
-    return (struct bel_resp_limits){.arguments_max = STRANGER_ARGUMENTS_MAX,
-                                    .argument_bytes_max = STRANGER_ARGUMENT_BYTES_MAX,
+    size_t bytes =
+        (size_t)UNAUTHENTICATED_ARGUMENTS_MAX * (UNAUTHENTICATED_ARGUMENT_BYTES_MAX + 32);
+    return (struct bel_resp_limits){.arguments_max = UNAUTHENTICATED_ARGUMENTS_MAX,
+                                    .argument_bytes_max = UNAUTHENTICATED_ARGUMENT_BYTES_MAX,
                                     .request_bytes_max = bytes};
 }
 
@@ -97,7 +99,7 @@ bool bel__session_is_full(const struct bel_session *session)
 
 size_t bel__session_input_max(const struct bel_session *session)
 {
-    return session->is_known ? session->in.count_max : STRANGER_BYTES_MAX;
+    return session->is_authenticated ? session->in.count_max : UNAUTHENTICATED_BYTES_MAX;
 }
 
 size_t bel__session_room(const struct bel_session *session)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Commands that are the session's own and no backend's: what clients of Redis say when they
- * connect, and what is asked of the server as a whole. They are answered at once; those that
- * should see what the commands before them have done wait until these are answered.
+ * Commands that the session executes itself, without the backend: the handshake of Redis clients,
+ * and commands for the whole server. Most reply at once. A barrier command waits until all earlier
+ * commands are answered, so that it sees their effects.
  */
 #include "belfry/version.h"
 #include "core/units.h"
@@ -25,46 +25,47 @@ enum {
 typedef void own_fn(struct bel_call *call, const struct bel_bound *bound,
                     struct bel_resp_writer *writer);
 
-static bool may(const struct bel_session *session, enum bel_permission permission)
+static bool has_permission(const struct bel_session *session, enum bel_permission permission)
 {
     return (session->grant.permissions & 1U << permission) != 0;
 }
 
-/* No command comes after this one. */
-static void end(struct bel_call *call)
+/* Makes this the last command: the session accepts no more. */
+static void stop_commands(struct bel_call *call)
 {
     assert(call->session->state == BEL_SESSION_OPEN);
     call->session->state = BEL_SESSION_ENDING;
 }
 
-/* --- who is there --- */
+/* --- authentication --- */
 
-static void forget(struct bel_session *session)
+/* Resets a session to the state of a new connection. */
+static void reset_grant(struct bel_session *session)
 {
-    session->is_known = session->service->authenticate == NULL;
-    session->grant = (struct bel_grant){session->is_known ? ~0U : 0, NULL};
-    session->parser.limits = bel__session_limits(session->service, session->is_known);
+    session->is_authenticated = session->service->authenticate == NULL;
+    session->grant = (struct bel_grant){session->is_authenticated ? ~0U : 0, NULL};
+    session->parser.limits = bel__session_limits(session->service, session->is_authenticated);
 }
 
-/* Lets a client in, or says why not. */
-static bool let_in(struct bel_call *call, struct bel_view user, struct bel_view key,
-                   struct bel_resp_writer *writer)
+/* Authenticates a client. On failure writes the error and returns false. */
+static bool authenticate(struct bel_call *call, struct bel_view user, struct bel_view key,
+                         struct bel_resp_writer *writer)
 {
     struct bel_session *session = call->session;
     const struct bel_service *service = session->service;
     struct bel_grant grant = {0};
     if (service->authenticate == NULL) {
         if (user.bytes == 0 || bel__view_is(user, "default")) return true;
-        bel__resp_error(writer, "ERR", "the server knows no users: it was started without keys");
+        bel__resp_error(writer, "ERR", "the server has no users: it was started without keys");
         return false;
     }
     enum bel_key_result result = bel__key_check(service, user, key, &session->keys_wrong, &grant);
     if (result != BEL_KEY_RIGHT) {
         bel__resp_error(writer, "NOAUTH", "wrong user or key");
-        if (result == BEL_KEY_WRONG_LAST) end(call);
+        if (result == BEL_KEY_WRONG_LAST) stop_commands(call);
         return false;
     }
-    session->is_known = true;
+    session->is_authenticated = true;
     session->grant = grant;
     session->parser.limits = bel__session_limits(service, true);
     return true;
@@ -75,14 +76,15 @@ static void do_auth(struct bel_call *call, const struct bel_bound *bound,
 {
     struct bel_view user = {0}, key = bound->repeated[bound->repeated_count - 1];
     if (bound->repeated_count > 2) {
-        bel__resp_error(writer, "ERR", "AUTH has a key, or a user and a key");
+        bel__resp_error(writer, "ERR", "AUTH takes a key, or a user and a key");
         return;
     }
     if (bound->repeated_count == 2) user = bound->repeated[0];
-    if (let_in(call, user, key, writer)) bel__resp_simple(writer, "OK");
+    if (authenticate(call, user, key, writer)) bel__resp_simple(writer, "OK");
 }
 
-/* A name is shown in a line of CLIENT LIST, where spaces end it. */
+/* Sets the name of a client. A line of CLIENT LIST contains the name, so it must have no spaces. On
+ * failure writes the error and returns false. */
 static bool set_name(struct bel_session *session, struct bel_view name,
                      struct bel_resp_writer *writer)
 {
@@ -92,7 +94,7 @@ static bool set_name(struct bel_session *session, struct bel_view name,
         is_fine = text[i] > ' ' && text[i] < 0x7f;
     }
     if (!is_fine) {
-        bel__resp_error(writer, "ERR", "a name has up to 63 letters, and no spaces");
+        bel__resp_error(writer, "ERR", "a name has at most 63 printable characters, no spaces");
         return false;
     }
     memset(session->name, 0, sizeof session->name);
@@ -131,10 +133,10 @@ static void do_hello(struct bel_call *call, const struct bel_bound *bound,
         return;
     }
     if (bound->pairs_count > 0 &&
-        !let_in(call, bound->pairs[0].name, bound->pairs[0].value, writer)) {
+        !authenticate(call, bound->pairs[0].name, bound->pairs[0].value, writer)) {
         return;
     }
-    if (!session->is_known) {
+    if (!session->is_authenticated) {
         bel__resp_error(writer, "NOAUTH", "HELLO needs a key: HELLO 3 AUTH user key");
         return;
     }
@@ -146,7 +148,7 @@ static void do_hello(struct bel_call *call, const struct bel_bound *bound,
 
 /* --- CLIENT --- */
 
-/* Clients of Redis look for all of these names, and for numbers behind them. */
+/* Prints a line of CLIENT LIST, with all fields that Redis clients expect. */
 static size_t print_client(const struct bel_session *session, char out[CLIENT_BYTES])
 {
     uint64_t age_ns = session->service->now->real.ns - session->since.ns;
@@ -185,18 +187,18 @@ static void do_client(struct bel_call *call, const struct bel_bound *bound,
         break;
     case BEL_CLIENT_SETNAME:
         if (bound->repeated_count != 1) {
-            bel__resp_error(writer, "ERR", "CLIENT SETNAME has a name");
+            bel__resp_error(writer, "ERR", "CLIENT SETNAME takes one name");
         } else if (set_name(session, bound->repeated[0], writer)) {
             bel__resp_simple(writer, "OK");
         }
         break;
-    default: /* what a client says of itself, and what is nothing to us */
+    default: /* e.g. SETINFO: accepted and ignored */
         bel__resp_simple(writer, "OK");
         break;
     }
 }
 
-/* --- small ones --- */
+/* --- short commands --- */
 
 static void do_ping(struct bel_call *call, const struct bel_bound *bound,
                     struct bel_resp_writer *writer)
@@ -223,7 +225,7 @@ static void do_select(struct bel_call *call, const struct bel_bound *bound,
     if (bound->values[0].number == 0) {
         bel__resp_simple(writer, "OK");
     } else {
-        bel__resp_error(writer, "ERR", "DB index is out of range: there is only 0");
+        bel__resp_error(writer, "ERR", "DB index is out of range: the only database is 0");
     }
 }
 
@@ -235,7 +237,7 @@ static void do_reset(struct bel_call *call, const struct bel_bound *bound,
     session->version = writer->version = 2;
     session->is_refusing = false;
     memset(session->name, 0, sizeof session->name);
-    forget(session);
+    reset_grant(session);
     bel__resp_simple(writer, "RESET");
 }
 
@@ -243,7 +245,7 @@ static void do_quit(struct bel_call *call, const struct bel_bound *bound,
                     struct bel_resp_writer *writer)
 {
     (void)bound;
-    end(call);
+    stop_commands(call);
     bel__resp_simple(writer, "OK");
 }
 
@@ -256,8 +258,7 @@ static void do_command(struct bel_call *call, const struct bel_bound *bound,
 
 /* --- the server --- */
 
-/* As clients of Redis expect it, there is no reply: the connection ends. */
-/* All modes but one are ways to stop. */
+/* Returns whether the modes of SHUTDOWN contain ABORT. The other modes mean the same as none. */
 static bool is_abort(const struct bel_bound *bound)
 {
     static const char word[] = "ABORT";
@@ -270,19 +271,20 @@ static bool is_abort(const struct bel_bound *bound)
     return false;
 }
 
+/* Writes no reply, as Redis: the connection is closed. */
 static void do_shutdown(struct bel_call *call, const struct bel_bound *bound,
                         struct bel_resp_writer *writer)
 {
     const struct bel_service *service = call->session->service;
     if (is_abort(bound)) {
-        bel__resp_error(writer, "ERR", "there is no shutdown that could be aborted");
+        bel__resp_error(writer, "ERR", "no shutdown in progress");
         return;
     }
     if (service->shutdown == NULL) {
-        bel__resp_error(writer, "ERR", "SHUTDOWN is not available here");
+        bel__resp_error(writer, "ERR", "SHUTDOWN is not available on this server");
         return;
     }
-    end(call);
+    stop_commands(call);
     service->shutdown(service->context);
 }
 
@@ -317,8 +319,9 @@ static void do_info(struct bel_call *call, const struct bel_bound *bound,
     bel__buffer_finish(&text);
 }
 
-/* Goes on when a task was begun: with its end, or not before that comes. */
-static void go_on(struct bel_call *call, int err, const char *why, struct bel_resp_writer *writer)
+/* Handles the result of starting a task: waits for the task, or replies if it is already done. */
+static void finish_or_wait(struct bel_call *call, int err, const char *why,
+                           struct bel_resp_writer *writer)
 {
     if (err == BEL_BACKGROUND_LATER) {
         call->state = BEL_CALL_BACKGROUND;
@@ -337,23 +340,24 @@ static void do_backup(struct bel_call *call, const struct bel_bound *bound,
         return;
     }
     int err = service->backup(service->context, bound->values[0].text, &call->task, &why);
-    go_on(call, err, why.text, writer);
+    finish_or_wait(call, err, why.text, writer);
 }
 
 /* --- CLOCK --- */
 
-/* Where the clock is to go. False if it has been said why not. */
-static bool find_move(const struct bel_session *session, const struct bel_bound *bound,
-                      struct bel_resp_writer *writer, struct bel_clock_move *out)
+/* Sets `*out` to the requested movement of the clock. On failure writes the error and returns
+ * false. */
+static bool parse_move(const struct bel_session *session, const struct bel_bound *bound,
+                       struct bel_resp_writer *writer, struct bel_clock_move *out)
 {
     bool is_set = bel__bound_has(bound, BEL_CLOCK_SET);
     if (bel__bound_has(bound, BEL_CLOCK_ADVANCE) && is_set) {
-        bel__resp_error(writer, "ERR", "ADVANCE and SET exclude each other: say one of them");
-    } else if (!may(session, BEL_PERMISSION_ADMIN) || session->grant.scope != NULL) {
-        bel__resp_error(writer, "NOPERM", "to move the clock needs the permission 'admin'");
+        bel__resp_error(writer, "ERR", "ADVANCE and SET exclude each other: give one of them");
+    } else if (!has_permission(session, BEL_PERMISSION_ADMIN) || session->grant.scope != NULL) {
+        bel__resp_error(writer, "NOPERM", "moving the clock needs the permission 'admin'");
     } else if (session->service->advance == NULL) {
         bel__resp_error(writer, "ERR",
-                        "the clock is the system's: start the server with --clock virtual");
+                        "the server uses the system clock: start it with --clock virtual");
     } else {
         *out = (struct bel_clock_move){.is_set = is_set,
                                        .to = bound->values[BEL_CLOCK_SET].time,
@@ -372,8 +376,8 @@ static void do_clock(struct bel_call *call, const struct bel_bound *bound,
     struct bel_clock_move move;
     if (!is_moved) {
         bel__resp_integer(writer, service->now->wall.ms);
-    } else if (find_move(call->session, bound, writer, &move)) {
-        go_on(call, service->advance(service->context, &move, &call->task), "", writer);
+    } else if (parse_move(call->session, bound, writer, &move)) {
+        finish_or_wait(call, service->advance(service->context, &move, &call->task), "", writer);
     }
 }
 
@@ -382,7 +386,7 @@ void bel__own_command_end(const struct bel_call *call, int err, const char *why,
 {
     bool is_clock = call->entry == &bel__commands[BEL_COMMAND_CLOCK];
     if (err != 0 && is_clock && err == BEL_EINVAL) {
-        bel__resp_error(writer, "BADARG", "a clock goes forward only, and not that far");
+        bel__resp_error(writer, "BADARG", "the time is in the past or too far in the future");
     } else if (err != 0) {
         bel__resp_error(writer, bel__reply_code(err), why[0] != 0 ? why : bel_error_text(err));
     } else if (is_clock) {
@@ -416,7 +420,7 @@ void bel__own_command_do(struct bel_call *call, const struct bel_bound *bound,
     size_t place = (size_t)(bound->entry - bel__commands);
     assert(own[place].run != NULL);
     if (bound->entry->permission == BEL_PERMISSION_ADMIN && call->session->grant.scope != NULL) {
-        bel__resp_error(writer, "NOPERM", "this key is for some topics alone, not for the server");
+        bel__resp_error(writer, "NOPERM", "this command needs a key that is not limited to topics");
         return;
     }
     own[place].run(call, bound, writer);

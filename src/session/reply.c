@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Replies, field by field, as the table commands/fields.h has them. A map starts with the number of
- * its fields, which depends on the timer, so the present fields are counted before any is written.
+ * Writes replies field by field, following the table commands/fields.h. A map starts with the
+ * number of its fields, which depends on the timer, so the present fields are counted before
+ * writing.
  */
 #include "session/reply.h"
 
@@ -25,7 +26,7 @@ __attribute__((noinline)) static void write_headers(struct bel_resp_writer *writ
     }
 }
 
-/* Writes the value of a field, even an empty one. Outcomes and settings are only in maps. */
+/* Writes the value of a field, even if it is empty. Outcomes and settings occur only in maps. */
 static inline __attribute__((always_inline)) void
 write_value(struct bel_resp_writer *writer, const struct bel_field *field, const void *from)
 {
@@ -61,7 +62,7 @@ write_value(struct bel_resp_writer *writer, const struct bel_field *field, const
     }
 }
 
-/* Writes an array with a place for each field. */
+/* Writes an array with one element per field; absent fields are nil. */
 static inline __attribute__((always_inline)) void write_places(struct bel_resp_writer *writer,
                                                                const struct bel_field *fields,
                                                                size_t count, const void *from,
@@ -94,7 +95,7 @@ static void write_outcomes(struct bel_resp_writer *writer, const struct bel_time
     }
 }
 
-/* Settings stand beside the fields of a topic, under the names that CONFIGURE takes. */
+/* Writes the settings of a topic as further fields, under the names that CONFIGURE accepts. */
 static void write_settings(struct bel_resp_writer *writer, const struct bel_topic *topic)
 {
     for (size_t i = 0; i < topic->settings_count; i++) {
@@ -152,7 +153,7 @@ static void write_list(struct bel_resp_writer *writer, const struct bel_reply *r
     }
 }
 
-/* The reply that is written most: the rows are constants here, and the loop is unrolled. */
+/* Writes the most frequent reply: the fields are constants, and the loop is unrolled. */
 static void write_delivery(struct bel_resp_writer *writer, const struct bel_delivery *delivery)
 {
     size_t count = sizeof bel__delivery_fields / sizeof bel__delivery_fields[0];

@@ -3,19 +3,18 @@
 #define BEL_SESSION_REPLY_H
 
 /*
- * answer - what a backend has replied, as it goes over the wire; docs/PROTOCOL.md names each
- * field. Fields of a map that say nothing are left out, and fields may be added to maps and at the
- * end of arrays.
+ * reply - writes the reply of a backend in RESP. docs/PROTOCOL.md describes the fields. Empty
+ * fields of a map are left out. Later versions may add fields to maps and at the end of arrays.
  */
 
 #include "belfry/backend.h"
 #include "session/resp.h"
 
-/* Writes a reply to a command of this verb, an error too. */
+/* Writes the reply to a command of this verb, or its error. */
 void bel__reply_write(struct bel_resp_writer *writer, enum bel_verb verb,
                       const struct bel_reply *reply);
 
-/* "BADARG" and so on. */
+/* Returns the protocol's code of an error, e.g. "BADARG" for BEL_EINVAL. */
 const char *bel__reply_code(int err);
 
 #endif

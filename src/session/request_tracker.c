@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A caller puts its own function in the place of `done`, and itself in the part of a request that
- * is for whoever carries it. A claim that may wait is in a list from when it is submitted until it
+ * On submit a caller saves the request's `done` in `via.done`, replaces it with finish(), and
+ * stores itself in `via.carrier`. A claim with a wait is in the tracker's list from submit until it
  * is done or withdrawn.
  */
 #include "session/request_tracker.h"
@@ -33,7 +33,7 @@ struct bel_caller *bel__caller_of(const struct bel_request *request)
     return caller;
 }
 
-/* Returns a request to its owner, with its own `done`. */
+/* Restores the `done` of a request, and stops counting the request. */
 static void give_back(struct bel_caller *caller, struct bel_request *request)
 {
     struct bel_request_tracker *tracker = caller->tracker;
@@ -74,13 +74,13 @@ static void leave_if_done(struct bel_caller *caller)
     left(caller);
 }
 
-/* Stands in the place of `done`. */
+/* Replaces the `done` of a request while the request is with the backend. */
 static void finish(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_caller *caller = bel__caller_of(request);
     count(caller->tracker, request, reply);
     give_back(caller, request);
-    request->done(request, reply); /* may submit and so add to what is under way */
+    request->done(request, reply); /* may submit more requests of this caller */
     leave_if_done(caller);
 }
 

@@ -12,11 +12,11 @@
  *          ^                                                      |
  *          '------- done <---- counted, with its caller <---------'
  *
- * A caller is a backend. Whoever submits requests has a caller of its own, so each request belongs
- * to the caller it was submitted to. The tracker knows what a loop needs and a backend does not
- * tell: whether requests are new, so that a turn is worth it; which claims wait, so that a server
- * that stops can answer them with nothing; and whose they are, so that a connection whose client
- * hung up and only waits can be closed.
+ * A caller is a backend. Each source of requests has a caller of its own, and a request belongs to
+ * the caller that it was submitted to. The tracker provides what the loop needs and a backend does
+ * not report: the number of new requests, because without any a turn is unnecessary; the waiting
+ * claims, because a stopping server replies to them with no deliveries; and the caller of a claim,
+ * because a connection that only waits can be closed when its client hangs up.
  *
  * Threads: a tracker and its callers belong to one thread.
  */
@@ -32,43 +32,43 @@ struct bel_request_tracker;
 
 /* The source of some requests: a connection, HTTP, or the server itself. */
 struct bel_caller {
-    struct bel_backend backend;              /* first: what this caller submits to */
+    struct bel_backend backend;              /* first: requests are submitted to it */
     struct bel_request_tracker *tracker;     /* borrowed */
     void (*left)(struct bel_caller *caller); /* private: set while the caller leaves */
-    uint32_t under_way;                      /* read only: requests not answered */
-    uint32_t waiting;                        /* read only: of them, claims that may wait */
+    uint32_t under_way;                      /* read only: requests without a reply */
+    uint32_t waiting;                        /* read only: claims with a wait among them */
 };
 
 struct bel_request_tracker {
     struct bel_backend *inner; /* borrowed, as are the next two */
     struct bel_metrics *metrics;
     const struct bel_clock *clock;
-    struct bel_list waits; /* claims that may wait */
+    struct bel_list waits; /* claims with a wait */
     struct bel_now now;    /* of the last turn */
-    uint64_t under_way;    /* read only, as is all that follows */
-    uint64_t fresh;        /* submitted since the last turn */
-    int broken;            /* BEL_EIO or BEL_ECORRUPT, once a request was answered so */
+    uint64_t under_way;    /* requests without a reply; read only, as are the following fields */
+    uint64_t fresh;        /* requests submitted since the last turn */
+    int broken;            /* BEL_EIO or BEL_ECORRUPT, once the backend replied with it */
     bool is_draining;
 };
 
-/* Makes a tracker in front of `inner`. There is nothing to release. */
+/* Initializes a tracker in front of `inner`. It needs no cleanup. */
 void bel__request_tracker_init(struct bel_request_tracker *tracker, struct bel_backend *inner,
                                struct bel_metrics *metrics, const struct bel_clock *clock);
 
-/* Takes a turn of the inner backend and measures how long it took. Returns when to come back. */
+/* Takes a turn of the inner backend and measures its duration. Returns when the next is due. */
 struct bel_next bel__request_tracker_turn(struct bel_request_tracker *tracker, struct bel_now now);
 
-/* From here on no claim waits: claims that wait are answered with nothing, now. A later one is
- * answered by the turn in which it would begin to wait. */
+/* Ends all waits: replies to waiting claims with no deliveries, now. Later claims get their reply
+ * in the turn in which they would begin to wait. */
 void bel__request_tracker_drain(struct bel_request_tracker *tracker);
 
-/* Makes a caller. There is nothing to release, but it must stay until its requests are done. */
+/* Initializes a caller. It needs no cleanup, but must exist until its requests are done. */
 void bel__caller_init(struct bel_caller *caller, struct bel_request_tracker *tracker);
 
-/* Calls `left` when none of the caller's requests is under way, which may be now. */
+/* Calls `left` once all requests of the caller are done, possibly before this function returns. */
 void bel__caller_leave(struct bel_caller *caller, void (*left)(struct bel_caller *caller));
 
-/* Returns the caller that a request was submitted to, from then until it is done. */
+/* Returns the caller that a request was submitted to. Valid until the request is done. */
 struct bel_caller *bel__caller_of(const struct bel_request *request);
 
 #endif

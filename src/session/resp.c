@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The parser stands in the request at `position`, and knows what it expects there:
+ * The parser is at `position` in the request, and its state says what it expects there:
  *
  *     *2\r\n  $3\r\n  GET\r\n  $4\r\n  mail\r\n
  *     ^START  ^SIZE   ^BODY    ^SIZE   ^BODY      END
  *
- * Whatever is complete is passed, its place noted in a slot. A body is not looked at, so a large
- * one that comes in pieces costs nothing until it is there. A request that is larger than allowed
- * has no slots: its bytes are dropped as they come, and only counted.
+ * The parser advances past each complete argument and stores its position in a slot. The content of
+ * an argument is not examined, so a large argument that arrives in pieces costs nothing until it is
+ * complete. A request that exceeds a limit gets no slots: its bytes are counted and dropped.
  *
- * Nearly all arguments are there as a whole and have nothing odd about them. They are passed in
- * one loop, which stops before the first that is not so and leaves it to the states: these alone
- * know what is missing, too large or wrong, so there is one place that says it.
+ * Nearly all arguments are complete and well-formed. A fast loop, pass_plain(), handles them and
+ * stops before the first argument that is incomplete, too large or malformed. The state machine
+ * handles that argument, so all errors are reported in one place.
  */
 #include "session/resp.h"
 
@@ -23,7 +23,7 @@
 #include <string.h>
 
 enum state {
-    START, /* the first byte decides */
+    START, /* the first byte decides between SIZE and WORDS */
     WORDS, /* a line of words */
     SIZE,  /* $3 */
     BODY,
@@ -31,18 +31,18 @@ enum state {
 };
 
 enum {
-    HEAD_BYTES_MAX = 24,             /* of *2\r\n and $3\r\n: a sign, digits, CR and LF */
+    HEAD_BYTES_MAX = 24,             /* of *2\r\n and $3\r\n: a mark, digits, CR and LF */
     END_BYTES = 2,                   /* CR and LF */
-    PLAIN_BYTES_MAX = 10,            /* of 3\r\n, in the quick way: 99999999 */
-    SLOTS_KEPT = 64,                 /* after a request with more the memory is given back */
-    ANNOUNCED_BYTES_MAX = 512 << 20, /* of an argument that is passed over */
+    PLAIN_BYTES_MAX = 10,            /* of 3\r\n on the fast path: up to 99999999 */
+    SLOTS_KEPT = 64,                 /* a larger array of slots is freed after its request */
+    ANNOUNCED_BYTES_MAX = 512 << 20, /* of an argument, even of a skipped request */
     ANNOUNCED_ARGUMENTS_MAX = 1024 * 1024,
 };
 
-/* What a step came to, besides 0 for going on. */
+/* Results of a step; 0 means continue. */
 enum {
-    SHORT = 1, /* bytes are missing */
-    BAD,       /* parser->why says it */
+    SHORT = 1, /* incomplete: needs more bytes */
+    BAD,       /* malformed: the reason is in parser->why */
 };
 
 static size_t least(size_t a, size_t b)
@@ -116,7 +116,7 @@ static int add(struct bel_resp_parser *parser, size_t start, size_t bytes)
 
 /* --- limits --- */
 
-/* The request is larger than allowed: it is passed over, or that was it. */
+/* The request exceeds a limit: starts skipping it, or fails if the limits are not lenient. */
 static int go_over(struct bel_resp_parser *parser, const char *why)
 {
     assert(why != NULL);
@@ -134,8 +134,8 @@ static bool is_end(const char *at)
     return memcmp(at, "\r\n", END_BYTES) == 0;
 }
 
-/* Reads "3\r\n", if it is a number as nearly all are: a few digits, all there. Returns what is
- * behind it; NULL if it is anything else. */
+/* Fast path: parses "3\r\n" if it is complete and has at most 8 digits. Returns the position after
+ * it, otherwise NULL. */
 static inline const char *read_plain(const char *at, const char *end, size_t *out)
 {
     size_t number = 0, room = (size_t)(end - at);
@@ -151,7 +151,7 @@ static inline const char *read_plain(const char *at, const char *end, size_t *ou
     return at + END_BYTES;
 }
 
-/* Reads "*2\r\n" or "$3\r\n" at the position, or says what is wrong with it. */
+/* Slow path: parses "*2\r\n" or "$3\r\n" at the position, or reports the error. */
 static int read_any_head(struct bel_resp_parser *parser, const char *text, size_t bytes,
                          int64_t *out)
 {
@@ -170,7 +170,7 @@ static int read_any_head(struct bel_resp_parser *parser, const char *text, size_
 static int read_head(struct bel_resp_parser *parser, const char *text, size_t bytes, int64_t *out)
 {
     size_t number;
-    assert(parser->position < bytes); /* there is a mark */
+    assert(parser->position < bytes); /* the mark: '*' or '$' */
     const char *end = read_plain(text + parser->position + 1, text + bytes, &number);
     if (end == NULL) return read_any_head(parser, text, bytes, out);
     parser->position = (size_t)(end - text);
@@ -190,8 +190,8 @@ static int read_array(struct bel_resp_parser *parser, const char *text, size_t b
     return go_over(parser, "too many arguments");
 }
 
-/* Passes the arguments that are plain, whole and allowed, up to the first that is not or has no
- * slot. */
+/* Fast path: stores the complete and well-formed arguments. Stops before the first argument that is
+ * incomplete, malformed or too large, or when there is no free slot. */
 static void pass_plain(struct bel_resp_parser *parser, const char *text, size_t bytes)
 {
     const char *at = text + parser->position;
@@ -237,8 +237,7 @@ static int end_body(struct bel_resp_parser *parser)
     return 0;
 }
 
-/* Passes a body of a request that is over, as far as it is there: the bytes that end it are
- * passed with it. */
+/* Skips the received part of an argument and of its CR and LF. */
 static int skip_body(struct bel_resp_parser *parser, size_t bytes)
 {
     assert(parser->is_over && parser->count == 0);
@@ -247,7 +246,7 @@ static int skip_body(struct bel_resp_parser *parser, size_t bytes)
     parser->position += passed;
     if (passed == wanted) return end_body(parser);
     if (passed > parser->argument_bytes) {
-        parser->position--; /* the CR waits for the LF */
+        parser->position--; /* keep the CR until the LF arrives */
         passed--;
     }
     parser->argument_bytes -= passed;
@@ -269,7 +268,7 @@ static int read_body(struct bel_resp_parser *parser, const char *text, size_t by
 
 /* --- lines --- */
 
-/* Where a word is read from and, unescaped, written to, which is never ahead. */
+/* An inline command, unescaped in place: `written` never exceeds `read`. */
 struct line {
     char *text;
     size_t read, end, written;
@@ -288,7 +287,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* What stands behind a backslash, between double quotes. */
+/* Reads an escape sequence after its backslash, within double quotes. */
 static char unescape(struct line *line)
 {
     static const char letters[] = "nrtba", meanings[] = "\n\r\t\b\a";
@@ -304,7 +303,7 @@ static char unescape(struct line *line)
     return meanings[letter - letters];
 }
 
-/* Reads up to the quote that closes. False if there is none, or no space behind it. */
+/* Reads up to the closing quote. Returns false if it is missing, or not followed by a space. */
 static bool read_quoted(struct line *line, char quote)
 {
     while (line->read < line->end) {
@@ -347,7 +346,7 @@ static int read_words(struct bel_resp_parser *parser, struct line *line)
     }
 }
 
-/* All that was looked at for the end of the line need not be again. */
+/* Reads a line of words once it is complete. Searches only new bytes for the end of the line. */
 static int read_line(struct bel_resp_parser *parser, char *text, size_t bytes)
 {
     size_t max = parser->limits.argument_bytes_max;
@@ -363,7 +362,7 @@ static int read_line(struct bel_resp_parser *parser, char *text, size_t bytes)
     return read_words(parser, &line);
 }
 
-/* --- all of it --- */
+/* --- the state machine --- */
 
 static int step(struct bel_resp_parser *parser, char *text, size_t bytes)
 {
@@ -386,7 +385,7 @@ static int step(struct bel_resp_parser *parser, char *text, size_t bytes)
     }
 }
 
-/* What is over needs to be kept no longer than it takes to pass it. */
+/* Returns how many bytes of a request that is being skipped the caller can drop. */
 static size_t drop_passed(struct bel_resp_parser *parser)
 {
     size_t passed = parser->is_over ? parser->position : 0;

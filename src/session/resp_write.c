@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a server says. Lengths and numbers are most of it: how long they are is known before they
- * are printed, so room is made once for a value with all that is around it, to the byte, and they
- * are printed where they belong.
+ * Replies consist mostly of lengths and numbers. The number of their digits is computed before they
+ * are printed. The buffer is therefore extended once per value, by the exact size, and the value is
+ * printed in place.
  */
 #include "core/parse.h"
 #include "session/resp.h"
@@ -22,7 +22,7 @@ static void put(struct bel_resp_writer *writer, const void *data, size_t bytes)
     if (writer->err == 0) writer->err = bel__buffer_append(writer->out, data, bytes);
 }
 
-/* Adds so many bytes, to be written by whoever asks. NULL if there is no room, now or before. */
+/* Extends the output by `bytes` bytes, which the caller writes. Returns NULL after an error. */
 static inline char *take(struct bel_resp_writer *writer, size_t bytes)
 {
     uint8_t *at = NULL;
@@ -36,7 +36,7 @@ static char *print_end(char *at)
     return at + END_BYTES;
 }
 
-/* A mark, a number and the end of the line. */
+/* Prints a mark, a number and the line end. Returns the position after them. */
 static char *print_head(char *at, char mark, uint64_t number, size_t digits)
 {
     *at++ = mark;
@@ -59,7 +59,7 @@ static void put_negative(struct bel_resp_writer *writer, char mark, int64_t numb
     put(writer, head, bytes + END_BYTES);
 }
 
-/* A mark and a line of text, with what would end it replaced. */
+/* Writes a mark and a line of text. Control characters are replaced by spaces. */
 static void put_line(struct bel_resp_writer *writer, char mark, const char *text)
 {
     char line[BEL_RESP_ERROR_BYTES_MAX + 3];
@@ -157,7 +157,7 @@ void bel__resp_boolean(struct bel_resp_writer *writer, bool is_true)
     }
 }
 
-/* With as many digits as it takes to read the same number. */
+/* Prints 17 significant digits, so that parsing returns the same number. */
 void bel__resp_double(struct bel_resp_writer *writer, double number)
 {
     char text[DOUBLE_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Every verb is here by name: one that is added is outside of every scope until somebody says what
- * its topics are. */
+/* Every verb is listed by name. A new verb is therefore outside of every scope until its topics are
+ * listed here. */
 #include "session/scope.h"
 
 #include <string.h>
@@ -69,7 +69,7 @@ bool bel__scope_has(const struct bel_scope *scope, const struct bel_command *com
     case BEL_VERB_FAIL:
     case BEL_VERB_RELEASE:
     case BEL_VERB_EXTEND:
-        return true; /* by their tokens */
+        return true; /* the token is proof enough */
     default:
         return false;
     }

@@ -3,13 +3,13 @@
 #define BEL_SESSION_SCOPE_H
 
 /*
- * scope - the topics that a key is for, if it is not for all of them.
+ * scope - the topics that an API key is limited to.
  *
  *     @mail     the topic mail
  *     @mail.*   all topics whose names begin with "mail."
  *
- * A command is within a scope if every topic that it names is. One that is about all topics is not.
- * Tokens are proof enough: who has one was given it by a claim.
+ * A scope allows a command if it contains every topic that the command names. It allows no command
+ * on all topics. Commands on a lease token are always allowed: the client got the token by a claim.
  */
 
 #include "belfry/backend.h"
@@ -30,16 +30,16 @@ struct bel_scope {
     } patterns[BEL_SCOPE_PATTERNS_MAX];
 };
 
-/* What a key grants. */
+/* The permissions of an API key. */
 struct bel_grant {
     unsigned permissions;          /* a set of 1 << enum bel_permission */
     const struct bel_scope *scope; /* NULL: all topics; lives as long as the keys */
 };
 
-/* Adds a pattern, without the @. False if it is none, or there are too many. */
+/* Adds a pattern, without the @. Returns false if it is invalid or there are too many. */
 BEL_CHECKED bool bel__scope_add(struct bel_scope *scope, struct bel_view pattern);
 
-/* Whether a command is within a scope; all are within NULL. */
+/* Returns whether a scope allows a command; a NULL scope allows all. */
 bool bel__scope_has(const struct bel_scope *scope, const struct bel_command *command);
 
 #endif

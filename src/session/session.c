@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The flow of a session: requests become calls, calls are answered in any order, and replies leave
- * in the order of the requests. What can go wrong on the way:
+ * The flow of a session: requests become calls, the backend answers calls in any order, and replies
+ * are sent in the order of the requests. Failures:
  *
- *   - There is no memory for a call: then there is one when another ends, since a session always
- *     has one. None for its words: the command is answered with FULL.
- *   - There is none for a reply, or it is too large: FULL is said in its place, and deliveries that
- *     were in it are released. Not even that: the connection is dropped.
- *   - Nobody reads: parsing stops at the limit, the connection is dropped at twice that.
- *   - The connection is gone: claims are withdrawn, other commands end unheard, and deliveries
- *     whose reply was not written are released, one after the other, with the call's own request.
+ *   - No memory for a call: the request waits until another call ends. A session always owns one.
+ *   - No memory for the words of a command: the reply is FULL.
+ *   - No memory for a reply, or it is too large: the reply is FULL instead, and its deliveries are
+ *     released. If even FULL does not fit, the connection is dropped.
+ *   - The client does not read: parsing stops when the output reaches its limit.
+ *   - The connection is closed: claims are withdrawn, the replies of other commands are discarded,
+ *     and deliveries whose reply was not written are released, one after the other, with the
+ *     request of their claim.
  */
 #include "session/session.h"
 
@@ -31,6 +32,7 @@ static uint64_t written(const struct bel_session *session)
 
 /* --- replies --- */
 
+/* Abandons all answered calls of a dropped session. */
 static void drop_calls(struct bel_session *session)
 {
     struct bel_link *next;
@@ -43,7 +45,7 @@ static void drop_calls(struct bel_session *session)
     }
 }
 
-/* Gives back claims whose replies are written; and the others too, if they never will be. */
+/* Returns claims whose replies are written. If the session is dropped, abandons the others. */
 static void settle_unwritten(struct bel_session *session)
 {
     struct bel_link *link;
@@ -61,7 +63,7 @@ static void settle_unwritten(struct bel_session *session)
     }
 }
 
-/* Nobody will write the output. What is in it is not counted as written. */
+/* Drops the connection: discards input and output, and does not count the output as written. */
 static void drop(struct bel_session *session)
 {
     if (session->state >= BEL_SESSION_DROPPED) return;
@@ -80,7 +82,7 @@ static bool is_first(const struct bel_session *session, const struct bel_call *c
     return bel__list_first(&session->calls) == &call->link;
 }
 
-/* A call that is first and answered has its reply in the output. */
+/* Removes the first call, whose reply is complete and in the output. */
 static void leave_first(struct bel_session *session, struct bel_call *call)
 {
     assert(is_first(session, call) && call->state == BEL_CALL_ANSWERED);
@@ -96,7 +98,7 @@ static void leave_first(struct bel_session *session, struct bel_call *call)
     }
 }
 
-/* Moves the replies that have been waiting for those before them to the output. */
+/* Moves the replies of answered calls to the output, up to the first call that is not answered. */
 static void flush(struct bel_session *session)
 {
     struct bel_link *link;
@@ -120,7 +122,7 @@ static struct bel_resp_writer writer_of(struct bel_session *session, struct bel_
     return (struct bel_resp_writer){.out = out, .version = call->version};
 }
 
-/* Ends the reply of a call, of which the output had `before` bytes when it began. */
+/* Completes the reply of a call. `before` is the size of the writer's buffer before the reply. */
 static void end_reply(struct bel_session *session, struct bel_call *call,
                       struct bel_resp_writer *writer, size_t before)
 {
@@ -133,7 +135,7 @@ static void end_reply(struct bel_session *session, struct bel_call *call,
         bel__buffer_truncate(writer->out, before);
         writer->err = 0;
         bel__resp_error(writer, "FULL",
-                        is_large ? "the answer is too large: ask for less at once"
+                        is_large ? "the reply is too large: request fewer timers at once"
                                  : "out of memory: try again");
     }
     if (writer->out == &session->out) {
@@ -148,9 +150,9 @@ static void end_reply(struct bel_session *session, struct bel_call *call,
     }
 }
 
-/* An answer has come. False if nobody will hear it: then the call is over, and the session may be
- * gone. */
-static bool may_answer(struct bel_session *session, struct bel_call *call)
+/* Returns whether a reply can be written. If the session is dropped, abandons the call and returns
+ * false; the session may then be freed. */
+static bool can_reply(struct bel_session *session, struct bel_call *call)
 {
     if (session->state >= BEL_SESSION_DROPPED) {
         bel__call_leave(session, call);
@@ -161,27 +163,27 @@ static bool may_answer(struct bel_session *session, struct bel_call *call)
     return true;
 }
 
-static void tell_owner(const struct bel_session *session)
+static void notify_owner(const struct bel_session *session)
 {
     if (session->owner.ready != NULL) session->owner.ready(session->owner.context);
 }
 
-/* The backend has answered. */
-static void answered(struct bel_request *request, const struct bel_reply *reply)
+/* Callback of the backend: writes the reply. */
+static void on_reply(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_call *call = BEL_CONTAINER_OF(request, struct bel_call, request);
     struct bel_session *session = call->session;
     enum bel_verb verb = request->command.verb;
     if (verb == BEL_VERB_CLAIM && reply->err == 0) bel__call_keep_tokens(call, reply);
-    if (!may_answer(session, call)) return;
+    if (!can_reply(session, call)) return;
     struct bel_resp_writer writer = writer_of(session, call);
     size_t before = writer.out->count;
     bel__reply_write(&writer, verb, reply);
     end_reply(session, call, &writer, before);
-    tell_owner(session);
+    notify_owner(session);
 }
 
-/* Answers a call at once, with an error. */
+/* Replies to a call with an error. */
 static void refuse(struct bel_session *session, struct bel_call *call, const char *code,
                    const char *text)
 {
@@ -193,7 +195,7 @@ static void refuse(struct bel_session *session, struct bel_call *call, const cha
 
 /* --- commands --- */
 
-/* Copies the words of the request, and room for pairs, into the call's block. */
+/* Copies the words of the request into the call's block, and reserves memory for pairs. */
 static int copy_words(struct bel_session *session, struct bel_call *call, size_t bytes,
                       struct bel_words *out)
 {
@@ -212,8 +214,8 @@ static int copy_words(struct bel_session *session, struct bel_call *call, size_t
     return 0;
 }
 
-/* Commands behind these see all that they have done. */
-static bool does_hold(const struct bel_command *command)
+/* Returns whether the next command must wait for the reply to this one, to see all its effects. */
+static bool blocks_next(const struct bel_command *command)
 {
     switch (command->verb) {
     case BEL_VERB_CLAIM:
@@ -230,43 +232,44 @@ static bool does_hold(const struct bel_command *command)
 static void submit(struct bel_session *session, struct bel_call *call,
                    const struct bel_bound *bound, struct bel_why *why)
 {
-    call->request.done = answered;
+    call->request.done = on_reply;
     if (bel__build(bound, &call->request.command, why) != 0) {
         refuse(session, call, why->code, why->text);
         return;
     }
     if (!bel__scope_has(session->grant.scope, &call->request.command)) {
-        refuse(session, call, "NOPERM", "this key is for some topics alone, and not for this");
+        refuse(session, call, "NOPERM",
+               "this key is limited to certain topics and does not allow this command");
         return;
     }
     assert(call->state == BEL_CALL_UNDER_WAY && session->holder == NULL);
-    if (does_hold(&call->request.command)) session->holder = call;
+    if (blocks_next(&call->request.command)) session->holder = call;
     bel__call_owe(session, call, bel__session_owed(session, &call->request.command));
     bel_backend_submit(session->owner.backend, &call->request);
 }
 
-/* A task is done. */
-static void returned(struct bel_background_task *task, int err, const char *why)
+/* Callback of a background task that has ended: writes the reply. */
+static void on_task_done(struct bel_background_task *task, int err, const char *why)
 {
     struct bel_call *call = BEL_CONTAINER_OF(task, struct bel_call, task);
     struct bel_session *session = call->session;
     assert(call->state == BEL_CALL_BACKGROUND && session->holder == call);
     call->state = BEL_CALL_UNDER_WAY;
-    if (!may_answer(session, call)) return;
+    if (!can_reply(session, call)) return;
     struct bel_resp_writer writer = writer_of(session, call);
     size_t before = writer.out->count;
     bel__own_command_end(call, err, why, &writer);
     end_reply(session, call, &writer, before);
-    tell_owner(session);
+    notify_owner(session);
 }
 
-/* A command of the session's own. */
-static void do_own(struct bel_session *session, struct bel_call *call,
-                   const struct bel_bound *bound)
+/* Executes a command of the session itself. */
+static void run_own(struct bel_session *session, struct bel_call *call,
+                    const struct bel_bound *bound)
 {
     struct bel_resp_writer writer = writer_of(session, call);
     size_t before = writer.out->count;
-    call->task = (struct bel_background_task){.done = returned};
+    call->task = (struct bel_background_task){.done = on_task_done};
     call->entry = bound->entry;
     bel__own_command_do(call, bound, &writer);
     if (call->state == BEL_CALL_BACKGROUND) {
@@ -276,10 +279,10 @@ static void do_own(struct bel_session *session, struct bel_call *call,
     }
 }
 
-static bool may(const struct bel_session *session, const struct bel_command_entry *entry)
+static bool has_permission(const struct bel_session *session, const struct bel_command_entry *entry)
 {
     if (entry->permission == BEL_PERMISSION_NONE) return true;
-    if (!session->is_known) return false;
+    if (!session->is_authenticated) return false;
     if (entry->permission == BEL_PERMISSION_KNOWN) return true;
     return (session->grant.permissions & 1U << entry->permission) != 0;
 }
@@ -288,11 +291,11 @@ static void refuse_entry(struct bel_session *session, struct bel_call *call,
                          const struct bel_command_entry *entry)
 {
     char text[BEL_WHY_BYTES];
-    if (!session->is_known) {
+    if (!session->is_authenticated) {
         refuse(session, call, "NOAUTH", "Authentication required: AUTH user key");
         return;
     }
-    (void)snprintf(text, sizeof text, "%s needs the permission '%s', which this key has not",
+    (void)snprintf(text, sizeof text, "%s needs the permission '%s', which this key does not have",
                    entry->name, bel__permission_name(entry->permission));
     refuse(session, call, "NOPERM", text);
 }
@@ -302,8 +305,9 @@ static bool is_word(struct bel_view name, const char *text)
     return name.bytes == strlen(text) && strncasecmp(name.data, text, name.bytes) == 0;
 }
 
-/* There are no transactions. Who begins one sends all of it without waiting to hear that; so none
- * of it is done, until it is over. */
+/* Refuses an unknown command. Transactions are not supported, but a client may send MULTI, commands
+ * and EXEC without waiting for the first error. So after MULTI all commands are refused until EXEC
+ * or DISCARD. */
 static void refuse_name(struct bel_session *session, struct bel_call *call)
 {
     char text[BEL_WHY_BYTES];
@@ -311,16 +315,16 @@ static void refuse_name(struct bel_session *session, struct bel_call *call)
     bool is_end = is_word(name, "EXEC") || is_word(name, "DISCARD");
     if (is_end && session->is_refusing) {
         session->is_refusing = false;
-        refuse(session, call, "EXECABORT", "nothing was done: there are no transactions here");
+        refuse(session, call, "EXECABORT", "no command was executed: MULTI is not supported");
         return;
     }
     if (is_word(name, "MULTI")) session->is_refusing = true;
-    (void)snprintf(text, sizeof text, "unknown command '%.*s': COMMAND LIST names them all",
+    (void)snprintf(text, sizeof text, "unknown command '%.*s': see COMMAND LIST",
                    (int)(name.bytes < 64 ? name.bytes : 64), (const char *)name.data);
     refuse(session, call, "ERR", text);
 }
 
-/* The request that was parsed, as a call. */
+/* Executes the parsed request, or refuses it. */
 static void run(struct bel_session *session, struct bel_call *call,
                 const struct bel_command_entry *entry, size_t bytes)
 {
@@ -331,8 +335,8 @@ static void run(struct bel_session *session, struct bel_call *call,
     if (entry == NULL) {
         refuse_name(session, call);
     } else if (session->is_refusing && entry->permission != BEL_PERMISSION_NONE) {
-        refuse(session, call, "ERR", "not done: MULTI is unknown here, EXEC or DISCARD ends it");
-    } else if (!may(session, entry)) {
+        refuse(session, call, "ERR", "not executed: MULTI is not supported; send EXEC or DISCARD");
+    } else if (!has_permission(session, entry)) {
         refuse_entry(session, call, entry);
     } else if (copy_words(session, call, bytes, &words) != 0) {
         refuse(session, call, "FULL", "out of memory: try again");
@@ -341,18 +345,19 @@ static void run(struct bel_session *session, struct bel_call *call,
     } else if (bel__build_has(entry, &verb)) {
         submit(session, call, &bound, &why);
     } else {
-        do_own(session, call, &bound);
+        run_own(session, call, &bound);
     }
 }
 
-/* A browser that was told to send its form here: whatever it says next is not meant for us. */
+/* Returns whether a request is HTTP. An attacker's web page can make a browser send a form to this
+ * port, with commands in its body, so the connection must be dropped. */
 static bool is_http(struct bel_view name)
 {
     return (name.bytes == 5 && memcmp(name.data, "Host:", 5) == 0) ||
            (name.bytes == 4 && memcmp(name.data, "POST", 4) == 0);
 }
 
-/* Takes the request that was parsed. False if it has to wait: for memory, or for those before. */
+/* Executes the parsed request. Returns false if it has to wait for memory or for earlier calls. */
 static bool take_request(struct bel_session *session)
 {
     size_t bytes = session->request_bytes;
@@ -373,13 +378,13 @@ static bool take_request(struct bel_session *session)
     return true;
 }
 
-/* A request that was none, or was too large. */
+/* Replies to a malformed or too large request with an error. */
 static bool take_refusal(struct bel_session *session, enum bel_resp_event event, size_t used)
 {
     char text[BEL_WHY_BYTES];
     bool is_broken = event == BEL_RESP_BROKEN;
     struct bel_call *call = bel__call_take(session);
-    if (call == NULL) { /* it cannot be parsed again */
+    if (call == NULL) { /* the request cannot be parsed again later */
         drop(session);
         return false;
     }
@@ -395,13 +400,14 @@ static bool take_refusal(struct bel_session *session, enum bel_resp_event event,
     return true;
 }
 
-static bool is_able(const struct bel_session *session)
+/* Returns whether the session may parse and execute a command now. */
+static bool can_step(const struct bel_session *session)
 {
     return session->state == BEL_SESSION_OPEN && session->holder == NULL &&
            bel__session_may_add(session);
 }
 
-/* Parses and does one. False if it has to wait. */
+/* Parses and executes one request. Returns false if the session has to wait. */
 static bool step_one(struct bel_session *session)
 {
     if (session->request_bytes > 0) return take_request(session);
@@ -419,7 +425,7 @@ static bool step_one(struct bel_session *session)
     return event == BEL_RESP_REQUEST;
 }
 
-/* --- what others see --- */
+/* --- the interface --- */
 
 int bel__session_create(const struct bel_service *service, const struct bel_session_owner *owner,
                         struct bel_session **out)
@@ -430,15 +436,15 @@ int bel__session_create(const struct bel_service *service, const struct bel_sess
     session->service = service;
     session->owner = *owner;
     session->version = 2;
-    session->is_known = service->authenticate == NULL;
-    session->grant = (struct bel_grant){session->is_known ? ~0U : 0, NULL};
-    struct bel_resp_limits limits = bel__session_limits(service, session->is_known);
+    session->is_authenticated = service->authenticate == NULL;
+    session->grant = (struct bel_grant){session->is_authenticated ? ~0U : 0, NULL};
+    struct bel_resp_limits limits = bel__session_limits(service, session->is_authenticated);
     bel__resp_init(&session->parser, &limits);
     bel__session_init_limits(session);
     bel__list_init(&session->calls);
     bel__list_init(&session->unwritten);
     bel__list_init(&session->releasing);
-    struct bel_call *call = bel__call_take(session); /* there is always one */
+    struct bel_call *call = bel__call_take(session); /* becomes the spare call */
     if (call == NULL) {
         free(session);
         return BEL_ENOMEM;
@@ -449,7 +455,7 @@ int bel__session_create(const struct bel_service *service, const struct bel_sess
     return 0;
 }
 
-/* Claims that wait are taken back; the other commands were asked for, and are done. */
+/* Withdraws claims that the backend has not executed. Other commands are executed to their end. */
 static void withdraw_claims(struct bel_session *session)
 {
     struct bel_link *next;
@@ -502,9 +508,9 @@ bool bel__session_step(struct bel_session *session, unsigned commands)
     assert(session->state < BEL_SESSION_DESTROYED && commands > 0);
     settle_unwritten(session);
     for (unsigned i = 0; i < commands; i++) {
-        if (!is_able(session) || !step_one(session)) return false;
+        if (!can_step(session) || !step_one(session)) return false;
     }
-    return is_able(session) && session->in.count > 0;
+    return can_step(session) && session->in.count > 0;
 }
 
 struct bel_buffer *bel__session_output(struct bel_session *session)

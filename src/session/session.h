@@ -3,24 +3,23 @@
 #define BEL_SESSION_SESSION_H
 
 /*
- * session - one connection, without the connection: bytes come in, requests go to the backend,
- * bytes go out. It has no socket, no clock and no loop, so tests and the simulator drive it as the
- * server does:
+ * session - the protocol of one connection, without its socket: received bytes become requests to
+ * the backend, replies become bytes to send. A session has no socket, no clock and no loop, so
+ * tests and the simulator drive it as the server does:
  *
- *     if (bel__session_room(session) > 0) read ...   does it want more? otherwise leave it be
+ *     if (bel__session_room(session) > 0) read ...   read only if the session has room
  *     bel__session_receive(session, data, bytes);    any number of bytes, split anywhere
- *     while (bel__session_step(session, 64)) ...     parses and submits, up to so many commands
- *     bel_backend_turn(backend, now);                answers come back into the session
+ *     while (bel__session_step(session, 64)) ...     parses and submits, at most 64 commands
+ *     bel_backend_turn(backend, now);                the backend replies to the session
  *     write(fd, bel__buffer_data(out), out->count);  out = bel__session_output(session)
  *
- * Answers leave in the order of the commands. A claim that waits holds back the commands behind
- * it, as do those of which the next one should see all effects. What a session keeps is bounded:
- * unparsed input, commands under way, unread output. One whose output nobody reads stops parsing,
- * and later wanting input. Of commands whose answers may be long, only as many are under way as
- * have room in the output; one that may fill it is alone.
+ * Replies are sent in the order of the commands. A waiting claim delays the next command, as does a
+ * command whose effects the next one must see. Unparsed input, running commands and unread output
+ * are bounded. If the client does not read, the session stops parsing, and then stops accepting
+ * input. Commands with long replies run together only if the output has room for all their replies;
+ * a command whose reply may fill the output runs alone.
  *
- * So a session is to be stepped when input has come, when it was answered (`ready`), and
- * when output was written.
+ * Step a session after input arrived, after a reply (`ready`), and after output was written.
  */
 
 #include "belfry/backend.h"
@@ -35,29 +34,30 @@
 
 struct bel_session; /* opaque */
 
-/* Something of the server's own that takes a while. Whoever does it calls `done` once, on the
- * thread of the sessions and not from where it was begun, with 0 or an error and a text that may
- * be empty. */
+/* An operation of the server that outlasts a turn. The server calls `done` once, on the thread of
+ * the sessions, and not from within the function that started the task. `err` is 0 or an error,
+ * `why` its message, which may be empty. */
 struct bel_background_task {
     void (*done)(struct bel_background_task *task, int err, const char *why);
-    struct bel_link link; /* of whoever does it, as is the next */
+    struct bel_link link; /* private to the server, as is the next */
     struct bel_wall to;
 };
 
-/* What begins one returns: an error, 0 if it is done already, or this. */
+/* Returned by a function that starts a task and will call `done` later; otherwise such a function
+ * returns 0 if the task is already done, or an error. */
 enum {
     BEL_BACKGROUND_LATER = 1,
 };
 
-/* How the clock is to move: to a time, or by so much from where it will be then. */
+/* A movement of the virtual clock: to a time, or by a duration from the time when it starts. */
 struct bel_clock_move {
-    bool is_set;
+    bool is_set; /* move to `to`; otherwise by `by_ms` */
     struct bel_wall to;
     uint64_t by_ms;
 };
 
-/* Calls that have ended, with their memory, for the next commands of any session. Zeroed at first,
- * finished when no session is left. */
+/* A pool of unused calls with their memory, shared by all sessions. Starts zeroed; finish it when
+ * no session is left. */
 struct bel_call_pool {
     struct bel_call *spare; /* private, as is the next */
     size_t spare_count;
@@ -65,79 +65,82 @@ struct bel_call_pool {
 
 void bel__call_pool_finish(struct bel_call_pool *pool);
 
-/* What all sessions of a server share. Borrowed, and outlives them. */
+/* The parts of a server that all sessions share. Outlives the sessions. */
 struct bel_service {
     struct bel_zones *zones;     /* for times with a zone; may be NULL */
-    const struct bel_now *now;   /* the time of this turn, kept up to date by the loop */
-    struct bel_call_pool *calls; /* NULL: none are kept, but one by each session */
+    const struct bel_now *now;   /* the time of this turn, set by the loop */
+    struct bel_call_pool *calls; /* NULL: each session keeps one unused call, others are freed */
     uint32_t payload_bytes_max;
-    size_t output_bytes_max; /* unread, of a session; 0: 8 MiB */
-    size_t commands_max;     /* under way, of a session; 0: 1,024 */
-    /* AUTH: whether a user (may be empty) with a key may come in, and what he may do. NULL: nobody
-     * needs to, everybody may do all. */
+    size_t output_bytes_max; /* unread output of a session; 0: 8 MiB */
+    size_t commands_max;     /* running commands of a session; 0: 1,024 */
+    /* AUTH: returns whether the key is valid for a user (may be empty), and sets its permissions.
+     * NULL: no authentication, all clients have all permissions. */
     bool (*authenticate)(void *context, struct bel_view user, struct bel_view key,
                          struct bel_grant *out);
-    /* INFO, BACKUP, SHUTDOWN, CLOCK: what is the server's and not the backend's. Appends to `out`
-     * or returns an error with its text in `why`. */
+    /* INFO, BACKUP, SHUTDOWN: commands that the server executes, not the backend. Each returns 0 or
+     * an error, with a message in `why`. Each may be NULL. */
     int (*info)(void *context, struct bel_view section, struct bel_buffer *out);
     int (*backup)(void *context, struct bel_view path, struct bel_background_task *task,
                   struct bel_why *why);
     void (*shutdown)(void *context);
-    /* CLOCK ADVANCE and SET under a virtual clock; NULL with the system's. It moves time and takes
-     * turns; or BEL_EINVAL if that is past or too far. */
+    /* CLOCK ADVANCE and SET: moves the virtual clock and takes turns. Returns 0,
+     * BEL_BACKGROUND_LATER, or BEL_EINVAL for a time in the past or too far in the future. NULL:
+     * the server uses the system clock. */
     int (*advance)(void *context, const struct bel_clock_move *move,
                    struct bel_background_task *task);
-    /* A destroyed session is gone, all that it had under way has ended. May be NULL. When as many
-     * are gone as were created, the backend has nothing of theirs and may be closed. */
+    /* Called when a destroyed session is freed, after its last request has ended. May be NULL. When
+     * all sessions are freed, the backend has no request of theirs and may be closed. */
     void (*gone)(void *context);
     void *context;
 };
 
-/* The connection that a session belongs to. Borrowed, and outlives the session. */
+/* The connection that a session belongs to. Outlives the session. */
 struct bel_session_owner {
-    struct bel_backend *backend; /* what the session submits to */
-    /* The session was answered: there is something to write, or it can be stepped again. Called
-     * within a turn, perhaps often; it may take note, and nothing else. May be NULL. */
+    struct bel_backend *backend; /* the session submits its requests here; borrowed */
+    /* Called after a reply: there may be output to write, or the session can be stepped again.
+     * Called within a turn, perhaps often; it must only set a flag. May be NULL. */
     void (*ready)(void *context);
     void *context;
 };
 
-/* Makes a session. Returns 0 and sets `*out`, or BEL_ENOMEM. */
+/* Creates a session. Returns 0 and sets `*out`, or BEL_ENOMEM. */
 BEL_CHECKED int bel__session_create(const struct bel_service *service,
                                     const struct bel_session_owner *owner,
                                     struct bel_session **out);
 
-/* Frees a session: requests that wait are withdrawn; deliveries that were not written are released,
- * so that nobody has to wait for their leases. It may live on, unseen, until the backend has
- * answered what is under way. NULL is allowed. */
+/* Destroys a session: withdraws waiting claims, and releases deliveries whose reply was not
+ * written, so that workers need not wait for the leases to expire. The memory is freed when the
+ * backend has replied to all requests. NULL is allowed. */
 void bel__session_destroy(struct bel_session *session);
 
-/* Sets what CLIENT ID and CLIENT LIST show. The address is copied, and cut off if it is long. */
+/* Sets the id and the address that CLIENT ID and CLIENT LIST show. A long address is cut. */
 void bel__session_introduce(struct bel_session *session, uint64_t id, const char *address);
 
-/* How many bytes it can take in. 0: leave them where they are until it is stepped or written. */
+/* Returns how many bytes the session can receive. 0: do not read from the socket until the session
+ * was stepped or output was written. */
 size_t bel__session_room(const struct bel_session *session);
 
-/* Takes bytes in. BEL_EFULL: more than may be unparsed; then it is over, see is_closing. */
+/* Appends received bytes to the input. Returns 0; BEL_EFULL if they exceed the room; or BEL_ENOMEM.
+ * After a failure the session is closing. */
 BEL_CHECKED int bel__session_receive(struct bel_session *session, const void *data, size_t bytes);
 
-/* Parses and submits up to `commands` commands. True if there may be more to parse; false if it
- * waits, for input, answers or a reader. */
+/* Parses and submits up to `commands` commands. Returns true if there may be more to parse, false
+ * if the session waits for input, for replies, or for output to be written. */
 bool bel__session_step(struct bel_session *session, unsigned commands);
 
-/* What is to be written; consume what was. */
+/* Returns the output. The caller writes it and consumes the written bytes. */
 struct bel_buffer *bel__session_output(struct bel_session *session);
 
-/* Whether it does nothing more until some of its output is written. */
+/* Returns whether the session is blocked until some of its output is written. */
 bool bel__session_is_full(const struct bel_session *session);
 
-/* Whether it is to be closed once its output is written. */
+/* Returns whether the connection must be closed after its output is written. */
 bool bel__session_is_closing(const struct bel_session *session);
 
-/* Whether a task of its is under way. */
+/* Returns whether a background task of the session is running. */
 bool bel__session_is_busy(const struct bel_session *session);
 
-/* Whether it has nothing under way: for a drain. */
+/* Returns whether the session has no command in progress. */
 bool bel__session_is_idle(const struct bel_session *session);
 
 #endif

@@ -14,7 +14,7 @@ size_t bel__unsent_bytes(const struct bel_reply *reply)
     return bytes;
 }
 
-/* The views come first, then what they point to. */
+/* `memory` contains the views first, then the bytes of the tokens. */
 void bel__unsent_keep(struct bel_unsent_claims *unsent, const struct bel_reply *reply, void *memory)
 {
     size_t count = reply->deliveries.count;
@@ -31,22 +31,22 @@ void bel__unsent_keep(struct bel_unsent_claims *unsent, const struct bel_reply *
     unsent->count = count;
 }
 
-static void go_on(struct bel_request *request, const struct bel_reply *reply);
+static void on_release_reply(struct bel_request *request, const struct bel_reply *reply);
 
 /* Releases the last of the tokens. */
 static void release_next(struct bel_unsent_claims *unsent, struct bel_request *request)
 {
     if (unsent->count == 0) {
         unsent->released(unsent);
-        return; /* the owner may be gone */
+        return; /* the owner may be freed */
     }
-    *request = (struct bel_request){.done = go_on, .user = unsent};
+    *request = (struct bel_request){.done = on_release_reply, .user = unsent};
     request->command.verb = BEL_VERB_RELEASE;
     request->command.release.token = unsent->tokens[--unsent->count];
     bel_backend_submit(unsent->backend, request);
 }
 
-static void go_on(struct bel_request *request, const struct bel_reply *reply)
+static void on_release_reply(struct bel_request *request, const struct bel_reply *reply)
 {
     (void)reply;
     release_next(request->user, request);
