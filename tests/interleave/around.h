@@ -33,10 +33,10 @@ struct bel_wheel {
 };
 
 extern struct around {
+    struct bel_worker seats[AROUND_SEATS];
     struct bel_runtime runtime;
     struct visitor visitors[AROUND_VISITORS];
     struct bel_wheel wheels[AROUND_VISITORS]; /* one per visitor */
-    struct bel_worker seats[AROUND_SEATS];
     atomic_bool is_rung[AROUND_SEATS]; /* alarms; `event_fd` is their index */
     struct record records[AROUND_RECORDS + 1];
     uint64_t now;

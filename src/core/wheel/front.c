@@ -45,8 +45,9 @@ int bel__front_init(struct front *front, struct rack *rack, uint32_t timers_max)
     if (err) return err;
     front->space = malloc(sizeof *front->space);
     if (front->space == NULL) return BEL_ENOMEM;
-    if (bel__slab_take(&front->runs) == BEL__SLAB_NONE)
-        return BEL_ENOMEM; /* index 0 means no run */
+    if (bel__slab_take(&front->runs) == BEL__SLAB_NONE) { /* index 0 means no run */
+        return BEL_ENOMEM;
+    }
     front->run_index = bel__slab_take(&front->runs);
     if (front->run_index == BEL__SLAB_NONE) return BEL_ENOMEM;
     front->run = run_at(front, front->run_index);
