@@ -4,6 +4,7 @@
  * Random commands: few names and small numbers, so that they interact, with weights that keep a
  * case going. Commands that a feature of the case excludes are not chosen.
  */
+#include "draw.h"
 #include "prop_engine.h"
 
 const char *const topic_names[3] = {"a", "b", "c"};
@@ -13,6 +14,23 @@ static const char *const group_names[] = {"", "g", "h"};
 static struct bel_view topic_of(struct world *world)
 {
     return view(topic_names[below(world, 3)]);
+}
+
+static struct bel_view draw_topic(void *context)
+{
+    return topic_of(context);
+}
+
+static struct draw draw_of(struct world *world)
+{
+    return (struct draw){.random = &world->random,
+                         .now = world->now.wall,
+                         .has_expiry = has(world, EXPIRY),
+                         .dead_in_100 = 20,
+                         .delay_ms_end = 20,
+                         .lease_ms_end = 40,
+                         .topic = draw_topic,
+                         .context = world};
 }
 
 /* Chooses a generated id, as the side knows it, one from a reply, or a fixed one. */
@@ -128,29 +146,6 @@ static void choose_claim(struct world *world, struct asked *asked, struct bel_co
     if (has(world, WAITS) && chance(world, 30)) claim->wait_ms = 1 + below(world, 50);
 }
 
-static void choose_fail(struct world *world, struct bel_fail *fail)
-{
-    static const char *const reasons[] = {"", "no", "never"};
-    fail->reason = view(reasons[below(world, 3)]);
-    fail->kind = chance(world, 80) ? BEL_FAIL_ERROR : (enum bel_fail_kind)below(world, 3);
-    fail->dead = fail->kind != BEL_FAIL_LIMITED && chance(world, 20);
-    fail->has_delay = chance(world, 40) || fail->kind == BEL_FAIL_LIMITED;
-    fail->delay_ms = fail->has_delay ? below(world, 20) : 0;
-}
-
-static void choose_list(struct world *world, struct bel_list_query *list)
-{
-    list->topic = topic_of(world);
-    list->count = 1000;
-    list->has_state = chance(world, 50);
-    list->state = list->has_state ? (enum bel_state)below(world, BEL_STATES) : BEL_SCHEDULED;
-    if (has(world, EXPIRY) && list->state == BEL_EXPIRED) list->state = BEL_DEAD;
-    list->has_from = chance(world, 20);
-    list->has_to = chance(world, 20);
-    list->from.ms = world->now.wall.ms + (int64_t)below(world, 60) - 30;
-    list->to.ms = world->now.wall.ms + (int64_t)below(world, 60) - 10;
-}
-
 static void choose_configure(struct world *world, struct asked *asked, struct bel_command *command)
 {
     static const char *const choices[][4] = {
@@ -173,11 +168,8 @@ static void choose_configure(struct world *world, struct asked *asked, struct be
 
 static void choose_agenda(struct world *world, struct bel_agenda *agenda)
 {
-    agenda->has_from = agenda->has_to = true;
-    agenda->from.ms = world->now.wall.ms + (int64_t)below(world, 100) - 50;
-    agenda->to.ms = agenda->from.ms + (int64_t)below(world, 200);
-    agenda->step_ms = 1 + below(world, 40);
-    if (chance(world, 50)) agenda->topic = topic_of(world);
+    struct draw draw = draw_of(world);
+    draw_agenda(&draw, agenda);
     if (has(world, PLANS) || chance(world, 70)) return;
     agenda->step_ms = UINT64_C(3600) * 1000;
     agenda->to.ms = agenda->from.ms + INT64_C(7200) * 1000;
@@ -193,10 +185,7 @@ static void choose_reschedule(struct world *world, struct bel_reschedule *resche
 
 enum bel_verb choose_verb(struct world *world)
 {
-    static const struct {
-        enum bel_verb verb;
-        unsigned weight;
-    } weights[] = {
+    static const struct draw_weight weights[] = {
         {BEL_VERB_SCHEDULE, 30}, {BEL_VERB_CLAIM, 25},  {BEL_VERB_ACK, 10},
         {BEL_VERB_FAIL, 10},     {BEL_VERB_RELEASE, 4}, {BEL_VERB_EXTEND, 4},
         {BEL_VERB_CANCEL, 5},    {BEL_VERB_GET, 6},     {BEL_VERB_RESCHEDULE, 5},
@@ -205,17 +194,13 @@ enum bel_verb choose_verb(struct world *world)
         {BEL_VERB_PAUSE, 1},     {BEL_VERB_RESUME, 3},  {BEL_VERB_AGENDA, 2},
         {BEL_VERB_EXPLAIN, 1},
     };
-    uint64_t left = below(world, 122);
-    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
-        if (left < weights[i].weight) return weights[i].verb;
-        left -= weights[i].weight;
-    }
-    return BEL_VERB_GET;
+    return draw_verb(&world->random, weights, sizeof weights / sizeof weights[0]);
 }
 
 /* Fills in a command, except for names that differ between the sides. */
 static void choose_command(struct world *world, struct asked *asked, struct bel_command *command)
 {
+    struct draw draw = draw_of(world);
     switch (command->verb) {
     case BEL_VERB_SCHEDULE:
         choose_schedule(world, asked, command);
@@ -224,10 +209,11 @@ static void choose_command(struct world *world, struct asked *asked, struct bel_
         choose_claim(world, asked, command);
         return;
     case BEL_VERB_FAIL:
-        choose_fail(world, &command->fail);
+        draw_fail(&draw, &command->fail);
         return;
     case BEL_VERB_LIST:
-        choose_list(world, &command->list);
+        command->list.topic = topic_of(world);
+        draw_list(&draw, &command->list);
         return;
     case BEL_VERB_CONFIGURE:
         choose_configure(world, asked, command);
@@ -238,65 +224,8 @@ static void choose_command(struct world *world, struct asked *asked, struct bel_
     case BEL_VERB_RESCHEDULE:
         choose_reschedule(world, &command->reschedule);
         return;
-    case BEL_VERB_CANCEL:
-        command->cancel.topic = topic_of(world);
-        command->cancel.ids_count = 1;
-        return;
-    case BEL_VERB_ACK:
-        command->ack.tokens_count = 1 + below(world, 2);
-        command->ack.has_result = command->ack.tokens_count == 1 && chance(world, 50);
-        if (command->ack.has_result) command->ack.result = view("42");
-        return;
-    case BEL_VERB_RELEASE:
-        command->release.has_delay = chance(world, 40);
-        command->release.delay_ms = below(world, 20);
-        return;
-    case BEL_VERB_EXTEND:
-        command->extend.lease_ms = below(world, 40);
-        return;
-    case BEL_VERB_PURGE:
-        command->purge.topic = topic_of(world);
-        command->purge.has_state = chance(world, 60);
-        command->purge.state = (enum bel_state)below(world, BEL_STATES);
-        return;
     default:
-        command->target.topic = topic_of(world);
-        return;
-    }
-}
-
-static void give_names(struct asked *asked, unsigned side)
-{
-    struct bel_command *command = &asked->requests[side].command;
-    struct bel_view id = asked->ids[side][0], token = asked->tokens[side][0];
-    switch (command->verb) {
-    case BEL_VERB_SCHEDULE:
-        command->schedule.id = id;
-        return;
-    case BEL_VERB_CANCEL:
-        command->cancel.ids = asked->ids[side];
-        return;
-    case BEL_VERB_RESCHEDULE:
-        command->reschedule.id = id;
-        return;
-    case BEL_VERB_ACK:
-        command->ack.tokens = asked->tokens[side];
-        return;
-    case BEL_VERB_FAIL:
-        command->fail.token = token;
-        return;
-    case BEL_VERB_RELEASE:
-        command->release.token = token;
-        return;
-    case BEL_VERB_EXTEND:
-        command->extend.token = token;
-        return;
-    case BEL_VERB_GET:
-    case BEL_VERB_REVIVE:
-    case BEL_VERB_EXPLAIN:
-        command->target.id = id;
-        return;
-    default:
+        draw_small(&draw, command);
         return;
     }
 }
@@ -310,7 +239,8 @@ void choose(struct world *world, enum bel_verb verb, struct asked *asked)
     choose_command(world, asked, &command);
     bool is_all = verb == BEL_VERB_REVIVE && chance(world, 30);
     for (unsigned side = 0; side < SIDES; side++) {
-        asked->requests[side].command = command;
-        if (!is_all) give_names(asked, side);
+        struct bel_command *given = &asked->requests[side].command;
+        *given = command;
+        if (!is_all) draw_give_names(given, asked->ids[side], asked->tokens[side]);
     }
 }

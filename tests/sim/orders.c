@@ -7,6 +7,7 @@
  */
 #include "world.h"
 
+#include "draw.h"
 #include "engine/engine.h"
 
 #include <inttypes.h>
@@ -68,6 +69,23 @@ void order_free(struct order *order)
 static struct bel_view topic_of(struct world *world)
 {
     return view_of(topic_names[below(world, below(world, 3) == 0 ? TOPICS : 2)]);
+}
+
+static struct bel_view draw_topic(void *context)
+{
+    return topic_of(context);
+}
+
+static struct draw draw_of(struct world *world)
+{
+    return (struct draw){.random = &world->random,
+                         .now = world->now.wall,
+                         .has_expiry = has_feature(world, FEATURE_EXPIRY),
+                         .dead_in_100 = 15,
+                         .delay_ms_end = world->config.pace_ms,
+                         .lease_ms_end = 2 * world->config.pace_ms,
+                         .topic = draw_topic,
+                         .context = world};
 }
 
 static void set_id(struct order *order, const char *id)
@@ -268,29 +286,13 @@ static void choose_claim(struct world *world, struct order *order, struct bel_co
     }
 }
 
-static void choose_fail(struct world *world, struct bel_fail *fail)
-{
-    static const char *const reasons[] = {"", "no", "never"};
-    fail->reason = view_of(reasons[below(world, 3)]);
-    fail->kind = chance(world, 80) ? BEL_FAIL_ERROR : (enum bel_fail_kind)below(world, 3);
-    fail->dead = fail->kind != BEL_FAIL_LIMITED && chance(world, 15);
-    fail->has_delay = chance(world, 40) || fail->kind == BEL_FAIL_LIMITED;
-    fail->delay_ms = fail->has_delay ? below(world, world->config.pace_ms) : 0;
-}
-
 static void choose_list(struct world *world, struct order *order, struct bel_list_query *list)
 {
     struct bel_view topic = topic_of(world);
     if (walk_draw(world->walk, order, topic, list)) return;
     list->topic = topic;
-    list->count = 1000;
-    list->has_state = chance(world, 50);
-    list->state = list->has_state ? (enum bel_state)below(world, BEL_STATES) : BEL_SCHEDULED;
-    if (has_feature(world, FEATURE_EXPIRY) && list->state == BEL_EXPIRED) list->state = BEL_DEAD;
-    list->has_from = chance(world, 20);
-    list->has_to = chance(world, 20);
-    list->from.ms = world->now.wall.ms + (int64_t)below(world, 60) - 30;
-    list->to.ms = world->now.wall.ms + (int64_t)below(world, 60) - 10;
+    struct draw draw = draw_of(world);
+    draw_list(&draw, list);
 }
 
 static void choose_configure(struct world *world, struct order *order, struct bel_command *command)
@@ -314,15 +316,6 @@ static void choose_configure(struct world *world, struct order *order, struct be
     command->configure = (struct bel_configure){topic_of(world), order->settings, 1};
 }
 
-static void choose_agenda(struct world *world, struct bel_agenda *agenda)
-{
-    agenda->has_from = agenda->has_to = true;
-    agenda->from.ms = world->now.wall.ms + (int64_t)below(world, 100) - 50;
-    agenda->to.ms = agenda->from.ms + (int64_t)below(world, 200);
-    agenda->step_ms = 1 + below(world, 40);
-    if (chance(world, 50)) agenda->topic = topic_of(world);
-}
-
 static void choose_reschedule(struct world *world, struct bel_reschedule *reschedule)
 {
     reschedule->topic = topic_of(world);
@@ -333,10 +326,7 @@ static void choose_reschedule(struct world *world, struct bel_reschedule *resche
 
 static enum bel_verb choose_verb(struct world *world)
 {
-    static const struct {
-        enum bel_verb verb;
-        unsigned weight;
-    } weights[] = {
+    static const struct draw_weight weights[] = {
         {BEL_VERB_SCHEDULE, 34}, {BEL_VERB_CLAIM, 24},  {BEL_VERB_ACK, 11},
         {BEL_VERB_FAIL, 9},      {BEL_VERB_RELEASE, 4}, {BEL_VERB_EXTEND, 4},
         {BEL_VERB_CANCEL, 6},    {BEL_VERB_GET, 5},     {BEL_VERB_RESCHEDULE, 5},
@@ -345,55 +335,17 @@ static enum bel_verb choose_verb(struct world *world)
         {BEL_VERB_PAUSE, 1},     {BEL_VERB_RESUME, 2},  {BEL_VERB_AGENDA, 1},
         {BEL_VERB_EXPLAIN, 1},
     };
-    uint64_t left = below(world, 120);
-    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
-        if (left >= weights[i].weight) {
-            left -= weights[i].weight;
-            continue;
-        }
-        enum bel_verb verb = weights[i].verb;
-        bool has_pages = has_feature(world, FEATURE_PAGES);
-        if (verb == BEL_VERB_GET && has_pages && chance(world, 70)) verb = BEL_VERB_LIST;
-        bool is_left_out = verb == BEL_VERB_PURGE && !has_feature(world, FEATURE_PURGE);
-        if (verb == BEL_VERB_AGENDA) is_left_out = has_feature(world, FEATURE_EXPIRY);
-        return is_left_out ? BEL_VERB_GET : verb;
-    }
-    return BEL_VERB_GET;
-}
-
-/* The rest of the verbs. */
-static void choose_small(struct world *world, struct bel_command *command)
-{
-    switch (command->verb) {
-    case BEL_VERB_CANCEL:
-        command->cancel.topic = topic_of(world);
-        command->cancel.ids_count = 1;
-        return;
-    case BEL_VERB_ACK:
-        command->ack.tokens_count = 1 + below(world, 2);
-        command->ack.has_result = command->ack.tokens_count == 1 && chance(world, 50);
-        if (command->ack.has_result) command->ack.result = BEL_VIEW("42");
-        return;
-    case BEL_VERB_RELEASE:
-        command->release.has_delay = chance(world, 40);
-        command->release.delay_ms = below(world, world->config.pace_ms);
-        return;
-    case BEL_VERB_EXTEND:
-        command->extend.lease_ms = below(world, 2 * world->config.pace_ms);
-        return;
-    case BEL_VERB_PURGE:
-        command->purge.topic = topic_of(world);
-        command->purge.has_state = chance(world, 60);
-        command->purge.state = (enum bel_state)below(world, BEL_STATES);
-        return;
-    default:
-        command->target.topic = topic_of(world);
-        return;
-    }
+    enum bel_verb verb = draw_verb(&world->random, weights, sizeof weights / sizeof weights[0]);
+    bool has_pages = has_feature(world, FEATURE_PAGES);
+    if (verb == BEL_VERB_GET && has_pages && chance(world, 70)) verb = BEL_VERB_LIST;
+    bool is_left_out = verb == BEL_VERB_PURGE && !has_feature(world, FEATURE_PURGE);
+    if (verb == BEL_VERB_AGENDA) is_left_out = has_feature(world, FEATURE_EXPIRY);
+    return is_left_out ? BEL_VERB_GET : verb;
 }
 
 static void choose_command(struct world *world, struct order *order, struct bel_command *command)
 {
+    struct draw draw = draw_of(world);
     switch (command->verb) {
     case BEL_VERB_SCHEDULE:
         if (!choose_retry(world, order, command)) choose_schedule(world, order, command);
@@ -402,7 +354,7 @@ static void choose_command(struct world *world, struct order *order, struct bel_
         choose_claim(world, order, command);
         return;
     case BEL_VERB_FAIL:
-        choose_fail(world, &command->fail);
+        draw_fail(&draw, &command->fail);
         return;
     case BEL_VERB_LIST:
         choose_list(world, order, &command->list);
@@ -411,13 +363,13 @@ static void choose_command(struct world *world, struct order *order, struct bel_
         choose_configure(world, order, command);
         return;
     case BEL_VERB_AGENDA:
-        choose_agenda(world, &command->agenda);
+        draw_agenda(&draw, &command->agenda);
         return;
     case BEL_VERB_RESCHEDULE:
         choose_reschedule(world, &command->reschedule);
         return;
     default:
-        choose_small(world, command);
+        draw_small(&draw, command);
         return;
     }
 }
@@ -427,42 +379,10 @@ static void choose_command(struct world *world, struct order *order, struct bel_
 static void give_names(struct order *order, unsigned side)
 {
     struct bel_command *command = &order->requests[side].command;
-    struct bel_view id = order->ids[side][0], token = order->tokens[side][0];
-    switch (command->verb) {
-    case BEL_VERB_SCHEDULE:
-        command->schedule.id = id;
-        return;
-    case BEL_VERB_CANCEL:
-        command->cancel.ids = order->ids[side];
-        return;
-    case BEL_VERB_RESCHEDULE:
-        command->reschedule.id = id;
-        return;
-    case BEL_VERB_ACK:
-        command->ack.tokens = order->tokens[side];
-        return;
-    case BEL_VERB_FAIL:
-        command->fail.token = token;
-        return;
-    case BEL_VERB_RELEASE:
-        command->release.token = token;
-        return;
-    case BEL_VERB_EXTEND:
-        command->extend.token = token;
-        return;
-    case BEL_VERB_GET:
-    case BEL_VERB_REVIVE:
-    case BEL_VERB_EXPLAIN:
-        command->target.id = id;
-        return;
-    case BEL_VERB_LIST:
-        if (side == ENGINE_SIDE || !order->is_page) return;
-        command->list.count = BEL_LIST_COUNT_MAX;
-        command->list.cursor = (struct bel_view){0};
-        return;
-    default:
-        return;
-    }
+    draw_give_names(command, order->ids[side], order->tokens[side]);
+    if (command->verb != BEL_VERB_LIST || side == ENGINE_SIDE || !order->is_page) return;
+    command->list.count = BEL_LIST_COUNT_MAX;
+    command->list.cursor = (struct bel_view){0};
 }
 
 struct order *order_make(struct world *world, enum bel_verb verb)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Each field is drawn in a statement of its own, in one order, so that a seed means the same
+ * command with every compiler.
+ */
+#include "draw.h"
+
+#include "../random.h"
+
+#include <string.h>
+
+static bool chance(const struct draw *draw, unsigned percent)
+{
+    return random_below(draw->random, 100) < percent;
+}
+
+static int64_t near(const struct draw *draw, uint64_t end, int64_t before)
+{
+    return draw->now.ms + (int64_t)random_below(draw->random, end) - before;
+}
+
+enum bel_verb draw_verb(uint64_t *random, const struct draw_weight *weights, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += weights[i].weight;
+    }
+    uint64_t left = random_below(random, sum);
+    size_t found = 0;
+    while (left >= weights[found].weight) {
+        left -= weights[found++].weight;
+    }
+    return weights[found].verb;
+}
+
+void draw_fail(const struct draw *draw, struct bel_fail *fail)
+{
+    static const char *const reasons[] = {"", "no", "never"};
+    const char *reason = reasons[random_below(draw->random, 3)];
+    fail->reason = (struct bel_view){reason, strlen(reason)};
+    fail->kind = BEL_FAIL_ERROR;
+    if (!chance(draw, 80)) fail->kind = (enum bel_fail_kind)random_below(draw->random, 3);
+    fail->dead = fail->kind != BEL_FAIL_LIMITED && chance(draw, draw->dead_in_100);
+    fail->has_delay = chance(draw, 40) || fail->kind == BEL_FAIL_LIMITED;
+    fail->delay_ms = fail->has_delay ? random_below(draw->random, draw->delay_ms_end) : 0;
+}
+
+void draw_list(const struct draw *draw, struct bel_list_query *list)
+{
+    list->count = 1000;
+    list->has_state = chance(draw, 50);
+    list->state = BEL_SCHEDULED;
+    if (list->has_state) list->state = (enum bel_state)random_below(draw->random, BEL_STATES);
+    if (draw->has_expiry && list->state == BEL_EXPIRED) list->state = BEL_DEAD;
+    list->has_from = chance(draw, 20);
+    list->has_to = chance(draw, 20);
+    list->from.ms = near(draw, 60, 30);
+    list->to.ms = near(draw, 60, 10);
+}
+
+void draw_agenda(const struct draw *draw, struct bel_agenda *agenda)
+{
+    agenda->has_from = agenda->has_to = true;
+    agenda->from.ms = near(draw, 100, 50);
+    agenda->to.ms = agenda->from.ms + (int64_t)random_below(draw->random, 200);
+    agenda->step_ms = 1 + random_below(draw->random, 40);
+    if (chance(draw, 50)) agenda->topic = draw->topic(draw->context);
+}
+
+void draw_small(const struct draw *draw, struct bel_command *command)
+{
+    switch (command->verb) {
+    case BEL_VERB_CANCEL:
+        command->cancel.topic = draw->topic(draw->context);
+        command->cancel.ids_count = 1;
+        return;
+    case BEL_VERB_ACK:
+        command->ack.tokens_count = 1 + random_below(draw->random, 2);
+        command->ack.has_result = command->ack.tokens_count == 1 && chance(draw, 50);
+        if (command->ack.has_result) command->ack.result = BEL_VIEW("42");
+        return;
+    case BEL_VERB_RELEASE:
+        command->release.has_delay = chance(draw, 40);
+        command->release.delay_ms = random_below(draw->random, draw->delay_ms_end);
+        return;
+    case BEL_VERB_EXTEND:
+        command->extend.lease_ms = random_below(draw->random, draw->lease_ms_end);
+        return;
+    case BEL_VERB_PURGE:
+        command->purge.topic = draw->topic(draw->context);
+        command->purge.has_state = chance(draw, 60);
+        command->purge.state = (enum bel_state)random_below(draw->random, BEL_STATES);
+        return;
+    default:
+        command->target.topic = draw->topic(draw->context);
+        return;
+    }
+}
+
+void draw_give_names(struct bel_command *command, const struct bel_view *ids,
+                     const struct bel_view *tokens)
+{
+    switch (command->verb) {
+    case BEL_VERB_SCHEDULE:
+        command->schedule.id = ids[0];
+        return;
+    case BEL_VERB_CANCEL:
+        command->cancel.ids = ids;
+        return;
+    case BEL_VERB_RESCHEDULE:
+        command->reschedule.id = ids[0];
+        return;
+    case BEL_VERB_ACK:
+        command->ack.tokens = tokens;
+        return;
+    case BEL_VERB_FAIL:
+        command->fail.token = tokens[0];
+        return;
+    case BEL_VERB_RELEASE:
+        command->release.token = tokens[0];
+        return;
+    case BEL_VERB_EXTEND:
+        command->extend.token = tokens[0];
+        return;
+    case BEL_VERB_GET:
+    case BEL_VERB_REVIVE:
+    case BEL_VERB_EXPLAIN:
+        command->target.id = ids[0];
+        return;
+    default:
+        return;
+    }
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_TESTS_DRAW_H
+#define BEL_TESTS_DRAW_H
+
+/*
+ * draw - the parts of random commands that the simulator and prop_engine draw alike. Both ask an
+ * engine and a model the same; each side has names of its own for tokens, and for ids that it made.
+ */
+
+#include "belfry/backend.h"
+
+struct draw {
+    uint64_t *random;
+    struct bel_wall now;
+    bool has_expiry;       /* what has expired is then not asked for */
+    unsigned dead_in_100;  /* chance that a failure is the last */
+    uint64_t delay_ms_end; /* of failures and releases */
+    uint64_t lease_ms_end; /* of extensions */
+    struct bel_view (*topic)(void *context);
+    void *context;
+};
+
+struct draw_weight {
+    enum bel_verb verb;
+    unsigned weight;
+};
+
+/* Draws a verb, each as often as its weight says. */
+enum bel_verb draw_verb(uint64_t *random, const struct draw_weight *weights, size_t count);
+
+void draw_fail(const struct draw *draw, struct bel_fail *fail);
+
+/* Draws what of a topic is listed, all on one page. */
+void draw_list(const struct draw *draw, struct bel_list_query *list);
+
+void draw_agenda(const struct draw *draw, struct bel_agenda *agenda);
+
+/* Fills in a command of a verb with few fields: ACK, CANCEL, EXTEND, PURGE, RELEASE, or one that
+ * has a target. */
+void draw_small(const struct draw *draw, struct bel_command *command);
+
+/* Puts the names that a side has into a command: ids[0] or as many as a CANCEL has, and likewise
+ * the tokens. */
+void draw_give_names(struct bel_command *command, const struct bel_view *ids,
+                     const struct bel_view *tokens);
+
+#endif
