@@ -37,7 +37,7 @@ extern struct around {
     struct bel_runtime runtime;
     struct visitor visitors[AROUND_VISITORS];
     struct bel_wheel wheels[AROUND_VISITORS]; /* one per visitor */
-    atomic_bool is_rung[AROUND_SEATS]; /* alarms; `event_fd` is their index */
+    atomic_bool is_rung[AROUND_SEATS];        /* alarms; `event_fd` is their index */
     struct record records[AROUND_RECORDS + 1];
     uint64_t now;
     unsigned acting; /* visitor, in setup and check */
