@@ -98,20 +98,3 @@ int bel__entropy_u64(struct bel_entropy *entropy, uint64_t *out)
     *out = number;
     return 0;
 }
-
-/*
- * 2^64 is rarely a multiple of `end`. Numbers below the remainder are rejected, so that the others
- * are distributed evenly. Less than half of the numbers are rejected, so the loop ends.
- */
-int bel__entropy_below(struct bel_entropy *entropy, uint64_t end, uint64_t *out)
-{
-    uint64_t number;
-    assert(end > 0);
-    uint64_t excess = (UINT64_MAX - end + 1) % end; /* 2^64 modulo end */
-    do {
-        int err = bel__entropy_u64(entropy, &number);
-        if (err) return err;
-    } while (number < excess);
-    *out = number % end;
-    return 0;
-}

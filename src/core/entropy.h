@@ -47,7 +47,4 @@ BEL_CHECKED int bel__entropy_fill(struct bel_entropy *entropy, void *out, size_t
 /* Sets `*out` to a uniformly distributed 64-bit number. */
 BEL_CHECKED int bel__entropy_u64(struct bel_entropy *entropy, uint64_t *out);
 
-/* Sets `*out` to a uniformly distributed number from 0 to below `end`, which is not 0. */
-BEL_CHECKED int bel__entropy_below(struct bel_entropy *entropy, uint64_t end, uint64_t *out);
-
 #endif

@@ -77,11 +77,6 @@ static inline void bel__list_append(struct bel_list *list, struct bel_link *link
     bel__link_insert_before(&list->head, link);
 }
 
-static inline void bel__list_prepend(struct bel_list *list, struct bel_link *link)
-{
-    bel__link_insert_after(&list->head, link);
-}
-
 /* Removes `link` from its list. */
 static inline void bel__link_remove(struct bel_link *link)
 {
@@ -92,15 +87,10 @@ static inline void bel__link_remove(struct bel_link *link)
     *link = (struct bel_link){NULL, NULL};
 }
 
-/* Return the first and the last link, which stay in the list; NULL if it is empty. */
+/* Returns the first link, which stays in the list; NULL if it is empty. */
 static inline struct bel_link *bel__list_first(const struct bel_list *list)
 {
     return bel__list_is_empty(list) ? NULL : list->head.next;
-}
-
-static inline struct bel_link *bel__list_last(const struct bel_list *list)
-{
-    return bel__list_is_empty(list) ? NULL : list->head.prev;
 }
 
 /* Returns the link after `link`, or NULL if it is the last. Call it before removing `link`. */

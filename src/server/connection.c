@@ -86,10 +86,24 @@ void bel__connection_close(struct bel_connection *connection)
     bel__caller_leave(&connection->caller, on_left);
 }
 
+/* Closes the connections whose linger time is over. */
+static void close_lingering(struct bel_loop *loop, struct bel_mono now)
+{
+    struct bel_link *link;
+    while ((link = bel__list_first(&loop->lingering)) != NULL) {
+        struct bel_connection *connection =
+            BEL_CONTAINER_OF(link, struct bel_connection, lingering);
+        if (connection->linger_end.ns > now.ns) return;
+        if (connection->state != BEL_CONNECTION_SHUT) loop->options.metrics->dropped++;
+        bel__connection_close(connection);
+    }
+    (void)uv_timer_stop(&loop->linger);
+}
+
 static void on_linger_tick(uv_timer_t *timer)
 {
     struct bel_loop *loop = timer->data;
-    bel__connections_close_lingering(loop, bel_clock_mono(bel_clock_system()));
+    close_lingering(loop, bel_clock_mono(bel_clock_system()));
 }
 
 static void linger(struct bel_connection *connection)
@@ -104,19 +118,6 @@ static void linger(struct bel_connection *connection)
         (void)uv_timer_start(&loop->linger, on_linger_tick, LINGER_TICK_MS, LINGER_TICK_MS);
     }
     bel__list_append(&loop->lingering, &connection->lingering);
-}
-
-void bel__connections_close_lingering(struct bel_loop *loop, struct bel_mono now)
-{
-    struct bel_link *link;
-    while ((link = bel__list_first(&loop->lingering)) != NULL) {
-        struct bel_connection *connection =
-            BEL_CONTAINER_OF(link, struct bel_connection, lingering);
-        if (connection->linger_end.ns > now.ns) return;
-        if (connection->state != BEL_CONNECTION_SHUT) loop->options.metrics->dropped++;
-        bel__connection_close(connection);
-    }
-    (void)uv_timer_stop(&loop->linger);
 }
 
 static void on_shut(uv_shutdown_t *request, int status)

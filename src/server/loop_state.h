@@ -116,7 +116,4 @@ bool bel__connection_flush(struct bel_connection *connection);
 /* Closes a connection. Its waiting claims are withdrawn; replies to other requests are dropped. */
 void bel__connection_close(struct bel_connection *connection);
 
-/* Closes connections whose linger time is over. */
-void bel__connections_close_lingering(struct bel_loop *loop, struct bel_mono now);
-
 #endif

@@ -109,6 +109,5 @@ void bel__resp_null_array(struct bel_resp_writer *writer);
 void bel__resp_array(struct bel_resp_writer *writer, size_t count);
 void bel__resp_map(struct bel_resp_writer *writer, size_t pairs);
 void bel__resp_boolean(struct bel_resp_writer *writer, bool is_true);
-void bel__resp_double(struct bel_resp_writer *writer, double number);
 
 #endif

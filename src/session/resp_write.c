@@ -14,7 +14,6 @@
 
 enum {
     END_BYTES = 2, /* CR and LF */
-    DOUBLE_BYTES = 32,
 };
 
 static void put(struct bel_resp_writer *writer, const void *data, size_t bytes)
@@ -154,18 +153,5 @@ void bel__resp_boolean(struct bel_resp_writer *writer, bool is_true)
         put(writer, is_true ? "#t\r\n" : "#f\r\n", 4);
     } else {
         put_number(writer, ':', is_true);
-    }
-}
-
-/* Prints 17 significant digits, so that parsing returns the same number. */
-void bel__resp_double(struct bel_resp_writer *writer, double number)
-{
-    char text[DOUBLE_BYTES];
-    int bytes = snprintf(text, sizeof text, "%.17g", number);
-    assert(bytes > 0 && bytes < DOUBLE_BYTES);
-    if (writer->version >= 3) {
-        put_line(writer, ',', text);
-    } else {
-        bel__resp_text(writer, text);
     }
 }

@@ -34,7 +34,8 @@ static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
     return quotient >= 1e18 ? UINT64_C(1000000000000000000) : (uint64_t)quotient;
 }
 
-uint64_t bel__pressure_remaining_ns(const struct bel_pressure *pressure)
+/* Returns the estimated remaining time of the checkpoint. */
+static uint64_t remaining_ns(const struct bel_pressure *pressure)
 {
     uint64_t progress = pressure->progress;
     assert(progress <= BEL_PRESSURE_PROGRESS_MAX);
@@ -73,7 +74,7 @@ uint64_t bel__pressure_delay_ns(const struct bel_pressure *pressure)
     assert(pressure->batch <= pressure->fill);
     if (pressure->progress == BEL_PRESSURE_PROGRESS_MAX) return 0;
     if (pressure->fill <= line_of(pressure) || pressure->batch == 0) return 0;
-    uint64_t delay = share(bel__pressure_remaining_ns(pressure), pressure->batch,
-                           room_of(pressure) + pressure->batch);
+    uint64_t delay =
+        share(remaining_ns(pressure), pressure->batch, room_of(pressure) + pressure->batch);
     return delay < DELAY_MAX_NS ? delay : DELAY_MAX_NS;
 }

@@ -41,7 +41,4 @@ struct bel_pressure {
  * checkpoint is finished. */
 uint64_t bel__pressure_delay_ns(const struct bel_pressure *pressure);
 
-/* Returns the estimated remaining time of the checkpoint. */
-uint64_t bel__pressure_remaining_ns(const struct bel_pressure *pressure);
-
 #endif

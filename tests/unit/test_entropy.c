@@ -72,7 +72,6 @@ static void a_system_without_entropy_is_an_error_and_sets_nothing(void)
     play((const int[]){BROKEN, BROKEN, BROKEN});
     CHECK(bel__entropy_fill(bel__entropy_system(), &byte, 1) == BEL_EIO);
     CHECK(bel__entropy_u64(bel__entropy_system(), &number) == BEL_EIO);
-    CHECK(bel__entropy_below(bel__entropy_system(), 10, &number) == BEL_EIO);
     CHECK_EQ(number, 7);
 }
 
@@ -106,48 +105,6 @@ static void the_seeded_source_is_the_generator_it_says(void)
     }
 }
 
-static void below_reaches_every_number_and_no_other(void)
-{
-    struct bel_entropy_seeded seeded;
-    unsigned seen[7] = {0};
-    bel__entropy_seed(&seeded, 3);
-    for (int i = 0; i < 7000; i++) {
-        uint64_t number = 99;
-        CHECK(bel__entropy_below(&seeded.entropy, 7, &number) == 0);
-        CHECK(number < 7);
-        seen[number]++;
-    }
-    for (unsigned i = 0; i < 7; i++) {
-        CHECK(seen[i] > 800 && seen[i] < 1200);
-    }
-}
-
-/* With end = 3 * 2^62 a biased remainder would give the lowest third half of the time. */
-static void below_has_no_bias_where_it_would_show_most(void)
-{
-    struct bel_entropy_seeded seeded;
-    uint64_t end = UINT64_C(3) << 62;
-    unsigned low = 0;
-    bel__entropy_seed(&seeded, 4);
-    for (int i = 0; i < 3000; i++) {
-        uint64_t number = 0;
-        CHECK(bel__entropy_below(&seeded.entropy, end, &number) == 0);
-        low += number < end / 3;
-    }
-    CHECK(low > 900 && low < 1100);
-}
-
-static void below_one_is_zero_and_below_the_largest_works(void)
-{
-    struct bel_entropy_seeded seeded;
-    uint64_t number = 9;
-    bel__entropy_seed(&seeded, 5);
-    CHECK(bel__entropy_below(&seeded.entropy, 1, &number) == 0);
-    CHECK_EQ(number, 0);
-    CHECK(bel__entropy_below(&seeded.entropy, UINT64_MAX, &number) == 0);
-    CHECK(number != UINT64_MAX);
-}
-
 int main(void)
 {
     RUN(the_system_fills_bytes_that_differ_each_time);
@@ -156,8 +113,5 @@ int main(void)
     RUN(a_system_without_entropy_is_an_error_and_sets_nothing);
     RUN(one_seed_is_one_history);
     RUN(the_seeded_source_is_the_generator_it_says);
-    RUN(below_reaches_every_number_and_no_other);
-    RUN(below_has_no_bias_where_it_would_show_most);
-    RUN(below_one_is_zero_and_below_the_largest_works);
     return 0;
 }

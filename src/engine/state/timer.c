@@ -122,8 +122,8 @@ void bel__alias_put(struct bel_engine *engine, const struct bel_key *key,
     bel__rows_put(&engine->rows, &alias, value, row);
 }
 
-void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key,
-                       const struct bel_record *record)
+static void delete_alias(struct bel_engine *engine, const struct bel_key *key,
+                         const struct bel_record *record)
 {
     if (record->is_id_made) return;
     struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, record->id);
@@ -244,7 +244,7 @@ void bel__timer_remove(struct bel_engine *engine, struct bel_found *found)
         take_out_ended(engine, found);
         break;
     }
-    bel__alias_delete(engine, &found->key, &found->record);
+    delete_alias(engine, &found->key, &found->record);
     delete_blobs(engine, &found->record);
 }
 
@@ -258,7 +258,7 @@ void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
 {
     assert(place->table == BEL_TABLE_TIMERS && found->record.kind == BEL_RECORD_TIMER);
     take_out(engine, found);
-    bel__alias_delete(engine, &found->key, &found->record);
+    delete_alias(engine, &found->key, &found->record);
     found->key = bel__key_of(place);
     found->lease = NULL;
     found->record.is_id_made = false;
@@ -283,7 +283,7 @@ void bel__timer_revive(struct bel_engine *engine, struct bel_found *found,
 {
     assert(found->state >= BEL_DONE && found->lease == NULL && found->after == NULL);
     take_out_ended(engine, found);
-    bel__alias_delete(engine, &found->key, &found->record);
+    delete_alias(engine, &found->key, &found->record);
     bel__timer_add(engine, found->topic, place, &found->record);
 }
 
@@ -335,7 +335,7 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
     bool is_plan = found->record.kind == BEL_RECORD_PLAN;
     assert(found->state < BEL_DONE && ending->state >= BEL_DONE);
     fill_ended(engine, found);
-    bel__alias_delete(engine, &found->key, &found->record);
+    delete_alias(engine, &found->key, &found->record);
     if (is_plan) {
         take_out_plan(engine, found);
     } else {

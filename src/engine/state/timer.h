@@ -77,8 +77,6 @@ BEL_CHECKED int bel__timer_expire(struct bel_engine *engine, struct bel_found *f
  * new leaves no trace in the tree if it is deleted soon. */
 void bel__alias_put(struct bel_engine *engine, const struct bel_key *key,
                     const struct bel_record *record, enum bel_row row);
-void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key,
-                       const struct bel_record *record);
 
 /* Where the timers of an hour and of a group are counted: the first number of a group's, and of
  * hours the one with this index. */
