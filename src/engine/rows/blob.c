@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Large bytes lie in chunks under a number of their own:
+ * Large byte strings are stored as chunks under a number of their own:
  *
  *     CHUNKS | number | 0, 1, 2 ...
  *
- * so that who refers to them can move without them.
+ * A record refers to them by number, so a record can move without its chunks.
  */
 #include "engine/rows/blob.h"
 

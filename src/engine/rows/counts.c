@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Counts in a map by their key, and those that have changed in a list through them. A row has only
- * the numbers that are not 0, behind a word that says which these are:
+ * Counts are in a map by key; changed counts are also in a linked list. A row stores only the
+ * numbers that are not 0, after a word with a bit for each of them:
  *
  *     1 << 0 | 1 << 5 | 1 << 6    number 0    number 5    number 6
  */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum {
-    KEPT_BYTES_MAX = 8 << 20, /* in memory, beyond which all are forgotten */
+    KEPT_BYTES_MAX = 8 << 20, /* bytes of memory; with more, all counts are freed */
     WHICH_BYTES = BEL_ENCODED_NUMBER_BYTES_MAX,
 };
 
@@ -74,7 +74,7 @@ static int load(struct bel_store *store, struct bel_count *count)
     return is_good ? 0 : BEL_ECORRUPT;
 }
 
-/* One that is not in memory yet. */
+/* Loads a count that is not in memory yet. */
 static int fetch(struct bel_counts *counts, struct bel_store *store, const struct bel_key *key,
                  struct bel_count **out)
 {
@@ -116,7 +116,7 @@ int bel__count_hold(struct bel_counts *counts, struct bel_store *store, const st
     return 0;
 }
 
-/* How many bytes a number takes in a row. */
+/* Returns the bytes that a number takes in a row. */
 static unsigned bytes_of(uint64_t number)
 {
     return number == 0 ? 0 : (70 - (unsigned)__builtin_clzll(number)) / 7;

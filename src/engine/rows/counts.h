@@ -3,13 +3,12 @@
 #define BEL_ENGINE_ROWS_COUNTS_H
 
 /*
- * counts - numbers that are kept up to date so that nobody has to count: timers by topic and
- * hour, and by group.
+ * counts - numbers of timers by topic and hour, and by group, kept up to date so that no command
+ * has to count rows.
  *
- * A count is a row of one number or several: the hours of a topic are in stretches of 64, so that
- * a batch of timers that are due here and there changes few rows. Rows that change are kept in
- * memory until the batch ends and then written once, however often they changed. To change a
- * number cannot fail, but to have it at hand can:
+ * A count is a row of one or more numbers. The hours of a topic are grouped in stretches of 64, so
+ * that a batch of timers with scattered due times changes few rows. Changed rows are kept in memory
+ * and written once, when the batch ends. Changing a number cannot fail, loading its count can:
  *
  *     err = bel__count_hold(counts, store, &key, &count);
  *     ...
@@ -24,14 +23,14 @@
 
 #include <stdint.h>
 
-/* The numbers of a topic, in the order of its row. */
+/* The numbers kept for a topic, in the order of the topic's row. */
 enum bel_topic_number {
     BEL_NUMBER_PENDING, /* timers that are scheduled, ready or leased */
     BEL_NUMBER_BLOCKED,
     BEL_NUMBER_PLANS,
-    BEL_NUMBER_SHARES, /* groups, and "no group", that have unfinished timers */
+    BEL_NUMBER_SHARES, /* groups with unfinished timers; "no group" counts as one */
     BEL_NUMBER_PLAIN,  /* unfinished timers without a group */
-    BEL_NUMBER_ENDED,  /* and four more: one for each terminal state */
+    BEL_NUMBER_ENDED,  /* the first of four: one for each terminal state */
     BEL_NUMBERS = BEL_NUMBER_ENDED + BEL_STATES - BEL_DONE,
 };
 
@@ -51,46 +50,46 @@ enum {
 
 struct bel_count {
     struct bel_key key;
-    struct bel_count *next_dirty; /* valid if it is dirty */
-    bool is_dirty, is_new;        /* differs from its row; has none */
+    struct bel_count *next_dirty; /* valid if is_dirty */
+    bool is_dirty, is_new;        /* differs from its row; has no row yet */
     unsigned numbers_count;
-    unsigned row_bytes; /* at most */
-    uint64_t which;     /* a bit for each number that is not 0 */
+    unsigned row_bytes; /* upper bound */
+    uint64_t which;     /* bit i is set if number i is not 0 */
     uint64_t numbers[];
 };
 
 struct bel_counts {
     struct bel_map map;                      /* key -> struct bel_count * */
-    struct bel_count *last[BEL_COUNT_KINDS]; /* held, as it is likely to be held again; or NULL */
+    struct bel_count *last[BEL_COUNT_KINDS]; /* the last count held of each kind, or NULL */
     struct bel_count *dirty;
-    size_t dirty_count, dirty_bytes; /* rows that have to be written */
-    size_t row_bytes_max;            /* of any that is in memory */
-    size_t bytes;                    /* of memory, about */
+    size_t dirty_count, dirty_bytes; /* rows to write */
+    size_t row_bytes_max;            /* the largest row_bytes in memory */
+    size_t bytes;                    /* of memory, approximately */
 };
 
 void bel__counts_init(struct bel_counts *counts, struct bel_siphash_key secret);
 void bel__counts_finish(struct bel_counts *counts);
 
-/* The numbers of a row that can have `count`; those that are 0 are left as they are, and
- * `*out_which` has a bit for each of the others. False if there is something else in it. */
+/* Reads the numbers of a row that has room for `count` numbers. Leaves numbers that are 0 alone,
+ * and sets a bit in `*out_which` for each other number. Returns false if the row is damaged. */
 bool bel__count_read(struct bel_view row, unsigned count, uint64_t *numbers, uint64_t *out_which);
 
-/* Finds a count; one that has no row is all 0. Good until bel__counts_trim(). Returns 0, or
- * BEL_ENOMEM or what the store says. */
+/* Finds or loads a count; a count without a row is all 0. The pointer is valid until
+ * bel__counts_trim(). Returns 0, BEL_ENOMEM, or an error of the store. */
 BEL_CHECKED int bel__count_hold(struct bel_counts *counts, struct bel_store *store,
                                 const struct bel_key *key, struct bel_count **out);
 
-/* Adds to a number, which does not go below 0. Room must be reserved for all that is dirty. */
+/* Adds to a number, which must not go below 0. Room for all dirty rows must be reserved. */
 void bel__count_add(struct bel_counts *counts, struct bel_count *count, unsigned index,
                     int64_t delta);
 
-/* How many bytes have to be reserved for what is dirty, and for `more` changes of what is held. */
+/* Returns the bytes to reserve for the dirty rows and for `more` changes of held counts. */
 size_t bel__counts_row_bytes(const struct bel_counts *counts, size_t more);
 
-/* Writes down what has changed. What is all 0 loses its row. */
+/* Writes the dirty counts. A count that is all 0 loses its row. */
 void bel__counts_flush(struct bel_counts *counts, struct bel_store *store);
 
-/* Forgets what is not needed, if there is much of it. Nothing may be dirty. */
+/* Frees all counts if they use much memory. No count may be dirty. */
 void bel__counts_trim(struct bel_counts *counts);
 
 #endif

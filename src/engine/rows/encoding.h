@@ -3,9 +3,10 @@
 #define BEL_ENGINE_ROWS_ENCODING_H
 
 /*
- * wire - numbers and bytes in rows. A number takes seven bits a byte, low ones first, the high
- * bit set in all but the last; bytes follow their length. A writer is given room enough; a reader
- * that runs out, or meets what no writer writes, is bad from then on and reads zeros.
+ * encoding - numbers and byte strings in rows. A number takes seven bits a byte, low bits first,
+ * with the high bit set in all bytes but the last. A byte string follows its length. A writer must
+ * have enough room. A reader that reaches the end, or an encoding that no writer makes, is bad from
+ * then on and reads zeros.
  */
 
 #include "belfry/view.h"
@@ -68,11 +69,12 @@ static inline uint64_t bel__read_large_number(struct bel_row_reader *reader)
 
 static inline uint64_t bel__read_number(struct bel_row_reader *reader)
 {
-    if (reader->at < reader->end && *reader->at < 0x80) return *reader->at++; /* as most are */
+    if (reader->at < reader->end && *reader->at < 0x80)
+        return *reader->at++; /* one byte, the usual case */
     return bel__read_large_number(reader);
 }
 
-/* The next `bytes` bytes, which stay where they are. */
+/* Returns a view of the next `bytes` bytes. */
 static inline struct bel_view bel__read_raw(struct bel_row_reader *reader, uint64_t bytes)
 {
     if (bytes > (uint64_t)(reader->end - reader->at)) {

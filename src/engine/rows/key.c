@@ -2,8 +2,8 @@
 
 /*
  * A made id is 130 bits, five a digit: time 64, priority 8, sequence 56, lane 2. The digits of base
- * 32 with extended hex alphabet sort as their values do. They are printed and read eight at a time,
- * a byte of a word each:
+ * 32 with the extended hex alphabet sort as their values do. Eight digits are printed or parsed at
+ * once, each in one byte of a word:
  *
  *     digits 0 to 7     8 to 15          16 to 23           24, 25
  *     time 63 to 24     time 23 to 0,    sequence 47 to 8   sequence 7 to 0,
@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum {
-    TOKEN_KEY_BYTES = 21, /* topic to sequence: the table is known */
+    TOKEN_KEY_BYTES = 21, /* topic to sequence; the table is always TIMERS */
     TOKEN_RAW_BYTES = TOKEN_KEY_BYTES + BEL_TOKEN_SECRET_BYTES,
 };
 
@@ -27,7 +27,7 @@ static_assert(TOKEN_RAW_BYTES % 3 == 0 && TOKEN_RAW_BYTES / 3 * 4 == BEL_TOKEN_B
 static const char digits32[] = "0123456789abcdefghijklmnopqrstuv";
 static const char digits64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* A number in each byte of a word. */
+/* A word with `number` in each byte. */
 #define EACH(number) (UINT64_C(0x0101010101010101) * (number))
 
 struct bel_key bel__key_after(const struct bel_key *key)
@@ -53,13 +53,14 @@ struct bel_key bel__key_alias(const struct bel_siphash_key secrets[2], uint32_t 
     }};
 }
 
-/* In each byte that is not below `least`, a 1. All bytes are below 128. */
+/* Returns a word with 1 in each byte where `bytes` is at least `least`, else 0. All bytes must be
+ * below 128. */
 static uint64_t not_below(uint64_t bytes, unsigned least)
 {
     return (bytes + EACH(128 - least)) >> 7 & EACH(1);
 }
 
-/* Prints 40 bits: halves are moved apart until each five have a byte. */
+/* Prints 40 bits as eight digits: moves halves apart until each byte has five bits. */
 static void print_eight(uint64_t bits, char out[8])
 {
     bits = (bits & 0x000000fffff00000) << 12 | (bits & 0x00000000000fffff);
@@ -69,7 +70,7 @@ static void print_eight(uint64_t bits, char out[8])
     bel__store_be64(out, bits + EACH('0') + letters * ('a' - '0' - 10));
 }
 
-/* The way back. False if they are not all digits. */
+/* Parses eight digits into 40 bits. Returns false if a character is not a digit. */
 static bool parse_eight(const char text[8], uint64_t *out)
 {
     uint64_t bits = bel__load_be64(text);
@@ -135,7 +136,7 @@ void bel__token_print(const struct bel_key *key, const uint8_t secret[BEL_TOKEN_
     }
 }
 
-/* Their values plus 1; 0 for what is no digit. */
+/* The values of base 64 digits plus 1; 0 for all other characters. */
 static const uint8_t values64[UINT8_MAX + 1] = {
     ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
     ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
@@ -146,7 +147,7 @@ static const uint8_t values64[UINT8_MAX + 1] = {
     ['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
     ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['-'] = 63, ['_'] = 64};
 
-/* The value of a digit; all ones if it is none. */
+/* Returns the value of a digit, all ones for any other character. */
 static unsigned value64(uint8_t digit)
 {
     return values64[digit] - 1U;

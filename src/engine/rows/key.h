@@ -3,25 +3,25 @@
 #define BEL_ENGINE_ROWS_KEY_H
 
 /*
- * key - where rows are in the store, and the names made from it.
+ * key - the 24-byte keys of rows, and the ids and tokens made from keys.
  *
- * All rows have keys of one shape, 24 bytes that sort as they should be read:
+ * All keys have one shape. They sort in the order in which rows are read:
  *
  *     byte  bytes  what
  *        0      1  table
  *        1      4  topic number
- *        5      1  lane: of a timer its timeline, of one that has ended its state
- *        6      8  time: when it is due, or when it ended
+ *        5      1  lane: which clock a timer follows; of an ended timer its state
+ *        6      8  time: when the timer is due, or when it ended
  *       14      1  priority
  *       15      7  sequence
  *       22      2  zeros
  *
- * So the timers of a topic lie side by side in the order in which they are delivered. Tables that
- * need other fields use these (enum bel_table says for what). An alias is the table's byte and a
+ * So the timers of a topic lie side by side in the order of delivery. Tables that need other fields
+ * store them in these fields: see enum bel_table. The key of an alias is the table's byte and a
  * hash of 16 bytes.
  *
- * An id that the engine makes is a timer's first key: time, priority, sequence and lane, written
- * as 26 digits of base 32, so that it sorts by due. It leads to the row without an index.
+ * An id that the engine makes encodes a timer's first key: time, priority, sequence and lane, as 26
+ * digits of base 32. Such ids sort by due time, and lead to the row without an index.
  */
 
 #include "belfry/view.h"
@@ -34,34 +34,34 @@
 
 enum bel_table {
     BEL_TABLE_META = 1,    /* sequence: 0 for the engine's times, 1 for its secrets */
-    BEL_TABLE_TOPICS,      /* topic: its name, settings */
+    BEL_TABLE_TOPICS,      /* topic: the topic's number */
     BEL_TABLE_COUNTS,      /* lane: enum bel_count_kind; time: stretch or hash; sequence: hash */
     BEL_TABLE_TIMERS,      /* unfinished timers, and the ticks of plans */
-    BEL_TABLE_LEASES,      /* under a timer's own key */
+    BEL_TABLE_LEASES,      /* the key of the leased timer, in this table */
     BEL_TABLE_PLANS,       /* sequence: the plan's number */
-    BEL_TABLE_PLAN_STATES, /* the same */
-    BEL_TABLE_OCCURRENCES, /* time: a hash of the plan's id; sequence: nominal time */
-    BEL_TABLE_ENDED,       /* lane: the state; time: when it finished */
-    BEL_TABLE_ALIASES,     /* a hash of topic and id */
-    BEL_TABLE_CHUNKS,      /* time: the blob's number; sequence: which chunk */
+    BEL_TABLE_PLAN_STATES, /* as in BEL_TABLE_PLANS */
+    BEL_TABLE_OCCURRENCES, /* time: hash of the plan's id; sequence: nominal time */
+    BEL_TABLE_ENDED,       /* lane: the state; time: when the timer ended */
+    BEL_TABLE_ALIASES,     /* all other bytes: a hash of topic and id */
+    BEL_TABLE_CHUNKS,      /* time: the blob's number; sequence: index of the chunk */
 };
 
-/* Which clock a timer goes by. */
+/* Which clock a timer follows. */
 enum bel_lane {
     BEL_LANE_ENGINE,
     BEL_LANE_WALL,
-    BEL_LANE_NONE, /* blocked, or a plan that waits: no time will make it due */
+    BEL_LANE_NONE, /* never due: a blocked timer, or a plan without a next time */
 };
 
 enum {
     BEL_MADE_ID_BYTES = 26,
     BEL_TOKEN_SECRET_BYTES = 12,
-    BEL_TOKEN_BYTES = 44, /* of base 64: 21 bytes of the key and the secret */
+    BEL_TOKEN_BYTES = 44, /* base 64 of 21 key bytes and the secret */
 };
 
 #define BEL_SEQUENCE_MAX ((UINT64_C(1) << 56) - 1)
 
-/* A key, field by field. */
+/* The parts of a key. */
 struct bel_place {
     enum bel_table table;
     uint32_t topic;
@@ -72,7 +72,7 @@ struct bel_place {
 };
 
 /*
- * Keys are words, so fields are put in and taken out by shifting:
+ * Keys are stored as words. Their parts are shifted in and out:
  *
  *     word 0    table 8 | topic 32 | lane 8 | time, upper 16
  *     word 1    time, lower 48 | priority 8 | sequence, upper 8
@@ -102,7 +102,7 @@ static inline struct bel_place bel__place_of(const struct bel_key *key)
     };
 }
 
-/* The same key in another table. */
+/* Returns the same key in another table. */
 static inline struct bel_key bel__key_in(const struct bel_key *key, enum bel_table table)
 {
     struct bel_key other = *key;
@@ -110,19 +110,20 @@ static inline struct bel_key bel__key_in(const struct bel_key *key, enum bel_tab
     return other;
 }
 
-/* The key right behind `key`. */
+/* Returns the smallest key after `key`. */
 struct bel_key bel__key_after(const struct bel_key *key);
 
-/* Where the alias of (topic, id) is. */
+/* Returns the key of the alias of (topic, id). */
 struct bel_key bel__key_alias(const struct bel_siphash_key secrets[2], uint32_t topic,
                               struct bel_view id);
 
-/* The id made from a place; the place of a made id, in a topic. False if it is not of that
- * form. */
+/* Writes the id that encodes these key parts; reads the key parts of such an id, in a topic.
+ * Reading returns false if `id` is not an id that the engine makes. */
 void bel__made_id(const struct bel_place *place, char out[BEL_MADE_ID_BYTES]);
 bool bel__made_id_place(struct bel_view id, uint32_t topic, struct bel_place *out);
 
-/* A token: a leased timer's key and a secret. False if it is none. */
+/* Writes and reads a token: a leased timer's key and a secret. Parsing returns false if `token` is
+ * not a token. */
 void bel__token_print(const struct bel_key *key, const uint8_t secret[BEL_TOKEN_SECRET_BYTES],
                       char out[BEL_TOKEN_BYTES]);
 bool bel__token_parse(struct bel_view token, struct bel_key *out,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A record is a version, a kind and fields: a tag, and what the tag says follows. A field that
- * is zero or empty is left out. A tag that is not known is refused, not passed over: whoever
- * wrote it meant something by it.
+ * A record is a version, a kind and fields: each a tag and its value. Fields that are zero or empty
+ * are left out. An unknown tag makes a record unreadable: skipping it could lose a meaning.
  *
  *     version | kind | tag value | tag value | ...
  *
- * Numbers and bytes are as in wire.h. The row's checksum is the store's.
+ * Numbers and byte strings are encoded as in encoding.h. The store adds a checksum to each row.
  */
 #include "engine/rows/record.h"
 
@@ -31,7 +30,7 @@ enum tag {
     TAG_CRASHES,
     TAG_PLAN,
     TAG_NOMINAL,
-    TAG_BODY,      /* bytes, in the row */
+    TAG_BODY,      /* byte string in the row */
     TAG_BODY_BLOB, /* number, bytes */
     TAG_OUTCOME,   /* kind, at, reason */
     TAG_PRIORITY,
@@ -144,7 +143,7 @@ size_t bel__record_write(const struct bel_record *record, uint8_t out[BEL_RECORD
     return (size_t)(writer.at - out);
 }
 
-/* A number that must be at most `max`. */
+/* Reads a number. A number above `max` makes the reader bad. */
 static unsigned get_choice(struct bel_row_reader *reader, unsigned max)
 {
     uint64_t number = bel__read_number(reader);
@@ -185,7 +184,7 @@ static void get_blob(struct bel_row_reader *reader, bool is_here, struct bel_blo
     }
 }
 
-/* Fields of a plan. */
+/* Reads the value of a field that only plans have. */
 static void get_plan_field(struct bel_row_reader *reader, uint64_t tag, struct bel_record *record)
 {
     struct bel_recurrence *rule = &record->rule;
@@ -412,7 +411,7 @@ size_t bel__body_bytes(const struct bel_schedule_spec *spec)
            spec->payload.bytes;
 }
 
-/* A number at the very end of the room, where the writer's own bound is too careful. */
+/* Writes a number of a body. bel__write_number() would demand room for the longest number. */
 static uint8_t *copy_number(uint8_t *at, uint64_t number)
 {
     for (; number >= 0x80; number >>= 7) {

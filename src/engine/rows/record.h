@@ -3,14 +3,14 @@
 #define BEL_ENGINE_ROWS_RECORD_H
 
 /*
- * record - what is written down of a timer, a plan, a lease; and how.
+ * record - the rows of timers, plans and leases as structs, and how they are encoded.
  *
- * A record has a head and a body. The head changes in the timer's life: attempts, outcomes. The
- * body does not: payload, headers, correlation, retry policy. A body that is large lies in chunks
- * of its own (BEL_TABLE_CHUNKS), so that a retry does not write it again.
+ * A record has a head and a body. The head changes during the timer's life: attempts, outcomes. The
+ * body does not: payload, headers, correlation, retry policy. A large body is stored in chunks
+ * (BEL_TABLE_CHUNKS), so that a retry does not write it again.
  *
- * A decoded record has views into the row that it was read from; whoever has the key knows an id
- * that is not there.
+ * A decoded record has views into the row that it was read from. If the row has no id, the id is
+ * made from the key: is_id_made.
  */
 
 #include "belfry/timer.h"
@@ -21,39 +21,39 @@
 
 enum {
     BEL_RECORD_BYTES_MAX = BEL_STORE_VALUE_BYTES_MAX,
-    BEL_BODY_INLINE_MAX = 1200, /* bytes of a body that stay with the head */
-    BEL_CHUNK_BYTES = 1900,     /* of a larger one: so that a page of the tree takes two */
+    BEL_BODY_INLINE_MAX = 1200, /* a body up to this size stays in the record */
+    BEL_CHUNK_BYTES = 1900,     /* so that a page of the tree holds two chunks */
 };
 
 enum bel_record_kind {
     BEL_RECORD_TIMER,
     BEL_RECORD_PLAN,
-    BEL_RECORD_TICK, /* where a plan waits among the timers: has nothing but the plan's number */
+    BEL_RECORD_TICK, /* the position of a plan among the timers; only `plan` is set */
 };
 
-/* Bytes that are in the row itself, or in chunks. */
+/* Bytes that are in the row itself or in chunks. */
 struct bel_blob {
-    uint64_t number; /* of the chunks; 0: in the row */
+    uint64_t number; /* of the chunks; 0 if the bytes are in the row */
     uint64_t bytes;
     struct bel_view here; /* if in the row */
 };
 
 struct bel_record {
     enum bel_record_kind kind;
-    bool is_id_made; /* of an unfinished timer: from its very key, and so not in the row */
+    bool is_id_made; /* of an unfinished timer: the id is made from the key and not in the row */
     struct bel_view id, group, resource;
     int64_t created;                 /* wall ms */
-    uint64_t lease_ms;               /* 0: the topic's */
-    uint64_t expires_ms, expires_at; /* 0: never; on the lane below */
+    uint64_t lease_ms;               /* 0: the topic's default */
+    uint64_t expires_ms, expires_at; /* 0: never; at on the lane below */
     uint8_t expires_lane;
     uint64_t attempts, crashes;
     uint64_t plan;      /* of an occurrence or a tick: the plan's number; of a plan: its own */
-    uint64_t nominal;   /* of an occurrence: wall ms */
-    uint64_t spread_ms; /* of an occurrence: what it is due after that */
+    uint64_t nominal;   /* of an occurrence: nominal time, wall ms */
+    uint64_t spread_ms; /* of an occurrence: how long after `nominal` it is due */
     struct bel_blob body;
 
-    uint8_t priority; /* of a plan, and of what has ended: the others have it in their key */
-    uint64_t due;     /* of what has ended: wall ms */
+    uint8_t priority; /* of a plan or an ended timer; other timers have it in their key */
+    uint64_t due;     /* of an ended timer: wall ms */
     struct bel_view reason;
     struct bel_blob result;
 
@@ -63,24 +63,25 @@ struct bel_record {
     uint64_t made, skipped, missed; /* of a plan that has ended */
 
     size_t outcomes_count;
-    struct bel_outcome outcomes[BEL_OUTCOMES_MAX]; /* last: those beyond the count are not set */
+    struct bel_outcome
+        outcomes[BEL_OUTCOMES_MAX]; /* last field: entries from outcomes_count on are not set */
 };
 
-/* What changes in the life of a plan. */
+/* The part of a plan that changes. */
 struct bel_plan_state {
     bool has_next;
-    uint64_t next;       /* nominal, wall ms */
-    uint64_t last;       /* the nominal time before; 0: none */
-    struct bel_key tick; /* where it waits in BEL_TABLE_TIMERS */
+    uint64_t next;       /* the next nominal time, wall ms */
+    uint64_t last;       /* the nominal time before `next`; 0: none */
+    struct bel_key tick; /* the key of the tick in BEL_TABLE_TIMERS */
     uint64_t sequence;   /* of the tick */
     uint64_t made, skipped, missed;
-    bool is_catching_up; /* it makes missed times that were chosen before */
+    bool is_catching_up; /* is making up for missed times that the misfire policy chose */
 };
 
 struct bel_lease_row {
     uint64_t end; /* open time */
     uint64_t lease_ms;
-    uint64_t due; /* as it was delivered, wall ms */
+    uint64_t due; /* due time at delivery, wall ms */
     uint8_t secret[12];
     struct bel_view worker;
 };
@@ -90,24 +91,24 @@ struct bel_body {
     uint64_t headers_count;
 };
 
-/* An empty one of a kind. */
+/* Makes an empty record of a kind. */
 void bel__record_begin(struct bel_record *record, enum bel_record_kind kind);
 
-/* Each writes into `out` and returns how many bytes. */
+/* Each encodes a row into `out` and returns its size in bytes. */
 size_t bel__record_write(const struct bel_record *record, uint8_t out[BEL_RECORD_BYTES_MAX]);
 size_t bel__plan_state_write(const struct bel_plan_state *state, uint8_t out[BEL_RECORD_BYTES_MAX]);
 size_t bel__lease_write(const struct bel_lease_row *lease, uint8_t out[BEL_RECORD_BYTES_MAX]);
 
-/* Each returns 0, or BEL_ECORRUPT for what was not written by the above; then `*out` has part of
- * it. */
+/* Each decodes a row. Returns 0, or BEL_ECORRUPT if the row is damaged; then `*out` is partly
+ * set. */
 BEL_CHECKED int bel__record_read(struct bel_view row, struct bel_record *out);
 BEL_CHECKED int bel__plan_state_read(struct bel_view row, struct bel_plan_state *out);
 BEL_CHECKED int bel__lease_read(struct bel_view row, struct bel_lease_row *out);
 
-/* What kind a row of BEL_TABLE_TIMERS is, without reading all of it. */
+/* Returns the kind of a row of BEL_TABLE_TIMERS without decoding all of it. */
 enum bel_record_kind bel__record_kind(struct bel_view row);
 
-/* How many bytes the body of `spec` has, and the body, into so many bytes. */
+/* Returns the size of the body of `spec`; encodes the body into that many bytes; decodes it. */
 size_t bel__body_bytes(const struct bel_schedule_spec *spec);
 void bel__body_write(const struct bel_schedule_spec *spec, uint8_t *out);
 BEL_CHECKED int bel__body_read(struct bel_view bytes, struct bel_body *out);
@@ -115,11 +116,11 @@ BEL_CHECKED int bel__body_read(struct bel_view bytes, struct bel_body *out);
 /* Takes the first header off `*headers`. Returns false at the end. */
 bool bel__headers_next(struct bel_view *headers, struct bel_header *out);
 
-/* Appends an outcome; the oldest goes if there are too many. */
+/* Appends an outcome. Drops the oldest outcome if there are BEL_OUTCOMES_MAX. */
 void bel__record_note(struct bel_record *record, struct bel_outcome outcome);
 
-/* Returns whether the record of a timer is bare: the timer is a row and nothing else. It has
- * neither an alias nor a group, chunks or a plan, and will not get them. */
+/* Returns whether a timer is bare: its only row is its own. It has no alias, group, chunks or plan,
+ * and will not get any. */
 bool bel__record_is_bare(const struct bel_record *record);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reserving costs as much as a small command. So more is reserved than was asked for, if the store
- * has it, and the commands that follow use that up.
+ * Reserving costs as much as a small command. So bel__rows_reserve() reserves more than the caller
+ * asks for, if the store has room, and the next commands use up the rest.
  */
 #include "engine/rows/rows.h"
 
@@ -11,13 +11,15 @@
 #include <assert.h>
 
 enum {
-    NUMBERS_BYTES = BEL_NUMBERS * BEL_ENCODED_NUMBER_BYTES_MAX, /* of a topic's row, at most */
-    NUMBERS_MORE = 8, /* rows of numbers that one command changes, at most */
-    MORE_ROWS = 128,  /* that are reserved on top, for the commands that follow */
+    NUMBERS_BYTES =
+        BEL_NUMBERS * BEL_ENCODED_NUMBER_BYTES_MAX, /* a topic's row of numbers, at most */
+    NUMBERS_MORE = 8, /* rows of counts that one command changes, at most */
+    MORE_ROWS = 128,  /* reserved in addition, for the next commands */
     MORE_BYTES = 16 << 10,
 };
 
-/* Returns whether the room that is left is enough. Room for ends is not room for additions. */
+/* Returns whether the unused reservation is enough. Room reserved for ends is not room for
+ * additions. */
 static bool has_room(const struct bel_rows *rows, const struct bel_room *wanted)
 {
     const struct bel_room *room = &rows->room;
@@ -76,7 +78,7 @@ void bel__rows_put_counts(struct bel_rows *rows)
 {
     bel__counts_flush(&rows->counts, rows->store);
     assert(rows->counts.dirty_count == 0);
-    rows->room = (struct bel_room){0}; /* how much the counts have used is not known */
+    rows->room = (struct bel_room){0}; /* bytes used by the counts are unknown */
 }
 
 void bel__rows_end(struct bel_rows *rows)

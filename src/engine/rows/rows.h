@@ -3,7 +3,7 @@
 #define BEL_ENGINE_ROWS_ROWS_H
 
 /*
- * rows - the rows that one turn writes, and how many more it may write.
+ * rows - puts and deletes rows in the batch of the current turn, within a reservation.
  *
  * Reserving room can fail, writing cannot:
  *
@@ -12,15 +12,15 @@
  *     bel__rows_put(rows, &key, value, BEL_ROW_NEW);
  *     bel__rows_delete(rows, &other);
  *
- * Counts are kept in memory and written once, when the batch ends, so every reservation includes
- * the rows of counts: those that have changed, and those that the reserved command may change.
+ * Counts are kept in memory and written once, when the batch ends. So every reservation includes
+ * the rows of counts: the counts that have changed, and the counts that the command may change.
  */
 
 #include "engine/rows/counts.h"
 #include "engine/rows/key.h"
 #include "store/store.h"
 
-/* Room that is reserved in the store and not used yet. */
+/* Rows and bytes that are reserved in the store and not used yet. */
 struct bel_room {
     size_t rows, bytes;
     enum bel_store_use use;
@@ -30,28 +30,28 @@ struct bel_rows {
     struct bel_store *store; /* borrowed */
     struct bel_counts counts;
     size_t topic_rows; /* topics whose numbers have changed: each is a row when the batch ends */
-    uint64_t sequence; /* the next that is given out */
+    uint64_t sequence; /* the next sequence number to return */
     struct bel_room room;
     bool has_changed; /* a row was put or deleted since the batch began */
 };
 
-/* Reserves `count` rows of `bytes` bytes in all, and the rows of counts. Returns 0, or what
- * bel__store_reserve() returns: BEL_EBUSY if the batch is full, BEL_EFULL, BEL_ENOMEM. */
+/* Reserves `count` rows of `bytes` bytes in total, and the rows of counts. Returns 0, or an error
+ * of bel__store_reserve(): BEL_EBUSY if the batch is full, BEL_EFULL, BEL_ENOMEM. */
 BEL_CHECKED int bel__rows_reserve(struct bel_rows *rows, size_t count, size_t bytes,
                                   enum bel_store_use use);
 
-/* Writes or deletes a row, for which there must be room. */
+/* Put or delete a row. The row must be reserved. */
 void bel__rows_put(struct bel_rows *rows, const struct bel_key *key, struct bel_view value,
                    enum bel_row row);
 void bel__rows_delete(struct bel_rows *rows, const struct bel_key *key);
 
-/* Returns a number that no other row has. */
+/* Returns a new sequence number: larger than all before, never used again. */
 uint64_t bel__rows_sequence(struct bel_rows *rows);
 
-/* Writes the counts that have changed, for which there must be room. */
+/* Writes the counts that have changed. Their rows must be reserved. */
 void bel__rows_put_counts(struct bel_rows *rows);
 
-/* Ends the batch: the room that is left is given up. */
+/* Ends the batch and gives up the unused part of the reservation. */
 void bel__rows_end(struct bel_rows *rows);
 
 #endif
