@@ -117,7 +117,7 @@ static void who_adds_is_refused_and_who_ends_is_not(void)
     }
     CHECK(victim.refused_by[BEL_VERB_SCHEDULE] > 0);
     CHECK(bel_engine_stats(victim.engine)->is_disk_low);
-    CHECK(strcmp(victim.last_why, "the disk of the data is nearly full") == 0);
+    CHECK(strcmp(victim.last_why, "the disk of the data directory is nearly full") == 0);
     work();
     CHECK_EQ(victim.taken_by[BEL_VERB_SCHEDULE], 0);
     CHECK(victim.taken_by[BEL_VERB_ACK] > 0 && victim.taken_by[BEL_VERB_CANCEL] > 0);

@@ -30,7 +30,7 @@ enum bel_topic_number {
     BEL_NUMBER_PLANS,
     BEL_NUMBER_SHARES, /* groups with unfinished timers; "no group" counts as one */
     BEL_NUMBER_PLAIN,  /* unfinished timers without a group */
-    BEL_NUMBER_ENDED,  /* the first of four: one for each terminal state */
+    BEL_NUMBER_ENDED,  /* the first of five: one for each terminal state */
     BEL_NUMBERS = BEL_NUMBER_ENDED + BEL_STATES - BEL_DONE,
 };
 

@@ -69,8 +69,7 @@ static inline uint64_t bel__read_large_number(struct bel_row_reader *reader)
 
 static inline uint64_t bel__read_number(struct bel_row_reader *reader)
 {
-    if (reader->at < reader->end && *reader->at < 0x80)
-        return *reader->at++; /* one byte, the usual case */
+    if (reader->at < reader->end && *reader->at < 0x80) return *reader->at++; /* one byte */
     return bel__read_large_number(reader);
 }
 

@@ -63,8 +63,7 @@ struct bel_record {
     uint64_t made, skipped, missed; /* of a plan that has ended */
 
     size_t outcomes_count;
-    struct bel_outcome
-        outcomes[BEL_OUTCOMES_MAX]; /* last field: entries from outcomes_count on are not set */
+    struct bel_outcome outcomes[BEL_OUTCOMES_MAX]; /* last: set up to outcomes_count */
 };
 
 /* The part of a plan that changes. */

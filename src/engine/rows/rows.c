@@ -11,8 +11,7 @@
 #include <assert.h>
 
 enum {
-    NUMBERS_BYTES =
-        BEL_NUMBERS * BEL_ENCODED_NUMBER_BYTES_MAX, /* a topic's row of numbers, at most */
+    NUMBERS_BYTES = BEL_NUMBERS * BEL_ENCODED_NUMBER_BYTES_MAX, /* of a topic's row, at most */
     NUMBERS_MORE = 8, /* rows of counts that one command changes, at most */
     MORE_ROWS = 128,  /* reserved in addition, for the next commands */
     MORE_BYTES = 16 << 10,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Answers follow their batch:
+ * The answers of a batch move from list to list:
  *
  *     current ---commit---> unsynced, unsynced ---durable---> given ---> spare
  *
- * Memory is kept from batch to batch: a batch that has been answered becomes a spare one.
+ * Memory is reused: an answered batch becomes a spare one.
  */
 #include "engine/state/answers.h"
 
@@ -34,7 +34,7 @@ int bel__break_off(struct bel_request *request, int err, uint64_t count)
     reply->count = count;
     if (err == BEL_EBUSY) request->own.words[BEL_OWN_STAGE] = BEL_STAGE_BULK;
     if (err == BEL_EBUSY || count == 0) return err;
-    return bel__refuse(reply, err, "%s, after %llu of them", bel_error_text(err),
+    return bel__refuse(reply, err, "%s, after %llu timers", bel_error_text(err),
                        (unsigned long long)count);
 }
 
@@ -92,7 +92,7 @@ void bel__answers_end(struct bel_answers *answers, uint64_t number)
     answers->current->batch = number;
     answers->current->next = NULL;
     *last = answers->current;
-    answers->current = spare; /* NULL: the next turn makes one */
+    answers->current = spare; /* NULL: the next turn creates one */
     if (spare != NULL) {
         answers->spare = spare->next;
         spare->next = NULL;
@@ -104,7 +104,8 @@ static void give(const struct bel_engine *engine, struct bel_request *request)
     struct bel_reply *reply = &request->own.reply;
     if (engine->broken) *reply = (struct bel_reply){.err = engine->broken};
     if (reply->err == BEL_EFULL && reply->why[0] == 0 && engine->stats.is_disk_low) {
-        (void)snprintf(reply->why, sizeof reply->why, "the disk of the data is nearly full");
+        (void)snprintf(reply->why, sizeof reply->why,
+                       "the disk of the data directory is nearly full");
     }
     if (reply->err != 0 && reply->why[0] == 0) {
         (void)snprintf(reply->why, sizeof reply->why, "%s", bel_error_text(reply->err));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Timers that have expired end when somebody looks at them. Those that nobody looks at, because
- * nobody claims from their topic, are looked at here: every hour all that is ready is gone through,
- * topic by topic, a part in each turn.
+ * An expired timer ends when a command or a delivery looks at it. Timers of a topic from which
+ * nobody claims may wait for that for ever. So an hourly pass looks at all ready timers, topic by
+ * topic, a part in each turn.
  */
 #include "engine/state/expiry.h"
 
@@ -46,7 +46,7 @@ static int look(struct bel_engine *engine, struct bel_topic_state *topic,
 {
     struct bel_key key = bel__ready_key(topic, ready);
     struct bel_found found;
-    assert(bel__lease_find(engine, &key) == NULL); /* what is ready is not leased */
+    assert(bel__lease_find(engine, &key) == NULL); /* ready timers are not leased */
     int err = bel__timer_load_leased(engine, &key, NULL, &found);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     if (bel__timer_is_expired(engine, &found)) return bel__timer_expire(engine, &found);
@@ -66,7 +66,7 @@ int bel__expiry_turn(struct bel_engine *engine)
         struct bel_ready ready;
         if (topic != NULL && bel__picker_next(&topic->picker, &expiry->place, &ready)) {
             int err = look(engine, topic, &ready);
-            if (err == BEL_EBUSY) expiry->place = before; /* the same in the next turn */
+            if (err == BEL_EBUSY) expiry->place = before; /* retry this timer in the next turn */
             if (err == BEL_ENOMEM || err == BEL_EFULL || err == BEL_EBUSY) return 0;
             if (err) return err;
             continue;
@@ -74,7 +74,7 @@ int bel__expiry_turn(struct bel_engine *engine)
         expiry->place = (struct bel_key){{0}};
         if (++expiry->topic < engine->topics.count) continue;
         expiry->is_running = false;
-        expiry->is_armed = expiry->has_seen; /* else there is nothing that could expire */
+        expiry->is_armed = expiry->has_seen; /* else no timer can expire */
         return 0;
     }
     return 0;

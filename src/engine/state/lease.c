@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A lease is a row beside its timer's, and an item in memory that is found by the timer's key and
- * ends by a wheel of its own, whose time runs only while the engine is open. All leases are in
- * memory: they are as many as there are handlers at work.
+ * A lease is a row next to its timer's row, and an item in memory. The item is found by the timer's
+ * key. A wheel of its own ends it; the wheel's time runs only while the engine is open. All leases
+ * are in memory: there are as many as running handlers.
  */
 #include "engine/state/lease.h"
 
@@ -36,7 +36,7 @@ struct bel_lease *bel__lease_find(const struct bel_engine *engine, const struct 
     return index == NULL ? NULL : bel__lease_at(engine, (uint32_t)*index);
 }
 
-/* Compares secrets in a time that does not tell where they differ. */
+/* Compares secrets in constant time. */
 static bool same_secret(const uint8_t *a, const uint8_t *b)
 {
     uint32_t x[BEL_TOKEN_SECRET_BYTES / sizeof(uint32_t)], y[sizeof x / sizeof x[0]];
@@ -53,10 +53,10 @@ struct bel_lease *bel__lease_by_token(struct bel_engine *engine, struct bel_view
     if (!bel__token_parse(token, &key, secret)) return NULL;
     struct bel_lease *lease = bel__lease_find(engine, &key);
     if (lease == NULL || !same_secret(lease->secret, secret)) return NULL;
-    return lease->end > engine->now.open ? lease : NULL; /* not taken back yet, but over */
+    return lease->end > engine->now.open ? lease : NULL; /* NULL: over, but not taken back yet */
 }
 
-/* A lease in memory: in the slab, the map, the wheel, and counted for its share. */
+/* Adds a lease to the slab, the map and the wheel, and counts it for its share. */
 static int enter(struct bel_engine *engine, const struct bel_lease *made, struct bel_view group,
                  struct bel_lease **out)
 {
@@ -98,8 +98,8 @@ static void put_row(struct bel_engine *engine, const struct bel_lease *lease,
     bel__rows_put(&engine->rows, &key, value, was);
 }
 
-/* A secret that nobody else has. They are drawn many at a time: asking the system costs as much
- * as the rest of a lease. */
+/* Draws a random secret. Secrets are fetched many at a time: a system call costs as much as the
+ * rest of a lease. */
 static int draw_secret(struct bel_engine *engine, uint8_t out[BEL_TOKEN_SECRET_BYTES])
 {
     struct bel_leases *leases = &engine->leases;
@@ -145,7 +145,7 @@ int bel__lease_extend(struct bel_engine *engine, struct bel_lease *lease, uint64
     if (err == 0) err = bel__lease_read(value, &row);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     uint64_t end = engine->now.open_up + lease_ms;
-    assert(lease->end > engine->now.open); /* it has not been taken back */
+    assert(lease->end > engine->now.open); /* not taken back yet */
     err = bel_wheel_rearm(engine->leases.wheel, lease->timer, end);
     if (err) return err;
     lease->end = end;
@@ -164,11 +164,11 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
     (void)was_there;
     bel__picker_unlease(&lease->topic->picker, lease->share);
     lease->topic->leased--;
-    engine->events->freed(engine, lease->topic); /* a place of its concurrency */
+    engine->events->freed(engine, lease->topic); /* one more timer fits into the concurrency */
     bel__slab_give(&leases->slab, index_of(engine, lease));
 }
 
-/* The record of a leased timer. */
+/* Reads the record of a leased timer. */
 static int read_record(struct bel_engine *engine, const struct bel_key *key, struct bel_record *out)
 {
     struct bel_view row;

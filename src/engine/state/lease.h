@@ -3,7 +3,7 @@
 #define BEL_ENGINE_STATE_LEASE_H
 
 /*
- * lease - who has a timer, and until when.
+ * lease - which worker has a timer, and until when.
  */
 
 #include "belfry/clock.h"
@@ -19,14 +19,14 @@ struct bel_topic_state;
 
 /* A lease in memory. */
 struct bel_lease {
-    struct bel_key key; /* the timer's */
+    struct bel_key key; /* of the leased timer */
     struct bel_topic_state *topic;
-    struct bel_share *share; /* that it counts for */
-    bel_timer_t timer;       /* in the wheel of leases */
+    struct bel_share *share; /* whose leases include it */
+    bel_timer_t timer;       /* in leases.wheel */
     uint64_t end, lease_ms, due;
     uint8_t secret[BEL_TOKEN_SECRET_BYTES];
-    bool is_bare; /* the timer is: bel__record_is_bare() */
-    bool is_old;  /* it was there when the engine was opened */
+    bool is_bare; /* the timer is bare: bel__record_is_bare() */
+    bool is_old;  /* was loaded when the engine was opened */
 };
 
 enum {
@@ -34,30 +34,30 @@ enum {
 };
 
 struct bel_leases {
-    struct bel_map map; /* key -> index */
+    struct bel_map map; /* key -> index in the slab */
     struct bel__slab slab;
-    struct bel_wheel *wheel; /* by open time */
+    struct bel_wheel *wheel; /* by end, in open time */
     uint8_t secrets[BEL_SECRETS_MAX][BEL_TOKEN_SECRET_BYTES];
-    uint32_t secrets_left; /* the first so many have not been given out */
+    uint32_t secrets_left; /* secrets[0] to [secrets_left - 1] are unused */
 };
 
 BEL_CHECKED int bel__leases_open(struct bel_engine *engine);
 void bel__leases_close(struct bel_engine *engine);
 
-/* The lease of a timer; the one that an index in the wheel names; the live one that a token names.
- * NULL if there is none. */
+/* Return the lease of a timer; the lease at an index of the slab; the lease that a token names,
+ * unless it is over. The first and the last return NULL if there is none. */
 struct bel_lease *bel__lease_find(const struct bel_engine *engine, const struct bel_key *key);
 struct bel_lease *bel__lease_at(const struct bel_engine *engine, uint32_t index);
 struct bel_lease *bel__lease_by_token(struct bel_engine *engine, struct bel_view token);
 
 struct bel_lease_terms {
     uint64_t lease_ms;
-    struct bel_wall due; /* as it is delivered */
+    struct bel_wall due; /* due time at delivery */
     struct bel_view worker;
 };
 
-/* Leases a timer that is ready, from now on, in memory and in the store, where a row and
- * BEL_RECORD_BYTES_MAX must be reserved. Returns 0, BEL_ENOMEM or BEL_EIO. */
+/* Leases a ready timer from now on, in memory and in the store. A row of BEL_RECORD_BYTES_MAX must
+ * be reserved. Returns 0, BEL_ENOMEM, BEL_EFULL or BEL_EIO. */
 BEL_CHECKED int bel__lease_make(struct bel_engine *engine, const struct bel_found *found,
                                 const struct bel_lease_terms *terms, struct bel_lease **out);
 BEL_CHECKED int bel__lease_extend(struct bel_engine *engine, struct bel_lease *lease,

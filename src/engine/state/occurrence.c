@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Occurrences are timers like others. That they are unfinished is known by a row under a hash
- * of their plan's id and their nominal time, so that whichever plan has the id finds them:
+ * Occurrences are timers like others. A row marks each unfinished occurrence, under a hash of its
+ * plan's id and its nominal time, so that the current plan with that id finds it:
  *
  *     OCCURRENCES | plan | 09:00    the id
  *     OCCURRENCES | plan | 10:00    the id
  *
- * When one ends, that may be what another waits for (overlap `queue`), or the plan (mode
- * delay). What it does is looked up before anything is changed, and done after.
+ * The end of an occurrence may unblock another one (overlap `queue`), or set the plan's next time
+ * (mode delay). These consequences are looked up before the change and carried out after it.
  */
 #include "engine/state/occurrence.h"
 
@@ -22,14 +22,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the end of an occurrence does. */
+/* The consequences of the end of an occurrence. */
 struct bel_occurrence_end {
-    struct bel_key row; /* its own in OCCURRENCES */
+    struct bel_key row; /* of the occurrence in OCCURRENCES */
     bool unblocks;
-    struct bel_found blocked; /* the next in the queue, and where it goes */
+    struct bel_found blocked; /* the next in the queue, and its new key parts */
     struct bel_place place;
     bool goes_on, ends;
-    struct bel_found plan; /* goes on, at `next`, or has no more times */
+    struct bel_found plan; /* if goes_on: its next time is `next`; if ends: it has no more */
     uint64_t next;
 };
 
@@ -57,7 +57,7 @@ struct bel_view bel__occurrence_id(const struct bel_record *plan, uint64_t nomin
     return (struct bel_view){.data = out, .bytes = (size_t)bytes};
 }
 
-/* One of the plan of a row is there, or runs. */
+/* Lowers the bounds of the plan of a row in OCCURRENCES to a nominal time. */
 static void lower_bounds(struct bel_engine *engine, const struct bel_key *row, uint64_t nominal)
 {
     struct bel_place place = bel__place_of(row);
@@ -74,8 +74,8 @@ void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state
     lower_bounds(engine, &key, record->nominal);
 }
 
-/* Whether a row is of the same plan as the one at `from`. */
-static bool is_of(const struct bel_key *key, const struct bel_key *from)
+/* Returns whether two rows belong to the same plan. */
+static bool is_same_plan(const struct bel_key *key, const struct bel_key *from)
 {
     struct bel_place place = bel__place_of(key), start = bel__place_of(from);
     return place.table == start.table && place.topic == start.topic && place.time == start.time;
@@ -87,7 +87,7 @@ static struct bel_plan_bound *bounds_of(struct bel_engine *engine, const struct 
     return bel__plan_bounds_of(&engine->bounds, place.topic, place.time);
 }
 
-/* Where those of the plan of a row are looked for. */
+/* Returns the key of a plan's row at a nominal time: where a search begins. */
 static struct bel_key bound_key(const struct bel_key *row, uint64_t nominal)
 {
     struct bel_place place = bel__place_of(row);
@@ -95,7 +95,7 @@ static struct bel_key bound_key(const struct bel_key *row, uint64_t nominal)
     return bel__key_of(&place);
 }
 
-/* Takes one more into account. True if that is all that is to be known. */
+/* Counts one more occurrence. Returns true if the search can stop. */
 static bool look_at(const struct bel_found *found, enum bel_look look, struct bel_occurrences *out)
 {
     out->has_any = true;
@@ -114,7 +114,7 @@ int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *top
     int err = bel__store_seek(engine->store, &from, &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         struct bel_found found;
-        if (!is_of(&cursor.key, &from)) break;
+        if (!is_same_plan(&cursor.key, &from)) break;
         err = bel__timer_peek(engine, topic, cursor.value, &found);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
         if (bel__timer_is_expired(engine, &found)) {
@@ -138,9 +138,9 @@ static bool is_of_kind(const struct bel_engine *engine, const struct bel_found *
     return is_blocked == (kind == BEL_PLAN_BOUNDS_BLOCKED) && !bel__timer_is_expired(engine, found);
 }
 
-/* Finds the first that runs, or is blocked, other than `except`, whose row is at hand. What has
- * expired has ended, but does not end here: an end that ended others, each of which looks, would go
- * on for ever. */
+/* Finds the first occurrence of `kind`, other than `except`, whose row is `row`. Passes over
+ * expired occurrences without ending them: each end would search again, without a bound on the
+ * recursion. */
 static int find_first(struct bel_engine *engine, const struct bel_found *except,
                       const struct bel_key *row, enum bel_plan_bounds_kind kind,
                       struct bel_found *out)
@@ -152,7 +152,7 @@ static int find_first(struct bel_engine *engine, const struct bel_found *except,
     int err = bel__store_seek(engine->store, &from, &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         uint64_t nominal = bel__place_of(&cursor.key).sequence;
-        if (!is_of(&cursor.key, &from)) {
+        if (!is_same_plan(&cursor.key, &from)) {
             err = BEL_ENOTFOUND;
             break;
         }
@@ -164,13 +164,13 @@ static int find_first(struct bel_engine *engine, const struct bel_found *except,
         break;
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;
-    if (own < first && is_of_kind(engine, except, kind)) first = own; /* it may not end after all */
+    if (own < first && is_of_kind(engine, except, kind)) first = own; /* its end may still fail */
     assert(err != 0 || (out->topic == except->topic && out->record.nominal != own));
     *bound = first;
     return err;
 }
 
-/* Where the next in the queue goes. */
+/* Plans the move of the next occurrence in the queue: it becomes due. */
 static int unblock(struct bel_engine *engine, struct bel_occurrence_end *after)
 {
     assert(after->blocked.state == BEL_BLOCKED && after->blocked.lease == NULL);
@@ -186,7 +186,8 @@ static int unblock(struct bel_engine *engine, struct bel_occurrence_end *after)
     return bel__timer_hold(engine, after->blocked.topic, &after->place, record->group);
 }
 
-/* Looks whether others are unfinished, and if none of them runs, which one is to. */
+/* Finds out whether other occurrences are unfinished. If none of them runs, chooses the blocked one
+ * to unblock. */
 static int look_at_others(struct bel_engine *engine, const struct bel_found *found,
                           struct bel_occurrence_end *after, bool *out_has_any)
 {
@@ -248,7 +249,8 @@ void bel__occurrence_ended(struct bel_engine *engine, struct bel_found *found)
     lower_bounds(engine, &after->row, after->blocked.record.nominal);
 }
 
-/* Cancels one, unless it has expired, without what its end would do: its plan goes as well. */
+/* Cancels an occurrence, or ends it as expired. Skips the consequences for its plan, which is being
+ * cancelled too. */
 static int cancel(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id)
 {
     struct bel_ending cancelled = {.state = BEL_CANCELLED};
@@ -273,7 +275,7 @@ int bel__occurrences_cancel(struct bel_engine *engine, const struct bel_found *f
     struct bel_store_cursor cursor;
     int err = bel__store_seek(engine->store, &from, &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
-        if (!is_of(&cursor.key, &from)) return 0;
+        if (!is_same_plan(&cursor.key, &from)) return 0;
         bounds_of(engine, &row)->from[BEL_PLAN_BOUNDS_ROW] = bel__place_of(&cursor.key).sequence;
         err = cancel(engine, found->topic, cursor.value);
         if (err) return err;

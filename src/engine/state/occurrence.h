@@ -8,33 +8,34 @@
 
 #include "engine/state/timer.h"
 
-/* The id of an occurrence: `<id>@<nominal>`, in `out`. */
+/* Writes the id of an occurrence, `<id>@<nominal>`, to `out` and returns it. */
 struct bel_view bel__occurrence_id(const struct bel_record *plan, uint64_t nominal,
                                    char out[BEL_ID_BYTES]);
 
-/* The id of an occurrence's plan: what stands before the @. */
+/* Returns the id of an occurrence's plan: the part before the last @. */
 struct bel_view bel__occurrence_plan(struct bel_view id);
 
-/* A timer that is an occurrence was added: writes its row in OCCURRENCES. */
+/* Writes the row of a new occurrence in OCCURRENCES. */
 void bel__occurrence_put(struct bel_engine *engine, const struct bel_topic_state *topic,
                          const struct bel_record *record);
 
-/* Looks up what the end of an occurrence does to its plan and to the next in its queue, sets
- * found->after to it, and adds to `*rows` the rows of a body that go with it. Returns 0, or why it
- * cannot look. */
+/* Looks up what the end of an occurrence does to its plan and to the next in its queue. Sets
+ * found->after, and adds to `*rows` the rows of a body that is deleted. Returns 0, or an error of
+ * the lookup. */
 BEL_CHECKED int bel__occurrence_look(struct bel_engine *engine, struct bel_found *found,
                                      size_t *rows);
 
-/* Does it. */
+/* Does what bel__occurrence_look() has found. */
 void bel__occurrence_ended(struct bel_engine *engine, struct bel_found *found);
 
 /* Cancels the unfinished occurrences of a plan. */
 BEL_CHECKED int bel__occurrences_cancel(struct bel_engine *engine, const struct bel_found *found);
 
-/* What is to be known of the unfinished occurrences of a plan: looking ends when it is. */
+/* What to find out about the unfinished occurrences of a plan. The search stops when it is
+ * known. */
 enum bel_look {
     BEL_LOOK_ANY,     /* whether there is one */
-    BEL_LOOK_BLOCKED, /* how many are blocked, up to as many as may be */
+    BEL_LOOK_BLOCKED, /* how many are blocked, up to BEL_OVERLAP_QUEUE_MAX */
 };
 
 struct bel_occurrences {
@@ -42,7 +43,7 @@ struct bel_occurrences {
     uint64_t blocked;
 };
 
-/* Looks at those of the plan with this id. What has expired ends here. */
+/* Searches the unfinished occurrences of the plan with this id. Ends those that have expired. */
 BEL_CHECKED int bel__occurrences_look(struct bel_engine *engine, struct bel_topic_state *topic,
                                       struct bel_view plan, enum bel_look look,
                                       struct bel_occurrences *out);

@@ -2,28 +2,27 @@
 
 /*
  * All timers are in one sorted map, share by share. Each share has a copy of its first timer, its
- * head; and those with a head queue in a second map, by leases and then by head:
+ * head. Shares with a head are in a second map, the queue, sorted by leases and then by head:
  *
  *     ready   | share 1: a b c d | share 2: e | share 5: f g |
  *                        ^                  ^            ^
  *     queue   (leases 0, head e) (leases 0, head a) | (leases 3, head f)
  *
- * Without a concurrency the first of the queue is next. With one, shares of as many leases have
- * the same penalty, so only the first of each number of leases has to be compared. Leases that
- * differ between n shares add up to at least n (n - 1) / 2: with C leases there are at most
- * about sqrt(2 C) numbers to look at, and nothing is ever scored again because something
- * else has changed.
+ * Without a concurrency the first share of the queue is next. With a concurrency, shares with equal
+ * numbers of leases have equal penalties, so only the first share of each number has to be
+ * compared. If n shares have different numbers of leases, the sum is at least n (n - 1) / 2: with C
+ * leases there are at most about sqrt(2 C) shares to compare. No score has to be stored or updated.
  *
- * A queue's word for leases has room for a score of the head in its lower half. It is that of plain
- * shares for all now; a share whose heads have others is in its right place among those with
- * as many leases.
+ * The first word of a queue key has the leases in its upper half and a score of the head in its
+ * lower half. The score is SCORE_PLAIN for all shares now; other scores would sort shares with
+ * equal leases.
  *
- * Most topics have one share and few timers. A share that is alone has no queue, and if it
- * has one timer, that is only in its head. The maps come with the second share or timer, and go
- * when the last has gone.
+ * Most topics have one share and few timers. A single share has no queue, and a single timer is
+ * only in its share's head. The maps are created with the second share or timer, and freed with the
+ * last.
  *
- * A lease begins and ends, and timers are removed, where nothing may fail. These move a share
- * within the queue, which therefore has memory for all that are in it, wherever they are.
+ * Nothing may fail when a lease ends or a timer is removed. Both move a share within the queue,
+ * which therefore always has memory for all its shares in any order.
  */
 #include "engine/state/picker.h"
 
@@ -35,16 +34,16 @@
 
 enum {
     SCORE_PLAIN = 50,
-    SCORE_MIN = 50, /* that any share has, before its penalty */
+    SCORE_MIN = 50, /* lowest score without penalty */
     PENALTY = 20,
     SEQUENCE_BITS = 56,
     NAME_BYTES_MAX = 1 << 20,
 };
 
 struct bel_share {
-    struct bel_ready head; /* if `ready_count` is not 0 */
+    struct bel_ready head; /* valid if `ready_count` is not 0 */
     uint64_t ready_count;
-    uint64_t number; /* from 1, so that no key is 0 */
+    uint64_t number; /* from 1 on, so that no key is all 0 */
     uint32_t leased;
     uint32_t name_bytes;
     char name[];
@@ -52,12 +51,12 @@ struct bel_share {
 
 struct bel_crowd {
     struct bel_map shares;   /* by name */
-    struct bel_sorted queue; /* those with a head */
+    struct bel_sorted queue; /* shares with a head */
 };
 
 static_assert(sizeof(struct bel_picker) < 150, "there is one for each topic");
 
-/* What a fair part of a topic's concurrency is. */
+/* The fair part of a topic's concurrency for one share. */
 struct fairness {
     double fair;
     uint64_t leases_max; /* of a share */
@@ -85,7 +84,7 @@ static struct bel_key queue_key(const struct bel_share *share)
     return (struct bel_key){{first, due_word(&share->head), rank_word(&share->head)}};
 }
 
-/* The timer that a key of the map of those ready stands for. */
+/* Returns the timer of an entry in the ready map. */
 static struct bel_ready ready_of(const struct bel_sorted_place *place)
 {
     return (struct bel_ready){
@@ -102,7 +101,8 @@ static struct bel_share *share_of(uint64_t value)
     return (struct bel_share *)(uintptr_t)value;
 }
 
-/* Negative, 0 or positive: which comes first within a share, or between heads. */
+/* Compares two timers by (due, priority, sequence). Returns a negative number, 0 or a positive
+ * number. */
 static int compare(const struct bel_ready *a, const struct bel_ready *b)
 {
     if (a->due_ms != b->due_ms) return a->due_ms < b->due_ms ? -1 : 1;
@@ -110,7 +110,7 @@ static int compare(const struct bel_ready *a, const struct bel_ready *b)
     return rank_a < rank_b ? -1 : rank_a > rank_b;
 }
 
-/* Whether the only timer is in its share alone. */
+/* Returns whether the only timer is in its share's head and not in the map. */
 static bool is_single(const struct bel_picker *picker)
 {
     return picker->only != NULL && picker->only->ready_count == 1 &&
@@ -142,7 +142,7 @@ static void free_crowd(struct bel_crowd *crowd)
     free(crowd);
 }
 
-/* Puts a share that has a head into the queue, if there is one; and takes it out. */
+/* Add a share that has a head to the queue, if there is a queue; remove it. */
 static void enqueue(struct bel_picker *picker, struct bel_share *share)
 {
     if (picker->crowd == NULL || share->ready_count == 0) return;
@@ -161,7 +161,7 @@ static void dequeue(struct bel_picker *picker, const struct bel_share *share)
     (void)was_there;
 }
 
-/* Makes sure that a timer of the share can be added. */
+/* Reserves memory for adding a timer to a share. */
 static int reserve(struct bel_picker *picker, const struct bel_share *share)
 {
     if (picker->crowd == NULL && share->ready_count == 0) return 0;
@@ -173,7 +173,7 @@ static int reserve(struct bel_picker *picker, const struct bel_share *share)
     return bel__sorted_reserve(&picker->ready, is_single(picker) ? 2 : 1);
 }
 
-/* Puts the only timer where the others will be. */
+/* Moves a single timer from its share's head into the map. */
 static void unfold(struct bel_picker *picker)
 {
     if (!is_single(picker)) return;
@@ -182,7 +182,7 @@ static void unfold(struct bel_picker *picker)
     assert(!is_single(picker) && bel__sorted_count(&picker->ready) == 1);
 }
 
-/* Goes over from one share to several. */
+/* Changes from a single share to a crowd. */
 static int make_crowd(struct bel_picker *picker)
 {
     struct bel_share *only = picker->only;
@@ -243,7 +243,7 @@ static int take_share(struct bel_picker *picker, struct bel_view name, struct be
     return 0;
 }
 
-/* Forgets a share of which nothing is left. */
+/* Frees a share that has neither ready timers nor leases. */
 static void leave_share(struct bel_picker *picker, struct bel_share *share)
 {
     if (share->ready_count > 0 || share->leased > 0) return;
@@ -311,10 +311,10 @@ int bel__picker_add(struct bel_picker *picker, struct bel_view group, const stru
     share->head = *ready;
     share->ready_count++;
     enqueue(picker, share);
-    return 0; /* NOLINT(clang-analyzer-unix.Malloc): the map has it, as a number */
+    return 0; /* NOLINT(clang-analyzer-unix.Malloc): the map holds the pointer as a number */
 }
 
-/* Finds the head of a share whose head was removed. */
+/* Sets the head of a share after its head was removed. */
 static void set_head(const struct bel_picker *picker, struct bel_share *share)
 {
     struct bel_sorted_place place;
@@ -411,7 +411,7 @@ static struct fairness fairness_of(uint32_t concurrency, uint64_t shares)
     double fair = (double)concurrency / (double)shares;
     if (fair < 1) fair = 1;
     uint64_t leases_max = (uint64_t)(2 * fair);
-    assert(leases_max >= 2); /* a share alone gets its turn */
+    assert(leases_max >= 2); /* a single share may always deliver */
     return (struct fairness){.fair = fair, .leases_max = leases_max};
 }
 
@@ -421,8 +421,8 @@ static double penalty_of(const struct fairness *fairness, uint64_t leased)
     return running >= fairness->fair ? PENALTY * (running - fairness->fair + 1) : 0;
 }
 
-/* The share with the lowest score: the first of each number of leases is looked at, as long as
- * it can be better. NULL if all are passed over. */
+/* Returns the share with the lowest score, NULL if all are passed over. Compares the first share of
+ * each number of leases, while a lower score is possible. */
 static const struct bel_share *lowest_score(const struct bel_sorted *queue,
                                             const struct fairness *fairness)
 {
@@ -447,7 +447,7 @@ static const struct bel_share *lowest_score(const struct bel_sorted *queue,
     return best;
 }
 
-/* The share whose turn it is, of several; NULL if it is nobody's. */
+/* Returns the share to pick from, of several; NULL if none may deliver. */
 static const struct bel_share *pick_share(const struct bel_sorted *queue, uint32_t concurrency,
                                           uint64_t shares)
 {
@@ -551,7 +551,7 @@ size_t bel__picker_bytes(const struct bel_picker *picker)
     return bytes;
 }
 
-/* Whether a share has what it says, and its head is the first. */
+/* Returns whether a share's count is right and its head is its first timer. */
 static bool is_share_valid(const struct bel_picker *picker, const struct bel_share *share)
 {
     struct bel_sorted_place place;

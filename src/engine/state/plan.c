@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A plan is four kinds of rows:
+ * A plan has four kinds of rows:
  *
  *     PLANS        what was asked for: rule, payload; written once
- *     PLAN_STATES  the next nominal time, and what there was so far
- *     TIMERS       its tick: where it waits among the timers of its topic, or, without a next
- *                  time, in the lane that has none
- *     OCCURRENCES  one for each of its occurrences that is unfinished (occurrence.c)
+ *     PLAN_STATES  the next nominal time, and counts of the times so far
+ *     TIMERS       its tick: its position among the timers of its topic, or, without a next
+ *                  time, in BEL_LANE_NONE
+ *     OCCURRENCES  one for each unfinished occurrence (occurrence.c)
  *
- * When the tick comes due the plan rings (plan_ring.c).
+ * When the tick is due the plan rings (plan_ring.c).
  */
 #include "engine/state/plan.h"
 
@@ -34,7 +34,7 @@ static void put_tick(struct bel_engine *engine, struct bel_found *found)
     struct bel_record tick = {.kind = BEL_RECORD_TICK, .plan = found->record.plan};
     uint8_t bytes[BEL_RECORD_BYTES_MAX];
     uint8_t lane = state->has_next ? BEL_LANE_WALL : BEL_LANE_NONE;
-    uint64_t time = state->sequence; /* without a time, they are in the order of sequence */
+    uint64_t time = state->sequence; /* without a next time, sorted by sequence */
     if (state->has_next) time = state->next + bel__plan_place(&found->record);
     struct bel_place place = {.table = BEL_TABLE_TIMERS,
                               .topic = found->topic->number,
@@ -84,7 +84,7 @@ int bel__plan_reschedule(struct bel_engine *engine, struct bel_found *found, uin
     int err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);
     if (err) return err;
     if (found->record.rule.kind == BEL_PLAN_EVERY) {
-        found->record.has_start = true; /* what it counts from */
+        found->record.has_start = true; /* the interval counts from here */
         found->record.start = (int64_t)nominal;
         bel__timer_rewrite(engine, found);
     }

@@ -3,7 +3,7 @@
 #define BEL_ENGINE_STATE_PLAN_H
 
 /*
- * plan - the rows of a plan: itself, its state, its tick.
+ * plan - the rows of a plan: its record, its state and its tick.
  */
 
 #include "engine/state/timer.h"
@@ -13,11 +13,12 @@
 void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
                    struct bel_record *record, uint64_t number, uint64_t first);
 
-/* Reserves, and sets the next nominal time as somebody wants it. */
+/* Reserves rows and sets the next nominal time, as requested by a command. */
 BEL_CHECKED int bel__plan_reschedule(struct bel_engine *engine, struct bel_found *found,
                                      uint64_t nominal);
 
-/* Gives a plan its next nominal time, or none, and writes its state. The rows are reserved. */
+/* Sets or clears the next nominal time of a plan, moves its tick and writes its state. The rows
+ * must be reserved. */
 void bel__plan_set_next(struct bel_engine *engine, struct bel_found *found, bool has_next,
                         uint64_t next);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A plan has one place where it is remembered, by the hash of its id, and drives out whoever has
- * it. Hashes are keyed: nobody can choose ids that share a place.
+ * A direct-mapped cache: the hash of a plan's id chooses its entry, and replaces another plan
+ * there. Hashes are keyed, so clients cannot choose ids that share an entry.
  */
 #include "engine/state/plan_bounds.h"
 

@@ -3,32 +3,33 @@
 #define BEL_ENGINE_STATE_PLAN_BOUNDS_H
 
 /*
- * bounds - from where on the occurrences of a plan are to be looked for.
+ * plan_bounds - a cache of nominal times before which a plan has no unfinished occurrence.
  *
- * The rows of a plan's occurrences lie in the order of their nominal times, and end more or less in
- * that order. What has ended is passed over row by row until the store has let go of it, so who
- * looks from the first time on, at each end, looks at all that have ended before:
+ * The rows of a plan's occurrences are in the order of their nominal times, and are deleted roughly
+ * in that order. Deleted rows are skipped one by one until a checkpoint removes them. So a search
+ * from the first time on, at each end of an occurrence, would pass all occurrences that ended
+ * before:
  *
- *     x x x x x x x x R R b R b b          x: gone, R: runs, b: blocked
+ *     x x x x x x x x R R b R b b          x: deleted, R: runs, b: blocked
  *                     ^   ^
  *               running   blocked
  *
- * So the engine remembers, of the plans that it has looked at of late, times before which there is
- * nothing to be found. They may be too early, which costs rows, and never too late. That is all in
- * memory: what is forgotten is looked for from the first row on.
+ * So the engine caches start times of the plans that it has searched recently. A bound may be too
+ * early, which costs rows, but never too late. Bounds are in memory only: a plan without bounds is
+ * searched from its first row on.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
-    BEL_PLAN_BOUNDS_PLANS = 256, /* that are remembered */
+    BEL_PLAN_BOUNDS_PLANS = 256, /* size of the cache */
 };
 
-/* What does not exist before the time. */
+/* Which occurrences do not exist before a bound. */
 enum bel_plan_bounds_kind {
-    BEL_PLAN_BOUNDS_ROW,     /* an occurrence that has not been ended */
-    BEL_PLAN_BOUNDS_RUNNING, /* one that is scheduled, ready or leased, and has not expired */
+    BEL_PLAN_BOUNDS_ROW,     /* any unfinished occurrence */
+    BEL_PLAN_BOUNDS_RUNNING, /* scheduled, ready or leased, and not expired */
     BEL_PLAN_BOUNDS_BLOCKED,
     BEL_PLAN_BOUNDS_COUNT,
 };
@@ -44,15 +45,16 @@ struct bel_plan_bounds {
     struct bel_plan_bound plans[BEL_PLAN_BOUNDS_PLANS];
 };
 
-/* Those of a plan: of one that is not known, the beginning of time. Good until the next call. */
+/* Returns the bounds of a plan; of a plan that is not in the cache, all 0. Valid until the next
+ * call. */
 struct bel_plan_bound *bel__plan_bounds_of(struct bel_plan_bounds *bounds, uint32_t topic,
                                            uint64_t plan);
 
-/* One that has this nominal time is there from now on, or runs. */
+/* Lowers the bounds of a plan to an occurrence that was added or unblocked. */
 void bel__plan_bounds_lower(struct bel_plan_bounds *bounds, uint32_t topic, uint64_t plan,
                             uint64_t nominal);
 
-/* Forgets all: what had expired may not have any more. */
+/* Clears the cache: after a clock step, expired occurrences may not be expired any more. */
 void bel__plan_bounds_forget(struct bel_plan_bounds *bounds);
 
 #endif

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * When the tick of a plan comes due the plan rings: one nominal time is made into an occurrence, or
- * left out, and the tick moves on.
+ * When the tick of a plan is due the plan rings: one nominal time becomes an occurrence or is left
+ * out, and the tick moves to the next time.
  *
  *     decide ---> late? choose which of the missed times are made
  *       |    ---> overlap? made, blocked, or left out
  *       |    ---> what is the next time?
  *     reserve --> make the occurrence, move the tick
  *
- * A plan that is behind rings again right there, so that each ring is one small change, complete in
- * itself.
+ * A plan that must catch up rings again at once. Each ring is one small, complete change.
  */
 #include "engine/state/plan_ring.h"
 
@@ -24,17 +23,17 @@
 
 /* What one ring does. */
 struct ring {
-    bool makes;       /* an occurrence, at `nominal` */
+    bool makes;       /* an occurrence is made, at `nominal` */
     uint64_t nominal; /* the time that is made or left out */
-    uint64_t missed;  /* times that are left out before it */
-    bool skips;       /* `nominal` is left out, because of: */
+    uint64_t missed;  /* number of times left out before `nominal` */
+    bool skips;       /* `nominal` is left out, for the reason `why` */
     enum bel_engine_skip why;
     bool has_next;
     uint64_t next;
-    bool is_over; /* there is no next time, ever */
+    bool is_over; /* the plan has no more times */
 };
 
-/* The times to come: the next, which need not be the rule's own, and then by the rule. */
+/* The times to come: first `next`, which a command may have set, then the times of the rule. */
 struct rule_context {
     const struct bel_plan *plan;
     int64_t next;
@@ -50,7 +49,7 @@ static bool next_by_rule(void *context, struct bel_wall after, struct bel_wall *
     return bel_plan_next(rule->plan, after, 0, out) == 0;
 }
 
-/* Whether a nominal time is a misfire by now. */
+/* Returns whether it is too late for a nominal time by now: a misfire. */
 static bool is_late(const struct bel_engine *engine, const struct bel_found *found,
                     uint64_t nominal)
 {
@@ -65,7 +64,8 @@ static uint32_t all_max(const struct bel_found *found)
     return left < BEL_MISFIRE_MAX ? (uint32_t)left : BEL_MISFIRE_MAX;
 }
 
-/* The plan is late by too much: chooses the first of the missed times to be made, if any. */
+/* Applies the misfire policy to a plan that is too late: finds the first missed time to make, if
+ * any. */
 static int choose(struct bel_engine *engine, const struct bel_found *found, struct ring *ring)
 {
     struct bel_wall times[BEL_MISFIRE_MAX];
@@ -91,7 +91,7 @@ static int choose(struct bel_engine *engine, const struct bel_found *found, stru
     return 0;
 }
 
-/* Whether an occurrence of a plan is unfinished; and how many are blocked. */
+/* Finds out whether an occurrence of the plan is unfinished, or how many are blocked. */
 static int look_at_others(struct bel_engine *engine, const struct bel_found *found,
                           struct bel_occurrences *out)
 {
@@ -100,7 +100,8 @@ static int look_at_others(struct bel_engine *engine, const struct bel_found *fou
         found->record.rule.overlap == BEL_OVERLAP_QUEUE ? BEL_LOOK_BLOCKED : BEL_LOOK_ANY, out);
 }
 
-/* Whether the time makes an occurrence, and whether that is blocked. */
+/* Decides by the overlap policy whether `nominal` makes an occurrence, and whether it is
+ * blocked. */
 static int overlap(struct bel_engine *engine, const struct bel_found *found, struct ring *ring,
                    bool *out_is_blocked)
 {
@@ -110,7 +111,7 @@ static int overlap(struct bel_engine *engine, const struct bel_found *found, str
     *out_is_blocked = false;
     struct bel_view name = bel__occurrence_id(&found->record, ring->nominal, id);
     int err = bel__timer_find(engine, found->topic, name, &known);
-    if (err == 0) ring->makes = false; /* it was made before */
+    if (err == 0) ring->makes = false; /* it exists already */
     ring->why = BEL_ENGINE_SKIP_KNOWN;
     if (err != BEL_ENOTFOUND) return err;
     if (found->record.rule.overlap == BEL_OVERLAP_ALLOW) return 0;
@@ -122,7 +123,7 @@ static int overlap(struct bel_engine *engine, const struct bel_found *found, str
     return 0;
 }
 
-/* What comes after the time that was made or left out. */
+/* Finds the nominal time after the one that was made or left out. */
 static int look_ahead(struct bel_engine *engine, const struct bel_found *found, struct ring *ring)
 {
     const struct bel_recurrence *rule = &found->record.rule;
@@ -131,7 +132,7 @@ static int look_ahead(struct bel_engine *engine, const struct bel_found *found, 
         return 0;
     }
     if (rule->mode == BEL_PLAN_DELAY) {
-        ring->has_next = false; /* the end of the occurrence says it */
+        ring->has_next = false; /* set when the occurrence ends */
         if (ring->makes) return 0;
     }
     int64_t after = rule->mode == BEL_PLAN_DELAY ? engine->now.wall : (int64_t)ring->nominal;
@@ -149,7 +150,7 @@ static int decide(struct bel_engine *engine, struct bel_found *found, struct rin
     *ring = (struct ring){.makes = true, .nominal = found->plan.next};
     bool late = is_late(engine, found, found->plan.next);
     if (late && found->record.rule.mode == BEL_PLAN_DELAY) {
-        ring->makes = found->record.rule.misfire != BEL_MISFIRE_SKIP; /* there is but one */
+        ring->makes = found->record.rule.misfire != BEL_MISFIRE_SKIP; /* only one time was missed */
         ring->missed = !ring->makes;
         found->plan.missed += ring->missed;
         *out_is_blocked = false;
@@ -168,7 +169,7 @@ static int decide(struct bel_engine *engine, struct bel_found *found, struct rin
     return look_ahead(engine, found, ring);
 }
 
-/* The record of an occurrence, but for its body. */
+/* Returns the record of an occurrence, without its body. */
 static struct bel_record occurrence_of(const struct bel_engine *engine,
                                        const struct bel_record *plan, uint64_t nominal,
                                        struct bel_view id)
@@ -206,7 +207,7 @@ static void make(struct bel_engine *engine, struct bel_found *found, const struc
     found->plan.made++;
 }
 
-/* Room for a ring: the plan's own rows, and those of an occurrence. */
+/* Reserves rows for one ring: of the plan, and of an occurrence. */
 static int reserve(struct bel_engine *engine, struct bel_found *found,
                    const struct bel_place *place)
 {
@@ -218,7 +219,7 @@ static int reserve(struct bel_engine *engine, struct bel_found *found,
     return bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
 }
 
-/* Rings once, which is one change. */
+/* Rings once: one complete change. */
 static int ring_once(struct bel_engine *engine, struct bel_found *found)
 {
     struct ring ring;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A record has the rule of a plan as text, and what the plan was made with: start, zone, seed. From
- * these the plan is made again whenever a time of it is wanted, so that nothing of it is kept in
- * memory.
+ * A record has the rule of a plan as text, and the start, zone and seed that the plan was made
+ * with. The plan is created again from these whenever one of its times is needed, so that no plan
+ * is kept in memory.
  */
 #include "engine/state/plan_rule.h"
 
@@ -35,7 +35,7 @@ int bel__plan_zone(struct bel_engine *engine, struct bel_view name, const struct
     if (why != NULL) {
         (void)snprintf(why->expected, sizeof why->expected, "the name of a time zone");
     }
-    return BEL_EINVAL; /* a file that is damaged is no zone; it is not the engine that is */
+    return BEL_EINVAL; /* a damaged zone file does not make the engine corrupt */
 }
 
 int bel__plan_of(struct bel_engine *engine, const struct bel_record *record, struct bel_plan **out,
@@ -61,7 +61,7 @@ int bel__plan_of(struct bel_engine *engine, const struct bel_record *record, str
     if (bel_plan_kind(plan) != rule->kind) {
         bel_plan_destroy(plan);
         if (why != NULL) {
-            (void)snprintf(why->expected, sizeof why->expected, "a rule of the kind it is for");
+            (void)snprintf(why->expected, sizeof why->expected, "a rule of the requested kind");
         }
         return BEL_EINVAL;
     }
@@ -69,8 +69,6 @@ int bel__plan_of(struct bel_engine *engine, const struct bel_record *record, str
     return 0;
 }
 
-/* The plan of a record that was good when it was made: BEL_EUNSUPPORTED if it is not any more,
- * because its zone has gone. */
 int bel__plan_again(struct bel_engine *engine, const struct bel_record *record,
                     struct bel_plan **out)
 {
@@ -78,7 +76,6 @@ int bel__plan_again(struct bel_engine *engine, const struct bel_record *record,
     return err == BEL_EINVAL ? BEL_EUNSUPPORTED : err;
 }
 
-/* The first time of a plan after `after`, by the rule alone. BEL_ERANGE: there is none. */
 int bel__plan_after(struct bel_engine *engine, const struct bel_record *record, int64_t after,
                     uint64_t *out)
 {

@@ -3,7 +3,7 @@
 #define BEL_ENGINE_STATE_PLAN_RULE_H
 
 /*
- * plan_rule - the times of a plan, by the rule in its record.
+ * plan_rule - computes the times of a plan from the rule in its record.
  */
 
 #include "belfry/plan.h"
@@ -16,26 +16,26 @@ struct bel_engine;
 BEL_CHECKED int bel__plan_zone(struct bel_engine *engine, struct bel_view name,
                                const struct bel_zone **out, struct bel_text_error *why);
 
-/* Makes the plan that a record describes. */
+/* Creates the plan that a record describes. The caller must destroy it. */
 BEL_CHECKED int bel__plan_of(struct bel_engine *engine, const struct bel_record *record,
                              struct bel_plan **out, struct bel_text_error *why);
 
-/* Makes the plan of a record that was good when it was written. Returns BEL_EUNSUPPORTED if its
- * zone is unknown by now. */
+/* Creates the plan of a record that was valid when it was written. Returns BEL_EUNSUPPORTED if its
+ * zone is unknown now. */
 BEL_CHECKED int bel__plan_again(struct bel_engine *engine, const struct bel_record *record,
                                 struct bel_plan **out);
 
-/* Fills in the rule of a record, and sets `*out` to the plan's first nominal time. BEL_EINVAL, and
- * `why` says why; BEL_ERANGE if there is no time to come. */
+/* Fills in the rule of a record, and sets `*out` to the plan's first nominal time. Returns
+ * BEL_EINVAL, with the reason in `why`, or BEL_ERANGE if the rule has no time in the future. */
 BEL_CHECKED int bel__plan_first(struct bel_engine *engine, const struct bel_schedule_spec *spec,
                                 struct bel_record *record, struct bel_text_error *why,
                                 uint64_t *out);
 
-/* Sets `*out` to the first nominal time after `after`. BEL_ERANGE if there is none. */
+/* Sets `*out` to the first nominal time after `after`. Returns BEL_ERANGE if there is none. */
 BEL_CHECKED int bel__plan_after(struct bel_engine *engine, const struct bel_record *record,
                                 int64_t after, uint64_t *out);
 
-/* The place of a plan in its spread window: how long after a nominal time it rings. */
+/* Returns the position of a plan in its spread window: how long after a nominal time it rings. */
 uint64_t bel__plan_place(const struct bel_record *record);
 
 #endif

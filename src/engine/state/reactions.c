@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What follows from a change of a timer's rows, event by event:
+ * The reactions to changes of a timer's rows, event by event:
  *
  *     timer.c, lease.c           reactions.c
- *     look       -------------->   occurrence    what its end will do to its plan
- *     added      -------------->   expiry        may have to end it
- *                                  occurrence    is known to its plan
- *     arrived    -------------->   ready         picker, or a wake of its lane
- *     left       -------------->   ready         not in the picker any more
- *     freed      -------------->   wait          claims that wait for the topic are tried again
+ *     look       -------------->   occurrence    looks up what its end will do to its plan
+ *     added      -------------->   expiry        arms the hourly pass if the timer can expire
+ *                                  occurrence    adds the row by which its plan finds it
+ *     arrived    -------------->   ready         adds it to the picker, or wakes its lane later
+ *     left       -------------->   ready         takes it out of the picker
+ *     freed      -------------->   wait          parked claims for the topic are tried again
  *     kept       -------------->   wakes         the topic is swept when the retention is over
  *     ended      -------------->   occurrence    its plan goes on, the next in the queue may run
  *
- * The last one ends and moves other timers, a plan's at most and one of the queue, and these are
- * reported in turn.
+ * The last one may end the plan and move one occurrence of its queue. These changes are reported in
+ * turn.
  */
 #include "engine/state/reactions.h"
 

@@ -3,7 +3,7 @@
 #define BEL_ENGINE_STATE_REACTIONS_H
 
 /*
- * reactions - what the engine does when something happens to a timer.
+ * reactions - the engine's own callbacks for changes of timers: see timer_events.h.
  */
 
 #include "engine/state/timer_events.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A timer enters where it belongs:
+ * A timer's key decides where it enters:
  *
  *                         loaded
  *     row  row  tick  row   |   row   row      tick
  *      |    |     |    |    |    '---- the lane is woken for the first of these
  *     picker   late  picker
  *
- * All that is due is thereby in the picker, or leased, unless the lane is partial: then there was
- * no room, no memory, or no more time in the turn (due.c). What the picker holds is a copy of what
- * the store knows; if it cannot be kept, it is dropped and read again.
+ * So all due timers are in the picker, or leased, unless the lane is partial: then reading stopped
+ * for lack of room, of memory, or of time in the turn (due.c). The picker is a copy of rows in the
+ * store. If it cannot be kept up to date, it is emptied and read again.
  */
 #include "engine/state/ready.h"
 
@@ -19,7 +19,7 @@
 #include <assert.h>
 
 enum {
-    PARTS = 4, /* of ready_max: one of them must be free before a partial lane is read on */
+    PARTS = 4, /* a partial lane is read on when 1 / PARTS of ready_max is free */
 };
 
 struct bel_key bel__ready_lane_key(const struct bel_topic_state *topic, uint8_t lane, uint64_t time)
@@ -66,7 +66,7 @@ int bel__ready_add(struct bel_engine *engine, struct bel_topic_state *topic,
                    const struct bel_place *place, struct bel_view group)
 {
     struct bel_ready ready = ready_of(engine, place);
-    assert(place->topic == topic->number && place->time >> 63 == 0); /* `user` has room for it */
+    assert(place->topic == topic->number && place->time >> 63 == 0); /* fits into `user` */
     assert(place->time <= bel__lane_now(&engine->now, place->lane)); /* never early */
     int err = bel__picker_add(&topic->picker, group, &ready);
     if (err) return err;
@@ -82,7 +82,7 @@ void bel__ready_enter(struct bel_engine *engine, struct bel_topic_state *topic,
     uint64_t now = bel__lane_now(&engine->now, place.lane);
     if (!topic->is_partial[place.lane] && topic->wake_times[place.lane] > now) {
         topic->loaded[place.lane] =
-            bel__ready_lane_key(topic, place.lane, now + 1); /* nothing is between */
+            bel__ready_lane_key(topic, place.lane, now + 1); /* no row lies between */
     }
     if (bel__key_compare(key, &topic->loaded[place.lane]) >= 0) {
         bel__wake_lane(engine, topic, place.lane, place.time);
@@ -91,7 +91,7 @@ void bel__ready_enter(struct bel_engine *engine, struct bel_topic_state *topic,
     }
 }
 
-/* Reads on, in the next turn, what there was no room for. */
+/* Wakes the partial lanes for the next turn, if the picker has room again. */
 static void read_on(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     assert(topic->is_partial[BEL_LANE_ENGINE] || topic->is_partial[BEL_LANE_WALL]);

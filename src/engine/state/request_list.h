@@ -3,10 +3,10 @@
 #define BEL_ENGINE_STATE_REQUEST_LIST_H
 
 /*
- * request_list - requests in a row, and what the engine notes in a request.
+ * request_list - linked lists of requests, and the engine's own fields in a request.
  *
- * The list is linked through request->own.next. A request is in one list at most. A list does not
- * move: `last` may point into it.
+ * The list is linked through request->own.next. A request is in one list at most. A list must not
+ * be moved in memory: `last` may point into it.
  */
 
 #include "belfry/backend.h"
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where a request is, and what the engine notes in it: request->own.words. */
+/* The stage of a request: request->own.words[BEL_OWN_STAGE]. */
 enum bel_stage {
     BEL_STAGE_SUBMITTED,
     BEL_STAGE_WAITING,
@@ -25,15 +25,15 @@ enum bel_stage {
 
 enum bel_own {
     BEL_OWN_STAGE,
-    BEL_OWN_WAITERS, /* of a claim that waits: their memory, the entry in the wheel, which one */
+    BEL_OWN_WAITERS, /* of a parked claim: its waiters, wheel timer, order */
     BEL_OWN_TIMER,
     BEL_OWN_PARKED,
-    BEL_OWN_FREE, /* from here on a command's own */
+    BEL_OWN_FREE, /* this and later words belong to the command */
 };
 
 struct bel_request_list {
     struct bel_request *first;
-    struct bel_request **last; /* the pointer that the next one is put into */
+    struct bel_request **last; /* the pointer to set when a request is appended */
 };
 
 static inline void bel__request_list_init(struct bel_request_list *list)
@@ -51,7 +51,7 @@ static inline void bel__request_list_append(struct bel_request_list *list,
     list->last = (struct bel_request **)&request->own.next;
 }
 
-/* Puts a request before all others. */
+/* Inserts a request at the front. */
 static inline void bel__request_list_push(struct bel_request_list *list,
                                           struct bel_request *request)
 {
@@ -60,7 +60,7 @@ static inline void bel__request_list_push(struct bel_request_list *list,
     list->first = request;
 }
 
-/* Takes the first one out. Returns NULL if the list is empty. */
+/* Removes and returns the first request, NULL if the list is empty. */
 static inline struct bel_request *bel__request_list_take(struct bel_request_list *list)
 {
     struct bel_request *request = list->first;
@@ -70,7 +70,7 @@ static inline struct bel_request *bel__request_list_take(struct bel_request_list
     return request;
 }
 
-/* Takes one out. Returns false if it is not in the list. */
+/* Removes a request. Returns false if it is not in the list. */
 static inline bool bel__request_list_remove(struct bel_request_list *list,
                                             const struct bel_request *request)
 {

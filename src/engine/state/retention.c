@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Ended timers lie in the order in which they ended, state by state, so those whose retention is
- * over come first. A sweep deletes them up to the first that stays, and the topic is woken for that
- * one.
+ * Ended timers are in the order in which they ended, state by state. So the timers whose retention
+ * is over come first. A sweep deletes them up to the first timer that stays, and sets the topic's
+ * next wake for the end of that timer's retention.
  */
 #include "engine/state/retention.h"
 
@@ -14,10 +14,11 @@
 
 enum {
     DELETED_MAX = 1000, /* in one sweep */
-    RETRY_MS = 1000,    /* until what failed for want of room is tried again */
+    RETRY_MS = 1000,    /* delay of a retry after a sweep ran out of memory or space */
 };
 
-/* Deletes what is over of one state, and notes when the first that is left will be. */
+/* Deletes the timers of one state whose retention is over. Lowers `*next` to the time at which the
+ * first one left is to be deleted. */
 static int sweep_state(struct bel_engine *engine, struct bel_topic_state *topic,
                        enum bel_state state, uint32_t *left, uint64_t *next)
 {
@@ -60,7 +61,7 @@ int bel__retention_sweep(struct bel_engine *engine, struct bel_topic_state *topi
     }
     bool is_passing = err == BEL_ENOMEM || err == BEL_EFULL || err == BEL_EBUSY;
     if (is_passing) next = (uint64_t)engine->now.wall + (err == BEL_EBUSY ? 1 : RETRY_MS);
-    assert(next > (uint64_t)engine->now.wall); /* or the turn would sweep for ever */
+    assert(next > (uint64_t)engine->now.wall); /* else the turn would sweep for ever */
     if (next != BEL_NEVER) bel__wake_sweep(engine, topic, next);
     return is_passing ? 0 : err;
 }

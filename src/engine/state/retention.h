@@ -3,7 +3,7 @@
 #define BEL_ENGINE_STATE_RETENTION_H
 
 /*
- * retention - ended timers are kept for a while, and then deleted.
+ * retention - deletes ended timers whose retention is over.
  */
 
 #include "belfry/error.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A setting is a name, a field, and how the field is read and printed. A topic's row has those
- * that differ from the default, as the texts that set them:
+ * A setting is a name, a field, and functions that parse and print the field. A topic's row has the
+ * settings that differ from the default, as text:
  *
  *     version | name | paused | name, text | name, text | ...
  *
- * so that the row says what it means, and a setting that is added later changes no row. A topic
- * with nothing but defaults has no settings of its own in memory either.
+ * So rows are self-describing, and a new setting changes no existing row. A topic with only
+ * defaults has no settings of its own in memory either.
  */
 #include "engine/state/settings.h"
 
@@ -32,7 +32,7 @@ enum {
     NAME_BYTES_MAX = 32, /* of a setting */
 };
 
-/* No valid time is further than this from another: see bel__time_is_valid(). */
+/* The largest difference of two valid times: see bel__time_is_valid(). */
 #define DURATION_MAX_MS UINT64_C(253402300799999)
 #define FOREVER         "forever"
 
@@ -55,7 +55,7 @@ struct setting {
                 struct why why);
     size_t (*print)(const struct setting *setting, const struct bel_settings *settings,
                     char out[BEL_SETTING_TEXT_MAX]);
-    size_t offset; /* of its field */
+    size_t offset; /* of its field in struct bel_settings */
     uint64_t min, max;
 };
 
@@ -116,7 +116,7 @@ static size_t print_retention(const struct setting *setting, const struct bel_se
 {
     const uint64_t *ms = value_of(setting, settings);
     if (*ms != BEL_RETENTION_FOREVER) return print_duration(setting, settings, out);
-    memcpy(out, FOREVER, sizeof FOREVER); /* there is room for the 0 */
+    memcpy(out, FOREVER, sizeof FOREVER); /* includes the terminating 0 */
     return strlen(FOREVER);
 }
 
@@ -216,7 +216,7 @@ const struct bel_settings *bel__settings_default(void)
 
 static const struct setting *find(struct bel_view name)
 {
-    if (name.data == NULL) return NULL; /* in a row that ends too early */
+    if (name.data == NULL) return NULL; /* in a truncated row */
     for (unsigned i = 0; i < BEL_SETTINGS; i++) {
         if (name.bytes != strlen(all[i].name)) continue;
         if (strncasecmp(name.data, all[i].name, name.bytes) == 0) return &all[i];
@@ -230,7 +230,7 @@ int bel__setting_set(struct bel_settings *settings, const struct bel_setting *se
     const struct setting *found = find(setting->name);
     assert(room > 0);
     if (found == NULL) {
-        (void)snprintf(why, room, "there is no such setting");
+        (void)snprintf(why, room, "unknown setting");
         return BEL_EINVAL;
     }
     return found->read(found, settings, setting->value, (struct why){why, room});
@@ -251,7 +251,7 @@ size_t bel__setting_print(const struct bel_settings *settings, unsigned index,
     return bytes;
 }
 
-/* The text of a setting, unless it is the default's. */
+/* Prints a setting. Returns whether it differs from the default. */
 static bool print_change(const struct bel_settings *settings, unsigned index,
                          char out[BEL_SETTING_TEXT_MAX], struct bel_view *out_text)
 {
@@ -278,7 +278,7 @@ size_t bel__topic_row_write(const struct bel_topic_row *row, uint8_t out[BEL_TOP
     return (size_t)(writer.at - out);
 }
 
-/* Reads up to the name. */
+/* Reads version and name. */
 static int read_name(struct bel_row_reader *reader, struct bel_view *out)
 {
     uint64_t version = bel__read_number(reader);

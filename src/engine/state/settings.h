@@ -3,8 +3,8 @@
 #define BEL_ENGINE_STATE_SETTINGS_H
 
 /*
- * settings - the settings of a topic: by name, as text, for people and in the topic's row.
- * docs/SEMANTICS.md has the names and what they mean.
+ * settings - the settings of a topic: set by name and text, printed, and stored in the topic's row.
+ * docs/SEMANTICS.md lists the names and what they mean.
  */
 
 #include "belfry/backend.h"
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-    BEL_SETTINGS = 9, /* how many there are */
+    BEL_SETTINGS = 9, /* number of settings */
     BEL_SETTING_TEXT_MAX = 1024,
     BEL_TOPIC_ROW_BYTES = 3800, /* of a topic's row, at most */
 };
@@ -35,29 +35,29 @@ struct bel_settings {
 
 const struct bel_settings *bel__settings_default(void);
 
-/* Sets one by its name. Returns 0; or leaves `*settings` alone and returns BEL_EINVAL: then
- * `why`, of `room` bytes, says why. */
+/* Sets one setting by name. On an error, leaves `*settings` alone, writes the reason to `why`, of
+ * `room` bytes, and returns BEL_EINVAL. */
 BEL_CHECKED int bel__setting_set(struct bel_settings *settings, const struct bel_setting *setting,
                                  char *why, size_t room);
 
-/* The name of a setting from 0 to BEL_SETTINGS - 1, and its value as text that can be set again.
- * Returns the length, which is at most BEL_SETTING_TEXT_MAX. */
+/* Return the name of a setting from 0 to BEL_SETTINGS - 1; print its value as text that can be set
+ * again, and return the length. */
 struct bel_view bel__setting_name(unsigned index);
 size_t bel__setting_print(const struct bel_settings *settings, unsigned index,
                           char out[BEL_SETTING_TEXT_MAX]);
 
 /* The row of a topic, decoded. */
 struct bel_topic_row {
-    struct bel_view name; /* in the row */
+    struct bel_view name; /* view into the row */
     bool is_paused;
-    bool has_settings; /* at least one that is not the default */
+    bool has_settings; /* at least one setting is not the default */
     struct bel_settings settings;
 };
 
-/* Writes a row, whose `has_settings` does not matter. Returns the number of bytes. */
+/* Encodes a row, ignoring `has_settings`. Returns the size in bytes. */
 size_t bel__topic_row_write(const struct bel_topic_row *row, uint8_t out[BEL_TOPIC_ROW_BYTES]);
 
-/* Reads a row. Returns 0, BEL_ECORRUPT, or BEL_EUNSUPPORTED if a newer version wrote it. */
+/* Decodes a row. Returns 0, BEL_ECORRUPT, or BEL_EUNSUPPORTED if a newer version wrote it. */
 BEL_CHECKED int bel__topic_row_read(struct bel_view row, struct bel_topic_row *out);
 
 #endif

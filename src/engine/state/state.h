@@ -3,7 +3,7 @@
 #define BEL_ENGINE_STATE_STATE_H
 
 /*
- * state - the engine's parts in one struct. Who calls whom, only downwards:
+ * state - the parts of an engine in one struct. Calls go downwards only:
  *
  *     reactions     what follows from a change of a timer
  *     by time       expiry  retention  plan_ring
@@ -11,7 +11,7 @@
  *     timers        timer: change one ---> timer_lookup: find one
  *     memory        ready  lease  wait  wakes  topic  picker  settings  answers  times
  *
- * timer and lease report what they have changed to reactions, through a table: timer_events.h.
+ * timer and lease report their changes to reactions, through a table: timer_events.h.
  */
 
 #include "belfry/backend.h"
@@ -35,21 +35,21 @@
 struct bel_engine {
     struct bel_backend backend; /* first */
 
-    /* As it was opened. */
+    /* Set when the engine is opened. */
     struct bel_store *store;
     struct bel_entropy *entropy;           /* borrowed */
     struct bel_zones *zones;               /* borrowed; NULL: the only zone is UTC */
-    const struct bel_timer_events *events; /* who is told of changes */
+    const struct bel_timer_events *events; /* called after each change of a timer */
     uint32_t payload_bytes_max;            /* of a timer */
-    uint32_t ready_max;                    /* timers of a topic that are ready, in memory */
-    struct bel_siphash_key alias_keys[2];  /* of all hashes in keys */
+    uint32_t ready_max;                    /* ready timers of a topic that may be in memory */
+    struct bel_siphash_key alias_keys[2];  /* for all hashes in keys */
 
     /* Time. */
     struct bel_times now;
-    uint32_t wall_rest_ns; /* of its millisecond; 0: not known */
-    uint64_t saved_open;   /* open time when it was last to be written */
+    uint32_t wall_rest_ns; /* the rest of the current wall millisecond; 0: unknown */
+    uint64_t saved_open;   /* open time of the last write of the times */
 
-    /* Timers and what belongs to them. */
+    /* Timers and related state. */
     struct bel_topics topics;
     struct bel_wakes wakes;
     struct bel_leases leases;
@@ -57,18 +57,18 @@ struct bel_engine {
     struct bel_expiry expiry;
     struct bel_engine_stats stats;
 
-    /* Requests, in the order of their lives. */
+    /* Requests, in the order of their stages. */
     struct bel_request_list submitted;
-    struct bel_request_list bulk; /* purges and revivals under way */
+    struct bel_request_list bulk; /* unfinished bulk requests, such as purge and revive */
     struct bel_waiting waiting;
     struct bel_answers answers;
 
     /* This turn. */
     struct bel_rows rows;
-    uint32_t load_left; /* rows that may still be loaded */
-    bool is_behind;     /* there is more to do than a turn does */
+    uint32_t load_left; /* rows that this turn may still load */
+    bool is_behind;     /* more work is due than one turn does */
     bool is_full;       /* the batch takes no more requests */
-    int broken;         /* an error after which nothing can be trusted */
+    int broken;         /* an error after which the state cannot be trusted, or 0 */
 };
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A timer is one row: unfinished under TIMERS, where its key is its place in the order, or ended
- * under ENDED. What belongs to it changes with it:
+ * A timer is one row: unfinished under TIMERS, where its key is its position in the order of
+ * delivery, or ended under ENDED. Other data changes together with the row:
  *
- *     alias      id -> key, unless the id was made from this very key; then the row has no id
+ *     alias      id -> key, unless the id is made from this very key; then the row has no id
  *     numbers    of its topic, of the hour it is due, of its group
  *     lease      and the lease's row
  *     chunks     of a large body or result
  *
- * Everything that changes these is here, so that none can be forgotten elsewhere. What others have
- * to do about a change, they do when it is reported: timer_events.h.
+ * All these changes are made here, so that no caller can forget one. Other modules react when a
+ * change is reported: timer_events.h.
  */
 #include "engine/state/timer.h"
 
@@ -23,7 +23,7 @@
 #include <string.h>
 
 enum {
-    BARE_ROWS = 2, /* its own and its lease's */
+    BARE_ROWS = 2, /* the timer's own and its lease's */
 };
 
 /* --- numbers --- */
@@ -69,7 +69,7 @@ int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *top
     return bel__count_hold(&engine->rows.counts, engine->store, &key, &count);
 }
 
-/* Adds to a number of a count that is held. Returns what it was. */
+/* Adds to a number of a count that is loaded. Returns its value before. */
 static uint64_t add_held(struct bel_engine *engine, const struct bel_key *key, unsigned index,
                          int64_t delta)
 {
@@ -82,7 +82,7 @@ static uint64_t add_held(struct bel_engine *engine, const struct bel_key *key, u
     return before;
 }
 
-/* A timer is at a place, or is not any more. */
+/* Counts a timer at these key parts: by state in the topic, and by hour. */
 static void count_place(struct bel_engine *engine, struct bel_topic_state *topic,
                         const struct bel_place *place, int64_t delta)
 {
@@ -94,7 +94,7 @@ static void count_place(struct bel_engine *engine, struct bel_topic_state *topic
     add_held(engine, &key, bel__timer_hour_index(place), delta);
 }
 
-/* A share has one unfinished timer more or less. */
+/* Counts a timer in its share: its group, or "no group". */
 static void count_share(struct bel_engine *engine, struct bel_topic_state *topic,
                         struct bel_view group, int64_t delta)
 {
@@ -108,7 +108,7 @@ static void count_share(struct bel_engine *engine, struct bel_topic_state *topic
     if (before == 0) bel__topic_count(engine, topic, BEL_NUMBER_SHARES, +1);
     if (before != 1 || delta > 0) return;
     bel__topic_count(engine, topic, BEL_NUMBER_SHARES, -1);
-    engine->events->freed(engine, topic); /* of its concurrency the others may have more */
+    engine->events->freed(engine, topic); /* other shares may have more leases now */
 }
 
 /* --- aliases --- */
@@ -137,7 +137,7 @@ int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found, uint6
 {
     struct bel_record *record = &found->record;
     struct bel_place place = bel__place_of(&found->key);
-    assert(found->after == NULL); /* a timer is reserved for one change */
+    assert(found->after == NULL); /* one reservation per change */
     size_t rows = BEL_TIMER_ROWS + bel__blob_rows(record->body.bytes) +
                   bel__blob_rows(record->result.bytes) + bel__blob_rows(more_bytes);
     if (place.table == BEL_TABLE_TIMERS) {
@@ -182,7 +182,8 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
     engine->events->arrived(engine, topic, &key, record->group);
 }
 
-/* Takes an unfinished timer out of its place: lease, picker, numbers of the place, row. */
+/* Removes an unfinished timer from its key: ends its lease or takes it out of the picker, deletes
+ * its row, updates the numbers. */
 static void take_out(struct bel_engine *engine, const struct bel_found *found)
 {
     struct bel_place place = bel__place_of(&found->key);
@@ -197,7 +198,7 @@ static void take_out(struct bel_engine *engine, const struct bel_found *found)
     count_place(engine, found->topic, &place, -1);
 }
 
-/* The same for a plan. */
+/* Deletes the rows of a plan, but for its alias and blobs. */
 static void take_out_plan(struct bel_engine *engine, const struct bel_found *found)
 {
     struct bel_key state_key = bel__key_in(&found->key, BEL_TABLE_PLAN_STATES);
@@ -215,7 +216,7 @@ static enum bel_topic_number number_of(enum bel_state state)
     return (enum bel_topic_number)(BEL_NUMBER_ENDED + (state - BEL_DONE));
 }
 
-/* The same for what has ended. */
+/* Deletes the row of an ended timer or plan. */
 static void take_out_ended(struct bel_engine *engine, const struct bel_found *found)
 {
     assert(bel__place_of(&found->key).table == BEL_TABLE_ENDED);
@@ -293,7 +294,7 @@ static uint64_t sequence_of(const struct bel_found *found)
     return is_plan ? found->plan.sequence : bel__place_of(&found->key).sequence;
 }
 
-/* Puts what has ended where it is kept. */
+/* Writes an ended timer or plan under ENDED. */
 static void keep_ended(struct bel_engine *engine, struct bel_found *found,
                        const struct bel_ending *ending)
 {
@@ -315,7 +316,7 @@ static void keep_ended(struct bel_engine *engine, struct bel_found *found,
     engine->events->kept(engine, found->topic, place.time + retention);
 }
 
-/* What an ended record knows that a live one has in its key or beside it. */
+/* Copies into the record what is in the key, or in the plan's state, until the end. */
 static void fill_ended(const struct bel_engine *engine, struct bel_found *found)
 {
     struct bel_record *record = &found->record;
@@ -394,6 +395,6 @@ int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, st
     if (!bel__timer_is_over(engine, out)) return 0;
     err = bel__timer_reserve(engine, out, 0, BEL_STORE_END);
     if (err) return err;
-    bel__timer_remove(engine, out); /* now, or the sweep would take who has its id then */
+    bel__timer_remove(engine, out); /* a later sweep must not delete a new timer with this id */
     return BEL_ENOTFOUND;
 }

@@ -3,83 +3,87 @@
 #define BEL_ENGINE_STATE_TIMER_H
 
 /*
- * timer - everything that can be done to a timer that was found.
+ * timer - every change of a timer or plan that was found.
  *
- * A change is made in three parts: find it (may fail), reserve (may fail), change (cannot). Each
- * change is reported to those who have to react: timer_events.h.
+ * A change has three steps: find the timer (may fail), reserve rows (may fail), change (cannot
+ * fail). Each change is reported through timer_events.h.
  */
 
 #include "engine/state/timer_lookup.h"
 
-/* Finds by id, ends what has expired meanwhile, and removes what is past its retention, so that
- * if it finds nothing the id is free. Returns 0; BEL_ENOTFOUND, and `*out` may have something in
- * it; or why it cannot look. */
+/* Finds a timer or plan by id. First ends the timer if it has expired, and deletes it if its
+ * retention is over. So if nothing is found, the id is free. Returns 0; BEL_ENOTFOUND, and `*out`
+ * may be partly set; or an error of the lookup or of reserving. */
 BEL_CHECKED int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic,
                                 struct bel_view id, struct bel_found *out);
 
-/* Makes sure that one of the changes below can be done to a timer that was found, and that
- * `more_bytes` of a blob can be put. */
+/* Reserves rows for one of the changes below, and for a new blob of `more_bytes`. Also looks up
+ * what the end of an occurrence does to its plan. */
 BEL_CHECKED int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found,
                                    uint64_t more_bytes, enum bel_store_use use);
 
-/* Makes sure that it can be added or moved to `place`. Reserves nothing in the store. */
+/* Loads the counts that change when a timer is added at, or moved to, these key parts. Reserves
+ * nothing in the store. */
 BEL_CHECKED int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *topic,
                                 const struct bel_place *place, struct bel_view group);
 
-/* How many rows and bytes adding a record takes in the store, besides its blobs. */
+/* Rows and bytes to reserve for adding a record, without its blobs. */
 enum {
     BEL_TIMER_ROWS = 32,
     BEL_TIMER_BYTES = 3 * BEL_RECORD_BYTES_MAX,
 };
 
-/* Adds an unfinished timer, of whose id there is none. */
+/* Adds an unfinished timer, whose id must be free. */
 void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
                     const struct bel_place *place, const struct bel_record *record);
 
-/* Removes a timer or plan without a trace, whatever its state. */
+/* Deletes all rows of a timer or plan, in any state. */
 void bel__timer_remove(struct bel_engine *engine, struct bel_found *found);
 
-/* Writes its record again. */
+/* Writes the record again, under its key. */
 void bel__timer_rewrite(struct bel_engine *engine, const struct bel_found *found);
 
-/* Moves an unfinished timer to another place, for which it must be held; its lease ends. */
+/* Moves an unfinished timer to another key, and ends its lease. Call bel__timer_hold() for the new
+ * key parts first. */
 void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
                      const struct bel_place *place);
 
-/* Ends the lease of a timer that stays where it is. */
+/* Ends the lease of a timer. The timer keeps its key. */
 void bel__timer_give_back(struct bel_engine *engine, struct bel_found *found);
 
-/* Lets a timer that has ended begin again, with its record as it is, at a place for which it must
- * be held. */
+/* Moves an ended timer back to the unfinished ones, with its record unchanged. Call
+ * bel__timer_hold() for the new key parts first. */
 void bel__timer_revive(struct bel_engine *engine, struct bel_found *found,
                        const struct bel_place *place);
 
-/* A new place in a topic, with a new sequence. */
+/* Returns key parts in a topic, with a new sequence. */
 struct bel_place bel__timer_place(struct bel_engine *engine, const struct bel_topic_state *topic,
                                   uint8_t lane, uint64_t time, uint8_t priority);
 
-/* Ends an unfinished timer or plan: keeps it for its retention, or removes it. */
+/* Ends an unfinished timer or plan. Keeps it for its retention, or deletes it if there is none. */
 struct bel_ending {
     enum bel_state state;
     struct bel_view reason;
-    struct bel_view result; /* of an ack */
+    struct bel_view result; /* of an acknowledged timer */
 };
 void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
                     const struct bel_ending *ending);
 
-/* Reserves and ends a leased timer that is bare and not kept, and so need not be read. */
+/* Reserves rows and ends a leased timer without reading its record. The timer must be bare, and its
+ * topic must not keep ended timers. */
 BEL_CHECKED int bel__timer_end_bare(struct bel_engine *engine, struct bel_lease *lease);
 
-/* Reserves and ends a timer that has expired. */
+/* Reserves rows and ends a timer that has expired. */
 BEL_CHECKED int bel__timer_expire(struct bel_engine *engine, struct bel_found *found);
 
-/* Aliases: from the id of a record to its key, unless the id was made from that. One that is put as
- * new leaves no trace in the tree if it is deleted soon. */
+/* Put and delete an alias: the row from the id of a record to its key. An id that is made from the
+ * key has no alias. An alias that is put as BEL_ROW_NEW never reaches the tree if it is deleted
+ * soon. */
 void bel__alias_put(struct bel_engine *engine, const struct bel_key *key,
                     const struct bel_record *record, enum bel_row row);
 
-/* Where the timers of an hour and of a group are counted: the first number of a group's, and of
- * hours the one with this index. */
+/* Return the key of the count of a timer's hour, the index of the hour in that count, and the key
+ * of the count of a group. */
 struct bel_key bel__timer_hours_key(const struct bel_place *place);
 unsigned bel__timer_hour_index(const struct bel_place *place);
 struct bel_key bel__timer_group_key(const struct bel_engine *engine, uint32_t topic,

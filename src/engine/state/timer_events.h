@@ -3,14 +3,14 @@
 #define BEL_ENGINE_STATE_TIMER_EVENTS_H
 
 /*
- * timer_events - what happens to timers, for those who have to react.
+ * timer_events - callbacks for changes of timers.
  *
  * timer.c and lease.c change the rows of a timer, and report each change through the table that
- * engine->events points to. They know nobody who reacts. The engine's own reactions are in
- * reactions.c, one function for each event, in the order in which they happen.
+ * engine->events points to. They do not know which modules react. The engine's own reactions are in
+ * reactions.c, one function for each event, in the order in which events happen.
  *
- * A layer above the engine reacts, too, with a table of its own. Each of its functions calls the
- * engine's reaction, and does what the layer wants:
+ * A layer above the engine can react too, with its own table. Each of its functions first calls the
+ * engine's reaction, then does the layer's work:
  *
  *     static void ended(struct bel_engine *engine, struct bel_found *found)
  *     {
@@ -20,7 +20,7 @@
  *     engine->events = &events;     after opening, before the first turn
  *
  * Only look() may fail. The other events come after the change, where nothing may fail any more:
- * what they write has been reserved because look() has counted it. They may change other timers.
+ * the rows that they write were counted by look() and reserved. They may change other timers.
  */
 
 #include "engine/rows/key.h"
@@ -34,29 +34,30 @@ struct bel_found;
 struct bel_topic_state;
 
 struct bel_timer_events {
-    /* An unfinished timer may be about to end. Finds out what that will entail, keeps it in
-     * `found`, and adds the rows of blobs that it takes to `*rows`; some further rows are reserved
-     * for each timer. Returns 0, or why the timer cannot end now. */
+    /* An unfinished timer may be about to end. Looks up the consequences, keeps them in `found`,
+     * and adds the rows of blobs that they take to `*rows`; BEL_TIMER_ROWS are reserved in any
+     * case. Returns 0, or an error if the timer cannot end now. */
     int (*look)(struct bel_engine *engine, struct bel_found *found, size_t *rows);
 
-    /* There is a timer more. arrived() follows. */
+    /* An unfinished timer was added. arrived() follows. */
     void (*added)(struct bel_engine *engine, struct bel_topic_state *topic,
                   const struct bel_record *record);
 
-    /* A timer is at a key and nobody has leased it; it is not at the key any more, or is leased. */
+    /* arrived: an unleased timer is now at `key`. left: it no longer is, or it is leased now. */
     void (*arrived)(struct bel_engine *engine, struct bel_topic_state *topic,
                     const struct bel_key *key, struct bel_view group);
     void (*left)(struct bel_engine *engine, struct bel_topic_state *topic,
                  const struct bel_key *key, struct bel_view group);
 
-    /* A topic may deliver more: it has a lease less, or a share less that has unfinished timers. */
+    /* A topic may deliver more: a lease ended, or one of its shares has no unfinished timers
+     * left. */
     void (*freed)(struct bel_engine *engine, struct bel_topic_state *topic);
 
     /* An ended timer is kept until `time`, in wall ms. */
     void (*kept)(struct bel_engine *engine, struct bel_topic_state *topic, uint64_t time);
 
-    /* An unfinished timer has ended, with found->state saying how, or was removed. Timers that
-     * nothing can depend on are not reported: bel__record_is_bare(). */
+    /* An unfinished timer was removed, or has ended in found->state. Not called by
+     * bel__timer_end_bare(): nothing depends on a bare timer. */
     void (*ended)(struct bel_engine *engine, struct bel_found *found);
 };
 

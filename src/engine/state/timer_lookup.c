@@ -17,7 +17,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* One of which nothing is known yet but its topic. The plan is set only if it is one. */
+/* Resets `*found`, except for fields that are set on success. `plan` is set only for plans. */
 static void begin(struct bel_found *found, struct bel_topic_state *topic)
 {
     found->topic = topic;
@@ -52,7 +52,7 @@ enum bel_state bel__timer_state(const struct bel_engine *engine, const struct be
     return place.time <= bel__lane_now(&engine->now, place.lane) ? BEL_READY : BEL_SCHEDULED;
 }
 
-/* A row of TIMERS or ENDED, whose lease is known. */
+/* Reads a row of TIMERS or ENDED. `lease` is the timer's lease, or NULL. */
 static int read_row(struct bel_engine *engine, const struct bel_key *key, struct bel_view row,
                     struct bel_lease *lease, struct bel_found *out)
 {
@@ -131,7 +131,7 @@ static int find_by_alias(struct bel_engine *engine, struct bel_topic_state *topi
     if (row.bytes != sizeof key.words) return BEL_ECORRUPT;
     memcpy(key.words, row.data, sizeof key.words);
     err = bel__timer_load(engine, &key, out);
-    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err; /* an alias leads somewhere */
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err; /* every alias names a row */
     return out->topic == topic && bel__view_equal(out->record.id, id) ? 0 : BEL_ENOTFOUND;
 }
 

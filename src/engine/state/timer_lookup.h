@@ -3,8 +3,8 @@
 #define BEL_ENGINE_STATE_TIMER_LOOKUP_H
 
 /*
- * timer_lookup - timers and plans: found by id or by key, and what can be said of them. Nothing is
- * changed here.
+ * timer_lookup - finds timers and plans by id or by key, and computes their properties. Changes
+ * nothing.
  */
 
 #include "belfry/timer.h"
@@ -16,51 +16,51 @@ struct bel_lease;
 struct bel_occurrence_end;
 struct bel_topic_state;
 
-/* A timer or a plan that was found: where, in what state, and its record. */
+/* A timer or a plan that was found: its key, its state and its record. */
 struct bel_found {
     struct bel_topic_state *topic;
     struct bel_key key; /* in TIMERS, ENDED or PLANS */
     enum bel_state state;
-    struct bel_record record; /* views into the row: good until the batch ends, and into: */
+    struct bel_record record; /* views into the row, valid until the batch ends, or into: */
     char made[BEL_MADE_ID_BYTES];
-    struct bel_lease *lease;    /* if leased */
-    struct bel_plan_state plan; /* of a plan that has not ended */
-    struct bel_occurrence_end
-        *after; /* what its end does to its plan: set by bel__timer_reserve() */
+    struct bel_lease *lease;          /* if leased */
+    struct bel_plan_state plan;       /* of an unfinished plan */
+    struct bel_occurrence_end *after; /* what its end does to its plan, by bel__timer_reserve() */
 };
 
-/* These four may leave something in `*out` when they find nothing.
- *
- * Finds by id; what has expired or is over is found as it is. Returns 0; BEL_ENOTFOUND; or why it
- * cannot look. */
+/* The next four functions may set `*out` partly when they find nothing.
+ * 
+ * Finds a timer or plan by id, also if it has expired or its retention is over. Returns 0,
+ * BEL_ENOTFOUND, or an error of the lookup. */
 BEL_CHECKED int bel__timer_peek(struct bel_engine *engine, struct bel_topic_state *topic,
                                 struct bel_view id, struct bel_found *out);
 
-/* Reads what is under a key of TIMERS, ENDED or PLANS; a tick leads to its plan. */
+/* Reads the row under a key of TIMERS, ENDED or PLANS. The key of a tick finds its plan. */
 BEL_CHECKED int bel__timer_load(struct bel_engine *engine, const struct bel_key *key,
                                 struct bel_found *out);
 
-/* The same of a timer of which it is known how it is leased: NULL if it is not. */
+/* Reads a timer whose lease is known: `lease` is NULL if it is not leased. */
 BEL_CHECKED int bel__timer_load_leased(struct bel_engine *engine, const struct bel_key *key,
                                        struct bel_lease *lease, struct bel_found *out);
 
-/* As bel__timer_load() with a row of TIMERS or ENDED at hand. */
+/* As bel__timer_load(), for a row of TIMERS or ENDED that the caller has read. */
 BEL_CHECKED int bel__timer_read(struct bel_engine *engine, const struct bel_key *key,
                                 struct bel_view row, struct bel_found *out);
 
-/* Returns the state that a timer's key and lease tell. */
+/* Returns the state that follows from a timer's key and lease. */
 enum bel_state bel__timer_state(const struct bel_engine *engine, const struct bel_found *found);
 
-/* Whether it has expired but nobody has looked; whether it has ended long enough ago. */
+/* Returns whether a timer has expired but has not been ended yet; whether an ended timer's
+ * retention is over. */
 bool bel__timer_is_expired(const struct bel_engine *engine, const struct bel_found *found);
 bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found *found);
 
-/* How long timers that end in a state are kept, in ms, or BEL_RETENTION_FOREVER; and whether they
- * are kept at all. */
+/* Returns how long timers that end in `state` are kept, in ms, or BEL_RETENTION_FOREVER; and
+ * whether they are kept at all. */
 uint64_t bel__timer_retention(const struct bel_topic_state *topic, enum bel_state state);
 bool bel__timer_is_kept(const struct bel_topic_state *topic, enum bel_state state);
 
-/* When it is due, in wall ms. */
+/* Returns when a timer or plan is due, in wall ms. */
 int64_t bel__timer_due(const struct bel_engine *engine, const struct bel_found *found);
 
 #endif

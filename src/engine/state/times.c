@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Three timelines that all run with the boot clock:
+ * Three timelines, all driven by the boot clock:
  *
- *     engine    goes on while the engine is closed, as far as the wall clock tells
- *     open      stands still while it is closed
- *     wall      what the clock on the wall says, which can be set
+ *     engine    continues while the engine is closed, as far as the wall clock tells
+ *     open      stands still while the engine is closed
+ *     wall      the wall clock, which can be set
  *
- * Each but the wall is the boot clock plus a base that is chosen when the engine is opened.
+ * Engine and open time are the boot clock plus a base that is chosen when the engine is opened.
  */
 #include "engine/state/times.h"
 
@@ -17,7 +17,7 @@
 #include <assert.h>
 
 enum {
-    STEP_MS = 1000, /* what the clocks may move against each other and it is no step */
+    STEP_MS = 1000, /* how far wall and boot clock may drift apart before it counts as a step */
 };
 
 #define YEAR_10000_MS UINT64_C(253402300800000)
@@ -46,7 +46,7 @@ void bel__times_open(struct bel_times *times, struct bel_now now, uint64_t engin
     uint64_t wall = now.wall.ms < 0 ? 0 : (uint64_t)now.wall.ms;
     uint64_t start = wall > engine ? wall : engine;
     *times = (struct bel_times){
-        .engine_base = start - boot, /* may wrap: so does the sum */
+        .engine_base = start - boot, /* may wrap around, and so may the sum */
         .open_base = open - boot,
         .open_start = open,
     };
@@ -96,7 +96,7 @@ bool bel__time_is_valid(uint64_t ms)
 int bel__times_after(const struct bel_times *times, uint64_t delay_ms, uint64_t *out)
 {
     if (delay_ms >= YEAR_10000_MS) return BEL_EINVAL;
-    uint64_t from = delay_ms == 0 ? times->engine : times->engine_up; /* no delay is now */
+    uint64_t from = delay_ms == 0 ? times->engine : times->engine_up; /* not rounded up */
     if (!bel__time_is_valid(from + delay_ms)) return BEL_EINVAL;
     *out = from + delay_ms;
     return 0;

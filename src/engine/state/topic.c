@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Topics are found by name through a map and by number through an array. A topic stays once it
- * exists: its number is part of the keys of its timers.
+ * Topics are found by name through a map and by number through an array. A topic is never deleted:
+ * its number is part of the keys of its timers.
  *
- * Its numbers are one row, which is written at the end of a batch in which they have changed.
+ * The numbers of a topic are one row, which is written at the end of each batch that changes them.
  */
 #include "engine/state/topic.h"
 
@@ -62,7 +62,7 @@ struct bel_topic_state *bel__topic_at(const struct bel_topics *topics, uint32_t 
     return topic;
 }
 
-/* Room for a topic of this number. */
+/* Grows the array so that it has an entry for this number. */
 static int make_room(struct bel_topics *topics, uint32_t number)
 {
     if (number < topics->capacity) return 0;
@@ -70,7 +70,7 @@ static int make_room(struct bel_topics *topics, uint32_t number)
     while (capacity <= number) {
         capacity *= 2;
     }
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are what is in it */
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     struct bel_topic_state **grown = realloc(topics->by_number, capacity * sizeof grown[0]);
     if (grown == NULL) return BEL_ENOMEM;
     for (uint32_t i = topics->capacity; i < capacity; i++) {
@@ -101,7 +101,7 @@ static struct bel_topic_state *topic_create(struct bel_engine *engine, struct be
     return topic;
 }
 
-/* Takes a topic in, under a number that is free. */
+/* Adds a topic to the map and the array. Its number must be unused. */
 static int enter(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     struct bel_topics *topics = &engine->topics;
@@ -236,7 +236,7 @@ static int set_settings(struct bel_topic_state *topic, const struct bel_topic_ro
     return 0;
 }
 
-/* One topic from its row. */
+/* Loads a topic from its row. */
 static int load_topic(struct bel_engine *engine, const struct bel_store_cursor *cursor)
 {
     struct bel_place place = bel__place_of(&cursor->key);

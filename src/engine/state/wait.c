@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A claim that waits stands in line at each of its topics:
+ * A parked claim is in the line of each of its topics:
  *
  *     topic a   waiters:  claim 1, claim 4
  *     topic b   waiters:  claim 2, claim 4
- *     orphans:            claim 3, for a topic that nobody has named yet
+ *     orphans:            claim 3, for a topic that does not exist yet
  *
- * A topic is hot if something has happened to it that may serve its first in line. Of all hot
- * topics, the claim that came first is served first, from all of its topics; what it leaves is for
- * the next.
+ * A topic is hot if it may have something for its first waiter. Of the first waiters of all hot
+ * topics, the oldest claim is served first, from all of its topics. The rest is for the next claim.
  */
 #include "engine/state/wait.h"
 
@@ -19,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A claim in one line. */
+/* The entry of a claim in one line. */
 struct waiter {
     struct bel_link link;
     struct bel_request *request;
@@ -63,7 +62,7 @@ static void stand_in_line(struct bel_engine *engine, struct waiter *waiter)
     bel__list_append(topic != NULL ? &topic->waiters : &engine->waiting.orphans, &waiter->link);
 }
 
-/* When the wait ends, ns of real time. */
+/* Returns when the wait ends, in ns of real time. */
 static uint64_t end_of(const struct bel_engine *engine, uint64_t wait_ms)
 {
     struct bel_mono end;
@@ -115,7 +114,7 @@ void bel__wait_adopt(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     struct bel_list *orphans = &engine->waiting.orphans;
     struct bel_link *next;
-    assert(bel__list_is_empty(&topic->waiters)); /* it has just come to be */
+    assert(bel__list_is_empty(&topic->waiters)); /* the topic is new */
     for (struct bel_link *link = bel__list_first(orphans); link != NULL; link = next) {
         struct waiter *waiter = BEL_CONTAINER_OF(link, struct waiter, link);
         next = bel__list_next(orphans, link);
@@ -126,15 +125,14 @@ void bel__wait_adopt(struct bel_engine *engine, struct bel_topic_state *topic)
     }
 }
 
-/* The first in line at a hot topic. */
+/* Returns the first claim in a topic's line, or NULL. */
 static struct bel_request *first_at(const struct bel_topic_state *topic)
 {
     struct bel_link *link = bel__list_first(&topic->waiters);
     return link == NULL ? NULL : BEL_CONTAINER_OF(link, struct waiter, link)->request;
 }
 
-/* Of all that are first in line at a hot topic, the one that came first. Topics without a line
- * cool down. */
+/* Also removes topics without waiters from the hot list. */
 struct bel_request *bel__wait_first(struct bel_engine *engine)
 {
     struct bel_list *hot = &engine->waiting.hot;
@@ -155,7 +153,7 @@ struct bel_request *bel__wait_first(struct bel_engine *engine)
     return first;
 }
 
-/* Whoever is first in line gets nothing, so nobody behind does. */
+/* Later waiters of these topics must not overtake the first one. */
 void bel__wait_cool(struct bel_engine *engine, const struct bel_request *request)
 {
     struct bel_list *hot = &engine->waiting.hot;
@@ -172,7 +170,7 @@ void bel__wait_turn(struct bel_engine *engine)
 {
     struct bel_wheel *wheel = engine->waiting.wheel;
     struct bel_wheel_timer timer;
-    uint64_t now = engine->broken ? BEL_NEVER - 1 : engine->now.real.ns; /* nothing will come */
+    uint64_t now = engine->broken ? BEL_NEVER - 1 : engine->now.real.ns; /* end all waits */
     for (int i = 0; i < ENDS_MAX && bel_wheel_next(wheel) <= now; i++) {
         if (!bel_wheel_pop(wheel, now, &timer)) continue;
         struct bel_request *request = (struct bel_request *)(uintptr_t)timer.user;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Each timed lane has a wheel, and each topic up to one entry in it, for the first of its timers
- * that has not been read. The sweeps of all topics are in the wheel of the wall lane as well. The
- * word of an entry is the topic's number and, in the lowest bit, the kind.
+ * Each timed lane has a wheel. Each topic has up to one entry in it, for its first timer that has
+ * not been read. The sweeps of all topics are in the wheel of the wall lane as well. The user word
+ * of an entry is the topic's number and, in the lowest bit, the kind.
  *
- * Setting a wake cannot fail: a topic is taken in only after its entries have been reserved.
+ * Setting a wake cannot fail: the entries of a topic are reserved when the topic is added.
  */
 #include "engine/state/wakes.h"
 

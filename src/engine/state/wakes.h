@@ -3,8 +3,8 @@
 #define BEL_ENGINE_STATE_WAKES_H
 
 /*
- * wakes - when a topic is to be looked at again: a lane of it when its next timer comes due, and
- * its ended timers when the next retention is over.
+ * wakes - alarms of topics: to read a lane on when its next timer comes due, and to sweep ended
+ * timers when the next retention is over.
  */
 
 #include "belfry/wheel.h"
@@ -14,12 +14,12 @@ struct bel_engine;
 
 struct bel_wakes {
     struct bel_wheel *wheels[BEL_LANES_TIMED];
-    bool is_due; /* a wake may be: nobody has looked since one was set to a time that has come */
+    bool is_due; /* a wake may be due: one was set to a time that has come */
 };
 
 enum bel_wake_kind {
     BEL_WAKE_LANE,
-    BEL_WAKE_SWEEP, /* on the wall lane's wheel */
+    BEL_WAKE_SWEEP, /* in the wheel of the wall lane */
 };
 
 struct bel_wake {
@@ -30,10 +30,10 @@ struct bel_wake {
 BEL_CHECKED int bel__wakes_open(struct bel_engine *engine);
 void bel__wakes_close(struct bel_engine *engine);
 
-/* Makes sure that the wakes of so many topics can be set. BEL_ENOMEM. */
+/* Makes sure that the wakes of this number of topics can be set. Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__wakes_reserve(struct bel_engine *engine, uint32_t topics);
 
-/* Sets the wake of a lane, or that of the sweep in wall ms, unless it is set to an earlier time. */
+/* Set the wake of a lane, or of the sweep in wall ms, unless it is set to an earlier time. */
 void bel__wake_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane,
                     uint64_t time);
 void bel__wake_sweep(struct bel_engine *engine, struct bel_topic_state *topic, uint64_t time);
@@ -41,11 +41,11 @@ void bel__wake_sweep(struct bel_engine *engine, struct bel_topic_state *topic, u
 /* Cancels the wake of a lane, if it is set. */
 void bel__wake_cancel(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane);
 
-/* Returns whether the time of a wake on a lane's wheel has come. */
+/* Returns whether a wake in a lane's wheel is due. */
 bool bel__wakes_are_due(const struct bel_engine *engine, uint8_t lane);
 
-/* Takes out one whose time has come. Returns false if there is none, or none yet: the wheel may
- * have to be asked again. */
+/* Takes out a due wake. Returns false if there is none, or if the wheel must be asked again: see
+ * bel_wheel_pop(). */
 bool bel__wakes_pop(struct bel_engine *engine, uint8_t lane, struct bel_wake *out);
 
 #endif
