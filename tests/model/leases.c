@@ -65,7 +65,7 @@ void model_take_back_leases(struct model *model)
 int model_ack(struct model *model, const struct bel_ack *command, struct bel_reply *reply)
 {
     if (command->has_result && command->tokens_count != 1) {
-        return model_refuse(reply, BEL_EINVAL, "a result is of one token");
+        return model_refuse(reply, BEL_EINVAL, "a result needs exactly one token");
     }
     if (command->has_result && command->result.bytes > BEL_RESULT_BYTES_MAX) {
         return model_refuse(reply, BEL_EINVAL, "result");

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * AGENDA: how many timers are due in each step of a stretch of time. Steps of whole hours are
- * sums of numbers that are kept anyway, an hour a number; finer ones count rows:
+ * AGENDA: how many timers are due in each step of a period. For steps of whole hours it adds up the
+ * counts of hours, which are always kept. For finer steps it counts rows:
  *
  *     steps        |   09:00   |   10:00   |   11:00   |
  *     wall lane    |   hour    |   hour    |   hour    |
  *     engine lane      hour    |   hour    |   hour        shifted, if the clock was set
  *
- * The hours of the engine's lane are hours of the steps only if the two clocks differ by whole
- * hours. If not, its rows are counted, unless they are too many: then each hour is taken for the
- * one that it begins in.
+ * Hours of the engine lane match the steps only if the two clocks differ by whole hours. If not,
+ * the rows of the lane are counted. If there are too many rows, each hour of the lane counts for
+ * the step in which it begins.
  *
- * Plans come on top: from their next time on, as the rule says, each as much later as the plan's
- * place in its spread window is. A cron rule has as many times in each hour that it names, but for
- * those around a change of the clocks: so if steps are of whole hours, they are looked at in one
- * hour and the rest is counted by hours. Those of an hour that are moved are in two of the steps':
+ * Plans are added: from their next time on, by the rule, each time moved by the plan's position in
+ * its spread window. A cron rule has equally many times in each hour that it names, except near a
+ * change of the zone's offset. So for steps of whole hours, the times of one such hour are counted
+ * and reused for the others. If times are moved, an hour of the rule falls into two steps:
  *
  *     nominal      |      09:00      |
  *     rings               |      09:25      |
@@ -34,14 +34,14 @@
 
 enum {
     STEPS_MAX = 10000,
-    ROWS_MAX = 100000,  /* that are counted one by one */
-    TIMES_MAX = 100000, /* of plans, likewise */
+    ROWS_MAX = 100000,  /* rows counted one by one, at most */
+    TIMES_MAX = 100000, /* times of plans, likewise */
     DAY_MS = 24 * MS_PER_HOUR,
     HOUR_S = 3600,
     DAY_S = 24 * HOUR_S,
 };
 
-/* No time is outside of these: the years 1 to 9999. */
+/* The range of valid times: the years 1 to 9999. */
 #define TIME_MIN_MS INT64_C(-62135596800000)
 #define TIME_MAX_MS INT64_C(253402300799999)
 
@@ -65,7 +65,7 @@ static int64_t round_down(int64_t ms, int64_t unit)
     return ms - (rest < 0 ? rest + unit : rest);
 }
 
-/* How the time is divided. */
+/* Divides the period into steps. */
 static int divide(struct agenda *agenda, const struct bel_agenda *command, struct bel_reply *reply)
 {
     int64_t from = clamp(command->has_from ? command->from.ms : agenda->engine->now.wall);
@@ -94,7 +94,7 @@ static void add(struct agenda *agenda, int64_t wall_ms, uint64_t count)
 
 /* --- timers --- */
 
-/* The rows of a lane that are in the stretch, one by one. BEL_EFULL: they are too many. */
+/* Counts the rows of a lane in the period, one by one. Returns BEL_EFULL if there are too many. */
 static int count_rows(struct agenda *agenda, const struct bel_topic_state *topic, uint8_t lane)
 {
     struct bel_store *store = agenda->engine->store;
@@ -115,7 +115,7 @@ static int count_rows(struct agenda *agenda, const struct bel_topic_state *topic
     return err == BEL_ENOTFOUND ? 0 : err;
 }
 
-/* The numbers in a row of hours, from a time of a lane on. */
+/* Adds the numbers of a row of hours, whose first hour begins at `time` of the lane. */
 static int add_stretch(struct agenda *agenda, struct bel_view row, uint8_t lane, uint64_t time)
 {
     uint64_t numbers[BEL_COUNT_NUMBERS_MAX], which;
@@ -128,7 +128,7 @@ static int add_stretch(struct agenda *agenda, struct bel_view row, uint8_t lane,
     return 0;
 }
 
-/* The numbers of the hours of a topic, of those lanes that are wanted. */
+/* Adds the counts of hours of a topic, for the wanted lanes. */
 static int add_hours(struct agenda *agenda, const struct bel_topic_state *topic,
                      const bool is_wanted[BEL_LANES_TIMED])
 {
@@ -177,7 +177,7 @@ static int count_timers(struct agenda *agenda, const struct bel_topic_state *top
 
 /* --- plans --- */
 
-/* Adds `count` rings that are a period apart, without looking at each. */
+/* Adds `count` rings at intervals of `period`, step by step. */
 static void add_interval(struct agenda *agenda, int64_t at, int64_t period, uint64_t count)
 {
     assert(period > 0 && at >= agenda->from);
@@ -191,26 +191,26 @@ static void add_interval(struct agenda *agenda, int64_t at, int64_t period, uint
     }
 }
 
-/* A plan, the last of its times that was looked at, and how many more there can be. */
+/* A plan, its current nominal time, and how many times are left at most. */
 struct coming {
     const struct bel_recurrence *rule;
     const struct bel_plan *plan;
     const struct bel_zone *zone;
     int64_t at;    /* nominal */
-    int64_t place; /* in its spread window: it rings so much later */
+    int64_t place; /* position in the spread window: delay of each ring */
     uint64_t left;
 };
 
-/* The hour that a plan has come to. */
+/* The current hour of a plan. */
 struct hour {
-    int64_t start;      /* nominal; INT64_MIN: it has not come to any */
-    uint64_t counts[2]; /* of its times that were looked at, by the hour that they ring in */
-    bool is_whole;      /* all of it is looked at, and it is as others are */
-    bool has_full;      /* there was another one that was, with: */
+    int64_t start;      /* nominal; INT64_MIN before the first hour */
+    uint64_t counts[2]; /* times visited in this hour, by the hour in which they ring */
+    bool is_whole;      /* is visited completely, and has no unusual times */
+    bool has_full;      /* an earlier hour was whole, with these counts: */
     uint64_t full_counts[2];
 };
 
-/* The next of its times, passing over those before the stretch if none of them is counted. */
+/* Moves to the next time of a plan. Skips the times before the period if the rule has no count. */
 static int move(struct agenda *agenda, struct coming *coming)
 {
     struct bel_wall after = {coming->at}, next;
@@ -226,7 +226,7 @@ static int move(struct agenda *agenda, struct coming *coming)
     return next.ms + coming->place < agenda->to ? 0 : BEL_ERANGE;
 }
 
-/* The rest of an interval, of which `first` and the one it has come to are neighbours. */
+/* Adds the remaining times of an interval; `first` is the time before the current one. */
 static void add_rest(struct agenda *agenda, const struct coming *coming, int64_t first)
 {
     int64_t period = coming->at - first;
@@ -238,7 +238,8 @@ static void add_rest(struct agenda *agenda, const struct coming *coming, int64_t
     add_interval(agenda, coming->at + coming->place, period, count);
 }
 
-/* Whether an hour is as any other that the rule names: one of the zone's, and far from changes. */
+/* Returns whether an hour is like any other hour of the rule: a cron rule without a count, an
+ * offset of whole hours, and no offset change within a day. */
 static bool is_usual(const struct agenda *agenda, const struct coming *coming, int64_t start)
 {
     const struct bel_recurrence *rule = coming->rule;
@@ -251,14 +252,13 @@ static bool is_usual(const struct agenda *agenda, const struct coming *coming, i
     return !bel_zone_next_change(coming->zone, second - DAY_S, &change) || change > second + DAY_S;
 }
 
-/* Adds the time that a plan has come to; and the others of its hour with it, if it is known how
- * many they are. */
+/* Adds the current time of a plan. If the counts of a whole hour are known, adds the whole hour. */
 static void add_time(struct agenda *agenda, struct coming *coming, struct hour *hour)
 {
     int64_t start = round_down(coming->at, MS_PER_HOUR);
-    int64_t first = round_down(start + coming->place, MS_PER_HOUR); /* that its times ring in */
+    int64_t first = round_down(start + coming->place, MS_PER_HOUR); /* where its times ring first */
     if (start != hour->start) {
-        bool is_first = hour->start == INT64_MIN; /* it may begin in the middle */
+        bool is_first = hour->start == INT64_MIN; /* may begin in the middle of the hour */
         if (hour->is_whole) memcpy(hour->full_counts, hour->counts, sizeof hour->counts);
         hour->has_full = hour->has_full || hour->is_whole;
         hour->start = start;
@@ -276,7 +276,8 @@ static void add_time(struct agenda *agenda, struct coming *coming, struct hour *
     add(agenda, coming->at + coming->place, 1);
 }
 
-/* The times behind the first. BEL_ERANGE: that was all. BEL_EFULL: they are too many. */
+/* Adds the times after the first one. Returns BEL_ERANGE at the end, BEL_EFULL if there are too
+ * many. */
 static int add_times(struct agenda *agenda, struct coming *coming)
 {
     struct hour hour = {.start = INT64_MIN};
@@ -284,7 +285,7 @@ static int add_times(struct agenda *agenda, struct coming *coming)
     for (;;) {
         int err = move(agenda, coming);
         if (err) return err;
-        bool is_inside = before >= agenda->from - coming->place; /* and so is this one */
+        bool is_inside = before >= agenda->from - coming->place; /* and so is `at` */
         if (is_inside && coming->rule->kind == BEL_PLAN_EVERY) {
             add_rest(agenda, coming, before);
             return BEL_ERANGE;
@@ -306,14 +307,14 @@ static int add_plan(struct agenda *agenda, const struct bel_found *found)
     if (agenda->times_left == 0) return BEL_EFULL;
     agenda->times_left--;
     add(agenda, coming.at + coming.place, 1);
-    if (rule->mode == BEL_PLAN_DELAY) return 0; /* the others depend on how long it takes */
+    if (rule->mode == BEL_PLAN_DELAY) return 0; /* later times depend on when it ends */
     if (rule->count > 0) {
         uint64_t used = found->plan.made + 1;
         coming.left = rule->count > used ? rule->count - used : 0;
     }
     int err = bel__plan_zone(agenda->engine, rule->zone, &coming.zone, NULL);
     if (err == 0) err = bel__plan_of(agenda->engine, &found->record, &plan, NULL);
-    if (err) return err == BEL_EINVAL ? 0 : err; /* its zone is not known any more */
+    if (err) return err == BEL_EINVAL ? 0 : err; /* its zone is unknown now */
     coming.plan = plan;
     err = add_times(agenda, &coming);
     bel_plan_destroy(plan);
@@ -342,7 +343,7 @@ static int count_plans(struct agenda *agenda, const struct bel_topic_state *topi
 
 /* --- the command --- */
 
-/* Numbers that have changed in this batch are not in the store yet. */
+/* Writes the counts that have changed in this batch, so that they can be read from the store. */
 static int settle_numbers(struct bel_engine *engine)
 {
     size_t rows = engine->rows.counts.dirty_count;
@@ -381,7 +382,7 @@ int bel__do_agenda(struct bel_engine *engine, struct bel_request *request)
     struct bel_reply *reply = &request->own.reply;
     struct agenda agenda = {.engine = engine, .rows_left = ROWS_MAX, .times_left = TIMES_MAX};
     if (command->topic.bytes > 0 && !bel_topic_is_valid(command->topic)) {
-        return bel__refuse(reply, BEL_EINVAL, "this cannot be the name of a topic");
+        return bel__refuse(reply, BEL_EINVAL, "invalid topic name");
     }
     int err = divide(&agenda, command, reply);
     if (err || agenda.count == 0) return err;
@@ -395,7 +396,8 @@ int bel__do_agenda(struct bel_engine *engine, struct bel_request *request)
     if (err) return err;
     err = count_all(&agenda, command->topic);
     if (err == BEL_EFULL) {
-        return bel__refuse(reply, err, "more than %d in that time: ask for less of it", ROWS_MAX);
+        return bel__refuse(reply, err, "more than %d timers in this period; choose a shorter one",
+                           ROWS_MAX);
     }
     if (err) return err;
     reply->steps.items = agenda.steps;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * PURGE and REVIVE go through a topic, which may be large: a slice a turn, so that others have
- * their turn too. What they go through is a route of lanes, each in the order of its keys:
+ * PURGE and REVIVE walk through a topic, which may be large. They do a slice in each turn, so that
+ * other requests are not delayed. The walk is a route of lanes, each in the order of its keys:
  *
  *     TIMERS none, engine, wall    ENDED done, dead, cancelled, expired, skipped
  *
- * A plan that waits for its occurrence is in the first, and goes before that does: otherwise the
- * end of the occurrence would give it a time in a lane that has been gone through.
+ * A plan without a next time is in the first lane, and is removed before its occurrence. Otherwise
+ * the end of the occurrence would give the plan a time in a lane that the walk has passed.
  *
- * The request itself keeps the place where the next slice begins, and the number that sequences
- * had when it began: what has come later is left alone, so that it ends.
+ * The request stores the key at which the next slice begins, and the next sequence number at its
+ * start. Later timers are left alone, so that the walk ends.
  *
- * What has expired and nobody has noticed ends when it is met; a PURGE that takes the expired
- * ones looks for it, too.
+ * An expired timer that has not been ended yet ends when the walk meets it. A PURGE that includes
+ * expired timers searches for these, too.
  */
 #include "engine/commands/commands.h"
 #include "engine/state/state.h"
@@ -23,17 +23,17 @@
 #include <stdlib.h>
 
 enum {
-    CHANGES_MAX = 1000, /* in a slice */
-    ROWS_MAX = 10000,   /* that are looked at in a slice */
+    CHANGES_MAX = 1000, /* in one slice */
+    ROWS_MAX = 10000,   /* rows read in one slice */
 };
 
-/* What the request keeps: words of its own. */
+/* The words that the request stores between slices. */
 enum {
-    OWN_LANE = BEL_OWN_FREE, /* of the route */
+    OWN_LANE = BEL_OWN_FREE, /* index in the route */
     OWN_TIME,
     OWN_PRIORITY,
     OWN_SEQUENCE,
-    OWN_LIMIT, /* sequences from here on came later */
+    OWN_LIMIT, /* timers with this or a later sequence are left alone */
     OWN_END,
 };
 static_assert(OWN_END <= sizeof((struct bel_request *)0)->own.words /
@@ -45,7 +45,7 @@ enum {
     ROUTE_NONE,
     ROUTE_ENGINE,
     ROUTE_WALL,
-    ROUTE_ENDED, /* the first of the terminal states */
+    ROUTE_ENDED, /* the first terminal state */
     ROUTE_END = ROUTE_ENDED + BEL_STATES - BEL_DONE,
 };
 
@@ -59,12 +59,12 @@ struct bulk {
     struct bel_engine *engine;
     struct bel_topic_state *topic;
     enum bel_verb verb;
-    const struct bel_purge *purge; /* of PURGE */
+    const struct bel_purge *purge; /* NULL for REVIVE */
     uint64_t limit;
     unsigned lane;
-    struct bel_place next; /* in that lane */
+    struct bel_place next; /* key parts of the next row */
     uint32_t changes_left, rows_left;
-    uint64_t count; /* done so far, in all slices */
+    uint64_t count; /* timers changed so far, in all slices */
 };
 
 /* --- the two changes --- */
@@ -77,7 +77,7 @@ static int purge(struct bel_engine *engine, struct bel_found *found)
     return 0;
 }
 
-/* The record of a dead timer as one that begins again. */
+/* Resets the record of a dead timer for a new start. */
 static void renew(const struct bel_engine *engine, struct bel_record *record)
 {
     record->attempts = 0;
@@ -98,7 +98,7 @@ static int revive(struct bel_engine *engine, struct bel_found *found)
                               .lane = BEL_LANE_ENGINE,
                               .priority = record->priority};
     assert(found->state == BEL_DEAD);
-    if (record->kind != BEL_RECORD_TIMER) return BEL_ECORRUPT; /* a plan does not die */
+    if (record->kind != BEL_RECORD_TIMER) return BEL_ECORRUPT; /* a plan cannot be dead */
     int err = bel__times_after(&engine->now, 0, &place.time);
     if (err == 0) err = bel__timer_hold(engine, found->topic, &place, record->group);
     if (err) return err;
@@ -124,8 +124,9 @@ static bool wants_lane(const struct bulk *bulk, unsigned lane)
     return !purge->has_state || purge->state == BEL_EXPIRED || purge->state < BEL_LEASED;
 }
 
-/* Whether nothing behind a place of a lane can be wanted: scheduled ones alone are not due. */
-static bool is_behind(const struct bulk *bulk, const struct bel_place *place)
+/* Returns whether no row from here to the end of the lane can be wanted: rows that are not due are
+ * wanted only by PURGE of state scheduled. */
+static bool is_past_end(const struct bulk *bulk, const struct bel_place *place)
 {
     if (place->table != BEL_TABLE_TIMERS || place->lane >= BEL_LANES_TIMED) return false;
     const struct bel_purge *purge = bulk->purge;
@@ -140,7 +141,8 @@ static bool is_wanted(const struct bulk *bulk, const struct bel_found *found)
     return found->state >= BEL_DONE;
 }
 
-/* Whether it came after the command. A plan is as old as itself, not as its tick. */
+/* Returns whether a timer or plan was added after the request began. The age of a tick is the age
+ * of its plan. */
 static bool is_later(const struct bulk *bulk, const struct bel_place *place,
                      const struct bel_found *found)
 {
@@ -150,7 +152,7 @@ static bool is_later(const struct bulk *bulk, const struct bel_place *place,
 
 /* --- slices --- */
 
-/* One that has expired: it ends, unless the ended ones are to go as well. */
+/* Handles an expired timer: purges it if expired timers are to be purged, else ends it. */
 static int take_expired(struct bulk *bulk, struct bel_found *found)
 {
     bool is_kept = bel__topic_settings(bulk->topic)->retention_dead_ms > 0;
@@ -205,7 +207,7 @@ static bool is_in_lane(const struct bulk *bulk, const struct bel_place *place)
     return place->table == start.table && place->topic == start.topic && place->lane == start.lane;
 }
 
-/* Goes on in a lane. Returns 0 at its end, BEL_DO_LATER if the slice ends before, or an error. */
+/* Walks on in a lane. Returns 0 at its end, BEL_DO_LATER if the slice ends before, or an error. */
 static int walk_lane(struct bulk *bulk)
 {
     struct bel_store *store = bulk->engine->store;
@@ -214,7 +216,7 @@ static int walk_lane(struct bulk *bulk)
     int err = bel__store_seek(store, &from, &cursor);
     for (; err == 0; err = bel__store_next(store, &cursor)) {
         struct bel_place place = bel__place_of(&cursor.key);
-        if (!is_in_lane(bulk, &place) || is_behind(bulk, &place)) return 0;
+        if (!is_in_lane(bulk, &place) || is_past_end(bulk, &place)) return 0;
         bulk->next = place;
         if (bulk->changes_left == 0 || bulk->rows_left == 0) return BEL_DO_LATER;
         bulk->rows_left--;
@@ -234,7 +236,7 @@ static int walk(struct bulk *bulk)
     return 0;
 }
 
-/* Goes on from where the request was left, and leaves it where the slice ends. */
+/* Continues a request where its last slice ended, and stores where this slice ends. */
 static int slice(struct bulk *bulk, struct bel_request *request)
 {
     uint64_t *words = request->own.words;
@@ -268,11 +270,11 @@ int bel__do_purge(struct bel_engine *engine, struct bel_request *request)
     const struct bel_purge *purge = &request->command.purge;
     struct bel_reply *reply = &request->own.reply;
     if (!bel_topic_is_valid(purge->topic)) {
-        return bel__refuse(reply, BEL_EINVAL, "this cannot be the name of a topic");
+        return bel__refuse(reply, BEL_EINVAL, "invalid topic name");
     }
     if (purge->has_state &&
         (purge->state == BEL_LEASED || purge->state == BEL_BLOCKED || purge->state >= BEL_STATES)) {
-        return bel__refuse(reply, BEL_EINVAL, "what is leased or blocked cannot be purged");
+        return bel__refuse(reply, BEL_EINVAL, "leased or blocked timers cannot be purged");
     }
     struct bulk bulk = {.engine = engine,
                         .topic = bel__topic_find(&engine->topics, purge->topic),
@@ -300,7 +302,7 @@ int bel__do_revive(struct bel_engine *engine, struct bel_request *request)
     const struct bel_target *target = &request->command.target;
     struct bulk bulk = {.engine = engine, .verb = BEL_VERB_REVIVE};
     if (!bel_topic_is_valid(target->topic)) {
-        return bel__refuse(&request->own.reply, BEL_EINVAL, "this cannot be the name of a topic");
+        return bel__refuse(&request->own.reply, BEL_EINVAL, "invalid topic name");
     }
     bulk.topic = bel__topic_find(&engine->topics, target->topic);
     if (bulk.topic == NULL) return 0;

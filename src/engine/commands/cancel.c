@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What is done to a timer by its id: cancel and reschedule. A plan is one of the timers here, and
- * takes its unfinished occurrences with it when it is cancelled.
+ * CANCEL and RESCHEDULE: commands with the id of a timer or plan. Cancelling a plan also cancels
+ * its unfinished occurrences.
  */
 #include "engine/commands/commands.h"
 #include "engine/state/occurrence.h"
@@ -29,7 +29,7 @@ int bel__do_cancel(struct bel_engine *engine, struct bel_request *request)
     const struct bel_cancel *command = &request->command.cancel;
     struct bel_reply *reply = &request->own.reply;
     if (!bel__topic_is_name(&engine->topics, command->topic)) {
-        return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
+        return bel__refuse(reply, BEL_EINVAL, "invalid topic name");
     }
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, command->topic);
     uint64_t *next = &request->own.words[BEL_OWN_FREE], count = reply->count;
@@ -62,7 +62,7 @@ static int reschedule(struct bel_engine *engine, struct bel_found *found, struct
     return 0;
 }
 
-/* The nominal time that a plan is to ring at next. */
+/* Returns the nominal time for the next ring of a plan. */
 static uint64_t nominal_of(const struct bel_engine *engine, const struct bel_place *place)
 {
     uint64_t wall = bel__lane_wall(&engine->now, place->lane, place->time);
@@ -76,13 +76,13 @@ int bel__do_reschedule(struct bel_engine *engine, struct bel_request *request)
     struct bel_place place = {0};
     struct bel_found found;
     if (!bel__topic_is_name(&engine->topics, command->topic)) {
-        return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
+        return bel__refuse(reply, BEL_EINVAL, "invalid topic name");
     }
     int err = bel__times_when(&engine->now, command->when, command->at, command->delay_ms, &place);
     if (err) return bel__refuse(reply, err, "the time is after the year 9999");
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, command->topic);
     err = bel__timer_find(engine, topic, command->id, &found);
-    if (err == BEL_ENOTFOUND) return 0; /* the count is 0 */
+    if (err == BEL_ENOTFOUND) return 0; /* nothing rescheduled */
     if (err) return err;
     place.topic = topic->number;
     if (found.record.kind == BEL_RECORD_PLAN && found.state < BEL_DONE) {

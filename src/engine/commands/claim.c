@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A claim goes round its topics, one delivery each, until it has enough or a whole round brings
- * nothing. Where it begins depends on who was served last: the topics remember.
+ * A claim goes round its topics, one delivery from each, until it has enough or a whole round finds
+ * nothing. It begins after the topic that was served last.
  *
- * A delivery is made before the lease: its memory may not be had. The lease is what changes things.
+ * The delivery is built first, because its memory may not be available. Making the lease is the
+ * only change.
  */
 #include "core/view.h"
 #include "engine/commands/commands.h"
@@ -18,7 +19,7 @@
 
 enum {
     TOPICS_MAX = 100,
-    BYTES_MAX = 8 << 20, /* of payloads, after which a claim gets no more */
+    BYTES_MAX = 8 << 20, /* payload bytes after which a claim gets no more deliveries */
 };
 
 struct round {
@@ -37,8 +38,10 @@ static bool is_listed(const struct round *round, const struct bel_topic_state *t
     return false;
 }
 
-/* The topics that exist, each once, beginning behind the one that was served last. */
-static void line_up(struct bel_engine *engine, const struct bel_claim *claim, struct round *round)
+/* Lists the existing topics of a claim, each once, beginning after the topic that was served
+ * last. */
+static void order_topics(struct bel_engine *engine, const struct bel_claim *claim,
+                         struct round *round)
 {
     struct bel_topic_state *rest[TOPICS_MAX];
     size_t last = 0, count = 0;
@@ -59,9 +62,10 @@ static void line_up(struct bel_engine *engine, const struct bel_claim *claim, st
     }
 }
 
-/* The next timer of a topic. What has expired is put aside. BEL_ENOTFOUND: there is none. */
-static int next_of(struct bel_engine *engine, struct bel_topic_state *topic,
-                   struct bel_found *found)
+/* Finds the next timer of a topic, and ends expired ones on the way. Returns BEL_ENOTFOUND if there
+ * is none. */
+static int next_timer(struct bel_engine *engine, struct bel_topic_state *topic,
+                      struct bel_found *found)
 {
     const struct bel_settings *settings = bel__topic_settings(topic);
     struct bel_ready ready;
@@ -78,7 +82,7 @@ static int next_of(struct bel_engine *engine, struct bel_topic_state *topic,
     return BEL_ENOTFOUND;
 }
 
-/* All of a delivery but the token, in memory of the answer. */
+/* Fills in a delivery, without its token, in memory of the answer. */
 static int describe(struct bel_engine *engine, const struct bel_found *found,
                     struct bel_delivery *out)
 {
@@ -119,7 +123,7 @@ static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
 {
     struct bel_found found;
     struct bel_lease *lease;
-    int err = next_of(engine, topic, &found);
+    int err = next_timer(engine, topic, &found);
     if (err) return err;
     err = describe(engine, &found, out);
     if (err) return err;
@@ -139,7 +143,7 @@ static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
     return 0;
 }
 
-/* Room for as many deliveries as there can be. */
+/* Allocates the deliveries: as many as the claim wants and the topics have. */
 static int make_room(struct bel_engine *engine, const struct bel_claim *claim, struct round *round)
 {
     uint64_t ready = 0;
@@ -157,7 +161,7 @@ static int deliver_all(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_claim *claim = &request->command.claim;
     struct round round = {0};
-    line_up(engine, claim, &round);
+    order_topics(engine, claim, &round);
     int err = make_room(engine, claim, &round);
     size_t empty = 0;
     for (size_t i = 0; err == 0 && empty < round.topics_count; i++) {
@@ -187,14 +191,14 @@ static int check(struct bel_engine *engine, const struct bel_claim *claim, struc
         return bel__refuse(reply, BEL_EINVAL, "at most %d topics", TOPICS_MAX);
     }
     if (claim->count > BEL_CLAIM_COUNT_MAX) {
-        return bel__refuse(reply, BEL_EINVAL, "a count of at most %d", BEL_CLAIM_COUNT_MAX);
+        return bel__refuse(reply, BEL_EINVAL, "the count is at most %d", BEL_CLAIM_COUNT_MAX);
     }
     if (bel__times_after(&engine->now, claim->lease_ms, &end) != 0) {
         return bel__refuse(reply, BEL_EINVAL, "the lease is too long");
     }
     for (size_t i = 0; i < claim->topics_count; i++) {
         if (!bel__topic_is_name(&engine->topics, claim->topics[i])) {
-            return bel__refuse(reply, BEL_EINVAL, "no name of a topic");
+            return bel__refuse(reply, BEL_EINVAL, "invalid topic name");
         }
     }
     return 0;
@@ -216,7 +220,7 @@ void bel__claims_serve(struct bel_engine *engine)
     struct bel_request *request;
     while (!engine->broken && (request = bel__wait_first(engine)) != NULL) {
         int err = deliver_all(engine, request);
-        if (err == BEL_EBUSY) { /* the batch is full: they are served in the next */
+        if (err == BEL_EBUSY) { /* the batch is full: continue in the next */
             engine->is_behind = true;
             return;
         }

@@ -3,8 +3,8 @@
 #define BEL_ENGINE_COMMANDS_COMMANDS_H
 
 /*
- * commands - what can be asked, a function each. It fills in the reply in the request and returns
- * 0, the error, or one of these.
+ * commands - the commands of an engine, one function each. A function fills in the reply in the
+ * request and returns 0, an error, or one of these:
  */
 
 #include "belfry/backend.h"
@@ -12,8 +12,8 @@
 struct bel_engine;
 
 enum {
-    BEL_DO_LATER = 1, /* it goes on in the next turn */
-    BEL_DO_WAIT = 2,  /* it is a claim that waits */
+    BEL_DO_LATER = 1, /* call it again in the next turn */
+    BEL_DO_WAIT = 2,  /* the claim is parked */
 };
 
 int bel__do_schedule(struct bel_engine *engine, struct bel_request *request);
@@ -36,7 +36,7 @@ int bel__do_resume(struct bel_engine *engine, struct bel_request *request);
 int bel__do_explain(struct bel_engine *engine, struct bel_request *request);
 int bel__do_agenda(struct bel_engine *engine, struct bel_request *request);
 
-/* Serves claims that wait, first come first served. */
+/* Serves parked claims in the order in which they came. */
 void bel__claims_serve(struct bel_engine *engine);
 
 #endif

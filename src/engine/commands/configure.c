@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What can be asked of topics, and done to them. A topic is made in memory first; if its row
- * cannot be reserved it is dropped again, and nothing has changed.
+ * Commands on topics. A new topic is made in memory first. If its row cannot be reserved, the topic
+ * is dropped again and nothing has changed.
  */
 #include "engine/commands/commands.h"
 #include "engine/state/retention.h"
@@ -16,7 +16,7 @@
 static int refuse_topic(struct bel_reply *reply)
 {
     return bel__refuse(reply, BEL_EINVAL,
-                       "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -, and no option of CLAIM",
+                       "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -, and not an option of CLAIM",
                        BEL_TOPIC_BYTES_MAX);
 }
 
@@ -50,7 +50,7 @@ int bel__do_topics(struct bel_engine *engine, struct bel_request *request)
 
 /* --- TOPIC --- */
 
-/* How long the first that is ready has been due. */
+/* Returns how long the oldest ready timer has been due, in ms. */
 static uint64_t oldest_age(const struct bel_engine *engine, const struct bel_topic_state *topic)
 {
     struct bel_ready first;
@@ -110,7 +110,7 @@ int bel__do_topic(struct bel_engine *engine, struct bel_request *request)
 
 /* --- CONFIGURE, PAUSE, RESUME --- */
 
-/* Finds or makes a topic and reserves its row. */
+/* Finds or makes a topic, and reserves its row. */
 static int open_topic(struct bel_engine *engine, struct bel_view name, struct bel_reply *reply,
                       struct bel_topic_state **out, bool *out_is_new)
 {

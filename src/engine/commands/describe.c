@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A timer as users see it. What is in the store is good until the batch is committed, an answer
- * until it has been given, which is later: so everything is copied into the memory of the answer.
+ * Rows are valid until the batch is committed, answers until they have been given, which is later.
+ * So everything is copied into the memory of the answer.
  */
 #include "engine/commands/describe.h"
 
@@ -20,7 +20,7 @@ enum {
     HEADERS_ADDED = 2, /* belfry-plan, belfry-nominal */
 };
 
-/* Replaces a view by a copy of it. */
+/* Replaces a view by a copy in the memory of the answer. */
 static int keep(struct bel_engine *engine, struct bel_view *view)
 {
     if (view->bytes == 0) {
@@ -77,7 +77,7 @@ int bel__describe_headers(struct bel_engine *engine, const struct bel_found *fou
     return 0;
 }
 
-/* A blob in the memory of the answer, wherever it was. */
+/* Gets a blob in the memory of the answer, from the row or from chunks. */
 static int keep_blob(struct bel_engine *engine, const struct bel_blob *blob, struct bel_view *out)
 {
     int err = bel__blob_get(engine->store, blob, bel__answer_arena(engine), out);
@@ -146,7 +146,7 @@ static int describe_plan(struct bel_engine *engine, const struct bel_found *foun
     return 0;
 }
 
-/* What needs no memory; and views that are not copied yet. */
+/* Fills in numbers, and views that are not copied yet. */
 static void describe_record(const struct bel_engine *engine, const struct bel_found *found,
                             struct bel_timer *out)
 {
@@ -208,7 +208,7 @@ int bel__do_get(struct bel_engine *engine, struct bel_request *request)
     const struct bel_target *target = &request->command.target;
     struct bel_reply *reply = &request->own.reply;
     if (!bel_topic_is_valid(target->topic)) {
-        return bel__refuse(reply, BEL_EINVAL, "this cannot be the name of a topic");
+        return bel__refuse(reply, BEL_EINVAL, "invalid topic name");
     }
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, target->topic);
     struct bel_found found;

@@ -3,7 +3,7 @@
 #define BEL_ENGINE_COMMANDS_DESCRIBE_H
 
 /*
- * describe - a timer as users see it.
+ * describe - fills in struct bel_timer, the public form of a timer.
  */
 
 #include "engine/rows/record.h"
@@ -11,7 +11,7 @@
 
 struct bel_engine;
 
-/* A timer as users see it, its memory that of the answer. */
+/* Describe a timer, and the headers of its body. All memory is the answer's. */
 BEL_CHECKED int bel__describe(struct bel_engine *engine, const struct bel_found *found,
                               struct bel_timer *out);
 BEL_CHECKED int bel__describe_headers(struct bel_engine *engine, const struct bel_found *found,

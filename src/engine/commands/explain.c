@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * EXPLAIN: what it is, why it is not running, and when it will; a line each, for a person who
- * was woken by it. The first line is the state. What may hold it back comes next, and what
- * can be done about it. History comes last.
+ * EXPLAIN: lines that say what a timer is, why it is not running and when it will, for a person who
+ * has to act on it. The first line is the state. Then come the reasons for waiting and what can be
+ * done about them. History comes last.
  */
 #include "belfry/instant.h"
 #include "core/units.h"
@@ -23,10 +23,10 @@
 enum {
     LINES_MAX = 40,
     LINE_BYTES = 700,
-    TEXT_BYTES = 128,   /* of what users have said, in a line */
-    SEEN_MAX = 100000,  /* timers that are counted to see how many are before one */
-    LEASES_MAX = 10000, /* leases that are counted for a share */
-    COMING_MAX = 3,     /* times of a plan that are named */
+    TEXT_BYTES = 128,   /* text from users in one line, at most */
+    SEEN_MAX = 100000,  /* timers counted ahead of one, at most */
+    LEASES_MAX = 10000, /* leases counted for a share, at most */
+    COMING_MAX = 3,     /* times of a plan listed, at most */
 };
 
 struct telling {
@@ -34,10 +34,10 @@ struct telling {
     struct bel_found *found;
     struct bel_view *lines;
     size_t count;
-    int err; /* the first; then nothing more is said */
+    int err; /* the first error; no line is added after it */
 };
 
-/* Texts that lines are made of. */
+/* Short texts that are inserted into lines. */
 struct when {
     char text[BEL_INSTANT_BYTES];
 };
@@ -57,7 +57,7 @@ static struct when at(int64_t ms)
     return when;
 }
 
-/* Nobody needs the milliseconds of an hour. */
+/* Prints a duration. From a minute on, rounds to seconds. */
 static struct span lasting(uint64_t ms)
 {
     struct span span = {0};
@@ -66,7 +66,7 @@ static struct span lasting(uint64_t ms)
     return span;
 }
 
-/* What somebody has said, on one line and not too long. */
+/* Returns text from a user without control characters, shortened. */
 static struct words said(struct bel_view view)
 {
     struct words words;
@@ -178,7 +178,7 @@ static void tell_scheduled(struct telling *telling)
 
 /* --- ready --- */
 
-/* The timer that is explained, as the picker has it. */
+/* Returns the explained timer in the form that the picker uses. */
 static struct bel_ready ready_of(const struct telling *telling)
 {
     struct bel_place place = bel__place_of(&telling->found->key);
@@ -187,7 +187,7 @@ static struct bel_ready ready_of(const struct telling *telling)
                               .sequence = place.sequence};
 }
 
-/* Whether the next claim gets it. */
+/* Returns whether the next claim gets the timer. */
 static bool is_next(const struct telling *telling)
 {
     const struct bel_topic_state *topic = telling->found->topic;
@@ -198,7 +198,7 @@ static bool is_next(const struct telling *telling)
            next.sequence == bel__place_of(&telling->found->key).sequence;
 }
 
-/* How many come before it, which can be told of its own share alone: shares take turns. */
+/* Tells how many timers of its share come before it. Shares take turns, so others do not count. */
 static void tell_line(struct telling *telling)
 {
     const struct bel_topic_state *topic = telling->found->topic;
@@ -221,14 +221,14 @@ static void tell_line(struct telling *telling)
     }
 }
 
-/* Whether it is due, but not in memory yet. */
+/* Returns whether a due timer is in memory. */
 static bool is_loaded(const struct bel_found *found)
 {
     uint8_t lane = bel__place_of(&found->key).lane;
     return bel__key_compare(&found->key, &found->topic->loaded[lane]) < 0;
 }
 
-/* How many leases the timer's share has, as far as it is worth counting. */
+/* Returns how many leases the timer's share has, counting up to LEASES_MAX. */
 static uint64_t count_leases_of_share(struct telling *telling)
 {
     struct bel_engine *engine = telling->engine;
@@ -252,7 +252,7 @@ static uint64_t count_leases_of_share(struct telling *telling)
     return count;
 }
 
-/* Shares take turns: one that has many leases waits for the others. */
+/* Tells how many leases the share has: shares with fewer leases come first. */
 static void tell_share(struct telling *telling)
 {
     const struct bel_found *found = telling->found;
@@ -349,7 +349,7 @@ static void tell_leased(struct telling *telling)
         found->record.crashes + 1, crashes);
 }
 
-/* Which occurrences of a plan are unfinished. */
+/* Tells whether occurrences of a plan are unfinished, and how many are blocked. */
 static void tell_unfinished(struct telling *telling, struct bel_view plan)
 {
     struct bel_occurrences found;
@@ -385,7 +385,7 @@ static void tell_retention(struct telling *telling)
     say(telling, "It is kept until %s.", at((int64_t)end).text);
 }
 
-/* Whether it expired by failing: its next attempt would have come too late. */
+/* Returns whether the timer expired when it failed: its next attempt would have come too late. */
 static bool has_failed_at(const struct bel_record *record, uint64_t finished)
 {
     if (record->outcomes_count == 0) return false;
@@ -442,7 +442,7 @@ static const char *const misfires[] = {
     [BEL_MISFIRE_ALL] = "Times that were missed are made up for (MISFIRE all).",
 };
 
-/* The times behind the next one. */
+/* Lists the times after the next one. */
 static void tell_coming(struct telling *telling, const struct bel_plan *plan)
 {
     const struct bel_found *found = telling->found;
@@ -556,7 +556,7 @@ int bel__do_explain(struct bel_engine *engine, struct bel_request *request)
     const struct bel_target *target = &request->command.target;
     struct bel_reply *reply = &request->own.reply;
     if (!bel_topic_is_valid(target->topic)) {
-        return bel__refuse(reply, BEL_EINVAL, "this cannot be the name of a topic");
+        return bel__refuse(reply, BEL_EINVAL, "invalid topic name");
     }
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, target->topic);
     struct bel_found found;

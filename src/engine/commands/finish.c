@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What becomes of a lease: ack, fail, release, extend. Only the newest token of a lease that has
- * not ended is good for anything.
+ * ACK, FAIL, RELEASE and EXTEND: commands with the token of a lease. Only the token of a lease that
+ * is not over is accepted.
  */
 #include "core/view.h"
 #include "engine/commands/commands.h"
@@ -13,7 +13,7 @@
 #include <assert.h>
 
 enum {
-    LIMITED_MS = 60 * 1000, /* until a limited one is tried again, if nobody says */
+    LIMITED_MS = 60 * 1000, /* default delay of a FAIL of kind `limited` */
 };
 
 static int load_leased(struct bel_engine *engine, struct bel_lease *lease, struct bel_found *out)
@@ -22,7 +22,7 @@ static int load_leased(struct bel_engine *engine, struct bel_lease *lease, struc
     return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
 }
 
-/* The leased timer of a token. BEL_ESTALE. */
+/* Finds the leased timer of a token. Returns BEL_ESTALE if the lease is over. */
 static int find_leased(struct bel_engine *engine, struct bel_view token, struct bel_found *out)
 {
     struct bel_lease *lease = bel__lease_by_token(engine, token);
@@ -34,7 +34,8 @@ static int refuse_stale(struct bel_reply *reply)
     return bel__refuse(reply, BEL_ESTALE, "the lease has ended; claim again");
 }
 
-/* The same, of one that is given back after a delay; the reply says what is wrong. */
+/* Finds the leased timer of a token, to be given back after `delay_ms`. On an error, sets the
+ * reply's text. */
 static int find_given_back(struct bel_engine *engine, struct bel_view token, uint64_t delay_ms,
                            struct bel_reply *reply, struct bel_found *out)
 {
@@ -73,10 +74,10 @@ int bel__do_ack(struct bel_engine *engine, struct bel_request *request)
     if (command->has_result) {
         result = command->result;
         if (command->tokens_count != 1) {
-            return bel__refuse(reply, BEL_EINVAL, "a result is of one token");
+            return bel__refuse(reply, BEL_EINVAL, "a result needs exactly one token");
         }
         if (result.bytes > BEL_RESULT_BYTES_MAX) {
-            return bel__refuse(reply, BEL_EINVAL, "a result of at most %d bytes",
+            return bel__refuse(reply, BEL_EINVAL, "a result has at most %d bytes",
                                BEL_RESULT_BYTES_MAX);
         }
     }
@@ -92,7 +93,7 @@ int bel__do_ack(struct bel_engine *engine, struct bel_request *request)
     return 0;
 }
 
-/* Whether a time on the engine's lane is not before the timer expires. */
+/* Returns whether the timer expires at or before an engine time. */
 static bool is_past_expiry(const struct bel_engine *engine, const struct bel_record *record,
                            uint64_t time)
 {
@@ -103,7 +104,7 @@ static bool is_past_expiry(const struct bel_engine *engine, const struct bel_rec
     return time >= record->expires_at;
 }
 
-/* Moves a leased timer to a later time. */
+/* Moves a leased timer to a later time and ends its lease. */
 static int put_off(struct bel_engine *engine, struct bel_found *found, uint64_t time)
 {
     struct bel_place old = bel__place_of(&found->key);
@@ -123,7 +124,7 @@ static struct bel_wall wall_of(const struct bel_engine *engine, uint64_t time)
     return (struct bel_wall){(int64_t)bel__lane_wall(&engine->now, BEL_LANE_ENGINE, time)};
 }
 
-/* The timer's own policy, or the topic's. */
+/* Sets `*out` to the timer's retry policy, or else the topic's. */
 static int policy_of(struct bel_engine *engine, const struct bel_found *found,
                      struct bel_backoff *out)
 {
@@ -137,7 +138,7 @@ static int policy_of(struct bel_engine *engine, const struct bel_found *found,
     return bel_backoff_parse(body.retry.data, body.retry.bytes, out, NULL) ? BEL_ECORRUPT : 0;
 }
 
-/* When to try again; BEL_ENOTFOUND if not at all. */
+/* Sets `*out` to the time of the next attempt. Returns BEL_ENOTFOUND if there is none. */
 static int retry_at(struct bel_engine *engine, const struct bel_found *found,
                     const struct bel_fail *fail, uint64_t *out)
 {
@@ -154,7 +155,7 @@ static int retry_at(struct bel_engine *engine, const struct bel_found *found,
     return bel__times_after(&engine->now, fail->has_delay ? fail->delay_ms : delay_ms, out);
 }
 
-/* Ends one that has failed. */
+/* Ends a timer that has failed, as dead or expired. */
 static int end_failed(struct bel_engine *engine, struct bel_found *found, enum bel_state state,
                       struct bel_view reason)
 {

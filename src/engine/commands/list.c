@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * LIST walks through sections, and each section through one lane of the store, or two side by
- * side:
+ * LIST walks through sections. A section is one lane of the store, or two lanes merged:
  *
  *     timed     TIMERS engine --.
  *               TIMERS wall ----'--> merged by (due in wall ms, priority, sequence)
@@ -10,12 +9,12 @@
  *     done      ENDED done
  *     dead ...  ENDED dead ...
  *
- * A cursor says which section it is and from which key on in each of its lanes: 53 characters,
- * the section's letter and two places, written as made ids are. Whatever changes between two
- * calls, and even if a step of the clock shuffles the lanes, what keeps its key is listed once.
+ * A cursor names the section and the next key in each of its lanes: 53 characters, the section's
+ * letter and two keys, encoded like made ids. A timer that keeps its key between two calls is
+ * listed once, even if a clock step changes the order of the lanes.
  *
- * What has expired ends when it is met, and is listed among the expired ones. Its end may let
- * another one begin, at a place that has been passed: so the walk is done again then.
+ * An expired timer ends when the walk meets it, and is listed among the expired ones. Its end may
+ * unblock another timer, at a key that the walk has passed. So the walk is repeated then.
  */
 #include "engine/commands/commands.h"
 #include "engine/commands/describe.h"
@@ -27,9 +26,9 @@
 
 enum {
     COUNT_DEFAULT = 100,
-    ROWS_MAX = 10000,             /* that are looked at in one call */
-    ROWS_OF_END = 10,             /* what ending one is worth of these */
-    PAYLOADS_BYTES_MAX = 8 << 20, /* after which there are no more in one answer */
+    ROWS_MAX = 10000,             /* rows read in one call */
+    ROWS_OF_END = 10,             /* rows that one ended timer counts for */
+    PAYLOADS_BYTES_MAX = 8 << 20, /* payload bytes after which a reply takes no more timers */
     LANES_MAX = 2,
     CURSOR_BYTES = 1 + LANES_MAX * BEL_MADE_ID_BYTES,
 };
@@ -37,16 +36,16 @@ enum {
 enum section {
     SECTION_TIMED,
     SECTION_NONE,
-    SECTION_ENDED, /* and one for each terminal state */
+    SECTION_ENDED, /* the first section of the terminal states */
     SECTIONS = SECTION_ENDED + BEL_STATES - BEL_DONE,
 };
 
-/* A lane that is walked through. */
+/* A lane that the walk reads. */
 struct stream {
-    struct bel_place next; /* where it goes on */
-    uint64_t end;          /* the time before which it ends */
+    struct bel_place next; /* key parts of the next row */
+    uint64_t end;          /* time at which the stream ends */
     struct bel_store_cursor cursor;
-    bool has_row; /* the cursor is at one */
+    bool has_row; /* the cursor is at a row of the stream */
 };
 
 struct walk {
@@ -55,11 +54,11 @@ struct walk {
     const struct bel_list_query *query;
     unsigned section;
     struct stream streams[LANES_MAX];
-    unsigned streams_count; /* of the section */
+    unsigned streams_count; /* streams of the current section */
     uint32_t rows_left;
-    uint32_t expired;   /* met in this walk */
-    bool is_for_expiry; /* of nothing else */
-    bool is_full;       /* there is more, from here on */
+    uint32_t expired;   /* expired timers ended in this walk */
+    bool is_for_expiry; /* ends expired timers and lists nothing */
+    bool is_full;       /* the reply is complete; the cursor continues here */
     struct bel_timer *items;
     size_t count, count_max;
     uint64_t payload_bytes;
@@ -72,7 +71,7 @@ static bool wants_state(const struct bel_list_query *query, enum bel_state state
     return !query->has_state || query->state == state;
 }
 
-/* Only what is timed has a due that could be between FROM and TO. */
+/* With FROM or TO only timed sections are wanted: other timers have no due time. */
 static bool wants_section(const struct bel_list_query *query, unsigned section)
 {
     if (section != SECTION_TIMED && (query->has_from || query->has_to)) return false;
@@ -87,7 +86,7 @@ static bool wants_section(const struct bel_list_query *query, unsigned section)
     }
 }
 
-/* Whether all that is due in a lane has become so: plans have rung. */
+/* Returns whether all due rows of a lane have been read, and all due plans have rung. */
 static bool is_settled(const struct walk *walk, uint8_t lane)
 {
     const struct bel_topic_state *topic = walk->topic;
@@ -116,7 +115,7 @@ static struct stream timed_stream(const struct walk *walk, uint8_t lane)
                            .end = to};
 }
 
-/* Those that are past their retention come first and are passed over. */
+/* Skips timers whose retention is over, which come first. */
 static struct stream ended_stream(const struct walk *walk, enum bel_state state)
 {
     uint64_t retention = bel__timer_retention(walk->topic, state);
@@ -128,7 +127,7 @@ static struct stream ended_stream(const struct walk *walk, enum bel_state state)
                            .end = BEL_NEVER};
 }
 
-/* The streams of the section, each from its beginning. */
+/* Sets the streams of the section, each to its start. */
 static void begin_section(struct walk *walk)
 {
     walk->streams_count = 1;
@@ -147,7 +146,7 @@ static void begin_section(struct walk *walk)
     }
 }
 
-/* Notes whether the cursor is at a row of the stream, given what moving it has said. */
+/* Sets has_row after a move of the cursor that returned `err`. */
 static int settle_stream(struct stream *stream, int err)
 {
     stream->has_row = false;
@@ -172,7 +171,7 @@ static int advance_stream(const struct walk *walk, struct stream *stream)
     return settle_stream(stream, bel__store_next(walk->engine->store, &stream->cursor));
 }
 
-/* Whether the row of `a` comes before that of `b`. */
+/* Returns whether the row at `a` comes before the row at `b`. */
 static bool comes_first(const struct walk *walk, const struct bel_place *a,
                         const struct bel_place *b)
 {
@@ -219,7 +218,7 @@ static int end_expired(struct walk *walk, struct bel_found *found)
     return bel__timer_expire(walk->engine, found);
 }
 
-/* Takes the row of a stream; or finds that there is no room for it, and leaves it. */
+/* Handles the row of a stream and advances. Leaves the row if the reply has no room for it. */
 static int take_row(struct walk *walk, struct stream *stream)
 {
     struct bel_found found;
@@ -258,7 +257,7 @@ static int walk_section(struct walk *walk)
     return 0;
 }
 
-/* From where the walk is to its end, or until it is full. */
+/* Walks from the current section to the end, or until the reply is full. */
 static int walk_on(struct walk *walk)
 {
     for (;;) {
@@ -288,7 +287,7 @@ static bool is_cursor(struct bel_view cursor)
     return cursor_place(cursor, 0, &place) && cursor_place(cursor, 1, &place);
 }
 
-/* Moves a walk that is at its beginning to where a cursor says. */
+/* Moves a new walk to the position of a cursor. */
 static void go_to_cursor(struct walk *walk, struct bel_view cursor)
 {
     const char *text = cursor.data;
@@ -298,7 +297,7 @@ static void go_to_cursor(struct walk *walk, struct bel_view cursor)
         struct bel_place *next = &walk->streams[i].next, place;
         bool is_place = cursor_place(cursor, i, &place);
         assert(is_place);
-        if (!is_place || place.time < next->time) continue; /* what was there is of no interest */
+        if (!is_place || place.time < next->time) continue; /* before the start of the stream */
         next->time = place.time;
         next->priority = place.priority;
         next->sequence = place.sequence;
@@ -333,7 +332,7 @@ static void begin_walk(struct walk *walk)
 
 /* --- the command --- */
 
-/* Ends what has expired of those that are due, for who asks for the expired ones alone. */
+/* Ends expired timers among the due ones, for a query of state expired. */
 static int notice_expired(const struct walk *wanted)
 {
     struct bel_list_query query = {.has_state = true, .state = BEL_READY};
@@ -349,17 +348,16 @@ static int notice_expired(const struct walk *wanted)
 static int check(const struct bel_list_query *query, struct bel_reply *reply)
 {
     if (!bel_topic_is_valid(query->topic)) {
-        return bel__refuse(reply, BEL_EINVAL, "this cannot be the name of a topic");
+        return bel__refuse(reply, BEL_EINVAL, "invalid topic name");
     }
     if (query->count > BEL_LIST_COUNT_MAX) {
-        return bel__refuse(reply, BEL_EINVAL, "a count of at most %d is possible",
-                           BEL_LIST_COUNT_MAX);
+        return bel__refuse(reply, BEL_EINVAL, "the count is at most %d", BEL_LIST_COUNT_MAX);
     }
     if (query->has_state && query->state >= BEL_STATES) {
-        return bel__refuse(reply, BEL_EINVAL, "there is no such state");
+        return bel__refuse(reply, BEL_EINVAL, "unknown state");
     }
     if (query->cursor.bytes > 0 && !is_cursor(query->cursor)) {
-        return bel__refuse(reply, BEL_EINVAL, "this is no cursor");
+        return bel__refuse(reply, BEL_EINVAL, "invalid cursor");
     }
     return 0;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Scheduling: everything is checked and looked up first, then there is room for all of it or the
- * answer is no, and then it is done.
+ * SCHEDULE: check and look up everything, reserve room for all changes, then make them.
  *
- *     check ---> topic ---> who has the id? ---> reserve ---> remove the old, add the new
+ *     check ---> topic ---> find the id's old timer ---> reserve ---> remove the old, add the new
  */
 #include "engine/commands/commands.h"
 #include "engine/rows/blob.h"
@@ -21,7 +20,8 @@ enum {
     RESOURCE_BYTES_MAX = BEL_TOPIC_BYTES_MAX,
 };
 
-/* It has the characters of a topic, and may be called as an option of CLAIM is. Or it is empty. */
+/* Returns whether a name is a valid resource: empty, or of the characters of a topic. Unlike a
+ * topic, a resource may be named like an option of CLAIM. */
 static bool is_resource(struct bel_view name)
 {
     const char *text = name.data;
@@ -35,19 +35,20 @@ static int check_names(struct bel_engine *engine, const struct bel_schedule_spec
                        struct bel_reply *reply)
 {
     if (!bel__topic_is_name(&engine->topics, spec->topic)) {
-        return bel__refuse(reply, BEL_EINVAL,
-                           "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -, and no option of CLAIM",
-                           BEL_TOPIC_BYTES_MAX);
+        return bel__refuse(
+            reply, BEL_EINVAL,
+            "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -, and not an option of CLAIM",
+            BEL_TOPIC_BYTES_MAX);
     }
     if (spec->group.bytes > BEL_GROUP_BYTES_MAX) {
-        return bel__refuse(reply, BEL_EINVAL, "a group of at most %d bytes", BEL_GROUP_BYTES_MAX);
+        return bel__refuse(reply, BEL_EINVAL, "a group has at most %d bytes", BEL_GROUP_BYTES_MAX);
     }
     if (!is_resource(spec->resource)) {
         return bel__refuse(reply, BEL_EINVAL, "a resource is 1 to %d of A-Z a-z 0-9 . _ : / -",
                            RESOURCE_BYTES_MAX);
     }
     if (spec->correlation.bytes > BEL_TEXT_BYTES_MAX) {
-        return bel__refuse(reply, BEL_EINVAL, "a correlation of at most %d bytes",
+        return bel__refuse(reply, BEL_EINVAL, "a correlation has at most %d bytes",
                            BEL_TEXT_BYTES_MAX);
     }
     return 0;
@@ -70,7 +71,7 @@ static int check_headers(const struct bel_schedule_spec *spec, struct bel_reply 
         }
         bytes += header->name.bytes + header->value.bytes;
         if (bytes > BEL_HEADERS_BYTES_MAX) {
-            return bel__refuse(reply, BEL_EINVAL, "headers of at most %d bytes in all",
+            return bel__refuse(reply, BEL_EINVAL, "headers have at most %d bytes in total",
                                BEL_HEADERS_BYTES_MAX);
         }
     }
@@ -84,11 +85,11 @@ static int check_sizes(const struct bel_engine *engine, const struct bel_schedul
     struct bel_text_error why;
     uint64_t end;
     if (spec->payload.bytes > engine->payload_bytes_max) {
-        return bel__refuse(reply, BEL_EINVAL, "a payload of at most %u bytes",
+        return bel__refuse(reply, BEL_EINVAL, "a payload has at most %u bytes",
                            engine->payload_bytes_max);
     }
     if (spec->plan.rule.bytes > RULE_BYTES_MAX || spec->plan.zone.bytes > BEL_ZONE_NAME_MAX) {
-        return bel__refuse(reply, BEL_EINVAL, "a rule of at most %d bytes", RULE_BYTES_MAX);
+        return bel__refuse(reply, BEL_EINVAL, "a rule has at most %d bytes", RULE_BYTES_MAX);
     }
     if (bel__times_after(&engine->now, spec->lease_ms, &end) != 0 ||
         !bel__time_is_valid(spec->expires_ms) || !bel__time_is_valid(spec->plan.spread_ms)) {
@@ -98,12 +99,13 @@ static int check_sizes(const struct bel_engine *engine, const struct bel_schedul
     if (spec->retry.bytes >= BEL_BACKOFF_BYTES ||
         bel_backoff_parse(spec->retry.data, spec->retry.bytes, &policy, &why) != 0) {
         return bel__refuse(reply, BEL_EINVAL, "retry: expected %s",
-                           spec->retry.bytes >= BEL_BACKOFF_BYTES ? "less" : why.expected);
+                           spec->retry.bytes >= BEL_BACKOFF_BYTES ? "a shorter policy"
+                                                                  : why.expected);
     }
     return 0;
 }
 
-/* When it is due: the lane and the time. */
+/* Sets table, priority, lane and time of the new timer's key. */
 static int place_of(const struct bel_engine *engine, const struct bel_schedule_spec *spec,
                     struct bel_place *out, struct bel_reply *reply)
 {
@@ -117,7 +119,7 @@ static int place_of(const struct bel_engine *engine, const struct bel_schedule_s
     return 0;
 }
 
-/* What is about to be scheduled, and what it takes the place of. */
+/* The new timer or plan, and the old one that it replaces. */
 struct scheduling {
     struct bel_topic_state *topic;
     bool is_topic_new;
@@ -125,7 +127,7 @@ struct scheduling {
     struct bel_place place;
     uint64_t first; /* of a plan: its first nominal time */
     bool has_old;
-    struct bel_found old; /* last: large, and seldom set */
+    struct bel_found old; /* last: large, and rarely set */
 };
 
 static bool has_at_sign(struct bel_view id)
@@ -133,7 +135,7 @@ static bool has_at_sign(struct bel_view id)
     return id.bytes > 0 && memchr(id.data, '@', id.bytes) != NULL;
 }
 
-/* Looks for a timer that has the id. */
+/* Looks for an old timer with the id of the request, and checks the id. */
 static int find_old(struct bel_engine *engine, const struct bel_schedule_spec *spec,
                     struct scheduling *scheduling, struct bel_reply *reply)
 {
@@ -142,7 +144,7 @@ static int find_old(struct bel_engine *engine, const struct bel_schedule_spec *s
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     scheduling->has_old = err == 0;
     if (scheduling->has_old && has_at_sign(spec->id)) {
-        return bel__refuse(reply, BEL_ECONFLICT, "that is the id of an occurrence");
+        return bel__refuse(reply, BEL_ECONFLICT, "the id belongs to an occurrence");
     }
     if (!bel_id_is_valid(spec->id)) {
         return bel__refuse(reply, BEL_EINVAL, "an id is 1 to %d of A-Z a-z 0-9 . _ : / -",
@@ -151,7 +153,7 @@ static int find_old(struct bel_engine *engine, const struct bel_schedule_spec *s
     return 0;
 }
 
-/* Whether the old one stays. */
+/* Returns whether the conflict policy keeps the old timer. */
 static bool old_stays(const struct bel_engine *engine, const struct bel_schedule_spec *spec,
                       const struct scheduling *scheduling)
 {
@@ -192,7 +194,7 @@ static int check_depth(const struct bel_schedule_spec *spec, const struct schedu
                        (unsigned long long)depth);
 }
 
-/* The id in memory of the answer: its own, or room for one that is made. */
+/* Sets the id of the record in memory of the answer: a copy of the given id, or a made one. */
 static int make_id(struct bel_engine *engine, const struct bel_schedule_spec *spec,
                    struct scheduling *scheduling)
 {
@@ -204,15 +206,15 @@ static int make_id(struct bel_engine *engine, const struct bel_schedule_spec *sp
     char *made = bel__answer_take(engine, BEL_MADE_ID_BYTES);
     if (made == NULL) return BEL_ENOMEM;
     struct bel_place place = scheduling->place;
-    place.sequence = engine->rows.sequence; /* the next one that is given out */
+    place.sequence = engine->rows.sequence; /* the next sequence number */
     record->is_id_made = record->kind == BEL_RECORD_TIMER;
-    if (!record->is_id_made) place.lane = BEL_LANE_NONE; /* a plan never is at this place */
+    if (!record->is_id_made) place.lane = BEL_LANE_NONE; /* no timer has this key */
     bel__made_id(&place, made);
     record->id = (struct bel_view){.data = made, .bytes = BEL_MADE_ID_BYTES};
     return 0;
 }
 
-/* The rest of the record, but for the body. */
+/* Fills in the rest of the record, except for the body. */
 static int fill(struct bel_engine *engine, const struct bel_schedule_spec *spec,
                 struct scheduling *scheduling, struct bel_reply *reply)
 {
@@ -232,11 +234,12 @@ static int fill(struct bel_engine *engine, const struct bel_schedule_spec *spec,
     record->priority = scheduling->place.priority;
     int err = bel__plan_first(engine, spec, record, &why, &scheduling->first);
     if (err == BEL_EINVAL) return bel__refuse(reply, err, "plan: expected %s", why.expected);
-    if (err == BEL_ERANGE) return bel__refuse(reply, BEL_EINVAL, "the plan has no time to come");
+    if (err == BEL_ERANGE)
+        return bel__refuse(reply, BEL_EINVAL, "the plan has no time in the future");
     return err;
 }
 
-/* Makes sure that nothing can fail from here on. */
+/* Reserves everything, so that apply() cannot fail. */
 static int reserve(struct bel_engine *engine, struct scheduling *scheduling, size_t body_bytes)
 {
     struct bel_found *old = scheduling->has_old ? &scheduling->old : NULL;
@@ -246,7 +249,7 @@ static int reserve(struct bel_engine *engine, struct scheduling *scheduling, siz
     if (err) return err;
     size_t rows = (size_t)2 * BEL_TIMER_ROWS + bel__blob_rows(body_bytes);
     size_t bytes = (size_t)2 * BEL_TIMER_BYTES + BEL_TOPIC_ROW_BYTES + body_bytes;
-    if (scheduling->record.kind == BEL_RECORD_PLAN) { /* what it cannot ring with is refused */
+    if (scheduling->record.kind == BEL_RECORD_PLAN) { /* refuse a plan that could not ring */
         rows += bel__blob_rows(body_bytes);
     }
     if (old != NULL) {
@@ -267,7 +270,7 @@ static void apply(struct bel_engine *engine, struct scheduling *scheduling, stru
         bel__wait_adopt(engine, topic);
     }
     if (scheduling->has_old) bel__timer_remove(engine, &scheduling->old);
-    scheduling->place.sequence = bel__rows_sequence(&engine->rows); /* first: the id has it */
+    scheduling->place.sequence = bel__rows_sequence(&engine->rows); /* first: the id contains it */
     record->body = bel__blob_put(&engine->rows, body, BEL_BODY_INLINE_MAX);
     if (record->kind == BEL_RECORD_PLAN) {
         bel__plan_add(engine, topic, record, scheduling->place.sequence, scheduling->first);
@@ -276,7 +279,7 @@ static void apply(struct bel_engine *engine, struct scheduling *scheduling, stru
     }
 }
 
-/* From here on the topic exists, if only in memory. */
+/* Schedules in a topic that exists, at least in memory. */
 static int schedule(struct bel_engine *engine, const struct bel_schedule_spec *spec,
                     struct scheduling *scheduling, struct bel_reply *reply)
 {
@@ -287,7 +290,7 @@ static int schedule(struct bel_engine *engine, const struct bel_schedule_spec *s
     err = fill(engine, spec, scheduling, reply);
     if (err) return err;
     if (scheduling->has_old && spec->conflict == BEL_CONFLICT_REJECT) {
-        return bel__refuse(reply, BEL_ECONFLICT, "there is a timer with this id");
+        return bel__refuse(reply, BEL_ECONFLICT, "a timer with this id exists");
     }
     err = check_depth(spec, scheduling, reply);
     bool stays = scheduling->has_old && old_stays(engine, spec, scheduling);
@@ -311,7 +314,7 @@ int bel__do_schedule(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_schedule_spec *spec = &request->command.schedule;
     struct bel_reply *reply = &request->own.reply;
-    struct scheduling scheduling; /* large: `old` is left as it is */
+    struct scheduling scheduling; /* large: `old` is not initialized */
     scheduling.is_topic_new = scheduling.has_old = false;
     scheduling.first = 0;
     bool is_plan = spec->plan.rule.bytes > 0;
