@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * From the store into the picker. A lane of a topic is read in the order of its keys, up to now,
- * whenever its first timer behind `loaded` comes due:
+ * Loads due timers from the store into the picker. A lane of a topic is read in the order of its
+ * keys, up to now, whenever its first timer after `loaded` comes due:
  *
  *     loaded                       now
  *       |  row  row  tick  row      |      row
  *       |--> picker  rings  picker  |       ^ the next wake
  *
- * A lane that could not be read to its end is partial, and is read on later: when there is room,
- * memory, or another turn.
+ * A lane that could not be read to its end is partial. Reading continues later: when there is room
+ * or memory, or in the next turn.
  */
 #include "engine/due.h"
 
@@ -22,12 +22,12 @@
 #include <assert.h>
 
 enum {
-    RETRY_MS = 100,     /* until what failed for want of room is tried again */
-    POPS_MAX = 1 << 16, /* in one turn */
-    STOPPED = 1,        /* a lane is not read on in this turn, for a reason that passes */
+    RETRY_MS = 100,     /* delay of a retry after a failure for lack of room or memory */
+    POPS_MAX = 1 << 16, /* wakes in one turn */
+    STOPPED = 1,        /* reading of a lane stopped, and is set to continue later */
 };
 
-/* One row that has come due. */
+/* Handles a due row: rings a plan, or adds a timer that is not leased to the picker. */
 static int take_row(struct bel_engine *engine, struct bel_topic_state *topic,
                     const struct bel_store_cursor *cursor)
 {
@@ -38,7 +38,7 @@ static int take_row(struct bel_engine *engine, struct bel_topic_state *topic,
         struct bel_found found;
         int err = bel__timer_read(engine, &cursor->key, cursor->value, &found);
         if (err == 0) err = bel__plan_ring(engine, &found);
-        return err == BEL_EUNSUPPORTED ? 0 : err; /* it stays, until it is opened with its zone */
+        return err == BEL_EUNSUPPORTED ? 0 : err; /* rings when its zone is known */
     }
     if (topic->leased > 0 && bel__lease_find(engine, &cursor->key) != NULL) return 0;
     int err = bel__record_read(cursor->value, &record);
@@ -47,7 +47,7 @@ static int take_row(struct bel_engine *engine, struct bel_topic_state *topic,
     return bel__ready_add(engine, topic, &place, record.group);
 }
 
-/* Stops before the row at `key`, and comes back at `time`. */
+/* Stops before the row at `key`, and sets a wake to continue at `time`. */
 static void stop_at(struct bel_engine *engine, struct bel_topic_state *topic,
                     const struct bel_key *key, uint64_t time)
 {
@@ -58,20 +58,20 @@ static void stop_at(struct bel_engine *engine, struct bel_topic_state *topic,
     if (time != BEL_NEVER) bel__wake_lane(engine, topic, lane, time);
 }
 
-/* An error that goes away when there is room. */
+/* Returns whether an error may go away by itself. */
 static bool is_passing(int err)
 {
     return err == BEL_ENOMEM || err == BEL_EFULL;
 }
 
-/* The batch is full: what is due goes on with the next. */
-static void give_way(struct bel_engine *engine)
+/* The batch is full: due rows continue in the next one. */
+static void stop_loading(struct bel_engine *engine)
 {
     engine->load_left = 0;
     engine->is_behind = true;
 }
 
-/* Rings what is before `loaded`. The timers there are in the picker already. */
+/* Rings plans whose ticks are before `loaded`. The timers there are in the picker already. */
 static int ring_late(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     struct bel_key end = topic->loaded[BEL_LANE_WALL];
@@ -81,7 +81,7 @@ static int ring_late(struct bel_engine *engine, struct bel_topic_state *topic)
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         if (bel__key_compare(&cursor.key, &end) >= 0) break;
         if (bel__record_kind(cursor.value) != BEL_RECORD_TICK) continue;
-        if (engine->load_left == 0) return BEL_EBUSY; /* as if the batch were full: later */
+        if (engine->load_left == 0) return BEL_EBUSY; /* continue in the next turn */
         engine->load_left--;
         topic->late_tick = cursor.key;
         err = take_row(engine, topic, &cursor);
@@ -92,19 +92,19 @@ static int ring_late(struct bel_engine *engine, struct bel_topic_state *topic)
     return 0;
 }
 
-/* All that is due has been read. The next wake is for the row at the cursor, if it has come to
- * one of this lane. */
-static void arrive(struct bel_engine *engine, struct bel_topic_state *topic,
-                   const struct bel_key *end, const struct bel_store_cursor *cursor)
+/* Notes that all due rows of a lane have been read. Sets the next wake for the row at the cursor,
+ * if the row is in this lane. */
+static void finish_lane(struct bel_engine *engine, struct bel_topic_state *topic,
+                        const struct bel_key *end, const struct bel_store_cursor *cursor)
 {
     uint8_t lane = bel__place_of(end).lane;
     assert(bel__key_compare(&topic->loaded[lane], end) <= 0);
     topic->loaded[lane] = *end;
     topic->is_partial[lane] = false;
-    if (topic->wake_times[lane] < bel__place_of(end).time) { /* for what was made meanwhile */
+    if (topic->wake_times[lane] < bel__place_of(end).time) { /* set by a row added meanwhile */
         bel__wake_cancel(engine, topic, lane);
     }
-    if (lane == BEL_LANE_WALL && topic->has_late_tick) { /* it could not ring */
+    if (lane == BEL_LANE_WALL && topic->has_late_tick) { /* a plan could not ring */
         bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane) + RETRY_MS);
     }
     if (cursor == NULL) return;
@@ -114,24 +114,24 @@ static void arrive(struct bel_engine *engine, struct bel_topic_state *topic,
     }
 }
 
-/* Takes the row at the cursor. Returns 0; STOPPED if it could not, and has seen to it that the lane
- * is read on; or why not. A plan that finds the disk full does not hold up what is behind it: to
- * deliver that needs no room, and its end makes some. */
+/* Handles the row at the cursor. Returns 0; STOPPED if the lane is to be read on later; or an
+ * error. A plan that finds the disk full does not stop the rows after it: their delivery needs no
+ * room, and their end makes some. */
 static int take_next(struct bel_engine *engine, struct bel_topic_state *topic,
                      const struct bel_store_cursor *cursor)
 {
     uint8_t lane = bel__place_of(&cursor->key).lane;
     uint64_t now = bel__lane_now(&engine->now, lane);
-    struct bel_key behind = bel__key_after(&cursor->key);
+    struct bel_key after = bel__key_after(&cursor->key);
     assert(engine->load_left > 0);
     engine->load_left--;
-    topic->loaded[lane] = behind;
+    topic->loaded[lane] = after;
     int err = take_row(engine, topic, cursor);
-    bool is_forgotten = bel__key_compare(&topic->loaded[lane], &behind) != 0;
+    bool is_forgotten = bel__key_compare(&topic->loaded[lane], &after) != 0;
     if (is_forgotten && (err == 0 || err == BEL_EBUSY || is_passing(err))) return STOPPED;
     if (err == BEL_EBUSY) {
         stop_at(engine, topic, &cursor->key, now);
-        give_way(engine);
+        stop_loading(engine);
         return STOPPED;
     }
     if (!is_passing(err)) return err;
@@ -144,8 +144,8 @@ static int take_next(struct bel_engine *engine, struct bel_topic_state *topic,
     return STOPPED;
 }
 
-/* Reads a lane up to now. What its own rings make is behind the row at which they ring, and so is
- * read as well. */
+/* Reads a lane up to now. Occurrences made by its rings have keys after the tick, so they are read
+ * as well. */
 static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
 {
     uint64_t now = bel__lane_now(&engine->now, lane);
@@ -172,18 +172,18 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
         return 0;
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;
-    arrive(engine, topic, &end, err == 0 ? &cursor : NULL);
+    finish_lane(engine, topic, &end, err == 0 ? &cursor : NULL);
     return 0;
 }
 
 static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
 {
-    assert(topic->wake_times[lane] == BEL_NEVER); /* it was popped */
-    topic->is_partial[lane] = true;               /* until it has arrived */
+    assert(topic->wake_times[lane] == BEL_NEVER); /* its wake was popped */
+    topic->is_partial[lane] = true;               /* until all is read */
     int err = lane == BEL_LANE_WALL ? ring_late(engine, topic) : 0;
     if (err == BEL_EBUSY) {
         bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane));
-        give_way(engine);
+        stop_loading(engine);
         return 0;
     }
     if (is_passing(err)) {
@@ -195,7 +195,7 @@ static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
     return read_lane(engine, topic, lane);
 }
 
-/* Looks at the topics of a lane whose wakes are due. */
+/* Handles the due wakes in the wheel of a lane. */
 static int wake_lane(struct bel_engine *engine, uint8_t lane)
 {
     struct bel_wake wake;
@@ -214,7 +214,7 @@ static int wake_lane(struct bel_engine *engine, uint8_t lane)
 int bel__due_turn(struct bel_engine *engine)
 {
     if (!engine->wakes.is_due) return 0;
-    engine->wakes.is_due = false; /* but who sets a wake that is due says so */
+    engine->wakes.is_due = false; /* setting a due wake sets it again */
     int err = wake_lane(engine, BEL_LANE_ENGINE);
     if (err == 0) return wake_lane(engine, BEL_LANE_WALL);
     engine->wakes.is_due = true;

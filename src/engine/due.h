@@ -3,14 +3,14 @@
 #define BEL_ENGINE_DUE_H
 
 /*
- * due - what has come due: timers become ready, plans ring, retentions end.
+ * due - wakes topics: due timers become ready, due plans ring, ended timers are swept.
  */
 
 #include "belfry/error.h"
 
 struct bel_engine;
 
-/* Looks at the topics whose wakes are due. Returns 0, or an error of the store. */
+/* Handles the wakes that are due. Returns 0, or an error of the store. */
 BEL_CHECKED int bel__due_turn(struct bel_engine *engine);
 
 #endif

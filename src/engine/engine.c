@@ -3,12 +3,12 @@
 /*
  * A turn is all that an engine does:
  *
- *     time moves -> leases end -> timers come due, plans ring -> those who wait are served
- *         -> each request, and again those who wait -> waits end
+ *     time moves -> leases end -> timers come due, plans ring -> parked claims are served
+ *         -> each request, and again parked claims -> waits end
  *             -> numbers and times are written -> commit -> answers
  *
- * Nothing is answered before it is durable, unless the options are content with less. What a turn
- * does follows from the state, the time and the requests alone; chance comes through its door.
+ * No answer is given before its batch is durable, unless the options require less. A turn depends
+ * only on the state, the time, the requests, and random numbers from engine->entropy.
  */
 #include "engine/engine.h"
 
@@ -27,8 +27,8 @@
 #include <string.h>
 
 enum {
-    LOAD_MAX = 4096, /* rows that come due in one turn */
-    SAVE_MS = 1000,  /* open time is written at least so often while there are leases */
+    LOAD_MAX = 4096, /* due rows handled in one turn */
+    SAVE_MS = 1000,  /* how often open time is written while there are leases */
     READY_MAX_DEFAULT = 1000 * 1000,
     SEGMENT_BYTES = 64 << 20,
     SYNC_INTERVAL_MS = 1000,
@@ -77,11 +77,11 @@ static void run(struct bel_engine *engine, struct bel_request *request)
     assert(request->command.verb < BEL_VERBS);
     int err = engine->broken ? engine->broken : commands[request->command.verb](engine, request);
     if (err == BEL_EBUSY && engine->rows.has_changed) {
-        bel__request_list_push(&engine->submitted, request); /* the first of the next batch */
+        bel__request_list_push(&engine->submitted, request); /* first in the next batch */
         engine->is_full = true;
         return;
     }
-    if (err == BEL_EBUSY) err = BEL_EFULL; /* no batch is large enough for it */
+    if (err == BEL_EBUSY) err = BEL_EFULL; /* larger than any batch */
     if (err == BEL_DO_WAIT) return;
     if (err == BEL_DO_LATER) {
         request->own.words[BEL_OWN_STAGE] = BEL_STAGE_BULK;
@@ -91,13 +91,13 @@ static void run(struct bel_engine *engine, struct bel_request *request)
         request->own.reply.err = err;
         bel__answer(engine, request);
     }
-    err = engine->broken ? 0 : bel__due_turn(engine); /* what it has made due */
+    err = engine->broken ? 0 : bel__due_turn(engine); /* rows that it made due */
     if (is_final(err)) engine->broken = err;
     bel__claims_serve(engine);
 }
 
-/* What time brings. */
-static void come_due(struct bel_engine *engine)
+/* Handles everything that is due by now. */
+static void handle_due(struct bel_engine *engine)
 {
     int err = bel__lease_timeouts_turn(engine);
     if (err == 0) err = bel__due_turn(engine);
@@ -147,7 +147,7 @@ static void put_times(struct bel_engine *engine)
     struct bel_row_writer writer = {.at = row, .end = row + sizeof row};
     struct bel_key key = meta_key(META_TIMES);
     bel__write_number(&writer, engine->now.engine);
-    bel__write_number(&writer, engine->now.open_up); /* which leases of this turn begin at */
+    bel__write_number(&writer, engine->now.open_up); /* leases of this turn begin at open_up */
     bel__write_number(&writer, engine->rows.sequence);
     struct bel_view value = {.data = row, .bytes = (size_t)(writer.at - row)};
     bel__store_put(engine->store, &key, value, BEL_ROW_ANY);
@@ -159,8 +159,8 @@ static bool must_save_times(const struct bel_engine *engine)
                                         engine->now.open - engine->saved_open >= SAVE_MS);
 }
 
-/* A batch that something final has cut short is not committed: its numbers may not fit its rows,
- * and everybody is told that it is not there. */
+/* Commits the batch of the turn. After a fatal error it does not: numbers may not match rows, and
+ * all answers report the error. */
 static void commit(struct bel_engine *engine)
 {
     if (engine->broken) {
@@ -170,7 +170,7 @@ static void commit(struct bel_engine *engine)
     if (must_save_times(engine)) {
         int err =
             engine->rows.has_changed ? 0 : bel__rows_reserve(&engine->rows, 1, 0, BEL_STORE_END);
-        engine->saved_open = engine->now.open; /* if not now, then in a while */
+        engine->saved_open = engine->now.open; /* on an error, retry after SAVE_MS */
         if (err == 0) {
             bel__rows_put_counts(&engine->rows);
             bel__topics_flush(engine);
@@ -191,8 +191,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* When a time so many ms from now is, by the boot clock: from the beginning of the ms that it is
- * in, which began `rest_ns` ago. */
+/* Returns the boot time of a lane's `time`. The current millisecond of the lane, `now`, began
+ * `rest_ns` ago. */
 static uint64_t boot_after(const struct bel_engine *engine, uint64_t time, uint64_t now,
                            uint64_t rest_ns)
 {
@@ -206,15 +206,15 @@ static uint64_t boot_after(const struct bel_engine *engine, uint64_t time, uint6
     return bel_boot_add(ms_start, ms * NS_PER_MS, &due) == 0 ? due.ns : BEL_NEVER - 1;
 }
 
-/* The milliseconds of the engine begin with those of the boot clock. */
+/* For engine and open time, whose milliseconds begin with those of the boot clock. */
 static uint64_t boot_in(const struct bel_engine *engine, uint64_t time, uint64_t now)
 {
     return boot_after(engine, time, now, engine->now.boot.ns % NS_PER_MS);
 }
 
-/* Those of the wall begin elsewhere. If nobody said where, or the boot clock is too young to say,
- * it may be a part of one late. The boot clock was read before the wall: this is early by what
- * lay between. */
+/* For wall time, whose milliseconds begin at another point. Without wall_rest_ns, or just after
+ * boot, the result may be up to 1 ms late. The boot clock was read before the wall clock, so the
+ * result is early by the time between the two. */
 static uint64_t boot_at_wall(const struct bel_engine *engine, uint64_t time)
 {
     uint64_t rest_ns = engine->wall_rest_ns, now = bel__lane_now(&engine->now, BEL_LANE_WALL);
@@ -225,7 +225,7 @@ static uint64_t boot_at_wall(const struct bel_engine *engine, uint64_t time)
 static struct bel_next next_turn(const struct bel_engine *engine)
 {
     const struct bel_times *now = &engine->now;
-    if (engine->broken) { /* nothing will come due: only to tell who has not been told */
+    if (engine->broken) { /* only answers are left to give */
         bool has_more =
             engine->submitted.first != NULL || bel_wheel_count(engine->waiting.wheel) > 0;
         return (struct bel_next){{has_more ? now->boot.ns : BEL_NEVER}, {BEL_NEVER}};
@@ -249,7 +249,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
 {
     struct bel_engine *engine = (struct bel_engine *)backend;
     bel__answers_give(engine);
-    if (bel__answers_begin(&engine->answers) != 0) { /* not even memory to say so: come back */
+    if (bel__answers_begin(&engine->answers) != 0) { /* out of memory: retry */
         return (struct bel_next){.due = now.boot, .wait = {BEL_NEVER}};
     }
     engine->is_behind = engine->is_full = false;
@@ -260,7 +260,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
         engine->stats.clock_steps++;
         forget_all(engine);
     }
-    if (!engine->broken) come_due(engine);
+    if (!engine->broken) handle_due(engine);
     run_requests(engine);
     bel__wait_turn(engine);
     commit(engine);
@@ -348,7 +348,7 @@ static int recover(struct bel_engine *engine, const struct bel_engine_options *o
     if (err == 0) err = bel__topics_load(engine);
     if (err == 0) err = bel__leases_open(engine);
     if (err) return err;
-    forget_all(engine); /* what is ready is read by the first turn */
+    forget_all(engine); /* the first turn loads the ready timers */
     for (uint32_t i = 0; i < engine->topics.count; i++) {
         struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
         if (topic != NULL) bel__wake_sweep(engine, topic, 0);
@@ -374,7 +374,7 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     bel__request_list_init(&engine->bulk);
     int err = recover(engine, options);
     if (err) {
-        engine->store = NULL; /* it is the caller's */
+        engine->store = NULL; /* stays the caller's */
         bel_engine_close(engine);
         return err;
     }
@@ -382,7 +382,7 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     return 0;
 }
 
-/* A log whose segments take the largest payload there can be several times over. */
+/* Returns the size of a log segment: at least four times the largest payload. */
 static uint64_t segment_bytes(const struct bel_engine_options *options)
 {
     uint64_t bytes = 4 * (uint64_t)options->payload_bytes_max;

@@ -8,12 +8,12 @@
  *     engine.c          open, close, a turn
  *     due.c             a turn: timers come due, plans ring
  *     lease_timeout.c   a turn: leases end
- *     commands/         what can be asked, a file each
+ *     commands/         the commands, one file each
  *     state/            topics, timers, leases, plans, and every change of them
- *     rows/             how they are written down
+ *     rows/             keys and records as bytes
  *     offline/          for a data directory that no engine has open
  *
- * Every command has three parts: look (may fail), reserve (may fail), change (cannot). So a
+ * Every command has three steps: look (may fail), reserve (may fail), change (cannot fail). So a
  * command that fails has changed nothing.
  */
 
@@ -22,8 +22,8 @@
 #include "engine/state/state.h"
 #include "store/store.h"
 
-/* Opens an engine on a store, which is the engine's from then on, and a source of chance, which is
- * borrowed. If it fails, the store stays the caller's. */
+/* Opens an engine on a store, which the engine owns from then on, and on a borrowed source of
+ * random numbers. On an error, the store stays the caller's. */
 BEL_CHECKED int bel__engine_open_on(const struct bel_engine_options *options,
                                     struct bel_store *store, struct bel_entropy *entropy,
                                     struct bel_engine **out);

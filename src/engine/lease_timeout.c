@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A timer whose lease ends is taken back: it is ready again, or dead if that happened too often.
+ * A timer whose lease ends is taken back: it becomes ready again, or dead after too many crashes.
  *
  *     lease ends ---> lost: a crash is counted ---> ready
  *           |                 '---> too many ---> dead
@@ -17,13 +17,13 @@
 #include <stdlib.h>
 
 enum {
-    RETRY_MS = 100, /* until what failed for want of room is tried again */
+    RETRY_MS = 100, /* delay of a retry after a failure for lack of room or memory */
     TURN_MAX = 1024 /* leases taken back in one turn */
 };
 
-/* One that ends soon after the engine was opened is nobody's crash: who has it could not
- * finish while it was closed. An old one that has all of its length left had it when the engine
- * was closed, so the end of that is still soon. */
+/* Returns whether the end of a lease counts as a crash. A lease that ends within its own length
+ * after the engine was opened does not: its worker could not reach the closed engine. A lease that
+ * was loaded with its full length left ends exactly then, and does not count either. */
 static bool is_crash(const struct bel_engine *engine, const struct bel_lease *lease)
 {
     uint64_t end = engine->now.open_start + lease->lease_ms;
@@ -78,7 +78,7 @@ static int compare_ended(const void *a, const void *b)
     return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-/* Takes those that have ended out of the wheel, in the order of (end, sequence). */
+/* Pops ended leases from the wheel. Returns their number, sorted by (end, sequence). */
 static size_t pop_ended(struct bel_engine *engine, struct ended out[TURN_MAX])
 {
     struct bel_wheel *wheel = engine->leases.wheel;
@@ -97,12 +97,12 @@ static size_t pop_ended(struct bel_engine *engine, struct ended out[TURN_MAX])
     return count;
 }
 
-/* Puts one back, to be taken out again at `time`. */
+/* Arms an ended lease again, to be popped at `time`. */
 static void put_back(struct bel_engine *engine, uint32_t index, uint64_t time)
 {
     struct bel_lease *lease = bel__lease_at(engine, index);
     int err = bel_wheel_arm(engine->leases.wheel, time, BEL_PRIORITY_DEFAULT, index, &lease->timer);
-    assert(err == 0); /* the place that was popped is free */
+    assert(err == 0); /* its entry in the wheel is still free */
     (void)err;
 }
 
@@ -121,7 +121,7 @@ int bel__lease_timeouts_turn(struct bel_engine *engine)
             continue;
         }
         if (err != BEL_EBUSY) return err;
-        for (; i < count; i++) { /* the batch is full: all goes on with the next */
+        for (; i < count; i++) { /* the batch is full: continue in the next */
             put_back(engine, ended[i].index, now);
         }
         engine->load_left = 0;

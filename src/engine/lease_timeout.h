@@ -3,7 +3,7 @@
 #define BEL_ENGINE_LEASE_TIMEOUT_H
 
 /*
- * lease_timeout - what becomes of timers that have not been finished in time.
+ * lease_timeout - takes back timers whose leases have ended.
  */
 
 #include "belfry/error.h"

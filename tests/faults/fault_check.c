@@ -94,25 +94,25 @@ static void harm(enum bel_table table, int lane, enum harm how, const char *want
 
 static void rows_that_do_not_fit_are_named(void)
 {
-    harm(BEL_TABLE_ALIASES, ANY_LANE, REMOVE, "its id does not lead anywhere");
+    harm(BEL_TABLE_ALIASES, ANY_LANE, REMOVE, "its id has no alias");
     harm(BEL_TABLE_ALIASES, ANY_LANE, CUT, "it");
-    harm(BEL_TABLE_ALIASES, ANY_LANE, CHANGE, "its id leads elsewhere");
+    harm(BEL_TABLE_ALIASES, ANY_LANE, CHANGE, "the alias of its id names another row");
     harm(BEL_TABLE_TIMERS, BEL_LANE_ENGINE, REMOVE, "rows cannot be read");
     harm(BEL_TABLE_TIMERS, BEL_LANE_WALL, CUT, "row ");
     harm(BEL_TABLE_LEASES, ANY_LANE, CUT, "rows cannot be read");
-    harm(BEL_TABLE_CHUNKS, ANY_LANE, REMOVE, "a part of its bytes is missing");
-    harm(BEL_TABLE_CHUNKS, ANY_LANE, CUT, "a part of its bytes has another length");
+    harm(BEL_TABLE_CHUNKS, ANY_LANE, REMOVE, "a chunk of its blob is missing");
+    harm(BEL_TABLE_CHUNKS, ANY_LANE, CUT, "a chunk of its blob has a wrong length");
     harm(BEL_TABLE_PLANS, ANY_LANE, REMOVE, "its plan is missing");
     harm(BEL_TABLE_PLAN_STATES, ANY_LANE, REMOVE, "its plan is missing");
-    harm(BEL_TABLE_OCCURRENCES, ANY_LANE, REMOVE, "occurrences are listed");
+    harm(BEL_TABLE_OCCURRENCES, ANY_LANE, REMOVE, "rows of occurrences, but");
     harm(BEL_TABLE_OCCURRENCES, ANY_LANE, CHANGE, "its timer is missing");
     harm(BEL_TABLE_META, ANY_LANE, CUT, "rows cannot be read");
 }
 
 static void counts_that_are_wrong_are_named(void)
 {
-    harm(BEL_TABLE_COUNTS, BEL_COUNT_HOURS, REMOVE, "it does not count what there is");
-    harm(BEL_TABLE_COUNTS, BEL_COUNT_HOURS, CHANGE, "it does not count what there is");
+    harm(BEL_TABLE_COUNTS, BEL_COUNT_HOURS, REMOVE, "its numbers do not match the timers");
+    harm(BEL_TABLE_COUNTS, BEL_COUNT_HOURS, CHANGE, "its numbers do not match the timers");
     harm(BEL_TABLE_COUNTS, BEL_COUNT_GROUP, CHANGE, "of counts");
     harm(BEL_TABLE_COUNTS, BEL_COUNT_TOPIC, REMOVE, "topic");
     harm(BEL_TABLE_COUNTS, BEL_COUNT_TOPIC, CHANGE, "topic");

@@ -234,8 +234,7 @@ static int fill(struct bel_engine *engine, const struct bel_schedule_spec *spec,
     record->priority = scheduling->place.priority;
     int err = bel__plan_first(engine, spec, record, &why, &scheduling->first);
     if (err == BEL_EINVAL) return bel__refuse(reply, err, "plan: expected %s", why.expected);
-    if (err == BEL_ERANGE)
-        return bel__refuse(reply, BEL_EINVAL, "the plan has no time in the future");
+    if (err == BEL_ERANGE) return bel__refuse(reply, BEL_EINVAL, "the plan has no future time");
     return err;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A row as a line of JSON, for people and for programs that look for something. What is in it
- * depends on the table; all have the table and the key. Bytes that are not plain text are written
- * as hexadecimal digits, under a name that says so. The secrets of tokens and of ids are left out.
+ * Each row becomes a line of JSON, for people and for programs. All lines have the table and the
+ * key; the other fields depend on the table. Bytes that are not plain text are printed in
+ * hexadecimal, in a field whose name ends in _hex. The secrets of tokens and of ids are left out.
  *
  *     {"table":"timers","key":"0400...","topic":"mail","id":"a","lane":"wall","time":1767225600000,
  *      "priority":128,"sequence":7,"attempts":1,"payload":"hello"}
  *
- * What of a row cannot be read is said to be damaged, in its line.
+ * A row that cannot be decoded has "damaged":true in its line.
  */
 #include "engine/engine.h"
 #include "engine/offline/inspect.h"
@@ -22,10 +22,10 @@
 #include <string.h>
 
 enum {
-    LINE_BYTES_MAX = 200 << 20, /* of the largest payload, as digits, and some more */
+    LINE_BYTES_MAX = 200 << 20, /* the largest payload in hexadecimal, and more */
 };
 
-/* A line that is being written. An error stays, and ends it. */
+/* The current line. After an error nothing more is added. */
 struct line {
     struct bel_engine *engine;
     struct bel_buffer buffer;
@@ -73,7 +73,7 @@ static void put_digits(struct line *line, struct bel_view bytes)
     }
 }
 
-/* Bytes between quotes. */
+/* Adds bytes in quotes. */
 static void put_quoted(struct line *line, struct bel_view bytes)
 {
     put_text(line, "\"");
@@ -85,7 +85,7 @@ static void put_quoted(struct line *line, struct bel_view bytes)
     put_text(line, "\"");
 }
 
-/* A field of bytes, if there are any. */
+/* Adds a field of bytes, unless it is empty. */
 static void put_bytes(struct line *line, const char *name, struct bel_view bytes)
 {
     if (bytes.bytes == 0) return;
@@ -110,7 +110,7 @@ static void put_damaged(struct line *line)
 
 /* --- records --- */
 
-/* The bytes of a blob, chunk by chunk. */
+/* Appends the bytes of a blob, chunk by chunk. */
 static int gather(const struct bel_engine *engine, const struct bel_blob *blob,
                   struct bel_buffer *out)
 {
@@ -126,7 +126,7 @@ static int gather(const struct bel_engine *engine, const struct bel_blob *blob,
     return 0;
 }
 
-/* Pairs, in their order, because a name may be there twice. */
+/* Adds headers as an array of pairs, because a name may occur twice. */
 static void put_headers(struct line *line, struct bel_view headers)
 {
     struct bel_header header;
@@ -310,7 +310,7 @@ static void put_row(struct line *line, const struct bel_key *key, struct bel_vie
     put_text(line, "}\n");
 }
 
-static int dump_rows(struct bel_engine *engine, struct bel_subprocess *apart)
+static int dump_rows(struct bel_engine *engine, struct bel_subprocess *process)
 {
     struct line line = {.engine = engine};
     struct bel_key first = {{0, 0, 0}};
@@ -322,7 +322,7 @@ static int dump_rows(struct bel_engine *engine, struct bel_subprocess *apart)
         put_row(&line, &cursor.key, cursor.value);
         err = line.err;
         struct bel_view text = {bel__buffer_data(&line.buffer), line.buffer.count};
-        if (!err) err = bel__subprocess_send(apart, text);
+        if (!err) err = bel__subprocess_send(process, text);
         if (!err) err = bel__store_next(engine->store, &cursor);
     }
     bel__buffer_finish(&line.buffer);
@@ -337,14 +337,14 @@ struct dump {
     void *context;
 };
 
-static int run_dump(void *context, struct bel_subprocess *apart, struct bel_why *why)
+static int run_dump(void *context, struct bel_subprocess *process, struct bel_why *why)
 {
     const struct dump *dump = context;
     struct bel_tree_stats stats;
     struct bel_engine *engine;
     int err = bel__engine_open_view(dump->folder, &stats, &engine, why);
     if (err) return err;
-    err = dump_rows(engine, apart);
+    err = dump_rows(engine, process);
     bel_engine_close(engine);
     return err ? bel__why_say(why, err, "a row cannot be read: %s", bel_error_text(err)) : 0;
 }

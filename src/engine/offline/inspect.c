@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A row seldom stands alone. What must be true of all of them together:
+ * Rows depend on each other. The check verifies:
  *
- *     TIMERS  <--> ALIASES     an id leads to the row, and the row has that id
- *        ^ ^-- LEASES          of a timer
- *        |     COUNTS          by topic, hour and group: as many as there are
+ *     TIMERS  <--> ALIASES     the alias of an id names the row, and the row has that id
+ *        ^ ^-- LEASES          a lease has a timer
+ *        |     COUNTS          numbers by topic, hour and group match the timers
  *     tick <-> PLANS <-> PLAN_STATES
  *     OCCURRENCES              one for each unfinished timer of a plan
- *     CHUNKS                   all that are referred to, and no others
+ *     CHUNKS                   exactly those that blobs refer to
  *
- * The rows are read once, in order. What is counted is held as it was stored, and each timer takes
- * one off: in the end all must be 0.
+ * The rows are read once, in order. Counts of hours and groups are loaded as stored, and each timer
+ * subtracts 1: in the end all must be 0.
  */
 #include "engine/offline/inspect.h"
 
@@ -28,12 +28,12 @@ struct walk {
     struct bel_engine *engine;
     struct bel_engine_report *report;
     struct bel_why *why;
-    uint64_t (*numbers)[BEL_NUMBERS]; /* of each topic, counted anew */
+    uint64_t (*numbers)[BEL_NUMBERS]; /* of each topic, recounted */
     uint64_t occurrences, made;       /* rows; unfinished timers of plans */
-    uint64_t chunks, used;            /* rows; those that are referred to */
+    uint64_t chunks, used;            /* rows; chunks that blobs refer to */
 };
 
-/* A row, taken apart as far as all need it. */
+/* A row and its key parts. */
 struct row {
     struct bel_key key;
     struct bel_place place;
@@ -68,9 +68,9 @@ static int damaged(const struct walk *walk, const struct bel_key *key, const cha
                         what);
 }
 
-/* Finds a row that must be there. */
-static int need(const struct walk *walk, const struct row *row, const struct bel_key *key,
-                struct bel_view *out, const char *otherwise)
+/* Gets a row that must exist; otherwise reports `otherwise` for `row`. */
+static int require_row(const struct walk *walk, const struct row *row, const struct bel_key *key,
+                       struct bel_view *out, const char *otherwise)
 {
     int err = bel__store_get(walk->engine->store, key, out);
     return err == BEL_ENOTFOUND ? damaged(walk, &row->key, otherwise) : err;
@@ -84,7 +84,7 @@ static uint64_t *numbers_of(const struct walk *walk, const struct row *row)
 
 /* --- what several rows have --- */
 
-/* The id of a row leads to it. */
+/* Checks that the alias of a row's id names the row. */
 static int check_alias(const struct walk *walk, const struct row *row,
                        const struct bel_record *record)
 {
@@ -92,28 +92,28 @@ static int check_alias(const struct walk *walk, const struct row *row,
     if (record->is_id_made && row->place.table == BEL_TABLE_TIMERS) return 0;
     if (id.bytes == 0 || id.bytes > BEL_ID_BYTES) return damaged(walk, &row->key, "it has no id");
     struct bel_key alias = bel__key_alias(walk->engine->alias_keys, row->place.topic, id);
-    int err = need(walk, row, &alias, &value, "its id does not lead anywhere");
+    int err = require_row(walk, row, &alias, &value, "its id has no alias");
     if (err) return err;
     bool leads_here = value.bytes == sizeof row->key.words &&
                       memcmp(value.data, row->key.words, value.bytes) == 0;
-    return leads_here ? 0 : damaged(walk, &row->key, "its id leads elsewhere");
+    return leads_here ? 0 : damaged(walk, &row->key, "the alias of its id names another row");
 }
 
 static int check_blob(struct walk *walk, const struct row *row, const struct bel_blob *blob)
 {
     if (blob->number == 0) return 0;
     if (blob->bytes > 2 * (uint64_t)BEL_PAYLOAD_BYTES_MAX) {
-        return damaged(walk, &row->key, "its bytes are too many");
+        return damaged(walk, &row->key, "its blob is too large");
     }
     for (uint64_t i = 0, at = 0; at < blob->bytes; i++, at += BEL_CHUNK_BYTES) {
         struct bel_key key = bel__key_of(
             &(struct bel_place){.table = BEL_TABLE_CHUNKS, .time = blob->number, .sequence = i});
         uint64_t left = blob->bytes - at;
         struct bel_view chunk;
-        int err = need(walk, row, &key, &chunk, "a part of its bytes is missing");
+        int err = require_row(walk, row, &key, &chunk, "a chunk of its blob is missing");
         if (err) return err;
         if (chunk.bytes != (left < BEL_CHUNK_BYTES ? left : BEL_CHUNK_BYTES)) {
-            return damaged(walk, &row->key, "a part of its bytes has another length");
+            return damaged(walk, &row->key, "a chunk of its blob has a wrong length");
         }
         walk->used++;
     }
@@ -132,9 +132,9 @@ static int check_body(struct walk *walk, const struct row *row, const struct bel
                : damaged(walk, &row->key, "its payload cannot be read");
 }
 
-/* Takes one off a number of a count. */
-static int take_off(const struct walk *walk, const struct bel_key *key, unsigned index,
-                    uint64_t *out_left)
+/* Subtracts 1 from a number of a count. */
+static int subtract_one(const struct walk *walk, const struct bel_key *key, unsigned index,
+                        uint64_t *out_left)
 {
     struct bel_count *count;
     int err = bel__count_hold(&walk->engine->rows.counts, walk->engine->store, key, &count);
@@ -151,12 +151,12 @@ static int check_tick(struct walk *walk, const struct row *row, const struct bel
     struct bel_view value;
     struct bel_key key = bel__key_of(&(struct bel_place){
         .table = BEL_TABLE_PLAN_STATES, .topic = row->place.topic, .sequence = record->plan});
-    int err = need(walk, row, &key, &value, "its plan is missing");
+    int err = require_row(walk, row, &key, &value, "its plan is missing");
     if (err) return err;
     if (bel__plan_state_read(value, &state) == 0 && bel__key_compare(&state.tick, &row->key) == 0) {
         return 0;
     }
-    return damaged(walk, &row->key, "its plan waits elsewhere");
+    return damaged(walk, &row->key, "it is not the tick of its plan");
 }
 
 static int check_timer(struct walk *walk, const struct row *row)
@@ -164,7 +164,7 @@ static int check_timer(struct walk *walk, const struct row *row)
     uint64_t *numbers = numbers_of(walk, row), left = 0;
     struct bel_record record;
     if (numbers == NULL || row->place.lane > BEL_LANE_NONE) {
-        return damaged(walk, &row->key, "it is in no topic");
+        return damaged(walk, &row->key, "its topic or lane is unknown");
     }
     if (bel__record_read(row->value, &record) != 0 || record.kind == BEL_RECORD_PLAN) {
         return damaged(walk, &row->key, "it cannot be read");
@@ -175,11 +175,11 @@ static int check_timer(struct walk *walk, const struct row *row)
     bool is_timed = row->place.lane < BEL_LANES_TIMED;
     numbers[is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED]++;
     struct bel_key hours = bel__timer_hours_key(&row->place);
-    int err = is_timed ? take_off(walk, &hours, bel__timer_hour_index(&row->place), &left) : 0;
+    int err = is_timed ? subtract_one(walk, &hours, bel__timer_hour_index(&row->place), &left) : 0;
     if (err == 0 && record.group.bytes > 0) {
         struct bel_key group = bel__timer_group_key(walk->engine, row->place.topic, record.group);
-        err = take_off(walk, &group, 0, &left);
-        if (left == 0) numbers[BEL_NUMBER_SHARES]++; /* the last of its group */
+        err = subtract_one(walk, &group, 0, &left);
+        if (left == 0) numbers[BEL_NUMBER_SHARES]++; /* the last timer of its group */
     } else if (numbers[BEL_NUMBER_PLAIN]++ == 0) {
         numbers[BEL_NUMBER_SHARES]++;
     }
@@ -192,7 +192,7 @@ static int check_lease(struct walk *walk, const struct row *row)
     struct bel_lease_row lease;
     struct bel_view value;
     walk->report->leases++;
-    int err = need(walk, row, &key, &value, "its timer is missing");
+    int err = require_row(walk, row, &key, &value, "its timer is missing");
     if (err) return err;
     if (bel__record_kind(value) == BEL_RECORD_TIMER && bel__lease_read(row->value, &lease) == 0) {
         return 0;
@@ -212,7 +212,7 @@ static int check_plan(struct walk *walk, const struct row *row)
     }
     walk->report->plans++;
     numbers[BEL_NUMBER_PLANS]++;
-    int err = need(walk, row, &key, &value, "its state is missing");
+    int err = require_row(walk, row, &key, &value, "its state is missing");
     return err ? err : check_body(walk, row, &record);
 }
 
@@ -221,12 +221,12 @@ static int check_plan_state(struct walk *walk, const struct row *row)
     struct bel_key key = bel__key_in(&row->key, BEL_TABLE_PLANS);
     struct bel_plan_state state;
     struct bel_view value;
-    int err = need(walk, row, &key, &value, "its plan is missing");
+    int err = require_row(walk, row, &key, &value, "its plan is missing");
     if (err) return err;
     if (bel__plan_state_read(row->value, &state) != 0) {
         return damaged(walk, &row->key, "it cannot be read");
     }
-    return need(walk, row, &state.tick, &value, "the place where it waits is missing");
+    return require_row(walk, row, &state.tick, &value, "its tick is missing");
 }
 
 static int check_occurrence(struct walk *walk, const struct row *row)
@@ -254,16 +254,18 @@ static int check_ended(struct walk *walk, const struct row *row)
     return check_body(walk, row, &record);
 }
 
-/* The other way round: what an alias leads to has an id with that hash. */
+/* Checks that the row that an alias names has an id with this hash. */
 static int check_alias_row(struct walk *walk, const struct row *row)
 {
     struct bel_key key;
     struct bel_view value;
     struct bel_record record;
-    if (row->value.bytes != sizeof key.words) return damaged(walk, &row->key, "it is no alias");
+    if (row->value.bytes != sizeof key.words) {
+        return damaged(walk, &row->key, "its value is not a key");
+    }
     memcpy(key.words, row->value.data, sizeof key.words);
     struct bel_place place = bel__place_of(&key);
-    int err = need(walk, row, &key, &value, "what it leads to is missing");
+    int err = require_row(walk, row, &key, &value, "the row that it names is missing");
     if (err) return err;
     bool is_record = place.table == BEL_TABLE_TIMERS || place.table == BEL_TABLE_ENDED ||
                      place.table == BEL_TABLE_PLANS;
@@ -271,14 +273,14 @@ static int check_alias_row(struct walk *walk, const struct row *row)
         struct bel_key back = bel__key_alias(walk->engine->alias_keys, place.topic, record.id);
         if (bel__key_compare(&back, &row->key) == 0) return 0;
     }
-    return damaged(walk, &row->key, "what it leads to has another id");
+    return damaged(walk, &row->key, "the row that it names has another id");
 }
 
-/* Counts are held, so that those that nobody takes anything off are seen too. */
+/* Loads the count, so that check_counts() finds it even if no timer subtracts from it. */
 static int check_count(struct walk *walk, const struct row *row)
 {
     struct bel_count *count;
-    if (row->place.lane == BEL_COUNT_TOPIC) return 0; /* the topic has read it */
+    if (row->place.lane == BEL_COUNT_TOPIC) return 0; /* checked by check_topic_numbers() */
     return bel__count_hold(&walk->engine->rows.counts, walk->engine->store, &row->key, &count);
 }
 
@@ -286,7 +288,7 @@ static int check_row(struct walk *walk, const struct row *row)
 {
     switch (row->place.table) {
     case BEL_TABLE_META:
-        return 0; /* the engine has read it */
+        return 0; /* decoded when the engine was opened */
     case BEL_TABLE_TOPICS:
         walk->report->topics++;
         return 0;
@@ -310,7 +312,7 @@ static int check_row(struct walk *walk, const struct row *row)
         walk->chunks++;
         return 0;
     default:
-        return damaged(walk, &row->key, "nothing of the kind is known");
+        return damaged(walk, &row->key, "its table is unknown");
     }
 }
 
@@ -325,7 +327,7 @@ static int check_topic_numbers(const struct walk *walk)
         for (int number = 0; number < BEL_NUMBERS; number++) {
             if (topic->numbers[number] == walk->numbers[i][number]) continue;
             return bel__why_say(walk->why, BEL_ECORRUPT,
-                                "topic %.*s: number %d is %llu, but there are %llu",
+                                "topic %.*s: number %d is %llu in the store, but %llu by counting",
                                 (int)topic->name_bytes, topic->name, number,
                                 (unsigned long long)topic->numbers[number],
                                 (unsigned long long)walk->numbers[i][number]);
@@ -341,16 +343,16 @@ static int check_counts(const struct walk *walk)
         const struct bel_count *count = (struct bel_count *)(uintptr_t)bel__map_at(map, i)->value;
         for (unsigned number = 0; number < count->numbers_count; number++) {
             if (count->numbers[number] == 0) continue;
-            return damaged(walk, &count->key, "it does not count what there is");
+            return damaged(walk, &count->key, "its numbers do not match the timers");
         }
     }
     if (walk->occurrences != walk->made) {
         return bel__why_say(walk->why, BEL_ECORRUPT,
-                            "%llu occurrences are listed, but there are %llu",
+                            "%llu rows of occurrences, but %llu unfinished occurrences",
                             (unsigned long long)walk->occurrences, (unsigned long long)walk->made);
     }
     if (walk->chunks == walk->used) return 0;
-    return bel__why_say(walk->why, BEL_ECORRUPT, "%llu chunks are there, but %llu are in use",
+    return bel__why_say(walk->why, BEL_ECORRUPT, "%llu rows of chunks, but %llu are in use",
                         (unsigned long long)walk->chunks, (unsigned long long)walk->used);
 }
 
@@ -365,7 +367,7 @@ static int walk_rows(struct walk *walk)
         walk->report->rows++;
         err = check_row(walk, &row);
         if (err == BEL_ECORRUPT && walk->why->text[0] == 0) {
-            return damaged(walk, &row.key, "what belongs to it is damaged");
+            return damaged(walk, &row.key, "a row that belongs to it is damaged");
         }
         if (err == 0) err = bel__store_next(store, &cursor);
     }
@@ -404,11 +406,11 @@ int bel__engine_open_view(const char *folder, struct bel_tree_stats *out_stats,
 
 struct check {
     const char *folder;
-    uint64_t rows_max; /* if it was left open */
+    uint64_t rows_max; /* for bel_engine_check_if_left() */
     struct bel_engine_report report;
 };
 
-static int run_check(void *context, struct bel_subprocess *apart, struct bel_why *why)
+static int run_check(void *context, struct bel_subprocess *process, struct bel_why *why)
 {
     struct check *check = context;
     struct bel_tree_stats stats = {0};
@@ -419,10 +421,10 @@ static int run_check(void *context, struct bel_subprocess *apart, struct bel_why
     err = bel__engine_walk(engine, &check->report, why);
     bel_engine_close(engine);
     if (err) return err;
-    return bel__subprocess_send(apart, (struct bel_view){&check->report, sizeof check->report});
+    return bel__subprocess_send(process, (struct bel_view){&check->report, sizeof check->report});
 }
 
-static int run_check_if_left(void *context, struct bel_subprocess *apart, struct bel_why *why)
+static int run_check_if_left(void *context, struct bel_subprocess *process, struct bel_why *why)
 {
     const struct check *check = context;
     struct bel_store_glance glance;
@@ -430,7 +432,7 @@ static int run_check_if_left(void *context, struct bel_subprocess *apart, struct
     if (err == BEL_ENOTFOUND) return 0;
     if (err) return bel__why_say(why, err, "tree cannot be opened: %s", bel_error_text(err));
     bool is_wanted = glance.was_left_open && glance.tree_rows <= check->rows_max;
-    return is_wanted ? run_check(context, apart, why) : 0;
+    return is_wanted ? run_check(context, process, why) : 0;
 }
 
 static int take_report(void *context, struct bel_view piece)
@@ -441,8 +443,8 @@ static int take_report(void *context, struct bel_view piece)
     return 0;
 }
 
-static int run_apart(struct bel_subprocess_task *task, struct check *check,
-                     struct bel_engine_report *out, struct bel_engine_why *why)
+static int run_in_subprocess(struct bel_subprocess_task *task, struct check *check,
+                             struct bel_engine_report *out, struct bel_engine_why *why)
 {
     struct bel_why found = {0};
     task->context = check;
@@ -457,7 +459,7 @@ int bel_engine_check(const char *folder, struct bel_engine_report *out, struct b
 {
     struct check check = {.folder = folder};
     struct bel_subprocess_task task = {.run = run_check, .receive = take_report};
-    return run_apart(&task, &check, out, why);
+    return run_in_subprocess(&task, &check, out, why);
 }
 
 int bel_engine_check_if_left(const char *folder, uint64_t rows_max, struct bel_engine_report *out,
@@ -465,5 +467,5 @@ int bel_engine_check_if_left(const char *folder, uint64_t rows_max, struct bel_e
 {
     struct check check = {.folder = folder, .rows_max = rows_max};
     struct bel_subprocess_task task = {.run = run_check_if_left, .receive = take_report};
-    return run_apart(&task, &check, out, why);
+    return run_in_subprocess(&task, &check, out, why);
 }

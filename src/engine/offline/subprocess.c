@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A piece goes through a pipe behind its length. The last one has the highest bit of its length
- * set, and is the result.
+ * A piece goes through a pipe after its length. The last piece is the result, with the highest bit
+ * of its length set.
  */
 #include "engine/offline/subprocess.h"
 
@@ -43,7 +43,7 @@ static int send_all(int pipe, const void *data, size_t bytes)
     return 0;
 }
 
-/* BEL_ECLOSED if it ends before. */
+/* Reads exactly `bytes` bytes. Returns BEL_ECLOSED if the pipe ends before. */
 static int receive_all(int pipe, void *out, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
@@ -55,18 +55,18 @@ static int receive_all(int pipe, void *out, size_t bytes)
     return 0;
 }
 
-int bel__subprocess_send(struct bel_subprocess *apart, struct bel_view piece)
+int bel__subprocess_send(struct bel_subprocess *process, struct bel_view piece)
 {
     uint32_t bytes = (uint32_t)piece.bytes;
     assert(piece.bytes <= PIECE_BYTES_MAX);
-    int err = send_all(apart->pipe, &bytes, sizeof bytes);
-    return err ? err : send_all(apart->pipe, piece.data, piece.bytes);
+    int err = send_all(process->pipe, &bytes, sizeof bytes);
+    return err ? err : send_all(process->pipe, piece.data, piece.bytes);
 }
 
-/* The other process: quiet if it dies, and without a core. */
-static _Noreturn void live(const struct bel_subprocess_task *task, int pipe)
+/* Runs the task in the subprocess. If it dies, it prints nothing and dumps no core. */
+static _Noreturn void run_in_child(const struct bel_subprocess_task *task, int pipe)
 {
-    struct bel_subprocess apart = {pipe};
+    struct bel_subprocess process = {pipe};
     struct result result = {0};
     uint32_t mark = IS_RESULT | (uint32_t)sizeof result;
     const struct rlimit none = {0, 0};
@@ -74,13 +74,13 @@ static _Noreturn void live(const struct bel_subprocess_task *task, int pipe)
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)signal(SIGPIPE, SIG_IGN);
     if (nowhere >= 0) (void)dup2(nowhere, STDERR_FILENO);
-    result.err = task->run(task->context, &apart, &result.why);
+    result.err = task->run(task->context, &process, &result.why);
     (void)send_all(pipe, &mark, sizeof mark);
     (void)send_all(pipe, &result, sizeof result);
     _exit(0);
 }
 
-/* Takes one piece. True if it was the result, or an error. */
+/* Reads one piece. Returns true after the result or an error. */
 static bool take_piece(const struct bel_subprocess_task *task, int pipe, struct result *result)
 {
     uint32_t bytes;
@@ -101,13 +101,13 @@ static bool take_piece(const struct bel_subprocess_task *task, int pipe, struct 
     return result->err != 0;
 }
 
-static int listen_to(const struct bel_subprocess_task *task, pid_t child, int pipe,
-                     struct bel_why *why)
+static int receive_pieces(const struct bel_subprocess_task *task, pid_t child, int pipe,
+                          struct bel_why *why)
 {
     struct result result = {0};
     int status = 0;
     while (!take_piece(task, pipe, &result)) {}
-    (void)close(pipe); /* who still sends, ends */
+    (void)close(pipe); /* a subprocess that still sends gets EPIPE */
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     if (result.err == BEL_ECLOSED) {
         int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -126,7 +126,7 @@ int bel__subprocess_run(const struct bel_subprocess_task *task, struct bel_why *
     pid_t child = fork();
     if (child == 0) {
         (void)close(ends[0]);
-        live(task, ends[1]);
+        run_in_child(task, ends[1]);
     }
     (void)close(ends[1]);
     if (child < 0) {
@@ -134,5 +134,5 @@ int bel__subprocess_run(const struct bel_subprocess_task *task, struct bel_why *
         (void)close(ends[0]);
         return bel__why_system(why, err, "a process", "made");
     }
-    return listen_to(task, child, ends[0], why);
+    return receive_pieces(task, child, ends[0], why);
 }
