@@ -278,7 +278,7 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
     write_metric(&page, "clients_accepted_total", "counter", "Connections accepted.",
                  metrics->accepted);
     write_metric(&page, "clients_refused_total", "counter",
-                 "Connections refused: the maximum is reached.", metrics->refused);
+                 "Connections refused: too many, or out of memory.", metrics->refused);
     write_metric(&page, "clients_dropped_total", "counter",
                  "Connections closed because the client did not read its replies.",
                  metrics->dropped);

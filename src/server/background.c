@@ -42,7 +42,7 @@ int bel__background_backup(struct bel_background *background, struct bel_view pa
     background->backup = task;
     background->backup_begun = bel_clock_mono(background->clock->system);
     memcpy(background->backup_folder, folder, path.bytes + 1);
-    BEL_LOG(background->log, BEL_LOG_INFO, "backing up", BEL_LOG_TEXT("folder", folder));
+    BEL_LOG(background->log, BEL_LOG_INFO, "backup started", BEL_LOG_TEXT("folder", folder));
     bel__loop_begin_chore(background->loop);
     return BEL_BACKGROUND_LATER;
 }
@@ -56,15 +56,15 @@ static void run_backup(struct bel_background *background)
     if (err == BEL_EBUSY) return;
     if (err == 0) {
         err = bel__server_clock_copy(background->clock, background->backup_folder);
-        if (err) (void)snprintf(why.text, sizeof why.text, "virtual-clock cannot be written");
+        if (err) (void)snprintf(why.text, sizeof why.text, "cannot write the file virtual-clock");
     }
     uint64_t ns = bel_clock_mono(background->clock->system).ns - background->backup_begun.ns;
     background->backup = NULL;
     if (err) {
-        BEL_LOG(background->log, BEL_LOG_WARN, "the backup has failed",
+        BEL_LOG(background->log, BEL_LOG_WARN, "backup failed",
                 BEL_LOG_TEXT("error", bel_error_text(err)), BEL_LOG_TEXT("why", why.text));
     } else {
-        BEL_LOG(background->log, BEL_LOG_INFO, "backed up", BEL_LOG_NUMBER("ms", ns / NS_PER_MS));
+        BEL_LOG(background->log, BEL_LOG_INFO, "backup done", BEL_LOG_NUMBER("ms", ns / NS_PER_MS));
     }
     task->done(task, err, why.text);
 }
@@ -79,7 +79,7 @@ static struct bel_background_task *task_of(struct bel_link *link)
 int bel__background_advance(struct bel_background *background, const struct bel_clock_move *move,
                             struct bel_background_task *task)
 {
-    struct bel_wall start = background->clock->now.wall; /* where the advances before it will end */
+    struct bel_wall start = background->clock->now.wall; /* the time when this task will start */
     if (!bel__list_is_empty(&background->advances)) {
         struct bel_link *last = background->advances.head.prev;
         start = BEL_CONTAINER_OF(last, struct bel_background_task, link)->to;
@@ -104,7 +104,8 @@ static void run_advance(struct bel_background *background, struct bel_background
     if (err == BEL_EBUSY) err = BEL_EFULL;
     background->advance_turns = 0;
     bel__link_remove(&task->link);
-    task->done(task, err, err == BEL_EFULL ? "too much is due on the way: go in steps" : "");
+    task->done(task, err,
+               err == BEL_EFULL ? "too many timers are due: advance in smaller steps" : "");
 }
 
 /* --- both --- */
@@ -122,9 +123,9 @@ void bel__background_end(struct bel_background *background)
 {
     struct bel_background_task *task;
     while ((task = task_of(bel__list_take_first(&background->advances))) != NULL) {
-        task->done(task, BEL_ECLOSED, "the server stops");
+        task->done(task, BEL_ECLOSED, "the server is stopping");
     }
     task = background->backup;
     background->backup = NULL;
-    if (task != NULL) task->done(task, BEL_ECLOSED, "the server stops");
+    if (task != NULL) task->done(task, BEL_ECLOSED, "the server is stopping");
 }

@@ -12,7 +12,7 @@
  *
  *     bel__background_..() ----> bel__loop_begin_chore() ----> bel__background_run() ----> done()
  *
- * Threads: all of it belongs to the thread of the loop.
+ * Threads: only the loop thread may use it.
  */
 
 #include "belfry/engine.h"
@@ -29,7 +29,7 @@ enum {
 
 /* The fields are private. */
 struct bel_background {
-    struct bel_engine *engine; /* borrowed, like the next two */
+    struct bel_engine *engine; /* borrowed, like the next three */
     struct bel_loop *loop;
     const struct bel_server_clock *clock;
     const struct bel_logger *log;
@@ -44,7 +44,7 @@ void bel__background_init(struct bel_background *background, struct bel_engine *
                           struct bel_loop *loop, const struct bel_server_clock *clock,
                           const struct bel_logger *log);
 
-/* Begin an operation; used as functions of struct bel_service. */
+/* Start an operation, for struct bel_service. Return BEL_BACKGROUND_LATER, or an error. */
 BEL_CHECKED int bel__background_backup(struct bel_background *background, struct bel_view path,
                                        struct bel_background_task *task, struct bel_why *why);
 BEL_CHECKED int bel__background_advance(struct bel_background *background,

@@ -38,7 +38,7 @@ static uv_stream_t *stream_of(struct bel_connection *connection)
     return (uv_stream_t *)&connection->tcp;
 }
 
-/* --- the end --- */
+/* --- closing --- */
 
 static void connection_free(struct bel_connection *connection)
 {
@@ -178,7 +178,7 @@ static void take_in(struct bel_connection *connection, const char *data, size_t 
         if (connection->discarded > DISCARD_BYTES_MAX) bel__connection_close(connection);
         return;
     }
-    /* Too much input ends the session with an error reply. */
+    /* On failure the session drops its output, and the next flush closes the connection. */
     (void)!bel__session_receive(connection->session, data, bytes);
     if (bytes == BEL_LOOP_READ_BYTES || bel__session_room(connection->session) == 0) {
         set_reading(connection, false); /* let other clients be served first */
@@ -209,7 +209,7 @@ static void on_written(uv_write_t *request, int status)
 {
     struct bel_connection *connection = request->data;
     assert(connection->block != NULL && request == &connection->block->write);
-    if (connection->state >= BEL_CONNECTION_CLOSING) return; /* the block goes with it */
+    if (connection->state >= BEL_CONNECTION_CLOSING) return; /* connection_free() frees the block */
     free(connection->block);
     connection->block = NULL;
     if (status < 0) {
@@ -314,7 +314,7 @@ bool bel__connection_flush(struct bel_connection *connection)
 
 /* --- accepting --- */
 
-/* The session has a reply. */
+/* Callback of the session: a reply was added to its output. */
 static void on_ready(void *context)
 {
     bel__connection_activate(context);
@@ -338,10 +338,10 @@ static void introduce(struct bel_connection *connection)
     bel__session_introduce(connection->session, ++connection->loop->connection_ids, text);
 }
 
-/* Sends an error that there are too many clients, if the socket accepts it at once. */
+/* Refuses a connection: sends an error if the socket accepts it at once, then closes. */
 static void turn_away(struct bel_connection *connection)
 {
-    static char text[] = "-ERR there are too many clients\r\n";
+    static char text[] = "-ERR max number of clients reached\r\n";
     uv_buf_t part = uv_buf_init(text, sizeof text - 1);
     (void)uv_try_write(stream_of(connection), &part, 1);
     connection->loop->options.metrics->refused++;
@@ -355,7 +355,8 @@ static void on_doorstep_closed(uv_handle_t *handle)
     loop->is_doorstep_taken = false;
 }
 
-/* Accepts a connection when memory is out, and closes it; otherwise no other could be accepted. */
+/* Out of memory: accepts a connection with a handle of the loop and closes it. Otherwise libuv
+ * would not accept the next one. */
 static void hang_up(struct bel_loop *loop, uv_stream_t *listener)
 {
     if (loop->is_doorstep_taken) return;

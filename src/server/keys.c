@@ -170,10 +170,10 @@ static const char *add_line(struct bel_keys *keys, struct bel_view line)
     const char *text = line.data;
     if (line.bytes > 0 && text[line.bytes - 1] == '\r') line.bytes--;
     if (line.bytes == 0 || text[0] == '#') return NULL;
-    if (keys->count == BEL_KEYS_MAX) return "there are too many keys";
+    if (keys->count == BEL_KEYS_MAX) return "more than 256 keys";
     const char *wrong = parse_line(line, &key);
     if (wrong != NULL) return wrong;
-    if (is_known(keys, key.name)) return "that name was there before";
+    if (is_known(keys, key.name)) return "duplicate name";
     keys->items[keys->count++] = key;
     return NULL;
 }

@@ -14,7 +14,7 @@ static void on_connection(uv_stream_t *listener, int status)
 {
     struct bel_loop *loop = listener->data;
     if (status != 0) {
-        BEL_LOG(loop->options.log, BEL_LOG_WARN, "cannot accept",
+        BEL_LOG(loop->options.log, BEL_LOG_WARN, "cannot accept a connection",
                 BEL_LOG_TEXT("why", uv_strerror(status)));
         return;
     }

@@ -266,7 +266,7 @@ static void close_all(struct bel_loop *loop)
 static void on_deadline(uv_timer_t *timer)
 {
     struct bel_loop *loop = timer->data;
-    BEL_LOG(loop->options.log, BEL_LOG_WARN, "closing clients that do not read",
+    BEL_LOG(loop->options.log, BEL_LOG_WARN, "closing connections: clients do not read",
             BEL_LOG_NUMBER("clients", loop->options.metrics->clients));
     close_all(loop);
     uv_stop(&loop->uv);

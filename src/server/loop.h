@@ -5,10 +5,10 @@
 /*
  * loop - the event loop: one thread that reads requests, takes turns and writes replies.
  *
- *     poll: bytes come in, clients come and go
+ *     poll: receive bytes, accept and close connections
  *       |                                      ^
- *       v                                      | at most POLLS_MAX times while more keeps
- *     step: sessions parse and submit ---------'    coming: what comes together shares a sync
+ *       v                                      | at most POLLS_MAX times while input arrives:
+ *     step: sessions parse and submit ---------'    the requests of a turn share a sync
  *       |
  *       v
  *     turn: apply the requests, commit once, put the replies into the sessions
@@ -62,7 +62,8 @@ BEL_CHECKED int bel__loop_listen(struct bel_loop *loop, struct bel_address *addr
 /* Adds an HTTP server to the loop; it is borrowed until bel__loop_finish(). */
 BEL_CHECKED int bel__loop_add_http(struct bel_loop *loop, struct bel_http *http);
 
-/* Runs until the loop has drained. Returns 0, or the result of `broken`. */
+/* Runs until the loop has drained. Returns 0; or the error of a failed store, from a reply of the
+ * backend or from `broken`. */
 BEL_CHECKED int bel__loop_run(struct bel_loop *loop);
 
 /* Requests a turn. Any thread may call it. */
@@ -78,8 +79,9 @@ BEL_CHECKED int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uin
 /* Calls the chore of the options after the next poll, and again as its result says. */
 void bel__loop_begin_chore(struct bel_loop *loop);
 
-/* Closes all clients, and takes turns until their requests are done. Then the backend may be
- * closed, and after that the loop destroyed: a thread of the backend may wake it until then. */
+/* Closes all connections, and takes turns until their requests are done or END_MS_MAX has passed.
+ * Then close the backend, and destroy the loop after that: a thread of the backend may wake the
+ * loop until the backend is closed. */
 void bel__loop_finish(struct bel_loop *loop);
 
 /* Frees a loop; NULL is allowed. */

@@ -29,7 +29,7 @@ struct server {
     struct bel_metrics metrics;
     struct bel_server_clock clock;
     struct bel_request_tracker tracker;
-    struct bel_caller http_caller, own_caller; /* callers besides the connections */
+    struct bel_caller http_caller, own_caller; /* own_caller: for the census of the metrics */
     struct bel_service service;
     struct bel_call_pool calls;
     struct bel_info info;
@@ -79,7 +79,7 @@ static int backup(void *context, struct bel_view path, struct bel_background_tas
 static void shut_down(void *context)
 {
     struct server *server = context;
-    bel__logger_write(server->options.log, BEL_LOG_INFO, "stopping by command", NULL, 0);
+    bel__logger_write(server->options.log, BEL_LOG_INFO, "stopping: SHUTDOWN received", NULL, 0);
     bel__loop_drain(server->loop);
 }
 
@@ -108,14 +108,14 @@ static void log_disk(struct server *server, bool is_low)
     if (is_low == server->is_disk_low) return;
     server->is_disk_low = is_low;
     if (is_low) {
-        BEL_LOG(server->options.log, BEL_LOG_WARN, "the disk is nearly full; timers are refused",
+        BEL_LOG(server->options.log, BEL_LOG_WARN, "disk nearly full; new timers are refused",
                 BEL_LOG_TEXT("data", server->options.config->data));
     } else {
-        bel__logger_write(server->options.log, BEL_LOG_INFO, "the disk has room again", NULL, 0);
+        bel__logger_write(server->options.log, BEL_LOG_INFO, "disk has room again", NULL, 0);
     }
 }
 
-/* Is called after each turn. */
+/* Called after each turn: logs changes of disk and clock. Returns the error of a failed engine. */
 static int broken(void *context)
 {
     struct server *server = context;
@@ -125,8 +125,7 @@ static int broken(void *context)
     if (steps != server->clock_steps) {
         char now[BEL_INSTANT_BYTES];
         (void)bel_instant_print(server->clock.now.wall, now, sizeof now);
-        BEL_LOG(server->options.log, BEL_LOG_WARN, "the wall clock was set",
-                BEL_LOG_TEXT("now", now));
+        BEL_LOG(server->options.log, BEL_LOG_WARN, "wall clock step", BEL_LOG_TEXT("now", now));
     }
     server->clock_steps = steps;
     return server->engine->broken;
@@ -151,7 +150,7 @@ static uint32_t make_room(const struct server *server)
     if (limit.rlim_cur > (rlim_t)DESCRIPTORS_BESIDES * 2) {
         possible = (uint32_t)limit.rlim_cur - DESCRIPTORS_BESIDES;
     }
-    BEL_LOG(server->options.log, BEL_LOG_WARN, "the system allows fewer clients",
+    BEL_LOG(server->options.log, BEL_LOG_WARN, "max-clients reduced: too few file descriptors",
             BEL_LOG_NUMBER("wanted", wanted), BEL_LOG_NUMBER("possible", possible));
     return possible;
 }
@@ -178,7 +177,7 @@ static enum bel_engine_sync choose_sync(struct server *server)
     if (config->durability != BEL_DURABILITY_COMMIT) {
         about->is_sync_in_thread = true; /* no reply waits for it */
         bel__logger_write(server->options.log, BEL_LOG_WARN,
-                          "a power cut may take with it what was acknowledged last", NULL, 0);
+                          "a power loss may lose recently acknowledged changes", NULL, 0);
         return BEL_ENGINE_SYNC_IN_THREAD;
     }
     int err = bel__probe_sync(config->data, &about->sync_us);
@@ -206,11 +205,11 @@ static int open_loop(struct server *server)
         .context = server,
     };
     int err = bel__loop_create(&options, &server->loop);
-    return err ? fail(server, err, "cannot make a loop", "") : 0;
+    return err ? fail(server, err, "cannot create the event loop", "") : 0;
 }
 
-/* Checks data that was not closed before it is opened: a damaged page of the tree might be read
- * only days later. */
+/* Checks the data after an unclean stop, unless it has too many rows. Otherwise a damaged page of
+ * the tree might be noticed only days later. */
 static int check_data(const struct server *server)
 {
     const struct bel_config *config = server->options.config;
@@ -226,7 +225,7 @@ static int check_data(const struct server *server)
         return err;
     }
     if (report.rows > 0) {
-        BEL_LOG(server->options.log, BEL_LOG_INFO, "checked, since it was not stopped",
+        BEL_LOG(server->options.log, BEL_LOG_INFO, "data checked after an unclean stop",
                 BEL_LOG_NUMBER("rows", report.rows),
                 BEL_LOG_NUMBER("ms", (end.ns - start.ns) / NS_PER_MS));
     }
@@ -301,7 +300,7 @@ static int open_all(struct server *server)
     server->metrics.clients_max = make_room(server);
     if (bel_zones_open(NULL, &server->zones) != 0) {
         bel__logger_write(server->options.log, BEL_LOG_WARN,
-                          "there are no time zones but UTC (package tzdata)", NULL, 0);
+                          "no time zones except UTC: install tzdata", NULL, 0);
     }
     set_up_service(server);
     int err = open_time(server);
@@ -332,8 +331,8 @@ static int listen_http(struct server *server)
         BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen for HTTP",
                 BEL_LOG_TEXT("address", server->places.http), BEL_LOG_TEXT("why", why.text),
                 BEL_LOG_TEXT("do", config->was_http_asked
-                                       ? "free that port, or say another"
-                                       : "say --http ADDRESS:PORT, or --http none"));
+                                       ? "free this port or choose another"
+                                       : "use --http ADDRESS:PORT or --http none"));
         return err;
     }
     server->places.http_port = bel__http_port(server->http);
@@ -357,7 +356,7 @@ static int listen_resp(struct server *server)
     server->places.resp_port = bel__address_port(&address);
     if (!bel__address_is_loopback(&address)) {
         BEL_LOG(server->options.log, BEL_LOG_WARN,
-                "other machines see what is sent: there is no TLS",
+                "traffic is not encrypted and the address is not local",
                 BEL_LOG_TEXT("address", server->places.resp));
     }
     return 0;
@@ -406,7 +405,7 @@ int bel__server_run(const struct bel_server_options *options)
     if (err == 0) err = listen_all(server);
     if (err == 0) {
         err = bel__loop_run(server->loop);
-        if (err) (void)fail(server, err, "the store has failed; nothing more is acknowledged", "");
+        if (err) (void)fail(server, err, "store failed; the server acknowledges nothing more", "");
     }
     close_all(server);
     if (err == 0) bel__logger_write(options->log, BEL_LOG_INFO, "stopped", NULL, 0);

@@ -27,7 +27,7 @@ enum {
 
 struct bel_server_clock {
     struct bel_now now;             /* read only */
-    const struct bel_clock *system; /* borrowed: the system's */
+    const struct bel_clock *system; /* borrowed: the system clock */
     bool is_virtual;
     char path[BEL_SERVER_CLOCK_PATH_BYTES]; /* private: file of the virtual time; empty: none */
 };
@@ -44,7 +44,7 @@ BEL_CHECKED int bel__server_clock_init_virtual(struct bel_server_clock *clock,
  * Does nothing for the system's time. Returns 0 or BEL_EIO. */
 BEL_CHECKED int bel__server_clock_copy(const struct bel_server_clock *clock, const char *folder);
 
-/* Reads the clock. */
+/* Reads the clock and sets `now`; virtual time stays as it is. */
 void bel__server_clock_read(struct bel_server_clock *clock);
 
 /*

@@ -165,7 +165,7 @@ def test_a_backup_holds_up_nobody():
         for _ in range(10000):
             client.read()
         client.send("BACKUP", os.path.join(server.folder, "copy"))
-        until(lambda: "backing up" in server.log(), "a backup")
+        until(lambda: "backup started" in server.log(), "a backup")
         refusal = other.refused("BACKUP", os.path.join(server.folder, "another"))
         assert refusal.startswith("FULL"), refusal
         assert len(answered_meanwhile(client, other, "SCHEDULE", "t", "y", "IN", "1h")) > 0

@@ -49,7 +49,7 @@ def test_one_too_many_is_turned_away():
             late.read()
             raise AssertionError("it was let in")
         except Refusal as refusal:
-            assert "too many clients" in str(refusal)
+            assert "max number of clients reached" in str(refusal)
         assert late.file.read() == b""
         late.close()
         inside.pop().close()

@@ -75,7 +75,7 @@ def no_ack_after_a_failed_sync(*flags):
         client.close()
         assert len(acknowledged) < 1000, "no sync has failed"
         assert server.wait() == 1, "it goes on"
-        assert "the store has failed" in server.log()
+        assert "store failed" in server.log()
         server.is_traced = False
         server.start()
         with server.client() as again:
