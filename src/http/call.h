@@ -82,11 +82,11 @@ struct bel_http_page {
 /*
  * The lifecycle of a call, which starts when the head of the request is complete:
  *
- *     RECEIVING --.-- all is there ------------------------------> ANSWERED --> SENDING --> gone
- *       |  |      |-- the backend is asked --> RUNNING --reply--------^           ^
- *       |  |      '-- topics are counted ----> COUNTING --counts------|           |
- *       |  '-- the body is too large --> TOO_LARGE -- all is there ---'           |
- *       '-- the head is refused -------> REFUSED -- all is there, or at once -----'
+ *     RECEIVING --.-- body complete -----------------------------> ANSWERED --> SENDING --> freed
+ *       |  |      |-- request submitted -----> RUNNING --reply--------^           ^
+ *       |  |      '-- census started --------> COUNTING --counts------|           |
+ *       |  '-- body too large ---------> TOO_LARGE -- body complete --'           |
+ *       '-- head refused --------------> REFUSED -- body complete, or at once ----'
  *
  * A closed connection ends its call. A RUNNING call becomes ORPHANED until the backend has replied.
  * A call that is ANSWERED without a response closes its connection.
@@ -112,7 +112,7 @@ enum bel_http_query_state {
 
 struct bel_http_call {
     struct bel_request request;
-    struct bel_link link, waiting; /* in the list of all calls; of those that wait for a census */
+    struct bel_link link, waiting; /* in the lists `calls` and `counting` of the server */
     struct bel_http *http;         /* NULL: the connection is closed */
     struct bel_backend *backend;   /* borrowed, as is the next */
     const struct bel_service *service;

@@ -39,7 +39,7 @@ enum {
 struct bel_http {
     struct bel_http_options options;
     struct MHD_Daemon *daemon;
-    struct bel_list calls, counting; /* all calls; those that wait for a census */
+    struct bel_list calls, counting; /* all calls; the calls that wait for a census */
     int epoll_fd;
     MHD_socket listener; /* owned while draining; the library owns it before */
     bool is_draining;
@@ -336,7 +336,7 @@ static void begin(struct bel_http_call *call)
     if (!is_suspended(call)) call->state = BEL_HTTP_CALL_ANSWERED;
 }
 
-/* --- who may --- */
+/* --- checks of the head --- */
 
 static const char *header_of(const struct bel_http_call *call, const char *name)
 {
@@ -452,7 +452,7 @@ static void refuse_size(struct bel_http_call *call)
              bel__http_problem_as(MHD_HTTP_CONTENT_TOO_LARGE, "BADARG", "the body is too large"));
 }
 
-/* NOLINTNEXTLINE(readability-function-size): the library wants so many parameters */
+/* NOLINTNEXTLINE(readability-function-size): a callback of the library */
 static enum MHD_Result take_header(void *context, enum MHD_ValueKind kind, const char *name,
                                    size_t name_bytes, const char *value, size_t value_bytes)
 {
@@ -517,7 +517,7 @@ static void take_body(struct bel_http_call *call, const char *data, size_t bytes
     if (bel__buffer_append(&call->body, data, bytes) != 0) call->state = BEL_HTTP_CALL_TOO_LARGE;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): the library wants so many parameters */
+/* NOLINTNEXTLINE(readability-function-size): a callback of the library */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *bytes, void **state)

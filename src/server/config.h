@@ -72,8 +72,7 @@ void bel__config_init(struct bel_config *config);
  * Each function returns 0; or BEL_EINVAL, and sets `*error` and leaves `config` undefined.
  */
 
-/* Parses the text of a file. `name` is for messages, which say where, what, and what was
- * expected. */
+/* Parses the text of a file. `name` is the name of the file in messages. */
 BEL_CHECKED int bel__config_read_file(struct bel_config *config, const char *name,
                                       struct bel_view text, struct bel_why *error);
 

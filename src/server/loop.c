@@ -22,7 +22,7 @@
 
 enum {
     POLLS_MAX = 4,        /* most polls before a turn, while more input arrives */
-    BATCH_MAX = 8192,     /* with so many requests the turn begins */
+    BATCH_MAX = 8192,     /* requests that start a turn without another poll */
     DRAIN_MS_MAX = 10000, /* limit for clients that do not read their replies */
     END_MS_MAX = 3000,    /* limit for requests of closed clients */
 };

@@ -165,7 +165,7 @@ static int build_schedule(const struct bel_bound *bound, struct bel_command *out
     return 0;
 }
 
-/* --- the others --- */
+/* --- other commands --- */
 
 static int build_target(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
 {
@@ -244,7 +244,7 @@ static int build_ack(const struct bel_bound *bound, struct bel_command *out, str
 {
     bool has_result = bel__bound_has(bound, BEL_ACK_RESULT);
     if (has_result && bound->repeated_count > 1) {
-        return bel__refusal(why, "ERR", "RESULT is of one token: ack the others by themselves");
+        return bel__refusal(why, "ERR", "RESULT needs exactly one token");
     }
     out->ack = (struct bel_ack){.tokens = bound->repeated,
                                 .tokens_count = bound->repeated_count,

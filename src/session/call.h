@@ -66,7 +66,7 @@ struct bel_call {
  *
  *     open --QUIT, a broken request--> ending --.
  *       |                                       v
- *       '--nobody reads, no memory, HTTP--> dropped --destroy--> destroyed
+ *       '--full, no memory, HTTP----------> dropped --destroy--> destroyed
  */
 enum bel_session_state {
     BEL_SESSION_OPEN,

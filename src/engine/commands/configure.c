@@ -96,7 +96,10 @@ int bel__do_topic(struct bel_engine *engine, struct bel_request *request)
     struct bel_reply *reply = &request->own.reply;
     if (!bel_topic_is_valid(name)) return refuse_topic(reply);
     const struct bel_topic_state *topic = bel__topic_find(&engine->topics, name);
-    if (topic == NULL) return bel__refuse(reply, BEL_ENOTFOUND, "there is no such topic");
+    if (topic == NULL) {
+        return bel__refuse(reply, BEL_ENOTFOUND, "topic '%.*s' does not exist", (int)name.bytes,
+                           (const char *)name.data);
+    }
     struct bel_topic *out = bel__answer_take(engine, sizeof *out);
     if (out == NULL) return BEL_ENOMEM;
     *out = (struct bel_topic){.name = bel__topic_name(topic), .paused = topic->is_paused};
