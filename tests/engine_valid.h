@@ -3,18 +3,18 @@
 #define BEL_TESTS_ENGINE_VALID_H
 
 /*
- * What is true of an engine between two turns, seen from inside:
+ * Invariants of an engine between two turns:
  *
- *     rows       fit together, and are counted right (engine/inspect.h)
- *     picker     has all that is due, has been read and is not leased, and nothing else
- *     lanes      are woken for the first that has not been read
- *     leases     are the rows of leases
- *     waiters    wait for nothing that they could have
+ *     rows       are consistent, and their counts are right (engine/offline/inspect.h)
+ *     picker     has exactly the timers that are due, read from the store and not leased
+ *     lanes      have a wake for the first timer that has not been read
+ *     leases     in memory match their rows
+ *     waiters    wait only if no timer can be delivered to them
  *
- *     const char *fault = engine_fault(engine);      NULL: there is none
+ *     const char *fault = engine_fault(engine);      NULL: all hold
  *
- * For an engine that has done all that is due: one that is behind, or has no memory, has
- * reasons of its own.
+ * Only for an engine that has done everything that is due: an engine that is behind, or has run out
+ * of memory, may break them.
  */
 
 #include "engine/engine.h"
@@ -27,7 +27,8 @@ static inline bool engine_is_before(const struct bel_key *a, const struct bel_ke
     return bel__key_compare(a, b) < 0;
 }
 
-/* A lane of a topic, row by row. Adds those that are to be in the picker to `*ready`. */
+/* Checks a lane of a topic, row by row. Adds the number of timers that must be in the picker to
+ * `*ready`. */
 static inline const char *engine_lane_fault(struct bel_engine *engine,
                                             const struct bel_topic_state *topic, uint8_t lane,
                                             uint64_t *ready)
@@ -41,11 +42,12 @@ static inline const char *engine_lane_fault(struct bel_engine *engine,
         struct bel_place place = bel__place_of(&cursor.key);
         bool is_tick = bel__record_kind(cursor.value) == BEL_RECORD_TICK;
         if (place.table != start.table || place.topic != start.topic || place.lane != lane) break;
-        if (!engine_is_before(&cursor.key, loaded)) { /* the first that has not been read */
+        if (!engine_is_before(&cursor.key, loaded)) { /* the first row not read yet */
             bool is_woken = topic->wake_times[lane] <= place.time;
-            return is_woken || topic->is_partial[lane] ? NULL : "a timer will not be woken for";
+            return is_woken || topic->is_partial[lane] ? NULL
+                                                       : "a lane has no wake for its next timer";
         }
-        if (is_tick && !topic->has_late_tick) return "a plan was passed over";
+        if (is_tick && !topic->has_late_tick) return "a due plan has not rung";
         if (!is_tick && bel__lease_find(engine, &cursor.key) == NULL) ++*ready;
     }
     return err == 0 || err == BEL_ENOTFOUND ? NULL : "a row cannot be read";
@@ -61,13 +63,13 @@ static inline const char *engine_picker_fault(struct bel_engine *engine,
         struct bel_key key = bel__ready_key(topic, &ready);
         struct bel_place at = bel__place_of(&key);
         struct bel_view row;
-        if (bel__store_get(engine->store, &key, &row) != 0) return "what is ready has no row";
-        if (bel__lease_find(engine, &key) != NULL) return "what is ready is leased";
-        if (at.time > bel__lane_now(&engine->now, at.lane)) return "what is ready is not due";
+        if (bel__store_get(engine->store, &key, &row) != 0) return "a ready timer has no row";
+        if (bel__lease_find(engine, &key) != NULL) return "a ready timer is leased";
+        if (at.time > bel__lane_now(&engine->now, at.lane)) return "a ready timer is not due";
         count++;
     }
-    if (!bel__picker_valid(&topic->picker)) return "the picker is not valid";
-    return count == want ? NULL : "not all that is due is ready";
+    if (!bel__picker_valid(&topic->picker)) return "the picker is invalid";
+    return count == want ? NULL : "the picker has a wrong number of timers";
 }
 
 static inline bool engine_could_serve(const struct bel_topic_state *topic)
@@ -87,11 +89,11 @@ static inline const char *engine_topic_fault(struct bel_engine *engine,
         fault = engine_lane_fault(engine, topic, lane, &ready);
     }
     if (fault == NULL) fault = engine_picker_fault(engine, topic, ready);
-    if (fault == NULL && engine_could_serve(topic)) fault = "a claim waits for what is ready";
+    if (fault == NULL && engine_could_serve(topic)) fault = "a parked claim could be served";
     return fault;
 }
 
-/* Returns how many leases there are in the store; UINT64_MAX if one is not in memory. */
+/* Returns the number of leases in the store, UINT64_MAX if one is not in memory. */
 static inline uint64_t engine_count_leases(struct bel_engine *engine)
 {
     struct bel_key from = bel__key_of(&(struct bel_place){.table = BEL_TABLE_LEASES});
@@ -116,8 +118,8 @@ static inline const char *engine_leases_fault(struct bel_engine *engine)
         if (topic != NULL) leased += topic->leased;
     }
     if (rows != bel__map_count(&engine->leases.map)) return "leases differ from their rows";
-    if (rows != bel_wheel_count(engine->leases.wheel)) return "a lease does not end";
-    return rows == leased ? NULL : "a topic has another number of leases";
+    if (rows != bel_wheel_count(engine->leases.wheel)) return "a lease is missing in the wheel";
+    return rows == leased ? NULL : "a topic's number of leases is wrong";
 }
 
 static inline const char *engine_fault(struct bel_engine *engine)
@@ -132,7 +134,7 @@ static inline const char *engine_fault(struct bel_engine *engine)
     }
     if (fault != NULL) return fault;
     if (bel__engine_walk(engine, &report, &why) != 0) return why.text;
-    bel__counts_finish(&engine->rows.counts); /* the walk has used them up: they are read again */
+    bel__counts_finish(&engine->rows.counts); /* the walk has changed them: load them again */
     bel__counts_init(&engine->rows.counts, secret);
     return NULL;
 }

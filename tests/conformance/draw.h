@@ -3,8 +3,9 @@
 #define BEL_TESTS_DRAW_H
 
 /*
- * draw - the parts of random commands that the simulator and prop_engine draw alike. Both ask an
- * engine and a model the same; each side has names of its own for tokens, and for ids that it made.
+ * draw - the parts of random commands that the simulator and prop_engine have in common. Both give
+ * the same commands to an engine and to a model. Each side has its own tokens, and its own ids if
+ * it made them.
  */
 
 #include "belfry/backend.h"
@@ -12,8 +13,8 @@
 struct draw {
     uint64_t *random;
     struct bel_wall now;
-    bool has_expiry;       /* what has expired is then not asked for */
-    unsigned dead_in_100;  /* chance that a failure is the last */
+    bool has_expiry;       /* then expired timers are not queried */
+    unsigned dead_in_100;  /* percentage of failures that are final */
     uint64_t delay_ms_end; /* of failures and releases */
     uint64_t lease_ms_end; /* of extensions */
     struct bel_view (*topic)(void *context);
@@ -25,12 +26,12 @@ struct draw_weight {
     unsigned weight;
 };
 
-/* Draws a verb, each as often as its weight says. */
+/* Draws a verb with a probability proportional to its weight. */
 enum bel_verb draw_verb(uint64_t *random, const struct draw_weight *weights, size_t count);
 
 void draw_fail(const struct draw *draw, struct bel_fail *fail);
 
-/* Draws what of a topic is listed, all on one page. */
+/* Draws a LIST query of a topic, whose reply fits on one page. */
 void draw_list(const struct draw *draw, struct bel_list_query *list);
 
 void draw_agenda(const struct draw *draw, struct bel_agenda *agenda);
@@ -39,8 +40,8 @@ void draw_agenda(const struct draw *draw, struct bel_agenda *agenda);
  * has a target. */
 void draw_small(const struct draw *draw, struct bel_command *command);
 
-/* Puts the names that a side has into a command: ids[0] or as many as a CANCEL has, and likewise
- * the tokens. */
+/* Puts the ids and tokens of one side into a command: ids[0], or as many as a CANCEL has, and
+ * tokens likewise. */
 void draw_give_names(struct bel_command *command, const struct bel_view *ids,
                      const struct bel_view *tokens);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Claims: which timer is next, and who gets it.
+ * Claims: which timer is next, and which claim gets it.
  *
  *     topics of the claim --in turn--> topic --shares--> group --(due, priority, sequence)--> timer
  *
- * Each delivery is chosen anew, from all that is ready. Without a concurrency the share with
- * the fewest leases is next; with one, the share with the lowest score.
+ * Each delivery is chosen from all ready timers. Without a concurrency the share with the fewest
+ * leases is next; with a concurrency, the share with the lowest score.
  */
 #include "inside.h"
 
@@ -51,7 +51,7 @@ static size_t count_leases_of_share(struct model *model, const struct timer *one
     return count;
 }
 
-/* Whether a timer is the first in the array that is unfinished and of its share. */
+/* Returns whether a timer is the first unfinished timer of its share in the array. */
 static bool stands_for_share(struct model *model, const struct timer *one)
 {
     for (size_t i = 0; i < model->timers.count; i++) {
@@ -72,7 +72,7 @@ static size_t count_shares(struct model *model, const struct topic *topic)
     return count;
 }
 
-/* How late a share is in line; infinite: it is passed over. */
+/* Returns the score of a share, lowest first; infinite if the share is passed over. */
 static double score(struct model *model, const struct timer *head)
 {
     double leases = (double)count_leases_of_share(model, head);
@@ -93,7 +93,7 @@ static bool comes_before(const struct model *model, const struct timer *a, const
     return a->sequence < b->sequence;
 }
 
-/* Whether a timer is the head of its share: the first of it that is ready. */
+/* Returns whether a timer is the head of its share: the first ready timer. */
 static bool is_head(struct model *model, const struct timer *one)
 {
     if (one->state != BEL_READY) return false;
@@ -105,7 +105,7 @@ static bool is_head(struct model *model, const struct timer *one)
     return true;
 }
 
-/* The timer that a topic delivers next, or NULL. */
+/* Returns the timer that a topic delivers next, or NULL. */
 static struct timer *pick(struct model *model, struct bel_view name)
 {
     struct topic *topic = model_topic_find(model, name);
@@ -148,7 +148,7 @@ static void lease(struct model *model, struct timer *timer, const struct bel_cla
     timer->topic->served = ++model->served;
 }
 
-/* The headers that a worker gets: an occurrence has two more, which say what it is of. */
+/* Returns the headers of a delivery. An occurrence has two more, with its plan and nominal time. */
 static struct bel_header *deliver_headers(struct model *model, const struct timer *timer,
                                           size_t *out_count)
 {
@@ -189,7 +189,7 @@ static struct bel_delivery deliver(struct model *model, const struct timer *time
     return delivery;
 }
 
-/* The first of the claim's topics whose turn it is: behind the one that was served last. */
+/* Returns the index of the first topic to serve: after the topic that was served last. */
 static size_t first_in_turn(struct model *model, const struct bel_claim *claim)
 {
     size_t first = 0;
@@ -211,7 +211,7 @@ static bool is_repeated(const struct bel_claim *claim, size_t index)
     return false;
 }
 
-/* Fills in deliveries, as many as there are and as the claim wants. Returns how many. */
+/* Fills in as many deliveries as there are and as the claim wants. Returns their number. */
 static size_t serve(struct model *model, const struct bel_claim *claim, struct bel_delivery *out)
 {
     size_t most = claim->count > 0 ? claim->count : 1;
@@ -240,7 +240,7 @@ static void answer(struct model *model, struct bel_request *request, int err, co
     model_list_add(&model->answers, answer);
 }
 
-/* Serves a claim, and answers it if there was anything. */
+/* Serves a claim, and answers it if it got a delivery. Returns whether it did. */
 static bool try_to_serve(struct model *model, struct bel_request *request)
 {
     const struct bel_claim *claim = &request->command.claim;

@@ -3,8 +3,8 @@
 #define BEL_TESTS_MODEL_INSIDE_H
 
 /*
- * inside - what the files of the model share: its data, which are all here, and the functions
- * of one file that another needs.
+ * inside - what the files of the model share: all data structures, and functions that one file uses
+ * of another.
  */
 
 #include "belfry/backoff.h"
@@ -16,20 +16,20 @@
 
 #define FOREVER UINT64_MAX
 
-/* 9999-12-31T23:59:59.999Z: no due is later. */
+/* 9999-12-31T23:59:59.999Z: the latest due time. */
 #define TIME_END_MS INT64_C(253402300799999)
 
 enum {
     TOKEN_BYTES = 24,
 };
 
-/* Bytes that are ours. */
+/* A byte string that the model owns. */
 struct bytes {
     char *data;
     size_t count;
 };
 
-/* Which clock a due is compared with. */
+/* Which clock a due time is compared with. */
 enum timeline {
     ENGINE,
     WALL,
@@ -44,14 +44,14 @@ struct settings {
     uint64_t lease_ms, retention_ms, retention_dead_ms, misfire_after_ms;
     uint64_t crashes, concurrency, depth;
     struct bel_backoff retry;
-    char deliver[1025]; /* ends in 0, and has none before */
+    char deliver[1025]; /* ends in its only 0 */
 };
 
 struct topic {
     char *name;
     struct settings settings;
     bool paused;
-    uint64_t served; /* when it was last: a count of deliveries; 0: never */
+    uint64_t served; /* model's count of deliveries at its last one; 0: never */
 };
 
 struct outcome {
@@ -64,11 +64,11 @@ struct header {
     struct bytes name, value;
 };
 
-/* What makes a timer a plan. */
+/* The rule of a plan. */
 struct rule {
     struct bytes text, zone;
     struct bel_recurrence said; /* as it was scheduled, without the texts */
-    struct bel_plan *plan;      /* NULL: the timer is none */
+    struct bel_plan *plan;      /* NULL: the timer is not a plan */
     struct bel_plan_options options;
     bool has_next;
     int64_t next_ms;
@@ -78,7 +78,7 @@ struct rule {
 struct timer {
     struct topic *topic;
     struct bytes id, payload, group, resource, correlation, retry_text, worker, reason, result;
-    struct bel_backoff retry; /* if there is a text of it */
+    struct bel_backoff retry; /* valid if retry_text is not empty */
     struct header *headers;
     size_t headers_count;
     enum bel_state state;
@@ -86,13 +86,13 @@ struct timer {
     uint8_t priority;
     uint64_t sequence;
     struct bel_wall created, finished;
-    uint64_t expires_ms, lease_ms; /* as they were scheduled; 0: none */
-    struct instant expires;        /* if expires_ms */
+    uint64_t expires_ms, lease_ms; /* as scheduled; 0: not given */
+    struct instant expires;        /* valid if expires_ms > 0 */
     uint64_t attempts, crashes;
     char token[TOKEN_BYTES + 1]; /* if leased */
     int64_t lease_end_ms;        /* if leased, in open time */
-    uint64_t lease_length_ms;    /* if leased: as the claim had it */
-    bool lease_is_old;           /* if leased: it was when the model was opened */
+    uint64_t lease_length_ms;    /* if leased: the length that the claim asked for */
+    bool lease_is_old;           /* if leased: since before the model was opened */
     struct outcome outcomes[BEL_OUTCOMES_MAX];
     size_t outcomes_count;
     struct rule rule;
@@ -100,7 +100,7 @@ struct timer {
     int64_t nominal_ms;
 };
 
-/* A claim that waits. */
+/* A parked claim. */
 struct waiting {
     struct bel_request *request;
     uint64_t end_ns; /* of real time */
@@ -111,7 +111,7 @@ struct answer {
     struct bel_reply reply;
 };
 
-/* An array of pointers that grows. */
+/* A growing array of pointers. */
 struct list {
     void **items;
     size_t count;
@@ -120,22 +120,22 @@ struct list {
 struct model {
     struct bel_backend backend; /* first */
     struct model_options options;
-    struct list topics;   /* struct topic, in the order of their making */
-    struct list timers;   /* struct timer, likewise */
-    struct list requests; /* struct bel_request that were submitted */
+    struct list topics;   /* struct topic, in order of creation */
+    struct list timers;   /* struct timer, in order of creation */
+    struct list requests; /* struct bel_request, submitted and not applied yet */
     struct list waiting;  /* struct waiting */
     struct list answers;  /* struct answer of this turn */
-    struct list pieces;   /* memory that lives until the turn has answered */
+    struct list pieces;   /* memory that is freed after the turn's answers */
 
     int64_t wall_ms, engine_ms, open_ms; /* of this turn */
-    int64_t difference_ms;               /* wall - engine, as of the open or the last step */
+    int64_t difference_ms;               /* wall - engine, at opening or at the last step */
     uint64_t real_ns;
     int64_t boot_opened_ms, engine_opened_ms, open_opened_ms;
 
-    uint64_t sequence, tokens, served; /* how many there were */
+    uint64_t sequence, tokens, served; /* numbers given so far */
 };
 
-/* memory.c: none of it fails. */
+/* memory.c: aborts if there is no memory. */
 void *model_alloc(size_t bytes);
 void model_list_add(struct list *list, void *item);
 void model_list_remove(struct list *list, size_t index);
@@ -144,7 +144,7 @@ void model_free(struct bytes *bytes);
 struct bel_view model_view(struct bytes bytes);
 bool model_same(struct bel_view a, struct bel_view b);
 struct bel_view model_text(const char *text);
-/* Memory, or a copy, that lives until the turn has answered. */
+/* Memory, or a copy, that is freed after the turn's answers. */
 void *model_piece(struct model *model, size_t bytes);
 struct bel_view model_kept(struct model *model, struct bytes bytes);
 
@@ -154,7 +154,7 @@ struct topic *model_topic_make(struct model *model, struct bel_view name);
 struct settings model_settings_default(void);
 int model_configure(struct model *model, const struct bel_configure *command,
                     struct bel_reply *reply);
-/* All settings as text, which lives until the turn has answered. */
+/* Returns all settings as text, which is freed after the turn's answers. */
 const struct bel_setting *model_settings_print(struct model *model, const struct topic *topic,
                                                size_t *out_count);
 
@@ -169,27 +169,28 @@ bool model_is_occurrence_of(const struct timer *timer, const struct topic *topic
                             struct bel_view plan_id);
 int64_t model_now(const struct model *model, enum timeline line);
 int64_t model_in_wall_ms(const struct model *model, struct instant instant);
-/* Whether it has a due, as LIST and conflicts understand it; and which, in wall ms: that of a
- * plan is its next nominal time, without the spread. */
+/* Return whether a timer has a due time, as LIST and conflicts understand it; and that time in wall
+ * ms. The due time of a plan is its next nominal time, without the spread. */
 bool model_has_due(const struct timer *timer);
 int64_t model_due_ms(const struct model *model, const struct timer *timer);
 bool model_reaches(const struct model *model, uint64_t delay_ms); /* not after TIME_END_MS */
-/* The due from which a timer expires, if it does. */
+/* Sets the expiry of a timer that can expire, counted from `due`. */
 void model_expires_from(struct timer *timer, struct instant due);
 void model_due_again(struct model *model, struct timer *timer, struct instant due);
 void model_note(struct model *model, struct timer *timer, enum bel_outcome_kind kind,
                 struct bel_view reason);
 void model_finish(struct model *model, struct timer *timer, enum bel_state state,
                   struct bel_view reason);
-/* Ends a lease that nobody has any more; the timer is as it was before. */
+/* Ends a lease. The timer keeps its due time and sequence. */
 void model_give_back(struct timer *timer);
-/* Whether it is past its expiry, which nobody has noticed yet; noticing it. */
+/* Return whether a timer has expired but has not been ended yet; end such a timer; end all such
+ * timers of a topic. */
 bool model_is_expired(const struct model *model, const struct timer *timer);
 void model_look(struct model *model, struct timer *timer);
 void model_look_at_topic(struct model *model, const struct topic *topic);
-/* Makes ready what is due, and nothing else, and rings plans. */
+/* Rings due plans, and makes exactly the due timers ready. */
 void model_settle(struct model *model);
-/* Forgets what has been kept for long enough. */
+/* Deletes ended timers whose retention is over. */
 void model_forget(struct model *model);
 
 /* plans.c */
@@ -197,13 +198,15 @@ int model_rule_make(struct model *model, const struct bel_schedule_spec *spec, s
                     struct rule *out);
 void model_rule_free(struct rule *rule);
 void model_rule_reschedule(struct model *model, struct timer *plan, int64_t next_ms);
-/* The first nominal time after one; false if there is none. */
+/* Sets `*out_ms` to the first nominal time after `after_ms`. Returns false if there is none. */
 bool model_rule_next(const struct rule *rule, int64_t after_ms, int64_t *out_ms);
-/* When a plan rings that has a next time: then, and at its place in the spread window. */
+/* Returns when a plan with a next time rings: the nominal time plus its position in the spread
+ * window. */
 int64_t model_rings_ms(const struct timer *plan);
-/* Rings one plan that is due; false if none is. */
+/* Rings the first due plan. Returns false if none is due. */
 bool model_ring_first(struct model *model);
-/* An occurrence of the plan has ended: another may begin, or the plan gets a next time. */
+/* Called when an occurrence of the plan has ended: another may be unblocked, or the plan gets a
+ * next time. */
 void model_occurrence_ended(struct model *model, struct topic *topic, struct bel_view plan_id);
 
 /* claims.c */
@@ -211,8 +214,8 @@ void model_claim(struct model *model, struct bel_request *request);
 void model_serve_waiting(struct model *model);
 void model_end_waits(struct model *model);
 
-/* The verbs. Each fills in the reply and returns 0, or returns an error. model_refuse() says why
- * and returns it. */
+/* The verbs. Each fills in the reply and returns 0, or returns an error. model_refuse() sets the
+ * text of an error and returns the error. */
 int model_refuse(struct bel_reply *reply, int err, const char *why);
 int model_schedule(struct model *model, const struct bel_schedule_spec *spec,
                    struct bel_reply *reply);
@@ -235,7 +238,8 @@ int model_resume(struct model *model, const struct bel_target *command, struct b
 int model_explain(struct model *model, const struct bel_target *command, struct bel_reply *reply);
 int model_agenda(struct model *model, const struct bel_agenda *command, struct bel_reply *reply);
 
-/* Those of a topic that have a state and that a test is for, in the order of LIST. */
+/* Sets `*out` to the timers of a topic for which `wanted` returns true, in the order of LIST.
+ * Returns their number. */
 size_t model_in_order(struct model *model, const struct topic *topic,
                       bool (*wanted)(const struct timer *timer, const void *context),
                       const void *context, struct timer ***out);

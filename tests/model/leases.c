@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The verbs of those who have a lease, and what happens to a lease that ends by itself.
+ * The verbs that take a token, and the timeouts of leases.
  */
 #include "inside.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum {
-    LIMITED_MS = 60000, /* how long a limited timer rests if nobody says */
+    LIMITED_MS = 60000, /* default delay of a FAIL of kind `limited` */
     REASON_BYTES = 64,
 };
 
@@ -28,8 +28,9 @@ static struct timer *first_ended(struct model *model)
     return first;
 }
 
-/* Whoever had it could not extend it while the model was closed: it has its whole length for
- * that before it counts, and one that has all of it left ends within it. */
+/* Returns whether the end of a lease counts as a crash. A lease that ends within its own length
+ * after the model was opened does not: its worker could not extend it while the model was closed.
+ * An old lease with its full length left ends exactly then, and does not count either. */
 static bool counts_as_crash(const struct model *model, const struct timer *timer)
 {
     int64_t since_open = timer->lease_end_ms - model->open_opened_ms;
@@ -129,7 +130,7 @@ static struct bel_view cut_off(struct bel_view text)
     return text;
 }
 
-/* How long until the next attempt; false if there is none. */
+/* Sets the delay until the next attempt. Returns false if there is none. */
 static bool next_attempt(struct model *model, const struct timer *timer,
                          const struct bel_fail *command, uint64_t *out_ms)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The verbs that only look: GET, LIST, TOPICS, TOPIC, AGENDA, EXPLAIN; and PAUSE and RESUME,
- * which are as short. Whatever LIST and PURGE go through, they go through in one order:
+ * The verbs that only look: GET, LIST, TOPICS, TOPIC, AGENDA, EXPLAIN; and PAUSE and RESUME, which
+ * are as short. LIST and PURGE walk through timers in one order:
  *
- *     0  what has a due        due in wall ms, priority, sequence
- *     1  what has none         sequence
+ *     0  timers with a due     due in wall ms, priority, sequence
+ *     1  timers without        sequence
  *     2  terminal states       state, finished, sequence
  *
- * A cursor is the place in that order behind which to go on.
+ * A cursor is the position in that order after which to continue.
  */
 #include "inside.h"
 
@@ -144,7 +144,7 @@ static struct bel_timer show(struct model *model, const struct timer *timer)
     return out;
 }
 
-/* Finds what a command names, and looks at it. */
+/* Finds the timer that a command names, and ends it if it has expired. */
 static struct timer *find(struct model *model, const struct bel_target *command)
 {
     struct topic *topic = model_topic_find(model, command->topic);
@@ -317,7 +317,7 @@ int model_explain(struct model *model, const struct bel_target *command, struct 
     return 0;
 }
 
-/* The largest multiple of a step that is not after a time. */
+/* Returns the largest multiple of `step` that is not after `ms`. */
 static int64_t round_down(int64_t ms, int64_t step)
 {
     int64_t rest = ms % step;
@@ -350,7 +350,7 @@ static void count_plan(const struct steps *steps, const struct timer *plan)
     }
 }
 
-/* How the time is divided. A number of steps that is out of range is refused. */
+/* Divides the period into steps. Refuses too many steps. */
 static int divide(struct model *model, const struct bel_agenda *command, struct steps *out)
 {
     int64_t from = command->has_from ? command->from.ms : model->wall_ms;

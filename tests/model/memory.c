@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Memory for the model, in the two lengths of life that it has: as long as what it is part of,
- * and until the turn has answered. A test that runs out of it is over.
+ * Memory of the model. Some lives as long as the object that it is part of, some until the turn has
+ * answered. A test that runs out of memory is aborted.
  */
 #include "inside.h"
 

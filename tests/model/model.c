@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The turn: time moves, what has ended and what has come due takes its course, requests are
- * applied one by one, and at the end all of them are answered.
+ * The turn: time moves, leases end, timers come due, requests are applied one by one, and at the
+ * end all of them are answered.
  *
  * The three timelines are milliseconds. Engine time and open time both run with the boot clock
- * while the model is open; closed, the one goes on with the wall clock and the other stands
- * still.
+ * while the model is open. While it is closed, engine time continues with the wall clock and open
+ * time stands still.
  */
 #include "inside.h"
 
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 enum {
-    STEP_MS = 1000, /* a wall clock that has moved by less is only corrected */
+    STEP_MS = 1000, /* a smaller move of the wall clock is not a step */
 };
 
 static struct model *model_of(struct bel_backend *backend)
@@ -135,7 +135,7 @@ static void answer_all(struct model *model)
     free(pieces.items);
 }
 
-/* How long until a timer wants something, in ms; negative: nothing. */
+/* Returns the time until a timer needs a turn, in ms; negative if it needs none. */
 static int64_t wanted_in(const struct model *model, const struct timer *timer)
 {
     if (timer->state == BEL_LEASED) return timer->lease_end_ms - model->open_ms;
@@ -230,7 +230,7 @@ struct bel_backend *model_backend(struct model *model)
     return &model->backend;
 }
 
-/* That a timer is ready, and which topic was served last, is not kept. */
+/* Readiness, and the topic that was served last, are not kept. */
 void model_reopen(struct model *model, struct bel_now now)
 {
     assert(model->requests.count == 0 && model->waiting.count == 0);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Plans: when they ring, what they make, and what becomes of the times that were missed.
+ * Plans: when they ring, what they make, and what happens to missed times.
  *
  *     nominal   |       |       |       |          ring of a plan that is late:
  *     times     x       x       x       x   now     x x  misfires: MISFIRE chooses
  *                       '- now - misfire_after          x x  late by less: made
  *
- * A plan rings one nominal time after the other, or all its misfires at once, and plans ring in
- * the order of these times. Its occurrences are those that bear its id.
+ * A plan rings one nominal time after the other, or all its misfires at once. Plans ring in the
+ * order of these times. The occurrences of a plan are the timers that have its id as plan_id.
  */
 #include "inside.h"
 
@@ -33,7 +33,7 @@ static int find_zone(struct model *model, struct bel_view name, const struct bel
     return bel_zones_find(model->options.zones, name.data, name.bytes, out);
 }
 
-/* The start that was said. An interval that is counted from an end has none in the past. */
+/* Returns the start that was requested. An interval of mode delay cannot start in the past. */
 static int64_t start_of(const struct model *model, const struct bel_schedule_spec *spec)
 {
     int64_t start = spec->at.ms;
@@ -42,7 +42,7 @@ static int64_t start_of(const struct model *model, const struct bel_schedule_spe
     return is_past && spec->plan.mode == BEL_PLAN_DELAY ? model->wall_ms : start;
 }
 
-/* Makes the plan of the options once more, which is how an interval gets another start. */
+/* Creates the plan from its options again, for example after a change of an interval's start. */
 static int make_plan(struct rule *rule)
 {
     struct bel_plan *plan;
@@ -127,7 +127,8 @@ static struct timer *find_plan(struct model *model, struct topic *topic, struct 
     return plan;
 }
 
-/* How many occurrences of a plan are unfinished, and how many of those are blocked. */
+/* Returns how many occurrences of a plan are unfinished, and sets `*out_blocked` to how many of
+ * them are blocked. */
 static size_t count_unfinished(struct model *model, const struct topic *topic,
                                struct bel_view plan_id, size_t *out_blocked)
 {
@@ -160,7 +161,7 @@ static void end_plan(struct model *model, struct timer *plan)
     model_finish(model, plan, BEL_DONE, (struct bel_view){NULL, 0});
 }
 
-/* Sets the first time after one as the next, or ends the plan if there is none. */
+/* Sets the next time to the first one after `after_ms`, or ends the plan if there is none. */
 static void set_next(struct model *model, struct timer *plan, int64_t after_ms)
 {
     plan->rule.has_next = model_rule_next(&plan->rule, after_ms, &plan->rule.next_ms);
@@ -214,7 +215,8 @@ static struct timer *make_occurrence(struct model *model, const struct timer *pl
     return timer;
 }
 
-/* One that ends can let another begin, which may have expired too. */
+/* Ends expired occurrences. Each end may unblock another one that has expired, so the search
+ * restarts. */
 static void look_at_occurrences(struct model *model, const struct timer *plan)
 {
     for (size_t i = 0; i < model->timers.count; i++) {
@@ -226,7 +228,7 @@ static void look_at_occurrences(struct model *model, const struct timer *plan)
     }
 }
 
-/* Makes the occurrence of a nominal time, unless it is to be left out. */
+/* Makes the occurrence of a nominal time. Returns false if it was left out. */
 static bool make(struct model *model, struct timer *plan, int64_t nominal_ms)
 {
     char id[BEL_ID_BYTES + 1];
@@ -249,7 +251,8 @@ static bool make(struct model *model, struct timer *plan, int64_t nominal_ms)
     return true;
 }
 
-/* The plan's times from its next one on, which can be any and need not be the rule's. */
+/* Sets `*out` to the plan's first time after `after`: its next time, which a command may have set,
+ * then the times of the rule. */
 static bool next_of_plan(void *context, struct bel_wall after, struct bel_wall *out)
 {
     const struct rule *rule = context;
@@ -260,14 +263,14 @@ static bool next_of_plan(void *context, struct bel_wall after, struct bel_wall *
     return model_rule_next(rule, after.ms, &out->ms);
 }
 
-/* Of a plan with a count no more are made up for than are left of it. */
+/* Returns how many missed times may be made up for, at most the rest of a plan's count. */
 static uint32_t made_up_max(const struct rule *rule)
 {
     uint64_t left = rule->said.count - rule->made;
     return rule->said.count > 0 && left < BEL_MISFIRE_MAX ? (uint32_t)left : BEL_MISFIRE_MAX;
 }
 
-/* The plan has missed its next time, and perhaps more, up to and with `until_ms`. */
+/* Rings a plan that has missed its times up to and including `until_ms`. */
 static void ring_missed(struct model *model, struct timer *plan, int64_t until_ms)
 {
     static struct bel_wall times[BEL_MISFIRE_MAX];
@@ -283,7 +286,7 @@ static void ring_missed(struct model *model, struct timer *plan, int64_t until_m
     set_next(model, plan, until_ms);
 }
 
-/* An interval that is counted from an end: there is one time, and then none until the end. */
+/* Rings a plan of mode delay: it has one time, and no next time until its occurrence ends. */
 static void ring_delay(struct model *model, struct timer *plan, bool is_misfire)
 {
     struct rule *rule = &plan->rule;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The verbs that make timers, move them and take them away. SCHEDULE checks all that it was
- * given, then finds out whether the id is taken, then whether there is room; only after that
- * something changes.
+ * The verbs that create, move and remove timers. SCHEDULE checks its arguments, then whether the id
+ * is taken, then whether there is room. Only after that it changes anything.
  */
 #include "inside.h"
 
@@ -14,7 +13,7 @@
 enum {
     PRIORITY_DEFAULT = 128,
     MADE_ID_BYTES = 26,
-    MADE_ID_BITS = 5, /* of a character */
+    MADE_ID_BITS = 5, /* bits per character */
     MADE_ID_DUE_CHARACTERS = 10,
 };
 
@@ -38,7 +37,8 @@ static bool headers_fit(const struct bel_schedule_spec *spec)
     return bytes <= BEL_HEADERS_BYTES_MAX;
 }
 
-/* The due of what is no plan. False if it is out of range, or none at all. */
+/* Sets the due time of a timer that is not a plan. Returns false if it is out of range, or if
+ * `when` is unknown. */
 static bool find_due(const struct model *model, enum bel_when when, uint64_t delay_ms,
                      struct bel_wall at, struct instant *out)
 {
@@ -57,7 +57,8 @@ static bool find_due(const struct model *model, enum bel_when when, uint64_t del
     return false;
 }
 
-/* What is wrong with a schedule, besides its id, its retry policy and its plan; NULL: nothing. */
+/* Returns what is wrong with a schedule, except for its id, retry policy and plan; NULL if nothing
+ * is. */
 static const char *find_fault(const struct model *model, const struct bel_schedule_spec *spec)
 {
     struct instant due;
@@ -77,7 +78,7 @@ static const char *find_fault(const struct model *model, const struct bel_schedu
     return NULL;
 }
 
-/* An id that sorts by due: that in the first characters, and a number. */
+/* Makes an id that sorts by due time: the due time in the first characters, then a number. */
 static struct bytes make_id(const struct model *model, const struct timer *timer)
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
@@ -102,7 +103,8 @@ static void copy_headers(struct timer *timer, const struct bel_schedule_spec *sp
     }
 }
 
-/* Makes the timer that is asked for, without putting it anywhere; NULL if it cannot be. */
+/* Creates the requested timer without adding it to the model. Returns NULL if the plan or the retry
+ * policy is invalid. */
 static struct timer *make_timer(struct model *model, const struct bel_schedule_spec *spec)
 {
     struct timer *timer = model_alloc(sizeof *timer);
@@ -147,7 +149,7 @@ static size_t count_unfinished(struct model *model, const struct topic *topic)
     return count;
 }
 
-/* Whether the old one stays where both want the same id. */
+/* Returns whether the conflict policy keeps the old timer with the same id. */
 static bool old_stays(const struct model *model, const struct timer *old, const struct timer *timer,
                       enum bel_conflict conflict)
 {
@@ -177,7 +179,7 @@ static bool is_full(struct model *model, const struct topic *topic, const struct
     return count_unfinished(model, topic) >= topic->settings.depth;
 }
 
-/* Puts a timer that was made in its place, or frees it. */
+/* Adds a new timer to its topic, or frees it. */
 static int place(struct model *model, struct timer *timer, const struct bel_schedule_spec *spec,
                  struct bel_reply *reply)
 {
@@ -234,8 +236,8 @@ static void cancel_occurrences(struct model *model, const struct timer *plan, bo
     }
 }
 
-/* A plan goes with all that it has made and that is unfinished: first those that are blocked, so
- * that none of them begins when another ends. */
+/* Cancelling a plan cancels its unfinished occurrences: first the blocked ones, so that none of
+ * them is unblocked by the end of another. */
 static void cancel(struct model *model, struct timer *timer)
 {
     model_finish(model, timer, BEL_CANCELLED, (struct bel_view){NULL, 0});
@@ -316,7 +318,7 @@ static bool is_purged(const struct timer *timer, const void *context)
     return command->has_state ? timer->state == command->state : !model_is_unfinished(timer);
 }
 
-/* Frees a timer. An occurrence that was unfinished has ended. */
+/* Frees a timer. An unfinished occurrence is reported as ended. */
 static void purge(struct model *model, struct timer *timer)
 {
     struct topic *topic = timer->topic;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What happens to a timer: it becomes due, is looked at, ends and is forgotten. All of it is
- * evaluated for all timers whenever it could have changed.
+ * The life of a timer: it becomes due, expires, ends and is deleted. All of this is evaluated for
+ * all timers whenever it could have changed.
  */
 #include "inside.h"
 
@@ -158,7 +158,7 @@ void model_look(struct model *model, struct timer *timer)
     model_finish(model, timer, BEL_EXPIRED, BEL_VIEW("expired"));
 }
 
-/* One that ends can let another begin, which may have expired too. */
+/* Each end may unblock another timer that has expired, so the search restarts. */
 void model_look_at_topic(struct model *model, const struct topic *topic)
 {
     for (size_t i = 0; i < model->timers.count; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Topics and their settings. A setting is a name, a function that reads it and one that prints
- * it; CONFIGURE reads into a copy, so that one wrong value leaves all as they were.
+ * Topics and their settings. A setting is a name, a function that parses it and one that prints it.
+ * CONFIGURE parses into a copy, so that one wrong value changes nothing.
  */
 #include "belfry/duration.h"
 #include "inside.h"
@@ -29,7 +29,7 @@ static bool read_duration(struct bel_view value, uint64_t *out)
     return bel_duration_parse(value.data, value.bytes, out, NULL) == 0;
 }
 
-/* A number of decimal digits, up to `max`. */
+/* Parses a decimal number up to `max`. */
 static bool read_number(struct bel_view value, uint64_t max, uint64_t *out)
 {
     const char *text = value.data;

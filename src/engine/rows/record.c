@@ -2,7 +2,8 @@
 
 /*
  * A record is a version, a kind and fields: each a tag and its value. Fields that are zero or empty
- * are left out. An unknown tag makes a record unreadable: skipping it could lose a meaning.
+ * are left out. A record with an unknown tag is corrupt: the field may change the meaning of the
+ * rest.
  *
  *     version | kind | tag value | tag value | ...
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A lease is a row next to its timer's row, and an item in memory. The item is found by the timer's
- * key. A wheel of its own ends it; the wheel's time runs only while the engine is open. All leases
- * are in memory: there are as many as running handlers.
+ * A lease is a row next to its timer's row, and an item in memory that is found by the timer's key.
+ * Leases have a wheel of their own, whose time runs only while the engine is open. All leases are
+ * in memory: there are as many as running handlers.
  */
 #include "engine/state/lease.h"
 
