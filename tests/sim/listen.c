@@ -65,7 +65,7 @@ static bool is_own_answer(const struct answer *answer, const struct said *said)
     case OWN_QUIT:
         return answer->kind == ANSWER_SIMPLE;
     case OWN_INSIDE:
-        return answer->kind == ANSWER_ERROR && begins_with(answer->text, "ERR not done");
+        return answer->kind == ANSWER_ERROR && begins_with(answer->text, "ERR not executed");
     case OWN_EXEC:
         return answer->kind == ANSWER_ERROR && begins_with(answer->text, "EXECABORT ");
     default:
