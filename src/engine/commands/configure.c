@@ -97,7 +97,8 @@ int bel__do_topic(struct bel_engine *engine, struct bel_request *request)
     if (!bel_topic_is_valid(name)) return refuse_topic(reply);
     const struct bel_topic_state *topic = bel__topic_find(&engine->topics, name);
     if (topic == NULL) {
-        return bel__refuse(reply, BEL_ENOTFOUND, "topic '%.*s' does not exist", (int)name.bytes,
+        int shown = (int)(name.bytes < 100 ? name.bytes : 100); /* a reply has room for it */
+        return bel__refuse(reply, BEL_ENOTFOUND, "topic '%.*s' does not exist", shown,
                            (const char *)name.data);
     }
     struct bel_topic *out = bel__answer_take(engine, sizeof *out);
