@@ -119,13 +119,29 @@ def check_walk():
     steps = re.findall(r"^\| `([^`]+\.c)` \| ([^|]+) \|", (source / "docs/WALK.md").read_text(), re.M)
     if not steps:
         fail("WALK.md has no steps")
-    for file, names in steps:
+    functions = {(file, name) for file, names in steps for name in re.findall(r"`(\w+)\(\)`", names)}
+    for file, name in sorted(functions):
         path = source / "src" / file
         code = path.read_text() if path.exists() else ""
-        for name in re.findall(r"`(\w+)\(\)`", names):
-            if not re.search(rf"^[a-z][^\n;]*\b{name}\(", code, re.M):
-                fail(f"WALK.md: src/{file} has no function {name}()")
+        if not re.search(rf"^[a-z][^\n;]*\b{name}\(", code, re.M):
+            fail(f"WALK.md: src/{file} has no function {name}()")
+    count = f"{len(functions)} functions in {len({file for file, _ in functions})} files"
+    if count not in (source / "docs/WALK.md").read_text():
+        fail(f"WALK.md: the walk has {count}")
     ok("a_walk_names_functions_that_exist")
+
+
+def check_file_map(header):
+    """The opening comment of a header that maps its folder names every source there, and no other."""
+    path = source / "src" / header
+    comment = re.search(r"/\*\n.*?\*/", path.read_text(), re.S)[0]
+    drawing = "\n".join(line for line in comment.splitlines() if line.startswith(" *     "))
+    for file in sorted(path.parent.glob("*.c")):
+        if not re.search(rf"\b{file.stem}\b", drawing):
+            fail(f"../src/{header}: its map does not name {file.name}")
+    for name in re.findall(r"\b(\w+)\.c\b", drawing):
+        if not (path.parent / f"{name}.c").exists():
+            fail(f"../src/{header}: its map names {name}.c, which does not exist")
 
 
 check_tree()
@@ -133,3 +149,6 @@ check_headers()
 check_layers()
 check_promises()
 check_walk()
+check_file_map("engine/engine.h")
+check_file_map("engine/state/state.h")
+ok("the_maps_of_the_engine_name_its_files")
