@@ -23,21 +23,27 @@ static void print(void *context, const struct bel_event *event)
     printf("%s, on the worker's thread\n", names[event->user]);
 }
 
+static int fail(int err)
+{
+    (void)fprintf(stderr, "%s\n", bel_error_text(err));
+    return 1;
+}
+
 int main(void)
 {
     static const char *names[] = {"tea", "phone"};
     struct bel_schedule order = {.kind = KIND_PRINT, .priority = BEL_PRIORITY_DEFAULT};
     struct bel_runtime *runtime;
-    bel_timer_t tea, phone;
+    bel_timer_t tea, phone = 0;
 
     int err = bel_runtime_create(NULL, &runtime);
-    if (err) return fprintf(stderr, "%s\n", bel_error_text(err)), 1;
+    if (err) return fail(err);
     err = bel_runtime_on(runtime, KIND_PRINT, print, names);
     if (!err) err = bel_runtime_start(runtime, 1);
     if (!err) err = bel_runtime_schedule_after(runtime, 50 * MS, &order, &tea);
     order.user = 1;
     if (!err) err = bel_runtime_schedule_after(runtime, 60 * MS, &order, &phone);
-    if (err) return fprintf(stderr, "%s\n", bel_error_text(err)), 1;
+    if (err) return fail(err);
 
     if (bel_runtime_cancel(runtime, phone)) printf("the phone will not ring\n");
     (void)nanosleep(&(struct timespec){.tv_nsec = 200 * (long)MS}, NULL); /* the program's work */

@@ -22,6 +22,12 @@ static void sleep_until(uint64_t boot_ns)
     (void)clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &at, NULL);
 }
 
+static int fail(int err)
+{
+    (void)fprintf(stderr, "%s\n", bel_error_text(err));
+    return 1;
+}
+
 int main(void)
 {
     static const char *names[] = {"tea", "bread", "phone", "bell"};
@@ -31,14 +37,14 @@ int main(void)
     struct bel_wheel_options options = {.now = start};
     struct bel_wheel *wheel;
     int err = bel_wheel_create(&options, &wheel);
-    if (err) return fprintf(stderr, "%s\n", bel_error_text(err)), 1;
+    if (err) return fail(err);
 
     bel_timer_t timers[4];
     for (uint64_t i = 0; i < 4 && !err; i++) { /* tea 20 ms, bread 40, phone 60, bell 80 */
         err = bel_wheel_arm(wheel, start + (i + 1) * 20 * MS, BEL_PRIORITY_DEFAULT, i, &timers[i]);
     }
     if (!err) err = bel_wheel_rearm(wheel, timers[0], start + 80 * MS); /* after the bell */
-    if (err) return fprintf(stderr, "%s\n", bel_error_text(err)), 1;
+    if (err) return fail(err);
     bel_wheel_cancel(wheel, timers[2]);
 
     for (uint64_t next; (next = bel_wheel_next(wheel)) != BEL_NEVER;) {

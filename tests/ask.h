@@ -22,15 +22,15 @@ enum {
 };
 
 struct reply_seen {
-    bool is_done;
-    int err;
-    uint64_t count;    /* of timers changed, or all that an agenda counts */
-    size_t deliveries; /* of a claim; the first is copied: */
-    char id[BEL_ID_BYTES + 1];
-    char token[BEL_TOKEN_BYTES_MAX + 1];
+    uint64_t count;                 /* of timers changed, or all that an agenda counts */
+    size_t deliveries;              /* of a claim; `id` and `token` are those of the first */
     uint64_t counts[BEL_STATES];    /* of a topic */
     uint64_t steps[SEEN_STEPS_MAX]; /* of an agenda */
     size_t steps_count;
+    int err;
+    bool is_done;
+    char id[BEL_ID_BYTES + 1];
+    char token[BEL_TOKEN_BYTES_MAX + 1];
     char lines[4096]; /* of EXPLAIN, one after another */
 };
 

@@ -393,8 +393,9 @@ static void print_json(const struct top *top)
 
 static int fail(const struct top *top, int err)
 {
-    if (err != BEL_EINVAL || top->problem.text[0] == '\0')
+    if (err != BEL_EINVAL || top->problem.text[0] == '\0') {
         return bel__connect_failed(&top->connect, err);
+    }
     struct bel_value error = {.type = BEL_VALUE_ERROR,
                               .text = {top->problem.text, strlen(top->problem.text)}};
     return bel__connect_refused(&error);

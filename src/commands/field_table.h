@@ -21,8 +21,10 @@
 
 /* Rows by how the length of the value is read: not at all, of a view, of a number, of a list. */
 #define FIELD(title, kind, from, member, text) ROW(title, kind, from, member, text)
+/* NOLINTBEGIN(bugprone-macro-parentheses): a member cannot stand in parentheses */
 #define VIEW(title, kind, from, member, text)                                                      \
     ROW(title, kind, from, member, text), SIZE(from, member.bytes)
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define NUMBER(title, kind, from, member, text)                                                    \
     ROW(title, kind, from, member, text), SIZE(from, member)
 #define LIST(title, kind, from, member, text)                                                      \

@@ -170,8 +170,9 @@ static int read_time(struct reading *reading, int64_t *out, bool *out_is_utc)
     for (unsigned i = 0; i < 6; i++) {
         bool has_t = i != 3 || skip_word(reader, "T");
         fields[i] = has_t ? read_digits(reader, i == 0 ? 4 : 2) : -1;
-        if (fields[i] < 0)
+        if (fields[i] < 0) {
             return refuse(reading, "a time like 20260131T090000, or with a Z for UTC");
+        }
     }
     struct bel_civil civil = {
         .year = fields[0],

@@ -162,8 +162,9 @@ static void set_reading(struct bel_connection *connection, bool is_wanted)
     if (connection->is_reading == is_wanted) return;
     connection->is_reading = is_wanted;
     if (is_wanted) {
-        if (uv_read_start(stream_of(connection), on_room, on_read) != 0)
+        if (uv_read_start(stream_of(connection), on_room, on_read) != 0) {
             bel__connection_close(connection);
+        }
     } else {
         (void)uv_read_stop(stream_of(connection));
     }
@@ -260,8 +261,9 @@ static int write_out(struct bel_connection *connection)
 
 void bel__connection_activate(struct bel_connection *connection)
 {
-    if (connection->state >= BEL_CONNECTION_CLOSING || bel__link_is_linked(&connection->active))
+    if (connection->state >= BEL_CONNECTION_CLOSING || bel__link_is_linked(&connection->active)) {
         return;
+    }
     bel__list_append(&connection->loop->active, &connection->active);
 }
 

@@ -463,8 +463,9 @@ static void withdraw_claims(struct bel_session *session)
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
         next = bel__list_next(&session->calls, link);
         assert(call->state != BEL_CALL_ANSWERED);
-        if (call->state == BEL_CALL_BACKGROUND || call->request.command.verb != BEL_VERB_CLAIM)
+        if (call->state == BEL_CALL_BACKGROUND || call->request.command.verb != BEL_VERB_CLAIM) {
             continue;
+        }
         if (!bel_backend_withdraw(session->owner.backend, &call->request)) continue;
         bel__call_leave(session, call);
         bel__call_give(session, call);

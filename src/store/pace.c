@@ -47,8 +47,9 @@ void bel__store_pace(struct bel_store *store)
 {
     if (!store->has_thread || store->log == NULL) return;
     uint64_t frozen = 0, used = bel__log_used_bytes(store->log, UINT64_MAX);
-    if (store->freeze != BEL_FREEZE_NONE)
+    if (store->freeze != BEL_FREEZE_NONE) {
         frozen = bel__log_used_bytes(store->log, store->frozen_epoch);
+    }
     uint64_t fill = used - frozen;
     uint64_t batch = fill > store->paced_bytes ? fill - store->paced_bytes : 0;
     store->paced_bytes = fill;

@@ -22,8 +22,9 @@ enum {
 int bel__store_get(struct bel_store *store, const struct bel_key *key, struct bel_view *out)
 {
     const struct bel_delta_entry *entry = bel__delta_find(store->active, key);
-    if (entry == NULL && store->freeze != BEL_FREEZE_NONE)
+    if (entry == NULL && store->freeze != BEL_FREEZE_NONE) {
         entry = bel__delta_find(store->frozen, key);
+    }
     if (entry == NULL) return store->tree->get(store->tree, key, out);
     if (bel__entry_is_gone(entry)) return BEL_ENOTFOUND;
     *out = bel__entry_value(entry);

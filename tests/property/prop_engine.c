@@ -85,8 +85,9 @@ static void remember_seen(struct world *world, struct bel_view id)
 {
     char *seen = world->seen[world->seen_count % SEEN_MAX];
     const char *at = memchr(id.data, '@', id.bytes);
-    if (at == NULL || at - (const char *)id.data > 1)
+    if (at == NULL || at - (const char *)id.data > 1) {
         return; /* not for a plan with a generated id */
+    }
     (void)snprintf(seen, BEL_ID_BYTES + 1, "%.*s", (int)id.bytes, (const char *)id.data);
     world->seen_count++;
 }

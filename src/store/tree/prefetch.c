@@ -102,8 +102,9 @@ static const unsigned char *node_at(const struct bel_prefetch *prefetch, const u
 {
     size_t offset = u16_at(page, PAGE_LIST + 2 * index);
     if (offset + NODE_KEY > prefetch->page_bytes) return NULL;
-    if (offset + NODE_KEY + u16_at(page, offset + NODE_KEY_BYTES) > prefetch->page_bytes)
+    if (offset + NODE_KEY + u16_at(page, offset + NODE_KEY_BYTES) > prefetch->page_bytes) {
         return NULL;
+    }
     return page + offset;
 }
 
