@@ -38,7 +38,7 @@ static int take_row(struct bel_engine *engine, struct bel_topic_state *topic,
         struct bel_found found;
         int err = bel__timer_read(engine, &cursor->key, cursor->value, &found);
         if (err == 0) err = bel__plan_ring(engine, &found);
-        return err == BEL_EUNSUPPORTED ? 0 : err; /* rings when its zone is known */
+        return err == BEL_EUNSUPPORTED ? 0 : err; /* stays until its zone is known */
     }
     if (topic->leased > 0 && bel__lease_find(engine, &cursor->key) != NULL) return 0;
     int err = bel__record_read(cursor->value, &record);

@@ -256,7 +256,7 @@ static bool is_usual(const struct agenda *agenda, const struct coming *coming, i
 static void add_time(struct agenda *agenda, struct coming *coming, struct hour *hour)
 {
     int64_t start = round_down(coming->at, MS_PER_HOUR);
-    int64_t first = round_down(start + coming->place, MS_PER_HOUR); /* where its times ring first */
+    int64_t first = round_down(start + coming->place, MS_PER_HOUR); /* first hour of its rings */
     if (start != hour->start) {
         bool is_first = hour->start == INT64_MIN; /* may begin in the middle of the hour */
         if (hour->is_whole) memcpy(hour->full_counts, hour->counts, sizeof hour->counts);

@@ -27,7 +27,7 @@
 enum {
     COUNT_DEFAULT = 100,
     ROWS_MAX = 10000,             /* rows read in one call */
-    ROWS_OF_END = 10,             /* rows that one ended timer counts for */
+    ROWS_OF_END = 10,             /* ending an expired timer counts as this many rows */
     PAYLOADS_BYTES_MAX = 8 << 20, /* payload bytes after which a reply takes no more timers */
     LANES_MAX = 2,
     CURSOR_BYTES = 1 + LANES_MAX * BEL_MADE_ID_BYTES,

@@ -44,7 +44,7 @@ struct bel_record {
     struct bel_view id, group, resource;
     int64_t created;                 /* wall ms */
     uint64_t lease_ms;               /* 0: the topic's default */
-    uint64_t expires_ms, expires_at; /* 0: never; at on the lane below */
+    uint64_t expires_ms, expires_at; /* 0: never; expires_at is a time of expires_lane */
     uint8_t expires_lane;
     uint64_t attempts, crashes;
     uint64_t plan;      /* of an occurrence or a tick: the plan's number; of a plan: its own */

@@ -411,7 +411,7 @@ static struct fairness fairness_of(uint32_t concurrency, uint64_t shares)
     double fair = (double)concurrency / (double)shares;
     if (fair < 1) fair = 1;
     uint64_t leases_max = (uint64_t)(2 * fair);
-    assert(leases_max >= 2); /* a single share may always deliver */
+    assert(leases_max >= 2); /* a single share may have a lease */
     return (struct fairness){.fair = fair, .leases_max = leases_max};
 }
 

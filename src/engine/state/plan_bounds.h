@@ -35,7 +35,7 @@ enum bel_plan_bounds_kind {
 };
 
 struct bel_plan_bound {
-    uint64_t plan; /* a hash of its id */
+    uint64_t plan; /* hash of the plan's id */
     uint32_t topic;
     bool is_known;
     uint64_t from[BEL_PLAN_BOUNDS_COUNT];

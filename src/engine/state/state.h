@@ -39,14 +39,14 @@ struct bel_engine {
     struct bel_store *store;
     struct bel_entropy *entropy;           /* borrowed */
     struct bel_zones *zones;               /* borrowed; NULL: the only zone is UTC */
-    const struct bel_timer_events *events; /* called after each change of a timer */
+    const struct bel_timer_events *events; /* callbacks for changes of timers */
     uint32_t payload_bytes_max;            /* of a timer */
     uint32_t ready_max;                    /* ready timers of a topic that may be in memory */
     struct bel_siphash_key alias_keys[2];  /* for all hashes in keys */
 
     /* Time. */
     struct bel_times now;
-    uint32_t wall_rest_ns; /* the rest of the current wall millisecond; 0: unknown */
+    uint32_t wall_rest_ns; /* ns since the current wall millisecond began; 0: unknown */
     uint64_t saved_open;   /* open time of the last write of the times */
 
     /* Timers and related state. */

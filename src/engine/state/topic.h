@@ -29,14 +29,14 @@
 #include <stdint.h>
 
 enum {
-    BEL_TOPICS_MAX = 1 << 20, /* default of the option */
+    BEL_TOPICS_MAX = 1 << 20, /* default and maximum of the option */
     BEL_LANES_TIMED = 2,      /* BEL_LANE_ENGINE, BEL_LANE_WALL */
 };
 
 struct bel_topic_state {
     uint32_t number;
     bool is_paused;
-    bool is_partial[BEL_LANES_TIMED]; /* more timers are due than may be in memory */
+    bool is_partial[BEL_LANES_TIMED]; /* reading stopped before all due timers were in memory */
     bool is_dirty;                    /* `numbers` differ from their row; see next_dirty */
     bool has_number_row;
     bool has_late_tick;
