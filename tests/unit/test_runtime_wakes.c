@@ -267,8 +267,8 @@ static void who_has_waited_and_then_polls_now_and_then_is_not_late(void)
     open_with(NULL);
     CHECK(bel_worker_enter(runtime, &worker) == 0);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        uint64_t due = now() + 5 * MS;
         (void)schedule(KIND, 5 * MS);
+        uint64_t due = now() + 5 * MS; /* or earlier: the thread may have been preempted */
         wait_for_a_moment();
         size_t rings = bel_worker_poll(worker, 10);
         while (now() < due + MS) {}
