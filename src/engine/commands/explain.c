@@ -119,7 +119,7 @@ static void tell_pause(struct telling *telling)
 {
     const struct bel_topic_state *topic = telling->found->topic;
     if (!topic->is_paused) return;
-    say(telling, "The topic %.*s is paused: nothing of it is delivered until RESUME.",
+    say(telling, "The topic %.*s is paused: no timer is delivered until RESUME.",
         (int)topic->name_bytes, topic->name);
 }
 
@@ -128,7 +128,8 @@ static void tell_expiry(struct telling *telling)
     const struct bel_record *record = &telling->found->record;
     if (record->expires_ms == 0) return;
     uint64_t wall = bel__lane_wall(&telling->engine->now, record->expires_lane, record->expires_at);
-    say(telling, "If nobody has taken it by %s it expires.", at((int64_t)wall).text);
+    say(telling, "The timer expires at %s unless a worker claims it first.",
+        at((int64_t)wall).text);
 }
 
 static void tell_outcomes(struct telling *telling)
@@ -165,12 +166,12 @@ static void tell_scheduled(struct telling *telling)
     say(telling, "It is scheduled: due at %s, in %s.",
         at(bel__timer_due(telling->engine, found)).text, lasting(left).text);
     if (found->record.attempts > 0) {
-        say(telling, "It waits for its attempt %" PRIu64 ".", found->record.attempts + 1);
+        say(telling, "Waiting for attempt %" PRIu64 ".", found->record.attempts + 1);
     }
     if (place.lane == BEL_LANE_ENGINE) {
-        say(telling, "It waits for a delay to pass, which setting the clock does not change.");
+        say(telling, "The timer waits for a delay, which is measured by elapsed time.");
     } else {
-        say(telling, "It waits for a time of the clock, and moves if the clock is set.");
+        say(telling, "The timer waits for a wall-clock time: setting the clock changes the wait.");
     }
     tell_pause(telling);
     tell_expiry(telling);
@@ -198,26 +199,26 @@ static bool is_next(const struct telling *telling)
            next.sequence == bel__place_of(&telling->found->key).sequence;
 }
 
-/* Tells how many timers of its share come before it. Shares take turns, so others do not count. */
+/* Tells how many timers of the same group are ahead. Groups take turns, so others do not count. */
 static void tell_line(struct telling *telling)
 {
     const struct bel_topic_state *topic = telling->found->topic;
     struct bel_ready own = ready_of(telling);
     bool has_shares = topic->numbers[BEL_NUMBER_SHARES] > 1;
-    const char *line = has_shares ? "its share" : "the topic";
-    const char *turns = has_shares ? ", and shares take turns" : " in the order";
+    const char *line = has_shares ? "the same group" : "the topic";
+    const char *turns = has_shares ? "; groups take turns" : "";
     uint64_t ahead =
         bel__picker_ahead(&topic->picker, telling->found->record.group, &own, SEEN_MAX);
     if (ahead == SEEN_MAX) {
-        say(telling, "At least %" PRIu64 " of %s are before it%s.", ahead, line, turns);
+        say(telling, "At least %" PRIu64 " timers of %s are ahead%s.", ahead, line, turns);
     } else if (ahead > 0) {
-        say(telling, "%" PRIu64 " of %s %s before it%s.", ahead, line, ahead == 1 ? "is" : "are",
-            turns);
+        say(telling, "%" PRIu64 " timer%s of %s %s ahead%s.", ahead, plural(ahead), line,
+            ahead == 1 ? "is" : "are", turns);
     } else if (has_shares) {
-        say(telling, "It is the first of its share%s.",
-            is_next(telling) ? ", and the next of the topic" : turns);
+        say(telling, "The timer is the first of its group%s.",
+            is_next(telling) ? " and the next of the topic" : turns);
     } else {
-        say(telling, "It is the first in the topic's order.");
+        say(telling, "The timer is the first of the topic.");
     }
 }
 
@@ -263,13 +264,14 @@ static void tell_share(struct telling *telling)
     if (shares < 2) return;
     uint64_t limit = concurrency > 0 ? 2 * (uint64_t)concurrency / shares : UINT64_MAX;
     if (limit < 2) limit = 2;
-    say(telling, "%s%s, ha%s %" PRIu64 " lease%s; %" PRIu64 " shares of the topic have work.",
-        has_group ? "Its share, the group " : "Its share, those without a group",
-        said(found->record.group).text, has_group ? "s" : "ve", leases, plural(leases), shares);
+    say(telling, "%s%s hold%s %" PRIu64 " lease%s. %" PRIu64 " groups of the topic have work.",
+        has_group ? "The group " : "Timers without a group, which count as one group,",
+        said(found->record.group).text, has_group ? "s" : "", leases, plural(leases), shares);
     if (leases >= limit) {
-        say(telling, "That is as much as a share may have: one of them must end first.");
+        say(telling, "A group may hold at most %" PRIu64 ": a lease of this group must end first.",
+            limit);
     } else if (leases > 0) {
-        say(telling, "Shares that have fewer leases come first.");
+        say(telling, "Groups with fewer leases come first.");
     }
 }
 
@@ -279,17 +281,17 @@ static void tell_limits(struct telling *telling)
     uint32_t concurrency = bel__topic_settings(topic)->concurrency;
     if (concurrency > 0 && topic->leased >= concurrency) {
         say(telling,
-            "The topic's concurrency of %" PRIu32 " is reached: it waits for one of %" PRIu64
-            " leases to end.",
-            concurrency, topic->leased);
+            "All leases of the topic are taken: the timer waits for a lease to end (concurrency "
+            "%" PRIu32 ").",
+            concurrency);
     } else if (concurrency > 0) {
-        say(telling, "Of the topic's concurrency of %" PRIu32 ", %" PRIu64 " are in use.",
-            concurrency, topic->leased);
+        say(telling, "%" PRIu64 " of the topic's %" PRIu32 " leases %s taken (concurrency).",
+            topic->leased, concurrency, topic->leased == 1 ? "is" : "are");
     }
     if (!is_loaded(telling->found)) {
         say(telling,
-            "More is ready than is kept in memory (%" PRIu32
-            " of a topic): it comes when those before it are taken.",
+            "More timers are ready than are kept in memory (%" PRIu32
+            " per topic): the timer is loaded when those ahead are claimed.",
             telling->engine->ready_max);
     }
 }
@@ -299,11 +301,11 @@ static void tell_workers(struct telling *telling)
     const struct bel_topic_state *topic = telling->found->topic;
     if (topic->is_paused) return;
     if (!bel__list_is_empty(&topic->waiters)) {
-        say(telling, "There are claims that wait for the topic.");
+        say(telling, "Workers are waiting for timers of the topic.");
         return;
     }
     say(telling,
-        "No claim waits for the topic: it is delivered when a worker asks. %" PRIu64
+        "No worker is waiting; the timer is delivered to a later claim. %" PRIu64
         " timer%s of the topic %s leased.",
         topic->leased, plural(topic->leased), topic->leased == 1 ? "is" : "are");
 }
@@ -344,8 +346,8 @@ static void tell_leased(struct telling *telling)
         lasting(left).text, lasting(lease->lease_ms).text);
     say(telling, "This is attempt %" PRIu64 ".", found->record.attempts + 1);
     say(telling,
-        "If it is not finished or extended by then, it is taken back, and ready again: %" PRIu64
-        " of %" PRIu32 " lost leases that make it dead.",
+        "If the lease ends first, the timer is ready again; that would be lost lease %" PRIu64
+        " of the %" PRIu32 " that make the timer dead.",
         found->record.crashes + 1, crashes);
 }
 
@@ -357,15 +359,14 @@ static void tell_unfinished(struct telling *telling, struct bel_view plan)
                                     &found);
     if (err) telling->err = err;
     if (err || !found.has_any) return;
-    say(telling, "Occurrences of the plan are unfinished, and %" PRIu64 " of them blocked.",
-        found.blocked);
+    say(telling, "The plan has unfinished occurrences (blocked: %" PRIu64 ").", found.blocked);
 }
 
 static void tell_blocked(struct telling *telling)
 {
     say(telling,
-        "It is blocked: its plan lets one occurrence run at a time (OVERLAP queue), and it "
-        "waits for those before it to end.");
+        "It is blocked: the occurrence waits until the previous ones have finished (OVERLAP "
+        "queue).");
     tell_unfinished(telling, bel__occurrence_plan(telling->found->record.id));
 }
 
@@ -378,11 +379,11 @@ static void tell_retention(struct telling *telling)
     bool is_well = found->state == BEL_DONE || found->state == BEL_CANCELLED;
     uint64_t retention = is_well ? settings->retention_ms : settings->retention_dead_ms;
     if (retention == BEL_RETENTION_FOREVER) {
-        say(telling, "It is kept until it is purged.");
+        say(telling, "The timer is kept until it is purged.");
         return;
     }
     uint64_t end = bel__place_of(&found->key).time + retention;
-    say(telling, "It is kept until %s.", at((int64_t)end).text);
+    say(telling, "The timer is kept until %s.", at((int64_t)end).text);
 }
 
 /* Returns whether the timer expired when it failed: its next attempt would have come too late. */
@@ -399,17 +400,20 @@ static void tell_expired(struct telling *telling)
     uint64_t finished = bel__place_of(&telling->found->key).time;
     struct when due = at((int64_t)record->due);
     if (has_failed_at(record, finished)) {
-        say(telling, "It failed then, and would have expired before its next attempt.");
+        say(telling,
+            "The last attempt failed, and the timer would have expired before the next one.");
     } else if (record->due > finished) {
-        say(telling, "It waited for %s, and expired before that.", due.text);
+        say(telling, "The timer was due at %s and expired before that.", due.text);
     } else if (record->attempts > 0) {
-        say(telling, "It had failed, was due again at %s, and nobody had it when it expired.",
+        say(telling,
+            "An attempt failed, the retry was due at %s, and no worker claimed it in time.",
             due.text);
     } else if (record->crashes > 0) {
-        say(telling, "It was due at %s, its lease was lost, and nobody had it when it expired.",
+        say(telling,
+            "The timer was due at %s, its lease was lost, and no worker claimed it again in time.",
             due.text);
     } else {
-        say(telling, "It was due at %s and nobody had it when it expired.", due.text);
+        say(telling, "The timer was due at %s, and no worker claimed it in time.", due.text);
     }
 }
 
@@ -421,8 +425,7 @@ static void tell_ended(struct telling *telling)
         at((int64_t)bel__place_of(&found->key).time).text, reason.bytes > 0 ? ": " : "",
         said(reason).text);
     if (found->state == BEL_DEAD) {
-        say(telling, "It will not run again by itself. REVIVE makes it due now, as if it had never "
-                     "failed; PURGE removes it.");
+        say(telling, "REVIVE makes the timer due now with 0 attempts; PURGE deletes it.");
     }
     if (found->state == BEL_EXPIRED) tell_expired(telling);
     tell_retention(telling);
@@ -431,15 +434,17 @@ static void tell_ended(struct telling *telling)
 /* --- plans --- */
 
 static const char *const overlaps[] = {
-    [BEL_OVERLAP_SKIP] = "A time at which the one before is unfinished is left out (OVERLAP skip).",
-    [BEL_OVERLAP_QUEUE] = "One that comes before the last has ended waits for it (OVERLAP queue).",
-    [BEL_OVERLAP_ALLOW] = "Occurrences may run side by side (OVERLAP allow).",
+    [BEL_OVERLAP_SKIP] =
+        "An occurrence is skipped while the previous one is unfinished (OVERLAP skip).",
+    [BEL_OVERLAP_QUEUE] =
+        "An occurrence waits until the previous one has finished (OVERLAP queue).",
+    [BEL_OVERLAP_ALLOW] = "Occurrences may run at the same time (OVERLAP allow).",
 };
 
 static const char *const misfires[] = {
-    [BEL_MISFIRE_SKIP] = "Times that were missed are left out (MISFIRE skip).",
-    [BEL_MISFIRE_LAST] = "Of times that were missed the last is made up for (MISFIRE last).",
-    [BEL_MISFIRE_ALL] = "Times that were missed are made up for (MISFIRE all).",
+    [BEL_MISFIRE_SKIP] = "Missed times are skipped (MISFIRE skip).",
+    [BEL_MISFIRE_LAST] = "Of the missed times, the last one is run late (MISFIRE last).",
+    [BEL_MISFIRE_ALL] = "All missed times are run late (MISFIRE all).",
 };
 
 /* Lists the times after the next one. */
@@ -450,7 +455,7 @@ static void tell_coming(struct telling *telling, const struct bel_plan *plan)
     struct bel_wall next = {(int64_t)found->plan.next};
     uint64_t made = found->plan.made + 1;
     if (rule->mode == BEL_PLAN_DELAY) {
-        say(telling, "The one after it comes a period after it has ended.");
+        say(telling, "The following time is one period after that occurrence has finished.");
         return;
     }
     for (int i = 1; i < COMING_MAX; i++, made++) {
@@ -468,7 +473,7 @@ static void tell_rule(struct telling *telling)
     struct bel_plan *plan;
     int err = bel__plan_of(telling->engine, &telling->found->record, &plan, NULL);
     if (err == BEL_EINVAL) {
-        say(telling, "Its rule, or the time zone %s, cannot be read any more.",
+        say(telling, "The rule of the plan or its time zone %s is not valid any more.",
             said(telling->found->record.rule.zone).text);
         return;
     }
@@ -491,11 +496,11 @@ static void tell_numbers(struct telling *telling)
     uint64_t made = has_ended ? found->record.made : found->plan.made;
     uint64_t count = found->record.rule.count;
     if (count > 0) {
-        say(telling, "So far %" PRIu64 " of %" PRIu64 " occurrences were made.", made, count);
+        say(telling, "%" PRIu64 " of %" PRIu64 " occurrences were created.", made, count);
     } else {
-        say(telling, "So far %" PRIu64 " occurrence%s made.", made, made == 1 ? " was" : "s were");
+        say(telling, "%" PRIu64 " occurrence%s created.", made, made == 1 ? " was" : "s were");
     }
-    say(telling, "%" PRIu64 " times were left out by overlap, %" PRIu64 " were missed.",
+    say(telling, "%" PRIu64 " were skipped by OVERLAP, %" PRIu64 " were missed.",
         has_ended ? found->record.skipped : found->plan.skipped,
         has_ended ? found->record.missed : found->plan.missed);
 }
@@ -510,12 +515,12 @@ static void tell_plan(struct telling *telling)
         say(telling, "It is a plan: its next time is %s, in %s.", at((int64_t)rings).text,
             lasting(left).text);
     } else {
-        say(telling, "It is a plan that waits: its next time is a period after its occurrence has "
-                     "ended.");
+        say(telling, "It is a plan: its next time is one period after the current occurrence has "
+                     "finished.");
     }
     tell_rule(telling);
     if (rule->spread_ms > 0) {
-        say(telling, "Each is %s later than its rule says: its place in %s, by its id (SPREAD).",
+        say(telling, "Each time is shifted by %s within the %s window (SPREAD).",
             lasting(place).text, lasting(rule->spread_ms).text);
     }
     tell_unfinished(telling, found->record.id);
@@ -561,7 +566,9 @@ int bel__do_explain(struct bel_engine *engine, struct bel_request *request)
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, target->topic);
     struct bel_found found;
     int err = bel__timer_find(engine, topic, target->id, &found);
-    if (err == BEL_ENOTFOUND) return bel__refuse(reply, err, "there is no such timer");
+    if (err == BEL_ENOTFOUND)
+        return bel__refuse(reply, err, "no timer '%s' in topic '%.*s'", said(target->id).text,
+                           (int)target->topic.bytes, (const char *)target->topic.data);
     if (err) return err;
     struct telling telling = {.engine = engine, .found = &found};
     telling.lines = bel__answer_take(engine, LINES_MAX * sizeof telling.lines[0]);
