@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the Python loops of docs/GUIDE.md that move a sorted set of Redis to Belfry, and back.
+"""Runs the Python loops of docs/GUIDE.md: a sorted set of Redis to Belfry and back, and Celery beat.
 
     guide.py BELFRY GUIDE
 
-Needs redis-server and redis-py; where one is missing, that is reported and the test is skipped. (The
-shell commands of the guide are run by tests/cli/quickstart.sh, its workers by tests/examples.)
+Needs redis-server and redis-py; where one is missing, that is reported and the test is skipped. A
+module of the test stands for Celery. (The shell commands of the guide are run by
+tests/cli/quickstart.sh, its workers by tests/examples.)
 """
 import os
 import re
@@ -19,6 +20,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from run import Server, find_python, skip  # noqa: E402
 from rig import DEADLINE, Client  # noqa: E402
 
+CELERY = """
+class Celery:
+    def __init__(self, broker):
+        pass
+    def send_task(self, name, args):
+        print(name, args, flush=True)
+"""
 TIMERS = {"a": ("hello", 1900000000.5), "b": ("two words", 1900000001.0)}
 
 
@@ -43,19 +51,46 @@ def start_redis(folder):
 
 
 def loops():
-    """The loops from and to a sorted set: the first two blocks of Python."""
+    """The blocks of Python: from a sorted set, back to a sorted set, and to Celery."""
     with open(sys.argv[2]) as file:
         blocks = re.findall(r"^```python\n(.*?)^```", file.read(), re.M | re.S)
-    assert "zscan_iter" in blocks[0] and "zadd" in blocks[1], "the guide has other blocks"
-    return blocks[:2]
+    assert [word in block for word, block in zip(("zscan_iter", "zadd", "send_task"), blocks)] == [True] * 3
+    return blocks
 
 
-def main(python, folder):
+def beat_payload():
+    """The payload that the guide schedules for Celery."""
+    with open(sys.argv[2]) as file:
+        return re.search(r"^belfry schedule beat '(.*?)' ", file.read(), re.M)[1]
+
+
+def check_celery(python, folder):
+    with open(os.path.join(folder, "celery.py"), "w") as file:
+        file.write(CELERY)
+    with Server("--store", "memory") as server, server.client() as belfry:
+        belfry.ask("CONFIGURE", "beat", "retention", "1h")
+        belfry.ask("SCHEDULE", "beat", beat_payload(), "ID", "daily")
+        loop = loops()[2].replace("port=7878", f"port={server.port}")
+        process = subprocess.Popen([python, "-c", loop], stdout=subprocess.PIPE, text=True,
+                                   env={**os.environ, "PYTHONPATH": folder})
+        try:
+            assert process.stdout.readline() == "reports.daily [7]\n"
+            end = time.monotonic() + DEADLINE
+            while "done" not in belfry.ask("GET", "beat", "daily"):
+                assert time.monotonic() < end, belfry.ask("GET", "beat", "daily")
+                time.sleep(0.02)
+        finally:
+            process.kill()
+            process.communicate()
+    print("ok   a_due_timer_is_sent_to_celery", flush=True)
+
+
+def check_sorted_set(python, folder):
     process, redis, port = start_redis(folder)
     try:
         with Server("--store", "memory") as server, server.client() as belfry:
             there, back = (loop.replace("port=6379", f"port={port}")
-                           .replace("port=7878", f"port={server.port}") for loop in loops())
+                           .replace("port=7878", f"port={server.port}") for loop in loops()[:2])
             for name, (payload, due) in TIMERS.items():
                 redis.ask("HSET", "payloads", name, payload)
                 redis.ask("ZADD", "delayed", due, name)
@@ -80,4 +115,5 @@ def main(python, folder):
 if shutil.which("redis-server") is None:
     skip("there is no redis-server here (package redis-server)")
 with tempfile.TemporaryDirectory() as folder:
-    main(find_python(), folder)
+    check_celery(find_python(), folder)
+    check_sorted_set(find_python(), folder)
