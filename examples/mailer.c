@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Sends a message to many people, each in a delivery of its own that is tried again until it works:
+ * Sends a message to many people. Each address is a delivery of its own, with its own retries:
  *
- *     mailer [options] ADDRESS... < message        schedules, and sends
- *     mailer [options]                             sends what is left of earlier ones
+ *     mailer [options] ADDRESS... < message        schedules deliveries, and sends them
+ *     mailer [options]                             sends the deliveries left by earlier runs
  *
- * Threads that do one thing after the other, around a driver:
+ * Threads that make blocking calls, around a driver:
  *
  *     main: schedule all ----.                  .---> worker: claim, sendmail, ack
  *                            v                  |
@@ -14,14 +14,14 @@
  *                                               |
  *     main: wait for the end, or a signal       '---> worker: claim, sendmail, fail
  *
- * It may be killed at any time. A delivery is scheduled under an id that is made of the message and
- * the address, so running it again with the same input adds what is missing, and nothing twice, not
- * even what was sent, for as long as that is remembered. What was being sent at the time of the
- * kill is sent again when its lease has ended: twice is possible, not at all is not.
+ * The mailer may be killed at any time. The id of a delivery is made of the message and the
+ * address, so a second run with the same input schedules only missing deliveries; sent deliveries
+ * are known for the time of --keep. A delivery that was running at the time of the kill is sent
+ * again after its lease has expired: a message may arrive twice, and is never lost.
  *
- * The command is run with the address as its last argument and the message as its input. It exits
- * with 0 if it was sent, 75 if it is to be tried again without counting that, 65 if it never will
- * be; anything else is a failure, after which the policy says when to try again.
+ * The command is run with the address as its last argument and the message as its input. Its exit
+ * status is the outcome: 0 sent, 75 try again without counting an attempt, 65 rejected for good;
+ * any other status is a failure, and the retry policy decides when to try again.
  */
 #include <belfry/backoff.h>
 #include <belfry/driver.h>
@@ -48,9 +48,9 @@
 #include <unistd.h>
 
 enum {
-    EXIT_DEAD = 1, /* somebody will not get it */
+    EXIT_DEAD = 1, /* some deliveries are dead */
     EXIT_USAGE = 2,
-    EXIT_LEFT = 75,  /* it was told to end before all were sent */
+    EXIT_LEFT = 75,  /* stopped before all were sent */
     SENT = 0,        /* what the command exits with */
     SENT_LATER = 75, /* EX_TEMPFAIL */
     SENT_NEVER = 65, /* EX_DATAERR */
@@ -79,18 +79,19 @@ struct mailer {
 static const char usage[] =
     "usage: mailer --data DIR --sendmail CMD [options] [ADDRESS...] < message\n"
     "\n"
-    "    --data DIR      where deliveries are kept\n"
-    "    --sendmail CMD  is run with the address as its last argument, the message as its input:\n"
-    "                    exit 0 sent, 75 try again later, 65 never, else failed\n"
-    "    --list FILE     more addresses, one a line\n"
-    "    --jobs N        so many at once, 4 if not said\n"
-    "    --retry POLICY  after failures; exp(1m,2,4h) jitter(0.2) max(12) if not said\n"
-    "    --defer TIME    how long later is; 5m if not said\n"
-    "    --lease TIME    after a crash, others wait so long; 10s if not said\n"
-    "    --keep TIME     how long it is remembered who got what; 30d if not said\n"
+    "    --data DIR      data directory of the deliveries\n"
+    "    --sendmail CMD  command to run; gets the address as last argument, the message as input;\n"
+    "                    exit status 0 sent, 75 try again later, 65 rejected, other failed\n"
+    "    --list FILE     file with more addresses, one per line\n"
+    "    --jobs N        number of parallel deliveries (default 4)\n"
+    "    --retry POLICY  retries after failures (default exp(1m,2,4h) jitter(0.2) max(12))\n"
+    "    --defer TIME    delay after exit status 75 (default 5m)\n"
+    "    --lease TIME    lease duration: delay of a delivery after a crash (default 10s)\n"
+    "    --keep TIME     how long sent deliveries are kept (default 30d)\n"
     "\n"
-    "Without addresses it sends what is left. It ends when nothing is, and with SIGTERM when what\n"
-    "runs has ended. Exit status: 0 all sent, 1 some never will be, 75 some are left.\n";
+    "Without addresses, mailer sends the deliveries that are left. mailer exits when no delivery\n"
+    "is left; after SIGTERM, when the running deliveries have finished. Exit status: 0 all sent,\n"
+    "1 some are dead, 2 invalid command line, 75 some are left.\n";
 
 static struct bel_view view_of(const char *text)
 {

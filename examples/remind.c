@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reminders that survive: a command to say what, and one that stays and says it when it is time.
+ * Durable reminders: short commands schedule, list and cancel; `remind run` prints due reminders.
  *
  *     remind in 10m "tea"
  *     remind at 2026-12-01T09:00[Europe/Berlin] "call Ada"
  *     remind every weekday at 9:15 "stand up"
  *     remind run
  *
- * Here is what they say; remind_run.c has the one that stays. The folder belongs to one engine, so
- * while that one has it, the others send it their words and print its answer.
+ * This file has the short commands; remind_run.c has `remind run`. A data directory belongs to one
+ * engine: while `remind run` has it open, the short commands send it their arguments over a socket
+ * and print its reply.
  *
- * A program without a loop: it opens the engine, asks with bel_backend_call(), and closes it.
+ * A short command needs no loop: it opens the engine, calls bel_backend_call(), and closes it.
  */
 #include "remind.h"
 
@@ -41,19 +42,19 @@ enum {
 static const char usage[] =
     "usage: remind [--data DIR] [--tz ZONE] COMMAND\n"
     "\n"
-    "    in TIME TEXT              after a while: 10m, 1h30m, 2d\n"
+    "    in TIME TEXT              after a delay: 10m, 1h30m, 2d\n"
     "    at TIME TEXT              2026-12-01T09:00, 2026-12-01T09:00[Europe/Berlin], ...Z\n"
-    "    every day [at H:MM] TEXT  also hour, weekday, monday ... sunday; at 9:00 if not said\n"
+    "    every day [at H:MM] TEXT  also hour, weekday, monday ... sunday (default 9:00)\n"
     "    every RULE TEXT           '0 9 1 * *', '90m', 'FREQ=MONTHLY;BYDAY=2TU;BYHOUR=9'\n"
-    "    list                      what is to come\n"
-    "    cancel ID...\n"
-    "    run [--exec CMD] [--once] says what is due, or runs a command with it as an argument;\n"
-    "                              until SIGTERM, or only what is due already\n"
+    "    list                      list pending reminders\n"
+    "    cancel ID...              cancel reminders\n"
+    "    run [--exec CMD] [--once] print due reminders, or run CMD with the text as its argument,\n"
+    "                              until SIGTERM; --once: only reminders that are due now\n"
     "\n"
-    "    --data DIR   where reminders are kept; ~/.local/share/belfry-remind if not said\n"
-    "    --tz ZONE    whose clocks times go by; the system's if not said\n"
+    "    --data DIR   data directory (default ~/.local/share/belfry-remind)\n"
+    "    --tz ZONE    time zone of times (default: the system's)\n"
     "\n"
-    "Exit status: 0 done, 1 it cannot be done, 2 it was said wrong.\n";
+    "Exit status: 0 success, 1 failure, 2 invalid command line.\n";
 
 static int refuse_usage(const struct order *order)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * remind run: says what is due, and does for the others what they would have done themselves.
+ * remind run: prints due reminders, and executes the commands of other remind processes.
  *
  *     remind in ... --.
  *     remind list   --+--> socket --.
