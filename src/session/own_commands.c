@@ -386,7 +386,8 @@ void bel__own_command_end(const struct bel_call *call, int err, const char *why,
 {
     bool is_clock = call->entry == &bel__commands[BEL_COMMAND_CLOCK];
     if (err != 0 && is_clock && err == BEL_EINVAL) {
-        bel__resp_error(writer, "BADARG", "the time is in the past or too far in the future");
+        bel__resp_error(writer, "BADARG",
+                        "the clock only moves forward: the time is past or too far ahead");
     } else if (err != 0) {
         bel__resp_error(writer, bel__reply_code(err), why[0] != 0 ? why : bel_error_text(err));
     } else if (is_clock) {

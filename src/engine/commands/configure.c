@@ -15,9 +15,10 @@
 
 static int refuse_topic(struct bel_reply *reply)
 {
-    return bel__refuse(reply, BEL_EINVAL,
-                       "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -, and not an option of CLAIM",
-                       BEL_TOPIC_BYTES_MAX);
+    return bel__refuse(
+        reply, BEL_EINVAL,
+        "invalid topic: use 1 to %d of A-Z a-z 0-9 . _ : / -; options of CLAIM are reserved",
+        BEL_TOPIC_BYTES_MAX);
 }
 
 /* --- TOPICS --- */
@@ -119,7 +120,7 @@ static int open_topic(struct bel_engine *engine, struct bel_view name, struct be
                       struct bel_topic_state **out, bool *out_is_new)
 {
     int err = bel__topic_make(engine, name, out, out_is_new);
-    if (err == BEL_EFULL) return bel__refuse(reply, err, "there are too many topics");
+    if (err == BEL_EFULL) return bel__refuse(reply, err, "too many topics");
     if (err) return err;
     enum bel_store_use use = *out_is_new ? BEL_STORE_ADD : BEL_STORE_END;
     err = bel__rows_reserve(&engine->rows, 1, BEL_TOPIC_ROW_BYTES, use);

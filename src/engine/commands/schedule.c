@@ -37,18 +37,20 @@ static int check_names(struct bel_engine *engine, const struct bel_schedule_spec
     if (!bel__topic_is_name(&engine->topics, spec->topic)) {
         return bel__refuse(
             reply, BEL_EINVAL,
-            "a topic is 1 to %d of A-Z a-z 0-9 . _ : / -, and not an option of CLAIM",
+            "invalid topic: use 1 to %d of A-Z a-z 0-9 . _ : / -; options of CLAIM are reserved",
             BEL_TOPIC_BYTES_MAX);
     }
     if (spec->group.bytes > BEL_GROUP_BYTES_MAX) {
-        return bel__refuse(reply, BEL_EINVAL, "a group has at most %d bytes", BEL_GROUP_BYTES_MAX);
+        return bel__refuse(reply, BEL_EINVAL, "group too long: at most %d bytes",
+                           BEL_GROUP_BYTES_MAX);
     }
     if (!is_resource(spec->resource)) {
-        return bel__refuse(reply, BEL_EINVAL, "a resource is 1 to %d of A-Z a-z 0-9 . _ : / -",
+        return bel__refuse(reply, BEL_EINVAL,
+                           "invalid resource: use 1 to %d of A-Z a-z 0-9 . _ : / -",
                            RESOURCE_BYTES_MAX);
     }
     if (spec->correlation.bytes > BEL_TEXT_BYTES_MAX) {
-        return bel__refuse(reply, BEL_EINVAL, "a correlation has at most %d bytes",
+        return bel__refuse(reply, BEL_EINVAL, "correlation too long: at most %d bytes",
                            BEL_TEXT_BYTES_MAX);
     }
     return 0;
@@ -58,7 +60,7 @@ static int check_headers(const struct bel_schedule_spec *spec, struct bel_reply 
 {
     size_t bytes = 0;
     if (spec->headers_count > BEL_HEADERS_MAX) {
-        return bel__refuse(reply, BEL_EINVAL, "at most %d headers", BEL_HEADERS_MAX);
+        return bel__refuse(reply, BEL_EINVAL, "too many headers: at most %d", BEL_HEADERS_MAX);
     }
     for (size_t i = 0; i < spec->headers_count; i++) {
         const struct bel_header *header = &spec->headers[i];
@@ -71,7 +73,7 @@ static int check_headers(const struct bel_schedule_spec *spec, struct bel_reply 
         }
         bytes += header->name.bytes + header->value.bytes;
         if (bytes > BEL_HEADERS_BYTES_MAX) {
-            return bel__refuse(reply, BEL_EINVAL, "headers have at most %d bytes in total",
+            return bel__refuse(reply, BEL_EINVAL, "headers too large: at most %d bytes in total",
                                BEL_HEADERS_BYTES_MAX);
         }
     }
@@ -85,11 +87,11 @@ static int check_sizes(const struct bel_engine *engine, const struct bel_schedul
     struct bel_text_error why;
     uint64_t end;
     if (spec->payload.bytes > engine->payload_bytes_max) {
-        return bel__refuse(reply, BEL_EINVAL, "a payload has at most %u bytes",
+        return bel__refuse(reply, BEL_EINVAL, "payload too large: at most %u bytes",
                            engine->payload_bytes_max);
     }
     if (spec->plan.rule.bytes > RULE_BYTES_MAX || spec->plan.zone.bytes > BEL_ZONE_NAME_MAX) {
-        return bel__refuse(reply, BEL_EINVAL, "a rule has at most %d bytes", RULE_BYTES_MAX);
+        return bel__refuse(reply, BEL_EINVAL, "rule too long: at most %d bytes", RULE_BYTES_MAX);
     }
     if (bel__times_after(&engine->now, spec->lease_ms, &end) != 0 ||
         !bel__time_is_valid(spec->expires_ms) || !bel__time_is_valid(spec->plan.spread_ms)) {
@@ -147,7 +149,7 @@ static int find_old(struct bel_engine *engine, const struct bel_schedule_spec *s
         return bel__refuse(reply, BEL_ECONFLICT, "the id belongs to an occurrence");
     }
     if (!bel_id_is_valid(spec->id)) {
-        return bel__refuse(reply, BEL_EINVAL, "an id is 1 to %d of A-Z a-z 0-9 . _ : / -",
+        return bel__refuse(reply, BEL_EINVAL, "invalid id: use 1 to %d of A-Z a-z 0-9 . _ : / -",
                            BEL_ID_BYTES_MAX);
     }
     return 0;
@@ -234,7 +236,7 @@ static int fill(struct bel_engine *engine, const struct bel_schedule_spec *spec,
     record->priority = scheduling->place.priority;
     int err = bel__plan_first(engine, spec, record, &why, &scheduling->first);
     if (err == BEL_EINVAL) return bel__refuse(reply, err, "plan: expected %s", why.expected);
-    if (err == BEL_ERANGE) return bel__refuse(reply, BEL_EINVAL, "the plan has no future time");
+    if (err == BEL_ERANGE) return bel__refuse(reply, BEL_EINVAL, "the rule has no future time");
     return err;
 }
 
@@ -289,7 +291,7 @@ static int schedule(struct bel_engine *engine, const struct bel_schedule_spec *s
     err = fill(engine, spec, scheduling, reply);
     if (err) return err;
     if (scheduling->has_old && spec->conflict == BEL_CONFLICT_REJECT) {
-        return bel__refuse(reply, BEL_ECONFLICT, "a timer with this id exists");
+        return bel__refuse(reply, BEL_ECONFLICT, "a timer with this id already exists");
     }
     err = check_depth(spec, scheduling, reply);
     bool stays = scheduling->has_old && old_stays(engine, spec, scheduling);
@@ -324,7 +326,7 @@ int bel__do_schedule(struct bel_engine *engine, struct bel_request *request)
     if (err == 0) err = place_of(engine, spec, &scheduling.place, reply);
     if (err) return err;
     err = bel__topic_make(engine, spec->topic, &scheduling.topic, &scheduling.is_topic_new);
-    if (err == BEL_EFULL) return bel__refuse(reply, err, "there are too many topics");
+    if (err == BEL_EFULL) return bel__refuse(reply, err, "too many topics");
     if (err) return err;
     err = schedule(engine, spec, &scheduling, reply);
     if (scheduling.is_topic_new) bel__topic_drop(&engine->topics, scheduling.topic);
