@@ -59,7 +59,7 @@ struct bel_value {
     size_t count; /* number of items */
 };
 
-/* Return the code ("NOTFOUND") and the message ("there is no such timer") of an error reply. If an
+/* Return the code ("NOTFOUND") and the message ("no such timer") of an error reply. If an
  * error has no code, its code is empty. */
 struct bel_view bel_value_code(const struct bel_value *error);
 struct bel_view bel_value_message(const struct bel_value *error);

@@ -387,9 +387,9 @@ static unsigned *keys_wrong_of(const struct bel_http_call *call)
     return info != NULL ? info->socket_context : NULL;
 }
 
-static bool refuse_key(struct bel_http_call *call)
+static bool refuse_key(struct bel_http_call *call, const char *text)
 {
-    set_problem(call, "NOAUTH", "a key is required: Authorization: Bearer KEY");
+    set_problem(call, "NOAUTH", text);
     return false;
 }
 
@@ -403,12 +403,14 @@ static bool check_key(struct bel_http_call *call)
     if (service->authenticate == NULL || own == BEL_HTTP_LIVEZ || own == BEL_HTTP_READYZ) {
         return true;
     }
-    if (key == NULL || strncasecmp(key, "Bearer ", 7) != 0) return refuse_key(call);
+    if (key == NULL || strncasecmp(key, "Bearer ", 7) != 0) {
+        return refuse_key(call, "a key is required: Authorization: Bearer KEY");
+    }
     struct bel_view view = {key + 7, strlen(key + 7)};
     enum bel_key_result result =
         bel__key_check(service, (struct bel_view){0}, view, keys_wrong_of(call), grant);
     if (result == BEL_KEY_WRONG_LAST) call->is_last = true;
-    if (result != BEL_KEY_RIGHT) return refuse_key(call);
+    if (result != BEL_KEY_RIGHT) return refuse_key(call, "wrong key");
     if (own == BEL_HTTP_OPENAPI) return true;
     bool is_allowed = grant->permissions & 1U << bel__commands[call->route->command].permission;
     if (own == BEL_HTTP_METRICS && grant->scope != NULL) is_allowed = false; /* shows all topics */

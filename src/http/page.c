@@ -374,6 +374,21 @@ static const struct {
     {"NOPERM", "Not allowed", 403},      {"IO", "Storage has failed", 500},
 };
 
+/* Returns the title of a problem: that of its status, if the status is not the one of its code. */
+static const char *title_of(unsigned status, const char *title)
+{
+    switch (status) {
+    case 405:
+        return "Method not allowed";
+    case 413:
+        return "Body too large";
+    case 501:
+        return "Not supported";
+    default:
+        return title;
+    }
+}
+
 /* Turns an object into a page and takes ownership of it. An incomplete object gives a lost page. */
 static struct bel_http_page page_of(unsigned status, struct builder *builder, bool is_problem)
 {
@@ -399,7 +414,7 @@ struct bel_http_page bel__http_problem_as(unsigned status, const char *code, con
     bool has_detail =
         bel__utf8_is_text((struct bel_view){text, strlen(text)}); /* may quote a client's bytes */
     set_text(&builder, "type", "about:blank");
-    set_text(&builder, "title", problems[i].title);
+    set_text(&builder, "title", title_of(status, problems[i].title));
     set_number(&builder, "status", (int64_t)status);
     if (has_detail) set_text(&builder, "detail", text);
     set_text(&builder, "code", code);
@@ -512,7 +527,7 @@ struct bel_http_page bel__http_page(const struct bel_http_call *call, const stru
     const char *code = missing(verb, reply);
     if (code != NULL) {
         return bel__http_problem(code, verb == BEL_VERB_ACK   ? "the lease has ended"
-                                       : verb == BEL_VERB_GET ? "there is no such timer"
+                                       : verb == BEL_VERB_GET ? "no such timer"
                                        : verb == BEL_VERB_CANCEL
                                            ? "no such unfinished timer"
                                            : "no such scheduled or ready timer");
