@@ -211,7 +211,7 @@ static const struct setting {
     {"sync", "auto|loop|thread", "where syncs wait (default: by disk speed)", set_sync},
     {"clock", "system|virtual", "virtual: moved only by CLOCK ADVANCE", set_clock},
     {"keys", "FILE", "API keys, required beyond localhost", set_keys},
-    {"max-clients", "N", "most connections (default 10000)", set_clients},
+    {"max-clients", "N", "maximum connections (default 10000)", set_clients},
     {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload},
     {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},
     {"check-rows", "N", "check up to N rows after a crash (100000)", set_check_rows},
@@ -291,7 +291,8 @@ static int read_line(struct bel_config *config, struct bel_view line, const char
     (void)snprintf(value, sizeof value, "%.*s", (int)after.bytes, (const char *)after.data);
     const struct setting *setting = find_setting(before.data, before.bytes);
     if (setting == NULL || setting->set == set_file) {
-        return refuse(error, where, name, "a name listed by belfry serve --help");
+        return bel__why_say(error, BEL_EINVAL,
+                            "%.120s%.80s: unknown setting; see belfry serve --help", where, name);
     }
     const char *expected = setting->set(config, value);
     return expected == NULL ? 0 : refuse(error, where, name, expected);
@@ -327,7 +328,8 @@ int bel__config_read_flags(struct bel_config *config, char *const *arguments, st
         const struct setting *setting =
             bytes > 2 && strncmp(flag, "--", 2) == 0 ? find_setting(flag + 2, bytes - 2) : NULL;
         if (setting == NULL) {
-            return refuse(error, "", flag, "a flag listed by belfry serve --help");
+            return bel__why_say(error, BEL_EINVAL, "unknown flag %.80s; see belfry serve --help",
+                                flag);
         }
         value = value != NULL ? value + 1 : arguments[++i];
         if (value == NULL) return refuse(error, "", flag, setting->value);

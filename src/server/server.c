@@ -108,7 +108,7 @@ static void log_disk(struct server *server, bool is_low)
     if (is_low == server->is_disk_low) return;
     server->is_disk_low = is_low;
     if (is_low) {
-        BEL_LOG(server->options.log, BEL_LOG_WARN, "disk nearly full; new timers are refused",
+        BEL_LOG(server->options.log, BEL_LOG_WARN, "disk nearly full; new timers fail with FULL",
                 BEL_LOG_TEXT("data", server->options.config->data));
     } else {
         bel__logger_write(server->options.log, BEL_LOG_INFO, "disk has room again", NULL, 0);
@@ -177,7 +177,7 @@ static enum bel_engine_sync choose_sync(struct server *server)
     if (config->durability != BEL_DURABILITY_COMMIT) {
         about->is_sync_in_thread = true; /* no reply waits for it */
         bel__logger_write(server->options.log, BEL_LOG_WARN,
-                          "a power loss may lose recently acknowledged changes", NULL, 0);
+                          "a power failure may lose the latest acknowledged changes", NULL, 0);
         return BEL_ENGINE_SYNC_IN_THREAD;
     }
     int err = bel__probe_sync(config->data, &about->sync_us);
@@ -208,8 +208,8 @@ static int open_loop(struct server *server)
     return err ? fail(server, err, "cannot create the event loop", "") : 0;
 }
 
-/* Checks the data after an unclean stop, unless it has too many rows. Otherwise a damaged page of
- * the tree might be noticed only days later. */
+/* Checks the data after an unclean shutdown, unless it has too many rows. Otherwise a damaged page
+ * of the tree might be noticed only days later. */
 static int check_data(const struct server *server)
 {
     const struct bel_config *config = server->options.config;
@@ -225,7 +225,7 @@ static int check_data(const struct server *server)
         return err;
     }
     if (report.rows > 0) {
-        BEL_LOG(server->options.log, BEL_LOG_INFO, "data checked after an unclean stop",
+        BEL_LOG(server->options.log, BEL_LOG_INFO, "data checked after an unclean shutdown",
                 BEL_LOG_NUMBER("rows", report.rows),
                 BEL_LOG_NUMBER("ms", (end.ns - start.ns) / NS_PER_MS));
     }
@@ -255,9 +255,9 @@ static int open_engine(struct server *server)
     options.now = server->clock.now;
     int err = bel_engine_open(&options, &server->engine, &why);
     if (err) {
-        BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot open the data",
-                BEL_LOG_TEXT("data", config->data), BEL_LOG_TEXT("error", bel_error_text(err)),
-                BEL_LOG_TEXT("why", why.text));
+        BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot open the data directory",
+                BEL_LOG_TEXT("data", config->data), BEL_LOG_TEXT("why", why.text),
+                BEL_LOG_TEXT("error", bel_error_text(err)));
         return err;
     }
     bel__request_tracker_init(&server->tracker, bel_engine_backend(server->engine),
@@ -331,7 +331,7 @@ static int listen_http(struct server *server)
         BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen for HTTP",
                 BEL_LOG_TEXT("address", server->places.http), BEL_LOG_TEXT("why", why.text),
                 BEL_LOG_TEXT("do", config->was_http_asked
-                                       ? "free this port or choose another"
+                                       ? "choose another port with --http"
                                        : "use --http ADDRESS:PORT or --http none"));
         return err;
     }
@@ -356,7 +356,7 @@ static int listen_resp(struct server *server)
     server->places.resp_port = bel__address_port(&address);
     if (!bel__address_is_loopback(&address)) {
         BEL_LOG(server->options.log, BEL_LOG_WARN,
-                "traffic is not encrypted and the address is not local",
+                "no TLS: traffic on this address is not encrypted",
                 BEL_LOG_TEXT("address", server->places.resp));
     }
     return 0;

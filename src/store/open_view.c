@@ -80,7 +80,7 @@ int bel__store_open_view(const char *path, struct bel_tree_stats *out_stats, str
     struct bel_io *io;
     if (why != NULL) why->text[0] = 0;
     int err = bel__io_view_open(path, &io);
-    if (err == BEL_ENOTFOUND) return bel__why_say(why, err, "%s does not exist", path);
+    if (err == BEL_ENOTFOUND) return bel__why_say(why, err, "no such directory");
     if (err) return bel__why_system(why, err, path, "opened");
     err = open_store(path, io, out_stats, out, why);
     if (err) {

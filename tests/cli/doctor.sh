@@ -11,7 +11,7 @@ json a_sound_folder 'j["sound"] and j["topics"] == 1 and j["timers"] == 1 and j[
 like a_sound_folder_in_lines 'topics	1
 timers	1
 *' "$belfry" doctor data
-exits a_folder_that_is_not_there_is_3 3 nowhere "$belfry" doctor nowhere
+exits a_folder_that_is_not_there_is_3 3 'belfry: nowhere: no such directory' "$belfry" doctor nowhere
 exits no_folder 2 usage: "$belfry" doctor
 exits two_folders 2 usage: "$belfry" doctor a b
 

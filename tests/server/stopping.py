@@ -74,7 +74,7 @@ def test_a_second_server_on_the_same_data_is_refused():
     with Server("--sync", "loop") as server:
         data = os.path.join(server.folder, "data")
         status, _, errors = run("serve", "--data", data, "--resp", "127.0.0.1:0", "--http", "none")
-        assert status == 1 and "cannot open the data" in errors, errors
+        assert status == 1 and "cannot open the data directory" in errors, errors
 
 
 def test_data_is_checked_after_a_kill():
@@ -84,7 +84,7 @@ def test_data_is_checked_after_a_kill():
                 client.ask("SCHEDULE", "t", i, "IN", "1h")
         server.kill()
         server.start()
-        assert "data checked after an unclean stop" in server.log()
+        assert "data checked after an unclean shutdown" in server.log()
         assert server.stop() == 0
         before = server.log().count("checked, since")
         server.start()
@@ -128,7 +128,7 @@ def test_a_port_of_http_that_is_taken():
         status, _, errors = run("serve", "--store", "memory", "--resp", "127.0.0.1:0",
                                 "--http", address)
         assert status == 1 and address in errors and "in use" in errors, errors
-        assert "free this port" in errors, errors
+        assert "choose another port" in errors, errors
 
 
 def test_the_usual_port_of_http_is_taken():
