@@ -83,7 +83,7 @@ static int run(int argc, char **argv, const struct cli_verb *others)
 static int help(int argc, char **argv, const struct cli_verb *others)
 {
     char flag[] = "--help";
-    if (argc < 2) {
+    if (argc < 2 || strcmp(argv[1], "help") == 0) {
         show_help(others);
         return CLI_OK;
     }

@@ -33,8 +33,10 @@ static const char usage[] =
     "    --from TIME  print times after TIME (default now), e.g. 2026-06-01T09:00:00Z or\n"
     "                 2026-06-01T09:00[Europe/Berlin]\n"
     "    -n N         number of times to print (default 5)\n"
-    "    --gap P      local time that a clock change skips: next (default) or skip\n"
-    "    --fold P     local time that a clock change repeats: first (default), second, both\n"
+    "    --gap P      what to do with a local time that a clock change skips: next\n"
+    "                 (default), skip\n"
+    "    --fold P     what to do with a local time that a clock change repeats: first\n"
+    "                 (default), second, both\n"
     "    --json       print {\"rule\", \"sentence\", \"times\", \"notes\"}, times in UTC\n";
 
 struct arguments {

@@ -99,7 +99,8 @@ static void help_argument(const struct bel_argument *argument)
     }
     printf("%*s%s", used < HELP_COLUMN - 4 ? HELP_COLUMN - 4 - used : 1, "", argument->help);
     for (size_t i = 0; argument->words != NULL && argument->words[i] != NULL; i++) {
-        printf("%s%s", i > 0 ? ", " : ": ", argument->words[i]);
+        if (i == 0) printf(":\n%*s", HELP_COLUMN, "");
+        printf("%s%s", i > 0 ? ", " : "", argument->words[i]);
     }
     printf("\n");
 }

@@ -322,7 +322,7 @@ int bel__show_list(const struct cli_remote_verb *remote, struct cli_request *req
         bel__cli_print_value(&cursor);
         printf("}\n");
     } else if (cursor.type != BEL_VALUE_NIL) {
-        fprintf(stderr, "belfry: there are more; continue with --cursor %.*s\n",
+        fprintf(stderr, "belfry: more timers follow; continue with --cursor %.*s\n",
                 (int)cursor.text.bytes, (const char *)cursor.text.data);
     }
     return CLI_OK;

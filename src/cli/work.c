@@ -37,12 +37,12 @@ enum {
 static const char usage[] =
     "usage: belfry work TOPIC ... [OPTION ...] -- PROGRAM [ARGUMENT ...]\n"
     "\n"
-    "Runs a program for each due timer. The payload is its standard input; BELFRY_ID,\n"
-    "BELFRY_TOPIC, BELFRY_ATTEMPT, BELFRY_DUE_MS, BELFRY_CORRELATION, BELFRY_TOKEN and\n"
-    "BELFRY_HEADER_<NAME> are in its environment. Exit status 0: done. 75: release, due\n"
-    "again after 1s. 65: reject, no retry. Any other: failed, retried by the policy; the\n"
-    "last line of standard error is the reason. SIGTERM stops claiming and lets running\n"
-    "programs finish.\n"
+    "Runs a program for each due timer. The program gets the payload on standard input,\n"
+    "and BELFRY_ID, BELFRY_TOPIC, BELFRY_ATTEMPT, BELFRY_DUE_MS, BELFRY_CORRELATION,\n"
+    "BELFRY_TOKEN and BELFRY_HEADER_<NAME> in its environment. Exit status 0: done.\n"
+    "75: release, due again after 1s. 65: reject, no retry. Any other: failed, retried by\n"
+    "the policy; the last line of standard error is the reason. SIGTERM stops claiming and\n"
+    "lets running programs finish.\n"
     "\n"
     "    -j N                programs at once (default 5)\n"
     "    --lease DURATION    how long a claim lasts and is extended by (default: that of the\n"
@@ -76,7 +76,7 @@ static int read_lease(const char *text, uint64_t *out)
 {
     int status = read_duration(text, LEASE_MS_MAX, out);
     if (status != CLI_OK || *out > 0) return status;
-    fprintf(stderr, "belfry: a lease of %s: expected at least 1 ms\n", text);
+    fprintf(stderr, "belfry: --lease %s: a lease must be at least 1 ms\n", text);
     return CLI_USAGE;
 }
 
@@ -249,7 +249,7 @@ static int run_until_told(const struct arguments *arguments, struct bel_crew *cr
     (void)sigwait(signals, &signal);
     bool is_over = finish(crew, signals, arguments->grace_ms);
     if (!is_over) {
-        fprintf(stderr, "belfry: ending the programs that are still running\n");
+        fprintf(stderr, "belfry: terminating the running programs\n");
         (void)close(end_fd); /* wakes every hand */
         is_over = finish(crew, signals, LAST_MS);
     }

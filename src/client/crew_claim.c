@@ -121,7 +121,8 @@ static void claim_while_connected(struct bel_crew *crew, struct bel_client *clie
     }
     if (err != 0 && !is_stopping(crew)) {
         if (err != BEL_EINVAL) {
-            bel__crew_trouble(crew, "lost the connection for claims: %s", bel_error_text(err));
+            bel__crew_trouble(crew, "connection to the server lost (claims): %s; reconnecting",
+                              bel_error_text(err));
         }
         ++*failures;
     }

@@ -127,7 +127,8 @@ static void handle_reply(struct bel_crew *crew, struct bel_slot *slot,
     (void)pthread_mutex_unlock(&crew->mutex);
 
     if (is_error) report_trouble(crew, slot, reply->text);
-    if (is_late) report_trouble(crew, slot, BEL_VIEW("STALE the lease ended before the work"));
+    if (is_late)
+        report_trouble(crew, slot, BEL_VIEW("STALE lease expired before the work finished"));
     if (!slot->is_last) return;
     (void)pthread_mutex_lock(&crew->mutex);
     close_slot(slot, !is_error && !is_late);
@@ -192,7 +193,8 @@ void *bel__crew_tell(void *arg)
             err = send_collected(crew, client);
             failures = err == 0 ? 0 : failures + 1;
             if (err == 0) continue;
-            bel__crew_trouble(crew, "lost the connection for reports: %s", bel_error_text(err));
+            bel__crew_trouble(crew, "connection to the server lost (reports): %s; reconnecting",
+                              bel_error_text(err));
             bel__crew_disconnect(crew, &crew->tell_fd, client);
             client = NULL;
         }

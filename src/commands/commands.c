@@ -37,8 +37,9 @@ static const struct bel_argument schedule[] = {
     [BEL_SCHEDULE_RRULE] = {ARGUMENT("RRULE", RULE,
                                      "repeat by an RFC 5545 recurrence rule, e.g. FREQ=DAILY")},
     [BEL_SCHEDULE_MODE] =
-        {ARGUMENT("MODE", WORD,
-                  "EVERY counts from the last nominal time or from the last end (default rate)"),
+        {ARGUMENT(
+             "MODE", WORD,
+             "measure EVERY from the previous time, or from the end of its run (default rate)"),
          WORDS("rate", "delay")},
     [BEL_SCHEDULE_TZ] = {ARGUMENT("TZ", ZONE,
                                   "time zone of the rule, e.g. Europe/Berlin (default UTC)")},
@@ -62,19 +63,24 @@ static const struct bel_argument schedule[] = {
     [BEL_SCHEDULE_UNTIL] = {ARGUMENT("UNTIL", TIME, "end the plan at this time")},
     [BEL_SCHEDULE_SPREAD] = {ARGUMENT("SPREAD", DURATION,
                                       "shift a plan's times by a fixed offset within this window")},
-    [BEL_SCHEDULE_MISFIRE] = {ARGUMENT("MISFIRE", WORD,
-                                       "times missed while down or by a clock step (default skip)"),
-                              WORDS("skip", "last", "all")},
-    [BEL_SCHEDULE_OVERLAP] = {ARGUMENT("OVERLAP", WORD,
-                                       "if the previous occurrence is unfinished (default skip)"),
-                              WORDS("skip", "queue", "allow")},
-    [BEL_SCHEDULE_GAP] = {ARGUMENT("GAP", WORD,
-                                   "local time that a clock change skips (default next)"),
-                          WORDS("next", "skip")},
-    [BEL_SCHEDULE_FOLD] = {ARGUMENT("FOLD", WORD,
-                                    "local time that a clock change repeats (default first)"),
-                           WORDS("first", "second", "both")},
-    [BEL_SCHEDULE_CONFLICT] = {ARGUMENT("CONFLICT", WORD, "if the id exists (default replace)"),
+    [BEL_SCHEDULE_MISFIRE] =
+        {ARGUMENT("MISFIRE", WORD,
+                  "what to do with times missed while down or by a clock step (default skip)"),
+         WORDS("skip", "last", "all")},
+    [BEL_SCHEDULE_OVERLAP] =
+        {ARGUMENT("OVERLAP", WORD,
+                  "what to do if the previous occurrence is unfinished (default skip)"),
+         WORDS("skip", "queue", "allow")},
+    [BEL_SCHEDULE_GAP] =
+        {ARGUMENT("GAP",
+                  WORD, "what to do with a local time that a clock change skips (default next)"),
+         WORDS("next", "skip")},
+    [BEL_SCHEDULE_FOLD] =
+        {ARGUMENT("FOLD",
+                  WORD, "what to do with a local time that a clock change repeats (default first)"),
+         WORDS("first", "second", "both")},
+    [BEL_SCHEDULE_CONFLICT] = {ARGUMENT("CONFLICT", WORD,
+                                        "what to do if the id exists (default replace)"),
                                WORDS("replace", "keep", "reject", "earliest", "latest")},
 };
 static_assert(sizeof schedule / sizeof schedule[0] == BEL_ARGUMENTS_MAX,
@@ -102,12 +108,13 @@ static const struct bel_argument target[] = {
 static const struct bel_argument claim[] = {
     [BEL_CLAIM_TOPIC] = {ARGUMENT("topic", TOPIC, "topic to claim from; several topics take turns"),
                          .is_repeated = true},
-    [BEL_CLAIM_COUNT] = {ARGUMENT("COUNT", NUMBER, "most timers to claim, 1 to 1000 (default 1)")},
+    [BEL_CLAIM_COUNT] = {ARGUMENT("COUNT", NUMBER,
+                                  "maximum number of timers to claim, 1 to 1000 (default 1)")},
     [BEL_CLAIM_LEASE] = {ARGUMENT(
         "LEASE", DURATION, "how long the claim lasts (default: that of the timer or the topic)")},
     [BEL_CLAIM_WAIT] = {ARGUMENT("WAIT", DURATION,
                                  "how long to wait if no timer is due (default 0)")},
-    [BEL_CLAIM_WORKER] = {ARGUMENT("WORKER", TEXT, "name of the worker, shown by GET and EXPLAIN")},
+    [BEL_CLAIM_WORKER] = {ARGUMENT("WORKER", TEXT, "name of the worker, shown with the timer")},
 };
 
 static const struct bel_argument ack[] = {
@@ -118,7 +125,7 @@ static const struct bel_argument ack[] = {
 
 static const struct bel_argument fail[] = {
     [BEL_FAIL_TOKEN] = {ARGUMENT("token", TOKEN, "token of the delivery")},
-    [BEL_FAIL_REASON] = {ARGUMENT("REASON", TEXT, "error message, shown by GET and LIST")},
+    [BEL_FAIL_REASON] = {ARGUMENT("REASON", TEXT, "error message, shown with the timer")},
     [BEL_FAIL_IN] = {ARGUMENT("IN", DURATION,
                               "delay before the retry (default: by the retry policy)")},
     [BEL_FAIL_DEAD] = {ARGUMENT("DEAD", FLAG, "do not retry")},
@@ -134,8 +141,9 @@ static const struct bel_argument release[] = {
 
 static const struct bel_argument extend[] = {
     [BEL_EXTEND_TOKEN] = {ARGUMENT("token", TOKEN, "token of the delivery")},
-    [BEL_EXTEND_LEASE] = {ARGUMENT("lease", DURATION,
-                                   "duration, from now (default: that of the claim)"),
+    [BEL_EXTEND_LEASE] = {ARGUMENT(
+                              "lease", DURATION,
+                              "how long the lease lasts from now on (default: that of the claim)"),
                           .is_optional = true},
 };
 
@@ -144,8 +152,8 @@ static const struct bel_argument list[] = {
     [BEL_LIST_STATE] = {ARGUMENT("STATE", STATE, "only timers in this state")},
     [BEL_LIST_FROM] = {ARGUMENT("FROM", TIME, "only timers due at this time or later")},
     [BEL_LIST_TO] = {ARGUMENT("TO", TIME, "only timers due before this time")},
-    [BEL_LIST_COUNT] = {ARGUMENT("COUNT", NUMBER,
-                                 "most timers to return, 1 to 1000 (default 100)")},
+    [BEL_LIST_COUNT] = {ARGUMENT(
+        "COUNT", NUMBER, "maximum number of timers, 1 to 1000 (default 100; belfry list: all)")},
     [BEL_LIST_CURSOR] = {ARGUMENT("CURSOR", BYTES,
                                   "cursor of the previous reply, to continue from there")},
 };
@@ -167,9 +175,10 @@ static const struct bel_argument topic[] = {
 
 static const struct bel_argument configure[] = {
     [BEL_CONFIGURE_TOPIC] = {ARGUMENT("topic", TOPIC, "name of the topic")},
-    [BEL_CONFIGURE_SETTING] = {ARGUMENT("setting", PAIR,
-                                        "name and value of a setting; TOPIC shows all settings"),
-                               .is_repeated = true},
+    [BEL_CONFIGURE_SETTING] =
+        {ARGUMENT("setting", PAIR,
+                  "name and value of a setting; belfry topics TOPIC shows all settings"),
+         .is_repeated = true},
 };
 
 static const struct bel_argument agenda[] = {
@@ -256,9 +265,7 @@ const struct bel_command_entry bel__commands[] = {
     [BEL_COMMAND_RELEASE] = {COMMAND("RELEASE", WORK,
                                      "give a claimed timer back, without spending an attempt"),
                              WITH(release)},
-    [BEL_COMMAND_EXTEND] = {COMMAND("EXTEND", WORK,
-                                    "make a lease end DURATION from now (heartbeat)"),
-                            WITH(extend)},
+    [BEL_COMMAND_EXTEND] = {COMMAND("EXTEND", WORK, "renew a lease (heartbeat)"), WITH(extend)},
     [BEL_COMMAND_LIST] = {COMMAND("LIST", READ, "list the timers of a topic, in order of delivery"),
                           WITH(list)},
     [BEL_COMMAND_REVIVE] = {COMMAND("REVIVE", WRITE, "make dead timers due again"), WITH(revive)},

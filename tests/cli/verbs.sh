@@ -195,6 +195,7 @@ for verb in serve schedule cancel reschedule get list claim ack fail release ext
 done
 echo 'ok   help_has_every_verb'
 is help_fits_a_screen yes bash -c "[ \$('$belfry' help | wc -l) -le 40 ] && echo yes"
+like help_of_help '*usage: belfry VERB*' "$belfry" help help
 exits help_for_what_is_no_verb 2 'unknown verb' "$belfry" help nothing
 json version_as_json '"version" in j' "$belfry" version --json
 
