@@ -8,6 +8,7 @@
 
 #include "../random.h"
 
+#include <assert.h>
 #include <string.h>
 
 static bool chance(const struct draw *draw, unsigned percent)
@@ -26,6 +27,7 @@ enum bel_verb draw_verb(uint64_t *random, const struct draw_weight *weights, siz
     for (size_t i = 0; i < count; i++) {
         sum += weights[i].weight;
     }
+    assert(sum > 0);
     uint64_t left = random_below(random, sum);
     size_t found = 0;
     while (left >= weights[found].weight) {

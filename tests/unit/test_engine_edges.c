@@ -285,6 +285,57 @@ static void a_plan_that_could_not_ring_is_refused(void)
     finish(&world);
 }
 
+/* A rule whose next time is after the year 9999 has none. */
+static void a_plan_ends_with_the_year_9999(void)
+{
+    struct bel_recurrence plan = {
+        .kind = BEL_PLAN_EVERY, .rule = BEL_VIEW("3000000d"), .misfire = BEL_MISFIRE_SKIP};
+    struct bel_schedule_spec spec = {
+        .id = view("late"), .plan = plan, .when = BEL_WHEN_IN, .delay_ms = 1000};
+    struct world world = {.segment_bytes = 1 << 20};
+    open_engine(&world);
+    set(&world, "misfire_after", "0s");
+    CHECK(schedule(&world, spec) == 0);
+    spec.id = view("in_time");
+    CHECK(schedule(&world, spec) == 0);
+    move(&world, 1000);
+    CHECK_EQ(claim(&world).deliveries, 1);
+    CHECK_EQ(claim(&world).deliveries, 1);
+    spec.id = view("missed");
+    CHECK(schedule(&world, spec) == 0);
+    move(&world, 5000);
+    reopen(&world);
+    CHECK_EQ(claim(&world).deliveries, 0);
+    CHECK_EQ(name(&world, BEL_VERB_TOPIC, "").counts[BEL_SCHEDULED], 0);
+    finish(&world);
+}
+
+/* After a step of the wall clock, a delay can end before the year 9999 on the engine's lane and
+ * after it on the wall clock, by which a plan rings. */
+static void a_plan_is_not_rescheduled_past_the_year_9999(void)
+{
+    struct bel_recurrence plan = {.kind = BEL_PLAN_EVERY, .rule = BEL_VIEW("1h")};
+    struct bel_reschedule later = {.topic = view("mail"), .id = view("plan"), .when = BEL_WHEN_IN};
+    struct bel_command command = {.verb = BEL_VERB_RESCHEDULE, .reschedule = later};
+    struct world world = {.segment_bytes = 1 << 20};
+    open_engine(&world);
+    CHECK(schedule(&world, (struct bel_schedule_spec){.id = view("plan"), .plan = plan}) == 0);
+    world.now.wall.ms += 10 * (int64_t)DAY_MS;
+    turn(&world);
+    for (uint64_t years = 7900; years < 8000; years++) {
+        command.reschedule.delay_ms = years * 365 * DAY_MS;
+        int err = ask(&world, command).err;
+        CHECK(err == 0 || err == BEL_EINVAL);
+    }
+    command.reschedule.delay_ms = 0; /* the largest delay that is valid on the engine's lane */
+    for (uint64_t step = UINT64_C(1) << 60; step > 0; step /= 2) {
+        command.reschedule.delay_ms += step;
+        if (ask(&world, command).err != 0) command.reschedule.delay_ms -= step;
+    }
+    CHECK(ask(&world, command).err == 0);
+    finish(&world);
+}
+
 /* --- zones --- */
 
 static void a_damaged_zone_is_the_mistake_of_who_asks_for_it(void)
@@ -703,6 +754,8 @@ int main(void)
     RUN(a_cancelled_plan_takes_what_has_expired_along);
     RUN(a_plan_that_ends_with_its_occurrence_takes_its_body_along);
     RUN(a_plan_that_could_not_ring_is_refused);
+    RUN(a_plan_ends_with_the_year_9999);
+    RUN(a_plan_is_not_rescheduled_past_the_year_9999);
     RUN(a_damaged_zone_is_the_mistake_of_who_asks_for_it);
     RUN(a_plan_whose_zone_has_gone_waits_for_it);
     RUN(an_agenda_counts_by_hours_as_it_does_one_by_one);

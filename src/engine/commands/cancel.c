@@ -86,7 +86,11 @@ int bel__do_reschedule(struct bel_engine *engine, struct bel_request *request)
     if (err) return err;
     place.topic = topic->number;
     if (found.record.kind == BEL_RECORD_PLAN && found.state < BEL_DONE) {
-        err = bel__plan_reschedule(engine, &found, nominal_of(engine, &place));
+        uint64_t nominal = nominal_of(engine, &place);
+        if (!bel__time_is_valid(nominal)) {
+            return bel__refuse(reply, BEL_EINVAL, "the time is after the year 9999");
+        }
+        err = bel__plan_reschedule(engine, &found, nominal);
     } else if (found.state == BEL_SCHEDULED || found.state == BEL_READY) {
         err = reschedule(engine, &found, place);
     } else {

@@ -85,8 +85,9 @@ static int choose(struct bel_engine *engine, const struct bel_found *found, stru
     ring->missed = result.skipped_count;
     ring->makes = result.made_count > 0;
     if (ring->makes) ring->nominal = (uint64_t)times[0].ms;
-    ring->has_next = result.has_next;
-    if (result.has_next) ring->next = (uint64_t)result.next.ms;
+    ring->has_next = result.has_next && result.next.ms >= 0 &&
+                     bel__time_is_valid((uint64_t)result.next.ms); /* as bel__plan_after() */
+    if (ring->has_next) ring->next = (uint64_t)result.next.ms;
     ring->is_over = !ring->makes && !ring->has_next;
     return 0;
 }

@@ -243,9 +243,8 @@ static int load_topic(struct bel_engine *engine, const struct bel_store_cursor *
     struct bel_topic_row row;
     int err = bel__topic_row_read(cursor->value, &row);
     if (err) return err;
-    if (place.topic >= engine->topics.max || row.name.bytes > BEL_TOPIC_BYTES_MAX) {
-        return BEL_ECORRUPT;
-    }
+    bool is_name = row.name.bytes > 0 && row.name.bytes <= BEL_TOPIC_BYTES_MAX;
+    if (place.topic >= engine->topics.max || !is_name) return BEL_ECORRUPT;
     struct bel_topic_state *topic = topic_create(engine, row.name, place.topic);
     if (topic == NULL) return BEL_ENOMEM;
     err = set_settings(topic, &row);
