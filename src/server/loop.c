@@ -398,6 +398,8 @@ static void end_requests(struct bel_loop *loop)
 void bel__loop_finish(struct bel_loop *loop)
 {
     assert(loop->state != BEL_LOOP_ENDING);
+    /* After a failure of the store the loop has not drained, and would go on accepting clients. */
+    if (loop->state == BEL_LOOP_LISTENING) uv_close((uv_handle_t *)&loop->listener, NULL);
     loop->state = BEL_LOOP_ENDING;
     close_all(loop);
     if (loop->http != NULL) uv_close((uv_handle_t *)&loop->http_poll, NULL);

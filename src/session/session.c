@@ -480,6 +480,7 @@ void bel__session_destroy(struct bel_session *session)
     drop(session);
     withdraw_claims(session);
     bel__resp_finish(&session->parser);
+    session->owner.ready = NULL; /* the connection may be freed before a background task ends */
     session->state = BEL_SESSION_DESTROYED;
     bel__session_free_if_gone(session);
 }

@@ -94,7 +94,8 @@ struct bel_service {
     void *context;
 };
 
-/* The connection that a session belongs to. Outlives the session. */
+/* The connection that a session belongs to. `ready` is not called after bel__session_destroy(). The
+ * backend outlives every request of the session. */
 struct bel_session_owner {
     struct bel_backend *backend; /* the session submits its requests here; borrowed */
     /* Called after a reply: there may be output to write, or the session can be stepped again.
