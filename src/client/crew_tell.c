@@ -127,8 +127,9 @@ static void handle_reply(struct bel_crew *crew, struct bel_slot *slot,
     (void)pthread_mutex_unlock(&crew->mutex);
 
     if (is_error) report_trouble(crew, slot, reply->text);
-    if (is_late)
+    if (is_late) {
         report_trouble(crew, slot, BEL_VIEW("STALE lease expired before the work finished"));
+    }
     if (!slot->is_last) return;
     (void)pthread_mutex_lock(&crew->mutex);
     close_slot(slot, !is_error && !is_late);

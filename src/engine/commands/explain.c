@@ -566,9 +566,10 @@ int bel__do_explain(struct bel_engine *engine, struct bel_request *request)
     struct bel_topic_state *topic = bel__topic_find(&engine->topics, target->topic);
     struct bel_found found;
     int err = bel__timer_find(engine, topic, target->id, &found);
-    if (err == BEL_ENOTFOUND)
+    if (err == BEL_ENOTFOUND) {
         return bel__refuse(reply, err, "no timer '%s' in topic '%.*s'", said(target->id).text,
                            (int)target->topic.bytes, (const char *)target->topic.data);
+    }
     if (err) return err;
     struct telling telling = {.engine = engine, .found = &found};
     telling.lines = bel__answer_take(engine, LINES_MAX * sizeof telling.lines[0]);
