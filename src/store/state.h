@@ -44,7 +44,7 @@ struct bel_store {
     size_t bytes_left; /* reserved bytes of values that are left */
     int err;           /* final error; or 0 */
 
-    /* Carrying into the tree. */
+    /* Checkpoints. */
     struct bel_checkpoint *checkpoint;
     enum bel_freeze freeze; /* how far the frozen delta is */
     bool is_freeze_due;     /* the active delta is to be frozen as soon as no other is */

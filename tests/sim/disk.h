@@ -3,7 +3,7 @@
 #define BEL_TESTS_SIM_DISK_H
 
 /*
- * disk - files in memory behind the door of store/io.h, on a disk that breaks when it is told.
+ * disk - files in memory behind the door of store/io/io.h, on a disk that breaks when it is told.
  *
  *     write ---> CACHE, and a list of sectors that are not yet on the platter
  *     sync ----> PLATTER has them
