@@ -61,14 +61,14 @@ static int64_t go_on(const struct zone_span *span, const struct finding *found)
     return shortly > span->end ? shortly : span->end;
 }
 
-/* Returns whether the rule matches a time in the gap at the end of a span and its options include
- * it. */
-static bool is_in_gap(const struct local_rule *rule, const struct zone_span *span)
+/* Returns whether the rule matches a time in the gap of a change of the offset, if there is one,
+ * and its options include it. */
+static bool is_in_gap(const struct local_rule *rule, int64_t change, int32_t before, int32_t after)
 {
     if (rule->is_real_time || rule->gap == BEL_GAP_SKIP) return false;
-    if (span->offset_after <= span->offset) return false;
-    int64_t local = rule->next(rule->context, span->end + span->offset - 1);
-    return local != LOCAL_NONE && local < span->end + span->offset_after;
+    if (after <= before) return false;
+    int64_t local = rule->next(rule->context, change + before - 1);
+    return local != LOCAL_NONE && local < change + after;
 }
 
 bool bel__local_next(const struct local_rule *rule, const struct bel_zone *zone, int64_t utc,
@@ -80,13 +80,19 @@ bool bel__local_next(const struct local_rule *rule, const struct bel_zone *zone,
     from = utc < first ? first : utc + 1;
     for (unsigned spans = 0; spans < SPANS_MAX && from < last; spans++) {
         struct zone_span span = bel__zone_span(zone, from);
+        /* A search that begins with a change has not visited the span before its gap. */
+        if (spans == 0 && span.start == from &&
+            is_in_gap(rule, from, span.offset_before, span.offset)) {
+            *out = from;
+            return true;
+        }
         struct finding found = look_in_span(rule, &span, from);
         if (found.instant != LOCAL_NONE) {
             *out = found.instant;
             return true;
         }
         if (span.end == INT64_MAX) return false;
-        if (is_in_gap(rule, &span)) {
+        if (is_in_gap(rule, span.end, span.offset, span.offset_after)) {
             *out = span.end;
             return true;
         }
