@@ -128,17 +128,19 @@ static int read_value(struct reading *reading, unsigned *out)
     return 0;
 }
 
-/* Reads an optional step; 0 if there is none. */
+/* Reads an optional step; 0 if there is none. A step past the end of the field is valid and leaves
+ * only the first value, as in other crons. */
 static int read_step(struct reading *reading, unsigned *out)
 {
-    const struct field *field = &fields[reading->field];
     *out = 0;
     if (!reader_skip(&reading->reader, '/')) return 0;
     size_t start = reading->reader.at;
-    unsigned most = field->max - field->min + 1u;
-    if (read_number(reading, out) && *out >= 1 && *out <= most) return 0;
+    if (read_number(reading, out) && *out >= 1) {
+        if (*out > CRON_STEP_MAX) *out = CRON_STEP_MAX;
+        return 0;
+    }
     reading->reader.at = start;
-    return bel__text_refuse(reading->why, start, "a step from 1 to %u", most);
+    return bel__text_refuse(reading->why, start, "a step from 1 to 999");
 }
 
 static void set_range(struct reading *reading, unsigned first, unsigned last, unsigned step)
@@ -254,7 +256,10 @@ static int read_values(struct reading *reading)
     }
     err = read_step(reading, &step);
     if (err) return err;
-    if (!is_range && step > 0) last = star_max(reading->field);
+    if (!is_range && step > 0) {
+        last = star_max(reading->field);
+        if (first > last) first = 0; /* weekday 7 equals 0 */
+    }
     if (last < first) return bel__text_refuse(reading->why, start, "a range from low to high");
     set_range(reading, first, last, step);
     return 0;

@@ -21,7 +21,8 @@ enum cron_field {
     CRON_FIELDS,
 };
 
-#define CRON_NONE LOCAL_NONE
+#define CRON_NONE     LOCAL_NONE
+#define CRON_STEP_MAX 255 /* past the end of every field; larger steps mean the same */
 
 /* Returns the first local time after `local` that matches the rule, both counted as if local time
  * were UTC; CRON_NONE if there is none before the year 10,000. */

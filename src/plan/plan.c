@@ -12,6 +12,7 @@
 #include "plan/text.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,12 +41,18 @@ static int read_every(struct bel_plan *plan, const char *text, size_t bytes,
 static bool looks_like_duration(const char *text, size_t bytes)
 {
     if (bytes == 0 || memchr(text, ' ', bytes) != NULL) return false;
+    if (memchr(text, '\t', bytes) != NULL) return false;
     return (text[0] >= '0' && text[0] <= '9') || text[0] == 'P';
 }
 
+/* Returns whether a text can only be a recurrence rule: NAME= comes first, or RRULE:. */
 static bool looks_like_rrule(const char *text, size_t bytes)
 {
-    return begins_with(text, bytes, "RRULE:") || begins_with(text, bytes, "FREQ=");
+    size_t name = 0;
+    while (name < bytes && isalpha((unsigned char)text[name])) {
+        name++;
+    }
+    return begins_with(text, bytes, "RRULE:") || (name > 0 && name < bytes && text[name] == '=');
 }
 
 static int read_rule(struct bel_plan *plan, const char *text, size_t bytes,

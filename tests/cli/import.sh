@@ -192,24 +192,26 @@ CRON_TZ="Asia/Bangkok"
 99 * * * * /usr/bin/never
 CRON_TZ=UTC
 */5	*	*	*	*	echo tick
+0	9	*	*	1-5	echo tabs alone
 END
 "$belfry" import --crontab crontab --topic cron >sums 2>told
 is a_crontab_with_bad_lines 1 echo $?
-is a_crontab_is_plans 'imported	3
+is a_crontab_is_plans 'imported	4
 left_out	2
 bad	2' cat sums
 like what_is_left_out_is_told '*line 2: left out: variables*MAILTO*line 6: left out: @reboot*' cat told
 like what_is_bad_is_told '*line 7: expected five fields and a command*line 8: BADARG*' cat told
 is rules_zones_and_commands '30 9 * * 1-5|Asia/Bangkok|/usr/bin/report --all  # of the week
 @daily|Asia/Bangkok|/usr/bin/clean up
-*/5 * * * *|UTC|echo tick' bash -c "'$belfry' export cron | python3 -c '
+*/5 * * * *|UTC|echo tick
+0 9 * * 1-5|UTC|echo tabs alone' bash -c "'$belfry' export cron | python3 -c '
 import json, sys
 plans = [json.loads(line) for line in sys.stdin]
-order = [\"report\", \"clean\", \"tick\"]
+order = [\"report\", \"clean\", \"tick\", \"tabs\"]
 for p in sorted(plans, key=lambda p: [i for i, o in enumerate(order) if o in p[\"payload\"]]):
     print(\" \".join(p[\"cron\"].split()), p.get(\"tz\", \"UTC\"), p[\"payload\"], sep=\"|\")'"
 "$belfry" import --crontab crontab --topic cron >/dev/null 2>&1
-is a_crontab_again_changes_nothing 3 count cron
+is a_crontab_again_changes_nothing 4 count cron
 echo '0 0 * * * true' >plain
 exits a_crontab_needs_a_zone 1 'no time zone' "$belfry" import --crontab plain --topic cron
 is a_zone_on_the_command_line 'imported	1' \

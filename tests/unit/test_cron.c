@@ -132,6 +132,33 @@ static void sunday_is_0_and_7(void)
          {"2026-01-02 00:00:00", "2026-01-03 00:00:00", "2026-01-04 00:00:00",
           "2026-01-09 00:00:00"}},
         {"0 0 * * sun", "UTC", 0, 0, "2026-01-01 00:00:00", {"2026-01-04 00:00:00"}},
+        {"0 0 * * 7/3",
+         "UTC",
+         0,
+         0,
+         "2026-01-01 00:00:00",
+         {"2026-01-03 00:00:00", "2026-01-04 00:00:00", "2026-01-07 00:00:00"}},
+    };
+    check_runs(runs, sizeof runs / sizeof runs[0]);
+}
+
+static void a_step_past_the_end_leaves_the_first_value(void)
+{
+    static const struct run runs[] = {
+        {"0 */30 * * *",
+         "UTC",
+         0,
+         0,
+         "2026-01-01 00:00:00",
+         {"2026-01-02 00:00:00", "2026-01-03 00:00:00"}},
+        {"0 0 1 */999 *", "UTC", 0, 0, "2026-01-01 00:00:00", {"2027-01-01 00:00:00"}},
+        /* The star restricts a list of days to a weekday: the first Monday of a month. */
+        {"1 1 */100,1-7 * MON",
+         "UTC",
+         0,
+         0,
+         "2026-01-01 00:00:00",
+         {"2026-01-05 01:01:00", "2026-02-02 01:01:00", "2026-03-02 01:01:00"}},
     };
     check_runs(runs, sizeof runs / sizeof runs[0]);
 }
@@ -248,6 +275,19 @@ static void a_time_in_a_gap_comes_at_its_end_once_or_not_at_all(void)
          0,
          "2026-03-28 03:00:00",
          {"2026-03-29 01:00:00", "2026-03-30 00:00:00"}},
+        /* After the last second before the gap. */
+        {"30 2 * * *",
+         "Europe/Berlin",
+         BEL_GAP_NEXT,
+         0,
+         "2026-03-29 00:59:59",
+         {"2026-03-29 01:00:00", "2026-03-30 00:30:00"}},
+        {"59 29,59 1-2 * * *",
+         "Europe/Berlin",
+         BEL_GAP_NEXT,
+         0,
+         "2026-03-29 00:29:59",
+         {"2026-03-29 00:59:59", "2026-03-29 01:00:00", "2026-03-29 23:29:59"}},
         /* A star follows real time. */
         {"30 * * * *",
          "Europe/Berlin",
@@ -338,7 +378,7 @@ static void bad_rules_are_refused_where_they_are_wrong(void)
         {"0 0 1 13 *", 6, "a month from 1 to 12"},
         {"0 0 1 1 8", 8, "a weekday from 0 to 7"},
         {"0 0 1 1 MONDAY", 11, ", or the end"},
-        {"*/0 * * * *", 2, "a step from 1 to 60"},
+        {"*/0 * * * *", 2, "a step from 1 to 999"},
         {"*/ * * * *", 2, "a step"},
         {"5-1 * * * *", 2, "a range from low to high"},
         {"1,,2 * * * *", 2, "a minute"},
@@ -445,6 +485,7 @@ int main(void)
     CHECK(bel_zones_open(NULL, &zones) == 0);
     RUN(fields_mean_what_they_say);
     RUN(sunday_is_0_and_7);
+    RUN(a_step_past_the_end_leaves_the_first_value);
     RUN(a_day_and_a_weekday_mean_either);
     RUN(last_days_nearest_weekdays_and_nth_weekdays);
     RUN(rare_dates_are_found);

@@ -146,6 +146,7 @@ static void plans_say_what_they_are_in_english(void)
     } rows[] = {
         {"90m", "Every 1h30m."},
         {"0 9 * * 1-5", "At 09:00 on Monday to Friday, UTC."},
+        {"0\t9\t*\t*\t1-5", "At 09:00 on Monday to Friday, UTC."},
         {"*/15 * * * *", "Every 15 minutes, UTC."},
         {"* * * * *", "Every minute, UTC."},
         {"*/10 * * * * *", "Every 10 seconds, UTC."},
@@ -262,8 +263,17 @@ static void a_recurrence_rule_is_a_plan_too(void)
     (void)bel_plan_explain(plan, text, sizeof text);
     CHECK(strcmp(text, "By the recurrence rule FREQ=DAILY;INTERVAL=2;COUNT=3, UTC.") == 0);
     bel_plan_destroy(plan);
+    plan =
+        make("INTERVAL=2;FREQ=DAILY\n  EXDATE:19700103T090000\nEXDATE:19700105T090000", &options);
+    CHECK(next(plan, 9 * HOUR, 1) == 153 * HOUR);
+    (void)bel_plan_explain(plan, text, sizeof text);
+    CHECK(strcmp(text, "By the recurrence rule INTERVAL=2;FREQ=DAILY, with 2 exceptions, UTC.") ==
+          0);
+    bel_plan_destroy(plan);
     CHECK(bel_plan_create("FREQ=NEVER", 10, NULL, &none, &why) == BEL_EINVAL);
     CHECK_EQ(why.position, 5);
+    CHECK(bel_plan_create("COUNT=2", 7, NULL, &none, &why) == BEL_EINVAL);
+    CHECK(strcmp(why.expected, "; and FREQ=") == 0);
 }
 
 static void a_recurrence_rule_without_a_start_starts_not_before_now(void)
