@@ -96,7 +96,7 @@ struct bel_session {
     unsigned keys_wrong;
     struct bel_grant grant;
     bool is_authenticated; /* authenticated, or the server has no keys */
-    bool is_refusing;      /* after MULTI: refuses commands until EXEC or DISCARD */
+    bool is_in_multi;      /* after MULTI: refuses commands until EXEC or DISCARD */
     uint64_t id;
     struct bel_mono since; /* when the client connected */
     char name[BEL_SESSION_NAME_BYTES], address[BEL_SESSION_NAME_BYTES];

@@ -235,7 +235,7 @@ static void do_reset(struct bel_call *call, const struct bel_bound *bound,
     (void)bound;
     struct bel_session *session = call->session;
     session->version = writer->version = 2;
-    session->is_refusing = false;
+    session->is_in_multi = false;
     memset(session->name, 0, sizeof session->name);
     reset_grant(session);
     bel__resp_simple(writer, "RESET");

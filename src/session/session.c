@@ -281,9 +281,7 @@ static void run_own(struct bel_session *session, struct bel_call *call,
 
 static bool has_permission(const struct bel_session *session, const struct bel_command_entry *entry)
 {
-    if (entry->permission == BEL_PERMISSION_NONE) return true;
-    if (!session->is_authenticated) return false;
-    if (entry->permission == BEL_PERMISSION_KNOWN) return true;
+    if (entry->permission <= BEL_PERMISSION_KNOWN) return true;
     return (session->grant.permissions & 1U << entry->permission) != 0;
 }
 
@@ -291,10 +289,6 @@ static void refuse_entry(struct bel_session *session, struct bel_call *call,
                          const struct bel_command_entry *entry)
 {
     char text[BEL_WHY_BYTES];
-    if (!session->is_authenticated) {
-        refuse(session, call, "NOAUTH", "Authentication required: AUTH user key");
-        return;
-    }
     (void)snprintf(text, sizeof text, "%s needs the permission '%s', which this key does not have",
                    entry->name, bel__permission_name(entry->permission));
     refuse(session, call, "NOPERM", text);
@@ -305,23 +299,59 @@ static bool is_word(struct bel_view name, const char *text)
     return name.bytes == strlen(text) && strncasecmp(name.data, text, name.bytes) == 0;
 }
 
-/* Refuses an unknown command. Transactions are not supported, but a client may send MULTI, commands
- * and EXEC without waiting for the first error. So after MULTI all commands are refused until EXEC
- * or DISCARD. */
 static void refuse_name(struct bel_session *session, struct bel_call *call)
 {
     char text[BEL_WHY_BYTES];
     struct bel_view name = bel__resp_argument(&session->parser, bel__buffer_data(&session->in), 0);
-    bool is_end = is_word(name, "EXEC") || is_word(name, "DISCARD");
-    if (is_end && session->is_refusing) {
-        session->is_refusing = false;
-        refuse(session, call, "EXECABORT", "no command was executed: MULTI is not supported");
-        return;
-    }
-    if (is_word(name, "MULTI")) session->is_refusing = true;
     (void)snprintf(text, sizeof text, "unknown command '%.*s': see COMMAND LIST",
                    (int)(name.bytes < 64 ? name.bytes : 64), (const char *)name.data);
     refuse(session, call, "ERR", text);
+}
+
+static void accept(struct bel_session *session, struct bel_call *call)
+{
+    struct bel_resp_writer writer = writer_of(session, call);
+    size_t before = writer.out->count;
+    bel__resp_simple(&writer, "OK");
+    end_reply(session, call, &writer, before);
+}
+
+/*
+ * Transactions are not supported, but Redis clients wrap a pipeline in MULTI and EXEC without
+ * waiting for replies, and take an error to MULTI or a reply other than EXECABORT to EXEC as a
+ * broken connection. So MULTI is accepted, and every command until EXEC or DISCARD is refused.
+ *
+ * Returns whether the request was answered here, as a part of a transaction.
+ */
+static bool take_transaction(struct bel_session *session, struct bel_call *call,
+                             const struct bel_command_entry *entry)
+{
+    struct bel_view name = bel__resp_argument(&session->parser, bel__buffer_data(&session->in), 0);
+    bool was_open = session->is_in_multi;
+    if (entry == NULL && is_word(name, "MULTI") && !was_open) {
+        session->is_in_multi = true;
+        accept(session, call);
+    } else if (entry == NULL && is_word(name, "EXEC")) {
+        session->is_in_multi = false;
+        refuse(session, call, was_open ? "EXECABORT" : "ERR",
+               was_open ? "transactions are not supported: no command was executed"
+                        : "EXEC without MULTI");
+    } else if (entry == NULL && is_word(name, "DISCARD")) {
+        session->is_in_multi = false;
+        if (was_open) {
+            accept(session, call);
+        } else {
+            refuse(session, call, "ERR", "DISCARD without MULTI");
+        }
+    } else if (was_open && entry != &bel__commands[BEL_COMMAND_RESET] &&
+               entry != &bel__commands[BEL_COMMAND_QUIT]) {
+        refuse(session, call, "ERR",
+               "not executed: transactions are not supported; send DISCARD, and commands without "
+               "MULTI");
+    } else {
+        return false;
+    }
+    return true;
 }
 
 /* Executes the parsed request, or refuses it. */
@@ -332,10 +362,12 @@ static void run(struct bel_session *session, struct bel_call *call,
     struct bel_bound bound;
     struct bel_why why;
     enum bel_verb verb;
-    if (entry == NULL) {
+    if (!session->is_authenticated && (entry == NULL || entry->permission != BEL_PERMISSION_NONE)) {
+        refuse(session, call, "NOAUTH", "Authentication required: AUTH user key");
+    } else if (take_transaction(session, call, entry)) {
+        return;
+    } else if (entry == NULL) {
         refuse_name(session, call);
-    } else if (session->is_refusing && entry->permission != BEL_PERMISSION_NONE) {
-        refuse(session, call, "ERR", "not executed: MULTI is not supported; send EXEC or DISCARD");
     } else if (!has_permission(session, entry)) {
         refuse_entry(session, call, entry);
     } else if (copy_words(session, call, bytes, &words) != 0) {

@@ -58,10 +58,10 @@ static bool is_own_answer(const struct answer *answer, const struct said *said)
     case OWN_HELLO:
         return is_hello(answer, said);
     case OWN_UNKNOWN:
-    case OWN_TRANSACTION:
         return answer->kind == ANSWER_ERROR && begins_with(answer->text, "ERR unknown command");
     case OWN_INFO:
         return answer->kind == ANSWER_BULK && begins_with(answer->text, "# Server");
+    case OWN_TRANSACTION:
     case OWN_QUIT:
         return answer->kind == ANSWER_SIMPLE;
     case OWN_INSIDE:
