@@ -29,6 +29,7 @@
  * Threads: a backend belongs to one thread.
  */
 
+#include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/timer.h"
 #include "belfry/view.h"
@@ -37,7 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum bel_verb {
     BEL_VERB_SCHEDULE,
@@ -324,5 +325,5 @@ const char *bel_verb_name(enum bel_verb verb);
 bool bel_topic_is_valid(struct bel_view topic);
 bool bel_id_is_valid(struct bel_view id);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

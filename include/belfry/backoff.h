@@ -16,6 +16,7 @@
  * are separated by spaces. Commas may be followed by spaces.
  */
 
+#include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/text.h"
 
@@ -23,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_BACKOFF_DELAYS_MAX = 32,          /* delays in a list, at most */
@@ -60,5 +61,5 @@ size_t bel_backoff_print(const struct bel_backoff *backoff, char *out, size_t ro
 bool bel_backoff_delay(const struct bel_backoff *backoff, uint64_t attempt, uint64_t random_word,
                        uint64_t *out_ms);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

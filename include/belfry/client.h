@@ -29,6 +29,7 @@
  */
 
 #include "belfry/clock.h"
+#include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/view.h"
 
@@ -36,7 +37,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum bel_value_type {
     BEL_VALUE_NIL,
@@ -134,5 +135,5 @@ BEL_CHECKED int bel_client_receive(struct bel_client *client, const struct bel_v
 BEL_CHECKED int bel_client_call(struct bel_client *client, const struct bel_view *args,
                                 size_t args_count, const struct bel_value **out);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

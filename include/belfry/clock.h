@@ -21,11 +21,12 @@
  * Threads: any thread may read a clock. Only one thread at a time may move a fake clock.
  */
 
+#include "belfry/declare.h"
 #include "belfry/error.h"
 
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 #define BEL_NEVER UINT64_MAX /* not an instant: later than all instants */
 
@@ -98,5 +99,5 @@ void bel_clock_fake_set_mono(struct bel_clock_fake *fake, struct bel_mono mono);
 void bel_clock_fake_set_boot(struct bel_clock_fake *fake, struct bel_boot boot);
 void bel_clock_fake_set_wall(struct bel_clock_fake *fake, struct bel_wall wall);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

@@ -34,6 +34,7 @@
  */
 
 #include "belfry/client.h"
+#include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/view.h"
 
@@ -41,7 +42,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_CREW_HANDS_DEFAULT = 5,
@@ -136,5 +137,5 @@ BEL_CHECKED int bel_crew_stop(struct bel_crew *crew, uint32_t grace_ms);
 /* Frees a crew that was stopped; NULL is allowed. */
 void bel_crew_destroy(struct bel_crew *crew);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

@@ -26,6 +26,7 @@
  * bel_fold). Times that a gap moves to the same instant count once.
  */
 
+#include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/text.h"
 #include "belfry/zone.h"
@@ -34,7 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_CRON_TEXT_MAX = 1024, /* of a rule, in bytes */
@@ -68,5 +69,5 @@ size_t bel_cron_print(const struct bel_cron *cron, char *out, size_t room);
 bool bel_cron_next(const struct bel_cron *cron, const struct bel_zone_when *when, int64_t utc,
                    int64_t *out);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

@@ -27,9 +27,10 @@
 
 #include "belfry/backend.h"
 #include "belfry/clock.h"
+#include "belfry/declare.h"
 #include "belfry/error.h"
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 struct bel_driver; /* opaque */
 
@@ -70,5 +71,5 @@ BEL_CHECKED int bel_driver_stop(struct bel_driver *driver);
  * be called on the driver's own thread. */
 void bel_driver_destroy(struct bel_driver *driver);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

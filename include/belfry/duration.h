@@ -16,13 +16,14 @@
  * durations in lists. Units are case-sensitive; spaces and signs are invalid.
  */
 
+#include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/text.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_DURATION_BYTES = 32, /* enough for any printed duration, including the final 0 */
@@ -39,5 +40,5 @@ BEL_CHECKED int bel_duration_parse(const char *text, size_t bytes, uint64_t *out
  * length. */
 size_t bel_duration_print(uint64_t ms, char *out, size_t room);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

@@ -34,9 +34,11 @@
  * a program arms its duties again, from what it knows about its jobs.
  */
 
+#include "belfry/declare.h"
+#include "belfry/overlap.h"
 #include "belfry/runtime.h"
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 struct bel_duties; /* opaque: owns memory */
 
@@ -199,18 +201,13 @@ BEL_CHECKED int bel_duties_chain(struct bel_duties *duties, struct bel_duty_for 
 BEL_CHECKED int bel_duties_start_job(struct bel_duties *duties, struct bel_duty_for job,
                                      uint64_t timeout_ns);
 
-/* What happens to a tick while a run has not ended. */
-enum bel_duty_overlap {
-    BEL_OVERLAP_SKIP,  /* the tick is counted and left out */
-    BEL_OVERLAP_QUEUE, /* the tick waits: see bel_duties_end_run() */
-    BEL_OVERLAP_ALLOW, /* the tick is delivered */
-};
+#define bel_duty_overlap bel_overlap /* the former name of the enum */
 
 struct bel_duty_ticks {
     struct bel_boot first;
-    uint64_t period_ns; /* 0: only `first`; the program arms the next tick */
-    enum bel_duty_overlap overlap;
-    bool catches_up; /* deliver a tick for each one missed; otherwise leave them out */
+    uint64_t period_ns;       /* 0: only `first`; the program arms the next tick */
+    enum bel_overlap overlap; /* of a tick while a run has not ended; see bel_duties_end_run() */
+    bool catches_up;          /* deliver a tick for each one missed; otherwise leave them out */
 };
 
 /* Starts ticks of a schedule, or changes them. Runs that have not ended still count. A delivered
@@ -221,5 +218,5 @@ BEL_CHECKED int bel_duties_cron(struct bel_duties *duties, struct bel_duty_for s
 /* Reports that a run has ended. Returns true if a queued tick starts a new run now. */
 bool bel_duties_end_run(struct bel_duties *duties, uint64_t schedule);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

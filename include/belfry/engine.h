@@ -18,6 +18,7 @@
  */
 
 #include "belfry/backend.h"
+#include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/stats.h"
 #include "belfry/zone.h"
@@ -25,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 struct bel_engine; /* opaque */
 
@@ -134,5 +135,5 @@ typedef int bel_engine_see(void *context, struct bel_view line);
 BEL_CHECKED int bel_engine_dump(const char *folder, bel_engine_see *see, void *context,
                                 struct bel_engine_why *why);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

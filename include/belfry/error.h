@@ -7,7 +7,9 @@
  * what to do; conditions that need the same reaction share a code.
  */
 
-#pragma GCC visibility push(default)
+#include "belfry/declare.h"
+
+BEL_BEGIN_DECLARATIONS
 
 enum bel_error {
     BEL_ENOMEM = -1,        /* out of memory: free something and retry */
@@ -33,7 +35,5 @@ enum {
 /* Returns one line in English for an error, for a log or a user; "success" for 0. Never NULL. */
 const char *bel_error_text(int err);
 
-#define BEL_CHECKED __attribute__((warn_unused_result))
-
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

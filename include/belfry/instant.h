@@ -24,13 +24,14 @@
  */
 
 #include "belfry/clock.h"
+#include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/text.h"
 #include "belfry/zone.h"
 
 #include <stddef.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_INSTANT_BYTES = 160, /* enough for any printed instant, including the final 0 */
@@ -62,5 +63,5 @@ size_t bel_instant_print(struct bel_wall instant, char *out, size_t room);
 size_t bel_instant_print_zoned(struct bel_wall instant, const struct bel_zone *zone, char *out,
                                size_t room);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

@@ -19,11 +19,12 @@
  */
 
 #include "belfry/clock.h"
+#include "belfry/declare.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_MISFIRE_MAX = 1000,        /* times that are chosen, at most */
@@ -63,5 +64,5 @@ struct bel_misfire_result bel_misfire_choose(enum bel_misfire policy, uint32_t a
                                              struct bel_misfire_range range,
                                              struct bel_wall *out_times);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

@@ -21,6 +21,7 @@
 #include "belfry/backoff.h"
 #include "belfry/clock.h"
 #include "belfry/cron.h"
+#include "belfry/declare.h"
 #include "belfry/duration.h"
 #include "belfry/error.h"
 #include "belfry/misfire.h"
@@ -33,7 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 struct bel_plan; /* opaque, immutable */
 
@@ -92,5 +93,5 @@ size_t bel_plan_explain(const struct bel_plan *plan, char *out, size_t room);
 bool bel_plan_note(const struct bel_plan *plan, struct bel_wall *at, struct bel_wall to, char *out,
                    size_t room);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

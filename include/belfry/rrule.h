@@ -44,6 +44,7 @@
  * linked, but every rule is invalid.
  */
 
+#include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/text.h"
 #include "belfry/zone.h"
@@ -52,7 +53,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_RRULE_TEXT_MAX = 8192,   /* bytes */
@@ -83,5 +84,5 @@ const char *bel_rrule_text(const struct bel_rrule *rrule);
 BEL_CHECKED int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_zone_when *when,
                                int64_t utc, int64_t *out);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

@@ -36,6 +36,7 @@
  */
 
 #include "belfry/clock.h"
+#include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/wheel.h"
 
@@ -43,7 +44,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_KINDS_MAX = 1024,  /* kinds are 0 to 1023 */
@@ -286,5 +287,5 @@ struct bel_runtime_stats {
 void bel_runtime_stats(struct bel_runtime *runtime, const struct bel_worker *worker,
                        struct bel_runtime_stats *out);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

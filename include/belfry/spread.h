@@ -10,10 +10,12 @@
  * longer delay each time.
  */
 
+#include "belfry/declare.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_SPREAD_WHOLE = 1000, /* shares are in thousandths */
@@ -36,5 +38,5 @@ uint64_t bel_spread_offset(const void *id, size_t bytes, uint64_t window_ms);
  */
 uint64_t bel_spread_jitter(uint64_t delay_ms, uint32_t share, uint64_t random_word);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

@@ -16,7 +16,9 @@
  */
 
 #include "belfry/clock.h"
+#include "belfry/declare.h"
 #include "belfry/misfire.h"
+#include "belfry/overlap.h"
 #include "belfry/plan.h"
 #include "belfry/view.h"
 
@@ -24,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_TOPIC_BYTES_MAX = 200,        /* of a name, 1 to this many of A-Z a-z 0-9 . _ : / - */
@@ -75,12 +77,6 @@ enum bel_conflict {
     BEL_CONFLICT_REJECT,   /* fails with BEL_ECONFLICT; the old timer stays */
     BEL_CONFLICT_EARLIEST, /* the timer that is due first stays */
     BEL_CONFLICT_LATEST,
-};
-
-enum bel_overlap {
-    BEL_OVERLAP_SKIP,  /* no occurrence is made while the previous one is unfinished */
-    BEL_OVERLAP_QUEUE, /* the occurrence is blocked until the previous one has finished */
-    BEL_OVERLAP_ALLOW,
 };
 
 /* How the due time of a timer is given. */
@@ -174,5 +170,5 @@ struct bel_timer {
     struct bel_wall nominal;
 };
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

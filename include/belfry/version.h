@@ -7,7 +7,9 @@
  * the functions return the version that it runs with.
  */
 
-#pragma GCC visibility push(default)
+#include "belfry/declare.h"
+
+BEL_BEGIN_DECLARATIONS
 
 #define BEL_VERSION_MAJOR 0
 #define BEL_VERSION_MINOR 1
@@ -21,5 +23,5 @@ const char *bel_version(void);
  * patch. */
 int bel_version_number(void);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

@@ -15,6 +15,10 @@ struct bel_view {
 };
 
 /* The view of a string literal, or of an array of char that ends in 0, without that 0. */
-#define BEL_VIEW(literal) ((struct bel_view){.data = (literal), .bytes = sizeof(literal) - 1})
+#ifdef __cplusplus
+#    define BEL_VIEW(literal) (bel_view{(literal), sizeof(literal) - 1})
+#else
+#    define BEL_VIEW(literal) ((struct bel_view){.data = (literal), .bytes = sizeof(literal) - 1})
+#endif
 
 #endif

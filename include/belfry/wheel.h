@@ -25,13 +25,14 @@
  */
 
 #include "belfry/clock.h"
+#include "belfry/declare.h"
 #include "belfry/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_PRIORITY_DEFAULT = 128, /* 0 goes first, 255 last, among timers with the same due */
@@ -150,5 +151,5 @@ void bel_wheel_walk_close(struct bel_wheel_walk *walk);
  * tests. */
 bool bel_wheel_valid(const struct bel_wheel *wheel);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

@@ -22,13 +22,14 @@
  * has done, `first` and `second` are the first and the last of these instants.
  */
 
+#include "belfry/declare.h"
 #include "belfry/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
+BEL_BEGIN_DECLARATIONS
 
 enum {
     BEL_ZONE_NAME_MAX = 127, /* bytes */
@@ -119,5 +120,5 @@ BEL_CHECKED int bel_zone_at(const struct bel_zone *zone, const struct bel_civil 
  * none. */
 bool bel_zone_next_change(const struct bel_zone *zone, int64_t utc, int64_t *out);
 
-#pragma GCC visibility pop
+BEL_END_DECLARATIONS
 #endif

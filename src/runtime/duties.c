@@ -44,7 +44,7 @@ struct post {
     uint64_t idle_ns;      /* stale: the delay that a heartbeat restarts */
     uint64_t count;        /* breaker: failures; cron: ticks skipped */
     uint32_t runs, queued; /* cron */
-    enum bel_duty_overlap overlap;
+    enum bel_overlap overlap;
 };
 
 struct bel_duties {

@@ -335,7 +335,7 @@ static void a_job_that_times_out_is_not_paced_any_more(void)
 }
 
 /* Ticks every 10 s, first in 10 s. */
-static void start_cron(uint64_t key, enum bel_duty_overlap overlap)
+static void start_cron(uint64_t key, enum bel_overlap overlap)
 {
     struct bel_duty_ticks cron = {
         .first = {now() + 10 * S}, .period_ns = 10 * S, .overlap = overlap, .catches_up = false};

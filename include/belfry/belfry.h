@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_BELFRY_H
+#define BEL_BELFRY_H
+
+/*
+ * belfry - every header of the library. A program that uses one part includes that part's header.
+ */
+
+#include "belfry/backend.h"
+#include "belfry/backoff.h"
+#include "belfry/client.h"
+#include "belfry/clock.h"
+#include "belfry/crew.h"
+#include "belfry/cron.h"
+#include "belfry/declare.h"
+#include "belfry/driver.h"
+#include "belfry/duration.h"
+#include "belfry/duties.h"
+#include "belfry/engine.h"
+#include "belfry/error.h"
+#include "belfry/instant.h"
+#include "belfry/misfire.h"
+#include "belfry/overlap.h"
+#include "belfry/plan.h"
+#include "belfry/rrule.h"
+#include "belfry/runtime.h"
+#include "belfry/spread.h"
+#include "belfry/stats.h"
+#include "belfry/text.h"
+#include "belfry/timer.h"
+#include "belfry/version.h"
+#include "belfry/view.h"
+#include "belfry/wheel.h"
+#include "belfry/zone.h"
+
+#endif
