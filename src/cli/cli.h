@@ -40,7 +40,9 @@ int bel__cli_run(int argc, char **argv, const struct cli_verb *others);
 int bel__cli_bench(int argc, char **argv);
 int bel__cli_export(int argc, char **argv);
 int bel__cli_import(int argc, char **argv);
+int bel__cli_info(int argc, char **argv);
 int bel__cli_next(int argc, char **argv);
+int bel__cli_ping(int argc, char **argv);
 int bel__cli_top(int argc, char **argv);
 int bel__cli_work(int argc, char **argv);
 

@@ -105,6 +105,15 @@ static const struct choice next[] = {
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
+static const struct choice ping[] = {
+    {"wait", "try to connect for this long", FOLLOWS_VALUE, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice none[] = {
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
 static const struct choice only_json[] = {
     {"json", "print JSON", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
@@ -157,6 +166,8 @@ static const struct verb {
 } known[] = {
     {"work", work, true, TAKES_TOPIC},
     {"bench", bench, true, TAKES_ANY},
+    {"ping", ping, true, TAKES_ANY},
+    {"info", none, true, TAKES_ANY},
     {"next", next, false, TAKES_ANY},
     {"version", only_json, false, TAKES_ANY},
     {"doctor", only_json, false, TAKES_PATH},

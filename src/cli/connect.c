@@ -11,8 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define SERVER_DEFAULT "127.0.0.1:7878"
+
+enum {
+    RETRY_MS = 20,
+};
 
 const char bel__connect_help[] =
     "    --server ADDR       host:port or socket path (default $BELFRY_SERVER, then\n"
@@ -113,6 +118,20 @@ int bel__connect_exit(struct bel_view code)
     return CLI_FAILED;
 }
 
+/* Connects, and tries again while no server listens and the patience lasts. */
+static int dial(const struct cli_connect *connect, const struct bel_client_options *options,
+                struct bel_client **out, struct bel_client_why *why)
+{
+    static const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000L};
+    const char *address = bel__connect_address(connect);
+    int err = bel_client_connect(address, options, out, why);
+    for (uint32_t waited = 0; err == BEL_EIO && waited < connect->patience_ms; waited += RETRY_MS) {
+        (void)nanosleep(&pause, NULL);
+        err = bel_client_connect(address, options, out, why);
+    }
+    return err;
+}
+
 int bel__connect_open(const struct cli_connect *connect, struct bel_client **out)
 {
     struct bel_client_options options = {.timeout_ms = connect->timeout_ms, .protocol = 3};
@@ -122,7 +141,7 @@ int bel__connect_open(const struct cli_connect *connect, struct bel_client **out
     int status = bel__connect_key(connect, key, &key_bytes);
     if (status != CLI_OK) return status;
     options.key = (struct bel_view){key, key_bytes};
-    int err = bel_client_connect(bel__connect_address(connect), &options, out, &why);
+    int err = dial(connect, &options, out, &why);
     explicit_bzero(key, sizeof key);
     if (err == 0) return CLI_OK;
     fprintf(stderr, "belfry: %s%s%s\n", why.code, why.code[0] != '\0' ? " " : "", why.text);

@@ -18,6 +18,7 @@ struct cli_connect {
     const char *server;   /* NULL: $BELFRY_SERVER, or 127.0.0.1:7878 */
     const char *key_file; /* NULL: $BELFRY_KEY_FILE, or no key */
     uint32_t timeout_ms;  /* of a call; 0: 30 s */
+    uint32_t patience_ms; /* how long to try again if no server listens */
     bool is_json;
 };
 

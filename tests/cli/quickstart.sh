@@ -60,12 +60,13 @@ while IFS=$'\001' read -r -d $'\002' line wanted; do
         continue
     fi
     case $line in
-    'kill $!') stop TERM 0 ;;
-    'kill -9 $!') stop KILL 137 ;;
-    'build/belfry serve '*' & sleep '[12])
+    'kill $!; wait') stop TERM 0 ;;
+    'kill -9 $!; wait') stop KILL 137 ;;
+    'build/belfry serve '*' & '*'belfry ping --wait 10s')
         flags=${line#build/belfry serve }
         # shellcheck disable=SC2086
-        start ${flags% & sleep *}
+        start ${flags% & *}
+        "$belfry" ping --wait 10s >/dev/null || fail "$line: no answer"
         ;;
     'timeout '[25]' build/belfry work '*)
         bash -c "exec $(adapt "${line#timeout ? }")" >printed 2>/dev/null </dev/null &

@@ -5,6 +5,33 @@ serve first --store memory --clock virtual
 is the_clock_is_set 2030-01-01T08:00:00Z "$belfry" clock --set 2030-01-01T08:00:00Z
 json the_clock_as_json 'j == {"now_ms": 1893484800000}' "$belfry" clock --json
 
+# --- ping, info ---
+is ping_is_answered PONG "$belfry" ping
+is ping_as_json '"PONG"' "$belfry" ping --json
+exits ping_without_a_server 7 'cannot reach' "$belfry" ping --server 127.0.0.1:1 --wait 30ms
+like info_has_sections '# Server*belfry_version:*# Store*' "$belfry" info
+json info_as_json 'j["store"] == "memory"' "$belfry" info store --json
+# A client that waits is answered by a server that starts later.
+"$belfry" ping --server "$room/late.socket" --wait 30s >late 2>&1 &
+late=$!
+started+=("$late")
+python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+while True:
+    c = s.accept()[0]
+    words = c.makefile("rwb")
+    while line := words.readline():
+        if b"HELLO" in line: words.write(b"%0\r\n")
+        if b"PING" in line: words.write(b"+PONG\r\n")
+        words.flush()
+' "$room/late.socket" &
+started+=($!)
+wait "$late" || fail 'ping --wait'
+is ping_waits_for_a_server PONG cat late
+
 # --- schedule, get ---
 is schedule_says_the_id a "$belfry" schedule mail hello --id a --in 5m
 json schedule_makes_an_id 'len(j["id"]) == 26' "$belfry" schedule other x --json --in 1d
