@@ -12,6 +12,7 @@
 #include "server/serve.h"
 
 #include "core/entropy.h"
+#include "server/notify.h"
 #include "server/server.h"
 
 #include <errno.h>
@@ -185,7 +186,11 @@ static int say_where(const struct bel_server_places *places, const struct bel_co
     printf("resp %s\n", places->resp);
     if (places->http[0] != 0) printf("http %s\n", places->http);
     printf("data %s\n", places->data[0] != 0 ? places->data : "in memory");
-    return fflush(stdout) == 0 ? 0 : BEL_EIO;
+    if (fflush(stdout) != 0) return BEL_EIO;
+    if (bel__notify("READY=1") != 0) {
+        fprintf(stderr, "belfry: NOTIFY_SOCKET: %s\n", strerrordesc_np(errno));
+    }
+    return 0;
 }
 
 int bel__serve(int argc, char **argv)

@@ -2,6 +2,7 @@
 """Checks that OPERATIONS.md describes every setting, metric and log message."""
 import os
 import re
+import socket
 import tempfile
 import urllib.request
 
@@ -66,6 +67,21 @@ def test_every_line_of_the_log_is_explained():
     assert len(found) > 15, found
     for message in found:
         assert "`" + message in table, f"'{message}' is not in the table"
+
+
+def test_the_service_manager_is_told_when_the_server_listens():
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (os.path.join(folder, "notify"), f"@belfry-test-{os.getpid()}"):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+                manager.bind(name.replace("@", "\0"))
+                manager.settimeout(30)
+                os.environ["NOTIFY_SOCKET"] = name
+                try:
+                    with Server("--store", "memory") as server, server.client() as client:
+                        assert manager.recv(100) == b"READY=1"
+                        assert client.ask("PING") == "PONG"
+                finally:
+                    del os.environ["NOTIFY_SOCKET"]
 
 
 main(dict(globals()))
