@@ -20,6 +20,8 @@ void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 
+int __wrap_madvise(void *start, size_t bytes, int advice);
+
 void __real_bel__log_writer_step(struct bel_log_writer *writer);
 void __wrap_bel__log_writer_step(struct bel_log_writer *writer);
 
@@ -66,6 +68,15 @@ void *__wrap_realloc(void *old, size_t bytes)
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
     return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+/* Memory is not filled in advance: histories are short, and have little of it. */
+int __wrap_madvise(void *start, size_t bytes, int advice)
+{
+    (void)start;
+    (void)bytes;
+    (void)advice;
+    return 0;
 }
 
 void thread_hold(bool is_held)
