@@ -220,8 +220,10 @@ static bool lists_of_deliveries(struct differ *differ, const struct bel_reply *o
 static bool lists_of_timers(struct differ *differ, const struct bel_reply *one,
                             const struct bel_reply *other)
 {
+    bool has_more = one->timers.cursor.bytes > 0, has_other_more = other->timers.cursor.bytes > 0;
     return differ_in_timers(differ, one->timers.items, one->timers.count, other->timers.items,
-                            other->timers.count);
+                            other->timers.count) ||
+           numbers(differ, "cursor", has_more, has_other_more);
 }
 
 static bool names(struct differ *differ, const struct bel_reply *one, const struct bel_reply *other)

@@ -11,6 +11,10 @@
 #include <assert.h>
 #include <string.h>
 
+enum {
+    PAGE_MAX = 6, /* timers of a short list, which is cut in most cases */
+};
+
 static bool chance(const struct draw *draw, unsigned percent)
 {
     return random_below(draw->random, 100) < percent;
@@ -50,7 +54,10 @@ void draw_fail(const struct draw *draw, struct bel_fail *fail)
 
 void draw_list(const struct draw *draw, struct bel_list_query *list)
 {
-    list->count = 1000;
+    list->count = BEL_LIST_COUNT_MAX;
+    if (!draw->has_expiry && chance(draw, 50)) {
+        list->count = 1 + (uint32_t)random_below(draw->random, PAGE_MAX);
+    }
     list->has_state = chance(draw, 50);
     list->state = BEL_SCHEDULED;
     if (list->has_state) list->state = (enum bel_state)random_below(draw->random, BEL_STATES);

@@ -6,6 +6,7 @@
  */
 #include "heard.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,15 +74,24 @@ static void keep_timer(struct heard *heard, struct bel_timer *timer)
     keep_headers(heard, &timer->headers, timer->headers_count);
 }
 
-static void keep_timers(struct heard *heard)
+/* Appends copies of the timers of a reply to those that are kept already. */
+static void keep_timers(struct heard *heard, const struct bel_reply *page)
 {
-    size_t count = heard->reply.timers.count;
-    struct bel_timer *copies = piece(heard, count * sizeof *copies);
-    for (size_t i = 0; i < count; i++) {
-        copies[i] = heard->reply.timers.items[i];
-        keep_timer(heard, &copies[i]);
+    size_t first = heard->timers_count, count = first + page->timers.count;
+    if (heard->timers == NULL || count > heard->timers_room) {
+        heard->timers_room = first > 0 ? 2 * count : count;
+        struct bel_timer *timers = piece(heard, heard->timers_room * sizeof *timers);
+        if (first > 0) memcpy(timers, heard->timers, first * sizeof *timers);
+        heard->timers = timers;
     }
-    heard->reply.timers.items = copies;
+    for (size_t i = first; i < count; i++) {
+        heard->timers[i] = page->timers.items[i - first];
+        keep_timer(heard, &heard->timers[i]);
+    }
+    heard->timers_count = count;
+    heard->reply.timers = page->timers;
+    heard->reply.timers.items = heard->timers;
+    heard->reply.timers.count = count;
     keep(heard, &heard->reply.timers.cursor);
 }
 
@@ -130,7 +140,7 @@ struct heard *heard_copy(enum bel_verb verb, const struct bel_reply *reply)
         break;
     case BEL_VERB_GET:
     case BEL_VERB_LIST:
-        keep_timers(heard);
+        keep_timers(heard, reply);
         break;
     case BEL_VERB_CLAIM:
         keep_deliveries(heard);
@@ -149,6 +159,12 @@ struct heard *heard_copy(enum bel_verb verb, const struct bel_reply *reply)
         break;
     }
     return heard;
+}
+
+void heard_add_page(struct heard *heard, const struct bel_reply *page)
+{
+    assert(heard->verb == BEL_VERB_LIST && heard->reply.err == 0 && page->err == 0);
+    keep_timers(heard, page);
 }
 
 void heard_free(struct heard *heard)

@@ -14,10 +14,16 @@ struct heard {
     struct bel_reply reply;
     void **pieces; /* private, as is the rest */
     size_t pieces_count;
+    struct bel_timer *timers; /* of a list, from all pages */
+    size_t timers_count, timers_room;
 };
 
 /* Copies a reply to a request. Never NULL. */
 struct heard *heard_copy(enum bel_verb verb, const struct bel_reply *reply);
+
+/* Appends the timers of the next page to a copy of a LIST reply. The cursor becomes that of the
+ * page. */
+void heard_add_page(struct heard *heard, const struct bel_reply *page);
 
 /* Frees a copy; NULL is allowed. */
 void heard_free(struct heard *heard);

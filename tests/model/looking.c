@@ -208,7 +208,9 @@ int model_list(struct model *model, const struct bel_list_query *command, struct
 {
     struct listing listing = {model, command, command->cursor.bytes > 0, {0}};
     if (!bel_topic_is_valid(command->topic)) return model_refuse(reply, BEL_EINVAL, "topic");
-    if (command->count > BEL_LIST_COUNT_MAX) return model_refuse(reply, BEL_EINVAL, "count");
+    uint32_t count_max = model->options.list_count_max;
+    if (count_max == 0) count_max = BEL_LIST_COUNT_MAX;
+    if (command->count > count_max) return model_refuse(reply, BEL_EINVAL, "count");
     if (command->has_state && command->state >= BEL_STATES) {
         return model_refuse(reply, BEL_EINVAL, "state");
     }

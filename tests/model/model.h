@@ -29,6 +29,7 @@ struct model_options {
     uint64_t (*random)(void *context); /* for jitter; NULL: always 0 */
     void *context;
     struct bel_zones *zones; /* borrowed; NULL: UTC is the only zone */
+    uint32_t list_count_max; /* timers of one reply to LIST; 0: BEL_LIST_COUNT_MAX */
 };
 
 /* Creates an empty model. Never fails: a test that runs out of memory is aborted. */

@@ -471,16 +471,30 @@ static void check_counts(struct book *book, const struct heard *list, const stru
                (int)found->name.bytes, (const char *)found->name.data, plans, found->plans);
 }
 
-static void check_twice(struct book *book, const struct heard *list)
+/* Whether a timer is on two pages because it has moved in between: an engine without room goes on
+ * with what was due, turn by turn. */
+static bool has_moved(const struct book *book, const struct bel_timer *one,
+                      const struct bel_timer *other)
 {
+    bool is_judged = book->world->judge != NULL;
+    return !is_judged && (one->due.ms != other->due.ms || one->state != other->state);
+}
+
+/* Returns whether all of a list is of the same time. */
+static bool check_twice(struct book *book, const struct heard *list)
+{
+    const struct bel_timer *timers = list->reply.timers.items;
+    bool is_still = true;
     for (size_t i = 0; i < list->reply.timers.count; i++) {
         for (size_t j = i + 1; j < list->reply.timers.count; j++) {
-            struct bel_view id = list->reply.timers.items[i].id;
-            if (!heard_same(id, list->reply.timers.items[j].id)) continue;
-            world_fail(book->world, "twice", "%.*s is there twice", (int)id.bytes,
-                       (const char *)id.data);
+            if (!heard_same(timers[i].id, timers[j].id)) continue;
+            is_still = false;
+            if (has_moved(book, &timers[i], &timers[j])) continue;
+            world_fail(book->world, "twice", "%.*s is there twice", (int)timers[i].id.bytes,
+                       (const char *)timers[i].id.data);
         }
     }
+    return is_still;
 }
 
 /* Without room, what a look makes goes on with what was due: then counts are of another time. */
@@ -498,10 +512,9 @@ void book_look(struct book *book, const struct list_of_orders *looks)
         const struct heard *before = looks->items[i]->heard[ENGINE_SIDE];
         const struct heard *list = looks->items[i + LOOKS_LIST]->heard[ENGINE_SIDE];
         const struct heard *after = looks->items[i + LOOKS - 1]->heard[ENGINE_SIDE];
-        if (list->reply.err != 0 || list->reply.timers.cursor.bytes > 0) continue;
+        if (list->reply.err != 0) continue;
         check_present(book, topic_name(i / LOOKS), list);
-        check_twice(book, list);
-        if (after->reply.err != 0) continue;
+        if (!check_twice(book, list) || after->reply.err != 0) continue;
         if (has_judge || stands_still(before, after)) check_counts(book, list, after);
     }
 }

@@ -130,31 +130,10 @@ static void add_cancels(struct world *world, size_t topic, const struct bel_repl
     for (size_t i = 0; list->err == 0 && i < list->timers.count; i++) {
         const struct bel_timer *timer = &list->timers.items[i];
         bool is_far = timer->due.ms > world->now.wall.ms + (int64_t)DAY_MS;
+        if (timer->state != BEL_SCHEDULED) continue;
         if (timer->id.bytes == BEL_MADE_ID_BYTES) continue; /* the model has another one */
         if (timer->plan.rule.bytes > 0 || is_far) add_cancel(world, out, topic, timer->id);
     }
-}
-
-/* Lists the scheduled ones alone: plans among them, which a list of all may be too short for. */
-static void look_for_plans(struct world *world, struct list_of_orders *cancels)
-{
-    struct list_of_orders looks = {0}, none = {0};
-    for (size_t i = 0; i < TOPICS; i++) {
-        struct order *order = order_look(world, BEL_VERB_LIST, i);
-        for (unsigned side = 0; side < SIDES; side++) {
-            order->requests[side].command.list.has_state = true;
-            order->requests[side].command.list.state = BEL_SCHEDULED;
-        }
-        list_add(&looks, order);
-    }
-    run_orders(world, &looks);
-    for (int i = 0; i < LOOK_TURNS_MAX && !list_is_told(&looks) && !world->has_failed; i++) {
-        run_orders(world, &none);
-    }
-    for (size_t i = 0; i < TOPICS && !world->has_failed; i++) {
-        add_cancels(world, i, &looks.items[i]->heard[ENGINE_SIDE]->reply, cancels);
-    }
-    free(looks.items);
 }
 
 /* Whether anything is left to be delivered. What would take for ever is to be cancelled. */
@@ -168,9 +147,9 @@ static bool has_more(struct world *world, struct list_of_orders *cancels)
         for (size_t j = 0; list->err == 0 && j < list->timers.count; j++) {
             has = has || list->timers.items[j].state < BEL_DONE;
         }
+        add_cancels(world, i / LOOKS, list, cancels);
     }
     free(looks.items);
-    if (has) look_for_plans(world, cancels);
     return has;
 }
 

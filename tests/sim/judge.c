@@ -61,8 +61,11 @@ static uint64_t word_of(void *context)
 
 static struct model *make_model(struct judge *judge, struct bel_now now)
 {
-    return model_create(&(struct model_options){
-        .now = now, .random = word_of, .context = judge, .zones = world_zones()});
+    return model_create(&(struct model_options){.now = now,
+                                                .random = word_of,
+                                                .context = judge,
+                                                .zones = world_zones(),
+                                                .list_count_max = UINT32_MAX});
 }
 
 struct judge *judge_create(struct world *world)
@@ -250,14 +253,6 @@ static int compare_ids(const void *a, const void *b)
     return order != 0 ? order : (one.bytes > other.bytes) - (one.bytes < other.bytes);
 }
 
-/* What has no due: blocked, or a plan without a next time. */
-static bool has_no_due(const struct bel_timer *timer)
-{
-    bool is_plan = timer->plan.rule.bytes > 0;
-    return timer->state == BEL_BLOCKED ||
-           (timer->state == BEL_SCHEDULED && is_plan && !timer->has_next);
-}
-
 static bool is_expired(const struct bel_timer *timer)
 {
     return timer->state == BEL_EXPIRED;
@@ -300,21 +295,26 @@ static bool differs_from_all(struct differ *differ, const struct bel_timer *one,
 static bool does_page_differ(struct differ *differ, const struct bel_reply *one,
                              const struct bel_reply *all)
 {
-    if (all->err != 0 || all->timers.cursor.bytes > 0) return false; /* there are too many */
+    if (all->err != 0) return false;
     for (size_t i = 0; i < one->timers.count; i++) {
         if (differs_from_all(differ, &one->timers.items[i], all)) return true;
     }
     return false;
 }
 
+/* Whether the only page that was asked for is the whole list. */
+static bool is_whole(const struct order *order)
+{
+    const struct bel_list_query *query = &order->requests[ENGINE_SIDE].command.list;
+    return query->cursor.bytes == 0 && order->heard[ENGINE_SIDE]->reply.timers.cursor.bytes == 0;
+}
+
 static bool do_differ(struct judge *judge, const struct order *order)
 {
     const struct heard *one = order->heard[ENGINE_SIDE], *other = order->heard[MODEL_SIDE];
-    if (order->is_page && one->reply.err == 0) {
+    if (order->is_page && one->reply.err == 0 && !is_whole(order)) {
         return does_page_differ(&judge->differ, &one->reply, &other->reply);
     }
-    sort_section(one, has_no_due); /* the engine has them by priority, too */
-    sort_section(other, has_no_due);
     if (judge->differ.is_lazy) { /* when an expiry was noticed is nobody's business */
         sort_section(one, is_expired);
         sort_section(other, is_expired);
@@ -343,10 +343,21 @@ static bool is_empty_claim(const struct order *order)
 static bool is_next(const struct judge *judge, const struct order *order)
 {
     for (size_t i = 0; i < judge->decided.count; i++) {
-        if (judge->decided.items[i] == order) return i == 0 || is_empty_claim(order);
-        if (!is_empty_claim(judge->decided.items[i])) return false;
+        const struct order *first = judge->decided.items[i];
+        if (first == order) return true;
+        if (first->has_more) continue; /* it is told after its last page */
+        if (!is_empty_claim(first) || !is_empty_claim(order)) return false;
     }
     return false;
+}
+
+/* The first that the model has decided, and the engine should have told; NULL if there is none. */
+static const struct order *find_untold(const struct judge *judge)
+{
+    for (size_t i = 0; i < judge->decided.count; i++) {
+        if (!judge->decided.items[i]->has_more) return judge->decided.items[i];
+    }
+    return NULL;
 }
 
 bool judge_compare(struct judge *judge, bool is_all)
@@ -365,9 +376,10 @@ bool judge_compare(struct judge *judge, bool is_all)
         if (!compare(judge, order)) return false;
         if (order->event > judge->answered) judge->answered = order->event;
     }
-    if (!is_all || judge->decided.count == 0) return true;
-    world_fail(world, "model", "#%" PRIu64 " %s is not answered", judge->decided.items[0]->number,
-               bel_verb_name(judge->decided.items[0]->requests[ENGINE_SIDE].command.verb));
+    const struct order *untold = is_all ? find_untold(judge) : NULL;
+    if (untold == NULL) return true;
+    world_fail(world, "model", "#%" PRIu64 " %s is not answered", untold->number,
+               bel_verb_name(untold->requests[ENGINE_SIDE].command.verb));
     return false;
 }
 

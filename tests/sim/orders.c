@@ -293,6 +293,7 @@ static void choose_list(struct world *world, struct order *order, struct bel_lis
     list->topic = topic;
     struct draw draw = draw_of(world);
     draw_list(&draw, list);
+    order->is_page = draw.has_expiry; /* the engine may notice some later, and cuts elsewhere */
 }
 
 static void choose_configure(struct world *world, struct order *order, struct bel_command *command)
@@ -381,7 +382,7 @@ static void give_names(struct order *order, unsigned side)
     struct bel_command *command = &order->requests[side].command;
     draw_give_names(command, order->ids[side], order->tokens[side]);
     if (command->verb != BEL_VERB_LIST || side == ENGINE_SIDE || !order->is_page) return;
-    command->list.count = BEL_LIST_COUNT_MAX;
+    command->list.count = UINT32_MAX;
     command->list.cursor = (struct bel_view){0};
 }
 
@@ -435,7 +436,8 @@ struct order *order_look(struct world *world, enum bel_verb verb, size_t topic)
         struct bel_command *command = &order->requests[side].command;
         if (verb == BEL_VERB_LIST) {
             command->list.topic = view_of(topic_name(topic));
-            command->list.count = 1000;
+            command->list.count =
+                side == ENGINE_SIDE ? world->config.page_timers : UINT32_MAX; /* all of it */
         } else {
             command->target.topic = view_of(topic_name(topic));
         }

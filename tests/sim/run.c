@@ -77,16 +77,30 @@ static void hash_reply(struct world *world, const struct order *order)
     }
 }
 
+/* Keeps an answer. The pages of a look are one answer, which is told with the last of them. */
+static void keep_answer(struct order *order, enum bel_verb verb, const struct bel_reply *reply)
+{
+    struct heard **heard = &order->heard[ENGINE_SIDE];
+    if (order->has_more && reply->err == 0) {
+        heard_add_page(*heard, reply);
+    } else {
+        heard_free(*heard);
+        *heard = heard_copy(verb, reply);
+    }
+    bool is_list = verb == BEL_VERB_LIST && reply->err == 0;
+    order->has_more = order->is_look && is_list && reply->timers.cursor.bytes > 0;
+    order->is_told = !order->has_more;
+    order->world->pages += is_list;
+    order->is_over = is_final(reply->err);
+}
+
 void run_told(struct bel_request *request, const struct bel_reply *reply)
 {
     struct order *order = request->user;
     struct world *world = order->world;
     memory_enter(false);
-    order->is_told = true;
-    order->is_over = is_final(reply->err);
-    heard_free(order->heard[ENGINE_SIDE]);
-    order->heard[ENGINE_SIDE] = heard_copy(request->command.verb, reply);
-    list_add(&world->told, order);
+    keep_answer(order, request->command.verb, reply);
+    if (order->is_told) list_add(&world->told, order);
     if (!order->is_over && has_sync_failed(world)) {
         world_fail(world, "sync", "#%" PRIu64 " is answered after a sync has failed",
                    order->number);
@@ -177,6 +191,18 @@ static void ask(struct world *world, struct order *order)
     bel_backend_submit(bel_engine_backend(world->engine), order->request);
 }
 
+/* Asks for the next page of each look that has one. */
+static void ask_pages(struct world *world)
+{
+    for (size_t i = 0; i < world->asked.count; i++) {
+        struct order *order = world->asked.items[i];
+        if (!order->has_more || order->request != NULL) continue;
+        order->request = &order->requests[ENGINE_SIDE];
+        order->request->command.list.cursor = order->heard[ENGINE_SIDE]->reply.timers.cursor;
+        bel_backend_submit(bel_engine_backend(world->engine), order->request);
+    }
+}
+
 /* Whether the turn has left something that was due for later, for want of room. */
 static bool is_short(const struct bel_engine *engine)
 {
@@ -199,6 +225,7 @@ static bool is_tight(const struct bel_engine *engine)
 static void engine_turn(struct world *world)
 {
     world->told.count = 0;
+    ask_pages(world);
     world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
     if (has_feature(world, FEATURE_SLOW_SYNC)) thread_hold(chance(world, 70));
     world->is_inside = true;
@@ -316,6 +343,7 @@ void run_turn(struct world *world)
 
 /* --- looking at everything --- */
 
+/* The parts of a look, by place: the counters are asked for again after the last page. */
 static void make_looks(struct world *world, struct list_of_orders *out)
 {
     for (size_t i = 0; i < TOPICS; i++) {
@@ -325,19 +353,51 @@ static void make_looks(struct world *world, struct list_of_orders *out)
     }
 }
 
+/* One of the two rounds of a look: the second one is only the counters, again. */
+static struct list_of_orders round_of(const struct list_of_orders *looks, bool is_second)
+{
+    struct list_of_orders round = {0};
+    for (size_t i = 0; i < looks->count; i++) {
+        bool is_after = i % LOOKS == LOOKS - 1;
+        if (is_after == is_second) list_add(&round, looks->items[i]);
+    }
+    return round;
+}
+
+static void turn_alone(struct world *world)
+{
+    engine_turn(world);
+    check_reason(world);
+    take_answers(world);
+}
+
+/* Takes turns until all of a round is told, however many pages that takes. */
+static bool await_round(struct world *world, const struct list_of_orders *round,
+                        void (*turn)(struct world *world))
+{
+    for (int idle = 0; !list_is_told(round); idle++) {
+        uint64_t pages = world->pages;
+        if (idle == LOOK_TURNS_MAX || world->has_failed) return false;
+        turn(world);
+        if (world->pages != pages) idle = 0;
+    }
+    return true;
+}
+
 /* Asks the engine alone, at once, until all is answered. */
 static bool look_now(struct world *world, struct list_of_orders *looks)
 {
+    bool is_told = true;
     make_looks(world, looks);
-    for (size_t i = 0; i < looks->count; i++) {
-        ask(world, looks->items[i]);
+    for (int i = 0; i < 2 && is_told; i++) {
+        struct list_of_orders round = round_of(looks, i == 1);
+        for (size_t j = 0; j < round.count; j++) {
+            ask(world, round.items[j]);
+        }
+        is_told = await_round(world, &round, turn_alone);
+        free(round.items);
     }
-    for (int i = 0; i < LOOK_TURNS_MAX && !list_is_told(looks); i++) {
-        engine_turn(world);
-        check_reason(world);
-        take_answers(world);
-    }
-    if (!list_is_told(looks)) {
+    if (!is_told) {
         world_fail(world, "look", "what there is cannot be listed");
         return false;
     }
@@ -349,13 +409,15 @@ static bool look_now(struct world *world, struct list_of_orders *looks)
 /* Asks both sides, in turns like others. */
 bool run_look(struct world *world, struct list_of_orders *looks)
 {
-    struct list_of_orders none = {0};
+    bool is_told = true;
     make_looks(world, looks);
-    run_orders(world, looks);
-    for (int i = 0; i < LOOK_TURNS_MAX && !list_is_told(looks) && !world->has_failed; i++) {
-        run_orders(world, &none);
+    for (int i = 0; i < 2 && is_told; i++) {
+        struct list_of_orders round = round_of(looks, i == 1);
+        run_orders(world, &round);
+        is_told = await_round(world, &round, run_turn);
+        free(round.items);
     }
-    if (!list_is_told(looks)) world_fail(world, "look", "what there is cannot be listed");
+    if (!is_told) world_fail(world, "look", "what there is cannot be listed");
     if (!world->has_failed) book_look(world->book, looks);
     return !world->has_failed;
 }
@@ -387,6 +449,7 @@ static void forget_asked(struct world *world)
     for (size_t i = 0; i < world->asked.count; i++) {
         struct order *order = world->asked.items[i];
         order->is_over = true;
+        order->has_more = false;
         book_lost(world->book, order);
     }
     world->asked.count = 0;

@@ -9,6 +9,7 @@
  *          '---- page --- page --- page -----'
  *
  * What is on a page is compared with the model as it is then; here it is only where things are.
+ * (The simulator's own looks go from page to page too, while nothing changes: see run.c.)
  * A place is what the key of the engine's row is made of, and has a sequence that is never used
  * again, so what has the same place twice has not moved in between.
  */

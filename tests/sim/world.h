@@ -42,8 +42,8 @@ enum {
     TOPIC_BYTES = 8,
     LOOKS = 3, /* for each topic: TOPIC, LIST, TOPIC */
     LOOKS_LIST = 1,
-    LOOK_TURNS_MAX = 400,
-    ORDER_NAMES = 3, /* ids, tokens or topics of one order, at most */
+    LOOK_TURNS_MAX = 400, /* without a page of a look */
+    ORDER_NAMES = 3,      /* ids, tokens or topics of one order, at most */
     ENGINE_SIDE = 0,
     MODEL_SIDE = 1,
     SIDES = 2,
@@ -96,6 +96,7 @@ struct config {
     uint64_t segment_bytes;
     uint32_t segment_count;
     size_t transaction_rows;
+    uint32_t page_timers; /* on a page, when the simulator itself looks at a topic */
     uint32_t ready_max;
     bool has_direct;
     unsigned turn_max;      /* orders of a turn */
@@ -136,9 +137,10 @@ struct order {
     bool is_told;      /* the engine has answered */
     bool is_over;      /* it never will */
     bool is_lost;      /* who asked does not get the answer */
-    bool is_look;      /* asked by the simulator itself */
+    bool is_look;      /* asked by the simulator itself; a list is asked to its last page */
+    bool has_more;     /* pages of a look that the engine has not told yet */
     bool is_answered;  /* by the model */
-    bool is_page;      /* of a walk; the model lists all */
+    bool is_page;      /* may be a part of what the model, which lists all, has */
     bool is_sent_home; /* a claim that waited when the server was stopped */
     struct bel_view ids[SIDES][ORDER_NAMES], tokens[SIDES][ORDER_NAMES], topics[ORDER_NAMES];
     size_t handed[ORDER_NAMES]; /* whose tokens; SIZE_MAX: of nobody */
@@ -199,6 +201,7 @@ struct world {
     size_t seen_count;
 
     uint64_t drawn; /* orders so far */
+    uint64_t pages; /* of lists that were told */
     uint64_t turns, crashes, opens, deliveries, refusals;
     uint64_t boot_opened_ns, open_ms; /* how long it was open before, and when this time began */
     bool is_sync_armed, is_write_armed;
