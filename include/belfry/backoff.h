@@ -8,12 +8,16 @@
  *     5s,30s,5m                            these delays in order, then give up
  *     exp(10s,2,1h)                        10 s, 20 s, 40 s ... at most 1 h
  *     exp(10s,1.5,1h) jitter(0.2) max(20)  each delay up to 20 % shorter or longer, 20 attempts
+ *     fixed(1s) max(3)                     1 s before each retry, 3 attempts
+ *     max(3)                               the default policy, but 3 attempts
  *
  * Attempts are numbered from 1. max(n) allows n attempts in total, including the first; max(0) is
  * read as max(1). A list of k delays allows k + 1 attempts, or n with max(n) if n is smaller. exp()
- * without max() never gives up. A factor is from 1 to 1000 and a jitter from 0 to 1, both with at
- * most three decimals. jitter() and max() are optional, come in any order, each at most once, and
+ * and fixed() without max() never give up. A factor is from 1 to 1000 and a jitter from 0 to 1,
+ * both with at most three decimals. jitter() and max() come in any order, each at most once, and
  * are separated by spaces. Commas may be followed by spaces.
+ *
+ * A text that is only a number is invalid: 3 could be 3 attempts or a delay of 3 ms.
  */
 
 #include "belfry/declare.h"

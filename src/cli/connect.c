@@ -3,7 +3,7 @@
 /* A key is read from a file: every user of the machine can see the command line of a process. */
 #include "cli/connect.h"
 
-#include "belfry/duration.h"
+#include "cli/duration.h"
 #include "cli/print.h"
 
 #include <assert.h>
@@ -50,7 +50,7 @@ int bel__connect_option(struct cli_connect *connect, const char *name, const cha
         connect->key_file = value;
         return CLI_OK;
     }
-    int err = bel_duration_parse(value, strlen(value), &ms, &why);
+    int err = bel__cli_duration(value, &ms, &why);
     if (err) return bel__cli_refuse("a duration", value, &why);
     connect->timeout_ms = ms < UINT32_MAX / 2 ? (uint32_t)ms : UINT32_MAX / 2;
     if (connect->timeout_ms == 0) connect->timeout_ms = 1;

@@ -44,7 +44,7 @@ struct import_command {
     size_t count;
     struct bel_why problem; /* why the line is bad or left out */
     json_t *root;           /* this and all below is private: memory of `args` */
-    char *made[5];
+    char *made[8];
     size_t made_count;
     char texts[IMPORT_TEXTS_MAX][IMPORT_TEXT_BYTES];
     size_t texts_count;

@@ -7,6 +7,7 @@
  */
 #include "cli/import.h"
 
+#include "belfry/instant.h"
 #include "belfry/timer.h"
 #include "commands/arguments.h"
 #include "commands/commands.h"
@@ -17,6 +18,7 @@
 #include "core/siphash.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,6 +203,33 @@ static bool count_down(struct import_command *command, struct bel_view *rule)
     return true;
 }
 
+/* Rewrites values that a server exports but SCHEDULE refuses because people mistype them: a retry
+ * policy that is only a number, and a time soon after 1970 in milliseconds. Returns false if out of
+ * memory. */
+static bool make_clear(struct import_command *command, const char *field, const char *option,
+                       struct bel_view *word)
+{
+    size_t room = sizeof command->made / sizeof command->made[0], bytes = strlen(field);
+    char instant[BEL_INSTANT_BYTES], *text;
+    uint64_t number;
+    bool is_ms = bytes > 3 && strcmp(field + bytes - 3, "_ms") == 0;
+    bool is_retry = strcmp(option, "RETRY") == 0;
+    bool is_time = is_ms && (strcmp(option, "AT") == 0 || strcmp(option, "UNTIL") == 0);
+    if (!is_retry && !is_time) return true;
+    if (bel__parse_u64(word->data, word->bytes, 0, INT64_MAX, &number) != 0) return true;
+    if (is_time && bel_instant_print((struct bel_wall){(int64_t)number}, instant, sizeof instant) >=
+                       sizeof instant) {
+        return true; /* after the year 9999: the server reports the error */
+    }
+    if (command->made_count == room) return false;
+    int length =
+        is_retry ? asprintf(&text, "%" PRIu64 "ms", number) : asprintf(&text, "%s", instant);
+    if (length < 0) return false;
+    command->made[command->made_count++] = text;
+    *word = (struct bel_view){text, (size_t)length};
+    return true;
+}
+
 static enum import_verdict add_field(struct import_command *command, const char *field,
                                      const json_t *value)
 {
@@ -224,6 +253,9 @@ static enum import_verdict add_field(struct import_command *command, const char 
     }
     if (strcmp(option, "RRULE") == 0 && !count_down(command, &word)) {
         return bel__import_refuse(command, IMPORT_BAD, "rrule: out of memory");
+    }
+    if (!make_clear(command, name, option, &word)) {
+        return bel__import_refuse(command, IMPORT_BAD, "%s: out of memory", name);
     }
     bel__import_add(command, (struct bel_view){option, strlen(option)});
     bel__import_add(command, word);

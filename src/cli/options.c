@@ -3,7 +3,7 @@
 /* Words and options may be mixed. "--" ends the options; "-" alone is a word. */
 #include "cli/options.h"
 
-#include "belfry/duration.h"
+#include "cli/duration.h"
 #include "cli/print.h"
 #include "core/parse.h"
 
@@ -43,7 +43,7 @@ static int set_span(const struct cli_options *options, const struct cli_option *
 {
     struct bel_text_error why;
     uint64_t ms;
-    int err = bel_duration_parse(value, strlen(value), &ms, &why);
+    int err = bel__cli_duration(value, &ms, &why);
     if (err) return bel__cli_refuse("a duration", value, &why);
     if (ms < option->min || ms > option->max) {
         return bel__options_complain(options->verb,

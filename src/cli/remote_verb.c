@@ -3,7 +3,7 @@
 /* The table of verbs that send a command to a server, and how such a verb runs. */
 #include "cli/remote_verb.h"
 
-#include "belfry/duration.h"
+#include "cli/duration.h"
 #include "cli/print.h"
 
 #include <assert.h>
@@ -80,7 +80,7 @@ static int set_timeout(const struct cli_request *request, struct bel_client *cli
     uint32_t timeout =
         request->connect.timeout_ms > 0 ? request->connect.timeout_ms : CLI_TIMEOUT_MS;
     if (request->wait != NULL) {
-        int err = bel_duration_parse(request->wait, strlen(request->wait), &wait, &why);
+        int err = bel__cli_duration(request->wait, &wait, &why);
         if (err) return bel__cli_refuse("a duration", request->wait, &why);
     }
     wait += timeout;

@@ -7,7 +7,10 @@
  */
 #include "cli/request.h"
 
+#include "cli/duration.h"
 #include "cli/print.h"
+#include "commands/arguments.h"
+#include "commands/settings.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -124,6 +127,10 @@ void bel__request_help(const char *verb, const struct bel_command_entry *command
     printf("%s: %s\n", has_options ? " [OPTION ...]" : "", command->help);
     for (size_t i = 0; i < command->arguments_count; i++) {
         help_argument(&command->arguments[i]);
+    }
+    for (const struct bel_setting_entry *setting = bel__setting_entries;
+         command == &bel__commands[BEL_COMMAND_CONFIGURE] && setting->name != NULL; setting++) {
+        printf("      %-*s%s\n", HELP_COLUMN - 6, setting->name, setting->help);
     }
     if (takes_payload(command)) {
         printf("    --file PATH         read the payload from a file; PAYLOAD - reads stdin\n");
@@ -281,6 +288,33 @@ static int read_payload(struct cli_request *request, struct bel_view *out)
 
 /* --- putting it together --- */
 
+/* Checks values that the server would take for something that people rarely mean. */
+static int check_value(enum bel_argument_type type, const char *value)
+{
+    struct bel_text_error why;
+    uint64_t ms;
+    if (type == BEL_ARGUMENT_DURATION && bel__cli_duration(value, &ms, &why) != 0) {
+        return bel__cli_refuse("a duration", value, &why);
+    }
+    if (type == BEL_ARGUMENT_POLICY && bel__cli_policy(value, &why) != 0) {
+        return bel__cli_refuse("a retry policy", value, &why);
+    }
+    return CLI_OK;
+}
+
+/* Adds NAME=VALUE: a header, or a setting, whose value is checked. */
+static int add_pair_of(struct cli_request *request, const char *text)
+{
+    int status = add_pair(request, text);
+    bool is_setting = request->command == &bel__commands[BEL_COMMAND_CONFIGURE];
+    if (status != CLI_OK || !is_setting) return status;
+    const char *value = strchr(text, '=') + 1;
+    const struct bel_setting_entry *setting =
+        bel__setting_find(request->args[request->args_count - 2]);
+    bool is_word = setting == NULL || strcmp(value, "forever") == 0;
+    return is_word ? CLI_OK : check_value(setting->type, value);
+}
+
 /* Adds the positional arguments. Fails if one is missing, or if words are left over. */
 static int add_words(struct cli_request *request, const struct typed *typed)
 {
@@ -301,9 +335,9 @@ static int add_words(struct cli_request *request, const struct typed *typed)
         if (end > typed->words_count) end = typed->words_count;
         for (; next < end; next++) {
             const char *word = typed->words[next];
-            int status = CLI_OK;
+            int status = check_value(argument->type, word);
             if (argument->type == BEL_ARGUMENT_PAIR) {
-                status = add_pair(request, word);
+                status = add_pair_of(request, word);
             } else {
                 add(request, word, strlen(word));
             }
@@ -321,7 +355,7 @@ static int add_choices(struct cli_request *request, const struct typed *typed)
         const struct choice *choice = &typed->choices[i];
         add(request, choice->option->name, strlen(choice->option->name));
         if (choice->option->type == BEL_ARGUMENT_FLAG) continue;
-        int status = CLI_OK;
+        int status = check_value(choice->option->type, choice->value);
         if (choice->option->type == BEL_ARGUMENT_PAIR) {
             status = add_pair(request, choice->value);
         } else {

@@ -11,8 +11,8 @@
  * A claim that fails with a permanent error stops the worker as well.
  */
 #include "belfry/crew.h"
-#include "belfry/duration.h"
 #include "cli/connect.h"
+#include "cli/duration.h"
 #include "cli/handler.h"
 #include "cli/print.h"
 
@@ -65,7 +65,7 @@ struct arguments {
 static int read_duration(const char *text, uint64_t max, uint64_t *out)
 {
     struct bel_text_error why;
-    int err = bel_duration_parse(text, strlen(text), out, &why);
+    int err = bel__cli_duration(text, out, &why);
     if (err) return bel__cli_refuse("a duration", text, &why);
     if (*out <= max) return CLI_OK;
     fprintf(stderr, "belfry: %s is too long\n", text);

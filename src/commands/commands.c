@@ -30,7 +30,9 @@ static const struct bel_argument schedule[] = {
     [BEL_SCHEDULE_IN] = {ARGUMENT("IN", DURATION,
                                   "delay until the timer is due, e.g. 30s, 5m, 1h30m")},
     [BEL_SCHEDULE_AT] = {ARGUMENT(
-        "AT", TIME, "when the timer is due (RFC 3339, or local with [zone], or epoch ms)")},
+                             "AT", TIME,
+                             "when the timer is due (RFC 3339, or local with [zone], or epoch ms)"),
+                         .is_no_past = true},
     [BEL_SCHEDULE_EVERY] = {ARGUMENT("EVERY", DURATION, "repeat at this interval")},
     [BEL_SCHEDULE_CRON] = {ARGUMENT("CRON", RULE,
                                     "repeat at the times of a cron rule, e.g. '0 9 * * 1-5'")},
@@ -60,7 +62,8 @@ static const struct bel_argument schedule[] = {
     [BEL_SCHEDULE_EXPIRES] = {ARGUMENT("EXPIRES", DURATION,
                                        "give up the timer when it is overdue by this long")},
     [BEL_SCHEDULE_COUNT] = {ARGUMENT("COUNT", NUMBER, "end the plan after N occurrences")},
-    [BEL_SCHEDULE_UNTIL] = {ARGUMENT("UNTIL", TIME, "end the plan at this time")},
+    [BEL_SCHEDULE_UNTIL] = {ARGUMENT("UNTIL", TIME, "end the plan after this time"),
+                            .is_no_past = true},
     [BEL_SCHEDULE_SPREAD] = {ARGUMENT("SPREAD", DURATION,
                                       "shift a plan's times by a fixed offset within this window")},
     [BEL_SCHEDULE_MISFIRE] =
@@ -96,8 +99,10 @@ static const struct bel_argument reschedule[] = {
     [BEL_TARGET_ID] = {ARGUMENT("id", ID, "id of the timer")},
     [BEL_RESCHEDULE_IN] = {ARGUMENT("IN", DURATION,
                                     "delay until the timer is due, e.g. 30s, 5m, 1h30m")},
-    [BEL_RESCHEDULE_AT] = {ARGUMENT(
-        "AT", TIME, "when the timer is due (RFC 3339, or local with [zone], or epoch ms)")},
+    [BEL_RESCHEDULE_AT] =
+        {ARGUMENT("AT", TIME,
+                  "when the timer is due (RFC 3339, or local with [zone], or epoch ms)"),
+         .is_no_past = true},
 };
 
 static const struct bel_argument target[] = {
@@ -175,10 +180,8 @@ static const struct bel_argument topic[] = {
 
 static const struct bel_argument configure[] = {
     [BEL_CONFIGURE_TOPIC] = {ARGUMENT("topic", TOPIC, "name of the topic")},
-    [BEL_CONFIGURE_SETTING] =
-        {ARGUMENT("setting", PAIR,
-                  "name and value of a setting; belfry topics TOPIC shows all settings"),
-         .is_repeated = true},
+    [BEL_CONFIGURE_SETTING] = {ARGUMENT("setting", PAIR, "name and value of a setting"),
+                               .is_repeated = true},
 };
 
 static const struct bel_argument agenda[] = {

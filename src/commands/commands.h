@@ -43,6 +43,7 @@ struct bel_argument {
     enum bel_argument_type type;
     bool is_optional; /* positional: only the last ones */
     bool is_repeated; /* positional: only the last; an option may be given again */
+    bool is_no_past;  /* a TIME for which a number soon after 1970 is a mistake in seconds */
 };
 
 /* The permission that a command needs. */

@@ -9,7 +9,7 @@
  * rounds the same everywhere. The relative error below the cap is less than 1e-11, while two
  * different factors differ by at least a thousandth, so delays never shrink.
  */
-#include "belfry/backoff.h"
+#include "plan/backoff.h"
 
 #include "belfry/duration.h"
 #include "belfry/spread.h"
@@ -134,6 +134,17 @@ static int read_exp(struct reader *reader, struct bel_backoff *out, struct bel_t
     return expect(reader, ')', why);
 }
 
+static int read_fixed(struct reader *reader, struct bel_backoff *out, struct bel_text_error *why)
+{
+    size_t at = reader->at;
+    int err = read_duration(reader, &out->base_ms, why);
+    if (err) return err;
+    if (out->base_ms == 0) return bel__text_refuse(why, at, "a delay of 1 ms or more");
+    out->cap_ms = out->base_ms;
+    out->factor = THOUSAND;
+    return expect(reader, ')', why);
+}
+
 static int read_list(struct reader *reader, struct bel_backoff *out, struct bel_text_error *why)
 {
     do {
@@ -167,12 +178,15 @@ static int read_jitter(struct reader *reader, uint32_t *out, struct bel_text_err
     return expect(reader, ')', why);
 }
 
-static int read_options(struct reader *reader, struct bel_backoff *out, struct bel_text_error *why)
+/* Reads jitter() and max(), which may come first if `is_first`, otherwise after a space. */
+static int read_options(struct reader *reader, struct bel_backoff *out, bool is_first,
+                        struct bel_text_error *why)
 {
     bool has_jitter = false, has_max = false;
     while (!reader_at_end(reader)) {
-        int err = expect(reader, ' ', why);
+        int err = is_first ? 0 : expect(reader, ' ', why);
         if (err) return err;
+        is_first = false;
         skip_spaces(reader);
         if (!has_jitter && skip_word(reader, "jitter(")) {
             has_jitter = true;
@@ -188,8 +202,13 @@ static int read_options(struct reader *reader, struct bel_backoff *out, struct b
     return 0;
 }
 
-int bel_backoff_parse(const char *text, size_t bytes, struct bel_backoff *out,
-                      struct bel_text_error *why)
+static bool begins_with(struct reader reader, const char *word)
+{
+    return skip_word(&reader, word);
+}
+
+int bel__backoff_parse_stored(const char *text, size_t bytes, struct bel_backoff *out,
+                              struct bel_text_error *why)
 {
     struct reader reader = {.text = text, .bytes = bytes};
     struct bel_backoff backoff = {0};
@@ -197,13 +216,32 @@ int bel_backoff_parse(const char *text, size_t bytes, struct bel_backoff *out,
     if (bytes == 0 || text[0] == ' ') {
         return bel__text_refuse(why, 0, "a retry policy, such as 5s,30s,5m or exp(10s,2,1h)");
     }
-    int err = skip_word(&reader, "exp(") ? read_exp(&reader, &backoff, why)
-                                         : read_list(&reader, &backoff, why);
-    if (err) return err;
-    err = read_options(&reader, &backoff, why);
+    bool has_only_options = begins_with(reader, "max(") || begins_with(reader, "jitter(");
+    int err = 0;
+    if (has_only_options) {
+        backoff = bel_backoff_default();
+    } else if (skip_word(&reader, "exp(")) {
+        err = read_exp(&reader, &backoff, why);
+    } else if (skip_word(&reader, "fixed(")) {
+        err = read_fixed(&reader, &backoff, why);
+    } else {
+        err = read_list(&reader, &backoff, why);
+    }
+    if (err == 0) err = read_options(&reader, &backoff, has_only_options, why);
     if (err) return err;
     *out = backoff;
     return 0;
+}
+
+int bel_backoff_parse(const char *text, size_t bytes, struct bel_backoff *out,
+                      struct bel_text_error *why)
+{
+    uint64_t number;
+    if (bel__parse_u64(text, bytes, 0, UINT64_MAX, &number) == 0) {
+        return bel__text_refuse(
+            why, bytes, "a unit, as in 5s, or max(5) for 5 attempts; also fixed(1s) max(3)");
+    }
+    return bel__backoff_parse_stored(text, bytes, out, why);
 }
 
 static void write_duration(struct writer *writer, uint64_t ms)
@@ -237,7 +275,12 @@ size_t bel_backoff_print(const struct bel_backoff *backoff, char *out, size_t ro
         if (i > 0) writer_put(&writer, ',');
         write_duration(&writer, backoff->delays_ms[i]);
     }
-    if (backoff->delays_count == 0) {
+    bool is_fixed = backoff->factor == THOUSAND && backoff->cap_ms == backoff->base_ms;
+    if (backoff->delays_count == 0 && is_fixed) {
+        writer_text(&writer, "fixed(");
+        write_duration(&writer, backoff->base_ms);
+        writer_put(&writer, ')');
+    } else if (backoff->delays_count == 0) {
         writer_text(&writer, "exp(");
         write_duration(&writer, backoff->base_ms);
         writer_put(&writer, ',');

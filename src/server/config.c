@@ -138,7 +138,8 @@ static const char *set_interval(struct bel_config *config, const char *value)
 {
     uint64_t ms;
     int err = bel_duration_parse(value, strlen(value), &ms, NULL);
-    if (err || ms < 1 || ms > INTERVAL_MS_MAX) return "a duration from 1ms to 1h";
+    bool has_unit = strspn(value, "0123456789") < strlen(value);
+    if (err || !has_unit || ms < 1 || ms > INTERVAL_MS_MAX) return "a duration from 1ms to 1h";
     config->durability_interval_ms = (uint32_t)ms;
     return NULL;
 }

@@ -183,6 +183,9 @@ static int take_all(struct bel_bound *bound, const struct bel_words *words, stru
 
 /* --- values --- */
 
+/* 1973 in milliseconds, the year 5138 in seconds. */
+#define SECONDS_MAX UINT64_C(100000000000)
+
 static int read_number(const struct bel_argument *argument, struct bel_bound_value *value,
                        struct bel_why *why)
 {
@@ -208,12 +211,25 @@ static int read_duration(const struct bel_argument *argument, struct bel_bound_v
     return err == 0 ? 0 : refuse_text(argument, text, &error, why);
 }
 
+/* Returns whether a time is a number that would be a day soon after 1970 in milliseconds. */
+static bool is_in_seconds(struct bel_view text)
+{
+    uint64_t number;
+    return bel__parse_u64(text.data, text.bytes, 0, SECONDS_MAX - 1, &number) == 0;
+}
+
 static int read_time(const struct bel_argument *argument, struct bel_bound_value *value,
                      const struct bel_instant_options *options, struct bel_why *why)
 {
     struct bel_text_error error;
     struct bel_view text = value->text;
     int err = bel_instant_parse(text.data, text.bytes, options, &value->time, &error);
+    if (err == 0 && argument->is_no_past && is_in_seconds(text)) {
+        return bel__refusal(why, "BADARG",
+                            "%s '%.*s': looks like seconds; expected milliseconds since 1970, or "
+                            "a time like 2030-01-31T09:00:00Z",
+                            argument->name, shown(text), (const char *)text.data);
+    }
     if (err == 0) return 0;
     if (err == BEL_EINVAL) return refuse_text(argument, text, &error, why);
     return bel__refusal(why, err == BEL_ENOMEM ? "FULL" : "IO", "%s: cannot read its zone: %s",

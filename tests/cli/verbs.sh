@@ -182,7 +182,26 @@ exits full_is_5 5 FULL "$belfry" schedule small y --in 1h
 exits conflict_is_4 4 CONFLICT "$belfry" schedule mail x --id d --conflict reject
 
 # --- usage errors ---
-exits a_bad_value_is_2 2 "BADARG IN '5x'" "$belfry" schedule mail x --in 5x
+exits a_bad_value_is_2 2 'not a duration' "$belfry" schedule mail x --in 5x
+exits a_delay_without_a_unit 2 'expected a unit' "$belfry" schedule mail x --in 5
+exits an_interval_without_a_unit 2 'expected a unit' "$belfry" schedule mail x --every=300
+exits a_positional_duration_without_a_unit 2 'expected a unit' "$belfry" extend token 30
+exits a_timeout_without_a_unit 2 'expected a unit' "$belfry" topics --timeout 5
+exits a_number_is_no_policy 2 'max(5) for 5 attempts' "$belfry" schedule mail x --retry 3
+exits a_list_without_units 2 'expected a unit' "$belfry" schedule mail x --retry 5000,30000
+exits a_list_with_one_unit 2 'expected a unit' "$belfry" schedule mail x --retry '5s,30000 max(3)'
+exits a_setting_without_a_unit 2 'expected a unit' "$belfry" configure mail LEASE=5
+exits a_setting_that_is_no_policy 2 'max(5) for 5 attempts' "$belfry" configure mail retry=5
+exits a_time_in_seconds 2 'looks like seconds' "$belfry" schedule mail x --at 1795000000
+exits serve_needs_a_unit 2 '1ms to 1h' "$belfry" serve --durability-interval 5
+is zero_needs_no_unit zero "$belfry" schedule mail x --id zero --in 0 --retry '0,1s max(3)'
+is fixed_delays fixed "$belfry" schedule mail x --id fixed --in 1h --retry 'fixed(1s) max(3)'
+is the_default_with_fewer_attempts '' bash -c "'$belfry' configure limited 'retry=max(3)' >/dev/null"
+json is_kept_in_full 'j["retry"] == "exp(10s,2,1h) jitter(0.1) max(3)"' \
+    "$belfry" topics limited --json
+json help_lists_the_settings 'open("listed").read().split() == list(j)[-9:]' bash -c \
+    "'$belfry' help configure | sed -n 's/^      \([a-z_]*\) .*/\1/p' >listed
+    '$belfry' topics limited --json"
 exits a_bad_topic_is_2 2 BADARG "$belfry" schedule 'a b' x
 exits an_option_that_is_none 2 'unknown option --bogus' "$belfry" list mail --bogus
 exits an_option_in_capitals 2 'unknown option --IN' "$belfry" schedule mail x --IN 5m
@@ -194,7 +213,7 @@ exits a_word_too_many 2 'unexpected argument c' "$belfry" get a b c
 exits a_header_without_a_value 2 NAME=VALUE "$belfry" schedule mail x --header color
 exits a_wait_that_is_none 2 'not a duration' "$belfry" claim mail --wait soon
 exits a_file_that_is_not_there 1 'cannot read nowhere' "$belfry" schedule mail --file nowhere
-exits two_times_at_once 2 'exclude each other' "$belfry" schedule mail x --in 1m --at 0
+exits two_times_at_once 2 'exclude each other' "$belfry" schedule mail x --in 1m --at 1893484800000
 exits no_time_at_all 2 'IN or AT' "$belfry" reschedule mail x
 exits clocks_do_not_go_back 2 BADARG "$belfry" clock --set 2029-01-01T00:00:00Z
 exits a_topic_named_like_nothing 2 "unknown verb 'scedule'" "$belfry" scedule

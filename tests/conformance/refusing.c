@@ -187,6 +187,7 @@ static void policies_that_cannot_be_are_refused(struct subject *s)
 {
     CHECK(schedule_error(s, "mail", .id = "a", .retry = "often") == BEL_EINVAL);
     CHECK(schedule_error(s, "mail", .id = "a", .retry = "exp(1s,0.5,1h)") == BEL_EINVAL);
+    CHECK(schedule_error(s, "mail", .id = "a", .retry = "5") == BEL_EINVAL);
     CHECK(get(s, "mail", "a") == NULL);
 }
 

@@ -228,7 +228,7 @@ def test_what_is_refused():
                      {"topic": "u"}, {"priority": 256}, {"headers": []}, {"headers": {"a": []}},
                      {"id": "a b"}):
             web.wrong(400, "BADARG", "POST", timers, body)
-        web.wrong(400, "ERR", "POST", timers, {"in": "1h", "at": 5})
+        web.wrong(400, "ERR", "POST", timers, {"in": "1h", "at": 4000000000000})
         web.wrong(400, "BADARG", "PUT", timers + "/a", {"id": "b"})
         web.wrong(400, "BADARG", "POST", "/v1/topics/t/claim", {"other": "topic"})
         web.wrong(400, "BADARG", "GET", timers + "?color=red")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "belfry/backoff.h"
+#include "plan/backoff.h"
 
 #include "../check.h"
 
@@ -55,6 +55,36 @@ static void max_counts_attempts_in_all(void)
     CHECK(bel_backoff_delay(&most, UINT32_MAX - 1, 0, &ms));
     CHECK(!bel_backoff_delay(&most, UINT32_MAX, 0, &ms));
     CHECK(bel_backoff_delay(&none, UINT64_MAX, 0, &ms) && ms == HOUR);
+}
+
+static void fixed_is_one_delay_again_and_again(void)
+{
+    struct bel_backoff fixed = parse("fixed(1s) max(3)"), endless = parse("fixed(1s)");
+    uint64_t ms = 0;
+    CHECK(bel_backoff_delay(&fixed, 1, 0, &ms) && ms == SECOND);
+    CHECK(bel_backoff_delay(&fixed, 2, 0, &ms) && ms == SECOND);
+    CHECK(!bel_backoff_delay(&fixed, 3, 0, &ms));
+    CHECK(bel_backoff_delay(&endless, UINT64_MAX, 0, &ms) && ms == SECOND);
+}
+
+static void options_alone_change_the_default_policy(void)
+{
+    struct bel_backoff three = parse("max(3)"), still = parse("jitter(0) max(20)");
+    struct bel_backoff usual = bel_backoff_default();
+    CHECK_EQ(three.attempts_max, 3);
+    three.attempts_max = usual.attempts_max;
+    CHECK(memcmp(&three, &usual, sizeof usual) == 0);
+    usual.jitter = 0;
+    CHECK(memcmp(&still, &usual, sizeof usual) == 0);
+}
+
+/* What 3 means is unclear, but earlier versions have stored it. */
+static void a_number_alone_is_only_a_stored_policy(void)
+{
+    struct bel_backoff stored, delay = parse("3ms");
+    CHECK(bel__backoff_parse_stored("3", 1, &stored, NULL) == 0);
+    CHECK(stored.delays_count == 1 && stored.delays_ms[0] == delay.delays_ms[0]);
+    CHECK_EQ(parse("5000,30000").delays_ms[1], 30000);
 }
 
 static void delays_grow_by_the_factor_up_to_the_cap(void)
@@ -139,7 +169,7 @@ static void printing_gives_the_usual_form(void)
     static const char *const rows[][2] = {
         {"5s,30s,5m", "5s,30s,5m"},
         {"5000,PT30S,  300s   max(2)", "5s,30s,5m max(2)"},
-        {"0", "0s"},
+        {"0,0", "0s,0s"},
         {"exp(10s, 2.0, 60m) max(3) jitter(0.10)", "exp(10s,2,1h) jitter(0.1) max(3)"},
         {"exp(10s,1.05,1h) jitter(0.005)", "exp(10s,1.05,1h) jitter(0.005)"},
         {"exp(10s,1000,1h) jitter(1.000)", "exp(10s,1000,1h) jitter(1)"},
@@ -164,6 +194,13 @@ static void anything_else_is_refused_where_it_begins(void)
         const char *expected;
     } rows[] = {
         {"", 0, "a retry policy"},
+        {"3", 1, "max(5) for 5 attempts"},
+        {"0", 1, "a unit"},
+        {"fixed(0s)", 6, "1 ms or more"},
+        {"fixed(1s", 8, "')'"},
+        {"max(3)jitter(0.1)", 6, "' '"},
+        {"max(3) max(4)", 7, "each once"},
+        {"max(3) 5s", 7, "jitter(0.1) or max(20)"},
         {" 5s", 0, "a retry policy"},
         {"5s,", 3, "a duration"},
         {",5s", 0, "a duration"},
@@ -254,6 +291,9 @@ int main(void)
     RUN(a_list_gives_its_delays_and_then_none);
     RUN(the_smaller_of_a_list_and_max_ends_it);
     RUN(max_counts_attempts_in_all);
+    RUN(fixed_is_one_delay_again_and_again);
+    RUN(options_alone_change_the_default_policy);
+    RUN(a_number_alone_is_only_a_stored_policy);
     RUN(delays_grow_by_the_factor_up_to_the_cap);
     RUN(delays_never_shrink_and_never_pass_the_cap);
     RUN(jitter_moves_a_delay_both_ways);

@@ -9,6 +9,7 @@
 #include "engine/rows/blob.h"
 #include "engine/state/state.h"
 #include "engine/state/timer.h"
+#include "plan/backoff.h"
 
 #include <assert.h>
 
@@ -135,7 +136,8 @@ static int policy_of(struct bel_engine *engine, const struct bel_found *found,
     if (err) return err;
     *out = bel__topic_settings(found->topic)->retry;
     if (body.retry.bytes == 0) return 0;
-    return bel_backoff_parse(body.retry.data, body.retry.bytes, out, NULL) ? BEL_ECORRUPT : 0;
+    int bad = bel__backoff_parse_stored(body.retry.data, body.retry.bytes, out, NULL);
+    return bad ? BEL_ECORRUPT : 0;
 }
 
 /* Sets `*out` to the time of the next attempt. Returns BEL_ENOTFOUND if there is none. */

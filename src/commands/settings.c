@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "commands/settings.h"
+
+#include <string.h>
+#include <strings.h>
+
+const struct bel_setting_entry bel__setting_entries[] = {
+    {"lease", BEL_ARGUMENT_DURATION, "how long a claim lasts (default 30s)"},
+    {"retry", BEL_ARGUMENT_POLICY, "retry policy (default exp(10s,2,1h) jitter(0.1) max(20))"},
+    {"crashes", BEL_ARGUMENT_NUMBER, "lost leases after which a timer is dead (default 5)"},
+    {"concurrency", BEL_ARGUMENT_NUMBER, "leased timers at once, at most (default 0: no limit)"},
+    {"retention", BEL_ARGUMENT_DURATION, "how long finished timers are kept (default 0s)"},
+    {"retention_dead", BEL_ARGUMENT_DURATION,
+     "how long dead timers are kept, or forever (default forever)"},
+    {"depth", BEL_ARGUMENT_NUMBER, "unfinished timers, at most (default 0: no limit)"},
+    {"misfire_after", BEL_ARGUMENT_DURATION,
+     "how late an occurrence is before it is missed (default 1m)"},
+    {"deliver", BEL_ARGUMENT_TEXT, "kept for deliveries by the server, which do not exist yet"},
+    {NULL, BEL_ARGUMENT_TEXT, NULL},
+};
+
+const struct bel_setting_entry *bel__setting_find(struct bel_view name)
+{
+    for (const struct bel_setting_entry *entry = bel__setting_entries; entry->name != NULL;
+         entry++) {
+        bool is_it = strlen(entry->name) == name.bytes &&
+                     strncasecmp(name.data, entry->name, name.bytes) == 0;
+        if (is_it) return entry;
+    }
+    return NULL;
+}
