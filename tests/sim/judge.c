@@ -153,6 +153,7 @@ static void live(struct judge *judge, const struct event *event)
             bel_backend_submit(backend, &order->requests[MODEL_SIDE]);
         }
         judge->next = bel_backend_turn(backend, event->now);
+        world_work(judge->world);
         return;
     case EVENT_WITHDRAW:
         withdraw(judge, event->given.items[0]);

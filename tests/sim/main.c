@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ enum {
     ORDERS_DEFAULT = 220,
     SHOWN_MAX = 5,
     TWICE_EVERY = 100,
-    SECONDS_MAX = 60, /* of one history */
+    SECONDS_MAX = 60, /* of processor time for one turn of the engine or the model */
 };
 
 struct task {
@@ -40,7 +41,8 @@ struct task {
     bool is_loud, is_swarm, is_quiet, is_test, is_spoken;
 };
 
-/* The history that runs, for the message of one that dies. */
+/* The history that runs, and its command, for the message of one that dies. */
+static struct world world;
 static char doing[300];
 
 static void print_command(const struct task *task, uint64_t seed, char *out, size_t room)
@@ -60,23 +62,38 @@ static void print_command(const struct task *task, uint64_t seed, char *out, siz
 
 static void died(int number)
 {
-    const char *what = number == SIGALRM ? "endless" : "abort";
+    const char *what = number == SIGVTALRM ? "endless" : "abort";
     char line[500];
     int bytes = snprintf(line, sizeof line, "FAIL %s invariant=%s\n", doing, what);
     if (bytes > 0) (void)!write(STDOUT_FILENO, line, (size_t)bytes);
     _exit(1);
 }
 
+/* Comes with every second of processor time, whatever the clock on the wall says. */
+static void tick(int number)
+{
+    static uint64_t work;
+    static unsigned seconds;
+    seconds = world.work == work ? seconds + 1 : 0;
+    work = world.work;
+    if (seconds == SECONDS_MAX) died(number);
+}
+
 /* On a stack of its own, because what dies may have used up the other. */
 static void catch_signals(void)
 {
     static char stack[64 << 10];
-    static const int numbers[] = {SIGABRT, SIGSEGV, SIGALRM};
+    static const int numbers[] = {SIGABRT, SIGSEGV};
     struct sigaction action = {.sa_handler = died, .sa_flags = SA_ONSTACK};
     (void)sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         (void)sigaction(numbers[i], &action, NULL);
     }
+    action.sa_handler = tick;
+    action.sa_flags |= SA_RESTART;
+    (void)sigaction(SIGVTALRM, &action, NULL);
+    struct timeval second = {.tv_sec = 1};
+    (void)setitimer(ITIMER_VIRTUAL, &(struct itimerval){second, second}, NULL);
 }
 
 /* What comes and goes with every history stays with the process: twice as fast. */
@@ -102,21 +119,21 @@ static bool read_faults(const char *list, bool *out)
     return true;
 }
 
-static void print_result(const struct task *task, const struct world *world)
+static void print_result(const struct task *task, const struct world *was)
 {
     char command[300];
-    uint64_t seed = world->config.seed;
-    if (!world->has_failed) {
+    uint64_t seed = was->config.seed;
+    if (!was->has_failed) {
         printf("PASS seed=%" PRIu64 " hash=%016" PRIx64 " turns=%" PRIu64 " orders=%" PRIu64
                " deliveries=%" PRIu64 " crashes=%" PRIu64 " opens=%" PRIu64 " refused=%" PRIu64
                " judged=%s\n",
-               seed, world->hash, world->turns, world->drawn, world->deliveries, world->crashes,
-               world->opens, world->refusals, world->judge != NULL ? "yes" : "no");
+               seed, was->hash, was->turns, was->drawn, was->deliveries, was->crashes, was->opens,
+               was->refusals, was->judge != NULL ? "yes" : "no");
         return;
     }
     print_command(task, seed, command, sizeof command);
-    printf("FAIL seed=%" PRIu64 " invariant=%s %s; again with: %s\n", seed, world->invariant,
-           world->detail, command);
+    printf("FAIL seed=%" PRIu64 " invariant=%s %s; again with: %s\n", seed, was->invariant,
+           was->detail, command);
 }
 
 struct totals {
@@ -127,7 +144,6 @@ struct totals {
 static bool run_seed(const struct task *task, uint64_t seed, struct totals *totals,
                      uint64_t *out_hash)
 {
-    static struct world world;
     bool faults[FAULTS];
     bool is_given = task->faults != NULL && read_faults(task->faults, faults);
     struct config config = config_draw(seed, task->orders, is_given ? faults : NULL);
@@ -136,7 +152,6 @@ static bool run_seed(const struct task *task, uint64_t seed, struct totals *tota
     if (task->is_spoken) config_speak(&config);
     print_command(task, seed, command, sizeof command);
     (void)snprintf(doing, sizeof doing, "seed=%" PRIu64 " again with: %.250s", seed, command);
-    (void)alarm(SECONDS_MAX);
     world_init(&world, &config);
     run(&world);
     bool is_right = !world.has_failed;
@@ -152,7 +167,6 @@ static bool run_seed(const struct task *task, uint64_t seed, struct totals *tota
     totals->turns += world.turns;
     totals->refusals += world.refusals;
     world_finish(&world);
-    (void)alarm(0);
     return is_right;
 }
 

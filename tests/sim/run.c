@@ -236,6 +236,7 @@ static void engine_turn(struct world *world)
     world->is_inside = false;
     memory_enter(false);
     world->turns++;
+    world_work(world);
     if (is_short(world->engine)) world->is_short = true;
 }
 

@@ -9,10 +9,16 @@
 #include "engine/engine.h"
 #include "speakers.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    WORK_MIN = 500000, /* turns that no history should need */
+    WORK_PER_ORDER = 1000,
+};
 
 static const char *const fault_names[] = {
     [FAULT_CRASH] = "crash",   [FAULT_RECOVERY] = "recovery", [FAULT_SYNC] = "sync",
@@ -188,6 +194,12 @@ void world_hash(struct world *world, const void *data, size_t bytes)
     for (size_t i = 0; i < bytes; i++) {
         world->hash = (world->hash ^ byte[i]) * UINT64_C(0x100000001b3);
     }
+}
+
+void world_work(struct world *world)
+{
+    uint64_t most = WORK_MIN + WORK_PER_ORDER * world->config.orders;
+    if (++world->work == most) world_fail(world, "endless", "%" PRIu64 " turns", most);
 }
 
 /* --- time --- */

@@ -201,6 +201,7 @@ struct world {
     size_t seen_count;
 
     uint64_t drawn; /* orders so far */
+    uint64_t work;  /* turns of the engine and of the model, again and again after a crash */
     uint64_t pages; /* of lists that were told */
     uint64_t turns, crashes, opens, deliveries, refusals;
     uint64_t boot_opened_ns, open_ms; /* how long it was open before, and when this time began */
@@ -238,6 +239,9 @@ bool has_fault(const struct world *world, enum fault fault);
 bool has_feature(const struct world *world, enum feature feature);
 struct bel_view view_of(const char *text);
 void world_hash(struct world *world, const void *data, size_t bytes);
+
+/* Counts a turn. A history that has had far too many fails. */
+void world_work(struct world *world);
 
 /* Time passes on every clock; or the wall clock is set. */
 void world_pass(struct world *world, uint64_t ms, bool is_suspended);
