@@ -30,6 +30,7 @@ enum {
     LOAD_MAX = 4096, /* due rows handled in one turn */
     SAVE_MS = 1000,  /* how often open time is written while there are leases */
     READY_MAX_DEFAULT = 1000 * 1000,
+    BULK_CHANGES_MAX = 1000,
     SEGMENT_BYTES = 64 << 20,
     SYNC_INTERVAL_MS = 1000,
 };
@@ -367,6 +368,7 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     engine->zones = options->zones;
     engine->payload_bytes_max = or_default(options->payload_bytes_max, BEL_PAYLOAD_BYTES_DEFAULT);
     engine->ready_max = or_default(options->ready_max, READY_MAX_DEFAULT);
+    engine->bulk_changes_max = BULK_CHANGES_MAX;
     engine->store = engine->rows.store = store;
     engine->entropy = entropy;
     engine->events = &bel__reactions;

@@ -508,6 +508,19 @@ static bool try_refusals(struct judge *judge, size_t count, bool is_tight,
     return false;
 }
 
+/* Whether the engine may have done a part of an order that takes several turns. */
+static bool has_part(const struct judge *judge)
+{
+    for (size_t i = judge->answered > 0 ? judge->answered - 1 : 0; i < judge->count; i++) {
+        const struct list_of_orders *given = &judge->events[i].given;
+        for (size_t j = 0; j < given->count; j++) {
+            const struct order *order = given->items[j];
+            if (order->is_sliced && (!order->is_told || order->is_over)) return true;
+        }
+    }
+    return false;
+}
+
 bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_orders *looks)
 {
     char first[sizeof judge->differ.text] = "";
@@ -521,6 +534,7 @@ bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_order
         if (back == 0) (void)snprintf(first, sizeof first, "%s", judge->differ.text);
     }
     if (is_tight && has_feature(judge->world, FEATURE_PLANS)) return false; /* or plans were */
+    if (has_part(judge)) return false;
     world_fail(judge->world, "durable",
                "after an opening, no turn from the last that was answered is where it is; "
                "after all of them: %s; after those answered: %s",

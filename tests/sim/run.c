@@ -26,6 +26,7 @@ enum {
     WAITING_MAX = 6,
     OPENS_MAX = 8,
     SEEN_MAX = 64,
+    SLICES_MAX = 20000, /* turns for one PURGE */
 };
 
 #define MS_PER_HOUR UINT64_C(3600000)
@@ -224,7 +225,6 @@ static bool is_tight(const struct bel_engine *engine)
 
 static void engine_turn(struct world *world)
 {
-    world->told.count = 0;
     ask_pages(world);
     world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
     if (has_feature(world, FEATURE_SLOW_SYNC)) thread_hold(chance(world, 70));
@@ -289,6 +289,51 @@ static bool any_refused(const struct world *world)
     return false;
 }
 
+static uint64_t stage_of(const struct order *order)
+{
+    return order->request != NULL ? order->request->own.words[BEL_OWN_STAGE] : BEL_STAGE_ANSWERED;
+}
+
+/* An order that the engine has left for its next turn: PURGE and REVIVE of many, or one for which
+ * the batch had no room. NULL if there is none. */
+static struct order *find_left(const struct world *world)
+{
+    for (size_t i = 0; i < world->asked.count; i++) {
+        struct order *order = world->asked.items[i];
+        bool is_kept = stage_of(order) == BEL_STAGE_SUBMITTED && order->speaker == NULL;
+        if (is_kept || stage_of(order) == BEL_STAGE_BULK) return order;
+    }
+    return NULL;
+}
+
+/* Whether others were done while the engine was in the middle of an order. */
+static bool is_overtaken(const struct world *world, const struct order *order)
+{
+    if (stage_of(order) != BEL_STAGE_BULK) return false;
+    return world->fresh.count == 0 || world->fresh.items[world->fresh.count - 1] != order;
+}
+
+/* The model does everything in one turn. While there is a judge, the engine goes on until it is
+ * there too, and nobody else gets a turn in between. */
+static void finish_turn(struct world *world)
+{
+    struct order *left;
+    for (int i = 0; world->judge != NULL && (left = find_left(world)) != NULL; i++) {
+        left->is_sliced = true;
+        if (run_is_down(world)) return;
+        if (is_overtaken(world, left)) {
+            dismiss_judge(world);
+            return;
+        }
+        if (i == SLICES_MAX) {
+            world_fail(world, "slices", "#%" PRIu64 " %s is not answered in %d turns", left->number,
+                       bel_verb_name(left->requests[ENGINE_SIDE].command.verb), i);
+            return;
+        }
+        engine_turn(world);
+    }
+}
+
 /* What the engine has begun in this turn. What sessions submit when they are told something at
  * the end of one is of the next. */
 static void take_begun(struct world *world, struct list_of_orders *out)
@@ -319,7 +364,9 @@ void run_orders(struct world *world, struct list_of_orders *orders)
     if (world->speakers != NULL) speakers_step(world->speakers);
     tap_name_for_book(world);
     world->is_tight = is_tight(world->engine);
+    world->told.count = 0;
     engine_turn(world);
+    finish_turn(world);
     check_reason(world);
     check_stopped(world);
     if (any_refused(world) || world->is_short) dismiss_judge(world);
@@ -367,6 +414,7 @@ static struct list_of_orders round_of(const struct list_of_orders *looks, bool i
 
 static void turn_alone(struct world *world)
 {
+    world->told.count = 0;
     engine_turn(world);
     check_reason(world);
     take_answers(world);
@@ -625,6 +673,15 @@ static void withdraw_one(struct world *world)
 
 /* --- the phases --- */
 
+/* Whether the engine may be in the middle of an order when its turn ends: what comes next would see
+ * a part of it. */
+static bool may_take_turns(const struct order *order)
+{
+    const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
+    if (command->verb == BEL_VERB_REVIVE) return command->target.id.bytes == 0;
+    return command->verb == BEL_VERB_PURGE;
+}
+
 static void draw_turn(struct world *world)
 {
     struct list_of_orders orders = {0};
@@ -642,6 +699,7 @@ static void draw_turn(struct world *world)
             list_add(&orders, order);
         }
         world->drawn++;
+        if (world->judge != NULL && may_take_turns(order)) break;
     }
     run_orders(world, &orders);
     free(orders.items);

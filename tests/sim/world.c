@@ -86,11 +86,13 @@ static int64_t draw_start(const struct config *config, uint64_t *random)
 static void draw_sizes(struct config *config, uint64_t *random)
 {
     static const size_t rows[] = {1, 3, 20, 300, 0};
+    static const uint32_t changes[] = {0, 0, 1, 3};
     static const uint32_t pages[] = {6, 6, 50, BEL_LIST_COUNT_MAX};
     config->segment_bytes = (24 + 4 * random_below(random, 8)) * BEL_IO_BLOCK;
     config->segment_count = 3 + (uint32_t)random_below(random, 3);
     config->transaction_rows = rows[random_below(random, 5)];
     config->page_timers = pages[random_below(random, 4)];
+    config->bulk_changes = changes[random_below(random, 4)];
     config->has_direct = random_below(random, 2) == 0;
     config->turn_max = 1 + (unsigned)random_below(random, 5);
     config->pace_ms = random_below(random, 2) == 0 ? 40 : 4000;
@@ -268,6 +270,10 @@ int world_open(struct world *world, struct bel_why *why)
     }
     memory_enter(false);
     if (err) return err;
+    bool may_slice = world->judge == NULL || world->speakers == NULL; /* see run.c */
+    if (config->bulk_changes > 0 && may_slice) {
+        world->engine->bulk_changes_max = config->bulk_changes;
+    }
     if (world->speakers != NULL) speakers_open(world->speakers);
     world->opens++;
     world->boot_opened_ns = world->now.boot.ns;

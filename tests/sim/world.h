@@ -96,6 +96,7 @@ struct config {
     uint64_t segment_bytes;
     uint32_t segment_count;
     size_t transaction_rows;
+    uint32_t bulk_changes; /* by PURGE or REVIVE in one turn; 0: as many as the engine likes */
     uint32_t page_timers; /* on a page, when the simulator itself looks at a topic */
     uint32_t ready_max;
     bool has_direct;
@@ -141,6 +142,7 @@ struct order {
     bool has_more;     /* pages of a look that the engine has not told yet */
     bool is_answered;  /* by the model */
     bool is_page;      /* may be a part of what the model, which lists all, has */
+    bool is_sliced;    /* the engine has taken several turns for it */
     bool is_sent_home; /* a claim that waited when the server was stopped */
     struct bel_view ids[SIDES][ORDER_NAMES], tokens[SIDES][ORDER_NAMES], topics[ORDER_NAMES];
     size_t handed[ORDER_NAMES]; /* whose tokens; SIZE_MAX: of nobody */

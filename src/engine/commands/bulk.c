@@ -23,8 +23,7 @@
 #include <stdlib.h>
 
 enum {
-    CHANGES_MAX = 1000, /* in one slice */
-    ROWS_MAX = 10000,   /* rows read in one slice */
+    ROWS_MAX = 10000, /* rows read in one slice */
 };
 
 /* The words that the request stores between slices. */
@@ -242,7 +241,7 @@ static int slice(struct bulk *bulk, struct bel_request *request)
     uint64_t *words = request->own.words;
     struct bel_reply *reply = &request->own.reply;
     bool is_first = words[BEL_OWN_STAGE] != BEL_STAGE_BULK;
-    bulk->changes_left = CHANGES_MAX;
+    bulk->changes_left = bulk->engine->bulk_changes_max;
     bulk->rows_left = ROWS_MAX;
     bulk->count = is_first ? 0 : reply->count;
     bulk->limit = is_first ? bulk->engine->rows.sequence : words[OWN_LIMIT];
