@@ -367,6 +367,7 @@ bool judge_compare(struct judge *judge, bool is_all)
     for (size_t i = 0; i < world->told.count; i++) {
         struct order *order = world->told.items[i];
         if (order->is_over) continue; /* the end of the engine was all that was said */
+        if (order->is_refused) continue;
         const char *verb = bel_verb_name(order->requests[ENGINE_SIDE].command.verb);
         if (!is_next(judge, order)) {
             world_fail(world, "model", "#%" PRIu64 " %s is answered out of turn", order->number,

@@ -128,12 +128,16 @@ static void remember(struct world *world, const struct order *order)
     }
 }
 
-/* The engine has refused what the model would have done: from here on there is no judge. */
-static bool is_refused(const struct order *order)
+/* The engine has refused what the model would have done. */
+static bool is_refusal(const struct bel_reply *reply)
 {
-    const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
     if (reply->err == BEL_EFULL) return strstr(reply->why, "depth") == NULL;
     return reply->err == BEL_ENOMEM || reply->err == BEL_EBUSY;
+}
+
+static bool is_refused(const struct order *order)
+{
+    return is_refusal(&order->heard[ENGINE_SIDE]->reply);
 }
 
 static void dismiss_judge(struct world *world)
@@ -274,19 +278,35 @@ static void check_next(struct world *world)
     }
 }
 
-static bool any_refused(const struct world *world)
+/* Whether an order that is refused has changed nothing. */
+static bool is_all_or_nothing(const struct order *order)
+{
+    const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
+    return command->verb == BEL_VERB_SCHEDULE || command->verb == BEL_VERB_CONFIGURE ||
+           command->verb == BEL_VERB_PAUSE;
+}
+
+/* What is refused for want of room is not given to the model. If the engine may have done a part of
+ * it, there is no judge from here on. */
+static void refuse(struct world *world, struct order *order)
+{
+    if (order->is_refused) return;
+    order->is_refused = is_all_or_nothing(order);
+    if (!order->is_refused) dismiss_judge(world);
+}
+
+static void note_refusals(struct world *world)
 {
     for (size_t i = 0; i < world->told.count; i++) {
-        if (!world->told.items[i]->is_over && is_refused(world->told.items[i])) return true;
+        struct order *order = world->told.items[i];
+        if (!order->is_over && is_refused(order)) refuse(world, order);
     }
     for (size_t i = 0; i < world->asked.count; i++) { /* decided, and not yet told */
-        const struct bel_request *request = world->asked.items[i]->request;
-        if (request == NULL) continue; /* it was among those */
-        int err = request->own.reply.err;
-        if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_ANSWERED) continue;
-        if (err == BEL_EFULL || err == BEL_EBUSY || err == BEL_ENOMEM) return true;
+        struct order *order = world->asked.items[i];
+        if (order->request == NULL) continue; /* it was among those */
+        if (order->request->own.words[BEL_OWN_STAGE] != BEL_STAGE_ANSWERED) continue;
+        if (is_refusal(&order->request->own.reply)) refuse(world, order);
     }
-    return false;
 }
 
 static uint64_t stage_of(const struct order *order)
@@ -347,6 +367,7 @@ static void take_begun(struct world *world, struct list_of_orders *out)
             world->fresh.items[left++] = order;
             continue;
         }
+        if (order->is_refused) continue;
         tap_name_for_model(order);
         list_add(out, order);
     }
@@ -369,7 +390,8 @@ void run_orders(struct world *world, struct list_of_orders *orders)
     finish_turn(world);
     check_reason(world);
     check_stopped(world);
-    if (any_refused(world) || world->is_short) dismiss_judge(world);
+    note_refusals(world);
+    if (world->is_short) dismiss_judge(world);
     take_begun(world, &begun);
     if (world->judge != NULL) {
         bool is_late = has_feature(world, FEATURE_LATE_SYNC);

@@ -97,7 +97,7 @@ struct config {
     uint32_t segment_count;
     size_t transaction_rows;
     uint32_t bulk_changes; /* by PURGE or REVIVE in one turn; 0: as many as the engine likes */
-    uint32_t page_timers; /* on a page, when the simulator itself looks at a topic */
+    uint32_t page_timers;  /* on a page, when the simulator itself looks at a topic */
     uint32_t ready_max;
     bool has_direct;
     unsigned turn_max;      /* orders of a turn */
@@ -142,6 +142,7 @@ struct order {
     bool has_more;     /* pages of a look that the engine has not told yet */
     bool is_answered;  /* by the model */
     bool is_page;      /* may be a part of what the model, which lists all, has */
+    bool is_refused;   /* for want of room; the model does not hear of it */
     bool is_sliced;    /* the engine has taken several turns for it */
     bool is_sent_home; /* a claim that waited when the server was stopped */
     struct bel_view ids[SIDES][ORDER_NAMES], tokens[SIDES][ORDER_NAMES], topics[ORDER_NAMES];
