@@ -387,6 +387,19 @@ static unsigned *keys_wrong_of(const struct bel_http_call *call)
     return info != NULL ? info->socket_context : NULL;
 }
 
+static void print_client(const struct bel_http_call *call, char out[BEL_ADDRESS_BYTES])
+{
+    struct bel_address address = {0};
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(call->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    (void)snprintf(out, BEL_ADDRESS_BYTES, "?");
+    if (info == NULL || info->client_addr == NULL) return;
+    bool is_v6 = info->client_addr->sa_family == AF_INET6;
+    memcpy(&address.socket, info->client_addr,
+           is_v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+    bel__address_print(&address, out);
+}
+
 static bool refuse_key(struct bel_http_call *call, const char *text)
 {
     set_problem(call, "NOAUTH", text);
@@ -407,9 +420,11 @@ static bool check_key(struct bel_http_call *call)
         return refuse_key(call, "a key is required: Authorization: Bearer KEY");
     }
     struct bel_view view = {key + 7, strlen(key + 7)};
-    enum bel_key_result result =
-        bel__key_check(service, (struct bel_view){0}, view, keys_wrong_of(call), grant);
-    if (result == BEL_KEY_WRONG_LAST) call->is_last = true;
+    char address[BEL_ADDRESS_BYTES];
+    print_client(call, address);
+    struct bel_key_attempt attempt = {.key = view, .address = address};
+    enum bel_key_result result = bel__key_check(service, &attempt, keys_wrong_of(call), grant);
+    if (result > BEL_KEY_WRONG) call->is_last = true;
     if (result != BEL_KEY_RIGHT) return refuse_key(call, "wrong key");
     if (own == BEL_HTTP_OPENAPI) return true;
     bool is_allowed = grant->permissions & 1U << bel__commands[call->route->command].permission;

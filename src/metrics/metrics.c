@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <string.h>
 
 enum {
     CENSUS_MS = 1000, /* minimum interval between two censuses */
@@ -105,15 +106,20 @@ bool bel__metrics_is_ready(const struct bel_metrics *metrics)
     return !bel__topic_counts_is_under_way(metrics->census);
 }
 
-bool bel__metrics_sums(const struct bel_metrics *metrics, struct bel_topic_counts_sums *out,
+bool bel__metrics_sums(const struct bel_metrics *metrics, bel_topic_filter *has,
+                       const void *context, struct bel_topic_counts_sums *out,
                        struct bel_mono *taken)
 {
     struct bel_topic_counts_sums sums = {0};
     size_t count;
+    uint64_t all;
     if (!bel__topic_counts_taken(metrics->census, taken)) return false;
     const struct bel_topic_counts_topic *topics =
-        bel__topic_counts_topics(metrics->census, &count, &sums.topics);
+        bel__topic_counts_topics(metrics->census, &count, &all);
     for (size_t i = 0; i < count; i++) {
+        struct bel_view name = {topics[i].name, strlen(topics[i].name)};
+        if (name.bytes == 0 || (has != NULL && !has(context, name))) continue;
+        sums.topics++;
         for (unsigned state = 0; state < BEL_STATES; state++) {
             sums.counts[state] += topics[i].counts[state];
         }
@@ -122,6 +128,7 @@ bool bel__metrics_sums(const struct bel_metrics *metrics, struct bel_topic_count
             sums.oldest_age_ms = topics[i].oldest_age_ms;
         }
     }
+    if (has == NULL) sums.topics = all;
     *out = sums;
     return true;
 }
@@ -282,6 +289,11 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
     write_metric(&page, "clients_dropped_total", "counter",
                  "Connections closed because the client did not read its replies.",
                  metrics->dropped);
+    write_metric(&page, "clients_unauthenticated_dropped_total", "counter",
+                 "Connections closed because the client sent no right key in time.",
+                 metrics->strangers_dropped);
+    write_metric(&page, "wrong_keys_total", "counter", "Wrong API keys received.",
+                 metrics->keys_wrong);
     write_metric(&page, "received_bytes_total", "counter", "Bytes read from clients.",
                  metrics->bytes_in);
     write_metric(&page, "sent_bytes_total", "counter", "Bytes written to clients.",

@@ -56,6 +56,8 @@ struct bel_metrics {
     struct bel_meter turn;     /* duration of these turns: apply, commit, reply */
     struct bel_meter lateness; /* from due time to delivery */
     uint64_t clients, clients_max, accepted, refused, dropped;
+    uint64_t strangers_dropped; /* clients that sent no right key in time */
+    uint64_t keys_wrong;        /* wrong API keys, over RESP and HTTP */
     uint64_t bytes_in, bytes_out;
     uint64_t http_clients, http_accepted;
     uint64_t http_requests[BEL_HTTP_CLASSES]; /* replies by status class: [0] is 1xx */
@@ -88,16 +90,20 @@ bool bel__metrics_is_ready(const struct bel_metrics *metrics);
 BEL_CHECKED int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
                                    struct bel_buffer *out);
 
-/* Sums over the listed topics of a census. `topics` is the number of all topics, `oldest_age_ms`
- * the greatest age. */
+/* Sums over topics of a census. `topics` is their number, `oldest_age_ms` the greatest age. */
 struct bel_topic_counts_sums {
     uint64_t counts[BEL_STATES];
     uint64_t plans, topics, oldest_age_ms;
 };
 
-/* Sets `*out` to the sums of the last complete census and `*taken` to its start. Returns false if
- * there was no census yet. */
-bool bel__metrics_sums(const struct bel_metrics *metrics, struct bel_topic_counts_sums *out,
+/* Returns whether a topic is to be shown. */
+typedef bool bel_topic_filter(const void *context, struct bel_view topic);
+
+/* Sets `*out` to the sums of the last complete census, over the listed topics that `has` accepts,
+ * and `*taken` to its start. If `has` is NULL, all are accepted, and `topics` also counts the
+ * topics that are not listed. Returns false if there was no census yet. */
+bool bel__metrics_sums(const struct bel_metrics *metrics, bel_topic_filter *has,
+                       const void *context, struct bel_topic_counts_sums *out,
                        struct bel_mono *taken);
 
 #endif

@@ -20,6 +20,8 @@ enum {
     CLIENTS_MAX = 1000000,
     OUTPUT_BYTES_DEFAULT = 8 << 20,
     OUTPUT_BYTES_MIN = 64 << 10,
+    AUTH_MS_DEFAULT = 10 * 1000,
+    AUTH_MS_MAX = 3600 * 1000,
     INTERVAL_MS_DEFAULT = 1000,
     INTERVAL_MS_MAX = 3600 * 1000,
     CHECK_ROWS_DEFAULT = 100 * 1000,
@@ -36,6 +38,7 @@ void bel__config_init(struct bel_config *config)
         .clients_max = CLIENTS_DEFAULT,
         .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT,
         .output_bytes_max = OUTPUT_BYTES_DEFAULT,
+        .auth_ms_max = AUTH_MS_DEFAULT,
         .durability_interval_ms = INTERVAL_MS_DEFAULT,
         .check_rows_max = CHECK_ROWS_DEFAULT,
     };
@@ -192,6 +195,15 @@ static const char *set_output(struct bel_config *config, const char *value)
     return "bytes, 64K or more";
 }
 
+static const char *set_auth_timeout(struct bel_config *config, const char *value)
+{
+    uint64_t ms;
+    int err = bel_duration_parse(value, strlen(value), &ms, NULL);
+    if (err || ms < 1 || ms > AUTH_MS_MAX) return "a duration from 1ms to 1h";
+    config->auth_ms_max = (uint32_t)ms;
+    return NULL;
+}
+
 static const char *set_check_rows(struct bel_config *config, const char *value)
 {
     int err = bel__parse_u32(value, strlen(value), 0, UINT32_MAX, &config->check_rows_max);
@@ -212,6 +224,7 @@ static const struct setting {
     {"sync", "auto|loop|thread", "where syncs wait (default: by disk speed)", set_sync},
     {"clock", "system|virtual", "virtual: moved only by CLOCK ADVANCE", set_clock},
     {"keys", "FILE", "API keys, required beyond localhost", set_keys},
+    {"auth-timeout", "DURATION", "time to send a right key (default 10s)", set_auth_timeout},
     {"max-clients", "N", "maximum connections (default 10000)", set_clients},
     {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload},
     {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},

@@ -62,6 +62,7 @@ struct bel_config {
     uint32_t clients_max;
     uint32_t payload_bytes_max;
     uint64_t output_bytes_max;
+    uint32_t auth_ms_max;    /* time for a client to send a right key */
     uint32_t check_rows_max; /* after a crash, a store with more rows is not checked at start */
 };
 

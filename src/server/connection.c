@@ -7,6 +7,7 @@
  *     the session closes  the last reply is written and the socket is shut down for writing; input
  *                         is discarded until the client closes, within limits. Otherwise the kernel
  *                         would reset the connection, and the last reply could be lost
+ *     no key in time      it is closed at once
  *     the loop drains     as when the session closes, once no request is in flight
  *
  * Memory: the loop has one read buffer. Output is written directly from the session as far as the
@@ -79,6 +80,7 @@ void bel__connection_close(struct bel_connection *connection)
     bel__link_remove(&connection->all);
     if (bel__link_is_linked(&connection->active)) bel__link_remove(&connection->active);
     if (bel__link_is_linked(&connection->lingering)) bel__link_remove(&connection->lingering);
+    if (bel__link_is_linked(&connection->timed)) bel__link_remove(&connection->timed);
     loop->options.metrics->clients--;
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
     bel__session_destroy(connection->session);
@@ -118,6 +120,73 @@ static void linger(struct bel_connection *connection)
         (void)uv_timer_start(&loop->linger, on_linger_tick, LINGER_TICK_MS, LINGER_TICK_MS);
     }
     bel__list_append(&loop->lingering, &connection->lingering);
+}
+
+/* --- clients without a key --- */
+
+static void on_strangers_time(uv_timer_t *timer)
+{
+    struct bel_loop *loop = timer->data;
+    bel__connection_check_strangers(loop, bel_clock_mono(bel_clock_system()));
+}
+
+static struct bel_connection *first_timed(const struct bel_list *list)
+{
+    struct bel_link *link = bel__list_first(list);
+    return link != NULL ? BEL_CONTAINER_OF(link, struct bel_connection, timed) : NULL;
+}
+
+/* Sets the timer to the first deadline or end of a delay. */
+static void time_strangers(struct bel_loop *loop, struct bel_mono now)
+{
+    const struct bel_connection *stranger = first_timed(&loop->strangers);
+    const struct bel_connection *muted = first_timed(&loop->muted);
+    uint64_t end_ns = BEL_NEVER;
+    if (stranger != NULL) end_ns = bel__session_auth_end(stranger->session).ns;
+    if (muted != NULL && bel__session_mute_end(muted->session).ns < end_ns) {
+        end_ns = bel__session_mute_end(muted->session).ns;
+    }
+    if (end_ns == BEL_NEVER) {
+        (void)uv_timer_stop(&loop->strangers_timer);
+        return;
+    }
+    uint64_t wait_ns = end_ns > now.ns ? end_ns - now.ns : 0;
+    (void)uv_timer_start(&loop->strangers_timer, on_strangers_time, wait_ns / NS_PER_MS + 1, 0);
+}
+
+void bel__connection_check_strangers(struct bel_loop *loop, struct bel_mono now)
+{
+    struct bel_connection *connection;
+    while ((connection = first_timed(&loop->strangers)) != NULL &&
+           bel__session_auth_end(connection->session).ns <= now.ns) {
+        loop->options.metrics->strangers_dropped++;
+        bel__connection_close(connection);
+    }
+    while ((connection = first_timed(&loop->muted)) != NULL &&
+           bel__session_mute_end(connection->session).ns <= now.ns) {
+        bel__link_remove(&connection->timed);
+        connection->is_muted = false;
+        bel__connection_activate(connection);
+    }
+    time_strangers(loop, now);
+}
+
+/* Moves a connection into the list of its deadline, after it was accepted or stepped. A client that
+ * sends RESET is without a key again. */
+static void sort_stranger(struct bel_connection *connection)
+{
+    struct bel_loop *loop = connection->loop;
+    struct bel_mono now = loop->options.clock->now.real;
+    bool is_stranger = bel__session_auth_end(connection->session).ns != BEL_NEVER;
+    bool is_muted = bel__session_mute_end(connection->session).ns > now.ns;
+    bool was_timed = bel__link_is_linked(&connection->timed);
+    if (was_timed == (is_stranger || is_muted) && connection->is_muted == is_muted) return;
+    if (was_timed) bel__link_remove(&connection->timed);
+    connection->is_muted = is_muted;
+    if (is_stranger || is_muted) {
+        bel__list_append(is_muted ? &loop->muted : &loop->strangers, &connection->timed);
+    }
+    time_strangers(loop, now);
 }
 
 static void on_shut(uv_shutdown_t *request, int status)
@@ -272,6 +341,7 @@ void bel__connection_step(struct bel_connection *connection)
     assert(connection->state < BEL_CONNECTION_CLOSING);
     if (connection->state == BEL_CONNECTION_SHUT) return;
     connection->has_more = bel__session_step(connection->session, BEL_LOOP_STEP);
+    if (connection->loop->options.service->authenticate != NULL) sort_stranger(connection);
 }
 
 /* Returns whether the connection has nothing more to do. */
@@ -292,6 +362,10 @@ bool bel__connection_flush(struct bel_connection *connection)
 {
     assert(connection->state < BEL_CONNECTION_CLOSING);
     if (connection->state == BEL_CONNECTION_SHUT) return false;
+    if (connection->is_muted) {
+        set_reading(connection, false);
+        return false;
+    }
     bool was_full = bel__session_is_full(connection->session);
     if (write_out(connection) != 0) {
         bel__connection_close(connection);
@@ -380,6 +454,7 @@ void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener)
         return;
     }
     connection->loop = loop;
+    bel__server_clock_read(loop->options.clock); /* the time to send a key begins now */
     (void)uv_tcp_init(&loop->uv, &connection->tcp);
     connection->tcp.data = connection;
     loop->has_news = true;
@@ -394,5 +469,6 @@ void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener)
     metrics->clients++;
     metrics->accepted++;
     introduce(connection);
+    sort_stranger(connection);
     set_reading(connection, true);
 }

@@ -16,6 +16,7 @@
 
 struct page {
     const struct bel_info *info;
+    const struct bel_scope *scope; /* of the key that asks; NULL: all topics */
     struct bel_buffer *out;
     int err;
 };
@@ -37,12 +38,13 @@ static void print_server(struct page *page)
     char instant[BEL_INSTANT_BYTES];
     (void)bel_instant_print(now.wall, instant, sizeof instant);
     line(page, "belfry_version:%s", bel_version());
-    line(page, "process_id:%ld", (long)getpid());
+    if (page->scope == NULL) line(page, "process_id:%ld", (long)getpid());
     line(page, "tcp_port:%u", (unsigned)info->resp_port);
     line(page, "http_port:%u", (unsigned)info->http_port);
     line(page, "uptime_in_seconds:%" PRIu64, (now.real.ns - info->started.ns) / NS_PER_S);
     line(page, "clock:%s", info->clock->is_virtual ? "virtual" : "system");
     line(page, "time:%s", instant);
+    if (page->scope != NULL) return;
     line(page, "config_file:%s", info->config->file);
     line(page, "keys:%zu", info->keys);
 }
@@ -56,6 +58,8 @@ static void print_clients(struct page *page)
     line(page, "http_clients:%" PRIu64, metrics->http_clients);
     line(page, "clients_refused:%" PRIu64, metrics->refused);
     line(page, "clients_dropped:%" PRIu64, metrics->dropped);
+    line(page, "clients_unauthenticated_dropped:%" PRIu64, metrics->strangers_dropped);
+    line(page, "wrong_keys:%" PRIu64, metrics->keys_wrong);
 }
 
 /* Prints a quantile of a meter in microseconds; "inf" if it is above the largest bucket. */
@@ -119,13 +123,19 @@ static void print_stats(struct page *page)
     }
 }
 
-/* Prints the totals over all topics. They are from the last finished count; each INFO starts the
- * next one. */
+static bool has_topic(const void *scope, struct bel_view topic)
+{
+    return bel__scope_has_topic(scope, topic);
+}
+
+/* Prints the totals over the topics of the scope. They are from the last finished count; each INFO
+ * starts the next one. */
 static void print_sums(struct page *page)
 {
     struct bel_topic_counts_sums sums;
     struct bel_mono taken, now = page->info->clock->now.real;
-    if (!bel__metrics_sums(page->info->metrics, &sums, &taken)) return;
+    bel_topic_filter *has = page->scope != NULL ? has_topic : NULL;
+    if (!bel__metrics_sums(page->info->metrics, has, page->scope, &sums, &taken)) return;
     line(page, "census_age_ms:%" PRIu64, now.ns > taken.ns ? (now.ns - taken.ns) / NS_PER_MS : 0);
     line(page, "topics:%" PRIu64, sums.topics);
     for (unsigned state = 0; state < BEL_STATES; state++) {
@@ -147,7 +157,7 @@ static void print_store(struct page *page)
     line(page, "store:%s", is_memory ? "memory" : "embedded");
     line(page, "durability:%s", is_memory ? "none" : durabilities[info->config->durability]);
     line(page, "durability_interval_ms:%" PRIu32, info->config->durability_interval_ms);
-    line(page, "data:%s", is_memory ? "" : info->config->data);
+    if (page->scope == NULL) line(page, "data:%s", is_memory ? "" : info->config->data);
     line(page, "sync:%s", info->is_sync_in_thread ? "thread" : "loop");
     line(page, "sync_us_measured:%" PRIu64, info->sync_us);
     line(page, "max_payload_bytes:%" PRIu32, info->config->payload_bytes_max);
@@ -170,16 +180,21 @@ static void print_capabilities(struct page *page)
     line(page, "backup:%d", info->config->store != BEL_CONFIG_MEMORY);
 }
 
-int bel__info_print(const struct bel_info *info, struct bel_view section, struct bel_buffer *out)
+int bel__info_print(const struct bel_info *info, struct bel_view section,
+                    const struct bel_scope *scope, struct bel_buffer *out)
 {
     static const struct {
         const char *name;
         void (*print)(struct page *page);
+        bool is_for_all; /* for keys with a scope too */
     } sections[] = {
-        {"Server", print_server}, {"Clients", print_clients},           {"Stats", print_stats},
-        {"Store", print_store},   {"Capabilities", print_capabilities},
+        {"Server", print_server, true},
+        {"Clients", print_clients, false},
+        {"Stats", print_stats, false},
+        {"Store", print_store, true},
+        {"Capabilities", print_capabilities, true},
     };
-    struct page page = {.info = info, .out = out};
+    struct page page = {.info = info, .scope = scope, .out = out};
     char wanted[16] = "all";
     if (section.bytes >= sizeof wanted) return 0;
     if (section.bytes > 0) memcpy(wanted, section.data, section.bytes);
@@ -188,6 +203,7 @@ int bel__info_print(const struct bel_info *info, struct bel_view section, struct
                   strcasecmp(wanted, "everything") == 0;
     for (unsigned i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         if (!is_all && strcasecmp(wanted, sections[i].name) != 0) continue;
+        if (scope != NULL && !sections[i].is_for_all) continue;
         line(&page, "# %s", sections[i].name);
         sections[i].print(&page);
         line(&page, "%s", "");

@@ -4,13 +4,15 @@
 
 /*
  * info - the reply to INFO: lines `name:value` under headings, in the format of Redis. It contains
- * no secrets.
+ * no secrets. A key that is limited to topics sees the totals of these topics, and nothing of other
+ * clients or of the machine.
  */
 
 #include "metrics/metrics.h"
 #include "server/config.h"
 #include "server/server_clock.h"
 #include "session/request_tracker.h"
+#include "session/scope.h"
 
 /* The sources of the figures. All are borrowed. */
 struct bel_info {
@@ -25,9 +27,10 @@ struct bel_info {
     bool is_sync_in_thread;
 };
 
-/* Appends a section, whose name may be in any case; all sections if it is empty, "all", "default"
- * or "everything". An unknown section appends nothing. Returns 0, BEL_EFULL or BEL_ENOMEM. */
+/* Appends what a key with this scope may see of a section (NULL: everything), whose name may be in
+ * any case; all sections if it is empty, "all", "default" or "everything". An unknown section
+ * appends nothing. Returns 0, BEL_EFULL or BEL_ENOMEM. */
 BEL_CHECKED int bel__info_print(const struct bel_info *info, struct bel_view section,
-                                struct bel_buffer *out);
+                                const struct bel_scope *scope, struct bel_buffer *out);
 
 #endif

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The file is parsed once into an array. A check hashes and compares the key with every line, also
- * those of other names, so that it takes the same time for any user and key.
+ * The file is parsed into an array. A check calculates the tag of the key and compares its hash
+ * with the lines that have the same tag; with none, it calculates one hash in vain, so that right
+ * and wrong keys take the same time.
+ *
+ * Scopes are kept in a list and never freed before the keys: a client may hold a scope while the
+ * file is read again. A scope that occurs again is not added twice.
  */
 #include "server/keys.h"
 
@@ -23,15 +27,30 @@ enum {
 
 static const char hash_name[] = "sha256$";
 
+/* The first bytes of a salt that contains a tag. */
+static const uint8_t tag_mark[4] = {'b', 'e', 'l', '1'};
+
+/* In the place of a salt, for the digest that a tag is cut from. */
+static const uint8_t tag_salt[SALT_BYTES] = "belfry key tag 1";
+
 struct key {
     char name[BEL_KEY_NAME_BYTES_MAX + 1];
     unsigned permissions;
-    struct bel_scope scope; /* without patterns: all topics */
+    const struct bel_scope *scope; /* NULL: all topics */
     uint8_t salt[SALT_BYTES];
     uint8_t hash[HASH_BYTES];
+    uint16_t tag;
+    bool has_tag;
+};
+
+struct scope_node {
+    struct scope_node *next;
+    struct bel_scope scope;
 };
 
 struct bel_keys {
+    struct scope_node *scopes;
+    uint64_t hashes; /* calculated by checks */
     size_t count;
     struct key items[BEL_KEYS_MAX];
 };
@@ -46,6 +65,27 @@ static void hash_key(const uint8_t salt[SALT_BYTES], struct bel_view key, uint8_
     assert(failed == 0); /* every GnuTLS has SHA-256 */
     (void)failed;
     gnutls_memset(text, 0, sizeof text);
+}
+
+static uint16_t tag_of(struct bel_view key)
+{
+    uint8_t hash[HASH_BYTES];
+    hash_key(tag_salt, key, hash);
+    return (uint16_t)(hash[0] << 8 | hash[1]);
+}
+
+/* Returns a scope of the list that equals `scope`, and adds it if there is none; NULL if out of
+ * memory. */
+static const struct bel_scope *keep_scope(struct bel_keys *keys, const struct bel_scope *scope)
+{
+    for (struct scope_node *node = keys->scopes; node != NULL; node = node->next) {
+        if (bel__scope_equals(&node->scope, scope)) return &node->scope;
+    }
+    struct scope_node *node = malloc(sizeof *node);
+    if (node == NULL) return NULL;
+    *node = (struct scope_node){keys->scopes, *scope};
+    keys->scopes = node;
+    return &node->scope;
 }
 
 static struct bel_view cut_at(struct bel_view *rest, const char *found)
@@ -144,15 +184,17 @@ static bool parse_hash(struct bel_view text, struct key *out)
 }
 
 /* Parses a line. Returns NULL, or what is wrong with it. */
-static const char *parse_line(struct bel_view text, struct key *out)
+static const char *parse_line(struct bel_view text, struct key *out, struct bel_scope *scope)
 {
     struct bel_view name = cut_off(&text, ':');
     struct bel_view permissions = cut_last(&text, ':'); /* topics may contain colons */
     if (!parse_name(name, out->name)) return "expected a name of letters, digits, . _ -";
-    if (!parse_permissions(permissions, &out->permissions, &out->scope)) {
+    if (!parse_permissions(permissions, &out->permissions, scope)) {
         return "expected read, write, work, admin or all after the name, and @topic or @prefix*";
     }
     if (!parse_hash(text, out)) return "expected a hash made by belfry serve --hash-key";
+    out->has_tag = memcmp(out->salt, tag_mark, sizeof tag_mark) == 0;
+    if (out->has_tag) out->tag = (uint16_t)(out->salt[4] << 8 | out->salt[5]);
     return NULL;
 }
 
@@ -167,13 +209,18 @@ static bool is_known(const struct bel_keys *keys, const char *name)
 static const char *add_line(struct bel_keys *keys, struct bel_view line)
 {
     struct key key = {0};
+    struct bel_scope scope = {0};
     const char *text = line.data;
     if (line.bytes > 0 && text[line.bytes - 1] == '\r') line.bytes--;
     if (line.bytes == 0 || text[0] == '#') return NULL;
     if (keys->count == BEL_KEYS_MAX) return "more than 256 keys";
-    const char *wrong = parse_line(line, &key);
+    const char *wrong = parse_line(line, &key, &scope);
     if (wrong != NULL) return wrong;
     if (is_known(keys, key.name)) return "duplicate name";
+    if (scope.count > 0) {
+        key.scope = keep_scope(keys, &scope);
+        if (key.scope == NULL) return "out of memory";
+    }
     keys->items[keys->count++] = key;
     return NULL;
 }
@@ -198,8 +245,33 @@ int bel__keys_parse(struct bel_view text, struct bel_keys **out, struct bel_why 
     return 0;
 }
 
+int bel__keys_replace(struct bel_keys *keys, struct bel_view text, struct bel_why *why)
+{
+    struct bel_keys *next;
+    int err = bel__keys_parse(text, &next, why);
+    if (err) return err;
+    for (size_t i = 0; i < next->count && err == 0; i++) {
+        struct key *item = &next->items[i];
+        if (item->scope == NULL) continue;
+        item->scope = keep_scope(keys, item->scope);
+        if (item->scope == NULL) err = BEL_ENOMEM;
+    }
+    if (err == 0) {
+        memcpy(keys->items, next->items, sizeof keys->items);
+        keys->count = next->count;
+    }
+    bel__keys_destroy(next);
+    return err;
+}
+
 void bel__keys_destroy(struct bel_keys *keys)
 {
+    if (keys == NULL) return;
+    while (keys->scopes != NULL) {
+        struct scope_node *node = keys->scopes;
+        keys->scopes = node->next;
+        free(node);
+    }
     free(keys);
 }
 
@@ -208,23 +280,62 @@ size_t bel__keys_count(const struct bel_keys *keys)
     return keys->count;
 }
 
-bool bel__keys_check(const struct bel_keys *keys, struct bel_view user, struct bel_view key,
-                     struct bel_grant *out)
+static uint64_t id_of(const struct key *key)
+{
+    uint64_t id;
+    memcpy(&id, key->hash, sizeof id);
+    return id;
+}
+
+static struct bel_grant grant_of(const struct key *key)
+{
+    return (struct bel_grant){key->permissions, key->scope, id_of(key)};
+}
+
+static bool is_right(struct bel_keys *keys, const struct key *item, struct bel_view key)
 {
     uint8_t hash[HASH_BYTES];
-    const struct key *found = NULL;
+    hash_key(item->salt, key, hash);
+    keys->hashes++;
+    return gnutls_memcmp(hash, item->hash, HASH_BYTES) == 0;
+}
+
+bool bel__keys_check(struct bel_keys *keys, struct bel_view user, struct bel_view key,
+                     struct bel_grant *out)
+{
+    struct key *found = NULL;
     bool is_anyone = user.bytes == 0 || bel__view_is(user, "default");
     if (key.bytes > BEL_KEY_BYTES_MAX) return false;
+    uint16_t tag = tag_of(key);
+    uint64_t before = keys->hashes++;
+    assert(keys->count > 0);
     for (size_t i = 0; i < keys->count; i++) {
-        const struct key *item = &keys->items[i];
-        hash_key(item->salt, key, hash);
-        bool is_his = is_anyone || bel__view_is(user, item->name);
-        bool is_right = gnutls_memcmp(hash, item->hash, HASH_BYTES) == 0;
-        if (is_his && is_right) found = item;
+        struct key *item = &keys->items[i];
+        if (item->has_tag && item->tag != tag) continue;
+        if (!is_anyone && !bel__view_is(user, item->name)) continue;
+        if (is_right(keys, item, key)) found = item;
     }
+    if (keys->hashes - before == 1) (void)is_right(keys, &keys->items[0], key);
     if (found == NULL) return false;
-    *out = (struct bel_grant){found->permissions, found->scope.count > 0 ? &found->scope : NULL};
+    found->tag = tag;
+    found->has_tag = true;
+    *out = grant_of(found);
     return true;
+}
+
+bool bel__keys_regrant(const struct bel_keys *keys, struct bel_grant *grant)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        if (id_of(&keys->items[i]) != grant->key_id) continue;
+        *grant = grant_of(&keys->items[i]);
+        return true;
+    }
+    return false;
+}
+
+uint64_t bel__keys_hashes(const struct bel_keys *keys)
+{
+    return keys->hashes;
 }
 
 static size_t print_hex(const uint8_t *bytes, size_t count, char *out)
@@ -243,7 +354,7 @@ int bel__keys_print(const char *name, const char *permissions, struct bel_view k
 {
     char checked[BEL_KEY_NAME_BYTES_MAX + 1];
     char salt_text[2 * SALT_BYTES + 1], hash_text[2 * HASH_BYTES + 1];
-    uint8_t hash[HASH_BYTES];
+    uint8_t tagged[SALT_BYTES], hash[HASH_BYTES];
     struct bel_scope scope = {0};
     unsigned set;
     if (!parse_name((struct bel_view){name, strlen(name)}, checked)) return BEL_EINVAL;
@@ -251,8 +362,13 @@ int bel__keys_print(const char *name, const char *permissions, struct bel_view k
         return BEL_EINVAL;
     }
     if (key.bytes < BEL_KEY_BYTES_MIN || key.bytes > BEL_KEY_BYTES_MAX) return BEL_ERANGE;
-    hash_key(salt, key, hash);
-    (void)print_hex(salt, SALT_BYTES, salt_text);
+    uint16_t tag = tag_of(key);
+    memcpy(tagged, salt, SALT_BYTES);
+    memcpy(tagged, tag_mark, sizeof tag_mark);
+    tagged[4] = (uint8_t)(tag >> 8);
+    tagged[5] = (uint8_t)tag;
+    hash_key(tagged, key, hash);
+    (void)print_hex(tagged, SALT_BYTES, salt_text);
     (void)print_hex(hash, HASH_BYTES, hash_text);
     (void)snprintf(out, BEL_KEY_LINE_BYTES, "%s:%s:%s%s$%s", name, permissions, hash_name,
                    salt_text, hash_text);

@@ -300,7 +300,42 @@ static void on_signal(uv_signal_t *handle, int number)
     bel__loop_drain(loop);
 }
 
+static void on_reload(uv_signal_t *handle, int number)
+{
+    struct bel_loop *loop = handle->data;
+    (void)number;
+    if (loop->options.reload != NULL) loop->options.reload(loop->options.context);
+}
+
+void bel__loop_regrant(struct bel_loop *loop,
+                       bool (*regrant)(void *context, struct bel_grant *grant))
+{
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(&loop->connections); link != NULL; link = next) {
+        struct bel_connection *connection = BEL_CONTAINER_OF(link, struct bel_connection, all);
+        next = bel__list_next(&loop->connections, link);
+        bel__session_regrant(connection->session, regrant);
+        bel__connection_activate(connection); /* closes a connection whose session was dropped */
+    }
+}
+
 /* --- creating and finishing --- */
+
+static int handle_signals(struct bel_loop *loop)
+{
+    static const struct {
+        int number;
+        uv_signal_cb handle;
+    } rows[] = {{SIGTERM, on_signal}, {SIGINT, on_signal}, {SIGHUP, on_reload}};
+    static_assert(sizeof rows / sizeof rows[0] == sizeof loop->signals / sizeof loop->signals[0],
+                  "a handle for each signal");
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)uv_signal_init(&loop->uv, &loop->signals[i]);
+        loop->signals[i].data = loop;
+        if (uv_signal_start(&loop->signals[i], rows[i].handle, rows[i].number) != 0) return BEL_EIO;
+    }
+    return 0;
+}
 
 static int open_handles(struct bel_loop *loop)
 {
@@ -308,7 +343,7 @@ static int open_handles(struct bel_loop *loop)
     loop->before_poll.data = loop->after_poll.data = loop->awake.data = loop->woken.data =
         loop->alarm.data = loop;
     loop->linger.data = loop->http_timer.data = loop->deadline.data = loop;
-    loop->chore_timer.data = loop;
+    loop->chore_timer.data = loop->strangers_timer.data = loop;
     int status = uv_async_init(uv, &loop->woken, on_woken);
     if (status == 0) status = uv_poll_init(uv, &loop->alarm, loop->alarm_fd);
     if (status == 0) status = uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
@@ -322,14 +357,8 @@ static int open_handles(struct bel_loop *loop)
     (void)uv_timer_init(uv, &loop->http_timer);
     (void)uv_timer_init(uv, &loop->deadline);
     (void)uv_timer_init(uv, &loop->chore_timer);
-    for (unsigned i = 0; i < 2; i++) {
-        (void)uv_signal_init(uv, &loop->signals[i]);
-        loop->signals[i].data = loop;
-        if (uv_signal_start(&loop->signals[i], on_signal, i == 0 ? SIGTERM : SIGINT) != 0) {
-            return BEL_EIO;
-        }
-    }
-    return 0;
+    (void)uv_timer_init(uv, &loop->strangers_timer);
+    return handle_signals(loop);
 }
 
 int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **out)
@@ -342,6 +371,8 @@ int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **o
     bel__list_init(&loop->connections);
     bel__list_init(&loop->active);
     bel__list_init(&loop->lingering);
+    bel__list_init(&loop->strangers);
+    bel__list_init(&loop->muted);
     loop->alarm_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (loop->alarm_fd < 0 || uv_loop_init(&loop->uv) != 0) {
         if (loop->alarm_fd >= 0) (void)close(loop->alarm_fd);

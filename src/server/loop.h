@@ -46,12 +46,13 @@ struct bel_loop_options {
     /* Does a slice of a long operation, between two polls. Returns in how many ms to call it again;
      * UINT64_MAX: not before bel__loop_begin_chore(). */
     uint64_t (*chore)(void *context);
+    void (*reload)(void *context); /* SIGHUP was received; may be NULL */
     void *context;
 };
 
 /* Creates a loop, which handles SIGTERM and SIGINT from then on: the first signal drains, the
- * second ends the process. Returns 0 and sets `*out`; or BEL_ENOMEM, or BEL_EIO if a system call
- * fails. */
+ * second ends the process. SIGHUP calls `reload`. Returns 0 and sets `*out`; or BEL_ENOMEM, or
+ * BEL_EIO if a system call fails. */
 BEL_CHECKED int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **out);
 
 /* Listens for clients. Returns 0 and sets the port in `*address` if it was 0; or BEL_EIO, and sets
@@ -75,6 +76,11 @@ void bel__loop_drain(struct bel_loop *loop);
 
 /* Advances virtual time, like bel__server_clock_advance(). */
 BEL_CHECKED int bel__loop_advance(struct bel_loop *loop, struct bel_wall to, uint64_t *turns);
+
+/* Updates the permissions of all clients, like bel__session_regrant(), and closes the connections
+ * of those whose key is no longer valid. */
+void bel__loop_regrant(struct bel_loop *loop,
+                       bool (*regrant)(void *context, struct bel_grant *grant));
 
 /* Calls the chore of the options after the next poll, and again as its result says. */
 void bel__loop_begin_chore(struct bel_loop *loop);

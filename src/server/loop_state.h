@@ -5,10 +5,11 @@
 /*
  * loop_state - shared by loop.c, listener.c and connection.c.
  *
- * A connection is in up to three lists: of all connections; of active ones, which are stepped
- * before the next turn and written after it; and of lingering ones, which will be closed when the
- * client has read everything. A connection becomes active by entering the list, which the loop
- * checks before it polls.
+ * A connection is in up to four lists: of all connections; of active ones, which are stepped before
+ * the next turn and written after it; of lingering ones, which will be closed when the client has
+ * read everything; and of clients without a key, which are closed at a deadline, or of those whose
+ * replies are delayed after too many wrong keys. A connection becomes active by entering the list,
+ * which the loop checks before it polls.
  */
 
 #include "core/list.h"
@@ -44,12 +45,14 @@ struct bel_loop {
     uv_check_t after_poll;
     uv_idle_t awake; /* while it is active, a poll does not wait */
     uv_async_t woken;
-    uv_signal_t signals[2];
+    uv_signal_t signals[3];      /* SIGTERM, SIGINT, SIGHUP */
     uv_tcp_t listener, doorstep; /* doorstep: accepts connections when memory is out */
     uv_poll_t alarm, http_poll;
-    uv_timer_t linger, http_timer, deadline, chore_timer;
+    uv_timer_t linger, http_timer, deadline, chore_timer, strangers_timer;
     struct bel_http *http;
     struct bel_list connections, active, lingering;
+    struct bel_list strangers; /* clients without a key, in the order of their deadlines */
+    struct bel_list muted;     /* clients whose replies are delayed, in the order of the delays */
     struct bel_next next;
     uint64_t armed_ns; /* boot time at which the timerfd rings; BEL_NEVER: not set */
     uint64_t connection_ids;
@@ -93,11 +96,13 @@ struct bel_connection {
     struct bel_session *session; /* NULL from BEL_CONNECTION_CLOSING on */
     enum bel_connection_state state;
     struct bel_link all, active, lingering;
+    struct bel_link timed;              /* in `strangers` or `muted` */
     struct bel_connection_block *block; /* the block that is being written; or NULL */
     struct bel_mono linger_end;
     size_t discarded; /* bytes discarded since the shutdown */
     bool has_more;    /* the session may have more input to parse */
     bool is_reading;
+    bool is_muted; /* `timed` is in `muted` */
 };
 
 /* Accepts a client, or refuses it if there are too many. */
@@ -112,6 +117,9 @@ void bel__connection_step(struct bel_connection *connection);
 /* Writes replies, and continues to read or closes the connection. Returns whether it stays
  * active. */
 bool bel__connection_flush(struct bel_connection *connection);
+
+/* Closes the clients that have sent no key in time, and sends delayed replies. */
+void bel__connection_check_strangers(struct bel_loop *loop, struct bel_mono now);
 
 /* Closes a connection. Its waiting claims are withdrawn; replies to other requests are dropped. */
 void bel__connection_close(struct bel_connection *connection);

@@ -12,15 +12,14 @@
 #include "server/serve.h"
 
 #include "core/entropy.h"
+#include "server/key_file.h"
 #include "server/notify.h"
 #include "server/server.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -63,28 +62,17 @@ static int refuse_file(const char *flag, const char *path, const char *why)
 
 /* --- files --- */
 
-/* Reads a file, up to one byte more than BEL_CONFIG_FILE_BYTES_MAX, so that the caller can see that
- * it is too large. The caller frees the text. Returns NULL and sets errno on failure. */
-static char *read_file(const char *path, size_t *bytes)
+/* Uses the credential `keys` of a systemd unit (LoadCredential=keys:PATH) as the key file, unless
+ * another file is given. */
+static void use_credential(struct bel_config *config)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return NULL;
-    char *text = malloc(BEL_CONFIG_FILE_BYTES_MAX + 1);
-    size_t count = 0;
-    ssize_t got = 1;
-    while (text != NULL && got > 0 && count <= BEL_CONFIG_FILE_BYTES_MAX) {
-        got = read(fd, text + count, BEL_CONFIG_FILE_BYTES_MAX + 1 - count);
-        if (got > 0) count += (size_t)got;
-    }
-    int failed = got < 0 ? errno : 0;
-    (void)close(fd);
-    if (text == NULL || failed != 0) {
-        free(text);
-        errno = failed != 0 ? failed : ENOMEM;
-        return NULL;
-    }
-    *bytes = count;
-    return text;
+    char path[BEL_CONFIG_PATH_BYTES];
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing calls setenv */
+    const char *folder = getenv("CREDENTIALS_DIRECTORY");
+    if (folder == NULL || config->keys[0] != 0) return;
+    int bytes = snprintf(path, sizeof path, "%s/keys", folder);
+    if (bytes < 0 || (size_t)bytes >= sizeof path || access(path, F_OK) != 0) return;
+    memcpy(config->keys, path, (size_t)bytes + 1);
 }
 
 static int read_config(struct bel_config *config, char **flags)
@@ -96,34 +84,25 @@ static int read_config(struct bel_config *config, char **flags)
     if (bel__config_read_flags(&first, flags, &error) != 0) return refuse(error.text);
     if (first.file[0] != 0) {
         size_t bytes;
-        char *text = read_file(first.file, &bytes);
+        char *text = bel__file_read(first.file, BEL_CONFIG_FILE_BYTES_MAX, NULL, &bytes);
         if (text == NULL) return refuse_file("--config", first.file, strerrordesc_np(errno));
         int err = bel__config_read_file(config, first.file, (struct bel_view){text, bytes}, &error);
         free(text);
         if (err) return refuse(error.text);
     }
     if (bel__config_read_flags(config, flags, &error) != 0) return refuse(error.text);
+    use_credential(config);
     if (bel__config_check(config, &error) != 0) return refuse(error.text);
     return SERVE_OK;
 }
 
-static int read_keys(const struct bel_config *config, struct bel_keys **out)
+static int read_keys(const struct bel_config *config, const struct bel_logger *log,
+                     struct bel_keys **out)
 {
-    struct bel_why why = {"out of memory", NULL};
-    struct stat about;
-    size_t bytes;
+    struct bel_why why = {0};
     if (config->keys[0] == 0) return SERVE_OK;
-    char *text = read_file(config->keys, &bytes);
-    if (text == NULL) return refuse_file("--keys", config->keys, strerrordesc_np(errno));
-    int err = bel__keys_parse((struct bel_view){text, bytes}, out, &why);
-    free(text);
-    if (err) return refuse_file("--keys", config->keys, why.text);
-    if (stat(config->keys, &about) == 0 && (about.st_mode & S_IWOTH) != 0) {
-        bel__keys_destroy(*out);
-        *out = NULL;
-        return refuse_file("--keys", config->keys, "writable by everybody; run chmod o-w");
-    }
-    return SERVE_OK;
+    int err = bel__key_file_read(config->keys, log, out, &why);
+    return err ? refuse_file("--keys", config->keys, why.text) : SERVE_OK;
 }
 
 /* --- --hash-key --- */
@@ -203,12 +182,13 @@ int bel__serve(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], "--hash-key") == 0) return make_key_line(argv + 2);
     int status = read_config(&config, argv + 1);
-    if (status == SERVE_OK) status = read_keys(&config, &keys);
     if (status != SERVE_OK) return status;
     struct bel_logger log = {.clock = bel_clock_system(),
                              .level = config.log_level,
                              .format = config.log_format,
                              .fd = STDERR_FILENO};
+    status = read_keys(&config, &log, &keys);
+    if (status != SERVE_OK) return status;
     struct bel_server_options options = {
         .config = &config, .keys = keys, .log = &log, .started = say_where};
     int err = bel__server_run(&options);

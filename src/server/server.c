@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "server/background.h"
 #include "server/info.h"
+#include "server/key_file.h"
 #include "server/loop.h"
 #include "server/probe.h"
 
@@ -32,6 +33,7 @@ struct server {
     struct bel_caller http_caller, own_caller; /* own_caller: for the census of the metrics */
     struct bel_service service;
     struct bel_call_pool calls;
+    struct bel_wrong_keys wrong_keys;
     struct bel_info info;
     struct bel_server_places places;
     struct bel_zones *zones;
@@ -53,20 +55,65 @@ static int fail(const struct server *server, int err, const char *what, const ch
 
 /* --- the service of the sessions --- */
 
-static bool authenticate(void *context, struct bel_view user, struct bel_view key,
+static bool authenticate(void *context, const struct bel_key_attempt *attempt,
                          struct bel_grant *out)
 {
     const struct server *server = context;
-    bool is_right = bel__keys_check(server->options.keys, user, key, out);
-    if (!is_right) bel__logger_write(server->options.log, BEL_LOG_WARN, "wrong key", NULL, 0);
-    return is_right;
+    return bel__keys_check(server->options.keys, attempt->user, attempt->key, out);
 }
 
-static int info(void *context, struct bel_view section, struct bel_buffer *out)
+/* Counts and logs a wrong key. An address beyond the rate is logged once, not for every key. */
+static void report_key(void *context, const struct bel_key_attempt *attempt,
+                       enum bel_wrong_keys_verdict verdict)
+{
+    struct server *server = context;
+    struct bel_log_field user = {.name = "user", .text = attempt->user};
+    if (user.text.data == NULL) user.text.data = "";
+    server->metrics.keys_wrong++;
+    if (verdict == BEL_WRONG_KEYS_FEW) {
+        BEL_LOG(server->options.log, BEL_LOG_WARN, "wrong key",
+                BEL_LOG_TEXT("address", attempt->address), user);
+    } else if (verdict == BEL_WRONG_KEYS_MANY_NOW) {
+        BEL_LOG(server->options.log, BEL_LOG_WARN, "too many wrong keys; replies are delayed",
+                BEL_LOG_TEXT("address", attempt->address), user);
+    }
+}
+
+static bool regrant(void *context, struct bel_grant *grant)
+{
+    const struct server *server = context;
+    return bel__keys_regrant(server->options.keys, grant);
+}
+
+/* SIGHUP: reads the key file again. If that fails, the old keys stay valid. */
+static void reload(void *context)
+{
+    struct server *server = context;
+    const struct bel_config *config = server->options.config;
+    struct bel_why why = {0};
+    if (server->options.keys == NULL) {
+        bel__logger_write(server->options.log, BEL_LOG_INFO,
+                          "SIGHUP ignored: the server was started without keys", NULL, 0);
+        return;
+    }
+    int err = bel__key_file_read(config->keys, server->options.log, &server->options.keys, &why);
+    if (err) {
+        BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot read the keys; the old ones stay valid",
+                BEL_LOG_TEXT("file", config->keys), BEL_LOG_TEXT("why", why.text));
+        return;
+    }
+    bel__loop_regrant(server->loop, regrant);
+    server->info.keys = bel__keys_count(server->options.keys);
+    BEL_LOG(server->options.log, BEL_LOG_INFO, "keys read again",
+            BEL_LOG_NUMBER("keys", server->info.keys));
+}
+
+static int info(void *context, struct bel_view section, const struct bel_scope *scope,
+                struct bel_buffer *out)
 {
     struct server *server = context;
     bel__metrics_begin(&server->metrics, server->clock.now.real);
-    return bel__info_print(&server->info, section, out);
+    return bel__info_print(&server->info, section, scope, out);
 }
 
 static int backup(void *context, struct bel_view path, struct bel_background_task *task,
@@ -202,6 +249,7 @@ static int open_loop(struct server *server)
         .clients_max = (uint32_t)server->metrics.clients_max,
         .broken = broken,
         .chore = run_background,
+        .reload = reload,
         .context = server,
     };
     int err = bel__loop_create(&options, &server->loop);
@@ -280,7 +328,10 @@ static void set_up_service(struct server *server)
         .calls = &server->calls,
         .payload_bytes_max = config->payload_bytes_max,
         .output_bytes_max = (size_t)config->output_bytes_max,
+        .auth_ms_max = config->auth_ms_max,
         .authenticate = server->options.keys != NULL ? authenticate : NULL,
+        .wrong_keys = &server->wrong_keys,
+        .report_key = report_key,
         .info = info,
         .backup = backup,
         .shutdown = shut_down,

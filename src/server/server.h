@@ -20,7 +20,7 @@ struct bel_server_places {
 
 struct bel_server_options {
     const struct bel_config *config; /* borrowed, like all below */
-    const struct bel_keys *keys;     /* NULL: no authentication */
+    struct bel_keys *keys;           /* NULL: no authentication; SIGHUP reads them again */
     const struct bel_logger *log;
     /* Is called once, when clients can connect. Returns 0, or an error that ends the server. */
     int (*started)(const struct bel_server_places *places, const struct bel_config *config);

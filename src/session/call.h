@@ -94,6 +94,10 @@ struct bel_session {
     size_t request_bytes;          /* of a parsed request that has to wait; 0: none */
     int version;
     unsigned keys_wrong;
+    struct bel_mono auth_end;           /* of a client without a key; BEL_NEVER: has a key */
+    struct bel_mono mute_end;           /* the output is not written before */
+    uint64_t consumed;                  /* bytes of input since the session was created */
+    uint64_t stranger_in, stranger_out; /* `consumed` and `appended` when the client had no key */
     struct bel_grant grant;
     bool is_authenticated; /* authenticated, or the server has no keys */
     bool is_in_multi;      /* after MULTI: refuses commands until EXEC or DISCARD */
@@ -144,6 +148,12 @@ size_t bel__session_input_max(const struct bel_session *session);
 /* Returns an upper bound of the size of the reply to a command, or 0 if the reply is short. If the
  * size is unknown or too large, the bound exceeds the output limit; the next command then waits. */
 size_t bel__session_owed(const struct bel_session *session, const struct bel_command *command);
+
+/* Begins the time without a key, of a new or a reset client. */
+void bel__session_begin_stranger(struct bel_session *session);
+
+/* Returns whether a request of `bytes` bytes from a client without a key is to be answered. */
+bool bel__session_may_answer(const struct bel_session *session, size_t bytes);
 
 /* Returns whether the session may start one more command: the number of commands is below its
  * limit, and the output has room for all owed replies. */

@@ -2,10 +2,11 @@
 
 /*
  * The limits of a session: unparsed input, running commands, unread output. The limits are lower
- * before a client has authenticated. The room for a long reply is reserved (owed) when its command
- * is submitted, so that the output has room for all replies. A command whose reply has an unknown
- * length runs alone.
+ * before a client has authenticated, and its replies are limited by what it sends. The room for a
+ * long reply is reserved (owed) when its command is submitted, so that the output has room for all
+ * replies. A command whose reply has an unknown length runs alone.
  */
+#include "core/units.h"
 #include "session/call.h"
 
 #include <assert.h>
@@ -20,8 +21,16 @@ enum {
     REQUEST_BYTES_MORE = 1 << 20, /* in addition to the payload */
     UNAUTHENTICATED_ARGUMENTS_MAX = 10,
     UNAUTHENTICATED_ARGUMENT_BYTES_MAX = 4096,
-    UNAUTHENTICATED_BYTES_MAX = 64 << 10, /* unparsed input */
-    READ_BYTES = 64 << 10,                /* unparsed input after an incomplete request */
+    UNAUTHENTICATED_REQUEST_BYTES_MAX = 8 << 10,
+    UNAUTHENTICATED_BYTES_MAX = 16 << 10, /* unparsed input */
+    UNAUTHENTICATED_OUTPUT_BYTES_MAX = 16 << 10,
+    UNAUTHENTICATED_MS_MAX = 10 * 1000,
+    /* A client without a key gets at most ANSWER_RATIO times the bytes that it sent, and a few
+     * replies more. */
+    ANSWER_RATIO = 2,
+    ANSWER_BYTES_MORE = 512,
+    ANSWER_BYTES = 64,     /* of a typical reply */
+    READ_BYTES = 64 << 10, /* unparsed input after an incomplete request */
 };
 
 static size_t payload_max(const struct bel_service *service)
@@ -44,11 +53,35 @@ struct bel_resp_limits bel__session_limits(const struct bel_service *service, bo
                                         .request_bytes_max = request,
                                         .is_lenient = true};
     }
-    size_t bytes =
-        (size_t)UNAUTHENTICATED_ARGUMENTS_MAX * (UNAUTHENTICATED_ARGUMENT_BYTES_MAX + 32);
     return (struct bel_resp_limits){.arguments_max = UNAUTHENTICATED_ARGUMENTS_MAX,
                                     .argument_bytes_max = UNAUTHENTICATED_ARGUMENT_BYTES_MAX,
-                                    .request_bytes_max = bytes};
+                                    .request_bytes_max = UNAUTHENTICATED_REQUEST_BYTES_MAX};
+}
+
+void bel__session_begin_stranger(struct bel_session *session)
+{
+    const struct bel_service *service = session->service;
+    uint64_t ms = service->auth_ms_max > 0 ? service->auth_ms_max : UNAUTHENTICATED_MS_MAX;
+    session->auth_end.ns =
+        session->is_authenticated ? BEL_NEVER : service->now->real.ns + ms * NS_PER_MS;
+    session->stranger_in = session->consumed;
+    session->stranger_out = session->appended;
+}
+
+bool bel__session_may_answer(const struct bel_session *session, size_t bytes)
+{
+    uint64_t in = session->consumed - session->stranger_in + bytes;
+    uint64_t out = session->appended - session->stranger_out + ANSWER_BYTES;
+    assert(session->consumed >= session->stranger_in);
+    return session->is_authenticated || out <= ANSWER_RATIO * in + ANSWER_BYTES_MORE;
+}
+
+static size_t output_max(const struct bel_session *session)
+{
+    size_t max = session->output_max;
+    return session->is_authenticated || max < UNAUTHENTICATED_OUTPUT_BYTES_MAX
+               ? max
+               : UNAUTHENTICATED_OUTPUT_BYTES_MAX;
 }
 
 void bel__session_init_limits(struct bel_session *session)
@@ -89,12 +122,12 @@ bool bel__session_may_add(const struct bel_session *session)
 {
     assert(session->calls_count <= session->commands_max);
     return session->calls_count < session->commands_max &&
-           unread(session) + session->owed_bytes <= session->output_max;
+           unread(session) + session->owed_bytes <= output_max(session);
 }
 
 bool bel__session_is_full(const struct bel_session *session)
 {
-    return unread(session) > session->output_max;
+    return unread(session) > output_max(session);
 }
 
 size_t bel__session_input_max(const struct bel_session *session)

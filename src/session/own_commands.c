@@ -18,6 +18,7 @@
 #include <strings.h>
 
 enum {
+    MUTE_MS = 1000, /* delay of a reply after too many wrong keys */
     CLIENT_BYTES = 512,
     INFO_BYTES_MAX = 1 << 20,
 };
@@ -43,8 +44,9 @@ static void stop_commands(struct bel_call *call)
 static void reset_grant(struct bel_session *session)
 {
     session->is_authenticated = session->service->authenticate == NULL;
-    session->grant = (struct bel_grant){session->is_authenticated ? ~0U : 0, NULL};
+    session->grant = (struct bel_grant){.permissions = session->is_authenticated ? ~0U : 0};
     session->parser.limits = bel__session_limits(session->service, session->is_authenticated);
+    bel__session_begin_stranger(session);
 }
 
 /* Authenticates a client. On failure writes the error and returns false. */
@@ -59,13 +61,18 @@ static bool authenticate(struct bel_call *call, struct bel_view user, struct bel
         bel__resp_error(writer, "ERR", "the server has no users: it was started without keys");
         return false;
     }
-    enum bel_key_result result = bel__key_check(service, user, key, &session->keys_wrong, &grant);
+    struct bel_key_attempt attempt = {user, key, session->address};
+    enum bel_key_result result = bel__key_check(service, &attempt, &session->keys_wrong, &grant);
     if (result != BEL_KEY_RIGHT) {
         bel__resp_error(writer, "NOAUTH", "wrong user or key");
-        if (result == BEL_KEY_WRONG_LAST) stop_commands(call);
+        if (result == BEL_KEY_WRONG_MANY) {
+            session->mute_end.ns = service->now->real.ns + (uint64_t)MUTE_MS * NS_PER_MS;
+        }
+        if (result != BEL_KEY_WRONG) stop_commands(call);
         return false;
     }
     session->is_authenticated = true;
+    session->auth_end.ns = BEL_NEVER;
     session->grant = grant;
     session->parser.limits = bel__session_limits(service, true);
     return true;
@@ -295,12 +302,13 @@ static int append_info(const struct bel_session *session, const struct bel_bound
     if (service->info == NULL) {
         return bel__buffer_append_format(out, "# Server\r\nbelfry_version:%s\r\n", bel_version());
     }
+    const struct bel_scope *scope = session->grant.scope;
     if (bound->repeated_count == 0) {
-        return service->info(service->context, (struct bel_view){0}, out);
+        return service->info(service->context, (struct bel_view){0}, scope, out);
     }
     int err = 0;
     for (size_t i = 0; i < bound->repeated_count && err == 0; i++) {
-        err = service->info(service->context, bound->repeated[i], out);
+        err = service->info(service->context, bound->repeated[i], scope, out);
     }
     return err;
 }

@@ -30,6 +30,23 @@ static bool has_topic(const struct bel_scope *scope, struct bel_view topic)
     return false;
 }
 
+bool bel__scope_has_topic(const struct bel_scope *scope, struct bel_view topic)
+{
+    return scope == NULL || has_topic(scope, topic);
+}
+
+bool bel__scope_equals(const struct bel_scope *scope, const struct bel_scope *other)
+{
+    if (scope->count != other->count) return false;
+    for (size_t i = 0; i < scope->count; i++) {
+        size_t bytes = scope->patterns[i].bytes;
+        if (bytes != other->patterns[i].bytes) return false;
+        if (scope->patterns[i].is_prefix != other->patterns[i].is_prefix) return false;
+        if (memcmp(scope->patterns[i].text, other->patterns[i].text, bytes) != 0) return false;
+    }
+    return true;
+}
+
 static bool has_topics(const struct bel_scope *scope, const struct bel_view *topics, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

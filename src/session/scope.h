@@ -33,11 +33,18 @@ struct bel_scope {
 /* The permissions of an API key. */
 struct bel_grant {
     unsigned permissions;          /* a set of 1 << enum bel_permission */
-    const struct bel_scope *scope; /* NULL: all topics; lives as long as the keys */
+    const struct bel_scope *scope; /* NULL: all topics; lives as long as the server */
+    uint64_t key_id;               /* identifies the key when the keys are read again */
 };
 
 /* Adds a pattern, without the @. Returns false if it is invalid or there are too many. */
 BEL_CHECKED bool bel__scope_add(struct bel_scope *scope, struct bel_view pattern);
+
+/* Returns whether a scope contains a topic; a NULL scope contains all. */
+bool bel__scope_has_topic(const struct bel_scope *scope, struct bel_view topic);
+
+/* Returns whether two scopes have the same patterns in the same order. */
+bool bel__scope_equals(const struct bel_scope *scope, const struct bel_scope *other);
 
 /* Returns whether a scope allows a command; a NULL scope allows all. */
 bool bel__scope_has(const struct bel_scope *scope, const struct bel_command *command);

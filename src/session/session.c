@@ -389,6 +389,14 @@ static bool is_http(struct bel_view name)
            (name.bytes == 4 && memcmp(name.data, "POST", 4) == 0);
 }
 
+/* Removes parsed bytes from the input, unless the session was dropped meanwhile. */
+static void consume(struct bel_session *session, size_t bytes)
+{
+    if (session->state >= BEL_SESSION_DROPPED) return;
+    bel__buffer_consume(&session->in, bytes);
+    session->consumed += bytes;
+}
+
 /* Executes the parsed request. Returns false if it has to wait for memory or for earlier calls. */
 static bool take_request(struct bel_session *session)
 {
@@ -399,6 +407,12 @@ static bool take_request(struct bel_session *session)
         drop(session);
         return true;
     }
+    if (!bel__session_may_answer(session, bytes)) {
+        session->state = BEL_SESSION_ENDING;
+        session->request_bytes = 0;
+        bel__buffer_finish(&session->in);
+        return true;
+    }
     const struct bel_command_entry *entry = bel__command_find(name);
     bool is_barrier = entry != NULL && bel__own_command_is_barrier(entry);
     if (is_barrier && session->calls_count > 0) return false;
@@ -406,7 +420,7 @@ static bool take_request(struct bel_session *session)
     if (call == NULL) return false;
     session->request_bytes = 0;
     run(session, call, entry, bytes);
-    if (session->state < BEL_SESSION_DROPPED) bel__buffer_consume(&session->in, bytes);
+    consume(session, bytes);
     return true;
 }
 
@@ -428,7 +442,7 @@ static bool take_refusal(struct bel_session *session, enum bel_resp_event event,
     assert(session->state == BEL_SESSION_OPEN);
     if (is_broken) session->state = BEL_SESSION_ENDING;
     refuse(session, call, is_broken ? "ERR" : "BADARG", text);
-    if (session->state < BEL_SESSION_DROPPED) bel__buffer_consume(&session->in, used);
+    consume(session, used);
     return true;
 }
 
@@ -453,7 +467,7 @@ static bool step_one(struct bel_session *session)
         session->request_bytes = used;
         return take_request(session);
     }
-    bel__buffer_consume(&session->in, used);
+    consume(session, used);
     return event == BEL_RESP_REQUEST;
 }
 
@@ -469,7 +483,8 @@ int bel__session_create(const struct bel_service *service, const struct bel_sess
     session->owner = *owner;
     session->version = 2;
     session->is_authenticated = service->authenticate == NULL;
-    session->grant = (struct bel_grant){session->is_authenticated ? ~0U : 0, NULL};
+    session->grant = (struct bel_grant){.permissions = session->is_authenticated ? ~0U : 0};
+    bel__session_begin_stranger(session);
     struct bel_resp_limits limits = bel__session_limits(service, session->is_authenticated);
     bel__resp_init(&session->parser, &limits);
     bel__session_init_limits(session);
@@ -556,6 +571,24 @@ bool bel__session_is_closing(const struct bel_session *session)
 {
     return session->state >= BEL_SESSION_DROPPED ||
            (session->state == BEL_SESSION_ENDING && session->calls_count == 0);
+}
+
+struct bel_mono bel__session_auth_end(const struct bel_session *session)
+{
+    return session->auth_end;
+}
+
+struct bel_mono bel__session_mute_end(const struct bel_session *session)
+{
+    return session->mute_end;
+}
+
+void bel__session_regrant(struct bel_session *session,
+                          bool (*regrant)(void *context, struct bel_grant *grant))
+{
+    assert(session->service->authenticate != NULL);
+    if (!session->is_authenticated || session->state >= BEL_SESSION_DROPPED) return;
+    if (!regrant(session->service->context, &session->grant)) drop(session);
 }
 
 bool bel__session_is_busy(const struct bel_session *session)

@@ -27,6 +27,7 @@
 #include "core/list.h"
 #include "core/why.h"
 #include "session/scope.h"
+#include "session/wrong_keys.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,6 +66,13 @@ struct bel_call_pool {
 
 void bel__call_pool_finish(struct bel_call_pool *pool);
 
+/* A key that a client sends. */
+struct bel_key_attempt {
+    struct bel_view user; /* may be empty */
+    struct bel_view key;
+    const char *address; /* of the client, with its port */
+};
+
 /* The parts of a server that all sessions share. Outlives the sessions. */
 struct bel_service {
     struct bel_zones *zones;     /* for times with a zone; may be NULL */
@@ -73,13 +81,19 @@ struct bel_service {
     uint32_t payload_bytes_max;
     size_t output_bytes_max; /* unread output of a session; 0: 8 MiB */
     size_t commands_max;     /* running commands of a session; 0: 1,024 */
-    /* AUTH: returns whether the key is valid for a user (may be empty), and sets its permissions.
-     * NULL: no authentication, all clients have all permissions. */
-    bool (*authenticate)(void *context, struct bel_view user, struct bel_view key,
+    uint32_t auth_ms_max;    /* time for a client to send a right key; 0: 10 s */
+    /* AUTH: returns whether the key is valid for its user, and sets its permissions. NULL: no
+     * authentication, all clients have all permissions. */
+    bool (*authenticate)(void *context, const struct bel_key_attempt *attempt,
                          struct bel_grant *out);
+    struct bel_wrong_keys *wrong_keys; /* counts wrong keys per address; NULL: no limit */
+    /* Called after a wrong key. May be NULL. */
+    void (*report_key)(void *context, const struct bel_key_attempt *attempt,
+                       enum bel_wrong_keys_verdict verdict);
     /* INFO, BACKUP, SHUTDOWN: commands that the server executes, not the backend. Each returns 0 or
      * an error, with a message in `why`. Each may be NULL. */
-    int (*info)(void *context, struct bel_view section, struct bel_buffer *out);
+    int (*info)(void *context, struct bel_view section, const struct bel_scope *scope,
+                struct bel_buffer *out); /* with a scope: only what concerns its topics */
     int (*backup)(void *context, struct bel_view path, struct bel_background_task *task,
                   struct bel_why *why);
     void (*shutdown)(void *context);
@@ -140,6 +154,18 @@ bool bel__session_is_closing(const struct bel_session *session);
 
 /* Returns whether a background task of the session is running. */
 bool bel__session_is_busy(const struct bel_session *session);
+
+/* Returns until when the client must have sent a right key; BEL_NEVER if it has, or needs none. */
+struct bel_mono bel__session_auth_end(const struct bel_session *session);
+
+/* Returns until when the output must not be written, because the client has sent too many wrong
+ * keys; 0 if it may be written. */
+struct bel_mono bel__session_mute_end(const struct bel_session *session);
+
+/* Updates the permissions of an authenticated client after the keys were read again. `regrant`
+ * updates a grant, or returns false if its key is no longer valid: then the session is dropped. */
+void bel__session_regrant(struct bel_session *session,
+                          bool (*regrant)(void *context, struct bel_grant *grant));
 
 /* Returns whether the session has no command in progress. */
 bool bel__session_is_idle(const struct bel_session *session);

@@ -205,7 +205,8 @@ static void a_census_counts_topics(void)
     submit(&later);
     submit(&etl);
     CHECK(!prints("belfry_topics "));
-    CHECK(!bel__metrics_sums(&metrics, &(struct bel_topic_counts_sums){0}, &(struct bel_mono){0}));
+    CHECK(!bel__metrics_sums(&metrics, NULL, NULL, &(struct bel_topic_counts_sums){0},
+                             &(struct bel_mono){0}));
     bel__metrics_begin(&metrics, server_clock.now.real);
     CHECK(!bel__metrics_is_ready(&metrics));
     (void)turn();
@@ -217,7 +218,7 @@ static void a_census_counts_topics(void)
     CHECK(prints("belfry_commands_total{verb=\"schedule\"} 3\n"));
     struct bel_topic_counts_sums sums = {0};
     struct bel_mono taken;
-    CHECK(bel__metrics_sums(&metrics, &sums, &taken));
+    CHECK(bel__metrics_sums(&metrics, NULL, NULL, &sums, &taken));
     CHECK_EQ(sums.topics, 2);
     CHECK_EQ(sums.counts[BEL_READY], 2);
     bel__metrics_begin(&metrics, server_clock.now.real); /* the last count is recent enough */

@@ -39,11 +39,13 @@ static void shut(void *context)
     talk->is_shut = true;
 }
 
-static int inform(void *context, struct bel_view section, struct bel_buffer *out)
+static int inform(void *context, struct bel_view section, const struct bel_scope *scope,
+                  struct bel_buffer *out)
 {
     (void)context;
-    return bel__buffer_append_format(out, "# %.*s\r\nkey:value\r\n", (int)section.bytes,
-                                     (const char *)section.data);
+    return bel__buffer_append_format(out, "# %.*s\r\n%s\r\n", (int)section.bytes,
+                                     (const char *)section.data,
+                                     scope != NULL ? "limited:1" : "key:value");
 }
 
 static int back_up(void *context, struct bel_view path, struct bel_background_task *task,
@@ -352,8 +354,9 @@ static void listen(struct talk *talk, unsigned number, const char **at)
     CHECK(*line == 0);
 }
 
-static bool let_in(void *context, struct bel_view user, struct bel_view key, struct bel_grant *out)
+static bool let_in(void *context, const struct bel_key_attempt *attempt, struct bel_grant *out)
 {
+    struct bel_view user = attempt->user, key = attempt->key;
     static const char *const users[] = {"", "reader", "worker", "root", "some"};
     static const unsigned may[] = {1U << BEL_PERMISSION_READ | 1U << BEL_PERMISSION_WRITE |
                                        1U << BEL_PERMISSION_WORK,
@@ -368,7 +371,7 @@ static bool let_in(void *context, struct bel_view user, struct bel_view key, str
     for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
         if (user.bytes != strlen(users[i])) continue;
         if (user.bytes > 0 && memcmp(user.data, users[i], user.bytes) != 0) continue;
-        *out = (struct bel_grant){may[i], i == 4 ? &scope : NULL};
+        *out = (struct bel_grant){may[i], i == 4 ? &scope : NULL, i};
         return true;
     }
     return false;

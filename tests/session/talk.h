@@ -33,7 +33,7 @@
 #include <stdbool.h>
 
 enum {
-    TALK_SESSIONS = 6,
+    TALK_SESSIONS = 8,
     TALK_NAMES_MAX = 64,
     TALK_NAME_BYTES = 32,
     TALK_VALUE_BYTES = 512,

@@ -269,7 +269,7 @@ static void strangers_may_send_little(void)
     talk_open(&talk);
     talk_go_on(&talk, "!auth\n");
     struct bel_session *session = talk_session(&talk, 1);
-    CHECK(bel__session_room(session) == 64 << 10);
+    CHECK(bel__session_room(session) == 16 << 10);
     say(1, "*2\r\n$4\r\nAUTH\r\n$1000000\r\n");
     talk_settle(&talk);
     expect_bytes(1, BEL_VIEW("-ERR Protocol error: too large\r\n"));
