@@ -18,6 +18,7 @@
 #include "core/units.h"
 
 #include <assert.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,7 +254,7 @@ static void take_in(struct bel_connection *connection, const char *data, size_t 
     if (bytes == BEL_LOOP_READ_BYTES || bel__session_room(connection->session) == 0) {
         set_reading(connection, false); /* let other clients be served first */
     }
-    connection->has_more = true;
+    connection->has_more = connection->had_input = true;
     connection->loop->has_news = true;
     bel__connection_activate(connection);
 }
@@ -358,10 +359,34 @@ static bool is_over(const struct bel_connection *connection)
            bel__session_is_idle(connection->session);
 }
 
+/* Returns whether the client has closed its side, which the loop has not read yet. */
+static bool has_hung_up(struct bel_connection *connection)
+{
+    int fd;
+    if (uv_fileno((uv_handle_t *)&connection->tcp, &fd) != 0) return false;
+    struct pollfd poll_fd = {.fd = fd, .events = POLLRDHUP};
+    return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+void bel__connection_end_waits(struct bel_connection *connection)
+{
+    if (connection->state == BEL_CONNECTION_ENDED && is_over(connection)) {
+        (void)bel__connection_flush(connection);
+    }
+}
+
 bool bel__connection_flush(struct bel_connection *connection)
 {
     assert(connection->state < BEL_CONNECTION_CLOSING);
     if (connection->state == BEL_CONNECTION_SHUT) return false;
+    /* A client that hung up while its claim waited must not get the timers. If it had input in this
+     * round, the loop would have read the end as well. */
+    bool has_waited = !connection->had_input && connection->state == BEL_CONNECTION_OPEN;
+    connection->had_input = false;
+    if (has_waited && bel__session_has_awaited(connection->session) && has_hung_up(connection)) {
+        bel__connection_close(connection);
+        return false;
+    }
     if (connection->is_muted) {
         set_reading(connection, false);
         return false;

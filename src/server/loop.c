@@ -111,8 +111,10 @@ static void step_active(struct bel_loop *loop)
 {
     struct bel_link *next;
     for (struct bel_link *link = bel__list_first(&loop->active); link != NULL; link = next) {
-        bel__connection_step(BEL_CONTAINER_OF(link, struct bel_connection, active));
+        struct bel_connection *connection = BEL_CONTAINER_OF(link, struct bel_connection, active);
+        bel__connection_step(connection);
         next = bel__list_next(&loop->active, link); /* a step may add active connections */
+        bel__connection_end_waits(connection);
     }
 }
 

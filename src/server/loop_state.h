@@ -102,7 +102,8 @@ struct bel_connection {
     size_t discarded; /* bytes discarded since the shutdown */
     bool has_more;    /* the session may have more input to parse */
     bool is_reading;
-    bool is_muted; /* `timed` is in `muted` */
+    bool had_input; /* since the last flush */
+    bool is_muted;  /* `timed` is in `muted` */
 };
 
 /* Accepts a client, or refuses it if there are too many. */
@@ -113,6 +114,9 @@ void bel__connection_activate(struct bel_connection *connection);
 
 /* Parses input and submits requests. */
 void bel__connection_step(struct bel_connection *connection);
+
+/* Closes a connection that only waits and whose client has closed its side. */
+void bel__connection_end_waits(struct bel_connection *connection);
 
 /* Writes replies, and continues to read or closes the connection. Returns whether it stays
  * active. */

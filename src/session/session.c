@@ -596,6 +596,16 @@ bool bel__session_is_busy(const struct bel_session *session)
     return session->holder != NULL && session->holder->state == BEL_CALL_BACKGROUND;
 }
 
+bool bel__session_has_awaited(const struct bel_session *session)
+{
+    struct bel_link *link = bel__list_first(&session->unwritten);
+    for (; link != NULL; link = bel__list_next(&session->unwritten, link)) {
+        const struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
+        if (call->request.command.claim.wait_ms > 0) return true;
+    }
+    return false;
+}
+
 bool bel__session_is_idle(const struct bel_session *session)
 {
     return session->calls_count == 0 && session->request_bytes == 0 &&

@@ -167,6 +167,9 @@ struct bel_mono bel__session_mute_end(const struct bel_session *session);
 void bel__session_regrant(struct bel_session *session,
                           bool (*regrant)(void *context, struct bel_grant *grant));
 
+/* Returns whether the output contains deliveries of a claim that could wait. */
+bool bel__session_has_awaited(const struct bel_session *session);
+
 /* Returns whether the session has no command in progress. */
 bool bel__session_is_idle(const struct bel_session *session);
 

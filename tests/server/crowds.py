@@ -125,6 +125,22 @@ def test_a_pipeline_of_long_answers_is_answered_whole():
             assert client.ask("INFO", "clients").find("clients_dropped:0") > 0
 
 
+def test_who_hung_up_before_a_timer_came_gets_none():
+    with Server("--store", "memory") as server, server.client() as client:
+        def has(line):
+            return line + "\r\n" in client.ask("INFO", "clients")
+        for number in range(100):
+            topic = f"t{number}"
+            waiting = server.client()
+            waiting.send("CLAIM", topic, "WAIT", "1h")
+            until(lambda: has("requests_under_way:1"), "a claim that waits")
+            waiting.close()
+            client.ask("SCHEDULE", topic, "x", "ID", "a")  # both arrive in the same poll
+            until(lambda: has("connected_clients:1"), "the end of a client")
+            timer = client.ask("GET", topic, "a")
+            assert dict(zip(timer[::2], timer[1::2]))["state"] == "ready", number
+
+
 def test_a_slow_reader_gets_every_byte():
     with Server("--store", "memory") as server, server.client() as slow, server.client() as client:
         for i in range(300):
