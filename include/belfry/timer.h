@@ -39,6 +39,7 @@ enum {
     BEL_TEXT_BYTES_MAX = 256,         /* of a reason or a worker name, which are truncated; of a
                                  correlation */
     BEL_RESULT_BYTES_MAX = 64 << 10,
+    BEL_RULE_BYTES_MAX = 1024,        /* of a cron rule or a recurrence rule */
     BEL_TOKEN_BYTES_MAX = 400,        /* of A-Z a-z 0-9 _ - */
     BEL_OUTCOMES_MAX = 5,             /* the most recent outcomes kept per timer */
     BEL_PAYLOAD_BYTES_MAX = 64 << 20, /* the highest limit that can be configured */

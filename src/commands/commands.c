@@ -7,6 +7,7 @@
  */
 #include "commands/commands.h"
 
+#include "belfry/timer.h"
 #include "commands/arguments.h"
 
 #include <assert.h>
@@ -26,7 +27,8 @@ static const struct bel_argument schedule[] = {
                                      "topic of the timer; workers claim timers by topic")},
     [BEL_SCHEDULE_PAYLOAD] = {ARGUMENT("payload", BYTES, "bytes that are delivered to the worker")},
     [BEL_SCHEDULE_ID] = {ARGUMENT("ID", ID,
-                                  "name of the timer, unique in its topic (default: generated)")},
+                                  "name of the timer, unique in its topic (default: generated)"),
+                         .max = BEL_ID_BYTES_MAX},
     [BEL_SCHEDULE_IN] = {ARGUMENT("IN", DURATION,
                                   "delay until the timer is due, e.g. 30s, 5m, 1h30m")},
     [BEL_SCHEDULE_AT] = {ARGUMENT(
@@ -35,9 +37,11 @@ static const struct bel_argument schedule[] = {
                          .is_no_past = true},
     [BEL_SCHEDULE_EVERY] = {ARGUMENT("EVERY", DURATION, "repeat at this interval")},
     [BEL_SCHEDULE_CRON] = {ARGUMENT("CRON", RULE,
-                                    "repeat at the times of a cron rule, e.g. '0 9 * * 1-5'")},
+                                    "repeat at the times of a cron rule, e.g. '0 9 * * 1-5'"),
+                           .max = BEL_RULE_BYTES_MAX},
     [BEL_SCHEDULE_RRULE] = {ARGUMENT("RRULE", RULE,
-                                     "repeat by an RFC 5545 recurrence rule, e.g. FREQ=DAILY")},
+                                     "repeat by an RFC 5545 recurrence rule, e.g. FREQ=DAILY"),
+                            .max = BEL_RULE_BYTES_MAX},
     [BEL_SCHEDULE_MODE] =
         {ARGUMENT(
              "MODE", WORD,
@@ -46,16 +50,20 @@ static const struct bel_argument schedule[] = {
     [BEL_SCHEDULE_TZ] = {ARGUMENT("TZ", ZONE,
                                   "time zone of the rule, e.g. Europe/Berlin (default UTC)")},
     [BEL_SCHEDULE_PRIORITY] = {ARGUMENT("PRIORITY", NUMBER,
-                                        "0 to 255, lower is delivered first (default 128)")},
+                                        "0 to 255, lower is delivered first (default 128)"),
+                               .max = UINT8_MAX},
     [BEL_SCHEDULE_GROUP] = {ARGUMENT(
-        "GROUP", BYTES, "group in the topic; groups get fair shares of the deliveries")},
+                                "GROUP", BYTES,
+                                "group in the topic; groups get fair shares of the deliveries"),
+                            .max = BEL_GROUP_BYTES_MAX},
     [BEL_SCHEDULE_RESOURCE] = {ARGUMENT(
         "RESOURCE", TOPIC, "resource that the work uses, e.g. a database, for limits")},
     [BEL_SCHEDULE_HEADER] = {ARGUMENT("HEADER", PAIR,
                                       "name and value that are delivered with the timer"),
-                             .is_repeated = true},
+                             .is_repeated = true, .max = BEL_HEADERS_MAX},
     [BEL_SCHEDULE_CORRELATION] = {ARGUMENT("CORRELATION", BYTES,
-                                           "id in another system, delivered with the timer")},
+                                           "id in another system, delivered with the timer"),
+                                  .max = BEL_TEXT_BYTES_MAX},
     [BEL_SCHEDULE_RETRY] = {ARGUMENT("RETRY", POLICY, "retry policy (default: that of the topic)")},
     [BEL_SCHEDULE_LEASE] = {ARGUMENT("LEASE", DURATION,
                                      "how long a claim lasts (default: that of the topic)")},
@@ -71,8 +79,8 @@ static const struct bel_argument schedule[] = {
                   "what to do with times missed while down or by a clock step (default skip)"),
          WORDS("skip", "last", "all")},
     [BEL_SCHEDULE_OVERLAP] =
-        {ARGUMENT("OVERLAP", WORD,
-                  "what to do if the previous occurrence is unfinished (default skip)"),
+        {ARGUMENT("OVERLAP",
+                  WORD, "what to do if the previous occurrence is unfinished (default skip)"),
          WORDS("skip", "queue", "allow")},
     [BEL_SCHEDULE_GAP] =
         {ARGUMENT("GAP",
@@ -114,23 +122,28 @@ static const struct bel_argument claim[] = {
     [BEL_CLAIM_TOPIC] = {ARGUMENT("topic", TOPIC, "topic to claim from; several topics take turns"),
                          .is_repeated = true},
     [BEL_CLAIM_COUNT] = {ARGUMENT("COUNT", NUMBER,
-                                  "maximum number of timers to claim, 1 to 1000 (default 1)")},
+                                  "maximum number of timers to claim, 1 to 1000 (default 1)"),
+                         .max = BEL_CLAIM_COUNT_MAX},
     [BEL_CLAIM_LEASE] = {ARGUMENT(
         "LEASE", DURATION, "how long the claim lasts (default: that of the timer or the topic)")},
     [BEL_CLAIM_WAIT] = {ARGUMENT("WAIT", DURATION,
                                  "how long to wait if no timer is due (default 0)")},
-    [BEL_CLAIM_WORKER] = {ARGUMENT("WORKER", TEXT, "name of the worker, shown with the timer")},
+    [BEL_CLAIM_WORKER] = {ARGUMENT(
+        "WORKER", TEXT, "name of the worker, shown with the timer; cut after 256 bytes")},
 };
 
 static const struct bel_argument ack[] = {
     [BEL_ACK_TOKEN] = {ARGUMENT("token", TOKEN, "token of the delivery"), .is_repeated = true},
     [BEL_ACK_RESULT] = {ARGUMENT(
-        "RESULT", BYTES, "result to keep with the timer, up to 64 KiB; with one token only")},
+                            "RESULT", BYTES,
+                            "result to keep with the timer, up to 64 KiB; with one token only"),
+                        .max = BEL_RESULT_BYTES_MAX},
 };
 
 static const struct bel_argument fail[] = {
     [BEL_FAIL_TOKEN] = {ARGUMENT("token", TOKEN, "token of the delivery")},
-    [BEL_FAIL_REASON] = {ARGUMENT("REASON", TEXT, "error message, shown with the timer")},
+    [BEL_FAIL_REASON] = {ARGUMENT("REASON", TEXT,
+                                  "error message, shown with the timer; cut after 256 bytes")},
     [BEL_FAIL_IN] = {ARGUMENT("IN", DURATION,
                               "delay before the retry (default: by the retry policy)")},
     [BEL_FAIL_DEAD] = {ARGUMENT("DEAD", FLAG, "do not retry")},
@@ -158,7 +171,9 @@ static const struct bel_argument list[] = {
     [BEL_LIST_FROM] = {ARGUMENT("FROM", TIME, "only timers due at this time or later")},
     [BEL_LIST_TO] = {ARGUMENT("TO", TIME, "only timers due before this time")},
     [BEL_LIST_COUNT] = {ARGUMENT(
-        "COUNT", NUMBER, "maximum number of timers, 1 to 1000 (default 100; belfry list: all)")},
+                            "COUNT", NUMBER,
+                            "maximum number of timers, 1 to 1000 (default 100; belfry list: all)"),
+                        .max = BEL_LIST_COUNT_MAX},
     [BEL_LIST_CURSOR] = {ARGUMENT("CURSOR", BYTES,
                                   "cursor of the previous reply, to continue from there")},
 };

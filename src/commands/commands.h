@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The type of an argument. */
 enum bel_argument_type {
@@ -44,6 +45,7 @@ struct bel_argument {
     bool is_optional; /* positional: only the last ones */
     bool is_repeated; /* positional: only the last; an option may be given again */
     bool is_no_past;  /* a TIME for which a number soon after 1970 is a mistake in seconds */
+    uint32_t max;     /* bytes of a text, value of a NUMBER, or how many PAIRs; 0: no limit */
 };
 
 /* The permission that a command needs. */

@@ -3,7 +3,7 @@
 #define BEL_CORE_UTF8_H
 
 /*
- * utf8 - checks bytes from outside before they are shown as text.
+ * utf8 - checks bytes from outside before they are shown as text, and shortens them.
  */
 
 #include "belfry/view.h"
@@ -34,6 +34,34 @@ static inline bool bel__utf8_is_control(const unsigned char *text, size_t bytes)
 {
     if (bytes == 1) return text[0] < ' ' || text[0] == 0x7f;
     return bytes == 2 && text[0] == 0xc2 && text[1] < 0xa0;
+}
+
+/* Returns the first `bytes_max` bytes of a text, or all if it is shorter. If the end is inside a
+ * character, the character is left out. */
+static inline struct bel_view bel__utf8_head(struct bel_view view, size_t bytes_max)
+{
+    const unsigned char *text = view.data;
+    if (view.bytes <= bytes_max) return view;
+    for (size_t back = 1; back <= 3 && back <= bytes_max; back++) {
+        size_t start = bytes_max - back;
+        if (bel__utf8_bytes(text + start, view.bytes - start) > back) bytes_max = start;
+        if ((text[start] & 0xc0) != 0x80) break;
+    }
+    return (struct bel_view){text, bytes_max};
+}
+
+/* Returns a text without the start of a character at its end, which earlier versions left when they
+ * shortened a text. */
+static inline struct bel_view bel__utf8_whole(struct bel_view view)
+{
+    const unsigned char *text = view.data;
+    for (size_t back = 1; back <= 3 && back <= view.bytes; back++) {
+        unsigned char byte = text[view.bytes - back];
+        size_t wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 1;
+        if (byte <= 0xf4 && wanted > back) view.bytes -= back;
+        if ((byte & 0xc0) != 0x80) break;
+    }
+    return view;
 }
 
 /* Returns whether all of the bytes are UTF-8. */

@@ -47,6 +47,32 @@ static void add(json_t *array, json_t *value, bool *lost)
     if (json_array_append_new(array, value) != 0) *lost = true;
 }
 
+/* Returns the limit of an argument: its own, or that of its type; 0 if it has none. */
+static json_int_t limit_of(const struct bel_argument *argument)
+{
+    if (argument->max > 0) return argument->max;
+    switch (argument->type) {
+    case BEL_ARGUMENT_TOPIC:
+        return BEL_TOPIC_BYTES_MAX;
+    case BEL_ARGUMENT_ID:
+        return BEL_ID_BYTES - 1; /* of an occurrence */
+    case BEL_ARGUMENT_TOKEN:
+        return BEL_TOKEN_BYTES_MAX;
+    default:
+        return 0;
+    }
+}
+
+/* Adds the limit of an argument. A text of that many bytes has at most as many characters. */
+static void put_limit(json_t *schema, const struct bel_argument *argument, bool *lost)
+{
+    json_int_t limit = limit_of(argument);
+    const char *name = argument->type == BEL_ARGUMENT_NUMBER ? "maximum"
+                       : argument->type == BEL_ARGUMENT_PAIR ? "maxProperties"
+                                                             : "maxLength";
+    if (limit > 0) put(schema, name, json_integer(limit), lost);
+}
+
 static json_t *schema_of(const struct bel_argument *argument, bool *lost)
 {
     json_t *schema = json_object();
@@ -67,6 +93,7 @@ static json_t *schema_of(const struct bel_argument *argument, bool *lost)
         break;
     }
     put(schema, "description", json_string(argument->help), lost);
+    put_limit(schema, argument, lost);
     return schema;
 }
 

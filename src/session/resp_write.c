@@ -6,6 +6,7 @@
  * printed in place.
  */
 #include "core/parse.h"
+#include "core/utf8.h"
 #include "session/resp.h"
 
 #include <assert.h>
@@ -58,16 +59,23 @@ static void put_negative(struct bel_resp_writer *writer, char mark, int64_t numb
     put(writer, head, bytes + END_BYTES);
 }
 
-/* Writes a mark and a line of text. Control characters are replaced by spaces. */
+/* Writes a mark and a line of text, cut after a character. Control characters are replaced by
+ * spaces, and bytes that are not UTF-8 by question marks, because many clients decode lines. */
 static void put_line(struct bel_resp_writer *writer, char mark, const char *text)
 {
     char line[BEL_RESP_ERROR_BYTES_MAX + 3];
-    size_t bytes = 0;
+    size_t bytes = 0, left = strlen(text);
+    const unsigned char *at = (const unsigned char *)text;
     line[bytes++] = mark;
-    for (; *text != 0 && bytes <= BEL_RESP_ERROR_BYTES_MAX; text++) {
-        char c = *text;
-        if ((unsigned char)c < ' ' || c == 0x7f) c = ' ';
-        line[bytes++] = c;
+    while (left > 0) {
+        size_t whole = bel__utf8_bytes(at, left), taken = whole > 0 ? whole : 1;
+        if (bytes + taken > BEL_RESP_ERROR_BYTES_MAX + 1) break;
+        memcpy(line + bytes, at, taken);
+        if (whole == 0) line[bytes] = '?';
+        if (whole == 1 && bel__utf8_is_control(at, whole)) line[bytes] = ' ';
+        bytes += taken;
+        at += taken;
+        left -= taken;
     }
     line[bytes++] = '\r';
     line[bytes++] = '\n';

@@ -5,6 +5,8 @@
  */
 #include "conformance.h"
 
+#include <string.h>
+
 enum {
     DOOMED = 1050, /* more than a slice of 1,000 */
 };
@@ -188,6 +190,45 @@ static void long_reasons_are_cut_off(struct subject *s)
     CHECK(timer_of(s, "mail", "a")->outcomes[0].reason.bytes == BEL_TEXT_BYTES_MAX);
 }
 
+/* Fills a text with `before` letters and then one character, again and again. */
+static void fill_with(char *text, size_t bytes, size_t before, const char *character)
+{
+    size_t at = before;
+    memset(text, 'x', before);
+    while (at + strlen(character) < bytes) {
+        memcpy(text + at, character, strlen(character));
+        at += strlen(character);
+    }
+    text[at] = 0;
+}
+
+static bool is_whole(struct bel_view text, size_t before, size_t character_bytes)
+{
+    return text.bytes <= BEL_TEXT_BYTES_MAX && text.bytes + character_bytes > BEL_TEXT_BYTES_MAX &&
+           (text.bytes - before) % character_bytes == 0;
+}
+
+/* One that is cut inside a character would make a whole LIST unreadable to who decodes it. */
+static void long_texts_are_cut_at_a_character(struct subject *s)
+{
+    static const char *const characters[] = {"\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x94\x94"};
+    static char text[BEL_TEXT_BYTES_MAX + 100];
+    schedule(s, "mail", .id = "a", .retry = "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0");
+    for (size_t i = 0; i < 12; i++) {
+        const char *character = characters[i / 4];
+        size_t before = i % 4, bytes = strlen(character);
+        fill_with(text, sizeof text, before, character);
+        expect_ids(claim(s, "mail", .worker = text), "a");
+        CHECK(is_whole(timer_of(s, "mail", "a")->worker, before, bytes));
+        (void)fail(s, "a", .reason = text);
+        const struct bel_timer *timer = timer_of(s, "mail", "a");
+        CHECK(is_whole(timer->outcomes[timer->outcomes_count - 1].reason, before, bytes));
+    }
+    expect_ids(claim(s, "mail"), "a");
+    (void)fail(s, "a", .reason = text, .dead = true);
+    CHECK(is_whole(timer_of(s, "mail", "a")->reason, 3, 4));
+}
+
 static void revive_makes_a_dead_one_due_now(struct subject *s)
 {
     configure(s, "mail", "crashes", "1");
@@ -280,6 +321,7 @@ static const struct test tests[] = {
     TEST(limited_failures_leave_the_policy_where_it_was),
     TEST(a_retry_has_a_new_sequence),
     TEST(long_reasons_are_cut_off),
+    TEST(long_texts_are_cut_at_a_character),
     TEST(revive_makes_a_dead_one_due_now),
     TEST(revive_of_none_named_is_all_of_the_topic),
     TEST(revive_of_more_than_a_slice_keeps_the_order_of_the_list),

@@ -137,8 +137,7 @@ static uint64_t lease_of(const struct timer *timer, const struct bel_claim *clai
 
 static void lease(struct model *model, struct timer *timer, const struct bel_claim *claim)
 {
-    struct bel_view worker = claim->worker;
-    if (worker.bytes > BEL_TEXT_BYTES_MAX) worker.bytes = BEL_TEXT_BYTES_MAX;
+    struct bel_view worker = model_cut(claim->worker);
     timer->state = BEL_LEASED;
     timer->worker = model_copy(worker);
     timer->lease_length_ms = lease_of(timer, claim);

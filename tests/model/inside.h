@@ -140,6 +140,9 @@ void *model_alloc(size_t bytes);
 void model_list_add(struct list *list, void *item);
 void model_list_remove(struct list *list, size_t index);
 struct bytes model_copy(struct bel_view view);
+
+/* The characters of a text that fit into BEL_TEXT_BYTES_MAX bytes. */
+struct bel_view model_cut(struct bel_view text);
 void model_free(struct bytes *bytes);
 struct bel_view model_view(struct bytes bytes);
 bool model_same(struct bel_view a, struct bel_view b);

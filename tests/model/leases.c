@@ -124,12 +124,6 @@ int model_extend(struct model *model, const struct bel_extend *command, struct b
     return 0;
 }
 
-static struct bel_view cut_off(struct bel_view text)
-{
-    if (text.bytes > BEL_TEXT_BYTES_MAX) text.bytes = BEL_TEXT_BYTES_MAX;
-    return text;
-}
-
 /* Sets the delay until the next attempt. Returns false if there is none. */
 static bool next_attempt(struct model *model, const struct timer *timer,
                          const struct bel_fail *command, uint64_t *out_ms)
@@ -181,7 +175,7 @@ int model_fail(struct model *model, const struct bel_fail *command, struct bel_r
     bool goes_on = next_attempt(model, timer, command, &delay_ms);
     if (!model_reaches(model, delay_ms)) return model_refuse(reply, BEL_EINVAL, "delay");
 
-    struct bel_view reason = cut_off(command->reason);
+    struct bel_view reason = model_cut(command->reason);
     timer->attempts++;
     model_note(model, timer, BEL_OUTCOME_FAILED, reason);
     if (!goes_on) {

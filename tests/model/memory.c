@@ -4,6 +4,7 @@
  * Memory of the model. Some lives as long as the object that it is part of, some until the turn has
  * answered. A test that runs out of memory is aborted.
  */
+#include "core/utf8.h"
 #include "inside.h"
 
 #include <stdlib.h>
@@ -29,6 +30,19 @@ void model_list_remove(struct list *list, size_t index)
     list->count--;
     memmove(&list->items[index], &list->items[index + 1],
             (list->count - index) * sizeof *list->items);
+}
+
+struct bel_view model_cut(struct bel_view text)
+{
+    const unsigned char *bytes = text.data;
+    size_t at = 0;
+    while (at < text.bytes) {
+        size_t whole = bel__utf8_bytes(bytes + at, text.bytes - at);
+        size_t next = at + (whole > 0 ? whole : 1);
+        if (next > BEL_TEXT_BYTES_MAX) break;
+        at = next;
+    }
+    return (struct bel_view){bytes, at};
 }
 
 struct bytes model_copy(struct bel_view view)

@@ -131,9 +131,21 @@ static void choose_schedule(struct world *world, struct asked *asked, struct bel
     if (is_made) asked->ids[ENGINE_SIDE][0] = asked->ids[MODEL_SIDE][0] = view("");
 }
 
-static void choose_claim(struct world *world, struct asked *asked, struct bel_command *command)
+#define BELLS_5  "\xf0\x9f\x94\x94\xf0\x9f\x94\x94\xf0\x9f\x94\x94\xf0\x9f\x94\x94\xf0\x9f\x94\x94"
+#define BELLS_40 BELLS_5 BELLS_5 BELLS_5 BELLS_5 BELLS_5 BELLS_5 BELLS_5 BELLS_5
+
+/* A name, or a text that is too long, whose characters begin anywhere. */
+static struct bel_view worker_of(struct world *world)
 {
     static const char *const workers[] = {"", "w", "v"};
+    static const char bells[] = "xyz" BELLS_40 BELLS_40;
+    if (chance(world, 95)) return view(workers[below(world, 3)]);
+    size_t skipped = below(world, 8);
+    return (struct bel_view){bells + skipped, sizeof bells - 1 - skipped};
+}
+
+static void choose_claim(struct world *world, struct asked *asked, struct bel_command *command)
+{
     struct bel_claim *claim = &command->claim;
     claim->topics_count = 1 + below(world, 3);
     for (size_t i = 0; i < claim->topics_count; i++) {
@@ -142,7 +154,7 @@ static void choose_claim(struct world *world, struct asked *asked, struct bel_co
     claim->topics = asked->topics;
     claim->count = (uint32_t)below(world, 5);
     claim->lease_ms = chance(world, 40) ? 1 + below(world, 40) : 0;
-    claim->worker = view(workers[below(world, 3)]);
+    claim->worker = worker_of(world);
     if (has(world, WAITS) && chance(world, 30)) claim->wait_ms = 1 + below(world, 50);
 }
 

@@ -175,4 +175,34 @@ def test_the_document_has_the_other_fields():
         assert "`[[" + ", ".join(names["Step"]) + "], ...]`" in section("AGENDA")
 
 
+def body_of(paths, path):
+    content = paths[path]["post"]["requestBody"]["content"]
+    return content["application/json"]["schema"]["properties"]
+
+
+def test_the_limits_of_the_description_hold():
+    with Server("--store", "memory", "--http", "127.0.0.1:0") as server:
+        web = Web(server)
+        paths = web.right("GET", "/openapi.json")["paths"]
+        schedule = body_of(paths, "/v1/topics/{topic}/timers")
+        texts = {name: schema["maxLength"] for name, schema in schedule.items()
+                 if "maxLength" in schema}
+        assert texts["correlation"] == 256 and texts["group"] == 200 and texts["id"] == 128, texts
+        for name in ("correlation", "group", "id"):
+            timer = {"payload": "x", "in": "1h"}
+            web.right("POST", "/v1/topics/t/timers", {**timer, name: "x" * texts[name]})
+            web.wrong(400, "BADARG", "POST", "/v1/topics/t/timers",
+                      {**timer, name: "x" * (texts[name] + 1)})
+        for name, make in (("priority", lambda count: count),
+                           ("headers", lambda count: {f"n{i}": "v" for i in range(count)})):
+            limit = schedule[name].get("maximum", schedule[name].get("maxProperties"))
+            timer = {"payload": "x", "in": "1h"}
+            web.right("POST", "/v1/topics/t/timers", {**timer, name: make(limit)})
+            web.wrong(400, "BADARG", "POST", "/v1/topics/t/timers",
+                      {**timer, name: make(limit + 1)})
+        limit = body_of(paths, "/v1/topics/{topic}/claim")["count"]["maximum"]
+        web.right("POST", "/v1/topics/t/claim", {"count": limit})
+        web.wrong(400, "BADARG", "POST", "/v1/topics/t/claim", {"count": limit + 1})
+
+
 main(dict(globals()))

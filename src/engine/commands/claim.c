@@ -7,6 +7,7 @@
  * The delivery is built first, because its memory may not be available. Making the lease is the
  * only change.
  */
+#include "core/utf8.h"
 #include "core/view.h"
 #include "engine/commands/commands.h"
 #include "engine/commands/describe.h"
@@ -134,7 +135,7 @@ static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
     out->lease_ms = lease_ms_of(claim, &found);
     struct bel_lease_terms terms = {.lease_ms = out->lease_ms,
                                     .due = out->due,
-                                    .worker = bel__view_head(claim->worker, BEL_TEXT_BYTES_MAX)};
+                                    .worker = bel__utf8_head(claim->worker, BEL_TEXT_BYTES_MAX)};
     err = bel__lease_make(engine, &found, &terms, &lease);
     if (err) return err;
     topic->served = ++engine->waiting.served;

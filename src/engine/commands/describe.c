@@ -7,6 +7,7 @@
 #include "engine/commands/describe.h"
 
 #include "core/parse.h"
+#include "core/utf8.h"
 #include "engine/commands/commands.h"
 #include "engine/rows/blob.h"
 #include "engine/state/occurrence.h"
@@ -100,11 +101,18 @@ static int describe_body(struct bel_engine *engine, const struct bel_found *foun
     return bel__describe_headers(engine, found, &body, &out->headers, &out->headers_count);
 }
 
+/* Returns a stored text. Earlier versions shortened texts inside a character. */
+static struct bel_view without_half(struct bel_view text)
+{
+    return text.bytes == BEL_TEXT_BYTES_MAX ? bel__utf8_whole(text) : text;
+}
+
 static int describe_outcomes(struct bel_engine *engine, const struct bel_record *record,
                              struct bel_timer *out)
 {
     for (size_t i = 0; i < record->outcomes_count; i++) {
         out->outcomes[i] = record->outcomes[i];
+        out->outcomes[i].reason = without_half(record->outcomes[i].reason);
         int err = keep(engine, &out->outcomes[i].reason);
         if (err) return err;
     }
@@ -125,7 +133,7 @@ static int describe_lease(struct bel_engine *engine, const struct bel_found *fou
     err = bel__lease_read(value, &row);
     if (err) return err;
     out->lease_left_ms = lease->end > engine->now.open_up ? lease->end - engine->now.open_up : 0;
-    out->worker = row.worker;
+    out->worker = without_half(row.worker);
     return keep(engine, &out->worker);
 }
 
@@ -156,7 +164,7 @@ static void describe_record(const struct bel_engine *engine, const struct bel_fo
     out->id = record->id;
     out->group = record->group;
     out->resource = record->resource;
-    out->reason = record->reason;
+    out->reason = without_half(record->reason);
     out->state = found->state;
     if (found->state != BEL_BLOCKED) out->due.ms = bel__timer_due(engine, found);
     out->created.ms = record->created;

@@ -7,6 +7,7 @@
  */
 #include "belfry/instant.h"
 #include "core/units.h"
+#include "core/utf8.h"
 #include "core/view.h"
 #include "engine/commands/commands.h"
 #include "engine/state/occurrence.h"
@@ -71,7 +72,7 @@ static struct words said(struct bel_view view)
 {
     struct words words;
     const char *text = view.data;
-    size_t bytes = view.bytes < TEXT_BYTES ? view.bytes : TEXT_BYTES;
+    size_t bytes = bel__utf8_head(view, TEXT_BYTES).bytes;
     for (size_t i = 0; i < bytes; i++) {
         bool is_control = (unsigned char)text[i] < ' ' || text[i] == 0x7f;
         words.text[i] = text[i];

@@ -4,6 +4,7 @@
  * ACK, FAIL, RELEASE and EXTEND: commands with the token of a lease. Only the token of a lease that
  * is not over is accepted.
  */
+#include "core/utf8.h"
 #include "core/view.h"
 #include "engine/commands/commands.h"
 #include "engine/rows/blob.h"
@@ -171,7 +172,7 @@ static int end_failed(struct bel_engine *engine, struct bel_found *found, enum b
 static int fail(struct bel_engine *engine, struct bel_found *found, const struct bel_fail *command,
                 struct bel_verdict *out)
 {
-    struct bel_view reason = bel__view_head(command->reason, BEL_TEXT_BYTES_MAX);
+    struct bel_view reason = bel__utf8_head(command->reason, BEL_TEXT_BYTES_MAX);
     uint64_t time = 0;
     found->record.attempts++;
     bel__record_note(&found->record, (struct bel_outcome){.kind = BEL_OUTCOME_FAILED,

@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-    RULE_BYTES_MAX = 1024,
+    RULE_BYTES_MAX = BEL_RULE_BYTES_MAX,
     RESOURCE_BYTES_MAX = BEL_TOPIC_BYTES_MAX,
 };
 
