@@ -5,11 +5,7 @@
  * is committed when the meta page with its root is written.
  *
  *     table "rows"     key, 24 bytes    ->  checksum u32 | value
- *     table "state"    "state"          ->  offset 0   format u32, which is 1
- *                                                  4   checksum u32, of the state with 0 here
- *                                                  8   epoch u64
- *                                                 16   rows u64
- *                                                 24   sum u64, see row.h
+ *     table "state"    "state"          ->  epoch, rows, sum: see state.h
  *
  * Numbers are little-endian, except in keys, which are big-endian so that they sort. A row has a
  * checksum because LMDB's pages have none. The count and the sum of the rows are stored in the same
@@ -23,9 +19,9 @@
  *
  * LMDB does its own I/O, not through struct bel_io. The simulator uses the tree in memory.
  */
-#include "core/crc32c.h"
 #include "store/io/row.h"
 #include "store/tree/prefetch.h"
+#include "store/tree/state.h"
 #include "store/tree/tree.h"
 
 #include <assert.h>
@@ -42,7 +38,6 @@
 #include <unistd.h>
 
 enum {
-    FORMAT = 1,
     CHECKSUM_BYTES = 4,
     FILE_MODE = 0600,
     FOLDER_MODE = 0700,
@@ -59,13 +54,6 @@ enum {
 static_assert(BEL_STORE_VALUE_BYTES_MAX + CHECKSUM_BYTES <= PAGE_BYTES_MIN - PAGE_HEADER_BYTES,
               "a value in an overflow page needs only one, so LMDB need not find adjacent pages");
 
-struct state {
-    uint32_t format, checksum;
-    uint64_t epoch, rows, sum;
-};
-
-static_assert(sizeof(struct state) == 32, "the format above");
-
 struct lmdb_tree {
     struct bel_tree tree;
     MDB_env *env;
@@ -74,11 +62,11 @@ struct lmdb_tree {
 
     MDB_txn *reader;
     MDB_cursor *read_cursor;
-    struct state seen;
+    struct bel_tree_state seen;
 
     MDB_txn *writer; /* NULL outside a transaction, and after a commit that failed */
     MDB_cursor *write_cursor;
-    struct state next; /* the state that the transaction will commit */
+    struct bel_tree_state next; /* the state that the transaction will commit */
     struct bel_prefetch prefetch;
     unsigned char value[CHECKSUM_BYTES + BEL_STORE_VALUE_BYTES_MAX];
 };
@@ -139,38 +127,22 @@ static MDB_val val_of(void *data, size_t bytes)
     return (MDB_val){.mv_size = bytes, .mv_data = data};
 }
 
-static uint32_t checksum_of_state(struct state state)
+static int read_state(struct lmdb_tree *lmdb, MDB_txn *txn, struct bel_tree_state *out)
 {
-    state.checksum = 0;
-    return bel__crc32c(0, &state, sizeof state);
-}
-
-static int read_state(struct lmdb_tree *lmdb, MDB_txn *txn, struct state *out)
-{
-    struct state state;
     char name[] = "state";
     MDB_val key = val_of(name, sizeof name - 1), data;
     int err = error_of(mdb_get(txn, lmdb->states, &key, &data));
     if (err == BEL_ENOTFOUND) return BEL_ECORRUPT; /* the state is created with the tables */
     if (err) return err;
-    if (data.mv_size != sizeof state) return BEL_ECORRUPT;
-    memcpy(&state, data.mv_data, sizeof state);
-    if (le32toh(state.checksum) != checksum_of_state(state)) return BEL_ECORRUPT;
-    if (le32toh(state.format) != FORMAT) return BEL_EUNSUPPORTED;
-    *out = (struct state){
-        .epoch = le64toh(state.epoch), .rows = le64toh(state.rows), .sum = le64toh(state.sum)};
-    return 0;
+    return bel__tree_state_read((struct bel_view){data.mv_data, data.mv_size}, out);
 }
 
-static int write_state(struct lmdb_tree *lmdb, MDB_txn *txn, const struct state *in)
+static int write_state(struct lmdb_tree *lmdb, MDB_txn *txn, const struct bel_tree_state *state)
 {
-    struct state state = {.format = htole32(FORMAT),
-                          .epoch = htole64(in->epoch),
-                          .rows = htole64(in->rows),
-                          .sum = htole64(in->sum)};
     char name[] = "state";
-    MDB_val key = val_of(name, sizeof name - 1), data = val_of(&state, sizeof state);
-    state.checksum = htole32(checksum_of_state(state));
+    unsigned char bytes[BEL_TREE_STATE_BYTES];
+    MDB_val key = val_of(name, sizeof name - 1), data = val_of(bytes, sizeof bytes);
+    bel__tree_state_write(state, bytes);
     return mdb_put(txn, lmdb->states, &key, &data, 0);
 }
 
@@ -431,7 +403,7 @@ static int open_tables(struct lmdb_tree *lmdb, enum bel_tree_mode mode)
         MDB_stat stat;
         err = error_of(mdb_stat(txn, lmdb->states, &stat));
         if (!err && stat.ms_entries == 0) {
-            err = error_of_writing(lmdb, write_state(lmdb, txn, &(struct state){0}));
+            err = error_of_writing(lmdb, write_state(lmdb, txn, &(struct bel_tree_state){0}));
         }
     }
     if (err) {

@@ -257,6 +257,29 @@ static void memory_close(struct bel_tree *tree)
     (void)err;
 }
 
+/* Opens a snapshot: a copy of the visible rows. */
+static int memory_twin(struct bel_tree *tree, struct bel_tree **out)
+{
+    struct bel_tree *twin;
+    struct bel_key key = {{0, 0, 0}};
+    struct bel_view value;
+    int err = bel__tree_memory_create(&twin);
+    if (err) return err;
+    err = memory_begin(twin);
+    while (!err && (err = memory_seek(tree, &key, &value)) == 0) {
+        err = memory_put(twin, &key, value);
+        for (int word = 2; word >= 0 && ++key.words[word] == 0; word--) {}
+    }
+    if (err == BEL_ENOTFOUND) err = memory_commit(twin, memory_epoch(tree));
+    if (!err) err = memory_refresh(twin);
+    if (err) {
+        bel__tree_memory_destroy(twin);
+        return err;
+    }
+    *out = twin;
+    return 0;
+}
+
 int bel__tree_memory_create(struct bel_tree **out)
 {
     struct memory_tree *memory = malloc(sizeof *memory);
@@ -272,6 +295,7 @@ int bel__tree_memory_create(struct bel_tree **out)
                  .remove = memory_remove,
                  .commit = memory_commit,
                  .abort = memory_abort,
+                 .twin = memory_twin,
                  .stats = memory_stats,
                  .close = memory_close},
     };
