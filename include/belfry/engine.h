@@ -86,18 +86,20 @@ struct bel_backend *bel_engine_backend(struct bel_engine *engine);
 /* Returns the live counters of an engine, which are valid as long as the engine. */
 const struct bel_engine_stats *bel_engine_stats(const struct bel_engine *engine);
 
-/* Starts a backup of all acknowledged changes to a directory that does not exist or is empty. A
- * thread copies while the engine continues to take turns. The backup can be opened like any data
- * directory. Returns 0; or returns BEL_EBUSY if a backup is running, BEL_ECONFLICT if the directory
- * is not empty, BEL_EUNSUPPORTED for an engine in memory, BEL_EIO, BEL_ENOMEM. On failure sets
- * `*why` unless `why` is NULL. */
+/* Starts a backup of all acknowledged changes to a directory that does not exist, is empty, or has
+ * an unfinished backup, which is replaced. A thread copies while the engine continues to take
+ * turns. The backup can be opened like any data directory; before it is complete, opening it fails
+ * with BEL_ECORRUPT. Returns 0; or returns BEL_EBUSY if a backup is running, BEL_ECONFLICT if the
+ * directory is not empty, BEL_EUNSUPPORTED for an engine in memory, BEL_EFULL if the disk of the
+ * backup is full, BEL_EIO, BEL_ENOMEM. On failure sets `*why` unless `why` is NULL. */
 BEL_CHECKED int bel_engine_backup_begin(struct bel_engine *engine, const char *folder,
                                         struct bel_engine_why *why);
 
 /* Continues a backup; call it regularly between turns, because the backup makes no progress
  * otherwise. Returns BEL_EBUSY while the backup runs. Then returns, once, 0 if the backup is
- * complete and durable, or the error, after which the directory can be removed. Returns
- * BEL_ENOTFOUND if no backup was started. */
+ * complete and durable, or the error, after which the directory can be removed. BEL_EFULL means
+ * that the disk of the backup or that of the data directory is full. Returns BEL_ENOTFOUND if no
+ * backup was started. */
 BEL_CHECKED int bel_engine_backup_poll(struct bel_engine *engine, struct bel_engine_why *why);
 
 /* Makes a backup and returns when it is complete or has failed. For a program without a loop. */

@@ -4,22 +4,27 @@
  * Copies a store while it is in use.
  *
  *     begin ----> a checkpoint writes all batches so far to the tree ----> between checkpoints:
- *                     open a second reader of the tree, which sees a snapshot
- *     thread:     rows ---> a new tree      log: empty, continues after the tree's last batch
- *                                           superblock, last
+ *        |            open a second reader of the tree, which sees a snapshot
+ *        v
+ *     placeholder    rows ---> a new tree      log: empty, continues after the tree's last batch
+ *     in the target                            superblock, last, replaces the placeholder
  *
  * The snapshot is taken between two checkpoints: during one, the tree has parts of batches that are
  * complete only with the log.
  *
  * The new tree counts its rows and their sum as they are put. If they differ from those of the old
- * tree, the old one has lost rows, and the backup fails. A directory without a superblock is not a
- * store, so an interrupted copy cannot be opened. The log of the copy does not begin with batch 1,
- * so recovery notices if the tree of the copy is lost later.
+ * tree, the old one has lost rows, and the backup fails. Before its superblock is written, the copy
+ * cannot be opened, and a later backup may replace it. The log of the copy does not begin with
+ * batch 1, so recovery notices if the tree of the copy is lost later.
+ *
+ * The copy is written through struct bel_io and never mapped, so whatever its disk does is an error
+ * code. It is written in slices, by a thread or by bel__store_work().
  *
  * LMDB does not reuse pages that the second reader may read, so the old tree's file grows during
  * the backup by what changes.
  */
 #include "store/state.h"
+#include "store/tree/build.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -27,7 +32,15 @@
 #include <stdlib.h>
 
 enum {
-    TRANSACTION_ROWS = 20000,
+    SLICE_ROWS = 1000,
+};
+
+/* What the next slice does. */
+enum stage {
+    STAGE_BEGIN, /* syncs the placeholder and creates the tree's file */
+    STAGE_ROWS,
+    STAGE_END, /* completes the tree and compares it with the old one */
+    STAGE_LOG, /* creates the log, and with it the superblock */
 };
 
 struct bel_backup {
@@ -35,9 +48,15 @@ struct bel_backup {
     char *path, *tree_path;
     struct bel_io *io;
     struct bel_log_options log_options;
-    bool is_copying; /* the thread was started */
+    bool has_thread, is_copying; /* a snapshot was taken, and the thread started */
     struct bel_tree *source;
     pthread_t thread;
+
+    /* Owned by what copies. */
+    enum stage stage;
+    struct bel_io *tree_io;
+    struct bel_tree_build *build;
+    struct bel_key key; /* of the next row, or before it */
 
     pthread_mutex_t mutex; /* protects all below */
     bool must_stop, is_done;
@@ -45,7 +64,7 @@ struct bel_backup {
     struct bel_why why;
 };
 
-/* --- the thread --- */
+/* --- copying --- */
 
 static bool must_stop(struct bel_backup *backup)
 {
@@ -55,76 +74,115 @@ static bool must_stop(struct bel_backup *backup)
     return stops;
 }
 
-/* Copies one transaction of rows from `*key` on. Returns 0 after a commit; BEL_ENOTFOUND after the
- * last row, without a commit; or an error. */
-static int copy_some(struct bel_backup *backup, struct bel_tree *target, struct bel_key *key)
+/* Adds the path of the copy to a message that begins with a file name. */
+static int say_where(struct bel_backup *backup, int err, const struct bel_why *found)
 {
-    int err = target->begin(target);
-    for (unsigned i = 0; i < TRANSACTION_ROWS && !err; i++) {
-        struct bel_view value;
-        err = backup->source->seek(backup->source, key, &value);
-        if (!err) err = target->put(target, key, value);
-        for (int word = 2; !err && word >= 0 && ++key->words[word] == 0; word--) {}
-    }
-    return err ? err : target->commit(target, 0);
+    if (found->text[0] == 0) return err;
+    return bel__why_say(&backup->why, err, "%s/%s", backup->path, found->text);
 }
 
-static int copy_rows(struct bel_backup *backup, struct bel_tree *target)
+static int begin_tree(struct bel_backup *backup)
+{
+    struct bel_why found = {0};
+    bel__log_abandon_copy(backup->io); /* of an earlier backup that is replaced */
+    int err = bel__log_sync_copy(backup->io, &found);
+    if (err) return say_where(backup, err, &found);
+    err = backup->io->open_other(backup->io, backup->tree_path, &backup->tree_io);
+    if (!err) err = bel__tree_build_open(backup->tree_io, &backup->build);
+    return err ? bel__why_system(&backup->why, err, backup->tree_path, "made") : 0;
+}
+
+/* Copies the rows of a slice. Returns 0; BEL_ENOTFOUND after the last row; or an error. */
+static int copy_rows(struct bel_backup *backup)
+{
+    struct bel_tree *source = backup->source;
+    struct bel_key *key = &backup->key;
+    for (unsigned i = 0; i < SLICE_ROWS; i++) {
+        struct bel_view value;
+        int err = source->seek(source, key, &value);
+        if (err == BEL_ENOTFOUND) return err;
+        if (err) return bel__why_say(&backup->why, err, "tree is damaged: a row cannot be read");
+        err = bel__tree_build_put(backup->build, key, value);
+        if (err) return bel__why_system(&backup->why, err, backup->tree_path, "written");
+        for (int word = 2; word >= 0 && ++key->words[word] == 0; word--) {}
+    }
+    return 0;
+}
+
+static int end_tree(struct bel_backup *backup)
 {
     struct bel_tree_stats want, got;
-    struct bel_key key = {{0, 0, 0}};
-    int err = 0;
-    while (!err) {
-        err = must_stop(backup) ? BEL_ECLOSED : copy_some(backup, target, &key);
-    }
-    if (err == BEL_ENOTFOUND) err = target->commit(target, backup->source->epoch(backup->source));
-    if (err) {
-        target->abort(target);
-        return bel__why_say(&backup->why, err, "cannot copy the tree: %s", bel_error_text(err));
-    }
-    err = target->refresh(target);
-    if (err) return err;
+    int err = bel__tree_build_end(backup->build, backup->source->epoch(backup->source), &got);
+    if (err) return bel__why_system(&backup->why, err, backup->tree_path, "written");
     backup->source->stats(backup->source, &want);
-    target->stats(target, &got);
     if (want.rows == got.rows && want.sum == got.sum) return 0;
     return bel__why_say(&backup->why, BEL_ECORRUPT,
                         "tree is damaged: its rows do not match its counts");
 }
 
-static int copy_tree(struct bel_backup *backup)
-{
-    struct bel_tree_options options = {.path = backup->tree_path, .mode = BEL_TREE_CREATE};
-    struct bel_tree *target;
-    int err = bel__tree_lmdb_open(&options, &target);
-    if (err) {
-        return bel__why_say(&backup->why, err, "cannot create %s: %s", backup->tree_path,
-                            bel_error_text(err));
-    }
-    err = copy_rows(backup, target);
-    target->close(target);
-    return err;
-}
-
-/* Creates an empty log that continues after the tree. Its superblock is written last. */
+/* Creates an empty log that continues after the tree. */
 static int make_log(struct bel_backup *backup)
 {
     struct bel_log *log;
+    struct bel_why found = {0};
     backup->log_options.first_batch = backup->source->epoch(backup->source) + 1;
-    int err = bel__log_open(&backup->log_options, &log, &backup->why);
-    if (err) return err;
+    int err = bel__log_open(&backup->log_options, &log, &found);
+    if (err) return say_where(backup, err, &found);
     bel__log_close(log);
     return 0;
+}
+
+/* Copies a slice. Returns BEL_EBUSY if there is more to do; 0 if the copy is complete; or an
+ * error. */
+static int copy_slice(struct bel_backup *backup)
+{
+    int err = 0;
+    if (must_stop(backup)) return bel__why_say(&backup->why, BEL_ECLOSED, "the backup was stopped");
+    switch (backup->stage) {
+    case STAGE_BEGIN:
+        err = begin_tree(backup);
+        break;
+    case STAGE_ROWS:
+        err = copy_rows(backup);
+        if (err == 0) return BEL_EBUSY;
+        if (err == BEL_ENOTFOUND) err = 0;
+        break;
+    case STAGE_END:
+        err = end_tree(backup);
+        break;
+    case STAGE_LOG:
+        return make_log(backup);
+    }
+    if (err) return err;
+    backup->stage++;
+    return BEL_EBUSY;
+}
+
+/* Closes the files of the copy. Removes them if it has failed, except for the placeholder. */
+static void end_copy(struct bel_backup *backup, int err)
+{
+    bel__tree_build_close(backup->build);
+    backup->build = NULL;
+    if (err && backup->tree_io != NULL) {
+        (void)!backup->tree_io->remove(backup->tree_io, BEL_TREE_FILE);
+    }
+    if (backup->tree_io != NULL) backup->tree_io->destroy(backup->tree_io);
+    backup->tree_io = NULL;
+    if (err) bel__log_abandon_copy(backup->io);
+    (void)pthread_mutex_lock(&backup->mutex);
+    backup->err = err;
+    backup->is_done = true;
+    (void)pthread_mutex_unlock(&backup->mutex);
 }
 
 static void *copy_all(void *context)
 {
     struct bel_backup *backup = context;
-    int err = copy_tree(backup);
-    if (!err) err = make_log(backup);
-    (void)pthread_mutex_lock(&backup->mutex);
-    backup->err = err;
-    backup->is_done = true;
-    (void)pthread_mutex_unlock(&backup->mutex);
+    int err = BEL_EBUSY;
+    while (err == BEL_EBUSY) {
+        err = copy_slice(backup);
+    }
+    end_copy(backup, err);
     return NULL;
 }
 
@@ -148,55 +206,84 @@ static char *join(const char *path, const char *name)
     return joined;
 }
 
-/* Sets `context` if there is a file other than LOCK, which lock() has just created. */
+/* Sets `context` if there is a file other than LOCK, which lock() has just created, and
+ * "lost+found" of a file system. */
 static void see(void *context, const char *name)
 {
-    if (strcmp(name, "LOCK") != 0) *(bool *)context = true;
+    if (strcmp(name, "LOCK") != 0 && strcmp(name, "lost+found") != 0) *(bool *)context = true;
 }
 
-static int take_directory(struct bel_backup *backup, const char *path, struct bel_why *why)
+/* Locks the target, which must be empty or an unfinished backup, and writes the placeholder. */
+static int take_directory(struct bel_store *store, struct bel_backup *backup, struct bel_why *why)
 {
+    const char *path = backup->path;
     bool is_taken = false;
-    int err = bel__io_system_open(path, &backup->io);
+    int err = store->io->open_other(store->io, path, &backup->io);
     if (err && errno == ENOTDIR) {
         return bel__why_say(why, BEL_ECONFLICT, "%s exists and is not a folder", path);
     }
     if (err) return bel__why_system(why, err, path, "made");
-    err = backup->io->lock(backup->io);
+    struct bel_io *io = backup->io;
+    err = io->lock(io);
     if (err == BEL_EBUSY) return bel__why_say(why, BEL_ECONFLICT, "%s is in use", path);
-    if (!err) err = backup->io->list(backup->io, see, &is_taken);
+    if (err) return bel__why_system(why, err, path, "locked");
+    if (bel__log_look(io, NULL) != BEL_ECORRUPT) err = io->list(io, see, &is_taken);
     if (err) return bel__why_system(why, err, path, "read");
-    return is_taken ? bel__why_say(why, BEL_ECONFLICT, "%s is not empty", path) : 0;
+    if (is_taken) return bel__why_say(why, BEL_ECONFLICT, "%s is not empty", path);
+    struct bel_why found = {0};
+    err = bel__log_begin_copy(io, &found);
+    return err ? bel__why_say(why, err, "%s/%s", path, found.text) : 0;
 }
 
-int bel__store_backup_begin(struct bel_store *store, const char *path, struct bel_why *why)
+static int make(struct bel_store *store, const char *path, struct bel_backup **out,
+                struct bel_why *why)
 {
-    if (why != NULL) why->text[0] = 0;
-    if (store->log == NULL || store->tree->twin == NULL) return BEL_EUNSUPPORTED;
-    if (store->backup != NULL) return bel__why_say(why, BEL_EBUSY, "another backup is running");
-    int err = bel__store_error(store);
-    if (err) return err;
     struct bel_backup *backup = calloc(1, sizeof *backup);
     if (backup == NULL) return BEL_ENOMEM;
     (void)pthread_mutex_init(&backup->mutex, NULL);
     backup->path = join(path, "");
     backup->tree_path = join(path, "/tree");
-    err = backup->path == NULL || backup->tree_path == NULL ? BEL_ENOMEM : 0;
-    if (!err) err = take_directory(backup, path, why);
+    int err = backup->path == NULL || backup->tree_path == NULL ? BEL_ENOMEM : 0;
+    if (!err) err = take_directory(store, backup, why);
     if (err) {
         destroy(backup);
         return err;
     }
     backup->log_options = (struct bel_log_options){
         .io = backup->io,
-        .entropy = bel__entropy_system(),
+        .entropy = store->has_thread ? bel__entropy_system() : store->log->entropy,
         .segment_bytes = store->log->superblock.segment_bytes,
         .segment_count = store->log->superblock.segment_count,
     };
+    backup->has_thread = store->has_thread;
     backup->batch = store->batch + store->has_rows;
-    store->backup = backup;
-    store->is_freeze_due = true;
+    *out = backup;
     return 0;
+}
+
+int bel__store_backup_begin(struct bel_store *store, const char *path, struct bel_why *why)
+{
+    if (why != NULL) why->text[0] = 0;
+    if (store->log == NULL || store->tree->twin == NULL) return BEL_EUNSUPPORTED;
+    if (store->io->open_other == NULL) return BEL_EUNSUPPORTED;
+    if (store->backup != NULL) {
+        return bel__why_say(why, BEL_EBUSY, "another backup is running, to %.200s",
+                            store->backup->path);
+    }
+    int err = bel__store_error(store);
+    if (!err) err = make(store, path, &store->backup, why);
+    if (err) return err;
+    store->is_freeze_due = true;
+    store->retry_left = 0; /* whether the disk has room is found out now */
+    return 0;
+}
+
+/* Ends a backup before its first slice. */
+static void give_up(struct bel_backup *backup, int err)
+{
+    assert(!backup->is_copying);
+    backup->err = err;
+    backup->is_done = true;
 }
 
 void bel__store_backup_on(struct bel_store *store)
@@ -209,10 +296,37 @@ void bel__store_backup_on(struct bel_store *store)
         return;
     }
     int err = store->tree->twin(store->tree, &backup->source);
-    if (!err && pthread_create(&backup->thread, NULL, copy_all, backup) != 0) err = BEL_ENOMEM;
-    backup->is_copying = err == 0;
-    backup->is_done = err != 0;
-    backup->err = err;
+    if (!err && backup->has_thread) {
+        err = pthread_create(&backup->thread, NULL, copy_all, backup) == 0 ? 0 : BEL_ENOMEM;
+    }
+    if (err) {
+        give_up(backup, err);
+    } else {
+        backup->is_copying = true;
+    }
+}
+
+void bel__store_backup_fail(struct bel_store *store, int err)
+{
+    struct bel_backup *backup = store->backup;
+    if (backup == NULL || backup->is_copying || backup->is_done) return;
+    if (err == BEL_EFULL) {
+        (void)bel__why_say(&backup->why, err,
+                           "the disk of the data directory is full: a backup begins with a "
+                           "checkpoint, which needs free space");
+    }
+    give_up(backup, err);
+}
+
+bool bel__store_backup_step(struct bel_store *store)
+{
+    struct bel_backup *backup = store->backup;
+    if (backup == NULL || backup->has_thread) return false;
+    if (!backup->is_copying || backup->is_done) return false;
+    int err = copy_slice(backup);
+    if (err == BEL_EBUSY) return true;
+    end_copy(backup, err);
+    return false;
 }
 
 void bel__store_backup_end(struct bel_store *store)
@@ -222,7 +336,8 @@ void bel__store_backup_end(struct bel_store *store)
     (void)pthread_mutex_lock(&backup->mutex);
     backup->must_stop = true;
     (void)pthread_mutex_unlock(&backup->mutex);
-    if (backup->is_copying) (void)pthread_join(backup->thread, NULL);
+    if (backup->is_copying && backup->has_thread) (void)pthread_join(backup->thread, NULL);
+    if (!backup->is_done) end_copy(backup, BEL_ECLOSED);
     destroy(backup);
     store->backup = NULL;
 }

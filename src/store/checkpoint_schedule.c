@@ -63,6 +63,7 @@ static int settle(struct bel_store *store)
         store->retry_calls = 2 * store->retry_calls + 1;
         if (store->retry_calls > RETRY_CALLS_MAX) store->retry_calls = RETRY_CALLS_MAX;
         store->retry_left = store->retry_calls;
+        bel__store_backup_fail(store, err);
     } else {
         store->err = err;
     }
@@ -110,9 +111,9 @@ void bel__store_checkpoint_work(struct bel_store *store)
     if (store->retry_left == 0) begin(store);
 }
 
-bool bel__store_work(struct bel_store *store)
+/* Does a slice of the checkpoint. Returns whether there is more. */
+static bool step(struct bel_store *store)
 {
-    if (store->log != NULL) bel__log_step(store->log);
     if (settle(store) != 0 || bel__store_error(store) != 0) return false;
     if (store->freeze == BEL_FREEZE_NONE || store->freeze == BEL_FREEZE_APPLIED) return false;
     if (store->freeze == BEL_FREEZE_FROZEN && store->retry_left > 0) {
@@ -123,6 +124,13 @@ bool bel__store_work(struct bel_store *store)
     if (store->freeze != BEL_FREEZE_BEGUN) return false;
     bool has_more = bel__checkpoint_step(store->checkpoint);
     return settle(store) == 0 && has_more;
+}
+
+bool bel__store_work(struct bel_store *store)
+{
+    if (store->log != NULL) bel__log_step(store->log);
+    bool has_more = step(store);
+    return bel__store_backup_step(store) || has_more;
 }
 
 int bel__store_checkpoint_all(struct bel_store *store)

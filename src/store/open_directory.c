@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Opens a store in a directory: the lock first; then the superblock, so that an unknown format
- * fails before anything is changed; then the tree, whose epoch is the last batch that need not be
- * replayed.
+ * Opens a store in a directory: checks what the directory is; takes the lock; reads the superblock,
+ * so that an unknown format fails before anything is changed; opens the tree, whose epoch is the
+ * last batch that need not be replayed.
  */
+#include "store/directory.h"
 #include "store/replay.h"
 #include "store/state.h"
 
@@ -29,7 +30,9 @@ static int lock(struct bel_store *store, const struct bel_store_options *options
         if (err) return bel__why_system(why, err, options->path, "opened");
         store->io = store->own_io;
     }
-    int err = store->io->lock(store->io);
+    int err = bel__directory_look(store->io, why);
+    if (err != 0 && err != BEL_ENOTFOUND) return err; /* before LOCK is created */
+    err = store->io->lock(store->io);
     if (err == BEL_EBUSY) return bel__why_say(why, err, "the data directory is in use");
     if (err) return bel__why_system(why, err, "LOCK", "locked");
     store->is_locked = true;

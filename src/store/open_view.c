@@ -5,6 +5,7 @@
  * tree opened for reading, so the replayed batches stay in memory. A missing tree is replaced by an
  * empty one, as in a new store; if it was lost, recovery notices that the log begins too late.
  */
+#include "store/directory.h"
 #include "store/state.h"
 #include "store/tree/pages.h"
 
@@ -44,14 +45,9 @@ static int check_tree(struct bel_tree *tree, struct bel_tree_stats *out, struct 
 /* Checks that the directory has a superblock. */
 static int find_superblock(struct bel_io *io, struct bel_why *why)
 {
-    struct bel_io_file *file;
-    int err = io->open(io, "superblock", BEL_IO_READ, &file);
-    if (err == BEL_ENOTFOUND) {
-        return bel__why_say(why, err, "not a Belfry data directory: no superblock file");
-    }
-    if (err) return bel__why_system(why, err, "superblock", "opened");
-    io->close(io, file);
-    return 0;
+    int err = bel__directory_look(io, why);
+    if (err != BEL_ENOTFOUND && err != BEL_ECONFLICT) return err;
+    return bel__why_say(why, BEL_ENOTFOUND, "not a Belfry data directory: no superblock file");
 }
 
 static int open_store(const char *path, struct bel_io *io, struct bel_tree_stats *out_stats,
@@ -63,7 +59,8 @@ static int open_store(const char *path, struct bel_io *io, struct bel_tree_stats
     err = io->lock(io); /* before the tree, which a running server may be writing */
     if (err == BEL_EBUSY) return bel__why_say(why, err, "the data directory is in use");
     if (err) return bel__why_system(why, err, "LOCK", "locked");
-    err = open_tree(path, &options.tree, why);
+    err = bel__log_look(io, why); /* an unfinished backup has an unfinished tree */
+    if (!err) err = open_tree(path, &options.tree, why);
     if (err) return err;
     assert(options.tree != NULL);
     err = check_tree(options.tree, out_stats, why);

@@ -85,9 +85,16 @@ void bel__store_pace(struct bel_store *store);
 void bel__store_pace_begin(struct bel_store *store);
 void bel__store_pace_end(struct bel_store *store);
 
-/* Begins to copy the tree if a backup waits and no checkpoint is running. The other one stops and
- * frees a backup. */
+/* Begins to copy the tree if a backup waits and no checkpoint is running. */
 void bel__store_backup_on(struct bel_store *store);
+
+/* Ends a backup that waits for a checkpoint, because the checkpoint has failed with `err`. */
+void bel__store_backup_fail(struct bel_store *store, int err);
+
+/* Copies a slice, unless a thread does. Returns whether there is more. */
+bool bel__store_backup_step(struct bel_store *store);
+
+/* Stops and frees a backup. */
 void bel__store_backup_end(struct bel_store *store);
 
 /* Writes the whole frozen delta to the tree now. Returns 0 if that has freed log segments;

@@ -180,17 +180,20 @@ BEL_CHECKED int bel__store_glance(const char *path, struct bel_store_glance *out
 BEL_CHECKED int bel__store_open_view(const char *path, struct bel_tree_stats *out_stats,
                                      struct bel_store **out, struct bel_why *why);
 
-/* Begins a backup of all committed rows to a directory that does not exist or is empty. The store
- * stays in use: a checkpoint brings the rows into the tree, then a thread copies the tree. The copy
- * is a store with an id of its own. Returns 0; or BEL_EBUSY if a backup is running, BEL_ECONFLICT
- * if the directory is not empty, BEL_EUNSUPPORTED for a store in memory, BEL_EIO, BEL_ENOMEM; on
- * failure sets `*why`. */
+/* Begins a backup of all committed rows to a directory that does not exist, is empty, or has an
+ * unfinished backup, which is replaced. The store stays in use: a checkpoint brings the rows into
+ * the tree, then a thread (without threads, bel__store_work()) copies the tree. The copy is a store
+ * with an id of its own; before it is complete, it cannot be opened. Returns 0; or BEL_EBUSY if a
+ * backup is running, BEL_ECONFLICT if the directory is not empty, BEL_EUNSUPPORTED for a store in
+ * memory, BEL_EFULL if the disk of the copy is full, BEL_EIO, BEL_ENOMEM; on failure sets
+ * `*why`. */
 BEL_CHECKED int bel__store_backup_begin(struct bel_store *store, const char *path,
                                         struct bel_why *why);
 
 /* Polls a backup. The caller must keep committing, if only empty batches. Returns BEL_EBUSY while
  * the backup is running; then, once, 0 if the copy is durable, or an error and `*why`; after that,
- * or without a backup, BEL_ENOTFOUND. */
+ * or without a backup, BEL_ENOTFOUND. BEL_EFULL means that the disk of the copy or that of the
+ * store is full. */
 BEL_CHECKED int bel__store_backup_poll(struct bel_store *store, struct bel_why *why);
 
 /* Makes a backup and waits until it is finished. */

@@ -3,7 +3,8 @@
 /*
  * Backups of an engine. A backup contains what was acknowledged before it began, can be opened and
  * used, and passes the check, also if the original is in use meanwhile. A backup interrupted by a
- * kill, at each event in turn, cannot be opened, and the original is not damaged.
+ * kill or by a full disk, at each event in turn, cannot be opened, and the original is not damaged;
+ * the next backup to the same directory replaces it.
  */
 #include "scene.h"
 #include "shim.h"
@@ -126,35 +127,137 @@ static void memory_cannot_be_copied(void)
 
 /* --- interrupted backups --- */
 
+static bool exists(const char *name)
+{
+    char path[2 * SCENE_PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/%s", copy, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Returns whether a backup may replace what is there: not a superblock that is empty. */
+static bool is_replaceable(void)
+{
+    char path[2 * SCENE_PATH_BYTES];
+    struct stat info;
+    (void)snprintf(path, sizeof path, "%s/superblock", copy);
+    return stat(path, &info) != 0 || info.st_size > 0;
+}
+
+/* Checks that nothing opens the copy, or that it is complete. Returns whether it is complete. */
+static bool check_refused(bool may_be_whole)
+{
+    struct bel_engine_report report;
+    struct bel_engine_why why = {{0}};
+    struct victim victim;
+    struct victim_options options = {.folder = copy, .book = then};
+    int err = bel_engine_check(copy, &report, &why);
+    CHECK_NOTE("%s: %.200s", bel_error_text(err), why.text);
+    if (err == 0) {
+        CHECK(may_be_whole);
+        return true;
+    }
+    if (!exists("superblock")) { /* nothing was written yet */
+        CHECK(err == BEL_ENOTFOUND && !exists("tree") && !exists("log-0"));
+        return false;
+    }
+    CHECK(err == BEL_ECORRUPT);
+    bool is_named = strstr(why.text, "an unfinished backup") != NULL;
+    CHECK(is_named || strstr(why.text, "superblock has 0 bytes") != NULL);
+    CHECK(victim_open(&victim, &options) == BEL_ECORRUPT);
+    CHECK(strstr(victim.why, is_named ? "an unfinished backup" : "superblock has 0 bytes") != NULL);
+    return false;
+}
+
+struct cut {
+    uint64_t event;
+    enum shim_moment when;
+};
+
 static void copy_until_killed(void *context)
 {
+    const struct cut *cut = context;
     struct victim victim;
-    struct shim_plan plan = {.skips_syncs = true, .kill_at = *(uint64_t *)context};
+    struct shim_plan plan = {.skips_syncs = true, .kill_at = cut->event, .when = cut->when};
     open_victim(&victim, folder, 3, book);
     shim_watch(copy, &plan);
     CHECK(bel_engine_backup(victim.engine, copy, NULL) == 0);
     victim_close(&victim);
 }
 
-static void a_copy_that_was_cut_short_is_none(void)
+static void a_copy_that_was_cut_short_is_refused(void)
 {
-    struct bel_engine_report report;
-    bool is_whole = false;
-    for (uint64_t event = 1; !is_whole; event++) {
-        CHECK_NOTE("event %" PRIu64, event);
-        CHECK(event < EVENTS_MAX);
+    for (int when = SHIM_BEFORE; when < SHIM_MOMENTS; when++) {
+        struct cut cut = {.when = (enum shim_moment)when};
+        bool is_whole = false;
         scene_clear(copy);
-        int status = scene_fork(copy_until_killed, &event);
-        is_whole = scene_is_well(status);
-        CHECK(is_whole || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
-        int err = bel_engine_check(copy, &report, NULL);
-        if (err == 0) { /* killed in the last sync: the backup is complete */
-            book_copy(book, then);
-            check_copy(4);
+        while (!is_whole) {
+            cut.event++;
+            CHECK(cut.event < EVENTS_MAX);
+            int status = scene_fork(copy_until_killed, &cut);
+            CHECK_NOTE("event %" PRIu64 ", moment %d", cut.event, when);
+            is_whole = scene_is_well(status);
+            CHECK(is_whole || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+            if (check_refused(true)) { /* or killed in the last sync */
+                book_copy(book, then);
+                check_copy(4);
+                scene_clear(copy);
+            } else if (cut.event % 2 == 0 || !is_replaceable()) {
+                scene_clear(copy); /* otherwise the next backup replaces it */
+            }
+            scene_check(folder);
         }
-        CHECK(err == 0 || (err == BEL_ENOTFOUND && !is_whole));
-        scene_check(folder);
+        CHECK(cut.event > 20);
     }
+}
+
+static void a_full_disk_of_the_copy_harms_nobody(void)
+{
+    struct victim victim;
+    struct bel_engine_why why = {{0}};
+    int err = BEL_EFULL;
+    open_victim(&victim, folder, 6, book);
+    for (uint64_t event = 1; err != 0; event++) {
+        struct shim_plan plan = {.skips_syncs = true, .full_at = event};
+        CHECK(event < EVENTS_MAX);
+        if (event % 2 == 0) scene_clear(copy); /* otherwise it replaces the failed one */
+        shim_watch(copy, &plan);
+        err = bel_engine_backup(victim.engine, copy, &why);
+        CHECK_NOTE("event %" PRIu64 ": %s: %.150s", event, bel_error_text(err), why.text);
+        CHECK(err == 0 || err == BEL_EFULL);
+        CHECK(err == 0 || strstr(why.text, "No space left on device") != NULL);
+        shim_stop();
+        CHECK(check_refused(err == 0) == (err == 0));
+        CHECK(err == 0 || (!exists("log-0") && !exists("tree/data.mdb")));
+        victim_work(&victim, seed++, TURNS_BETWEEN);
+        CHECK(victim.refused == 0);
+    }
+    (void)victim_check(&victim);
+    victim_close(&victim);
+}
+
+/* The original's tree cannot grow: the checkpoint that a backup begins with fails. */
+static void a_full_disk_of_the_original_is_told(void)
+{
+    struct victim victim;
+    struct bel_engine_why why = {{0}};
+    struct shim_plan plan = {.skips_syncs = true, .full_at = 1};
+    scene_clear(copy);
+    open_victim(&victim, folder, 7, book);
+    victim.may_fail = true;
+    victim_work(&victim, seed++, TURNS_BETWEEN);
+    shim_watch(folder, &plan);
+    plan.full_at = 0;
+    for (int i = 0; i < 2; i++) {
+        CHECK(bel_engine_backup(victim.engine, copy, &why) == BEL_EFULL);
+        CHECK(strstr(why.text, "the disk of the data directory is full") != NULL);
+        CHECK(!check_refused(false));
+    }
+    shim_heal();
+    CHECK(bel_engine_backup(victim.engine, copy, &why) == 0);
+    CHECK(check_refused(true));
+    (void)victim_check(&victim);
+    shim_stop();
+    victim_close(&victim);
 }
 
 int main(void)
@@ -166,7 +269,9 @@ int main(void)
     RUN(a_copy_has_all_that_was_answered);
     RUN(an_engine_works_while_it_is_copied);
     RUN(memory_cannot_be_copied);
-    RUN(a_copy_that_was_cut_short_is_none);
+    RUN(a_copy_that_was_cut_short_is_refused);
+    RUN(a_full_disk_of_the_copy_harms_nobody);
+    RUN(a_full_disk_of_the_original_is_told);
     scene_remove(folder);
     scene_remove(copy);
     book_destroy(book);

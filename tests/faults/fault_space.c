@@ -22,6 +22,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -175,6 +176,66 @@ static void all_that_was_acknowledged_is_there_after_all(void)
     victim_close(&victim);
 }
 
+/* --- backups to and from a full disk --- */
+
+static char small[2 * SCENE_PATH_BYTES], copy[3 * SCENE_PATH_BYTES];
+
+static void mount_small(uint64_t bytes)
+{
+    char options[64];
+    (void)snprintf(options, sizeof options, "size=%" PRIu64 ",mode=0700", bytes);
+    CHECK(mkdir(small, 0700) == 0);
+    CHECK(mount("belfry", small, "tmpfs", 0, options) == 0);
+}
+
+static void unmount_small(void)
+{
+    CHECK(umount2(small, MNT_DETACH) == 0);
+    CHECK(rmdir(small) == 0);
+}
+
+/* Mapped files of a full disk kill a process that touches them, which no error code tells. */
+static void a_copy_that_does_not_fit_is_told(void)
+{
+    struct bel_engine_why why = {{0}};
+    struct bel_engine_report report;
+    int err = BEL_EFULL, tries = 0;
+    open_victim(3);
+    work();
+    for (uint64_t bytes = 4096; err != 0; bytes += bytes < 65536 ? 4096 : bytes / 2) {
+        CHECK(tries++ < TURNS_MAX);
+        mount_small(bytes);
+        err = bel_engine_backup(victim.engine, copy, &why);
+        CHECK_NOTE("%" PRIu64 " bytes: %s: %.150s", bytes, bel_error_text(err), why.text);
+        CHECK(err == 0 || (err == BEL_EFULL && strstr(why.text, copy) != NULL));
+        int found = bel_engine_check(copy, &report, &why);
+        CHECK(err == 0 ? found == 0 : found == BEL_ENOTFOUND || found == BEL_ECORRUPT);
+        unmount_small();
+        work();
+        CHECK_EQ(victim.refused, 0);
+    }
+    CHECK(tries > 16);
+}
+
+static void who_is_full_can_be_copied_or_says_why_not(void)
+{
+    struct bel_engine_why why = {{0}};
+    mount_small(DISK_BYTES);
+    leave(0);
+    for (int i = 0; i < TURNS_MAX && victim.refused_by[BEL_VERB_SCHEDULE] == 0; i++) {
+        work();
+    }
+    int err = BEL_EFULL; /* the tree may have free pages for the checkpoint of a backup */
+    for (int i = 0; i < 3 && err != 0; i++) {
+        err = bel_engine_backup(victim.engine, copy, &why);
+        CHECK(err == 0 || strstr(why.text, "the disk of the data directory is full") != NULL);
+    }
+    give_back();
+    if (err != 0) CHECK(bel_engine_backup(victim.engine, copy, &why) == 0);
+    unmount_small();
+    victim_close(&victim);
+}
+
 /* --- a disk that the timers fill --- */
 
 /* Runs a command on the victim's engine, with turns until it is answered. */
@@ -204,7 +265,7 @@ static int schedule(void)
 static void who_has_filled_it_and_empties_it_is_let_in_again(void)
 {
     struct victim_options options = {.folder = folder,
-                                     .round = 3,
+                                     .round = 4,
                                      .book = book,
                                      .disk_reserve_bytes = RESERVE_BYTES,
                                      .has_no_thread = true};
@@ -240,6 +301,8 @@ int main(void)
     scene_make(folder);
     (void)snprintf(disk, sizeof disk, "%.*s", (int)(strrchr(folder, '/') - folder), folder);
     (void)snprintf(ballast, sizeof ballast, "%s/ballast", disk);
+    (void)snprintf(small, sizeof small, "%s/small", disk);
+    (void)snprintf(copy, sizeof copy, "%s/copy", small);
     if (!mount_disk()) {
         CHECK(rmdir(disk) == 0);
         printf("skip no small disk can be mounted here\n");
@@ -250,6 +313,8 @@ int main(void)
     RUN(who_adds_is_refused_and_who_ends_is_not);
     RUN(a_disk_that_is_quite_full_refuses_and_loses_nothing);
     RUN(all_that_was_acknowledged_is_there_after_all);
+    RUN(a_copy_that_does_not_fit_is_told);
+    RUN(who_is_full_can_be_copied_or_says_why_not);
     RUN(who_has_filled_it_and_empties_it_is_let_in_again);
     scene_clear(folder);
     CHECK(umount2(disk, MNT_DETACH) == 0);

@@ -50,6 +50,22 @@ static uint64_t event_count, sync_count;
 static bool has_failed;
 static struct shim_record record;
 
+static void take_lock(void)
+{
+    (void)pthread_mutex_lock(&lock);
+}
+
+static void give_lock(void)
+{
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* A process that is forked during a call of another thread must not find the mutex locked. */
+__attribute__((constructor)) static void prepare_forks(void)
+{
+    CHECK(pthread_atfork(take_lock, give_lock, give_lock) == 0);
+}
+
 void shim_watch(const char *folder, const struct shim_plan *what)
 {
     char parent[PATH_BYTES], real[PATH_BYTES];
@@ -74,7 +90,7 @@ void shim_stop(void)
 
 void shim_heal(void)
 {
-    plan.kill_at = plan.fail_sync_at = 0;
+    plan.kill_at = plan.fail_sync_at = plan.full_at = 0;
 }
 
 uint64_t shim_event_count(void)
@@ -189,6 +205,13 @@ static bool begins_to_die(void)
     return true;
 }
 
+/* Returns whether the disk is full, and sets errno. Call it after the event was counted. */
+static bool is_full(void)
+{
+    errno = ENOSPC;
+    return plan.full_at != 0 && event_count >= plan.full_at;
+}
+
 static void count_name_event(void)
 {
     if (begins_to_die()) die();
@@ -207,18 +230,20 @@ static int open_counted(int folder, const char *path, int flags, mode_t mode)
 {
     struct stat info;
     char name[SHIM_NAME_BYTES];
+    bool fails = false;
     (void)pthread_mutex_lock(&lock);
     if ((flags & (O_CREAT | O_TRUNC)) != 0 && name_in_folder(folder, path, name)) {
         bool is_new = fstatat(folder, path, &info, AT_SYMLINK_NOFOLLOW) != 0;
         if (is_new) {
             count_name_event();
-            (void)note(SHIM_CREATE, name);
+            fails = is_full();
+            if (!fails) (void)note(SHIM_CREATE, name);
         } else if ((flags & O_TRUNC) != 0) {
             count_name_event();
             (void)note(SHIM_TRUNCATE, name);
         }
     }
-    int file = (int)syscall(SYS_openat, folder, path, flags, mode);
+    int file = fails ? -1 : (int)syscall(SYS_openat, folder, path, flags, mode);
     (void)pthread_mutex_unlock(&lock);
     return file;
 }
@@ -260,7 +285,7 @@ int shim_mkdir(const char *path, mode_t mode)
     (void)pthread_mutex_lock(&lock);
     bool is_ours = name_in_folder(AT_FDCWD, path, name);
     if (is_ours) count_name_event();
-    int failed = (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+    int failed = is_ours && is_full() ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
     if (is_ours && !failed) (void)note(SHIM_FOLDER, name);
     (void)pthread_mutex_unlock(&lock);
     return failed;
@@ -277,7 +302,8 @@ static ssize_t pwrite_counted(int file, const void *bytes, size_t count, off_t o
         (void)syscall(SYS_pwrite64, file, bytes, half, offset);
         die();
     }
-    ssize_t done = syscall(SYS_pwrite64, file, bytes, count, offset);
+    bool fails = is_ours && is_full();
+    ssize_t done = fails ? -1 : syscall(SYS_pwrite64, file, bytes, count, offset);
     struct shim_event *event = is_ours && done > 0 ? note(SHIM_WRITE, name) : NULL;
     if (event != NULL) {
         event->offset = (uint64_t)offset;

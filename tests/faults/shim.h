@@ -46,6 +46,7 @@ struct shim_plan {
     bool skips_syncs;      /* syncs are recorded but not made: for kills, not for power cuts */
     uint64_t kill_at;      /* number of the event; 0: none */
     enum shim_moment when; /* point of that event */
+    uint64_t full_at;      /* from this event on the disk is full: ENOSPC; 0: never */
     uint64_t fail_sync_at; /* number of the sync, from 1, that fails with EIO; 0: none */
     bool fails_tree;       /* counts syncs of the tree instead of the log */
     bool is_recording;

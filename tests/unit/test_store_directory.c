@@ -128,6 +128,57 @@ static void a_directory_has_one_opener(void)
     teardown();
 }
 
+/* Creates a file, or a folder if its name ends in a slash. */
+static void touch(const char *name)
+{
+    char command[256];
+    (void)snprintf(command, sizeof command, "mkdir -p \"$(dirname '%s/%sx')\" && touch '%s/%s'",
+                   path, name, path, name);
+    CHECK(system(command) == 0); /* NOLINT(concurrency-mt-unsafe) */
+}
+
+static bool has_file(const char *name)
+{
+    char whole[128];
+    (void)snprintf(whole, sizeof whole, "%s/%s", path, name);
+    return access(whole, F_OK) == 0;
+}
+
+static void a_store_is_not_created_among_other_files(void)
+{
+    setup();
+    touch("lost+found/");
+    open_store(); /* the root of a file system is empty otherwise */
+    touch("passwd");
+    close_store();
+    open_store(); /* once there is a store, other files are harmless */
+    teardown();
+
+    setup();
+    touch("passwd");
+    CHECK(bel__store_open(&options, &store, &why) == BEL_ECONFLICT);
+    CHECK(strstr(why.text, "not a Belfry data directory, and not empty: it has 'passwd'") != NULL);
+    CHECK(!has_file("LOCK") && !has_file("log-0"));
+    teardown();
+}
+
+/* A backup of a version without placeholders was cut short, or the superblock was deleted. */
+static void a_tree_without_a_superblock_is_refused(void)
+{
+    static const char *const folders[] = {"tree/", "tree.new/"};
+    for (int i = 0; i < 2; i++) {
+        struct bel_tree_stats stats;
+        setup();
+        touch(folders[i]);
+        CHECK(bel__store_open(&options, &store, &why) == BEL_ECORRUPT);
+        CHECK(strstr(why.text, "there is a tree but no superblock") != NULL);
+        CHECK(!has_file("LOCK") && !has_file("log-0"));
+        CHECK(bel__store_open_view(path, &stats, &store, &why) == BEL_ECORRUPT);
+        CHECK(strstr(why.text, "there is a tree but no superblock") != NULL);
+        teardown();
+    }
+}
+
 static void a_store_moves_between_direct_and_buffered(void)
 {
     for (int i = 0; i < 2; i++) {
@@ -242,6 +293,8 @@ int main(void)
 {
     RUN(a_store_is_there_after_closing_and_after_a_kill);
     RUN(a_directory_has_one_opener);
+    RUN(a_store_is_not_created_among_other_files);
+    RUN(a_tree_without_a_superblock_is_refused);
     RUN(a_store_moves_between_direct_and_buffered);
     RUN(threads_can_sync_and_carry);
     RUN(what_cannot_be_opened_says_why);

@@ -44,7 +44,8 @@ struct bel_io_file; /* opaque */
 /* Is called with the name of each file. */
 typedef void bel_io_see(void *context, const char *name);
 
-/* The interface. An implementation has this struct as its first member and sets all functions. */
+/* The interface. An implementation has this struct as its first member and sets all functions;
+ * open_other alone may be NULL. */
 struct bel_io {
     /* Locks the directory. BEL_EBUSY if it is locked, be it by this process. */
     int (*lock)(struct bel_io *io);
@@ -77,6 +78,10 @@ struct bel_io {
 
     uint64_t (*mono_ns)(struct bel_io *io);        /* monotonic time, to measure checkpoints */
     void (*pause)(struct bel_io *io, uint64_t ns); /* sleeps */
+
+    /* Opens another directory by its path, and creates it if it does not exist: the target of a
+     * backup. NULL if the implementation has only one directory. */
+    int (*open_other)(struct bel_io *io, const char *path, struct bel_io **out);
 
     void (*destroy)(struct bel_io *io); /* unlocks, too */
 };

@@ -248,6 +248,12 @@ static void pause_for(struct bel_io *io, uint64_t ns)
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
 }
 
+static int open_other(struct bel_io *io, const char *path, struct bel_io **out)
+{
+    (void)io;
+    return bel__io_system_open(path, out);
+}
+
 static void destroy(struct bel_io *io)
 {
     struct system_io *self = of(io);
@@ -294,6 +300,7 @@ int bel__io_system_open(const char *path, struct bel_io **out)
         .free_bytes = free_bytes,
         .mono_ns = mono_ns,
         .pause = pause_for,
+        .open_other = open_other,
         .destroy = destroy,
     };
     int err = make_directory(path);

@@ -4,6 +4,10 @@
  * Creation writes the superblock last. Without a superblock there is no store, so an interrupted
  * creation starts over. Before that it checks existing segments: only an unused one, whose header
  * is zeros, may be overwritten.
+ *
+ * A backup must not be taken for an interrupted creation, because its tree has rows before its log
+ * exists. So a backup begins with a placeholder for the superblock: a text of another size, which
+ * earlier versions refuse as damage. The superblock replaces it in one step, a rename.
  */
 #include "store/log/files.h"
 
@@ -13,6 +17,9 @@
 
 static const char superblock_name[] = "superblock";
 static const char superblock_new_name[] = "superblock.new";
+static const char placeholder[] = "unfinished Belfry backup\n"; /* without its last byte, a 0 */
+
+static_assert(sizeof placeholder - 1 < BEL_SUPERBLOCK_BYTES, "it is not taken for a superblock");
 
 void bel__log_name(uint32_t number, char out[BEL_LOG_NAME_BYTES])
 {
@@ -121,6 +128,69 @@ static int make(struct bel_log *log, const struct bel_log_options *options, stru
     return write_superblock(log, why);
 }
 
+/* Sets `*out` to whether a superblock of this size is the placeholder of a backup, be it partly
+ * written. An empty file may have been anything. */
+static int is_placeholder(struct bel_io *io, struct bel_io_file *file, uint64_t size, bool *out)
+{
+    char bytes[sizeof placeholder];
+    *out = false;
+    if (size == 0 || size >= sizeof placeholder) return 0;
+    int err = io->read(io, file, 0, bytes, size);
+    if (!err) *out = memcmp(bytes, placeholder, size) == 0;
+    return err;
+}
+
+int bel__log_look(struct bel_io *io, struct bel_why *why)
+{
+    struct bel_io_file *file;
+    uint64_t size;
+    bool is_copy = false;
+    int err = io->open(io, superblock_name, BEL_IO_READ, &file);
+    if (err == BEL_ENOTFOUND) return err;
+    if (err) return bel__why_system(why, err, superblock_name, "opened");
+    err = io->size(io, file, &size);
+    if (!err) err = is_placeholder(io, file, size, &is_copy);
+    if (err) err = bel__why_system(why, err, superblock_name, "read");
+    io->close(io, file);
+    if (err || !is_copy) return err;
+    return bel__why_say(why, BEL_ECORRUPT,
+                        "an unfinished backup: it was interrupted or has failed; remove it, or "
+                        "repeat BACKUP to this path");
+}
+
+int bel__log_begin_copy(struct bel_io *io, struct bel_why *why)
+{
+    struct bel_io_file *file;
+    int err = io->open(io, superblock_name, BEL_IO_CREATE, &file);
+    if (err) return bel__why_system(why, err, superblock_name, "made");
+    err = io->write(io, file, 0, placeholder, sizeof placeholder - 1);
+    if (err) err = bel__why_system(why, err, superblock_name, "written");
+    io->close(io, file);
+    if (err) (void)!io->remove(io, superblock_name);
+    return err;
+}
+
+int bel__log_sync_copy(struct bel_io *io, struct bel_why *why)
+{
+    struct bel_io_file *file;
+    int err = io->open(io, superblock_name, BEL_IO_READ, &file);
+    if (err) return bel__why_system(why, err, superblock_name, "opened");
+    err = io->sync(io, file);
+    io->close(io, file);
+    if (!err) err = io->sync_directory(io);
+    return err ? bel__why_system(why, err, superblock_name, "synced") : 0;
+}
+
+void bel__log_abandon_copy(struct bel_io *io)
+{
+    char name[BEL_LOG_NAME_BYTES];
+    for (uint32_t i = 0; i < BEL_SEGMENT_COUNT_MAX; i++) {
+        bel__log_name(i, name);
+        (void)!io->remove(io, name);
+    }
+    (void)!io->remove(io, superblock_new_name);
+}
+
 static int read_superblock(struct bel_log *log, struct bel_why *why)
 {
     struct bel_io *io = log->io;
@@ -171,7 +241,9 @@ static int open_segment(struct bel_log *log, uint32_t number, bool is_direct, st
 int bel__log_open_files(struct bel_log *log, const struct bel_log_options *options,
                         struct bel_why *why)
 {
-    int err = read_superblock(log, why);
+    int err = bel__log_look(log->io, why);
+    if (err == BEL_ECORRUPT && options->first_batch > 0) err = BEL_ENOTFOUND; /* our own */
+    if (!err) err = read_superblock(log, why);
     if (err == BEL_ENOTFOUND) err = make(log, options, why);
     if (err) return err;
 

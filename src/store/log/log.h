@@ -39,7 +39,7 @@ struct bel_log_options {
     struct bel_entropy *entropy; /* borrowed */
     uint64_t segment_bytes;      /* for a new log only */
     uint32_t segment_count;      /* for a new log only */
-    uint64_t first_batch;        /* for a new log only: the tree has those before; 0 means 1 */
+    uint64_t first_batch;        /* 0, or for the log of a backup: the tree has those before */
     bool is_buffered;            /* never use O_DIRECT */
     enum bel_log_driver driver;
     bool is_lazy;                /* an append writes, the sync follows later; not AT_ONCE */
@@ -91,6 +91,20 @@ BEL_CHECKED int bel__log_open(const struct bel_log_options *options, struct bel_
  * Returns 0; an error as bel__log_open(); or the result of `replay`. */
 BEL_CHECKED int bel__log_recover(struct bel_log *log, uint64_t epoch, bel_log_replay *replay,
                                  void *context, struct bel_why *why);
+
+/* Marks a directory as an unfinished backup, which cannot be opened as a log: writes a placeholder
+ * for the superblock. bel__log_open() with a `first_batch` replaces it at its end. The placeholder
+ * becomes durable with bel__log_sync_copy(). */
+BEL_CHECKED int bel__log_begin_copy(struct bel_io *io, struct bel_why *why);
+BEL_CHECKED int bel__log_sync_copy(struct bel_io *io, struct bel_why *why);
+
+/* Frees the disk space of a backup that has failed; the placeholder stays. */
+void bel__log_abandon_copy(struct bel_io *io);
+
+/* Looks for a superblock. Returns 0 if there is one, which may be damaged; BEL_ENOTFOUND; or
+ * BEL_ECORRUPT for the placeholder of an unfinished backup. Sets `*why`, except for 0 and
+ * BEL_ENOTFOUND. */
+BEL_CHECKED int bel__log_look(struct bel_io *io, struct bel_why *why);
 
 /* Writes a closing mark and closes the log; NULL is allowed. */
 void bel__log_close(struct bel_log *log);
