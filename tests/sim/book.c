@@ -200,6 +200,14 @@ void book_opened(struct book *book)
     }
 }
 
+void book_cut(struct book *book)
+{
+    for (size_t i = 0; i < book->count; i++) {
+        doubt(&book->entries[i]);
+        book->entries[i].handed = SIZE_MAX; /* an older one may be good again */
+    }
+}
+
 /* --- what is answered --- */
 
 static void told_schedule(struct book *book, const struct order *order)
@@ -371,6 +379,7 @@ static void told_end(struct book *book, const struct order *order)
     }
     if (command->ack.tokens_count != 1 || reply->count != 1) return;
     entry = entry_of_token(book, order, 0);
+    if (entry != NULL && entry->handed == SIZE_MAX) entry->handed = order->handed[0];
     if (entry == NULL || entry->handed != order->handed[0]) {
         if (entry != NULL) {
             world_fail(book->world, "tokens", "#%" PRIu64 ": an old token of %s %s is taken",

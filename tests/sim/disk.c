@@ -352,11 +352,9 @@ static int list(struct bel_io *io, bel_io_see *see, void *context)
     return 0;
 }
 
-/* Files take no time here. */
 static uint64_t mono_ns(struct bel_io *io)
 {
-    (void)io;
-    return 0;
+    return of(io)->plan.mono_ns;
 }
 
 static void pause_for(struct bel_io *io, uint64_t ns)

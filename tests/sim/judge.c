@@ -15,6 +15,7 @@
 
 #include "../model/inside.h"
 #include "engine/engine.h"
+#include "store/state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #include <string.h>
 
 enum {
+    TOKENS_APART = 1 << 20,
     SAVE_MS = 1000, /* how far open time may have been written behind */
 };
 
@@ -35,7 +37,9 @@ struct event {
     enum event_kind kind;
     struct bel_now now;
     uint64_t word;               /* of chance */
-    int64_t engine_ms, open_ms;  /* of a reopening */
+    int64_t engine_ms, open_ms;  /* of a reopening, as is the next */
+    uint64_t tokens;             /* where to go on: those of turns that are lost are not reused */
+    uint64_t batch;              /* the last one of the engine, then */
     struct list_of_orders given; /* of a turn */
     uint64_t refused;            /* of those, by place: the engine had no room */
 };
@@ -48,6 +52,7 @@ struct judge {
     size_t answered; /* events that an answer is known of: they have happened */
     uint64_t word;
     bool is_replaying;
+    bool is_at_end; /* the model has lived through all events, and no more */
     struct bel_next next;
     struct list_of_orders waiting; /* orders that the model has */
     struct list_of_orders decided; /* by the model, and not yet told by the engine */
@@ -105,8 +110,10 @@ static struct event *add_event(struct judge *judge, enum event_kind kind)
         if (judge->events == NULL) abort();
     }
     struct event *event = &judge->events[judge->count++];
-    *event =
-        (struct event){.kind = kind, .now = judge->world->now, .word = judge->world->entropy.word};
+    *event = (struct event){.kind = kind,
+                            .now = judge->world->now,
+                            .word = judge->world->entropy.word,
+                            .batch = judge->world->engine->store->batch};
     return event;
 }
 
@@ -162,6 +169,7 @@ static void live(struct judge *judge, const struct event *event)
         withdraw_all(judge);
         judge->model->engine_ms = event->engine_ms;
         judge->model->open_ms = event->open_ms;
+        judge->model->tokens = event->tokens;
         model_reopen(judge->model, event->now);
         return;
     }
@@ -454,13 +462,16 @@ static bool are_times_right(struct judge *judge, int64_t engine_ms, int64_t open
 /* Lets the model, after `count` events, be opened and looked at. */
 static bool try_at(struct judge *judge, size_t count, const struct list_of_orders *looks)
 {
-    const struct bel_times *times = &judge->world->engine->now;
-    int64_t engine_ms = (int64_t)times->engine, open_ms = (int64_t)times->open;
+    const struct world *world = judge->world;
+    const struct bel_times *times = &world->engine->now;
+    struct event reopen = {.kind = EVENT_REOPEN,
+                           .now = world->now,
+                           .engine_ms = (int64_t)times->engine,
+                           .open_ms = (int64_t)times->open,
+                           .tokens = world->opens * TOKENS_APART};
+    struct event look = {.kind = EVENT_TURN, .now = world->now, .given = *looks};
     withdraw_all(judge);
-    if (!are_times_right(judge, engine_ms, open_ms)) return false;
-    struct event reopen = {
-        .kind = EVENT_REOPEN, .now = judge->world->now, .engine_ms = engine_ms, .open_ms = open_ms};
-    struct event look = {.kind = EVENT_TURN, .now = judge->world->now, .given = *looks};
+    if (!are_times_right(judge, reopen.engine_ms, reopen.open_ms)) return false;
     live(judge, &reopen);
     live(judge, &look);
     judge->decided.count = 0;
@@ -468,8 +479,9 @@ static bool try_at(struct judge *judge, size_t count, const struct list_of_order
 
     forget_events(judge, count);
     struct event *event = add_event(judge, EVENT_REOPEN);
-    event->engine_ms = engine_ms;
-    event->open_ms = open_ms;
+    event->engine_ms = reopen.engine_ms;
+    event->open_ms = reopen.open_ms;
+    event->tokens = reopen.tokens;
     event = add_event(judge, EVENT_TURN);
     for (size_t i = 0; i < looks->count; i++) {
         list_add(&event->given, looks->items[i]);
@@ -492,11 +504,12 @@ static uint64_t refusable(const struct event *event)
     return event->kind == EVENT_TURN ? places : 0;
 }
 
-/* The same, with any of the last turn's refused, if room was tight. */
+/* Tries the first `count` events, and with any of the last turn's refused, if room was tight. */
 static bool try_refusals(struct judge *judge, size_t count, bool is_tight,
                          const struct list_of_orders *looks)
 {
-    if (count < judge->count) live_again(judge, count);
+    if (!judge->is_at_end || count < judge->count) live_again(judge, count);
+    judge->is_at_end = false;
     if (try_at(judge, count, looks)) return true;
     if (!is_tight || count == 0) return false;
     uint64_t places = refusable(&judge->events[count - 1]);
@@ -507,6 +520,22 @@ static bool try_refusals(struct judge *judge, size_t count, bool is_tight,
     }
     judge->events[count - 1].refused = 0;
     return false;
+}
+
+/* How many events there are up to a batch. */
+static size_t count_up_to(const struct judge *judge, uint64_t batch)
+{
+    size_t count = judge->count;
+    while (count > 0 && judge->events[count - 1].batch > batch) {
+        count--;
+    }
+    return count;
+}
+
+void judge_cut(struct judge *judge)
+{
+    size_t durable = count_up_to(judge, judge->world->synced);
+    if (durable < judge->answered) judge->answered = durable;
 }
 
 /* Whether the engine may have done a part of an order that takes several turns. */
@@ -522,23 +551,36 @@ static bool has_part(const struct judge *judge)
     return false;
 }
 
+/* Where the engine is, as the number of its last batch has it, is tried first. */
+static bool find_place(struct judge *judge, bool is_tight, const struct list_of_orders *looks,
+                       size_t *out)
+{
+    size_t likely = count_up_to(judge, judge->world->recovered);
+    if (likely < judge->answered) likely = judge->answered;
+    *out = likely;
+    judge->is_at_end = true;
+    if (try_refusals(judge, likely, is_tight, looks)) return true;
+    for (*out = judge->count; *out >= judge->answered; --*out) {
+        if (*out != likely && try_refusals(judge, *out, is_tight, looks)) return true;
+        if (*out == 0) break;
+    }
+    return false;
+}
+
 bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_orders *looks)
 {
-    char first[sizeof judge->differ.text] = "";
+    size_t all = judge->count, place;
     judge->decided.count = 0;
-    for (size_t back = 0; back <= judge->count - judge->answered; back++) {
-        if (try_refusals(judge, judge->count - back, is_tight, looks)) {
-            say(judge->world, "      %zu turns are lost\n", back);
-            if (back > 0) walk_forget(judge->world->walk);
-            return true;
-        }
-        if (back == 0) (void)snprintf(first, sizeof first, "%s", judge->differ.text);
+    if (find_place(judge, is_tight, looks, &place)) {
+        say(judge->world, "      %zu turns are lost\n", all - place);
+        if (place < all) walk_forget(judge->world->walk);
+        return true;
     }
     if (is_tight && has_feature(judge->world, FEATURE_PLANS)) return false; /* or plans were */
     if (has_part(judge)) return false;
     world_fail(judge->world, "durable",
-               "after an opening, no turn from the last that was answered is where it is; "
-               "after all of them: %s; after those answered: %s",
-               first, judge->differ.text);
+               "after an opening, none of the turns from %zu, which was answered, to %zu is where "
+               "it is; after the first: %s",
+               judge->answered, all, judge->differ.text);
     return false;
 }

@@ -168,6 +168,22 @@ static void choose_zone(struct world *world, struct bel_recurrence *plan)
     plan->fold = (enum bel_fold)below(world, 3);
 }
 
+/* By the second, or on days, with times that are there twice or not at all. */
+static void choose_rrule(struct world *world, struct bel_recurrence *plan)
+{
+    static const char *const rules[] = {"FREQ=SECONDLY",
+                                        "FREQ=SECONDLY;INTERVAL=3;COUNT=5",
+                                        "INTERVAL=2;FREQ=SECONDLY",
+                                        "FREQ=MINUTELY;BYSECOND=0,20,40",
+                                        "RRULE:FREQ=DAILY;BYHOUR=1,2,3;BYMINUTE=0,30",
+                                        "FREQ=WEEKLY;BYDAY=SA,SU;BYHOUR=2,3;BYSECOND=0,1,2",
+                                        "FREQ=MONTHLY;BYDAY=-1SU;BYHOUR=2;BYMINUTE=0,30",
+                                        "FREQ=SECONDLY;INTERVAL=2\nEXDATE:20260101T000004Z"};
+    plan->kind = BEL_PLAN_RRULE;
+    plan->rule = view_of(rules[below(world, 8)]);
+    plan->mode = BEL_PLAN_RATE;
+}
+
 static void choose_plan(struct world *world, const struct order *order,
                         struct bel_schedule_spec *spec)
 {
@@ -200,6 +216,7 @@ static void choose_plan(struct world *world, const struct order *order,
         plan->mode = BEL_PLAN_RATE;
     }
     if (has_feature(world, FEATURE_ZONES) && chance(world, 60)) choose_zone(world, plan);
+    if (has_feature(world, FEATURE_RRULE) && chance(world, 40)) choose_rrule(world, plan);
     if (has_feature(world, FEATURE_EXPIRY)) {
         plan->mode = BEL_PLAN_RATE;
         plan->overlap = BEL_OVERLAP_ALLOW;

@@ -34,21 +34,6 @@ enum {
 
 /* --- answers --- */
 
-static bool is_final(int err)
-{
-    return err == BEL_EIO || err == BEL_ECORRUPT;
-}
-
-static bool has_sync_failed(const struct world *world)
-{
-    return world->is_sync_armed && disk_plan(world->disk)->fail_sync_in == 0;
-}
-
-static bool has_write_failed(const struct world *world)
-{
-    return world->is_write_armed && disk_plan(world->disk)->fail_write_in == 0;
-}
-
 static void hash_reply(struct world *world, const struct order *order)
 {
     const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
@@ -92,7 +77,7 @@ static void keep_answer(struct order *order, enum bel_verb verb, const struct be
     order->has_more = order->is_look && is_list && reply->timers.cursor.bytes > 0;
     order->is_told = !order->has_more;
     order->world->pages += is_list;
-    order->is_over = is_final(reply->err);
+    order->is_over = watch_is_final(reply->err);
 }
 
 void run_told(struct bel_request *request, const struct bel_reply *reply)
@@ -102,7 +87,8 @@ void run_told(struct bel_request *request, const struct bel_reply *reply)
     memory_enter(false);
     keep_answer(order, request->command.verb, reply);
     if (order->is_told) list_add(&world->told, order);
-    if (!order->is_over && has_sync_failed(world)) {
+    bool is_lazy = has_feature(world, FEATURE_LAZY);
+    if (!order->is_over && watch_has_sync_failed(world) && !is_lazy) {
         world_fail(world, "sync", "#%" PRIu64 " is answered after a sync has failed",
                    order->number);
     }
@@ -208,25 +194,6 @@ static void ask_pages(struct world *world)
     }
 }
 
-/* Whether the turn has left something that was due for later, for want of room. */
-static bool is_short(const struct bel_engine *engine)
-{
-    if (engine->load_left == 0) return true;
-    for (uint32_t i = 0; i < engine->topics.count; i++) {
-        const struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
-        if (topic == NULL) continue;
-        if (topic->is_partial[0] || topic->is_partial[1] || topic->has_late_tick) return true;
-        if (topic->sweep_time <= (uint64_t)engine->now.wall + 1) return true;
-    }
-    return false;
-}
-
-/* Whether who adds may be refused: see store.c. */
-static bool is_tight(const struct bel_engine *engine)
-{
-    return bel__log_free_count(engine->store->log) < 2;
-}
-
 static void engine_turn(struct world *world)
 {
     ask_pages(world);
@@ -240,42 +207,11 @@ static void engine_turn(struct world *world)
     world->is_inside = false;
     memory_enter(false);
     world->turns++;
+    uint64_t synced = bel__store_synced(world->engine->store);
+    if (synced != world->synced) world->unsynced_ns = UINT64_MAX; /* a new batch may follow */
+    world->synced = synced;
     world_work(world);
-    if (is_short(world->engine)) world->is_short = true;
-}
-
-bool run_is_down(const struct world *world)
-{
-    return disk_is_down(world->disk) || has_sync_failed(world) || is_final(world->engine->broken) ||
-           is_final(bel__store_error(world->engine->store));
-}
-
-/* It has ended without a reason. */
-static void check_reason(struct world *world)
-{
-    bool has_reason =
-        disk_is_down(world->disk) || has_sync_failed(world) || has_write_failed(world);
-    if (has_reason || !run_is_down(world)) return;
-    world_fail(world, "broken", "the engine has given up: %s",
-               bel_error_text(world->engine->broken));
-}
-
-/* An engine that does not stop when a sync has failed. */
-static void check_stopped(struct world *world)
-{
-    if (!has_sync_failed(world) || disk_is_down(world->disk)) return;
-    if (is_final(world->engine->broken) || is_final(bel__store_error(world->engine->store))) return;
-    world_fail(world, "sync", "the engine goes on after a sync has failed");
-}
-
-static void check_next(struct world *world)
-{
-    if (world->judge == NULL || run_is_down(world)) return;
-    struct bel_next want = judge_next(world->judge);
-    if (world->next.due.ns > want.due.ns || world->next.wait.ns > want.wait.ns) {
-        world_fail(world, "next", "the next turn is at %" PRIu64 ", and needed at %" PRIu64,
-                   world->next.due.ns, want.due.ns);
-    }
+    if (watch_is_short(world->engine)) world->is_short = true;
 }
 
 /* Whether an order that is refused has changed nothing. */
@@ -384,12 +320,12 @@ void run_orders(struct world *world, struct list_of_orders *orders)
     }
     if (world->speakers != NULL) speakers_step(world->speakers);
     tap_name_for_book(world);
-    world->is_tight = is_tight(world->engine);
+    world->is_tight = watch_is_tight(world->engine);
     world->told.count = 0;
     engine_turn(world);
     finish_turn(world);
-    check_reason(world);
-    check_stopped(world);
+    watch_reason(world);
+    watch_stopped(world);
     note_refusals(world);
     if (world->is_short) dismiss_judge(world);
     take_begun(world, &begun);
@@ -400,7 +336,8 @@ void run_orders(struct world *world, struct list_of_orders *orders)
     }
     free(begun.items);
     take_answers(world);
-    check_next(world);
+    watch_next(world);
+    watch_interval(world);
     tap_name_for_book(world);
     if (world->speakers != NULL && !world->has_failed) speakers_listen(world->speakers);
 }
@@ -438,7 +375,7 @@ static void turn_alone(struct world *world)
 {
     world->told.count = 0;
     engine_turn(world);
-    check_reason(world);
+    watch_reason(world);
     take_answers(world);
 }
 
@@ -530,6 +467,10 @@ static void break_down(struct world *world)
 {
     bool is_power = chance(world, 70);
     say(world, "      %s\n", is_power ? "the power fails" : "it is killed");
+    if (is_power && has_feature(world, FEATURE_LAZY)) {
+        if (world->judge != NULL) judge_cut(world->judge);
+        book_cut(world->book);
+    }
     world_close(world, false);
     disarm(world);
     if (is_power) {
@@ -578,6 +519,7 @@ static bool open_again(struct world *world)
 /* Recovering twice finds the same. */
 static bool check_digest(struct world *world)
 {
+    if (world->recovered == 0) return true; /* a new one, with secrets that are not stored yet */
     uint64_t first = world_digest(world);
     world_close(world, chance(world, 50));
     disk_kill(world->disk);

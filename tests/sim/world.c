@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "speakers.h"
+#include "store/state.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -59,6 +60,9 @@ static void draw_features(struct config *config, uint64_t *random)
     if (config->faults[FAULT_CLOCK]) has[FEATURE_RETENTION] = false;
     if (!has[FEATURE_LATE_SYNC]) has[FEATURE_SLOW_SYNC] = false;
     if (!has[FEATURE_PLANS]) has[FEATURE_ZONES] = false;
+    if (!has[FEATURE_PLANS]) has[FEATURE_RRULE] = false;
+    if (random_below(random, 2) > 0) has[FEATURE_LAZY] = false;
+    if (has[FEATURE_LAZY]) has[FEATURE_LATE_SYNC] = has[FEATURE_SLOW_SYNC] = false;
     if (has[FEATURE_EXPIRY]) has[FEATURE_PAGES] = false; /* which a list of all notices more of */
 }
 
@@ -96,6 +100,7 @@ static void draw_sizes(struct config *config, uint64_t *random)
     config->has_direct = random_below(random, 2) == 0;
     config->turn_max = 1 + (unsigned)random_below(random, 5);
     config->pace_ms = random_below(random, 2) == 0 ? 40 : 4000;
+    config->interval_ms = random_below(random, 2) == 0 ? 0 : 1 + random_below(random, 200);
     if (!config->faults[FAULT_TINY]) return;
     config->segment_bytes = (9 + random_below(random, 6)) * BEL_IO_BLOCK;
     config->segment_count = 3;
@@ -218,6 +223,7 @@ void world_pass(struct world *world, uint64_t ms, bool is_suspended)
     world->now.boot.ns += ms * NS_PER_MS;
     world->now.wall.ms += (int64_t)ms;
     if (!is_suspended) world->now.real.ns += ms * NS_PER_MS;
+    if (has_feature(world, FEATURE_LAZY)) disk_plan(world->disk)->mono_ns += ms * NS_PER_MS;
     say(world, "      +%llu ms: %lld%s\n", (unsigned long long)ms,
         (long long)(world->now.wall.ms - START_MS), is_suspended ? ", suspended" : "");
 }
@@ -249,6 +255,7 @@ static int fill(struct bel_entropy *entropy, void *out, size_t bytes)
 int world_open(struct world *world, struct bel_why *why)
 {
     const struct config *config = &world->config;
+    bool is_late = config->features[FEATURE_LATE_SYNC] || config->features[FEATURE_LAZY];
     struct bel_store_options store_options = {
         .io = disk_io(world->disk),
         .tree = &world->tree.tree,
@@ -257,7 +264,9 @@ int world_open(struct world *world, struct bel_why *why)
         .segment_count = config->segment_count,
         .transaction_rows = config->transaction_rows,
         .disk_reserve_bytes = 1 << 20,
-        .sync = config->features[FEATURE_LATE_SYNC] ? BEL_SYNC_IN_WORK : BEL_SYNC_IN_COMMIT,
+        .sync = is_late ? BEL_SYNC_IN_WORK : BEL_SYNC_IN_COMMIT,
+        .is_lazy = config->features[FEATURE_LAZY],
+        .sync_interval_ns = config->features[FEATURE_LAZY] ? config->interval_ms * NS_PER_MS : 0,
     };
     struct bel_engine_options options = {
         .now = world->now, .zones = world_zones(), .ready_max = config->ready_max};
@@ -265,6 +274,7 @@ int world_open(struct world *world, struct bel_why *why)
     memory_enter(true);
     int err = bel__store_open(&store_options, &store, why);
     if (err == 0) {
+        world->recovered = world->synced = store->batch;
         err = bel__engine_open_on(&options, store, &world->entropy.entropy, &world->engine);
         if (err) bel__store_close(store);
     }
@@ -275,6 +285,7 @@ int world_open(struct world *world, struct bel_why *why)
         world->engine->bulk_changes_max = config->bulk_changes;
     }
     if (world->speakers != NULL) speakers_open(world->speakers);
+    world->unsynced_ns = UINT64_MAX;
     world->opens++;
     world->boot_opened_ns = world->now.boot.ns;
     return 0;
@@ -287,6 +298,10 @@ void world_close(struct world *world, bool is_orderly)
     if (!is_orderly) disk_stop(world->disk);
     bel_engine_close(world->engine);
     world->engine = NULL;
+    const struct disk_plan *plan = disk_plan(world->disk);
+    bool has_failed = (world->is_sync_armed && plan->fail_sync_in == 0) ||
+                      (world->is_write_armed && plan->fail_write_in == 0);
+    if (!disk_is_down(world->disk) && !has_failed) world->synced = UINT64_MAX; /* all of it */
     if (world->speakers != NULL) speakers_kill(world->speakers);
 }
 

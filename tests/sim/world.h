@@ -12,7 +12,7 @@
  *     book.c     what is always true           main.c     seeds and swarms
  *     speakers.c clients of a server           tap.c      between their sessions and the engine
  *     listen.c   what they hear                drain.c    how a history begins and ends
- *     walk.c     lists, page by page
+ *     walk.c     lists, page by page           watch.c    what an engine shows of itself
  *
  * The judge is exact: it gives a naive model the same requests at the same times and compares
  * every answer; after a crash the engine must be where the model was after some turn, from the
@@ -85,6 +85,8 @@ enum feature {
     FEATURE_SLOW_SYNC, /* or several, as if a thread were at it */
     FEATURE_PAGES,     /* lists of few, from cursor to cursor */
     FEATURE_ZONES,     /* plans in zones, at a time when clocks change */
+    FEATURE_RRULE,     /* plans with recurrence rules */
+    FEATURE_LAZY,      /* answers come before the sync: a power cut may lose them */
     FEATURES,
 };
 
@@ -100,6 +102,7 @@ struct config {
     uint32_t page_timers;  /* on a page, when the simulator itself looks at a topic */
     uint32_t ready_max;
     bool has_direct;
+    uint64_t interval_ms;   /* from a write to its sync, if lazy; 0: any time */
     unsigned turn_max;      /* orders of a turn */
     unsigned crash_in_1000; /* chance of a turn, as are the next */
     unsigned sync_in_1000;
@@ -207,6 +210,9 @@ struct world {
     uint64_t work;  /* turns of the engine and of the model, again and again after a crash */
     uint64_t pages; /* of lists that were told */
     uint64_t turns, crashes, opens, deliveries, refusals;
+    uint64_t recovered;               /* the last batch that the last opening has found */
+    uint64_t synced;                  /* the last one that is durable, as the store has it */
+    uint64_t unsynced_ns;             /* since when there is a later one; UINT64_MAX: never */
     uint64_t boot_opened_ns, open_ms; /* how long it was open before, and when this time began */
     bool is_sync_armed, is_write_armed;
     bool is_healed; /* nothing breaks any more */
@@ -298,6 +304,8 @@ void judge_withdraw(struct judge *judge, struct order *order);
 /* The engine was opened and `looks` were answered: where is it? If room was tight, the last turn
  * may have been refused something. False if it is nowhere, or nobody can tell. */
 bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_orders *looks);
+/* The power is cut. What was answered before it was durable may be lost. */
+void judge_cut(struct judge *judge);
 struct bel_next judge_next(const struct judge *judge);
 struct model *judge_model(const struct judge *judge);
 
@@ -309,6 +317,8 @@ void book_submitted(struct book *book, const struct order *order);
 void book_told(struct book *book, struct order *order);
 void book_lost(struct book *book, const struct order *order); /* its outcome is unknown */
 void book_opened(struct book *book);
+/* What was answered may be lost. */
+void book_cut(struct book *book);
 /* All that there is was listed: by topic, as LOOKS says. */
 void book_look(struct book *book, const struct list_of_orders *looks);
 
@@ -332,6 +342,22 @@ void check_space(struct world *world);
 void set_up_topics(struct world *world);
 /* Lets everything be delivered that there is. */
 void drain(struct world *world);
+
+/* --- watch.c --- */
+
+/* An error after which the engine gives up; and whether a sync that was to fail has failed. */
+bool watch_is_final(int err);
+bool watch_has_sync_failed(const struct world *world);
+/* Whether the turn has left something that was due for later, for want of room; and whether who
+ * adds may be refused. */
+bool watch_is_short(const struct bel_engine *engine);
+bool watch_is_tight(const struct bel_engine *engine);
+/* Fail if the engine has given up without a reason, goes on after a sync has failed, syncs too late
+ * or wants its next turn too late. */
+void watch_reason(struct world *world);
+void watch_stopped(struct world *world);
+void watch_interval(struct world *world);
+void watch_next(struct world *world);
 
 /* --- run.c --- */
 
