@@ -128,6 +128,7 @@ static int open_parts(struct bel_store *store, const struct bel_store_options *o
     err = open_tree(store, options, why);
     if (err) return err;
     err = recover(store, why);
+    if (err == 0) err = bel__log_raise(store->log, why);
     if (err) return err;
     store->batch = store->log->batch;
     store->has_thread = options->has_thread;

@@ -153,7 +153,7 @@ static void a_newer_format_is_refused_as_that(void)
     memcpy(data + 60, &checksum, sizeof checksum);
     scene_write(copy, "superblock", data, bytes);
     CHECK(bel_engine_check(copy, &report, &why) == BEL_EUNSUPPORTED);
-    CHECK(strstr(why.text, "format 3") != NULL);
+    CHECK(strstr(why.text, "format 4") != NULL);
     struct bel_engine *engine;
     CHECK(bel_engine_open(&(struct bel_engine_options){.folder = copy}, &engine, &why) ==
           BEL_EUNSUPPORTED);

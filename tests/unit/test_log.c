@@ -361,9 +361,9 @@ static void another_format_is_refused_as_that(void)
     run_script(&synced);
     close_store();
     set_format("superblock", BEL_FORMAT + 1);
-    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 3"));
-    set_format("superblock", BEL_FORMAT - 1);
-    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 1; this build knows only 2"));
+    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 4; this build knows 2 to 3"));
+    set_format("superblock", BEL_FORMAT_OLDEST - 1);
+    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 1; this build knows 2 to 3"));
     set_format("superblock", 0);
     CHECK(is_refused(BEL_ECORRUPT, "superblock is damaged"));
     set_format("superblock", BEL_FORMAT);
@@ -373,6 +373,42 @@ static void another_format_is_refused_as_that(void)
     open_store();
     CHECK(is_content(BATCHES));
     teardown();
+}
+
+/* Opens a store of an older format, and cuts the power at an operation. Returns whether the store
+ * was open before. */
+static bool raise_until(uint64_t operation)
+{
+    uint64_t synced = 0;
+    setup();
+    open_store();
+    run_script(&synced);
+    close_store();
+    set_format("superblock", BEL_FORMAT_OLDEST);
+    set_format("log-1", BEL_FORMAT_OLDEST);
+    disk_plan(disk)->crash_in = operation;
+    bool is_open = bel__store_open(&options, &store, NULL) == 0;
+    bool is_raised = disk_byte(disk, "superblock", 8) == BEL_FORMAT;
+    CHECK(!is_open || is_raised);
+    disk_stop(disk);
+    close_store();
+    disk_cut_power(disk);
+    disk_plan(disk)->crash_in = 0;
+    open_store();
+    CHECK(is_content(BATCHES));
+    CHECK(disk_byte(disk, "superblock", 8) == BEL_FORMAT);
+    teardown();
+    return is_open;
+}
+
+/* A power cut during the raise leaves the old superblock or the new one. */
+static void an_older_format_is_raised(void)
+{
+    uint64_t operation = 1;
+    while (!raise_until(operation)) {
+        operation++;
+    }
+    CHECK(operation > 5); /* the cuts have reached the raise */
 }
 
 static void a_file_that_is_missing_is_named(void)
@@ -608,6 +644,7 @@ int main(void)
     RUN(a_batch_that_is_not_made_of_rows_is_refused);
     RUN(two_openers_are_one_too_many);
     RUN(another_format_is_refused_as_that);
+    RUN(an_older_format_is_raised);
     RUN(a_file_that_is_missing_is_named);
     RUN(a_tree_that_was_lost_is_noticed);
     RUN(a_log_that_was_lost_is_noticed);

@@ -92,7 +92,22 @@ static int write_superblock(struct bel_log *log, struct bel_why *why)
     io->close(io, file);
     if (!err) err = io->rename(io, superblock_new_name, superblock_name);
     if (err) return bel__why_system(why, err, superblock_name, "written");
+    log->superblock.format = BEL_FORMAT;
     return 0;
+}
+
+int bel__log_raise(struct bel_log *log, struct bel_why *why)
+{
+    if (log->superblock.format == BEL_FORMAT) return 0;
+    assert(log->superblock.format >= BEL_FORMAT_OLDEST);
+    int err = write_superblock(log, why);
+    if (err == BEL_ENOTFOUND) { /* a read-only view creates no files */
+        if (why != NULL) why->text[0] = 0;
+        return 0;
+    }
+    if (err) return err;
+    err = log->io->sync_directory(log->io);
+    return err ? bel__why_system(why, err, "the data directory", "synced") : 0;
 }
 
 /* Creates all segments, then the superblock. */
@@ -212,8 +227,8 @@ static int read_superblock(struct bel_log *log, struct bel_why *why)
     }
     err = bel__superblock_read(bytes, &log->superblock, &format);
     if (err == BEL_EUNSUPPORTED) {
-        return bel__why_say(why, err, "superblock has format %u; this build knows only %d",
-                            (unsigned)format, BEL_FORMAT);
+        return bel__why_say(why, err, "superblock has format %u; this build knows %d to %d",
+                            (unsigned)format, BEL_FORMAT_OLDEST, BEL_FORMAT);
     }
     if (err) return bel__why_say(why, err, "superblock is damaged, or is not one");
     return 0;

@@ -61,9 +61,10 @@ int bel__superblock_read(const uint8_t bytes[BEL_SUPERBLOCK_BYTES], struct bel_s
     if (memcmp(bytes, superblock_magic, sizeof superblock_magic) != 0) return BEL_ECORRUPT;
     if (bel__load_le32(bytes + 60) != bel__crc32c(0, bytes, 60)) return BEL_ECORRUPT;
     if (*out_format == 0) return BEL_ECORRUPT;
-    if (*out_format != BEL_FORMAT) return BEL_EUNSUPPORTED;
+    if (*out_format < BEL_FORMAT_OLDEST || *out_format > BEL_FORMAT) return BEL_EUNSUPPORTED;
 
     struct bel_superblock superblock = {
+        .format = *out_format,
         .segment_bytes = bel__load_le64(bytes + 32),
         .segment_count = bel__load_le32(bytes + 40),
         .block_bytes = bel__load_le32(bytes + 44),
@@ -95,7 +96,7 @@ int bel__segment_header_read(const uint8_t bytes[BEL_SEGMENT_HEADER_BYTES],
     if (memcmp(bytes, segment_magic, sizeof segment_magic) != 0) return BEL_ECORRUPT;
     if (bel__load_le32(bytes + 60) != bel__crc32c(0, bytes, 60)) return BEL_ECORRUPT;
     if (bel__load_le32(bytes + 8) > BEL_FORMAT) return BEL_EUNSUPPORTED;
-    if (bel__load_le32(bytes + 8) != BEL_FORMAT) return BEL_ECORRUPT;
+    if (bel__load_le32(bytes + 8) < BEL_FORMAT_OLDEST) return BEL_ECORRUPT;
 
     struct bel_segment_header header = {
         .number = bel__load_le32(bytes + 12),

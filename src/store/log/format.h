@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 enum {
-    BEL_FORMAT = 2,
+    BEL_FORMAT = 3,
+    BEL_FORMAT_OLDEST = 2, /* that this build reads; it raises an older one: bel__log_raise() */
     BEL_STORE_ID_BYTES = 16,
     BEL_SUPERBLOCK_BYTES = 64,
     BEL_SEGMENT_HEADER_BYTES = 64,
@@ -31,6 +32,7 @@ enum {
 #define BEL_SEGMENT_BYTES_MAX ((uint64_t)1 << 30)
 
 struct bel_superblock {
+    uint32_t format; /* as read; BEL_FORMAT is written */
     uint8_t id[BEL_STORE_ID_BYTES];
     uint64_t segment_bytes;
     uint32_t segment_count;
@@ -69,7 +71,7 @@ void bel__superblock_write(const struct bel_superblock *superblock,
                            uint8_t out[BEL_SUPERBLOCK_BYTES]);
 
 /* Decodes a superblock. Returns 0; BEL_ECORRUPT if it is invalid; or BEL_EUNSUPPORTED if it has
- * another format. Sets `*out_format` in each case. */
+ * a format that this build does not read. Sets `*out_format` in each case. */
 BEL_CHECKED int bel__superblock_read(const uint8_t bytes[BEL_SUPERBLOCK_BYTES],
                                      struct bel_superblock *out, uint32_t *out_format);
 

@@ -106,6 +106,11 @@ void bel__log_abandon_copy(struct bel_io *io);
  * BEL_ENOTFOUND. */
 BEL_CHECKED int bel__log_look(struct bel_io *io, struct bel_why *why);
 
+/* Raises the format of the superblock to BEL_FORMAT, so that older builds refuse the store. Call it
+ * after recovery, and before rows that older builds do not know. Returns 0 or an error of
+ * writing. */
+BEL_CHECKED int bel__log_raise(struct bel_log *log, struct bel_why *why);
+
 /* Writes a closing mark and closes the log; NULL is allowed. */
 void bel__log_close(struct bel_log *log);
 
