@@ -43,7 +43,6 @@ static int take_row(struct bel_engine *engine, struct bel_topic_state *topic,
     if (topic->leased > 0 && bel__lease_find(engine, &cursor->key) != NULL) return 0;
     int err = bel__record_read(cursor->value, &record);
     if (err) return err;
-    bel__expiry_expect(engine, &record);
     return bel__ready_add(engine, topic, &place, record.group);
 }
 
@@ -180,7 +179,9 @@ static int load_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
 {
     assert(topic->wake_times[lane] == BEL_NEVER); /* its wake was popped */
     topic->is_partial[lane] = true;               /* until all is read */
-    int err = lane == BEL_LANE_WALL ? ring_late(engine, topic) : 0;
+    int err = bel__expiry_settle(engine, topic);
+    if (err) return err;
+    if (lane == BEL_LANE_WALL) err = ring_late(engine, topic);
     if (err == BEL_EBUSY) {
         bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane));
         stop_loading(engine);
@@ -203,9 +204,17 @@ static int wake_lane(struct bel_engine *engine, uint8_t lane)
     for (int i = 0; i < POPS_MAX && err == 0 && bel__wakes_are_due(engine, lane); i++) {
         if (engine->load_left == 0) break;
         if (!bel__wakes_pop(engine, lane, &wake)) continue;
-        bool is_sweep = wake.kind == BEL_WAKE_SWEEP;
-        err = is_sweep ? bel__retention_sweep(engine, wake.topic)
-                       : load_lane(engine, wake.topic, lane);
+        switch (wake.kind) {
+        case BEL_WAKE_SWEEP:
+            err = bel__retention_sweep(engine, wake.topic);
+            break;
+        case BEL_WAKE_EXPIRY:
+            err = bel__expiry_settle(engine, wake.topic);
+            break;
+        default:
+            err = load_lane(engine, wake.topic, lane);
+            break;
+        }
     }
     if (bel__wakes_are_due(engine, lane)) engine->wakes.is_due = true;
     return err;

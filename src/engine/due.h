@@ -3,7 +3,8 @@
 #define BEL_ENGINE_DUE_H
 
 /*
- * due - wakes topics: due timers become ready, due plans ring, ended timers are swept.
+ * due - wakes topics: expired timers end, due timers become ready, due plans ring, ended timers are
+ * swept.
  */
 
 #include "belfry/error.h"

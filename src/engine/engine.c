@@ -3,7 +3,8 @@
 /*
  * A turn is all that an engine does:
  *
- *     time moves -> leases end -> timers come due, plans ring -> parked claims are served
+ *     time moves -> leases end -> timers expire -> timers come due, plans ring
+ *         -> parked claims are served
  *         -> each request, and again parked claims -> waits end
  *             -> numbers and times are written -> commit -> answers
  *
@@ -17,6 +18,7 @@
 #include "engine/commands/commands.h"
 #include "engine/due.h"
 #include "engine/lease_timeout.h"
+#include "engine/migration.h"
 #include "engine/rows/encoding.h"
 #include "engine/state/reactions.h"
 #include "engine/state/ready.h"
@@ -33,12 +35,6 @@ enum {
     BULK_CHANGES_MAX = 1000,
     SEGMENT_BYTES = 64 << 20,
     SYNC_INTERVAL_MS = 1000,
-};
-
-/* Rows in BEL_TABLE_META. */
-enum {
-    META_TIMES,
-    META_SECRETS,
 };
 
 /* --- a turn --- */
@@ -101,8 +97,9 @@ static void run(struct bel_engine *engine, struct bel_request *request)
 static void handle_due(struct bel_engine *engine)
 {
     int err = bel__lease_timeouts_turn(engine);
-    if (err == 0) err = bel__due_turn(engine);
+    if (err == 0) err = bel__migration_turn(engine);
     if (err == 0) err = bel__expiry_turn(engine);
+    if (err == 0) err = bel__due_turn(engine);
     if (is_final(err)) engine->broken = err;
     bel__claims_serve(engine);
 }
@@ -137,16 +134,11 @@ static void forget_all(struct bel_engine *engine)
     bel__plan_bounds_forget(&engine->bounds);
 }
 
-static struct bel_key meta_key(uint64_t which)
-{
-    return bel__key_of(&(struct bel_place){.table = BEL_TABLE_META, .sequence = which});
-}
-
 static void put_times(struct bel_engine *engine)
 {
     uint8_t row[4 * BEL_ENCODED_NUMBER_BYTES_MAX];
     struct bel_row_writer writer = {.at = row, .end = row + sizeof row};
-    struct bel_key key = meta_key(META_TIMES);
+    struct bel_key key = bel__key_meta(BEL_META_TIMES);
     bel__write_number(&writer, engine->now.engine);
     bel__write_number(&writer, engine->now.open_up); /* leases of this turn begin at open_up */
     bel__write_number(&writer, engine->rows.sequence);
@@ -239,7 +231,7 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     uint64_t wake = bel_wheel_next(engine->wakes.wheels[BEL_LANE_ENGINE]);
     due = earlier(due, boot_in(engine, wake, bel__lane_now(now, BEL_LANE_ENGINE)));
     due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes.wheels[BEL_LANE_WALL])));
-    due = earlier(due, boot_in(engine, bel__expiry_next(engine), now->engine));
+    due = earlier(due, boot_in(engine, bel__migration_next(engine), now->engine));
     bool has_requests = engine->bulk.first != NULL || engine->submitted.first != NULL;
     if (engine->is_behind || has_requests) due = now->boot.ns;
     assert(due >= now->boot.ns);
@@ -300,7 +292,7 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise)
 
 static int load_secrets(struct bel_engine *engine)
 {
-    struct bel_key key = meta_key(META_SECRETS);
+    struct bel_key key = bel__key_meta(BEL_META_SECRETS);
     struct bel_view row;
     int err = bel__store_get(engine->store, &key, &row);
     if (err == 0) {
@@ -315,12 +307,12 @@ static int load_secrets(struct bel_engine *engine)
     if (err) return err;
     struct bel_view value = {.data = engine->alias_keys, .bytes = sizeof engine->alias_keys};
     bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
-    return 0;
+    return bel__migration_skip(engine);
 }
 
 static int load_times(struct bel_engine *engine, struct bel_now now)
 {
-    struct bel_key key = meta_key(META_TIMES);
+    struct bel_key key = bel__key_meta(BEL_META_TIMES);
     struct bel_view row = {0};
     int err = bel__store_get(engine->store, &key, &row);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
@@ -348,6 +340,8 @@ static int recover(struct bel_engine *engine, const struct bel_engine_options *o
     if (err == 0) err = bel__wait_open(engine);
     if (err == 0) err = bel__topics_load(engine);
     if (err == 0) err = bel__leases_open(engine);
+    if (err == 0) err = bel__expiry_open(engine);
+    if (err == 0) err = bel__migration_open(engine);
     if (err) return err;
     forget_all(engine); /* the first turn loads the ready timers */
     for (uint32_t i = 0; i < engine->topics.count; i++) {

@@ -8,6 +8,7 @@
  *     engine.c          open, close, a turn
  *     due.c             a turn: timers come due, plans ring
  *     lease_timeout.c   a turn: leases end
+ *     migration.c       a turn: rows that older formats do not have are added
  *     backup.c          copies the data directory while the engine is open
  *     commands/         the commands, one file each
  *     state/            topics, timers, leases, plans, and every change of them

@@ -140,10 +140,9 @@ static bool texts(struct differ *differ, const struct bel_timer *one, const stru
 static bool times(struct differ *differ, const struct bel_timer *one, const struct bel_timer *other)
 {
     bool has_due = one->state <= BEL_LEASED && (one->plan.rule.bytes == 0 || one->has_next);
-    bool is_unsure = differ->is_lazy && one->state == BEL_EXPIRED;
     return (has_due && numbers(differ, "due", one->due.ms, other->due.ms)) ||
            numbers(differ, "created", one->created.ms, other->created.ms) ||
-           (!is_unsure && numbers(differ, "finished", one->finished.ms, other->finished.ms)) ||
+           numbers(differ, "finished", one->finished.ms, other->finished.ms) ||
            numbers(differ, "expires", one->expires.ms, other->expires.ms) ||
            counts(differ, "expires_ms", one->expires_ms, other->expires_ms) ||
            counts(differ, "lease_ms", one->lease_ms, other->lease_ms) ||
@@ -181,28 +180,11 @@ static bool differ_in_timer(struct differ *differ, const struct bel_timer *one,
     return true;
 }
 
-/* Returns the partner of an expired timer, which the other backend may have noticed in another
- * order. */
-static const struct bel_timer *partner(struct differ *differ, const struct bel_timer *one,
-                                       const struct bel_timer *others, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (others[i].state == BEL_EXPIRED && !ids(differ, one->id, others[i].id)) {
-            return &others[i];
-        }
-    }
-    return NULL;
-}
-
 bool differ_in_timers(struct differ *differ, const struct bel_timer *one, size_t one_count,
                       const struct bel_timer *other, size_t other_count)
 {
     for (size_t i = 0; i < one_count && i < other_count; i++) {
-        const struct bel_timer *found = NULL;
-        if (differ->is_lazy && one[i].state == BEL_EXPIRED) {
-            found = partner(differ, &one[i], other, other_count);
-        }
-        if (differ_in_timer(differ, &one[i], found != NULL ? found : &other[i])) return true;
+        if (differ_in_timer(differ, &one[i], &other[i])) return true;
     }
     return counts(differ, "timers", one_count, other_count);
 }
@@ -250,14 +232,11 @@ static bool topics(struct differ *differ, const struct bel_topic *one,
                    const struct bel_topic *other)
 {
     for (unsigned i = 0; i < BEL_STATES; i++) {
-        bool is_unsure = i == BEL_SCHEDULED || i == BEL_READY || i == BEL_EXPIRED;
-        if (differ->is_lazy && is_unsure) continue;
         if (counts(differ, bel_state_name(i), one->counts[i], other->counts[i])) return true;
     }
-    bool are_ages = !differ->is_lazy;
     return views(differ, "name", one->name, other->name) ||
            counts(differ, "plans", one->plans, other->plans) ||
-           (are_ages && counts(differ, "age", one->oldest_age_ms, other->oldest_age_ms)) ||
+           counts(differ, "age", one->oldest_age_ms, other->oldest_age_ms) ||
            numbers(differ, "paused", one->paused, other->paused) || settings(differ, one, other);
 }
 

@@ -19,7 +19,6 @@ struct differ {
         char one[BEL_ID_BYTES + 1], other[BEL_ID_BYTES + 1];
     } made[DIFFER_IDS_MAX];
     size_t made_count;
-    bool is_lazy;   /* the backends may notice an expiry at different times */
     char text[400]; /* the first difference, for people */
 };
 

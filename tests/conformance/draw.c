@@ -55,13 +55,12 @@ void draw_fail(const struct draw *draw, struct bel_fail *fail)
 void draw_list(const struct draw *draw, struct bel_list_query *list)
 {
     list->count = BEL_LIST_COUNT_MAX;
-    if (!draw->has_expiry && chance(draw, 50)) {
+    if (chance(draw, 50)) {
         list->count = 1 + (uint32_t)random_below(draw->random, PAGE_MAX);
     }
     list->has_state = chance(draw, 50);
     list->state = BEL_SCHEDULED;
     if (list->has_state) list->state = (enum bel_state)random_below(draw->random, BEL_STATES);
-    if (draw->has_expiry && list->state == BEL_EXPIRED) list->state = BEL_DEAD;
     list->has_from = chance(draw, 20);
     list->has_to = chance(draw, 20);
     list->from.ms = near(draw, 60, 30);

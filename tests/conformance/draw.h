@@ -13,7 +13,6 @@
 struct draw {
     uint64_t *random;
     struct bel_wall now;
-    bool has_expiry;       /* then expired timers are not queried */
     unsigned dead_in_100;  /* percentage of failures that are final */
     uint64_t delay_ms_end; /* of failures and releases */
     uint64_t lease_ms_end; /* of extensions */

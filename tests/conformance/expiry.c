@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Expiry: timers that no worker claimed in time, and when that is noticed.
+ * Expiry: timers that no worker claimed in time end when that time has come.
  */
 #include "conformance.h"
 
@@ -29,14 +29,98 @@ static void an_expired_timer_is_passed_over_by_a_claim(struct subject *s)
     CHECK(topic(s, "mail")->counts[BEL_EXPIRED] == 1);
 }
 
-static void it_has_finished_when_it_was_noticed(struct subject *s)
+static void it_has_finished_when_it_expired(struct subject *s)
 {
     schedule(s, "mail", .id = "a", .expires = SECOND);
+    schedule(s, "mail", .id = "b", .in = SECOND, .expires = SECOND);
+    schedule(s, "mail", .id = "c", .at = SECOND, .expires = 2 * SECOND);
     advance(s, MINUTE);
-    advance(s, MINUTE);
-    CHECK(timer_of(s, "mail", "a")->finished.ms == START + 2 * MINUTE);
-    advance(s, MINUTE);
-    CHECK(timer_of(s, "mail", "a")->finished.ms == START + 2 * MINUTE);
+    CHECK(topic(s, "mail")->counts[BEL_EXPIRED] == 3);
+    CHECK(timer_of(s, "mail", "a")->finished.ms == START + SECOND);
+    CHECK(timer_of(s, "mail", "b")->finished.ms == START + 2 * SECOND);
+    CHECK(timer_of(s, "mail", "c")->finished.ms == START + 3 * SECOND);
+}
+
+static void a_late_turn_ends_what_has_expired(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .expires = SECOND);
+    jump(s, MINUTE);
+    CHECK(timer_of(s, "mail", "a")->finished.ms == START + MINUTE);
+    schedule(s, "mail", .id = "b", .at = SECOND, .expires = SECOND);
+    CHECK(topic(s, "mail")->counts[BEL_EXPIRED] == 2);
+}
+
+/* Returns how many timers AGENDA counts from now on, in one step. */
+static uint64_t due_within(struct subject *s, uint64_t ms)
+{
+    struct bel_command command = {.verb = BEL_VERB_AGENDA};
+    command.agenda = (struct bel_agenda){.has_to = true, .step_ms = ms};
+    command.agenda.to.ms = s->now.wall.ms + (int64_t)ms;
+    const struct heard *heard = ask(s, &command);
+    CHECK(heard->reply.err == 0 && heard->reply.steps.count >= 1);
+    return heard->reply.steps.items[0].count;
+}
+
+/* The new due of a timer that was given back may be after its expiry. */
+static void it_expires_before_a_later_due(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .expires = 10 * SECOND);
+    schedule(s, "mail", .id = "b", .expires = 10 * SECOND);
+    schedule(s, "mail", .id = "c", .expires = 10 * SECOND);
+    expect_claim(s, "mail", "a", "b", "c");
+    CHECK(release_in(s, "a", MINUTE) == 0);
+    CHECK(release_in(s, "b", MINUTE) == 0);
+    CHECK(fail(s, "c", .kind = BEL_FAIL_LIMITED).state == BEL_SCHEDULED);
+    CHECK_EQ(due_within(s, HOUR), 3);
+    advance(s, 20 * SECOND);
+    CHECK_EQ(due_within(s, HOUR), 0);
+    CHECK_EQ(due_within(s, 10 * MINUTE), 0);
+    CHECK(topic(s, "mail")->counts[BEL_EXPIRED] == 3);
+    CHECK(purge(s, "mail") == 3);
+    expect_gone(s, "mail", "a");
+}
+
+static void an_expired_timer_does_not_count_for_depth(struct subject *s)
+{
+    configure(s, "mail", "depth", "2");
+    schedule(s, "mail", .id = "a", .expires = SECOND);
+    schedule(s, "mail", .id = "b", .in = HOUR);
+    CHECK(schedule_error(s, "mail", .id = "c") == BEL_EFULL);
+    advance(s, SECOND);
+    schedule(s, "mail", .id = "c");
+    CHECK(schedule_error(s, "mail", .id = "d") == BEL_EFULL);
+}
+
+static void a_delay_goes_on_after_an_occurrence_has_expired(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "1m", .mode = BEL_PLAN_DELAY, .expires = 10 * SECOND);
+    advance(s, 2 * MINUTE + 30 * SECOND);
+    const struct bel_timer *plan = timer_of(s, "mail", "p");
+    CHECK(plan->made == 2 && plan->has_next && plan->due.ms == START + 3 * MINUTE + 20 * SECOND);
+    expect_state(s, "mail", occurrence("p", 2 * MINUTE + 10 * SECOND), BEL_EXPIRED);
+}
+
+/* The end of each occurrence unblocks the next one, which has expired, too. */
+static void a_queue_that_has_expired_ends_at_once(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "10s", .count = 4, .expires = MINUTE,
+             .overlap = BEL_OVERLAP_QUEUE);
+    advance(s, 45 * SECOND);
+    expect_claim(s, "mail", occurrence("p", 10 * SECOND));
+    jump(s, 3 * MINUTE);
+    CHECK(topic(s, "mail")->counts[BEL_EXPIRED] == 4 && topic(s, "mail")->counts[BEL_BLOCKED] == 0);
+    CHECK(timer_of(s, "mail", occurrence("p", 10 * SECOND))->crashes == 1);
+}
+
+static void a_purge_leaves_what_was_blocked(struct subject *s)
+{
+    schedule(s, "mail", .id = "p", .every = "10s", .expires = 15 * SECOND,
+             .overlap = BEL_OVERLAP_QUEUE);
+    advance(s, 24 * SECOND);
+    jump(s, 2 * SECOND); /* the first occurrence expires, the second is unblocked */
+    CHECK(purge(s, "mail") == 1);
+    expect_state(s, "mail", occurrence("p", 20 * SECOND), BEL_READY);
+    CHECK(topic(s, "mail")->counts[BEL_EXPIRED] == 0);
 }
 
 static void an_expired_timer_is_finished_for_every_verb(struct subject *s)
@@ -175,7 +259,13 @@ static void several_occurrences_of_a_plan_can_have_expired(struct subject *s)
 static const struct test tests[] = {
     TEST(a_timer_expires_a_while_after_its_due),
     TEST(an_expired_timer_is_passed_over_by_a_claim),
-    TEST(it_has_finished_when_it_was_noticed),
+    TEST(it_has_finished_when_it_expired),
+    TEST(a_late_turn_ends_what_has_expired),
+    TEST(it_expires_before_a_later_due),
+    TEST(an_expired_timer_does_not_count_for_depth),
+    TEST(a_delay_goes_on_after_an_occurrence_has_expired),
+    TEST(a_queue_that_has_expired_ends_at_once),
+    TEST(a_purge_leaves_what_was_blocked),
     TEST(an_expired_timer_is_finished_for_every_verb),
     TEST(a_leased_timer_does_not_expire),
     TEST(a_retry_that_is_not_before_the_expiry_is_expired),

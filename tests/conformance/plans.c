@@ -298,7 +298,7 @@ static void a_delay_counts_from_every_kind_of_end(struct subject *s)
     advance(s, 10 * MINUTE + 6 * MINUTE);
     at += 10 * MINUTE;
     expect_state(s, "mail", occurrence("p", at), BEL_EXPIRED);
-    CHECK(timer_of(s, "mail", "p")->due.ms == START + at + 16 * MINUTE);
+    CHECK(timer_of(s, "mail", "p")->due.ms == START + at + 15 * MINUTE);
 }
 
 static void a_delay_with_a_count_ends_with_the_last_it_makes(struct subject *s)

@@ -7,6 +7,21 @@
 
 #include <string.h>
 
+static void what_expires_while_closed_has_expired(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .expires = SECOND);
+    schedule(s, "mail", .id = "b", .expires = HOUR);
+    schedule(s, "mail", .id = "c", .expires = SECOND);
+    expect_claim(s, "mail", "a");
+    reopen(s, MINUTE);
+    CHECK(topic(s, "mail")->counts[BEL_EXPIRED] == 1);
+    CHECK(timer_of(s, "mail", "c")->finished.ms == START + MINUTE);
+    advance(s, 30 * SECOND); /* the lease of `a` */
+    expect_state(s, "mail", "a", BEL_EXPIRED);
+    advance(s, HOUR);
+    CHECK(timer_of(s, "mail", "b")->finished.ms == START + HOUR);
+}
+
 static void everything_is_still_there(struct subject *s)
 {
     configure(s, "mail", "retention", "1h");
@@ -240,6 +255,7 @@ static void cursors_and_made_ids_are_still_good(struct subject *s)
 
 static const struct test tests[] = {
     TEST(everything_is_still_there),
+    TEST(what_expires_while_closed_has_expired),
     TEST(delays_go_on_while_it_is_closed),
     TEST(engine_time_does_not_go_back_with_the_wall_clock),
     TEST(a_lease_does_not_run_while_it_is_closed),

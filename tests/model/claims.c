@@ -114,8 +114,6 @@ static struct timer *pick(struct model *model, struct bel_view name)
     if (topic == NULL || topic->paused) return NULL;
     uint64_t concurrency = topic->settings.concurrency;
     if (concurrency > 0 && count_leases(model, topic) >= concurrency) return NULL;
-    model_look_at_topic(model, topic);
-    model_settle(model);
     for (size_t i = 0; i < model->timers.count; i++) {
         struct timer *timer = model_timer_at(model, i);
         if (timer->topic != topic || !is_head(model, timer)) continue;

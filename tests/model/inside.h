@@ -187,11 +187,11 @@ void model_finish(struct model *model, struct timer *timer, enum bel_state state
 /* Ends a lease. The timer keeps its due time and sequence. */
 void model_give_back(struct timer *timer);
 /* Return whether a timer has expired but has not been ended yet; end such a timer; end all such
- * timers of a topic. */
+ * timers of a topic, in the order in which they expire. */
 bool model_is_expired(const struct model *model, const struct timer *timer);
 void model_look(struct model *model, struct timer *timer);
-void model_look_at_topic(struct model *model, const struct topic *topic);
-/* Rings due plans, and makes exactly the due timers ready. */
+void model_expire(struct model *model, const struct topic *topic);
+/* Ends expired timers, rings due plans, and makes exactly the due timers ready. */
 void model_settle(struct model *model);
 /* Deletes ended timers whose retention is over. */
 void model_forget(struct model *model);

@@ -219,8 +219,6 @@ int model_list(struct model *model, const struct bel_list_query *command, struct
     }
     struct topic *topic = model_topic_find(model, command->topic);
     if (topic == NULL) return 0;
-    model_look_at_topic(model, topic);
-    model_settle(model);
 
     struct timer **sorted;
     size_t count = model_in_order(model, topic, is_listed, &listing, &sorted);
@@ -384,7 +382,6 @@ int model_agenda(struct model *model, const struct bel_agenda *command, struct b
     for (size_t i = 0; i < model->timers.count; i++) {
         struct timer *timer = model_timer_at(model, i);
         if (has_topic && !model_same(command->topic, model_text(timer->topic->name))) continue;
-        model_look(model, timer);
         if (!model_has_due(timer)) continue;
         if (model_is_plan(timer)) {
             count_plan(&steps, timer);

@@ -139,9 +139,15 @@ static void answer_all(struct model *model)
 static int64_t wanted_in(const struct model *model, const struct timer *timer)
 {
     if (timer->state == BEL_LEASED) return timer->lease_end_ms - model->open_ms;
-    if (timer->state != BEL_SCHEDULED) return -1;
-    if (!model_is_plan(timer)) return timer->due.ms - model_now(model, timer->due.line);
-    return timer->rule.has_next ? model_rings_ms(timer) - model->wall_ms : -1;
+    if (timer->state != BEL_SCHEDULED && timer->state != BEL_READY) return -1;
+    if (model_is_plan(timer)) {
+        return timer->rule.has_next ? model_rings_ms(timer) - model->wall_ms : -1;
+    }
+    int64_t due_in = timer->due.ms - model_now(model, timer->due.line);
+    if (timer->state == BEL_READY) due_in = -1;
+    if (timer->expires_ms == 0) return due_in;
+    int64_t expires_in = timer->expires.ms - model_now(model, timer->expires.line);
+    return due_in < 0 || expires_in < due_in ? expires_in : due_in;
 }
 
 static struct bel_next find_next(struct model *model, struct bel_now now)

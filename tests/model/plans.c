@@ -215,19 +215,6 @@ static struct timer *make_occurrence(struct model *model, const struct timer *pl
     return timer;
 }
 
-/* Ends expired occurrences. Each end may unblock another one that has expired, so the search
- * restarts. */
-static void look_at_occurrences(struct model *model, const struct timer *plan)
-{
-    for (size_t i = 0; i < model->timers.count; i++) {
-        struct timer *timer = model_timer_at(model, i);
-        if (!model_is_occurrence_of(timer, plan->topic, model_view(plan->id))) continue;
-        if (!model_is_expired(model, timer)) continue;
-        model_look(model, timer);
-        i = (size_t)-1;
-    }
-}
-
 /* Makes the occurrence of a nominal time. Returns false if it was left out. */
 static bool make(struct model *model, struct timer *plan, int64_t nominal_ms)
 {
@@ -281,6 +268,7 @@ static void ring_missed(struct model *model, struct timer *plan, int64_t until_m
         bel_misfire_choose(rule->said.misfire, made_up_max(rule), &asked, range, times);
     rule->missed += result.skipped_count;
     for (uint32_t i = 0; i < result.made_count; i++) {
+        model_expire(model, plan->topic); /* an occurrence may have expired when it is made */
         (void)make(model, plan, times[i].ms);
     }
     set_next(model, plan, until_ms);
@@ -307,7 +295,6 @@ static void ring(struct model *model, struct timer *plan)
     if (after_ms > (uint64_t)TIME_END_MS) after_ms = (uint64_t)TIME_END_MS;
     int64_t until_ms = model->wall_ms - (int64_t)spread_of(plan) - (int64_t)after_ms - 1;
     int64_t nominal_ms = plan->rule.next_ms;
-    look_at_occurrences(model, plan);
     if (plan->rule.said.mode == BEL_PLAN_DELAY) {
         ring_delay(model, plan, nominal_ms <= until_ms);
     } else if (nominal_ms <= until_ms) {

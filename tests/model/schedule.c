@@ -339,7 +339,6 @@ int model_purge(struct model *model, const struct bel_purge *command, struct bel
     }
     struct topic *topic = model_topic_find(model, command->topic);
     if (topic == NULL) return 0;
-    model_look_at_topic(model, topic);
     struct timer **gone;
     reply->count = model_in_order(model, topic, is_purged, command, &gone);
     for (size_t i = 0; i < reply->count; i++) {

@@ -158,20 +158,40 @@ void model_look(struct model *model, struct timer *timer)
     model_finish(model, timer, BEL_EXPIRED, BEL_VIEW("expired"));
 }
 
-/* Each end may unblock another timer that has expired, so the search restarts. */
-void model_look_at_topic(struct model *model, const struct topic *topic)
+static bool expires_before(const struct timer *a, const struct timer *b)
 {
-    for (size_t i = 0; i < model->timers.count; i++) {
-        struct timer *timer = model_timer_at(model, i);
-        if (timer->topic != topic || !model_is_expired(model, timer)) continue;
-        model_look(model, timer);
-        i = (size_t)-1;
+    if (a->expires.line != b->expires.line) return a->expires.line < b->expires.line;
+    if (a->expires.ms != b->expires.ms) return a->expires.ms < b->expires.ms;
+    return a->sequence < b->sequence;
+}
+
+/* Each end may unblock another timer that has expired, so the search restarts. */
+void model_expire(struct model *model, const struct topic *topic)
+{
+    struct timer *first;
+    do {
+        first = NULL;
+        for (size_t i = 0; i < model->timers.count; i++) {
+            struct timer *timer = model_timer_at(model, i);
+            if (timer->topic != topic || !model_is_expired(model, timer)) continue;
+            if (first == NULL || expires_before(timer, first)) first = timer;
+        }
+        if (first != NULL) model_look(model, first);
+    } while (first != NULL);
+}
+
+static void expire_all(struct model *model)
+{
+    for (size_t i = 0; i < model->topics.count; i++) {
+        model_expire(model, model->topics.items[i]);
     }
 }
 
 void model_settle(struct model *model)
 {
-    while (model_ring_first(model)) {}
+    do {
+        expire_all(model);
+    } while (model_ring_first(model));
     for (size_t i = 0; i < model->timers.count; i++) {
         struct timer *timer = model_timer_at(model, i);
         if (timer->state != BEL_SCHEDULED && timer->state != BEL_READY) continue;

@@ -7,9 +7,7 @@
  *
  *     prop_engine 4711        runs only that seed, and prints requests and replies
  *
- * A case has features, chosen at its start. Some exclude each other: an expiry is only noticed when
- * a timer is examined, and each backend decides how far a claim searches, so commands that depend
- * on the time of noticing are left out of such cases.
+ * A case has features, chosen at its start.
  */
 #include "prop_engine.h"
 
@@ -137,9 +135,7 @@ static void compare(struct world *world, struct asked *asked)
 {
     enum bel_verb verb = asked->requests[0].command.verb;
     say_reply(world, asked);
-    bool is_unsure = verb == BEL_VERB_AGENDA && has(world, EXPIRY);
-    if (!is_unsure &&
-        differ_in(&world->differ, asked->heard[ENGINE_SIDE], asked->heard[MODEL_SIDE])) {
+    if (differ_in(&world->differ, asked->heard[ENGINE_SIDE], asked->heard[MODEL_SIDE])) {
         fail_with(world, bel_verb_name(verb));
     }
     if (verb == BEL_VERB_CLAIM) remember_deliveries(world, asked);
@@ -360,14 +356,8 @@ static void configure_all(struct world *world)
 static void choose_features(struct world *world)
 {
     world->features = (unsigned)random_u64(&world->random) & 0x1ff;
-    if (!chance(world, 25)) world->features &= ~(unsigned)EXPIRY;
-    if (has(world, EXPIRY)) world->features &= ~(unsigned)(STEPS | CONCURRENCY | DEPTH);
     if (has(world, STEPS)) world->features &= ~(unsigned)RETENTION;
-    if (world->seed % DIRECTORY_EVERY == 0) {
-        world->features |= DIRECTORY;
-        world->features &= ~(unsigned)EXPIRY;
-    }
-    world->differ.is_lazy = has(world, EXPIRY);
+    if (world->seed % DIRECTORY_EVERY == 0) world->features |= DIRECTORY;
     say(world, "features %x\n", world->features);
 }
 

@@ -25,7 +25,6 @@ static struct draw draw_of(struct world *world)
 {
     return (struct draw){.random = &world->random,
                          .now = world->now.wall,
-                         .has_expiry = has(world, EXPIRY),
                          .dead_in_100 = 20,
                          .delay_ms_end = 20,
                          .lease_ms_end = 40,
@@ -100,10 +99,6 @@ static void choose_plan(struct world *world, struct bel_schedule_spec *spec)
         plan->rule = view("* * * * * *");
         plan->mode = BEL_PLAN_RATE;
     }
-    if (has(world, EXPIRY)) {
-        plan->mode = BEL_PLAN_RATE;
-        plan->overlap = BEL_OVERLAP_ALLOW;
-    }
 }
 
 static void choose_schedule(struct world *world, struct asked *asked, struct bel_command *command)
@@ -127,7 +122,7 @@ static void choose_schedule(struct world *world, struct asked *asked, struct bel
     if (spec->plan.rule.bytes > 0) {
         asked->ids[ENGINE_SIDE][0] = asked->ids[MODEL_SIDE][0] = view(name);
     }
-    bool is_made = chance(world, 15) && spec->plan.rule.bytes == 0 && !has(world, EXPIRY);
+    bool is_made = chance(world, 15) && spec->plan.rule.bytes == 0;
     if (is_made) asked->ids[ENGINE_SIDE][0] = asked->ids[MODEL_SIDE][0] = view("");
 }
 

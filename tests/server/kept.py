@@ -3,6 +3,7 @@
 
     kept.py BELFRY ARCHIVE ANSWERS           compares
     kept.py BELFRY ARCHIVE ANSWERS --write   writes both files, with the program of commit 525019e
+    kept.py BELFRY ARCHIVE ANSWERS --answers writes the answers of today's program
 
 The clock is virtual, so the answers depend on nothing but the data. ANSWERS has what the earlier
 program answered to questions and then, on a copy of its data, to commands that go on from there.
@@ -262,17 +263,70 @@ def unpack(folder):
     return notes["tokens"]
 
 
-def test_the_answers_are_the_same():
+def todays_answers():
     folder = tempfile.mkdtemp(prefix="belfry-test-")
     talk = Talk(unpack(folder))
     with Server("--clock", "virtual", "--durability", "none", folder=folder) as server:
-        got = everything(server, talk)
+        return everything(server, talk)
+
+
+def test_the_answers_are_the_same():
+    got = todays_answers()
     with open(ANSWERS) as file:
         want = file.read()
     if got != want:
         difference = difflib.unified_diff(want.splitlines(), got.splitlines(), "kept", "today",
                                           lineterm="", n=1)
-        raise AssertionError("\n".join(list(difference)[:200]))
+        print("\n".join(line[:200] for line in list(difference)[:100]))
+        raise AssertionError("the answers differ")
+
+
+def test_older_programs_refuse_it_by_name():
+    folder = tempfile.mkdtemp(prefix="belfry-test-")
+    unpack(folder)
+    superblock = os.path.join(folder, "data/superblock")
+    assert format_of(superblock) == 2
+    with Server("--clock", "virtual", "--durability", "none", folder=folder) as server:
+        assert format_of(superblock) == 3
+        server.kill()
+        with open(superblock, "r+b") as file:  # what a later version would write
+            head = bytearray(file.read())
+            head[8] = 4
+            head[60:64] = crc32c(head[:60]).to_bytes(4, "little")
+            file.seek(0)
+            file.write(head)
+        status, _, err = run("serve", "--data", os.path.join(folder, "data"), "--resp",
+                             "127.0.0.1:0", "--http", "none")
+        assert status != 0 and "superblock has format 4; this build knows 2 to 3" in err, err
+
+
+def format_of(path):
+    with open(path, "rb") as file:
+        return int.from_bytes(file.read()[8:12], "little")
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def test_a_kill_while_the_index_is_made():
+    """Kills the first start again and again, a little later each time; the data stays good."""
+    folder = tempfile.mkdtemp(prefix="belfry-test-")
+    unpack(folder)
+    with Server("--clock", "virtual", "--durability", "none", folder=folder) as server:
+        for _ in range(3):
+            server.kill()
+            status, out, err = run("doctor", os.path.join(folder, "data"))
+            assert status == 0, out + err
+            server.start()
+        with server.client() as client:
+            topic = client.ask("TOPIC", "expiring")
+            assert topic[topic.index("expired") + 1] == 10, topic
 
 
 def write():
@@ -324,5 +378,8 @@ def plain(info):
 
 if sys.argv[4:] == ["--write"]:
     write()
+elif sys.argv[4:] == ["--answers"]:
+    with open(ANSWERS, "w") as answers_file:
+        answers_file.write(todays_answers())
 else:
     main(globals())

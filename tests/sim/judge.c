@@ -78,7 +78,6 @@ struct judge *judge_create(struct world *world)
     struct judge *judge = model_alloc(sizeof *judge);
     judge->world = world;
     judge->model = make_model(judge, world->now);
-    judge->differ.is_lazy = has_feature(world, FEATURE_EXPIRY);
     judge->next = (struct bel_next){{BEL_NEVER}, {BEL_NEVER}};
     return judge;
 }
@@ -253,38 +252,6 @@ static void note_made_id(struct judge *judge, const struct order *order)
                    (int)other->id.bytes, (const char *)other->id.data);
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    const struct bel_view one = ((const struct bel_timer *)a)->id;
-    const struct bel_view other = ((const struct bel_timer *)b)->id;
-    size_t bytes = one.bytes < other.bytes ? one.bytes : other.bytes;
-    int order = memcmp(one.data, other.data, bytes);
-    return order != 0 ? order : (one.bytes > other.bytes) - (one.bytes < other.bytes);
-}
-
-static bool is_expired(const struct bel_timer *timer)
-{
-    return timer->state == BEL_EXPIRED;
-}
-
-/* Sorts a section of a list by id. */
-static void sort_section(const struct heard *heard, bool (*is_in)(const struct bel_timer *timer))
-{
-    const struct bel_timer *items = heard->reply.timers.items;
-    size_t count = heard->reply.timers.count, first = 0, last;
-    if (heard->verb != BEL_VERB_LIST || heard->reply.err) return;
-    while (first < count && !is_in(&items[first])) {
-        first++;
-    }
-    for (last = first; last < count && is_in(&items[last]);) {
-        last++;
-    }
-    if (last > first + 1) {
-        qsort((struct bel_timer *)(uintptr_t)(items + first), last - first, sizeof *items,
-              compare_ids);
-    }
-}
-
 /* Whether one of the model's list is not like one of a page of the engine's. */
 static bool differs_from_all(struct differ *differ, const struct bel_timer *one,
                              const struct bel_reply *all)
@@ -323,10 +290,6 @@ static bool do_differ(struct judge *judge, const struct order *order)
     const struct heard *one = order->heard[ENGINE_SIDE], *other = order->heard[MODEL_SIDE];
     if (order->is_page && one->reply.err == 0 && !is_whole(order)) {
         return does_page_differ(&judge->differ, &one->reply, &other->reply);
-    }
-    if (judge->differ.is_lazy) { /* when an expiry was noticed is nobody's business */
-        sort_section(one, is_expired);
-        sort_section(other, is_expired);
     }
     return differ_in(&judge->differ, one, other);
 }

@@ -80,7 +80,6 @@ static struct draw draw_of(struct world *world)
 {
     return (struct draw){.random = &world->random,
                          .now = world->now.wall,
-                         .has_expiry = has_feature(world, FEATURE_EXPIRY),
                          .dead_in_100 = 15,
                          .delay_ms_end = world->config.pace_ms,
                          .lease_ms_end = 2 * world->config.pace_ms,
@@ -217,10 +216,6 @@ static void choose_plan(struct world *world, const struct order *order,
     }
     if (has_feature(world, FEATURE_ZONES) && chance(world, 60)) choose_zone(world, plan);
     if (has_feature(world, FEATURE_RRULE) && chance(world, 40)) choose_rrule(world, plan);
-    if (has_feature(world, FEATURE_EXPIRY)) {
-        plan->mode = BEL_PLAN_RATE;
-        plan->overlap = BEL_OVERLAP_ALLOW;
-    }
 }
 
 static void choose_payload(struct world *world, struct order *order, struct bel_view *out)
@@ -310,7 +305,6 @@ static void choose_list(struct world *world, struct order *order, struct bel_lis
     list->topic = topic;
     struct draw draw = draw_of(world);
     draw_list(&draw, list);
-    order->is_page = draw.has_expiry; /* the engine may notice some later, and cuts elsewhere */
 }
 
 static void choose_configure(struct world *world, struct order *order, struct bel_command *command)
@@ -357,7 +351,6 @@ static enum bel_verb choose_verb(struct world *world)
     bool has_pages = has_feature(world, FEATURE_PAGES);
     if (verb == BEL_VERB_GET && has_pages && chance(world, 70)) verb = BEL_VERB_LIST;
     bool is_left_out = verb == BEL_VERB_PURGE && !has_feature(world, FEATURE_PURGE);
-    if (verb == BEL_VERB_AGENDA) is_left_out = has_feature(world, FEATURE_EXPIRY);
     return is_left_out ? BEL_VERB_GET : verb;
 }
 
@@ -430,7 +423,7 @@ struct order *order_draw(struct world *world)
     choose_token(world, order, 1);
     choose_command(world, order, &command);
     bool is_made = command.verb == BEL_VERB_SCHEDULE && command.schedule.plan.rule.bytes == 0 &&
-                   !has_feature(world, FEATURE_EXPIRY) && chance(world, 10);
+                   chance(world, 10);
     if (is_made) {
         set_id(order, "");
         command.schedule.delay_ms %= UINT64_C(24) * 3600 * 1000; /* it cannot be cancelled later */

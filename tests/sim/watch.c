@@ -30,11 +30,12 @@ static bool watch_has_write_failed(const struct world *world)
 /* Whether the turn has left something that was due for later, for want of room. */
 bool watch_is_short(const struct bel_engine *engine)
 {
-    if (engine->load_left == 0) return true;
+    if (engine->load_left == 0 || !engine->migration.is_complete) return true;
     for (uint32_t i = 0; i < engine->topics.count; i++) {
         const struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
         if (topic == NULL) continue;
         if (topic->is_partial[0] || topic->is_partial[1] || topic->has_late_tick) return true;
+        if (topic->is_expiry_behind) return true;
         if (topic->sweep_time <= (uint64_t)engine->now.wall + 1) return true;
     }
     return false;

@@ -51,19 +51,14 @@ static void draw_features(struct config *config, uint64_t *random)
     for (int i = 0; i < FEATURES; i++) {
         has[i] = random_below(random, 2) == 0;
     }
-    if (random_below(random, 4) > 0) has[FEATURE_EXPIRY] = false;
+    if (random_below(random, 4) == 0) has[FEATURE_EXPIRY] = false;
     if (random_below(random, 3) > 0) has[FEATURE_BIG] = false;
-    if (has[FEATURE_EXPIRY]) {
-        has[FEATURE_CONCURRENCY] = has[FEATURE_DEPTH] = has[FEATURE_RETENTION] = false;
-        config->faults[FAULT_CLOCK] = false;
-    }
     if (config->faults[FAULT_CLOCK]) has[FEATURE_RETENTION] = false;
     if (!has[FEATURE_LATE_SYNC]) has[FEATURE_SLOW_SYNC] = false;
     if (!has[FEATURE_PLANS]) has[FEATURE_ZONES] = false;
     if (!has[FEATURE_PLANS]) has[FEATURE_RRULE] = false;
     if (random_below(random, 2) > 0) has[FEATURE_LAZY] = false;
     if (has[FEATURE_LAZY]) has[FEATURE_LATE_SYNC] = has[FEATURE_SLOW_SYNC] = false;
-    if (has[FEATURE_EXPIRY]) has[FEATURE_PAGES] = false; /* which a list of all notices more of */
 }
 
 struct bel_zones *world_zones(void)
@@ -250,6 +245,33 @@ static int fill(struct bel_entropy *entropy, void *out, size_t bytes)
     return 0;
 }
 
+/* Whether the data is made that of an earlier version whenever it is opened again. Not drawn, so
+ * that histories of other seeds stay as they are. */
+static bool is_old(const struct world *world)
+{
+    return world->opens > 0 && world->config.seed % 4 == 0;
+}
+
+/* Removes the rows that format 2 did not have, in one batch, if there is room for it. */
+static void make_old(struct bel_store *store)
+{
+    struct bel_key from = bel__key_of(&(struct bel_place){.table = BEL_TABLE_EXPIRIES});
+    struct bel_key meta = bel__key_meta(BEL_META_EXPIRIES);
+    struct bel_store_cursor cursor;
+    size_t rows = 1;
+    int err = bel__store_seek(store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(store, &cursor)) {
+        rows++;
+    }
+    if (err != BEL_ENOTFOUND || bel__store_reserve(store, rows, 0, BEL_STORE_END) != 0) return;
+    err = bel__store_seek(store, &from, &cursor);
+    for (; err == 0 && rows > 1; err = bel__store_next(store, &cursor), rows--) {
+        bel__store_delete(store, &cursor.key);
+    }
+    bel__store_delete(store, &meta);
+    (void)bel__store_commit(store);
+}
+
 /* --- opening and closing --- */
 
 int world_open(struct world *world, struct bel_why *why)
@@ -275,9 +297,11 @@ int world_open(struct world *world, struct bel_why *why)
     int err = bel__store_open(&store_options, &store, why);
     if (err == 0) {
         world->recovered = world->synced = store->batch;
+        if (is_old(world)) make_old(store);
         err = bel__engine_open_on(&options, store, &world->entropy.entropy, &world->engine);
         if (err) bel__store_close(store);
     }
+    if (err == 0 && is_old(world)) world->engine->migration.rows_max = 3;
     memory_enter(false);
     if (err) return err;
     bool may_slice = world->judge == NULL || world->speakers == NULL; /* see run.c */

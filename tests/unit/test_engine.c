@@ -17,6 +17,7 @@
 enum {
     LARGE = 1 << 20,
     MANY = 5000,
+    EXPIRED_MAX = 1000,   /* that a turn ends */
     LEASE_MS = 30 * 1000, /* the default */
     ROWS_MAX = 100000,    /* that an agenda counts one by one */
 };
@@ -92,20 +93,89 @@ static void advance(struct world *world, uint64_t ms)
     turn(world);
 }
 
-static void what_expires_unseen_ends_within_the_hour(void)
+static struct reply_seen schedule_expiring(struct world *world, uint64_t expires_ms)
+{
+    struct bel_schedule_spec spec = {.topic = view("mail"), .expires_ms = expires_ms};
+    return ask(world, (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec});
+}
+
+static void a_timer_ends_when_it_expires(void)
 {
     struct world world = {0};
     open_engine(&world, (struct bel_engine_options){0});
-    struct bel_schedule_spec spec = {.topic = view("mail"), .expires_ms = 1000};
-    CHECK(ask(&world, (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec}).err == 0);
-    advance(&world, 2000);
+    CHECK(schedule_expiring(&world, 1000).err == 0);
+    CHECK(world.next.due.ns == world.now.boot.ns + UINT64_C(1000) * NS_PER_MS);
+    advance(&world, 999);
     CHECK(topic(&world).counts[BEL_READY] == 1);
-    CHECK(world.next.due.ns <= world.now.boot.ns + UINT64_C(3600) * 1000000000);
-    advance(&world, UINT64_C(3600) * 1000);
+    advance(&world, 1);
     CHECK(topic(&world).counts[BEL_READY] == 0);
     CHECK(topic(&world).counts[BEL_EXPIRED] == 1);
     turn(&world);
     CHECK(world.next.due.ns == BEL_NEVER); /* nothing that could expire is left */
+    finish(&world);
+}
+
+static void set(struct world *world, const char *name, const char *value)
+{
+    struct bel_setting setting = {view(name), view(value)};
+    CHECK(ask(world, (struct bel_command){.verb = BEL_VERB_CONFIGURE,
+                                          .configure = {view("mail"), &setting, 1}})
+              .err == 0);
+}
+
+/* Makes MANY timers that have expired together, in one turn that is not enough to end them. */
+static void expire_many(struct world *world)
+{
+    char depth[16];
+    open_engine(world, (struct bel_engine_options){0});
+    (void)snprintf(depth, sizeof depth, "%d", MANY);
+    set(world, "depth", depth);
+    for (int i = 0; i < MANY; i++) {
+        CHECK(schedule_expiring(world, 1000).err == 0);
+    }
+    CHECK(schedule_expiring(world, 1000).err == BEL_EFULL);
+    advance(world, 1000);
+    CHECK(world->next.due.ns == world->now.boot.ns); /* more in the next turn */
+}
+
+/* Counted, not timed: no turn ends more than EXPIRED_MAX, and all is done after a few turns. */
+static void many_that_expire_at_once_end_in_slices(void)
+{
+    struct world world = {0};
+    uint64_t before = EXPIRED_MAX;
+    int turns = 1;
+    expire_many(&world);
+    for (; world.next.due.ns == world.now.boot.ns; turns++) {
+        uint64_t expired = topic(&world).counts[BEL_EXPIRED]; /* takes a turn */
+        CHECK(expired > before && expired - before <= EXPIRED_MAX);
+        before = expired;
+    }
+    CHECK(topic(&world).counts[BEL_EXPIRED] == MANY && topic(&world).counts[BEL_READY] == 0);
+    CHECK(turns <= MANY / EXPIRED_MAX + 1);
+    CHECK(world.next.due.ns == BEL_NEVER);
+    finish(&world);
+}
+
+/* While many timers wait to be ended, none of them is in the way of a command. */
+static void what_has_expired_is_gone_for_every_command(void)
+{
+    struct world world = {0};
+    struct bel_request agenda = {.command = {.verb = BEL_VERB_AGENDA}};
+    struct bel_request purge = {
+        .command = {.verb = BEL_VERB_PURGE, .purge = {.topic = view("mail")}}};
+    struct reply_seen counted = {0}, purged = {0};
+    expire_many(&world);
+    CHECK(schedule_expiring(&world, 3600 * 1000).err == 0); /* the depth has room */
+    CHECK(claim(&world).deliveries == 1);
+    submit(&world, &agenda, &counted);
+    submit(&world, &purge, &purged);
+    for (int i = 0; i < 20 && !(counted.is_done && purged.is_done); i++) {
+        turn(&world);
+    }
+    CHECK(counted.is_done && purged.is_done);
+    CHECK_EQ(counted.count, 1);
+    CHECK_EQ(purged.count, MANY);
+    CHECK(topic(&world).counts[BEL_EXPIRED] == 0 && topic(&world).counts[BEL_LEASED] == 1);
     finish(&world);
 }
 
@@ -387,7 +457,9 @@ static void what_has_happened_is_counted(void)
 
 int main(void)
 {
-    RUN(what_expires_unseen_ends_within_the_hour);
+    RUN(a_timer_ends_when_it_expires);
+    RUN(many_that_expire_at_once_end_in_slices);
+    RUN(what_has_expired_is_gone_for_every_command);
     RUN(an_id_that_is_free_again_stays_its_new_owners);
     RUN(more_than_ready_max_are_delivered_in_order);
     RUN(a_folder_has_one_engine);

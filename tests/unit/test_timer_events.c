@@ -27,7 +27,7 @@ static const int64_t start_ms = INT64_C(1767225600000);
 /* --- the layer --- */
 
 static struct {
-    uint64_t looked, added, arrived, left, freed, kept, ended;
+    uint64_t looked, added, arrived, left, expires, freed, kept, ended;
 } layer;
 
 static int look(struct bel_engine *engine, struct bel_found *found, size_t *rows)
@@ -57,6 +57,13 @@ static void left(struct bel_engine *engine, struct bel_topic_state *topic,
     layer.left++;
 }
 
+static void expires(struct bel_engine *engine, struct bel_topic_state *topic,
+                    const struct bel_key *row)
+{
+    bel__reactions.expires(engine, topic, row);
+    layer.expires++;
+}
+
 static void freed(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     bel__reactions.freed(engine, topic);
@@ -75,7 +82,14 @@ static void ended(struct bel_engine *engine, struct bel_found *found)
     layer.ended++;
 }
 
-static const struct bel_timer_events events = {look, added, arrived, left, freed, kept, ended};
+static const struct bel_timer_events events = {.look = look,
+                                               .added = added,
+                                               .arrived = arrived,
+                                               .left = left,
+                                               .expires = expires,
+                                               .freed = freed,
+                                               .kept = kept,
+                                               .ended = ended};
 
 /* --- the engine --- */
 
@@ -218,6 +232,7 @@ static void a_layer_above_hears_of_every_change(void)
         check_book(&world);
     }
     CHECK(layer.looked > layer.ended / 2 && layer.freed > 100 && layer.kept > 100);
+    CHECK(layer.expires > 100);
     CHECK(layer.added > 500 && layer.ended > 500);
     CHECK(world.engine->stats.leases_lost > 10);
     bel_engine_close(world.engine);

@@ -343,6 +343,15 @@ static int count_plans(struct agenda *agenda, const struct bel_topic_state *topi
 
 /* --- the command --- */
 
+/* Returns whether the topics of the command have expired timers that were not ended yet. */
+static bool is_behind(const struct bel_engine *engine, struct bel_topics *topics,
+                      struct bel_view name)
+{
+    const struct bel_topic_state *topic = name.bytes > 0 ? bel__topic_find(topics, name) : NULL;
+    if (name.bytes > 0 && topic == NULL) return false;
+    return bel__expiry_is_behind(engine, topic);
+}
+
 /* Writes the counts that have changed in this batch, so that they can be read from the store. */
 static int settle_numbers(struct bel_engine *engine)
 {
@@ -384,6 +393,7 @@ int bel__do_agenda(struct bel_engine *engine, struct bel_request *request)
     if (command->topic.bytes > 0 && !bel_topic_is_valid(command->topic)) {
         return bel__refuse(reply, BEL_EINVAL, "invalid topic name");
     }
+    if (is_behind(engine, &engine->topics, command->topic)) return BEL_DO_LATER;
     int err = divide(&agenda, command, reply);
     if (err || agenda.count == 0) return err;
     agenda.steps = bel__answer_take(engine, agenda.count * sizeof agenda.steps[0]);

@@ -10,10 +10,10 @@
  * the end of the occurrence would give the plan a time in a lane that the walk has passed.
  *
  * The request stores the key at which the next slice begins, and the next sequence number at its
- * start. Later timers are left alone, so that the walk ends.
+ * start. Timers that were added, unblocked or moved since are left alone: they did not have their
+ * state when the request began.
  *
- * An expired timer that has not been ended yet ends when the walk meets it. A PURGE that includes
- * expired timers searches for these, too.
+ * A PURGE that includes expired timers begins when all timers that have expired are ended.
  */
 #include "engine/commands/commands.h"
 #include "engine/state/state.h"
@@ -32,7 +32,7 @@ enum {
     OWN_TIME,
     OWN_PRIORITY,
     OWN_SEQUENCE,
-    OWN_LIMIT, /* timers with this or a later sequence are left alone */
+    OWN_LIMIT, /* timers with this or a later sequence are left alone; 0: not begun */
     OWN_END,
 };
 static_assert(OWN_END <= sizeof((struct bel_request *)0)->own.words /
@@ -120,7 +120,7 @@ static bool wants_lane(const struct bulk *bulk, unsigned lane)
         return !purge->has_state || purge->state == BEL_DONE + lane - ROUTE_ENDED;
     }
     if (lane == ROUTE_NONE) return purge->has_state && purge->state == BEL_SCHEDULED;
-    return !purge->has_state || purge->state == BEL_EXPIRED || purge->state < BEL_LEASED;
+    return purge->has_state && purge->state < BEL_LEASED;
 }
 
 /* Returns whether no row from here to the end of the lane can be wanted: rows that are not due are
@@ -151,18 +151,6 @@ static bool is_later(const struct bulk *bulk, const struct bel_place *place,
 
 /* --- slices --- */
 
-/* Handles an expired timer: purges it if expired timers are to be purged, else ends it. */
-static int take_expired(struct bulk *bulk, struct bel_found *found)
-{
-    bool is_kept = bel__topic_settings(bulk->topic)->retention_dead_ms > 0;
-    if (bulk->purge->has_state && bulk->purge->state != BEL_EXPIRED) {
-        return bel__timer_expire(bulk->engine, found);
-    }
-    int err = purge(bulk->engine, found);
-    if (err == 0 && is_kept) bulk->count++;
-    return err;
-}
-
 static int take_wanted(struct bulk *bulk, struct bel_found *found)
 {
     bool is_over = bel__timer_is_over(bulk->engine, found);
@@ -181,11 +169,17 @@ static int take(struct bulk *bulk, const struct bel_store_cursor *cursor)
     if (err) return err;
     if (bel__timer_is_expired(bulk->engine, &found)) {
         bulk->changes_left--;
-        return take_expired(bulk, &found);
+        return bel__timer_expire(bulk->engine, &found);
     }
     if (!is_wanted(bulk, &found) || is_later(bulk, &place, &found)) return 0;
     bulk->changes_left--;
     return take_wanted(bulk, &found);
+}
+
+static bool wants_expired(const struct bulk *bulk)
+{
+    const struct bel_purge *purge = bulk->purge;
+    return purge != NULL && (!purge->has_state || purge->state == BEL_EXPIRED);
 }
 
 static struct bel_place lane_start(const struct bulk *bulk, unsigned lane)
@@ -240,7 +234,11 @@ static int slice(struct bulk *bulk, struct bel_request *request)
 {
     uint64_t *words = request->own.words;
     struct bel_reply *reply = &request->own.reply;
-    bool is_first = words[BEL_OWN_STAGE] != BEL_STAGE_BULK;
+    if (words[BEL_OWN_STAGE] != BEL_STAGE_BULK) words[OWN_LIMIT] = 0;
+    bool is_first = words[OWN_LIMIT] == 0;
+    if (is_first && wants_expired(bulk) && bel__expiry_is_behind(bulk->engine, bulk->topic)) {
+        return BEL_DO_LATER;
+    }
     bulk->changes_left = bulk->engine->bulk_changes_max;
     bulk->rows_left = ROWS_MAX;
     bulk->count = is_first ? 0 : reply->count;

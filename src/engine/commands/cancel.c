@@ -53,12 +53,8 @@ static int reschedule(struct bel_engine *engine, struct bel_found *found, struct
     if (err) return err;
     err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);
     if (err) return err;
-    if (found->record.expires_ms > 0) {
-        found->record.expires_at = place.time + found->record.expires_ms;
-        found->record.expires_lane = place.lane;
-    }
     place = bel__timer_place(engine, found->topic, place.lane, place.time, priority);
-    bel__timer_move(engine, found, &place);
+    bel__timer_reschedule(engine, found, &place);
     return 0;
 }
 

@@ -64,7 +64,7 @@ static void order_topics(struct bel_engine *engine, const struct bel_claim *clai
 }
 
 /* Finds the next timer of a topic, and ends expired ones on the way. Returns BEL_ENOTFOUND if there
- * is none. */
+ * is none; or BEL_DO_LATER if the next one has expired and this turn may end no more. */
 static int next_timer(struct bel_engine *engine, struct bel_topic_state *topic,
                       struct bel_found *found)
 {
@@ -77,6 +77,7 @@ static int next_timer(struct bel_engine *engine, struct bel_topic_state *topic,
         int err = bel__timer_load_leased(engine, &key, NULL, found);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
         if (!bel__timer_is_expired(engine, found)) return 0;
+        if (!bel__expiry_may_end(engine, topic)) return BEL_DO_LATER;
         err = bel__timer_expire(engine, found);
         if (err) return err;
     }
@@ -158,6 +159,8 @@ static int make_room(struct bel_engine *engine, const struct bel_claim *claim, s
     return round->deliveries == NULL ? BEL_ENOMEM : 0;
 }
 
+/* Delivers to a claim. Returns 0, also if there is nothing to deliver; BEL_DO_LATER if only expired
+ * timers are in the way of a delivery; or an error. */
 static int deliver_all(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_claim *claim = &request->command.claim;
@@ -165,11 +168,14 @@ static int deliver_all(struct bel_engine *engine, struct bel_request *request)
     order_topics(engine, claim, &round);
     int err = make_room(engine, claim, &round);
     size_t empty = 0;
+    bool is_late = false;
     for (size_t i = 0; err == 0 && empty < round.topics_count; i++) {
         if (round.count == round.count_max || round.bytes > BYTES_MAX) break;
         assert(round.count < round.count_max);
         struct bel_delivery *delivery = &round.deliveries[round.count];
         err = deliver(engine, claim, round.topics[i % round.topics_count], delivery);
+        is_late |= err == BEL_DO_LATER;
+        if (err == BEL_DO_LATER) err = BEL_ENOTFOUND;
         empty = err == BEL_ENOTFOUND ? empty + 1 : 0;
         if (err == 0) {
             round.count++;
@@ -179,6 +185,7 @@ static int deliver_all(struct bel_engine *engine, struct bel_request *request)
     }
     if (err == BEL_EIO || err == BEL_ECORRUPT) engine->broken = err;
     if (err != 0 && round.count == 0) return err;
+    if (is_late && round.count == 0) return BEL_DO_LATER;
     request->own.reply.deliveries.items = round.deliveries;
     request->own.reply.deliveries.count = round.count;
     return 0;
@@ -210,8 +217,9 @@ int bel__do_claim(struct bel_engine *engine, struct bel_request *request)
     int err = check(engine, &request->command.claim, &request->own.reply);
     if (err) return err;
     err = deliver_all(engine, request);
-    if (err) return err;
-    if (request->own.reply.deliveries.count > 0 || request->command.claim.wait_ms == 0) return 0;
+    bool waits = request->command.claim.wait_ms > 0;
+    if (err != 0 && !(err == BEL_DO_LATER && waits)) return err;
+    if (request->own.reply.deliveries.count > 0 || !waits) return 0;
     err = bel__wait_park(engine, request);
     return err ? err : BEL_DO_WAIT;
 }
@@ -225,7 +233,8 @@ void bel__claims_serve(struct bel_engine *engine)
             engine->is_behind = true;
             return;
         }
-        if (err == 0 && request->own.reply.deliveries.count == 0) {
+        bool is_empty = err == 0 && request->own.reply.deliveries.count == 0;
+        if (is_empty || err == BEL_DO_LATER) {
             bel__wait_cool(engine, request);
             continue;
         }

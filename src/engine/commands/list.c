@@ -13,8 +13,9 @@
  * letter and two keys, encoded like made ids. A timer that keeps its key between two calls is
  * listed once, even if a clock step changes the order of the lanes.
  *
- * An expired timer ends when the walk meets it, and is listed among the expired ones. Its end may
- * unblock another timer, at a key that the walk has passed. So the walk is repeated then.
+ * An expired timer that has not been ended yet ends when the walk meets it, and is listed among the
+ * expired ones. Its end may unblock another timer, at a key that the walk has passed. So the walk
+ * is repeated then. LIST of the expired timers waits until all have been ended.
  */
 #include "engine/commands/commands.h"
 #include "engine/commands/describe.h"
@@ -56,9 +57,8 @@ struct walk {
     struct stream streams[LANES_MAX];
     unsigned streams_count; /* streams of the current section */
     uint32_t rows_left;
-    uint32_t expired;   /* expired timers ended in this walk */
-    bool is_for_expiry; /* ends expired timers and lists nothing */
-    bool is_full;       /* the reply is complete; the cursor continues here */
+    uint32_t expired; /* expired timers ended in this walk */
+    bool is_full;     /* the reply is complete; the cursor continues here */
     struct bel_timer *items;
     size_t count, count_max;
     uint64_t payload_bytes;
@@ -207,7 +207,7 @@ static int read_row(const struct walk *walk, const struct stream *stream, struct
 
 static bool is_wanted(const struct walk *walk, const struct bel_found *found)
 {
-    if (walk->is_for_expiry || !wants_state(walk->query, found->state)) return false;
+    if (!wants_state(walk->query, found->state)) return false;
     return !bel__timer_is_over(walk->engine, found);
 }
 
@@ -332,19 +332,6 @@ static void begin_walk(struct walk *walk)
 
 /* --- the command --- */
 
-/* Ends expired timers among the due ones, for a query of state expired. */
-static int notice_expired(const struct walk *wanted)
-{
-    struct bel_list_query query = {.has_state = true, .state = BEL_READY};
-    struct walk walk = {.engine = wanted->engine,
-                        .topic = wanted->topic,
-                        .query = &query,
-                        .rows_left = ROWS_MAX,
-                        .is_for_expiry = true};
-    begin_walk(&walk);
-    return walk_on(&walk);
-}
-
 static int check(const struct bel_list_query *query, struct bel_reply *reply)
 {
     if (!bel_topic_is_valid(query->topic)) {
@@ -364,12 +351,7 @@ static int check(const struct bel_list_query *query, struct bel_reply *reply)
 
 static int list(struct walk *walk, struct bel_reply *reply)
 {
-    const struct bel_list_query *query = walk->query;
     int err = 0;
-    if (query->has_state && query->state == BEL_EXPIRED && query->cursor.bytes == 0) {
-        err = notice_expired(walk);
-        if (err) return err;
-    }
     do {
         begin_walk(walk);
         err = walk_on(walk);
@@ -396,6 +378,8 @@ int bel__do_list(struct bel_engine *engine, struct bel_request *request)
                         .rows_left = ROWS_MAX,
                         .count_max = query->count == 0 ? COUNT_DEFAULT : query->count};
     if (walk.topic == NULL) return 0;
+    bool is_of_expired = query->has_state && query->state == BEL_EXPIRED;
+    if (is_of_expired && bel__expiry_is_behind(engine, walk.topic)) return BEL_DO_LATER;
     walk.items = bel__answer_take(engine, walk.count_max * sizeof walk.items[0]);
     return walk.items == NULL ? BEL_ENOMEM : list(&walk, reply);
 }

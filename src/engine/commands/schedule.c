@@ -185,13 +185,20 @@ static bool is_unfinished_timer(const struct scheduling *scheduling)
            scheduling->old.record.kind == BEL_RECORD_TIMER;
 }
 
-static int check_depth(const struct bel_schedule_spec *spec, const struct scheduling *scheduling,
-                       struct bel_reply *reply)
+static bool is_full(const struct bel_topic_state *topic, uint64_t depth)
 {
-    const struct bel_topic_state *topic = scheduling->topic;
+    return topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED] >= depth;
+}
+
+static int check_depth(struct bel_engine *engine, const struct bel_schedule_spec *spec,
+                       const struct scheduling *scheduling, struct bel_reply *reply)
+{
+    struct bel_topic_state *topic = scheduling->topic;
     uint64_t depth = bel__topic_settings(topic)->depth;
     if (depth == 0 || spec->plan.rule.bytes > 0 || is_unfinished_timer(scheduling)) return 0;
-    if (topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED] < depth) return 0;
+    if (!is_full(topic, depth)) return 0;
+    int err = bel__expiry_make_room(engine, topic); /* expired timers do not count */
+    if (err || !is_full(topic, depth)) return err;
     return bel__refuse(reply, BEL_EFULL, "the topic has reached its depth of %llu",
                        (unsigned long long)depth);
 }
@@ -293,7 +300,7 @@ static int schedule(struct bel_engine *engine, const struct bel_schedule_spec *s
     if (scheduling->has_old && spec->conflict == BEL_CONFLICT_REJECT) {
         return bel__refuse(reply, BEL_ECONFLICT, "a timer with this id already exists");
     }
-    err = check_depth(spec, scheduling, reply);
+    err = check_depth(engine, spec, scheduling, reply);
     bool stays = scheduling->has_old && old_stays(engine, spec, scheduling);
     if (err != 0 && !stays) return err;
     reply->err = 0;

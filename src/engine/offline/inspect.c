@@ -31,6 +31,7 @@ struct walk {
     uint64_t (*numbers)[BEL_NUMBERS]; /* of each topic, recounted */
     uint64_t occurrences, made;       /* rows; unfinished timers of plans */
     uint64_t chunks, used;            /* rows; chunks that blobs refer to */
+    uint64_t expiries, expiring;      /* rows; timers that have one */
 };
 
 /* A row and its key parts. */
@@ -54,6 +55,7 @@ const char *bel__table_name(const struct bel_key *key)
         [BEL_TABLE_ENDED] = "ended",
         [BEL_TABLE_ALIASES] = "aliases",
         [BEL_TABLE_CHUNKS] = "chunks",
+        [BEL_TABLE_EXPIRIES] = "expiries",
     };
     uint64_t table = key->words[0] >> 56;
     return table < sizeof names / sizeof names[0] ? names[table] : NULL;
@@ -159,6 +161,27 @@ static int check_tick(struct walk *walk, const struct row *row, const struct bel
     return damaged(walk, &row->key, "it is not the tick of its plan");
 }
 
+/* Checks that a timer with EXPIRES has its row in EXPIRIES, unless the row is still to be made. */
+static int check_expiry(struct walk *walk, const struct row *row, const struct bel_record *record)
+{
+    const struct bel_migration *migration = &walk->engine->migration;
+    struct bel_key key, named;
+    struct bel_view value;
+    if (record->expires_ms == 0) return 0;
+    key = bel__timer_expiry_key(&row->key, record);
+    int err = bel__store_get(walk->engine->store, &key, &value);
+    bool is_made = migration->is_complete || bel__key_compare(&row->key, &migration->next) < 0;
+    if (err == BEL_ENOTFOUND && !is_made) return 0;
+    if (err == BEL_ENOTFOUND) return damaged(walk, &row->key, "the row of its expiry is missing");
+    if (err) return err;
+    walk->expiring++;
+    if (value.bytes == sizeof named.words) {
+        memcpy(named.words, value.data, sizeof named.words);
+        if (bel__key_compare(&named, &row->key) == 0) return 0;
+    }
+    return damaged(walk, &row->key, "the row of its expiry names another row");
+}
+
 static int check_timer(struct walk *walk, const struct row *row)
 {
     uint64_t *numbers = numbers_of(walk, row), left = 0;
@@ -183,6 +206,7 @@ static int check_timer(struct walk *walk, const struct row *row)
     } else if (numbers[BEL_NUMBER_PLAIN]++ == 0) {
         numbers[BEL_NUMBER_SHARES]++;
     }
+    if (err == 0) err = check_expiry(walk, row, &record);
     return err ? err : check_body(walk, row, &record);
 }
 
@@ -311,6 +335,9 @@ static int check_row(struct walk *walk, const struct row *row)
     case BEL_TABLE_CHUNKS:
         walk->chunks++;
         return 0;
+    case BEL_TABLE_EXPIRIES:
+        walk->expiries++;
+        return 0;
     default:
         return damaged(walk, &row->key, "its table is unknown");
     }
@@ -350,6 +377,11 @@ static int check_counts(const struct walk *walk)
         return bel__why_say(walk->why, BEL_ECORRUPT,
                             "%llu rows of occurrences, but %llu unfinished occurrences",
                             (unsigned long long)walk->occurrences, (unsigned long long)walk->made);
+    }
+    if (walk->expiries != walk->expiring) {
+        return bel__why_say(walk->why, BEL_ECORRUPT,
+                            "%llu rows of expiries, but %llu timers that name them",
+                            (unsigned long long)walk->expiries, (unsigned long long)walk->expiring);
     }
     if (walk->chunks == walk->used) return 0;
     return bel__why_say(walk->why, BEL_ECORRUPT, "%llu rows of chunks, but %llu are in use",

@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 enum bel_table {
-    BEL_TABLE_META = 1,    /* sequence: 0 for the engine's times, 1 for its secrets */
+    BEL_TABLE_META = 1,    /* sequence: enum bel_meta */
     BEL_TABLE_TOPICS,      /* topic: the topic's number */
     BEL_TABLE_COUNTS,      /* lane: enum bel_count_kind; time: stretch or hash; sequence: hash */
     BEL_TABLE_TIMERS,      /* unfinished timers, and the ticks of plans */
@@ -44,6 +44,14 @@ enum bel_table {
     BEL_TABLE_ENDED,       /* lane: the state; time: when the timer ended */
     BEL_TABLE_ALIASES,     /* all other bytes: a hash of topic and id */
     BEL_TABLE_CHUNKS,      /* time: the blob's number; sequence: index of the chunk */
+    BEL_TABLE_EXPIRIES,    /* lane and time: when the timer expires; sequence: the timer's */
+};
+
+/* Rows in BEL_TABLE_META. */
+enum bel_meta {
+    BEL_META_TIMES,
+    BEL_META_SECRETS,
+    BEL_META_EXPIRIES, /* how far BEL_TABLE_EXPIRIES has been made: engine/migration.h */
 };
 
 /* Which clock a timer follows. */
@@ -108,6 +116,11 @@ static inline struct bel_key bel__key_in(const struct bel_key *key, enum bel_tab
     struct bel_key other = *key;
     other.words[0] = (other.words[0] & (UINT64_MAX >> 8)) | (uint64_t)table << 56;
     return other;
+}
+
+static inline struct bel_key bel__key_meta(enum bel_meta which)
+{
+    return bel__key_of(&(struct bel_place){.table = BEL_TABLE_META, .sequence = which});
 }
 
 /* Returns the smallest key after `key`. */

@@ -18,6 +18,7 @@
 
 enum {
     VERSION = 1,
+    PLAN_STATE_VERSION = 2,
 };
 
 enum tag {
@@ -317,7 +318,7 @@ enum bel_record_kind bel__record_kind(struct bel_view row)
 size_t bel__plan_state_write(const struct bel_plan_state *state, uint8_t out[BEL_RECORD_BYTES_MAX])
 {
     struct bel_row_writer writer = {.at = out, .end = out + BEL_RECORD_BYTES_MAX};
-    bel__write_number(&writer, VERSION);
+    bel__write_number(&writer, PLAN_STATE_VERSION);
     bel__write_number(&writer, state->has_next);
     bel__write_number(&writer, state->next);
     bel__write_number(&writer, state->last);
@@ -329,6 +330,7 @@ size_t bel__plan_state_write(const struct bel_plan_state *state, uint8_t out[BEL
     bel__write_number(&writer, state->missed);
     bel__write_number(&writer, state->is_catching_up);
     bel__write_number(&writer, state->sequence);
+    bel__write_number(&writer, state->uncounted);
     return (size_t)(writer.at - out);
 }
 
@@ -336,7 +338,8 @@ int bel__plan_state_read(struct bel_view row, struct bel_plan_state *out)
 {
     struct bel_row_reader reader = bel__reader_of(row);
     struct bel_plan_state state = {0};
-    if (bel__read_number(&reader) != VERSION) return BEL_ECORRUPT;
+    uint64_t version = bel__read_number(&reader);
+    if (version != VERSION && version != PLAN_STATE_VERSION) return BEL_ECORRUPT;
     state.has_next = get_choice(&reader, 1) == 1;
     state.next = bel__read_number(&reader);
     state.last = bel__read_number(&reader);
@@ -348,6 +351,7 @@ int bel__plan_state_read(struct bel_view row, struct bel_plan_state *out)
     state.missed = bel__read_number(&reader);
     state.is_catching_up = get_choice(&reader, 1) == 1;
     state.sequence = bel__read_number(&reader);
+    state.uncounted = version == VERSION ? state.skipped + state.missed : bel__read_number(&reader);
     if (reader.bad || reader.at != reader.end) return BEL_ECORRUPT;
     *out = state;
     return 0;
@@ -479,5 +483,5 @@ void bel__record_note(struct bel_record *record, struct bel_outcome outcome)
 bool bel__record_is_bare(const struct bel_record *record)
 {
     return record->group.bytes == 0 && record->plan == 0 && record->body.number == 0 &&
-           record->result.number == 0 && record->is_id_made;
+           record->result.number == 0 && record->expires_ms == 0 && record->is_id_made;
 }

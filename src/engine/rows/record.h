@@ -74,6 +74,7 @@ struct bel_plan_state {
     struct bel_key tick; /* the key of the tick in BEL_TABLE_TIMERS */
     uint64_t sequence;   /* of the tick */
     uint64_t made, skipped, missed;
+    uint64_t uncounted;  /* times left out that COUNT does not count: those before format 3 */
     bool is_catching_up; /* is making up for missed times that the misfire policy chose */
 };
 
@@ -118,8 +119,8 @@ bool bel__headers_next(struct bel_view *headers, struct bel_header *out);
 /* Appends an outcome. Drops the oldest outcome if there are BEL_OUTCOMES_MAX. */
 void bel__record_note(struct bel_record *record, struct bel_outcome outcome);
 
-/* Returns whether a timer is bare: its only row is its own. It has no alias, group, chunks or plan,
- * and will not get any. */
+/* Returns whether a timer is bare: its only row is its own. It has no alias, group, chunks, plan or
+ * expiry, and will not get any. */
 bool bel__record_is_bare(const struct bel_record *record);
 
 #endif

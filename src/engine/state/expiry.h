@@ -3,26 +3,45 @@
 #define BEL_ENGINE_STATE_EXPIRY_H
 
 /*
- * expiry - ends expired timers that no command looks at.
+ * expiry - ends timers when they expire.
  */
 
-#include "engine/rows/record.h"
+#include "engine/rows/key.h"
+#include "engine/state/topic.h"
 
 struct bel_engine;
 
-/* The hourly pass over all ready timers. */
 struct bel_expiry {
-    bool is_armed, is_running;
-    bool has_seen;  /* a timer that can expire was seen since the pass began */
-    uint64_t at;    /* start of the next pass in engine time, if armed */
-    uint32_t topic; /* the current topic, and the position in its picker, if running */
-    struct bel_key place;
+    uint32_t left;                 /* rows that this turn may still read */
+    bool is_lowered;               /* a row was added before the position of a topic */
+    struct bel_topic_state *first; /* list of topics with more expired timers than one turn ends */
+    struct bel_topic_state *last;
 };
 
-/* Note a timer, which arms the pass if it can expire; run a part of the pass; return when it is
- * due, in engine time. */
-void bel__expiry_expect(struct bel_engine *engine, const struct bel_record *record);
+/* Sets the wakes of all topics that have timers with EXPIRES. */
+BEL_CHECKED int bel__expiry_open(struct bel_engine *engine);
+
+/* Notes that the timer of a row in EXPIRIES can expire: the row is new, or a lease has ended. */
+void bel__expiry_expect(struct bel_engine *engine, struct bel_topic_state *topic,
+                        const struct bel_key *row);
+
+/* Begins a turn: continues with topics that have expired timers left from the turn before. */
 BEL_CHECKED int bel__expiry_turn(struct bel_engine *engine);
-uint64_t bel__expiry_next(const struct bel_engine *engine);
+
+/* Ends the expired timers of a topic. If there are more than the turn may end, or the batch is
+ * full, the rest is ended in the next turns: bel__expiry_is_behind(). Returns 0, or an error of the
+ * store that is final. */
+BEL_CHECKED int bel__expiry_settle(struct bel_engine *engine, struct bel_topic_state *topic);
+
+/* Returns whether this turn may end another expired timer of a topic, and counts it. If not, later
+ * turns end the expired timers of the topic, and its waiting claims are tried again then. */
+bool bel__expiry_may_end(struct bel_engine *engine, struct bel_topic_state *topic);
+
+/* Ends a few expired timers of a topic that is behind, whatever the turn has done so far. Returns
+ * 0, BEL_EBUSY if the batch is full, or another error of the store. */
+BEL_CHECKED int bel__expiry_make_room(struct bel_engine *engine, struct bel_topic_state *topic);
+
+/* Returns whether a topic, or any topic if NULL, has expired timers that later turns will end. */
+bool bel__expiry_is_behind(const struct bel_engine *engine, const struct bel_topic_state *topic);
 
 #endif

@@ -258,7 +258,8 @@ int bel__plan_ring(struct bel_engine *engine, struct bel_found *found)
 {
     assert(found->record.kind == BEL_RECORD_PLAN && found->state == BEL_SCHEDULED);
     do {
-        int err = ring_once(engine, found);
+        int err = bel__expiry_settle(engine, found->topic);
+        if (err == 0) err = ring_once(engine, found);
         if (err) return err;
     } while (found->state == BEL_SCHEDULED && found->plan.is_catching_up);
     return 0;

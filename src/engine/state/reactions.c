@@ -5,10 +5,10 @@
  *
  *     timer.c, lease.c           reactions.c
  *     look       -------------->   occurrence    looks up what its end will do to its plan
- *     added      -------------->   expiry        arms the hourly pass if the timer can expire
- *                                  occurrence    adds the row by which its plan finds it
+ *     added      -------------->   occurrence    adds the row by which its plan finds it
  *     arrived    -------------->   ready         adds it to the picker, or wakes its lane later
  *     left       -------------->   ready         takes it out of the picker
+ *     expires    -------------->   expiry        wakes the topic when the timer expires
  *     freed      -------------->   wait          parked claims for the topic are tried again
  *     kept       -------------->   wakes         the topic is swept when the retention is over
  *     ended      -------------->   occurrence    its plan goes on, the next in the queue may run
@@ -31,7 +31,6 @@ static int look(struct bel_engine *engine, struct bel_found *found, size_t *rows
 static void added(struct bel_engine *engine, struct bel_topic_state *topic,
                   const struct bel_record *record)
 {
-    bel__expiry_expect(engine, record);
     if (record->plan != 0) bel__occurrence_put(engine, topic, record);
 }
 
@@ -45,6 +44,7 @@ const struct bel_timer_events bel__reactions = {
     .added = added,
     .arrived = bel__ready_enter,
     .left = bel__ready_leave,
+    .expires = bel__expiry_expect,
     .freed = bel__wait_mark,
     .kept = bel__wake_sweep,
     .ended = ended,

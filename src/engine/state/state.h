@@ -6,7 +6,7 @@
  * state - the parts of an engine in one struct. Calls go downwards only:
  *
  *     reactions     what follows from a change of a timer
- *     by time       expiry  retention  plan_ring
+ *     by time       retention  plan_ring ---> expiry
  *     plans         occurrence ---> plan ---> plan_rule, plan_bounds
  *     timers        timer: change one ---> timer_lookup: find one
  *     memory        ready  lease  wait  wakes  topic  picker  settings  answers  times
@@ -32,6 +32,14 @@
 #include "engine/state/wakes.h"
 #include "store/store.h"
 
+/* The progress of engine/migration.c. */
+struct bel_migration {
+    bool is_complete;
+    struct bel_key next; /* of the next timer */
+    uint64_t time;       /* when to continue, in engine time */
+    uint32_t rows_max;   /* timers looked at in one turn */
+};
+
 struct bel_engine {
     struct bel_backend backend; /* first */
 
@@ -56,6 +64,7 @@ struct bel_engine {
     struct bel_leases leases;
     struct bel_plan_bounds bounds;
     struct bel_expiry expiry;
+    struct bel_migration migration;
     struct bel_engine_stats stats;
 
     /* Requests, in the order of their stages. */

@@ -5,6 +5,7 @@
  * delivery, or ended under ENDED. Other data changes together with the row:
  *
  *     alias      id -> key, unless the id is made from this very key; then the row has no id
+ *     expiry     time of expiry -> key, if the timer can expire
  *     numbers    of its topic, of the hour it is due, of its group
  *     lease      and the lease's row
  *     chunks     of a large body or result
@@ -130,6 +131,36 @@ static void delete_alias(struct bel_engine *engine, const struct bel_key *key,
     bel__rows_delete(&engine->rows, &alias);
 }
 
+/* --- expiries --- */
+
+struct bel_key bel__timer_expiry_key(const struct bel_key *key, const struct bel_record *record)
+{
+    struct bel_place place = bel__place_of(key);
+    assert(record->kind == BEL_RECORD_TIMER && record->expires_ms > 0);
+    return bel__key_of(&(struct bel_place){.table = BEL_TABLE_EXPIRIES,
+                                           .topic = place.topic,
+                                           .lane = record->expires_lane,
+                                           .time = record->expires_at,
+                                           .sequence = place.sequence});
+}
+
+void bel__timer_put_expiry(struct bel_engine *engine, struct bel_topic_state *topic,
+                           const struct bel_key *key, const struct bel_record *record)
+{
+    if (record->expires_ms == 0) return;
+    struct bel_key row = bel__timer_expiry_key(key, record);
+    struct bel_view value = {.data = key->words, .bytes = sizeof key->words};
+    bel__rows_put(&engine->rows, &row, value, BEL_ROW_ANY);
+    engine->events->expires(engine, topic, &row);
+}
+
+static void delete_expiry(struct bel_engine *engine, const struct bel_found *found)
+{
+    if (found->record.expires_ms == 0) return;
+    struct bel_key row = bel__timer_expiry_key(&found->key, &found->record);
+    bel__rows_delete(&engine->rows, &row);
+}
+
 /* --- changing --- */
 
 int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found, uint64_t more_bytes,
@@ -176,6 +207,7 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
     assert(record->kind == BEL_RECORD_TIMER);
     put_record(engine, &key, record, BEL_ROW_NEW);
     bel__alias_put(engine, &key, record, BEL_ROW_NEW);
+    bel__timer_put_expiry(engine, topic, &key, record);
     count_place(engine, topic, place, +1);
     count_share(engine, topic, record->group, +1);
     engine->events->added(engine, topic, record);
@@ -183,7 +215,7 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
 }
 
 /* Removes an unfinished timer from its key: ends its lease or takes it out of the picker, deletes
- * its row, updates the numbers. */
+ * its row and the row of its expiry, updates the numbers. */
 static void take_out(struct bel_engine *engine, const struct bel_found *found)
 {
     struct bel_place place = bel__place_of(&found->key);
@@ -195,6 +227,7 @@ static void take_out(struct bel_engine *engine, const struct bel_found *found)
         engine->events->left(engine, found->topic, &found->key, found->record.group);
     }
     bel__rows_delete(&engine->rows, &found->key);
+    delete_expiry(engine, found);
     count_place(engine, found->topic, &place, -1);
 }
 
@@ -254,20 +287,39 @@ void bel__timer_rewrite(struct bel_engine *engine, const struct bel_found *found
     put_record(engine, &found->key, &found->record, BEL_ROW_ANY);
 }
 
-void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
-                     const struct bel_place *place)
+/* Puts an unfinished timer that was taken out at another key. */
+static void put_at(struct bel_engine *engine, struct bel_found *found,
+                   const struct bel_place *place)
 {
     assert(place->table == BEL_TABLE_TIMERS && found->record.kind == BEL_RECORD_TIMER);
-    take_out(engine, found);
     delete_alias(engine, &found->key, &found->record);
     found->key = bel__key_of(place);
     found->lease = NULL;
     found->record.is_id_made = false;
     put_record(engine, &found->key, &found->record, BEL_ROW_NEW);
     bel__alias_put(engine, &found->key, &found->record, BEL_ROW_NEW);
+    bel__timer_put_expiry(engine, found->topic, &found->key, &found->record);
     count_place(engine, found->topic, place, +1);
     engine->events->arrived(engine, found->topic, &found->key, found->record.group);
     found->state = bel__timer_state(engine, found);
+}
+
+void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
+                     const struct bel_place *place)
+{
+    take_out(engine, found);
+    put_at(engine, found, place);
+}
+
+void bel__timer_reschedule(struct bel_engine *engine, struct bel_found *found,
+                           const struct bel_place *place)
+{
+    take_out(engine, found);
+    if (found->record.expires_ms > 0) {
+        found->record.expires_at = place->time + found->record.expires_ms;
+        found->record.expires_lane = place->lane;
+    }
+    put_at(engine, found, place);
 }
 
 void bel__timer_give_back(struct bel_engine *engine, struct bel_found *found)
@@ -276,6 +328,10 @@ void bel__timer_give_back(struct bel_engine *engine, struct bel_found *found)
     bel__lease_drop(engine, found->lease);
     found->lease = NULL;
     engine->events->arrived(engine, found->topic, &found->key, found->record.group);
+    if (found->record.expires_ms > 0) {
+        struct bel_key row = bel__timer_expiry_key(&found->key, &found->record);
+        engine->events->expires(engine, found->topic, &row);
+    }
     found->state = bel__timer_state(engine, found);
 }
 

@@ -48,6 +48,10 @@ void bel__timer_rewrite(struct bel_engine *engine, const struct bel_found *found
 void bel__timer_move(struct bel_engine *engine, struct bel_found *found,
                      const struct bel_place *place);
 
+/* As bel__timer_move(), and counts the expiry from the new time. */
+void bel__timer_reschedule(struct bel_engine *engine, struct bel_found *found,
+                           const struct bel_place *place);
+
 /* Ends the lease of a timer. The timer keeps its key. */
 void bel__timer_give_back(struct bel_engine *engine, struct bel_found *found);
 
@@ -81,6 +85,12 @@ BEL_CHECKED int bel__timer_expire(struct bel_engine *engine, struct bel_found *f
  * soon. */
 void bel__alias_put(struct bel_engine *engine, const struct bel_key *key,
                     const struct bel_record *record, enum bel_row row);
+
+/* Returns the key of the row by which a timer with EXPIRES is found when it expires; puts that row,
+ * if the timer has EXPIRES. */
+struct bel_key bel__timer_expiry_key(const struct bel_key *key, const struct bel_record *record);
+void bel__timer_put_expiry(struct bel_engine *engine, struct bel_topic_state *topic,
+                           const struct bel_key *key, const struct bel_record *record);
 
 /* Return the key of the count of a timer's hour, the index of the hour in that count, and the key
  * of the count of a group. */

@@ -49,6 +49,11 @@ struct bel_timer_events {
     void (*left)(struct bel_engine *engine, struct bel_topic_state *topic,
                  const struct bel_key *key, struct bel_view group);
 
+    /* The timer of a row in EXPIRIES expires at the time of the row's key: the row is new, or the
+     * timer's lease has ended. */
+    void (*expires)(struct bel_engine *engine, struct bel_topic_state *topic,
+                    const struct bel_key *row);
+
     /* A topic may deliver more: a lease ended, or one of its shares has no unfinished timers
      * left. */
     void (*freed)(struct bel_engine *engine, struct bel_topic_state *topic);

@@ -94,9 +94,11 @@ static struct bel_topic_state *topic_create(struct bel_engine *engine, struct be
     bel__list_init(&topic->waiters);
     topic->sweep_time = BEL_NEVER;
     for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
-        topic->wake_times[lane] = BEL_NEVER;
-        topic->loaded[lane] = bel__key_of(
-            &(struct bel_place){.table = BEL_TABLE_TIMERS, .topic = number, .lane = lane});
+        topic->wake_times[lane] = topic->expiry_times[lane] = BEL_NEVER;
+        struct bel_place start = {.table = BEL_TABLE_TIMERS, .topic = number, .lane = lane};
+        topic->loaded[lane] = bel__key_of(&start);
+        start.table = BEL_TABLE_EXPIRIES;
+        topic->expiry_from[lane] = bel__key_of(&start);
     }
     return topic;
 }

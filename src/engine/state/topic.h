@@ -40,6 +40,7 @@ struct bel_topic_state {
     bool is_dirty;                    /* `numbers` differ from their row; see next_dirty */
     bool has_number_row;
     bool has_late_tick;
+    bool is_expiry_behind;         /* is in engine->expiry's list */
     struct bel_settings *settings; /* NULL: all defaults */
     struct bel_topic_state *next_dirty;
     uint64_t numbers[BEL_NUMBERS];
@@ -52,6 +53,11 @@ struct bel_topic_state {
     uint64_t wake_times[BEL_LANES_TIMED]; /* BEL_NEVER: not set */
     bel_timer_t sweep;
     uint64_t sweep_time; /* wall ms; BEL_NEVER: not set */
+    bel_timer_t expiry_wakes[BEL_LANES_TIMED];
+    uint64_t expiry_times[BEL_LANES_TIMED];      /* BEL_NEVER: not set */
+    struct bel_key expiry_from[BEL_LANES_TIMED]; /* timers whose rows are before it are leased or
+                                                    blocked */
+    struct bel_topic_state *next_expiry_behind;
     struct bel_list waiters;
     struct bel_link hot; /* link in engine->waiting.hot */
     uint32_t name_bytes;

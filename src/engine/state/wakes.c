@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Each timed lane has a wheel. Each topic has up to one entry in it, for its first timer that has
- * not been read. The sweeps of all topics are in the wheel of the wall lane as well. The user word
- * of an entry is the topic's number and, in the lowest bit, the kind.
+ * Each timed lane has a wheel. A topic has up to three entries in it: for its first timer that has
+ * not been read, for its first timer to expire on this lane, and, in the wheel of the wall lane,
+ * for its sweep. The user word of an entry is the topic's number and, in the lowest bits, the kind.
  *
  * Setting a wake cannot fail: the entries of a topic are reserved when the topic is added.
  */
@@ -14,14 +14,22 @@
 #include <assert.h>
 
 enum {
-    ENTRIES = 2, /* of a topic in one wheel, at most: its lane and its sweep */
+    ENTRIES_MAX = 3,
+    KIND_BITS = 2,
+};
+static_assert(BEL_WAKE_KINDS <= 1 << KIND_BITS, "a kind fits");
+
+/* The entries of a topic in each wheel, at most. */
+static const uint32_t entries[BEL_LANES_TIMED] = {
+    [BEL_LANE_ENGINE] = 2,
+    [BEL_LANE_WALL] = ENTRIES_MAX,
 };
 
 int bel__wakes_open(struct bel_engine *engine)
 {
     for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
         struct bel_wheel_options options = {.now = bel__lane_now(&engine->now, lane),
-                                            .timers_max = ENTRIES * BEL_TOPICS_MAX};
+                                            .timers_max = ENTRIES_MAX * BEL_TOPICS_MAX};
         int err = bel_wheel_create(&options, &engine->wakes.wheels[lane]);
         if (err) return err;
     }
@@ -38,7 +46,7 @@ void bel__wakes_close(struct bel_engine *engine)
 int bel__wakes_reserve(struct bel_engine *engine, uint32_t topics)
 {
     for (int lane = 0; lane < BEL_LANES_TIMED; lane++) {
-        int err = bel_wheel_reserve(engine->wakes.wheels[lane], ENTRIES * topics);
+        int err = bel_wheel_reserve(engine->wakes.wheels[lane], entries[lane] * topics);
         if (err) return err;
     }
     return 0;
@@ -46,7 +54,7 @@ int bel__wakes_reserve(struct bel_engine *engine, uint32_t topics)
 
 static uint64_t word_of(const struct bel_topic_state *topic, enum bel_wake_kind kind)
 {
-    return (uint64_t)topic->number << 1 | kind;
+    return (uint64_t)topic->number << KIND_BITS | kind;
 }
 
 static void set(struct bel_engine *engine, uint8_t lane, uint64_t time, uint64_t word,
@@ -76,6 +84,24 @@ void bel__wake_sweep(struct bel_engine *engine, struct bel_topic_state *topic, u
     set(engine, BEL_LANE_WALL, time, word_of(topic, BEL_WAKE_SWEEP), &topic->sweep);
 }
 
+void bel__wake_expiry(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane,
+                      uint64_t time)
+{
+    assert(lane < BEL_LANES_TIMED);
+    if (time >= topic->expiry_times[lane]) return;
+    topic->expiry_times[lane] = time;
+    set(engine, lane, time, word_of(topic, BEL_WAKE_EXPIRY), &topic->expiry_wakes[lane]);
+}
+
+void bel__wake_expiry_cancel(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane,
+                             uint64_t time)
+{
+    if (topic->expiry_times[lane] > time) return;
+    bel_wheel_cancel(engine->wakes.wheels[lane], topic->expiry_wakes[lane]);
+    topic->expiry_wakes[lane] = BEL_TIMER_NONE;
+    topic->expiry_times[lane] = BEL_NEVER;
+}
+
 void bel__wake_cancel(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane)
 {
     assert(topic->wake_times[lane] != BEL_NEVER);
@@ -94,17 +120,24 @@ bool bel__wakes_pop(struct bel_engine *engine, uint8_t lane, struct bel_wake *ou
     struct bel_wheel_timer timer;
     uint64_t now = bel__lane_now(&engine->now, lane);
     if (!bel_wheel_pop(engine->wakes.wheels[lane], now, &timer)) return false;
-    assert(timer.user >> 1 < engine->topics.count);
-    struct bel_topic_state *topic = engine->topics.by_number[timer.user >> 1];
-    *out = (struct bel_wake){topic, (enum bel_wake_kind)(timer.user & 1)};
-    if (out->kind == BEL_WAKE_SWEEP) {
+    uint64_t number = timer.user >> KIND_BITS;
+    assert(number < engine->topics.count);
+    struct bel_topic_state *topic = engine->topics.by_number[number];
+    *out = (struct bel_wake){topic, (enum bel_wake_kind)(timer.user % (1 << KIND_BITS))};
+    switch (out->kind) {
+    case BEL_WAKE_SWEEP:
         assert(lane == BEL_LANE_WALL && topic->sweep_time <= now);
         topic->sweep = BEL_TIMER_NONE;
         topic->sweep_time = BEL_NEVER;
-    } else {
-        assert(topic->wake_times[lane] <= now);
+        break;
+    case BEL_WAKE_EXPIRY:
+        topic->expiry_wakes[lane] = BEL_TIMER_NONE; /* its time stays: the topic is to be settled */
+        break;
+    default:
+        assert(out->kind == BEL_WAKE_LANE && topic->wake_times[lane] <= now);
         topic->wakes[lane] = BEL_TIMER_NONE;
         topic->wake_times[lane] = BEL_NEVER;
+        break;
     }
     return true;
 }

@@ -3,8 +3,8 @@
 #define BEL_ENGINE_STATE_WAKES_H
 
 /*
- * wakes - alarms of topics: to read a lane on when its next timer comes due, and to sweep ended
- * timers when the next retention is over.
+ * wakes - alarms of topics: to read a lane on when its next timer comes due, to end timers when the
+ * next one expires, and to sweep ended timers when the next retention is over.
  */
 
 #include "belfry/wheel.h"
@@ -20,6 +20,8 @@ struct bel_wakes {
 enum bel_wake_kind {
     BEL_WAKE_LANE,
     BEL_WAKE_SWEEP, /* in the wheel of the wall lane */
+    BEL_WAKE_EXPIRY,
+    BEL_WAKE_KINDS,
 };
 
 struct bel_wake {
@@ -33,13 +35,20 @@ void bel__wakes_close(struct bel_engine *engine);
 /* Makes sure that the wakes of this number of topics can be set. Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__wakes_reserve(struct bel_engine *engine, uint32_t topics);
 
-/* Set the wake of a lane, or of the sweep in wall ms, unless it is set to an earlier time. */
+/* Set the wake of a lane, of the sweep in wall ms, or of the expiry on a lane, unless it is set to
+ * an earlier time. */
 void bel__wake_lane(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane,
                     uint64_t time);
 void bel__wake_sweep(struct bel_engine *engine, struct bel_topic_state *topic, uint64_t time);
+void bel__wake_expiry(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane,
+                      uint64_t time);
 
 /* Cancels the wake of a lane, if it is set. */
 void bel__wake_cancel(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane);
+
+/* Cancels the wake of the expiry on a lane, if it is set to `time` or an earlier time. */
+void bel__wake_expiry_cancel(struct bel_engine *engine, struct bel_topic_state *topic, uint8_t lane,
+                             uint64_t time);
 
 /* Returns whether a wake in a lane's wheel is due. */
 bool bel__wakes_are_due(const struct bel_engine *engine, uint8_t lane);
