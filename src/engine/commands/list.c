@@ -27,9 +27,9 @@
 
 enum {
     COUNT_DEFAULT = 100,
-    ROWS_MAX = 10000,             /* rows read in one call */
-    ROWS_OF_END = 10,             /* ending an expired timer counts as this many rows */
-    PAYLOADS_BYTES_MAX = 8 << 20, /* payload bytes after which a reply takes no more timers */
+    ROWS_MAX = 10000,    /* rows read in one call */
+    ROWS_OF_END = 10,    /* ending an expired timer counts as this many rows */
+    BYTES_MAX = 1 << 20, /* of payloads, results and headers; then a reply is full */
     LANES_MAX = 2,
     CURSOR_BYTES = 1 + LANES_MAX * BEL_MADE_ID_BYTES,
 };
@@ -61,7 +61,7 @@ struct walk {
     bool is_full;     /* the reply is complete; the cursor continues here */
     struct bel_timer *items;
     size_t count, count_max;
-    uint64_t payload_bytes;
+    uint64_t bytes; /* of the items, as far as they have no other limit */
 };
 
 /* --- what is wanted --- */
@@ -218,6 +218,15 @@ static int end_expired(struct walk *walk, struct bel_found *found)
     return bel__timer_expire(walk->engine, found);
 }
 
+static uint64_t bytes_of(const struct bel_timer *timer)
+{
+    uint64_t bytes = timer->payload.bytes + timer->result.bytes;
+    for (size_t i = 0; i < timer->headers_count; i++) {
+        bytes += timer->headers[i].name.bytes + timer->headers[i].value.bytes;
+    }
+    return bytes;
+}
+
 /* Handles the row of a stream and advances. Leaves the row if the reply has no room for it. */
 static int take_row(struct walk *walk, struct stream *stream)
 {
@@ -227,13 +236,13 @@ static int take_row(struct walk *walk, struct stream *stream)
     if (bel__timer_is_expired(walk->engine, &found)) {
         err = end_expired(walk, &found);
     } else if (is_wanted(walk, &found)) {
-        walk->is_full = walk->count == walk->count_max || walk->payload_bytes > PAYLOADS_BYTES_MAX;
+        walk->is_full = walk->count == walk->count_max || walk->bytes > BYTES_MAX;
         if (walk->is_full) return 0;
         assert(walk->count < walk->count_max);
         struct bel_timer *item = &walk->items[walk->count];
         err = bel__describe(walk->engine, &found, item);
         if (err) return err;
-        walk->payload_bytes += item->payload.bytes;
+        walk->bytes += bytes_of(item);
         walk->count++;
     }
     return err ? err : advance_stream(walk, stream);
@@ -323,7 +332,7 @@ static void begin_walk(struct walk *walk)
 {
     walk->section = SECTION_TIMED;
     walk->count = 0;
-    walk->payload_bytes = 0;
+    walk->bytes = 0;
     walk->expired = 0;
     walk->is_full = false;
     begin_section(walk);
