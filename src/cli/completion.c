@@ -131,7 +131,7 @@ static const struct choice serve[] = {
      WORDS("auto", "loop", "thread")},
     {"clock", "virtual: moved only by CLOCK ADVANCE", FOLLOWS_VALUE, WORDS("system", "virtual")},
     {"keys", "API keys, required beyond localhost", FOLLOWS_PATH, NULL},
-    {"max-clients", "maximum connections (default 10000)", FOLLOWS_VALUE, NULL},
+    {"max-clients", "clients of each port (default 10000)", FOLLOWS_VALUE, NULL},
     {"max-payload", "largest payload, up to 64M (default 1M)", FOLLOWS_VALUE, NULL},
     {"output-limit", "unread output of a client (default 8M)", FOLLOWS_VALUE, NULL},
     {"check-rows", "check up to N rows after a crash (100000)", FOLLOWS_VALUE, NULL},

@@ -225,7 +225,7 @@ static const struct setting {
     {"clock", "system|virtual", "virtual: moved only by CLOCK ADVANCE", set_clock},
     {"keys", "FILE", "API keys, required beyond localhost", set_keys},
     {"auth-timeout", "DURATION", "time to send a right key (default 10s)", set_auth_timeout},
-    {"max-clients", "N", "maximum connections (default 10000)", set_clients},
+    {"max-clients", "N", "clients of each port (default 10000)", set_clients},
     {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload},
     {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},
     {"check-rows", "N", "check up to N rows after a crash (100000)", set_check_rows},

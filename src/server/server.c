@@ -180,23 +180,26 @@ static int broken(void *context)
 
 /* --- opening --- */
 
-/* Raises the limit of descriptors to what the clients need. Returns the number of clients that
- * fit. */
+/* Raises the limit of descriptors to what the clients need: both ports accept as many clients, and
+ * each has its own share, so that neither can take the descriptors of the other. Returns the number
+ * of clients of a port that fit. */
 static uint32_t make_room(const struct server *server)
 {
-    uint32_t wanted = server->options.config->clients_max;
+    const struct bel_config *config = server->options.config;
+    uint32_t wanted = config->clients_max;
+    rlim_t ports = config->has_http ? 2 : 1, needed = ports * wanted + DESCRIPTORS_BESIDES;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
-    rlim_t needed = (rlim_t)wanted + DESCRIPTORS_BESIDES;
     if (limit.rlim_cur < needed) {
         limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
     if (limit.rlim_cur >= needed) return wanted;
-    uint32_t possible = (uint32_t)limit.rlim_cur / 2;
+    rlim_t rest = limit.rlim_cur / 2;
     if (limit.rlim_cur > (rlim_t)DESCRIPTORS_BESIDES * 2) {
-        possible = (uint32_t)limit.rlim_cur - DESCRIPTORS_BESIDES;
+        rest = limit.rlim_cur - DESCRIPTORS_BESIDES;
     }
+    uint32_t possible = (uint32_t)(rest / ports);
     BEL_LOG(server->options.log, BEL_LOG_WARN, "max-clients reduced: too few file descriptors",
             BEL_LOG_NUMBER("wanted", wanted), BEL_LOG_NUMBER("possible", possible));
     return possible;
