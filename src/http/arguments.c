@@ -13,6 +13,8 @@
 #include "http/call.h"
 
 #include "core/base64.h"
+#include "core/shorten.h"
+#include "core/utf8.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -22,8 +24,63 @@
 enum {
     WORDS_FIRST = 32,
     SHOWN_MAX = 40,
+    PARAMETERS_MAX = 100, /* of a query */
     JSON_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
 };
+
+/* --- texts --- */
+
+/* A growing text. */
+struct text {
+    char *bytes;
+    size_t count, capacity;
+    bool is_lost;
+};
+
+static int write_text(const char *bytes, size_t count, void *context)
+{
+    struct text *text = context;
+    if (text->is_lost) return -1;
+    if (count >= text->capacity - text->count) {
+        size_t capacity = 2 * text->capacity + count + 1;
+        char *larger = realloc(text->bytes, capacity);
+        text->is_lost = larger == NULL;
+        if (larger == NULL) return -1;
+        text->bytes = larger;
+        text->capacity = capacity;
+    }
+    memcpy(text->bytes + text->count, bytes, count);
+    text->count += count;
+    text->bytes[text->count] = 0;
+    return 0;
+}
+
+/* Parses twice on failure, because jansson may report a failed allocation as a syntax error. In
+ * other cases it reports an unknown error. */
+static json_t *load(struct bel_view text, size_t flags, json_error_t *error, bool *is_memory)
+{
+    json_t *json = NULL;
+    for (int i = 0; i < 2 && json == NULL; i++) {
+        json = json_loadb(text.data, text.bytes, flags, error);
+    }
+    enum json_error_code code = json == NULL ? json_error_code(error) : json_error_invalid_syntax;
+    *is_memory = code == json_error_out_of_memory || code == json_error_unknown;
+    return json;
+}
+
+char *bel__http_dump(const json_t *value, size_t flags)
+{
+    struct text text = {0};
+    int failed = json_dump_callback(value, write_text, &text, flags);
+    if (failed != 0 || text.is_lost) {
+        free(text.bytes);
+        return NULL;
+    }
+    if (text.bytes != NULL) bel__shorten_numbers(text.bytes);
+    return text.bytes;
+}
+
+/* --- words --- */
 
 static int refuse_memory(struct bel_why *why)
 {
@@ -160,8 +217,8 @@ static int push_payload(struct bel_http_call *call, struct bel_why *why)
         return bel__refusal(why, "BADARG", "payload and payload_base64 exclude each other");
     }
     if (base64 != NULL) return push_base64(call, base64, why);
-    if (value == NULL) return push_text(call, "", why);
-    return push_value(call, "payload", true, value, why);
+    if (value != NULL) return push_value(call, "payload", true, value, why);
+    return bel__refusal(why, "BADARG", "payload: required, may be \"\"; or payload_base64");
 }
 
 /* Appends the header content-type: application/json if the payload is a JSON value other than a
@@ -289,16 +346,41 @@ static int push_all(struct bel_http_call *call, struct bel_why *why)
 
 /* --- the body and the query --- */
 
-void bel__http_query(struct bel_http_call *call, const char *name, const char *value)
+/* Adds a parameter, still percent-encoded. */
+static enum bel_http_query_state take_parameter(json_t *fields, char *text, size_t bytes)
 {
-    char *copy = strdup(value != NULL ? value : "");
-    assert(call->state == BEL_HTTP_CALL_RECEIVING && call->words_count == 0);
-    enum bel_http_query_state state = BEL_HTTP_QUERY_READ;
-    if (call->fields == NULL) call->fields = json_object();
-    if (json_object_get(call->fields, name) != NULL) state = BEL_HTTP_QUERY_TWICE;
-    json_t *text = copy != NULL ? json_stringn_nocheck(copy, MHD_http_unescape(copy)) : NULL;
-    if (json_object_set_new_nocheck(call->fields, name, text) != 0) state = BEL_HTTP_QUERY_LOST;
-    if (state > call->query) call->query = state;
+    char *equals = memchr(text, '=', bytes);
+    size_t name_bytes = equals != NULL ? (size_t)(equals - text) : bytes;
+    char *value = equals != NULL ? equals + 1 : text + bytes;
+    size_t value_bytes = bel__http_unescape(value, bytes - (size_t)(value - text));
+    name_bytes = bel__http_unescape(text, name_bytes);
+    if (name_bytes == SIZE_MAX || value_bytes == SIZE_MAX) return BEL_HTTP_QUERY_WRONG;
+    if (!bel__utf8_is_text((struct bel_view){text, name_bytes})) return BEL_HTTP_QUERY_WRONG;
+    if (json_object_getn(fields, text, name_bytes) != NULL) return BEL_HTTP_QUERY_TWICE;
+    json_t *json = json_stringn_nocheck(value, value_bytes);
+    int failed = json_object_setn_new_nocheck(fields, text, name_bytes, json);
+    return failed ? BEL_HTTP_QUERY_LOST : BEL_HTTP_QUERY_READ;
+}
+
+void bel__http_query(struct bel_http_call *call, struct bel_view query)
+{
+    char *copy = malloc(query.bytes + 1), *end = copy;
+    assert(call->state == BEL_HTTP_CALL_RECEIVING && call->fields == NULL);
+    call->fields = json_object();
+    call->query = BEL_HTTP_QUERY_READ;
+    if (copy == NULL || call->fields == NULL) call->query = BEL_HTTP_QUERY_LOST;
+    if (copy != NULL) {
+        memcpy(copy, query.data, query.bytes);
+        copy[query.bytes] = '&';
+        end = copy + query.bytes;
+    }
+    unsigned count = 0;
+    for (char *at = copy; at < end && call->query == BEL_HTTP_QUERY_READ;) {
+        size_t bytes = (size_t)((char *)rawmemchr(at, '&') - at);
+        if (bytes > 0) call->query = take_parameter(call->fields, at, bytes);
+        if (++count > PARAMETERS_MAX) call->query = BEL_HTTP_QUERY_WRONG;
+        at += bytes + 1;
+    }
     free(copy);
 }
 
@@ -314,7 +396,12 @@ static int read_body(struct bel_http_call *call, struct bel_why *why)
     }
     struct bel_view text = {bel__buffer_data(&call->body), call->body.count};
     bool is_memory;
-    call->fields = bel__http_load(text, JSON_FLAGS, &error, &is_memory);
+    assert(text.data != NULL);
+    /* The library skips a NUL after a number. */
+    if (memchr(text.data, 0, text.bytes) != NULL) {
+        return bel__refusal(why, "BADARG", "the body is not valid JSON: it has a NUL byte");
+    }
+    call->fields = load(text, JSON_FLAGS, &error, &is_memory);
     if (is_memory) return refuse_memory(why);
     if (call->fields == NULL) {
         return bel__refusal(why, "BADARG", "the body is not valid JSON: line %d, %.100s",
@@ -334,6 +421,11 @@ static int read_fields(struct bel_http_call *call, struct bel_why *why)
         return bel__refusal(why, "BADARG", "unexpected body: send the fields in the query");
     }
     if (call->query == BEL_HTTP_QUERY_LOST) return refuse_memory(why);
+    if (call->query == BEL_HTTP_QUERY_WRONG) {
+        return bel__refusal(why, "BADARG",
+                            "the query has more than %d parameters, or a wrong percent-encoding",
+                            PARAMETERS_MAX);
+    }
     if (call->query == BEL_HTTP_QUERY_TWICE) {
         return bel__refusal(why, "BADARG", "the query has a parameter twice: send it once");
     }

@@ -3,7 +3,7 @@
 #define BEL_HTTP_CALL_H
 
 /*
- * http_call - one HTTP request, from its first line to the last byte of its response. Private to
+ * http_call - one HTTP request, from its complete head to the last byte of its response. Private to
  * src/http.
  *
  *     route --> words --> bel__bind(), bel__build() --> backend --> page --> response
@@ -15,12 +15,13 @@
 
 #include "core/buffer.h"
 #include "core/list.h"
+#include "http/head.h"
 #include "http/http.h"
+#include "http/page.h"
 #include "session/bind.h"
 #include "session/unsent_claims.h"
 
 #include <jansson.h>
-#include <microhttpd.h>
 
 enum {
     BEL_HTTP_CAPTURES_MAX = 2,
@@ -52,53 +53,36 @@ struct bel_http_capture {
 };
 
 /* Finds the route of a request and decodes its captures, which point into `path`. Returns NULL if
- * there is none; then `allow` lists the methods that the path supports, or is empty. */
+ * there is none; then `allow` lists the methods that the path supports, or is empty. A capture that
+ * cannot be decoded stays encoded: no topic, id or token contains a %. */
 const struct bel_http_route *
-bel__http_route(const char *method, char *path,
-                struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX], char allow[64]);
+bel__http_route(struct bel_view method, char *path,
+                struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX],
+                char allow[BEL_HTTP_ALLOW_BYTES]);
 
-/* The framing of a request, from its headers: where does its body end? Starts as all zero. */
-struct bel_http_headers {
-    const char *fault; /* why the request is rejected; NULL: it is not */
-    uint64_t length;   /* of the body, unless it is chunked */
-    bool is_chunked;
-    unsigned singles; /* bit set: which of the headers allowed only once were seen */
-};
-
-/* Checks one header and notes its value if the header concerns framing. Call it for each header. */
-void bel__http_headers_take(struct bel_http_headers *headers, struct bel_view name,
-                            struct bel_view value);
-
-/* A complete reply: status and JSON body. */
-struct bel_http_page {
-    unsigned status;
-    json_t *json;    /* owned; NULL: no body */
-    bool is_problem; /* the content type is application/problem+json */
-    bool is_lost;    /* out of memory: the connection is closed without a response, and the client
-                        must assume that the command may have been executed */
-    struct bel_view created_id; /* the id of the timer that was created; for Location */
+/* What all calls of a server share. */
+struct bel_http_site {
+    struct bel_http_options options;
+    struct bel_list counting;  /* calls that wait for a census */
+    struct bel_buffer openapi; /* the description; made when it is first requested */
+    bool is_draining;
+    bool is_stopping; /* requests that have not begun are withdrawn */
 };
 
 /*
- * The lifecycle of a call, which starts when the head of the request is complete:
+ * The lifecycle of a call:
  *
- *     RECEIVING --.-- body complete -----------------------------> ANSWERED --> SENDING --> freed
- *       |  |      |-- request submitted -----> RUNNING --reply--------^           ^
- *       |  |      '-- census started --------> COUNTING --counts------|           |
- *       |  '-- body too large ---------> TOO_LARGE -- body complete --'           |
- *       '-- head refused --------------> REFUSED -- body complete, or at once ----'
+ *     RECEIVING --.-- head refused, or served at once ----> ANSWERED --> freed
+ *                 |-- request submitted --> RUNNING --reply----^
+ *                 '-- census started -----> COUNTING --counts--'
  *
  * A closed connection ends its call. A RUNNING call becomes ORPHANED until the backend has replied.
- * A call that is ANSWERED without a response closes its connection.
  */
 enum bel_http_call_state {
     BEL_HTTP_CALL_RECEIVING,
-    BEL_HTTP_CALL_TOO_LARGE, /* the rest of the body is discarded, as in the next state */
-    BEL_HTTP_CALL_REFUSED,
-    BEL_HTTP_CALL_RUNNING, /* the connection is suspended, as in the next state */
+    BEL_HTTP_CALL_RUNNING,
     BEL_HTTP_CALL_COUNTING,
     BEL_HTTP_CALL_ANSWERED,
-    BEL_HTTP_CALL_SENDING,
     BEL_HTTP_CALL_ORPHANED,
 };
 
@@ -107,20 +91,29 @@ enum bel_http_query_state {
     BEL_HTTP_QUERY_NONE,
     BEL_HTTP_QUERY_READ,
     BEL_HTTP_QUERY_TWICE, /* contains a name twice */
+    BEL_HTTP_QUERY_WRONG, /* has too many parameters, or a % without two digits */
     BEL_HTTP_QUERY_LOST,  /* out of memory */
+};
+
+/* Who gets the response. `answered` is called within a turn and must only set a flag. */
+struct bel_http_caller {
+    void (*answered)(void *context);
+    void *context;
+    unsigned *keys_wrong; /* counts wrong keys of the connection */
+    const char *address;  /* of the client, for people */
 };
 
 struct bel_http_call {
     struct bel_request request;
-    struct bel_link link, waiting; /* in the lists `calls` and `counting` of the server */
-    struct bel_http *http;         /* NULL: the connection is closed */
-    struct bel_backend *backend;   /* borrowed, as is the next */
+    struct bel_link waiting;    /* in the list `counting` of the site */
+    struct bel_http_site *site; /* NULL: ORPHANED; the server may be gone */
+    struct bel_http_caller caller;
+    struct bel_backend *backend; /* borrowed, as is the next */
     const struct bel_service *service;
-    struct MHD_Connection *connection; /* NULL: closed */
     const struct bel_http_route *route;
     struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX];
     struct bel_grant grant; /* permissions of the API key */
-    char *path;
+    char *texts;            /* owned: the path, and the Idempotency-Key */
     struct bel_buffer body;
     json_t *fields; /* of the query, or the body */
     json_t *kept;   /* copied texts that `words` point to */
@@ -130,18 +123,42 @@ struct bel_http_call {
     struct bel_unsent_claims unsent; /* deliveries whose response is not sent */
     void *tokens;                    /* memory of `unsent`; may be NULL */
     size_t words_count, words_capacity;
-    struct MHD_Response *response; /* not yet queued; owned */
-    unsigned status;
+    struct bel_http_page page; /* the answer, once ANSWERED; until the connection takes it */
+    uint64_t turns;            /* the number of turns when the request was submitted */
     enum bel_http_call_state state;
     enum bel_http_query_state query;
-    bool is_watched; /* while RUNNING: the socket is polled for a hangup of the client */
-    bool is_last;    /* the connection is closed after the response */
+    bool is_last;    /* the connection must be closed after the response */
     bool is_lost;    /* the response does not contain the deliveries */
+    bool is_delayed; /* the response must be sent a second late: the client is guessing keys */
 };
 
-/* Adds a parameter of the query string, still percent-encoded. Call it for each parameter before
- * bel__http_words(), which reports errors in the query. */
-void bel__http_query(struct bel_http_call *call, const char *name, const char *value);
+/* Creates a call; NULL if out of memory. `site` and `caller` are borrowed. */
+struct bel_http_call *bel__http_call_create(struct bel_http_site *site,
+                                            const struct bel_http_caller *caller);
+
+/* Checks the head of a request. Returns true if the body may be received. Otherwise the call is
+ * ANSWERED, and the body, if any, must not be read. */
+bool bel__http_call_admit(struct bel_http_call *call, const struct bel_http_head *head);
+
+/* Executes a completely received request. */
+void bel__http_call_begin(struct bel_http_call *call);
+
+/* Returns whether a request was submitted and no turn was taken since. */
+bool bel__http_call_is_fresh(const struct bel_http_call *call);
+
+/* Withdraws a claim that waits, because its client has hung up. Returns false if the call goes on:
+ * it is no waiting claim, or was not in a turn yet, or is being answered. */
+bool bel__http_call_hang_up(struct bel_http_call *call);
+
+/* Ends a call: its response was sent, or its connection is closed. Deliveries that were not sent
+ * are released. The call is freed, now or when the backend has replied. */
+void bel__http_call_end(struct bel_http_call *call, bool is_sent);
+
+/* Answers the calls that wait for a census, if it is complete. */
+void bel__http_end_census(struct bel_http_site *site);
+
+/* Adds the parameters of a query string to a call. Errors are reported by bel__http_words(). */
+void bel__http_query(struct bel_http_call *call, struct bel_view query);
 
 /* Builds the command of a call from its route, query and body. Returns 0, or BEL_EINVAL and sets
  * `*why`. */
@@ -151,20 +168,8 @@ BEL_CHECKED int bel__http_words(struct bel_http_call *call, struct bel_command *
 /* Frees the memory allocated by bel__http_query() and bel__http_words(). */
 void bel__http_words_finish(struct bel_http_call *call);
 
-/* Converts a reply of the backend. */
-struct bel_http_page bel__http_page(const struct bel_http_call *call,
-                                    const struct bel_reply *reply);
-
-/* Returns an error (RFC 9457) with the status of its code, or with `status` unless that is 0. */
-struct bel_http_page bel__http_problem(const char *code, const char *text);
-struct bel_http_page bel__http_problem_as(unsigned status, const char *code, const char *text);
-
 /* Returns the OpenAPI description of all routes; NULL if out of memory. */
 json_t *bel__http_openapi(void);
-
-/* Parses JSON. Returns NULL on failure: out of memory if `*is_memory`, otherwise invalid JSON and
- * `*error` says where. */
-json_t *bel__http_load(struct bel_view text, size_t flags, json_error_t *error, bool *is_memory);
 
 /* Returns a value as NUL-terminated text that the caller frees; NULL if out of memory. Unlike
  * json_dumps() it never returns a text with a part missing. */

@@ -7,7 +7,7 @@
  * in two ways are therefore rejected: no header that matters may occur twice, Content-Length
  * consists of digits, the only transfer coding is `chunked`, and it excludes Content-Length.
  */
-#include "http/call.h"
+#include "http/head.h"
 
 #include "core/parse.h"
 
@@ -18,6 +18,11 @@ enum place {
     LENGTH,
     CODING,
     EXPECT,
+    HOST,
+    ORIGIN,
+    AUTHORIZATION,
+    RETRY_KEY,
+    ENCODING,
     OTHERS, /* the first of the other headers that may occur only once */
 };
 
@@ -25,28 +30,17 @@ static const char *const singles[] = {
     [LENGTH] = "Content-Length",
     [CODING] = "Transfer-Encoding",
     [EXPECT] = "Expect",
-    [OTHERS] = "Host",
-    "Origin",
-    "Authorization",
-    "Content-Type",
-    "Idempotency-Key",
+    [HOST] = "Host",
+    [ORIGIN] = "Origin",
+    [AUTHORIZATION] = "Authorization",
+    [RETRY_KEY] = "Idempotency-Key",
+    [ENCODING] = "Content-Encoding",
+    [OTHERS] = "Content-Type",
 };
 
 static bool is_called(struct bel_view text, const char *name)
 {
     return text.bytes == strlen(name) && strncasecmp(text.data, name, text.bytes) == 0;
-}
-
-/* Returns whether a text is a valid header name (token, RFC 9110). */
-static bool is_token(struct bel_view text)
-{
-    const char *bytes = text.data;
-    for (size_t i = 0; i < text.bytes; i++) {
-        char c = bytes[i], letter = (char)(c | 0x20);
-        bool is_plain = (letter >= 'a' && letter <= 'z') || (c >= '0' && c <= '9');
-        if (!is_plain && (c == 0 || strchr("!#$%&'*+-.^_`|~", c) == NULL)) return false;
-    }
-    return text.bytes > 0;
 }
 
 /* Returns whether a header value is free of control characters other than tab. */
@@ -59,53 +53,87 @@ static bool is_line(struct bel_view text)
     return true;
 }
 
+static const char *take_length(struct bel_http_headers *headers, struct bel_view value)
+{
+    int err = bel__parse_u64(value.data, value.bytes, 0, UINT64_MAX, &headers->length);
+    if (err == BEL_ERANGE) headers->length = UINT64_MAX;
+    return err == BEL_EINVAL ? "Content-Length: expected digits" : NULL;
+}
+
 static const char *take_single(struct bel_http_headers *headers, size_t place,
                                struct bel_view value)
 {
-    unsigned bit = 1U << place;
-    if (headers->singles & bit) return "a header occurs twice that may occur only once";
-    headers->singles |= bit;
     switch (place) {
     case LENGTH:
-        if (bel__parse_u64(value.data, value.bytes, 0, UINT64_MAX, &headers->length) == 0) break;
-        return "Content-Length: expected digits";
+        return take_length(headers, value);
     case CODING:
         headers->is_chunked = true;
-        if (is_called(value, "chunked")) break;
-        return "Transfer-Encoding: only chunked is supported";
+        return is_called(value, "chunked") ? NULL : "Transfer-Encoding: only chunked is supported";
     case EXPECT:
-        if (is_called(value, "100-continue")) break;
-        return "Expect: expected 100-continue";
+        headers->expects_continue = true;
+        return is_called(value, "100-continue") ? NULL : "Expect: expected 100-continue";
+    case HOST:
+        headers->host = value;
+        return NULL;
+    case ORIGIN:
+        headers->origin = value;
+        return NULL;
+    case AUTHORIZATION:
+        headers->authorization = value;
+        return NULL;
+    case RETRY_KEY:
+        headers->retry_key = value;
+        return NULL;
+    case ENCODING:
+        headers->is_encoded = !is_called(value, "identity") && value.bytes > 0;
+        return NULL;
     default:
-        break;
+        return NULL;
     }
-    unsigned both = 1U << LENGTH | 1U << CODING;
+}
+
+/* Takes a header that may occur only once. Returns why it is wrong, or NULL. */
+static const char *check_single(struct bel_http_headers *headers, size_t place,
+                                struct bel_view value)
+{
+    unsigned bit = 1U << place, both = 1U << LENGTH | 1U << CODING;
+    if (headers->singles & bit) return "a header occurs twice that may occur only once";
+    headers->singles |= bit;
+    const char *fault = take_single(headers, place, value);
+    if (fault != NULL) return fault;
     return (headers->singles & both) == both
                ? "Content-Length and Transfer-Encoding exclude each other"
                : NULL;
 }
 
-/* Returns whether a Content-Length or Transfer-Encoding is folded, i.e. continued on a second line,
- * which the library appends to the name. */
-static bool is_folded(struct bel_view name)
+/* Takes the options of a Connection header, a list with commas. */
+static void take_connection(struct bel_http_headers *headers, struct bel_view value)
 {
-    for (size_t i = LENGTH; i <= CODING; i++) {
-        size_t bytes = strlen(singles[i]);
-        if (name.bytes > bytes && is_called((struct bel_view){name.data, bytes}, singles[i])) {
-            return true;
+    const char *text = value.data;
+    for (size_t at = 0; at < value.bytes; at++) {
+        size_t start = at, bytes;
+        while (at < value.bytes && text[at] != ',') {
+            at++;
         }
+        while (start < at && (text[start] == ' ' || text[start] == '\t')) {
+            start++;
+        }
+        for (bytes = at - start; bytes > 0; bytes--) {
+            if (text[start + bytes - 1] != ' ' && text[start + bytes - 1] != '\t') break;
+        }
+        struct bel_view option = {text + start, bytes};
+        if (is_called(option, "close")) headers->wants_close = true;
+        if (is_called(option, "keep-alive")) headers->wants_keep_alive = true;
     }
-    return false;
 }
 
 void bel__http_headers_take(struct bel_http_headers *headers, struct bel_view name,
                             struct bel_view value)
 {
     if (headers->fault != NULL) return;
-    if (!is_token(name)) headers->fault = "a header name has invalid characters";
     if (!is_line(value)) headers->fault = "a header value has control characters";
-    if (is_folded(name)) headers->fault = "a header has more than one line";
+    if (is_called(name, "Connection")) take_connection(headers, value);
     for (size_t i = 0; i < sizeof singles / sizeof singles[0] && headers->fault == NULL; i++) {
-        if (is_called(name, singles[i])) headers->fault = take_single(headers, i, value);
+        if (is_called(name, singles[i])) headers->fault = check_single(headers, i, value);
     }
 }

@@ -9,7 +9,8 @@
  *                                                                         |
  *     options.backend  <---- requests, answered in a turn <---------------'
  *
- * The HTTP server has no thread of its own and never blocks. It submits requests to
+ * The HTTP server has no thread of its own and never blocks. A run does a limited amount of work:
+ * long responses are made in slices. The time is that of `options.service`. It submits requests to
  * `options.backend`. That backend counts them, so the loop knows that a turn is needed. The backend
  * replies through the `done` callback during a turn; the next bel__http_run() sends the response.
  */
@@ -23,6 +24,12 @@
 #include <stdint.h>
 
 struct bel_http; /* opaque */
+
+enum {
+    /* Bytes of bodies and responses that a run works on, at most; one request or slice may exceed
+     * it. */
+    BEL_HTTP_RUN_BYTES_MAX = 256 << 10,
+};
 
 struct bel_http_options {
     struct bel_address address;        /* port 0: any free port */
@@ -45,6 +52,10 @@ int bel__http_fd(const struct bel_http *http);
 
 /* Accepts connections, reads requests, submits them and sends responses, without blocking. */
 void bel__http_run(struct bel_http *http);
+
+/* Returns how many bytes the last run has worked on: received bodies it has parsed, and parts of
+ * responses it has checked and made. */
+uint64_t bel__http_work(const struct bel_http *http);
 
 /* Returns the longest delay until the next bel__http_run(), in ms; UINT64_MAX: no deadline, wait
  * for the file descriptor. */

@@ -6,6 +6,8 @@
  */
 #include "http/call.h"
 
+#include "core/view.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,19 +73,20 @@ static void decode(char *path, struct bel_http_capture *capture)
     if (capture->name == NULL) return;
     char *text = path + ((const char *)capture->text.data - path);
     assert(text > path && capture->text.bytes > 0);
-    text[capture->text.bytes] = 0;
-    capture->text.bytes = MHD_http_unescape(text);
+    size_t bytes = bel__http_unescape(text, capture->text.bytes);
+    if (bytes != SIZE_MAX) capture->text.bytes = bytes;
 }
 
-static bool is_method(const char *method, const char *wanted)
+static bool is_method(struct bel_view method, const char *wanted)
 {
-    if (strcmp(method, wanted) == 0) return true;
-    return strcmp(method, "HEAD") == 0 && strcmp(wanted, "GET") == 0;
+    if (bel__view_is(method, wanted)) return true;
+    return bel__view_is(method, "HEAD") && strcmp(wanted, "GET") == 0;
 }
 
 const struct bel_http_route *
-bel__http_route(const char *method, char *path,
-                struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX], char allow[64])
+bel__http_route(struct bel_view method, char *path,
+                struct bel_http_capture captures[BEL_HTTP_CAPTURES_MAX],
+                char allow[BEL_HTTP_ALLOW_BYTES])
 {
     size_t used = 0;
     allow[0] = 0;
@@ -98,9 +101,9 @@ bel__http_route(const char *method, char *path,
             return route;
         }
         bool is_get = strcmp(route->method, "GET") == 0;
-        assert(used < 64);
-        used += (size_t)snprintf(allow + used, 64 - used, "%s%s%s", used > 0 ? ", " : "",
-                                 route->method, is_get ? ", HEAD" : "");
+        assert(used < BEL_HTTP_ALLOW_BYTES);
+        used += (size_t)snprintf(allow + used, BEL_HTTP_ALLOW_BYTES - used, "%s%s%s",
+                                 used > 0 ? ", " : "", route->method, is_get ? ", HEAD" : "");
     }
     return NULL;
 }

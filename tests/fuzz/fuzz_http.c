@@ -20,7 +20,7 @@
 
 enum {
     BODY_BYTES_MAX = 1 << 20,
-    PAIRS_MAX = 100,
+    PAGE_BYTES_MAX = 1 << 16,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,17 +39,6 @@ static char *take_line(const uint8_t **data, size_t *size)
     *data += end != NULL ? bytes + 1 : bytes;
     *size -= end != NULL ? bytes + 1 : bytes;
     return line;
-}
-
-static void take_query(struct bel_http_call *call, char *query)
-{
-    char *rest = query;
-    for (int i = 0; i < PAIRS_MAX && *rest != 0; i++) {
-        char *name = strsep(&rest, "&"), *value = name;
-        (void)strsep(&value, "=");
-        bel__http_query(call, name, value);
-        if (rest == NULL) return;
-    }
 }
 
 static void take_headers(const uint8_t **data, size_t *size)
@@ -104,11 +93,17 @@ static void say_again(const struct bel_http_call *call, enum bel_verb verb)
 static void check_problem(const struct bel_why *why)
 {
     struct bel_http_page page = bel__http_problem(why->code, why->text);
+    struct bel_buffer text;
     assert(strlen(why->text) > 0 && page.is_problem && page.status >= 400 && page.status < 600);
-    char *text = json_dumps(page.json, JSON_COMPACT);
-    assert(text != NULL && strstr(text, why->code) != NULL);
-    free(text);
-    json_decref(page.json);
+    bel__buffer_init(&text, PAGE_BYTES_MAX);
+    if (bel__buffer_reserve(&text, PAGE_BYTES_MAX) != 0) abort();
+    (void)bel__json_read(&page.body, &text, PAGE_BYTES_MAX - BEL_JSON_SLACK);
+    assert(bel__json_is_over(&page.body));
+    json_t *json = json_loadb((char *)bel__buffer_data(&text), text.count, 0, NULL);
+    assert(json != NULL && json_object_get(json, "code") != NULL);
+    json_decref(json);
+    bel__buffer_finish(&text);
+    bel__http_page_finish(&page);
 }
 
 static void check_base64(const struct bel_http_call *call)
@@ -147,21 +142,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct bel_service service;
     struct bel_http_call call = {.service = &service};
-    char allow[64];
+    char allow[BEL_HTTP_ALLOW_BYTES];
     if (size < 1) return 0;
     const char *method = methods[*data++ % (sizeof methods / sizeof methods[0])];
     size--;
-    call.path = take_line(&data, &size);
+    call.texts = take_line(&data, &size);
     char *query = take_line(&data, &size);
     take_headers(&data, &size);
-    call.route = bel__http_route(method, call.path, call.captures, allow);
+    struct bel_view name = {method, strlen(method)};
+    call.route = bel__http_route(name, call.texts, call.captures, allow);
     assert(call.route == NULL || allow[0] == 0 || strlen(allow) < sizeof allow);
     if (call.route != NULL && call.route->own == BEL_HTTP_COMMAND) {
-        take_query(&call, query);
+        if (query[0] != 0) bel__http_query(&call, (struct bel_view){query, strlen(query)});
         ask(&call, data, size);
     }
     bel__http_words_finish(&call);
     free(query);
-    free(call.path);
+    free(call.texts);
     return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * HTTP with failing allocations of the JSON library: each request is repeated with the n-th
- * allocation failing, for every n. The server must send the right reply, or an error if nothing has
- * changed, or close the connection; never a part of a reply.
+ * HTTP with failing allocations: each request is repeated with the n-th allocation failing, for
+ * every n, of the server, the engine below it and the JSON library. The server must send the right
+ * reply, or an error if nothing has changed, or close the connection; never a part of a reply.
  */
 #include "http/http.h"
 
@@ -30,13 +30,38 @@ static struct bel_metrics metrics;
 static struct bel_service service;
 static struct bel_now now;
 static uint64_t left, taken; /* allocations until one fails (0: none), and made so far */
+static bool is_counted;      /* the server is running, not the test */
 static char answer[ANSWER_BYTES];
 
-static void *take(size_t bytes)
+/* The linker replaces the functions of the C library by these. */
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *old, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *old, size_t bytes);
+
+/* Returns whether this allocation fails. */
+static bool fails(void)
 {
+    if (!is_counted) return false;
     taken++;
-    if (left > 0 && --left == 0) return NULL;
-    return malloc(bytes);
+    return left > 0 && --left == 0;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    return fails() ? NULL : __real_realloc(old, bytes);
 }
 
 static void setup(void)
@@ -62,9 +87,11 @@ static void teardown(void)
 
 static void turn(void)
 {
+    is_counted = true;
     bel__http_run(http);
     (void)bel_backend_turn(bel_engine_backend(engine), now);
     bel__http_run(http);
+    is_counted = false;
 }
 
 /* Sends a request with Connection: close and reads until the end. */
@@ -144,7 +171,7 @@ static void try_all(const char *method, const char *path, const char *body)
 static void nothing_is_answered_in_part(void)
 {
     setup();
-    json_set_alloc_funcs(take, free);
+    json_set_alloc_funcs(__wrap_malloc, free);
     try_all("PUT", "/v1/topics/t/timers/a",
             "{\"payload\":{\"x\":[1,2]},\"in\":\"1h\",\"headers\":{\"k\":\"v\"}}");
     try_all("GET", "/v1/topics/t/timers/a", "");
@@ -154,7 +181,7 @@ static void nothing_is_answered_in_part(void)
     try_all("GET", "/v1/explain/t/a", "");
     try_all("GET", "/livez", "");
     try_all("GET", "/openapi.json", "");
-    json_set_alloc_funcs(malloc, free);
+    json_set_alloc_funcs(__real_malloc, free);
     teardown();
 }
 
@@ -163,7 +190,7 @@ static void a_claim_is_told_or_given_back(void)
 {
     setup();
     CHECK(starts(ask("PUT", "/v1/topics/t/timers/a", "{\"payload\":\"x\"}"), "HTTP/1.1 200"));
-    json_set_alloc_funcs(take, free);
+    json_set_alloc_funcs(__wrap_malloc, free);
     for (uint64_t i = 1; i < 1000; i++) {
         left = i;
         const char *got = ask("POST", "/v1/topics/t/claim", "{}");
@@ -180,7 +207,7 @@ static void a_claim_is_told_or_given_back(void)
         turn();
         CHECK(strstr(ask("GET", "/v1/topics/t/timers/a", ""), "\"state\":\"ready\"") != NULL);
     }
-    json_set_alloc_funcs(malloc, free);
+    json_set_alloc_funcs(__real_malloc, free);
     teardown();
 }
 

@@ -113,13 +113,13 @@ def test_put_delete_and_conflicts():
     with serve() as server:
         web = Web(server)
         path = "/v1/topics/a%2Fb/timers/x"
-        assert web.right("PUT", path, {"in": "1h"}) == {"topic": "a/b", "id": "x"}
-        web.wrong(409, "CONFLICT", "PUT", path, {"in": "1h", "conflict": "reject"})
+        assert web.right("PUT", path, {"payload": "", "in": "1h"}) == {"topic": "a/b", "id": "x"}
+        web.wrong(409, "CONFLICT", "PUT", path, {"payload": "", "in": "1h", "conflict": "reject"})
         assert web.right("GET", path)["payload"] == ""
         with server.client() as client:
             assert client.ask("GET", "a/b", "x") is not None
         assert web.right("DELETE", path) == {"count": 1}
-        web.right("POST", "/v1/topics/a%2Fb/timers", {"id": "y/z", "in": "1h"})
+        web.right("POST", "/v1/topics/a%2Fb/timers", {"payload": "", "id": "y/z", "in": "1h"})
         assert web.answer.headers["Location"] == "/v1/topics/a%2Fb/timers/y%2Fz"
         assert web.right("GET", web.answer.headers["Location"])["id"] == "y/z"
 
@@ -134,12 +134,12 @@ def test_a_request_that_is_sent_again_makes_one_timer():
             assert web.answer.headers["Location"] == path + "/k-1"
         assert web.right("GET", path + "/k-1")["payload"] == "k-1"  # the first of them
         again = {"Idempotency-Key": "k-1"}
-        web.wrong(409, "CONFLICT", "POST", path, {"in": "1h", "conflict": "reject"}, again)
-        web.wrong(400, "BADARG", "POST", path, {"in": "1h", "id": "other"}, again)
+        web.wrong(409, "CONFLICT", "POST", path, {"payload": "", "in": "1h", "conflict": "reject"}, again)
+        web.wrong(400, "BADARG", "POST", path, {"payload": "", "in": "1h", "id": "other"}, again)
         for key in ["", '""', "a" * 1000, "user@1"]:
-            web.wrong(400, "BADARG", "POST", path, {"in": "1h"}, {"Idempotency-Key": key})
+            web.wrong(400, "BADARG", "POST", path, {"payload": "", "in": "1h"}, {"Idempotency-Key": key})
         assert len(web.right("GET", path)["timers"]) == 1
-        web.right("PUT", path + "/k-2", {"in": "1h"}, again)  # it has a name
+        web.right("PUT", path + "/k-2", {"payload": "", "in": "1h"}, again)  # it has a name
         assert len(web.right("GET", path)["timers"]) == 2
 
 
@@ -168,6 +168,37 @@ def test_payloads_come_back_as_they_were():
             web.wrong(400, "BADARG", "PUT", "/v1/topics/t/timers/p", body)
 
 
+def test_content_types_in_any_case_and_with_parameters():
+    with serve() as server, server.client() as client:
+        web = Web(server)
+        types = {"application/json": True, "Application/JSON": True, "application/json;charset=utf-8": True,
+                 "application/json ; a=b": True, "application/jsonx": False, "text/plain": False, "": False}
+        for name in ("content-type", "Content-Type"):
+            for value, is_json in types.items():
+                client.ask("SCHEDULE", "t", '{"a": 1.50}', "ID", "a", "HEADER", name, value)
+                payload = web.right("GET", "/v1/topics/t/timers/a")["payload"]
+                assert payload == ({"a": 1.5} if is_json else '{"a": 1.50}'), (name, value, payload)
+        client.ask("SCHEDULE", "t", "[1", "ID", "a", "HEADER", "content-type", "application/json")
+        assert web.right("GET", "/v1/topics/t/timers/a")["payload"] == "[1"
+        client.ask("SCHEDULE", "t", "[" + "9" * 40 + "]", "ID", "a", "HEADER", "content-type",
+                   "application/json")  # a JSON payload comes back as it is, also if its numbers are long
+        assert web.right("GET", "/v1/topics/t/timers/a")["payload"] == [int("9" * 40)]
+
+
+def test_pages_of_large_timers_have_cursors():
+    with serve() as server, server.client() as client:
+        web = Web(server)
+        for i in range(5):
+            client.ask("SCHEDULE", "t", "\x01" * 900000, "ID", i, "AT", 4000000000000 + i)
+        pages, seen, cursor = 0, [], ""
+        while cursor is not None:
+            page = web.right("GET", f"/v1/topics/t/timers?limit=1000&cursor={cursor}")
+            assert all(timer["payload"] == "\x01" * 900000 for timer in page["timers"])
+            seen += [timer["id"] for timer in page["timers"]]
+            pages, cursor = pages + 1, page["cursor"]
+        assert seen == list("01234") and pages == 3, (seen, pages)
+
+
 def test_headers_that_come_again():
     with serve() as server, server.client() as client:
         web = Web(server)
@@ -175,18 +206,18 @@ def test_headers_that_come_again():
                    "HEADER", "k", "2", "HEADER", "k", b"\xff", "HEADER", "k", "3")
         headers = web.right("GET", "/v1/topics/t/timers/a")["headers"]
         assert headers == {"k": ["1", "2", "3"], "l": "", "k_base64": "/w=="}, headers
-        web.right("PUT", "/v1/topics/t/timers/b", {"headers": {"k": ["1", 2], "l": ["3"]}})
+        web.right("PUT", "/v1/topics/t/timers/b", {"payload": "", "headers": {"k": ["1", 2], "l": ["3"]}})
         timer = client.ask("GET", "t", "b")
         assert timer[timer.index("headers") + 1] == ["k", "1", "k", "2", "l", "3"], timer
         for value in ([], [["1"]], [None], {"a": "b"}):
-            web.wrong(400, "BADARG", "PUT", "/v1/topics/t/timers/c", {"headers": {"k": value}})
+            web.wrong(400, "BADARG", "PUT", "/v1/topics/t/timers/c", {"payload": "", "headers": {"k": value}})
 
 
 def test_lists_and_topics():
     with serve() as server:
         web = Web(server)
         for i in range(5):
-            web.right("PUT", f"/v1/topics/t/timers/{i}", {"at": 4000000000000 + i})
+            web.right("PUT", f"/v1/topics/t/timers/{i}", {"payload": "", "at": 4000000000000 + i})
         seen, cursor = [], ""
         while cursor is not None:
             page = web.right("GET", f"/v1/topics/t/timers?state=scheduled&limit=2&cursor={cursor}")
@@ -205,7 +236,7 @@ def test_lists_and_topics():
         assert web.right("GET", "/v1/explain/t/0")["lines"]
         web.right("POST", "/v1/topics/t/resume")
         assert web.right("GET", "/v1/topics/t")["paused"] is False
-        web.right("PUT", "/v1/topics/t/timers/plan", {"every": "1h"})
+        web.right("PUT", "/v1/topics/t/timers/plan", {"payload": "", "every": "1h"})
         steps = web.right("GET", "/v1/agenda?topic=t&step=1h")["steps"]
         assert sum(step["count"] for step in steps) >= 20, steps
         assert web.right("POST", "/v1/topics/t/purge", {"state": "scheduled"})["count"] >= 5
@@ -227,10 +258,13 @@ def test_what_is_refused():
         for body in ({"in": "soon"}, {"in": -1}, {"in": 1.5}, {"in": True}, {"IN": "1h"},
                      {"topic": "u"}, {"priority": 256}, {"headers": []}, {"headers": {"a": []}},
                      {"id": "a b"}):
-            web.wrong(400, "BADARG", "POST", timers, body)
-        web.wrong(400, "ERR", "POST", timers, {"in": "1h", "at": 4000000000000})
-        web.wrong(400, "BADARG", "PUT", timers + "/a", {"id": "b"})
+            web.wrong(400, "BADARG", "POST", timers, {"payload": "", **body})
+        web.wrong(400, "ERR", "POST", timers, {"payload": "", "in": "1h", "at": 4000000000000})
+        web.wrong(400, "BADARG", "PUT", timers + "/a", {"payload": "", "id": "b"})
         web.wrong(400, "BADARG", "POST", "/v1/topics/t/claim", {"other": "topic"})
+        for method, path in (("POST", timers), ("PUT", timers + "/a")):
+            for body in (None, {}, {"in": "1h"}):
+                assert "payload" in web.wrong(400, "BADARG", method, path, body)["detail"]
         web.wrong(400, "BADARG", "GET", timers + "?color=red")
         web.wrong(400, "BADARG", "POST", "/v1/topics/a%00b/timers", {})
         assert web.right("GET", "/v1/topics") == {"topics": []}
@@ -285,18 +319,18 @@ def test_keys():
             web.wrong(401, "NOAUTH", "GET", "/v1/topics")
             assert web.answer.headers["WWW-Authenticate"] == "Bearer"
             web.wrong(401, "NOAUTH", "GET", "/metrics")
-        everything.right("POST", "/v1/topics/t/timers", {"in": "1h"})
+        everything.right("POST", "/v1/topics/t/timers", {"payload": "", "in": "1h"})
         assert reader.right("GET", "/v1/topics") == {"topics": ["t"]}
         assert reader.right("GET", "/metrics")
         guesser = Web(server, key="x" * 30)
         for i in range(10):
             assert guesser.wrong(401, "NOAUTH", "GET", "/v1/topics")["detail"] == "wrong key"
             assert (guesser.answer.headers["Connection"] == "close") == (i == 9), i
-        reader.wrong(403, "NOPERM", "POST", "/v1/topics/t/timers", {"in": "1h"})
+        reader.wrong(403, "NOPERM", "POST", "/v1/topics/t/timers", {"payload": "", "in": "1h"})
         reader.wrong(403, "NOPERM", "POST", "/v1/topics/t/claim", {})
         some = Web(server, KEY + "2")
-        some.right("POST", "/v1/topics/u.1/timers", {"in": "1h"})
-        some.wrong(403, "NOPERM", "POST", "/v1/topics/v/timers", {"in": "1h"})
+        some.right("POST", "/v1/topics/u.1/timers", {"payload": "", "in": "1h"})
+        some.wrong(403, "NOPERM", "POST", "/v1/topics/v/timers", {"payload": "", "in": "1h"})
         some.wrong(403, "NOPERM", "GET", "/v1/topics")
         some.wrong(403, "NOPERM", "GET", "/metrics")
         assert some.right("GET", "/v1/topics/t")["topic"] == "t"
@@ -328,7 +362,7 @@ def test_a_claim_whose_client_hangs_up_takes_nothing():
         waiting(server, 1)
         worker.close()
         waiting(server, 0)
-        web.right("PUT", "/v1/topics/t/timers/a", {})
+        web.right("PUT", "/v1/topics/t/timers/a", {"payload": ""})
         assert claim_one(web, "t")["attempt"] == 1
         assert web.right("GET", "/v1/topics/t/timers/a")["crashes"] == 0
 
@@ -364,7 +398,7 @@ def test_a_crowd_that_comes_and_goes():
                 raw.recv(1) if i % len(requests) < 2 else None
             raw.close()
         waiting(server, 0)
-        web.right("PUT", "/v1/topics/t/timers/a", {})
+        web.right("PUT", "/v1/topics/t/timers/a", {"payload": ""})
         assert claim_one(web, "t")["id"] == "a"
 
 

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Errors as problem details (RFC 9457). Every error of this server has such a body, also the ones
+ * of the protocol itself.
+ */
+#include "http/page.h"
+
+#include "core/utf8.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const struct {
+    const char *code, *title;
+    unsigned status;
+} problems[] = {
+    {"ERR", "Bad request", 400},         {"BADARG", "Bad value", 400},
+    {"NOTFOUND", "Not found", 404},      {"CONFLICT", "Conflict", 409},
+    {"STALE", "Lease has ended", 409},   {"LIMITED", "Too many requests", 429},
+    {"FULL", "A limit is reached", 507}, {"NOAUTH", "Key required", 401},
+    {"NOPERM", "Not allowed", 403},      {"IO", "Storage has failed", 500},
+};
+
+/* The titles of statuses that are not those of a code. */
+static const struct {
+    unsigned status;
+    const char *title;
+} titles[] = {
+    {405, "Method not allowed"},
+    {408, "Request timeout"},
+    {413, "Body too large"},
+    {414, "Request line too long"},
+    {415, "Unsupported encoding"},
+    {431, "Headers too large"},
+    {501, "Not supported"},
+    {503, "Too many connections"},
+    {505, "HTTP version not supported"},
+};
+
+static const char *title_of(unsigned status, const char *title)
+{
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
+        if (titles[i].status == status) return titles[i].title;
+    }
+    return title;
+}
+
+static void set(struct bel_json_stream *body, const char *name, const char *text)
+{
+    bel__json_name(body, (struct bel_view){name, strlen(name)});
+    bel__json_text(body, (struct bel_view){text, strlen(text)});
+}
+
+struct bel_http_page bel__http_problem_as(unsigned status, const char *code, const char *text)
+{
+    size_t i = 0;
+    while (i + 1 < sizeof problems / sizeof problems[0] && strcmp(problems[i].code, code) != 0) {
+        i++;
+    }
+    if (status == 0) status = problems[i].status;
+    struct bel_http_page page = {
+        .status = status, .type = "application/problem+json", .is_problem = true};
+    assert(status >= 400 && status < 600);
+    bel__json_init(&page.body);
+    bel__json_open(&page.body, '{');
+    set(&page.body, "type", "about:blank");
+    set(&page.body, "title", title_of(status, problems[i].title));
+    bel__json_name(&page.body, BEL_VIEW("status"));
+    bel__json_number(&page.body, status);
+    /* A text that quotes a client's bytes may be no UTF-8. */
+    if (bel__utf8_is_text((struct bel_view){text, strlen(text)})) set(&page.body, "detail", text);
+    set(&page.body, "code", code);
+    bel__json_close(&page.body, '}');
+    page.is_lost = page.body.is_lost;
+    return page;
+}
+
+struct bel_http_page bel__http_problem(const char *code, const char *text)
+{
+    return bel__http_problem_as(0, code, text);
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""HTTP crowds: idle connections, half requests and clients that leave do not keep others out, on
+either port."""
+import json
+import resource
+import select
+import socket
+
+from rig import DEADLINE, Server, main, until
+
+GET = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+DESCRIPTORS = 256
+
+
+def serve(*flags):
+    return Server("--store", "memory", "--http", "127.0.0.1:0", *flags)
+
+
+def dial(server):
+    port = int(server.places["http"].rsplit(":", 1)[1])
+    return socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
+
+
+def status_of(wire):
+    """Sends a request, unless the server has spoken first. Returns the status; None if closed."""
+    try:
+        wire.sendall(GET)
+        line = wire.makefile("rb").readline()
+    except ConnectionError:
+        return None
+    return int(line.split()[1]) if line else None
+
+
+def info(client, name):
+    lines = dict(line.split(":", 1) for line in client.ask("INFO").splitlines() if ":" in line)
+    return int(lines[name])
+
+
+def test_a_full_port_answers_and_goes_on():
+    with serve("--max-clients", "5") as server, server.client() as client:
+        crowd = [dial(server) for _ in range(5)]
+        for wire in crowd:
+            wire.sendall(b"GET ")  # half a request is not idle
+        until(lambda: info(client, "http_clients") == 5, "five HTTP clients")
+        for _ in range(20):
+            wire = dial(server)
+            head, _, body = wire.makefile("rb").read().partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 503 ") and b"Retry-After: 1" in head, head
+            assert json.loads(body)["status"] == 503, body
+            wire.close()
+        crowd.pop().close()
+        until(lambda: info(client, "http_clients") == 4, "one has left")
+        wire = dial(server)
+        assert status_of(wire) == 200
+        wire.close()
+        for wire in crowd:
+            wire.close()
+        until(lambda: info(client, "http_clients") == 0, "all have left")
+
+
+def test_half_requests_of_clients_that_leave_hold_no_place():
+    halves = (b"G", b"GET /livez HTTP/1.1\r\nHost: lo", b"PUT /v1/topics/t/timers/a HTTP/1.1\r\n"
+              b"Host: localhost\r\nContent-Length: 100\r\n\r\n{", b"PUT /v1/topics/t/timers/a HTTP/1.1\r\n"
+              b"Host: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{")
+    with serve("--max-clients", "50") as server, server.client() as client:
+        for i in range(200):
+            wire = dial(server)
+            wire.sendall(halves[i % len(halves)])
+            wire.close()
+        until(lambda: info(client, "http_clients") == 0, "all have left")
+        assert status_of(dial(server)) == 200
+        assert client.ask("TOPICS") == []
+
+
+def test_the_reply_after_a_half_close():
+    body = b'{"payload":0}'
+    put = (b"PUT /v1/topics/t/timers/%d HTTP/1.1\r\nHost: localhost\r\nContent-Length: 13\r\n\r\n")
+    with serve() as server:
+        for i in range(200):
+            wire = dial(server)
+            wire.sendall(put % i + body)
+            wire.shutdown(socket.SHUT_WR)
+            answer = wire.makefile("rb").read()
+            assert answer.startswith(b"HTTP/1.1 200 ") and answer.endswith(b'"id":"%d"}' % i), answer
+            wire.close()
+        wire = dial(server)
+        claim = b'{"wait":"60s","count":200}'
+        wire.sendall(b"POST /v1/topics/t/claim HTTP/1.1\r\nHost: localhost\r\n"
+                     b"Content-Length: %d\r\n\r\n" % len(claim) + claim)
+        wire.shutdown(socket.SHUT_WR)
+        answer = wire.makefile("rb").read()
+        assert answer.count(b'"token"') == 200, answer[:500]
+        wire.close()
+
+
+def test_many_at_once():
+    with serve() as server:
+        crowd = [dial(server) for _ in range(300)]
+        for wire in crowd:
+            wire.sendall(GET * 3)
+        left = {wire: b"" for wire in crowd}
+        while left:
+            ready, _, _ = select.select(list(left), [], [], DEADLINE)
+            assert ready, f"{len(left)} clients wait"
+            for wire in ready:
+                left[wire] += wire.recv(4096)
+                if left[wire].count(b'{"status":"ok"}') == 3:
+                    del left[wire]
+        for wire in crowd:
+            wire.close()
+
+
+def test_idle_connections_leave_descriptors_to_the_other_port():
+    """The last test, because the limit of this process cannot be raised again."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+    with serve() as server, server.client() as first:
+        share = info(first, "maxclients")
+        assert share == (DESCRIPTORS - 64) // 2, share
+        crowd = []
+        while len(crowd) < 3 * share // 2:
+            try:
+                crowd.append(dial(server))
+            except OSError:  # this process has as few descriptors as the server
+                break
+        assert len(crowd) > share, len(crowd)
+        until(lambda: info(first, "http_clients") == share, "the HTTP port is full")
+        for wire in crowd[share:]:
+            wire.close()
+        clients = [server.client() for _ in range(40)]
+        assert all(client.ask("PING") == "PONG" for client in clients)
+        for client in clients:
+            client.close()
+        for wire in crowd[:share]:
+            wire.close()
+
+
+if __name__ == "__main__":
+    main(dict(globals()))
