@@ -122,6 +122,7 @@ static const struct choice only_json[] = {
 static const struct choice serve[] = {
     {"data", "data directory (default ./belfry-data)", FOLLOWS_PATH, NULL},
     {"resp", "Redis clients (default 127.0.0.1:7878)", FOLLOWS_VALUE, NULL},
+    {"port", "port of --resp alone", FOLLOWS_VALUE, NULL},
     {"http", "HTTP, or none (default 127.0.0.1:7879)", FOLLOWS_VALUE, NULL},
     {"store", "on disk (default), or only in memory", FOLLOWS_VALUE, WORDS("embedded", "memory")},
     {"durability", "commit (default): sync before the reply", FOLLOWS_VALUE,
@@ -146,6 +147,11 @@ static const struct choice serve[] = {
 
 static const struct choice schedule_file[] = {
     {"file", "read the payload from a file", FOLLOWS_PATH, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice pause_create[] = {
+    {"create", "create the topic if it does not exist", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
@@ -243,6 +249,8 @@ static void each_choice(const char *verb, see_choice *see)
             see_argument(verb, &command->arguments[i], see);
         }
         if (strcmp(verb, "schedule") == 0) see_all(verb, schedule_file, see);
+        bool is_pause = strcmp(verb, "pause") == 0 || strcmp(verb, "resume") == 0;
+        if (is_pause) see_all(verb, pause_create, see);
     }
     if (remote != NULL || (other != NULL && other->connects)) see_all(verb, connecting, see);
 }

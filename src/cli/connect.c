@@ -57,6 +57,14 @@ int bel__connect_option(struct cli_connect *connect, const char *name, const cha
     return CLI_OK;
 }
 
+void bel__connect_offer(struct bel_similar *similar)
+{
+    static const char *const names[] = {"server", "key-file", "timeout", "json"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bel__similar_offer(similar, names[i], names[i]);
+    }
+}
+
 static const char *environment(const char *name)
 {
     const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe): nothing calls setenv */
@@ -118,6 +126,14 @@ int bel__connect_exit(struct bel_view code)
     return CLI_FAILED;
 }
 
+/* After NOAUTH, says how to give a key. */
+static void hint_at_key(const char *code, size_t bytes)
+{
+    if (bytes != strlen("NOAUTH") || memcmp(code, "NOAUTH", bytes) != 0) return;
+    fputs("        give a key with --key-file FILE, or BELFRY_KEY_FILE=FILE in the environment\n",
+          stderr);
+}
+
 /* Connects, and tries again while no server listens and the patience lasts. */
 static int dial(const struct cli_connect *connect, const struct bel_client_options *options,
                 struct bel_client **out, struct bel_client_why *why)
@@ -144,8 +160,11 @@ int bel__connect_open(const struct cli_connect *connect, struct bel_client **out
     int err = dial(connect, &options, out, &why);
     explicit_bzero(key, sizeof key);
     if (err == 0) return CLI_OK;
-    fprintf(stderr, "belfry: %s%s%s\n", why.code, why.code[0] != '\0' ? " " : "", why.text);
+    bool is_absent = err == BEL_EIO && why.code[0] == '\0';
+    fprintf(stderr, "belfry: %s%s%s%s\n", why.code, why.code[0] != '\0' ? " " : "", why.text,
+            is_absent ? "; start a server with belfry serve" : "");
     if (why.code[0] != '\0') {
+        hint_at_key(why.code, strlen(why.code));
         return bel__connect_exit((struct bel_view){why.code, strlen(why.code)});
     }
     if (err == BEL_EINVAL && strncmp(why.text, "not an", 6) == 0) return CLI_USAGE;
@@ -176,5 +195,7 @@ int bel__connect_refused(const struct bel_value *error)
         (void)fputc(text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i], stderr);
     }
     (void)fputc('\n', stderr);
-    return bel__connect_exit(bel_value_code(error));
+    struct bel_view code = bel_value_code(error);
+    hint_at_key(code.data, code.bytes);
+    return bel__connect_exit(code);
 }

@@ -9,6 +9,7 @@
 
 #include "belfry/client.h"
 #include "cli/cli.h"
+#include "core/similar.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,9 @@ enum {
  * CLI_OK, or an exit status after printing an error. */
 int bel__connect_option(struct cli_connect *connect, const char *name, const char *value,
                         bool *out_has, bool *out_used);
+
+/* Offers the names of these options for a mistyped one. */
+void bel__connect_offer(struct bel_similar *similar);
 
 /* The help lines of these options. */
 extern const char bel__connect_help[];

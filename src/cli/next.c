@@ -10,6 +10,7 @@
 #include "belfry/instant.h"
 #include "belfry/plan.h"
 #include "cli/print.h"
+#include "cli/zone_hint.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -131,7 +132,10 @@ static int find_zone(struct bel_zones *zones, const char *name, const struct bel
 {
     int err = bel_zones_find(zones, name, strlen(name), out);
     if (err == 0) return CLI_OK;
-    if (err == BEL_EINVAL) return refuse_option("--tz", name, "the name of a time zone");
+    if (err == BEL_EINVAL && bel__zone_hint(name)) return CLI_USAGE;
+    if (err == BEL_EINVAL) {
+        return refuse_option("--tz", name, "the name of a time zone, e.g. Europe/Berlin");
+    }
     fprintf(stderr, "belfry: zone %s: %s\n", name, bel_error_text(err));
     return CLI_FAILED;
 }

@@ -28,6 +28,12 @@ int bel__options_complain(const char *verb, const char *format, ...)
     return CLI_USAGE;
 }
 
+int bel__options_unknown(const char *verb, const char *name, const char *similar)
+{
+    if (similar == NULL) return bel__options_complain(verb, "unknown option --%s", name);
+    return bel__options_complain(verb, "unknown option --%s (did you mean --%s?)", name, similar);
+}
+
 static int set_number(const struct cli_options *options, const struct cli_option *option,
                       const char *value)
 {
@@ -71,6 +77,17 @@ static int set(const struct cli_options *options, const struct cli_option *optio
     }
 }
 
+static int refuse_option(const struct cli_options *options, const char *name)
+{
+    struct bel_similar similar;
+    bel__similar_begin(&similar, name);
+    for (size_t i = 0; i < options->count; i++) {
+        bel__similar_offer(&similar, options->items[i].name, options->items[i].name);
+    }
+    bel__connect_offer(&similar);
+    return bel__options_unknown(options->verb, name, similar.name);
+}
+
 /* Parses "name=value", or "name" with its value in the next argument. Sets `*used` to whether the
  * next argument was consumed. */
 static int take_long(const struct cli_options *options, const char *text, const char *next,
@@ -89,7 +106,7 @@ static int take_long(const struct cli_options *options, const char *text, const 
     if (option == NULL) {
         int status = bel__connect_option(options->connect, name, value, &has, &has_value);
         if (status != CLI_OK) return status;
-        if (!has) return bel__options_complain(options->verb, "unknown option --%s", name);
+        if (!has) return refuse_option(options, name);
     } else {
         has_value = option->kind != CLI_OPTION_FLAG;
     }

@@ -52,4 +52,8 @@ int bel__options_read(struct cli_options *options, int argc, char **argv);
 int bel__options_complain(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Prints that an option is unknown, and the one that may be meant, unless it is NULL. Returns
+ * CLI_USAGE. */
+int bel__options_unknown(const char *verb, const char *name, const char *similar);
+
 #endif

@@ -5,6 +5,8 @@
 
 #include "cli/duration.h"
 #include "cli/print.h"
+#include "cli/topic_hint.h"
+#include "commands/arguments.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -88,23 +90,68 @@ static int set_timeout(const struct cli_request *request, struct bel_client *cli
     return CLI_OK;
 }
 
+/* Returns whether the command is about a topic that exists already: not SCHEDULE, for example. */
+static bool needs_topic(const struct cli_request *request)
+{
+    static const enum bel_command_place places[] = {
+        BEL_COMMAND_CANCEL, BEL_COMMAND_RESCHEDULE, BEL_COMMAND_GET,   BEL_COMMAND_LIST,
+        BEL_COMMAND_REVIVE, BEL_COMMAND_PURGE,      BEL_COMMAND_TOPIC, BEL_COMMAND_EXPLAIN,
+    };
+    for (unsigned i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (request->command == &bel__commands[places[i]]) return true;
+    }
+    return false;
+}
+
+/* Returns whether PAUSE or RESUME would create the topic, which on the command line is a typo. */
+static bool would_create(const struct cli_request *request, struct bel_client *client)
+{
+    bool is_pause = request->command == &bel__commands[BEL_COMMAND_PAUSE] ||
+                    request->command == &bel__commands[BEL_COMMAND_RESUME];
+    return is_pause && !request->creates && bel__topic_hint(client, request->args[1]);
+}
+
+static int show_error(const struct cli_request *request, struct bel_client *client,
+                      const struct bel_value *reply)
+{
+    bool is_missing = bel__connect_exit(bel_value_code(reply)) == CLI_NOT_FOUND;
+    bool says_it = request->command == &bel__commands[BEL_COMMAND_TOPIC]; /* as the hint does */
+    int status = is_missing && says_it ? CLI_NOT_FOUND : bel__connect_refused(reply);
+    if (is_missing && needs_topic(request)) (void)bel__topic_hint(client, request->args[1]);
+    return status;
+}
+
+static int show_reply(const struct cli_remote_verb *remote, struct cli_request *request,
+                      struct bel_client *client, const struct bel_value *reply)
+{
+    bool is_zero = reply->type == BEL_VALUE_NUMBER && reply->number == 0;
+    bool is_empty_list = remote->show == bel__show_list && reply->type == BEL_VALUE_LIST &&
+                         reply->count > 1 && reply->items[1].count == 0;
+    bool is_nothing = is_zero || is_empty_list || reply->type == BEL_VALUE_NIL;
+    int status = remote->show(remote, request, client, reply);
+    if (is_nothing && needs_topic(request)) (void)bel__topic_hint(client, request->args[1]);
+    return status;
+}
+
+static int ask(const struct cli_remote_verb *remote, struct cli_request *request,
+               struct bel_client *client)
+{
+    const struct bel_value *reply;
+    int status = set_timeout(request, client);
+    if (status != CLI_OK) return status;
+    if (would_create(request, client)) return CLI_NOT_FOUND;
+    int err = bel_client_call(client, request->args, request->args_count, &reply);
+    if (err) return bel__connect_failed(&request->connect, err);
+    if (reply->type == BEL_VALUE_ERROR) return show_error(request, client, reply);
+    return show_reply(remote, request, client, reply);
+}
+
 static int converse(const struct cli_remote_verb *remote, struct cli_request *request)
 {
     struct bel_client *client;
-    const struct bel_value *reply;
     int status = bel__connect_open(&request->connect, &client);
     if (status != CLI_OK) return status;
-    status = set_timeout(request, client);
-    if (status == CLI_OK) {
-        int err = bel_client_call(client, request->args, request->args_count, &reply);
-        if (err) {
-            status = bel__connect_failed(&request->connect, err);
-        } else if (reply->type == BEL_VALUE_ERROR) {
-            status = bel__connect_refused(reply);
-        } else {
-            status = remote->show(remote, request, client, reply);
-        }
-    }
+    status = ask(remote, request, client);
     bel_client_close(client);
     return status;
 }

@@ -8,7 +8,9 @@
 #include "cli/request.h"
 
 #include "cli/duration.h"
+#include "cli/options.h"
 #include "cli/print.h"
+#include "cli/zone_hint.h"
 #include "commands/arguments.h"
 #include "commands/settings.h"
 
@@ -35,6 +37,12 @@ static bool is_option(const struct bel_argument *argument)
 static bool takes_payload(const struct bel_command_entry *command)
 {
     return strcmp(command->name, "SCHEDULE") == 0;
+}
+
+static bool may_create(const struct bel_command_entry *command)
+{
+    return command == &bel__commands[BEL_COMMAND_PAUSE] ||
+           command == &bel__commands[BEL_COMMAND_RESUME];
 }
 
 /* --- help --- */
@@ -135,6 +143,9 @@ void bel__request_help(const char *verb, const struct bel_command_entry *command
     if (takes_payload(command)) {
         printf("    --file PATH         read the payload from a file; PAYLOAD - reads stdin\n");
     }
+    if (may_create(command)) {
+        printf("    --create            create the topic if it does not exist\n");
+    }
     fputs(bel__connect_help, stdout);
 }
 
@@ -175,6 +186,28 @@ static const struct bel_argument *find_option(const struct bel_command_entry *co
     return NULL;
 }
 
+static int refuse_option(const struct cli_request *request, const char *name)
+{
+    const struct bel_command_entry *command = request->command;
+    struct bel_similar similar;
+    char lower[NAME_BYTES];
+    bel__similar_begin(&similar, name);
+    for (size_t i = 0; i < command->arguments_count; i++) {
+        const char *option = command->arguments[i].name;
+        if (is_option(&command->arguments[i])) bel__similar_offer(&similar, option, option);
+    }
+    if (takes_payload(command)) bel__similar_offer(&similar, "file", "file");
+    bel__connect_offer(&similar);
+    if (similar.name == NULL) return bel__options_unknown(request->verb, name, NULL);
+    size_t bytes = 0;
+    for (; similar.name[bytes] != '\0' && bytes < sizeof lower - 1; bytes++) {
+        lower[bytes] = similar.name[bytes];
+        if (lower[bytes] >= 'A' && lower[bytes] <= 'Z') lower[bytes] |= 0x20;
+    }
+    lower[bytes] = '\0';
+    return bel__options_unknown(request->verb, name, lower);
+}
+
 /* The parsed command line: words, and options with their values, in the order given. */
 struct typed {
     const char **words;
@@ -209,7 +242,10 @@ static int take_option(struct cli_request *request, struct typed *typed, const c
         request->file = value;
         has = has_value = true;
     }
-    if (option == NULL && !has) return complain(request, "unknown option --", name);
+    if (option == NULL && !has && may_create(request->command) && strcmp(name, "create") == 0) {
+        request->creates = has = true;
+    }
+    if (option == NULL && !has) return refuse_option(request, name);
     if (option != NULL) has_value = option->type != BEL_ARGUMENT_FLAG;
     if (has_value && value == NULL) return complain(request, "option needs a value: --", name);
     if (!has_value && equals != NULL) return complain(request, "option takes no value: --", name);
@@ -299,6 +335,7 @@ static int check_value(enum bel_argument_type type, const char *value)
     if (type == BEL_ARGUMENT_POLICY && bel__cli_policy(value, &why) != 0) {
         return bel__cli_refuse("a retry policy", value, &why);
     }
+    if (type == BEL_ARGUMENT_ZONE && bel__zone_hint(value)) return CLI_USAGE;
     return CLI_OK;
 }
 

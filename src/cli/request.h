@@ -28,6 +28,7 @@ struct cli_request {
     size_t words_count;       /* positional arguments in `args`, without the name */
     const char *count, *wait; /* the values of --count and --wait; or NULL */
     const char *file;         /* the value of --file; or NULL */
+    bool creates;             /* --create was given */
     void *payload;            /* owned: the payload of a file or of standard input */
 };
 

@@ -117,9 +117,15 @@ static int dial_path(const char *path, const struct bel_clock *clock, struct bel
     return err ? say_errno(why, path, errno) : 0;
 }
 
-/* Splits "host:port", "[host]:port" or "host". */
+/* Splits "host:port", "[host]:port" or "host"; and ":port" or "port", which are of this machine. */
 static int split(const char *address, char host[HOST_BYTES], char port[PORT_BYTES])
 {
+    char local[HOST_BYTES];
+    const char *digits = address[0] == ':' ? address + 1 : address;
+    if (digits[0] != '\0' && strspn(digits, "0123456789") == strlen(digits)) {
+        (void)snprintf(local, sizeof local, "127.0.0.1:%s", digits);
+        address = local;
+    }
     const char *start = address, *end = address + strlen(address), *colon = strrchr(address, ':');
     if (address[0] == '[') {
         const char *bracket = strchr(address, ']');

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LOCAL "127.0.0.1"
+
 static int parse_host(const char *host, uint16_t port, struct bel_address *out)
 {
     struct bel_address address = {0};
@@ -40,11 +42,13 @@ int bel__address_parse(const char *text, struct bel_address *out)
 {
     char host[BEL_ADDRESS_BYTES];
     uint32_t port;
-    const char *colon = strrchr(text, ':');
-    if (colon == NULL || colon == text || (size_t)(colon - text) >= sizeof host) return BEL_EINVAL;
-    int err = bel__parse_u32(colon + 1, strlen(colon + 1), 0, UINT16_MAX, &port);
+    const char *colon = strrchr(text, ':'), *digits = colon != NULL ? colon + 1 : text;
+    bool has_host = colon != NULL && colon != text;
+    if (has_host && (size_t)(colon - text) >= sizeof host) return BEL_EINVAL;
+    int err = bel__parse_u32(digits, strlen(digits), 0, UINT16_MAX, &port);
     if (err) return BEL_EINVAL;
-    (void)snprintf(host, sizeof host, "%.*s", (int)(colon - text), text);
+    (void)snprintf(host, sizeof host, "%.*s", has_host ? (int)(colon - text) : (int)strlen(LOCAL),
+                   has_host ? text : LOCAL);
     return parse_host(host, (uint16_t)port, out);
 }
 

@@ -3,8 +3,9 @@
 #define BEL_CORE_ADDRESS_H
 
 /*
- * address - an address to listen on: "127.0.0.1:7878", "[::1]:7878" or "localhost:7878". Host names
- * are not looked up, so that a listening address does not depend on a DNS reply.
+ * address - an address to listen on: "127.0.0.1:7878", "[::1]:7878" or "localhost:7878"; ":7878"
+ * and "7878" are ports of 127.0.0.1. Host names are not looked up, so that a listening address does
+ * not depend on a DNS reply.
  */
 
 #include "belfry/error.h"

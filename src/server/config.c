@@ -9,9 +9,11 @@
 #include "belfry/duration.h"
 #include "belfry/timer.h"
 #include "core/parse.h"
+#include "core/similar.h"
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -24,6 +26,7 @@ enum {
     AUTH_MS_MAX = 3600 * 1000,
     INTERVAL_MS_DEFAULT = 1000,
     INTERVAL_MS_MAX = 3600 * 1000,
+    VARIABLE_BYTES = 64,
     CHECK_ROWS_DEFAULT = 100 * 1000,
     HELP_COLUMN = 34,
     HELP_BYTES = 160, /* of a line */
@@ -109,6 +112,15 @@ static const char *set_resp(struct bel_config *config, const char *value)
 {
     if (bel__address_parse(value, &config->resp) == 0) return NULL;
     return "an address and a port, e.g. 127.0.0.1:7878 or [::1]:7878";
+}
+
+static const char *set_port(struct bel_config *config, const char *value)
+{
+    uint32_t port;
+    int err = bel__parse_u32(value, strlen(value), 0, UINT16_MAX, &port);
+    if (err) return "a port from 0 to 65535";
+    bel__address_set_port(&config->resp, (uint16_t)port);
+    return NULL;
 }
 
 static const char *set_http(struct bel_config *config, const char *value)
@@ -216,6 +228,7 @@ static const struct setting {
 } settings[] = {
     {"data", "DIR", "data directory (default ./belfry-data)", set_data},
     {"resp", "ADDR:PORT", "Redis clients (default 127.0.0.1:7878)", set_resp},
+    {"port", "PORT", "port of --resp alone", set_port},
     {"http", "ADDR:PORT", "HTTP, or none (default 127.0.0.1:7879)", set_http},
     {"store", "embedded|memory", "on disk (default), or only in memory", set_store},
     {"durability", "commit|interval|none", "commit (default): sync before the reply",
@@ -240,14 +253,35 @@ enum {
     SETTINGS = sizeof settings / sizeof settings[0]
 };
 
+/* Finds a setting by its name, in which hyphens may be underscores. */
 static const struct setting *find_setting(const char *name, size_t bytes)
 {
     for (unsigned i = 0; i < SETTINGS; i++) {
-        if (strlen(settings[i].name) == bytes && memcmp(settings[i].name, name, bytes) == 0) {
-            return &settings[i];
+        const char *known = settings[i].name;
+        size_t at = 0;
+        while (at < bytes && (name[at] == known[at] || (name[at] == '_' && known[at] == '-'))) {
+            at++;
         }
+        if (at == bytes && known[at] == '\0') return &settings[i];
     }
     return NULL;
+}
+
+/* Says that a name is unknown, and which name may be meant. */
+static int refuse_name(struct bel_why *error, const char *where, const char *kind, const char *name)
+{
+    struct bel_similar similar;
+    const char *word = name + strspn(name, "-");
+    bel__similar_begin(&similar, word);
+    for (unsigned i = 0; i < SETTINGS; i++) {
+        bel__similar_offer(&similar, settings[i].name, settings[i].name);
+    }
+    if (similar.name == NULL) {
+        return bel__why_say(error, BEL_EINVAL, "%.120sunknown %s %.80s; see belfry serve --help",
+                            where, kind, name);
+    }
+    return bel__why_say(error, BEL_EINVAL, "%.120sunknown %s %.80s; did you mean %.*s%s?", where,
+                        kind, name, (int)(word - name), name, similar.name);
 }
 
 /* --- files --- */
@@ -305,8 +339,7 @@ static int read_line(struct bel_config *config, struct bel_view line, const char
     (void)snprintf(value, sizeof value, "%.*s", (int)after.bytes, (const char *)after.data);
     const struct setting *setting = find_setting(before.data, before.bytes);
     if (setting == NULL || setting->set == set_file) {
-        return bel__why_say(error, BEL_EINVAL,
-                            "%.120s%.80s: unknown setting; see belfry serve --help", where, name);
+        return refuse_name(error, where, "setting", name);
     }
     const char *expected = setting->set(config, value);
     return expected == NULL ? 0 : refuse(error, where, name, expected);
@@ -332,6 +365,33 @@ int bel__config_read_file(struct bel_config *config, const char *name, struct be
     return 0;
 }
 
+/* --- environment --- */
+
+/* Writes the name of a setting's variable: BELFRY_MAX_CLIENTS. */
+static void variable_of(const struct setting *setting, char out[VARIABLE_BYTES])
+{
+    (void)snprintf(out, VARIABLE_BYTES, "BELFRY_%s", setting->name);
+    for (char *byte = out; *byte != '\0'; byte++) {
+        if (*byte == '-') *byte = '_';
+        if (*byte >= 'a' && *byte <= 'z') *byte = (char)(*byte & ~0x20);
+    }
+}
+
+int bel__config_read_environment(struct bel_config *config, struct bel_why *error)
+{
+    char variable[VARIABLE_BYTES], what[VARIABLE_BYTES + 80];
+    for (unsigned i = 0; i < SETTINGS; i++) {
+        variable_of(&settings[i], variable);
+        const char *value = getenv(variable); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+        if (value == NULL || value[0] == '\0') continue;
+        const char *expected = settings[i].set(config, value);
+        if (expected == NULL) continue;
+        (void)snprintf(what, sizeof what, "%s=%.60s", variable, value);
+        return refuse(error, "", what, expected);
+    }
+    return 0;
+}
+
 /* --- flags --- */
 
 int bel__config_read_flags(struct bel_config *config, char *const *arguments, struct bel_why *error)
@@ -342,8 +402,9 @@ int bel__config_read_flags(struct bel_config *config, char *const *arguments, st
         const struct setting *setting =
             bytes > 2 && strncmp(flag, "--", 2) == 0 ? find_setting(flag + 2, bytes - 2) : NULL;
         if (setting == NULL) {
-            return bel__why_say(error, BEL_EINVAL, "unknown flag %.80s; see belfry serve --help",
-                                flag);
+            char name[80];
+            (void)snprintf(name, sizeof name, "%.*s", (int)(bytes < 79 ? bytes : 79), flag);
+            return refuse_name(error, "", "flag", name);
         }
         value = value != NULL ? value + 1 : arguments[++i];
         if (value == NULL) return refuse(error, "", flag, setting->value);

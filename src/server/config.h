@@ -78,6 +78,9 @@ BEL_CHECKED int bel__config_read_file(struct bel_config *config, const char *nam
                                       struct bel_view text, struct bel_why *error);
 
 /* Parses flags, `--name value` or `--name=value`; `arguments` ends with NULL. */
+/* Reads a variable for each setting: BELFRY_MAX_CLIENTS is max-clients. */
+BEL_CHECKED int bel__config_read_environment(struct bel_config *config, struct bel_why *error);
+
 BEL_CHECKED int bel__config_read_flags(struct bel_config *config, char *const *arguments,
                                        struct bel_why *error);
 

@@ -39,7 +39,9 @@ static void show_help(void)
                "       belfry serve --hash-key [NAME [PERMISSIONS]] < KEY\n\n");
     bel__config_print_help(print_line);
     print_line("    --hash-key                         read a key, print its line for --keys\n"
-               "\nPort 0 is any free port; the server prints the port to standard output.\n");
+               "\nADDR:PORT may be a port alone, of 127.0.0.1. Port 0 is any free port, which the\n"
+               "server prints. Each flag can be a variable, --max-clients as BELFRY_MAX_CLIENTS,\n"
+               "or a line of the --config file. Flags override variables, variables the file.\n");
 }
 
 /* Prints an error, with control characters replaced by '?'. Returns SERVE_USAGE. */
@@ -81,7 +83,10 @@ static int read_config(struct bel_config *config, char **flags)
     struct bel_config first;
     bel__config_init(&first);
     bel__config_init(config);
-    if (bel__config_read_flags(&first, flags, &error) != 0) return refuse(error.text);
+    if (bel__config_read_environment(&first, &error) != 0 ||
+        bel__config_read_flags(&first, flags, &error) != 0) {
+        return refuse(error.text);
+    }
     if (first.file[0] != 0) {
         size_t bytes;
         char *text = bel__file_read(first.file, BEL_CONFIG_FILE_BYTES_MAX, NULL, &bytes);
@@ -90,7 +95,10 @@ static int read_config(struct bel_config *config, char **flags)
         free(text);
         if (err) return refuse(error.text);
     }
-    if (bel__config_read_flags(config, flags, &error) != 0) return refuse(error.text);
+    if (bel__config_read_environment(config, &error) != 0 ||
+        bel__config_read_flags(config, flags, &error) != 0) {
+        return refuse(error.text);
+    }
     use_credential(config);
     if (bel__config_check(config, &error) != 0) return refuse(error.text);
     return SERVE_OK;

@@ -56,7 +56,7 @@ is it_is_gone_too 0 left
 "$belfry" configure bench/small/due depth=10
 exits a_limit_is_5 5 FULL "$belfry" bench -n 1000 --name small
 is after_an_error_nothing_is_left 0 left
-"$belfry" pause bench/small/due
+"$belfry" pause --create bench/small/due
 "$belfry" configure bench/small/due depth=0
 exits a_topic_that_is_paused 1 'claimed 0 of 100 timers' \
     "$belfry" bench -n 100 --name small

@@ -6,7 +6,7 @@ serve first --store memory
 "$belfry" schedule mail x --in 1h >/dev/null
 "$belfry" schedule mail y --in 1h >/dev/null
 "$belfry" schedule now x >/dev/null
-"$belfry" pause now
+"$belfry" pause --create now
 
 cat >play.py <<'END'
 """Runs a program on a terminal: play.py ROWS COLUMNS STEP ... -- PROGRAM ...

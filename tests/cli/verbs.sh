@@ -125,7 +125,7 @@ json topics_as_json '[t["topic"] for t in j["topics"]] == ["mail", "many", "now"
     "$belfry" topics --json
 json one_topic 'j["topic"] == "mail" and j["scheduled"] == 9 and j["lease"] == "30s"' \
     "$belfry" topics mail --json
-exits a_topic_that_is_not_there 3 NOTFOUND "$belfry" topics nobody
+exits a_topic_that_is_not_there 3 'does not exist' "$belfry" topics nobody
 
 # --- cancel, reschedule ---
 is cancel_counts 2 "$belfry" cancel mail a b nobody
@@ -216,7 +216,34 @@ exits a_file_that_is_not_there 1 'cannot read nowhere' "$belfry" schedule mail -
 exits two_times_at_once 2 'exclude each other' "$belfry" schedule mail x --in 1m --at 1893484800000
 exits no_time_at_all 2 'IN or AT' "$belfry" reschedule mail x
 exits clocks_do_not_go_back 2 BADARG "$belfry" clock --set 2029-01-01T00:00:00Z
-exits a_topic_named_like_nothing 2 "unknown verb 'scedule'" "$belfry" scedule
+exits a_mistyped_verb 2 "did you mean 'schedule'" "$belfry" scedule
+exits a_verb_that_is_none 2 'belfry help lists' "$belfry" frobnicate
+exits a_mistyped_option 2 'did you mean --in?' "$belfry" schedule mail x --inn 5m
+exits a_mistyped_option_of_all_verbs 2 'did you mean --json?' "$belfry" list mail --jason
+exits a_mistyped_option_of_bench 2 'did you mean --timers?' "$belfry" bench --timer 5
+exits a_zone_without_its_continent 2 "did you mean 'Europe/Berlin'" \
+    "$belfry" schedule mail x --cron '0 9 * * *' --tz berlin
+exits a_zone_of_next 2 "did you mean 'America/New_York'" "$belfry" next @daily --tz America/NewYork
+exits a_zone_that_is_none 2 'e.g. Europe/Berlin' "$belfry" next @daily --tz Nowhere/Atall
+exits a_mistyped_topic 3 "topic 'mial' does not exist; did you mean 'mail'" "$belfry" get mial a
+exits a_mistyped_topic_of_topics 3 "did you mean 'mail'" "$belfry" topics mial
+exits a_list_of_a_mistyped_topic 0 "did you mean 'mail'" "$belfry" list mial
+exits a_topic_that_is_none 3 "topic 'quite-else' does not exist" "$belfry" cancel quite-else a
+exits an_empty_topic_is_no_mistake 3 'NOTFOUND no such timer' "$belfry" get mail nobody
+exits pause_of_a_mistyped_topic 3 "did you mean 'mail'" "$belfry" pause mial
+exits pause_creates_if_told 0 '' "$belfry" pause pausd --create
+exits resume_of_it 0 '' "$belfry" resume pausd
+
+# --- other names, and options before the verb ---
+like ls_is_list '*fixed*' "$belfry" ls mail
+like status_is_info '*belfry_version*' "$belfry" status
+like ps_is_topics '*mail*' "$belfry" ps
+json options_before_the_verb '"timers" in j' "$belfry" --server "$BELFRY_SERVER" --json ls mail
+json with_an_equals_sign '"timers" in j' "$belfry" --timeout=5s --json list mail
+is a_port_alone PONG "$belfry" ping --server "${BELFRY_SERVER#*:}"
+is a_colon_and_a_port PONG "$belfry" --server ":${BELFRY_SERVER#*:}" ping
+exits an_unknown_option_before_the_verb 2 'before the verb' "$belfry" --bogus list mail
+like help_of_an_alias '*usage: belfry list*' "$belfry" help ls
 
 # --- commands that the server refuses ---
 head -c 1048577 /dev/zero >large
@@ -246,7 +273,7 @@ exits help_for_what_is_no_verb 2 'unknown verb' "$belfry" help nothing
 json version_as_json '"version" in j' "$belfry" version --json
 
 # --- connecting, and keys ---
-exits nobody_is_there 7 'cannot reach 127.0.0.1:1' "$belfry" topics --server 127.0.0.1:1
+exits nobody_is_there 7 'start a server with belfry serve' "$belfry" topics --server 127.0.0.1:1
 exits an_address_that_is_none 2 'not an address' "$belfry" topics --server :::
 exits a_path_where_nobody_is 7 'cannot reach ./nowhere' "$belfry" topics --server ./nowhere
 python3 -c '
@@ -268,6 +295,7 @@ printf 'another-key-that-nobody-knows' >wrong
 "$belfry" serve --hash-key reader read <key >keys || fail 'serve --hash-key'
 serve second --store memory --keys keys
 exits without_a_key 6 NOAUTH "$belfry" topics
+exits without_a_key_the_way_is_shown 6 'give a key with --key-file' "$belfry" topics
 exits with_a_wrong_key 6 '' "$belfry" topics --key-file wrong
 exits a_key_is_not_repeated 6 '' bash -c "! '$belfry' topics --key-file wrong 2>&1 | grep another-key \
     && exit 6"

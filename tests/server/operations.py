@@ -27,7 +27,7 @@ def test_every_setting_is_shown():
 
 def test_the_file_can_be_used():
     values = settings()
-    for name in ("keys", "port-file", "data", "resp", "http"):
+    for name in ("keys", "port-file", "data", "resp", "port", "http"):
         del values[name]
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
         file.writelines(f"{name} = {value}  # as shown\n" for name, value in values.items())

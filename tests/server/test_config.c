@@ -5,6 +5,7 @@
 
 #include "../check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct bel_config config;
@@ -52,6 +53,53 @@ static void a_file_is_read(void)
     CHECK(!config.has_http);
     CHECK(strcmp(config.keys, "/k#1") == 0);
     CHECK(config.is_virtual);
+}
+
+static void hyphens_may_be_underscores(void)
+{
+    CHECK(read_text("max_clients = 7\nlog_level=debug") == 0);
+    CHECK_EQ(config.clients_max, 7);
+    CHECK(read_flag("--max_clients", "8") == 0);
+    CHECK_EQ(config.clients_max, 8);
+    CHECK(read_text("max clients = 7") == BEL_EINVAL);
+}
+
+static void a_port_alone_is_of_this_machine(void)
+{
+    static const char *const values[] = {"7000", ":7000", "127.0.0.1:7000"};
+    char text[BEL_ADDRESS_BYTES];
+    for (unsigned i = 0; i < sizeof values / sizeof values[0]; i++) {
+        CHECK(read_flag("--resp", values[i]) == 0);
+        bel__address_print(&config.resp, text);
+        CHECK(strcmp(text, "127.0.0.1:7000") == 0);
+    }
+    CHECK(read_flag("--port", "7001") == 0);
+    bel__address_print(&config.resp, text);
+    CHECK(strcmp(text, "127.0.0.1:7001") == 0);
+    CHECK(read_flag("--port", "65536") == BEL_EINVAL && says("a port from 0 to 65535"));
+    CHECK(read_flag("--resp", ":") == BEL_EINVAL && read_flag("--resp", "") == BEL_EINVAL);
+}
+
+static void every_setting_is_a_variable(void)
+{
+    CHECK(setenv("BELFRY_MAX_CLIENTS", "9", 1) == 0 && setenv("BELFRY_DATA", "", 1) == 0);
+    bel__config_init(&config);
+    CHECK(bel__config_read_environment(&config, &error) == 0);
+    CHECK_EQ(config.clients_max, 9);
+    CHECK(strcmp(config.data, "./belfry-data") == 0); /* an empty variable is none */
+    CHECK(setenv("BELFRY_MAX_CLIENTS", "many", 1) == 0);
+    CHECK(bel__config_read_environment(&config, &error) == BEL_EINVAL);
+    CHECK(says("BELFRY_MAX_CLIENTS=many: expected"));
+    CHECK(unsetenv("BELFRY_MAX_CLIENTS") == 0 && unsetenv("BELFRY_DATA") == 0);
+}
+
+static void a_mistyped_name_is_answered_with_the_right_one(void)
+{
+    CHECK(read_flag("--max-client", "8") == BEL_EINVAL && says("did you mean --max-clients?"));
+    CHECK(read_text("durabilty = none") == BEL_EINVAL &&
+          says("a.conf:1: unknown setting durabilty"));
+    CHECK(says("did you mean durability?"));
+    CHECK(read_flag("--frobnicate", "8") == BEL_EINVAL && says("see belfry serve --help"));
 }
 
 static void what_is_wrong_in_a_file_is_named_with_its_line(void)
@@ -179,6 +227,10 @@ int main(void)
 {
     RUN(defaults_are_safe);
     RUN(a_file_is_read);
+    RUN(hyphens_may_be_underscores);
+    RUN(a_port_alone_is_of_this_machine);
+    RUN(every_setting_is_a_variable);
+    RUN(a_mistyped_name_is_answered_with_the_right_one);
     RUN(what_is_wrong_in_a_file_is_named_with_its_line);
     RUN(rubbish_in_a_file_is_refused);
     RUN(flags_are_read_both_ways);

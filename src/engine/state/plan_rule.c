@@ -33,7 +33,8 @@ int bel__plan_zone(struct bel_engine *engine, struct bel_view name, const struct
     }
     if (err == 0 || err == BEL_ENOMEM) return err;
     if (why != NULL) {
-        (void)snprintf(why->expected, sizeof why->expected, "the name of a time zone");
+        (void)snprintf(why->expected, sizeof why->expected,
+                       "the name of a time zone, e.g. Europe/Berlin");
     }
     return BEL_EINVAL; /* a damaged zone file does not make the engine corrupt */
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_CLI_TOPIC_HINT_H
+#define BEL_CLI_TOPIC_HINT_H
+
+/*
+ * topic_hint - says that a topic does not exist, after a command that found nothing, and which
+ * topic may be meant.
+ */
+
+#include "belfry/client.h"
+
+#include <stdbool.h>
+
+/* Asks the server whether a topic exists. If not, prints that to standard error and returns true.
+ * Returns false also if the server does not say. */
+bool bel__topic_hint(struct bel_client *client, struct bel_view topic);
+
+#endif

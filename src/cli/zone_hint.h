@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_CLI_ZONE_HINT_H
+#define BEL_CLI_ZONE_HINT_H
+
+/*
+ * zone_hint - finds the name of the time zone that a mistyped one most likely means.
+ */
+
+#include <stdbool.h>
+
+/* Returns whether a name is no time zone of this machine, but similar to one, after printing both
+ * to standard error. */
+bool bel__zone_hint(const char *name);
+
+#endif
