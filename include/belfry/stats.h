@@ -25,6 +25,8 @@ struct bel_engine_stats {
     uint64_t skips[BEL_ENGINE_SKIPS];
     uint64_t clock_steps; /* times the wall clock was set */
     bool is_disk_low;     /* now: the disk is nearly full, and SCHEDULE is refused */
+    uint64_t dead;        /* timers that became dead */
+    uint64_t expired;     /* timers that expired before they were claimed */
 };
 
 #endif

@@ -22,7 +22,7 @@ static const char ping_usage[] =
 
 static const char info_usage[] =
     "usage: belfry info [SECTION]: show what a server says about itself\n"
-    "    SECTION             server, clients, stats, store or capabilities (default: all)\n";
+    "    SECTION             server, clients, stats, lateness, store, topics, capabilities\n";
 
 /* Splits off the first line of a text, without its line end. Returns false at the end. */
 static bool next_line(struct bel_view *text, struct bel_view *out)

@@ -8,6 +8,7 @@
  *
  *     SCHEDULED      READY     LEASED       DEAD   OLDEST DUE   CHANGE/S TOPIC
  *
+ * A narrow screen leaves out columns, so that the topic has at least TOPIC_COLUMNS.
  * If the connection is lost the screen keeps the last figures, shows the error and reconnects.
  */
 #include "cli/top.h"
@@ -34,6 +35,7 @@ enum {
     INTERVAL_MS_MAX = 3600 * 1000,
     HEAD_LINES = 5, /* lines above the topics */
     LINE_BYTES = 512,
+    TOPIC_COLUMNS = 20, /* for the name of a topic, at least */
 };
 
 static const char usage[] =
@@ -41,9 +43,10 @@ static const char usage[] =
     "\n"
     "Shows live figures of a server: per topic the timers by state, the age of the oldest\n"
     "ready timer and the change per second; commands per second; and the lateness of\n"
-    "deliveries. q quits, s sorts by name, ready or oldest, arrows and page keys scroll,\n"
-    "space updates now. --json prints one line for one interval instead; a lateness above\n"
-    "60 s, which is not measured, is \"inf\" there.\n"
+    "deliveries since the last update. A narrow terminal shows fewer columns. q quits,\n"
+    "s sorts by name, ready or oldest, arrows and page keys scroll, space updates now.\n"
+    "--json prints one line for one interval instead; a lateness above 60 s, which is not\n"
+    "measured, is \"inf\" there, and null without a delivery.\n"
     "\n"
     "    -i, --interval DURATION\n"
     "                        time between updates (default 1s)\n";
@@ -88,10 +91,10 @@ static const struct top_sample *older(const struct top *top)
 }
 
 /* Takes a sample, which replaces the older one. Returns 0 or an error. */
-static int take_sample(struct top *top)
+static int take_sample(struct top *top, bool is_fresh)
 {
     unsigned next = 1 - top->now;
-    int err = bel__top_sample(top->client, &top->samples[next], &top->problem);
+    int err = bel__top_sample(top->client, is_fresh, &top->samples[next], &top->problem);
     if (err) {
         top->samples[next].at_ns = 0; /* mark it invalid: it may be half filled */
         return err;
@@ -116,11 +119,11 @@ static void reconnect(struct top *top)
 }
 
 /* Takes a sample, connecting again if necessary. On failure keeps the last one and the problem. */
-static void update(struct top *top)
+static void update(struct top *top, bool is_fresh)
 {
     if (top->client == NULL) reconnect(top);
     if (top->client == NULL) return;
-    int err = take_sample(top);
+    int err = take_sample(top, is_fresh);
     if (err == 0) return;
     if (top->problem.text[0] == '\0') {
         (void)bel__why_say(&top->problem, err, "%s: %s", bel__connect_address(&top->connect),
@@ -193,6 +196,7 @@ static const char *print_age(uint64_t ms, char out[TOP_TEXT_BYTES])
 static const char *print_delay(uint64_t us, char out[TOP_TEXT_BYTES])
 {
     if (us == TOP_OVER) return "over 60 s";
+    if (us == TOP_NONE) return "-";
     (void)snprintf(out, TOP_TEXT_BYTES, "%.1f ms", (double)us / US_PER_MS);
     return out;
 }
@@ -200,7 +204,7 @@ static const char *print_delay(uint64_t us, char out[TOP_TEXT_BYTES])
 static void draw_head(const struct top *top)
 {
     const struct top_sample *was = older(top), *is = newer(top);
-    char line[LINE_BYTES], age[TOP_TEXT_BYTES], delays[3][TOP_TEXT_BYTES];
+    char line[LINE_BYTES], age[TOP_TEXT_BYTES], delays[4][TOP_TEXT_BYTES];
     (void)snprintf(line, sizeof line,
                    "belfry %s at %s, %s, up %s, %" PRIu64 " clients, %" PRIu64 " leases lost   %s",
                    is->version, bel__connect_address(&top->connect), is->store,
@@ -214,12 +218,13 @@ static void draw_head(const struct top *top)
                    bel__top_rate(was, is, TOP_CLAIMS), bel__top_rate(was, is, TOP_DELIVERIES),
                    bel__top_rate(was, is, TOP_ACKS), bel__top_rate(was, is, TOP_ERRORS));
     put(1, line);
-    (void)snprintf(line, sizeof line, "late: p50 %s, p99 %s; turns: p99 %s; %zu topics%s",
-                   print_delay(is->counts[TOP_LATENESS_US_P50], delays[0]),
-                   print_delay(is->counts[TOP_LATENESS_US_P99], delays[1]),
-                   print_delay(is->counts[TOP_TURN_US_P99], delays[2]),
-                   is->topics_count + is->topics_left,
-                   is->topics_left > 0 ? ", the first 1000 are shown" : "");
+    (void)snprintf(
+        line, sizeof line, "late: p50 %s, p99 %s, p99 since start %s; turns: p99 %s; %zu topics%s",
+        print_delay(bel__top_lateness(was, is, 500), delays[0]),
+        print_delay(bel__top_lateness(was, is, 990), delays[1]),
+        print_delay(is->counts[TOP_LATENESS_US_P99], delays[2]),
+        print_delay(is->counts[TOP_TURN_US_P99], delays[3]), is->topics_count + is->topics_left,
+        is->topics_left > 0 ? ", the first 1000 are shown" : "");
     put(2, line);
     if (top->problem.text[0] == '\0') return;
     (void)attron(A_BOLD);
@@ -227,20 +232,94 @@ static void draw_head(const struct top *top)
     (void)attroff(A_BOLD);
 }
 
+enum column {
+    COLUMN_SCHEDULED,
+    COLUMN_READY,
+    COLUMN_LEASED,
+    COLUMN_DEAD,
+    COLUMN_OLDEST,
+    COLUMN_CHANGE,
+    COLUMNS,
+};
+
+static const struct {
+    const char *title;
+    int width;
+} columns[COLUMNS] = {
+    [COLUMN_SCHEDULED] = {"SCHEDULED", 11}, [COLUMN_READY] = {"READY", 11},
+    [COLUMN_LEASED] = {"LEASED", 9},        [COLUMN_DEAD] = {"DEAD", 9},
+    [COLUMN_OLDEST] = {"OLDEST", 10},       [COLUMN_CHANGE] = {"CHANGE/S", 9},
+};
+
+/* Returns the set of columns, as 1 << enum column, that leave room for the name of a topic. */
+static unsigned fitting_columns(int screen_width)
+{
+    static const enum column dropped[COLUMNS] = {COLUMN_CHANGE, COLUMN_LEASED,    COLUMN_OLDEST,
+                                                 COLUMN_DEAD,   COLUMN_SCHEDULED, COLUMN_READY};
+    unsigned set = (1U << COLUMNS) - 1;
+    int used = 0;
+    for (unsigned i = 0; i < COLUMNS; i++) {
+        used += columns[i].width + 1;
+    }
+    for (unsigned i = 0; i < COLUMNS && screen_width - used < TOPIC_COLUMNS; i++) {
+        set &= ~(1U << dropped[i]);
+        used -= columns[dropped[i]].width + 1;
+    }
+    return set;
+}
+
+/* Prints the cells of a set of columns and then the name. */
+static void print_row(unsigned set, const char *const cells[COLUMNS], const char *name,
+                      char out[LINE_BYTES])
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < COLUMNS; i++) {
+        if ((set & 1U << i) == 0) continue;
+        int printed = snprintf(out + bytes, LINE_BYTES - bytes, "%*s ", columns[i].width, cells[i]);
+        if (printed > 0) bytes += (size_t)printed;
+    }
+    (void)snprintf(out + bytes, LINE_BYTES - bytes, "%s", name);
+}
+
 static void draw_topic(const struct top *top, int y, const struct top_topic *topic)
 {
-    char line[LINE_BYTES], age[TOP_TEXT_BYTES];
+    char line[LINE_BYTES], age[TOP_TEXT_BYTES], change[TOP_TEXT_BYTES];
+    char name[TOP_NAME_BYTES + 16];
     char numbers[4][CLI_GROUPED_BYTES];
     const int64_t counts[4] = {topic->scheduled, topic->ready, topic->leased, topic->dead};
     for (unsigned i = 0; i < 4; i++) {
         (void)bel__cli_grouped(counts[i] > 0 ? (uint64_t)counts[i] : 0, numbers[i]);
     }
-    (void)snprintf(line, sizeof line, "%11s %11s %9s %9s %10s %+9.0f %s%s", numbers[0], numbers[1],
-                   numbers[2], numbers[3],
-                   print_age(topic->oldest_ms > 0 ? (uint64_t)topic->oldest_ms : 0, age),
-                   bel__top_change(older(top), newer(top), topic), topic->name,
-                   topic->is_paused ? " (paused)" : "");
+    (void)snprintf(change, sizeof change, "%+.0f", bel__top_change(older(top), newer(top), topic));
+    (void)snprintf(name, sizeof name, "%s%s", topic->name, topic->is_paused ? " (paused)" : "");
+    const char *const cells[COLUMNS] = {
+        [COLUMN_SCHEDULED] = numbers[0],
+        [COLUMN_READY] = numbers[1],
+        [COLUMN_LEASED] = numbers[2],
+        [COLUMN_DEAD] = numbers[3],
+        [COLUMN_OLDEST] = print_age(topic->oldest_ms > 0 ? (uint64_t)topic->oldest_ms : 0, age),
+        [COLUMN_CHANGE] = change,
+    };
+    print_row(fitting_columns(COLS), cells, name, line);
     put(y, line);
+}
+
+static void draw_titles(void)
+{
+    const char *cells[COLUMNS];
+    char line[LINE_BYTES];
+    for (unsigned i = 0; i < COLUMNS; i++) {
+        cells[i] = columns[i].title;
+    }
+    print_row(fitting_columns(COLS), cells, "TOPIC", line);
+    size_t bytes = strlen(line);
+    while (bytes + 1 < LINE_BYTES && bytes < (size_t)COLS) {
+        line[bytes++] = ' ';
+    }
+    line[bytes] = '\0';
+    (void)attron(A_REVERSE);
+    put(HEAD_LINES - 1, line);
+    (void)attroff(A_REVERSE);
 }
 
 static void draw(struct top *top)
@@ -254,11 +333,7 @@ static void draw(struct top *top)
     sort(top);
     (void)erase();
     draw_head(top);
-    (void)attron(A_REVERSE);
-    (void)snprintf(line, sizeof line, "%11s %11s %9s %9s %10s %9s %-*s", "SCHEDULED", "READY",
-                   "LEASED", "DEAD", "OLDEST", "CHANGE/S", COLS > 66 ? COLS - 65 : 5, "TOPIC");
-    put(HEAD_LINES - 1, line);
-    (void)attroff(A_REVERSE);
+    draw_titles();
     for (size_t i = 0; i < room && top->first + i < count; i++) {
         draw_topic(top, HEAD_LINES + (int)i, top->order[top->first + i]);
     }
@@ -324,7 +399,7 @@ static void show(struct top *top)
         int pressed = getch();
         if (pressed != ERR) goes_on = handle_key(top, pressed);
         if (pressed == ' ' || now_ms() >= next) {
-            update(top);
+            update(top, pressed == ' ');
             next = now_ms() + top->interval_ms;
         }
     }
@@ -357,25 +432,30 @@ static int show_screen(struct top *top)
 static const char *json_delay(uint64_t us, char out[TOP_TEXT_BYTES])
 {
     if (us == TOP_OVER) return "\"inf\"";
+    if (us == TOP_NONE) return "null";
     (void)snprintf(out, TOP_TEXT_BYTES, "%" PRIu64, us);
     return out;
 }
 
 static void print_json(const struct top *top)
 {
-    char delays[2][TOP_TEXT_BYTES];
+    char delays[4][TOP_TEXT_BYTES];
     const struct top_sample *was = older(top), *is = newer(top);
     printf("{\"server\": ");
     bel__cli_print_json(bel__connect_address(&top->connect));
     printf(", \"version\": \"%s\", \"uptime_s\": %" PRIu64 ", \"clients\": %" PRIu64
            ", \"commands_per_second\": %.1f, \"schedules_per_second\": %.1f, "
            "\"deliveries_per_second\": %.1f, \"acks_per_second\": %.1f, "
-           "\"lateness_us\": {\"p50\": %s, \"p99\": %s}, \"topics\": [",
+           "\"errors_per_second\": %.1f, \"lateness_us\": {\"p50\": %s, \"p99\": %s}, "
+           "\"lateness_us_since_start\": {\"p50\": %s, \"p99\": %s}, \"topics\": [",
            is->version, is->counts[TOP_UPTIME_S], is->counts[TOP_CLIENTS],
            bel__top_rate(was, is, TOP_COMMANDS), bel__top_rate(was, is, TOP_SCHEDULES),
            bel__top_rate(was, is, TOP_DELIVERIES), bel__top_rate(was, is, TOP_ACKS),
-           json_delay(is->counts[TOP_LATENESS_US_P50], delays[0]),
-           json_delay(is->counts[TOP_LATENESS_US_P99], delays[1]));
+           bel__top_rate(was, is, TOP_ERRORS),
+           json_delay(bel__top_lateness(was, is, 500), delays[0]),
+           json_delay(bel__top_lateness(was, is, 990), delays[1]),
+           json_delay(is->counts[TOP_LATENESS_US_P50], delays[2]),
+           json_delay(is->counts[TOP_LATENESS_US_P99], delays[3]));
     for (size_t i = 0; i < is->topics_count; i++) {
         const struct top_topic *topic = &is->topics[i];
         printf("%s{\"topic\": ", i > 0 ? ", " : "");
@@ -405,11 +485,11 @@ static int run(struct top *top)
 {
     int status = bel__connect_open(&top->connect, &top->client);
     if (status != CLI_OK) return status;
-    int err = take_sample(top);
+    int err = take_sample(top, true);
     if (err) return fail(top, err);
     if (!top->connect.is_json) return show_screen(top);
     (void)poll(NULL, 0, (int)top->interval_ms);
-    err = take_sample(top);
+    err = take_sample(top, true);
     if (err) return fail(top, err);
     print_json(top);
     return CLI_OK;

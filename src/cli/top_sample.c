@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Takes a sample: INFO, TOPICS, and a pipelined TOPIC for each topic. */
+/* Takes a sample: one INFO with the sections that are needed. */
 #include "cli/top.h"
 
 #include "belfry/clock.h"
-#include "cli/print.h"
 #include "core/units.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     DIGITS_MAX = 18,
+    AGE_MS_MAX = 2500, /* of the numbers of the topics */
+    TRIES_MAX = 100,   /* INFOs until the topics are counted */
+    TRY_PAUSE_MS = 5,  /* between two */
 };
 
 /* --- INFO: lines of name:value --- */
@@ -90,16 +93,72 @@ static void read_info(struct bel_view info, struct top_sample *out)
     read_text(info, "store:", out->store);
 }
 
+/* --- lines that begin alike --- */
+
+/* A line of INFO without its beginning: a name and a value. */
+struct line {
+    struct bel_view name, value;
+};
+
+/* Sets `*out` to the next line that begins with `prefix`, and moves `*rest` after it. The name ends
+ * before the last colon. Returns false if there is none. */
+static bool next_line(struct bel_view *rest, const char *prefix, struct line *out)
+{
+    size_t prefix_bytes = strlen(prefix);
+    while (rest->bytes > 0) {
+        const char *at = rest->data;
+        const char *end = memchr(at, '\n', rest->bytes);
+        size_t bytes = end != NULL ? (size_t)(end - at) : rest->bytes;
+        size_t used = end != NULL ? bytes + 1 : bytes;
+        *rest = (struct bel_view){at + used, rest->bytes - used};
+        if (bytes <= prefix_bytes || memcmp(at, prefix, prefix_bytes) != 0) continue;
+        const char *colon = memrchr(at, ':', bytes);
+        if (colon == NULL || colon < at + prefix_bytes) continue;
+        out->name = (struct bel_view){at + prefix_bytes, (size_t)(colon - at) - prefix_bytes};
+        out->value = (struct bel_view){colon + 1, bytes - (size_t)(colon + 1 - at)};
+        return true;
+    }
+    return false;
+}
+
+static uint64_t read_number(struct bel_view text)
+{
+    const char *at = text.data;
+    uint64_t number = 0;
+    for (size_t i = 0; i < text.bytes && i < DIGITS_MAX && at[i] >= '0' && at[i] <= '9'; i++) {
+        number = number * 10 + (uint64_t)(at[i] - '0');
+    }
+    return number;
+}
+
+/* Lines of "lateness_le_50_us:12". */
+static void read_buckets(struct bel_view info, struct top_sample *out)
+{
+    struct line line;
+    out->buckets_count = 0;
+    while (out->buckets_count < TOP_BUCKETS_MAX && next_line(&info, "lateness_le_", &line)) {
+        bool is_over = line.name.bytes > 0 && *(const char *)line.name.data == 'i';
+        out->buckets[out->buckets_count++] = (struct top_bucket){
+            .us = is_over ? TOP_OVER : read_number(line.name), .count = read_number(line.value)};
+    }
+}
+
 /* --- topics --- */
 
-static void read_topic(const struct bel_value *map, struct top_topic *out)
+static int64_t read_part(struct bel_view value, const char *name)
 {
-    out->is_paused = bel__cli_topic_number(map, "paused") != 0;
-    out->scheduled = bel__cli_topic_number(map, "scheduled");
-    out->ready = bel__cli_topic_number(map, "ready");
-    out->leased = bel__cli_topic_number(map, "leased");
-    out->dead = bel__cli_topic_number(map, "dead");
-    out->oldest_ms = bel__cli_topic_number(map, "oldest_age_ms");
+    const char *at = value.data, *end = at + value.bytes;
+    size_t bytes = strlen(name);
+    while (at < end) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const char *stop = comma != NULL ? comma : end;
+        if ((size_t)(stop - at) > bytes && memcmp(at, name, bytes) == 0) {
+            at += bytes;
+            return (int64_t)read_number((struct bel_view){at, (size_t)(stop - at)});
+        }
+        at = stop + 1;
+    }
+    return 0;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -108,30 +167,27 @@ static int compare_names(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-static void read_names(const struct bel_value *names, struct top_sample *out)
+/* Lines of "topic_mail:paused=0,scheduled=5,ready=0,...". */
+static void read_topics(struct bel_view info, struct top_sample *out)
 {
-    size_t count = names->count < TOP_TOPICS_MAX ? names->count : TOP_TOPICS_MAX;
-    out->topics_count = count;
-    out->topics_left = names->count - count;
-    for (size_t i = 0; i < count; i++) {
-        copy_text(names->items[i].text, out->topics[i].name, TOP_NAME_BYTES);
+    struct line line;
+    out->topics_count = 0;
+    out->topics_left = (size_t)read_count(info, "topics_left_out:");
+    while (next_line(&info, "topic_", &line)) {
+        if (out->topics_count == TOP_TOPICS_MAX) {
+            out->topics_left++;
+            continue;
+        }
+        struct top_topic *topic = &out->topics[out->topics_count++];
+        copy_text(line.name, topic->name, TOP_NAME_BYTES);
+        topic->is_paused = read_part(line.value, "paused=") != 0;
+        topic->scheduled = read_part(line.value, "scheduled=");
+        topic->ready = read_part(line.value, "ready=");
+        topic->leased = read_part(line.value, "leased=");
+        topic->dead = read_part(line.value, "dead=");
+        topic->oldest_ms = read_part(line.value, "oldest_age_ms=");
     }
-}
-
-static int read_topics(struct bel_client *client, struct top_sample *out)
-{
-    const struct bel_value *reply;
-    int err = 0;
-    for (size_t i = 0; i < out->topics_count && err == 0; i++) {
-        const char *name = out->topics[i].name;
-        const struct bel_view args[] = {BEL_VIEW("TOPIC"), {name, strlen(name)}};
-        err = bel_client_send(client, args, 2);
-    }
-    for (size_t i = 0; i < out->topics_count && err == 0; i++) {
-        err = bel_client_receive(client, &reply);
-        if (err == 0) read_topic(reply, &out->topics[i]); /* an error reply has no fields: zeros */
-    }
-    return err;
+    qsort(out->topics, out->topics_count, sizeof out->topics[0], compare_names);
 }
 
 /* --- the sample --- */
@@ -142,24 +198,55 @@ static int refuse(const struct bel_value *reply, struct bel_why *problem)
     return BEL_EINVAL;
 }
 
-int bel__top_sample(struct bel_client *client, struct top_sample *out, struct bel_why *problem)
+static int ask(struct bel_client *client, struct top_sample *out, struct bel_why *problem)
 {
-    const struct bel_view info = BEL_VIEW("INFO"), topics = BEL_VIEW("TOPICS");
+    const struct bel_view words[] = {BEL_VIEW("INFO"),  BEL_VIEW("server"),   BEL_VIEW("clients"),
+                                     BEL_VIEW("stats"), BEL_VIEW("lateness"), BEL_VIEW("store"),
+                                     BEL_VIEW("topics")};
     const struct bel_value *reply;
-    problem->text[0] = '\0';
-    int err = bel_client_call(client, &info, 1, &reply);
+    const char *end;
+    int err = bel_client_call(client, words, sizeof words / sizeof words[0], &reply);
     if (err) return err;
     if (reply->type == BEL_VALUE_ERROR) return refuse(reply, problem);
     read_info(reply->text, out);
-    err = bel_client_call(client, &topics, 1, &reply);
-    if (err) return err;
-    if (reply->type == BEL_VALUE_ERROR) return refuse(reply, problem);
-    read_names(reply, out);
-    err = read_topics(client, out);
-    if (err) return err;
-    qsort(out->topics, out->topics_count, sizeof out->topics[0], compare_names);
+    read_buckets(reply->text, out);
+    read_topics(reply->text, out);
     out->at_ns = bel_clock_mono(bel_clock_system()).ns;
+    bool is_counted = find_value(reply->text, "topics_age_ms:", &end) != NULL;
+    uint64_t age_ns = read_count(reply->text, "topics_age_ms:") * NS_PER_MS;
+    out->counts_ns = is_counted && out->at_ns > age_ns ? out->at_ns - age_ns : 0;
     return 0;
+}
+
+int bel__top_sample(struct bel_client *client, bool is_fresh, struct top_sample *out,
+                    struct bel_why *problem)
+{
+    uint64_t start_ns = bel_clock_mono(bel_clock_system()).ns;
+    uint64_t age_ns_max = is_fresh ? 0 : (uint64_t)AGE_MS_MAX * NS_PER_MS;
+    problem->text[0] = '\0';
+    int err = ask(client, out, problem);
+    for (int i = 1; i < TRIES_MAX && err == 0 && out->counts_ns + age_ns_max < start_ns; i++) {
+        (void)poll(NULL, 0, TRY_PAUSE_MS);
+        err = ask(client, out, problem);
+    }
+    return err;
+}
+
+uint64_t bel__top_lateness(const struct top_sample *before, const struct top_sample *now,
+                           unsigned thousandths)
+{
+    size_t last = now->buckets_count;
+    bool has_before = before->at_ns != 0 && before->buckets_count == last && last > 0 &&
+                      before->buckets[last - 1].count <= now->buckets[last - 1].count;
+    if (last == 0) return TOP_NONE;
+    uint64_t all = now->buckets[last - 1].count;
+    if (has_before) all -= before->buckets[last - 1].count;
+    if (all == 0) return TOP_NONE;
+    for (size_t i = 0; i < last; i++) {
+        uint64_t below = now->buckets[i].count - (has_before ? before->buckets[i].count : 0);
+        if (below * 1000 >= all * thousandths) return now->buckets[i].us;
+    }
+    return TOP_OVER;
 }
 
 static double seconds_between(const struct top_sample *before, const struct top_sample *now)
@@ -184,8 +271,8 @@ static int64_t unfinished(const struct top_topic *topic)
 double bel__top_change(const struct top_sample *before, const struct top_sample *now,
                        const struct top_topic *topic)
 {
-    double seconds = seconds_between(before, now);
-    if (seconds <= 0) return 0;
+    if (before->counts_ns == 0 || now->counts_ns <= before->counts_ns) return 0;
+    double seconds = (double)(now->counts_ns - before->counts_ns) / NS_PER_S;
     const struct top_topic *was = bsearch(topic, before->topics, before->topics_count,
                                           sizeof before->topics[0], compare_names);
     int64_t grown = unfinished(topic) - (was != NULL ? unfinished(was) : 0);

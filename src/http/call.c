@@ -164,16 +164,26 @@ static void on_reply(struct bel_request *request, const struct bel_reply *reply)
     call->caller.answered(call->caller.context);
 }
 
+/* Refuses a command before the backend sees it. */
+static void refuse_command(struct bel_http_call *call, const char *code, const char *text)
+{
+    enum bel_verb verb;
+    if (bel__build_has(&bel__commands[call->route->command], &verb)) {
+        bel__metrics_count_refused(call->site->options.metrics, verb);
+    }
+    set_problem(call, code, text);
+}
+
 static void submit(struct bel_http_call *call)
 {
     struct bel_why why;
     if (bel__http_words(call, &call->request.command, &why) != 0) {
-        set_problem(call, why.code, why.text);
+        refuse_command(call, why.code, why.text);
         return;
     }
     if (!bel__scope_has(call->grant.scope, &call->request.command)) {
-        set_problem(call, "NOPERM",
-                    "this key is limited to certain topics and does not allow this command");
+        refuse_command(call, "NOPERM",
+                       "this key is limited to certain topics and does not allow this command");
         return;
     }
     call->request.done = on_reply;

@@ -180,6 +180,7 @@ static void begin_sending(struct bel_http_connection *connection)
     connection->response.terms.date = now_of(connection->http).wall;
     set_deadline(connection, BEL_HTTP_DEADLINE_NONE);
     bel__metrics_count_http(site->options.metrics, call->page.status);
+    if (call->page.code != NULL) bel__metrics_count_error(site->options.metrics, call->page.code);
 }
 
 static void end_sending(struct bel_http_connection *connection)

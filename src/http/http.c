@@ -72,6 +72,7 @@ static void turn_away(struct bel_http *http, int fd)
         bel__http_response_next(&response, &page, &http->scratch, &out, &work) == 0) {
         ignored = send(fd, bel__buffer_data(&out), out.count, MSG_NOSIGNAL);
         bel__metrics_count_http(http->site.options.metrics, page.status);
+        bel__metrics_count_error(http->site.options.metrics, page.code);
     }
     (void)ignored;
     bel__buffer_finish(&out);

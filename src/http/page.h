@@ -23,6 +23,7 @@ struct bel_http_page {
     const char *type;            /* of the content; NULL: no body */
     struct bel_json_stream body; /* owned */
     bool is_problem;             /* an error, application/problem+json */
+    const char *code;            /* of a problem: "BADARG" and so on; NULL otherwise */
     bool is_lost; /* out of memory: the connection is closed without a response, and the client must
                      assume that the command may have been executed */
     char allow[BEL_HTTP_ALLOW_BYTES];       /* the header Allow; empty: none */

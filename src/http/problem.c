@@ -60,7 +60,7 @@ struct bel_http_page bel__http_problem_as(unsigned status, const char *code, con
     }
     if (status == 0) status = problems[i].status;
     struct bel_http_page page = {
-        .status = status, .type = "application/problem+json", .is_problem = true};
+        .status = status, .type = "application/problem+json", .is_problem = true, .code = code};
     assert(status >= 400 && status < 600);
     bel__json_init(&page.body);
     bel__json_open(&page.body, '{');

@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-    CENSUS_MS = 1000, /* minimum interval between two censuses */
+    CENSUS_MS = 250, /* minimum interval between two censuses */
 };
 
 /* Upper bounds of the buckets in us: from a commit on a fast disk to a minute. */
@@ -35,6 +35,43 @@ void bel__meter_record(struct bel_meter *meter, uint64_t ns)
     }
     meter->counts[at]++;
     meter->sum_ns += ns;
+}
+
+uint64_t bel__meter_bound_us(unsigned bucket)
+{
+    assert(bucket < BEL_METER_BOUNDS);
+    return bounds_us[bucket];
+}
+
+/* Returns the number of the five seconds that a time is in, from 1. */
+static uint64_t slot_number(struct bel_mono now)
+{
+    return now.ns / ((uint64_t)BEL_RECENT_SLOT_MS * NS_PER_MS) + 1;
+}
+
+void bel__recent_record(struct bel_recent *recent, uint64_t ns, struct bel_mono now)
+{
+    uint64_t number = slot_number(now);
+    size_t at = number % BEL_RECENT_SLOTS;
+    if (recent->numbers[at] != number) {
+        recent->slots[at] = (struct bel_meter){0};
+        recent->numbers[at] = number;
+    }
+    bel__meter_record(&recent->slots[at], ns);
+}
+
+struct bel_meter bel__recent_sum(const struct bel_recent *recent, struct bel_mono now)
+{
+    struct bel_meter sum = {0};
+    uint64_t number = slot_number(now);
+    for (size_t i = 0; i < BEL_RECENT_SLOTS; i++) {
+        if (recent->numbers[i] + BEL_RECENT_SLOTS <= number) continue;
+        for (size_t bucket = 0; bucket <= BEL_METER_BOUNDS; bucket++) {
+            sum.counts[bucket] += recent->slots[i].counts[bucket];
+        }
+        sum.sum_ns += recent->slots[i].sum_ns;
+    }
+    return sum;
 }
 
 uint64_t bel__meter_count(const struct bel_meter *meter)
@@ -68,6 +105,33 @@ void bel__metrics_finish(struct bel_metrics *metrics)
 {
     bel__topic_counts_destroy(metrics->census);
     metrics->census = NULL;
+}
+
+static const char *const codes[BEL_ERROR_CODES] = {
+    "BADARG", "CONFLICT", "ERR",     "EXECABORT", "FULL",  "IO",
+    "NOAUTH", "NOPERM",   "NOPROTO", "NOTFOUND",  "STALE",
+};
+
+const char *bel__error_code_name(unsigned code)
+{
+    assert(code < BEL_ERROR_CODES);
+    return codes[code];
+}
+
+void bel__metrics_count_error(struct bel_metrics *metrics, const char *code)
+{
+    unsigned at = 0, other = 2;
+    assert(strcmp(codes[other], "ERR") == 0);
+    while (at < BEL_ERROR_CODES && strcmp(codes[at], code) != 0) {
+        at++;
+    }
+    metrics->codes[at < BEL_ERROR_CODES ? at : other]++;
+}
+
+void bel__metrics_count_refused(struct bel_metrics *metrics, enum bel_verb verb)
+{
+    metrics->commands[verb]++;
+    metrics->errors[verb]++;
 }
 
 void bel__metrics_count_http(struct bel_metrics *metrics, unsigned status)
@@ -234,8 +298,39 @@ static void write_census(struct page *page, const struct bel_topic_counts *censu
     write_topics(page, topics, count);
 }
 
+static void write_codes(struct page *page, const struct bel_metrics *metrics)
+{
+    write_head(page, "errors_total", "counter", "Error replies, over RESP and HTTP, by code.");
+    for (unsigned i = 0; i < BEL_ERROR_CODES; i++) {
+        write_line(page, "belfry_errors_total{code=\"%s\"} %" PRIu64 "\n", codes[i],
+                   metrics->codes[i]);
+    }
+}
+
+static void write_recent(struct page *page, const struct bel_meter *meter)
+{
+    static const unsigned thousandths[] = {500, 990, 999};
+    write_metric(page, "deliveries_last_minute", "gauge",
+                 "Timers delivered to workers in the last minute.", bel__meter_count(meter));
+    write_head(page, "delivery_lateness_last_minute_seconds", "gauge",
+               "Time from due to delivery in the last minute: upper bounds of quantiles.");
+    for (size_t i = 0; i < sizeof thousandths / sizeof thousandths[0]; i++) {
+        uint64_t ns = bel__meter_quantile(meter, thousandths[i]);
+        write_line(page, "belfry_delivery_lateness_last_minute_seconds{quantile=\"%g\"} ",
+                   thousandths[i] / 1000.0);
+        if (ns == UINT64_MAX) {
+            write_line(page, "+Inf\n");
+        } else {
+            write_line(page, "%g\n", seconds(ns));
+        }
+    }
+}
+
 static void write_engine(struct page *page, const struct bel_engine_stats *stats)
 {
+    write_metric(page, "timers_dead_total", "counter", "Timers that became dead.", stats->dead);
+    write_metric(page, "timers_expired_total", "counter",
+                 "Timers that expired before they were claimed.", stats->expired);
     write_metric(page, "leases_lost_total", "counter",
                  "Leases that expired without a report from the worker.", stats->leases_lost);
     write_metric(
@@ -273,10 +368,13 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
     struct page page = {.out = out};
     write_verbs(&page, "commands_total", "Commands answered.", metrics->commands);
     write_verbs(&page, "command_errors_total", "Commands answered with an error.", metrics->errors);
+    write_codes(&page, metrics);
     write_metric(&page, "deliveries_total", "counter", "Timers delivered to workers.",
                  metrics->deliveries);
     write_meter(&page, "delivery_lateness_seconds", "Time from due to delivery.",
                 &metrics->lateness);
+    struct bel_meter recent = bel__recent_sum(&metrics->lateness_recent, now);
+    write_recent(&page, &recent);
     write_meter(&page, "turn_seconds",
                 "Duration of a turn: apply, commit and reply to queued requests.", &metrics->turn);
     write_metric(&page, "clients", "gauge", "Open connections.", metrics->clients);

@@ -29,6 +29,9 @@ enum {
     BEL_METER_BOUNDS = 18,
     BEL_TOPIC_COUNTS_TOPICS_MAX = 1000, /* topics with metrics of their own: the first by name */
     BEL_HTTP_CLASSES = 5,
+    BEL_ERROR_CODES = 11,
+    BEL_RECENT_SLOTS = 12,
+    BEL_RECENT_SLOT_MS = 5000,
 };
 
 /* A histogram of durations with the buckets of Prometheus. */
@@ -39,6 +42,9 @@ struct bel_meter {
 
 void bel__meter_record(struct bel_meter *meter, uint64_t ns);
 
+/* Returns the upper bound of a bucket in us, in rising order. */
+uint64_t bel__meter_bound_us(unsigned bucket);
+
 /* Returns the number of recorded durations. */
 uint64_t bel__meter_count(const struct bel_meter *meter);
 
@@ -46,15 +52,28 @@ uint64_t bel__meter_count(const struct bel_meter *meter);
  * without any, UINT64_MAX if that bucket has no bound. */
 uint64_t bel__meter_quantile(const struct bel_meter *meter, unsigned thousandths);
 
+/* The durations of the last minute: a ring of histograms of five seconds each. Starts zeroed. */
+struct bel_recent {
+    struct bel_meter slots[BEL_RECENT_SLOTS];
+    uint64_t numbers[BEL_RECENT_SLOTS]; /* of the five seconds that a slot counts, from 1 */
+};
+
+void bel__recent_record(struct bel_recent *recent, uint64_t ns, struct bel_mono now);
+
+/* Returns the histogram of the last 55 to 60 s. */
+struct bel_meter bel__recent_sum(const struct bel_recent *recent, struct bel_mono now);
+
 struct bel_topic_counts; /* private */
 
 struct bel_metrics {
-    uint64_t commands[BEL_VERBS]; /* replies sent, including errors */
-    uint64_t errors[BEL_VERBS];   /* error replies */
+    uint64_t commands[BEL_VERBS];    /* replies sent, including errors */
+    uint64_t errors[BEL_VERBS];      /* error replies, also to requests that the server refused */
+    uint64_t codes[BEL_ERROR_CODES]; /* error replies of RESP and HTTP by code */
     uint64_t deliveries;
     uint64_t turns;            /* turns with at least one request */
     struct bel_meter turn;     /* duration of these turns: apply, commit, reply */
     struct bel_meter lateness; /* from due time to delivery */
+    struct bel_recent lateness_recent;
     uint64_t clients, clients_max, accepted, refused, dropped;
     uint64_t strangers_dropped; /* clients that sent no right key in time */
     uint64_t keys_wrong;        /* wrong API keys, over RESP and HTTP */
@@ -68,6 +87,15 @@ struct bel_metrics {
 
 /* Initializes all counters to 0. Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__metrics_init(struct bel_metrics *metrics);
+
+/* Counts an error reply by its code: "BADARG" and so on. An unknown code counts as "ERR". */
+void bel__metrics_count_error(struct bel_metrics *metrics, const char *code);
+
+/* Counts a request for the backend that was refused before the backend saw it. */
+void bel__metrics_count_refused(struct bel_metrics *metrics, enum bel_verb verb);
+
+/* Returns the name of a code of `codes`. */
+const char *bel__error_code_name(unsigned code);
 
 /* Counts an HTTP reply with this status. */
 void bel__metrics_count_http(struct bel_metrics *metrics, unsigned status);

@@ -7,6 +7,7 @@
 #include "belfry/instant.h"
 #include "belfry/version.h"
 #include "core/units.h"
+#include "metrics/topic_counts.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -76,6 +77,8 @@ static void print_quantile(struct page *page, const char *name, const struct bel
 
 static void print_engine(struct page *page, const struct bel_engine_stats *stats)
 {
+    line(page, "timers_dead:%" PRIu64, stats->dead);
+    line(page, "timers_expired:%" PRIu64, stats->expired);
     line(page, "leases_lost:%" PRIu64, stats->leases_lost);
     line(page, "leases_lapsed:%" PRIu64, stats->leases_lapsed);
     for (unsigned skip = 0; skip < BEL_ENGINE_SKIPS; skip++) {
@@ -94,13 +97,23 @@ static uint64_t http_requests(const struct bel_metrics *metrics)
     return count;
 }
 
+static void print_errors(struct page *page, const struct bel_metrics *metrics)
+{
+    for (unsigned code = 0; code < BEL_ERROR_CODES; code++) {
+        if (metrics->codes[code] == 0) continue;
+        line(page, "errorstat_%s:count=%" PRIu64, bel__error_code_name(code), metrics->codes[code]);
+    }
+}
+
 static void print_stats(struct page *page)
 {
     const struct bel_metrics *metrics = page->info->metrics;
     uint64_t commands = 0, errors = 0;
     for (unsigned verb = 0; verb < BEL_VERBS; verb++) {
         commands += metrics->commands[verb];
-        errors += metrics->errors[verb];
+    }
+    for (unsigned code = 0; code < BEL_ERROR_CODES; code++) {
+        errors += metrics->codes[code];
     }
     line(page, "total_connections_received:%" PRIu64, metrics->accepted);
     line(page, "total_commands_processed:%" PRIu64, commands);
@@ -116,6 +129,12 @@ static void print_stats(struct page *page)
     print_quantile(page, "turn_us_p99", &metrics->turn, 990);
     print_quantile(page, "lateness_us_p50", &metrics->lateness, 500);
     print_quantile(page, "lateness_us_p99", &metrics->lateness, 990);
+    struct bel_meter recent =
+        bel__recent_sum(&metrics->lateness_recent, page->info->clock->now.real);
+    line(page, "deliveries_last_minute:%" PRIu64, bel__meter_count(&recent));
+    print_quantile(page, "lateness_us_p50_last_minute", &recent, 500);
+    print_quantile(page, "lateness_us_p99_last_minute", &recent, 990);
+    print_errors(page, metrics);
     for (unsigned verb = 0; verb < BEL_VERBS; verb++) {
         if (metrics->commands[verb] == 0) continue;
         line(page, "cmdstat_%s:calls=%" PRIu64 ",failed_calls=%" PRIu64, bel_verb_name(verb),
@@ -164,6 +183,44 @@ static void print_store(struct page *page)
     print_sums(page);
 }
 
+/* Prints a line for each topic of the scope, of the last finished count. The name may contain
+ * colons; the values do not. */
+static void print_topics(struct page *page)
+{
+    size_t count;
+    uint64_t all;
+    struct bel_mono taken, now = page->info->clock->now.real;
+    const struct bel_topic_counts *census = page->info->metrics->census;
+    if (!bel__topic_counts_taken(census, &taken)) return;
+    const struct bel_topic_counts_topic *topics = bel__topic_counts_topics(census, &count, &all);
+    line(page, "topics_age_ms:%" PRIu64, now.ns > taken.ns ? (now.ns - taken.ns) / NS_PER_MS : 0);
+    line(page, "topics_left_out:%" PRIu64, page->scope == NULL ? all - count : 0);
+    for (size_t i = 0; i < count; i++) {
+        const struct bel_topic_counts_topic *topic = &topics[i];
+        struct bel_view name = {topic->name, strlen(topic->name)};
+        if (name.bytes == 0 || !bel__scope_has_topic(page->scope, name)) continue;
+        line(page,
+             "topic_%s:paused=%d,scheduled=%" PRIu64 ",ready=%" PRIu64 ",leased=%" PRIu64
+             ",blocked=%" PRIu64 ",dead=%" PRIu64 ",plans=%" PRIu64 ",oldest_age_ms=%" PRIu64,
+             topic->name, topic->paused, topic->counts[BEL_SCHEDULED], topic->counts[BEL_READY],
+             topic->counts[BEL_LEASED], topic->counts[BEL_BLOCKED], topic->counts[BEL_DEAD],
+             topic->plans, topic->oldest_age_ms);
+    }
+}
+
+/* Prints the histogram of lateness since the start: deliveries that were at most so many us
+ * late. */
+static void print_lateness(struct page *page)
+{
+    const struct bel_meter *meter = &page->info->metrics->lateness;
+    uint64_t below = 0;
+    for (unsigned i = 0; i < BEL_METER_BOUNDS; i++) {
+        below += meter->counts[i];
+        line(page, "lateness_le_%" PRIu64 "_us:%" PRIu64, bel__meter_bound_us(i), below);
+    }
+    line(page, "lateness_le_inf_us:%" PRIu64, bel__meter_count(meter));
+}
+
 static void print_capabilities(struct page *page)
 {
     const struct bel_info *info = page->info;
@@ -187,22 +244,27 @@ int bel__info_print(const struct bel_info *info, struct bel_view section,
         const char *name;
         void (*print)(struct page *page);
         bool is_for_all; /* for keys with a scope too */
+        bool is_long;    /* only if asked for by its name, or by "everything" */
     } sections[] = {
-        {"Server", print_server, true},
-        {"Clients", print_clients, false},
-        {"Stats", print_stats, false},
-        {"Store", print_store, true},
-        {"Capabilities", print_capabilities, true},
+        {"Server", print_server, true, false},
+        {"Clients", print_clients, false, false},
+        {"Stats", print_stats, false, false},
+        {"Lateness", print_lateness, false, true},
+        {"Store", print_store, true, false},
+        {"Topics", print_topics, true, true},
+        {"Capabilities", print_capabilities, true, false},
     };
     struct page page = {.info = info, .scope = scope, .out = out};
     char wanted[16] = "all";
     if (section.bytes >= sizeof wanted) return 0;
     if (section.bytes > 0) memcpy(wanted, section.data, section.bytes);
     if (section.bytes > 0) wanted[section.bytes] = 0;
-    bool is_all = strcasecmp(wanted, "all") == 0 || strcasecmp(wanted, "default") == 0 ||
-                  strcasecmp(wanted, "everything") == 0;
+    bool is_everything = strcasecmp(wanted, "everything") == 0;
+    bool is_all =
+        is_everything || strcasecmp(wanted, "all") == 0 || strcasecmp(wanted, "default") == 0;
     for (unsigned i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        if (!is_all && strcasecmp(wanted, sections[i].name) != 0) continue;
+        bool is_meant = is_all && (is_everything || !sections[i].is_long);
+        if (!is_meant && strcasecmp(wanted, sections[i].name) != 0) continue;
         if (scope != NULL && !sections[i].is_for_all) continue;
         line(&page, "# %s", sections[i].name);
         sections[i].print(&page);

@@ -27,8 +27,9 @@ struct bel_info {
     bool is_sync_in_thread;
 };
 
-/* Appends what a key with this scope may see of a section (NULL: everything), whose name may be in
- * any case; all sections if it is empty, "all", "default" or "everything". An unknown section
+/* Appends what a key with this scope may see of a section (NULL: everything). The name of the
+ * section may be in any case. All sections if it is empty, "all", "default" or "everything"; the
+ * long ones, Topics and Lateness, only for "everything" or by their names. An unknown section
  * appends nothing. Returns 0, BEL_EFULL or BEL_ENOMEM. */
 BEL_CHECKED int bel__info_print(const struct bel_info *info, struct bel_view section,
                                 const struct bel_scope *scope, struct bel_buffer *out);

@@ -315,6 +315,7 @@ static int open_engine(struct server *server)
                               &server->metrics, bel_clock_system());
     bel__caller_init(&server->http_caller, &server->tracker);
     bel__caller_init(&server->own_caller, &server->tracker);
+    server->own_caller.is_own = true;
     server->metrics.backend = &server->own_caller.backend;
     server->metrics.engine = bel_engine_stats(server->engine);
     bel__background_init(&server->background, server->engine, server->loop, &server->clock,
@@ -328,6 +329,7 @@ static void set_up_service(struct server *server)
     server->service = (struct bel_service){
         .zones = server->zones,
         .now = &server->clock.now,
+        .metrics = &server->metrics,
         .calls = &server->calls,
         .payload_bytes_max = config->payload_bytes_max,
         .output_bytes_max = (size_t)config->output_bytes_max,

@@ -49,19 +49,23 @@ static void give_back(struct bel_caller *caller, struct bel_request *request)
     request->done = request->via.done;
 }
 
-static void count(struct bel_request_tracker *tracker, const struct bel_request *request,
+static void count(const struct bel_caller *caller, const struct bel_request *request,
                   const struct bel_reply *reply)
 {
+    struct bel_request_tracker *tracker = caller->tracker;
     struct bel_metrics *metrics = tracker->metrics;
     enum bel_verb verb = request->command.verb;
+    if (reply->err == BEL_EIO || reply->err == BEL_ECORRUPT) tracker->broken = reply->err;
+    if (caller->is_own) return;
     metrics->commands[verb]++;
     if (reply->err != 0) metrics->errors[verb]++;
-    if (reply->err == BEL_EIO || reply->err == BEL_ECORRUPT) tracker->broken = reply->err;
     if (verb != BEL_VERB_CLAIM || reply->err != 0) return;
     metrics->deliveries += reply->deliveries.count;
     for (size_t i = 0; i < reply->deliveries.count; i++) {
         int64_t late_ms = tracker->now.wall.ms - reply->deliveries.items[i].due.ms;
-        bel__meter_record(&metrics->lateness, late_ms > 0 ? (uint64_t)late_ms * NS_PER_MS : 0);
+        uint64_t late_ns = late_ms > 0 ? (uint64_t)late_ms * NS_PER_MS : 0;
+        bel__meter_record(&metrics->lateness, late_ns);
+        bel__recent_record(&metrics->lateness_recent, late_ns, tracker->now.real);
     }
 }
 
@@ -78,7 +82,7 @@ static void leave_if_done(struct bel_caller *caller)
 static void finish(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_caller *caller = bel__caller_of(request);
-    count(caller->tracker, request, reply);
+    count(caller, request, reply);
     give_back(caller, request);
     request->done(request, reply); /* may submit more requests of this caller */
     leave_if_done(caller);

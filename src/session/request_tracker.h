@@ -37,6 +37,7 @@ struct bel_caller {
     void (*left)(struct bel_caller *caller); /* private: set while the caller leaves */
     uint32_t under_way;                      /* read only: requests without a reply */
     uint32_t waiting;                        /* read only: claims with a wait among them */
+    bool is_own; /* the server itself: its requests are not in the metrics */
 };
 
 struct bel_request_tracker {

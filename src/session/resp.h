@@ -94,6 +94,7 @@ struct bel_resp_writer {
     struct bel_buffer *out; /* borrowed */
     int version;            /* 2 or 3 */
     int err;                /* 0, BEL_EFULL or BEL_ENOMEM */
+    const char *code;       /* of the last error reply; NULL: none */
 };
 
 void bel__resp_simple(struct bel_resp_writer *writer, const char *text);

@@ -92,6 +92,7 @@ void bel__resp_error(struct bel_resp_writer *writer, const char *code, const cha
     char line[BEL_RESP_ERROR_BYTES_MAX + 1];
     (void)snprintf(line, sizeof line, "%s %s", code, text);
     put_line(writer, '-', line);
+    writer->code = code;
 }
 
 void bel__resp_integer(struct bel_resp_writer *writer, int64_t number)

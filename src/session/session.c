@@ -138,6 +138,9 @@ static void end_reply(struct bel_session *session, struct bel_call *call,
                         is_large ? "the reply is too large: request fewer timers at once"
                                  : "out of memory: try again");
     }
+    if (writer->code != NULL && session->service->metrics != NULL) {
+        bel__metrics_count_error(session->service->metrics, writer->code);
+    }
     if (writer->out == &session->out) {
         session->appended += session->out.count - before;
     } else {
@@ -193,6 +196,17 @@ static void refuse(struct bel_session *session, struct bel_call *call, const cha
     end_reply(session, call, &writer, before);
 }
 
+/* Replies with an error to a request that the backend would execute, and does not see. */
+static void refuse_verb(struct bel_session *session, struct bel_call *call,
+                        const struct bel_command_entry *entry, const char *code, const char *text)
+{
+    enum bel_verb verb;
+    if (session->service->metrics != NULL && bel__build_has(entry, &verb)) {
+        bel__metrics_count_refused(session->service->metrics, verb);
+    }
+    refuse(session, call, code, text);
+}
+
 /* --- commands --- */
 
 /* Copies the words of the request into the call's block, and reserves memory for pairs. */
@@ -234,12 +248,12 @@ static void submit(struct bel_session *session, struct bel_call *call,
 {
     call->request.done = on_reply;
     if (bel__build(bound, &call->request.command, why) != 0) {
-        refuse(session, call, why->code, why->text);
+        refuse_verb(session, call, bound->entry, why->code, why->text);
         return;
     }
     if (!bel__scope_has(session->grant.scope, &call->request.command)) {
-        refuse(session, call, "NOPERM",
-               "this key is limited to certain topics and does not allow this command");
+        refuse_verb(session, call, bound->entry, "NOPERM",
+                    "this key is limited to certain topics and does not allow this command");
         return;
     }
     assert(call->state == BEL_CALL_UNDER_WAY && session->holder == NULL);
@@ -291,7 +305,7 @@ static void refuse_entry(struct bel_session *session, struct bel_call *call,
     char text[BEL_WHY_BYTES];
     (void)snprintf(text, sizeof text, "%s needs the permission '%s', which this key does not have",
                    entry->name, bel__permission_name(entry->permission));
-    refuse(session, call, "NOPERM", text);
+    refuse_verb(session, call, entry, "NOPERM", text);
 }
 
 static bool is_word(struct bel_view name, const char *text)
@@ -371,9 +385,9 @@ static void run(struct bel_session *session, struct bel_call *call,
     } else if (!has_permission(session, entry)) {
         refuse_entry(session, call, entry);
     } else if (copy_words(session, call, bytes, &words) != 0) {
-        refuse(session, call, "FULL", "out of memory: try again");
+        refuse_verb(session, call, entry, "FULL", "out of memory: try again");
     } else if (bel__bind(entry, &words, &bound, &why) != 0) {
-        refuse(session, call, why.code, why.text);
+        refuse_verb(session, call, entry, why.code, why.text);
     } else if (bel__build_has(entry, &verb)) {
         submit(session, call, &bound, &why);
     } else {

@@ -26,6 +26,7 @@
 #include "core/buffer.h"
 #include "core/list.h"
 #include "core/why.h"
+#include "metrics/metrics.h"
 #include "session/scope.h"
 #include "session/wrong_keys.h"
 
@@ -77,6 +78,7 @@ struct bel_key_attempt {
 struct bel_service {
     struct bel_zones *zones;     /* for times with a zone; may be NULL */
     const struct bel_now *now;   /* the time of this turn, set by the loop */
+    struct bel_metrics *metrics; /* counts error replies; may be NULL */
     struct bel_call_pool *calls; /* NULL: each session keeps one unused call, others are freed */
     uint32_t payload_bytes_max;
     size_t output_bytes_max; /* unread output of a session; 0: 8 MiB */

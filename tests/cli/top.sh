@@ -92,6 +92,9 @@ is other_keys_do_nothing 'exits with 0 restored' play 24 100 see:mail 'type:xyz\
     type:q -- "$belfry" top
 is a_size_that_changes 'exits with 0 restored' play 24 100 see:mail size:10x50 see:SCHEDULED \
     size:50x200 see:SCHEDULED type:q -- "$belfry" top
+is a_narrow_one_keeps_the_topics 'exits with 0 restored' play 24 40 see:TOPIC see:mail \
+    'see:now (paused)' type:q -- "$belfry" top
+is even_a_very_narrow_one 'exits with 0 restored' play 24 22 see:TOPIC see:mail type:q -- "$belfry" top
 is a_tiny_terminal 'exits with 0 restored' play 3 20 see:belfry type:q -- "$belfry" top
 is a_signal_ends_it 'exits with 0 restored' play 24 100 see:mail kill:SIGTERM -- "$belfry" top
 is control_c_ends_it 'exits with 0 restored' play 24 100 see:mail 'type:\x03' -- "$belfry" top
@@ -111,7 +114,7 @@ is pages_and_arrows_scroll 'exits with 0 restored' play 24 100 see:BCDEFGH \
 
 # --- without a terminal ---
 exits it_needs_a_terminal 2 'not a terminal' "$belfry" top
-json but_not_for_json 'j["version"] and j["commands_per_second"] > 0 and
+json but_not_for_json 'j["version"] and j["commands_per_second"] >= 0 and
     [t for t in j["topics"] if t["topic"] == "mail"][0]["scheduled"] == 2 and
     [t for t in j["topics"] if t["topic"] == "now"][0] ["paused"] and
     [t for t in j["topics"] if t["topic"] == "now"][0]["oldest_age_ms"] > 0' \
@@ -127,13 +130,20 @@ serve late --store memory --clock virtual
 for i in 1 2 3; do "$belfry" schedule late x >/dev/null; done
 "$belfry" clock --advance 61s >/dev/null
 "$belfry" claim late --count 3 >/dev/null
-json what_is_not_measured_is_not_0 'j["lateness_us"] == {"p50": "inf", "p99": "inf"}' \
+json what_is_not_measured_is_not_0 \
+    'j["lateness_us_since_start"] == {"p50": "inf", "p99": "inf"}' "$belfry" top --json -i 100ms
+json nothing_in_an_interval_is_null 'j["lateness_us"] == {"p50": None, "p99": None}' \
     "$belfry" top --json -i 100ms
 is nor_on_the_screen 'exits with 0 restored' \
-    play 24 120 'see:late: p50 over 60 s, p99 over 60 s;' type:q -- "$belfry" top
+    play 24 120 'see:p99 since start over 60 s;' type:q -- "$belfry" top
+# The first sample counts from the start of the server; each further one from the one before.
+is lateness_of_an_interval 'exits with 0 restored' play 24 120 'see:late: p50 over 60 s, p99 over 60 s,' \
+    "run:'$belfry' schedule prompt x; '$belfry' claim prompt" 'type: ' 'see:0.1 ms' \
+    type:q -- "$belfry" top -i 1h
+is it_asks_once_for_all_topics 0 bash -c "'$belfry' info stats | grep -c cmdstat_topic || true"
 for i in {1..9}; do "$belfry" schedule prompt x >/dev/null; done
 "$belfry" claim prompt --count 9 >/dev/null
-json a_half_that_is_not_late 'j["lateness_us"] == {"p50": 50, "p99": "inf"}' \
+json a_half_that_is_not_late 'j["lateness_us_since_start"] == {"p50": 50, "p99": "inf"}' \
     "$belfry" top --json -i 100ms
 
 # --- a server that stops and starts again ---

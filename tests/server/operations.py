@@ -4,9 +4,10 @@ import os
 import re
 import socket
 import tempfile
+import urllib.error
 import urllib.request
 
-from rig import Server, main, run
+from rig import Server, main, run, until
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 with open(os.path.join(ROOT, "docs", "OPERATIONS.md")) as file:
@@ -50,6 +51,7 @@ def test_every_metric_is_explained():
     for name in re.findall(r"`([a-z_]+)[`{]", "".join(re.findall(r"^\| (`.*?) \|", table, re.M))):
         assert name in names, f"{name} is no metric"
     for name in re.findall(r"belfry_([a-z_]+)", TEXT[TEXT.index("    groups:"):]):
+        name = name.removesuffix("_bucket")
         assert name in names, f"{name} is no metric"
 
 
@@ -82,6 +84,72 @@ def test_the_service_manager_is_told_when_the_server_listens():
                         assert client.ask("PING") == "PONG"
                 finally:
                     del os.environ["NOTIFY_SOCKET"]
+
+
+def metrics_of(server):
+    """Returns the lines of /metrics as name -> number."""
+    with urllib.request.urlopen(f"http://{server.places['http']}/metrics", timeout=30) as page:
+        lines = re.findall(r"^belfry_(\S+) (\S+)$", page.read().decode(), re.M)
+    return {name: float(value) for name, value in lines}
+
+
+def test_what_is_refused_is_counted():
+    with Server("--store", "memory", "--http", "127.0.0.1:0") as server, server.client() as client:
+        client.refused("SCHEDULE", "t", "x", "IN", "5sec")
+        client.refused("SCHEDULE", "t")
+        client.refused("SCHEDULE", "no topic", "x")
+        client.refused("NONSENSE")
+        client.refused("TOPIC", "nowhere")
+        request = urllib.request.Request(f"http://{server.places['http']}/v1/topics/t/timers",
+                                         b'{"payload": "x", "in": "5sec"}', method="POST")
+        try:
+            urllib.request.urlopen(request, timeout=30)
+            raise AssertionError("not refused")
+        except urllib.error.HTTPError as error:
+            assert error.code == 400
+        counts = metrics_of(server)
+        assert counts['command_errors_total{verb="schedule"}'] == 4, counts
+        assert counts['commands_total{verb="schedule"}'] == 4
+        assert counts['command_errors_total{verb="topic"}'] == 1
+        assert counts['errors_total{code="BADARG"}'] == 3, counts
+        assert counts['errors_total{code="ERR"}'] == 2 and counts['errors_total{code="NOTFOUND"}'] == 1
+        info = client.ask("INFO", "stats")
+        assert "errorstat_BADARG:count=3\r\n" in info and "total_error_replies:6\r\n" in info, info
+
+
+def test_dead_and_expired_timers_are_counted():
+    with Server("--store", "memory", "--clock", "virtual", "--http", "127.0.0.1:0") as server, \
+            server.client() as client:
+        def fail(*words):
+            ((token, *_),) = client.ask("CLAIM", "t")
+            client.ask("FAIL", token, *words)
+        client.ask("SCHEDULE", "t", "x", "ID", "a")
+        fail("DEAD")
+        client.ask("REVIVE", "t", "a")
+        fail("DEAD")
+        client.ask("PURGE", "t", "STATE", "dead")
+        client.ask("SCHEDULE", "t", "x", "EXPIRES", "1s")
+        client.ask("CLOCK", "ADVANCE", "2h")
+        assert client.ask("CLAIM", "t") == []
+        counts = metrics_of(server)
+        assert counts["timers_dead_total"] == 2 and counts["timers_expired_total"] == 1, counts
+        assert counts.get('timers{topic="t",state="dead"}', 0) == 0  # this gauge has gone back
+        assert counts["deliveries_last_minute"] == 2
+        assert counts['delivery_lateness_last_minute_seconds{quantile="0.99"}'] <= 0.05
+
+
+def test_a_section_has_the_topics():
+    with Server("--store", "memory") as server, server.client() as client:
+        client.ask("SCHEDULE", "a:b", "x", "IN", "1h")
+        client.ask("PAUSE", "c/d")
+        def topics():
+            return client.ask("INFO", "topics")
+        until(lambda: "topic_c/d:paused=1" in topics(), "a count")
+        line = re.search(r"^topic_a:b:(.*)\r$", topics(), re.M).group(1)
+        assert line.startswith("paused=0,scheduled=1,ready=0,leased=0"), line
+        assert "topic_" not in client.ask("INFO") and "topic_a:b" in client.ask("INFO", "everything")
+        assert "lateness_le_1000_us:0\r\n" in client.ask("INFO", "lateness")
+        assert "cmdstat_topic" not in client.ask("INFO", "stats")  # the count is no client's
 
 
 main(dict(globals()))

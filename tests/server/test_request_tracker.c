@@ -4,6 +4,7 @@
 #include "session/request_tracker.h"
 
 #include "belfry/engine.h"
+#include "core/units.h"
 #include "metrics/topic_counts.h"
 #include "server/server_clock.h"
 
@@ -286,8 +287,48 @@ static void virtual_time_goes_through_what_is_due(void)
     teardown();
 }
 
+/* --- histograms of the last minute --- */
+
+static uint64_t recent_count(const struct bel_recent *recent, uint64_t ms)
+{
+    struct bel_meter sum = bel__recent_sum(recent, (struct bel_mono){ms * NS_PER_MS});
+    return bel__meter_count(&sum);
+}
+
+static void what_is_a_minute_old_is_forgotten(void)
+{
+    struct bel_recent recent = {0};
+    for (uint64_t ms = 0; ms < 600 * 1000; ms += 1000) {
+        struct bel_mono now = {ms * NS_PER_MS};
+        bel__recent_record(&recent, ms < 300 * 1000 ? NS_PER_S : NS_PER_MS, now);
+        uint64_t count = recent_count(&recent, ms), seconds = ms / 1000 + 1;
+        CHECK(count <= 60 && count >= (seconds < 56 ? seconds : 56));
+        struct bel_meter sum = bel__recent_sum(&recent, now);
+        uint64_t want = ms < 300 * 1000 ? NS_PER_S : NS_PER_MS;
+        bool is_mixed = ms >= 300 * 1000 && ms < 360 * 1000;
+        if (!is_mixed) CHECK_EQ(bel__meter_quantile(&sum, 990), want);
+    }
+    CHECK(recent_count(&recent, 640 * 1000) > 0);
+    CHECK_EQ(recent_count(&recent, 660 * 1000), 0);
+    CHECK_EQ(recent_count(&recent, 6600 * 1000), 0);
+}
+
+static void error_replies_are_counted_by_code(void)
+{
+    CHECK(bel__metrics_init(&metrics) == 0);
+    for (unsigned i = 0; i < BEL_ERROR_CODES; i++) {
+        bel__metrics_count_error(&metrics, bel__error_code_name(i));
+        CHECK_EQ(metrics.codes[i], 1);
+    }
+    bel__metrics_count_error(&metrics, "NONSENSE");
+    CHECK_EQ(metrics.codes[2], 2); /* ERR */
+    bel__metrics_finish(&metrics);
+}
+
 int main(void)
 {
+    RUN(what_is_a_minute_old_is_forgotten);
+    RUN(error_replies_are_counted_by_code);
     RUN(requests_are_counted);
     RUN(a_drain_sends_home_who_waits);
     RUN(a_caller_leaves_when_all_of_his_is_done);

@@ -406,6 +406,8 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
         delete_blobs(engine, &found->record);
     }
     found->state = ending->state;
+    if (ending->state == BEL_DEAD) engine->stats.dead++;
+    if (ending->state == BEL_EXPIRED) engine->stats.expired++;
     if (!is_plan) engine->events->ended(engine, found);
 }
 
