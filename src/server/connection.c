@@ -259,17 +259,28 @@ static void take_in(struct bel_connection *connection, const char *data, size_t 
     bel__connection_activate(connection);
 }
 
+/* Returns whether the client's system has refused what was sent after the client closed. */
+static bool was_reset(struct bel_connection *connection)
+{
+    int fd, error = 0;
+    socklen_t bytes = sizeof error;
+    if (uv_fileno((uv_handle_t *)&connection->tcp, &fd) != 0) return false;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error != 0;
+}
+
 static void on_read(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buffer)
 {
     struct bel_connection *connection = stream->data;
     if (bytes > 0) {
         take_in(connection, buffer->base, (size_t)bytes);
     } else if (bytes == UV_EOF && connection->state != BEL_CONNECTION_SHUT) {
+        if (was_reset(connection)) bel__session_take_back(connection->session);
         set_reading(connection, false);
         assert(connection->state == BEL_CONNECTION_OPEN);
         connection->state = BEL_CONNECTION_ENDED;
         bel__connection_activate(connection);
     } else if (bytes < 0 && bytes != UV_ENOBUFS) {
+        if (bytes == UV_ECONNRESET) bel__session_take_back(connection->session);
         bel__connection_close(connection);
     }
 }

@@ -39,7 +39,7 @@ enum bel_call_state {
     BEL_CALL_BACKGROUND, /* in `calls`: a background task executes it */
     BEL_CALL_ANSWERED,   /* in `calls`: its reply waits for the replies of earlier calls */
     BEL_CALL_LEFT,       /* in no list: its reply is in the output, or is lost */
-    BEL_CALL_UNWRITTEN,  /* in `unwritten`: a claim whose reply is in the output */
+    BEL_CALL_UNWRITTEN,  /* in `unwritten`: a claim whose reply is in the output; or `unread` */
     BEL_CALL_RELEASING,  /* in `releasing`: a claim whose reply is lost */
 };
 
@@ -84,7 +84,8 @@ struct bel_session {
     struct bel_list calls;     /* in the order of the commands */
     struct bel_list unwritten; /* claims whose reply is in the output */
     struct bel_list releasing; /* claims whose reply is lost */
-    struct bel_call *spare;    /* for the next command; NULL while it is in use */
+    struct bel_call *unread; /* the last claim whose reply was written and may be unread, or NULL */
+    struct bel_call *spare;  /* for the next command; NULL while it is in use */
     size_t calls_count, commands_max;
     size_t output_max;             /* maximum of unread output and owed replies, in bytes */
     size_t kept_bytes;             /* of replies that wait for the replies of earlier calls */

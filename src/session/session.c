@@ -45,6 +45,14 @@ static void drop_calls(struct bel_session *session)
     }
 }
 
+/* The client has read the reply to its last claim, or is thought to. */
+static void forget_unread(struct bel_session *session)
+{
+    struct bel_call *call = session->unread;
+    session->unread = NULL;
+    if (call != NULL) bel__call_give(session, call);
+}
+
 /* Returns claims whose replies are written. If the session is dropped, abandons the others. */
 static void settle_unwritten(struct bel_session *session)
 {
@@ -55,7 +63,10 @@ static void settle_unwritten(struct bel_session *session)
         bool is_written = call->end <= written(session);
         if (!is_written && session->state < BEL_SESSION_DROPPED) return;
         bel__link_remove(link);
-        if (is_written) {
+        if (is_written && call->request.command.claim.wait_ms > 0) {
+            forget_unread(session);
+            session->unread = call;
+        } else if (is_written) {
             bel__call_give(session, call);
         } else {
             bel__call_abandon(session, call);
@@ -538,6 +549,7 @@ void bel__session_destroy(struct bel_session *session)
     if (session == NULL) return;
     assert(session->state < BEL_SESSION_DESTROYED);
     settle_unwritten(session);
+    forget_unread(session);
     drop(session);
     withdraw_claims(session);
     bel__resp_finish(&session->parser);
@@ -557,6 +569,8 @@ int bel__session_receive(struct bel_session *session, const void *data, size_t b
 {
     assert(session->state < BEL_SESSION_DESTROYED);
     if (session->state >= BEL_SESSION_ENDING) return 0;
+    settle_unwritten(session);
+    forget_unread(session); /* who goes on has read the reply */
     int err = BEL_EFULL;
     size_t max = bel__session_input_max(session);
     if (session->in.count <= max && bytes <= max - session->in.count) {
@@ -564,6 +578,15 @@ int bel__session_receive(struct bel_session *session, const void *data, size_t b
     }
     if (err) drop(session);
     return err;
+}
+
+void bel__session_take_back(struct bel_session *session)
+{
+    assert(session->state < BEL_SESSION_DESTROYED);
+    settle_unwritten(session);
+    struct bel_call *call = session->unread;
+    session->unread = NULL;
+    if (call != NULL) bel__call_abandon(session, call);
 }
 
 bool bel__session_step(struct bel_session *session, unsigned commands)

@@ -130,6 +130,11 @@ BEL_CHECKED int bel__session_create(const struct bel_service *service,
  * backend has replied to all requests. NULL is allowed. */
 void bel__session_destroy(struct bel_session *session);
 
+/* Releases the deliveries of the last claim that could wait, if the client has sent nothing after
+ * their reply was written. Call it before bel__session_destroy() if the connection was reset: the
+ * client has closed it without reading everything. */
+void bel__session_take_back(struct bel_session *session);
+
 /* Sets the id and the address that CLIENT ID and CLIENT LIST show. A long address is cut. */
 void bel__session_introduce(struct bel_session *session, uint64_t id, const char *address);
 

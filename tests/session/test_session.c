@@ -379,6 +379,36 @@ static void deliveries_that_were_written_stay_leased(void)
     talk_close(&talk);
 }
 
+/* The connection was reset: the last reply to a claim that could wait was not read, unless the
+ * client has said something since. */
+static void deliveries_that_were_not_read_are_released(void)
+{
+    talk_open(&talk);
+    schedule_some(4);
+    struct bel_buffer *out = bel__session_output(talk_session(&talk, 2));
+    say(2, "CLAIM mail WAIT 1s\r\n");
+    talk_settle(&talk);
+    bel__buffer_consume(out, out->count);
+    say(2, "CLAIM mail COUNT 2 WAIT 1s\r\n");
+    talk_settle(&talk);
+    bel__buffer_consume(out, out->count);
+    bel__session_take_back(talk_session(&talk, 2));
+    cut(2);
+    say(3, "CLAIM mail WAIT 1s\r\n");
+    talk_settle(&talk);
+    out = bel__session_output(talk_session(&talk, 3));
+    bel__buffer_consume(out, out->count);
+    say(3, "PING\r\n");
+    talk_settle(&talk);
+    bel__session_take_back(talk_session(&talk, 3));
+    cut(3);
+    for (unsigned i = 0; i < 10; i++) {
+        talk_settle(&talk);
+    }
+    talk_go_on(&talk, "> TOPIC mail\n[..., \"ready\", 2, \"leased\", 2, ...]\n");
+    talk_close(&talk);
+}
+
 /* Cut between the submission and the answer: the claim is taken back, what was asked is done. */
 static void a_cut_before_the_turn_takes_claims_back(void)
 {
@@ -541,6 +571,7 @@ int main(void)
     RUN(many_can_be_done_at_once);
     RUN(deliveries_that_were_not_written_are_released);
     RUN(deliveries_that_were_written_stay_leased);
+    RUN(deliveries_that_were_not_read_are_released);
     RUN(a_cut_before_the_turn_takes_claims_back);
     RUN(a_client_that_is_dropped_keeps_nothing);
     RUN(what_takes_long_is_answered_in_its_turn);
