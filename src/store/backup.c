@@ -23,6 +23,7 @@
  * LMDB does not reuse pages that the second reader may read, so the old tree's file grows during
  * the backup by what changes.
  */
+#include "store/directory.h"
 #include "store/state.h"
 #include "store/tree/build.h"
 
@@ -206,8 +207,8 @@ static char *join(const char *path, const char *name)
     return joined;
 }
 
-/* Sets `context` if there is a file other than LOCK, which lock() has just created, and
- * "lost+found" of a file system. */
+/* Sets `context` if there is a file other than LOCK, which means nothing, and "lost+found" of
+ * a file system. */
 static void see(void *context, const char *name)
 {
     if (strcmp(name, "LOCK") != 0 && strcmp(name, "lost+found") != 0) *(bool *)context = true;
@@ -224,15 +225,15 @@ static int take_directory(struct bel_store *store, struct bel_backup *backup, st
     }
     if (err) return bel__why_system(why, err, path, "made");
     struct bel_io *io = backup->io;
-    err = io->lock(io);
-    if (err == BEL_EBUSY) return bel__why_say(why, BEL_ECONFLICT, "%s is in use", path);
-    if (err) return bel__why_system(why, err, path, "locked");
+    err = bel__directory_lock(io, path, why);
+    if (err) return err == BEL_EBUSY ? BEL_ECONFLICT : err;
     if (bel__log_look(io, NULL) != BEL_ECORRUPT) err = io->list(io, see, &is_taken);
     if (err) return bel__why_system(why, err, path, "read");
     if (is_taken) return bel__why_say(why, BEL_ECONFLICT, "%s is not empty", path);
     struct bel_why found = {0};
     err = bel__log_begin_copy(io, &found);
-    return err ? bel__why_say(why, err, "%s/%s", path, found.text) : 0;
+    if (err) return bel__why_say(why, err, "%s/%s", path, found.text);
+    return bel__directory_sign(io, path, why);
 }
 
 static int make(struct bel_store *store, const char *path, struct bel_backup **out,

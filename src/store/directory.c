@@ -65,9 +65,6 @@ int bel__directory_look(struct bel_io *io, struct bel_why *why)
     bool is_foreign = found.other[0] != 0 && !found.has_log; /* creation checks the segments */
     if (!found.has_tree && !is_foreign) return BEL_ENOTFOUND;
 
-    /* Another process, which has the lock, may have created a store since the first look. */
-    err = find_superblock(io, why);
-    if (err != BEL_ENOTFOUND) return err;
     if (found.has_tree) {
         return bel__why_say(why, BEL_ECORRUPT,
                             "there is a tree but no superblock: an unfinished backup, or the "
@@ -75,4 +72,24 @@ int bel__directory_look(struct bel_io *io, struct bel_why *why)
     }
     return bel__why_say(why, BEL_ECONFLICT,
                         "not a Belfry data directory, and not empty: it has '%s'", found.other);
+}
+
+static int explain(struct bel_io *io, int err, const char *name, struct bel_why *why)
+{
+    if (err == 0) return 0;
+    if (err != BEL_EBUSY) return bel__why_system(why, err, name, "locked");
+    uint64_t pid = io->holder != NULL ? io->holder(io) : 0;
+    if (pid == 0) return bel__why_say(why, err, "%.200s is in use", name);
+    return bel__why_say(why, err, "%.200s is in use by process %llu", name,
+                        (unsigned long long)pid);
+}
+
+int bel__directory_lock(struct bel_io *io, const char *name, struct bel_why *why)
+{
+    return explain(io, io->lock(io), name, why);
+}
+
+int bel__directory_sign(struct bel_io *io, const char *name, struct bel_why *why)
+{
+    return io->sign == NULL ? 0 : explain(io, io->sign(io), name, why);
 }

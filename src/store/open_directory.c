@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Opens a store in a directory: checks what the directory is; takes the lock; reads the superblock,
+ * Opens a store in a directory: takes the lock; checks what the directory is; reads the superblock,
  * so that an unknown format fails before anything is changed; opens the tree, whose epoch is the
  * last batch that need not be replayed.
  */
@@ -30,13 +30,12 @@ static int lock(struct bel_store *store, const struct bel_store_options *options
         if (err) return bel__why_system(why, err, options->path, "opened");
         store->io = store->own_io;
     }
-    int err = bel__directory_look(store->io, why);
-    if (err != 0 && err != BEL_ENOTFOUND) return err; /* before LOCK is created */
-    err = store->io->lock(store->io);
-    if (err == BEL_EBUSY) return bel__why_say(why, err, "the data directory is in use");
-    if (err) return bel__why_system(why, err, "LOCK", "locked");
+    int err = bel__directory_lock(store->io, "the data directory", why);
+    if (err) return err;
     store->is_locked = true;
-    return 0;
+    err = bel__directory_look(store->io, why);
+    if (err != 0 && err != BEL_ENOTFOUND) return err; /* before LOCK is created */
+    return bel__directory_sign(store->io, "the data directory", why);
 }
 
 static int open_log(struct bel_store *store, const struct bel_store_options *options,

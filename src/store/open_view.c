@@ -54,12 +54,9 @@ static int open_store(const char *path, struct bel_io *io, struct bel_tree_stats
                       struct bel_store **out, struct bel_why *why)
 {
     struct bel_store_options options = {.path = path, .io = io, .is_buffered = true};
-    int err = find_superblock(io, why);
-    if (err) return err;
-    err = io->lock(io); /* before the tree, which a running server may be writing */
-    if (err == BEL_EBUSY) return bel__why_say(why, err, "the data directory is in use");
-    if (err) return bel__why_system(why, err, "LOCK", "locked");
-    err = bel__log_look(io, why); /* an unfinished backup has an unfinished tree */
+    int err = bel__directory_lock(io, "the data directory", why); /* a server may be writing */
+    if (!err) err = find_superblock(io, why);
+    if (!err) err = bel__log_look(io, why); /* an unfinished backup has an unfinished tree */
     if (!err) err = open_tree(path, &options.tree, why);
     if (err) return err;
     assert(options.tree != NULL);

@@ -5,8 +5,10 @@
 
 #include "../check.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,18 +118,6 @@ static void a_store_is_there_after_closing_and_after_a_kill(void)
     teardown();
 }
 
-static void a_directory_has_one_opener(void)
-{
-    struct bel_store *second = NULL;
-    setup();
-    open_store();
-    CHECK(bel__store_open(&options, &second, &why) == BEL_EBUSY);
-    CHECK(strcmp(why.text, "the data directory is in use") == 0);
-    close_store();
-    open_store();
-    teardown();
-}
-
 /* Creates a file, or a folder if its name ends in a slash. */
 static void touch(const char *name)
 {
@@ -142,6 +132,65 @@ static bool has_file(const char *name)
     char whole[128];
     (void)snprintf(whole, sizeof whole, "%s/%s", path, name);
     return access(whole, F_OK) == 0;
+}
+
+/* Checks that neither a store nor a view can be opened, and that the process is named. */
+static void check_in_use(void)
+{
+    char text[64];
+    struct bel_store *second = NULL;
+    struct bel_tree_stats stats;
+    (void)snprintf(text, sizeof text, "the data directory is in use by process %d", (int)getpid());
+    CHECK(bel__store_open(&options, &second, &why) == BEL_EBUSY);
+    CHECK_NOTE("%.200s", why.text);
+    CHECK(strcmp(why.text, text) == 0);
+    CHECK(bel__store_open_view(path, &stats, &second, &why) == BEL_EBUSY);
+    CHECK(strcmp(why.text, text) == 0);
+}
+
+static void a_directory_has_one_opener(void)
+{
+    setup();
+    open_store();
+    check_in_use();
+    close_store();
+    open_store();
+    teardown();
+}
+
+/* The lock is that of the directory: whatever is deleted in it, there is no second opener. */
+static void deleted_files_let_nobody_in(void)
+{
+    static const char *const names[] = {"LOCK", "superblock", "tree", "*"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char command[128];
+        setup();
+        open_store();
+        run_batches(1, 10);
+        (void)snprintf(command, sizeof command, "rm -r '%s'/%s", path, names[i]);
+        CHECK(system(command) == 0); /* NOLINT(concurrency-mt-unsafe) */
+        check_in_use();
+        CHECK(i != 0 || !has_file("LOCK")); /* a refused open creates nothing */
+        close_store();
+        teardown();
+    }
+}
+
+/* LOCK alone is the lock of earlier versions. */
+static void a_lock_file_of_an_earlier_version_counts(void)
+{
+    char name[128];
+    setup();
+    open_store();
+    close_store();
+    (void)snprintf(name, sizeof name, "%s/LOCK", path);
+    int file = open(name, O_RDWR | O_CLOEXEC);
+    CHECK(file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0);
+    CHECK(bel__store_open(&options, &store, &why) == BEL_EBUSY);
+    CHECK(strcmp(why.text, "the data directory is in use") == 0); /* LOCK has no process id */
+    CHECK(close(file) == 0);
+    open_store();
+    teardown();
 }
 
 static void a_store_is_not_created_among_other_files(void)
@@ -293,6 +342,8 @@ int main(void)
 {
     RUN(a_store_is_there_after_closing_and_after_a_kill);
     RUN(a_directory_has_one_opener);
+    RUN(deleted_files_let_nobody_in);
+    RUN(a_lock_file_of_an_earlier_version_counts);
     RUN(a_store_is_not_created_among_other_files);
     RUN(a_tree_without_a_superblock_is_refused);
     RUN(a_store_moves_between_direct_and_buffered);

@@ -10,6 +10,7 @@
  *
  *     err = bel__io_system_open("/var/lib/belfry", &io);
  *     err = io->lock(io);
+ *     err = io->sign(io);
  *     err = io->open(io, "log-0", BEL_IO_DIRECT, &file);
  *     err = io->write(io, file, 4096, frame, bytes);
  *     err = io->sync(io, file);
@@ -44,12 +45,19 @@ struct bel_io_file; /* opaque */
 /* Is called with the name of each file. */
 typedef void bel_io_see(void *context, const char *name);
 
-/* The interface. An implementation has this struct as its first member and sets all functions;
- * open_other alone may be NULL. */
+/* The interface. An implementation has this struct as its first member and sets all functions that
+ * are not said to be optional. */
 struct bel_io {
-    /* Locks the directory. BEL_EBUSY if it is locked, be it by this process. */
+    /* Locks the directory, and the file LOCK if it exists. Creates no file. BEL_EBUSY if it is
+     * locked, be it by this process. */
     int (*lock)(struct bel_io *io);
     void (*unlock)(struct bel_io *io);
+
+    /* Creates and locks the file LOCK, for versions that know no other lock, and writes the process
+     * id into it. BEL_EBUSY if LOCK is locked. Optional. */
+    int (*sign)(struct bel_io *io);
+    /* Returns the id of the process that has the lock; 0 if it is unknown. Optional. */
+    uint64_t (*holder)(struct bel_io *io);
 
     int (*open)(struct bel_io *io, const char *name, unsigned how, struct bel_io_file **out);
     void (*close)(struct bel_io *io, struct bel_io_file *file);
@@ -80,7 +88,7 @@ struct bel_io {
     void (*pause)(struct bel_io *io, uint64_t ns); /* sleeps */
 
     /* Opens another directory by its path, and creates it if it does not exist: the target of a
-     * backup. NULL if the implementation has only one directory. */
+     * backup. Optional. */
     int (*open_other)(struct bel_io *io, const char *path, struct bel_io **out);
 
     void (*destroy)(struct bel_io *io); /* unlocks, too */

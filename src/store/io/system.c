@@ -19,6 +19,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +29,8 @@ enum {
     FILL_BYTES = 1 << 20,
 };
 
+static const char lock_name[] = "LOCK";
+
 struct bel_io_file {
     int fd;
 };
@@ -35,6 +38,7 @@ struct bel_io_file {
 struct system_io {
     struct bel_io io;
     int directory, lock; /* descriptors, or -1 */
+    bool is_signed;      /* LOCK has our process id */
 };
 
 static_assert(offsetof(struct system_io, io) == 0, "a bel_io can be cast to a system_io");
@@ -75,15 +79,36 @@ static int sync_fd(int fd, bool is_data)
     }
 }
 
-static int lock(struct bel_io *io)
+/* Takes the flock() of a file or directory. Returns 0, BEL_EBUSY or an error. */
+static int take_flock(int fd)
+{
+    for (;;) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) return 0;
+        if (errno == EINTR) continue;
+        return errno == EWOULDBLOCK ? BEL_EBUSY : code_of(errno);
+    }
+}
+
+static void unlock(struct bel_io *io)
 {
     struct system_io *self = of(io);
-    assert(self->lock < 0);
-    int fd = open_at(self->directory, "LOCK", O_RDWR | O_CREAT);
+    if (self->lock >= 0) {
+        if (self->is_signed) (void)!ftruncate(self->lock, 0); /* the id is of no use any more */
+        (void)flock(self->lock, LOCK_UN); /* a forked process may have the descriptor, too */
+        (void)close(self->lock);
+    }
+    self->lock = -1;
+    self->is_signed = false;
+    (void)flock(self->directory, LOCK_UN);
+}
+
+/* Opens and locks LOCK. */
+static int lock_file(struct system_io *self, int flags)
+{
+    int fd = open_at(self->directory, lock_name, flags);
     if (fd < 0) return code_of(errno);
-    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EINTR) continue;
-        int err = errno == EWOULDBLOCK ? BEL_EBUSY : code_of(errno);
+    int err = take_flock(fd);
+    if (err) {
         (void)close(fd);
         return err;
     }
@@ -91,11 +116,68 @@ static int lock(struct bel_io *io)
     return 0;
 }
 
-static void unlock(struct bel_io *io)
+/* LOCK can be deleted and created anew, the directory cannot: its lock is the one that counts. File
+ * systems that cannot lock a directory (NFS) have LOCK alone. */
+static int lock(struct bel_io *io)
 {
     struct system_io *self = of(io);
-    if (self->lock >= 0) (void)close(self->lock);
-    self->lock = -1;
+    assert(self->lock < 0);
+    int err = take_flock(self->directory);
+    if (err == BEL_EBUSY) return err;
+    err = lock_file(self, O_RDONLY); /* of a process with an earlier version */
+    if (err == BEL_ENOTFOUND) return 0;
+    if (err) unlock(io);
+    return err;
+}
+
+/* The id is for a message. A full disk, which cannot take it, is no reason to fail. */
+static int sign(struct bel_io *io)
+{
+    struct system_io *self = of(io);
+    char text[32];
+    if (self->lock >= 0) { /* opened for reading */
+        (void)close(self->lock);
+        self->lock = -1;
+    }
+    int err = lock_file(self, O_RDWR | O_CREAT);
+    if (err) return err;
+    int bytes = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    self->is_signed = pwrite(self->lock, text, (size_t)bytes, 0) == bytes;
+    (void)!ftruncate(self->lock, self->is_signed ? bytes : 0);
+    return 0;
+}
+
+/* Looks for the lock of a directory in the kernel's list. */
+static uint64_t find_locker(int directory)
+{
+    char line[128];
+    struct stat info;
+    unsigned long long pid = 0, inode;
+    unsigned major_number, minor_number;
+    FILE *list = fstat(directory, &info) == 0 ? fopen("/proc/locks", "re") : NULL;
+    if (list == NULL) return 0;
+    while (pid == 0 && fgets(line, sizeof line, list) != NULL) {
+        if (sscanf(line, "%*u: FLOCK %*s %*s %llu %x:%x:%llu", &pid, &major_number, &minor_number,
+                   &inode) != 4 ||
+            inode != info.st_ino || makedev(major_number, minor_number) != info.st_dev) {
+            pid = 0;
+        }
+    }
+    (void)fclose(list);
+    return pid;
+}
+
+/* The kernel knows best, but may number devices otherwise (overlayfs, btrfs). */
+static uint64_t holder(struct bel_io *io)
+{
+    char text[32] = "";
+    int directory = of(io)->directory;
+    uint64_t pid = find_locker(directory);
+    int fd = pid != 0 ? -1 : open_at(directory, lock_name, O_RDONLY);
+    if (fd < 0) return pid;
+    ssize_t bytes = pread(fd, text, sizeof text - 1, 0);
+    (void)close(fd);
+    return bytes > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
 static int open_file(struct bel_io *io, const char *name, unsigned how, struct bel_io_file **out)
@@ -286,6 +368,8 @@ int bel__io_system_open(const char *path, struct bel_io **out)
     static const struct bel_io door = {
         .lock = lock,
         .unlock = unlock,
+        .sign = sign,
+        .holder = holder,
         .open = open_file,
         .close = close_file,
         .size = size_of,

@@ -39,6 +39,11 @@ static void unlock(struct bel_io *io)
     system_of(io)->unlock(system_of(io));
 }
 
+static uint64_t holder(struct bel_io *io)
+{
+    return system_of(io)->holder(system_of(io));
+}
+
 static int open_file(struct bel_io *io, const char *name, unsigned how, struct bel_io_file **out)
 {
     if (how & BEL_IO_CREATE) return BEL_ENOTFOUND;
@@ -129,6 +134,7 @@ int bel__io_view_open(const char *path, struct bel_io **out)
     static const struct bel_io door = {
         .lock = lock,
         .unlock = unlock,
+        .holder = holder,
         .open = open_file,
         .close = close_file,
         .size = size_of,
