@@ -32,6 +32,7 @@ struct reply_seen {
     char id[BEL_ID_BYTES + 1];
     char token[BEL_TOKEN_BYTES_MAX + 1];
     char lines[4096]; /* of EXPLAIN, one after another */
+    char why[BEL_REPLY_WHY_BYTES];
 };
 
 static inline struct bel_view view(const char *text)
@@ -62,6 +63,7 @@ static inline void reply_seen_note(struct bel_request *request, const struct bel
     struct reply_seen *answer = request->user;
     answer->is_done = true;
     answer->err = reply->err;
+    memcpy(answer->why, reply->why, sizeof answer->why);
     if (reply->err) return;
     switch (request->command.verb) {
     case BEL_VERB_CLAIM:

@@ -171,8 +171,8 @@ static void commit(struct bel_engine *engine)
         }
     }
     bel__rows_end(&engine->rows);
-    engine->stats.is_disk_low = bel__store_is_disk_low(engine->store);
     uint64_t batch = bel__store_commit(engine->store);
+    engine->stats.is_disk_low = bel__store_is_disk_low(engine->store);
     int err = bel__store_error(engine->store);
     if (err) engine->broken = err;
     if (!engine->broken) bel__counts_trim(&engine->rows.counts);
@@ -232,6 +232,8 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     due = earlier(due, boot_in(engine, wake, bel__lane_now(now, BEL_LANE_ENGINE)));
     due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes.wheels[BEL_LANE_WALL])));
     due = earlier(due, boot_in(engine, bel__migration_next(engine), now->engine));
+    uint64_t wait_ns = bel__store_wait_ns(engine->store);
+    if (wait_ns < UINT64_MAX - now->boot.ns) due = earlier(due, now->boot.ns + wait_ns);
     bool has_requests = engine->bulk.first != NULL || engine->submitted.first != NULL;
     if (engine->is_behind || has_requests) due = now->boot.ns;
     assert(due >= now->boot.ns);
@@ -259,6 +261,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     commit(engine);
     bel__answers_give(engine);
     if (!engine->broken && bel__store_work(engine->store)) engine->is_behind = true;
+    engine->stats.is_disk_low = bel__store_is_disk_low(engine->store);
     return next_turn(engine);
 }
 

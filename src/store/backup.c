@@ -275,7 +275,7 @@ int bel__store_backup_begin(struct bel_store *store, const char *path, struct be
     if (!err) err = make(store, path, &store->backup, why);
     if (err) return err;
     store->is_freeze_due = true;
-    store->retry_left = 0; /* whether the disk has room is found out now */
+    store->retry_at_ns = 0; /* whether the disk has room is found out now */
     return 0;
 }
 

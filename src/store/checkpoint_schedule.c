@@ -21,6 +21,10 @@
  * A dropped delta keeps as much memory as the active delta uses by then: a busy store will need it
  * again, an idle one frees it.
  *
+ * A checkpoint that finds no memory or disk space is retried by time: after 10 ms, then after twice
+ * as long each time, up to half a second. bel__store_wait_ns() tells the caller when, so that an
+ * idle store recovers, too.
+ *
  * A checkpoint begins when every batch of the delta is synced. Its transactions become durable one
  * by one; otherwise a part of a batch could become durable that is not in the log.
  */
@@ -29,9 +33,33 @@
 #include <assert.h>
 
 enum {
-    RETRY_CALLS_MAX = 256,
     LOW_DISK_ROWS = 256, /* rows that begin a checkpoint while the disk is full */
+    RETRY_NS_MIN = 10 * 1000 * 1000,
+    RETRY_NS_MAX = 500 * 1000 * 1000, /* so that a disk with room again is noticed in a second */
 };
+
+/* Returns the time; 0 in a store in memory, which has no clock and retries with each call. */
+static uint64_t now_ns(const struct bel_store *store)
+{
+    return store->io == NULL ? 0 : store->io->mono_ns(store->io);
+}
+
+/* Returns whether a failed checkpoint is to be retried later. */
+static bool must_wait(const struct bel_store *store)
+{
+    if (store->freeze != BEL_FREEZE_FROZEN || store->retry_at_ns == 0) return false;
+    return now_ns(store) < store->retry_at_ns;
+}
+
+static void plan_retry(struct bel_store *store, int err)
+{
+    uint64_t delay = 2 * store->retry_delay_ns;
+    if (delay < RETRY_NS_MIN) delay = RETRY_NS_MIN;
+    if (delay > RETRY_NS_MAX) delay = RETRY_NS_MAX;
+    store->retry_err = err;
+    store->retry_delay_ns = delay;
+    store->retry_at_ns = store->io == NULL ? 0 : now_ns(store) + delay;
+}
 
 static void begin(struct bel_store *store)
 {
@@ -54,15 +82,14 @@ static int settle(struct bel_store *store)
     if (err == 0) {
         store->freeze = BEL_FREEZE_APPLIED;
         bel__store_pace_end(store);
-        store->retry_calls = 0;
+        store->retry_err = 0;
+        store->retry_delay_ns = store->retry_at_ns = 0;
         if (store->log != NULL) bel__log_release(store->log, store->frozen_epoch);
         return 0;
     }
     store->freeze = BEL_FREEZE_FROZEN;
-    if (err == BEL_EFULL || err == BEL_ENOMEM) { /* wait twice as long each time */
-        store->retry_calls = 2 * store->retry_calls + 1;
-        if (store->retry_calls > RETRY_CALLS_MAX) store->retry_calls = RETRY_CALLS_MAX;
-        store->retry_left = store->retry_calls;
+    if (err == BEL_EFULL || err == BEL_ENOMEM) {
+        plan_retry(store, err);
         bel__store_backup_fail(store, err);
     } else {
         store->err = err;
@@ -91,7 +118,7 @@ static void freeze(struct bel_store *store)
     store->frozen_epoch = store->batch;
     store->freeze = BEL_FREEZE_FROZEN;
     store->is_freeze_due = false;
-    store->retry_left = 0;
+    store->retry_at_ns = 0;
 }
 
 void bel__store_checkpoint_work(struct bel_store *store)
@@ -108,7 +135,7 @@ void bel__store_checkpoint_work(struct bel_store *store)
     }
     bool may_freeze = store->freeze == BEL_FREEZE_NONE && bel__store_error(store) == 0;
     if (store->is_freeze_due && may_freeze) freeze(store);
-    if (store->retry_left == 0) begin(store);
+    if (!must_wait(store)) begin(store);
 }
 
 /* Does a slice of the checkpoint. Returns whether there is more. */
@@ -116,10 +143,7 @@ static bool step(struct bel_store *store)
 {
     if (settle(store) != 0 || bel__store_error(store) != 0) return false;
     if (store->freeze == BEL_FREEZE_NONE || store->freeze == BEL_FREEZE_APPLIED) return false;
-    if (store->freeze == BEL_FREEZE_FROZEN && store->retry_left > 0) {
-        store->retry_left--;
-        return false;
-    }
+    if (must_wait(store)) return false;
     begin(store);
     if (store->freeze != BEL_FREEZE_BEGUN) return false;
     bool has_more = bel__checkpoint_step(store->checkpoint);
@@ -129,8 +153,22 @@ static bool step(struct bel_store *store)
 bool bel__store_work(struct bel_store *store)
 {
     if (store->log != NULL) bel__log_step(store->log);
+    if (store->is_disk_low && now_ns(store) - store->asked_ns >= RETRY_NS_MAX / 2) {
+        (void)bel__store_ask_disk(store);
+    }
     bool has_more = step(store);
     return bel__store_backup_step(store) || has_more;
+}
+
+uint64_t bel__store_wait_ns(const struct bel_store *store)
+{
+    uint64_t wait = store->is_disk_low ? RETRY_NS_MAX : UINT64_MAX;
+    if (store->io == NULL || bel__store_error(store) != 0) return UINT64_MAX;
+    if (store->retry_err == 0) return wait;
+    if (store->freeze == BEL_FREEZE_BEGUN) return RETRY_NS_MIN; /* a thread retries: look again */
+    uint64_t now = now_ns(store);
+    if (store->retry_at_ns < now + RETRY_NS_MIN) return RETRY_NS_MIN;
+    return store->retry_at_ns - now < wait ? store->retry_at_ns - now : wait;
 }
 
 int bel__store_checkpoint_all(struct bel_store *store)
@@ -138,6 +176,7 @@ int bel__store_checkpoint_all(struct bel_store *store)
     int err = bel__store_error(store);
     if (err) return err;
     if (store->freeze == BEL_FREEZE_NONE || store->freeze == BEL_FREEZE_APPLIED) return BEL_EFULL;
+    if (must_wait(store)) return store->retry_err;
     err = bel__log_wait(store->log);
     if (err) return err;
     begin(store);

@@ -50,9 +50,10 @@ struct bel_store {
     bool is_freeze_due;     /* the active delta is to be frozen as soon as no other is */
     bool has_thread;
     uint64_t frozen_epoch;
-    size_t delta_bytes_max; /* without a log: a larger active delta is frozen */
-    unsigned retry_left;    /* calls of work() until a failed checkpoint is retried */
-    unsigned retry_calls;   /* the retry_left of the last failure; doubles each time */
+    size_t delta_bytes_max;  /* without a log: a larger active delta is frozen */
+    int retry_err;           /* of the last checkpoint, if it is to be retried; or 0 */
+    uint64_t retry_at_ns;    /* when, by the clock of `io`; 0: at once */
+    uint64_t retry_delay_ns; /* of the last failure; doubles each time */
 
     uint64_t begun_ns;    /* for pace.c: when the checkpoint began */
     uint64_t expected_ns; /* for pace.c: how long the last checkpoint took */
@@ -65,6 +66,7 @@ struct bel_store {
     struct bel_io *own_io;   /* equals `io` if the store owns it; or NULL */
     uint64_t free_bytes_min; /* BEL_STORE_ADD fails if the disk has less free space */
     uint64_t unasked_bytes;  /* bytes put since the free space was last checked */
+    uint64_t asked_ns;       /* when that was, if the disk is low */
     bool is_disk_low;
     bool is_locked, is_marked;
 
@@ -78,6 +80,9 @@ struct bel_store *bel__store_make(void);
 /* Does what is due between two batches: refreshes the tree, clears the frozen delta, freezes the
  * active one, begins a checkpoint. */
 void bel__store_checkpoint_work(struct bel_store *store);
+
+/* Returns whether the disk has more free space than the reserve, and remembers it. */
+bool bel__store_ask_disk(struct bel_store *store);
 
 /* Delays a batch if the checkpoint is behind. The other two record the begin and the end of a
  * checkpoint. */

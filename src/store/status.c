@@ -19,9 +19,31 @@ int bel__store_error(const struct bel_store *store)
     return bel__log_error(store->log);
 }
 
+/* Returns the free space of the disk plus half of the free pages inside the tree's file. The tree
+ * always needs some of its free pages, and those that a reader still sees cannot be reused. Without
+ * this share, a store that filled the disk could never accept timers again, since the file does not
+ * shrink when they end. */
+static uint64_t free_bytes_of(struct bel_store *store)
+{
+    uint64_t free_bytes;
+    struct bel_tree_stats stats;
+    if (store->io->free_bytes(store->io, &free_bytes) != 0) return 0;
+    if (free_bytes >= store->free_bytes_min) return free_bytes;
+    store->tree->stats(store->tree, &stats);
+    return free_bytes + stats.free_bytes / 2;
+}
+
+bool bel__store_ask_disk(struct bel_store *store)
+{
+    store->is_disk_low = free_bytes_of(store) < store->free_bytes_min;
+    if (store->is_disk_low) store->asked_ns = store->io->mono_ns(store->io);
+    store->unasked_bytes = 0;
+    return !store->is_disk_low;
+}
+
 bool bel__store_is_disk_low(const struct bel_store *store)
 {
-    return store->is_disk_low;
+    return store->is_disk_low || store->retry_err == BEL_EFULL;
 }
 
 /* Relates the log bytes that are not yet in the tree to the capacity of the log. The part that

@@ -18,29 +18,13 @@ enum {
     BACKUP_PAUSE_NS = 1000 * 1000, /* between two polls of a backup */
 };
 
-/* Returns the free space of the disk plus half of the free pages inside the tree's file. The tree
- * always needs some of its free pages, and those that a reader still sees cannot be reused. Without
- * this share, a store that filled the disk could never accept timers again, since the file does not
- * shrink when they end. */
-static uint64_t free_bytes_of(struct bel_store *store)
-{
-    uint64_t free_bytes;
-    struct bel_tree_stats stats;
-    if (store->io->free_bytes(store->io, &free_bytes) != 0) return 0;
-    if (free_bytes >= store->free_bytes_min) return free_bytes;
-    store->tree->stats(store->tree, &stats);
-    return free_bytes + stats.free_bytes / 2;
-}
-
 /* Returns whether the disk has more free space than the reserve. Asks the system on each call while
  * the disk is low, and otherwise once per ASK_DISK_BYTES. */
 static bool has_disk(struct bel_store *store, size_t bytes)
 {
     bool is_much = store->unasked_bytes >= ASK_DISK_BYTES || bytes >= ASK_DISK_BYTES;
     if (!store->is_disk_low && !is_much) return true;
-    store->is_disk_low = free_bytes_of(store) < store->free_bytes_min;
-    store->unasked_bytes = 0;
-    return !store->is_disk_low;
+    return bel__store_ask_disk(store);
 }
 
 /* Makes sure that the log has room for a frame. */

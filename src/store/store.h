@@ -124,6 +124,11 @@ int bel__store_error(const struct bel_store *store);
  * frees the memory of what is finished. */
 bool bel__store_work(struct bel_store *store);
 
+/* Returns how long an idle caller may wait until it commits (if only an empty batch) and calls
+ * bel__store_work() again, in nanoseconds: less than a second while the disk is full, so that the
+ * store notices when it has room again; UINT64_MAX if there is no need. */
+uint64_t bel__store_wait_ns(const struct bel_store *store);
+
 /* Closes a store; NULL is allowed. Uncommitted rows are lost. */
 void bel__store_close(struct bel_store *store);
 
@@ -199,7 +204,8 @@ BEL_CHECKED int bel__store_backup_poll(struct bel_store *store, struct bel_why *
 /* Makes a backup and waits until it is finished. */
 BEL_CHECKED int bel__store_backup(struct bel_store *store, const char *path, struct bel_why *why);
 
-/* Returns whether the disk was nearly full at the last check, so that BEL_STORE_ADD fails. */
+/* Returns whether the disk was nearly full at the last check, so that BEL_STORE_ADD fails, or the
+ * last checkpoint has found it full. */
 bool bel__store_is_disk_low(const struct bel_store *store);
 
 /* Returns how far checkpoints are behind the log: from 0 to 1,000, where BEL_STORE_ADD begins to

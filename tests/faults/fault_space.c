@@ -14,6 +14,8 @@
 #include "scene.h"
 #include "victim.h"
 
+#include "store/state.h"
+
 #include "../ask.h"
 #include "../check.h"
 
@@ -76,6 +78,13 @@ static void give_back(void)
     CHECK(unlink(ballast) == 0);
 }
 
+/* The victim's time as the clock of its store. */
+static uint64_t victim_mono_ns(struct bel_io *io)
+{
+    (void)io;
+    return victim.now.boot.ns;
+}
+
 static void open_victim(uint64_t round)
 {
     struct victim_options options = {.folder = folder,
@@ -86,6 +95,7 @@ static void open_victim(uint64_t round)
     int err = victim_open(&victim, &options);
     CHECK_NOTE("%s", victim.why);
     CHECK(err == 0);
+    victim.store->io->mono_ns = victim_mono_ns;
     victim.may_fail = true;
 }
 
@@ -238,6 +248,8 @@ static void who_is_full_can_be_copied_or_says_why_not(void)
 
 /* --- a disk that the timers fill --- */
 
+static char last_why[BEL_REPLY_WHY_BYTES];
+
 /* Runs a command on the victim's engine, with turns until it is answered. */
 static int ask(struct bel_command command)
 {
@@ -249,6 +261,7 @@ static int ask(struct bel_command command)
         victim.now.boot.ns += UINT64_C(10000000);
         (void)bel_backend_turn(victim.backend, victim.now);
     }
+    (void)snprintf(last_why, sizeof last_why, "%s", answer.why);
     return answer.err;
 }
 
@@ -296,6 +309,54 @@ static void who_has_filled_it_and_empties_it_is_let_in_again(void)
     victim_close(&victim);
 }
 
+/* --- the time until it recovers --- */
+
+/* Takes the turns that the engine asks for, and no others, for a second. Returns their number. */
+static int idle_for_a_second(void)
+{
+    uint64_t end = victim.now.boot.ns + UINT64_C(1000000000);
+    int turns = 0;
+    for (;;) {
+        struct bel_next next = bel_backend_turn(victim.backend, victim.now);
+        turns++;
+        CHECK(turns < TURNS_MAX * TURNS);
+        if (next.due.ns > end) return turns;
+        CHECK(next.due.ns >= victim.now.boot.ns);
+        victim.now.wall.ms += (int64_t)((next.due.ns - victim.now.boot.ns) / 1000000);
+        victim.now.boot.ns = next.due.ns;
+    }
+}
+
+/* With the log used up, nothing but a checkpoint helps, and no command may be needed for it. */
+static void an_idle_engine_recovers_within_a_second(void)
+{
+    struct victim_options options = {
+        .folder = folder, .round = 5, .book = book, .disk_reserve_bytes = 1, .has_no_thread = true};
+    scene_clear(folder);
+    CHECK(victim_open(&victim, &options) == 0);
+    victim.store->io->mono_ns = victim_mono_ns;
+    for (int round = 0; round < 3; round++) {
+        leave(0);
+        int scheduled = 0;
+        while (schedule() == 0) {
+            scheduled++;
+        }
+        CHECK(scheduled > 10);
+        for (int i = 0; i < 300; i++) { /* longer and longer until it is tried again */
+            CHECK(schedule() == BEL_EFULL);
+            CHECK(strstr(last_why, "the disk of the data directory") != NULL);
+        }
+        CHECK(bel_engine_stats(victim.engine)->is_disk_low);
+        give_back();
+        int turns = idle_for_a_second();
+        CHECK_NOTE("%d turns", turns);
+        CHECK(!bel_engine_stats(victim.engine)->is_disk_low);
+        CHECK(schedule() == 0);
+        CHECK(idle_for_a_second() < 100); /* and is idle then */
+    }
+    victim_close(&victim);
+}
+
 int main(void)
 {
     scene_make(folder);
@@ -316,6 +377,7 @@ int main(void)
     RUN(a_copy_that_does_not_fit_is_told);
     RUN(who_is_full_can_be_copied_or_says_why_not);
     RUN(who_has_filled_it_and_empties_it_is_let_in_again);
+    RUN(an_idle_engine_recovers_within_a_second);
     scene_clear(folder);
     CHECK(umount2(disk, MNT_DETACH) == 0);
     CHECK(rmdir(disk) == 0);

@@ -218,7 +218,7 @@ void world_pass(struct world *world, uint64_t ms, bool is_suspended)
     world->now.boot.ns += ms * NS_PER_MS;
     world->now.wall.ms += (int64_t)ms;
     if (!is_suspended) world->now.real.ns += ms * NS_PER_MS;
-    if (has_feature(world, FEATURE_LAZY)) disk_plan(world->disk)->mono_ns += ms * NS_PER_MS;
+    disk_plan(world->disk)->mono_ns += ms * NS_PER_MS;
     say(world, "      +%llu ms: %lld%s\n", (unsigned long long)ms,
         (long long)(world->now.wall.ms - START_MS), is_suspended ? ", suspended" : "");
 }

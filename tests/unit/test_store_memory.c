@@ -59,11 +59,20 @@ static struct bel_tree *tree;
 static struct bel_store_options options;
 static struct bel_store *store;
 
+/* A clock that advances by a second each time it is read, so that nothing is retried later. */
+static uint64_t mono_ns(struct bel_io *io)
+{
+    static uint64_t ns;
+    (void)io;
+    return ns += 1000000000;
+}
+
 static void setup(void)
 {
     memory_left = UINT64_MAX;
     refused_count = 0;
     disk = disk_create(1);
+    disk_io(disk)->mono_ns = mono_ns;
     CHECK(bel__tree_memory_create_lasting(&tree) == 0);
     options = (struct bel_store_options){
         .io = disk_io(disk), .tree = tree, .segment_bytes = 8192, .segment_count = 3};
