@@ -171,7 +171,9 @@ static void hear_order(struct speaker *speaker, const struct said *said,
     enum bel_verb verb = order->requests[ENGINE_SIDE].command.verb;
     bool is_nothing = answer->kind == ANSWER_ARRAY && answer->count == 0;
     if (order->is_sent_home) {
-        if (!is_nothing) wrong(speaker, said, "it is sent home with something");
+        if (!is_nothing && !said->is_short) {
+            wrong(speaker, said, "it is sent home with something");
+        }
         return;
     }
     if (order->passed == NULL) {

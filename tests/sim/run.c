@@ -194,10 +194,16 @@ static void ask_pages(struct world *world)
     }
 }
 
+/* Begins a turn of both sides, for which the engine may take several. */
+static void begin_turn(struct world *world)
+{
+    world->told.count = 0;
+    world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
+}
+
 static void engine_turn(struct world *world)
 {
     ask_pages(world);
-    world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
     if (has_feature(world, FEATURE_SLOW_SYNC)) thread_hold(chance(world, 70));
     world->is_inside = true;
     memory_enter(true);
@@ -321,7 +327,7 @@ void run_orders(struct world *world, struct list_of_orders *orders)
     if (world->speakers != NULL) speakers_step(world->speakers);
     tap_name_for_book(world);
     world->is_tight = watch_is_tight(world->engine);
-    world->told.count = 0;
+    begin_turn(world);
     engine_turn(world);
     finish_turn(world);
     watch_reason(world);
@@ -373,7 +379,7 @@ static struct list_of_orders round_of(const struct list_of_orders *looks, bool i
 
 static void turn_alone(struct world *world)
 {
-    world->told.count = 0;
+    begin_turn(world);
     engine_turn(world);
     watch_reason(world);
     take_answers(world);
