@@ -16,8 +16,8 @@
 
 static void wrong(const struct speaker *speaker, const struct said *said, const char *what)
 {
-    static const char *const owns[OWNS] = {"PING",  "CLIENT ID", "HELLO",    "GRAZE",  "INFO",
-                                           "MULTI", "QUIT",      "nonsense", "inside", "EXEC"};
+    static const char *const owns[OWNS] = {"PING", "CLIENT ID", "HELLO",  "GRAZE", "INFO", "MULTI",
+                                           "QUIT", "nonsense",  "inside", "EXEC",  "AUTH"};
     const struct order *order = said->order;
     world_fail(speaker->world, "heard", "client %" PRIu64 ", #%" PRIu64 " %s: %s", speaker->number,
                order != NULL ? order->number : said->number,
@@ -62,6 +62,7 @@ static bool is_own_answer(const struct answer *answer, const struct said *said)
     case OWN_INFO:
         return answer->kind == ANSWER_BULK && begins_with(answer->text, "# Server");
     case OWN_TRANSACTION:
+    case OWN_AUTH:
     case OWN_QUIT:
         return answer->kind == ANSWER_SIMPLE;
     case OWN_INSIDE:
@@ -202,7 +203,10 @@ static void hear(struct speaker *speaker, const struct answer *answer)
     }
     struct said *said = &speaker->said[speaker->answered++];
     said->is_short = is_short(speaker, answer);
-    if (said->order != NULL) {
+    if (said->refusal != NULL) {
+        bool is_refused = answer->kind == ANSWER_ERROR && begins_with(answer->text, said->refusal);
+        if (!is_refused) wrong(speaker, said, "it is not refused as it should be");
+    } else if (said->order != NULL) {
         say(speaker->world, "  client %" PRIu64 " hears #%" PRIu64 "\n", speaker->number,
             said->order->number);
         hear_order(speaker, said, answer);
@@ -240,7 +244,7 @@ void speaker_check_all(const struct speaker *speaker)
     if (speaker->answered == speaker->said_count) return;
     const struct said *said = &speaker->said[speaker->answered];
     bool is_received = speaker->wire.count == 0 && !speaker->has_more;
-    if (said->order == NULL) {
+    if (said->order == NULL || said->refusal != NULL) {
         if (is_received) wrong(speaker, said, "it is not answered");
     } else if (said->order->passed != NULL) {
         wrong(speaker, said, "the engine has answered, and it is not heard");

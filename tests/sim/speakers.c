@@ -18,6 +18,8 @@
 
 enum {
     BYTES_MAX = 64 << 20,
+    STRANGER_BYTES = 1000,
+    KEYS_WRONG_MAX = 3,
     STALL_MAX = 12,
     DRAIN_TURNS_MAX = 600,
     DRAIN_TURNS_FORCE = 30, /* then those who do not read are left */
@@ -89,6 +91,7 @@ static struct speaker *speaker_create(struct speakers *speakers)
     speaker->service = (struct bel_service){.now = &speakers->world->now,
                                             .output_bytes_max = config->output_bytes_max,
                                             .commands_max = config->commands_max,
+                                            .authenticate = config->has_keys ? key_check : NULL,
                                             .gone = be_gone,
                                             .context = speaker};
     bel__buffer_init(&speaker->wire, BYTES_MAX);
@@ -151,13 +154,20 @@ static void say_own(struct speaker *speaker, enum own own)
         [OWN_BROKEN] = {"*1\r\n:", true},
         [OWN_INSIDE] = {"SCHEDULE mail inside ID inside", true},
         [OWN_EXEC] = {"EXEC", false},
+        [OWN_AUTH] = {"", false},
     };
     struct world *world = speaker->world;
     struct said *said = add_said(speaker);
     said->own = own;
     said->number = said->own == OWN_PING ? speaker->said_count * 1000 : speaker->number;
     uint64_t number = said->number;
-    if (said->own == OWN_HELLO) {
+    bool is_stranger = world->config.has_keys && speaker->key == KEY_NONE;
+    bool is_open = own == OWN_QUIT || own == OWN_BROKEN || own == OWN_AUTH; /* to everybody */
+    if (is_stranger && !is_open) said->refusal = "NOAUTH ";
+    if (is_stranger) speaker->is_suspect = true;
+    if (said->own == OWN_HELLO && is_stranger) {
+        number = 3;
+    } else if (said->own == OWN_HELLO) {
         number = 2 + below(world, 2);
         speaker->version = said->version = (int)number;
     }
@@ -169,6 +179,43 @@ static void say_own(struct speaker *speaker, enum own own)
     }
 }
 
+/* A key, right or wrong, with or without the user. */
+static void say_key(struct speaker *speaker, enum key key, bool is_right)
+{
+    struct world *world = speaker->world;
+    const char *user = chance(world, 50) ? key_user(key) : "";
+    const char *text = is_right ? key_text(key) : "no idea";
+    struct said *said = add_said(speaker);
+    said->own = OWN_AUTH;
+    if (is_right) {
+        speaker->key = key;
+    } else {
+        said->refusal = "NOAUTH ";
+        speaker->keys_wrong++;
+        speaker->is_suspect = true;
+    }
+    int err = user[0] == 0
+                  ? bel__buffer_append_format(&speaker->wire, "*2\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n",
+                                              strlen(text), text)
+                  : bel__buffer_append_format(&speaker->wire,
+                                              "*3\r\n$4\r\nAUTH\r\n$%zu\r\n%s\r\n$%zu\r\n%s\r\n",
+                                              strlen(user), user, strlen(text), text);
+    if (err) abort();
+}
+
+/* Perhaps authenticates before an order; must, if a stranger may not say anything so long. */
+static void say_some_key(struct speaker *speaker, bool is_long)
+{
+    struct world *world = speaker->world;
+    bool is_stranger = speaker->key == KEY_NONE;
+    if (!world->config.has_keys) return;
+    if (speaker->keys_wrong < KEYS_WRONG_MAX && chance(world, 4)) {
+        say_key(speaker, KEY_ALL, false);
+    }
+    if (!(is_stranger ? is_long || chance(world, 70) : chance(world, 4))) return;
+    say_key(speaker, chance(world, 70) ? KEY_ALL : (enum key)(1 + below(world, KEYS - 1)), true);
+}
+
 /* Something that sessions answer by themselves. */
 static void say_some_own(struct speaker *speaker)
 {
@@ -176,10 +223,18 @@ static void say_some_own(struct speaker *speaker)
     bool is_end = chance(world, 4);
     enum own own = (enum own)(is_end ? OWN_QUIT + below(world, 2) : below(world, OWN_QUIT));
     if (own == OWN_UNKNOWN && chance(world, 70)) own = OWN_HELLO;
+    if (own == OWN_INFO && speaker->key == KEY_TOPIC) own = OWN_PING; /* what it sees is open */
     say_own(speaker, own);
     if (own != OWN_TRANSACTION) return;
     say_own(speaker, OWN_INSIDE);
     say_own(speaker, OWN_EXEC);
+}
+
+/* Whether only clients that have authenticated may say this. */
+static bool is_long(const struct bel_buffer *words)
+{
+    const uint8_t *text = bel__buffer_data(words);
+    return words->count > STRANGER_BYTES || text[0] != '*' || text[2] != '\r'; /* ten words */
 }
 
 void speakers_say(struct speakers *speakers, struct order *order)
@@ -187,10 +242,20 @@ void speakers_say(struct speakers *speakers, struct order *order)
     struct world *world = speakers->world;
     struct speaker *speaker = find_speaker(speakers);
     if (speaker == NULL) return;
+    const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
+    struct bel_buffer words;
+    bel__buffer_init(&words, BYTES_MAX);
+    spoken_command(command, &words);
+    say_some_key(speaker, is_long(&words));
+    struct said *said = add_said(speaker);
+    said->order = order;
+    if (world->config.has_keys) said->refusal = key_refusal(speaker->key, command);
+    if (world->config.has_keys && speaker->key == KEY_NONE) speaker->is_suspect = true;
+    if (bel__buffer_append(&speaker->wire, bel__buffer_data(&words), words.count) != 0) abort();
+    bel__buffer_finish(&words);
     order->speaker = speaker;
     order->is_lost = true; /* until it is heard */
-    add_said(speaker)->order = order;
-    spoken_command(&order->requests[ENGINE_SIDE].command, &speaker->wire);
+    order->is_over = said->refusal != NULL;
     say(world, "      client %" PRIu64 " says #%" PRIu64 "\n", speaker->number, order->number);
     if (chance(world, 20)) say_some_own(speaker);
 }
@@ -241,7 +306,7 @@ static void check_reason(const struct speaker *speaker)
 {
     const struct world *world = speaker->world;
     if (!bel__session_is_closing(speaker->session)) return;
-    if (speaker->is_over || has_fault(world, FAULT_MEMORY)) return;
+    if (speaker->is_over || speaker->is_suspect || has_fault(world, FAULT_MEMORY)) return;
     if (world->config.output_bytes_max > 0) return; /* it has not read */
     world_fail(speaker->world, "hung up", "the server hangs up on client %" PRIu64,
                speaker->number);
@@ -370,6 +435,7 @@ struct speakers *speakers_create(struct world *world)
     if (speakers == NULL) abort();
     speakers->world = world;
     speakers->clock.mono = stand_still;
+    if (!key_scope(&speakers->scope)) abort();
     return speakers;
 }
 

@@ -24,6 +24,15 @@ enum {
     SPEAKERS_MAX = 6,
 };
 
+/* The API keys. */
+enum key {
+    KEY_NONE, /* not authenticated */
+    KEY_ALL,
+    KEY_READER,
+    KEY_TOPIC, /* limited to the first topic */
+    KEYS,
+};
+
 /* What a session answers by itself. */
 enum own {
     OWN_PING,
@@ -36,6 +45,7 @@ enum own {
     OWN_BROKEN, /* is no command: the server hangs up */
     OWN_INSIDE, /* of a transaction */
     OWN_EXEC,
+    OWN_AUTH,
     OWNS,
 };
 
@@ -43,10 +53,11 @@ enum own {
 struct said {
     struct order *order; /* NULL: one of the session's own */
     enum own own;
-    int version;       /* of the protocol, in which it is answered */
-    uint64_t number;   /* what is to come back */
-    bool is_submitted; /* to the engine */
-    bool is_short;     /* all that was heard is that there is no memory */
+    int version;         /* of the protocol, in which it is answered */
+    uint64_t number;     /* what is to come back */
+    const char *refusal; /* how an error begins that the session itself gives; NULL: none */
+    bool is_submitted;   /* to the engine */
+    bool is_short;       /* all that was heard is that there is no memory */
 };
 
 struct speaker {
@@ -60,12 +71,15 @@ struct speaker {
     struct said *said;
     size_t said_count, answered; /* all, and how many of them from the first */
     int version;
-    unsigned stalled; /* for so many turns it does not read */
-    bool has_more;    /* the session has more to do */
-    bool has_ended;   /* it says no more, and still reads */
-    bool is_over;     /* the server is to hang up, for what it has said */
-    bool is_deaf;     /* what is written is not read any more */
-    bool is_gone;     /* nothing of the session is left */
+    enum key key;        /* with which it has authenticated */
+    unsigned keys_wrong; /* that it has tried */
+    bool is_suspect;     /* it was a stranger: the server may hang up before it says who it is */
+    unsigned stalled;    /* for so many turns it does not read */
+    bool has_more;       /* the session has more to do */
+    bool has_ended;      /* it says no more, and still reads */
+    bool is_over;        /* the server is to hang up, for what it has said */
+    bool is_deaf;        /* what is written is not read any more */
+    bool is_gone;        /* nothing of the session is left */
 };
 
 struct speakers {
@@ -74,6 +88,7 @@ struct speakers {
     struct bel_request_tracker tracker;
     struct bel_metrics metrics;
     struct bel_clock clock;
+    struct bel_scope scope;              /* of KEY_TOPIC */
     struct speaker *slots[SPEAKERS_MAX]; /* those that are there, or NULL */
     struct speaker **all;
     size_t all_count;
@@ -98,6 +113,17 @@ void speakers_step(struct speakers *speakers);
 void speakers_listen(struct speakers *speakers);
 /* The server is stopped in order. It may break down on the way. */
 void speakers_drain(struct speakers *speakers);
+
+/* --- keys.c --- */
+
+const char *key_user(enum key key);
+const char *key_text(enum key key);
+/* As a service has it; the context is a speaker. */
+bool key_check(void *context, const struct bel_key_attempt *attempt, struct bel_grant *out);
+/* Sets the scope of KEY_TOPIC. False if that fails. */
+bool key_scope(struct bel_scope *out);
+/* Returns how the error begins with which a command is refused; NULL if it is not. */
+const char *key_refusal(enum key key, const struct bel_command *command);
 
 /* --- tap.c --- */
 

@@ -46,7 +46,7 @@ static struct said *next_said(const struct speaker *speaker, const struct bel_co
 {
     for (size_t i = speaker->answered; i < speaker->said_count; i++) {
         struct said *said = &speaker->said[i];
-        if (said->order == NULL || said->is_submitted) continue;
+        if (said->order == NULL || said->is_submitted || said->refusal != NULL) continue;
         if (is_same(&said->order->requests[ENGINE_SIDE].command, command)) return said;
         if (!has_fault(speaker->world, FAULT_MEMORY)) return NULL;
     }

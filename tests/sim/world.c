@@ -116,6 +116,7 @@ static void draw_speech(struct config *config, uint64_t random)
         random_below(&random, 3) == 0 ? 0 : 5 + (unsigned)random_below(&random, 60);
     config->output_bytes_max = output[random_below(&random, 4)];
     config->commands_max = commands[random_below(&random, 4)];
+    config->has_keys = random_below(&random, 3) == 0 && !config->faults[FAULT_MEMORY];
 }
 
 void config_speak(struct config *config)

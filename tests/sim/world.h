@@ -12,6 +12,7 @@
  *     book.c     what is always true           main.c     seeds and swarms
  *     speakers.c clients of a server           tap.c      between their sessions and the engine
  *     listen.c   what they hear                drain.c    how a history begins and ends
+ *     keys.c     what they may do
  *     walk.c     lists, page by page           watch.c    what an engine shows of itself
  *
  * The judge is exact: it gives a naive model the same requests at the same times and compares
@@ -117,6 +118,7 @@ struct config {
     unsigned stall_in_100;   /* of a client and a turn, as is the next */
     unsigned cut_in_100;
     size_t output_bytes_max, commands_max; /* of a session */
+    bool has_keys;                         /* clients must authenticate */
 };
 
 struct world;
