@@ -65,6 +65,7 @@ struct disk {
     struct change changes[CHANGES_MAX];
     int change_count;
     struct bel_io_file handles[HANDLES_MAX];
+    struct disk *other; /* of backups; borrowed, or NULL */
 };
 
 static struct disk *of(struct bel_io *io)
@@ -74,7 +75,7 @@ static struct disk *of(struct bel_io *io)
 
 static void *allocate(void *old, size_t bytes)
 {
-    void *memory = realloc(old, bytes);
+    void *memory = reallocarray(old, bytes, 1); /* not by a function that tests let fail */
     if (memory == NULL) abort();
     return memory;
 }
@@ -369,6 +370,17 @@ static int free_bytes(struct bel_io *io, uint64_t *out)
     return 0;
 }
 
+static int open_other(struct bel_io *io, const char *path, struct bel_io **out)
+{
+    struct disk *other = of(io)->other;
+    return other == NULL ? BEL_EUNSUPPORTED : disk_folder(disk_io(other), path, out);
+}
+
+void disk_set_other(struct disk *disk, struct disk *other)
+{
+    disk->other = other;
+}
+
 static void destroy(struct bel_io *io)
 {
     disk_destroy(of(io));
@@ -395,6 +407,7 @@ struct disk *disk_create(uint64_t seed)
         .free_bytes = free_bytes,
         .mono_ns = mono_ns,
         .pause = pause_for,
+        .open_other = open_other,
         .destroy = destroy,
     };
     disk->random_state = seed;

@@ -47,6 +47,13 @@ void disk_destroy(struct disk *disk);
 struct bel_io *disk_io(struct disk *disk);
 struct disk_plan *disk_plan(struct disk *disk);
 
+/* Where a backup goes that a store on this disk makes: a disk, borrowed; or NULL. */
+void disk_set_other(struct disk *disk, struct disk *other);
+
+/* Opens a folder of a disk: the one with all files or, if the path ends in "/tree", the one with
+ * those of the tree, whose names begin with "tree/". */
+BEL_CHECKED int disk_folder(struct bel_io *disk, const char *path, struct bel_io **out);
+
 /* Counts an operation that is not the disk's own. False if the power is off: then it is off
  * before the operation or, by chance, after it, which is what `*out_is_done` says. */
 bool disk_step(struct disk *disk, bool *out_is_done);

@@ -217,6 +217,7 @@ static void engine_turn(struct world *world)
     if (synced != world->synced) world->unsynced_ns = UINT64_MAX; /* a new batch may follow */
     world->synced = synced;
     world_work(world);
+    copy_note(world->copy);
     if (watch_is_short(world->engine)) world->is_short = true;
 }
 
@@ -680,6 +681,7 @@ static void step(struct world *world)
     pass_time(world);
     bool is_warm = world->drawn * 10 < world->config.orders;
     if (!is_warm) arm(world);
+    copy_step(world->copy);
     draw_turn(world);
     if (world->has_failed) return;
     if (run_is_down(world)) {

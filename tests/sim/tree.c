@@ -71,6 +71,30 @@ static void give_up(struct bel_tree *tree)
     of(tree)->inner->abort(of(tree)->inner);
 }
 
+/* Copies what the reader sees. */
+static int twin(struct bel_tree *tree, struct bel_tree **out)
+{
+    struct bel_tree *inner = of(tree)->inner, *copy;
+    struct bel_key key = {{0, 0, 0}};
+    struct bel_view value;
+    int err = bel__tree_memory_create(&copy);
+    if (err) return err;
+    err = copy->begin(copy);
+    while (err == 0 && (err = inner->seek(inner, &key, &value)) == 0) {
+        err = copy->put(copy, &key, value);
+        for (int word = 2; word >= 0 && ++key.words[word] == 0; word--) {}
+    }
+    if (err == BEL_ENOTFOUND) err = copy->commit(copy, inner->epoch(inner));
+    if (err == 0) err = copy->refresh(copy);
+    if (err) {
+        copy->abort(copy);
+        copy->close(copy);
+        return err;
+    }
+    *out = copy;
+    return 0;
+}
+
 static void stats(struct bel_tree *tree, struct bel_tree_stats *out)
 {
     of(tree)->inner->stats(of(tree)->inner, out);
@@ -94,6 +118,7 @@ void sim_tree_create(struct sim_tree *tree, struct disk *disk)
                  .remove = take_out,
                  .commit = commit,
                  .abort = give_up,
+                 .twin = twin,
                  .stats = stats,
                  .close = close_tree},
         .disk = disk,

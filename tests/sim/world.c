@@ -58,6 +58,7 @@ static void draw_features(struct config *config, uint64_t *random)
     if (!has[FEATURE_PLANS]) has[FEATURE_ZONES] = false;
     if (!has[FEATURE_PLANS]) has[FEATURE_RRULE] = false;
     if (random_below(random, 2) > 0) has[FEATURE_LAZY] = false;
+    if (random_below(random, 2) > 0) has[FEATURE_BACKUP] = false;
     if (has[FEATURE_LAZY]) has[FEATURE_LATE_SYNC] = has[FEATURE_SLOW_SYNC] = false;
 }
 
@@ -321,6 +322,7 @@ void world_close(struct world *world, bool is_orderly)
     if (world->engine == NULL) return;
     world->open_ms = world_open_ms(world);
     if (!is_orderly) disk_stop(world->disk);
+    if (!is_orderly) copy_stop(world->copy);
     bel_engine_close(world->engine);
     world->engine = NULL;
     const struct disk_plan *plan = disk_plan(world->disk);
@@ -328,16 +330,22 @@ void world_close(struct world *world, bool is_orderly)
                       (world->is_write_armed && plan->fail_write_in == 0);
     if (!disk_is_down(world->disk) && !has_failed) world->synced = UINT64_MAX; /* all of it */
     if (world->speakers != NULL) speakers_kill(world->speakers);
+    copy_end(world->copy);
 }
 
 uint64_t world_digest(struct world *world)
 {
+    return store_digest(world, world->engine->store);
+}
+
+uint64_t store_digest(struct world *world, struct bel_store *store)
+{
     static const struct bel_key zero = {{0, 0, 0}};
     struct bel_store_cursor cursor;
     uint64_t before = world->hash, digest;
-    int err = bel__store_seek(world->engine->store, &zero, &cursor);
+    int err = bel__store_seek(store, &zero, &cursor);
     world->hash = UINT64_C(0xcbf29ce484222325);
-    for (; err == 0; err = bel__store_next(world->engine->store, &cursor)) {
+    for (; err == 0; err = bel__store_next(store, &cursor)) {
         world_hash(world, &cursor.key, sizeof cursor.key);
         world_hash(world, cursor.value.data, cursor.value.bytes);
     }
@@ -367,6 +375,7 @@ void world_init(struct world *world, const struct config *config)
     if (world->seen == NULL) abort();
     world->book = book_create(world);
     world->walk = walk_create(world);
+    world->copy = copy_create(world);
     if (has_judge) world->judge = judge_create(world);
     if (config->is_spoken) world->speakers = speakers_create(world);
 }
@@ -377,6 +386,7 @@ void world_finish(struct world *world)
     judge_destroy(world->judge);
     book_destroy(world->book);
     walk_destroy(world->walk);
+    copy_destroy(world->copy);
     for (size_t i = 0; i < world->orders.count; i++) {
         order_free(world->orders.items[i]);
     }

@@ -12,7 +12,7 @@
  *     book.c     what is always true           main.c     seeds and swarms
  *     speakers.c clients of a server           tap.c      between their sessions and the engine
  *     listen.c   what they hear                drain.c    how a history begins and ends
- *     keys.c     what they may do
+ *     keys.c     what they may do              copy.c     backups
  *     walk.c     lists, page by page           watch.c    what an engine shows of itself
  *
  * The judge is exact: it gives a naive model the same requests at the same times and compares
@@ -87,6 +87,7 @@ enum feature {
     FEATURE_PAGES,     /* lists of few, from cursor to cursor */
     FEATURE_ZONES,     /* plans in zones, at a time when clocks change */
     FEATURE_RRULE,     /* plans with recurrence rules */
+    FEATURE_BACKUP,    /* copies, onto disks that break */
     FEATURE_LAZY,      /* answers come before the sync: a power cut may lose them */
     FEATURES,
 };
@@ -121,6 +122,7 @@ struct config {
     bool has_keys;                         /* clients must authenticate */
 };
 
+struct bel_store;
 struct world;
 struct speaker;
 
@@ -182,6 +184,7 @@ struct judge;
 struct book;
 struct speakers;
 struct walk;
+struct copy;
 
 struct world {
     struct config config;
@@ -197,6 +200,7 @@ struct world {
     struct book *book;
     struct speakers *speakers; /* NULL: there are none */
     struct walk *walk;
+    struct copy *copy;
 
     struct list_of_orders orders; /* all of them */
     struct list_of_orders fresh;  /* submitted to the engine, and not yet to the model */
@@ -267,8 +271,9 @@ uint64_t world_open_ms(const struct world *world);
 int world_open(struct world *world, struct bel_why *why);
 /* An end in order; or as if the process had been killed, without a word to the disk. */
 void world_close(struct world *world, bool is_orderly);
-/* A number that stands for all rows of the store. */
+/* A number that stands for all rows of the store, or of another. */
 uint64_t world_digest(struct world *world);
+uint64_t store_digest(struct world *world, struct bel_store *store);
 
 /* --- memory.c --- */
 
@@ -334,6 +339,18 @@ bool walk_draw(struct walk *walk, struct order *order, struct bel_view topic,
 void walk_told(struct walk *walk, const struct order *order);
 /* Turns are lost: of where things were, nothing is certain. */
 void walk_forget(struct walk *walk);
+
+/* --- copy.c --- */
+
+struct copy *copy_create(struct world *world);
+void copy_destroy(struct copy *copy);
+/* Between two turns: begins a backup now and then, or looks how far it is. */
+void copy_step(struct copy *copy);
+/* After a turn: notes what the store has. */
+void copy_note(struct copy *copy);
+/* The engine is killed, and the copy stays as it is; or it was closed. */
+void copy_stop(struct copy *copy);
+void copy_end(struct copy *copy);
 
 /* --- drain.c --- */
 

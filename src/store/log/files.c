@@ -221,6 +221,10 @@ static int read_superblock(struct bel_log *log, struct bel_why *why)
     if (err) err = bel__why_system(why, err, superblock_name, "read");
     io->close(io, file);
     if (err) return err;
+    if (size == 0) { /* a power failure before the placeholder of a backup was synced */
+        return bel__why_say(why, BEL_ECORRUPT,
+                            "superblock is empty: an unfinished backup, or damage");
+    }
     if (size != sizeof bytes) {
         return bel__why_say(why, BEL_ECORRUPT, "superblock has %llu bytes instead of %zu",
                             (unsigned long long)size, sizeof bytes);
