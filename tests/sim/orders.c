@@ -60,6 +60,7 @@ void order_free(struct order *order)
     heard_free(order->heard[ENGINE_SIDE]);
     heard_free(order->heard[MODEL_SIDE]);
     heard_free(order->passed);
+    web_free(order->web);
     free(order->payload);
     free(order);
 }
@@ -192,7 +193,8 @@ static void choose_plan(struct world *world, const struct order *order,
     bool is_quick = world->config.pace_ms < 1000;
     plan->kind = BEL_PLAN_EVERY;
     const char *rule = (is_quick ? quick : slow)[below(world, 4)];
-    bool is_said = world->speakers != NULL && rule[0] == '@'; /* which cannot be said */
+    bool is_sent = world->speakers != NULL || has_feature(world, FEATURE_WEB);
+    bool is_said = is_sent && rule[0] == '@'; /* which cannot be said */
     plan->rule = view_of(is_said ? rule + strlen("@every ") : rule);
     plan->mode = chance(world, 30) ? BEL_PLAN_DELAY : BEL_PLAN_RATE;
     plan->misfire = (enum bel_misfire)below(world, 3);

@@ -92,6 +92,7 @@ void run_told(struct bel_request *request, const struct bel_reply *reply)
         world_fail(world, "sync", "#%" PRIu64 " is answered after a sync has failed",
                    order->number);
     }
+    if (order->web != NULL) web_told(order, reply);
     if (order->speaker != NULL) {
         tap_pass(order, reply);
     } else {
@@ -174,8 +175,11 @@ static void take_answers(struct world *world)
 
 static void ask(struct world *world, struct order *order)
 {
-    order->request = &order->requests[ENGINE_SIDE];
+    bool is_web = has_feature(world, FEATURE_WEB) && !order->is_look && chance(world, 50);
+    order->request = is_web ? web_ask(order) : NULL;
+    if (order->request == NULL) order->request = &order->requests[ENGINE_SIDE];
     order->request->done = run_told;
+    order->request->user = order;
     order_say(order);
     book_submitted(world->book, order);
     list_add(&world->asked, order);
@@ -634,7 +638,7 @@ static void withdraw_one(struct world *world)
     if (world->asked.count == 0 || has_feature(world, FEATURE_LATE_SYNC)) return;
     struct order *order = world->asked.items[below(world, world->asked.count)];
     if (order->speaker != NULL) return; /* who hangs up, now and then */
-    if (!bel_backend_withdraw(bel_engine_backend(world->engine), &order->requests[ENGINE_SIDE])) {
+    if (!bel_backend_withdraw(bel_engine_backend(world->engine), order->request)) {
         return; /* it has begun */
     }
     (void)list_take(&world->asked, order);

@@ -59,6 +59,7 @@ static void draw_features(struct config *config, uint64_t *random)
     if (!has[FEATURE_PLANS]) has[FEATURE_RRULE] = false;
     if (random_below(random, 2) > 0) has[FEATURE_LAZY] = false;
     if (random_below(random, 2) > 0) has[FEATURE_BACKUP] = false;
+    if (config->faults[FAULT_MEMORY]) has[FEATURE_WEB] = false; /* pages are made in a turn */
     if (has[FEATURE_LAZY]) has[FEATURE_LATE_SYNC] = has[FEATURE_SLOW_SYNC] = false;
 }
 

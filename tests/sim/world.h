@@ -13,6 +13,7 @@
  *     speakers.c clients of a server           tap.c      between their sessions and the engine
  *     listen.c   what they hear                drain.c    how a history begins and ends
  *     keys.c     what they may do              copy.c     backups
+ *     web.c      orders over HTTP
  *     walk.c     lists, page by page           watch.c    what an engine shows of itself
  *
  * The judge is exact: it gives a naive model the same requests at the same times and compares
@@ -87,6 +88,7 @@ enum feature {
     FEATURE_PAGES,     /* lists of few, from cursor to cursor */
     FEATURE_ZONES,     /* plans in zones, at a time when clocks change */
     FEATURE_RRULE,     /* plans with recurrence rules */
+    FEATURE_WEB,       /* orders over HTTP, unless they are spoken */
     FEATURE_BACKUP,    /* copies, onto disks that break */
     FEATURE_LAZY,      /* answers come before the sync: a power cut may lose them */
     FEATURES,
@@ -133,6 +135,7 @@ struct order {
     struct bel_request *request; /* that the engine has: its own, or a session's; NULL: none */
     void (*done)(struct bel_request *request, const struct bel_reply *reply); /* the session's */
     void *user;                                                               /* the session's */
+    struct web *web;         /* if it is asked over HTTP; or NULL */
     struct speaker *speaker; /* who asks; NULL: the simulator itself */
     struct heard *passed;    /* what the engine told the session */
     struct order *claim;     /* a session takes back a delivery of this one, and which; or NULL */
@@ -185,6 +188,7 @@ struct book;
 struct speakers;
 struct walk;
 struct copy;
+struct web;
 
 struct world {
     struct config config;
@@ -351,6 +355,15 @@ void copy_note(struct copy *copy);
 /* The engine is killed, and the copy stays as it is; or it was closed. */
 void copy_stop(struct copy *copy);
 void copy_end(struct copy *copy);
+
+/* --- web.c --- */
+
+/* Sends an order as an HTTP request. Returns the request for the engine; NULL if there is no such
+ * request over HTTP. */
+struct bel_request *web_ask(struct order *order);
+/* Checks the page that the answer becomes. */
+void web_told(const struct order *order, const struct bel_reply *reply);
+void web_free(struct web *web);
 
 /* --- drain.c --- */
 
