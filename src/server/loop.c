@@ -296,7 +296,10 @@ void bel__loop_drain(struct bel_loop *loop)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct bel_loop *loop = handle->data;
-    if (loop->state >= BEL_LOOP_DRAINING) _exit(EXIT_FAILURE);
+    if (loop->state >= BEL_LOOP_DRAINING) { /* end as if the signal were not handled */
+        (void)signal(number, SIG_DFL);
+        (void)raise(number);
+    }
     BEL_LOG(loop->options.log, BEL_LOG_INFO, "stopping", BEL_LOG_NUMBER("signal", number),
             BEL_LOG_NUMBER("clients", loop->options.metrics->clients));
     bel__loop_drain(loop);

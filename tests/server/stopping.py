@@ -49,21 +49,27 @@ def test_shutdown_ends_it():
         client.close()
 
 
+def stuck_client(server):
+    """A client that has not read its replies, until the server could send it no more."""
+    stuck = server.client()
+    stuck.socket.setblocking(False)
+    data, count = b"*2\r\n$4\r\nECHO\r\n$60000\r\n" + b"x" * 60000 + b"\r\n", 0
+    end = time.monotonic() + 20
+    with server.client() as client:
+        while time.monotonic() < end and count < 5 << 20:
+            try:
+                count += stuck.socket.send(data * 10)
+            except BlockingIOError:
+                if client.ask("PING") != "PONG":
+                    raise
+                if count > 1 << 20:
+                    break
+    return stuck
+
+
 def test_a_client_that_does_not_read_does_not_hold_it_up():
     with Server("--store", "memory") as server:
-        stuck = server.client()
-        stuck.socket.setblocking(False)
-        data, count = b"*2\r\n$4\r\nECHO\r\n$60000\r\n" + b"x" * 60000 + b"\r\n", 0
-        end = time.monotonic() + 20
-        with server.client() as client:
-            while time.monotonic() < end and count < 5 << 20:
-                try:
-                    count += stuck.socket.send(data * 10)
-                except BlockingIOError:
-                    if client.ask("PING") != "PONG":
-                        raise
-                    if count > 1 << 20:
-                        break
+        stuck = stuck_client(server)
         start = time.monotonic()
         assert server.stop() == 0
         assert time.monotonic() - start < 15
@@ -75,6 +81,17 @@ def test_a_second_server_on_the_same_data_is_refused():
         data = os.path.join(server.folder, "data")
         status, _, errors = run("serve", "--data", data, "--resp", "127.0.0.1:0", "--http", "none")
         assert status == 1 and "cannot open the data directory" in errors, errors
+
+
+def test_a_second_signal_ends_it_at_once():
+    with Server("--store", "memory") as server:
+        stuck = stuck_client(server)
+        server.process.send_signal(signal.SIGTERM)
+        until(lambda: "stopping" in server.log(), "the first signal")
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(5) == -signal.SIGTERM
+        stuck.close()
+        server.start()
 
 
 def test_data_is_checked_after_a_kill():
