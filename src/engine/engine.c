@@ -286,6 +286,14 @@ static bool withdraw(struct bel_backend *backend, struct bel_request *request)
     }
 }
 
+void bel__engine_explain(const struct bel_engine *engine, struct bel_why *why)
+{
+    bel__store_explain(engine->store, why);
+    if (why->text[0] != 0 || engine->broken != BEL_ECORRUPT) return;
+    (void)bel__why_say(why, engine->broken,
+                       "a stored row is damaged: check the data directory with belfry doctor");
+}
+
 /* --- opening and closing --- */
 
 static uint32_t or_default(uint32_t value, uint32_t otherwise)

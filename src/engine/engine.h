@@ -30,4 +30,7 @@ BEL_CHECKED int bel__engine_open_on(const struct bel_engine_options *options,
                                     struct bel_store *store, struct bel_entropy *entropy,
                                     struct bel_engine **out);
 
+/* Sets `*why` to what has failed in an engine that answers only errors; otherwise to "". */
+void bel__engine_explain(const struct bel_engine *engine, struct bel_why *why);
+
 #endif

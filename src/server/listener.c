@@ -4,7 +4,10 @@
 #include "server/loop_state.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 enum {
     BACKLOG = 1024,
@@ -36,4 +39,18 @@ int bel__loop_listen(struct bel_loop *loop, struct bel_address *address, struct 
     if (status != 0) return bel__why_say(why, BEL_EIO, "%s", uv_strerror(status));
     loop->state = BEL_LOOP_LISTENING;
     return 0;
+}
+
+int bel__loop_probe(const struct bel_address *address, struct bel_why *why)
+{
+    const int on = 1;
+    int fd = socket(address->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int number = fd < 0 ? errno : 0;
+    if (fd >= 0) {
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); /* as uv_tcp_bind() does */
+        const struct sockaddr *name = (const struct sockaddr *)&address->socket;
+        if (bind(fd, name, address->socket_bytes) != 0) number = errno;
+        (void)close(fd);
+    }
+    return number == 0 ? 0 : bel__why_say(why, BEL_EIO, "%s", uv_strerror(-number));
 }

@@ -55,6 +55,10 @@ struct bel_loop_options {
  * BEL_EIO if a system call fails. */
 BEL_CHECKED int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **out);
 
+/* Checks that an address is free, without listening. Returns 0; or BEL_EIO, and sets `why` as
+ * bel__loop_listen(). */
+BEL_CHECKED int bel__loop_probe(const struct bel_address *address, struct bel_why *why);
+
 /* Listens for clients. Returns 0 and sets the port in `*address` if it was 0; or BEL_EIO, and sets
  * `why` to the system's error. */
 BEL_CHECKED int bel__loop_listen(struct bel_loop *loop, struct bel_address *address,

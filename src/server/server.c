@@ -45,11 +45,11 @@ struct server {
     bool is_disk_low;     /* the last state logged */
 };
 
-/* Logs a failure, and returns the error. */
+/* Logs a failure, with its reason if `why` is not empty, and returns the error. */
 static int fail(const struct server *server, int err, const char *what, const char *why)
 {
-    BEL_LOG(server->options.log, BEL_LOG_ERROR, what, BEL_LOG_TEXT("error", bel_error_text(err)),
-            BEL_LOG_TEXT("why", why));
+    BEL_LOG(server->options.log, BEL_LOG_ERROR, what,
+            BEL_LOG_TEXT("error", why[0] != 0 ? why : bel_error_text(err)));
     return err;
 }
 
@@ -214,7 +214,7 @@ static int open_time(struct server *server)
         return 0;
     }
     int err = bel__server_clock_init_virtual(&server->clock, bel_clock_system(), folder);
-    return err ? fail(server, err, "cannot read the virtual clock", config->data) : 0;
+    return err ? fail(server, err, "cannot read the virtual clock", "") : 0;
 }
 
 /* Chooses what waits for the disk. With virtual time the loop does, so that an advance is durable
@@ -307,8 +307,8 @@ static int open_engine(struct server *server)
     int err = bel_engine_open(&options, &server->engine, &why);
     if (err) {
         BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot open the data directory",
-                BEL_LOG_TEXT("data", config->data), BEL_LOG_TEXT("why", why.text),
-                BEL_LOG_TEXT("error", bel_error_text(err)));
+                BEL_LOG_TEXT("data", config->data),
+                BEL_LOG_TEXT("error", why.text[0] != 0 ? why.text : bel_error_text(err)));
         return err;
     }
     bel__request_tracker_init(&server->tracker, bel_engine_backend(server->engine),
@@ -351,6 +351,38 @@ static void set_up_service(struct server *server)
     server->info.keys = server->options.keys != NULL ? bel__keys_count(server->options.keys) : 0;
 }
 
+/* --- listening --- */
+
+static void log_http_failure(struct server *server, const struct bel_why *why)
+{
+    const struct bel_config *config = server->options.config;
+    BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen for HTTP",
+            BEL_LOG_TEXT("address", server->places.http), BEL_LOG_TEXT("why", why->text),
+            BEL_LOG_TEXT("do", config->was_http_asked ? "choose another port with --http"
+                                                      : "use --http ADDRESS:PORT or --http none"));
+}
+
+static void log_resp_failure(struct server *server, const struct bel_why *why)
+{
+    BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen",
+            BEL_LOG_TEXT("address", server->places.resp), BEL_LOG_TEXT("why", why->text));
+}
+
+/* Checks that the ports are free before anything is created on disk. */
+static int probe_ports(struct server *server)
+{
+    const struct bel_config *config = server->options.config;
+    struct bel_why why = {0};
+    bel__address_print(&config->resp, server->places.resp);
+    int err = bel__loop_probe(&config->resp, &why);
+    if (err) log_resp_failure(server, &why);
+    if (err || !config->has_http) return err;
+    bel__address_print(&config->http, server->places.http);
+    err = bel__loop_probe(&config->http, &why);
+    if (err) log_http_failure(server, &why);
+    return err;
+}
+
 static int open_all(struct server *server)
 {
     server->metrics.clients_max = make_room(server);
@@ -359,14 +391,13 @@ static int open_all(struct server *server)
                           "no time zones except UTC: install tzdata", NULL, 0);
     }
     set_up_service(server);
-    int err = open_time(server);
+    int err = probe_ports(server);
+    if (err == 0) err = open_time(server);
     if (err == 0) err = check_data(server);
     if (err == 0) err = open_loop(server);
     if (err == 0) err = open_engine(server);
     return err;
 }
-
-/* --- listening --- */
 
 static int listen_http(struct server *server)
 {
@@ -384,11 +415,7 @@ static int listen_http(struct server *server)
     int err = bel__http_start(&options, &server->http, &why);
     if (err == 0) err = bel__loop_add_http(server->loop, server->http);
     if (err) {
-        BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen for HTTP",
-                BEL_LOG_TEXT("address", server->places.http), BEL_LOG_TEXT("why", why.text),
-                BEL_LOG_TEXT("do", config->was_http_asked
-                                       ? "choose another port with --http"
-                                       : "use --http ADDRESS:PORT or --http none"));
+        log_http_failure(server, &why);
         return err;
     }
     server->places.http_port = bel__http_port(server->http);
@@ -404,8 +431,7 @@ static int listen_resp(struct server *server)
     bel__address_print(&address, server->places.resp);
     int err = bel__loop_listen(server->loop, &address, &why);
     if (err) {
-        BEL_LOG(server->options.log, BEL_LOG_ERROR, "cannot listen",
-                BEL_LOG_TEXT("address", server->places.resp), BEL_LOG_TEXT("why", why.text));
+        log_resp_failure(server, &why);
         return err;
     }
     bel__address_print(&address, server->places.resp);
@@ -460,8 +486,12 @@ int bel__server_run(const struct bel_server_options *options)
     if (err == 0) err = open_all(server);
     if (err == 0) err = listen_all(server);
     if (err == 0) {
+        struct bel_why why = {0};
         err = bel__loop_run(server->loop);
-        if (err) (void)fail(server, err, "store failed; the server acknowledges nothing more", "");
+        if (err) {
+            bel__engine_explain(server->engine, &why);
+            (void)fail(server, err, "store failed; the server acknowledges nothing more", why.text);
+        }
     }
     close_all(server);
     if (err == 0) bel__logger_write(options->log, BEL_LOG_INFO, "stopped", NULL, 0);

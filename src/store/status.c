@@ -19,6 +19,21 @@ int bel__store_error(const struct bel_store *store)
     return bel__log_error(store->log);
 }
 
+void bel__store_explain(const struct bel_store *store, struct bel_why *why)
+{
+    struct bel_io *io = store->io;
+    int err = bel__store_error(store);
+    why->text[0] = 0;
+    if (err == 0 || io == NULL) return;
+    if (bel__log_error(store->log) != 0) {
+        const char *text = io->failure != NULL ? io->failure(io) : "";
+        (void)bel__why_say(why, err, "%s", text);
+    } else {
+        (void)bel__why_say(why, err, "a checkpoint could not write the tree: %s",
+                           bel_error_text(err));
+    }
+}
+
 /* Returns the free space of the disk plus half of the free pages inside the tree's file. The tree
  * always needs some of its free pages, and those that a reader still sees cannot be reused. Without
  * this share, a store that filled the disk could never accept timers again, since the file does not

@@ -119,6 +119,10 @@ uint64_t bel__store_answerable(const struct bel_store *store);
 /* Returns 0; or BEL_EIO or BEL_ECORRUPT once a write, sync or read has failed for good. */
 int bel__store_error(const struct bel_store *store);
 
+/* Sets `*why` to what has failed, if bel__store_error() returns an error and the reason is known;
+ * otherwise to "". */
+void bel__store_explain(const struct bel_store *store, struct bel_why *why);
+
 /* Does a slice of background work (sync, checkpoint) that no thread does. Keeps values and cursors
  * valid. Returns whether there is more, for another call. The next commit, which may be empty,
  * frees the memory of what is finished. */

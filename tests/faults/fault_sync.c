@@ -99,7 +99,13 @@ static bool work_failing(uint64_t sync)
     victim_work(&victim, 1, is_tree ? TURNS_TREE : TURNS);
     if (victim.refused > 0) CHECK(victim.last_error == BEL_EIO);
     CHECK(victim.refused == 0 || shim_has_failed());
-    if (victim.refused > 0) expect_errors(&victim);
+    if (victim.refused > 0) {
+        struct bel_why why;
+        expect_errors(&victim);
+        bel__store_explain(victim.store, &why);
+        CHECK_NOTE("%.200s", why.text);
+        CHECK(strstr(why.text, is_tree ? "tree" : "cannot be synced: Input/output error") != NULL);
+    }
     victim_close(&victim);
     return shim_has_failed();
 }

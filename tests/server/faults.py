@@ -76,6 +76,7 @@ def no_ack_after_a_failed_sync(*flags):
         assert len(acknowledged) < 1000, "no sync has failed"
         assert server.wait() == 1, "it goes on"
         assert "store failed" in server.log()
+        assert "log-0 cannot be synced: Input/output error" in server.log(), server.log()
         server.is_traced = False
         server.start()
         with server.client() as again:

@@ -79,8 +79,30 @@ def test_a_client_that_does_not_read_does_not_hold_it_up():
 def test_a_second_server_on_the_same_data_is_refused():
     with Server("--sync", "loop") as server:
         data = os.path.join(server.folder, "data")
-        status, _, errors = run("serve", "--data", data, "--resp", "127.0.0.1:0", "--http", "none")
-        assert status == 1 and "cannot open the data directory" in errors, errors
+        command = ("serve", "--data", data, "--resp", "127.0.0.1:0", "--http", "none")
+        for deleted in ("", "LOCK", "superblock"):
+            if deleted:
+                os.unlink(os.path.join(data, deleted))
+            status, _, errors = run(*command)
+            assert status == 1 and "cannot open the data directory" in errors, errors
+            assert f"in use by process {server.process.pid}" in errors, errors
+            assert "busy or timed out" not in errors, errors
+
+
+def test_what_is_no_data_directory_is_left_alone():
+    with Server("--store", "memory") as server:
+        command = ("serve", "--resp", "127.0.0.1:0", "--http", "none", "--data")
+        folder = os.path.join(server.folder, "etc")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "passwd"), "w"):
+            pass
+        status, _, errors = run(*command, folder)
+        assert status == 1 and "not a Belfry data directory" in errors, errors
+        assert "passwd" in errors and os.listdir(folder) == ["passwd"], errors
+        if os.getuid() != 0:
+            return
+        status, _, errors = run(*command, "/proc/belfry")
+        assert status == 1 and "input/output error" not in errors, errors
 
 
 def test_a_second_signal_ends_it_at_once():
@@ -137,6 +159,11 @@ def test_a_port_that_is_taken():
         status, _, errors = run("serve", "--store", "memory", "--resp", f"127.0.0.1:{server.port}",
                                 "--http", "none")
         assert status == 1 and "cannot listen" in errors, errors
+        data = os.path.join(server.folder, "new")
+        status, _, errors = run("serve", "--data", data, "--resp", f"127.0.0.1:{server.port}",
+                                "--http", "none")
+        assert status == 1 and "cannot listen" in errors, errors
+        assert not os.path.exists(data), "nothing was created for a server that cannot run"
 
 
 def test_a_port_of_http_that_is_taken():

@@ -87,6 +87,10 @@ struct bel_io {
     uint64_t (*mono_ns)(struct bel_io *io);        /* monotonic time, to measure checkpoints */
     void (*pause)(struct bel_io *io, uint64_t ns); /* sleeps */
 
+    /* Returns a sentence about the first write or sync that failed with BEL_EIO: "log-1 cannot be
+     * synced: Input/output error"; or "". Valid until destroy(). Optional. */
+    const char *(*failure)(struct bel_io *io);
+
     /* Opens another directory by its path, and creates it if it does not exist: the target of a
      * backup. Optional. */
     int (*open_other)(struct bel_io *io, const char *path, struct bel_io **out);

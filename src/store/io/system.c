@@ -8,11 +8,13 @@
 #include "store/io/io.h"
 
 #include "belfry/clock.h"
+#include "core/why.h"
 
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,18 +29,23 @@ enum {
     MODE_DIRECTORY = 0700,
     MODE_FILE = 0600,
     FILL_BYTES = 1 << 20,
+    NAME_BYTES = 24,
 };
 
 static const char lock_name[] = "LOCK";
 
 struct bel_io_file {
     int fd;
+    char name[NAME_BYTES]; /* for messages, maybe shortened */
 };
 
 struct system_io {
     struct bel_io io;
     int directory, lock; /* descriptors, or -1 */
     bool is_signed;      /* LOCK has our process id */
+
+    pthread_mutex_t mutex; /* protects the next */
+    struct bel_why failure;
 };
 
 static_assert(offsetof(struct system_io, io) == 0, "a bel_io can be cast to a system_io");
@@ -180,6 +187,30 @@ static uint64_t holder(struct bel_io *io)
     return bytes > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
+/* Notes that an operation on a file has failed, and returns `err`. */
+static int note_failure(struct bel_io *io, const struct bel_io_file *file, int err,
+                        const char *what)
+{
+    struct system_io *self = of(io);
+    if (err != BEL_EIO) return err;
+    (void)pthread_mutex_lock(&self->mutex);
+    if (self->failure.text[0] == 0) {
+        (void)bel__why_system(&self->failure, err, file->name, what);
+    }
+    (void)pthread_mutex_unlock(&self->mutex);
+    return err;
+}
+
+/* The text does not change once it is there. */
+static const char *failure(struct bel_io *io)
+{
+    struct system_io *self = of(io);
+    (void)pthread_mutex_lock(&self->mutex);
+    const char *text = self->failure.text[0] != 0 ? self->failure.text : "";
+    (void)pthread_mutex_unlock(&self->mutex);
+    return text;
+}
+
 static int open_file(struct bel_io *io, const char *name, unsigned how, struct bel_io_file **out)
 {
     int flags = O_RDWR | O_NOFOLLOW;
@@ -194,6 +225,7 @@ static int open_file(struct bel_io *io, const char *name, unsigned how, struct b
         free(file);
         return err;
     }
+    (void)snprintf(file->name, sizeof file->name, "%.*s", NAME_BYTES - 1, name);
     *out = file;
     return 0;
 }
@@ -234,16 +266,12 @@ static int read_file(struct bel_io *io, struct bel_io_file *file, uint64_t offse
 static int write_file(struct bel_io *io, struct bel_io_file *file, uint64_t offset,
                       const void *data, size_t bytes)
 {
-    (void)io;
     for (size_t done = 0; done < bytes;) {
         ssize_t count =
             pwrite(file->fd, (const char *)data + done, bytes - done, (off_t)(offset + done));
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return code_of(errno);
-        if (count == 0) {
-            errno = EIO;
-            return BEL_EIO;
-        }
+        if (count == 0) errno = EIO;
+        if (count <= 0) return note_failure(io, file, code_of(errno), "written");
         done += (size_t)count;
     }
     return 0;
@@ -266,8 +294,8 @@ static int fill(struct bel_io *io, struct bel_io_file *file, uint64_t offset, ui
 
 static int sync_file(struct bel_io *io, struct bel_io_file *file)
 {
-    (void)io;
-    return sync_fd(file->fd, true);
+    int err = sync_fd(file->fd, true);
+    return err ? note_failure(io, file, err, "synced") : 0;
 }
 
 static int rename_file(struct bel_io *io, const char *from, const char *to)
@@ -341,6 +369,7 @@ static void destroy(struct bel_io *io)
     struct system_io *self = of(io);
     unlock(io);
     if (self->directory >= 0) (void)close(self->directory);
+    (void)pthread_mutex_destroy(&self->mutex);
     free(self);
 }
 
@@ -384,6 +413,7 @@ int bel__io_system_open(const char *path, struct bel_io **out)
         .free_bytes = free_bytes,
         .mono_ns = mono_ns,
         .pause = pause_for,
+        .failure = failure,
         .open_other = open_other,
         .destroy = destroy,
     };
@@ -392,7 +422,7 @@ int bel__io_system_open(const char *path, struct bel_io **out)
     if (err) return err;
     struct system_io *self = malloc(sizeof *self);
     if (self == NULL) return BEL_ENOMEM;
-    *self = (struct system_io){.io = door, .lock = -1};
+    *self = (struct system_io){.io = door, .lock = -1, .mutex = PTHREAD_MUTEX_INITIALIZER};
     self->directory = open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
     if (self->directory < 0) {
         err = errno == ENOMEM ? BEL_ENOMEM : BEL_EIO;
