@@ -55,6 +55,12 @@ def test_every_metric_is_explained():
         assert name in names, f"{name} is no metric"
 
 
+def test_the_alerts_are_shipped():
+    with open(os.path.join(ROOT, "dist", "belfry-alerts.yml")) as file:
+        rules = [line for line in file if not line.startswith("#")]
+    assert "".join("    " + line for line in rules) in TEXT, "OPERATIONS.md has other alerts"
+
+
 def test_every_line_of_the_log_is_explained():
     folder = os.path.join(ROOT, "src", "server")
     table = TEXT[TEXT.index("| message |"):TEXT.index("## When something is wrong")]
