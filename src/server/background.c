@@ -42,6 +42,7 @@ int bel__background_backup(struct bel_background *background, struct bel_view pa
     background->backup = task;
     background->backup_begun = bel_clock_mono(background->clock->system);
     memcpy(background->backup_folder, folder, path.bytes + 1);
+    (void)!bel__server_clock_copy(background->clock, folder); /* before the copy is complete */
     BEL_LOG(background->log, BEL_LOG_INFO, "backup started", BEL_LOG_TEXT("folder", folder));
     bel__loop_begin_chore(background->loop);
     return BEL_BACKGROUND_LATER;
