@@ -246,6 +246,34 @@ static void who_is_full_can_be_copied_or_says_why_not(void)
     victim_close(&victim);
 }
 
+/* LMDB creates its file of locks anew and maps it. */
+static void a_full_disk_can_be_read_and_is_no_reason_to_die(void)
+{
+    char name[2 * SCENE_PATH_BYTES];
+    struct bel_engine_report report;
+    struct bel_engine_why why = {{0}};
+    struct victim_options options = {
+        .folder = folder, .round = 3, .book = book, .disk_reserve_bytes = RESERVE_BYTES};
+    (void)snprintf(name, sizeof name, "%s/tree/lock.mdb", folder);
+    for (int i = 0; i < 2; i++) { /* as it was left, and without the file of locks */
+        leave(0);
+        if (i == 1) {
+            CHECK(unlink(name) == 0);
+            leave(0);
+        }
+        int err = bel_engine_check(folder, &report, &why);
+        CHECK_NOTE("%s: %.200s", bel_error_text(err), why.text);
+        CHECK(err == 0);
+        err = victim_open(&victim, &options);
+        CHECK(i == 0 ? err == 0 : err == BEL_EFULL && strstr(victim.why, "tree") != NULL);
+        if (err == 0) victim_close(&victim);
+        give_back();
+    }
+    CHECK(victim_open(&victim, &options) == 0);
+    (void)victim_check(&victim);
+    victim_close(&victim);
+}
+
 /* --- a disk that the timers fill --- */
 
 static char last_why[BEL_REPLY_WHY_BYTES];
@@ -376,6 +404,7 @@ int main(void)
     RUN(all_that_was_acknowledged_is_there_after_all);
     RUN(a_copy_that_does_not_fit_is_told);
     RUN(who_is_full_can_be_copied_or_says_why_not);
+    RUN(a_full_disk_can_be_read_and_is_no_reason_to_die);
     RUN(who_has_filled_it_and_empties_it_is_let_in_again);
     RUN(an_idle_engine_recovers_within_a_second);
     scene_clear(folder);

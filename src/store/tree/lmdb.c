@@ -44,7 +44,8 @@ enum {
     PAGE_HEADER_BYTES = 16, /* in LMDB's format */
     PAGE_BYTES_MIN = 4096,
     META_PAGES = 2,
-    FREE_TABLE = 0, /* LMDB's handle of the table of free pages */
+    LOCKS_BYTES = 8192, /* of LMDB's file of locks, with its default number of readers */
+    FREE_TABLE = 0,     /* LMDB's handle of the table of free pages */
 };
 
 #define MAP_BYTES_MAX  (UINT64_C(1) << 40)
@@ -361,11 +362,29 @@ static uint64_t map_bytes_first(uint64_t wanted)
     return bytes;
 }
 
+/* Gives the file of LMDB's locks its blocks. LMDB maps the file, and a process that touches
+ * a mapped page for which the disk has no room is killed. Returns 0 or BEL_EFULL; other errors are
+ * LMDB's to report. */
+static int fill_locks(const char *path)
+{
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return 0;
+    int file = openat(folder, "lock.mdb", O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
+    int failed = file < 0 ? errno : 0;
+    if (file >= 0 && fallocate(file, 0, 0, LOCKS_BYTES) != 0) failed = errno;
+    if (file >= 0) close(file);
+    close(folder);
+    return failed == ENOSPC || failed == EDQUOT ? BEL_EFULL : 0;
+}
+
 static int open_env_mapped(struct lmdb_tree *lmdb, const struct bel_tree_options *options,
                            uint64_t map_bytes)
 {
     unsigned flags = MDB_NOTLS | MDB_NORDAHEAD;
+    int err = fill_locks(options->path);
     if (options->mode == BEL_TREE_READ) flags |= MDB_RDONLY;
+    if (err && options->mode != BEL_TREE_READ) return ENOSPC;
+    if (err) flags |= MDB_NOLOCK; /* who only reads, on a full disk, has locked the directory */
     int answer = mdb_env_create(&lmdb->env);
     if (!answer) answer = mdb_env_set_maxdbs(lmdb->env, 2);
     if (!answer) answer = mdb_env_set_mapsize(lmdb->env, map_bytes);
