@@ -122,6 +122,7 @@ struct bel_schedule_spec {
     struct bel_view retry; /* as for bel_backoff_parse(); empty: the topic's */
     uint64_t lease_ms;     /* 0: the topic's */
     uint64_t expires_ms;   /* time after `due` at which the timer expires; 0: never */
+    bool is_imported;      /* from an export: names of headers may begin with belfry- */
 };
 
 /* A timer as a worker receives it from CLAIM. */

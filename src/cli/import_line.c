@@ -317,6 +317,7 @@ static enum import_verdict add_headers(struct import_command *command)
     json_t *headers = json_object_get(command->root, "headers"), *value;
     const char *name;
     size_t count = 0;
+    bool is_reserved = false;
     add_content_type(command, headers);
     if (headers == NULL) return IMPORT_GOOD;
     if (!json_is_object(headers)) {
@@ -325,11 +326,13 @@ static enum import_verdict add_headers(struct import_command *command)
     }
     json_object_foreach(headers, name, value)
     {
+        is_reserved |= strncasecmp(name, "belfry-", strlen("belfry-")) == 0;
         if (add_header(command, name, value, &count)) continue;
         return bel__import_refuse(command, IMPORT_BAD,
                                   "header %.60s: expected a string, and up to %d headers", name,
                                   IMPORT_HEADERS_MAX);
     }
+    if (is_reserved) bel__import_add(command, BEL_VIEW("IMPORTED"));
     return IMPORT_GOOD;
 }
 

@@ -76,6 +76,7 @@ enum {
     BEL_SCHEDULE_GAP,
     BEL_SCHEDULE_FOLD,
     BEL_SCHEDULE_CONFLICT,
+    BEL_SCHEDULE_IMPORTED,
     BEL_ARGUMENTS_MAX, /* no command has more arguments */
 };
 

@@ -93,6 +93,8 @@ static const struct bel_argument schedule[] = {
     [BEL_SCHEDULE_CONFLICT] = {ARGUMENT("CONFLICT", WORD,
                                         "what to do if the id exists (default replace)"),
                                WORDS("replace", "keep", "reject", "earliest", "latest")},
+    [BEL_SCHEDULE_IMPORTED] = {ARGUMENT("IMPORTED", FLAG,
+                                        "allow reserved headers, which an export may have")},
 };
 static_assert(sizeof schedule / sizeof schedule[0] == BEL_ARGUMENTS_MAX,
               "every argument has an entry");

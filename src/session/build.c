@@ -83,8 +83,14 @@ static int check_no_plan(const struct bel_bound *bound, struct bel_why *why)
     }
     bool is_local =
         bel__bound_has(bound, BEL_SCHEDULE_GAP) || bel__bound_has(bound, BEL_SCHEDULE_FOLD);
-    if (!is_local || bel__bound_has(bound, BEL_SCHEDULE_AT)) return 0;
-    return bel__refusal(why, "ERR", "GAP and FOLD need AT, EVERY, CRON or RRULE");
+    if (is_local && !bel__bound_has(bound, BEL_SCHEDULE_AT)) {
+        return bel__refusal(why, "ERR", "GAP and FOLD need AT, EVERY, CRON or RRULE");
+    }
+    if (bound->values[BEL_SCHEDULE_FOLD].number != BEL_FOLD_BOTH) return 0;
+    return bel__refusal(
+        why, "ERR",
+        "FOLD both needs EVERY, CRON or RRULE: a timer is due once, at the first or "
+        "the second of two equal local times");
 }
 
 static int check_schedule(const struct bel_bound *bound, struct bel_why *why)
@@ -160,6 +166,7 @@ static int build_schedule(const struct bel_bound *bound, struct bel_command *out
         .retry = values[BEL_SCHEDULE_RETRY].text,
         .lease_ms = values[BEL_SCHEDULE_LEASE].number,
         .expires_ms = values[BEL_SCHEDULE_EXPIRES].number,
+        .is_imported = bel__bound_has(bound, BEL_SCHEDULE_IMPORTED),
     };
     if (plan < PLANS) out->schedule.plan = recurrence_of(bound, plan);
     return 0;

@@ -62,6 +62,11 @@ is a_plan_and_what_it_has_made 3 bash -c 'wc -l <plans'
 is an_occurrence_becomes_a_timer 'imported	3' \
     bash -c "'$belfry' import plans --topic plans2 | head -n 1"
 json of_a_count_the_rest 'j["count"] == 1 and j["made"] == 0' "$belfry" get plans2 p --json
+cat >old <<'END'
+{"topic": "old", "id": "h", "payload": "x", "headers": {"belfry-own": "x"}, "resource": "db"}
+END
+is what_earlier_versions_exported 'imported	1' bash -c "'$belfry' import old | head -n 1"
+json reserved_headers_are_kept 'j["headers"] == {"belfry-own": "x"}' "$belfry" get old h --json
 is its_id_has_a_colon 2 bash -c "'$belfry' list plans2 | grep -c '^p:'"
 
 left() { # how often a plan of the topic rules will ring still

@@ -96,6 +96,24 @@ static void what_is_too_long_is_refused(struct subject *s)
     CHECK(timer->correlation.bytes == BEL_TEXT_BYTES_MAX);
 }
 
+/* What earlier versions stored, and exports have, is kept. */
+static void reserved_headers_are_refused(struct subject *s)
+{
+    struct bel_command command = {.verb = BEL_VERB_SCHEDULE};
+    struct bel_header header = {BEL_VIEW("Belfry-Plan"), BEL_VIEW("v")};
+    command.schedule =
+        (struct bel_schedule_spec){.topic = view("mail"), .id = view("a"), .headers = &header};
+    command.schedule.headers_count = 1;
+    CHECK(ask(s, &command)->reply.err == BEL_EINVAL);
+    expect_gone(s, "mail", "a");
+    command.schedule.is_imported = true;
+    CHECK(ask(s, &command)->reply.err == 0);
+    CHECK(is_text(timer_of(s, "mail", "a")->headers[0].name, "Belfry-Plan"));
+    header.name = view("belfry");
+    command.schedule.is_imported = false;
+    CHECK(ask(s, &command)->reply.err == 0);
+}
+
 static void too_many_headers_are_refused(struct subject *s)
 {
     static struct bel_header headers[BEL_HEADERS_MAX + 1];
@@ -227,6 +245,7 @@ static const struct test tests[] = {
     TEST(what_is_no_id_is_refused),
     TEST(what_is_too_long_is_refused),
     TEST(too_many_headers_are_refused),
+    TEST(reserved_headers_are_refused),
     TEST(a_resource_has_the_characters_of_a_topic),
     TEST(times_after_the_year_9999_are_refused),
     TEST(delays_and_leases_that_lead_there_are_refused),

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     PRIORITY_DEFAULT = 128,
@@ -59,6 +60,15 @@ static bool find_due(const struct model *model, enum bel_when when, uint64_t del
 
 /* Returns what is wrong with a schedule, except for its id, retry policy and plan; NULL if nothing
  * is. */
+static bool has_reserved(const struct bel_schedule_spec *spec)
+{
+    for (size_t i = 0; i < spec->headers_count && !spec->is_imported; i++) {
+        struct bel_view name = spec->headers[i].name;
+        if (name.bytes >= 7 && strncasecmp(name.data, "belfry-", 7) == 0) return true;
+    }
+    return false;
+}
+
 static const char *find_fault(const struct model *model, const struct bel_schedule_spec *spec)
 {
     struct instant due;
@@ -68,6 +78,7 @@ static const char *find_fault(const struct model *model, const struct bel_schedu
     if (!is_resource(spec->resource)) return "resource";
     if (spec->correlation.bytes > BEL_TEXT_BYTES_MAX) return "correlation";
     if (!headers_fit(spec)) return "headers";
+    if (has_reserved(spec)) return "a reserved header";
     if (!model_reaches(model, spec->lease_ms)) return "lease";
     if (!model_reaches(model, spec->expires_ms)) return "expires";
     if (!model_reaches(model, spec->plan.spread_ms)) return "spread";

@@ -112,6 +112,7 @@ static void say_schedule(struct speech *speech, const struct bel_schedule_spec *
         say(speech, spec->headers[i].name);
         say(speech, spec->headers[i].value);
     }
+    if (spec->is_imported) say_text(speech, "IMPORTED");
     say_view(speech, "RETRY", spec->retry);
     say_number_unless_0(speech, "LEASE", spec->lease_ms);
     say_number_unless_0(speech, "EXPIRES", spec->expires_ms);

@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     RULE_BYTES_MAX = BEL_RULE_BYTES_MAX,
@@ -56,6 +57,14 @@ static int check_names(struct bel_engine *engine, const struct bel_schedule_spec
     return 0;
 }
 
+/* Returns whether a name is one of those that only the server gives: belfry-plan and others. */
+static bool is_reserved(struct bel_view name)
+{
+    static const char prefix[] = "belfry-";
+    return name.bytes >= sizeof prefix - 1 &&
+           strncasecmp(name.data, prefix, sizeof prefix - 1) == 0;
+}
+
 static int check_headers(const struct bel_schedule_spec *spec, struct bel_reply *reply)
 {
     size_t bytes = 0;
@@ -66,6 +75,10 @@ static int check_headers(const struct bel_schedule_spec *spec, struct bel_reply 
         const struct bel_header *header = &spec->headers[i];
         if (header->name.bytes == 0) {
             return bel__refuse(reply, BEL_EINVAL, "a header needs a name");
+        }
+        if (!spec->is_imported && is_reserved(header->name)) {
+            return bel__refuse(reply, BEL_EINVAL,
+                               "invalid header: names that begin with belfry- are reserved");
         }
         if (header->name.bytes > BEL_HEADERS_BYTES_MAX ||
             header->value.bytes > BEL_HEADERS_BYTES_MAX) {
