@@ -168,6 +168,7 @@ struct bel_timer {
     size_t outcomes_count;
     struct bel_recurrence plan;     /* plan; an empty rule: this is not a plan */
     uint64_t made, skipped, missed; /* plan: occurrences made, skipped by overlap, missed */
+    uint64_t used;                  /* plan with a count: how many times it has counted */
     struct bel_view plan_id;        /* occurrence: the id of its plan, and its nominal time */
     struct bel_wall nominal;
 };

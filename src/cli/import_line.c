@@ -262,18 +262,21 @@ static enum import_verdict add_field(struct import_command *command, const char 
     return IMPORT_GOOD;
 }
 
-/* Adds the COUNT of a plan, less the occurrences it has made. */
+/* Adds the COUNT of a plan, less the times it has counted. Exports of earlier versions, which
+ * counted the occurrences that were made, do not have `used`. */
 static enum import_verdict add_count(struct import_command *command)
 {
     const json_t *value = json_object_get(command->root, "count");
-    json_int_t made = json_integer_value(json_object_get(command->root, "made"));
+    const json_t *counted = json_object_get(command->root, "used");
+    if (counted == NULL) counted = json_object_get(command->root, "made");
+    json_int_t used = json_integer_value(counted);
     struct bel_view word;
     if (value == NULL) return IMPORT_GOOD;
     if (!word_of(command, value, &word)) {
         return bel__import_refuse(command, IMPORT_BAD, "count: expected an integer");
     }
-    if (json_is_integer(value) && made > 0) {
-        json_int_t left = json_integer_value(value) - made;
+    if (json_is_integer(value) && used > 0) {
+        json_int_t left = json_integer_value(value) - used;
         if (left <= 0) return bel__import_refuse(command, IMPORT_LEFT_OUT, "the plan is finished");
         char *text = command->texts[command->texts_count - 1];
         word = (struct bel_view){text, bel__print_i64(text, left)};

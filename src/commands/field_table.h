@@ -90,6 +90,8 @@ static const struct bel_field bel__timer_fields[] = {
      NEEDS(PLAN)},
     {NUMBER("missed", COUNT, timer, missed, "nominal times of a plan left out by MISFIRE"),
      NEEDS(PLAN)},
+    {NUMBER("used", COUNT, timer, used, "nominal times of a plan that COUNT has counted"),
+     NEEDS(PLAN), ABSENT_IF_EMPTY},
     {VIEW("plan", TEXT, timer, plan_id, "id of the plan of an occurrence"), NEEDS(OCCURRENCE)},
     {FIELD("nominal_ms", INSTANT, timer, nominal, "nominal time of an occurrence"),
      NEEDS(OCCURRENCE)},

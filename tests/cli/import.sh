@@ -64,9 +64,13 @@ is an_occurrence_becomes_a_timer 'imported	3' \
 json of_a_count_the_rest 'j["count"] == 1 and j["made"] == 0' "$belfry" get plans2 p --json
 cat >old <<'END'
 {"topic": "old", "id": "h", "payload": "x", "headers": {"belfry-own": "x"}, "resource": "db"}
+{"topic": "old", "id": "made", "payload": "x", "every": "1h", "count": 9, "made": 2, "skipped": 3}
+{"topic": "old", "id": "used", "payload": "x", "every": "1h", "count": 9, "made": 2, "used": 5}
 END
-is what_earlier_versions_exported 'imported	1' bash -c "'$belfry' import old | head -n 1"
+is what_earlier_versions_exported 'imported	3' bash -c "'$belfry' import old | head -n 1"
 json reserved_headers_are_kept 'j["headers"] == {"belfry-own": "x"}' "$belfry" get old h --json
+json of_an_old_count_what_was_not_made 'j["count"] == 7' "$belfry" get old made --json
+json of_a_count_what_was_not_used 'j["count"] == 4' "$belfry" get old used --json
 is its_id_has_a_colon 2 bash -c "'$belfry' list plans2 | grep -c '^p:'"
 
 left() { # how often a plan of the topic rules will ring still

@@ -120,6 +120,7 @@ static bool plans(struct differ *differ, const struct bel_timer *one, const stru
            counts(differ, "made", one->made, other->made) ||
            counts(differ, "skipped", one->skipped, other->skipped) ||
            counts(differ, "missed", one->missed, other->missed) ||
+           counts(differ, "used", one->used, other->used) ||
            ids(differ, one->plan_id, other->plan_id) ||
            numbers(differ, "nominal", one->nominal.ms, other->nominal.ms);
 }

@@ -85,26 +85,89 @@ static void misfires_overlap_too(struct subject *s)
     expect_claim(s, "mail");
 }
 
-static void missed_times_do_not_count(struct subject *s)
+static void expect_numbers(struct subject *s, const char *id, uint64_t made, uint64_t missed,
+                           enum bel_state state)
 {
-    schedule(s, "mail", .id = "p", .every = "1h", .count = 2, .overlap = BEL_OVERLAP_ALLOW);
-    jump(s, 5 * HOUR + 2 * MINUTE);
-    advance(s, HOUR);
-    CHECK(timer_of(s, "mail", "p")->made == 1);
-    advance(s, HOUR);
-    expect_gone(s, "mail", "p");
-    expect_claim(s, "mail", occurrence("p", 6 * HOUR), occurrence("p", 7 * HOUR));
+    const struct bel_timer *plan = timer_of(s, "mail", id);
+    CHECK_EQ(plan->used, made + plan->skipped + missed);
+    CHECK_EQ(plan->made, made);
+    CHECK_EQ(plan->missed, missed);
+    CHECK(plan->state == state);
 }
 
-static void no_more_are_made_up_for_than_are_left(struct subject *s)
+static void missed_times_count(struct subject *s)
 {
     configure(s, "mail", "retention", "1d");
-    schedule(s, "mail", .id = "p", .every = "1h", .count = 2, .misfire = BEL_MISFIRE_ALL,
+    schedule(s, "mail", .id = "p", .every = "1h", .count = 6, .overlap = BEL_OVERLAP_ALLOW);
+    jump(s, 5 * HOUR + 2 * MINUTE);
+    expect_numbers(s, "p", 0, 5, BEL_SCHEDULED);
+    advance(s, HOUR);
+    expect_numbers(s, "p", 1, 5, BEL_DONE);
+    expect_claim(s, "mail", occurrence("p", 6 * HOUR));
+}
+
+static void a_count_is_of_the_first_times_of_the_rule(struct subject *s)
+{
+    configure(s, "mail", "retention", "1d");
+    schedule(s, "mail", .id = "p", .every = "1h", .count = 2, .overlap = BEL_OVERLAP_ALLOW);
+    schedule(s, "mail", .id = "q", .every = "1h", .count = 2, .misfire = BEL_MISFIRE_LAST);
+    schedule(s, "mail", .id = "r", .every = "1h", .count = 2, .misfire = BEL_MISFIRE_ALL,
              .overlap = BEL_OVERLAP_ALLOW);
     jump(s, 5 * HOUR + 2 * MINUTE);
-    const struct bel_timer *plan = timer_of(s, "mail", "p");
-    CHECK(plan->state == BEL_DONE && plan->made == 2 && plan->missed == 3);
-    expect_claim(s, "mail", occurrence("p", 4 * HOUR), occurrence("p", 5 * HOUR));
+    expect_numbers(s, "p", 0, 2, BEL_DONE);
+    expect_numbers(s, "q", 1, 1, BEL_DONE);
+    expect_numbers(s, "r", 2, 0, BEL_DONE);
+    expect_claim(s, "mail", occurrence("r", HOUR), occurrence("q", 2 * HOUR),
+                 occurrence("r", 2 * HOUR));
+}
+
+static void a_count_goes_on_after_misfires(struct subject *s)
+{
+    configure(s, "mail", "retention", "1d");
+    schedule(s, "mail", .id = "p", .cron = "0 * * * *", .count = 7, .misfire = BEL_MISFIRE_LAST,
+             .overlap = BEL_OVERLAP_ALLOW);
+    jump(s, 5 * HOUR + 2 * MINUTE);
+    expect_numbers(s, "p", 2, 4, BEL_SCHEDULED); /* START is one of its times */
+    advance(s, HOUR);
+    expect_numbers(s, "p", 3, 4, BEL_DONE);
+    expect_claim(s, "mail", occurrence("p", 0), occurrence("p", 5 * HOUR),
+                 occurrence("p", 6 * HOUR));
+}
+
+/* More times than are visited in one turn; advance() takes turns until nothing is due. */
+static void a_count_is_exact_beyond_ten_thousand(struct subject *s)
+{
+    configure(s, "mail", "retention", "1d");
+    configure(s, "mail", "misfire_after", "0s");
+    schedule(s, "mail", .id = "p", .cron = "* * * * * *", .count = 35001,
+             .misfire = BEL_MISFIRE_ALL, .overlap = BEL_OVERLAP_ALLOW);
+    jump(s, 30000 * SECOND + 1);
+    advance(s, 0);
+    expect_numbers(s, "p", 1001, 29000, BEL_SCHEDULED);
+    jump(s, 4998 * SECOND);
+    advance(s, 0);
+    expect_numbers(s, "p", 2001, 32998, BEL_SCHEDULED);
+    jump(s, DAY);
+    advance(s, 0);
+    expect_numbers(s, "p", 2003, 32998, BEL_DONE);
+    schedule(s, "mail", .id = "p", .every = "1ms", .count = 200001, .misfire = BEL_MISFIRE_LAST,
+             .overlap = BEL_OVERLAP_ALLOW);
+    jump(s, 100000);
+    advance(s, 0);
+    expect_numbers(s, "p", 2, 99998, BEL_SCHEDULED); /* the last is not late */
+    jump(s, 30 * DAY);
+    advance(s, 0);
+    expect_numbers(s, "p", 3, 199998, BEL_DONE);
+}
+
+static void until_ends_a_count(struct subject *s)
+{
+    configure(s, "mail", "retention", "1d");
+    schedule(s, "mail", .id = "p", .every = "1h", .until = 4 * HOUR, .count = 100,
+             .misfire = BEL_MISFIRE_LAST, .overlap = BEL_OVERLAP_ALLOW);
+    jump(s, 9 * HOUR);
+    expect_numbers(s, "p", 1, 3, BEL_DONE); /* UNTIL is a time of the plan */
+    expect_claim(s, "mail", occurrence("p", 4 * HOUR));
 }
 
 static void a_spread_is_not_late(struct subject *s)
@@ -180,8 +243,11 @@ static const struct test tests[] = {
     TEST(a_time_that_is_late_by_little_is_made),
     TEST(how_late_is_a_setting),
     TEST(misfires_overlap_too),
-    TEST(missed_times_do_not_count),
-    TEST(no_more_are_made_up_for_than_are_left),
+    TEST(missed_times_count),
+    TEST(a_count_is_of_the_first_times_of_the_rule),
+    TEST(a_count_goes_on_after_misfires),
+    TEST(a_count_is_exact_beyond_ten_thousand),
+    TEST(until_ends_a_count),
     TEST(a_spread_is_not_late),
     TEST(a_delay_that_is_late_is_one_misfire),
     TEST(last_makes_up_for_one_each_time),

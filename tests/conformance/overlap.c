@@ -19,14 +19,18 @@ static void skip_makes_none_while_one_is_unfinished(struct subject *s)
     expect_claim(s, "mail", occurrence("p", 4 * HOUR));
 }
 
-static void times_left_out_do_not_count(struct subject *s)
+static void times_left_out_count(struct subject *s)
 {
-    schedule(s, "mail", .id = "p", .every = "1h", .count = 2, .lease = DAY);
+    configure(s, "mail", "retention", "1d");
+    schedule(s, "mail", .id = "p", .every = "1h", .count = 4, .lease = DAY);
     advance(s, 3 * HOUR);
+    const struct bel_timer *plan = timer_of(s, "mail", "p");
+    CHECK(plan->made == 1 && plan->skipped == 2 && plan->state == BEL_SCHEDULED);
     expect_claim(s, "mail", occurrence("p", HOUR));
     CHECK(ack(s, occurrence("p", HOUR)) == 1);
     advance(s, HOUR);
-    expect_gone(s, "mail", "p");
+    plan = timer_of(s, "mail", "p");
+    CHECK(plan->made == 2 && plan->skipped == 2 && plan->state == BEL_DONE);
     expect_claim(s, "mail", occurrence("p", 4 * HOUR));
 }
 
@@ -207,7 +211,7 @@ static void the_next_of_the_queue_runs_if_the_one_before_has_expired(struct subj
 
 static const struct test tests[] = {
     TEST(skip_makes_none_while_one_is_unfinished),
-    TEST(times_left_out_do_not_count),
+    TEST(times_left_out_count),
     TEST(allow_makes_them_all),
     TEST(queue_blocks_them_until_the_one_before_ends),
     TEST(a_retry_is_not_an_end),

@@ -201,6 +201,8 @@ int model_rule_make(struct model *model, const struct bel_schedule_spec *spec, s
                     struct rule *out);
 void model_rule_free(struct rule *rule);
 void model_rule_reschedule(struct model *model, struct timer *plan, int64_t next_ms);
+/* Returns how many times of a plan COUNT has counted: made, skipped and missed. */
+uint64_t model_rule_used(const struct rule *rule);
 /* Sets `*out_ms` to the first nominal time after `after_ms`. Returns false if there is none. */
 bool model_rule_next(const struct rule *rule, int64_t after_ms, int64_t *out_ms);
 /* Returns when a plan with a next time rings: the nominal time plus its position in the spread

@@ -105,6 +105,7 @@ static void show_plan(struct model *model, const struct timer *timer, struct bel
     out->made = timer->rule.made;
     out->skipped = timer->rule.skipped;
     out->missed = timer->rule.missed;
+    out->used = timer->rule.said.count > 0 ? model_rule_used(&timer->rule) : 0;
 }
 
 static struct bel_timer show(struct model *model, const struct timer *timer)
@@ -341,7 +342,7 @@ static void count_plan(const struct steps *steps, const struct timer *plan)
 {
     const struct rule *rule = &plan->rule;
     int64_t end = steps->from + (int64_t)steps->count * steps->step;
-    uint64_t left = rule->said.count > 0 ? rule->said.count - rule->made : UINT64_MAX;
+    uint64_t left = rule->said.count > 0 ? rule->said.count - model_rule_used(rule) : UINT64_MAX;
     bool has_more = rule->has_next;
     int64_t place = model_rings_ms(plan) - rule->next_ms; /* in the spread window */
     for (int64_t at = rule->next_ms; has_more && left > 0 && at + place < end; left--) {

@@ -88,10 +88,15 @@ int model_rule_make(struct model *model, const struct bel_schedule_spec *spec, s
     return 0;
 }
 
+uint64_t model_rule_used(const struct rule *rule)
+{
+    return rule->made + rule->skipped + rule->missed;
+}
+
 bool model_rule_next(const struct rule *rule, int64_t after_ms, int64_t *out_ms)
 {
     struct bel_wall next;
-    int err = bel_plan_next(rule->plan, (struct bel_wall){after_ms}, rule->made, &next);
+    int err = bel_plan_next(rule->plan, (struct bel_wall){after_ms}, model_rule_used(rule), &next);
     assert(err == 0 || err == BEL_ERANGE);
     if (err || next.ms > TIME_END_MS) return false;
     *out_ms = next.ms;
@@ -250,11 +255,36 @@ static bool next_of_plan(void *context, struct bel_wall after, struct bel_wall *
     return model_rule_next(rule, after.ms, &out->ms);
 }
 
-/* Returns how many missed times may be made up for, at most the rest of a plan's count. */
-static uint32_t made_up_max(const struct rule *rule)
+/* Makes up for missed times, from the first of `times` on. */
+static void make_up(struct model *model, struct timer *plan, const struct bel_wall *times,
+                    size_t count)
 {
-    uint64_t left = rule->said.count - rule->made;
-    return rule->said.count > 0 && left < BEL_MISFIRE_MAX ? (uint32_t)left : BEL_MISFIRE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        model_expire(model, plan->topic); /* an occurrence may have expired when it is made */
+        (void)make(model, plan, times[i].ms);
+    }
+}
+
+/* Rings a plan with COUNT that has missed its times up to and including `until_ms`: lists them all,
+ * up to the last that the plan has, and chooses from the end of the list. */
+static void ring_counted(struct model *model, struct timer *plan, int64_t until_ms)
+{
+    struct rule *rule = &plan->rule;
+    uint64_t left = rule->said.count - model_rule_used(rule);
+    struct bel_wall *times = NULL, next = {rule->next_ms};
+    size_t count = 0, made = 0;
+    do {
+        times = realloc(times, (count + 1) * sizeof *times);
+        if (times == NULL) abort();
+        times[count++] = next;
+    } while (count < left && model_rule_next(rule, next.ms, &next.ms) && next.ms <= until_ms);
+    if (rule->said.misfire == BEL_MISFIRE_LAST) made = 1;
+    if (rule->said.misfire == BEL_MISFIRE_ALL)
+        made = count < BEL_MISFIRE_MAX ? count : BEL_MISFIRE_MAX;
+    rule->missed += count - made;
+    make_up(model, plan, times + (count - made), made);
+    free(times);
+    set_next(model, plan, until_ms);
 }
 
 /* Rings a plan that has missed its times up to and including `until_ms`. */
@@ -265,12 +295,9 @@ static void ring_missed(struct model *model, struct timer *plan, int64_t until_m
     struct bel_misfire_plan asked = {next_of_plan, rule};
     struct bel_misfire_range range = {{rule->next_ms - 1}, {until_ms}};
     struct bel_misfire_result result =
-        bel_misfire_choose(rule->said.misfire, made_up_max(rule), &asked, range, times);
+        bel_misfire_choose(rule->said.misfire, BEL_MISFIRE_MAX, &asked, range, times);
     rule->missed += result.skipped_count;
-    for (uint32_t i = 0; i < result.made_count; i++) {
-        model_expire(model, plan->topic); /* an occurrence may have expired when it is made */
-        (void)make(model, plan, times[i].ms);
-    }
+    make_up(model, plan, times, result.made_count);
     set_next(model, plan, until_ms);
 }
 
@@ -284,7 +311,7 @@ static void ring_delay(struct model *model, struct timer *plan, bool is_misfire)
     rule->has_next = false;
     if (is_missed || !make(model, plan, nominal_ms)) {
         set_next(model, plan, model->wall_ms);
-    } else if (rule->said.count > 0 && rule->made >= rule->said.count) {
+    } else if (rule->said.count > 0 && model_rule_used(rule) >= rule->said.count) {
         end_plan(model, plan);
     }
 }
@@ -297,6 +324,8 @@ static void ring(struct model *model, struct timer *plan)
     int64_t nominal_ms = plan->rule.next_ms;
     if (plan->rule.said.mode == BEL_PLAN_DELAY) {
         ring_delay(model, plan, nominal_ms <= until_ms);
+    } else if (nominal_ms <= until_ms && plan->rule.said.count > 0) {
+        ring_counted(model, plan, until_ms);
     } else if (nominal_ms <= until_ms) {
         ring_missed(model, plan, until_ms);
     } else {

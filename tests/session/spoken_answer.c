@@ -159,6 +159,7 @@ static struct bel_timer timer_of(struct spoken_reply *spoken, const struct answe
         .made = count_of(map, "made"),
         .skipped = count_of(map, "skipped"),
         .missed = count_of(map, "missed"),
+        .used = count_of(map, "used"),
         .plan_id = text_of(map, "plan"),
         .nominal = time_of(map, "nominal_ms"),
         .priority = (uint8_t)count_of(map, "priority"),

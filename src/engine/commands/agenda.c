@@ -309,7 +309,7 @@ static int add_plan(struct agenda *agenda, const struct bel_found *found)
     add(agenda, coming.at + coming.place, 1);
     if (rule->mode == BEL_PLAN_DELAY) return 0; /* later times depend on when it ends */
     if (rule->count > 0) {
-        uint64_t used = found->plan.made + 1;
+        uint64_t used = bel__plan_used(&found->plan) + 1;
         coming.left = rule->count > used ? rule->count - used : 0;
     }
     int err = bel__plan_zone(agenda->engine, rule->zone, &coming.zone, NULL);

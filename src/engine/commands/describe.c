@@ -151,6 +151,9 @@ static int describe_plan(struct bel_engine *engine, const struct bel_found *foun
     out->made = has_ended ? record->made : found->plan.made;
     out->skipped = has_ended ? record->skipped : found->plan.skipped;
     out->missed = has_ended ? record->missed : found->plan.missed;
+    if (record->rule.count == 0) return 0;
+    out->used = has_ended ? out->made + out->skipped + out->missed : bel__plan_used(&found->plan);
+    if (out->used > record->rule.count) out->used = record->rule.count; /* before format 3 */
     return 0;
 }
 

@@ -454,13 +454,13 @@ static void tell_coming(struct telling *telling, const struct bel_plan *plan)
     const struct bel_found *found = telling->found;
     const struct bel_recurrence *rule = &found->record.rule;
     struct bel_wall next = {(int64_t)found->plan.next};
-    uint64_t made = found->plan.made + 1;
+    uint64_t used = bel__plan_used(&found->plan) + 1;
     if (rule->mode == BEL_PLAN_DELAY) {
         say(telling, "The following time is one period after that occurrence has finished.");
         return;
     }
-    for (int i = 1; i < COMING_MAX; i++, made++) {
-        if (rule->count > 0 && made >= rule->count) break;
+    for (int i = 1; i < COMING_MAX; i++, used++) {
+        if (rule->count > 0 && used >= rule->count) break;
         int err = bel_plan_next(plan, next, 0, &next);
         if (err == BEL_ENOMEM) telling->err = err;
         if (err) break;
@@ -495,15 +495,15 @@ static void tell_numbers(struct telling *telling)
     const struct bel_found *found = telling->found;
     bool has_ended = found->state >= BEL_DONE;
     uint64_t made = has_ended ? found->record.made : found->plan.made;
+    uint64_t skipped = has_ended ? found->record.skipped : found->plan.skipped;
+    uint64_t missed = has_ended ? found->record.missed : found->plan.missed;
     uint64_t count = found->record.rule.count;
-    if (count > 0) {
-        say(telling, "%" PRIu64 " of %" PRIu64 " occurrences were created.", made, count);
-    } else {
-        say(telling, "%" PRIu64 " occurrence%s created.", made, made == 1 ? " was" : "s were");
-    }
-    say(telling, "%" PRIu64 " were skipped by OVERLAP, %" PRIu64 " were missed.",
-        has_ended ? found->record.skipped : found->plan.skipped,
-        has_ended ? found->record.missed : found->plan.missed);
+    say(telling, "%" PRIu64 " occurrence%s created.", made, made == 1 ? " was" : "s were");
+    say(telling, "%" PRIu64 " were skipped by OVERLAP, %" PRIu64 " were missed.", skipped, missed);
+    if (count == 0) return;
+    uint64_t used = has_ended ? made + skipped + missed : bel__plan_used(&found->plan);
+    say(telling, "%" PRIu64 " of %" PRIu64 " times have passed (COUNT).",
+        used < count ? used : count, count);
 }
 
 static void tell_plan(struct telling *telling)

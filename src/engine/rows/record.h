@@ -78,6 +78,12 @@ struct bel_plan_state {
     bool is_catching_up; /* is making up for missed times that the misfire policy chose */
 };
 
+/* Returns how many times COUNT has counted so far. */
+static inline uint64_t bel__plan_used(const struct bel_plan_state *state)
+{
+    return state->made + state->skipped + state->missed - state->uncounted;
+}
+
 struct bel_lease_row {
     uint64_t end; /* open time */
     uint64_t lease_ms;

@@ -9,7 +9,8 @@
  *       |    ---> what is the next time?
  *     reserve --> make the occurrence, move the tick
  *
- * A plan that must catch up rings again at once. Each ring is one small, complete change.
+ * A plan that must catch up rings again at once. Each ring is one small, complete change. A plan
+ * with COUNT that has missed very many times passes over them in slices, one in each turn.
  */
 #include "engine/state/plan_ring.h"
 
@@ -18,8 +19,13 @@
 #include "engine/state/plan.h"
 #include "engine/state/plan_rule.h"
 #include "engine/state/state.h"
+#include "plan/misfire_slice.h"
 
 #include <assert.h>
+
+enum {
+    VISITS_MAX = 10000, /* missed times of a plan with COUNT that one ring visits */
+};
 
 /* What one ring does. */
 struct ring {
@@ -31,6 +37,7 @@ struct ring {
     bool has_next;
     uint64_t next;
     bool is_over; /* the plan has no more times */
+    bool is_cut;  /* there are more missed times than one ring visits: `next` is the first */
 };
 
 /* The times to come: first `next`, which a command may have set, then the times of the rule. */
@@ -57,11 +64,46 @@ static bool is_late(const struct bel_engine *engine, const struct bel_found *fou
     return (uint64_t)engine->now.wall > time + bel__topic_settings(found->topic)->misfire_after_ms;
 }
 
-static uint32_t all_max(const struct bel_found *found)
+/* Counts the missed times of an interval that its policy does not make, without visiting them.
+ * Moves the range and the rule's next time to the first of the others. */
+static uint64_t pass_over(const struct bel_recurrence *recurrence, uint64_t left,
+                          struct bel_misfire_range *range, struct rule_context *rule)
 {
-    uint64_t left = UINT64_MAX;
-    if (found->record.rule.count > 0) left = found->record.rule.count - found->plan.made;
-    return left < BEL_MISFIRE_MAX ? (uint32_t)left : BEL_MISFIRE_MAX;
+    uint32_t kept = bel__misfire_made_max(recurrence->misfire);
+    int64_t end = range->until.ms;
+    struct bel_wall first = {rule->next}, second;
+    if (kept == 0) kept = 1;
+    if (recurrence->has_until && recurrence->until.ms < end) end = recurrence->until.ms;
+    if (recurrence->kind != BEL_PLAN_EVERY) return 0;
+    if (bel_plan_next(rule->plan, first, 0, &second) != 0 || second.ms > end) return 0;
+    int64_t period = second.ms - first.ms;
+    uint64_t total = (uint64_t)((end - first.ms) / period) + 1;
+    if (total > left) total = left;
+    if (total <= kept) return 0;
+    rule->next = first.ms + (int64_t)(total - kept) * period;
+    range->after.ms = rule->next - 1;
+    return total - kept;
+}
+
+/* As choose(), for a plan with COUNT: the first COUNT times of its rule are the times of the plan,
+ * whether they are made, skipped or missed. */
+static void choose_counted(const struct bel_found *found, struct bel_misfire_range range,
+                           struct rule_context *rule, struct ring *ring)
+{
+    struct bel_wall times[BEL_MISFIRE_MAX];
+    const struct bel_recurrence *recurrence = &found->record.rule;
+    uint64_t left = recurrence->count - bel__plan_used(&found->plan);
+    ring->missed = pass_over(recurrence, left, &range, rule);
+    struct bel_misfire_slice slice =
+        bel__misfire_slice(recurrence->misfire, left - ring->missed, VISITS_MAX,
+                           &(struct bel_misfire_plan){next_by_rule, rule}, range, times);
+    ring->missed += slice.skipped_count;
+    ring->makes = slice.made_count > 0;
+    if (ring->makes) ring->nominal = (uint64_t)times[0].ms;
+    ring->is_cut = !slice.is_last;
+    ring->has_next = slice.has_next && bel__time_is_valid((uint64_t)slice.next.ms);
+    if (ring->has_next) ring->next = (uint64_t)slice.next.ms;
+    ring->is_over = !ring->makes && !ring->has_next;
 }
 
 /* Applies the misfire policy to a plan that is too late: finds the first missed time to make, if
@@ -77,8 +119,13 @@ static int choose(struct bel_engine *engine, const struct bel_found *found, stru
         bel__topic_settings(found->topic)->misfire_after_ms + bel__plan_place(&found->record);
     struct bel_misfire_range range = {.after = {(int64_t)found->plan.next - 1},
                                       .until = {engine->now.wall - (int64_t)late - 1}};
+    if (found->record.rule.count > 0) {
+        choose_counted(found, range, &rule, ring);
+        bel_plan_destroy(plan);
+        return 0;
+    }
     struct bel_misfire_result result =
-        bel_misfire_choose(found->record.rule.misfire, all_max(found),
+        bel_misfire_choose(found->record.rule.misfire, BEL_MISFIRE_MAX,
                            &(struct bel_misfire_plan){next_by_rule, &rule}, range, times);
     bel_plan_destroy(plan);
     assert(result.made_count <= BEL_MISFIRE_MAX);
@@ -128,7 +175,7 @@ static int overlap(struct bel_engine *engine, const struct bel_found *found, str
 static int look_ahead(struct bel_engine *engine, const struct bel_found *found, struct ring *ring)
 {
     const struct bel_recurrence *rule = &found->record.rule;
-    if (rule->count > 0 && found->plan.made + ring->makes >= rule->count) {
+    if (rule->count > 0 && bel__plan_used(&found->plan) + ring->makes >= rule->count) {
         ring->is_over = true;
         return 0;
     }
@@ -220,7 +267,8 @@ static int reserve(struct bel_engine *engine, struct bel_found *found,
     return bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
 }
 
-/* Rings once: one complete change. */
+/* Rings once: one complete change. Returns BEL_EBUSY after the change if the plan is to ring on in
+ * the next turn. */
 static int ring_once(struct bel_engine *engine, struct bel_found *found)
 {
     struct ring ring;
@@ -245,7 +293,7 @@ static int ring_once(struct bel_engine *engine, struct bel_found *found)
     if (!ring.has_next || !is_late(engine, found, ring.next)) found->plan.is_catching_up = false;
     if (!ring.is_over) {
         bel__plan_set_next(engine, found, ring.has_next, ring.next);
-        return 0;
+        return ring.is_cut ? BEL_EBUSY : 0;
     }
     struct bel_ending ending = {.state = BEL_DONE};
     found->plan.has_next = false;
