@@ -1,434 +1,459 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The parts of LMDB's file format that are used here. Numbers have the machine's byte order:
+ * The tables are walked one after the other: free pages, tables, then state and rows, whose records
+ * are in the table of tables. A walk has a stack of pages, from the root to the current page:
  *
- *     page                   0   u64   page number
- *                           10   u16   flags: 1 branch, 2 leaf, 4 overflow, 8 meta
- *                           12   u16   end of the list of nodes; of an overflow: u32, pages
- *                           14   u16   start of the nodes
- *                           16   u16[] offset of each node in the page
- *     page 0 and 1: meta    16   u32   0xbeefc0de, and the version, 1
- *                           40         record of the table of free pages; 40: u32, page size
- *                           88         record of the table of tables
- *                          136   u64   number of the last page
- *                          144   u64   transaction: the meta page with the higher one is valid
- *     record of a table      6   u16   levels
- *                            8   u64   branches, leaves, overflows, entries
- *                           40   u64   root page; all bits set if the table is empty
- *     node of a branch       0   u48   child page
- *     node of a leaf         0   u32   bytes of the data
- *                            4   u16   flags: 1 data is the number of an overflow page, 2 a record
- *                            6   u16   bytes of the key, which follows, then the data
- *     free pages           key u64: transaction; data u64[]: a count, then pages, descending
- *
- * Every offset is checked before it is followed. A page that is visited twice is damage, so the
- * check cannot loop. The nodes of a page must be contiguous: LMDB moves them by their sizes.
+ *     stack[0]  branch  . . X . .          places[0]: the next child
+ *     stack[1]  branch  . X . .
+ *     stack[2]  leaf    . . . X            places[2]: the next node
  */
 #include "store/tree/pages.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    PAGE_FLAGS = 10,
-    PAGE_LIST_END = 12,
-    PAGE_NODES = 14,
-    PAGE_LIST = 16,
-    IS_BRANCH = 1,
-    IS_LEAF = 2,
-    IS_OVERFLOW = 4,
-    IS_META = 8,
-    META_MAGIC = 16,
-    META_VERSION = 20,
-    META_FREE = 40,
-    META_TABLES = 88,
-    META_LAST = 136,
-    META_TRANSACTION = 144,
-    RECORD_LEVELS = 6,
-    RECORD_NUMBERS = 8,
-    RECORD_ROOT = 40,
-    RECORD_BYTES = 48,
-    NODE_FLAGS = 4,
-    NODE_KEY_BYTES = 6,
-    NODE_KEY = 8,
-    NODE_IS_BIG = 1,
-    NODE_IS_TABLE = 2,
-    LEVELS_MAX = 32,
-    TABLES_MAX = 8,
-    FIRST_PAGE = 2, /* after the two meta pages */
-    PAGE_BYTES_MIN = 512,
-    PAGE_BYTES_MAX = 32768,
+    TABLES = 4,
+    STEP_PAGES = 1 << 16,   /* of a check in one go */
+    EXCESS_PAGES = 1 << 16, /* free pages that LMDB never wrote, after the end of the file */
 };
 
 static const uint32_t magic = 0xbeefc0de;
 
-enum table {
-    TABLE_FREE,
-    TABLE_TABLES,
-    TABLE_OTHER,
-};
-
-struct pages {
-    const unsigned char *map;
-    size_t map_bytes, page_bytes;
-    uint64_t count;
-    uint8_t *met;              /* 1 for each page visited */
-    uint64_t left;             /* number of pages not visited */
-    uint64_t transaction;      /* the last transaction */
-    size_t tables[TABLES_MAX]; /* offsets of their records in the map */
-    unsigned tables_count;
-    struct bel_why *why;
-};
-
-/* The state of the check of one table. */
+/* The walk through one table. */
 struct walk {
-    struct pages *pages;
-    enum table table;
-    unsigned levels;
+    enum bel_page_table table;
+    unsigned levels, depth;
     uint64_t branches, leaves, overflows, entries;
-    size_t stack[LEVELS_MAX]; /* offsets of pages */
-    unsigned places[LEVELS_MAX], depth;
+    struct bel_page_want stack[BEL_PAGE_LEVELS_MAX];
+    unsigned places[BEL_PAGE_LEVELS_MAX];
     uint64_t transaction; /* in the table of free pages: the last transaction seen */
 };
 
-static unsigned u16_at(const struct pages *pages, size_t offset)
-{
-    uint16_t number;
-    memcpy(&number, pages->map + offset, sizeof number);
-    return number;
-}
-
-static uint32_t u32_at(const struct pages *pages, size_t offset)
-{
-    uint32_t number;
-    memcpy(&number, pages->map + offset, sizeof number);
-    return number;
-}
-
-static uint64_t u64_at(const struct pages *pages, size_t offset)
-{
-    uint64_t number;
-    memcpy(&number, pages->map + offset, sizeof number);
-    return number;
-}
-
-static int damaged(const struct pages *pages, uint64_t page, const char *what)
-{
-    return bel__why_say(pages->why, BEL_ECORRUPT, "tree/data.mdb is damaged: page %llu %s",
-                        (unsigned long long)page, what);
-}
-
-static uint64_t number_of(const struct pages *pages, size_t offset)
-{
-    return offset / pages->page_bytes;
-}
+struct bel_pages {
+    struct bel_page_file file;
+    uint8_t *met;         /* 1 for each page visited */
+    uint64_t left;        /* number of pages not visited */
+    uint64_t transaction; /* of the snapshot */
+    unsigned char records[TABLES][BEL_RECORD_BYTES];
+    bool has_record[TABLES];
+    struct walk walk;
+    bool is_walking, is_whole;
+    unsigned table; /* the table of the walk */
+    struct bel_key from, next;
+    unsigned char from_bytes[BEL_KEY_BYTES];
+    struct bel_tree_state state;
+    size_t state_offset;
+    uint64_t rows, sum;
+};
 
 /* Marks a page as visited. It must exist and not be visited yet. */
-static int meet(struct pages *pages, uint64_t page)
+static int meet(struct bel_pages *pages, uint64_t page, struct bel_why *why)
 {
-    if (page < FIRST_PAGE || page >= pages->count) return damaged(pages, page, "does not exist");
-    if (pages->met[page]) return damaged(pages, page, "is used twice");
+    if (page < BEL_PAGE_FIRST || page >= pages->file.count) {
+        return bel__page_damaged(page, "does not exist", why);
+    }
+    if (pages->met[page]) return bel__page_damaged(page, "is used twice", why);
     pages->met[page] = 1;
     pages->left--;
     return 0;
 }
 
-/* Visits a page with a header, checks its number and kind, and sets `*out` to its offset. */
-static int enter(struct pages *pages, uint64_t page, unsigned kind, size_t *out)
-{
-    int err = meet(pages, page);
-    if (err) return err;
-    size_t offset = (size_t)page * pages->page_bytes;
-    if (u64_at(pages, offset) != page) return damaged(pages, page, "has a wrong number");
-    if (u16_at(pages, offset + PAGE_FLAGS) != kind) return damaged(pages, page, "has a wrong kind");
-    *out = offset;
-    return 0;
-}
+/* --- nodes of leaves --- */
 
-/* --- nodes --- */
-
-/* Checks that the list of nodes of a page is inside the page. Sets the number of nodes. */
-static int check_list(const struct pages *pages, size_t page, unsigned *out_count)
+static int meet_overflows(struct bel_pages *pages, const struct bel_page_data *data,
+                          struct bel_why *why)
 {
-    unsigned end = u16_at(pages, page + PAGE_LIST_END), nodes = u16_at(pages, page + PAGE_NODES);
-    if (end <= PAGE_LIST || end % 2 != 0 || end > nodes || nodes > pages->page_bytes) {
-        return damaged(pages, number_of(pages, page), "has an invalid list of nodes");
-    }
-    *out_count = (end - PAGE_LIST) / 2;
-    return 0;
-}
-
-/* Sets `*out` to the offset of a node, whose header and key must be inside the page. */
-static int node_at(const struct pages *pages, size_t page, unsigned index, size_t *out)
-{
-    unsigned offset = u16_at(pages, page + PAGE_LIST + 2 * (size_t)index);
-    bool is_inside = offset >= u16_at(pages, page + PAGE_NODES) && offset % 2 == 0 &&
-                     offset + NODE_KEY <= pages->page_bytes;
-    if (is_inside) {
-        size_t key_bytes = u16_at(pages, page + offset + NODE_KEY_BYTES);
-        is_inside = offset + NODE_KEY + key_bytes <= pages->page_bytes;
-    }
-    if (!is_inside) return damaged(pages, number_of(pages, page), "has a node outside the page");
-    *out = page + offset;
-    return 0;
-}
-
-/* Returns the size of a node in its page: header, key, and data unless it is in overflow pages. */
-static size_t node_bytes(const struct pages *pages, size_t node, bool is_leaf)
-{
-    size_t bytes = (size_t)NODE_KEY + u16_at(pages, node + NODE_KEY_BYTES);
-    bool is_big = is_leaf && (u16_at(pages, node + NODE_FLAGS) & NODE_IS_BIG) != 0;
-    if (is_leaf) bytes += is_big ? sizeof(uint64_t) : u32_at(pages, node);
-    return (bytes + 1) & ~(size_t)1;
-}
-
-/* Checks that the nodes fill the page up to its end, without overlaps and gaps. */
-static int check_nodes(const struct pages *pages, size_t page, unsigned count, bool is_leaf)
-{
-    uint8_t taken[PAGE_BYTES_MAX / 2] = {0};
-    size_t left = pages->page_bytes - u16_at(pages, page + PAGE_NODES), node = 0;
-    for (unsigned i = 0; i < count; i++) {
-        int err = node_at(pages, page, i, &node);
-        if (err) return err;
-        size_t bytes = node_bytes(pages, node, is_leaf), offset = node - page;
-        bool fits = bytes <= left && offset + bytes <= pages->page_bytes;
-        fits = fits && memchr(taken + offset / 2, 1, bytes / 2) == NULL;
-        if (!fits) return damaged(pages, number_of(pages, page), "has nodes that overlap");
-        memset(taken + offset / 2, 1, bytes / 2);
-        left -= bytes;
-    }
-    return left == 0 ? 0 : damaged(pages, number_of(pages, page), "has a gap between nodes");
-}
-
-static uint64_t child_of(const struct pages *pages, size_t node)
-{
-    return u32_at(pages, node) | (uint64_t)u16_at(pages, node + NODE_FLAGS) << 32;
-}
-
-/* Visits the overflow pages of large data. Sets `*out` to the offset of the data. */
-static int check_big(struct walk *walk, uint64_t first, size_t bytes, size_t *out)
-{
-    struct pages *pages = walk->pages;
-    uint64_t count = (PAGE_LIST + (uint64_t)bytes + pages->page_bytes - 1) / pages->page_bytes;
-    size_t offset = 0;
-    int err = enter(pages, first, IS_OVERFLOW, &offset);
-    if (err) return err;
-    if (u32_at(pages, offset + PAGE_LIST_END) != count) {
-        return damaged(pages, first, "has a wrong number of overflow pages");
-    }
-    for (uint64_t i = 1; i < count; i++) {
-        err = meet(pages, first + i);
+    for (uint64_t i = 0; i < data->overflow_count; i++) {
+        int err = meet(pages, data->overflow + i, why);
         if (err) return err;
     }
-    walk->overflows += count;
-    *out = offset + PAGE_LIST;
+    pages->walk.overflows += data->overflow_count;
     return 0;
-}
-
-/* Checks a key of the table of free pages: the transaction that freed them, in ascending order. */
-static int check_transaction(struct walk *walk, size_t node, uint64_t page)
-{
-    const struct pages *pages = walk->pages;
-    uint64_t before = walk->transaction;
-    bool is_key = u16_at(pages, node + NODE_KEY_BYTES) == sizeof before;
-    if (is_key) walk->transaction = u64_at(pages, node + NODE_KEY);
-    if (is_key && walk->transaction > before && walk->transaction <= pages->transaction) return 0;
-    return damaged(pages, page, "has free pages of an invalid transaction");
 }
 
 /* Visits the pages of a list of free pages. */
-static int check_free(const struct walk *walk, size_t data, size_t bytes, uint64_t page)
+static int meet_free(struct bel_pages *pages, uint64_t page, struct bel_view key,
+                     struct bel_view list, struct bel_why *why)
 {
-    struct pages *pages = walk->pages;
-    uint64_t count = bytes >= sizeof count ? u64_at(pages, data) : UINT64_MAX;
-    uint64_t before = UINT64_MAX;
-    if (bytes % sizeof count != 0 || count > bytes / sizeof count - 1) {
-        return damaged(pages, page, "has an invalid list of free pages");
+    uint64_t transaction, count = UINT64_MAX, before = UINT64_MAX, number;
+    const unsigned char *bytes = list.data;
+    memcpy(&transaction, key.data, sizeof transaction);
+    if (transaction > pages->transaction) {
+        return bel__page_damaged(page, "has free pages of an invalid transaction", why);
+    }
+    if (list.bytes >= sizeof count) memcpy(&count, bytes, sizeof count);
+    if (list.bytes % sizeof count != 0 || count > list.bytes / sizeof count - 1) {
+        return bel__page_damaged(page, "has an invalid list of free pages", why);
     }
     for (uint64_t i = 1; i <= count; i++) {
-        uint64_t free_page = u64_at(pages, data + (size_t)i * sizeof count);
-        if (free_page >= before) return damaged(pages, page, "has free pages out of order");
-        before = free_page;
-        int err = meet(pages, free_page);
+        memcpy(&number, bytes + (size_t)i * sizeof number, sizeof number);
+        if (number >= before) return bel__page_damaged(page, "has free pages out of order", why);
+        before = number;
+        int err = meet(pages, number, why);
         if (err) return err;
     }
     return 0;
 }
 
-static int check_leaf_node(struct walk *walk, size_t page, size_t node)
+static bool is_named(struct bel_view key, const char *name)
 {
-    struct pages *pages = walk->pages;
-    unsigned flags = u16_at(pages, node + NODE_FLAGS);
-    size_t bytes = u32_at(pages, node), number = number_of(pages, page);
-    size_t data = node + NODE_KEY + u16_at(pages, node + NODE_KEY_BYTES);
-    bool is_big = (flags & NODE_IS_BIG) != 0, is_table = (flags & NODE_IS_TABLE) != 0;
-    size_t here = is_big ? sizeof(uint64_t) : bytes;
-    walk->entries++;
-    if (flags > NODE_IS_TABLE || is_table != (walk->table == TABLE_TABLES)) {
-        return damaged(pages, number, "has a node of an unknown kind");
+    return key.bytes == strlen(name) && memcmp(key.data, name, key.bytes) == 0;
+}
+
+/* Takes the record of a table, or the state. */
+static int take_named(struct bel_pages *pages, uint64_t page, struct bel_view name,
+                      struct bel_view data, struct bel_why *why)
+{
+    bool is_rows = is_named(name, "rows"), is_state = is_named(name, "state");
+    if (pages->walk.table == BEL_PAGES_STATE) {
+        pages->state_offset = (size_t)((const unsigned char *)data.data - pages->file.map);
+        int err = is_state ? bel__tree_state_read(data, &pages->state) : BEL_ECORRUPT;
+        if (err == BEL_EUNSUPPORTED) {
+            return bel__why_say(why, err, "tree/data.mdb has an unknown version");
+        }
+        return err ? bel__page_damaged(page, "has an invalid state", why) : 0;
     }
-    if (data + here > page + pages->page_bytes) {
-        return damaged(pages, number, "has a node outside the page");
+    enum bel_page_table table = is_rows ? BEL_PAGES_ROWS : BEL_PAGES_STATE;
+    if (data.bytes != BEL_RECORD_BYTES || (!is_rows && !is_state)) {
+        return bel__page_damaged(page, "has an invalid table", why);
     }
-    if (is_big) {
-        int err = check_big(walk, u64_at(pages, data), bytes, &data);
-        if (err) return err;
-    }
-    if (walk->table == TABLE_FREE) {
-        int err = check_transaction(walk, node, number);
-        return err ? err : check_free(walk, data, bytes, number);
-    }
-    if (!is_table) return 0;
-    if (bytes != RECORD_BYTES || pages->tables_count == TABLES_MAX) {
-        return damaged(pages, number, "has an invalid table");
-    }
-    pages->tables[pages->tables_count++] = data;
+    memcpy(pages->records[table], data.data, BEL_RECORD_BYTES);
+    pages->has_record[table] = true;
     return 0;
+}
+
+static int visit_node(struct bel_pages *pages, uint64_t page, unsigned index, struct bel_why *why)
+{
+    size_t node = bel__page_node(&pages->file, page, index);
+    struct bel_view key = bel__page_key(&pages->file, node);
+    struct bel_page_data data;
+    int err = bel__page_data(&pages->file, node, &data, why);
+    if (!err) err = meet_overflows(pages, &data, why);
+    if (err) return err;
+    pages->walk.entries++;
+    switch (pages->walk.table) {
+    case BEL_PAGES_FREE:
+        return meet_free(pages, page, key, data.view, why);
+    case BEL_PAGES_ROWS:
+        bel__page_add_sum(key, data.view, &pages->sum);
+        pages->rows++;
+        pages->next = bel__key_read(key.data);
+        return 0;
+    default:
+        return take_named(pages, page, key, data.view, why);
+    }
 }
 
 /* --- tables --- */
 
-static int push(struct walk *walk, uint64_t page)
+/* Returns the first node of a page to visit: not 0 only if the walk begins at a key. */
+static unsigned first_place(const struct bel_pages *pages, const struct bel_page_want *want)
 {
-    bool is_leaf = walk->depth + 1 == walk->levels;
-    int err = enter(walk->pages, page, is_leaf ? IS_LEAF : IS_BRANCH, &walk->stack[walk->depth]);
+    struct bel_view from = {pages->from_bytes, sizeof pages->from_bytes};
+    if (pages->is_whole || want->table != BEL_PAGES_ROWS) return 0;
+    return bel__page_find(&pages->file, want->page, from);
+}
+
+static int push(struct bel_pages *pages, const struct bel_page_want *want, struct bel_why *why)
+{
+    struct walk *walk = &pages->walk;
+    int err = meet(pages, want->page, why);
+    if (!err) err = bel__page_check(&pages->file, want, why);
     if (err) return err;
-    *(is_leaf ? &walk->leaves : &walk->branches) += 1;
-    walk->places[walk->depth++] = 0;
+    *(want->kind == BEL_PAGE_LEAF ? &walk->leaves : &walk->branches) += 1;
+    walk->stack[walk->depth] = *want;
+    walk->places[walk->depth++] = first_place(pages, want);
     return 0;
 }
 
-/* Handles the next node of the page on top of the stack, or pops the page. */
-static int step(struct walk *walk)
+static unsigned kind_at(const struct walk *walk, unsigned depth)
 {
-    unsigned top = walk->depth - 1, count = 0;
-    size_t page = walk->stack[top], node = 0;
-    bool is_leaf = walk->depth == walk->levels;
-    int err = check_list(walk->pages, page, &count);
-    if (err == 0 && walk->places[top] == 0) err = check_nodes(walk->pages, page, count, is_leaf);
-    if (err) return err;
-    if (walk->places[top] == count) {
-        walk->depth--;
+    return depth + 1 == walk->levels ? BEL_PAGE_LEAF : BEL_PAGE_BRANCH;
+}
+
+/* Checks the record of a table, and sets its root and its levels, which are 0 if it is empty. */
+static int read_record(const struct bel_pages *pages, enum bel_page_table table, uint64_t *out_root,
+                       unsigned *out_levels, struct bel_why *why)
+{
+    static const char *const names[] = {"free pages", "tables", "state", "rows"};
+    const unsigned char *record = pages->records[table];
+    uint16_t flags, levels;
+    if (!pages->has_record[table]) {
+        return bel__why_say(why, BEL_ECORRUPT, "tree/data.mdb is damaged: it has no table of %s",
+                            names[table]);
+    }
+    memcpy(&flags, record + BEL_RECORD_FLAGS, sizeof flags);
+    memcpy(&levels, record + BEL_RECORD_LEVELS, sizeof levels);
+    memcpy(out_root, record + BEL_RECORD_ROOT, sizeof *out_root);
+    *out_levels = levels;
+    bool is_empty = *out_root == UINT64_MAX;
+    if (levels <= BEL_PAGE_LEVELS_MAX && is_empty == (levels == 0) &&
+        flags == (table == BEL_PAGES_FREE ? BEL_RECORD_U64_KEYS : 0)) {
         return 0;
     }
-    err = node_at(walk->pages, page, walk->places[top]++, &node);
-    if (err) return err;
-    if (is_leaf) return check_leaf_node(walk, page, node);
-    return push(walk, child_of(walk->pages, node));
+    return bel__why_say(why, BEL_ECORRUPT,
+                        "tree/data.mdb is damaged: the record of its table of %s is invalid",
+                        names[table]);
 }
 
-static int check_table(struct pages *pages, size_t record, enum table table)
+static int begin_table(struct bel_pages *pages, enum bel_page_table table, struct bel_why *why)
 {
-    struct walk walk = {
-        .pages = pages, .table = table, .levels = u16_at(pages, record + RECORD_LEVELS)};
-    uint64_t root = u64_at(pages, record + RECORD_ROOT), page = number_of(pages, record);
-    bool is_empty = root == UINT64_MAX;
-    if (walk.levels > LEVELS_MAX || is_empty != (walk.levels == 0)) {
-        return damaged(pages, page, "has a table with an invalid depth");
+    struct walk *walk = &pages->walk;
+    uint64_t root;
+    *walk = (struct walk){.table = table};
+    int err = read_record(pages, table, &root, &walk->levels, why);
+    if (err || walk->levels == 0) return err;
+    struct bel_page_want want = {.page = root, .kind = kind_at(walk, 0), .table = table};
+    return push(pages, &want, why);
+}
+
+/* Compares a table with the counts of its record, and the rows with the state. */
+static int end_table(const struct bel_pages *pages, struct bel_why *why)
+{
+    const struct walk *walk = &pages->walk;
+    const uint64_t found[] = {walk->branches, walk->leaves, walk->overflows, walk->entries};
+    uint64_t want[sizeof found / sizeof found[0]];
+    bool is_rows = walk->table == BEL_PAGES_ROWS;
+    if (is_rows && !pages->is_whole) return 0;
+    memcpy(want, pages->records[walk->table] + BEL_RECORD_NUMBERS, sizeof want);
+    if (memcmp(want, found, sizeof want) != 0) {
+        return bel__why_say(why, BEL_ECORRUPT,
+                            "tree/data.mdb is damaged: the counts of a table are wrong");
     }
-    int err = is_empty ? 0 : push(&walk, root);
-    while (err == 0 && walk.depth > 0) {
-        err = step(&walk);
+    if (!is_rows || (pages->rows == pages->state.rows && pages->sum == pages->state.sum)) return 0;
+    return bel__why_say(why, BEL_ECORRUPT, "tree is damaged: its rows do not match its counts");
+}
+
+/* Handles the next child, or all nodes, of the page on top of the stack, or pops the page. */
+static int visit(struct bel_pages *pages, struct bel_why *why)
+{
+    struct walk *walk = &pages->walk;
+    unsigned top = walk->depth - 1;
+    const struct bel_page_want *want = &walk->stack[top];
+    unsigned count = bel__page_count(&pages->file, want->page);
+    if (want->kind == BEL_PAGE_BRANCH && walk->places[top] < count) {
+        struct bel_page_want child = bel__page_want_child(&pages->file, want, walk->places[top]++,
+                                                          kind_at(walk, walk->depth));
+        return push(pages, &child, why);
     }
-    if (err) return err;
-    const uint64_t found[] = {walk.branches, walk.leaves, walk.overflows, walk.entries};
-    for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
-        if (u64_at(pages, record + RECORD_NUMBERS + i * sizeof found[0]) != found[i]) {
-            return damaged(pages, page, "has a table with wrong counts");
+    int err = 0;
+    for (unsigned i = walk->places[top]; want->kind == BEL_PAGE_LEAF && i < count && !err; i++) {
+        err = visit_node(pages, want->page, i, why);
+    }
+    walk->depth--;
+    return err;
+}
+
+/* Checks that every page was visited. */
+static int check_left(const struct bel_pages *pages, struct bel_why *why)
+{
+    uint64_t page = BEL_PAGE_FIRST;
+    if (!pages->is_whole || pages->left == 0) return 0;
+    while (pages->met[page]) {
+        page++;
+    }
+    return bel__page_damaged(page, "is neither used nor free", why);
+}
+
+int bel__pages_step(struct bel_pages *pages, size_t pages_max, struct bel_why *why)
+{
+    uint64_t left = pages->left;
+    int err = 0;
+    for (size_t i = 0; i < pages_max; i++) {
+        if (!pages->is_walking) {
+            if (pages->table == TABLES) return check_left(pages, why);
+            err = begin_table(pages, pages->table, why);
+            pages->is_walking = true;
+        } else if (pages->walk.depth > 0) {
+            err = visit(pages, why);
+        } else {
+            err = end_table(pages, why);
+            pages->is_walking = false;
+            pages->table++;
         }
+        if (err) return err;
+        if (left - pages->left >= pages_max) break; /* long lists of free pages */
     }
+    return BEL_EBUSY;
+}
+
+/* Walks one table to its end. */
+static int walk_table(struct bel_pages *pages, enum bel_page_table table, struct bel_why *why)
+{
+    int err = begin_table(pages, table, why);
+    while (!err && pages->walk.depth > 0) {
+        err = visit(pages, why);
+    }
+    return err ? err : end_table(pages, why);
+}
+
+int bel__pages_check_head(struct bel_pages *pages, struct bel_tree_state *out, size_t *out_offset,
+                          struct bel_why *why)
+{
+    int err = walk_table(pages, BEL_PAGES_TABLES, why);
+    if (!err) err = walk_table(pages, BEL_PAGES_STATE, why);
+    if (!err && pages->state_offset == 0) err = bel__page_damaged(0, "leads to no state", why);
+    if (err) return err;
+    *out = pages->state;
+    *out_offset = pages->state_offset;
     return 0;
+}
+
+int bel__pages_check_free(struct bel_pages *pages, struct bel_why *why)
+{
+    return walk_table(pages, BEL_PAGES_FREE, why);
 }
 
 /* --- the file --- */
 
-static int check_meta(struct pages *pages, uint64_t page)
+static int check_meta(const struct bel_pages *pages, uint64_t page, struct bel_why *why)
 {
-    size_t offset = (size_t)page * pages->page_bytes;
-    if (u16_at(pages, offset + PAGE_FLAGS) != IS_META ||
-        u32_at(pages, offset + META_MAGIC) != magic) {
-        return damaged(pages, page, "is not a meta page");
+    const struct bel_page_file *file = &pages->file;
+    size_t offset = (size_t)page * file->page_bytes;
+    if (bel__page_u16(file, offset + BEL_PAGE_FLAGS) != BEL_PAGE_META ||
+        bel__page_u32(file, offset + BEL_META_MAGIC) != magic) {
+        return bel__page_damaged(page, "is not a meta page", why);
     }
-    if (u32_at(pages, offset + META_VERSION) == 1) return 0;
-    return bel__why_say(pages->why, BEL_EUNSUPPORTED, "tree/data.mdb has an unknown version");
+    if (bel__page_u32(file, offset + BEL_META_FREE) != file->page_bytes) {
+        return bel__page_damaged(page, "has an invalid page size", why);
+    }
+    uint64_t transaction = bel__page_u64(file, offset + BEL_META_TRANSACTION);
+    if (transaction != 0 && transaction % 2 != page) {
+        return bel__page_damaged(page, "has an invalid transaction", why);
+    }
+    if (bel__page_u32(file, offset + BEL_META_VERSION) == 1) return 0;
+    return bel__why_say(why, BEL_EUNSUPPORTED, "tree/data.mdb has an unknown version");
 }
 
-/* Finds the valid meta page, 0 or 1. */
-static int find_meta(struct pages *pages, size_t *out)
+/* Copies the meta page of a transaction, 0 for the last one. A writer may replace the page
+ * meanwhile, which changes its transaction. */
+static int copy_meta(const struct bel_pages *pages, uint64_t transaction,
+                     unsigned char out[BEL_META_BYTES])
 {
-    uint64_t page_bytes = u32_at(pages, META_FREE);
-    bool is_power = page_bytes != 0 && (page_bytes & (page_bytes - 1)) == 0;
-    if (!is_power || page_bytes < PAGE_BYTES_MIN || page_bytes > PAGE_BYTES_MAX ||
-        pages->map_bytes < 2 * page_bytes) {
-        return damaged(pages, 0, "has an invalid page size");
-    }
-    pages->page_bytes = (size_t)page_bytes;
-    int err = check_meta(pages, 0);
-    if (!err) err = check_meta(pages, 1);
+    const struct bel_page_file *file = &pages->file;
+    size_t second = file->page_bytes + BEL_META_TRANSACTION;
+    uint64_t last[2] = {bel__page_u64(file, BEL_META_TRANSACTION), bel__page_u64(file, second)};
+    if (transaction == 0) transaction = last[1] > last[0] ? last[1] : last[0];
+    unsigned which = last[1] == transaction ? 1 : 0;
+    memcpy(out, file->map + which * file->page_bytes, BEL_META_BYTES);
+    uint64_t copied, after = bel__page_u64(file, which == 1 ? second : BEL_META_TRANSACTION);
+    memcpy(&copied, out + BEL_META_TRANSACTION, sizeof copied);
+    return copied == transaction && after == transaction ? 0 : BEL_ESTALE;
+}
+
+int bel__pages_begin(struct bel_pages *pages, uint64_t transaction, const struct bel_key *from,
+                     struct bel_why *why)
+{
+    unsigned char meta[BEL_META_BYTES];
+    uint64_t last;
+    assert(pages->file.page_bytes >= BEL_PAGE_BYTES_MIN);
+    int err = check_meta(pages, 0, why);
+    if (!err) err = check_meta(pages, 1, why);
+    if (!err) err = copy_meta(pages, transaction, meta);
     if (err) return err;
-    uint64_t first = u64_at(pages, META_TRANSACTION);
-    uint64_t second = u64_at(pages, pages->page_bytes + META_TRANSACTION);
-    *out = second > first ? pages->page_bytes : 0;
-    pages->transaction = second > first ? second : first;
+    memcpy(&pages->transaction, meta + BEL_META_TRANSACTION, sizeof pages->transaction);
+    memcpy(&last, meta + BEL_META_LAST, sizeof last);
+    if (last < BEL_PAGE_FIRST - 1 ||
+        last >= pages->file.map_bytes / pages->file.page_bytes + EXCESS_PAGES) {
+        return bel__page_damaged(last, "is the last page and does not exist", why);
+    }
+    memcpy(pages->records[BEL_PAGES_FREE], meta + BEL_META_FREE, BEL_RECORD_BYTES);
+    memcpy(pages->records[BEL_PAGES_TABLES], meta + BEL_META_TABLES, BEL_RECORD_BYTES);
+    pages->has_record[BEL_PAGES_FREE] = pages->has_record[BEL_PAGES_TABLES] = true;
+    pages->has_record[BEL_PAGES_STATE] = pages->has_record[BEL_PAGES_ROWS] = false;
+    uint64_t root;
+    unsigned levels;
+    err = read_record(pages, BEL_PAGES_FREE, &root, &levels, why);
+    if (err) return err;
+    pages->is_walking = false;
+    pages->is_whole = from == NULL;
+    pages->from = pages->next = from != NULL ? *from : (struct bel_key){{0, 0, 0}};
+    bel__key_write(&pages->from, pages->from_bytes);
+    pages->table = 0;
+    pages->rows = pages->sum = 0;
+    pages->state_offset = 0;
+    pages->file.count = last + 1;
+    pages->left = pages->file.count - BEL_PAGE_FIRST;
+    free(pages->met);
+    pages->met = calloc(pages->file.count + 1, 1);
+    return pages->met == NULL ? BEL_ENOMEM : 0;
+}
+
+void bel__pages_progress(const struct bel_pages *pages, struct bel_pages_progress *out)
+{
+    *out = (struct bel_pages_progress){.pages = pages->file.count,
+                                       .pages_done = pages->file.count - pages->left,
+                                       .rows = pages->rows,
+                                       .is_whole = pages->is_whole,
+                                       .next = pages->next};
+}
+
+/* Reads the page size, which both meta pages have. */
+static int find_page_size(struct bel_pages *pages, struct bel_why *why)
+{
+    size_t meta_bytes = BEL_PAGE_BYTES_MIN;
+    if (pages->file.map_bytes < 2 * meta_bytes) return bel__page_damaged(0, "does not exist", why);
+    uint64_t page_bytes = bel__page_u32(&pages->file, BEL_META_FREE);
+    bool is_power = page_bytes != 0 && (page_bytes & (page_bytes - 1)) == 0;
+    if (!is_power || page_bytes < BEL_PAGE_BYTES_MIN || page_bytes > BEL_PAGE_BYTES_MAX ||
+        pages->file.map_bytes < 2 * page_bytes) {
+        return bel__page_damaged(0, "has an invalid page size", why);
+    }
+    pages->file.page_bytes = (size_t)page_bytes;
     return 0;
 }
 
-static int check_tables(struct pages *pages, size_t meta)
+int bel__pages_open(int file, struct bel_pages **out, struct bel_why *why)
 {
-    int err = check_table(pages, meta + META_FREE, TABLE_FREE);
-    if (!err) err = check_table(pages, meta + META_TABLES, TABLE_TABLES);
-    for (unsigned i = 0; i < pages->tables_count && !err; i++) {
-        err = check_table(pages, pages->tables[i], TABLE_OTHER);
+    struct stat info;
+    if (fstat(file, &info) != 0) return BEL_EIO;
+    if (info.st_size == 0) return bel__page_damaged(0, "does not exist", why);
+    struct bel_pages *pages = calloc(1, sizeof *pages);
+    if (pages == NULL) return BEL_ENOMEM;
+    pages->file.map_bytes = (size_t)info.st_size;
+    void *map = mmap(NULL, pages->file.map_bytes, PROT_READ, MAP_SHARED, file, 0);
+    if (map == MAP_FAILED) {
+        free(pages);
+        return errno == ENOMEM ? BEL_ENOMEM : BEL_EIO;
     }
-    if (err || pages->left == 0) return err;
-    uint64_t page = FIRST_PAGE;
-    while (pages->met[page]) {
-        page++;
+    pages->file.map = map;
+    int err = find_page_size(pages, why);
+    if (err) {
+        bel__pages_close(pages);
+        return err;
     }
-    return damaged(pages, page, "is neither used nor free");
+    *out = pages;
+    return 0;
 }
 
-static int check_map(struct pages *pages)
+void bel__pages_close(struct bel_pages *pages)
 {
-    size_t meta = 0;
-    if (pages->map_bytes < 2 * (size_t)PAGE_BYTES_MIN) return damaged(pages, 0, "does not exist");
-    int err = find_meta(pages, &meta);
-    if (err) return err;
-    assert(pages->page_bytes >= PAGE_BYTES_MIN);
-    uint64_t last = u64_at(pages, meta + META_LAST);
-    if (last < FIRST_PAGE - 1 || last >= pages->map_bytes / pages->page_bytes) {
-        return damaged(pages, last, "is the last page and does not exist");
-    }
-    pages->count = last + 1;
-    pages->left = pages->count - FIRST_PAGE;
-    pages->met = calloc(pages->count + 1, 1);
-    if (pages->met == NULL) return BEL_ENOMEM;
-    err = check_tables(pages, meta);
+    if (pages == NULL) return;
+    (void)munmap((void *)(uintptr_t)pages->file.map, pages->file.map_bytes);
     free(pages->met);
-    return err;
+    free(pages);
 }
 
 static int check_file(int file, struct bel_why *why)
 {
-    struct pages pages = {.why = why};
-    struct stat info;
-    if (fstat(file, &info) != 0) return BEL_EIO;
-    if (info.st_size == 0) return damaged(&pages, 0, "does not exist");
-    pages.map_bytes = (size_t)info.st_size;
-    void *map = mmap(NULL, pages.map_bytes, PROT_READ, MAP_SHARED, file, 0);
-    if (map == MAP_FAILED) return errno == ENOMEM ? BEL_ENOMEM : BEL_EIO;
-    pages.map = map;
-    int err = check_map(&pages);
-    (void)munmap(map, pages.map_bytes);
+    struct bel_pages *pages = NULL;
+    int err = bel__pages_open(file, &pages, why);
+    if (err) return err;
+    assert(pages != NULL);
+    err = bel__pages_begin(pages, 0, NULL, why);
+    if (!err) err = BEL_EBUSY;
+    while (err == BEL_EBUSY) {
+        err = bel__pages_step(pages, STEP_PAGES, why);
+    }
+    bel__pages_close(pages);
     return err;
 }
 

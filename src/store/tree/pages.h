@@ -3,17 +3,68 @@
 #define BEL_STORE_TREE_PAGES_H
 
 /*
- * pages - checks the pages of an LMDB file without LMDB, which does not validate them.
+ * pages - checks all pages of a snapshot of an LMDB file without LMDB, which does not validate
+ * them, in steps.
  *
- * A wrong number in a list of free pages makes LMDB overwrite rows, or write beyond its memory.
- * Reading all rows would not notice that in time.
+ *     err = bel__pages_open(file, &pages, &why);
+ *     err = bel__pages_begin(pages, 0, NULL, &why);
+ *     while ((err = bel__pages_step(pages, 1000, &why)) == BEL_EBUSY) ...
+ *
+ * Each page is used exactly once, by a table or as a free page; each page is as page.h describes;
+ * each table has the counts that its record has; and the rows have the count and the sum that were
+ * stored with them. A wrong number in a list of free pages would make LMDB overwrite rows, or write
+ * beyond its memory, and reading all rows would not notice that in time.
+ *
+ * A page that is visited twice is damage, so the check cannot loop. No page can crash the process,
+ * but a file that becomes shorter, or that the disk cannot read, can (SIGBUS).
  */
 
+#include "core/sorted.h"
 #include "core/why.h"
+#include "store/tree/page.h"
+#include "store/tree/state.h"
 
-/* Checks that every page of the tree in a folder is used exactly once: by a table, or as a free
- * page. No process may have it open for writing. Returns 0; BEL_ECORRUPT or BEL_EUNSUPPORTED, and
- * sets `*why`; or BEL_ENOTFOUND, BEL_EIO, BEL_ENOMEM. */
+#include <stdbool.h>
+
+struct bel_pages; /* opaque */
+
+struct bel_pages_progress {
+    uint64_t pages_done, pages; /* pages_done includes free pages */
+    uint64_t rows;
+    bool is_whole;       /* one snapshot from the first row on */
+    struct bel_key next; /* the rows before this key have been checked */
+};
+
+/* Maps an open file, which is borrowed, as long as it is now. Returns 0; BEL_EIO, BEL_ENOMEM, or
+ * BEL_ECORRUPT and sets `*why`. */
+BEL_CHECKED int bel__pages_open(int file, struct bel_pages **out, struct bel_why *why);
+void bel__pages_close(struct bel_pages *pages);
+
+/* Begins to check the snapshot of a transaction, 0 for the last one. The caller keeps its pages
+ * from being reused: no process writes, or the caller has a reader of this transaction. With
+ * `from`, checks only rows from that key on, and cannot find pages that are used twice or rows that
+ * are missing. Returns 0; BEL_ESTALE if the transaction is no longer one of the last two;
+ * BEL_ECORRUPT, BEL_EUNSUPPORTED and sets `*why`; BEL_ENOMEM. */
+BEL_CHECKED int bel__pages_begin(struct bel_pages *pages, uint64_t transaction,
+                                 const struct bel_key *from, struct bel_why *why);
+
+/* Checks up to `pages_max` pages. Returns BEL_EBUSY while there is more; 0 at the end; BEL_ECORRUPT
+ * and sets `*why`. */
+BEL_CHECKED int bel__pages_step(struct bel_pages *pages, size_t pages_max, struct bel_why *why);
+
+void bel__pages_progress(const struct bel_pages *pages, struct bel_pages_progress *out);
+
+/* After begin(): checks only the tables of tables and of the state, which a few pages hold. Sets
+ * `*out` to the state and `*out_offset` to its offset in the file. */
+BEL_CHECKED int bel__pages_check_head(struct bel_pages *pages, struct bel_tree_state *out,
+                                      size_t *out_offset, struct bel_why *why);
+
+/* After begin(): checks only the table of free pages: the lists are valid, and no page is listed
+ * twice. */
+BEL_CHECKED int bel__pages_check_free(struct bel_pages *pages, struct bel_why *why);
+
+/* Checks all pages of the tree in a folder, which no process may have open for writing. Returns 0;
+ * BEL_ECORRUPT or BEL_EUNSUPPORTED, and sets `*why`; or BEL_ENOTFOUND, BEL_EIO, BEL_ENOMEM. */
 BEL_CHECKED int bel__tree_pages_check(const char *path, struct bel_why *why);
 
 #endif
