@@ -69,6 +69,7 @@ static void begin(struct bel_store *store)
         bel__log_ask(store->log);
         return;
     }
+    bel__store_trust_tree(store);
     bel__store_pace_begin(store);
     bel__checkpoint_begin(store->checkpoint, store->frozen, store->frozen_epoch);
     store->freeze = BEL_FREEZE_BEGUN;

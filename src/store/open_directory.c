@@ -77,9 +77,11 @@ static int open_tree(struct bel_store *store, const struct bel_store_options *op
     char *path = malloc(bytes);
     if (path == NULL) return BEL_ENOMEM;
     (void)snprintf(path, bytes, "%s/tree", options->path);
-    struct bel_tree_options tree_options = {.path = path, .mode = BEL_TREE_CREATE};
+    struct bel_tree_options tree_options = {
+        .path = path, .mode = BEL_TREE_CREATE, .is_checked = options->is_tree_checked, .why = why};
     int err = bel__tree_lmdb_open(&tree_options, &store->tree);
     free(path);
+    if (err == BEL_ECORRUPT && why != NULL && why->text[0] != 0) return err;
     return err ? bel__why_say(why, err, "tree cannot be opened: %s", bel_error_text(err)) : 0;
 }
 

@@ -37,6 +37,7 @@ struct bel_store {
     struct bel_delta *active, *frozen; /* the two deltas, in either order */
     struct bel_delta deltas[2];
     struct bel_tree *tree;
+    bool is_trust_due; /* trust the tree when no checkpoint is running */
     uint64_t changes;  /* number of changes and commits; a cursor compares it */
     uint64_t batch;    /* the last closed batch */
     bool has_rows;     /* the next batch is not empty */
@@ -76,6 +77,9 @@ struct bel_store {
 /* Allocates a store without log, tree and checkpoint. bel__store_close() accepts it. Returns NULL
  * if out of memory. */
 struct bel_store *bel__store_make(void);
+
+/* Trusts the tree if that is due and no checkpoint is running. */
+void bel__store_trust_tree(struct bel_store *store);
 
 /* Does what is due between two batches: refreshes the tree, clears the frozen delta, freezes the
  * active one, begins a checkpoint. */

@@ -123,6 +123,13 @@ int bel__store_error(const struct bel_store *store);
  * otherwise to "". */
 void bel__store_explain(const struct bel_store *store, struct bel_why *why);
 
+/* Returns what is known about the damage that a BEL_ECORRUPT reports; empty if nothing is. */
+const char *bel__store_damage(const struct bel_store *store);
+
+/* Tells a store that all pages of its tree have been checked since it was opened, and that pages
+ * need no check before they are used. */
+void bel__store_trust(struct bel_store *store);
+
 /* Does a slice of background work (sync, checkpoint) that no thread does. Keeps values and cursors
  * valid. Returns whether there is more, for another call. The next commit, which may be empty,
  * frees the memory of what is finished. */
@@ -156,6 +163,7 @@ struct bel_store_options {
     size_t transaction_rows;     /* rows per transaction of the tree; 0: the tree's default */
     uint64_t disk_reserve_bytes; /* disk space that BEL_STORE_ADD leaves free; 0: 64 MB */
     bool is_buffered;            /* never use O_DIRECT */
+    bool is_tree_checked;        /* all pages of the tree have been checked just now */
     bool has_thread;             /* a thread runs checkpoints; call work() all the same */
     enum bel_store_sync sync;
     bool is_lazy;                /* commits write batches; they are synced later, as `sync` says,

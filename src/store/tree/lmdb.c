@@ -11,6 +11,10 @@
  * checksum because LMDB's pages have none. The count and the sum of the rows are stored in the same
  * transaction as the rows, because a damaged page can lose rows.
  *
+ * LMDB does not validate pages, and damaged ones may crash it. So the pages that it will use are
+ * checked before: all of them by a check of the whole file, or those on the path of each key; see
+ * path_check.h.
+ *
  * The reader is one long-lived read transaction. A refresh renews it, without a system call. LMDB
  * does not reuse the pages that it may read, so the file grows if the store does not refresh.
  *
@@ -20,6 +24,9 @@
  * LMDB does its own I/O, not through struct bel_io. The simulator uses the tree in memory.
  */
 #include "store/io/row.h"
+#include "store/tree/map_fault.h"
+#include "store/tree/pages.h"
+#include "store/tree/path_check.h"
 #include "store/tree/prefetch.h"
 #include "store/tree/state.h"
 #include "store/tree/tree.h"
@@ -52,6 +59,7 @@ enum {
 #define MAP_BYTES_MIN  (UINT64_C(1) << 24)
 #define SPACE_LEFT_MIN (UINT64_C(1) << 24) /* if less is free, EIO means a full disk */
 
+static_assert((int)CHECKSUM_BYTES == (int)BEL_ROW_CHECKSUM_BYTES, "one format");
 static_assert(BEL_STORE_VALUE_BYTES_MAX + CHECKSUM_BYTES <= PAGE_BYTES_MIN - PAGE_HEADER_BYTES,
               "a value in an overflow page needs only one, so LMDB need not find adjacent pages");
 
@@ -60,6 +68,10 @@ struct lmdb_tree {
     MDB_env *env;
     bool is_twin;                 /* `env` belongs to another tree */
     MDB_dbi tables, rows, states; /* `tables` has the records of the other two */
+
+    const unsigned char *map;                        /* NULL: not known */
+    struct bel_path_check *read_check, *write_check; /* of pages not yet checked; or NULL */
+    struct bel_why damage;                           /* found by the reader beside `read_check` */
 
     MDB_txn *reader;
     MDB_cursor *read_cursor;
@@ -152,6 +164,7 @@ static int row_of(MDB_val data, uint32_t *out_checksum, struct bel_view *out)
 {
     uint32_t checksum;
     if (data.mv_size < CHECKSUM_BYTES) return BEL_ECORRUPT;
+    if (data.mv_size > CHECKSUM_BYTES + BEL_STORE_VALUE_BYTES_MAX) return BEL_ECORRUPT;
     memcpy(&checksum, data.mv_data, sizeof checksum);
     *out_checksum = le32toh(checksum);
     *out = (struct bel_view){(const unsigned char *)data.mv_data + CHECKSUM_BYTES,
@@ -160,15 +173,35 @@ static int row_of(MDB_val data, uint32_t *out_checksum, struct bel_view *out)
 }
 
 /* Checks the row and returns its value. */
-static int give(const struct bel_key *key, MDB_val data, struct bel_view *out)
+static int give(struct lmdb_tree *lmdb, const struct bel_key *key, MDB_val data,
+                struct bel_view *out)
 {
     uint32_t checksum;
     struct bel_view value;
     int err = row_of(data, &checksum, &value);
-    if (err) return err;
-    if (bel__row_checksum(key, value) != checksum) return BEL_ECORRUPT;
+    if (!err && bel__row_checksum(key, value) != checksum) err = BEL_ECORRUPT;
+    if (err) {
+        return bel__why_say(&lmdb->damage, err,
+                            "tree/data.mdb is damaged: row %016llx%016llx%016llx is not as it was "
+                            "stored",
+                            (unsigned long long)key->words[0], (unsigned long long)key->words[1],
+                            (unsigned long long)key->words[2]);
+    }
     *out = value;
     return 0;
+}
+
+/* Checks the pages that a read of a key will use, unless all pages have been checked. */
+static int check_read(struct lmdb_tree *lmdb, const struct bel_key *key)
+{
+    if (lmdb->read_check == NULL) return 0;
+    return bel__path_check_key(lmdb->read_check, key, BEL_PATH_READ);
+}
+
+static int check_write(struct lmdb_tree *lmdb, const struct bel_key *key)
+{
+    if (lmdb->write_check == NULL) return 0;
+    return bel__path_check_key(lmdb->write_check, key, BEL_PATH_WRITE);
 }
 
 static int lmdb_get(struct bel_tree *tree, const struct bel_key *key, struct bel_view *out)
@@ -176,8 +209,9 @@ static int lmdb_get(struct bel_tree *tree, const struct bel_key *key, struct bel
     unsigned char bytes[BEL_KEY_BYTES];
     MDB_val name = val_of(bytes, sizeof bytes), data;
     bel__key_write(key, bytes);
-    int err = error_of(mdb_get(of(tree)->reader, of(tree)->rows, &name, &data));
-    return err ? err : give(key, data, out);
+    int err = check_read(of(tree), key);
+    if (!err) err = error_of(mdb_get(of(tree)->reader, of(tree)->rows, &name, &data));
+    return err ? err : give(of(tree), key, data, out);
 }
 
 static int lmdb_seek(struct bel_tree *tree, struct bel_key *key, struct bel_view *out)
@@ -185,13 +219,35 @@ static int lmdb_seek(struct bel_tree *tree, struct bel_key *key, struct bel_view
     unsigned char bytes[BEL_KEY_BYTES];
     MDB_val name = val_of(bytes, sizeof bytes), data;
     bel__key_write(key, bytes);
-    int err = error_of(mdb_cursor_get(of(tree)->read_cursor, &name, &data, MDB_SET_RANGE));
+    int err = check_read(of(tree), key);
+    if (!err) err = error_of(mdb_cursor_get(of(tree)->read_cursor, &name, &data, MDB_SET_RANGE));
     if (err) return err;
     if (name.mv_size != BEL_KEY_BYTES) return BEL_ECORRUPT;
     struct bel_key found = bel__key_read(name.mv_data);
-    err = give(&found, data, out);
+    err = give(of(tree), &found, data, out);
     if (!err) *key = found;
     return err;
+}
+
+/* Gets LMDB's record of the table of rows. */
+static int get_record(struct lmdb_tree *lmdb, MDB_txn *txn, struct bel_view *out)
+{
+    char name[] = "rows";
+    MDB_val key = val_of(name, sizeof name - 1), data;
+    int err = error_of(mdb_get(txn, lmdb->tables, &key, &data));
+    if (!err) *out = (struct bel_view){data.mv_data, data.mv_size};
+    return err;
+}
+
+/* Starts a path check from the root of a transaction's tree. */
+static int start_check(struct lmdb_tree *lmdb, struct bel_path_check *check, MDB_txn *txn)
+{
+    struct bel_view record;
+    MDB_envinfo info;
+    if (check == NULL) return 0;
+    int err = get_record(lmdb, txn, &record);
+    if (!err) err = error_of(mdb_env_info(lmdb->env, &info));
+    return err ? err : bel__path_check_start(check, record, (uint64_t)info.me_last_pgno + 1);
 }
 
 static int lmdb_refresh(struct bel_tree *tree)
@@ -200,7 +256,8 @@ static int lmdb_refresh(struct bel_tree *tree)
     mdb_txn_reset(lmdb->reader);
     int err = error_of(mdb_txn_renew(lmdb->reader));
     if (!err) err = error_of(mdb_cursor_renew(lmdb->reader, lmdb->read_cursor));
-    return err ? err : read_state(lmdb, lmdb->reader, &lmdb->seen);
+    if (!err) err = read_state(lmdb, lmdb->reader, &lmdb->seen);
+    return err ? err : start_check(lmdb, lmdb->read_check, lmdb->reader);
 }
 
 static uint64_t lmdb_epoch(const struct bel_tree *tree)
@@ -220,12 +277,8 @@ static void lmdb_abort(struct bel_tree *tree)
 /* Starts the prefetch from the root of the tree before the transaction. */
 static void start_prefetch(struct lmdb_tree *lmdb)
 {
-    char name[] = "rows";
-    MDB_val key = val_of(name, sizeof name - 1), data;
     struct bel_view record = {NULL, 0};
-    if (mdb_get(lmdb->writer, lmdb->tables, &key, &data) == 0) {
-        record = (struct bel_view){data.mv_data, data.mv_size};
-    }
+    (void)!get_record(lmdb, lmdb->writer, &record);
     bel__prefetch_start(&lmdb->prefetch, record);
 }
 
@@ -233,9 +286,11 @@ static int lmdb_begin(struct bel_tree *tree)
 {
     struct lmdb_tree *lmdb = of(tree);
     assert(lmdb->writer == NULL);
-    int err = error_of(mdb_txn_begin(lmdb->env, NULL, 0, &lmdb->writer));
+    int err = lmdb->write_check != NULL ? bel__path_check_free(lmdb->write_check) : 0;
+    if (!err) err = error_of(mdb_txn_begin(lmdb->env, NULL, 0, &lmdb->writer));
     if (err) return err;
     err = read_state(lmdb, lmdb->writer, &lmdb->next);
+    if (!err) err = start_check(lmdb, lmdb->write_check, lmdb->writer);
     if (!err) err = error_of(mdb_cursor_open(lmdb->writer, lmdb->rows, &lmdb->write_cursor));
     if (err) lmdb_abort(tree);
     if (!err) start_prefetch(lmdb);
@@ -267,6 +322,8 @@ static int lmdb_put(struct bel_tree *tree, const struct bel_key *key, struct bel
     uint32_t checksum = bel__row_checksum(key, value), stored = htole32(checksum);
     assert(lmdb->writer != NULL);
     assert(value.bytes <= BEL_STORE_VALUE_BYTES_MAX);
+    int err = check_write(lmdb, key);
+    if (err) return err;
     bel__key_write(key, bytes);
     memcpy(lmdb->value, &stored, sizeof stored);
     if (value.bytes > 0) memcpy(lmdb->value + CHECKSUM_BYTES, value.data, value.bytes);
@@ -275,7 +332,7 @@ static int lmdb_put(struct bel_tree *tree, const struct bel_key *key, struct bel
     MDB_val ours = val_of(lmdb->value, CHECKSUM_BYTES + value.bytes), data = ours;
     int answer = mdb_cursor_put(lmdb->write_cursor, &name, &data, MDB_NOOVERWRITE);
     if (answer == MDB_KEYEXIST) {
-        int err = uncount(lmdb, key, data);
+        err = uncount(lmdb, key, data);
         if (err) return err;
         data = ours;
         answer = mdb_cursor_put(lmdb->write_cursor, &name, &data, MDB_CURRENT);
@@ -292,11 +349,13 @@ static int lmdb_remove(struct bel_tree *tree, const struct bel_key *key)
     unsigned char bytes[BEL_KEY_BYTES];
     MDB_val name = val_of(bytes, sizeof bytes), data;
     assert(lmdb->writer != NULL);
+    int err = check_write(lmdb, key);
+    if (err) return err;
     bel__key_write(key, bytes);
     int answer = mdb_cursor_get(lmdb->write_cursor, &name, &data, MDB_SET);
     if (answer == MDB_NOTFOUND) return 0;
     if (answer) return error_of(answer);
-    int err = uncount(lmdb, key, data);
+    err = uncount(lmdb, key, data);
     return err ? err : error_of_writing(lmdb, mdb_cursor_del(lmdb->write_cursor, 0));
 }
 
@@ -339,10 +398,36 @@ static void lmdb_stats(struct bel_tree *tree, struct bel_tree_stats *out)
     out->free_bytes = used < pages ? (pages - used) * stat.ms_psize : 0;
 }
 
+static void lmdb_trust(struct bel_tree *tree)
+{
+    struct lmdb_tree *lmdb = of(tree);
+    assert(lmdb->writer == NULL);
+    bel__path_check_destroy(lmdb->read_check);
+    bel__path_check_destroy(lmdb->write_check);
+    lmdb->read_check = lmdb->write_check = NULL;
+}
+
+static const char *lmdb_damage(const struct bel_tree *tree)
+{
+    const struct lmdb_tree *lmdb = (const struct lmdb_tree *)tree;
+    const struct bel_path_check *read = lmdb->read_check, *write = lmdb->write_check;
+    if (read != NULL && read->why.text[0] != 0) return read->why.text;
+    if (write != NULL && write->why.text[0] != 0) return write->why.text;
+    return lmdb->damage.text;
+}
+
+static void lmdb_drop_dead_readers(struct bel_tree *tree)
+{
+    int dead;
+    (void)mdb_reader_check(of(tree)->env, &dead);
+}
+
 static void lmdb_close(struct bel_tree *tree)
 {
     struct lmdb_tree *lmdb = of(tree);
     lmdb_abort(tree);
+    lmdb_trust(tree);
+    if (lmdb->map != NULL && !lmdb->is_twin) bel__map_fault_remove(lmdb->map);
     if (lmdb->read_cursor != NULL) mdb_cursor_close(lmdb->read_cursor);
     if (lmdb->reader != NULL) mdb_txn_abort(lmdb->reader);
     if (lmdb->env != NULL && !lmdb->is_twin) mdb_env_close(lmdb->env);
@@ -439,6 +524,17 @@ static int open_reader(struct lmdb_tree *lmdb)
     return err ? err : read_state(lmdb, lmdb->reader, &lmdb->seen);
 }
 
+/* Creates a path check that starts from the tree of a reader. */
+static int open_check(struct lmdb_tree *lmdb, struct bel_path_check **out)
+{
+    mdb_filehandle_t file;
+    MDB_stat stat;
+    int err = error_of(mdb_env_get_fd(lmdb->env, &file));
+    if (!err) err = error_of(mdb_env_stat(lmdb->env, &stat));
+    if (!err) err = bel__path_check_create(lmdb->map, file, stat.ms_psize, out);
+    return err ? err : start_check(lmdb, *out, lmdb->reader);
+}
+
 static int lmdb_twin(struct bel_tree *tree, struct bel_tree **out)
 {
     struct lmdb_tree *lmdb = of(tree), *twin = malloc(sizeof *twin);
@@ -446,10 +542,12 @@ static int lmdb_twin(struct bel_tree *tree, struct bel_tree **out)
     *twin = (struct lmdb_tree){.tree = lmdb->tree,
                                .env = lmdb->env,
                                .is_twin = true,
+                               .map = lmdb->map,
                                .tables = lmdb->tables,
                                .rows = lmdb->rows,
                                .states = lmdb->states};
     int err = open_reader(twin);
+    if (!err && lmdb->read_check != NULL) err = open_check(twin, &twin->read_check);
     if (err) {
         lmdb_close(&twin->tree);
         return err;
@@ -539,15 +637,64 @@ static int make_tree(const struct bel_tree_options *options)
     return err;
 }
 
-static int open_all(struct lmdb_tree *lmdb, const struct bel_tree_options *options)
+/* Checks the pages that LMDB uses to open the tables, and sets `*out_offset` to the offset of the
+ * state in the file. */
+static int check_head(const struct bel_tree_options *options, size_t *out_offset)
 {
-    bool creates = options->mode == BEL_TREE_CREATE;
+    struct bel_why found = {0}, *why = options->why != NULL ? options->why : &found;
+    struct bel_tree_state state;
+    struct bel_pages *pages = NULL;
+    int folder = open(options->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int file = folder >= 0 ? openat(folder, "data.mdb", O_RDONLY | O_CLOEXEC) : -1;
+    int err = file >= 0 ? bel__pages_open(file, &pages, why) : BEL_EIO;
+    if (!err) err = bel__pages_begin(pages, 0, NULL, why);
+    if (!err) err = bel__pages_check_head(pages, &state, out_offset, why);
+    bel__pages_close(pages);
+    if (file >= 0) close(file);
+    if (folder >= 0) close(folder);
+    return err;
+}
+
+/* Finds out where LMDB has mapped the file, which it does not tell. */
+static int find_map(struct lmdb_tree *lmdb, size_t state_offset)
+{
+    char name[] = "state";
+    MDB_val key = val_of(name, sizeof name - 1), data;
+    MDB_envinfo info;
+    MDB_stat stat;
+    int err = error_of(mdb_get(lmdb->reader, lmdb->states, &key, &data));
+    if (!err) err = error_of(mdb_env_info(lmdb->env, &info));
+    if (!err) err = error_of(mdb_env_stat(lmdb->env, &stat));
+    if (err) return err;
+    lmdb->map = (const unsigned char *)data.mv_data - state_offset;
+    bel__map_fault_add(lmdb->map, info.me_mapsize, stat.ms_psize);
+    return 0;
+}
+
+static int open_checks(struct lmdb_tree *lmdb, const struct bel_tree_options *options)
+{
+    if (options->mode == BEL_TREE_READ || options->is_checked) return 0;
+    int err = open_check(lmdb, &lmdb->read_check);
+    return err ? err : open_check(lmdb, &lmdb->write_check);
+}
+
+static int open_all(struct lmdb_tree *lmdb, const struct bel_tree_options *given)
+{
+    struct bel_tree_options own = *given, *options = &own;
+    bool creates = options->mode == BEL_TREE_CREATE, checks = options->mode != BEL_TREE_READ;
+    size_t state_offset = 0;
     int err = check_file(options->path);
-    if (err == BEL_ENOTFOUND && creates) err = make_tree(options);
+    if (err == BEL_ENOTFOUND && creates) {
+        err = make_tree(options);
+        own.is_checked = true;
+    }
+    if (!err && checks) err = check_head(options, &state_offset);
     if (!err) err = open_env(lmdb, options);
     if (!err) err = open_tables(lmdb, creates ? BEL_TREE_OPEN : options->mode);
     if (!err) err = open_reader(lmdb);
     if (!err) err = open_prefetch(lmdb);
+    if (!err && checks) err = find_map(lmdb, state_offset);
+    if (!err) err = open_checks(lmdb, options);
     if (!err && creates) err = sync_folder(options->path, ".");
     if (!err && creates) err = sync_folder(options->path, "..");
     return err;
@@ -571,6 +718,9 @@ int bel__tree_lmdb_open(const struct bel_tree_options *options, struct bel_tree 
                  .abort = lmdb_abort,
                  .twin = lmdb_twin,
                  .stats = lmdb_stats,
+                 .trust = lmdb_trust,
+                 .damage = lmdb_damage,
+                 .drop_dead_readers = lmdb_drop_dead_readers,
                  .close = lmdb_close},
     };
     int err = open_all(lmdb, options);

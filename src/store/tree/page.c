@@ -291,3 +291,18 @@ int bel__page_check(const struct bel_page_file *file, const struct bel_page_want
     if (!err && is_leaf) err = check_leaf(file, want, why);
     return err;
 }
+
+int bel__page_check_again(const struct bel_page_file *file, const struct bel_page_want *want,
+                          struct bel_why *why)
+{
+    int err = check_head(file, want->page, want->kind, why);
+    if (err) return err;
+    unsigned first = want->kind == BEL_PAGE_LEAF ? 0 : 1, count = bel__page_count(file, want->page);
+    if (first >= count) return 0;
+    struct bel_view low = bel__page_key(file, bel__page_node(file, want->page, first));
+    struct bel_view high = bel__page_key(file, bel__page_node(file, want->page, count - 1));
+    bool fits = has_right_size(want->table, low) && has_right_size(want->table, high) &&
+                (want->low.data == NULL || compare(want->table, low, want->low) >= 0) &&
+                (want->high.data == NULL || compare(want->table, high, want->high) < 0);
+    return fits ? 0 : bel__page_damaged(want->page, "has keys of another page", why);
+}

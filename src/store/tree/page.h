@@ -131,6 +131,11 @@ BEL_CHECKED int bel__page_damaged(uint64_t page, const char *what, struct bel_wh
 BEL_CHECKED int bel__page_check(const struct bel_page_file *file, const struct bel_page_want *want,
                                 struct bel_why *why);
 
+/* Checks that a page that was checked before is what `want` says: a damaged branch may lead to a
+ * page of another part of the tree. */
+BEL_CHECKED int bel__page_check_again(const struct bel_page_file *file,
+                                      const struct bel_page_want *want, struct bel_why *why);
+
 /* Returns the number of nodes of a checked page. */
 unsigned bel__page_count(const struct bel_page_file *file, uint64_t page);
 

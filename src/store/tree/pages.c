@@ -10,6 +10,8 @@
  */
 #include "store/tree/pages.h"
 
+#include "store/tree/map_fault.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -426,6 +428,7 @@ int bel__pages_open(int file, struct bel_pages **out, struct bel_why *why)
     }
     pages->file.map = map;
     int err = find_page_size(pages, why);
+    if (!err) bel__map_fault_add(map, pages->file.map_bytes, pages->file.page_bytes);
     if (err) {
         bel__pages_close(pages);
         return err;
@@ -437,6 +440,7 @@ int bel__pages_open(int file, struct bel_pages **out, struct bel_why *why)
 void bel__pages_close(struct bel_pages *pages)
 {
     if (pages == NULL) return;
+    bel__map_fault_remove(pages->file.map);
     (void)munmap((void *)(uintptr_t)pages->file.map, pages->file.map_bytes);
     free(pages->met);
     free(pages);

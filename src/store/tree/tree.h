@@ -16,6 +16,7 @@
 #include "belfry/error.h"
 #include "belfry/view.h"
 #include "core/sorted.h"
+#include "core/why.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,6 +57,14 @@ struct bel_tree {
     int (*twin)(struct bel_tree *tree, struct bel_tree **out);
     /* Reader: returns the counts that are stored with the visible rows. */
     void (*stats)(struct bel_tree *tree, struct bel_tree_stats *out);
+    /* Reader: stops checking pages before they are used, because all of them have been checked.
+     * There is no transaction. NULL if the tree does not check them. */
+    void (*trust)(struct bel_tree *tree);
+    /* Reader: returns what a BEL_ECORRUPT of the reader, or of the last transaction, has found;
+     * empty if it is not known. NULL if the tree does not tell. */
+    const char *(*damage)(const struct bel_tree *tree);
+    /* Reader: frees the pages that readers of processes that have died still see. May be NULL. */
+    void (*drop_dead_readers)(struct bel_tree *tree);
     void (*close)(struct bel_tree *tree);
 };
 
@@ -73,11 +82,14 @@ enum bel_tree_mode {
 struct bel_tree_options {
     const char *path; /* a folder; borrowed during the open */
     enum bel_tree_mode mode;
-    uint64_t map_bytes; /* largest size of the file; 0: what can be mapped, up to 2^40 */
+    uint64_t map_bytes;  /* largest size of the file; 0: what can be mapped, up to 2^40 */
+    bool is_checked;     /* all pages have been checked: do not check them when they are used */
+    struct bel_why *why; /* is set on BEL_ECORRUPT if more is known; or NULL */
 };
 
-/* Opens a tree on LMDB. Returns 0 and sets `*out`; or BEL_ENOTFOUND, BEL_ECORRUPT, BEL_EIO,
- * BEL_EFULL, BEL_ENOMEM, or BEL_EUNSUPPORTED for one of a later version. */
+/* Opens a tree on LMDB. Until bel_tree.trust(), pages are checked when they are first used, see
+ * path_check.h, except in the mode BEL_TREE_READ. Returns 0 and sets `*out`; or BEL_ENOTFOUND,
+ * BEL_ECORRUPT, BEL_EIO, BEL_EFULL, BEL_ENOMEM, or BEL_EUNSUPPORTED for one of a later version. */
 BEL_CHECKED int bel__tree_lmdb_open(const struct bel_tree_options *options, struct bel_tree **out);
 
 /* Creates an empty tree in memory, which belongs to one thread. Returns 0 and sets `*out`, or
