@@ -62,6 +62,8 @@ struct bel_engine_options {
     void *context;
     enum bel_engine_durability durability;
     uint32_t sync_interval_ms; /* of BEL_ENGINE_DURABILITY_INTERVAL; 0: 1,000 */
+    bool is_checked;           /* bel_engine_check() has just found no damage. Otherwise every page
+                                  of the tree is checked when it is first used. */
 };
 
 /* What went wrong and where, for people. */
@@ -123,7 +125,8 @@ BEL_CHECKED int bel_engine_check(const char *folder, struct bel_engine_report *o
 
 /* Like bel_engine_check(), before opening a directory, but only if the last engine did not close it
  * cleanly and the tree has at most `rows_max` rows, because all rows are read: 100,000 rows take
- * about 0.3 s. Otherwise, and if there is no data, returns 0 with `out->rows` 0. */
+ * about 0.3 s. Otherwise, and if there is no data, returns 0 with `out->rows` 0. Damage that it
+ * does not look for is found when a damaged page is used, see `is_checked`. */
 BEL_CHECKED int bel_engine_check_if_left(const char *folder, uint64_t rows_max,
                                          struct bel_engine_report *out, struct bel_engine_why *why);
 

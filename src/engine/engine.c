@@ -402,6 +402,7 @@ static int open_store(const struct bel_engine_options *options, struct bel_store
     struct bel_store_options store = {.path = options->folder,
                                       .segment_bytes = segment_bytes(options),
                                       .has_thread = true,
+                                      .is_tree_checked = options->is_checked,
                                       .wake = options->wake,
                                       .context = options->context};
     bool is_lazy = options->durability != BEL_ENGINE_DURABILITY_COMMIT;

@@ -10,6 +10,7 @@
  *     lease_timeout.c   a turn: leases end
  *     migration.c       a turn: rows that older formats do not have are added
  *     backup.c          copies the data directory while the engine is open
+ *     health.c          checks of the data that a server makes
  *     commands/         the commands, one file each
  *     state/            topics, timers, leases, plans, and every change of them
  *     rows/             keys and records as bytes
@@ -32,5 +33,14 @@ BEL_CHECKED int bel__engine_open_on(const struct bel_engine_options *options,
 
 /* Sets `*why` to what has failed in an engine that answers only errors; otherwise to "". */
 void bel__engine_explain(const struct bel_engine *engine, struct bel_why *why);
+
+/* Tells an engine that all pages of its tree have been checked since it was opened. */
+void bel__engine_trust(struct bel_engine *engine);
+
+/* Frees what readers of dead processes hold in the tree. */
+void bel__engine_drop_dead_readers(struct bel_engine *engine);
+
+/* Installs a handler for the process that names unreadable pages; see store/tree/map_fault.h. */
+BEL_CHECKED int bel__engine_watch_faults(void (*name)(uint64_t page));
 
 #endif

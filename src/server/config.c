@@ -27,10 +27,15 @@ enum {
     INTERVAL_MS_DEFAULT = 1000,
     INTERVAL_MS_MAX = 3600 * 1000,
     VARIABLE_BYTES = 64,
-    CHECK_ROWS_DEFAULT = 100 * 1000,
+    CHECK_MS_DEFAULT = 100,
+    CHECK_MS_MAX = 3600 * 1000,
     HELP_COLUMN = 34,
     HELP_BYTES = 160, /* of a line */
 };
+
+#define SCRUB_MS_DEFAULT (UINT64_C(24) * 3600 * 1000)
+#define SCRUB_MS_MIN     UINT64_C(1000)
+#define SCRUB_MS_MAX     (UINT64_C(366) * 24 * 3600 * 1000)
 
 void bel__config_init(struct bel_config *config)
 {
@@ -43,7 +48,8 @@ void bel__config_init(struct bel_config *config)
         .output_bytes_max = OUTPUT_BYTES_DEFAULT,
         .auth_ms_max = AUTH_MS_DEFAULT,
         .durability_interval_ms = INTERVAL_MS_DEFAULT,
-        .check_rows_max = CHECK_ROWS_DEFAULT,
+        .check_ms = CHECK_MS_DEFAULT,
+        .scrub_ms = SCRUB_MS_DEFAULT,
     };
     int err = bel__address_parse("127.0.0.1:7878", &config->resp);
     if (err == 0) err = bel__address_parse("127.0.0.1:7879", &config->http);
@@ -216,14 +222,38 @@ static const char *set_auth_timeout(struct bel_config *config, const char *value
     return NULL;
 }
 
+static const char *set_check_time(struct bel_config *config, const char *value)
+{
+    uint64_t ms;
+    int err = bel_duration_parse(value, strlen(value), &ms, NULL);
+    if (err || ms > CHECK_MS_MAX) return "a duration up to 1h, e.g. 100ms";
+    config->check_ms = (uint32_t)ms;
+    return NULL;
+}
+
+/* The former name of check-time, in rows: 0 stays "not before the start". */
 static const char *set_check_rows(struct bel_config *config, const char *value)
 {
-    int err = bel__parse_u32(value, strlen(value), 0, UINT32_MAX, &config->check_rows_max);
-    return err == 0 ? NULL : "a number of rows, or 0 for no check";
+    uint32_t rows;
+    if (bel__parse_u32(value, strlen(value), 0, UINT32_MAX, &rows) != 0) return "a number of rows";
+    config->check_ms = rows == 0 ? 0 : CHECK_MS_DEFAULT;
+    return NULL;
+}
+
+static const char *set_scrub(struct bel_config *config, const char *value)
+{
+    uint64_t ms = 0;
+    int err = 0;
+    if (strcmp(value, "off") != 0) err = bel_duration_parse(value, strlen(value), &ms, NULL);
+    if (err || ms > SCRUB_MS_MAX || (ms < SCRUB_MS_MIN && strcmp(value, "off") != 0)) {
+        return "a duration from 1s to 366d, or off";
+    }
+    config->scrub_ms = ms;
+    return NULL;
 }
 
 static const struct setting {
-    const char *name, *value, *help;
+    const char *name, *value, *help; /* help is NULL for a former name */
     const char *(*set)(struct bel_config *config, const char *value);
 } settings[] = {
     {"data", "DIR", "data directory (default ./belfry-data)", set_data},
@@ -241,7 +271,9 @@ static const struct setting {
     {"max-clients", "N", "clients of each port (default 10000)", set_clients},
     {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload},
     {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},
-    {"check-rows", "N", "check up to N rows after a crash (100000)", set_check_rows},
+    {"check-time", "DURATION", "check of the data before the start (100ms)", set_check_time},
+    {"check-rows", "N", NULL, set_check_rows},
+    {"scrub", "DURATION|off", "check the tree again this often (default 1d)", set_scrub},
     {"log", "text|json", "format, to standard error (default text)", set_log},
     {"log-level", "error|warn|info|debug", "least severe level to log (default info)",
      set_log_level},
@@ -438,6 +470,7 @@ void bel__config_print_help(void (*print)(const char *line))
 {
     for (unsigned i = 0; i < SETTINGS; i++) {
         char flag[64], text[HELP_BYTES];
+        if (settings[i].help == NULL) continue;
         (void)snprintf(flag, sizeof flag, "--%s %s", settings[i].name, settings[i].value);
         (void)snprintf(text, sizeof text, "    %-*s %s\n", HELP_COLUMN, flag, settings[i].help);
         print(text);

@@ -62,8 +62,9 @@ struct bel_config {
     uint32_t clients_max;
     uint32_t payload_bytes_max;
     uint64_t output_bytes_max;
-    uint32_t auth_ms_max;    /* time for a client to send a right key */
-    uint32_t check_rows_max; /* after a crash, a store with more rows is not checked at start */
+    uint32_t auth_ms_max; /* time for a client to send a right key */
+    uint32_t check_ms;    /* how long the data is checked before the server listens */
+    uint64_t scrub_ms;    /* how long after a check of the tree the next one begins; 0: never */
 };
 
 /* Sets the defaults. */

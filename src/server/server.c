@@ -10,7 +10,9 @@
 #include "belfry/instant.h"
 #include "core/units.h"
 #include "engine/engine.h"
+#include "engine/offline/inspect.h"
 #include "server/background.h"
+#include "server/damage.h"
 #include "server/info.h"
 #include "server/key_file.h"
 #include "server/loop.h"
@@ -43,6 +45,7 @@ struct server {
     struct bel_background background;
     uint64_t clock_steps; /* number of clock steps logged */
     bool is_disk_low;     /* the last state logged */
+    bool is_tree_checked; /* before the engine was opened */
 };
 
 /* Logs a failure, with its reason if `why` is not empty, and returns the error. */
@@ -259,25 +262,28 @@ static int open_loop(struct server *server)
     return err ? fail(server, err, "cannot create the event loop", "") : 0;
 }
 
-/* Checks the data after an unclean shutdown, unless it has too many rows. Otherwise a damaged page
- * of the tree might be noticed only days later. */
-static int check_data(const struct server *server)
+/* Checks as much of the data as fits into the configured time. */
+static int check_data(struct server *server)
 {
     const struct bel_config *config = server->options.config;
-    struct bel_engine_report report = {0};
-    struct bel_engine_why why = {{0}};
+    struct bel_engine_checked checked = {0};
+    struct bel_why why = {0};
     if (config->store == BEL_CONFIG_MEMORY) return 0;
+    if (bel__damage_watch(server->options.log, config->data) != 0) {
+        bel__logger_write(server->options.log, BEL_LOG_WARN,
+                          "cannot handle SIGBUS: an unreadable page will not be named", NULL, 0);
+    }
     struct bel_mono start = bel_clock_mono(bel_clock_system());
-    int err = bel_engine_check_if_left(config->data, config->check_rows_max, &report, &why);
+    int err = bel__engine_check_for(config->data, config->check_ms, &checked, &why);
     struct bel_mono end = bel_clock_mono(bel_clock_system());
     if (err == BEL_ECORRUPT) {
-        BEL_LOG(server->options.log, BEL_LOG_ERROR, "the data is damaged; nothing was changed",
-                BEL_LOG_TEXT("data", config->data), BEL_LOG_TEXT("why", why.text));
+        bel__damage_log(server->options.log, config->data, why.text);
         return err;
     }
-    if (report.rows > 0) {
-        BEL_LOG(server->options.log, BEL_LOG_INFO, "data checked after an unclean shutdown",
-                BEL_LOG_NUMBER("rows", report.rows),
+    server->is_tree_checked = checked.is_tree_checked;
+    if (checked.report.rows > 0) {
+        BEL_LOG(server->options.log, BEL_LOG_INFO, "data checked",
+                BEL_LOG_NUMBER("rows", checked.report.rows),
                 BEL_LOG_NUMBER("ms", (end.ns - start.ns) / NS_PER_MS));
     }
     return 0; /* opening reports any other error */
@@ -299,6 +305,7 @@ static int open_engine(struct server *server)
         .sync = choose_sync(server),
         .durability = durabilities[config->durability],
         .sync_interval_ms = config->durability_interval_ms,
+        .is_checked = server->is_tree_checked,
         .wake = wake,
         .context = server,
     };

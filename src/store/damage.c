@@ -2,11 +2,22 @@
 
 /* What is known about damage of the tree, and whether its pages have been checked. */
 #include "store/state.h"
+#include "store/tree/map_fault.h"
 
 const char *bel__store_damage(const struct bel_store *store)
 {
     return store->tree == NULL || store->tree->damage == NULL ? ""
                                                               : store->tree->damage(store->tree);
+}
+
+int bel__store_watch_faults(void (*name)(uint64_t page))
+{
+    return bel__map_fault_install(name);
+}
+
+void bel__store_drop_dead_readers(struct bel_store *store)
+{
+    if (store->tree->drop_dead_readers != NULL) store->tree->drop_dead_readers(store->tree);
 }
 
 void bel__store_trust(struct bel_store *store)

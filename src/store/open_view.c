@@ -50,17 +50,26 @@ static int find_superblock(struct bel_io *io, struct bel_why *why)
     return bel__why_say(why, BEL_ENOTFOUND, "not a Belfry data directory: no superblock file");
 }
 
-static int open_store(const char *path, struct bel_io *io, struct bel_tree_stats *out_stats,
-                      struct bel_store **out, struct bel_why *why)
+/* Checks the rows of a tree whose pages have been checked, or takes its counts as they are. */
+static int check_rows(const struct bel_store_view *view, struct bel_tree *tree,
+                      struct bel_tree_stats *out, struct bel_why *why)
 {
-    struct bel_store_options options = {.path = path, .io = io, .is_buffered = true};
+    if (!view->is_brief) return check_tree(tree, out, why);
+    tree->stats(tree, out);
+    return view->pages_checked != NULL ? view->pages_checked(view->context) : 0;
+}
+
+static int open_store(const struct bel_store_view *view, struct bel_io *io,
+                      struct bel_tree_stats *out_stats, struct bel_store **out, struct bel_why *why)
+{
+    struct bel_store_options options = {.path = view->path, .io = io, .is_buffered = true};
     int err = bel__directory_lock(io, "the data directory", why); /* a server may be writing */
     if (!err) err = find_superblock(io, why);
     if (!err) err = bel__log_look(io, why); /* an unfinished backup has an unfinished tree */
-    if (!err) err = open_tree(path, &options.tree, why);
+    if (!err) err = open_tree(view->path, &options.tree, why);
     if (err) return err;
     assert(options.tree != NULL);
-    err = check_tree(options.tree, out_stats, why);
+    err = check_rows(view, options.tree, out_stats, why);
     if (err) {
         options.tree->close(options.tree);
         return err;
@@ -68,15 +77,15 @@ static int open_store(const char *path, struct bel_io *io, struct bel_tree_stats
     return bel__store_open(&options, out, why);
 }
 
-int bel__store_open_view(const char *path, struct bel_tree_stats *out_stats, struct bel_store **out,
-                         struct bel_why *why)
+int bel__store_open_view(const struct bel_store_view *view, struct bel_tree_stats *out_stats,
+                         struct bel_store **out, struct bel_why *why)
 {
     struct bel_io *io;
     if (why != NULL) why->text[0] = 0;
-    int err = bel__io_view_open(path, &io);
+    int err = bel__io_view_open(view->path, &io);
     if (err == BEL_ENOTFOUND) return bel__why_say(why, err, "no such directory");
-    if (err) return bel__why_system(why, err, path, "opened");
-    err = open_store(path, io, out_stats, out, why);
+    if (err) return bel__why_system(why, err, view->path, "opened");
+    err = open_store(view, io, out_stats, out, why);
     if (err) {
         io->destroy(io);
         return err;

@@ -23,8 +23,8 @@ void bel__store_explain(const struct bel_store *store, struct bel_why *why)
 {
     struct bel_io *io = store->io;
     int err = bel__store_error(store);
-    why->text[0] = 0;
-    if (err == 0 || io == NULL) return;
+    (void)bel__why_say(why, err, "%s", bel__store_damage(store));
+    if (err == 0 || io == NULL || why->text[0] != 0) return;
     if (bel__log_error(store->log) != 0) {
         const char *text = io->failure != NULL ? io->failure(io) : "";
         (void)bel__why_say(why, err, "%s", text);

@@ -119,12 +119,19 @@ uint64_t bel__store_answerable(const struct bel_store *store);
 /* Returns 0; or BEL_EIO or BEL_ECORRUPT once a write, sync or read has failed for good. */
 int bel__store_error(const struct bel_store *store);
 
-/* Sets `*why` to what has failed, if bel__store_error() returns an error and the reason is known;
- * otherwise to "". */
+/* Sets `*why` to what has failed, if bel__store_error() returns an error or a read has found
+ * damage, and the reason is known; otherwise to "". */
 void bel__store_explain(const struct bel_store *store, struct bel_why *why);
 
 /* Returns what is known about the damage that a BEL_ECORRUPT reports; empty if nothing is. */
 const char *bel__store_damage(const struct bel_store *store);
+
+/* Installs a handler for the whole process that calls `name` with the number of a page, and exits,
+ * when a read of a mapped tree ends in SIGSEGV or SIGBUS; see tree/map_fault.h. */
+BEL_CHECKED int bel__store_watch_faults(void (*name)(uint64_t page));
+
+/* Frees the pages of the tree that readers of dead processes still hold. */
+void bel__store_drop_dead_readers(struct bel_store *store);
 
 /* Tells a store that all pages of its tree have been checked since it was opened, and that pages
  * need no check before they are used. */
@@ -190,12 +197,20 @@ struct bel_store_glance {
  * read error. Damage may crash the process, as in bel__store_open_view(). */
 BEL_CHECKED int bel__store_glance(const char *path, struct bel_store_glance *out);
 
-/* Opens a store read-only: changes nothing in the directory, and no row may be put. Reads every row
- * of the tree and checks it against the counts that the tree keeps. Returns as bel__store_open();
+struct bel_store_view {
+    const char *path;
+    bool is_brief; /* check the pages, but do not read every row through LMDB as well */
+    int (*pages_checked)(void *context); /* if brief, called after that; 0 to continue. Or NULL */
+    void *context;
+};
+
+/* Opens a store read-only: changes nothing in the directory, and no row may be put. Checks every
+ * page and row of the tree, and the counts that the tree keeps. Returns as bel__store_open();
  * BEL_ENOTFOUND if there is no store. Some damage crashes the process (LMDB maps the file), so call
  * it in a subprocess; its end also frees what a failed open has left. */
-BEL_CHECKED int bel__store_open_view(const char *path, struct bel_tree_stats *out_stats,
-                                     struct bel_store **out, struct bel_why *why);
+BEL_CHECKED int bel__store_open_view(const struct bel_store_view *view,
+                                     struct bel_tree_stats *out_stats, struct bel_store **out,
+                                     struct bel_why *why);
 
 /* Begins a backup of all committed rows to a directory that does not exist, is empty, or has an
  * unfinished backup, which is replaced. The store stays in use: a checkpoint brings the rows into

@@ -10,6 +10,8 @@
 #include "../ask.h"
 #include "../check.h"
 #include "core/crc32c.h"
+#include "engine/offline/inspect.h"
+#include "engine/offline/subprocess.h"
 #include "engine/rows/counts.h"
 #include "engine/rows/key.h"
 #include "store/state.h"
@@ -298,6 +300,74 @@ static void what_was_left_open_is_checked(void)
     CHECK(bel_engine_check_if_left(copy, MANY, &report, NULL) == BEL_ECORRUPT);
 }
 
+/* Flips one bit of the tree's last page that is a leaf. */
+static void flip_leaf(const char *where)
+{
+    enum {
+        PAGE = 4096,
+        FLAGS = 10,
+        LEAF = 2
+    };
+    size_t bytes, at = 0;
+    uint8_t *data = scene_read(where, "tree/data.mdb", &bytes);
+    CHECK(data != NULL);
+    for (size_t page = 2 * PAGE; page + PAGE <= bytes; page += PAGE) {
+        if (data[page + FLAGS] == LEAF) at = page;
+    }
+    CHECK(at > 0);
+    data[at + PAGE - 5] ^= 1;
+    scene_write(where, "tree/data.mdb", data, bytes);
+    free(data);
+}
+
+/* A start checks data that was closed cleanly, too, and as much as fits into its time. */
+static void a_start_checks_what_fits_into_its_time(void)
+{
+    enum {
+        LONG = 60000
+    };
+    struct bel_engine_checked checked;
+    struct bel_why why = {0};
+    CHECK(bel__engine_check_for(folder, LONG, &checked, &why) == 0);
+    CHECK(checked.is_tree_checked && checked.is_done && checked.report.rows > 0);
+    CHECK(bel__engine_check_for(folder, 0, &checked, &why) == 0);
+    CHECK(!checked.is_tree_checked && !checked.is_done);
+    CHECK(bel__engine_check_for("/nonexistent", LONG, &checked, &why) == 0);
+    CHECK(!checked.is_done);
+    scene_copy(folder, copy);
+    flip_leaf(copy);
+    CHECK(bel__engine_check_for(copy, LONG, &checked, &why) == BEL_ECORRUPT);
+    CHECK(strstr(why.text, "tree/data.mdb is damaged: page ") != NULL);
+}
+
+static int send_and_hang(void *context, struct bel_subprocess *process, struct bel_why *why)
+{
+    (void)context;
+    (void)why;
+    int err = bel__subprocess_send(process, (struct bel_view){"", 0});
+    while (err == 0) {
+        (void)pause();
+    }
+    return err;
+}
+
+static int count_piece(void *context, struct bel_view piece)
+{
+    *(unsigned *)context += 1;
+    CHECK_EQ(piece.bytes, 0);
+    return 0;
+}
+
+static void a_subprocess_that_takes_too_long_is_killed(void)
+{
+    unsigned pieces = 0;
+    struct bel_subprocess_task task = {
+        .run = send_and_hang, .receive = count_piece, .context = &pieces, .ms_max = 50};
+    CHECK(bel__subprocess_run(&task, NULL) == BEL_EBUSY);
+    CHECK(task.is_late);
+    CHECK(pieces <= 1);
+}
+
 int main(void)
 {
     struct victim victim;
@@ -322,6 +392,8 @@ int main(void)
     RUN(a_folder_that_is_in_use_or_missing_is_refused);
     RUN(a_newer_format_is_refused_as_that);
     RUN(what_was_left_open_is_checked);
+    RUN(a_start_checks_what_fits_into_its_time);
+    RUN(a_subprocess_that_takes_too_long_is_killed);
     scene_remove(folder);
     scene_remove(copy);
     book_destroy(book);

@@ -144,7 +144,8 @@ static void check_in_use(void)
     CHECK(bel__store_open(&options, &second, &why) == BEL_EBUSY);
     CHECK_NOTE("%.200s", why.text);
     CHECK(strcmp(why.text, text) == 0);
-    CHECK(bel__store_open_view(path, &stats, &second, &why) == BEL_EBUSY);
+    CHECK(bel__store_open_view(&(struct bel_store_view){.path = path}, &stats, &second, &why) ==
+          BEL_EBUSY);
     CHECK(strcmp(why.text, text) == 0);
 }
 
@@ -222,7 +223,8 @@ static void a_tree_without_a_superblock_is_refused(void)
         CHECK(bel__store_open(&options, &store, &why) == BEL_ECORRUPT);
         CHECK(strstr(why.text, "there is a tree but no superblock") != NULL);
         CHECK(!has_file("LOCK") && !has_file("log-0"));
-        CHECK(bel__store_open_view(path, &stats, &store, &why) == BEL_ECORRUPT);
+        CHECK(bel__store_open_view(&(struct bel_store_view){.path = path}, &stats, &store, &why) ==
+              BEL_ECORRUPT);
         CHECK(strstr(why.text, "there is a tree but no superblock") != NULL);
         teardown();
     }

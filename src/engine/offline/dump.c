@@ -342,7 +342,8 @@ static int run_dump(void *context, struct bel_subprocess *process, struct bel_wh
     const struct dump *dump = context;
     struct bel_tree_stats stats;
     struct bel_engine *engine;
-    int err = bel__engine_open_view(dump->folder, &stats, &engine, why);
+    struct bel_store_view view = {.path = dump->folder};
+    int err = bel__engine_open_view(&view, &stats, &engine, why);
     if (err) return err;
     err = dump_rows(engine, process);
     bel_engine_close(engine);

@@ -421,12 +421,12 @@ int bel__engine_walk(struct bel_engine *engine, struct bel_engine_report *report
     return err;
 }
 
-int bel__engine_open_view(const char *folder, struct bel_tree_stats *out_stats,
+int bel__engine_open_view(const struct bel_store_view *view, struct bel_tree_stats *out_stats,
                           struct bel_engine **out, struct bel_why *why)
 {
     struct bel_engine_options options = {0};
     struct bel_store *store;
-    int err = bel__store_open_view(folder, out_stats, &store, why);
+    int err = bel__store_open_view(view, out_stats, &store, why);
     if (err) return err;
     err = bel__engine_open_on(&options, store, bel__entropy_system(), out);
     if (err == 0) return 0;
@@ -437,9 +437,11 @@ int bel__engine_open_view(const char *folder, struct bel_tree_stats *out_stats,
 /* --- from outside --- */
 
 struct check {
-    const char *folder;
+    struct bel_store_view view;
     uint64_t rows_max; /* for bel_engine_check_if_left() */
+    struct bel_subprocess *process;
     struct bel_engine_report report;
+    bool has_pages, has_report;
 };
 
 static int run_check(void *context, struct bel_subprocess *process, struct bel_why *why)
@@ -447,7 +449,8 @@ static int run_check(void *context, struct bel_subprocess *process, struct bel_w
     struct check *check = context;
     struct bel_tree_stats stats = {0};
     struct bel_engine *engine;
-    int err = bel__engine_open_view(check->folder, &stats, &engine, why);
+    check->process = process;
+    int err = bel__engine_open_view(&check->view, &stats, &engine, why);
     if (err) return err;
     check->report = (struct bel_engine_report){.tree_rows = stats.rows, .tree_bytes = stats.bytes};
     err = bel__engine_walk(engine, &check->report, why);
@@ -460,7 +463,7 @@ static int run_check_if_left(void *context, struct bel_subprocess *process, stru
 {
     const struct check *check = context;
     struct bel_store_glance glance;
-    int err = bel__store_glance(check->folder, &glance);
+    int err = bel__store_glance(check->view.path, &glance);
     if (err == BEL_ENOTFOUND) return 0;
     if (err) return bel__why_say(why, err, "tree cannot be opened: %s", bel_error_text(err));
     bool is_wanted = glance.was_left_open && glance.tree_rows <= check->rows_max;
@@ -470,9 +473,19 @@ static int run_check_if_left(void *context, struct bel_subprocess *process, stru
 static int take_report(void *context, struct bel_view piece)
 {
     struct check *check = context;
+    check->has_pages = true;
+    if (piece.bytes == 0) return 0; /* sent by tell_pages() */
     if (piece.bytes != sizeof check->report) return BEL_EIO;
     memcpy(&check->report, piece.data, piece.bytes);
+    check->has_report = true;
     return 0;
+}
+
+/* In the subprocess: tells that the pages have been checked. */
+static int tell_pages(void *context)
+{
+    const struct check *check = context;
+    return bel__subprocess_send(check->process, (struct bel_view){"", 0});
 }
 
 static int run_in_subprocess(struct bel_subprocess_task *task, struct check *check,
@@ -489,7 +502,7 @@ static int run_in_subprocess(struct bel_subprocess_task *task, struct check *che
 
 int bel_engine_check(const char *folder, struct bel_engine_report *out, struct bel_engine_why *why)
 {
-    struct check check = {.folder = folder};
+    struct check check = {.view = {.path = folder}};
     struct bel_subprocess_task task = {.run = run_check, .receive = take_report};
     return run_in_subprocess(&task, &check, out, why);
 }
@@ -497,7 +510,25 @@ int bel_engine_check(const char *folder, struct bel_engine_report *out, struct b
 int bel_engine_check_if_left(const char *folder, uint64_t rows_max, struct bel_engine_report *out,
                              struct bel_engine_why *why)
 {
-    struct check check = {.folder = folder, .rows_max = rows_max};
+    struct check check = {.view = {.path = folder}, .rows_max = rows_max};
     struct bel_subprocess_task task = {.run = run_check_if_left, .receive = take_report};
     return run_in_subprocess(&task, &check, out, why);
+}
+
+int bel__engine_check_for(const char *folder, uint64_t ms_max, struct bel_engine_checked *out,
+                          struct bel_why *why)
+{
+    struct check check = {.view = {.path = folder, .is_brief = true, .pages_checked = tell_pages}};
+    struct bel_subprocess_task task = {
+        .run = run_check, .receive = take_report, .context = &check, .ms_max = ms_max};
+    check.view.context = &check;
+    *out = (struct bel_engine_checked){0};
+    if (ms_max == 0) return 0;
+    int err = bel__subprocess_run(&task, why);
+    if (task.is_late || err == BEL_ENOTFOUND) err = 0;
+    if (err) return err;
+    out->is_tree_checked = check.has_pages;
+    out->is_done = check.has_report;
+    out->report = check.report;
+    return 0;
 }

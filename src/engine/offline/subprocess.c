@@ -6,9 +6,14 @@
  */
 #include "engine/offline/subprocess.h"
 
+#include "belfry/clock.h"
+#include "core/units.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,11 +48,33 @@ static int send_all(int pipe, const void *data, size_t bytes)
     return 0;
 }
 
-/* Reads exactly `bytes` bytes. Returns BEL_ECLOSED if the pipe ends before. */
-static int receive_all(int pipe, void *out, size_t bytes)
+/* The reading end of a pipe, and when to stop waiting for it. */
+struct source {
+    int pipe;
+    uint64_t end_ns; /* by the monotonic clock; 0: no limit */
+};
+
+/* Waits until the pipe can be read. Returns false if the time is over. */
+static bool wait_for(const struct source *source)
+{
+    struct pollfd wanted = {.fd = source->pipe, .events = POLLIN};
+    if (source->end_ns == 0) return true;
+    for (;;) {
+        uint64_t now_ns = bel_clock_mono(bel_clock_system()).ns;
+        if (now_ns >= source->end_ns) return false;
+        uint64_t ms = (source->end_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+        int count = poll(&wanted, 1, ms < INT_MAX ? (int)ms : INT_MAX);
+        if (count > 0 || (count < 0 && errno != EINTR)) return true;
+    }
+}
+
+/* Reads exactly `bytes` bytes. Returns BEL_ECLOSED if the pipe ends before, BEL_EBUSY if the time
+ * is over. */
+static int receive_all(const struct source *source, void *out, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
-        ssize_t count = read(pipe, (char *)out + done, bytes - done);
+        if (!wait_for(source)) return BEL_EBUSY;
+        ssize_t count = read(source->pipe, (char *)out + done, bytes - done);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) return BEL_ECLOSED;
         done += (size_t)count;
@@ -81,19 +108,19 @@ static _Noreturn void run_in_child(const struct bel_subprocess_task *task, int p
 }
 
 /* Reads one piece. Returns true after the result or an error. */
-static bool take_piece(const struct bel_subprocess_task *task, int pipe, struct result *result)
+static bool take_piece(struct bel_subprocess_task *task, const struct source *source,
+                       struct result *result)
 {
     uint32_t bytes;
-    result->err = receive_all(pipe, &bytes, sizeof bytes);
-    if (result->err) return true;
-    if (bytes & IS_RESULT) {
-        int err = receive_all(pipe, result, sizeof *result);
-        if (err) result->err = err;
-        return true;
+    int err = receive_all(source, &bytes, sizeof bytes);
+    if (!err && (bytes & IS_RESULT)) {
+        err = receive_all(source, result, sizeof *result);
+        if (!err) return true;
     }
-    char *piece = malloc((size_t)bytes + 1);
-    if (piece == NULL) result->err = BEL_ENOMEM;
-    if (!result->err) result->err = receive_all(pipe, piece, bytes);
+    char *piece = err ? NULL : malloc((size_t)bytes + 1);
+    if (!err && piece != NULL) err = receive_all(source, piece, bytes);
+    task->is_late = err == BEL_EBUSY;
+    result->err = !err && piece == NULL ? BEL_ENOMEM : err;
     if (!result->err && task->receive != NULL) {
         result->err = task->receive(task->context, (struct bel_view){piece, bytes});
     }
@@ -101,12 +128,17 @@ static bool take_piece(const struct bel_subprocess_task *task, int pipe, struct 
     return result->err != 0;
 }
 
-static int receive_pieces(const struct bel_subprocess_task *task, pid_t child, int pipe,
+static int receive_pieces(struct bel_subprocess_task *task, pid_t child, int pipe,
                           struct bel_why *why)
 {
+    struct source source = {.pipe = pipe};
     struct result result = {0};
     int status = 0;
-    while (!take_piece(task, pipe, &result)) {}
+    if (task->ms_max > 0) {
+        source.end_ns = bel_clock_mono(bel_clock_system()).ns + task->ms_max * NS_PER_MS;
+    }
+    while (!take_piece(task, &source, &result)) {}
+    if (task->is_late) (void)kill(child, SIGKILL);
     (void)close(pipe); /* a subprocess that still sends gets EPIPE */
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     if (result.err == BEL_ECLOSED) {
@@ -119,7 +151,7 @@ static int receive_pieces(const struct bel_subprocess_task *task, pid_t child, i
     return result.err;
 }
 
-int bel__subprocess_run(const struct bel_subprocess_task *task, struct bel_why *why)
+int bel__subprocess_run(struct bel_subprocess_task *task, struct bel_why *why)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return bel__why_system(why, BEL_EIO, "a pipe", "made");

@@ -16,6 +16,9 @@
 #include "belfry/view.h"
 #include "core/why.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct bel_subprocess; /* opaque: the pipe to the caller */
 
 struct bel_subprocess_task {
@@ -24,11 +27,14 @@ struct bel_subprocess_task {
     /* Called in this process with each piece. A result other than 0 ends the subprocess. */
     int (*receive)(void *context, struct bel_view piece);
     void *context;
+    uint64_t ms_max; /* how long it may take; 0: no limit */
+    bool is_late;    /* is set if that time was over, and the subprocess was killed */
 };
 
-/* Runs a task to its end. Returns its result; BEL_ECORRUPT if the subprocess died; BEL_EIO or
- * BEL_ENOMEM if it could not be started. */
-BEL_CHECKED int bel__subprocess_run(const struct bel_subprocess_task *task, struct bel_why *why);
+/* Runs a task to its end. Returns its result; BEL_ECORRUPT if the subprocess died; BEL_EBUSY if
+ * the time was over; BEL_EIO or BEL_ENOMEM if it could not be
+ * started. */
+BEL_CHECKED int bel__subprocess_run(struct bel_subprocess_task *task, struct bel_why *why);
 
 /* In the subprocess: sends a piece. Returns BEL_ECLOSED if the caller no longer reads. */
 BEL_CHECKED int bel__subprocess_send(struct bel_subprocess *process, struct bel_view piece);
