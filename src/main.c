@@ -5,10 +5,12 @@
 #include "cli/cli.h"
 #include "cli/doctor.h"
 #include "core/why.h"
+#include "engine/offline/checker.h"
 #include "server/serve.h"
 
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Checks an engine's data directory, for belfry doctor. */
 static int check(const char *folder, struct cli_diagnosis *out)
@@ -37,6 +39,7 @@ static int doctor(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], BEL_CHECKER_VERB) == 0) return bel__checker_main(argc, argv);
     static const struct cli_verb others[] = {
         {"serve", bel__serve, "run a server"},
         {"doctor", doctor, "check a data directory that no server uses"},

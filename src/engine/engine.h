@@ -37,9 +37,6 @@ void bel__engine_explain(const struct bel_engine *engine, struct bel_why *why);
 /* Tells an engine that all pages of its tree have been checked since it was opened. */
 void bel__engine_trust(struct bel_engine *engine);
 
-/* Frees what readers of dead processes hold in the tree. */
-void bel__engine_drop_dead_readers(struct bel_engine *engine);
-
 /* Installs a handler for the process that names unreadable pages; see store/tree/map_fault.h. */
 BEL_CHECKED int bel__engine_watch_faults(void (*name)(uint64_t page));
 

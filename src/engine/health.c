@@ -8,11 +8,6 @@ void bel__engine_trust(struct bel_engine *engine)
     bel__store_trust(engine->store);
 }
 
-void bel__engine_drop_dead_readers(struct bel_engine *engine)
-{
-    bel__store_drop_dead_readers(engine->store);
-}
-
 int bel__engine_watch_faults(void (*name)(uint64_t page))
 {
     return bel__store_watch_faults(name);

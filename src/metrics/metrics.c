@@ -350,6 +350,31 @@ static void write_engine(struct page *page, const struct bel_engine_stats *stats
                  stats->clock_steps);
 }
 
+static void write_tree_check(struct page *page, const struct bel_tree_check_stats *stats,
+                             struct bel_mono now)
+{
+    write_metric(page, "tree_checks_total", "counter", "Checks of the whole tree without damage.",
+                 stats->done);
+    write_metric(page, "tree_checks_failed_total", "counter",
+                 "Checks of the tree that could not be finished.", stats->failed);
+    write_metric(page, "tree_check_running", "gauge", "1 while the tree is being checked.",
+                 stats->is_running);
+    write_metric(page, "tree_check_pages", "gauge", "Pages of the running or last check.",
+                 stats->pages);
+    write_metric(page, "tree_check_pages_done", "gauge", "Pages of it that have been checked.",
+                 stats->pages_done);
+    write_metric(page, "tree_check_growth_bytes", "gauge",
+                 "Bytes by which the tree has grown for the snapshot of the running check.",
+                 stats->growth_bytes);
+    write_head(page, "tree_check_age_seconds", "gauge", "Time since the last check of the tree.");
+    if (stats->done == 0) {
+        write_line(page, "belfry_tree_check_age_seconds NaN\n");
+        return;
+    }
+    write_line(page, "belfry_tree_check_age_seconds %.3f\n",
+               seconds(now.ns > stats->last_done.ns ? now.ns - stats->last_done.ns : 0));
+}
+
 static void write_http(struct page *page, const struct bel_metrics *metrics)
 {
     write_metric(page, "http_clients", "gauge", "Open HTTP connections.", metrics->http_clients);
@@ -398,6 +423,7 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
                  metrics->bytes_out);
     write_http(&page, metrics);
     if (metrics->engine != NULL) write_engine(&page, metrics->engine);
+    if (metrics->engine != NULL) write_tree_check(&page, &metrics->tree_check, now);
     write_census(&page, metrics->census, now);
     return page.err;
 }

@@ -65,6 +65,18 @@ struct bel_meter bel__recent_sum(const struct bel_recent *recent, struct bel_mon
 
 struct bel_topic_counts; /* private */
 
+/* Checks of the whole tree while the server is running, and the one before its start. */
+struct bel_tree_check_stats {
+    bool is_running;
+    uint64_t done, failed;      /* checks without damage; checks that could not be finished */
+    uint64_t pages_done, pages; /* of the running or the last check */
+    uint64_t rows;
+    uint64_t growth_bytes;     /* by which the file has grown for the snapshot of the check */
+    uint64_t growth_bytes_max; /* the most for one snapshot */
+    uint64_t snapshots;
+    struct bel_mono last_done;
+};
+
 struct bel_metrics {
     uint64_t commands[BEL_VERBS];    /* replies sent, including errors */
     uint64_t errors[BEL_VERBS];      /* error replies, also to requests that the server refused */
@@ -80,8 +92,9 @@ struct bel_metrics {
     uint64_t bytes_in, bytes_out;
     uint64_t http_clients, http_accepted;
     uint64_t http_requests[BEL_HTTP_CLASSES]; /* replies by status class: [0] is 1xx */
-    const struct bel_engine_stats *engine;    /* borrowed; NULL: no durable engine */
-    struct bel_backend *backend;              /* borrowed: answers the requests of a census */
+    struct bel_tree_check_stats tree_check;
+    const struct bel_engine_stats *engine; /* borrowed; NULL: no durable engine */
+    struct bel_backend *backend;           /* borrowed: answers the requests of a census */
     struct bel_topic_counts *census;
 };
 

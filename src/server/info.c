@@ -164,6 +164,28 @@ static void print_sums(struct page *page)
     line(page, "oldest_due_age_ms:%" PRIu64, sums.oldest_age_ms);
 }
 
+static void print_tree_check(struct page *page)
+{
+    const struct bel_tree_check_stats *stats = &page->info->metrics->tree_check;
+    uint64_t now_ns = page->info->clock->now.real.ns, last_ns = stats->last_done.ns;
+    line(page, "tree_check:%s",
+         stats->is_running ? "running"
+         : stats->done > 0 ? "done"
+                           : "waiting");
+    line(page, "tree_checks_done:%" PRIu64, stats->done);
+    line(page, "tree_checks_failed:%" PRIu64, stats->failed);
+    if (stats->done > 0) {
+        line(page, "tree_check_age_s:%" PRIu64,
+             now_ns > last_ns ? (now_ns - last_ns) / NS_PER_S : 0);
+    }
+    line(page, "tree_check_pages:%" PRIu64, stats->pages);
+    line(page, "tree_check_pages_done:%" PRIu64, stats->pages_done);
+    line(page, "tree_check_rows:%" PRIu64, stats->rows);
+    line(page, "tree_check_growth_bytes:%" PRIu64, stats->growth_bytes);
+    line(page, "tree_check_growth_bytes_max:%" PRIu64, stats->growth_bytes_max);
+    line(page, "tree_check_snapshots:%" PRIu64, stats->snapshots);
+}
+
 static void print_store(struct page *page)
 {
     static const char *const durabilities[] = {
@@ -180,6 +202,7 @@ static void print_store(struct page *page)
     line(page, "sync:%s", info->is_sync_in_thread ? "thread" : "loop");
     line(page, "sync_us_measured:%" PRIu64, info->sync_us);
     line(page, "max_payload_bytes:%" PRIu32, info->config->payload_bytes_max);
+    if (!is_memory) print_tree_check(page);
     print_sums(page);
 }
 

@@ -197,8 +197,11 @@ int bel__serve(int argc, char **argv)
                              .fd = STDERR_FILENO};
     status = read_keys(&config, &log, &keys);
     if (status != SERVE_OK) return status;
-    struct bel_server_options options = {
-        .config = &config, .keys = keys, .log = &log, .started = say_where};
+    struct bel_server_options options = {.config = &config,
+                                         .keys = keys,
+                                         .log = &log,
+                                         .program = "/proc/self/exe",
+                                         .started = say_where};
     int err = bel__server_run(&options);
     bel__keys_destroy(keys);
     return err ? SERVE_FAILED : SERVE_OK;

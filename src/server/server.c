@@ -17,6 +17,7 @@
 #include "server/key_file.h"
 #include "server/loop.h"
 #include "server/probe.h"
+#include "server/tree_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,9 +44,10 @@ struct server {
     struct bel_engine *engine;
     struct bel_http *http;
     struct bel_background background;
-    uint64_t clock_steps; /* number of clock steps logged */
-    bool is_disk_low;     /* the last state logged */
-    bool is_tree_checked; /* before the engine was opened */
+    struct bel_tree_check *tree_check; /* NULL: no tree on disk */
+    uint64_t clock_steps;              /* number of clock steps logged */
+    bool is_disk_low;                  /* the last state logged */
+    bool is_tree_checked;              /* before the engine was opened */
 };
 
 /* Logs a failure, with its reason if `why` is not empty, and returns the error. */
@@ -178,7 +180,8 @@ static int broken(void *context)
         BEL_LOG(server->options.log, BEL_LOG_WARN, "wall clock step", BEL_LOG_TEXT("now", now));
     }
     server->clock_steps = steps;
-    return server->engine->broken;
+    int err = server->engine->broken;
+    return err ? err : bel__tree_check_error(server->tree_check);
 }
 
 /* --- opening --- */
@@ -468,10 +471,25 @@ static int listen_all(struct server *server)
     return server->options.started(places, config);
 }
 
+/* Begins to check what the check before the start has not checked. */
+static int start_tree_check(struct server *server)
+{
+    struct bel_tree_check_options options = {.program = server->options.program,
+                                             .config = server->options.config,
+                                             .log = server->options.log,
+                                             .loop = server->loop,
+                                             .engine = server->engine,
+                                             .metrics = &server->metrics,
+                                             .is_checked = server->is_tree_checked};
+    if (server->options.config->store == BEL_CONFIG_MEMORY) return 0;
+    return bel__tree_check_start(&options, &server->tree_check);
+}
+
 /* --- closing --- */
 
 static void close_all(struct server *server)
 {
+    bel__tree_check_stop(server->tree_check);
     if (server->engine != NULL) {
         bel__background_end(&server->background);
         bel__loop_finish(server->loop);
@@ -479,6 +497,7 @@ static void close_all(struct server *server)
     bel__http_stop(server->http);
     bel_engine_close(server->engine);
     bel__loop_destroy(server->loop);
+    bel__tree_check_destroy(server->tree_check);
     bel__call_pool_finish(&server->calls);
     bel_zones_close(server->zones);
     bel__metrics_finish(&server->metrics);
@@ -492,6 +511,7 @@ int bel__server_run(const struct bel_server_options *options)
     int err = bel__metrics_init(&server->metrics);
     if (err == 0) err = open_all(server);
     if (err == 0) err = listen_all(server);
+    if (err == 0) err = start_tree_check(server);
     if (err == 0) {
         struct bel_why why = {0};
         err = bel__loop_run(server->loop);

@@ -22,6 +22,7 @@ struct bel_server_options {
     const struct bel_config *config; /* borrowed, like all below */
     struct bel_keys *keys;           /* NULL: no authentication; SIGHUP reads them again */
     const struct bel_logger *log;
+    const char *program; /* the path of this program, which is run to check the tree */
     /* Is called once, when clients can connect. Returns 0, or an error that ends the server. */
     int (*started)(const struct bel_server_places *places, const struct bel_config *config);
 };

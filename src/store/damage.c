@@ -15,11 +15,6 @@ int bel__store_watch_faults(void (*name)(uint64_t page))
     return bel__map_fault_install(name);
 }
 
-void bel__store_drop_dead_readers(struct bel_store *store)
-{
-    if (store->tree->drop_dead_readers != NULL) store->tree->drop_dead_readers(store->tree);
-}
-
 void bel__store_trust(struct bel_store *store)
 {
     store->is_trust_due = true;

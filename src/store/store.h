@@ -40,6 +40,7 @@
 #include "store/delta.h"
 #include "store/io/io.h"
 #include "store/io/row.h"
+#include "store/tree/scrub.h"
 #include "store/tree/tree.h"
 
 #include <stdbool.h>
@@ -129,9 +130,6 @@ const char *bel__store_damage(const struct bel_store *store);
 /* Installs a handler for the whole process that calls `name` with the number of a page, and exits,
  * when a read of a mapped tree ends in SIGSEGV or SIGBUS; see tree/map_fault.h. */
 BEL_CHECKED int bel__store_watch_faults(void (*name)(uint64_t page));
-
-/* Frees the pages of the tree that readers of dead processes still hold. */
-void bel__store_drop_dead_readers(struct bel_store *store);
 
 /* Tells a store that all pages of its tree have been checked since it was opened, and that pages
  * need no check before they are used. */

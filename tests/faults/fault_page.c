@@ -31,6 +31,7 @@
 
 enum {
     SEEDS = 500,
+    SEEDS_LONG = 20000,
     FOLDERS = 4, /* different folders; a seed uses one of them */
     TIMERS = 1600,
     TIMERS_MORE = 150,
@@ -355,6 +356,7 @@ int main(int argc, char **argv)
 {
     struct cases cases = cases_of(argc, argv, SEEDS);
     uint64_t named = 0;
+    if (argc == 1 && cases_count(1) > 1) cases.last = SEEDS_LONG;
     for (unsigned i = 0; i < FOLDERS; i++) {
         make_folder(i);
     }

@@ -122,12 +122,11 @@ def test_data_is_checked_after_a_kill():
             for i in range(100):
                 client.ask("SCHEDULE", "t", i, "IN", "1h")
         server.kill()
-        server.start()
-        assert "data checked after an unclean shutdown" in server.log()
+        server.start("--check-time", "30s")
+        assert server.log().count("data checked") == 1
         assert server.stop() == 0
-        before = server.log().count("checked, since")
-        server.start()
-        assert server.log().count("checked, since") == before, "it was stopped"
+        server.start("--check-time", "30s")
+        assert server.log().count("data checked") == 2, "it is checked after every stop"
 
 
 def test_damage_after_a_kill_is_named():

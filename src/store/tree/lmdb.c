@@ -286,7 +286,9 @@ static int lmdb_begin(struct bel_tree *tree)
 {
     struct lmdb_tree *lmdb = of(tree);
     assert(lmdb->writer == NULL);
-    int err = lmdb->write_check != NULL ? bel__path_check_free(lmdb->write_check) : 0;
+    int dead_readers; /* of processes that were killed: they would keep pages from being reused */
+    int err = error_of(mdb_reader_check(lmdb->env, &dead_readers));
+    if (!err && lmdb->write_check != NULL) err = bel__path_check_free(lmdb->write_check);
     if (!err) err = error_of(mdb_txn_begin(lmdb->env, NULL, 0, &lmdb->writer));
     if (err) return err;
     err = read_state(lmdb, lmdb->writer, &lmdb->next);
@@ -414,12 +416,6 @@ static const char *lmdb_damage(const struct bel_tree *tree)
     if (read != NULL && read->why.text[0] != 0) return read->why.text;
     if (write != NULL && write->why.text[0] != 0) return write->why.text;
     return lmdb->damage.text;
-}
-
-static void lmdb_drop_dead_readers(struct bel_tree *tree)
-{
-    int dead;
-    (void)mdb_reader_check(of(tree)->env, &dead);
 }
 
 static void lmdb_close(struct bel_tree *tree)
@@ -720,7 +716,6 @@ int bel__tree_lmdb_open(const struct bel_tree_options *options, struct bel_tree 
                  .stats = lmdb_stats,
                  .trust = lmdb_trust,
                  .damage = lmdb_damage,
-                 .drop_dead_readers = lmdb_drop_dead_readers,
                  .close = lmdb_close},
     };
     int err = open_all(lmdb, options);

@@ -63,8 +63,6 @@ struct bel_tree {
     /* Reader: returns what a BEL_ECORRUPT of the reader, or of the last transaction, has found;
      * empty if it is not known. NULL if the tree does not tell. */
     const char *(*damage)(const struct bel_tree *tree);
-    /* Reader: frees the pages that readers of processes that have died still see. May be NULL. */
-    void (*drop_dead_readers)(struct bel_tree *tree);
     void (*close)(struct bel_tree *tree);
 };
 
