@@ -132,6 +132,7 @@ static const struct choice serve[] = {
      WORDS("auto", "loop", "thread")},
     {"clock", "virtual: moved only by CLOCK ADVANCE", FOLLOWS_VALUE, WORDS("system", "virtual")},
     {"keys", "API keys, required beyond localhost", FOLLOWS_PATH, NULL},
+    {"auth-timeout", "time to send a right key (default 10s)", FOLLOWS_VALUE, NULL},
     {"max-clients", "clients of each port (default 10000)", FOLLOWS_VALUE, NULL},
     {"max-payload", "largest payload, up to 64M (default 1M)", FOLLOWS_VALUE, NULL},
     {"output-limit", "unread output of a client (default 8M)", FOLLOWS_VALUE, NULL},
