@@ -25,9 +25,10 @@
  *     bel_crew_destroy(crew);
  *
  * A crew has a fixed number of worker threads, called hands. It never claims more timers than it
- * has free hands. While the server cannot be reached, the crew retries after 1, 2, 4 ... 30 s and
- * reports finished work as soon as the connection is back. A timer may be delivered more than once,
- * for example if its lease expired, so `work` must be idempotent.
+ * has free hands. While the server cannot be reached, the crew retries after 1, 2, 4 ... 30 s, but
+ * while hands work, after a third of their shortest lease at most. It reports finished work as soon
+ * as the connection is back. A timer may be delivered more than once, for example if its lease
+ * expired, so `work` must be idempotent. When it is delivered again, the earlier errand is lost.
  *
  * Threads: `work`, `told` and `trouble` are called on threads of the crew, `work` and `told` on
  * several at a time. All signals are blocked on these threads. Any thread may stop a crew.

@@ -26,6 +26,7 @@
 #include <time.h>
 
 enum {
+    PAUSE_MS_MIN = 10,
     PAUSE_MS_MAX = 30000,
     PAUSES_MAX = 6,        /* the longest pause is reached after 6 doublings */
     PATIENCE_MS = 10000,   /* wait for the server's replies when stopping, after the last hand */
@@ -73,26 +74,43 @@ void bel__crew_trouble(struct bel_crew *crew, const char *format, ...)
     crew->options.trouble(crew->options.context, text);
 }
 
-/* Sleeps after consecutive failures: 1, 2, 4 ... 30 s, or until the crew is stopped. */
-static void pause_after(struct bel_crew *crew, unsigned failures)
+uint64_t bel__crew_pause_ms(const struct bel_crew *crew, uint64_t ms)
 {
-    uint64_t ms = failures > PAUSES_MAX ? PAUSE_MS_MAX : UINT64_C(1000) << (failures - 1);
+    for (unsigned i = 0; i < crew->options.hands; i++) {
+        const struct bel_slot *slot = &crew->slots[i];
+        bool is_busy = slot->state != BEL_SLOT_IDLE && slot->state != BEL_SLOT_TOLD;
+        if (!is_busy || slot->is_lost) continue;
+        uint32_t third = slot->lease_ms / 3;
+        if (third < PAUSE_MS_MIN) third = PAUSE_MS_MIN;
+        if (ms > third) ms = third;
+    }
+    return ms;
+}
+
+/* Sleeps after consecutive failures: 1, 2, 4 ... 30 s, or less while hands work, or until the crew
+ * is stopped or the server can be reached again. */
+static void pause_after(struct bel_crew *crew, const struct bel_failures *failures)
+{
+    bool is_long = failures->count > PAUSES_MAX;
+    uint64_t ms = is_long ? PAUSE_MS_MAX : UINT64_C(1000) << (failures->count - 1);
     if (ms > PAUSE_MS_MAX) ms = PAUSE_MS_MAX;
-    struct bel_mono end = bel__crew_after(crew, ms);
     (void)pthread_mutex_lock(&crew->mutex);
+    struct bel_mono end = bel__crew_after(crew, bel__crew_pause_ms(crew, ms));
     /* The claimer and the clerk both wait on this condition; a stop broadcasts it. */
     while (!crew->stops && bel__crew_now(crew).ns < end.ns) {
+        if (failures->is_unreached && crew->connects != failures->connects) break;
         bel__crew_wait(crew, &crew->claimer_wakes, end);
     }
     (void)pthread_mutex_unlock(&crew->mutex);
 }
 
 /* Returns whether connecting is still allowed, and counts the attempt in `connecting` if so. */
-static bool begin_connecting(struct bel_crew *crew)
+static bool begin_connecting(struct bel_crew *crew, struct bel_failures *failures)
 {
     (void)pthread_mutex_lock(&crew->mutex);
     bool may = !crew->hurries;
     crew->connecting += may;
+    failures->connects = crew->connects;
     (void)pthread_mutex_unlock(&crew->mutex);
     return may;
 }
@@ -105,17 +123,22 @@ static bool end_connecting(struct bel_crew *crew, int *fd, const struct bel_clie
     bool may = !crew->hurries;
     crew->connecting--;
     if (may && client != NULL) *fd = bel_client_fd(client);
+    if (client != NULL) {
+        crew->connects++;
+        (void)pthread_cond_broadcast(&crew->claimer_wakes);
+    }
     (void)pthread_cond_broadcast(&crew->stopper_wakes);
     (void)pthread_mutex_unlock(&crew->mutex);
     return may;
 }
 
-int bel__crew_connect(struct bel_crew *crew, unsigned *failures, int *fd, struct bel_client **out)
+int bel__crew_connect(struct bel_crew *crew, struct bel_failures *failures, int *fd,
+                      struct bel_client **out)
 {
     struct bel_client_why why = {"", ""};
     struct bel_client *client = NULL;
-    if (*failures > 0) pause_after(crew, *failures);
-    if (!begin_connecting(crew)) return BEL_ECLOSED;
+    if (failures->count > 0) pause_after(crew, failures);
+    if (!begin_connecting(crew, failures)) return BEL_ECLOSED;
     int err = bel_client_connect(crew->options.address, &crew->options.client, &client, &why);
     bool may = end_connecting(crew, fd, client);
     if (err == 0 && may) {
@@ -125,7 +148,8 @@ int bel__crew_connect(struct bel_crew *crew, unsigned *failures, int *fd, struct
     bel_client_close(client);
     if (err == 0) return BEL_ECLOSED;
     bel__crew_trouble(crew, "%s%s%s", why.code, why.code[0] != '\0' ? " " : "", why.text);
-    if (*failures < PAUSES_MAX) ++*failures;
+    if (failures->count < PAUSES_MAX) failures->count++;
+    failures->is_unreached = true;
     return err;
 }
 

@@ -60,6 +60,7 @@ struct bel_crew {
     bool hurries;          /* no more waiting for replies */
     struct bel_mono quiet; /* when a hand has last finished, if the crew is stopping */
     unsigned connecting;   /* number of threads that are connecting */
+    unsigned connects;     /* how often one has succeeded */
     int claim_fd, tell_fd; /* sockets of the claimer and the clerk, to shut them down; or -1 */
     unsigned hands_started;
     struct bel_slot slots[];
@@ -69,10 +70,18 @@ struct bel_crew {
 void *bel__crew_claim(void *arg); /* the claimer */
 void *bel__crew_tell(void *arg);  /* the clerk */
 
-/* Connects. If `*failures`, the number of consecutive failures, is not 0, sleeps first, unless the
- * crew is stopping; the caller sets `*failures` to 0 after a success. Returns 0 and sets `*out`,
- * and `*fd` (claim_fd or tell_fd) to its socket; or returns an error after reporting it. */
-BEL_CHECKED int bel__crew_connect(struct bel_crew *crew, unsigned *failures, int *fd,
+/* The consecutive failures of a thread, which pauses before it connects again. */
+struct bel_failures {
+    unsigned count;
+    bool is_unreached; /* the last one was to connect, not a call */
+    unsigned connects; /* of the crew, when that began */
+};
+
+/* Connects. After failures sleeps first, unless the crew is stopping; the caller sets the count to
+ * 0 after a success. If the last failure was to connect, a success of the other thread ends the
+ * sleep. Returns 0 and sets `*out`, and `*fd` (claim_fd or tell_fd) to its socket; or returns an
+ * error after reporting it. */
+BEL_CHECKED int bel__crew_connect(struct bel_crew *crew, struct bel_failures *failures, int *fd,
                                   struct bel_client **out);
 void bel__crew_disconnect(struct bel_crew *crew, int *fd, struct bel_client *client);
 
@@ -86,6 +95,10 @@ void bel__crew_wait(struct bel_crew *crew, pthread_cond_t *changed, struct bel_m
 /* Return the time, and the time `ms` from now. */
 struct bel_mono bel__crew_now(const struct bel_crew *crew);
 struct bel_mono bel__crew_after(const struct bel_crew *crew, uint64_t ms);
+
+/* Returns the longest pause, up to `ms`, after which no lease of unfinished work has passed more
+ * than a third of its time. The mutex is held. */
+uint64_t bel__crew_pause_ms(const struct bel_crew *crew, uint64_t ms);
 
 /* Sets `extend_at` and `end` of a lease that began at `begin`. */
 void bel__slot_leased(struct bel_slot *slot, struct bel_mono begin);

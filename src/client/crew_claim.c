@@ -4,6 +4,7 @@
 #include "client/crew.h"
 
 #include "core/parse.h"
+#include "core/view.h"
 
 #include <assert.h>
 #include <string.h>
@@ -58,6 +59,20 @@ static int claim(struct bel_crew *crew, struct bel_client *client, unsigned hand
     return bel_client_call(client, args, used, out);
 }
 
+/* Marks the work on a timer that was delivered again as lost: its lease has expired. The mutex is
+ * held. */
+static void lose_earlier(struct bel_crew *crew, const struct bel_slot *again)
+{
+    for (unsigned i = 0; i < crew->options.hands; i++) {
+        struct bel_slot *slot = &crew->slots[i];
+        bool is_busy = slot->state != BEL_SLOT_IDLE && slot->state != BEL_SLOT_TOLD;
+        if (slot == again || !is_busy) continue;
+        bool is_same = bel__view_equal(slot->errand.id, again->errand.id) &&
+                       bel__view_equal(slot->errand.topic, again->errand.topic);
+        if (is_same) slot->is_lost = true;
+    }
+}
+
 /* Gives a delivery to a free hand, or marks it for release if the crew is stopping. If memory is
  * out, the delivery is dropped; the timer is due again when its lease has expired. */
 static void give(struct bel_crew *crew, const struct bel_value *delivery)
@@ -71,6 +86,7 @@ static void give(struct bel_crew *crew, const struct bel_value *delivery)
     int err = bel__slot_fill(slot, delivery);
     if (err == 0) {
         slot->is_lost = false;
+        lose_earlier(crew, slot);
         slot->is_returned = crew->stops;
         bel__slot_leased(slot, bel__crew_now(crew));
         slot->state = BEL_SLOT_GIVEN;
@@ -111,20 +127,21 @@ static bool is_stopping(struct bel_crew *crew)
 }
 
 static void claim_while_connected(struct bel_crew *crew, struct bel_client *client,
-                                  unsigned *failures)
+                                  struct bel_failures *failures)
 {
     unsigned hands;
     int err = 0;
     while (err == 0 && (hands = wait_for_hands(crew)) > 0) {
         err = claim_once(crew, client, hands);
-        if (err == 0) *failures = 0;
+        if (err == 0) failures->count = 0;
     }
     if (err != 0 && !is_stopping(crew)) {
         if (err != BEL_EINVAL) {
             bel__crew_trouble(crew, "connection to the server lost (claims): %s; reconnecting",
                               bel_error_text(err));
         }
-        ++*failures;
+        failures->count++;
+        failures->is_unreached = false;
     }
     bel__crew_disconnect(crew, &crew->claim_fd, client);
 }
@@ -133,7 +150,7 @@ void *bel__crew_claim(void *arg)
 {
     struct bel_crew *crew = arg;
     struct bel_client *client;
-    unsigned failures = 0;
+    struct bel_failures failures = {0};
     while (wait_for_hands(crew) > 0) {
         if (bel__crew_connect(crew, &failures, &crew->claim_fd, &client) != 0) continue;
         claim_while_connected(crew, client, &failures);

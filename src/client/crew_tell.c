@@ -163,11 +163,13 @@ static int send_collected(struct bel_crew *crew, struct bel_client *client)
 }
 
 /* After a failed connection: gives up reports whose lease has expired, or all if the crew is
- * stopping, marks expired leases as lost, and postpones due extensions by RETRY_MS. */
+ * stopping, and marks expired leases as lost. A stopping crew does not pause before it connects, so
+ * its extensions are postponed. */
 static void give_up(struct bel_crew *crew)
 {
     (void)pthread_mutex_lock(&crew->mutex);
-    struct bel_mono now = bel__crew_now(crew), later = bel__crew_after(crew, RETRY_MS);
+    struct bel_mono now = bel__crew_now(crew);
+    struct bel_mono later = bel__crew_after(crew, RETRY_MS);
     for (unsigned i = 0; i < crew->options.hands; i++) {
         struct bel_slot *slot = &crew->slots[i];
         bool is_late = slot->end.ns <= now.ns;
@@ -177,7 +179,7 @@ static void give_up(struct bel_crew *crew)
         } else if (slot->state != BEL_SLOT_TOLD && is_late) {
             slot->is_lost = true;
         }
-        if (slot->extend_at.ns <= now.ns) slot->extend_at = later;
+        if (crew->stops && slot->extend_at.ns <= now.ns) slot->extend_at = later;
     }
     (void)pthread_mutex_unlock(&crew->mutex);
 }
@@ -186,13 +188,14 @@ void *bel__crew_tell(void *arg)
 {
     struct bel_crew *crew = arg;
     struct bel_client *client = NULL;
-    unsigned failures = 0;
+    struct bel_failures failures = {0};
     while (collect(crew)) {
         int err = 0;
         if (client == NULL) err = bel__crew_connect(crew, &failures, &crew->tell_fd, &client);
         if (err == 0) {
             err = send_collected(crew, client);
-            failures = err == 0 ? 0 : failures + 1;
+            failures.count = err == 0 ? 0 : failures.count + 1;
+            failures.is_unreached = false;
             if (err == 0) continue;
             bel__crew_trouble(crew, "connection to the server lost (reports): %s; reconnecting",
                               bel_error_text(err));

@@ -202,6 +202,15 @@ static void queue(unsigned count)
     wake();
 }
 
+/* Queues a delivery with the id of the first one. */
+static void queue_again(void)
+{
+    (void)pthread_mutex_lock(&server.mutex);
+    server.numbered = 0;
+    (void)pthread_mutex_unlock(&server.mutex);
+    queue(1);
+}
+
 /* Returns whether a command that starts with `start` was recorded. */
 static bool was_told(const char *start)
 {

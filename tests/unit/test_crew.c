@@ -82,8 +82,10 @@ static struct {
     struct bel_report report;
     bool is_open; /* otherwise hands wait for it */
     unsigned inside, inside_max, troubles;
-    uint64_t trouble_ns; /* when the last was */
-    bool was_lost;
+    uint64_t trouble_ns;        /* when the last was */
+    bool is_reader;             /* who has trouble is the reader of the watch */
+    bool was_lost;              /* the last errand */
+    unsigned lost;              /* errands that were lost when their work ended */
     bool hears;                 /* whether `told` is set */
     bool is_ear_shut;           /* `told` waits while it is set */
     unsigned heard, heard_lost; /* calls of `told`, and how many of them for lost errands */
@@ -122,6 +124,7 @@ static void work(void *context, const struct bel_errand *errand, struct bel_repo
     *report = yard.report;
     has_worked = true;
     yard.was_lost = bel_errand_is_lost(errand);
+    yard.lost += yard.was_lost;
     yard.inside--;
     (void)pthread_mutex_unlock(&yard.mutex);
 }
@@ -151,6 +154,12 @@ static void trouble(void *context, const char *text)
     (void)pthread_mutex_lock(&yard.mutex);
     yard.troubles++;
     yard.trouble_ns = read_watch();
+    if (yard.is_reader) {
+        (void)pthread_mutex_lock(&watch.mutex);
+        watch.has_reader = true;
+        watch.reader = pthread_self();
+        (void)pthread_mutex_unlock(&watch.mutex);
+    }
     (void)pthread_cond_broadcast(&yard.changed);
     (void)pthread_mutex_unlock(&yard.mutex);
 }
@@ -199,7 +208,7 @@ static void start_crew(uint32_t lease_ms, unsigned hands)
                                        .context = &yard};
     yard.report = (struct bel_report){.kind = BEL_REPORT_DONE};
     yard.is_open = true;
-    yard.inside = yard.inside_max = yard.troubles = 0;
+    yard.inside = yard.inside_max = yard.troubles = yard.lost = 0;
     yard.heard = yard.heard_lost = yard.listening = 0;
     CHECK(bel_crew_start(&options, &crew) == 0);
 }
@@ -504,6 +513,15 @@ static void work_without_a_server_is_given_up(void)
 
 static const uint64_t second_ns = 1000000000;
 
+/* Stops the crew and the server, and uses the clock of the system again. */
+static void end_watch(void)
+{
+    stop_crew();
+    yard.is_reader = watch.has_reader = false;
+    crew_clock = NULL;
+    stop_server();
+}
+
 /* Waits for trouble number `count`, and checks that the pause after it lasts `seconds`. */
 static void pass_pause(unsigned count, unsigned seconds)
 {
@@ -560,8 +578,69 @@ static void pauses_begin_anew_after_a_success(void)
     pass_pause(5, 1);
     (void)wait_trouble(6);
     set_reachable(true);
+    end_watch();
+}
+
+/* The lease is 3.3 s and the server away until 3.15 s: attempts after 1.1, 2.1 and 3.2 s. */
+static void pauses_are_short_while_a_hand_works(void)
+{
+    start_server();
+    use_watch();
+    start_crew(3300, 1);
+    set_yard(false);
+    queue(1);
+    wait_inside(1);
+    set_reachable(false);
+    for (unsigned i = 1; i <= 2; i++) {
+        set_watch(i * second_ns + second_ns / 10 + 1);
+        (void)wait_trouble(i);
+        wait_asked(8); /* reads: what is due, and at least two of the pause */
+    }
+    set_reachable(true);
+    set_watch(3 * second_ns + second_ns / 5 + 1);
+    wait_for("EXTEND t1");
+    set_yard(true);
+    wait_for("ACK t1");
+    end_watch();
+    CHECK(!yard.was_lost);
+}
+
+static void a_success_of_one_thread_wakes_the_other(void)
+{
+    start_server();
+    use_watch();
+    yard.is_reader = true;
+    start_crew(90000, 2);
+    set_yard(false);
+    queue(1);
+    wait_inside(1);
+    wait_for_claim();
+    set_reachable(false);
+    drop_all();
+    pass_pause(1, 1);
+    pass_pause(2, 2);
+    pass_pause(3, 4);
+    (void)wait_trouble(4); /* the claimer sleeps for 8 s, and the clock stands still */
+    set_reachable(true);
+    set_yard(true);
+    wait_for("ACK t1");
+    queue(1);
+    wait_for("ACK t2");
+    end_watch();
+}
+
+static void an_errand_that_comes_again_is_lost(void)
+{
+    start_server();
+    start_crew(0, 2);
+    set_yard(false);
+    queue(1);
+    wait_inside(1);
+    queue_again();
+    wait_inside(2);
+    set_yard(true);
     stop_crew();
-    crew_clock = NULL;
+    CHECK_EQ(yard.lost, 1);
     stop_server();
 }
 
@@ -605,10 +684,8 @@ static void a_lease_is_extended_after_each_third_of_it(unsigned place)
     }
     set_yard(true);
     wait_for("ACK t1");
-    stop_crew();
+    end_watch();
     CHECK(!yard.was_lost);
-    crew_clock = NULL;
-    stop_server();
 }
 
 static void leases_are_extended_whoever_says_how_long_they_are(void)
@@ -712,6 +789,9 @@ int main(void)
     RUN(work_without_a_server_is_given_up);
     RUN(pauses_double_up_to_half_a_minute);
     RUN(pauses_begin_anew_after_a_success);
+    RUN(pauses_are_short_while_a_hand_works);
+    RUN(a_success_of_one_thread_wakes_the_other);
+    RUN(an_errand_that_comes_again_is_lost);
     RUN(leases_are_extended_whoever_says_how_long_they_are);
     RUN(a_stop_takes_no_longer_than_the_grace);
     RUN(a_server_that_does_not_answer_is_given_up);
