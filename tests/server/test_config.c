@@ -107,11 +107,11 @@ static void what_is_wrong_in_a_file_is_named_with_its_line(void)
     static const struct {
         const char *text, *said;
     } rows[] = {
-        {"data = x\nresp = 1\n", "a.conf:2: resp"},
-        {"\n\nbogus = 1", "a.conf:3: bogus"},
+        {"data = x\nresp = here\n", "a.conf:2: resp"},
+        {"\n\nbogus = 1", "a.conf:3: unknown setting bogus"},
         {"data", "a.conf:1: "},
         {"[other]", "a.conf:1: "},
-        {"config = b.conf", "a.conf:1: config"},
+        {"config = b.conf", "a.conf:1: unknown setting config"},
         {"data =", "a.conf:1: data"},
         {"max-clients = -1", "a.conf:1: max-clients"},
         {"output-limit = 1K", "a.conf:1: output-limit"},
@@ -185,7 +185,7 @@ static void addresses(void)
         {"[::ffff:127.0.0.1]:1", 0},
         {"127.0.0.1", -1},
         {"127.0.0.1:", -1},
-        {":1", -1},
+        {":1", 1},
         {"127.0.0.1:65536", -1},
         {"::1:1", -1},
         {"[::1]", -1},
