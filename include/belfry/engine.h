@@ -100,8 +100,7 @@ BEL_CHECKED int bel_engine_backup_begin(struct bel_engine *engine, const char *f
 /* Continues a backup; call it regularly between turns, because the backup makes no progress
  * otherwise. Returns BEL_EBUSY while the backup runs. Then returns, once, 0 if the backup is
  * complete and durable, or the error, after which the directory can be removed. BEL_EFULL means
- * that the disk of the backup or that of the data directory is full. Returns BEL_ENOTFOUND if no
- * backup was started. */
+ * that the disk of the backup is full. Returns BEL_ENOTFOUND if no backup was started. */
 BEL_CHECKED int bel_engine_backup_poll(struct bel_engine *engine, struct bel_engine_why *why);
 
 /* Makes a backup and returns when it is complete or has failed. For a program without a loop. */

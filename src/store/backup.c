@@ -10,10 +10,12 @@
  *     in the target                            superblock, last, replaces the placeholder
  *
  * The snapshot is taken between two checkpoints: during one, the tree has parts of batches that are
- * complete only with the log.
+ * complete only with the log. If the checkpoint fails because the disk is full, the batches that
+ * the tree lacks are read from the log, and the copy gets the rows of both. No segment of the log
+ * is released meanwhile.
  *
- * The new tree counts its rows and their sum as they are put. If they differ from those of the old
- * tree, the old one has lost rows, and the backup fails. Before its superblock is written, the copy
+ * The rows that are read from the old tree and their sum are counted. If they differ from what the
+ * old tree says, it has lost rows, and the backup fails. Before its superblock is written, the copy
  * cannot be opened, and a later backup may replace it. The log of the copy does not begin with
  * batch 1, so recovery notices if the tree of the copy is lost later.
  *
@@ -24,6 +26,8 @@
  * the backup by what changes.
  */
 #include "store/directory.h"
+#include "store/io/row.h"
+#include "store/replay.h"
 #include "store/state.h"
 #include "store/tree/build.h"
 
@@ -53,11 +57,16 @@ struct bel_backup {
     struct bel_tree *source;
     pthread_t thread;
 
+    bool has_log;       /* rows of the log are merged */
+    struct bel_log log; /* the struct of the store's log when the snapshot was taken */
+
     /* Owned by what copies. */
     enum stage stage;
     struct bel_io *tree_io;
     struct bel_tree_build *build;
-    struct bel_key key; /* of the next row, or before it */
+    struct bel_key key;     /* of the next row, or before it */
+    struct bel_delta delta; /* the rows of the log */
+    uint64_t rows, sum;     /* of the source so far */
 
     pthread_mutex_t mutex; /* protects all below */
     bool must_stop, is_done;
@@ -82,41 +91,96 @@ static int say_where(struct bel_backup *backup, int err, const struct bel_why *f
     return bel__why_say(&backup->why, err, "%s/%s", backup->path, found->text);
 }
 
+static int replay_row(void *context, const struct bel_frame_row *row)
+{
+    return bel__replay_add(context, row);
+}
+
+/* Reads the batches that the source lacks from the log. */
+static int read_log(struct bel_backup *backup)
+{
+    struct bel_replay replay;
+    uint64_t epoch = backup->source->epoch(backup->source);
+    bel__replay_init(&replay, &backup->delta);
+    int err =
+        bel__log_reread(&backup->log, epoch, backup->batch, replay_row, &replay, &backup->why);
+    if (!err) err = bel__replay_end(&replay);
+    bel__replay_finish(&replay);
+    return err;
+}
+
 static int begin_tree(struct bel_backup *backup)
 {
     struct bel_why found = {0};
     bel__log_abandon_copy(backup->io); /* of an earlier backup that is replaced */
     int err = bel__log_sync_copy(backup->io, &found);
     if (err) return say_where(backup, err, &found);
+    err = backup->has_log ? read_log(backup) : 0;
+    if (err) return err;
     err = backup->io->open_other(backup->io, backup->tree_path, &backup->tree_io);
     if (!err) err = bel__tree_build_open(backup->tree_io, &backup->build);
     return err ? bel__why_system(&backup->why, err, backup->tree_path, "made") : 0;
 }
 
+/* Finds the next row of source and log, whose rows replace those of the source. Returns 0;
+ * BEL_ENOTFOUND after the last row; or an error. */
+static int find_row(struct bel_backup *backup, struct bel_view *out, bool *is_gone)
+{
+    struct bel_tree *source = backup->source;
+    struct bel_delta_place place;
+    struct bel_key key = backup->key;
+    bool is_changed = backup->has_log && bel__delta_seek(&backup->delta, &key, &place);
+    *is_gone = false;
+    int err = source->seek(source, &key, out);
+    if (err != 0 && err != BEL_ENOTFOUND) {
+        return bel__why_say(&backup->why, err, "tree is damaged: a row cannot be read");
+    }
+    int order = err || !is_changed ? -1 : bel__key_compare(&key, &place.key);
+    if (err == 0 && order <= 0) {
+        backup->rows++;
+        backup->sum += bel__row_sum(&key, bel__row_checksum(&key, *out), out->bytes);
+    }
+    if (is_changed && (err || order >= 0)) {
+        key = place.key;
+        *out = bel__entry_value(place.entry);
+        *is_gone = bel__entry_is_gone(place.entry);
+        err = 0;
+    }
+    backup->key = key;
+    return err;
+}
+
 /* Copies the rows of a slice. Returns 0; BEL_ENOTFOUND after the last row; or an error. */
 static int copy_rows(struct bel_backup *backup)
 {
-    struct bel_tree *source = backup->source;
     struct bel_key *key = &backup->key;
     for (unsigned i = 0; i < SLICE_ROWS; i++) {
         struct bel_view value;
-        int err = source->seek(source, key, &value);
-        if (err == BEL_ENOTFOUND) return err;
-        if (err) return bel__why_say(&backup->why, err, "tree is damaged: a row cannot be read");
-        err = bel__tree_build_put(backup->build, key, value);
+        bool is_gone;
+        int err = find_row(backup, &value, &is_gone);
+        if (err) return err;
+        if (!is_gone) err = bel__tree_build_put(backup->build, key, value);
         if (err) return bel__why_system(&backup->why, err, backup->tree_path, "written");
         for (int word = 2; word >= 0 && ++key->words[word] == 0; word--) {}
     }
     return 0;
 }
 
+/* Returns the last batch of the copy. */
+static uint64_t epoch_of(const struct bel_backup *backup)
+{
+    return backup->has_log ? backup->batch : backup->source->epoch(backup->source);
+}
+
 static int end_tree(struct bel_backup *backup)
 {
     struct bel_tree_stats want, got;
-    int err = bel__tree_build_end(backup->build, backup->source->epoch(backup->source), &got);
+    int err = bel__tree_build_end(backup->build, epoch_of(backup), &got);
     if (err) return bel__why_system(&backup->why, err, backup->tree_path, "written");
     backup->source->stats(backup->source, &want);
-    if (want.rows == got.rows && want.sum == got.sum) return 0;
+    bool is_whole = want.rows == backup->rows && want.sum == backup->sum;
+    bool is_same = got.rows == backup->rows && got.sum == backup->sum;
+    if (is_whole && (is_same || backup->has_log)) return 0;
     return bel__why_say(&backup->why, BEL_ECORRUPT,
                         "tree is damaged: its rows do not match its counts");
 }
@@ -126,7 +190,7 @@ static int make_log(struct bel_backup *backup)
 {
     struct bel_log *log;
     struct bel_why found = {0};
-    backup->log_options.first_batch = backup->source->epoch(backup->source) + 1;
+    backup->log_options.first_batch = epoch_of(backup) + 1;
     int err = bel__log_open(&backup->log_options, &log, &found);
     if (err) return say_where(backup, err, &found);
     bel__log_close(log);
@@ -193,6 +257,7 @@ static void destroy(struct bel_backup *backup)
 {
     if (backup->source != NULL) backup->source->close(backup->source);
     if (backup->io != NULL) backup->io->destroy(backup->io);
+    bel__delta_finish(&backup->delta);
     (void)pthread_mutex_destroy(&backup->mutex);
     free(backup->path);
     free(backup->tree_path);
@@ -242,6 +307,7 @@ static int make(struct bel_store *store, const char *path, struct bel_backup **o
     struct bel_backup *backup = calloc(1, sizeof *backup);
     if (backup == NULL) return BEL_ENOMEM;
     (void)pthread_mutex_init(&backup->mutex, NULL);
+    bel__delta_init(&backup->delta);
     backup->path = join(path, "");
     backup->tree_path = join(path, "/tree");
     int err = backup->path == NULL || backup->tree_path == NULL ? BEL_ENOMEM : 0;
@@ -287,15 +353,10 @@ static void give_up(struct bel_backup *backup, int err)
     backup->is_done = true;
 }
 
-void bel__store_backup_on(struct bel_store *store)
+/* Takes the snapshot, and begins to copy. */
+static void start_copy(struct bel_store *store)
 {
     struct bel_backup *backup = store->backup;
-    if (backup == NULL || backup->is_copying || backup->is_done) return;
-    if (store->freeze >= BEL_FREEZE_BEGUN) return;
-    if (store->tree->epoch(store->tree) < backup->batch) {
-        if (store->freeze == BEL_FREEZE_NONE) store->is_freeze_due = true;
-        return;
-    }
     int err = store->tree->twin(store->tree, &backup->source);
     if (!err && backup->has_thread) {
         err = pthread_create(&backup->thread, NULL, copy_all, backup) == 0 ? 0 : BEL_ENOMEM;
@@ -307,16 +368,40 @@ void bel__store_backup_on(struct bel_store *store)
     }
 }
 
-void bel__store_backup_fail(struct bel_store *store, int err)
+void bel__store_backup_on(struct bel_store *store)
 {
     struct bel_backup *backup = store->backup;
     if (backup == NULL || backup->is_copying || backup->is_done) return;
-    if (err == BEL_EFULL) {
-        (void)bel__why_say(&backup->why, err,
-                           "the disk of the data directory is full: a backup begins with a "
-                           "checkpoint, which needs free space");
+    if (store->freeze >= BEL_FREEZE_BEGUN) return;
+    if (store->tree->epoch(store->tree) >= backup->batch) {
+        start_copy(store);
+    } else if (store->freeze == BEL_FREEZE_NONE) {
+        store->is_freeze_due = true;
     }
-    give_up(backup, err);
+}
+
+/* The tree may have rows of all batches of the frozen delta. Batches that are not synced wait for
+ * the next try. */
+void bel__store_backup_fail(struct bel_store *store, int err)
+{
+    struct bel_backup *backup = store->backup;
+    assert(store->freeze == BEL_FREEZE_FROZEN);
+    if (backup == NULL || backup->is_copying || backup->is_done) return;
+    if (err != BEL_EFULL) {
+        give_up(backup, err);
+        return;
+    }
+    if (backup->batch < store->frozen_epoch) backup->batch = store->frozen_epoch;
+    if (bel__store_synced(store) < backup->batch) return;
+    backup->has_log = true;
+    backup->log = *store->log;
+    start_copy(store);
+}
+
+bool bel__store_backup_holds_log(const struct bel_store *store)
+{
+    const struct bel_backup *backup = store->backup;
+    return backup != NULL && backup->is_copying && backup->has_log;
 }
 
 bool bel__store_backup_step(struct bel_store *store)
@@ -339,8 +424,10 @@ void bel__store_backup_end(struct bel_store *store)
     (void)pthread_mutex_unlock(&backup->mutex);
     if (backup->is_copying && backup->has_thread) (void)pthread_join(backup->thread, NULL);
     if (!backup->is_done) end_copy(backup, BEL_ECLOSED);
+    bool held_log = bel__store_backup_holds_log(store);
     destroy(backup);
     store->backup = NULL;
+    if (held_log) bel__log_release(store->log, store->tree->epoch(store->tree));
 }
 
 int bel__store_backup_poll(struct bel_store *store, struct bel_why *why)

@@ -85,7 +85,9 @@ static int settle(struct bel_store *store)
         bel__store_pace_end(store);
         store->retry_err = 0;
         store->retry_delay_ns = store->retry_at_ns = 0;
-        if (store->log != NULL) bel__log_release(store->log, store->frozen_epoch);
+        if (store->log != NULL && !bel__store_backup_holds_log(store)) {
+            bel__log_release(store->log, store->frozen_epoch);
+        }
         return 0;
     }
     store->freeze = BEL_FREEZE_FROZEN;

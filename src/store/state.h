@@ -97,8 +97,12 @@ void bel__store_pace_end(struct bel_store *store);
 /* Begins to copy the tree if a backup waits and no checkpoint is running. */
 void bel__store_backup_on(struct bel_store *store);
 
-/* Ends a backup that waits for a checkpoint, because the checkpoint has failed with `err`. */
+/* The checkpoint that a backup waits for has failed: begins to copy tree and log if the disk is
+ * full, otherwise ends the backup. */
 void bel__store_backup_fail(struct bel_store *store, int err);
+
+/* Returns whether the segments of the log must not be released, because a backup reads them. */
+bool bel__store_backup_holds_log(const struct bel_store *store);
 
 /* Copies a slice, unless a thread does. Returns whether there is more. */
 bool bel__store_backup_step(struct bel_store *store);

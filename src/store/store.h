@@ -222,8 +222,8 @@ BEL_CHECKED int bel__store_backup_begin(struct bel_store *store, const char *pat
 
 /* Polls a backup. The caller must keep committing, if only empty batches. Returns BEL_EBUSY while
  * the backup is running; then, once, 0 if the copy is durable, or an error and `*why`; after that,
- * or without a backup, BEL_ENOTFOUND. BEL_EFULL means that the disk of the copy or that of the
- * store is full. */
+ * or without a backup, BEL_ENOTFOUND. BEL_EFULL means that the disk of the copy is full; that of
+ * the store may be full. */
 BEL_CHECKED int bel__store_backup_poll(struct bel_store *store, struct bel_why *why);
 
 /* Makes a backup and waits until it is finished. */

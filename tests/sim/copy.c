@@ -243,6 +243,9 @@ static void begin(struct copy *copy)
     copy->is_durable = false;
     arm(copy);
     disk_set_other(world->disk, copy->disk);
+    if (has_fault(world, FAULT_SPACE) && chance(world, 70)) { /* the rows come from the log, too */
+        world->tree.is_full = true;
+    }
     copy_note(copy);
     memory_enter(true);
     int err = bel_engine_backup_begin(world->engine, "copy", &why);

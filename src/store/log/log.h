@@ -92,6 +92,12 @@ BEL_CHECKED int bel__log_open(const struct bel_log_options *options, struct bel_
 BEL_CHECKED int bel__log_recover(struct bel_log *log, uint64_t epoch, bel_log_replay *replay,
                                  void *context, struct bel_why *why);
 
+/* Replays the batches after `epoch` up to `last`, which must be synced, once more. `log` is a copy
+ * of the struct of a log in use, which another thread may read as long as no segment is released.
+ * Returns as bel__log_recover(). */
+BEL_CHECKED int bel__log_reread(struct bel_log *log, uint64_t epoch, uint64_t last,
+                                bel_log_replay *replay, void *context, struct bel_why *why);
+
 /* Marks a directory as an unfinished backup, which cannot be opened as a log: writes a placeholder
  * for the superblock. bel__log_open() with a `first_batch` replaces it at its end. The placeholder
  * becomes durable with bel__log_sync_copy(). */

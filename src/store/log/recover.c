@@ -19,7 +19,7 @@
 /* The state of a recovery. */
 struct recovery {
     struct bel_log *log;
-    uint64_t epoch;
+    uint64_t epoch, last_batch; /* the batches after `epoch` are replayed, up to `last_batch` */
     bel_log_replay *replay;
     void *context;
     struct bel_why *why;
@@ -168,7 +168,7 @@ static int walk(struct recovery *recovery, const struct bel_log_segment *segment
     int err = read_segment(recovery, segment, recovery->log->superblock.segment_bytes);
     if (err) return err;
     rewind_to(recovery, segment);
-    while (find_frame(recovery, segment, &frame)) {
+    while (find_frame(recovery, segment, &frame) && frame.batch <= recovery->last_batch) {
         if (frame.batch > recovery->epoch) {
             err = replay_rows(recovery, segment, recovery->end, &frame);
             if (err) return err;
@@ -209,6 +209,7 @@ static int walk_all(struct recovery *recovery)
     }
     for (unsigned i = first; i < recovery->use_count; i++) {
         struct bel_log_segment *segment = recovery->uses[i];
+        if (segment->header.first_batch > recovery->last_batch) break;
         if (i > first) {
             int err = check_joint(recovery, i);
             if (err) return err;
@@ -311,11 +312,38 @@ static int recover(struct recovery *recovery)
 int bel__log_recover(struct bel_log *log, uint64_t epoch, bel_log_replay *replay, void *context,
                      struct bel_why *why)
 {
-    struct recovery recovery = {
-        .log = log, .epoch = epoch, .replay = replay, .context = context, .why = why};
+    struct recovery recovery = {.log = log,
+                                .epoch = epoch,
+                                .last_batch = UINT64_MAX,
+                                .replay = replay,
+                                .context = context,
+                                .why = why};
     recovery.bytes = aligned_alloc(BEL_IO_BLOCK, log->superblock.segment_bytes);
     if (recovery.bytes == NULL) return BEL_ENOMEM;
     int err = recover(&recovery);
     free(recovery.bytes);
     return err;
+}
+
+int bel__log_reread(struct bel_log *log, uint64_t epoch, uint64_t last, bel_log_replay *replay,
+                    void *context, struct bel_why *why)
+{
+    struct recovery recovery = {.log = log,
+                                .epoch = epoch,
+                                .last_batch = last,
+                                .replay = replay,
+                                .context = context,
+                                .why = why};
+    if (epoch >= last) return 0;
+    recovery.bytes = aligned_alloc(BEL_IO_BLOCK, log->superblock.segment_bytes);
+    if (recovery.bytes == NULL) return BEL_ENOMEM;
+    for (uint32_t i = 0; i < log->superblock.segment_count; i++) {
+        struct bel_log_segment *segment = &log->segments[i];
+        if (!segment->is_free && segment->header.use > 0) insert_use(&recovery, segment);
+    }
+    int err = walk_all(&recovery);
+    free(recovery.bytes);
+    if (err || recovery.batch >= last) return err;
+    return bel__why_say(why, BEL_ECORRUPT, "the log ends with batch %llu instead of %llu",
+                        (unsigned long long)recovery.batch, (unsigned long long)last);
 }
