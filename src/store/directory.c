@@ -18,8 +18,13 @@ struct found {
 
 static bool is_segment(const char *name)
 {
-    if (strncmp(name, "log-", 4) != 0) return false;
-    return name[4] != 0 && name[4 + strspn(name + 4, "0123456789")] == 0;
+    static const char prefix[] = "log-";
+    size_t bytes = strlen(name), at = sizeof prefix - 1;
+    if (bytes <= at || memcmp(name, prefix, at) != 0) return false;
+    while (name[at] >= '0' && name[at] <= '9') {
+        at++;
+    }
+    return at == bytes;
 }
 
 /* Returns whether a directory without a store may have a file with this name. A file system has
