@@ -28,6 +28,11 @@ static uint64_t padded(const struct bel_log *log, uint64_t bytes)
     return (bytes + (block - 1)) & ~(block - 1);
 }
 
+bool bel__log_is_full(const struct bel_log *log)
+{
+    return log->writer != NULL && bel__log_writer_is_full(log->writer);
+}
+
 bool bel__log_has_room(const struct bel_log *log, size_t bytes)
 {
     if (log->current == NULL || bytes > bel__log_frame_bytes_max(log)) return false;
@@ -102,30 +107,50 @@ static int make_header(struct bel_log *log, const struct bel_log_segment *segmen
     return 0;
 }
 
+/* Returns the durable end. If the durable batches are of an earlier segment, nothing of the current
+ * one is durable but, at most, its header. */
 static struct bel_log_writer_mark find_synced(const struct bel_log *log)
 {
     struct bel_log_writer_mark mark = {0, 0};
     if (log->is_writing && log->writer != NULL) mark = bel__log_writer_mark(log->writer);
     if (log->is_writing && log->syncer != NULL) mark = bel__syncer_mark(log->syncer);
     assert(mark.batch <= log->batch && log->synced.batch <= log->batch);
-    return mark.batch > log->synced.batch ? mark : log->synced;
+    if (mark.batch <= log->synced.batch) mark = log->synced;
+    if (log->current != NULL && mark.batch < log->current->header.first_batch) {
+        mark.end = BEL_SEGMENT_FRAMES;
+    }
+    return mark;
 }
 
-/* Begins another segment, after all frames of the current one are synced. */
+/* Writes and syncs the header of a segment, after all frames of the current one are synced. */
+static int write_header(struct bel_log *log, struct bel_io_file *file)
+{
+    int err = bel__log_wait(log);
+    if (err) return err;
+    assert(find_synced(log).batch == log->batch);
+    err = log->io->write(log->io, file, 0, log->block, BEL_IO_BLOCK);
+    if (err) return err;
+    err = log->io->sync(log->io, file);
+    if (err) return err;
+    log->synced = (struct bel_log_writer_mark){.batch = log->batch, .end = BEL_SEGMENT_FRAMES};
+    log->is_writing = false;
+    return 0;
+}
+
+/* Begins another segment. A writer writes its header, when all frames of the current one are
+ * synced. */
 static int begin_segment(struct bel_log *log)
 {
     struct bel_log_segment *segment = take_free(log);
     struct bel_segment_header header;
-    int err = bel__log_wait(log);
-    if (err) return err;
-    assert(segment != log->current && find_synced(log).batch == log->batch);
-    err = make_header(log, segment, &header);
+    assert(segment != log->current);
+    int err = make_header(log, segment, &header);
     if (err) return err;
     memset(log->block, 0, BEL_IO_BLOCK);
     bel__segment_header_write(&header, log->block);
-    err = log->io->write(log->io, segment->file, 0, log->block, BEL_IO_BLOCK);
-    if (err) return err;
-    err = log->io->sync(log->io, segment->file);
+    if (log->writer == NULL || bel__log_writer_begin(log->writer, segment->file, log->block) != 0) {
+        err = write_header(log, segment->file);
+    }
     if (err) return err;
 
     if (log->current != NULL) log->current->last_batch = log->batch;
@@ -134,8 +159,6 @@ static int begin_segment(struct bel_log *log)
     log->current = segment;
     log->use = header.use;
     log->end = BEL_SEGMENT_FRAMES;
-    log->synced = (struct bel_log_writer_mark){.batch = log->batch, .end = BEL_SEGMENT_FRAMES};
-    log->is_writing = false;
     return 0;
 }
 
@@ -182,6 +205,20 @@ static int write_lazily(struct bel_log *log, uint64_t offset, const uint8_t *byt
     return 0;
 }
 
+/* Passes the sealed frame at `offset` to the writer. */
+static int give(struct bel_log *log, uint64_t offset, struct bel_batch *batch)
+{
+    struct bel_io_file *file = log->current->file;
+    struct bel_log_writer_mark mark = {.batch = log->batch, .end = log->end};
+    int err = bel__log_writer_has_room(log->writer) ? 0 : bel__log_wait(log);
+    if (err) return err;
+    log->is_writing = true;
+    err = bel__log_writer_give(log->writer, file, offset, batch, &mark);
+    if (err != BEL_ENOMEM) return err;
+    err = bel__log_wait(log);
+    return err ? err : bel__log_writer_give(log->writer, file, offset, batch, &mark);
+}
+
 /* Records the final error. It is BEL_EIO for any failed write: the space was allocated before. */
 static int fail(struct bel_log *log)
 {
@@ -208,11 +245,7 @@ int bel__log_append(struct bel_log *log, struct bel_batch *batch)
     if (log->writer == NULL) {
         return write_at_once(log, offset, batch->memory) == 0 ? 0 : fail(log);
     }
-    if (!bel__log_writer_has_room(log->writer) && bel__log_wait(log) != 0) return fail(log);
-    struct bel_log_writer_mark mark = {.batch = log->batch, .end = log->end};
-    bel__log_writer_give(log->writer, log->current->file, offset, batch, &mark);
-    log->is_writing = true;
-    return 0;
+    return give(log, offset, batch) == 0 ? 0 : fail(log);
 }
 
 void bel__log_step(struct bel_log *log)

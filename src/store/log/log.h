@@ -73,7 +73,7 @@ struct bel_log {
 
     struct bel_log_writer *writer;     /* NULL if BEL_LOG_AT_ONCE or lazy */
     struct bel_syncer *syncer;         /* NULL unless lazy */
-    bool is_writing;                   /* writer or syncer has frames of the current segment */
+    bool is_writing;                   /* writer or syncer has got frames */
     uint64_t written;                  /* if lazy: the last batch written */
     struct bel_log_writer_mark synced; /* the durable end, unless writer or syncer are ahead */
 };
@@ -121,6 +121,7 @@ BEL_CHECKED int bel__log_raise(struct bel_log *log, struct bel_why *why);
 void bel__log_close(struct bel_log *log);
 
 /* Appends a batch, and syncs it as the driver says. Seals and pads the batch, and may empty it.
+ * Waits for no sync if a thread syncs, unless the log is lazy and a segment begins.
  * Returns 0 or the final error. There must be room in the current segment, or a free segment. */
 BEL_CHECKED int bel__log_append(struct bel_log *log, struct bel_batch *batch);
 
@@ -139,6 +140,10 @@ BEL_CHECKED int bel__log_wait(struct bel_log *log);
 uint64_t bel__log_synced(const struct bel_log *log);
 uint64_t bel__log_answerable(const struct bel_log *log);
 int bel__log_error(const struct bel_log *log);
+
+/* Returns whether so much waits for a writer that nothing more should be appended until a sync has
+ * ended. */
+bool bel__log_is_full(const struct bel_log *log);
 
 /* Returns whether a frame of `bytes` bytes fits into the current segment. */
 bool bel__log_has_room(const struct bel_log *log, size_t bytes);

@@ -5,8 +5,8 @@
 /*
  * writer - writes and syncs frames while the caller builds the next ones (group commit).
  *
- *     give ----> [frame frame frame] ----> all waiting frames are written, then one sync
- *                 at most 64, or 32 MB      by a thread, or by bel__log_writer_step()
+ *     give ----> [frame frame frame] ----> all waiting frames in one write, then one sync
+ *     begin ---> [header]                   by a thread, or by bel__log_writer_step()
  *
  * A sync covers all frames given before it began, so on a slower disk more batches share one sync.
  * Steps are for tests, which control when things happen, and for a caller that commits several
@@ -20,8 +20,7 @@
 #include "store/log/batch.h"
 
 enum {
-    BEL_WRITER_FRAMES_MAX = 64,
-    BEL_WRITER_BYTES_MAX = 32 << 20, /* the last frame may exceed it */
+    BEL_WRITER_BYTES_MAX = 32 << 20, /* waiting bytes from which on a writer is full */
 };
 
 struct bel_log_writer_options {
@@ -45,13 +44,24 @@ BEL_CHECKED int bel__log_writer_open(const struct bel_log_writer_options *option
 /* Waits until all frames are written or have failed, and closes the writer; NULL is allowed. */
 void bel__log_writer_close(struct bel_log_writer *writer);
 
-/* Returns whether one more frame can be given. */
+/* Returns whether a frame can be given now. If not, wait; only segments of a few frames get there,
+ * each of which is a write of its own. */
 bool bel__log_writer_has_room(struct bel_log_writer *writer);
 
-/* Passes on a sealed and padded frame with its memory, which empties the batch. There must be room.
- * `mark` is the end of the durable part once the frame is synced. */
-void bel__log_writer_give(struct bel_log_writer *writer, struct bel_io_file *file, uint64_t offset,
-                          struct bel_batch *batch, const struct bel_log_writer_mark *mark);
+/* Returns whether so much waits that the caller should change nothing until a sync has ended. */
+bool bel__log_writer_is_full(struct bel_log_writer *writer);
+
+/* Begins a segment: its header, BEL_IO_BLOCK bytes, is written and synced after everything given so
+ * far is durable. The next frames are of this file. Returns 0, or BEL_EBUSY: wait first. */
+BEL_CHECKED int bel__log_writer_begin(struct bel_log_writer *writer, struct bel_io_file *file,
+                                      const uint8_t *header);
+
+/* Passes on a sealed and padded frame, which empties the batch. There must be room. `mark` is the
+ * end of the durable part once the frame is synced. Returns 0; or BEL_ENOMEM, which cannot happen
+ * if nothing waits, and changes nothing. */
+BEL_CHECKED int bel__log_writer_give(struct bel_log_writer *writer, struct bel_io_file *file,
+                                     uint64_t offset, struct bel_batch *batch,
+                                     const struct bel_log_writer_mark *mark);
 
 /* Writes and syncs the waiting frames. Does nothing if there is a thread. */
 void bel__log_writer_step(struct bel_log_writer *writer);
