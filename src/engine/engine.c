@@ -20,6 +20,7 @@
 #include "engine/lease_timeout.h"
 #include "engine/migration.h"
 #include "engine/rows/encoding.h"
+#include "engine/state/dependency.h"
 #include "engine/state/reactions.h"
 #include "engine/state/ready.h"
 
@@ -69,10 +70,33 @@ static bool is_final(int err)
     return err == BEL_EIO || err == BEL_ECORRUPT;
 }
 
-static void run(struct bel_engine *engine, struct bel_request *request)
+/* Runs a command whose reply may have to wait after the turn: for the batch of the turn if the
+ * command has changed something, otherwise for what the reply shows. */
+__attribute__((noinline)) static int run_late(struct bel_engine *engine,
+                                              struct bel_request *request)
+{
+    const struct bel_changes *changes = &engine->rows.changes;
+    uint64_t before = changes->count, after = BEL_AFTER_TURN;
+    bel__answers_choose(&engine->answers, bel__verb_reads(request->command.verb));
+    int err = commands[request->command.verb](engine, request);
+    bel__answers_choose(&engine->answers, false);
+    if (err == BEL_DO_WAIT) return err;
+    if (changes->count == before) after = bel__dependency(engine, request);
+    request->own.words[BEL_OWN_AFTER] = after;
+    return err;
+}
+
+static int do_command(struct bel_engine *engine, struct bel_request *request)
 {
     assert(request->command.verb < BEL_VERBS);
-    int err = engine->broken ? engine->broken : commands[request->command.verb](engine, request);
+    if (engine->broken) return engine->broken;
+    if (engine->rows.changes.is_on) return run_late(engine, request);
+    return commands[request->command.verb](engine, request);
+}
+
+static void run(struct bel_engine *engine, struct bel_request *request)
+{
+    int err = do_command(engine, request);
     if (err == BEL_EBUSY && engine->rows.has_changed) {
         bel__request_list_push(&engine->submitted, request); /* first in the next batch */
         engine->is_full = true;
@@ -157,7 +181,7 @@ static bool must_save_times(const struct bel_engine *engine)
 static void commit(struct bel_engine *engine)
 {
     if (engine->broken) {
-        bel__answers_end(&engine->answers, 0);
+        bel__answers_end(engine, bel__store_batch(engine->store));
         return;
     }
     if (must_save_times(engine)) {
@@ -176,7 +200,7 @@ static void commit(struct bel_engine *engine)
     int err = bel__store_error(engine->store);
     if (err) engine->broken = err;
     if (!engine->broken) bel__counts_trim(&engine->rows.counts);
-    bel__answers_end(&engine->answers, batch);
+    bel__answers_end(engine, batch);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -240,13 +264,22 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     return (struct bel_next){.due = {due}, .wait = {bel_wheel_next(engine->waiting.wheel)}};
 }
 
+/* Tells which batch the changes of this turn will belong to. */
+static void begin_batch(struct bel_engine *engine)
+{
+    if (!engine->rows.changes.is_on) return;
+    bel__changes_begin(&engine->rows.changes, bel__store_batch(engine->store) + 1,
+                       bel__store_answerable(engine->store));
+}
+
 static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
 {
     struct bel_engine *engine = (struct bel_engine *)backend;
     bel__answers_give(engine);
-    if (bel__answers_begin(&engine->answers) != 0) { /* out of memory: retry */
+    if (bel__answers_begin(engine) != 0) { /* out of memory: retry */
         return (struct bel_next){.due = now.boot, .wait = {BEL_NEVER}};
     }
+    begin_batch(engine);
     engine->is_behind = engine->is_full = false;
     engine->wakes.is_due = true;
     engine->load_left = LOAD_MAX;
@@ -345,6 +378,8 @@ static int recover(struct bel_engine *engine, const struct bel_engine_options *o
     if (err) return err;
     bel__topics_init(&engine->topics, secret, or_default(options->topics_max, BEL_TOPICS_MAX));
     bel__counts_init(&engine->rows.counts, secret);
+    if (bel__store_is_late(engine->store)) bel__changes_init(&engine->rows.changes, secret);
+    begin_batch(engine);
     err = load_secrets(engine);
     if (err == 0) err = load_times(engine, options->now);
     if (err == 0) err = bel__wakes_open(engine);
@@ -379,6 +414,7 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     engine->events = &bel__reactions;
     bel__request_list_init(&engine->submitted);
     bel__request_list_init(&engine->bulk);
+    bel__answers_init(&engine->answers);
     int err = recover(engine, options);
     if (err) {
         engine->store = NULL; /* stays the caller's */
@@ -438,6 +474,7 @@ void bel_engine_close(struct bel_engine *engine)
     bel__leases_close(engine);
     bel__topics_finish(&engine->topics);
     bel__counts_finish(&engine->rows.counts);
+    bel__changes_finish(&engine->rows.changes);
     bel__wakes_close(engine);
     bel__answers_finish(&engine->answers);
     bel__store_close(engine->store);

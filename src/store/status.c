@@ -13,6 +13,21 @@ uint64_t bel__store_answerable(const struct bel_store *store)
     return store->log == NULL ? store->batch : bel__log_answerable(store->log);
 }
 
+uint64_t bel__store_batch(const struct bel_store *store)
+{
+    return store->batch;
+}
+
+uint64_t bel__store_syncing(const struct bel_store *store)
+{
+    return store->log == NULL ? store->batch : bel__log_syncing(store->log);
+}
+
+bool bel__store_is_late(const struct bel_store *store)
+{
+    return store->log != NULL && bel__log_is_late(store->log);
+}
+
 int bel__store_error(const struct bel_store *store)
 {
     if (store->err != 0 || store->log == NULL) return store->err;

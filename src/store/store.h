@@ -117,6 +117,14 @@ uint64_t bel__store_synced(const struct bel_store *store);
  * failure. */
 uint64_t bel__store_answerable(const struct bel_store *store);
 
+/* Returns the last batch that was closed; and the last one that a sync covers which has ended or is
+ * running. */
+uint64_t bel__store_batch(const struct bel_store *store);
+uint64_t bel__store_syncing(const struct bel_store *store);
+
+/* Returns whether batches may become durable only after their commit, so that replies wait. */
+bool bel__store_is_late(const struct bel_store *store);
+
 /* Returns 0; or BEL_EIO or BEL_ECORRUPT once a write, sync or read has failed for good. */
 int bel__store_error(const struct bel_store *store);
 

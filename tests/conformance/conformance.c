@@ -93,12 +93,16 @@ static void noted(struct bel_request *request, const struct bel_reply *reply)
     *is_answered = true;
 }
 
-/* Replies leave in the order of their decisions: when a request submitted after the turn is
- * answered, so are all requests of the turn. */
+/* A request that changes nothing and names no timer that exists waits for all changes before it:
+ * when it is answered, so are all requests of the turn. */
 static void wait_for_answers(struct subject *s)
 {
     bool is_answered = false;
-    struct bel_request request = {.command = {.verb = BEL_VERB_TOPICS}, .done = noted};
+    static const struct bel_view none = {"none", 4};
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_CANCEL,
+                    .cancel = {.topic = {"none", 4}, .ids = &none, .ids_count = 1}},
+        .done = noted};
     request.user = &is_answered;
     bel_backend_submit(s->backend, &request);
     while (!is_answered) {

@@ -311,6 +311,13 @@ static bool is_empty_claim(const struct order *order)
            heard->reply.deliveries.count == 0;
 }
 
+/* A read that need not wait for what others have changed before it: reads.c judges when it may be
+ * told. */
+static bool is_early(const struct judge *judge, const struct order *order)
+{
+    return has_feature(judge->world, FEATURE_LATE_SYNC) && order->is_read;
+}
+
 /* Whether it is this one's turn to be told. */
 static bool is_next(const struct judge *judge, const struct order *order)
 {
@@ -318,6 +325,7 @@ static bool is_next(const struct judge *judge, const struct order *order)
         const struct order *first = judge->decided.items[i];
         if (first == order) return true;
         if (first->has_more) continue; /* it is told after its last page */
+        if (is_early(judge, order) || is_early(judge, first)) continue;
         if (!is_empty_claim(first) || !is_empty_claim(order)) return false;
     }
     return false;
@@ -347,7 +355,9 @@ bool judge_compare(struct judge *judge, bool is_all)
         }
         (void)list_take(&judge->decided, order);
         if (!compare(judge, order)) return false;
-        if (order->event > judge->answered) judge->answered = order->event;
+        if (order->event > judge->answered && !is_early(judge, order)) {
+            judge->answered = order->event;
+        }
     }
     const struct order *untold = is_all ? find_untold(judge) : NULL;
     if (untold == NULL) return true;

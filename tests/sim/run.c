@@ -87,6 +87,8 @@ void run_told(struct bel_request *request, const struct bel_reply *reply)
     memory_enter(false);
     keep_answer(order, request->command.verb, reply);
     if (order->is_told) list_add(&world->told, order);
+    reads_told(world, order);
+    if (order->has_more) order->is_read = false; /* the next page will be */
     bool is_lazy = has_feature(world, FEATURE_LAZY);
     if (!order->is_over && watch_has_sync_failed(world) && !is_lazy) {
         world_fail(world, "sync", "#%" PRIu64 " is answered after a sync has failed",
@@ -208,6 +210,7 @@ static void begin_turn(struct world *world)
 static void engine_turn(struct world *world)
 {
     ask_pages(world);
+    uint64_t durable = bel__store_synced(world->engine->store);
     if (has_feature(world, FEATURE_SLOW_SYNC)) thread_hold(chance(world, 70));
     world->is_inside = true;
     memory_enter(true);
@@ -223,6 +226,7 @@ static void engine_turn(struct world *world)
     world_work(world);
     copy_note(world->copy);
     if (watch_is_short(world->engine)) world->is_short = true;
+    if (!run_is_down(world)) reads_turn(world, durable);
 }
 
 /* Whether an order that is refused has changed nothing. */

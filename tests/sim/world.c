@@ -298,6 +298,7 @@ int world_open(struct world *world, struct bel_why *why)
     struct bel_store *store;
     memory_enter(true);
     int err = bel__store_open(&store_options, &store, why);
+    reads_open(err == 0 && config->features[FEATURE_LATE_SYNC] ? store : NULL);
     if (err == 0) {
         world->recovered = world->synced = store->batch;
         if (is_old(world)) make_old(store);

@@ -155,6 +155,8 @@ struct order {
     bool is_refused;   /* for want of room; the model does not hear of it */
     bool is_sliced;    /* the engine has taken several turns for it */
     bool is_sent_home; /* a claim that waited when the server was stopped */
+    bool is_read;      /* it has changed nothing, and shows what there is */
+    uint64_t shows;    /* the batch that changed that last, if it is a read */
     struct bel_view ids[SIDES][ORDER_NAMES], tokens[SIDES][ORDER_NAMES], topics[ORDER_NAMES];
     size_t handed[ORDER_NAMES]; /* whose tokens; SIZE_MAX: of nobody */
     struct bel_setting settings[1];
@@ -183,6 +185,7 @@ struct sim_entropy {
     uint64_t word;
 };
 
+struct bel_store;
 struct judge;
 struct book;
 struct speakers;
@@ -390,6 +393,15 @@ void watch_reason(struct world *world);
 void watch_stopped(struct world *world);
 void watch_interval(struct world *world);
 void watch_next(struct world *world);
+
+/* --- reads.c --- */
+
+/* A store was opened whose syncs are late: what is read from it is watched. NULL: nothing is. */
+void reads_open(const struct bel_store *store);
+/* A read was told: what it shows must be durable. */
+void reads_told(struct world *world, const struct order *order);
+/* A turn is over that began when batch `durable` was: who depends on no other was told. */
+void reads_turn(struct world *world, uint64_t durable);
 
 /* --- run.c --- */
 

@@ -240,6 +240,7 @@ void bel__claims_serve(struct bel_engine *engine)
         }
         bel__wait_leave(engine, request);
         request->own.reply.err = err;
+        request->own.words[BEL_OWN_AFTER] = BEL_AFTER_TURN;
         bel__answer(engine, request);
     }
 }

@@ -54,17 +54,39 @@ static void use_room(struct bel_rows *rows, size_t bytes)
     rows->has_changed = true;
 }
 
+/* A put and a delete that are noted, apart from those that are not, which are on the hot path. */
+__attribute__((noinline)) static void put_noted(struct bel_rows *rows, const struct bel_key *key,
+                                                struct bel_view value, enum bel_row row)
+{
+    bel__changes_note(&rows->changes, key);
+    bel__store_put(rows->store, key, value, row);
+}
+
+__attribute__((noinline)) static void delete_noted(struct bel_rows *rows, const struct bel_key *key)
+{
+    bel__changes_note(&rows->changes, key);
+    bel__store_delete(rows->store, key);
+}
+
 void bel__rows_put(struct bel_rows *rows, const struct bel_key *key, struct bel_view value,
                    enum bel_row row)
 {
     use_room(rows, value.bytes);
-    bel__store_put(rows->store, key, value, row);
+    if (rows->changes.is_on) {
+        put_noted(rows, key, value, row);
+    } else {
+        bel__store_put(rows->store, key, value, row);
+    }
 }
 
 void bel__rows_delete(struct bel_rows *rows, const struct bel_key *key)
 {
     use_room(rows, 0);
-    bel__store_delete(rows->store, key);
+    if (rows->changes.is_on) {
+        delete_noted(rows, key);
+    } else {
+        bel__store_delete(rows->store, key);
+    }
 }
 
 uint64_t bel__rows_sequence(struct bel_rows *rows)

@@ -16,6 +16,7 @@
  * the rows of counts: the counts that have changed, and the counts that the command may change.
  */
 
+#include "engine/rows/changes.h"
 #include "engine/rows/counts.h"
 #include "engine/rows/key.h"
 #include "store/store.h"
@@ -29,6 +30,7 @@ struct bel_room {
 struct bel_rows {
     struct bel_store *store; /* borrowed */
     struct bel_counts counts;
+    struct bel_changes changes; /* noted if batches become durable after their turn */
     size_t topic_rows; /* topics whose numbers have changed: each is a row when the batch ends */
     uint64_t sequence; /* the next sequence number to return */
     struct bel_room room;

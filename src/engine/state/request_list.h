@@ -28,7 +28,8 @@ enum bel_own {
     BEL_OWN_WAITERS, /* of a parked claim: its waiters, wheel timer, order */
     BEL_OWN_TIMER,
     BEL_OWN_PARKED,
-    BEL_OWN_FREE, /* this and later words belong to the command */
+    BEL_OWN_AFTER = BEL_OWN_WAITERS,   /* of an answered request: the batch that it waits for */
+    BEL_OWN_FREE = BEL_OWN_PARKED + 1, /* this and later words belong to the command */
 };
 
 struct bel_request_list {
@@ -68,6 +69,16 @@ static inline struct bel_request *bel__request_list_take(struct bel_request_list
     list->first = request->own.next;
     if (list->first == NULL) list->last = &list->first;
     return request;
+}
+
+/* Moves all requests of `from` to the end of `list`. */
+static inline void bel__request_list_join(struct bel_request_list *list,
+                                          struct bel_request_list *from)
+{
+    if (from->first == NULL) return;
+    *list->last = from->first;
+    list->last = from->last;
+    bel__request_list_init(from);
 }
 
 /* Removes a request. Returns false if it is not in the list. */

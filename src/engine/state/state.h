@@ -9,7 +9,7 @@
  *     by time       retention  plan_ring ---> expiry
  *     plans         occurrence ---> plan ---> plan_rule, plan_bounds
  *     timers        timer: change one ---> timer_lookup: find one
- *     memory        ready  lease  wait  wakes  topic  picker  settings  answers  times
+ *     memory        ready  lease  wait  wakes  topic  picker  settings  answers  dependency  times
  *
  * timer and lease report their changes to reactions, through a table: timer_events.h.
  */

@@ -12,6 +12,7 @@
  */
 #include "engine/state/wait.h"
 
+#include "engine/state/dependency.h"
 #include "engine/state/state.h"
 
 #include <assert.h>
@@ -177,6 +178,8 @@ void bel__wait_turn(struct bel_engine *engine)
         assert(request->command.verb == BEL_VERB_CLAIM);
         bel__wait_leave(engine, request);
         request->own.reply = (struct bel_reply){0};
+        bool is_late = engine->rows.changes.is_on && !engine->broken;
+        request->own.words[BEL_OWN_AFTER] = is_late ? bel__dependency(engine, request) : 0;
         bel__answer(engine, request);
     }
 }

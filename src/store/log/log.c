@@ -277,6 +277,18 @@ uint64_t bel__log_answerable(const struct bel_log *log)
     return log->written > synced ? log->written : synced;
 }
 
+uint64_t bel__log_syncing(const struct bel_log *log)
+{
+    uint64_t answerable = bel__log_answerable(log);
+    uint64_t begun = log->writer == NULL ? 0 : bel__log_writer_begun(log->writer);
+    return begun > answerable ? begun : answerable;
+}
+
+bool bel__log_is_late(const struct bel_log *log)
+{
+    return log->writer != NULL;
+}
+
 int bel__log_error(const struct bel_log *log)
 {
     if (log->err == 0 && log->writer != NULL) return bel__log_writer_error(log->writer);

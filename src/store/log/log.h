@@ -141,6 +141,12 @@ uint64_t bel__log_synced(const struct bel_log *log);
 uint64_t bel__log_answerable(const struct bel_log *log);
 int bel__log_error(const struct bel_log *log);
 
+/* Returns the last batch that a sync covers which has ended or is running. */
+uint64_t bel__log_syncing(const struct bel_log *log);
+
+/* Returns whether batches may be acknowledged only some time after they were appended. */
+bool bel__log_is_late(const struct bel_log *log);
+
 /* Returns whether so much waits for a writer that nothing more should be appended until a sync has
  * ended. */
 bool bel__log_is_full(const struct bel_log *log);

@@ -50,6 +50,7 @@ struct bel_log_writer {
     unsigned first, count;
     size_t bytes; /* total of all runs */
     struct bel_log_writer_mark mark;
+    uint64_t begun;  /* the last batch of the run that was begun last */
     bool is_writing; /* the first run is being written */
     bool is_closing;
     int err;
@@ -124,6 +125,7 @@ static void write_first(struct bel_log_writer *writer)
     int err = writer->err;
     if (err == 0) {
         writer->is_writing = true;
+        writer->begun = run_at(writer, 0)->mark.batch;
         unlock(writer);
         err = write_run(writer, run_at(writer, 0));
         lock(writer);
@@ -349,6 +351,14 @@ struct bel_log_writer_mark bel__log_writer_mark(struct bel_log_writer *writer)
     struct bel_log_writer_mark mark = writer->mark;
     unlock(writer);
     return mark;
+}
+
+uint64_t bel__log_writer_begun(struct bel_log_writer *writer)
+{
+    lock(writer);
+    uint64_t batch = writer->begun;
+    unlock(writer);
+    return batch;
 }
 
 int bel__log_writer_error(struct bel_log_writer *writer)

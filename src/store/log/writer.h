@@ -69,6 +69,9 @@ void bel__log_writer_step(struct bel_log_writer *writer);
 /* Writes and syncs all frames, and waits until that is done. Returns 0 or the error. */
 BEL_CHECKED int bel__log_writer_wait(struct bel_log_writer *writer);
 
+/* Returns the last batch of the run that is being written, or was written last. */
+uint64_t bel__log_writer_begun(struct bel_log_writer *writer);
+
 /* Return the end of the durable part, and the final error or 0. */
 struct bel_log_writer_mark bel__log_writer_mark(struct bel_log_writer *writer);
 int bel__log_writer_error(struct bel_log_writer *writer);

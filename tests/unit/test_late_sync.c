@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * An engine whose batches are synced after their turn: which reply waits for which sync. The linker
+ * sends the step that writes and syncs here (--wrap), so that a test decides when a sync ends.
+ */
+#include "engine/engine.h"
+#include "store/log/writer.h"
+
+#include "../ask.h"
+#include "../sim/disk.h"
+
+enum {
+    MANY = 1000,
+    MS_NS = 1000000,
+};
+
+void __real_bel__log_writer_step(struct bel_log_writer *writer);
+void __wrap_bel__log_writer_step(struct bel_log_writer *writer);
+
+static struct disk *disk;
+static struct bel_tree *tree;
+static struct bel_engine *engine;
+static struct bel_backend *backend;
+static struct bel_now now;
+static struct bel_next next;
+static unsigned syncs_allowed;
+
+void __wrap_bel__log_writer_step(struct bel_log_writer *writer)
+{
+    if (syncs_allowed == 0) return;
+    syncs_allowed--;
+    __real_bel__log_writer_step(writer);
+}
+
+struct asked {
+    struct bel_request request;
+    struct reply_seen answer;
+};
+
+static void submit(struct asked *asked, struct bel_command command)
+{
+    asked->request = (struct bel_request){.command = command};
+    ask_submit(backend, &asked->request, &asked->answer);
+}
+
+static void turn(void)
+{
+    next = bel_backend_turn(backend, now);
+}
+
+/* A turn, at whose end everything is synced, and one that gives the answers. */
+static void sync(void)
+{
+    syncs_allowed = 1;
+    turn();
+    CHECK_EQ(syncs_allowed, 0);
+    turn();
+}
+
+static void setup(void)
+{
+    struct bel_store *store;
+    now = (struct bel_now){.boot = {UINT64_C(3600) * 1000 * MS_NS},
+                           .wall = {1767225600000},
+                           .real = {UINT64_C(3600) * 1000 * MS_NS}};
+    disk = disk_create(1);
+    disk_plan(disk)->free_bytes = UINT64_C(1) << 40;
+    CHECK(bel__tree_memory_create_lasting(&tree) == 0);
+    struct bel_store_options options = {
+        .io = disk_io(disk), .tree = tree, .segment_bytes = 1 << 20, .sync = BEL_SYNC_IN_WORK};
+    CHECK(bel__store_open(&options, &store, NULL) == 0);
+    struct bel_engine_options engine_options = {.now = now};
+    CHECK(bel__engine_open_on(&engine_options, store, bel__entropy_system(), &engine) == 0);
+    backend = bel_engine_backend(engine);
+}
+
+static void teardown(void)
+{
+    syncs_allowed = MANY;
+    bel_engine_close(engine);
+    bel__tree_memory_destroy(tree);
+    disk_destroy(disk);
+    syncs_allowed = 0;
+}
+
+static struct bel_command schedule(const char *topic, const char *id, uint64_t delay_ms)
+{
+    return (struct bel_command){
+        .verb = BEL_VERB_SCHEDULE,
+        .schedule = {
+            .topic = view(topic), .id = view(id), .when = BEL_WHEN_IN, .delay_ms = delay_ms}};
+}
+
+static struct bel_command of_id(enum bel_verb verb, const char *topic, const char *id)
+{
+    return (struct bel_command){.verb = verb, .target = {.topic = view(topic), .id = view(id)}};
+}
+
+static struct bel_command of_topic(enum bel_verb verb, const char *topic)
+{
+    struct bel_command command = {.verb = verb};
+    if (verb == BEL_VERB_LIST) command.list.topic = view(topic);
+    if (verb == BEL_VERB_TOPIC) command.target.topic = view(topic);
+    if (verb == BEL_VERB_AGENDA) command.agenda.topic = view(topic);
+    return command;
+}
+
+static struct bel_command claim(const struct bel_view *topic, uint64_t wait_ms)
+{
+    return (struct bel_command){.verb = BEL_VERB_CLAIM,
+                                .claim = {.topics = topic, .topics_count = 1, .wait_ms = wait_ms}};
+}
+
+static struct bel_command cancel(const char *topic, const struct bel_view *id)
+{
+    return (struct bel_command){.verb = BEL_VERB_CANCEL,
+                                .cancel = {.topic = view(topic), .ids = id, .ids_count = 1}};
+}
+
+/* Returns whether a command is answered in the turn in which it is asked, without a sync. */
+static bool is_told_at_once(struct bel_command command)
+{
+    static struct asked asked;
+    submit(&asked, command);
+    turn();
+    if (asked.answer.is_done) return true;
+    sync();
+    CHECK(asked.answer.is_done); /* and no read waits for more than one */
+    return false;
+}
+
+/* Topic `old` is synced, and `fresh` is not. */
+static void prepare(struct asked *unsynced)
+{
+    struct asked synced[2];
+    setup();
+    submit(&synced[0], schedule("old", "a", MS_NS));
+    submit(&synced[1], schedule("fresh", "a", MS_NS));
+    turn();
+    sync();
+    CHECK(synced[0].answer.is_done && synced[1].answer.is_done);
+    submit(unsynced, schedule("fresh", "b", MS_NS));
+    turn();
+    CHECK(!unsynced->answer.is_done);
+}
+
+static void a_read_of_what_is_synced_waits_for_nothing(void)
+{
+    struct asked unsynced;
+    prepare(&unsynced);
+    CHECK(is_told_at_once(of_id(BEL_VERB_GET, "old", "a")));
+    CHECK(is_told_at_once(of_id(BEL_VERB_GET, "old", "none")));
+    CHECK(is_told_at_once(of_id(BEL_VERB_GET, "none", "a")));
+    CHECK(is_told_at_once(of_id(BEL_VERB_GET, "fresh", "a"))); /* another row of the topic */
+    CHECK(is_told_at_once(of_topic(BEL_VERB_LIST, "old")));
+    CHECK(is_told_at_once(of_topic(BEL_VERB_TOPIC, "old")));
+    CHECK(is_told_at_once(of_topic(BEL_VERB_TOPIC, "none")));
+    CHECK(is_told_at_once(of_topic(BEL_VERB_AGENDA, "old")));
+    CHECK(is_told_at_once(of_id(BEL_VERB_EXPLAIN, "old", "a")));
+    CHECK(is_told_at_once((struct bel_command){.verb = BEL_VERB_TOPICS}));
+    CHECK(is_told_at_once(claim(&(struct bel_view){"old", 3}, 0)));
+    CHECK(!unsynced.answer.is_done);
+    sync();
+    CHECK(unsynced.answer.is_done);
+    teardown();
+}
+
+/* In the turn of the change, and in a later one. */
+static void a_read_waits_for_the_change_that_it_shows(void)
+{
+    const struct bel_command reads[] = {
+        of_id(BEL_VERB_GET, "fresh", "b"),        of_id(BEL_VERB_EXPLAIN, "fresh", "b"),
+        of_topic(BEL_VERB_LIST, "fresh"),         of_topic(BEL_VERB_TOPIC, "fresh"),
+        of_topic(BEL_VERB_AGENDA, "fresh"),       of_topic(BEL_VERB_AGENDA, ""),
+        claim(&(struct bel_view){"fresh", 5}, 0),
+    };
+    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+        struct asked unsynced;
+        CHECK_NOTE("read %zu", i);
+        prepare(&unsynced);
+        CHECK(!is_told_at_once(reads[i]));
+        CHECK(is_told_at_once(reads[i]));
+        submit(&unsynced, schedule("fresh", "b", 2 * MS_NS)); /* another time, in the same turn */
+        CHECK(!is_told_at_once(reads[i]));
+        CHECK(unsynced.answer.is_done);
+        teardown();
+    }
+}
+
+static void what_is_gone_is_gone_when_that_is_synced(void)
+{
+    struct asked unsynced, cancelled, claimed, acked;
+    struct bel_view id = view("a"), topic = view("ready"), token;
+    prepare(&unsynced);
+    submit(&cancelled, cancel("old", &id));
+    turn();
+    CHECK(!is_told_at_once(of_id(BEL_VERB_GET, "old", "a")));
+    CHECK(cancelled.answer.is_done && cancelled.answer.count == 1);
+    CHECK(is_told_at_once(of_id(BEL_VERB_GET, "old", "a")));
+
+    submit(&unsynced, schedule("ready", "c", 0));
+    turn();
+    sync();
+    submit(&claimed, claim(&topic, 0));
+    turn();
+    CHECK(!is_told_at_once(of_id(BEL_VERB_GET, "ready", "c"))); /* which is leased now */
+    CHECK(claimed.answer.is_done && claimed.answer.deliveries == 1);
+    token = view(claimed.answer.token);
+    submit(&acked, (struct bel_command){.verb = BEL_VERB_RELEASE, .release = {.token = token}});
+    turn();
+    CHECK(!is_told_at_once(of_id(BEL_VERB_GET, "ready", "c"))); /* which is ready again */
+    CHECK(acked.answer.is_done && acked.answer.err == 0);
+    teardown();
+}
+
+static void a_reply_waits_for_its_own_sync_and_no_later_one(void)
+{
+    struct asked asked[3];
+    setup();
+    submit(&asked[0], schedule("t", "a", MS_NS));
+    turn();
+    syncs_allowed = 1;
+    submit(&asked[1], schedule("t", "b", MS_NS)); /* in the same sync */
+    turn();
+    submit(&asked[2], schedule("t", "c", MS_NS)); /* in the next */
+    turn();
+    CHECK(asked[0].answer.is_done && asked[1].answer.is_done && !asked[2].answer.is_done);
+    CHECK(is_told_at_once(of_id(BEL_VERB_GET, "t", "b")));
+    CHECK(!is_told_at_once(of_id(BEL_VERB_GET, "t", "c")));
+    CHECK(asked[2].answer.is_done);
+    teardown();
+}
+
+/* Turns during a sync are many on a slow disk, and none of them waits for it. */
+static void turns_do_not_wait_for_a_sync(void)
+{
+    static struct asked asked[MANY];
+    static char ids[MANY][16];
+    setup();
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "i%zu", i);
+        submit(&asked[i], schedule("t", ids[i], MS_NS));
+        turn();
+        CHECK(!asked[i].answer.is_done);
+    }
+    CHECK(is_told_at_once(of_topic(BEL_VERB_LIST, "other")));
+    sync();
+    for (size_t i = 0; i < MANY; i++) {
+        CHECK(asked[i].answer.is_done);
+    }
+    teardown();
+}
+
+static void an_empty_claim_shows_its_topics(void)
+{
+    struct asked waits, unsynced;
+    struct bel_view old = view("old"), fresh = view("fresh");
+    prepare(&unsynced);
+    submit(&waits, claim(&old, 1));
+    turn();
+    now.real.ns += 2 * MS_NS;
+    turn();
+    CHECK(waits.answer.is_done && waits.answer.deliveries == 0);
+    submit(&waits, claim(&fresh, 1));
+    turn();
+    now.real.ns += 2 * MS_NS;
+    turn();
+    CHECK(!waits.answer.is_done);
+    sync();
+    CHECK(waits.answer.is_done && waits.answer.deliveries == 0);
+    teardown();
+}
+
+/* A claim is served in the turn in which a timer is due; the reply takes the sync that is running
+ * then, at most, and its own. */
+static void a_delivery_takes_its_own_sync(void)
+{
+    struct asked scheduled, waits;
+    struct bel_view topic = view("t");
+    setup();
+    submit(&scheduled, schedule("t", "a", 10));
+    turn();
+    sync();
+    submit(&waits, claim(&topic, MS_NS));
+    turn();
+    now.boot.ns += 10 * MS_NS;
+    now.wall.ms += 10;
+    now.real.ns += 10 * MS_NS;
+    turn();
+    CHECK(!waits.answer.is_done);
+    sync();
+    CHECK(waits.answer.is_done && waits.answer.deliveries == 1);
+    teardown();
+}
+
+int main(void)
+{
+    RUN(a_read_of_what_is_synced_waits_for_nothing);
+    RUN(a_read_waits_for_the_change_that_it_shows);
+    RUN(what_is_gone_is_gone_when_that_is_synced);
+    RUN(a_reply_waits_for_its_own_sync_and_no_later_one);
+    RUN(turns_do_not_wait_for_a_sync);
+    RUN(an_empty_claim_shows_its_topics);
+    RUN(a_delivery_takes_its_own_sync);
+    return 0;
+}
