@@ -277,11 +277,23 @@ struct bel_now {
     uint32_t wall_rest_ns;
 };
 
-/* When the next turn is needed if no request is submitted: at the earlier of the two times. Both
- * may be too early, never too late. A time that is not after now means at once. */
+/* When the next turn is needed if no request is submitted: at the earlier of `due` and `wait`. Both
+ * may be too early, never too late. A time that is not after now means at once.
+ *
+ * `add` and `change` are in the future while the backend holds back requests with that effect,
+ * because its disk cannot keep up. Such a request waits in the backend, and so do all requests
+ * submitted after it. A caller with independent sources of requests submits the others first. */
 struct bel_next {
-    struct bel_boot due;  /* the next timer, lease or plan; BEL_NEVER: none */
-    struct bel_mono wait; /* the end of the first wait; BEL_NEVER: none */
+    struct bel_boot due;         /* the next timer, lease or plan; BEL_NEVER: none */
+    struct bel_mono wait;        /* the end of the first wait; BEL_NEVER: none */
+    struct bel_mono add, change; /* 0: requests are not held back */
+};
+
+/* What a request may do. */
+enum bel_effect {
+    BEL_EFFECT_READ,   /* shows what there is */
+    BEL_EFFECT_CHANGE, /* changes or ends timers: CLAIM, ACK, CANCEL ... */
+    BEL_EFFECT_ADD,    /* adds timers: SCHEDULE, REVIVE */
 };
 
 /* A backend. To implement one, make this the first member and set all three functions. */
@@ -312,13 +324,16 @@ struct bel_now bel_clock_now(const struct bel_clock *clock);
  * submitted requests are processed in the same turns. Returns the error of the reply, or 0. This
  * function never sleeps: a claim that would have to wait is withdrawn without a call of `done`, and
  * the function returns BEL_EBUSY; the next turn tells how long to sleep. With a backend whose
- * replies leave in a later turn (BEL_ENGINE_SYNC_IN_THREAD) this function busy-waits.
+ * replies leave in a later turn (BEL_ENGINE_SYNC_IN_THREAD), and while a backend holds back
+ * requests, this function busy-waits.
  */
 BEL_CHECKED int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
                                  struct bel_request *request);
 
 /* Returns the name of a verb in lower case: "schedule". */
 const char *bel_verb_name(enum bel_verb verb);
+
+enum bel_effect bel_verb_effect(enum bel_verb verb);
 
 /* Return whether a topic name, or an id chosen by a user, is valid. The options of CLAIM (COUNT,
  * LEASE, WAIT, WORKER) are not valid topic names. */

@@ -67,6 +67,24 @@ const char *bel_verb_name(enum bel_verb verb)
     return verbs[verb];
 }
 
+enum bel_effect bel_verb_effect(enum bel_verb verb)
+{
+    switch (verb) {
+    case BEL_VERB_GET:
+    case BEL_VERB_LIST:
+    case BEL_VERB_TOPICS:
+    case BEL_VERB_TOPIC:
+    case BEL_VERB_EXPLAIN:
+    case BEL_VERB_AGENDA:
+        return BEL_EFFECT_READ;
+    case BEL_VERB_SCHEDULE:
+    case BEL_VERB_REVIVE:
+        return BEL_EFFECT_ADD;
+    default:
+        return BEL_EFFECT_CHANGE;
+    }
+}
+
 static bool is_word(char c)
 {
     if (c >= 'a' && c <= 'z') return true;
@@ -153,6 +171,11 @@ static void end_call(struct bel_request *request, const struct bel_reply *reply)
     if (request->done != NULL) request->done(request, reply);
 }
 
+static bool may_wait(const struct bel_request *request)
+{
+    return request->command.verb == BEL_VERB_CLAIM && request->command.claim.wait_ms > 0;
+}
+
 int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
                      struct bel_request *request)
 {
@@ -164,7 +187,7 @@ int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
         struct bel_now now = bel_clock_now(clock);
         struct bel_next next = bel_backend_turn(backend, now);
         if (call.is_done) return call.err;
-        if (next.due.ns <= now.boot.ns) continue;
+        if (next.due.ns <= now.boot.ns || !may_wait(request)) continue;
         if (bel_backend_withdraw(backend, request)) break;
     }
     put_back(request);

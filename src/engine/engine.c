@@ -77,7 +77,8 @@ __attribute__((noinline)) static int run_late(struct bel_engine *engine,
 {
     const struct bel_changes *changes = &engine->rows.changes;
     uint64_t before = changes->count, after = BEL_AFTER_TURN;
-    bel__answers_choose(&engine->answers, bel__verb_reads(request->command.verb));
+    bel__answers_choose(&engine->answers,
+                        bel_verb_effect(request->command.verb) == BEL_EFFECT_READ);
     int err = commands[request->command.verb](engine, request);
     bel__answers_choose(&engine->answers, false);
     if (err == BEL_DO_WAIT) return err;
@@ -128,6 +129,30 @@ static void handle_due(struct bel_engine *engine)
     bel__claims_serve(engine);
 }
 
+/* Asks the store which requests must wait, and until when. */
+static void look_at_holds(struct bel_engine *engine, struct bel_now now)
+{
+    uint64_t add_ns = bel__store_hold_ns(engine->store, BEL_STORE_ADD);
+    uint64_t change_ns = bel__store_hold_ns(engine->store, BEL_STORE_END);
+    engine->has_holds = (add_ns | change_ns) != 0;
+    engine->add_from = (struct bel_mono){add_ns > 0 ? now.real.ns + add_ns : 0};
+    engine->change_from = (struct bel_mono){change_ns > 0 ? now.real.ns + change_ns : 0};
+}
+
+/* Returns until when a request is held back; 0: it is not. */
+static uint64_t held_until(const struct bel_engine *engine, const struct bel_request *request)
+{
+    enum bel_effect effect = bel_verb_effect(request->command.verb);
+    if (effect == BEL_EFFECT_READ) return 0;
+    uint64_t add = effect == BEL_EFFECT_ADD ? engine->add_from.ns : 0;
+    return add > engine->change_from.ns ? add : engine->change_from.ns;
+}
+
+static bool is_held(const struct bel_engine *engine, const struct bel_request *request)
+{
+    return held_until(engine, request) > engine->now.real.ns;
+}
+
 static void run_requests(struct bel_engine *engine)
 {
     struct bel_request *request, *bulk = engine->bulk.first;
@@ -141,7 +166,9 @@ static void run_requests(struct bel_engine *engine)
             run(engine, request);
         }
     }
-    while (!engine->is_full && (request = bel__request_list_take(&engine->submitted)) != NULL) {
+    while (!engine->is_full && (request = engine->submitted.first) != NULL) {
+        if (engine->has_holds && is_held(engine, request)) return;
+        (void)bel__request_list_take(&engine->submitted);
         if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_BULK) {
             request->own.reply = (struct bel_reply){0};
         }
@@ -245,7 +272,7 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     if (engine->broken) { /* only answers are left to give */
         bool has_more =
             engine->submitted.first != NULL || bel_wheel_count(engine->waiting.wheel) > 0;
-        return (struct bel_next){{has_more ? now->boot.ns : BEL_NEVER}, {BEL_NEVER}};
+        return (struct bel_next){.due = {has_more ? now->boot.ns : BEL_NEVER}, .wait = {BEL_NEVER}};
     }
     uint64_t lease = bel_wheel_next(engine->leases.wheel);
     uint64_t due = boot_in(engine, lease, now->open);
@@ -258,10 +285,18 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     due = earlier(due, boot_in(engine, bel__migration_next(engine), now->engine));
     uint64_t wait_ns = bel__store_wait_ns(engine->store);
     if (wait_ns < UINT64_MAX - now->boot.ns) due = earlier(due, now->boot.ns + wait_ns);
-    bool has_requests = engine->bulk.first != NULL || engine->submitted.first != NULL;
+    uint64_t wait = bel_wheel_next(engine->waiting.wheel);
+    const struct bel_request *first = engine->submitted.first;
+    bool has_requests = engine->bulk.first != NULL || first != NULL;
+    if (engine->has_holds && first != NULL && engine->bulk.first == NULL) {
+        uint64_t until = held_until(engine, first);
+        has_requests = until <= now->real.ns;
+        if (!has_requests) wait = earlier(wait, until);
+    }
     if (engine->is_behind || has_requests) due = now->boot.ns;
     assert(due >= now->boot.ns);
-    return (struct bel_next){.due = {due}, .wait = {bel_wheel_next(engine->waiting.wheel)}};
+    return (struct bel_next){
+        .due = {due}, .wait = {wait}, .add = engine->add_from, .change = engine->change_from};
 }
 
 /* Tells which batch the changes of this turn will belong to. */
@@ -280,6 +315,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
         return (struct bel_next){.due = now.boot, .wait = {BEL_NEVER}};
     }
     begin_batch(engine);
+    look_at_holds(engine, now);
     engine->is_behind = engine->is_full = false;
     engine->wakes.is_due = true;
     engine->load_left = LOAD_MAX;
@@ -289,12 +325,14 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
         forget_all(engine);
     }
     if (!engine->broken) handle_due(engine);
+    if (engine->broken) engine->has_holds = false;
     run_requests(engine);
     bel__wait_turn(engine);
     commit(engine);
     bel__answers_give(engine);
     if (!engine->broken && bel__store_work(engine->store)) engine->is_behind = true;
     engine->stats.is_disk_low = bel__store_is_disk_low(engine->store);
+    look_at_holds(engine, now);
     return next_turn(engine);
 }
 

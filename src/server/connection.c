@@ -418,8 +418,9 @@ bool bel__connection_flush(struct bel_connection *connection)
         }
         return false;
     }
-    bool may_read =
-        connection->state == BEL_CONNECTION_OPEN && connection->loop->state != BEL_LOOP_DRAINING;
+    bool may_read = connection->state == BEL_CONNECTION_OPEN &&
+                    connection->loop->state != BEL_LOOP_DRAINING &&
+                    !bel__caller_is_held(&connection->caller);
     set_reading(connection, may_read && bel__session_room(connection->session) > 0);
     return connection->state < BEL_CONNECTION_CLOSING && connection->has_more;
 }

@@ -326,6 +326,7 @@ static int open_engine(struct server *server)
     bel__caller_init(&server->http_caller, &server->tracker);
     bel__caller_init(&server->own_caller, &server->tracker);
     server->own_caller.is_own = true;
+    server->http_caller.is_unordered = true; /* each request is of another client */
     server->metrics.backend = &server->own_caller.backend;
     server->metrics.engine = bel_engine_stats(server->engine);
     bel__background_init(&server->background, server->engine, server->loop, &server->clock,

@@ -2,8 +2,9 @@
 
 /*
  * On submit a caller saves the request's `done` in `via.done`, replaces it with finish(), and
- * stores itself in `via.carrier`. A claim with a wait is in the tracker's list from submit until it
- * is done or withdrawn.
+ * stores itself in `via.carrier`. A claim with a wait is in the tracker's list from the time when
+ * the backend gets it until it is done or withdrawn. A request that is held back is in its caller's
+ * list, counts as under way, and has no `done`.
  */
 #include "session/request_tracker.h"
 
@@ -33,16 +34,109 @@ struct bel_caller *bel__caller_of(const struct bel_request *request)
     return caller;
 }
 
+/* --- requests that are held back --- */
+
+/* Returns whether the backend would hold back a request. */
+static bool is_held_back(const struct bel_request_tracker *tracker,
+                         const struct bel_request *request)
+{
+    enum bel_effect effect = bel_verb_effect(request->command.verb);
+    uint64_t now = tracker->now.real.ns;
+    if (effect == BEL_EFFECT_READ) return false;
+    if (effect == BEL_EFFECT_ADD && tracker->next.add.ns > now) return true;
+    return tracker->next.change.ns > now;
+}
+
+bool bel__caller_is_held(const struct bel_caller *caller)
+{
+    return !bel__list_is_empty(&caller->held);
+}
+
+/* Returns whether a request must wait in its caller. */
+static bool must_wait(const struct bel_caller *caller, const struct bel_request *request)
+{
+    if (!caller->is_unordered && bel__caller_is_held(caller)) return true;
+    return is_held_back(caller->tracker, request);
+}
+
+static void keep(struct bel_caller *caller, struct bel_request *request)
+{
+    if (!bel__caller_is_held(caller)) {
+        bel__list_append(&caller->tracker->held, &caller->holds);
+    }
+    bel__list_append(&caller->held, link_of(request));
+    request->done = NULL;
+}
+
+/* Takes a caller out of the tracker's list if none of its requests is held back any more. */
+static void settle(struct bel_caller *caller)
+{
+    if (bel__caller_is_held(caller) || !bel__link_is_linked(&caller->holds)) return;
+    bel__link_remove(&caller->holds);
+}
+
+static void finish(struct bel_request *request, const struct bel_reply *reply);
+
+/* Gives a request to the backend. */
+static void pass_on(struct bel_caller *caller, struct bel_request *request)
+{
+    struct bel_request_tracker *tracker = caller->tracker;
+    request->done = finish;
+    tracker->fresh++;
+    if (may_wait(request)) {
+        bel__list_append(&tracker->waits, link_of(request));
+        caller->waiting++;
+    }
+    tracker->inner->submit(tracker->inner, request);
+}
+
+/* Passes on the requests of a caller, up to the first that is still held back. */
+static void release(struct bel_caller *caller)
+{
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(&caller->held); link != NULL; link = next) {
+        struct bel_request *request = BEL_CONTAINER_OF(link, struct bel_request, via);
+        next = bel__list_next(&caller->held, link);
+        bool must_stay = is_held_back(caller->tracker, request);
+        if (must_stay && !caller->is_unordered) break;
+        if (must_stay) continue;
+        bel__link_remove(link);
+        pass_on(caller, request);
+    }
+    settle(caller);
+}
+
+static void release_all(struct bel_request_tracker *tracker)
+{
+    struct bel_link *next;
+    for (struct bel_link *link = bel__list_first(&tracker->held); link != NULL; link = next) {
+        next = bel__list_next(&tracker->held, link);
+        release(BEL_CONTAINER_OF(link, struct bel_caller, holds));
+    }
+}
+
+/* Returns when the next turn is needed, for requests that are held back, too. */
+static struct bel_next next_of(const struct bel_request_tracker *tracker)
+{
+    struct bel_next next = tracker->next;
+    uint64_t add = next.add.ns, change = next.change.ns;
+    if (bel__list_is_empty(&tracker->held)) return next;
+    uint64_t until = add != 0 && (change == 0 || add < change) ? add : change;
+    if (until < next.wait.ns) next.wait.ns = until; /* 0: at once */
+    return next;
+}
+
+/* --- requests --- */
+
 /* Restores the `done` of a request, and stops counting the request. */
 static void give_back(struct bel_caller *caller, struct bel_request *request)
 {
     struct bel_request_tracker *tracker = caller->tracker;
     assert(tracker->under_way >= caller->under_way);
-    assert(may_wait(request) == bel__link_is_linked(link_of(request)));
     tracker->under_way--;
     caller->under_way--;
-    if (may_wait(request)) {
-        assert(caller->waiting > 0);
+    if (bel__link_is_linked(link_of(request))) {
+        assert(may_wait(request) && caller->waiting > 0);
         bel__link_remove(link_of(request));
         caller->waiting--;
     }
@@ -97,16 +191,14 @@ static void submit(struct bel_backend *backend, struct bel_request *request)
     assert(request->done != NULL && request->done != finish);
     request->via.carrier = caller;
     request->via.done = request->done;
-    request->done = finish;
     *link_of(request) = (struct bel_link){NULL, NULL};
     tracker->under_way++;
-    tracker->fresh++;
     caller->under_way++;
-    if (may_wait(request)) {
-        bel__list_append(&tracker->waits, link_of(request));
-        caller->waiting++;
+    if (tracker->has_holds && must_wait(caller, request)) {
+        keep(caller, request);
+    } else {
+        pass_on(caller, request);
     }
-    tracker->inner->submit(tracker->inner, request);
 }
 
 static bool withdraw(struct bel_backend *backend, struct bel_request *request)
@@ -114,7 +206,12 @@ static bool withdraw(struct bel_backend *backend, struct bel_request *request)
     struct bel_caller *caller = (struct bel_caller *)backend;
     struct bel_request_tracker *tracker = caller->tracker;
     assert(bel__caller_of(request) == caller);
-    if (!tracker->inner->withdraw(tracker->inner, request)) return false;
+    if (request->done == NULL) {
+        bel__link_remove(link_of(request));
+        settle(caller);
+    } else if (!tracker->inner->withdraw(tracker->inner, request)) {
+        return false;
+    }
     give_back(caller, request);
     leave_if_done(caller);
     return true;
@@ -130,6 +227,7 @@ void bel__caller_init(struct bel_caller *caller, struct bel_request_tracker *tra
 {
     assert(tracker != NULL);
     *caller = (struct bel_caller){.backend = {submit, withdraw, turn}, .tracker = tracker};
+    bel__list_init(&caller->held);
 }
 
 void bel__caller_leave(struct bel_caller *caller, void (*left)(struct bel_caller *caller))
@@ -155,25 +253,30 @@ static void end_waits(struct bel_request_tracker *tracker)
 
 struct bel_next bel__request_tracker_turn(struct bel_request_tracker *tracker, struct bel_now now)
 {
-    bool is_counted = tracker->fresh > 0;
     struct bel_mono start = bel_clock_mono(tracker->clock);
     tracker->now = now;
+    if (tracker->has_holds) release_all(tracker);
+    bool is_counted = tracker->fresh > 0;
     tracker->fresh = 0;
-    struct bel_next next = tracker->inner->turn(tracker->inner, now);
+    tracker->next = tracker->inner->turn(tracker->inner, now);
+    tracker->has_holds = (tracker->next.add.ns | tracker->next.change.ns) != 0 ||
+                         !bel__list_is_empty(&tracker->held);
     if (tracker->is_draining) end_waits(tracker);
     if (is_counted) {
         struct bel_mono end = bel_clock_mono(tracker->clock);
         bel__meter_record(&tracker->metrics->turn, end.ns - start.ns);
         tracker->metrics->turns++;
     }
-    return next;
+    return tracker->has_holds ? next_of(tracker) : tracker->next;
 }
 
 void bel__request_tracker_init(struct bel_request_tracker *tracker, struct bel_backend *inner,
                                struct bel_metrics *metrics, const struct bel_clock *clock)
 {
     *tracker = (struct bel_request_tracker){.inner = inner, .metrics = metrics, .clock = clock};
+    tracker->next = (struct bel_next){.wait = {BEL_NEVER}};
     bel__list_init(&tracker->waits);
+    bel__list_init(&tracker->held);
 }
 
 void bel__request_tracker_drain(struct bel_request_tracker *tracker)

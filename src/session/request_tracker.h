@@ -18,6 +18,12 @@
  * claims, because a stopping server replies to them with no deliveries; and the caller of a claim,
  * because a connection that only waits can be closed when its client hangs up.
  *
+ * While the backend holds back requests (struct bel_next), the tracker keeps those of each caller,
+ * so that only their own caller waits:
+ *
+ *     caller, ordered:      [SCHEDULE] GET ACK     all that follow wait, too
+ *     caller, not ordered:  [SCHEDULE]             GET and ACK pass
+ *
  * Threads: a tracker and its callers belong to one thread.
  */
 
@@ -37,7 +43,10 @@ struct bel_caller {
     void (*left)(struct bel_caller *caller); /* private: set while the caller leaves */
     uint32_t under_way;                      /* read only: requests without a reply */
     uint32_t waiting;                        /* read only: claims with a wait among them */
-    bool is_own; /* the server itself: its requests are not in the metrics */
+    bool is_own;           /* the server itself: its requests are not in the metrics */
+    bool is_unordered;     /* its requests are independent of each other; may be set after init */
+    struct bel_list held;  /* private: requests that are held back, in order */
+    struct bel_link holds; /* private: in the tracker's list of callers with such requests */
 };
 
 struct bel_request_tracker {
@@ -45,10 +54,13 @@ struct bel_request_tracker {
     struct bel_metrics *metrics;
     const struct bel_clock *clock;
     struct bel_list waits; /* claims with a wait */
+    struct bel_list held;  /* callers whose requests are held back */
+    struct bel_next next;  /* of the last turn */
     struct bel_now now;    /* of the last turn */
     uint64_t under_way;    /* requests without a reply; read only, as are the following fields */
     uint64_t fresh;        /* requests submitted since the last turn */
     int broken;            /* BEL_EIO or BEL_ECORRUPT, once the backend replied with it */
+    bool has_holds;        /* private: requests are held back, or may have to be */
     bool is_draining;
 };
 
@@ -56,7 +68,8 @@ struct bel_request_tracker {
 void bel__request_tracker_init(struct bel_request_tracker *tracker, struct bel_backend *inner,
                                struct bel_metrics *metrics, const struct bel_clock *clock);
 
-/* Takes a turn of the inner backend and measures its duration. Returns when the next is due. */
+/* Takes a turn of the inner backend and measures its duration. Returns when the next is due, also
+ * for requests that are held back. */
 struct bel_next bel__request_tracker_turn(struct bel_request_tracker *tracker, struct bel_now now);
 
 /* Ends all waits: replies to waiting claims with no deliveries, now. Later claims get their reply
@@ -68,6 +81,9 @@ void bel__caller_init(struct bel_caller *caller, struct bel_request_tracker *tra
 
 /* Calls `left` once all requests of the caller are done, possibly before this function returns. */
 void bel__caller_leave(struct bel_caller *caller, void (*left)(struct bel_caller *caller));
+
+/* Returns whether requests of the caller are held back: read no more of them for now. */
+bool bel__caller_is_held(const struct bel_caller *caller);
 
 /* Returns the caller that a request was submitted to. Valid until the request is done. */
 struct bel_caller *bel__caller_of(const struct bel_request *request);

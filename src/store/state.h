@@ -5,7 +5,7 @@
 /*
  * state - the struct of a store, private to its files: open.c, open_directory.c and open_view.c
  * open it, store.c puts rows and commits, read.c reads, checkpoint_schedule.c runs checkpoints,
- * pace.c delays batches while a checkpoint is behind, backup.c makes copies, status.c reports
+ * pace.c holds back commands while a checkpoint is behind, backup.c makes copies, status.c reports
  * durability, errors and pressure.
  */
 
@@ -59,6 +59,7 @@ struct bel_store {
     uint64_t begun_ns;    /* for pace.c: when the checkpoint began */
     uint64_t expected_ns; /* for pace.c: how long the last checkpoint took */
     uint64_t paced_bytes; /* for pace.c: log bytes after the frozen delta, at the last commit */
+    uint64_t held_ns[2];  /* for pace.c: commands of a use are held back until then; 0: not */
 
     /* The log; NULL in a store in memory. */
     struct bel_log *log;
@@ -88,8 +89,8 @@ void bel__store_checkpoint_work(struct bel_store *store);
 /* Returns whether the disk has more free space than the reserve, and remembers it. */
 bool bel__store_ask_disk(struct bel_store *store);
 
-/* Delays a batch if the checkpoint is behind. The other two record the begin and the end of a
- * checkpoint. */
+/* Notes a batch: if the checkpoint is behind, later commands are held back. The other two record
+ * the begin and the end of a checkpoint. */
 void bel__store_pace(struct bel_store *store);
 void bel__store_pace_begin(struct bel_store *store);
 void bel__store_pace_end(struct bel_store *store);

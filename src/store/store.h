@@ -241,6 +241,10 @@ BEL_CHECKED int bel__store_backup(struct bel_store *store, const char *path, str
  * last checkpoint has found it full. */
 bool bel__store_is_disk_low(const struct bel_store *store);
 
+/* Returns for how long, in ns, commands of this use should be held back, because checkpoints are
+ * behind or too much waits for a sync; 0: they need not. May end sooner: ask before each batch. */
+uint64_t bel__store_hold_ns(struct bel_store *store, enum bel_store_use use);
+
 /* Returns how far checkpoints are behind the log: from 0 to 1,000, where BEL_STORE_ADD begins to
  * fail. Callers should slow down additions in proportion. */
 unsigned bel__store_pressure(const struct bel_store *store);

@@ -152,7 +152,7 @@ static int64_t wanted_in(const struct model *model, const struct timer *timer)
 
 static struct bel_next find_next(struct model *model, struct bel_now now)
 {
-    struct bel_next next = {{BEL_NEVER}, {BEL_NEVER}};
+    struct bel_next next = {.due = {BEL_NEVER}, .wait = {BEL_NEVER}};
     for (size_t i = 0; i < model->timers.count; i++) {
         int64_t in = wanted_in(model, model_timer_at(model, i));
         if (in < 0) continue;

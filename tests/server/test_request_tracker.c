@@ -325,6 +325,151 @@ static void error_replies_are_counted_by_code(void)
     bel__metrics_finish(&metrics);
 }
 
+/* --- requests that are held back --- */
+
+/* A backend that holds back what a test says, and notes what it gets. */
+static struct bel_request *got[16];
+static size_t got_count;
+static struct bel_next holds;
+
+static void note_request(struct bel_backend *backend, struct bel_request *request)
+{
+    (void)backend;
+    CHECK(got_count < sizeof got / sizeof got[0]);
+    got[got_count++] = request;
+}
+
+static bool withdraw_none(struct bel_backend *backend, struct bel_request *request)
+{
+    (void)backend;
+    (void)request;
+    return false;
+}
+
+static struct bel_next hold_some(struct bel_backend *backend, struct bel_now now)
+{
+    (void)backend;
+    (void)now;
+    return holds;
+}
+
+static struct bel_backend holding = {note_request, withdraw_none, hold_some};
+
+static void setup_holding(void)
+{
+    setup();
+    bel__request_tracker_init(&tracker, &holding, &metrics, bel_clock_system());
+    bel__caller_init(&one, &tracker);
+    bel__caller_init(&other, &tracker);
+    got_count = 0;
+    holds = (struct bel_next){.due = {BEL_NEVER}, .wait = {BEL_NEVER}};
+    holds.add.ns = server_clock.now.real.ns + SECOND_NS;
+    (void)turn();
+}
+
+static struct bel_request of_verb(enum bel_verb verb)
+{
+    return (struct bel_request){.command = {.verb = verb}, .done = on_done};
+}
+
+static void answer_all(void)
+{
+    static const struct bel_reply nothing = {.err = 0};
+    for (size_t i = 0; i < got_count; i++) {
+        got[i]->done(got[i], &nothing);
+    }
+    got_count = 0;
+}
+
+static void only_the_caller_who_adds_waits(void)
+{
+    struct bel_request add = of_verb(BEL_VERB_SCHEDULE), get = of_verb(BEL_VERB_GET);
+    struct bel_request ack = of_verb(BEL_VERB_ACK), read = of_verb(BEL_VERB_GET);
+    setup_holding();
+    submit(&add);
+    submit(&get); /* must see what was added */
+    CHECK(bel__caller_is_held(&one) && !bel__caller_is_held(&other));
+    bel_backend_submit(&other.backend, &ack);
+    bel_backend_submit(&other.backend, &read);
+    CHECK_EQ(tracker.fresh, 2);
+    CHECK_EQ(tracker.under_way, 4);
+    struct bel_next next = turn();
+    CHECK(got_count == 2 && got[0] == &ack && got[1] == &read);
+    CHECK_EQ(next.wait.ns, holds.add.ns); /* when the next turn is needed */
+    answer_all();
+
+    server_clock.now.real.ns = holds.add.ns;
+    holds.add.ns = 0;
+    next = turn();
+    CHECK(got_count == 2 && got[0] == &add && got[1] == &get);
+    CHECK(!bel__caller_is_held(&one));
+    CHECK_EQ(next.wait.ns, BEL_NEVER);
+    answer_all();
+    CHECK_EQ(done_count, 4);
+    CHECK_EQ(tracker.under_way, 0);
+    teardown();
+}
+
+static void requests_without_an_order_pass(void)
+{
+    struct bel_request add = of_verb(BEL_VERB_SCHEDULE), get = of_verb(BEL_VERB_GET);
+    struct bel_request more = of_verb(BEL_VERB_REVIVE), ack = of_verb(BEL_VERB_ACK);
+    setup_holding();
+    one.is_unordered = true;
+    submit(&add);
+    submit(&get);
+    submit(&more);
+    submit(&ack);
+    (void)turn();
+    CHECK(got_count == 2 && got[0] == &get && got[1] == &ack);
+    answer_all();
+    holds.change = holds.add; /* now all that changes waits */
+    (void)turn();
+    submit(&ack);
+    (void)turn();
+    CHECK_EQ(got_count, 0);
+    server_clock.now.real.ns = holds.add.ns;
+    (void)turn();
+    CHECK(got_count == 3 && got[0] == &add && got[1] == &more && got[2] == &ack);
+    answer_all();
+    teardown();
+}
+
+static void a_hold_may_end_early(void)
+{
+    struct bel_request add = of_verb(BEL_VERB_SCHEDULE);
+    setup_holding();
+    submit(&add);
+    holds.add.ns = 0;
+    struct bel_next next = turn();
+    CHECK_EQ(got_count, 0);
+    CHECK_EQ(next.wait.ns, 0); /* another turn, at once */
+    next = turn();
+    CHECK(got_count == 1 && next.wait.ns == BEL_NEVER);
+    answer_all();
+    teardown();
+}
+
+static void who_is_held_back_can_leave(void)
+{
+    static const struct bel_view topic = {"t", 1};
+    struct bel_request add = of_verb(BEL_VERB_SCHEDULE), take = claim(&topic, LONG_MS);
+    setup_holding();
+    submit(&add);
+    submit(&take);
+    CHECK_EQ(one.waiting, 0);
+    CHECK(bel_backend_withdraw(&one.backend, &take)); /* it has not begun */
+    CHECK(take.done == on_done);
+    bel__caller_leave(&one, on_left);
+    CHECK_EQ(left_count, 0); /* what adds is done to its end */
+    server_clock.now.real.ns = holds.add.ns;
+    (void)turn();
+    CHECK(got_count == 1 && got[0] == &add);
+    answer_all();
+    CHECK_EQ(left_count, 1);
+    teardown();
+}
+
 int main(void)
 {
     RUN(what_is_a_minute_old_is_forgotten);
@@ -336,5 +481,9 @@ int main(void)
     RUN(a_census_counts_topics);
     RUN(meters_have_bounds);
     RUN(virtual_time_goes_through_what_is_due);
+    RUN(only_the_caller_who_adds_waits);
+    RUN(requests_without_an_order_pass);
+    RUN(a_hold_may_end_early);
+    RUN(who_is_held_back_can_leave);
     return 0;
 }

@@ -78,7 +78,7 @@ struct judge *judge_create(struct world *world)
     struct judge *judge = model_alloc(sizeof *judge);
     judge->world = world;
     judge->model = make_model(judge, world->now);
-    judge->next = (struct bel_next){{BEL_NEVER}, {BEL_NEVER}};
+    judge->next = (struct bel_next){.due = {BEL_NEVER}, .wait = {BEL_NEVER}};
     return judge;
 }
 

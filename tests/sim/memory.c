@@ -3,11 +3,13 @@
 /*
  * The linker sends every allocation of the program here (--wrap). One that the engine makes can
  * be told to fail; the simulator's own never do. It also sends here the step of the writer, which
- * stands for a thread that writes and syncs: it can be held up.
+ * stands for a thread that writes and syncs: it can be held up; and the question whether a
+ * checkpoint is behind, so that requests are held back.
  */
 #include "world.h"
 
 #include "store/log/writer.h"
+#include "store/store.h"
 
 #include <stdlib.h>
 
@@ -25,7 +27,9 @@ int __wrap_madvise(void *start, size_t bytes, int advice);
 void __real_bel__log_writer_step(struct bel_log_writer *writer);
 void __wrap_bel__log_writer_step(struct bel_log_writer *writer);
 
-static uint64_t left, failures;
+uint64_t __wrap_bel__store_hold_ns(struct bel_store *store, enum bel_store_use use);
+
+static uint64_t left, failures, holds_ns[2];
 static bool inside, is_thread_held;
 
 void memory_fail_in(uint64_t count)
@@ -87,4 +91,16 @@ void thread_hold(bool is_held)
 void __wrap_bel__log_writer_step(struct bel_log_writer *writer)
 {
     if (!is_thread_held) __real_bel__log_writer_step(writer);
+}
+
+void requests_hold(uint64_t add_ns, uint64_t change_ns)
+{
+    holds_ns[BEL_STORE_ADD] = add_ns;
+    holds_ns[BEL_STORE_END] = change_ns;
+}
+
+uint64_t __wrap_bel__store_hold_ns(struct bel_store *store, enum bel_store_use use)
+{
+    (void)store;
+    return holds_ns[use];
 }

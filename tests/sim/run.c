@@ -207,11 +207,32 @@ static void begin_turn(struct world *world)
     world->entropy.word = world->turns * UINT64_C(0x9e3779b97f4a7c15) ^ world->config.seed;
 }
 
+/* Lets requests that add, or all that change something, be held back for a while, as if a
+ * checkpoint were behind. Only where sessions ask: they keep the order of each client. The draw is
+ * of its own, so that a seed has the same history otherwise. */
+static void hold_back(struct world *world)
+{
+    uint64_t now = world->now.real.ns, seed = world->config.seed;
+    uint64_t word =
+        (world->turns + seed * UINT64_C(0x632be59bd9b4e019)) * UINT64_C(0x9e3779b97f4a7c15);
+    word ^= word >> 32;
+    requests_hold(0, 0);
+    if (world->speakers == NULL || world->is_healed || seed % 3 != 0) return;
+    if (world->drawn == 0) return;                    /* only clients are held back */
+    if (world->speakers->tracker.is_draining) return; /* time stands still */
+    if (world->held_until_ns <= now && word % 10 == 0) {
+        world->held_until_ns = now + (1 + (word >> 16) % world->config.pace_ms) * NS_PER_MS;
+    }
+    uint64_t left = world->held_until_ns > now ? world->held_until_ns - now : 0;
+    requests_hold(left, world->held_until_ns % 4 == 0 ? left : 0);
+}
+
 static void engine_turn(struct world *world)
 {
     ask_pages(world);
     uint64_t durable = bel__store_synced(world->engine->store);
     if (has_feature(world, FEATURE_SLOW_SYNC)) thread_hold(chance(world, 70));
+    hold_back(world);
     world->is_inside = true;
     memory_enter(true);
     world->next = world->speakers != NULL
@@ -507,6 +528,7 @@ static void pass_closed(struct world *world)
         uint64_t boot_ns = below(world, 100000) * NS_PER_MS;
         world->now.boot.ns = boot_ns;
         world->now.real.ns = boot_ns;
+        world->held_until_ns = 0;
     }
 }
 

@@ -407,6 +407,8 @@ void speakers_kill(struct speakers *speakers)
 {
     speakers->is_dead = true;
     hang_up_all(speakers);
+    speakers->tracker.next = (struct bel_next){.wait = {BEL_NEVER}}; /* nothing is held back */
+    (void)bel__request_tracker_turn(&speakers->tracker, speakers->world->now);
     tap_end(speakers);
     speakers->world->fresh.count = speakers->world->taken.count = 0;
     if (is_anybody_there(speakers)) {

@@ -48,6 +48,8 @@ static struct said *next_said(const struct speaker *speaker, const struct bel_co
         struct said *said = &speaker->said[i];
         if (said->order == NULL || said->is_submitted || said->refusal != NULL) continue;
         if (is_same(&said->order->requests[ENGINE_SIDE].command, command)) return said;
+        bool is_claim = said->order->requests[ENGINE_SIDE].command.verb == BEL_VERB_CLAIM;
+        if (is_claim && speaker->session == NULL) continue; /* it was withdrawn, held back */
         if (!has_fault(speaker->world, FAULT_MEMORY)) return NULL;
     }
     return NULL;
@@ -276,7 +278,9 @@ static bool withdraw(struct bel_backend *backend, struct bel_request *request)
 
 static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
 {
-    return bel_backend_turn(engine_of((struct speakers *)backend), now);
+    struct speakers *speakers = (struct speakers *)backend;
+    if (speakers->is_dead) return (struct bel_next){.due = {BEL_NEVER}, .wait = {BEL_NEVER}};
+    return bel_backend_turn(engine_of(speakers), now);
 }
 
 void tap_init(struct speakers *speakers)

@@ -227,6 +227,7 @@ struct world {
     uint64_t synced;                  /* the last one that is durable, as the store has it */
     uint64_t unsynced_ns;             /* since when there is a later one; UINT64_MAX: never */
     uint64_t boot_opened_ns, open_ms; /* how long it was open before, and when this time began */
+    uint64_t held_until_ns;           /* real time until which requests are held back */
     bool is_sync_armed, is_write_armed;
     bool is_healed; /* nothing breaks any more */
     bool is_inside; /* of the engine */
@@ -290,6 +291,8 @@ void memory_enter(bool is_inside);
 uint64_t memory_failures(void);
 /* The thread that syncs gets nowhere for now. */
 void thread_hold(bool is_held);
+/* Requests that add, or change anything, are held back for so long. */
+void requests_hold(uint64_t add_ns, uint64_t change_ns);
 
 /* --- orders.c --- */
 

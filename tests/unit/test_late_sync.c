@@ -2,7 +2,8 @@
 
 /*
  * An engine whose batches are synced after their turn: which reply waits for which sync. The linker
- * sends the step that writes and syncs here (--wrap), so that a test decides when a sync ends.
+ * sends the step that writes and syncs here (--wrap), so that a test decides when a sync ends. It
+ * also sends here the question how long commands are held back.
  */
 #include "engine/engine.h"
 #include "store/log/writer.h"
@@ -17,6 +18,7 @@ enum {
 
 void __real_bel__log_writer_step(struct bel_log_writer *writer);
 void __wrap_bel__log_writer_step(struct bel_log_writer *writer);
+uint64_t __wrap_bel__store_hold_ns(struct bel_store *store, enum bel_store_use use);
 
 static struct disk *disk;
 static struct bel_tree *tree;
@@ -25,12 +27,19 @@ static struct bel_backend *backend;
 static struct bel_now now;
 static struct bel_next next;
 static unsigned syncs_allowed;
+static uint64_t hold_ns[2];
 
 void __wrap_bel__log_writer_step(struct bel_log_writer *writer)
 {
     if (syncs_allowed == 0) return;
     syncs_allowed--;
     __real_bel__log_writer_step(writer);
+}
+
+uint64_t __wrap_bel__store_hold_ns(struct bel_store *store, enum bel_store_use use)
+{
+    (void)store;
+    return hold_ns[use];
 }
 
 struct asked {
@@ -73,6 +82,7 @@ static void setup(void)
     struct bel_engine_options engine_options = {.now = now};
     CHECK(bel__engine_open_on(&engine_options, store, bel__entropy_system(), &engine) == 0);
     backend = bel_engine_backend(engine);
+    hold_ns[0] = hold_ns[1] = 0;
 }
 
 static void teardown(void)
@@ -294,6 +304,71 @@ static void a_delivery_takes_its_own_sync(void)
     teardown();
 }
 
+/* --- commands that are held back --- */
+
+static void additions_wait_until_they_may_and_in_order(void)
+{
+    struct asked before, added, read;
+    setup();
+    submit(&before, schedule("t", "a", MS_NS));
+    turn();
+    sync();
+    hold_ns[BEL_STORE_ADD] = 5 * MS_NS;
+    CHECK(is_told_at_once(of_id(BEL_VERB_GET, "t", "a")));
+    CHECK_EQ(next.add.ns, now.real.ns + 5 * MS_NS);
+    CHECK_EQ(next.change.ns, 0);
+    submit(&added, schedule("t", "b", MS_NS));
+    submit(&read, of_id(BEL_VERB_GET, "t", "b")); /* of the same caller: after it */
+    turn();
+    CHECK(!added.answer.is_done && !read.answer.is_done);
+    CHECK_EQ(next.wait.ns, now.real.ns + 5 * MS_NS);
+    CHECK(next.due.ns > now.boot.ns); /* nobody need turn before */
+    now.real.ns += 5 * MS_NS;
+    hold_ns[BEL_STORE_ADD] = 0;
+    turn();
+    CHECK(next.add.ns == 0);
+    sync();
+    CHECK(added.answer.is_done && read.answer.is_done);
+    CHECK(is_told_at_once(of_id(BEL_VERB_GET, "t", "b")));
+    teardown();
+}
+
+static void others_go_on_while_additions_wait(void)
+{
+    struct asked first, claimed, acked, cancelled;
+    struct bel_view topic = view("t"), id = view("b"), token;
+    setup();
+    submit(&first, schedule("t", "a", 0));
+    submit(&cancelled, schedule("t", "b", MS_NS));
+    turn();
+    sync();
+    hold_ns[BEL_STORE_ADD] = MS_NS;
+    turn();
+    submit(&claimed, claim(&topic, 0));
+    turn();
+    sync();
+    CHECK_EQ(claimed.answer.deliveries, 1);
+    token = view(claimed.answer.token);
+    submit(&acked, (struct bel_command){.verb = BEL_VERB_ACK,
+                                        .ack = {.tokens = &token, .tokens_count = 1}});
+    submit(&cancelled, cancel("t", &id));
+    turn();
+    sync();
+    CHECK_EQ(acked.answer.count, 1);
+    CHECK_EQ(cancelled.answer.count, 1);
+
+    hold_ns[BEL_STORE_END] = MS_NS; /* the reserve is in use: now all that changes waits */
+    turn();
+    CHECK_EQ(next.change.ns, now.real.ns + MS_NS);
+    submit(&claimed, claim(&topic, 0));
+    turn();
+    CHECK(!claimed.answer.is_done);
+    hold_ns[BEL_STORE_ADD] = hold_ns[BEL_STORE_END] = 0;
+    turn();
+    CHECK(claimed.answer.is_done);
+    teardown();
+}
+
 int main(void)
 {
     RUN(a_read_of_what_is_synced_waits_for_nothing);
@@ -303,5 +378,7 @@ int main(void)
     RUN(turns_do_not_wait_for_a_sync);
     RUN(an_empty_claim_shows_its_topics);
     RUN(a_delivery_takes_its_own_sync);
+    RUN(additions_wait_until_they_may_and_in_order);
+    RUN(others_go_on_while_additions_wait);
     return 0;
 }

@@ -15,7 +15,6 @@
  */
 #include "engine/state/answers.h"
 
-#include "engine/state/dependency.h"
 #include "engine/state/state.h"
 
 #include <assert.h>
@@ -179,7 +178,7 @@ static struct bel_batch_answers *find_begun(struct bel_answers *answers, uint64_
 static void defer(struct bel_answers *answers, struct bel_request *request, uint64_t after,
                   uint64_t syncing)
 {
-    bool is_read = bel__verb_reads(request->command.verb);
+    bool is_read = bel_verb_effect(request->command.verb) == BEL_EFFECT_READ;
     struct bel_batch_answers *own = is_read ? answers->reads : answers->changes;
     struct bel_batch_answers *batch = after <= syncing ? find_begun(answers, after) : NULL;
     if (batch == NULL) batch = own;

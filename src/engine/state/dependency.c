@@ -95,18 +95,3 @@ uint64_t bel__dependency(struct bel_engine *engine, const struct bel_request *re
         return bel__changes_of_all(changes);
     }
 }
-
-bool bel__verb_reads(enum bel_verb verb)
-{
-    switch (verb) {
-    case BEL_VERB_GET:
-    case BEL_VERB_LIST:
-    case BEL_VERB_TOPICS:
-    case BEL_VERB_TOPIC:
-    case BEL_VERB_EXPLAIN:
-    case BEL_VERB_AGENDA:
-        return true;
-    default:
-        return false;
-    }
-}

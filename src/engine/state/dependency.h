@@ -17,15 +17,11 @@
 
 #include "belfry/backend.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct bel_engine;
 
 /* Returns the batch for a request that has changed nothing. */
 uint64_t bel__dependency(struct bel_engine *engine, const struct bel_request *request);
-
-/* Returns whether a verb only reads. */
-bool bel__verb_reads(enum bel_verb verb);
 
 #endif

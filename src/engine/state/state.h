@@ -75,10 +75,12 @@ struct bel_engine {
 
     /* This turn. */
     struct bel_rows rows;
-    uint32_t load_left; /* rows that this turn may still load */
-    bool is_behind;     /* more work is due than one turn does */
-    bool is_full;       /* the batch takes no more requests */
-    int broken;         /* an error after which the state cannot be trusted, or 0 */
+    uint32_t load_left;                    /* rows that this turn may still load */
+    bool is_behind;                        /* more work is due than one turn does */
+    bool is_full;                          /* the batch takes no more requests */
+    bool has_holds;                        /* some requests are held back: */
+    struct bel_mono add_from, change_from; /* until then; 0: not held back */
+    int broken; /* an error after which the state cannot be trusted, or 0 */
 };
 
 #endif
