@@ -312,7 +312,7 @@ static int open_engine(struct server *server)
         .wake = wake,
         .context = server,
     };
-    bel__server_clock_read(&server->clock);
+    bel__server_clock_read_closely(&server->clock);
     options.now = server->clock.now;
     int err = bel_engine_open(&options, &server->engine, &why);
     if (err) {

@@ -21,6 +21,8 @@
 enum {
     BOOT_START_MS = 3600 * 1000,
     SLICE_MS = 10, /* of real time; other clients may be waiting */
+    CLOSE_READS_MAX = 100,
+    CLOSE_NS_MAX = 20 * 1000, /* longest time between the first read of a clock and the last */
 };
 
 void bel__server_clock_init(struct bel_server_clock *clock, const struct bel_clock *system)
@@ -34,6 +36,15 @@ void bel__server_clock_read(struct bel_server_clock *clock)
         clock->now.real = bel_clock_mono(clock->system);
     } else {
         clock->now = bel_clock_now(clock->system);
+    }
+}
+
+void bel__server_clock_read_closely(struct bel_server_clock *clock)
+{
+    for (int i = 0; i < CLOSE_READS_MAX; i++) {
+        bel__server_clock_read(clock);
+        if (clock->is_virtual) return;
+        if (bel_clock_boot(clock->system).ns - clock->now.boot.ns <= CLOSE_NS_MAX) return;
     }
 }
 

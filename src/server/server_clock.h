@@ -47,6 +47,10 @@ BEL_CHECKED int bel__server_clock_copy(const struct bel_server_clock *clock, con
 /* Reads the clock and sets `now`; virtual time stays as it is. */
 void bel__server_clock_read(struct bel_server_clock *clock);
 
+/* Reads the clock as bel__server_clock_read(), again if the process was interrupted between the
+ * reads of boot and wall clock. The difference of the two decides which due times users see. */
+void bel__server_clock_read_closely(struct bel_server_clock *clock);
+
 /*
  * Advances virtual time towards `to` in turns, at most `*turns` of them and for a few ms of real
  * time. Sets `*turns` to the number taken, and when the next turn is needed. Returns 0 if the time

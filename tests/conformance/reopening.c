@@ -5,6 +5,8 @@
  */
 #include "conformance.h"
 
+#include "core/units.h"
+
 #include <string.h>
 
 static void what_expires_while_closed_has_expired(struct subject *s)
@@ -253,7 +255,46 @@ static void cursors_and_made_ids_are_still_good(struct subject *s)
     CHECK(strcmp(schedule(s, "mail", .in = HOUR), id) != 0);
 }
 
+/* Time passes on both clocks, whose milliseconds begin at different points. */
+static void pass_ns(struct subject *s, uint64_t ns)
+{
+    uint64_t rest_ns = s->now.wall_rest_ns + ns;
+    s->now.boot.ns += ns;
+    s->now.wall.ms += (int64_t)(rest_ns / NS_PER_MS);
+    s->now.wall_rest_ns = (uint32_t)(rest_ns % NS_PER_MS);
+    turn(s);
+}
+
+/* Whatever the fractions of a millisecond are at the start: a timer that is ready was due before
+ * now, by at most the part of a millisecond that engine time does not have. */
+static void what_is_ready_is_not_due_later(struct subject *s)
+{
+    static const uint32_t rests[] = {0, 1, 250000, 499999, 500000, 750001, 999999};
+    enum {
+        RESTS = sizeof rests / sizeof rests[0]
+    };
+    for (unsigned i = 0; i < RESTS * RESTS; i++) {
+        CHECK_NOTE("boot rest %u, wall rest %u", rests[i / RESTS], rests[i % RESTS]);
+        s->now.wall.ms += HOUR; /* engine time is not ahead */
+        s->now.boot.ns = (1 + i) * NS_PER_MS + rests[i / RESTS];
+        s->now.wall_rest_ns = rests[i % RESTS];
+        s->kind->reopen(s);
+        turn(s);
+        for (unsigned j = 0; j < 8; j++) {
+            schedule(s, "mail", .id = "a");
+            const struct bel_timer *timer = timer_of(s, "mail", "a");
+            CHECK(timer->state == BEL_READY && timer->created.ms == s->now.wall.ms);
+            CHECK(timer->due.ms <= timer->created.ms && timer->due.ms >= timer->created.ms - 1);
+            pass_ns(s, 333333);
+        }
+        step_wall(s, i % 2 == 0 ? 2 * HOUR : -HOUR); /* the same after the clock is set */
+        schedule(s, "mail", .id = "a");
+        CHECK(timer_of(s, "mail", "a")->due.ms <= s->now.wall.ms);
+    }
+}
+
 static const struct test tests[] = {
+    TEST(what_is_ready_is_not_due_later),
     TEST(everything_is_still_there),
     TEST(what_expires_while_closed_has_expired),
     TEST(delays_go_on_while_it_is_closed),

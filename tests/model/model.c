@@ -30,6 +30,15 @@ static int64_t boot_ms(struct bel_now now)
     return (int64_t)(now.boot.ns / NS_PER_MS);
 }
 
+/* Rounded down. */
+static int64_t wall_minus_engine(const struct model *model, struct bel_now now)
+{
+    int64_t wall_ns = model->wall_ms * (int64_t)NS_PER_MS + now.wall_rest_ns;
+    int64_t engine_ns = model->engine_ms * (int64_t)NS_PER_MS + (int64_t)(now.boot.ns % NS_PER_MS);
+    int64_t ns = wall_ns - engine_ns, rest = ns % (int64_t)NS_PER_MS;
+    return (rest < 0 ? ns - rest - (int64_t)NS_PER_MS : ns - rest) / (int64_t)NS_PER_MS;
+}
+
 static void move_time(struct model *model, struct bel_now now)
 {
     int64_t passed = boot_ms(now) - model->boot_opened_ms;
@@ -40,7 +49,7 @@ static void move_time(struct model *model, struct bel_now now)
     model->open_ms = model->open_opened_ms + passed;
     model->real_ns = now.real.ns;
 
-    int64_t difference = model->wall_ms - model->engine_ms;
+    int64_t difference = wall_minus_engine(model, now);
     bool is_step = llabs(difference - model->difference_ms) > STEP_MS;
     if (is_back || is_step) model->difference_ms = difference;
 }
@@ -218,7 +227,7 @@ static void open_at(struct model *model, struct bel_now now)
     model->engine_opened_ms = model->engine_ms;
     model->open_opened_ms = model->open_ms;
     move_time(model, now);
-    model->difference_ms = model->wall_ms - model->engine_ms;
+    model->difference_ms = wall_minus_engine(model, now);
 }
 
 struct model *model_create(const struct model_options *options)

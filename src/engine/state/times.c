@@ -22,9 +22,12 @@ enum {
 
 #define YEAR_10000_MS UINT64_C(253402300800000)
 
-static int64_t difference(const struct bel_times *times)
+/* Returns wall - engine time in ms, rounded down: the milliseconds of the two begin at different
+ * points, and what is due now must not be shown as due in the next millisecond. */
+static int64_t difference(const struct bel_times *times, struct bel_now now)
 {
-    return times->wall - (int64_t)times->engine;
+    bool is_engine_ahead = now.boot.ns % NS_PER_MS > now.wall_rest_ns;
+    return times->wall - (int64_t)times->engine - is_engine_ahead;
 }
 
 static void set(struct bel_times *times, struct bel_now now)
@@ -52,7 +55,7 @@ void bel__times_open(struct bel_times *times, struct bel_now now, uint64_t engin
     };
     set(times, now);
     assert(times->engine >= engine && times->open == open);
-    times->offset = difference(times);
+    times->offset = difference(times, now);
 }
 
 bool bel__times_move(struct bel_times *times, struct bel_now now)
@@ -62,9 +65,9 @@ bool bel__times_move(struct bel_times *times, struct bel_now now)
     uint64_t engine_before = times->engine;
     set(times, now);
     assert(times->engine >= engine_before && times->open >= times->open_start);
-    int64_t moved = difference(times) - times->offset;
+    int64_t moved = difference(times, now) - times->offset;
     bool is_step = moved > STEP_MS || moved < -STEP_MS || times->wall < wall_before;
-    if (is_step) times->offset = difference(times);
+    if (is_step) times->offset = difference(times, now);
     return is_step;
 }
 
