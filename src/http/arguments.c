@@ -13,13 +13,17 @@
 #include "http/call.h"
 
 #include "core/base64.h"
+#include "core/parse.h"
 #include "core/shorten.h"
 #include "core/utf8.h"
+#include "http/json_memory.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const double WHOLE_MAX = 9007199254740992.0; /* 2^53: beyond, a double skips integers */
 
 enum {
     WORDS_FIRST = 32,
@@ -55,17 +59,16 @@ static int write_text(const char *bytes, size_t count, void *context)
     return 0;
 }
 
-/* Parses twice on failure, because jansson may report a failed allocation as a syntax error. In
- * other cases it reports an unknown error. */
+/* Parses JSON. Returns NULL on failure: out of memory if `*is_memory`, otherwise invalid JSON and
+ * `*error` says where. */
 static json_t *load(struct bel_view text, size_t flags, json_error_t *error, bool *is_memory)
 {
-    json_t *json = NULL;
-    for (int i = 0; i < 2 && json == NULL; i++) {
-        json = json_loadb(text.data, text.bytes, flags, error);
-    }
-    enum json_error_code code = json == NULL ? json_error_code(error) : json_error_invalid_syntax;
-    *is_memory = code == json_error_out_of_memory || code == json_error_unknown;
-    return json;
+    bel__json_memory_begin();
+    json_t *json = json_loadb(text.data, text.bytes, flags, error);
+    *is_memory = bel__json_memory_is_out();
+    if (!*is_memory) return json;
+    json_decref(json);
+    return NULL;
 }
 
 char *bel__http_dump(const json_t *value, size_t flags)
@@ -154,15 +157,39 @@ static int push_dump(struct bel_http_call *call, const json_t *value, struct bel
     return err;
 }
 
-static int push_value(struct bel_http_call *call, const char *name, bool is_bytes,
+/* Returns whether a number has no fraction: 5 or 5.0. */
+static bool is_whole(const json_t *value)
+{
+    double number = json_real_value(value);
+    return json_is_integer(value) || (json_is_real(value) && number >= -WHOLE_MAX &&
+                                      number <= WHOLE_MAX && number == (double)(json_int_t)number);
+}
+
+static int push_whole(struct bel_http_call *call, const json_t *value, struct bel_why *why)
+{
+    char text[BEL_PRINT_BYTES_MAX];
+    json_int_t number =
+        json_is_real(value) ? (json_int_t)json_real_value(value) : json_integer_value(value);
+    return push_copy(call, text, bel__print_i64(text, number), why);
+}
+
+/* Appends a value: a string, a whole number, or any JSON if it stands for bytes. */
+static int push_value(struct bel_http_call *call, const char *name, enum bel_argument_type type,
                       const json_t *value, struct bel_why *why)
 {
-    if (json_is_string(value)) {
+    bool is_number = type == BEL_ARGUMENT_NUMBER || type == BEL_ARGUMENT_DURATION ||
+                     type == BEL_ARGUMENT_TIME || type == BEL_ARGUMENT_PAIR;
+    bool is_query = call->query != BEL_HTTP_QUERY_NONE;
+    if (json_is_string(value) && (type != BEL_ARGUMENT_NUMBER || is_query)) {
         return push(call, (struct bel_view){json_string_value(value), json_string_length(value)},
                     why);
     }
-    if (json_is_integer(value) || is_bytes) return push_dump(call, value, why);
-    return bel__refusal(why, "BADARG", "%.*s: expected a string or an integer", SHOWN_MAX, name);
+    if (is_number && is_whole(value)) return push_whole(call, value, why);
+    if (type == BEL_ARGUMENT_BYTES) return push_dump(call, value, why);
+    return bel__refusal(why, "BADARG", "%.*s: expected %s", SHOWN_MAX, name,
+                        type == BEL_ARGUMENT_NUMBER ? "an integer"
+                        : is_number                 ? "a string or an integer"
+                                                    : "a string");
 }
 
 static int push_header(struct bel_http_call *call, const char *name, const json_t *value,
@@ -170,7 +197,7 @@ static int push_header(struct bel_http_call *call, const char *name, const json_
 {
     int err = push_text(call, "HEADER", why);
     if (err == 0) err = push_text(call, name, why);
-    return err ? err : push_value(call, name, false, value, why);
+    return err ? err : push_value(call, name, BEL_ARGUMENT_PAIR, value, why);
 }
 
 /* Appends HEADER options. An array gives the values of a repeated header. */
@@ -217,7 +244,7 @@ static int push_payload(struct bel_http_call *call, struct bel_why *why)
         return bel__refusal(why, "BADARG", "payload and payload_base64 exclude each other");
     }
     if (base64 != NULL) return push_base64(call, base64, why);
-    if (value != NULL) return push_value(call, "payload", true, value, why);
+    if (value != NULL) return push_value(call, "payload", BEL_ARGUMENT_BYTES, value, why);
     return bel__refusal(why, "BADARG", "payload: required, may be \"\"; or payload_base64");
 }
 
@@ -253,7 +280,7 @@ static int push_settings(struct bel_http_call *call, struct bel_why *why)
     json_object_foreach(call->fields, name, value)
     {
         int err = push_text(call, name, why);
-        if (err == 0) err = push_value(call, name, false, value, why);
+        if (err == 0) err = push_value(call, name, BEL_ARGUMENT_PAIR, value, why);
         if (err) return err;
     }
     return 0;
@@ -267,7 +294,7 @@ static int push_position(struct bel_http_call *call, const struct bel_argument *
     if (captured != NULL) return push(call, *captured, why);
     if (argument->type == BEL_ARGUMENT_PAIR) return push_settings(call, why);
     if (argument->type == BEL_ARGUMENT_BYTES) return push_payload(call, why);
-    if (value != NULL) return push_value(call, argument->name, false, value, why);
+    if (value != NULL) return push_value(call, argument->name, argument->type, value, why);
     if (argument->is_optional) return 0;
     return push_text(call, "*", why); /* REVIVE without an id */
 }
@@ -282,7 +309,7 @@ static int push_option(struct bel_http_call *call, const struct bel_argument *op
     }
     int err = push_text(call, option->name, why);
     if (err) return err;
-    return push_value(call, option->name, option->type == BEL_ARGUMENT_BYTES, value, why);
+    return push_value(call, option->name, option->type, value, why);
 }
 
 /* Finds the argument that a field sets; NULL if the command has none. */

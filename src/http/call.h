@@ -41,6 +41,8 @@ struct bel_http_route {
     enum bel_http_own own;
     enum bel_command_place command; /* if BEL_HTTP_COMMAND; BEL_HTTP_METRICS: for its permission */
     bool is_create;                 /* replies with 201 and a Location header */
+    const char *name, *tag;         /* operationId and tag in the description */
+    const char *example;            /* a body, with ' instead of "; NULL: none */
 };
 
 extern const struct bel_http_route bel__http_routes[];

@@ -13,6 +13,7 @@
 #include "http/server_state.h"
 
 #include "core/units.h"
+#include "http/json_memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -154,6 +155,7 @@ static struct bel_http *create(const struct bel_http_options *options)
 int bel__http_start(const struct bel_http_options *options, struct bel_http **out,
                     struct bel_why *why)
 {
+    bel__json_memory_start();
     struct bel_http *http = create(options);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     if (http == NULL || bel__buffer_reserve(&http->scratch, BEL_HTTP_SCRATCH_BYTES) != 0) {

@@ -12,35 +12,46 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOPIC       "/v1/topics/{topic}"
-#define LEASE       "/v1/leases/{token}"
-#define DOES(place) .command = BEL_COMMAND_##place
+#define TOPIC                "/v1/topics/{topic}"
+#define LEASE                "/v1/leases/{token}"
+#define DOES(place)          .command = BEL_COMMAND_##place
+#define CALLED(title, group) .name = (title), .tag = (group)
 
 const struct bel_http_route bel__http_routes[] = {
-    {"GET", "/livez", .own = BEL_HTTP_LIVEZ},
-    {"GET", "/readyz", .own = BEL_HTTP_READYZ},
-    {"GET", "/metrics", .own = BEL_HTTP_METRICS, DOES(INFO)},
-    {"GET", "/openapi.json", .own = BEL_HTTP_OPENAPI},
-    {"POST", TOPIC "/timers", DOES(SCHEDULE), .is_create = true},
-    {"GET", TOPIC "/timers", DOES(LIST)},
-    {"PUT", TOPIC "/timers/{id}", DOES(SCHEDULE)},
-    {"GET", TOPIC "/timers/{id}", DOES(GET)},
-    {"PATCH", TOPIC "/timers/{id}", DOES(RESCHEDULE)},
-    {"DELETE", TOPIC "/timers/{id}", DOES(CANCEL)},
-    {"POST", TOPIC "/claim", DOES(CLAIM)},
-    {"POST", LEASE "/ack", DOES(ACK)},
-    {"POST", LEASE "/fail", DOES(FAIL)},
-    {"POST", LEASE "/release", DOES(RELEASE)},
-    {"POST", LEASE "/extend", DOES(EXTEND)},
-    {"GET", "/v1/topics", DOES(TOPICS)},
-    {"GET", TOPIC, DOES(TOPIC)},
-    {"PATCH", TOPIC, DOES(CONFIGURE)},
-    {"POST", TOPIC "/pause", DOES(PAUSE)},
-    {"POST", TOPIC "/resume", DOES(RESUME)},
-    {"POST", TOPIC "/purge", DOES(PURGE)},
-    {"POST", TOPIC "/revive", DOES(REVIVE)},
-    {"GET", "/v1/agenda", DOES(AGENDA)},
-    {"GET", "/v1/explain/{topic}/{id}", DOES(EXPLAIN)},
+    {"GET", "/livez", .own = BEL_HTTP_LIVEZ, CALLED("livez", "server")},
+    {"GET", "/readyz", .own = BEL_HTTP_READYZ, CALLED("readyz", "server")},
+    {"GET", "/metrics", .own = BEL_HTTP_METRICS, DOES(INFO), CALLED("metrics", "server")},
+    {"GET", "/openapi.json", .own = BEL_HTTP_OPENAPI, CALLED("openapi", "server")},
+    {"POST", TOPIC "/timers", DOES(SCHEDULE), .is_create = true, CALLED("scheduleTimer", "timers"),
+     .example = "{'payload': {'to': 'ada'}, 'in': '5m', 'headers': {'lang': 'en'}}"},
+    {"GET", TOPIC "/timers", DOES(LIST), CALLED("listTimers", "timers")},
+    {"PUT", TOPIC "/timers/{id}", DOES(SCHEDULE), CALLED("putTimer", "timers"),
+     .example = "{'payload': 'report', 'cron': '0 9 * * 1-5', 'tz': 'UTC', 'misfire': 'last'}"},
+    {"GET", TOPIC "/timers/{id}", DOES(GET), CALLED("getTimer", "timers")},
+    {"PATCH", TOPIC "/timers/{id}", DOES(RESCHEDULE), CALLED("rescheduleTimer", "timers"),
+     .example = "{'in': '1h'}"},
+    {"DELETE", TOPIC "/timers/{id}", DOES(CANCEL), CALLED("cancelTimer", "timers")},
+    {"POST", TOPIC "/claim", DOES(CLAIM), CALLED("claimTimers", "work"),
+     .example = "{'count': 10, 'lease': '1m', 'worker': 'mailer-1'}"},
+    {"POST", LEASE "/ack", DOES(ACK), CALLED("ackLease", "work"), .example = "{'result': 'sent'}"},
+    {"POST", LEASE "/fail", DOES(FAIL), CALLED("failLease", "work"),
+     .example = "{'reason': 'no route to host', 'in': '10s'}"},
+    {"POST", LEASE "/release", DOES(RELEASE), CALLED("releaseLease", "work"),
+     .example = "{'in': '10s'}"},
+    {"POST", LEASE "/extend", DOES(EXTEND), CALLED("extendLease", "work"),
+     .example = "{'lease': '5m'}"},
+    {"GET", "/v1/topics", DOES(TOPICS), CALLED("listTopics", "topics")},
+    {"GET", TOPIC, DOES(TOPIC), CALLED("getTopic", "topics")},
+    {"PATCH", TOPIC, DOES(CONFIGURE), CALLED("configureTopic", "topics"),
+     .example = "{'lease': '1m', 'retry': '5s,30s,5m', 'concurrency': 10}"},
+    {"POST", TOPIC "/pause", DOES(PAUSE), CALLED("pauseTopic", "topics")},
+    {"POST", TOPIC "/resume", DOES(RESUME), CALLED("resumeTopic", "topics")},
+    {"POST", TOPIC "/purge", DOES(PURGE), CALLED("purgeTopic", "topics"),
+     .example = "{'state': 'done'}"},
+    {"POST", TOPIC "/revive", DOES(REVIVE), CALLED("reviveTimers", "topics"),
+     .example = "{'id': 'greeting'}"},
+    {"GET", "/v1/agenda", DOES(AGENDA), CALLED("agenda", "topics")},
+    {"GET", "/v1/explain/{topic}/{id}", DOES(EXPLAIN), CALLED("explainTimer", "timers")},
 };
 const size_t bel__http_routes_count = sizeof bel__http_routes / sizeof bel__http_routes[0];
 

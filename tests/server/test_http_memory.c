@@ -5,7 +5,7 @@
  * every n, of the server, the engine below it and the JSON library. The server must send the right
  * reply, or an error if nothing has changed, or close the connection; never a part of a reply.
  */
-#include "http/http.h"
+#include "http/call.h"
 
 #include "belfry/engine.h"
 
@@ -22,6 +22,7 @@ enum {
     ANSWER_BYTES = 1 << 18,
     ROUNDS_MAX = 100000,
     FAILURES_MAX = 50000,
+    DESCRIPTION_STEP = 29, /* the description makes thousands of allocations */
 };
 
 static struct bel_engine *engine;
@@ -171,7 +172,6 @@ static void try_all(const char *method, const char *path, const char *body)
 static void nothing_is_answered_in_part(void)
 {
     setup();
-    json_set_alloc_funcs(__wrap_malloc, free);
     try_all("PUT", "/v1/topics/t/timers/a",
             "{\"payload\":{\"x\":[1,2]},\"in\":\"1h\",\"headers\":{\"k\":\"v\"}}");
     try_all("GET", "/v1/topics/t/timers/a", "");
@@ -181,7 +181,26 @@ static void nothing_is_answered_in_part(void)
     try_all("GET", "/v1/explain/t/a", "");
     try_all("GET", "/livez", "");
     try_all("GET", "/openapi.json", "");
-    json_set_alloc_funcs(__real_malloc, free);
+    teardown();
+}
+
+/* A payload is stored completely or not at all. */
+static void a_payload_is_stored_whole_or_not(void)
+{
+    static const char body[] = "{\"payload\":\"0123456789012345678901234567890123456789\"}";
+    setup();
+    for (uint64_t i = 1, failed = 1; failed > 0; i++) {
+        CHECK(i < FAILURES_MAX);
+        (void)ask("PUT", "/v1/topics/t/timers/a", "{\"payload\":\"old\"}");
+        left = i;
+        (void)ask("PUT", "/v1/topics/t/timers/a", body);
+        failed = left == 0;
+        left = 0;
+        const char *got = ask("GET", "/v1/topics/t/timers/a", "");
+        CHECK_NOTE("allocation %" PRIu64 ": %.200s", i, got);
+        CHECK(strstr(got, "\"payload\":\"old\"") != NULL ||
+              strstr(got, "\"0123456789012345678901234567890123456789\"") != NULL);
+    }
     teardown();
 }
 
@@ -190,7 +209,6 @@ static void a_claim_is_told_or_given_back(void)
 {
     setup();
     CHECK(starts(ask("PUT", "/v1/topics/t/timers/a", "{\"payload\":\"x\"}"), "HTTP/1.1 200"));
-    json_set_alloc_funcs(__wrap_malloc, free);
     for (uint64_t i = 1; i < 1000; i++) {
         left = i;
         const char *got = ask("POST", "/v1/topics/t/claim", "{}");
@@ -207,13 +225,38 @@ static void a_claim_is_told_or_given_back(void)
         turn();
         CHECK(strstr(ask("GET", "/v1/topics/t/timers/a", ""), "\"state\":\"ready\"") != NULL);
     }
-    json_set_alloc_funcs(__real_malloc, free);
+    teardown();
+}
+
+/* The description is complete, or there is none. */
+static void the_description_is_whole_or_missing(void)
+{
+    setup(); /* also lets the JSON library use the allocator of the server */
+    json_t *whole = bel__http_openapi();
+    uint64_t failures = 0;
+    CHECK(whole != NULL);
+    for (bool has_failed = true; has_failed; failures += DESCRIPTION_STEP) {
+        left = failures + 1;
+        is_counted = true;
+        json_t *json = bel__http_openapi();
+        is_counted = false;
+        has_failed = left == 0;
+        left = 0;
+        CHECK_NOTE("allocation %" PRIu64, failures + 1);
+        CHECK(json == NULL || json_equal(json, whole));
+        CHECK(has_failed || json != NULL);
+        json_decref(json);
+    }
+    CHECK(failures > 1000);
+    json_decref(whole);
     teardown();
 }
 
 int main(void)
 {
+    RUN(the_description_is_whole_or_missing);
     RUN(nothing_is_answered_in_part);
+    RUN(a_payload_is_stored_whole_or_not);
     RUN(a_claim_is_told_or_given_back);
     return 0;
 }

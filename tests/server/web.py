@@ -4,6 +4,7 @@ import base64
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import tempfile
@@ -417,16 +418,85 @@ def test_requests_one_behind_the_other():
         raw.close()
 
 
+def operations_of(description):
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
 def test_the_description_names_every_field():
     with serve() as server:
         web = Web(server)
-        paths = web.right("GET", "/openapi.json")["paths"]
+        description = web.right("GET", "/openapi.json")
+        paths, schemas = description["paths"], description["components"]["schemas"]
         assert set(paths["/v1/topics/{topic}/timers/{id}"]) == {"get", "put", "patch", "delete"}
         body = paths["/v1/topics/{topic}/timers"]["post"]["requestBody"]
-        names = body["content"]["application/json"]["schema"]["properties"]
+        assert body["required"] and body["content"]["application/json"]["schema"] == {
+            "$ref": "#/components/schemas/ScheduleTimerRequest"}
+        names = schemas["ScheduleTimerRequest"]["properties"]
         assert {"payload", "payload_base64", "in", "at", "every", "headers", "conflict"} <= set(names)
+        assert names["conflict"]["enum"] == ["replace", "keep", "reject", "earliest", "latest"]
+        assert schemas["ScheduleTimerRequest"]["additionalProperties"] is False
         listed = paths["/v1/topics/{topic}/timers"]["get"]["parameters"]
         assert [p["name"] for p in listed] == ["topic", "state", "from", "to", "limit", "cursor"]
+        assert set(schemas["TimerPage"]["required"]) == {"timers", "cursor"}
+
+
+def test_the_description_is_complete():
+    with serve() as server:
+        web = Web(server)
+        description = web.right("GET", "/openapi.json")
+
+        def check(value):
+            if isinstance(value, dict):
+                target = description
+                for name in value.get("$ref", "#").split("/")[1:]:
+                    target = target[name]  # a reference leads somewhere
+                for inner in value.values():
+                    check(inner)
+            elif isinstance(value, list):
+                for inner in value:
+                    check(inner)
+
+        check(description)
+        ids = [operation["operationId"] for _, _, operation in operations_of(description)]
+        assert len(set(ids)) == len(ids) == 24, ids
+        for method, path, operation in operations_of(description):
+            responses = operation["responses"]
+            (done,) = [status for status in responses if status[0] == "2"]
+            assert done == "204" or responses[done]["content"], (method, path)
+            assert {"400", "401", "403", "507"} <= set(responses), (method, path)
+            given = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
+            assert given == set(re.findall(r"{(\w+)}", path)), (method, path)
+        assert description["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+
+
+def test_the_examples_of_the_description_are_accepted():
+    with serve() as server:
+        web = Web(server)
+        for method, path, operation in operations_of(web.right("GET", "/openapi.json")):
+            if "requestBody" not in operation:
+                continue
+            example = operation["requestBody"]["content"]["application/json"]["example"]
+            web.right("PUT", "/v1/topics/mail/timers/greeting", {"payload": ""})
+            token = claim_one(web, "mail")["token"] if "{token}" in path else ""
+            path = path.replace("{topic}", "mail").replace("{id}", "greeting").replace("{token}", token)
+            status, answer = web.ask(method.upper(), path, example)
+            assert str(status) in operation["responses"] and status < 300, (method, path, answer)
+
+
+def test_numbers_are_numbers():
+    with serve() as server:
+        web = Web(server)
+        path = "/v1/topics/t/timers/a"
+        for body in ({"priority": 5}, {"priority": 5.0}, {"in": 5000}, {"in": 5e3}, {"in": "5s"}, {"in": "5000"}):
+            web.right("PUT", path, {"payload": "", **body})
+        assert web.right("GET", path)["due_ms"] > 0
+        for body in ({"priority": "5"}, {"priority": 5.5}, {"in": 1e300}, {"id": 5}, {"tz": 5, "every": "1h"},
+                     {"conflict": 1}, {"count": "3", "every": "1h"}):
+            web.wrong(400, "BADARG", "PUT", path, {"payload": "", **body})
+        assert web.right("POST", "/v1/topics/t/claim", {"count": 2})
+        web.wrong(400, "BADARG", "POST", "/v1/topics/t/claim", {"worker": 7})
 
 
 def test_every_command_has_a_route():

@@ -13,6 +13,7 @@
 
 #include "../session/spoken.h"
 #include "core/base64.h"
+#include "core/parse.h"
 #include "http/call.h"
 
 #include <ctype.h>
@@ -110,6 +111,16 @@ static json_t *text_of(struct bel_view text)
     return json;
 }
 
+/* A number, also in a body. One beyond 63 bits is written as a text, which is refused. */
+static json_t *number_of(struct bel_view text)
+{
+    int64_t number;
+    if (bel__parse_i64(text.data, text.bytes, 0, INT64_MAX, &number) != 0) return text_of(text);
+    json_t *json = json_integer(number);
+    if (json == NULL) abort();
+    return json;
+}
+
 static void set_payload(json_t *fields, struct bel_view bytes)
 {
     if (is_text(bytes)) {
@@ -133,6 +144,8 @@ static void take_value(struct writing *writing, const struct bel_argument *argum
         writing->token = word;
     } else if (strcmp(argument->name, "payload") == 0) {
         set_payload(writing->fields, word);
+    } else if (argument->type == BEL_ARGUMENT_NUMBER) {
+        set(writing->fields, argument->name, number_of(word));
     } else {
         set(writing->fields, argument->name, text_of(word));
     }
@@ -247,7 +260,12 @@ static void write_query(const json_t *fields, char out[TEXT_BYTES])
     out[0] = 0;
     json_object_foreach((json_t *)(uintptr_t)fields, name, value)
     {
+        char digits[BEL_PRINT_BYTES_MAX];
         struct bel_view text = {json_string_value(value), json_string_length(value)};
+        if (json_is_integer(value)) {
+            text.data = digits;
+            text.bytes = bel__print_i64(digits, json_integer_value(value));
+        }
         if (out[0] != 0) append(out, view_of("&"), false);
         append(out, view_of(name), true);
         append(out, view_of("="), false);
