@@ -53,6 +53,44 @@ BEL_CHECKED int bel_driver_submit(struct bel_driver *driver, struct bel_request 
  * BEL_EBUSY if called on the driver's own thread. */
 BEL_CHECKED int bel_driver_call(struct bel_driver *driver, struct bel_request *request);
 
+/*
+ * The usual requests as functions. Each sleeps until the request is done, and returns 0 or an error
+ * as bel_driver_call() does. Topics and ids end in 0.
+ *
+ *     bel_driver_schedule(driver, "mail", "hello", BEL_VIEW("Good morning"), 5000);
+ *     while (bel_driver_claim(driver, "mail", 60000, &due) == 0 && due != NULL) {
+ *         err = send(due->payload) ? bel_driver_ack(driver, due)
+ *                                  : bel_driver_fail(driver, due, "the relay is down");
+ *         bel_delivery_destroy(due);
+ *     }
+ */
+
+/* Schedules a timer that is due after `delay_ms`. `id` NULL: the backend makes one. A timer with
+ * the same id is replaced. */
+BEL_CHECKED int bel_driver_schedule(struct bel_driver *driver, const char *topic, const char *id,
+                                    struct bel_view payload, uint64_t delay_ms);
+
+/* Cancels a timer. Sets `*out_was_there`, unless it is NULL, to whether it was unfinished. */
+BEL_CHECKED int bel_driver_cancel(struct bel_driver *driver, const char *topic, const char *id,
+                                  bool *out_was_there);
+
+/* Claims a due timer, and waits up to `wait_ms` for one. Sets `*out` to a delivery that the caller
+ * destroys, in which each text is followed by a 0 byte; or to NULL if no timer was due. Returns
+ * BEL_ENOMEM also if the copy has no memory: the timer is due again when its lease expires. */
+BEL_CHECKED int bel_driver_claim(struct bel_driver *driver, const char *topic, uint64_t wait_ms,
+                                 struct bel_delivery **out);
+
+/* Frees a delivery of bel_driver_claim(); NULL is allowed. */
+void bel_delivery_destroy(struct bel_delivery *delivery);
+
+/* Reports that the work is done. Returns BEL_ESTALE if the lease has expired. */
+BEL_CHECKED int bel_driver_ack(struct bel_driver *driver, const struct bel_delivery *delivery);
+
+/* Reports that the work has failed; the retry policy says when it is tried again. `reason`, for
+ * people, may be NULL. Returns BEL_ESTALE if the lease has expired. */
+BEL_CHECKED int bel_driver_fail(struct bel_driver *driver, const struct bel_delivery *delivery,
+                                const char *reason);
+
 /* Makes the driver take a turn soon. Call it after moving the clock, and from `wake` of struct
  * bel_engine_options. Async-signal-safe. */
 void bel_driver_wake(struct bel_driver *driver);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The usual requests as functions. Each fills in a request and calls bel_driver_call(). The views
+ * of a reply are valid only until `done` returns, so a claim copies its delivery there.
+ */
+#include "belfry/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct bel_view view_of(const char *text)
+{
+    return (struct bel_view){text, text != NULL ? strlen(text) : 0};
+}
+
+int bel_driver_schedule(struct bel_driver *driver, const char *topic, const char *id,
+                        struct bel_view payload, uint64_t delay_ms)
+{
+    struct bel_request request = {.command = {.verb = BEL_VERB_SCHEDULE,
+                                              .schedule = {.topic = view_of(topic),
+                                                           .id = view_of(id),
+                                                           .payload = payload,
+                                                           .when = BEL_WHEN_IN,
+                                                           .delay_ms = delay_ms}}};
+    return bel_driver_call(driver, &request);
+}
+
+/* Sets the bool of the caller to whether the count of the reply is not 0. */
+static void note_count(struct bel_request *request, const struct bel_reply *reply)
+{
+    bool *out = request->user;
+    *out = reply->err == 0 && reply->count > 0;
+}
+
+int bel_driver_cancel(struct bel_driver *driver, const char *topic, const char *id,
+                      bool *out_was_there)
+{
+    bool was_there = false;
+    struct bel_view ids[] = {view_of(id)};
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_CANCEL,
+                    .cancel = {.topic = view_of(topic), .ids = ids, .ids_count = 1}},
+        .done = note_count,
+        .user = &was_there};
+    int err = bel_driver_call(driver, &request);
+    if (err == 0 && out_was_there != NULL) *out_was_there = was_there;
+    return err;
+}
+
+/* --- deliveries --- */
+
+static size_t bytes_of(const struct bel_delivery *from)
+{
+    size_t bytes = sizeof *from + from->headers_count * sizeof from->headers[0];
+    bytes += from->token.bytes + from->topic.bytes + from->id.bytes + from->payload.bytes;
+    bytes += from->correlation.bytes + 5;
+    for (size_t i = 0; i < from->headers_count; i++) {
+        bytes += from->headers[i].name.bytes + from->headers[i].value.bytes + 2;
+    }
+    return bytes;
+}
+
+/* Copies bytes to `*place`, adds a 0, and moves `*place` to the end. */
+static struct bel_view keep(char **place, struct bel_view view)
+{
+    char *at = *place;
+    if (view.bytes > 0) memcpy(at, view.data, view.bytes);
+    at[view.bytes] = '\0';
+    *place = at + view.bytes + 1;
+    return (struct bel_view){at, view.bytes};
+}
+
+/* Copies a delivery and all that it points to into one block of memory. */
+static struct bel_delivery *copy(const struct bel_delivery *from)
+{
+    struct bel_delivery *to = malloc(bytes_of(from));
+    if (to == NULL) return NULL;
+    struct bel_header *headers = (struct bel_header *)(to + 1);
+    char *place = (char *)(headers + from->headers_count);
+    *to = *from;
+    to->token = keep(&place, from->token);
+    to->topic = keep(&place, from->topic);
+    to->id = keep(&place, from->id);
+    to->payload = keep(&place, from->payload);
+    to->correlation = keep(&place, from->correlation);
+    for (size_t i = 0; i < from->headers_count; i++) {
+        headers[i].name = keep(&place, from->headers[i].name);
+        headers[i].value = keep(&place, from->headers[i].value);
+    }
+    to->headers = headers;
+    return to;
+}
+
+/* What a claim got. */
+struct claimed {
+    struct bel_delivery *delivery;
+    bool is_out_of_memory;
+};
+
+static void note_delivery(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct claimed *claimed = request->user;
+    if (reply->err != 0 || reply->deliveries.count == 0) return;
+    claimed->delivery = copy(&reply->deliveries.items[0]);
+    claimed->is_out_of_memory = claimed->delivery == NULL;
+}
+
+int bel_driver_claim(struct bel_driver *driver, const char *topic, uint64_t wait_ms,
+                     struct bel_delivery **out)
+{
+    struct claimed claimed = {0};
+    struct bel_view topics[] = {view_of(topic)};
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_CLAIM,
+                    .claim = {.topics = topics, .topics_count = 1, .wait_ms = wait_ms}},
+        .done = note_delivery,
+        .user = &claimed};
+    int err = bel_driver_call(driver, &request);
+    if (err == 0 && claimed.is_out_of_memory) err = BEL_ENOMEM;
+    if (err) return err;
+    *out = claimed.delivery;
+    return 0;
+}
+
+void bel_delivery_destroy(struct bel_delivery *delivery)
+{
+    free(delivery);
+}
+
+int bel_driver_ack(struct bel_driver *driver, const struct bel_delivery *delivery)
+{
+    bool was_live = false;
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_ACK, .ack = {.tokens = &delivery->token, .tokens_count = 1}},
+        .done = note_count,
+        .user = &was_live};
+    int err = bel_driver_call(driver, &request);
+    return err == 0 && !was_live ? BEL_ESTALE : err;
+}
+
+int bel_driver_fail(struct bel_driver *driver, const struct bel_delivery *delivery,
+                    const char *reason)
+{
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_FAIL,
+                    .fail = {.token = delivery->token, .reason = view_of(reason)}}};
+    return bel_driver_call(driver, &request);
+}
