@@ -21,6 +21,7 @@
 
 enum {
     TOKEN_BYTES = 24,
+    MODEL_TEXTS = 10, /* byte strings of a timer */
 };
 
 /* A byte string that the model owns. */
@@ -166,6 +167,8 @@ struct timer *model_timer_at(struct model *model, size_t index);
 struct timer *model_timer_find(struct model *model, struct topic *topic, struct bel_view id);
 struct timer *model_timer_of_token(struct model *model, struct bel_view token);
 void model_timer_free(struct timer *timer);
+/* Sets `out` to all byte strings of a timer, except those of its headers, outcomes and rule. */
+void model_timer_texts(struct timer *timer, struct bytes *out[MODEL_TEXTS]);
 bool model_is_plan(const struct timer *timer);
 bool model_is_unfinished(const struct timer *timer);
 bool model_is_occurrence_of(const struct timer *timer, const struct topic *topic,
@@ -200,6 +203,8 @@ void model_forget(struct model *model);
 int model_rule_make(struct model *model, const struct bel_schedule_spec *spec, struct bel_view id,
                     struct rule *out);
 void model_rule_free(struct rule *rule);
+/* Makes what a rule owns anew, after it was copied. */
+void model_rule_clone(struct rule *rule);
 void model_rule_reschedule(struct model *model, struct timer *plan, int64_t next_ms);
 /* Returns how many times of a plan COUNT has counted: made, skipped and missed. */
 uint64_t model_rule_used(const struct rule *rule);

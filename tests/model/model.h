@@ -35,6 +35,10 @@ struct model_options {
 /* Creates an empty model. Never fails: a test that runs out of memory is aborted. */
 struct model *model_create(const struct model_options *options);
 
+/* Returns a copy of a model, which must have no pending requests. Given the same requests and
+ * times, both behave alike. */
+struct model *model_clone(const struct model *model);
+
 /* Frees a model. Its pending requests are not answered. */
 void model_destroy(struct model *model);
 

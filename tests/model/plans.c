@@ -53,6 +53,15 @@ static int make_plan(struct rule *rule)
     return bel_plan_kind(plan) == rule->said.kind ? 0 : BEL_EINVAL;
 }
 
+void model_rule_clone(struct rule *rule)
+{
+    if (rule->plan == NULL) return;
+    rule->plan = NULL;
+    rule->text = model_copy(model_view(rule->text));
+    rule->zone = model_copy(model_view(rule->zone));
+    if (make_plan(rule) != 0) abort();
+}
+
 int model_rule_make(struct model *model, const struct bel_schedule_spec *spec, struct bel_view id,
                     struct rule *out)
 {

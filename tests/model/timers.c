@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct timer *model_timer_at(struct model *model, size_t index)
 {
@@ -33,14 +34,21 @@ struct timer *model_timer_of_token(struct model *model, struct bel_view token)
     return NULL;
 }
 
-void model_timer_free(struct timer *timer)
+void model_timer_texts(struct timer *timer, struct bytes *out[MODEL_TEXTS])
 {
-    struct bytes *all[] = {
+    struct bytes *const all[MODEL_TEXTS] = {
         &timer->id,         &timer->payload, &timer->group,  &timer->resource, &timer->correlation,
         &timer->retry_text, &timer->worker,  &timer->reason, &timer->result,   &timer->plan_id,
     };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        model_free(all[i]);
+    memcpy(out, all, sizeof all);
+}
+
+void model_timer_free(struct timer *timer)
+{
+    struct bytes *texts[MODEL_TEXTS];
+    model_timer_texts(timer, texts);
+    for (size_t i = 0; i < MODEL_TEXTS; i++) {
+        model_free(texts[i]);
     }
     for (size_t i = 0; i < timer->headers_count; i++) {
         model_free(&timer->headers[i].name);

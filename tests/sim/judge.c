@@ -52,6 +52,8 @@ struct judge {
     size_t answered; /* events that an answer is known of: they have happened */
     uint64_t word;
     bool is_replaying;
+    struct model *anchor; /* as the model was after so many events; or NULL */
+    size_t anchor_count;
     bool is_at_end; /* the model has lived through all events, and no more */
     struct bel_next next;
     struct list_of_orders waiting; /* orders that the model has */
@@ -95,6 +97,7 @@ void judge_destroy(struct judge *judge)
     if (judge == NULL) return;
     forget_events(judge, 0);
     model_destroy(judge->model);
+    if (judge->anchor != NULL) model_destroy(judge->anchor);
     free(judge->events);
     free(judge->waiting.items);
     free(judge->decided.items);
@@ -174,15 +177,17 @@ static void live(struct judge *judge, const struct event *event)
     }
 }
 
-/* Begins again, and lives through the first `count` events. */
+/* Begins again, where the engine was opened last or at the start, and lives through the first
+ * `count` events. */
 static void live_again(struct judge *judge, size_t count)
 {
     struct bel_now start = world_start(judge->world);
+    bool has_anchor = judge->anchor != NULL && judge->anchor_count <= count;
     withdraw_all(judge);
     model_destroy(judge->model);
-    judge->model = make_model(judge, start);
+    judge->model = has_anchor ? model_clone(judge->anchor) : make_model(judge, start);
     judge->is_replaying = true;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = has_anchor ? judge->anchor_count : 0; i < count; i++) {
         live(judge, &judge->events[i]);
     }
     judge->is_replaying = false;
@@ -514,11 +519,13 @@ void judge_cut(struct judge *judge)
 /* Whether the engine may have done a part of an order that takes several turns. */
 static bool has_part(const struct judge *judge)
 {
+    bool is_lazy = has_feature(judge->world, FEATURE_LAZY); /* answers may be lost */
     for (size_t i = judge->answered > 0 ? judge->answered - 1 : 0; i < judge->count; i++) {
         const struct list_of_orders *given = &judge->events[i].given;
         for (size_t j = 0; j < given->count; j++) {
             const struct order *order = given->items[j];
-            if (order->is_sliced && (!order->is_told || order->is_over)) return true;
+            bool is_sure = order->is_told && !order->is_over && !is_lazy;
+            if (order->is_sliced && !is_sure) return true;
         }
     }
     return false;
@@ -547,6 +554,9 @@ bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_order
     if (find_place(judge, is_tight, looks, &place)) {
         say(judge->world, "      %zu turns are lost\n", all - place);
         if (place < all) walk_forget(judge->world->walk);
+        if (judge->anchor != NULL) model_destroy(judge->anchor);
+        judge->anchor = model_clone(judge->model);
+        judge->anchor_count = judge->count;
         return true;
     }
     if (is_tight && has_feature(judge->world, FEATURE_PLANS)) return false; /* or plans were */

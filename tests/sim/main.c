@@ -9,6 +9,7 @@
  *     sim --seed 7 --sessions          asked in bytes by clients, as half of the seeds are
  *     sim --seeds 1-40 --bug ties      with a bug of bugs.txt (runs sim_bugs beside it)
  *     sim --test 1-2000                as a test; twenty times as many with BEL_TEST_LONG
+ *     sim --long 1-5000 --ops 2000     as a test that is skipped without BEL_TEST_LONG
  *     sim_bugs --test 80               every bug of bugs.txt must be found within 80 seeds
  */
 #include "world.h"
@@ -31,6 +32,7 @@ enum {
     ORDERS_DEFAULT = 220,
     SHOWN_MAX = 5,
     TWICE_EVERY = 100,
+    SKIPPED = 77,
     SECONDS_MAX = 60, /* of processor time for one turn of the engine or the model */
 };
 
@@ -38,7 +40,7 @@ struct task {
     uint64_t first, last, orders;
     const char *faults; /* as given, or NULL: as drawn */
     const char *bug;    /* its name, or NULL: none */
-    bool is_loud, is_swarm, is_quiet, is_test, is_spoken;
+    bool is_loud, is_swarm, is_quiet, is_test, is_long, is_spoken;
 };
 
 /* The history that runs, and its command, for the message of one that dies. */
@@ -309,6 +311,9 @@ static bool parse(int argc, char **argv, struct task *task)
             task->is_swarm = task->is_test = true;
             if (!parse_range(value, task)) return false;
             if (strchr(value, '-') == NULL) task->first = 1;
+        } else if (strcmp(name, "--long") == 0) {
+            task->is_swarm = task->is_long = true;
+            if (!parse_range(value, task)) return false;
         } else if (strcmp(name, "--ops") == 0) {
             task->orders = strtoull(value, NULL, 0);
         } else if (strcmp(name, "--faults") == 0) {
@@ -332,6 +337,8 @@ int main(int argc, char **argv)
                 "[--sessions] [--loud]\n");
         return 2;
     }
+    bool is_long = getenv("BEL_TEST_LONG") != NULL; /* NOLINT(concurrency-mt-unsafe) */
+    if (task.is_long && !is_long) return SKIPPED;
     int status = task.bug != NULL ? switch_bug(&task, argv) : -1;
     if (status >= 0) return status;
     (void)setvbuf(stdout, NULL, _IOLBF, 0);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A second model with the same timers, for tests that return to a point in time. */
+#include "inside.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void copy_bytes(struct bytes *bytes)
+{
+    *bytes = model_copy(model_view(*bytes));
+}
+
+static struct topic *clone_topic(const struct topic *topic)
+{
+    struct topic *clone = model_alloc(sizeof *clone);
+    *clone = *topic;
+    clone->name = model_alloc(strlen(topic->name) + 1);
+    memcpy(clone->name, topic->name, strlen(topic->name));
+    return clone;
+}
+
+static struct topic *find_topic(const struct model *from, const struct model *to,
+                                const struct topic *topic)
+{
+    for (size_t i = 0; i < from->topics.count; i++) {
+        if (from->topics.items[i] == topic) return to->topics.items[i];
+    }
+    abort();
+}
+
+static struct timer *clone_timer(const struct timer *timer)
+{
+    struct bytes *texts[MODEL_TEXTS];
+    struct timer *clone = model_alloc(sizeof *clone);
+    *clone = *timer;
+    model_timer_texts(clone, texts);
+    for (size_t i = 0; i < MODEL_TEXTS; i++) {
+        copy_bytes(texts[i]);
+    }
+    clone->headers = model_alloc((timer->headers_count + 1) * sizeof *clone->headers);
+    for (size_t i = 0; i < timer->headers_count; i++) {
+        clone->headers[i] = timer->headers[i];
+        copy_bytes(&clone->headers[i].name);
+        copy_bytes(&clone->headers[i].value);
+    }
+    for (size_t i = 0; i < timer->outcomes_count; i++) {
+        copy_bytes(&clone->outcomes[i].reason);
+    }
+    model_rule_clone(&clone->rule);
+    return clone;
+}
+
+struct model *model_clone(const struct model *model)
+{
+    struct model *clone = model_alloc(sizeof *clone);
+    assert(model->requests.count == 0 && model->waiting.count == 0 && model->answers.count == 0);
+    *clone = *model;
+    clone->topics = clone->timers = clone->requests = (struct list){NULL, 0};
+    clone->waiting = clone->answers = clone->pieces = (struct list){NULL, 0};
+    for (size_t i = 0; i < model->topics.count; i++) {
+        model_list_add(&clone->topics, clone_topic(model->topics.items[i]));
+    }
+    for (size_t i = 0; i < model->timers.count; i++) {
+        const struct timer *timer = model->timers.items[i];
+        struct timer *copy = clone_timer(timer);
+        copy->topic = find_topic(model, clone, timer->topic);
+        model_list_add(&clone->timers, copy);
+    }
+    return clone;
+}
