@@ -94,6 +94,11 @@ static void catch_signals(void)
     action.sa_handler = tick;
     action.sa_flags |= SA_RESTART;
     (void)sigaction(SIGVTALRM, &action, NULL);
+}
+
+/* Begins to tick, in this process: one that is forked does not. */
+static void start_ticking(void)
+{
     struct timeval second = {.tv_sec = 1};
     (void)setitimer(ITIMER_VIRTUAL, &(struct itimerval){second, second}, NULL);
 }
@@ -154,6 +159,7 @@ static bool run_seed(const struct task *task, uint64_t seed, struct totals *tota
     if (task->is_spoken) config_speak(&config);
     print_command(task, seed, command, sizeof command);
     (void)snprintf(doing, sizeof doing, "seed=%" PRIu64 " again with: %.250s", seed, command);
+    start_ticking();
     world_init(&world, &config);
     run(&world);
     bool is_right = !world.has_failed;
