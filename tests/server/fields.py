@@ -44,7 +44,7 @@ class Shop:
         ask("SCHEDULE", TOPIC, "x", "ID", "cron", "CRON", "0 9 * * *", "TZ", "Europe/Berlin",
             "COUNT", "9", "UNTIL", "2099-01-01T00:00:00Z", "SPREAD", "1m")
         ask("SCHEDULE", TOPIC, "x", "ID", "rrule", "RRULE", "FREQ=DAILY")
-        ask("SCHEDULE", TOPIC, "x", "ID", "every", "EVERY", "1s")
+        ask("SCHEDULE", TOPIC, "x", "ID", "every", "EVERY", "1s", "COUNT", "9")
         ask("CLOCK", "ADVANCE", "1s")
         return self
 
