@@ -39,6 +39,8 @@ enum {
     PAYLOAD_BYTES_MAX = 3200,
     SEGMENT_BYTES = 256 << 10,
     PAGE_BYTES = 4096,
+    PAGE_FLAGS = 10, /* offset in a page */
+    IS_BRANCH = 1,
     HEAD_BYTES = 96, /* of a page: its header and the list of nodes */
     NAMED = 10,      /* exit status */
     TOPICS = 3,
@@ -289,6 +291,18 @@ static void run_victim(const struct host *start)
     _exit(0);
 }
 
+/* Chooses a page: sometimes a meta page, often a branch, of which a tree has few. */
+static uint64_t choose_page(uint64_t *chance, const uint8_t *data, uint64_t count)
+{
+    uint64_t kind = random_below(chance, 16), page = random_below(chance, count);
+    if (kind == 0) return page % 2;
+    for (uint64_t i = 0; kind < 5 && i < count; i++) {
+        uint64_t next = (page + i) % count;
+        if (data[next * PAGE_BYTES + PAGE_FLAGS] == IS_BRANCH) return next;
+    }
+    return page;
+}
+
 /* Flips a bit of the copy. */
 static void flip(uint64_t *chance)
 {
@@ -296,8 +310,7 @@ static void flip(uint64_t *chance)
     size_t bytes;
     uint8_t *data = scene_read(copy, "tree/data.mdb", &bytes);
     CHECK(data != NULL);
-    uint64_t page = random_below(chance, 16) == 0 ? random_below(chance, 2)
-                                                  : random_below(chance, bytes / PAGE_BYTES);
+    uint64_t page = choose_page(chance, data, bytes / PAGE_BYTES);
     uint64_t offset = random_below(chance, random_below(chance, 2) == 0 ? HEAD_BYTES : PAGE_BYTES);
     size_t at = (size_t)(page * PAGE_BYTES + offset);
     unsigned bit = (unsigned)random_below(chance, 8);
