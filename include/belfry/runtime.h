@@ -24,9 +24,11 @@
  * The action of a timer is named by its kind, a small number, rather than by an address, so that
  * another process can restore pending timers from a snapshot.
  *
- * No timer is lost: timers of a worker that leaves, or whose thread ends, move to the other
- * workers, or wait for the next worker to enter. Order is exact within one worker: (due, priority,
- * order of scheduling).
+ * A timer for any worker is rung by one that polls: a worker that is stuck in a callback delays
+ * only its own timers. No timer is lost: timers of a worker that leaves, or whose thread ends,
+ * become timers for any worker; without workers they wait for the next one to enter. Order is exact
+ * among the timers of a worker, and among those for any worker: (due, priority, order of
+ * scheduling). A worker rings both by due.
  *
  * Threads: any function may be called on any thread unless its comment says otherwise. After fork()
  * the child has none of the threads: there the functions return BEL_ECLOSED, and the runtime can
@@ -70,7 +72,7 @@ struct bel_schedule {
     struct bel_boot due;       /* a time in the past is due at once */
     uint64_t user;             /* the caller's word, returned in the event */
     uint64_t period_ns;        /* at least 1, if the timer repeats */
-    struct bel_worker *worker; /* NULL: the calling worker, else any */
+    struct bel_worker *worker; /* NULL: the calling worker; for other threads any worker */
     int64_t wall_ms;           /* see bel_runtime_schedule_wall() */
     bel_kind_t kind;
     uint8_t priority; /* 0 (first) to 255 (last); normally BEL_PRIORITY_DEFAULT */
@@ -151,7 +153,7 @@ BEL_CHECKED int bel_delay_from_seconds(double seconds, uint64_t *out_ns);
 /* Cancels a pending timer. Returns true if this call ended the timer: it does not ring (again).
  * Returns false if the timer has rung or ended, is ringing for the last time, or is not of this
  * runtime. Does not block, except for at most a millisecond if a worker has too many cancelled
- * timers to reclaim. */
+ * timers to reclaim, and then not again before that worker polls. */
 bool bel_runtime_cancel(struct bel_runtime *runtime, bel_timer_t timer);
 
 /* Like bel_runtime_cancel(), and waits until the callback of the timer is not running. Returns 0 if
@@ -167,6 +169,45 @@ BEL_CHECKED int bel_runtime_reschedule(struct bel_runtime *runtime, bel_timer_t 
 
 /* Returns whether a timer is pending. */
 bool bel_runtime_is_pending(const struct bel_runtime *runtime, bel_timer_t timer);
+
+/* A pending timer. */
+struct bel_pending {
+    bel_timer_t timer;
+    uint64_t user;
+    struct bel_boot due;
+    uint64_t remaining_ns; /* until it is due; 0: it is due */
+    uint64_t period_ns;    /* 0: it rings once */
+    struct bel_wall wall;  /* if `is_wall`: see bel_runtime_schedule_wall() */
+    bool is_wall;
+    bel_kind_t kind;
+    uint8_t priority;
+    uint8_t repeat; /* enum bel_repeat */
+};
+
+/* Finds a pending timer. Returns false and leaves `*out` unchanged if it is not pending. If another
+ * thread moves it at the same time, `*out` is from before or after. */
+bool bel_runtime_find(const struct bel_runtime *runtime, bel_timer_t timer,
+                      struct bel_pending *out);
+
+/*
+ * A walk visits every pending timer, in the order (due, priority). Opening one takes time and
+ * memory (56 bytes a timer) proportional to the number of timers, and stops no thread: each timer
+ * is visited as it was at some moment during that call. Afterwards it may ring, move or end.
+ *
+ *     err = bel_runtime_walk_open(runtime, &walk);
+ *     while (bel_runtime_walk_next(walk, &timer)) show(&timer);
+ *     bel_runtime_walk_close(walk);
+ */
+struct bel_runtime_walk;
+
+/* Returns 0 and sets `*out`, or BEL_ENOMEM or BEL_ECLOSED. Close it before the runtime is
+ * destroyed. */
+BEL_CHECKED int bel_runtime_walk_open(const struct bel_runtime *runtime,
+                                      struct bel_runtime_walk **out);
+bool bel_runtime_walk_next(struct bel_runtime_walk *walk, struct bel_pending *out);
+
+/* Frees a walk; NULL is allowed. */
+void bel_runtime_walk_close(struct bel_runtime_walk *walk);
 
 /*
  * Workers.
@@ -267,12 +308,16 @@ struct bel_runtime_stats {
     uint64_t cancelled; /* cancelled, discarded, or migrated to another runtime */
     uint64_t rescheduled;
     uint64_t stale;         /* wheel entries found after their timer had ended or moved */
-    uint64_t adopted;       /* timers taken over from a worker that left */
-    uint64_t garbage;       /* cancelled timers whose memory is not yet reclaimed */
+    uint64_t adopted;       /* timers of workers that left, which any worker may ring now */
+    uint64_t garbage;       /* cancelled timers whose memory is not yet reclaimed; of a worker:
+                               without those that it has not yet received */
     uint64_t stale_entries; /* in the wheels, at the last poll of each worker */
     uint64_t inbox;         /* timers sent to workers and not yet received */
-    uint64_t unowned;       /* timers that wait for a worker to enter */
+    uint64_t shared;        /* timers that any worker may ring; NULL worker only */
+    uint64_t unowned;       /* of these, the timers that wait for a worker to enter */
     uint64_t workers;
+    uint64_t overdue;           /* pending timers that should have rung more than 1 ms ago */
+    struct bel_boot oldest_due; /* the earliest due of these; BEL_NEVER if there is none */
     uint64_t lateness_p50_ns, lateness_p99_ns, lateness_max_ns; /* ring time - due */
     uint64_t metronome_turns;
     uint64_t metronome_wakes;        /* workers woken */
@@ -283,7 +328,7 @@ struct bel_runtime_stats {
 
 /* Reads the statistics of a worker; NULL: of all, including those that have left. May be called
  * at any time and stops no thread: each number is consistent by itself, and pending is never
- * negative. */
+ * negative. If some timers may be overdue, the call looks at all timers. */
 void bel_runtime_stats(struct bel_runtime *runtime, const struct bel_worker *worker,
                        struct bel_runtime_stats *out);
 

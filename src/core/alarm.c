@@ -50,19 +50,35 @@ void bel__alarm_clear(const struct bel_alarm *alarm)
     (void)bytes; /* nothing to read: the alarm was not rung */
 }
 
-void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until)
+void bel__alarm_set(const struct bel_alarm *alarm, struct bel_boot until)
+{
+    struct itimerspec at = {0}; /* disarms the timer */
+    if (until.ns != BEL_NEVER) {
+        at.it_value = (struct timespec){(time_t)(until.ns / NS_PER_S), (long)(until.ns % NS_PER_S)};
+        if (until.ns == 0) at.it_value.tv_nsec = 1;
+    }
+    int err = timerfd_settime(alarm->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+    assert(err == 0);
+    (void)err;
+}
+
+/* Sleeps until one of the first `count` descriptors is readable. */
+static void sleep_on(const struct bel_alarm *alarm, nfds_t count)
 {
     struct pollfd fds[] = {{.fd = alarm->event_fd, .events = POLLIN},
                            {.fd = alarm->timer_fd, .events = POLLIN}};
-    bool is_timed = until.ns != BEL_NEVER;
-    if (is_timed) {
-        struct itimerspec at = {
-            .it_value = {(time_t)(until.ns / NS_PER_S), (long)(until.ns % NS_PER_S)}};
-        if (until.ns == 0) at.it_value.tv_nsec = 1; /* 0 would disarm the timer */
-        int err = timerfd_settime(alarm->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-        assert(err == 0);
-        (void)err;
-    }
-    while (poll(fds, is_timed ? 2 : 1, -1) < 0 && errno == EINTR) {}
+    while (poll(fds, count, -1) < 0 && errno == EINTR) {}
     bel__alarm_clear(alarm);
+}
+
+void bel__alarm_sleep(const struct bel_alarm *alarm)
+{
+    sleep_on(alarm, 2);
+}
+
+void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until)
+{
+    bool is_timed = until.ns != BEL_NEVER;
+    if (is_timed) bel__alarm_set(alarm, until);
+    sleep_on(alarm, is_timed ? 2 : 1);
 }

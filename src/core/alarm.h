@@ -30,6 +30,14 @@ void bel__alarm_ring(const struct bel_alarm *alarm);
 /* Resets the alarm to not rung. */
 void bel__alarm_clear(const struct bel_alarm *alarm);
 
+/* Sets the time at which bel__alarm_sleep() ends; BEL_NEVER: none. Any thread may call it, also
+ * while another one sleeps. */
+void bel__alarm_set(const struct bel_alarm *alarm, struct bel_boot until);
+
+/* Sleeps until the alarm is rung or the time that was set last, then clears the alarm. May return
+ * early. */
+void bel__alarm_sleep(const struct bel_alarm *alarm);
+
 /* Sleeps until the alarm is rung or the system's boot clock reaches `until`, then clears the alarm.
  * May return early. */
 void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until);

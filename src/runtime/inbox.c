@@ -88,14 +88,6 @@ static struct bel_event read_carrier(const struct record *carrier)
     };
 }
 
-/* Returns a carrier through the thread's magazine or, without one, directly to the pool. */
-static void give(struct bel_runtime *runtime, struct visitor *visitor, struct record *carrier)
-{
-    struct magazine one = {0};
-    pool_give(&runtime->pool, visitor != NULL ? &visitor->magazine : &one, carrier);
-    if (visitor == NULL) bel__pool_return(&runtime->pool, &one, 0);
-}
-
 size_t bel_inbox_take(struct bel_inbox *inbox, struct bel_event *out, size_t max)
 {
     struct bel_runtime *runtime = inbox->runtime;
@@ -111,7 +103,7 @@ size_t bel_inbox_take(struct bel_inbox *inbox, struct bel_event *out, size_t max
         struct record *carrier = record_of_node(inbox->taken);
         inbox->taken = inbox->taken->next;
         out[count++] = read_carrier(carrier);
-        give(runtime, visitor, carrier);
+        bel__visitor_give(runtime, visitor, carrier);
     }
     bool is_empty = inbox->taken == NULL && bel__queue_park(&inbox->queue);
     if (!is_empty) bel__alarm_ring(&inbox->alarm);

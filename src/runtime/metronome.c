@@ -2,9 +2,10 @@
 
 /*
  * A thread that wakes workers that cannot wake themselves: those that are busy, and those that
- * sleep in the program's own loop. Each worker stores in `wake_at` when its next timer is due. A
- * turn publishes the time to the workers whose `wake_at` has come, and wakes them; then the
- * metronome sleeps until the earliest of the others:
+ * sleep in the program's own loop. Each worker stores in `wake_at` when its next timer is due; so
+ * does the shared wheel, if no worker can wake up for it. A turn publishes the time to the workers
+ * whose `wake_at` has come, and wakes them; then the metronome sleeps until the earliest of the
+ * others:
  *
  *     nothing is due           sleeps indefinitely: no wakeups
  *     something later          sleeps until exactly then
@@ -42,10 +43,30 @@ static uint64_t serve(struct metronome *metronome, struct bel_worker *worker, ui
     return BEL_NEVER;
 }
 
+/* Tells all workers of a due timer that any of them may ring. Returns when to tell them next. */
+static uint64_t serve_shared(struct bel_runtime *runtime, uint64_t now)
+{
+    uint64_t wake_at = atomic_load_explicit(&runtime->shared.wake_at, memory_order_seq_cst);
+    if (wake_at > now) return wake_at;
+    if (!atomic_compare_exchange_strong_explicit(&runtime->shared.wake_at, &wake_at, BEL_NEVER,
+                                                 memory_order_seq_cst, memory_order_seq_cst)) {
+        return wake_at;
+    }
+    uint32_t seats = atomic_load_explicit(&runtime->roster.seats_used, memory_order_acquire);
+    for (uint32_t i = 0; i < seats; i++) {
+        struct bel_worker *worker =
+            atomic_load_explicit(&runtime->roster.live[i], memory_order_acquire);
+        if (worker == NULL) continue;
+        set64(&worker->now, now);
+        if (worker_is_watched(worker)) bel__alarm_ring(&worker->alarm);
+    }
+    return BEL_NEVER;
+}
+
 /* Serves all workers. Returns when the first must be served next. */
 static uint64_t serve_all(struct bel_runtime *runtime, uint64_t now)
 {
-    uint64_t next = BEL_NEVER;
+    uint64_t next = serve_shared(runtime, now);
     /* Acquire pairs with the releases in bel_worker_enter. */
     uint32_t seats = atomic_load_explicit(&runtime->roster.seats_used, memory_order_acquire);
     for (uint32_t i = 0; i < seats; i++) {
@@ -82,6 +103,7 @@ static uint64_t turn(struct bel_runtime *runtime, uint64_t now)
 
 static bool is_too_late(struct bel_runtime *runtime, uint64_t target)
 {
+    if (atomic_load_explicit(&runtime->shared.wake_at, memory_order_seq_cst) < target) return true;
     uint32_t seats = atomic_load_explicit(&runtime->roster.seats_used, memory_order_seq_cst);
     for (uint32_t i = 0; i < seats; i++) {
         struct bel_worker *worker =
@@ -140,10 +162,10 @@ void bel__metronome_stop(struct bel_runtime *runtime)
     metronome->is_started = false;
 }
 
-void bel__metronome_notify(struct bel_runtime *runtime, struct bel_worker *worker, uint64_t due)
+void bel__metronome_notify(struct bel_runtime *runtime, _Atomic uint64_t *wake_at, uint64_t due)
 {
     struct metronome *metronome = &runtime->metronome;
-    atomic_store_explicit(&worker->wake_at, due, memory_order_seq_cst);
+    atomic_store_explicit(wake_at, due, memory_order_seq_cst);
     uint64_t target = atomic_load_explicit(&metronome->target, memory_order_seq_cst);
     while (due < target) {
         if (atomic_compare_exchange_weak_explicit(&metronome->target, &target, 0,

@@ -18,7 +18,7 @@
 #include <stddef.h>
 
 enum {
-    OWNER_NONE = 0, /* between two workers: `entry` points to the next record of a parcel */
+    OWNER_SHARED = 1, /* any worker may ring it: see shared.h; the ids of workers are larger */
 };
 
 #define WALL_NONE    INT64_MIN
@@ -28,11 +28,11 @@ struct record {
     _Atomic uint64_t word;
     struct bel_queue_node node; /* in a queue while QUEUED; of an inbox while it carries an event */
     _Atomic uint64_t due;
-    uint64_t entry; /* owner only: its timer in the wheel, 0 if it has none */
+    uint64_t entry; /* owner only: its timer in the owner's wheel, 0 if it has none */
     _Atomic uint64_t user;
     _Atomic uint64_t period_ns; /* if it repeats; otherwise undefined */
     _Atomic int64_t wall_ms;    /* of a wall timer; otherwise undefined */
-    _Atomic uint32_t owner;     /* id of a worker */
+    _Atomic uint32_t owner;     /* id of a worker, or OWNER_SHARED */
     _Atomic uint32_t what;      /* kind, priority << 16, repeat << 24, WHAT_INSTANT */
 };
 
@@ -81,6 +81,12 @@ static inline uint8_t what_priority(uint32_t what)
 static inline uint8_t what_repeat(uint32_t what)
 {
     return (uint8_t)(what >> 24 & 0x7f);
+}
+
+/* Returns whether any worker may ring a timer. */
+static inline bool record_is_shared(const struct record *record)
+{
+    return get32(&record->owner) == OWNER_SHARED;
 }
 
 /* Returns the period of a repeating timer, otherwise 0. */

@@ -67,22 +67,37 @@ static void set_next(struct bel_worker *worker, struct record *record, uint64_t 
     atomic_store_explicit(&record->wall_ms, wall_ms, memory_order_relaxed);
 }
 
-/* Ends a ring. Returns true if the timer has ended; otherwise it is in the wheel again. */
+/* Ends a ring. Returns true if the timer has ended; otherwise it is in its wheel again, to come up
+ * at `at`. */
+static bool end_ring(struct bel_worker *worker, struct record *record, uint64_t at,
+                     uint64_t *out_before)
+{
+    struct bel_runtime *runtime = worker->runtime;
+    bool is_over, repeats = what_repeat(get32(&record->what)) != BEL_ONCE;
+    bool is_shared = repeats && record_is_shared(record);
+    if (is_shared) bel__shared_lock(runtime, worker->visitor); /* another thread may end it then */
+    *out_before = word_fired(&record->word, &is_over);
+    if (!is_over && !is_shared) bel__worker_arm(worker, record, at);
+    if (!is_over && is_shared && bel__shared_place(runtime, record, at) != 0 &&
+        word_hand_over(&record->word, word_load(&record->word))) {
+        bel__shared_settle(runtime, worker->visitor, record);
+    }
+    if (is_shared) bel__shared_unlock(runtime);
+    bel__ring_tell(runtime, *out_before);
+    return is_over;
+}
+
+/* Ends a ring and counts it. Returns true if the timer has ended. */
 static bool finish(struct bel_worker *worker, struct record *record, uint64_t now)
 {
-    bool is_over;
+    uint64_t before;
     struct beat beat = beat_of(record, now);
     if (beat.repeat != BEL_ONCE) {
         if (beat.repeat == BEL_DELAY) beat.end = runtime_now(worker->runtime);
         set_next(worker, record, bel__repeat_next(&beat));
     }
-    uint64_t before = word_fired(&record->word, &is_over);
-    bel__ring_tell(worker->runtime, before);
-    if (is_over) {
-        if ((before & WORD_STOP) == 0) count(worker->visitor, COUNT_ENDED);
-    } else {
-        bel__worker_arm(worker, record, get64(&record->due));
-    }
+    bool is_over = end_ring(worker, record, get64(&record->due), &before);
+    if (is_over && (before & WORD_STOP) == 0) count(worker->visitor, COUNT_ENDED);
     return is_over;
 }
 
@@ -126,13 +141,29 @@ static bool deliver(struct bel_worker *worker, struct record *record, struct bel
  * worker from other timers until memory is available. */
 static void put_back(struct bel_worker *worker, struct record *record, uint64_t now)
 {
-    bool is_over;
-    bel__ring_tell(worker->runtime, word_fired(&record->word, &is_over));
-    if (is_over) {
-        worker_give(worker, record);
-    } else {
-        bel__worker_arm(worker, record, now + NS_PER_MS);
+    uint64_t before;
+    if (end_ring(worker, record, now + NS_PER_MS, &before)) worker_give(worker, record);
+}
+
+/* Rings a timer that is FIRING. Returns false if memory has run out. */
+static bool ring(struct bel_worker *worker, struct record *record, uint64_t now)
+{
+    uint64_t due = get64(&record->due);
+    const struct kind *kind = &worker->runtime->kinds[what_kind(get32(&record->what))];
+    struct bel_inbox *inbox = atomic_load_explicit(&kind->inbox, memory_order_acquire);
+    if (inbox == NULL) {
+        bel__histogram_record(&worker->lateness, now - due);
+        count(worker->visitor, COUNT_FIRED);
+        call(worker, record, kind, now);
+        return true;
     }
+    if (!deliver(worker, record, inbox, now)) {
+        put_back(worker, record, now);
+        return false;
+    }
+    bel__histogram_record(&worker->lateness, now - due);
+    count(worker->visitor, COUNT_FIRED);
+    return true;
 }
 
 bool bel__ring(struct bel_worker *worker, const struct bel_wheel_timer *popped, uint64_t now)
@@ -151,21 +182,19 @@ bool bel__ring(struct bel_worker *worker, const struct bel_wheel_timer *popped, 
         count(worker->visitor, COUNT_STALE);
         return false;
     }
-    const struct kind *kind = &worker->runtime->kinds[what_kind(get32(&record->what))];
-    struct bel_inbox *inbox = atomic_load_explicit(&kind->inbox, memory_order_acquire);
-    if (inbox == NULL) {
-        bel__histogram_record(&worker->lateness, now - due);
-        count(worker->visitor, COUNT_FIRED);
-        call(worker, record, kind, now);
-        return true;
-    }
-    if (!deliver(worker, record, inbox, now)) {
-        put_back(worker, record, now);
-        return false;
-    }
-    bel__histogram_record(&worker->lateness, now - due);
-    count(worker->visitor, COUNT_FIRED);
-    return true;
+    return ring(worker, record, now);
+}
+
+enum bel_shared_pop bel__ring_shared(struct bel_worker *worker, uint64_t now)
+{
+    struct record *record;
+    uint64_t own = BEL_NEVER;
+    if (bel_wheel_next(worker->wheel) <= now) (void)bel_wheel_next_exact(worker->wheel, &own);
+    if (own <= get64(&worker->runtime->shared.next)) return BEL__SHARED_NONE;
+    enum bel_shared_pop popped = bel__shared_pop(worker, now, own, &record);
+    if (popped == BEL__SHARED_STALE) count(worker->visitor, COUNT_STALE);
+    if (popped == BEL__SHARED_RINGS && !ring(worker, record, now)) return BEL__SHARED_STALE;
+    return popped;
 }
 
 void bel__ring_abandon(struct bel_worker *worker)

@@ -23,7 +23,9 @@ static int make_parts(struct bel_runtime *runtime, uint32_t timers_max)
 {
     int err = bel__pool_init(&runtime->pool, timers_max + MAGAZINES_SLACK, disguise_from(runtime));
     if (err) return err;
-    bel__queue_init(&runtime->roster.merge);
+    err = bel__shared_init(&runtime->shared, runtime_now(runtime));
+    if (err) return err;
+    runtime->garbage_floor = timers_max / 4 < GARBAGE_MAX ? timers_max / 4 + 1 : GARBAGE_MAX;
     runtime->lateness = malloc(sizeof *runtime->lateness);
     if (runtime->lateness == NULL) return BEL_ENOMEM;
     bel__histogram_init(runtime->lateness);
@@ -87,6 +89,7 @@ void bel_runtime_destroy(struct bel_runtime *runtime)
         bel__alarm_finish(&worker->alarm);
         free(worker);
     }
+    bel__shared_finish(&runtime->shared);
     while (runtime->inboxes != NULL) {
         struct bel_inbox *inbox = runtime->inboxes;
         runtime->inboxes = bel__inbox_next(inbox);

@@ -10,6 +10,7 @@
 
 #include "core/alarm.h"
 #include "core/histogram.h"
+#include "runtime/shared.h"
 #include "runtime/visitor.h"
 
 enum {
@@ -17,6 +18,8 @@ enum {
     TIMERS_MAX_DEFAULT = 1 << 27,
     MAGAZINES_SLACK = 1 << 16, /* records that may be in the magazines of threads */
 };
+
+#define OVERDUE_NS UINT64_C(1000000) /* a timer later than this is overdue */
 
 /* The action of a kind: a callback or an inbox; neither if it is not registered. `ring` is written
  * last. */
@@ -26,17 +29,15 @@ struct kind {
     void *context;
 };
 
-/* The workers, and the timers without a worker. */
+/* The workers. */
 struct roster {
     _Atomic(struct bel_worker *) live[BEL_WORKERS_MAX];  /* by index; NULL: no worker */
     _Atomic(struct bel_worker *) seats[BEL_WORKERS_MAX]; /* their memory, kept for reuse */
     _Atomic uint32_t seats_used;
     _Atomic uint32_t count;
-    uint32_t incarnations;    /* workers that have ever entered */
-    struct bel_queue merge;   /* timers without a worker; taken with the mutex held */
-    _Atomic uint64_t unowned; /* timers in the merge queue */
-    pthread_cond_t changed;   /* a worker has left, a thread has started, a shutdown has ended */
-    _Atomic bool stopping;    /* a shutdown is running; written with the mutex held */
+    uint32_t incarnations;  /* workers that have ever entered */
+    pthread_cond_t changed; /* a worker has left, a thread has started, a shutdown has ended */
+    _Atomic bool stopping;  /* a shutdown is running; written with the mutex held */
 };
 
 struct metronome {
@@ -56,6 +57,7 @@ struct bel_runtime {
     enum bel_metronome mode;
     struct pool pool;
     struct roster roster;
+    struct shared shared;
     struct metronome metronome;
     struct kind kinds[BEL_KINDS_MAX];
     pthread_mutex_t mutex;          /* for workers that enter and leave; never taken to schedule
@@ -68,6 +70,7 @@ struct bel_runtime {
     pthread_cond_t rung;                /* a callback that a thread waits for has returned */
     pthread_t threads[BEL_WORKERS_MAX]; /* started by bel_runtime_start() */
     unsigned thread_count;
+    uint32_t garbage_floor; /* the least garbage limit of a worker */
 };
 
 static inline bool runtime_is_forked(const struct bel_runtime *runtime)
@@ -95,36 +98,38 @@ static inline bool runtime_knows(const struct bel_runtime *runtime, unsigned kin
 void bel__runtime_lock(struct bel_runtime *runtime);
 void bel__runtime_unlock(struct bel_runtime *runtime);
 
-/* Sends a timer, which the caller has set to QUEUED, to its owner, or to another worker if the
- * owner has left; send.c. */
-void bel__send(struct bel_runtime *runtime, struct record *record);
+/* Sends a timer, which the caller has set to QUEUED, to its owner, or to the shared wheel if the
+ * owner has left. `visitor` is the caller's, marked as busy; send.c. */
+void bel__send(struct bel_runtime *runtime, struct visitor *visitor, struct record *record);
 
-/* Sends a cancelled timer to its owner to be reclaimed; does not wake the owner unless many
- * wait. */
+/* Sends a cancelled timer to its owner to be reclaimed; does not wake the owner unless many wait.
+ * May be called in a signal handler. */
 void bel__send_back(struct bel_runtime *runtime, struct record *record);
 
-/* Puts timers without an owner, all QUEUED and linked through `entry`, into the merge queue;
- * roster.c. */
-void bel__roster_merge(struct bel_runtime *runtime, struct record *first, uint64_t count);
+/* Returns the number of cancelled timers in queues, without those in `returns`; stats.c. */
+uint64_t bel__stats_queued_garbage(struct bel_runtime *runtime);
 
-/* Distributes the timers of the merge queue to the workers. The mutex is held. */
-void bel__roster_deal(struct bel_runtime *runtime);
+/* Notes that a timer was cancelled in a queue, usually the inbox of the worker `owner`, and
+ * reclaims some if there are many. `visitor` may be NULL, or busy in a signal handler. */
+void bel__send_note_cancelled(struct bel_runtime *runtime, struct visitor *visitor, uint32_t owner);
 
 /* Builds the event of a record, which the caller may read; ring.c. */
 struct bel_event bel__ring_describe(const struct bel_runtime *runtime, struct record *record,
                                     uint64_t now);
 
+/* Counts the pending timers of the worker `owner`, or of all if it is 0, that were due before
+ * `before`; found.c. */
+void bel__found_overdue(const struct bel_runtime *runtime, uint32_t owner, uint64_t before,
+                        struct bel_runtime_stats *out);
+
 /* Wakes threads that wait in bel_runtime_cancel_sync() for a timer whose word was `before`. */
 void bel__ring_tell(struct bel_runtime *runtime, uint64_t before);
-
-/* Returns any worker, or NULL. */
-struct bel_worker *bel__roster_any(struct bel_runtime *runtime, struct visitor *visitor);
 
 /* Starts the metronome's thread unless the mode is manual. The mutex is held. */
 BEL_CHECKED int bel__metronome_start(struct bel_runtime *runtime);
 void bel__metronome_stop(struct bel_runtime *runtime);
 
-/* Tells the metronome that a worker's next due is earlier than the one it knows. */
-void bel__metronome_notify(struct bel_runtime *runtime, struct bel_worker *worker, uint64_t due);
+/* Tells the metronome that a worker's next due, or that of the shared wheel, is `due`. */
+void bel__metronome_notify(struct bel_runtime *runtime, _Atomic uint64_t *wake_at, uint64_t due);
 
 #endif

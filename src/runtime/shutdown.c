@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * When the last worker has left, every pending timer is in the merge queue, and only this thread
- * takes from it. It then processes them as the caller chose. A timer scheduled meanwhile goes to
- * the same queue and stays there.
+ * When the last worker has left, every pending timer is in the shared wheel. This thread takes out
+ * those that are there and processes them as the caller chose. A timer scheduled meanwhile goes to
+ * the same wheel and stays there.
  *
  * Other threads may still cancel and move timers. So each timer is claimed first (word.h); from
  * then on it rings as on a worker, and threads that wait for its callback are woken.
@@ -45,46 +45,48 @@ static void reopen(struct bel_runtime *runtime)
     bel__runtime_lock(runtime);
     atomic_store_explicit(&runtime->roster.stopping, false, memory_order_release);
     (void)pthread_cond_broadcast(&runtime->roster.changed);
-    bel__roster_deal(runtime);
     bel__runtime_unlock(runtime);
 }
 
-/* Joins all parcels into one. */
-static struct record *join(struct bel_queue_node *node, size_t *out_count)
+/* The state of a shutdown. */
+struct closing {
+    struct bel_runtime *runtime, *into;
+    struct visitor *visitor;
+    struct record **records;
+    size_t count, done;
+    enum bel_shutdown how;
+    int err;
+};
+
+/* Takes the timers out of the shared wheel into an array; they are QUEUED, so this thread owns
+ * them. The mutex of the wheel is held. */
+static void take_out(struct closing *closing)
 {
-    struct record *first = NULL, *last = NULL;
-    for (; node != NULL; node = node->next) {
-        struct record *head = record_of_node(node);
-        if (first == NULL) first = head;
-        if (last != NULL) last->entry = (uintptr_t)head;
-        for (last = head, ++*out_count; parcel_next(last) != NULL; ++*out_count) {
-            last = parcel_next(last);
-        }
+    struct bel_runtime *runtime = closing->runtime;
+    struct bel_wheel_timer popped;
+    uint64_t most = bel_wheel_count(runtime->shared.wheel);
+    while (closing->count < most && bel_wheel_count(runtime->shared.wheel) > 0) {
+        /* No result: the wheel has much to do. */
+        if (!bel_wheel_pop(runtime->shared.wheel, BEL_NEVER - 1, &popped)) continue;
+        struct record *record = record_at(&runtime->pool, (uint32_t)popped.user);
+        record->entry = 0;
+        if (word_take_out(&record->word)) closing->records[closing->count++] = record;
     }
-    return first;
 }
 
-/* Collects the waiting timers in an array; they stay QUEUED, so this thread owns them. */
-static int collect(struct bel_runtime *runtime, struct record ***out, size_t *out_count)
+/* Collects the pending timers. Returns 0 or BEL_ENOMEM. */
+static int collect(struct closing *closing)
 {
-    size_t count = 0;
-    bel__runtime_lock(runtime);
-    struct bel_queue_node *nodes = bel__queue_take(&runtime->roster.merge);
-    bel__runtime_unlock(runtime);
-    struct record *row = join(nodes, &count);
-    /* Relaxed: for statistics. */
-    atomic_fetch_sub_explicit(&runtime->roster.unowned, count, memory_order_relaxed);
-    struct record **records = malloc((count + 1) * sizeof(struct record *));
-    if (records == NULL) {
-        if (row != NULL) bel__roster_merge(runtime, row, count);
-        return BEL_ENOMEM;
-    }
-    for (size_t i = 0; i < count; i++, row = parcel_next(row)) {
-        records[i] = row;
-    }
-    *out = records;
-    *out_count = count;
-    return 0;
+    struct bel_runtime *runtime = closing->runtime;
+    assert(closing->visitor != NULL);
+    visitor_begin(closing->visitor);
+    bel__shared_lock(runtime, closing->visitor);
+    size_t most = bel_wheel_count(runtime->shared.wheel);
+    closing->records = malloc((most + 1) * sizeof(struct record *));
+    if (closing->records != NULL) take_out(closing);
+    bel__shared_unlock(runtime);
+    visitor_end(closing->visitor);
+    return closing->records != NULL ? 0 : BEL_ENOMEM;
 }
 
 struct place {
@@ -118,16 +120,6 @@ static int sort(struct record **records, size_t count)
     free(places);
     return 0;
 }
-
-/* The state of a shutdown. */
-struct closing {
-    struct bel_runtime *runtime, *into;
-    struct visitor *visitor;
-    struct record **records;
-    size_t count, done;
-    enum bel_shutdown how;
-    int err;
-};
 
 static void give(struct closing *closing, struct record *record)
 {
@@ -241,10 +233,11 @@ static void finish(void *arg)
             give(closing, visitor->ringing);
             visitor->ringing = NULL;
         }
+        bel__shared_lock(closing->runtime, visitor);
         for (size_t i = 0; i < count; i++) {
-            rest[i]->entry = i + 1 < count ? (uintptr_t)rest[i + 1] : 0;
+            bel__shared_settle(closing->runtime, visitor, rest[i]);
         }
-        if (count > 0) bel__roster_merge(closing->runtime, rest[0], count);
+        bel__shared_unlock(closing->runtime);
         visitor_end(visitor);
         reopen(closing->runtime);
     }
@@ -286,7 +279,7 @@ int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
         return 0;
     }
     closing.visitor = visitor;
-    closing.err = collect(runtime, &closing.records, &closing.count);
+    closing.err = collect(&closing);
     if (closing.err == 0) closing.err = sort(closing.records, closing.count);
     process_all(&closing);
     return closing.err;

@@ -25,27 +25,8 @@
  * Numbers are little-endian. The checksum is CRC-64/XZ: it detects damage, but not deliberate
  * changes. The fields at 0, 8 and 24, and the bytes that the checksum covers, are the same in every
  * version, so that a newer snapshot is not mistaken for a damaged one.
- *
- * The walk stops no thread. It reads a record like a sequence lock, with the word as the sequence:
- * read the word, copy the fields, check the word. The check is a compare-and-swap that does not
- * change the word. If it succeeds, the copy belongs to this word:
- *
- *   - The fields are not older. The first load acquires what was released with the word.
- *   - The fields are not newer. The swap releases. A thread changes a pending word by a
- *     read-modify-write that acquires, so that change comes after this swap, or before it and
- *     the swap fails; and the thread writes to the fields after that change. Hence the loads
- *     before the swap cannot see those writes.
- *
- * A second load instead of the swap would be wrong: nothing keeps the earlier loads from being
- * executed after it, and making them acquire would not help while the stores that they read do not
- * release. Releasing stores would slow down every scheduling; the swap slows down only the
- * snapshot, and costs a worker one cache miss per timer.
- *
- * While a timer is being moved, its word stays the same and its due changes. That usually ends in a
- * moment; otherwise either due is one that it had during the call. A repeating timer that is
- * ringing right now is recorded with the due for which it rings, unless the next one is known: a
- * process that dies inside a callback repeats it.
  */
+#include "runtime/found.h"
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
@@ -55,8 +36,6 @@ enum {
     VERSION = 1,
     HEADER_BYTES = 32,
     ENTRY_BYTES = 32,
-    ENTRIES_FIRST = 256, /* initial room */
-    LOOKS_MAX = 100,     /* checks of a timer that is being moved */
 };
 
 enum when {
@@ -144,74 +123,6 @@ static uint64_t checksum(const uint8_t *snapshot, size_t bytes)
  * Writing.
  */
 
-/* A copy of a pending timer. */
-struct found {
-    uint64_t due, user, period_ns;
-    int64_t wall_ms;
-    uint32_t what;
-    uint32_t index; /* of its record; for fresh records the order of scheduling */
-};
-
-struct findings {
-    struct found *timers;
-    uint32_t count, room;
-};
-
-/* Copies a pending timer. Returns false if it is not pending. Each failed try means that another
- * thread has made progress. */
-static bool copy_pending(struct record *record, struct found *out)
-{
-    uint64_t seen = word_load(&record->word);
-    for (unsigned looks = 1;; looks++) {
-        if (!word_is_pending(seen)) return false;
-        if (word_state(seen) == WORD_MOVING && looks < LOOKS_MAX) {
-            seen = word_load(&record->word);
-            continue;
-        }
-        out->due = get64(&record->due);
-        out->user = get64(&record->user);
-        out->period_ns = record_period(record);
-        out->wall_ms = record_wall(record);
-        out->what = get32(&record->what);
-        /* Releases the loads above to the next thread that changes the word: see above. */
-        if (word_change(&record->word, &seen, seen)) return true;
-    }
-}
-
-static int make_room(struct findings *all)
-{
-    if (all->count < all->room) return 0;
-    uint32_t room = all->room > 0 ? 2 * all->room : ENTRIES_FIRST;
-    struct found *timers = realloc(all->timers, room * sizeof *timers);
-    if (timers == NULL) return BEL_ENOMEM;
-    all->timers = timers;
-    all->room = room;
-    return 0;
-}
-
-static int walk(const struct pool *pool, struct findings *all)
-{
-    /* Acquire pairs with the release in bel__pool_refill: the memory of the records exists. */
-    uint32_t used = atomic_load_explicit(&pool->used, memory_order_acquire);
-    for (uint32_t index = 1; index < used; index++) {
-        int err = make_room(all);
-        if (err) return err;
-        struct found *timer = &all->timers[all->count];
-        timer->index = index;
-        if (copy_pending(record_at(pool, index), timer)) all->count++;
-    }
-    return 0;
-}
-
-static int compare(const void *left, const void *right)
-{
-    const struct found *a = left, *b = right;
-    uint8_t a_priority = what_priority(a->what), b_priority = what_priority(b->what);
-    if (a->due != b->due) return a->due < b->due ? -1 : 1;
-    if (a_priority != b_priority) return a_priority < b_priority ? -1 : 1;
-    return a->index < b->index ? -1 : 1;
-}
-
 static void write_entry(struct entry *out, const struct found *timer, uint64_t now)
 {
     *out =
@@ -268,11 +179,8 @@ int bel_runtime_snapshot(const struct bel_runtime *runtime, void **out, size_t *
     struct findings all = {0};
     struct bel_boot now = bel_clock_boot(runtime->clock);
     struct bel_wall wall = bel_clock_wall(runtime->clock);
-    int err = walk(&runtime->pool, &all);
-    if (err == 0) {
-        if (all.count > 0) qsort(all.timers, all.count, sizeof *all.timers, compare);
-        err = write_all(&all, now, wall, out, out_bytes);
-    }
+    int err = bel__found_all(&runtime->pool, &all);
+    if (err == 0) err = write_all(&all, now, wall, out, out_bytes);
     free(all.timers);
     return err;
 }

@@ -32,9 +32,21 @@ static uint64_t one(const struct bel_runtime *runtime, const struct bel_worker *
     return worker->visitor != NULL ? read_count(&worker->visitor->counters, which) : 0;
 }
 
-static uint64_t difference(uint64_t more, uint64_t less)
+/* Returns the number of cancelled timers in queues. The mutex is held. */
+static uint64_t queued_garbage(const struct bel_runtime *runtime)
 {
-    return more > less ? more - less : 0;
+    uint64_t reclaimed = total(runtime, COUNT_QUEUED_RECLAIMED);
+    uint64_t cancelled = total(runtime, COUNT_QUEUED_CANCELLED);
+    /* A timer may be reclaimed just before the thread that cancelled it counts that. */
+    return cancelled > reclaimed ? cancelled - reclaimed : 0;
+}
+
+uint64_t bel__stats_queued_garbage(struct bel_runtime *runtime)
+{
+    bel__runtime_lock(runtime);
+    uint64_t garbage = queued_garbage(runtime);
+    bel__runtime_unlock(runtime);
+    return garbage;
 }
 
 static void read_lateness(struct bel_runtime *runtime, const struct bel_worker *worker,
@@ -51,6 +63,7 @@ static void read_lateness(struct bel_runtime *runtime, const struct bel_worker *
         if (worker != NULL && worker != live) continue;
         bel__histogram_merge(all, &live->lateness);
         out->garbage += get32(&live->returns_depth);
+        out->inbox += worker_inbox(live);
         out->stale_entries += get64(&live->stale);
     }
     out->lateness_p50_ns = bel__histogram_quantile(all, 500000);
@@ -59,10 +72,35 @@ static void read_lateness(struct bel_runtime *runtime, const struct bel_worker *
     free(all);
 }
 
+/* Returns whether a worker may have a timer that was due before `late`: one that it knew of after
+ * its last poll, or one that it has got since then. */
+static bool may_be_late(const struct bel_worker *worker, uint64_t late)
+{
+    uint64_t next = get64(&worker->next);
+    bool is_polling = next == 0, has_not_polled = get64(&worker->polled_at) < late;
+    if (is_polling || worker_inbox(worker) > 0) return has_not_polled;
+    return next < late;
+}
+
+/* Counts the overdue timers, if there may be any. The mutex is held. */
+static void read_overdue(struct bel_runtime *runtime, const struct bel_worker *worker,
+                         struct bel_runtime_stats *out)
+{
+    uint64_t now = runtime_now(runtime), late = now > OVERDUE_NS ? now - OVERDUE_NS : 0;
+    bool is_late = worker == NULL && get64(&runtime->shared.next) < late;
+    for (unsigned i = 0; i < BEL_WORKERS_MAX && !is_late; i++) {
+        const struct bel_worker *live =
+            atomic_load_explicit(&runtime->roster.live[i], memory_order_relaxed);
+        if (live == NULL || (worker != NULL && worker != live)) continue;
+        is_late = may_be_late(live, late);
+    }
+    if (is_late) bel__found_overdue(runtime, worker != NULL ? worker_id(worker) : 0, late, out);
+}
+
 void bel_runtime_stats(struct bel_runtime *runtime, const struct bel_worker *worker,
                        struct bel_runtime_stats *out)
 {
-    *out = (struct bel_runtime_stats){0};
+    *out = (struct bel_runtime_stats){.oldest_due = {BEL_NEVER}};
     if (runtime_is_forked(runtime)) return;
     const struct metronome *metronome = &runtime->metronome;
     bel__runtime_lock(runtime);
@@ -73,17 +111,18 @@ void bel_runtime_stats(struct bel_runtime *runtime, const struct bel_worker *wor
     out->stale = one(runtime, worker, COUNT_STALE);
     out->adopted = one(runtime, worker, COUNT_ADOPTED);
     out->self_helped = one(runtime, worker, COUNT_HELPED);
-    uint64_t taken = one(runtime, worker, COUNT_TAKEN);
     out->scheduled = one(runtime, worker, COUNT_SCHEDULED);
     if (worker == NULL) {
         out->pending = out->scheduled - out->ended - out->cancelled;
-        out->inbox = difference(total(runtime, COUNT_SENT), taken);
-        out->unowned = get64(&runtime->roster.unowned);
+        out->shared = get64(&runtime->shared.count);
+        out->garbage = queued_garbage(runtime);
     } else {
         out->pending = get64(&worker->live);
     }
     out->workers = get32(&runtime->roster.count);
+    if (out->workers == 0) out->unowned = out->shared;
     read_lateness(runtime, worker, out);
+    read_overdue(runtime, worker, out);
     bel__runtime_unlock(runtime);
     out->metronome_turns = get64(&metronome->turns);
     out->metronome_wakes = get64(&metronome->wakes);

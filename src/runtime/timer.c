@@ -2,7 +2,8 @@
 
 /*
  * The operations on timers that any thread can call. Each has a fast path, for a worker and its own
- * timers, which ends in its wheel; and a slow path for all others, which changes the word and sends
+ * timers, which ends in its wheel; one for the timers of the shared wheel, which ends there, with
+ * its mutex held (shared.c); and one for timers of other workers, which changes the word and sends
  * the timer to its owner (send.c).
  */
 #include "runtime/worker.h"
@@ -71,28 +72,38 @@ static inline int schedule_own(struct bel_worker *worker, uint32_t index,
     return 0;
 }
 
-/* Sends a timer to its owner, and counts this if it has one. */
-static void send(struct visitor *visitor, struct record *record)
-{
-    if (get32(&record->owner) != OWNER_NONE) count(visitor, COUNT_SENT);
-    bel__send(visitor_runtime(visitor), record);
-}
-
-/* Schedules on another worker, or in the merge queue if there is none. */
+/* Schedules on another worker. */
 SLOW_PATH static void schedule_there(struct visitor *visitor, uint32_t index,
                                      const struct bel_schedule *options, struct when when,
                                      bel_timer_t *out)
 {
     struct bel_runtime *runtime = visitor_runtime(visitor);
     struct record *record = record_at(&runtime->pool, index);
-    struct bel_worker *there = options->worker;
-    if (there == NULL) there = bel__roster_any(runtime, visitor);
     record->entry = 0;
-    uint32_t owner = there != NULL ? worker_id(there) : OWNER_NONE;
     count(visitor, COUNT_SCHEDULED);
-    uint32_t generation = fill(record, options, when, owner, WORD_QUEUED);
-    send(visitor, record);
+    uint32_t generation = fill(record, options, when, worker_id(options->worker), WORD_QUEUED);
+    bel__send(runtime, visitor, record);
     *out = pool_handle(&runtime->pool, index, generation);
+}
+
+/* Schedules on any worker. */
+SLOW_PATH static int schedule_shared(struct visitor *visitor, uint32_t index,
+                                     const struct bel_schedule *options, struct when when,
+                                     bel_timer_t *out)
+{
+    struct bel_runtime *runtime = visitor_runtime(visitor);
+    struct record *record = record_at(&runtime->pool, index);
+    bel__shared_lock(runtime, visitor);
+    int err =
+        bel_wheel_arm(runtime->shared.wheel, when.due, options->priority, index, &record->entry);
+    if (err == 0) {
+        count(visitor, COUNT_SCHEDULED);
+        uint32_t generation = fill(record, options, when, OWNER_SHARED, 0);
+        *out = pool_handle(&runtime->pool, index, generation);
+    }
+    bel__shared_unlock(runtime);
+    if (err) pool_give(&runtime->pool, &visitor->magazine, record);
+    return err;
 }
 
 /* Creates the visitor of a thread that schedules for the first time. */
@@ -125,6 +136,8 @@ static inline int schedule(struct bel_runtime *runtime, const struct bel_schedul
         struct bel_worker *worker = visitor->worker, *there = options->worker;
         if (worker != NULL && (there == NULL || there == worker)) {
             err = schedule_own(worker, index, options, when, out);
+        } else if (there == NULL) {
+            err = schedule_shared(visitor, index, options, when, out);
         } else {
             schedule_there(visitor, index, options, when, out);
         }
@@ -204,7 +217,39 @@ SLOW_PATH static bool cancel_there(struct bel_runtime *runtime, struct visitor *
     if (end == WORD_NOT_ENDED) return false;
     count_anywhere(runtime, visitor, COUNT_CANCELLED);
     if (end == WORD_ENDED_PUSH) bel__send_back(runtime, record);
+    if (end == WORD_ENDED_QUEUED) {
+        /* Any other record may be here by now: then the inbox of another worker is cleared up. */
+        bel__send_note_cancelled(runtime, visitor, get32(&record->owner));
+    }
     return true;
+}
+
+/* Cancels a timer of the shared wheel. Returns false if it is not pending there. */
+SLOW_PATH static bool cancel_shared(struct bel_runtime *runtime, struct visitor *visitor,
+                                    struct record *record, uint32_t generation)
+{
+    if (visitor != NULL) visitor_begin(visitor);
+    bel__shared_lock(runtime, visitor);
+    bool is_ended = word_cancel_own(&record->word, generation);
+    if (is_ended) {
+        if (record->entry != 0) (void)bel_wheel_cancel(runtime->shared.wheel, record->entry);
+        bel__visitor_give(runtime, visitor, record);
+    }
+    bel__shared_unlock(runtime);
+    if (visitor != NULL) visitor_end(visitor);
+    if (is_ended) count_anywhere(runtime, visitor, COUNT_CANCELLED);
+    return is_ended;
+}
+
+/* Cancels a timer that the calling thread does not own. */
+static bool cancel_other(struct bel_runtime *runtime, struct visitor *visitor,
+                         struct record *record, uint32_t generation)
+{
+    /* A timer of the shared wheel stays there until it ends. In a signal handler that interrupted
+     * this library, the mutex cannot be locked. */
+    bool is_shared = record_is_shared(record) && (visitor == NULL || !visitor->busy);
+    if (is_shared && cancel_shared(runtime, visitor, record, generation)) return true;
+    return cancel_there(runtime, visitor, record, generation);
 }
 
 bool bel_runtime_cancel(struct bel_runtime *runtime, bel_timer_t timer)
@@ -215,7 +260,7 @@ bool bel_runtime_cancel(struct bel_runtime *runtime, bel_timer_t timer)
     uint32_t generation = pool_handle_generation(&runtime->pool, timer);
     struct visitor *visitor = visitor_find(runtime);
     struct bel_worker *owner = as_owner(visitor, record);
-    if (owner == NULL) return cancel_there(runtime, visitor, record, generation);
+    if (owner == NULL) return cancel_other(runtime, visitor, record, generation);
 
     visitor_begin(visitor);
     bool is_mine = word_cancel_own(&record->word, generation);
@@ -248,6 +293,17 @@ int bel_runtime_cancel_sync(struct bel_runtime *runtime, bel_timer_t timer)
     return is_ended ? 0 : BEL_ESTALE;
 }
 
+/* Ends the move of a timer that its owner must be told of. */
+static void send_moved(struct visitor *visitor, struct record *record, enum word_moved moved)
+{
+    struct bel_runtime *runtime = visitor_runtime(visitor);
+    bool is_cancelled = moved == WORD_MOVED_ENDED || moved == WORD_MOVED_ENDED_PUSH;
+    if (is_cancelled) bel__send_note_cancelled(runtime, visitor, get32(&record->owner));
+    if (moved == WORD_MOVED_PUSH || moved == WORD_MOVED_ENDED_PUSH) {
+        bel__send(runtime, visitor, record);
+    }
+}
+
 /* Moves a timer of the caller, which is in its wheel or in its inbox. */
 static void move_own(struct bel_worker *owner, struct record *record, uint64_t due)
 {
@@ -256,9 +312,32 @@ static void move_own(struct bel_worker *owner, struct record *record, uint64_t d
     if (record->entry != 0) err = bel_wheel_rearm(owner->wheel, record->entry, due);
     /* If memory has run out, the entry comes up at the old time and is corrected then. */
     (void)err;
-    if (moved == WORD_MOVED_PUSH) send(owner->visitor, record); /* it was cancelled meanwhile */
+    if (moved != WORD_MOVED_KEPT) send_moved(owner->visitor, record, moved);
     owner->must_look = true;
     if (due < owner->wake_known && !owner->is_polling) bel__worker_publish(owner);
+}
+
+/* Moves a timer of the shared wheel, or one that is in its queue. */
+static void move_shared(struct visitor *visitor, struct record *record, uint64_t due)
+{
+    struct bel_runtime *runtime = visitor_runtime(visitor);
+    bel__shared_lock(runtime, visitor);
+    switch (word_move_end(&record->word, 0)) {
+    case WORD_MOVED_KEPT:
+        if ((word_load(&record->word) & WORD_QUEUED) != 0) break; /* placed when it is taken out */
+        /* If memory has run out, the entry comes up at the old time and is corrected then. */
+        if (bel__shared_place(runtime, record, due) != 0 && record->entry == 0 &&
+            word_hand_over(&record->word, word_load(&record->word))) {
+            bel__shared_settle(runtime, visitor, record);
+        }
+        break;
+    case WORD_MOVED_ENDED:
+        bel__send_note_cancelled(runtime, visitor, OWNER_SHARED);
+        break;
+    default:
+        bel__shared_reclaim(runtime, visitor, record);
+    }
+    bel__shared_unlock(runtime);
 }
 
 /* Moves a timer after word_move_begin(). */
@@ -269,8 +348,10 @@ static void move(struct visitor *visitor, struct record *record, uint64_t due)
     set32(&record->what, get32(&record->what) & ~WHAT_INSTANT);
     if (worker != NULL && worker_owns(worker, record)) {
         move_own(worker, record, due);
-    } else if (word_move_end(&record->word, WORD_QUEUED) == WORD_MOVED_PUSH) {
-        send(visitor, record);
+    } else if (record_is_shared(record)) {
+        move_shared(visitor, record, due);
+    } else {
+        send_moved(visitor, record, word_move_end(&record->word, WORD_QUEUED));
     }
 }
 

@@ -139,6 +139,23 @@ int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out)
     return 0;
 }
 
+void bel__visitor_count(struct bel_runtime *runtime, struct visitor *visitor, enum counter which,
+                        uint64_t more)
+{
+    if (visitor != NULL) {
+        count_many(&visitor->counters, which, more);
+    } else { /* Release as in count_many(). */
+        atomic_fetch_add_explicit(&runtime->signals.counts[which], more, memory_order_release);
+    }
+}
+
+void bel__visitor_give(struct bel_runtime *runtime, struct visitor *visitor, struct record *record)
+{
+    struct magazine one = {0};
+    pool_give(&runtime->pool, visitor != NULL ? &visitor->magazine : &one, record);
+    if (visitor == NULL) bel__pool_return(&runtime->pool, &one, 0);
+}
+
 void bel__runtime_lock(struct bel_runtime *runtime)
 {
     struct visitor *visitor = visitor_find(runtime);

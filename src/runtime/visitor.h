@@ -20,8 +20,8 @@ enum counter {
     COUNT_RESCHEDULED,
     COUNT_STALE,
     COUNT_ADOPTED,
-    COUNT_SENT,  /* to the inbox of a worker */
-    COUNT_TAKEN, /* from the inbox of a worker */
+    COUNT_QUEUED_CANCELLED, /* in a queue; see bel__send_note_cancelled() */
+    COUNT_QUEUED_RECLAIMED, /* of these */
     COUNT_HELPED,
     COUNTERS,
 };
@@ -36,7 +36,7 @@ struct visitor {
     volatile sig_atomic_t busy; /* nesting depth of calls in this library: a signal handler must
                                    not enter */
     struct record *ringing;     /* the timer whose callback is running on this thread */
-    uint32_t turn;              /* position in the rotation of bel__roster_any() */
+    uint64_t garbage_seen;      /* cancelled timers in queues, when this thread last looked */
     struct magazine magazine;
     struct counters counters;                      /* written only by this thread */
     struct visitor *thread_next;                   /* of this thread, for other runtimes */
@@ -57,6 +57,10 @@ static inline void count(struct visitor *visitor, enum counter which)
 {
     count_many(&visitor->counters, which, 1);
 }
+
+/* Counts for a thread that has no visitor if `visitor` is NULL. */
+void bel__visitor_count(struct bel_runtime *runtime, struct visitor *visitor, enum counter which,
+                        uint64_t more);
 
 /* Until visitor_end() a signal handler on this thread must not enter. The fences stop the compiler
  * from moving accesses out of this range. */
@@ -102,6 +106,10 @@ BEL_CHECKED static inline int visitor_get(struct bel_runtime *runtime, struct vi
     *out = visitor_find(runtime);
     return *out != NULL ? 0 : bel__visitor_make(runtime, out);
 }
+
+/* Returns a free record through the magazine of a thread or, without a visitor, directly to the
+ * pool. */
+void bel__visitor_give(struct bel_runtime *runtime, struct visitor *visitor, struct record *record);
 
 /* Detaches all visitors from a runtime that is being destroyed. */
 void bel__visitors_forget(struct bel_runtime *runtime);

@@ -126,9 +126,10 @@ static inline uint32_t word_start(_Atomic uint64_t *word, unsigned bits)
 }
 
 enum word_end {
-    WORD_NOT_ENDED,  /* the timer was not pending */
-    WORD_ENDED,      /* and its current owner reclaims it */
-    WORD_ENDED_PUSH, /* and the caller must send it to its owner, which reclaims it */
+    WORD_NOT_ENDED,    /* the timer was not pending */
+    WORD_ENDED,        /* and the thread that moves or rings it reclaims it */
+    WORD_ENDED_QUEUED, /* and the thread that takes it out of its queue reclaims it */
+    WORD_ENDED_PUSH,   /* and the caller must send it to its owner, which reclaims it */
 };
 
 /* Ends a pending timer. Any thread may call it. */
@@ -147,8 +148,8 @@ static inline enum word_end word_cancel(_Atomic uint64_t *word, uint32_t generat
             return WORD_NOT_ENDED;
         }
     } while (!word_change(word, &seen, to));
-    bool queue = word_state(seen) == WORD_PENDING && (seen & WORD_QUEUED) == 0;
-    return queue ? WORD_ENDED_PUSH : WORD_ENDED;
+    if (word_state(seen) != WORD_PENDING) return WORD_ENDED;
+    return (seen & WORD_QUEUED) == 0 ? WORD_ENDED_PUSH : WORD_ENDED_QUEUED;
 }
 
 /* Ends a pending timer and frees its record. Owner only. Returns false if the timer is not pending
@@ -192,8 +193,10 @@ static inline enum word_move word_move_begin(_Atomic uint64_t *word, uint32_t ge
 }
 
 enum word_moved {
-    WORD_MOVED_KEPT, /* the timer stays where it is: with its owner, or in a queue */
-    WORD_MOVED_PUSH, /* the caller must send it to its owner */
+    WORD_MOVED_KEPT,       /* the timer stays where it is: with its owner, or in a queue */
+    WORD_MOVED_PUSH,       /* the caller must send it to its owner */
+    WORD_MOVED_ENDED,      /* it was cancelled meanwhile, and is in a queue */
+    WORD_MOVED_ENDED_PUSH, /* it was cancelled meanwhile, and the caller must send it */
 };
 
 /* Ends a move. `queued` is WORD_QUEUED if the owner must be told, 0 if the mover is the owner and
@@ -210,6 +213,7 @@ static inline enum word_moved word_move_end(_Atomic uint64_t *word, unsigned que
         }
     } while (!word_change(word, &seen, to));
     bool push = (seen & WORD_QUEUED) == 0 && (to & WORD_QUEUED) != 0;
+    if ((seen & WORD_STOP) != 0) return push ? WORD_MOVED_ENDED_PUSH : WORD_MOVED_ENDED;
     return push ? WORD_MOVED_PUSH : WORD_MOVED_KEPT;
 }
 
@@ -228,6 +232,18 @@ static inline bool word_hand_over(_Atomic uint64_t *word, uint64_t seen)
 {
     if (word_state(seen) != WORD_PENDING || (seen & WORD_QUEUED) != 0) return false;
     return word_change(word, &seen, word_armed_again(seen) | WORD_QUEUED);
+}
+
+/* Like word_hand_over(), also for a timer that is being moved. Returns false if it was
+ * cancelled. */
+static inline bool word_take_out(_Atomic uint64_t *word)
+{
+    uint64_t seen = word_load(word);
+    do {
+        if (word_state(seen) != WORD_PENDING && word_state(seen) != WORD_MOVING) return false;
+        if ((seen & WORD_QUEUED) != 0) return false;
+    } while (!word_change(word, &seen, word_armed_again(seen) | WORD_QUEUED));
+    return true;
 }
 
 /* Starts the ring of a timer whose entry has come up. Owner only. Returns false if the entry is

@@ -24,6 +24,17 @@ static void set_watched(struct bel_worker *worker, bool is_watched)
     atomic_store_explicit(&worker->is_watched, is_watched, memory_order_relaxed);
 }
 
+/* Notes whether the metronome serves a worker. */
+static void set_served(struct bel_worker *worker, bool is_served)
+{
+    if (worker->is_served == is_served) return;
+    struct visitor *visitor = worker->visitor;
+    bool is_busy = visitor->busy != 0;
+    if (!is_busy) visitor_begin(visitor);
+    bel__shared_set_served(worker, is_served);
+    if (!is_busy) visitor_end(visitor);
+}
+
 /* A clock other than the system clock wakes no thread: bel_runtime_tick() must be called. */
 static bool has_real_clock(const struct bel_worker *worker)
 {
@@ -40,7 +51,8 @@ static struct bel_worker *make_seat(struct bel_runtime *runtime)
     bel__queue_init(&worker->returns);
     (void)bel__queue_close(&worker->inbox);
     (void)bel__queue_close(&worker->returns);
-    if (bel__alarm_init(&worker->alarm) == 0) return worker;
+    bool is_made = pthread_mutex_init(&worker->backlog.mutex, NULL) == 0;
+    if (is_made && bel__alarm_init(&worker->alarm) == 0) return worker;
     free(worker);
     return NULL;
 }
@@ -91,11 +103,14 @@ static void take_seat(struct bel_worker *worker, struct visitor *visitor, struct
     worker->must_look = true;
     worker->has_waited = false;
     worker->is_waiting = false;
-    worker->dealt = get64(&worker->adopted);
+    worker->has_parked = false;
     worker->wake_known = BEL_NEVER;
+    atomic_store_explicit(&worker->is_stuck, false, memory_order_relaxed);
     bel__histogram_init(&worker->lateness);
     bel__alarm_clear(&worker->alarm);
     set64(&worker->live, 0);
+    set64(&worker->next, BEL_NEVER);
+    set64(&worker->polled_at, runtime_now(worker->runtime));
     set64(&worker->now, runtime_now(worker->runtime));
     atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
     set32(&worker->id, next_incarnation(roster) << INDEX_BITS | worker->index);
@@ -127,11 +142,11 @@ int bel_worker_enter(struct bel_runtime *runtime, struct bel_worker **out)
     if (err == 0) err = find_seat(runtime, &worker);
     if (err == 0) {
         take_seat(worker, visitor, wheel);
-        bel__roster_deal(runtime);
         *out = worker;
     }
     bel__runtime_unlock(runtime);
     if (err) bel_wheel_destroy(wheel);
+    if (err == 0 && worker_is_watched(worker)) set_served(worker, true);
     return err;
 }
 
@@ -155,11 +170,11 @@ void bel__worker_end(struct bel_worker *worker)
     bel__runtime_lock(runtime);
     atomic_store_explicit(&roster->live[worker->index], NULL, memory_order_relaxed);
     atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
-    struct bel_queue_node *inbox = bel__queue_close(&worker->inbox);
-    struct bel_queue_node *returns = bel__queue_close(&worker->returns);
     bel__runtime_unlock(runtime);
 
-    bel__intake_hand_over(worker, inbox, returns);
+    if (worker->is_listed) bel__shared_wake(worker); /* the thread was ended in its sleep */
+    set_served(worker, false);
+    bel__intake_hand_over(worker);
     destroy_wheel(worker);
     set64(&worker->live, 0);
 
@@ -170,7 +185,6 @@ void bel__worker_end(struct bel_worker *worker)
     worker->visitor = NULL; /* it is freed with its thread, but statistics may still be read */
     worker->is_polling = false;
     worker->is_taken = false; /* only now: until here the thread was still cleaning up */
-    bel__roster_deal(runtime);
     set32(&roster->count, get32(&roster->count) - 1);
     (void)pthread_cond_broadcast(&roster->changed);
     bel__runtime_unlock(runtime);
@@ -195,17 +209,25 @@ void bel__worker_publish(struct bel_worker *worker)
     bel_wheel_stats(worker->wheel, &stats);
     set64(&worker->live, stats.armed);
     set64(&worker->stale, stats.entries > stats.armed ? stats.entries - stats.armed : 0);
+    set64(&worker->next, bel_wheel_next(worker->wheel));
     /* The worker will probably wait again, and then wakes itself. */
     if (worker->has_waited && !worker_is_watched(worker)) {
         worker->has_waited = false;
         worker->wake_known = 0;
         return;
     }
+    set_served(worker, true);
     uint64_t next = bel_wheel_next(worker->wheel);
     /* The metronome may have served it too early for this poll to see. */
     if (next == worker->wake_known && get64(&worker->wake_at) == next) return;
     worker->wake_known = next;
-    bel__metronome_notify(worker->runtime, worker, next);
+    bel__metronome_notify(worker->runtime, &worker->wake_at, next);
+}
+
+/* Returns before when no timer of the shared wheel is due. */
+static uint64_t shared_next(const struct bel_worker *worker)
+{
+    return get64(&worker->runtime->shared.next);
 }
 
 /* Returns whether nothing was sent and nothing can be due at the published time. */
@@ -216,6 +238,7 @@ static bool is_quiet(struct bel_worker *worker)
     if (worker->wake_known == 0) return false; /* the metronome would not publish the time */
     uint64_t now = get64(&worker->now);
     if (now >= bel_wheel_next(worker->wheel)) return false;
+    if (now >= shared_next(worker)) return false;
     if (now != worker->now_seen) worker->unchanged = 0;
     worker->now_seen = now;
     if (++worker->unchanged < POLLS_PER_LOOK) return true;
@@ -226,7 +249,9 @@ static bool is_quiet(struct bel_worker *worker)
 /* For the program's own loop: makes the descriptor readable if another poll is needed. */
 static void update_descriptor(struct bel_worker *worker, uint64_t now)
 {
-    bool more = !bel__intake_is_empty(worker) || bel_wheel_next(worker->wheel) <= now;
+    bool more = !bel__intake_is_empty(worker) || bel_wheel_next(worker->wheel) <= now ||
+                shared_next(worker) <= now;
+    worker->has_parked = true;
     if (more || !bel__queue_park(&worker->inbox)) bel__alarm_ring(&worker->alarm);
 }
 
@@ -237,6 +262,12 @@ static size_t ring_due(struct bel_worker *worker, uint64_t now, size_t rings_max
     size_t rings = 0, stale = 0;
     unsigned tries = 0;
     while (rings < rings_max && stale < INTAKE_MAX && !runtime_is_forked(worker->runtime)) {
+        if (shared_next(worker) <= now) {
+            enum bel_shared_pop popped_shared = bel__ring_shared(worker, now);
+            rings += popped_shared == BEL__SHARED_RINGS;
+            stale += popped_shared == BEL__SHARED_STALE;
+            if (popped_shared != BEL__SHARED_NONE) continue;
+        }
         if (!bel_wheel_pop(worker->wheel, now, &popped)) {
             /* None is due, or the wheel has reached the work limit of one call. */
             if (bel_wheel_next(worker->wheel) > now || ++tries == TRIES_MAX) break;
@@ -247,17 +278,6 @@ static size_t ring_due(struct bel_worker *worker, uint64_t now, size_t rings_max
         }
     }
     return rings;
-}
-
-/* Deals cancelled timers that were left in the merge queue. They are few: many timers come from a
- * worker that left, which deals them itself. */
-static void deal_merged(struct bel_runtime *runtime)
-{
-    if (bel__queue_is_empty(&runtime->roster.merge)) return;
-    if (get64(&runtime->roster.unowned) > DEAL_MAX) return;
-    if (pthread_mutex_trylock(&runtime->mutex) != 0) return;
-    bel__roster_deal(runtime);
-    (void)pthread_mutex_unlock(&runtime->mutex);
 }
 
 size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
@@ -271,10 +291,11 @@ size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
     }
     worker->is_polling = true;
     if (worker_is_watched(worker)) bel__alarm_clear(&worker->alarm);
-    deal_merged(worker->runtime);
     bel__intake(worker);
     uint64_t now = runtime_now(worker->runtime);
     set64(&worker->now, now);
+    set64(&worker->polled_at, now);
+    set64(&worker->next, 0);
     worker->unchanged = 0;
     worker->must_look = false; /* until a callback schedules something */
     size_t rings = ring_due(worker, now, rings_max);
@@ -286,6 +307,7 @@ size_t bel_worker_poll(struct bel_worker *worker, size_t rings_max)
     return rings;
 }
 
+/* Returns when to poll for the worker's own timers. */
 static uint64_t next_of(const struct bel_worker *worker)
 {
     return bel__intake_is_empty(worker) ? bel_wheel_next(worker->wheel) : 0;
@@ -295,9 +317,9 @@ struct bel_boot bel_worker_next(const struct bel_worker *worker)
 {
     if (runtime_is_forked(worker->runtime)) return (struct bel_boot){BEL_NEVER};
     visitor_begin(worker->visitor);
-    uint64_t next = next_of(worker);
+    uint64_t next = next_of(worker), shared = shared_next(worker);
     visitor_end(worker->visitor);
-    return (struct bel_boot){next};
+    return (struct bel_boot){shared < next ? shared : next};
 }
 
 static bool is_stopping(const struct bel_worker *worker)
@@ -313,11 +335,16 @@ static bool prepare_sleep(struct bel_worker *worker, uint64_t *until)
 {
     uint64_t next = next_of(worker);
     if (next < *until) *until = next;
-    if (*until <= runtime_now(worker->runtime) || is_stopping(worker)) return false;
+    uint64_t now = runtime_now(worker->runtime);
+    if (*until <= now || shared_next(worker) <= now || is_stopping(worker)) return false;
+    worker->has_parked = true;
     if (!bel__queue_park(&worker->inbox)) return false;
     if (!has_real_clock(worker)) {
-        bel__metronome_notify(worker->runtime, worker, *until);
-    } else if (!worker_is_watched(worker)) {
+        bel__metronome_notify(worker->runtime, &worker->wake_at, *until);
+    } else if (worker_is_watched(worker)) {
+        bel__alarm_set(&worker->alarm, (struct bel_boot){*until});
+    } else {
+        if (!bel__shared_sleep(worker, *until)) return false;
         atomic_store_explicit(&worker->wake_at, BEL_NEVER, memory_order_relaxed);
     }
     worker->wake_known = BEL_NEVER;
@@ -333,6 +360,10 @@ static void finish_sleep(struct bel_worker *worker, uint64_t wake_known)
     worker->wake_known = is_watched ? wake_known : 0;
     worker->is_waiting = false;
     if (is_watched) bel__alarm_ring(&worker->alarm);
+    if (!worker->is_listed) return;
+    visitor_begin(worker->visitor);
+    bel__shared_wake(worker);
+    visitor_end(worker->visitor);
 }
 
 bool bel_worker_wait(struct bel_worker *worker, struct bel_boot until)
@@ -345,8 +376,7 @@ bool bel_worker_wait(struct bel_worker *worker, struct bel_boot until)
     bool sleeps = prepare_sleep(worker, &until.ns);
     visitor_end(worker->visitor);
     if (sleeps) {
-        if (!has_real_clock(worker)) until.ns = BEL_NEVER;
-        bel__alarm_wait(&worker->alarm, until);
+        bel__alarm_sleep(&worker->alarm);
         finish_sleep(worker, wake_known);
     }
     return !is_stopping(worker);
@@ -365,6 +395,7 @@ int bel_worker_fd(struct bel_worker *worker)
 {
     if (runtime_is_forked(worker->runtime)) return -1;
     set_watched(worker, true);
+    set_served(worker, true);
     bel__alarm_ring(&worker->alarm); /* the first poll finds out what is due */
     return worker->alarm.event_fd;
 }

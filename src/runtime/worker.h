@@ -8,6 +8,7 @@
  */
 
 #include "core/histogram.h"
+#include "core/list.h"
 #include "runtime/runtime.h"
 
 #include <stdalign.h>
@@ -15,9 +16,8 @@
 enum {
     CACHE_LINE = 64,
     INTAKE_MAX = 1024,       /* timers received, and cancelled ones reclaimed, per poll */
-    ADOPT_MAX = 256,         /* timers adopted per poll */
     TURN_MAX = 8 * 1024,     /* received timers that one poll reverses into sending order */
-    DEAL_MAX = 1024,         /* timers without a worker that one poll distributes */
+    HAND_OVER_MAX = 256,     /* timers that a worker that leaves hands over at a time */
     GARBAGE_MAX = 64 * 1024, /* cancelled timers not yet reclaimed; or a quarter of the live ones */
     STALE_PERCENT = 10,      /* keeps a wheel's stale entries below a quarter of its timers */
     TRIES_MAX = 4,           /* calls per poll to a wheel that has more to do */
@@ -26,6 +26,21 @@ enum {
 };
 
 static_assert(BEL_WORKERS_MAX == 1 << INDEX_BITS, "an id has room for the index");
+
+/* Timers taken from the inbox and not yet received. Usually the worker holds the mutex while it
+ * receives timers, but a thread that cancels many of them may take out the cancelled ones. The
+ * atomics are written with the mutex held. */
+struct backlog {
+    pthread_mutex_t mutex;
+    _Atomic bool is_filled;             /* there are timers */
+    _Atomic uint64_t taken;             /* timers that have left the backlog */
+    struct bel_queue_node *unturned;    /* newest first */
+    struct bel_queue_node *turned;      /* already reversed, oldest first */
+    struct bel_queue_node *turned_last; /* the newest of them */
+    struct bel_queue_node *first;       /* completely reversed, oldest first */
+    struct bel_queue_node *last;        /* the newest of them; undefined if there is none */
+    struct bel_queue_node *swept;       /* the last that a sweep has looked at; NULL: none */
+};
 
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): cache lines of their own, see above */
 struct bel_worker {
@@ -37,29 +52,32 @@ struct bel_worker {
     bool is_taken;       /* with the runtime's mutex held */
     bool is_polling;
     bool has_waited;                 /* since the last poll */
+    bool has_parked;                 /* its inbox, since it last took from it */
     volatile bool is_waiting;        /* asleep: only a signal handler on this thread can see it */
     bool must_look;                  /* the next poll must read the clock: something has changed */
     _Atomic bool is_watched;         /* the metronome wakes it: see bel_worker_fd() */
+    bool is_served;                  /* counted in `served` of the shared wheel */
+    bool is_listed;                  /* in `sleepers` of the shared wheel */
+    struct bel_link sleeper;         /* with the mutex of the shared wheel held */
+    uint64_t sleeps_until;           /* likewise; without the dues of the shared wheel */
     uint32_t unchanged;              /* polls since the published time changed */
     uint64_t now_seen;               /* the published time at the last check */
     uint64_t wake_known;             /* the last value written to wake_at; 0: unknown */
-    struct bel_queue_node *unturned; /* taken from the inbox, newest first */
-    struct bel_queue_node *turned;   /* already reversed, oldest first */
-    struct bel_queue_node *incoming; /* completely reversed, oldest first, not yet processed */
     struct bel_queue_node *returned; /* cancelled timers to reclaim, in no order */
-    struct record *parcel;           /* timers to adopt, linked through `entry` */
     struct bel_alarm alarm;
     struct bel_histogram lateness;
 
     alignas(CACHE_LINE) struct bel_queue inbox;
+    _Atomic uint64_t sent; /* timers pushed into the inbox */
     alignas(CACHE_LINE) struct bel_queue returns;
     _Atomic uint32_t returns_depth;
+    _Atomic bool is_stuck; /* a thread has waited in vain for the worker to reclaim */
+    alignas(CACHE_LINE) struct backlog backlog;
     alignas(CACHE_LINE) _Atomic uint64_t wake_at; /* when the metronome must serve it */
     _Atomic uint64_t live;                        /* timers in its wheel, for other threads */
     _Atomic uint64_t stale;                       /* stale entries in its wheel */
-    _Atomic uint64_t adopted;                     /* timers dealt to it that it has received */
-    uint64_t dealt;                               /* timers dealt to it; with the runtime's mutex
-                                                     held */
+    _Atomic uint64_t next;                        /* its first due; 0: it is polling */
+    _Atomic uint64_t polled_at;                   /* when its last poll began */
     alignas(CACHE_LINE) _Atomic uint64_t now;     /* the time that the metronome published */
 };
 
@@ -71,9 +89,12 @@ void bel__intake(struct bel_worker *worker);
 /* Returns whether there is nothing to receive. */
 bool bel__intake_is_empty(const struct bel_worker *worker);
 
-/* Empties a worker that has left the roster and closed its queues, and passes its timers on. */
-void bel__intake_hand_over(struct bel_worker *worker, struct bel_queue_node *inbox,
-                           struct bel_queue_node *returns);
+/* Closes the queues of a worker that has left the roster, and empties it into the shared wheel. */
+void bel__intake_hand_over(struct bel_worker *worker);
+
+/* Reclaims some of the cancelled timers that a worker has not received. Any thread may call it.
+ * Returns false if another thread holds the backlog. */
+bool bel__intake_sweep(struct bel_worker *worker, struct visitor *visitor);
 
 /* Puts a pending timer of the worker into its wheel, to come up at `at`. If memory has run out,
  * sends it to the inbox again. */
@@ -84,6 +105,9 @@ void bel__worker_publish(struct bel_worker *worker);
 
 /* Rings a timer whose entry has come up, unless the entry is stale; ring.c. */
 bool bel__ring(struct bel_worker *worker, const struct bel_wheel_timer *popped, uint64_t now);
+
+/* Rings the first due timer of the shared wheel, unless an own one is not later. */
+enum bel_shared_pop bel__ring_shared(struct bel_worker *worker, uint64_t now);
 
 /* Ends the ring of a callback that will not return. */
 void bel__ring_abandon(struct bel_worker *worker);
@@ -112,10 +136,11 @@ static inline bool worker_owns(const struct bel_worker *worker, const struct rec
     return get32(&record->owner) == worker_id(worker);
 }
 
-/* Returns the next record of a parcel. */
-static inline struct record *parcel_next(const struct record *record)
+/* Returns how many timers were sent to a worker and not yet received. */
+static inline uint64_t worker_inbox(const struct bel_worker *worker)
 {
-    return (struct record *)(uintptr_t)record->entry; /* NOLINT(performance-no-int-to-ptr) */
+    uint64_t taken = get64(&worker->backlog.taken), sent = get64(&worker->sent);
+    return sent > taken ? sent - taken : 0;
 }
 
 /* Returns a free record to the pool. */

@@ -35,13 +35,23 @@ static void clear_roster(struct roster *roster)
 {
     atomic_init(&roster->seats_used, AROUND_SEATS);
     atomic_init(&roster->count, 0);
-    atomic_init(&roster->unowned, 0);
     atomic_init(&roster->stopping, false);
     roster->incarnations = 0;
-    bel__queue_init(&roster->merge);
     for (unsigned i = 0; i < AROUND_SEATS; i++) {
         clear_seat(i);
     }
+}
+
+static void clear_shared(struct shared *shared)
+{
+    memset(shared, 0, sizeof *shared);
+    shared->wheel = &around.wheels[AROUND_SHARED];
+    shared->wheel->is_there = true;
+    shared->covered = BEL_NEVER;
+    bel__list_init(&shared->sleepers);
+    bel__queue_init(&shared->left);
+    atomic_init(&shared->next, BEL_NEVER);
+    atomic_init(&shared->wake_at, BEL_NEVER);
 }
 
 /* Large data that does not change, such as histograms, is not reset, because this is called for
@@ -60,7 +70,9 @@ void around_start(uint64_t now, bel_ring_fn *ring)
     runtime->pool.slab.base = (unsigned char *)(void *)around.records;
     atomic_init(&runtime->pool.used, AROUND_RECORDS + 1);
     atomic_init(&runtime->kinds[0].ring, ring);
+    runtime->garbage_floor = 1000;
     clear_roster(&runtime->roster);
+    clear_shared(&runtime->shared);
     for (unsigned i = 0; i < AROUND_VISITORS; i++) {
         atomic_init(&around.visitors[i].runtime, runtime);
     }
@@ -100,6 +112,24 @@ int bel__visitor_make(struct bel_runtime *runtime, struct visitor **out)
     (void)runtime, (void)out;
     REQUIRE(false);
     return BEL_ENOMEM;
+}
+
+void bel__visitor_count(struct bel_runtime *runtime, struct visitor *visitor, enum counter which,
+                        uint64_t more)
+{
+    if (visitor == NULL) visitor = &around.visitors[around_self()];
+    REQUIRE(visitor_runtime(visitor) == runtime);
+    count_many(&visitor->counters, which, more);
+}
+
+uint64_t bel__stats_queued_garbage(struct bel_runtime *runtime)
+{
+    return runtime->garbage_floor / 2;
+}
+
+void bel__visitor_give(struct bel_runtime *runtime, struct visitor *visitor, struct record *record)
+{
+    pool_give(&runtime->pool, &visitor->magazine, record);
 }
 
 void bel__runtime_lock(struct bel_runtime *runtime)
@@ -156,10 +186,14 @@ static bool is_rung(const volatile void *flag)
     return atomic_load_explicit((const volatile atomic_bool *)flag, memory_order_relaxed);
 }
 
-/* Time does not advance while threads run. */
-void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until)
+/* Time does not advance while threads run: an alarm rings at once or stays silent. */
+void bel__alarm_set(const struct bel_alarm *alarm, struct bel_boot until)
 {
-    REQUIRE(until.ns > around.now);
+    if (until.ns <= around.now) bel__alarm_ring(alarm);
+}
+
+void bel__alarm_sleep(const struct bel_alarm *alarm)
+{
     interleave_await(&around.is_rung[alarm->event_fd], INTERLEAVE_READ, is_rung);
     bel__alarm_clear(alarm);
 }
@@ -170,9 +204,9 @@ int bel__metronome_start(struct bel_runtime *runtime)
     return 0;
 }
 
-void bel__metronome_notify(struct bel_runtime *runtime, struct bel_worker *worker, uint64_t due)
+void bel__metronome_notify(struct bel_runtime *runtime, _Atomic uint64_t *wake_at, uint64_t due)
 {
-    (void)runtime, (void)worker, (void)due;
+    (void)runtime, (void)wake_at, (void)due;
 }
 
 void bel__histogram_init(struct bel_histogram *histogram)
@@ -301,6 +335,12 @@ uint64_t bel_wheel_next(const struct bel_wheel *wheel)
     REQUIRE(wheel != NULL);
     const struct bel_wheel_timer *first = first_of(&around.wheels[wheel - around.wheels]);
     return first != NULL ? first->due : BEL_NEVER;
+}
+
+bool bel_wheel_next_exact(struct bel_wheel *wheel, uint64_t *out)
+{
+    *out = bel_wheel_next(wheel);
+    return true;
 }
 
 uint64_t bel_wheel_count(const struct bel_wheel *wheel)

@@ -22,6 +22,7 @@ enum {
     AROUND_RECORDS = 4,                   /* indices start at 1 */
     AROUND_MAIN = INTERLEAVE_THREADS_MAX, /* a visitor that belongs to no thread */
     AROUND_VISITORS,
+    AROUND_SHARED = AROUND_VISITORS, /* the shared wheel */
 };
 
 /* A wheel that is just a table of its timers. */
@@ -36,8 +37,8 @@ extern struct around {
     struct bel_worker seats[AROUND_SEATS];
     struct bel_runtime runtime;
     struct visitor visitors[AROUND_VISITORS];
-    struct bel_wheel wheels[AROUND_VISITORS]; /* one per visitor */
-    atomic_bool is_rung[AROUND_SEATS];        /* alarms; `event_fd` is their index */
+    struct bel_wheel wheels[AROUND_VISITORS + 1]; /* one per visitor, and the shared one */
+    atomic_bool is_rung[AROUND_SEATS];            /* alarms; `event_fd` is their index */
     struct record records[AROUND_RECORDS + 1];
     uint64_t now;
     unsigned acting; /* visitor, in setup and check */

@@ -176,7 +176,8 @@ static bool move(unsigned queued)
     if (begun != WORD_MOVE_BEGUN) return false;
     timer.note = due;
     atomic_store_explicit(&timer.due, due, memory_order_relaxed);
-    if (word_move_end(&timer.word, queued) == WORD_MOVED_PUSH) push();
+    enum word_moved moved = word_move_end(&timer.word, queued);
+    if (moved == WORD_MOVED_PUSH || moved == WORD_MOVED_ENDED_PUSH) push();
     return true;
 }
 

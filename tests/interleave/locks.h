@@ -29,6 +29,13 @@ static inline bool interleave_is_clear(const volatile void *flag)
     return !atomic_load_explicit((const volatile atomic_bool *)flag, memory_order_relaxed);
 }
 
+static inline int interleave_mutex_init(struct interleave_mutex *mutex, const void *unused)
+{
+    (void)unused;
+    atomic_init(&mutex->is_held, false);
+    return 0;
+}
+
 static inline int interleave_mutex_lock(struct interleave_mutex *mutex)
 {
     interleave_await(&mutex->is_held, INTERLEAVE_WRITE, interleave_is_clear);
@@ -66,6 +73,7 @@ static inline int interleave_cond_broadcast(struct interleave_cond *cond)
 }
 
 #define pthread_mutex_t        struct interleave_mutex
+#define pthread_mutex_init     interleave_mutex_init
 #define pthread_mutex_lock     interleave_mutex_lock
 #define pthread_mutex_trylock  interleave_mutex_trylock
 #define pthread_mutex_unlock   interleave_mutex_unlock

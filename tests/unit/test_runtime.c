@@ -482,6 +482,76 @@ static void a_callback_may_schedule(void)
     close_all();
 }
 
+static void a_pending_timer_can_be_found_and_one_that_ended_cannot(void)
+{
+    struct bel_pending found = {.user = 99};
+    open_all();
+    bel_timer_t timer = schedule(5 * S, 42);
+    CHECK(bel_runtime_find(runtime, timer, &found));
+    CHECK(found.timer == timer);
+    CHECK_EQ(found.user, 42);
+    CHECK_EQ(found.due.ns, now() + 5 * S);
+    CHECK_EQ(found.remaining_ns, 5 * S);
+    CHECK_EQ(found.kind, KIND);
+    CHECK_EQ(found.priority, BEL_PRIORITY_DEFAULT);
+    CHECK_EQ(found.repeat, BEL_ONCE);
+    CHECK_EQ(found.period_ns, 0);
+    CHECK(!found.is_wall);
+    CHECK(bel_runtime_reschedule(runtime, timer, (struct bel_boot){now() + S}) == 0);
+    CHECK(bel_runtime_find(runtime, timer, &found));
+    CHECK_EQ(found.remaining_ns, S);
+    bel_clock_fake_advance(fake, 2 * S);
+    CHECK(bel_runtime_find(runtime, timer, &found));
+    CHECK_EQ(found.remaining_ns, 0);
+    CHECK_EQ(poll_all(), 1);
+    found.user = 99;
+    CHECK(!bel_runtime_find(runtime, timer, &found));
+    (void)schedule(S, 1); /* in its memory */
+    CHECK(!bel_runtime_find(runtime, timer, &found));
+    CHECK(!bel_runtime_find(runtime, BEL_TIMER_NONE, &found));
+    CHECK(!bel_runtime_find(runtime, UINT64_MAX, &found));
+    CHECK_EQ(found.user, 99);
+    close_all();
+}
+
+static void a_walk_visits_every_pending_timer_in_the_order_of_their_dues(void)
+{
+    struct bel_runtime_walk *walk;
+    struct bel_pending found;
+    bel_timer_t timer;
+    open_all();
+    CHECK(bel_runtime_walk_open(runtime, &walk) == 0);
+    CHECK(!bel_runtime_walk_next(walk, &found));
+    bel_runtime_walk_close(walk);
+    for (uint64_t i = 0; i < 1000; i++) {
+        timer = schedule((1 + i * 7919 % 1000) * MS, i * 7919 % 1000);
+        if (i % 10 == 0) CHECK(bel_runtime_cancel(runtime, timer));
+    }
+    struct bel_schedule beat = {
+        .due = {now() + S}, .kind = KIND, .user = 5000, .repeat = BEL_RATE_SKIP, .period_ns = S};
+    CHECK(bel_runtime_schedule(runtime, &beat, &timer) == 0);
+    struct bel_schedule wall = {.wall_ms = 1000000 + 20000, .kind = KIND, .user = 5001};
+    CHECK(bel_runtime_schedule_wall(runtime, &wall, &timer) == 0);
+    CHECK(bel_runtime_walk_open(runtime, &walk) == 0);
+    CHECK(bel_runtime_cancel(runtime, timer)); /* the walk is of the moment when it was opened */
+    uint64_t count = 0, last = 0;
+    while (bel_runtime_walk_next(walk, &found)) {
+        CHECK(found.due.ns >= last);
+        CHECK_EQ(found.remaining_ns, found.due.ns - now());
+        CHECK_EQ(bel_runtime_is_pending(runtime, found.timer), found.user != 5001);
+        if (found.user < 5000) CHECK_EQ(found.remaining_ns, (1 + found.user) * MS);
+        if (found.user == 5000) CHECK_EQ(found.period_ns, S);
+        CHECK_EQ(found.is_wall, found.user == 5001);
+        if (found.is_wall) CHECK(found.wall.ms == 1000000 + 20000);
+        last = found.due.ns;
+        count++;
+    }
+    CHECK_EQ(count, 902);
+    bel_runtime_walk_close(walk);
+    bel_runtime_walk_close(NULL);
+    close_all();
+}
+
 int main(void)
 {
     RUN(a_timer_due_exactly_now_rings);
@@ -506,5 +576,7 @@ int main(void)
     RUN(one_million_schedule_and_cancel_pairs_leave_memory_where_it_was);
     RUN(cancel_sync_refuses_from_inside_the_callback);
     RUN(a_callback_may_schedule);
+    RUN(a_pending_timer_can_be_found_and_one_that_ended_cannot);
+    RUN(a_walk_visits_every_pending_timer_in_the_order_of_their_dues);
     return 0;
 }

@@ -6,6 +6,7 @@
  */
 #include "../memory.h"
 
+#include "runtime/found.c"    /* NOLINT(bugprone-suspicious-include) */
 #include "runtime/snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "../check.h"

@@ -21,6 +21,7 @@ static uint64_t pause_and_get_period(const struct record *record)
 }
 
 #define record_period pause_and_get_period
+#include "runtime/found.c"    /* NOLINT(bugprone-suspicious-include) */
 #include "runtime/snapshot.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "../check.h"

@@ -25,11 +25,14 @@ static struct actor actors[ACTORS];
 static struct bel_worker *workers[ACTORS];
 static size_t polled[ACTORS];
 static atomic_uint rung[64]; /* by user word */
+static uint64_t order[64];   /* the user words in the order of the rings, up to 64 */
+static atomic_uint rings;
 
 static void ring(void *context, const struct bel_event *event)
 {
     (void)context;
     atomic_fetch_add(&rung[event->user % 64], 1);
+    order[atomic_fetch_add(&rings, 1) % 64] = event->user;
 }
 
 static void open_all(void)
@@ -44,6 +47,7 @@ static void open_all(void)
         actor_start(&actors[i]);
         workers[i] = NULL;
     }
+    atomic_store(&rings, 0);
     for (unsigned i = 0; i < 64; i++) {
         atomic_store(&rung[i], 0);
     }
@@ -142,7 +146,7 @@ static void a_timer_sent_to_a_worker_rings_there(void)
     close_all();
 }
 
-static void any_worker_means_each_in_turn(void)
+static void any_worker_means_one_that_polls(void)
 {
     open_all();
     enter(0);
@@ -150,9 +154,27 @@ static void any_worker_means_each_in_turn(void)
     for (unsigned i = 0; i < 10; i++) {
         (void)schedule_on(NULL, MS, i);
     }
+    CHECK_EQ(stats().shared, 10);
+    CHECK_EQ(poll_one(0), 0);
     bel_clock_fake_advance(fake, MS);
-    CHECK_EQ(poll_one(0), 5);
-    CHECK_EQ(poll_one(1), 5);
+    CHECK_EQ(poll_one(1), 10);
+    CHECK_EQ(poll_one(0), 0);
+    close_all();
+}
+
+/* The own timers of a worker and those for any worker ring by their dues. */
+static void own_timers_and_those_for_any_worker_ring_in_the_order_of_their_dues(void)
+{
+    open_all();
+    enter(0);
+    for (unsigned i = 0; i < 10; i++) {
+        (void)schedule_on(i % 3 == 0 ? NULL : workers[0], (10 - i) * MS, 10 - i);
+    }
+    bel_clock_fake_advance(fake, S);
+    CHECK_EQ(poll_one(0), 10);
+    for (unsigned i = 1; i <= 10; i++) {
+        CHECK_EQ(order[i - 1], i);
+    }
     close_all();
 }
 
@@ -168,7 +190,7 @@ static void cancel_from_any_thread_is_true_once_then_false(void)
     CHECK(bel_runtime_cancel(runtime, in_inbox));
     CHECK(!bel_runtime_cancel(runtime, in_inbox));
     CHECK_EQ(stats().pending, 0);
-    CHECK_EQ(stats().garbage, 1);
+    CHECK_EQ(stats().garbage, 2);
     bel_clock_fake_advance(fake, S);
     CHECK_EQ(poll_one(0), 0);
     CHECK_EQ(stats().garbage, 0);
@@ -291,58 +313,36 @@ static void an_entry_in_migration_can_be_cancelled_and_moved(void)
     close_all();
 }
 
-/* The timers of a worker that ends go to three workers without timers: `counts` is what each then
- * has. */
-static void share(unsigned timers, uint64_t counts[ACTORS])
+static void the_timers_of_a_thread_that_ended_ring_wherever_a_worker_polls(void)
 {
+    enum {
+        TIMERS = 45
+    };
     unsigned index = 0;
     open_all();
     struct actor leaver;
     actor_start(&leaver);
     actor_do(&leaver, enter_task, &index);
-    for (unsigned i = 0; i < timers; i++) {
-        (void)schedule_on(workers[0], 10 * MS, i);
+    for (unsigned i = 0; i < TIMERS; i++) {
+        (void)schedule_on(workers[0], (1 + i % 3) * MS, i);
     }
     actor_do(&leaver, poll_task, &index);
     for (unsigned i = 0; i < ACTORS; i++) {
         enter(i);
     }
     actor_stop(&leaver);
+    CHECK_EQ(stats().shared, TIMERS);
     for (unsigned i = 0; i < ACTORS; i++) {
-        (void)poll_one(i);
-        counts[i] = pending_on(i);
+        bel_clock_fake_advance(fake, MS);
+        CHECK_EQ(poll_one(i), TIMERS / 3);
     }
-    bel_clock_fake_advance(fake, 10 * MS);
-    CHECK_EQ(poll_one(0) + poll_one(1) + poll_one(2), timers);
-    for (unsigned i = 0; i < timers; i++) {
+    for (unsigned i = 0; i < TIMERS; i++) {
         CHECK_EQ(atomic_load(&rung[i]), 1);
     }
     close_all();
 }
 
-static void three_workers_share_45_merged_timers_fifteen_each(void)
-{
-    uint64_t counts[ACTORS];
-    share(45, counts);
-    for (unsigned i = 0; i < ACTORS; i++) {
-        CHECK_EQ(counts[i], 15);
-    }
-}
-
-static void shares_that_cannot_be_equal_differ_by_one(void)
-{
-    for (unsigned timers = 46; timers <= 47; timers++) {
-        uint64_t counts[ACTORS], larger = 0;
-        share(timers, counts);
-        for (unsigned i = 0; i < ACTORS; i++) {
-            CHECK(counts[i] == 15 || counts[i] == 16);
-            larger += counts[i] - 15;
-        }
-        CHECK_EQ(larger, timers - 45);
-    }
-}
-
-static void timers_merged_before_any_worker_exists_ring_after_the_first_registers(void)
+static void timers_scheduled_before_any_worker_exists_ring_after_the_first_registers(void)
 {
     open_all();
     (void)schedule_on(NULL, MS, 1);
@@ -489,7 +489,8 @@ static void handles_of_a_record_used_again_are_told_apart(void)
 int main(void)
 {
     RUN(a_timer_sent_to_a_worker_rings_there);
-    RUN(any_worker_means_each_in_turn);
+    RUN(any_worker_means_one_that_polls);
+    RUN(own_timers_and_those_for_any_worker_ring_in_the_order_of_their_dues);
     RUN(cancel_from_any_thread_is_true_once_then_false);
     RUN(a_stale_entry_fires_nothing_and_its_garbage_returns_to_zero);
     RUN(a_timer_can_be_moved_from_another_thread_earlier_and_later);
@@ -497,9 +498,8 @@ int main(void)
     RUN(a_worker_leaves_and_its_timers_ring_exactly_once_elsewhere);
     RUN(a_thread_that_ends_without_leaving_loses_nothing);
     RUN(an_entry_in_migration_can_be_cancelled_and_moved);
-    RUN(three_workers_share_45_merged_timers_fifteen_each);
-    RUN(shares_that_cannot_be_equal_differ_by_one);
-    RUN(timers_merged_before_any_worker_exists_ring_after_the_first_registers);
+    RUN(the_timers_of_a_thread_that_ended_ring_wherever_a_worker_polls);
+    RUN(timers_scheduled_before_any_worker_exists_ring_after_the_first_registers);
     RUN(a_schedule_on_a_worker_that_has_left_goes_to_another);
     RUN(dropping_the_handle_does_not_drop_the_timer);
     RUN(a_metronome_that_stood_still_for_ten_seconds_loses_no_tick);
