@@ -139,10 +139,11 @@ BEL_CHECKED int bel_runtime_schedule(struct bel_runtime *runtime,
 BEL_CHECKED int bel_runtime_schedule_after(struct bel_runtime *runtime, uint64_t delay_ns,
                                            const struct bel_schedule *schedule, bel_timer_t *out);
 
-/* Like bel_runtime_schedule(), but due at `schedule->wall_ms` of the wall clock. The conversion
- * into `due` happens once, in this call: setting the clock later does not move the timer. A
- * snapshot stores the wall time instead of the remaining delay. If the timer repeats, each ring
- * sets its wall time to that of the next ring. */
+/* Like bel_runtime_schedule(), but due at `schedule->wall_ms` of the wall clock. The timer follows
+ * the clock: when it is set, the metronome moves the timer, which then is due at the same wall
+ * time, or at once if that is past. A snapshot stores the wall time instead of the remaining delay.
+ * If the timer repeats, each ring sets its wall time to that of the next ring.
+ * bel_runtime_reschedule() makes it an ordinary timer. */
 BEL_CHECKED int bel_runtime_schedule_wall(struct bel_runtime *runtime,
                                           const struct bel_schedule *schedule, bel_timer_t *out);
 
@@ -246,10 +247,10 @@ void bel_worker_run(struct bel_worker *worker);
  * first call on, the metronome wakes this worker. */
 int bel_worker_fd(struct bel_worker *worker);
 
-/* Does the work of the metronome in BEL_METRONOME_MANUAL: wakes workers that have due timers and
- * publishes the time. With a clock other than the system clock this call is what wakes sleeping
- * workers: call it after moving the clock. Returns when to call again if nothing is scheduled
- * meanwhile. */
+/* Does the work of the metronome in BEL_METRONOME_MANUAL: moves timers for wall times if the wall
+ * clock was set, wakes workers that have due timers and publishes the time. With a clock other than
+ * the system clock this call is what wakes sleeping workers: call it after moving the clock.
+ * Returns when to call again if nothing is scheduled meanwhile. */
 struct bel_boot bel_runtime_tick(struct bel_runtime *runtime);
 
 /*
@@ -286,6 +287,13 @@ enum bel_shutdown {
 BEL_CHECKED int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
                                      struct bel_runtime *into);
 
+/* Like bel_runtime_shutdown(), but waits for the workers until `deadline` at most. Returns
+ * BEL_EBUSY if one has not left by then, because it is stuck in a callback or does not poll. Then
+ * the shutdown is called off: no timer has ended, the workers that are left go on, and the others
+ * have left. */
+BEL_CHECKED int bel_runtime_shutdown_until(struct bel_runtime *runtime, enum bel_shutdown how,
+                                           struct bel_runtime *into, struct bel_boot deadline);
+
 /* Serializes every pending timer, sorted, without stopping any thread. Each timer is recorded as it
  * was at some moment during the call. Returns 0 and sets `*out` to `*out_bytes` of memory, which
  * the caller frees with free(); or returns BEL_ENOMEM. */
@@ -299,6 +307,28 @@ BEL_CHECKED int bel_runtime_snapshot(const struct bel_runtime *runtime, void **o
  * cancelled. */
 BEL_CHECKED int bel_runtime_restore(struct bel_runtime *runtime, const void *snapshot,
                                     size_t bytes);
+
+/* A timer in a snapshot. */
+struct bel_snapshot_timer {
+    uint64_t user;
+    uint64_t remaining_ns; /* when the snapshot was taken; 0: overdue, or a timer for a wall time */
+    uint64_t overdue_ns;   /* when the snapshot was taken */
+    uint64_t period_ns;
+    struct bel_wall wall; /* if `is_wall` */
+    bool is_wall;
+    bel_kind_t kind;
+    uint8_t priority;
+    uint8_t repeat; /* enum bel_repeat */
+};
+
+/* Checks a snapshot and returns when it was taken and how many timers it has. Returns 0, or the
+ * error of bel_runtime_restore() for its bytes. */
+BEL_CHECKED int bel_snapshot_open(const void *snapshot, size_t bytes, struct bel_wall *out_taken,
+                                  size_t *out_count);
+
+/* Reads the timer number `index`, below the count, of a snapshot that bel_snapshot_open() has
+ * accepted; they are sorted by due. */
+void bel_snapshot_read(const void *snapshot, size_t index, struct bel_snapshot_timer *out);
 
 struct bel_runtime_stats {
     uint64_t pending; /* scheduled - ended - cancelled; of a worker: at its last poll */

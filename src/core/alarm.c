@@ -62,23 +62,45 @@ void bel__alarm_set(const struct bel_alarm *alarm, struct bel_boot until)
     (void)err;
 }
 
-/* Sleeps until one of the first `count` descriptors is readable. */
-static void sleep_on(const struct bel_alarm *alarm, nfds_t count)
+/* Sleeps until one of the descriptors is readable; poll() ignores those that are negative. */
+static void sleep_on(const struct bel_alarm *alarm, int timer_fd, int other_fd)
 {
     struct pollfd fds[] = {{.fd = alarm->event_fd, .events = POLLIN},
-                           {.fd = alarm->timer_fd, .events = POLLIN}};
-    while (poll(fds, count, -1) < 0 && errno == EINTR) {}
+                           {.fd = timer_fd, .events = POLLIN},
+                           {.fd = other_fd, .events = POLLIN}};
+    while (poll(fds, 3, -1) < 0 && errno == EINTR) {}
     bel__alarm_clear(alarm);
 }
 
 void bel__alarm_sleep(const struct bel_alarm *alarm)
 {
-    sleep_on(alarm, 2);
+    sleep_on(alarm, alarm->timer_fd, -1);
+}
+
+void bel__alarm_wait_with(const struct bel_alarm *alarm, struct bel_boot until, int fd)
+{
+    bool is_timed = until.ns != BEL_NEVER;
+    if (is_timed) bel__alarm_set(alarm, until);
+    sleep_on(alarm, is_timed ? alarm->timer_fd : -1, fd);
 }
 
 void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until)
 {
-    bool is_timed = until.ns != BEL_NEVER;
-    if (is_timed) bel__alarm_set(alarm, until);
-    sleep_on(alarm, is_timed ? 2 : 1);
+    bel__alarm_wait_with(alarm, until, -1);
+}
+
+int bel__alarm_watch_clock(void)
+{
+    /* Two thousand years ahead: only setting the clock ends it. */
+    struct itimerspec at = {.it_value = {.tv_sec = (time_t)1 << 36}};
+    int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (fd < 0) return -1;
+    if (timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL) == 0) return fd;
+    (void)close(fd);
+    return -1;
+}
+
+void bel__alarm_unwatch_clock(int fd)
+{
+    if (fd >= 0) (void)close(fd);
 }

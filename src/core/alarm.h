@@ -42,4 +42,12 @@ void bel__alarm_sleep(const struct bel_alarm *alarm);
  * May return early. */
 void bel__alarm_wait(const struct bel_alarm *alarm, struct bel_boot until);
 
+/* Like bel__alarm_wait(), and ends when `fd` is readable too; -1: none. */
+void bel__alarm_wait_with(const struct bel_alarm *alarm, struct bel_boot until, int fd);
+
+/* Returns a descriptor that is readable once the wall clock was set, and stays readable; or -1 if
+ * none is available. */
+int bel__alarm_watch_clock(void);
+void bel__alarm_unwatch_clock(int fd);
+
 #endif

@@ -121,7 +121,20 @@ static void sleep_until(struct bel_runtime *runtime, uint64_t target)
     uint64_t earliest = metronome->last + metronome->resolution_ns;
     atomic_store_explicit(&metronome->target, target, memory_order_seq_cst);
     if (target > earliest && is_too_late(runtime, target)) return;
-    bel__alarm_wait(&metronome->alarm, (struct bel_boot){target});
+    bel__alarm_wait_with(&metronome->alarm, (struct bel_boot){target}, metronome->clock_fd);
+}
+
+/* Moves the timers for wall times if the wall clock was set. The first such timer makes the
+ * metronome watch the clock. */
+static void follow_clock(struct bel_runtime *runtime)
+{
+    struct metronome *metronome = &runtime->metronome;
+    if (!atomic_load_explicit(&runtime->wall.is_used, memory_order_acquire)) return;
+    if (metronome->clock_fd < 0) metronome->clock_fd = bel__alarm_watch_clock();
+    if (bel__wall_check(runtime) && metronome->clock_fd >= 0) {
+        bel__alarm_unwatch_clock(metronome->clock_fd);
+        metronome->clock_fd = bel__alarm_watch_clock();
+    }
 }
 
 static void *run(void *arg)
@@ -134,6 +147,7 @@ static void *run(void *arg)
             bel__alarm_wait(&metronome->alarm, (struct bel_boot){earliest});
             continue;
         }
+        follow_clock(runtime);
         sleep_until(runtime, turn(runtime, now));
     }
     return NULL;
@@ -182,6 +196,7 @@ struct bel_boot bel_runtime_tick(struct bel_runtime *runtime)
         return (struct bel_boot){BEL_NEVER};
     }
     struct metronome *metronome = &runtime->metronome;
+    (void)bel__wall_check(runtime);
     uint64_t target = turn(runtime, runtime_now(runtime));
     atomic_store_explicit(&metronome->target, target, memory_order_seq_cst);
     return (struct bel_boot){target};

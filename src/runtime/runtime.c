@@ -7,6 +7,7 @@
 #include "runtime/worker.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 /* Derives a number from an address and a counter, so that handles of two runtimes differ even if
  * both had the same address. */
@@ -17,6 +18,17 @@ static uint32_t disguise_from(const void *address)
     uint64_t seed = atomic_fetch_add_explicit(&runtimes_made, 1, memory_order_relaxed);
     seed = (seed << 48 ^ (uintptr_t)address) + 1;
     return (uint32_t)(seed * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* Initialises a condition for waits by the monotonic clock. */
+static bool init_monotonic(pthread_cond_t *cond)
+{
+    pthread_condattr_t attributes;
+    if (pthread_condattr_init(&attributes) != 0) return false;
+    bool is_made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
+                   pthread_cond_init(cond, &attributes) == 0;
+    (void)pthread_condattr_destroy(&attributes);
+    return is_made;
 }
 
 static int make_parts(struct bel_runtime *runtime, uint32_t timers_max)
@@ -31,7 +43,7 @@ static int make_parts(struct bel_runtime *runtime, uint32_t timers_max)
     bel__histogram_init(runtime->lateness);
     if (pthread_mutex_init(&runtime->mutex, NULL) != 0) return BEL_ENOMEM;
     if (pthread_cond_init(&runtime->rung, NULL) != 0) return BEL_ENOMEM;
-    if (pthread_cond_init(&runtime->roster.changed, NULL) != 0) return BEL_ENOMEM;
+    if (!init_monotonic(&runtime->roster.changed)) return BEL_ENOMEM;
     return bel__alarm_init(&runtime->metronome.alarm);
 }
 
@@ -54,6 +66,8 @@ int bel_runtime_create(const struct bel_runtime_options *options, struct bel_run
     runtime->mode = options->metronome;
     runtime->forks = atomic_load_explicit(&bel__forks, memory_order_relaxed);
     runtime->metronome.alarm = (struct bel_alarm){-1, -1};
+    runtime->metronome.clock_fd = -1;
+    runtime->wall.move = bel__timer_follow;
     uint32_t us = options->resolution_us != 0 ? options->resolution_us : RESOLUTION_US_DEFAULT;
     runtime->metronome.resolution_ns = UINT64_C(1000) * us;
     err = make_parts(runtime, max);
@@ -96,6 +110,7 @@ void bel_runtime_destroy(struct bel_runtime *runtime)
         bel__inbox_destroy(inbox);
     }
     bel__alarm_finish(&runtime->metronome.alarm);
+    bel__alarm_unwatch_clock(runtime->metronome.clock_fd);
     bel__pool_finish(&runtime->pool);
     free(runtime->lateness);
     free(runtime);

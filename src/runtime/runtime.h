@@ -12,6 +12,7 @@
 #include "core/histogram.h"
 #include "runtime/shared.h"
 #include "runtime/visitor.h"
+#include "runtime/wall.h"
 
 enum {
     RESOLUTION_US_DEFAULT = 50,
@@ -48,6 +49,7 @@ struct metronome {
     _Atomic uint64_t target; /* until when it sleeps; 0: it is awake or has been rung */
     uint64_t resolution_ns;
     uint64_t last; /* time of the last turn */
+    int clock_fd;  /* readable when the wall clock was set; -1: none yet, or not available */
     _Atomic uint64_t turns, wakes, missed, drift_max;
 };
 
@@ -59,6 +61,7 @@ struct bel_runtime {
     struct roster roster;
     struct shared shared;
     struct metronome metronome;
+    struct wall wall;
     struct kind kinds[BEL_KINDS_MAX];
     pthread_mutex_t mutex;          /* for workers that enter and leave; never taken to schedule
                                        or ring */

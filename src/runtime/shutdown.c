@@ -8,36 +8,16 @@
  * Other threads may still cancel and move timers. So each timer is claimed first (word.h); from
  * then on it rings as on a worker, and threads that wait for its callback are woken.
  */
+#include "core/units.h"
 #include "runtime/inbox.h"
 #include "runtime/worker.h"
 
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
-/* Waits for another shutdown to end, then until no worker is left. */
-static void stop_workers(struct bel_runtime *runtime)
-{
-    struct roster *roster = &runtime->roster;
-    bel__runtime_lock(runtime);
-    while (atomic_load_explicit(&roster->stopping, memory_order_relaxed)) {
-        (void)pthread_cond_wait(&roster->changed, &runtime->mutex);
-    }
-    /* Release pairs with the acquire in bel_worker_wait. */
-    atomic_store_explicit(&roster->stopping, true, memory_order_release);
-    for (unsigned i = 0; i < BEL_WORKERS_MAX; i++) {
-        struct bel_worker *worker = atomic_load_explicit(&roster->live[i], memory_order_relaxed);
-        if (worker != NULL) bel__alarm_ring(&worker->alarm);
-    }
-    while (get32(&roster->count) > 0) {
-        (void)pthread_cond_wait(&roster->changed, &runtime->mutex);
-    }
-    unsigned thread_count = runtime->thread_count;
-    runtime->thread_count = 0; /* no others start before the shutdown ends */
-    bel__runtime_unlock(runtime);
-    for (unsigned i = 0; i < thread_count; i++) {
-        (void)pthread_join(runtime->threads[i], NULL);
-    }
-}
+/* While it waits for a deadline, looks at the runtime's clock at least this often. */
+#define LOOK_NS NS_PER_S
 
 /* Allows workers to enter again. */
 static void reopen(struct bel_runtime *runtime)
@@ -46,6 +26,61 @@ static void reopen(struct bel_runtime *runtime)
     atomic_store_explicit(&runtime->roster.stopping, false, memory_order_release);
     (void)pthread_cond_broadcast(&runtime->roster.changed);
     bel__runtime_unlock(runtime);
+}
+
+/* Waits until the roster has changed, or until `deadline` of the runtime's clock. Returns false if
+ * that has come. The mutex is held. */
+static bool wait_for_change(struct bel_runtime *runtime, uint64_t deadline)
+{
+    if (deadline == BEL_NEVER) {
+        (void)pthread_cond_wait(&runtime->roster.changed, &runtime->mutex);
+        return true;
+    }
+    uint64_t now = runtime_now(runtime);
+    if (deadline <= now) return false;
+    /* The condition does not know the boot clock: waits for the rest, and looks again. */
+    uint64_t at = bel_clock_mono(bel_clock_system()).ns;
+    uint64_t rest = deadline - now < LOOK_NS ? deadline - now : LOOK_NS;
+    struct timespec until = {(time_t)((at + rest) / NS_PER_S), (long)((at + rest) % NS_PER_S)};
+    (void)pthread_cond_timedwait(&runtime->roster.changed, &runtime->mutex, &until);
+    return true;
+}
+
+/* Waits for another shutdown to end, then until no worker is left. Returns 0; or BEL_EBUSY at the
+ * deadline, and then the workers that are left go on. */
+static int stop_workers(struct bel_runtime *runtime, uint64_t deadline)
+{
+    struct roster *roster = &runtime->roster;
+    bool is_in_time = true;
+    bel__runtime_lock(runtime);
+    while (is_in_time && atomic_load_explicit(&roster->stopping, memory_order_relaxed)) {
+        is_in_time = wait_for_change(runtime, deadline);
+    }
+    if (!is_in_time) {
+        bel__runtime_unlock(runtime);
+        return BEL_EBUSY;
+    }
+    /* Release pairs with the acquire in bel_worker_wait. */
+    atomic_store_explicit(&roster->stopping, true, memory_order_release);
+    for (unsigned i = 0; i < BEL_WORKERS_MAX; i++) {
+        struct bel_worker *worker = atomic_load_explicit(&roster->live[i], memory_order_relaxed);
+        if (worker != NULL) bel__alarm_ring(&worker->alarm);
+    }
+    while (is_in_time && get32(&roster->count) > 0) {
+        is_in_time = wait_for_change(runtime, deadline);
+    }
+    if (get32(&roster->count) > 0) {
+        bel__runtime_unlock(runtime);
+        reopen(runtime);
+        return BEL_EBUSY;
+    }
+    unsigned thread_count = runtime->thread_count;
+    runtime->thread_count = 0; /* no others start before the shutdown ends */
+    bel__runtime_unlock(runtime);
+    for (unsigned i = 0; i < thread_count; i++) {
+        (void)pthread_join(runtime->threads[i], NULL);
+    }
+    return 0;
 }
 
 /* The state of a shutdown. */
@@ -261,6 +296,12 @@ static void process_all(struct closing *closing)
 int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
                          struct bel_runtime *into)
 {
+    return bel_runtime_shutdown_until(runtime, how, into, (struct bel_boot){BEL_NEVER});
+}
+
+int bel_runtime_shutdown_until(struct bel_runtime *runtime, enum bel_shutdown how,
+                               struct bel_runtime *into, struct bel_boot deadline)
+{
     bool migrates = how == BEL_SHUTDOWN_MIGRATE;
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
     if (how > BEL_SHUTDOWN_DISCARD) return BEL_EINVAL;
@@ -273,7 +314,8 @@ int bel_runtime_shutdown(struct bel_runtime *runtime, enum bel_shutdown how,
     }
     if (visitor != NULL && visitor->ringing != NULL) return BEL_EBUSY;
     if (visitor != NULL && visitor->worker != NULL) bel__worker_end(visitor->worker);
-    stop_workers(runtime);
+    int err = stop_workers(runtime, deadline.ns);
+    if (err) return err;
     if (how == BEL_SHUTDOWN_KEEP) {
         reopen(runtime);
         return 0;

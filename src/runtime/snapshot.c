@@ -204,18 +204,59 @@ static int check_header(const uint8_t *snapshot, size_t bytes)
     return count == (bytes - HEADER_BYTES) / ENTRY_BYTES ? 0 : BEL_ECORRUPT;
 }
 
-/* Rejects everything that bel_runtime_snapshot() never writes, and kinds that are not registered
- * here. */
-static int check_entry(const struct bel_runtime *runtime, const struct entry *entry)
+/* Rejects everything that bel_runtime_snapshot() never writes. */
+static int check_entry(const struct entry *entry)
 {
     if (get(entry->zeros, sizeof entry->zeros) != 0) return BEL_ECORRUPT;
     if (entry->when > WHEN_INSTANT || entry->repeat > BEL_DELAY) return BEL_ECORRUPT;
     uint64_t time = get(entry->time, sizeof entry->time);
     if (entry->when == WHEN_INSTANT && (int64_t)time == WALL_NONE) return BEL_ECORRUPT;
     uint64_t period_ns = get(entry->period_ns, sizeof entry->period_ns);
-    if (entry->repeat != BEL_ONCE && period_ns == 0) return BEL_ECORRUPT;
+    return entry->repeat != BEL_ONCE && period_ns == 0 ? BEL_ECORRUPT : 0;
+}
+
+/* Checks that the kind of an entry is registered here. */
+static int check_kind(const struct bel_runtime *runtime, const struct entry *entry)
+{
     unsigned kind = (unsigned)get(entry->kind, sizeof entry->kind);
     return runtime_knows(runtime, kind) ? 0 : BEL_EINVAL;
+}
+
+static const struct entry *entries_in(const void *snapshot)
+{
+    return (const struct entry *)snapshot + HEADER_BYTES / ENTRY_BYTES;
+}
+
+int bel_snapshot_open(const void *snapshot, size_t bytes, struct bel_wall *out_taken,
+                      size_t *out_count)
+{
+    const struct header *header = snapshot;
+    int err = check_header(snapshot, bytes);
+    size_t count = err == 0 ? (bytes - HEADER_BYTES) / ENTRY_BYTES : 0;
+    for (size_t i = 0; err == 0 && i < count; i++) {
+        err = check_entry(&entries_in(snapshot)[i]);
+    }
+    if (err) return err;
+    *out_taken = (struct bel_wall){(int64_t)get(header->wall_ms, sizeof header->wall_ms)};
+    *out_count = count;
+    return 0;
+}
+
+void bel_snapshot_read(const void *snapshot, size_t index, struct bel_snapshot_timer *out)
+{
+    const struct entry *entry = &entries_in(snapshot)[index];
+    uint64_t time = get(entry->time, sizeof entry->time);
+    *out = (struct bel_snapshot_timer){
+        .user = get(entry->user, sizeof entry->user),
+        .remaining_ns = entry->when == WHEN_REMAINS ? time : 0,
+        .overdue_ns = entry->when == WHEN_OVERDUE ? time : 0,
+        .period_ns = entry->repeat != BEL_ONCE ? get(entry->period_ns, sizeof entry->period_ns) : 0,
+        .wall = {entry->when == WHEN_INSTANT ? (int64_t)time : 0},
+        .is_wall = entry->when == WHEN_INSTANT,
+        .kind = (bel_kind_t)get(entry->kind, sizeof entry->kind),
+        .priority = entry->priority,
+        .repeat = entry->repeat,
+    };
 }
 
 /* Schedules an entry; a time too far ahead to represent becomes the last instant. */
@@ -246,12 +287,13 @@ static int schedule(struct bel_runtime *runtime, const struct entry *entry, uint
 int bel_runtime_restore(struct bel_runtime *runtime, const void *snapshot, size_t bytes)
 {
     if (runtime_is_forked(runtime)) return BEL_ECLOSED;
-    int err = check_header(snapshot, bytes);
+    struct bel_wall taken;
+    size_t count, done = 0;
+    int err = bel_snapshot_open(snapshot, bytes, &taken, &count);
     if (err) return err;
-    const struct entry *entries = (const struct entry *)snapshot + HEADER_BYTES / ENTRY_BYTES;
-    size_t count = (bytes - HEADER_BYTES) / ENTRY_BYTES, done = 0;
+    const struct entry *entries = entries_in(snapshot);
     for (size_t i = 0; i < count; i++) {
-        err = check_entry(runtime, &entries[i]);
+        err = check_kind(runtime, &entries[i]);
         if (err) return err;
     }
     bel_timer_t *timers = malloc((count + 1) * sizeof *timers);

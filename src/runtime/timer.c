@@ -164,16 +164,20 @@ int bel_runtime_schedule_after(struct bel_runtime *runtime, uint64_t delay_ns,
 int bel_runtime_schedule_wall(struct bel_runtime *runtime, const struct bel_schedule *options,
                               bel_timer_t *out)
 {
-    int64_t now = bel_clock_wall(runtime->clock).ms, at = options->wall_ms, delay_ms;
-    struct bel_boot due = {runtime_now(runtime)};
+    int64_t at = options->wall_ms;
+    uint64_t due;
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
     if (at == WALL_NONE) return BEL_ERANGE;
-    if (at > now) {
-        if (__builtin_sub_overflow(at, now, &delay_ms)) return BEL_ERANGE;
-        if ((uint64_t)delay_ms > UINT64_MAX / NS_PER_MS) return BEL_ERANGE;
-        int err = bel_boot_add(due, (uint64_t)delay_ms * NS_PER_MS, &due);
-        if (err) return err;
+    /* Relaxed: nothing else is read. */
+    if (!atomic_load_explicit(&runtime->wall.is_used, memory_order_relaxed)) {
+        bel__wall_begin(runtime);
     }
-    return schedule(runtime, options, (struct when){due.ns, at}, out);
+    uint32_t steps = bel__wall_steps(runtime);
+    int64_t now = bel_clock_wall(runtime->clock).ms;
+    int err = bel__wall_due(at, now, runtime_now(runtime), &due);
+    if (err == 0) err = schedule(runtime, options, (struct when){due, at}, out);
+    if (err == 0 && bel__wall_steps(runtime) != steps) bel__wall_follow(runtime, *out);
+    return err;
 }
 
 int bel_delay_from_seconds(double seconds, uint64_t *out_ns)
@@ -345,7 +349,6 @@ static void move(struct visitor *visitor, struct record *record, uint64_t due)
 {
     struct bel_worker *worker = visitor->worker;
     set64(&record->due, due);
-    set32(&record->what, get32(&record->what) & ~WHAT_INSTANT);
     if (worker != NULL && worker_owns(worker, record)) {
         move_own(worker, record, due);
     } else if (record_is_shared(record)) {
@@ -371,10 +374,26 @@ int bel_runtime_reschedule(struct bel_runtime *runtime, bel_timer_t timer, struc
         word_move_begin(&record->word, pool_handle_generation(&runtime->pool, timer));
     bool is_moved = begun == WORD_MOVE_BEGUN || begun == WORD_MOVE_OTHER;
     if (is_moved) count(visitor, COUNT_RESCHEDULED);
-    if (begun == WORD_MOVE_BEGUN) move(visitor, record, due.ns);
+    if (begun == WORD_MOVE_BEGUN) {
+        set32(&record->what, get32(&record->what) & ~WHAT_INSTANT);
+        move(visitor, record, due.ns);
+    }
     visitor_end(visitor);
     if (is_moved) return 0;
     return begun == WORD_MOVE_BUSY ? BEL_EBUSY : BEL_ESTALE;
+}
+
+void bel__timer_follow(struct bel_runtime *runtime, struct visitor *visitor,
+                       const struct found *found, uint64_t due)
+{
+    struct record *record = record_at(&runtime->pool, found->index);
+    visitor_begin(visitor);
+    if (word_move_begin(&record->word, found->generation) == WORD_MOVE_BEGUN) {
+        /* Another thread may have given it a due of its own meanwhile. */
+        bool is_wall = record_wall(record) == found->wall_ms;
+        move(visitor, record, is_wall ? due : get64(&record->due));
+    }
+    visitor_end(visitor);
 }
 
 bool bel_runtime_is_pending(const struct bel_runtime *runtime, bel_timer_t timer)

@@ -198,6 +198,29 @@ void bel__alarm_sleep(const struct bel_alarm *alarm)
     bel__alarm_clear(alarm);
 }
 
+void bel__wall_begin(struct bel_runtime *runtime)
+{
+    (void)runtime;
+}
+
+int bel__wall_due(int64_t wall_ms, int64_t now_ms, uint64_t now_ns, uint64_t *out)
+{
+    (void)wall_ms, (void)now_ms, (void)now_ns, (void)out;
+    REQUIRE(false);
+    return BEL_ERANGE;
+}
+
+uint32_t bel__wall_steps(struct bel_runtime *runtime)
+{
+    (void)runtime;
+    return 0;
+}
+
+void bel__wall_follow(struct bel_runtime *runtime, bel_timer_t timer)
+{
+    (void)runtime, (void)timer;
+}
+
 int bel__metronome_start(struct bel_runtime *runtime)
 {
     (void)runtime;

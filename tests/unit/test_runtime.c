@@ -552,6 +552,94 @@ static void a_walk_visits_every_pending_timer_in_the_order_of_their_dues(void)
     close_all();
 }
 
+static bel_timer_t schedule_wall(int64_t wall_ms, uint64_t user)
+{
+    bel_timer_t timer;
+    struct bel_schedule options = {
+        .wall_ms = wall_ms, .kind = KIND, .user = user, .priority = BEL_PRIORITY_DEFAULT};
+    CHECK(bel_runtime_schedule_wall(runtime, &options, &timer) == 0);
+    return timer;
+}
+
+/* The wall clock is at 1,010 s after open_all(). */
+static void a_timer_for_a_wall_time_follows_the_clock_when_it_is_set(void)
+{
+    struct bel_pending found;
+    open_all();
+    bel_timer_t timer = schedule_wall(1070000, 1); /* in a minute */
+    bel_timer_t moved = schedule_wall(1070000, 2), plain = schedule(60 * S, 3);
+    CHECK(bel_runtime_reschedule(runtime, moved, (struct bel_boot){now() + 60 * S}) == 0);
+    (void)bel_runtime_tick(runtime);
+    bel_clock_fake_step(fake, -30000); /* half a minute back */
+    (void)bel_runtime_tick(runtime);
+    CHECK(bel_runtime_find(runtime, timer, &found));
+    CHECK(found.is_wall);
+    CHECK_EQ(found.remaining_ns, 90 * S);
+    CHECK(bel_runtime_find(runtime, moved, &found));
+    CHECK_EQ(found.remaining_ns, 60 * S);
+    bel_clock_fake_step(fake, 80000); /* and 80 s forward */
+    (void)bel_runtime_tick(runtime);
+    CHECK(bel_runtime_find(runtime, timer, &found));
+    CHECK_EQ(found.remaining_ns, 10 * S);
+    CHECK_EQ(pass(10 * S - 1), 0);
+    CHECK_EQ(pass(1), 1);
+    CHECK_EQ(rung[0].user, 1);
+    timer = schedule_wall(1130000, 4);
+    bel_clock_fake_step(fake, 3600000); /* past it: it is due at once */
+    (void)bel_runtime_tick(runtime);
+    CHECK_EQ(poll_all(), 1);
+    CHECK_EQ(rung[1].user, 4);
+    CHECK(bel_runtime_is_pending(runtime, plain));
+    CHECK_EQ(pass(50 * S), 2);
+    close_all();
+}
+
+static void suspend_and_time_that_passes_are_no_steps_of_the_clock(void)
+{
+    struct bel_pending found;
+    open_all();
+    bel_timer_t timer = schedule_wall(1070000, 1);
+    for (unsigned i = 0; i < 30; i++) {
+        bel_clock_fake_advance(fake, 999999999);
+        bel_clock_fake_suspend(fake, 1);
+        (void)bel_runtime_tick(runtime);
+        CHECK(bel_runtime_find(runtime, timer, &found));
+        CHECK_EQ(found.remaining_ns, (59 - i) * S);
+    }
+    CHECK_EQ(stats().rescheduled, 0);
+    close_all();
+}
+
+/* Timers of others, of any worker and without a worker follow too. */
+static void timers_for_wall_times_follow_wherever_they_are(void)
+{
+    open_runtime();
+    (void)schedule_wall(1070000, 1); /* no worker yet */
+    bel_clock_fake_step(fake, -60000);
+    (void)bel_runtime_tick(runtime);
+    CHECK(bel_worker_enter(runtime, &worker) == 0);
+    (void)schedule_wall(1070000, 2); /* its own */
+    struct bel_schedule beat = {.wall_ms = 1070000,
+                                .kind = KIND,
+                                .user = 3,
+                                .repeat = BEL_RATE_SKIP,
+                                .period_ns = 3600 * S};
+    bel_timer_t timer;
+    CHECK(bel_runtime_schedule_wall(runtime, &beat, &timer) == 0);
+    CHECK_EQ(pass(60 * S), 0);
+    bel_clock_fake_step(fake, 3600000);
+    (void)bel_runtime_tick(runtime);
+    CHECK_EQ(poll_all(), 3);
+    struct bel_pending found; /* the next beat is an hour later, by both clocks */
+    CHECK(bel_runtime_find(runtime, timer, &found));
+    CHECK_EQ(found.remaining_ns, 3600 * S);
+    bel_clock_fake_step(fake, 1800000);
+    (void)bel_runtime_tick(runtime);
+    CHECK(bel_runtime_find(runtime, timer, &found));
+    CHECK_EQ(found.remaining_ns, 1800 * S);
+    close_all();
+}
+
 int main(void)
 {
     RUN(a_timer_due_exactly_now_rings);
@@ -577,6 +665,9 @@ int main(void)
     RUN(cancel_sync_refuses_from_inside_the_callback);
     RUN(a_callback_may_schedule);
     RUN(a_pending_timer_can_be_found_and_one_that_ended_cannot);
+    RUN(a_timer_for_a_wall_time_follows_the_clock_when_it_is_set);
+    RUN(suspend_and_time_that_passes_are_no_steps_of_the_clock);
+    RUN(timers_for_wall_times_follow_wherever_they_are);
     RUN(a_walk_visits_every_pending_timer_in_the_order_of_their_dues);
     return 0;
 }

@@ -578,6 +578,45 @@ static void without_memory_nothing_is_written_and_nothing_scheduled(void)
     close_world(&refusing);
 }
 
+static void a_snapshot_can_be_read_without_a_runtime(void)
+{
+    struct world w = open_world(5000, 100 * S);
+    struct bel_snapshot_timer timer;
+    struct bel_wall taken;
+    size_t count;
+    (void)add_delay(&w, 2 * S, 1);
+    (void)add_instant(&w, 9000, 2);
+    (void)add(&w, (struct bel_schedule){.due = {now_of(&w) - S},
+                                        .user = 3,
+                                        .priority = 7,
+                                        .repeat = BEL_RATE_SKIP,
+                                        .period_ns = 5 * S});
+    struct bytes bytes = take(&w);
+    close_world(&w);
+    CHECK(bel_snapshot_open(bytes.at, bytes.count, &taken, &count) == 0);
+    CHECK(taken.ms == 5000);
+    CHECK_EQ(count, 3);
+    bel_snapshot_read(bytes.at, 0, &timer);
+    CHECK_EQ(timer.user, 3);
+    CHECK_EQ(timer.overdue_ns, S);
+    CHECK_EQ(timer.remaining_ns, 0);
+    CHECK_EQ(timer.period_ns, 5 * S);
+    CHECK_EQ(timer.repeat, BEL_RATE_SKIP);
+    CHECK_EQ(timer.priority, 7);
+    CHECK_EQ(timer.kind, KIND);
+    bel_snapshot_read(bytes.at, 1, &timer);
+    CHECK_EQ(timer.user, 1);
+    CHECK_EQ(timer.remaining_ns, 2 * S);
+    CHECK(!timer.is_wall);
+    CHECK_EQ(timer.period_ns, 0);
+    bel_snapshot_read(bytes.at, 2, &timer);
+    CHECK(timer.is_wall && timer.wall.ms == 9000);
+    bytes.at[40] ^= 1;
+    CHECK(bel_snapshot_open(bytes.at, bytes.count, &taken, &count) == BEL_ECORRUPT);
+    CHECK(bel_snapshot_open(bytes.at, 31, &taken, &count) == BEL_ECORRUPT);
+    free(bytes.at);
+}
+
 int main(void)
 {
     RUN(the_checksum_is_crc64_xz);
@@ -601,5 +640,6 @@ int main(void)
     RUN(a_kind_without_a_meaning_is_refused_before_anything_is_scheduled);
     RUN(a_runtime_that_is_full_is_left_as_it_was);
     RUN(without_memory_nothing_is_written_and_nothing_scheduled);
+    RUN(a_snapshot_can_be_read_without_a_runtime);
     return 0;
 }

@@ -444,6 +444,34 @@ static void a_cancel_waits_for_a_stuck_worker_for_a_millisecond_and_only_once(vo
     free(own_timers);
 }
 
+/*
+ * Shutdown.
+ */
+
+static void a_shutdown_with_a_deadline_is_called_off_while_a_worker_is_stuck(void)
+{
+    struct bel_boot past = {1}, soon;
+    open_with(NULL);
+    CHECK(bel_runtime_start(runtime, 2) == 0);
+    (void)schedule(KIND_COUNT, HOUR, 1);
+    block_workers(1);
+    CHECK(bel_runtime_shutdown_until(runtime, BEL_SHUTDOWN_DISCARD, NULL, past) == BEL_EBUSY);
+    soon.ns = bel_clock_boot(bel_clock_system()).ns + 20 * MS;
+    CHECK(bel_runtime_shutdown_until(runtime, BEL_SHUTDOWN_DISCARD, NULL, soon) == BEL_EBUSY);
+    CHECK(bel_clock_boot(bel_clock_system()).ns >= soon.ns);
+    CHECK_EQ(stats().pending, 2); /* the one that rings, and the other */
+    await_workers(1);
+    unblock_workers(1);
+    (void)schedule(KIND_COUNT, 0, 2); /* the worker that was stuck goes on */
+    await_rings(1);
+    soon.ns += HOUR;
+    CHECK(bel_runtime_shutdown_until(runtime, BEL_SHUTDOWN_DISCARD, NULL, soon) == 0);
+    CHECK_EQ(stats().pending, 0);
+    CHECK_EQ(stats().workers, 0);
+    CHECK(bel_runtime_start(runtime, 1) == 0);
+    close_all();
+}
+
 int main(void)
 {
     RUN(timers_for_any_worker_ring_although_all_but_one_are_stuck);
@@ -457,5 +485,6 @@ int main(void)
     RUN(cancelled_timers_do_not_use_up_the_room_for_others);
     RUN(a_sweep_keeps_the_order_of_the_timers_that_are_not_cancelled);
     RUN(a_cancel_waits_for_a_stuck_worker_for_a_millisecond_and_only_once);
+    RUN(a_shutdown_with_a_deadline_is_called_off_while_a_worker_is_stuck);
     return 0;
 }
