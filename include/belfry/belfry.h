@@ -8,6 +8,7 @@
 
 #include "belfry/backend.h"
 #include "belfry/backoff.h"
+#include "belfry/calendar.h"
 #include "belfry/client.h"
 #include "belfry/clock.h"
 #include "belfry/crew.h"
