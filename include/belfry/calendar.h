@@ -27,8 +27,10 @@
 
 #include "belfry/clock.h"
 #include "belfry/declare.h"
+#include "belfry/duties.h"
 #include "belfry/error.h"
 #include "belfry/misfire.h"
+#include "belfry/overlap.h"
 #include "belfry/plan.h"
 #include "belfry/runtime.h"
 
@@ -110,6 +112,22 @@ bool bel_calendar_find(struct bel_calendar *calendar, uint64_t id, struct bel_pl
 
 /* Returns the number of plans that have not ended. */
 uint64_t bel_calendar_count(struct bel_calendar *calendar);
+
+/*
+ * The cron duty (belfry/duties.h) by a plan instead of a fixed period.
+ */
+
+/* A plan for ticks; borrowed, must be valid until the ticks end or are changed. */
+struct bel_duty_plan {
+    const struct bel_plan *plan;
+    bool catches_up; /* deliver a tick for each nominal time missed; otherwise leave out those that
+                        are more than BEL_CALENDAR_LATE_MS past, and count them */
+};
+
+/* Starts ticks of a schedule at the nominal times of a plan, or changes them; otherwise like
+ * bel_duties_cron(). Returns BEL_ERANGE if the plan has no time ahead. */
+BEL_CHECKED int bel_duties_cron_plan(struct bel_duties *duties, struct bel_duty_for schedule,
+                                     struct bel_duty_plan *plan, enum bel_overlap overlap);
 
 BEL_END_DECLARATIONS
 #endif

@@ -203,15 +203,32 @@ BEL_CHECKED int bel_duties_start_job(struct bel_duties *duties, struct bel_duty_
 
 #define bel_duty_overlap bel_overlap /* the former name of the enum */
 
+/* A tick at a wall time. */
+struct bel_duty_tick {
+    struct bel_wall at;
+    uint64_t number; /* from 0, and those that are left out count */
+    uint64_t missed; /* ticks left out directly before it */
+};
+
+/* Finds the tick after `last`, or the first tick if `last` is NULL. It may leave out ticks that are
+ * past. Returns false if there is none. Called on the thread of the duties, in bel_duties_cron()
+ * and when the event of `last` is taken. */
+typedef bool bel_duty_next_fn(void *context, const struct bel_duty_tick *last, struct bel_wall now,
+                              struct bel_duty_tick *out);
+
 struct bel_duty_ticks {
     struct bel_boot first;
     uint64_t period_ns;       /* 0: only `first`; the program arms the next tick */
     enum bel_overlap overlap; /* of a tick while a run has not ended; see bel_duties_end_run() */
     bool catches_up;          /* deliver a tick for each one missed; otherwise leave them out */
+    bel_duty_next_fn *next;   /* not NULL: ticks are at the wall times that it finds, and follow the
+                                 clock when it is set; the fields above except `overlap` are
+                                 ignored. For plans see bel_duties_cron_plan() */
+    void *context;            /* of `next`; must be valid until the ticks end or are changed */
 };
 
 /* Starts ticks of a schedule, or changes them. Runs that have not ended still count. A delivered
- * tick starts a run. Returns BEL_ERANGE also if `first` is BEL_NEVER. */
+ * tick starts a run. Returns BEL_ERANGE also if `first` is BEL_NEVER, or there is no tick. */
 BEL_CHECKED int bel_duties_cron(struct bel_duties *duties, struct bel_duty_for schedule,
                                 const struct bel_duty_ticks *ticks);
 

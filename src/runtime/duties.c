@@ -41,9 +41,13 @@ struct post {
     bel_timer_t timer; /* BEL_TIMER_NONE: no timer is pending */
     uint64_t user;
     uint64_t due;
-    uint64_t idle_ns;      /* stale: the delay that a heartbeat restarts */
-    uint64_t count;        /* breaker: failures; cron: ticks skipped */
-    uint32_t runs, queued; /* cron */
+    uint64_t idle_ns;       /* stale: the delay that a heartbeat restarts */
+    uint64_t count;         /* breaker: failures; cron: ticks skipped */
+    uint32_t runs, queued;  /* cron */
+    bool is_stalled;        /* cron: memory had run out when the next tick was to be armed */
+    bel_duty_next_fn *next; /* cron: NULL if the period is fixed */
+    void *context;
+    struct bel_duty_tick tick; /* cron with `next`: the one that is pending */
     enum bel_overlap overlap;
 };
 
@@ -55,6 +59,7 @@ struct bel_duties {
     struct bel_map names;
     struct bel__slab posts;
     bel_kind_t kind_first;
+    uint64_t stalled; /* posts that are */
 };
 
 /*
@@ -157,13 +162,15 @@ static void forget(struct bel_duties *duties, struct post *post)
     bool was_there = bel__map_remove(&duties->names, &post->name, sizeof post->name, &index);
     assert(was_there);
     (void)was_there;
+    if (post->is_stalled) duties->stalled--;
     bel__slab_give(&duties->posts, (uint32_t)index);
 }
 
 /* Removes a post that holds nothing any more. */
 static void tidy(struct bel_duties *duties, struct post *post)
 {
-    if (post->timer == BEL_TIMER_NONE && post->count == 0 && post->runs == 0) {
+    bool is_idle = post->timer == BEL_TIMER_NONE && !post->is_stalled;
+    if (is_idle && post->count == 0 && post->runs == 0) {
         forget(duties, post);
     }
 }
@@ -270,6 +277,45 @@ static bool tick(const struct bel_duties *duties, struct post *post)
     return false;
 }
 
+/* Arms the pending tick of a rule, for its wall time. */
+static int arm_tick(struct bel_duties *duties, struct post *post)
+{
+    struct bel_schedule timer = {
+        .wall_ms = post->tick.at.ms,
+        .user = post->name.key,
+        .kind = (bel_kind_t)(duties->kind_first + BEL_DUTY_CRON),
+        .priority = BEL_PRIORITY_DEFAULT,
+        .worker = duties->worker,
+    };
+    int err = bel_runtime_schedule_wall(duties->runtime, &timer, &post->timer);
+    if ((err != 0) == post->is_stalled) return err;
+    post->is_stalled = err != 0;
+    duties->stalled += post->is_stalled ? 1 : UINT64_MAX;
+    return err;
+}
+
+/* Arms the tick after one that was taken. */
+static void arm_next_tick(struct bel_duties *duties, struct post *post)
+{
+    struct bel_duty_tick last = post->tick;
+    struct bel_wall now = bel_clock_wall(duties->runtime->clock);
+    if (!post->next(post->context, &last, now, &post->tick)) {
+        post->next = NULL; /* it was the last */
+        return;
+    }
+    int err = arm_tick(duties, post);
+    (void)err; /* stalled: the next bel_duties_take() tries again */
+}
+
+static void arm_stalled(struct bel_duties *duties)
+{
+    for (uint32_t i = 0; duties->stalled > 0 && i < bel__map_count(&duties->names); i++) {
+        uint64_t index = bel__map_at(&duties->names, i)->value;
+        struct post *post = bel__slab_at(&duties->posts, (uint32_t)index);
+        if (post->is_stalled && arm_tick(duties, post) != 0) return;
+    }
+}
+
 /* Returns whether an event is delivered. */
 static bool accept(struct bel_duties *duties, const struct bel_event *event,
                    struct bel_duty_event *out)
@@ -281,6 +327,10 @@ static bool accept(struct bel_duties *duties, const struct bel_event *event,
                                    event->due, event->now,  event->missed};
     bool goes_on = bel_runtime_is_pending(duties->runtime, post->timer);
     if (!goes_on) post->timer = BEL_TIMER_NONE;
+    if (!goes_on && post->next != NULL) {
+        out->missed = post->tick.missed;
+        arm_next_tick(duties, post);
+    }
     bool arrives = duty != BEL_DUTY_CRON || tick(duties, post);
     if (duty == BEL_DUTY_JOB_TIMEOUT) {
         (void)bel_duties_cancel(duties, BEL_DUTY_PACING, event->user);
@@ -293,6 +343,7 @@ size_t bel_duties_take(struct bel_duties *duties, struct bel_duty_event *out, si
 {
     struct bel_event events[BATCH];
     size_t count = 0, taken = 1;
+    if (duties->stalled > 0) arm_stalled(duties);
     while (count < max && taken > 0) {
         taken = bel_inbox_take(duties->inbox, events, max - count < BATCH ? max - count : BATCH);
         for (size_t i = 0; i < taken; i++) {
@@ -426,24 +477,56 @@ int bel_duties_start_job(struct bel_duties *duties, struct bel_duty_for job, uin
     return arm(duties, job, BEL_DUTY_JOB_TIMEOUT, delay_ns, BEL_RULE_KEEP_FIRST);
 }
 
-int bel_duties_cron(struct bel_duties *duties, struct bel_duty_for schedule_of,
-                    const struct bel_duty_ticks *ticks)
+/* Starts the ticks of a rule. Returns 0; or an error, and the post is as before. */
+static int start_rule(struct bel_duties *duties, struct post *post,
+                      const struct bel_duty_ticks *ticks)
 {
-    struct post *post;
-    int err = post_for(duties, BEL_DUTY_CRON, schedule_of.key, &post);
-    if (err) return err;
+    struct post before = *post;
+    struct bel_wall now = bel_clock_wall(duties->runtime->clock);
+    if (!ticks->next(ticks->context, NULL, now, &post->tick)) return BEL_ERANGE;
+    int err = arm_tick(duties, post);
+    if (post->is_stalled && !before.is_stalled) duties->stalled--;
+    if (err) {
+        *post = before;
+        return err;
+    }
+    post->next = ticks->next;
+    post->context = ticks->context;
+    return 0;
+}
+
+/* Starts ticks with a fixed period. Returns 0; or an error, and the post is as before. */
+static int start_period(struct bel_duties *duties, struct post *post,
+                        struct bel_duty_for schedule_of, const struct bel_duty_ticks *ticks)
+{
     enum bel_repeat repeat = ticks->catches_up ? BEL_RATE_BURST : BEL_RATE_SKIP;
     struct bel_schedule how = {
         .due = ticks->first,
         .period_ns = ticks->period_ns,
         .repeat = (uint8_t)(ticks->period_ns > 0 ? repeat : BEL_ONCE),
     };
+    int err = schedule(duties, post, schedule_of, &how);
+    if (err) return err;
+    if (post->is_stalled) duties->stalled--;
+    post->is_stalled = false;
+    post->next = NULL;
+    return 0;
+}
+
+int bel_duties_cron(struct bel_duties *duties, struct bel_duty_for schedule_of,
+                    const struct bel_duty_ticks *ticks)
+{
+    struct post *post;
+    int err = post_for(duties, BEL_DUTY_CRON, schedule_of.key, &post);
+    if (err) return err;
     bel_timer_t before = post->timer;
-    err = schedule(duties, post, schedule_of, &how);
+    err = ticks->next != NULL ? start_rule(duties, post, ticks)
+                              : start_period(duties, post, schedule_of, ticks);
     if (err) {
         tidy(duties, post);
         return err;
     }
+    post->user = schedule_of.user;
     post->overlap = ticks->overlap;
     (void)bel_runtime_cancel(duties->runtime, before);
     return 0;

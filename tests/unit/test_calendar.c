@@ -10,6 +10,7 @@
 
 #include <semaphore.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define S    UINT64_C(1000000000)
 #define HOUR (3600 * S)
@@ -340,6 +341,114 @@ static void a_cancel_waits_for_a_callback_that_is_running(void)
     bel_runtime_destroy(runtime);
 }
 
+/*
+ * The cron duty.
+ */
+
+static struct bel_duties *duties;
+
+static void open_duties(void)
+{
+    open_all();
+    CHECK(bel_duties_create(runtime, &(struct bel_duties_options){.kind_first = 100}, &duties) ==
+          0);
+}
+
+static void close_duties(void)
+{
+    bel_duties_destroy(duties);
+    close_all();
+}
+
+static struct bel_plan *plan_of(const char *rule, uint64_t count)
+{
+    struct bel_plan *plan;
+    struct bel_plan_options options = {.now = noon, .count = count};
+    CHECK(bel_plan_create(rule, strlen(rule), &options, &plan, NULL) == 0);
+    return plan;
+}
+
+static size_t take(struct bel_duty_event *out, size_t max)
+{
+    poll_all();
+    return bel_duties_take(duties, out, max);
+}
+
+static void a_cron_duty_ticks_at_the_nominal_times_of_a_plan(void)
+{
+    struct bel_duty_event events[8];
+    open_duties();
+    struct bel_duty_plan ticks = {.plan = plan_of("0 9,17 * * *", 0)};
+    CHECK(bel_duties_cron_plan(duties, (struct bel_duty_for){7, 70}, &ticks, BEL_OVERLAP_ALLOW) ==
+          0);
+    int64_t hours[] = {5, 21, 29, 45};
+    uint64_t passed = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        while (passed < (uint64_t)hours[i]) {
+            CHECK_EQ(take(events, 8), 0);
+            bel_clock_fake_advance(fake, HOUR);
+            passed++;
+        }
+        CHECK_EQ(take(events, 8), 1);
+        CHECK_EQ(events[0].key, 7);
+        CHECK_EQ(events[0].user, 70);
+        CHECK_EQ(events[0].missed, 0);
+    }
+    CHECK(bel_duties_cancel(duties, BEL_DUTY_CRON, 7));
+    CHECK_EQ(pending(), 0);
+    close_duties();
+    bel_plan_destroy((struct bel_plan *)(uintptr_t)ticks.plan);
+}
+
+static void ticks_that_are_late_are_left_out_or_made_up_for(void)
+{
+    struct bel_duty_event events[8];
+    for (int catches_up = 0; catches_up < 2; catches_up++) {
+        open_duties();
+        struct bel_duty_plan ticks = {.plan = plan_of("0 * * * *", 0),
+                                      .catches_up = catches_up != 0};
+        CHECK(bel_duties_cron_plan(duties, (struct bel_duty_for){1, 1}, &ticks,
+                                   BEL_OVERLAP_ALLOW) == 0);
+        bel_clock_fake_step(fake, 5 * HOUR_MS); /* 17:00: four are late */
+        size_t count = 0, taken;
+        while ((taken = take(events + count, 8 - count)) > 0) {
+            count += taken;
+        }
+        CHECK_EQ(count, catches_up ? 5 : 2); /* the first had been armed */
+        CHECK_EQ(events[count - 1].missed, catches_up ? 0 : 3);
+        close_duties();
+        bel_plan_destroy((struct bel_plan *)(uintptr_t)ticks.plan);
+    }
+}
+
+static void ticks_end_with_their_plan_and_can_be_replaced_by_a_period(void)
+{
+    struct bel_duty_event events[8];
+    open_duties();
+    struct bel_duty_plan ticks = {.plan = plan_of("1h", 2)};
+    CHECK(bel_duties_cron_plan(duties, (struct bel_duty_for){1, 1}, &ticks, BEL_OVERLAP_SKIP) == 0);
+    for (unsigned i = 0; i < 2; i++) {
+        bel_clock_fake_advance(fake, HOUR);
+        CHECK_EQ(take(events, 8), 1);
+        CHECK(!bel_duties_end_run(duties, 1));
+    }
+    bel_clock_fake_advance(fake, 10 * HOUR);
+    CHECK_EQ(take(events, 8), 0);
+    CHECK(!bel_duties_is_pending(duties, BEL_DUTY_CRON, 1));
+    struct bel_duty_plan other = {.plan = plan_of("1h", 0)};
+    CHECK(bel_duties_cron_plan(duties, (struct bel_duty_for){1, 1}, &other, BEL_OVERLAP_SKIP) == 0);
+    struct bel_duty_ticks period = {
+        .first = {bel_clock_boot(bel_clock_fake_clock(fake)).ns + 60 * S}, .period_ns = 60 * S};
+    CHECK(bel_duties_cron(duties, (struct bel_duty_for){1, 2}, &period) == 0);
+    bel_clock_fake_advance(fake, 60 * S);
+    CHECK_EQ(take(events, 8), 1);
+    CHECK_EQ(events[0].user, 2);
+    CHECK_EQ(pending(), 1);
+    close_duties();
+    bel_plan_destroy((struct bel_plan *)(uintptr_t)ticks.plan);
+    bel_plan_destroy((struct bel_plan *)(uintptr_t)other.plan);
+}
+
 int main(void)
 {
     RUN(a_rule_rings_at_its_nominal_times_in_its_zone);
@@ -351,5 +460,8 @@ int main(void)
     RUN(bad_plans_are_refused);
     RUN(a_timer_of_a_plan_that_another_process_had_ends_silently);
     RUN(a_cancel_waits_for_a_callback_that_is_running);
+    RUN(a_cron_duty_ticks_at_the_nominal_times_of_a_plan);
+    RUN(ticks_that_are_late_are_left_out_or_made_up_for);
+    RUN(ticks_end_with_their_plan_and_can_be_replaced_by_a_period);
     return 0;
 }
