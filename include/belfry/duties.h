@@ -30,8 +30,8 @@
  * until its event is taken.
  *
  * Threads: a set of duties belongs to one thread, which arms, cancels and takes. Its timers ring on
- * the workers of the runtime. A snapshot of the runtime does not contain the names: after a restart
- * a program arms its duties again, from what it knows about its jobs.
+ * the workers of the runtime. A snapshot of the runtime does not contain the names; a snapshot of
+ * the duties does, see bel_duties_snapshot().
  */
 
 #include "belfry/declare.h"
@@ -234,6 +234,22 @@ BEL_CHECKED int bel_duties_cron(struct bel_duties *duties, struct bel_duty_for s
 
 /* Reports that a run has ended. Returns true if a queued tick starts a new run now. */
 bool bel_duties_end_run(struct bel_duties *duties, uint64_t schedule);
+
+/*
+ * Snapshots.
+ */
+
+/* Serializes every name: its timer, its user word, its failure count and its runs. A timer whose
+ * event was not yet taken is recorded as due. Returns 0 and sets `*out` to `*out_bytes` of memory,
+ * which the caller frees with free(); or returns BEL_ENOMEM or BEL_ECLOSED. */
+BEL_CHECKED int bel_duties_snapshot(const struct bel_duties *duties, void **out, size_t *out_bytes);
+
+/* Arms the names of a snapshot, which may come from another machine, with their remaining delays;
+ * a name that exists is replaced. Of ticks by a rule only the next one is restored: start them
+ * again with bel_duties_cron(). Timers of duties that a snapshot of the runtime has restored too
+ * end without an event. Returns 0; or, with nothing armed, BEL_ECORRUPT if the snapshot is damaged,
+ * BEL_EINVAL for a newer version; or BEL_EFULL or BEL_ENOMEM, and its names are cancelled. */
+BEL_CHECKED int bel_duties_restore(struct bel_duties *duties, const void *snapshot, size_t bytes);
 
 BEL_END_DECLARATIONS
 #endif

@@ -17,6 +17,7 @@
 #include "core/entropy.h"
 #include "core/map.h"
 #include "core/slab.h"
+#include "runtime/frame.h"
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
@@ -544,4 +545,178 @@ bool bel_duties_end_run(struct bel_duties *duties, uint64_t schedule_of)
     }
     tidy(duties, post);
     return false;
+}
+
+/*
+ * Snapshots. The header is that of a snapshot of the runtime (frame.h), with another magic.
+ *
+ *     offset  bytes   entry: a name
+ *          0      1   duty
+ *          1      1   when: enum when, the meaning of `time`
+ *          2      1   repeat: enum bel_repeat
+ *          3      1   overlap: enum bel_overlap
+ *          4      4   zeros
+ *          8      8   key
+ *         16      8   the caller's word
+ *         24      8   time: remaining ns; or ns overdue; or an instant of the wall clock, in ms
+ *         32      8   period in ns
+ *         40      8   idle limit in ns
+ *         48      8   count
+ *         56      4   runs that have not ended
+ *         60      4   ticks that wait for one
+ */
+
+enum {
+    VERSION = 1,
+    ENTRY_BYTES = 64,
+};
+
+enum when {
+    WHEN_REMAINS,
+    WHEN_OVERDUE,
+    WHEN_INSTANT,
+    WHEN_NEVER, /* no timer is pending: failures of a breaker, or runs of a cron */
+};
+
+struct entry {
+    uint8_t duty, when, repeat, overlap;
+    uint8_t zeros[4];
+    uint8_t key[8], user[8], time[8], period_ns[8], idle_ns[8], count[8];
+    uint8_t runs[4], queued[4];
+};
+
+static_assert(sizeof(struct entry) == ENTRY_BYTES, "as in the table");
+static_assert(offsetof(struct entry, time) == 24, "as in the table");
+static_assert(offsetof(struct entry, runs) == 56, "as in the table");
+static_assert(BEL_DUTY_CRON == 7 && BEL_DUTY_COUNT == 8, "written down, so these numbers stay");
+
+static const uint8_t magic[8] = "BELDUTY";
+static const struct frame frame = {magic, VERSION, ENTRY_BYTES};
+
+/* Writes when a timer is due. A timer whose event waits in the inbox is due. */
+static void write_time(const struct bel_duties *duties, const struct post *post, uint64_t now,
+                       struct entry *out)
+{
+    struct bel_pending found = {.due = {post->due < now ? post->due : now}};
+    out->when = WHEN_NEVER;
+    if (post->timer == BEL_TIMER_NONE && !post->is_stalled) return;
+    (void)bel_runtime_find(duties->runtime, post->timer, &found);
+    uint64_t time = found.remaining_ns > 0 ? found.due.ns - now : now - found.due.ns;
+    out->when = found.remaining_ns > 0 ? WHEN_REMAINS : WHEN_OVERDUE;
+    if (post->next != NULL) {
+        time = (uint64_t)post->tick.at.ms;
+        out->when = WHEN_INSTANT;
+    }
+    put(out->time, time, sizeof out->time);
+    put(out->period_ns, found.period_ns, sizeof out->period_ns);
+    out->repeat = found.repeat;
+}
+
+static void write_post(const struct bel_duties *duties, const struct post *post, uint64_t now,
+                       struct entry *out)
+{
+    *out = (struct entry){.duty = (uint8_t)post->name.duty, .overlap = (uint8_t)post->overlap};
+    put(out->key, post->name.key, sizeof out->key);
+    put(out->user, post->user, sizeof out->user);
+    put(out->idle_ns, post->idle_ns, sizeof out->idle_ns);
+    put(out->count, post->count, sizeof out->count);
+    put(out->runs, post->runs, sizeof out->runs);
+    put(out->queued, post->queued, sizeof out->queued);
+    write_time(duties, post, now, out);
+}
+
+int bel_duties_snapshot(const struct bel_duties *duties, void **out, size_t *out_bytes)
+{
+    const struct bel_runtime *runtime = duties->runtime;
+    if (runtime_is_forked(runtime)) return BEL_ECLOSED;
+    uint32_t count = bel__map_count(&duties->names);
+    size_t bytes = HEADER_BYTES + (size_t)count * ENTRY_BYTES;
+    uint8_t *snapshot = malloc(bytes);
+    if (snapshot == NULL) return BEL_ENOMEM;
+    frame_begin(&frame, snapshot, count, bel_clock_wall(runtime->clock));
+    struct entry *entries = (struct entry *)(void *)(snapshot + HEADER_BYTES);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = (uint32_t)bel__map_at(&duties->names, i)->value;
+        write_post(duties, bel__slab_at(&duties->posts, index), runtime_now(runtime), &entries[i]);
+    }
+    frame_seal(snapshot, bytes);
+    *out = snapshot;
+    *out_bytes = bytes;
+    return 0;
+}
+
+/* Rejects everything that bel_duties_snapshot() never writes. */
+static int check_entry(const struct entry *entry)
+{
+    if (entry->duty >= BEL_DUTY_COUNT || entry->when > WHEN_NEVER) return BEL_ECORRUPT;
+    if (entry->repeat > BEL_DELAY || entry->overlap > BEL_OVERLAP_ALLOW) return BEL_ECORRUPT;
+    if (get(entry->zeros, sizeof entry->zeros) != 0) return BEL_ECORRUPT;
+    bool has_period = get(entry->period_ns, sizeof entry->period_ns) != 0;
+    return entry->repeat != BEL_ONCE && !has_period ? BEL_ECORRUPT : 0;
+}
+
+/* Arms the timer of a restored post, with its remaining time or for its wall time. */
+static int restore_timer(struct bel_duties *duties, struct post *post, const struct entry *entry)
+{
+    uint64_t now = runtime_now(duties->runtime), time = get(entry->time, sizeof entry->time);
+    struct bel_schedule how = {
+        .due = {BEL_NEVER - 1},
+        .period_ns = get(entry->period_ns, sizeof entry->period_ns),
+        .repeat = entry->repeat,
+    };
+    if (entry->when == WHEN_NEVER) return 0;
+    if (entry->when == WHEN_INSTANT) {
+        post->tick.at = (struct bel_wall){(int64_t)time};
+        return arm_tick(duties, post);
+    }
+    if (entry->when == WHEN_OVERDUE) {
+        how.due.ns = time < now ? now - time : 0;
+    } else if (time < BEL_NEVER - 1 - now) {
+        how.due.ns = now + time;
+    }
+    return schedule(duties, post, (struct bel_duty_for){post->name.key, post->user}, &how);
+}
+
+static int restore_post(struct bel_duties *duties, const struct entry *entry)
+{
+    struct post *post;
+    uint64_t key = get(entry->key, sizeof entry->key);
+    (void)bel_duties_cancel(duties, (enum bel_duty)entry->duty, key);
+    int err = post_for(duties, (enum bel_duty)entry->duty, key, &post);
+    if (err) return err;
+    post->user = get(entry->user, sizeof entry->user);
+    err = restore_timer(duties, post, entry);
+    if (err) {
+        forget(duties, post);
+        return err;
+    }
+    post->idle_ns = get(entry->idle_ns, sizeof entry->idle_ns);
+    post->count = get(entry->count, sizeof entry->count);
+    post->runs = (uint32_t)get(entry->runs, sizeof entry->runs);
+    post->queued = (uint32_t)get(entry->queued, sizeof entry->queued);
+    post->overlap = (enum bel_overlap)entry->overlap;
+    return 0;
+}
+
+int bel_duties_restore(struct bel_duties *duties, const void *snapshot, size_t bytes)
+{
+    if (runtime_is_forked(duties->runtime)) return BEL_ECLOSED;
+    int err = frame_check(&frame, snapshot, bytes);
+    if (err) return err;
+    const struct entry *entries = (const void *)((const uint8_t *)snapshot + HEADER_BYTES);
+    size_t count = (bytes - HEADER_BYTES) / ENTRY_BYTES, done = 0;
+    for (size_t i = 0; i < count; i++) {
+        err = check_entry(&entries[i]);
+        if (err) return err;
+    }
+    while (err == 0 && done < count) {
+        err = restore_post(duties, &entries[done]);
+        if (err == 0) done++;
+    }
+    while (err != 0 && done > 0) {
+        const struct entry *entry = &entries[--done];
+        uint64_t key = get(entry->key, sizeof entry->key);
+        (void)bel_duties_cancel(duties, (enum bel_duty)entry->duty, key);
+    }
+    return err;
 }

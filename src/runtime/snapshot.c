@@ -27,6 +27,7 @@
  * version, so that a newer snapshot is not mistaken for a damaged one.
  */
 #include "runtime/found.h"
+#include "runtime/frame.h"
 #include "runtime/runtime.h"
 
 #include <stdlib.h>
@@ -34,7 +35,6 @@
 
 enum {
     VERSION = 1,
-    HEADER_BYTES = 32,
     ENTRY_BYTES = 32,
 };
 
@@ -45,14 +45,6 @@ enum when {
 };
 
 #define LAST_INSTANT (BEL_NEVER - 1)
-
-struct header {
-    uint8_t magic[8];
-    uint8_t version[4];
-    uint8_t count[4];
-    uint8_t wall_ms[8];
-    uint8_t checksum[8];
-};
 
 struct entry {
     uint8_t kind[2];
@@ -65,9 +57,6 @@ struct entry {
     uint8_t period_ns[8];
 };
 
-static_assert(sizeof(struct header) == HEADER_BYTES, "as in the table");
-static_assert(offsetof(struct header, version) == 8, "as in the table, in every version");
-static_assert(offsetof(struct header, checksum) == 24, "as in the table, in every version");
 static_assert(sizeof(struct entry) == ENTRY_BYTES, "as in the table");
 static_assert(offsetof(struct entry, when) == 4, "as in the table");
 static_assert(offsetof(struct entry, time) == 8, "as in the table");
@@ -77,47 +66,6 @@ static_assert(BEL_ONCE == 0 && BEL_RATE_SKIP == 1 && BEL_RATE_BURST == 2 && BEL_
               "written down, so these numbers stay");
 
 static const uint8_t magic[8] = "BELSNAP";
-
-static void put(uint8_t *out, uint64_t number, unsigned bytes)
-{
-    for (unsigned i = 0; i < bytes; i++) {
-        out[i] = (uint8_t)(number >> 8 * i);
-    }
-}
-
-static uint64_t get(const uint8_t *in, unsigned bytes)
-{
-    uint64_t number = 0;
-    for (unsigned i = 0; i < bytes; i++) {
-        number |= (uint64_t)in[i] << 8 * i;
-    }
-    return number;
-}
-
-static uint64_t crc64(uint64_t crc, const uint8_t *in, size_t bytes)
-{
-    static const uint64_t by_nibble[16] = {
-        UINT64_C(0x0000000000000000), UINT64_C(0x7d9ba13851336649), UINT64_C(0xfb374270a266cc92),
-        UINT64_C(0x86ace348f355aadb), UINT64_C(0x64b62bcaebc387a1), UINT64_C(0x192d8af2baf0e1e8),
-        UINT64_C(0x9f8169ba49a54b33), UINT64_C(0xe21ac88218962d7a), UINT64_C(0xc96c5795d7870f42),
-        UINT64_C(0xb4f7f6ad86b4690b), UINT64_C(0x325b15e575e1c3d0), UINT64_C(0x4fc0b4dd24d2a599),
-        UINT64_C(0xadda7c5f3c4488e3), UINT64_C(0xd041dd676d77eeaa), UINT64_C(0x56ed3e2f9e224471),
-        UINT64_C(0x2b769f17cf112238),
-    };
-    crc = ~crc;
-    for (size_t i = 0; i < bytes; i++) {
-        crc ^= in[i];
-        crc = crc >> 4 ^ by_nibble[crc & 15];
-        crc = crc >> 4 ^ by_nibble[crc & 15];
-    }
-    return ~crc;
-}
-
-static uint64_t checksum(const uint8_t *snapshot, size_t bytes)
-{
-    uint64_t crc = crc64(0, snapshot, offsetof(struct header, checksum));
-    return crc64(crc, snapshot + HEADER_BYTES, bytes - HEADER_BYTES);
-}
 
 /*
  * Writing.
@@ -144,30 +92,18 @@ static void write_entry(struct entry *out, const struct found *timer, uint64_t n
     put(out->time, time, sizeof out->time);
 }
 
-/* Sets the checksum of an otherwise complete snapshot. */
-static void seal(uint8_t *snapshot, size_t bytes)
-{
-    uint64_t sum = checksum(snapshot, bytes);
-    put(snapshot + offsetof(struct header, checksum), sum, sizeof sum);
-}
-
 static int write_all(const struct findings *all, struct bel_boot now, struct bel_wall wall,
                      void **out, size_t *out_bytes)
 {
     size_t bytes = HEADER_BYTES + (size_t)all->count * ENTRY_BYTES;
     uint8_t *snapshot = malloc(bytes);
     if (snapshot == NULL) return BEL_ENOMEM;
-    struct header *header = (struct header *)(void *)snapshot;
-    *header = (struct header){0};
-    memcpy(header->magic, magic, sizeof magic);
-    put(header->version, VERSION, sizeof header->version);
-    put(header->count, all->count, sizeof header->count);
-    put(header->wall_ms, (uint64_t)wall.ms, sizeof header->wall_ms);
+    frame_begin(&(struct frame){magic, VERSION, ENTRY_BYTES}, snapshot, all->count, wall);
     struct entry *entries = (struct entry *)(void *)(snapshot + HEADER_BYTES);
     for (uint32_t i = 0; i < all->count; i++) {
         write_entry(&entries[i], &all->timers[i], now.ns);
     }
-    seal(snapshot, bytes);
+    frame_seal(snapshot, bytes);
     *out = snapshot;
     *out_bytes = bytes;
     return 0;
@@ -191,17 +127,7 @@ int bel_runtime_snapshot(const struct bel_runtime *runtime, void **out, size_t *
 
 static int check_header(const uint8_t *snapshot, size_t bytes)
 {
-    const struct header *header = (const struct header *)(const void *)snapshot;
-    if (bytes < HEADER_BYTES) return BEL_ECORRUPT;
-    if (memcmp(header->magic, magic, sizeof magic) != 0) return BEL_ECORRUPT;
-    uint64_t sum = get(header->checksum, sizeof header->checksum);
-    if (sum != checksum(snapshot, bytes)) return BEL_ECORRUPT;
-    uint64_t version = get(header->version, sizeof header->version);
-    if (version > VERSION) return BEL_EINVAL;
-    if (version < VERSION) return BEL_ECORRUPT;
-    if ((bytes - HEADER_BYTES) % ENTRY_BYTES != 0) return BEL_ECORRUPT;
-    uint64_t count = get(header->count, sizeof header->count);
-    return count == (bytes - HEADER_BYTES) / ENTRY_BYTES ? 0 : BEL_ECORRUPT;
+    return frame_check(&(struct frame){magic, VERSION, ENTRY_BYTES}, snapshot, bytes);
 }
 
 /* Rejects everything that bel_runtime_snapshot() never writes. */

@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (snapshot == NULL) return 0;
     memcpy(snapshot, data, size);
     uint8_t *sum = snapshot + offsetof(struct header, checksum);
-    if (size >= HEADER_BYTES && get(sum, sizeof(uint64_t)) == 0) seal(snapshot, size);
+    if (size >= HEADER_BYTES && get(sum, sizeof(uint64_t)) == 0) frame_seal(snapshot, size);
     if (bel_clock_fake_create((struct bel_wall){1000000}, &fake) == 0) {
         bel_clock_fake_advance(fake, UINT64_C(1000000000));
         check(snapshot, size);

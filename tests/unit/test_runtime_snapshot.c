@@ -449,7 +449,7 @@ static void a_snapshot_cut_off_anywhere_is_refused(void)
         expect(bytes.at, count, BEL_ECORRUPT);
         uint8_t resealed[256]; /* the same with a correct checksum */
         memcpy(resealed, bytes.at, count);
-        if (count >= HEADER_BYTES) seal(resealed, count);
+        if (count >= HEADER_BYTES) frame_seal(resealed, count);
         expect(resealed, count, BEL_ECORRUPT);
     }
     free(bytes.at);
@@ -463,7 +463,7 @@ static void a_snapshot_with_something_behind_it_is_refused(void)
         uint8_t longer[512] = {0};
         memcpy(longer, bytes.at, bytes.count);
         expect(longer, bytes.count + more, BEL_ECORRUPT);
-        seal(longer, bytes.count + more);
+        frame_seal(longer, bytes.count + more);
         expect(longer, bytes.count + more, BEL_ECORRUPT);
     }
     free(bytes.at);
@@ -477,11 +477,11 @@ static void a_count_that_would_overflow_is_refused(void)
     static const uint64_t wrong[] = {0, 1, 5, 1 << 27, 1u << 31, UINT32_MAX};
     for (unsigned i = 0; i < 6; i++) {
         put(bytes.at + offsetof(struct header, count), wrong[i], 4);
-        seal(bytes.at, bytes.count);
+        frame_seal(bytes.at, bytes.count);
         expect(bytes.at, bytes.count, BEL_ECORRUPT);
     }
     put(bytes.at + offsetof(struct header, count), count, 4);
-    seal(bytes.at, bytes.count);
+    frame_seal(bytes.at, bytes.count);
     CHECK(bel_runtime_restore(refusing.runtime, bytes.at, bytes.count) == 0);
     free(bytes.at);
     close_world(&refusing);
@@ -494,7 +494,7 @@ static void expect_with(struct bytes bytes, size_t at, uint8_t value, int want)
     CHECK_NOTE("byte %zu = %u", at, value);
     memcpy(copy, bytes.at, bytes.count);
     copy[at] = value;
-    seal(copy, bytes.count);
+    frame_seal(copy, bytes.count);
     expect(copy, bytes.count, want);
 }
 
