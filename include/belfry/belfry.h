@@ -14,6 +14,7 @@
 #include "belfry/crew.h"
 #include "belfry/cron.h"
 #include "belfry/declare.h"
+#include "belfry/delivery.h"
 #include "belfry/driver.h"
 #include "belfry/duration.h"
 #include "belfry/duties.h"

@@ -6,11 +6,16 @@
  * client - a connection to a server that speaks RESP. Replies arrive in the order of the commands.
  *
  *     struct bel_client_why why;
- *     const struct bel_value *reply;
  *     err = bel_client_connect("127.0.0.1:7878", NULL, &client, &why);
- *     err = bel_client_call(client, args, 4, &reply);       SCHEDULE mail hello ...
- *     if (reply->type == BEL_VALUE_ERROR) ...               the server refused the command
+ *     err = bel_client_schedule(client, "mail", "hello", BEL_VIEW("Good morning"), 5000);
+ *     if (err) puts(bel_client_error(client)->text);
  *     bel_client_close(client);
+ *
+ * The usual commands are functions. Any other command is an array of arguments:
+ *
+ *     const struct bel_value *reply;
+ *     err = bel_client_call(client, args, 3, &reply);       GET mail hello
+ *     if (reply->type == BEL_VALUE_ERROR) ...               the server refused the command
  *
  * To pipeline commands, call bel_client_send() for each and then bel_client_receive() once for
  * each. Commands are buffered; the buffer is sent when it is large enough and when a call waits for
@@ -22,14 +27,15 @@
  * (the bytes received are not a valid reply), BEL_EFULL (the reply is larger than the limit),
  * BEL_ENOMEM. Whether the server has executed the commands without a reply is then unknown.
  *
- * An error reply of the server is not an error of the call: the call returns 0 and the reply has
- * the type BEL_VALUE_ERROR.
+ * An error reply of the server is not an error of bel_client_call(): the call returns 0 and the
+ * reply has the type BEL_VALUE_ERROR.
  *
  * Threads: a client belongs to one thread at a time.
  */
 
 #include "belfry/clock.h"
 #include "belfry/declare.h"
+#include "belfry/delivery.h"
 #include "belfry/error.h"
 #include "belfry/view.h"
 
@@ -83,7 +89,7 @@ struct bel_client_options {
     const struct bel_clock *clock; /* for timeouts; NULL: the system clock */
 };
 
-/* Why connecting failed, for people. Never contains a key. */
+/* Why connecting or a command failed, for people. Never contains a key. */
 struct bel_client_why {
     char code[16];  /* code of the server's error reply; empty if there was none */
     char text[240]; /* message, ends in 0 */
@@ -134,6 +140,61 @@ BEL_CHECKED int bel_client_receive(struct bel_client *client, const struct bel_v
 /* Sends a command and waits for its reply. No other command may be pending. */
 BEL_CHECKED int bel_client_call(struct bel_client *client, const struct bel_view *args,
                                 size_t args_count, const struct bel_value **out);
+
+/*
+ * The usual commands as functions. Each sends a command and waits for its reply; no other command
+ * may be pending. Topics and ids end in 0.
+ *
+ *     while (bel_client_claim(client, "mail", 60000, &due) == 0 && due != NULL) {
+ *         err = send(due->payload) ? bel_client_ack(client, due)
+ *                                  : bel_client_fail(client, due, "the relay is down");
+ *         bel_delivery_destroy(due);
+ *     }
+ *
+ * Each returns 0; an error as above; or the error that the server's error reply stands for:
+ *
+ *     BADARG, ERR       BEL_EINVAL        STALE             BEL_ESTALE
+ *     NOTFOUND          BEL_ENOTFOUND     CONFLICT          BEL_ECONFLICT
+ *     FULL              BEL_EFULL         NOAUTH, NOPERM    BEL_ECLOSED
+ *     any other         BEL_EIO
+ *
+ * An error reply does not end the connection, and bel_client_error() has its code. A timeout
+ * (BEL_EBUSY) ends the connection here, because the reply could arrive later; later calls return
+ * BEL_ECLOSED. Whether the server has executed the command is then unknown.
+ */
+
+/* Returns why the last of these functions failed. The code is empty if the server sent no error
+ * reply; code and text are empty after a success. Valid until the next call. */
+const struct bel_client_why *bel_client_error(const struct bel_client *client);
+
+/* Schedules a timer that is due after `delay_ms`. `id` NULL: the server makes one. A timer with the
+ * same id is replaced. */
+BEL_CHECKED int bel_client_schedule(struct bel_client *client, const char *topic, const char *id,
+                                    struct bel_view payload, uint64_t delay_ms);
+
+/* Cancels a timer. Sets `*out_was_there`, unless it is NULL, to whether it was unfinished. */
+BEL_CHECKED int bel_client_cancel(struct bel_client *client, const char *topic, const char *id,
+                                  bool *out_was_there);
+
+/* Claims a due timer, and waits up to `wait_ms` for one; the timeout begins after that. Sets `*out`
+ * to a delivery that the caller destroys, in which each text is followed by a 0 byte; or to NULL if
+ * no timer was due. Returns BEL_ENOMEM also if the copy has no memory: the timer is due again when
+ * its lease expires. */
+BEL_CHECKED int bel_client_claim(struct bel_client *client, const char *topic, uint64_t wait_ms,
+                                 struct bel_delivery **out);
+
+/* Reports that the work is done. Returns BEL_ESTALE if the lease has expired. */
+BEL_CHECKED int bel_client_ack(struct bel_client *client, const struct bel_delivery *delivery);
+
+/* Reports that the work has failed; the retry policy says when it is tried again. `reason`, for
+ * people, may be NULL. Returns BEL_ESTALE if the lease has expired. */
+BEL_CHECKED int bel_client_fail(struct bel_client *client, const struct bel_delivery *delivery,
+                                const char *reason);
+
+/* Makes a lease end `lease_ms` from now; 0: the lease time of the claim. Returns BEL_ESTALE if the
+ * lease has expired. */
+BEL_CHECKED int bel_client_extend(struct bel_client *client, const struct bel_delivery *delivery,
+                                  uint64_t lease_ms);
 
 BEL_END_DECLARATIONS
 #endif

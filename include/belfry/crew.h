@@ -36,6 +36,7 @@
 
 #include "belfry/client.h"
 #include "belfry/declare.h"
+#include "belfry/delivery.h"
 #include "belfry/error.h"
 #include "belfry/view.h"
 
@@ -53,9 +54,7 @@ enum {
     BEL_REPORT_REASON_BYTES = 256,
 };
 
-struct bel_errand_header {
-    struct bel_view name, value;
-};
+#define bel_errand_header bel_header /* the older name of the struct */
 
 /* A claimed timer. Valid until `work` returns, and again during `told`. Each text is followed by a
  * 0 byte, which its length does not count. */
@@ -64,7 +63,7 @@ struct bel_errand {
     struct bel_view correlation; /* optional, may be empty */
     struct bel_wall due;
     uint64_t attempt; /* 1 + failures so far */
-    const struct bel_errand_header *headers;
+    const struct bel_header *headers;
     size_t headers_count;
 };
 

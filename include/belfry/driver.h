@@ -80,9 +80,6 @@ BEL_CHECKED int bel_driver_cancel(struct bel_driver *driver, const char *topic, 
 BEL_CHECKED int bel_driver_claim(struct bel_driver *driver, const char *topic, uint64_t wait_ms,
                                  struct bel_delivery **out);
 
-/* Frees a delivery of bel_driver_claim(); NULL is allowed. */
-void bel_delivery_destroy(struct bel_delivery *delivery);
-
 /* Reports that the work is done. Returns BEL_ESTALE if the lease has expired. */
 BEL_CHECKED int bel_driver_ack(struct bel_driver *driver, const struct bel_delivery *delivery);
 

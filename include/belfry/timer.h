@@ -17,6 +17,7 @@
 
 #include "belfry/clock.h"
 #include "belfry/declare.h"
+#include "belfry/delivery.h"
 #include "belfry/misfire.h"
 #include "belfry/overlap.h"
 #include "belfry/plan.h"
@@ -67,10 +68,6 @@ const char *bel_state_name(enum bel_state state);
 
 /* Finds a state by its name in lower case. Returns false for an unknown name. */
 bool bel_state_find(struct bel_view name, enum bel_state *out);
-
-struct bel_header {
-    struct bel_view name, value;
-};
 
 enum bel_conflict {
     BEL_CONFLICT_REPLACE,  /* the new timer replaces the old one in any state */
@@ -123,16 +120,6 @@ struct bel_schedule_spec {
     uint64_t lease_ms;     /* 0: the topic's */
     uint64_t expires_ms;   /* time after `due` at which the timer expires; 0: never */
     bool is_imported;      /* from an export: names of headers may begin with belfry- */
-};
-
-/* A timer as a worker receives it from CLAIM. */
-struct bel_delivery {
-    struct bel_view token, topic, id, payload, correlation;
-    struct bel_wall due;
-    uint64_t attempt;                 /* 1 + failures so far */
-    uint64_t lease_ms;                /* duration of the lease */
-    const struct bel_header *headers; /* include belfry-plan and belfry-nominal if it recurs */
-    size_t headers_count;
 };
 
 enum bel_outcome_kind {

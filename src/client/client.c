@@ -18,6 +18,7 @@
 #include "client/reader.h"
 #include "core/buffer.h"
 #include "core/parse.h"
+#include "core/view.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -44,6 +45,7 @@ struct bel_client {
     struct bel_buffer output, input, early;
     struct bel_reader reader;
     size_t pending;
+    struct bel_client_why why; /* of the last function for a command */
 };
 
 /* Records an error that ends the connection. A timeout (BEL_EBUSY) does not end it. */
@@ -212,7 +214,7 @@ int bel_client_receive(struct bel_client *client, const struct bel_value **out)
 int bel_client_call(struct bel_client *client, const struct bel_view *args, size_t args_count,
                     const struct bel_value **out)
 {
-    assert(client->pending == 0);
+    assert(client->pending == 0 || client->err != 0);
     int err = bel_client_send(client, args, args_count);
     return err ? err : bel_client_receive(client, out);
 }
@@ -228,6 +230,65 @@ static int refuse(struct bel_client_why *why, const struct bel_value *error)
     }
     return bel__client_say(why, BEL_ECLOSED, "%.*s", (int)(text.bytes < 200 ? text.bytes : 200),
                            (const char *)text.data);
+}
+
+/* Returns the error that the code of an error reply stands for. */
+static int error_of(struct bel_view code)
+{
+    static const struct {
+        const char *code;
+        int err;
+    } table[] = {{"BADARG", BEL_EINVAL},      {"ERR", BEL_EINVAL},    {"STALE", BEL_ESTALE},
+                 {"NOTFOUND", BEL_ENOTFOUND}, {"FULL", BEL_EFULL},    {"CONFLICT", BEL_ECONFLICT},
+                 {"NOAUTH", BEL_ECLOSED},     {"NOPERM", BEL_ECLOSED}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (bel__view_is(code, table[i].code)) return table[i].err;
+    }
+    return BEL_EIO;
+}
+
+const struct bel_client_why *bel_client_error(const struct bel_client *client)
+{
+    return &client->why;
+}
+
+int bel__client_fails(struct bel_client *client, int err, const char *text)
+{
+    if (err == BEL_EINVAL) client->err = err;
+    return bel__client_say(&client->why, err, "%s", text);
+}
+
+/* Calls with a longer timeout. A timeout ends the connection. */
+static int call_for(struct bel_client *client, const struct bel_view *args, size_t args_count,
+                    uint64_t wait_ms, const struct bel_value **out)
+{
+    uint32_t timeout_ms = client->timeout_ms, room_ms = UINT32_MAX - timeout_ms;
+    client->timeout_ms += wait_ms < room_ms ? (uint32_t)wait_ms : room_ms;
+    int err = bel_client_call(client, args, args_count, out);
+    client->timeout_ms = timeout_ms;
+    if (err == BEL_EBUSY) {
+        client->err = BEL_ECLOSED;
+        (void)shutdown(client->fd, SHUT_RDWR); /* a claim that waits in the server ends */
+    }
+    return err;
+}
+
+int bel__client_ask(struct bel_client *client, const struct bel_view *args, size_t args_count,
+                    uint64_t wait_ms, enum bel_value_type wanted, const struct bel_value **out)
+{
+    const struct bel_value *reply;
+    client->why.code[0] = client->why.text[0] = '\0';
+    int err = call_for(client, args, args_count, wait_ms, &reply);
+    if (err) return bel__client_fails(client, err, bel_error_text(err));
+    if (reply->type == BEL_VALUE_ERROR) {
+        (void)refuse(&client->why, reply);
+        return error_of(bel_value_code(reply));
+    }
+    if (reply->type != wanted) {
+        return bel__client_fails(client, BEL_EINVAL, "the reply has another type");
+    }
+    *out = reply;
+    return 0;
 }
 
 /* Sends AUTH and checks the reply. Wipes the key from the output buffer. */

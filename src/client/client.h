@@ -3,7 +3,8 @@
 #define BEL_CLIENT_CLIENT_H
 
 /*
- * client - shared by the files of the client: connecting, and waiting for a socket with a deadline.
+ * client - shared by the files of the client: connecting, waiting for a socket with a deadline, and
+ * commands whose error replies are errors.
  */
 
 #include "belfry/client.h"
@@ -19,6 +20,18 @@ BEL_CHECKED int bel__client_wait(int fd, short events, const struct bel_clock *c
 /* Sets the text of `why`, formatted as by printf. `why` may be NULL. Returns `err`. */
 int bel__client_say(struct bel_client_why *why, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Sends a command and waits for a reply of type `wanted`, up to the timeout and `wait_ms` more.
+ * Sets the error of the client. Returns 0 and sets `*out`; or returns an error as the functions for
+ * commands do. Another type of reply, except an error reply, ends the connection with BEL_EINVAL.
+ */
+BEL_CHECKED int bel__client_ask(struct bel_client *client, const struct bel_view *args,
+                                size_t args_count, uint64_t wait_ms, enum bel_value_type wanted,
+                                const struct bel_value **out);
+
+/* Sets the error of the client to `err`, with a text. BEL_EINVAL, an invalid reply, ends the
+ * connection. Returns `err`. */
+int bel__client_fails(struct bel_client *client, int err, const char *text);
 
 /* Connects a socket to an address. Returns 0 and sets `*out_fd`, or an error as described for
  * bel_client_connect(). */

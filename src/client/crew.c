@@ -218,7 +218,7 @@ bool bel_errand_find(const struct bel_errand *errand, const char *name, struct b
 {
     size_t bytes = strlen(name);
     for (size_t i = 0; i < errand->headers_count; i++) {
-        const struct bel_errand_header *header = &errand->headers[i];
+        const struct bel_header *header = &errand->headers[i];
         if (header->name.bytes != bytes || memcmp(header->name.data, name, bytes) != 0) continue;
         *out = header->value;
         return true;

@@ -32,14 +32,14 @@ struct bel_slot {
     pthread_t thread;
     pthread_cond_t changed; /* wakes the hand */
     enum bel_slot_state state;
-    uint32_t lease_ms;         /* from the delivery */
-    struct bel_mono extend_at; /* when to send EXTEND, while given or working */
-    struct bel_mono end;       /* end of the lease; if not extended by then it is lost */
-    bool is_asked;             /* the clerk's: a command of this slot is in flight */
-    bool is_last;              /* the clerk's: that command is not EXTEND */
-    bool is_lost;              /* the lease is lost */
-    bool is_returned;          /* claimed while stopping: released without reaching a hand */
-    void *memory;              /* memory of the errand */
+    uint32_t lease_ms;             /* from the delivery */
+    struct bel_mono extend_at;     /* when to send EXTEND, while given or working */
+    struct bel_mono end;           /* end of the lease; if not extended by then it is lost */
+    bool is_asked;                 /* the clerk's: a command of this slot is in flight */
+    bool is_last;                  /* the clerk's: that command is not EXTEND */
+    bool is_lost;                  /* the lease is lost */
+    bool is_returned;              /* claimed while stopping: released without reaching a hand */
+    struct bel_delivery *delivery; /* owned; the errand points into it */
     struct bel_errand errand;
     struct bel_report report;
 };
@@ -107,9 +107,8 @@ enum {
     BEL_CREW_CLAIM_ARGS = 9, /* arguments of CLAIM besides the topics */
 };
 
-/* Copies a delivery into an idle slot. Returns 0; BEL_EINVAL if the value is not a delivery; or
- * BEL_ENOMEM. */
-BEL_CHECKED int bel__slot_fill(struct bel_slot *slot, const struct bel_value *delivery);
+/* Puts a delivery into an idle slot, which owns it from then on. */
+void bel__slot_fill(struct bel_slot *slot, struct bel_delivery *delivery);
 void bel__slot_empty(struct bel_slot *slot);
 
 /* Empties a slot and makes it idle. The mutex is held. */

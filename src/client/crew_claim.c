@@ -3,6 +3,7 @@
 /* The claimer: waits for a free hand, claims for all free hands, and gives each a delivery. */
 #include "client/crew.h"
 
+#include "client/delivery.h"
 #include "core/parse.h"
 #include "core/view.h"
 
@@ -73,9 +74,8 @@ static void lose_earlier(struct bel_crew *crew, const struct bel_slot *again)
     }
 }
 
-/* Gives a delivery to a free hand, or marks it for release if the crew is stopping. If memory is
- * out, the delivery is dropped; the timer is due again when its lease has expired. */
-static void give(struct bel_crew *crew, const struct bel_value *delivery)
+/* Gives a delivery to a free hand, or marks it for release if the crew is stopping. */
+static void give(struct bel_crew *crew, struct bel_delivery *delivery)
 {
     struct bel_slot *slot = crew->slots;
     (void)pthread_mutex_lock(&crew->mutex);
@@ -83,22 +83,32 @@ static void give(struct bel_crew *crew, const struct bel_value *delivery)
         slot++;
     }
     assert(slot < crew->slots + crew->options.hands);
-    int err = bel__slot_fill(slot, delivery);
-    if (err == 0) {
-        slot->is_lost = false;
-        lose_earlier(crew, slot);
-        slot->is_returned = crew->stops;
-        bel__slot_leased(slot, bel__crew_now(crew));
-        slot->state = BEL_SLOT_GIVEN;
-        if (crew->stops) {
-            slot->report = (struct bel_report){.kind = BEL_REPORT_RELEASED};
-            slot->state = BEL_SLOT_WORKED;
-        }
-        (void)pthread_cond_signal(&slot->changed);
-        (void)pthread_cond_signal(&crew->clerk_wakes); /* to know when to extend it */
+    bel__slot_fill(slot, delivery);
+    slot->is_lost = false;
+    lose_earlier(crew, slot);
+    slot->is_returned = crew->stops;
+    bel__slot_leased(slot, bel__crew_now(crew));
+    slot->state = BEL_SLOT_GIVEN;
+    if (crew->stops) {
+        slot->report = (struct bel_report){.kind = BEL_REPORT_RELEASED};
+        slot->state = BEL_SLOT_WORKED;
     }
+    (void)pthread_cond_signal(&slot->changed);
+    (void)pthread_cond_signal(&crew->clerk_wakes); /* to know when to extend it */
     (void)pthread_mutex_unlock(&crew->mutex);
-    if (err) bel__crew_trouble(crew, "dropped a delivery: %s", bel_error_text(err));
+}
+
+/* Gives out a delivery of a reply. If memory is out, the delivery is dropped; the timer is due
+ * again when its lease has expired. */
+static void give_value(struct bel_crew *crew, const struct bel_value *value)
+{
+    struct bel_delivery *delivery;
+    int err = bel__client_delivery(value, &delivery);
+    if (err == 0) {
+        give(crew, delivery);
+    } else {
+        bel__crew_trouble(crew, "dropped a delivery: %s", bel_error_text(err));
+    }
 }
 
 /* Sends one CLAIM and gives out its deliveries. Returns 0, or an error that ends the connection. */
@@ -113,7 +123,7 @@ static int claim_once(struct bel_crew *crew, struct bel_client *client, unsigned
     }
     if (reply->type != BEL_VALUE_LIST || reply->count > hands) return BEL_EINVAL;
     for (size_t i = 0; i < reply->count; i++) {
-        give(crew, &reply->items[i]);
+        give_value(crew, &reply->items[i]);
     }
     return 0;
 }

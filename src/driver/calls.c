@@ -6,7 +6,8 @@
  */
 #include "belfry/driver.h"
 
-#include <stdlib.h>
+#include "core/delivery.h"
+
 #include <string.h>
 
 static struct bel_view view_of(const char *text)
@@ -50,48 +51,6 @@ int bel_driver_cancel(struct bel_driver *driver, const char *topic, const char *
 
 /* --- deliveries --- */
 
-static size_t bytes_of(const struct bel_delivery *from)
-{
-    size_t bytes = sizeof *from + from->headers_count * sizeof from->headers[0];
-    bytes += from->token.bytes + from->topic.bytes + from->id.bytes + from->payload.bytes;
-    bytes += from->correlation.bytes + 5;
-    for (size_t i = 0; i < from->headers_count; i++) {
-        bytes += from->headers[i].name.bytes + from->headers[i].value.bytes + 2;
-    }
-    return bytes;
-}
-
-/* Copies bytes to `*place`, adds a 0, and moves `*place` to the end. */
-static struct bel_view keep(char **place, struct bel_view view)
-{
-    char *at = *place;
-    if (view.bytes > 0) memcpy(at, view.data, view.bytes);
-    at[view.bytes] = '\0';
-    *place = at + view.bytes + 1;
-    return (struct bel_view){at, view.bytes};
-}
-
-/* Copies a delivery and all that it points to into one block of memory. */
-static struct bel_delivery *copy(const struct bel_delivery *from)
-{
-    struct bel_delivery *to = malloc(bytes_of(from));
-    if (to == NULL) return NULL;
-    struct bel_header *headers = (struct bel_header *)(to + 1);
-    char *place = (char *)(headers + from->headers_count);
-    *to = *from;
-    to->token = keep(&place, from->token);
-    to->topic = keep(&place, from->topic);
-    to->id = keep(&place, from->id);
-    to->payload = keep(&place, from->payload);
-    to->correlation = keep(&place, from->correlation);
-    for (size_t i = 0; i < from->headers_count; i++) {
-        headers[i].name = keep(&place, from->headers[i].name);
-        headers[i].value = keep(&place, from->headers[i].value);
-    }
-    to->headers = headers;
-    return to;
-}
-
 /* What a claim got. */
 struct claimed {
     struct bel_delivery *delivery;
@@ -102,7 +61,7 @@ static void note_delivery(struct bel_request *request, const struct bel_reply *r
 {
     struct claimed *claimed = request->user;
     if (reply->err != 0 || reply->deliveries.count == 0) return;
-    claimed->delivery = copy(&reply->deliveries.items[0]);
+    claimed->delivery = bel__delivery_copy(&reply->deliveries.items[0]);
     claimed->is_out_of_memory = claimed->delivery == NULL;
 }
 
@@ -121,11 +80,6 @@ int bel_driver_claim(struct bel_driver *driver, const char *topic, uint64_t wait
     if (err) return err;
     *out = claimed.delivery;
     return 0;
-}
-
-void bel_delivery_destroy(struct bel_delivery *delivery)
-{
-    free(delivery);
 }
 
 int bel_driver_ack(struct bel_driver *driver, const struct bel_delivery *delivery)
