@@ -266,6 +266,20 @@ static uint64_t boot_at_wall(const struct bel_engine *engine, uint64_t time)
     return boot_after(engine, time, now, rest_ns);
 }
 
+/* Lowers `*due`, or `*wait` if additions are held back, to the time of the next slice of what the
+ * engine does by itself: ending many expired timers, and the migration. */
+static void see_to_slices(const struct bel_engine *engine, uint64_t *due, uint64_t *wait)
+{
+    const struct bel_times *now = &engine->now;
+    uint64_t time = bel__migration_next(engine);
+    if (bel__expiry_is_behind(engine, NULL)) time = now->engine;
+    if (time <= now->engine && bel__is_held(engine)) {
+        *wait = earlier(*wait, engine->add_from.ns);
+    } else {
+        *due = earlier(*due, boot_in(engine, time, now->engine));
+    }
+}
+
 static struct bel_next next_turn(const struct bel_engine *engine)
 {
     const struct bel_times *now = &engine->now;
@@ -282,10 +296,10 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     uint64_t wake = bel_wheel_next(engine->wakes.wheels[BEL_LANE_ENGINE]);
     due = earlier(due, boot_in(engine, wake, bel__lane_now(now, BEL_LANE_ENGINE)));
     due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes.wheels[BEL_LANE_WALL])));
-    due = earlier(due, boot_in(engine, bel__migration_next(engine), now->engine));
     uint64_t wait_ns = bel__store_wait_ns(engine->store);
     if (wait_ns < UINT64_MAX - now->boot.ns) due = earlier(due, now->boot.ns + wait_ns);
     uint64_t wait = bel_wheel_next(engine->waiting.wheel);
+    see_to_slices(engine, &due, &wait);
     const struct bel_request *first = engine->submitted.first;
     bool has_requests = engine->bulk.first != NULL || first != NULL;
     if (engine->has_holds && first != NULL && engine->bulk.first == NULL) {

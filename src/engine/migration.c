@@ -108,6 +108,7 @@ int bel__migration_turn(struct bel_engine *engine)
 {
     struct bel_migration *migration = &engine->migration;
     if (migration->is_complete || engine->now.engine < migration->time) return 0;
+    if (bel__is_held(engine)) return 0;
     int err = slice(engine);
     if (err == BEL_ENOMEM || err == BEL_EFULL) {
         migration->time = engine->now.engine + RETRY_MS;

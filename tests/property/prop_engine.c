@@ -366,6 +366,7 @@ static void open_engine(struct world *world)
     struct bel_engine_options options = {.now = world->now};
     if (has(world, DIRECTORY)) options.folder = world->path;
     CHECK(bel_engine_open(&options, &world->engine, NULL) == 0);
+    world->engine->expiry.rows_max = UINT32_MAX; /* the model ends all in one turn */
     world->backends[ENGINE_SIDE] = bel_engine_backend(world->engine);
 }
 

@@ -12,7 +12,8 @@
  * or the timer is unblocked, `from` is set back to its row.
  *
  * A turn reads at most ROWS_MAX rows. Topics with more expired timers wait in a list for the next
- * turns, so that a million timers that expire at once delay nobody.
+ * turns, so that a million timers that expire at once delay nobody. While the store is behind and
+ * holds back additions, a turn reads only a few, and the next slice waits until the hold ends.
  */
 #include "engine/state/expiry.h"
 
@@ -23,8 +24,8 @@
 #include <string.h>
 
 enum {
-    ROWS_MAX = 250, /* rows read in one turn: a few ms of work */
-    ROWS_SOME = 16, /* rows read to make room for one timer */
+    ROWS_MAX = 250, /* rows read in one turn, a few ms of work; tests may set another number */
+    ROWS_SOME = 16, /* rows read to make room for one timer, or while the store is behind */
     RETRY_MS = 100, /* delay of a retry after a failure for lack of room or memory */
     STOPPED = 1,    /* the turn may read no more rows */
     LOWERED = 2,    /* a row was added before the one just read */
@@ -41,6 +42,7 @@ int bel__expiry_open(struct bel_engine *engine)
     struct bel_key from = bel__key_of(&(struct bel_place){.table = BEL_TABLE_EXPIRIES});
     struct bel_store_cursor cursor;
     int err;
+    engine->expiry.rows_max = ROWS_MAX;
     while ((err = bel__store_seek(engine->store, &from, &cursor)) == 0) {
         struct bel_place place = bel__place_of(&cursor.key);
         if (place.table != BEL_TABLE_EXPIRIES) return 0;
@@ -73,7 +75,6 @@ bool bel__expiry_is_behind(const struct bel_engine *engine, const struct bel_top
 static void fall_behind(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     struct bel_expiry *expiry = &engine->expiry;
-    engine->is_behind = true;
     if (topic->is_expiry_behind) return;
     topic->is_expiry_behind = true;
     topic->next_expiry_behind = NULL;
@@ -186,7 +187,7 @@ int bel__expiry_turn(struct bel_engine *engine)
 {
     struct bel_expiry *expiry = &engine->expiry;
     int err = 0;
-    expiry->left = ROWS_MAX;
+    expiry->left = bel__is_held(engine) ? ROWS_SOME : expiry->rows_max;
     while (err == 0 && expiry->first != NULL && expiry->left > 0) {
         struct bel_topic_state *topic = expiry->first;
         expiry->first = topic->next_expiry_behind;
@@ -194,7 +195,6 @@ int bel__expiry_turn(struct bel_engine *engine)
         err = settle_or_wait(engine, topic);
         bel__wait_mark(engine, topic); /* expired timers may have been in the way of a delivery */
     }
-    if (expiry->first != NULL) engine->is_behind = true;
     return err;
 }
 

@@ -12,6 +12,7 @@
 struct bel_engine;
 
 struct bel_expiry {
+    uint32_t rows_max;             /* that a turn reads */
     uint32_t left;                 /* rows that this turn may still read */
     bool is_lowered;               /* a row was added before the position of a topic */
     struct bel_topic_state *first; /* list of topics with more expired timers than one turn ends */

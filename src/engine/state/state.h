@@ -83,4 +83,11 @@ struct bel_engine {
     int broken; /* an error after which the state cannot be trusted, or 0 */
 };
 
+/* Returns whether the store asks to hold back additions. What the engine does by itself in slices
+ * then waits, too. */
+static inline bool bel__is_held(const struct bel_engine *engine)
+{
+    return engine->add_from.ns > engine->now.real.ns;
+}
+
 #endif
