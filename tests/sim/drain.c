@@ -18,6 +18,7 @@ enum {
     DRAIN_ROUNDS_MAX = 4000,
     SPACE_TURNS = 40, /* of each of these */
     SPACE_ROUNDS_MAX = 500,
+    SPACE_MS = 2, /* of a round: a second in all */
 };
 
 #define MS_PER_HOUR UINT64_C(3600000)
@@ -105,7 +106,7 @@ void check_space(struct world *world)
         if (world->has_failed || run_is_down(world)) return;
         bool is_full = reply == NULL || reply->err == BEL_EFULL || reply->err == BEL_ENOMEM;
         if (!is_full || (reply != NULL && strstr(reply->why, "depth") != NULL)) return;
-        world_pass(world, 1, false);
+        world_pass(world, SPACE_MS, false);
     }
     world_fail(world, "space", "there is space again, and who adds is still refused");
 }

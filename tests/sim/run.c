@@ -298,10 +298,30 @@ static struct order *find_left(const struct world *world)
     return NULL;
 }
 
+static bool is_wait(const struct order *order)
+{
+    const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
+    return command->verb == BEL_VERB_CLAIM && command->claim.wait_ms > 0;
+}
+
+/* Whether a claim that waited got something in this turn. */
+static bool is_wait_over(const struct world *world)
+{
+    for (size_t i = 0; i < world->told.count; i++) {
+        if (is_wait(world->told.items[i])) return true;
+    }
+    for (size_t i = 0; i < world->asked.count; i++) { /* decided, and not yet told */
+        const struct order *order = world->asked.items[i];
+        if (is_wait(order) && stage_of(order) == BEL_STAGE_ANSWERED) return true;
+    }
+    return false;
+}
+
 /* Whether others were done while the engine was in the middle of an order. */
 static bool is_overtaken(const struct world *world, const struct order *order)
 {
     if (stage_of(order) != BEL_STAGE_BULK) return false;
+    if (is_wait_over(world)) return true; /* with the first that a REVIVE has made ready */
     return world->fresh.count == 0 || world->fresh.items[world->fresh.count - 1] != order;
 }
 

@@ -308,7 +308,8 @@ int world_open(struct world *world, struct bel_why *why)
     if (err == 0 && is_old(world)) world->engine->migration.rows_max = 3;
     memory_enter(false);
     if (err) return err;
-    bool may_slice = world->judge == NULL || world->speakers == NULL; /* see run.c */
+    bool is_alone = world->speakers == NULL && !has_feature(world, FEATURE_WAITS); /* see run.c */
+    bool may_slice = world->judge == NULL || is_alone;
     if (config->bulk_changes > 0 && may_slice) {
         world->engine->bulk_changes_max = config->bulk_changes;
     }
