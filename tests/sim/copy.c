@@ -256,15 +256,18 @@ static void begin(struct copy *copy)
     end(copy);
 }
 
-void copy_step(struct copy *copy)
+void copy_draw(struct copy *copy)
+{
+    struct world *world = copy->world;
+    bool may_begin = has_feature(world, FEATURE_BACKUP) && copy->disk == NULL;
+    if (may_begin && !run_is_down(world) && chance(world, 3)) begin(copy);
+}
+
+void copy_poll(struct copy *copy)
 {
     struct world *world = copy->world;
     struct bel_engine_why why = {0};
-    if (copy->disk == NULL) {
-        bool may_begin = has_feature(world, FEATURE_BACKUP) && !run_is_down(world);
-        if (may_begin && chance(world, 3)) begin(copy);
-        return;
-    }
+    if (copy->disk == NULL) return;
     memory_enter(true);
     int err = bel_engine_backup_poll(world->engine, &why);
     memory_enter(false);

@@ -101,14 +101,16 @@ static const struct bel_reply *try_to_add(struct world *world)
 
 void check_space(struct world *world)
 {
+    const struct bel_reply *reply = NULL;
     for (int i = 0; i < SPACE_ROUNDS_MAX; i++) {
-        const struct bel_reply *reply = try_to_add(world);
+        reply = try_to_add(world);
         if (world->has_failed || run_is_down(world)) return;
         bool is_full = reply == NULL || reply->err == BEL_EFULL || reply->err == BEL_ENOMEM;
         if (!is_full || (reply != NULL && strstr(reply->why, "depth") != NULL)) return;
         world_pass(world, SPACE_MS, false);
     }
-    world_fail(world, "space", "there is space again, and who adds is still refused");
+    world_fail(world, "space", "there is space again, and who adds is still refused: %s",
+               reply != NULL ? reply->why : "no answer");
 }
 
 static void add_cancel(struct world *world, struct list_of_orders *orders, size_t topic,

@@ -370,6 +370,7 @@ static void take_begun(struct world *world, struct list_of_orders *out)
 void run_orders(struct world *world, struct list_of_orders *orders)
 {
     struct list_of_orders begun = {0};
+    copy_poll(world->copy);
     for (size_t i = 0; i < orders->count; i++) {
         ask(world, orders->items[i]);
         list_add(&world->fresh, orders->items[i]);
@@ -391,6 +392,7 @@ void run_orders(struct world *world, struct list_of_orders *orders)
         (void)judge_compare(world->judge, !is_late && !run_is_down(world));
     }
     free(begun.items);
+    tap_name_for_book(world); /* what was taken back in this turn may be given to others in it */
     take_answers(world);
     watch_next(world);
     watch_interval(world);
@@ -731,7 +733,7 @@ static void step(struct world *world)
     pass_time(world);
     bool is_warm = world->drawn * 10 < world->config.orders;
     if (!is_warm) arm(world);
-    copy_step(world->copy);
+    copy_draw(world->copy);
     draw_turn(world);
     if (world->has_failed) return;
     if (run_is_down(world)) {

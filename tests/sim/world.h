@@ -354,8 +354,9 @@ void walk_forget(struct walk *walk);
 
 struct copy *copy_create(struct world *world);
 void copy_destroy(struct copy *copy);
-/* Between two turns: begins a backup now and then, or looks how far it is. */
-void copy_step(struct copy *copy);
+/* Begins a backup now and then; and looks, between two turns, how far it is. */
+void copy_draw(struct copy *copy);
+void copy_poll(struct copy *copy);
 /* After a turn: notes what the store has. */
 void copy_note(struct copy *copy);
 /* The engine is killed, and the copy stays as it is; or it was closed. */
