@@ -59,16 +59,26 @@ static int write_text(const char *bytes, size_t count, void *context)
     return 0;
 }
 
+/* A text that is being parsed. */
+struct parsing {
+    struct bel_view text;
+    json_error_t *error;
+    json_t *json; /* NULL: it is not JSON */
+};
+
+static void parse(void *context)
+{
+    struct parsing *parsing = context;
+    parsing->json = json_loadb(parsing->text.data, parsing->text.bytes, JSON_FLAGS, parsing->error);
+}
+
 /* Parses JSON. Returns NULL on failure: out of memory if `*is_memory`, otherwise invalid JSON and
  * `*error` says where. */
-static json_t *load(struct bel_view text, size_t flags, json_error_t *error, bool *is_memory)
+static json_t *load(struct bel_view text, json_error_t *error, bool *is_memory)
 {
-    bel__json_memory_begin();
-    json_t *json = json_loadb(text.data, text.bytes, flags, error);
-    *is_memory = bel__json_memory_is_out();
-    if (!*is_memory) return json;
-    json_decref(json);
-    return NULL;
+    struct parsing parsing = {.text = text, .error = error};
+    *is_memory = !bel__json_memory_try(parse, &parsing);
+    return *is_memory ? NULL : parsing.json;
 }
 
 char *bel__http_dump(const json_t *value, size_t flags)
@@ -428,7 +438,7 @@ static int read_body(struct bel_http_call *call, struct bel_why *why)
     if (memchr(text.data, 0, text.bytes) != NULL) {
         return bel__refusal(why, "BADARG", "the body is not valid JSON: it has a NUL byte");
     }
-    call->fields = load(text, JSON_FLAGS, &error, &is_memory);
+    call->fields = load(text, &error, &is_memory);
     if (is_memory) return refuse_memory(why);
     if (call->fields == NULL) {
         return bel__refusal(why, "BADARG", "the body is not valid JSON: line %d, %.100s",

@@ -3,12 +3,12 @@
 #define BEL_HTTP_JSON_MEMORY_H
 
 /*
- * json_memory - notices failed allocations of jansson, which ignores some of them: a text that it
- * parses then lacks a character, and an error is reported as a wrong one.
+ * json_memory - keeps jansson from going on after a failed allocation. Its parser ignores some of
+ * them: the text then lacks a character, and if that is a quote, the parser writes beyond its
+ * memory. Work that is tried here ends at the first failed allocation instead, and everything that
+ * the library has allocated for the work is freed.
  *
- *     bel__json_memory_begin();
- *     json = json_loadb(...);
- *     if (bel__json_memory_is_out()) ... the value may be wrong ...
+ *     if (!bel__json_memory_try(parse, &parsing)) ... memory has run out ...
  *
  * The library has one allocator for the whole process, so this is global. Private to src/http.
  *
@@ -17,13 +17,12 @@
 
 #include <stdbool.h>
 
-/* Lets jansson allocate through this module. */
+/* Lets jansson allocate through this module. There must be no JSON values yet. */
 void bel__json_memory_start(void);
 
-/* Forgets failed allocations. */
-void bel__json_memory_begin(void);
-
-/* Returns whether an allocation has failed since. */
-bool bel__json_memory_is_out(void);
+/* Calls `work`, which may make JSON values but must neither free older ones nor allocate anything
+ * else. Returns false if memory has run out: then `work` has not returned, and its values are
+ * freed. */
+bool bel__json_memory_try(void (*work)(void *context), void *context);
 
 #endif

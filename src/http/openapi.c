@@ -9,6 +9,7 @@
 #include "belfry/version.h"
 #include "http/json_memory.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -192,15 +193,15 @@ static json_t *describe_paths(bool *lost)
     return paths;
 }
 
-json_t *bel__http_openapi(void)
+/* Makes the description, unless memory runs out. */
+static void describe_all(void *context)
 {
     static const char info[] =
         "{'title': 'Belfry', 'license': {'name': 'MIT', 'identifier': 'MIT'}, 'description': "
         "'Durable timers: schedule, claim, acknowledge. A slash in a path parameter is sent as "
         "%2F. Every error is application/problem+json with a stable code.'}";
     bool is_lost = false, *lost = &is_lost;
-    bel__json_memory_begin();
-    json_t *all = json_object(), *about = bel__openapi_parse(info, lost);
+    json_t **out = context, *all = json_object(), *about = bel__openapi_parse(info, lost);
     bel__openapi_put(all, "openapi", json_string("3.1.0"), lost);
     bel__openapi_put(about, "version", json_string(bel_version()), lost);
     bel__openapi_put(all, "info", about, lost);
@@ -208,7 +209,12 @@ json_t *bel__http_openapi(void)
     bel__openapi_put(all, "security", bel__openapi_parse("[{'key': []}, {}]", lost), lost);
     bel__openapi_put(all, "paths", describe_paths(lost), lost);
     bel__openapi_put(all, "components", bel__openapi_components(lost), lost);
-    if (!is_lost && !bel__json_memory_is_out()) return all;
-    json_decref(all);
-    return NULL;
+    assert(!is_lost); /* a failed allocation does not come back */
+    *out = all;
+}
+
+json_t *bel__http_openapi(void)
+{
+    json_t *all = NULL;
+    return bel__json_memory_try(describe_all, &all) ? all : NULL;
 }

@@ -9,9 +9,13 @@
 #include "commands/fields.h"
 #include "commands/settings.h"
 
+#include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+enum {
+    PARSE_BYTES_MAX = 2048, /* of a literal */
+};
 
 /* --- helpers --- */
 
@@ -27,15 +31,14 @@ void bel__openapi_add(json_t *array, json_t *value, bool *lost)
 
 json_t *bel__openapi_parse(const char *text, bool *lost)
 {
-    char *copy = strdup(text);
-    json_t *json = NULL;
-    if (copy != NULL) {
-        for (char *c = copy; *c != 0; c++) {
-            if (*c == '\'') *c = '"';
-        }
-        json = json_loads(copy, JSON_DECODE_ANY, NULL);
+    char copy[PARSE_BYTES_MAX];
+    size_t bytes = strlen(text);
+    assert(bytes < sizeof copy);
+    for (size_t i = 0; i <= bytes; i++) {
+        copy[i] = (char)(text[i] == '\'' ? '"' : text[i]);
     }
-    free(copy);
+    json_t *json = json_loads(copy, JSON_DECODE_ANY, NULL);
+    assert(json != NULL);
     if (json == NULL) *lost = true;
     return json;
 }
@@ -234,6 +237,9 @@ json_t *bel__openapi_argument(const struct bel_argument *argument, bool *lost)
                                     lost);
     } else {
         schema = json_object(); /* bytes: any JSON value */
+        if (argument->max > 0) {
+            bel__openapi_put(schema, "maxLength", json_integer(argument->max), lost);
+        }
     }
     bool is_priority = strcmp(argument->name, "PRIORITY") == 0;
     if (is_priority) bel__openapi_put(schema, "minimum", json_integer(0), lost);

@@ -157,14 +157,15 @@ def test_the_document_has_the_fields_of_a_timer():
             names, types = re.findall(r"`(\w+)`", first), second.split(", ")
             listed += names
             for name, wire in zip(names, types * len(names) if len(types) == 1 else types):
-                assert WIRE[properties[name].get("type")] == wire, (name, wire)
+                schema = followed(shop.schemas, properties[name])
+                assert WIRE[schema.get("type")] == wire, (name, wire)
         assert sorted(listed) == sorted(shop.names("Timer")), set(listed) ^ shop.names("Timer")
 
 
 def test_the_document_has_the_other_fields():
     with Shop() as shop:
-        names = {kind: [name for name in shop.schemas[kind]["properties"] if is_name(name)]
-                 for kind in shop.schemas}
+        names = {kind: [name for name in schema.get("properties", ()) if is_name(name)]
+                 for kind, schema in shop.schemas.items()}
         places = [[str(i), name] for i, name in enumerate(names["Delivery"])]
         assert [row[:2] for row in rows("CLAIM")] == places
         listed = [name for row in rows("TOPIC") for name in re.findall(r"`(\w+)`", row[0])]
@@ -175,15 +176,22 @@ def test_the_document_has_the_other_fields():
         assert "`[[" + ", ".join(names["Step"]) + "], ...]`" in section("AGENDA")
 
 
-def body_of(paths, path):
-    content = paths[path]["post"]["requestBody"]["content"]
-    return content["application/json"]["schema"]["properties"]
+def followed(schemas, schema):
+    """A schema, or the one that it refers to."""
+    return schemas[schema["$ref"].rsplit("/", 1)[1]] if "$ref" in schema else schema
+
+
+def body_of(description, path):
+    schemas = description["components"]["schemas"]
+    content = description["paths"][path]["post"]["requestBody"]["content"]
+    fields = followed(schemas, content["application/json"]["schema"])["properties"]
+    return {name: followed(schemas, schema) for name, schema in fields.items()}
 
 
 def test_the_limits_of_the_description_hold():
     with Server("--store", "memory", "--http", "127.0.0.1:0") as server:
         web = Web(server)
-        paths = web.right("GET", "/openapi.json")["paths"]
+        paths = web.right("GET", "/openapi.json")
         schedule = body_of(paths, "/v1/topics/{topic}/timers")
         texts = {name: schema["maxLength"] for name, schema in schedule.items()
                  if "maxLength" in schema}
