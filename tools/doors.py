@@ -31,6 +31,11 @@ DOORS = {
     "store_log/writer.c": THREAD,
     "store/backup.c": THREAD,
     "store/checkpoint.c": THREAD,
+    "store_tree/map_fault.c": THREAD + r"|_exit|write|sig(action|altstack|emptyset)|raise",
+    "store_tree/path_check.c": r"fstat(64)?",
+    "store_tree/scrub.c": r"mdb_\w+", # LMDB, in the subprocess of the checker
+    "engine_offline/checker.c": # runs as a subprocess of its own
+        r"write|prctl|getppid|close_range|setpriority|setrlimit(64)?",
     "engine_offline/subprocess.c": r".*", # checks in a subprocess, which damage may crash
 }
 
