@@ -164,6 +164,17 @@ static bool is_short(const struct speaker *speaker, const struct answer *answer)
     return answer->kind == ANSWER_ERROR && is_said && has_fault(speaker->world, FAULT_MEMORY);
 }
 
+/* Of two commands that are the same, there was no memory for the first: the second was taken for
+ * it when the session submitted it. */
+static bool is_mixed_up(const struct speaker *speaker)
+{
+    for (size_t i = 0; i < speaker->answered; i++) {
+        const struct said *said = &speaker->said[i];
+        if (said->order != NULL && said->is_submitted && said->is_short) return true;
+    }
+    return false;
+}
+
 static void hear_order(struct speaker *speaker, const struct said *said,
                        const struct answer *answer)
 {
@@ -178,7 +189,7 @@ static void hear_order(struct speaker *speaker, const struct said *said,
         return;
     }
     if (order->passed == NULL) {
-        if (said->is_short) return;
+        if (said->is_short || is_mixed_up(speaker)) return;
         char what[200];
         (void)snprintf(what, sizeof what, "it is answered before the engine has answered: %.*s",
                        answer->text.bytes < 120 ? (int)answer->text.bytes : 120,
