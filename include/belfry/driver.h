@@ -88,6 +88,11 @@ BEL_CHECKED int bel_driver_ack(struct bel_driver *driver, const struct bel_deliv
 BEL_CHECKED int bel_driver_fail(struct bel_driver *driver, const struct bel_delivery *delivery,
                                 const char *reason);
 
+/* Ends the wait of a claim that was submitted: a claim that still waits is answered with no
+ * deliveries. Returns 0 after that, also if the claim was already done; BEL_ECLOSED if the driver
+ * was stopped, which ends all waits; BEL_EBUSY on the driver's own thread; or BEL_ENOMEM. */
+BEL_CHECKED int bel_driver_end_wait(struct bel_driver *driver, const struct bel_request *claim);
+
 /* Makes the driver take a turn soon. Call it after moving the clock, and from `wake` of struct
  * bel_engine_options. Async-signal-safe. */
 void bel_driver_wake(struct bel_driver *driver);

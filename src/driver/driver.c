@@ -45,6 +45,9 @@ struct bel_driver {
     atomic_bool drains, stops;
 };
 
+/* The verb of a message to the driver itself: end the wait of a claim. */
+#define END_WAIT BEL_VERBS
+
 /* The driver that runs on this thread, or NULL. */
 static _Thread_local struct bel_driver *own;
 
@@ -82,12 +85,32 @@ static void finish(struct bel_request *request, const struct bel_reply *reply)
     request->done(request, reply);
 }
 
-/* Submits the requests from the queue to the backend. */
+static const struct bel_reply nothing = {.err = 0};
+
+/* Withdraws a claim and answers it with no deliveries, if the backend holds it and can. `claim` is
+ * only compared with the list, because the request may have been answered and freed. */
+static void end_wait(struct bel_driver *driver, const struct bel_request *claim)
+{
+    struct bel_link *link = bel__list_first(&driver->waits);
+    while (link != NULL && BEL_CONTAINER_OF(link, struct bel_request, via) != claim) {
+        link = bel__list_next(&driver->waits, link);
+    }
+    if (link == NULL) return;
+    struct bel_request *request = BEL_CONTAINER_OF(link, struct bel_request, via);
+    if (bel_backend_withdraw(driver->backend, request)) finish(request, &nothing);
+}
+
+/* Submits the requests from the queue to the backend, and ends waits. */
 static void hand_over(struct bel_driver *driver, struct bel_queue_node *node)
 {
     while (node != NULL) {
         struct bel_request *request = BEL_CONTAINER_OF(node, struct bel_request, via);
         node = node->next;
+        if (request->command.verb == END_WAIT) {
+            end_wait(driver, request->command.claim.topics->data);
+            request->via.done(request, &nothing);
+            continue;
+        }
         *link_of(request) = (struct bel_link){NULL, NULL};
         if (may_wait(request)) bel__list_append(&driver->waits, link_of(request));
         driver->under_way++;
@@ -99,7 +122,6 @@ static void hand_over(struct bel_driver *driver, struct bel_queue_node *node)
  * none. */
 static bool end_waits(struct bel_driver *driver)
 {
-    static const struct bel_reply nothing = {.err = 0};
     bool has_answered = false;
     struct bel_link *next;
     for (struct bel_link *link = bel__list_first(&driver->waits); link != NULL; link = next) {
@@ -193,11 +215,9 @@ int bel_driver_start(struct bel_backend *backend, const struct bel_clock *clock,
     return 0;
 }
 
-int bel_driver_submit(struct bel_driver *driver, struct bel_request *request)
+static int push(struct bel_driver *driver, struct bel_request *request)
 {
     enum bel_queue_was was;
-    assert(request->done != NULL);
-    assert(request->command.verb < BEL_VERBS);
     request->via.carrier = driver;
     request->via.done = request->done;
     request->done = finish;
@@ -208,6 +228,13 @@ int bel_driver_submit(struct bel_driver *driver, struct bel_request *request)
     }
     if (was == BEL__QUEUE_PARKED) bel__alarm_ring(&driver->alarm);
     return 0;
+}
+
+int bel_driver_submit(struct bel_driver *driver, struct bel_request *request)
+{
+    assert(request->done != NULL);
+    assert(request->command.verb < BEL_VERBS);
+    return push(driver, request);
 }
 
 /* The fields of a request that bel_driver_call() replaces until it is done. */
@@ -248,6 +275,27 @@ int bel_driver_call(struct bel_driver *driver, struct bel_request *request)
         err = call.err;
     }
     (void)sem_destroy(&call.is_done);
+    return err;
+}
+
+static void post(struct bel_request *request, const struct bel_reply *reply)
+{
+    (void)reply;
+    (void)sem_post(request->user);
+}
+
+int bel_driver_end_wait(struct bel_driver *driver, const struct bel_request *claim)
+{
+    sem_t is_done;
+    struct bel_view target = {claim, 0}; /* only an address */
+    struct bel_request message = {.command = {.verb = END_WAIT, .claim = {.topics = &target}},
+                                  .done = post,
+                                  .user = &is_done};
+    if (own == driver) return BEL_EBUSY;
+    if (sem_init(&is_done, 0, 0) != 0) return BEL_ENOMEM;
+    int err = push(driver, &message);
+    if (!err) await(&is_done);
+    (void)sem_destroy(&is_done);
     return err;
 }
 

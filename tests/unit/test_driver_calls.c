@@ -6,11 +6,18 @@
 
 #include "../check.h"
 
+#include <errno.h>
+#include <semaphore.h>
 #include <string.h>
+#include <unistd.h>
 
 #define START ((struct bel_wall){INT64_C(1767225600000)})
 #define MS    UINT64_C(1000000)
 #define HOUR  UINT64_C(3600000) /* ms */
+
+enum {
+    PATIENCE_S = 60,
+};
 
 static struct bel_clock_fake *fake;
 static struct bel_engine *engine;
@@ -18,6 +25,7 @@ static struct bel_driver *driver;
 
 static void start(void)
 {
+    (void)alarm(PATIENCE_S);
     CHECK(bel_clock_fake_create(START, &fake) == 0);
     struct bel_engine_options options = {.now = bel_clock_now(bel_clock_fake_clock(fake))};
     CHECK(bel_engine_open(&options, &engine, NULL) == 0);
@@ -66,8 +74,56 @@ static void timers_are_scheduled_claimed_failed_and_acknowledged(void)
     end();
 }
 
+/* What a claim was answered with. */
+struct answer {
+    sem_t is_done;
+    size_t count;
+    int err;
+};
+
+static void note_answer(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct answer *answer = request->user;
+    answer->err = reply->err;
+    answer->count = reply->deliveries.count;
+    (void)sem_post(&answer->is_done);
+}
+
+/* The fake clock stands still: without the call the claims would wait for ever. */
+static void the_wait_of_one_claim_is_ended(void)
+{
+    struct answer answers[2] = {{.err = 1}, {.err = 1}};
+    struct bel_request claims[2];
+    struct bel_view topic = BEL_VIEW("mail");
+    start();
+    for (int i = 0; i < 2; i++) {
+        CHECK(sem_init(&answers[i].is_done, 0, 0) == 0);
+        claims[i] = (struct bel_request){
+            .command = {.verb = BEL_VERB_CLAIM,
+                        .claim = {.topics = &topic, .topics_count = 1, .wait_ms = HOUR}},
+            .done = note_answer,
+            .user = &answers[i]};
+        CHECK(bel_driver_submit(driver, &claims[i]) == 0);
+    }
+    CHECK(bel_driver_end_wait(driver, &claims[0]) == 0);
+    CHECK(sem_trywait(&answers[0].is_done) == 0);
+    CHECK(answers[0].err == 0 && answers[0].count == 0);
+    CHECK(bel_driver_end_wait(driver, &claims[0]) == 0); /* it is done already */
+    CHECK(sem_trywait(&answers[1].is_done) != 0);
+
+    CHECK(bel_driver_schedule(driver, "mail", "a", BEL_VIEW(""), 0) == 0); /* for the other one */
+    while (sem_wait(&answers[1].is_done) != 0) {
+        CHECK(errno == EINTR);
+    }
+    CHECK(answers[1].err == 0 && answers[1].count == 1);
+    CHECK(bel_driver_stop(driver) == 0);
+    CHECK(bel_driver_end_wait(driver, &claims[1]) == BEL_ECLOSED);
+    end();
+}
+
 int main(void)
 {
+    RUN(the_wait_of_one_claim_is_ended);
     RUN(timers_are_scheduled_claimed_failed_and_acknowledged);
     return 0;
 }
