@@ -2,13 +2,14 @@
 
 /*
  * A crew has three kinds of threads: a claimer, a clerk, and hands that run the callback. The
- * claimer's connection is only for CLAIM, which waits in the server and blocks later commands. The
- * clerk's connection is for all other commands: it sends the pending ACK, FAIL, RELEASE and EXTEND
- * of all hands in one batch. Each thread reconnects when its connection breaks.
+ * claimer's link is only for CLAIM, which waits and blocks later commands. The clerk's link is for
+ * all other commands: it sends the pending ACK, FAIL, RELEASE and EXTEND of all hands in one batch.
+ * Each thread reconnects when its link breaks. A link leads to a server (crew_server.c), or to a
+ * driver in the same process (local_crew/).
  *
- * To stop, the crew shuts down the claimer's connection for writing. The server withdraws the claim
- * and closes the connection. Deliveries that arrive before that are released. If the server does
- * not react within PATIENCE_MS, both connections are closed, and reports not yet sent are lost.
+ * To stop, the crew interrupts the claimer's link, and the claim is withdrawn. Deliveries that
+ * arrive before that are released. If there is no reply within PATIENCE_MS, both links are
+ * interrupted for good, and reports not yet sent are lost.
  *
  * This file starts and stops the threads and has the hands.
  */
@@ -22,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 
 enum {
@@ -115,15 +115,15 @@ static bool begin_connecting(struct bel_crew *crew, struct bel_failures *failure
     return may;
 }
 
-/* Ends an attempt to connect. Returns whether the connection may be used. If so, stores its socket
- * in `*fd`, so that a stop can shut it down. */
-static bool end_connecting(struct bel_crew *crew, int *fd, const struct bel_client *client)
+/* Ends an attempt to connect. Returns whether the new link may be used. If so, stores it in
+ * `*link`, so that a stop can interrupt it. */
+static bool end_connecting(struct bel_crew *crew, void **link, void *opened)
 {
     (void)pthread_mutex_lock(&crew->mutex);
     bool may = !crew->hurries;
     crew->connecting--;
-    if (may && client != NULL) *fd = bel_client_fd(client);
-    if (client != NULL) {
+    if (may) *link = opened;
+    if (opened != NULL) {
         crew->connects++;
         (void)pthread_cond_broadcast(&crew->claimer_wakes);
     }
@@ -132,33 +132,32 @@ static bool end_connecting(struct bel_crew *crew, int *fd, const struct bel_clie
     return may;
 }
 
-int bel__crew_connect(struct bel_crew *crew, struct bel_failures *failures, int *fd,
-                      struct bel_client **out)
+int bel__crew_connect(struct bel_crew *crew, struct bel_failures *failures, void **link)
 {
     struct bel_client_why why = {"", ""};
-    struct bel_client *client = NULL;
+    void *opened = NULL;
     if (failures->count > 0) pause_after(crew, failures);
     if (!begin_connecting(crew, failures)) return BEL_ECLOSED;
-    int err = bel_client_connect(crew->options.address, &crew->options.client, &client, &why);
-    bool may = end_connecting(crew, fd, client);
-    if (err == 0 && may) {
-        *out = client;
-        return 0;
+    int err = crew->side->open(crew, &opened, &why);
+    bool may = end_connecting(crew, link, opened);
+    if (err == 0 && may) return 0;
+    if (err == 0) {
+        crew->side->close(opened);
+        return BEL_ECLOSED;
     }
-    bel_client_close(client);
-    if (err == 0) return BEL_ECLOSED;
     bel__crew_trouble(crew, "%s%s%s", why.code, why.code[0] != '\0' ? " " : "", why.text);
     if (failures->count < PAUSES_MAX) failures->count++;
     failures->is_unreached = true;
     return err;
 }
 
-void bel__crew_disconnect(struct bel_crew *crew, int *fd, struct bel_client *client)
+void bel__crew_disconnect(struct bel_crew *crew, void **link)
 {
     (void)pthread_mutex_lock(&crew->mutex);
-    *fd = -1;
+    void *opened = *link;
+    *link = NULL;
     (void)pthread_mutex_unlock(&crew->mutex);
-    bel_client_close(client);
+    if (opened != NULL) crew->side->close(opened);
 }
 
 /* --- hands --- */
@@ -262,12 +261,13 @@ static struct bel_view copy_view(char **place, struct bel_view view)
 static int keep_options(struct bel_crew *crew, const struct bel_crew_options *options)
 {
     const char *name = options->name != NULL ? options->name : "";
+    const char *address = options->address != NULL ? options->address : "";
     size_t args_count = options->topics_count + BEL_CREW_CLAIM_ARGS;
     size_t bytes = args_count * sizeof crew->claim[0];
     for (size_t i = 0; i < options->topics_count; i++) {
         bytes += strlen(options->topics[i]) + 1;
     }
-    bytes += strlen(options->address) + strlen(name) + 2;
+    bytes += strlen(address) + strlen(name) + 2;
     bytes += options->client.user.bytes + options->client.key.bytes + 2;
     crew->memory = malloc(bytes);
     if (crew->memory == NULL) return BEL_ENOMEM;
@@ -280,7 +280,7 @@ static int keep_options(struct bel_crew *crew, const struct bel_crew_options *op
         crew->claim[1 + i] = copy_view(&place, (struct bel_view){options->topics[i], topic_bytes});
     }
     crew->options = *options;
-    crew->options.address = copy(&place, options->address, strlen(options->address));
+    crew->options.address = copy(&place, address, strlen(address));
     crew->options.name = copy(&place, name, strlen(name));
     crew->options.client.user = copy_view(&place, options->client.user);
     crew->options.client.key = copy_view(&place, options->client.key);
@@ -299,7 +299,6 @@ static void init_condition(pthread_cond_t *condition)
 
 static void init(struct bel_crew *crew)
 {
-    crew->claim_fd = crew->tell_fd = -1;
     crew->clock = crew->options.client.clock;
     if (crew->clock == NULL) crew->clock = bel_clock_system();
     (void)pthread_mutex_init(&crew->mutex, NULL);
@@ -351,20 +350,32 @@ static void join_hands(struct bel_crew *crew)
     }
 }
 
-int bel_crew_start(const struct bel_crew_options *options, struct bel_crew **out)
+/* Frees what keep_options() and the start allocated. */
+static void free_crew(struct bel_crew *crew)
+{
+    free(crew->notices);
+    free(crew->memory);
+    free(crew);
+}
+
+int bel__crew_start(const struct bel_crew_options *options, const struct bel_crew_side *side,
+                    void *context, struct bel_crew **out)
 {
     unsigned hands = options->hands > 0 ? options->hands : BEL_CREW_HANDS_DEFAULT;
-    assert(options->address != NULL && options->work != NULL);
+    assert(options->work != NULL);
     assert(options->topics_count > 0);
     assert(hands <= BEL_CREW_HANDS_MAX);
     struct bel_crew *crew = calloc(1, sizeof *crew + hands * sizeof crew->slots[0]);
     if (crew == NULL) return BEL_ENOMEM;
     int err = keep_options(crew, options);
-    if (err) {
-        free(crew);
-        return err;
+    crew->notices = calloc(hands, sizeof crew->notices[0]);
+    if (err || crew->notices == NULL) {
+        free_crew(crew);
+        return BEL_ENOMEM;
     }
     crew->options.hands = hands;
+    crew->side = side;
+    crew->side_context = context;
     init(crew);
     err = start_threads(crew);
     if (err) {
@@ -375,6 +386,12 @@ int bel_crew_start(const struct bel_crew_options *options, struct bel_crew **out
     }
     *out = crew;
     return 0;
+}
+
+int bel_crew_start(const struct bel_crew_options *options, struct bel_crew **out)
+{
+    assert(options->address != NULL);
+    return bel__crew_start(options, &bel__crew_server, NULL, out);
 }
 
 /* --- stopping --- */
@@ -388,22 +405,22 @@ static bool are_all_worked(const struct bel_crew *crew)
     return true;
 }
 
-/* Stops claiming: shuts down the claimer's connection for writing. */
+/* Stops claiming: ends a claim that waits. */
 static void begin_to_stop(struct bel_crew *crew)
 {
     crew->stops = true;
     crew->quiet = bel__crew_now(crew);
-    if (crew->claim_fd >= 0) (void)shutdown(crew->claim_fd, SHUT_WR);
+    if (crew->claim_link != NULL) crew->side->interrupt(crew->claim_link, false);
     (void)pthread_cond_broadcast(&crew->claimer_wakes);
     (void)pthread_cond_broadcast(&crew->clerk_wakes);
 }
 
-/* Stops waiting for replies: shuts down both connections, so that a pending receive fails. */
+/* Stops waiting for replies: interrupts both links, so that a pending call fails. */
 static void hurry(struct bel_crew *crew)
 {
     crew->hurries = true;
-    if (crew->claim_fd >= 0) (void)shutdown(crew->claim_fd, SHUT_RDWR);
-    if (crew->tell_fd >= 0) (void)shutdown(crew->tell_fd, SHUT_RDWR);
+    if (crew->claim_link != NULL) crew->side->interrupt(crew->claim_link, true);
+    if (crew->tell_link != NULL) crew->side->interrupt(crew->tell_link, true);
 }
 
 /* Waits until the clerk has ended, or until `end`. The mutex is held. */
@@ -458,6 +475,5 @@ void bel_crew_destroy(struct bel_crew *crew)
     (void)pthread_mutex_destroy(&crew->mutex);
     explicit_bzero((void *)(uintptr_t)crew->options.client.key.data,
                    crew->options.client.key.bytes);
-    free(crew->memory);
-    free(crew);
+    free_crew(crew);
 }

@@ -27,6 +27,35 @@ enum bel_slot_state {
 
 struct bel_crew;
 
+/* A command of the clerk. */
+struct bel_notice {
+    struct bel_slot *slot;
+    struct bel_view token;
+    const struct bel_report *report; /* NULL: extend the lease */
+    struct bel_mono asked;           /* when it was sent */
+};
+
+/*
+ * What keeps the timers of a crew: a server, or a driver in the same process. The claimer and the
+ * clerk have a link each. An error of `claim` or `tell` ends the link; BEL_EINVAL means that the
+ * function has already reported the trouble.
+ */
+struct bel_crew_side {
+    const char *lost; /* what an error of a link means, for people */
+    /* Opens a link. Returns 0 and sets `*out`, or sets `*why`. */
+    int (*open)(struct bel_crew *crew, void **out, struct bel_client_why *why);
+    void (*close)(void *link);
+    /* Called by another thread with the mutex held. Ends a claim that waits, and lets no other
+     * begin; `is_last`: ends every call. */
+    void (*interrupt)(void *link, bool is_last);
+    /* Claims up to `count` timers, and calls bel__crew_give() for each delivery. */
+    int (*claim)(struct bel_crew *crew, void *link, unsigned count);
+    /* Sends notices in one batch, and calls bel__crew_answered() for each that has a reply. */
+    int (*tell)(struct bel_crew *crew, void *link, struct bel_notice *notices, size_t count);
+};
+
+extern const struct bel_crew_side bel__crew_server; /* by the address in the options */
+
 struct bel_slot {
     struct bel_crew *crew;
     pthread_t thread;
@@ -47,7 +76,10 @@ struct bel_slot {
 struct bel_crew {
     struct bel_crew_options options; /* its pointers point into `memory` */
     void *memory;
-    struct bel_view *claim; /* CLAIM, the topics, and BEL_CREW_CLAIM_ARGS free arguments */
+    struct bel_view *claim;     /* CLAIM, the topics, and BEL_CREW_CLAIM_ARGS free arguments */
+    struct bel_notice *notices; /* the clerk's: room for one of each hand */
+    const struct bel_crew_side *side;
+    void *side_context;
     const struct bel_clock *clock;
     pthread_mutex_t mutex;
     pthread_cond_t clerk_wakes, claimer_wakes, stopper_wakes;
@@ -57,11 +89,11 @@ struct bel_crew {
     bool has_ended;   /* the clerk has ended: all reports are sent or given up */
     bool ends;        /* the hands are to exit */
     bool is_joined;
-    bool hurries;          /* no more waiting for replies */
-    struct bel_mono quiet; /* when a hand has last finished, if the crew is stopping */
-    unsigned connecting;   /* number of threads that are connecting */
-    unsigned connects;     /* how often one has succeeded */
-    int claim_fd, tell_fd; /* sockets of the claimer and the clerk, to shut them down; or -1 */
+    bool hurries;                 /* no more waiting for replies */
+    struct bel_mono quiet;        /* when a hand has last finished, if the crew is stopping */
+    unsigned connecting;          /* number of threads that are connecting */
+    unsigned connects;            /* how often one has succeeded */
+    void *claim_link, *tell_link; /* of the claimer and the clerk, to interrupt them; or NULL */
     unsigned hands_started;
     struct bel_slot slots[];
 };
@@ -77,13 +109,27 @@ struct bel_failures {
     unsigned connects; /* of the crew, when that began */
 };
 
-/* Connects. After failures sleeps first, unless the crew is stopping; the caller sets the count to
- * 0 after a success. If the last failure was to connect, a success of the other thread ends the
- * sleep. Returns 0 and sets `*out`, and `*fd` (claim_fd or tell_fd) to its socket; or returns an
- * error after reporting it. */
-BEL_CHECKED int bel__crew_connect(struct bel_crew *crew, struct bel_failures *failures, int *fd,
-                                  struct bel_client **out);
-void bel__crew_disconnect(struct bel_crew *crew, int *fd, struct bel_client *client);
+/* Starts a crew whose timers are kept by `side`. Otherwise as bel_crew_start(). */
+BEL_CHECKED int bel__crew_start(const struct bel_crew_options *options,
+                                const struct bel_crew_side *side, void *context,
+                                struct bel_crew **out);
+
+/* Gives a delivery, which the crew then owns, to a free hand. If the crew is stopping, marks it for
+ * release. For `claim` of a side. */
+void bel__crew_give(struct bel_crew *crew, struct bel_delivery *delivery);
+
+/* Handles the reply to a notice; `is_taken` is whether it was accepted, `why` for people if not.
+ * For `tell` of a side. */
+void bel__crew_answered(struct bel_crew *crew, struct bel_notice *notice, bool is_taken,
+                        struct bel_view why);
+
+/* Opens a link. After failures sleeps first, unless the crew is stopping; the caller sets the count
+ * to 0 after a success. If the last failure was to connect, a success of the other thread ends the
+ * sleep. Returns 0 and sets `*link` (claim_link or tell_link); or returns an error after reporting
+ * it. */
+BEL_CHECKED int bel__crew_connect(struct bel_crew *crew, struct bel_failures *failures,
+                                  void **link);
+void bel__crew_disconnect(struct bel_crew *crew, void **link);
 
 /* Calls the callback `trouble` with a text formatted as by printf. */
 void bel__crew_trouble(struct bel_crew *crew, const char *format, ...)
@@ -104,7 +150,8 @@ uint64_t bel__crew_pause_ms(const struct bel_crew *crew, uint64_t ms);
 void bel__slot_leased(struct bel_slot *slot, struct bel_mono begin);
 
 enum {
-    BEL_CREW_CLAIM_ARGS = 9, /* arguments of CLAIM besides the topics */
+    BEL_CREW_CLAIM_ARGS = 9,  /* arguments of CLAIM besides the topics */
+    BEL_CREW_WAIT_MS = 10000, /* WAIT of a CLAIM; then the claimer sends the next one */
 };
 
 /* Puts a delivery into an idle slot, which owns it from then on. */

@@ -1,68 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The clerk: reports finished work to the server and extends the leases of work in progress. The
- * commands of all slots are sent in one batch; a slot has at most one command in flight. A command
- * without a reply is sent again on the next connection. Sending it twice is safe: a token is valid
- * for one ACK, FAIL or RELEASE.
+ * The clerk: reports finished work and extends the leases of work in progress. The commands of all
+ * slots are sent in one batch; a slot has at most one command in flight. A command without a reply
+ * is sent again on the next link. Sending it twice is safe: a token is valid for one ACK, FAIL or
+ * RELEASE.
  */
 #include "client/crew.h"
 
-#include "core/parse.h"
-
-#include <assert.h>
-#include <string.h>
-
 enum {
-    ARGS_MAX = 6,
     RETRY_MS = 1000,
 };
-
-/* The command of a slot. */
-struct request {
-    struct bel_view args[ARGS_MAX];
-    size_t count;
-    char delay[BEL_PRINT_BYTES_MAX];
-};
-
-static void add(struct request *request, struct bel_view arg)
-{
-    assert(request->count < ARGS_MAX);
-    request->args[request->count++] = arg;
-}
-
-static void add_delay(struct request *request, const struct bel_report *report)
-{
-    if (!report->has_delay) return;
-    add(request, BEL_VIEW("IN"));
-    size_t bytes = bel__print_u64(request->delay, report->delay_ms);
-    add(request, (struct bel_view){request->delay, bytes});
-}
-
-static void put(struct request *request, const struct bel_slot *slot)
-{
-    static const char *const names[] = {[BEL_REPORT_DONE] = "ACK",
-                                        [BEL_REPORT_FAILED] = "FAIL",
-                                        [BEL_REPORT_RELEASED] = "RELEASE",
-                                        [BEL_REPORT_REJECTED] = "FAIL"};
-    const struct bel_report *report = &slot->report;
-    bool has_worked = slot->state == BEL_SLOT_WORKED;
-    const char *name = has_worked ? names[report->kind] : "EXTEND";
-    bool is_bad = has_worked && strcmp(name, "FAIL") == 0;
-    request->count = 0;
-    add(request, (struct bel_view){name, strlen(name)});
-    add(request, slot->errand.token);
-    if (!has_worked || report->kind == BEL_REPORT_DONE) return;
-    if (report->kind == BEL_REPORT_REJECTED) {
-        add(request, BEL_VIEW("DEAD"));
-    } else {
-        add_delay(request, report);
-    }
-    if (is_bad && report->reason[0] != '\0' && request->count + 2 <= ARGS_MAX) {
-        add(request, BEL_VIEW("REASON"));
-        add(request, (struct bel_view){report->reason, strlen(report->reason)});
-    }
-}
 
 static bool has_command(const struct bel_slot *slot, struct bel_mono now)
 {
@@ -114,52 +62,41 @@ static void report_trouble(struct bel_crew *crew, const struct bel_slot *slot, s
                       (const char *)slot->errand.id.data, (int)text.bytes, (const char *)text.data);
 }
 
-/* Handles the reply to the command of a slot, which was sent at `asked`. */
-static void handle_reply(struct bel_crew *crew, struct bel_slot *slot,
-                         const struct bel_value *reply, struct bel_mono asked)
+void bel__crew_answered(struct bel_crew *crew, struct bel_notice *notice, bool is_taken,
+                        struct bel_view why)
 {
-    bool is_error = reply->type == BEL_VALUE_ERROR;
-    bool is_late = slot->is_last && reply->type == BEL_VALUE_NUMBER && reply->number == 0;
+    struct bel_slot *slot = notice->slot;
     (void)pthread_mutex_lock(&crew->mutex);
     slot->is_asked = false;
-    if (!slot->is_last && is_error) slot->is_lost = true;
-    if (!slot->is_last && !is_error) bel__slot_leased(slot, asked);
+    if (!slot->is_last && !is_taken) slot->is_lost = true;
+    if (!slot->is_last && is_taken) bel__slot_leased(slot, notice->asked);
     (void)pthread_mutex_unlock(&crew->mutex);
 
-    if (is_error) report_trouble(crew, slot, reply->text);
-    if (is_late) {
-        report_trouble(crew, slot, BEL_VIEW("STALE lease expired before the work finished"));
-    }
+    if (!is_taken) report_trouble(crew, slot, why);
     if (!slot->is_last) return;
     (void)pthread_mutex_lock(&crew->mutex);
-    close_slot(slot, !is_error && !is_late);
+    close_slot(slot, is_taken);
     (void)pthread_mutex_unlock(&crew->mutex);
 }
 
 /* Sends the commands of the selected slots and receives the replies. Returns 0, or an error that
- * ends the connection. */
-static int send_collected(struct bel_crew *crew, struct bel_client *client)
+ * ends the link. */
+static int send_collected(struct bel_crew *crew)
 {
     struct bel_mono asked = bel__crew_now(crew);
-    struct request request;
-    int err = 0;
-    for (unsigned i = 0; i < crew->options.hands && err == 0; i++) {
+    size_t count = 0;
+    (void)pthread_mutex_lock(&crew->mutex);
+    for (unsigned i = 0; i < crew->options.hands; i++) {
         struct bel_slot *slot = &crew->slots[i];
         if (!slot->is_asked) continue;
-        (void)pthread_mutex_lock(&crew->mutex);
         slot->is_last = slot->state == BEL_SLOT_WORKED;
-        put(&request, slot);
-        (void)pthread_mutex_unlock(&crew->mutex);
-        err = bel_client_send(client, request.args, request.count);
+        crew->notices[count++] = (struct bel_notice){.slot = slot,
+                                                     .token = slot->errand.token,
+                                                     .report = slot->is_last ? &slot->report : NULL,
+                                                     .asked = asked};
     }
-    for (unsigned i = 0; i < crew->options.hands && err == 0; i++) {
-        const struct bel_value *reply = NULL;
-        struct bel_slot *slot = &crew->slots[i];
-        if (!slot->is_asked) continue;
-        err = bel_client_receive(client, &reply);
-        if (err == 0) handle_reply(crew, slot, reply, asked);
-    }
-    return err;
+    (void)pthread_mutex_unlock(&crew->mutex);
+    return crew->side->tell(crew, crew->tell_link, crew->notices, count);
 }
 
 /* After a failed connection: gives up reports whose lease has expired, or all if the crew is
@@ -187,24 +124,24 @@ static void give_up(struct bel_crew *crew)
 void *bel__crew_tell(void *arg)
 {
     struct bel_crew *crew = arg;
-    struct bel_client *client = NULL;
     struct bel_failures failures = {0};
+    bool is_linked = false;
     while (collect(crew)) {
         int err = 0;
-        if (client == NULL) err = bel__crew_connect(crew, &failures, &crew->tell_fd, &client);
+        if (!is_linked) err = bel__crew_connect(crew, &failures, &crew->tell_link);
         if (err == 0) {
-            err = send_collected(crew, client);
+            err = send_collected(crew);
+            is_linked = err == 0;
             failures.count = err == 0 ? 0 : failures.count + 1;
             failures.is_unreached = false;
             if (err == 0) continue;
-            bel__crew_trouble(crew, "connection to the server lost (reports): %s; reconnecting",
+            bel__crew_trouble(crew, "%s (reports): %s; reconnecting", crew->side->lost,
                               bel_error_text(err));
-            bel__crew_disconnect(crew, &crew->tell_fd, client);
-            client = NULL;
+            bel__crew_disconnect(crew, &crew->tell_link);
         }
         give_up(crew);
     }
-    bel__crew_disconnect(crew, &crew->tell_fd, client);
+    bel__crew_disconnect(crew, &crew->tell_link);
     (void)pthread_mutex_lock(&crew->mutex);
     crew->has_ended = true;
     (void)pthread_cond_broadcast(&crew->stopper_wakes);
