@@ -90,6 +90,7 @@ static const struct choice import[] = {
     {"start", "number of the first line to import", FOLLOWS_VALUE, NULL},
     {"crontab", "import the plans of a crontab", FOLLOWS_PATH, NULL},
     {"tz", "time zone of the crontab", FOLLOWS_VALUE, NULL},
+    {"system", "the crontab has a user before each command", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 

@@ -6,7 +6,8 @@
  *     belfry work TOPIC -- sh
  *
  * runs it. The id is a hash of the line, so that importing an unchanged line keeps its plan. A line
- * CRON_TZ= or TZ= sets the time zone of the lines below it. Other variables and @reboot are left
+ * CRON_TZ= or TZ= sets the time zone of the lines below it. A system crontab has a user before each
+ * command, which is left out. Other variables and @reboot are left
  * out. As in cron, \% in a command is a %. A line with a bare % is bad: the text after it would be
  * the standard input of the command, for which a payload has no field.
  */
@@ -120,6 +121,16 @@ enum import_verdict bel__import_crontab(struct import_command *command, struct b
                                   "no time zone: give --tz, or CRON_TZ= on a line above");
     }
     const char *payload = text + rule + strspn(text + rule, " \t");
+    size_t user = word_bytes(payload);
+    if (rules->has_users) {
+        payload += user + strspn(payload + user, " \t");
+    } else if (user == 4 && memcmp(payload, "root", 4) == 0) {
+        return bel__import_refuse(command, IMPORT_BAD,
+                                  "'root' is the user of a system crontab: give --system");
+    }
+    if (*payload == '\0' || *payload == '\r') {
+        return bel__import_refuse(command, IMPORT_BAD, "expected a user and a command");
+    }
     struct bel_view written = {payload, strcspn(payload, "\r")}, body = written;
     struct bel_view whole = {text, (size_t)(payload - text) + written.bytes};
     enum import_verdict verdict = read_body(command, written, &body);

@@ -47,7 +47,8 @@ static const char usage[] =
     "    --start N           number of the first line to import (default 1)\n"
     "    --crontab FILE      import a crontab: each line is a plan, its command the payload;\n"
     "                        belfry work NAME -- sh runs the commands\n"
-    "    --tz ZONE           time zone of the crontab, up to a line CRON_TZ=\n";
+    "    --tz ZONE           time zone of the crontab, up to a line CRON_TZ= or TZ=\n"
+    "    --system            the crontab has a user before each command, which is left out\n";
 
 struct import {
     struct cli_connect connect;
@@ -91,6 +92,7 @@ static int read_arguments(struct import *import, int argc, char **argv)
         {"start", 0, CLI_OPTION_NUMBER, 1, UINT64_MAX, {.number = &import->start}},
         {"crontab", 0, CLI_OPTION_TEXT, 0, 0, {.text = &crontab}},
         {"tz", 0, CLI_OPTION_TEXT, 0, 0, {.text = &zone}},
+        {"system", 0, CLI_OPTION_FLAG, 0, 0, {.flag = &import->rules.has_users}},
     };
     struct cli_options options = {.verb = argv[0],
                                   .usage = usage,

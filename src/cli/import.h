@@ -35,6 +35,7 @@ enum {
 struct import_rules {
     const char *topic;            /* overrides the topic of a line; or NULL */
     const char *conflict;         /* the value of CONFLICT */
+    bool has_users;               /* a system crontab: each line has a user */
     char zone[IMPORT_ZONE_BYTES]; /* of a crontab; a line CRON_TZ= changes it */
 };
 

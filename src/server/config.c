@@ -155,12 +155,19 @@ static const char *set_durability(struct bel_config *config, const char *value)
     return NULL;
 }
 
+/* Parses a duration from `min` to `max` ms. A number other than 0 needs a unit: people who leave it
+ * out mean seconds. */
+static bool read_span(const char *value, uint64_t min, uint64_t max, uint64_t *out)
+{
+    bool has_unit = strspn(value, "0123456789") < strlen(value) || strcmp(value, "0") == 0;
+    int err = bel_duration_parse(value, strlen(value), out, NULL);
+    return err == 0 && has_unit && *out >= min && *out <= max;
+}
+
 static const char *set_interval(struct bel_config *config, const char *value)
 {
     uint64_t ms;
-    int err = bel_duration_parse(value, strlen(value), &ms, NULL);
-    bool has_unit = strspn(value, "0123456789") < strlen(value);
-    if (err || !has_unit || ms < 1 || ms > INTERVAL_MS_MAX) return "a duration from 1ms to 1h";
+    if (!read_span(value, 1, INTERVAL_MS_MAX, &ms)) return "a duration from 1ms to 1h";
     config->durability_interval_ms = (uint32_t)ms;
     return NULL;
 }
@@ -216,8 +223,7 @@ static const char *set_output(struct bel_config *config, const char *value)
 static const char *set_auth_timeout(struct bel_config *config, const char *value)
 {
     uint64_t ms;
-    int err = bel_duration_parse(value, strlen(value), &ms, NULL);
-    if (err || ms < 1 || ms > AUTH_MS_MAX) return "a duration from 1ms to 1h";
+    if (!read_span(value, 1, AUTH_MS_MAX, &ms)) return "a duration from 1ms to 1h, e.g. 10s";
     config->auth_ms_max = (uint32_t)ms;
     return NULL;
 }
@@ -225,8 +231,7 @@ static const char *set_auth_timeout(struct bel_config *config, const char *value
 static const char *set_check_time(struct bel_config *config, const char *value)
 {
     uint64_t ms;
-    int err = bel_duration_parse(value, strlen(value), &ms, NULL);
-    if (err || ms > CHECK_MS_MAX) return "a duration up to 1h, e.g. 100ms";
+    if (!read_span(value, 0, CHECK_MS_MAX, &ms)) return "a duration up to 1h, e.g. 100ms";
     config->check_ms = (uint32_t)ms;
     return NULL;
 }
@@ -370,7 +375,10 @@ static int read_line(struct bel_config *config, struct bel_view line, const char
     (void)snprintf(name, sizeof name, "%.*s", (int)before.bytes, (const char *)before.data);
     (void)snprintf(value, sizeof value, "%.*s", (int)after.bytes, (const char *)after.data);
     const struct setting *setting = find_setting(before.data, before.bytes);
-    if (setting == NULL || setting->set == set_file) {
+    if (setting != NULL && setting->set == set_file) {
+        return refuse(error, where, name, "no other file: a file cannot include another");
+    }
+    if (setting == NULL) {
         return refuse_name(error, where, "setting", name);
     }
     const char *expected = setting->set(config, value);

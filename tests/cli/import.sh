@@ -225,6 +225,12 @@ echo '0 0 * * * true' >plain
 exits a_crontab_needs_a_zone 1 'no time zone' "$belfry" import --crontab plain --topic cron
 is a_zone_on_the_command_line 'imported	1' \
     bash -c "'$belfry' import --crontab plain --topic cron --tz Europe/Berlin | head -n 1"
+echo '17 *	* * *	root    cd / && run-parts /etc/cron.hourly' >system
+exits a_system_crontab_is_noticed 1 'give --system' \
+    "$belfry" import --crontab system --topic system --tz UTC
+is a_system_crontab 'imported	1' \
+    bash -c "'$belfry' import --crontab system --system --topic system --tz UTC | head -n 1"
+like without_its_user '*"payload": "cd / && run-parts /etc/cron.hourly"*' "$belfry" export system
 cat >percents <<'END'
 0 1 * * * date +\%F >"/tmp/100\% \d\\"
 0 2 * * * mail -s hello ann%Dear Ann,%goodbye

@@ -80,6 +80,17 @@ static void a_port_alone_is_of_this_machine(void)
     CHECK(read_flag("--resp", ":") == BEL_EINVAL && read_flag("--resp", "") == BEL_EINVAL);
 }
 
+static void durations_need_a_unit(void)
+{
+    static const char *const names[] = {"--auth-timeout", "--check-time", "--durability-interval",
+                                        "--scrub"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CHECK(read_flag(names[i], "10") == BEL_EINVAL && says("a duration"));
+    }
+    CHECK(read_flag("--check-time", "0") == 0 && read_flag("--auth-timeout", "10s") == 0);
+    CHECK(read_text("config = other.conf") == BEL_EINVAL && says("cannot include another"));
+}
+
 static void every_setting_is_a_variable(void)
 {
     CHECK(setenv("BELFRY_MAX_CLIENTS", "9", 1) == 0 && setenv("BELFRY_DATA", "", 1) == 0);
@@ -111,7 +122,7 @@ static void what_is_wrong_in_a_file_is_named_with_its_line(void)
         {"\n\nbogus = 1", "a.conf:3: unknown setting bogus"},
         {"data", "a.conf:1: "},
         {"[other]", "a.conf:1: "},
-        {"config = b.conf", "a.conf:1: unknown setting config"},
+        {"config = b.conf", "cannot include another"},
         {"data =", "a.conf:1: data"},
         {"max-clients = -1", "a.conf:1: max-clients"},
         {"output-limit = 1K", "a.conf:1: output-limit"},
@@ -229,6 +240,7 @@ int main(void)
     RUN(a_file_is_read);
     RUN(hyphens_may_be_underscores);
     RUN(a_port_alone_is_of_this_machine);
+    RUN(durations_need_a_unit);
     RUN(every_setting_is_a_variable);
     RUN(a_mistyped_name_is_answered_with_the_right_one);
     RUN(what_is_wrong_in_a_file_is_named_with_its_line);
