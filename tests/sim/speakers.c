@@ -21,8 +21,8 @@ enum {
     STRANGER_BYTES = 1000,
     KEYS_WRONG_MAX = 3,
     STALL_MAX = 12,
-    DRAIN_TURNS_MAX = 600,
-    DRAIN_TURNS_FORCE = 30, /* then those who do not read are left */
+    DRAIN_TURNS_MAX = 20000, /* a PURGE may make one change in a turn */
+    DRAIN_TURNS_FORCE = 30,  /* then those who do not read are left */
 };
 
 /* --- into sessions, and out of them --- */
