@@ -311,7 +311,7 @@ static void flip_leaf(const char *where)
     size_t bytes, at = 0;
     uint8_t *data = scene_read(where, "tree/data.mdb", &bytes);
     CHECK(data != NULL);
-    for (size_t page = 2 * PAGE; page + PAGE <= bytes; page += PAGE) {
+    for (size_t page = (size_t)2 * PAGE; page + PAGE <= bytes; page += PAGE) {
         if (data[page + FLAGS] == LEAF) at = page;
     }
     CHECK(at > 0);
@@ -345,10 +345,10 @@ static int send_and_hang(void *context, struct bel_subprocess *process, struct b
     (void)context;
     (void)why;
     int err = bel__subprocess_send(process, (struct bel_view){"", 0});
-    while (err == 0) {
+    for (;;) {
+        if (err) return err;
         (void)pause();
     }
-    return err;
 }
 
 static int count_piece(void *context, struct bel_view piece)

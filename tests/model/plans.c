@@ -288,8 +288,9 @@ static void ring_counted(struct model *model, struct timer *plan, int64_t until_
         times[count++] = next;
     } while (count < left && model_rule_next(rule, next.ms, &next.ms) && next.ms <= until_ms);
     if (rule->said.misfire == BEL_MISFIRE_LAST) made = 1;
-    if (rule->said.misfire == BEL_MISFIRE_ALL)
+    if (rule->said.misfire == BEL_MISFIRE_ALL) {
         made = count < BEL_MISFIRE_MAX ? count : BEL_MISFIRE_MAX;
+    }
     rule->missed += count - made;
     make_up(model, plan, times + (count - made), made);
     free(times);

@@ -214,7 +214,8 @@ static void a_client_must_read(void)
                          PAYLOAD_BYTES);
     size_t total = (size_t)bytes + PAYLOAD_BYTES - strlen("{\"payload\":\"");
     memset(body + bytes, 'x', total - (size_t)bytes);
-    memcpy(body + total - 2, "\"}", 2);
+    body[total - 2] = '"';
+    body[total - 1] = '}';
     for (size_t at = 0; at < total;) {
         ssize_t sent = send(fd, body + at, total - at, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent > 0) at += (size_t)sent;
@@ -450,7 +451,7 @@ static void a_long_answer_is_made_in_slices(void)
     int other = dial();
     CHECK(send(reader.fd, "GET /v1/topics/t/timers/0 HTTP/1.1\r\n" HOST "\r\n", 55, 0) == 55);
     read_beside(&reader, 1, other);
-    CHECK(reader.total > 6 * PAYLOAD_BYTES);
+    CHECK(reader.total > (size_t)6 * PAYLOAD_BYTES);
     check_work(reader.total);
     (void)close(reader.fd);
     (void)close(other);
@@ -473,7 +474,8 @@ static void long_answers_share_the_work(void)
     int other = dial();
     read_beside(readers, count, other);
     for (size_t i = 0; i < count; i++) {
-        CHECK(readers[i].total > 6 * PAYLOAD_BYTES && readers[i].total < 13 * PAYLOAD_BYTES);
+        CHECK(readers[i].total > (size_t)6 * PAYLOAD_BYTES &&
+              readers[i].total < (size_t)13 * PAYLOAD_BYTES);
         (void)close(readers[i].fd);
     }
     check_work(readers[0].total);

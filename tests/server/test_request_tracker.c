@@ -298,19 +298,19 @@ static uint64_t recent_count(const struct bel_recent *recent, uint64_t ms)
 static void what_is_a_minute_old_is_forgotten(void)
 {
     struct bel_recent recent = {0};
-    for (uint64_t ms = 0; ms < 600 * 1000; ms += 1000) {
+    for (uint64_t ms = 0; ms < 600000; ms += 1000) {
         struct bel_mono now = {ms * NS_PER_MS};
-        bel__recent_record(&recent, ms < 300 * 1000 ? NS_PER_S : NS_PER_MS, now);
+        bel__recent_record(&recent, ms < 300000 ? NS_PER_S : NS_PER_MS, now);
         uint64_t count = recent_count(&recent, ms), seconds = ms / 1000 + 1;
         CHECK(count <= 60 && count >= (seconds < 56 ? seconds : 56));
         struct bel_meter sum = bel__recent_sum(&recent, now);
-        uint64_t want = ms < 300 * 1000 ? NS_PER_S : NS_PER_MS;
-        bool is_mixed = ms >= 300 * 1000 && ms < 360 * 1000;
+        uint64_t want = ms < 300000 ? NS_PER_S : NS_PER_MS;
+        bool is_mixed = ms >= 300000 && ms < 360000;
         if (!is_mixed) CHECK_EQ(bel__meter_quantile(&sum, 990), want);
     }
-    CHECK(recent_count(&recent, 640 * 1000) > 0);
-    CHECK_EQ(recent_count(&recent, 660 * 1000), 0);
-    CHECK_EQ(recent_count(&recent, 6600 * 1000), 0);
+    CHECK(recent_count(&recent, 640000) > 0);
+    CHECK_EQ(recent_count(&recent, 660000), 0);
+    CHECK_EQ(recent_count(&recent, 6600000), 0);
 }
 
 static void error_replies_are_counted_by_code(void)

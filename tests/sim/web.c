@@ -98,7 +98,8 @@ static void set(json_t *fields, const char *name, json_t *value)
     char lower[64];
     size_t i = 0;
     for (; name[i] != 0 && i + 1 < sizeof lower; i++) {
-        lower[i] = (char)tolower((unsigned char)name[i]);
+        lower[i] = name[i];
+        if (lower[i] >= 'A' && lower[i] <= 'Z') lower[i] |= 0x20;
     }
     lower[i] = 0;
     if (json_object_set_new(fields, lower, value) != 0) abort();

@@ -165,7 +165,7 @@ static void what_has_expired_is_gone_for_every_command(void)
         .command = {.verb = BEL_VERB_PURGE, .purge = {.topic = view("mail")}}};
     struct reply_seen counted = {0}, purged = {0};
     expire_many(&world);
-    CHECK(schedule_expiring(&world, 3600 * 1000).err == 0); /* the depth has room */
+    CHECK(schedule_expiring(&world, 3600000).err == 0); /* the depth has room */
     CHECK(claim(&world).deliveries == 1);
     submit(&world, &agenda, &counted);
     submit(&world, &purge, &purged);

@@ -11,9 +11,10 @@
 #include "../ask.h"
 #include "../sim/disk.h"
 
+#define MS_NS UINT64_C(1000000)
+
 enum {
     MANY = 1000,
-    MS_NS = 1000000,
 };
 
 void __real_bel__log_writer_step(struct bel_log_writer *writer);

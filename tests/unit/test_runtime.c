@@ -584,7 +584,7 @@ static void a_timer_for_a_wall_time_follows_the_clock_when_it_is_set(void)
     CHECK_EQ(pass(10 * S - 1), 0);
     CHECK_EQ(pass(1), 1);
     CHECK_EQ(rung[0].user, 1);
-    timer = schedule_wall(1130000, 4);
+    (void)schedule_wall(1130000, 4);
     bel_clock_fake_step(fake, 3600000); /* past it: it is due at once */
     (void)bel_runtime_tick(runtime);
     CHECK_EQ(poll_all(), 1);

@@ -290,7 +290,7 @@ static void poll_task(void *arg)
 
 static void timers_sent_to_a_stuck_worker_and_cancelled_are_bounded(void)
 {
-    static const uint64_t live[] = {0, 1000, 400 * 1000};
+    static const uint64_t live[] = {0, 1000, 400000};
     struct actor actor;
     for (unsigned i = 0; i < 3; i++) {
         open_with(NULL);

@@ -207,7 +207,7 @@ static int check_write(struct lmdb_tree *lmdb, const struct bel_key *key)
 static int lmdb_get(struct bel_tree *tree, const struct bel_key *key, struct bel_view *out)
 {
     unsigned char bytes[BEL_KEY_BYTES];
-    MDB_val name = val_of(bytes, sizeof bytes), data;
+    MDB_val name = val_of(bytes, sizeof bytes), data = {0};
     bel__key_write(key, bytes);
     int err = check_read(of(tree), key);
     if (!err) err = error_of(mdb_get(of(tree)->reader, of(tree)->rows, &name, &data));
@@ -217,7 +217,7 @@ static int lmdb_get(struct bel_tree *tree, const struct bel_key *key, struct bel
 static int lmdb_seek(struct bel_tree *tree, struct bel_key *key, struct bel_view *out)
 {
     unsigned char bytes[BEL_KEY_BYTES];
-    MDB_val name = val_of(bytes, sizeof bytes), data;
+    MDB_val name = val_of(bytes, sizeof bytes), data = {0};
     bel__key_write(key, bytes);
     int err = check_read(of(tree), key);
     if (!err) err = error_of(mdb_cursor_get(of(tree)->read_cursor, &name, &data, MDB_SET_RANGE));
