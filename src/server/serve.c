@@ -17,6 +17,7 @@
 #include "server/server.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +196,7 @@ int bel__serve(int argc, char **argv)
                              .level = config.log_level,
                              .format = config.log_format,
                              .fd = STDERR_FILENO};
+    (void)signal(SIGHUP, SIG_IGN); /* until the loop reads the keys again for it */
     status = read_keys(&config, &log, &keys);
     if (status != SERVE_OK) return status;
     struct bel_server_options options = {.config = &config,

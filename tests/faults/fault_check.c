@@ -16,8 +16,10 @@
 #include "engine/rows/key.h"
 #include "store/state.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -358,6 +360,13 @@ static int count_piece(void *context, struct bel_view piece)
     return 0;
 }
 
+static int ignore_piece(void *context, struct bel_view piece)
+{
+    (void)context;
+    (void)piece;
+    return 0;
+}
+
 static void a_subprocess_that_takes_too_long_is_killed(void)
 {
     unsigned pieces = 0;
@@ -366,6 +375,36 @@ static void a_subprocess_that_takes_too_long_is_killed(void)
     CHECK(bel__subprocess_run(&task, NULL) == BEL_EBUSY);
     CHECK(task.is_late);
     CHECK(pieces <= 1);
+}
+
+/* Tells the test that the subprocess runs, by a pipe that it keeps open. */
+static int write_and_hang(void *context, struct bel_subprocess *process, struct bel_why *why)
+{
+    if (write(*(int *)context, "x", 1) != 1) return BEL_EIO;
+    return send_and_hang(NULL, process, why);
+}
+
+static void a_subprocess_ends_with_its_parent(void)
+{
+    int ends[2];
+    char byte;
+    CHECK(pipe(ends) == 0);
+    pid_t parent = fork();
+    CHECK(parent >= 0);
+    if (parent == 0) {
+        struct bel_subprocess_task task = {
+            .run = write_and_hang, .receive = ignore_piece, .context = &ends[1]};
+        (void)close(ends[0]);
+        _exit(bel__subprocess_run(&task, NULL) == 0);
+    }
+    CHECK(close(ends[1]) == 0);
+    CHECK(read(ends[0], &byte, 1) == 1);
+    CHECK(kill(parent, SIGKILL) == 0);
+    CHECK(waitpid(parent, NULL, 0) == parent);
+    (void)alarm(60);
+    CHECK(read(ends[0], &byte, 1) == 0); /* both processes have closed it */
+    (void)alarm(0);
+    CHECK(close(ends[0]) == 0);
 }
 
 int main(void)
@@ -394,6 +433,7 @@ int main(void)
     RUN(what_was_left_open_is_checked);
     RUN(a_start_checks_what_fits_into_its_time);
     RUN(a_subprocess_that_takes_too_long_is_killed);
+    RUN(a_subprocess_ends_with_its_parent);
     scene_remove(folder);
     scene_remove(copy);
     book_destroy(book);

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,14 +91,17 @@ int bel__subprocess_send(struct bel_subprocess *process, struct bel_view piece)
     return err ? err : send_all(process->pipe, piece.data, piece.bytes);
 }
 
-/* Runs the task in the subprocess. If it dies, it prints nothing and dumps no core. */
-static _Noreturn void run_in_child(const struct bel_subprocess_task *task, int pipe)
+/* Runs the task in the subprocess. If it dies, it prints nothing and dumps no core. It ends with
+ * its parent, whose lock of the data directory it has inherited. */
+static _Noreturn void run_in_child(const struct bel_subprocess_task *task, int pipe, pid_t parent)
 {
     struct bel_subprocess process = {pipe};
     struct result result = {0};
     uint32_t mark = IS_RESULT | (uint32_t)sizeof result;
     const struct rlimit none = {0, 0};
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1); /* the parent had ended before */
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)signal(SIGPIPE, SIG_IGN);
     if (nowhere >= 0) (void)dup2(nowhere, STDERR_FILENO);
@@ -155,10 +159,10 @@ int bel__subprocess_run(struct bel_subprocess_task *task, struct bel_why *why)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return bel__why_system(why, BEL_EIO, "a pipe", "made");
-    pid_t child = fork();
+    pid_t parent = getpid(), child = fork();
     if (child == 0) {
         (void)close(ends[0]);
-        run_in_child(task, ends[1]);
+        run_in_child(task, ends[1], parent);
     }
     (void)close(ends[1]);
     if (child < 0) {
