@@ -37,8 +37,8 @@ static unsigned count_headers(struct bel_view head, const char *name)
     unsigned count = 0;
     for (size_t at = 0; at + bytes < head.bytes; at++) {
         bool is_start = at > 0 && text[at - 1] == '\n';
-        if (is_start && strncasecmp(text + at, name, bytes) == 0 && text[at + bytes] == ':')
-            count++;
+        bool is_it = is_start && strncasecmp(text + at, name, bytes) == 0;
+        if (is_it && text[at + bytes] == ':') count++;
     }
     return count;
 }

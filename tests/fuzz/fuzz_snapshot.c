@@ -76,7 +76,7 @@ static void check(const uint8_t *snapshot, size_t bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t *snapshot = malloc(size > 0 ? size : 1); /* the exact size, to notice overruns */
+    uint8_t *snapshot = calloc(1, size > 0 ? size : 1); /* the exact size, to notice overruns */
     if (snapshot == NULL) return 0;
     memcpy(snapshot, data, size);
     uint8_t *sum = snapshot + offsetof(struct header, checksum);

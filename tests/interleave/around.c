@@ -203,6 +203,7 @@ void bel__wall_begin(struct bel_runtime *runtime)
     (void)runtime;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): as in the runtime */
 int bel__wall_due(int64_t wall_ms, int64_t now_ms, uint64_t now_ns, uint64_t *out)
 {
     (void)wall_ms, (void)now_ms, (void)now_ns, (void)out;

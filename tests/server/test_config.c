@@ -91,6 +91,7 @@ static void durations_need_a_unit(void)
     CHECK(read_text("config = other.conf") == BEL_EINVAL && says("cannot include another"));
 }
 
+/* NOLINTBEGIN(concurrency-mt-unsafe): this program has one thread */
 static void every_setting_is_a_variable(void)
 {
     CHECK(setenv("BELFRY_MAX_CLIENTS", "9", 1) == 0 && setenv("BELFRY_DATA", "", 1) == 0);
@@ -103,6 +104,7 @@ static void every_setting_is_a_variable(void)
     CHECK(says("BELFRY_MAX_CLIENTS=many: expected"));
     CHECK(unsetenv("BELFRY_MAX_CLIENTS") == 0 && unsetenv("BELFRY_DATA") == 0);
 }
+/* NOLINTEND(concurrency-mt-unsafe) */
 
 static void a_mistyped_name_is_answered_with_the_right_one(void)
 {

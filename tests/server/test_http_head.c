@@ -43,8 +43,8 @@ static struct result parse(const char *text, size_t bytes, size_t split)
     enum bel_http_progress what = BEL_HTTP_MORE;
     size_t given = split < bytes ? split : bytes, used = 0;
     for (;;) {
-        char *copy = malloc(given);
-        CHECK(copy != NULL || given == 0);
+        char *copy = malloc(given + 1);
+        CHECK(copy != NULL);
         if (given > 0) memcpy(copy, text, given);
         what = bel__http_head_scan(&scan, (struct bel_view){copy, given}, &limits, &refusal);
         free(copy);
@@ -242,7 +242,8 @@ static void limits_are_kept(void)
         int bytes = snprintf(whole, sizeof whole, "%s\r\n", text);
         unsigned status = i > limits.headers_max ? 431 : 0;
         CHECK_EQ(parse(whole, (size_t)bytes, 20).status, status);
-        strcat(text, "A: b\r\n");
+        size_t used = strlen(text);
+        (void)snprintf(text + used, sizeof text - used, "A: b\r\n");
     }
 }
 

@@ -114,7 +114,7 @@ static void the_checker_agrees_with_the_library(void)
         char text[128];
         const char *from = texts[(size_t)random_below(&random, texts_count)];
         size_t bytes = strlen(from);
-        memcpy(text, from, bytes);
+        memcpy(text, from, bytes + 1);
         for (uint64_t k = random_below(&random, 4); k > 0 && i >= texts_count; k--) {
             size_t at = (size_t)random_below(&random, bytes + 1);
             bool is_insert = random_below(&random, 2) == 0 || at == bytes;

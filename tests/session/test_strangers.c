@@ -213,7 +213,7 @@ static void each_address_has_its_own_rate(void)
     CHECK(verdict("[2001:db8::2]:1000", 1000) == BEL_WRONG_KEYS_MANY); /* the same network */
     exhaust("[2001:db8:0:1::1]:1000", 1000);
     exhaust("?", 1000);
-    exhaust("10.0.0.1:1000", 1000 * 1000); /* after a pause everything is as at first */
+    exhaust("10.0.0.1:1000", 1000000); /* after a pause everything is as at first */
 }
 
 /* The table is full of addresses that come once. One that keeps guessing stays in it. */

@@ -187,9 +187,8 @@ static bool find_batch(struct bel_engine *engine, const struct bel_request *requ
 static void decide(struct bel_engine *engine, struct bel_request *request, bool is_after)
 {
     struct order *order = request->user;
-    if (engine->store != watched || request->done != run_told ||
-        watch_is_final(request->own.reply.err))
-        return;
+    bool is_watched = engine->store == watched && request->done == run_told;
+    if (!is_watched || watch_is_final(request->own.reply.err)) return;
     order->is_read = find_batch(engine, request, is_after, &order->shows);
 }
 
@@ -213,8 +212,8 @@ void reads_told(struct world *world, const struct order *order)
 
 void reads_turn(struct world *world, uint64_t durable)
 {
-    if (world->engine->store != watched || has_fault(world, FAULT_MEMORY))
-        return; /* without memory they wait */
+    if (world->engine->store != watched) return;
+    if (has_fault(world, FAULT_MEMORY)) return; /* without memory they wait */
     for (size_t i = 0; i < world->asked.count; i++) {
         const struct order *order = world->asked.items[i];
         if (!order->is_read || order->is_told || order->shows > durable) continue;

@@ -68,9 +68,8 @@ void watch_reason(struct world *world)
 void watch_stopped(struct world *world)
 {
     if (!watch_has_sync_failed(world) || disk_is_down(world->disk)) return;
-    if (watch_is_final(world->engine->broken) ||
-        watch_is_final(bel__store_error(world->engine->store)))
-        return;
+    if (watch_is_final(world->engine->broken)) return;
+    if (watch_is_final(bel__store_error(world->engine->store))) return;
     world_fail(world, "sync", "the engine goes on after a sync has failed");
 }
 

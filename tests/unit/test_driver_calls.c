@@ -62,7 +62,7 @@ static void timers_are_scheduled_claimed_failed_and_acknowledged(void)
     bel_delivery_destroy(due);
 
     CHECK(bel_driver_claim(driver, "mail", 0, &due) == 0 && due == NULL); /* it is retried later */
-    bel_clock_fake_advance(fake, 30 * 1000 * MS);
+    bel_clock_fake_advance(fake, 30000 * MS);
     bel_driver_wake(driver);
     CHECK(bel_driver_claim(driver, "mail", 0, &due) == 0 && due != NULL);
     CHECK_EQ(due->attempt, 2);

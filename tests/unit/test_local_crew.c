@@ -288,7 +288,7 @@ static void work_whose_lease_expired_is_lost(void)
     set_yard(false);
     schedule("a");
     wait_for(&yard.inside, 1);
-    advance(2 * LEASE_MS); /* no extension is in time */
+    advance((uint64_t)2 * LEASE_MS); /* no extension is in time */
     wait_for(&yard.inside, 2);
     set_yard(true);
     wait_for(&yard.told, 2);

@@ -58,7 +58,7 @@ static void no_pause(struct bel_io *io, uint64_t ns)
 {
     (void)io;
     (void)ns;
-    CHECK(!"a commit sleeps");
+    CHECK(false); /* a commit sleeps */
 }
 
 static void setup(void)

@@ -149,7 +149,7 @@ static void check_twice(void)
     CHECK(scrub(&seen, 1 << 20) == 0);
     CHECK_EQ(seen.last.snapshots, 2);
     CHECK(seen.last.rows >= ROWS);
-    CHECK(seen.last.rows < 3 * ROWS);
+    CHECK(seen.last.rows < (size_t)3 * ROWS);
     CHECK(seen.last.growth_bytes_max > 1 << 20);
 }
 
@@ -237,7 +237,7 @@ static void damage_is_found(void)
     };
     char path[96];
     uint8_t page[PAGE];
-    off_t at = 2 * PAGE;
+    off_t at = (off_t)2 * PAGE;
     make();
     (void)snprintf(path, sizeof path, "%s/data.mdb", fixture.path);
     int file = open(path, O_RDWR | O_CLOEXEC);

@@ -27,8 +27,7 @@ static void a_head_has_whole_characters(void)
         "",
         "plain",
         "\xc3\xa4\xc3\xb6",
-        "a\xe2\x82\xac"
-        "b\xe2\x82\xac",
+        "x\xe2\x82\xacy\xe2\x82\xac",
         "\xf0\x9f\x94\x94\xf0\x9f\x94\x94",
         "\xf0\x9f\x94",         /* a half */
         "\x80\x80\x80\x80\x80", /* no text */

@@ -102,7 +102,7 @@ static int take(struct scrub *scrub, const struct bel_key *from, struct bel_why 
 {
     int err = BEL_ESTALE;
     for (unsigned i = 0; err == BEL_ESTALE && i < ATTEMPTS_MAX; i++) {
-        mdb_filehandle_t file;
+        mdb_filehandle_t file = -1;
         release(scrub);
         err = error_of(mdb_txn_begin(scrub->env, NULL, MDB_RDONLY, &scrub->reader));
         if (!err) err = error_of(mdb_env_get_fd(scrub->env, &file));
