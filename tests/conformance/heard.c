@@ -81,8 +81,9 @@ static void keep_timers(struct heard *heard, const struct bel_reply *page)
     if (heard->timers == NULL || count > heard->timers_room) {
         heard->timers_room = first > 0 ? 2 * count : count;
         struct bel_timer *timers = piece(heard, heard->timers_room * sizeof *timers);
-        if (first > 0 && heard->timers != NULL)
+        if (first > 0 && heard->timers != NULL) {
             memcpy(timers, heard->timers, first * sizeof *timers);
+        }
         heard->timers = timers;
     }
     for (size_t i = first; i < count; i++) {
