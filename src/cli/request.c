@@ -200,7 +200,7 @@ static int refuse_option(const struct cli_request *request, const char *name)
     bel__connect_offer(&similar);
     if (similar.name == NULL) return bel__options_unknown(request->verb, name, NULL);
     size_t bytes = 0;
-    for (; similar.name[bytes] != '\0' && bytes < sizeof lower - 1; bytes++) {
+    for (; bytes < sizeof lower - 1 && similar.name[bytes] != '\0'; bytes++) {
         lower[bytes] = similar.name[bytes];
         if (lower[bytes] >= 'A' && lower[bytes] <= 'Z') lower[bytes] |= 0x20;
     }
