@@ -281,10 +281,13 @@ static void ring_counted(struct model *model, struct timer *plan, int64_t until_
     struct rule *rule = &plan->rule;
     uint64_t left = rule->said.count - model_rule_used(rule);
     struct bel_wall *times = NULL, next = {rule->next_ms};
-    size_t count = 0, made = 0;
+    size_t count = 0, room = 0, made = 0;
     do {
-        times = realloc(times, (count + 1) * sizeof *times);
-        if (times == NULL) abort();
+        if (count == room) {
+            room = 2 * room + 16;
+            times = realloc(times, room * sizeof *times);
+            if (times == NULL) abort();
+        }
         times[count++] = next;
     } while (count < left && model_rule_next(rule, next.ms, &next.ms) && next.ms <= until_ms);
     if (rule->said.misfire == BEL_MISFIRE_LAST) made = 1;
