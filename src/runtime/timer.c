@@ -312,8 +312,10 @@ static void send_moved(struct visitor *visitor, struct record *record, enum word
 static void move_own(struct bel_worker *owner, struct record *record, uint64_t due)
 {
     int err = 0;
+    /* After the move has ended, a thread that cancels may sweep a timer without an entry. */
+    uint64_t entry = record->entry;
     enum word_moved moved = word_move_end(&record->word, 0);
-    if (record->entry != 0) err = bel_wheel_rearm(owner->wheel, record->entry, due);
+    if (entry != 0) err = bel_wheel_rearm(owner->wheel, entry, due);
     /* If memory has run out, the entry comes up at the old time and is corrected then. */
     (void)err;
     if (moved != WORD_MOVED_KEPT) send_moved(owner->visitor, record, moved);
