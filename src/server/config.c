@@ -296,7 +296,8 @@ static const struct setting *find_setting(const char *name, size_t bytes)
     for (unsigned i = 0; i < SETTINGS; i++) {
         const char *known = settings[i].name;
         size_t at = 0;
-        while (at < bytes && (name[at] == known[at] || (name[at] == '_' && known[at] == '-'))) {
+        while (at < bytes && known[at] != '\0' &&
+               (name[at] == known[at] || (name[at] == '_' && known[at] == '-'))) {
             at++;
         }
         if (at == bytes && known[at] == '\0') return &settings[i];
