@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
+/* A text that is only digits is refused before the parsers of plans see it; 0 needs no unit. */
 #include "cli/duration.h"
 
 #include "belfry/backoff.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
+/* TOPIC tells whether the topic exists; TOPICS has the names that may be meant. */
 #include "cli/topic_hint.h"
 
 #include "core/similar.h"

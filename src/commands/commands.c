@@ -34,7 +34,7 @@ static const struct bel_argument schedule[] = {
     [BEL_SCHEDULE_AT] = {ARGUMENT(
                              "AT", TIME,
                              "when the timer is due (RFC 3339, or local with [zone], or epoch ms)"),
-                         .is_no_past = true},
+                         .refuses_seconds = true},
     [BEL_SCHEDULE_EVERY] = {ARGUMENT("EVERY", DURATION, "repeat at this interval")},
     [BEL_SCHEDULE_CRON] = {ARGUMENT("CRON", RULE,
                                     "repeat at the times of a cron rule, e.g. '0 9 * * 1-5'"),
@@ -71,7 +71,7 @@ static const struct bel_argument schedule[] = {
                                        "give up the timer when it is overdue by this long")},
     [BEL_SCHEDULE_COUNT] = {ARGUMENT("COUNT", NUMBER, "end the plan after N nominal times")},
     [BEL_SCHEDULE_UNTIL] = {ARGUMENT("UNTIL", TIME, "the last time that the plan may have"),
-                            .is_no_past = true},
+                            .refuses_seconds = true},
     [BEL_SCHEDULE_SPREAD] = {ARGUMENT("SPREAD", DURATION,
                                       "shift a plan's times by a fixed offset within this window")},
     [BEL_SCHEDULE_MISFIRE] =
@@ -79,8 +79,8 @@ static const struct bel_argument schedule[] = {
                   "what to do with times missed while down or by a clock step (default skip)"),
          WORDS("skip", "last", "all")},
     [BEL_SCHEDULE_OVERLAP] =
-        {ARGUMENT("OVERLAP",
-                  WORD, "what to do if the previous occurrence is unfinished (default skip)"),
+        {ARGUMENT("OVERLAP", WORD,
+                  "what to do if the previous occurrence is unfinished (default skip)"),
          WORDS("skip", "queue", "allow")},
     [BEL_SCHEDULE_GAP] =
         {ARGUMENT("GAP",
@@ -112,7 +112,7 @@ static const struct bel_argument reschedule[] = {
     [BEL_RESCHEDULE_AT] =
         {ARGUMENT("AT", TIME,
                   "when the timer is due (RFC 3339, or local with [zone], or epoch ms)"),
-         .is_no_past = true},
+         .refuses_seconds = true},
 };
 
 static const struct bel_argument target[] = {

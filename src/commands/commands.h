@@ -42,10 +42,10 @@ struct bel_argument {
     const char *help;         /* one line */
     const char *const *words; /* of a WORD: its values; ends with NULL */
     enum bel_argument_type type;
-    bool is_optional; /* positional: only the last ones */
-    bool is_repeated; /* positional: only the last; an option may be given again */
-    bool is_no_past;  /* a TIME for which a number soon after 1970 is a mistake in seconds */
-    uint32_t max;     /* bytes of a text, value of a NUMBER, or how many PAIRs; 0: no limit */
+    bool is_optional;     /* positional: only the last ones */
+    bool is_repeated;     /* positional: only the last; an option may be given again */
+    bool refuses_seconds; /* a TIME: a small number is refused, since it is a time in seconds */
+    uint32_t max;         /* bytes of a text, value of a NUMBER, or how many PAIRs; 0: no limit */
 };
 
 /* The permission that a command needs. */

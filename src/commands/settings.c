@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
+/* The defaults in the help lines are those of the engine (engine/state/settings.c). */
 #include "commands/settings.h"
 
 #include <string.h>
@@ -10,13 +11,15 @@ const struct bel_setting_entry bel__setting_entries[] = {
     {"retry", BEL_ARGUMENT_POLICY, "retry policy (default exp(10s,2,1h) jitter(0.1) max(20))"},
     {"crashes", BEL_ARGUMENT_NUMBER, "lost leases after which a timer is dead (default 5)"},
     {"concurrency", BEL_ARGUMENT_NUMBER, "leased timers at once, at most (default 0: no limit)"},
-    {"retention", BEL_ARGUMENT_DURATION, "how long finished timers are kept (default 0s)"},
+    {"retention", BEL_ARGUMENT_DURATION,
+     "how long done and cancelled timers are kept (default 0s)"},
     {"retention_dead", BEL_ARGUMENT_DURATION,
      "how long dead timers are kept, or forever (default forever)"},
     {"depth", BEL_ARGUMENT_NUMBER, "unfinished timers, at most (default 0: no limit)"},
     {"misfire_after", BEL_ARGUMENT_DURATION,
      "how late an occurrence is before it is missed (default 1m)"},
-    {"deliver", BEL_ARGUMENT_TEXT, "kept for deliveries by the server, which do not exist yet"},
+    {"deliver", BEL_ARGUMENT_TEXT,
+     "text for programs that deliver timers, up to 1,024 bytes (default empty)"},
     {NULL, BEL_ARGUMENT_TEXT, NULL},
 };
 

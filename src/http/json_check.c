@@ -125,8 +125,8 @@ static bool take_escape(struct bel_json_check *check, char c)
     return c != 0 && strchr("\"\\/bfnrtu", c) != NULL;
 }
 
-/* Takes a digit of \uXXXX. `after` keeps the state after the string; the code of a first half stays
- * in `code` while the second is read, as digits 5 to 8. */
+/* Takes a hexadecimal digit after \u. A character beyond 16 bits has two escapes of four digits:
+ * the first must be a high surrogate, and its low surrogate is read as digits 5 to 8. */
 static bool take_hex(struct bel_json_check *check, char c)
 {
     char letter = (char)(c | 0x20);

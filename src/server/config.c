@@ -377,7 +377,8 @@ static int read_line(struct bel_config *config, struct bel_view line, const char
     (void)snprintf(value, sizeof value, "%.*s", (int)after.bytes, (const char *)after.data);
     const struct setting *setting = find_setting(before.data, before.bytes);
     if (setting != NULL && setting->set == set_file) {
-        return refuse(error, where, name, "no other file: a file cannot include another");
+        return bel__why_say(error, BEL_EINVAL,
+                            "%.120sconfig is only a flag: a file cannot include another", where);
     }
     if (setting == NULL) {
         return refuse_name(error, where, "setting", name);

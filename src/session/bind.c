@@ -224,7 +224,7 @@ static int read_time(const struct bel_argument *argument, struct bel_bound_value
     struct bel_text_error error;
     struct bel_view text = value->text;
     int err = bel_instant_parse(text.data, text.bytes, options, &value->time, &error);
-    if (err == 0 && argument->is_no_past && is_in_seconds(text)) {
+    if (err == 0 && argument->refuses_seconds && is_in_seconds(text)) {
         return bel__refusal(why, "BADARG",
                             "%s '%.*s': looks like seconds; expected milliseconds since 1970, or "
                             "a time like 2030-01-31T09:00:00Z",
