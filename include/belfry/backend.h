@@ -31,6 +31,7 @@
 
 #include "belfry/declare.h"
 #include "belfry/error.h"
+#include "belfry/job.h"
 #include "belfry/timer.h"
 #include "belfry/view.h"
 
@@ -60,6 +61,12 @@ enum bel_verb {
     BEL_VERB_RESUME,
     BEL_VERB_EXPLAIN,
     BEL_VERB_AGENDA,
+    BEL_VERB_JOB_SUBMIT,
+    BEL_VERB_JOB_GET,
+    BEL_VERB_JOB_CANCEL,
+    BEL_VERB_JOB_LIST,
+    BEL_VERB_JOB_PAUSE,
+    BEL_VERB_JOB_RESUME,
     BEL_VERBS,
 };
 
@@ -73,7 +80,8 @@ enum bel_fail_kind {
  * The member of struct bel_command that each verb reads, and the member of struct bel_reply that it
  * sets. Errors: BEL_EINVAL for an invalid value, BEL_EFULL for a limit, BEL_ENOMEM, BEL_ECONFLICT
  * for an id that is in use, BEL_ESTALE for a token that is not the newest of its timer (FAIL,
- * RELEASE, EXTEND), BEL_ENOTFOUND for an unknown topic or timer (TOPIC, EXPLAIN), BEL_EUNSUPPORTED.
+ * RELEASE, EXTEND), BEL_ENOTFOUND for an unknown topic, timer or job (TOPIC, EXPLAIN, all of JOB
+ * but SUBMIT and LIST), BEL_EUNSUPPORTED.
  * BEL_EIO and BEL_ECORRUPT are permanent: every later request fails with them too. After an error
  * nothing has changed, except by verbs that work on many timers (CANCEL, ACK, REVIVE, PURGE): there
  * `why` says how many were changed before the error.
@@ -97,6 +105,12 @@ enum bel_fail_kind {
  *     RESUME      target
  *     EXPLAIN     target        names: lines that say why a timer is not running, and when it will
  *     AGENDA      agenda        steps
+ *     JOB_SUBMIT  job_submit    submitted
+ *     JOB_GET     job_get       job
+ *     JOB_CANCEL  job_target    count: 1, or 0 if the job has ended
+ *     JOB_LIST    job_list      jobs, and a cursor for the next page
+ *     JOB_PAUSE   job_target    count: 1, or 0 if the job has ended or is paused
+ *     JOB_RESUME  job_target    count: 1, or 0 if the job is not paused
  */
 struct bel_target {
     struct bel_view topic, id;
@@ -198,6 +212,10 @@ struct bel_command {
         struct bel_purge purge;
         struct bel_configure configure;
         struct bel_agenda agenda;
+        struct bel_job_submit job_submit;
+        struct bel_job_get job_get;
+        struct bel_job_list job_list;
+        struct bel_job_target job_target;
     };
 };
 
@@ -248,6 +266,13 @@ struct bel_reply {
             const struct bel_agenda_step *items;
             size_t count;
         } steps;
+        struct bel_job_submitted submitted;
+        const struct bel_job *job;
+        struct {
+            const struct bel_job *items;
+            size_t count;
+            struct bel_view cursor; /* empty: this is the last page */
+        } jobs;
     };
 };
 
@@ -293,7 +318,7 @@ struct bel_next {
 enum bel_effect {
     BEL_EFFECT_READ,   /* shows what there is */
     BEL_EFFECT_CHANGE, /* changes or ends timers: CLAIM, ACK, CANCEL ... */
-    BEL_EFFECT_ADD,    /* adds timers: SCHEDULE, REVIVE */
+    BEL_EFFECT_ADD,    /* adds timers: SCHEDULE, REVIVE, JOB SUBMIT */
 };
 
 /* A backend. To implement one, make this the first member and set all three functions. */

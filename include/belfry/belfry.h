@@ -21,6 +21,7 @@
 #include "belfry/engine.h"
 #include "belfry/error.h"
 #include "belfry/instant.h"
+#include "belfry/job.h"
 #include "belfry/local_crew.h"
 #include "belfry/misfire.h"
 #include "belfry/overlap.h"

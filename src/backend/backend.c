@@ -38,6 +38,12 @@ static const char *const verbs[] = {
     [BEL_VERB_RESUME] = "resume",
     [BEL_VERB_EXPLAIN] = "explain",
     [BEL_VERB_AGENDA] = "agenda",
+    [BEL_VERB_JOB_SUBMIT] = "job_submit",
+    [BEL_VERB_JOB_GET] = "job_get",
+    [BEL_VERB_JOB_CANCEL] = "job_cancel",
+    [BEL_VERB_JOB_LIST] = "job_list",
+    [BEL_VERB_JOB_PAUSE] = "job_pause",
+    [BEL_VERB_JOB_RESUME] = "job_resume",
 };
 static_assert(sizeof verbs / sizeof verbs[0] == BEL_VERBS, "every verb has a name");
 
@@ -76,9 +82,12 @@ enum bel_effect bel_verb_effect(enum bel_verb verb)
     case BEL_VERB_TOPIC:
     case BEL_VERB_EXPLAIN:
     case BEL_VERB_AGENDA:
+    case BEL_VERB_JOB_GET:
+    case BEL_VERB_JOB_LIST:
         return BEL_EFFECT_READ;
     case BEL_VERB_SCHEDULE:
     case BEL_VERB_REVIVE:
+    case BEL_VERB_JOB_SUBMIT:
         return BEL_EFFECT_ADD;
     default:
         return BEL_EFFECT_CHANGE;

@@ -42,6 +42,13 @@ enum {
 
 typedef int command_fn(struct bel_engine *engine, struct bel_request *request);
 
+static int refuse_job(struct bel_engine *engine, struct bel_request *request)
+{
+    (void)engine;
+    (void)request;
+    return BEL_EUNSUPPORTED;
+}
+
 static command_fn *const commands[] = {
     [BEL_VERB_SCHEDULE] = bel__do_schedule,
     [BEL_VERB_CANCEL] = bel__do_cancel,
@@ -62,6 +69,12 @@ static command_fn *const commands[] = {
     [BEL_VERB_RESUME] = bel__do_resume,
     [BEL_VERB_EXPLAIN] = bel__do_explain,
     [BEL_VERB_AGENDA] = bel__do_agenda,
+    [BEL_VERB_JOB_SUBMIT] = refuse_job,
+    [BEL_VERB_JOB_GET] = refuse_job,
+    [BEL_VERB_JOB_CANCEL] = refuse_job,
+    [BEL_VERB_JOB_LIST] = refuse_job,
+    [BEL_VERB_JOB_PAUSE] = refuse_job,
+    [BEL_VERB_JOB_RESUME] = refuse_job,
 };
 static_assert(sizeof commands / sizeof commands[0] == BEL_VERBS, "every verb is done");
 

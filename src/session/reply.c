@@ -212,6 +212,13 @@ static void write_ok(struct bel_resp_writer *writer, const struct bel_reply *rep
     bel__resp_simple(writer, "OK");
 }
 
+/* No command asks for these verbs yet. */
+static void write_nothing(struct bel_resp_writer *writer, const struct bel_reply *reply)
+{
+    assert(reply->err == 0);
+    bel__resp_null_array(writer);
+}
+
 typedef void write_fn(struct bel_resp_writer *writer, const struct bel_reply *reply);
 
 static write_fn *const writes[] = {
@@ -224,7 +231,10 @@ static write_fn *const writes[] = {
     [BEL_VERB_TOPICS] = write_names,     [BEL_VERB_TOPIC] = write_topic,
     [BEL_VERB_CONFIGURE] = write_ok,     [BEL_VERB_PAUSE] = write_ok,
     [BEL_VERB_RESUME] = write_ok,        [BEL_VERB_EXPLAIN] = write_names,
-    [BEL_VERB_AGENDA] = write_steps,
+    [BEL_VERB_AGENDA] = write_steps,     [BEL_VERB_JOB_SUBMIT] = write_nothing,
+    [BEL_VERB_JOB_GET] = write_nothing,  [BEL_VERB_JOB_CANCEL] = write_count,
+    [BEL_VERB_JOB_LIST] = write_nothing, [BEL_VERB_JOB_PAUSE] = write_ok,
+    [BEL_VERB_JOB_RESUME] = write_ok,
 };
 static_assert(sizeof writes / sizeof writes[0] == BEL_VERBS, "every verb is answered");
 

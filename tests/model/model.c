@@ -106,6 +106,13 @@ static int apply(struct model *model, const struct bel_command *command, struct 
         return model_explain(model, &command->target, reply);
     case BEL_VERB_AGENDA:
         return model_agenda(model, &command->agenda, reply);
+    case BEL_VERB_JOB_SUBMIT:
+    case BEL_VERB_JOB_GET:
+    case BEL_VERB_JOB_CANCEL:
+    case BEL_VERB_JOB_LIST:
+    case BEL_VERB_JOB_PAUSE:
+    case BEL_VERB_JOB_RESUME:
+        return BEL_EUNSUPPORTED;
     case BEL_VERB_CLAIM:
     case BEL_VERBS:
         break;
