@@ -333,9 +333,8 @@ static bool check_key(struct bel_http_call *call, struct bel_view key)
     const struct bel_service *service = call->service;
     enum bel_http_own own = call->route->own;
     struct bel_grant *grant = &call->grant;
-    if (service->authenticate == NULL || own == BEL_HTTP_LIVEZ || own == BEL_HTTP_READYZ) {
-        return true;
-    }
+    call->is_known = service->authenticate == NULL;
+    if (call->is_known || own == BEL_HTTP_LIVEZ || own == BEL_HTTP_READYZ) return true;
     if (key.data == NULL || key.bytes < 7 || strncasecmp(key.data, "Bearer ", 7) != 0) {
         return refuse(call, "NOAUTH", "a key is required: Authorization: Bearer KEY");
     }
@@ -344,7 +343,8 @@ static bool check_key(struct bel_http_call *call, struct bel_view key)
     enum bel_key_result result = bel__key_check(service, &attempt, call->caller.keys_wrong, grant);
     if (result > BEL_KEY_WRONG) call->is_last = true;
     call->is_delayed = result == BEL_KEY_WRONG_MANY;
-    if (result != BEL_KEY_RIGHT) return refuse(call, "NOAUTH", "wrong key");
+    call->is_known = result == BEL_KEY_RIGHT;
+    if (!call->is_known) return refuse(call, "NOAUTH", "wrong key");
     if (own == BEL_HTTP_OPENAPI) return true;
     bool is_allowed = grant->permissions & 1U << bel__commands[call->route->command].permission;
     if (own == BEL_HTTP_METRICS && grant->scope != NULL) is_allowed = false; /* shows all topics */

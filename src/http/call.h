@@ -129,6 +129,7 @@ struct bel_http_call {
     uint64_t turns;            /* the number of turns when the request was submitted */
     enum bel_http_call_state state;
     enum bel_http_query_state query;
+    bool is_known;   /* the request has a right key, or the server has no keys */
     bool is_last;    /* the connection must be closed after the response */
     bool is_lost;    /* the response does not contain the deliveries */
     bool is_delayed; /* the response must be sent a second late: the client is guessing keys */

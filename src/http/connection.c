@@ -109,6 +109,7 @@ int bel__http_connection_open(struct bel_http *http, int fd, const struct bel_ad
     bel__buffer_init(&connection->in, IN_BYTES_MAX);
     bel__buffer_init(&connection->out, OUT_BYTES_MAX);
     bel__list_append(&http->connections, &connection->all);
+    bel__list_append(&http->strangers, &connection->stranger);
     set_deadline(connection, BEL_HTTP_DEADLINE_IDLE);
     http->connections_count++;
     http->site.options.metrics->http_clients++;
@@ -131,6 +132,7 @@ void bel__http_connection_close(struct bel_http_connection *connection)
     connection->state = BEL_HTTP_CLOSED;
     set_deadline(connection, BEL_HTTP_DEADLINE_NONE);
     if (bel__link_is_linked(&connection->busy)) bel__link_remove(&connection->busy);
+    if (bel__link_is_linked(&connection->stranger)) bel__link_remove(&connection->stranger);
     bel__link_remove(&connection->all);
     connection->next_closed = http->closed;
     http->closed = connection;
@@ -318,7 +320,11 @@ static void take_head(struct bel_http_connection *connection, struct bel_view by
     terms->is_head = bel__view_is(head.method, "HEAD");
     terms->is_last = head.headers.wants_close;
     if (create_call(connection) == NULL) return;
-    if (bel__http_call_admit(connection->call, &head)) {
+    bool is_admitted = bel__http_call_admit(connection->call, &head);
+    if (connection->call->is_known && bel__link_is_linked(&connection->stranger)) {
+        bel__link_remove(&connection->stranger);
+    }
+    if (is_admitted) {
         begin_body(connection, &head);
     } else {
         begin_sending(connection);
@@ -529,6 +535,14 @@ void bel__http_connection_late(struct bel_http_connection *connection)
         return;
     }
     if (connection->state != BEL_HTTP_CLOSED) bel__http_connection_step(connection);
+}
+
+bool bel__http_connection_is_waiting(const struct bel_http_connection *connection)
+{
+    char byte;
+    if (connection->state == BEL_HTTP_READY || connection->state == BEL_HTTP_RUNNING) return false;
+    if (bel__link_is_linked(&connection->busy)) return false;
+    return recv(connection->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
 uint64_t bel__http_connection_idle_ms(const struct bel_http_connection *connection)

@@ -6,9 +6,15 @@
  * connections, and checks and makes at most about BEL_HTTP_RUN_BYTES_MAX bytes of responses. So a
  * client with a long response, or a crowd, delays other clients of the loop by a few milliseconds.
  *
- * The number of connections is limited. When it is reached, a new client takes the place of the
- * connection that has been idle longest, if that is at least EVICT_MS; otherwise the new client
- * gets 503. Idle connections can therefore not keep others out.
+ * The number of connections is limited. When it is reached, a new client takes the place of a
+ * connection that only waits, of the oldest of the first kind that there is:
+ *
+ *     1. strangers: no request was admitted with a key; without keys: no request at all
+ *     2. a request whose head is incomplete
+ *     3. idle for at least EVICT_MS
+ *
+ * Otherwise the new client gets 503. So clients that only wait do not keep others out, and a
+ * request that is being executed or answered keeps its place.
  */
 #include "http/server_state.h"
 
@@ -28,6 +34,7 @@ enum {
     EVENTS_MAX = 64,       /* per run */
     ACCEPTS_MAX = 64,      /* per run */
     EVICT_MS = 1000,       /* how long a connection must be idle to lose its place */
+    EVICT_LOOKS_MAX = 64,  /* connections that are looked at to find one that only waits */
     LISTEN_AGAIN_MS = 100, /* after accepting failed for lack of descriptors or memory */
     REFUSAL_BYTES_MAX = 4096,
 };
@@ -45,20 +52,8 @@ static void set_listening(struct bel_http *http, bool is_wanted)
     http->listen_again.ns += (uint64_t)LISTEN_AGAIN_MS * NS_PER_MS;
 }
 
-/* Closes the connection that has been idle longest. Returns false if none is idle long enough. */
-static bool evict(struct bel_http *http)
-{
-    struct bel_link *link = bel__list_first(&http->deadlines[BEL_HTTP_DEADLINE_IDLE]);
-    if (link == NULL) return false;
-    struct bel_http_connection *connection =
-        BEL_CONTAINER_OF(link, struct bel_http_connection, timed);
-    if (bel__http_connection_idle_ms(connection) < EVICT_MS) return false;
-    bel__http_connection_close(connection);
-    return true;
-}
-
-/* Refuses a client with 503, as far as its socket accepts that at once, and closes the socket. */
-static void turn_away(struct bel_http *http, int fd)
+/* Sends 503 to a client, as far as its socket accepts that at once. */
+static void send_refusal(struct bel_http *http, int fd)
 {
     struct bel_http_page page =
         bel__http_problem_as(503, "FULL", "the server has too many HTTP connections: try again");
@@ -67,18 +62,66 @@ static void turn_away(struct bel_http *http, int fd)
     struct bel_buffer out;
     size_t work;
     bel__buffer_init(&out, REFUSAL_BYTES_MAX + 2 * BEL_HTTP_SCRATCH_BYTES);
-    /* A socket that is closed with unread input is reset, and the response may be lost. */
-    ssize_t ignored = recv(fd, http->bytes, sizeof http->bytes, 0);
     if (!page.is_lost &&
         bel__http_response_next(&response, &page, &http->scratch, &out, &work) == 0) {
-        ignored = send(fd, bel__buffer_data(&out), out.count, MSG_NOSIGNAL);
+        ssize_t ignored = send(fd, bel__buffer_data(&out), out.count, MSG_NOSIGNAL);
+        (void)ignored;
         bel__metrics_count_http(http->site.options.metrics, page.status);
         bel__metrics_count_error(http->site.options.metrics, page.code);
     }
-    (void)ignored;
     bel__buffer_finish(&out);
     bel__http_page_finish(&page);
+}
+
+static void turn_away(struct bel_http *http, int fd)
+{
+    /* A socket that is closed with unread input is reset, and the response may be lost. */
+    ssize_t ignored = recv(fd, http->bytes, sizeof http->bytes, 0);
+    (void)ignored;
+    send_refusal(http, fd);
     (void)close(fd);
+}
+
+/* Closes the oldest stranger that only waits. Returns false if there is none. */
+static bool evict_stranger(struct bel_http *http)
+{
+    struct bel_link *link = bel__list_first(&http->strangers);
+    for (int looks = 0; link != NULL && looks < EVICT_LOOKS_MAX; looks++) {
+        struct bel_http_connection *connection =
+            BEL_CONTAINER_OF(link, struct bel_http_connection, stranger);
+        link = bel__list_next(&http->strangers, link);
+        if (!bel__http_connection_is_waiting(connection)) continue;
+        if (connection->state == BEL_HTTP_HEAD) send_refusal(http, connection->fd);
+        bel__http_connection_close(connection);
+        return true;
+    }
+    return false;
+}
+
+/* Closes the oldest connection with this deadline that only waits. Returns false if there is
+ * none. */
+static bool evict_timed(struct bel_http *http, enum bel_http_deadline deadline)
+{
+    struct bel_link *link = bel__list_first(&http->deadlines[deadline]);
+    for (int looks = 0; link != NULL && looks < EVICT_LOOKS_MAX; looks++) {
+        struct bel_http_connection *connection =
+            BEL_CONTAINER_OF(link, struct bel_http_connection, timed);
+        bool is_idle = deadline == BEL_HTTP_DEADLINE_IDLE;
+        link = bel__list_next(&http->deadlines[deadline], link);
+        if (is_idle && bel__http_connection_idle_ms(connection) < EVICT_MS) return false;
+        if (!bel__http_connection_is_waiting(connection)) continue;
+        if (!is_idle) send_refusal(http, connection->fd);
+        bel__http_connection_close(connection);
+        return true;
+    }
+    return false;
+}
+
+/* Closes a connection that only waits, to make place for another. Returns false if none does. */
+static bool evict(struct bel_http *http)
+{
+    return evict_stranger(http) || evict_timed(http, BEL_HTTP_DEADLINE_HEAD) ||
+           evict_timed(http, BEL_HTTP_DEADLINE_IDLE);
 }
 
 static void admit(struct bel_http *http, int fd, const struct bel_address *address)
@@ -144,6 +187,7 @@ static struct bel_http *create(const struct bel_http_options *options)
     bel__list_init(&http->site.counting);
     bel__list_init(&http->connections);
     bel__list_init(&http->busy);
+    bel__list_init(&http->strangers);
     for (unsigned i = 0; i < BEL_HTTP_DEADLINES; i++) {
         bel__list_init(&http->deadlines[i]);
     }

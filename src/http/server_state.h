@@ -55,6 +55,7 @@ enum bel_http_deadline {
 struct bel_http_connection {
     struct bel_http *http;
     struct bel_link all, busy, timed; /* timed: in the list of its deadline */
+    struct bel_link stranger;         /* in `strangers`, until a request is admitted with a key */
     struct bel_http_connection *next_closed;
     struct bel_http_call *call; /* from BODY to SENDING */
     struct bel_buffer in, out;  /* received and not parsed; made and not sent */
@@ -77,6 +78,7 @@ struct bel_http_connection {
 struct bel_http {
     struct bel_http_site site;
     struct bel_list connections, busy;
+    struct bel_list strangers; /* without an admitted request yet, in the order of arrival */
     struct bel_http_connection *closed; /* to be freed at the end of the run */
     struct bel_list deadlines[BEL_HTTP_DEADLINES];
     struct bel_buffer scratch; /* for a slice of a response */
@@ -103,6 +105,10 @@ void bel__http_connection_late(struct bel_http_connection *connection);
 
 /* Closes a connection, which is freed at the end of the run. */
 void bel__http_connection_close(struct bel_http_connection *connection);
+
+/* Returns whether a connection only waits for its client: it has no request, or a part of one, or
+ * the client does not read; and there is nothing to read from its socket. */
+bool bel__http_connection_is_waiting(const struct bel_http_connection *connection);
 
 /* Returns how long a connection has been idle; it must be. */
 uint64_t bel__http_connection_idle_ms(const struct bel_http_connection *connection);

@@ -7,7 +7,8 @@
  *     the session closes  the last reply is written and the socket is shut down for writing; input
  *                         is discarded until the client closes, within limits. Otherwise the kernel
  *                         would reset the connection, and the last reply could be lost
- *     no key in time      it is closed at once
+ *     no key in time      it is closed at once; also if it has no key, and a new client needs its
+ *                         place
  *     the loop drains     as when the session closes, once no request is in flight
  *
  * Memory: the loop has one read buffer. Output is written directly from the session as far as the
@@ -28,7 +29,10 @@ enum {
     LINGER_TICK_MS = 50,
     DRAIN_LINGER_MS = 500,       /* limit for idle clients while draining */
     DISCARD_BYTES_MAX = 1 << 20, /* of input after the end of the session */
+    EVICT_LOOKS_MAX = 64,        /* clients without a key that are looked at for one that waits */
 };
+
+static char full_text[] = "-ERR max number of clients reached\r\n";
 
 struct bel_connection_block {
     uv_write_t write;
@@ -188,6 +192,40 @@ static void sort_stranger(struct bel_connection *connection)
         bel__list_append(is_muted ? &loop->muted : &loop->strangers, &connection->timed);
     }
     time_strangers(loop, now);
+}
+
+/* Returns whether bytes of the client wait to be read. */
+static bool has_input(struct bel_connection *connection)
+{
+    int fd;
+    if (uv_fileno((uv_handle_t *)&connection->tcp, &fd) != 0) return false;
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN) != 0;
+}
+
+/* Closes the oldest client of a list that has no key and waits. Returns false if there is none. */
+static bool evict_from(struct bel_list *list)
+{
+    struct bel_link *link = bel__list_first(list);
+    for (int looks = 0; link != NULL && looks < EVICT_LOOKS_MAX; looks++) {
+        struct bel_connection *connection = BEL_CONTAINER_OF(link, struct bel_connection, timed);
+        link = bel__list_next(list, link);
+        bool is_stranger = bel__session_auth_end(connection->session).ns != BEL_NEVER;
+        if (!is_stranger || connection->had_input || has_input(connection)) continue;
+        uv_buf_t part = uv_buf_init(full_text, sizeof full_text - 1);
+        if (connection->block == NULL) (void)uv_try_write(stream_of(connection), &part, 1);
+        connection->loop->options.metrics->strangers_dropped++;
+        bel__connection_close(connection);
+        return true;
+    }
+    return false;
+}
+
+/* Returns whether there is place for one more client, perhaps that of one without a key. */
+static bool make_place(struct bel_loop *loop)
+{
+    if (loop->options.metrics->clients < loop->options.clients_max) return true;
+    return evict_from(&loop->strangers) || evict_from(&loop->muted);
 }
 
 static void on_shut(uv_shutdown_t *request, int status)
@@ -454,8 +492,7 @@ static void introduce(struct bel_connection *connection)
 /* Refuses a connection: sends an error if the socket accepts it at once, then closes. */
 static void turn_away(struct bel_connection *connection)
 {
-    static char text[] = "-ERR max number of clients reached\r\n";
-    uv_buf_t part = uv_buf_init(text, sizeof text - 1);
+    uv_buf_t part = uv_buf_init(full_text, sizeof full_text - 1);
     (void)uv_try_write(stream_of(connection), &part, 1);
     connection->loop->options.metrics->refused++;
     connection->state = BEL_CONNECTION_LEFT; /* it has made no request */
@@ -495,8 +532,8 @@ void bel__connection_accept(struct bel_loop *loop, uv_stream_t *listener)
     (void)uv_tcp_init(&loop->uv, &connection->tcp);
     connection->tcp.data = connection;
     loop->has_news = true;
-    if (uv_accept(listener, stream_of(connection)) != 0 ||
-        metrics->clients >= loop->options.clients_max || open_session(connection) != 0) {
+    if (uv_accept(listener, stream_of(connection)) != 0 || !make_place(loop) ||
+        open_session(connection) != 0) {
         turn_away(connection);
         return;
     }

@@ -131,6 +131,23 @@ def test_a_stranger_gets_less_than_it_sends():
             print(f"     {len(FLOOD)} bytes in, {out} bytes out")
 
 
+def test_strangers_give_way_to_a_new_client():
+    with Keys(line_of("root")) as keys, serve(keys, "--max-clients", "4") as server:
+        with enter(server, "root") as root:
+            crowd = [server.client() for _ in range(3)]
+            crowd[1].refused("PING")  # has spoken, and has no key
+            until(lambda: info(root, "clients")["connected_clients"] == "4", "a full port")
+            known = [root]
+            for stranger in crowd:  # the oldest goes first
+                known.append(enter(server, "root"))
+                assert heard_refusal(stranger) == "ERR max number of clients reached"
+                assert heard(stranger) == b""
+            with server.client() as late:
+                assert heard_refusal(late) == "ERR max number of clients reached"
+            assert all(client.ask("PING") == "PONG" for client in known)
+            assert info(root, "clients")["clients_unauthenticated_dropped"] == "3"
+
+
 def test_guesses_are_delayed_and_logged():
     with Keys(line_of("root")) as keys, serve(keys) as server, enter(server, "root") as root:
         guessers = [server.client() for _ in range(25)]

@@ -284,6 +284,8 @@ static void idle_connections_give_way(void)
     setup();
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         fds[i] = dial();
+        tell(fds[i], GET);
+        expect(fds[i], 200, false);
         wait_ms(100);
     }
     int refused = dial(); /* none was idle for a second */
@@ -298,18 +300,111 @@ static void idle_connections_give_way(void)
     for (int i = 1; i < CONNECTIONS_MAX; i++) {
         tell(fds[i], "GET ");
     }
-    wait_ms(5000);
-    int last = dial(); /* half a request is not idle; the answered one is */
-    expect_silence(fd, true);
-    tell(last, GET);
-    expect(last, 200, false);
-    CHECK_EQ(metrics.http_clients, CONNECTIONS_MAX);
-    for (int i = 1; i < CONNECTIONS_MAX; i++) {
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
         (void)close(fds[i]);
     }
     settle();
     CHECK_EQ(metrics.http_clients, 1); /* half a request of a client that is gone is dropped */
-    (void)close(last);
+    (void)close(fd);
+    teardown();
+}
+
+/* Half a head, and a connection without a byte, hold no place: the oldest is closed at once. */
+static void half_heads_give_way(void)
+{
+    int fds[CONNECTIONS_MAX], late[2 * CONNECTIONS_MAX];
+    setup();
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        fds[i] = dial();
+        if (i != 1) tell(fds[i], "GET /livez HTTP/1.1\r\nHost: lo");
+    }
+    for (int i = 0; i < 2; i++) {
+        late[i] = dial();
+        expect(fds[i], 503, true);
+        expect_silence(fds[i + 1], false);
+        tell(late[i], GET);
+        expect(late[i], 200, false);
+    }
+    tell(fds[2], "calhost\r\n\r\n"); /* a slow client goes on */
+    expect(fds[2], 200, false);
+    late[2] = dial();
+    expect(fds[3], 503, true);
+    tell(late[2], GET "GET "); /* half a head after an answer is no better */
+    expect(late[2], 200, false);
+    late[3] = dial();
+    expect(late[2], 503, true);
+    expect_silence(late[0], false); /* was answered, and is idle for less than a second */
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        (void)close(fds[i]);
+        (void)close(late[i]);
+    }
+    teardown();
+}
+
+/* A request that has arrived and was not read yet is no waiting client. */
+static void unread_requests_keep_their_place(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = 0};
+    int fds[CONNECTIONS_MAX + 1];
+    setup();
+    address.sin_port = htons(bel__http_port(http));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; i < CONNECTIONS_MAX + 1; i++) { /* all are accepted in one run */
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK(connect(fds[i], (struct sockaddr *)&address, sizeof address) == 0);
+        CHECK(send(fds[i], GET, strlen(GET), MSG_NOSIGNAL) == (ssize_t)strlen(GET));
+    }
+    settle();
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        expect(fds[i], 200, false);
+    }
+    expect(fds[CONNECTIONS_MAX], 503, true);
+    for (int i = 0; i < CONNECTIONS_MAX + 1; i++) {
+        (void)close(fds[i]);
+    }
+    teardown();
+}
+
+static bool accept_all(void *context, const struct bel_key_attempt *attempt, struct bel_grant *out)
+{
+    (void)context;
+    (void)attempt;
+    *out = (struct bel_grant){.permissions = ~0U};
+    return true;
+}
+
+/* With keys, only a request with a right key makes a client known: not a health check, nor the body
+ * of one. */
+static void strangers_give_way_to_all(void)
+{
+    static const char claim[] = "POST /v1/topics/t/claim HTTP/1.1\r\n" HOST
+                                "Authorization: Bearer x\r\nContent-Length: 14\r\n\r\n"
+                                "{\"wait\":\"60s\"}";
+    int fds[CONNECTIONS_MAX], known[CONNECTIONS_MAX];
+    setup();
+    service.authenticate = accept_all;
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        fds[i] = dial();
+        tell(fds[i], i == 0 ? "GET /livez HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\n" : GET);
+        if (i > 0) expect(fds[i], 200, false);
+    }
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        bool is_closed;
+        known[i] = dial();
+        (void)hear(fds[i], &is_closed);
+        CHECK(is_closed);
+        tell(known[i], claim);
+        expect_silence(known[i], false);
+    }
+    wait_ms(5000); /* those whose claims wait keep their places, however long */
+    int refused = dial();
+    expect(refused, 503, true);
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        expect_silence(known[i], false);
+        (void)close(fds[i]);
+        (void)close(known[i]);
+    }
+    (void)close(refused);
     teardown();
 }
 
@@ -491,6 +586,9 @@ int main(void)
     RUN(a_client_must_read);
     RUN(guesses_are_answered_late);
     RUN(idle_connections_give_way);
+    RUN(half_heads_give_way);
+    RUN(unread_requests_keep_their_place);
+    RUN(strangers_give_way_to_all);
     RUN(a_half_closed_client_is_answered);
     RUN(a_waiting_claim_is_withdrawn);
     RUN(a_long_answer_is_made_in_slices);

@@ -9,6 +9,8 @@ import socket
 from rig import DEADLINE, Server, main, until
 
 GET = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+CLAIM = (b"POST /v1/topics/t/claim HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\n"
+         b'{"wait": "60s"}')
 DESCRIPTORS = 256
 
 
@@ -40,8 +42,8 @@ def test_a_full_port_answers_and_goes_on():
     with serve("--max-clients", "5") as server, server.client() as client:
         crowd = [dial(server) for _ in range(5)]
         for wire in crowd:
-            wire.sendall(b"GET ")  # half a request is not idle
-        until(lambda: info(client, "http_clients") == 5, "five HTTP clients")
+            wire.sendall(CLAIM)  # what waits for a timer is not idle
+        until(lambda: info(client, "requests_under_way") == 5, "five claims that wait")
         for _ in range(20):
             wire = dial(server)
             head, _, body = wire.makefile("rb").read().partition(b"\r\n\r\n")
@@ -56,6 +58,21 @@ def test_a_full_port_answers_and_goes_on():
         for wire in crowd:
             wire.close()
         until(lambda: info(client, "http_clients") == 0, "all have left")
+
+
+def test_half_heads_do_not_keep_others_out():
+    with serve("--max-clients", "3") as server, server.client() as client:
+        crowd = [dial(server) for _ in range(3)]
+        for wire in crowd:
+            wire.sendall(GET[:20])
+        until(lambda: info(client, "http_clients") == 3, "three HTTP clients")
+        for slow in crowd:
+            wire = dial(server)
+            wire.sendall(CLAIM)
+            answer = slow.makefile("rb").read()
+            assert answer.startswith(b"HTTP/1.1 503 "), answer
+            slow.close()
+        until(lambda: info(client, "requests_under_way") == 3, "three claims that wait")
 
 
 def test_half_requests_of_clients_that_leave_hold_no_place():
