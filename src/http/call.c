@@ -318,7 +318,8 @@ static bool is_own_origin(struct bel_view origin, struct bel_view host)
 static bool check_origin(struct bel_http_call *call, const struct bel_http_headers *headers)
 {
     bool is_local = bel__address_is_loopback(&call->site->options.address);
-    if (is_local && (headers->host.data == NULL || !is_own_host(headers->host))) {
+    /* Only HTTP/1.0 may leave out the Host, and no browser does. */
+    if (is_local && headers->host.data != NULL && !is_own_host(headers->host)) {
         return refuse(call, "NOPERM", "Host: expected an IP address or localhost");
     }
     if (headers->origin.data != NULL && !is_own_origin(headers->origin, headers->host)) {

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     VERSION_BYTES = 8, /* HTTP/1.1 */
@@ -92,10 +93,34 @@ static enum bel_http_progress take_version(struct bel_view text, struct bel_http
     return BEL_HTTP_WHOLE;
 }
 
+/* Takes the scheme and the authority off a target in absolute form, as clients of a proxy send it
+ * (RFC 9112, 3.2.2). Any other target stays as it is. */
+static enum bel_http_progress take_authority(struct bel_view *target, struct bel_http_head *out,
+                                             struct bel_http_refusal *refusal)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    const char *text = target->data, *end = text + target->bytes;
+    size_t skip = 0;
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        size_t bytes = strlen(schemes[i]);
+        if (target->bytes >= bytes && strncasecmp(text, schemes[i], bytes) == 0) skip = bytes;
+    }
+    if (skip == 0) return BEL_HTTP_WHOLE;
+    const char *start = text + skip, *at = start;
+    while (at < end && *at != '/' && *at != '?') {
+        if (*at == '@' || *at == '#') return refuse(refusal, 400, "the target has a wrong host");
+        at++;
+    }
+    if (at == start) return refuse(refusal, 400, "the target has no host");
+    out->authority = (struct bel_view){start, (size_t)(at - start)};
+    *target = (struct bel_view){at, (size_t)(end - at)};
+    return BEL_HTTP_WHOLE;
+}
+
 static void split_target(struct bel_view target, struct bel_http_head *out)
 {
     const char *text = target.data;
-    const char *query = memchr(text, '?', target.bytes);
+    const char *query = target.bytes > 0 ? memchr(text, '?', target.bytes) : NULL;
     out->path = target;
     if (query == NULL) return;
     out->path.bytes = (size_t)(query - text);
@@ -116,7 +141,10 @@ static enum bel_http_progress parse_line(struct bel_view line, struct bel_http_h
     out->method = (struct bel_view){text, (size_t)(first - text)};
     if (!is_token(out->method)) return refuse(refusal, 400, "the method has invalid characters");
     if (!is_target(target)) return refuse(refusal, 400, "the target has invalid characters");
+    enum bel_http_progress what = take_authority(&target, out, refusal);
+    if (what != BEL_HTTP_WHOLE) return what;
     split_target(target, out);
+    if (out->path.bytes == 0 && out->authority.data != NULL) out->path = BEL_VIEW("/");
     if (out->path.bytes == 0) return refuse(refusal, 400, "the target has no path");
     return take_version((struct bel_view){second + 1, (size_t)(end - second - 1)}, out, refusal);
 }
@@ -241,6 +269,7 @@ static enum bel_http_progress check_version(struct bel_http_head *head,
     if (head->minor == 0 && headers->is_chunked) {
         return refuse(refusal, 400, "HTTP/1.0 has no Transfer-Encoding");
     }
+    if (head->authority.data != NULL) headers->host = head->authority; /* Host is ignored */
     if (head->minor == 0) {
         headers->expects_continue = false;
         if (!headers->wants_keep_alive) headers->wants_close = true;

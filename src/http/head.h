@@ -78,6 +78,7 @@ void bel__http_headers_take(struct bel_http_headers *headers, struct bel_view na
 struct bel_http_head {
     struct bel_view method;
     struct bel_view path, query; /* of the target, still percent-encoded */
+    struct bel_view authority;   /* of a target that is a URI; data is NULL: it is a path */
     unsigned minor;              /* HTTP/1.0: 0; otherwise 1 */
     struct bel_http_headers headers;
 };

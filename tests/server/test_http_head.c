@@ -6,6 +6,8 @@
  */
 #include "http/head.h"
 
+#include "core/view.h"
+
 #include "../check.h"
 
 #include <stdbool.h>
@@ -101,6 +103,8 @@ static void right_requests(void)
         {"GET / HTTP/1.1\r\n" HOST "\r\n", 0},
         {"\r\n\r\nGET /a?b=c HTTP/1.1\r\n" HOST "\r\n", 0},
         {"GET / HTTP/1.0\r\n\r\n", 0},
+        {"GET http://localhost HTTP/1.0\r\n\r\n", 0},
+        {"GET https://localhost?a=b HTTP/1.1\r\n" HOST "\r\n", 0},
         {"get / HTTP/1.1\r\nHOST:localhost\r\n\r\n", 0},
         {"GET / HTTP/1.1\r\n" HOST "X: \t a b\xff \t\r\n\r\n", 0},
         {"PUT / HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello", 5},
@@ -118,6 +122,34 @@ static void right_requests(void)
         CHECK_EQ(result.status, 0);
         CHECK_EQ(result.used, strlen(rows[i].text));
         CHECK_EQ(result.content_bytes, rows[i].content_bytes);
+    }
+}
+
+/* A target in absolute form is a host, a path and a query; its host takes the place of Host. */
+static void absolute_targets(void)
+{
+    static const struct {
+        const char *target, *host, *path, *query;
+    } rows[] = {
+        {"/a?b", "localhost", "/a", "b"},
+        {"http://x:1/a?b?c", "x:1", "/a", "b?c"},
+        {"HTTPS://x", "x", "/", ""},
+        {"http://x?b=/c", "x", "/", "b=/c"},
+        {"http://[::1]:7/", "[::1]:7", "/", ""},
+        {"/http://x/", "localhost", "/http://x/", ""},
+        {"httpx://x/", "localhost", "httpx://x/", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[200];
+        struct bel_http_head head;
+        struct bel_http_refusal refusal;
+        int bytes = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\n" HOST "\r\n", rows[i].target);
+        struct bel_view view = {text, (size_t)bytes};
+        CHECK_NOTE("%s", rows[i].target);
+        CHECK(bel__http_head_parse(view, &head, &refusal) == BEL_HTTP_WHOLE);
+        CHECK(bel__view_is(head.headers.host, rows[i].host));
+        CHECK(bel__view_is(head.path, rows[i].path));
+        CHECK(bel__view_is(head.query, rows[i].query));
     }
 }
 
@@ -162,6 +194,9 @@ static void wrong_requests(void)
         {400, "G@T / HTTP/1.1\r\n" HOST "\r\n"},
         {400, "GET /\x01 HTTP/1.1\r\n" HOST "\r\n"},
         {400, "GET ?a HTTP/1.1\r\n" HOST "\r\n"},
+        {400, "GET http:// HTTP/1.1\r\n" HOST "\r\n"},
+        {400, "GET http://a@b/ HTTP/1.1\r\n" HOST "\r\n"},
+        {400, "GET http://localhost/ HTTP/1.1\r\n\r\n"},
         {400, "\x16\x03\x01"},
         {400, "*1\r\n$4\r\nPING\r\n"},
         {505, "GET / HTTP/2.0\r\n" HOST "\r\n"},
@@ -271,6 +306,7 @@ static void percent_decoding(void)
 int main(void)
 {
     RUN(right_requests);
+    RUN(absolute_targets);
     RUN(parts_of_requests);
     RUN(requests_in_a_row);
     RUN(wrong_requests);
