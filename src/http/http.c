@@ -313,13 +313,15 @@ void bel__http_run(struct bel_http *http)
     bel__http_end_census(&http->site);
     serve_busy(http);
     int count = epoll_wait(http->epoll_fd, events, EVENTS_MAX, 0);
+    bool has_new = false;
     for (int i = 0; i < count; i++) {
         if (events[i].data.ptr == NULL) {
-            accept_some(http);
+            has_new = true;
         } else {
             bel__http_connection_event(events[i].data.ptr, events[i].events);
         }
     }
+    if (has_new) accept_some(http); /* last: the others may be done, or known to wait */
     end_late(http);
     free_closed(http);
 }

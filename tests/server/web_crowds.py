@@ -66,13 +66,16 @@ def test_half_heads_do_not_keep_others_out():
         for wire in crowd:
             wire.sendall(GET[:20])
         until(lambda: info(client, "http_clients") == 3, "three HTTP clients")
+        served = []
         for slow in crowd:
-            wire = dial(server)
-            wire.sendall(CLAIM)
+            served.append(dial(server))
+            served[-1].sendall(CLAIM)
             answer = slow.makefile("rb").read()
             assert answer.startswith(b"HTTP/1.1 503 "), answer
             slow.close()
         until(lambda: info(client, "requests_under_way") == 3, "three claims that wait")
+        for wire in served:
+            wire.close()
 
 
 def test_half_requests_of_clients_that_leave_hold_no_place():
