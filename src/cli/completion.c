@@ -86,7 +86,8 @@ static const struct choice top[] = {
 static const struct choice import[] = {
     {"topic", "topic of all timers, overrides that of a line", FOLLOWS_VALUE, NULL},
     {"conflict", "what to do if the id exists (default keep)", FOLLOWS_VALUE,
-     WORDS("keep", "replace", "reject", "earliest", "latest")},
+     WORDS("keep", "update", "replace", "reject", "earliest", "latest")},
+    {"verbose", "report every line", FOLLOWS_NOTHING, NULL},
     {"start", "number of the first line to import", FOLLOWS_VALUE, NULL},
     {"crontab", "import the plans of a crontab", FOLLOWS_PATH, NULL},
     {"tz", "time zone of the crontab", FOLLOWS_VALUE, NULL},

@@ -5,11 +5,12 @@
  *
  *     belfry work TOPIC -- sh
  *
- * runs it. The id is a hash of the line, so that importing an unchanged line keeps its plan. A line
- * CRON_TZ= or TZ= sets the time zone of the lines below it. A system crontab has a user before each
- * command, which is left out. Other variables and @reboot are left
- * out. As in cron, \% in a command is a %. A line with a bare % is bad: the text after it would be
- * the standard input of the command, for which a payload has no field.
+ * runs it. The id is a hash of the rule and the command, so that importing a line again finds its
+ * plan. A line CRON_TZ= or TZ= sets the time zone of the lines below it; before a rule it sets that
+ * of the rule alone. A system crontab has a user before each command, which is left out. Other
+ * variables and @reboot are left out. As in cron, \% in a command is a %. A line with a bare % is
+ * bad: the text after it would be the standard input of the command, for which a payload has no
+ * field.
  */
 #include "cli/import.h"
 
@@ -27,9 +28,11 @@ static size_t word_bytes(const char *text)
     return strcspn(text, " \t");
 }
 
-/* Handles NAME=VALUE, quoted or not: sets the time zone, or leaves the line out. */
+/* Handles NAME=VALUE, quoted or not: sets the time zone, or leaves the line out. If a rule follows
+ * the time zone, sets that of the command alone, and `*out_rule` to the rule. */
 static enum import_verdict take_variable(struct import_command *command, const char *text,
-                                         const char *equals, struct import_rules *rules)
+                                         const char *equals, struct import_rules *rules,
+                                         const char **out_rule)
 {
     size_t name_bytes =
         word_bytes(text) < (size_t)(equals - text) ? word_bytes(text) : (size_t)(equals - text);
@@ -44,9 +47,13 @@ static enum import_verdict take_variable(struct import_command *command, const c
     if (bytes == 0 || bytes >= sizeof rules->zone) {
         return bel__import_refuse(command, IMPORT_BAD, "expected the name of a time zone");
     }
-    memcpy(rules->zone, value, bytes);
-    rules->zone[bytes] = '\0';
-    return IMPORT_BLANK;
+    const char *rest = value + bytes + strspn(value + bytes, " \t\"'\r");
+    char *zone = *rest == '\0' || *rest == '#' ? rules->zone : command->zone;
+    memcpy(zone, value, bytes);
+    zone[bytes] = '\0';
+    if (zone == rules->zone) return IMPORT_BLANK;
+    *out_rule = rest;
+    return IMPORT_GOOD;
 }
 
 /* Finds the '=' of NAME=VALUE. Returns NULL if the line is not a variable. */
@@ -101,14 +108,10 @@ static enum import_verdict read_body(struct import_command *command, struct bel_
     return IMPORT_GOOD;
 }
 
-enum import_verdict bel__import_crontab(struct import_command *command, struct bel_view line,
-                                        struct import_rules *rules)
+/* Converts a rule and its command. */
+static enum import_verdict read_plan(struct import_command *command, const char *text,
+                                     const struct import_rules *rules)
 {
-    const char *text = line.data;
-    text += strspn(text, " \t");
-    if (*text == '\0' || *text == '#' || *text == '\r') return IMPORT_BLANK;
-    const char *equals = find_equals(text);
-    if (equals != NULL) return take_variable(command, text, equals, rules);
     if (strncmp(text, "@reboot", 7) == 0) {
         return bel__import_refuse(command, IMPORT_LEFT_OUT, "@reboot has no time");
     }
@@ -116,7 +119,7 @@ enum import_verdict bel__import_crontab(struct import_command *command, struct b
     if (rule == 0) {
         return bel__import_refuse(command, IMPORT_BAD, "expected five fields and a command");
     }
-    if (rules->zone[0] == '\0') {
+    if (command->zone[0] == '\0') {
         return bel__import_refuse(command, IMPORT_BAD,
                                   "no time zone: give --tz, or CRON_TZ= on a line above");
     }
@@ -143,11 +146,26 @@ enum import_verdict bel__import_crontab(struct import_command *command, struct b
                                      BEL_VIEW("CRON"),
                                      {text, rule},
                                      BEL_VIEW("TZ"),
-                                     {rules->zone, strlen(rules->zone)},
+                                     {command->zone, strlen(command->zone)},
                                      BEL_VIEW("CONFLICT"),
                                      {rules->conflict, strlen(rules->conflict)}};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         bel__import_add(command, words[i]);
     }
     return IMPORT_GOOD;
+}
+
+enum import_verdict bel__import_crontab(struct import_command *command, struct bel_view line,
+                                        struct import_rules *rules)
+{
+    const char *text = line.data;
+    text += strspn(text, " \t");
+    if (*text == '\0' || *text == '#' || *text == '\r') return IMPORT_BLANK;
+    memcpy(command->zone, rules->zone, sizeof command->zone);
+    const char *equals = find_equals(text);
+    if (equals != NULL) {
+        enum import_verdict verdict = take_variable(command, text, equals, rules, &text);
+        if (verdict != IMPORT_GOOD) return verdict;
+    }
+    return read_plan(command, text, rules);
 }

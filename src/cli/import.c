@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry import: reads lines, sends each as a SCHEDULE command, and receives the replies, with up
- * to UNDER_WAY_MAX commands in flight. A FIFO holds the line number of each unanswered command:
+ * belfry import: reads lines, converts each to a SCHEDULE command, and sends them in batches
+ * (import_batch.h). Reports what became of lines by their numbers:
  *
- *     read ---> send ---> [ 7, 8, 9 ... ] ---> receive: line 7 is good, line 8 is not, because ...
+ *     imported, replaced, unchanged     the timer is now as the line says
+ *     kept                              the timer differs from the line
+ *     left out, or an error             there is no timer of the line
  *
- * A bad line is reported by its number, and the import continues. An error that would repeat for
- * every line (a limit, a missing permission, a lost connection) ends the import, and the message
- * names the line to continue with.
+ * A bad line is reported, and the import continues. An error that would repeat for every line (a
+ * limit, a missing permission, a lost connection) ends the import, and the message names the line
+ * to continue with.
  */
-#include "cli/import.h"
+#include "cli/import_batch.h"
 
 #include "belfry/client.h"
 #include "belfry/clock.h"
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/zone_hint.h"
 #include "core/units.h"
 
 #include <errno.h>
@@ -28,8 +31,8 @@
 enum {
     LINE_BYTES_MAX = 96 << 20, /* 64 MiB of payload in base64, and the other fields */
     LINE_BYTES_FIRST = 4096,
-    UNDER_WAY_MAX = 500,
-    TOLD_MAX = 100, /* lines that are reported; further ones are only counted */
+    TOLD_MAX = 100,   /* lines that are reported; further ones are only counted */
+    TELL_BYTES = 100, /* more than any text around an id */
 };
 
 static const char usage[] =
@@ -37,17 +40,20 @@ static const char usage[] =
     "       belfry import --crontab FILE --topic NAME --tz ZONE [OPTION ...]\n"
     "\n"
     "Schedules a timer for each JSON line of a file or of standard input. A line has the\n"
-    "fields that belfry export prints, or the options of belfry schedule. A file can be\n"
-    "imported again: an existing id is kept, and a line without an id gets one from its\n"
-    "number and content. Bad lines are reported, finished timers are left out.\n"
+    "fields that belfry export prints, or the options of belfry schedule; a duration needs\n"
+    "its unit. A file can be imported again: a line without an id gets one from its number\n"
+    "and content. Prints how many lines were imported, replaced, unchanged, kept (the timer\n"
+    "exists and differs), left out (finished) and bad; reports the unusual lines.\n"
     "\n"
     "    --topic NAME        topic of all timers, overrides that of a line\n"
-    "    --conflict WORD     if the id exists: keep (default), replace, reject, earliest,\n"
+    "    --conflict WORD     if the id exists: keep (default), update (replace if the line\n"
+    "                        differs; default for a crontab), replace, reject, earliest,\n"
     "                        latest\n"
+    "    --verbose           report every line\n"
     "    --start N           number of the first line to import (default 1)\n"
     "    --crontab FILE      import a crontab: each line is a plan, its command the payload;\n"
     "                        belfry work NAME -- sh runs the commands\n"
-    "    --tz ZONE           time zone of the crontab, up to a line CRON_TZ= or TZ=\n"
+    "    --tz ZONE           time zone of the crontab; a line CRON_TZ= or TZ= changes it\n"
     "    --system            the crontab has a user before each command, which is left out\n";
 
 struct import {
@@ -59,11 +65,11 @@ struct import {
     FILE *file;
     char *line;
     size_t line_room;
+    bool is_verbose;
     struct bel_client *client;
-    uint64_t fifo[UNDER_WAY_MAX]; /* line numbers; a ring buffer */
-    size_t fifo_at;
-    uint64_t imported, left_out, bad, began_ns, drawn_ns;
-    uint64_t go_on; /* the first unanswered line, if the import ends early; or 0 */
+    struct import_batch batch;
+    uint64_t sums[IMPORT_FATES];
+    uint64_t told, began_ns, drawn_ns;
     struct cli_progress progress;
 };
 
@@ -76,7 +82,8 @@ static uint64_t now_ns(void)
 
 static bool is_conflict(const char *word)
 {
-    static const char *const words[] = {"keep", "replace", "reject", "earliest", "latest"};
+    static const char *const words[] = {"keep",   "update",   "replace",
+                                        "reject", "earliest", "latest"};
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(words[i], word) == 0) return true;
     }
@@ -89,6 +96,7 @@ static int read_arguments(struct import *import, int argc, char **argv)
     const struct cli_option items[] = {
         {"topic", 0, CLI_OPTION_TEXT, 0, 0, {.text = &import->rules.topic}},
         {"conflict", 0, CLI_OPTION_TEXT, 0, 0, {.text = &import->rules.conflict}},
+        {"verbose", 'v', CLI_OPTION_FLAG, 0, 0, {.flag = &import->is_verbose}},
         {"start", 0, CLI_OPTION_NUMBER, 1, UINT64_MAX, {.number = &import->start}},
         {"crontab", 0, CLI_OPTION_TEXT, 0, 0, {.text = &crontab}},
         {"tz", 0, CLI_OPTION_TEXT, 0, 0, {.text = &zone}},
@@ -114,13 +122,17 @@ static int read_arguments(struct import *import, int argc, char **argv)
     if (!import->is_crontab && zone != NULL) {
         return bel__options_complain(argv[0], "--tz needs --crontab; a JSON line has a field tz");
     }
+    if (import->rules.conflict == NULL) {
+        import->rules.conflict = import->is_crontab ? "update" : "keep";
+    }
     if (!is_conflict(import->rules.conflict)) {
         return bel__options_complain(argv[0],
-                                     "--conflict %s: expected keep, replace, reject, earliest or "
-                                     "latest",
+                                     "--conflict %s: expected keep, update, replace, reject, "
+                                     "earliest or latest",
                                      import->rules.conflict);
     }
     if (import->path != NULL && strcmp(import->path, "-") == 0) import->path = NULL;
+    if (zone != NULL && bel__zone_hint(zone)) return CLI_USAGE;
     int bytes = snprintf(import->rules.zone, IMPORT_ZONE_BYTES, "%s", zone != NULL ? zone : "");
     if (bytes < 0 || bytes >= IMPORT_ZONE_BYTES) {
         return bel__options_complain(argv[0], "--tz: too long for the name of a time zone");
@@ -196,7 +208,7 @@ static int open_file(struct import *import)
 
 static void tell(struct import *import, uint64_t number, const char *what, struct bel_view text)
 {
-    if (import->bad + import->left_out > TOLD_MAX) return;
+    if (import->told++ >= TOLD_MAX && !import->is_verbose) return;
     if (import->progress.is_shown) fputs("\r\033[K", stderr);
     fprintf(stderr, "belfry: line %" PRIu64 ": %s", number, what);
     const unsigned char *bytes = text.data;
@@ -206,10 +218,16 @@ static void tell(struct import *import, uint64_t number, const char *what, struc
     (void)fputc('\n', stderr);
 }
 
-static void tell_problem(struct import *import, uint64_t number, const char *what,
-                         const char *problem)
+/* Tells a fate with the id of the line between two texts. */
+static void tell_fate(struct import *import, const struct import_line *line,
+                      const struct import_command *command, const char *before, const char *after)
 {
-    tell(import, number, what, (struct bel_view){problem, strlen(problem)});
+    char text[IMPORT_ID_BYTES + TELL_BYTES];
+    const struct bel_view *id = &command->args[IMPORT_ID];
+    int bytes = snprintf(text, sizeof text, "%s'%.*s'%s", before,
+                         (int)(id->bytes < IMPORT_ID_BYTES ? id->bytes : IMPORT_ID_BYTES),
+                         (const char *)id->data, after);
+    tell(import, line->number, "", (struct bel_view){text, (size_t)bytes});
 }
 
 static void draw(struct import *import)
@@ -217,101 +235,87 @@ static void draw(struct import *import)
     uint64_t now = now_ns();
     if (now - import->drawn_ns < (uint64_t)CLI_PROGRESS_MS * NS_PER_MS) return;
     import->drawn_ns = now;
-    bel__progress_draw(&import->progress, import->imported + import->left_out + import->bad,
-                       (now - import->began_ns) / NS_PER_MS);
+    uint64_t lines = 0;
+    for (unsigned i = 0; i < IMPORT_FATES; i++) {
+        lines += import->sums[i];
+    }
+    bel__progress_draw(&import->progress, lines, (now - import->began_ns) / NS_PER_MS);
 }
 
-/* --- sending and receiving --- */
-
-/* Returns whether an error would repeat for every line. */
-static bool is_for_all(struct bel_view code)
+/* Tells what became of a line. Lines of a crontab are few, and all are reported. */
+static void tell_line(void *context, const struct import_line *line,
+                      const struct import_command *command, struct bel_view error)
 {
-    static const char *const codes[] = {"FULL", "LIMITED", "NOAUTH", "NOPERM", "IO"};
-    for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (code.bytes == strlen(codes[i]) && memcmp(code.data, codes[i], code.bytes) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Receives the reply to the oldest line in the FIFO. */
-static int receive(struct import *import)
-{
-    const struct bel_value *reply;
-    uint64_t number = import->fifo[import->fifo_at];
-    int err = bel_client_receive(import->client, &reply);
-    if (err) {
-        import->go_on = number;
-        return bel__connect_failed(&import->connect, err);
-    }
-    import->fifo_at = (import->fifo_at + 1) % UNDER_WAY_MAX;
+    struct import *import = context;
+    struct bel_view problem = {command->problem.text, strlen(command->problem.text)};
+    import->sums[line->fate]++;
     draw(import);
-    if (reply->type != BEL_VALUE_ERROR) {
-        import->imported++;
-        return CLI_OK;
+    switch (line->fate) {
+    case IMPORT_REFUSED:
+        tell(import, line->number, "", error.bytes > 0 ? error : problem);
+        break;
+    case IMPORT_SKIPPED:
+        if (import->is_crontab || import->is_verbose) {
+            tell(import, line->number, "left out: ", problem);
+        }
+        break;
+    case IMPORT_KEPT:
+        tell_fate(import, line, command, "kept ", ", which differs from the line; see --conflict");
+        break;
+    case IMPORT_REPLACED:
+        tell_fate(import, line, command, "replaced ", "");
+        break;
+    default:
+        if (!import->is_crontab && !import->is_verbose) break;
+        tell_fate(import, line, command,
+                  line->fate == IMPORT_UNCHANGED ? "unchanged " : "imported ", "");
     }
-    if (is_for_all(bel_value_code(reply))) {
-        import->go_on = number;
-        return bel__connect_refused(reply);
-    }
-    import->bad++;
-    tell(import, number, "", reply->text);
-    return CLI_OK;
 }
 
-/* Receives replies until at most `count` commands are in flight. */
-static int receive_down_to(struct import *import, size_t count)
+/* --- lines --- */
+
+static enum import_verdict convert(struct import *import, struct import_line *line, size_t bytes)
 {
+    struct import_command *command = &import->batch.commands[import->batch.count];
+    struct bel_view view = {line->text, bytes};
+    command->problem.text[0] = '\0';
+    if (import->is_crontab) return bel__import_crontab(command, view, &import->rules);
+    return bel__import_json(command, view, line->number, &import->rules);
+}
+
+/* Adds the line that was read to the batch, which runs before that if it has the same timer, and
+ * after that if it is full. */
+static int import_line(struct import *import, size_t bytes, uint64_t number)
+{
+    struct import_batch *batch = &import->batch;
+    struct import_command *command = &batch->commands[batch->count];
+    struct import_line line = {.number = number, .text = malloc(bytes + 1)};
     int status = CLI_OK;
-    while (status == CLI_OK && bel_client_pending(import->client) > count) {
-        status = receive(import);
+    if (line.text == NULL) {
+        fprintf(stderr, "belfry: line %" PRIu64 ": out of memory\n", number);
+        return CLI_FAILED;
     }
-    return status;
-}
-
-static int send_line(struct import *import, const struct import_command *command, uint64_t number)
-{
-    size_t pending = bel_client_pending(import->client);
-    if (pending == UNDER_WAY_MAX) {
-        int status = receive_down_to(import, UNDER_WAY_MAX / 2);
-        if (status != CLI_OK) return status;
-        pending = bel_client_pending(import->client);
+    memcpy(line.text, import->line, bytes + 1);
+    line.verdict = convert(import, &line, bytes);
+    if (number < import->start) line.verdict = IMPORT_BLANK; /* though its CRON_TZ= has effect */
+    if (line.verdict == IMPORT_GOOD && bel__import_batch_has(batch, command)) {
+        bel__import_clear(command);
+        status = bel__import_batch_run(batch);
+        if (status == CLI_OK) line.verdict = convert(import, &line, bytes);
     }
-    int err = bel_client_send(import->client, command->args, command->count);
-    if (err) {
-        import->go_on = pending > 0 ? import->fifo[import->fifo_at] : number;
-        return bel__connect_failed(&import->connect, err);
+    if (status != CLI_OK || line.verdict == IMPORT_BLANK) {
+        bel__import_clear(&batch->commands[batch->count]);
+        free(line.text);
+        return status;
     }
-    import->fifo[(import->fifo_at + pending) % UNDER_WAY_MAX] = number;
-    return CLI_OK;
-}
-
-/* Imports one line. */
-static int import_line(struct import *import, struct import_command *command, struct bel_view line,
-                       uint64_t number)
-{
-    enum import_verdict verdict = import->is_crontab
-                                      ? bel__import_crontab(command, line, &import->rules)
-                                      : bel__import_json(command, line, number, &import->rules);
-    int status = CLI_OK;
-    if (number < import->start) verdict = IMPORT_BLANK; /* though its CRON_TZ= has effect */
-    if (verdict == IMPORT_GOOD) {
-        status = send_line(import, command, number);
-    } else if (verdict == IMPORT_LEFT_OUT) {
-        import->left_out++;
-        if (import->is_crontab) tell_problem(import, number, "left out: ", command->problem.text);
-    } else if (verdict == IMPORT_BAD) {
-        import->bad++;
-        tell_problem(import, number, "", command->problem.text);
-    }
-    bel__import_clear(command);
-    return status;
+    batch->lines[batch->count++] = line;
+    batch->bytes += bytes;
+    bool is_full = batch->count == IMPORT_BATCH_MAX || batch->bytes >= IMPORT_BATCH_BYTES;
+    return is_full ? bel__import_batch_run(batch) : CLI_OK;
 }
 
 static int import_lines(struct import *import)
 {
-    static struct import_command command; /* large */
     int status = CLI_OK;
     size_t bytes = 0;
     import->began_ns = now_ns();
@@ -323,13 +327,13 @@ static int import_lines(struct import *import)
             return CLI_FAILED;
         }
         if (err) {
-            import->bad++;
-            tell_problem(import, number, "", "the line is too long");
+            import->sums[IMPORT_REFUSED]++;
+            tell(import, number, "", BEL_VIEW("the line is too long"));
             continue;
         }
-        status = import_line(import, &command, (struct bel_view){import->line, bytes}, number);
+        status = import_line(import, bytes, number);
     }
-    if (status == CLI_OK) status = receive_down_to(import, 0);
+    if (status == CLI_OK) status = bel__import_batch_run(&import->batch);
     if (status == CLI_OK && ferror(import->file)) {
         fprintf(stderr, "belfry: cannot read the input: %s\n", bel__cli_problem(errno));
         return CLI_FAILED;
@@ -341,13 +345,17 @@ static int import_lines(struct import *import)
 
 static void print_sums(const struct import *import)
 {
-    if (import->connect.is_json) {
-        printf("{\"imported\": %" PRIu64 ", \"left_out\": %" PRIu64 ", \"bad\": %" PRIu64 "}\n",
-               import->imported, import->left_out, import->bad);
-    } else {
-        printf("imported\t%" PRIu64 "\nleft_out\t%" PRIu64 "\nbad\t%" PRIu64 "\n", import->imported,
-               import->left_out, import->bad);
+    static const char *const names[IMPORT_FATES] = {"imported", "replaced", "unchanged",
+                                                    "kept",     "left_out", "bad"};
+    if (import->connect.is_json) printf("{");
+    for (unsigned i = 0; i < IMPORT_FATES; i++) {
+        if (import->connect.is_json) {
+            printf("%s\"%s\": %" PRIu64, i > 0 ? ", " : "", names[i], import->sums[i]);
+        } else {
+            printf("%s\t%" PRIu64 "\n", names[i], import->sums[i]);
+        }
     }
+    if (import->connect.is_json) printf("}\n");
 }
 
 static int run(struct import *import)
@@ -356,25 +364,37 @@ static int run(struct import *import)
     if (status != CLI_OK) return status;
     status = bel__connect_open(&import->connect, &import->client);
     if (status != CLI_OK) return status;
+    import->batch = (struct import_batch){.client = import->client,
+                                          .connect = &import->connect,
+                                          .conflict = import->rules.conflict,
+                                          .tell = tell_line,
+                                          .context = import};
+    if (bel__import_batch_init(&import->batch) != 0) {
+        fprintf(stderr, "belfry: out of memory\n");
+        return CLI_FAILED;
+    }
     status = import_lines(import);
     bel__progress_end(&import->progress);
-    if (import->go_on > 0) {
-        fprintf(stderr, "belfry: ended early; continue with --start %" PRIu64 "\n", import->go_on);
+    if (import->batch.go_on > 0) {
+        fprintf(stderr, "belfry: ended early; continue with --start %" PRIu64 "\n",
+                import->batch.go_on);
     }
-    if (import->bad + import->left_out > TOLD_MAX && import->bad > 0) {
-        fprintf(stderr, "belfry: %" PRIu64 " bad lines in total\n", import->bad);
+    if (import->told > TOLD_MAX) {
+        fprintf(stderr, "belfry: %" PRIu64 " more lines are not reported; see --verbose\n",
+                import->told - TOLD_MAX);
     }
     print_sums(import);
-    return status == CLI_OK && import->bad > 0 ? CLI_FAILED : status;
+    return status == CLI_OK && import->sums[IMPORT_REFUSED] > 0 ? CLI_FAILED : status;
 }
 
 int bel__cli_import(int argc, char **argv)
 {
-    static struct import import = {.rules = {.conflict = "keep"}, .start = 1};
+    static struct import import = {.start = 1};
     int status = read_arguments(&import, argc, argv);
     if (status >= 0) return status;
     status = run(&import);
     if (import.file != NULL && import.file != stdin) (void)fclose(import.file);
+    bel__import_batch_finish(&import.batch);
     bel_client_close(import.client);
     free(import.line);
     return status;

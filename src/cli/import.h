@@ -11,11 +11,14 @@
  *     30 9 * * 1-5  /usr/bin/report
  *
  * A line without an id gets one made of its number and a hash of its text, so that importing the
- * same file again schedules nothing twice.
+ * same file again schedules nothing twice. Lines are sent in batches (import_batch.c): the timers
+ * that exist already are compared with their lines first (import_compare.c).
  */
 
+#include "belfry/client.h"
 #include "belfry/error.h"
 #include "belfry/view.h"
+#include "belfry/zone.h"
 #include "core/why.h"
 
 #include <jansson.h>
@@ -34,9 +37,17 @@ enum {
 /* Settings of all lines. */
 struct import_rules {
     const char *topic;            /* overrides the topic of a line; or NULL */
-    const char *conflict;         /* the value of CONFLICT */
+    const char *conflict;         /* the value of CONFLICT, or "update" */
     bool has_users;               /* a system crontab: each line has a user */
     char zone[IMPORT_ZONE_BYTES]; /* of a crontab; a line CRON_TZ= changes it */
+};
+
+/* The places of arguments that every command has; the last argument is the value of CONFLICT. */
+enum {
+    IMPORT_TOPIC = 1,
+    IMPORT_PAYLOAD = 2,
+    IMPORT_ID = 4,
+    IMPORT_OPTIONS = 5, /* the first option after ID */
 };
 
 /* The command of a line. */
@@ -50,6 +61,7 @@ struct import_command {
     char texts[IMPORT_TEXTS_MAX][IMPORT_TEXT_BYTES];
     size_t texts_count;
     char id[IMPORT_ID_BYTES];
+    char zone[IMPORT_ZONE_BYTES];
 };
 
 enum import_verdict {
@@ -59,8 +71,8 @@ enum import_verdict {
     IMPORT_BAD,      /* `problem` is the error */
 };
 
-/* Convert a line. The command borrows the line and the rules until it is cleared. A 0 follows the
- * last byte of `line`. */
+/* Convert a line. The command borrows the line, the topic and the conflict word until it is
+ * cleared. A 0 follows the last byte of `line`. */
 enum import_verdict bel__import_json(struct import_command *command, struct bel_view line,
                                      uint64_t number, const struct import_rules *rules);
 enum import_verdict bel__import_crontab(struct import_command *command, struct bel_view line,
@@ -68,6 +80,11 @@ enum import_verdict bel__import_crontab(struct import_command *command, struct b
 
 /* Clears a command and frees its memory. */
 void bel__import_clear(struct import_command *command);
+
+/* Returns whether a timer, as GET shows it, is as its line says. The time that IN names is not
+ * compared, nor is the start of a plan, because both pass. */
+bool bel__import_is_same(const struct import_command *command, const struct bel_value *timer,
+                         struct bel_zones *zones);
 
 /* Used by both conversions: add an argument; make an id from a hash of `text`; set the problem and
  * return `verdict`. */

@@ -9,6 +9,7 @@
 
 #include "belfry/instant.h"
 #include "belfry/timer.h"
+#include "cli/duration.h"
 #include "commands/arguments.h"
 #include "commands/commands.h"
 #include "commands/fields.h"
@@ -83,7 +84,9 @@ static bool decode(struct import_command *command, const char *text, size_t byte
     if (data == NULL) return false;
     command->made[command->made_count++] = data;
     *out = (struct bel_view){.data = data};
-    return bel__base64_decode((struct bel_view){text, bytes}, data, &out->bytes);
+    if (!bel__base64_decode((struct bel_view){text, bytes}, data, &out->bytes)) return false;
+    data[out->bytes] = '\0';
+    return true;
 }
 
 /* Converts a string or an integer to an argument. Returns false for any other value. */
@@ -96,6 +99,7 @@ static bool word_of(struct import_command *command, const json_t *value, struct 
     if (!json_is_integer(value) || command->texts_count == IMPORT_TEXTS_MAX) return false;
     char *text = command->texts[command->texts_count++];
     *out = (struct bel_view){text, bel__print_i64(text, json_integer_value(value))};
+    text[out->bytes] = '\0';
     return true;
 }
 
@@ -203,6 +207,34 @@ static bool count_down(struct import_command *command, struct bel_view *rule)
     return true;
 }
 
+/* Returns whether a server has exported the line: people do not write when a timer was created. */
+static bool is_exported(const struct import_command *command)
+{
+    return json_object_get(command->root, "created_ms") != NULL;
+}
+
+/* Checks that a duration that a person has written has a unit. Fields that end with _ms have theirs
+ * in the name. */
+static enum import_verdict check_unit(struct import_command *command, const char *field,
+                                      const char *option, struct bel_view word)
+{
+    const struct bel_argument *argument = schedule()->arguments;
+    const char *end = strrchr(field, '_');
+    struct bel_text_error why;
+    uint64_t ms;
+    int err = 0;
+    if (is_exported(command) || (end != NULL && strcmp(end, "_ms") == 0)) return IMPORT_GOOD;
+    while (strcmp(argument->name, option) != 0) {
+        argument++;
+    }
+    if (memchr(word.data, '\0', word.bytes) != NULL) return IMPORT_GOOD; /* the server refuses it */
+    if (argument->type == BEL_ARGUMENT_DURATION) err = bel__cli_duration(word.data, &ms, &why);
+    if (argument->type == BEL_ARGUMENT_POLICY) err = bel__cli_policy(word.data, &why);
+    if (err == 0) return IMPORT_GOOD;
+    return bel__import_refuse(command, IMPORT_BAD, "%s '%.60s': expected %s", field,
+                              (const char *)word.data, why.expected);
+}
+
 /* Rewrites values that a server exports but SCHEDULE refuses because people mistype them: a retry
  * policy that is only a number, and a time soon after 1970 in milliseconds. Returns false if out of
  * memory. */
@@ -254,6 +286,7 @@ static enum import_verdict add_field(struct import_command *command, const char 
     if (strcmp(option, "RRULE") == 0 && !count_down(command, &word)) {
         return bel__import_refuse(command, IMPORT_BAD, "rrule: out of memory");
     }
+    if (check_unit(command, name, option, word) != IMPORT_GOOD) return IMPORT_BAD;
     if (!make_clear(command, name, option, &word)) {
         return bel__import_refuse(command, IMPORT_BAD, "%s: out of memory", name);
     }

@@ -133,6 +133,15 @@ static int show_reply(const struct cli_remote_verb *remote, struct cli_request *
     return status;
 }
 
+/* Reports the topics of a claim that do not exist, before the claim waits for them. */
+static void hint_at_claimed(const struct cli_request *request, struct bel_client *client)
+{
+    if (request->command != &bel__commands[BEL_COMMAND_CLAIM]) return;
+    for (size_t i = 1; i <= request->words_count; i++) {
+        (void)bel__topic_hint_yet(client, request->args[i]);
+    }
+}
+
 static int ask(const struct cli_remote_verb *remote, struct cli_request *request,
                struct bel_client *client)
 {
@@ -140,6 +149,7 @@ static int ask(const struct cli_remote_verb *remote, struct cli_request *request
     int status = set_timeout(request, client);
     if (status != CLI_OK) return status;
     if (would_create(request, client)) return CLI_NOT_FOUND;
+    hint_at_claimed(request, client);
     int err = bel_client_call(client, request->args, request->args_count, &reply);
     if (err) return bel__connect_failed(&request->connect, err);
     if (reply->type == BEL_VALUE_ERROR) return show_error(request, client, reply);

@@ -386,6 +386,24 @@ static int add_words(struct cli_request *request, const struct typed *typed)
     return complain(request, "unexpected argument ", typed->words[next]);
 }
 
+/* Returns the value of an option of SCHEDULE; NULL if it was not given. */
+static const char *choice_of(const struct typed *typed, const char *name)
+{
+    for (size_t i = 0; i < typed->choices_count; i++) {
+        if (strcmp(typed->choices[i].option->name, name) == 0) return typed->choices[i].value;
+    }
+    return NULL;
+}
+
+/* Refuses options that together do not do what they seem to. */
+static int check_together(const struct cli_request *request, const struct typed *typed)
+{
+    if (!takes_payload(request->command)) return CLI_OK;
+    if (choice_of(typed, "EVERY") == NULL || choice_of(typed, "TZ") == NULL) return CLI_OK;
+    return complain(request, "--tz has no effect on --every",
+                    ": an interval is the same in every time zone; use --cron");
+}
+
 static int add_choices(struct cli_request *request, const struct typed *typed)
 {
     for (size_t i = 0; i < typed->choices_count; i++) {
@@ -409,7 +427,8 @@ static int put_together(struct cli_request *request, const struct typed *typed)
         PLACE_PAYLOAD = 2
     };
     add(request, request->command->name, strlen(request->command->name));
-    int status = add_words(request, typed);
+    int status = check_together(request, typed);
+    if (status == CLI_OK) status = add_words(request, typed);
     if (status == CLI_OK) status = add_choices(request, typed);
     if (status != CLI_OK || !takes_payload(request->command)) return status;
     struct bel_view *payload = &request->args[PLACE_PAYLOAD];

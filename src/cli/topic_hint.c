@@ -42,7 +42,7 @@ static void find_similar(struct bel_client *client, const char *topic, char out[
     }
 }
 
-bool bel__topic_hint(struct bel_client *client, struct bel_view topic)
+static bool hint(struct bel_client *client, struct bel_view topic, const char *what)
 {
     char name[NAME_BYTES], best[NAME_BYTES] = "";
     if (topic.bytes >= sizeof name || exists(client, topic)) return false;
@@ -50,9 +50,19 @@ bool bel__topic_hint(struct bel_client *client, struct bel_view topic)
     name[topic.bytes] = '\0';
     find_similar(client, name, best);
     if (best[0] != '\0') {
-        fprintf(stderr, "belfry: topic '%s' does not exist; did you mean '%s'?\n", name, best);
+        fprintf(stderr, "belfry: topic '%s' %s; did you mean '%s'?\n", name, what, best);
     } else {
-        fprintf(stderr, "belfry: topic '%s' does not exist\n", name);
+        fprintf(stderr, "belfry: topic '%s' %s\n", name, what);
     }
     return true;
+}
+
+bool bel__topic_hint(struct bel_client *client, struct bel_view topic)
+{
+    return hint(client, topic, "does not exist");
+}
+
+bool bel__topic_hint_yet(struct bel_client *client, struct bel_view topic)
+{
+    return hint(client, topic, "does not exist yet");
 }

@@ -15,4 +15,7 @@
  * Returns false also if the server does not say. */
 bool bel__topic_hint(struct bel_client *client, struct bel_view topic);
 
+/* The same for a worker, which goes on waiting: the first timer of the topic may still come. */
+bool bel__topic_hint_yet(struct bel_client *client, struct bel_view topic);
+
 #endif

@@ -15,6 +15,7 @@
 #include "cli/duration.h"
 #include "cli/handler.h"
 #include "cli/print.h"
+#include "cli/topic_hint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -261,12 +262,17 @@ static int run_until_told(const struct arguments *arguments, struct bel_crew *cr
     return CLI_TIMED_OUT;
 }
 
-/* Connects once, so that a wrong address or key ends the program instead of being retried. */
-static int check_connection(const struct cli_connect *connect)
+/* Connects once, so that a wrong address or key ends the program instead of being retried. Reports
+ * topics that do not exist: they may be mistyped. */
+static int check_connection(const struct arguments *arguments)
 {
     struct bel_client *client;
-    int status = bel__connect_open(connect, &client);
+    int status = bel__connect_open(&arguments->connect, &client);
     if (status != CLI_OK) return status;
+    for (size_t i = 0; i < arguments->topics_count; i++) {
+        const char *topic = arguments->topics[i];
+        (void)bel__topic_hint_yet(client, (struct bel_view){topic, strlen(topic)});
+    }
     bel_client_close(client);
     return CLI_OK;
 }
@@ -322,7 +328,7 @@ int bel__cli_work(int argc, char **argv)
     if (arguments.topics == NULL) return CLI_FAILED;
     int status = read_arguments(&arguments, argc, argv);
     if (status < 0) {
-        status = check_connection(&arguments.connect);
+        status = check_connection(&arguments);
         if (status == CLI_OK) status = run_crew(&arguments);
     }
     free(arguments.topics);

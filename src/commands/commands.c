@@ -31,9 +31,9 @@ static const struct bel_argument schedule[] = {
                          .max = BEL_ID_BYTES_MAX},
     [BEL_SCHEDULE_IN] = {ARGUMENT("IN", DURATION,
                                   "delay until the timer is due, e.g. 30s, 5m, 1h30m")},
-    [BEL_SCHEDULE_AT] = {ARGUMENT(
-                             "AT", TIME,
-                             "when the timer is due (RFC 3339, or local with [zone], or epoch ms)"),
+    [BEL_SCHEDULE_AT] = {ARGUMENT("AT", TIME,
+                                  "due time (RFC 3339, or local with [zone], or epoch ms); a "
+                                  "plan's first, even off its rule"),
                          .refuses_seconds = true},
     [BEL_SCHEDULE_EVERY] = {ARGUMENT("EVERY", DURATION, "repeat at this interval")},
     [BEL_SCHEDULE_CRON] = {ARGUMENT("CRON", RULE,

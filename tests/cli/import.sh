@@ -12,6 +12,9 @@ for t in sorted((json.loads(line) for line in sys.stdin), key=lambda t: t["id"])
         t.pop(name, None)
     print(json.dumps(t, sort_keys=True))'
 }
+sum() { # one of the sums of an import
+    "$belfry" import "${@:2}" 2>/dev/null | sed -n "s/^$1	//p"
+}
 count() { # the timers of a topic
     "$belfry" list "$1" | wc -l
 }
@@ -33,10 +36,14 @@ json a_line_is_an_object 'j["id"] == "c" and j["state"] == "ready"' head -n 1 th
 serve second --store memory --clock virtual
 "$belfry" clock --set 2030-01-01T08:00:00Z >/dev/null
 is import_counts 'imported	6
+replaced	0
+unchanged	0
+kept	0
 left_out	0
 bad	0' "$belfry" import there
 is all_came_over "$(sorted <there)" bash -c "$(declare -f sorted); '$belfry' export mail | sorted"
-is again_from_standard_input '{"imported": 6, "left_out": 0, "bad": 0}' \
+is again_from_standard_input \
+    '{"imported": 0, "replaced": 0, "unchanged": 6, "kept": 0, "left_out": 0, "bad": 0}' \
     bash -c "'$belfry' import --json <there"
 is nothing_came_twice 6 count mail
 is to_another_topic 'imported	6' bash -c "'$belfry' import --topic copy - <there | head -n 1"
@@ -52,9 +59,8 @@ is what_has_ended_is_left_out leased bash -c "'$belfry' export ends |
     python3 -c 'import json, sys; print(json.loads(sys.stdin.read())[\"id\"])'"
 "$belfry" export ends --state dead >dead
 is unless_its_state_is_asked_for 1 bash -c 'wc -l <dead'
-is and_import_leaves_it_out 'imported	0
-left_out	1
-bad	0' "$belfry" import dead
+is and_import_leaves_it_out 'left_out	1
+bad	0' bash -c "'$belfry' import dead | tail -n 2"
 "$belfry" schedule plans x --id p --every 1h --in 0s --count 3 --overlap allow >/dev/null
 "$belfry" clock --advance 61m >/dev/null
 "$belfry" export plans >plans
@@ -96,7 +102,7 @@ cat >people <<'END'
 
 {"topic": "hand", "payload": 5, "at": "2031-01-01T00:00:00Z", "headers": {"x": "y"}}
 {"topic": "hand", "payload": "weekly", "cron": "0 9 * * 1", "tz": "Europe/Berlin", "id": "h3"}
-{"topic": "hand", "payload_base64": "/wAK", "in": 1000, "priority": 9, "id": "h4"}
+{"topic": "hand", "payload_base64": "/wAK", "in": "1s", "priority": 9, "id": "h4"}
 {"topic": "hand", "in": "1h"}
 {"topic": "hand", "in": "1h"}
 END
@@ -135,8 +141,56 @@ is an_id_that_is_taken_is_kept h1 bash -c "echo '{\"topic\": \"hand\", \"id\": \
     sed -n 's/^id	//p'"
 is its_payload_too '{"to":["ann",1,null]}' field hand h1 payload
 echo '{"topic": "hand", "id": "h1", "payload": "new", "in": "5m"}' >new
-"$belfry" import new --conflict replace >/dev/null
+is what_is_kept_is_counted 1 sum kept new
+exits what_is_kept_is_told 0 "line 1: kept 'h1', which differs" "$belfry" import new
+exits what_is_replaced_is_told 0 "line 1: replaced 'h1'" "$belfry" import new --conflict update
 is unless_it_is_to_be_replaced new field hand h1 payload
+is then_nothing_differs 1 sum unchanged new --conflict update
+is replace_replaces_in_any_case 1 sum replaced new --conflict replace
+exits every_line_is_told_if_asked 0 "line 1: unchanged 'h1'" "$belfry" import new -v
+sed 's/"5m"/"1m"/' new >sooner
+is the_earlier_one_wins 1 sum replaced sooner --conflict earliest
+is the_later_one_loses 1 sum unchanged new --conflict earliest
+exits a_conflict_is_a_bad_line 1 'line 1: CONFLICT' "$belfry" import new --conflict reject
+cat new sooner <(echo '{"topic": "hand", "id": "h1", "payload": "third", "in": "5m"}') >twice
+is an_id_twice_in_a_file 'replaced	1 unchanged	2' bash -c "'$belfry' import twice --conflict update |
+    grep -v '	0' | xargs | sed 's/ \([0-9]\)/	\1/g'"
+
+# --- each field counts ---
+cat >fields <<'END'
+{"topic": "f", "id": "t", "payload": "x", "at": "2031-01-01T00:00:00Z", "priority": 3, "group": "g", "retry": "5s,30s", "lease": "60s", "expires": "1h", "headers": {"a": "b"}, "correlation": "c", "resource": "r"}
+{"topic": "f", "id": "p", "payload": "x", "cron": "0 9 * * *", "tz": "Europe/Berlin", "count": 9, "until": "2040-01-01T00:00:00Z", "spread": "5m", "misfire": "all", "overlap": "allow", "gap": "skip", "fold": "both"}
+{"topic": "f", "id": "e", "payload": "x", "every": "60s", "mode": "delay"}
+END
+sed -e 's/"60s"/"1m"/' -e 's/"5s,30s"/"5000ms, 30s"/' -e 's/"1h"/"PT1H"/' \
+    -e 's/2031-01-01T00:00:00Z/2031-01-01T07:00[Asia\/Bangkok]/' fields >meaning
+is three_timers 3 sum imported fields
+is the_same_meaning_is_unchanged 3 sum unchanged meaning
+for change in 's/"x", "at"/"y", "at"/' s/2031-01-01/2031-01-02/ 's/"priority": 3, //' 's/"g"/"h"/' \
+    s/5s,30s/5s,31s/ s/60s/61s/ 's/"1h"/"2h"/' 's/"b"/"c"/' 's/, "headers": {"a": "b"}//' \
+    's/"c"/"d"/' 's/"r"}/"s"}/' 's/0 9/0 8/' s/Berlin/Paris/ 's/, "tz": "Europe.Berlin"//' \
+    's/: 9/: 8/' s/2040/2041/ 's/"5m"/"6m"/' 's/"all"/"last"/' 's/"allow"/"queue"/' \
+    's/, "gap": "skip"//' 's/"both"/"second"/' 's/"delay"/"rate"/'; do
+    sed "$change" fields >changed
+    cmp -s fields changed && fail "the change $change changes nothing"
+    "$belfry" import changed >sums 2>/dev/null
+    grep -q '^kept	[12]$' sums || fail "the change $change is not noticed: $(cat sums)"
+done
+echo 'ok   a_change_of_any_field_is_noticed'
+
+# --- a duration needs its unit, unless a server has exported it ---
+cat >bare <<'END'
+{"topic": "bare", "id": "a", "in": 5}
+{"topic": "bare", "id": "b", "in": "5"}
+{"topic": "bare", "id": "c", "retry": "5,30"}
+{"topic": "bare", "id": "d", "every": 60000}
+{"topic": "bare", "id": "e", "every": "60000", "created_ms": 1893484800000}
+{"topic": "bare", "id": "f", "lease_ms": 5000}
+END
+"$belfry" import bare >sums 2>told
+is bare_numbers_are_bad 'imported	2 bad	4' bash -c "grep -v '	0' sums | xargs | sed 's/ \([0-9]\)/	\1/g'"
+like bare_numbers_are_told "*line 1: in '5': expected a unit*line 2: in '5'*line 3: retry '5,30'*line 4: every*" \
+    cat told
 
 # --- bad lines ---
 cat >bad <<'END'
@@ -152,10 +206,11 @@ not json
 {"topic": "bad", "id": "x", "headers": ["a"]}
 {"topic": "bad", "id": "good2", "in": "1h"}
 END
-is bad_lines_are_counted '{"imported": 2, "left_out": 0, "bad": 9}' \
+is bad_lines_are_counted \
+    '{"imported": 2, "replaced": 0, "unchanged": 0, "kept": 0, "left_out": 0, "bad": 9}' \
     bash -c "'$belfry' import bad --json 2>told; [ \$? = 1 ] || echo 'exits with 0'"
 for line in '2: not JSON' "3: unknown field 'priorty'" '4: no topic' '5: expected an object' \
-    '6: BADARG' '7: payload_base64: expected base64' '8: BADARG' '9: in: expected a string' \
+    "6: in '5x'" '7: payload_base64: expected base64' '8: BADARG' '9: in: expected a string' \
     '10: headers: expected'; do
     grep -qF "belfry: line $line" told || fail "does not report line $line: $(cat told)"
 done
@@ -206,6 +261,9 @@ END
 "$belfry" import --crontab crontab --topic cron >sums 2>told
 is a_crontab_with_bad_lines 1 echo $?
 is a_crontab_is_plans 'imported	4
+replaced	0
+unchanged	0
+kept	0
 left_out	2
 bad	2' cat sums
 like what_is_left_out_is_told '*line 2: left out: variables*MAILTO*line 6: left out: @reboot*' cat told
@@ -221,6 +279,22 @@ for p in sorted(plans, key=lambda p: [i for i, o in enumerate(order) if o in p[\
     print(\" \".join(p[\"cron\"].split()), p.get(\"tz\", \"UTC\"), p[\"payload\"], sep=\"|\")'"
 "$belfry" import --crontab crontab --topic cron >/dev/null 2>&1
 is a_crontab_again_changes_nothing 4 count cron
+is it_says_so 4 sum unchanged --crontab crontab --topic cron
+printf '0 9 * * * echo zone\n' >zones
+"$belfry" import --crontab zones --topic zones --tz Europe/Berlin >/dev/null 2>&1
+exits with_another_zone_a_plan_is_replaced 0 "line 1: replaced 'crontab-" \
+    "$belfry" import --crontab zones --topic zones --tz Asia/Tokyo
+is and_has_the_zone Asia/Tokyo bash -c "'$belfry' export zones |
+    python3 -c 'import json, sys; print(json.loads(sys.stdin.read())[\"tz\"])'"
+is unless_it_is_to_be_kept 1 sum kept --crontab zones --topic zones --tz UTC --conflict keep
+exits a_mistyped_zone_of_a_crontab 2 "did you mean 'Europe/Berlin'" \
+    "$belfry" import --crontab zones --topic zones --tz Berlin
+printf 'TZ=Asia/Tokyo\nCRON_TZ=UTC 0 1 * * * echo one\n0 2 * * * echo two\n' >prefix
+"$belfry" import --crontab prefix --topic prefix >/dev/null 2>&1 || fail "import of prefix: $?"
+is a_zone_before_a_rule_is_for_the_rule_alone 'echo one:UTC echo two:Asia/Tokyo' \
+    bash -c "'$belfry' export prefix | python3 -c '
+import json, sys
+print(*sorted(t[\"payload\"] + \":\" + t.get(\"tz\", \"UTC\") for t in map(json.loads, sys.stdin)))'"
 echo '0 0 * * * true' >plain
 exits a_crontab_needs_a_zone 1 'no time zone' "$belfry" import --crontab plain --topic cron
 is a_zone_on_the_command_line 'imported	1' \

@@ -223,6 +223,8 @@ exits a_mistyped_option_of_all_verbs 2 'did you mean --json?' "$belfry" list mai
 exits a_mistyped_option_of_bench 2 'did you mean --timers?' "$belfry" bench --timer 5
 exits a_zone_without_its_continent 2 "did you mean 'Europe/Berlin'" \
     "$belfry" schedule mail x --cron '0 9 * * *' --tz berlin
+exits a_zone_of_an_interval 2 '--tz has no effect on --every' \
+    "$belfry" schedule mail x --every 1h --tz Europe/Berlin
 exits a_zone_of_next 2 "did you mean 'America/New_York'" "$belfry" next @daily --tz America/NewYork
 exits a_zone_that_is_none 2 'e.g. Europe/Berlin' "$belfry" next @daily --tz Nowhere/Atall
 exits a_mistyped_topic 3 "topic 'mial' does not exist; did you mean 'mail'" "$belfry" get mial a
@@ -233,6 +235,10 @@ exits an_empty_topic_is_no_mistake 3 'NOTFOUND no such timer' "$belfry" get mail
 exits pause_of_a_mistyped_topic 3 "did you mean 'mail'" "$belfry" pause mial
 exits pause_creates_if_told 0 '' "$belfry" pause pausd --create
 exits resume_of_it 0 '' "$belfry" resume pausd
+exits a_claim_of_a_mistyped_topic 8 "topic 'mial' does not exist yet; did you mean 'mail'" \
+    "$belfry" claim pausd mial --wait 1ms
+exits a_claim_of_a_topic_says_nothing 8 '' bash -c "'$belfry' claim pausd 2>&1 | grep . && exit 1
+    exit 8"
 
 # --- other names, and options before the verb ---
 like ls_is_list '*fixed*' "$belfry" ls mail

@@ -205,6 +205,16 @@ is each_id_is_worked_on_once '100 100' \
     bash -c 'echo $(cat ids.one ids.other | wc -l) $(sort -u ids.one ids.other | wc -l)'
 
 # --- usage errors ---
+"$belfry" schedule letters x --in 1h >/dev/null
+"$belfry" work leters -- ./handler >/dev/null 2>worker.err &
+worker=$!
+started+=($worker)
+eventually a_mistyped_topic_is_told grep -q \
+    "topic 'leters' does not exist yet; did you mean 'letters'" worker.err
+"$belfry" schedule leters 0 --id first >/dev/null
+eventually and_waited_for bash -c "! '$belfry' get leters first"
+kill "$worker" && wait "$worker" || fail "a worker of a mistyped topic exits with $?"
+echo 'ok   a_mistyped_topic_is_told_and_waited_for'
 exits no_program 2 'expected TOPIC' "$belfry" work q
 exits no_topic 2 'expected TOPIC' "$belfry" work -- ./handler
 exits a_program_that_is_not_there 1 'cannot run ./nowhere' "$belfry" work q -- ./nowhere
