@@ -2,13 +2,15 @@
 
 /*
  * belfry agenda: prints the number of timers due in each step of time; on a terminal with a bar
- * chart, scaled to the width of the terminal.
+ * chart, scaled to the width of the terminal, and then the timers that are due next (upcoming.h).
  *
  *     2026-06-01T09:00:00Z      12 ########
  *     2026-06-01T10:00:00Z       3 ##
  */
 #include "cli/print.h"
 #include "cli/remote_verb.h"
+#include "cli/upcoming.h"
+#include "core/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,15 +54,29 @@ static void draw(const struct bel_value *reply)
     }
 }
 
+/* Returns the value of --topic; empty if there is none. */
+static struct bel_view topic_of(const struct cli_request *request)
+{
+    for (size_t i = 1; i + 1 < request->args_count; i += 2) { /* all options have a value */
+        if (bel__view_is(request->args[i], "TOPIC")) return request->args[i + 1];
+    }
+    return (struct bel_view){"", 0};
+}
+
 int bel__show_agenda(const struct cli_remote_verb *remote, struct cli_request *request,
                      struct bel_client *client, const struct bel_value *reply)
 {
+    unsigned next = (unsigned)request->next;
+    struct bel_view topic = topic_of(request);
     (void)remote;
-    (void)client;
     if (!is_agenda(reply)) return bel__show_nonsense(request);
     if (!request->connect.is_json && bel__cli_is_terminal()) {
         draw(reply);
-        return CLI_OK;
+        printf("\n");
+        return bel__upcoming_show(request, client, topic, next > 0 ? next : CLI_UPCOMING_DEFAULT);
+    }
+    if (!request->connect.is_json && next > 0) {
+        return bel__upcoming_show(request, client, topic, next);
     }
     if (request->connect.is_json) printf("{\"%s\": [", bel__shown[BEL_SHOWN_STEP].list);
     for (size_t i = 0; i < reply->count; i++) {
@@ -72,6 +88,9 @@ int bel__show_agenda(const struct cli_remote_verb *remote, struct cli_request *r
             printf("%" PRId64 "\t%" PRId64 "\n", step->items[0].number, step->items[1].number);
         }
     }
-    if (request->connect.is_json) printf("]}\n");
-    return CLI_OK;
+    if (!request->connect.is_json) return CLI_OK;
+    printf("], \"next\": ");
+    int status = bel__upcoming_show(request, client, topic, next > 0 ? next : CLI_UPCOMING_DEFAULT);
+    printf("}\n");
+    return status;
 }

@@ -45,6 +45,9 @@ struct choice {
 
 static const char *const states[] = {"scheduled", "ready",     "leased",  "blocked", "done",
                                      "dead",      "cancelled", "expired", "skipped", NULL};
+static const char *const list_states[] = {"scheduled", "ready", "leased",    "blocked",
+                                          "done",      "dead",  "cancelled", "expired",
+                                          "skipped",   "plan",  NULL};
 
 static const struct choice connecting[] = {
     {"server", "host:port or socket path", FOLLOWS_VALUE, NULL},
@@ -154,6 +157,16 @@ static const struct choice schedule_file[] = {
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
+static const struct choice agenda_next[] = {
+    {"next", "list the N timers that are due next", FOLLOWS_VALUE, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice zone_of_times[] = {
+    {"tz", "zone of local times", FOLLOWS_VALUE, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
 static const struct choice pause_create[] = {
     {"create", "create the topic if it does not exist", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
@@ -215,6 +228,17 @@ static enum takes takes_of(const char *verb)
     return is_topic ? TAKES_TOPIC : TAKES_ANY;
 }
 
+/* Returns whether a command has times, and no zone. */
+static bool has_only_times(const struct bel_command_entry *command)
+{
+    bool has_time = false;
+    for (size_t i = 0; i < command->arguments_count; i++) {
+        if (command->arguments[i].type == BEL_ARGUMENT_ZONE) return false;
+        has_time = has_time || command->arguments[i].type == BEL_ARGUMENT_TIME;
+    }
+    return has_time;
+}
+
 /* Is called with each choice of a verb. */
 typedef void see_choice(const char *verb, const struct choice *choice);
 
@@ -237,7 +261,9 @@ static void see_argument(const char *verb, const struct bel_argument *argument, 
     bool is_flag = argument->type == BEL_ARGUMENT_FLAG;
     struct choice choice = {name, argument->help, is_flag ? FOLLOWS_NOTHING : FOLLOWS_VALUE,
                             argument->words};
-    if (argument->type == BEL_ARGUMENT_STATE) choice.words = states;
+    if (argument->type == BEL_ARGUMENT_STATE) {
+        choice.words = strcmp(verb, "list") == 0 ? list_states : states;
+    }
     see(verb, &choice);
 }
 
@@ -253,6 +279,8 @@ static void each_choice(const char *verb, see_choice *see)
             see_argument(verb, &command->arguments[i], see);
         }
         if (strcmp(verb, "schedule") == 0) see_all(verb, schedule_file, see);
+        if (strcmp(verb, "agenda") == 0) see_all(verb, agenda_next, see);
+        if (has_only_times(command)) see_all(verb, zone_of_times, see);
         bool is_pause = strcmp(verb, "pause") == 0 || strcmp(verb, "resume") == 0;
         if (is_pause) see_all(verb, pause_create, see);
     }

@@ -213,11 +213,12 @@ static bool is_exported(const struct import_command *command)
     return json_object_get(command->root, "created_ms") != NULL;
 }
 
-/* Checks that a duration that a person has written has a unit. Fields that end with _ms have theirs
- * in the name. */
+/* Checks that a duration that a person has written has a unit, and rewrites units in words. Fields
+ * that end with _ms have their unit in the name. */
 static enum import_verdict check_unit(struct import_command *command, const char *field,
-                                      const char *option, struct bel_view word)
+                                      const char *option, struct bel_view *word)
 {
+    char text[CLI_DURATION_BYTES];
     const struct bel_argument *argument = schedule()->arguments;
     const char *end = strrchr(field, '_');
     struct bel_text_error why;
@@ -227,12 +228,21 @@ static enum import_verdict check_unit(struct import_command *command, const char
     while (strcmp(argument->name, option) != 0) {
         argument++;
     }
-    if (memchr(word.data, '\0', word.bytes) != NULL) return IMPORT_GOOD; /* the server refuses it */
-    if (argument->type == BEL_ARGUMENT_DURATION) err = bel__cli_duration(word.data, &ms, &why);
-    if (argument->type == BEL_ARGUMENT_POLICY) err = bel__cli_policy(word.data, &why);
-    if (err == 0) return IMPORT_GOOD;
-    return bel__import_refuse(command, IMPORT_BAD, "%s '%.60s': expected %s", field,
-                              (const char *)word.data, why.expected);
+    if (memchr(word->data, '\0', word->bytes) != NULL) return IMPORT_GOOD; /* for the server */
+    if (argument->type == BEL_ARGUMENT_DURATION) err = bel__cli_duration(word->data, &ms, &why);
+    if (argument->type == BEL_ARGUMENT_POLICY) err = bel__cli_policy(word->data, &why);
+    if (err) {
+        return bel__import_refuse(command, IMPORT_BAD, "%s '%.60s': expected %s", field,
+                                  (const char *)word->data, why.expected);
+    }
+    if (argument->type != BEL_ARGUMENT_DURATION) return IMPORT_GOOD;
+    if (!bel__cli_duration_rewrite(word->data, text)) return IMPORT_GOOD;
+    size_t room = sizeof command->made / sizeof command->made[0];
+    char *made = command->made_count < room ? strdup(text) : NULL;
+    if (made == NULL) return bel__import_refuse(command, IMPORT_BAD, "out of memory");
+    command->made[command->made_count++] = made;
+    *word = (struct bel_view){made, strlen(made)};
+    return IMPORT_GOOD;
 }
 
 /* Rewrites values that a server exports but SCHEDULE refuses because people mistype them: a retry
@@ -286,7 +296,7 @@ static enum import_verdict add_field(struct import_command *command, const char 
     if (strcmp(option, "RRULE") == 0 && !count_down(command, &word)) {
         return bel__import_refuse(command, IMPORT_BAD, "rrule: out of memory");
     }
-    if (check_unit(command, name, option, word) != IMPORT_GOOD) return IMPORT_BAD;
+    if (check_unit(command, name, option, &word) != IMPORT_GOOD) return IMPORT_BAD;
     if (!make_clear(command, name, option, &word)) {
         return bel__import_refuse(command, IMPORT_BAD, "%s: out of memory", name);
     }

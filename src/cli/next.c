@@ -10,6 +10,7 @@
 #include "belfry/instant.h"
 #include "belfry/plan.h"
 #include "cli/print.h"
+#include "cli/value.h"
 #include "cli/zone_hint.h"
 
 #include <getopt.h>
@@ -31,8 +32,8 @@ static const char usage[] =
     "    RULE         a cron rule '0 9 * * 1-5' or '@daily', an interval '5m' or '@every 5m',\n"
     "                 or a recurrence rule 'FREQ=WEEKLY;BYDAY=MO,WE'\n"
     "    --tz ZONE    time zone of the rule, e.g. Europe/Berlin (default UTC)\n"
-    "    --from TIME  print times after TIME (default now), e.g. 2026-06-01T09:00:00Z or\n"
-    "                 2026-06-01T09:00[Europe/Berlin]\n"
+    "    --from TIME  print times after TIME (default now), e.g. 2026-06-01T09:00:00Z, or\n"
+    "                 local in ZONE: '2026-06-01 09:00', 'tomorrow 09:00'\n"
     "    -n N         number of times to print (default 5)\n"
     "    --gap P      what to do with a local time that a clock change skips: next\n"
     "                 (default), skip\n"
@@ -145,9 +146,14 @@ static int read_from(const struct arguments *arguments, struct bel_zones *zones,
 {
     struct bel_text_error why;
     struct bel_instant_options options = {zones, arguments->gap, arguments->fold};
+    char *made;
     *out = bel_clock_wall(bel_clock_system());
     if (arguments->from == NULL) return CLI_OK;
-    int err = bel_instant_parse(arguments->from, strlen(arguments->from), &options, out, &why);
+    int status = bel__cli_value(BEL_ARGUMENT_TIME, arguments->from, arguments->zone, &made);
+    if (status != CLI_OK) return status;
+    const char *from = made != NULL ? made : arguments->from;
+    int err = bel_instant_parse(from, strlen(from), &options, out, &why);
+    free(made);
     if (err == 0) return CLI_OK;
     if (err == BEL_EINVAL) return bel__cli_refuse("a time", arguments->from, &why);
     fprintf(stderr, "belfry: --from %s: %s\n", arguments->from, bel_error_text(err));

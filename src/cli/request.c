@@ -7,12 +7,13 @@
  */
 #include "cli/request.h"
 
-#include "cli/duration.h"
+#include "cli/local_time.h"
 #include "cli/options.h"
 #include "cli/print.h"
-#include "cli/zone_hint.h"
+#include "cli/value.h"
 #include "commands/arguments.h"
 #include "commands/settings.h"
+#include "core/parse.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -27,6 +28,7 @@ enum {
     PAYLOAD_STEP = 64 << 10,
     HELP_COLUMN = 24,
     NAME_BYTES = 64,
+    NEXT_MAX = 1000, /* as LIST has at most */
 };
 
 static bool is_option(const struct bel_argument *argument)
@@ -37,6 +39,27 @@ static bool is_option(const struct bel_argument *argument)
 static bool takes_payload(const struct bel_command_entry *command)
 {
     return strcmp(command->name, "SCHEDULE") == 0;
+}
+
+/* Returns whether local times may be given, though the server takes no zone for them. */
+static bool takes_zone(const struct bel_command_entry *command)
+{
+    bool has_time = false;
+    for (size_t i = 0; i < command->arguments_count; i++) {
+        if (command->arguments[i].type == BEL_ARGUMENT_ZONE) return false;
+        has_time = has_time || command->arguments[i].type == BEL_ARGUMENT_TIME;
+    }
+    return has_time;
+}
+
+static bool lists(const struct bel_command_entry *command)
+{
+    return command == &bel__commands[BEL_COMMAND_LIST];
+}
+
+static bool shows_next(const struct bel_command_entry *command)
+{
+    return command == &bel__commands[BEL_COMMAND_AGENDA];
 }
 
 static bool may_create(const struct bel_command_entry *command)
@@ -143,6 +166,19 @@ void bel__request_help(const char *verb, const struct bel_command_entry *command
     if (takes_payload(command)) {
         printf("    --file PATH         read the payload from a file; PAYLOAD - reads stdin\n");
     }
+    if (lists(command)) {
+        printf("    --state plan        only plans\n");
+    }
+    if (shows_next(command)) {
+        printf("    --next N            list the N timers that are due next, over all topics, "
+               "overdue\n"
+               "                        ones first (default on a terminal and with --json: 10)\n");
+    }
+    if (takes_zone(command)) {
+        printf("    --tz ZONE           zone of local times, e.g. 18:00 or 'tomorrow 09:00' "
+               "(default on\n"
+               "                        a terminal: that of the machine)\n");
+    }
     if (may_create(command)) {
         printf("    --create            create the topic if it does not exist\n");
     }
@@ -197,6 +233,8 @@ static int refuse_option(const struct cli_request *request, const char *name)
         if (is_option(&command->arguments[i])) bel__similar_offer(&similar, option, option);
     }
     if (takes_payload(command)) bel__similar_offer(&similar, "file", "file");
+    if (takes_zone(command)) bel__similar_offer(&similar, "tz", "tz");
+    if (shows_next(command)) bel__similar_offer(&similar, "next", "next");
     bel__connect_offer(&similar);
     if (similar.name == NULL) return bel__options_unknown(request->verb, name, NULL);
     size_t bytes = 0;
@@ -220,6 +258,32 @@ struct typed {
     bool wants_help;
 };
 
+/* Parses an option that the server does not have. Sets `*has` to whether it is one, and
+ * `*has_value` to whether it has a value. */
+static int take_own(struct cli_request *request, const char *name, const char *value, bool *has,
+                    bool *has_value)
+{
+    const struct bel_command_entry *command = request->command;
+    *has = *has_value = true;
+    if (takes_payload(command) && strcmp(name, "file") == 0) {
+        request->file = value;
+    } else if (takes_zone(command) && strcmp(name, "tz") == 0) {
+        request->zone = value;
+    } else if (may_create(command) && strcmp(name, "create") == 0) {
+        request->creates = true;
+        *has_value = false;
+    } else if (shows_next(command) && strcmp(name, "next") == 0) {
+        size_t bytes = value != NULL ? strlen(value) : 0;
+        if (value == NULL || bel__parse_u64(value, bytes, 1, NEXT_MAX, &request->next) == 0) {
+            return CLI_OK;
+        }
+        return complain(request, "--next: expected a number from 1 to 1000, not ", value);
+    } else {
+        *has = *has_value = false;
+    }
+    return CLI_OK;
+}
+
 /* Parses one option. Sets `*used` to whether its value was in the next argument. */
 static int take_option(struct cli_request *request, struct typed *typed, const char *text,
                        const char *next, bool *used)
@@ -238,12 +302,9 @@ static int take_option(struct cli_request *request, struct typed *typed, const c
         int status = bel__connect_option(&request->connect, name, value, &has, &has_value);
         if (status != CLI_OK) return status;
     }
-    if (option == NULL && !has && takes_payload(request->command) && strcmp(name, "file") == 0) {
-        request->file = value;
-        has = has_value = true;
-    }
-    if (option == NULL && !has && may_create(request->command) && strcmp(name, "create") == 0) {
-        request->creates = has = true;
+    if (option == NULL && !has) {
+        int status = take_own(request, name, value, &has, &has_value);
+        if (status != CLI_OK) return status;
     }
     if (option == NULL && !has) return refuse_option(request, name);
     if (option != NULL) has_value = option->type != BEL_ARGUMENT_FLAG;
@@ -324,18 +385,14 @@ static int read_payload(struct cli_request *request, struct bel_view *out)
 
 /* --- putting it together --- */
 
-/* Checks values that the server would take for something that people rarely mean. */
-static int check_value(enum bel_argument_type type, const char *value)
+/* Adds a value, checked by its type and rewritten for the server. */
+static int add_value(struct cli_request *request, enum bel_argument_type type, const char *value)
 {
-    struct bel_text_error why;
-    uint64_t ms;
-    if (type == BEL_ARGUMENT_DURATION && bel__cli_duration(value, &ms, &why) != 0) {
-        return bel__cli_refuse("a duration", value, &why);
-    }
-    if (type == BEL_ARGUMENT_POLICY && bel__cli_policy(value, &why) != 0) {
-        return bel__cli_refuse("a retry policy", value, &why);
-    }
-    if (type == BEL_ARGUMENT_ZONE && bel__zone_hint(value)) return CLI_USAGE;
+    char *made;
+    int status = bel__cli_value(type, value, request->zone, &made);
+    if (status != CLI_OK) return status;
+    if (made != NULL) request->made[request->made_count++] = made;
+    add(request, made != NULL ? made : value, strlen(made != NULL ? made : value));
     return CLI_OK;
 }
 
@@ -349,7 +406,9 @@ static int add_pair_of(struct cli_request *request, const char *text)
     const struct bel_setting_entry *setting =
         bel__setting_find(request->args[request->args_count - 2]);
     bool is_word = setting == NULL || strcmp(value, "forever") == 0;
-    return is_word ? CLI_OK : check_value(setting->type, value);
+    if (is_word) return CLI_OK;
+    request->args_count--; /* add_value() adds it again */
+    return add_value(request, setting->type, value);
 }
 
 /* Adds the positional arguments. Fails if one is missing, or if words are left over. */
@@ -372,12 +431,9 @@ static int add_words(struct cli_request *request, const struct typed *typed)
         if (end > typed->words_count) end = typed->words_count;
         for (; next < end; next++) {
             const char *word = typed->words[next];
-            int status = check_value(argument->type, word);
-            if (argument->type == BEL_ARGUMENT_PAIR) {
-                status = add_pair_of(request, word);
-            } else {
-                add(request, word, strlen(word));
-            }
+            bool is_pair = argument->type == BEL_ARGUMENT_PAIR;
+            int status =
+                is_pair ? add_pair_of(request, word) : add_value(request, argument->type, word);
             if (status != CLI_OK) return status;
         }
     }
@@ -395,11 +451,35 @@ static const char *choice_of(const struct typed *typed, const char *name)
     return NULL;
 }
 
-/* Refuses options that together do not do what they seem to. */
-static int check_together(const struct cli_request *request, const struct typed *typed)
+static bool has_local_time(const struct typed *typed)
 {
-    if (!takes_payload(request->command)) return CLI_OK;
-    if (choice_of(typed, "EVERY") == NULL || choice_of(typed, "TZ") == NULL) return CLI_OK;
+    for (size_t i = 0; i < typed->choices_count; i++) {
+        const struct choice *choice = &typed->choices[i];
+        if (choice->option->type != BEL_ARGUMENT_TIME) continue;
+        if (bel__local_time_is(choice->value)) return true;
+    }
+    return false;
+}
+
+/* Reads the zone of local times. A zone that is theirs alone is not sent; a zone of an interval is
+ * refused, because it has no effect. */
+static int read_zone(struct cli_request *request, struct typed *typed)
+{
+    const char *zone = choice_of(typed, "TZ");
+    if (zone == NULL) return CLI_OK;
+    request->zone = zone;
+    bool has_rule = choice_of(typed, "CRON") != NULL || choice_of(typed, "RRULE") != NULL;
+    if (has_rule) return CLI_OK;
+    if (has_local_time(typed)) {
+        size_t kept = 0;
+        for (size_t i = 0; i < typed->choices_count; i++) {
+            bool is_zone = typed->choices[i].option->type == BEL_ARGUMENT_ZONE;
+            if (!is_zone) typed->choices[kept++] = typed->choices[i];
+        }
+        typed->choices_count = kept;
+        return CLI_OK;
+    }
+    if (choice_of(typed, "EVERY") == NULL) return CLI_OK;
     return complain(request, "--tz has no effect on --every",
                     ": an interval is the same in every time zone; use --cron");
 }
@@ -408,26 +488,28 @@ static int add_choices(struct cli_request *request, const struct typed *typed)
 {
     for (size_t i = 0; i < typed->choices_count; i++) {
         const struct choice *choice = &typed->choices[i];
+        enum bel_argument_type type = choice->option->type;
         add(request, choice->option->name, strlen(choice->option->name));
-        if (choice->option->type == BEL_ARGUMENT_FLAG) continue;
-        int status = check_value(choice->option->type, choice->value);
-        if (choice->option->type == BEL_ARGUMENT_PAIR) {
-            status = add_pair(request, choice->value);
-        } else {
-            add(request, choice->value, strlen(choice->value));
+        if (type == BEL_ARGUMENT_FLAG) continue;
+        const char *value = choice->value;
+        if (lists(request->command) && type == BEL_ARGUMENT_STATE && strcmp(value, "plan") == 0) {
+            request->only_plans = true; /* among the scheduled timers */
+            value = "scheduled";
         }
+        int status =
+            type == BEL_ARGUMENT_PAIR ? add_pair(request, value) : add_value(request, type, value);
         if (status != CLI_OK) return status;
     }
     return CLI_OK;
 }
 
-static int put_together(struct cli_request *request, const struct typed *typed)
+static int put_together(struct cli_request *request, struct typed *typed)
 {
     enum {
         PLACE_PAYLOAD = 2
     };
     add(request, request->command->name, strlen(request->command->name));
-    int status = check_together(request, typed);
+    int status = read_zone(request, typed);
     if (status == CLI_OK) status = add_words(request, typed);
     if (status == CLI_OK) status = add_choices(request, typed);
     if (status != CLI_OK || !takes_payload(request->command)) return status;
@@ -444,8 +526,10 @@ int bel__request_read(struct cli_request *request, const struct bel_command_entr
                           .choices = calloc(room, sizeof typed.choices[0])};
     *request = (struct cli_request){.verb = argv[0], .command = command};
     request->args = calloc(room, sizeof request->args[0]);
+    request->made = calloc(room, sizeof request->made[0]);
     int status = CLI_FAILED;
-    if (typed.words != NULL && typed.choices != NULL && request->args != NULL) {
+    if (typed.words != NULL && typed.choices != NULL && request->args != NULL &&
+        request->made != NULL) {
         status = sort_out(request, &typed, argc, argv);
         if (other != NULL && typed.words_count > 0) request->command = other;
         if (status == CLI_OK && typed.wants_help) {
@@ -462,6 +546,10 @@ int bel__request_read(struct cli_request *request, const struct bel_command_entr
 
 void bel__request_finish(struct cli_request *request)
 {
+    for (size_t i = 0; i < request->made_count; i++) {
+        free(request->made[i]);
+    }
+    free(request->made);
     free(request->args);
     free(request->payload);
 }

@@ -8,7 +8,8 @@
  *     belfry schedule mail hello --in 5m --header color=red
  *     SCHEDULE mail hello IN 5m HEADER color red
  *
- * Values are not validated here; the server does that.
+ * Values are validated by the server; those that only people understand are rewritten
+ * (cli/value.h).
  */
 
 #include "belfry/view.h"
@@ -28,8 +29,13 @@ struct cli_request {
     size_t words_count;       /* positional arguments in `args`, without the name */
     const char *count, *wait; /* the values of --count and --wait; or NULL */
     const char *file;         /* the value of --file; or NULL */
+    const char *zone;         /* of local times: the value of --tz; or NULL */
+    uint64_t next;            /* the value of --next; or 0 */
+    bool only_plans;          /* --state plan was given */
     bool creates;             /* --create was given */
-    void *payload;            /* owned: the payload of a file or of standard input */
+    char **made;              /* owned: rewritten values */
+    size_t made_count;
+    void *payload; /* owned: the payload of a file or of standard input */
 };
 
 /* Parses the arguments; argv[0] is the verb. `other`, if not NULL, replaces `command` if there is a

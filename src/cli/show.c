@@ -8,6 +8,7 @@
 #include "cli/print.h"
 #include "cli/remote_verb.h"
 #include "commands/fields.h"
+#include "core/view.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -220,6 +221,39 @@ int bel__show_deliveries(const struct cli_remote_verb *remote, struct cli_reques
 
 /* --- lists --- */
 
+/* Returns the rule of a plan, and its kind in `*out_kind`; NULL for a timer. */
+static const struct bel_value *rule_of(const struct bel_value *timer, const char **out_kind)
+{
+    static const char *const kinds[] = {"every", "cron", "rrule"};
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const struct bel_value *rule = bel_value_find(timer, kinds[i]);
+        *out_kind = kinds[i];
+        if (rule != NULL) return rule;
+    }
+    return NULL;
+}
+
+/* Prints the last column of a plan's line: cron 0 9 * * * Europe/Berlin */
+static void print_rule(const struct bel_value *timer)
+{
+    const char *kind;
+    const struct bel_value *rule = rule_of(timer, &kind), *zone = bel_value_find(timer, "tz");
+    if (rule == NULL) return;
+    printf("\t%s ", kind);
+    bel__cli_print_plain(rule);
+    if (zone == NULL) return;
+    printf(" ");
+    bel__cli_print_plain(zone);
+}
+
+/* Returns the state of a timer to show; a plan that waits for its next time is marked. */
+static struct bel_view state_of(const struct bel_value *timer, struct bel_view state)
+{
+    const char *kind;
+    bool is_plan = rule_of(timer, &kind) != NULL && bel__view_is(state, "scheduled");
+    return is_plan ? BEL_VIEW("plan") : state;
+}
+
 static void print_timer_row(const struct bel_value *timer)
 {
     static const struct bel_value nothing = {.type = BEL_VALUE_NIL};
@@ -235,11 +269,12 @@ static void print_timer_row(const struct bel_value *timer)
             if (i > 0) printf("\t");
             bel__cli_print_plain(fields[i]);
         }
+        print_rule(timer);
         printf("\n");
         return;
     }
     unsigned used = 10 + 1 + 24 + 1 + 8 + 1 + 26 + 1, columns = bel__cli_columns();
-    bel__cli_print_state(fields[1]->text, 10);
+    bel__cli_print_state(state_of(timer, fields[1]->text), 10);
     printf(" ");
     if (fields[2]->type == BEL_VALUE_NUMBER) {
         bel__cli_print_time(fields[2]->number);
@@ -256,17 +291,20 @@ static void print_timer_row(const struct bel_value *timer)
 }
 
 static void print_page(const struct cli_request *request, const struct bel_value *timers,
-                       bool is_first)
+                       bool *is_first)
 {
+    const char *kind;
     for (size_t i = 0; i < timers->count; i++) {
+        if (request->only_plans && rule_of(&timers->items[i], &kind) == NULL) continue;
         if (!request->connect.is_json) {
             print_timer_row(&timers->items[i]);
             continue;
         }
         struct bel_value map = timers->items[i];
         map.type = BEL_VALUE_MAP;
-        printf("%s", i > 0 || !is_first ? ", " : "");
+        printf("%s", *is_first ? "" : ", ");
         bel__cli_print_value(&map);
+        *is_first = false;
     }
 }
 
@@ -309,8 +347,7 @@ int bel__show_list(const struct cli_remote_verb *remote, struct cli_request *req
     }
     for (;;) {
         struct bel_view cursor = reply->items[0].text;
-        print_page(request, &reply->items[1], is_first);
-        is_first = is_first && reply->items[1].count == 0;
+        print_page(request, &reply->items[1], &is_first);
         if (cursor.bytes == 0 || request->count != NULL) break;
         int status = request_page(request, client, cursor, &reply);
         if (status != CLI_OK) return status;

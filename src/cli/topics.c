@@ -4,13 +4,12 @@
  * belfry topics: TOPICS returns the names. The counts of each topic are requested with TOPIC, in
  * pipelined batches.
  */
+#include "cli/names.h"
 #include "cli/print.h"
 #include "cli/remote_verb.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     BATCH = 100,
@@ -19,33 +18,6 @@ enum {
 
 static const char *const columns[COLUMNS] = {"topic",  "scheduled", "ready",
                                              "leased", "dead",      "paused"};
-
-/* The names, copied because the next reply overwrites the last one. */
-struct names {
-    char *memory;
-    struct bel_view *items;
-    size_t count;
-};
-
-static int copy_names(const struct bel_value *reply, struct names *out)
-{
-    size_t bytes = 1;
-    for (size_t i = 0; i < reply->count; i++) {
-        bytes += reply->items[i].text.bytes;
-    }
-    out->memory = malloc(bytes);
-    out->items = calloc(reply->count + 1, sizeof out->items[0]);
-    out->count = reply->count;
-    if (out->memory == NULL || out->items == NULL) return BEL_ENOMEM;
-    char *place = out->memory;
-    for (size_t i = 0; i < reply->count; i++) {
-        struct bel_view name = reply->items[i].text;
-        if (name.bytes > 0) memcpy(place, name.data, name.bytes);
-        out->items[i] = (struct bel_view){place, name.bytes};
-        place += name.bytes;
-    }
-    return 0;
-}
 
 static void print_row(const struct bel_value *topic)
 {
@@ -102,11 +74,11 @@ static int show_batch(const struct cli_request *request, struct bel_client *clie
 int bel__show_topics(const struct cli_remote_verb *remote, struct cli_request *request,
                      struct bel_client *client, const struct bel_value *reply)
 {
-    struct names names;
+    struct cli_names names;
     bool is_first = true;
     if (request->words_count > 0) return bel__show_map(remote, request, client, reply);
     if (reply->type != BEL_VALUE_LIST) return bel__show_nonsense(request);
-    int err = copy_names(reply, &names);
+    int err = bel__names_copy(reply, &names);
     if (request->connect.is_json) {
         printf("{\"topics\": [");
     } else if (bel__cli_is_terminal()) {
@@ -117,8 +89,7 @@ int bel__show_topics(const struct cli_remote_verb *remote, struct cli_request *r
         size_t count = names.count - i < BATCH ? names.count - i : BATCH;
         err = show_batch(request, client, names.items + i, count, &is_first);
     }
-    free(names.memory);
-    free(names.items);
+    bel__names_finish(&names);
     if (err) return bel__connect_failed(&request->connect, err);
     if (request->connect.is_json) printf("]}\n");
     return CLI_OK;

@@ -26,6 +26,7 @@ is options_of_all_verbs '--server --state' offered list mail --s
 is words_of_an_option 'delay rate' offered schedule mail x --mode ''
 is words_that_begin_so 'reject replace' offered schedule mail x --conflict re
 is states 'scheduled skipped' offered list mail --state s
+is plans_are_a_state 'plan' offered list mail --state p
 is a_value_that_nobody_knows '' offered schedule mail x --id ''
 is a_flag_has_no_value '--dead' offered fail token --de
 is topics_are_asked_for 'mail market' offered schedule ma

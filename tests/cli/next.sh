@@ -71,7 +71,7 @@ refuses a_bad_rule_with_a_mark_below_it 2 'expected an hour from 0 to 23
     0 25 * * *
       ^' "$belfry" next '0 25 * * *'
 refuses a_bad_time 2 'not a time' "$belfry" next @daily --from tomorrow
-refuses a_local_time_without_a_zone 2 'not a time' "$belfry" next @daily --from 2026-06-01T09:00:00
+refuses a_local_time_without_a_zone 2 'give its zone with --tz' "$belfry" next @daily --from 2026-06-01T09:00:00
 refuses a_zone_that_does_not_exist 2 'expected the name of a time zone' "$belfry" next @daily --tz Nowhere/Atall
 refuses a_zone_that_is_a_path 2 'the name of a time zone' "$belfry" next @daily --tz ../../etc/passwd
 refuses a_bad_number 2 '-n x' "$belfry" next @daily -n x

@@ -240,6 +240,67 @@ exits a_claim_of_a_mistyped_topic 8 "topic 'mial' does not exist yet; did you me
 exits a_claim_of_a_topic_says_nothing 8 '' bash -c "'$belfry' claim pausd 2>&1 | grep . && exit 1
     exit 8"
 
+# --- durations and times as people type them ---
+before=$BELFRY_SERVER before_server=$server
+serve human --store memory --clock virtual
+"$belfry" clock --set 2030-01-01T08:00:00Z >/dev/null
+due() { # schedules with some options, and prints the due
+    "$belfry" schedule human x --id h "$@" >/dev/null && field human h due_ms
+}
+is a_duration_in_words 1893485100000 due --in '5 minutes'
+is a_duration_with_a_long_unit 1893485100000 due --in 5min
+is a_local_time_with_a_zone 1906560000000 due --at '2030-06-01 18:00' --tz Europe/Berlin
+json the_zone_is_of_the_time_alone '"tz" not in j' "$belfry" get human h --json
+is an_interval_from_a_local_time 1906560000000 \
+    due --every '1 hour' --at '2030-06-01T18:00' --tz Europe/Berlin
+is a_rule_has_the_zone_too Europe/Berlin bash -c "'$belfry' schedule human x --id h \
+    --cron '0 9 * * *' --at '2030-06-01 18:00' --tz Europe/Berlin >/dev/null; '$belfry' get human h |
+    sed -n 's/^tz	//p'"
+is a_local_time_of_reschedule 1906560000000 bash -c "'$belfry' schedule human x --id h >/dev/null
+    '$belfry' reschedule human h --at '2030-06-01 18:00' --tz Europe/Berlin >/dev/null
+    '$belfry' get human h | sed -n 's/^due_ms	//p'"
+exits a_local_time_without_a_zone 2 "give its zone with --tz" \
+    "$belfry" schedule human x --at 'tomorrow 09:00'
+exits a_date_that_does_not_exist 2 'not a date that exists' \
+    "$belfry" schedule human x --at '2030-02-30 09:00' --tz UTC
+exits the_wire_stays_strict 2 BADARG "$belfry" schedule human x --at 'tomorrow'
+like a_local_time_of_next '*2030-06-02T07:00:00Z*' \
+    "$belfry" next '0 9 * * *' --tz Europe/Berlin --from '2030-06-01 18:00' -n 1
+if has_terminal the_zone_of_the_machine; then
+terminal env TZ=Asia/Tokyo "$belfry" schedule human x --id h --at '2030-06-01 18:00' >/dev/null
+is the_zone_of_the_machine 1906534800000 field human h due_ms
+fi
+
+# --- plans in lists ---
+"$belfry" schedule plans x --id daily --cron '30 10 * * *' --tz Europe/Berlin >/dev/null
+"$belfry" schedule plans x --id timer --in 1h >/dev/null
+is plans_alone 'daily	scheduled	1893490200000	0	x	cron 30 10 * * * Europe/Berlin' \
+    "$belfry" list plans --state plan
+json plans_alone_as_json '[t["id"] for t in j["timers"]] == ["daily"]' \
+    "$belfry" list plans --state plan --json
+is timers_are_not_marked 'timer	scheduled	1893488400000	0	x' bash -c "'$belfry' list plans | head -n 1"
+if has_terminal plans_on_a_terminal; then
+like plans_are_marked_on_a_terminal '*plan *daily *' terminal "$belfry" list plans
+fi
+
+# --- what is due next ---
+"$belfry" schedule plans2 x --id late --at 2030-01-01T07:00:00Z >/dev/null
+upcoming() { # what is due next, of two topics
+    "$belfry" agenda --next 1000 | cut -f 2- | grep ^plans
+}
+is overdue_ones_are_first 'plans2	late	
+plans	timer	
+plans	daily	At 10:30, Europe/Berlin time.' upcoming
+is over_all_topics late bash -c "'$belfry' agenda --next 1 | cut -f 3"
+json the_next_as_json 'j["next"][0] == {"due_ms": 1893481200000, "topic": "plans2", "id": "late"}' \
+    "$belfry" agenda --json
+exits no_number_of_next 2 'from 1 to 1000' "$belfry" agenda --next 0
+if has_terminal what_is_next_on_a_terminal; then
+like what_is_next_on_a_terminal '*NEXT *LEFT *TOPIC *ID *PLAN*07:00:00Z * 1h ago *plans2 *late*' \
+    terminal "$belfry" agenda
+fi
+BELFRY_SERVER=$before server=$before_server
+
 # --- other names, and options before the verb ---
 like ls_is_list '*fixed*' "$belfry" ls mail
 like status_is_info '*belfry_version*' "$belfry" status

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/duration.h"
+#include "cli/local_time.h"
+
+#include "belfry/instant.h"
+
+#include "../check.h"
+
+#include <string.h>
+
+#define MINUTE UINT64_C(60000)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
+
+static void durations_in_words(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } rows[] = {
+        {"5m", 5 * MINUTE},
+        {"5min", 5 * MINUTE},
+        {"5 minutes", 5 * MINUTE},
+        {"1 minute", MINUTE},
+        {"5 MIN", 5 * MINUTE},
+        {"90 sec", 90000},
+        {"1 hour 30 minutes", HOUR + 30 * MINUTE},
+        {"1 hour and 30 min", HOUR + 30 * MINUTE},
+        {"2 days, 3 hrs", 2 * DAY + 3 * HOUR},
+        {"1.5 hours", HOUR + 30 * MINUTE},
+        {"2 weeks", 14 * DAY},
+        {"250 milliseconds", 250},
+        {"PT1H", HOUR},
+        {"0", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bel_text_error why;
+        uint64_t ms = 7777;
+        CHECK_NOTE("'%s'", rows[i].text);
+        CHECK(bel__cli_duration(rows[i].text, &ms, &why) == 0);
+        CHECK_EQ(ms, rows[i].ms);
+    }
+}
+
+static void what_is_no_duration(void)
+{
+    static const char *const rows[] = {"5",          "5 monkeys", "minutes",   "5 minutes later",
+                                       "",           "5 M",       "30 m 1 h",  "5 and",
+                                       "-5 minutes", "and",       "5 min min", "1..5 hours"};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bel_text_error why = {.position = 9999};
+        uint64_t ms = 7777;
+        CHECK_NOTE("'%s'", rows[i]);
+        CHECK(bel__cli_duration(rows[i], &ms, &why) == BEL_EINVAL);
+        CHECK(ms == 7777 && why.position <= strlen(rows[i]));
+    }
+}
+
+static void only_words_are_rewritten(void)
+{
+    char text[CLI_DURATION_BYTES];
+    CHECK(!bel__cli_duration_rewrite("1h30m", text));
+    CHECK(!bel__cli_duration_rewrite("PT1H", text));
+    CHECK(!bel__cli_duration_rewrite("5", text));
+    CHECK(bel__cli_duration_rewrite("1 hour 30 minutes", text));
+    CHECK(strcmp(text, "1h30m") == 0);
+}
+
+/* It is Wednesday, 2026-11-18, 13:30 in Berlin. */
+static void local_times(void)
+{
+    static const struct {
+        const char *text, *wanted;
+    } rows[] = {
+        {"18:00", "2026-11-18T18:00:00[Europe/Berlin]"},
+        {"13:30", "2026-11-19T13:30:00[Europe/Berlin]"}, /* has begun */
+        {"13:30:01", "2026-11-18T13:30:01[Europe/Berlin]"},
+        {"9:00", "2026-11-19T09:00:00[Europe/Berlin]"},
+        {"today 09:00", "2026-11-18T09:00:00[Europe/Berlin]"},
+        {"tomorrow 09:00", "2026-11-19T09:00:00[Europe/Berlin]"},
+        {"Tomorrow  09:00:30", "2026-11-19T09:00:30[Europe/Berlin]"},
+        {"friday 09:00", "2026-11-20T09:00:00[Europe/Berlin]"},
+        {"wed 14:00", "2026-11-18T14:00:00[Europe/Berlin]"},
+        {"wed 13:00", "2026-11-25T13:00:00[Europe/Berlin]"},
+        {"tue 13:00", "2026-11-24T13:00:00[Europe/Berlin]"},
+        {"2026-12-24 18:00", "2026-12-24T18:00:00[Europe/Berlin]"},
+        {"2026-12-24T18:00", "2026-12-24T18:00:00[Europe/Berlin]"},
+        {"2028-02-29 00:00", "2028-02-29T00:00:00[Europe/Berlin]"},
+    };
+    struct bel_zones *zones;
+    const struct bel_zone *zone;
+    struct bel_wall now = {1795005000000};
+    CHECK(bel_zones_open(NULL, &zones) == 0);
+    CHECK(bel_zones_find(zones, "Europe/Berlin", 13, &zone) == 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bel_instant_options options = {.zones = zones};
+        char text[CLI_LOCAL_TIME_BYTES] = "";
+        struct bel_wall at;
+        CHECK(bel__local_time_is(rows[i].text));
+        CHECK(bel__local_time_rewrite(rows[i].text, zone, now, text) == 0);
+        CHECK_NOTE("'%s': %s", rows[i].text, text);
+        CHECK(strcmp(text, rows[i].wanted) == 0);
+        CHECK(bel_instant_parse(text, strlen(text), &options, &at, NULL) == 0);
+    }
+    char text[CLI_LOCAL_TIME_BYTES];
+    CHECK(bel__local_time_rewrite("2027-02-29 00:00", zone, now, text) == BEL_EINVAL);
+    CHECK(bel__local_time_rewrite("2026-13-01 00:00", zone, now, text) == BEL_EINVAL);
+    bel_zones_close(zones);
+}
+
+static void what_is_no_local_time(void)
+{
+    static const char *const rows[] = {"",
+                                       "18",
+                                       "24:00",
+                                       "18:60",
+                                       "18:0",
+                                       "18:00Z",
+                                       "tomorrow",
+                                       "yesterday 09:00",
+                                       "2026-12-24",
+                                       "2026-12-24T18:00:00Z",
+                                       "2026-12-24T18:00+01:00",
+                                       "2026-12-24T18:00[Europe/Berlin]",
+                                       "1795006200000",
+                                       "fr 09:00",
+                                       "fridays 09:00",
+                                       "18:00 tomorrow"};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_NOTE("'%s'", rows[i]);
+        CHECK(!bel__local_time_is(rows[i]));
+    }
+}
+
+int main(void)
+{
+    RUN(durations_in_words);
+    RUN(what_is_no_duration);
+    RUN(only_words_are_rewritten);
+    RUN(local_times);
+    RUN(what_is_no_local_time);
+    return 0;
+}
