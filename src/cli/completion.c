@@ -141,6 +141,7 @@ static const struct choice serve[] = {
     {"max-clients", "clients of each port (default 10000)", FOLLOWS_VALUE, NULL},
     {"max-payload", "largest payload, up to 64M (default 1M)", FOLLOWS_VALUE, NULL},
     {"output-limit", "unread output of a client (default 8M)", FOLLOWS_VALUE, NULL},
+    {"output-total", "unread output of all (default 256M)", FOLLOWS_VALUE, NULL},
     {"check-time", "longest check before the start (100ms)", FOLLOWS_VALUE, NULL},
     {"scrub", "interval of tree checks (default 1d)", FOLLOWS_VALUE, NULL},
     {"log", "format, to standard error (default text)", FOLLOWS_VALUE, WORDS("text", "json")},

@@ -8,8 +8,8 @@
  *
  *   - If at least as many bytes were consumed as are in the buffer, its bytes move to the front.
  *     This costs one byte moved per byte consumed, and each byte is consumed only once.
- *   - Otherwise the memory doubles, or grows to the size needed, and the bytes move to the
- *     front of the new memory.
+ *   - Otherwise the memory doubles, or above GROW_FAST_MAX grows by a quarter, or grows to the size
+ *     needed, and the bytes move to the front of the new memory.
  *
  * The memory never exceeds twice the maximum. If that is too small for count + bytes, both within
  * the maximum, then start is at least the maximum, and the first way applies.
@@ -26,6 +26,7 @@
 
 enum {
     CAPACITY_MIN = 64,
+    GROW_FAST_MAX = 256 << 10,
 };
 
 static bool is_sound(const struct bel_buffer *buffer)
@@ -57,7 +58,8 @@ static void move_to_front(struct bel_buffer *buffer)
 /* Allocates a new block instead of calling realloc(), which would also copy the consumed bytes. */
 static int grow(struct bel_buffer *buffer, size_t needed)
 {
-    size_t capacity = 2 * buffer->capacity;
+    size_t more = buffer->capacity < GROW_FAST_MAX ? buffer->capacity : buffer->capacity / 4;
+    size_t capacity = buffer->capacity + more;
     size_t capacity_max = 2 * buffer->count_max;
     assert(needed <= buffer->count_max);
     if (capacity < CAPACITY_MIN) capacity = CAPACITY_MIN;
@@ -71,6 +73,23 @@ static int grow(struct bel_buffer *buffer, size_t needed)
     buffer->capacity = capacity;
     buffer->start = 0;
     return 0;
+}
+
+void bel__buffer_trim(struct bel_buffer *buffer, size_t kept)
+{
+    assert(is_sound(buffer));
+    if (buffer->capacity <= kept || buffer->count > buffer->capacity / 2) return;
+    if (buffer->count == 0) {
+        bel__buffer_finish(buffer);
+        return;
+    }
+    uint8_t *memory = malloc(buffer->count + 1); /* as in grow() */
+    if (memory == NULL) return;
+    memcpy(memory, bel__buffer_data(buffer), buffer->count);
+    free(buffer->memory);
+    buffer->memory = memory;
+    buffer->capacity = buffer->count;
+    buffer->start = 0;
 }
 
 int bel__buffer_make_room(struct bel_buffer *buffer, size_t bytes)

@@ -25,7 +25,8 @@
  *     if (got > 0) bel__buffer_commit(&in, (size_t)got);
  *
  * At most one byte is moved per byte consumed, so any sequence of calls takes time linear in the
- * bytes that pass through. For this the memory may reach twice the maximum. Appending may move the
+ * bytes that pass through. For this the memory may reach twice the maximum, or, above 256 KiB, a
+ * quarter more than the most bytes that were in the buffer. Appending may move the
  * bytes, which invalidates pointers into the buffer. A buffer does not interpret its bytes and adds
  * no final 0.
  *
@@ -118,6 +119,10 @@ static inline void bel__buffer_consume(struct bel_buffer *buffer, size_t bytes)
     buffer->count -= bytes;
     buffer->start = buffer->count == 0 ? 0 : buffer->start + bytes;
 }
+
+/* Frees memory that the bytes do not need, if that is at least half of it and it is more than
+ * `kept` bytes; all of it if the buffer is empty. May move the bytes. */
+void bel__buffer_trim(struct bel_buffer *buffer, size_t kept);
 
 /* Removes all but the first `count` bytes, to undo appends. */
 static inline void bel__buffer_truncate(struct bel_buffer *buffer, size_t count)

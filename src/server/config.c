@@ -22,6 +22,8 @@ enum {
     CLIENTS_MAX = 1000000,
     OUTPUT_BYTES_DEFAULT = 8 << 20,
     OUTPUT_BYTES_MIN = 64 << 10,
+    OUTPUT_TOTAL_BYTES_DEFAULT = 256 << 20,
+    OUTPUT_TOTAL_BYTES_MIN = 1 << 20,
     AUTH_MS_DEFAULT = 10 * 1000,
     AUTH_MS_MAX = 3600 * 1000,
     INTERVAL_MS_DEFAULT = 1000,
@@ -46,6 +48,7 @@ void bel__config_init(struct bel_config *config)
         .clients_max = CLIENTS_DEFAULT,
         .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT,
         .output_bytes_max = OUTPUT_BYTES_DEFAULT,
+        .output_total_bytes_max = OUTPUT_TOTAL_BYTES_DEFAULT,
         .auth_ms_max = AUTH_MS_DEFAULT,
         .durability_interval_ms = INTERVAL_MS_DEFAULT,
         .check_ms = CHECK_MS_DEFAULT,
@@ -220,6 +223,13 @@ static const char *set_output(struct bel_config *config, const char *value)
     return "bytes, 64K or more";
 }
 
+static const char *set_output_total(struct bel_config *config, const char *value)
+{
+    uint64_t *out = &config->output_total_bytes_max;
+    return read_bytes(value, OUTPUT_TOTAL_BYTES_MIN, SIZE_MAX / 4, out) ? NULL
+                                                                        : "bytes, 1M or more";
+}
+
 static const char *set_auth_timeout(struct bel_config *config, const char *value)
 {
     uint64_t ms;
@@ -276,6 +286,7 @@ static const struct setting {
     {"max-clients", "N", "clients of each port (default 10000)", set_clients},
     {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload},
     {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},
+    {"output-total", "BYTES", "unread output of all (default 256M)", set_output_total},
     {"check-time", "DURATION", "longest check before the start (100ms)", set_check_time},
     {"check-rows", "N", NULL, set_check_rows},
     {"scrub", "DURATION|off", "interval of tree checks (default 1d)", set_scrub},

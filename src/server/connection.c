@@ -36,6 +36,7 @@ static char full_text[] = "-ERR max number of clients reached\r\n";
 
 struct bel_connection_block {
     uv_write_t write;
+    size_t count;
     char bytes[BLOCK_BYTES];
 };
 
@@ -86,6 +87,7 @@ void bel__connection_close(struct bel_connection *connection)
     if (bel__link_is_linked(&connection->active)) bel__link_remove(&connection->active);
     if (bel__link_is_linked(&connection->lingering)) bel__link_remove(&connection->lingering);
     if (bel__link_is_linked(&connection->timed)) bel__link_remove(&connection->timed);
+    if (bel__link_is_linked(&connection->crowded)) bel__link_remove(&connection->crowded);
     loop->options.metrics->clients--;
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
     bel__session_destroy(connection->session);
@@ -330,6 +332,7 @@ static void on_written(uv_write_t *request, int status)
     struct bel_connection *connection = request->data;
     assert(connection->block != NULL && request == &connection->block->write);
     if (connection->state >= BEL_CONNECTION_CLOSING) return; /* connection_free() frees the block */
+    if (status == 0) connection->sent_bytes += connection->block->count;
     free(connection->block);
     connection->block = NULL;
     if (status < 0) {
@@ -349,6 +352,7 @@ static int write_block(struct bel_connection *connection, struct bel_buffer *out
     size_t bytes = out->count < BLOCK_BYTES ? out->count : BLOCK_BYTES;
     memcpy(block->bytes, bel__buffer_data(out), bytes);
     block->write.data = connection;
+    block->count = bytes;
     uv_buf_t part = uv_buf_init(block->bytes, (unsigned)bytes);
     if (uv_write(&block->write, stream_of(connection), &part, 1, on_written) != 0) {
         free(block);
@@ -371,6 +375,7 @@ static int write_out(struct bel_connection *connection)
         if (written == UV_EAGAIN) return write_block(connection, out);
         if (written < 0) return BEL_EIO;
         bel__buffer_consume(out, (size_t)written);
+        connection->sent_bytes += (uint64_t)written;
         connection->loop->options.metrics->bytes_out += (uint64_t)written;
     }
     return 0;
@@ -402,7 +407,7 @@ static bool is_over(const struct bel_connection *connection)
     bool is_waiting = connection->caller.under_way == connection->caller.waiting &&
                       !bel__session_is_busy(connection->session);
     if (bel__session_is_closing(connection->session)) return true;
-    if (connection->has_more) return false;
+    if (connection->has_more || bel__link_is_linked(&connection->crowded)) return false;
     if (has_ended && is_waiting) return true;
     return (has_ended || connection->loop->state == BEL_LOOP_DRAINING) &&
            bel__session_is_idle(connection->session);
@@ -444,6 +449,11 @@ bool bel__connection_flush(struct bel_connection *connection)
     if (write_out(connection) != 0) {
         bel__connection_close(connection);
         return false;
+    }
+    bel__session_trim(connection->session);
+    if (bel__session_crowd(connection->session) == BEL_SESSION_CROWD_OWN &&
+        bel__session_output(connection->session)->count == 0) {
+        connection->has_more = true; /* its own replies are written */
     }
     if (was_full && !bel__session_is_full(connection->session)) connection->has_more = true;
     bool is_written = connection->block == NULL;

@@ -12,7 +12,7 @@
 #include "server/config.h"
 #include "server/server_clock.h"
 #include "session/request_tracker.h"
-#include "session/scope.h"
+#include "session/session.h"
 
 /* The sources of the figures. All are borrowed. */
 struct bel_info {
@@ -20,6 +20,7 @@ struct bel_info {
     const struct bel_metrics *metrics;
     const struct bel_server_clock *clock;
     const struct bel_request_tracker *tracker;
+    const struct bel_output_total *output_total;
     struct bel_mono started;
     uint64_t sync_us; /* measured duration of a sync; 0: not measured */
     size_t keys;

@@ -112,7 +112,7 @@ static void step_active(struct bel_loop *loop)
     struct bel_link *next;
     for (struct bel_link *link = bel__list_first(&loop->active); link != NULL; link = next) {
         struct bel_connection *connection = BEL_CONTAINER_OF(link, struct bel_connection, active);
-        bel__connection_step(connection);
+        bel__crowd_step(connection);
         next = bel__list_next(&loop->active, link); /* a step may add active connections */
         bel__connection_end_waits(connection);
     }
@@ -128,7 +128,7 @@ static void flush_active(struct bel_loop *loop)
     bel__list_splice(&active, &loop->active);
     while ((link = bel__list_take_first(&active)) != NULL) {
         struct bel_connection *connection = BEL_CONTAINER_OF(link, struct bel_connection, active);
-        if (!connection->has_more) bel__connection_step(connection);
+        if (!connection->has_more) bel__crowd_step(connection);
         if (bel__connection_flush(connection)) bel__connection_activate(connection);
     }
 }
@@ -207,6 +207,7 @@ static void on_after_poll(uv_check_t *check)
         if (loop->http != NULL) run_http(loop);
     }
     flush_active(loop);
+    bel__crowd_admit(loop);
     if (loop->err != 0 || has_drained(loop)) uv_stop(&loop->uv);
 }
 
@@ -214,7 +215,7 @@ static void on_after_poll(uv_check_t *check)
 static bool has_more_to_do(const struct bel_loop *loop)
 {
     return needs_turn(loop) || loop->is_http_due || loop->is_chore_due ||
-           !bel__list_is_empty(&loop->active) || has_drained(loop);
+           !bel__list_is_empty(&loop->active) || bel__crowd_can_go_on(loop) || has_drained(loop);
 }
 
 static void on_before_poll(uv_prepare_t *prepare)
@@ -348,7 +349,7 @@ static int open_handles(struct bel_loop *loop)
     loop->before_poll.data = loop->after_poll.data = loop->awake.data = loop->woken.data =
         loop->alarm.data = loop;
     loop->linger.data = loop->http_timer.data = loop->deadline.data = loop;
-    loop->chore_timer.data = loop->strangers_timer.data = loop;
+    loop->chore_timer.data = loop->strangers_timer.data = loop->crowd_timer.data = loop;
     int status = uv_async_init(uv, &loop->woken, on_woken);
     if (status == 0) status = uv_poll_init(uv, &loop->alarm, loop->alarm_fd);
     if (status == 0) status = uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
@@ -363,6 +364,7 @@ static int open_handles(struct bel_loop *loop)
     (void)uv_timer_init(uv, &loop->deadline);
     (void)uv_timer_init(uv, &loop->chore_timer);
     (void)uv_timer_init(uv, &loop->strangers_timer);
+    (void)uv_timer_init(uv, &loop->crowd_timer);
     return handle_signals(loop);
 }
 
@@ -378,6 +380,8 @@ int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **o
     bel__list_init(&loop->lingering);
     bel__list_init(&loop->strangers);
     bel__list_init(&loop->muted);
+    bel__list_init(&loop->crowded);
+    bel__list_init(&loop->patient);
     loop->alarm_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (loop->alarm_fd < 0 || uv_loop_init(&loop->uv) != 0) {
         if (loop->alarm_fd >= 0) (void)close(loop->alarm_fd);

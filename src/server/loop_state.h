@@ -3,12 +3,13 @@
 #define BEL_SERVER_LOOP_STATE_H
 
 /*
- * loop_state - shared by loop.c, listener.c and connection.c.
+ * loop_state - shared by loop.c, listener.c, connection.c and crowd.c.
  *
- * A connection is in up to four lists: of all connections; of active ones, which are stepped before
+ * A connection is in up to five lists: of all connections; of active ones, which are stepped before
  * the next turn and written after it; of lingering ones, which will be closed when the client has
  * read everything; and of clients without a key, which are closed at a deadline, or of those whose
- * replies are delayed after too many wrong keys. A connection becomes active by entering the list,
+ * replies are delayed after too many wrong keys; and of those that wait because the replies of all
+ * clients take too much memory. A connection becomes active by entering the list,
  * which the loop checks before it polls.
  */
 
@@ -48,11 +49,12 @@ struct bel_loop {
     uv_signal_t signals[3];      /* SIGTERM, SIGINT, SIGHUP */
     uv_tcp_t listener, doorstep; /* doorstep: accepts connections when memory is out */
     uv_poll_t alarm, http_poll;
-    uv_timer_t linger, http_timer, deadline, chore_timer, strangers_timer;
+    uv_timer_t linger, http_timer, deadline, chore_timer, strangers_timer, crowd_timer;
     struct bel_http *http;
     struct bel_list connections, active, lingering;
     struct bel_list strangers; /* clients without a key, in the order of their deadlines */
     struct bel_list muted;     /* clients whose replies are delayed, in the order of the delays */
+    struct bel_list crowded, patient; /* clients that wait for memory of replies: see crowd.c */
     struct bel_next next;
     uint64_t armed_ns; /* boot time at which the timerfd rings; BEL_NEVER: not set */
     uint64_t connection_ids;
@@ -97,10 +99,13 @@ struct bel_connection {
     enum bel_connection_state state;
     struct bel_link all, active, lingering;
     struct bel_link timed;              /* in `strangers` or `muted` */
+    struct bel_link crowded;            /* in `crowded` or `patient` */
+    enum bel_session_crowd crowd;       /* while it is linked: why */
     struct bel_connection_block *block; /* the block that is being written; or NULL */
     struct bel_mono linger_end;
-    size_t discarded; /* bytes discarded since the shutdown */
-    bool has_more;    /* the session may have more input to parse */
+    size_t discarded;    /* bytes discarded since the shutdown */
+    uint64_t sent_bytes; /* that the socket accepted since the last tick of the crowd */
+    bool has_more;       /* the session may have more input to parse */
     bool is_reading;
     bool had_input; /* since the last flush */
     bool is_muted;  /* `timed` is in `muted` */
@@ -124,6 +129,18 @@ bool bel__connection_flush(struct bel_connection *connection);
 
 /* Closes the clients that have sent no key in time, and sends delayed replies. */
 void bel__connection_check_strangers(struct bel_loop *loop, struct bel_mono now);
+
+/* Steps a connection, and notes whether it waits for memory of replies. */
+void bel__crowd_step(struct bel_connection *connection);
+
+/* Returns whether a crowded connection can be stepped: there is room for replies. */
+bool bel__crowd_can_go_on(const struct bel_loop *loop);
+
+/* Steps crowded connections while there is room for replies. */
+void bel__crowd_admit(struct bel_loop *loop);
+
+/* Closes clients that do not read, if others wait for the memory of their replies. */
+void bel__crowd_close_slow(struct bel_loop *loop);
 
 /* Closes a connection. Its waiting claims are withdrawn; replies to other requests are dropped. */
 void bel__connection_close(struct bel_connection *connection);

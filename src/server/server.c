@@ -36,6 +36,7 @@ struct server {
     struct bel_caller http_caller, own_caller; /* own_caller: for the census of the metrics */
     struct bel_service service;
     struct bel_call_pool calls;
+    struct bel_output_total output_total;
     struct bel_wrong_keys wrong_keys;
     struct bel_info info;
     struct bel_server_places places;
@@ -344,6 +345,7 @@ static void set_up_service(struct server *server)
         .calls = &server->calls,
         .payload_bytes_max = config->payload_bytes_max,
         .output_bytes_max = (size_t)config->output_bytes_max,
+        .output_total = &server->output_total,
         .auth_ms_max = config->auth_ms_max,
         .authenticate = server->options.keys != NULL ? authenticate : NULL,
         .wrong_keys = &server->wrong_keys,
@@ -354,7 +356,9 @@ static void set_up_service(struct server *server)
         .advance = config->is_virtual ? advance : NULL,
         .context = server,
     };
+    server->output_total.bytes_max = (size_t)config->output_total_bytes_max;
     server->info.config = config;
+    server->info.output_total = &server->output_total;
     server->info.metrics = &server->metrics;
     server->info.clock = &server->clock;
     server->info.tracker = &server->tracker;

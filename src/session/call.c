@@ -107,14 +107,15 @@ void bel__call_give(struct bel_session *session, struct bel_call *call)
 
 void bel__call_leave(struct bel_session *session, struct bel_call *call)
 {
-    assert(session->calls_count > 0 && session->kept_bytes >= call->reply.count);
+    assert(session->calls_count > 0 && session->kept_bytes >= call->reply.capacity);
     assert(call->state > BEL_CALL_SPARE && call->state < BEL_CALL_LEFT);
     call->state = BEL_CALL_LEFT;
     bel__link_remove(&call->link);
     session->calls_count--;
-    session->kept_bytes -= call->reply.count;
+    session->kept_bytes -= call->reply.capacity;
     bel__call_owe(session, call, 0);
     if (session->holder == call) session->holder = NULL;
+    bel__session_count_output(session);
 }
 
 void bel__call_owe(struct bel_session *session, struct bel_call *call, size_t bytes)
@@ -122,6 +123,7 @@ void bel__call_owe(struct bel_session *session, struct bel_call *call, size_t by
     assert(session->owed_bytes >= call->owed_bytes);
     session->owed_bytes += bytes - call->owed_bytes;
     call->owed_bytes = bytes;
+    bel__session_count_output(session);
 }
 
 int bel__call_reserve(struct bel_call *call, size_t bytes)

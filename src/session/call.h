@@ -87,10 +87,11 @@ struct bel_session {
     struct bel_call *unread; /* the last claim whose reply was written and may be unread, or NULL */
     struct bel_call *spare;  /* for the next command; NULL while it is in use */
     size_t calls_count, commands_max;
-    size_t output_max;             /* maximum of unread output and owed replies, in bytes */
-    size_t kept_bytes;             /* of replies that wait for the replies of earlier calls */
-    size_t owed_bytes;             /* upper bound of all future replies */
-    uint64_t appended;             /* bytes appended to the output since the session was created */
+    size_t output_max;    /* maximum of unread output and owed replies, in bytes */
+    size_t kept_bytes;    /* memory of replies that wait for the replies of earlier calls */
+    size_t counted_bytes; /* of this session in the total of all sessions */
+    size_t owed_bytes;    /* upper bound of all future replies */
+    uint64_t appended;    /* bytes appended to the output since the session was created */
     const struct bel_call *holder; /* the next command waits for this call; NULL: none */
     size_t request_bytes;          /* of a parsed request that has to wait; 0: none */
     int version;
@@ -100,8 +101,9 @@ struct bel_session {
     uint64_t consumed;                  /* bytes of input since the session was created */
     uint64_t stranger_in, stranger_out; /* `consumed` and `appended` when the client had no key */
     struct bel_grant grant;
-    bool is_authenticated; /* authenticated, or the server has no keys */
-    bool is_in_multi;      /* after MULTI: refuses commands until EXEC or DISCARD */
+    bool is_authenticated;        /* authenticated, or the server has no keys */
+    bool is_in_multi;             /* after MULTI: refuses commands until EXEC or DISCARD */
+    enum bel_session_crowd crowd; /* why the last step stopped */
     uint64_t id;
     struct bel_mono since; /* when the client connected */
     char name[BEL_SESSION_NAME_BYTES], address[BEL_SESSION_NAME_BYTES];
@@ -159,6 +161,14 @@ bool bel__session_may_answer(const struct bel_session *session, size_t bytes);
 /* Returns whether the session may start one more command: the number of commands is below its
  * limit, and the output has room for all owed replies. */
 bool bel__session_may_add(const struct bel_session *session);
+
+/* Updates the total of all sessions. Call it when the output, or what is owed, has changed. */
+void bel__session_count_output(struct bel_session *session);
+
+/* Returns whether the session must not run a command because of the replies of all sessions: before
+ * it is parsed (entry is NULL) because the session has replies to write itself; then because its
+ * reply may be long. Sets `crowd`. */
+bool bel__session_must_wait(struct bel_session *session, const struct bel_command_entry *entry);
 
 /* --- own_commands.c --- */
 

@@ -5,6 +5,10 @@
  * before a client has authenticated, and its replies are limited by what it sends. The room for a
  * long reply is reserved (owed) when its command is submitted, so that the output has room for all
  * replies. A command whose reply has an unknown length runs alone.
+ *
+ * The total of all sessions counts memory, also of bytes that are written and not freed yet, and
+ * what is owed. A claim that waits owes nothing to it: thousands of workers may wait, and get
+ * little.
  */
 #include "core/units.h"
 #include "session/call.h"
@@ -37,6 +41,41 @@ static size_t payload_max(const struct bel_service *service)
 {
     size_t max = service->payload_bytes_max;
     return max > 0 ? max : BEL_PAYLOAD_BYTES_DEFAULT;
+}
+
+size_t bel__session_unread_bytes(const struct bel_session *session)
+{
+    return session->out.capacity + session->kept_bytes;
+}
+
+void bel__session_count_output(struct bel_session *session)
+{
+    struct bel_output_total *total = session->service->output_total;
+    if (total == NULL) return;
+    size_t bytes = bel__session_unread_bytes(session);
+    if (session->holder == NULL) bytes += session->owed_bytes;
+    if (session->state >= BEL_SESSION_DROPPED) bytes = 0;
+    assert(total->bytes >= session->counted_bytes);
+    total->bytes += bytes - session->counted_bytes;
+    session->counted_bytes = bytes;
+}
+
+/* Returns whether the reply to a command may be long. */
+static bool may_be_long(const struct bel_command_entry *entry)
+{
+    enum bel_verb verb;
+    if (entry == &bel__commands[BEL_COMMAND_ECHO]) return true;
+    if (!bel__build_has(entry, &verb)) return false;
+    switch (verb) {
+    case BEL_VERB_GET:
+    case BEL_VERB_CLAIM:
+    case BEL_VERB_LIST:
+    case BEL_VERB_TOPICS:
+    case BEL_VERB_AGENDA:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static size_t unread(const struct bel_session *session)
@@ -125,6 +164,25 @@ bool bel__session_may_add(const struct bel_session *session)
            unread(session) + session->owed_bytes <= output_max(session);
 }
 
+bool bel__output_total_has_room(const struct bel_output_total *total, enum bel_session_crowd crowd)
+{
+    size_t max = crowd == BEL_SESSION_CROWD_OWN ? total->bytes_max / 2 : total->bytes_max;
+    return total->bytes <= max;
+}
+
+bool bel__session_must_wait(struct bel_session *session, const struct bel_command_entry *entry)
+{
+    const struct bel_output_total *total = session->service->output_total;
+    enum bel_session_crowd crowd = entry == NULL ? BEL_SESSION_CROWD_OWN : BEL_SESSION_CROWD_FULL;
+    if (total == NULL || bel__output_total_has_room(total, crowd)) return false;
+    if (entry == NULL && (unread(session) + session->owed_bytes == 0 || session->in.count == 0)) {
+        return false;
+    }
+    if (entry != NULL && !may_be_long(entry)) return false;
+    session->crowd = crowd;
+    return true;
+}
+
 bool bel__session_is_full(const struct bel_session *session)
 {
     return unread(session) > output_max(session);
@@ -138,6 +196,7 @@ size_t bel__session_input_max(const struct bel_session *session)
 size_t bel__session_room(const struct bel_session *session)
 {
     if (session->state >= BEL_SESSION_ENDING || bel__session_is_full(session)) return 0;
+    if (session->crowd != BEL_SESSION_CROWD_NONE) return 0;
     size_t max = bel__session_input_max(session);
     return session->in.count < max ? max - session->in.count : 0;
 }

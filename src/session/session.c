@@ -24,6 +24,10 @@
 #include <string.h>
 #include <strings.h>
 
+enum {
+    OUTPUT_BYTES_KEPT = 16 << 10, /* memory of a session whose output is written */
+};
+
 static uint64_t written(const struct bel_session *session)
 {
     assert(session->appended >= session->out.count);
@@ -83,6 +87,7 @@ static void drop(struct bel_session *session)
     bel__buffer_finish(&session->out);
     bel__buffer_finish(&session->in);
     session->request_bytes = 0;
+    bel__session_count_output(session);
     settle_unwritten(session);
     drop_calls(session);
     assert(session->out.count == 0 && bel__list_is_empty(&session->unwritten));
@@ -109,10 +114,24 @@ static void leave_first(struct bel_session *session, struct bel_call *call)
     }
 }
 
+/* Makes room in the output for all replies that flush() moves to it, so that it grows once. */
+static void reserve_kept(struct bel_session *session)
+{
+    size_t bytes = 0;
+    struct bel_link *link = bel__list_first(&session->calls);
+    for (; link != NULL; link = bel__list_next(&session->calls, link)) {
+        const struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
+        if (call->state != BEL_CALL_ANSWERED) break;
+        bytes += call->reply.count;
+    }
+    (void)!bel__buffer_reserve(&session->out, bytes); /* flush() tries again, reply by reply */
+}
+
 /* Moves the replies of answered calls to the output, up to the first call that is not answered. */
 static void flush(struct bel_session *session)
 {
     struct bel_link *link;
+    reserve_kept(session);
     while ((link = bel__list_first(&session->calls)) != NULL) {
         struct bel_call *call = BEL_CONTAINER_OF(link, struct bel_call, link);
         if (call->state != BEL_CALL_ANSWERED) return;
@@ -155,12 +174,13 @@ static void end_reply(struct bel_session *session, struct bel_call *call,
     if (writer->out == &session->out) {
         session->appended += session->out.count - before;
     } else {
-        session->kept_bytes += call->reply.count;
+        session->kept_bytes += call->reply.capacity;
     }
     if (writer->err) {
         drop(session);
     } else {
         flush(session);
+        bel__session_count_output(session);
     }
 }
 
@@ -441,6 +461,7 @@ static bool take_request(struct bel_session *session)
     const struct bel_command_entry *entry = bel__command_find(name);
     bool is_barrier = entry != NULL && bel__own_command_is_barrier(entry);
     if (is_barrier && session->calls_count > 0) return false;
+    if (entry != NULL && bel__session_must_wait(session, entry)) return false;
     struct bel_call *call = bel__call_take(session);
     if (call == NULL) return false;
     session->request_bytes = 0;
@@ -593,8 +614,10 @@ bool bel__session_step(struct bel_session *session, unsigned commands)
 {
     assert(session->state < BEL_SESSION_DESTROYED && commands > 0);
     settle_unwritten(session);
+    session->crowd = BEL_SESSION_CROWD_NONE;
     for (unsigned i = 0; i < commands; i++) {
-        if (!can_step(session) || !step_one(session)) return false;
+        if (!can_step(session) || bel__session_must_wait(session, NULL)) return false;
+        if (!step_one(session)) return false;
     }
     return can_step(session) && session->in.count > 0;
 }
@@ -602,6 +625,17 @@ bool bel__session_step(struct bel_session *session, unsigned commands)
 struct bel_buffer *bel__session_output(struct bel_session *session)
 {
     return &session->out;
+}
+
+void bel__session_trim(struct bel_session *session)
+{
+    bel__buffer_trim(&session->out, OUTPUT_BYTES_KEPT);
+    bel__session_count_output(session);
+}
+
+enum bel_session_crowd bel__session_crowd(const struct bel_session *session)
+{
+    return session->crowd;
 }
 
 bool bel__session_is_closing(const struct bel_session *session)

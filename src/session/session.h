@@ -17,7 +17,9 @@
  * command whose effects the next one must see. Unparsed input, running commands and unread output
  * are bounded. If the client does not read, the session stops parsing, and then stops accepting
  * input. Commands with long replies run together only if the output has room for all their replies;
- * a command whose reply may fill the output runs alone.
+ * a command whose reply may fill the output runs alone. While the replies of all sessions exceed
+ * half of their limit, a session runs no command before it has written its own replies; while they
+ * exceed the limit, none with a long reply.
  *
  * Step a session after input arrived, after a reply (`ready`), and after output was written.
  */
@@ -67,6 +69,13 @@ struct bel_call_pool {
 
 void bel__call_pool_finish(struct bel_call_pool *pool);
 
+/* The memory of the replies that clients have not read, of all sessions, and of those that are
+ * reserved for commands under way. Claims that wait are counted when they are answered. */
+struct bel_output_total {
+    size_t bytes; /* read only */
+    size_t bytes_max;
+};
+
 /* A key that a client sends. */
 struct bel_key_attempt {
     struct bel_view user; /* may be empty */
@@ -81,9 +90,10 @@ struct bel_service {
     struct bel_metrics *metrics; /* counts error replies; may be NULL */
     struct bel_call_pool *calls; /* NULL: each session keeps one unused call, others are freed */
     uint32_t payload_bytes_max;
-    size_t output_bytes_max; /* unread output of a session; 0: 8 MiB */
-    size_t commands_max;     /* running commands of a session; 0: 1,024 */
-    uint32_t auth_ms_max;    /* time for a client to send a right key; 0: 10 s */
+    size_t output_bytes_max;               /* unread output of a session; 0: 8 MiB */
+    struct bel_output_total *output_total; /* of all sessions; NULL: no limit */
+    size_t commands_max;                   /* running commands of a session; 0: 1,024 */
+    uint32_t auth_ms_max;                  /* time for a client to send a right key; 0: 10 s */
     /* AUTH: returns whether the key is valid for its user, and sets its permissions. NULL: no
      * authentication, all clients have all permissions. */
     bool (*authenticate)(void *context, const struct bel_key_attempt *attempt,
@@ -150,8 +160,27 @@ BEL_CHECKED int bel__session_receive(struct bel_session *session, const void *da
  * if the session waits for input, for replies, or for output to be written. */
 bool bel__session_step(struct bel_session *session, unsigned commands);
 
-/* Returns the output. The caller writes it and consumes the written bytes. */
+/* Why the last step stopped, if the replies of all sessions take too much memory. Step the session
+ * again when they take less. */
+enum bel_session_crowd {
+    BEL_SESSION_CROWD_NONE,
+    BEL_SESSION_CROWD_OWN,  /* above half of the limit, and the session has replies to write */
+    BEL_SESSION_CROWD_FULL, /* above the limit, and the reply to the next command may be long */
+};
+
+enum bel_session_crowd bel__session_crowd(const struct bel_session *session);
+
+/* Returns whether sessions that stopped for this reason can go on. */
+bool bel__output_total_has_room(const struct bel_output_total *total, enum bel_session_crowd crowd);
+
+/* Returns the memory of the replies that the client has not read. */
+size_t bel__session_unread_bytes(const struct bel_session *session);
+
+/* Returns the output. The caller writes it, consumes the written bytes, and calls
+ * bel__session_trim(), which frees their memory. */
 struct bel_buffer *bel__session_output(struct bel_session *session);
+
+void bel__session_trim(struct bel_session *session);
 
 /* Returns whether the session is blocked until some of its output is written. */
 bool bel__session_is_full(const struct bel_session *session);

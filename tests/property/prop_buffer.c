@@ -80,6 +80,14 @@ static void run_case(uint64_t seed)
         } else {
             drop(&buffer, &m, &random_state);
         }
+        if (random_below(&random_state, 8) == 0) {
+            memory_left = random_below(&random_state, 2);
+            size_t before = buffer.capacity;
+            bool is_short = memory_left == 0;
+            bel__buffer_trim(&buffer, 16);
+            CHECK(buffer.capacity <= 16 || buffer.capacity < 2 * m.count ||
+                  (is_short && buffer.capacity == before));
+        }
         CHECK(is_sound(&buffer));
         CHECK(buffer.capacity <= 2 * m.count_max);
         CHECK_EQ(buffer.count, m.count);

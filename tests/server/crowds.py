@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Many clients, and misbehaving clients."""
+import socket
 import threading
 import time
 
@@ -123,6 +124,51 @@ def test_a_pipeline_of_long_answers_is_answered_whole():
             claims = pipeline(client, [frame("CLAIM", "t", "COUNT", "4")] * 4)
             assert sorted(len(claim) for claim in claims) == [0, 2, 4, 4]
             assert client.ask("INFO", "clients").find("clients_dropped:0") > 0
+
+
+def number_of(client, name):
+    return int(client.ask("INFO", "clients").split(name + ":")[1].split()[0])
+
+
+def memory_of(server):
+    with open(f"/proc/{server.process.pid}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:")) << 10
+
+
+def test_a_crowd_that_does_not_read_shares_a_limit():
+    """The clients do not read 1 MB replies; another does. The total counts allocated bytes."""
+    total = 32 << 20
+    with Server("--store", "memory", "--output-total", "32M", "--max-payload", "8M") as server, \
+            server.client() as client, server.client() as reader:
+        client.ask("SCHEDULE", "t", "y" * 1000000, "ID", "a", "IN", "1h")
+        client.ask("SCHEDULE", "t", "y" * 8000000, "ID", "b", "IN", "1h")
+        before, most, crowd = memory_of(server), 0, []
+        for _ in range(20):
+            crowd.append(server.client())
+            crowd[-1].socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            crowd[-1].socket.sendall(frame("GET", "t", "a") * 64)
+            most = max(most, number_of(client, "client_output_bytes"))
+        assert most > total // 2, most
+        for crowded in (False, True):
+            timers = pipeline(reader, [frame("GET", "t", "a")] * 20)
+            assert all(len(timer[timer.index("payload") + 1]) == 1000000 for timer in timers)
+            most = max(most, number_of(client, "client_output_bytes"))
+            assert client.ask("PING") == "PONG"
+            if crowded:
+                break
+            assert number_of(client, "clients_dropped") == 0  # nobody had to wait for them
+            for _ in range(20):
+                crowd.append(server.client())
+                crowd[-1].socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                crowd[-1].socket.sendall(frame("GET", "t", "b"))  # more than a socket takes
+        assert most < total * 5 // 4 + (9 << 20), f"{most} bytes"
+        until(lambda: number_of(client, "clients_dropped") > 0, "a client that is closed")
+        grown = memory_of(server) - before
+        print(f"     {most >> 20} MiB of replies at most, {grown >> 20} MiB of memory")
+        assert "do not read: output-total is exceeded" in server.log()
+        for each in crowd:
+            each.close()
+        until(lambda: number_of(client, "client_output_bytes") < 1 << 20, "the memory is free")
 
 
 def test_who_hung_up_when_a_timer_came_keeps_none():

@@ -247,6 +247,93 @@ static void a_client_that_never_reads_is_left_waiting(void)
     talk_close(&talk);
 }
 
+/* Steps sessions and takes turns; the output of the first `silent` is not read. */
+static uint64_t read_others(unsigned silent, unsigned count)
+{
+    uint64_t heard = 0;
+    for (int i = 0; i < 200; i++) {
+        for (unsigned number = 1; number <= count; number++) {
+            struct bel_session *session = talk_session(&talk, number);
+            while (bel__session_step(session, 16)) {}
+            struct bel_buffer *out = bel__session_output(session);
+            if (number > silent) heard += out->count;
+            if (number > silent) bel__buffer_consume(out, out->count);
+            bel__session_trim(session);
+        }
+        talk.next = bel_backend_turn(bel_engine_backend(talk.engine), talk.now);
+    }
+    return heard;
+}
+
+static void say_gets(unsigned number, int count)
+{
+    for (int i = 0; i < count; i++) {
+        say(number, "GET t a\r\n");
+    }
+}
+
+/* The replies of all sessions have a limit, and it counts what is allocated. */
+static void silent_clients_share_a_limit(void)
+{
+    enum {
+        PAYLOAD = 500000,
+        REPLY = PAYLOAD + (64 << 10) + 1, /* as much is reserved */
+        LIMIT = 4000000,
+        TOTAL = 6000000,
+        GETS = 40,
+    };
+    static char text[PAYLOAD + 100];
+    struct bel_output_total total = {.bytes_max = 100000000};
+    talk_open(&talk);
+    talk.service.output_bytes_max = LIMIT;
+    talk.service.payload_bytes_max = PAYLOAD;
+    talk.service.output_total = &total;
+    int bytes = snprintf(text, sizeof text, "*7\r\n$8\r\nSCHEDULE\r\n$1\r\nt\r\n$%d\r\n", PAYLOAD);
+    CHECK(bytes > 0);
+    say(8, text);
+    memset(text, 'x', PAYLOAD);
+    (void)snprintf(text + PAYLOAD, sizeof text - PAYLOAD,
+                   "\r\n$2\r\nID\r\n$1\r\na\r\n$2\r\nIN\r\n");
+    say(8, text);
+    say(8, "$2\r\n1h\r\n");
+    (void)read_others(0, 8);
+    CHECK(total.bytes <= (size_t)8 * (16 << 10));
+    say_gets(1, GETS);
+    (void)read_others(1, 8); /* one alone: its limit, and a reply */
+    size_t alone = bel__session_unread_bytes(talk_session(&talk, 1));
+    CHECK_NOTE("%zu bytes of one", alone);
+    CHECK(alone > LIMIT - REPLY && alone <= (size_t)(LIMIT + REPLY) / 4 * 5);
+    CHECK_EQ(bel__session_crowd(talk_session(&talk, 1)), BEL_SESSION_CROWD_NONE);
+    total.bytes_max = TOTAL;
+    for (unsigned number = 2; number <= 6; number++) {
+        say_gets(number, GETS);
+    }
+    (void)read_others(6, 8);
+    CHECK_NOTE("%zu bytes of all", total.bytes);
+    CHECK(total.bytes > TOTAL && total.bytes <= (size_t)(TOTAL + REPLY) / 4 * 5);
+    size_t sum = 0;
+    for (unsigned number = 1; number <= 8; number++) {
+        sum += bel__session_unread_bytes(talk_session(&talk, number));
+    }
+    CHECK_EQ(sum, total.bytes);
+    CHECK_EQ(bel__session_crowd(talk_session(&talk, 2)), BEL_SESSION_CROWD_OWN);
+    CHECK_EQ(bel__session_crowd(talk_session(&talk, 6)), BEL_SESSION_CROWD_FULL);
+    CHECK(bel__session_room(talk_session(&talk, 6)) == 0);
+    say(7, "PING\r\nPING\r\nSCHEDULE t x ID b\r\nGET t b\r\n"); /* short ones go on */
+    CHECK_EQ(read_others(6, 8), 2 * strlen("+PONG\r\n") + strlen("$1\r\nb\r\n"));
+    CHECK_EQ(bel__session_crowd(talk_session(&talk, 7)), BEL_SESSION_CROWD_FULL);
+    bel__session_destroy(talk_session(&talk, 1));
+    talk.sessions[0] = NULL;
+    say_gets(8, GETS);
+    uint64_t heard = read_others(6, 8);
+    CHECK_NOTE("%" PRIu64 " bytes heard", heard);
+    CHECK(heard == 0 || heard > PAYLOAD);
+    heard += read_others(0, 8); /* all read: all is answered */
+    CHECK(heard > (uint64_t)PAYLOAD * GETS * 2 && total.bytes <= (size_t)8 * (16 << 10));
+    talk_close(&talk);
+    CHECK_EQ(total.bytes, 0);
+}
+
 static void input_that_nobody_wanted_closes_it(void)
 {
     static char much[4 << 20];
@@ -565,6 +652,7 @@ int main(void)
     RUN(a_client_that_does_not_read_is_not_listened_to);
     RUN(long_answers_wait_for_their_reader);
     RUN(a_client_that_never_reads_is_left_waiting);
+    RUN(silent_clients_share_a_limit);
     RUN(input_that_nobody_wanted_closes_it);
     RUN(strangers_may_send_little);
     RUN(what_is_too_large_does_not_end_the_connection);
