@@ -361,9 +361,9 @@ static void another_format_is_refused_as_that(void)
     run_script(&synced);
     close_store();
     set_format("superblock", BEL_FORMAT + 1);
-    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 4; this build knows 2 to 3"));
+    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 5; this build knows 2 to 4"));
     set_format("superblock", BEL_FORMAT_OLDEST - 1);
-    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 1; this build knows 2 to 3"));
+    CHECK(is_refused(BEL_EUNSUPPORTED, "superblock has format 1; this build knows 2 to 4"));
     set_format("superblock", 0);
     CHECK(is_refused(BEL_ECORRUPT, "superblock is damaged"));
     set_format("superblock", BEL_FORMAT);

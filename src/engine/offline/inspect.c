@@ -56,6 +56,7 @@ const char *bel__table_name(const struct bel_key *key)
         [BEL_TABLE_ALIASES] = "aliases",
         [BEL_TABLE_CHUNKS] = "chunks",
         [BEL_TABLE_EXPIRIES] = "expiries",
+        [BEL_TABLE_RESOURCES] = "resources",
     };
     uint64_t table = key->words[0] >> 56;
     return table < sizeof names / sizeof names[0] ? names[table] : NULL;

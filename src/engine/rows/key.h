@@ -45,6 +45,7 @@ enum bel_table {
     BEL_TABLE_ALIASES,     /* all other bytes: a hash of topic and id */
     BEL_TABLE_CHUNKS,      /* time: the blob's number; sequence: index of the chunk */
     BEL_TABLE_EXPIRIES,    /* lane and time: when the timer expires; sequence: the timer's */
+    BEL_TABLE_RESOURCES,   /* time and sequence: a hash of the name */
 };
 
 /* Rows in BEL_TABLE_META. */

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    BEL_FORMAT = 3,
+    BEL_FORMAT = 4,
     BEL_FORMAT_OLDEST = 2, /* that this build reads; it raises an older one: bel__log_raise() */
     BEL_STORE_ID_BYTES = 16,
     BEL_SUPERBLOCK_BYTES = 64,
