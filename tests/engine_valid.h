@@ -74,10 +74,10 @@ static inline const char *engine_picker_fault(struct bel_engine *engine,
 
 static inline bool engine_could_serve(const struct bel_topic_state *topic)
 {
-    struct bel_ready ready;
+    struct bel_pick next;
     if (bel__list_is_empty(&topic->waiters) || topic->is_paused) return false;
     return bel__picker_pick(&topic->picker, bel__topic_settings(topic)->concurrency,
-                            topic->numbers[BEL_NUMBER_SHARES], &ready);
+                            topic->numbers[BEL_NUMBER_SHARES], &next);
 }
 
 static inline const char *engine_topic_fault(struct bel_engine *engine,

@@ -37,6 +37,8 @@ struct bel_list {
 /* The item of type `type` whose field `member` is at `link`. */
 #define BEL_CONTAINER_OF(link, type, member)                                                       \
     ((type *)(void *)((char *)(link)-offsetof(type, member)))
+#define BEL_CONTAINER_OF_CONST(link, type, member)                                                 \
+    ((const type *)(const void *)((const char *)(link)-offsetof(type, member)))
 
 static inline void bel__list_init(struct bel_list *list)
 {

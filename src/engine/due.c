@@ -43,7 +43,7 @@ static int take_row(struct bel_engine *engine, struct bel_topic_state *topic,
     if (topic->leased > 0 && bel__lease_find(engine, &cursor->key) != NULL) return 0;
     int err = bel__record_read(cursor->value, &record);
     if (err) return err;
-    return bel__ready_add(engine, topic, &place, record.group);
+    return bel__ready_add(engine, topic, &place, &record);
 }
 
 /* Stops before the row at `key`, and sets a wake to continue at `time`. */

@@ -95,6 +95,68 @@ static void few_slots_go_to_different_groups(struct subject *s)
     expect_ids(claim(s, "mail", .count = 10), "a1", "b1");
 }
 
+static void equal_groups_take_turns(struct subject *s)
+{
+    configure(s, "mail", "concurrency", "1");
+    fill(s, "a", 3);
+    fill(s, "b", 3);
+    fill(s, "", 2);
+    static const char *const order[] = {"a1", "b1", "n1", "a2", "b2", "n2", "a3", "b3"};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        expect_claim(s, "mail", order[i]);
+        CHECK(ack(s, order[i]) == 1);
+    }
+    expect_claim(s, "mail");
+}
+
+static void without_concurrency_groups_take_turns_too(struct subject *s)
+{
+    fill(s, "a", 3);
+    fill(s, "b", 3);
+    static const char *const order[] = {"a1", "b1", "a2", "b2", "a3", "b3"};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        expect_claim(s, "mail", order[i]);
+        CHECK(ack(s, order[i]) == 1);
+    }
+}
+
+static void a_group_that_was_never_served_is_next(struct subject *s)
+{
+    fill(s, "a", 3);
+    fill(s, "b", 1);
+    expect_claim(s, "mail", "a1", "b1");
+    CHECK(ack(s, "a1") == 1 && ack(s, "b1") == 1);
+    fill(s, "c", 1);
+    expect_claim(s, "mail", "c1");
+    CHECK(ack(s, "c1") == 1);
+    schedule(s, "mail", .id = "b2", .group = "b", .at = 0); /* first by due, but served later */
+    expect_claim(s, "mail", "a2");
+    CHECK(ack(s, "a2") == 1);
+    expect_claim(s, "mail", "b2");
+}
+
+static void slots_for_all_groups_go_by_the_heads(struct subject *s)
+{
+    configure(s, "mail", "concurrency", "2");
+    fill(s, "a", 4);
+    fill(s, "b", 1);
+    static const char *const order[] = {"a1", "a2", "a3", "a4", "b1"};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        expect_claim(s, "mail", order[i]);
+        CHECK(ack(s, order[i]) == 1);
+    }
+}
+
+static void ten_slots_for_three_groups(struct subject *s)
+{
+    configure(s, "mail", "concurrency", "10");
+    fill(s, "a", 9);
+    fill(s, "b", 9);
+    fill(s, "c", 9);
+    expect_ids(claim(s, "mail", .count = 20), "a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4", "c1",
+               "c2");
+}
+
 static void one_group_may_have_all_the_slots(struct subject *s)
 {
     configure(s, "mail", "concurrency", "10");
@@ -153,6 +215,11 @@ static const struct test tests[] = {
     TEST(a_lost_lease_makes_room),
     TEST(shares_below_their_fair_one_go_by_their_heads),
     TEST(few_slots_go_to_different_groups),
+    TEST(equal_groups_take_turns),
+    TEST(without_concurrency_groups_take_turns_too),
+    TEST(a_group_that_was_never_served_is_next),
+    TEST(slots_for_all_groups_go_by_the_heads),
+    TEST(ten_slots_for_three_groups),
     TEST(one_group_may_have_all_the_slots),
     TEST(a_group_at_twice_its_share_is_passed_over),
     TEST(those_above_their_share_wait_for_those_below),

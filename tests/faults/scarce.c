@@ -31,7 +31,7 @@ int __wrap_mprotect(void *at, size_t bytes, int protection);
 
 void *__real_bel__arena_take(struct bel_arena *arena, size_t bytes);
 struct bel_view __real_bel__arena_copy(struct bel_arena *arena, struct bel_view view);
-int __real_bel__picker_add(struct bel_picker *picker, struct bel_view group,
+int __real_bel__picker_add(struct bel_picker *picker, const struct bel_standing *standing,
                            const struct bel_ready *ready);
 int __real_bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes,
                               enum bel_store_use use);
@@ -41,7 +41,7 @@ int __real_bel__store_seek(struct bel_store *store, const struct bel_key *from,
 int __real_bel__store_next(struct bel_store *store, struct bel_store_cursor *cursor);
 void *__wrap_bel__arena_take(struct bel_arena *arena, size_t bytes);
 struct bel_view __wrap_bel__arena_copy(struct bel_arena *arena, struct bel_view view);
-int __wrap_bel__picker_add(struct bel_picker *picker, struct bel_view group,
+int __wrap_bel__picker_add(struct bel_picker *picker, const struct bel_standing *standing,
                            const struct bel_ready *ready);
 int __wrap_bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes,
                               enum bel_store_use use);
@@ -135,10 +135,10 @@ struct bel_view __wrap_bel__arena_copy(struct bel_arena *arena, struct bel_view 
     return fails() ? (struct bel_view){NULL, 0} : __real_bel__arena_copy(arena, view);
 }
 
-int __wrap_bel__picker_add(struct bel_picker *picker, struct bel_view group,
+int __wrap_bel__picker_add(struct bel_picker *picker, const struct bel_standing *standing,
                            const struct bel_ready *ready)
 {
-    return fails() ? BEL_ENOMEM : __real_bel__picker_add(picker, group, ready);
+    return fails() ? BEL_ENOMEM : __real_bel__picker_add(picker, standing, ready);
 }
 
 int __wrap_bel__store_reserve(struct bel_store *store, size_t rows, size_t bytes,

@@ -6,7 +6,9 @@
  *     topics of the claim --in turn--> topic --shares--> group --(due, priority, sequence)--> timer
  *
  * Each delivery is chosen from all ready timers. Without a concurrency the share with the fewest
- * leases is next; with a concurrency, the share with the lowest score.
+ * leases is next; with a concurrency, the share with the lowest score. Of equal shares, the one
+ * that was served longest ago, unless there are slots for all shares: then the one whose head comes
+ * first.
  */
 #include "inside.h"
 
@@ -105,6 +107,52 @@ static bool is_head(struct model *model, const struct timer *one)
     return true;
 }
 
+/* Returns the record of when the share of a timer was served; NULL if it never was. */
+static struct turn *find_turn(const struct timer *timer)
+{
+    const struct list *turns = &timer->topic->turns;
+    for (size_t i = 0; i < turns->count; i++) {
+        struct turn *turn = turns->items[i];
+        if (model_same(model_view(turn->group), model_view(timer->group))) return turn;
+    }
+    return NULL;
+}
+
+static void note_turn(struct model *model, const struct timer *timer)
+{
+    struct turn *turn = find_turn(timer);
+    if (turn == NULL) {
+        turn = model_alloc(sizeof *turn);
+        *turn = (struct turn){.group = model_copy(model_view(timer->group))};
+        model_list_add(&timer->topic->turns, turn);
+    }
+    turn->served = model->served;
+}
+
+void model_forget_turns(struct topic *topic)
+{
+    for (size_t i = 0; i < topic->turns.count; i++) {
+        struct turn *turn = topic->turns.items[i];
+        model_free(&turn->group);
+        free(turn);
+    }
+    free(topic->turns.items);
+    topic->turns = (struct list){NULL, 0};
+}
+
+/* Returns whether head `a` comes before head `b` if the scores of their shares are equal. */
+static bool is_first_of_equals(struct model *model, const struct timer *a, const struct timer *b)
+{
+    uint64_t concurrency = a->topic->settings.concurrency;
+    if (concurrency == 0 || concurrency < count_shares(model, a->topic)) {
+        const struct turn *last_a = find_turn(a), *last_b = find_turn(b);
+        uint64_t served_a = last_a == NULL ? 0 : last_a->served;
+        uint64_t served_b = last_b == NULL ? 0 : last_b->served;
+        if (served_a != served_b) return served_a < served_b;
+    }
+    return comes_before(model, a, b);
+}
+
 /* Returns the timer that a topic delivers next, or NULL. */
 static struct timer *pick(struct model *model, struct bel_view name)
 {
@@ -119,7 +167,7 @@ static struct timer *pick(struct model *model, struct bel_view name)
         if (timer->topic != topic || !is_head(model, timer)) continue;
         double its = score(model, timer);
         bool is_tie = best != NULL && !(its < lowest) && !(its > lowest);
-        if (its < lowest || (is_tie && comes_before(model, timer, best))) {
+        if (its < lowest || (is_tie && is_first_of_equals(model, timer, best))) {
             best = timer;
             lowest = its;
         }
@@ -143,6 +191,7 @@ static void lease(struct model *model, struct timer *timer, const struct bel_cla
     timer->lease_is_old = false;
     (void)snprintf(timer->token, sizeof timer->token, "lease-%018" PRIu64, ++model->tokens);
     timer->topic->served = ++model->served;
+    note_turn(model, timer);
 }
 
 /* Returns the headers of a delivery. An occurrence has two more, with its plan and nominal time. */

@@ -18,6 +18,13 @@ static struct topic *clone_topic(const struct topic *topic)
     *clone = *topic;
     clone->name = model_alloc(strlen(topic->name) + 1);
     memcpy(clone->name, topic->name, strlen(topic->name));
+    clone->turns = (struct list){NULL, 0};
+    for (size_t i = 0; i < topic->turns.count; i++) {
+        const struct turn *from = topic->turns.items[i];
+        struct turn *turn = model_alloc(sizeof *turn);
+        *turn = (struct turn){model_copy(model_view(from->group)), from->served};
+        model_list_add(&clone->turns, turn);
+    }
     return clone;
 }
 

@@ -48,11 +48,24 @@ struct settings {
     char deliver[1025]; /* ends in its only 0 */
 };
 
+/* A growing array of pointers. */
+struct list {
+    void **items;
+    size_t count;
+};
+
+/* When a share was served last. */
+struct turn {
+    struct bytes group;
+    uint64_t served; /* the model's count of deliveries */
+};
+
 struct topic {
     char *name;
     struct settings settings;
     bool paused;
-    uint64_t served; /* model's count of deliveries at its last one; 0: never */
+    uint64_t served;   /* model's count of deliveries at its last one; 0: never */
+    struct list turns; /* struct turn, of the shares that were served */
 };
 
 struct outcome {
@@ -110,12 +123,6 @@ struct waiting {
 struct answer {
     struct bel_request *request;
     struct bel_reply reply;
-};
-
-/* A growing array of pointers. */
-struct list {
-    void **items;
-    size_t count;
 };
 
 struct model {
@@ -223,6 +230,8 @@ void model_occurrence_ended(struct model *model, struct topic *topic, struct bel
 void model_claim(struct model *model, struct bel_request *request);
 void model_serve_waiting(struct model *model);
 void model_end_waits(struct model *model);
+/* Forgets when the shares of a topic were served. */
+void model_forget_turns(struct topic *topic);
 
 /* The verbs. Each fills in the reply and returns 0, or returns an error. model_refuse() sets the
  * text of an error and returns the error. */

@@ -264,6 +264,7 @@ void model_reopen(struct model *model, struct bel_now now)
     for (size_t i = 0; i < model->topics.count; i++) {
         struct topic *topic = model->topics.items[i];
         topic->served = 0;
+        model_forget_turns(topic);
     }
     open_at(model, now);
 }
@@ -275,6 +276,7 @@ void model_destroy(struct model *model)
     }
     for (size_t i = 0; i < model->topics.count; i++) {
         struct topic *topic = model->topics.items[i];
+        model_forget_turns(topic);
         free(topic->name);
         free(topic);
     }

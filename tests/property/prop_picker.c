@@ -4,69 +4,113 @@
  * The picker compared with a model that computes all scores anew for every pick: an unordered array
  * of timers, ready or leased. For each pick the model finds the head of every share, counts the
  * leases of every share, and takes the lowest score, in doubles, the static part first. Histories
- * have one share or many, a concurrency limit, none, or one that changes; there are few different
- * dues, so that heads often tie; and sometimes all ready timers are dropped.
+ * have one share or many, groups and jobs, timers with and without a resource whose gate closes and
+ * opens, shares that are held, a concurrency limit, none, or one that changes; there are few
+ * different dues and scores, so that shares often tie; and sometimes all ready timers are dropped.
  */
-#include "engine/state/picker.c" /* NOLINT(bugprone-suspicious-include) */
+#include "engine/state/picker.c"       /* NOLINT(bugprone-suspicious-include) */
+#include "engine/state/picker_check.c" /* NOLINT(bugprone-suspicious-include) */
+#include "engine/state/share.c"        /* NOLINT(bugprone-suspicious-include) */
 #include "property.h"
 
 #include <math.h>
 
 enum {
     TIMERS_MAX = 300,
-    GROUPS_MAX = 40,
+    SHARES_MAX = 40, /* the odd ones are jobs */
+    GATES = 4,
     STEPS = 1500,
     CASES = 150,
+    OFFSET = 3,
 };
 
 struct timer {
     struct bel_ready ready;
-    unsigned group;
+    unsigned share;
+    unsigned gate; /* 0: none */
     bool is_leased;
-    struct bel_share *share; /* if leased */
+    struct bel_share *leased_share;
 };
 
 static struct timer timers[TIMERS_MAX];
 static size_t timer_count;
 static struct bel_picker picker;
 static uint64_t random_state, sequence;
+static struct bel_gate gates[GATES + 1];
+static bool is_closed[GATES + 1];
+static bool is_held[SHARES_MAX];
+static uint64_t served[SHARES_MAX], serves;
 
 /* The kind of history. */
-static unsigned groups, dues, adds_in_8;
+static unsigned shares_max, dues, adds_in_8;
 static uint32_t concurrency;
 static uint64_t shares; /* that have unfinished timers */
 
-static struct bel_view name_of(unsigned group)
+static bool is_job(unsigned share)
+{
+    return share % 2 == 1;
+}
+
+/* A job and a group can have the same name. */
+static struct bel_standing standing_of(unsigned share, unsigned gate)
 {
     static char name[16];
-    if (group == 0) return (struct bel_view){.data = NULL, .bytes = 0};
-    int bytes = snprintf(name, sizeof name, "g%u", group);
-    return (struct bel_view){.data = name, .bytes = (size_t)bytes};
+    struct bel_standing standing = {.is_job = is_job(share),
+                                    .gate = gate == 0 ? NULL : &gates[gate]};
+    if (share == 0) return standing;
+    int bytes = snprintf(name, sizeof name, "g%u", share / 2);
+    standing.share = (struct bel_view){.data = name, .bytes = (size_t)bytes};
+    return standing;
 }
 
 /* The model */
 
-static bool comes_before(const struct bel_ready *a, const struct bel_ready *b)
+static int64_t due_ms_of(const struct bel_ready *ready)
 {
-    if (a->due_ms != b->due_ms) return a->due_ms < b->due_ms;
+    return (int64_t)ready->time + (ready->lane == 0 ? OFFSET : 0);
+}
+
+static bool is_due_before(const struct bel_ready *a, const struct bel_ready *b)
+{
+    if (due_ms_of(a) != due_ms_of(b)) return due_ms_of(a) < due_ms_of(b);
     if (a->priority != b->priority) return a->priority < b->priority;
     return a->sequence < b->sequence;
 }
 
-static double count_leases(unsigned group)
+/* Compares timers of one share. */
+static bool comes_before(unsigned share, const struct bel_ready *a, const struct bel_ready *b)
+{
+    if (!is_job(share)) return is_due_before(a, b);
+    if (a->score < b->score || a->score > b->score) return a->score < b->score;
+    if (a->priority != b->priority) return a->priority < b->priority;
+    return a->sequence < b->sequence;
+}
+
+static double count_leases(unsigned share)
 {
     double count = 0;
     for (size_t i = 0; i < timer_count; i++) {
-        if (timers[i].is_leased && timers[i].group == group) count++;
+        if (timers[i].is_leased && timers[i].share == share) count++;
     }
     return count;
 }
 
-/* Infinite if the share is passed over. */
-static double score_of(unsigned group)
+/* Returns the first timer of a share whose gate is open, or NULL. */
+static struct timer *head_of(unsigned share)
 {
-    double leases = count_leases(group), score = 50;
-    if (concurrency == 0) return leases;
+    struct timer *head = NULL;
+    for (size_t i = 0; i < timer_count; i++) {
+        struct timer *timer = &timers[i];
+        if (timer->share != share || timer->is_leased || is_closed[timer->gate]) continue;
+        if (head == NULL || comes_before(share, &timer->ready, &head->ready)) head = timer;
+    }
+    return head;
+}
+
+/* Returns the score of a share; infinite if the share is passed over. */
+static double model_score(unsigned share, const struct timer *head)
+{
+    double leases = count_leases(share), score = is_job(share) ? head->ready.score : 50;
     double fair = (double)concurrency / (double)shares;
     if (fair < 1) fair = 1;
     if (leases >= (double)(uint64_t)(2 * fair)) return HUGE_VAL;
@@ -74,40 +118,42 @@ static double score_of(unsigned group)
     return score + penalty;
 }
 
+/* Returns whether head `a` goes before head `b`. */
+static bool goes_before(const struct timer *a, const struct timer *b)
+{
+    double a_score = is_job(a->share) ? a->ready.score : 50;
+    double b_score = is_job(b->share) ? b->ready.score : 50;
+    if (concurrency == 0) {
+        double a_leases = count_leases(a->share), b_leases = count_leases(b->share);
+        if (a_leases < b_leases || a_leases > b_leases) return a_leases < b_leases;
+    } else {
+        a_score = model_score(a->share, a);
+        b_score = model_score(b->share, b);
+    }
+    if (a_score < b_score || a_score > b_score) return a_score < b_score;
+    bool is_by_turn = concurrency == 0 || concurrency < shares;
+    if (is_by_turn && served[a->share] != served[b->share]) {
+        return served[a->share] < served[b->share];
+    }
+    return is_due_before(&a->ready, &b->ready);
+}
+
 /* Returns the next timer, or NULL. */
 static struct timer *model_pick(void)
 {
     struct timer *best = NULL;
-    double best_score = HUGE_VAL, leased = 0;
-    for (unsigned group = 0; group < groups; group++) {
-        leased += count_leases(group);
+    double leased = 0;
+    for (unsigned share = 0; share < shares_max; share++) {
+        leased += count_leases(share);
     }
     if (concurrency > 0 && leased >= concurrency) return NULL;
-    for (unsigned group = 0; group < groups; group++) {
-        struct timer *head = NULL;
-        for (size_t i = 0; i < timer_count; i++) {
-            if (timers[i].group != group || timers[i].is_leased) continue;
-            if (head == NULL || comes_before(&timers[i].ready, &head->ready)) head = &timers[i];
-        }
-        double score = score_of(group);
-        if (head == NULL || isinf(score)) continue;
-        if (best == NULL || score < best_score ||
-            (score == best_score && comes_before(&head->ready, &best->ready))) {
-            best = head;
-            best_score = score;
-        }
+    for (unsigned share = 0; share < shares_max; share++) {
+        struct timer *head = is_held[share] ? NULL : head_of(share);
+        if (head == NULL) continue;
+        if (concurrency > 0 && isinf(model_score(share, head))) continue;
+        if (best == NULL || goes_before(head, best)) best = head;
     }
     return best;
-}
-
-static struct timer *model_first(void)
-{
-    struct timer *first = NULL;
-    for (size_t i = 0; i < timer_count; i++) {
-        if (timers[i].is_leased) continue;
-        if (first == NULL || comes_before(&timers[i].ready, &first->ready)) first = &timers[i];
-    }
-    return first;
 }
 
 /* The history */
@@ -117,34 +163,51 @@ static void check_same(bool is_there, const struct bel_ready *got, const struct 
     CHECK(is_there == (want != NULL));
     if (want == NULL) return;
     CHECK_EQ(got->sequence, want->ready.sequence);
-    CHECK(got->due_ms == want->ready.due_ms);
+    CHECK_EQ(got->time, want->ready.time);
+    CHECK_EQ(got->lane, want->ready.lane);
     CHECK_EQ(got->priority, want->ready.priority);
-    CHECK_EQ(got->user, want->ready.user);
+    double score = is_job(want->share) ? want->ready.score : 50;
+    CHECK(!(got->score < score) && !(got->score > score));
 }
 
 /* Counts the shares with unfinished timers: those in the picker, and maybe some that are not
  * ready. */
 static void count_shares(void)
 {
-    bool has[GROUPS_MAX] = {false};
+    bool has[SHARES_MAX] = {false};
     shares = random_below(&random_state, 4) == 0 ? random_below(&random_state, 10) : 0;
     for (size_t i = 0; i < timer_count; i++) {
-        shares += !has[timers[i].group];
-        has[timers[i].group] = true;
+        shares += !has[timers[i].share];
+        has[timers[i].share] = true;
     }
     if (shares == 0) shares = 1;
+}
+
+/* Returns a score as jobs have it: 10 x priority + depth - 5 x retries + 0.1 x cost. */
+static double draw_score(void)
+{
+    double priority = (double)random_below(&random_state, 3) * 4 + 1;
+    double retries = (double)random_below(&random_state, 12) * 5;
+    double cost = (double)random_below(&random_state, 4);
+    return 10 * priority + (double)random_below(&random_state, 2) - (retries < 50 ? retries : 50) +
+           0.1 * cost;
 }
 
 static void add(void)
 {
     if (timer_count == TIMERS_MAX) return;
     struct timer *timer = &timers[timer_count++];
-    *timer = (struct timer){.group = (unsigned)random_below(&random_state, groups)};
-    timer->ready.due_ms = (int64_t)random_below(&random_state, dues) - 3;
+    *timer = (struct timer){.share = (unsigned)random_below(&random_state, shares_max)};
+    timer->gate = (unsigned)random_below(&random_state, GATES + 1);
+    timer->ready.time = random_below(&random_state, dues);
+    timer->ready.lane = (uint8_t)random_below(&random_state, 2);
     timer->ready.priority = (uint8_t)(random_below(&random_state, 3) * 127);
     timer->ready.sequence = sequence++;
-    timer->ready.user = random_u64(&random_state);
-    CHECK(bel__picker_add(&picker, name_of(timer->group), &timer->ready) == 0);
+    timer->ready.score = draw_score();
+    struct bel_standing standing = standing_of(timer->share, timer->gate);
+    CHECK(!bel__picker_has(&picker, &standing, &timer->ready));
+    CHECK(bel__picker_add(&picker, &standing, &timer->ready) == 0);
+    CHECK(bel__picker_has(&picker, &standing, &timer->ready));
 }
 
 static void forget(struct timer *timer)
@@ -152,16 +215,31 @@ static void forget(struct timer *timer)
     *timer = timers[--timer_count];
 }
 
+/* Picks the next timer, parking lines whose gate is closed. Returns whether there is one. */
+static bool pick(struct bel_pick *out)
+{
+    while (bel__picker_pick(&picker, concurrency, shares, out)) {
+        CHECK((out->line == NULL) == (out->gate == NULL));
+        if (out->line == NULL) return true;
+        size_t gate = (size_t)(out->gate - gates);
+        if (!is_closed[gate]) return true;
+        bel__picker_park(out->line, &gates[gate]);
+    }
+    return false;
+}
+
 /* Picks the next timer, and usually leases it. */
 static void claim(void)
 {
-    struct bel_ready ready;
+    struct bel_pick next;
     struct timer *want = model_pick();
-    bool is_there = bel__picker_pick(&picker, concurrency, shares, &ready);
-    check_same(is_there, &ready, want);
+    bool is_there = pick(&next);
+    check_same(is_there, &next.ready, want);
     if (!is_there || random_below(&random_state, 8) == 0) return;
-    CHECK(bel__picker_lease(&picker, name_of(want->group), &want->share) == 0);
-    CHECK(bel__picker_remove(&picker, name_of(want->group), &ready));
+    struct bel_standing standing = standing_of(want->share, want->gate);
+    CHECK(bel__picker_lease(&picker, &standing, true, &want->leased_share) == 0);
+    CHECK(bel__picker_remove(&picker, &standing, &next.ready));
+    served[want->share] = ++serves;
     want->is_leased = true;
 }
 
@@ -170,19 +248,35 @@ static void end(void)
 {
     if (timer_count == 0) return;
     struct timer *timer = &timers[random_below(&random_state, timer_count)];
+    struct bel_standing standing = standing_of(timer->share, timer->gate);
     if (!timer->is_leased) {
-        CHECK(bel__picker_remove(&picker, name_of(timer->group), &timer->ready));
-        CHECK(!bel__picker_remove(&picker, name_of(timer->group), &timer->ready));
+        CHECK(bel__picker_remove(&picker, &standing, &timer->ready));
+        CHECK(!bel__picker_remove(&picker, &standing, &timer->ready));
         forget(timer);
         return;
     }
-    bel__picker_unlease(&picker, timer->share);
+    bel__picker_unlease(&picker, timer->leased_share);
     timer->is_leased = false;
     if (random_below(&random_state, 3) > 0) {
         forget(timer);
         return;
     }
-    CHECK(bel__picker_add(&picker, name_of(timer->group), &timer->ready) == 0);
+    CHECK(bel__picker_add(&picker, &standing, &timer->ready) == 0);
+}
+
+/* Closes or opens a gate; holds or releases a share. */
+static void turn_a_switch(void)
+{
+    if (random_below(&random_state, 2) == 0) {
+        unsigned gate = (unsigned)random_below(&random_state, GATES) + 1;
+        is_closed[gate] = !is_closed[gate];
+        while (!is_closed[gate] && bel__gate_unpark(&gates[gate]) != NULL) {}
+        return;
+    }
+    unsigned share = (unsigned)random_below(&random_state, shares_max);
+    struct bel_standing standing = standing_of(share, 0);
+    is_held[share] = !is_held[share] && random_below(&random_state, 3) == 0;
+    CHECK(bel__picker_hold(&picker, &standing, is_held[share]) == 0);
 }
 
 static void clear(void)
@@ -193,16 +287,31 @@ static void clear(void)
     }
 }
 
-/* Checks how many timers of its own group are before a timer. */
+/* Checks how many timers of its own share are before a timer. */
 static void check_ahead(const struct timer *timer)
 {
-    uint64_t want = 0, max = random_below(&random_state, UINT64_C(2) * TIMERS_MAX);
+    uint64_t want = 0, parked = 0, max = random_below(&random_state, UINT64_C(2) * TIMERS_MAX);
     for (size_t i = 0; i < timer_count; i++) {
-        bool is_there = timers[i].group == timer->group && !timers[i].is_leased;
-        want += is_there && comes_before(&timers[i].ready, &timer->ready);
+        if (timers[i].share != timer->share || timers[i].is_leased) continue;
+        if (!comes_before(timer->share, &timers[i].ready, &timer->ready)) continue;
+        want += !is_closed[timers[i].gate];
+        parked += is_closed[timers[i].gate]; /* maybe not yet */
     }
-    if (want > max) want = max;
-    CHECK_EQ(bel__picker_ahead(&picker, name_of(timer->group), &timer->ready, max), want);
+    struct bel_standing standing = standing_of(timer->share, timer->gate);
+    uint64_t got = bel__picker_ahead(&picker, &standing, &timer->ready, max);
+    CHECK(got >= (want < max ? want : max) && got <= (want + parked < max ? want + parked : max));
+    CHECK_EQ(bel__picker_leases(&picker, &standing), (uint64_t)count_leases(timer->share));
+}
+
+static void check_gates(void)
+{
+    uint64_t parked = 0;
+    for (unsigned gate = 1; gate <= GATES; gate++) {
+        CHECK(is_closed[gate] || gates[gate].parked_timers == 0);
+        CHECK((gates[gate].parked_timers > 0) == !bel__list_is_empty(&gates[gate].parked));
+        parked += gates[gate].parked_timers;
+    }
+    CHECK_EQ(bel__picker_parked(&picker), parked);
 }
 
 static void check_all(void)
@@ -213,18 +322,17 @@ static void check_all(void)
     CHECK(bel__picker_valid(&picker));
     while (bel__picker_next(&picker, &place, &ready)) {
         count++;
-        sum += ready.user ^ ready.sequence;
+        sum += ready.time * 1000 + ready.sequence;
     }
     for (size_t i = 0; i < timer_count; i++) {
         if (timers[i].is_leased) continue;
         want_count++;
-        want_sum += timers[i].ready.user ^ timers[i].ready.sequence;
+        want_sum += timers[i].ready.time * 1000 + timers[i].ready.sequence;
     }
     CHECK_EQ(count, want_count);
     CHECK_EQ(sum, want_sum);
     CHECK_EQ(bel__picker_count(&picker), count);
-    check_same(bel__picker_first(&picker, &ready), &ready, model_first());
-    if (timer_count == 0) CHECK_EQ(bel__picker_bytes(&picker), 0);
+    check_gates();
     if (timer_count > 0) check_ahead(&timers[random_below(&random_state, timer_count)]);
 }
 
@@ -237,15 +345,29 @@ static void change_kind(void)
     }
 }
 
-static void run_case(uint64_t seed)
+static void begin(uint64_t seed)
 {
     struct bel_siphash_key secret;
     random_state = seed;
-    timer_count = sequence = 0;
+    timer_count = sequence = serves = 0;
     random_fill(&random_state, &secret, sizeof secret);
-    groups = (unsigned)random_below(&random_state, seed % 3 == 0 ? 2 : GROUPS_MAX) + 1;
+    shares_max = (unsigned)random_below(&random_state, seed % 3 == 0 ? 2 : SHARES_MAX) + 1;
     dues = (unsigned)random_below(&random_state, 20) + 1;
     bel__picker_init(&picker, secret);
+    bel__picker_set_offset(&picker, OFFSET);
+    for (unsigned gate = 0; gate <= GATES; gate++) {
+        bel__gate_init(&gates[gate]);
+        is_closed[gate] = false;
+    }
+    for (unsigned share = 0; share < SHARES_MAX; share++) {
+        is_held[share] = false;
+        served[share] = 0;
+    }
+}
+
+static void run_case(uint64_t seed)
+{
+    begin(seed);
     for (int step = 0; step < STEPS; step++) {
         if (step % 100 == 0) change_kind();
         count_shares();
@@ -257,6 +379,7 @@ static void run_case(uint64_t seed)
         } else {
             end();
         }
+        if (seed % 2 == 0 && random_below(&random_state, 16) == 0) turn_a_switch();
         if (random_below(&random_state, 500) == 0) clear();
         if (step % 16 == 0) check_all();
     }
@@ -264,7 +387,11 @@ static void run_case(uint64_t seed)
         end();
     }
     check_all();
+    for (unsigned gate = 1; gate <= GATES; gate++) {
+        CHECK_EQ(gates[gate].lines, 0);
+    }
     bel__picker_finish(&picker);
+    CHECK_EQ(bel__picker_bytes(&picker), 0);
 }
 
 int main(int argc, char **argv)

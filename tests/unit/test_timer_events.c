@@ -44,16 +44,16 @@ static void added(struct bel_engine *engine, struct bel_topic_state *topic,
 }
 
 static void arrived(struct bel_engine *engine, struct bel_topic_state *topic,
-                    const struct bel_key *key, struct bel_view group)
+                    const struct bel_key *key, const struct bel_record *record)
 {
-    bel__reactions.arrived(engine, topic, key, group);
+    bel__reactions.arrived(engine, topic, key, record);
     layer.arrived++;
 }
 
 static void left(struct bel_engine *engine, struct bel_topic_state *topic,
-                 const struct bel_key *key, struct bel_view group)
+                 const struct bel_key *key, const struct bel_record *record)
 {
-    bel__reactions.left(engine, topic, key, group);
+    bel__reactions.left(engine, topic, key, record);
     layer.left++;
 }
 

@@ -69,11 +69,11 @@ static int next_timer(struct bel_engine *engine, struct bel_topic_state *topic,
                       struct bel_found *found)
 {
     const struct bel_settings *settings = bel__topic_settings(topic);
-    struct bel_ready ready;
+    struct bel_pick pick;
     if (topic->is_paused) return BEL_ENOTFOUND;
     while (bel__picker_pick(&topic->picker, settings->concurrency,
-                            topic->numbers[BEL_NUMBER_SHARES], &ready)) {
-        struct bel_key key = bel__ready_key(topic, &ready);
+                            topic->numbers[BEL_NUMBER_SHARES], &pick)) {
+        struct bel_key key = bel__ready_key(topic, &pick.ready);
         int err = bel__timer_load_leased(engine, &key, NULL, found);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
         if (!bel__timer_is_expired(engine, found)) return 0;

@@ -5,6 +5,7 @@
  * is dropped again and nothing has changed.
  */
 #include "engine/commands/commands.h"
+#include "engine/state/ready.h"
 #include "engine/state/retention.h"
 #include "engine/state/settings.h"
 #include "engine/state/state.h"
@@ -12,6 +13,10 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    LOOKED_MAX = 1000, /* rows, for the oldest ready timer */
+};
 
 static int refuse_topic(struct bel_reply *reply)
 {
@@ -51,12 +56,38 @@ int bel__do_topics(struct bel_engine *engine, struct bel_request *request)
 
 /* --- TOPIC --- */
 
+/* Returns since when the first timer of a lane that is neither leased nor a plan's tick has been
+ * due, in wall ms; now if none is due. Looks at LOOKED_MAX rows: after so many leased ones, the
+ * result may be too early. */
+static uint64_t oldest_due(const struct bel_engine *engine, const struct bel_topic_state *topic,
+                           uint8_t lane)
+{
+    uint64_t now = bel__lane_now(&engine->now, lane);
+    struct bel_key from = bel__ready_lane_key(topic, lane, 0);
+    struct bel_key end = bel__ready_lane_key(topic, lane, now + 1);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (int i = 0; err == 0 && bel__key_compare(&cursor.key, &end) < 0; i++) {
+        bool is_other = bel__record_kind(cursor.value) == BEL_RECORD_TICK ||
+                        bel__lease_find(engine, &cursor.key) != NULL;
+        if (!is_other || i == LOOKED_MAX) {
+            return bel__lane_wall(&engine->now, lane, bel__place_of(&cursor.key).time);
+        }
+        err = bel__store_next(engine->store, &cursor);
+    }
+    return (uint64_t)engine->now.wall;
+}
+
 /* Returns how long the oldest ready timer has been due, in ms. */
 static uint64_t oldest_age(const struct bel_engine *engine, const struct bel_topic_state *topic)
 {
-    struct bel_ready first;
-    if (!bel__picker_first(&topic->picker, &first)) return 0;
-    return first.due_ms < engine->now.wall ? (uint64_t)(engine->now.wall - first.due_ms) : 0;
+    uint64_t now = (uint64_t)engine->now.wall, due = now;
+    if (bel__picker_count(&topic->picker) == 0) return 0;
+    for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
+        uint64_t first = oldest_due(engine, topic, lane);
+        if (first < due) due = first;
+    }
+    return now - due;
 }
 
 static void count_states(const struct bel_topic_state *topic, struct bel_topic *out)

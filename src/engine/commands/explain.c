@@ -12,6 +12,7 @@
 #include "engine/commands/commands.h"
 #include "engine/state/occurrence.h"
 #include "engine/state/plan_rule.h"
+#include "engine/state/ready.h"
 #include "engine/state/state.h"
 #include "engine/state/timer.h"
 
@@ -180,36 +181,28 @@ static void tell_scheduled(struct telling *telling)
 
 /* --- ready --- */
 
-/* Returns the explained timer in the form that the picker uses. */
-static struct bel_ready ready_of(const struct telling *telling)
-{
-    struct bel_place place = bel__place_of(&telling->found->key);
-    return (struct bel_ready){.due_ms = bel__timer_due(telling->engine, telling->found),
-                              .priority = place.priority,
-                              .sequence = place.sequence};
-}
-
 /* Returns whether the next claim gets the timer. */
 static bool is_next(const struct telling *telling)
 {
     const struct bel_topic_state *topic = telling->found->topic;
-    struct bel_ready next;
+    struct bel_pick next;
     return !topic->is_paused &&
            bel__picker_pick(&topic->picker, bel__topic_settings(topic)->concurrency,
                             topic->numbers[BEL_NUMBER_SHARES], &next) &&
-           next.sequence == bel__place_of(&telling->found->key).sequence;
+           next.ready.sequence == bel__place_of(&telling->found->key).sequence;
 }
 
 /* Tells how many timers of the same group are ahead. Groups take turns, so others do not count. */
 static void tell_line(struct telling *telling)
 {
     const struct bel_topic_state *topic = telling->found->topic;
-    struct bel_ready own = ready_of(telling);
+    struct bel_place place = bel__place_of(&telling->found->key);
+    struct bel_standing standing = bel__ready_standing(telling->engine, &telling->found->record);
+    struct bel_ready own = bel__ready_of(&place, &telling->found->record);
     bool has_shares = topic->numbers[BEL_NUMBER_SHARES] > 1;
     const char *line = has_shares ? "the same group" : "the topic";
     const char *turns = has_shares ? "; groups take turns" : "";
-    uint64_t ahead =
-        bel__picker_ahead(&topic->picker, telling->found->record.group, &own, SEEN_MAX);
+    uint64_t ahead = bel__picker_ahead(&topic->picker, &standing, &own, SEEN_MAX);
     if (ahead == SEEN_MAX) {
         say(telling, "At least %" PRIu64 " timers of %s are ahead%s.", ahead, line, turns);
     } else if (ahead > 0) {

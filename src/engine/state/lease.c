@@ -7,6 +7,7 @@
  */
 #include "engine/state/lease.h"
 
+#include "engine/state/ready.h"
 #include "engine/state/state.h"
 #include "engine/state/timer_lookup.h"
 
@@ -57,8 +58,8 @@ struct bel_lease *bel__lease_by_token(struct bel_engine *engine, struct bel_view
 }
 
 /* Adds a lease to the slab, the map and the wheel, and counts it for its share. */
-static int enter(struct bel_engine *engine, const struct bel_lease *made, struct bel_view group,
-                 struct bel_lease **out)
+static int enter(struct bel_engine *engine, const struct bel_lease *made,
+                 const struct bel_record *record, struct bel_lease **out)
 {
     struct bel_leases *leases = &engine->leases;
     assert(made->topic != NULL && bel__place_of(&made->key).table == BEL_TABLE_TIMERS);
@@ -70,7 +71,8 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made, struct
     if (err) goto give;
     err = bel_wheel_arm(leases->wheel, lease->end, BEL_PRIORITY_DEFAULT, index, &lease->timer);
     if (err) goto forget;
-    err = bel__picker_lease(&lease->topic->picker, group, &lease->share);
+    struct bel_standing standing = bel__ready_standing(engine, record);
+    err = bel__picker_lease(&lease->topic->picker, &standing, !lease->is_old, &lease->share);
     if (err) goto disarm;
     lease->topic->leased++;
     assert(lease->topic->leased == lease->topic->picker.leased);
@@ -129,10 +131,10 @@ int bel__lease_make(struct bel_engine *engine, const struct bel_found *found,
     };
     int err = draw_secret(engine, made.secret);
     if (err) return err;
-    err = enter(engine, &made, found->record.group, out);
+    err = enter(engine, &made, &found->record, out);
     if (err) return err;
     put_row(engine, *out, terms->worker, BEL_ROW_NEW);
-    engine->events->left(engine, found->topic, &found->key, found->record.group);
+    engine->events->left(engine, found->topic, &found->key, &found->record);
     return 0;
 }
 
@@ -198,7 +200,7 @@ static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *
     };
     if (made.topic == NULL) return BEL_ECORRUPT;
     memcpy(made.secret, row.secret, sizeof made.secret);
-    return enter(engine, &made, record.group, &lease);
+    return enter(engine, &made, &record, &lease);
 }
 
 int bel__leases_open(struct bel_engine *engine)

@@ -29,29 +29,35 @@ struct bel_key bel__ready_lane_key(const struct bel_topic_state *topic, uint8_t 
         .table = BEL_TABLE_TIMERS, .topic = topic->number, .lane = lane, .time = time});
 }
 
-static struct bel_ready ready_of(const struct bel_engine *engine, const struct bel_place *place)
+struct bel_standing bel__ready_standing(struct bel_engine *engine, const struct bel_record *record)
 {
-    return (struct bel_ready){
-        .due_ms = (int64_t)bel__lane_wall(&engine->now, place->lane, place->time),
-        .priority = place->priority,
-        .sequence = place->sequence,
-        .user = place->time << 1 | place->lane,
-    };
+    (void)engine;
+    return (struct bel_standing){.share = record->group};
+}
+
+struct bel_ready bel__ready_of(const struct bel_place *place, const struct bel_record *record)
+{
+    (void)record;
+    return (struct bel_ready){.time = place->time,
+                              .lane = place->lane,
+                              .priority = place->priority,
+                              .sequence = place->sequence};
 }
 
 struct bel_key bel__ready_key(const struct bel_topic_state *topic, const struct bel_ready *ready)
 {
     return bel__key_of(&(struct bel_place){.table = BEL_TABLE_TIMERS,
                                            .topic = topic->number,
-                                           .lane = (uint8_t)(ready->user & 1),
+                                           .lane = ready->lane,
                                            .priority = ready->priority,
-                                           .time = ready->user >> 1,
+                                           .time = ready->time,
                                            .sequence = ready->sequence});
 }
 
 void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     bel__picker_clear(&topic->picker);
+    bel__picker_set_offset(&topic->picker, engine->now.offset);
     assert(topic->picker.leased == topic->leased);
     for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
         topic->loaded[lane] = bel__ready_lane_key(topic, lane, 0);
@@ -63,19 +69,20 @@ void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic)
 }
 
 int bel__ready_add(struct bel_engine *engine, struct bel_topic_state *topic,
-                   const struct bel_place *place, struct bel_view group)
+                   const struct bel_place *place, const struct bel_record *record)
 {
-    struct bel_ready ready = ready_of(engine, place);
-    assert(place->topic == topic->number && place->time >> 63 == 0); /* fits into `user` */
+    struct bel_standing standing = bel__ready_standing(engine, record);
+    struct bel_ready ready = bel__ready_of(place, record);
+    assert(place->topic == topic->number && place->time >> 63 == 0);
     assert(place->time <= bel__lane_now(&engine->now, place->lane)); /* never early */
-    int err = bel__picker_add(&topic->picker, group, &ready);
+    int err = bel__picker_add(&topic->picker, &standing, &ready);
     if (err) return err;
     bel__wait_mark(engine, topic);
     return 0;
 }
 
 void bel__ready_enter(struct bel_engine *engine, struct bel_topic_state *topic,
-                      const struct bel_key *key, struct bel_view group)
+                      const struct bel_key *key, const struct bel_record *record)
 {
     struct bel_place place = bel__place_of(key);
     if (place.lane >= BEL_LANES_TIMED) return;
@@ -86,7 +93,7 @@ void bel__ready_enter(struct bel_engine *engine, struct bel_topic_state *topic,
     }
     if (bel__key_compare(key, &topic->loaded[place.lane]) >= 0) {
         bel__wake_lane(engine, topic, place.lane, place.time);
-    } else if (bel__ready_add(engine, topic, &place, group) != 0) {
+    } else if (bel__ready_add(engine, topic, &place, record) != 0) {
         bel__ready_forget(engine, topic);
     }
 }
@@ -104,13 +111,14 @@ static void read_on(struct bel_engine *engine, struct bel_topic_state *topic)
 }
 
 void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
-                      const struct bel_key *key, struct bel_view group)
+                      const struct bel_key *key, const struct bel_record *record)
 {
     struct bel_place place = bel__place_of(key);
     if (place.lane >= BEL_LANES_TIMED) return;
     if (bel__key_compare(key, &topic->loaded[place.lane]) >= 0) return;
-    struct bel_ready ready = ready_of(engine, &place);
-    bool was_there = bel__picker_remove(&topic->picker, group, &ready);
+    struct bel_standing standing = bel__ready_standing(engine, record);
+    struct bel_ready ready = bel__ready_of(&place, record);
+    bool was_there = bel__picker_remove(&topic->picker, &standing, &ready);
     assert(was_there);
     (void)was_there;
     if (topic->is_partial[0] || topic->is_partial[1]) read_on(engine, topic);

@@ -8,6 +8,7 @@
  */
 
 #include "engine/rows/key.h"
+#include "engine/rows/record.h"
 #include "engine/state/picker.h"
 
 struct bel_engine;
@@ -15,15 +16,18 @@ struct bel_topic_state;
 
 /* Note that an unleased timer is now at a key, or no longer is. */
 void bel__ready_enter(struct bel_engine *engine, struct bel_topic_state *topic,
-                      const struct bel_key *key, struct bel_view group);
+                      const struct bel_key *key, const struct bel_record *record);
 void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
-                      const struct bel_key *key, struct bel_view group);
+                      const struct bel_key *key, const struct bel_record *record);
 
 /* Notes that a plan's tick is at a key, which may be before `loaded`. */
 void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
                      const struct bel_key *key);
 
-/* Returns the key of a timer in the picker. */
+/* Return where a timer stands in the picker of its topic, in which form the picker has it, and the
+ * key of a timer in the picker. */
+struct bel_standing bel__ready_standing(struct bel_engine *engine, const struct bel_record *record);
+struct bel_ready bel__ready_of(const struct bel_place *place, const struct bel_record *record);
 struct bel_key bel__ready_key(const struct bel_topic_state *topic, const struct bel_ready *ready);
 
 /* Empties the picker. The lanes are read again from the start. */
@@ -32,7 +36,7 @@ void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic)
 /* For reading a lane: put a due timer into the picker (BEL_ENOMEM, BEL_EFULL); note a tick before
  * `loaded` that could not ring; return the first key of a lane at a time. */
 BEL_CHECKED int bel__ready_add(struct bel_engine *engine, struct bel_topic_state *topic,
-                               const struct bel_place *place, struct bel_view group);
+                               const struct bel_place *place, const struct bel_record *record);
 void bel__ready_note_late(struct bel_topic_state *topic, const struct bel_key *key);
 struct bel_key bel__ready_lane_key(const struct bel_topic_state *topic, uint8_t lane,
                                    uint64_t time);

@@ -9,7 +9,8 @@
  *     by time       retention  plan_ring ---> expiry
  *     plans         occurrence ---> plan ---> plan_rule, plan_bounds
  *     timers        timer: change one ---> timer_lookup: find one
- *     memory        ready  lease  wait  wakes  topic  picker  settings  answers  dependency  times
+ *     memory        ready  lease  wait  wakes  topic  settings  answers  dependency  times
+ *     order         picker, picker_check ---> share
  *
  * timer and lease report their changes to reactions, through a table: timer_events.h.
  */

@@ -211,7 +211,7 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
     count_place(engine, topic, place, +1);
     count_share(engine, topic, record->group, +1);
     engine->events->added(engine, topic, record);
-    engine->events->arrived(engine, topic, &key, record->group);
+    engine->events->arrived(engine, topic, &key, record);
 }
 
 /* Removes an unfinished timer from its key: ends its lease or takes it out of the picker, deletes
@@ -224,7 +224,7 @@ static void take_out(struct bel_engine *engine, const struct bel_found *found)
     if (found->lease != NULL) {
         bel__lease_drop(engine, found->lease);
     } else {
-        engine->events->left(engine, found->topic, &found->key, found->record.group);
+        engine->events->left(engine, found->topic, &found->key, &found->record);
     }
     bel__rows_delete(&engine->rows, &found->key);
     delete_expiry(engine, found);
@@ -300,7 +300,7 @@ static void put_at(struct bel_engine *engine, struct bel_found *found,
     bel__alias_put(engine, &found->key, &found->record, BEL_ROW_NEW);
     bel__timer_put_expiry(engine, found->topic, &found->key, &found->record);
     count_place(engine, found->topic, place, +1);
-    engine->events->arrived(engine, found->topic, &found->key, found->record.group);
+    engine->events->arrived(engine, found->topic, &found->key, &found->record);
     found->state = bel__timer_state(engine, found);
 }
 
@@ -327,7 +327,7 @@ void bel__timer_give_back(struct bel_engine *engine, struct bel_found *found)
     assert(found->lease != NULL);
     bel__lease_drop(engine, found->lease);
     found->lease = NULL;
-    engine->events->arrived(engine, found->topic, &found->key, found->record.group);
+    engine->events->arrived(engine, found->topic, &found->key, &found->record);
     if (found->record.expires_ms > 0) {
         struct bel_key row = bel__timer_expiry_key(&found->key, &found->record);
         engine->events->expires(engine, found->topic, &row);

@@ -45,9 +45,9 @@ struct bel_timer_events {
 
     /* arrived: an unleased timer is now at `key`. left: it no longer is, or it is leased now. */
     void (*arrived)(struct bel_engine *engine, struct bel_topic_state *topic,
-                    const struct bel_key *key, struct bel_view group);
+                    const struct bel_key *key, const struct bel_record *record);
     void (*left)(struct bel_engine *engine, struct bel_topic_state *topic,
-                 const struct bel_key *key, struct bel_view group);
+                 const struct bel_key *key, const struct bel_record *record);
 
     /* The timer of a row in EXPIRIES expires at the time of the row's key: the row is new, or the
      * timer's lease has ended. */

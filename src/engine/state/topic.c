@@ -91,6 +91,7 @@ static struct bel_topic_state *topic_create(struct bel_engine *engine, struct be
     topic->name_bytes = (uint32_t)name.bytes;
     memcpy(topic->name, name.data, name.bytes);
     bel__picker_init(&topic->picker, engine->topics.by_name.secret);
+    bel__picker_set_offset(&topic->picker, engine->now.offset);
     bel__list_init(&topic->waiters);
     topic->sweep_time = BEL_NEVER;
     for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
