@@ -303,17 +303,17 @@ def test_older_programs_refuse_it_by_name():
     superblock = os.path.join(folder, "data/superblock")
     assert format_of(superblock) == 2
     with Server("--clock", "virtual", "--durability", "none", folder=folder) as server:
-        assert format_of(superblock) == 3
+        assert format_of(superblock) == 4
         server.kill()
         with open(superblock, "r+b") as file:  # what a later version would write
             head = bytearray(file.read())
-            head[8] = 4
+            head[8] = 5
             head[60:64] = crc32c(head[:60]).to_bytes(4, "little")
             file.seek(0)
             file.write(head)
         status, _, err = run("serve", "--data", os.path.join(folder, "data"), "--resp",
                              "127.0.0.1:0", "--http", "none")
-        assert status != 0 and "superblock has format 4; this build knows 2 to 3" in err, err
+        assert status != 0 and "superblock has format 5; this build knows 2 to 4" in err, err
 
 
 def format_of(path):
