@@ -5,6 +5,7 @@
 
 #include "belfry/version.h"
 #include "cli/completion.h"
+#include "cli/examples.h"
 #include "cli/print.h"
 #include "cli/remote_verb.h"
 #include "core/similar.h"
@@ -16,7 +17,9 @@
 
 static int show_version(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "--json") == 0) {
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        printf("usage: belfry version [--json]: print the version\n");
+    } else if (argc > 1 && strcmp(argv[1], "--json") == 0) {
         printf("{\"version\": \"%s\"}\n", bel_version());
     } else {
         printf("belfry %s\n", bel_version());
@@ -46,24 +49,68 @@ static const struct cli_verb *find_verb(const struct cli_verb *among, const char
     return NULL;
 }
 
-static void list_verbs(const struct cli_verb *among)
+/* The verbs of the help, by what they are for. */
+static const struct {
+    const char *title, *verbs[12];
+} groups[] = {
+    {"Timers and plans",
+     {"schedule", "cancel", "reschedule", "get", "list", "explain", "next", "agenda", "revive",
+      "purge"}},
+    {"Working", {"work", "claim", "ack", "fail", "release", "extend"}},
+    {"Topics", {"topics", "configure", "pause", "resume"}},
+    {"Moving data", {"export", "import", "backup"}},
+    {"Servers", {"serve", "doctor", "ping", "info", "clock", "top", "bench"}},
+    {"The program", {"help", "completion", "version"}},
+};
+
+/* Returns the one-line help of a verb. */
+static const char *summary(const char *name, const struct cli_verb *others)
 {
-    for (; among->name != NULL; among++) {
-        printf("    %-10s %s\n", among->name, among->help);
+    const struct cli_remote_verb *remote = bel__remote_verb_find(name);
+    if (remote != NULL) return bel__remote_verb_summary(remote);
+    const struct cli_verb *verb = find_verb(verbs, name);
+    if (verb == NULL) verb = find_verb(others, name);
+    return verb != NULL ? verb->help : "list the verbs, or with VERB its options";
+}
+
+static bool is_in_group(const char *name)
+{
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        for (size_t k = 0; groups[i].verbs[k] != NULL; k++) {
+            if (strcmp(groups[i].verbs[k], name) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* Lists the verbs that are in no group. */
+static void list_others(const struct cli_verb *others)
+{
+    for (const struct cli_remote_verb *remote = NULL;
+         (remote = bel__remote_verb_next(remote)) != NULL;) {
+        if (is_in_group(remote->verb)) continue;
+        printf("    %-10s %s\n", remote->verb, bel__remote_verb_summary(remote));
+    }
+    for (const struct cli_verb *verb = verbs; verb->name != NULL; verb++) {
+        if (!is_in_group(verb->name)) printf("    %-10s %s\n", verb->name, verb->help);
+    }
+    for (; others->name != NULL; others++) {
+        if (!is_in_group(others->name)) printf("    %-10s %s\n", others->name, others->help);
     }
 }
 
 static void show_help(const struct cli_verb *others)
 {
-    printf("belfry is a durable timer server and its command-line client.\n\n"
-           "usage: belfry VERB [ARGUMENT ...]\n\n");
-    list_verbs(others);
-    for (const struct cli_remote_verb *remote = NULL;
-         (remote = bel__remote_verb_next(remote)) != NULL;) {
-        printf("    %-10s %s\n", remote->verb, bel__remote_verb_summary(remote));
+    printf("belfry is a durable timer server and its command-line client.\n"
+           "usage: belfry VERB [ARGUMENT ...]\n");
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        printf("\n%s\n", groups[i].title);
+        for (size_t k = 0; groups[i].verbs[k] != NULL; k++) {
+            const char *verb = groups[i].verbs[k];
+            printf("    %-10s %s\n", verb, summary(verb, others));
+        }
     }
-    list_verbs(verbs);
-    printf("    %-10s %s\n", "help", "list the verbs, or with VERB its options");
+    list_others(others);
     printf("\nls, rm, ps and status are list, cancel, topics and info.\n");
 }
 
@@ -137,6 +184,17 @@ static void move_verb(int argc, char **argv)
     argv[1] = verb;
 }
 
+/* Returns whether the arguments ask for the help of a verb: not those of a program after "--", nor
+ * a value of an option. */
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        bool is_help = strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+        if (is_help && argv[i - 1][0] != '-') return true;
+    }
+    return false;
+}
+
 /* Runs a verb; argv[0] is its name. */
 static int run(int argc, char **argv, const struct cli_verb *others)
 {
@@ -157,12 +215,15 @@ static int help(int argc, char **argv, const struct cli_verb *others)
     }
     replace_alias(&argv[1]);
     const struct cli_remote_verb *remote = bel__remote_verb_find(argv[1]);
+    char *asked[] = {argv[1], flag, NULL};
+    int status = CLI_OK;
     if (remote != NULL) {
         bel__remote_verb_help(remote);
-        return CLI_OK;
+    } else {
+        status = run(2, asked, others);
     }
-    char *asked[] = {argv[1], flag, NULL};
-    return run(2, asked, others);
+    if (status == CLI_OK) bel__examples_print(argv[1]);
+    return status;
 }
 
 /* A failed write to stdout, other than EPIPE, is a failure of the command. */
@@ -189,5 +250,7 @@ int bel__cli_run(int argc, char **argv, const struct cli_verb *others)
     if (wants_help || strcmp(name, "help") == 0) {
         return check_output(help(argc - 1, argv + 1, others));
     }
-    return check_output(run(argc - 1, argv + 1, others));
+    int status = run(argc - 1, argv + 1, others);
+    if (status == CLI_OK && asks_for_help(argc - 1, argv + 1)) bel__examples_print(argv[1]);
+    return check_output(status);
 }

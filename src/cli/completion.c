@@ -5,7 +5,8 @@
  * which values it takes. A struct choice is one option. The options of verbs that are not server
  * commands are in tables here; tests/cli/completion.sh compares them with the help of the verb.
  *
- * To complete a topic the script runs belfry topics, with a timeout of 1 s.
+ * To complete a topic the script runs belfry topics, and to complete an id belfry list, each with a
+ * timeout of 1 s.
  */
 #include "cli/completion.h"
 
@@ -15,7 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOPICS_COMMAND "belfry topics --timeout 1s 2>/dev/null | cut -f 1"
+#define TOPICS_COMMAND     "belfry topics --timeout 1s 2>/dev/null | cut -f 1"
+#define IDS_COMMAND(topic) "belfry list " topic " --count 1000 --timeout 1s 2>/dev/null | cut -f 1"
 
 static const char usage[] =
     "usage: belfry completion bash|zsh|fish\n"
@@ -177,6 +179,7 @@ static const struct choice pause_create[] = {
 enum takes {
     TAKES_ANY,
     TAKES_TOPIC,
+    TAKES_IDS, /* of the topic that comes first */
     TAKES_PATH,
     TAKES_VERB,
     TAKES_SHELL,
@@ -219,6 +222,11 @@ static const struct bel_command_entry *command_of(const char *verb)
     return bel__command_find((struct bel_view){name, strlen(name)});
 }
 
+static bool is_id(const struct bel_argument *argument)
+{
+    return strcmp(argument->name, "id") == 0;
+}
+
 static enum takes takes_of(const char *verb)
 {
     const struct bel_command_entry *command = command_of(verb);
@@ -226,7 +234,8 @@ static enum takes takes_of(const char *verb)
     if (command == NULL) return other != NULL ? other->takes : TAKES_ANY;
     bool is_topic =
         command->arguments_count > 0 && command->arguments[0].type == BEL_ARGUMENT_TOPIC;
-    return is_topic ? TAKES_TOPIC : TAKES_ANY;
+    bool has_id = is_topic && command->arguments_count > 1 && is_id(&command->arguments[1]);
+    return has_id ? TAKES_IDS : is_topic ? TAKES_TOPIC : TAKES_ANY;
 }
 
 /* Returns whether a command has times, and no zone. */
@@ -366,6 +375,7 @@ static void bash_options(const char *name, const char *help)
 {
     static const char *const takes[] = {[TAKES_ANY] = "",
                                         [TAKES_TOPIC] = "; takes=topic",
+                                        [TAKES_IDS] = "; takes=ids",
                                         [TAKES_PATH] = "; takes=path",
                                         [TAKES_VERB] = "; words=$verbs",
                                         [TAKES_SHELL] = "; words='bash zsh fish'"};
@@ -397,18 +407,26 @@ static void print_bash(const struct cli_verb *verbs, const struct cli_verb *othe
            "    if [ -z \"$words\" ]; then\n"
            "        case $verb in\n");
     each_verb(verbs, others, bash_options);
-    printf("        esac\n"
-           "        [ \"$takes\" != topic ] || [[ $current == -* ]] || words=$(" TOPICS_COMMAND
-           ")\n"
-           "    fi\n"
-           "    if [ \"$takes\" = path ] && [[ $current != -* ]]; then\n"
-           "        compopt -o filenames 2>/dev/null\n"
-           "        mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
-           "        return\n"
-           "    fi\n"
-           "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
-           "}\n"
-           "complete -F _belfry belfry\n");
+    printf(
+        "        esac\n"
+        "        if [ \"$takes\" = ids ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n"
+        "            [[ $current == -* ]] || words=$(" IDS_COMMAND(
+            "\"${COMP_WORDS[2]}\"") ")\n"
+                                    "        elif [ \"$takes\" = topic ] || [ \"$takes\" = ids ]; "
+                                    "then\n"
+                                    "            [[ $current == -* ]] || words=$(" TOPICS_COMMAND
+                                    ")\n"
+                                    "        fi\n"
+                                    "    fi\n"
+                                    "    if [ \"$takes\" = path ] && [[ $current != -* ]]; then\n"
+                                    "        compopt -o filenames 2>/dev/null\n"
+                                    "        mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+                                    "        return\n"
+                                    "    fi\n"
+                                    "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- "
+                                    "\"$current\")\n"
+                                    "}\n"
+                                    "complete -F _belfry belfry\n");
 }
 
 /* --- zsh --- */
@@ -440,6 +458,7 @@ static void zsh_options(const char *name, const char *help)
 {
     static const char *const takes[] = {[TAKES_ANY] = "*:argument: ",
                                         [TAKES_TOPIC] = "*:topic:_belfry_topics",
+                                        [TAKES_IDS] = "1:topic:_belfry_topics' '*:id:_belfry_ids",
                                         [TAKES_PATH] = "*:path:_files",
                                         [TAKES_VERB] = "*:verb:_belfry_verbs",
                                         [TAKES_SHELL] = "*:shell:(bash zsh fish)"};
@@ -458,9 +477,14 @@ static void print_zsh(const struct cli_verb *verbs, const struct cli_verb *other
            "    topics=(${(f)\"$(" TOPICS_COMMAND ")\"})\n"
            "    compadd -a topics\n"
            "}\n"
-           "_belfry_verbs() {\n"
-           "    local -a verbs\n"
-           "    verbs=(\n");
+           "_belfry_ids() {\n"
+           "    local -a ids\n"
+           "    ids=(${(f)\"$(" IDS_COMMAND("\"$words[2]\"") ")\"})\n"
+                                                             "    compadd -a ids\n"
+                                                             "}\n"
+                                                             "_belfry_verbs() {\n"
+                                                             "    local -a verbs\n"
+                                                             "    verbs=(\n");
     each_verb(verbs, others, zsh_verb);
     printf("    )\n"
            "    _describe -t verbs verb verbs\n"
@@ -509,6 +533,14 @@ static void fish_verb(const char *name, const char *help)
     each_choice(name, fish_option);
     enum takes takes = takes_of(name);
     if (takes == TAKES_ANY || takes == TAKES_VERB) return;
+    if (takes == TAKES_IDS) {
+        const char *count = "test (count (commandline -opc))";
+        printf("complete -c belfry -n '__fish_seen_subcommand_from %s; and %s -lt 3' -a '(%s)'\n",
+               name, count, TOPICS_COMMAND);
+        printf("complete -c belfry -n '__fish_seen_subcommand_from %s; and %s -ge 3' -a '(%s)'\n",
+               name, count, IDS_COMMAND("(commandline -opc)[3]"));
+        return;
+    }
     printf("complete -c belfry -n '__fish_seen_subcommand_from %s' %s\n", name,
            takes == TAKES_TOPIC  ? "-a '(" TOPICS_COMMAND ")'"
            : takes == TAKES_PATH ? "-F"

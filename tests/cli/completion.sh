@@ -32,6 +32,15 @@ is a_flag_has_no_value '--dead' offered fail token --de
 is topics_are_asked_for 'mail market' offered schedule ma
 is topics_of_a_worker 'mail market other' offered work ''
 is a_topic_behind_a_topic 'other' offered claim mail o
+"$belfry" schedule mail x --id welcome --in 1h >/dev/null
+"$belfry" schedule mail x --id wedding --every 1h >/dev/null
+"$belfry" schedule market x --id west --in 1h >/dev/null
+is a_topic_before_an_id 'mail market' offered get ma
+is ids_of_the_topic 'wedding welcome' offered get mail we
+is ids_of_another_topic 'west' offered cancel market we
+is an_id_behind_an_id 'wedding welcome' offered cancel mail some we
+is no_ids_of_a_worker '' offered work mail we
+is options_after_an_id '--in' offered reschedule mail welcome --i
 touch path1 path2
 is paths 'path1 path2' offered schedule mail --file path
 is paths_of_a_folder 'path1 path2' offered doctor path
@@ -64,6 +73,8 @@ echo 'ok   every_option_is_offered_and_no_other'
 
 # The scripts of other shells are inspected, and run if the shell is installed.
 like zsh_has_descriptions '*#compdef belfry*--conflict*replace keep*' "$belfry" completion zsh
+like zsh_offers_ids "*1:topic:_belfry_topics' '[*]:id:_belfry_ids*" "$belfry" completion zsh
+like fish_offers_ids '*seen_subcommand_from get; and test*-ge 3*belfry list*' "$belfry" completion fish
 like fish_has_descriptions '*complete -c belfry*-l conflict*replace keep*' "$belfry" completion fish
 "$belfry" completion zsh >script.zsh
 "$belfry" completion fish >script.fish

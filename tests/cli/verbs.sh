@@ -329,12 +329,32 @@ for verb in serve schedule cancel reschedule get list claim ack fail release ext
     export import top; do
     "$belfry" help "$verb" >help || fail "help $verb: exits with $?"
     grep -q "^usage: belfry $verb" help || fail "help $verb: $(cat help)"
-    [ "$(wc -l <help)" -le 40 ] || fail "help $verb does not fit a screen"
+    [ "$(wc -l <help)" -le 46 ] || fail "help $verb does not fit a screen"
+    [ "$(tail -n 3 help | head -n 1)" = examples: ] || fail "help $verb has no two examples"
+    tail -n 2 help | sed 's/^    //' >>examples
     "$belfry" "$verb" --help | cmp -s - help || [ "$verb" = topics ] || fail "$verb --help differs"
     "$belfry" help | grep -q "^    $verb " || fail "help does not list $verb"
 done
 echo 'ok   help_has_every_verb'
-is help_fits_a_screen yes bash -c "[ \$('$belfry' help | wc -l) -le 40 ] && echo yes"
+before=$BELFRY_SERVER before_server=$server
+serve examples --store memory --clock virtual
+"$belfry" schedule mail x --id welcome-7 >/dev/null
+token=none
+mkdir bin && ln -s "$belfry" bin/belfry
+printf '0 9 * * * true\n' >crontab.txt
+while read -r line; do
+    case $line in *' serve '* | *' work '* | *' top'* | *' bench '* | *' backup '* | *'>~'*) continue ;; esac
+    (PATH="$PWD/bin:$PATH" eval "$line") >/dev/null 2>errors </dev/null
+    [ $? -ne 2 ] || fail "the example $line: $(cat errors)"
+done <examples
+echo 'ok   examples_are_understood'
+BELFRY_SERVER=$before server=$before_server
+is help_fits_a_screen yes bash -c "[ \$('$belfry' help | wc -l) -le 50 ] && echo yes"
+like help_has_groups '*
+Working
+    work *
+Servers
+    serve *' "$belfry" help
 like help_of_help '*usage: belfry VERB*' "$belfry" help help
 exits help_for_what_is_no_verb 2 'unknown verb' "$belfry" help nothing
 json version_as_json '"version" in j' "$belfry" version --json
