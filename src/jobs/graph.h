@@ -39,7 +39,7 @@ struct bel_job_node {
     uint32_t topic_index;                        /* in `topics` */
     uint32_t depth;                              /* longest path from a task without dependencies */
     uint32_t cost;                               /* 0 to BEL_JOB_COST_MAX; default 0 */
-    uint8_t priority;                            /* default BEL_PRIORITY_DEFAULT */
+    uint8_t priority;                            /* default BEL_TASK_PRIORITY_DEFAULT */
     enum bel_when when;                          /* BEL_WHEN_NOW: due when unblocked */
     uint64_t delay_ms;                           /* BEL_WHEN_IN: from when the task is unblocked */
     struct bel_wall at;                          /* BEL_WHEN_AT: not before */
@@ -56,18 +56,16 @@ struct bel_job_topic {
 };
 
 /* A job that begins when this one has ended. Its graph has an id: the one in the text, or
- * "<parent>.<n>" with n from 1, the place in `then`. With an id of the parent that is still to be
- * generated, the graph's id is only the part after it, ".<n>", and is_id_suffix is set. */
+ * "<parent>.<n>" with n from 1, the place in `then`. */
 struct bel_job_then {
-    enum bel_edge_policy on; /* success: the parent is done; failure: it is failed; cancelled
-                                    parents have no follower */
-    bool is_id_suffix;
+    enum bel_edge_policy on;     /* success: the parent is done; failure: it has failed; always: one
+                                    of these. Nothing follows a cancelled job */
     struct bel_view text;        /* the JSON text of the job */
     struct bel_job_graph *graph; /* it has no rule */
 };
 
 struct bel_job_graph {
-    struct bel_view id; /* empty: to be generated, BEL_JOB_ID_MADE_BYTES long */
+    struct bel_view id;
     uint8_t priority;
     uint64_t timeout_ms;   /* 0: none */
     uint64_t pace_ms;      /* 0: none */
@@ -88,10 +86,6 @@ struct bel_job_graph {
     uint32_t then_count;
     struct bel_arena memory; /* private: all that the graph points to */
     size_t bytes;            /* private: of `memory` */
-};
-
-enum {
-    BEL_JOB_ID_MADE_BYTES = 26, /* of a generated id */
 };
 
 /* Returns the edges of a task: to what it comes after, and to what comes after it. */

@@ -13,7 +13,7 @@
  * Nothing outside of the parser changes. An error names its place: "tasks[3].foo: unknown field".
  */
 
-#include "core/why.h"
+#include "core/siphash.h"
 #include "jobs/graph.h"
 
 struct bel_zones;
@@ -28,9 +28,12 @@ struct bel_job_parser_options {
     struct bel_view
         text; /* must not change while the parser exists, or `then` of its graph is used */
     struct bel_view id; /* of the job, if the text has none or the same; empty: as in the text */
+    struct bel_view made_id; /* of the job, if neither the text nor `id` has one; BEL_EINVAL if it
+                                is needed and empty */
     struct bel_job_limits limits;
-    struct bel_zones *zones; /* for names of zones; NULL: only UTC */
-    struct bel_wall now;     /* for plans */
+    struct bel_zones *zones;       /* for names of zones; NULL: only UTC */
+    struct bel_wall now;           /* for plans */
+    struct bel_siphash_key secret; /* random, so that a sender cannot choose ids that collide */
     /* An occurrence of a recurring job: the ids of the job and of its `then` get the suffix
      * "@<nominal>", the rule is left out, and {{nominal}} in payloads becomes the time in
      * RFC 3339. */
