@@ -279,8 +279,9 @@ struct bel_reply {
 struct bel_request {
     struct bel_command command;
     void (*done)(struct bel_request *request, const struct bel_reply *reply);
-    void *user; /* for the caller's use */
-    struct {    /* private to the carrier of the request, such as a driver, while it holds it */
+    void *user;    /* for the caller's use */
+    bool is_early; /* of a read: its reply may show changes that a crash could still take back */
+    struct {       /* private to the carrier of the request, such as a driver, while it holds it */
         void *next, *prev, *carrier;
         void (*done)(struct bel_request *request, const struct bel_reply *reply);
     } via;

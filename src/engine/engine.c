@@ -95,7 +95,9 @@ __attribute__((noinline)) static int run_late(struct bel_engine *engine,
     int err = commands[request->command.verb](engine, request);
     bel__answers_choose(&engine->answers, false);
     if (err == BEL_DO_WAIT) return err;
-    if (changes->count == before) after = bel__dependency(engine, request);
+    if (changes->count == before) {
+        after = request->is_early ? 0 : bel__dependency(engine, request);
+    }
     request->own.words[BEL_OWN_AFTER] = after;
     return err;
 }

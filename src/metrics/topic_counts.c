@@ -69,6 +69,7 @@ static void request_topic(struct bel_topic_counts *census, size_t index, struct 
         .command = {.verb = BEL_VERB_TOPIC, .target.topic = {topic->name, name.bytes}},
         .done = store_topic,
         .user = census,
+        .is_early = true,
     };
     bel_backend_submit(census->backend, &census->requests[index]);
 }
@@ -120,8 +121,10 @@ void bel__topic_counts_begin(struct bel_topic_counts *census, struct bel_backend
     census->is_under_way = true;
     census->backend = backend;
     census->begun = now;
-    census->names = (struct bel_request){
-        .command = {.verb = BEL_VERB_TOPICS}, .done = store_names, .user = census};
+    census->names = (struct bel_request){.command = {.verb = BEL_VERB_TOPICS},
+                                         .done = store_names,
+                                         .user = census,
+                                         .is_early = true};
     bel_backend_submit(backend, &census->names);
 }
 

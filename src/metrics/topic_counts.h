@@ -6,8 +6,9 @@
  * topic_counts - a census: the number of timers per topic and state.
  *
  * A census sends requests to the backend in two rounds, first for the names of the topics, then for
- * all topics at once. It therefore takes two turns, not one per topic. The results of the last
- * census stay readable while the next one runs.
+ * all topics at once. It therefore takes two turns, not one per topic, and waits for no disk: its
+ * numbers may include changes that are not durable yet. The results of the last census stay
+ * readable while the next one runs.
  */
 
 #include "belfry/backend.h"

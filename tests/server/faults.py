@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 import rig
 from rig import Refusal, Server, main
@@ -133,6 +134,34 @@ def test_a_slow_disk_holds_up_only_those_who_write():
         writer.close()
         os.kill(server.pid, signal.SIGTERM)
         assert server.wait() == 0
+
+
+def test_a_hanging_disk_holds_up_no_figures():
+    """/metrics, INFO, and what is synced: while a sync hangs for longer than the test waits."""
+    with Traced("delay_enter=60000000:when=60+", "--sync", "thread", "--http", "127.0.0.1:0") as server:
+        url = f"http://{server.places['http']}"
+        writer, count = server.client(), 0
+        with server.client() as reader:
+            reader.ask("SCHEDULE", "quiet", "x", "ID", "q", "IN", "1h")
+            while count < 1000:
+                writer.send("SCHEDULE", "t", count, "ID", count, "IN", "1h")
+                if not select.select([writer.socket], [], [], 3)[0]:
+                    break
+                writer.read()
+                count += 1
+            assert count < 1000, "no sync hangs"
+            for _ in range(2):
+                with urllib.request.urlopen(url + "/metrics", timeout=rig.DEADLINE) as page:
+                    text = page.read().decode()
+                assert 'topic="t"' in text and 'topic="quiet"' in text, text
+            assert "timers_scheduled:" in reader.ask("INFO")
+            assert reader.ask("TOPICS") == ["quiet", "t"]
+            for command in (("GET", "quiet", "q"), ("LIST", "quiet"), ("TOPIC", "quiet"),
+                            ("AGENDA", "TOPIC", "quiet")):
+                assert reader.ask(*command)
+            assert not is_readable(writer), "the sync has ended"
+        server.process.kill()  # first: strace would hold the server until the delay is over
+        server.kill()
 
 
 if not can_trace():

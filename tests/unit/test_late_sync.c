@@ -177,6 +177,35 @@ static void a_read_of_what_is_synced_waits_for_nothing(void)
     teardown();
 }
 
+/* Statistics are told at once, whatever is not synced; a change never is. */
+static void an_early_read_waits_for_nothing(void)
+{
+    const struct bel_command reads[] = {
+        of_topic(BEL_VERB_TOPIC, "fresh"),
+        of_topic(BEL_VERB_TOPIC, "new"),
+        {.verb = BEL_VERB_TOPICS},
+    };
+    struct asked unsynced, other, early;
+    prepare(&unsynced);
+    submit(&other, schedule("new", "a", MS_NS));
+    turn();
+    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+        CHECK_NOTE("read %zu", i);
+        early.request = (struct bel_request){.command = reads[i], .is_early = true};
+        ask_submit(backend, &early.request, &early.answer);
+        turn();
+        CHECK(early.answer.is_done);
+    }
+    early.request = (struct bel_request){.command = schedule("new", "b", MS_NS), .is_early = true};
+    ask_submit(backend, &early.request, &early.answer);
+    turn();
+    CHECK(!early.answer.is_done && !unsynced.answer.is_done && !other.answer.is_done);
+    sync();
+    sync();
+    CHECK(early.answer.is_done && unsynced.answer.is_done && other.answer.is_done);
+    teardown();
+}
+
 /* In the turn of the change, and in a later one. */
 static void a_read_waits_for_the_change_that_it_shows(void)
 {
@@ -373,6 +402,7 @@ static void others_go_on_while_additions_wait(void)
 int main(void)
 {
     RUN(a_read_of_what_is_synced_waits_for_nothing);
+    RUN(an_early_read_waits_for_nothing);
     RUN(a_read_waits_for_the_change_that_it_shows);
     RUN(what_is_gone_is_gone_when_that_is_synced);
     RUN(a_reply_waits_for_its_own_sync_and_no_later_one);
