@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    INFO_FIELDS = 6, /* of a command, in the order of Redis */
+    INFO_FIELDS = 10, /* of a command, in the order of Redis 7 */
     NAME_BYTES = 32,
 };
 
@@ -59,6 +59,22 @@ static const char *flag_of(const struct bel_command_entry *entry)
     }
 }
 
+/* Returns the category of Redis that is nearest to the permission of a command. */
+static const char *category_of(const struct bel_command_entry *entry)
+{
+    switch (entry->permission) {
+    case BEL_PERMISSION_READ:
+        return "@read";
+    case BEL_PERMISSION_WRITE:
+    case BEL_PERMISSION_WORK:
+        return "@write";
+    case BEL_PERMISSION_ADMIN:
+        return "@admin";
+    default:
+        return "@connection";
+    }
+}
+
 static void write_info(struct bel_resp_writer *writer, const struct bel_command_entry *entry)
 {
     bel__resp_array(writer, INFO_FIELDS);
@@ -69,6 +85,11 @@ static void write_info(struct bel_resp_writer *writer, const struct bel_command_
     bel__resp_integer(writer, 0); /* first key, last key, step: commands have no cluster keys */
     bel__resp_integer(writer, 0);
     bel__resp_integer(writer, 0);
+    bel__resp_array(writer, 1);
+    bel__resp_simple(writer, category_of(entry));
+    bel__resp_array(writer, 0); /* tips, key specifications, subcommands */
+    bel__resp_array(writer, 0);
+    bel__resp_array(writer, 0);
 }
 
 /* --- DOCS --- */

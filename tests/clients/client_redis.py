@@ -54,6 +54,15 @@ def test_connecting():
     refused(redis.ResponseError, "", connect(db=1).ping)
 
 
+def check_commands(client):
+    commands = client.command()
+    assert len(commands) == client.command_count() and "schedule" in commands
+    assert commands["ack"]["arity"] == -2 and commands["get"]["arity"] == 3, commands
+    if VERSION >= (5, 0):
+        assert list(commands["get"]["acl_categories"]) == ["@read"], commands["get"]
+        assert commands["get"]["subcommands"] == [], commands["get"]
+
+
 def test_what_it_knows_of_the_server():
     with connect(client_name="me") as client:
         assert client.client_id() > 0
@@ -65,9 +74,7 @@ def test_what_it_knows_of_the_server():
         info = client.info()
         assert info["tcp_port"] == PORT and info["belfry_version"], info
         assert client.info("store")["store"] == "memory"
-        commands = client.command()
-        assert len(commands) == client.command_count() and "schedule" in commands
-        assert commands["ack"]["arity"] == -2 and commands["get"]["arity"] == 3, commands
+        check_commands(client)
         assert client.execute_command("CLIENT", "SETINFO", "LIB-NAME", "redis-py") in ("OK", True)
 
 
@@ -207,6 +214,7 @@ def test_version_3():
         raise Skip(f"redis-py {redis.__version__} has only version 2")
     with connect(protocol=3) as client:
         assert client.ping() is True
+        check_commands(client)
         client.execute_command("SCHEDULE", "py/three", "x", "ID", "a", "IN", "1h")
         timer = client.execute_command("GET", "py/three", "a")
         assert isinstance(timer, dict) and timer["state"] == "scheduled", timer

@@ -3,6 +3,7 @@
 
     run.py BELFRY hiredis PROGRAM
     run.py BELFRY redis-py SCRIPT
+    run.py BELFRY redis-py-new SCRIPT FOLDER     the newest from PyPI, installed in FOLDER
     run.py BELFRY node SCRIPT FOLDER     FOLDER is where its packages are installed
 
 The client is a program: it is given both ports and a key, prints `ok   name` for every case, and
@@ -39,6 +40,30 @@ def find_python():
     skip("redis-py: no python3 here has the module redis (package python3-redis)")
 
 
+def install_python(source, folder):
+    """Installs what a list of requirements names, unless that was done before. Returns python."""
+    wanted = open(source).read()
+    python = os.path.join(folder, "bin", "python")
+    os.makedirs(folder, exist_ok=True)
+    lock = open(os.path.join(folder, "lock"), "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    stamp = os.path.join(folder, "installed")
+    if os.path.exists(stamp) and open(stamp).read() == wanted:
+        return python
+    for command in ([sys.executable, "-m", "venv", folder],
+                    [python, "-m", "pip", "install", "--quiet", "--retries", "1", "--upgrade",
+                     "-r", source]):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            skip(f"redis-py: the newest cannot be installed: {error}")
+        if done.returncode != 0:
+            skip("redis-py: the newest cannot be installed:\n" + done.stderr[-2000:])
+    with open(stamp, "w") as file:
+        file.write(wanted)
+    return python
+
+
 def install_packages(source, folder):
     """Installs what package-lock.json names, unless that was done before."""
     names = ("package.json", "package-lock.json")
@@ -71,6 +96,9 @@ def command_of(kind, arguments):
     if kind == "redis-py":
         return [find_python(), *arguments]
     script, folder = arguments
+    if kind == "redis-py-new":
+        requirements = os.path.join(os.path.dirname(script), "python", "redis.txt")
+        return [install_python(requirements, os.path.abspath(folder)), script]
     for program in ("node", "npm"):
         if shutil.which(program) is None:
             skip(f"node: there is no {program} here (packages nodejs and npm)")

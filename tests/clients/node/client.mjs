@@ -90,7 +90,9 @@ const cases = {
             assert.equal(mine.resp, version);
             const commands = await client.command();
             assert.equal(commands.length, await client.commandCount());
-            assert.equal(commands.find(({ name }) => name === 'get').arity, 3);
+            const get = commands.find(({ name }) => name === 'get');
+            assert.equal(get.arity, 3);
+            assert.deepEqual([...get.categories], ['@read']);
             assert.ok((await client.info('server')).includes(`tcp_port:${port}`));
             assert.equal((await client.hello()).proto, version);
             await client.close();
