@@ -26,6 +26,7 @@
 #include "belfry/misfire.h"
 #include "belfry/overlap.h"
 #include "belfry/plan.h"
+#include "belfry/pressure.h"
 #include "belfry/rrule.h"
 #include "belfry/runtime.h"
 #include "belfry/spread.h"

@@ -20,6 +20,7 @@
 #include "belfry/backend.h"
 #include "belfry/declare.h"
 #include "belfry/error.h"
+#include "belfry/pressure.h"
 #include "belfry/stats.h"
 #include "belfry/zone.h"
 
@@ -87,6 +88,12 @@ struct bel_backend *bel_engine_backend(struct bel_engine *engine);
 
 /* Returns the live counters of an engine, which are valid as long as the engine. */
 const struct bel_engine_stats *bel_engine_stats(const struct bel_engine *engine);
+
+/* Tells an engine how much of the limits outside of it is used; belfry/pressure.h says what
+ * follows. Call it about once a second, between turns. The engine measures the depth of its topics
+ * itself, in the same call. Returns whether the level has changed: take a turn then, because tasks
+ * may start sooner. An engine that was just opened, or gets no samples, is under no pressure. */
+bool bel_engine_pressure(struct bel_engine *engine, const struct bel_pressure_sample *sample);
 
 /* Starts a backup of all acknowledged changes to a directory that does not exist, is empty, or has
  * an unfinished backup, which is replaced. A thread copies while the engine continues to take

@@ -6,6 +6,8 @@
  * stats - counters of an open engine, for metrics and alerts.
  */
 
+#include "belfry/pressure.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,10 +25,11 @@ struct bel_engine_stats {
     uint64_t leases_lost;   /* expired without a report from the worker: crashes */
     uint64_t leases_lapsed; /* expired soon after the engine was opened; not counted as crashes */
     uint64_t skips[BEL_ENGINE_SKIPS];
-    uint64_t clock_steps; /* times the wall clock was set */
-    bool is_disk_low;     /* now: the disk is nearly full, and SCHEDULE is refused */
-    uint64_t dead;        /* timers that became dead */
-    uint64_t expired;     /* timers that expired before they were claimed */
+    uint64_t clock_steps;               /* times the wall clock was set */
+    bool is_disk_low;                   /* now: the disk is nearly full, and SCHEDULE is refused */
+    uint64_t dead;                      /* timers that became dead */
+    uint64_t expired;                   /* timers that expired before they were claimed */
+    struct bel_pressure_state pressure; /* now: as of the last sample */
 };
 
 #endif

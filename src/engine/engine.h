@@ -10,7 +10,7 @@
  *     lease_timeout.c   a turn: leases end
  *     migration.c       a turn: rows that older formats do not have are added
  *     backup.c          copies the data directory while the engine is open
- *     health.c          checks of the data that a server makes
+ *     health.c          what a server measures and checks outside of the engine
  *     commands/         the commands, one file each
  *     state/            topics, timers, leases, plans, and every change of them
  *     rows/             keys and records as bytes

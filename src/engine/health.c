@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a server tells the engine's store about checks of its data. */
+/* What a program tells an engine about its surroundings: limits, and checks of the data. */
 #include "engine/engine.h"
+
+bool bel_engine_pressure(struct bel_engine *engine, const struct bel_pressure_sample *sample)
+{
+    return bel__pressure_sample(engine, sample);
+}
 
 void bel__engine_trust(struct bel_engine *engine)
 {

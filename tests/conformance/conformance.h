@@ -21,6 +21,7 @@
 
 #include "../check.h"
 #include "belfry/backend.h"
+#include "belfry/pressure.h"
 #include "belfry/zone.h"
 #include "heard.h"
 
@@ -54,12 +55,13 @@ enum {
     CAN_REOPEN = 1 << 0,    /* can be closed, and opened again with its data */
     CAN_STEP_WALL = 1 << 1, /* distinguishes a wall clock that was set from time that has passed */
     CAN_GROUP = 1 << 2,     /* groups and concurrency */
-    CAN_ALL = (1 << 3) - 1,
+    CAN_PRESS = 1 << 3,     /* can be told how much of its limits is used */
+    CAN_ALL = (1 << 4) - 1,
 };
 
 struct subject;
 
-/* A kind of backend. All fields are required, except `reopen`, which may be NULL. */
+/* A kind of backend. All fields are required, except `reopen` and `press`, which may be NULL. */
 struct kind {
     const char *name;
     unsigned can;
@@ -69,6 +71,8 @@ struct kind {
     void (*close)(struct subject *s);
     /* Closes the backend, and opens it at s->now, which has been moved. */
     void (*reopen)(struct subject *s);
+    /* Passes a sample of pressure. */
+    void (*press)(struct subject *s, const struct bel_pressure_sample *sample);
 };
 
 struct token {

@@ -53,18 +53,25 @@ static void reopen_directory(struct subject *s)
     open_engine(s);
 }
 
+static void press_engine(struct subject *s, const struct bel_pressure_sample *sample)
+{
+    (void)bel_engine_pressure(s->context, sample);
+}
+
 int main(int argc, char **argv)
 {
     static const struct kind memory = {.name = "the engine in memory",
-                                       .can = CAN_STEP_WALL | CAN_GROUP,
+                                       .can = CAN_STEP_WALL | CAN_GROUP | CAN_PRESS,
                                        .open = open_engine,
-                                       .close = close_engine};
+                                       .close = close_engine,
+                                       .press = press_engine};
     static const struct kind directory = {.name = "the engine in a directory",
                                           .can = CAN_ALL,
                                           .is_slow = true,
                                           .open = open_directory,
                                           .close = close_directory,
-                                          .reopen = reopen_directory};
+                                          .reopen = reopen_directory,
+                                          .press = press_engine};
     bool is_long = getenv("BEL_TEST_LONG") != NULL; /* NOLINT(concurrency-mt-unsafe) */
     if (argc <= 1 || strcmp(argv[1], "--directory") != 0) {
         return conformance_run(&memory, argc > 1 ? argv[1] : NULL);

@@ -23,12 +23,18 @@ static void reopen_model(struct subject *s)
     model_reopen(s->context, s->now);
 }
 
+static void press_model(struct subject *s, const struct bel_pressure_sample *sample)
+{
+    model_pressure(s->context, sample);
+}
+
 int main(int argc, char **argv)
 {
     static const struct kind kind = {.name = "the model",
                                      .can = CAN_ALL,
                                      .open = open_model,
                                      .close = close_model,
-                                     .reopen = reopen_model};
+                                     .reopen = reopen_model,
+                                     .press = press_model};
     return conformance_run(&kind, argc > 1 ? argv[1] : NULL);
 }

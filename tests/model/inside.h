@@ -64,8 +64,9 @@ struct topic {
     char *name;
     struct settings settings;
     bool paused;
-    uint64_t served;   /* model's count of deliveries at its last one; 0: never */
-    struct list turns; /* struct turn, of the shares that were served */
+    bool is_near_depth; /* at the level critical, as of the last sample of pressure */
+    uint64_t served;    /* model's count of deliveries at its last one; 0: never */
+    struct list turns;  /* struct turn, of the shares that were served */
 };
 
 struct outcome {
@@ -141,6 +142,7 @@ struct model {
     int64_t boot_opened_ms, engine_opened_ms, open_opened_ms;
 
     uint64_t sequence, tokens, served; /* numbers given so far */
+    int pressure[BEL_PRESSURE_CAUSES]; /* levels by cause */
 };
 
 /* memory.c: aborts if there is no memory. */
@@ -225,6 +227,13 @@ bool model_ring_first(struct model *model);
 /* Called when an occurrence of the plan has ended: another may be unblocked, or the plan gets a
  * next time. */
 void model_occurrence_ended(struct model *model, struct topic *topic, struct bel_view plan_id);
+
+/* schedule.c */
+size_t model_count_unfinished(struct model *model, const struct topic *topic);
+
+/* pressure.c: whether a timer may not be added to a topic, which may be NULL; no pressure. */
+bool model_is_pressed(const struct model *model, const struct topic *topic);
+void model_pressure_forget(struct model *model);
 
 /* claims.c */
 void model_claim(struct model *model, struct bel_request *request);

@@ -266,6 +266,7 @@ void model_reopen(struct model *model, struct bel_now now)
         topic->served = 0;
         model_forget_turns(topic);
     }
+    model_pressure_forget(model);
     open_at(model, now);
 }
 

@@ -18,6 +18,7 @@
  */
 
 #include "belfry/backend.h"
+#include "belfry/pressure.h"
 #include "belfry/zone.h"
 
 #include <stdint.h>
@@ -48,5 +49,8 @@ struct bel_backend *model_backend(struct model *model);
 /* Closes a model after its last turn, and opens it again at `now`, whose boot clock may have
  * restarted. There must be no pending requests. */
 void model_reopen(struct model *model, struct bel_now now);
+
+/* Tells a model how much of the limits outside of it is used, between two turns. */
+void model_pressure(struct model *model, const struct bel_pressure_sample *sample);
 
 #endif

@@ -149,7 +149,7 @@ static struct timer *make_timer(struct model *model, const struct bel_schedule_s
     return timer;
 }
 
-static size_t count_unfinished(struct model *model, const struct topic *topic)
+size_t model_count_unfinished(struct model *model, const struct topic *topic)
 {
     size_t count = 0;
     for (size_t i = 0; i < model->timers.count; i++) {
@@ -187,7 +187,7 @@ static bool is_full(struct model *model, const struct topic *topic, const struct
 {
     if (topic == NULL || topic->settings.depth == 0 || model_is_plan(timer)) return false;
     if (old != NULL && model_is_unfinished(old) && !model_is_plan(old)) return false;
-    return count_unfinished(model, topic) >= topic->settings.depth;
+    return model_count_unfinished(model, topic) >= topic->settings.depth;
 }
 
 /* Adds a new timer to its topic, or frees it. */
@@ -206,7 +206,7 @@ static int place(struct model *model, struct timer *timer, const struct bel_sche
         model_timer_free(timer);
         return 0;
     }
-    if (is_full(model, topic, old, timer)) {
+    if (is_full(model, topic, old, timer) || model_is_pressed(model, topic)) {
         model_timer_free(timer);
         return model_refuse(reply, BEL_EFULL, "the topic is full");
     }

@@ -12,6 +12,7 @@
 #include "prop_engine.h"
 
 #include "../engine_valid.h"
+#include "../model/inside.h"
 #include "transcript.h"
 
 #include <sched.h>
@@ -240,6 +241,34 @@ static void pass_time(struct world *world)
     }
 }
 
+static struct bel_pressure_use draw_use(struct world *world)
+{
+    static const uint64_t uses[] = {0, 500, 501, 899, 900, 901, 949, 950, 951, 1000};
+    struct bel_pressure_use use = {.limit = 1000};
+    use.used = uses[random_below(&world->press, sizeof uses / sizeof uses[0])];
+    use.is_unreadable = random_below(&world->press, 30) == 0;
+    return use;
+}
+
+/* Gives both a sample, near the bounds of the levels. */
+static void press(struct world *world)
+{
+    struct bel_pressure_sample sample = {0};
+    if (!has(world, PRESSURE) || random_below(&world->press, 3) > 0) return;
+    if (random_below(&world->press, 2) == 0) sample.memory = draw_use(world);
+    if (random_below(&world->press, 2) == 0) sample.disk = draw_use(world);
+    if (random_below(&world->press, 2) == 0) sample.commit = draw_use(world);
+    (void)bel_engine_pressure(world->engine, &sample);
+    model_pressure(world->model, &sample);
+    say(world, "      memory %u, disk %u, commit %u\n", (unsigned)sample.memory.used,
+        (unsigned)sample.disk.used, (unsigned)sample.commit.used);
+    CHECK_NOTE("seed %" PRIu64, world->seed);
+    const struct bel_pressure_state *state = &bel_engine_stats(world->engine)->pressure;
+    for (int i = 0; i < BEL_PRESSURE_CAUSES; i++) {
+        CHECK((int)state->levels[i] == world->model->pressure[i]);
+    }
+}
+
 /* All timers of a topic, as one side lists them. */
 struct listing {
     struct bel_timer timers[LISTED_MAX];
@@ -358,6 +387,7 @@ static void choose_features(struct world *world)
     world->features = (unsigned)random_u64(&world->random) & 0x1ff;
     if (has(world, STEPS)) world->features &= ~(unsigned)RETENTION;
     if (world->seed % DIRECTORY_EVERY == 0) world->features |= DIRECTORY;
+    if (random_below(&world->press, 3) == 0) world->features |= PRESSURE;
     say(world, "features %x\n", world->features);
 }
 
@@ -372,7 +402,8 @@ static void open_engine(struct world *world)
 
 static void start(struct world *world, uint64_t seed, bool is_loud)
 {
-    *world = (struct world){.seed = seed, .random = seed, .look = ~seed, .is_loud = is_loud};
+    *world = (struct world){
+        .seed = seed, .random = seed, .look = ~seed, .press = ~seed / 2, .is_loud = is_loud};
     world->now = (struct bel_now){{1000 * (uint64_t)NS_PER_MS}, {START}, {NS_PER_MS}, 0};
     choose_features(world);
     const char *temporary = getenv("TMPDIR"); /* NOLINT(concurrency-mt-unsafe) */
@@ -439,6 +470,7 @@ static void run_case(uint64_t seed, bool is_loud)
     start(&world, seed, is_loud);
     for (unsigned batch = 0; batch < BATCHES; batch++) {
         size_t count = 1 + below(&world, BATCH_MAX);
+        press(&world);
         for (size_t i = 0; i < count; i++) {
             bool is_crowded = world.asked_count - i >= WAITING_MAX;
             enum bel_verb verb = choose_verb(&world);

@@ -43,6 +43,7 @@ enum feature {
     DEPTH = 1 << 6,
     WAITS = 1 << 7,
     SPREAD = 1 << 8,
+    PRESSURE = 1 << 10,
     DIRECTORY = 1 << 9, /* the engine is closed and opened again in it */
 };
 
@@ -61,7 +62,8 @@ struct token {
 
 struct world {
     uint64_t seed, random;
-    uint64_t look; /* random numbers for when to compare everything, which affect nothing else */
+    uint64_t look;  /* random numbers for when to compare everything, which affect nothing else */
+    uint64_t press; /* random numbers for samples of pressure */
     unsigned features;
     bool is_loud;
     struct bel_now now;

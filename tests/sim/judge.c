@@ -42,6 +42,8 @@ struct event {
     uint64_t batch;              /* the last one of the engine, then */
     struct list_of_orders given; /* of a turn */
     uint64_t refused;            /* of those, by place: the engine had no room */
+    bool has_sample;             /* before the turn: */
+    struct bel_pressure_sample sample;
 };
 
 struct judge {
@@ -59,6 +61,8 @@ struct judge {
     struct list_of_orders waiting; /* orders that the model has */
     struct list_of_orders decided; /* by the model, and not yet told by the engine */
     struct differ differ;
+    bool has_sample; /* of the next turn */
+    struct bel_pressure_sample sample;
 };
 
 static uint64_t word_of(void *context)
@@ -153,6 +157,7 @@ static void live(struct judge *judge, const struct event *event)
     judge->word = event->word;
     switch (event->kind) {
     case EVENT_TURN:
+        if (event->has_sample) model_pressure(judge->model, &event->sample);
         for (size_t i = 0; i < event->given.count; i++) {
             struct order *order = event->given.items[i];
             if (i < 64 && (event->refused >> i & 1) != 0) continue;
@@ -196,6 +201,9 @@ static void live_again(struct judge *judge, size_t count)
 void judge_turn(struct judge *judge, const struct list_of_orders *submitted)
 {
     struct event *event = add_event(judge, EVENT_TURN);
+    event->has_sample = judge->has_sample;
+    event->sample = judge->sample;
+    judge->has_sample = false;
     for (size_t i = 0; i < submitted->count; i++) {
         list_add(&event->given, submitted->items[i]);
     }
@@ -222,6 +230,12 @@ void judge_say(struct judge *judge, const struct list_of_orders *looks)
     struct event look = {.kind = EVENT_TURN, .now = judge->world->now, .given = *looks};
     live(judge, &look);
     say_model(judge, looks);
+}
+
+void judge_press(struct judge *judge, const struct bel_pressure_sample *sample)
+{
+    judge->has_sample = true;
+    judge->sample = *sample;
 }
 
 void judge_withdraw(struct judge *judge, struct order *order)

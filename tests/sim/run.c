@@ -120,7 +120,9 @@ static void remember(struct world *world, const struct order *order)
 /* The engine has refused what the model would have done. */
 static bool is_refusal(const struct bel_reply *reply)
 {
-    if (reply->err == BEL_EFULL) return strstr(reply->why, "depth") == NULL;
+    if (reply->err == BEL_EFULL) {
+        return strstr(reply->why, "depth") == NULL && strstr(reply->why, "pressure") == NULL;
+    }
     return reply->err == BEL_ENOMEM || reply->err == BEL_EBUSY;
 }
 
@@ -734,6 +736,7 @@ static void step(struct world *world)
     bool is_warm = world->drawn * 10 < world->config.orders;
     if (!is_warm) arm(world);
     copy_draw(world->copy);
+    press_draw(world);
     draw_turn(world);
     if (world->has_failed) return;
     if (run_is_down(world)) {
@@ -762,6 +765,7 @@ static void live_through(struct world *world)
     disarm(world);
     world->is_healed = true;
     say(world, "      healed\n");
+    press_end(world);
     if (has_fault(world, FAULT_SPACE)) check_space(world);
     if (world->speakers != NULL && chance(world, 70)) speakers_drain(world->speakers);
     if (world->has_failed) return;

@@ -145,6 +145,7 @@ struct config config_draw(uint64_t seed, uint64_t orders, const bool *faults)
     config.reopen_in_1000 = 2 + (unsigned)random_below(&random, 30);
     config.worker_in_100 = 5 + (unsigned)random_below(&random, 50);
     draw_speech(&config, ~seed);
+    config.has_pressure = seed % 3 == 1;
     return config;
 }
 
@@ -362,7 +363,8 @@ void world_init(struct world *world, const struct config *config)
 {
     bool has_judge = !config->faults[FAULT_SPACE] && !config->faults[FAULT_MEMORY] &&
                      !config->faults[FAULT_TINY];
-    *world = (struct world){.config = *config, .random = config->seed};
+    *world = (struct world){
+        .config = *config, .random = config->seed, .press_random = ~config->seed / 2};
     world->hash = UINT64_C(0xcbf29ce484222325);
     memory_fail_in(0);
     memory_enter(false);

@@ -13,7 +13,7 @@
  *     speakers.c clients of a server           tap.c      between their sessions and the engine
  *     listen.c   what they hear                drain.c    how a history begins and ends
  *     keys.c     what they may do              copy.c     backups
- *     web.c      orders over HTTP
+ *     web.c      orders over HTTP              press.c    how close limits are
  *     walk.c     lists, page by page           watch.c    what an engine shows of itself
  *
  * The judge is exact: it gives a naive model the same requests at the same times and compares
@@ -122,6 +122,7 @@ struct config {
     unsigned cut_in_100;
     size_t output_bytes_max, commands_max; /* of a session */
     bool has_keys;                         /* clients must authenticate */
+    bool has_pressure;                     /* limits are close, now and then */
 };
 
 struct bel_store;
@@ -196,6 +197,7 @@ struct web;
 struct world {
     struct config config;
     uint64_t random;
+    uint64_t press_random; /* of press.c */
     struct bel_now now;
     struct disk *disk;
     struct sim_tree tree;
@@ -318,6 +320,8 @@ bool judge_compare(struct judge *judge, bool is_all);
 /* Prints what the model has, for people. */
 void judge_say(struct judge *judge, const struct list_of_orders *looks);
 void judge_withdraw(struct judge *judge, struct order *order);
+/* A sample of pressure before the next turn, for the model to get the same. */
+void judge_press(struct judge *judge, const struct bel_pressure_sample *sample);
 /* The engine was opened and `looks` were answered: where is it? If room was tight, the last turn
  * may have been refused something. False if it is nowhere, or nobody can tell. */
 bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_orders *looks);
@@ -371,6 +375,12 @@ struct bel_request *web_ask(struct order *order);
 /* Checks the page that the answer becomes. */
 void web_told(const struct order *order, const struct bel_reply *reply);
 void web_free(struct web *web);
+
+/* --- press.c --- */
+
+/* Now and then, before a turn: a sample of pressure. At the end: there is none any more. */
+void press_draw(struct world *world);
+void press_end(struct world *world);
 
 /* --- drain.c --- */
 

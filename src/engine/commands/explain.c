@@ -304,6 +304,19 @@ static void tell_workers(struct telling *telling)
         topic->leased, plural(topic->leased), topic->leased == 1 ? "is" : "are");
 }
 
+/* Tells the level of pressure, which delays the starts of tasks of jobs and nothing else. */
+static void tell_pressure(struct telling *telling)
+{
+    const struct bel_pressure_state *state = &telling->engine->stats.pressure;
+    if (state->level == BEL_PRESSURE_NONE) return;
+    say(telling,
+        "The pressure is %s (%s): two tasks of one job start at least %s apart; other timers are "
+        "delivered as usual%s.",
+        bel_pressure_level_name(state->level), bel_pressure_cause_name(state->cause),
+        lasting(bel__pressure_pace_ms(state->level)).text,
+        state->level == BEL_PRESSURE_CRITICAL ? ", and new ones are refused" : "");
+}
+
 static void tell_ready(struct telling *telling)
 {
     int64_t due = bel__timer_due(telling->engine, telling->found);
@@ -314,6 +327,7 @@ static void tell_ready(struct telling *telling)
     tell_share(telling);
     tell_line(telling);
     tell_workers(telling);
+    tell_pressure(telling);
     tell_expiry(telling);
 }
 

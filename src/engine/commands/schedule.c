@@ -315,6 +315,7 @@ static int schedule(struct bel_engine *engine, const struct bel_schedule_spec *s
     }
     err = check_depth(engine, spec, scheduling, reply);
     bool stays = scheduling->has_old && old_stays(engine, spec, scheduling);
+    if (err == 0 && !stays) err = bel__pressure_check(engine, scheduling->topic, reply);
     if (err != 0 && !stays) return err;
     reply->err = 0;
     reply->id = scheduling->record.id;

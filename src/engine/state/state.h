@@ -10,6 +10,7 @@
  *     plans         occurrence ---> plan ---> plan_rule, plan_bounds
  *     timers        timer: change one ---> timer_lookup: find one
  *     memory        ready  lease  wait  wakes  topic  settings  answers  dependency  times
+ *                   pressure
  *     order         picker, picker_check ---> share
  *
  * timer and lease report their changes to reactions, through a table: timer_events.h.
@@ -25,6 +26,7 @@
 #include "engine/state/expiry.h"
 #include "engine/state/lease.h"
 #include "engine/state/plan_bounds.h"
+#include "engine/state/pressure.h"
 #include "engine/state/request_list.h"
 #include "engine/state/timer_events.h"
 #include "engine/state/times.h"
@@ -67,6 +69,7 @@ struct bel_engine {
     struct bel_expiry expiry;
     struct bel_migration migration;
     struct bel_engine_stats stats;
+    struct bel_depth_scan depth_scan;
 
     /* Requests, in the order of their stages. */
     struct bel_request_list submitted;

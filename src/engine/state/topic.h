@@ -40,6 +40,7 @@ struct bel_topic_state {
     bool is_dirty;                    /* `numbers` differ from their row; see next_dirty */
     bool has_number_row;
     bool has_late_tick;
+    bool is_near_depth;            /* its depth is at the level critical: pressure.h */
     bool is_expiry_behind;         /* is in engine->expiry's list */
     struct bel_settings *settings; /* NULL: all defaults */
     struct bel_topic_state *next_dirty;

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A sample updates the levels at once. Its depth is that of the topic that is closest to its
+ * `depth`, as of the last turn; SCAN_MAX topics are looked at in one sample:
+ *
+ *     topics     0 ............ SCAN_MAX ............ 2 SCAN_MAX ....... count
+ *     samples    |--- first ----|------ second -------|----- third -------|--- next search
+ *
+ * The worst of the search so far and of the complete search before counts, so that a level rises as
+ * soon as its topic is met, and falls only after all topics were looked at.
+ */
+#include "engine/state/pressure.h"
+
+#include "engine/state/state.h"
+
+#include <assert.h>
+
+enum {
+    SCAN_MAX = 1 << 14, /* topics looked at in one sample: well under 1 ms */
+    NAME_MAX = 40,      /* bytes of a topic's name in a message */
+};
+
+/* Looks at one topic: notes whether it is near its depth, and whether it is the worst so far. */
+static void look(struct bel_depth_scan *scan, struct bel_topic_state *topic)
+{
+    if (topic->settings == NULL && !topic->is_near_depth) return;
+    struct bel_pressure_use use = {.limit = bel__topic_settings(topic)->depth};
+    use.used = topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED];
+    enum bel_pressure_level before = BEL_PRESSURE_NONE;
+    if (topic->is_near_depth) before = BEL_PRESSURE_CRITICAL;
+    topic->is_near_depth = bel__pressure_next(before, &use) == BEL_PRESSURE_CRITICAL;
+    if (!bel__pressure_is_worse(&use, &scan->found)) return;
+    scan->found = use;
+    scan->found_topic = topic->number;
+}
+
+static void scan_topics(struct bel_engine *engine)
+{
+    struct bel_depth_scan *scan = &engine->depth_scan;
+    uint32_t count = engine->topics.count, left = count < SCAN_MAX ? count : SCAN_MAX;
+    while (left-- > 0) {
+        if (scan->next < count) {
+            struct bel_topic_state *topic = bel__topic_at(&engine->topics, scan->next);
+            if (topic != NULL) look(scan, topic);
+            scan->next++;
+        }
+        if (scan->next < count) continue;
+        scan->next = 0;
+        scan->before = scan->found;
+        scan->before_topic = scan->found_topic;
+        scan->found = (struct bel_pressure_use){0};
+    }
+}
+
+/* Returns the worst use of a depth that is known, and whose it is. */
+static struct bel_pressure_use worst_depth(const struct bel_depth_scan *scan, uint32_t *out_topic)
+{
+    bool is_newer = bel__pressure_is_worse(&scan->found, &scan->before);
+    *out_topic = is_newer ? scan->found_topic : scan->before_topic;
+    return is_newer ? scan->found : scan->before;
+}
+
+bool bel__pressure_sample(struct bel_engine *engine, const struct bel_pressure_sample *sample)
+{
+    uint32_t topic;
+    scan_topics(engine);
+    const struct bel_pressure_use uses[BEL_PRESSURE_CAUSES] = {
+        [BEL_PRESSURE_MEMORY] = sample->memory,
+        [BEL_PRESSURE_DISK] = sample->disk,
+        [BEL_PRESSURE_DEPTH] = worst_depth(&engine->depth_scan, &topic),
+        [BEL_PRESSURE_COMMIT] = sample->commit,
+    };
+    return bel__pressure_update(&engine->stats.pressure, uses);
+}
+
+static int refuse_unreadable(struct bel_reply *reply, enum bel_pressure_cause cause)
+{
+    return bel__refuse(reply, BEL_EFULL,
+                       "pressure is critical: the use of the %s cannot be measured; check the log",
+                       bel_pressure_cause_name(cause));
+}
+
+static int refuse_depth(const struct bel_engine *engine, const struct bel_topic_state *topic,
+                        struct bel_reply *reply)
+{
+    uint32_t number;
+    struct bel_pressure_use use = worst_depth(&engine->depth_scan, &number);
+    if (topic == NULL) topic = bel__topic_at(&engine->topics, number);
+    if (topic == NULL) return bel__refuse(reply, BEL_EFULL, "pressure is critical: depth");
+    uint64_t depth = bel__topic_settings(topic)->depth;
+    if (depth == 0) depth = use.limit;
+    return bel__refuse(reply, BEL_EFULL,
+                       "pressure is critical: topic %.*s has over 90 %% of its depth of %llu; "
+                       "claim its timers or raise the depth",
+                       topic->name_bytes < NAME_MAX ? (int)topic->name_bytes : NAME_MAX,
+                       topic->name, (unsigned long long)depth);
+}
+
+static int refuse_shared(const struct bel_pressure_state *state, enum bel_pressure_cause cause,
+                         struct bel_reply *reply)
+{
+    const struct bel_pressure_use *use = &state->uses[cause];
+    unsigned percent = bel__pressure_percent(use);
+    if (use->is_unreadable) return refuse_unreadable(reply, cause);
+    if (cause == BEL_PRESSURE_MEMORY) {
+        return bel__refuse(reply, BEL_EFULL,
+                           "pressure is critical: %u %% of the memory limit is used; acknowledge, "
+                           "cancel or purge timers, or raise --memory",
+                           percent);
+    }
+    return bel__refuse(reply, BEL_EFULL,
+                       "pressure is critical: %u %% of the disk is used; free space, purge timers, "
+                       "or move the data to a larger disk",
+                       percent);
+}
+
+int bel__pressure_check(struct bel_engine *engine, const struct bel_topic_state *topic,
+                        struct bel_reply *reply)
+{
+    struct bel_pressure_state *state = &engine->stats.pressure;
+    if (state->level < BEL_PRESSURE_CRITICAL) return 0;
+    for (unsigned i = 0; i < BEL_PRESSURE_CAUSES; i++) {
+        if (state->levels[i] < BEL_PRESSURE_CRITICAL) continue;
+        bool is_depth = i == BEL_PRESSURE_DEPTH;
+        if (is_depth && topic != NULL && !topic->is_near_depth) continue;
+        state->refusals++;
+        return is_depth ? refuse_depth(engine, topic, reply)
+                        : refuse_shared(state, (enum bel_pressure_cause)i, reply);
+    }
+    return 0;
+}
