@@ -404,6 +404,18 @@ static void told_fail(struct book *book, const struct order *order)
     entry->fails_min++;
 }
 
+/* A REVIVE or PURGE of many takes several turns. What it has done so far is seen by claims that are
+ * told before it. */
+static void doubt_again(struct book *book)
+{
+    const struct list_of_orders *asked = &book->world->asked;
+    for (size_t i = 0; i < asked->count; i++) {
+        enum bel_verb verb = asked->items[i]->requests[ENGINE_SIDE].command.verb;
+        bool may_go_on = verb == BEL_VERB_REVIVE || verb == BEL_VERB_PURGE;
+        if (may_go_on) book_submitted(book, asked->items[i]);
+    }
+}
+
 void book_told(struct book *book, struct order *order)
 {
     enum bel_verb verb = order->heard[ENGINE_SIDE]->verb;
@@ -416,6 +428,7 @@ void book_told(struct book *book, struct order *order)
         break;
     case BEL_VERB_CLAIM:
         told_claim(book, order);
+        doubt_again(book);
         break;
     case BEL_VERB_ACK:
     case BEL_VERB_CANCEL:
