@@ -101,10 +101,12 @@ static int settle(struct bel_store *store)
 }
 
 /* Refreshes the tree, and drops the frozen delta if the tree has all of it. If the refresh fails, a
- * later commit tries again. */
+ * later commit tries again, unless the tree is damaged. */
 static void renew(struct bel_store *store)
 {
-    if (store->tree->refresh(store->tree) != 0) return;
+    int err = store->tree->refresh(store->tree);
+    if (err == BEL_ECORRUPT && store->err == 0) store->err = err;
+    if (err) return;
     if (store->freeze != BEL_FREEZE_APPLIED) return;
     assert(store->tree->epoch(store->tree) == store->frozen_epoch);
     bel__delta_clear(store->frozen, store->log == NULL ? 0 : bel__delta_bytes(store->active));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Flipped bits in the pages of a tree that is in use, without a check before. A folder with timers
- * is closed, one bit of its tree is flipped, and an engine opens it and works on it:
+ * Flipped bits in the pages of a tree that is in use. A folder with timers is closed, one bit of
+ * its tree is flipped, and an engine opens it, without a check before, and works on it. Or an
+ * engine, which was told that all pages have been checked, works on it, and the bit is flipped
+ * between two of its turns:
  *
  *     named      the open or a command fails with BEL_ECORRUPT, and the store tells where; or the
  *                handler of faults in the map names the page and exits
@@ -11,7 +13,7 @@
  * Any other end is a failure: a signal, a wrong reply, another error. Half of the flips are in the
  * first bytes of a page, where the structure is.
  *
- *     fault_page 4711        runs only that seed
+ *     fault_page 4711        runs only that seed, in both ways
  */
 #include "scene.h"
 #include "shim.h"
@@ -31,6 +33,7 @@
 
 enum {
     SEEDS = 500,
+    SEEDS_RUNNING = 500,
     SEEDS_LONG = 20000,
     FOLDERS = 4, /* different folders; a seed uses one of them */
     TIMERS = 1600,
@@ -56,7 +59,8 @@ struct host {
     struct bel_backend *backend;
     struct bel_entropy_seeded entropy;
     struct bel_now now;
-    bool is_victim; /* damage is expected */
+    bool is_victim;  /* damage is expected */
+    bool is_running; /* when the bit is flipped */
     uint64_t chance;
     bool *has; /* of each number, whether the timer exists */
 };
@@ -76,6 +80,7 @@ static void host_open(struct host *host, const char *folder)
     struct bel_store_options options = {.path = folder,
                                         .segment_bytes = SEGMENT_BYTES,
                                         .segment_count = 3,
+                                        .is_tree_checked = host->is_running,
                                         .transaction_rows = 300};
     struct bel_why why = {0};
     host->now = (struct bel_now){
@@ -270,27 +275,6 @@ static void name_page(uint64_t page)
     _exit(NAMED);
 }
 
-static void run_victim(const struct host *start)
-{
-    struct host host = *start;
-    struct shim_plan plan = {.skips_syncs = true};
-    shim_watch(copy, &plan);
-    CHECK(bel__map_fault_install(name_page) == 0);
-    host_open(&host, copy);
-    work(&host);
-    checkpoint(&host);
-    work(&host);
-    list(&host);
-    bel_engine_close(host.engine);
-    host_open(&host, copy);
-    for (unsigned i = 0; i < TIMERS + TIMERS_MORE; i++) {
-        get(&host, i);
-    }
-    list(&host);
-    bel_engine_close(host.engine);
-    _exit(0);
-}
-
 /* Chooses a page: sometimes a meta page, often a branch, of which a tree has few. */
 static uint64_t choose_page(uint64_t *chance, const uint8_t *data, uint64_t count)
 {
@@ -323,12 +307,46 @@ static void flip(uint64_t *chance)
                bit);
 }
 
-static bool run_seed(uint64_t seed)
+/* --- victims --- */
+
+static void get_all(struct host *host)
+{
+    for (unsigned i = 0; i < TIMERS + TIMERS_MORE; i++) {
+        get(host, i);
+    }
+    list(host);
+}
+
+static void run_victim(struct host *host)
+{
+    struct shim_plan plan = {.skips_syncs = true};
+    shim_watch(copy, &plan);
+    CHECK(bel__map_fault_install(name_page) == 0);
+    host_open(host, copy);
+    work(host);
+    checkpoint(host);
+    if (host->is_running) flip(&host->chance);
+    work(host);
+    list(host);
+    if (host->is_running) {
+        checkpoint(host);
+        get_all(host);
+    }
+    bel_engine_close(host->engine);
+    if (host->is_running) _exit(0);
+    host_open(host, copy);
+    get_all(host);
+    bel_engine_close(host->engine);
+    _exit(0);
+}
+
+static bool run_seed(uint64_t seed, bool is_running)
 {
     unsigned which = (unsigned)(seed % FOLDERS);
-    struct host host = {.is_victim = true, .chance = seed, .has = has_timer[which]};
+    struct host host = {
+        .is_victim = true, .is_running = is_running, .chance = seed, .has = has_timer[which]};
     scene_copy(folders[which], copy);
-    flip(&host.chance);
+    if (!is_running) flip(&host.chance);
     (void)fflush(stdout);
     pid_t child = fork();
     CHECK(child >= 0);
@@ -365,20 +383,26 @@ static void make_folder(unsigned which)
     scene_check(folders[which]);
 }
 
+static void run_seeds(const char *name, struct cases cases, bool is_running)
+{
+    uint64_t named = 0;
+    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
+        named += run_seed(seed, is_running);
+    }
+    printf("ok   %s (%llu named, %llu harmless)\n", name, (unsigned long long)named,
+           (unsigned long long)(cases.last - cases.first + 1 - named));
+}
+
 int main(int argc, char **argv)
 {
-    struct cases cases = cases_of(argc, argv, SEEDS);
-    uint64_t named = 0;
-    if (argc == 1 && cases_count(1) > 1) cases.last = SEEDS_LONG;
+    struct cases cases = cases_of(argc, argv, SEEDS), running = cases_of(argc, argv, SEEDS_RUNNING);
+    if (argc == 1 && cases_count(1) > 1) cases.last = running.last = SEEDS_LONG;
     for (unsigned i = 0; i < FOLDERS; i++) {
         make_folder(i);
     }
     scene_make(copy);
-    for (uint64_t seed = cases.first; seed <= cases.last; seed++) {
-        named += run_seed(seed);
-    }
-    printf("ok   bits_of_a_tree_in_use (%llu named, %llu harmless)\n", (unsigned long long)named,
-           (unsigned long long)(cases.last - cases.first + 1 - named));
+    run_seeds("bits_of_a_tree_in_use", cases, false);
+    run_seeds("bits_of_a_tree_that_was_checked", running, true);
     for (unsigned i = 0; i < FOLDERS; i++) {
         scene_remove(folders[i]);
     }

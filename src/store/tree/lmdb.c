@@ -11,9 +11,10 @@
  * checksum because LMDB's pages have none. The count and the sum of the rows are stored in the same
  * transaction as the rows, because a damaged page can lose rows.
  *
- * LMDB does not validate pages, and damaged ones may crash it. So the pages that it will use are
- * checked before: all of them by a check of the whole file, or those on the path of each key; see
- * path_check.h.
+ * LMDB does not validate pages, and damaged ones may crash it or give wrong answers. So LMDB finds
+ * no rows here: lookup.h does. The pages that LMDB will use for a write are checked before, in each
+ * transaction; see path_check.h and bel__pages_read_head(). Only in the mode BEL_TREE_READ, in
+ * which another process may write, LMDB reads by itself.
  *
  * The reader is one long-lived read transaction. A refresh renews it, without a system call. LMDB
  * does not reuse the pages that it may read, so the file grows if the store does not refresh.
@@ -24,6 +25,7 @@
  * LMDB does its own I/O, not through struct bel_io. The simulator uses the tree in memory.
  */
 #include "store/io/row.h"
+#include "store/tree/lookup.h"
 #include "store/tree/map_fault.h"
 #include "store/tree/pages.h"
 #include "store/tree/path_check.h"
@@ -53,6 +55,7 @@ enum {
     META_PAGES = 2,
     LOCKS_BYTES = 8192, /* of LMDB's file of locks, with its default number of readers */
     FREE_TABLE = 0,     /* LMDB's handle of the table of free pages */
+    RENEWALS_MAX = 5,   /* of a reader whose meta page is overwritten meanwhile */
 };
 
 #define MAP_BYTES_MAX  (UINT64_C(1) << 40)
@@ -69,13 +72,17 @@ struct lmdb_tree {
     bool is_twin;                 /* `env` belongs to another tree */
     MDB_dbi tables, rows, states; /* `tables` has the records of the other two */
 
-    const unsigned char *map;                        /* NULL: not known */
-    struct bel_path_check *read_check, *write_check; /* of pages not yet checked; or NULL */
-    struct bel_why damage;                           /* found by the reader beside `read_check` */
+    const unsigned char *map;          /* NULL: not known, in the mode BEL_TREE_READ */
+    struct bel_path_check *read_check; /* of pages not yet checked; or NULL */
+    struct bel_path_check *write_check;
+    struct bel_lookup lookup;              /* of the reader, if the map is known */
+    struct bel_why damage, writing_damage; /* found beside the checks */
 
     MDB_txn *reader;
     MDB_cursor *read_cursor;
     struct bel_tree_state seen;
+    size_t seen_transaction; /* the one that `seen` and `lookup` belong to */
+    uint64_t written_epoch;  /* of the last transaction committed here */
 
     MDB_txn *writer; /* NULL outside a transaction, and after a commit that failed */
     MDB_cursor *write_cursor;
@@ -116,6 +123,7 @@ static int error_of(int answer)
     case MDB_INCOMPATIBLE:
     case MDB_BAD_VALSIZE:
     case MDB_BAD_DBI:
+    case MDB_MAP_RESIZED: /* only this process writes, within its map */
         return BEL_ECORRUPT;
     case MDB_VERSION_MISMATCH:
         return BEL_EUNSUPPORTED;
@@ -200,64 +208,107 @@ static int check_read(struct lmdb_tree *lmdb, const struct bel_key *key)
 
 static int check_write(struct lmdb_tree *lmdb, const struct bel_key *key)
 {
-    if (lmdb->write_check == NULL) return 0;
-    return bel__path_check_key(lmdb->write_check, key, BEL_PATH_WRITE);
+    bool is_checked = lmdb->write_check->skips_rows;
+    return bel__path_check_key(lmdb->write_check, key,
+                               is_checked ? BEL_PATH_TOUCH : BEL_PATH_WRITE);
+}
+
+/* Reads with LMDB, which does not check pages. */
+static int get_unchecked(struct lmdb_tree *lmdb, const struct bel_key *key, struct bel_view *out)
+{
+    unsigned char bytes[BEL_KEY_BYTES];
+    MDB_val name = val_of(bytes, sizeof bytes), data = {0};
+    bel__key_write(key, bytes);
+    int err = error_of(mdb_get(lmdb->reader, lmdb->rows, &name, &data));
+    return err ? err : give(lmdb, key, data, out);
 }
 
 static int lmdb_get(struct bel_tree *tree, const struct bel_key *key, struct bel_view *out)
 {
-    unsigned char bytes[BEL_KEY_BYTES];
-    MDB_val name = val_of(bytes, sizeof bytes), data = {0};
-    bel__key_write(key, bytes);
-    int err = check_read(of(tree), key);
-    if (!err) err = error_of(mdb_get(of(tree)->reader, of(tree)->rows, &name, &data));
-    return err ? err : give(of(tree), key, data, out);
+    struct lmdb_tree *lmdb = of(tree);
+    if (lmdb->map == NULL) return get_unchecked(lmdb, key, out);
+    int err = check_read(lmdb, key);
+    return err ? err : bel__lookup_get(&lmdb->lookup, key, out);
 }
 
-static int lmdb_seek(struct bel_tree *tree, struct bel_key *key, struct bel_view *out)
+static int seek_unchecked(struct lmdb_tree *lmdb, struct bel_key *key, struct bel_view *out)
 {
     unsigned char bytes[BEL_KEY_BYTES];
     MDB_val name = val_of(bytes, sizeof bytes), data = {0};
     bel__key_write(key, bytes);
-    int err = check_read(of(tree), key);
-    if (!err) err = error_of(mdb_cursor_get(of(tree)->read_cursor, &name, &data, MDB_SET_RANGE));
+    int err = error_of(mdb_cursor_get(lmdb->read_cursor, &name, &data, MDB_SET_RANGE));
     if (err) return err;
     if (name.mv_size != BEL_KEY_BYTES) return BEL_ECORRUPT;
     struct bel_key found = bel__key_read(name.mv_data);
-    err = give(of(tree), &found, data, out);
+    err = give(lmdb, &found, data, out);
     if (!err) *key = found;
     return err;
 }
 
-/* Gets LMDB's record of the table of rows. */
-static int get_record(struct lmdb_tree *lmdb, MDB_txn *txn, struct bel_view *out)
-{
-    char name[] = "rows";
-    MDB_val key = val_of(name, sizeof name - 1), data;
-    int err = error_of(mdb_get(txn, lmdb->tables, &key, &data));
-    if (!err) *out = (struct bel_view){data.mv_data, data.mv_size};
-    return err;
-}
-
-/* Starts a path check from the root of a transaction's tree. */
-static int start_check(struct lmdb_tree *lmdb, struct bel_path_check *check, MDB_txn *txn)
-{
-    struct bel_view record;
-    MDB_envinfo info;
-    if (check == NULL) return 0;
-    int err = get_record(lmdb, txn, &record);
-    if (!err) err = error_of(mdb_env_info(lmdb->env, &info));
-    return err ? err : bel__path_check_start(check, record, (uint64_t)info.me_last_pgno + 1);
-}
-
-static int lmdb_refresh(struct bel_tree *tree)
+static int lmdb_seek(struct bel_tree *tree, struct bel_key *key, struct bel_view *out)
 {
     struct lmdb_tree *lmdb = of(tree);
+    if (lmdb->map == NULL) return seek_unchecked(lmdb, key, out);
+    int err = check_read(lmdb, key);
+    return err ? err : bel__lookup_seek(&lmdb->lookup, key, out);
+}
+
+/* Checks what LMDB needs of a transaction's snapshot before it can use the rows. */
+static int read_head(struct lmdb_tree *lmdb, uint64_t transaction, bool writes,
+                     struct bel_pages_head *out)
+{
+    mdb_filehandle_t file;
+    struct bel_why *why = writes ? &lmdb->writing_damage : &lmdb->damage;
+    uint64_t epoch = writes ? lmdb->written_epoch : lmdb->seen.epoch;
+    int err = error_of(mdb_env_get_fd(lmdb->env, &file));
+    if (!err) err = bel__pages_read_head(file, transaction, writes, out, why);
+    if (err || out->state.epoch >= epoch) return err;
+    return bel__why_say(why, BEL_ECORRUPT, "tree/data.mdb is damaged: its state is an older one");
+}
+
+static struct bel_view record_of(const struct bel_pages_head *head)
+{
+    return (struct bel_view){head->rows, sizeof head->rows};
+}
+
+/* Sets the state that the reader sees and where its lookups start. Returns BEL_ESTALE if a writer
+ * has overwritten the meta page meanwhile. */
+static int see(struct lmdb_tree *lmdb)
+{
+    struct bel_pages_head head;
+    size_t transaction = mdb_txn_id(lmdb->reader);
+    if (lmdb->map == NULL) return read_state(lmdb, lmdb->reader, &lmdb->seen);
+    if (transaction == lmdb->seen_transaction) return 0;
+    int err = read_head(lmdb, transaction, false, &head);
+    if (!err) err = bel__lookup_start(&lmdb->lookup, record_of(&head), head.page_count);
+    if (!err && lmdb->read_check != NULL) {
+        err = bel__path_check_start(lmdb->read_check, record_of(&head), head.page_count);
+    }
+    if (err) return err;
+    lmdb->seen = head.state;
+    lmdb->seen_transaction = transaction;
+    return 0;
+}
+
+static int renew(struct lmdb_tree *lmdb)
+{
     mdb_txn_reset(lmdb->reader);
     int err = error_of(mdb_txn_renew(lmdb->reader));
     if (!err) err = error_of(mdb_cursor_renew(lmdb->reader, lmdb->read_cursor));
-    if (!err) err = read_state(lmdb, lmdb->reader, &lmdb->seen);
-    return err ? err : start_check(lmdb, lmdb->read_check, lmdb->reader);
+    return err ? err : see(lmdb);
+}
+
+/* The meta page of a reader is overwritten by the second commit after it, so several renewals in
+ * turn that come too late mean that no meta page has the number of the transaction. */
+static int lmdb_refresh(struct bel_tree *tree)
+{
+    int err = BEL_ESTALE;
+    for (int i = 0; i < RENEWALS_MAX && err == BEL_ESTALE; i++) {
+        err = renew(of(tree));
+    }
+    if (err != BEL_ESTALE) return err;
+    return bel__why_say(&of(tree)->damage, BEL_ECORRUPT,
+                        "tree/data.mdb is damaged: no meta page has the last transaction");
 }
 
 static uint64_t lmdb_epoch(const struct bel_tree *tree)
@@ -274,28 +325,34 @@ static void lmdb_abort(struct bel_tree *tree)
     lmdb->writer = NULL;
 }
 
-/* Starts the prefetch from the root of the tree before the transaction. */
-static void start_prefetch(struct lmdb_tree *lmdb)
+/* Checks what a transaction will use, and starts the prefetch and the check of its pages. */
+static int start_writer(struct lmdb_tree *lmdb)
 {
-    struct bel_view record = {NULL, 0};
-    (void)!get_record(lmdb, lmdb->writer, &record);
-    bel__prefetch_start(&lmdb->prefetch, record);
+    struct bel_pages_head head;
+    int err = read_head(lmdb, (uint64_t)mdb_txn_id(lmdb->writer) - 1, true, &head);
+    if (err == BEL_ESTALE) {
+        return bel__why_say(&lmdb->writing_damage, BEL_ECORRUPT,
+                            "tree/data.mdb is damaged: no meta page has the last transaction");
+    }
+    if (err) return err;
+    lmdb->next = head.state;
+    bel__prefetch_start(&lmdb->prefetch, record_of(&head));
+    err = bel__path_check_start(lmdb->write_check, record_of(&head), head.page_count);
+    if (!err) bel__path_check_forget(lmdb->write_check);
+    return err;
 }
 
 static int lmdb_begin(struct bel_tree *tree)
 {
     struct lmdb_tree *lmdb = of(tree);
-    assert(lmdb->writer == NULL);
+    assert(lmdb->writer == NULL && lmdb->write_check != NULL);
     int dead_readers; /* of processes that were killed: they would keep pages from being reused */
     int err = error_of(mdb_reader_check(lmdb->env, &dead_readers));
-    if (!err && lmdb->write_check != NULL) err = bel__path_check_free(lmdb->write_check);
     if (!err) err = error_of(mdb_txn_begin(lmdb->env, NULL, 0, &lmdb->writer));
     if (err) return err;
-    err = read_state(lmdb, lmdb->writer, &lmdb->next);
-    if (!err) err = start_check(lmdb, lmdb->write_check, lmdb->writer);
+    err = start_writer(lmdb);
     if (!err) err = error_of(mdb_cursor_open(lmdb->writer, lmdb->rows, &lmdb->write_cursor));
     if (err) lmdb_abort(tree);
-    if (!err) start_prefetch(lmdb);
     return err;
 }
 
@@ -358,6 +415,7 @@ static int lmdb_remove(struct bel_tree *tree, const struct bel_key *key)
     if (answer == MDB_NOTFOUND) return 0;
     if (answer) return error_of(answer);
     err = uncount(lmdb, key, data);
+    if (!err) err = bel__path_check_shrink(lmdb->write_check, key, data.mv_size);
     return err ? err : error_of_writing(lmdb, mdb_cursor_del(lmdb->write_cursor, 0));
 }
 
@@ -372,6 +430,7 @@ static int lmdb_commit(struct bel_tree *tree, uint64_t epoch)
     if (answer) return error_of_writing(lmdb, answer);
     answer = mdb_txn_commit(lmdb->writer);
     lmdb->writer = NULL; /* LMDB has freed it, even on failure */
+    if (!answer) lmdb->written_epoch = epoch;
     return error_of_writing(lmdb, answer);
 }
 
@@ -405,8 +464,8 @@ static void lmdb_trust(struct bel_tree *tree)
     struct lmdb_tree *lmdb = of(tree);
     assert(lmdb->writer == NULL);
     bel__path_check_destroy(lmdb->read_check);
-    bel__path_check_destroy(lmdb->write_check);
-    lmdb->read_check = lmdb->write_check = NULL;
+    lmdb->read_check = NULL;
+    if (lmdb->write_check != NULL) lmdb->write_check->skips_rows = true;
 }
 
 static const char *lmdb_damage(const struct bel_tree *tree)
@@ -415,14 +474,16 @@ static const char *lmdb_damage(const struct bel_tree *tree)
     const struct bel_path_check *read = lmdb->read_check, *write = lmdb->write_check;
     if (read != NULL && read->why.text[0] != 0) return read->why.text;
     if (write != NULL && write->why.text[0] != 0) return write->why.text;
-    return lmdb->damage.text;
+    if (lmdb->lookup.why.text[0] != 0) return lmdb->lookup.why.text;
+    return lmdb->damage.text[0] != 0 ? lmdb->damage.text : lmdb->writing_damage.text;
 }
 
 static void lmdb_close(struct bel_tree *tree)
 {
     struct lmdb_tree *lmdb = of(tree);
     lmdb_abort(tree);
-    lmdb_trust(tree);
+    bel__path_check_destroy(lmdb->read_check);
+    bel__path_check_destroy(lmdb->write_check);
     if (lmdb->map != NULL && !lmdb->is_twin) bel__map_fault_remove(lmdb->map);
     if (lmdb->read_cursor != NULL) mdb_cursor_close(lmdb->read_cursor);
     if (lmdb->reader != NULL) mdb_txn_abort(lmdb->reader);
@@ -516,19 +577,24 @@ static int open_tables(struct lmdb_tree *lmdb, enum bel_tree_mode mode)
 static int open_reader(struct lmdb_tree *lmdb)
 {
     int err = error_of(mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &lmdb->reader));
-    if (!err) err = error_of(mdb_cursor_open(lmdb->reader, lmdb->rows, &lmdb->read_cursor));
-    return err ? err : read_state(lmdb, lmdb->reader, &lmdb->seen);
+    return err ? err : error_of(mdb_cursor_open(lmdb->reader, lmdb->rows, &lmdb->read_cursor));
 }
 
-/* Creates a path check that starts from the tree of a reader. */
-static int open_check(struct lmdb_tree *lmdb, struct bel_path_check **out)
+/* Initialises the lookup, and creates the path checks: `reads` for the reader, too. */
+static int open_checks(struct lmdb_tree *lmdb, bool reads)
 {
     mdb_filehandle_t file;
     MDB_stat stat;
     int err = error_of(mdb_env_get_fd(lmdb->env, &file));
     if (!err) err = error_of(mdb_env_stat(lmdb->env, &stat));
-    if (!err) err = bel__path_check_create(lmdb->map, file, stat.ms_psize, out);
-    return err ? err : start_check(lmdb, *out, lmdb->reader);
+    if (err) return err;
+    bel__lookup_init(&lmdb->lookup, lmdb->map, file, stat.ms_psize);
+    if (reads) err = bel__path_check_create(lmdb->map, file, stat.ms_psize, &lmdb->read_check);
+    if (!err && !lmdb->is_twin) {
+        err = bel__path_check_create(lmdb->map, file, stat.ms_psize, &lmdb->write_check);
+        if (!err) lmdb->write_check->skips_rows = !reads;
+    }
+    return err;
 }
 
 static int lmdb_twin(struct bel_tree *tree, struct bel_tree **out)
@@ -543,7 +609,8 @@ static int lmdb_twin(struct bel_tree *tree, struct bel_tree **out)
                                .rows = lmdb->rows,
                                .states = lmdb->states};
     int err = open_reader(twin);
-    if (!err && lmdb->read_check != NULL) err = open_check(twin, &twin->read_check);
+    if (!err && twin->map != NULL) err = open_checks(twin, lmdb->read_check != NULL);
+    if (!err) err = lmdb_refresh(&twin->tree);
     if (err) {
         lmdb_close(&twin->tree);
         return err;
@@ -638,16 +705,13 @@ static int make_tree(const struct bel_tree_options *options)
 static int check_head(const struct bel_tree_options *options, size_t *out_offset)
 {
     struct bel_why found = {0}, *why = options->why != NULL ? options->why : &found;
-    struct bel_tree_state state;
-    struct bel_pages *pages = NULL;
+    struct bel_pages_head head = {0};
     int folder = open(options->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int file = folder >= 0 ? openat(folder, "data.mdb", O_RDONLY | O_CLOEXEC) : -1;
-    int err = file >= 0 ? bel__pages_open(file, &pages, why) : BEL_EIO;
-    if (!err) err = bel__pages_begin(pages, 0, NULL, why);
-    if (!err) err = bel__pages_check_head(pages, &state, out_offset, why);
-    bel__pages_close(pages);
+    int err = file >= 0 ? bel__pages_read_head(file, 0, false, &head, why) : BEL_EIO;
     if (file >= 0) close(file);
     if (folder >= 0) close(folder);
+    *out_offset = head.state_offset;
     return err;
 }
 
@@ -667,13 +731,6 @@ static int find_map(struct lmdb_tree *lmdb, size_t state_offset)
     return 0;
 }
 
-static int open_checks(struct lmdb_tree *lmdb, const struct bel_tree_options *options)
-{
-    if (options->mode == BEL_TREE_READ || options->is_checked) return 0;
-    int err = open_check(lmdb, &lmdb->read_check);
-    return err ? err : open_check(lmdb, &lmdb->write_check);
-}
-
 static int open_all(struct lmdb_tree *lmdb, const struct bel_tree_options *given)
 {
     struct bel_tree_options own = *given, *options = &own;
@@ -690,7 +747,8 @@ static int open_all(struct lmdb_tree *lmdb, const struct bel_tree_options *given
     if (!err) err = open_reader(lmdb);
     if (!err) err = open_prefetch(lmdb);
     if (!err && checks) err = find_map(lmdb, state_offset);
-    if (!err) err = open_checks(lmdb, options);
+    if (!err && checks) err = open_checks(lmdb, !options->is_checked);
+    if (!err) err = lmdb_refresh(&lmdb->tree);
     if (!err && creates) err = sync_folder(options->path, ".");
     if (!err && creates) err = sync_folder(options->path, "..");
     return err;

@@ -100,6 +100,7 @@ struct bel_page_want {
     unsigned kind; /* BEL_PAGE_BRANCH or BEL_PAGE_LEAF */
     enum bel_page_table table;
     struct bel_view low, high; /* low <= keys < high; no limit if the data is NULL */
+    bool skips_rows;           /* in the table of rows: do not check the checksums of rows */
 };
 
 /* Returns the number at an offset of the map. */
@@ -166,6 +167,10 @@ struct bel_page_data {
 /* Finds the data of a node of a leaf, and checks its overflow pages. */
 BEL_CHECKED int bel__page_data(const struct bel_page_file *file, size_t node,
                                struct bel_page_data *out, struct bel_why *why);
+
+/* Sets `*out` to the value in the data of a row. Returns whether the row has the checksum that was
+ * stored with it. */
+bool bel__page_row(struct bel_key key, struct bel_view data, struct bel_view *out);
 
 /* Adds the sum of a row, as in struct bel_tree_stats, to `*sum`; see row.h. */
 void bel__page_add_sum(struct bel_view key, struct bel_view data, uint64_t *sum);

@@ -297,23 +297,6 @@ static int walk_table(struct bel_pages *pages, enum bel_page_table table, struct
     return err ? err : end_table(pages, why);
 }
 
-int bel__pages_check_head(struct bel_pages *pages, struct bel_tree_state *out, size_t *out_offset,
-                          struct bel_why *why)
-{
-    int err = walk_table(pages, BEL_PAGES_TABLES, why);
-    if (!err) err = walk_table(pages, BEL_PAGES_STATE, why);
-    if (!err && pages->state_offset == 0) err = bel__page_damaged(0, "leads to no state", why);
-    if (err) return err;
-    *out = pages->state;
-    *out_offset = pages->state_offset;
-    return 0;
-}
-
-int bel__pages_check_free(struct bel_pages *pages, struct bel_why *why)
-{
-    return walk_table(pages, BEL_PAGES_FREE, why);
-}
-
 /* --- the file --- */
 
 static int check_meta(const struct bel_pages *pages, uint64_t page, struct bel_why *why)
@@ -444,6 +427,37 @@ void bel__pages_close(struct bel_pages *pages)
     (void)munmap((void *)(uintptr_t)pages->file.map, pages->file.map_bytes);
     free(pages->met);
     free(pages);
+}
+
+static int walk_head(struct bel_pages *pages, bool writes, struct bel_why *why)
+{
+    int err = writes ? walk_table(pages, BEL_PAGES_FREE, why) : 0;
+    if (!err) err = walk_table(pages, BEL_PAGES_TABLES, why);
+    if (!err) err = walk_table(pages, BEL_PAGES_STATE, why);
+    if (err || (pages->state_offset != 0 && pages->has_record[BEL_PAGES_ROWS])) return err;
+    return bel__page_damaged(0, "leads to no state", why);
+}
+
+int bel__pages_read_head(int file, uint64_t transaction, bool writes, struct bel_pages_head *out,
+                         struct bel_why *why)
+{
+    struct bel_pages *pages = NULL;
+    uint64_t root;
+    unsigned levels;
+    int err = bel__pages_open(file, &pages, why);
+    if (err) return err;
+    assert(pages != NULL);
+    err = bel__pages_begin(pages, transaction, NULL, why);
+    if (!err) err = walk_head(pages, writes, why);
+    if (!err) err = read_record(pages, BEL_PAGES_ROWS, &root, &levels, why);
+    if (!err) {
+        out->state = pages->state;
+        out->state_offset = pages->state_offset;
+        out->page_count = pages->file.count;
+        memcpy(out->rows, pages->records[BEL_PAGES_ROWS], sizeof out->rows);
+    }
+    bel__pages_close(pages);
+    return err;
 }
 
 static int check_file(int file, struct bel_why *why)

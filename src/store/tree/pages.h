@@ -54,14 +54,19 @@ BEL_CHECKED int bel__pages_step(struct bel_pages *pages, size_t pages_max, struc
 
 void bel__pages_progress(const struct bel_pages *pages, struct bel_pages_progress *out);
 
-/* After begin(): checks only the tables of tables and of the state, which a few pages hold. Sets
- * `*out` to the state and `*out_offset` to its offset in the file. */
-BEL_CHECKED int bel__pages_check_head(struct bel_pages *pages, struct bel_tree_state *out,
-                                      size_t *out_offset, struct bel_why *why);
+/* What LMDB needs before it can use the rows. */
+struct bel_pages_head {
+    struct bel_tree_state state;
+    size_t state_offset; /* in the file */
+    uint64_t page_count;
+    unsigned char rows[BEL_RECORD_BYTES]; /* LMDB's record of the table of rows */
+};
 
-/* After begin(): checks only the table of free pages: the lists are valid, and no page is listed
- * twice. */
-BEL_CHECKED int bel__pages_check_free(struct bel_pages *pages, struct bel_why *why);
+/* Checks only the meta pages and the tables of tables and of the state, which a few pages hold, of
+ * the snapshot of a transaction as begin() does; and for a writer also the table of free pages: the
+ * lists are valid, and no page is listed twice. Returns as open() and begin(). */
+BEL_CHECKED int bel__pages_read_head(int file, uint64_t transaction, bool writes,
+                                     struct bel_pages_head *out, struct bel_why *why);
 
 /* Checks all pages of the tree in a folder, which no process may have open for writing. Returns 0;
  * BEL_ECORRUPT or BEL_EUNSUPPORTED, and sets `*why`; or BEL_ENOTFOUND, BEL_EIO, BEL_ENOMEM. */

@@ -3,8 +3,6 @@
 /* A leaf is marked as settled when its neighbours, too, have been checked. */
 #include "store/tree/path_check.h"
 
-#include "store/tree/pages.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -59,6 +57,12 @@ int bel__path_check_start(struct bel_path_check *check, struct bel_view record, 
     check->file.map_bytes = (size_t)info.st_size;
     check->has_leaf = false;
     return grow(check, page_count);
+}
+
+void bel__path_check_forget(struct bel_path_check *check)
+{
+    if (check->file.count > 0) memset(check->marks, 0, check->file.count);
+    check->has_leaf = false;
 }
 
 /* --- pages --- */
@@ -120,8 +124,10 @@ struct path {
 /* Checks the pages of the path. */
 static int descend(struct bel_path_check *check, struct bel_view key, struct path *path)
 {
-    struct bel_page_want want = {
-        .page = check->root, .kind = kind_at(check, 0), .table = BEL_PAGES_ROWS};
+    struct bel_page_want want = {.page = check->root,
+                                 .kind = kind_at(check, 0),
+                                 .table = BEL_PAGES_ROWS,
+                                 .skips_rows = check->skips_rows};
     for (unsigned level = 0;; level++) {
         int err = check_page(check, &want);
         path->pages[level] = want;
@@ -167,6 +173,10 @@ static void remember(struct bel_path_check *check, const struct bel_page_want *l
     check->has_leaf = true;
     check->has_from = leaf->low.data != NULL;
     check->has_until = leaf->high.data != NULL;
+    check->shrunk_bytes = 0;
+    check->leaf_bytes =
+        check->file.page_bytes -
+        bel__page_u16(&check->file, (size_t)leaf->page * check->file.page_bytes + BEL_PAGE_NODES);
     if (check->has_from) memcpy(check->from, leaf->low.data, BEL_KEY_BYTES);
     if (check->has_until) memcpy(check->until, leaf->high.data, BEL_KEY_BYTES);
 }
@@ -188,7 +198,7 @@ int bel__path_check_key(struct bel_path_check *check, const struct bel_key *key,
     int err = descend(check, (struct bel_view){bytes, sizeof bytes}, &path);
     if (err) return err;
     const struct bel_page_want *leaf = &path.pages[check->levels - 1];
-    if (!has_mark(check, leaf->page, mark)) {
+    if (use != BEL_PATH_TOUCH && !has_mark(check, leaf->page, mark)) {
         err = check_neighbour(check, &path, FIRST);
         if (!err) err = check_neighbour(check, &path, LAST);
         if (!err && use == BEL_PATH_WRITE) err = check_siblings(check, &path);
@@ -199,15 +209,18 @@ int bel__path_check_key(struct bel_path_check *check, const struct bel_key *key,
     return 0;
 }
 
-int bel__path_check_free(struct bel_path_check *check)
+/* LMDB merges a page that is less than a quarter full. A leaf that was split meanwhile has at least
+ * two fifths in each half. */
+int bel__path_check_shrink(struct bel_path_check *check, const struct bel_key *key, size_t bytes)
 {
-    struct bel_pages *pages;
-    if (check->is_free_checked) return 0;
-    int err = bel__pages_open(check->fd, &pages, &check->why);
-    if (err) return err;
-    err = bel__pages_begin(pages, 0, NULL, &check->why);
-    if (!err) err = bel__pages_check_free(pages, &check->why);
-    bel__pages_close(pages);
-    check->is_free_checked = err == 0;
+    size_t page_bytes = check->file.page_bytes;
+    if (check->levels < 2 || check->shrunk_bytes >= page_bytes) return 0;
+    check->shrunk_bytes += bytes + BEL_NODE_KEY + BEL_KEY_BYTES + 2 * sizeof(uint16_t);
+    bool is_far = check->shrunk_bytes < page_bytes / 8 &&
+                  check->leaf_bytes > check->shrunk_bytes + page_bytes * 2 / 5;
+    if (is_far) return 0;
+    check->has_leaf = false;
+    int err = bel__path_check_key(check, key, BEL_PATH_WRITE);
+    check->shrunk_bytes = page_bytes; /* the siblings of this leaf have been checked */
     return err;
 }
