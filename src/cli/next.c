@@ -225,19 +225,37 @@ static int print_all(const struct arguments *arguments, const struct bel_plan *p
     return err;
 }
 
+/* Finds the zone of the rule: --tz, or TZ= at its start, which is split off. */
+static int read_zone(const struct arguments *arguments, struct bel_zones *zones,
+                     struct bel_view *rule, const struct bel_zone **out)
+{
+    struct bel_view zone;
+    char name[BEL_ZONE_NAME_MAX + 1];
+    if (!bel_cron_split_zone(rule, &zone)) {
+        return arguments->zone != NULL ? find_zone(zones, arguments->zone, out) : CLI_OK;
+    }
+    if (arguments->zone != NULL) {
+        return refuse_option("--tz", arguments->zone, "no zone: the rule begins with one");
+    }
+    (void)snprintf(name, sizeof name, "%.*s", (int)zone.bytes, (const char *)zone.data);
+    return find_zone(zones, name, out);
+}
+
 static int preview(const struct arguments *arguments, struct bel_zones *zones)
 {
     struct bel_plan *plan;
     struct bel_text_error why;
     struct bel_plan_options options = {
         .zone = bel_zone_utc(), .gap = arguments->gap, .fold = arguments->fold};
+    struct bel_view rule = {arguments->rule, strlen(arguments->rule)};
     int status = read_from(arguments, zones, &options.now);
-    if (status == CLI_OK && arguments->zone != NULL) {
-        status = find_zone(zones, arguments->zone, &options.zone);
-    }
+    if (status == CLI_OK) status = read_zone(arguments, zones, &rule, &options.zone);
     if (status != CLI_OK) return status;
-    int err = bel_plan_create(arguments->rule, strlen(arguments->rule), &options, &plan, &why);
-    if (err == BEL_EINVAL) return bel__cli_refuse("a rule", arguments->rule, &why);
+    int err = bel_plan_create(rule.data, rule.bytes, &options, &plan, &why);
+    if (err == BEL_EINVAL) {
+        why.position += strlen(arguments->rule) - rule.bytes;
+        return bel__cli_refuse("a rule", arguments->rule, &why);
+    }
     if (err == 0) {
         err = print_all(arguments, plan, options.zone, options.now);
         bel_plan_destroy(plan);

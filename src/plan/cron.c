@@ -7,7 +7,8 @@
  *     field := item ("," item)*
  *     item  := "*" step? | value step? | value "-" value step? | "H" range? step? | special
  *
- * A value with a step but no end continues to the end of the field. Except for the specials, the
+ * A value with a step but no end continues to the end of the field; a range whose end comes first
+ * wraps. Except for the specials, the
  * table below contains all differences between the fields.
  */
 #include "plan/cron.h"
@@ -21,19 +22,24 @@
 
 struct field {
     const char *what; /* for error messages */
-    uint8_t min, max;
-    const char *names; /* three letters each, the first for the value `min` */
+    uint16_t min, max;
+    const char *const *names; /* the first for the value `min`; ends with NULL */
 };
 
-static const struct field fields[CRON_FIELDS] = {
+static const char *const month_names[] = {"JANUARY",  "FEBRUARY", "MARCH",  "APRIL",     "MAY",
+                                          "JUNE",     "JULY",     "AUGUST", "SEPTEMBER", "OCTOBER",
+                                          "NOVEMBER", "DECEMBER", NULL};
+static const char *const weekday_names[] = {"SUNDAY",   "MONDAY", "TUESDAY",  "WEDNESDAY",
+                                            "THURSDAY", "FRIDAY", "SATURDAY", NULL};
+
+static const struct field fields[CRON_FIELDS + 1] = {
     [CRON_SECOND] = {"a second from 0 to 59", 0, 59, NULL},
     [CRON_MINUTE] = {"a minute from 0 to 59", 0, 59, NULL},
     [CRON_HOUR] = {"an hour from 0 to 23", 0, 23, NULL},
     [CRON_DAY] = {"a day from 1 to 31, L, W or ?", 1, 31, NULL},
-    [CRON_MONTH] = {"a month from 1 to 12 or JAN to DEC", 1, 12,
-                    "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC"},
-    [CRON_WEEKDAY] = {"a weekday from 0 to 7 or SUN to SAT, L, # or ?", 0, 7,
-                      "SUNMONTUEWEDTHUFRISAT"},
+    [CRON_MONTH] = {"a month from 1 to 12 or JAN to DEC", 1, 12, month_names},
+    [CRON_WEEKDAY] = {"a weekday from 0 to 7 or SUN to SAT, L, # or ?", 0, 7, weekday_names},
+    [CRON_YEAR] = {"a year from 1970 to 2199", CRON_YEAR_MIN, CRON_YEAR_MAX, NULL},
 };
 
 static const struct {
@@ -77,13 +83,14 @@ static bool skip_letter(struct reading *reading, char letter)
     return true;
 }
 
-/* Reads a number of at most three digits. Returns false and reads nothing if there is none. */
+/* Reads a number of at most three digits, or four for a year. Returns false and reads nothing if
+ * there is none. */
 static bool read_number(struct reading *reading, unsigned *out)
 {
     struct reader *reader = &reading->reader;
-    size_t start = reader->at;
+    size_t start = reader->at, digits = reading->field == CRON_YEAR ? 4 : 3;
     unsigned value = 0;
-    while (is_digit(reader_peek(reader)) && reader->at < start + 3) {
+    while (is_digit(reader_peek(reader)) && reader->at < start + digits) {
         value = value * 10 + (unsigned)(reader->text[reader->at++] - '0');
     }
     if (reader->at == start || is_digit(reader_peek(reader))) {
@@ -94,17 +101,21 @@ static bool read_number(struct reading *reading, unsigned *out)
     return true;
 }
 
-/* Reads a name of the field. Returns false and reads nothing if there is none. */
+/* Reads a name of the field: its first three letters, or more. Returns false and reads nothing if
+ * there is none. */
 static bool read_name(struct reading *reading, unsigned *out)
 {
     struct reader *reader = &reading->reader;
     const struct field *field = &fields[reading->field];
-    if (field->names == NULL || reader->bytes - reader->at < 3) return false;
-    for (unsigned i = 0; field->names[3 * (size_t)i] != '\0'; i++) {
-        const char *name = field->names + 3 * (size_t)i, *text = reader->text + reader->at;
-        if (upper(text[0]) != name[0] || upper(text[1]) != name[1]) continue;
-        if (upper(text[2]) != name[2]) continue;
-        reader->at += 3;
+    for (unsigned i = 0; field->names != NULL && field->names[i] != NULL; i++) {
+        const char *name = field->names[i];
+        size_t bytes = 0;
+        while (name[bytes] != '\0' && reader->at + bytes < reader->bytes &&
+               upper(reader->text[reader->at + bytes]) == name[bytes]) {
+            bytes++;
+        }
+        if (bytes < 3) continue;
+        reader->at += bytes;
         *out = field->min + i;
         return true;
     }
@@ -135,7 +146,7 @@ static int read_step(struct reading *reading, unsigned *out)
     *out = 0;
     if (!reader_skip(&reading->reader, '/')) return 0;
     size_t start = reading->reader.at;
-    if (read_number(reading, out) && *out >= 1) {
+    if (read_number(reading, out) && *out >= 1 && *out <= 999) {
         if (*out > CRON_STEP_MAX) *out = CRON_STEP_MAX;
         return 0;
     }
@@ -147,6 +158,7 @@ static void set_range(struct reading *reading, unsigned first, unsigned last, un
 {
     for (unsigned value = first; value <= last; value += step > 0 ? step : 1) {
         bool is_sunday = reading->field == CRON_WEEKDAY && value == 7;
+        assert(value < 64); /* years have their own set */
         reading->bits |= UINT64_C(1) << (is_sunday ? 0 : value);
     }
 }
@@ -155,6 +167,15 @@ static void set_range(struct reading *reading, unsigned first, unsigned last, un
 static unsigned star_max(enum cron_field field)
 {
     return field == CRON_WEEKDAY ? 6 : fields[field].max;
+}
+
+/* Sets a range whose end comes before its start: it goes on after the end of the field. */
+static void set_wrapped(struct reading *reading, unsigned first, unsigned last, unsigned step)
+{
+    unsigned min = fields[reading->field].min, size = star_max(reading->field) - min + 1;
+    for (unsigned i = 0; i <= last + size - first; i += step > 0 ? step : 1) {
+        reading->bits |= UINT64_C(1) << (min + (first - min + i) % size);
+    }
 }
 
 /* Returns a number that depends only on the seed and the field. */
@@ -194,22 +215,23 @@ static int read_hash(struct reading *reading)
     return 0;
 }
 
-/* Reads L, L-3 and LW of the day field, after the L. */
+/* Reads L, L-3, LW and L-3W of the day field, after the L. */
 static int read_last_day(struct reading *reading)
 {
     struct bel_cron *cron = reading->cron;
     unsigned before = 0;
-    if (skip_letter(reading, 'W')) {
-        cron->nearest_last = true;
-        return 0;
-    }
     if (reader_skip(&reading->reader, '-')) {
         size_t start = reading->reader.at;
         if (!read_number(reading, &before) || before > 30) {
             return bel__text_refuse(reading->why, start, "days before the last, 0 to 30");
         }
     }
-    cron->before_last |= UINT32_C(1) << before;
+    bool is_nearest = skip_letter(reading, 'W');
+    if (is_nearest && before == 0) {
+        cron->nearest_last = true;
+    } else {
+        *(is_nearest ? &cron->nearest_before_last : &cron->before_last) |= UINT32_C(1) << before;
+    }
     return 0;
 }
 
@@ -231,26 +253,35 @@ static bool read_suffix(struct reading *reading, unsigned value, int *out_err)
     if (!reader_skip(&reading->reader, '#')) return false;
     size_t start = reading->reader.at;
     unsigned nth;
-    if (read_number(reading, &nth) && nth >= 1 && nth <= 5) {
+    if (skip_letter(reading, 'L')) {
+        cron->last_weekdays |= (uint8_t)(1u << value % 7);
+    } else if (read_number(reading, &nth) && nth >= 1 && nth <= 5) {
         cron->nth_weekdays[nth - 1] |= (uint8_t)(1u << value % 7);
     } else {
-        *out_err =
-            bel__text_refuse(reading->why, start, "a number from 1 to 5: which one of the month");
+        *out_err = bel__text_refuse(reading->why, start,
+                                    "a number from 1 to 5, or L: which one of the month");
     }
     return true;
+}
+
+/* Reads the weekday after an L: the last one of the month. */
+static int read_last_weekday(struct reading *reading)
+{
+    unsigned weekday;
+    int err = read_value(reading, &weekday);
+    if (err == 0) reading->cron->last_weekdays |= (uint8_t)(1u << weekday % 7);
+    return err;
 }
 
 static int read_values(struct reading *reading)
 {
     unsigned first, last, step;
-    size_t start = reading->reader.at;
     int err = read_value(reading, &first);
     if (err) return err;
     if (read_suffix(reading, first, &err)) return err;
     bool is_range = reader_skip(&reading->reader, '-');
     last = first;
     if (is_range) {
-        start = reading->reader.at;
         err = read_value(reading, &last);
         if (err) return err;
     }
@@ -260,8 +291,12 @@ static int read_values(struct reading *reading)
         last = star_max(reading->field);
         if (first > last) first = 0; /* weekday 7 equals 0 */
     }
-    if (last < first) return bel__text_refuse(reading->why, start, "a range from low to high");
-    set_range(reading, first, last, step);
+    if (last < first && first > star_max(reading->field)) first = 0; /* likewise */
+    if (last < first) {
+        set_wrapped(reading, first, last, step);
+    } else {
+        set_range(reading, first, last, step);
+    }
     return 0;
 }
 
@@ -285,12 +320,62 @@ static int read_item(struct reading *reading, bool is_first)
     }
     if (skip_letter(reading, 'H')) return read_hash(reading);
     if (field == CRON_DAY && skip_letter(reading, 'L')) return read_last_day(reading);
+    if (field == CRON_WEEKDAY && skip_letter(reading, 'L')) return read_last_weekday(reading);
     return read_values(reading);
 }
 
 static bool is_space(char byte)
 {
     return byte == ' ' || byte == '\t';
+}
+
+/* Reads the end of a field: spaces, or the end of the text. */
+static int read_end(struct reading *reading)
+{
+    struct reader *reader = &reading->reader;
+    if (!reader_at_end(reader) && !is_space(reader_peek(reader))) {
+        return refuse(reading, reading->field >= CRON_WEEKDAY ? ", or the end" : ", or a space");
+    }
+    while (is_space(reader_peek(reader))) {
+        reader->at++;
+    }
+    return 0;
+}
+
+/* Reads one item of the year field. A star alone is no restriction. */
+static int read_year(struct reading *reading)
+{
+    unsigned first = CRON_YEAR_MIN, last = CRON_YEAR_MAX, step;
+    bool is_star = reader_skip(&reading->reader, '*'), is_range = false;
+    int err = is_star ? 0 : read_value(reading, &first);
+    if (err) return err;
+    if (!is_star) {
+        size_t start = reading->reader.at;
+        is_range = reader_skip(&reading->reader, '-');
+        err = is_range ? read_value(reading, &last) : 0;
+        if (err) return err;
+        if (last < first) return bel__text_refuse(reading->why, start, "a later year");
+    }
+    err = read_step(reading, &step);
+    if (err) return err;
+    if (!is_star && !is_range && step == 0) last = first;
+    if (is_star && step <= 1) return 0;
+    reading->cron->has_years = true;
+    for (unsigned year = first; year <= last; year += step > 0 ? step : 1) {
+        unsigned bit = year - CRON_YEAR_MIN;
+        reading->cron->years[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
+    return 0;
+}
+
+static int read_years(struct reading *reading)
+{
+    reading->field = CRON_YEAR;
+    do {
+        int err = read_year(reading);
+        if (err) return err;
+    } while (reader_skip(&reading->reader, ','));
+    return read_end(reading);
 }
 
 static int read_field(struct reading *reading, enum cron_field field)
@@ -304,12 +389,8 @@ static int read_field(struct reading *reading, enum cron_field field)
         if (err) return err;
         is_first = false;
     } while (reader_skip(reader, ','));
-    if (!reader_at_end(reader) && !is_space(reader_peek(reader))) {
-        return refuse(reading, field == CRON_WEEKDAY ? ", or the end" : ", or a space");
-    }
-    while (is_space(reader_peek(reader))) {
-        reader->at++;
-    }
+    int err = read_end(reading);
+    if (err) return err;
     struct bel_cron *cron = reading->cron;
     switch (field) {
     case CRON_SECOND:
@@ -360,15 +441,18 @@ static int read_rule(struct reading *reading)
         int err = read_field(reading, (enum cron_field)i);
         if (err) return err;
     }
-    if (!reader_at_end(reader)) return refuse(reading, "the end: a rule has six fields at most");
+    if (reader_at_end(reader)) return 0;
+    int err = read_years(reading);
+    if (err) return err;
+    if (!reader_at_end(reader)) return refuse(reading, "the end: a rule has seven fields at most");
     return 0;
 }
 
 /* Returns whether any date matches the rule. The calendar repeats after 400 years. */
 static bool can_happen(const struct bel_cron *cron)
 {
-    int64_t start = civil_to_days(2000, 1, 1) * SECONDS_PER_DAY;
-    int64_t end = civil_to_days(2400, 1, 1) * SECONDS_PER_DAY;
+    int64_t start = civil_to_days(CRON_YEAR_MIN, 1, 1) * SECONDS_PER_DAY;
+    int64_t end = civil_to_days(CRON_YEAR_MIN + 400, 1, 1) * SECONDS_PER_DAY;
     int64_t next = bel__cron_next_local(cron, start - 1);
     return next != CRON_NONE && next < end;
 }
@@ -392,6 +476,16 @@ static int look_up(struct reading *reading)
     return refuse(reading, "@hourly, @daily, @weekly, @monthly or @yearly");
 }
 
+/* Returns whether a text begins with a word, as a sentence does: "every 5 minutes". */
+static bool is_sentence(const char *text, size_t bytes)
+{
+    size_t letters = 0;
+    while (letters < bytes && upper(text[letters]) >= 'A' && upper(text[letters]) <= 'Z') {
+        letters++;
+    }
+    return letters >= 3 && (letters == bytes || text[letters] == ' ');
+}
+
 int bel_cron_parse(const char *text, size_t bytes, uint64_t seed, struct bel_cron *out,
                    struct bel_text_error *why)
 {
@@ -399,6 +493,10 @@ int bel_cron_parse(const char *text, size_t bytes, uint64_t seed, struct bel_cro
     struct reading reading = {.reader = {text, bytes, 0}, .cron = &cron, .why = why, .seed = seed};
     if (bytes > BEL_CRON_TEXT_MAX) {
         return bel__text_refuse(why, BEL_CRON_TEXT_MAX, "at most %d bytes", BEL_CRON_TEXT_MAX);
+    }
+    if (is_sentence(text, bytes)) {
+        return refuse(&reading,
+                      "five fields, e.g. */5 * * * *, or @daily; an interval is EVERY 5m");
     }
     if (reader_peek(&reading.reader) == '@') {
         int err = look_up(&reading);
@@ -409,4 +507,24 @@ int bel_cron_parse(const char *text, size_t bytes, uint64_t seed, struct bel_cro
     if (!can_happen(&cron)) return bel__text_refuse(why, 0, "a date that exists");
     *out = cron;
     return 0;
+}
+
+bool bel_cron_split_zone(struct bel_view *rule, struct bel_view *zone)
+{
+    static const char *const names[] = {"CRON_TZ=", "TZ="};
+    const char *text = rule->data;
+    for (unsigned i = 0; i < 2; i++) {
+        size_t name = strlen(names[i]), at = name;
+        if (rule->bytes < name || memcmp(text, names[i], name) != 0) continue;
+        while (at < rule->bytes && !is_space(text[at])) {
+            at++;
+        }
+        *zone = (struct bel_view){text + name, at - name};
+        while (at < rule->bytes && is_space(text[at])) {
+            at++;
+        }
+        *rule = (struct bel_view){text + at, rule->bytes - at};
+        return true;
+    }
+    return false;
 }

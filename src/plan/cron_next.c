@@ -47,6 +47,12 @@ static uint32_t days_by_day(const struct bel_cron *cron, unsigned count, unsigne
     for (uint32_t rest = cron->nearest & first_days(count); rest != 0; rest &= rest - 1) {
         days |= UINT32_C(1) << nearest_weekday((unsigned)__builtin_ctz(rest), count, first);
     }
+    for (uint32_t rest = cron->nearest_before_last; rest != 0; rest &= rest - 1) {
+        unsigned before = (unsigned)__builtin_ctz(rest);
+        if (before < count) {
+            days |= UINT32_C(1) << nearest_weekday(count - before, count, first);
+        }
+    }
     if (cron->nearest_last) days |= UINT32_C(1) << nearest_weekday(count, count, first);
     return days;
 }
@@ -86,8 +92,9 @@ static int64_t next_day(const struct bel_cron *cron, int64_t day)
     unsigned month = date.month;
     uint32_t from = UINT32_MAX << date.day;
     while (year <= CIVIL_YEAR_MAX) {
-        uint32_t months = cron->months >> month;
+        uint32_t months = cron_has_year(cron, year) ? cron->months >> month : 0;
         if (months == 0) {
+            if (cron->has_years && year >= CRON_YEAR_MAX) return CRON_NONE;
             year++;
             month = 1;
             from = UINT32_MAX;

@@ -81,6 +81,13 @@ static void put_days(struct writer *writer, const struct bel_cron *cron, bool *i
         writer_number(writer, day);
         writer_put(writer, 'W');
     }
+    for (unsigned before = 1; before <= 30; before++) {
+        if ((cron->nearest_before_last >> before & 1) == 0) continue;
+        begin_item(writer, is_first);
+        writer_text(writer, "L-");
+        writer_number(writer, before);
+        writer_put(writer, 'W');
+    }
     if (cron->nearest_last) {
         begin_item(writer, is_first);
         writer_text(writer, "LW");
@@ -105,6 +112,26 @@ static void put_weekdays(struct writer *writer, const struct bel_cron *cron, boo
     }
 }
 
+static void put_years(struct writer *writer, const struct bel_cron *cron)
+{
+    bool is_first = true;
+    writer_put(writer, ' ');
+    for (int32_t year = CRON_YEAR_MIN; year <= CRON_YEAR_MAX; year++) {
+        if (!cron_has_year(cron, year)) continue;
+        int32_t last = year;
+        while (cron_has_year(cron, last + 1)) {
+            last++;
+        }
+        begin_item(writer, &is_first);
+        writer_number(writer, (uint64_t)year);
+        if (last > year) {
+            writer_put(writer, '-');
+            writer_number(writer, (uint64_t)last);
+        }
+        year = last;
+    }
+}
+
 size_t bel_cron_print(const struct bel_cron *cron, char *out, size_t room)
 {
     struct writer writer;
@@ -115,5 +142,6 @@ size_t bel_cron_print(const struct bel_cron *cron, char *out, size_t room)
         if (i == CRON_DAY) put_days(&writer, cron, &is_first);
         if (i == CRON_WEEKDAY) put_weekdays(&writer, cron, &is_first);
     }
+    if (cron->has_years) put_years(&writer, cron);
     return writer_end(&writer);
 }

@@ -7,6 +7,9 @@
  */
 #include "session/bind.h"
 
+#include "belfry/cron.h"
+#include "core/view.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -131,6 +134,22 @@ static struct bel_recurrence recurrence_of(const struct bel_bound *bound, size_t
     };
 }
 
+/* Takes the zone out of a rule that begins with TZ= or CRON_TZ=. */
+static int split_zone(struct bel_recurrence *plan, struct bel_why *why)
+{
+    struct bel_view zone;
+    if (plan->kind != BEL_PLAN_CRON || !bel_cron_split_zone(&plan->rule, &zone)) return 0;
+    if (plan->zone.bytes > 0 && !bel__view_equal(plan->zone, zone)) {
+        return bel__refusal(why, "BADARG",
+                            "the rule begins with another zone than TZ: give one of them");
+    }
+    if (zone.bytes == 0 || plan->rule.bytes == 0) {
+        return bel__refusal(why, "BADARG", "expected a rule like TZ=Europe/Berlin 0 9 * * *");
+    }
+    plan->zone = zone;
+    return 0;
+}
+
 static enum bel_when when_of(const struct bel_bound *bound, size_t in, size_t at)
 {
     if (bel__bound_has(bound, in)) return BEL_WHEN_IN;
@@ -168,8 +187,9 @@ static int build_schedule(const struct bel_bound *bound, struct bel_command *out
         .expires_ms = values[BEL_SCHEDULE_EXPIRES].number,
         .is_imported = bel__bound_has(bound, BEL_SCHEDULE_IMPORTED),
     };
-    if (plan < PLANS) out->schedule.plan = recurrence_of(bound, plan);
-    return 0;
+    if (plan == PLANS) return 0;
+    out->schedule.plan = recurrence_of(bound, plan);
+    return split_zone(&out->schedule.plan, why);
 }
 
 /* --- other commands --- */

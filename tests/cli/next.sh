@@ -45,7 +45,7 @@ is an_interval 'Every 1h30m.
   2026-03-27T01:30:00Z
   2026-03-27T03:00:00Z' "$belfry" next 90m "${from[@]}" -n 2
 is a_step_that_does_not_go_into_an_hour \
-    'At minutes 0, 7, 14, 21, 28, 35, 42, 49 and 56 of every hour, UTC.
+    'At every 7th minute from 0 to 56 of every hour, UTC.
   2026-01-01T00:56:00Z
   2026-01-01T01:00:00Z
   2026-01-01T01:07:00Z' "$belfry" next '*/7 * * * *' --from 2026-01-01T00:50:00Z -n 3
@@ -71,6 +71,12 @@ refuses a_bad_rule_with_a_mark_below_it 2 'expected an hour from 0 to 23
     0 25 * * *
       ^' "$belfry" next '0 25 * * *'
 refuses a_bad_time 2 'not a time' "$belfry" next @daily --from tomorrow
+is a_zone_before_a_rule 'At 09:00, Asia/Tokyo time.' bash -c \
+    "'$belfry' next 'TZ=Asia/Tokyo 0 9 * * *' -n 0"
+refuses two_zones 2 'begins with one' "$belfry" next 'CRON_TZ=UTC 0 9 * * *' --tz UTC
+refuses a_zone_in_small_letters 2 "did you mean 'Europe/Berlin'" "$belfry" next @daily --tz europe/berlin
+refuses a_city 2 "did you mean 'Europe/Berlin'" "$belfry" next @daily --tz Berlin
+refuses a_sentence 2 'five fields, e.g. */5 * * * *' "$belfry" next 'every 5 minutes'
 refuses a_local_time_without_a_zone 2 'give its zone with --tz' "$belfry" next @daily --from 2026-06-01T09:00:00
 refuses a_zone_that_does_not_exist 2 'expected the name of a time zone' "$belfry" next @daily --tz Nowhere/Atall
 refuses a_zone_that_is_a_path 2 'the name of a time zone' "$belfry" next @daily --tz ../../etc/passwd

@@ -34,7 +34,8 @@ struct rule {
     char text[512];
     bool minutes[60], hours[24], days[32], months[13], weekdays[7];
     bool last_weekday[7], nth_weekday[6][7];
-    bool last_day, nearest[32], nearest_last;
+    bool last_day, nearest[32], nearest_last, nearest_before[31];
+    bool has_years, years[300]; /* from 1970 */
     bool hour_star, day_star, weekday_star;
     bool day_extras, weekday_extras;
 };
@@ -63,6 +64,25 @@ static uint64_t make_step(uint64_t *random, unsigned values)
     return 1 + random_below(random, random_below(random, 8) == 0 ? 999 : values);
 }
 
+/* Adds a value: a number, or now and then a name, or the first letters of one. */
+static void add_value(struct rule *rule, uint64_t *random, unsigned max, uint64_t value)
+{
+    static const char *const months[] = {"",        "January",  "february", "March",  "April",
+                                         "May",     "June",     "JULY",     "August", "September",
+                                         "October", "November", "December"};
+    static const char *const weekdays[] = {"sunday",   "Monday", "Tuesday", "Wednesday",
+                                           "Thursday", "FRIDAY", "Saturday"};
+    const char *const *names = max == 12 ? months : max == 6 ? weekdays : NULL;
+    if (names == NULL || random_below(random, 2) == 0) {
+        add_number(rule, "n", value);
+        return;
+    }
+    char text[16] = "";
+    size_t bytes = 3 + random_below(random, strlen(names[value]) - 2);
+    memcpy(text, names[value], bytes);
+    add(rule, text);
+}
+
 /* A field of plain values: a star with or without a step, or a list of values and ranges. */
 static bool make_field(struct rule *rule, uint64_t *random, bool *named, unsigned min, unsigned max,
                        unsigned star_chance)
@@ -83,11 +103,14 @@ static bool make_field(struct rule *rule, uint64_t *random, bool *named, unsigne
     for (uint64_t i = 0; i < items; i++) {
         uint64_t first = min + random_below(random, max - min + 1), last = first, step = 1;
         if (i > 0) add(rule, ",");
-        add_number(rule, "n", first);
+        add_value(rule, random, max, first);
         if (random_below(random, 3) == 0) {
-            last = first + random_below(random, max - first + 1);
+            bool wraps = first > min && random_below(random, 3) == 0;
+            last = wraps ? min + random_below(random, first - min)
+                         : first + random_below(random, max - first + 1);
             add(rule, "-");
-            add_number(rule, "n", last);
+            add_value(rule, random, max, last);
+            if (wraps) last += max - min + 1;
             if (random_below(random, 2) == 0) {
                 step = make_step(random, max - min + 1);
                 add(rule, "/");
@@ -95,7 +118,7 @@ static bool make_field(struct rule *rule, uint64_t *random, bool *named, unsigne
             }
         }
         for (uint64_t value = first; value <= last; value += step) {
-            named[value] = true;
+            named[value <= max ? value : value - (max - min + 1)] = true;
         }
     }
     return false;
@@ -118,6 +141,12 @@ static void make_day_extras(struct rule *rule, uint64_t *random)
         add(rule, ",LW");
         rule->nearest_last = true;
         break;
+    case 3:
+        add(rule, ",L-");
+        add_number(rule, "nW", day - 1);
+        if (day == 1) rule->nearest_last = true;
+        rule->nearest_before[day - 1] = true;
+        break;
     default:
         return;
     }
@@ -133,6 +162,16 @@ static void make_weekday_extras(struct rule *rule, uint64_t *random)
         add_number(rule, "nL", weekday);
         rule->last_weekday[weekday] = true;
         break;
+    case 2:
+        add(rule, ",L");
+        add_number(rule, "n", weekday);
+        rule->last_weekday[weekday] = true;
+        break;
+    case 3:
+        add(rule, ",");
+        add_number(rule, "n#L", weekday);
+        rule->last_weekday[weekday] = true;
+        break;
     case 1:
         add(rule, ",");
         add_number(rule, "n#", weekday);
@@ -145,9 +184,23 @@ static void make_weekday_extras(struct rule *rule, uint64_t *random)
     rule->weekday_extras = true;
 }
 
+static void make_years(struct rule *rule, uint64_t *random)
+{
+    uint64_t first = random_below(random, 120), last = first + random_below(random, 60);
+    uint64_t step = 1 + random_below(random, 3);
+    add(rule, " ");
+    add_number(rule, "n-", 1970 + first);
+    add_number(rule, "n/", 1970 + last);
+    add_number(rule, "n", step);
+    for (; first <= last; first += step) {
+        rule->years[first] = true;
+    }
+}
+
 static struct rule make_rule(uint64_t *random)
 {
-    struct rule rule = {0};
+    struct rule rule = {.has_years = random_below(random, 6) == 0};
+    if (rule.has_years) add(&rule, "0 ");
     (void)make_field(&rule, random, rule.minutes, 0, 59, 30);
     add(&rule, " ");
     rule.hour_star = make_field(&rule, random, rule.hours, 0, 23, 40);
@@ -159,6 +212,7 @@ static struct rule make_rule(uint64_t *random)
     add(&rule, " ");
     rule.weekday_star = make_field(&rule, random, rule.weekdays, 0, 6, 60);
     make_weekday_extras(&rule, random);
+    if (rule.has_years) make_years(&rule, random);
     return rule;
 }
 
@@ -200,11 +254,15 @@ static bool names_day(const struct rule *rule, const struct date *date)
     for (unsigned day = 1; day <= 31; day++) {
         by_day = by_day || (rule->nearest[day] && is_nearest(date, day));
     }
+    for (unsigned before = 0; before < date->days && before <= 30; before++) {
+        by_day = by_day || (rule->nearest_before[before] && is_nearest(date, date->days - before));
+    }
     by_day = by_day || (rule->nearest_last && is_nearest(date, date->days));
     bool by_weekday = rule->weekdays[date->weekday] ||
                       (rule->last_weekday[date->weekday] && date->day + 7 > date->days) ||
                       rule->nth_weekday[(date->day - 1) / 7 + 1][date->weekday];
     if (!rule->months[date->month]) return false;
+    if (rule->has_years && (date->year < 1970 || !rule->years[date->year - 1970])) return false;
     if (!rule->day_star && !rule->weekday_star) return by_day || by_weekday;
     return by_day && by_weekday;
 }

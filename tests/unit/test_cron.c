@@ -237,6 +237,98 @@ static void last_days_nearest_weekdays_and_nth_weekdays(void)
     check_runs(runs, sizeof runs / sizeof runs[0]);
 }
 
+static void forms_of_other_crons(void)
+{
+    static const struct run runs[] = {
+        {"0 22-2/2 * * *",
+         "UTC",
+         0,
+         0,
+         "2026-01-01 12:00:00",
+         {"2026-01-01 22:00:00", "2026-01-02 00:00:00", "2026-01-02 02:00:00",
+          "2026-01-02 22:00:00"}},
+        {"0 9 * * FRI-SUN",
+         "UTC",
+         0,
+         0,
+         "2026-01-01 12:00:00", /* a Thursday */
+         {"2026-01-02 09:00:00", "2026-01-03 09:00:00", "2026-01-04 09:00:00",
+          "2026-01-09 09:00:00"}},
+        {"0 9 * * 7-1",
+         "UTC",
+         0,
+         0,
+         "2026-01-01 12:00:00",
+         {"2026-01-04 09:00:00", "2026-01-05 09:00:00", "2026-01-11 09:00:00"}},
+        {"0 0 1 NOV-feb *",
+         "UTC",
+         0,
+         0,
+         "2026-02-01 12:00:00",
+         {"2026-11-01 00:00:00", "2026-12-01 00:00:00", "2027-01-01 00:00:00",
+          "2027-02-01 00:00:00", "2027-11-01 00:00:00"}},
+        {"0 0 30-1 * *",
+         "UTC",
+         0,
+         0,
+         "2026-02-01 12:00:00",
+         {"2026-03-01 00:00:00", "2026-03-30 00:00:00", "2026-03-31 00:00:00",
+          "2026-04-01 00:00:00"}},
+        {"0 9 * january friday", "UTC", 0, 0, "2026-01-01 12:00:00", {"2026-01-02 09:00:00"}},
+        {"0 9 * Sept Thurs", "UTC", 0, 0, "2026-01-01 12:00:00", {"2026-09-03 09:00:00"}},
+        {"0 9 ? * ?", "UTC", 0, 0, "2026-01-01 12:00:00", {"2026-01-02 09:00:00"}},
+        {"0 0 L-5W * *", /* the 26th is a Monday; the 23rd of February, a Monday too */
+         "UTC",
+         0,
+         0,
+         "2026-01-01 12:00:00",
+         {"2026-01-26 00:00:00", "2026-02-23 00:00:00", "2026-03-26 00:00:00",
+          "2026-04-24 00:00:00"}},
+        {"0 0 L-0W * *", "UTC", 0, 0, "2026-01-01 12:00:00", {"2026-01-30 00:00:00"}},
+        {"0 0 ? * L5", "UTC", 0, 0, "2026-01-01 12:00:00", {"2026-01-30 00:00:00"}},
+        {"0 0 ? * LFRI", "UTC", 0, 0, "2026-01-01 12:00:00", {"2026-01-30 00:00:00"}},
+        {"0 0 ? * FRI#L", "UTC", 0, 0, "2026-01-01 12:00:00", {"2026-01-30 00:00:00"}},
+        {"0 0 ? * FRIL", "UTC", 0, 0, "2026-01-01 12:00:00", {"2026-01-30 00:00:00"}},
+        {"0 0 9 1 1 ? 2030,2032-2033",
+         "UTC",
+         0,
+         0,
+         "2026-01-01 12:00:00",
+         {"2030-01-01 09:00:00", "2032-01-01 09:00:00", "2033-01-01 09:00:00"}},
+        {"0 0 9 1 1 ? *", "UTC", 0, 0, "2026-01-01 12:00:00", {"2027-01-01 09:00:00"}},
+        {"0 0 9 29 2 ? 2027/1", "UTC", 0, 0, "2026-01-01 12:00:00", {"2028-02-29 09:00:00"}},
+    };
+    check_runs(runs, sizeof runs / sizeof runs[0]);
+    struct bel_cron cron = parse("0 0 9 1 1 ? 2030");
+    struct bel_zone_when when = {zone("UTC"), 0, 0};
+    int64_t next;
+    CHECK(!bel_cron_next(&cron, &when, utc("2030-01-01 09:00:00"), &next));
+}
+
+static void a_zone_before_a_rule_is_split_off(void)
+{
+    static const struct {
+        const char *text, *zone, *rule;
+    } rows[] = {
+        {"TZ=Asia/Tokyo 0 9 * * *", "Asia/Tokyo", "0 9 * * *"},
+        {"CRON_TZ=UTC\t @daily", "UTC", "@daily"},
+        {"TZ=UTC", "UTC", ""},
+        {"TZ= 0 9 * * *", "", "0 9 * * *"},
+        {"0 9 * * *", NULL, "0 9 * * *"},
+        {"TZ", NULL, "TZ"},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bel_view rule = {rows[i].text, strlen(rows[i].text)}, name = {0};
+        CHECK_NOTE("%s", rows[i].text);
+        CHECK(bel_cron_split_zone(&rule, &name) == (rows[i].zone != NULL));
+        CHECK_EQ(rule.bytes, strlen(rows[i].rule));
+        CHECK(memcmp(rule.data, rows[i].rule, rule.bytes) == 0);
+        if (rows[i].zone == NULL) continue;
+        CHECK_EQ(name.bytes, strlen(rows[i].zone));
+        CHECK(memcmp(name.data, rows[i].zone, name.bytes) == 0);
+    }
+}
+
 static void rare_dates_are_found(void)
 {
     static const struct run runs[] = {
@@ -377,20 +469,27 @@ static void bad_rules_are_refused_where_they_are_wrong(void)
         {"0 0 0 * *", 4, "a day from 1 to 31"},
         {"0 0 1 13 *", 6, "a month from 1 to 12"},
         {"0 0 1 1 8", 8, "a weekday from 0 to 7"},
-        {"0 0 1 1 MONDAY", 11, ", or the end"},
+        {"0 0 1 1 MONDAYS", 14, ", or the end"},
+        {"0 0 1 1 MO", 8, "a weekday from 0 to 7"},
         {"*/0 * * * *", 2, "a step from 1 to 999"},
         {"*/ * * * *", 2, "a step"},
-        {"5-1 * * * *", 2, "a range from low to high"},
         {"1,,2 * * * *", 2, "a minute"},
         {"1, * * * *", 2, "a minute"},
         {"0 0 L-31 * *", 6, "days before the last"},
         {"0 0 * * 1#6", 10, "a number from 1 to 5"},
-        {"0 0 * * L", 8, "a weekday"},
+        {"0 0 * * L", 9, "a weekday"},
+        {"0 0 L-3X * *", 7, ", or a space"},
+        {"every 5 minutes", 0, "five fields, e.g. */5 * * * *"},
+        {"daily", 0, "five fields, e.g. */5 * * * *"},
+        {"0 0 0 1 1 ? 1969", 12, "a year from 1970 to 2199"},
+        {"0 0 0 1 1 ? 20300", 12, "a year from 1970 to 2199"},
+        {"0 0 0 1 1 ? 2030-2020", 16, "a later year"},
+        {"0 0 0 29 2 ? 2027", 0, "a date that exists"},
         {"? * * * *", 0, "a minute"},
         {"0 0 31 2 *", 0, "a date that exists"},
         {"0 0 30 2 ?", 0, "a date that exists"},
         {"0 0 0 0 0 0 0", 6, "a day"},
-        {"* * * * * * *", 12, "the end"},
+        {"* * * * * * * *", 14, "the end"},
         {"@fortnightly", 0, "@hourly"},
         {"0x5 * * * *", 1, ", or a space"},
         {"0000 * * * *", 0, "a minute"},
@@ -488,6 +587,8 @@ int main(void)
     RUN(a_step_past_the_end_leaves_the_first_value);
     RUN(a_day_and_a_weekday_mean_either);
     RUN(last_days_nearest_weekdays_and_nth_weekdays);
+    RUN(forms_of_other_crons);
+    RUN(a_zone_before_a_rule_is_split_off);
     RUN(rare_dates_are_found);
     RUN(a_time_in_a_gap_comes_at_its_end_once_or_not_at_all);
     RUN(a_time_that_comes_twice_is_taken_as_told);

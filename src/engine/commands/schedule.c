@@ -252,9 +252,13 @@ static int fill(struct bel_engine *engine, const struct bel_schedule_spec *spec,
     }
     if (record->kind == BEL_RECORD_TIMER) return 0;
 
-    struct bel_text_error why = {0};
+    struct bel_text_error why = {.position = SIZE_MAX}; /* it stays so if the zone is wrong */
     record->priority = scheduling->place.priority;
     int err = bel__plan_first(engine, spec, record, &why, &scheduling->first);
+    if (err == BEL_EINVAL && why.position != SIZE_MAX) {
+        return bel__refuse(reply, err, "rule: at byte %zu, expected %s", why.position + 1,
+                           why.expected);
+    }
     if (err == BEL_EINVAL) return bel__refuse(reply, err, "plan: expected %s", why.expected);
     if (err == BEL_ERANGE) return bel__refuse(reply, BEL_EINVAL, "the rule has no future time");
     return err;
