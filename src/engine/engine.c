@@ -3,7 +3,7 @@
 /*
  * A turn is all that an engine does:
  *
- *     time moves -> leases end -> timers expire -> timers come due, plans ring
+ *     time moves -> leases end -> timers expire -> work for jobs -> timers come due, plans ring
  *         -> parked claims are served
  *         -> each request, and again parked claims -> waits end
  *             -> numbers and times are written -> commit -> answers
@@ -17,11 +17,12 @@
 #include "core/why.h"
 #include "engine/commands/commands.h"
 #include "engine/due.h"
+#include "engine/jobs/jobs.h"
+#include "engine/jobs/work.h"
 #include "engine/lease_timeout.h"
 #include "engine/migration.h"
 #include "engine/rows/encoding.h"
 #include "engine/state/dependency.h"
-#include "engine/state/reactions.h"
 #include "engine/state/ready.h"
 
 #include <assert.h>
@@ -41,13 +42,6 @@ enum {
 /* --- a turn --- */
 
 typedef int command_fn(struct bel_engine *engine, struct bel_request *request);
-
-static int refuse_job(struct bel_engine *engine, struct bel_request *request)
-{
-    (void)engine;
-    (void)request;
-    return BEL_EUNSUPPORTED;
-}
 
 static command_fn *const commands[] = {
     [BEL_VERB_SCHEDULE] = bel__do_schedule,
@@ -69,12 +63,12 @@ static command_fn *const commands[] = {
     [BEL_VERB_RESUME] = bel__do_resume,
     [BEL_VERB_EXPLAIN] = bel__do_explain,
     [BEL_VERB_AGENDA] = bel__do_agenda,
-    [BEL_VERB_JOB_SUBMIT] = refuse_job,
-    [BEL_VERB_JOB_GET] = refuse_job,
-    [BEL_VERB_JOB_CANCEL] = refuse_job,
-    [BEL_VERB_JOB_LIST] = refuse_job,
-    [BEL_VERB_JOB_PAUSE] = refuse_job,
-    [BEL_VERB_JOB_RESUME] = refuse_job,
+    [BEL_VERB_JOB_SUBMIT] = bel__do_job_submit,
+    [BEL_VERB_JOB_GET] = bel__do_job_get,
+    [BEL_VERB_JOB_CANCEL] = bel__do_job_cancel,
+    [BEL_VERB_JOB_LIST] = bel__do_job_list,
+    [BEL_VERB_JOB_PAUSE] = bel__do_job_pause,
+    [BEL_VERB_JOB_RESUME] = bel__do_job_resume,
 };
 static_assert(sizeof commands / sizeof commands[0] == BEL_VERBS, "every verb is done");
 
@@ -128,7 +122,8 @@ static void run(struct bel_engine *engine, struct bel_request *request)
         request->own.reply.err = err;
         bel__answer(engine, request);
     }
-    err = engine->broken ? 0 : bel__due_turn(engine); /* rows that it made due */
+    err = engine->broken ? 0 : bel__work_turn(engine); /* what follows from it for jobs */
+    if (err == 0 && !engine->broken) err = bel__due_turn(engine); /* rows that it made due */
     if (is_final(err)) engine->broken = err;
     bel__claims_serve(engine);
 }
@@ -139,6 +134,7 @@ static void handle_due(struct bel_engine *engine)
     int err = bel__lease_timeouts_turn(engine);
     if (err == 0) err = bel__migration_turn(engine);
     if (err == 0) err = bel__expiry_turn(engine);
+    if (err == 0) err = bel__jobs_turn(engine);
     if (err == 0) err = bel__due_turn(engine);
     if (is_final(err)) engine->broken = err;
     bel__claims_serve(engine);
@@ -282,11 +278,12 @@ static uint64_t boot_at_wall(const struct bel_engine *engine, uint64_t time)
 }
 
 /* Lowers `*due`, or `*wait` if additions are held back, to the time of the next slice of what the
- * engine does by itself: ending many expired timers, and the migration. */
+ * engine does by itself: ending many expired timers, work for jobs, and the migration. */
 static void see_to_slices(const struct bel_engine *engine, uint64_t *due, uint64_t *wait)
 {
     const struct bel_times *now = &engine->now;
     uint64_t time = bel__migration_next(engine);
+    time = earlier(time, bel__jobs_next(engine));
     if (bel__expiry_is_behind(engine, NULL)) time = now->engine;
     if (time <= now->engine && bel__is_held(engine)) {
         *wait = earlier(*wait, engine->add_from.ns);
@@ -311,6 +308,7 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     uint64_t wake = bel_wheel_next(engine->wakes.wheels[BEL_LANE_ENGINE]);
     due = earlier(due, boot_in(engine, wake, bel__lane_now(now, BEL_LANE_ENGINE)));
     due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes.wheels[BEL_LANE_WALL])));
+    due = earlier(due, boot_at_wall(engine, bel__jobs_next_wall(engine)));
     uint64_t wait_ns = bel__store_wait_ns(engine->store);
     if (wait_ns < UINT64_MAX - now->boot.ns) due = earlier(due, now->boot.ns + wait_ns);
     uint64_t wait = bel_wheel_next(engine->waiting.wheel);
@@ -445,6 +443,7 @@ static int recover(struct bel_engine *engine, const struct bel_engine_options *o
     if (err) return err;
     bel__topics_init(&engine->topics, secret, or_default(options->topics_max, BEL_TOPICS_MAX));
     bel__counts_init(&engine->rows.counts, secret);
+    bel__job_marks_init(&engine->job_marks, secret);
     if (bel__store_is_late(engine->store)) bel__changes_init(&engine->rows.changes, secret);
     begin_batch(engine);
     err = load_secrets(engine);
@@ -452,6 +451,7 @@ static int recover(struct bel_engine *engine, const struct bel_engine_options *o
     if (err == 0) err = bel__wakes_open(engine);
     if (err == 0) err = bel__wait_open(engine);
     if (err == 0) err = bel__topics_load(engine);
+    if (err == 0) err = bel__jobs_open(engine);
     if (err == 0) err = bel__leases_open(engine);
     if (err == 0) err = bel__expiry_open(engine);
     if (err == 0) err = bel__migration_open(engine);
@@ -478,7 +478,6 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     engine->bulk_changes_max = BULK_CHANGES_MAX;
     engine->store = engine->rows.store = store;
     engine->entropy = entropy;
-    engine->events = &bel__reactions;
     bel__request_list_init(&engine->submitted);
     bel__request_list_init(&engine->bulk);
     bel__answers_init(&engine->answers);
@@ -539,6 +538,7 @@ void bel_engine_close(struct bel_engine *engine)
     if (engine == NULL) return;
     bel__wait_close(engine);
     bel__leases_close(engine);
+    bel__jobs_close(engine);
     bel__topics_finish(&engine->topics);
     bel__counts_finish(&engine->rows.counts);
     bel__changes_finish(&engine->rows.changes);

@@ -27,7 +27,7 @@ static const int64_t start_ms = INT64_C(1767225600000);
 /* --- the layer --- */
 
 static struct {
-    uint64_t looked, added, arrived, left, expires, freed, kept, ended;
+    uint64_t looked, added, arrived, left, moved, expires, freed, kept, ended;
 } layer;
 
 static int look(struct bel_engine *engine, struct bel_found *found, size_t *rows)
@@ -55,6 +55,13 @@ static void left(struct bel_engine *engine, struct bel_topic_state *topic,
 {
     bel__reactions.left(engine, topic, key, record);
     layer.left++;
+}
+
+static void moved(struct bel_engine *engine, struct bel_found *found, const struct bel_key *from)
+{
+    bel__reactions.moved(engine, found, from);
+    CHECK(bel__key_compare(&found->key, from) != 0);
+    layer.moved++;
 }
 
 static void expires(struct bel_engine *engine, struct bel_topic_state *topic,
@@ -86,6 +93,7 @@ static const struct bel_timer_events events = {.look = look,
                                                .added = added,
                                                .arrived = arrived,
                                                .left = left,
+                                               .moved = moved,
                                                .expires = expires,
                                                .freed = freed,
                                                .kept = kept,

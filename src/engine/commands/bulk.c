@@ -99,7 +99,7 @@ static int revive(struct bel_engine *engine, struct bel_found *found)
     assert(found->state == BEL_DEAD);
     if (record->kind != BEL_RECORD_TIMER) return BEL_ECORRUPT; /* a plan cannot be dead */
     int err = bel__times_after(&engine->now, 0, &place.time);
-    if (err == 0) err = bel__timer_hold(engine, found->topic, &place, record->group);
+    if (err == 0) err = bel__timer_hold(engine, found->topic, &place, bel__record_share(record));
     if (err) return err;
     err = bel__rows_reserve(&engine->rows, BEL_TIMER_ROWS, BEL_TIMER_BYTES, BEL_STORE_ADD);
     if (err) return err;
@@ -135,6 +135,7 @@ static bool is_past_end(const struct bulk *bulk, const struct bel_place *place)
 
 static bool is_wanted(const struct bulk *bulk, const struct bel_found *found)
 {
+    if (found->record.job.number != 0) return false; /* only its job removes a task */
     if (bulk->verb == BEL_VERB_REVIVE) return found->state == BEL_DEAD;
     if (bulk->purge->has_state) return found->state == bulk->purge->state;
     return found->state >= BEL_DONE;
@@ -287,7 +288,7 @@ static int revive_one(struct bel_engine *engine, struct bel_topic_state *topic,
     int err = bel__timer_find(engine, topic, request->command.target.id, &found);
     if (err == BEL_ENOTFOUND) return 0;
     if (err) return err;
-    if (found.state != BEL_DEAD) return 0;
+    if (found.state != BEL_DEAD || found.record.job.number != 0) return 0;
     err = revive(engine, &found);
     if (err) return err;
     request->own.reply.count = 1;

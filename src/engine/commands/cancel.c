@@ -49,7 +49,7 @@ int bel__do_cancel(struct bel_engine *engine, struct bel_request *request)
 static int reschedule(struct bel_engine *engine, struct bel_found *found, struct bel_place place)
 {
     uint8_t priority = bel__place_of(&found->key).priority;
-    int err = bel__timer_hold(engine, found->topic, &place, found->record.group);
+    int err = bel__timer_hold(engine, found->topic, &place, bel__record_share(&found->record));
     if (err) return err;
     err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);
     if (err) return err;

@@ -11,6 +11,7 @@
 #include "core/view.h"
 #include "engine/commands/commands.h"
 #include "engine/commands/describe.h"
+#include "engine/jobs/results.h"
 #include "engine/rows/blob.h"
 #include "engine/state/ready.h"
 #include "engine/state/state.h"
@@ -63,6 +64,16 @@ static void order_topics(struct bel_engine *engine, const struct bel_claim *clai
     }
 }
 
+/* Holds the share of a job whose tasks are not to be delivered. When the job is released, its
+ * topics are taken back. */
+static int hold(struct bel_engine *engine, const struct bel_found *found)
+{
+    struct bel_standing standing = bel__ready_standing(engine, &found->record);
+    struct bel_topic_state *topic = found->topic;
+    int err = bel__job_note_topic(&engine->job_marks, found->record.job.number, topic->number);
+    return err ? err : bel__picker_hold(&topic->picker, &standing, true);
+}
+
 /* Finds the next timer of a topic, and ends expired ones on the way. Returns BEL_ENOTFOUND if there
  * is none; or BEL_DO_LATER if the next one has expired and this turn may end no more. */
 static int next_timer(struct bel_engine *engine, struct bel_topic_state *topic,
@@ -76,6 +87,11 @@ static int next_timer(struct bel_engine *engine, struct bel_topic_state *topic,
         struct bel_key key = bel__ready_key(topic, &pick.ready);
         int err = bel__timer_load_leased(engine, &key, NULL, found);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        if (bel__job_holds(&engine->job_marks, found->record.job.number) != 0) {
+            err = hold(engine, found);
+            if (err) return err;
+            continue;
+        }
         if (!bel__timer_is_expired(engine, found)) return 0;
         if (!bel__expiry_may_end(engine, topic)) return BEL_DO_LATER;
         err = bel__timer_expire(engine, found);
@@ -108,6 +124,9 @@ static int describe(struct bel_engine *engine, const struct bel_found *found,
     };
     if (delivery.id.data == NULL) return BEL_ENOMEM;
     err = bel__describe_headers(engine, found, &body, &delivery.headers, &delivery.headers_count);
+    if (err == 0 && found->record.job.number != 0) {
+        err = bel__results_get(engine, found, &delivery.results, &delivery.results_count);
+    }
     if (err) return err;
     *out = delivery;
     return 0;

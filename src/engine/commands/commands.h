@@ -35,6 +35,12 @@ int bel__do_pause(struct bel_engine *engine, struct bel_request *request);
 int bel__do_resume(struct bel_engine *engine, struct bel_request *request);
 int bel__do_explain(struct bel_engine *engine, struct bel_request *request);
 int bel__do_agenda(struct bel_engine *engine, struct bel_request *request);
+int bel__do_job_submit(struct bel_engine *engine, struct bel_request *request);
+int bel__do_job_get(struct bel_engine *engine, struct bel_request *request);
+int bel__do_job_cancel(struct bel_engine *engine, struct bel_request *request);
+int bel__do_job_list(struct bel_engine *engine, struct bel_request *request);
+int bel__do_job_pause(struct bel_engine *engine, struct bel_request *request);
+int bel__do_job_resume(struct bel_engine *engine, struct bel_request *request);
 
 /* Serves parked claims in the order in which they came. */
 void bel__claims_serve(struct bel_engine *engine);

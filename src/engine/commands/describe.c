@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-    HEADERS_ADDED = 2, /* belfry-plan, belfry-nominal */
+    HEADERS_ADDED = 2, /* belfry-plan and belfry-nominal, or belfry-job and belfry-task */
 };
 
 /* Replaces a view by a copy in the memory of the answer. */
@@ -35,6 +35,18 @@ static int keep(struct bel_engine *engine, struct bel_view *view)
 static bool is_occurrence(const struct bel_record *record)
 {
     return record->kind == BEL_RECORD_TIMER && record->plan != 0;
+}
+
+static int add_task_headers(struct bel_engine *engine, const struct bel_record *record,
+                            struct bel_header out[HEADERS_ADDED])
+{
+    struct bel_view job = record->group, task = bel__task_id(record);
+    int err = keep(engine, &job);
+    if (err == 0) err = keep(engine, &task);
+    if (err) return err;
+    out[0] = (struct bel_header){.name = BEL_VIEW("belfry-job"), .value = job};
+    out[1] = (struct bel_header){.name = BEL_VIEW("belfry-task"), .value = task};
+    return 0;
 }
 
 static int add_headers(struct bel_engine *engine, const struct bel_record *record,
@@ -57,7 +69,8 @@ int bel__describe_headers(struct bel_engine *engine, const struct bel_found *fou
 {
     size_t count = (size_t)body->headers_count, added = 0;
     assert(count <= BEL_HEADERS_MAX);
-    if (is_occurrence(&found->record)) added = HEADERS_ADDED;
+    bool is_task = found->record.job.number != 0;
+    if (is_task || is_occurrence(&found->record)) added = HEADERS_ADDED;
     if (count + added == 0) {
         *out = NULL;
         *out_count = 0;
@@ -70,7 +83,8 @@ int bel__describe_headers(struct bel_engine *engine, const struct bel_found *fou
         if (!bel__headers_next(&rest, &headers[i])) return BEL_ECORRUPT;
     }
     if (added > 0) {
-        int err = add_headers(engine, &found->record, headers + count);
+        int err = is_task ? add_task_headers(engine, &found->record, headers + count)
+                          : add_headers(engine, &found->record, headers + count);
         if (err) return err;
     }
     *out = headers;
@@ -165,7 +179,7 @@ static void describe_record(const struct bel_engine *engine, const struct bel_fo
     struct bel_place place = bel__place_of(&found->key);
     out->topic = bel__topic_name(found->topic);
     out->id = record->id;
-    out->group = record->group;
+    if (record->job.number == 0) out->group = record->group;
     out->resource = record->resource;
     out->reason = without_half(record->reason);
     out->state = found->state;

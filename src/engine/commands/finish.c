@@ -7,6 +7,7 @@
 #include "core/utf8.h"
 #include "core/view.h"
 #include "engine/commands/commands.h"
+#include "engine/jobs/results.h"
 #include "engine/rows/blob.h"
 #include "engine/state/state.h"
 #include "engine/state/timer.h"
@@ -63,6 +64,8 @@ static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view
     if (err) return err;
     err = bel__timer_reserve(engine, &found, result.bytes, BEL_STORE_END);
     if (err) return err;
+    bool is_task = found.record.job.number != 0;
+    if (is_task && !bel__results_fit(&found, result.bytes)) return BEL_EFULL;
     struct bel_ending ending = {.state = BEL_DONE, .result = result};
     bel__timer_end(engine, &found, &ending);
     return 0;
@@ -112,7 +115,7 @@ static int put_off(struct bel_engine *engine, struct bel_found *found, uint64_t 
     struct bel_place old = bel__place_of(&found->key);
     assert(found->state == BEL_LEASED && time >= engine->now.engine);
     struct bel_place place = {.topic = old.topic, .lane = BEL_LANE_ENGINE, .time = time};
-    int err = bel__timer_hold(engine, found->topic, &place, found->record.group);
+    int err = bel__timer_hold(engine, found->topic, &place, bel__record_share(&found->record));
     if (err) return err;
     err = bel__timer_reserve(engine, found, 0, BEL_STORE_END);
     if (err) return err;

@@ -6,7 +6,8 @@
  *     timed     TIMERS engine --.
  *               TIMERS wall ----'--> merged by (due in wall ms, priority, sequence)
  *     none      TIMERS none
- *     done      ENDED done
+ *     done      ENDED done: timers --.
+ *               ENDED done: tasks ---'--> merged by (when it ended, sequence)
  *     dead ...  ENDED dead ...
  *
  * A cursor names the section and the next key in each of its lanes: 53 characters, the section's
@@ -115,6 +116,14 @@ static struct stream timed_stream(const struct walk *walk, uint8_t lane)
                            .end = to};
 }
 
+static struct stream ended_tasks_stream(const struct walk *walk, enum bel_state state)
+{
+    return (struct stream){.next = {.table = BEL_TABLE_ENDED,
+                                    .topic = walk->topic->number,
+                                    .lane = bel__ended_lane(state, true)},
+                           .end = BEL_NEVER};
+}
+
 /* Skips timers whose retention is over, which come first. */
 static struct stream ended_stream(const struct walk *walk, enum bel_state state)
 {
@@ -143,6 +152,8 @@ static void begin_section(struct walk *walk)
     } else {
         enum bel_state state = (enum bel_state)(BEL_DONE + walk->section - SECTION_ENDED);
         walk->streams[0] = ended_stream(walk, state);
+        walk->streams[1] = ended_tasks_stream(walk, state);
+        walk->streams_count = 2;
     }
 }
 
@@ -175,8 +186,10 @@ static int advance_stream(const struct walk *walk, struct stream *stream)
 static bool comes_first(const struct walk *walk, const struct bel_place *a,
                         const struct bel_place *b)
 {
-    uint64_t a_due = bel__lane_wall(&walk->engine->now, a->lane, a->time);
-    uint64_t b_due = bel__lane_wall(&walk->engine->now, b->lane, b->time);
+    bool is_ended = a->table == BEL_TABLE_ENDED;
+    const struct bel_times *now = &walk->engine->now;
+    uint64_t a_due = is_ended ? a->time : bel__lane_wall(now, a->lane, a->time);
+    uint64_t b_due = is_ended ? b->time : bel__lane_wall(now, b->lane, b->time);
     if (a_due != b_due) return a_due < b_due;
     if (a->priority != b->priority) return a->priority < b->priority;
     return a->sequence < b->sequence;
@@ -208,6 +221,7 @@ static int read_row(const struct walk *walk, const struct stream *stream, struct
 static bool is_wanted(const struct walk *walk, const struct bel_found *found)
 {
     if (!wants_state(walk->query, found->state)) return false;
+    if (bel__timer_is_hidden(walk->engine, found)) return false;
     return !bel__timer_is_over(walk->engine, found);
 }
 

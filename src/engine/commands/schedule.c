@@ -155,9 +155,12 @@ static int find_old(struct bel_engine *engine, const struct bel_schedule_spec *s
                     struct scheduling *scheduling, struct bel_reply *reply)
 {
     if (spec->id.bytes == 0) return 0;
-    int err = bel__timer_find(engine, scheduling->topic, spec->id, &scheduling->old);
+    int err = bel__timer_find_any(engine, scheduling->topic, spec->id, &scheduling->old);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     scheduling->has_old = err == 0;
+    if (scheduling->has_old && scheduling->old.record.job.number != 0) {
+        return bel__refuse(reply, BEL_ECONFLICT, "the id belongs to a task of a job");
+    }
     if (scheduling->has_old && has_at_sign(spec->id)) {
         return bel__refuse(reply, BEL_ECONFLICT, "the id belongs to an occurrence");
     }
@@ -269,8 +272,8 @@ static int reserve(struct bel_engine *engine, struct scheduling *scheduling, siz
 {
     struct bel_found *old = scheduling->has_old ? &scheduling->old : NULL;
     scheduling->place.topic = scheduling->topic->number;
-    int err =
-        bel__timer_hold(engine, scheduling->topic, &scheduling->place, scheduling->record.group);
+    int err = bel__timer_hold(engine, scheduling->topic, &scheduling->place,
+                              bel__record_share(&scheduling->record));
     if (err) return err;
     size_t rows = (size_t)2 * BEL_TIMER_ROWS + bel__blob_rows(body_bytes);
     size_t bytes = (size_t)2 * BEL_TIMER_BYTES + BEL_TOPIC_ROW_BYTES + body_bytes;

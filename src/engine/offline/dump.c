@@ -14,6 +14,7 @@
 #include "engine/offline/inspect.h"
 #include "engine/offline/subprocess.h"
 #include "engine/rows/encoding.h"
+#include "engine/rows/job.h"
 #include "engine/state/settings.h"
 
 #include "core/buffer.h"
@@ -187,7 +188,7 @@ static void put_record(struct line *line, const struct bel_place *place, struct 
         record.id = (struct bel_view){made, sizeof made};
     }
     put_bytes(line, "id", record.id);
-    put_bytes(line, "group", record.group);
+    if (record.job.number == 0) put_bytes(line, "group", record.group);
     put_bytes(line, "resource", record.resource);
     put(line, ",\"created\":%lld", (long long)record.created);
     put_if(line, "lease_ms", record.lease_ms);
@@ -195,6 +196,10 @@ static void put_record(struct line *line, const struct bel_place *place, struct 
     put_if(line, "attempts", record.attempts);
     put_if(line, "crashes", record.crashes);
     put_if(line, "plan", record.plan);
+    if (record.job.number != 0) {
+        put_number(line, "job", record.job.number);
+        put_number(line, "task", record.job.index);
+    }
     put_if(line, "nominal", record.nominal);
     put_if(line, "due", record.due);
     put_bytes(line, "reason", record.reason);
@@ -245,6 +250,45 @@ static void put_topic(struct line *line, const struct bel_topic_state *topic)
     }
 }
 
+/* --- jobs --- */
+
+static void put_job(struct line *line, struct bel_view value)
+{
+    static const char *const phases[] = {"submitting", "live", "ending", "ended", "removing"};
+    struct bel_job_row row;
+    if (bel__job_row_read(value, &row) != 0) {
+        put_damaged(line);
+        return;
+    }
+    put_number(line, "job", row.number);
+    put_bytes(line, "id", row.id);
+    put(line, ",\"phase\":\"%s\"", phases[row.phase]);
+    put(line, ",\"state\":\"%s\"", bel_job_state_name((enum bel_job_state)row.state));
+    put_number(line, "priority", row.priority);
+    put_number(line, "created", row.created);
+    put_number(line, "tasks", row.tasks);
+    put_number(line, "edges", row.edges);
+    put_if(line, "paused", row.is_paused);
+    put_if(line, "deadline", row.deadline);
+    put_if(line, "pace_ms", row.pace_ms);
+    put_if(line, "works", row.works);
+    put_bytes(line, "reason", row.reason);
+}
+
+static void put_task(struct line *line, const struct bel_place *place, struct bel_view value)
+{
+    struct bel_task_row row;
+    put_number(line, "job", place->time);
+    put_number(line, "task", place->sequence);
+    if (bel__task_row_read(value, &row) != 0) {
+        put_damaged(line);
+        return;
+    }
+    put(line, ",\"state\":\"%s\"", bel_state_name(bel__task_row_state(&row)));
+    put_number(line, "open", row.open);
+    put_number(line, "depth", row.depth);
+}
+
 /* --- lines --- */
 
 static void put_place(struct line *line, const struct bel_place *place)
@@ -281,11 +325,18 @@ static void put_value(struct line *line, const struct bel_place *place, struct b
         put_plan_state(line, value);
         break;
     case BEL_TABLE_ENDED:
-        if (place->lane < BEL_STATES) {
-            put(line, ",\"state\":\"%s\"", bel_state_name((enum bel_state)place->lane));
+        if (bel__ended_state(place->lane) < BEL_STATES) {
+            enum bel_state state = (enum bel_state)bel__ended_state(place->lane);
+            put(line, ",\"state\":\"%s\"", bel_state_name(state));
         }
         put_number(line, "finished", place->time);
         put_record(line, place, value);
+        break;
+    case BEL_TABLE_JOBS:
+        put_job(line, value);
+        break;
+    case BEL_TABLE_TASKS:
+        put_task(line, place, value);
         break;
     default:
         put_number(line, "bytes", value.bytes);

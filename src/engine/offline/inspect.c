@@ -9,6 +9,7 @@
  *     tick <-> PLANS <-> PLAN_STATES
  *     OCCURRENCES              one for each unfinished timer of a plan
  *     CHUNKS                   exactly those that blobs refer to
+ *     JOBS and others          inspect_jobs.c
  *
  * The rows are read once, in order. Counts of hours and groups are loaded as stored, and each timer
  * subtracts 1: in the end all must be 0.
@@ -16,6 +17,7 @@
 #include "engine/offline/inspect.h"
 
 #include "engine/engine.h"
+#include "engine/offline/inspect_jobs.h"
 #include "engine/offline/subprocess.h"
 #include "engine/rows/blob.h"
 #include "engine/state/timer.h"
@@ -32,6 +34,7 @@ struct walk {
     uint64_t occurrences, made;       /* rows; unfinished timers of plans */
     uint64_t chunks, used;            /* rows; chunks that blobs refer to */
     uint64_t expiries, expiring;      /* rows; timers that have one */
+    struct bel_jobs_walk jobs;
 };
 
 /* A row and its key parts. */
@@ -57,6 +60,12 @@ const char *bel__table_name(const struct bel_key *key)
         [BEL_TABLE_CHUNKS] = "chunks",
         [BEL_TABLE_EXPIRIES] = "expiries",
         [BEL_TABLE_RESOURCES] = "resources",
+        [BEL_TABLE_JOBS] = "jobs",
+        [BEL_TABLE_JOB_IDS] = "job ids",
+        [BEL_TABLE_TASKS] = "tasks",
+        [BEL_TABLE_EDGES] = "edges",
+        [BEL_TABLE_JOB_WORK] = "job work",
+        [BEL_TABLE_JOB_TIMES] = "job times",
     };
     uint64_t table = key->words[0] >> 56;
     return table < sizeof names / sizeof names[0] ? names[table] : NULL;
@@ -183,9 +192,39 @@ static int check_expiry(struct walk *walk, const struct row *row, const struct b
     return damaged(walk, &row->key, "the row of its expiry names another row");
 }
 
+/* Checks the task of a timer, if it is one. */
+static int check_task_of(const struct walk *walk, const struct row *row,
+                         const struct bel_record *record, bool *out_is_counted)
+{
+    const char *what = NULL;
+    int err = bel__inspect_task_timer(walk->engine, &row->key, record, out_is_counted, &what);
+    return what != NULL ? damaged(walk, &row->key, what) : err;
+}
+
+/* Subtracts a timer from the counts in the store, and adds it to the numbers by counting. */
+static int count_timer(const struct walk *walk, const struct row *row,
+                       const struct bel_record *record, uint64_t *numbers)
+{
+    uint64_t left = 0;
+    bool is_timed = row->place.lane < BEL_LANES_TIMED;
+    numbers[is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED]++;
+    struct bel_key hours = bel__timer_hours_key(&row->place);
+    int err = is_timed ? subtract_one(walk, &hours, bel__timer_hour_index(&row->place), &left) : 0;
+    if (err == 0 && record->group.bytes > 0) {
+        struct bel_key group =
+            bel__timer_share_key(walk->engine, row->place.topic, bel__record_share(record));
+        err = subtract_one(walk, &group, 0, &left);
+        if (left == 0) numbers[BEL_NUMBER_SHARES]++; /* the last timer of its group */
+    } else if (numbers[BEL_NUMBER_PLAIN]++ == 0) {
+        numbers[BEL_NUMBER_SHARES]++;
+    }
+    return err;
+}
+
 static int check_timer(struct walk *walk, const struct row *row)
 {
-    uint64_t *numbers = numbers_of(walk, row), left = 0;
+    uint64_t *numbers = numbers_of(walk, row);
+    bool is_counted = true;
     struct bel_record record;
     if (numbers == NULL || row->place.lane > BEL_LANE_NONE) {
         return damaged(walk, &row->key, "its topic or lane is unknown");
@@ -196,17 +235,8 @@ static int check_timer(struct walk *walk, const struct row *row)
     if (record.kind == BEL_RECORD_TICK) return check_tick(walk, row, &record);
     walk->report->timers++;
     walk->made += record.plan != 0;
-    bool is_timed = row->place.lane < BEL_LANES_TIMED;
-    numbers[is_timed ? BEL_NUMBER_PENDING : BEL_NUMBER_BLOCKED]++;
-    struct bel_key hours = bel__timer_hours_key(&row->place);
-    int err = is_timed ? subtract_one(walk, &hours, bel__timer_hour_index(&row->place), &left) : 0;
-    if (err == 0 && record.group.bytes > 0) {
-        struct bel_key group = bel__timer_group_key(walk->engine, row->place.topic, record.group);
-        err = subtract_one(walk, &group, 0, &left);
-        if (left == 0) numbers[BEL_NUMBER_SHARES]++; /* the last timer of its group */
-    } else if (numbers[BEL_NUMBER_PLAIN]++ == 0) {
-        numbers[BEL_NUMBER_SHARES]++;
-    }
+    int err = check_task_of(walk, row, &record, &is_counted);
+    if (err == 0 && is_counted) err = count_timer(walk, row, &record, numbers);
     if (err == 0) err = check_expiry(walk, row, &record);
     return err ? err : check_body(walk, row, &record);
 }
@@ -270,12 +300,17 @@ static int check_ended(struct walk *walk, const struct row *row)
 {
     uint64_t *numbers = numbers_of(walk, row);
     struct bel_record record;
-    if (numbers == NULL || row->place.lane < BEL_DONE || row->place.lane >= BEL_STATES ||
-        bel__record_read(row->value, &record) != 0 || record.kind == BEL_RECORD_TICK) {
+    unsigned state = bel__ended_state(row->place.lane);
+    bool is_counted;
+    if (numbers == NULL || state < BEL_DONE || state >= BEL_STATES ||
+        bel__record_read(row->value, &record) != 0 || record.kind == BEL_RECORD_TICK ||
+        bel__is_task_lane(row->place.lane) != (record.job.number != 0)) {
         return damaged(walk, &row->key, "it cannot be read");
     }
+    int err = check_task_of(walk, row, &record, &is_counted);
+    if (err) return err;
     walk->report->ended++;
-    numbers[BEL_NUMBER_ENDED + row->place.lane - BEL_DONE]++;
+    numbers[BEL_NUMBER_ENDED + state - BEL_DONE]++;
     return check_body(walk, row, &record);
 }
 
@@ -309,6 +344,13 @@ static int check_count(struct walk *walk, const struct row *row)
     return bel__count_hold(&walk->engine->rows.counts, walk->engine->store, &row->key, &count);
 }
 
+static int check_job_row(struct walk *walk, const struct row *row)
+{
+    const char *what = NULL;
+    int err = bel__inspect_job_row(walk->engine, &row->key, row->value, &walk->jobs, &what);
+    return what != NULL ? damaged(walk, &row->key, what) : err;
+}
+
 static int check_row(struct walk *walk, const struct row *row)
 {
     switch (row->place.table) {
@@ -340,7 +382,7 @@ static int check_row(struct walk *walk, const struct row *row)
         walk->expiries++;
         return 0;
     default:
-        return damaged(walk, &row->key, "its table is unknown");
+        return check_job_row(walk, row);
     }
 }
 
@@ -418,6 +460,7 @@ int bel__engine_walk(struct bel_engine *engine, struct bel_engine_report *report
     int err = walk_rows(&walk);
     if (err == 0) err = check_topic_numbers(&walk);
     if (err == 0) err = check_counts(&walk);
+    if (err == 0) err = bel__inspect_jobs_end(&walk.jobs, walk.why);
     free(walk.numbers);
     return err;
 }

@@ -41,11 +41,17 @@ enum bel_table {
     BEL_TABLE_PLANS,       /* sequence: the plan's number */
     BEL_TABLE_PLAN_STATES, /* as in BEL_TABLE_PLANS */
     BEL_TABLE_OCCURRENCES, /* time: hash of the plan's id; sequence: nominal time */
-    BEL_TABLE_ENDED,       /* lane: the state; time: when the timer ended */
+    BEL_TABLE_ENDED,       /* lane: the state, see bel__ended_lane(); time: when the timer ended */
     BEL_TABLE_ALIASES,     /* all other bytes: a hash of topic and id */
     BEL_TABLE_CHUNKS,      /* time: the blob's number; sequence: index of the chunk */
     BEL_TABLE_EXPIRIES,    /* lane and time: when the timer expires; sequence: the timer's */
     BEL_TABLE_RESOURCES,   /* time and sequence: a hash of the name */
+    BEL_TABLE_JOBS,        /* this and the next tables: rows/job.h */
+    BEL_TABLE_JOB_IDS,     /* as in BEL_TABLE_ALIASES */
+    BEL_TABLE_TASKS,       /* time: the job's number; sequence: the task's index */
+    BEL_TABLE_EDGES,       /* time: the job's number; priority: kind; sequence: task and chunk */
+    BEL_TABLE_JOB_WORK,    /* time: the job's number; priority: kind; sequence: task */
+    BEL_TABLE_JOB_TIMES,   /* lane and time: when; priority: kind; sequence: the job's number */
 };
 
 /* Rows in BEL_TABLE_META. */
@@ -117,6 +123,28 @@ static inline struct bel_key bel__key_in(const struct bel_key *key, enum bel_tab
     struct bel_key other = *key;
     other.words[0] = (other.words[0] & (UINT64_MAX >> 8)) | (uint64_t)table << 56;
     return other;
+}
+
+/* The lane of an ended timer is its state. Ended tasks of jobs are apart from other timers: they
+ * are kept as long as their job. */
+enum {
+    BEL_ENDED_TASK_LANES = 32,
+};
+
+static inline uint8_t bel__ended_lane(unsigned state, bool is_task)
+{
+    return (uint8_t)(is_task ? BEL_ENDED_TASK_LANES + state : state);
+}
+
+static inline bool bel__is_task_lane(uint8_t lane)
+{
+    return lane >= BEL_ENDED_TASK_LANES;
+}
+
+/* Returns the state of an ended timer; not a state if the lane is not valid. */
+static inline unsigned bel__ended_state(uint8_t lane)
+{
+    return lane >= BEL_ENDED_TASK_LANES ? lane - BEL_ENDED_TASK_LANES : lane;
 }
 
 static inline struct bel_key bel__key_meta(enum bel_meta which)

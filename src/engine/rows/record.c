@@ -49,6 +49,7 @@ enum tag {
     TAG_START,
     TAG_MADE, /* made, skipped, missed */
     TAG_SPREAD_BY,
+    TAG_JOB, /* number, index, priority, depth, cost */
 };
 
 static void put_number(struct bel_row_writer *writer, enum tag tag, uint64_t number)
@@ -115,13 +116,23 @@ static void put_rule(struct bel_row_writer *writer, const struct bel_record *rec
     bel__write_number(writer, record->missed);
 }
 
+static void put_job(struct bel_row_writer *writer, const struct bel_task_of *job)
+{
+    if (job->number == 0) return;
+    put_number(writer, TAG_JOB, job->number);
+    bel__write_number(writer, job->index);
+    bel__write_number(writer, job->priority);
+    bel__write_number(writer, job->depth);
+    bel__write_number(writer, job->cost);
+}
+
 size_t bel__record_write(const struct bel_record *record, uint8_t out[BEL_RECORD_BYTES_MAX])
 {
     struct bel_row_writer writer = {.at = out, .end = out + BEL_RECORD_BYTES_MAX};
     bel__write_number(&writer, VERSION);
     bel__write_number(&writer, record->kind);
     if (!record->is_id_made) put_view(&writer, TAG_ID, record->id);
-    put_view(&writer, TAG_GROUP, record->group);
+    if (record->job.number == 0) put_view(&writer, TAG_GROUP, record->group);
     put_view(&writer, TAG_RESOURCE, record->resource);
     put_number(&writer, TAG_CREATED, (uint64_t)record->created);
     put_number(&writer, TAG_LEASE, record->lease_ms);
@@ -135,6 +146,7 @@ size_t bel__record_write(const struct bel_record *record, uint8_t out[BEL_RECORD
     put_number(&writer, TAG_PLAN, record->plan);
     put_number(&writer, TAG_NOMINAL, record->nominal);
     put_number(&writer, TAG_SPREAD_BY, record->spread_ms);
+    put_job(&writer, &record->job);
     put_number(&writer, TAG_PRIORITY, record->priority);
     put_number(&writer, TAG_DUE, record->due);
     put_view(&writer, TAG_REASON, record->reason);
@@ -173,6 +185,15 @@ static void get_policies(struct bel_row_reader *reader, struct bel_recurrence *r
     rule->fold = (enum bel_fold)get_choice(reader, BEL_FOLD_BOTH);
     rule->misfire = (enum bel_misfire)get_choice(reader, BEL_MISFIRE_ALL);
     rule->overlap = (enum bel_overlap)get_choice(reader, BEL_OVERLAP_ALLOW);
+}
+
+static void get_job(struct bel_row_reader *reader, struct bel_task_of *out)
+{
+    out->number = bel__read_number(reader);
+    out->index = get_choice(reader, UINT32_MAX);
+    out->priority = (uint8_t)get_choice(reader, UINT8_MAX);
+    out->depth = get_choice(reader, UINT32_MAX);
+    out->cost = get_choice(reader, UINT32_MAX);
 }
 
 static void get_blob(struct bel_row_reader *reader, bool is_here, struct bel_blob *out)
@@ -284,6 +305,9 @@ static void get_field(struct bel_row_reader *reader, uint64_t tag, struct bel_re
     case TAG_RESULT_BLOB:
         get_blob(reader, tag == TAG_RESULT, &record->result);
         break;
+    case TAG_JOB:
+        get_job(reader, &record->job);
+        break;
     default:
         get_plan_field(reader, tag, record);
         break;
@@ -296,6 +320,24 @@ void bel__record_begin(struct bel_record *record, enum bel_record_kind kind)
     record->kind = kind;
 }
 
+struct bel_view bel__task_id(const struct bel_record *record)
+{
+    assert(record->job.number != 0 && record->group.bytes < record->id.bytes);
+    const char *id = record->id.data;
+    size_t skipped = record->group.bytes + 1;
+    return (struct bel_view){id + skipped, record->id.bytes - skipped};
+}
+
+/* Sets the group of a task from its id: "<job>/<task>". Returns false if the id has no slash. */
+static bool split_id(struct bel_record *record)
+{
+    const char *id = record->id.data;
+    const char *slash = record->id.bytes > 0 ? memchr(id, '/', record->id.bytes) : NULL;
+    if (slash == NULL) return false;
+    record->group = (struct bel_view){id, (size_t)(slash - id)};
+    return true;
+}
+
 int bel__record_read(struct bel_view row, struct bel_record *out)
 {
     struct bel_row_reader reader = bel__reader_of(row);
@@ -306,6 +348,7 @@ int bel__record_read(struct bel_view row, struct bel_record *out)
         get_field(&reader, tag, out);
     }
     out->is_id_made = out->kind == BEL_RECORD_TIMER && out->id.bytes == 0;
+    if (out->job.number != 0 && !split_id(out)) return BEL_ECORRUPT;
     return reader.bad || out->id.bytes > BEL_ID_BYTES ? BEL_ECORRUPT : 0;
 }
 

@@ -38,18 +38,28 @@ struct bel_blob {
     struct bel_view here; /* if in the row */
 };
 
+/* What a task's timer knows about its job. */
+struct bel_task_of {
+    uint64_t number; /* of the job; 0: not a task */
+    uint32_t index;  /* of the task */
+    uint8_t priority;
+    uint32_t depth, cost;
+};
+
 struct bel_record {
     enum bel_record_kind kind;
     bool is_id_made; /* of an unfinished timer: the id is made from the key and not in the row */
-    struct bel_view id, group, resource;
+    struct bel_view id, resource;
+    struct bel_view group;           /* of a task: the id of its job, which is not in the row */
     int64_t created;                 /* wall ms */
     uint64_t lease_ms;               /* 0: the topic's default */
     uint64_t expires_ms, expires_at; /* 0: never; expires_at is a time of expires_lane */
     uint8_t expires_lane;
     uint64_t attempts, crashes;
-    uint64_t plan;      /* of an occurrence or a tick: the plan's number; of a plan: its own */
-    uint64_t nominal;   /* of an occurrence: nominal time, wall ms */
-    uint64_t spread_ms; /* of an occurrence: how long after `nominal` it is due */
+    uint64_t plan;          /* of an occurrence or a tick: the plan's number; of a plan: its own */
+    uint64_t nominal;       /* of an occurrence: nominal time, wall ms */
+    uint64_t spread_ms;     /* of an occurrence: how long after `nominal` it is due */
+    struct bel_task_of job; /* of a task; job.number is 0 for other timers */
     struct bel_blob body;
 
     uint8_t priority; /* of a plan or an ended timer; other timers have it in their key */
@@ -97,6 +107,17 @@ struct bel_body {
     uint64_t headers_count;
 };
 
+/* The share of a timer: a group or a job with this name; empty: no group. */
+struct bel_share_name {
+    struct bel_view name;
+    bool is_job;
+};
+
+static inline struct bel_share_name bel__record_share(const struct bel_record *record)
+{
+    return (struct bel_share_name){record->group, record->job.number != 0};
+}
+
 /* Makes an empty record of a kind. */
 void bel__record_begin(struct bel_record *record, enum bel_record_kind kind);
 
@@ -121,6 +142,9 @@ BEL_CHECKED int bel__body_read(struct bel_view bytes, struct bel_body *out);
 
 /* Takes the first header off `*headers`. Returns false at the end. */
 bool bel__headers_next(struct bel_view *headers, struct bel_header *out);
+
+/* Returns the id of a task without that of its job. */
+struct bel_view bel__task_id(const struct bel_record *record);
 
 /* Appends an outcome. Drops the oldest outcome if there are BEL_OUTCOMES_MAX. */
 void bel__record_note(struct bel_record *record, struct bel_outcome outcome);

@@ -74,11 +74,15 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made,
     struct bel_standing standing = bel__ready_standing(engine, record);
     err = bel__picker_lease(&lease->topic->picker, &standing, !lease->is_old, &lease->share);
     if (err) goto disarm;
+    err = bel__job_lease(&engine->job_marks, lease->job);
+    if (err) goto unlease;
     lease->topic->leased++;
     assert(lease->topic->leased == lease->topic->picker.leased);
     *out = lease;
     return 0;
 
+unlease:
+    bel__picker_unlease(&lease->topic->picker, lease->share);
 disarm:
     bel_wheel_cancel(leases->wheel, lease->timer);
 forget:
@@ -127,6 +131,7 @@ int bel__lease_make(struct bel_engine *engine, const struct bel_found *found,
         .end = engine->now.open_up + terms->lease_ms,
         .lease_ms = terms->lease_ms,
         .due = (uint64_t)terms->due.ms,
+        .job = found->record.job.number,
         .is_bare = bel__record_is_bare(&found->record),
     };
     int err = draw_secret(engine, made.secret);
@@ -165,6 +170,7 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
     assert(was_there && lease->topic->leased > 0);
     (void)was_there;
     bel__picker_unlease(&lease->topic->picker, lease->share);
+    bel__job_unlease(&engine->job_marks, lease->job);
     lease->topic->leased--;
     engine->events->freed(engine, lease->topic); /* one more timer fits into the concurrency */
     bel__slab_give(&leases->slab, index_of(engine, lease));
@@ -195,6 +201,7 @@ static int load_lease(struct bel_engine *engine, const struct bel_store_cursor *
         .end = row.end,
         .lease_ms = row.lease_ms,
         .due = row.due,
+        .job = record.job.number,
         .is_bare = bel__record_is_bare(&record),
         .is_old = true,
     };

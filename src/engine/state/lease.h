@@ -24,6 +24,7 @@ struct bel_lease {
     struct bel_share *share; /* whose leases include it */
     bel_timer_t timer;       /* in leases.wheel */
     uint64_t end, lease_ms, due;
+    uint64_t job; /* number of the task's job, or 0 */
     uint8_t secret[BEL_TOKEN_SECRET_BYTES];
     bool is_bare; /* the timer is bare: bel__record_is_bare() */
     bool is_old;  /* was loaded when the engine was opened */

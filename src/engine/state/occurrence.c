@@ -183,7 +183,7 @@ static int unblock(struct bel_engine *engine, struct bel_occurrence_end *after)
                                       .time = after->blocked.record.nominal};
     const struct bel_record *record = &after->blocked.record;
     after->place.time += record->spread_ms;
-    return bel__timer_hold(engine, after->blocked.topic, &after->place, record->group);
+    return bel__timer_hold(engine, after->blocked.topic, &after->place, bel__record_share(record));
 }
 
 /* Finds out whether other occurrences are unfinished. If none of them runs, chooses the blocked one

@@ -260,7 +260,7 @@ static int reserve(struct bel_engine *engine, struct bel_found *found,
                    const struct bel_place *place)
 {
     uint64_t body_bytes = found->record.body.bytes;
-    int err = bel__timer_hold(engine, found->topic, place, found->record.group);
+    int err = bel__timer_hold(engine, found->topic, place, bel__record_share(&found->record));
     if (err) return err;
     size_t rows = (size_t)2 * BEL_TIMER_ROWS + 2 * bel__blob_rows(body_bytes);
     size_t bytes = (size_t)2 * BEL_TIMER_BYTES + (size_t)body_bytes;

@@ -39,11 +39,19 @@ static void ended(struct bel_engine *engine, struct bel_found *found)
     if (found->after != NULL) bel__occurrence_ended(engine, found);
 }
 
+static void moved(struct bel_engine *engine, struct bel_found *found, const struct bel_key *from)
+{
+    (void)engine;
+    (void)found;
+    (void)from;
+}
+
 const struct bel_timer_events bel__reactions = {
     .look = look,
     .added = added,
     .arrived = bel__ready_enter,
     .left = bel__ready_leave,
+    .moved = moved,
     .expires = bel__expiry_expect,
     .freed = bel__wait_mark,
     .kept = bel__wake_sweep,

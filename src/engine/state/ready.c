@@ -19,7 +19,8 @@
 #include <assert.h>
 
 enum {
-    PARTS = 4, /* a partial lane is read on when 1 / PARTS of ready_max is free */
+    PARTS = 4,        /* a partial lane is read on when 1 / PARTS of ready_max is free */
+    RETRIES_MAX = 10, /* that lower the score of a task */
 };
 
 struct bel_key bel__ready_lane_key(const struct bel_topic_state *topic, uint8_t lane, uint64_t time)
@@ -29,16 +30,25 @@ struct bel_key bel__ready_lane_key(const struct bel_topic_state *topic, uint8_t 
         .table = BEL_TABLE_TIMERS, .topic = topic->number, .lane = lane, .time = time});
 }
 
+/* Returns the static score of a task: lower runs first. */
+static double score_of(const struct bel_record *record)
+{
+    const struct bel_task_of *job = &record->job;
+    if (job->number == 0) return 0;
+    uint64_t retries = record->attempts < RETRIES_MAX ? record->attempts : RETRIES_MAX;
+    return 10.0 * job->priority + job->depth - 5.0 * (double)retries + 0.1 * job->cost;
+}
+
 struct bel_standing bel__ready_standing(struct bel_engine *engine, const struct bel_record *record)
 {
     (void)engine;
-    return (struct bel_standing){.share = record->group};
+    return (struct bel_standing){.share = record->group, .is_job = record->job.number != 0};
 }
 
 struct bel_ready bel__ready_of(const struct bel_place *place, const struct bel_record *record)
 {
-    (void)record;
-    return (struct bel_ready){.time = place->time,
+    return (struct bel_ready){.score = score_of(record),
+                              .time = place->time,
                               .lane = place->lane,
                               .priority = place->priority,
                               .sequence = place->sequence};

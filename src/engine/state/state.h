@@ -10,7 +10,7 @@
  *     plans         occurrence ---> plan ---> plan_rule, plan_bounds
  *     timers        timer: change one ---> timer_lookup: find one
  *     memory        ready  lease  wait  wakes  topic  settings  answers  dependency  times
- *                   pressure
+ *                   pressure  job_marks
  *     order         picker, picker_check ---> share
  *
  * timer and lease report their changes to reactions, through a table: timer_events.h.
@@ -24,6 +24,7 @@
 #include "engine/rows/rows.h"
 #include "engine/state/answers.h"
 #include "engine/state/expiry.h"
+#include "engine/state/job_marks.h"
 #include "engine/state/lease.h"
 #include "engine/state/plan_bounds.h"
 #include "engine/state/pressure.h"
@@ -34,6 +35,8 @@
 #include "engine/state/wait.h"
 #include "engine/state/wakes.h"
 #include "store/store.h"
+
+struct bel_jobs;
 
 /* The progress of engine/migration.c. */
 struct bel_migration {
@@ -68,6 +71,8 @@ struct bel_engine {
     struct bel_plan_bounds bounds;
     struct bel_expiry expiry;
     struct bel_migration migration;
+    struct bel_job_marks job_marks;
+    struct bel_jobs *jobs; /* of engine/jobs */
     struct bel_engine_stats stats;
     struct bel_depth_scan depth_scan;
 

@@ -43,20 +43,21 @@ unsigned bel__timer_hour_index(const struct bel_place *place)
     return (unsigned)(place->time % BEL_STRETCH_MS / MS_PER_HOUR);
 }
 
-struct bel_key bel__timer_group_key(const struct bel_engine *engine, uint32_t topic,
-                                    struct bel_view group)
+struct bel_key bel__timer_share_key(const struct bel_engine *engine, uint32_t topic,
+                                    struct bel_share_name share)
 {
-    uint64_t high = bel__siphash(engine->alias_keys[0], group.data, group.bytes);
-    uint64_t low = bel__siphash(engine->alias_keys[1], group.data, group.bytes);
+    uint64_t high = bel__siphash(engine->alias_keys[0], share.name.data, share.name.bytes);
+    uint64_t low = bel__siphash(engine->alias_keys[1], share.name.data, share.name.bytes);
     return bel__key_of(&(struct bel_place){.table = BEL_TABLE_COUNTS,
                                            .topic = topic,
                                            .lane = BEL_COUNT_GROUP,
+                                           .priority = share.is_job,
                                            .time = high,
                                            .sequence = low & BEL_SEQUENCE_MAX});
 }
 
 int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *topic,
-                    const struct bel_place *place, struct bel_view group)
+                    const struct bel_place *place, struct bel_share_name share)
 {
     struct bel_count *count;
     assert(place->topic == topic->number);
@@ -65,8 +66,8 @@ int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *top
         int err = bel__count_hold(&engine->rows.counts, engine->store, &key, &count);
         if (err) return err;
     }
-    if (group.bytes == 0) return 0;
-    struct bel_key key = bel__timer_group_key(engine, topic->number, group);
+    if (share.name.bytes == 0) return 0;
+    struct bel_key key = bel__timer_share_key(engine, topic->number, share);
     return bel__count_hold(&engine->rows.counts, engine->store, &key, &count);
 }
 
@@ -95,15 +96,15 @@ static void count_place(struct bel_engine *engine, struct bel_topic_state *topic
     add_held(engine, &key, bel__timer_hour_index(place), delta);
 }
 
-/* Counts a timer in its share: its group, or "no group". */
+/* Counts a timer in its share: its group, its job, or "no group". */
 static void count_share(struct bel_engine *engine, struct bel_topic_state *topic,
-                        struct bel_view group, int64_t delta)
+                        struct bel_share_name share, int64_t delta)
 {
     uint64_t before = topic->numbers[BEL_NUMBER_PLAIN];
-    if (group.bytes == 0) {
+    if (share.name.bytes == 0) {
         bel__topic_count(engine, topic, BEL_NUMBER_PLAIN, delta);
     } else {
-        struct bel_key key = bel__timer_group_key(engine, topic->number, group);
+        struct bel_key key = bel__timer_share_key(engine, topic->number, share);
         before = add_held(engine, &key, 0, delta);
     }
     if (before == 0) bel__topic_count(engine, topic, BEL_NUMBER_SHARES, +1);
@@ -168,11 +169,11 @@ int bel__timer_reserve(struct bel_engine *engine, struct bel_found *found, uint6
 {
     struct bel_record *record = &found->record;
     struct bel_place place = bel__place_of(&found->key);
-    assert(found->after == NULL); /* one reservation per change */
+    assert(found->after == NULL && found->task == NULL); /* one reservation per change */
     size_t rows = BEL_TIMER_ROWS + bel__blob_rows(record->body.bytes) +
                   bel__blob_rows(record->result.bytes) + bel__blob_rows(more_bytes);
     if (place.table == BEL_TABLE_TIMERS) {
-        int err = bel__timer_hold(engine, found->topic, &place, record->group);
+        int err = bel__timer_hold(engine, found->topic, &place, bel__record_share(record));
         if (err) return err;
         err = engine->events->look(engine, found, &rows);
         if (err) return err;
@@ -209,7 +210,7 @@ void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
     bel__alias_put(engine, &key, record, BEL_ROW_NEW);
     bel__timer_put_expiry(engine, topic, &key, record);
     count_place(engine, topic, place, +1);
-    count_share(engine, topic, record->group, +1);
+    count_share(engine, topic, bel__record_share(record), +1);
     engine->events->added(engine, topic, record);
     engine->events->arrived(engine, topic, &key, record);
 }
@@ -268,7 +269,7 @@ void bel__timer_remove(struct bel_engine *engine, struct bel_found *found)
     switch (bel__place_of(&found->key).table) {
     case BEL_TABLE_TIMERS:
         take_out(engine, found);
-        count_share(engine, found->topic, found->record.group, -1);
+        count_share(engine, found->topic, bel__record_share(&found->record), -1);
         engine->events->ended(engine, found);
         break;
     case BEL_TABLE_PLANS:
@@ -282,6 +283,32 @@ void bel__timer_remove(struct bel_engine *engine, struct bel_found *found)
     delete_blobs(engine, &found->record);
 }
 
+void bel__timer_stage(struct bel_engine *engine, const struct bel_place *place,
+                      const struct bel_record *record)
+{
+    struct bel_key key = bel__key_of(place);
+    assert(place->table == BEL_TABLE_TIMERS && place->lane == BEL_LANE_NONE);
+    assert(record->job.number != 0 && record->expires_ms == 0);
+    put_record(engine, &key, record, BEL_ROW_NEW);
+    bel__alias_put(engine, &key, record, BEL_ROW_NEW);
+}
+
+void bel__timer_unstage(struct bel_engine *engine, const struct bel_found *found)
+{
+    assert(found->state == BEL_BLOCKED && found->record.job.number != 0);
+    bel__rows_delete(&engine->rows, &found->key);
+    delete_alias(engine, &found->key, &found->record);
+    delete_blobs(engine, &found->record);
+}
+
+void bel__timer_count_staged(struct bel_engine *engine, struct bel_topic_state *topic,
+                             struct bel_share_name share, uint32_t count)
+{
+    assert(count > 0);
+    bel__topic_count(engine, topic, BEL_NUMBER_BLOCKED, count);
+    count_share(engine, topic, share, count);
+}
+
 void bel__timer_rewrite(struct bel_engine *engine, const struct bel_found *found)
 {
     put_record(engine, &found->key, &found->record, BEL_ROW_ANY);
@@ -292,6 +319,7 @@ static void put_at(struct bel_engine *engine, struct bel_found *found,
                    const struct bel_place *place)
 {
     assert(place->table == BEL_TABLE_TIMERS && found->record.kind == BEL_RECORD_TIMER);
+    struct bel_key from = found->key;
     delete_alias(engine, &found->key, &found->record);
     found->key = bel__key_of(place);
     found->lease = NULL;
@@ -300,6 +328,7 @@ static void put_at(struct bel_engine *engine, struct bel_found *found,
     bel__alias_put(engine, &found->key, &found->record, BEL_ROW_NEW);
     bel__timer_put_expiry(engine, found->topic, &found->key, &found->record);
     count_place(engine, found->topic, place, +1);
+    engine->events->moved(engine, found, &from);
     engine->events->arrived(engine, found->topic, &found->key, &found->record);
     found->state = bel__timer_state(engine, found);
 }
@@ -354,9 +383,10 @@ static uint64_t sequence_of(const struct bel_found *found)
 static void keep_ended(struct bel_engine *engine, struct bel_found *found,
                        const struct bel_ending *ending)
 {
+    bool is_task = found->record.job.number != 0;
     struct bel_place place = {.table = BEL_TABLE_ENDED,
                               .topic = found->topic->number,
-                              .lane = (uint8_t)ending->state,
+                              .lane = bel__ended_lane(ending->state, is_task),
                               .time = (uint64_t)engine->now.wall,
                               .sequence = sequence_of(found)};
     struct bel_record *record = &found->record;
@@ -367,6 +397,7 @@ static void keep_ended(struct bel_engine *engine, struct bel_found *found,
     put_record(engine, &found->key, record, BEL_ROW_NEW);
     bel__alias_put(engine, &found->key, record, BEL_ROW_ANY);
     bel__topic_count(engine, found->topic, number_of(ending->state), +1);
+    if (is_task) return; /* its job decides how long */
     uint64_t retention = bel__timer_retention(found->topic, ending->state);
     if (retention == BEL_RETENTION_FOREVER) return;
     engine->events->kept(engine, found->topic, place.time + retention);
@@ -397,10 +428,11 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
         take_out_plan(engine, found);
     } else {
         take_out(engine, found);
-        count_share(engine, found->topic, found->record.group, -1);
+        count_share(engine, found->topic, bel__record_share(&found->record), -1);
     }
     found->lease = NULL;
-    if (bel__timer_is_kept(found->topic, ending->state)) {
+    bool is_kept = found->record.job.number != 0 || bel__timer_is_kept(found->topic, ending->state);
+    if (is_kept) {
         keep_ended(engine, found, ending);
     } else {
         delete_blobs(engine, &found->record);
@@ -416,7 +448,7 @@ int bel__timer_end_bare(struct bel_engine *engine, struct bel_lease *lease)
     struct bel_topic_state *topic = lease->topic;
     struct bel_key key = lease->key;
     struct bel_place place = bel__place_of(&key);
-    struct bel_view no_group = {0};
+    struct bel_share_name no_group = {0};
     assert(lease->is_bare);
     int err = bel__timer_hold(engine, topic, &place, no_group);
     if (err) return err;
@@ -439,8 +471,8 @@ int bel__timer_expire(struct bel_engine *engine, struct bel_found *found)
     return 0;
 }
 
-int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
-                    struct bel_found *out)
+int bel__timer_find_any(struct bel_engine *engine, struct bel_topic_state *topic,
+                        struct bel_view id, struct bel_found *out)
 {
     int err = bel__timer_peek(engine, topic, id, out);
     if (err) return err;
@@ -455,4 +487,12 @@ int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, st
     if (err) return err;
     bel__timer_remove(engine, out); /* a later sweep must not delete a new timer with this id */
     return BEL_ENOTFOUND;
+}
+
+int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic, struct bel_view id,
+                    struct bel_found *out)
+{
+    int err = bel__timer_find_any(engine, topic, id, out);
+    if (err) return err;
+    return bel__timer_is_hidden(engine, out) ? BEL_ENOTFOUND : 0;
 }

@@ -11,9 +11,14 @@
 
 #include "engine/state/timer_lookup.h"
 
-/* Finds a timer or plan by id. First ends the timer if it has expired, and deletes it if its
+/* Finds a timer or plan by id, also a task of a hidden job. First ends the timer if it has expired,
+ * and deletes it if its
  * retention is over. So if nothing is found, the id is free. Returns 0; BEL_ENOTFOUND, and `*out`
  * may be partly set; or an error of the lookup or of reserving. */
+BEL_CHECKED int bel__timer_find_any(struct bel_engine *engine, struct bel_topic_state *topic,
+                                    struct bel_view id, struct bel_found *out);
+
+/* As bel__timer_find_any(), but finds no task of a hidden job. */
 BEL_CHECKED int bel__timer_find(struct bel_engine *engine, struct bel_topic_state *topic,
                                 struct bel_view id, struct bel_found *out);
 
@@ -25,7 +30,7 @@ BEL_CHECKED int bel__timer_reserve(struct bel_engine *engine, struct bel_found *
 /* Loads the counts that change when a timer is added at, or moved to, these key parts. Reserves
  * nothing in the store. */
 BEL_CHECKED int bel__timer_hold(struct bel_engine *engine, const struct bel_topic_state *topic,
-                                const struct bel_place *place, struct bel_view group);
+                                const struct bel_place *place, struct bel_share_name share);
 
 /* Rows and bytes to reserve for adding a record, without its blobs. */
 enum {
@@ -36,6 +41,14 @@ enum {
 /* Adds an unfinished timer, whose id must be free. */
 void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
                     const struct bel_place *place, const struct bel_record *record);
+
+/* Adds a blocked task whose job nobody sees yet: its rows, without counting it in any number; or
+ * deletes these rows. Counts `count` such tasks of a topic, after bel__timer_hold(). */
+void bel__timer_stage(struct bel_engine *engine, const struct bel_place *place,
+                      const struct bel_record *record);
+void bel__timer_unstage(struct bel_engine *engine, const struct bel_found *found);
+void bel__timer_count_staged(struct bel_engine *engine, struct bel_topic_state *topic,
+                             struct bel_share_name share, uint32_t count);
 
 /* Deletes all rows of a timer or plan, in any state. */
 void bel__timer_remove(struct bel_engine *engine, struct bel_found *found);
@@ -93,10 +106,10 @@ void bel__timer_put_expiry(struct bel_engine *engine, struct bel_topic_state *to
                            const struct bel_key *key, const struct bel_record *record);
 
 /* Return the key of the count of a timer's hour, the index of the hour in that count, and the key
- * of the count of a group. */
+ * of the count of a share. */
 struct bel_key bel__timer_hours_key(const struct bel_place *place);
 unsigned bel__timer_hour_index(const struct bel_place *place);
-struct bel_key bel__timer_group_key(const struct bel_engine *engine, uint32_t topic,
-                                    struct bel_view group);
+struct bel_key bel__timer_share_key(const struct bel_engine *engine, uint32_t topic,
+                                    struct bel_share_name share);
 
 #endif

@@ -49,6 +49,10 @@ struct bel_timer_events {
     void (*left)(struct bel_engine *engine, struct bel_topic_state *topic,
                  const struct bel_key *key, const struct bel_record *record);
 
+    /* An unfinished timer was moved from the key `from` to found->key. Not called when it is added
+     * or ended. */
+    void (*moved)(struct bel_engine *engine, struct bel_found *found, const struct bel_key *from);
+
     /* The timer of a row in EXPIRIES expires at the time of the row's key: the row is new, or the
      * timer's lease has ended. */
     void (*expires)(struct bel_engine *engine, struct bel_topic_state *topic,

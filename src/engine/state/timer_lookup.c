@@ -23,6 +23,7 @@ static void begin(struct bel_found *found, struct bel_topic_state *topic)
     found->topic = topic;
     found->lease = NULL;
     found->after = NULL;
+    found->task = NULL;
 }
 
 static int load_plan(struct bel_engine *engine, uint64_t number, struct bel_found *found)
@@ -46,7 +47,7 @@ enum bel_state bel__timer_state(const struct bel_engine *engine, const struct be
 {
     struct bel_place place = bel__place_of(&found->key);
     assert(found->lease == NULL || place.table == BEL_TABLE_TIMERS);
-    if (place.table == BEL_TABLE_ENDED) return (enum bel_state)place.lane;
+    if (place.table == BEL_TABLE_ENDED) return (enum bel_state)bel__ended_state(place.lane);
     if (found->lease != NULL) return BEL_LEASED;
     if (place.lane >= BEL_LANES_TIMED) return BEL_BLOCKED;
     return place.time <= bel__lane_now(&engine->now, place.lane) ? BEL_READY : BEL_SCHEDULED;
@@ -59,7 +60,7 @@ static int read_row(struct bel_engine *engine, const struct bel_key *key, struct
     struct bel_place place = bel__place_of(key);
     struct bel_topic_state *topic = bel__topic_at(&engine->topics, place.topic);
     assert(lease == NULL || bel__key_compare(&lease->key, key) == 0);
-    if (topic == NULL || place.lane >= BEL_STATES) return BEL_ECORRUPT;
+    if (topic == NULL || bel__ended_state(place.lane) >= BEL_STATES) return BEL_ECORRUPT;
     begin(out, topic);
     int err = bel__record_read(row, &out->record);
     if (err) return err;
@@ -156,9 +157,14 @@ bool bel__timer_is_kept(const struct bel_topic_state *topic, enum bel_state stat
     return bel__timer_retention(topic, state) > 0;
 }
 
+bool bel__timer_is_hidden(const struct bel_engine *engine, const struct bel_found *found)
+{
+    return bel__job_is_hidden(&engine->job_marks, found->record.job.number);
+}
+
 bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found *found)
 {
-    if (found->state < BEL_DONE) return false;
+    if (found->state < BEL_DONE || found->record.job.number != 0) return false;
     uint64_t retention = bel__timer_retention(found->topic, found->state);
     uint64_t finished = bel__place_of(&found->key).time;
     if (retention == BEL_RETENTION_FOREVER) return false;

@@ -14,6 +14,7 @@
 struct bel_engine;
 struct bel_lease;
 struct bel_occurrence_end;
+struct bel_task_end;
 struct bel_topic_state;
 
 /* A timer or a plan that was found: its key, its state and its record. */
@@ -26,6 +27,7 @@ struct bel_found {
     struct bel_lease *lease;          /* if leased */
     struct bel_plan_state plan;       /* of an unfinished plan */
     struct bel_occurrence_end *after; /* what its end does to its plan, by bel__timer_reserve() */
+    struct bel_task_end *task;        /* what its change does to its job, by the same */
 };
 
 /* The next four functions may set `*out` partly when they find nothing.
@@ -51,7 +53,7 @@ BEL_CHECKED int bel__timer_read(struct bel_engine *engine, const struct bel_key 
 enum bel_state bel__timer_state(const struct bel_engine *engine, const struct bel_found *found);
 
 /* Returns whether a timer has expired but has not been ended yet; whether an ended timer's
- * retention is over. */
+ * retention is over, which for tasks only their job knows. */
 bool bel__timer_is_expired(const struct bel_engine *engine, const struct bel_found *found);
 bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found *found);
 
@@ -59,6 +61,9 @@ bool bel__timer_is_over(const struct bel_engine *engine, const struct bel_found 
  * whether they are kept at all. */
 uint64_t bel__timer_retention(const struct bel_topic_state *topic, enum bel_state state);
 bool bel__timer_is_kept(const struct bel_topic_state *topic, enum bel_state state);
+
+/* Returns whether a timer is a task of a job that no command sees yet, or any more. */
+bool bel__timer_is_hidden(const struct bel_engine *engine, const struct bel_found *found);
 
 /* Returns when a timer or plan is due, in wall ms. */
 int64_t bel__timer_due(const struct bel_engine *engine, const struct bel_found *found);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The life of a job, as phases of its row:
+ *
+ *     submitting --last slice--> live --all tasks ended--> ended --retention--> removing --> gone
+ *         |                       |                          ^
+ *         |                       '---> ending, in slices ---'
+ *         '--crash, or refused--> removed in slices
+ *
+ * The row of a job moves when the job ends, to a key with that time. So ended jobs lie in the order
+ * in which they are removed, and opening an engine reads only the others.
+ */
+#include "engine/jobs/job.h"
+
+#include "core/view.h"
+#include "engine/jobs/state.h"
+#include "engine/state/state.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* --- finding --- */
+
+int bel__job_load_key(struct bel_engine *engine, const struct bel_key *key,
+                      struct bel_job_found *out)
+{
+    struct bel_view row;
+    assert(bel__place_of(key).table == BEL_TABLE_JOBS);
+    int err = bel__store_get(engine->store, key, &row);
+    if (err) return err;
+    err = bel__job_row_read(row, &out->row);
+    if (err) return err;
+    out->key = *key;
+    return out->row.number == bel__place_of(key).sequence ? 0 : BEL_ECORRUPT;
+}
+
+int bel__job_load(struct bel_engine *engine, uint64_t number, struct bel_job_found *out)
+{
+    struct bel_key key = bel__job_key(number);
+    return bel__job_load_key(engine, &key, out);
+}
+
+int bel__job_find_any(struct bel_engine *engine, struct bel_view id, struct bel_job_found *out)
+{
+    struct bel_key key;
+    struct bel_view row;
+    if (id.bytes == 0 || id.bytes > BEL_ID_BYTES) return BEL_ENOTFOUND;
+    struct bel_key id_key = bel__job_id_key(engine->alias_keys, id);
+    int err = bel__store_get(engine->store, &id_key, &row);
+    if (err) return err;
+    if (row.bytes != sizeof key.words) return BEL_ECORRUPT;
+    memcpy(key.words, row.data, sizeof key.words);
+    if (bel__place_of(&key).table != BEL_TABLE_JOBS) return BEL_ECORRUPT;
+    err = bel__job_load_key(engine, &key, out);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    return bel__view_equal(out->row.id, id) ? 0 : BEL_ENOTFOUND;
+}
+
+int bel__job_is_in_scope(struct bel_engine *engine, const struct bel_job_found *job,
+                         const struct bel_job_scope *scope, bool *out)
+{
+    struct bel_edge topics[BEL_EDGES_OF_ROW];
+    struct bel_view bytes;
+    *out = true;
+    if (scope == NULL || scope->has == NULL) return 0;
+    for (uint32_t chunk = 0; chunk < bel__edges_rows(job->row.topics); chunk++) {
+        struct bel_key key = bel__edges_key(job->row.number, BEL_EDGES_TOPICS, 0, chunk);
+        size_t count = bel__edges_in_row(job->row.topics, chunk);
+        int err = bel__store_get(engine->store, &key, &bytes);
+        if (err == 0) err = bel__edges_read(bytes, count, topics);
+        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        for (size_t i = 0; i < count; i++) {
+            const struct bel_topic_state *topic = bel__topic_at(&engine->topics, topics[i].task);
+            if (topic == NULL) return BEL_ECORRUPT;
+            *out = scope->has(scope->context, bel__topic_name(topic));
+            if (!*out) return 0;
+        }
+    }
+    return 0;
+}
+
+int bel__job_find(struct bel_engine *engine, struct bel_view id, const struct bel_job_scope *scope,
+                  struct bel_job_found *out)
+{
+    bool is_in_scope;
+    int err = bel__job_find_any(engine, id, out);
+    if (err) return err;
+    if (bel__job_is_hidden(&engine->job_marks, out->row.number)) return BEL_ENOTFOUND;
+    err = bel__job_is_in_scope(engine, out, scope, &is_in_scope);
+    if (err) return err;
+    return is_in_scope ? 0 : BEL_ENOTFOUND;
+}
+
+enum bel_job_state bel__job_state(const struct bel_job_found *job)
+{
+    if (job->row.phase == BEL_JOB_PHASE_ENDED) return (enum bel_job_state)job->row.state;
+    return job->row.is_paused ? BEL_JOB_PAUSED : BEL_JOB_RUNNING;
+}
+
+uint64_t bel__job_unfinished(const struct bel_job_found *job)
+{
+    return job->row.counts[BEL_SCHEDULED] + job->row.counts[BEL_BLOCKED];
+}
+
+/* --- changing --- */
+
+void bel__job_put(struct bel_engine *engine, const struct bel_job_found *job)
+{
+    uint8_t bytes[BEL_JOB_ROW_BYTES_MAX];
+    struct bel_view value = {.data = bytes, .bytes = bel__job_row_write(&job->row, bytes)};
+    bel__rows_put(&engine->rows, &job->key, value, BEL_ROW_ANY);
+}
+
+void bel__job_put_id(struct bel_engine *engine, const struct bel_job_found *job)
+{
+    struct bel_key key = bel__job_id_key(engine->alias_keys, job->row.id);
+    struct bel_view value = {.data = job->key.words, .bytes = sizeof job->key.words};
+    bel__rows_put(&engine->rows, &key, value, BEL_ROW_ANY);
+}
+
+void bel__job_add_work(struct bel_engine *engine, struct bel_job_found *job,
+                       enum bel_work_kind kind, uint32_t task, uint64_t position)
+{
+    uint8_t bytes[BEL_WORK_ROW_BYTES_MAX];
+    struct bel_key key = bel__work_key(job->row.number, kind, task);
+    struct bel_view value = {.data = bytes, .bytes = bel__position_write(position, bytes)};
+    bel__rows_put(&engine->rows, &key, value, BEL_ROW_ANY);
+    job->row.works++;
+    engine->jobs->has_work = true;
+}
+
+static void delete_deadline(struct bel_engine *engine, const struct bel_job_found *job)
+{
+    if (job->row.deadline == 0) return;
+    struct bel_key key = bel__job_time_key(BEL_LANE_ENGINE, job->row.deadline,
+                                           BEL_JOB_TIME_DEADLINE, job->row.number);
+    bel__rows_delete(&engine->rows, &key);
+}
+
+void bel__job_release(struct bel_engine *engine, const struct bel_job_found *job,
+                      enum bel_job_hold why)
+{
+    struct bel_standing standing = {.share = job->row.id, .is_job = true};
+    uint32_t number;
+    bel__job_unhold(&engine->job_marks, job->row.number, why);
+    if (bel__job_holds(&engine->job_marks, job->row.number) != 0) return;
+    while (bel__job_take_topic(&engine->job_marks, job->row.number, &number)) {
+        struct bel_topic_state *topic = bel__topic_at(&engine->topics, number);
+        int err = bel__picker_hold(&topic->picker, &standing, false);
+        assert(err == 0); /* releasing cannot fail */
+        (void)err;
+        bel__wait_mark(engine, topic);
+    }
+}
+
+static void end(struct bel_engine *engine, struct bel_job_found *job)
+{
+    struct bel_jobs *jobs = engine->jobs;
+    uint64_t now = (uint64_t)engine->now.wall;
+    assert(job->row.works == 0 && bel__place_of(&job->key).lane == BEL_JOB_LANE_LIVE);
+    if (job->row.phase == BEL_JOB_PHASE_LIVE) {
+        job->row.state = job->row.unhandled > 0 ? BEL_JOB_FAILED : BEL_JOB_DONE;
+    }
+    delete_deadline(engine, job);
+    bel__rows_delete(&engine->rows, &job->key);
+    job->row.phase = BEL_JOB_PHASE_ENDED;
+    job->key = bel__job_ended_key(now, job->row.number);
+    bel__job_put(engine, job);
+    bel__job_put_id(engine, job);
+    bel__job_release(engine, job, BEL_HOLD_PAUSED);
+    bel__job_release(engine, job, BEL_HOLD_ENDING);
+    bel__job_release(engine, job, BEL_HOLD_PACING);
+    if (now + jobs->retention_ms < jobs->next_sweep) jobs->next_sweep = now + jobs->retention_ms;
+}
+
+void bel__job_settle(struct bel_engine *engine, struct bel_job_found *job)
+{
+    bool is_open = job->row.phase == BEL_JOB_PHASE_LIVE || job->row.phase == BEL_JOB_PHASE_ENDING;
+    if (is_open && job->row.works == 0 && bel__job_unfinished(job) == 0) {
+        end(engine, job);
+    } else {
+        bel__job_put(engine, job);
+    }
+}
+
+int bel__job_begin_end(struct bel_engine *engine, struct bel_job_found *job,
+                       enum bel_job_state state, struct bel_view reason)
+{
+    assert(job->row.phase == BEL_JOB_PHASE_LIVE);
+    int err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
+    if (err == 0) err = bel__job_hold(&engine->job_marks, job->row.number, BEL_HOLD_ENDING);
+    if (err) return err;
+    job->row.phase = BEL_JOB_PHASE_ENDING;
+    job->row.state = state;
+    job->row.reason = reason;
+    bel__job_add_work(engine, job, BEL_WORK_END, 0, 0);
+    bel__job_put(engine, job);
+    return 0;
+}
+
+int bel__job_begin_removal(struct bel_engine *engine, struct bel_job_found *job)
+{
+    assert(job->row.phase == BEL_JOB_PHASE_ENDED && job->row.works == 0);
+    int err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
+    if (err == 0) err = bel__job_hide(&engine->job_marks, job->row.number);
+    if (err) return err;
+    job->row.phase = BEL_JOB_PHASE_REMOVING;
+    bel__job_add_work(engine, job, BEL_WORK_REMOVE, 0, bel__place_of(&job->key).time);
+    bel__job_put(engine, job);
+    return 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_JOBS_JOB_H
+#define BEL_ENGINE_JOBS_JOB_H
+
+/*
+ * job - finds jobs, and changes their rows.
+ *
+ * A change of a job is part of the batch of the change that caused it. Rows must be reserved:
+ * BEL_JOB_ROWS and BEL_JOB_BYTES are enough for one call of any function here.
+ */
+
+#include "engine/rows/job.h"
+#include "engine/state/job_marks.h"
+
+struct bel_engine;
+
+enum {
+    BEL_JOB_ROWS = 8,
+    BEL_JOB_BYTES = 2 * BEL_JOB_ROW_BYTES_MAX + BEL_WORK_ROW_BYTES_MAX,
+};
+
+/* A job that was found: its key and its row. */
+struct bel_job_found {
+    struct bel_key key;
+    struct bel_job_row row; /* views into the store's row, valid until the batch ends */
+};
+
+/* Finds a job by id, also one that is hidden. Returns 0, BEL_ENOTFOUND, or an error of the
+ * lookup. */
+BEL_CHECKED int bel__job_find_any(struct bel_engine *engine, struct bel_view id,
+                                  struct bel_job_found *out);
+
+/* Finds a job that commands can see, and whose topics are all in the scope. */
+BEL_CHECKED int bel__job_find(struct bel_engine *engine, struct bel_view id,
+                              const struct bel_job_scope *scope, struct bel_job_found *out);
+
+/* Reads a job that has not ended, by its number; reads the row under a key in JOBS. A row that is
+ * missing is BEL_ENOTFOUND. */
+BEL_CHECKED int bel__job_load(struct bel_engine *engine, uint64_t number,
+                              struct bel_job_found *out);
+BEL_CHECKED int bel__job_load_key(struct bel_engine *engine, const struct bel_key *key,
+                                  struct bel_job_found *out);
+
+/* Sets `*out` to whether every topic of a job is in the scope. */
+BEL_CHECKED int bel__job_is_in_scope(struct bel_engine *engine, const struct bel_job_found *job,
+                                     const struct bel_job_scope *scope, bool *out);
+
+/* Returns the state that commands show. */
+enum bel_job_state bel__job_state(const struct bel_job_found *job);
+
+/* Returns the number of tasks that have not ended. */
+uint64_t bel__job_unfinished(const struct bel_job_found *job);
+
+/* Write the row of a job, and that of its id, which has the job's key. */
+void bel__job_put(struct bel_engine *engine, const struct bel_job_found *job);
+void bel__job_put_id(struct bel_engine *engine, const struct bel_job_found *job);
+
+/* Adds work to a job, without writing its row. */
+void bel__job_add_work(struct bel_engine *engine, struct bel_job_found *job,
+                       enum bel_work_kind kind, uint32_t task, uint64_t position);
+
+/* Writes the row of a job. Ends the job instead, if all its tasks have ended and there is no more
+ * work. */
+void bel__job_settle(struct bel_engine *engine, struct bel_job_found *job);
+
+/* Begins to end a job: no task starts from now on, unfinished ones are cancelled in slices. The job
+ * ends in `state`. Returns 0, BEL_ENOMEM, or an error of reserving. */
+BEL_CHECKED int bel__job_begin_end(struct bel_engine *engine, struct bel_job_found *job,
+                                   enum bel_job_state state, struct bel_view reason);
+
+/* Ends one reason for which a job is held. */
+void bel__job_release(struct bel_engine *engine, const struct bel_job_found *job,
+                      enum bel_job_hold why);
+
+/* Begins to remove an ended job: nobody sees it from now on, its rows are deleted in slices. */
+BEL_CHECKED int bel__job_begin_removal(struct bel_engine *engine, struct bel_job_found *job);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What is due for jobs is in the order of time in the store: deadlines and pauses in JOB_TIMES,
+ * ended jobs in JOBS. Only the time of the first is in memory, whatever the number of jobs.
+ */
+#include "engine/jobs/jobs.h"
+
+#include "core/units.h"
+#include "engine/jobs/state.h"
+#include "engine/jobs/submission.h"
+#include "engine/jobs/task.h"
+#include "engine/jobs/work.h"
+#include "engine/state/reactions.h"
+#include "engine/state/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum {
+    WORK_MAX = 2000,   /* units in a turn: about 3 ms */
+    WORK_SOME = 100,   /* while the store is behind */
+    TIMES_MAX = 100,   /* rows of JOB_TIMES in a turn */
+    REMOVED_MAX = 100, /* ended jobs whose removal begins in one turn */
+    RETRY_MS = 100,
+};
+
+/* --- events --- */
+
+static int look(struct bel_engine *engine, struct bel_found *found, size_t *rows)
+{
+    int err = bel__reactions.look(engine, found, rows);
+    if (err != 0 || found->record.job.number == 0) return err;
+    return bel__task_look(engine, found);
+}
+
+static void moved(struct bel_engine *engine, struct bel_found *found, const struct bel_key *from)
+{
+    bel__reactions.moved(engine, found, from);
+    if (found->record.job.number != 0) bel__task_moved(engine, found, from);
+}
+
+static void ended(struct bel_engine *engine, struct bel_found *found)
+{
+    bel__reactions.ended(engine, found);
+    if (found->record.job.number != 0) bel__task_ended(engine, found);
+}
+
+/* --- opening --- */
+
+/* Hides the jobs that are being removed. */
+static int find_work(struct bel_engine *engine)
+{
+    struct bel_key from = bel__work_key(0, (enum bel_work_kind)0, 0);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        if (place.table != BEL_TABLE_JOB_WORK) return 0;
+        engine->jobs->has_work = true;
+        if (place.priority != BEL_WORK_REMOVE) continue;
+        err = bel__job_hide(&engine->job_marks, place.time);
+        if (err) return err;
+    }
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+static int hold(struct bel_engine *engine, const struct bel_job_row *row)
+{
+    struct bel_job_marks *marks = &engine->job_marks;
+    int err = 0;
+    if (row->is_paused) err = bel__job_hold(marks, row->number, BEL_HOLD_PAUSED);
+    if (err == 0 && row->phase == BEL_JOB_PHASE_ENDING) {
+        err = bel__job_hold(marks, row->number, BEL_HOLD_ENDING);
+    }
+    if (err == 0 && row->paced_until > 0) err = bel__job_hold(marks, row->number, BEL_HOLD_PACING);
+    return err;
+}
+
+/* Holds the jobs whose tasks must not be delivered, before the first delivery. */
+static int find_held(struct bel_engine *engine)
+{
+    struct bel_key from = bel__job_key(0);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        struct bel_job_row row;
+        if (place.table != BEL_TABLE_JOBS || place.lane != BEL_JOB_LANE_LIVE) return 0;
+        err = bel__job_row_read(cursor.value, &row);
+        if (err == 0) err = hold(engine, &row);
+        if (err) return err;
+    }
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+int bel__jobs_open(struct bel_engine *engine)
+{
+    struct bel_jobs *jobs = calloc(1, sizeof *jobs);
+    if (jobs == NULL) return BEL_ENOMEM;
+    jobs->events = bel__reactions;
+    jobs->events.look = look;
+    jobs->events.moved = moved;
+    jobs->events.ended = ended;
+    jobs->work_max = WORK_MAX;
+    jobs->from = bel__work_key(0, (enum bel_work_kind)0, 0);
+    jobs->retention_ms = (uint64_t)24 * MS_PER_HOUR;
+    engine->jobs = jobs;
+    engine->events = &jobs->events;
+    int err = find_work(engine);
+    return err ? err : find_held(engine);
+}
+
+void bel__jobs_close(struct bel_engine *engine)
+{
+    if (engine->jobs == NULL) return;
+    bel__submissions_destroy(engine);
+    bel__job_marks_finish(&engine->job_marks);
+    free(engine->jobs);
+    engine->jobs = NULL;
+}
+
+/* --- what is due --- */
+
+/* Ends a job whose time is over. */
+static int time_out(struct bel_engine *engine, const struct bel_key *key)
+{
+    struct bel_job_found job;
+    int err = bel__job_load(engine, bel__place_of(key).sequence, &job);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    job.row.deadline = 0;
+    if (job.row.phase == BEL_JOB_PHASE_LIVE) {
+        err = bel__job_begin_end(engine, &job, BEL_JOB_FAILED, BEL_VIEW("timeout"));
+        if (err) return err;
+    } else { /* is being cancelled */
+        err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
+        if (err) return err;
+        bel__job_put(engine, &job);
+    }
+    bel__rows_delete(&engine->rows, key);
+    return 0;
+}
+
+/* Handles the rows of JOB_TIMES that are due. */
+static int see_times(struct bel_engine *engine)
+{
+    struct bel_jobs *jobs = engine->jobs;
+    struct bel_key from = bel__job_time_key(BEL_LANE_ENGINE, 0, BEL_JOB_TIME_DEADLINE, 0);
+    struct bel_store_cursor cursor;
+    if (jobs->next_time > engine->now.engine) return 0;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (int left = TIMES_MAX; err == 0; err = bel__store_next(engine->store, &cursor), left--) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        if (place.table != BEL_TABLE_JOB_TIMES) break;
+        jobs->next_time = place.time;
+        if (place.time > engine->now.engine || left == 0) return 0;
+        err = time_out(engine, &cursor.key);
+        if (err) return err;
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    jobs->next_time = BEL_NEVER;
+    return 0;
+}
+
+/* Begins to remove jobs whose retention is over. Waits until those before are removed. */
+static int sweep(struct bel_engine *engine)
+{
+    struct bel_jobs *jobs = engine->jobs;
+    uint64_t now = (uint64_t)engine->now.wall;
+    struct bel_key from = bel__job_ended_key(0, 0);
+    struct bel_store_cursor cursor;
+    if (jobs->next_sweep > now || jobs->has_work) return 0;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (int left = REMOVED_MAX; err == 0; err = bel__store_next(engine->store, &cursor), left--) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        struct bel_job_found job = {.key = cursor.key};
+        if (place.table != BEL_TABLE_JOBS) break;
+        jobs->next_sweep = place.time + jobs->retention_ms;
+        if (jobs->next_sweep > now || left == 0) return 0;
+        err = bel__job_row_read(cursor.value, &job.row);
+        if (err) return err;
+        if (job.row.phase != BEL_JOB_PHASE_ENDED) return BEL_ECORRUPT; /* no work is left */
+        err = bel__job_begin_removal(engine, &job);
+        if (err) return err;
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    jobs->next_sweep = BEL_NEVER;
+    return 0;
+}
+
+int bel__jobs_turn(struct bel_engine *engine)
+{
+    struct bel_jobs *jobs = engine->jobs;
+    jobs->left = bel__is_held(engine) ? WORK_SOME : jobs->work_max;
+    int err = see_times(engine);
+    if (err == 0) err = sweep(engine);
+    if (err == BEL_EBUSY) { /* the batch is full */
+        engine->is_behind = true;
+        return 0;
+    }
+    if (err == BEL_ENOMEM || err == BEL_EFULL) {
+        jobs->retry = engine->now.engine + RETRY_MS;
+        return 0;
+    }
+    return err ? err : bel__work_turn(engine);
+}
+
+static uint64_t not_before(uint64_t time, uint64_t from)
+{
+    return time < from ? from : time;
+}
+
+uint64_t bel__jobs_next(const struct bel_engine *engine)
+{
+    const struct bel_jobs *jobs = engine->jobs;
+    uint64_t next = jobs->has_work ? engine->now.engine : jobs->next_time;
+    return not_before(next, jobs->retry);
+}
+
+uint64_t bel__jobs_next_wall(const struct bel_engine *engine)
+{
+    const struct bel_jobs *jobs = engine->jobs;
+    return jobs->has_work ? BEL_NEVER : jobs->next_sweep; /* looked at again after the work */
+}

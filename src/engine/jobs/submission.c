@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A job is written in slices, and nobody sees it before the last one:
+ *
+ *     parse ---> check ids and limits ---> begin ---> write tasks ---> complete
+ *                                            |             |               |
+ *                    rows, in batches:       |             |               |
+ *                    JOBS, submitting -------'             |               '---- JOBS, live
+ *                    JOB_WORK, remove                      |                     JOB_WORK, start
+ *                                   TIMERS, TASKS, EDGES --'                     numbers of topics
+ *
+ * The first batch has a row that removes the job. The last batch deletes that row: if it does not
+ * become durable, the engine that is opened next removes what there is. All tasks are written as
+ * blocked timers that no number counts. The last batch counts them, and its work unblocks those
+ * without dependencies.
+ */
+#include "engine/jobs/submission.h"
+
+#include "engine/jobs/state.h"
+#include "engine/jobs/task.h"
+#include "engine/rows/blob.h"
+#include "engine/state/state.h"
+#include "jobs/parser.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TOPICS_MAX = 1000,  /* of a job: all their numbers change in one batch */
+    ID_BYTES = 160,     /* of a job's id and a slash */
+    PARSE_UNITS = 2000, /* of a full step of the parser */
+    BYTES_OF_PARSE_UNIT = 128,
+    BYTES_OF_UNIT = 4 << 10, /* of payloads */
+};
+
+enum stage {
+    STAGE_PARSE,
+    STAGE_ID,
+    STAGE_CHECK,
+    STAGE_BEGIN,
+    STAGE_WRITE,
+    STAGE_COMPLETE,
+    STAGE_DONE,
+};
+
+struct bel_submission {
+    struct bel_submission *next; /* in the list of all */
+    const struct bel_job_submit *submit;
+    enum stage stage;
+    struct bel_job_parser *parser; /* until the graph is ready */
+    struct bel_job_graph *graph;
+    struct bel_topic_state **topics; /* in the order of the graph's topics; NULL: not made yet */
+    struct bel_job_found job;        /* its id is that of the graph */
+    uint32_t position;               /* the next task, or topic */
+    uint64_t number;                 /* of the job */
+    char made_id[BEL_MADE_ID_BYTES];
+};
+
+static bool has_begun(const struct bel_submission *submission)
+{
+    return submission->stage > STAGE_BEGIN && submission->stage < STAGE_DONE;
+}
+
+static uint32_t *left_of(const struct bel_engine *engine)
+{
+    return &engine->jobs->left;
+}
+
+static void spend(const struct bel_engine *engine, uint64_t units)
+{
+    uint32_t *left = left_of(engine);
+    *left = *left < units ? 0 : *left - (uint32_t)units;
+}
+
+/* --- the stages --- */
+
+static int parse(struct bel_engine *engine, struct bel_submission *submission,
+                 struct bel_reply *reply)
+{
+    uint64_t units = 1 + submission->submit->text.bytes / BYTES_OF_PARSE_UNIT;
+    spend(engine, units < PARSE_UNITS ? units : PARSE_UNITS);
+    int err = bel__job_parser_step(submission->parser, BEL_JOB_PARSER_WORK);
+    if (err == BEL_JOB_PARSER_MORE) return BEL_SUBMISSION_MORE;
+    if (err) return bel__refuse(reply, err, "%s", bel__job_parser_why(submission->parser));
+    submission->graph = bel__job_parser_take(submission->parser);
+    bel__job_parser_destroy(submission->parser);
+    submission->parser = NULL;
+    submission->stage = STAGE_ID;
+    return 0;
+}
+
+static int check_graph(const struct bel_submission *submission, struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    if (!bel__job_graph_in_scope(graph, &submission->submit->scope)) {
+        return bel__refuse(reply, BEL_ENOTFOUND, "a topic of the job is out of reach of the key");
+    }
+    if (graph->topics_count > TOPICS_MAX) {
+        return bel__refuse(reply, BEL_EFULL, "too many topics: a job has at most %d", TOPICS_MAX);
+    }
+    if (graph->is_recurring || graph->then_count > 0 || submission->submit->is_replacement) {
+        return BEL_EUNSUPPORTED;
+    }
+    return 0;
+}
+
+/* Checks the id. Waits if a job with this id is being removed. */
+static int look_at_id(struct bel_engine *engine, struct bel_submission *submission,
+                      struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    struct bel_job_found old;
+    int err = check_graph(submission, reply);
+    if (err) return err;
+    err = bel__job_find_any(engine, graph->id, &old);
+    if (err == 0 && bel__job_is_hidden(&engine->job_marks, old.row.number)) {
+        unsigned holds = bel__job_holds(&engine->job_marks, old.row.number);
+        if ((holds & BEL_HOLD_SUBMITTED) == 0) return BEL_SUBMISSION_MORE;
+    }
+    if (err == 0) {
+        return bel__refuse(reply, BEL_ECONFLICT, "a job with the id %.*s already exists",
+                           (int)graph->id.bytes, (const char *)graph->id.data);
+    }
+    if (err != BEL_ENOTFOUND) return err;
+    submission->topics = calloc(graph->topics_count + 1, sizeof(struct bel_topic_state *));
+    if (submission->topics == NULL) return BEL_ENOMEM;
+    submission->stage = STAGE_CHECK;
+    return 0;
+}
+
+static int check_depth(const struct bel_submission *submission, uint32_t index,
+                       struct bel_reply *reply)
+{
+    const struct bel_topic_state *topic = submission->topics[index];
+    uint64_t depth = topic == NULL ? 0 : bel__topic_settings(topic)->depth;
+    if (depth == 0) return 0;
+    uint64_t count = topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED] +
+                     submission->graph->topics[index].tasks_count;
+    if (count <= depth) return 0;
+    return bel__refuse(reply, BEL_EFULL, "topic %.*s: the job would exceed its depth of %llu",
+                       (int)topic->name_bytes, topic->name, (unsigned long long)depth);
+}
+
+/* Writes the id of a task's timer to `out`. */
+static struct bel_view timer_id(const struct bel_submission *submission, uint32_t task,
+                                char out[BEL_ID_BYTES])
+{
+    struct bel_view job = submission->graph->id, id = submission->graph->tasks[task].id;
+    assert(job.bytes > 0 && job.bytes + 1 + id.bytes <= BEL_ID_BYTES);
+    memcpy(out, job.data, job.bytes);
+    out[job.bytes] = '/';
+    memcpy(out + job.bytes + 1, id.data, id.bytes);
+    return (struct bel_view){out, job.bytes + 1 + id.bytes};
+}
+
+/* Checks that a task's id is free. */
+static int check_id(struct bel_engine *engine, const struct bel_submission *submission,
+                    uint32_t task, struct bel_reply *reply)
+{
+    struct bel_topic_state *topic = submission->topics[submission->graph->tasks[task].topic_index];
+    char bytes[BEL_ID_BYTES];
+    struct bel_found found;
+    if (topic == NULL) return 0;
+    struct bel_view id = timer_id(submission, task, bytes);
+    int err = bel__timer_find_any(engine, topic, id, &found);
+    if (err == BEL_ENOTFOUND) return 0;
+    if (err) return err;
+    return bel__refuse(reply, BEL_ECONFLICT,
+                       "a timer with the id %.*s already exists in topic %.*s", (int)id.bytes,
+                       (const char *)id.data, (int)topic->name_bytes, topic->name);
+}
+
+/* Looks for what would refuse the job, before anything is written. */
+static int check(struct bel_engine *engine, struct bel_submission *submission,
+                 struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    for (uint32_t i = 0; submission->position == 0 && i < graph->topics_count; i++) {
+        submission->topics[i] = bel__topic_find(&engine->topics, graph->topics[i].name);
+        int err = check_depth(submission, i, reply);
+        if (err) return err;
+        spend(engine, 1);
+    }
+    for (; submission->position < graph->tasks_count; submission->position++) {
+        if (*left_of(engine) == 0) return BEL_SUBMISSION_MORE;
+        spend(engine, 2);
+        int err = check_id(engine, submission, submission->position, reply);
+        if (err) return err;
+    }
+    submission->stage = STAGE_BEGIN;
+    submission->position = 0;
+    return 0;
+}
+
+/* Makes the topics that do not exist. */
+static int make_topics(struct bel_engine *engine, struct bel_submission *submission,
+                       struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    for (; submission->position < graph->topics_count; submission->position++) {
+        struct bel_topic_state *topic;
+        bool is_new;
+        int err = bel__rows_reserve(&engine->rows, 1, BEL_TOPIC_ROW_BYTES, BEL_STORE_ADD);
+        if (err) return err;
+        err = bel__topic_make(engine, graph->topics[submission->position].name, &topic, &is_new);
+        if (err == BEL_EFULL) return bel__refuse(reply, err, "too many topics");
+        if (err) return err;
+        submission->topics[submission->position] = topic;
+        if (!is_new) continue;
+        bel__topic_save(engine, topic);
+        bel__wait_adopt(engine, topic);
+        spend(engine, BEL_UNITS_TIMER);
+    }
+    return 0;
+}
+
+static void put_topics(struct bel_engine *engine, const struct bel_submission *submission)
+{
+    uint32_t count = submission->graph->topics_count;
+    for (uint32_t chunk = 0; chunk < bel__edges_rows(count); chunk++) {
+        struct bel_edge topics[BEL_EDGES_OF_ROW];
+        uint8_t bytes[BEL_EDGES_ROW_BYTES_MAX];
+        size_t items = bel__edges_in_row(count, chunk);
+        for (size_t i = 0; i < items; i++) {
+            size_t index = (size_t)chunk * BEL_EDGES_OF_ROW + i;
+            topics[i] = (struct bel_edge){.task = submission->topics[index]->number};
+        }
+        struct bel_key key = bel__edges_key(submission->job.row.number, BEL_EDGES_TOPICS, 0, chunk);
+        struct bel_view value = {bytes, bel__edges_write(topics, items, bytes)};
+        bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
+    }
+}
+
+/* Writes the first rows of the job. */
+static int begin(struct bel_engine *engine, struct bel_submission *submission,
+                 struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    struct bel_job_found *job = &submission->job;
+    int err = make_topics(engine, submission, reply);
+    if (err) return err;
+    size_t rows = BEL_JOB_ROWS + bel__edges_rows(graph->topics_count);
+    size_t bytes = BEL_JOB_BYTES + bel__edges_rows(graph->topics_count) * BEL_EDGES_ROW_BYTES_MAX;
+    err = bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
+    if (err) return err;
+    uint64_t number = submission->number;
+    err = bel__job_hold(&engine->job_marks, number, BEL_HOLD_SUBMITTED);
+    if (err) return err;
+    err = bel__job_hide(&engine->job_marks, number);
+    if (err) {
+        bel__job_unhold(&engine->job_marks, number, BEL_HOLD_SUBMITTED);
+        return err;
+    }
+    job->key = bel__job_key(number);
+    job->row = (struct bel_job_row){
+        .number = number,
+        .phase = BEL_JOB_PHASE_SUBMITTING,
+        .priority = graph->priority,
+        .created = (uint64_t)engine->now.wall,
+        .pace_ms = graph->pace_ms,
+        .tasks = graph->tasks_count,
+        .edges = graph->edges_count,
+        .topics = graph->topics_count,
+        .id = graph->id,
+    };
+    bel__job_add_work(engine, job, BEL_WORK_REMOVE, 0, 0);
+    bel__job_put(engine, job);
+    bel__job_put_id(engine, job);
+    put_topics(engine, submission);
+    submission->position = 0;
+    submission->stage = STAGE_WRITE;
+    return 0;
+}
+
+/* --- tasks --- */
+
+static void put_edges(struct bel_engine *engine, const struct bel_edge_list *list,
+                      const struct bel_job_edge *edges)
+{
+    for (uint32_t chunk = 0; chunk < bel__edges_rows(list->count); chunk++) {
+        struct bel_edge items[BEL_EDGES_OF_ROW];
+        uint8_t bytes[BEL_EDGES_ROW_BYTES_MAX];
+        size_t count = bel__edges_in_row(list->count, chunk);
+        for (size_t i = 0; i < count; i++) {
+            const struct bel_job_edge *edge = &edges[(size_t)chunk * BEL_EDGES_OF_ROW + i];
+            items[i] = (struct bel_edge){edge->task, edge->on};
+        }
+        struct bel_key key = bel__edges_key(list->job, list->kind, list->task, chunk);
+        struct bel_view value = {bytes, bel__edges_write(items, count, bytes)};
+        bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
+    }
+}
+
+static void put_task(struct bel_engine *engine, const struct bel_submission *submission,
+                     uint32_t task, const struct bel_key *timer)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    const struct bel_job_node *node = &graph->tasks[task];
+    const struct bel_job_edge *after = bel__job_after(graph, task);
+    uint64_t number = submission->job.row.number;
+    struct bel_task_row row = {
+        .key = *timer,
+        .open = node->after_count,
+        .depth = node->depth,
+        .after_count = node->after_count,
+        .dependents_count = node->dependents_count,
+        .when = node->when,
+        .time = node->when == BEL_WHEN_AT ? (uint64_t)(node->at.ms < 0 ? 0 : node->at.ms)
+                                          : node->delay_ms,
+    };
+    for (uint32_t i = 0; i < node->after_count; i++) {
+        row.handles |= after[i].on != BEL_EDGE_SUCCESS;
+    }
+    bel__task_put(engine, number, task, &row);
+    put_edges(engine, &(struct bel_edge_list){number, BEL_EDGES_AFTER, task, node->after_count},
+              after);
+    put_edges(engine,
+              &(struct bel_edge_list){number, BEL_EDGES_DEPENDENTS, task, node->dependents_count},
+              bel__job_dependents(graph, task));
+}
+
+/* Fills in the record of a task's timer, without id and body. */
+static void fill_record(const struct bel_engine *engine, const struct bel_submission *submission,
+                        uint32_t task, struct bel_record *out)
+{
+    const struct bel_job_node *node = &submission->graph->tasks[task];
+    bel__record_begin(out, BEL_RECORD_TIMER);
+    out->resource = node->resource;
+    out->created = engine->now.wall;
+    out->lease_ms = node->idle_ms;
+    out->group = submission->job.row.id;
+    out->job = (struct bel_task_of){.number = submission->job.row.number,
+                                    .index = task,
+                                    .priority = submission->graph->priority,
+                                    .depth = node->depth,
+                                    .cost = node->cost};
+}
+
+static struct bel_schedule_spec spec_of(const struct bel_submission *submission, uint32_t task)
+{
+    const struct bel_job_node *node = &submission->graph->tasks[task];
+    return (struct bel_schedule_spec){
+        .payload = node->payload,
+        .headers = node->headers,
+        .headers_count = node->headers_count,
+        .correlation = node->correlation,
+        .retry = node->retry.bytes > 0 ? node->retry : submission->graph->retry,
+    };
+}
+
+static int write_task(struct bel_engine *engine, struct bel_submission *submission, uint32_t task,
+                      struct bel_reply *reply)
+{
+    const struct bel_job_node *node = &submission->graph->tasks[task];
+    struct bel_topic_state *topic = submission->topics[node->topic_index];
+    struct bel_schedule_spec spec = spec_of(submission, task);
+    struct bel_record record;
+    char id[BEL_ID_BYTES];
+    int err = check_id(engine, submission, task, reply);
+    if (err) return err;
+    fill_record(engine, submission, task, &record);
+    record.id = timer_id(submission, task, id);
+    size_t body_bytes = bel__body_bytes(&spec);
+    uint8_t *body = bel__answer_take(engine, body_bytes);
+    if (body == NULL) return BEL_ENOMEM;
+    bel__body_write(&spec, body);
+    size_t lists =
+        (size_t)bel__edges_rows(node->after_count) + bel__edges_rows(node->dependents_count);
+    size_t rows = 4 + lists + bel__blob_rows(body_bytes);
+    size_t bytes = BEL_RECORD_BYTES_MAX + BEL_TASK_ROW_BYTES_MAX + sizeof(struct bel_key) +
+                   body_bytes + lists * BEL_EDGES_ROW_BYTES_MAX;
+    err = bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
+    if (err) return err;
+    struct bel_view view = {.data = body, .bytes = body_bytes};
+    record.body = bel__blob_put(&engine->rows, view, BEL_BODY_INLINE_MAX);
+    struct bel_place place = bel__timer_place(engine, topic, BEL_LANE_NONE, 0, node->priority);
+    struct bel_key key = bel__key_of(&place);
+    bel__timer_stage(engine, &place, &record);
+    put_task(engine, submission, task, &key);
+    spend(engine, BEL_UNITS_TIMER + node->after_count / 8 + node->dependents_count / 8 +
+                      body_bytes / BYTES_OF_UNIT);
+    return 0;
+}
+
+static int write_tasks(struct bel_engine *engine, struct bel_submission *submission,
+                       struct bel_reply *reply)
+{
+    for (; submission->position < submission->graph->tasks_count; submission->position++) {
+        if (*left_of(engine) == 0) return BEL_SUBMISSION_MORE;
+        int err = write_task(engine, submission, submission->position, reply);
+        if (err) return err;
+    }
+    submission->stage = STAGE_COMPLETE;
+    submission->position = 0;
+    return 0;
+}
+
+/* --- the last batch --- */
+
+static struct bel_share_name share_of(const struct bel_submission *submission)
+{
+    return (struct bel_share_name){.name = submission->job.row.id, .is_job = true};
+}
+
+static int check_last(struct bel_engine *engine, struct bel_submission *submission,
+                      struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    uint64_t deadline = 0;
+    for (uint32_t i = 0; i < graph->topics_count; i++) {
+        struct bel_topic_state *topic = submission->topics[i];
+        struct bel_place place = {.topic = topic->number, .lane = BEL_LANE_NONE};
+        int err = check_depth(submission, i, reply);
+        if (err == 0) err = bel__timer_hold(engine, topic, &place, share_of(submission));
+        if (err) return err;
+    }
+    if (graph->timeout_ms == 0) return 0;
+    int err = bel__times_after(&engine->now, graph->timeout_ms, &deadline);
+    if (err) return bel__refuse(reply, err, "timeout: the time is after the year 9999");
+    submission->job.row.deadline = deadline;
+    return 0;
+}
+
+static void put_deadline(struct bel_engine *engine, const struct bel_job_row *row)
+{
+    if (row->deadline == 0) return;
+    struct bel_key key =
+        bel__job_time_key(BEL_LANE_ENGINE, row->deadline, BEL_JOB_TIME_DEADLINE, row->number);
+    bel__rows_put(&engine->rows, &key, (struct bel_view){0}, BEL_ROW_NEW);
+    struct bel_jobs *jobs = engine->jobs;
+    if (row->deadline < jobs->next_time) jobs->next_time = row->deadline;
+}
+
+/* Lets everyone see the job. */
+static void show(struct bel_engine *engine, struct bel_submission *submission)
+{
+    struct bel_job_found *job = &submission->job;
+    uint64_t number = job->row.number;
+    struct bel_key removal = bel__work_key(number, BEL_WORK_REMOVE, 0);
+    bel__rows_delete(&engine->rows, &removal);
+    job->row.works = 0;
+    job->row.phase = BEL_JOB_PHASE_LIVE;
+    job->row.created = (uint64_t)engine->now.wall;
+    job->row.counts[BEL_BLOCKED] = job->row.tasks;
+    put_deadline(engine, &job->row);
+    if (job->row.tasks > 0) bel__job_add_work(engine, job, BEL_WORK_START, 0, 0);
+    bel__job_settle(engine, job); /* a job without tasks ends at once */
+    bel__job_unhold(&engine->job_marks, number, BEL_HOLD_SUBMITTED);
+    bel__job_show(&engine->job_marks, number);
+    submission->stage = STAGE_DONE;
+}
+
+static int complete(struct bel_engine *engine, struct bel_submission *submission,
+                    struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    struct bel_view id = bel__answer_copy(engine, submission->job.row.id);
+    if (id.data == NULL) return BEL_ENOMEM;
+    int err = check_last(engine, submission, reply);
+    if (err) return err;
+    size_t topics = graph->topics_count;
+    err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS + 4 + 2 * topics,
+                            BEL_JOB_BYTES + topics * 2 * (size_t)BEL_COUNT_ROW_BYTES_MAX,
+                            BEL_STORE_ADD);
+    if (err) return err;
+    for (uint32_t i = 0; i < topics; i++) {
+        bel__timer_count_staged(engine, submission->topics[i], share_of(submission),
+                                graph->topics[i].tasks_count);
+        spend(engine, BEL_UNITS_EDGE);
+    }
+    show(engine, submission);
+    reply->submitted = (struct bel_job_submitted){
+        .id = id, .tasks = graph->tasks_count, .edges = graph->edges_count};
+    return 0;
+}
+
+/* --- from outside --- */
+
+int bel__submission_create(struct bel_engine *engine, const struct bel_job_submit *submit,
+                           struct bel_submission **out)
+{
+    struct bel_submission *submission = calloc(1, sizeof *submission);
+    if (submission == NULL) return BEL_ENOMEM;
+    submission->number = bel__rows_sequence(&engine->rows);
+    bel__made_id(&(struct bel_place){.lane = BEL_LANE_NONE, /* no timer has this id */
+                                     .time = (uint64_t)engine->now.wall,
+                                     .priority = BEL_PRIORITY_DEFAULT,
+                                     .sequence = submission->number},
+                 submission->made_id);
+    struct bel_job_parser_options options = {
+        .text = submit->text,
+        .id = submit->id,
+        .made_id = {submission->made_id, sizeof submission->made_id},
+        .zones = engine->zones,
+        .now = {engine->now.wall},
+        .secret = engine->topics.by_name.secret};
+    options.limits.payload_bytes_max = engine->payload_bytes_max;
+    int err = bel__job_parser_create(&options, &submission->parser);
+    if (err) {
+        free(submission);
+        return err;
+    }
+    submission->submit = submit;
+    submission->next = engine->jobs->submissions;
+    engine->jobs->submissions = submission;
+    *out = submission;
+    return 0;
+}
+
+int bel__submission_step(struct bel_engine *engine, struct bel_submission *submission,
+                         struct bel_reply *reply)
+{
+    static int (*const stages[])(struct bel_engine *, struct bel_submission *,
+                                 struct bel_reply *) = {
+        [STAGE_PARSE] = parse, [STAGE_ID] = look_at_id,     [STAGE_CHECK] = check,
+        [STAGE_BEGIN] = begin, [STAGE_WRITE] = write_tasks, [STAGE_COMPLETE] = complete,
+    };
+    int err = 0;
+    while (err == 0 && submission->stage < STAGE_DONE) {
+        if (*left_of(engine) == 0) return BEL_SUBMISSION_MORE;
+        err = stages[submission->stage](engine, submission, reply);
+    }
+    return err;
+}
+
+void bel__submission_destroy(struct bel_engine *engine, struct bel_submission *submission)
+{
+    struct bel_submission **at = &engine->jobs->submissions;
+    while (*at != submission) {
+        at = &(*at)->next;
+    }
+    *at = submission->next;
+    if (has_begun(submission)) {
+        bel__job_unhold(&engine->job_marks, submission->job.row.number, BEL_HOLD_SUBMITTED);
+        engine->jobs->has_work = true;
+    }
+    bel__job_parser_destroy(submission->parser);
+    bel__job_graph_destroy(submission->graph);
+    free(submission->topics);
+    free(submission);
+}
+
+void bel__submissions_destroy(struct bel_engine *engine)
+{
+    while (engine->jobs->submissions != NULL) {
+        bel__submission_destroy(engine, engine->jobs->submissions);
+    }
+}

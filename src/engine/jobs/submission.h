@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_JOBS_SUBMISSION_H
+#define BEL_ENGINE_JOBS_SUBMISSION_H
+
+/*
+ * submission - a job on its way from a JSON text into the store.
+ */
+
+#include "belfry/backend.h"
+#include "belfry/error.h"
+
+struct bel_engine;
+struct bel_submission; /* opaque */
+
+enum {
+    BEL_SUBMISSION_MORE = 1, /* call bel__submission_step() again, in the next turn */
+};
+
+/* Begins to submit a job. `*submit` and what it points to must stay as they are. Returns 0 and sets
+ * `*out`, or returns BEL_ENOMEM. */
+BEL_CHECKED int bel__submission_create(struct bel_engine *engine,
+                                       const struct bel_job_submit *submit,
+                                       struct bel_submission **out);
+
+/* Does a slice. Returns BEL_SUBMISSION_MORE; 0 if the job is complete, and sets reply->submitted;
+ * BEL_EBUSY if the batch is full; or another error: what was written is removed in later turns. */
+BEL_CHECKED int bel__submission_step(struct bel_engine *engine, struct bel_submission *submission,
+                                     struct bel_reply *reply);
+
+/* Frees a submission. A job that is not complete is removed in later turns. */
+void bel__submission_destroy(struct bel_engine *engine, struct bel_submission *submission);
+
+/* Frees all submissions, when the engine is closed. */
+void bel__submissions_destroy(struct bel_engine *engine);
+
+#endif
