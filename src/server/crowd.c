@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The replies of all clients have a limit of memory together. Above half of it, a connection with
- * replies to write is `patient`: it is not stepped or read before they are written. Above the
- * limit, a connection whose next reply may be long is `crowded`: it waits, too. Clients that read
- * make room soon. Those that do not are closed if others wait for them:
+ * What a connection waits for because of the replies of all clients, in a list for each:
  *
- *     crowded ----> room ----> executed, in the order in which they stopped
- *        |
- *        '--- CROWD_TICK_MS without room: close the connections with the most unread memory, of
- *             those that have read less than they have left unread, until half of it is free
+ *     FULL   the memory of all replies exceeds its limit, and the next reply may be long
+ *     TURN   the next turn has enough to do, and the next reply may be long
+ *     OWN    the memory exceeds half of its limit, and the connection has replies to write
+ *
+ * It is not stepped and not read, and goes on in the order in which it stopped. Clients that read
+ * make room soon. Those that do not are closed if others wait for them: after CROWD_TICK_MS without
+ * room the connections with the most unread memory, of those that have read less than an eighth of
+ * it, until half of the memory is free.
  */
 #include "server/loop_state.h"
 
@@ -17,6 +18,7 @@
 
 enum {
     CROWD_TICK_MS = 1000,
+    SLOW_TICKS = 8,        /* a client is slow if it needs longer for what is unread */
     CROWD_STEPS_MAX = 256, /* connections that are stepped in a round */
 };
 
@@ -38,7 +40,7 @@ static struct bel_connection *find_slowest(struct bel_loop *loop)
     for (; link != NULL; link = bel__list_next(&loop->connections, link)) {
         struct bel_connection *connection = BEL_CONTAINER_OF(link, struct bel_connection, all);
         size_t bytes = bel__session_unread_bytes(connection->session);
-        if (bytes <= most || connection->sent_bytes >= bytes) continue;
+        if (bytes <= most || connection->sent_bytes >= bytes / SLOW_TICKS) continue;
         found = connection;
         most = bytes;
     }
@@ -50,7 +52,7 @@ static void on_crowd_tick(uv_timer_t *timer)
     struct bel_loop *loop = timer->data;
     bel__crowd_close_slow(loop);
     reset_counts(loop);
-    if (bel__list_is_empty(&loop->crowded)) (void)uv_timer_stop(timer);
+    if (bel__list_is_empty(&loop->crowds[BEL_SESSION_CROWD_FULL])) (void)uv_timer_stop(timer);
 }
 
 void bel__crowd_close_slow(struct bel_loop *loop)
@@ -58,7 +60,7 @@ void bel__crowd_close_slow(struct bel_loop *loop)
     const struct bel_output_total *total = loop->options.service->output_total;
     struct bel_connection *slowest;
     uint64_t closed = 0;
-    if (bel__list_is_empty(&loop->crowded) ||
+    if (bel__list_is_empty(&loop->crowds[BEL_SESSION_CROWD_FULL]) ||
         bel__output_total_has_room(total, BEL_SESSION_CROWD_FULL)) {
         return;
     }
@@ -73,12 +75,6 @@ void bel__crowd_close_slow(struct bel_loop *loop)
             BEL_LOG_NUMBER("closed", closed), BEL_LOG_NUMBER("output_total", total->bytes_max));
 }
 
-/* Returns the list for connections that stopped for a reason. */
-static struct bel_list *list_of(struct bel_loop *loop, enum bel_session_crowd crowd)
-{
-    return crowd == BEL_SESSION_CROWD_OWN ? &loop->patient : &loop->crowded;
-}
-
 /* Adds a connection that was stepped to the list of its reason to wait, or removes it. */
 static void sort(struct bel_connection *connection)
 {
@@ -90,8 +86,8 @@ static void sort(struct bel_connection *connection)
     }
     connection->crowd = crowd;
     if (crowd == BEL_SESSION_CROWD_NONE) return;
-    bel__list_append(list_of(loop, crowd), &connection->crowded);
-    if (crowd == BEL_SESSION_CROWD_OWN) return;
+    bel__list_append(&loop->crowds[crowd], &connection->crowded);
+    if (crowd != BEL_SESSION_CROWD_FULL) return;
     if (uv_is_active((uv_handle_t *)&loop->crowd_timer)) return;
     reset_counts(loop);
     (void)uv_timer_start(&loop->crowd_timer, on_crowd_tick, CROWD_TICK_MS, CROWD_TICK_MS);
@@ -103,25 +99,30 @@ void bel__crowd_step(struct bel_connection *connection)
     sort(connection);
 }
 
-static bool can_go_on(const struct bel_loop *loop, enum bel_session_crowd crowd)
+/* Returns the reason of the connection that goes on next; NONE if all must wait. */
+static enum bel_session_crowd next_crowd(const struct bel_loop *loop)
 {
     const struct bel_output_total *total = loop->options.service->output_total;
-    const struct bel_list *list = crowd == BEL_SESSION_CROWD_OWN ? &loop->patient : &loop->crowded;
-    return !bel__list_is_empty(list) && bel__output_total_has_room(total, crowd);
+    static const enum bel_session_crowd order[] = {BEL_SESSION_CROWD_FULL, BEL_SESSION_CROWD_TURN,
+                                                   BEL_SESSION_CROWD_OWN};
+    for (unsigned i = 0; i < sizeof order / sizeof order[0]; i++) {
+        if (bel__list_is_empty(&loop->crowds[order[i]])) continue;
+        if (bel__output_total_has_room(total, order[i])) return order[i];
+    }
+    return BEL_SESSION_CROWD_NONE;
 }
 
 bool bel__crowd_can_go_on(const struct bel_loop *loop)
 {
-    return can_go_on(loop, BEL_SESSION_CROWD_FULL) || can_go_on(loop, BEL_SESSION_CROWD_OWN);
+    return next_crowd(loop) != BEL_SESSION_CROWD_NONE;
 }
 
 void bel__crowd_admit(struct bel_loop *loop)
 {
+    enum bel_session_crowd crowd;
     for (int i = 0; i < CROWD_STEPS_MAX; i++) {
-        enum bel_session_crowd crowd = BEL_SESSION_CROWD_FULL;
-        if (!can_go_on(loop, crowd)) crowd = BEL_SESSION_CROWD_OWN;
-        if (!can_go_on(loop, crowd)) return;
-        struct bel_link *link = bel__list_take_first(list_of(loop, crowd));
+        if ((crowd = next_crowd(loop)) == BEL_SESSION_CROWD_NONE) return;
+        struct bel_link *link = bel__list_take_first(&loop->crowds[crowd]);
         struct bel_connection *connection = BEL_CONTAINER_OF(link, struct bel_connection, crowded);
         bel__crowd_step(connection);
         bel__connection_activate(connection);

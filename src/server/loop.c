@@ -206,6 +206,7 @@ static void on_after_poll(uv_check_t *check)
         take_turn(loop);
         if (loop->http != NULL) run_http(loop);
     }
+    bel__output_total_end_turn(loop->options.service->output_total);
     flush_active(loop);
     bel__crowd_admit(loop);
     if (loop->err != 0 || has_drained(loop)) uv_stop(&loop->uv);
@@ -380,8 +381,9 @@ int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **o
     bel__list_init(&loop->lingering);
     bel__list_init(&loop->strangers);
     bel__list_init(&loop->muted);
-    bel__list_init(&loop->crowded);
-    bel__list_init(&loop->patient);
+    for (unsigned i = 0; i < BEL_SESSION_CROWDS; i++) {
+        bel__list_init(&loop->crowds[i]);
+    }
     loop->alarm_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (loop->alarm_fd < 0 || uv_loop_init(&loop->uv) != 0) {
         if (loop->alarm_fd >= 0) (void)close(loop->alarm_fd);

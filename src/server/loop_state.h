@@ -8,9 +8,9 @@
  * A connection is in up to five lists: of all connections; of active ones, which are stepped before
  * the next turn and written after it; of lingering ones, which will be closed when the client has
  * read everything; and of clients without a key, which are closed at a deadline, or of those whose
- * replies are delayed after too many wrong keys; and of those that wait because the replies of all
- * clients take too much memory. A connection becomes active by entering the list,
- * which the loop checks before it polls.
+ * replies are delayed after too many wrong keys; and of those that wait because of the replies of
+ * all clients. A connection becomes active by entering the list, which the loop checks before it
+ * polls.
  */
 
 #include "core/list.h"
@@ -54,7 +54,7 @@ struct bel_loop {
     struct bel_list connections, active, lingering;
     struct bel_list strangers; /* clients without a key, in the order of their deadlines */
     struct bel_list muted;     /* clients whose replies are delayed, in the order of the delays */
-    struct bel_list crowded, patient; /* clients that wait for memory of replies: see crowd.c */
+    struct bel_list crowds[BEL_SESSION_CROWDS]; /* clients that wait, by reason: see crowd.c */
     struct bel_next next;
     uint64_t armed_ns; /* boot time at which the timerfd rings; BEL_NEVER: not set */
     uint64_t connection_ids;
@@ -99,7 +99,7 @@ struct bel_connection {
     enum bel_connection_state state;
     struct bel_link all, active, lingering;
     struct bel_link timed;              /* in `strangers` or `muted` */
-    struct bel_link crowded;            /* in `crowded` or `patient` */
+    struct bel_link crowded;            /* in one of `crowds` */
     enum bel_session_crowd crowd;       /* while it is linked: why */
     struct bel_connection_block *block; /* the block that is being written; or NULL */
     struct bel_mono linger_end;
@@ -130,13 +130,13 @@ bool bel__connection_flush(struct bel_connection *connection);
 /* Closes the clients that have sent no key in time, and sends delayed replies. */
 void bel__connection_check_strangers(struct bel_loop *loop, struct bel_mono now);
 
-/* Steps a connection, and notes whether it waits for memory of replies. */
+/* Steps a connection, and notes whether it waits because of the replies of all clients. */
 void bel__crowd_step(struct bel_connection *connection);
 
-/* Returns whether a crowded connection can be stepped: there is room for replies. */
+/* Returns whether a connection that waits can be stepped. */
 bool bel__crowd_can_go_on(const struct bel_loop *loop);
 
-/* Steps crowded connections while there is room for replies. */
+/* Steps connections that wait while they can go on. */
 void bel__crowd_admit(struct bel_loop *loop);
 
 /* Closes clients that do not read, if others wait for the memory of their replies. */

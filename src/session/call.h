@@ -165,6 +165,12 @@ bool bel__session_may_add(const struct bel_session *session);
 /* Updates the total of all sessions. Call it when the output, or what is owed, has changed. */
 void bel__session_count_output(struct bel_session *session);
 
+/* Counts a command that is submitted, whose reply is at most `owed` bytes, for the next turn. */
+void bel__session_expect(const struct bel_session *session, enum bel_verb verb, size_t owed);
+
+/* Notes how long a reply was that could be long. */
+void bel__session_learn(const struct bel_session *session, size_t bytes);
+
 /* Returns whether the session must not run a command because of the replies of all sessions: before
  * it is parsed (entry is NULL) because the session has replies to write itself; then because its
  * reply may be long. Sets `crowd`. */

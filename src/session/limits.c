@@ -9,6 +9,10 @@
  * The total of all sessions counts memory, also of bytes that are written and not freed yet, and
  * what is owed. A claim that waits owes nothing to it: thousands of workers may wait, and get
  * little.
+ *
+ * The work of a turn is bounded by what replies are expected to be: as long as the longest of the
+ * last LEARN_REPLIES to 2 * LEARN_REPLIES, but not less than a minimum, which bounds how much more
+ * a turn makes if they become longer. Claims need a sync, so more of them share a turn.
  */
 #include "core/units.h"
 #include "session/call.h"
@@ -35,6 +39,9 @@ enum {
     ANSWER_BYTES_MORE = 512,
     ANSWER_BYTES = 64,     /* of a typical reply */
     READ_BYTES = 64 << 10, /* unparsed input after an incomplete request */
+    LEARN_REPLIES = 1024,
+    EXPECTED_BYTES_MIN = 16 << 10, /* of a reply to a query */
+    EXPECTED_CLAIM_BYTES_MIN = 4 << 10,
 };
 
 static size_t payload_max(const struct bel_service *service)
@@ -164,23 +171,61 @@ bool bel__session_may_add(const struct bel_session *session)
            unread(session) + session->owed_bytes <= output_max(session);
 }
 
+void bel__output_total_end_turn(struct bel_output_total *total)
+{
+    total->turn_bytes = 0;
+}
+
+void bel__session_expect(const struct bel_session *session, enum bel_verb verb, size_t owed)
+{
+    struct bel_output_total *total = session->service->output_total;
+    if (total == NULL || owed == 0) return;
+    size_t most = total->reply_most[0], before = total->reply_most[1];
+    size_t bytes = verb == BEL_VERB_CLAIM ? EXPECTED_CLAIM_BYTES_MIN : EXPECTED_BYTES_MIN;
+    if (bytes < most) bytes = most;
+    if (bytes < before) bytes = before;
+    total->turn_bytes += bytes < owed ? bytes : owed;
+}
+
+void bel__session_learn(const struct bel_session *session, size_t bytes)
+{
+    struct bel_output_total *total = session->service->output_total;
+    if (total == NULL) return;
+    if (bytes > total->reply_most[0]) total->reply_most[0] = bytes;
+    if (++total->replies < LEARN_REPLIES) return;
+    total->reply_most[1] = total->reply_most[0];
+    total->reply_most[0] = 0;
+    total->replies = 0;
+}
+
 bool bel__output_total_has_room(const struct bel_output_total *total, enum bel_session_crowd crowd)
 {
+    if (crowd == BEL_SESSION_CROWD_TURN) return total->turn_bytes < BEL_TURN_BYTES_MAX;
     size_t max = crowd == BEL_SESSION_CROWD_OWN ? total->bytes_max / 2 : total->bytes_max;
     return total->bytes <= max;
+}
+
+/* Returns why a command that was parsed must wait. */
+static enum bel_session_crowd crowd_of(const struct bel_output_total *total,
+                                       const struct bel_command_entry *entry)
+{
+    bool has_room = bel__output_total_has_room(total, BEL_SESSION_CROWD_FULL);
+    bool has_time = bel__output_total_has_room(total, BEL_SESSION_CROWD_TURN);
+    if ((has_room && has_time) || !may_be_long(entry)) return BEL_SESSION_CROWD_NONE;
+    return has_room ? BEL_SESSION_CROWD_TURN : BEL_SESSION_CROWD_FULL;
 }
 
 bool bel__session_must_wait(struct bel_session *session, const struct bel_command_entry *entry)
 {
     const struct bel_output_total *total = session->service->output_total;
-    enum bel_session_crowd crowd = entry == NULL ? BEL_SESSION_CROWD_OWN : BEL_SESSION_CROWD_FULL;
-    if (total == NULL || bel__output_total_has_room(total, crowd)) return false;
-    if (entry == NULL && (unread(session) + session->owed_bytes == 0 || session->in.count == 0)) {
-        return false;
+    if (total == NULL) return false;
+    if (entry != NULL) {
+        session->crowd = crowd_of(total, entry);
+    } else if (!bel__output_total_has_room(total, BEL_SESSION_CROWD_OWN) &&
+               unread(session) + session->owed_bytes > 0 && session->in.count > 0) {
+        session->crowd = BEL_SESSION_CROWD_OWN;
     }
-    if (entry != NULL && !may_be_long(entry)) return false;
-    session->crowd = crowd;
-    return true;
+    return session->crowd != BEL_SESSION_CROWD_NONE;
 }
 
 bool bel__session_is_full(const struct bel_session *session)

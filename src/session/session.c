@@ -158,6 +158,7 @@ static void end_reply(struct bel_session *session, struct bel_call *call,
 {
     assert(session->state < BEL_SESSION_DROPPED && call->state == BEL_CALL_UNDER_WAY);
     call->state = BEL_CALL_ANSWERED;
+    if (call->owed_bytes > 0) bel__session_learn(session, writer->out->count - before);
     bel__call_owe(session, call, 0);
     call->is_lost = writer->err != 0;
     if (call->is_lost) {
@@ -289,7 +290,9 @@ static void submit(struct bel_session *session, struct bel_call *call,
     }
     assert(call->state == BEL_CALL_UNDER_WAY && session->holder == NULL);
     if (blocks_next(&call->request.command)) session->holder = call;
-    bel__call_owe(session, call, bel__session_owed(session, &call->request.command));
+    size_t owed = bel__session_owed(session, &call->request.command);
+    bel__call_owe(session, call, owed);
+    bel__session_expect(session, call->request.command.verb, owed);
     bel_backend_submit(session->owner.backend, &call->request);
 }
 

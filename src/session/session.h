@@ -19,7 +19,9 @@
  * input. Commands with long replies run together only if the output has room for all their replies;
  * a command whose reply may fill the output runs alone. While the replies of all sessions exceed
  * half of their limit, a session runs no command before it has written its own replies; while they
- * exceed the limit, none with a long reply.
+ * exceed the limit, none with a long reply. A turn makes about BEL_TURN_BYTES_MAX of long replies,
+ * so that other clients wait for a few milliseconds only; the other commands wait for the next
+ * turn.
  *
  * Step a session after input arrived, after a reply (`ready`), and after output was written.
  */
@@ -37,6 +39,12 @@
 #include <stdint.h>
 
 struct bel_session; /* opaque */
+
+enum {
+    /* Bytes of long replies that a turn makes, and one reply; more if the replies before were
+     * shorter. */
+    BEL_TURN_BYTES_MAX = 4 << 20,
+};
 
 /* An operation of the server that outlasts a turn. The server calls `done` once, on the thread of
  * the sessions, and not from within the function that started the task. `err` is 0 or an error,
@@ -74,7 +82,13 @@ void bel__call_pool_finish(struct bel_call_pool *pool);
 struct bel_output_total {
     size_t bytes; /* read only */
     size_t bytes_max;
+    size_t turn_bytes;    /* private, as are the next: replies that the next turn may make */
+    size_t reply_most[2]; /* bytes of the longest of the last replies, and of those before them */
+    unsigned replies;     /* in reply_most[0] */
 };
+
+/* A turn was taken. Sessions that have stopped for BEL_SESSION_CROWD_TURN can go on. */
+void bel__output_total_end_turn(struct bel_output_total *total);
 
 /* A key that a client sends. */
 struct bel_key_attempt {
@@ -166,6 +180,8 @@ enum bel_session_crowd {
     BEL_SESSION_CROWD_NONE,
     BEL_SESSION_CROWD_OWN,  /* above half of the limit, and the session has replies to write */
     BEL_SESSION_CROWD_FULL, /* above the limit, and the reply to the next command may be long */
+    BEL_SESSION_CROWD_TURN, /* the next turn has enough to do, and this reply may be long, too */
+    BEL_SESSION_CROWDS,
 };
 
 enum bel_session_crowd bel__session_crowd(const struct bel_session *session);

@@ -261,6 +261,7 @@ static uint64_t read_others(unsigned silent, unsigned count)
             bel__session_trim(session);
         }
         talk.next = bel_backend_turn(bel_engine_backend(talk.engine), talk.now);
+        bel__output_total_end_turn(talk.service.output_total);
     }
     return heard;
 }
@@ -332,6 +333,78 @@ static void silent_clients_share_a_limit(void)
     CHECK(heard > (uint64_t)PAYLOAD * GETS * 2 && total.bytes <= (size_t)8 * (16 << 10));
     talk_close(&talk);
     CHECK_EQ(total.bytes, 0);
+}
+
+/* Returns the bytes of replies that the sessions got, and reads them. */
+static size_t read_all(unsigned count)
+{
+    size_t bytes = 0;
+    for (unsigned number = 1; number <= count; number++) {
+        struct bel_session *session = talk_session(&talk, number);
+        struct bel_buffer *out = bel__session_output(session);
+        bytes += out->count;
+        bel__buffer_consume(out, out->count);
+        bel__session_trim(session);
+    }
+    return bytes;
+}
+
+/* Takes turns until all is answered. Returns the most bytes of replies of a turn; the first may
+ * make more, because nothing is known of the replies before it. */
+static size_t most_of_a_turn(unsigned count, size_t *sum)
+{
+    size_t most = 0;
+    for (unsigned i = 0;; i++) {
+        for (unsigned number = 1; number <= count; number++) {
+            while (bel__session_step(talk_session(&talk, number), 16)) {}
+        }
+        talk.next = bel_backend_turn(bel_engine_backend(talk.engine), talk.now);
+        bel__output_total_end_turn(talk.service.output_total);
+        size_t bytes = read_all(count);
+        if (bytes == 0) return most;
+        if (i > 0 && bytes > most) most = bytes;
+        *sum += bytes;
+    }
+}
+
+/* However many ask for long replies, a turn makes a bounded number of bytes. */
+static void a_turn_makes_few_long_replies(void)
+{
+    enum {
+        PAYLOAD = 500000,
+        GETS = 20,
+    };
+    static char text[PAYLOAD + 100];
+    struct bel_output_total total = {.bytes_max = 1U << 30};
+    talk_open(&talk);
+    talk.service.payload_bytes_max = PAYLOAD;
+    talk.service.output_total = &total;
+    int bytes = snprintf(text, sizeof text, "*5\r\n$8\r\nSCHEDULE\r\n$1\r\nt\r\n$%d\r\n", PAYLOAD);
+    CHECK(bytes > 0);
+    memset(text + bytes, 'x', PAYLOAD);
+    (void)snprintf(text + bytes + PAYLOAD, sizeof text - PAYLOAD - (size_t)bytes,
+                   "\r\n$2\r\nID\r\n$1\r\na\r\n");
+    say(1, text);
+    say(1, "SCHEDULE t x ID b\r\n");
+    size_t sum = 0;
+    (void)most_of_a_turn(8, &sum);
+    for (unsigned number = 1; number <= 8; number++) {
+        say_gets(number, GETS);
+        say(number, "LIST t\r\nPING\r\n");
+    }
+    sum = 0;
+    size_t most = most_of_a_turn(8, &sum);
+    CHECK_NOTE("%zu bytes of a turn, of %zu", most, sum);
+    CHECK(sum > (size_t)PAYLOAD * (GETS + 1) * 8);
+    CHECK(most <= BEL_TURN_BYTES_MAX + PAYLOAD + 1000);
+    for (unsigned number = 1; number <= 8; number++) { /* short ones share turns again */
+        for (int i = 0; i < 300; i++) {
+            say(number, "GET t b\r\n");
+        }
+    }
+    (void)most_of_a_turn(8, &sum);
+    CHECK(total.turn_bytes == 0 && total.reply_most[0] < 1000 && total.reply_most[1] < 1000000);
+    talk_close(&talk);
 }
 
 static void input_that_nobody_wanted_closes_it(void)
@@ -653,6 +726,7 @@ int main(void)
     RUN(long_answers_wait_for_their_reader);
     RUN(a_client_that_never_reads_is_left_waiting);
     RUN(silent_clients_share_a_limit);
+    RUN(a_turn_makes_few_long_replies);
     RUN(input_that_nobody_wanted_closes_it);
     RUN(strangers_may_send_little);
     RUN(what_is_too_large_does_not_end_the_connection);
