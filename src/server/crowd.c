@@ -18,8 +18,9 @@
 
 enum {
     CROWD_TICK_MS = 1000,
-    SLOW_TICKS = 8,        /* a client is slow if it needs longer for what is unread */
-    CROWD_STEPS_MAX = 256, /* connections that are stepped in a round */
+    SLOW_TICKS = 8,            /* a client is slow if it needs longer for what is unread */
+    SLOW_BYTES_MIN = 64 << 10, /* closing a client that has less unread helps nobody */
+    CROWD_STEPS_MAX = 256,     /* connections that are stepped in a round */
 };
 
 /* Begins to count what each client reads. */
@@ -35,7 +36,7 @@ static void reset_counts(struct bel_loop *loop)
 static struct bel_connection *find_slowest(struct bel_loop *loop)
 {
     struct bel_connection *found = NULL;
-    size_t most = 0;
+    size_t most = SLOW_BYTES_MIN;
     struct bel_link *link = bel__list_first(&loop->connections);
     for (; link != NULL; link = bel__list_next(&loop->connections, link)) {
         struct bel_connection *connection = BEL_CONTAINER_OF(link, struct bel_connection, all);
