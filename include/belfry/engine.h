@@ -91,8 +91,9 @@ const struct bel_engine_stats *bel_engine_stats(const struct bel_engine *engine)
 
 /* Tells an engine how much of the limits outside of it is used; belfry/pressure.h says what
  * follows. Call it about once a second, between turns. The engine measures the depth of its topics
- * itself, in the same call. Returns whether the level has changed: take a turn then, because tasks
- * may start sooner. An engine that was just opened, or gets no samples, is under no pressure. */
+ * itself, in the same call. Returns whether a turn is needed: the level has changed, so that tasks
+ * may start sooner, or an engine in memory can free deleted timers. An engine that was just opened,
+ * or gets no samples, is under no pressure. */
 bool bel_engine_pressure(struct bel_engine *engine, const struct bel_pressure_sample *sample);
 
 /* Starts a backup of all acknowledged changes to a directory that does not exist, is empty, or has

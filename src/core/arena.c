@@ -4,6 +4,8 @@
  * block. */
 #include "core/arena.h"
 
+#include "core/memory_use.h"
+
 #include <assert.h>
 #include <stdalign.h>
 #include <stdint.h>
@@ -25,6 +27,7 @@ static void drop(struct bel_arena_block *block)
 {
     while (block != NULL) {
         struct bel_arena_block *next = block->next;
+        bel__memory_shrink(sizeof *block + block->bytes);
         free(block);
         block = next;
     }
@@ -51,6 +54,7 @@ static struct bel_arena_block *grow(struct bel_arena *arena, size_t bytes)
     size_t room = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
     struct bel_arena_block *block = malloc(sizeof *block + room);
     if (block == NULL) return NULL;
+    bel__memory_grow(sizeof *block + room);
     *block = (struct bel_arena_block){.next = arena->blocks, .bytes = room};
     arena->blocks = block;
     arena->used = 0;

@@ -18,6 +18,8 @@
  */
 #include "core/buffer.h"
 
+#include "core/memory_use.h"
+
 #include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,6 +46,7 @@ void bel__buffer_init(struct bel_buffer *buffer, size_t count_max)
 void bel__buffer_finish(struct bel_buffer *buffer)
 {
     assert(is_sound(buffer));
+    bel__memory_shrink(buffer->capacity);
     free(buffer->memory);
     bel__buffer_init(buffer, buffer->count_max);
 }
@@ -69,6 +72,7 @@ static int grow(struct bel_buffer *buffer, size_t needed)
     if (memory == NULL) return BEL_ENOMEM;
     if (buffer->count > 0) memcpy(memory, bel__buffer_data(buffer), buffer->count);
     free(buffer->memory);
+    bel__memory_grow(capacity - buffer->capacity);
     buffer->memory = memory;
     buffer->capacity = capacity;
     buffer->start = 0;
@@ -87,6 +91,7 @@ void bel__buffer_trim(struct bel_buffer *buffer, size_t kept)
     if (memory == NULL) return;
     memcpy(memory, bel__buffer_data(buffer), buffer->count);
     free(buffer->memory);
+    bel__memory_shrink(buffer->capacity - buffer->count);
     buffer->memory = memory;
     buffer->capacity = buffer->count;
     buffer->start = 0;

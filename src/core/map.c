@@ -23,6 +23,8 @@
  */
 #include "core/map.h"
 
+#include "core/memory_use.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,19 +172,47 @@ static void merge(struct bel_map *map)
     map->bucket_count--;
 }
 
+static size_t entries_bytes(unsigned block)
+{
+    return block_size(block) * sizeof(struct bel_map_entry);
+}
+
+static size_t buckets_bytes(unsigned block)
+{
+    return block_size(block) * sizeof(uint32_t);
+}
+
+static void free_entries(struct bel_map *map, unsigned block)
+{
+    if (map->entries[block] == NULL) return;
+    bel__memory_shrink(entries_bytes(block));
+    free(map->entries[block]);
+    map->entries[block] = NULL;
+}
+
+static void free_buckets(struct bel_map *map, unsigned block)
+{
+    if (map->buckets[block] == NULL) return;
+    bel__memory_shrink(buckets_bytes(block));
+    free(map->buckets[block]);
+    map->buckets[block] = NULL;
+}
+
 /* Allocates memory for one more entry and the bucket that it needs. */
 static int reserve_one(struct bel_map *map)
 {
     unsigned block = block_of(map->count);
     if (map->entries[block] == NULL) {
-        map->entries[block] = malloc(block_size(block) * sizeof(struct bel_map_entry));
+        map->entries[block] = malloc(entries_bytes(block));
         if (map->entries[block] == NULL) return BEL_ENOMEM;
+        bel__memory_grow(entries_bytes(block));
     }
     if (map->bucket_count > map->count) return 0;
     block = block_of(map->bucket_count);
     if (map->buckets[block] == NULL) {
-        map->buckets[block] = malloc(block_size(block) * sizeof(uint32_t));
+        map->buckets[block] = malloc(buckets_bytes(block));
         if (map->buckets[block] == NULL) return BEL_ENOMEM;
+        bel__memory_grow(buckets_bytes(block));
     }
     return 0;
 }
@@ -192,15 +222,9 @@ static int reserve_one(struct bel_map *map)
 static void release_spare(struct bel_map *map)
 {
     unsigned block = block_of(map->count) + 2;
-    if (block < BEL_MAP_BLOCKS && map->entries[block] != NULL) {
-        free(map->entries[block]);
-        map->entries[block] = NULL;
-    }
+    if (block < BEL_MAP_BLOCKS) free_entries(map, block);
     block = block_of(map->bucket_count) + 2;
-    if (block < BEL_MAP_BLOCKS && map->buckets[block] != NULL) {
-        free(map->buckets[block]);
-        map->buckets[block] = NULL;
-    }
+    if (block < BEL_MAP_BLOCKS) free_buckets(map, block);
 }
 
 void bel__map_init(struct bel_map *map, struct bel_siphash_key secret)
@@ -219,8 +243,8 @@ void bel__map_finish(struct bel_map *map)
 {
     assert(map != NULL);
     for (unsigned block = 0; block < BEL_MAP_BLOCKS; block++) {
-        free(map->entries[block]);
-        free(map->buckets[block]);
+        free_entries(map, block);
+        free_buckets(map, block);
     }
     *map = (struct bel_map){.secret = map->secret, .is_of_words = map->is_of_words};
 }

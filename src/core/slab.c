@@ -16,6 +16,8 @@
  */
 #include "core/slab.h"
 
+#include "core/memory_use.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 
@@ -78,6 +80,7 @@ void bel__slab_finish(struct bel__slab *slab)
 {
     if (slab->base != NULL) (void)munmap(slab->base, slab->reserved_bytes);
     if (slab->map != NULL) (void)munmap(slab->map, slab->map_bytes);
+    bel__memory_shrink(slab->ready_bytes);
     *slab = (struct bel__slab){0};
 }
 
@@ -99,6 +102,7 @@ int bel__slab_grow(struct bel__slab *slab, uint32_t count)
     }
     size_t ready = want / slab->item_bytes;
     slab->ready_bytes = want;
+    bel__memory_grow(want - have);
     slab->ready = ready < slab->max ? (uint32_t)ready : slab->max;
     assert(slab->ready >= count);
     return 0;

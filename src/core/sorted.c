@@ -42,6 +42,8 @@
  */
 #include "core/sorted.h"
 
+#include "core/memory_use.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -605,6 +607,7 @@ void bel__sorted_finish(struct bel_sorted *sorted)
 {
     assert(sorted != NULL);
     struct bel_sorted_block *next;
+    bel__memory_shrink(bel__sorted_bytes(sorted));
     for (struct bel_sorted_block *block = sorted->blocks; block != NULL; block = next) {
         next = block->next;
         free(block);
@@ -667,6 +670,7 @@ static int add_nodes(struct bel_sorted *sorted, uint64_t nodes)
     struct bel_sorted_block *block = malloc(sizeof *block + nodes * sizeof block->nodes[0]);
     if (block == NULL) return BEL_ENOMEM;
 
+    bel__memory_grow(sizeof *block + nodes * sizeof block->nodes[0]);
     block->next = sorted->blocks;
     sorted->blocks = block;
     sorted->block_count++;

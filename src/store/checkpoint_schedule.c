@@ -126,6 +126,13 @@ static void freeze(struct bel_store *store)
     store->retry_at_ns = 0;
 }
 
+bool bel__store_shed(struct bel_store *store)
+{
+    if (store->log != NULL) return false;
+    if (bel__delta_count(store->active) > 0) store->is_freeze_due = true;
+    return store->is_freeze_due || store->freeze != BEL_FREEZE_NONE;
+}
+
 void bel__store_checkpoint_work(struct bel_store *store)
 {
     assert(!store->has_rows);

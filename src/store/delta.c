@@ -20,6 +20,8 @@
  */
 #include "store/delta.h"
 
+#include "core/memory_use.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +60,7 @@ static void give_blocks(struct bel_delta *delta, struct bel_delta_block *blocks,
             block->next = delta->kept;
             delta->kept = block;
         } else {
+            bel__memory_shrink(sizeof *block + block->room);
             free(block);
         }
     }
@@ -100,6 +103,7 @@ static int add_block(struct bel_delta *delta, size_t need)
         size_t room = need > usual ? rounded_up(need) : usual;
         block = malloc(sizeof *block + room);
         if (block == NULL) return BEL_ENOMEM;
+        bel__memory_grow(sizeof *block + room);
         block->room = room;
     }
     assert(block->room >= need);

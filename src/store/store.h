@@ -139,6 +139,10 @@ const char *bel__store_damage(const struct bel_store *store);
  * when a read of a mapped tree ends in SIGSEGV or SIGBUS; see tree/map_fault.h. */
 BEL_CHECKED int bel__store_watch_faults(void (*name)(uint64_t page));
 
+/* Asks a store in memory to free the rows that were deleted, which stay in its tree until the next
+ * checkpoint otherwise. Returns whether a turn is needed for it. Does nothing in other stores. */
+bool bel__store_shed(struct bel_store *store);
+
 /* Tells a store that all pages of its tree have been checked since it was opened, and that pages
  * need no check before they are used. */
 void bel__store_trust(struct bel_store *store);

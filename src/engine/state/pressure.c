@@ -71,7 +71,9 @@ bool bel__pressure_sample(struct bel_engine *engine, const struct bel_pressure_s
         [BEL_PRESSURE_DEPTH] = worst_depth(&engine->depth_scan, &topic),
         [BEL_PRESSURE_COMMIT] = sample->commit,
     };
-    return bel__pressure_update(&engine->stats.pressure, uses);
+    bool has_changed = bel__pressure_update(&engine->stats.pressure, uses);
+    if (engine->stats.pressure.levels[BEL_PRESSURE_MEMORY] < BEL_PRESSURE_HIGH) return has_changed;
+    return bel__store_shed(engine->store) || has_changed;
 }
 
 static int refuse_unreadable(struct bel_reply *reply, enum bel_pressure_cause cause)

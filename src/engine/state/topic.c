@@ -8,6 +8,7 @@
  */
 #include "engine/state/topic.h"
 
+#include "core/memory_use.h"
 #include "core/view.h"
 #include "engine/rows/encoding.h"
 #include "engine/state/state.h"
@@ -27,6 +28,7 @@ void bel__topics_init(struct bel_topics *topics, struct bel_siphash_key secret, 
 static void topic_free(struct bel_topic_state *topic)
 {
     bel__picker_finish(&topic->picker);
+    bel__memory_shrink(sizeof *topic + topic->name_bytes);
     free(topic->settings);
     free(topic);
 }
@@ -87,6 +89,7 @@ static struct bel_topic_state *topic_create(struct bel_engine *engine, struct be
     assert(name.bytes > 0 && number < engine->topics.max);
     struct bel_topic_state *topic = calloc(1, sizeof *topic + name.bytes);
     if (topic == NULL) return NULL;
+    bel__memory_grow(sizeof *topic + name.bytes);
     topic->number = number;
     topic->name_bytes = (uint32_t)name.bytes;
     memcpy(topic->name, name.data, name.bytes);

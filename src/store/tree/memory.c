@@ -15,6 +15,7 @@
  *
  * A refresh takes time in proportion to the rows committed since the last one.
  */
+#include "core/memory_use.h"
 #include "store/io/row.h"
 #include "store/tree/tree.h"
 
@@ -66,12 +67,20 @@ static bool take_first(struct bel_sorted *map, struct bel_sorted_place *out)
     return true;
 }
 
+/* Frees a row; NULL is allowed. */
+static void row_free(struct row *row)
+{
+    if (row == NULL) return;
+    bel__memory_shrink(sizeof *row + row->bytes);
+    free(row);
+}
+
 /* Empties a map and frees its rows. */
 static void drop(struct bel_sorted *map)
 {
     struct bel_sorted_place place;
     while (take_first(map, &place)) {
-        free(row_of(place.value));
+        row_free(row_of(place.value));
     }
 }
 
@@ -97,7 +106,7 @@ static void show(struct memory_tree *memory, const struct bel_sorted_place *chan
     }
     if (old == 0) return;
     count_row(memory, &change->key, row_of(old), -1);
-    free(row_of(old));
+    row_free(row_of(old));
 }
 
 /* Checks the row and returns its value. */
@@ -171,7 +180,7 @@ static void replace(struct bel_sorted *map, const struct bel_key *key, uint64_t 
 {
     uint64_t old = 0;
     bel__sorted_put(map, key, number, &old);
-    free(row_of(old));
+    row_free(row_of(old));
 }
 
 static int memory_put(struct bel_tree *tree, const struct bel_key *key, struct bel_view value)
@@ -184,6 +193,7 @@ static int memory_put(struct bel_tree *tree, const struct bel_key *key, struct b
     struct row *row = malloc(sizeof *row + value.bytes);
     if (row == NULL) return BEL_ENOMEM;
 
+    bel__memory_grow(sizeof *row + value.bytes);
     row->checksum = bel__row_checksum(key, value);
     row->bytes = (uint32_t)value.bytes;
     if (value.bytes > 0) memcpy(row->data, value.data, value.bytes);
