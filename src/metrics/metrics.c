@@ -326,8 +326,40 @@ static void write_recent(struct page *page, const struct bel_meter *meter)
     }
 }
 
+static void write_pressure(struct page *page, const struct bel_pressure_state *state)
+{
+    write_metric(page, "pressure_level", "gauge",
+                 "Pressure: 0 none, 1 low, 2 medium, 3 high, 4 critical.", state->level);
+    write_head(page, "pressure_cause_level", "gauge", "Level of one cause of pressure.");
+    for (unsigned i = 0; i < BEL_PRESSURE_CAUSES; i++) {
+        write_line(page, "belfry_pressure_cause_level{cause=\"%s\"} %d\n",
+                   bel_pressure_cause_name(i), (int)state->levels[i]);
+    }
+    write_head(page, "pressure_use_ratio", "gauge",
+               "Used part of a limit; NaN without a limit or if it cannot be measured.");
+    for (unsigned i = 0; i < BEL_PRESSURE_CAUSES; i++) {
+        const struct bel_pressure_use *use = &state->uses[i];
+        const char *name = bel_pressure_cause_name(i);
+        if (use->limit == 0 || use->is_unreadable) {
+            write_line(page, "belfry_pressure_use_ratio{cause=\"%s\"} NaN\n", name);
+            continue;
+        }
+        write_line(page, "belfry_pressure_use_ratio{cause=\"%s\"} %.4f\n", name,
+                   (double)use->used / (double)use->limit);
+    }
+    write_metric(page, "pressure_changes_total", "counter", "Changes of the level of pressure.",
+                 state->changes);
+    write_metric(page, "pressure_refusals_total", "counter",
+                 "Requests refused because the pressure was critical.", state->refusals);
+    write_metric(page, "memory_used_bytes", "gauge", "Memory allocated for data and requests.",
+                 state->uses[BEL_PRESSURE_MEMORY].used);
+    write_metric(page, "memory_limit_bytes", "gauge", "Memory that counts as all (--memory).",
+                 state->uses[BEL_PRESSURE_MEMORY].limit);
+}
+
 static void write_engine(struct page *page, const struct bel_engine_stats *stats)
 {
+    write_pressure(page, &stats->pressure);
     write_metric(page, "timers_dead_total", "counter", "Timers that became dead.", stats->dead);
     write_metric(page, "timers_expired_total", "counter",
                  "Timers that expired before they were claimed.", stats->expired);

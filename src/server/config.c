@@ -35,6 +35,8 @@ enum {
     HELP_BYTES = 160, /* of a line */
 };
 
+#define MEMORY_BYTES_MIN (UINT64_C(1) << 20)
+
 #define SCRUB_MS_DEFAULT (UINT64_C(24) * 3600 * 1000)
 #define SCRUB_MS_MIN     UINT64_C(1000)
 #define SCRUB_MS_MAX     (UINT64_C(366) * 24 * 3600 * 1000)
@@ -255,6 +257,16 @@ static const char *set_check_rows(struct bel_config *config, const char *value)
     return NULL;
 }
 
+static const char *set_memory(struct bel_config *config, const char *value)
+{
+    if (strcmp(value, "auto") == 0) {
+        config->memory_bytes_max = 0;
+        return NULL;
+    }
+    bool is_valid = read_bytes(value, MEMORY_BYTES_MIN, UINT64_MAX / 2, &config->memory_bytes_max);
+    return is_valid ? NULL : "1M or more, e.g. 2G, or auto";
+}
+
 static const char *set_scrub(struct bel_config *config, const char *value)
 {
     uint64_t ms = 0;
@@ -289,6 +301,7 @@ static const struct setting {
     {"output-total", "BYTES", "unread output of all (default 256M)", set_output_total},
     {"check-time", "DURATION", "longest check before the start (100ms)", set_check_time},
     {"check-rows", "N", NULL, set_check_rows},
+    {"memory", "BYTES|auto", "memory limit for pressure (default half of the RAM)", set_memory},
     {"scrub", "DURATION|off", "interval of tree checks (default 1d)", set_scrub},
     {"log", "text|json", "format, to standard error (default text)", set_log},
     {"log-level", "error|warn|info|debug", "least severe level to log (default info)",

@@ -63,7 +63,8 @@ struct bel_config {
     uint32_t payload_bytes_max;
     uint64_t output_bytes_max, output_total_bytes_max; /* unread replies of a client, of all */
     uint32_t auth_ms_max;                              /* time for a client to send a right key */
-    uint32_t check_ms; /* how long the data is checked before the server listens */
+    uint32_t check_ms;         /* how long the data is checked before the server listens */
+    uint64_t memory_bytes_max; /* of own allocations; 0: half of what there is */
     uint64_t scrub_ms; /* how long after a check of the tree the next one begins; 0: never */
 };
 

@@ -4,6 +4,7 @@
  * appended. */
 #include "server/info.h"
 
+#include "backend/pressure.h"
 #include "belfry/instant.h"
 #include "belfry/version.h"
 #include "core/units.h"
@@ -143,6 +144,25 @@ static void print_stats(struct page *page)
     }
 }
 
+/* Prints the level of pressure, and what each cause contributes to it. */
+static void print_pressure(struct page *page)
+{
+    const struct bel_engine_stats *stats = page->info->metrics->engine;
+    if (stats == NULL) return;
+    const struct bel_pressure_state *state = &stats->pressure;
+    bool is_none = state->level == BEL_PRESSURE_NONE;
+    line(page, "pressure:%s", bel_pressure_level_name(state->level));
+    line(page, "pressure_cause:%s", is_none ? "" : bel_pressure_cause_name(state->cause));
+    line(page, "pressure_changes:%" PRIu64, state->changes);
+    line(page, "pressure_refusals:%" PRIu64, state->refusals);
+    for (unsigned i = 0; i < BEL_PRESSURE_CAUSES; i++) {
+        const struct bel_pressure_use *use = &state->uses[i];
+        line(page, "pressure_%s:level=%s,percent=%u,used=%" PRIu64 ",limit=%" PRIu64 ",readable=%d",
+             bel_pressure_cause_name(i), bel_pressure_level_name(state->levels[i]),
+             bel__pressure_percent(use), use->used, use->limit, !use->is_unreadable);
+    }
+}
+
 static bool has_topic(const void *scope, struct bel_view topic)
 {
     return bel__scope_has_topic(scope, topic);
@@ -270,13 +290,10 @@ int bel__info_print(const struct bel_info *info, struct bel_view section,
         bool is_for_all; /* for keys with a scope too */
         bool is_long;    /* only if asked for by its name, or by "everything" */
     } sections[] = {
-        {"Server", print_server, true, false},
-        {"Clients", print_clients, false, false},
-        {"Stats", print_stats, false, false},
-        {"Lateness", print_lateness, false, true},
-        {"Store", print_store, true, false},
-        {"Topics", print_topics, true, true},
-        {"Capabilities", print_capabilities, true, false},
+        {"Server", print_server, true, false}, {"Clients", print_clients, false, false},
+        {"Stats", print_stats, false, false},  {"Lateness", print_lateness, false, true},
+        {"Store", print_store, true, false},   {"Pressure", print_pressure, false, false},
+        {"Topics", print_topics, true, true},  {"Capabilities", print_capabilities, true, false},
     };
     struct page page = {.info = info, .scope = scope, .out = out};
     char wanted[16] = "all";

@@ -16,6 +16,8 @@
 #include "server/info.h"
 #include "server/key_file.h"
 #include "server/loop.h"
+#include "server/pressure_probe.h"
+#include "server/pressure_watch.h"
 #include "server/probe.h"
 #include "server/tree_check.h"
 
@@ -46,9 +48,11 @@ struct server {
     struct bel_http *http;
     struct bel_background background;
     struct bel_tree_check *tree_check; /* NULL: no tree on disk */
-    uint64_t clock_steps;              /* number of clock steps logged */
-    bool is_disk_low;                  /* the last state logged */
-    bool is_tree_checked;              /* before the engine was opened */
+    struct bel_pressure_probe pressure_probe;
+    struct bel_pressure_watch pressure_watch;
+    uint64_t clock_steps; /* number of clock steps logged */
+    bool is_disk_low;     /* the last state logged */
+    bool is_tree_checked; /* before the engine was opened */
 };
 
 /* Logs a failure, with its reason if `why` is not empty, and returns the error. */
@@ -490,6 +494,33 @@ static int start_tree_check(struct server *server)
     return bel__tree_check_start(&options, &server->tree_check);
 }
 
+static void measure(void *context, struct bel_pressure_sample *out)
+{
+    const struct server *server = context;
+    bel__pressure_probe_take(&server->pressure_probe, bel_clock_mono(bel_clock_system()), out);
+}
+
+static void watch_pressure(struct server *server)
+{
+    const struct bel_config *config = server->options.config;
+    server->pressure_probe = (struct bel_pressure_probe){
+        .folder = config->store == BEL_CONFIG_MEMORY ? NULL : config->data,
+        .memory_limit = config->memory_bytes_max,
+        .commits = &server->tracker.commits,
+    };
+    if (config->memory_bytes_max == 0) {
+        server->pressure_probe.memory_limit = bel__memory_limit_default();
+    }
+    server->pressure_watch = (struct bel_pressure_watch){
+        .engine = server->engine,
+        .loop = server->loop,
+        .log = server->options.log,
+        .measure = measure,
+        .context = server,
+    };
+    bel__pressure_watch_start(&server->pressure_watch);
+}
+
 /* --- closing --- */
 
 static void close_all(struct server *server)
@@ -515,6 +546,7 @@ int bel__server_run(const struct bel_server_options *options)
     server->options = *options;
     int err = bel__metrics_init(&server->metrics);
     if (err == 0) err = open_all(server);
+    if (err == 0) watch_pressure(server);
     if (err == 0) err = listen_all(server);
     if (err == 0) err = start_tree_check(server);
     if (err == 0) {

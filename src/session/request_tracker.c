@@ -34,6 +34,44 @@ struct bel_caller *bel__caller_of(const struct bel_request *request)
     return caller;
 }
 
+/* --- how long commits take --- */
+
+/* Returns whether a request is answered as soon as its change is durable. Claims may wait, and
+ * verbs for many timers take several turns. */
+static bool is_commit(const struct bel_request *request)
+{
+    const unsigned verbs = 1U << BEL_VERB_SCHEDULE | 1U << BEL_VERB_CANCEL |
+                           1U << BEL_VERB_RESCHEDULE | 1U << BEL_VERB_ACK | 1U << BEL_VERB_FAIL |
+                           1U << BEL_VERB_RELEASE | 1U << BEL_VERB_EXTEND;
+    static_assert(BEL_VERBS <= 32, "a bit for each verb");
+    return (verbs >> request->command.verb & 1) != 0;
+}
+
+/* Notes the requests of the turn that begins. If too many turns wait for the disk, the last mark
+ * counts for its successors, too. */
+static void mark_turn(struct bel_commit_marks *marks, struct bel_mono start)
+{
+    unsigned last = (marks->first + marks->count - 1) % BEL_COMMIT_MARKS;
+    if (marks->asked == (marks->count > 0 ? marks->ring[last].asked : marks->answered)) return;
+    if (marks->count < BEL_COMMIT_MARKS) {
+        last = (marks->first + marks->count++) % BEL_COMMIT_MARKS;
+        marks->ring[last].start_ns = start.ns;
+    }
+    marks->ring[last].asked = marks->asked;
+}
+
+/* Records the turns whose requests have been answered by now. */
+static void record_commits(struct bel_request_tracker *tracker, struct bel_mono now)
+{
+    struct bel_commit_marks *marks = &tracker->marks;
+    while (marks->count > 0 && marks->ring[marks->first].asked <= marks->answered) {
+        uint64_t ns = now.ns - marks->ring[marks->first].start_ns;
+        bel__commit_window_record(&tracker->commits, ns, now);
+        marks->first = (marks->first + 1) % BEL_COMMIT_MARKS;
+        marks->count--;
+    }
+}
+
 /* --- requests that are held back --- */
 
 /* Returns whether the backend would hold back a request. */
@@ -83,6 +121,7 @@ static void pass_on(struct bel_caller *caller, struct bel_request *request)
     struct bel_request_tracker *tracker = caller->tracker;
     request->done = finish;
     tracker->fresh++;
+    tracker->marks.asked += is_commit(request);
     if (may_wait(request)) {
         bel__list_append(&tracker->waits, link_of(request));
         caller->waiting++;
@@ -176,6 +215,7 @@ static void leave_if_done(struct bel_caller *caller)
 static void finish(struct bel_request *request, const struct bel_reply *reply)
 {
     struct bel_caller *caller = bel__caller_of(request);
+    caller->tracker->marks.answered += is_commit(request);
     count(caller, request, reply);
     give_back(caller, request);
     request->done(request, reply); /* may submit more requests of this caller */
@@ -206,12 +246,14 @@ static bool withdraw(struct bel_backend *backend, struct bel_request *request)
     struct bel_caller *caller = (struct bel_caller *)backend;
     struct bel_request_tracker *tracker = caller->tracker;
     assert(bel__caller_of(request) == caller);
-    if (request->done == NULL) {
+    bool is_kept = request->done == NULL;
+    if (is_kept) {
         bel__link_remove(link_of(request));
         settle(caller);
     } else if (!tracker->inner->withdraw(tracker->inner, request)) {
         return false;
     }
+    if (!is_kept) tracker->marks.answered += is_commit(request);
     give_back(caller, request);
     leave_if_done(caller);
     return true;
@@ -258,14 +300,16 @@ struct bel_next bel__request_tracker_turn(struct bel_request_tracker *tracker, s
     if (tracker->has_holds) release_all(tracker);
     bool is_counted = tracker->fresh > 0;
     tracker->fresh = 0;
+    mark_turn(&tracker->marks, start);
     tracker->next = tracker->inner->turn(tracker->inner, now);
     tracker->has_holds = (tracker->next.add.ns | tracker->next.change.ns) != 0 ||
                          !bel__list_is_empty(&tracker->held);
     if (tracker->is_draining) end_waits(tracker);
-    if (is_counted) {
+    if (is_counted || tracker->marks.count > 0) {
         struct bel_mono end = bel_clock_mono(tracker->clock);
-        bel__meter_record(&tracker->metrics->turn, end.ns - start.ns);
-        tracker->metrics->turns++;
+        if (is_counted) bel__meter_record(&tracker->metrics->turn, end.ns - start.ns);
+        tracker->metrics->turns += is_counted;
+        record_commits(tracker, end);
     }
     return tracker->has_holds ? next_of(tracker) : tracker->next;
 }

@@ -29,6 +29,7 @@
 
 #include "belfry/backend.h"
 #include "core/list.h"
+#include "metrics/commit_window.h"
 #include "metrics/metrics.h"
 
 #include <stdbool.h>
@@ -49,6 +50,21 @@ struct bel_caller {
     struct bel_link holds; /* private: in the tracker's list of callers with such requests */
 };
 
+enum {
+    BEL_COMMIT_MARKS = 64,
+};
+
+/* When the requests that change something were given to the backend, turn by turn, until as many
+ * of them are answered: then they are durable. Private. */
+struct bel_commit_marks {
+    struct {
+        uint64_t start_ns; /* of the turn */
+        uint64_t asked;    /* requests up to this turn */
+    } ring[BEL_COMMIT_MARKS];
+    unsigned first, count;
+    uint64_t asked, answered;
+};
+
 struct bel_request_tracker {
     struct bel_backend *inner; /* borrowed, as are the next two */
     struct bel_metrics *metrics;
@@ -62,6 +78,8 @@ struct bel_request_tracker {
     int broken;            /* BEL_EIO or BEL_ECORRUPT, once the backend replied with it */
     bool has_holds;        /* private: requests are held back, or may have to be */
     bool is_draining;
+    struct bel_commit_marks marks;
+    struct bel_commit_window commits; /* how long changes took to become durable; read only */
 };
 
 /* Initializes a tracker in front of `inner`. It needs no cleanup. */
