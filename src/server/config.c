@@ -496,8 +496,14 @@ static int check_address(const struct bel_config *config, const char *name,
 int bel__config_check(const struct bel_config *config, struct bel_why *error)
 {
     int err = check_address(config, "--resp", &config->resp, error);
-    if (err == 0 && config->has_http) err = check_address(config, "--http", &config->http, error);
-    return err;
+    if (err || !config->has_http) return err;
+    char text[BEL_ADDRESS_BYTES], resp[BEL_ADDRESS_BYTES];
+    bel__address_print(&config->http, text);
+    bel__address_print(&config->resp, resp);
+    if (bel__address_port(&config->http) != 0 && strcmp(text, resp) == 0) {
+        return refuse(error, "", "--http", "another address than that of --resp");
+    }
+    return check_address(config, "--http", &config->http, error);
 }
 
 void bel__config_print_help(void (*print)(const char *line))

@@ -295,12 +295,27 @@ void bel__loop_drain(struct bel_loop *loop)
     (void)uv_timer_start(&loop->deadline, on_deadline, DRAIN_MS_MAX, 0);
 }
 
+/* A second signal: closes all clients, with or without replies, and ends the loop. A third one ends
+ * the process, also if the disk hangs. */
+static void end_now(struct bel_loop *loop, int number)
+{
+    BEL_LOG(loop->options.log, BEL_LOG_WARN, "stopping at once: clients are closed",
+            BEL_LOG_NUMBER("signal", number),
+            BEL_LOG_NUMBER("clients", loop->options.metrics->clients));
+    for (unsigned i = 0; i < sizeof loop->signals / sizeof loop->signals[0]; i++) {
+        if (loop->signals[i].signum == SIGHUP) continue;
+        (void)uv_signal_stop(&loop->signals[i]); /* restores the default */
+    }
+    close_all(loop);
+    uv_stop(&loop->uv);
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct bel_loop *loop = handle->data;
-    if (loop->state >= BEL_LOOP_DRAINING) { /* end as if the signal were not handled */
-        (void)signal(number, SIG_DFL);
-        (void)raise(number);
+    if (loop->state >= BEL_LOOP_DRAINING) {
+        end_now(loop, number);
+        return;
     }
     BEL_LOG(loop->options.log, BEL_LOG_INFO, "stopping", BEL_LOG_NUMBER("signal", number),
             BEL_LOG_NUMBER("clients", loop->options.metrics->clients));

@@ -50,9 +50,9 @@ struct bel_loop_options {
     void *context;
 };
 
-/* Creates a loop, which handles SIGTERM and SIGINT from then on: the first signal drains, the
- * second ends the process. SIGHUP calls `reload`. Returns 0 and sets `*out`; or BEL_ENOMEM, or
- * BEL_EIO if a system call fails. */
+/* Creates a loop, which handles SIGTERM and SIGINT from then on: the first signal drains, a second
+ * closes all clients and ends the loop, a third ends the process. SIGHUP calls `reload`. Returns 0
+ * and sets `*out`; or BEL_ENOMEM, or BEL_EIO if a system call fails. */
 BEL_CHECKED int bel__loop_create(const struct bel_loop_options *options, struct bel_loop **out);
 
 /* Checks that an address is free, without listening. Returns 0; or BEL_EIO, and sets `why` as

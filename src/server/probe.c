@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Uses system calls directly: the disk is measured, not the store. The file is written once before
- * the measurement, so that overwriting is timed, which is what the log does. */
+ * the measurement, so that overwriting is timed, which is what the log does. It has no name, so
+ * that nothing stays behind if the process is killed, and nothing appears among foreign files. */
 #include "server/probe.h"
 
 #include "belfry/clock.h"
@@ -9,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -48,16 +50,29 @@ static int measure(int fd, uint64_t *out_us)
     return 0;
 }
 
-int bel__probe_sync(const char *folder, uint64_t *out_us)
+/* Opens a file with a name, for file systems without nameless files: only in a new folder or beside
+ * a store. Removes the name at once. Returns -1 on failure. */
+static int open_named(const char *folder, bool is_new)
 {
     char path[1100];
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) return BEL_EIO;
-    int bytes = snprintf(path, sizeof path, "%s/.probe-%ld", folder, (long)getpid());
-    if (bytes < 0 || (size_t)bytes >= sizeof path) return BEL_EIO;
+    int bytes = snprintf(path, sizeof path, "%s/superblock", folder);
+    if (bytes < 0 || (size_t)bytes >= sizeof path) return -1;
+    if (!is_new && access(path, F_OK) != 0) return -1;
+    bytes = snprintf(path, sizeof path, "%s/.probe-%ld", folder, (long)getpid());
+    if (bytes < 0 || (size_t)bytes >= sizeof path) return -1;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) (void)unlink(path);
+    return fd;
+}
+
+int bel__probe_sync(const char *folder, uint64_t *out_us)
+{
+    bool is_new = mkdir(folder, 0700) == 0;
+    if (!is_new && errno != EEXIST) return BEL_EIO;
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) fd = open_named(folder, is_new);
     if (fd < 0) return BEL_EIO;
     int err = measure(fd, out_us);
     (void)close(fd);
-    (void)unlink(path);
     return err;
 }

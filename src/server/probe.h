@@ -22,8 +22,8 @@ enum {
     BEL_PROBE_SYNCS = 7, /* the median is used */
 };
 
-/* Creates the folder if necessary, writes and syncs a file of 4 KiB in it BEL_PROBE_SYNCS times,
- * and removes the file. Returns 0 and sets `*out_us` to the median in microseconds, or BEL_EIO. */
+/* Creates the folder if necessary, and writes and syncs a file of 4 KiB without a name in it
+ * BEL_PROBE_SYNCS times. Returns 0 and sets `*out_us` to the median in microseconds, or BEL_EIO. */
 BEL_CHECKED int bel__probe_sync(const char *folder, uint64_t *out_us);
 
 #endif

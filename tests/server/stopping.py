@@ -105,13 +105,31 @@ def test_what_is_no_data_directory_is_left_alone():
         assert status == 1 and "input/output error" not in errors, errors
 
 
+def test_nothing_is_written_among_foreign_files():
+    """Not even for a moment, which the events of the folder would tell."""
+    with Server("--store", "memory") as server:
+        folder = os.path.join(server.folder, "etc")
+        os.mkdir(folder)
+        with open(os.path.join(folder, ".profile"), "w"):
+            pass
+        before = os.stat(folder)
+        for flags in ((), ("--clock", "virtual"), ("--sync", "thread")):
+            status, _, errors = run("serve", "--resp", "127.0.0.1:0", "--http", "none", "--data",
+                                    folder, *flags)
+            assert status == 1 and ".profile" in errors, errors
+        after = os.stat(folder)
+        assert before.st_mtime_ns == after.st_mtime_ns, "a name was added and removed"
+        assert os.listdir(folder) == [".profile"]
+
+
 def test_a_second_signal_ends_it_at_once():
     with Server("--store", "memory") as server:
         stuck = stuck_client(server)
         server.process.send_signal(signal.SIGTERM)
         until(lambda: "stopping" in server.log(), "the first signal")
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(5) == -signal.SIGTERM
+        assert server.process.wait(5) == 0, "it stops in order, and sooner"
+        assert "stopping at once" in server.log(), server.log()
         stuck.close()
         server.start()
 
@@ -163,6 +181,15 @@ def test_a_port_that_is_taken():
                                 "--http", "none")
         assert status == 1 and "cannot listen" in errors, errors
         assert not os.path.exists(data), "nothing was created for a server that cannot run"
+
+
+def test_both_ports_are_the_same():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    data = f"/tmp/belfry-test-same-{os.getpid()}"
+    status, _, errors = run("serve", "--data", data, "--resp", address, "--http", address)
+    assert status == 2 and "--http" in errors, errors
+    assert not os.path.exists(data), "nothing was created for a server that cannot run"
 
 
 def test_a_port_of_http_that_is_taken():
