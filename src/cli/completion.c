@@ -145,7 +145,7 @@ static const struct choice serve[] = {
     {"output-limit", "unread output of a client (default 8M)", FOLLOWS_VALUE, NULL},
     {"output-total", "unread output of all (default 256M)", FOLLOWS_VALUE, NULL},
     {"check-time", "longest check before the start (100ms)", FOLLOWS_VALUE, NULL},
-    {"memory", "memory limit for pressure (default half of the RAM)", FOLLOWS_VALUE, NULL},
+    {"memory", "memory limit (default half of the RAM)", FOLLOWS_VALUE, NULL},
     {"scrub", "interval of tree checks (default 1d)", FOLLOWS_VALUE, NULL},
     {"log", "format, to standard error (default text)", FOLLOWS_VALUE, WORDS("text", "json")},
     {"log-level", "least severe level to log (default info)", FOLLOWS_VALUE,

@@ -301,7 +301,7 @@ static const struct setting {
     {"output-total", "BYTES", "unread output of all (default 256M)", set_output_total},
     {"check-time", "DURATION", "longest check before the start (100ms)", set_check_time},
     {"check-rows", "N", NULL, set_check_rows},
-    {"memory", "BYTES|auto", "memory limit for pressure (default half of the RAM)", set_memory},
+    {"memory", "BYTES|auto", "memory limit (default half of the RAM)", set_memory},
     {"scrub", "DURATION|off", "interval of tree checks (default 1d)", set_scrub},
     {"log", "text|json", "format, to standard error (default text)", set_log},
     {"log-level", "error|warn|info|debug", "least severe level to log (default info)",
