@@ -125,7 +125,22 @@ static void a_topic_near_its_depth_stops_itself_alone(struct subject *s)
     CHECK(schedule_error(s, "mail") == BEL_EFULL);
     (void)claim(s, "mail", .count = 2);
     CHECK(purge_state(s, "mail", BEL_READY) == 36);
+    CHECK(schedule_error(s, "mail") == 0);
+}
+
+static void a_timer_that_ends_makes_room_at_once(struct subject *s)
+{
+    configure(s, "mail", "depth", "5");
+    for (int i = 0; i < 5; i++) {
+        schedule(s, "mail");
+    }
     press(s, 0);
+    CHECK(schedule_error(s, "mail") == BEL_EFULL);
+    const struct heard *heard = claim(s, "mail");
+    char token[BEL_TOKEN_BYTES_MAX + 8];
+    struct bel_view text = heard->reply.deliveries.items[0].token;
+    (void)snprintf(token, sizeof token, "token:%.*s", (int)text.bytes, (const char *)text.data);
+    CHECK(ack(s, token) == 1);
     CHECK(schedule_error(s, "mail") == 0);
 }
 
@@ -136,6 +151,7 @@ static void a_depth_that_is_raised_makes_room(struct subject *s)
     schedule(s, "mail");
     press(s, 0);
     configure(s, "mail", "depth", "0");
+    CHECK(schedule_error(s, "mail") == 0);
     press(s, 0);
     CHECK(schedule_error(s, "mail") == 0);
 }
@@ -151,6 +167,7 @@ static const struct test tests[] = {
     TEST(what_cannot_be_measured_is_critical),
     TEST(slow_commits_refuse_nothing),
     TEST(a_topic_near_its_depth_stops_itself_alone),
+    TEST(a_timer_that_ends_makes_room_at_once),
     TEST(a_depth_that_is_raised_makes_room),
 };
 

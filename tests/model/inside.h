@@ -232,7 +232,7 @@ void model_occurrence_ended(struct model *model, struct topic *topic, struct bel
 size_t model_count_unfinished(struct model *model, const struct topic *topic);
 
 /* pressure.c: whether a timer may not be added to a topic, which may be NULL; no pressure. */
-bool model_is_pressed(const struct model *model, const struct topic *topic);
+bool model_is_pressed(struct model *model, const struct topic *topic);
 void model_pressure_forget(struct model *model);
 
 /* claims.c */

@@ -53,11 +53,13 @@ void model_pressure(struct model *model, const struct bel_pressure_sample *sampl
     }
 }
 
-bool model_is_pressed(const struct model *model, const struct topic *topic)
+bool model_is_pressed(struct model *model, const struct topic *topic)
 {
+    uint64_t used = topic != NULL ? model_count_unfinished(model, topic) : 0;
     return model->pressure[BEL_PRESSURE_MEMORY] == BEL_PRESSURE_CRITICAL ||
            model->pressure[BEL_PRESSURE_DISK] == BEL_PRESSURE_CRITICAL ||
-           (topic != NULL && topic->is_near_depth);
+           (topic != NULL && topic->is_near_depth && used * 100 > topic->settings.depth * 90 &&
+            topic->settings.depth > 0);
 }
 
 void model_pressure_forget(struct model *model)

@@ -21,12 +21,28 @@ enum {
     NAME_MAX = 40,      /* bytes of a topic's name in a message */
 };
 
+static struct bel_pressure_use depth_use(const struct bel_topic_state *topic)
+{
+    return (struct bel_pressure_use){
+        .used = topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED],
+        .limit = bel__topic_settings(topic)->depth,
+    };
+}
+
+/* Returns whether a topic that was critical still is, by its numbers of now: a timer that has ended
+ * since the last sample makes room at once. */
+static bool is_still_near(const struct bel_topic_state *topic)
+{
+    struct bel_pressure_use use = depth_use(topic);
+    if (!topic->is_near_depth) return false;
+    return bel__pressure_next(BEL_PRESSURE_CRITICAL, &use) == BEL_PRESSURE_CRITICAL;
+}
+
 /* Looks at one topic: notes whether it is near its depth, and whether it is the worst so far. */
 static void look(struct bel_depth_scan *scan, struct bel_topic_state *topic)
 {
     if (topic->settings == NULL && !topic->is_near_depth) return;
-    struct bel_pressure_use use = {.limit = bel__topic_settings(topic)->depth};
-    use.used = topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED];
+    struct bel_pressure_use use = depth_use(topic);
     enum bel_pressure_level before = BEL_PRESSURE_NONE;
     if (topic->is_near_depth) before = BEL_PRESSURE_CRITICAL;
     topic->is_near_depth = bel__pressure_next(before, &use) == BEL_PRESSURE_CRITICAL;
@@ -125,7 +141,7 @@ int bel__pressure_check(struct bel_engine *engine, const struct bel_topic_state 
     for (unsigned i = 0; i < BEL_PRESSURE_CAUSES; i++) {
         if (state->levels[i] < BEL_PRESSURE_CRITICAL) continue;
         bool is_depth = i == BEL_PRESSURE_DEPTH;
-        if (is_depth && topic != NULL && !topic->is_near_depth) continue;
+        if (is_depth && topic != NULL && !is_still_near(topic)) continue;
         state->refusals++;
         return is_depth ? refuse_depth(engine, topic, reply)
                         : refuse_shared(state, (enum bel_pressure_cause)i, reply);
