@@ -22,6 +22,7 @@
 #include "belfry/error.h"
 #include "belfry/instant.h"
 #include "belfry/job.h"
+#include "belfry/job_builder.h"
 #include "belfry/local_crew.h"
 #include "belfry/misfire.h"
 #include "belfry/overlap.h"

@@ -211,7 +211,7 @@ static int read_literal(struct bel_json_reader *reader, struct bel_json_token *o
 {
     static const struct {
         const char *text;
-        enum bel_json_kind kind;
+        enum bel_json_token_kind kind;
     } literals[] = {{"true", BEL_JSON_TRUE}, {"false", BEL_JSON_FALSE}, {"null", BEL_JSON_NULL}};
     const unsigned char *text = reader->text + reader->at;
     size_t left = reader->bytes - reader->at;

@@ -30,7 +30,7 @@ enum {
     BEL_JSON_READER_MORE = 1, /* call bel__json_next() again */
 };
 
-enum bel_json_kind {
+enum bel_json_token_kind {
     BEL_JSON_BEGIN_OBJECT,
     BEL_JSON_END_OBJECT,
     BEL_JSON_BEGIN_ARRAY,
@@ -45,7 +45,7 @@ enum bel_json_kind {
 };
 
 struct bel_json_token {
-    enum bel_json_kind kind;
+    enum bel_json_token_kind kind;
     struct bel_view raw;  /* as in the text; of a NAME or STRING without the quotes */
     size_t decoded_bytes; /* of a NAME or STRING: length without escapes */
 };

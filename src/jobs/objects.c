@@ -226,7 +226,8 @@ static int check_plan(const struct bel_job_graph *graph, const struct bel_job_co
     struct bel_text_error why;
     struct bel_plan *made;
     options.zone = bel_zone_utc();
-    if (plan->zone.bytes > 0) {
+    bool is_utc = plan->zone.bytes == 3 && memcmp(plan->zone.data, "UTC", 3) == 0;
+    if (plan->zone.bytes > 0 && !is_utc) {
         int err = context->zones == NULL ? BEL_EINVAL
                                          : bel_zones_find(context->zones, plan->zone.data,
                                                           plan->zone.bytes, &options.zone);
