@@ -142,6 +142,7 @@ static const struct choice serve[] = {
     {"auth-timeout", "time to send a right key (default 10s)", FOLLOWS_VALUE, NULL},
     {"max-clients", "clients of each port (default 10000)", FOLLOWS_VALUE, NULL},
     {"max-payload", "largest payload, up to 64M (default 1M)", FOLLOWS_VALUE, NULL},
+    {"max-job", "largest JSON text of a job, up to 256M (default 16M)", FOLLOWS_VALUE, NULL},
     {"output-limit", "unread output of a client (default 8M)", FOLLOWS_VALUE, NULL},
     {"output-total", "unread output of all (default 256M)", FOLLOWS_VALUE, NULL},
     {"check-time", "longest check before the start (100ms)", FOLLOWS_VALUE, NULL},

@@ -219,7 +219,7 @@ static void work(void *context, const struct bel_errand *errand, struct bel_repo
  * stops the worker. After any other error the crew tries again. */
 static void trouble(void *context, const char *text)
 {
-    static const char *const lasting[] = {"BADARG", "ERR", "NOPERM"};
+    static const char *const lasting[] = {"BADARG", "ERR", "NOPERM", "UNSUPPORTED"};
     struct arguments *arguments = context;
     fprintf(stderr, "belfry: %s\n", text);
     for (unsigned i = 0; i < sizeof lasting / sizeof lasting[0]; i++) {

@@ -238,9 +238,10 @@ static int error_of(struct bel_view code)
     static const struct {
         const char *code;
         int err;
-    } table[] = {{"BADARG", BEL_EINVAL},      {"ERR", BEL_EINVAL},    {"STALE", BEL_ESTALE},
-                 {"NOTFOUND", BEL_ENOTFOUND}, {"FULL", BEL_EFULL},    {"CONFLICT", BEL_ECONFLICT},
-                 {"NOAUTH", BEL_ECLOSED},     {"NOPERM", BEL_ECLOSED}};
+    } table[] = {
+        {"BADARG", BEL_EINVAL},      {"ERR", BEL_EINVAL},     {"STALE", BEL_ESTALE},
+        {"NOTFOUND", BEL_ENOTFOUND}, {"FULL", BEL_EFULL},     {"CONFLICT", BEL_ECONFLICT},
+        {"NOAUTH", BEL_ECLOSED},     {"NOPERM", BEL_ECLOSED}, {"UNSUPPORTED", BEL_EUNSUPPORTED}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (bel__view_is(code, table[i].code)) return table[i].err;
     }

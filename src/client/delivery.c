@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* Indexes in a delivery: [token, topic, id, payload, due_ms, attempt, headers, lease_ms,
- * correlation]. The last two may be missing. */
+ * correlation, results]. The last three may be missing. */
 enum place {
     PLACE_TOKEN,
     PLACE_TOPIC,
@@ -19,6 +19,7 @@ enum place {
     PLACE_HEADERS,
     PLACE_LEASE,
     PLACE_CORRELATION,
+    PLACE_RESULTS,
 };
 
 static bool is_delivery(const struct bel_value *value)
@@ -64,12 +65,35 @@ static struct bel_header *headers_of(const struct bel_value *headers)
     return array;
 }
 
+/* Returns the results of a delivery as an array, which the caller frees; NULL if memory is out. */
+static struct bel_task_result *results_of(const struct bel_value *delivery, size_t *out_count)
+{
+    bool is_there = has(delivery, PLACE_RESULTS, BEL_VALUE_LIST);
+    const struct bel_value *results = is_there ? &delivery->items[PLACE_RESULTS] : NULL;
+    size_t count = results != NULL ? results->count / 2 : 0;
+    struct bel_task_result *array = calloc(count + 1, sizeof array[0]);
+    for (size_t i = 0; array != NULL && i < count; i++) {
+        const struct bel_value *result = &results->items[2 * i + 1];
+        array[i].task = results->items[2 * i].text;
+        array[i].has_result = result->type == BEL_VALUE_TEXT;
+        if (array[i].has_result) array[i].result = result->text;
+    }
+    *out_count = count;
+    return array;
+}
+
 int bel__client_delivery(const struct bel_value *value, struct bel_delivery **out)
 {
     if (!is_delivery(value)) return BEL_EINVAL;
     const struct bel_value *items = value->items;
+    size_t results_count;
     struct bel_header *headers = headers_of(&items[PLACE_HEADERS]);
-    if (headers == NULL) return BEL_ENOMEM;
+    struct bel_task_result *results = results_of(value, &results_count);
+    if (headers == NULL || results == NULL) {
+        free(headers);
+        free(results);
+        return BEL_ENOMEM;
+    }
     struct bel_delivery delivery = {.token = items[PLACE_TOKEN].text,
                                     .topic = items[PLACE_TOPIC].text,
                                     .id = items[PLACE_ID].text,
@@ -79,8 +103,11 @@ int bel__client_delivery(const struct bel_value *value, struct bel_delivery **ou
                                     .attempt = (uint64_t)items[PLACE_ATTEMPT].number,
                                     .lease_ms = lease_of(value),
                                     .headers = headers,
-                                    .headers_count = items[PLACE_HEADERS].count / 2};
+                                    .headers_count = items[PLACE_HEADERS].count / 2,
+                                    .results = results,
+                                    .results_count = results_count};
     *out = bel__delivery_copy(&delivery);
     free(headers);
+    free(results);
     return *out != NULL ? 0 : BEL_ENOMEM;
 }

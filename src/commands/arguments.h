@@ -27,6 +27,12 @@ enum bel_command_place {
     BEL_COMMAND_RESUME,
     BEL_COMMAND_EXPLAIN,
     BEL_COMMAND_AGENDA,
+    BEL_COMMAND_JOB_SUBMIT,
+    BEL_COMMAND_JOB_GET,
+    BEL_COMMAND_JOB_CANCEL,
+    BEL_COMMAND_JOB_LIST,
+    BEL_COMMAND_JOB_PAUSE,
+    BEL_COMMAND_JOB_RESUME,
     BEL_COMMAND_CLOCK,
     BEL_COMMAND_BACKUP,
     BEL_COMMAND_PING,
@@ -140,6 +146,25 @@ enum {
     BEL_AGENDA_TO,
     BEL_AGENDA_STEP,
     BEL_AGENDA_TOPIC,
+};
+
+enum {
+    BEL_JOB_SUBMIT_TEXT,
+    BEL_JOB_SUBMIT_REPLACE,
+    BEL_JOB_SUBMIT_ID,
+};
+
+/* Of the commands whose first argument is the id of a job. */
+enum {
+    BEL_JOB_TARGET_ID,
+    BEL_JOB_GET_COUNT,
+    BEL_JOB_GET_CURSOR,
+};
+
+enum {
+    BEL_JOB_LIST_STATE,
+    BEL_JOB_LIST_COUNT,
+    BEL_JOB_LIST_CURSOR,
 };
 
 enum {

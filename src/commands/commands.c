@@ -7,13 +7,17 @@
  */
 #include "commands/commands.h"
 
-#include "belfry/timer.h"
+#include "belfry/job.h"
 #include "commands/arguments.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+enum {
+    GROUP_BYTES = 16, /* longer than the first word of any name with two */
+};
 
 #define ARGUMENT(title, kind, text) .name = (title), .type = BEL_ARGUMENT_##kind, .help = (text)
 #define WORDS(...)                                                                                 \
@@ -32,8 +36,8 @@ static const struct bel_argument schedule[] = {
     [BEL_SCHEDULE_IN] = {ARGUMENT("IN", DURATION,
                                   "delay until the timer is due, e.g. 30s, 5m, 1h30m")},
     [BEL_SCHEDULE_AT] = {ARGUMENT("AT", TIME,
-                                  "due time (RFC 3339, or local with [zone], or epoch ms); a "
-                                  "plan's first, even off its rule"),
+                                  "due time (RFC 3339, local with [zone], epoch ms); of a plan its "
+                                  "first"),
                          .refuses_seconds = true},
     [BEL_SCHEDULE_EVERY] = {ARGUMENT("EVERY", DURATION, "repeat at this interval")},
     [BEL_SCHEDULE_CRON] = {ARGUMENT("CRON", RULE,
@@ -209,6 +213,36 @@ static const struct bel_argument agenda[] = {
                                    "only timers of this topic (default: all topics)")},
 };
 
+static const struct bel_argument job_submit[] = {
+    [BEL_JOB_SUBMIT_TEXT] = {ARGUMENT("json", BYTES, "the job: an object with tasks")},
+    [BEL_JOB_SUBMIT_REPLACE] = {ARGUMENT("REPLACE", FLAG, "replace a job with this id")},
+    [BEL_JOB_SUBMIT_ID] = {ARGUMENT("ID", ID, "id of the job, if the object has none"),
+                           .max = BEL_JOB_IDS_BYTES_MAX},
+};
+
+static const struct bel_argument job_target[] = {
+    [BEL_JOB_TARGET_ID] = {ARGUMENT("id", ID, "id of the job")},
+};
+
+static const struct bel_argument job_get[] = {
+    [BEL_JOB_TARGET_ID] = {ARGUMENT("id", ID, "id of the job")},
+    [BEL_JOB_GET_COUNT] = {ARGUMENT("COUNT", NUMBER,
+                                    "maximum number of tasks, 1 to 1000 (default 1000)"),
+                           .max = BEL_JOB_GET_COUNT_MAX},
+    [BEL_JOB_GET_CURSOR] = {ARGUMENT("CURSOR", BYTES,
+                                     "cursor of the previous reply, for the next tasks")},
+};
+
+static const struct bel_argument job_list[] = {
+    [BEL_JOB_LIST_STATE] = {ARGUMENT("STATE", WORD, "only jobs in this state"),
+                            WORDS("running", "paused", "done", "failed", "cancelled", "scheduled")},
+    [BEL_JOB_LIST_COUNT] = {ARGUMENT("COUNT", NUMBER,
+                                     "maximum number of jobs, 1 to 1000 (default 100)"),
+                            .max = BEL_LIST_COUNT_MAX},
+    [BEL_JOB_LIST_CURSOR] = {ARGUMENT("CURSOR", BYTES,
+                                      "cursor of the previous reply, to continue from there")},
+};
+
 static const struct bel_argument clock_arguments[] = {
     [BEL_CLOCK_ADVANCE] = {ARGUMENT("ADVANCE", DURATION,
                                     "move a virtual clock forward by this much")},
@@ -306,6 +340,19 @@ const struct bel_command_entry bel__commands[] = {
     [BEL_COMMAND_AGENDA] = {COMMAND("AGENDA", READ,
                                     "count the timers that will be due, per step of time"),
                             WITH(agenda)},
+    [BEL_COMMAND_JOB_SUBMIT] = {COMMAND("JOB SUBMIT", WRITE,
+                                        "start a job: tasks that wait for each other"),
+                                WITH(job_submit)},
+    [BEL_COMMAND_JOB_GET] = {COMMAND("JOB GET", READ, "show a job and its tasks"), WITH(job_get)},
+    [BEL_COMMAND_JOB_CANCEL] = {COMMAND("JOB CANCEL", WRITE,
+                                        "cancel a job and its unfinished tasks"),
+                                WITH(job_target)},
+    [BEL_COMMAND_JOB_LIST] = {COMMAND("JOB LIST", READ, "list the jobs"), WITH(job_list)},
+    [BEL_COMMAND_JOB_PAUSE] = {COMMAND("JOB PAUSE", WRITE,
+                                       "start no more tasks of a job; running tasks finish"),
+                               WITH(job_target)},
+    [BEL_COMMAND_JOB_RESUME] = {COMMAND("JOB RESUME", WRITE, "start tasks of a paused job again"),
+                                WITH(job_target)},
     [BEL_COMMAND_CLOCK] = {COMMAND("CLOCK", READ,
                                    "show the server's time, or move a virtual clock"),
                            WITH(clock_arguments)},
@@ -346,10 +393,41 @@ const char *bel__permission_name(enum bel_permission permission)
     return names[permission];
 }
 
-const struct bel_command_entry *bel__command_find(struct bel_view name)
+/* Returns whether two words are the name of an entry with a subcommand. */
+static bool is_pair(const char *name, struct bel_view group, struct bel_view word)
+{
+    const char *space = strchr(name, ' ');
+    char first[GROUP_BYTES];
+    if (space == NULL || group.bytes != (size_t)(space - name)) return false;
+    assert(group.bytes < sizeof first);
+    memcpy(first, name, group.bytes);
+    first[group.bytes] = 0;
+    return bel__name_is(first, group) && bel__name_is(space + 1, word);
+}
+
+const struct bel_command_entry *bel__command_find_pair(struct bel_view group, struct bel_view word)
 {
     for (size_t i = 0; i < BEL_COMMANDS; i++) {
+        if (is_pair(bel__commands[i].name, group, word)) return &bel__commands[i];
+    }
+    return NULL;
+}
+
+bool bel__command_is_group(struct bel_view word)
+{
+    return bel__name_is("JOB", word);
+}
+
+const struct bel_command_entry *bel__command_find(struct bel_view name)
+{
+    const char *text = name.data;
+    for (size_t i = 0; i < BEL_COMMANDS; i++) {
         if (bel__name_is(bel__commands[i].name, name)) return &bel__commands[i];
+    }
+    for (size_t i = 1; i < name.bytes && i < GROUP_BYTES; i++) {
+        if (text[i] != ' ' && text[i] != '|') continue;
+        return bel__command_find_pair((struct bel_view){text, i},
+                                      (struct bel_view){text + i + 1, name.bytes - i - 1});
     }
     return NULL;
 }

@@ -59,7 +59,7 @@ enum bel_permission {
 };
 
 struct bel_command_entry {
-    const char *name; /* upper-case letters */
+    const char *name; /* upper-case letters; with a subcommand two words: "JOB SUBMIT" */
     const char *help; /* one line */
     enum bel_permission permission;
     const struct bel_argument *arguments; /* positional arguments, then options */
@@ -84,8 +84,15 @@ static inline bool bel__name_is(const char *name, struct bel_view word)
     return i == word.bytes && name[i] == 0;
 }
 
-/* Finds a command by its name, in any case. Returns NULL if it is unknown. */
+/* Finds a command by its name, in any case; "JOB SUBMIT" and "job|submit" are names of a command
+ * with a subcommand. Returns NULL if it is unknown. */
 const struct bel_command_entry *bel__command_find(struct bel_view name);
+
+/* Finds a command with a subcommand by its two words, in any case; NULL if it is unknown. */
+const struct bel_command_entry *bel__command_find_pair(struct bel_view group, struct bel_view word);
+
+/* Returns whether a word, in any case, is the first of commands with subcommands: JOB. */
+bool bel__command_is_group(struct bel_view word);
 
 /* Writes "SCHEDULE topic payload [ID id] ...". Returns the length of the whole text, like
  * snprintf. */

@@ -108,6 +108,8 @@ static const struct bel_field bel__delivery_fields[] = {
     {NUMBER("lease_ms", DURATION, delivery, lease_ms, "how long the lease lasts")},
     {VIEW("correlation", BYTES, delivery, correlation, "CORRELATION of the timer"),
      ABSENT_IF_EMPTY},
+    {LIST("results", RESULTS, delivery, results, "of a task: results of the tasks before it"),
+     .empty = BEL_EMPTY_ABSENT_IN_MAPS},
 };
 
 #define STATE_COUNT(title, state, text)                                                            \
@@ -148,6 +150,62 @@ static const struct bel_field bel__verdict_fields[] = {
 static const struct bel_field bel__step_fields[] = {
     {FIELD("start_ms", INSTANT, agenda_step, start, "when the step starts")},
     {NUMBER("count", COUNT, agenda_step, count, "timers and occurrences due in the step")},
+};
+
+static const struct bel_field bel__job_shown_fields[] = {
+    {VIEW("id", TEXT, job, id, "id of the job")},
+    {FIELD("state", JOB_STATE, job, state, "state of the job")},
+    {VIEW("reason", BYTES, job, reason, "why the job has failed"), ABSENT_IF_EMPTY},
+    {FIELD("priority", SMALL, job, priority, "1 to 10, lower first")},
+    {FIELD("progress", PROGRESS, job, counts, "percent of the tasks that have ended"), NEEDS(RUN)},
+    {FIELD("counts", COUNTS, job, counts, "tasks by state")},
+    {NUMBER("total", COUNT, job, tasks_total, "tasks of the job")},
+    {NUMBER("edges", COUNT, job, edges_total, "dependencies between the tasks")},
+    {FIELD("created_ms", INSTANT, job, created, "when the job was submitted")},
+    {FIELD("finished_ms", INSTANT, job, finished, "when the job ended"), NEEDS(ENDED)},
+    {FIELD("deadline_ms", INSTANT, job, deadline, "when the timeout ends the job"),
+     NEEDS(DEADLINE)},
+    {NUMBER("estimate_ms", DURATION, job, estimate_ms,
+            "time until the job is done, at the rate so far"),
+     NEEDS(ESTIMATE)},
+    {VIEW("parent", TEXT, job, parent, "of a job of then: the job before it"), ABSENT_IF_EMPTY},
+    {VIEW("clash", TEXT, job, clash, "the job of then whose id was in use"), ABSENT_IF_EMPTY},
+    {VIEW("plan", TEXT, job, plan_id, "of an occurrence: the recurring job"), NEEDS(OCCURRENCE)},
+    {FIELD("nominal_ms", INSTANT, job, nominal, "of an occurrence: its nominal time"),
+     NEEDS(OCCURRENCE)},
+    {VIEW("every", TEXT, job, plan.rule, "interval of a recurring job"), NEEDS(EVERY)},
+    {VIEW("cron", TEXT, job, plan.rule, "cron rule of a recurring job"), NEEDS(CRON)},
+    {VIEW("rrule", TEXT, job, plan.rule, "recurrence rule of a recurring job"), NEEDS(RRULE)},
+    {VIEW("tz", TEXT, job, plan.zone, "time zone of a recurring job, unless UTC"), NEEDS(PLAN),
+     ABSENT_IF_EMPTY},
+    {FIELD("next_ms", INSTANT, job, next, "next nominal time of a recurring job"), NEEDS(DUE)},
+    {NUMBER("made", COUNT, job, made, "jobs that a recurring job has made"), NEEDS(PLAN)},
+    {NUMBER("skipped", COUNT, job, skipped, "nominal times left out by overlap"), NEEDS(PLAN)},
+    {NUMBER("missed", COUNT, job, missed, "nominal times left out by misfire"), NEEDS(PLAN)},
+    {LIST("tasks", TASKS, job, tasks, "tasks, in the order of the text"), NEEDS(WHOLE)},
+    {VIEW("cursor", TEXT, job, cursor, "for the next tasks, if there are more"), NEEDS(WHOLE),
+     ABSENT_IF_EMPTY},
+};
+
+static const struct bel_field bel__task_fields[] = {
+    {VIEW("id", TEXT, job_task, id, "id of the task in its job")},
+    {VIEW("topic", TEXT, job_task, topic, "topic of the task")},
+    {FIELD("state", STATE, job_task, state, "state of the task")},
+    {NUMBER("attempts", COUNT, job_task, attempts, "failures so far")},
+    {NUMBER("crashes", COUNT, job_task, crashes, "leases that ended without an answer")},
+    {NUMBER("depth", COUNT, job_task, depth, "longest path from a task without dependencies")},
+    {FIELD("due_ms", INSTANT, job_task, due, "when the task is or was due"), NEEDS(DUE)},
+    {FIELD("finished_ms", INSTANT, job_task, finished, "when the task ended"), NEEDS(ENDED)},
+    {VIEW("reason", BYTES, job_task, reason, "why the task is dead, expired or skipped"),
+     ABSENT_IF_EMPTY},
+    {LIST("after", AFTERS, job_task, after, "tasks that come before, and how they must end"),
+     ABSENT_IF_EMPTY},
+};
+
+static const struct bel_field bel__submitted_fields[] = {
+    {VIEW("id", TEXT, job_submitted, id, "id of the job")},
+    {NUMBER("tasks", COUNT, job_submitted, tasks, "tasks of the job")},
+    {NUMBER("edges", COUNT, job_submitted, edges, "dependencies between the tasks")},
 };
 
 #undef ROW

@@ -27,6 +27,13 @@ uint64_t bel__timer_fields_there(const struct bel_timer *timer);
 /* Returns the facts of a verdict, for the field that needs one. */
 unsigned bel__verdict_facts(const struct bel_verdict *verdict);
 
+/* Return the facts of a job, with its tasks or without, and of a task. */
+unsigned bel__job_facts(const struct bel_job *job, bool is_whole);
+unsigned bel__task_facts(const struct bel_job_task *task);
+
+/* Returns how many percent of the tasks have ended, rounded down; 100 without tasks. */
+uint64_t bel__counts_progress(const uint64_t counts[BEL_STATES]);
+
 /* Reads a field of a struct, each of these for the types that are named. */
 
 /* TEXT, BYTES, PAYLOAD */
@@ -64,14 +71,21 @@ static inline bool bel__field_is_true(const struct bel_field *field, const void 
     return *(const bool *)at;
 }
 
-/* HEADERS, SETTINGS: the first item */
+/* COUNTS, PROGRESS */
+static inline const uint64_t *bel__field_counts(const struct bel_field *field, const void *from)
+{
+    const void *at = (const char *)from + field->offset;
+    return at;
+}
+
+/* HEADERS, SETTINGS, TASKS, AFTERS, RESULTS: the first item */
 static inline const void *bel__field_items(const struct bel_field *field, const void *from)
 {
     const void *at = (const char *)from + field->offset;
     return *(const void *const *)at;
 }
 
-/* STATE, WORD, OUTCOME */
+/* STATE, JOB_STATE, WORD, OUTCOME */
 const char *bel__field_word(const struct bel_field *field, const void *from);
 
 #endif

@@ -28,19 +28,25 @@ const struct bel_shown bel__shown[BEL_SHOWN_KINDS] = {
     [BEL_SHOWN_VERDICT] =
         SHOWN("Verdict", "verdicts", bel__verdict_fields, "state of a timer after FAIL"),
     [BEL_SHOWN_STEP] = SHOWN("Step", "steps", bel__step_fields, "a step of an agenda"),
+    [BEL_SHOWN_JOB] = SHOWN("Job", "jobs", bel__job_shown_fields, "a job or a recurring job"),
+    [BEL_SHOWN_TASK] = SHOWN("Task", "tasks", bel__task_fields, "a task of a job"),
+    [BEL_SHOWN_SUBMITTED] =
+        SHOWN("Submitted", "submitted", bel__submitted_fields, "a job that has been submitted"),
 };
 
 static_assert(sizeof bel__timer_fields / sizeof bel__timer_fields[0] <= BEL_SHOWN_FIELDS_MAX,
               "the largest kind fits");
 static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths and counts are read alike");
 static_assert(sizeof(enum bel_state) == sizeof(unsigned), "enums are read as unsigned");
+static_assert(sizeof(enum bel_job_state) == sizeof(unsigned), "enums are read as unsigned");
 static_assert(BEL_STATES == 9, "a topic has a count for each state");
+
+static const uint16_t rule_facts[] = {[BEL_PLAN_EVERY] = BEL_FACT_EVERY,
+                                      [BEL_PLAN_CRON] = BEL_FACT_CRON,
+                                      [BEL_PLAN_RRULE] = BEL_FACT_RRULE};
 
 static unsigned facts_of(const struct bel_timer *timer)
 {
-    static const uint16_t rules[] = {[BEL_PLAN_EVERY] = BEL_FACT_EVERY,
-                                     [BEL_PLAN_CRON] = BEL_FACT_CRON,
-                                     [BEL_PLAN_RRULE] = BEL_FACT_RRULE};
     bool is_plan = timer->plan.rule.bytes > 0;
     unsigned facts = 0;
     if (is_plan ? timer->has_next : timer->state != BEL_BLOCKED) facts |= BEL_FACT_DUE;
@@ -48,7 +54,7 @@ static unsigned facts_of(const struct bel_timer *timer)
     if (timer->state == BEL_LEASED) facts |= BEL_FACT_LEASED;
     if (timer->expires_ms > 0 && timer->expires.ms != 0) facts |= BEL_FACT_EXPIRES;
     if (timer->plan_id.bytes > 0) facts |= BEL_FACT_OCCURRENCE;
-    if (is_plan) facts |= BEL_FACT_PLAN | rules[timer->plan.kind];
+    if (is_plan) facts |= BEL_FACT_PLAN | rule_facts[timer->plan.kind];
     if (is_plan && timer->plan.has_until) facts |= BEL_FACT_UNTIL;
     return facts;
 }
@@ -56,6 +62,33 @@ static unsigned facts_of(const struct bel_timer *timer)
 unsigned bel__verdict_facts(const struct bel_verdict *verdict)
 {
     return verdict->state == BEL_SCHEDULED ? BEL_FACT_DUE : 0;
+}
+
+unsigned bel__job_facts(const struct bel_job *job, bool is_whole)
+{
+    unsigned facts = is_whole ? BEL_FACT_WHOLE : 0;
+    if (job->has_finished) facts |= BEL_FACT_ENDED;
+    if (job->has_deadline) facts |= BEL_FACT_DEADLINE;
+    if (job->has_estimate) facts |= BEL_FACT_ESTIMATE;
+    if (job->has_next) facts |= BEL_FACT_DUE;
+    if (job->plan_id.bytes > 0) facts |= BEL_FACT_OCCURRENCE;
+    facts |= job->plan.rule.bytes > 0 ? BEL_FACT_PLAN | rule_facts[job->plan.kind] : BEL_FACT_RUN;
+    return facts;
+}
+
+unsigned bel__task_facts(const struct bel_job_task *task)
+{
+    return (task->has_due ? BEL_FACT_DUE : 0) | (task->has_finished ? BEL_FACT_ENDED : 0);
+}
+
+uint64_t bel__counts_progress(const uint64_t counts[BEL_STATES])
+{
+    uint64_t all = 0, ended = 0;
+    for (unsigned state = 0; state < BEL_STATES; state++) {
+        all += counts[state];
+        if (state >= BEL_DONE) ended += counts[state];
+    }
+    return all > 0 ? 100 * ended / all : 100;
 }
 
 /* Unrolled, with the rows as constants: 40 rows cost 40 tests. */
@@ -77,6 +110,8 @@ const char *bel__field_word(const struct bel_field *field, const void *from)
     switch (field->type) {
     case BEL_FIELD_STATE:
         return bel_state_name((enum bel_state)index);
+    case BEL_FIELD_JOB_STATE:
+        return bel_job_state_name((enum bel_job_state)index);
     case BEL_FIELD_OUTCOME:
         return index == BEL_OUTCOME_CRASHED ? "crashed" : "failed";
     default:

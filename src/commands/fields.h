@@ -26,20 +26,26 @@
 
 /* What the value of a field is, and the C type that it is read from. */
 enum bel_field_type {
-    BEL_FIELD_TEXT,     /* struct bel_view, always UTF-8 */
-    BEL_FIELD_BYTES,    /* struct bel_view, any bytes: base64 in JSON if they are not UTF-8 */
-    BEL_FIELD_PAYLOAD,  /* struct bel_view; in JSON a value of its own if a header says so */
-    BEL_FIELD_STATE,    /* enum bel_state */
-    BEL_FIELD_WORD,     /* an enum with the words of `argument` */
-    BEL_FIELD_OUTCOME,  /* enum bel_outcome_kind */
-    BEL_FIELD_BOOLEAN,  /* bool */
-    BEL_FIELD_SMALL,    /* uint8_t */
-    BEL_FIELD_COUNT,    /* uint64_t */
-    BEL_FIELD_DURATION, /* uint64_t, milliseconds */
-    BEL_FIELD_INSTANT,  /* struct bel_wall, milliseconds since 1970 */
-    BEL_FIELD_HEADERS,  /* const struct bel_header *: a flat list in RESP, an object in JSON */
-    BEL_FIELD_OUTCOMES, /* struct bel_outcome []: a list of what BEL_SHOWN_OUTCOME shows */
-    BEL_FIELD_SETTINGS, /* const struct bel_setting *: in RESP beside the fields of the topic */
+    BEL_FIELD_TEXT,      /* struct bel_view, always UTF-8 */
+    BEL_FIELD_BYTES,     /* struct bel_view, any bytes: base64 in JSON if they are not UTF-8 */
+    BEL_FIELD_PAYLOAD,   /* struct bel_view; in JSON a value of its own if a header says so */
+    BEL_FIELD_STATE,     /* enum bel_state */
+    BEL_FIELD_WORD,      /* an enum with the words of `argument` */
+    BEL_FIELD_OUTCOME,   /* enum bel_outcome_kind */
+    BEL_FIELD_BOOLEAN,   /* bool */
+    BEL_FIELD_SMALL,     /* uint8_t */
+    BEL_FIELD_COUNT,     /* uint64_t */
+    BEL_FIELD_DURATION,  /* uint64_t, milliseconds */
+    BEL_FIELD_INSTANT,   /* struct bel_wall, milliseconds since 1970 */
+    BEL_FIELD_HEADERS,   /* const struct bel_header *: a flat list in RESP, an object in JSON */
+    BEL_FIELD_OUTCOMES,  /* struct bel_outcome []: a list of what BEL_SHOWN_OUTCOME shows */
+    BEL_FIELD_SETTINGS,  /* const struct bel_setting *: in RESP beside the fields of the topic */
+    BEL_FIELD_JOB_STATE, /* enum bel_job_state */
+    BEL_FIELD_COUNTS,    /* uint64_t [BEL_STATES]: a map from the names of states */
+    BEL_FIELD_PROGRESS,  /* uint64_t [BEL_STATES]: percent that are terminal */
+    BEL_FIELD_TASKS,     /* const struct bel_job_task *: a list of what BEL_SHOWN_TASK shows */
+    BEL_FIELD_AFTERS,    /* const struct bel_job_after *: a flat list in RESP, objects in JSON */
+    BEL_FIELD_RESULTS,   /* const struct bel_task_result *: a flat list in RESP, objects in JSON */
 };
 
 /* Facts about a timer or a verdict; a field is present only if its facts hold. */
@@ -54,6 +60,10 @@ enum bel_field_fact {
     BEL_FACT_RRULE = 1 << 7,
     BEL_FACT_UNTIL = 1 << 8,
     BEL_FACT_OCCURRENCE = 1 << 9,
+    BEL_FACT_DEADLINE = 1 << 10, /* of a job: the next two likewise */
+    BEL_FACT_ESTIMATE = 1 << 11,
+    BEL_FACT_WHOLE = 1 << 12, /* it is shown with its tasks */
+    BEL_FACT_RUN = 1 << 13,   /* it is not a plan */
 };
 
 /* How an empty value, or a 0, is shown. */
@@ -76,12 +86,15 @@ struct bel_field {
 };
 
 enum bel_shown_kind {
-    BEL_SHOWN_TIMER,    /* struct bel_timer: a map */
-    BEL_SHOWN_DELIVERY, /* struct bel_delivery: an array in RESP */
-    BEL_SHOWN_TOPIC,    /* struct bel_topic: a map */
-    BEL_SHOWN_OUTCOME,  /* struct bel_outcome: an array in RESP */
-    BEL_SHOWN_VERDICT,  /* struct bel_verdict: an array in RESP */
-    BEL_SHOWN_STEP,     /* struct bel_agenda_step: an array in RESP */
+    BEL_SHOWN_TIMER,     /* struct bel_timer: a map */
+    BEL_SHOWN_DELIVERY,  /* struct bel_delivery: an array in RESP */
+    BEL_SHOWN_TOPIC,     /* struct bel_topic: a map */
+    BEL_SHOWN_OUTCOME,   /* struct bel_outcome: an array in RESP */
+    BEL_SHOWN_VERDICT,   /* struct bel_verdict: an array in RESP */
+    BEL_SHOWN_STEP,      /* struct bel_agenda_step: an array in RESP */
+    BEL_SHOWN_JOB,       /* struct bel_job: a map */
+    BEL_SHOWN_TASK,      /* struct bel_job_task: a map */
+    BEL_SHOWN_SUBMITTED, /* struct bel_job_submitted: a map */
     BEL_SHOWN_KINDS,
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Copies of deliveries, each in one block of memory: the struct, its headers, its texts. */
+/* Copies of deliveries, each in one block of memory: the struct, its headers, its results, its
+ * texts. */
 #include "core/delivery.h"
 
 #include <stdlib.h>
@@ -9,10 +10,14 @@
 static size_t bytes_of(const struct bel_delivery *from)
 {
     size_t bytes = sizeof *from + from->headers_count * sizeof from->headers[0];
+    bytes += from->results_count * sizeof from->results[0];
     bytes += from->token.bytes + from->topic.bytes + from->id.bytes + from->payload.bytes;
     bytes += from->correlation.bytes + 5;
     for (size_t i = 0; i < from->headers_count; i++) {
         bytes += from->headers[i].name.bytes + from->headers[i].value.bytes + 2;
+    }
+    for (size_t i = 0; i < from->results_count; i++) {
+        bytes += from->results[i].task.bytes + from->results[i].result.bytes + 2;
     }
     return bytes;
 }
@@ -32,7 +37,8 @@ struct bel_delivery *bel__delivery_copy(const struct bel_delivery *from)
     struct bel_delivery *to = malloc(bytes_of(from));
     if (to == NULL) return NULL;
     struct bel_header *headers = (struct bel_header *)(to + 1);
-    char *place = (char *)(headers + from->headers_count);
+    struct bel_task_result *results = (struct bel_task_result *)(headers + from->headers_count);
+    char *place = (char *)(results + from->results_count);
     *to = *from;
     to->token = keep(&place, from->token);
     to->topic = keep(&place, from->topic);
@@ -43,7 +49,13 @@ struct bel_delivery *bel__delivery_copy(const struct bel_delivery *from)
         headers[i].name = keep(&place, from->headers[i].name);
         headers[i].value = keep(&place, from->headers[i].value);
     }
+    for (size_t i = 0; i < from->results_count; i++) {
+        results[i].task = keep(&place, from->results[i].task);
+        results[i].has_result = from->results[i].has_result;
+        results[i].result = keep(&place, from->results[i].result);
+    }
     to->headers = headers;
+    to->results = results;
     return to;
 }
 

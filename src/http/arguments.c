@@ -327,7 +327,10 @@ static const struct bel_argument *find_argument(const struct bel_http_call *call
 {
     const struct bel_command_entry *entry = &bel__commands[call->route->command];
     if (strcmp(field, "payload_base64") == 0) field = "payload";
-    if (call->route->command == BEL_COMMAND_LIST && strcmp(field, "limit") == 0) field = "count";
+    bool is_page = call->route->command == BEL_COMMAND_LIST ||
+                   call->route->command == BEL_COMMAND_JOB_LIST ||
+                   call->route->command == BEL_COMMAND_JOB_GET;
+    if (is_page && strcmp(field, "limit") == 0) field = "count";
     for (size_t i = 0; i < entry->arguments_count; i++) {
         const struct bel_argument *argument = &entry->arguments[i];
         if (find_capture(call, argument->name) != NULL) continue;
@@ -470,11 +473,29 @@ static int read_fields(struct bel_http_call *call, struct bel_why *why)
     return call->fields != NULL ? 0 : refuse_memory(why);
 }
 
+/* Appends the words of JOB SUBMIT: the body is the text of the job, and is not parsed here. */
+static int push_job(struct bel_http_call *call, struct bel_why *why)
+{
+    const struct bel_view *id = find_capture(call, "ID");
+    if (call->query != BEL_HTTP_QUERY_NONE) {
+        return bel__refusal(why, "BADARG", "unexpected query: send the job in the body");
+    }
+    const void *data = bel__buffer_data(&call->body);
+    struct bel_view text = {data != NULL ? data : "", call->body.count};
+    int err = push_text(call, bel__commands[call->route->command].name, why);
+    if (err == 0) err = push(call, text, why);
+    if (err != 0 || id == NULL) return err;
+    err = push_text(call, "REPLACE", why);
+    if (err == 0) err = push_text(call, "ID", why);
+    return err == 0 ? push(call, *id, why) : err;
+}
+
 int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct bel_why *why)
 {
     struct bel_bound bound;
-    int err = read_fields(call, why);
-    if (err == 0) err = push_all(call, why);
+    bool is_job = call->route->command == BEL_COMMAND_JOB_SUBMIT;
+    int err = is_job ? push_job(call, why) : read_fields(call, why);
+    if (err == 0 && !is_job) err = push_all(call, why);
     if (err) return err;
     call->pairs = calloc(call->words_count, sizeof(struct bel_header));
     if (call->pairs == NULL) return refuse_memory(why);

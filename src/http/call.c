@@ -181,6 +181,7 @@ static void submit(struct bel_http_call *call)
         refuse_command(call, why.code, why.text);
         return;
     }
+    bel__scope_set(call->grant.scope, &call->request.command);
     if (!bel__scope_has(call->grant.scope, &call->request.command)) {
         refuse_command(call, "NOPERM",
                        "this key is limited to certain topics and does not allow this command");
@@ -358,6 +359,7 @@ static void take_retry_key(struct bel_http_call *call, struct bel_view key)
 {
     const char *text = key.data;
     if (!call->route->is_create || text == NULL) return;
+    if (call->route->command != BEL_COMMAND_SCHEDULE) return; /* a job has its id in the body */
     bool is_quoted = key.bytes >= 2 && text[0] == '"' && text[key.bytes - 1] == '"';
     struct bel_view id = {is_quoted ? text + 1 : text, is_quoted ? key.bytes - 2 : key.bytes};
     size_t place = 0;
@@ -403,6 +405,10 @@ static bool check_head(struct bel_http_call *call, const struct bel_http_head *h
     if (!find_route(call, head->method) || !check_key(call, headers->authorization)) return false;
     if (headers->is_encoded) {
         return refuse_as(call, 415, "BADARG", "Content-Encoding: only identity is supported");
+    }
+    if (call->route->command == BEL_COMMAND_JOB_SUBMIT && call->route->own == BEL_HTTP_COMMAND &&
+        call->service->job_bytes_max > 0) {
+        bel__buffer_init(&call->body, call->service->job_bytes_max + 1);
     }
     if (headers->length > call->body.count_max) {
         return refuse_as(call, 413, "BADARG", "the body is too large");

@@ -33,13 +33,13 @@ static json_t *describe_parameters(const struct bel_http_route *route, bool *los
         bool is_in_path = bel__openapi_is_in_path(route, name);
         if (!is_in_path && !is_get) continue;
         json_t *schema = bel__openapi_argument(argument, lost);
-        bool is_cursor = route->command == BEL_COMMAND_LIST && strcmp(name, "cursor") == 0;
+        bool is_cursor = strcmp(name, "cursor") == 0;
         if (is_cursor) bel__openapi_put(schema, "type", json_string("string"), lost);
         bel__openapi_add(parameters,
                          parameter(name, is_in_path ? "path" : "query", schema, argument->help),
                          lost);
     }
-    if (route->is_create) {
+    if (route->is_create && route->command == BEL_COMMAND_SCHEDULE) {
         json_t *schema = bel__openapi_parse("{'type': 'string', 'pattern': "
                                             "'^[A-Za-z0-9._:/-]{1,128}$', 'examples': ['order-7']}",
                                             lost);
@@ -62,9 +62,9 @@ static json_t *describe_body(const struct bel_http_route *route, bool *lost)
     if (route->example != NULL) {
         bel__openapi_put(media, "example", bel__openapi_parse(route->example, lost), lost);
     }
-    bool is_required = route->command == BEL_COMMAND_SCHEDULE ||
-                       route->command == BEL_COMMAND_RESCHEDULE ||
-                       route->command == BEL_COMMAND_CONFIGURE;
+    bool is_required =
+        route->command == BEL_COMMAND_SCHEDULE || route->command == BEL_COMMAND_RESCHEDULE ||
+        route->command == BEL_COMMAND_CONFIGURE || route->command == BEL_COMMAND_JOB_SUBMIT;
     return json_pack("{s:b, s:{s:o}}", "required", is_required, "content", "application/json",
                      media);
 }
@@ -89,11 +89,12 @@ static json_t *describe_success(const struct bel_http_route *route, bool *lost)
         bel__openapi_put(response, "content", content, lost);
     }
     if (route->is_create) {
-        bel__openapi_put(response, "headers",
-                         bel__openapi_parse("{'Location': {'required': true, 'description': "
-                                            "'path of the timer', 'schema': {'type': 'string'}}}",
-                                            lost),
-                         lost);
+        bel__openapi_put(
+            response, "headers",
+            bel__openapi_parse("{'Location': {'required': true, 'description': "
+                               "'path of what was created', 'schema': {'type': 'string'}}}",
+                               lost),
+            lost);
     }
     return response;
 }
@@ -107,6 +108,11 @@ static bool may_miss(const struct bel_http_route *route)
     case BEL_COMMAND_CANCEL:
     case BEL_COMMAND_TOPIC:
     case BEL_COMMAND_EXPLAIN:
+    case BEL_COMMAND_JOB_SUBMIT: /* the key's topics do not include those of the job */
+    case BEL_COMMAND_JOB_GET:
+    case BEL_COMMAND_JOB_CANCEL:
+    case BEL_COMMAND_JOB_PAUSE:
+    case BEL_COMMAND_JOB_RESUME:
         return route->own == BEL_HTTP_COMMAND;
     default:
         return false;
@@ -117,7 +123,7 @@ static bool may_miss(const struct bel_http_route *route)
 static bool may_conflict(const struct bel_http_route *route)
 {
     return route->own == BEL_HTTP_COMMAND &&
-           (route->command == BEL_COMMAND_SCHEDULE ||
+           (route->command == BEL_COMMAND_SCHEDULE || route->command == BEL_COMMAND_JOB_SUBMIT ||
             strncmp(route->path, "/v1/leases/", strlen("/v1/leases/")) == 0);
 }
 

@@ -40,6 +40,9 @@ const char *bel__openapi_response_name(const struct bel_http_route *route);
 /* Writes the name of the schema of a route's request body: "ScheduleTimerRequest". */
 void bel__openapi_request_name(const struct bel_http_route *route, char out[64]);
 
+/* Adds the schemas of jobs. */
+void bel__openapi_put_jobs(json_t *schemas, bool *lost);
+
 /* Returns all components: schemas, responses and security schemes. */
 json_t *bel__openapi_components(bool *lost);
 

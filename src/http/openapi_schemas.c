@@ -65,7 +65,9 @@ void bel__openapi_field_name(const struct bel_http_route *route,
     const char *name = argument->name;
     size_t i = 0;
     if (strcmp(name, "HEADER") == 0) name = "headers";
-    if (route->command == BEL_COMMAND_LIST && strcmp(name, "COUNT") == 0) name = "limit";
+    bool is_page = route->command == BEL_COMMAND_LIST || route->command == BEL_COMMAND_JOB_LIST ||
+                   route->command == BEL_COMMAND_JOB_GET;
+    if (is_page && strcmp(name, "COUNT") == 0) name = "limit";
     for (; i < 31 && name[i] != 0; i++) {
         bool is_large = name[i] >= 'A' && name[i] <= 'Z';
         out[i] = (char)(is_large ? name[i] | 0x20 : name[i]);
@@ -131,7 +133,8 @@ static const struct {
      "'description': 'what was wrong, and what to do'}, 'code': {'type': 'string', 'description': "
      "'stable, for programs', 'enum': ['ERR', 'BADARG', 'NOTFOUND', 'CONFLICT', 'STALE', "
      "'LIMITED', "
-     "'FULL', 'NOAUTH', 'NOPERM', 'IO']}}, 'examples': [{'type': 'about:blank', 'title': 'Bad "
+     "'FULL', 'NOAUTH', 'NOPERM', 'IO', 'UNSUPPORTED']}}, 'examples': [{'type': 'about:blank', "
+     "'title': 'Bad "
      "value', 'status': 400, 'detail': 'payload: required', 'code': 'BADARG'}]}"},
     {"Health", "{'type': 'object', 'required': ['status'], 'properties': {'status': {'type': "
                "'string', 'enum': ['ok', 'stopping']}}}"},
@@ -284,9 +287,11 @@ static json_t *request_schema(const struct bel_http_route *route, bool *lost)
 {
     const struct bel_command_entry *entry = &bel__commands[route->command];
     json_t *properties = json_object();
-    if (route->command == BEL_COMMAND_CONFIGURE) {
+    if (route->command == BEL_COMMAND_CONFIGURE || route->command == BEL_COMMAND_JOB_SUBMIT) {
         json_decref(properties);
-        return settings_schema(lost);
+        return route->command == BEL_COMMAND_CONFIGURE
+                   ? settings_schema(lost)
+                   : bel__openapi_reference("schemas", "NewJob");
     }
     for (size_t i = 0; i < entry->arguments_count; i++) {
         char name[32];
@@ -369,6 +374,18 @@ static const char *field_schema(enum bel_field_type type)
         return "{'type': 'array', 'items': {'$ref': '#/components/schemas/Outcome'}}";
     case BEL_FIELD_SETTINGS:
         return "{'type': 'object', 'additionalProperties': {'type': 'string'}}";
+    case BEL_FIELD_JOB_STATE:
+        return "{'$ref': '#/components/schemas/JobState'}";
+    case BEL_FIELD_COUNTS:
+        return "{'$ref': '#/components/schemas/Counts'}";
+    case BEL_FIELD_PROGRESS:
+        return "{'type': 'integer', 'minimum': 0, 'maximum': 100}";
+    case BEL_FIELD_TASKS:
+        return "{'type': 'array', 'items': {'$ref': '#/components/schemas/Task'}}";
+    case BEL_FIELD_AFTERS:
+        return "{'type': 'array', 'items': {'$ref': '#/components/schemas/Dependency'}}";
+    case BEL_FIELD_RESULTS:
+        return "{'type': 'array', 'items': {'$ref': '#/components/schemas/Result'}}";
     default:
         return "{'type': 'string'}";
     }
@@ -436,6 +453,12 @@ const char *bel__openapi_response_name(const struct bel_http_route *route)
         return "Agenda";
     case BEL_COMMAND_EXPLAIN:
         return "Explanation";
+    case BEL_COMMAND_JOB_SUBMIT:
+        return bel__shown[BEL_SHOWN_SUBMITTED].name;
+    case BEL_COMMAND_JOB_GET:
+        return bel__shown[BEL_SHOWN_JOB].name;
+    case BEL_COMMAND_JOB_LIST:
+        return "JobPage";
     case BEL_COMMAND_CONFIGURE:
     case BEL_COMMAND_PAUSE:
     case BEL_COMMAND_RESUME:
@@ -453,7 +476,7 @@ static json_t *problem_responses(bool *lost)
         {"400", "a field or value is wrong"},
         {"401", "a key is required, or the key is wrong"},
         {"403", "the key, the host or the origin does not allow this"},
-        {"404", "the timer or topic does not exist"},
+        {"404", "the timer, topic or job does not exist"},
         {"408", "the request was not received in time"},
         {"409", "the id is taken, or the lease has ended"},
         {"413", "the body is too large"},
@@ -482,6 +505,7 @@ json_t *bel__openapi_components(bool *lost)
 {
     json_t *schemas = json_object();
     put_types(schemas, lost);
+    bel__openapi_put_jobs(schemas, lost);
     for (unsigned i = 0; i < BEL_SHOWN_KINDS; i++) {
         json_t *schema = shown_schema(&bel__shown[i], lost);
         bel__openapi_put(schemas, bel__shown[i].name, schema, lost);

@@ -156,6 +156,7 @@ static void put_scalar(struct bel_json_stream *body, const struct bel_field *fie
         bel__json_bytes(body, field->name, bel__field_bytes(field, from), BEL_JSON_NEVER);
         break;
     case BEL_FIELD_STATE:
+    case BEL_FIELD_JOB_STATE:
     case BEL_FIELD_WORD:
     case BEL_FIELD_OUTCOME:
         put_text(body, name, bel__field_word(field, from));
@@ -202,6 +203,26 @@ static void put_outcomes(struct bel_json_stream *body, const struct bel_timer *t
     bel__json_close(body, ']');
 }
 
+/* Puts the results of dependencies; one that is missing is null. */
+static void put_results(struct bel_json_stream *body, const struct bel_task_result *results,
+                        size_t count)
+{
+    bel__json_open(body, '[');
+    for (size_t i = 0; i < count; i++) {
+        bel__json_open(body, '{');
+        bel__json_name(body, BEL_VIEW("task"));
+        bel__json_text(body, results[i].task);
+        if (results[i].has_result) {
+            bel__json_bytes(body, BEL_VIEW("result"), results[i].result, BEL_JSON_NEVER);
+        } else {
+            bel__json_name(body, BEL_VIEW("result"));
+            bel__json_word(body, "null");
+        }
+        bel__json_close(body, '}');
+    }
+    bel__json_close(body, ']');
+}
+
 /* Puts a field of a timer or a delivery. The headers determine the type of the payload. */
 static void put_field(struct bel_json_stream *body, const struct bel_field *field, const void *from,
                       const struct bel_header *headers, size_t headers_count)
@@ -220,6 +241,10 @@ static void put_field(struct bel_json_stream *body, const struct bel_field *fiel
     case BEL_FIELD_OUTCOMES:
         bel__json_name(body, field->name);
         put_outcomes(body, from);
+        break;
+    case BEL_FIELD_RESULTS:
+        bel__json_name(body, field->name);
+        put_results(body, bel__field_items(field, from), bel__field_count(field, from));
         break;
     default:
         put_scalar(body, field, from);
@@ -277,6 +302,16 @@ static void open_list(struct bel_json_stream *body, const char *name)
     bel__json_open(body, '[');
 }
 
+static void put_cursor(struct bel_json_stream *body, struct bel_view cursor)
+{
+    bel__json_name(body, BEL_VIEW("cursor"));
+    if (cursor.bytes > 0) {
+        bel__json_text(body, cursor);
+    } else {
+        bel__json_word(body, "null");
+    }
+}
+
 static void put_timers(struct bel_json_stream *body, const struct bel_reply *reply)
 {
     open_list(body, bel__shown[BEL_SHOWN_TIMER].list);
@@ -284,12 +319,7 @@ static void put_timers(struct bel_json_stream *body, const struct bel_reply *rep
         put_timer(body, &reply->timers.items[i]);
     }
     bel__json_close(body, ']');
-    bel__json_name(body, BEL_VIEW("cursor"));
-    if (reply->timers.cursor.bytes > 0) {
-        bel__json_text(body, reply->timers.cursor);
-    } else {
-        bel__json_word(body, "null");
-    }
+    put_cursor(body, reply->timers.cursor);
 }
 
 static void put_deliveries(struct bel_json_stream *body, const struct bel_reply *reply)
@@ -319,6 +349,95 @@ static void put_steps(struct bel_json_stream *body, const struct bel_reply *repl
         bel__json_close(body, '}');
     }
     bel__json_close(body, ']');
+}
+
+/* --- jobs --- */
+
+static void put_afters(struct bel_json_stream *body, const struct bel_job_task *task)
+{
+    bel__json_open(body, '[');
+    for (size_t i = 0; i < task->after_count; i++) {
+        bel__json_open(body, '{');
+        bel__json_name(body, BEL_VIEW("task"));
+        bel__json_text(body, task->after[i].task);
+        put_text(body, "on", bel_edge_policy_name(task->after[i].on));
+        bel__json_close(body, '}');
+    }
+    bel__json_close(body, ']');
+}
+
+static void put_task(struct bel_json_stream *body, const struct bel_job_task *task)
+{
+    const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TASK];
+    unsigned facts = bel__task_facts(task);
+    bel__json_open(body, '{');
+    for (size_t i = 0; i < shown->count; i++) {
+        const struct bel_field *field = &shown->fields[i];
+        if (!bel__field_is_there(field, task, facts)) continue;
+        if (field->type == BEL_FIELD_AFTERS) {
+            bel__json_name(body, field->name);
+            put_afters(body, task);
+        } else {
+            put_scalar(body, field, task);
+        }
+    }
+    bel__json_close(body, '}');
+}
+
+static void put_counts(struct bel_json_stream *body, const uint64_t *counts)
+{
+    bel__json_open(body, '{');
+    for (unsigned state = 0; state < BEL_STATES; state++) {
+        put_count(body, bel_state_name((enum bel_state)state), counts[state]);
+    }
+    bel__json_close(body, '}');
+}
+
+static void put_tasks(struct bel_json_stream *body, const struct bel_job *job)
+{
+    bel__json_open(body, '[');
+    for (size_t i = 0; i < job->tasks_count; i++) {
+        put_task(body, &job->tasks[i]);
+    }
+    bel__json_close(body, ']');
+}
+
+/* Puts the fields of a job, with its tasks if it is whole. */
+static void put_job(struct bel_json_stream *body, const struct bel_job *job, bool is_whole)
+{
+    const struct bel_shown *shown = &bel__shown[BEL_SHOWN_JOB];
+    unsigned facts = bel__job_facts(job, is_whole);
+    for (size_t i = 0; i < shown->count; i++) {
+        const struct bel_field *field = &shown->fields[i];
+        if (!bel__field_is_there(field, job, facts)) continue;
+        switch (field->type) {
+        case BEL_FIELD_TASKS:
+            bel__json_name(body, field->name);
+            put_tasks(body, job);
+            break;
+        case BEL_FIELD_COUNTS:
+            bel__json_name(body, field->name);
+            put_counts(body, bel__field_counts(field, job));
+            break;
+        case BEL_FIELD_PROGRESS:
+            put_count(body, field->name.data, bel__counts_progress(bel__field_counts(field, job)));
+            break;
+        default:
+            put_scalar(body, field, job);
+        }
+    }
+}
+
+static void put_jobs(struct bel_json_stream *body, const struct bel_reply *reply)
+{
+    open_list(body, bel__shown[BEL_SHOWN_JOB].list);
+    for (size_t i = 0; i < reply->jobs.count; i++) {
+        bel__json_open(body, '{');
+        put_job(body, &reply->jobs.items[i], false);
+        bel__json_close(body, '}');
+    }
+    bel__json_close(body, ']');
+    put_cursor(body, reply->jobs.cursor);
 }
 
 /* --- pages --- */
@@ -372,6 +491,15 @@ static void fill(struct bel_json_stream *body, const struct bel_command *command
     case BEL_VERB_AGENDA:
         put_steps(body, reply);
         break;
+    case BEL_VERB_JOB_SUBMIT:
+        put_flat(body, BEL_SHOWN_SUBMITTED, &reply->submitted, 0);
+        break;
+    case BEL_VERB_JOB_GET:
+        put_job(body, reply->job, true);
+        break;
+    case BEL_VERB_JOB_LIST:
+        put_jobs(body, reply);
+        break;
     default:
         put_count(body, "count", reply->count);
         break;
@@ -403,6 +531,8 @@ static bool is_harmless(enum bel_verb verb)
     case BEL_VERB_TOPIC:
     case BEL_VERB_EXPLAIN:
     case BEL_VERB_AGENDA:
+    case BEL_VERB_JOB_GET:
+    case BEL_VERB_JOB_LIST:
         return true;
     default:
         return false;
@@ -442,11 +572,16 @@ static void set_location(struct bel_http_page *page, struct bel_view topic, stru
     (void)put_segment(text, used + (size_t)bytes, id);
 }
 
+static void set_job_location(struct bel_http_page *page, struct bel_view id)
+{
+    int bytes = snprintf(page->location, BEL_HTTP_LOCATION_BYTES, "/v1/jobs/");
+    (void)put_segment(page->location, (size_t)bytes, id);
+}
+
 static struct bel_http_page error_page(const struct bel_reply *reply)
 {
     const char *text = reply->why[0] != 0 ? reply->why : bel_error_text(reply->err);
-    unsigned status = reply->err == BEL_EUNSUPPORTED ? 501 : 0;
-    return bel__http_problem_as(status, bel__reply_code(reply->err), text);
+    return bel__http_problem(bel__reply_code(reply->err), text);
 }
 
 static struct bel_http_page missing_page(enum bel_verb verb, const char *code)
@@ -481,7 +616,11 @@ struct bel_http_page bel__http_page(const struct bel_http_question *question,
         bel__http_page_finish(&page);
         return bel__http_problem("FULL", "out of memory: try again");
     }
-    if (question->is_create) set_location(&page, question->topic, reply->id);
+    if (question->is_create && verb == BEL_VERB_JOB_SUBMIT) {
+        set_job_location(&page, reply->submitted.id);
+    } else if (question->is_create) {
+        set_location(&page, question->topic, reply->id);
+    }
     return page;
 }
 

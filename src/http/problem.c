@@ -15,11 +15,12 @@ static const struct {
     const char *code, *title;
     unsigned status;
 } problems[] = {
-    {"ERR", "Bad request", 400},         {"BADARG", "Bad value", 400},
-    {"NOTFOUND", "Not found", 404},      {"CONFLICT", "Conflict", 409},
-    {"STALE", "Lease has ended", 409},   {"LIMITED", "Too many requests", 429},
-    {"FULL", "A limit is reached", 507}, {"NOAUTH", "Key required", 401},
-    {"NOPERM", "Not allowed", 403},      {"IO", "Storage has failed", 500},
+    {"ERR", "Bad request", 400},           {"BADARG", "Bad value", 400},
+    {"NOTFOUND", "Not found", 404},        {"CONFLICT", "Conflict", 409},
+    {"STALE", "Lease has ended", 409},     {"LIMITED", "Too many requests", 429},
+    {"FULL", "A limit is reached", 507},   {"NOAUTH", "Key required", 401},
+    {"NOPERM", "Not allowed", 403},        {"IO", "Storage has failed", 500},
+    {"UNSUPPORTED", "Not supported", 501},
 };
 
 /* The titles of statuses that are not those of a code. */

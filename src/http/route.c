@@ -14,6 +14,7 @@
 
 #define TOPIC                "/v1/topics/{topic}"
 #define LEASE                "/v1/leases/{token}"
+#define JOB                  "/v1/jobs/{id}"
 #define DOES(place)          .command = BEL_COMMAND_##place
 #define CALLED(title, group) .name = (title), .tag = (group)
 
@@ -50,6 +51,16 @@ const struct bel_http_route bel__http_routes[] = {
      .example = "{'state': 'done'}"},
     {"POST", TOPIC "/revive", DOES(REVIVE), CALLED("reviveTimers", "topics"),
      .example = "{'id': 'greeting'}"},
+    {"POST", "/v1/jobs", DOES(JOB_SUBMIT), .is_create = true, CALLED("submitJob", "jobs"),
+     .example = "{'id': 'nightly', 'tasks': [{'id': 'fetch', 'topic': 'etl'}, {'id': 'load', "
+                "'topic': 'etl', 'after': ['fetch']}]}"},
+    {"GET", "/v1/jobs", DOES(JOB_LIST), CALLED("listJobs", "jobs")},
+    {"PUT", JOB, DOES(JOB_SUBMIT), CALLED("putJob", "jobs"),
+     .example = "{'tasks': [{'id': 'fetch', 'topic': 'etl', 'payload': {'page': 1}}]}"},
+    {"GET", JOB, DOES(JOB_GET), CALLED("getJob", "jobs")},
+    {"DELETE", JOB, DOES(JOB_CANCEL), CALLED("cancelJob", "jobs")},
+    {"POST", JOB "/pause", DOES(JOB_PAUSE), CALLED("pauseJob", "jobs")},
+    {"POST", JOB "/resume", DOES(JOB_RESUME), CALLED("resumeJob", "jobs")},
     {"GET", "/v1/agenda", DOES(AGENDA), CALLED("agenda", "topics")},
     {"GET", "/v1/explain/{topic}/{id}", DOES(EXPLAIN), CALLED("explainTimer", "timers")},
 };

@@ -109,7 +109,7 @@ void bel__metrics_finish(struct bel_metrics *metrics)
 
 static const char *const codes[BEL_ERROR_CODES] = {
     "BADARG", "CONFLICT", "ERR",     "EXECABORT", "FULL",  "IO",
-    "NOAUTH", "NOPERM",   "NOPROTO", "NOTFOUND",  "STALE",
+    "NOAUTH", "NOPERM",   "NOPROTO", "NOTFOUND",  "STALE", "UNSUPPORTED",
 };
 
 const char *bel__error_code_name(unsigned code)

@@ -29,7 +29,7 @@ enum {
     BEL_METER_BOUNDS = 18,
     BEL_TOPIC_COUNTS_TOPICS_MAX = 1000, /* topics with metrics of their own: the first by name */
     BEL_HTTP_CLASSES = 5,
-    BEL_ERROR_CODES = 11,
+    BEL_ERROR_CODES = 12,
     BEL_RECENT_SLOTS = 12,
     BEL_RECENT_SLOT_MS = 5000,
 };

@@ -22,6 +22,8 @@ enum {
     CLIENTS_MAX = 1000000,
     OUTPUT_BYTES_DEFAULT = 8 << 20,
     OUTPUT_BYTES_MIN = 64 << 10,
+    JOB_BYTES_DEFAULT = 16 << 20,
+    JOB_BYTES_MAX = 256 << 20,
     OUTPUT_TOTAL_BYTES_DEFAULT = 256 << 20,
     OUTPUT_TOTAL_BYTES_MIN = 1 << 20,
     AUTH_MS_DEFAULT = 10 * 1000,
@@ -49,6 +51,7 @@ void bel__config_init(struct bel_config *config)
         .log_level = BEL_LOG_INFO,
         .clients_max = CLIENTS_DEFAULT,
         .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT,
+        .job_bytes_max = JOB_BYTES_DEFAULT,
         .output_bytes_max = OUTPUT_BYTES_DEFAULT,
         .output_total_bytes_max = OUTPUT_TOTAL_BYTES_DEFAULT,
         .auth_ms_max = AUTH_MS_DEFAULT,
@@ -219,6 +222,14 @@ static const char *set_payload(struct bel_config *config, const char *value)
     return NULL;
 }
 
+static const char *set_job(struct bel_config *config, const char *value)
+{
+    uint64_t bytes;
+    if (!read_bytes(value, 1, JOB_BYTES_MAX, &bytes)) return "bytes, from 1 to 256M";
+    config->job_bytes_max = (size_t)bytes;
+    return NULL;
+}
+
 static const char *set_output(struct bel_config *config, const char *value)
 {
     if (read_bytes(value, OUTPUT_BYTES_MIN, SIZE_MAX / 4, &config->output_bytes_max)) return NULL;
@@ -297,6 +308,7 @@ static const struct setting {
     {"auth-timeout", "DURATION", "time to send a right key (default 10s)", set_auth_timeout},
     {"max-clients", "N", "clients of each port (default 10000)", set_clients},
     {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload},
+    {"max-job", "BYTES", "largest JSON text of a job, up to 256M (default 16M)", set_job},
     {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},
     {"output-total", "BYTES", "unread output of all (default 256M)", set_output_total},
     {"check-time", "DURATION", "longest check before the start (100ms)", set_check_time},

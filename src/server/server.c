@@ -348,6 +348,7 @@ static void set_up_service(struct server *server)
         .metrics = &server->metrics,
         .calls = &server->calls,
         .payload_bytes_max = config->payload_bytes_max,
+        .job_bytes_max = config->job_bytes_max,
         .output_bytes_max = (size_t)config->output_bytes_max,
         .output_total = &server->output_total,
         .auth_ms_max = config->auth_ms_max,

@@ -372,6 +372,54 @@ static int build_agenda(const struct bel_bound *bound, struct bel_command *out, 
     return 0;
 }
 
+/* --- jobs --- */
+
+/* The caller sets the scope of each. */
+
+static int build_job_submit(const struct bel_bound *bound, struct bel_command *out,
+                            struct bel_why *why)
+{
+    int err = check_text(bound, BEL_JOB_SUBMIT_ID, why);
+    if (err) return err;
+    out->job_submit =
+        (struct bel_job_submit){.text = bound->values[BEL_JOB_SUBMIT_TEXT].text,
+                                .id = bound->values[BEL_JOB_SUBMIT_ID].text,
+                                .is_replacement = bel__bound_has(bound, BEL_JOB_SUBMIT_REPLACE)};
+    return 0;
+}
+
+static int build_job_target(const struct bel_bound *bound, struct bel_command *out,
+                            struct bel_why *why)
+{
+    (void)why;
+    out->job_target = (struct bel_job_target){.id = bound->values[BEL_JOB_TARGET_ID].text};
+    return 0;
+}
+
+static int build_job_get(const struct bel_bound *bound, struct bel_command *out,
+                         struct bel_why *why)
+{
+    int err = check_number(bound, BEL_JOB_GET_COUNT, BEL_JOB_GET_COUNT_MAX, why);
+    if (err) return err;
+    out->job_get = (struct bel_job_get){.id = bound->values[BEL_JOB_TARGET_ID].text,
+                                        .count = (uint32_t)bound->values[BEL_JOB_GET_COUNT].number,
+                                        .cursor = bound->values[BEL_JOB_GET_CURSOR].text};
+    return 0;
+}
+
+static int build_job_list(const struct bel_bound *bound, struct bel_command *out,
+                          struct bel_why *why)
+{
+    int err = check_number(bound, BEL_JOB_LIST_COUNT, BEL_LIST_COUNT_MAX, why);
+    if (err) return err;
+    out->job_list =
+        (struct bel_job_list){.has_state = bel__bound_has(bound, BEL_JOB_LIST_STATE),
+                              .state = (enum bel_job_state)bound->values[BEL_JOB_LIST_STATE].number,
+                              .count = (uint32_t)bound->values[BEL_JOB_LIST_COUNT].number,
+                              .cursor = bound->values[BEL_JOB_LIST_CURSOR].text};
+    return 0;
+}
+
 static const struct {
     build_fn *build; /* NULL: not a command of the backend */
     enum bel_verb verb;
@@ -395,6 +443,12 @@ static const struct {
     [BEL_COMMAND_RESUME] = {build_target, BEL_VERB_RESUME},
     [BEL_COMMAND_EXPLAIN] = {build_target, BEL_VERB_EXPLAIN},
     [BEL_COMMAND_AGENDA] = {build_agenda, BEL_VERB_AGENDA},
+    [BEL_COMMAND_JOB_SUBMIT] = {build_job_submit, BEL_VERB_JOB_SUBMIT},
+    [BEL_COMMAND_JOB_GET] = {build_job_get, BEL_VERB_JOB_GET},
+    [BEL_COMMAND_JOB_CANCEL] = {build_job_target, BEL_VERB_JOB_CANCEL},
+    [BEL_COMMAND_JOB_LIST] = {build_job_list, BEL_VERB_JOB_LIST},
+    [BEL_COMMAND_JOB_PAUSE] = {build_job_target, BEL_VERB_JOB_PAUSE},
+    [BEL_COMMAND_JOB_RESUME] = {build_job_target, BEL_VERB_JOB_RESUME},
 };
 
 bool bel__build_has(const struct bel_command_entry *entry, enum bel_verb *out)

@@ -18,7 +18,7 @@ static bool is_option(const struct bel_argument *argument)
     return argument->name[0] >= 'A' && argument->name[0] <= 'Z';
 }
 
-/* Writes a name in lower case, as clients of Redis expect it. */
+/* Writes a name in lower case, with a bar before a subcommand, as clients of Redis expect it. */
 static void write_name(struct bel_resp_writer *writer, const char *name)
 {
     char small[NAME_BYTES];
@@ -26,6 +26,7 @@ static void write_name(struct bel_resp_writer *writer, const char *name)
     for (size_t i = 0; i < bytes && i < sizeof small; i++) {
         bool is_large = name[i] >= 'A' && name[i] <= 'Z';
         small[i] = (char)(is_large ? name[i] | 0x20 : name[i]);
+        if (name[i] == ' ') small[i] = '|';
     }
     bel__resp_bulk(writer, (struct bel_view){small, bytes});
 }
@@ -33,7 +34,7 @@ static void write_name(struct bel_resp_writer *writer, const char *name)
 /* Returns the number of words of a command, including its name; negative if it is a minimum. */
 static int64_t arity(const struct bel_command_entry *entry)
 {
-    int64_t least = 1;
+    int64_t least = strchr(entry->name, ' ') != NULL ? 2 : 1;
     bool is_exact = true;
     for (size_t i = 0; i < entry->arguments_count; i++) {
         const struct bel_argument *argument = &entry->arguments[i];

@@ -26,7 +26,7 @@ enum {
     TIMER_BYTES_MORE = 64 << 10, /* of a timer in a reply, in addition to its payload */
     AGENDA_BYTES_MAX = 512 << 10,
     ARGUMENTS_MAX = 16384,
-    REQUEST_BYTES_MORE = 1 << 20, /* in addition to the payload */
+    REQUEST_BYTES_MORE = 1 << 20, /* in addition to the payload, or the text of a job */
     UNAUTHENTICATED_ARGUMENTS_MAX = 10,
     UNAUTHENTICATED_ARGUMENT_BYTES_MAX = 4096,
     UNAUTHENTICATED_REQUEST_BYTES_MAX = 8 << 10,
@@ -92,7 +92,9 @@ static size_t unread(const struct bel_session *session)
 
 struct bel_resp_limits bel__session_limits(const struct bel_service *service, bool is_authenticated)
 {
-    size_t request = payload_max(service) + REQUEST_BYTES_MORE;
+    size_t largest = payload_max(service);
+    if (service->job_bytes_max > largest) largest = service->job_bytes_max;
+    size_t request = largest + REQUEST_BYTES_MORE;
     if (is_authenticated) {
         return (struct bel_resp_limits){.arguments_max = ARGUMENTS_MAX,
                                         .argument_bytes_max = request,
@@ -157,6 +159,8 @@ size_t bel__session_owed(const struct bel_session *session, const struct bel_com
         return AGENDA_BYTES_MAX < alone ? AGENDA_BYTES_MAX : alone;
     case BEL_VERB_LIST:
     case BEL_VERB_TOPICS:
+    case BEL_VERB_JOB_GET:
+    case BEL_VERB_JOB_LIST:
         return alone;
     default:
         return 0;

@@ -340,7 +340,7 @@ static void do_backup(struct bel_call *call, const struct bel_bound *bound,
     const struct bel_service *service = call->session->service;
     struct bel_why why = {0};
     if (service->backup == NULL) {
-        bel__resp_error(writer, "ERR", "not available on this store: BACKUP");
+        bel__resp_error(writer, "UNSUPPORTED", "not available on this store: BACKUP");
         return;
     }
     int err = service->backup(service->context, bound->values[0].text, &call->task, &why);

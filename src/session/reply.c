@@ -26,7 +26,22 @@ __attribute__((noinline)) static void write_headers(struct bel_resp_writer *writ
     }
 }
 
-/* Writes the value of a field, even if it is empty. Outcomes and settings occur only in maps. */
+__attribute__((noinline)) static void
+write_results(struct bel_resp_writer *writer, const struct bel_task_result *results, size_t count)
+{
+    bel__resp_array(writer, 2 * count);
+    for (size_t i = 0; i < count; i++) {
+        bel__resp_bulk(writer, results[i].task);
+        if (results[i].has_result) {
+            bel__resp_bulk(writer, results[i].result);
+        } else {
+            bel__resp_null(writer);
+        }
+    }
+}
+
+/* Writes the value of a field, even if it is empty. Lists other than headers and results occur only
+ * in maps. */
 static inline __attribute__((always_inline)) void
 write_value(struct bel_resp_writer *writer, const struct bel_field *field, const void *from)
 {
@@ -37,6 +52,7 @@ write_value(struct bel_resp_writer *writer, const struct bel_field *field, const
         bel__resp_bulk(writer, bel__field_bytes(field, from));
         break;
     case BEL_FIELD_STATE:
+    case BEL_FIELD_JOB_STATE:
     case BEL_FIELD_WORD:
     case BEL_FIELD_OUTCOME:
         bel__resp_text(writer, bel__field_word(field, from));
@@ -56,6 +72,9 @@ write_value(struct bel_resp_writer *writer, const struct bel_field *field, const
         break;
     case BEL_FIELD_HEADERS:
         write_headers(writer, bel__field_items(field, from), bel__field_count(field, from));
+        break;
+    case BEL_FIELD_RESULTS:
+        write_results(writer, bel__field_items(field, from), bel__field_count(field, from));
         break;
     default:
         assert(false);
@@ -104,6 +123,54 @@ static void write_settings(struct bel_resp_writer *writer, const struct bel_topi
     }
 }
 
+static void write_counts(struct bel_resp_writer *writer, const uint64_t *counts)
+{
+    bel__resp_map(writer, BEL_STATES);
+    for (unsigned state = 0; state < BEL_STATES; state++) {
+        bel__resp_text(writer, bel_state_name((enum bel_state)state));
+        bel__resp_count(writer, counts[state]);
+    }
+}
+
+static void write_afters(struct bel_resp_writer *writer, const struct bel_job_task *task)
+{
+    bel__resp_array(writer, 2 * task->after_count);
+    for (size_t i = 0; i < task->after_count; i++) {
+        bel__resp_bulk(writer, task->after[i].task);
+        bel__resp_text(writer, bel_edge_policy_name(task->after[i].on));
+    }
+}
+
+/* Returns the fields of a kind that are present: bit i is set for the i-th. */
+static uint64_t fields_there(const struct bel_shown *shown, const void *from, unsigned facts)
+{
+    uint64_t there = 0;
+    for (size_t i = 0; i < shown->count; i++) {
+        there |= (uint64_t)bel__field_is_there(&shown->fields[i], from, facts) << i;
+    }
+    return there;
+}
+
+static void write_pairs(struct bel_resp_writer *writer, const struct bel_shown *shown,
+                        const void *from, uint64_t there);
+
+/* NOLINTBEGIN(misc-no-recursion): a job has tasks, and tasks have none */
+static void write_map(struct bel_resp_writer *writer, enum bel_shown_kind kind, const void *from,
+                      unsigned facts)
+{
+    uint64_t there = fields_there(&bel__shown[kind], from, facts);
+    bel__resp_map(writer, (size_t)__builtin_popcountll(there));
+    write_pairs(writer, &bel__shown[kind], from, there);
+}
+
+static void write_tasks(struct bel_resp_writer *writer, const struct bel_job *job)
+{
+    bel__resp_array(writer, job->tasks_count);
+    for (size_t i = 0; i < job->tasks_count; i++) {
+        write_map(writer, BEL_SHOWN_TASK, &job->tasks[i], bel__task_facts(&job->tasks[i]));
+    }
+}
+
 /* Writes the fields of a map, each with its name. */
 static void write_pairs(struct bel_resp_writer *writer, const struct bel_shown *shown,
                         const void *from, uint64_t there)
@@ -115,13 +182,28 @@ static void write_pairs(struct bel_resp_writer *writer, const struct bel_shown *
             continue;
         }
         bel__resp_bulk(writer, field->name);
-        if (field->type == BEL_FIELD_OUTCOMES) {
+        switch (field->type) {
+        case BEL_FIELD_OUTCOMES:
             write_outcomes(writer, from);
-        } else {
+            break;
+        case BEL_FIELD_TASKS:
+            write_tasks(writer, from);
+            break;
+        case BEL_FIELD_AFTERS:
+            write_afters(writer, from);
+            break;
+        case BEL_FIELD_COUNTS:
+            write_counts(writer, bel__field_counts(field, from));
+            break;
+        case BEL_FIELD_PROGRESS:
+            bel__resp_count(writer, bel__counts_progress(bel__field_counts(field, from)));
+            break;
+        default:
             write_value(writer, field, from);
         }
     }
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* --- replies --- */
 
@@ -212,11 +294,25 @@ static void write_ok(struct bel_resp_writer *writer, const struct bel_reply *rep
     bel__resp_simple(writer, "OK");
 }
 
-/* No command asks for these verbs yet. */
-static void write_nothing(struct bel_resp_writer *writer, const struct bel_reply *reply)
+static void write_submitted(struct bel_resp_writer *writer, const struct bel_reply *reply)
 {
-    assert(reply->err == 0);
-    bel__resp_null_array(writer);
+    write_map(writer, BEL_SHOWN_SUBMITTED, &reply->submitted, 0);
+}
+
+static void write_job(struct bel_resp_writer *writer, const struct bel_reply *reply)
+{
+    write_map(writer, BEL_SHOWN_JOB, reply->job, bel__job_facts(reply->job, true));
+}
+
+static void write_jobs(struct bel_resp_writer *writer, const struct bel_reply *reply)
+{
+    bel__resp_array(writer, 2);
+    bel__resp_bulk(writer, reply->jobs.cursor);
+    bel__resp_array(writer, reply->jobs.count);
+    for (size_t i = 0; i < reply->jobs.count; i++) {
+        const struct bel_job *job = &reply->jobs.items[i];
+        write_map(writer, BEL_SHOWN_JOB, job, bel__job_facts(job, false));
+    }
 }
 
 typedef void write_fn(struct bel_resp_writer *writer, const struct bel_reply *reply);
@@ -231,10 +327,10 @@ static write_fn *const writes[] = {
     [BEL_VERB_TOPICS] = write_names,     [BEL_VERB_TOPIC] = write_topic,
     [BEL_VERB_CONFIGURE] = write_ok,     [BEL_VERB_PAUSE] = write_ok,
     [BEL_VERB_RESUME] = write_ok,        [BEL_VERB_EXPLAIN] = write_names,
-    [BEL_VERB_AGENDA] = write_steps,     [BEL_VERB_JOB_SUBMIT] = write_nothing,
-    [BEL_VERB_JOB_GET] = write_nothing,  [BEL_VERB_JOB_CANCEL] = write_count,
-    [BEL_VERB_JOB_LIST] = write_nothing, [BEL_VERB_JOB_PAUSE] = write_ok,
-    [BEL_VERB_JOB_RESUME] = write_ok,
+    [BEL_VERB_AGENDA] = write_steps,     [BEL_VERB_JOB_SUBMIT] = write_submitted,
+    [BEL_VERB_JOB_GET] = write_job,      [BEL_VERB_JOB_CANCEL] = write_count,
+    [BEL_VERB_JOB_LIST] = write_jobs,    [BEL_VERB_JOB_PAUSE] = write_count,
+    [BEL_VERB_JOB_RESUME] = write_count,
 };
 static_assert(sizeof writes / sizeof writes[0] == BEL_VERBS, "every verb is answered");
 
@@ -260,6 +356,8 @@ const char *bel__reply_code(int err)
     case BEL_ECORRUPT:
     case BEL_ECLOSED:
         return "IO";
+    case BEL_EUNSUPPORTED:
+        return "UNSUPPORTED";
     default:
         return "ERR";
     }
@@ -275,7 +373,7 @@ static void write_error(struct bel_resp_writer *writer, const struct bel_reply *
     }
     (void)snprintf(text, sizeof text, "not available on this store%s%s",
                    reply->why[0] != 0 ? ": " : "", reply->why);
-    bel__resp_error(writer, "ERR", text);
+    bel__resp_error(writer, bel__reply_code(reply->err), text);
 }
 
 void bel__reply_write(struct bel_resp_writer *writer, enum bel_verb verb,

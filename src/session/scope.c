@@ -55,6 +55,34 @@ static bool has_topics(const struct bel_scope *scope, const struct bel_view *top
     return true;
 }
 
+static bool has_job_topic(const void *context, struct bel_view topic)
+{
+    return has_topic(context, topic);
+}
+
+void bel__scope_set(const struct bel_scope *scope, struct bel_command *command)
+{
+    struct bel_job_scope jobs = {.has = scope != NULL ? has_job_topic : NULL, .context = scope};
+    switch (command->verb) {
+    case BEL_VERB_JOB_SUBMIT:
+        command->job_submit.scope = jobs;
+        break;
+    case BEL_VERB_JOB_GET:
+        command->job_get.scope = jobs;
+        break;
+    case BEL_VERB_JOB_LIST:
+        command->job_list.scope = jobs;
+        break;
+    case BEL_VERB_JOB_CANCEL:
+    case BEL_VERB_JOB_PAUSE:
+    case BEL_VERB_JOB_RESUME:
+        command->job_target.scope = jobs;
+        break;
+    default:
+        break;
+    }
+}
+
 bool bel__scope_has(const struct bel_scope *scope, const struct bel_command *command)
 {
     if (scope == NULL) return true;
@@ -85,8 +113,14 @@ bool bel__scope_has(const struct bel_scope *scope, const struct bel_command *com
     case BEL_VERB_ACK:
     case BEL_VERB_FAIL:
     case BEL_VERB_RELEASE:
-    case BEL_VERB_EXTEND:
-        return true; /* the token is proof enough */
+    case BEL_VERB_EXTEND: /* the token is proof enough */
+    case BEL_VERB_JOB_SUBMIT:
+    case BEL_VERB_JOB_GET:
+    case BEL_VERB_JOB_CANCEL:
+    case BEL_VERB_JOB_LIST:
+    case BEL_VERB_JOB_PAUSE:
+    case BEL_VERB_JOB_RESUME:
+        return true; /* of a job, the backend compares the topics: bel__scope_set() */
     default:
         return false;
     }

@@ -46,6 +46,10 @@ bool bel__scope_has_topic(const struct bel_scope *scope, struct bel_view topic);
 /* Returns whether two scopes have the same patterns in the same order. */
 bool bel__scope_equals(const struct bel_scope *scope, const struct bel_scope *other);
 
+/* Gives a command on jobs the scope, by which the backend decides: only it knows the topics of a
+ * job. Does nothing to other commands. */
+void bel__scope_set(const struct bel_scope *scope, struct bel_command *command);
+
 /* Returns whether a scope allows a command; a NULL scope allows all. */
 bool bel__scope_has(const struct bel_scope *scope, const struct bel_command *command);
 

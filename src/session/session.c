@@ -267,6 +267,8 @@ static bool blocks_next(const struct bel_command *command)
     case BEL_VERB_CLAIM:
         return command->claim.wait_ms > 0;
     case BEL_VERB_PURGE:
+    case BEL_VERB_JOB_SUBMIT: /* they take many turns */
+    case BEL_VERB_JOB_CANCEL:
         return true;
     case BEL_VERB_REVIVE:
         return command->target.id.bytes == 0;
@@ -283,6 +285,7 @@ static void submit(struct bel_session *session, struct bel_call *call,
         refuse_verb(session, call, bound->entry, why->code, why->text);
         return;
     }
+    bel__scope_set(session->grant.scope, &call->request.command);
     if (!bel__scope_has(session->grant.scope, &call->request.command)) {
         refuse_verb(session, call, bound->entry, "NOPERM",
                     "this key is limited to certain topics and does not allow this command");
@@ -347,10 +350,30 @@ static bool is_word(struct bel_view name, const char *text)
     return name.bytes == strlen(text) && strncasecmp(name.data, text, name.bytes) == 0;
 }
 
+/* Returns the word of the parsed request at this place. */
+static struct bel_view word_of(const struct bel_session *session, size_t place)
+{
+    return bel__resp_argument(&session->parser, bel__buffer_data(&session->in), place);
+}
+
+/* Finds the command of the parsed request by its first word, or its first two. */
+static const struct bel_command_entry *find_command(const struct bel_session *session)
+{
+    struct bel_view name = word_of(session, 0);
+    const struct bel_command_entry *entry = bel__command_find(name);
+    if (entry != NULL || session->parser.count < 2) return entry;
+    return bel__command_is_group(name) ? bel__command_find_pair(name, word_of(session, 1)) : NULL;
+}
+
 static void refuse_name(struct bel_session *session, struct bel_call *call)
 {
     char text[BEL_WHY_BYTES];
-    struct bel_view name = bel__resp_argument(&session->parser, bel__buffer_data(&session->in), 0);
+    struct bel_view name = word_of(session, 0);
+    if (bel__command_is_group(name)) {
+        refuse(session, call, "ERR",
+               "JOB needs one of SUBMIT, GET, CANCEL, LIST, PAUSE, RESUME after it");
+        return;
+    }
     (void)snprintf(text, sizeof text, "unknown command '%.*s': see COMMAND LIST",
                    (int)(name.bytes < 64 ? name.bytes : 64), (const char *)name.data);
     refuse(session, call, "ERR", text);
@@ -402,6 +425,16 @@ static bool take_transaction(struct bel_session *session, struct bel_call *call,
     return true;
 }
 
+/* Leaves out the first word of a command whose name has two. */
+static const struct bel_words *name_is_one(struct bel_words *words,
+                                           const struct bel_command_entry *entry)
+{
+    size_t skipped = strchr(entry->name, ' ') != NULL;
+    words->items += skipped;
+    words->count -= skipped;
+    return words;
+}
+
 /* Executes the parsed request, or refuses it. */
 static void run(struct bel_session *session, struct bel_call *call,
                 const struct bel_command_entry *entry, size_t bytes)
@@ -420,7 +453,7 @@ static void run(struct bel_session *session, struct bel_call *call,
         refuse_entry(session, call, entry);
     } else if (copy_words(session, call, bytes, &words) != 0) {
         refuse_verb(session, call, entry, "FULL", "out of memory: try again");
-    } else if (bel__bind(entry, &words, &bound, &why) != 0) {
+    } else if (bel__bind(entry, name_is_one(&words, entry), &bound, &why) != 0) {
         refuse_verb(session, call, entry, why.code, why.text);
     } else if (bel__build_has(entry, &verb)) {
         submit(session, call, &bound, &why);
@@ -461,7 +494,7 @@ static bool take_request(struct bel_session *session)
         bel__buffer_finish(&session->in);
         return true;
     }
-    const struct bel_command_entry *entry = bel__command_find(name);
+    const struct bel_command_entry *entry = find_command(session);
     bool is_barrier = entry != NULL && bel__own_command_is_barrier(entry);
     if (is_barrier && session->calls_count > 0) return false;
     if (entry != NULL && bel__session_must_wait(session, entry)) return false;

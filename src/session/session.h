@@ -104,6 +104,7 @@ struct bel_service {
     struct bel_metrics *metrics; /* counts error replies; may be NULL */
     struct bel_call_pool *calls; /* NULL: each session keeps one unused call, others are freed */
     uint32_t payload_bytes_max;
+    size_t job_bytes_max;                  /* of the text of a job; 0: as for a payload */
     size_t output_bytes_max;               /* unread output of a session; 0: 8 MiB */
     struct bel_output_total *output_total; /* of all sessions; NULL: no limit */
     size_t commands_max;                   /* running commands of a session; 0: 1,024 */

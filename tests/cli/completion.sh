@@ -47,7 +47,7 @@ is paths_of_a_folder 'path1 path2' offered doctor path
 is a_key_file 'path1 path2' offered topics --key-file path
 is options_of_bench '--bytes' offered bench --b
 is options_of_next '--fold --from' offered next --f
-is flags_of_serve '--max-clients --max-payload' offered serve --max
+is flags_of_serve '--max-clients --max-job --max-payload' offered serve --max
 is words_of_serve 'embedded memory' offered serve --store ''
 is verbs_behind_help 'schedule' offered help sch
 is shells 'bash fish zsh' offered completion ''

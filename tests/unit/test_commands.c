@@ -39,9 +39,21 @@ static void a_command_is_found_in_any_case(void)
     }
 }
 
+static void a_subcommand_is_found_by_two_words(void)
+{
+    const struct bel_command_entry *submit = &bel__commands[BEL_COMMAND_JOB_SUBMIT];
+    CHECK(find("JOB SUBMIT") == submit && find("job|Submit") == submit);
+    CHECK(bel__command_find_pair(BEL_VIEW("job"), BEL_VIEW("submit")) == submit);
+    CHECK(bel__command_find_pair(BEL_VIEW("jo"), BEL_VIEW("submit")) == NULL);
+    CHECK(bel__command_find_pair(BEL_VIEW("job"), BEL_VIEW("")) == NULL);
+    CHECK(bel__command_is_group(BEL_VIEW("Job")) && !bel__command_is_group(BEL_VIEW("jobs")));
+}
+
 static void what_is_no_command_is_not_found(void)
 {
-    static const char *const wrong[] = {"", "S", "SCHEDUL", "SCHEDULES", " GET", "GET ", "topicss"};
+    static const char *const wrong[] = {"",        "S",        "SCHEDUL", "SCHEDULES", " GET",
+                                        "GET ",    "topicss",  "JOB",     "JOB ",      "JOB|",
+                                        " SUBMIT", "JOB  GET", "JOB GETS"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         CHECK_NOTE("%s", wrong[i]);
         CHECK(find(wrong[i]) == NULL);
@@ -54,10 +66,12 @@ static void what_is_no_command_is_not_found(void)
 static void all_of_the_contract_is_there(void)
 {
     static const char *const names[] = {
-        "SCHEDULE", "CANCEL", "RESCHEDULE", "GET",   "CLAIM",  "ACK",   "FAIL",  "RELEASE",
-        "EXTEND",   "LIST",   "REVIVE",     "PURGE", "TOPICS", "TOPIC", "PAUSE", "CONFIGURE",
-        "RESUME",   "AGENDA", "EXPLAIN",    "CLOCK", "BACKUP", "PING",  "ECHO",  "HELLO",
-        "AUTH",     "CLIENT", "COMMAND",    "INFO",  "SELECT", "RESET", "QUIT",  "SHUTDOWN",
+        "SCHEDULE",   "CANCEL",    "RESCHEDULE", "GET",     "CLAIM",      "ACK",      "FAIL",
+        "RELEASE",    "EXTEND",    "LIST",       "REVIVE",  "PURGE",      "TOPICS",   "TOPIC",
+        "PAUSE",      "CONFIGURE", "JOB SUBMIT", "JOB GET", "JOB CANCEL", "JOB LIST", "JOB PAUSE",
+        "JOB RESUME", "RESUME",    "AGENDA",     "EXPLAIN", "CLOCK",      "BACKUP",   "PING",
+        "ECHO",       "HELLO",     "AUTH",       "CLIENT",  "COMMAND",    "INFO",     "SELECT",
+        "RESET",      "QUIT",      "SHUTDOWN",
     };
     CHECK_EQ(bel__commands_count, sizeof names / sizeof names[0]);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -72,7 +86,8 @@ static void check_letters(const char *name)
     bool is_small = islower((unsigned char)name[0]) != 0;
     for (const char *c = name; *c != 0; c++) {
         CHECK_NOTE("%s", name);
-        CHECK(is_small ? islower((unsigned char)*c) : isupper((unsigned char)*c));
+        bool is_gap = *c == ' ' && c > name && c[1] != 0; /* before a subcommand */
+        CHECK(is_gap || (is_small ? islower((unsigned char)*c) : isupper((unsigned char)*c)));
     }
 }
 
@@ -211,6 +226,7 @@ static void usage_is_cut_off_where_there_is_no_room(void)
 int main(void)
 {
     RUN(a_command_is_found_in_any_case);
+    RUN(a_subcommand_is_found_by_two_words);
     RUN(what_is_no_command_is_not_found);
     RUN(all_of_the_contract_is_there);
     RUN(all_names_are_letters);
