@@ -156,7 +156,6 @@ def test_a_crowd_that_does_not_read_shares_a_limit():
             assert client.ask("PING") == "PONG"
             if crowded:
                 break
-            assert number_of(client, "clients_dropped") == 0  # nobody had to wait for them
             for _ in range(20):
                 crowd.append(server.client())
                 crowd[-1].socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
