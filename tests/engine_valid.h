@@ -69,15 +69,20 @@ static inline const char *engine_picker_fault(struct bel_engine *engine,
         count++;
     }
     if (!bel__picker_valid(&topic->picker)) return "the picker is invalid";
-    return count == want ? NULL : "the picker has a wrong number of timers";
+    return count == want || topic->has_passed_over ? NULL
+                                                   : "the picker has a wrong number of timers";
 }
 
-static inline bool engine_could_serve(const struct bel_topic_state *topic)
+static inline bool engine_could_serve(const struct bel_engine *engine,
+                                      const struct bel_topic_state *topic)
 {
     struct bel_pick next;
     if (bel__list_is_empty(&topic->waiters) || topic->is_paused) return false;
+    struct bel_closed closed;
+    if (bel__resources_are_closed(engine, &closed)) return false;
     return bel__picker_pick(&topic->picker, bel__topic_settings(topic)->concurrency,
-                            topic->numbers[BEL_NUMBER_SHARES], &next);
+                            topic->numbers[BEL_NUMBER_SHARES], &next) &&
+           !bel__resource_is_closed(engine, bel__resource_of(next.gate), &closed);
 }
 
 static inline const char *engine_topic_fault(struct bel_engine *engine,
@@ -89,7 +94,8 @@ static inline const char *engine_topic_fault(struct bel_engine *engine,
         fault = engine_lane_fault(engine, topic, lane, &ready);
     }
     if (fault == NULL) fault = engine_picker_fault(engine, topic, ready);
-    if (fault == NULL && engine_could_serve(topic)) fault = "a parked claim could be served";
+    if (fault == NULL && engine_could_serve(engine, topic))
+        fault = "a parked claim could be served";
     return fault;
 }
 

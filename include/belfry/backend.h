@@ -32,6 +32,7 @@
 #include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/job.h"
+#include "belfry/limit.h"
 #include "belfry/timer.h"
 #include "belfry/view.h"
 
@@ -67,6 +68,7 @@ enum bel_verb {
     BEL_VERB_JOB_LIST,
     BEL_VERB_JOB_PAUSE,
     BEL_VERB_JOB_RESUME,
+    BEL_VERB_LIMIT,
     BEL_VERBS,
 };
 
@@ -111,6 +113,7 @@ enum bel_fail_kind {
  *     JOB_LIST    job_list      jobs, and a cursor for the next page
  *     JOB_PAUSE   job_target    count: 1, or 0 if the job has ended or is paused
  *     JOB_RESUME  job_target    count: 1, or 0 if the job is not paused
+ *     LIMIT       limit         limits
  */
 struct bel_target {
     struct bel_view topic, id;
@@ -216,13 +219,15 @@ struct bel_command {
         struct bel_job_get job_get;
         struct bel_job_list job_list;
         struct bel_job_target job_target;
+        struct bel_limit limit;
     };
 };
 
 /* The state of a timer after FAIL. */
 struct bel_verdict {
-    enum bel_state state; /* BEL_SCHEDULED, BEL_DEAD or BEL_EXPIRED */
-    struct bel_wall due;  /* of the next attempt, if BEL_SCHEDULED */
+    enum bel_state state; /* BEL_SCHEDULED, BEL_DEAD, BEL_EXPIRED; or BEL_READY: the timer waits
+                             for its resource, which is limited */
+    struct bel_wall due; /* of the next attempt, if BEL_SCHEDULED; end of the limit, if BEL_READY */
 };
 
 struct bel_topic {
@@ -273,6 +278,7 @@ struct bel_reply {
             size_t count;
             struct bel_view cursor; /* empty: this is the last page */
         } jobs;
+        struct bel_limit_reply limits;
     };
 };
 

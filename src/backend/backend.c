@@ -44,6 +44,7 @@ static const char *const verbs[] = {
     [BEL_VERB_JOB_LIST] = "job_list",
     [BEL_VERB_JOB_PAUSE] = "job_pause",
     [BEL_VERB_JOB_RESUME] = "job_resume",
+    [BEL_VERB_LIMIT] = "limit",
 };
 static_assert(sizeof verbs / sizeof verbs[0] == BEL_VERBS, "every verb has a name");
 
@@ -124,6 +125,21 @@ static bool is_reserved(struct bel_view name)
 bool bel_topic_is_valid(struct bel_view topic)
 {
     return is_name(topic, BEL_TOPIC_BYTES_MAX) && !is_reserved(topic);
+}
+
+bool bel_resource_is_valid(struct bel_view name)
+{
+    return is_name(name, BEL_TOPIC_BYTES_MAX);
+}
+
+const char *bel_breaker_name(enum bel_breaker breaker)
+{
+    static const char *const names[] = {[BEL_BREAKER_CLOSED] = "closed",
+                                        [BEL_BREAKER_OPEN] = "open",
+                                        [BEL_BREAKER_HALF_OPEN] = "half_open"};
+    static_assert(sizeof names / sizeof names[0] == BEL_BREAKERS, "every state has a name");
+    assert(breaker < BEL_BREAKERS);
+    return names[breaker];
 }
 
 bool bel_id_is_valid(struct bel_view id)

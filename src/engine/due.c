@@ -154,7 +154,7 @@ static int read_lane(struct bel_engine *engine, struct bel_topic_state *topic, u
     int err = bel__store_seek(engine->store, &topic->loaded[lane], &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
         if (bel__key_compare(&cursor.key, &end) >= 0) break;
-        if (bel__picker_count(&topic->picker) >= engine->ready_max) {
+        if (bel__ready_open_count(topic) >= engine->ready_max) {
             stop_at(engine, topic, &cursor.key, BEL_NEVER);
             return 0;
         }
@@ -228,4 +228,14 @@ int bel__due_turn(struct bel_engine *engine)
     if (err == 0) return wake_lane(engine, BEL_LANE_WALL);
     engine->wakes.is_due = true;
     return err;
+}
+
+void bel__due_reread(struct bel_engine *engine)
+{
+    if (!engine->resources.must_reread) return;
+    engine->resources.must_reread = false;
+    for (uint32_t i = 0; i < engine->topics.count; i++) {
+        struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);
+        if (topic != NULL && topic->has_passed_over) bel__ready_forget(engine, topic);
+    }
 }

@@ -12,6 +12,10 @@
 struct bel_engine;
 
 /* Handles the wakes that are due. Returns 0, or an error of the store. */
+/* Reads topics again whose due timers were passed over because a resource was closed, if it has
+ * opened. */
+void bel__due_reread(struct bel_engine *engine);
+
 BEL_CHECKED int bel__due_turn(struct bel_engine *engine);
 
 #endif

@@ -69,6 +69,7 @@ static command_fn *const commands[] = {
     [BEL_VERB_JOB_LIST] = bel__do_job_list,
     [BEL_VERB_JOB_PAUSE] = bel__do_job_pause,
     [BEL_VERB_JOB_RESUME] = bel__do_job_resume,
+    [BEL_VERB_LIMIT] = bel__do_limit,
 };
 static_assert(sizeof commands / sizeof commands[0] == BEL_VERBS, "every verb is done");
 
@@ -125,6 +126,7 @@ static void run(struct bel_engine *engine, struct bel_request *request)
     err = engine->broken ? 0 : bel__work_turn(engine); /* what follows from it for jobs */
     if (err == 0 && !engine->broken) err = bel__due_turn(engine); /* rows that it made due */
     if (is_final(err)) engine->broken = err;
+    bel__resources_turn(engine);
     bel__claims_serve(engine);
 }
 
@@ -135,6 +137,8 @@ static void handle_due(struct bel_engine *engine)
     if (err == 0) err = bel__migration_turn(engine);
     if (err == 0) err = bel__expiry_turn(engine);
     if (err == 0) err = bel__jobs_turn(engine);
+    bel__resources_turn(engine);
+    bel__due_reread(engine);
     if (err == 0) err = bel__due_turn(engine);
     if (is_final(err)) engine->broken = err;
     bel__claims_serve(engine);
@@ -229,6 +233,7 @@ static void commit(struct bel_engine *engine)
         if (err == 0) {
             bel__rows_put_counts(&engine->rows);
             bel__topics_flush(engine);
+            bel__resources_flush(engine);
             put_times(engine);
         }
     }
@@ -309,6 +314,7 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     due = earlier(due, boot_in(engine, wake, bel__lane_now(now, BEL_LANE_ENGINE)));
     due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes.wheels[BEL_LANE_WALL])));
     due = earlier(due, boot_at_wall(engine, bel__jobs_next_wall(engine)));
+    due = earlier(due, boot_in(engine, bel__resources_next(engine), now->engine));
     uint64_t wait_ns = bel__store_wait_ns(engine->store);
     if (wait_ns < UINT64_MAX - now->boot.ns) due = earlier(due, now->boot.ns + wait_ns);
     uint64_t wait = bel_wheel_next(engine->waiting.wheel);
@@ -346,6 +352,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     engine->is_behind = engine->is_full = false;
     engine->wakes.is_due = true;
     engine->load_left = LOAD_MAX;
+    bel__resources_begin(engine);
     engine->wall_rest_ns = now.wall_rest_ns;
     if (bel__times_move(&engine->now, now)) {
         engine->stats.clock_steps++;
@@ -451,6 +458,7 @@ static int recover(struct bel_engine *engine, const struct bel_engine_options *o
     if (err == 0) err = bel__wakes_open(engine);
     if (err == 0) err = bel__wait_open(engine);
     if (err == 0) err = bel__topics_load(engine);
+    if (err == 0) err = bel__resources_open(engine);
     if (err == 0) err = bel__jobs_open(engine);
     if (err == 0) err = bel__leases_open(engine);
     if (err == 0) err = bel__expiry_open(engine);
@@ -540,6 +548,7 @@ void bel_engine_close(struct bel_engine *engine)
     bel__leases_close(engine);
     bel__jobs_close(engine);
     bel__topics_finish(&engine->topics);
+    bel__resources_close(engine);
     bel__counts_finish(&engine->rows.counts);
     bel__changes_finish(&engine->rows.changes);
     bel__wakes_close(engine);

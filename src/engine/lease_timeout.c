@@ -58,6 +58,7 @@ static void take_back(struct bel_engine *engine, struct bel_found *found)
 static int lose(struct bel_engine *engine, struct bel_lease *lease)
 {
     struct bel_found found;
+    lease->ending = BEL_LEASE_END_LOST;
     int err = bel__timer_load_leased(engine, &lease->key, lease, &found);
     if (err == BEL_ENOTFOUND) return BEL_ECORRUPT;
     if (err == 0) err = bel__timer_reserve(engine, &found, 0, BEL_STORE_END);

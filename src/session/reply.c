@@ -315,6 +315,13 @@ static void write_jobs(struct bel_resp_writer *writer, const struct bel_reply *r
     }
 }
 
+/* No command asks for this verb yet. */
+static void write_nothing(struct bel_resp_writer *writer, const struct bel_reply *reply)
+{
+    assert(reply->err == 0);
+    bel__resp_null_array(writer);
+}
+
 typedef void write_fn(struct bel_resp_writer *writer, const struct bel_reply *reply);
 
 static write_fn *const writes[] = {
@@ -330,7 +337,7 @@ static write_fn *const writes[] = {
     [BEL_VERB_AGENDA] = write_steps,     [BEL_VERB_JOB_SUBMIT] = write_submitted,
     [BEL_VERB_JOB_GET] = write_job,      [BEL_VERB_JOB_CANCEL] = write_count,
     [BEL_VERB_JOB_LIST] = write_jobs,    [BEL_VERB_JOB_PAUSE] = write_count,
-    [BEL_VERB_JOB_RESUME] = write_count,
+    [BEL_VERB_JOB_RESUME] = write_count, [BEL_VERB_LIMIT] = write_nothing,
 };
 static_assert(sizeof writes / sizeof writes[0] == BEL_VERBS, "every verb is answered");
 

@@ -56,7 +56,8 @@ enum {
     CAN_STEP_WALL = 1 << 1, /* distinguishes a wall clock that was set from time that has passed */
     CAN_GROUP = 1 << 2,     /* groups and concurrency */
     CAN_PRESS = 1 << 3,     /* can be told how much of its limits is used */
-    CAN_ALL = (1 << 4) - 1,
+    CAN_LIMIT = 1 << 4,     /* limits of resources */
+    CAN_ALL = (1 << 5) - 1,
 };
 
 struct subject;

@@ -252,6 +252,48 @@ static bool steps(struct differ *differ, const struct bel_reply *one, const stru
     return counts(differ, "steps", count, other->steps.count);
 }
 
+/* Parked timers are not compared: they are counted when a claim meets them. */
+static bool limit_states(struct differ *differ, const struct bel_limit_state *a,
+                         const struct bel_limit_state *b)
+{
+    if (views(differ, "name", a->name, b->name) ||
+        counts(differ, "rate", a->rate_count, b->rate_count) ||
+        counts(differ, "duration of the rate", a->rate_ms, b->rate_ms) ||
+        counts(differ, "burst", a->burst, b->burst) ||
+        counts(differ, "concurrency", a->concurrency, b->concurrency) ||
+        counts(differ, "running", a->running, b->running) ||
+        numbers(differ, "limited until", a->limited_until.ms, b->limited_until.ms) ||
+        numbers(differ, "breaker", a->breaker, b->breaker) ||
+        counts(differ, "failures", a->failures, b->failures) ||
+        counts(differ, "failures that open", a->breaker_failures, b->breaker_failures) ||
+        counts(differ, "open", a->breaker_open_ms, b->breaker_open_ms) ||
+        counts(differ, "open at most", a->breaker_max_ms, b->breaker_max_ms) ||
+        numbers(differ, "breaker until", a->breaker_until.ms, b->breaker_until.ms) ||
+        counts(differ, "reports", a->reports_count, b->reports_count)) {
+        return true;
+    }
+    for (size_t i = 0; i < a->reports_count; i++) {
+        const struct bel_limit_report *one = &a->reports[i], *other = &b->reports[i];
+        if (views(differ, "who", one->who, other->who) ||
+            numbers(differ, "report", one->at.ms, other->at.ms) ||
+            counts(differ, "limited for", one->for_ms, other->for_ms)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool limits(struct differ *differ, const struct bel_reply *one,
+                   const struct bel_reply *other)
+{
+    for (size_t i = 0; i < one->limits.count && i < other->limits.count; i++) {
+        if (limit_states(differ, &one->limits.items[i], &other->limits.items[i])) return true;
+    }
+    return counts(differ, "resources", one->limits.count, other->limits.count) ||
+           counts(differ, "changed", one->limits.changed, other->limits.changed) ||
+           views(differ, "cursor", one->limits.cursor, other->limits.cursor);
+}
+
 bool differ_in(struct differ *differ, const struct heard *one, const struct heard *other)
 {
     const struct bel_reply *a = &one->reply, *b = &other->reply;
@@ -275,6 +317,8 @@ bool differ_in(struct differ *differ, const struct heard *one, const struct hear
         return topics(differ, a->topic, b->topic);
     case BEL_VERB_AGENDA:
         return steps(differ, a, b);
+    case BEL_VERB_LIMIT:
+        return limits(differ, a, b);
     case BEL_VERB_CONFIGURE:
     case BEL_VERB_PAUSE:
     case BEL_VERB_RESUME:

@@ -76,6 +76,52 @@ void draw_agenda(const struct draw *draw, struct bel_agenda *agenda)
     if (chance(draw, 50)) agenda->topic = draw->topic(draw->context);
 }
 
+struct bel_view draw_resource(const struct draw *draw)
+{
+    static const char *const names[] = {"", "api", "api/search", "api/search/fast", "db"};
+    const char *name = names[random_below(draw->random, 5)];
+    return (struct bel_view){name, strlen(name)};
+}
+
+/* Draws what LIMIT sets: some of all, and now and then a value that is refused. */
+static void draw_values(const struct draw *draw, struct bel_limit *limit)
+{
+    uint64_t end = draw->delay_ms_end;
+    limit->has_rate = chance(draw, 30);
+    limit->rate_count = random_below(draw->random, 5) + !chance(draw, 5);
+    limit->rate_ms = random_below(draw->random, 2 * end) + !chance(draw, 5);
+    limit->has_burst = chance(draw, 20);
+    limit->burst = random_below(draw->random, 4);
+    limit->has_concurrency = chance(draw, 30);
+    limit->concurrency = random_below(draw->random, 5);
+    limit->has_until = chance(draw, 30);
+    limit->until_ms = random_below(draw->random, end);
+    limit->has_breaker = chance(draw, 20) && limit->resource.bytes > 1;
+    limit->breaker_failures = random_below(draw->random, 4);
+    limit->breaker_open_ms = random_below(draw->random, end);
+    limit->breaker_max_ms = chance(draw, 50) ? random_below(draw->random, 4 * end) : 0;
+}
+
+void draw_limit(const struct draw *draw, struct bel_limit *limit)
+{
+    uint64_t what = random_below(draw->random, 20);
+    limit->resource = draw_resource(draw);
+    if (limit->resource.bytes == 0) limit->resource = BEL_VIEW("*");
+    limit->action = BEL_LIMIT_SET;
+    if (what < 11) {
+        draw_values(draw, limit);
+    } else if (what < 13) {
+        limit->action = BEL_LIMIT_LIST;
+        limit->count = (uint32_t)random_below(draw->random, 4);
+    } else if (what < 15) {
+        limit->action = BEL_LIMIT_CLEAR;
+    } else if (what < 16) {
+        limit->action = BEL_LIMIT_CLEAR_ALL;
+    } else if (what < 19) {
+        limit->action = BEL_LIMIT_DELETE;
+    }
+}
+
 void draw_small(const struct draw *draw, struct bel_command *command)
 {
     switch (command->verb) {

@@ -35,6 +35,10 @@ void draw_list(const struct draw *draw, struct bel_list_query *list);
 
 void draw_agenda(const struct draw *draw, struct bel_agenda *agenda);
 
+/* Draws a resource for a timer, or none; a LIMIT of such a resource or of `*`. */
+struct bel_view draw_resource(const struct draw *draw);
+void draw_limit(const struct draw *draw, struct bel_limit *limit);
+
 /* Fills in a command of a verb with few fields: ACK, CANCEL, EXTEND, PURGE, RELEASE, or one that
  * has a target. */
 void draw_small(const struct draw *draw, struct bel_command *command);

@@ -129,6 +129,25 @@ static void keep_steps(struct heard *heard)
     heard->reply.steps.items = copy(heard, heard->reply.steps.items, bytes);
 }
 
+static void keep_limits(struct heard *heard)
+{
+    size_t count = heard->reply.limits.count;
+    struct bel_limit_state *states = piece(heard, count * sizeof *states);
+    for (size_t i = 0; i < count; i++) {
+        states[i] = heard->reply.limits.items[i];
+        size_t bytes = states[i].reports_count * sizeof *states[i].reports;
+        struct bel_limit_report *reports = piece(heard, bytes);
+        for (size_t j = 0; j < states[i].reports_count; j++) {
+            reports[j] = states[i].reports[j];
+            keep(heard, &reports[j].who);
+        }
+        keep(heard, &states[i].name);
+        states[i].reports = reports;
+    }
+    heard->reply.limits.items = states;
+    keep(heard, &heard->reply.limits.cursor);
+}
+
 struct heard *heard_copy(enum bel_verb verb, const struct bel_reply *reply)
 {
     struct heard *heard = calloc(1, sizeof *heard);
@@ -156,6 +175,9 @@ struct heard *heard_copy(enum bel_verb verb, const struct bel_reply *reply)
         break;
     case BEL_VERB_AGENDA:
         keep_steps(heard);
+        break;
+    case BEL_VERB_LIMIT:
+        keep_limits(heard);
         break;
     default:
         break;

@@ -293,6 +293,71 @@ static void what_is_ready_is_not_due_later(struct subject *s)
     }
 }
 
+/* Sets a limit of a resource. */
+static const struct bel_limit_state *limit(struct subject *s, struct bel_limit what)
+{
+    struct bel_command command = {.verb = BEL_VERB_LIMIT};
+    command.limit = what;
+    command.limit.action = BEL_LIMIT_SET;
+    const struct heard *heard = ask(s, &command);
+    CHECK(heard->reply.err == 0);
+    return &heard->reply.limits.items[0];
+}
+
+static void limits_hold_after_reopening(struct subject *s)
+{
+    configure(s, "mail", "lease", "2d");
+    limit(s, (struct bel_limit){.resource = BEL_VIEW("api"), .has_until = true, .until_ms = HOUR});
+    limit(s, (struct bel_limit){
+                 .resource = BEL_VIEW("db"), .has_concurrency = true, .concurrency = 1});
+    limit(s, (struct bel_limit){.resource = BEL_VIEW("slow"),
+                                .has_rate = true,
+                                .rate_count = 1,
+                                .rate_ms = 10 * MINUTE});
+    schedule(s, "mail", .id = "a", .resource = "api/search");
+    schedule(s, "mail", .id = "b", .resource = "db");
+    schedule(s, "mail", .id = "c", .resource = "db");
+    schedule(s, "mail", .id = "d", .resource = "slow");
+    schedule(s, "mail", .id = "e", .resource = "slow");
+    expect_ids(claim(s, "mail", .count = 9), "b", "d");
+    reopen(s, 9 * MINUTE);
+    expect_claim(s, "mail");
+    CHECK(limit(s, (struct bel_limit){.resource = BEL_VIEW("db")})->running == 1);
+    CHECK(ack(s, "b") == 1);
+    expect_ids(claim(s, "mail", .count = 9), "c");
+    advance(s, MINUTE); /* time while closed counts */
+    expect_ids(claim(s, "mail", .count = 9), "e");
+    advance(s, HOUR - 10 * MINUTE - 1);
+    expect_claim(s, "mail");
+    advance(s, 1);
+    expect_ids(claim(s, "mail", .count = 9), "a");
+}
+
+static void breakers_are_as_before_reopening(struct subject *s)
+{
+    struct bel_limit api = {.resource = BEL_VIEW("api")};
+    configure(s, "mail", "retry", "fixed(1ms)");
+    configure(s, "mail", "lease", "2d");
+    schedule(s, "mail", .id = "a", .resource = "api");
+    schedule(s, "mail", .id = "b", .resource = "api");
+    for (int i = 0; i < 5; i++) {
+        const char *id = i % 2 == 0 ? "a" : "b";
+        expect_claim(s, "mail", id);
+        (void)fail(s, id, .kind = BEL_FAIL_RESOURCE, .at_once = true);
+        if (i == 2) reopen(s, 0);
+    }
+    reopen(s, SECOND);
+    CHECK(limit(s, api)->breaker == BEL_BREAKER_OPEN);
+    advance(s, 29 * SECOND);
+    expect_ids(claim(s, "mail", .count = 9), "b");
+    reopen(s, SECOND); /* the probe is still the probe */
+    expect_claim(s, "mail");
+    CHECK(limit(s, api)->breaker == BEL_BREAKER_HALF_OPEN);
+    CHECK(ack(s, "b") == 1);
+    CHECK(limit(s, api)->breaker == BEL_BREAKER_CLOSED);
+    expect_ids(claim(s, "mail", .count = 9), "a");
+}
+
 static const struct test tests[] = {
     TEST(what_is_ready_is_not_due_later),
     TEST(everything_is_still_there),
@@ -312,6 +377,8 @@ static const struct test tests[] = {
     TEST(a_plan_is_followed_as_it_was_said),
     TEST(those_in_a_queue_still_wait),
     TEST(cursors_and_made_ids_are_still_good),
+    TEST(limits_hold_after_reopening),
+    TEST(breakers_are_as_before_reopening),
 };
 
-GROUP(reopening, CAN_REOPEN, tests);
+GROUP(reopening, CAN_REOPEN | CAN_LIMIT, tests);

@@ -95,14 +95,16 @@ static bool comes_before(const struct model *model, const struct timer *a, const
     return a->sequence < b->sequence;
 }
 
-/* Returns whether a timer is the head of its share: the first ready timer. */
+/* Returns whether a timer is the head of its share: the first ready timer whose resource is
+ * open. */
 static bool is_head(struct model *model, const struct timer *one)
 {
-    if (one->state != BEL_READY) return false;
+    if (one->state != BEL_READY || model_resource_closed(model, one)) return false;
     for (size_t i = 0; i < model->timers.count; i++) {
         const struct timer *timer = model_timer_at(model, i);
         if (timer->state != BEL_READY || !same_share(timer, one)) continue;
-        if (comes_before(model, timer, one)) return false;
+        if (!comes_before(model, timer, one)) continue;
+        if (!model_resource_closed(model, timer)) return false;
     }
     return true;
 }
@@ -192,6 +194,7 @@ static void lease(struct model *model, struct timer *timer, const struct bel_cla
     (void)snprintf(timer->token, sizeof timer->token, "lease-%018" PRIu64, ++model->tokens);
     timer->topic->served = ++model->served;
     note_turn(model, timer);
+    model_resource_take(model, timer);
 }
 
 /* Returns the headers of a delivery. An occurrence has two more, with its plan and nominal time. */

@@ -28,6 +28,17 @@ static struct topic *clone_topic(const struct topic *topic)
     return clone;
 }
 
+static struct resource *clone_resource(const struct resource *resource)
+{
+    struct resource *clone = model_alloc(sizeof *clone);
+    *clone = *resource;
+    clone->name = model_copy(model_view(resource->name));
+    for (size_t i = 0; i < resource->reports_count; i++) {
+        clone->reports[i].who = model_copy(model_view(resource->reports[i].who));
+    }
+    return clone;
+}
+
 static struct topic *find_topic(const struct model *from, const struct model *to,
                                 const struct topic *topic)
 {
@@ -65,6 +76,7 @@ struct model *model_clone(const struct model *model)
     assert(model->requests.count == 0 && model->waiting.count == 0 && model->answers.count == 0);
     *clone = *model;
     clone->topics = clone->timers = clone->requests = (struct list){NULL, 0};
+    clone->resources = (struct list){NULL, 0};
     clone->waiting = clone->answers = clone->pieces = (struct list){NULL, 0};
     for (size_t i = 0; i < model->topics.count; i++) {
         model_list_add(&clone->topics, clone_topic(model->topics.items[i]));
@@ -74,6 +86,9 @@ struct model *model_clone(const struct model *model)
         struct timer *copy = clone_timer(timer);
         copy->topic = find_topic(model, clone, timer->topic);
         model_list_add(&clone->timers, copy);
+    }
+    for (size_t i = 0; i < model->resources.count; i++) {
+        model_list_add(&clone->resources, clone_resource(model->resources.items[i]));
     }
     return clone;
 }

@@ -60,6 +60,37 @@ struct turn {
     uint64_t served; /* the model's count of deliveries */
 };
 
+/* A report of a limit. */
+struct report {
+    struct bytes who;
+    int64_t at_ms; /* wall */
+    uint64_t for_ms;
+};
+
+enum {
+    MODEL_REPORTS = 8,
+};
+
+/* A resource that has, or had, a limit. Times are engine ms, unless they say otherwise. */
+struct resource {
+    struct bytes name;
+    uint64_t rate_count, rate_ms, burst, concurrency; /* 0: none */
+    uint64_t breaker_failures, breaker_open_ms, breaker_max_ms;
+    int64_t full_us, until_ms, breaker_until_ms;
+    bool is_open; /* the breaker, also when half open */
+    uint64_t failures, openings;
+    char probe[TOKEN_BYTES + 1]; /* token of the probe; empty: none */
+    struct report reports[MODEL_REPORTS];
+    size_t reports_count;
+};
+
+/* How a lease ends, for the resource. All other ways are neither a success nor a failure. */
+enum ending {
+    ENDING_ACK,
+    ENDING_FAIL,
+    ENDING_LOST,
+};
+
 struct topic {
     char *name;
     struct settings settings;
@@ -129,12 +160,13 @@ struct answer {
 struct model {
     struct bel_backend backend; /* first */
     struct model_options options;
-    struct list topics;   /* struct topic, in order of creation */
-    struct list timers;   /* struct timer, in order of creation */
-    struct list requests; /* struct bel_request, submitted and not applied yet */
-    struct list waiting;  /* struct waiting */
-    struct list answers;  /* struct answer of this turn */
-    struct list pieces;   /* memory that is freed after the turn's answers */
+    struct list topics;    /* struct topic, in order of creation */
+    struct list timers;    /* struct timer, in order of creation */
+    struct list resources; /* struct resource */
+    struct list requests;  /* struct bel_request, submitted and not applied yet */
+    struct list waiting;   /* struct waiting */
+    struct list answers;   /* struct answer of this turn */
+    struct list pieces;    /* memory that is freed after the turn's answers */
 
     int64_t wall_ms, engine_ms, open_ms; /* of this turn */
     int64_t difference_ms;               /* wall - engine, at opening or at the last step */
@@ -241,6 +273,18 @@ void model_serve_waiting(struct model *model);
 void model_end_waits(struct model *model);
 /* Forgets when the shares of a topic were served. */
 void model_forget_turns(struct topic *topic);
+
+/* resources.c */
+/* Returns whether a resource that a timer needs is closed. */
+bool model_resource_closed(struct model *model, const struct timer *timer);
+void model_resource_take(struct model *model, const struct timer *timer);
+/* Called before a timer loses its lease. */
+void model_resource_end(struct model *model, const struct timer *timer, enum ending ending);
+/* Limits a resource; returns until when. */
+int64_t model_resource_limit(struct model *model, struct bel_view name, uint64_t ms,
+                             struct bel_view who);
+void model_resource_free(struct resource *resource);
+int model_limit(struct model *model, const struct bel_limit *limit, struct bel_reply *reply);
 
 /* The verbs. Each fills in the reply and returns 0, or returns an error. model_refuse() sets the
  * text of an error and returns the error. */

@@ -43,6 +43,7 @@ static void take_back(struct model *model, struct timer *timer)
 {
     char reason[REASON_BYTES];
     bool counts = counts_as_crash(model, timer);
+    model_resource_end(model, timer, ENDING_LOST);
     if (counts) {
         timer->crashes++;
         model_note(model, timer, BEL_OUTCOME_CRASHED, BEL_VIEW("lease lost"));
@@ -74,6 +75,7 @@ int model_ack(struct model *model, const struct bel_ack *command, struct bel_rep
     for (size_t i = 0; i < command->tokens_count; i++) {
         struct timer *timer = model_timer_of_token(model, command->tokens[i]);
         if (timer == NULL) continue;
+        model_resource_end(model, timer, ENDING_ACK);
         if (command->has_result) timer->result = model_copy(command->result);
         model_finish(model, timer, BEL_DONE, (struct bel_view){NULL, 0});
         reply->count++;
@@ -159,6 +161,14 @@ static int fail_limited(struct model *model, struct timer *timer, const struct b
 {
     uint64_t delay_ms = command->has_delay ? command->delay_ms : LIMITED_MS;
     if (!model_reaches(model, delay_ms)) return model_refuse(reply, BEL_EINVAL, "delay");
+    if (timer->resource.count > 0) {
+        int64_t until_ms = model_resource_limit(model, model_view(timer->resource), delay_ms,
+                                                model_view(timer->worker));
+        model_give_back(timer);
+        reply->verdict.state = BEL_READY;
+        reply->verdict.due.ms = until_ms + model->difference_ms;
+        return 0;
+    }
     release_in(model, timer, delay_ms);
     say_scheduled(model, timer, reply);
     return 0;
@@ -175,6 +185,7 @@ int model_fail(struct model *model, const struct bel_fail *command, struct bel_r
     bool goes_on = next_attempt(model, timer, command, &delay_ms);
     if (!model_reaches(model, delay_ms)) return model_refuse(reply, BEL_EINVAL, "delay");
 
+    if (command->kind == BEL_FAIL_RESOURCE) model_resource_end(model, timer, ENDING_FAIL);
     struct bel_view reason = model_cut(command->reason);
     timer->attempts++;
     model_note(model, timer, BEL_OUTCOME_FAILED, reason);

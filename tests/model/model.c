@@ -113,6 +113,8 @@ static int apply(struct model *model, const struct bel_command *command, struct 
     case BEL_VERB_JOB_PAUSE:
     case BEL_VERB_JOB_RESUME:
         return BEL_EUNSUPPORTED;
+    case BEL_VERB_LIMIT:
+        return model_limit(model, &command->limit, reply);
     case BEL_VERB_CLAIM:
     case BEL_VERBS:
         break;
@@ -284,6 +286,10 @@ void model_destroy(struct model *model)
     for (size_t i = 0; i < model->waiting.count; i++) {
         free(model->waiting.items[i]);
     }
+    for (size_t i = 0; i < model->resources.count; i++) {
+        model_resource_free(model->resources.items[i]);
+    }
+    free(model->resources.items);
     free(model->timers.items);
     free(model->topics.items);
     free(model->requests.items);

@@ -385,6 +385,7 @@ static void configure_all(struct world *world)
 static void choose_features(struct world *world)
 {
     world->features = (unsigned)random_u64(&world->random) & 0x1ff;
+    if (world->seed % 2 == 1) world->features |= RESOURCES;
     if (has(world, STEPS)) world->features &= ~(unsigned)RETENTION;
     if (world->seed % DIRECTORY_EVERY == 0) world->features |= DIRECTORY;
     if (random_below(&world->press, 3) == 0) world->features |= PRESSURE;

@@ -44,6 +44,7 @@ enum feature {
     WAITS = 1 << 7,
     SPREAD = 1 << 8,
     PRESSURE = 1 << 10,
+    RESOURCES = 1 << 11,
     DIRECTORY = 1 << 9, /* the engine is closed and opened again in it */
 };
 

@@ -112,6 +112,8 @@ static void choose_schedule(struct world *world, struct asked *asked, struct bel
     spec->has_priority = chance(world, 50);
     spec->priority = (uint8_t)(127 + below(world, 3));
     spec->conflict = chance(world, 50) ? BEL_CONFLICT_REPLACE : (enum bel_conflict)below(world, 5);
+    struct draw draw = draw_of(world);
+    if (has(world, RESOURCES)) spec->resource = draw_resource(&draw);
     if (has(world, GROUPS)) spec->group = view(group_names[below(world, 3)]);
     spec->retry = view(retries[below(world, 5)]);
     spec->lease_ms = chance(world, 30) ? 1 + below(world, 30) : 0;
@@ -199,9 +201,10 @@ enum bel_verb choose_verb(struct world *world)
         {BEL_VERB_LIST, 4},      {BEL_VERB_REVIVE, 4},  {BEL_VERB_PURGE, 2},
         {BEL_VERB_TOPIC, 3},     {BEL_VERB_TOPICS, 1},  {BEL_VERB_CONFIGURE, 2},
         {BEL_VERB_PAUSE, 1},     {BEL_VERB_RESUME, 3},  {BEL_VERB_AGENDA, 2},
-        {BEL_VERB_EXPLAIN, 1},
+        {BEL_VERB_EXPLAIN, 1},   {BEL_VERB_LIMIT, 5},
     };
-    return draw_verb(&world->random, weights, sizeof weights / sizeof weights[0]);
+    size_t count = sizeof weights / sizeof weights[0];
+    return draw_verb(&world->random, weights, has(world, RESOURCES) ? count : count - 1);
 }
 
 /* Fills in a command, except for names that differ between the sides. */
@@ -224,6 +227,9 @@ static void choose_command(struct world *world, struct asked *asked, struct bel_
         return;
     case BEL_VERB_CONFIGURE:
         choose_configure(world, asked, command);
+        return;
+    case BEL_VERB_LIMIT:
+        draw_limit(&draw, &command->limit);
         return;
     case BEL_VERB_AGENDA:
         choose_agenda(world, &command->agenda);

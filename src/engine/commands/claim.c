@@ -74,16 +74,32 @@ static int hold(struct bel_engine *engine, const struct bel_found *found)
     return err ? err : bel__picker_hold(&topic->picker, &standing, true);
 }
 
-/* Finds the next timer of a topic, and ends expired ones on the way. Returns BEL_ENOTFOUND if there
- * is none; or BEL_DO_LATER if the next one has expired and this turn may end no more. */
+/* Returns whether `*` is closed. Then no topic delivers. */
+static bool is_all_closed(struct bel_engine *engine)
+{
+    struct bel_closed closed;
+    if (!bel__resources_are_closed(engine, &closed)) return false;
+    bel__resource_expect(engine, &closed);
+    return true;
+}
+
+/* Finds the next timer of a topic; ends expired ones and parks those of closed resources on the
+ * way. Returns BEL_ENOTFOUND if there is none; or BEL_DO_LATER if this turn may end or park no
+ * more. */
 static int next_timer(struct bel_engine *engine, struct bel_topic_state *topic,
                       struct bel_found *found)
 {
     const struct bel_settings *settings = bel__topic_settings(topic);
     struct bel_pick pick;
-    if (topic->is_paused) return BEL_ENOTFOUND;
+    struct bel_closed closed;
+    if (topic->is_paused || is_all_closed(engine)) return BEL_ENOTFOUND;
     while (bel__picker_pick(&topic->picker, settings->concurrency,
                             topic->numbers[BEL_NUMBER_SHARES], &pick)) {
+        if (pick.line != NULL &&
+            bel__resource_is_closed(engine, bel__resource_of(pick.gate), &closed)) {
+            if (!bel__resource_park(engine, pick.line, &closed)) return BEL_DO_LATER;
+            continue;
+        }
         struct bel_key key = bel__ready_key(topic, &pick.ready);
         int err = bel__timer_load_leased(engine, &key, NULL, found);
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
@@ -231,6 +247,15 @@ static int check(struct bel_engine *engine, const struct bel_claim *claim, struc
     return 0;
 }
 
+/* Marks the topics of a claim that waits for `*`: nothing else will when it opens. */
+static void stay_hot(struct bel_engine *engine, const struct bel_claim *claim)
+{
+    for (size_t i = 0; i < claim->topics_count; i++) {
+        struct bel_topic_state *topic = bel__topic_find(&engine->topics, claim->topics[i]);
+        if (topic != NULL) bel__wait_mark(engine, topic);
+    }
+}
+
 int bel__do_claim(struct bel_engine *engine, struct bel_request *request)
 {
     int err = check(engine, &request->command.claim, &request->own.reply);
@@ -240,12 +265,15 @@ int bel__do_claim(struct bel_engine *engine, struct bel_request *request)
     if (err != 0 && !(err == BEL_DO_LATER && waits)) return err;
     if (request->own.reply.deliveries.count > 0 || !waits) return 0;
     err = bel__wait_park(engine, request);
-    return err ? err : BEL_DO_WAIT;
+    if (err) return err;
+    if (is_all_closed(engine)) stay_hot(engine, &request->command.claim);
+    return BEL_DO_WAIT;
 }
 
 void bel__claims_serve(struct bel_engine *engine)
 {
     struct bel_request *request;
+    if (is_all_closed(engine)) return; /* hot topics stay hot */
     while (!engine->broken && (request = bel__wait_first(engine)) != NULL) {
         int err = deliver_all(engine, request);
         if (err == BEL_EBUSY) { /* the batch is full: continue in the next */
@@ -253,6 +281,7 @@ void bel__claims_serve(struct bel_engine *engine)
             return;
         }
         bool is_empty = err == 0 && request->own.reply.deliveries.count == 0;
+        if (is_empty && is_all_closed(engine)) return;
         if (is_empty || err == BEL_DO_LATER) {
             bel__wait_cool(engine, request);
             continue;

@@ -41,6 +41,7 @@ int bel__do_job_cancel(struct bel_engine *engine, struct bel_request *request);
 int bel__do_job_list(struct bel_engine *engine, struct bel_request *request);
 int bel__do_job_pause(struct bel_engine *engine, struct bel_request *request);
 int bel__do_job_resume(struct bel_engine *engine, struct bel_request *request);
+int bel__do_limit(struct bel_engine *engine, struct bel_request *request);
 
 /* Serves parked claims in the order in which they came. */
 void bel__claims_serve(struct bel_engine *engine);

@@ -29,7 +29,9 @@ static int load_leased(struct bel_engine *engine, struct bel_lease *lease, struc
 static int find_leased(struct bel_engine *engine, struct bel_view token, struct bel_found *out)
 {
     struct bel_lease *lease = bel__lease_by_token(engine, token);
-    return lease == NULL ? BEL_ESTALE : load_leased(engine, lease, out);
+    if (lease == NULL) return BEL_ESTALE;
+    lease->ending = BEL_LEASE_END_OTHER;
+    return load_leased(engine, lease, out);
 }
 
 static int refuse_stale(struct bel_reply *reply)
@@ -59,6 +61,7 @@ static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view
     struct bel_found found;
     if (lease == NULL) return BEL_ESTALE;
     bool is_kept = bel__timer_is_kept(lease->topic, BEL_DONE);
+    lease->ending = BEL_LEASE_END_ACK;
     if (lease->is_bare && !is_kept) return bel__timer_end_bare(engine, lease);
     int err = load_leased(engine, lease, &found);
     if (err) return err;
@@ -195,6 +198,40 @@ static int fail(struct bel_engine *engine, struct bel_found *found, const struct
     return put_off(engine, found, time);
 }
 
+/* Reports a limit of the resource of a leased timer. The name of the worker is in the lease's
+ * row. */
+static int report_limit(struct bel_engine *engine, const struct bel_found *found, uint64_t delay_ms)
+{
+    struct bel_key key = bel__key_in(&found->key, BEL_TABLE_LEASES);
+    struct bel_lease_row row;
+    struct bel_view value;
+    int err = bel__store_get(engine->store, &key, &value);
+    if (err == 0) err = bel__lease_read(value, &row);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    return bel__resource_limit(engine, found->lease->resource, delay_ms, row.worker);
+}
+
+/* FAIL of the kind `limited`: spends no attempt. With a resource, the resource is limited, and the
+ * timer waits for it at its old place; without one, the timer is put off. */
+static int fail_limited(struct bel_engine *engine, struct bel_found *found,
+                        const struct bel_fail *command, struct bel_verdict *out)
+{
+    uint64_t delay_ms = command->has_delay ? command->delay_ms : LIMITED_MS, time = 0;
+    int err = bel__times_after(&engine->now, delay_ms, &time);
+    if (err) return err;
+    if (found->lease->resource == NULL) {
+        *out = (struct bel_verdict){.state = BEL_SCHEDULED, .due = wall_of(engine, time)};
+        return put_off(engine, found, time);
+    }
+    struct bel_resource *resource = found->lease->resource;
+    err = bel__rows_reserve(&engine->rows, 1, 0, BEL_STORE_END);
+    if (err == 0) err = report_limit(engine, found, delay_ms);
+    if (err) return err;
+    *out = (struct bel_verdict){.state = BEL_READY, .due = wall_of(engine, resource->limits.until)};
+    bel__timer_give_back(engine, found);
+    return 0;
+}
+
 int bel__do_fail(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_fail *command = &request->command.fail;
@@ -205,11 +242,9 @@ int bel__do_fail(struct bel_engine *engine, struct bel_request *request)
     if (err) return err;
     struct bel_verdict verdict = {.state = BEL_SCHEDULED};
     if (command->kind == BEL_FAIL_LIMITED && !command->dead) {
-        uint64_t delay_ms = command->has_delay ? command->delay_ms : LIMITED_MS, time = 0;
-        err = bel__times_after(&engine->now, delay_ms, &time);
-        if (err == 0) err = put_off(engine, &found, time);
-        verdict.due = wall_of(engine, time);
+        err = fail_limited(engine, &found, command, &verdict);
     } else {
+        if (command->kind == BEL_FAIL_RESOURCE) found.lease->ending = BEL_LEASE_END_FAIL;
         err = fail(engine, &found, command, &verdict);
     }
     if (err) return err;

@@ -351,6 +351,18 @@ static int check_job_row(struct walk *walk, const struct row *row)
     return what != NULL ? damaged(walk, &row->key, what) : err;
 }
 
+/* The engine has decoded the row when it was opened; its key must be that of its name. */
+static int check_resource(struct walk *walk, const struct row *row)
+{
+    struct bel_resource_row resource;
+    if (bel__resource_row_read(row->value, &resource) != 0) {
+        return damaged(walk, &row->key, "it cannot be decoded");
+    }
+    struct bel_key key = bel__resource_key(walk->engine, resource.name);
+    return bel__key_compare(&key, &row->key) == 0 ? 0
+                                                  : damaged(walk, &row->key, "its name is another");
+}
+
 static int check_row(struct walk *walk, const struct row *row)
 {
     switch (row->place.table) {
@@ -381,6 +393,8 @@ static int check_row(struct walk *walk, const struct row *row)
     case BEL_TABLE_EXPIRIES:
         walk->expiries++;
         return 0;
+    case BEL_TABLE_RESOURCES:
+        return check_resource(walk, row);
     default:
         return check_job_row(walk, row);
     }

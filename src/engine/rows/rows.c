@@ -38,8 +38,10 @@ int bel__rows_reserve(struct bel_rows *rows, size_t count, size_t bytes, enum be
 {
     const struct bel_counts *counts = &rows->counts;
     size_t topics = rows->topic_rows, more = NUMBERS_MORE + 1;
-    count += topics + counts->dirty_count + more;
-    bytes += (topics + more) * NUMBERS_BYTES + bel__counts_row_bytes(counts, more);
+    size_t resources = rows->resource_rows + rows->resource_more;
+    count += topics + counts->dirty_count + more + resources;
+    bytes += (topics + more) * NUMBERS_BYTES + bel__counts_row_bytes(counts, more) +
+             resources * BEL_RESOURCE_ROW_BYTES;
     struct bel_room wanted = {count, bytes, use};
     struct bel_room ample = {count + MORE_ROWS, bytes + MORE_BYTES, use};
     if (has_room(rows, &wanted) || find_room(rows, &ample) == 0) return 0;

@@ -66,6 +66,8 @@ static uint64_t of_timer(struct bel_engine *engine, const struct bel_target *tar
 static uint64_t of_claim(struct bel_engine *engine, const struct bel_claim *claim)
 {
     uint64_t batch = 0;
+    const struct bel_changes *changes = &engine->rows.changes;
+    if (bel__resources_are_used(&engine->resources)) return bel__changes_of_all(changes);
     for (size_t i = 0; i < claim->topics_count; i++) {
         batch = later(batch, of_topic(engine, claim->topics[i]));
     }
@@ -80,8 +82,11 @@ uint64_t bel__dependency(struct bel_engine *engine, const struct bel_request *re
     case BEL_VERB_GET:
         return of_timer(engine, &command->target);
     case BEL_VERB_TOPIC:
-    case BEL_VERB_EXPLAIN:
         return of_topic(engine, command->target.topic);
+    case BEL_VERB_EXPLAIN:
+        return bel__resources_are_used(&engine->resources)
+                   ? bel__changes_of_all(changes)
+                   : of_topic(engine, command->target.topic);
     case BEL_VERB_LIST:
         return of_topic(engine, command->list.topic);
     case BEL_VERB_AGENDA:

@@ -71,11 +71,14 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made,
     if (err) goto give;
     err = bel_wheel_arm(leases->wheel, lease->end, BEL_PRIORITY_DEFAULT, index, &lease->timer);
     if (err) goto forget;
-    struct bel_standing standing = bel__ready_standing(engine, record);
-    err = bel__picker_lease(&lease->topic->picker, &standing, !lease->is_old, &lease->share);
+    struct bel_standing standing = bel__ready_share(record);
+    err = bel__resource_take(engine, record->resource, &lease->resource);
     if (err) goto disarm;
+    err = bel__picker_lease(&lease->topic->picker, &standing, !lease->is_old, &lease->share);
+    if (err) goto leave;
     err = bel__job_lease(&engine->job_marks, lease->job);
     if (err) goto unlease;
+    bel__resource_enter(engine, lease->resource, &lease->key, !lease->is_old);
     lease->topic->leased++;
     assert(lease->topic->leased == lease->topic->picker.leased);
     *out = lease;
@@ -83,6 +86,8 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made,
 
 unlease:
     bel__picker_unlease(&lease->topic->picker, lease->share);
+leave:
+    bel__resource_leave(engine, lease->resource);
 disarm:
     bel_wheel_cancel(leases->wheel, lease->timer);
 forget:
@@ -172,6 +177,7 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
     bel__picker_unlease(&lease->topic->picker, lease->share);
     bel__job_unlease(&engine->job_marks, lease->job);
     lease->topic->leased--;
+    bel__resource_end(engine, lease->resource, &lease->key, lease->ending);
     engine->events->freed(engine, lease->topic); /* one more timer fits into the concurrency */
     bel__slab_give(&leases->slab, index_of(engine, lease));
 }

@@ -11,9 +11,11 @@
 #include "core/map.h"
 #include "core/slab.h"
 #include "engine/rows/key.h"
+#include "engine/state/limits.h"
 
 struct bel_engine;
 struct bel_found;
+struct bel_resource;
 struct bel_share;
 struct bel_topic_state;
 
@@ -21,13 +23,15 @@ struct bel_topic_state;
 struct bel_lease {
     struct bel_key key; /* of the leased timer */
     struct bel_topic_state *topic;
-    struct bel_share *share; /* whose leases include it */
-    bel_timer_t timer;       /* in leases.wheel */
+    struct bel_share *share;       /* whose leases include it */
+    struct bel_resource *resource; /* NULL: none */
+    bel_timer_t timer;             /* in leases.wheel */
     uint64_t end, lease_ms, due;
     uint64_t job; /* number of the task's job, or 0 */
     uint8_t secret[BEL_TOKEN_SECRET_BYTES];
-    bool is_bare; /* the timer is bare: bel__record_is_bare() */
-    bool is_old;  /* was loaded when the engine was opened */
+    bool is_bare;              /* the timer is bare: bel__record_is_bare() */
+    bool is_old;               /* was loaded when the engine was opened */
+    enum bel_lease_end ending; /* how the lease ends, for the resource; set before it is dropped */
 };
 
 enum {

@@ -39,10 +39,19 @@ static double score_of(const struct bel_record *record)
     return 10.0 * job->priority + job->depth - 5.0 * (double)retries + 0.1 * job->cost;
 }
 
-struct bel_standing bel__ready_standing(struct bel_engine *engine, const struct bel_record *record)
+struct bel_standing bel__ready_share(const struct bel_record *record)
 {
-    (void)engine;
     return (struct bel_standing){.share = record->group, .is_job = record->job.number != 0};
+}
+
+struct bel_standing bel__ready_standing(const struct bel_engine *engine,
+                                        const struct bel_record *record)
+{
+    struct bel_standing standing = bel__ready_share(record);
+    if (record->resource.bytes == 0) return standing;
+    struct bel_resource *resource = bel__resource_find(engine, record->resource);
+    if (resource != NULL) standing.gate = &resource->gate;
+    return standing;
 }
 
 struct bel_ready bel__ready_of(const struct bel_place *place, const struct bel_record *record)
@@ -74,19 +83,33 @@ void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic)
         topic->is_partial[lane] = true;
         bel__wake_lane(engine, topic, lane, 0);
     }
-    topic->has_late_tick = false;
+    topic->has_late_tick = topic->has_passed_over = false;
     engine->is_behind = true;
 }
 
 int bel__ready_add(struct bel_engine *engine, struct bel_topic_state *topic,
                    const struct bel_place *place, const struct bel_record *record)
 {
-    struct bel_standing standing = bel__ready_standing(engine, record);
+    struct bel_standing standing = bel__ready_share(record);
     struct bel_ready ready = bel__ready_of(place, record);
+    struct bel_resource *resource = NULL;
     assert(place->topic == topic->number && place->time >> 63 == 0);
     assert(place->time <= bel__lane_now(&engine->now, place->lane)); /* never early */
-    int err = bel__picker_add(&topic->picker, &standing, &ready);
+    int err = bel__resource_take(engine, record->resource, &resource);
     if (err) return err;
+    if (resource != NULL) {
+        if (bel__picker_parked(&topic->picker) >= engine->ready_max &&
+            bel__resource_pass_over(engine, resource)) {
+            topic->has_passed_over = true;
+            return 0;
+        }
+        standing.gate = &resource->gate;
+    }
+    err = bel__picker_add(&topic->picker, &standing, &ready);
+    if (err) {
+        bel__resource_leave(engine, resource);
+        return err;
+    }
     bel__wait_mark(engine, topic);
     return 0;
 }
@@ -108,13 +131,18 @@ void bel__ready_enter(struct bel_engine *engine, struct bel_topic_state *topic,
     }
 }
 
+uint64_t bel__ready_open_count(const struct bel_topic_state *topic)
+{
+    return bel__picker_count(&topic->picker) - bel__picker_parked(&topic->picker);
+}
+
 /* Wakes the partial lanes for the next turn, if the picker has room again. */
 static void read_on(struct bel_engine *engine, struct bel_topic_state *topic)
 {
     assert(topic->is_partial[BEL_LANE_ENGINE] || topic->is_partial[BEL_LANE_WALL]);
     uint64_t room = engine->ready_max - engine->ready_max / PARTS;
     for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
-        if (!topic->is_partial[lane] || bel__picker_count(&topic->picker) > room) continue;
+        if (!topic->is_partial[lane] || bel__ready_open_count(topic) > room) continue;
         bel__wake_lane(engine, topic, lane, bel__lane_now(&engine->now, lane));
         engine->is_behind = true;
     }
@@ -129,8 +157,9 @@ void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
     struct bel_standing standing = bel__ready_standing(engine, record);
     struct bel_ready ready = bel__ready_of(&place, record);
     bool was_there = bel__picker_remove(&topic->picker, &standing, &ready);
-    assert(was_there);
+    assert(was_there || topic->has_passed_over);
     (void)was_there;
+    if (standing.gate != NULL) bel__resource_leave(engine, bel__resource_of(standing.gate));
     if (topic->is_partial[0] || topic->is_partial[1]) read_on(engine, topic);
 }
 

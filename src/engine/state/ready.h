@@ -24,11 +24,16 @@ void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
 void bel__ready_tick(struct bel_engine *engine, struct bel_topic_state *topic,
                      const struct bel_key *key);
 
-/* Return where a timer stands in the picker of its topic, in which form the picker has it, and the
- * key of a timer in the picker. */
-struct bel_standing bel__ready_standing(struct bel_engine *engine, const struct bel_record *record);
+/* Return the share of a timer; its share and the gate of its resource; in which form the picker has
+ * it; and the key of a timer in the picker. */
+struct bel_standing bel__ready_share(const struct bel_record *record);
+struct bel_standing bel__ready_standing(const struct bel_engine *engine,
+                                        const struct bel_record *record);
 struct bel_ready bel__ready_of(const struct bel_place *place, const struct bel_record *record);
 struct bel_key bel__ready_key(const struct bel_topic_state *topic, const struct bel_ready *ready);
+
+/* Returns the number of ready timers in memory that are not parked. */
+uint64_t bel__ready_open_count(const struct bel_topic_state *topic);
 
 /* Empties the picker. The lanes are read again from the start. */
 void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic);

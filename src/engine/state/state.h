@@ -9,8 +9,8 @@
  *     by time       retention  plan_ring ---> expiry
  *     plans         occurrence ---> plan ---> plan_rule, plan_bounds
  *     timers        timer: change one ---> timer_lookup: find one
- *     memory        ready  lease  wait  wakes  topic  settings  answers  dependency  times
- *                   pressure  job_marks
+ *     memory        ready, lease ---> resource ---> wait, resource_row, limits
+ *                   wakes  topic  settings  answers  dependency  times  pressure  job_marks
  *     order         picker, picker_check ---> share
  *
  * timer and lease report their changes to reactions, through a table: timer_events.h.
@@ -29,6 +29,7 @@
 #include "engine/state/plan_bounds.h"
 #include "engine/state/pressure.h"
 #include "engine/state/request_list.h"
+#include "engine/state/resource.h"
 #include "engine/state/timer_events.h"
 #include "engine/state/times.h"
 #include "engine/state/topic.h"
@@ -68,6 +69,7 @@ struct bel_engine {
     struct bel_topics topics;
     struct bel_wakes wakes;
     struct bel_leases leases;
+    struct bel_resources resources;
     struct bel_plan_bounds bounds;
     struct bel_expiry expiry;
     struct bel_migration migration;

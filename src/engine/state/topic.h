@@ -41,6 +41,7 @@ struct bel_topic_state {
     bool has_number_row;
     bool has_late_tick;
     bool is_near_depth;            /* its depth is at the level critical: pressure.h */
+    bool has_passed_over;          /* due timers whose resource was closed are not in memory */
     bool is_expiry_behind;         /* is in engine->expiry's list */
     struct bel_settings *settings; /* NULL: all defaults */
     struct bel_topic_state *next_dirty;
