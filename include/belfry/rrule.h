@@ -16,21 +16,21 @@
  * Every rule has a start, a local time, which replaces DTSTART: no time is before it, intervals are
  * counted from it, and it supplies what the rule leaves open (FREQ=MONTHLY alone means the start's
  * day of the month, at its time of day). The start itself is a time only if the rule matches it.
- * Times in UNTIL and EXDATE are local, or UTC with a Z, and are exact. Invalid are: dates without a
- * time, TZID, RDATE, EXRULE and the RSCALE of RFC 7529.
+ * Times in UNTIL and EXDATE are local, or UTC with a Z, and are exact; UNTIL may be a date, whose
+ * last second is the end. Invalid are: other dates without a time, RDATE, EXRULE and the RSCALE of
+ * RFC 7529.
  *
- *     FREQ                         by
- *     SECONDLY MINUTELY HOURLY     BYHOUR BYMINUTE BYSECOND
- *     DAILY                        and BYMONTH BYMONTHDAY BYDAY
- *     WEEKLY                       and BYMONTH BYDAY
- *     MONTHLY                      and BYMONTH BYMONTHDAY BYDAY (1MO, -1FR) BYSETPOS
- *     YEARLY                       and BYYEARDAY or BYWEEKNO instead of BYMONTH, BYMONTHDAY
+ *     FREQ                              by
+ *     SECONDLY MINUTELY HOURLY DAILY    BYHOUR BYMINUTE BYSECOND BYMONTH BYMONTHDAY BYDAY
+ *     WEEKLY                            without BYMONTHDAY
+ *     MONTHLY                           and numbers in BYDAY (1MO, -1FR)
+ *     YEARLY                            and BYYEARDAY or BYWEEKNO instead of BYMONTH, BYMONTHDAY
  *
- * The other combinations that the RFC allows are invalid, because their search would be unbounded
- * or their meaning is unclear: days and months with a frequency of less than a day; BYSETPOS with
- * several times a day, or in YEARLY with several months. Also invalid are second 60 (no clock of
- * Belfry shows it), a rule without a time within 400 years, and values above the limits below. With
- * BYWEEKNO, INTERVAL counts years of whole weeks.
+ * BYSETPOS, with any of them, chooses from all times of one period of FREQ, a week from WKST on;
+ * the first period counts as a whole, also before the start. The other combinations that the RFC
+ * allows are invalid. Also invalid are second 60 (no clock of Belfry shows it), a rule without a
+ * time within 400 years, and values above the limits below. With BYWEEKNO, INTERVAL counts years of
+ * whole weeks.
  *
  * COUNT counts the local times that the rule matches, including those that EXDATE removes or that
  * fall into a gap, so that the last one is the same in every zone.
@@ -47,6 +47,7 @@
 #include "belfry/declare.h"
 #include "belfry/error.h"
 #include "belfry/text.h"
+#include "belfry/view.h"
 #include "belfry/zone.h"
 
 #include <stdbool.h>
@@ -83,6 +84,10 @@ const char *bel_rrule_text(const struct bel_rrule *rrule);
  * BEL_ERANGE if there is none within 400 years; or BEL_ENOMEM. */
 BEL_CHECKED int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_zone_when *when,
                                int64_t utc, int64_t *out);
+
+/* Finds the zone in DTSTART;TZID=ZONE:20260131T090000, which may come before the rule of a plan
+ * (bel_plan_create()). Returns whether there is one. */
+bool bel_rrule_zone(struct bel_view text, struct bel_view *zone);
 
 BEL_END_DECLARATIONS
 #endif

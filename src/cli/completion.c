@@ -104,6 +104,7 @@ static const struct choice next[] = {
     {"tz", "time zone of the rule (default UTC)", FOLLOWS_VALUE, NULL},
     {"from", "print times after this time (default now)", FOLLOWS_VALUE, NULL},
     {"count", "number of times to print (default 5)", FOLLOWS_VALUE, NULL},
+    {"back", "print the times up to now instead", FOLLOWS_NOTHING, NULL},
     {"gap", "what to do with a local time that a clock change skips", FOLLOWS_VALUE,
      WORDS("next", "skip")},
     {"fold", "what to do with a local time that a clock change repeats", FOLLOWS_VALUE,

@@ -24,10 +24,14 @@ enum {
     NOTES_MAX = 20,
     NOTES_AHEAD_MS = 3 * 3600 * 1000, /* a clock change just after the last time is noted, too */
     TEXT_BYTES = 1024,
+    BACK_MS_FIRST = 3600 * 1000, /* how far --back looks first */
 };
 
+#define BACK_MS_MAX (INT64_C(800) * 366 * 24 * 3600 * 1000)
+
 static const char usage[] =
-    "usage: belfry next RULE [--tz ZONE] [--from TIME] [-n N] [--gap P] [--fold P] [--json]\n"
+    "usage: belfry next RULE [--tz ZONE] [--from TIME] [-n N] [--back] [--gap P] [--fold P]\n"
+    "                   [--json]\n"
     "\n"
     "    RULE         a cron rule '0 9 * * 1-5' or '@daily', an interval '5m' or '@every 5m',\n"
     "                 or a recurrence rule 'FREQ=WEEKLY;BYDAY=MO,WE'\n"
@@ -35,6 +39,7 @@ static const char usage[] =
     "    --from TIME  print times after TIME (default now), e.g. 2026-06-01T09:00:00Z, or\n"
     "                 local in ZONE: '2026-06-01 09:00', 'tomorrow 09:00'\n"
     "    -n N         number of times to print (default 5)\n"
+    "    --back       print the N times up to TIME instead: when did it last run\n"
     "    --gap P      what to do with a local time that a clock change skips: next\n"
     "                 (default), skip\n"
     "    --fold P     what to do with a local time that a clock change repeats: first\n"
@@ -46,7 +51,7 @@ struct arguments {
     enum bel_gap gap;
     enum bel_fold fold;
     long count;
-    bool is_json;
+    bool is_json, is_back;
 };
 
 static int refuse_option(const char *name, const char *value, const char *expected)
@@ -80,6 +85,9 @@ static int read_option(struct arguments *arguments, int name)
     case 'j':
         arguments->is_json = true;
         return CLI_OK;
+    case 'b':
+        arguments->is_back = true;
+        return CLI_OK;
     case 'g':
         found = find_word(optarg, gaps);
         if (found < 0) return refuse_option("--gap", optarg, "next or skip");
@@ -106,11 +114,15 @@ static int read_option(struct arguments *arguments, int name)
 /* Parses the arguments. Returns -1 on success, otherwise the exit status. */
 static int read_arguments(struct arguments *arguments, int argc, char **argv)
 {
-    static const struct option names[] = {
-        {"tz", required_argument, NULL, 'z'},    {"from", required_argument, NULL, 'f'},
-        {"gap", required_argument, NULL, 'g'},   {"fold", required_argument, NULL, 'F'},
-        {"count", required_argument, NULL, 'n'}, {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},        {0}};
+    static const struct option names[] = {{"tz", required_argument, NULL, 'z'},
+                                          {"from", required_argument, NULL, 'f'},
+                                          {"gap", required_argument, NULL, 'g'},
+                                          {"fold", required_argument, NULL, 'F'},
+                                          {"count", required_argument, NULL, 'n'},
+                                          {"json", no_argument, NULL, 'j'},
+                                          {"back", no_argument, NULL, 'b'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     int name;
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the program has one thread by then */
     while ((name = getopt_long(argc, argv, "n:h", names, NULL)) != -1) {
@@ -160,29 +172,62 @@ static int read_from(const struct arguments *arguments, struct bel_zones *zones,
     return CLI_FAILED;
 }
 
+static void print_one(const struct arguments *arguments, const struct bel_zone *zone,
+                      struct bel_wall time, bool is_first)
+{
+    char text[BEL_INSTANT_BYTES];
+    (void)bel_instant_print(time, text, sizeof text);
+    if (arguments->is_json) {
+        printf("%s\"%s\"", is_first ? "" : ", ", text);
+        return;
+    }
+    printf("  %s", text);
+    if (zone != bel_zone_utc() && strcmp(bel_zone_name(zone), "UTC") != 0) {
+        (void)bel_instant_print_zoned(time, zone, text, sizeof text);
+        printf("  %s", text);
+    }
+    printf("\n");
+}
+
 /* Prints the times and sets `*last` to the last of them. Returns 0 or BEL_ENOMEM. */
 static int print_times(const struct arguments *arguments, const struct bel_plan *plan,
                        const struct bel_zone *zone, struct bel_wall from, struct bel_wall *last)
 {
-    char text[BEL_INSTANT_BYTES];
     int err = 0;
     *last = from;
     for (long i = 0; i < arguments->count; i++) {
         err = bel_plan_next(plan, *last, (uint64_t)i, last);
         if (err) break;
-        (void)bel_instant_print(*last, text, sizeof text);
-        if (arguments->is_json) {
-            printf("%s\"%s\"", i > 0 ? ", " : "", text);
-            continue;
-        }
-        printf("  %s", text);
-        if (zone != bel_zone_utc() && strcmp(bel_zone_name(zone), "UTC") != 0) {
-            (void)bel_instant_print_zoned(*last, zone, text, sizeof text);
-            printf("  %s", text);
-        }
-        printf("\n");
+        print_one(arguments, zone, *last, i == 0);
     }
     return err == BEL_ERANGE ? 0 : err; /* BEL_ERANGE: the rule has no more times */
+}
+
+/* Prints the last times up to `to`, the latest first. The search begins ever earlier, twice as far
+ * each time, until it finds enough; the times are kept in a ring. */
+static int print_back(const struct arguments *arguments, const struct bel_plan *plan,
+                      const struct bel_zone *zone, struct bel_wall to)
+{
+    size_t room = (size_t)arguments->count, found = 0;
+    struct bel_wall *times = calloc(room + 1, sizeof times[0]);
+    int err = times == NULL ? BEL_ENOMEM : 0;
+    for (int64_t span = BACK_MS_FIRST; room > 0 && found < room && err == 0; span *= 2) {
+        bool is_last = span > BACK_MS_MAX || to.ms < INT64_MIN + span;
+        if (is_last) break;
+        struct bel_wall at = {to.ms - span};
+        for (found = 0; err == 0; found++) {
+            err = bel_plan_next(plan, at, 0, &at);
+            if (err || at.ms > to.ms) break;
+            times[found % room] = at;
+        }
+        if (err == BEL_ERANGE) err = 0; /* the rule has no more times */
+    }
+    size_t count = found < room ? found : room;
+    for (size_t i = 0; i < count && err == 0; i++) {
+        print_one(arguments, zone, times[(found - 1 - i) % room], i == 0);
+    }
+    free(times);
+    return err;
 }
 
 static void print_notes(const struct arguments *arguments, const struct bel_plan *plan,
@@ -205,10 +250,11 @@ static int print_all(const struct arguments *arguments, const struct bel_plan *p
                      const struct bel_zone *zone, struct bel_wall from)
 {
     char sentence[TEXT_BYTES];
-    struct bel_wall last;
+    struct bel_wall last = from;
     (void)bel_plan_explain(plan, sentence, sizeof sentence);
     if (!arguments->is_json) {
         printf("%s\n", sentence);
+        if (arguments->is_back) return print_back(arguments, plan, zone, from);
         int err = print_times(arguments, plan, zone, from, &last);
         if (err == 0) print_notes(arguments, plan, from, last);
         return err;
@@ -218,9 +264,10 @@ static int print_all(const struct arguments *arguments, const struct bel_plan *p
     printf(", \"sentence\": ");
     bel__cli_print_json(sentence);
     printf(", \"times\": [");
-    int err = print_times(arguments, plan, zone, from, &last);
+    int err = arguments->is_back ? print_back(arguments, plan, zone, from)
+                                 : print_times(arguments, plan, zone, from, &last);
     printf("], \"notes\": [");
-    if (err == 0) print_notes(arguments, plan, from, last);
+    if (err == 0 && !arguments->is_back) print_notes(arguments, plan, from, last);
     printf("]}\n");
     return err;
 }
@@ -231,7 +278,7 @@ static int read_zone(const struct arguments *arguments, struct bel_zones *zones,
 {
     struct bel_view zone;
     char name[BEL_ZONE_NAME_MAX + 1];
-    if (!bel_cron_split_zone(rule, &zone)) {
+    if (!bel_cron_split_zone(rule, &zone) && !bel_rrule_zone(*rule, &zone)) {
         return arguments->zone != NULL ? find_zone(zones, arguments->zone, out) : CLI_OK;
     }
     if (arguments->zone != NULL) {
@@ -239,6 +286,14 @@ static int read_zone(const struct arguments *arguments, struct bel_zones *zones,
     }
     (void)snprintf(name, sizeof name, "%.*s", (int)zone.bytes, (const char *)zone.data);
     return find_zone(zones, name, out);
+}
+
+/* Returns whether a rule has times before now: an interval and a recurrence rule without DTSTART
+ * start now. */
+static bool has_past(const struct bel_plan *plan, struct bel_view rule)
+{
+    if (bel_plan_kind(plan) == BEL_PLAN_CRON) return true;
+    return rule.bytes > 7 && strncasecmp(rule.data, "DTSTART", 7) == 0;
 }
 
 static int preview(const struct arguments *arguments, struct bel_zones *zones)
@@ -255,6 +310,11 @@ static int preview(const struct arguments *arguments, struct bel_zones *zones)
     if (err == BEL_EINVAL) {
         why.position += strlen(arguments->rule) - rule.bytes;
         return bel__cli_refuse("a rule", arguments->rule, &why);
+    }
+    if (err == 0 && arguments->is_back && !has_past(plan, rule)) {
+        bel_plan_destroy(plan);
+        return refuse_option("--back", arguments->rule,
+                             "a cron rule, or a recurrence rule with DTSTART");
     }
     if (err == 0) {
         err = print_all(arguments, plan, options.zone, options.now);

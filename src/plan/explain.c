@@ -16,12 +16,12 @@ enum {
     STEPS_MIN = 5, /* values in equal steps that are not listed */
 };
 
-static const char *const month_names[] = {
+const char *const bel__month_names[13] = {
     "",     "January", "February",  "March",   "April",    "May",      "June",
     "July", "August",  "September", "October", "November", "December",
 };
 
-static const char *const weekday_names[] = {
+const char *const bel__weekday_names[7] = {
     "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 };
 
@@ -165,7 +165,7 @@ static unsigned step_of(uint64_t bits)
     return step > 1 ? step : 0;
 }
 
-static void put_ordinal(struct writer *writer, unsigned number)
+void bel__explain_ordinal(struct writer *writer, unsigned number)
 {
     static const char *const ends[] = {"th", "st", "nd", "rd"};
     bool is_teen = number % 100 >= 11 && number % 100 <= 13;
@@ -178,7 +178,7 @@ static void put_listed(struct writer *writer, struct values values, const char *
     unsigned step = step_of(values.bits);
     if (step > 0) {
         writer_text(writer, "every ");
-        put_ordinal(writer, step);
+        bel__explain_ordinal(writer, step);
         writer_put(writer, ' ');
         writer_text(writer, unit);
         writer_text(writer, " from ");
@@ -236,7 +236,7 @@ static void put_hours(struct writer *writer, const struct bel_cron *cron, unsign
     }
     writer_text(writer, "every ");
     if (step > 1) {
-        put_ordinal(writer, step);
+        bel__explain_ordinal(writer, step);
         writer_put(writer, ' ');
     }
     writer_text(writer, "hour");
@@ -312,21 +312,21 @@ static void put_weekdays(struct writer *writer, const struct bel_cron *cron)
     for (unsigned nth = 0; nth < 5; nth++) {
         list.count += count_bits(cron->nth_weekdays[nth]);
     }
-    put_runs(&list, weekdays, weekday_names);
+    put_runs(&list, weekdays, bel__weekday_names);
     for (unsigned nth = 0; nth < 5; nth++) {
         for (unsigned rest = cron->nth_weekdays[nth]; rest != 0; rest &= rest - 1) {
             next_item(&list);
             writer_text(writer, "the ");
             writer_text(writer, nth_names[nth]);
             writer_put(writer, ' ');
-            writer_text(writer, weekday_names[__builtin_ctz(rest)]);
+            writer_text(writer, bel__weekday_names[__builtin_ctz(rest)]);
             writer_text(writer, " of the month");
         }
     }
     for (unsigned rest = cron->last_weekdays; rest != 0; rest &= rest - 1) {
         next_item(&list);
         writer_text(writer, "the last ");
-        writer_text(writer, weekday_names[__builtin_ctz(rest)]);
+        writer_text(writer, bel__weekday_names[__builtin_ctz(rest)]);
         writer_text(writer, " of the month");
     }
 }
@@ -382,9 +382,21 @@ void bel__explain_cron(struct writer *writer, const struct bel_cron *cron)
     bool has_months = cron->star_steps[CRON_MONTH] != 1;
     if (has_months) {
         writer_text(writer, " in ");
-        put_values(writer, (struct values){cron->months, 1, 12}, month_names);
+        put_values(writer, (struct values){cron->months, 1, 12}, bel__month_names);
     }
     if (!cron->has_years) return;
     writer_text(writer, has_months ? " of " : " in ");
     put_years(writer, cron);
+}
+
+void bel__explain_values(struct writer *writer, uint64_t bits, unsigned min, unsigned max,
+                         const char *const *names)
+{
+    put_values(writer, (struct values){bits, min, max}, names);
+}
+
+void bel__explain_listed(struct writer *writer, uint64_t bits, unsigned min, unsigned max,
+                         const char *unit)
+{
+    put_listed(writer, (struct values){bits, min, max}, unit);
 }

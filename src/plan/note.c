@@ -45,24 +45,6 @@ static void explain_every(struct writer *writer, const struct bel_plan *plan)
     }
 }
 
-/* Writes the rule, which has no spaces in it, and how many exceptions follow it. */
-static void explain_rrule(struct writer *writer, const char *text)
-{
-    const char *rest = text + strcspn(text, " \t\r\n");
-    uint64_t exceptions = 0;
-    writer_text(writer, "By the recurrence rule ");
-    for (const char *byte = text; byte < rest; byte++) {
-        writer_put(writer, *byte);
-    }
-    for (const char *byte = rest; *byte != '\0'; byte++) {
-        exceptions += *byte == ':' || *byte == ','; /* one in front of each */
-    }
-    if (exceptions == 0) return;
-    writer_text(writer, ", with ");
-    writer_number(writer, exceptions);
-    writer_text(writer, exceptions > 1 ? " exceptions" : " exception");
-}
-
 size_t bel_plan_explain(const struct bel_plan *plan, char *out, size_t room)
 {
     const struct bel_plan_options *options = &plan->options;
@@ -73,7 +55,7 @@ size_t bel_plan_explain(const struct bel_plan *plan, char *out, size_t room)
     } else if (plan->kind == BEL_PLAN_CRON) {
         bel__explain_cron(&writer, &plan->cron);
     } else {
-        explain_rrule(&writer, bel__plan_rrule_text(plan));
+        bel__explain_rrule(&writer, plan->rrule);
     }
     if (plan->kind != BEL_PLAN_EVERY) {
         writer_text(&writer, ", ");

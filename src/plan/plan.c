@@ -45,13 +45,14 @@ static bool looks_like_duration(const char *text, size_t bytes)
     return (text[0] >= '0' && text[0] <= '9') || text[0] == 'P';
 }
 
-/* Returns whether a text can only be a recurrence rule: NAME= comes first, or RRULE:. */
+/* Returns whether a text can only be a recurrence rule: NAME= comes first, or RRULE: or DTSTART. */
 static bool looks_like_rrule(const char *text, size_t bytes)
 {
     size_t name = 0;
     while (name < bytes && isalpha((unsigned char)text[name])) {
         name++;
     }
+    if (begins_with(text, bytes, "DTSTART")) return true;
     return begins_with(text, bytes, "RRULE:") || (name > 0 && name < bytes && text[name] == '=');
 }
 

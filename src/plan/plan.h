@@ -23,6 +23,5 @@ BEL_CHECKED int bel__plan_read_rrule(struct bel_plan *plan, const char *text, si
                                      struct bel_text_error *why);
 void bel__plan_free_rrule(struct bel_plan *plan);
 BEL_CHECKED int bel__plan_next_rrule(const struct bel_plan *plan, int64_t utc, int64_t *out);
-const char *bel__plan_rrule_text(const struct bel_plan *plan);
 
 #endif

@@ -58,7 +58,7 @@ static const struct numbers numbers[PARTS] = {
     [PART_BYYEARDAY] = {"a day from 1 to 366 or -366 to -1", 1, 366, true},
     [PART_BYWEEKNO] = {"a week from 1 to 53 or -53 to -1", 1, 53, true},
     [PART_BYMONTH] = {"a month from 1 to 12", 1, 12, false},
-    [PART_BYSETPOS] = {"a position from 1 to 31 or -31 to -1", 1, 31, true},
+    [PART_BYSETPOS] = {"a position from 1 to 366 or -366 to -1", 1, RRULE_POSITION_MAX, true},
 };
 
 #define BIT(part) (1U << (part))
@@ -66,7 +66,8 @@ static const struct numbers numbers[PARTS] = {
 enum {
     TIMES = BIT(PART_BYSECOND) | BIT(PART_BYMINUTE) | BIT(PART_BYHOUR),
     ALWAYS = BIT(PART_FREQ) | BIT(PART_INTERVAL) | BIT(PART_COUNT) | BIT(PART_UNTIL) |
-             BIT(PART_WKST) | TIMES,
+             BIT(PART_WKST) | BIT(PART_BYSETPOS) | TIMES,
+    DAYS = BIT(PART_BYMONTH) | BIT(PART_BYMONTHDAY) | BIT(PART_BYDAY),
     DIGITS_MAX = 9,
 };
 
@@ -75,15 +76,12 @@ static const struct {
     uint32_t interval_max; /* at most a hundred years */
     unsigned parts;        /* that are allowed with it */
 } freqs[RRULE_FREQS] = {
-    [RRULE_SECONDLY] = {"SECONDLY", BEL_RRULE_INTERVAL_MAX, ALWAYS},
-    [RRULE_MINUTELY] = {"MINUTELY", BEL_RRULE_INTERVAL_MAX, ALWAYS},
-    [RRULE_HOURLY] = {"HOURLY", BEL_RRULE_INTERVAL_MAX, ALWAYS},
-    [RRULE_DAILY] = {"DAILY", 36500,
-                     ALWAYS | BIT(PART_BYMONTH) | BIT(PART_BYMONTHDAY) | BIT(PART_BYDAY)},
+    [RRULE_SECONDLY] = {"SECONDLY", BEL_RRULE_INTERVAL_MAX, ALWAYS | DAYS},
+    [RRULE_MINUTELY] = {"MINUTELY", BEL_RRULE_INTERVAL_MAX, ALWAYS | DAYS},
+    [RRULE_HOURLY] = {"HOURLY", BEL_RRULE_INTERVAL_MAX, ALWAYS | DAYS},
+    [RRULE_DAILY] = {"DAILY", 36500, ALWAYS | DAYS},
     [RRULE_WEEKLY] = {"WEEKLY", 5200, ALWAYS | BIT(PART_BYMONTH) | BIT(PART_BYDAY)},
-    [RRULE_MONTHLY] = {"MONTHLY", 1200,
-                       ALWAYS | BIT(PART_BYMONTH) | BIT(PART_BYMONTHDAY) | BIT(PART_BYDAY) |
-                           BIT(PART_BYSETPOS)},
+    [RRULE_MONTHLY] = {"MONTHLY", 1200, ALWAYS | DAYS},
     [RRULE_YEARLY] = {"YEARLY", 100, BIT(PARTS) - 1},
 };
 
@@ -210,7 +208,7 @@ static uint64_t *set_of(struct bel_rrule *rrule, enum part part, unsigned sign)
         return &rrule->months;
     default:
         assert(part == PART_BYSETPOS);
-        return &rrule->positions[sign];
+        return rrule->positions[sign];
     }
 }
 
@@ -284,10 +282,23 @@ static int read_freq(struct reading *reading)
     return refuse(reading, "YEARLY, MONTHLY, WEEKLY, DAILY, HOURLY, MINUTELY or SECONDLY");
 }
 
+/* Reads a time, or a date, whose last second is the end. */
 static int read_until(struct reading *reading)
 {
+    struct reader *reader = &reading->reader;
+    struct reader ahead = *reader;
     int64_t until;
     bool is_utc;
+    if (read_digits(&ahead, 8) >= 0 && !skip_word(&ahead, "T")) {
+        unsigned year = (unsigned)read_digits(reader, 4), month = (unsigned)read_digits(reader, 2);
+        unsigned day = (unsigned)read_digits(reader, 2);
+        bool is_month = month >= 1 && month <= 12;
+        if (!is_month || day < 1 || day > days_in_month((int32_t)year, month)) {
+            return bel__text_refuse(reading->why, reader->at - 8, "a date that exists");
+        }
+        reading->rrule.last = (civil_to_days((int32_t)year, month, day) + 1) * SECONDS_PER_DAY - 1;
+        return 0;
+    }
     int err = read_time(reading, &until, &is_utc);
     if (err) return err;
     *(is_utc ? &reading->rrule.last_utc : &reading->rrule.last) = until;
@@ -437,21 +448,13 @@ static int check_nth(struct reading *reading)
     return 0;
 }
 
-/* Checks that positions are counted in one month, and among dates with one time of day. */
+/* Checks that positions choose from what other parts name. */
 static int check_positions(struct reading *reading)
 {
-    const struct bel_rrule *rrule = &reading->rrule;
-    if (!has(reading, PART_BYSETPOS)) return 0;
-    if (!has(reading, PART_BYDAY) && !has(reading, PART_BYMONTHDAY)) {
-        return refuse_part(reading, PART_BYSETPOS, "BYSETPOS with BYDAY or BYMONTHDAY");
-    }
-    if (rrule->freq == RRULE_YEARLY && __builtin_popcountll(rrule->months) != 1) {
-        return refuse_part(reading, PART_BYSETPOS, "BYSETPOS with MONTHLY, or with one BYMONTH");
-    }
-    if (bel__rrule_times(rrule) > 1) {
-        return refuse_part(reading, PART_BYSETPOS, "BYSETPOS with one time a day");
-    }
-    return 0;
+    unsigned others = TIMES | DAYS | BIT(PART_BYYEARDAY) | BIT(PART_BYWEEKNO);
+    reading->rrule.has_positions = has(reading, PART_BYSETPOS);
+    if (!reading->rrule.has_positions || (reading->parts & others) != 0) return 0;
+    return refuse_part(reading, PART_BYSETPOS, "BYSETPOS with another BY part");
 }
 
 /* Fills in the times of day that a rule leaves open. */
@@ -531,13 +534,11 @@ static unsigned days_named(const struct bel_rrule *rrule, unsigned count, unsign
  * time. */
 static bool can_happen(const struct bel_rrule *rrule)
 {
-    uint64_t positions = rrule->positions[0] | rrule->positions[1];
-    unsigned least = positions != 0 ? (unsigned)__builtin_ctzll(positions) : 1;
     for (unsigned month = 1; month <= 12; month++) {
         if ((rrule->months >> month & 1) == 0) continue;
         for (int32_t year = 2000; year <= 2001; year++) { /* a leap year and another */
             for (unsigned first = 0; first < 7; first++) {
-                if (days_named(rrule, days_in_month(year, month), first) >= least) return true;
+                if (days_named(rrule, days_in_month(year, month), first) > 0) return true;
             }
         }
     }

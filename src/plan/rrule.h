@@ -10,7 +10,8 @@
  *     periods        every `interval`-th day, week, month or year, counted from the start's
  *     times of day   every hour, minute and second that is in the sets
  *
- * If it is SECONDLY, MINUTELY or HOURLY, only the last two apply. Local times are in seconds,
+ * If it is SECONDLY, MINUTELY or HOURLY, the interval counts these periods. BYSETPOS then chooses
+ * from the times of each period. Local times are in seconds,
  * counted as if they were UTC; dates are day numbers as in plan/civil.h. Bit n of a set is the
  * value n; in the second of two sets, bit n is the n-th from the end.
  */
@@ -32,7 +33,7 @@ enum rrule_freq {
 enum rrule_dates {
     RRULE_EVERY_DAY,
     RRULE_WEEKDAYS,
-    RRULE_MONTHS, /* by months, month_days, weekdays, nth and positions */
+    RRULE_MONTHS, /* by months, month_days, weekdays and nth */
     RRULE_YEARS,  /* by year_days, weekdays and nth */
     RRULE_WEEKS,  /* by weeks and weekdays; years consist of whole weeks */
 };
@@ -41,6 +42,7 @@ enum {
     RRULE_NTH_MAX = 53,
     RRULE_WEEKDAYS_MAX = 128,
     RRULE_YEAR_DAY_WORDS = 6,
+    RRULE_POSITION_MAX = 366,
     RRULE_CYCLE = 146097,      /* days in 400 years, after which the calendar repeats */
     RRULE_CALLS_MAX = 2000,    /* calls of libical for one next time */
     RRULE_STEPS_MAX = 400000,  /* steps of arithmetic for one next time */
@@ -57,7 +59,9 @@ struct bel_rrule {
     uint8_t weekdays;   /* without a number; all, if the rule names no weekday */
     uint8_t nth[2][RRULE_NTH_MAX];
     uint64_t seconds, minutes, hours, months;
-    uint64_t month_days[2], weeks[2], positions[2]; /* 0: no restriction */
+    uint64_t month_days[2], weeks[2]; /* 0: no restriction */
+    bool has_positions;
+    uint64_t positions[2][RRULE_YEAR_DAY_WORDS];
     uint64_t year_days[2][RRULE_YEAR_DAY_WORDS];
     int64_t start;
     int64_t last, last_utc; /* INT64_MAX: no end */
@@ -90,6 +94,20 @@ int64_t bel__rrule_date_of_any(struct rrule_search *search, int64_t day);
 /* Returns the first local time after `local` that matches the rule, ignoring exceptions and the
  * end; LOCAL_NONE if there is none. */
 int64_t bel__rrule_next_local(struct rrule_search *search, int64_t local);
+
+/* Return whether a day matches the rule in any period, and the week of a day by its number. */
+bool bel__rrule_has_day(const struct bel_rrule *rrule, int64_t day);
+bool bel__rrule_has_week(const struct bel_rrule *rrule, int64_t day);
+
+/* Return the period of the frequency that contains a day, and the first day of a period. */
+int64_t bel__rrule_period(const struct bel_rrule *rrule, int64_t day);
+int64_t bel__rrule_period_begin(const struct bel_rrule *rrule, int64_t period);
+
+/* Return the first local time not before `from` that a position of the rule names: of any period of
+ * a day or more; or of the hour, minute or second (`unit`) that contains `local`. */
+int64_t bel__rrule_next_position(struct rrule_search *search, int64_t from);
+int64_t bel__rrule_position_within(const struct bel_rrule *rrule, int64_t local, int64_t unit,
+                                   int64_t from);
 
 /* Returns the number of times of day that match the rule. */
 unsigned bel__rrule_times(const struct bel_rrule *rrule);

@@ -86,19 +86,13 @@ static void put_rule(struct icalrecurrencetype *out, const struct bel_rrule *rru
 {
     icalrecurrencetype_clear(out);
     out->freq = rrule->dates == RRULE_MONTHS ? ICAL_MONTHLY_RECURRENCE : ICAL_YEARLY_RECURRENCE;
-    /* libical counts a day that is named from both ends twice for positions, unless there are
-     * weekdays too. */
-    bool has_positions = rrule->positions[0] != 0 || rrule->positions[1] != 0;
-    if (rrule->weekdays != 0x7f || has_positions) {
-        put_weekdays(out->by_day, rrule);
-    }
+    if (rrule->weekdays != 0x7f) put_weekdays(out->by_day, rrule);
     if (rrule->dates == RRULE_MONTHS) {
         uint64_t every_day[2] = {UINT32_MAX - 1, 0};
         bool any = rrule->month_days[0] == 0 && rrule->month_days[1] == 0;
         const uint64_t *days = any && rrule->weekdays == 0x7f ? every_day : rrule->month_days;
         put_list(out->by_month, &rrule->months, NULL, 12);
         put_list(out->by_month_day, &days[0], &days[1], 31);
-        put_list(out->by_set_pos, &rrule->positions[0], &rrule->positions[1], 31);
     } else {
         put_list(out->by_year_day, rrule->year_days[0], rrule->year_days[1], 366);
     }
@@ -177,9 +171,9 @@ static int32_t year_of_week(const struct bel_rrule *rrule, int64_t week)
     return civil_from_days(week_begin(rrule, week) + 3).year;
 }
 
-/* Returns whether the rule matches a week by its number. */
-static bool is_week_named(const struct bel_rrule *rrule, int64_t week)
+bool bel__rrule_has_week(const struct bel_rrule *rrule, int64_t day)
 {
+    int64_t week = week_of(rrule, day);
     int32_t year = year_of_week(rrule, week);
     int64_t number = week - first_week(rrule, year) + 1;
     int64_t from_end = first_week(rrule, year + 1) - week;
@@ -197,7 +191,7 @@ static int64_t date_by_week(struct rrule_search *search, int64_t day)
     const struct bel_rrule *rrule = search->rrule;
     for (; search->steps < search->steps_max; search->steps++) {
         int64_t date = date_by_weekday(rrule, day), week = week_of(rrule, date);
-        if (is_week_named(rrule, week)) return date;
+        if (bel__rrule_has_week(rrule, date)) return date;
         day = week_begin(rrule, week + 1);
     }
     return LOCAL_NONE;
@@ -217,8 +211,7 @@ int64_t bel__rrule_date_of_any(struct rrule_search *search, int64_t day)
     }
 }
 
-/* Returns the period that contains a day. */
-static int64_t period_of(const struct bel_rrule *rrule, int64_t day)
+int64_t bel__rrule_period(const struct bel_rrule *rrule, int64_t day)
 {
     struct civil_date date;
     switch (rrule->freq) {
@@ -235,7 +228,7 @@ static int64_t period_of(const struct bel_rrule *rrule, int64_t day)
     }
 }
 
-static int64_t period_begin(const struct bel_rrule *rrule, int64_t period)
+int64_t bel__rrule_period_begin(const struct bel_rrule *rrule, int64_t period)
 {
     switch (rrule->freq) {
     case RRULE_DAILY:
@@ -255,16 +248,16 @@ int64_t bel__rrule_date(struct rrule_search *search, int64_t day)
 {
     const struct bel_rrule *rrule = search->rrule;
     assert(rrule->freq >= RRULE_DAILY && rrule->interval > 0);
-    int64_t base = period_of(rrule, floor_div(rrule->start, SECONDS_PER_DAY));
+    int64_t base = bel__rrule_period(rrule, floor_div(rrule->start, SECONDS_PER_DAY));
     int64_t horizon = day + RRULE_CYCLE;
     for (; search->steps < search->steps_max; search->steps++) {
-        int64_t period = period_of(rrule, day);
+        int64_t period = bel__rrule_period(rrule, day);
         int64_t rest = floor_mod(period - base, rrule->interval);
-        if (rest != 0) day = period_begin(rrule, period - rest + rrule->interval);
+        if (rest != 0) day = bel__rrule_period_begin(rrule, period - rest + rrule->interval);
         if (day > horizon) return LOCAL_NONE;
         int64_t date = bel__rrule_date_of_any(search, day);
         if (date == LOCAL_NONE || date > horizon) return LOCAL_NONE;
-        if (floor_mod(period_of(rrule, date) - base, rrule->interval) == 0) return date;
+        if (floor_mod(bel__rrule_period(rrule, date) - base, rrule->interval) == 0) return date;
         day = date;
     }
     return LOCAL_NONE;

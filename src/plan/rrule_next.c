@@ -2,8 +2,8 @@
 
 /*
  * Converts dates to local times and local times to instants. The times of day are the lowest bits
- * of three words, as for cron. Rules with a frequency of less than a day need no dates: the result
- * is the first time of the sets in a period that matches the interval.
+ * of three words, as for cron. For rules with a frequency of less than a day, the result is the
+ * first time of the sets, on a day that matches, in a period that matches the interval.
  *
  * plan/local.h does the rest, as for all rules; exceptions that are instants are removed from its
  * results.
@@ -50,19 +50,28 @@ static int64_t next_of_dates(struct rrule_search *search, int64_t from)
     return date == LOCAL_NONE ? LOCAL_NONE : date * SECONDS_PER_DAY + next_time(rrule, 0);
 }
 
+static const int64_t units[] = {[RRULE_SECONDLY] = 1, [RRULE_MINUTELY] = 60, [RRULE_HOURLY] = 3600};
+
+/* Returns the day after one that does not match, without the rest of a month that does not. */
+static int64_t day_after(const struct bel_rrule *rrule, int64_t day)
+{
+    struct civil_date date = civil_from_days(day);
+    if ((rrule->months >> date.month & 1) != 0) return day + 1;
+    return day + days_in_month(date.year, date.month) - date.day + 1;
+}
+
 static int64_t next_of_periods(struct rrule_search *search, int64_t from)
 {
-    static const int64_t units[] = {
-        [RRULE_SECONDLY] = 1, [RRULE_MINUTELY] = 60, [RRULE_HOURLY] = 3600};
     const struct bel_rrule *rrule = search->rrule;
     int64_t unit = units[rrule->freq], base = floor_div(rrule->start, unit);
     int64_t horizon = from + (int64_t)RRULE_CYCLE * SECONDS_PER_DAY;
     for (; from < horizon && search->steps < search->steps_max; search->steps++) {
         int64_t day = floor_div(from, SECONDS_PER_DAY);
-        int64_t at = next_time(rrule, floor_mod(from, SECONDS_PER_DAY));
+        bool is_day = bel__rrule_has_day(rrule, day);
+        int64_t at = is_day ? next_time(rrule, floor_mod(from, SECONDS_PER_DAY)) : -1;
         if (at < 0) {
-            day++;
-            at = next_time(rrule, 0);
+            from = (is_day ? day + 1 : day_after(rrule, day)) * SECONDS_PER_DAY;
+            continue;
         }
         int64_t local = day * SECONDS_PER_DAY + at, period = floor_div(local, unit);
         int64_t rest = floor_mod(period - base, rrule->interval);
@@ -72,21 +81,39 @@ static int64_t next_of_periods(struct rrule_search *search, int64_t from)
     return LOCAL_NONE;
 }
 
+/* Finds a position in the set of an hour, a minute or a second. */
+static int64_t next_of_positions(struct rrule_search *search, int64_t from)
+{
+    const struct bel_rrule *rrule = search->rrule;
+    int64_t unit = units[rrule->freq], at = floor_div(from, unit) * unit;
+    while ((at = next_of_periods(search, at)) != LOCAL_NONE) {
+        int64_t found = bel__rrule_position_within(rrule, at, unit, from);
+        if (found != LOCAL_NONE) return found;
+        at = (floor_div(at, unit) + 1) * unit;
+        search->steps++;
+    }
+    return LOCAL_NONE;
+}
+
+/* Returns the first local time not before `from` that matches the rule. */
+static int64_t next_of_any(struct rrule_search *search, int64_t from)
+{
+    const struct bel_rrule *rrule = search->rrule;
+    bool is_short = rrule->freq < RRULE_DAILY;
+    if (rrule->has_positions) {
+        return is_short ? next_of_positions(search, from) : bel__rrule_next_position(search, from);
+    }
+    return is_short ? next_of_periods(search, from) : next_of_dates(search, from);
+}
+
 int64_t bel__rrule_next_local(struct rrule_search *search, int64_t local)
 {
     const struct bel_rrule *rrule = search->rrule;
     int64_t from = local < rrule->start ? rrule->start : local + 1;
-    int64_t next =
-        rrule->freq < RRULE_DAILY ? next_of_periods(search, from) : next_of_dates(search, from);
+    int64_t next = next_of_any(search, from);
     /* One day less, so that the result is before the year 10,000 in any zone. */
     int64_t end = civil_to_days(CIVIL_YEAR_MAX, 12, 30) * SECONDS_PER_DAY;
     return next < end ? next : LOCAL_NONE;
-}
-
-unsigned bel__rrule_times(const struct bel_rrule *rrule)
-{
-    return (unsigned)(__builtin_popcountll(rrule->hours) * __builtin_popcountll(rrule->minutes) *
-                      __builtin_popcountll(rrule->seconds));
 }
 
 static bool is_excluded(const struct bel_rrule *rrule, unsigned kind, int64_t at)

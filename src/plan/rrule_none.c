@@ -2,6 +2,7 @@
 
 /* Replaces the recurrence rules in a build without libical. */
 #include "belfry/rrule.h"
+#include "plan/explain.h"
 #include "plan/text.h"
 
 #include <assert.h>
@@ -40,4 +41,10 @@ int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_zone_when *wh
     (void)utc;
     (void)out;
     return BEL_ERANGE;
+}
+
+void bel__explain_rrule(struct writer *writer, const struct bel_rrule *rrule)
+{
+    assert(rrule == NULL);
+    (void)writer;
 }

@@ -8,6 +8,7 @@
 #include "session/bind.h"
 
 #include "belfry/cron.h"
+#include "belfry/rrule.h"
 #include "core/view.h"
 
 #include <assert.h>
@@ -134,11 +135,14 @@ static struct bel_recurrence recurrence_of(const struct bel_bound *bound, size_t
     };
 }
 
-/* Takes the zone out of a rule that begins with TZ= or CRON_TZ=. */
+/* Reads the zone in a rule: TZ= or CRON_TZ=, which is taken out, or TZID= of a DTSTART. */
 static int split_zone(struct bel_recurrence *plan, struct bel_why *why)
 {
-    struct bel_view zone;
-    if (plan->kind != BEL_PLAN_CRON || !bel_cron_split_zone(&plan->rule, &zone)) return 0;
+    struct bel_view zone = {NULL, 0};
+    bool has_zone = plan->kind == BEL_PLAN_CRON    ? bel_cron_split_zone(&plan->rule, &zone)
+                    : plan->kind == BEL_PLAN_RRULE ? bel_rrule_zone(plan->rule, &zone)
+                                                   : false;
+    if (!has_zone) return 0;
     if (plan->zone.bytes > 0 && !bel__view_equal(plan->zone, zone)) {
         return bel__refusal(why, "BADARG",
                             "the rule begins with another zone than TZ: give one of them");

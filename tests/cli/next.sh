@@ -60,7 +60,7 @@ note: 2026-10-25: 02:30 occurs twice, runs both times' \
     "$belfry" next '30 2 * * *' --tz Europe/Berlin --from 2026-10-24T12:00:00Z -n 2 --fold both
 
 if "$belfry" next FREQ=DAILY >/dev/null 2>&1; then
-    is a_recurrence_rule 'By the recurrence rule FREQ=WEEKLY;BYDAY=MO;BYHOUR=9, Europe/Berlin time.
+    is a_recurrence_rule 'Every week on Monday at 09:00, Europe/Berlin time.
   2026-03-30T07:00:00Z  2026-03-30T09:00:00+02:00[Europe/Berlin]' \
         "$belfry" next 'FREQ=WEEKLY;BYDAY=MO;BYHOUR=9' --tz Europe/Berlin "${from[@]}" -n 1
 else
@@ -73,6 +73,21 @@ refuses a_bad_rule_with_a_mark_below_it 2 'expected an hour from 0 to 23
 refuses a_bad_time 2 'not a time' "$belfry" next @daily --from tomorrow
 is a_zone_before_a_rule 'At 09:00, Asia/Tokyo time.' bash -c \
     "'$belfry' next 'TZ=Asia/Tokyo 0 9 * * *' -n 0"
+is what_it_ran_last 'At 09:00 on Monday to Friday, Europe/Berlin time.
+  2026-06-01T07:00:00Z  2026-06-01T09:00:00+02:00[Europe/Berlin]
+  2026-05-29T07:00:00Z  2026-05-29T09:00:00+02:00[Europe/Berlin]' "$belfry" next --back \
+    '0 9 * * 1-5' --tz Europe/Berlin --from 2026-06-01T07:00:00Z -n 2
+is a_leap_day_ago 'At 00:00 on day 29 of the month in February, UTC.
+  2024-02-29T00:00:00Z' "$belfry" next --back '0 0 29 2 *' --from 2026-06-01T07:00:00Z -n 1
+is dense_times_ago '2026-06-01T07:00:00Z 2026-06-01T06:59:59Z' bash -c "'$belfry' next --back \
+    '* * * * * *' --from 2026-06-01T07:00:00Z -n 5000 | sed 1d | head -n 2 | xargs"
+is as_many_as_were_asked_for 5001 bash -c "'$belfry' next --back '* * * * * *' -n 5000 | wc -l"
+refuses an_interval_has_no_past 2 'a recurrence rule with DTSTART' "$belfry" next --back 5m
+if "$belfry" next FREQ=DAILY >/dev/null 2>&1; then
+is a_rule_with_its_start 'Every week on Thursday at 09:00, Asia/Tokyo time.
+  2026-05-28T00:00:00Z  2026-05-28T09:00:00+09:00[Asia/Tokyo]' "$belfry" next --back \
+    'DTSTART;TZID=Asia/Tokyo:20260101T090000 FREQ=WEEKLY' --from 2026-06-01T07:00:00Z -n 1
+fi
 refuses two_zones 2 'begins with one' "$belfry" next 'CRON_TZ=UTC 0 9 * * *' --tz UTC
 refuses a_zone_in_small_letters 2 "did you mean 'Europe/Berlin'" "$belfry" next @daily --tz europe/berlin
 refuses a_city 2 "did you mean 'Europe/Berlin'" "$belfry" next @daily --tz Berlin

@@ -7,7 +7,8 @@
  *
  * Rules that the two interpret differently are left out: BYWEEKNO without BYDAY, which means the
  * start's weekday here and all weekdays there, or with an INTERVAL, which counts years of weeks
- * here; and the weeks 52 and 53, which dateutil finds in some years that do not have them.
+ * here; the weeks 52 and 53, which dateutil finds in some years that do not have them; and BYSETPOS
+ * in the week of a start in midweek, of which dateutil counts only the days from the start on.
  * test_rrule compares all weeks with strftime().
  */
 #include "belfry/rrule.h"
@@ -92,6 +93,25 @@ static void add_times(struct rule *rule, uint64_t *random)
     if (one_in(random, 6)) add_list(rule, random, ";BYSECOND=", 0, 59, 3);
 }
 
+/* Moves the start to the beginning of its week. */
+static void start_on_monday(struct rule *rule)
+{
+    struct bel_zone_instants instants;
+    CHECK(bel_zone_at(bel_zone_utc(), &rule->start, &instants) == 0);
+    int64_t day = instants.first / DAY;
+    CHECK(bel_zone_civil(bel_zone_utc(), instants.first - (day + 3) % 7 * DAY, &rule->start) == 0);
+}
+
+/* Adds BYSETPOS now and then, if the rule has a part that it can choose from. */
+static void add_positions(struct rule *rule, uint64_t *random, unsigned max)
+{
+    bool is_weekly = strstr(rule->text, "FREQ=WEEKLY") != NULL;
+    if (strstr(rule->text, ";BY") == NULL || !one_in(random, 3)) return;
+    if (is_weekly && strstr(rule->text, "WKST") != NULL) return;
+    if (is_weekly) start_on_monday(rule);
+    add_list(rule, random, ";BYSETPOS=", 1, max, 2);
+}
+
 static void add_interval(struct rule *rule, uint64_t *random, uint64_t max)
 {
     static const char *const week_starts[] = {";WKST=SU", ";WKST=MO", ";WKST=TH"};
@@ -111,6 +131,7 @@ static void make_days(struct rule *rule, uint64_t *random)
     if (is_daily && one_in(random, 3)) add_list(rule, random, ";BYMONTHDAY=", 1, 31, 4);
     if (one_in(random, 2)) add_weekdays(rule, random, 0);
     add_times(rule, random);
+    add_positions(rule, random, is_daily ? 3 : 8);
 }
 
 static void make_months(struct rule *rule, uint64_t *random)
@@ -121,11 +142,8 @@ static void make_months(struct rule *rule, uint64_t *random)
     if (one_in(random, 4)) add_list(rule, random, ";BYMONTH=", 1, 12, 4);
     if (has_days) add_list(rule, random, ";BYMONTHDAY=", 1, 31, 6);
     if (has_weekdays) add_weekdays(rule, random, has_days ? 0 : 5);
-    if ((has_days || has_weekdays) && one_in(random, 2)) {
-        add_list(rule, random, ";BYSETPOS=", 1, 4, 2);
-    } else {
-        add_times(rule, random);
-    }
+    add_times(rule, random);
+    add_positions(rule, random, 5);
 }
 
 static void make_years(struct rule *rule, uint64_t *random)
@@ -154,6 +172,8 @@ static void make_years(struct rule *rule, uint64_t *random)
         break;
     }
     add_times(rule, random);
+    if (kind == 0) return; /* weeks: dateutil counts in calendar years */
+    add_positions(rule, random, 20);
 }
 
 static void make_less_than_days(struct rule *rule, uint64_t *random)
@@ -163,7 +183,11 @@ static void make_less_than_days(struct rule *rule, uint64_t *random)
     uint64_t freq = random_below(random, 3);
     add(rule, names[freq]);
     add_interval(rule, random, intervals[freq]);
+    if (freq == 0 && one_in(random, 3)) add_list(rule, random, ";BYMONTH=", 1, 12, 4);
+    if (freq == 0 && one_in(random, 4)) add_list(rule, random, ";BYMONTHDAY=", 1, 31, 4);
+    if (freq < 2 && one_in(random, 3)) add_weekdays(rule, random, 0);
     add_times(rule, random);
+    add_positions(rule, random, 4);
 }
 
 static void make_rule(struct rule *rule, uint64_t seed)

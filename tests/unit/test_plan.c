@@ -277,19 +277,102 @@ static void a_recurrence_rule_is_a_plan_too(void)
     CHECK(next(plan, 57 * HOUR, 2) == 105 * HOUR);
     CHECK(next(plan, 105 * HOUR, 3) == -1);
     (void)bel_plan_explain(plan, text, sizeof text);
-    CHECK(strcmp(text, "By the recurrence rule FREQ=DAILY;INTERVAL=2;COUNT=3, UTC.") == 0);
+    CHECK(strcmp(text, "Every 2 days at 09:00, until 1970-01-05 09:00, UTC.") == 0);
     bel_plan_destroy(plan);
     plan =
         make("INTERVAL=2;FREQ=DAILY\n  EXDATE:19700103T090000\nEXDATE:19700105T090000", &options);
     CHECK(next(plan, 9 * HOUR, 1) == 153 * HOUR);
     (void)bel_plan_explain(plan, text, sizeof text);
-    CHECK(strcmp(text, "By the recurrence rule INTERVAL=2;FREQ=DAILY, with 2 exceptions, UTC.") ==
-          0);
+    CHECK(strcmp(text, "Every 2 days at 09:00, with 2 exceptions, UTC.") == 0);
     bel_plan_destroy(plan);
     CHECK(bel_plan_create("FREQ=NEVER", 10, NULL, &none, &why) == BEL_EINVAL);
     CHECK_EQ(why.position, 5);
     CHECK(bel_plan_create("COUNT=2", 7, NULL, &none, &why) == BEL_EINVAL);
     CHECK(strcmp(why.expected, "; and FREQ=") == 0);
+}
+
+static void recurrence_rules_say_what_they_are_in_english(void)
+{
+    static const struct {
+        const char *rule, *sentence;
+    } rows[] = {
+        {"FREQ=DAILY", "Every day at 09:00, UTC."},
+        {"FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR", "Every 2 weeks on Monday and Friday at 09:00, UTC."},
+        {"FREQ=WEEKLY", "Every week on Thursday at 09:00, UTC."},
+        {"FREQ=MONTHLY;BYDAY=-1FR", "Every month on the last Friday at 09:00, UTC."},
+        {"FREQ=MONTHLY;BYMONTHDAY=1,15,-1",
+         "Every month on days 1 and 15, the last day at 09:00, UTC."},
+        {"FREQ=MONTHLY;BYMONTHDAY=13;BYDAY=FR",
+         "Every month on day 13 if that is Friday at 09:00, UTC."},
+        {"FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
+         "Every month on Monday to Friday at 09:00, of these the last, UTC."},
+        {"FREQ=YEARLY", "Every year in January on day 1 at 09:00, UTC."},
+        {"FREQ=YEARLY;BYDAY=2SU", "Every year on the 2nd Sunday at 09:00, UTC."},
+        {"FREQ=YEARLY;BYYEARDAY=100,-1",
+         "Every year on the 100th day of the year, the last day of the year at 09:00, UTC."},
+        {"FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO", "Every year in week 20 on Monday at 09:00, UTC."},
+        {"FREQ=DAILY;BYHOUR=9,17;BYMINUTE=30", "Every day at 09:30 and 17:30, UTC."},
+        {"FREQ=MINUTELY;INTERVAL=15;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11,12",
+         "Every 15 minutes on Monday to Friday at hours 9 to 12, UTC."},
+        {"FREQ=HOURLY;BYMONTH=11,12,1,2", "Every hour in November to February at minute 0, UTC."},
+        {"FREQ=DAILY;UNTIL=19710101", "Every day at 09:00, until 1971-01-01 23:59:59, UTC."},
+        {"FREQ=DAILY;UNTIL=19710101T000000Z",
+         "Every day at 09:00, until 1971-01-01 00:00 UTC, UTC."},
+    };
+    struct bel_plan_options options = {.has_start = true, .start = {9 * HOUR}};
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0] && bel_rrule_is_supported(); i++) {
+        char text[200];
+        struct bel_plan *plan = make(rows[i].rule, &options);
+        (void)bel_plan_explain(plan, text, sizeof text);
+        CHECK_NOTE("%.40s: %s", rows[i].rule, text);
+        CHECK(strcmp(text, rows[i].sentence) == 0);
+        bel_plan_destroy(plan);
+    }
+}
+
+static void a_recurrence_rule_may_have_its_start(void)
+{
+    static const struct {
+        const char *text;
+        size_t position;
+        const char *expected;
+    } rows[] = {
+        {"DTSTART:19700102", 16, "a time like :20260131T090000"},
+        {"DTSTART;VALUE=DATE:19700102 FREQ=DAILY", 8, "TZID= or :"},
+        {"DTSTART:19700132T090000 FREQ=DAILY", 8, "a time that exists"},
+        {"DTSTART;TZID=Europe/Berlin:19700102T090000 FREQ=DAILY", 7,
+         "the time zone of the plan: UTC"},
+        {"DTSTART:19700102T090000", 23, "RRULE: below"},
+        {"DTSTART:19700102T090000\nFREQ=NEVER", 29, "YEARLY"},
+    };
+    struct bel_plan_options options = {.now = {INT64_C(2400) * HOUR}};
+    struct bel_plan *plan;
+    struct bel_text_error why;
+    struct bel_view zone = {0};
+    if (!bel_rrule_is_supported()) return;
+    plan = make("DTSTART:19700102T090000\nRRULE:FREQ=DAILY;INTERVAL=3;COUNT=3", &options);
+    CHECK(next(plan, 0, 0) == 33 * HOUR);
+    CHECK(next(plan, 33 * HOUR, 0) == 105 * HOUR);
+    CHECK(next(plan, 105 * HOUR, 0) == 177 * HOUR);
+    CHECK(next(plan, 177 * HOUR, 0) == -1);
+    bel_plan_destroy(plan);
+    plan = make("dtstart;tzid=UTC:19700102T090000Z RRULE:FREQ=DAILY", &options);
+    CHECK(next(plan, 0, 0) == 33 * HOUR);
+    bel_plan_destroy(plan);
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_NOTE("%s", rows[i].text);
+        CHECK(bel_plan_create(rows[i].text, strlen(rows[i].text), &options, &plan, &why) ==
+              BEL_EINVAL);
+        CHECK_NOTE("%s: %s", rows[i].text, why.expected);
+        CHECK_EQ(why.position, rows[i].position);
+        CHECK(strncmp(why.expected, rows[i].expected, strlen(rows[i].expected)) == 0);
+    }
+    options.has_start = true;
+    CHECK(bel_plan_create("DTSTART:19700102T090000 FREQ=DAILY", 34, &options, &plan, NULL) ==
+          BEL_EINVAL);
+    CHECK(!bel_rrule_zone(BEL_VIEW("FREQ=DAILY"), &zone));
+    CHECK(bel_rrule_zone(BEL_VIEW("DTSTART;TZID=Asia/Tokyo:19700102T090000 FREQ=DAILY"), &zone));
+    CHECK_EQ(zone.bytes, 10);
 }
 
 static void a_recurrence_rule_without_a_start_starts_not_before_now(void)
@@ -342,6 +425,8 @@ int main(void)
     RUN(plans_say_what_they_are_in_english);
     RUN(notes_say_what_clock_changes_do);
     RUN(a_recurrence_rule_is_a_plan_too);
+    RUN(recurrence_rules_say_what_they_are_in_english);
+    RUN(a_recurrence_rule_may_have_its_start);
     RUN(a_recurrence_rule_without_a_start_starts_not_before_now);
     RUN(missed_times_of_a_plan_are_chosen);
     bel_zones_close(zones);

@@ -314,6 +314,7 @@ static void until_includes_its_own_time(void)
         {"20260101", "FREQ=DAILY;UNTIL=20260103T140000Z", "20260101 20260102 20260103 ."},
         {"20260101", "FREQ=DAILY;UNTIL=20260103T135959Z", "20260101 20260102 ."},
         {"20260101", "FREQ=DAILY;UNTIL=20251231T000000", "."},
+        {"20260101", "FREQ=DAILY;UNTIL=20260103", "20260101 20260102 20260103 ."},
     };
     CHECK_RUNS(runs);
 }
@@ -496,7 +497,9 @@ static void what_is_wrong_is_refused(void)
         {"FREQ=YEARLY;COUNT=500", 12, "within 400 years"},
         {"FREQ=DAILY;INTERVAL=3;BYMONTH=1,2,3,4,5,6,7;COUNT=9999", 44, "a smaller COUNT"},
         {"FREQ=DAILY;COUNT=1;UNTIL=20300101T000000Z", 19, "not both"},
-        {"FREQ=DAILY;UNTIL=20300101", 25, "20260131T090000"},
+        {"FREQ=DAILY;UNTIL=203001", 23, "20260131T090000"},
+        {"FREQ=DAILY;UNTIL=20300230", 17, "a date that exists"},
+        {"FREQ=DAILY;UNTIL=20301301", 17, "a date that exists"},
         {"FREQ=DAILY;UNTIL=20300230T000000", 17, "that exists"},
         {"FREQ=DAILY;BYHOUR=24", 18, "an hour from 0 to 23"},
         {"FREQ=DAILY;BYHOUR=-1", 18, "an hour from 0 to 23"},
@@ -509,15 +512,14 @@ static void what_is_wrong_is_refused(void)
         {"FREQ=MONTHLY;BYDAY=6MO", 13, "1 to 5"},
         {"FREQ=WEEKLY;BYDAY=1MO", 12, "without numbers"},
         {"FREQ=YEARLY;BYMONTHDAY=1;BYDAY=1MO", 25, "without numbers"},
-        {"FREQ=SECONDLY;BYMONTH=12", 14, "no BYMONTH with FREQ=SECONDLY"},
-        {"FREQ=HOURLY;BYDAY=MO", 12, "no BYDAY with FREQ=HOURLY"},
+        {"FREQ=HOURLY;BYDAY=1MO", 12, "without numbers"},
+        {"FREQ=HOURLY;BYYEARDAY=1", 12, "no BYYEARDAY with FREQ=HOURLY"},
         {"FREQ=WEEKLY;BYMONTHDAY=13", 12, "no BYMONTHDAY with FREQ=WEEKLY"},
         {"FREQ=MONTHLY;BYYEARDAY=100", 13, "no BYYEARDAY with FREQ=MONTHLY"},
         {"FREQ=YEARLY;BYYEARDAY=1;BYMONTH=1", 12, "no BYYEARDAY with"},
         {"FREQ=YEARLY;BYMONTH=1;BYWEEKNO=1", 22, "no BYWEEKNO with"},
-        {"FREQ=MONTHLY;BYSETPOS=1", 13, "BYSETPOS with BYDAY"},
-        {"FREQ=MONTHLY;BYDAY=MO;BYHOUR=1,2;BYSETPOS=1", 33, "one time a day"},
-        {"FREQ=YEARLY;BYDAY=MO;BYSETPOS=1", 21, "one BYMONTH"},
+        {"FREQ=MONTHLY;BYSETPOS=1", 13, "BYSETPOS with another BY part"},
+        {"FREQ=MONTHLY;BYDAY=MO;BYSETPOS=367", 31, "a position from 1 to 366"},
         {"FREQ=DAILY EXDATE:20260101", 26, "20260131T090000"},
         {"FREQ=DAILY EXDATE;TZID=UTC:20260101T000000", 11, "EXDATE: or the end"},
         {"FREQ=DAILY RDATE:20260101T000000", 11, "EXDATE: or the end"},
@@ -554,6 +556,11 @@ static void what_never_comes_is_refused(void)
         "FREQ=WEEKLY;INTERVAL=5200;BYMONTH=3",
         "FREQ=MINUTELY;INTERVAL=2;BYMINUTE=1,3,5",
         "FREQ=HOURLY;INTERVAL=24;BYHOUR=10",
+        "FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=30",
+        "FREQ=HOURLY;BYMINUTE=1,2;BYSETPOS=3",
+        "FREQ=DAILY;BYHOUR=9;BYSETPOS=2",
+        "FREQ=WEEKLY;BYDAY=MO,TU;BYSETPOS=-3",
+        "FREQ=YEARLY;BYDAY=MO;BYSETPOS=54",
     };
     struct bel_civil start = civil("20270101"); /* a Friday in an odd year */
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {

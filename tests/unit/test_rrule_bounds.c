@@ -52,7 +52,6 @@ static void what_people_write_takes_a_call_or_two(void)
     static const char *const rules[] = {
         "FREQ=MONTHLY;BYDAY=-1FR",
         "FREQ=MONTHLY;INTERVAL=3;BYMONTHDAY=29",
-        "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
         "FREQ=YEARLY",
         "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO",
         "FREQ=YEARLY;BYYEARDAY=366",
@@ -71,7 +70,17 @@ static void days_and_weeks_take_none(void)
     check_work("FREQ=WEEKLY;INTERVAL=5200;BYDAY=SU,MO", 0, 2);
     check_work("FREQ=YEARLY;BYWEEKNO=53;BYDAY=MO", 0, 53 * 13);
     check_work("FREQ=HOURLY;INTERVAL=100000", 0, 1);
-    check_work("FREQ=SECONDLY;INTERVAL=7;BYHOUR=9;BYMINUTE=0;BYSECOND=0", 0, 14);
+    check_work("FREQ=SECONDLY;INTERVAL=7;BYHOUR=9;BYMINUTE=0;BYSECOND=0", 0, 2 * 14);
+    check_work("FREQ=MINUTELY;BYMONTH=12;BYDAY=MO", 0, 11 + 7);
+}
+
+/* Of each period the days are looked at, and no times. */
+static void positions_take_a_step_for_each_day(void)
+{
+    check_work("FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1", 0, 2 * 31);
+    check_work("FREQ=YEARLY;BYDAY=MO;BYHOUR=1,2,3;BYSETPOS=100", 0, 2 * 366);
+    check_work("FREQ=YEARLY;BYDAY=MO;BYSETPOS=53", 0, 13 * 366);
+    check_work("FREQ=DAILY;BYSECOND=1,2,3;BYMINUTE=7;BYSETPOS=2", 0, 2);
 }
 
 static void rare_rules_stay_within_the_limits(void)
@@ -83,6 +92,8 @@ static void rare_rules_stay_within_the_limits(void)
         "FREQ=YEARLY;INTERVAL=28;BYMONTH=2;BYMONTHDAY=29;BYDAY=TH",
         "FREQ=MONTHLY;INTERVAL=12;BYMONTHDAY=29",
         "FREQ=SECONDLY;INTERVAL=86399;BYHOUR=9;BYMINUTE=0;BYSECOND=0",
+        "FREQ=MINUTELY;INTERVAL=99991;BYMONTH=2;BYMONTHDAY=29",
+        "FREQ=HOURLY;INTERVAL=997;BYMONTH=2;BYMINUTE=0,30;BYSETPOS=-1",
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         check_work(rules[i], RRULE_CALLS_MAX, RRULE_STEPS_MAX);
@@ -145,6 +156,7 @@ int main(void)
 {
     RUN(what_people_write_takes_a_call_or_two);
     RUN(days_and_weeks_take_none);
+    RUN(positions_take_a_step_for_each_day);
     RUN(rare_rules_stay_within_the_limits);
     RUN(a_call_looks_through_forty_years_at_most);
     RUN(the_limits_hold);
