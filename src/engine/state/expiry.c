@@ -24,11 +24,11 @@
 #include <string.h>
 
 enum {
-    ROWS_MAX = 250, /* rows read in one turn, a few ms of work; tests may set another number */
-    ROWS_SOME = 16, /* rows read to make room for one timer, or while the store is behind */
-    RETRY_MS = 100, /* delay of a retry after a failure for lack of room or memory */
-    STOPPED = 1,    /* the turn may read no more rows */
-    LOWERED = 2,    /* a row was added before the one just read */
+    ROWS_MAX = 1000, /* rows read in one turn, about 3 ms of work; tests may set another number */
+    ROWS_SOME = 16,  /* rows read to make room for one timer, or while the store is behind */
+    RETRY_MS = 100,  /* delay of a retry after a failure for lack of room or memory */
+    STOPPED = 1,     /* the turn may read no more rows */
+    LOWERED = 2,     /* a row was added before the one just read */
 };
 
 static struct bel_key lane_key(const struct bel_topic_state *topic, uint8_t lane, uint64_t time)
