@@ -135,7 +135,7 @@ static void print_result(const struct task *task, const struct world *was)
                " deliveries=%" PRIu64 " crashes=%" PRIu64 " opens=%" PRIu64 " refused=%" PRIu64
                " judged=%s\n",
                seed, was->hash, was->turns, was->drawn, was->deliveries, was->crashes, was->opens,
-               was->refusals, was->judge != NULL ? "yes" : "no");
+               was->refusals, was->judge != NULL ? "yes" : was->unjudged);
         return;
     }
     print_command(task, seed, command, sizeof command);

@@ -27,6 +27,7 @@ enum {
     OPENS_MAX = 8,
     SEEN_MAX = 64,
     SLICES_MAX = 20000, /* turns for one PURGE */
+    CATCH_UP_MAX = 64,  /* turns for what is due at one time */
 };
 
 #define MS_PER_HOUR UINT64_C(3600000)
@@ -117,24 +118,16 @@ static void remember(struct world *world, const struct order *order)
     }
 }
 
-/* The engine has refused what the model would have done. */
-static bool is_refusal(const struct bel_reply *reply)
-{
-    if (reply->err == BEL_EFULL) {
-        return strstr(reply->why, "depth") == NULL && strstr(reply->why, "pressure") == NULL;
-    }
-    return reply->err == BEL_ENOMEM || reply->err == BEL_EBUSY;
-}
-
 static bool is_refused(const struct order *order)
 {
-    return is_refusal(&order->heard[ENGINE_SIDE]->reply);
+    return watch_is_refusal(&order->heard[ENGINE_SIDE]->reply);
 }
 
-static void dismiss_judge(struct world *world)
+static void dismiss_judge(struct world *world, const char *why)
 {
     if (world->judge == NULL) return;
-    say(world, "      the judge is dismissed\n");
+    say(world, "      the judge is dismissed: %s\n", why);
+    world->unjudged = why;
     judge_destroy(world->judge);
     world->judge = NULL;
 }
@@ -266,7 +259,7 @@ static void refuse(struct world *world, struct order *order)
 {
     if (order->is_refused) return;
     order->is_refused = is_all_or_nothing(order);
-    if (!order->is_refused) dismiss_judge(world);
+    if (!order->is_refused) dismiss_judge(world, "refused");
 }
 
 static void note_refusals(struct world *world)
@@ -279,13 +272,8 @@ static void note_refusals(struct world *world)
         struct order *order = world->asked.items[i];
         if (order->request == NULL) continue; /* it was among those */
         if (order->request->own.words[BEL_OWN_STAGE] != BEL_STAGE_ANSWERED) continue;
-        if (is_refusal(&order->request->own.reply)) refuse(world, order);
+        if (watch_is_refusal(&order->request->own.reply)) refuse(world, order);
     }
-}
-
-static uint64_t stage_of(const struct order *order)
-{
-    return order->request != NULL ? order->request->own.words[BEL_OWN_STAGE] : BEL_STAGE_ANSWERED;
 }
 
 /* An order that the engine has left for its next turn: PURGE and REVIVE of many, or one for which
@@ -294,36 +282,17 @@ static struct order *find_left(const struct world *world)
 {
     for (size_t i = 0; i < world->asked.count; i++) {
         struct order *order = world->asked.items[i];
-        bool is_kept = stage_of(order) == BEL_STAGE_SUBMITTED && order->speaker == NULL;
-        if (is_kept || stage_of(order) == BEL_STAGE_BULK) return order;
+        bool is_kept = watch_stage(order) == BEL_STAGE_SUBMITTED && order->speaker == NULL;
+        if (is_kept || watch_stage(order) == BEL_STAGE_BULK) return order;
     }
     return NULL;
-}
-
-static bool is_wait(const struct order *order)
-{
-    const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
-    return command->verb == BEL_VERB_CLAIM && command->claim.wait_ms > 0;
-}
-
-/* Whether a claim that waited got something in this turn. */
-static bool is_wait_over(const struct world *world)
-{
-    for (size_t i = 0; i < world->told.count; i++) {
-        if (is_wait(world->told.items[i])) return true;
-    }
-    for (size_t i = 0; i < world->asked.count; i++) { /* decided, and not yet told */
-        const struct order *order = world->asked.items[i];
-        if (is_wait(order) && stage_of(order) == BEL_STAGE_ANSWERED) return true;
-    }
-    return false;
 }
 
 /* Whether others were done while the engine was in the middle of an order. */
 static bool is_overtaken(const struct world *world, const struct order *order)
 {
-    if (stage_of(order) != BEL_STAGE_BULK) return false;
-    if (is_wait_over(world)) return true; /* with the first that a REVIVE has made ready */
+    if (watch_stage(order) != BEL_STAGE_BULK) return false;
+    if (watch_is_wait_over(world)) return true; /* with the first that a REVIVE made ready */
     return world->fresh.count == 0 || world->fresh.items[world->fresh.count - 1] != order;
 }
 
@@ -336,7 +305,7 @@ static void finish_turn(struct world *world)
         left->is_sliced = true;
         if (run_is_down(world)) return;
         if (is_overtaken(world, left)) {
-            dismiss_judge(world);
+            dismiss_judge(world, "overtaken");
             return;
         }
         if (i == SLICES_MAX) {
@@ -344,6 +313,18 @@ static void finish_turn(struct world *world)
                        bel_verb_name(left->requests[ENGINE_SIDE].command.verb), i);
             return;
         }
+        engine_turn(world);
+    }
+}
+
+/* In a calm history, what was due and had no room is done in further turns. If nobody has asked for
+ * anything meanwhile, the model, which does it at once, is then where the engine is. */
+static void catch_up(struct world *world)
+{
+    bool is_alone = world->config.is_calm && world->fresh.count == 0;
+    for (int i = 0; is_alone && world->judge != NULL && world->is_short && i < CATCH_UP_MAX; i++) {
+        if (run_is_down(world) || watch_is_wait_over(world) || find_left(world) != NULL) return;
+        world->is_short = false;
         engine_turn(world);
     }
 }
@@ -368,8 +349,8 @@ static void take_begun(struct world *world, struct list_of_orders *out)
     world->fresh.count = left;
 }
 
-/* Gives `orders` to both sides and lets them work, beside what clients say. */
-void run_orders(struct world *world, struct list_of_orders *orders)
+/* Gives `orders` to both sides and lets them work, beside what clients say unless it is quiet. */
+static void turn_with(struct world *world, const struct list_of_orders *orders, bool is_quiet)
 {
     struct list_of_orders begun = {0};
     copy_poll(world->copy);
@@ -377,16 +358,17 @@ void run_orders(struct world *world, struct list_of_orders *orders)
         ask(world, orders->items[i]);
         list_add(&world->fresh, orders->items[i]);
     }
-    if (world->speakers != NULL) speakers_step(world->speakers);
+    if (world->speakers != NULL && !is_quiet) speakers_step(world->speakers);
     tap_name_for_book(world);
     world->is_tight = watch_is_tight(world->engine);
     begin_turn(world);
     engine_turn(world);
     finish_turn(world);
+    catch_up(world);
     watch_reason(world);
     watch_stopped(world);
     note_refusals(world);
-    if (world->is_short) dismiss_judge(world);
+    if (world->is_short) dismiss_judge(world, "short");
     take_begun(world, &begun);
     if (world->judge != NULL) {
         bool is_late = has_feature(world, FEATURE_LATE_SYNC);
@@ -400,6 +382,24 @@ void run_orders(struct world *world, struct list_of_orders *orders)
     watch_interval(world);
     tap_name_for_book(world);
     if (world->speakers != NULL && !world->has_failed) speakers_listen(world->speakers);
+}
+
+/* In a calm history, what is due is done before anybody asks: else the judge could not follow if
+ * one turn has no room for all of it. */
+void run_orders(struct world *world, const struct list_of_orders *orders)
+{
+    struct list_of_orders none = {0};
+    bool is_first =
+        world->now.boot.ns != world->calm.boot.ns || world->now.wall.ms != world->calm.wall.ms;
+    bool is_calm = world->config.is_calm && world->judge != NULL && is_first;
+    world->calm = world->now;
+    if (is_calm) turn_with(world, &none, true);
+    if (is_calm && world->has_failed) return;
+    bool is_down = is_calm && run_is_down(world); /* what is asked now is lost with the engine */
+    for (size_t i = 0; is_down && i < orders->count; i++) {
+        ask(world, orders->items[i]);
+    }
+    if (!is_down) turn_with(world, orders, false);
 }
 
 void run_turn(struct world *world)
@@ -469,7 +469,7 @@ static bool look_now(struct world *world, struct list_of_orders *looks)
         world_fail(world, "look", "what there is cannot be listed");
         return false;
     }
-    if (world->is_short) dismiss_judge(world);
+    if (world->is_short) dismiss_judge(world, "short");
     book_look(world->book, looks);
     return true;
 }
@@ -601,10 +601,14 @@ static void recover(struct world *world)
     disarm(world);
     if (chance(world, 30) && !check_digest(world)) return;
     book_opened(world->book);
+    if (world->config.is_calm) {
+        engine_turn(world);
+        catch_up(world);
+    }
     if (look_now(world, &looks)) {
-        if (is_any_refused_in(&looks) || world->is_short) dismiss_judge(world);
+        if (is_any_refused_in(&looks) || world->is_short) dismiss_judge(world, "refused look");
         if (world->judge != NULL && !judge_reopen(world->judge, world->is_tight, &looks)) {
-            dismiss_judge(world);
+            dismiss_judge(world, "reopened");
         }
     }
     free(looks.items);

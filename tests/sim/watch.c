@@ -11,6 +11,7 @@
 #include "store/state.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 bool watch_is_final(int err)
 {
@@ -97,4 +98,36 @@ void watch_next(struct world *world)
         world_fail(world, "next", "the next turn is at %" PRIu64 ", and needed at %" PRIu64,
                    world->next.due.ns, want.due.ns);
     }
+}
+
+uint64_t watch_stage(const struct order *order)
+{
+    return order->request != NULL ? order->request->own.words[BEL_OWN_STAGE] : BEL_STAGE_ANSWERED;
+}
+
+static bool is_wait(const struct order *order)
+{
+    const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
+    return command->verb == BEL_VERB_CLAIM && command->claim.wait_ms > 0;
+}
+
+/* Whether a claim that waited got something in this turn. */
+bool watch_is_wait_over(const struct world *world)
+{
+    for (size_t i = 0; i < world->told.count; i++) {
+        if (is_wait(world->told.items[i])) return true;
+    }
+    for (size_t i = 0; i < world->asked.count; i++) { /* decided, and not yet told */
+        const struct order *order = world->asked.items[i];
+        if (is_wait(order) && watch_stage(order) == BEL_STAGE_ANSWERED) return true;
+    }
+    return false;
+}
+
+bool watch_is_refusal(const struct bel_reply *reply)
+{
+    if (reply->err == BEL_EFULL) {
+        return strstr(reply->why, "depth") == NULL && strstr(reply->why, "pressure") == NULL;
+    }
+    return reply->err == BEL_ENOMEM || reply->err == BEL_EBUSY;
 }

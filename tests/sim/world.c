@@ -19,6 +19,7 @@
 enum {
     WORK_MIN = 500000, /* turns that no history should need */
     WORK_PER_ORDER = 1000,
+    ORDERS_LONG = 1000,
 };
 
 static const char *const fault_names[] = {
@@ -119,6 +120,7 @@ static void draw_speech(struct config *config, uint64_t random)
     config->output_bytes_max = output[random_below(&random, 4)];
     config->commands_max = commands[random_below(&random, 4)];
     config->has_keys = random_below(&random, 3) == 0 && !config->faults[FAULT_MEMORY];
+    config->is_calm = random_below(&random, 4) > 0 && config->orders >= ORDERS_LONG;
 }
 
 void config_speak(struct config *config)
@@ -135,6 +137,10 @@ struct config config_draw(uint64_t seed, uint64_t orders, const bool *faults)
     }
     for (int i = FAULT_SPACE; i < FAULTS; i++) { /* what the judge cannot follow: rarer */
         if (random_below(&random, 3) > 0) config.faults[i] = false;
+    }
+    if (orders >= ORDERS_LONG && random_below(&random, 3) > 0) { /* and rarer if it is long */
+        config.faults[FAULT_SPACE] = config.faults[FAULT_MEMORY] = config.faults[FAULT_TINY] =
+            false;
     }
     if (faults != NULL) memcpy(config.faults, faults, sizeof config.faults);
     draw_features(&config, &random);
@@ -382,6 +388,7 @@ void world_init(struct world *world, const struct config *config)
     world->walk = walk_create(world);
     world->copy = copy_create(world);
     if (has_judge) world->judge = judge_create(world);
+    if (!has_judge) world->unjudged = "faults";
     if (config->is_spoken) world->speakers = speakers_create(world);
 }
 

@@ -115,6 +115,7 @@ struct config {
     uint64_t pace_ms;       /* typical durations */
     int64_t start_ms;       /* wall time when it begins */
     bool is_loud;
+    bool is_calm;            /* what is due is done before anybody asks */
     bool is_spoken;          /* asked in bytes, through sessions, by so many clients at most */
     unsigned speakers_max;   /* who hang up, do not read, and whose bytes are cut so often: */
     unsigned hang_up_in_100; /* chance of a turn */
@@ -205,7 +206,8 @@ struct world {
     struct bel_entropy_seeded store_entropy;
     struct bel_engine *engine; /* NULL: it is not open */
     struct bel_next next;
-    struct judge *judge; /* NULL: there is none any more */
+    struct judge *judge;  /* NULL: there is none any more */
+    const char *unjudged; /* why there is no judge; or NULL */
     struct book *book;
     struct speakers *speakers; /* NULL: there are none */
     struct walk *walk;
@@ -231,10 +233,11 @@ struct world {
     uint64_t boot_opened_ns, open_ms; /* how long it was open before, and when this time began */
     uint64_t held_until_ns;           /* real time until which requests are held back */
     bool is_sync_armed, is_write_armed;
-    bool is_healed; /* nothing breaks any more */
-    bool is_inside; /* of the engine */
-    bool is_tight;  /* the last turn may have had no room to add */
-    bool is_short;  /* a turn was not enough for what was due in it */
+    bool is_healed;      /* nothing breaks any more */
+    bool is_inside;      /* of the engine */
+    bool is_tight;       /* the last turn may have had no room to add */
+    struct bel_now calm; /* when that was done last */
+    bool is_short;       /* a turn was not enough for what was due in it */
     uint64_t hash;
 
     bool has_failed;
@@ -400,6 +403,12 @@ bool watch_has_sync_failed(const struct world *world);
 /* Whether the turn has left something that was due for later, for want of room; and whether who
  * adds may be refused. */
 bool watch_is_short(const struct bel_engine *engine);
+/* How far the engine is with an order: BEL_STAGE_*. */
+uint64_t watch_stage(const struct order *order);
+/* Whether a claim that waited got something in this turn. */
+bool watch_is_wait_over(const struct world *world);
+/* Whether the engine has refused what the model would have done. */
+bool watch_is_refusal(const struct bel_reply *reply);
 bool watch_is_tight(const struct bel_engine *engine);
 /* Fail if the engine has given up without a reason, goes on after a sync has failed, syncs too late
  * or wants its next turn too late. */
@@ -421,7 +430,7 @@ void reads_turn(struct world *world, uint64_t durable);
 
 void run(struct world *world);
 /* A turn in which these are asked; or nothing, but by clients. */
-void run_orders(struct world *world, struct list_of_orders *orders);
+void run_orders(struct world *world, const struct list_of_orders *orders);
 void run_turn(struct world *world);
 /* Looks at everything, in turns like others. False if that failed. */
 bool run_look(struct world *world, struct list_of_orders *looks);
