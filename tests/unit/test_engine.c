@@ -17,7 +17,7 @@
 enum {
     LARGE = 1 << 20,
     MANY = 5000,
-    EXPIRED_MAX = 250,    /* that a turn ends */
+    EXPIRED_MAX = 1000,   /* that a turn ends */
     LEASE_MS = 30 * 1000, /* the default */
     ROWS_MAX = 100000,    /* that an agenda counts one by one */
 };
