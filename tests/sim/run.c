@@ -601,10 +601,6 @@ static void recover(struct world *world)
     disarm(world);
     if (chance(world, 30) && !check_digest(world)) return;
     book_opened(world->book);
-    if (world->config.is_calm) {
-        engine_turn(world);
-        catch_up(world);
-    }
     if (look_now(world, &looks)) {
         if (is_any_refused_in(&looks) || world->is_short) dismiss_judge(world, "refused look");
         if (world->judge != NULL && !judge_reopen(world->judge, world->is_tight, &looks)) {
