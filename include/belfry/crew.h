@@ -65,11 +65,17 @@ struct bel_errand {
     uint64_t attempt; /* 1 + failures so far */
     const struct bel_header *headers;
     size_t headers_count;
+    const struct bel_task_result *results; /* of a task of a job, in the order of its `after` */
+    size_t results_count;
 };
 
 /* Finds the value of a header by its exact name. Returns false and leaves `*out` unchanged if the
  * timer has no such header. */
 bool bel_errand_find(const struct bel_errand *errand, const char *name, struct bel_view *out);
+
+/* Finds the result of a task that this task of a job comes after, by the id of that task. Returns
+ * false and leaves `*out` unchanged if there is none, or if it did not fit into the delivery. */
+bool bel_errand_result(const struct bel_errand *errand, const char *task, struct bel_view *out);
 
 /* Returns whether the lease was lost, so that the outcome of the work no longer counts. In `told`:
  * whether the server did not accept the report, as far as the crew knows; the connection may have
@@ -82,17 +88,28 @@ enum bel_report_kind {
     BEL_REPORT_FAILED,   /* uses up an attempt; retried as the retry policy says */
     BEL_REPORT_RELEASED, /* uses up no attempt; delivered again */
     BEL_REPORT_REJECTED, /* the timer is dead; not retried unless revived */
+    BEL_REPORT_LIMITED,  /* uses up no attempt: the resource reported a rate limit; retried after
+                            delay_ms, default 1 min */
+    BEL_REPORT_RESOURCE, /* failed, and counts as a failure for the breaker of the resource */
 };
 
 struct bel_report {
     enum bel_report_kind kind;
-    bool has_delay; /* failed or released: deliver again after delay_ms */
+    bool has_delay; /* unless done or rejected: deliver again after delay_ms */
     uint64_t delay_ms;
-    char reason[BEL_REPORT_REASON_BYTES]; /* failed or rejected: for people; ends in 0 */
+    char reason[BEL_REPORT_REASON_BYTES]; /* unless done or released: for people; ends in 0 */
+    char *result;                         /* done: set by bel_report_result(), or NULL */
+    size_t result_bytes;
 };
 
 /* Sets a report to failed. The reason is copied and truncated to fit. */
 void bel_report_fail(struct bel_report *report, const char *reason);
+
+/* Sets the result of work that is done, for GET and for the tasks after a task of a job. The result
+ * is copied, and the crew frees the copy after `told`. A result that the server refuses, because it
+ * exceeds 64 KiB or the results of the job 64 MiB, makes the report failed. Returns 0; or returns
+ * BEL_ENOMEM, and the report has no result. */
+BEL_CHECKED int bel_report_result(struct bel_report *report, struct bel_view result);
 
 struct bel_crew; /* opaque: owns threads */
 

@@ -16,6 +16,7 @@
 #include "client/crew.h"
 
 #include "core/units.h"
+#include "core/view.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -225,6 +226,17 @@ bool bel_errand_find(const struct bel_errand *errand, const char *name, struct b
     return false;
 }
 
+bool bel_errand_result(const struct bel_errand *errand, const char *task, struct bel_view *out)
+{
+    for (size_t i = 0; i < errand->results_count; i++) {
+        const struct bel_task_result *result = &errand->results[i];
+        if (!result->has_result || !bel__view_is(result->task, task)) continue;
+        *out = result->result;
+        return true;
+    }
+    return false;
+}
+
 bool bel_errand_is_lost(const struct bel_errand *errand)
 {
     const struct bel_slot *slot =
@@ -239,6 +251,18 @@ void bel_report_fail(struct bel_report *report, const char *reason)
 {
     report->kind = BEL_REPORT_FAILED;
     (void)snprintf(report->reason, sizeof report->reason, "%s", reason);
+}
+
+int bel_report_result(struct bel_report *report, struct bel_view result)
+{
+    free(report->result);
+    report->result_bytes = 0;
+    report->result = malloc(result.bytes + 1);
+    if (report->result == NULL) return BEL_ENOMEM;
+    if (result.bytes > 0) memcpy(report->result, result.data, result.bytes);
+    report->result[result.bytes] = '\0';
+    report->result_bytes = result.bytes;
+    return 0;
 }
 
 /* --- starting --- */

@@ -118,9 +118,15 @@ BEL_CHECKED int bel__crew_start(const struct bel_crew_options *options,
  * release. For `claim` of a side. */
 void bel__crew_give(struct bel_crew *crew, struct bel_delivery *delivery);
 
-/* Handles the reply to a notice; `is_taken` is whether it was accepted, `why` for people if not.
- * For `tell` of a side. */
-void bel__crew_answered(struct bel_crew *crew, struct bel_notice *notice, bool is_taken,
+/* The reply to a notice. */
+enum bel_answer {
+    BEL_ANSWER_TAKEN,
+    BEL_ANSWER_LOST,    /* the lease has ended */
+    BEL_ANSWER_REFUSED, /* the command is invalid or exceeds a limit; the lease goes on */
+};
+
+/* Handles the reply to a notice; `why`, for people, if it was not taken. For `tell` of a side. */
+void bel__crew_answered(struct bel_crew *crew, struct bel_notice *notice, enum bel_answer answer,
                         struct bel_view why);
 
 /* Opens a link. After failures sleeps first, unless the crew is stopping; the caller sets the count

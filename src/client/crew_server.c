@@ -5,13 +5,14 @@
 
 #include "client/delivery.h"
 #include "core/parse.h"
+#include "core/view.h"
 
 #include <assert.h>
 #include <string.h>
 #include <sys/socket.h>
 
 enum {
-    ARGS_MAX = 6,
+    ARGS_MAX = 8,
     TIMEOUT_MS = 30000,
 };
 
@@ -122,16 +123,22 @@ static void add_delay(struct request *request, const struct bel_report *report)
 
 static void put(struct request *request, const struct bel_notice *notice)
 {
-    static const char *const names[] = {[BEL_REPORT_DONE] = "ACK",
-                                        [BEL_REPORT_FAILED] = "FAIL",
-                                        [BEL_REPORT_RELEASED] = "RELEASE",
-                                        [BEL_REPORT_REJECTED] = "FAIL"};
+    static const char *const names[] = {
+        [BEL_REPORT_DONE] = "ACK",         [BEL_REPORT_FAILED] = "FAIL",
+        [BEL_REPORT_RELEASED] = "RELEASE", [BEL_REPORT_REJECTED] = "FAIL",
+        [BEL_REPORT_LIMITED] = "FAIL",     [BEL_REPORT_RESOURCE] = "FAIL"};
     const struct bel_report *report = notice->report;
     const char *name = report != NULL ? names[report->kind] : "EXTEND";
     request->count = 0;
     add(request, (struct bel_view){name, strlen(name)});
     add(request, notice->token);
-    if (report == NULL || report->kind == BEL_REPORT_DONE) return;
+    if (report == NULL) return;
+    if (report->kind == BEL_REPORT_DONE) {
+        if (report->result == NULL) return;
+        add(request, BEL_VIEW("RESULT"));
+        add(request, (struct bel_view){report->result, report->result_bytes});
+        return;
+    }
     if (report->kind == BEL_REPORT_REJECTED) {
         add(request, BEL_VIEW("DEAD"));
     } else {
@@ -141,6 +148,18 @@ static void put(struct request *request, const struct bel_notice *notice)
         add(request, BEL_VIEW("REASON"));
         add(request, (struct bel_view){report->reason, strlen(report->reason)});
     }
+    if (report->kind == BEL_REPORT_LIMITED || report->kind == BEL_REPORT_RESOURCE) {
+        bool is_limited = report->kind == BEL_REPORT_LIMITED;
+        add(request, BEL_VIEW("KIND"));
+        add(request, is_limited ? BEL_VIEW("limited") : BEL_VIEW("resource"));
+    }
+}
+
+static enum bel_answer answer_of(const struct bel_value *error)
+{
+    struct bel_view code = bel_value_code(error);
+    bool is_refused = bel__view_is(code, "FULL") || bel__view_is(code, "BADARG");
+    return is_refused ? BEL_ANSWER_REFUSED : BEL_ANSWER_LOST;
 }
 
 static void handle_reply(struct bel_crew *crew, struct bel_notice *notice,
@@ -149,7 +168,8 @@ static void handle_reply(struct bel_crew *crew, struct bel_notice *notice,
     bool is_error = reply->type == BEL_VALUE_ERROR;
     bool is_number = notice->report != NULL && reply->type == BEL_VALUE_NUMBER;
     bool is_late = is_number && reply->number == 0;
-    bel__crew_answered(crew, notice, !is_error && !is_late,
+    enum bel_answer answer = is_error ? answer_of(reply) : BEL_ANSWER_TAKEN;
+    bel__crew_answered(crew, notice, is_late ? BEL_ANSWER_LOST : answer,
                        is_late ? BEL_VIEW("STALE lease expired before the work finished")
                                : reply->text);
 }

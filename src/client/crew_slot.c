@@ -6,6 +6,7 @@
 #include "core/units.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 void bel__slot_fill(struct bel_slot *slot, struct bel_delivery *delivery)
 {
@@ -22,7 +23,9 @@ void bel__slot_fill(struct bel_slot *slot, struct bel_delivery *delivery)
                                        .due = delivery->due,
                                        .attempt = delivery->attempt,
                                        .headers = delivery->headers,
-                                       .headers_count = delivery->headers_count};
+                                       .headers_count = delivery->headers_count,
+                                       .results = delivery->results,
+                                       .results_count = delivery->results_count};
 }
 
 void bel__slot_empty(struct bel_slot *slot)
@@ -30,6 +33,8 @@ void bel__slot_empty(struct bel_slot *slot)
     bel_delivery_destroy(slot->delivery);
     slot->delivery = NULL;
     slot->errand = (struct bel_errand){0};
+    free(slot->report.result);
+    slot->report = (struct bel_report){0};
 }
 
 void bel__slot_clear(struct bel_slot *slot)

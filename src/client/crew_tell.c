@@ -8,6 +8,9 @@
  */
 #include "client/crew.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 enum {
     RETRY_MS = 1000,
 };
@@ -62,10 +65,25 @@ static void report_trouble(struct bel_crew *crew, const struct bel_slot *slot, s
                       (const char *)slot->errand.id.data, (int)text.bytes, (const char *)text.data);
 }
 
-void bel__crew_answered(struct bel_crew *crew, struct bel_notice *notice, bool is_taken,
+/* Makes the report of work whose result was refused failed, to be sent next: otherwise the lease
+ * would go on until it expires. Returns false if the report has no result. The slot is the
+ * clerk's. */
+static bool fail_refused(struct bel_slot *slot, struct bel_view why)
+{
+    struct bel_report *report = &slot->report;
+    if (report->kind != BEL_REPORT_DONE || report->result == NULL) return false;
+    free(report->result);
+    *report = (struct bel_report){.kind = BEL_REPORT_FAILED};
+    (void)snprintf(report->reason, sizeof report->reason, "result refused: %.*s", (int)why.bytes,
+                   (const char *)why.data);
+    return true;
+}
+
+void bel__crew_answered(struct bel_crew *crew, struct bel_notice *notice, enum bel_answer answer,
                         struct bel_view why)
 {
     struct bel_slot *slot = notice->slot;
+    bool is_taken = answer == BEL_ANSWER_TAKEN;
     (void)pthread_mutex_lock(&crew->mutex);
     slot->is_asked = false;
     if (!slot->is_last && !is_taken) slot->is_lost = true;
@@ -74,6 +92,7 @@ void bel__crew_answered(struct bel_crew *crew, struct bel_notice *notice, bool i
 
     if (!is_taken) report_trouble(crew, slot, why);
     if (!slot->is_last) return;
+    if (answer == BEL_ANSWER_REFUSED && fail_refused(slot, why)) return;
     (void)pthread_mutex_lock(&crew->mutex);
     close_slot(slot, is_taken);
     (void)pthread_mutex_unlock(&crew->mutex);

@@ -168,6 +168,12 @@ static int claim(struct bel_crew *crew, void *arg, unsigned count)
 
 /* --- notices --- */
 
+static enum bel_fail_kind fail_kind(enum bel_report_kind kind)
+{
+    if (kind == BEL_REPORT_LIMITED) return BEL_FAIL_LIMITED;
+    return kind == BEL_REPORT_RESOURCE ? BEL_FAIL_RESOURCE : BEL_FAIL_ERROR;
+}
+
 static struct bel_command command_of(const struct bel_notice *notice)
 {
     const struct bel_report *report = notice->report;
@@ -177,7 +183,10 @@ static struct bel_command command_of(const struct bel_notice *notice)
     switch (report->kind) {
     case BEL_REPORT_DONE:
         return (struct bel_command){.verb = BEL_VERB_ACK,
-                                    .ack = {.tokens = &notice->token, .tokens_count = 1}};
+                                    .ack = {.tokens = &notice->token,
+                                            .tokens_count = 1,
+                                            .has_result = report->result != NULL,
+                                            .result = {report->result, report->result_bytes}}};
     case BEL_REPORT_RELEASED:
         return (struct bel_command){.verb = BEL_VERB_RELEASE,
                                     .release = {.token = notice->token,
@@ -185,12 +194,15 @@ static struct bel_command command_of(const struct bel_notice *notice)
                                                 .delay_ms = report->delay_ms}};
     case BEL_REPORT_FAILED:
     case BEL_REPORT_REJECTED:
+    case BEL_REPORT_LIMITED:
+    case BEL_REPORT_RESOURCE:
         break;
     }
     bool is_dead = report->kind == BEL_REPORT_REJECTED;
     return (struct bel_command){.verb = BEL_VERB_FAIL,
                                 .fail = {.token = notice->token,
                                          .reason = {report->reason, strlen(report->reason)},
+                                         .kind = fail_kind(report->kind),
                                          .dead = is_dead,
                                          .has_delay = !is_dead && report->has_delay,
                                          .delay_ms = is_dead ? 0 : report->delay_ms}};
@@ -208,8 +220,10 @@ static void handle_reply(struct bel_crew *crew, struct bel_notice *notice, const
 {
     bool is_late = ask->err == 0 && ask->request.command.verb == BEL_VERB_ACK && ask->count == 0;
     const char *why = is_late ? "lease expired before the work finished" : why_of(ask);
-    bel__crew_answered(crew, notice, ask->err == 0 && !is_late,
-                       (struct bel_view){why, strlen(why)});
+    enum bel_answer answer = is_late ? BEL_ANSWER_LOST : BEL_ANSWER_TAKEN;
+    if (ask->err) answer = BEL_ANSWER_LOST;
+    if (ask->err == BEL_EFULL || ask->err == BEL_EINVAL) answer = BEL_ANSWER_REFUSED;
+    bel__crew_answered(crew, notice, answer, (struct bel_view){why, strlen(why)});
 }
 
 static int tell(struct bel_crew *crew, void *arg, struct bel_notice *notices, size_t count)

@@ -46,7 +46,7 @@ static struct {
     struct connection connections[CONNECTIONS];
     unsigned queued, numbered; /* deliveries queued, and made */
     const char *extend_reply, *ack_reply, *claim_start, *claim_end, *topic_lease;
-    bool is_old; /* an old server: reports neither leases nor correlations */
+    bool is_old; /* an old server: reports neither leases, correlations nor results */
     bool drops, ends;
     bool is_mute; /* does not reply, and does not notice that others close */
     char lines[LINES][LINE_BYTES];
@@ -72,10 +72,12 @@ static void deliver(struct connection *connection)
         (void)snprintf(text, sizeof text,
                        "*%d\r\n$%d\r\nt%u\r\n$4\r\nmail\r\n$%d\r\ni%u\r\n$5\r\na\r\nbc\r\n:%u\r\n"
                        ":1\r\n*2\r\n$5\r\ncolor\r\n$3\r\nred\r\n",
-                       server.is_old ? 7 : 9, digits + 1, number, digits + 1, number,
+                       server.is_old ? 7 : 10, digits + 1, number, digits + 1, number,
                        1000 + number);
         answer(connection, text);
-        (void)snprintf(text, sizeof text, ":%s\r\n$5\r\norder\r\n", connection->lease);
+        (void)snprintf(text, sizeof text,
+                       ":%s\r\n$5\r\norder\r\n*4\r\n$1\r\na\r\n$-1\r\n$1\r\nb\r\n$3\r\n\r\n1\r\n",
+                       connection->lease);
         if (!server.is_old) answer(connection, text);
     }
     server.queued -= count;
@@ -203,7 +205,7 @@ static void queue(unsigned count)
 }
 
 /* Queues a delivery with the id of the first one. */
-static void queue_again(void)
+static inline void queue_again(void)
 {
     (void)pthread_mutex_lock(&server.mutex);
     server.numbered = 0;
@@ -231,7 +233,7 @@ static void wait_for(const char *line)
 }
 
 /* Waits until a claim waits: then all earlier deliveries are reported. */
-static void wait_for_claim(void)
+static inline void wait_for_claim(void)
 {
     (void)pthread_mutex_lock(&server.mutex);
     while (server.connections[0].claims == 0 && server.connections[1].claims == 0) {
@@ -240,7 +242,7 @@ static void wait_for_claim(void)
     (void)pthread_mutex_unlock(&server.mutex);
 }
 
-static void drop_all(void)
+static inline void drop_all(void)
 {
     (void)pthread_mutex_lock(&server.mutex);
     server.drops = true;
@@ -248,7 +250,7 @@ static void drop_all(void)
     wake();
 }
 
-static unsigned count_told(const char *start)
+static inline unsigned count_told(const char *start)
 {
     unsigned count = 0;
     (void)pthread_mutex_lock(&server.mutex);

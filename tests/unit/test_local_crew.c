@@ -37,6 +37,7 @@ static struct {
     pthread_cond_t changed;
     unsigned verbs[BEL_VERBS]; /* commands that reached the engine */
     struct bel_report report;  /* of the next work */
+    size_t result_bytes;       /* of the next work; 0: no result */
     bool is_open;              /* otherwise hands wait for it */
     unsigned inside, worked, attempts, told, told_lost, troubles;
 } yard = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -116,6 +117,11 @@ static void work(void *context, const struct bel_errand *errand, struct bel_repo
         (void)pthread_cond_wait(&yard.changed, &yard.mutex);
     }
     *report = yard.report;
+    if (yard.result_bytes > 0) {
+        static const char result[BEL_RESULT_BYTES_MAX + 1];
+        CHECK(bel_report_result(report, (struct bel_view){result, yard.result_bytes}) == 0);
+        yard.result_bytes = 0;
+    }
     yard.report = (struct bel_report){.kind = BEL_REPORT_DONE};
     yard.inside--;
     yard.worked++;
@@ -262,6 +268,44 @@ static void work_is_rejected_and_released(void)
     end();
 }
 
+static void a_rate_limit_uses_up_no_attempt_and_a_broken_resource_does(void)
+{
+    start(1);
+    set_report((struct bel_report){.kind = BEL_REPORT_LIMITED, .has_delay = true, .delay_ms = 500});
+    schedule("a");
+    wait_for(&yard.told, 1);
+    CHECK(state_of("a") == BEL_SCHEDULED);
+    set_report((struct bel_report){.kind = BEL_REPORT_RESOURCE, .has_delay = true, .delay_ms = 1});
+    advance(500);
+    wait_for(&yard.told, 2);
+    advance(1);
+    wait_for(&yard.told, 3);
+    stop_crew();
+    CHECK_EQ(yard.attempts, 1 + 1 + 2);
+    CHECK_EQ(yard.told_lost, 0);
+    end();
+}
+
+static void a_result_that_is_too_large_makes_the_work_failed(void)
+{
+    start(1);
+    yard.result_bytes = BEL_RESULT_BYTES_MAX + 1;
+    schedule("a");
+    wait_for(&yard.told, 1);
+    CHECK(state_of("a") == BEL_SCHEDULED); /* not leased */
+    CHECK_EQ(yard.told_lost, 0);
+    CHECK_EQ(yard.verbs[BEL_VERB_ACK], 1);
+    CHECK_EQ(yard.verbs[BEL_VERB_FAIL], 1);
+    yard.result_bytes = BEL_RESULT_BYTES_MAX;
+    advance(HOUR_MS);
+    wait_for(&yard.told, 2);
+    stop_crew();
+    CHECK_EQ(yard.verbs[BEL_VERB_ACK], 2);
+    CHECK_EQ(yard.verbs[BEL_VERB_FAIL], 1);
+    CHECK_EQ(yard.told_lost, 0);
+    end();
+}
+
 /* The work takes longer than its lease. */
 static void leases_are_extended_while_hands_work(void)
 {
@@ -360,6 +404,8 @@ int main(void)
     RUN(due_timers_are_worked_on_and_acknowledged);
     RUN(failed_work_is_tried_again);
     RUN(work_is_rejected_and_released);
+    RUN(a_rate_limit_uses_up_no_attempt_and_a_broken_resource_does);
+    RUN(a_result_that_is_too_large_makes_the_work_failed);
     RUN(leases_are_extended_while_hands_work);
     RUN(work_whose_lease_expired_is_lost);
     RUN(a_stop_ends_a_claim_that_waits);
