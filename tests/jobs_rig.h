@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "engine/jobs/state.h"
 #include "engine_valid.h"
+#include "random.h"
 #include "sim/disk.h"
 #include "store/tree/tree.h"
 
@@ -27,7 +28,7 @@
 
 enum {
     RIG_LEASES = 32,
-    RIG_SEGMENT_BYTES = 4 << 20,
+    RIG_SEGMENT_BYTES = 1 << 20,
     RIG_TURNS_MAX = 20000,
     RIG_TEXT = 1024,
 };
@@ -46,7 +47,7 @@ struct rig_seen {
     int err;
     char why[BEL_REPLY_WHY_BYTES];
     uint64_t count;
-    char id[BEL_ID_BYTES], token[BEL_TOKEN_BYTES_MAX + 1], text[1024];
+    char id[BEL_ID_BYTES], token[BEL_TOKEN_BYTES_MAX + 1], text[4096];
     struct bel_job job; /* without its views */
     char reason[BEL_TEXT_BYTES_MAX + 1];
     struct rig_task tasks[BEL_JOB_GET_COUNT_MAX];
@@ -67,7 +68,10 @@ struct rig {
     struct {
         char id[BEL_ID_BYTES], token[BEL_TOKEN_BYTES_MAX + 1];
     } leases[RIG_LEASES];
-    uint64_t turns; /* of the last call */
+    uint64_t turns;     /* of the last call */
+    uint32_t work_max;  /* units of work in a turn; 0: the default */
+    uint32_t reopen_in; /* one of so many turns is followed by a restart; 0: none */
+    uint64_t random;    /* for that */
 };
 
 /* A text that grows. */
@@ -103,6 +107,7 @@ static inline void rig_open(struct rig *rig)
         .io = disk_io(rig->disk), .tree = rig->tree, .segment_bytes = RIG_SEGMENT_BYTES};
     CHECK(bel__store_open(&store_options, &store, NULL) == 0);
     CHECK(bel__engine_open_on(&options, store, bel__entropy_system(), &rig->engine) == 0);
+    if (rig->work_max > 0) rig->engine->jobs->work_max = rig->work_max;
 }
 
 static inline void rig_check(struct rig *rig)
@@ -209,7 +214,10 @@ static inline void rig_see(struct bel_request *request, const struct bel_reply *
         memcpy(seen->counts, reply->topic->counts, sizeof seen->counts);
         break;
     case BEL_VERB_EXPLAIN:
-        rig_copy(reply->names.items[0], seen->text, sizeof seen->text);
+        for (size_t i = 0, at = 0; i < reply->names.count; i++) {
+            rig_copy(reply->names.items[i], seen->text + at, sizeof seen->text - at);
+            at += reply->names.items[i].bytes;
+        }
         break;
     case BEL_VERB_FAIL:
         seen->count = reply->verdict.state;
@@ -223,6 +231,11 @@ static inline void rig_see(struct bel_request *request, const struct bel_reply *
     }
 }
 
+static inline void rig_maybe_reopen(struct rig *rig)
+{
+    if (rig->reopen_in > 0 && random_below(&rig->random, rig->reopen_in) == 0) rig_reopen(rig);
+}
+
 static inline int rig_ask(struct rig *rig, struct bel_command command)
 {
     struct bel_request request = {.command = command, .done = rig_see, .user = &rig->seen};
@@ -232,6 +245,7 @@ static inline int rig_ask(struct rig *rig, struct bel_command command)
         rig->next = bel_backend_turn(bel_engine_backend(rig->engine), rig->now);
     }
     CHECK(rig->seen.is_done);
+    rig_maybe_reopen(rig);
     return rig->seen.err;
 }
 
@@ -241,6 +255,7 @@ static inline void rig_settle(struct rig *rig)
     for (int i = 0; i < RIG_TURNS_MAX; i++) {
         rig->next = bel_backend_turn(bel_engine_backend(rig->engine), rig->now);
         if (rig->next.due.ns > rig->now.boot.ns) return;
+        rig_maybe_reopen(rig);
     }
     CHECK_NOTE("%s", "the engine does not come to rest");
     CHECK(false);

@@ -15,6 +15,50 @@ static const char diamond[] = "{\"id\":\"d\",\"tasks\":[{\"id\":\"1\",\"topic\":
                               "{\"id\":\"4\",\"topic\":\"t\",\"after\":[\"2\",\"3\"]},"
                               "{\"id\":\"5\",\"topic\":\"t\",\"after\":[\"4\"]}]}";
 
+/* --- graphs --- */
+
+static struct rig_text text;
+
+/* Makes a job of `count` tasks, each after the two before it. */
+static void make_ladder(const char *id, int count)
+{
+    text.used = 0;
+    rig_put(&text, "{\"id\":\"%s\",\"tasks\":[", id);
+    for (int i = 0; i < count; i++) {
+        rig_put(&text, "%s{\"id\":\"%d\",\"topic\":\"t\"", i > 0 ? "," : "", i);
+        if (i == 1) rig_put(&text, ",\"after\":[\"0\"]");
+        if (i > 1) rig_put(&text, ",\"after\":[\"%d\",\"%d\"]", i - 1, i - 2);
+        rig_put(&text, "}");
+    }
+    rig_put(&text, "]}");
+}
+
+/* Makes a job of `count` tasks without dependencies. */
+static void make_row(const char *id, int count)
+{
+    text.used = 0;
+    rig_put(&text, "{\"id\":\"%s\",\"tasks\":[", id);
+    for (int i = 0; i < count; i++) {
+        rig_put(&text, "%s{\"id\":\"%d\",\"topic\":\"t\"}", i > 0 ? "," : "", i);
+    }
+    rig_put(&text, "]}");
+}
+
+/* Makes a job of one task, `count` tasks after it, and one after these. */
+static void make_fan(const char *id, int count)
+{
+    text.used = 0;
+    rig_put(&text, "{\"id\":\"%s\",\"tasks\":[{\"id\":\"a\",\"topic\":\"t\"}", id);
+    for (int i = 0; i < count; i++) {
+        rig_put(&text, ",{\"id\":\"%d\",\"topic\":\"t\",\"after\":[\"a\"]}", i);
+    }
+    rig_put(&text, ",{\"id\":\"z\",\"topic\":\"z\",\"after\":[");
+    for (int i = 0; i < count; i++) {
+        rig_put(&text, "%s\"%d\"", i > 0 ? "," : "", i);
+    }
+    rig_put(&text, "]}]}");
+}
+
 /* --- order --- */
 
 static void test_chain(void)
@@ -287,6 +331,50 @@ static void test_pause_and_lost_lease(void)
     }
 }
 
+/* After a task is done, and no other runs, none starts for a while; also across a restart. */
+static void test_pace(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, "{\"id\":\"p\",\"pace\":\"2s\",\"tasks\":["
+                           "{\"id\":\"a\",\"topic\":\"t\"},{\"id\":\"b\",\"topic\":\"t\"},"
+                           "{\"id\":\"c\",\"topic\":\"t\"},{\"id\":\"d\",\"topic\":\"t\"}]}") == 0);
+    SAME(rig_claim(&rig, "t"), "p/a");
+    SAME(rig_claim(&rig, "t"), "p/b");
+    rig_ack(&rig, "p/a"); /* p/b is leased: no pause */
+    SAME(rig_claim(&rig, "t"), "p/c");
+    rig_ack(&rig, "p/b");
+    rig_ack(&rig, "p/c");
+    SAME(rig_claim(&rig, "t"), "");
+    CHECK(rig_target(&rig, BEL_VERB_EXPLAIN, "t", "p/d") == 0);
+    rig_check(&rig);
+    rig_reopen(&rig);
+    rig_move(&rig, 1999);
+    SAME(rig_claim(&rig, "t"), "");
+    rig_move(&rig, 2);
+    SAME(rig_claim(&rig, "t"), "p/d");
+    rig_ack(&rig, "p/d");
+    CHECK(rig_state(&rig, "p") == BEL_JOB_DONE);
+    rig_finish(&rig);
+}
+
+static void test_explain(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, diamond) == 0);
+    CHECK(rig_target(&rig, BEL_VERB_EXPLAIN, "t", "d/4") == 0);
+    CHECK(strstr(rig.seen.text, "It is blocked: 2 of the 2 tasks") != NULL);
+    CHECK(strstr(rig.seen.text, "2, which is blocked") != NULL);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_PAUSE, "d") == 0);
+    CHECK(rig_target(&rig, BEL_VERB_EXPLAIN, "t", "d/1") == 0);
+    CHECK(strstr(rig.seen.text, "The job d is paused") != NULL);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_CANCEL, "d") == 0);
+    CHECK(rig_target(&rig, BEL_VERB_EXPLAIN, "t", "d/1") == 0);
+    CHECK(strstr(rig.seen.text, "kept as long as its job d") != NULL);
+    rig_finish(&rig);
+}
+
 static void test_timeout(void)
 {
     struct rig rig = {0};
@@ -360,49 +448,94 @@ static void test_tasks_stay(void)
     rig_finish(&rig);
 }
 
+/* --- REPLACE --- */
+
+static int replace(struct rig *rig, const char *json)
+{
+    return rig_ask(
+        rig, (struct bel_command){.verb = BEL_VERB_JOB_SUBMIT,
+                                  .job_submit = {.text = view(json), .is_replacement = true}});
+}
+
+static void test_replace(void)
+{
+    static const char other[] = "{\"id\":\"d\",\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"},"
+                                "{\"id\":\"9\",\"topic\":\"u\",\"after\":[\"1\"]}]}";
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(rig_configure(&rig, "t", "depth", "5") == 0);
+    CHECK(replace(&rig, diamond) == 0); /* there is none: as without REPLACE */
+    SAME(rig_claim(&rig, "t"), "d/1");
+    rig_ack_result(&rig, "d/1", "old");
+    SAME(rig_claim(&rig, "t"), "d/2");
+    CHECK(replace(&rig, other) == 0);
+    CHECK(rig_ack(&rig, "d/2") == 0); /* stale */
+    CHECK(rig_state(&rig, "d") == BEL_JOB_RUNNING && rig.seen.tasks_count == 2);
+    CHECK(rig_target(&rig, BEL_VERB_GET, "t", "d/2") == 0 && rig.seen.count == 0);
+    SAME(rig_claim(&rig, "t"), "d/1");
+    SAME(rig_claim(&rig, "t"), "");
+    CHECK(replace(&rig, diamond) == 0); /* depth: the tasks of the old job do not count */
+    rig_check(&rig);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_PAUSE, "d") == 0);
+    SAME(rig_claim(&rig, "t"), "");
+    CHECK(replace(&rig, other) == 0); /* the new one is not paused */
+    SAME(rig_claim(&rig, "t"), "d/1");
+    rig_ack(&rig, "d/1");
+    rig_finish(&rig);
+}
+
+static void test_replace_conflict(void)
+{
+    struct rig rig = {0};
+    struct bel_schedule_spec spec = {.topic = view("u"), .id = view("d/9")};
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, diamond) == 0);
+    CHECK(rig_ask(&rig, (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec}) == 0);
+    CHECK(replace(&rig, "{\"id\":\"d\",\"tasks\":[{\"id\":\"9\",\"topic\":\"u\"}]}") ==
+          BEL_ECONFLICT);
+    CHECK(rig_state(&rig, "d") == BEL_JOB_RUNNING && rig.seen.tasks_count == 5);
+    SAME(rig_claim(&rig, "t"), "d/1");
+    rig_finish(&rig);
+}
+
+/* A crash leaves the old job or the new one, whole. */
+static void test_crash_while_replacing(void)
+{
+    bool has_old = false, has_new = false;
+    for (int turns = 0;; turns++) {
+        struct rig rig = {.work_max = 300};
+        rig_open(&rig);
+        make_row("w", 100);
+        CHECK(rig_submit(&rig, text.bytes) == 0);
+        make_ladder("w", 120);
+        struct bel_request request = {
+            .command = {.verb = BEL_VERB_JOB_SUBMIT,
+                        .job_submit = {.text = view(text.bytes), .is_replacement = true}},
+            .done = rig_see,
+            .user = &rig.seen};
+        memset(&rig.seen, 0, sizeof rig.seen);
+        bel_backend_submit(bel_engine_backend(rig.engine), &request);
+        for (int i = 0; i < turns && !rig.seen.is_done; i++) {
+            rig.next = bel_backend_turn(bel_engine_backend(rig.engine), rig.now);
+        }
+        bool is_done = rig.seen.is_done;
+        rig_check(&rig);
+        rig_reopen(&rig);
+        rig_settle(&rig);
+        CHECK(rig_state(&rig, "w") == BEL_JOB_RUNNING);
+        bool is_new = rig.seen.job.tasks_total == 120;
+        CHECK(is_new || (rig.seen.job.tasks_total == 100 && !is_done));
+        CHECK_EQ(rig.seen.job.counts[BEL_READY], is_new ? 1U : 100U);
+        has_old |= !is_new;
+        has_new |= is_new && !is_done;
+        SAME(rig_claim(&rig, "t"), "w/0");
+        rig_finish(&rig);
+        if (is_done) break;
+    }
+    CHECK(has_old && has_new);
+}
+
 /* --- slices --- */
-
-static struct rig_text text;
-
-/* Makes a job of `count` tasks, each after the two before it. */
-static void make_ladder(const char *id, int count)
-{
-    text.used = 0;
-    rig_put(&text, "{\"id\":\"%s\",\"tasks\":[", id);
-    for (int i = 0; i < count; i++) {
-        rig_put(&text, "%s{\"id\":\"%d\",\"topic\":\"t\"", i > 0 ? "," : "", i);
-        if (i == 1) rig_put(&text, ",\"after\":[\"0\"]");
-        if (i > 1) rig_put(&text, ",\"after\":[\"%d\",\"%d\"]", i - 1, i - 2);
-        rig_put(&text, "}");
-    }
-    rig_put(&text, "]}");
-}
-
-/* Makes a job of `count` tasks without dependencies. */
-static void make_row(const char *id, int count)
-{
-    text.used = 0;
-    rig_put(&text, "{\"id\":\"%s\",\"tasks\":[", id);
-    for (int i = 0; i < count; i++) {
-        rig_put(&text, "%s{\"id\":\"%d\",\"topic\":\"t\"}", i > 0 ? "," : "", i);
-    }
-    rig_put(&text, "]}");
-}
-
-/* Makes a job of one task, `count` tasks after it, and one after these. */
-static void make_fan(const char *id, int count)
-{
-    text.used = 0;
-    rig_put(&text, "{\"id\":\"%s\",\"tasks\":[{\"id\":\"a\",\"topic\":\"t\"}", id);
-    for (int i = 0; i < count; i++) {
-        rig_put(&text, ",{\"id\":\"%d\",\"topic\":\"t\",\"after\":[\"a\"]}", i);
-    }
-    rig_put(&text, ",{\"id\":\"z\",\"topic\":\"z\",\"after\":[");
-    for (int i = 0; i < count; i++) {
-        rig_put(&text, "%s\"%d\"", i > 0 ? "," : "", i);
-    }
-    rig_put(&text, "]}]}");
-}
 
 /* A job that is being submitted is not seen, and is removed after a crash at any slice. */
 static void test_crash_while_submitting(void)
@@ -522,9 +655,14 @@ int main(void)
     test_cancel();
     test_pause();
     test_pause_and_lost_lease();
+    test_pace();
+    test_explain();
     test_timeout();
     test_list();
     test_tasks_stay();
+    test_replace();
+    test_replace_conflict();
+    test_crash_while_replacing();
     test_crash_while_submitting();
     test_crash_while_cancelling();
     test_fan();

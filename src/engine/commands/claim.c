@@ -11,6 +11,7 @@
 #include "core/view.h"
 #include "engine/commands/commands.h"
 #include "engine/commands/describe.h"
+#include "engine/jobs/job.h"
 #include "engine/jobs/results.h"
 #include "engine/rows/blob.h"
 #include "engine/state/ready.h"
@@ -155,6 +156,21 @@ static uint64_t lease_ms_of(const struct bel_claim *claim, const struct bel_foun
     return bel__topic_settings(found->topic)->lease_ms;
 }
 
+/* Under pressure, the tasks of one job start some time apart. The rows are reserved. */
+static int pace(struct bel_engine *engine, const struct bel_found *found)
+{
+    uint64_t job = found->record.job.number;
+    uint64_t pace_ms = bel__pressure_pace_ms(engine->stats.pressure.level);
+    struct bel_job_found paced;
+    if (pace_ms == 0) return 0;
+    int err = bel__job_load(engine, job, &paced);
+    if (err == 0) err = bel__job_keep_mark(&engine->job_marks, job);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    bel__job_pace(engine, &paced, engine->now.engine_up + pace_ms);
+    bel__job_put(engine, &paced);
+    return 0;
+}
+
 static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
                    struct bel_topic_state *topic, struct bel_delivery *out)
 {
@@ -166,7 +182,10 @@ static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
     if (err) return err;
     char *token = bel__answer_take(engine, BEL_TOKEN_BYTES);
     if (token == NULL) return BEL_ENOMEM;
-    err = bel__rows_reserve(&engine->rows, 1, BEL_RECORD_BYTES_MAX, BEL_STORE_END);
+    bool is_task = found.record.job.number != 0;
+    err = bel__rows_reserve(&engine->rows, is_task ? 1 + BEL_JOB_ROWS : 1,
+                            BEL_RECORD_BYTES_MAX + (is_task ? BEL_JOB_BYTES : 0), BEL_STORE_END);
+    if (err == 0 && is_task) err = pace(engine, &found);
     if (err) return err;
     out->lease_ms = lease_ms_of(claim, &found);
     struct bel_lease_terms terms = {.lease_ms = out->lease_ms,

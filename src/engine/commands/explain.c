@@ -10,6 +10,7 @@
 #include "core/utf8.h"
 #include "core/view.h"
 #include "engine/commands/commands.h"
+#include "engine/jobs/task.h"
 #include "engine/state/occurrence.h"
 #include "engine/state/plan_rule.h"
 #include "engine/state/ready.h"
@@ -29,6 +30,7 @@ enum {
     SEEN_MAX = 100000,  /* timers counted ahead of one, at most */
     LEASES_MAX = 10000, /* leases counted for a share, at most */
     COMING_MAX = 3,     /* times of a plan listed, at most */
+    NAMED_MAX = 5,      /* tasks listed that a task waits for */
 };
 
 struct telling {
@@ -179,6 +181,31 @@ static void tell_scheduled(struct telling *telling)
     tell_expiry(telling);
 }
 
+/* --- jobs --- */
+
+/* Tells why no task of the timer's job starts. */
+static void tell_held_job(struct telling *telling)
+{
+    const struct bel_record *record = &telling->found->record;
+    unsigned holds = bel__job_holds(&telling->engine->job_marks, record->job.number);
+    struct bel_job_found job;
+    if (record->job.number == 0) return;
+    if (holds & BEL_HOLD_ENDING) say(telling, "The job is being cancelled.");
+    if (holds & BEL_HOLD_PAUSED) {
+        say(telling, "The job %s is paused; JOB RESUME lets its tasks start.",
+            said(record->group).text);
+    }
+    if (!(holds & BEL_HOLD_PACING)) return;
+    int err = bel__job_load(telling->engine, record->job.number, &job);
+    if (err) {
+        telling->err = err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        return;
+    }
+    say(telling, "The job paces itself: no task of it starts before %s.",
+        at((int64_t)bel__lane_wall(&telling->engine->now, BEL_LANE_ENGINE, job.row.paced_until))
+            .text);
+}
+
 /* --- ready --- */
 
 /* Returns whether the next claim gets the timer. */
@@ -241,7 +268,8 @@ static uint64_t count_leases_of_share(struct telling *telling)
         struct bel_key key = bel__key_in(&cursor.key, BEL_TABLE_TIMERS);
         err = bel__timer_load(engine, &key, &leased);
         if (err) break;
-        count += bel__view_equal(leased.record.group, telling->found->record.group);
+        bool is_same = (leased.record.job.number != 0) == (telling->found->record.job.number != 0);
+        count += is_same && bel__view_equal(leased.record.group, telling->found->record.group);
     }
     if (err != 0 && err != BEL_ENOTFOUND) telling->err = err;
     return count;
@@ -322,6 +350,7 @@ static void tell_ready(struct telling *telling)
     int64_t due = bel__timer_due(telling->engine, telling->found);
     uint64_t age = distance((uint64_t)due, (uint64_t)telling->engine->now.wall);
     say(telling, "It is ready: due since %s, for %s.", at(due).text, lasting(age).text);
+    tell_held_job(telling);
     tell_pause(telling);
     tell_limits(telling);
     tell_share(telling);
@@ -370,8 +399,59 @@ static void tell_unfinished(struct telling *telling, struct bel_view plan)
     say(telling, "The plan has unfinished occurrences (blocked: %" PRIu64 ").", found.blocked);
 }
 
+/* Returns the id of a task. */
+static struct words task_id(struct telling *telling, uint64_t job, uint32_t task)
+{
+    struct bel_task_row row;
+    struct bel_found found;
+    int err = bel__task_load(telling->engine, job, task, &row);
+    if (err == 0) err = bel__timer_load(telling->engine, &row.key, &found);
+    if (err) telling->err = err;
+    return err ? (struct words){{0}} : said(bel__task_id(&found.record));
+}
+
+/* Names the tasks that a blocked task waits for, of the first edges. */
+static void tell_dependencies(struct telling *telling, const struct bel_edge_list *list)
+{
+    struct bel_edge edges[BEL_EDGES_OF_ROW];
+    size_t count = 0, named = 0;
+    int err = bel__edges_get(telling->engine, list, 0, edges, &count);
+    for (size_t i = 0; i < count && err == 0 && named < NAMED_MAX; i++) {
+        struct bel_task_row row;
+        err = bel__task_load(telling->engine, list->job, edges[i].task, &row);
+        if (err != 0 || bel__task_row_state(&row) >= BEL_DONE) continue;
+        say(telling, "  %s, which is %s (on %s)", task_id(telling, list->job, edges[i].task).text,
+            bel__task_row_state(&row) == BEL_BLOCKED ? "blocked, too" : "not finished",
+            bel_edge_policy_name(edges[i].on));
+        named++;
+    }
+    if (err) telling->err = err;
+}
+
+static void tell_blocked_task(struct telling *telling)
+{
+    const struct bel_task_of *of = &telling->found->record.job;
+    struct bel_task_row row;
+    int err = bel__task_load(telling->engine, of->number, of->index, &row);
+    if (err) {
+        telling->err = err;
+        return;
+    }
+    say(telling,
+        "It is blocked: %" PRIu64 " of the %" PRIu64 " task%s that it comes after %s not "
+        "ended:",
+        row.open, row.after_count, plural(row.after_count), row.open == 1 ? "has" : "have");
+    struct bel_edge_list list = {of->number, BEL_EDGES_AFTER, of->index, row.after_count};
+    if (list.count > 0) tell_dependencies(telling, &list);
+}
+
 static void tell_blocked(struct telling *telling)
 {
+    if (telling->found->record.job.number != 0) {
+        tell_blocked_task(telling);
+        tell_held_job(telling);
+        return;
+    }
     say(telling,
         "It is blocked: the occurrence waits until the previous ones have finished (OVERLAP "
         "queue).");
@@ -429,14 +509,19 @@ static void tell_ended(struct telling *telling)
 {
     const struct bel_found *found = telling->found;
     struct bel_view reason = found->record.reason;
+    bool is_task = found->record.job.number != 0;
     say(telling, "It is %s, since %s%s%s.", bel_state_name(found->state),
         at((int64_t)bel__place_of(&found->key).time).text, reason.bytes > 0 ? ": " : "",
         said(reason).text);
-    if (found->state == BEL_DEAD) {
+    if (found->state == BEL_DEAD && !is_task) {
         say(telling, "REVIVE makes the timer due now with 0 attempts; PURGE deletes it.");
     }
     if (found->state == BEL_EXPIRED) tell_expired(telling);
-    tell_retention(telling);
+    if (is_task) {
+        say(telling, "The task is kept as long as its job %s.", said(found->record.group).text);
+    } else {
+        tell_retention(telling);
+    }
 }
 
 /* --- plans --- */

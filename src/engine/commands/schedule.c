@@ -6,6 +6,7 @@
  *     check ---> topic ---> find the id's old timer ---> reserve ---> remove the old, add the new
  */
 #include "engine/commands/commands.h"
+#include "engine/jobs/job.h"
 #include "engine/rows/blob.h"
 #include "engine/state/plan.h"
 #include "engine/state/plan_rule.h"
@@ -158,6 +159,12 @@ static int find_old(struct bel_engine *engine, const struct bel_schedule_spec *s
     int err = bel__timer_find_any(engine, scheduling->topic, spec->id, &scheduling->old);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
     scheduling->has_old = err == 0;
+    bool is_reserved_id = false;
+    err = scheduling->has_old ? 0 : bel__job_reserves(engine, spec->id, &is_reserved_id);
+    if (err) return err;
+    if (is_reserved_id) {
+        return bel__refuse(reply, BEL_ECONFLICT, "the id belongs to a task of a job");
+    }
     if (scheduling->has_old && scheduling->old.record.job.number != 0) {
         return bel__refuse(reply, BEL_ECONFLICT, "the id belongs to a task of a job");
     }

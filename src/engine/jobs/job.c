@@ -8,6 +8,8 @@
  *         |                       '---> ending, in slices ---'
  *         '--crash, or refused--> removed in slices
  *
+ * With REPLACE: submitting --> replacing, while the old job is removing --> live.
+ *
  * The row of a job moves when the job ends, to a key with that time. So ended jobs lie in the order
  * in which they are removed, and opening an engine reads only the others.
  */
@@ -138,6 +140,28 @@ static void delete_deadline(struct bel_engine *engine, const struct bel_job_foun
     bel__rows_delete(&engine->rows, &key);
 }
 
+static void delete_pace(struct bel_engine *engine, const struct bel_job_found *job)
+{
+    if (job->row.paced_until == 0) return;
+    struct bel_key key = bel__job_time_key(BEL_LANE_ENGINE, job->row.paced_until, BEL_JOB_TIME_PACE,
+                                           job->row.number);
+    bel__rows_delete(&engine->rows, &key);
+}
+
+void bel__job_pace(struct bel_engine *engine, struct bel_job_found *job, uint64_t until)
+{
+    if (until <= job->row.paced_until || until <= engine->now.engine) return;
+    delete_pace(engine, job);
+    job->row.paced_until = until;
+    struct bel_key key =
+        bel__job_time_key(BEL_LANE_ENGINE, until, BEL_JOB_TIME_PACE, job->row.number);
+    bel__rows_put(&engine->rows, &key, (struct bel_view){0}, BEL_ROW_ANY);
+    if (until < engine->jobs->next_time) engine->jobs->next_time = until;
+    int err = bel__job_hold(&engine->job_marks, job->row.number, BEL_HOLD_PACING);
+    assert(err == 0); /* it has a mark */
+    (void)err;
+}
+
 void bel__job_release(struct bel_engine *engine, const struct bel_job_found *job,
                       enum bel_job_hold why)
 {
@@ -163,7 +187,9 @@ static void end(struct bel_engine *engine, struct bel_job_found *job)
         job->row.state = job->row.unhandled > 0 ? BEL_JOB_FAILED : BEL_JOB_DONE;
     }
     delete_deadline(engine, job);
+    delete_pace(engine, job);
     bel__rows_delete(&engine->rows, &job->key);
+    job->row.paced_until = 0;
     job->row.phase = BEL_JOB_PHASE_ENDED;
     job->key = bel__job_ended_key(now, job->row.number);
     bel__job_put(engine, job);
@@ -171,6 +197,7 @@ static void end(struct bel_engine *engine, struct bel_job_found *job)
     bel__job_release(engine, job, BEL_HOLD_PAUSED);
     bel__job_release(engine, job, BEL_HOLD_ENDING);
     bel__job_release(engine, job, BEL_HOLD_PACING);
+    bel__job_drop_mark(&engine->job_marks, job->row.number);
     if (now + jobs->retention_ms < jobs->next_sweep) jobs->next_sweep = now + jobs->retention_ms;
 }
 
@@ -201,12 +228,55 @@ int bel__job_begin_end(struct bel_engine *engine, struct bel_job_found *job,
 
 int bel__job_begin_removal(struct bel_engine *engine, struct bel_job_found *job)
 {
-    assert(job->row.phase == BEL_JOB_PHASE_ENDED && job->row.works == 0);
-    int err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
-    if (err == 0) err = bel__job_hide(&engine->job_marks, job->row.number);
+    struct bel_job_marks *marks = &engine->job_marks;
+    bool is_ended = job->row.phase == BEL_JOB_PHASE_ENDED;
+    int err = bel__rows_reserve(&engine->rows, (size_t)2 * BEL_JOB_ROWS, (size_t)2 * BEL_JOB_BYTES,
+                                BEL_STORE_END);
+    if (err == 0 && !is_ended) err = bel__job_hold(marks, job->row.number, BEL_HOLD_ENDING);
+    if (err == 0) err = bel__job_hide(marks, job->row.number);
     if (err) return err;
+    if (!is_ended) {
+        delete_deadline(engine, job);
+        delete_pace(engine, job);
+        job->row.deadline = job->row.paced_until = 0;
+    }
     job->row.phase = BEL_JOB_PHASE_REMOVING;
     bel__job_add_work(engine, job, BEL_WORK_REMOVE, 0, bel__place_of(&job->key).time);
     bel__job_put(engine, job);
+    return 0;
+}
+
+static void put_deadline(struct bel_engine *engine, const struct bel_job_row *row)
+{
+    if (row->deadline == 0) return;
+    struct bel_key key =
+        bel__job_time_key(BEL_LANE_ENGINE, row->deadline, BEL_JOB_TIME_DEADLINE, row->number);
+    bel__rows_put(&engine->rows, &key, (struct bel_view){0}, BEL_ROW_NEW);
+    struct bel_jobs *jobs = engine->jobs;
+    if (row->deadline < jobs->next_time) jobs->next_time = row->deadline;
+}
+
+void bel__job_begin(struct bel_engine *engine, struct bel_job_found *job)
+{
+    assert(job->row.works == 0 && bel__place_of(&job->key).lane == BEL_JOB_LANE_LIVE);
+    job->row.phase = BEL_JOB_PHASE_LIVE;
+    job->row.replaces = 0;
+    job->row.counts[BEL_BLOCKED] = job->row.tasks;
+    put_deadline(engine, &job->row);
+    if (job->row.tasks > 0) bel__job_add_work(engine, job, BEL_WORK_START, 0, 0);
+    bel__job_settle(engine, job); /* a job without tasks ends at once */
+    bel__job_show(&engine->job_marks, job->row.number);
+}
+
+int bel__job_reserves(struct bel_engine *engine, struct bel_view id, bool *out)
+{
+    const char *slash = id.bytes > 0 ? memchr(id.data, '/', id.bytes) : NULL;
+    struct bel_job_found job;
+    *out = false;
+    if (slash == NULL || engine->job_marks.hidden == 0) return 0;
+    int err = bel__job_find_any(engine, bel__view_head(id, (size_t)(slash - (const char *)id.data)),
+                                &job);
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    *out = job.row.phase == BEL_JOB_PHASE_REPLACING;
     return 0;
 }

@@ -63,16 +63,27 @@ void bel__job_add_work(struct bel_engine *engine, struct bel_job_found *job,
  * work. */
 void bel__job_settle(struct bel_engine *engine, struct bel_job_found *job);
 
+/* Lets everyone see a job whose tasks are all written and counted, and starts it. */
+void bel__job_begin(struct bel_engine *engine, struct bel_job_found *job);
+
+/* Returns whether an id belongs to a task of a job that is about to replace another. */
+BEL_CHECKED int bel__job_reserves(struct bel_engine *engine, struct bel_view id, bool *out);
+
 /* Begins to end a job: no task starts from now on, unfinished ones are cancelled in slices. The job
  * ends in `state`. Returns 0, BEL_ENOMEM, or an error of reserving. */
 BEL_CHECKED int bel__job_begin_end(struct bel_engine *engine, struct bel_job_found *job,
                                    enum bel_job_state state, struct bel_view reason);
 
+/* Lets no task of a job start before `until`, in engine ms, without writing the job's row. A mark
+ * of the job must be kept: bel__job_keep_mark(). */
+void bel__job_pace(struct bel_engine *engine, struct bel_job_found *job, uint64_t until);
+
 /* Ends one reason for which a job is held. */
 void bel__job_release(struct bel_engine *engine, const struct bel_job_found *job,
                       enum bel_job_hold why);
 
-/* Begins to remove an ended job: nobody sees it from now on, its rows are deleted in slices. */
+/* Begins to remove a job: nobody sees it from now on, none of its tasks is delivered, and its rows
+ * are deleted in slices. */
 BEL_CHECKED int bel__job_begin_removal(struct bel_engine *engine, struct bel_job_found *job);
 
 #endif

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 enum {
-    WORK_MAX = 2000,   /* units in a turn: about 3 ms */
+    WORK_MAX = 8000,   /* units in a turn: about 3 ms */
     WORK_SOME = 100,   /* while the store is behind */
     TIMES_MAX = 100,   /* rows of JOB_TIMES in a turn */
     REMOVED_MAX = 100, /* ended jobs whose removal begins in one turn */
@@ -73,7 +73,10 @@ static int hold(struct bel_engine *engine, const struct bel_job_row *row)
     if (err == 0 && row->phase == BEL_JOB_PHASE_ENDING) {
         err = bel__job_hold(marks, row->number, BEL_HOLD_ENDING);
     }
-    if (err == 0 && row->paced_until > 0) err = bel__job_hold(marks, row->number, BEL_HOLD_PACING);
+    if (err == 0 && row->paced_until > 0) {
+        err = bel__job_keep_mark(marks, row->number);
+        if (err == 0) err = bel__job_hold(marks, row->number, BEL_HOLD_PACING);
+    }
     return err;
 }
 
@@ -141,6 +144,21 @@ static int time_out(struct bel_engine *engine, const struct bel_key *key)
     return 0;
 }
 
+/* Lets the tasks of a job start again. */
+static int end_pace(struct bel_engine *engine, const struct bel_key *key)
+{
+    struct bel_job_found job;
+    int err = bel__job_load(engine, bel__place_of(key).sequence, &job);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
+    if (err) return err;
+    job.row.paced_until = 0;
+    bel__rows_delete(&engine->rows, key);
+    bel__job_put(engine, &job);
+    bel__job_release(engine, &job, BEL_HOLD_PACING);
+    return 0;
+}
+
 /* Handles the rows of JOB_TIMES that are due. */
 static int see_times(struct bel_engine *engine)
 {
@@ -154,7 +172,8 @@ static int see_times(struct bel_engine *engine)
         if (place.table != BEL_TABLE_JOB_TIMES) break;
         jobs->next_time = place.time;
         if (place.time > engine->now.engine || left == 0) return 0;
-        err = time_out(engine, &cursor.key);
+        err = place.priority == BEL_JOB_TIME_PACE ? end_pace(engine, &cursor.key)
+                                                  : time_out(engine, &cursor.key);
         if (err) return err;
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;

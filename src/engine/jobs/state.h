@@ -28,7 +28,7 @@ struct bel_jobs {
     struct bel_submission *submissions; /* list */
 };
 
-/* Units of work, each about 1 us. */
+/* Units of work, each a third of a microsecond. */
 enum {
     BEL_UNITS_ROW = 1,
     BEL_UNITS_EDGE = 3,

@@ -14,6 +14,10 @@
  * become durable, the engine that is opened next removes what there is. All tasks are written as
  * blocked timers that no number counts. The last batch counts them, and its work unblocks those
  * without dependencies.
+ *
+ * A job that replaces another one has the same id, and often the same ids of tasks. It is written
+ * without ids. One batch then lets it follow the old one, which is removed in slices; after that,
+ * the new one gets its ids in slices. Nobody sees either meanwhile.
  */
 #include "engine/jobs/submission.h"
 
@@ -31,18 +35,21 @@
 enum {
     TOPICS_MAX = 1000,  /* of a job: all their numbers change in one batch */
     ID_BYTES = 160,     /* of a job's id and a slash */
-    PARSE_UNITS = 2000, /* of a full step of the parser */
-    BYTES_OF_PARSE_UNIT = 128,
+    PARSE_UNITS = 8000, /* of a full step of the parser */
+    BYTES_OF_PARSE_UNIT = 32,
     BYTES_OF_UNIT = 4 << 10, /* of payloads */
 };
 
 enum stage {
     STAGE_PARSE,
     STAGE_ID,
+    STAGE_TOPICS,
     STAGE_CHECK,
     STAGE_BEGIN,
     STAGE_WRITE,
     STAGE_COMPLETE,
+    STAGE_SWAP,
+    STAGE_WAIT,
     STAGE_DONE,
 };
 
@@ -56,6 +63,7 @@ struct bel_submission {
     struct bel_job_found job;        /* its id is that of the graph */
     uint32_t position;               /* the next task, or topic */
     uint64_t number;                 /* of the job */
+    uint64_t old;                    /* number of the job to replace; 0: none */
     char made_id[BEL_MADE_ID_BYTES];
 };
 
@@ -101,47 +109,85 @@ static int check_graph(const struct bel_submission *submission, struct bel_reply
     if (graph->topics_count > TOPICS_MAX) {
         return bel__refuse(reply, BEL_EFULL, "too many topics: a job has at most %d", TOPICS_MAX);
     }
-    if (graph->is_recurring || graph->then_count > 0 || submission->submit->is_replacement) {
-        return BEL_EUNSUPPORTED;
-    }
+    if (graph->is_recurring || graph->then_count > 0) return BEL_EUNSUPPORTED;
     return 0;
 }
 
-/* Checks the id. Waits if a job with this id is being removed. */
+/* Checks the id: it is free, or belongs to the job to replace. Waits if a job with this id is being
+ * removed. */
 static int look_at_id(struct bel_engine *engine, struct bel_submission *submission,
                       struct bel_reply *reply)
 {
     const struct bel_job_graph *graph = submission->graph;
+    bool is_in_scope = true;
     struct bel_job_found old;
     int err = check_graph(submission, reply);
+    if (err == 0) err = bel__pressure_check(engine, NULL, reply);
     if (err) return err;
     err = bel__job_find_any(engine, graph->id, &old);
-    if (err == 0 && bel__job_is_hidden(&engine->job_marks, old.row.number)) {
-        unsigned holds = bel__job_holds(&engine->job_marks, old.row.number);
-        if ((holds & BEL_HOLD_SUBMITTED) == 0) return BEL_SUBMISSION_MORE;
-    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
     if (err == 0) {
-        return bel__refuse(reply, BEL_ECONFLICT, "a job with the id %.*s already exists",
-                           (int)graph->id.bytes, (const char *)graph->id.data);
+        bool is_hidden = bel__job_is_hidden(&engine->job_marks, old.row.number);
+        bool is_submitted = bel__job_is_submitted(&engine->job_marks, old.row.number);
+        if (is_hidden && !is_submitted) return BEL_SUBMISSION_MORE;
+        if (is_hidden || !submission->submit->is_replacement) {
+            return bel__refuse(reply, BEL_ECONFLICT, "a job with the id %.*s already exists",
+                               (int)graph->id.bytes, (const char *)graph->id.data);
+        }
+        err = bel__job_is_in_scope(engine, &old, &submission->submit->scope, &is_in_scope);
+        if (err) return err;
+        if (!is_in_scope) return bel__refuse(reply, BEL_ENOTFOUND, "unknown job");
+        submission->old = old.row.number;
     }
-    if (err != BEL_ENOTFOUND) return err;
     submission->topics = calloc(graph->topics_count + 1, sizeof(struct bel_topic_state *));
     if (submission->topics == NULL) return BEL_ENOMEM;
-    submission->stage = STAGE_CHECK;
+    submission->stage = STAGE_TOPICS;
     return 0;
 }
 
-static int check_depth(const struct bel_submission *submission, uint32_t index,
-                       struct bel_reply *reply)
+/* Sets `*out` to how many unfinished tasks the old job has in a topic. */
+static int count_old(struct bel_engine *engine, const struct bel_submission *submission,
+                     const struct bel_topic_state *topic, uint64_t *out)
+{
+    struct bel_share_name share = {submission->graph->id, true};
+    struct bel_key key = bel__timer_share_key(engine, topic->number, share);
+    struct bel_count *count;
+    *out = 0;
+    if (submission->old == 0) return 0;
+    int err = bel__count_hold(&engine->rows.counts, engine->store, &key, &count);
+    if (err == 0) *out = count->numbers[0];
+    return err;
+}
+
+static int check_depth(struct bel_engine *engine, const struct bel_submission *submission,
+                       uint32_t index, struct bel_reply *reply)
 {
     const struct bel_topic_state *topic = submission->topics[index];
     uint64_t depth = topic == NULL ? 0 : bel__topic_settings(topic)->depth;
+    uint64_t old;
     if (depth == 0) return 0;
+    int err = count_old(engine, submission, topic, &old);
+    if (err) return err;
     uint64_t count = topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED] +
                      submission->graph->topics[index].tasks_count;
-    if (count <= depth) return 0;
+    if (count <= depth + old) return 0;
     return bel__refuse(reply, BEL_EFULL, "topic %.*s: the job would exceed its depth of %llu",
                        (int)topic->name_bytes, topic->name, (unsigned long long)depth);
+}
+
+/* Finds the topics that exist, and checks that the job fits into them. */
+static int look_at_topics(struct bel_engine *engine, struct bel_submission *submission,
+                          struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    for (uint32_t i = 0; i < graph->topics_count; i++) {
+        submission->topics[i] = bel__topic_find(&engine->topics, graph->topics[i].name);
+        int err = check_depth(engine, submission, i, reply);
+        if (err) return err;
+    }
+    spend(engine, graph->topics_count);
+    submission->stage = STAGE_CHECK;
+    return 0;
 }
 
 /* Writes the id of a task's timer to `out`. */
@@ -168,22 +214,17 @@ static int check_id(struct bel_engine *engine, const struct bel_submission *subm
     int err = bel__timer_find_any(engine, topic, id, &found);
     if (err == BEL_ENOTFOUND) return 0;
     if (err) return err;
+    if (submission->old != 0 && found.record.job.number == submission->old) return 0;
     return bel__refuse(reply, BEL_ECONFLICT,
                        "a timer with the id %.*s already exists in topic %.*s", (int)id.bytes,
                        (const char *)id.data, (int)topic->name_bytes, topic->name);
 }
 
-/* Looks for what would refuse the job, before anything is written. */
-static int check(struct bel_engine *engine, struct bel_submission *submission,
-                 struct bel_reply *reply)
+/* Looks for ids that are in use, before anything is written. */
+static int check_ids(struct bel_engine *engine, struct bel_submission *submission,
+                     struct bel_reply *reply)
 {
     const struct bel_job_graph *graph = submission->graph;
-    for (uint32_t i = 0; submission->position == 0 && i < graph->topics_count; i++) {
-        submission->topics[i] = bel__topic_find(&engine->topics, graph->topics[i].name);
-        int err = check_depth(submission, i, reply);
-        if (err) return err;
-        spend(engine, 1);
-    }
     for (; submission->position < graph->tasks_count; submission->position++) {
         if (*left_of(engine) == 0) return BEL_SUBMISSION_MORE;
         spend(engine, 2);
@@ -247,13 +288,8 @@ static int begin(struct bel_engine *engine, struct bel_submission *submission,
     err = bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
     if (err) return err;
     uint64_t number = submission->number;
-    err = bel__job_hold(&engine->job_marks, number, BEL_HOLD_SUBMITTED);
+    err = bel__job_hide_submitted(&engine->job_marks, number);
     if (err) return err;
-    err = bel__job_hide(&engine->job_marks, number);
-    if (err) {
-        bel__job_unhold(&engine->job_marks, number, BEL_HOLD_SUBMITTED);
-        return err;
-    }
     job->key = bel__job_key(number);
     job->row = (struct bel_job_row){
         .number = number,
@@ -264,11 +300,12 @@ static int begin(struct bel_engine *engine, struct bel_submission *submission,
         .tasks = graph->tasks_count,
         .edges = graph->edges_count,
         .topics = graph->topics_count,
+        .replaces = submission->old,
         .id = graph->id,
     };
     bel__job_add_work(engine, job, BEL_WORK_REMOVE, 0, 0);
     bel__job_put(engine, job);
-    bel__job_put_id(engine, job);
+    if (submission->old == 0) bel__job_put_id(engine, job);
     put_topics(engine, submission);
     submission->position = 0;
     submission->stage = STAGE_WRITE;
@@ -379,6 +416,7 @@ static int write_task(struct bel_engine *engine, struct bel_submission *submissi
     struct bel_place place = bel__timer_place(engine, topic, BEL_LANE_NONE, 0, node->priority);
     struct bel_key key = bel__key_of(&place);
     bel__timer_stage(engine, &place, &record);
+    if (submission->old == 0) bel__alias_put(engine, &key, &record, BEL_ROW_NEW);
     put_task(engine, submission, task, &key);
     spend(engine, BEL_UNITS_TIMER + node->after_count / 8 + node->dependents_count / 8 +
                       body_bytes / BYTES_OF_UNIT);
@@ -393,7 +431,7 @@ static int write_tasks(struct bel_engine *engine, struct bel_submission *submiss
         int err = write_task(engine, submission, submission->position, reply);
         if (err) return err;
     }
-    submission->stage = STAGE_COMPLETE;
+    submission->stage = submission->old == 0 ? STAGE_COMPLETE : STAGE_SWAP;
     submission->position = 0;
     return 0;
 }
@@ -413,7 +451,7 @@ static int check_last(struct bel_engine *engine, struct bel_submission *submissi
     for (uint32_t i = 0; i < graph->topics_count; i++) {
         struct bel_topic_state *topic = submission->topics[i];
         struct bel_place place = {.topic = topic->number, .lane = BEL_LANE_NONE};
-        int err = check_depth(submission, i, reply);
+        int err = check_depth(engine, submission, i, reply);
         if (err == 0) err = bel__timer_hold(engine, topic, &place, share_of(submission));
         if (err) return err;
     }
@@ -424,56 +462,86 @@ static int check_last(struct bel_engine *engine, struct bel_submission *submissi
     return 0;
 }
 
-static void put_deadline(struct bel_engine *engine, const struct bel_job_row *row)
+static void delete_removal(struct bel_engine *engine, struct bel_job_found *job)
 {
-    if (row->deadline == 0) return;
-    struct bel_key key =
-        bel__job_time_key(BEL_LANE_ENGINE, row->deadline, BEL_JOB_TIME_DEADLINE, row->number);
-    bel__rows_put(&engine->rows, &key, (struct bel_view){0}, BEL_ROW_NEW);
-    struct bel_jobs *jobs = engine->jobs;
-    if (row->deadline < jobs->next_time) jobs->next_time = row->deadline;
+    struct bel_key removal = bel__work_key(job->row.number, BEL_WORK_REMOVE, 0);
+    bel__rows_delete(&engine->rows, &removal);
+    assert(job->row.works == 1);
+    job->row.works = 0;
+    job->row.created = (uint64_t)engine->now.wall;
+    bel__job_leave_submitted(&engine->job_marks, job->row.number);
 }
 
-/* Lets everyone see the job. */
-static void show(struct bel_engine *engine, struct bel_submission *submission)
+static int answer(struct bel_engine *engine, const struct bel_submission *submission,
+                  struct bel_reply *reply)
 {
-    struct bel_job_found *job = &submission->job;
-    uint64_t number = job->row.number;
-    struct bel_key removal = bel__work_key(number, BEL_WORK_REMOVE, 0);
-    bel__rows_delete(&engine->rows, &removal);
-    job->row.works = 0;
-    job->row.phase = BEL_JOB_PHASE_LIVE;
-    job->row.created = (uint64_t)engine->now.wall;
-    job->row.counts[BEL_BLOCKED] = job->row.tasks;
-    put_deadline(engine, &job->row);
-    if (job->row.tasks > 0) bel__job_add_work(engine, job, BEL_WORK_START, 0, 0);
-    bel__job_settle(engine, job); /* a job without tasks ends at once */
-    bel__job_unhold(&engine->job_marks, number, BEL_HOLD_SUBMITTED);
-    bel__job_show(&engine->job_marks, number);
-    submission->stage = STAGE_DONE;
+    const struct bel_job_graph *graph = submission->graph;
+    struct bel_view id = bel__answer_copy(engine, graph->id);
+    if (id.data == NULL) return BEL_ENOMEM;
+    reply->submitted = (struct bel_job_submitted){
+        .id = id, .tasks = graph->tasks_count, .edges = graph->edges_count};
+    return 0;
+}
+
+/* Removes the old job, and lets the new one follow: from this batch on, also after a crash. */
+static int swap(struct bel_engine *engine, struct bel_submission *submission,
+                struct bel_reply *reply)
+{
+    struct bel_job_found *job = &submission->job, old;
+    int err = check_last(engine, submission, reply);
+    if (err) return err;
+    err = bel__job_find_any(engine, job->row.id, &old);
+    bool is_gone = err == BEL_ENOTFOUND;
+    if (err != 0 && !is_gone) return err;
+    if (!is_gone && old.row.number != submission->old) {
+        return bel__refuse(reply, BEL_ECONFLICT, "the job was replaced by another request");
+    }
+    err = bel__rows_reserve(&engine->rows, (size_t)4 * BEL_JOB_ROWS, (size_t)4 * BEL_JOB_BYTES,
+                            BEL_STORE_ADD);
+    if (err) return err;
+    if (!is_gone && old.row.phase != BEL_JOB_PHASE_REMOVING) {
+        err = bel__job_begin_removal(engine, &old);
+        if (err) return err;
+    }
+    delete_removal(engine, job);
+    job->row.phase = BEL_JOB_PHASE_REPLACING;
+    bel__job_add_work(engine, job, BEL_WORK_ADOPT, 0, 0);
+    bel__job_put(engine, job);
+    bel__job_put_id(engine, job);
+    submission->stage = STAGE_WAIT;
+    return 0;
+}
+
+/* Waits until the new job has replaced the old one. */
+static int wait(struct bel_engine *engine, struct bel_submission *submission,
+                struct bel_reply *reply)
+{
+    if (bel__job_is_hidden(&engine->job_marks, submission->number)) return BEL_SUBMISSION_MORE;
+    int err = answer(engine, submission, reply);
+    if (err == 0) submission->stage = STAGE_DONE;
+    return err;
 }
 
 static int complete(struct bel_engine *engine, struct bel_submission *submission,
                     struct bel_reply *reply)
 {
     const struct bel_job_graph *graph = submission->graph;
-    struct bel_view id = bel__answer_copy(engine, submission->job.row.id);
-    if (id.data == NULL) return BEL_ENOMEM;
     int err = check_last(engine, submission, reply);
     if (err) return err;
     size_t topics = graph->topics_count;
     err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS + 4 + 2 * topics,
                             BEL_JOB_BYTES + topics * 2 * (size_t)BEL_COUNT_ROW_BYTES_MAX,
                             BEL_STORE_ADD);
+    if (err == 0) err = answer(engine, submission, reply);
     if (err) return err;
     for (uint32_t i = 0; i < topics; i++) {
         bel__timer_count_staged(engine, submission->topics[i], share_of(submission),
                                 graph->topics[i].tasks_count);
         spend(engine, BEL_UNITS_EDGE);
     }
-    show(engine, submission);
-    reply->submitted = (struct bel_job_submitted){
-        .id = id, .tasks = graph->tasks_count, .edges = graph->edges_count};
+    delete_removal(engine, &submission->job);
+    bel__job_begin(engine, &submission->job);
+    submission->stage = STAGE_DONE;
     return 0;
 }
 
@@ -515,8 +583,9 @@ int bel__submission_step(struct bel_engine *engine, struct bel_submission *submi
 {
     static int (*const stages[])(struct bel_engine *, struct bel_submission *,
                                  struct bel_reply *) = {
-        [STAGE_PARSE] = parse, [STAGE_ID] = look_at_id,     [STAGE_CHECK] = check,
-        [STAGE_BEGIN] = begin, [STAGE_WRITE] = write_tasks, [STAGE_COMPLETE] = complete,
+        [STAGE_PARSE] = parse,       [STAGE_ID] = look_at_id, [STAGE_TOPICS] = look_at_topics,
+        [STAGE_CHECK] = check_ids,   [STAGE_BEGIN] = begin,   [STAGE_WRITE] = write_tasks,
+        [STAGE_COMPLETE] = complete, [STAGE_SWAP] = swap,     [STAGE_WAIT] = wait,
     };
     int err = 0;
     while (err == 0 && submission->stage < STAGE_DONE) {
@@ -534,7 +603,7 @@ void bel__submission_destroy(struct bel_engine *engine, struct bel_submission *s
     }
     *at = submission->next;
     if (has_begun(submission)) {
-        bel__job_unhold(&engine->job_marks, submission->job.row.number, BEL_HOLD_SUBMITTED);
+        bel__job_leave_submitted(&engine->job_marks, submission->job.row.number);
         engine->jobs->has_work = true;
     }
     bel__job_parser_destroy(submission->parser);

@@ -125,6 +125,10 @@ int bel__task_look(struct bel_engine *engine, struct bel_found *found)
     if (err == 0) err = bel__task_load(engine, job->number, job->index, &task->row);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     if (bel__key_compare(&task->row.key, &found->key) != 0) return BEL_ECORRUPT;
+    if (task->job.row.pace_ms > 0) {
+        err = bel__job_keep_mark(&engine->job_marks, job->number);
+        if (err) return err;
+    }
     found->task = task;
     return 0;
 }
@@ -177,5 +181,9 @@ void bel__task_ended(struct bel_engine *engine, struct bel_found *found)
     task->row.key = found->key;
     bel__task_put(engine, of->number, of->index, &task->row);
     add_work(engine, task, of->index, found->state);
+    bool is_last = bel__job_leases(&engine->job_marks, of->number) == 0;
+    if (row->pace_ms > 0 && found->state == BEL_DONE && is_last) {
+        bel__job_pace(engine, &task->job, engine->now.engine_up + row->pace_ms);
+    }
     bel__job_settle(engine, &task->job);
 }

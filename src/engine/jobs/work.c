@@ -27,6 +27,7 @@
 enum {
     RETRY_MS = 100, /* delay of a retry after a failure for lack of room or memory */
     STOPPED = 1,    /* the turn has no units left */
+    WAITING = 2,    /* for other work */
     STEP_ROWS = BEL_JOB_ROWS + 4,
     STEP_BYTES = BEL_JOB_BYTES + 4 * BEL_TASK_ROW_BYTES_MAX,
 };
@@ -173,20 +174,6 @@ static int end(struct work *work, const struct bel_task_row *row)
     return bel__task_finish(work->engine, row, BEL_CANCELLED, reason);
 }
 
-static int walk_tasks(struct work *work)
-{
-    while (work->position < work->row.tasks) {
-        struct bel_task_row row;
-        if (!spend(work->engine, BEL_UNITS_ROW)) return STOPPED;
-        int err = bel__task_load(work->engine, work->job, (uint32_t)work->position, &row);
-        if (err) return err;
-        err = work->kind == BEL_WORK_START ? start(work, &row) : end(work, &row);
-        if (err) return err;
-        work->position++;
-    }
-    return 0;
-}
-
 /* --- REMOVE --- */
 
 static void delete_edges(struct bel_engine *engine, const struct bel_edge_list *list)
@@ -225,6 +212,7 @@ static int remove_task(struct work *work, uint32_t task, const struct bel_task_r
     if (err) return err;
     (void)spend(engine, BEL_UNITS_TIMER + (uint32_t)(chunks + edges_rows(row)));
     if (work->row.phase == BEL_JOB_PHASE_SUBMITTING) {
+        if (work->row.replaces == 0) bel__alias_delete(engine, &found.key, &found.record);
         bel__timer_unstage(engine, &found);
     } else {
         bel__timer_remove(engine, &found);
@@ -243,13 +231,23 @@ static int remove_job(struct work *work, const struct bel_job_found *job)
     struct bel_engine *engine = work->engine;
     struct bel_key work_key = bel__work_key(work->job, work->kind, work->task);
     struct bel_key id_key = bel__job_id_key(engine->alias_keys, job->row.id);
+    struct bel_view named;
+    if (job->row.works > 1) return WAITING;
+    int err = bel__store_get(engine->store, &id_key, &named);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    bool is_named = named.bytes == sizeof job->key.words &&
+                    memcmp(named.data, job->key.words, named.bytes) == 0;
     size_t rows = BEL_JOB_ROWS + bel__edges_rows(job->row.topics);
-    int err = bel__rows_reserve(&engine->rows, rows, 0, BEL_STORE_END);
+    err = bel__rows_reserve(&engine->rows, rows, 0, BEL_STORE_END);
     if (err) return err;
     delete_edges(engine, &(struct bel_edge_list){work->job, BEL_EDGES_TOPICS, 0, job->row.topics});
     bel__rows_delete(&engine->rows, &work_key);
-    bel__rows_delete(&engine->rows, &id_key);
+    if (is_named) bel__rows_delete(&engine->rows, &id_key); /* else: of the job that replaces it */
     bel__rows_delete(&engine->rows, &job->key);
+    bel__job_release(engine, job, BEL_HOLD_ENDING);
+    bel__job_release(engine, job, BEL_HOLD_PAUSED);
+    bel__job_release(engine, job, BEL_HOLD_PACING);
+    bel__job_drop_mark(&engine->job_marks, work->job);
     bel__job_show(&engine->job_marks, work->job);
     return 0;
 }
@@ -280,6 +278,57 @@ static int remove_all(struct work *work)
     return remove_job(work, &job);
 }
 
+/* --- ADOPT --- */
+
+/* Gives a task the id that a task of the job before it may have had, and counts it. */
+static int adopt(struct work *work, const struct bel_task_row *row)
+{
+    struct bel_engine *engine = work->engine;
+    struct bel_place place = bel__place_of(&row->key);
+    struct bel_found found;
+    int err = bel__timer_load(engine, &row->key, &found);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    struct bel_share_name share = bel__record_share(&found.record);
+    err = bel__timer_hold(engine, found.topic, &place, share);
+    if (err == 0) err = reserve_step(engine);
+    if (err) return err;
+    (void)spend(engine, BEL_UNITS_TIMER);
+    bel__alias_put(engine, &row->key, &found.record, BEL_ROW_ANY);
+    bel__timer_count_staged(engine, found.topic, share, 1);
+    return 0;
+}
+
+static int step(struct work *work, const struct bel_task_row *row)
+{
+    if (work->kind == BEL_WORK_ADOPT) return adopt(work, row);
+    return work->kind == BEL_WORK_START ? start(work, row) : end(work, row);
+}
+
+static int walk_tasks(struct work *work)
+{
+    while (work->position < work->row.tasks) {
+        struct bel_task_row row;
+        if (!spend(work->engine, BEL_UNITS_ROW)) return STOPPED;
+        int err = bel__task_load(work->engine, work->job, (uint32_t)work->position, &row);
+        if (err) return err;
+        err = step(work, &row);
+        if (err) return err;
+        work->position++;
+    }
+    return 0;
+}
+
+/* Begins a job that replaces another one, when that one is removed. */
+static int adopt_all(struct work *work)
+{
+    struct bel_engine *engine = work->engine;
+    struct bel_key before = bel__work_key(work->row.replaces, BEL_WORK_REMOVE, 0);
+    struct bel_view value;
+    int err = bel__store_get(engine->store, &before, &value);
+    if (err == 0) return WAITING;
+    return err == BEL_ENOTFOUND ? walk_tasks(work) : err;
+}
+
 /* --- rows of JOB_WORK --- */
 
 /* Writes how far a work is: deletes its row if it is finished. The rows are reserved: by the last
@@ -301,16 +350,36 @@ static int save(struct work *work, bool is_finished)
     if (job.row.works == 0) return BEL_ECORRUPT;
     bel__rows_delete(&engine->rows, &key);
     job.row.works--;
-    bel__job_settle(engine, &job);
+    if (work->kind == BEL_WORK_ADOPT) {
+        bel__job_begin(engine, &job);
+    } else {
+        bel__job_settle(engine, &job);
+    }
     return 0;
 }
 
+/* Returns whether a work has lost its sense: the job is being cancelled or removed. */
 static bool is_done_with(const struct work *work)
 {
-    return work->row.phase != BEL_JOB_PHASE_LIVE && work->kind != BEL_WORK_END;
+    if (work->kind == BEL_WORK_ADOPT) return false;
+    if (work->kind == BEL_WORK_END) return work->row.phase != BEL_JOB_PHASE_ENDING;
+    return work->row.phase != BEL_JOB_PHASE_LIVE;
 }
 
-/* Does a part of a work. Returns 0 if the work is finished, STOPPED, or an error. */
+static int walk_on(struct work *work)
+{
+    switch (work->kind) {
+    case BEL_WORK_START:
+    case BEL_WORK_END:
+        return walk_tasks(work);
+    case BEL_WORK_ADOPT:
+        return adopt_all(work);
+    default:
+        return walk_edges(work);
+    }
+}
+
+/* Does a part of a work. Returns 0 if the work is finished, STOPPED, WAITING, or an error. */
 static int work_on(struct work *work)
 {
     struct bel_job_found job;
@@ -319,8 +388,7 @@ static int work_on(struct work *work)
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     work->row = job.row;
     uint64_t before = work->position;
-    bool is_walk = work->kind == BEL_WORK_START || work->kind == BEL_WORK_END;
-    if (!is_done_with(work)) err = is_walk ? walk_tasks(work) : walk_edges(work);
+    if (!is_done_with(work)) err = walk_on(work);
     if (err == 0 && work->position == before) err = reserve_step(work->engine); /* no step was */
     if (err == 0) return save(work, true);
     if (work->position == before) return err;
@@ -340,12 +408,6 @@ static int read_work(struct bel_engine *engine, const struct bel_store_cursor *c
     return bel__position_read(cursor->value, &out->position);
 }
 
-/* Returns whether a job is just being submitted: the row that removes it is for a crash. */
-static bool is_submitted(const struct bel_engine *engine, uint64_t job)
-{
-    return (bel__job_holds(&engine->job_marks, job) & BEL_HOLD_SUBMITTED) != 0;
-}
-
 /* Works from jobs->from to the end of the table. Sets `*out_any` if there was work. */
 static int walk(struct bel_engine *engine, bool *out_any)
 {
@@ -358,9 +420,10 @@ static int walk(struct bel_engine *engine, bool *out_any)
         err = read_work(engine, &cursor, &work);
         if (err) return err;
         jobs->from = bel__key_after(&cursor.key);
-        if (is_submitted(engine, work.job)) continue;
-        *out_any = true;
+        if (bel__job_is_submitted(&engine->job_marks, work.job)) continue; /* for a crash */
         err = work_on(&work);
+        *out_any |= err != WAITING;
+        if (err == WAITING) continue;
         if (err == STOPPED) jobs->from = bel__work_key(work.job + 1, (enum bel_work_kind)0, 0);
         if (err) return err;
     }

@@ -132,10 +132,11 @@ static int check_blob(struct walk *walk, const struct row *row, const struct bel
     return 0;
 }
 
-static int check_body(struct walk *walk, const struct row *row, const struct bel_record *record)
+static int check_body(struct walk *walk, const struct row *row, const struct bel_record *record,
+                      bool is_named)
 {
     struct bel_body body;
-    int err = check_alias(walk, row, record);
+    int err = is_named ? check_alias(walk, row, record) : 0;
     if (err == 0) err = check_blob(walk, row, &record->body);
     if (err == 0) err = check_blob(walk, row, &record->result);
     if (err != 0 || record->body.number != 0) return err;
@@ -194,10 +195,10 @@ static int check_expiry(struct walk *walk, const struct row *row, const struct b
 
 /* Checks the task of a timer, if it is one. */
 static int check_task_of(const struct walk *walk, const struct row *row,
-                         const struct bel_record *record, bool *out_is_counted)
+                         const struct bel_record *record, struct bel_task_standing *out)
 {
     const char *what = NULL;
-    int err = bel__inspect_task_timer(walk->engine, &row->key, record, out_is_counted, &what);
+    int err = bel__inspect_task_timer(walk->engine, &row->key, record, out, &what);
     return what != NULL ? damaged(walk, &row->key, what) : err;
 }
 
@@ -224,7 +225,7 @@ static int count_timer(const struct walk *walk, const struct row *row,
 static int check_timer(struct walk *walk, const struct row *row)
 {
     uint64_t *numbers = numbers_of(walk, row);
-    bool is_counted = true;
+    struct bel_task_standing standing;
     struct bel_record record;
     if (numbers == NULL || row->place.lane > BEL_LANE_NONE) {
         return damaged(walk, &row->key, "its topic or lane is unknown");
@@ -235,10 +236,10 @@ static int check_timer(struct walk *walk, const struct row *row)
     if (record.kind == BEL_RECORD_TICK) return check_tick(walk, row, &record);
     walk->report->timers++;
     walk->made += record.plan != 0;
-    int err = check_task_of(walk, row, &record, &is_counted);
-    if (err == 0 && is_counted) err = count_timer(walk, row, &record, numbers);
+    int err = check_task_of(walk, row, &record, &standing);
+    if (err == 0 && standing.is_counted) err = count_timer(walk, row, &record, numbers);
     if (err == 0) err = check_expiry(walk, row, &record);
-    return err ? err : check_body(walk, row, &record);
+    return err ? err : check_body(walk, row, &record, standing.is_named);
 }
 
 static int check_lease(struct walk *walk, const struct row *row)
@@ -268,7 +269,7 @@ static int check_plan(struct walk *walk, const struct row *row)
     walk->report->plans++;
     numbers[BEL_NUMBER_PLANS]++;
     int err = require_row(walk, row, &key, &value, "its state is missing");
-    return err ? err : check_body(walk, row, &record);
+    return err ? err : check_body(walk, row, &record, true);
 }
 
 static int check_plan_state(struct walk *walk, const struct row *row)
@@ -301,17 +302,17 @@ static int check_ended(struct walk *walk, const struct row *row)
     uint64_t *numbers = numbers_of(walk, row);
     struct bel_record record;
     unsigned state = bel__ended_state(row->place.lane);
-    bool is_counted;
+    struct bel_task_standing standing;
     if (numbers == NULL || state < BEL_DONE || state >= BEL_STATES ||
         bel__record_read(row->value, &record) != 0 || record.kind == BEL_RECORD_TICK ||
         bel__is_task_lane(row->place.lane) != (record.job.number != 0)) {
         return damaged(walk, &row->key, "it cannot be read");
     }
-    int err = check_task_of(walk, row, &record, &is_counted);
+    int err = check_task_of(walk, row, &record, &standing);
     if (err) return err;
     walk->report->ended++;
     numbers[BEL_NUMBER_ENDED + state - BEL_DONE]++;
-    return check_body(walk, row, &record);
+    return check_body(walk, row, &record, true);
 }
 
 /* Checks that the row that an alias names has an id with this hash. */

@@ -56,18 +56,23 @@ static int count_works(struct bel_engine *engine, uint64_t job, uint64_t *out)
     return err == BEL_ENOTFOUND ? 0 : err;
 }
 
+/* Checks that the id of a job names it. The id of a job that replaces another one, or is replaced,
+ * names the other one for a while. */
 static int check_id(struct bel_engine *engine, const struct bel_key *key,
-                    const struct bel_job_row *row, const char **out)
+                    const struct bel_job_row *row, struct bel_jobs_walk *walk, const char **out)
 {
+    bool is_unnamed = (row->phase == BEL_JOB_PHASE_SUBMITTING && row->replaces != 0) ||
+                      row->phase == BEL_JOB_PHASE_REMOVING;
     struct bel_key id_key = bel__job_id_key(engine->alias_keys, row->id);
     struct bel_view value;
     int err = bel__store_get(engine->store, &id_key, &value);
-    if (err == BEL_ENOTFOUND) return damaged(out, "its id has no row");
+    if (err == BEL_ENOTFOUND) return is_unnamed ? 0 : damaged(out, "its id has no row");
     if (err) return err;
     if (value.bytes == sizeof key->words && memcmp(value.data, key->words, value.bytes) == 0) {
+        walk->jobs++;
         return 0;
     }
-    return damaged(out, "its id names another job");
+    return is_unnamed ? 0 : damaged(out, "its id names another job");
 }
 
 static int check_job(struct bel_engine *engine, const struct bel_key *key, struct bel_view value,
@@ -79,17 +84,17 @@ static int check_job(struct bel_engine *engine, const struct bel_key *key, struc
     if (bel__job_row_read(value, &row) != 0 || row.number != place.sequence) {
         return damaged(out, "it cannot be read");
     }
-    int err = check_id(engine, key, &row, out);
+    int err = check_id(engine, key, &row, walk, out);
     if (err == 0) err = count_tasks(engine, row.number, counts, &tasks);
     if (err == 0) err = count_works(engine, row.number, &works);
     if (err) return err;
-    bool is_whole = row.phase != BEL_JOB_PHASE_SUBMITTING && row.phase != BEL_JOB_PHASE_REMOVING;
+    bool is_whole = row.phase != BEL_JOB_PHASE_SUBMITTING && row.phase != BEL_JOB_PHASE_REMOVING &&
+                    row.phase != BEL_JOB_PHASE_REPLACING;
     bool is_ended = place.lane == BEL_JOB_LANE_ENDED;
-    walk->jobs++;
     walk->tasks_wanted += tasks;
     walk->works_wanted += row.works;
     walk->edges_wanted += bel__edges_rows(row.topics);
-    walk->times_wanted += !is_ended && row.deadline > 0;
+    walk->times_wanted += is_whole && !is_ended && row.deadline > 0;
     walk->times_wanted += !is_ended && row.paced_until > 0;
     if (row.works != works) return damaged(out, "its number of works is wrong");
     if (!is_whole) return 0;
@@ -161,12 +166,27 @@ int bel__inspect_job_row(struct bel_engine *engine, const struct bel_key *key,
     }
 }
 
+/* Looks how far a job is that replaces another one: its first tasks are named and counted. */
+static int look_at_adoption(struct bel_engine *engine, const struct bel_task_of *of,
+                            struct bel_task_standing *out)
+{
+    struct bel_key key = bel__work_key(of->number, BEL_WORK_ADOPT, 0);
+    struct bel_view value;
+    uint64_t position = 0;
+    int err = bel__store_get(engine->store, &key, &value);
+    if (err == 0) err = bel__position_read(value, &position);
+    if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+    out->is_counted = out->is_named = of->index < position;
+    return 0;
+}
+
 int bel__inspect_task_timer(struct bel_engine *engine, const struct bel_key *key,
-                            const struct bel_record *record, bool *out_is_counted, const char **out)
+                            const struct bel_record *record, struct bel_task_standing *out_standing,
+                            const char **out)
 {
     struct bel_task_row row;
     struct bel_job_found job;
-    *out_is_counted = true;
+    *out_standing = (struct bel_task_standing){true, true};
     if (record->job.number == 0) return 0;
     int err = bel__task_load(engine, record->job.number, record->job.index, &row);
     if (err == BEL_ECORRUPT) return damaged(out, "the row of its task is missing");
@@ -175,7 +195,11 @@ int bel__inspect_task_timer(struct bel_engine *engine, const struct bel_key *key
     if (!bel__job_is_hidden(&engine->job_marks, record->job.number)) return 0;
     err = bel__job_load(engine, record->job.number, &job);
     if (err) return err == BEL_ENOTFOUND ? 0 : err; /* has ended, and is being removed */
-    *out_is_counted = job.row.phase != BEL_JOB_PHASE_SUBMITTING;
+    if (job.row.phase == BEL_JOB_PHASE_REPLACING) {
+        return look_at_adoption(engine, &record->job, out_standing);
+    }
+    if (job.row.phase != BEL_JOB_PHASE_SUBMITTING) return 0;
+    *out_standing = (struct bel_task_standing){.is_named = job.row.replaces == 0};
     return 0;
 }
 

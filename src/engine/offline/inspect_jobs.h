@@ -31,11 +31,16 @@ BEL_CHECKED int bel__inspect_job_row(struct bel_engine *engine, const struct bel
                                      struct bel_view value, struct bel_jobs_walk *walk,
                                      const char **out);
 
-/* Checks that a task's timer is the one that its job knows. Sets `*out_is_counted` to whether the
- * numbers of its topic include it. */
+/* What is true of a timer that is a task. */
+struct bel_task_standing {
+    bool is_counted; /* the numbers of its topic include it */
+    bool is_named;   /* its id has an alias */
+};
+
+/* Checks that a task's timer is the one that its job knows. */
 BEL_CHECKED int bel__inspect_task_timer(struct bel_engine *engine, const struct bel_key *key,
-                                        const struct bel_record *record, bool *out_is_counted,
-                                        const char **out);
+                                        const struct bel_record *record,
+                                        struct bel_task_standing *out_standing, const char **out);
 
 /* Checks that all rows were met that others ask for. */
 BEL_CHECKED int bel__inspect_jobs_end(const struct bel_jobs_walk *walk, struct bel_why *why);

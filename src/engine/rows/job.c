@@ -35,10 +35,10 @@ static_assert((int)BEL_STATES <= TAG_ID - TAG_COUNTS, "tags are distinct");
 
 /* The numbers of a job's row. The tag of a number is its index and 1. */
 static const size_t numbers[] = {
-    NUMBER(number),  NUMBER(phase),     NUMBER(state),        NUMBER(priority),
-    NUMBER(created), NUMBER(is_paused), NUMBER(deadline),     NUMBER(pace_ms),
-    NUMBER(tasks),   NUMBER(edges),     NUMBER(topics),       NUMBER(paced_until),
-    NUMBER(counted), NUMBER(works),     NUMBER(result_bytes), NUMBER(unhandled),
+    NUMBER(number),   NUMBER(phase),     NUMBER(state),        NUMBER(priority),
+    NUMBER(created),  NUMBER(is_paused), NUMBER(deadline),     NUMBER(pace_ms),
+    NUMBER(tasks),    NUMBER(edges),     NUMBER(topics),       NUMBER(paced_until),
+    NUMBER(replaces), NUMBER(works),     NUMBER(result_bytes), NUMBER(unhandled),
 };
 
 enum {

@@ -43,7 +43,8 @@ enum bel_job_phase {
     BEL_JOB_PHASE_LIVE,
     BEL_JOB_PHASE_ENDING, /* its unfinished tasks are being cancelled */
     BEL_JOB_PHASE_ENDED,
-    BEL_JOB_PHASE_REMOVING, /* its rows are being deleted: nobody sees it */
+    BEL_JOB_PHASE_REMOVING,  /* its rows are being deleted: nobody sees it */
+    BEL_JOB_PHASE_REPLACING, /* all its tasks are written, the job before it is being removed */
     BEL_JOB_PHASES,
 };
 
@@ -58,10 +59,10 @@ struct bel_job_row {
     uint64_t pace_ms;     /* 0: none */
     uint64_t paced_until; /* no task starts before, engine ms */
     uint64_t tasks, edges, topics;
-    uint64_t counted;      /* of tasks, from the first on: how many the topics' numbers include */
-    uint64_t works;        /* rows in BEL_TABLE_JOB_WORK */
-    uint64_t unhandled;    /* failed tasks without a dependent that has handled the failure */
-    uint64_t result_bytes; /* of all results */
+    uint64_t works;              /* rows in BEL_TABLE_JOB_WORK */
+    uint64_t unhandled;          /* failed tasks without a dependent that has handled the failure */
+    uint64_t result_bytes;       /* of all results */
+    uint64_t replaces;           /* number of the job with the same id that it replaces; 0: none */
     uint64_t counts[BEL_STATES]; /* of tasks; those that are ready or leased count as scheduled */
     struct bel_view id, reason;
 };
@@ -93,6 +94,7 @@ enum bel_work_kind {
     BEL_WORK_START,      /* unblock the tasks without dependencies */
     BEL_WORK_HANDLED,    /* a task is done: mark the failures that it has handled */
     BEL_WORK_DEPENDENTS, /* a task has ended: tell its dependents */
+    BEL_WORK_ADOPT,      /* give the tasks their ids, when the job before it is removed */
     BEL_WORK_KINDS,
 };
 

@@ -13,7 +13,7 @@ struct bel_job_mark {
     uint64_t number;
     uint32_t leased;
     uint8_t holds;
-    bool is_hidden;
+    bool is_hidden, is_submitted, is_kept;
     uint32_t topics_count, topics_capacity;
     uint32_t *topics; /* in which its share is held */
 };
@@ -59,10 +59,17 @@ static struct bel_job_mark *take(struct bel_job_marks *marks, uint64_t job)
 /* Frees a mark that says nothing any more. */
 static void leave(struct bel_job_marks *marks, struct bel_job_mark *mark)
 {
-    if (mark->leased > 0 || mark->holds != 0 || mark->is_hidden || mark->topics_count > 0) return;
+    if (mark->leased > 0 || mark->holds != 0 || mark->topics_count > 0) return;
+    if (mark->is_hidden || mark->is_submitted || mark->is_kept) return;
     bel__map_remove(&marks->map, &mark->number, sizeof mark->number, NULL);
     free(mark->topics);
     free(mark);
+}
+
+bool bel__job_is_submitted(const struct bel_job_marks *marks, uint64_t job)
+{
+    const struct bel_job_mark *mark = marks->hidden > 0 ? find(marks, job) : NULL;
+    return mark != NULL && mark->is_submitted;
 }
 
 bool bel__job_is_hidden(const struct bel_job_marks *marks, uint64_t job)
@@ -90,6 +97,39 @@ int bel__job_hide(struct bel_job_marks *marks, uint64_t job)
     marks->hidden += !mark->is_hidden;
     mark->is_hidden = true;
     return 0; /* NOLINT(clang-analyzer-unix.Malloc): the map holds the pointer as a number */
+}
+
+int bel__job_hide_submitted(struct bel_job_marks *marks, uint64_t job)
+{
+    struct bel_job_mark *mark = take(marks, job);
+    if (mark == NULL) return BEL_ENOMEM;
+    marks->hidden += !mark->is_hidden;
+    mark->is_hidden = mark->is_submitted = true;
+    return 0; /* NOLINT(clang-analyzer-unix.Malloc): the map holds the pointer as a number */
+}
+
+void bel__job_leave_submitted(struct bel_job_marks *marks, uint64_t job)
+{
+    struct bel_job_mark *mark = find(marks, job);
+    if (mark == NULL) return;
+    mark->is_submitted = false;
+    leave(marks, mark);
+}
+
+int bel__job_keep_mark(struct bel_job_marks *marks, uint64_t job)
+{
+    struct bel_job_mark *mark = take(marks, job);
+    if (mark == NULL) return BEL_ENOMEM;
+    mark->is_kept = true;
+    return 0; /* NOLINT(clang-analyzer-unix.Malloc): the map holds the pointer as a number */
+}
+
+void bel__job_drop_mark(struct bel_job_marks *marks, uint64_t job)
+{
+    struct bel_job_mark *mark = find(marks, job);
+    if (mark == NULL) return;
+    mark->is_kept = false;
+    leave(marks, mark);
 }
 
 void bel__job_show(struct bel_job_marks *marks, uint64_t job)

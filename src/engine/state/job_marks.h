@@ -20,7 +20,6 @@ enum bel_job_hold {
     BEL_HOLD_PAUSED = 1, /* bits */
     BEL_HOLD_ENDING = 2,
     BEL_HOLD_PACING = 4,
-    BEL_HOLD_SUBMITTED = 8, /* not a hold: a request is submitting the job */
 };
 
 struct bel_job_marks {
@@ -31,15 +30,25 @@ struct bel_job_marks {
 void bel__job_marks_init(struct bel_job_marks *marks, struct bel_siphash_key secret);
 void bel__job_marks_finish(struct bel_job_marks *marks);
 
-/* Return whether a job is hidden; for which reasons it is held: bits of enum bel_job_hold, or 0;
- * and how many of its tasks are leased. Number 0, of timers without a job, has no marks. */
+/* Return whether a request is submitting a job; whether it is hidden; for which reasons it is held:
+ * bits of enum bel_job_hold, or 0; and how many of its tasks are leased. Number 0, of timers
+ * without a job, has no marks. */
+bool bel__job_is_submitted(const struct bel_job_marks *marks, uint64_t job);
 bool bel__job_is_hidden(const struct bel_job_marks *marks, uint64_t job);
 unsigned bel__job_holds(const struct bel_job_marks *marks, uint64_t job);
 uint32_t bel__job_leases(const struct bel_job_marks *marks, uint64_t job);
 
-/* Sets whether a job is hidden. Hiding may return BEL_ENOMEM. */
+/* Sets whether a job is hidden; whether a request is submitting it, which hides it, too. Hiding may
+ * return BEL_ENOMEM. */
 BEL_CHECKED int bel__job_hide(struct bel_job_marks *marks, uint64_t job);
+BEL_CHECKED int bel__job_hide_submitted(struct bel_job_marks *marks, uint64_t job);
+void bel__job_leave_submitted(struct bel_job_marks *marks, uint64_t job);
 void bel__job_show(struct bel_job_marks *marks, uint64_t job);
+
+/* Keeps a mark for a job, so that holding the job later cannot fail; gives it up. The first may
+ * return BEL_ENOMEM. */
+BEL_CHECKED int bel__job_keep_mark(struct bel_job_marks *marks, uint64_t job);
+void bel__job_drop_mark(struct bel_job_marks *marks, uint64_t job);
 
 /* Notes that the share of a held job is held in a topic. Returns 0 or BEL_ENOMEM. */
 BEL_CHECKED int bel__job_note_topic(struct bel_job_marks *marks, uint64_t job, uint32_t topic);

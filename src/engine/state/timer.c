@@ -124,8 +124,8 @@ void bel__alias_put(struct bel_engine *engine, const struct bel_key *key,
     bel__rows_put(&engine->rows, &alias, value, row);
 }
 
-static void delete_alias(struct bel_engine *engine, const struct bel_key *key,
-                         const struct bel_record *record)
+void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key,
+                       const struct bel_record *record)
 {
     if (record->is_id_made) return;
     struct bel_key alias = bel__key_alias(engine->alias_keys, bel__place_of(key).topic, record->id);
@@ -279,7 +279,7 @@ void bel__timer_remove(struct bel_engine *engine, struct bel_found *found)
         take_out_ended(engine, found);
         break;
     }
-    delete_alias(engine, &found->key, &found->record);
+    bel__alias_delete(engine, &found->key, &found->record);
     delete_blobs(engine, &found->record);
 }
 
@@ -290,14 +290,12 @@ void bel__timer_stage(struct bel_engine *engine, const struct bel_place *place,
     assert(place->table == BEL_TABLE_TIMERS && place->lane == BEL_LANE_NONE);
     assert(record->job.number != 0 && record->expires_ms == 0);
     put_record(engine, &key, record, BEL_ROW_NEW);
-    bel__alias_put(engine, &key, record, BEL_ROW_NEW);
 }
 
 void bel__timer_unstage(struct bel_engine *engine, const struct bel_found *found)
 {
     assert(found->state == BEL_BLOCKED && found->record.job.number != 0);
     bel__rows_delete(&engine->rows, &found->key);
-    delete_alias(engine, &found->key, &found->record);
     delete_blobs(engine, &found->record);
 }
 
@@ -320,7 +318,7 @@ static void put_at(struct bel_engine *engine, struct bel_found *found,
 {
     assert(place->table == BEL_TABLE_TIMERS && found->record.kind == BEL_RECORD_TIMER);
     struct bel_key from = found->key;
-    delete_alias(engine, &found->key, &found->record);
+    bel__alias_delete(engine, &found->key, &found->record);
     found->key = bel__key_of(place);
     found->lease = NULL;
     found->record.is_id_made = false;
@@ -369,7 +367,7 @@ void bel__timer_revive(struct bel_engine *engine, struct bel_found *found,
 {
     assert(found->state >= BEL_DONE && found->lease == NULL && found->after == NULL);
     take_out_ended(engine, found);
-    delete_alias(engine, &found->key, &found->record);
+    bel__alias_delete(engine, &found->key, &found->record);
     bel__timer_add(engine, found->topic, place, &found->record);
 }
 
@@ -423,7 +421,7 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
     bool is_plan = found->record.kind == BEL_RECORD_PLAN;
     assert(found->state < BEL_DONE && ending->state >= BEL_DONE);
     fill_ended(engine, found);
-    delete_alias(engine, &found->key, &found->record);
+    bel__alias_delete(engine, &found->key, &found->record);
     if (is_plan) {
         take_out_plan(engine, found);
     } else {

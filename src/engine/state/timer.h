@@ -42,8 +42,8 @@ enum {
 void bel__timer_add(struct bel_engine *engine, struct bel_topic_state *topic,
                     const struct bel_place *place, const struct bel_record *record);
 
-/* Adds a blocked task whose job nobody sees yet: its rows, without counting it in any number; or
- * deletes these rows. Counts `count` such tasks of a topic, after bel__timer_hold(). */
+/* Adds the row of a blocked task whose job nobody sees yet, without its alias, and without counting
+ * it in any number; deletes it; counts `count` such tasks of a topic, after bel__timer_hold(). */
 void bel__timer_stage(struct bel_engine *engine, const struct bel_place *place,
                       const struct bel_record *record);
 void bel__timer_unstage(struct bel_engine *engine, const struct bel_found *found);
@@ -98,6 +98,8 @@ BEL_CHECKED int bel__timer_expire(struct bel_engine *engine, struct bel_found *f
  * soon. */
 void bel__alias_put(struct bel_engine *engine, const struct bel_key *key,
                     const struct bel_record *record, enum bel_row row);
+void bel__alias_delete(struct bel_engine *engine, const struct bel_key *key,
+                       const struct bel_record *record);
 
 /* Returns the key of the row by which a timer with EXPIRES is found when it expires; puts that row,
  * if the timer has EXPIRES. */
