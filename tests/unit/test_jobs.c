@@ -535,6 +535,125 @@ static void test_crash_while_replacing(void)
     CHECK(has_old && has_new);
 }
 
+/* --- then --- */
+
+static const char chained[] =
+    "{\"id\":\"a\",\"cooldown\":\"3s\",\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"}],\"then\":["
+    "{\"job\":{\"id\":\"b\",\"cooldown\":\"0s\",\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"}],"
+    "\"then\":[{\"job\":{\"id\":\"c\",\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"}]}}]}},"
+    "{\"on\":\"failure\",\"job\":{\"id\":\"f\",\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"}]}},"
+    "{\"on\":\"always\",\"job\":{\"id\":\"y\",\"tasks\":[{\"id\":\"1\",\"topic\":\"u\"}]}}]}";
+
+static const char one_c[] = "{\"id\":\"c\",\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"}]}";
+
+static void test_then(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, chained) == 0);
+    CHECK(rig_submit(&rig, one_c) == BEL_ECONFLICT); /* reserved */
+    CHECK(rig_state(&rig, "c") == BEL_JOB_STATES);
+    SAME(rig_claim(&rig, "t"), "a/1");
+    rig_ack(&rig, "a/1");
+    CHECK(rig_state(&rig, "a") == BEL_JOB_DONE);
+    rig_check(&rig);
+    rig_reopen(&rig);
+    rig_move(&rig, 2990);
+    CHECK(rig_state(&rig, "b") == BEL_JOB_STATES);
+    rig_move(&rig, 20);
+    CHECK(rig_state(&rig, "b") == BEL_JOB_RUNNING);
+    SAME(rig.seen.parent, "a");
+    CHECK(rig_state(&rig, "y") == BEL_JOB_RUNNING);
+    CHECK(rig_state(&rig, "f") == BEL_JOB_STATES);
+    CHECK(rig_state(&rig, "c") == BEL_JOB_STATES);
+    SAME(rig_claim(&rig, "t"), "b/1");
+    rig_ack(&rig, "b/1");
+    rig_move(&rig, 1);
+    SAME(rig_claim(&rig, "t"), "c/1");
+    CHECK(rig_job(&rig, BEL_VERB_JOB_GET, "a") == 0);
+    SAME(rig.seen.clash, "");
+    rig_check(&rig);
+    rig_move(&rig, UINT64_C(25) * 3600 * 1000);
+    CHECK(rig_state(&rig, "a") == BEL_JOB_STATES);
+    rig_finish(&rig);
+}
+
+static void test_then_of_failure(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, chained) == 0);
+    SAME(rig_claim(&rig, "t"), "a/1");
+    rig_fail(&rig, "a/1", true);
+    rig_move(&rig, 3001);
+    CHECK(rig_state(&rig, "f") == BEL_JOB_RUNNING);
+    CHECK(rig_state(&rig, "y") == BEL_JOB_RUNNING);
+    CHECK(rig_state(&rig, "b") == BEL_JOB_STATES);
+    rig_finish(&rig);
+}
+
+/* Nothing follows a job that was cancelled or replaced. */
+static void test_then_of_cancelled(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, chained) == 0);
+    CHECK(replace(&rig, chained) == 0);
+    rig_check(&rig);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_CANCEL, "a") == 0);
+    rig_move(&rig, 10000);
+    CHECK(rig_state(&rig, "y") == BEL_JOB_STATES);
+    rig_move(&rig, UINT64_C(25) * 3600 * 1000);
+    CHECK(rig_submit(&rig, one_c) == 0); /* not reserved any more */
+    rig_finish(&rig);
+}
+
+/* A timer has an id of the follower's task: the parent names the follower, others follow. */
+static void test_then_clash(void)
+{
+    struct rig rig = {0};
+    struct bel_schedule_spec spec = {.topic = view("t"), .id = view("b/1"), .delay_ms = 60000};
+    spec.when = BEL_WHEN_IN;
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, chained) == 0);
+    SAME(rig_claim(&rig, "t"), "a/1");
+    rig_ack(&rig, "a/1");
+    CHECK(rig_ask(&rig, (struct bel_command){.verb = BEL_VERB_SCHEDULE, .schedule = spec}) == 0);
+    rig_move(&rig, 3001);
+    CHECK(rig_state(&rig, "b") == BEL_JOB_STATES);
+    CHECK(rig_state(&rig, "y") == BEL_JOB_RUNNING);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_GET, "a") == 0);
+    SAME(rig.seen.clash, "b");
+    rig_finish(&rig);
+}
+
+/* Whatever the turn after which an engine is opened again, each follower is made once. */
+static void test_crash_while_following(void)
+{
+    for (int turns = 0; turns < 25; turns++) {
+        struct rig rig = {.work_max = 20};
+        rig_open(&rig);
+        CHECK(rig_submit(&rig, chained) == 0);
+        SAME(rig_claim(&rig, "t"), "a/1");
+        rig_ack(&rig, "a/1");
+        rig.now.boot.ns += UINT64_C(3001) * 1000000;
+        rig.now.wall.ms += 3001;
+        for (int i = 0; i < turns; i++) {
+            rig.next = bel_backend_turn(bel_engine_backend(rig.engine), rig.now);
+        }
+        rig_check(&rig);
+        rig_reopen(&rig);
+        rig_settle(&rig);
+        CHECK(rig_state(&rig, "b") == BEL_JOB_RUNNING);
+        CHECK(rig_state(&rig, "y") == BEL_JOB_RUNNING);
+        CHECK(rig_job(&rig, BEL_VERB_JOB_GET, "a") == 0);
+        SAME(rig.seen.clash, "");
+        SAME(rig_claim(&rig, "t"), "b/1");
+        SAME(rig_claim(&rig, "t"), "");
+        rig_finish(&rig);
+    }
+}
+
 /* --- slices --- */
 
 /* A job that is being submitted is not seen, and is removed after a crash at any slice. */
@@ -663,6 +782,11 @@ int main(void)
     test_replace();
     test_replace_conflict();
     test_crash_while_replacing();
+    test_then();
+    test_then_of_failure();
+    test_then_of_cancelled();
+    test_then_clash();
+    test_crash_while_following();
     test_crash_while_submitting();
     test_crash_while_cancelling();
     test_fan();

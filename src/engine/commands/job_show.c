@@ -55,6 +55,8 @@ static int describe(struct bel_engine *engine, const struct bel_job_found *job, 
                             .created = {(int64_t)row->created},
                             .has_finished = row->phase == BEL_JOB_PHASE_ENDED,
                             .has_deadline = row->deadline > 0,
+                            .parent = row->parent_id,
+                            .clash = row->clash,
                             .tasks_total = row->tasks,
                             .edges_total = row->edges};
     for (int i = 0; i < BEL_STATES; i++) {
@@ -65,8 +67,12 @@ static int describe(struct bel_engine *engine, const struct bel_job_found *job, 
         out->deadline.ms = (int64_t)bel__lane_wall(&engine->now, BEL_LANE_ENGINE, row->deadline);
     }
     estimate(engine, job, out);
-    int err = keep(engine, &out->id);
-    return err ? err : keep(engine, &out->reason);
+    struct bel_view *views[] = {&out->id, &out->reason, &out->parent, &out->clash};
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+        int err = keep(engine, views[i]);
+        if (err) return err;
+    }
+    return 0;
 }
 
 /* --- its tasks --- */

@@ -51,6 +51,7 @@ int bel__job_find_any(struct bel_engine *engine, struct bel_view id, struct bel_
     struct bel_key id_key = bel__job_id_key(engine->alias_keys, id);
     int err = bel__store_get(engine->store, &id_key, &row);
     if (err) return err;
+    if (row.bytes <= BEL_WORK_ROW_BYTES_MAX) return BEL_ENOTFOUND; /* reserved */
     if (row.bytes != sizeof key.words) return BEL_ECORRUPT;
     memcpy(key.words, row.data, sizeof key.words);
     if (bel__place_of(&key).table != BEL_TABLE_JOBS) return BEL_ECORRUPT;
@@ -178,6 +179,23 @@ void bel__job_release(struct bel_engine *engine, const struct bel_job_found *job
     }
 }
 
+static struct bel_key follow_key(const struct bel_job_row *row)
+{
+    return bel__job_time_key(BEL_LANE_ENGINE, row->follow_at, BEL_JOB_TIME_FOLLOW, row->number);
+}
+
+/* Lets the jobs of `then` begin after the cooldown. The key of the job is that of an ended one. */
+static void plan_followers(struct bel_engine *engine, struct bel_job_found *job)
+{
+    struct bel_jobs *jobs = engine->jobs;
+    if (job->row.thens == 0 || job->row.state == BEL_JOB_CANCELLED) return;
+    job->row.follow_at = engine->now.engine_up + job->row.cooldown_ms;
+    struct bel_key key = follow_key(&job->row);
+    struct bel_view value = {.data = job->key.words, .bytes = sizeof job->key.words};
+    bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
+    if (job->row.follow_at < jobs->next_time) jobs->next_time = job->row.follow_at;
+}
+
 static void end(struct bel_engine *engine, struct bel_job_found *job)
 {
     struct bel_jobs *jobs = engine->jobs;
@@ -192,6 +210,7 @@ static void end(struct bel_engine *engine, struct bel_job_found *job)
     job->row.paced_until = 0;
     job->row.phase = BEL_JOB_PHASE_ENDED;
     job->key = bel__job_ended_key(now, job->row.number);
+    plan_followers(engine, job);
     bel__job_put(engine, job);
     bel__job_put_id(engine, job);
     bel__job_release(engine, job, BEL_HOLD_PAUSED);
@@ -239,6 +258,11 @@ int bel__job_begin_removal(struct bel_engine *engine, struct bel_job_found *job)
         delete_deadline(engine, job);
         delete_pace(engine, job);
         job->row.deadline = job->row.paced_until = 0;
+    }
+    if (job->row.follow_at > 0) {
+        struct bel_key key = follow_key(&job->row);
+        bel__rows_delete(&engine->rows, &key);
+        job->row.follow_at = 0;
     }
     job->row.phase = BEL_JOB_PHASE_REMOVING;
     bel__job_add_work(engine, job, BEL_WORK_REMOVE, 0, bel__place_of(&job->key).time);

@@ -15,8 +15,8 @@
 struct bel_engine;
 
 enum {
-    BEL_JOB_ROWS = 8,
-    BEL_JOB_BYTES = 2 * BEL_JOB_ROW_BYTES_MAX + BEL_WORK_ROW_BYTES_MAX,
+    BEL_JOB_ROWS = 9,
+    BEL_JOB_BYTES = 2 * BEL_JOB_ROW_BYTES_MAX + 48, /* two keys */
 };
 
 /* A job that was found: its key and its row. */

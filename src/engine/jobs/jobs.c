@@ -7,6 +7,7 @@
 #include "engine/jobs/jobs.h"
 
 #include "core/units.h"
+#include "engine/jobs/follow.h"
 #include "engine/jobs/state.h"
 #include "engine/jobs/submission.h"
 #include "engine/jobs/task.h"
@@ -159,26 +160,41 @@ static int end_pace(struct bel_engine *engine, const struct bel_key *key)
     return 0;
 }
 
-/* Handles the rows of JOB_TIMES that are due. */
+static int see_time(struct bel_engine *engine, const struct bel_store_cursor *cursor)
+{
+    switch (bel__place_of(&cursor->key).priority) {
+    case BEL_JOB_TIME_DEADLINE:
+        return time_out(engine, &cursor->key);
+    case BEL_JOB_TIME_PACE:
+        return end_pace(engine, &cursor->key);
+    case BEL_JOB_TIME_FOLLOW:
+        return bel__follow(engine, &cursor->key, cursor->value);
+    default:
+        return BEL_ECORRUPT;
+    }
+}
+
+/* Handles the rows of JOB_TIMES that are due. The row of a job with followers stays until all of
+ * them are made, and is looked at in every turn. */
 static int see_times(struct bel_engine *engine)
 {
     struct bel_jobs *jobs = engine->jobs;
     struct bel_key from = bel__job_time_key(BEL_LANE_ENGINE, 0, BEL_JOB_TIME_DEADLINE, 0);
     struct bel_store_cursor cursor;
-    if (jobs->next_time > engine->now.engine) return 0;
+    if (jobs->next_time > engine->now.engine || jobs->retry > engine->now.engine) return 0;
     int err = bel__store_seek(engine->store, &from, &cursor);
-    for (int left = TIMES_MAX; err == 0; err = bel__store_next(engine->store, &cursor), left--) {
+    for (int left = TIMES_MAX; err == 0 && left > 0; left--) {
         struct bel_place place = bel__place_of(&cursor.key);
-        if (place.table != BEL_TABLE_JOB_TIMES) break;
-        jobs->next_time = place.time;
-        if (place.time > engine->now.engine || left == 0) return 0;
-        err = place.priority == BEL_JOB_TIME_PACE ? end_pace(engine, &cursor.key)
-                                                  : time_out(engine, &cursor.key);
+        if (place.table != BEL_TABLE_JOB_TIMES || place.time > engine->now.engine) break;
+        err = see_time(engine, &cursor);
         if (err) return err;
+        err = bel__store_next(engine->store, &cursor);
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;
-    jobs->next_time = BEL_NEVER;
-    return 0;
+    err = bel__store_seek(engine->store, &from, &cursor); /* the first that is left */
+    bool is_left = err == 0 && bel__place_of(&cursor.key).table == BEL_TABLE_JOB_TIMES;
+    jobs->next_time = is_left ? bel__place_of(&cursor.key).time : BEL_NEVER;
+    return err == BEL_ENOTFOUND ? 0 : err;
 }
 
 /* Begins to remove jobs whose retention is over. Waits until those before are removed. */
@@ -187,6 +203,7 @@ static int sweep(struct bel_engine *engine)
     struct bel_jobs *jobs = engine->jobs;
     uint64_t now = (uint64_t)engine->now.wall;
     struct bel_key from = bel__job_ended_key(0, 0);
+    uint64_t next = BEL_NEVER;
     struct bel_store_cursor cursor;
     if (jobs->next_sweep > now || jobs->has_work) return 0;
     int err = bel__store_seek(engine->store, &from, &cursor);
@@ -194,16 +211,23 @@ static int sweep(struct bel_engine *engine)
         struct bel_place place = bel__place_of(&cursor.key);
         struct bel_job_found job = {.key = cursor.key};
         if (place.table != BEL_TABLE_JOBS) break;
-        jobs->next_sweep = place.time + jobs->retention_ms;
-        if (jobs->next_sweep > now || left == 0) return 0;
+        uint64_t time = place.time + jobs->retention_ms;
+        if (time > now || left == 0) {
+            jobs->next_sweep = time < next ? time : next;
+            return 0;
+        }
         err = bel__job_row_read(cursor.value, &job.row);
         if (err) return err;
         if (job.row.phase != BEL_JOB_PHASE_ENDED) return BEL_ECORRUPT; /* no work is left */
+        if (job.row.follow_at > 0) {
+            next = now + RETRY_MS; /* its followers come first */
+            continue;
+        }
         err = bel__job_begin_removal(engine, &job);
         if (err) return err;
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;
-    jobs->next_sweep = BEL_NEVER;
+    jobs->next_sweep = next;
     return 0;
 }
 

@@ -26,6 +26,8 @@ struct bel_jobs {
     uint64_t next_sweep;   /* when the first ended job is to be removed, wall ms, or earlier */
     uint64_t retention_ms; /* of ended jobs */
     struct bel_submission *submissions; /* list */
+    struct bel_submission *follower;    /* of `then`, being submitted; or NULL */
+    uint64_t follower_of;               /* number of its parent */
 };
 
 /* Units of work, each a third of a microsecond. */

@@ -23,6 +23,7 @@
 
 #include "engine/jobs/state.h"
 #include "engine/jobs/task.h"
+#include "engine/jobs/then.h"
 #include "engine/rows/blob.h"
 #include "engine/state/state.h"
 #include "jobs/parser.h"
@@ -46,6 +47,7 @@ enum stage {
     STAGE_TOPICS,
     STAGE_CHECK,
     STAGE_BEGIN,
+    STAGE_THEN,
     STAGE_WRITE,
     STAGE_COMPLETE,
     STAGE_SWAP,
@@ -64,6 +66,11 @@ struct bel_submission {
     uint32_t position;               /* the next task, or topic */
     uint64_t number;                 /* of the job */
     uint64_t old;                    /* number of the job to replace; 0: none */
+    uint64_t parent, chain;          /* of a follower; else 0 */
+    struct bel_job_submit own;       /* of a follower: `submit` */
+    char *text;                      /* of a follower: what `own` points to */
+    char parent_id[BEL_ID_BYTES];
+    size_t parent_id_bytes;
     char made_id[BEL_MADE_ID_BYTES];
 };
 
@@ -109,8 +116,26 @@ static int check_graph(const struct bel_submission *submission, struct bel_reply
     if (graph->topics_count > TOPICS_MAX) {
         return bel__refuse(reply, BEL_EFULL, "too many topics: a job has at most %d", TOPICS_MAX);
     }
-    if (graph->is_recurring || graph->then_count > 0) return BEL_EUNSUPPORTED;
+    if (graph->is_recurring) return BEL_EUNSUPPORTED;
     return 0;
+}
+
+/* Checks that the id of the job is not reserved for another one, and that the ids of its `then` are
+ * free. `old` is the chain of the job to replace. */
+static int look_at_reserved(struct bel_engine *engine, struct bel_submission *submission,
+                            uint64_t old, struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    uint64_t chains[2] = {submission->chain, submission->old != 0 ? old : 0}, chain;
+    struct bel_view taken = {0};
+    enum bel_id_use use;
+    int err = bel__id_look(engine, graph->id, &use, &chain);
+    if (err) return err;
+    if (use == BEL_ID_RESERVED && (chain != submission->chain || chain == 0)) taken = graph->id;
+    if (taken.bytes == 0) err = bel__then_look(engine, graph, chains, &taken);
+    if (err != 0 || taken.bytes == 0) return err;
+    return bel__refuse(reply, BEL_ECONFLICT, "the id %.*s belongs to a job, or to one in `then`",
+                       (int)taken.bytes, (const char *)taken.data);
 }
 
 /* Checks the id: it is free, or belongs to the job to replace. Waits if a job with this id is being
@@ -120,9 +145,9 @@ static int look_at_id(struct bel_engine *engine, struct bel_submission *submissi
 {
     const struct bel_job_graph *graph = submission->graph;
     bool is_in_scope = true;
-    struct bel_job_found old;
+    struct bel_job_found old = {0};
     int err = check_graph(submission, reply);
-    if (err == 0) err = bel__pressure_check(engine, NULL, reply);
+    if (err == 0 && submission->parent == 0) err = bel__pressure_check(engine, NULL, reply);
     if (err) return err;
     err = bel__job_find_any(engine, graph->id, &old);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
@@ -139,6 +164,8 @@ static int look_at_id(struct bel_engine *engine, struct bel_submission *submissi
         if (!is_in_scope) return bel__refuse(reply, BEL_ENOTFOUND, "unknown job");
         submission->old = old.row.number;
     }
+    err = look_at_reserved(engine, submission, old.row.chain, reply);
+    if (err) return err;
     submission->topics = calloc(graph->topics_count + 1, sizeof(struct bel_topic_state *));
     if (submission->topics == NULL) return BEL_ENOMEM;
     submission->stage = STAGE_TOPICS;
@@ -165,7 +192,7 @@ static int check_depth(struct bel_engine *engine, const struct bel_submission *s
     const struct bel_topic_state *topic = submission->topics[index];
     uint64_t depth = topic == NULL ? 0 : bel__topic_settings(topic)->depth;
     uint64_t old;
-    if (depth == 0) return 0;
+    if (depth == 0 || submission->parent != 0) return 0;
     int err = count_old(engine, submission, topic, &old);
     if (err) return err;
     uint64_t count = topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED] +
@@ -301,12 +328,34 @@ static int begin(struct bel_engine *engine, struct bel_submission *submission,
         .edges = graph->edges_count,
         .topics = graph->topics_count,
         .replaces = submission->old,
+        .cooldown_ms = graph->cooldown_ms,
+        .thens = graph->then_count,
+        .parent = submission->parent,
+        .parent_id = {submission->parent_id, submission->parent_id_bytes},
+        .chain = submission->chain != 0 ? submission->chain : number,
         .id = graph->id,
     };
     bel__job_add_work(engine, job, BEL_WORK_REMOVE, 0, 0);
     bel__job_put(engine, job);
     if (submission->old == 0) bel__job_put_id(engine, job);
     put_topics(engine, submission);
+    submission->position = 0;
+    submission->stage = STAGE_THEN;
+    return 0;
+}
+
+static int write_thens(struct bel_engine *engine, struct bel_submission *submission,
+                       struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    (void)reply;
+    for (; submission->position < graph->then_count; submission->position++) {
+        const struct bel_job_then *then = &graph->then[submission->position];
+        if (*left_of(engine) == 0) return BEL_SUBMISSION_MORE;
+        int err = bel__then_write(engine, &submission->job, then, submission->position);
+        if (err) return err;
+        spend(engine, BEL_UNITS_TIMER + then->text.bytes / BYTES_OF_UNIT);
+    }
     submission->position = 0;
     submission->stage = STAGE_WRITE;
     return 0;
@@ -547,11 +596,10 @@ static int complete(struct bel_engine *engine, struct bel_submission *submission
 
 /* --- from outside --- */
 
-int bel__submission_create(struct bel_engine *engine, const struct bel_job_submit *submit,
-                           struct bel_submission **out)
+/* Makes the parser, and enters the submission into the list. */
+static int open_submission(struct bel_engine *engine, struct bel_submission *submission)
 {
-    struct bel_submission *submission = calloc(1, sizeof *submission);
-    if (submission == NULL) return BEL_ENOMEM;
+    const struct bel_job_submit *submit = submission->submit;
     submission->number = bel__rows_sequence(&engine->rows);
     bel__made_id(&(struct bel_place){.lane = BEL_LANE_NONE, /* no timer has this id */
                                      .time = (uint64_t)engine->now.wall,
@@ -567,15 +615,55 @@ int bel__submission_create(struct bel_engine *engine, const struct bel_job_submi
         .secret = engine->topics.by_name.secret};
     options.limits.payload_bytes_max = engine->payload_bytes_max;
     int err = bel__job_parser_create(&options, &submission->parser);
+    if (err) return err;
+    submission->next = engine->jobs->submissions;
+    engine->jobs->submissions = submission;
+    return 0;
+}
+
+int bel__submission_create(struct bel_engine *engine, const struct bel_job_submit *submit,
+                           struct bel_submission **out)
+{
+    struct bel_submission *submission = calloc(1, sizeof *submission);
+    if (submission == NULL) return BEL_ENOMEM;
+    submission->submit = submit;
+    int err = open_submission(engine, submission);
     if (err) {
         free(submission);
         return err;
     }
-    submission->submit = submit;
-    submission->next = engine->jobs->submissions;
-    engine->jobs->submissions = submission;
     *out = submission;
     return 0;
+}
+
+int bel__submission_create_follower(struct bel_engine *engine, const struct bel_follower *follower,
+                                    struct bel_submission **out)
+{
+    struct bel_submission *submission = calloc(1, sizeof *submission);
+    char *text = malloc(follower->text.bytes + follower->id.bytes);
+    int err = BEL_ENOMEM;
+    if (submission == NULL || text == NULL) goto fail;
+    memcpy(text, follower->text.data, follower->text.bytes);
+    memcpy(text + follower->text.bytes, follower->id.data, follower->id.bytes);
+    submission->own =
+        (struct bel_job_submit){.text = {text, follower->text.bytes},
+                                .id = {text + follower->text.bytes, follower->id.bytes}};
+    submission->submit = &submission->own;
+    submission->text = text;
+    submission->parent = follower->parent;
+    submission->chain = follower->chain;
+    assert(follower->parent_id.bytes <= sizeof submission->parent_id);
+    memcpy(submission->parent_id, follower->parent_id.data, follower->parent_id.bytes);
+    submission->parent_id_bytes = follower->parent_id.bytes;
+    err = open_submission(engine, submission);
+    if (err) goto fail;
+    *out = submission;
+    return 0;
+
+fail:
+    free(text);
+    free(submission);
+    return err;
 }
 
 int bel__submission_step(struct bel_engine *engine, struct bel_submission *submission,
@@ -583,9 +671,10 @@ int bel__submission_step(struct bel_engine *engine, struct bel_submission *submi
 {
     static int (*const stages[])(struct bel_engine *, struct bel_submission *,
                                  struct bel_reply *) = {
-        [STAGE_PARSE] = parse,       [STAGE_ID] = look_at_id, [STAGE_TOPICS] = look_at_topics,
-        [STAGE_CHECK] = check_ids,   [STAGE_BEGIN] = begin,   [STAGE_WRITE] = write_tasks,
-        [STAGE_COMPLETE] = complete, [STAGE_SWAP] = swap,     [STAGE_WAIT] = wait,
+        [STAGE_PARSE] = parse,       [STAGE_ID] = look_at_id,     [STAGE_TOPICS] = look_at_topics,
+        [STAGE_CHECK] = check_ids,   [STAGE_BEGIN] = begin,       [STAGE_THEN] = write_thens,
+        [STAGE_WRITE] = write_tasks, [STAGE_COMPLETE] = complete, [STAGE_SWAP] = swap,
+        [STAGE_WAIT] = wait,
     };
     int err = 0;
     while (err == 0 && submission->stage < STAGE_DONE) {
@@ -609,6 +698,7 @@ void bel__submission_destroy(struct bel_engine *engine, struct bel_submission *s
     bel__job_parser_destroy(submission->parser);
     bel__job_graph_destroy(submission->graph);
     free(submission->topics);
+    free(submission->text);
     free(submission);
 }
 

@@ -22,6 +22,17 @@ BEL_CHECKED int bel__submission_create(struct bel_engine *engine,
                                        const struct bel_job_submit *submit,
                                        struct bel_submission **out);
 
+/* A job of `then`. The views need not last. */
+struct bel_follower {
+    uint64_t parent, chain;
+    struct bel_view parent_id, id, text;
+};
+
+/* The same for a job of `then`, which neither a depth nor pressure refuses. */
+BEL_CHECKED int bel__submission_create_follower(struct bel_engine *engine,
+                                                const struct bel_follower *follower,
+                                                struct bel_submission **out);
+
 /* Does a slice. Returns BEL_SUBMISSION_MORE; 0 if the job is complete, and sets reply->submitted;
  * BEL_EBUSY if the batch is full; or another error: what was written is removed in later turns. */
 BEL_CHECKED int bel__submission_step(struct bel_engine *engine, struct bel_submission *submission,

@@ -17,6 +17,7 @@
 
 #include "engine/jobs/state.h"
 #include "engine/jobs/task.h"
+#include "engine/jobs/then.h"
 #include "engine/rows/blob.h"
 #include "engine/state/state.h"
 
@@ -275,7 +276,10 @@ static int remove_all(struct work *work)
         if (err) return err;
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;
-    return remove_job(work, &job);
+    while ((err = bel__then_remove_one(engine, &job)) == 0) {
+        if (!spend(engine, BEL_UNITS_TIMER)) return STOPPED;
+    }
+    return err == BEL_ENOTFOUND ? remove_job(work, &job) : err;
 }
 
 /* --- ADOPT --- */

@@ -441,9 +441,10 @@ static int check_counts(const struct walk *walk)
                             "%llu rows of expiries, but %llu timers that name them",
                             (unsigned long long)walk->expiries, (unsigned long long)walk->expiring);
     }
-    if (walk->chunks == walk->used) return 0;
+    uint64_t used = walk->used + walk->jobs.chunks;
+    if (walk->chunks == used) return 0;
     return bel__why_say(walk->why, BEL_ECORRUPT, "%llu rows of chunks, but %llu are in use",
-                        (unsigned long long)walk->chunks, (unsigned long long)walk->used);
+                        (unsigned long long)walk->chunks, (unsigned long long)used);
 }
 
 static int walk_rows(struct walk *walk)

@@ -14,6 +14,7 @@
 #include "core/view.h"
 #include "engine/engine.h"
 #include "engine/jobs/task.h"
+#include "engine/rows/blob.h"
 #include "engine/state/state.h"
 
 #include <string.h>
@@ -96,6 +97,7 @@ static int check_job(struct bel_engine *engine, const struct bel_key *key, struc
     walk->edges_wanted += bel__edges_rows(row.topics);
     walk->times_wanted += is_whole && !is_ended && row.deadline > 0;
     walk->times_wanted += !is_ended && row.paced_until > 0;
+    walk->times_wanted += row.follow_at > 0;
     if (row.works != works) return damaged(out, "its number of works is wrong");
     if (!is_whole) return 0;
     if (is_ended != (row.phase == BEL_JOB_PHASE_ENDED)) return damaged(out, "its phase is wrong");
@@ -140,6 +142,31 @@ static int check_task(struct bel_engine *engine, const struct bel_key *key, stru
     return is_its ? 0 : damaged(out, "its timer belongs to another task");
 }
 
+static int check_edges(struct bel_engine *engine, const struct bel_key *key, struct bel_view value,
+                       struct bel_jobs_walk *walk, const char **out)
+{
+    struct bel_then_row then;
+    switch (bel__place_of(key).priority) {
+    case BEL_EDGES_THEN:
+        if (bel__then_row_read(value, &then) != 0) return damaged(out, "it cannot be read");
+        for (uint64_t i = 0; i < bel__blob_rows(then.text.bytes); i++) {
+            struct bel_key chunk = bel__key_of(&(struct bel_place){
+                .table = BEL_TABLE_CHUNKS, .time = then.text.number, .sequence = i});
+            struct bel_view bytes;
+            int err = bel__store_get(engine->store, &chunk, &bytes);
+            if (err == BEL_ENOTFOUND) return damaged(out, "a chunk of its text is missing");
+            if (err) return err;
+            walk->chunks++;
+        }
+        return 0;
+    case BEL_EDGES_RESERVED:
+        return 0;
+    default:
+        walk->edges++;
+        return 0;
+    }
+}
+
 int bel__inspect_job_row(struct bel_engine *engine, const struct bel_key *key,
                          struct bel_view value, struct bel_jobs_walk *walk, const char **out)
 {
@@ -148,13 +175,13 @@ int bel__inspect_job_row(struct bel_engine *engine, const struct bel_key *key,
     case BEL_TABLE_JOBS:
         return check_job(engine, key, value, walk, out);
     case BEL_TABLE_JOB_IDS:
+        if (value.bytes <= BEL_WORK_ROW_BYTES_MAX) return 0; /* reserved */
         walk->ids++;
         return check_job_id(engine, key, value, out);
     case BEL_TABLE_TASKS:
         return check_task(engine, key, value, walk, out);
     case BEL_TABLE_EDGES:
-        walk->edges++;
-        return 0;
+        return check_edges(engine, key, value, walk, out);
     case BEL_TABLE_JOB_WORK:
         walk->works++;
         return bel__position_read(value, &position) == 0 ? 0 : damaged(out, "it cannot be read");

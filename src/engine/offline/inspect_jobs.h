@@ -18,7 +18,8 @@ struct bel_record;
 
 /* Rows that were met, and rows that other rows ask for. Both are equal in the end. */
 struct bel_jobs_walk {
-    uint64_t jobs, ids;
+    uint64_t jobs, ids; /* without ids that are reserved */
+    uint64_t chunks;    /* of texts */
     uint64_t tasks, tasks_wanted;
     uint64_t edges, edges_wanted;
     uint64_t works, works_wanted;

@@ -22,6 +22,8 @@ enum {
     TAG_COUNTS = 64, /* the first of BEL_STATES */
     TAG_ID = 96,
     TAG_REASON,
+    TAG_PARENT_ID,
+    TAG_CLASH,
     TASK_BITS = 24, /* of the sequence of a key: chunks of a task's list */
     FLAG_HANDLES = 1,
     FLAG_HANDLED = 2,
@@ -35,10 +37,12 @@ static_assert((int)BEL_STATES <= TAG_ID - TAG_COUNTS, "tags are distinct");
 
 /* The numbers of a job's row. The tag of a number is its index and 1. */
 static const size_t numbers[] = {
-    NUMBER(number),   NUMBER(phase),     NUMBER(state),        NUMBER(priority),
-    NUMBER(created),  NUMBER(is_paused), NUMBER(deadline),     NUMBER(pace_ms),
-    NUMBER(tasks),    NUMBER(edges),     NUMBER(topics),       NUMBER(paced_until),
-    NUMBER(replaces), NUMBER(works),     NUMBER(result_bytes), NUMBER(unhandled),
+    NUMBER(number),      NUMBER(phase),     NUMBER(state),        NUMBER(priority),
+    NUMBER(created),     NUMBER(is_paused), NUMBER(deadline),     NUMBER(pace_ms),
+    NUMBER(tasks),       NUMBER(edges),     NUMBER(topics),       NUMBER(paced_until),
+    NUMBER(replaces),    NUMBER(works),     NUMBER(result_bytes), NUMBER(unhandled),
+    NUMBER(cooldown_ms), NUMBER(thens),     NUMBER(reserved),     NUMBER(followed),
+    NUMBER(follow_at),   NUMBER(parent),    NUMBER(chain),
 };
 
 enum {
@@ -134,6 +138,8 @@ size_t bel__job_row_write(const struct bel_job_row *row, uint8_t out[BEL_JOB_ROW
     }
     put_view(&writer, TAG_ID, row->id);
     put_view(&writer, TAG_REASON, row->reason);
+    put_view(&writer, TAG_PARENT_ID, row->parent_id);
+    put_view(&writer, TAG_CLASH, row->clash);
     return (size_t)(writer.at - out);
 }
 
@@ -148,6 +154,10 @@ static void get_field(struct bel_row_reader *reader, uint64_t tag, struct bel_jo
         out->id = bel__read_view(reader);
     } else if (tag == TAG_REASON) {
         out->reason = bel__read_view(reader);
+    } else if (tag == TAG_PARENT_ID) {
+        out->parent_id = bel__read_view(reader);
+    } else if (tag == TAG_CLASH) {
+        out->clash = bel__read_view(reader);
     } else {
         reader->bad = true;
     }
@@ -275,6 +285,30 @@ int bel__edges_read(struct bel_view bytes, size_t count, struct bel_edge out[BEL
         out[i] = (struct bel_edge){(uint32_t)(number >> POLICY_BITS), (enum bel_edge_policy)on};
     }
     return reader.bad || reader.at != reader.end ? BEL_ECORRUPT : 0;
+}
+
+size_t bel__then_row_write(const struct bel_then_row *row, uint8_t out[BEL_THEN_ROW_BYTES_MAX])
+{
+    struct bel_row_writer writer = {.at = out, .end = out + BEL_THEN_ROW_BYTES_MAX};
+    bel__write_number(&writer, VERSION);
+    bel__write_number(&writer, row->on);
+    bel__write_number(&writer, row->text.number);
+    bel__write_number(&writer, row->text.bytes);
+    bel__write_view(&writer, row->id);
+    return (size_t)(writer.at - out);
+}
+
+int bel__then_row_read(struct bel_view bytes, struct bel_then_row *out)
+{
+    struct bel_row_reader reader = bel__reader_of(bytes);
+    uint64_t version = bel__read_number(&reader), on = bel__read_number(&reader);
+    *out = (struct bel_then_row){.text = {.number = bel__read_number(&reader)}};
+    out->text.bytes = bel__read_number(&reader);
+    out->id = bel__read_view(&reader);
+    if (reader.bad || reader.at != reader.end || version != VERSION) return BEL_ECORRUPT;
+    if (on >= BEL_EDGE_POLICIES || out->id.bytes == 0) return BEL_ECORRUPT;
+    out->on = (enum bel_edge_policy)on;
+    return 0;
 }
 
 size_t bel__position_write(uint64_t position, uint8_t out[BEL_WORK_ROW_BYTES_MAX])

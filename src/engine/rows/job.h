@@ -30,6 +30,7 @@ enum {
     BEL_EDGES_OF_ROW = 500, /* in all rows of a list but the last */
     BEL_EDGES_ROW_BYTES_MAX = BEL_EDGES_OF_ROW * 5,
     BEL_WORK_ROW_BYTES_MAX = 10,
+    BEL_THEN_ROW_BYTES_MAX = 300,
 };
 
 /* The lane of a key in BEL_TABLE_JOBS. */
@@ -63,8 +64,17 @@ struct bel_job_row {
     uint64_t unhandled;          /* failed tasks without a dependent that has handled the failure */
     uint64_t result_bytes;       /* of all results */
     uint64_t replaces;           /* number of the job with the same id that it replaces; 0: none */
+    uint64_t cooldown_ms;        /* before the jobs of `then` */
+    uint64_t thens;              /* jobs of `then` */
+    uint64_t reserved;           /* ids that are reserved for them */
+    uint64_t followed;           /* jobs of `then` that were made or passed over */
+    uint64_t follow_at;          /* when they begin, engine ms; 0: not now */
+    uint64_t parent;             /* number of the job that it follows; 0: none */
+    uint64_t chain;              /* number of the first job of the chain, if it is in one */
     uint64_t counts[BEL_STATES]; /* of tasks; those that are ready or leased count as scheduled */
     struct bel_view id, reason;
+    struct bel_view parent_id;
+    struct bel_view clash; /* the first job of `then` that could not be made */
 };
 
 /* A task. Its state and topic are in the key of its timer. */
@@ -83,7 +93,16 @@ struct bel_task_row {
 enum bel_edges_kind {
     BEL_EDGES_AFTER,
     BEL_EDGES_DEPENDENTS,
-    BEL_EDGES_TOPICS, /* of the job: numbers of topics */
+    BEL_EDGES_TOPICS,   /* of the job: numbers of topics */
+    BEL_EDGES_THEN,     /* of the job: one row each */
+    BEL_EDGES_RESERVED, /* of the job: one id each */
+};
+
+/* A job of `then`. */
+struct bel_then_row {
+    enum bel_edge_policy on;
+    struct bel_view id;
+    struct bel_blob text; /* JSON, in chunks */
 };
 
 /* What is to be done for a job: the priority of a key in BEL_TABLE_JOB_WORK. The value of a row is
@@ -102,6 +121,7 @@ enum bel_work_kind {
 enum bel_job_time_kind {
     BEL_JOB_TIME_DEADLINE,
     BEL_JOB_TIME_PACE,
+    BEL_JOB_TIME_FOLLOW, /* the value is the key of the ended job */
 };
 
 struct bel_key bel__job_key(uint64_t number);
@@ -139,6 +159,9 @@ BEL_CHECKED int bel__edges_read(struct bel_view bytes, size_t count,
 /* Returns how many rows a list takes; how many of its `count` edges are in row `chunk`. */
 uint32_t bel__edges_rows(uint64_t count);
 size_t bel__edges_in_row(uint64_t count, uint32_t chunk);
+
+size_t bel__then_row_write(const struct bel_then_row *row, uint8_t out[BEL_THEN_ROW_BYTES_MAX]);
+BEL_CHECKED int bel__then_row_read(struct bel_view bytes, struct bel_then_row *out);
 
 size_t bel__position_write(uint64_t position, uint8_t out[BEL_WORK_ROW_BYTES_MAX]);
 BEL_CHECKED int bel__position_read(struct bel_view bytes, uint64_t *out);
