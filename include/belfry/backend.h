@@ -33,6 +33,7 @@
 #include "belfry/error.h"
 #include "belfry/job.h"
 #include "belfry/limit.h"
+#include "belfry/stats.h"
 #include "belfry/timer.h"
 #include "belfry/view.h"
 
@@ -239,6 +240,13 @@ struct bel_topic {
     bool paused;
     const struct bel_setting *settings; /* every setting, with a value that CONFIGURE accepts */
     size_t settings_count;
+    /* Since the backend was opened; the quantiles are upper bounds, at most twice the value. */
+    uint64_t claimed, completed, failed, released, lost;
+    uint64_t claims_per_minute, completions_per_minute; /* in the last minute, about */
+    uint64_t waited_ms_p50, waited_ms_p99;              /* from due to claim */
+    uint64_t ran_ms_p50, ran_ms_p99;                    /* from claim to acknowledgement */
+    const struct bel_work *work;         /* all of it, live; NULL: none, or no numbers of its own */
+    const struct bel_group_work *groups; /* a list; NULL: no timer of a group was claimed */
 };
 
 struct bel_agenda_step {

@@ -7,9 +7,50 @@
  */
 
 #include "belfry/pressure.h"
+#include "belfry/view.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+enum {
+    BEL_SPAN_BUCKETS = 24,
+};
+
+/* How long something took, as a histogram. Bucket 0 counts spans below 1 ms, bucket i those from
+ * 2^(i-1) ms to below 2^i ms, and the last one all longer spans. */
+struct bel_spans {
+    uint64_t counts[BEL_SPAN_BUCKETS];
+    uint64_t sum_ms;
+};
+
+/* How often something happened in the current minute and the one before. */
+struct bel_rate {
+    uint64_t minute; /* number of the current minute, in engine time */
+    uint32_t current, before;
+};
+
+/* What workers did with the timers of an engine, a topic or a group, since the engine was opened.
+ * `running` is now. */
+struct bel_work {
+    uint64_t claimed;
+    uint64_t done;           /* acknowledged */
+    uint64_t failed;         /* FAIL */
+    uint64_t released;       /* RELEASE */
+    uint64_t lost;           /* leases that expired */
+    uint64_t withdrawn;      /* cancelled, replaced or deleted while a worker had them */
+    uint64_t running;        /* leases */
+    struct bel_spans waited; /* from due to claim, of each claim */
+    struct bel_spans ran;    /* from claim to acknowledgement, of `done`, unless the engine was
+                                closed in between */
+    struct bel_rate claims, dones;
+};
+
+/* The work of a group. An empty name: all groups of the topic without numbers of their own. */
+struct bel_group_work {
+    struct bel_work work;
+    const struct bel_group_work *next; /* of the same topic; or NULL */
+    struct bel_view name;
+};
 
 /* Why a nominal time of a plan produced no occurrence. */
 enum bel_engine_skip {
@@ -30,6 +71,7 @@ struct bel_engine_stats {
     uint64_t dead;                      /* timers that became dead */
     uint64_t expired;                   /* timers that expired before they were claimed */
     struct bel_pressure_state pressure; /* now: as of the last sample */
+    struct bel_work work;               /* of all topics */
 };
 
 #endif

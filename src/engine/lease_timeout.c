@@ -11,6 +11,7 @@
 
 #include "engine/engine.h"
 #include "engine/state/timer.h"
+#include "engine/state/work.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@ static void take_back(struct bel_engine *engine, struct bel_found *found)
     struct bel_record *record = &found->record;
     assert(found->state == BEL_LEASED && found->topic == found->lease->topic);
     bool counts = is_crash(engine, found->lease);
+    found->lease->end_kind = BEL_WORK_LOST;
     *(counts ? &engine->stats.leases_lost : &engine->stats.leases_lapsed) += 1;
     if (counts) {
         record->crashes++;

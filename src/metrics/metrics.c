@@ -11,6 +11,7 @@
 
 #include "core/units.h"
 #include "metrics/topic_counts.h"
+#include "metrics/work_print.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -457,5 +458,6 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
     if (metrics->engine != NULL) write_engine(&page, metrics->engine);
     if (metrics->engine != NULL) write_tree_check(&page, &metrics->tree_check, now);
     write_census(&page, metrics->census, now);
-    return page.err;
+    if (page.err != 0 || metrics->engine == NULL) return page.err;
+    return bel__work_print(metrics->census, &metrics->engine->work, out);
 }

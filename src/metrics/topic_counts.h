@@ -12,6 +12,7 @@
  */
 
 #include "belfry/backend.h"
+#include "belfry/stats.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +25,9 @@ struct bel_topic_counts_topic {
     uint64_t counts[BEL_STATES];
     uint64_t plans, oldest_age_ms;
     bool paused;
+    bool has_work;
+    struct bel_work work;                /* valid if has_work */
+    const struct bel_group_work *groups; /* live, as long as the backend */
 };
 
 /* Creates a census without results. Returns 0 and sets `*out`, or BEL_ENOMEM. */

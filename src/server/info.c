@@ -245,10 +245,12 @@ static void print_topics(struct page *page)
         if (name.bytes == 0 || !bel__scope_has_topic(page->scope, name)) continue;
         line(page,
              "topic_%s:paused=%d,scheduled=%" PRIu64 ",ready=%" PRIu64 ",leased=%" PRIu64
-             ",blocked=%" PRIu64 ",dead=%" PRIu64 ",plans=%" PRIu64 ",oldest_age_ms=%" PRIu64,
+             ",blocked=%" PRIu64 ",dead=%" PRIu64 ",plans=%" PRIu64 ",oldest_age_ms=%" PRIu64
+             ",claimed=%" PRIu64 ",completed=%" PRIu64 ",failed=%" PRIu64 ",lost=%" PRIu64,
              topic->name, topic->paused, topic->counts[BEL_SCHEDULED], topic->counts[BEL_READY],
              topic->counts[BEL_LEASED], topic->counts[BEL_BLOCKED], topic->counts[BEL_DEAD],
-             topic->plans, topic->oldest_age_ms);
+             topic->plans, topic->oldest_age_ms, topic->work.claimed, topic->work.done,
+             topic->work.failed, topic->work.lost);
     }
 }
 

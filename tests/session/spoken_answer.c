@@ -214,6 +214,10 @@ static void take_names(struct spoken_reply *spoken, const struct answer *array)
     spoken->reply.names.count = array->count;
 }
 
+enum {
+    TOPIC_NUMBERS = 15, /* fields of a topic besides its states and settings */
+};
+
 /* Settings are what stands behind the last of the counts. */
 static void take_topic(struct spoken_reply *spoken, const struct answer *map)
 {
@@ -223,12 +227,17 @@ static void take_topic(struct spoken_reply *spoken, const struct answer *map)
     topic->paused = number_of(map, "paused") != 0;
     topic->plans = count_of(map, "plans");
     topic->oldest_age_ms = count_of(map, "oldest_age_ms");
+    topic->claimed = count_of(map, "claimed_total");
+    topic->completed = count_of(map, "completed_total");
+    topic->failed = count_of(map, "failed_total");
+    topic->released = count_of(map, "released_total");
+    topic->lost = count_of(map, "lost_total");
     topic->settings = settings;
     for (unsigned i = 0; i < BEL_STATES; i++) {
         CHECK(answer_field(map, bel_state_name((enum bel_state)i)) != NULL);
         topic->counts[i] = count_of(map, bel_state_name((enum bel_state)i));
     }
-    for (size_t i = 2 * (size_t)(4 + BEL_STATES); i < map->count; i += 2) {
+    for (size_t i = 2 * (size_t)(TOPIC_NUMBERS + BEL_STATES); i < map->count; i += 2) {
         settings[topic->settings_count++] =
             (struct bel_setting){map->items[i].text, map->items[i + 1].text};
     }

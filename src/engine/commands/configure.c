@@ -9,6 +9,7 @@
 #include "engine/state/retention.h"
 #include "engine/state/settings.h"
 #include "engine/state/state.h"
+#include "engine/state/work.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -105,6 +106,28 @@ static void count_states(const struct bel_topic_state *topic, struct bel_topic *
     out->plans = numbers[BEL_NUMBER_PLANS];
 }
 
+/* Fills in what workers did with the timers of a topic. */
+static void count_work(const struct bel_engine *engine, const struct bel_topic_state *topic,
+                       struct bel_topic *out)
+{
+    if (topic->work == NULL) return;
+    const struct bel_work *work = &topic->work->all;
+    uint64_t now = engine->now.engine;
+    out->claimed = work->claimed;
+    out->completed = work->done;
+    out->failed = work->failed;
+    out->released = work->released;
+    out->lost = work->lost;
+    out->claims_per_minute = bel__rate_of(&work->claims, now);
+    out->completions_per_minute = bel__rate_of(&work->dones, now);
+    out->waited_ms_p50 = bel__spans_quantile(&work->waited, 500);
+    out->waited_ms_p99 = bel__spans_quantile(&work->waited, 990);
+    out->ran_ms_p50 = bel__spans_quantile(&work->ran, 500);
+    out->ran_ms_p99 = bel__spans_quantile(&work->ran, 990);
+    out->work = work;
+    out->groups = topic->work->groups;
+}
+
 static int print_settings(struct bel_engine *engine, const struct bel_topic_state *topic,
                           struct bel_topic *out)
 {
@@ -138,6 +161,7 @@ int bel__do_topic(struct bel_engine *engine, struct bel_request *request)
     *out = (struct bel_topic){.name = bel__topic_name(topic), .paused = topic->is_paused};
     out->oldest_age_ms = oldest_age(engine, topic);
     count_states(topic, out);
+    count_work(engine, topic, out);
     int err = print_settings(engine, topic, out);
     if (err) return err;
     reply->topic = out;

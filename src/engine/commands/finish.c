@@ -11,6 +11,7 @@
 #include "engine/rows/blob.h"
 #include "engine/state/state.h"
 #include "engine/state/timer.h"
+#include "engine/state/work.h"
 #include "plan/backoff.h"
 
 #include <assert.h>
@@ -55,6 +56,13 @@ static int find_given_back(struct bel_engine *engine, struct bel_view token, uin
     return err;
 }
 
+/* The lease stays, because the command has failed. Returns its error. */
+static int keep_lease(struct bel_found *found, int err)
+{
+    found->lease->end_kind = BEL_WORK_WITHDRAWN; /* if nothing else ends it */
+    return err;
+}
+
 static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view result)
 {
     struct bel_lease *lease = bel__lease_by_token(engine, token);
@@ -62,7 +70,12 @@ static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view
     if (lease == NULL) return BEL_ESTALE;
     bool is_kept = bel__timer_is_kept(lease->topic, BEL_DONE);
     lease->ending = BEL_LEASE_END_ACK;
-    if (lease->is_bare && !is_kept) return bel__timer_end_bare(engine, lease);
+    if (lease->is_bare && !is_kept) {
+        lease->end_kind = BEL_WORK_DONE;
+        int failed = bel__timer_end_bare(engine, lease);
+        if (failed) lease->end_kind = BEL_WORK_WITHDRAWN; /* if nothing else ends it */
+        return failed;
+    }
     int err = load_leased(engine, lease, &found);
     if (err) return err;
     err = bel__timer_reserve(engine, &found, result.bytes, BEL_STORE_END);
@@ -70,6 +83,7 @@ static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view
     bool is_task = found.record.job.number != 0;
     if (is_task && !bel__results_fit(&found, result.bytes)) return BEL_EFULL;
     struct bel_ending ending = {.state = BEL_DONE, .result = result};
+    lease->end_kind = BEL_WORK_DONE;
     bel__timer_end(engine, &found, &ending);
     return 0;
 }
@@ -241,13 +255,14 @@ int bel__do_fail(struct bel_engine *engine, struct bel_request *request)
                               reply, &found);
     if (err) return err;
     struct bel_verdict verdict = {.state = BEL_SCHEDULED};
+    found.lease->end_kind = BEL_WORK_FAILED;
     if (command->kind == BEL_FAIL_LIMITED && !command->dead) {
         err = fail_limited(engine, &found, command, &verdict);
     } else {
         if (command->kind == BEL_FAIL_RESOURCE) found.lease->ending = BEL_LEASE_END_FAIL;
         err = fail(engine, &found, command, &verdict);
     }
-    if (err) return err;
+    if (err) return keep_lease(&found, err);
     reply->verdict = verdict;
     return 0;
 }
@@ -261,13 +276,14 @@ int bel__do_release(struct bel_engine *engine, struct bel_request *request)
     int err = find_given_back(engine, command->token, command->has_delay ? command->delay_ms : 0,
                               reply, &found);
     if (err) return err;
+    found.lease->end_kind = BEL_WORK_RELEASED;
     if (command->has_delay) {
         err = bel__times_after(&engine->now, command->delay_ms, &time);
         if (err == 0) err = put_off(engine, &found, time);
-        if (err) return err;
+        if (err) return keep_lease(&found, err);
     } else {
         err = bel__rows_reserve(&engine->rows, 1, 0, BEL_STORE_END);
-        if (err) return err;
+        if (err) return keep_lease(&found, err);
         bel__timer_give_back(engine, &found);
     }
     reply->count = 1;

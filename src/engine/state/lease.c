@@ -10,6 +10,7 @@
 #include "engine/state/ready.h"
 #include "engine/state/state.h"
 #include "engine/state/timer_lookup.h"
+#include "engine/state/work.h"
 
 #include <assert.h>
 #include <string.h>
@@ -81,6 +82,7 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made,
     bel__resource_enter(engine, lease->resource, &lease->key, !lease->is_old);
     lease->topic->leased++;
     assert(lease->topic->leased == lease->topic->picker.leased);
+    bel__work_begin(engine, lease, record->group);
     *out = lease;
     return 0;
 
@@ -136,6 +138,7 @@ int bel__lease_make(struct bel_engine *engine, const struct bel_found *found,
         .end = engine->now.open_up + terms->lease_ms,
         .lease_ms = terms->lease_ms,
         .due = (uint64_t)terms->due.ms,
+        .start = engine->now.open,
         .job = found->record.job.number,
         .is_bare = bel__record_is_bare(&found->record),
     };
@@ -174,6 +177,7 @@ void bel__lease_drop(struct bel_engine *engine, struct bel_lease *lease)
     bool was_there = bel__map_remove(&leases->map, &lease->key, sizeof lease->key, NULL);
     assert(was_there && lease->topic->leased > 0);
     (void)was_there;
+    bel__work_end(engine, lease);
     bel__picker_unlease(&lease->topic->picker, lease->share);
     bel__job_unlease(&engine->job_marks, lease->job);
     lease->topic->leased--;

@@ -11,6 +11,7 @@
  *     timers        timer: change one ---> timer_lookup: find one
  *     memory        ready, lease ---> resource ---> wait, resource_row, limits
  *                   wakes  topic  settings  answers  dependency  times  pressure  job_marks
+ *                   work
  *     order         picker, picker_check ---> share
  *
  * timer and lease report their changes to reactions, through a table: timer_events.h.
@@ -77,6 +78,7 @@ struct bel_engine {
     struct bel_jobs *jobs; /* of engine/jobs */
     struct bel_engine_stats stats;
     struct bel_depth_scan depth_scan;
+    uint32_t work_topics, work_groups; /* that have numbers of their own */
 
     /* Requests, in the order of their stages. */
     struct bel_request_list submitted;

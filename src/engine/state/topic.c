@@ -12,6 +12,7 @@
 #include "core/view.h"
 #include "engine/rows/encoding.h"
 #include "engine/state/state.h"
+#include "engine/state/work.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ static void topic_free(struct bel_topic_state *topic)
 {
     bel__picker_finish(&topic->picker);
     bel__memory_shrink(sizeof *topic + topic->name_bytes);
+    bel__work_free(topic->work);
     free(topic->settings);
     free(topic);
 }

@@ -60,6 +60,7 @@ struct bel_topic_state {
     struct bel_key expiry_from[BEL_LANES_TIMED]; /* timers whose rows are before it are leased or
                                                     blocked */
     struct bel_topic_state *next_expiry_behind;
+    struct bel_topic_work *work; /* NULL: no timer was claimed, or too many topics have one */
     struct bel_list waiters;
     struct bel_link hot; /* link in engine->waiting.hot */
     uint32_t name_bytes;

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Up to three sets of numbers count one lease: of the engine, of its topic, of its group. They are
+ * made with the first claim; without memory for them, the larger set alone counts. They are never
+ * moved or freed while the engine is open, because replies point to them.
+ */
+#include "engine/state/work.h"
+
+#include "core/memory_use.h"
+#include "core/units.h"
+#include "engine/state/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void free_group(struct bel_group_work *group)
+{
+    if (group == NULL) return;
+    bel__memory_shrink(sizeof *group + group->name.bytes);
+    free(group);
+}
+
+void bel__work_free(struct bel_topic_work *work)
+{
+    if (work == NULL) return;
+    for (uint32_t i = bel__map_count(&work->by_name); i-- > 0;) {
+        free_group((struct bel_group_work *)(uintptr_t)bel__map_at(&work->by_name, i)->value);
+    }
+    free_group(work->others);
+    bel__map_finish(&work->by_name);
+    bel__memory_shrink(sizeof *work);
+    free(work);
+}
+
+static struct bel_topic_work *topic_work(struct bel_engine *engine, struct bel_topic_state *topic)
+{
+    if (topic->work != NULL || engine->work_topics == BEL_WORK_TOPICS_MAX) return topic->work;
+    topic->work = calloc(1, sizeof *topic->work);
+    if (topic->work == NULL) return NULL;
+    bel__memory_grow(sizeof *topic->work);
+    bel__map_init(&topic->work->by_name, engine->topics.by_name.secret);
+    engine->work_topics++;
+    return topic->work;
+}
+
+/* Makes the numbers of a group; NULL without memory. */
+static struct bel_group_work *make_group(struct bel_topic_work *work, struct bel_view name)
+{
+    struct bel_group_work *group = calloc(1, sizeof *group + name.bytes);
+    if (group == NULL) return NULL;
+    bel__memory_grow(sizeof *group + name.bytes);
+    char *copy = (char *)(group + 1);
+    if (name.bytes > 0) memcpy(copy, name.data, name.bytes);
+    group->name = (struct bel_view){copy, name.bytes};
+    group->next = work->groups;
+    return group;
+}
+
+static struct bel_work *group_work(struct bel_engine *engine, struct bel_topic_work *work,
+                                   struct bel_view name)
+{
+    const uint64_t *known = bel__map_find(&work->by_name, name.data, name.bytes);
+    if (known != NULL) return &((struct bel_group_work *)(uintptr_t)*known)->work;
+    bool has_room = engine->work_groups < BEL_WORK_GROUPS_MAX;
+    if (!has_room && work->others != NULL) return &work->others->work;
+    struct bel_group_work *group = make_group(work, has_room ? name : (struct bel_view){0});
+    if (group == NULL) return NULL;
+    if (has_room) {
+        if (bel__map_put(&work->by_name, group->name.data, name.bytes, (uintptr_t)group) != 0) {
+            free_group(group);
+            return NULL;
+        }
+        engine->work_groups++;
+    } else {
+        work->others = group;
+    }
+    work->groups = group;
+    return &group->work;
+}
+
+static void note_span(struct bel_spans *spans, uint64_t ms)
+{
+    unsigned bucket = ms == 0 ? 0 : 64 - (unsigned)__builtin_clzll(ms);
+    if (bucket >= BEL_SPAN_BUCKETS) bucket = BEL_SPAN_BUCKETS - 1;
+    spans->counts[bucket]++;
+    spans->sum_ms += ms;
+}
+
+static void note_rate(struct bel_rate *rate, uint64_t minute)
+{
+    if (rate->minute != minute) {
+        rate->before = rate->minute + 1 == minute ? rate->current : 0;
+        rate->current = 0;
+        rate->minute = minute;
+    }
+    rate->current++;
+}
+
+static void begin(struct bel_work *work, const struct bel_lease *lease, uint64_t waited_ms,
+                  uint64_t minute)
+{
+    work->running++;
+    if (lease->is_old) return;
+    work->claimed++;
+    note_span(&work->waited, waited_ms);
+    note_rate(&work->claims, minute);
+}
+
+void bel__work_begin(struct bel_engine *engine, struct bel_lease *lease, struct bel_view group)
+{
+    uint64_t wall = (uint64_t)engine->now.wall, minute = engine->now.engine / MS_PER_MINUTE;
+    uint64_t waited_ms = wall > lease->due ? wall - lease->due : 0;
+    struct bel_topic_work *topic = topic_work(engine, lease->topic);
+    begin(&engine->stats.work, lease, waited_ms, minute);
+    if (topic == NULL) return;
+    lease->is_counted = true;
+    begin(&topic->all, lease, waited_ms, minute);
+    if (group.bytes > 0) lease->group = group_work(engine, topic, group);
+    if (lease->group != NULL) begin(lease->group, lease, waited_ms, minute);
+}
+
+static void end(struct bel_work *work, const struct bel_lease *lease, uint64_t ran_ms,
+                uint64_t minute)
+{
+    assert(work->running > 0);
+    work->running--;
+    switch ((enum bel_work_end)lease->end_kind) {
+    case BEL_WORK_DONE:
+        work->done++;
+        if (!lease->is_old) note_span(&work->ran, ran_ms);
+        note_rate(&work->dones, minute);
+        return;
+    case BEL_WORK_FAILED:
+        work->failed++;
+        return;
+    case BEL_WORK_RELEASED:
+        work->released++;
+        return;
+    case BEL_WORK_LOST:
+        work->lost++;
+        return;
+    case BEL_WORK_WITHDRAWN:
+        work->withdrawn++;
+        return;
+    }
+}
+
+void bel__work_end(struct bel_engine *engine, const struct bel_lease *lease)
+{
+    uint64_t minute = engine->now.engine / MS_PER_MINUTE;
+    uint64_t now = engine->now.open, ran_ms = now > lease->start ? now - lease->start : 0;
+    end(&engine->stats.work, lease, ran_ms, minute);
+    if (!lease->is_counted) return;
+    end(&lease->topic->work->all, lease, ran_ms, minute);
+    if (lease->group != NULL) end(lease->group, lease, ran_ms, minute);
+}
+
+uint64_t bel__spans_count(const struct bel_spans *spans)
+{
+    uint64_t count = 0;
+    for (unsigned i = 0; i < BEL_SPAN_BUCKETS; i++) {
+        count += spans->counts[i];
+    }
+    return count;
+}
+
+uint64_t bel__spans_quantile(const struct bel_spans *spans, unsigned thousandths)
+{
+    uint64_t count = bel__spans_count(spans), below = 0;
+    assert(thousandths <= 1000);
+    if (count == 0) return 0;
+    unsigned bucket = 0;
+    for (; bucket + 1 < BEL_SPAN_BUCKETS; bucket++) {
+        below += spans->counts[bucket];
+        if (below * 1000 >= count * thousandths) break;
+    }
+    return UINT64_C(1) << bucket;
+}
+
+uint64_t bel__rate_of(const struct bel_rate *rate, uint64_t now_ms)
+{
+    uint64_t minute = now_ms / MS_PER_MINUTE, passed = now_ms % MS_PER_MINUTE;
+    uint64_t current = rate->minute == minute ? rate->current : 0;
+    uint64_t before = rate->minute == minute       ? rate->before
+                      : rate->minute + 1 == minute ? rate->current
+                                                   : 0;
+    return current + before * (MS_PER_MINUTE - passed) / MS_PER_MINUTE;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_STATE_WORK_H
+#define BEL_ENGINE_STATE_WORK_H
+
+/*
+ * work - counts what workers do with timers, for the engine, each topic and each group: claims and
+ * how they end, how long timers waited, how long handlers ran.
+ *
+ *     claim    begin: running + 1, claimed + 1, waited
+ *     ACK ...  lease->end_kind says how the lease ends; end: running - 1, done + 1, ran
+ *
+ * Numbers are in memory only, and begin at 0 when an engine is opened. At most BEL_WORK_TOPICS_MAX
+ * topics and BEL_WORK_GROUPS_MAX groups, in the order of their first claims, have numbers of their
+ * own. Other topics count only for the engine, and other groups for the nameless group of their
+ * topic.
+ */
+
+#include "belfry/stats.h"
+#include "belfry/view.h"
+#include "core/map.h"
+
+#include <stdint.h>
+
+struct bel_engine;
+struct bel_lease;
+
+enum {
+    BEL_WORK_TOPICS_MAX = 10000,
+    BEL_WORK_GROUPS_MAX = 10000,
+};
+
+/* How a lease ends. */
+enum bel_work_end {
+    BEL_WORK_WITHDRAWN, /* the timer was cancelled, replaced or deleted */
+    BEL_WORK_DONE,
+    BEL_WORK_FAILED,
+    BEL_WORK_RELEASED,
+    BEL_WORK_LOST,
+};
+
+struct bel_topic_work {
+    struct bel_work all;
+    struct bel_map by_name; /* group -> struct bel_group_work, or 0 */
+    struct bel_group_work *groups, *others;
+};
+
+void bel__work_free(struct bel_topic_work *work);
+
+/* A lease begins: a claim, or a lease that was loaded. */
+void bel__work_begin(struct bel_engine *engine, struct bel_lease *lease, struct bel_view group);
+
+/* A lease ends, as lease->end_kind says. */
+void bel__work_end(struct bel_engine *engine, const struct bel_lease *lease);
+
+/* Returns an upper bound, in ms, that `thousandths` of the spans do not exceed: a power of two. 0
+ * without any. */
+uint64_t bel__spans_quantile(const struct bel_spans *spans, unsigned thousandths);
+uint64_t bel__spans_count(const struct bel_spans *spans);
+
+/* Returns how often something happened in the minute before `now_ms`, about: the minute before
+ * counts in proportion. */
+uint64_t bel__rate_of(const struct bel_rate *rate, uint64_t now_ms);
+
+#endif
