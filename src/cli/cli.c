@@ -29,6 +29,7 @@ static int show_version(int argc, char **argv)
 
 static const struct cli_verb verbs[] = {
     {"work", bel__cli_work, "run a program for each due timer"},
+    {"job", bel__cli_job, "submit, show and control jobs: tasks that wait for each other"},
     {"export", bel__cli_export, "print the timers of a topic as JSON lines"},
     {"import", bel__cli_import, "schedule timers from JSON lines or from a crontab"},
     {"top", bel__cli_top, "show live figures of a server"},
@@ -53,9 +54,9 @@ static const struct cli_verb *find_verb(const struct cli_verb *among, const char
 static const struct {
     const char *title, *verbs[12];
 } groups[] = {
-    {"Timers and plans",
+    {"Timers, plans and jobs",
      {"schedule", "cancel", "reschedule", "get", "list", "explain", "next", "agenda", "revive",
-      "purge"}},
+      "purge", "job"}},
     {"Working", {"work", "claim", "ack", "fail", "release", "extend"}},
     {"Topics", {"topics", "configure", "pause", "resume"}},
     {"Moving data", {"export", "import", "backup"}},

@@ -41,6 +41,7 @@ int bel__cli_bench(int argc, char **argv);
 int bel__cli_export(int argc, char **argv);
 int bel__cli_import(int argc, char **argv);
 int bel__cli_info(int argc, char **argv);
+int bel__cli_job(int argc, char **argv);
 int bel__cli_next(int argc, char **argv);
 int bel__cli_ping(int argc, char **argv);
 int bel__cli_top(int argc, char **argv);

@@ -65,6 +65,18 @@ static const struct choice work[] = {
     {"lease", "how long a claim lasts", FOLLOWS_VALUE, NULL},
     {"grace", "time to finish after SIGTERM (default 15s)", FOLLOWS_VALUE, NULL},
     {"name", "name of the worker", FOLLOWS_VALUE, NULL},
+    {"result", "standard output of the program is the result", FOLLOWS_NOTHING, NULL},
+    {NULL, NULL, FOLLOWS_NOTHING, NULL},
+};
+
+static const struct choice job[] = {
+    {"id", "id of the job, if the file has none", FOLLOWS_VALUE, NULL},
+    {"replace", "replace a job with this id", FOLLOWS_NOTHING, NULL},
+    {"topic", "topic of all tasks of a file of lines", FOLLOWS_VALUE, NULL},
+    {"state", "only jobs in this state", FOLLOWS_VALUE,
+     WORDS("running", "paused", "done", "failed", "cancelled", "scheduled")},
+    {"count", "maximum number of jobs", FOLLOWS_VALUE, NULL},
+    {"interval", "time between two looks (default 1s)", FOLLOWS_VALUE, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
@@ -194,19 +206,13 @@ static const struct verb {
     bool connects; /* connects to a server, so has the options of connect.h */
     enum takes takes;
 } known[] = {
-    {"work", work, true, TAKES_TOPIC},
-    {"bench", bench, true, TAKES_ANY},
-    {"ping", ping, true, TAKES_ANY},
-    {"info", none, true, TAKES_ANY},
-    {"next", next, false, TAKES_ANY},
-    {"version", only_json, false, TAKES_ANY},
-    {"doctor", only_json, false, TAKES_PATH},
-    {"serve", serve, false, TAKES_ANY},
-    {"top", top, true, TAKES_ANY},
-    {"export", export, true, TAKES_TOPIC},
-    {"import", import, true, TAKES_PATH},
-    {"help", NULL, false, TAKES_VERB},
-    {"completion", NULL, false, TAKES_SHELL},
+    {"work", work, true, TAKES_TOPIC},        {"job", job, true, TAKES_PATH},
+    {"bench", bench, true, TAKES_ANY},        {"ping", ping, true, TAKES_ANY},
+    {"info", none, true, TAKES_ANY},          {"next", next, false, TAKES_ANY},
+    {"version", only_json, false, TAKES_ANY}, {"doctor", only_json, false, TAKES_PATH},
+    {"serve", serve, false, TAKES_ANY},       {"top", top, true, TAKES_ANY},
+    {"export", export, true, TAKES_TOPIC},    {"import", import, true, TAKES_PATH},
+    {"help", NULL, false, TAKES_VERB},        {"completion", NULL, false, TAKES_SHELL},
 };
 
 static const struct verb *find_verb(const char *name)

@@ -116,6 +116,7 @@ int bel__connect_exit(struct bel_view code)
         {"FULL", CLI_LIMIT},         {"NOAUTH", CLI_NOT_ALLOWED},
         {"NOPERM", CLI_NOT_ALLOWED}, {"WRONGPASS", CLI_NOT_ALLOWED},
         {"BADARG", CLI_USAGE},       {"ERR", CLI_USAGE},
+        {"UNSUPPORTED", CLI_USAGE},
     };
     for (unsigned i = 0; i < sizeof exits / sizeof exits[0]; i++) {
         size_t bytes = strlen(exits[i].code);

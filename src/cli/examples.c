@@ -44,6 +44,7 @@ static const struct {
     {"clock", {"belfry clock", "belfry clock --advance 1h"}},
     {"backup",
      {"belfry backup /srv/backup/monday", "belfry backup /srv/backup/monday --timeout 1h"}},
+    {"job", {"belfry job submit nightly.json", "belfry job watch nightly"}},
     {"work",
      {"belfry work mail -j 10 -- ./send-mail", "belfry work cron --lease 10m --json -- sh"}},
     {"export", {"belfry export mail >mail.jsonl", "belfry export mail --state dead"}},

@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The calling thread polls four descriptors until the program has exited:
+ * The calling thread polls five descriptors until the program has exited:
  *
  *     input     payload ---> standard input of the program, until all is written or it is closed
  *     errors    standard error of the program ---> ours; the last line is kept
+ *     output    standard output of the program ---> the result, if that is wanted
  *     pidfd     the program has exited
  *     end_fd    the program is to be ended: SIGTERM now, SIGKILL after PATIENCE_MS
  *
- * Subprocesses of the program may keep its standard error open; they are not waited for.
+ * Subprocesses of the program may keep its standard error open; they are not waited for. The
+ * results of the tasks before a task are in a file in memory, open as RESULTS_FD in the program.
  */
 #include "cli/handler.h"
 
+#include "belfry/timer.h"
 #include "cli/print.h"
+#include "core/base64.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,18 +40,21 @@ enum {
     LINE_BYTES = BEL_REPORT_REASON_BYTES,
     NAME_BYTES = 300,
     PATH_BYTES = 4096,
+    RESULTS_FD = 3,
 };
 
 /* A running program. */
 struct child {
     pid_t pid;
-    int pidfd, input, errors; /* -1: closed */
-    int end_fd;               /* -1: SIGTERM was sent */
-    bool is_ended;            /* we have sent a signal */
-    struct bel_view payload;  /* the part not yet written */
-    char line[LINE_BYTES];    /* the last complete line of its standard error */
-    char coming[LINE_BYTES];  /* the line that is being read */
+    int pidfd, input, errors, output; /* -1: closed */
+    int end_fd;                       /* -1: SIGTERM was sent */
+    bool is_ended;                    /* we have sent a signal */
+    struct bel_view payload;          /* the part not yet written */
+    char line[LINE_BYTES];            /* the last complete line of its standard error */
+    char coming[LINE_BYTES];          /* the line that is being read */
     size_t coming_bytes;
+    char *result; /* owned; NULL: it is not wanted */
+    size_t result_bytes;
 };
 
 bool bel__handler_exists(const char *program)
@@ -61,6 +70,43 @@ bool bel__handler_exists(const char *program)
     }
     errno = ENOENT;
     return false;
+}
+
+/* --- results of other tasks --- */
+
+static const char results_path[] = "/dev/fd/3";
+
+/* Returns a result as JSON: a string, {"base64": ...} if it is not UTF-8, or null. */
+static json_t *json_of(const struct bel_task_result *result)
+{
+    if (!result->has_result) return json_null();
+    json_t *text = json_stringn(result->result.data, result->result.bytes);
+    if (text != NULL) return text;
+    char *base64 = bel__base64_encode(result->result);
+    json_t *object = base64 != NULL ? json_pack("{s:s}", "base64", base64) : NULL;
+    free(base64);
+    return object;
+}
+
+/* Writes the results of an errand to a file in memory. Returns its descriptor; or -1, and sets
+ * errno, to 0 if there are none. */
+static int open_results(const struct bel_errand *errand)
+{
+    errno = 0;
+    if (errand->results_count == 0) return -1;
+    json_t *all = json_object();
+    for (size_t i = 0; i < errand->results_count; i++) {
+        const struct bel_task_result *result = &errand->results[i];
+        (void)json_object_set_new(all, result->task.data, json_of(result));
+    }
+    int fd = memfd_create("results", MFD_CLOEXEC);
+    bool is_written = fd >= 0 && json_dumpfd(all, fd, JSON_COMPACT) == 0;
+    json_decref(all);
+    if (is_written) return fd;
+    int problem = fd < 0 ? errno : ENOMEM;
+    if (fd >= 0) (void)close(fd);
+    errno = problem;
+    return -1;
 }
 
 /* --- the environment --- */
@@ -79,9 +125,15 @@ static void put_name(char *out, struct bel_view name)
     out[used] = '\0';
 }
 
+/* Returns whether a variable must not be inherited: it would belong to another timer. */
 static bool is_ours(const char *variable)
 {
-    return strncmp(variable, "BELFRY_HEADER_", 14) == 0;
+    static const char *const starts[] = {"BELFRY_HEADER_",
+                                         "BELFRY_JOB=", "BELFRY_TASK=", "BELFRY_RESULTS="};
+    for (unsigned i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        if (strncmp(variable, starts[i], strlen(starts[i])) == 0) return true;
+    }
+    return false;
 }
 
 static void add(char **variables, size_t *count, const char *name, const char *value)
@@ -96,7 +148,7 @@ static void add(char **variables, size_t *count, const char *name, const char *v
 static char **make_environment(const struct bel_errand *errand, size_t *out_owned)
 {
     enum {
-        FIELDS = 6
+        FIELDS = 9
     };
     size_t inherited = 0, count = 0;
     while (environ[inherited] != NULL) {
@@ -117,6 +169,14 @@ static char **make_environment(const struct bel_errand *errand, size_t *out_owne
         put_name(name, errand->headers[i].name);
         add(variables, &count, name, errand->headers[i].value.data);
     }
+    struct bel_view value;
+    if (bel_errand_find(errand, "belfry-job", &value)) {
+        add(variables, &count, "BELFRY_JOB", value.data);
+    }
+    if (bel_errand_find(errand, "belfry-task", &value)) {
+        add(variables, &count, "BELFRY_TASK", value.data);
+    }
+    if (errand->results_count > 0) add(variables, &count, "BELFRY_RESULTS", results_path);
     *out_owned = count;
     for (size_t i = 0; i < inherited; i++) {
         if (!is_ours(environ[i])) variables[count++] = environ[i];
@@ -140,8 +200,26 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
+/* The descriptors of a program; -1: it inherits ours. */
+struct ends {
+    int input, errors, output, results;
+};
+
+static int add_ends(posix_spawn_file_actions_t *actions, const struct ends *ends)
+{
+    int problem = posix_spawn_file_actions_adddup2(actions, ends->input, STDIN_FILENO);
+    if (!problem) problem = posix_spawn_file_actions_adddup2(actions, ends->errors, STDERR_FILENO);
+    if (!problem && ends->output >= 0) {
+        problem = posix_spawn_file_actions_adddup2(actions, ends->output, STDOUT_FILENO);
+    }
+    if (!problem && ends->results >= 0) {
+        problem = posix_spawn_file_actions_adddup2(actions, ends->results, RESULTS_FD);
+    }
+    return problem;
+}
+
 /* Starts the program, with the default handling of signals that we block or ignore. */
-static int spawn(const struct cli_handler *handler, char **environment, int input, int errors,
+static int spawn(const struct cli_handler *handler, char **environment, const struct ends *ends,
                  pid_t *out)
 {
     posix_spawn_file_actions_t actions;
@@ -152,8 +230,7 @@ static int spawn(const struct cli_handler *handler, char **environment, int inpu
     (void)sigaddset(&pipes, SIGPIPE);
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawnattr_init(&how);
-    int problem = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-    if (!problem) problem = posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+    int problem = add_ends(&actions, ends);
     if (!problem) problem = posix_spawnattr_setsigmask(&how, &none);
     if (!problem) problem = posix_spawnattr_setsigdefault(&how, &pipes);
     if (!problem) problem = posix_spawnattr_setpgroup(&how, 0);
@@ -173,25 +250,33 @@ static int spawn(const struct cli_handler *handler, char **environment, int inpu
 static int start(const struct cli_handler *handler, const struct bel_errand *errand,
                  struct child *child)
 {
-    int input[2] = {-1, -1}, errors[2] = {-1, -1};
+    int input[2] = {-1, -1}, errors[2] = {-1, -1}, output[2] = {-1, -1};
     size_t owned = 0;
     char **environment = make_environment(errand, &owned);
-    int problem = environment == NULL ? ENOMEM : 0;
+    int results = open_results(errand);
+    int problem = environment == NULL ? ENOMEM : results < 0 ? errno : 0;
     if (!problem && pipe2(input, O_CLOEXEC) != 0) problem = errno;
     if (!problem && pipe2(errors, O_CLOEXEC) != 0) problem = errno;
-    if (!problem) problem = spawn(handler, environment, input[0], errors[1], &child->pid);
+    if (!problem && handler->has_result && pipe2(output, O_CLOEXEC) != 0) problem = errno;
+    struct ends ends = {input[0], errors[1], output[1], results};
+    if (!problem) problem = spawn(handler, environment, &ends, &child->pid);
     if (environment != NULL) free_environment(environment, owned);
     close_end(&input[0]);
     close_end(&errors[1]);
-    if (problem) {
-        close_end(&input[1]);
-        close_end(&errors[0]);
-        return problem;
-    }
+    close_end(&output[1]);
+    close_end(&results);
     child->input = input[1];
     child->errors = errors[0];
+    child->output = output[0];
+    if (problem) {
+        close_end(&child->input);
+        close_end(&child->errors);
+        close_end(&child->output);
+        return problem;
+    }
     (void)fcntl(child->input, F_SETFL, O_NONBLOCK);
     (void)fcntl(child->errors, F_SETFL, O_NONBLOCK);
+    if (child->output >= 0) (void)fcntl(child->output, F_SETFL, O_NONBLOCK);
     child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
     child->payload = errand->payload;
     child->end_fd = handler->end_fd;
@@ -241,6 +326,20 @@ static bool read_errors(struct child *child)
     return got > 0;
 }
 
+/* Reads available standard output of the program, the result. A byte beyond the limit is kept to
+ * tell that there was more. Returns false at the end of the stream. */
+static bool read_output(struct child *child)
+{
+    char data[4096];
+    size_t room = BEL_RESULT_BYTES_MAX + 1 - child->result_bytes;
+    ssize_t got = read(child->output, data, sizeof data);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    size_t kept = (size_t)got < room ? (size_t)got : room;
+    memcpy(child->result + child->result_bytes, data, kept);
+    child->result_bytes += kept;
+    return got > 0;
+}
+
 static void send_signal(struct child *child, int signal)
 {
     child->is_ended = true;
@@ -248,22 +347,25 @@ static void send_signal(struct child *child, int signal)
     (void)kill(-child->pid, signal);
 }
 
-/* Polls the four descriptors once. Returns whether the program has exited. */
+/* Polls the five descriptors once. Returns whether the program has exited. */
 static bool poll_once(struct child *child)
 {
     struct pollfd sets[] = {{.fd = child->pidfd, .events = POLLIN},
                             {.fd = child->input, .events = POLLOUT},
                             {.fd = child->errors, .events = POLLIN},
-                            {.fd = child->end_fd, .events = POLLIN}};
+                            {.fd = child->end_fd, .events = POLLIN},
+                            {.fd = child->output, .events = POLLIN}};
     bool is_impatient = child->is_ended;
-    int ready = poll(sets, 4, is_impatient ? PATIENCE_MS : -1);
+    int ready = poll(sets, 5, is_impatient ? PATIENCE_MS : -1);
     if (ready == 0 && is_impatient) send_signal(child, SIGKILL);
     if (ready <= 0) return false;
     if (sets[1].revents) write_payload(child);
     if (sets[2].revents && !read_errors(child)) close_end(&child->errors);
     if (sets[3].revents) send_signal(child, SIGTERM);
+    if (sets[4].revents && !read_output(child)) close_end(&child->output);
     if (child->pidfd >= 0) return sets[0].revents != 0;
-    return child->input < 0 && child->errors < 0; /* on a kernel without pidfd_open */
+    /* on a kernel without pidfd_open */
+    return child->input < 0 && child->errors < 0 && child->output < 0;
 }
 
 /* Waits for the program. Returns its exit status, or 128 + the signal that ended it. */
@@ -279,6 +381,10 @@ static int reap(struct child *child)
         if (poll(&set, 1, 0) <= 0 || !read_errors(child)) break;
     }
     keep_line(child);
+    while (child->output >= 0) { /* what is left of its result is in the pipe */
+        struct pollfd set = {.fd = child->output, .events = POLLIN};
+        if (poll(&set, 1, 0) <= 0 || !read_output(child)) close_end(&child->output);
+    }
     close_end(&child->input);
     close_end(&child->errors);
     close_end(&child->pidfd);
@@ -298,7 +404,16 @@ static void judge(const struct child *child, int status, struct bel_report *repo
         report->kind = BEL_REPORT_RELEASED;
         return;
     }
-    if (status == HANDLER_DONE) return;
+    if (status == HANDLER_DONE) {
+        if (child->result == NULL) return;
+        struct bel_view result = {child->result, child->result_bytes};
+        if (result.bytes > BEL_RESULT_BYTES_MAX) {
+            bel_report_fail(report, "the result is larger than 65536 bytes");
+        } else if (bel_report_result(report, result) != 0) {
+            *report = release_for_later();
+        }
+        return;
+    }
     if (status == HANDLER_RELEASE) {
         *report = release_for_later();
         return;
@@ -316,9 +431,12 @@ static void judge(const struct child *child, int status, struct bel_report *repo
 void bel__handler_run(const struct cli_handler *handler, const struct bel_errand *errand,
                       struct bel_report *report, int *out_status)
 {
-    struct child child = {.pidfd = -1, .input = -1, .errors = -1};
-    int problem = start(handler, errand, &child);
+    struct child child = {.pidfd = -1, .input = -1, .errors = -1, .output = -1};
+    if (handler->has_result) child.result = malloc(BEL_RESULT_BYTES_MAX + 1);
+    int problem = handler->has_result && child.result == NULL ? ENOMEM : 0;
+    if (!problem) problem = start(handler, errand, &child);
     if (problem) {
+        free(child.result);
         fprintf(stderr, "belfry: cannot run %s: %s\n", handler->argv[0], bel__cli_problem(problem));
         *report = release_for_later();
         *out_status = 127;
@@ -330,4 +448,5 @@ void bel__handler_run(const struct cli_handler *handler, const struct bel_errand
     }
     *out_status = reap(&child);
     judge(&child, *out_status, report);
+    free(child.result);
 }

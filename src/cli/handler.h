@@ -7,6 +7,7 @@
  * other fields are in its environment, and its exit status is the outcome:
  *
  *     BELFRY_ID BELFRY_TOPIC BELFRY_ATTEMPT BELFRY_DUE_MS BELFRY_TOKEN BELFRY_HEADER_<NAME>
+ *     BELFRY_JOB BELFRY_TASK BELFRY_RESULTS    of a task of a job; RESULTS is the path of a file
  *
  *     0     done
  *     75    release the timer; it is due again after 1 s    EX_TEMPFAIL of sysexits.h
@@ -26,8 +27,9 @@ enum {
 };
 
 struct cli_handler {
-    char **argv; /* ends with NULL */
-    int end_fd;  /* when readable or closed, running programs are ended */
+    char **argv;     /* ends with NULL */
+    int end_fd;      /* when readable or closed, running programs are ended */
+    bool has_result; /* standard output of the program is the result of the timer */
 };
 
 /* Returns whether the program is executable, looked up in $PATH. If not, sets errno. */

@@ -43,13 +43,16 @@ static const char usage[] =
     "BELFRY_TOKEN and BELFRY_HEADER_<NAME> in its environment. Exit status 0: done.\n"
     "75: release, due again after 1s. 65: reject, no retry. Any other: failed, retried by\n"
     "the policy; the last line of standard error is the reason. SIGTERM stops claiming and\n"
-    "lets running programs finish.\n"
+    "lets running programs finish. For a task of a job, BELFRY_JOB and BELFRY_TASK are set,\n"
+    "and the file $BELFRY_RESULTS has the results of the tasks before it, as a JSON object.\n"
     "\n"
     "    -j N                programs at once (default 5)\n"
     "    --lease DURATION    how long a claim lasts and is extended by (default: that of the\n"
     "                        timer or the topic, or 30s)\n"
     "    --grace DURATION    time to finish after SIGTERM (default 15s)\n"
-    "    --name NAME         name of the worker (default: host name and process id)\n";
+    "    --name NAME         name of the worker (default: host name and process id)\n"
+    "    --result            what the program writes to standard output is the result of the\n"
+    "                        timer, up to 64 KiB\n";
 
 /* --- arguments --- */
 
@@ -105,6 +108,11 @@ static int take_option(struct arguments *arguments, const char *text, const char
     int status = bel__connect_option(&arguments->connect, name, value, &has, &has_value);
     *used = has_value && equals == NULL;
     if (status != CLI_OK || has) return status;
+    if (strcmp(name, "result") == 0 && equals == NULL) {
+        arguments->handler.has_result = true;
+        *used = false;
+        return CLI_OK;
+    }
     *used = equals == NULL;
     bool is_known = strcmp(name, "lease") == 0 || strcmp(name, "grace") == 0 ||
                     strcmp(name, "name") == 0 || strcmp(name, "jobs") == 0;

@@ -360,9 +360,11 @@ static struct bel_view word_of(const struct bel_session *session, size_t place)
 static const struct bel_command_entry *find_command(const struct bel_session *session)
 {
     struct bel_view name = word_of(session, 0);
+    if (bel__command_is_group(name)) {
+        return session->parser.count > 1 ? bel__command_find_pair(name, word_of(session, 1)) : NULL;
+    }
     const struct bel_command_entry *entry = bel__command_find(name);
-    if (entry != NULL || session->parser.count < 2) return entry;
-    return bel__command_is_group(name) ? bel__command_find_pair(name, word_of(session, 1)) : NULL;
+    return entry != NULL && strchr(entry->name, ' ') == NULL ? entry : NULL;
 }
 
 static void refuse_name(struct bel_session *session, struct bel_call *call)

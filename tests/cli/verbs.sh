@@ -315,7 +315,7 @@ like help_of_an_alias '*usage: belfry list*' "$belfry" help ls
 # --- commands that the server refuses ---
 head -c 1048577 /dev/zero >large
 exits a_payload_too_large_is_2 2 'at most 1048576 bytes' "$belfry" schedule small --file large
-exits a_backup_of_memory_is_2 2 'ERR not' "$belfry" backup "$room/copy"
+exits a_backup_of_memory_is_2 2 'UNSUPPORTED not' "$belfry" backup "$room/copy"
 virtual=$BELFRY_SERVER virtual_server=$server
 serve disk --data data
 exits a_clock_of_the_system_is_2 2 '--clock virtual' "$belfry" clock --advance 1s
@@ -326,7 +326,7 @@ BELFRY_SERVER=$virtual server=$virtual_server
 # --- help ---
 for verb in serve schedule cancel reschedule get list claim ack fail release extend work topics \
     configure pause resume revive purge agenda explain clock backup doctor next bench completion \
-    export import top; do
+    export import top job; do
     "$belfry" help "$verb" >help || fail "help $verb: exits with $?"
     grep -q "^usage: belfry $verb" help || fail "help $verb: $(cat help)"
     [ "$(wc -l <help)" -le 46 ] || fail "help $verb does not fit a screen"

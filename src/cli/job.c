@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+
+/* belfry job: submits, shows and controls jobs. */
+#include "cli/job.h"
+
+#include "belfry/job_builder.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/print.h"
+#include "core/similar.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TEXT_BYTES_MAX = 256 << 20,
+    TEXT_STEP = 64 << 10,
+    INTERVAL_MS = 1000,
+    INTERVAL_MS_MAX = 3600 * 1000,
+    ARGS_MAX = 12,
+    PICTURE_ROWS = 10001 + 1, /* a job with all its tasks */
+};
+
+static const char usage[] =
+    "usage: belfry job submit FILE|-      start a job: tasks that wait for each other\n"
+    "       belfry job get ID             show a job and its tasks\n"
+    "       belfry job watch ID           show a job until it has ended\n"
+    "       belfry job list               list the jobs\n"
+    "       belfry job cancel ID          cancel a job and its unfinished tasks\n"
+    "       belfry job pause ID           start no more tasks of a job\n"
+    "       belfry job resume ID          start tasks of a paused job again\n"
+    "\n"
+    "A file is a JSON object with tasks, see docs/JOBS.md; or with --topic lines as make\n"
+    "has them, 'load: fetch clean'. get and watch draw the graph, each task moved in by its\n"
+    "depth and followed by what it comes after. watch prints a line for each change if the\n"
+    "output is no terminal, and exits with 0 only if the job is done.\n"
+    "\n"
+    "    --id ID             submit: id of the job, if the file has none\n"
+    "    --replace           submit: replace a job with this id\n"
+    "    --topic NAME        submit: topic of all tasks; the file has lines as make has them\n"
+    "    --state STATE       list: running, paused, done, failed, cancelled or scheduled\n"
+    "    --count N           list: maximum number of jobs (default: all)\n"
+    "    --interval DURATION watch: time between two looks (default 1s)\n";
+
+struct job_options {
+    struct cli_connect connect;
+    const char *id, *topic, *state;
+    bool replaces;
+    uint64_t count, interval_ms;
+    const char *words[2]; /* the subcommand and its argument */
+};
+
+static struct bel_view view_of(const char *text)
+{
+    return (struct bel_view){text, strlen(text)};
+}
+
+/* Sends a command. Returns CLI_OK and sets `*out`, or an exit status after printing an error. */
+static int call(struct bel_client *client, const struct job_options *options,
+                const struct bel_view *args, size_t count, const struct bel_value **out)
+{
+    int err = bel_client_call(client, args, count, out);
+    if (err) return bel__connect_failed(&options->connect, err);
+    return (*out)->type == BEL_VALUE_ERROR ? bel__connect_refused(*out) : CLI_OK;
+}
+
+/* --- submit --- */
+
+static int read_file(const char *path, char **out, size_t *out_bytes)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "re");
+    size_t bytes = 0, room = 0, got = 1;
+    char *data = NULL;
+    while (file != NULL && got > 0 && bytes <= TEXT_BYTES_MAX) {
+        if (bytes == room) {
+            char *larger = realloc(data, room = 2 * room + TEXT_STEP);
+            if (larger == NULL) break;
+            data = larger;
+        }
+        got = fread(data + bytes, 1, room - bytes, file);
+        bytes += got;
+    }
+    bool is_read = file != NULL && got == 0 && ferror(file) == 0;
+    if (!is_read) fprintf(stderr, "belfry: cannot read %s: %s\n", path, bel__cli_problem(errno));
+    if (file != NULL && !is_stdin) (void)fclose(file);
+    *out = data;
+    *out_bytes = bytes;
+    return is_read ? CLI_OK : CLI_FAILED;
+}
+
+/* Makes the JSON text of a job from lines as make has them. */
+static int build(const struct job_options *options, struct bel_view lines,
+                 struct bel_job_builder **out, struct bel_view *out_text)
+{
+    struct bel_job_spec job = {.id = options->id};
+    if (bel_job_builder_create(&job, out) != 0) return CLI_FAILED;
+    bel_job_builder_rules(*out, lines, options->topic);
+    int err = bel_job_builder_end(*out, out_text);
+    if (err == 0) return CLI_OK;
+    unsigned line = bel_job_builder_line(*out);
+    if (line > 0) {
+        fprintf(stderr,
+                "belfry: line %u of %s: expected 'TASK: TASK ...', with one line for each task\n",
+                line, options->words[1]);
+        return CLI_USAGE;
+    }
+    fprintf(stderr, "belfry: %s\n", bel_error_text(err));
+    return CLI_FAILED;
+}
+
+static int show_submitted(const struct job_options *options, const struct bel_value *reply)
+{
+    const struct bel_value *id = bel_value_find(reply, "id");
+    if (options->connect.is_json) {
+        bel__cli_print_value(reply);
+        printf("\n");
+    } else if (id != NULL) {
+        bel__cli_print_line(id->text, 0);
+        printf("\n");
+    }
+    return CLI_OK;
+}
+
+static int submit_text(const struct job_options *options, struct bel_client *client,
+                       struct bel_view text)
+{
+    struct bel_view args[ARGS_MAX] = {BEL_VIEW("JOB"), BEL_VIEW("SUBMIT"), text};
+    const struct bel_value *reply;
+    size_t count = 3;
+    if (options->replaces) args[count++] = BEL_VIEW("REPLACE");
+    if (options->id != NULL && options->topic == NULL) {
+        args[count++] = BEL_VIEW("ID");
+        args[count++] = view_of(options->id);
+    }
+    int status = call(client, options, args, count, &reply);
+    return status == CLI_OK ? show_submitted(options, reply) : status;
+}
+
+static int submit(const struct job_options *options, struct bel_client *client)
+{
+    struct bel_job_builder *builder = NULL;
+    struct bel_view text;
+    char *data;
+    size_t bytes;
+    int status = read_file(options->words[1], &data, &bytes);
+    text = (struct bel_view){data, bytes};
+    if (status == CLI_OK && options->topic != NULL) status = build(options, text, &builder, &text);
+    if (status == CLI_OK) status = submit_text(options, client, text);
+    bel_job_builder_destroy(builder);
+    free(data);
+    return status;
+}
+
+/* --- get, watch --- */
+
+static int get(const struct job_options *options, struct bel_client *client)
+{
+    struct bel_view args[] = {BEL_VIEW("JOB"), BEL_VIEW("GET"), view_of(options->words[1])};
+    const struct bel_value *reply;
+    struct cli_job job = {0};
+    int status;
+    if (options->connect.is_json) {
+        status = call(client, options, args, 3, &reply);
+        if (status != CLI_OK) return status;
+        bel__cli_print_value(reply);
+        printf("\n");
+        return CLI_OK;
+    }
+    status = bel__job_fetch(client, &options->connect, options->words[1], &job);
+    if (status == CLI_OK) (void)bel__job_draw(&job, bel__cli_columns(), PICTURE_ROWS);
+    bel__job_finish(&job);
+    return status;
+}
+
+static int watch(const struct job_options *options, struct bel_client *client)
+{
+    return bel__job_watch(client, &options->connect, options->words[1], options->interval_ms);
+}
+
+/* --- list --- */
+
+static int64_t number_of(const struct bel_value *job, const char *name)
+{
+    const struct bel_value *value = bel_value_find(job, name);
+    return value != NULL ? value->number : 0;
+}
+
+static void print_row(const struct bel_value *job)
+{
+    const struct bel_value *id = bel_value_find(job, "id"), *state = bel_value_find(job, "state");
+    const struct bel_value *reason = bel_value_find(job, "reason");
+    if (id == NULL || state == NULL) return;
+    bool is_terminal = bel__cli_is_terminal();
+    bel__cli_print_line(id->text, 0);
+    printf(is_terminal ? "%*s  " : "\t", (int)(id->text.bytes < 30 ? 30 - id->text.bytes : 0), "");
+    bel__cli_print_state(state->text, is_terminal ? 10 : 0);
+    printf(is_terminal ? "  %3lld %%  %6lld tasks" : "\t%lld %%\t%lld",
+           (long long)number_of(job, "progress"), (long long)number_of(job, "total"));
+    if (reason != NULL) {
+        printf(is_terminal ? "  " : "\t");
+        bel__cli_print_line(reason->text, is_terminal ? 20 : 0);
+    }
+    printf("\n");
+}
+
+/* Prints a page of jobs. Returns how many. */
+static uint64_t print_page(const struct job_options *options, const struct bel_value *jobs,
+                           bool is_first)
+{
+    for (size_t i = 0; i < jobs->count; i++) {
+        if (!options->connect.is_json) {
+            print_row(&jobs->items[i]);
+            continue;
+        }
+        printf(is_first && i == 0 ? "[" : ",\n");
+        bel__cli_print_value(&jobs->items[i]);
+    }
+    return jobs->count;
+}
+
+static int list(const struct job_options *options, struct bel_client *client)
+{
+    char cursor[BEL_TOKEN_BYTES_MAX] = "";
+    uint64_t shown = 0;
+    do {
+        struct bel_view args[ARGS_MAX] = {BEL_VIEW("JOB"), BEL_VIEW("LIST"), BEL_VIEW("COUNT")};
+        char count[24];
+        size_t used = 4;
+        const struct bel_value *reply;
+        uint64_t left = options->count > 0 ? options->count - shown : BEL_LIST_COUNT_MAX;
+        if (left > BEL_LIST_COUNT_MAX) left = BEL_LIST_COUNT_MAX;
+        (void)snprintf(count, sizeof count, "%llu", (unsigned long long)left);
+        args[3] = view_of(count);
+        if (options->state != NULL) {
+            args[used++] = BEL_VIEW("STATE");
+            args[used++] = view_of(options->state);
+        }
+        if (cursor[0] != '\0') {
+            args[used++] = BEL_VIEW("CURSOR");
+            args[used++] = view_of(cursor);
+        }
+        int status = call(client, options, args, used, &reply);
+        if (status != CLI_OK) return status;
+        if (reply->count != 2) return CLI_FAILED;
+        shown += print_page(options, &reply->items[1], shown == 0);
+        struct bel_view next = reply->items[0].text;
+        (void)snprintf(cursor, sizeof cursor, "%.*s", (int)next.bytes, (const char *)next.data);
+    } while (cursor[0] != '\0' && (options->count == 0 || shown < options->count));
+    if (options->connect.is_json) printf(shown > 0 ? "]\n" : "[]\n");
+    return CLI_OK;
+}
+
+/* --- cancel, pause, resume --- */
+
+/* Sends a command that replies with 1, or with 0 if it changed nothing. */
+static int change(const struct job_options *options, struct bel_client *client, const char *name,
+                  const char *what)
+{
+    struct bel_view args[] = {BEL_VIEW("JOB"), view_of(name), view_of(options->words[1])};
+    const struct bel_value *reply;
+    int status = call(client, options, args, 3, &reply);
+    if (status != CLI_OK) return status;
+    if (options->connect.is_json) printf("{\"%s\": %lld}\n", what, (long long)reply->number);
+    if (reply->number > 0) return CLI_OK;
+    fprintf(stderr, "belfry: nothing to do: the job has ended, or is %s already\n", what);
+    return CLI_CONFLICT;
+}
+
+static int cancel(const struct job_options *options, struct bel_client *client)
+{
+    return change(options, client, "CANCEL", "cancelled");
+}
+
+static int pause_job(const struct job_options *options, struct bel_client *client)
+{
+    return change(options, client, "PAUSE", "paused");
+}
+
+static int resume(const struct job_options *options, struct bel_client *client)
+{
+    return change(options, client, "RESUME", "resumed");
+}
+
+/* --- the verb --- */
+
+static const struct {
+    const char *name;
+    int (*run)(const struct job_options *options, struct bel_client *client);
+    size_t words; /* with the name */
+} subcommands[] = {
+    {"submit", submit, 2}, {"get", get, 2},         {"watch", watch, 2},   {"list", list, 1},
+    {"cancel", cancel, 2}, {"pause", pause_job, 2}, {"resume", resume, 2},
+};
+
+enum {
+    SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0],
+};
+
+static int refuse_word(const char *word)
+{
+    struct bel_similar similar;
+    bel__similar_begin(&similar, word);
+    for (size_t i = 0; i < SUBCOMMANDS; i++) {
+        bel__similar_offer(&similar, subcommands[i].name, subcommands[i].name);
+    }
+    if (similar.name == NULL) {
+        return bel__options_complain("job", "unknown subcommand '%s'", word);
+    }
+    return bel__options_complain("job", "unknown subcommand '%s'; did you mean '%s'?", word,
+                                 similar.name);
+}
+
+static int run(const struct job_options *options, size_t words_count)
+{
+    size_t i = 0;
+    struct bel_client *client;
+    if (words_count == 0) return bel__options_complain("job", "missing subcommand");
+    while (i < SUBCOMMANDS && strcmp(subcommands[i].name, options->words[0]) != 0) {
+        i++;
+    }
+    if (i == SUBCOMMANDS) return refuse_word(options->words[0]);
+    if (words_count != subcommands[i].words) {
+        return bel__options_complain("job", "%s takes %s", options->words[0],
+                                     subcommands[i].words == 2 ? "one argument" : "no argument");
+    }
+    int status = bel__connect_open(&options->connect, &client);
+    if (status != CLI_OK) return status;
+    status = subcommands[i].run(options, client);
+    bel_client_close(client);
+    return status;
+}
+
+int bel__cli_job(int argc, char **argv)
+{
+    struct job_options job = {.interval_ms = INTERVAL_MS};
+    const struct cli_option items[] = {
+        {.name = "id", .kind = CLI_OPTION_TEXT, .out.text = &job.id},
+        {.name = "topic", .kind = CLI_OPTION_TEXT, .out.text = &job.topic},
+        {.name = "replace", .kind = CLI_OPTION_FLAG, .out.flag = &job.replaces},
+        {.name = "state", .kind = CLI_OPTION_TEXT, .out.text = &job.state},
+        {.name = "count",
+         .kind = CLI_OPTION_NUMBER,
+         .min = 1,
+         .max = UINT32_MAX,
+         .out.number = &job.count},
+        {.name = "interval",
+         .kind = CLI_OPTION_SPAN,
+         .min = 1,
+         .max = INTERVAL_MS_MAX,
+         .out.number = &job.interval_ms},
+    };
+    struct cli_options options = {.verb = "job",
+                                  .usage = usage,
+                                  .items = items,
+                                  .count = sizeof items / sizeof items[0],
+                                  .connect = &job.connect,
+                                  .words = job.words,
+                                  .words_max = sizeof job.words / sizeof job.words[0]};
+    int status = bel__options_read(&options, argc, argv);
+    return status < 0 ? run(&job, options.words_count) : status;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_CLI_JOB_H
+#define BEL_CLI_JOB_H
+
+/*
+ * job - what the files of belfry job share: a job with all its tasks, read page by page, and its
+ * picture.
+ */
+
+#include "belfry/backend.h"
+#include "belfry/client.h"
+#include "cli/connect.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cli_job_task {
+    char *id, *topic, *reason; /* owned by the job */
+    char *after;               /* "fetch clean? report!", as the lines of make have it */
+    char state[16];
+    int64_t attempts;
+    uint32_t depth;
+};
+
+struct cli_job {
+    char *id, *state, *reason;
+    int64_t total, progress, estimate_ms; /* estimate_ms -1: unknown */
+    int64_t counts[BEL_STATES];
+    struct cli_job_task *tasks;
+    size_t tasks_count;
+};
+
+/* Reads a job and all its tasks. Returns CLI_OK, or an exit status after printing an error. Call
+ * bel__job_finish() in either case; *out must be zeroed. */
+int bel__job_fetch(struct bel_client *client, const struct cli_connect *connect, const char *id,
+                   struct cli_job *out);
+void bel__job_finish(struct cli_job *job);
+
+/* Returns whether a job of this state does not change any more. */
+bool bel__job_has_ended(const struct cli_job *job);
+
+/* Prints the job in lines of at most `columns` characters: a bar, then a line for each task, moved
+ * in by its depth. Of more tasks than `rows` only those that are under way or have failed. Returns
+ * the number of lines. */
+size_t bel__job_draw(const struct cli_job *job, unsigned columns, size_t rows);
+
+/* belfry job watch: prints what happens to a job until it has ended. Returns the exit status: that
+ * of the job. */
+int bel__job_watch(struct bel_client *client, const struct cli_connect *connect, const char *id,
+                   uint64_t interval_ms);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The picture of a job:
+ *
+ *     nightly  running  [##########----------]  50 %  3 of 6  about 40s left
+ *     fetch                    done
+ *       clean-eu               done       < fetch
+ *       clean-us               leased     < fetch
+ *         load                 blocked    < clean-eu clean-us
+ *
+ * A task is moved in by its depth, up to a limit, so that a line stays readable in 80 columns.
+ */
+#include "belfry/duration.h"
+#include "cli/job.h"
+#include "cli/print.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BAR_COLUMNS = 20,
+    INDENT_MAX = 12,
+    NAME_COLUMNS = 24,
+    STATE_COLUMNS = 10,
+};
+
+static struct bel_view view_of(const char *text)
+{
+    return (struct bel_view){text, strlen(text)};
+}
+
+static void draw_bar(const struct cli_job *job)
+{
+    int64_t ended = 0;
+    char left[BEL_DURATION_BYTES];
+    for (unsigned i = BEL_DONE; i < BEL_STATES; i++) {
+        ended += job->counts[i];
+    }
+    bel__cli_print_line(view_of(job->id), NAME_COLUMNS);
+    printf("  ");
+    bel__cli_print_state(view_of(job->state), 0);
+    printf("  [");
+    for (int64_t i = 0; i < BAR_COLUMNS; i++) {
+        (void)putchar(i * 100 < job->progress * BAR_COLUMNS ? '#' : '-');
+    }
+    printf("]  %lld %%  %lld of %lld", (long long)job->progress, (long long)ended,
+           (long long)job->total);
+    if (job->estimate_ms >= 0 && !bel__job_has_ended(job)) {
+        uint64_t rounded = (uint64_t)job->estimate_ms / 1000 * 1000;
+        (void)bel_duration_print(rounded, left, sizeof left);
+        printf("  about %s left", left);
+    }
+    if (job->reason[0] != '\0') printf("  (%s)", job->reason);
+    printf("\n");
+}
+
+/* Returns whether a task is shown even if not all can be. */
+static bool is_remarkable(const struct cli_job_task *task)
+{
+    return strcmp(task->state, "leased") == 0 || strcmp(task->state, "dead") == 0 ||
+           strcmp(task->state, "expired") == 0;
+}
+
+static void draw_task(const struct cli_job_task *task, unsigned columns)
+{
+    unsigned indent = 2 * task->depth < INDENT_MAX ? 2 * task->depth : INDENT_MAX;
+    size_t name = strlen(task->id);
+    size_t room = NAME_COLUMNS > indent ? NAME_COLUMNS - indent : 4;
+    printf("%*s", (int)indent, "");
+    bel__cli_print_line(view_of(task->id), room);
+    printf("%*s ", (int)(name < room ? room - name : 0), "");
+    bel__cli_print_state(view_of(task->state), STATE_COLUMNS);
+    unsigned used = NAME_COLUMNS + 1 + STATE_COLUMNS;
+    const char *note = task->reason[0] != '\0' ? task->reason : task->after;
+    if (note[0] != '\0' && columns > used + 8) {
+        printf(" %s ", task->reason[0] != '\0' ? ":" : "<");
+        bel__cli_print_line(view_of(note), columns - used - 7);
+    }
+    printf("\n");
+}
+
+/* A task by its depth, and by its place in the text. */
+struct place {
+    uint32_t depth;
+    size_t index;
+};
+
+static int compare_places(const void *one, const void *other)
+{
+    const struct place *a = one, *b = other;
+    if (a->depth != b->depth) return a->depth < b->depth ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+size_t bel__job_draw(const struct cli_job *job, unsigned columns, size_t rows)
+{
+    struct place *places = calloc(job->tasks_count + 1, sizeof *places);
+    bool is_all = places != NULL && job->tasks_count + 1 <= rows;
+    size_t lines = 1, count = places != NULL ? job->tasks_count : 0;
+    draw_bar(job);
+    for (size_t i = 0; i < count; i++) {
+        places[i] = (struct place){job->tasks[i].depth, i};
+    }
+    if (count > 0) qsort(places, count, sizeof *places, compare_places);
+    for (size_t i = 0; i < count && lines + !is_all < rows; i++) {
+        const struct cli_job_task *task = &job->tasks[places[i].index];
+        if (!is_all && !is_remarkable(task)) continue;
+        draw_task(task, columns);
+        lines++;
+    }
+    free(places);
+    if (is_all) return lines;
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        if (job->counts[i] == 0) continue;
+        printf("%s %lld  ", bel_state_name((enum bel_state)i), (long long)job->counts[i]);
+    }
+    printf("\n");
+    return lines + 1;
+}

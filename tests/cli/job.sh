@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# belfry job, and results in belfry work. Usage: job.sh PROGRAM
+. "$(dirname "$0")/lib.sh"
+serve jobs --store memory --clock virtual
+
+# --- submit ---
+cat >chain.json <<'END'
+{"id": "chain", "tasks": [{"id": "a", "topic": "work", "payload": "one"},
+                          {"id": "b", "topic": "work", "after": ["a"]}]}
+END
+is submit_prints_the_id chain "$belfry" job submit chain.json
+exits known_id_is_a_conflict 4 CONFLICT "$belfry" job submit chain.json
+is submit_from_stdin_with_an_id '{"id": "given", "tasks": 1, "edges": 0}' \
+    bash -c "echo '{\"tasks\": [{\"id\": \"a\", \"topic\": \"idle\"}]}' | '$belfry' job submit - --id given --json"
+printf 'load: fetch clean?\n# comment\nalarm: load!\n' >rules.txt
+is lines_of_make_become_a_job rules "$belfry" job submit rules.txt --topic idle --id rules
+is picture_is_moved_in_by_depth 'rules  running  [--------------------]  0 %  0 of 4
+fetch                    ready     
+clean                    ready     
+  load                   blocked    < fetch clean?
+    alarm                blocked    < load!' "$belfry" job get rules
+printf 'load: fetch\nnonsense\n' >wrong.txt
+exits wrong_line_is_named 2 'line 2 of wrong.txt' "$belfry" job submit wrong.txt --topic idle
+echo '{"tasks": [{"id": "1", "topic": "t", "after": ["2"]}, {"id": "2", "topic": "t", "after": ["1"]}]}' >cycle.json
+exits cycle_is_named 2 'cycle: 1 -> 2 -> 1' "$belfry" job submit cycle.json
+exits missing_file 1 'cannot read nosuch.json' "$belfry" job submit nosuch.json
+exits usage_of_job 2 'missing subcommand' "$belfry" job
+exits unknown_subcommand 2 "did you mean 'cancel'" "$belfry" job cancle x
+exits too_few_words 2 'get takes one argument' "$belfry" job get
+exits unknown_job 3 NOTFOUND "$belfry" job get nosuch
+exits nothing_listens 7 '' env BELFRY_SERVER=127.0.0.1:1 "$belfry" job list
+
+# --- pause, resume, cancel ---
+is pause_is_silent '' "$belfry" job pause given
+is paused_jobs_are_listed 'given	paused	0 %	1' "$belfry" job list --state paused
+exits paused_twice 4 'nothing to do' "$belfry" job pause given
+is resume_in_json '{"resumed": 1}' "$belfry" job resume given --json
+is cancel_is_silent '' "$belfry" job cancel given
+exits cancelled_twice 4 'nothing to do' "$belfry" job cancel given
+exits watch_tells_that_a_job_was_cancelled 1 '' "$belfry" job watch given
+is list_has_a_limit 1 bash -c "'$belfry' job list --count 1 | wc -l"
+is empty_list_in_json '[]' "$belfry" job list --state failed --json
+like list_in_json '[[]{"id": "*"total": *}[]]' "$belfry" job list --json
+
+# --- results, and what a handler sees ---
+cat >handler.sh <<'END'
+#!/bin/sh
+cat >/dev/null
+if [ -n "${BELFRY_RESULTS-}" ]; then
+    printf '%s/%s got %s' "$BELFRY_JOB" "$BELFRY_TASK" "$(cat "$BELFRY_RESULTS")"
+else
+    printf '"quoted"\001\377'
+fi
+END
+chmod +x handler.sh
+BELFRY_RESULTS=/stale BELFRY_JOB=stale "$belfry" work work --result -- ./handler.sh 2>work.log &
+worker=$!
+started+=("$worker")
+"$belfry" job watch chain --interval 20ms >events || fail "watch exits with $?: $(cat work.log)"
+like watch_prints_a_line_for_each_event '*chain/b	done	100 %
+chain	done	100 %' cat events
+is result_of_a_task '"result": "chain/b got {\"a\":{\"base64\":\"InF1b3RlZCIB/w==\"}}"' \
+    bash -c "'$belfry' get work chain/b --json | grep -o '\"result\": .*}\"'"
+like watch_in_json '*{"job": "chain", "task": "b", "state": "done", "progress": 100}*' \
+    "$belfry" job watch chain --json
+kill "$worker" && wait "$worker"
+
+# On a terminal the picture stays within 80 columns, and is drawn over the last one.
+if has_terminal job; then
+    printf 'z: %s\n' "$(printf 'a-long-name-%d ' 1 2 3 4 5 6 7 8 9)" |
+        "$belfry" job submit - --topic wide --id wide >/dev/null
+    terminal "$belfry" job get wide >picture
+    is picture_fits_80_columns 0 bash -c \
+        "sed 's/\x1b\[[0-9;]*m//g; s/\r//' picture | awk 'length > 80' | wc -l"
+    like watch_draws_a_bar '*done*####################*100 %*' terminal "$belfry" job watch chain
+fi
+
+# A result that is too large fails the attempt.
+echo '{"id": "large", "retry": "max(1)", "tasks": [{"id": "a", "topic": "large"}]}' |
+    "$belfry" job submit - >/dev/null
+"$belfry" work large --result -- head -c 65537 /dev/zero 2>>work.log &
+worker=$!
+started+=("$worker")
+"$belfry" job watch large --interval 20ms >events && fail 'a failed job: watch exits with 0'
+like large_result_is_refused '*large/a	dead	100 %	the result is larger than 65536 bytes*' cat events
+kill "$worker" && wait "$worker"
+exit 0
