@@ -308,7 +308,7 @@ static const struct setting {
     {"auth-timeout", "DURATION", "time to send a right key (default 10s)", set_auth_timeout},
     {"max-clients", "N", "clients of each port (default 10000)", set_clients},
     {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload},
-    {"max-job", "BYTES", "largest JSON text of a job, up to 256M (default 16M)", set_job},
+    {"max-job", "BYTES", "largest job, up to 256M (default 16M)", set_job},
     {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},
     {"output-total", "BYTES", "unread output of all (default 256M)", set_output_total},
     {"check-time", "DURATION", "longest check before the start (100ms)", set_check_time},

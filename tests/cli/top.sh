@@ -140,11 +140,16 @@ is nor_on_the_screen 'exits with 0 restored' \
 is lateness_of_an_interval 'exits with 0 restored' play 24 120 'see:late: p50 over 60 s, p99 over 60 s,' \
     "run:'$belfry' schedule prompt x; '$belfry' claim prompt" 'type: ' 'see:0.1 ms' \
     type:q -- "$belfry" top -i 1h
-is it_asks_once_for_all_topics 0 bash -c "'$belfry' info stats | grep -c cmdstat_topic || true"
 for i in {1..9}; do "$belfry" schedule prompt x >/dev/null; done
 "$belfry" claim prompt --count 9 >/dev/null
 json a_half_that_is_not_late 'j["lateness_us_since_start"] == {"p50": 50, "p99": "inf"}' \
     "$belfry" top --json -i 100ms
+
+# --- the commands that a sample takes ---
+serve once --store memory
+"$belfry" schedule one x >/dev/null
+"$belfry" top --json -i 100ms >/dev/null
+is it_asks_once_for_all_topics 0 bash -c "'$belfry' info stats | grep -c cmdstat_topic || true"
 
 # --- a server that stops and starts again ---
 serve second --store memory

@@ -117,7 +117,7 @@ static void counts_that_are_wrong_are_named(void)
 {
     harm(BEL_TABLE_COUNTS, BEL_COUNT_HOURS, REMOVE, "its numbers do not match the timers");
     harm(BEL_TABLE_COUNTS, BEL_COUNT_HOURS, CHANGE, "its numbers do not match the timers");
-    harm(BEL_TABLE_COUNTS, BEL_COUNT_GROUP, CHANGE, "of counts");
+    harm(BEL_TABLE_COUNTS, BEL_COUNT_GROUP, CHANGE, "count");
     harm(BEL_TABLE_COUNTS, BEL_COUNT_TOPIC, REMOVE, "topic");
     harm(BEL_TABLE_COUNTS, BEL_COUNT_TOPIC, CHANGE, "topic");
 }
@@ -157,7 +157,7 @@ static void a_newer_format_is_refused_as_that(void)
     memcpy(data + 60, &checksum, sizeof checksum);
     scene_write(copy, "superblock", data, bytes);
     CHECK(bel_engine_check(copy, &report, &why) == BEL_EUNSUPPORTED);
-    CHECK(strstr(why.text, "format 4") != NULL);
+    CHECK(strstr(why.text, "format 5") != NULL);
     struct bel_engine *engine;
     CHECK(bel_engine_open(&(struct bel_engine_options){.folder = copy}, &engine, &why) ==
           BEL_EUNSUPPORTED);

@@ -104,15 +104,18 @@ def test_an_outcome():
 
 def test_a_delivery():
     with Shop() as shop:
-        schedule = ["SCHEDULE", "d", "x", "CORRELATION", "c", "HEADER", "a", "b"]
-        for _ in range(3):
-            shop.client.ask(*schedule)
+        tasks = [{"id": f"t{i}", "topic": "d", "after": ["first"], "correlation": "c",
+                  "headers": {"a": "b"}} for i in range(3)]
+        job = {"id": "j", "tasks": [{"id": "first", "topic": "before"}, *tasks]}
+        shop.client.ask("JOB", "SUBMIT", json.dumps(job))
+        ((token, *_),) = shop.client.ask("CLAIM", "before")
+        shop.client.ask("ACK", token, "RESULT", "r")
         (delivery,) = shop.client.ask("CLAIM", "d")
         assert len(delivery) == len(shop.names("Delivery"))
         shop.compare("Delivery", shop.web.right("POST", "/v1/topics/d/claim", {})["deliveries"])
         claimed = json.loads(shop.belfry("claim", "d", "--json"))["deliveries"]
         shop.compare("Delivery", claimed)
-        assert claimed[0]["token"] != delivery[0] and claimed[0]["headers"] == {"a": "b"}
+        assert claimed[0]["token"] != delivery[0] and claimed[0]["headers"]["a"] == "b"
 
 
 def test_a_topic():
