@@ -70,6 +70,7 @@ struct bel_limit_report {
 struct bel_limit_state {
     struct bel_view name;
     uint64_t rate_count, rate_ms; /* 0: no rate */
+    struct bel_view rate;         /* as text that LIMIT accepts, such as 5/1s; empty: none */
     uint64_t burst;
     uint64_t concurrency;          /* 0: no limit */
     uint64_t running;              /* leases of its timers, and of those below it */

@@ -58,7 +58,7 @@ static const struct {
      {"schedule", "cancel", "reschedule", "get", "list", "explain", "next", "agenda", "revive",
       "purge", "job"}},
     {"Working", {"work", "claim", "ack", "fail", "release", "extend"}},
-    {"Topics", {"topics", "configure", "pause", "resume"}},
+    {"Topics and resources", {"topics", "configure", "pause", "resume", "limit"}},
     {"Moving data", {"export", "import", "backup"}},
     {"Servers", {"serve", "doctor", "ping", "info", "clock", "top", "bench"}},
     {"The program", {"help", "completion", "version"}},

@@ -41,6 +41,8 @@ static const struct {
     {"agenda",
      {"belfry agenda --next 20",
       "belfry agenda --topic report --to '2030-01-01 00:00' --tz UTC --step 365d"}},
+    {"limit",
+     {"belfry limit api --rate 10/1s --burst 20 --concurrency 5", "belfry limit api --clear"}},
     {"clock", {"belfry clock", "belfry clock --advance 1h"}},
     {"backup",
      {"belfry backup /srv/backup/monday", "belfry backup /srv/backup/monday --timeout 1h"}},

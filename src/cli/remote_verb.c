@@ -31,6 +31,7 @@ static const struct cli_remote_verb remotes[] = {
     {"revive", "REVIVE", NULL, bel__show_count, "revived", CLI_NOT_FOUND},
     {"purge", "PURGE", NULL, bel__show_count, "purged", CLI_OK},
     {"agenda", "AGENDA", NULL, bel__show_agenda, NULL, CLI_OK},
+    {"limit", "LIMIT", NULL, bel__show_limits, "changed", CLI_OK},
     {"clock", "CLOCK", NULL, bel__show_clock, "now_ms", CLI_OK},
     {"backup", "BACKUP", NULL, bel__show_ok, NULL, CLI_OK},
 };

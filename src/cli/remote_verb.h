@@ -33,7 +33,7 @@ void bel__remote_verb_help(const struct cli_remote_verb *remote);
 /* Returns the one-line help of a verb. */
 const char *bel__remote_verb_summary(const struct cli_remote_verb *remote);
 
-/* The functions that print replies: show.c, topics.c, agenda.c. */
+/* The functions that print replies: show.c, topics.c, agenda.c, limit.c. */
 typedef int cli_show(const struct cli_remote_verb *remote, struct cli_request *request,
                      struct bel_client *client, const struct bel_value *reply);
 
@@ -48,6 +48,7 @@ cli_show bel__show_deliveries;
 cli_show bel__show_topics;
 cli_show bel__show_lines;
 cli_show bel__show_agenda;
+cli_show bel__show_limits; /* a list of resources, one resource, or a number */
 cli_show bel__show_clock;
 
 /* Prints that a reply has an unexpected form. Returns the exit status. */

@@ -243,6 +243,33 @@ static const struct bel_argument job_list[] = {
                                       "cursor of the previous reply, to continue from there")},
 };
 
+static const struct bel_argument limit[] = {
+    [BEL_LIMIT_RESOURCE] = {ARGUMENT("resource", TOPIC,
+                                     "name of the resource; * for all timers (default: list all)"),
+                            .is_optional = true, .yields = true},
+    [BEL_LIMIT_RATE] = {ARGUMENT("RATE", TEXT, "deliveries in a duration, e.g. 10/1s or 1000/1h")},
+    [BEL_LIMIT_BURST] = {ARGUMENT("BURST", NUMBER,
+                                  "deliveries at once after a pause, 1 to 1000000 (default 1)")},
+    [BEL_LIMIT_CONCURRENCY] = {ARGUMENT("CONCURRENCY", NUMBER,
+                                        "leases at the same time; 0 for no limit")},
+    [BEL_LIMIT_UNTIL] = {ARGUMENT("UNTIL", DURATION,
+                                  "deliver nothing for this long, up to 24h; never shortened")},
+    [BEL_LIMIT_BREAKER] = {ARGUMENT(
+        "BREAKER", TEXT, "failures in a row that open the circuit breaker, or off (default 5)")},
+    [BEL_LIMIT_OPEN] = {ARGUMENT("OPEN", DURATION,
+                                 "how long the breaker opens at first (default 30s)")},
+    [BEL_LIMIT_MAX] = {ARGUMENT("MAX", DURATION,
+                                "how long it opens at most, after openings in a row (default 5m)")},
+    [BEL_LIMIT_CLEARS] = {ARGUMENT("CLEAR", FLAG,
+                                   "end UNTIL and close the breaker; without a resource: of all")},
+    [BEL_LIMIT_DELETES] = {ARGUMENT("DELETE", FLAG, "forget all limits of the resource")},
+    [BEL_LIMIT_COUNT] = {ARGUMENT("COUNT", NUMBER,
+                                  "maximum number of resources, 1 to 1000 (default 100)"),
+                         .max = BEL_LIST_COUNT_MAX},
+    [BEL_LIMIT_CURSOR] = {ARGUMENT("CURSOR", BYTES,
+                                   "cursor of the previous reply, to continue from there")},
+};
+
 static const struct bel_argument clock_arguments[] = {
     [BEL_CLOCK_ADVANCE] = {ARGUMENT("ADVANCE", DURATION,
                                     "move a virtual clock forward by this much")},
@@ -353,6 +380,9 @@ const struct bel_command_entry bel__commands[] = {
                                WITH(job_target)},
     [BEL_COMMAND_JOB_RESUME] = {COMMAND("JOB RESUME", WRITE, "start tasks of a paused job again"),
                                 WITH(job_target)},
+    [BEL_COMMAND_LIMIT] = {COMMAND("LIMIT", READ,
+                                   "list the resources, or show and change the limits of one"),
+                           WITH(limit)},
     [BEL_COMMAND_CLOCK] = {COMMAND("CLOCK", READ,
                                    "show the server's time, or move a virtual clock"),
                            WITH(clock_arguments)},

@@ -44,6 +44,7 @@ struct bel_argument {
     enum bel_argument_type type;
     bool is_optional;     /* positional: only the last ones */
     bool is_repeated;     /* positional: only the last; an option may be given again */
+    bool yields;          /* positional and optional: left out if the word names an option */
     bool refuses_seconds; /* a TIME: a small number is refused, since it is a time in seconds */
     uint32_t max;         /* bytes of a text, value of a NUMBER, or how many PAIRs; 0: no limit */
 };

@@ -159,8 +159,11 @@ static const struct bel_field bel__outcome_fields[] = {
 };
 
 static const struct bel_field bel__verdict_fields[] = {
-    {FIELD("state", STATE, verdict, state, "scheduled, dead or expired")},
-    {FIELD("due_ms", INSTANT, verdict, due, "when the next attempt is due"), NEEDS(DUE)},
+    {FIELD("state", STATE, verdict, state,
+           "scheduled, dead or expired; ready if it waits for its resource")},
+    {FIELD("due_ms", INSTANT, verdict, due,
+           "when the next attempt is due, or the limit of the resource ends"),
+     NEEDS(DUE)},
 };
 
 static const struct bel_field bel__step_fields[] = {
@@ -222,6 +225,43 @@ static const struct bel_field bel__submitted_fields[] = {
     {VIEW("id", TEXT, job_submitted, id, "id of the job")},
     {NUMBER("tasks", COUNT, job_submitted, tasks, "tasks of the job")},
     {NUMBER("edges", COUNT, job_submitted, edges, "dependencies between the tasks")},
+};
+
+static const struct bel_field bel__resource_fields[] = {
+    {VIEW("name", TEXT, limit_state, name, "name of the resource")},
+    {VIEW("rate", TEXT, limit_state, rate, "deliveries in a duration, such as 10/1s"),
+     ABSENT_IF_EMPTY},
+    {NUMBER("burst", COUNT, limit_state, burst, "deliveries at once after a pause")},
+    {NUMBER("concurrency", COUNT, limit_state, concurrency,
+            "leases at the same time; 0 for no limit")},
+    {NUMBER("running", COUNT, limit_state, running,
+            "leases of timers with this resource or one below it")},
+    {NUMBER("parked", COUNT, limit_state, parked,
+            "ready timers that claims have passed over because it is closed")},
+    {FIELD("limited_until_ms", INSTANT, limit_state, limited_until,
+           "until when nothing is delivered"),
+     NEEDS(UNTIL)},
+    {FIELD("breaker", BREAKER, limit_state, breaker, "its circuit breaker")},
+    {LIST("reports", REPORTS, limit_state, reports,
+          "reports of a limit in the last hour, newest first"),
+     ABSENT_IF_EMPTY},
+};
+
+static const struct bel_field bel__breaker_fields[] = {
+    {FIELD("state", BREAKER_STATE, limit_state, breaker, "closed, open or half_open")},
+    {NUMBER("failures", COUNT, limit_state, failures, "failures in a row")},
+    {FIELD("until_ms", INSTANT, limit_state, breaker_until, "when it is half open"), NEEDS(DUE)},
+    {NUMBER("opens_at", COUNT, limit_state, breaker_failures,
+            "failures in a row that open it; 0 if it is off")},
+    {NUMBER("open_ms", DURATION, limit_state, breaker_open_ms, "how long it opens at first")},
+    {NUMBER("max_ms", DURATION, limit_state, breaker_max_ms, "how long it opens at most")},
+};
+
+static const struct bel_field bel__report_fields[] = {
+    {VIEW("who", BYTES, limit_report, who, "WORKER of the claim; absent if LIMIT was used"),
+     ABSENT_IF_EMPTY},
+    {FIELD("at_ms", INSTANT, limit_report, at, "when the limit was reported")},
+    {NUMBER("for_ms", DURATION, limit_report, for_ms, "for how long")},
 };
 
 #undef ROW

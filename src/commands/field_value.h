@@ -31,6 +31,9 @@ unsigned bel__verdict_facts(const struct bel_verdict *verdict);
 unsigned bel__job_facts(const struct bel_job *job, bool is_whole);
 unsigned bel__task_facts(const struct bel_job_task *task);
 
+/* Returns the facts of a resource and of its breaker. */
+unsigned bel__resource_facts(const struct bel_limit_state *state);
+
 /* Returns how many percent of the tasks have ended, rounded down; 100 without tasks. */
 uint64_t bel__counts_progress(const uint64_t counts[BEL_STATES]);
 

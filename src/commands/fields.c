@@ -32,8 +32,15 @@ const struct bel_shown bel__shown[BEL_SHOWN_KINDS] = {
     [BEL_SHOWN_TASK] = SHOWN("Task", "tasks", bel__task_fields, "a task of a job"),
     [BEL_SHOWN_SUBMITTED] =
         SHOWN("Submitted", "submitted", bel__submitted_fields, "a job that has been submitted"),
+    [BEL_SHOWN_RESOURCE] =
+        SHOWN("Resource", "resources", bel__resource_fields, "limits and state of a resource"),
+    [BEL_SHOWN_BREAKER] =
+        SHOWN("Breaker", "breakers", bel__breaker_fields, "circuit breaker of a resource"),
+    [BEL_SHOWN_REPORT] =
+        SHOWN("LimitReport", "reports", bel__report_fields, "a report that a resource is limited"),
 };
 
+static_assert(sizeof(enum bel_breaker) == sizeof(unsigned), "enums are read as unsigned");
 static_assert(sizeof bel__timer_fields / sizeof bel__timer_fields[0] <= BEL_SHOWN_FIELDS_MAX,
               "the largest kind fits");
 static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths and counts are read alike");
@@ -59,9 +66,18 @@ static unsigned facts_of(const struct bel_timer *timer)
     return facts;
 }
 
+unsigned bel__resource_facts(const struct bel_limit_state *state)
+{
+    unsigned facts = 0;
+    if (state->limited_until.ms != 0) facts |= BEL_FACT_UNTIL;
+    if (state->breaker_until.ms != 0) facts |= BEL_FACT_DUE;
+    return facts;
+}
+
 unsigned bel__verdict_facts(const struct bel_verdict *verdict)
 {
-    return verdict->state == BEL_SCHEDULED ? BEL_FACT_DUE : 0;
+    bool has_due = verdict->state == BEL_SCHEDULED || verdict->state == BEL_READY;
+    return has_due ? BEL_FACT_DUE : 0;
 }
 
 unsigned bel__job_facts(const struct bel_job *job, bool is_whole)
@@ -112,6 +128,8 @@ const char *bel__field_word(const struct bel_field *field, const void *from)
         return bel_state_name((enum bel_state)index);
     case BEL_FIELD_JOB_STATE:
         return bel_job_state_name((enum bel_job_state)index);
+    case BEL_FIELD_BREAKER_STATE:
+        return bel_breaker_name((enum bel_breaker)index);
     case BEL_FIELD_OUTCOME:
         return index == BEL_OUTCOME_CRASHED ? "crashed" : "failed";
     default:

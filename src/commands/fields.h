@@ -45,7 +45,10 @@ enum bel_field_type {
     BEL_FIELD_PROGRESS,  /* uint64_t [BEL_STATES]: percent that are terminal */
     BEL_FIELD_TASKS,     /* const struct bel_job_task *: a list of what BEL_SHOWN_TASK shows */
     BEL_FIELD_AFTERS,    /* const struct bel_job_after *: a flat list in RESP, objects in JSON */
-    BEL_FIELD_RESULTS,   /* const struct bel_task_result *: a flat list in RESP, objects in JSON */
+    BEL_FIELD_BREAKER_STATE, /* enum bel_breaker */
+    BEL_FIELD_BREAKER,       /* struct bel_limit_state: what BEL_SHOWN_BREAKER shows of it */
+    BEL_FIELD_REPORTS, /* const struct bel_limit_report *: a list of what BEL_SHOWN_REPORT shows */
+    BEL_FIELD_RESULTS, /* const struct bel_task_result *: a flat list in RESP, objects in JSON */
 };
 
 /* Facts about a timer or a verdict; a field is present only if its facts hold. */
@@ -95,6 +98,9 @@ enum bel_shown_kind {
     BEL_SHOWN_JOB,       /* struct bel_job: a map */
     BEL_SHOWN_TASK,      /* struct bel_job_task: a map */
     BEL_SHOWN_SUBMITTED, /* struct bel_job_submitted: a map */
+    BEL_SHOWN_RESOURCE,  /* struct bel_limit_state: a map */
+    BEL_SHOWN_BREAKER,   /* the same: a map */
+    BEL_SHOWN_REPORT,    /* struct bel_limit_report: a map */
     BEL_SHOWN_KINDS,
 };
 

@@ -327,13 +327,14 @@ static const struct bel_argument *find_argument(const struct bel_http_call *call
 {
     const struct bel_command_entry *entry = &bel__commands[call->route->command];
     if (strcmp(field, "payload_base64") == 0) field = "payload";
-    bool is_page = call->route->command == BEL_COMMAND_LIST ||
-                   call->route->command == BEL_COMMAND_JOB_LIST ||
-                   call->route->command == BEL_COMMAND_JOB_GET;
+    bool is_page =
+        call->route->command == BEL_COMMAND_LIST || call->route->command == BEL_COMMAND_JOB_LIST ||
+        call->route->command == BEL_COMMAND_JOB_GET || call->route->command == BEL_COMMAND_LIMIT;
     if (is_page && strcmp(field, "limit") == 0) field = "count";
     for (size_t i = 0; i < entry->arguments_count; i++) {
         const struct bel_argument *argument = &entry->arguments[i];
         if (find_capture(call, argument->name) != NULL) continue;
+        if (!bel__http_takes(call->route, argument)) continue;
         if (argument->type == BEL_ARGUMENT_PAIR && strcmp(field, "headers") == 0) return argument;
         if (argument->type != BEL_ARGUMENT_PAIR && is_called(field, argument->name)) {
             return argument;
@@ -381,6 +382,7 @@ static int push_all(struct bel_http_call *call, struct bel_why *why)
         err = push_content_type(call, why);
         if (err == 0) err = push_conflict(call, why);
     }
+    if (err == 0 && call->route->flag != NULL) err = push_text(call, call->route->flag, why);
     return err == 0 ? push_fields(call, why) : err;
 }
 

@@ -182,6 +182,10 @@ static void submit(struct bel_http_call *call)
         return;
     }
     bel__scope_set(call->grant.scope, &call->request.command);
+    if (!bel__grant_allows(&call->grant, &call->request.command)) {
+        refuse_command(call, "NOPERM", "changing a limit needs the permission 'admin'");
+        return;
+    }
     if (!bel__scope_has(call->grant.scope, &call->request.command)) {
         refuse_command(call, "NOPERM",
                        "this key is limited to certain topics and does not allow this command");
@@ -336,6 +340,7 @@ static bool check_key(struct bel_http_call *call, struct bel_view key)
     enum bel_http_own own = call->route->own;
     struct bel_grant *grant = &call->grant;
     call->is_known = service->authenticate == NULL;
+    if (call->is_known) grant->permissions = ~0U;
     if (call->is_known || own == BEL_HTTP_LIVEZ || own == BEL_HTTP_READYZ) return true;
     if (key.data == NULL || key.bytes < 7 || strncasecmp(key.data, "Bearer ", 7) != 0) {
         return refuse(call, "NOAUTH", "a key is required: Authorization: Bearer KEY");

@@ -40,6 +40,7 @@ struct bel_http_route {
     const char *method, *path; /* {topic} etc. match one segment */
     enum bel_http_own own;
     enum bel_command_place command; /* if BEL_HTTP_COMMAND; BEL_HTTP_METRICS: for its permission */
+    const char *flag;               /* an option that the route gives to the command; NULL: none */
     bool is_create;                 /* replies with 201 and a Location header */
     const char *name, *tag;         /* operationId and tag in the description */
     const char *example;            /* a body, with ' instead of "; NULL: none */
@@ -47,6 +48,9 @@ struct bel_http_route {
 
 extern const struct bel_http_route bel__http_routes[];
 extern const size_t bel__http_routes_count;
+
+/* Returns whether a route takes an argument of its command: several routes share LIMIT. */
+bool bel__http_takes(const struct bel_http_route *route, const struct bel_argument *argument);
 
 /* A segment of the path that matched a {name} of the route, decoded. */
 struct bel_http_capture {

@@ -29,6 +29,7 @@ static json_t *describe_parameters(const struct bel_http_route *route, bool *los
     for (size_t i = 0; route->own == BEL_HTTP_COMMAND && i < entry->arguments_count; i++) {
         const struct bel_argument *argument = &entry->arguments[i];
         char name[32];
+        if (!bel__http_takes(route, argument)) continue;
         bel__openapi_field_name(route, argument, name);
         bool is_in_path = bel__openapi_is_in_path(route, name);
         if (!is_in_path && !is_get) continue;
@@ -64,7 +65,8 @@ static json_t *describe_body(const struct bel_http_route *route, bool *lost)
     }
     bool is_required =
         route->command == BEL_COMMAND_SCHEDULE || route->command == BEL_COMMAND_RESCHEDULE ||
-        route->command == BEL_COMMAND_CONFIGURE || route->command == BEL_COMMAND_JOB_SUBMIT;
+        route->command == BEL_COMMAND_CONFIGURE || route->command == BEL_COMMAND_JOB_SUBMIT ||
+        route->command == BEL_COMMAND_LIMIT;
     return json_pack("{s:b, s:{s:o}}", "required", is_required, "content", "application/json",
                      media);
 }
@@ -114,6 +116,8 @@ static bool may_miss(const struct bel_http_route *route)
     case BEL_COMMAND_JOB_PAUSE:
     case BEL_COMMAND_JOB_RESUME:
         return route->own == BEL_HTTP_COMMAND;
+    case BEL_COMMAND_LIMIT:
+        return strcmp(route->method, "PUT") != 0 && strchr(route->path, '{') != NULL;
     default:
         return false;
     }

@@ -40,6 +40,10 @@ static const struct {
     {"JobPage", "{'type': 'object', 'required': ['jobs', 'cursor'], 'properties': {'jobs': "
                 "{'type': 'array', 'items': " JOB "}, 'cursor': {'type': ['string', 'null'], "
                 "'description': 'for the next page; null: this is the last'}}}"},
+    {"ResourcePage",
+     "{'type': 'object', 'required': ['resources', 'cursor'], 'properties': {'resources': {'type': "
+     "'array', 'items': {'$ref': '#/components/schemas/Resource'}}, 'cursor': {'type': ['string', "
+     "'null'], 'description': 'for the next page; null: this is the last'}}}"},
     {"NewDependency", "{'type': 'object', 'additionalProperties': false, 'required': ['task'], "
                       "'properties': {'task': " ID ", 'on': " ON "}}"},
     {"NewTask",

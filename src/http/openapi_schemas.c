@@ -244,8 +244,9 @@ json_t *bel__openapi_argument(const struct bel_argument *argument, bool *lost)
             bel__openapi_put(schema, "maxLength", json_integer(argument->max), lost);
         }
     }
-    bool is_priority = strcmp(argument->name, "PRIORITY") == 0;
-    if (is_priority) bel__openapi_put(schema, "minimum", json_integer(0), lost);
+    bool has_zero =
+        strcmp(argument->name, "PRIORITY") == 0 || strcmp(argument->name, "CONCURRENCY") == 0;
+    if (has_zero) bel__openapi_put(schema, "minimum", json_integer(0), lost);
     bel__openapi_put(schema, "description", json_string(argument->help), lost);
     return schema;
 }
@@ -295,6 +296,7 @@ static json_t *request_schema(const struct bel_http_route *route, bool *lost)
     }
     for (size_t i = 0; i < entry->arguments_count; i++) {
         char name[32];
+        if (!bel__http_takes(route, &entry->arguments[i])) continue;
         bel__openapi_field_name(route, &entry->arguments[i], name);
         if (bel__openapi_is_in_path(route, name)) continue;
         json_t *field = bel__openapi_argument(&entry->arguments[i], lost);
@@ -329,6 +331,7 @@ bool bel__openapi_has_body(const struct bel_http_route *route)
     if (route->own != BEL_HTTP_COMMAND || strcmp(route->method, "GET") == 0) return false;
     for (size_t i = 0; i < entry->arguments_count; i++) {
         char name[32];
+        if (!bel__http_takes(route, &entry->arguments[i])) continue;
         bel__openapi_field_name(route, &entry->arguments[i], name);
         if (!bel__openapi_is_in_path(route, name)) return true;
     }
@@ -386,6 +389,12 @@ static const char *field_schema(enum bel_field_type type)
         return "{'type': 'array', 'items': {'$ref': '#/components/schemas/Dependency'}}";
     case BEL_FIELD_RESULTS:
         return "{'type': 'array', 'items': {'$ref': '#/components/schemas/Result'}}";
+    case BEL_FIELD_BREAKER_STATE:
+        return "{'type': 'string', 'enum': ['closed', 'open', 'half_open']}";
+    case BEL_FIELD_BREAKER:
+        return "{'$ref': '#/components/schemas/Breaker'}";
+    case BEL_FIELD_REPORTS:
+        return "{'type': 'array', 'items': {'$ref': '#/components/schemas/LimitReport'}}";
     default:
         return "{'type': 'string'}";
     }
@@ -459,6 +468,10 @@ const char *bel__openapi_response_name(const struct bel_http_route *route)
         return bel__shown[BEL_SHOWN_JOB].name;
     case BEL_COMMAND_JOB_LIST:
         return "JobPage";
+    case BEL_COMMAND_LIMIT:
+        if (route->flag != NULL) return "Count";
+        return strchr(route->path, '{') == NULL ? "ResourcePage"
+                                                : bel__shown[BEL_SHOWN_RESOURCE].name;
     case BEL_COMMAND_CONFIGURE:
     case BEL_COMMAND_PAUSE:
     case BEL_COMMAND_RESUME:
@@ -476,7 +489,7 @@ static json_t *problem_responses(bool *lost)
         {"400", "a field or value is wrong"},
         {"401", "a key is required, or the key is wrong"},
         {"403", "the key, the host or the origin does not allow this"},
-        {"404", "the timer, topic or job does not exist"},
+        {"404", "the timer, topic, job or resource does not exist"},
         {"408", "the request was not received in time"},
         {"409", "the id is taken, or the lease has ended"},
         {"413", "the body is too large"},

@@ -159,6 +159,7 @@ static void put_scalar(struct bel_json_stream *body, const struct bel_field *fie
     case BEL_FIELD_JOB_STATE:
     case BEL_FIELD_WORD:
     case BEL_FIELD_OUTCOME:
+    case BEL_FIELD_BREAKER_STATE:
         put_text(body, name, bel__field_word(field, from));
         break;
     case BEL_FIELD_BOOLEAN:
@@ -440,6 +441,65 @@ static void put_jobs(struct bel_json_stream *body, const struct bel_reply *reply
     put_cursor(body, reply->jobs.cursor);
 }
 
+/* --- resources --- */
+
+static void put_reports(struct bel_json_stream *body, const struct bel_limit_state *state)
+{
+    bel__json_open(body, '[');
+    for (size_t i = 0; i < state->reports_count; i++) {
+        bel__json_open(body, '{');
+        put_flat(body, BEL_SHOWN_REPORT, &state->reports[i], 0);
+        bel__json_close(body, '}');
+    }
+    bel__json_close(body, ']');
+}
+
+static void put_resource(struct bel_json_stream *body, const struct bel_limit_state *state)
+{
+    const struct bel_shown *shown = &bel__shown[BEL_SHOWN_RESOURCE];
+    unsigned facts = bel__resource_facts(state);
+    for (size_t i = 0; i < shown->count; i++) {
+        const struct bel_field *field = &shown->fields[i];
+        if (!bel__field_is_there(field, state, facts)) continue;
+        switch (field->type) {
+        case BEL_FIELD_BREAKER:
+            bel__json_name(body, field->name);
+            bel__json_open(body, '{');
+            put_flat(body, BEL_SHOWN_BREAKER, state, facts);
+            bel__json_close(body, '}');
+            break;
+        case BEL_FIELD_REPORTS:
+            bel__json_name(body, field->name);
+            put_reports(body, state);
+            break;
+        default:
+            put_scalar(body, field, state);
+        }
+    }
+}
+
+static void put_limits(struct bel_json_stream *body, const struct bel_limit_reply *limits)
+{
+    switch (limits->action) {
+    case BEL_LIMIT_LIST:
+        open_list(body, bel__shown[BEL_SHOWN_RESOURCE].list);
+        for (size_t i = 0; i < limits->count; i++) {
+            bel__json_open(body, '{');
+            put_resource(body, &limits->items[i]);
+            bel__json_close(body, '}');
+        }
+        bel__json_close(body, ']');
+        put_cursor(body, limits->cursor);
+        break;
+    case BEL_LIMIT_CLEAR_ALL:
+    case BEL_LIMIT_DELETE:
+        put_count(body, "count", limits->changed);
+        break;
+    default:
+        put_resource(body, &limits->items[0]);
+    }
+}
+
 /* --- pages --- */
 
 /* Returns the error code of a reply that is nil or 0 in RESP but an error over HTTP; otherwise
@@ -454,6 +514,9 @@ static const char *missing(enum bel_verb verb, const struct bel_reply *reply)
         return reply->count == 0 ? "NOTFOUND" : NULL;
     case BEL_VERB_ACK:
         return reply->count == 0 ? "STALE" : NULL;
+    case BEL_VERB_LIMIT:
+        return reply->limits.action == BEL_LIMIT_DELETE && reply->limits.changed == 0 ? "NOTFOUND"
+                                                                                      : NULL;
     default:
         return NULL;
     }
@@ -475,6 +538,9 @@ static void fill(struct bel_json_stream *body, const struct bel_command *command
         break;
     case BEL_VERB_EXTEND:
         put_count(body, "lease_left_ms", reply->count);
+        break;
+    case BEL_VERB_LIMIT:
+        put_limits(body, &reply->limits);
         break;
     case BEL_VERB_LIST:
         put_timers(body, reply);

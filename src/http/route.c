@@ -15,6 +15,7 @@
 #define TOPIC                "/v1/topics/{topic}"
 #define LEASE                "/v1/leases/{token}"
 #define JOB                  "/v1/jobs/{id}"
+#define RESOURCE             "/v1/resources/{resource}"
 #define DOES(place)          .command = BEL_COMMAND_##place
 #define CALLED(title, group) .name = (title), .tag = (group)
 
@@ -62,9 +63,26 @@ const struct bel_http_route bel__http_routes[] = {
     {"POST", JOB "/pause", DOES(JOB_PAUSE), CALLED("pauseJob", "jobs")},
     {"POST", JOB "/resume", DOES(JOB_RESUME), CALLED("resumeJob", "jobs")},
     {"GET", "/v1/agenda", DOES(AGENDA), CALLED("agenda", "topics")},
+    {"GET", "/v1/resources", DOES(LIMIT), CALLED("listResources", "resources")},
+    {"GET", RESOURCE, DOES(LIMIT), CALLED("getResource", "resources")},
+    {"PUT", RESOURCE, DOES(LIMIT), CALLED("limitResource", "resources"),
+     .example = "{'rate': '10/1s', 'burst': 20, 'concurrency': 5}"},
+    {"DELETE", RESOURCE, DOES(LIMIT), .flag = "DELETE", CALLED("deleteLimits", "resources")},
     {"GET", "/v1/explain/{topic}/{id}", DOES(EXPLAIN), CALLED("explainTimer", "timers")},
 };
 const size_t bel__http_routes_count = sizeof bel__http_routes / sizeof bel__http_routes[0];
+
+bool bel__http_takes(const struct bel_http_route *route, const struct bel_argument *argument)
+{
+    size_t place = (size_t)(argument - bel__commands[route->command].arguments);
+    if (route->command != BEL_COMMAND_LIMIT) return true;
+    if (place == BEL_LIMIT_RESOURCE) return strcmp(route->path, RESOURCE) == 0;
+    if (strcmp(route->method, "PUT") == 0) {
+        return place <= BEL_LIMIT_CLEARS;
+    }
+    bool is_list = strcmp(route->path, RESOURCE) != 0;
+    return is_list && (place == BEL_LIMIT_COUNT || place == BEL_LIMIT_CURSOR);
+}
 
 static size_t segment_of(const char *path)
 {

@@ -119,6 +119,7 @@ static int take_positions(struct bel_bound *bound, const struct bel_words *words
         if (*at == words->count) {
             return argument->is_optional ? 0 : refuse_usage(entry, "too few", why);
         }
+        if (argument->yields && find_option(entry, words->items[*at]) != NULL) return 0;
         take_value(bound, i, words->items[(*at)++]);
     }
     return 0;

@@ -11,8 +11,16 @@
 #include "belfry/rrule.h"
 #include "core/view.h"
 
+#include "belfry/duration.h"
+#include "core/parse.h"
+
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
+
+enum {
+    SHOWN_MAX = 40, /* bytes of a word that an error quotes */
+};
 
 typedef int build_fn(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why);
 
@@ -424,6 +432,111 @@ static int build_job_list(const struct bel_bound *bound, struct bel_command *out
     return 0;
 }
 
+/* --- LIMIT --- */
+
+/* Reads a rate: a number, a slash and a duration. */
+static int read_rate(struct bel_view text, struct bel_limit *out, struct bel_why *why)
+{
+    const char *slash = text.bytes == 0 ? NULL : memchr(text.data, '/', text.bytes);
+    const char *start = text.data;
+    int shown = (int)(text.bytes < SHOWN_MAX ? text.bytes : SHOWN_MAX);
+    if (slash != NULL) {
+        size_t digits = (size_t)(slash - start), rest = text.bytes - digits - 1;
+        if (bel__parse_u64(start, digits, 0, UINT64_MAX, &out->rate_count) == 0 &&
+            bel_duration_parse(slash + 1, rest, &out->rate_ms, NULL) == 0) {
+            return 0;
+        }
+    }
+    return bel__refusal(why, "BADARG", "RATE '%.*s': expected n/duration, such as 10/1s", shown,
+                        start == NULL ? "" : start);
+}
+
+static int read_breaker(struct bel_view text, struct bel_limit *out, struct bel_why *why)
+{
+    int shown = (int)(text.bytes < SHOWN_MAX ? text.bytes : SHOWN_MAX);
+    out->breaker_failures = 0;
+    if (text.bytes == 3 && strncasecmp(text.data, "off", 3) == 0) return 0;
+    if (bel__parse_u64(text.data, text.bytes, 1, UINT64_MAX, &out->breaker_failures) == 0) return 0;
+    return bel__refusal(why, "BADARG", "BREAKER '%.*s': expected a number from 1 on, or off", shown,
+                        text.data == NULL ? "" : (const char *)text.data);
+}
+
+/* Refuses options of a list with a resource, and options of a resource without one. */
+static int check_limit(const struct bel_bound *bound, struct bel_why *why)
+{
+    bool has_resource = bel__bound_has(bound, BEL_LIMIT_RESOURCE);
+    bool is_alone =
+        bel__bound_has(bound, BEL_LIMIT_CLEARS) || bel__bound_has(bound, BEL_LIMIT_DELETES);
+    for (size_t i = BEL_LIMIT_RATE; i <= BEL_LIMIT_MAX; i++) {
+        if (!bel__bound_has(bound, i)) continue;
+        if (!has_resource) {
+            return bel__refusal(why, "ERR", "%s needs a resource: LIMIT resource %s ...",
+                                name_of(bound, i), name_of(bound, i));
+        }
+        if (is_alone) {
+            return bel__refusal(why, "ERR", "%s excludes CLEAR and DELETE", name_of(bound, i));
+        }
+    }
+    if (bel__bound_has(bound, BEL_LIMIT_DELETES) && !has_resource) {
+        return bel__refusal(why, "ERR", "DELETE needs a resource");
+    }
+    if (has_resource || is_alone) {
+        size_t paged = bel__bound_has(bound, BEL_LIMIT_COUNT) ? BEL_LIMIT_COUNT : BEL_LIMIT_CURSOR;
+        if (bel__bound_has(bound, paged)) {
+            return bel__refusal(why, "ERR", "%s is for a list of all resources: LIMIT [COUNT n]",
+                                name_of(bound, paged));
+        }
+    }
+    int err = exclude(bound, BEL_LIMIT_CLEARS, BEL_LIMIT_DELETES, why);
+    for (size_t i = BEL_LIMIT_OPEN; i <= BEL_LIMIT_MAX && err == 0; i++) {
+        if (bel__bound_has(bound, i) && !bel__bound_has(bound, BEL_LIMIT_BREAKER)) {
+            err = bel__refusal(why, "ERR", "%s needs BREAKER", name_of(bound, i));
+        }
+        if (err == 0) err = check_number(bound, i, UINT64_MAX, why);
+    }
+    return err == 0 ? check_number(bound, BEL_LIMIT_COUNT, BEL_LIST_COUNT_MAX, why) : err;
+}
+
+static enum bel_limit_action action_of(const struct bel_bound *bound)
+{
+    bool has_resource = bel__bound_has(bound, BEL_LIMIT_RESOURCE);
+    if (bel__bound_has(bound, BEL_LIMIT_DELETES)) return BEL_LIMIT_DELETE;
+    if (!bel__bound_has(bound, BEL_LIMIT_CLEARS)) {
+        return has_resource ? BEL_LIMIT_SET : BEL_LIMIT_LIST;
+    }
+    return has_resource ? BEL_LIMIT_CLEAR : BEL_LIMIT_CLEAR_ALL;
+}
+
+static int build_limit(const struct bel_bound *bound, struct bel_command *out, struct bel_why *why)
+{
+    const struct bel_bound_value *values = bound->values;
+    int err = check_limit(bound, why);
+    if (err) return err;
+    struct bel_view cursor = values[BEL_LIMIT_CURSOR].text;
+    if (cursor.bytes == 1 && *(const char *)cursor.data == '0') cursor = (struct bel_view){0};
+    out->limit = (struct bel_limit){
+        .action = action_of(bound),
+        .resource = values[BEL_LIMIT_RESOURCE].text,
+        .has_rate = bel__bound_has(bound, BEL_LIMIT_RATE),
+        .has_burst = bel__bound_has(bound, BEL_LIMIT_BURST),
+        .has_concurrency = bel__bound_has(bound, BEL_LIMIT_CONCURRENCY),
+        .has_until = bel__bound_has(bound, BEL_LIMIT_UNTIL),
+        .has_breaker = bel__bound_has(bound, BEL_LIMIT_BREAKER),
+        .burst = values[BEL_LIMIT_BURST].number,
+        .concurrency = values[BEL_LIMIT_CONCURRENCY].number,
+        .until_ms = values[BEL_LIMIT_UNTIL].number,
+        .breaker_open_ms = values[BEL_LIMIT_OPEN].number,
+        .breaker_max_ms = values[BEL_LIMIT_MAX].number,
+        .count = (uint32_t)values[BEL_LIMIT_COUNT].number,
+        .cursor = cursor,
+    };
+    if (out->limit.has_rate) err = read_rate(values[BEL_LIMIT_RATE].text, &out->limit, why);
+    if (err == 0 && out->limit.has_breaker) {
+        err = read_breaker(values[BEL_LIMIT_BREAKER].text, &out->limit, why);
+    }
+    return err;
+}
+
 static const struct {
     build_fn *build; /* NULL: not a command of the backend */
     enum bel_verb verb;
@@ -447,6 +560,7 @@ static const struct {
     [BEL_COMMAND_RESUME] = {build_target, BEL_VERB_RESUME},
     [BEL_COMMAND_EXPLAIN] = {build_target, BEL_VERB_EXPLAIN},
     [BEL_COMMAND_AGENDA] = {build_agenda, BEL_VERB_AGENDA},
+    [BEL_COMMAND_LIMIT] = {build_limit, BEL_VERB_LIMIT},
     [BEL_COMMAND_JOB_SUBMIT] = {build_job_submit, BEL_VERB_JOB_SUBMIT},
     [BEL_COMMAND_JOB_GET] = {build_job_get, BEL_VERB_JOB_GET},
     [BEL_COMMAND_JOB_CANCEL] = {build_job_target, BEL_VERB_JOB_CANCEL},

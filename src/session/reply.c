@@ -55,6 +55,7 @@ write_value(struct bel_resp_writer *writer, const struct bel_field *field, const
     case BEL_FIELD_JOB_STATE:
     case BEL_FIELD_WORD:
     case BEL_FIELD_OUTCOME:
+    case BEL_FIELD_BREAKER_STATE:
         bel__resp_text(writer, bel__field_word(field, from));
         break;
     case BEL_FIELD_BOOLEAN:
@@ -154,7 +155,7 @@ static uint64_t fields_there(const struct bel_shown *shown, const void *from, un
 static void write_pairs(struct bel_resp_writer *writer, const struct bel_shown *shown,
                         const void *from, uint64_t there);
 
-/* NOLINTBEGIN(misc-no-recursion): a job has tasks, and tasks have none */
+/* NOLINTBEGIN(misc-no-recursion): a job has tasks, a resource a breaker; these have no maps */
 static void write_map(struct bel_resp_writer *writer, enum bel_shown_kind kind, const void *from,
                       unsigned facts)
 {
@@ -168,6 +169,14 @@ static void write_tasks(struct bel_resp_writer *writer, const struct bel_job *jo
     bel__resp_array(writer, job->tasks_count);
     for (size_t i = 0; i < job->tasks_count; i++) {
         write_map(writer, BEL_SHOWN_TASK, &job->tasks[i], bel__task_facts(&job->tasks[i]));
+    }
+}
+
+static void write_reports(struct bel_resp_writer *writer, const struct bel_limit_state *state)
+{
+    bel__resp_array(writer, state->reports_count);
+    for (size_t i = 0; i < state->reports_count; i++) {
+        write_map(writer, BEL_SHOWN_REPORT, &state->reports[i], 0);
     }
 }
 
@@ -191,6 +200,12 @@ static void write_pairs(struct bel_resp_writer *writer, const struct bel_shown *
             break;
         case BEL_FIELD_AFTERS:
             write_afters(writer, from);
+            break;
+        case BEL_FIELD_BREAKER:
+            write_map(writer, BEL_SHOWN_BREAKER, from, bel__resource_facts(from));
+            break;
+        case BEL_FIELD_REPORTS:
+            write_reports(writer, from);
             break;
         case BEL_FIELD_COUNTS:
             write_counts(writer, bel__field_counts(field, from));
@@ -315,11 +330,31 @@ static void write_jobs(struct bel_resp_writer *writer, const struct bel_reply *r
     }
 }
 
-/* No command asks for this verb yet. */
-static void write_nothing(struct bel_resp_writer *writer, const struct bel_reply *reply)
+static void write_resource(struct bel_resp_writer *writer, const struct bel_limit_state *state)
 {
-    assert(reply->err == 0);
-    bel__resp_null_array(writer);
+    write_map(writer, BEL_SHOWN_RESOURCE, state, bel__resource_facts(state));
+}
+
+static void write_limits(struct bel_resp_writer *writer, const struct bel_reply *reply)
+{
+    const struct bel_limit_reply *limits = &reply->limits;
+    switch (limits->action) {
+    case BEL_LIMIT_LIST:
+        bel__resp_array(writer, 2);
+        bel__resp_bulk(writer, limits->cursor);
+        bel__resp_array(writer, limits->count);
+        for (size_t i = 0; i < limits->count; i++) {
+            write_resource(writer, &limits->items[i]);
+        }
+        return;
+    case BEL_LIMIT_CLEAR_ALL:
+    case BEL_LIMIT_DELETE:
+        bel__resp_count(writer, limits->changed);
+        return;
+    default:
+        assert(limits->count == 1);
+        write_resource(writer, &limits->items[0]);
+    }
 }
 
 typedef void write_fn(struct bel_resp_writer *writer, const struct bel_reply *reply);
@@ -337,7 +372,7 @@ static write_fn *const writes[] = {
     [BEL_VERB_AGENDA] = write_steps,     [BEL_VERB_JOB_SUBMIT] = write_submitted,
     [BEL_VERB_JOB_GET] = write_job,      [BEL_VERB_JOB_CANCEL] = write_count,
     [BEL_VERB_JOB_LIST] = write_jobs,    [BEL_VERB_JOB_PAUSE] = write_count,
-    [BEL_VERB_JOB_RESUME] = write_count, [BEL_VERB_LIMIT] = write_nothing,
+    [BEL_VERB_JOB_RESUME] = write_count, [BEL_VERB_LIMIT] = write_limits,
 };
 static_assert(sizeof writes / sizeof writes[0] == BEL_VERBS, "every verb is answered");
 

@@ -4,6 +4,8 @@
  * listed here. */
 #include "session/scope.h"
 
+#include "commands/commands.h"
+
 #include <string.h>
 
 bool bel__scope_add(struct bel_scope *scope, struct bel_view pattern)
@@ -81,6 +83,15 @@ void bel__scope_set(const struct bel_scope *scope, struct bel_command *command)
     default:
         break;
     }
+}
+
+bool bel__grant_allows(const struct bel_grant *grant, const struct bel_command *command)
+{
+    const struct bel_limit *limit = &command->limit;
+    if (command->verb != BEL_VERB_LIMIT || limit->action == BEL_LIMIT_LIST) return true;
+    bool changes = limit->action != BEL_LIMIT_SET || limit->has_rate || limit->has_burst ||
+                   limit->has_concurrency || limit->has_until || limit->has_breaker;
+    return !changes || (grant->permissions & 1U << BEL_PERMISSION_ADMIN) != 0;
 }
 
 bool bel__scope_has(const struct bel_scope *scope, const struct bel_command *command)

@@ -50,6 +50,10 @@ bool bel__scope_equals(const struct bel_scope *scope, const struct bel_scope *ot
  * job. Does nothing to other commands. */
 void bel__scope_set(const struct bel_scope *scope, struct bel_command *command);
 
+/* Returns whether the permissions of a grant allow a command that may need more than its entry in
+ * the table says: LIMIT shows with `read`, and changes with `admin`. */
+bool bel__grant_allows(const struct bel_grant *grant, const struct bel_command *command);
+
 /* Returns whether a scope allows a command; a NULL scope allows all. */
 bool bel__scope_has(const struct bel_scope *scope, const struct bel_command *command);
 

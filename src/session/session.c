@@ -286,6 +286,11 @@ static void submit(struct bel_session *session, struct bel_call *call,
         return;
     }
     bel__scope_set(session->grant.scope, &call->request.command);
+    if (!bel__grant_allows(&session->grant, &call->request.command)) {
+        refuse_verb(session, call, bound->entry, "NOPERM",
+                    "changing a limit needs the permission 'admin', which this key does not have");
+        return;
+    }
     if (!bel__scope_has(session->grant.scope, &call->request.command)) {
         refuse_verb(session, call, bound->entry, "NOPERM",
                     "this key is limited to certain topics and does not allow this command");

@@ -259,6 +259,7 @@ static bool limit_states(struct differ *differ, const struct bel_limit_state *a,
     if (views(differ, "name", a->name, b->name) ||
         counts(differ, "rate", a->rate_count, b->rate_count) ||
         counts(differ, "duration of the rate", a->rate_ms, b->rate_ms) ||
+        views(differ, "rate as text", a->rate, b->rate) ||
         counts(differ, "burst", a->burst, b->burst) ||
         counts(differ, "concurrency", a->concurrency, b->concurrency) ||
         counts(differ, "running", a->running, b->running) ||

@@ -142,6 +142,7 @@ static void keep_limits(struct heard *heard)
             keep(heard, &reports[j].who);
         }
         keep(heard, &states[i].name);
+        keep(heard, &states[i].rate);
         states[i].reports = reports;
     }
     heard->reply.limits.items = states;

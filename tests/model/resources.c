@@ -6,6 +6,9 @@
  */
 #include "inside.h"
 
+#include "belfry/duration.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +26,7 @@ enum {
     LIST_COUNT = 100,
     HOUR_MS = 3600000,
     WHO_BYTES = 64,
+    RATE_BYTES = 64,
 };
 
 static bool is_all(struct bel_view name)
@@ -262,6 +266,15 @@ static enum bel_breaker breaker_of(const struct model *model, const struct resou
                                                           : BEL_BREAKER_OPEN;
 }
 
+static struct bel_view print_rate(struct model *model, const struct resource *resource)
+{
+    char *text = model_piece(model, RATE_BYTES), duration[BEL_DURATION_BYTES];
+    if (resource->rate_count == 0) return (struct bel_view){NULL, 0};
+    (void)bel_duration_print(resource->rate_ms, duration, sizeof duration);
+    int bytes = snprintf(text, RATE_BYTES, "%" PRIu64 "/%s", resource->rate_count, duration);
+    return (struct bel_view){text, (size_t)bytes};
+}
+
 static void show(struct model *model, const struct resource *resource, struct bel_limit_state *out)
 {
     size_t count = count_reports(model, resource);
@@ -275,6 +288,7 @@ static void show(struct model *model, const struct resource *resource, struct be
         .name = model_kept(model, resource->name),
         .rate_count = resource->rate_count,
         .rate_ms = resource->rate_ms,
+        .rate = print_rate(model, resource),
         .burst = resource->burst > 0 ? resource->burst : 1,
         .concurrency = resource->concurrency,
         .running = count_leases(model, model_view(resource->name)),

@@ -172,7 +172,7 @@ static void close_spoken(struct subject *s)
 int main(int argc, char **argv)
 {
     static const struct kind spoken = {.name = "the engine, spoken to",
-                                       .can = CAN_STEP_WALL | CAN_GROUP,
+                                       .can = CAN_STEP_WALL | CAN_GROUP | CAN_LIMIT,
                                        .open = open_spoken,
                                        .close = close_spoken};
     int used = 1;

@@ -5,6 +5,7 @@
  * lost one makes a reply that has lost it, too.
  */
 #include "../check.h"
+#include "belfry/duration.h"
 #include "commands/arguments.h"
 #include "commands/commands.h"
 #include "spoken.h"
@@ -256,6 +257,79 @@ static void take_steps(struct spoken_reply *spoken, const struct answer *array)
     spoken->reply.steps.count = array->count;
 }
 
+static void take_reports(struct spoken_reply *spoken, const struct answer *array,
+                         struct bel_limit_state *out)
+{
+    if (array == NULL) return;
+    struct bel_limit_report *reports = piece(spoken, array->count * sizeof *reports);
+    for (size_t i = 0; i < array->count; i++) {
+        reports[i] = (struct bel_limit_report){.who = text_of(&array->items[i], "who"),
+                                               .at = time_of(&array->items[i], "at_ms"),
+                                               .for_ms = count_of(&array->items[i], "for_ms")};
+    }
+    out->reports = reports;
+    out->reports_count = array->count;
+}
+
+static void read_rate(struct bel_view text, struct bel_limit_state *out)
+{
+    char *slash = NULL;
+    out->rate = text;
+    if (text.bytes == 0) return;
+    out->rate_count = strtoull(text.data, &slash, 10);
+    size_t digits = (size_t)(slash - (const char *)text.data);
+    CHECK(*slash == '/');
+    CHECK(bel_duration_parse(slash + 1, text.bytes - digits - 1, &out->rate_ms, NULL) == 0);
+}
+
+static struct bel_limit_state limit_of(struct spoken_reply *spoken, const struct answer *map)
+{
+    const struct answer *breaker = answer_field(map, "breaker");
+    CHECK(breaker != NULL);
+    struct bel_limit_state state = {
+        .name = text_of(map, "name"),
+        .burst = count_of(map, "burst"),
+        .concurrency = count_of(map, "concurrency"),
+        .running = count_of(map, "running"),
+        .parked = count_of(map, "parked"),
+        .limited_until = time_of(map, "limited_until_ms"),
+        .breaker_failures = count_of(breaker, "opens_at"),
+        .breaker_open_ms = count_of(breaker, "open_ms"),
+        .breaker_max_ms = count_of(breaker, "max_ms"),
+        .failures = count_of(breaker, "failures"),
+        .breaker_until = time_of(breaker, "until_ms"),
+    };
+    struct bel_view word = text_of(breaker, "state");
+    CHECK(word.data != NULL);
+    while (state.breaker < BEL_BREAKER_HALF_OPEN &&
+           (strlen(bel_breaker_name(state.breaker)) != word.bytes ||
+            memcmp(bel_breaker_name(state.breaker), word.data, word.bytes) != 0)) {
+        state.breaker++;
+    }
+    read_rate(text_of(map, "rate"), &state);
+    take_reports(spoken, answer_field(map, "reports"), &state);
+    return state;
+}
+
+/* Takes a number, a list of a cursor and resources, or one resource. */
+static void take_limits(struct spoken_reply *spoken, const struct answer *answer)
+{
+    struct bel_limit_reply *limits = &spoken->reply.limits;
+    if (answer->kind == ANSWER_INTEGER) {
+        limits->changed = (uint64_t)answer->number;
+        return;
+    }
+    bool is_list = answer->kind == ANSWER_ARRAY && answer->count == 2;
+    const struct answer *maps = is_list ? answer->items[1].items : answer;
+    limits->count = is_list ? answer->items[1].count : 1;
+    struct bel_limit_state *states = piece(spoken, limits->count * sizeof *states);
+    for (size_t i = 0; i < limits->count; i++) {
+        states[i] = limit_of(spoken, &maps[i]);
+    }
+    limits->items = states;
+    if (is_list) limits->cursor = answer->items[0].text;
+}
+
 static void take_verdict(struct spoken_reply *spoken, const struct answer *array)
 {
     CHECK(array->kind == ANSWER_ARRAY && array->count == 2);
@@ -318,6 +392,9 @@ static void take(enum bel_verb verb, const struct answer *answer, struct spoken_
         break;
     case BEL_VERB_AGENDA:
         take_steps(out, answer);
+        break;
+    case BEL_VERB_LIMIT:
+        take_limits(out, answer);
         break;
     case BEL_VERB_CONFIGURE:
     case BEL_VERB_PAUSE:

@@ -161,6 +161,40 @@ static void say_agenda(struct speech *speech, const struct bel_agenda *agenda)
     say_view(speech, "TOPIC", agenda->topic);
 }
 
+static void say_limit(struct speech *speech, const struct bel_limit *limit)
+{
+    char text[64];
+    bool is_one = limit->action != BEL_LIMIT_LIST && limit->action != BEL_LIMIT_CLEAR_ALL;
+    if (is_one) say(speech, limit->resource);
+    if (limit->action == BEL_LIMIT_DELETE) say_text(speech, "DELETE");
+    if (limit->action == BEL_LIMIT_CLEAR || limit->action == BEL_LIMIT_CLEAR_ALL) {
+        say_text(speech, "CLEAR");
+    }
+    if (limit->action == BEL_LIMIT_LIST) {
+        say_number_unless_0(speech, "COUNT", limit->count);
+        say_view(speech, "CURSOR", limit->cursor);
+    }
+    if (limit->action != BEL_LIMIT_SET) return;
+    if (limit->has_rate) {
+        (void)snprintf(text, sizeof text, "%" PRIu64 "/%" PRIu64 "ms", limit->rate_count,
+                       limit->rate_ms);
+        say_text(speech, "RATE");
+        say_text(speech, text);
+    }
+    if (limit->has_burst) say_number(speech, "BURST", limit->burst);
+    if (limit->has_concurrency) say_number(speech, "CONCURRENCY", limit->concurrency);
+    if (limit->has_until) say_number(speech, "UNTIL", limit->until_ms);
+    if (!limit->has_breaker) return;
+    if (limit->breaker_failures > 0) {
+        say_number(speech, "BREAKER", limit->breaker_failures);
+    } else {
+        say_text(speech, "BREAKER");
+        say_text(speech, "off");
+    }
+    say_number_unless_0(speech, "OPEN", limit->breaker_open_ms);
+    say_number_unless_0(speech, "MAX", limit->breaker_max_ms);
+}
+
 static void say_leases(struct speech *speech, const struct bel_command *command)
 {
     switch (command->verb) {
@@ -247,6 +281,9 @@ static void say_all(struct speech *speech, const struct bel_command *command)
         break;
     case BEL_VERB_AGENDA:
         say_agenda(speech, &command->agenda);
+        break;
+    case BEL_VERB_LIMIT:
+        say_limit(speech, &command->limit);
         break;
     case BEL_VERB_TOPICS:
         break;

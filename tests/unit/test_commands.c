@@ -71,7 +71,7 @@ static void all_of_the_contract_is_there(void)
         "PAUSE",      "CONFIGURE", "JOB SUBMIT", "JOB GET", "JOB CANCEL", "JOB LIST", "JOB PAUSE",
         "JOB RESUME", "RESUME",    "AGENDA",     "EXPLAIN", "CLOCK",      "BACKUP",   "PING",
         "ECHO",       "HELLO",     "AUTH",       "CLIENT",  "COMMAND",    "INFO",     "SELECT",
-        "RESET",      "QUIT",      "SHUTDOWN",
+        "RESET",      "QUIT",      "SHUTDOWN",   "LIMIT",
     };
     CHECK_EQ(bel__commands_count, sizeof names / sizeof names[0]);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

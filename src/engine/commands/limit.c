@@ -4,15 +4,18 @@
  * LIMIT: lists, sets, clears and deletes the limits of resources. All values are checked before
  * anything is changed. LIMIT CLEAR clears CLEARS_MAX resources in a turn.
  */
+#include "belfry/duration.h"
 #include "core/view.h"
 #include "engine/commands/commands.h"
 #include "engine/state/state.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 enum {
     LIST_COUNT = 100,
     CLEARS_MAX = 500,
+    RATE_BYTES = 64,
     REPORTS_MS = 60 * 60 * 1000, /* how long a report is shown */
 };
 
@@ -119,6 +122,19 @@ static int show_reports(struct bel_engine *engine, const struct bel_resource *re
     return 0;
 }
 
+/* Prints a rate as text that LIMIT accepts. */
+static int show_rate(struct bel_engine *engine, const struct bel_limits *limits,
+                     struct bel_view *out)
+{
+    char text[RATE_BYTES], duration[BEL_DURATION_BYTES];
+    if (limits->rate_count == 0) return 0;
+    (void)bel_duration_print(limits->rate_ms, duration, sizeof duration);
+    int bytes =
+        snprintf(text, sizeof text, "%llu/%s", (unsigned long long)limits->rate_count, duration);
+    *out = bel__answer_copy(engine, (struct bel_view){text, (size_t)bytes});
+    return out->data == NULL ? BEL_ENOMEM : 0;
+}
+
 static int show(struct bel_engine *engine, const struct bel_resource *resource,
                 struct bel_limit_state *out)
 {
@@ -143,7 +159,8 @@ static int show(struct bel_engine *engine, const struct bel_resource *resource,
     if (out->breaker == BEL_BREAKER_OPEN) {
         out->breaker_until = wall_of(engine, limits->breaker_until);
     }
-    return show_reports(engine, resource, out);
+    int err = show_rate(engine, limits, &out->rate);
+    return err ? err : show_reports(engine, resource, out);
 }
 
 static int show_one(struct bel_engine *engine, const struct bel_resource *resource,
