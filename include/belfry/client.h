@@ -191,10 +191,83 @@ BEL_CHECKED int bel_client_ack(struct bel_client *client, const struct bel_deliv
 BEL_CHECKED int bel_client_fail(struct bel_client *client, const struct bel_delivery *delivery,
                                 const char *reason);
 
+/* Like bel_client_ack(), with a result of up to 64 KiB for GET and, of a task of a job, for the
+ * tasks after it. Returns BEL_EINVAL for a larger result, or BEL_EFULL if the results of the job
+ * exceed 64 MiB; the lease goes on then. */
+BEL_CHECKED int bel_client_ack_result(struct bel_client *client,
+                                      const struct bel_delivery *delivery, struct bel_view result);
+
+/* Like bel_client_fail(); the failure also counts for the breaker of the timer's resource. */
+BEL_CHECKED int bel_client_fail_resource(struct bel_client *client,
+                                         const struct bel_delivery *delivery, const char *reason);
+
+/* Reports that the resource refused the work because of a rate limit, which ends after `delay_ms`;
+ * 0: after one minute. Uses up no attempt. Returns BEL_ESTALE if the lease has expired. */
+BEL_CHECKED int bel_client_limited(struct bel_client *client, const struct bel_delivery *delivery,
+                                   uint64_t delay_ms);
+
 /* Makes a lease end `lease_ms` from now; 0: the lease time of the claim. Returns BEL_ESTALE if the
  * lease has expired. */
 BEL_CHECKED int bel_client_extend(struct bel_client *client, const struct bel_delivery *delivery,
                                   uint64_t lease_ms);
+
+/*
+ * Commands of jobs as functions, with errors as above. The text of a job is JSON, from
+ * belfry/job_builder.h for example. What they set is valid until the next call of the client.
+ *
+ *     err = bel_client_job_submit(client, text, &submitted);
+ *     if (err) puts(bel_client_error(client)->text);
+ *     err = bel_client_job_get(client, "nightly", BEL_VIEW(""), &job);
+ */
+
+/* The reply to a submitted job: its id, and the tasks and dependencies of the job itself. */
+struct bel_client_submitted {
+    struct bel_view id;
+    uint64_t tasks, edges;
+};
+
+/* A job in a reply. */
+struct bel_client_job {
+    struct bel_view id, state;      /* the state by its name, "running" for example */
+    struct bel_view reason;         /* why the job has failed; may be empty */
+    uint64_t progress;              /* percent of the tasks that have ended */
+    uint64_t total;                 /* tasks */
+    const struct bel_value *tasks;  /* a list; NULL in JOB LIST */
+    struct bel_view cursor;         /* for the next tasks; empty: these were the last */
+    const struct bel_value *fields; /* all fields of JOB GET, for bel_value_find() */
+};
+
+/* A page of jobs; bel_client_job_read() reads an item. */
+struct bel_client_jobs {
+    const struct bel_value *items;
+    size_t count;
+    struct bel_view cursor; /* for the next page; empty: this is the last */
+};
+
+/* Submit a job, and return when all of it is durable. If a job with this id is known, the first
+ * fails with BEL_ECONFLICT and the second replaces the job. `out` may be NULL. */
+BEL_CHECKED int bel_client_job_submit(struct bel_client *client, struct bel_view text,
+                                      struct bel_client_submitted *out);
+BEL_CHECKED int bel_client_job_replace(struct bel_client *client, struct bel_view text,
+                                       struct bel_client_submitted *out);
+
+/* Gets a job with up to 1,000 tasks. `cursor` is that of the previous tasks; empty: the first. */
+BEL_CHECKED int bel_client_job_get(struct bel_client *client, const char *id,
+                                   struct bel_view cursor, struct bel_client_job *out);
+
+/* Lists up to 100 jobs, all or those in one state. `cursor` is that of the previous page; empty:
+ * the first. `state` NULL: all. */
+BEL_CHECKED int bel_client_job_list(struct bel_client *client, const char *state,
+                                    struct bel_view cursor, struct bel_client_jobs *out);
+
+/* Reads a job of a reply. Returns false if the value is not a job. */
+bool bel_client_job_read(const struct bel_value *value, struct bel_client_job *out);
+
+/* Cancel, pause or resume a job. Set `*out_changed`, unless it is NULL, to false if the job had
+ * ended or was already in that state. */
+BEL_CHECKED int bel_client_job_cancel(struct bel_client *client, const char *id, bool *out_changed);
+BEL_CHECKED int bel_client_job_pause(struct bel_client *client, const char *id, bool *out_changed);
+BEL_CHECKED int bel_client_job_resume(struct bel_client *client, const char *id, bool *out_changed);
 
 BEL_END_DECLARATIONS
 #endif

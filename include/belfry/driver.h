@@ -88,6 +88,64 @@ BEL_CHECKED int bel_driver_ack(struct bel_driver *driver, const struct bel_deliv
 BEL_CHECKED int bel_driver_fail(struct bel_driver *driver, const struct bel_delivery *delivery,
                                 const char *reason);
 
+/* Like bel_driver_ack(), with a result of up to 64 KiB for GET and, of a task of a job, for the
+ * tasks after it. Returns BEL_EINVAL for a larger result, or BEL_EFULL if the results of the job
+ * exceed 64 MiB; the lease goes on then. */
+BEL_CHECKED int bel_driver_ack_result(struct bel_driver *driver,
+                                      const struct bel_delivery *delivery, struct bel_view result);
+
+/* Like bel_driver_fail(); the failure also counts for the breaker of the timer's resource. */
+BEL_CHECKED int bel_driver_fail_resource(struct bel_driver *driver,
+                                         const struct bel_delivery *delivery, const char *reason);
+
+/* Reports that the resource refused the work because of a rate limit, which ends after `delay_ms`;
+ * 0: after one minute. Uses up no attempt. Returns BEL_ESTALE if the lease has expired. */
+BEL_CHECKED int bel_driver_limited(struct bel_driver *driver, const struct bel_delivery *delivery,
+                                   uint64_t delay_ms);
+
+/*
+ * Requests of jobs as functions; see belfry/job.h.
+ *
+ *     err = bel_driver_job_submit(driver, &(struct bel_job_submit){.text = text}, &receipt);
+ *     if (err) puts(receipt.why);       tasks[3].after[0]: 'x' is not a task of this job
+ */
+
+/* The reply to a submitted job. */
+struct bel_job_receipt {
+    char id[BEL_ID_BYTES];         /* of the job */
+    uint64_t tasks, edges;         /* of the job itself, without those of `then` */
+    char why[BEL_REPLY_WHY_BYTES]; /* after an error of the backend: a message for people */
+};
+
+/* Submits a job and returns when all of it is durable. `out` may be NULL; it is also set after an
+ * error. Returns BEL_EINVAL for an invalid text, BEL_ECONFLICT if a job with this id is known, or
+ * BEL_EFULL for a job that is too large. */
+BEL_CHECKED int bel_driver_job_submit(struct bel_driver *driver, const struct bel_job_submit *job,
+                                      struct bel_job_receipt *out);
+
+/* Gets a job with the tasks that the query asks for. Sets `*out` to a copy that the caller
+ * destroys, in which each text is followed by a 0 byte. Returns BEL_ENOTFOUND for an unknown
+ * job. */
+BEL_CHECKED int bel_driver_job_get(struct bel_driver *driver, const struct bel_job_get *query,
+                                   struct bel_job **out);
+
+/* Lists jobs. Sets `*out` to a page that the caller destroys. The cursor of the page is for the
+ * next query. */
+BEL_CHECKED int bel_driver_job_list(struct bel_driver *driver, const struct bel_job_list *query,
+                                    struct bel_job_page **out);
+
+/* Cancel, pause or resume a job. Set `*out_changed`, unless it is NULL, to false if the job had
+ * ended or was already in that state. Return BEL_ENOTFOUND for an unknown job. */
+BEL_CHECKED int bel_driver_job_cancel(struct bel_driver *driver, const char *id, bool *out_changed);
+BEL_CHECKED int bel_driver_job_pause(struct bel_driver *driver, const char *id, bool *out_changed);
+BEL_CHECKED int bel_driver_job_resume(struct bel_driver *driver, const char *id, bool *out_changed);
+
+/* Reads the result of a timer that is done; the id of a task is "<job>/<task>". Sets `*out` to
+ * memory that the caller frees with free(), with a 0 byte after the result. Returns BEL_ENOTFOUND
+ * if the timer is unknown or has no result. */
+BEL_CHECKED int bel_driver_result(struct bel_driver *driver, const char *topic, const char *id,
+                                  char **out, size_t *out_bytes);
+
 /* Ends the wait of a claim that was submitted: a claim that still waits is answered with no
  * deliveries. Returns 0 after that, also if the claim was already done; BEL_ECLOSED if the driver
  * was stopped, which ends all waits; BEL_EBUSY on the driver's own thread; or BEL_ENOMEM. */

@@ -137,13 +137,13 @@ struct bel_job_after {
 struct bel_job_task {
     struct bel_view id, topic; /* the id without that of the job */
     enum bel_state state;
+    bool has_due;      /* otherwise blocked, or skipped before it was due */
+    bool has_finished; /* the state is terminal */
     uint64_t attempts, crashes;
-    uint64_t depth;      /* longest path from a task without dependencies */
-    bool has_due;        /* otherwise blocked, or skipped before it was due */
-    struct bel_wall due; /* if has_due */
-    bool has_finished;   /* the state is terminal */
-    struct bel_wall finished;
-    struct bel_view reason; /* why the task is dead, expired or skipped */
+    uint64_t depth;           /* longest path from a task without dependencies */
+    struct bel_wall due;      /* if has_due */
+    struct bel_wall finished; /* if has_finished */
+    struct bel_view reason;   /* why the task is dead, expired or skipped */
     const struct bel_job_after *after;
     size_t after_count;
 };
@@ -173,6 +173,19 @@ struct bel_job {
     size_t tasks_count;
     struct bel_view cursor; /* for the next tasks; empty: these were the last */
 };
+
+/* --- copies, whose holder owns them --- */
+
+/* Jobs of a list. */
+struct bel_job_page {
+    const struct bel_job *jobs;
+    size_t count;
+    struct bel_view cursor; /* for the next page; empty: this is the last */
+};
+
+/* Free the copies of bel_driver_job_get() and bel_driver_job_list(); NULL is allowed. */
+void bel_job_destroy(struct bel_job *job);
+void bel_job_page_destroy(struct bel_job_page *page);
 
 BEL_END_DECLARATIONS
 #endif

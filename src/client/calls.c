@@ -60,13 +60,25 @@ int bel_client_claim(struct bel_client *client, const char *topic, uint64_t wait
     return err ? bel__client_fails(client, err, bel_error_text(err)) : 0;
 }
 
+static int ack(struct bel_client *client, const struct bel_view *args, size_t count)
+{
+    const struct bel_value *reply;
+    int err = bel__client_ask(client, args, count, 0, BEL_VALUE_NUMBER, &reply);
+    if (err || reply->number > 0) return err;
+    return bel__client_fails(client, BEL_ESTALE, "lease expired before the work finished");
+}
+
 int bel_client_ack(struct bel_client *client, const struct bel_delivery *delivery)
 {
     const struct bel_view args[] = {BEL_VIEW("ACK"), delivery->token};
-    const struct bel_value *reply;
-    int err = bel__client_ask(client, args, 2, 0, BEL_VALUE_NUMBER, &reply);
-    if (err || reply->number > 0) return err;
-    return bel__client_fails(client, BEL_ESTALE, "lease expired before the work finished");
+    return ack(client, args, 2);
+}
+
+int bel_client_ack_result(struct bel_client *client, const struct bel_delivery *delivery,
+                          struct bel_view result)
+{
+    const struct bel_view args[] = {BEL_VIEW("ACK"), delivery->token, BEL_VIEW("RESULT"), result};
+    return ack(client, args, 4);
 }
 
 int bel_client_fail(struct bel_client *client, const struct bel_delivery *delivery,
@@ -76,6 +88,26 @@ int bel_client_fail(struct bel_client *client, const struct bel_delivery *delive
                                     view_of(reason != NULL ? reason : "")};
     const struct bel_value *reply;
     return bel__client_ask(client, args, reason != NULL ? 4 : 2, 0, BEL_VALUE_LIST, &reply);
+}
+
+int bel_client_fail_resource(struct bel_client *client, const struct bel_delivery *delivery,
+                             const char *reason)
+{
+    const struct bel_view args[] = {BEL_VIEW("FAIL"),   delivery->token,
+                                    BEL_VIEW("KIND"),   BEL_VIEW("resource"),
+                                    BEL_VIEW("REASON"), view_of(reason != NULL ? reason : "")};
+    const struct bel_value *reply;
+    return bel__client_ask(client, args, reason != NULL ? 6 : 4, 0, BEL_VALUE_LIST, &reply);
+}
+
+int bel_client_limited(struct bel_client *client, const struct bel_delivery *delivery,
+                       uint64_t delay_ms)
+{
+    char delay[BEL_PRINT_BYTES_MAX];
+    const struct bel_view args[] = {BEL_VIEW("FAIL"),    delivery->token, BEL_VIEW("KIND"),
+                                    BEL_VIEW("limited"), BEL_VIEW("IN"),  print(delay, delay_ms)};
+    const struct bel_value *reply;
+    return bel__client_ask(client, args, delay_ms > 0 ? 6 : 4, 0, BEL_VALUE_LIST, &reply);
 }
 
 int bel_client_extend(struct bel_client *client, const struct bel_delivery *delivery,

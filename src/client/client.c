@@ -285,7 +285,8 @@ int bel__client_ask(struct bel_client *client, const struct bel_view *args, size
         (void)refuse(&client->why, reply);
         return error_of(bel_value_code(reply));
     }
-    if (reply->type != wanted) {
+    bool is_map = wanted == BEL_VALUE_MAP && reply->type == BEL_VALUE_LIST; /* in RESP2 */
+    if (reply->type != wanted && !is_map) {
         return bel__client_fails(client, BEL_EINVAL, "the reply has another type");
     }
     *out = reply;

@@ -22,9 +22,9 @@ int bel__client_say(struct bel_client_why *why, int err, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 
 /* Sends a command and waits for a reply of type `wanted`, up to the timeout and `wait_ms` more.
- * Sets the error of the client. Returns 0 and sets `*out`; or returns an error as the functions for
- * commands do. Another type of reply, except an error reply, ends the connection with BEL_EINVAL.
- */
+ * BEL_VALUE_MAP also allows a list. Sets the error of the client. Returns 0 and sets `*out`; or
+ * returns an error as the functions for commands do. Another type of reply, except an error reply,
+ * ends the connection with BEL_EINVAL. */
 BEL_CHECKED int bel__client_ask(struct bel_client *client, const struct bel_view *args,
                                 size_t args_count, uint64_t wait_ms, enum bel_value_type wanted,
                                 const struct bel_value **out);

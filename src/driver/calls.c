@@ -82,22 +82,54 @@ int bel_driver_claim(struct bel_driver *driver, const char *topic, uint64_t wait
     return 0;
 }
 
-int bel_driver_ack(struct bel_driver *driver, const struct bel_delivery *delivery)
+static int ack(struct bel_driver *driver, const struct bel_ack *command)
 {
     bool was_live = false;
     struct bel_request request = {
-        .command = {.verb = BEL_VERB_ACK, .ack = {.tokens = &delivery->token, .tokens_count = 1}},
-        .done = note_count,
-        .user = &was_live};
+        .command = {.verb = BEL_VERB_ACK, .ack = *command}, .done = note_count, .user = &was_live};
     int err = bel_driver_call(driver, &request);
     return err == 0 && !was_live ? BEL_ESTALE : err;
+}
+
+int bel_driver_ack(struct bel_driver *driver, const struct bel_delivery *delivery)
+{
+    return ack(driver, &(struct bel_ack){.tokens = &delivery->token, .tokens_count = 1});
+}
+
+int bel_driver_ack_result(struct bel_driver *driver, const struct bel_delivery *delivery,
+                          struct bel_view result)
+{
+    return ack(driver, &(struct bel_ack){.tokens = &delivery->token,
+                                         .tokens_count = 1,
+                                         .has_result = true,
+                                         .result = result});
+}
+
+static int fail(struct bel_driver *driver, const struct bel_fail *command)
+{
+    struct bel_request request = {.command = {.verb = BEL_VERB_FAIL, .fail = *command}};
+    return bel_driver_call(driver, &request);
 }
 
 int bel_driver_fail(struct bel_driver *driver, const struct bel_delivery *delivery,
                     const char *reason)
 {
-    struct bel_request request = {
-        .command = {.verb = BEL_VERB_FAIL,
-                    .fail = {.token = delivery->token, .reason = view_of(reason)}}};
-    return bel_driver_call(driver, &request);
+    return fail(driver, &(struct bel_fail){.token = delivery->token, .reason = view_of(reason)});
+}
+
+int bel_driver_fail_resource(struct bel_driver *driver, const struct bel_delivery *delivery,
+                             const char *reason)
+{
+    return fail(driver, &(struct bel_fail){.token = delivery->token,
+                                           .reason = view_of(reason),
+                                           .kind = BEL_FAIL_RESOURCE});
+}
+
+int bel_driver_limited(struct bel_driver *driver, const struct bel_delivery *delivery,
+                       uint64_t delay_ms)
+{
+    return fail(driver, &(struct bel_fail){.token = delivery->token,
+                                           .kind = BEL_FAIL_LIMITED,
+                                           .has_delay = delay_ms > 0,
+                                           .delay_ms = delay_ms});
 }

@@ -164,6 +164,24 @@ static void outcomes_are_reported(void)
     say("*2\r\n$4\r\ndead\r\n$-1\r\n");
     CHECK(bel_client_fail(client, due, NULL) == 0);
     check_heard("FAIL t1 ");
+    say("*2\r\n$9\r\nscheduled\r\n:5\r\n");
+    CHECK(bel_client_fail_resource(client, due, "503") == 0);
+    check_heard("FAIL t1 KIND resource REASON 503 ");
+    say("*2\r\n$9\r\nscheduled\r\n:5\r\n");
+    CHECK(bel_client_fail_resource(client, due, NULL) == 0);
+    check_heard("FAIL t1 KIND resource ");
+    say("*2\r\n$5\r\nready\r\n:5\r\n");
+    CHECK(bel_client_limited(client, due, 1500) == 0);
+    check_heard("FAIL t1 KIND limited IN 1500 ");
+    say("*2\r\n$9\r\nscheduled\r\n:5\r\n");
+    CHECK(bel_client_limited(client, due, 0) == 0);
+    check_heard("FAIL t1 KIND limited ");
+    say(":1\r\n");
+    CHECK(bel_client_ack_result(client, due, BEL_VIEW("20 rows")) == 0);
+    check_heard("ACK t1 RESULT 20 rows ");
+    say(":0\r\n");
+    CHECK(bel_client_ack_result(client, due, BEL_VIEW("")) == BEL_ESTALE);
+    check_heard("ACK t1 RESULT  ");
     say(":1\r\n");
     CHECK(bel_client_ack(client, due) == 0);
     check_heard("ACK t1 ");
@@ -172,6 +190,112 @@ static void outcomes_are_reported(void)
     check_error("", "lease expired before the work finished");
     bel_delivery_destroy(due);
     end();
+}
+
+static void a_claim_has_the_results_of_dependencies(void)
+{
+    struct bel_delivery *due = NULL;
+    start();
+    say("*1\r\n*10\r\n$2\r\nt1\r\n$3\r\netl\r\n$3\r\nn/"
+        "c\r\n$0\r\n\r\n:1\r\n:1\r\n*0\r\n:30000\r\n$-1\r\n"
+        "*4\r\n$1\r\na\r\n$2\r\n20\r\n$1\r\nb\r\n$-1\r\n");
+    CHECK(bel_client_claim(client, "etl", 0, &due) == 0 && due != NULL);
+    end();
+    CHECK_EQ(due->results_count, 2);
+    CHECK(strcmp(due->results[0].task.data, "a") == 0 && due->results[0].has_result);
+    CHECK(strcmp(due->results[0].result.data, "20") == 0);
+    CHECK(strcmp(due->results[1].task.data, "b") == 0 && !due->results[1].has_result);
+    bel_delivery_destroy(due);
+}
+
+static void jobs_are_submitted_and_changed(void)
+{
+    struct bel_client_submitted submitted;
+    bool has_changed = false;
+    start();
+    say("*6\r\n$2\r\nid\r\n$1\r\nn\r\n$5\r\ntasks\r\n:2\r\n$5\r\nedges\r\n:1\r\n");
+    CHECK(bel_client_job_submit(client, BEL_VIEW("{}"), &submitted) == 0);
+    check_heard("JOB SUBMIT {} ");
+    CHECK(submitted.id.bytes == 1 && memcmp(submitted.id.data, "n", 1) == 0);
+    CHECK(submitted.tasks == 2 && submitted.edges == 1);
+    say("%3\r\n$2\r\nid\r\n$1\r\nn\r\n$5\r\ntasks\r\n:2\r\n$5\r\nedges\r\n:1\r\n");
+    CHECK(bel_client_job_replace(client, BEL_VIEW("{}"), NULL) == 0);
+    check_heard("JOB SUBMIT {} REPLACE ");
+    say("-BADARG tasks: missing\r\n");
+    CHECK(bel_client_job_submit(client, BEL_VIEW("{}"), &submitted) == BEL_EINVAL);
+    check_heard("JOB SUBMIT {} ");
+    check_error("BADARG", "tasks: missing");
+    say(":1\r\n:0\r\n:1\r\n");
+    CHECK(bel_client_job_pause(client, "n", &has_changed) == 0 && has_changed);
+    check_heard("JOB PAUSE n ");
+    CHECK(bel_client_job_resume(client, "n", &has_changed) == 0 && !has_changed);
+    check_heard("JOB RESUME n ");
+    CHECK(bel_client_job_cancel(client, "n", NULL) == 0);
+    check_heard("JOB CANCEL n ");
+    end();
+}
+
+static bool is_text(struct bel_view view, const char *text)
+{
+    return view.bytes == strlen(text) && memcmp(view.data, text, view.bytes) == 0;
+}
+
+#define JOB_N                                                                                      \
+    "$2\r\nid\r\n$1\r\nn\r\n$5\r\nstate\r\n$6\r\nfailed\r\n$6\r\nreason\r\n$7\r\ntimeout\r\n"      \
+    "$8\r\nprogress\r\n:66\r\n$5\r\ntotal\r\n:3\r\n"
+
+static void jobs_are_shown_and_listed(void)
+{
+    struct bel_client_job job;
+    struct bel_client_jobs page;
+    start();
+    say("%7\r\n" JOB_N
+        "$5\r\ntasks\r\n*1\r\n%1\r\n$2\r\nid\r\n$1\r\na\r\n$6\r\ncursor\r\n$2\r\nc1\r\n");
+    CHECK(bel_client_job_get(client, "n", BEL_VIEW(""), &job) == 0);
+    check_heard("JOB GET n ");
+    CHECK(is_text(job.id, "n") && is_text(job.state, "failed") && is_text(job.reason, "timeout"));
+    CHECK(job.progress == 66 && job.total == 3);
+    CHECK(job.tasks != NULL && job.tasks->count == 1 && is_text(job.cursor, "c1"));
+    CHECK(is_text(bel_value_find(&job.tasks->items[0], "id")->text, "a"));
+    CHECK(bel_value_find(job.fields, "total")->number == 3);
+    say("*10\r\n" JOB_N);
+    CHECK(bel_client_job_get(client, "n", job.cursor, &job) == 0); /* of the previous reply */
+    check_heard("JOB GET n CURSOR c1 ");
+    CHECK(job.tasks == NULL && job.cursor.bytes == 0);
+
+    say("*2\r\n$2\r\nj2\r\n*2\r\n*10\r\n" JOB_N ":1\r\n");
+    CHECK(bel_client_job_list(client, NULL, BEL_VIEW(""), &page) == 0);
+    check_heard("JOB LIST ");
+    CHECK(page.count == 2 && is_text(page.cursor, "j2"));
+    CHECK(bel_client_job_read(&page.items[0], &job) && is_text(job.id, "n"));
+    CHECK(!bel_client_job_read(&page.items[1], &job));
+    say("*2\r\n$0\r\n\r\n*0\r\n");
+    CHECK(bel_client_job_list(client, "failed", page.cursor, &page) == 0);
+    check_heard("JOB LIST STATE failed CURSOR j2 ");
+    CHECK(page.count == 0 && page.cursor.bytes == 0);
+    end();
+}
+
+static void wrong_replies_to_commands_of_jobs_end_the_connection(void)
+{
+    static const char *const jobs[] = {":1\r\n", "*0\r\n", "*2\r\n$2\r\nid\r\n$1\r\nn\r\n"};
+    static const char *const pages[] = {"*1\r\n$0\r\n\r\n", "*2\r\n:1\r\n*0\r\n",
+                                        "*2\r\n$0\r\n\r\n:1\r\n"};
+    struct bel_client_job job;
+    struct bel_client_jobs page;
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_NOTE("reply %u", i);
+        start();
+        say(jobs[i]);
+        CHECK(bel_client_job_get(client, "n", BEL_VIEW(""), &job) == BEL_EINVAL);
+        CHECK(bel_client_cancel(client, "mail", "a", NULL) == BEL_EINVAL);
+        end();
+        start();
+        say(pages[i]);
+        CHECK(bel_client_job_list(client, NULL, BEL_VIEW(""), &page) == BEL_EINVAL);
+        CHECK(bel_client_cancel(client, "mail", "a", NULL) == BEL_EINVAL);
+        end();
+    }
 }
 
 static const struct {
@@ -262,6 +386,10 @@ int main(void)
     RUN(a_claim_returns_a_copy);
     RUN(a_claim_without_a_due_timer_returns_none);
     RUN(outcomes_are_reported);
+    RUN(a_claim_has_the_results_of_dependencies);
+    RUN(jobs_are_submitted_and_changed);
+    RUN(jobs_are_shown_and_listed);
+    RUN(wrong_replies_to_commands_of_jobs_end_the_connection);
     RUN(error_replies_are_errors_and_the_connection_goes_on);
     RUN(a_timeout_ends_the_connection);
     RUN(replies_of_another_type_end_the_connection);
