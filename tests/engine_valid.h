@@ -94,9 +94,8 @@ static inline const char *engine_topic_fault(struct bel_engine *engine,
         fault = engine_lane_fault(engine, topic, lane, &ready);
     }
     if (fault == NULL) fault = engine_picker_fault(engine, topic, ready);
-    if (fault == NULL && engine_could_serve(engine, topic))
-        fault = "a parked claim could be served";
-    return fault;
+    if (fault != NULL) return fault;
+    return engine_could_serve(engine, topic) ? "a parked claim could be served" : NULL;
 }
 
 /* Returns the number of leases in the store, UINT64_MAX if one is not in memory. */

@@ -57,10 +57,45 @@ static void explaining_notices_an_expiry(struct subject *s)
     CHECK(timer_of(s, "mail", "a")->finished.ms == START + SECOND);
 }
 
+/* Limits a resource; returns nothing, because a backend without limits refuses it. */
+static void limit(struct subject *s, struct bel_limit what)
+{
+    struct bel_command command = {.verb = BEL_VERB_LIMIT};
+    command.limit = what;
+    command.limit.action = BEL_LIMIT_SET;
+    (void)ask(s, &command);
+}
+
+static void closed_resources_are_explained(struct subject *s)
+{
+    schedule(s, "mail", .id = "a", .resource = "api/search");
+    schedule(s, "mail", .id = "b", .resource = "api/search");
+    limit(s, (struct bel_limit){.resource = BEL_VIEW("api"), .has_until = true, .until_ms = 5});
+    expect_lines(s, "mail", "a");
+    limit(s, (struct bel_limit){.resource = BEL_VIEW("*"), .has_until = true, .until_ms = 5});
+    expect_lines(s, "mail", "a");
+    advance(s, 5);
+    limit(s, (struct bel_limit){.resource = BEL_VIEW("api/search"),
+                                .has_rate = true,
+                                .rate_count = 1,
+                                .rate_ms = 10,
+                                .has_breaker = true,
+                                .breaker_failures = 1});
+    limit(s, (struct bel_limit){
+                 .resource = BEL_VIEW("api"), .has_concurrency = true, .concurrency = 1});
+    expect_claim(s, "mail", "a");
+    expect_lines(s, "mail", "b");
+    advance(s, 10);
+    expect_lines(s, "mail", "b");
+    (void)fail(s, "a", .kind = BEL_FAIL_RESOURCE);
+    expect_lines(s, "mail", "b");
+}
+
 static const struct test tests[] = {
     TEST(every_timer_is_explained),
     TEST(what_is_not_there_is_not_explained),
     TEST(explaining_notices_an_expiry),
+    TEST(closed_resources_are_explained),
 };
 
 GROUP(explaining, 0, tests);

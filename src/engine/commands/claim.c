@@ -99,6 +99,7 @@ static int next_timer(struct bel_engine *engine, struct bel_topic_state *topic,
         if (pick.line != NULL &&
             bel__resource_is_closed(engine, bel__resource_of(pick.gate), &closed)) {
             if (!bel__resource_park(engine, pick.line, &closed)) return BEL_DO_LATER;
+            bel__ready_read_on(engine, topic);
             continue;
         }
         struct bel_key key = bel__ready_key(topic, &pick.ready);

@@ -297,6 +297,62 @@ static void tell_share(struct telling *telling)
     }
 }
 
+/* Tells why a resource that the timer needs is closed. */
+static void tell_closed(struct telling *telling, const struct bel_closed *closed)
+{
+    const struct bel_limits *limits = &closed->resource->limits;
+    const struct bel_times *now = &telling->engine->now;
+    struct words name = said(bel__resource_name(closed->resource));
+    struct when until = at(closed->until == BEL_NEVER
+                               ? 0
+                               : (int64_t)bel__lane_wall(now, BEL_LANE_ENGINE, closed->until));
+    switch (closed->by) {
+    case BEL_CLOSED_BY_LIMIT:
+        say(telling, "The resource %s is limited until %s; LIMIT %s CLEAR ends it.", name.text,
+            until.text, name.text);
+        break;
+    case BEL_CLOSED_BY_BREAKER:
+        if (limits->has_probe) {
+            say(telling,
+                "The circuit breaker of %s is half open: one timer is tried, and its success lets "
+                "the others run.",
+                name.text);
+        } else {
+            say(telling, "The circuit breaker of %s is open until %s, after failures.", name.text,
+                until.text);
+        }
+        break;
+    case BEL_CLOSED_BY_RATE:
+        say(telling, "The rate of %s allows the next delivery at %s.", name.text, until.text);
+        break;
+    case BEL_CLOSED_BY_CONCURRENCY:
+        say(telling,
+            "All %" PRIu64 " leases of the resource %s are taken: the timer waits for one to end.",
+            limits->concurrency, name.text);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Tells which of the resources that the timer needs are closed: first those that are limited, then
+ * by breaker, rate and concurrency, and last `*`. */
+static void tell_resources(struct telling *telling)
+{
+    struct bel_engine *engine = telling->engine;
+    struct bel_closed closed;
+    for (int by = BEL_CLOSED_BY_LIMIT; by <= BEL_CLOSED_BY_CONCURRENCY; by++) {
+        struct bel_resource *resource = bel__resource_find(engine, telling->found->record.resource);
+        for (; resource != NULL; resource = resource->above) {
+            closed.resource = resource;
+            closed.by = bel__limits_closed(&resource->limits, engine->now.engine, resource->leases,
+                                           &closed.until);
+            if ((int)closed.by == by) tell_closed(telling, &closed);
+        }
+    }
+    if (bel__resources_are_closed(engine, &closed)) tell_closed(telling, &closed);
+}
+
 static void tell_limits(struct telling *telling)
 {
     struct bel_topic_state *topic = telling->found->topic;
@@ -352,6 +408,7 @@ static void tell_ready(struct telling *telling)
     say(telling, "It is ready: due since %s, for %s.", at(due).text, lasting(age).text);
     tell_held_job(telling);
     tell_pause(telling);
+    tell_resources(telling);
     tell_limits(telling);
     tell_share(telling);
     tell_line(telling);

@@ -178,6 +178,7 @@ bool bel__picker_remove(struct bel_picker *picker, const struct bel_standing *st
         bel__line_out(line);
     }
     bel__line_count(queue, line, false);
+    if (line != NULL) line->has_waited = line->has_waited && !is_head;
     if (is_head) {
         set_head(picker, queue);
         bel__line_in(line);
@@ -256,7 +257,12 @@ void bel__picker_park(struct bel_line *line, struct bel_gate *gate)
     bel__share_stand_up(line->picker, line->share);
     bel__line_out(line);
     line->parked_at = gate;
-    bel__list_append(&gate->parked, &line->parked);
+    if (line->has_waited) {
+        bel__link_insert_after(&gate->parked.head,
+                               &line->parked); /* before those that came later */
+    } else {
+        bel__list_append(&gate->parked, &line->parked);
+    }
     gate->parked_timers += line->queue.count;
     line->picker->parked += line->queue.count;
     bel__share_sit_down(line->picker, line->share);
@@ -270,6 +276,7 @@ struct bel_picker *bel__gate_unpark(struct bel_gate *gate)
     assert(line->parked_at == gate && gate->parked_timers >= line->queue.count);
     bel__share_stand_up(line->picker, line->share);
     line->parked_at = NULL;
+    line->has_waited = true;
     gate->parked_timers -= line->queue.count;
     line->picker->parked -= line->queue.count;
     bel__line_in(line);

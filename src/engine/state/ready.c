@@ -136,10 +136,8 @@ uint64_t bel__ready_open_count(const struct bel_topic_state *topic)
     return bel__picker_count(&topic->picker) - bel__picker_parked(&topic->picker);
 }
 
-/* Wakes the partial lanes for the next turn, if the picker has room again. */
-static void read_on(struct bel_engine *engine, struct bel_topic_state *topic)
+void bel__ready_read_on(struct bel_engine *engine, struct bel_topic_state *topic)
 {
-    assert(topic->is_partial[BEL_LANE_ENGINE] || topic->is_partial[BEL_LANE_WALL]);
     uint64_t room = engine->ready_max - engine->ready_max / PARTS;
     for (uint8_t lane = 0; lane < BEL_LANES_TIMED; lane++) {
         if (!topic->is_partial[lane] || bel__ready_open_count(topic) > room) continue;
@@ -160,7 +158,7 @@ void bel__ready_leave(struct bel_engine *engine, struct bel_topic_state *topic,
     assert(was_there || topic->has_passed_over);
     (void)was_there;
     if (standing.gate != NULL) bel__resource_leave(engine, bel__resource_of(standing.gate));
-    if (topic->is_partial[0] || topic->is_partial[1]) read_on(engine, topic);
+    if (topic->is_partial[0] || topic->is_partial[1]) bel__ready_read_on(engine, topic);
 }
 
 void bel__ready_note_late(struct bel_topic_state *topic, const struct bel_key *key)

@@ -35,6 +35,10 @@ struct bel_key bel__ready_key(const struct bel_topic_state *topic, const struct 
 /* Returns the number of ready timers in memory that are not parked. */
 uint64_t bel__ready_open_count(const struct bel_topic_state *topic);
 
+/* Wakes the partial lanes of a topic for the next turn, if the picker has room again: timers were
+ * removed or parked. */
+void bel__ready_read_on(struct bel_engine *engine, struct bel_topic_state *topic);
+
 /* Empties the picker. The lanes are read again from the start. */
 void bel__ready_forget(struct bel_engine *engine, struct bel_topic_state *topic);
 

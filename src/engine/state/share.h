@@ -70,6 +70,7 @@ struct bel_line {
     struct bel_gate *gate;
     struct bel_gate *parked_at;    /* NULL: not parked */
     struct bel_link parked;        /* in parked_at->parked */
+    bool has_waited;               /* was parked, and none of its timers was delivered since */
     struct bel_treap_node by_gate; /* in share->lines */
     struct bel_treap_node by_head; /* in share->open, unless parked */
 };
