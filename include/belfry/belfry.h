@@ -23,6 +23,7 @@
 #include "belfry/instant.h"
 #include "belfry/job.h"
 #include "belfry/job_builder.h"
+#include "belfry/jobs.h"
 #include "belfry/limit.h"
 #include "belfry/local_crew.h"
 #include "belfry/misfire.h"

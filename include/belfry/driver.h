@@ -104,7 +104,7 @@ BEL_CHECKED int bel_driver_limited(struct bel_driver *driver, const struct bel_d
                                    uint64_t delay_ms);
 
 /*
- * Requests of jobs as functions; see belfry/job.h.
+ * Requests of jobs as functions; see belfry/job.h, and belfry/jobs.h to run a job to its end.
  *
  *     err = bel_driver_job_submit(driver, &(struct bel_job_submit){.text = text}, &receipt);
  *     if (err) puts(receipt.why);       tasks[3].after[0]: 'x' is not a task of this job
