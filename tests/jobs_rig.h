@@ -49,7 +49,8 @@ struct rig_seen {
     uint64_t count;
     char id[BEL_ID_BYTES], token[BEL_TOKEN_BYTES_MAX + 1], text[4096];
     struct bel_job job; /* without its views */
-    char reason[BEL_TEXT_BYTES_MAX + 1], parent[BEL_ID_BYTES], clash[BEL_ID_BYTES];
+    char reason[BEL_TEXT_BYTES_MAX + 1], parent[BEL_ID_BYTES], clash[BEL_ID_BYTES],
+        plan_id[BEL_ID_BYTES];
     struct rig_task tasks[BEL_JOB_GET_COUNT_MAX];
     size_t tasks_count;
     char cursor[64];
@@ -145,6 +146,7 @@ static inline void rig_see_job(struct rig_seen *seen, const struct bel_job *job)
     rig_copy(job->reason, seen->reason, sizeof seen->reason);
     rig_copy(job->parent, seen->parent, sizeof seen->parent);
     rig_copy(job->clash, seen->clash, sizeof seen->clash);
+    rig_copy(job->plan_id, seen->plan_id, sizeof seen->plan_id);
     rig_copy(job->cursor, seen->cursor, sizeof seen->cursor);
     seen->tasks_count = job->tasks_count;
     for (size_t i = 0; i < job->tasks_count; i++) {

@@ -18,6 +18,7 @@
 #include "engine/commands/commands.h"
 #include "engine/due.h"
 #include "engine/jobs/jobs.h"
+#include "engine/jobs/recurring.h"
 #include "engine/jobs/work.h"
 #include "engine/lease_timeout.h"
 #include "engine/migration.h"
@@ -140,6 +141,8 @@ static void handle_due(struct bel_engine *engine)
     bel__resources_turn(engine);
     bel__due_reread(engine);
     if (err == 0) err = bel__due_turn(engine);
+    if (err == 0) err = bel__recurring_turn(engine);
+    if (err == 0) err = bel__work_turn(engine);
     if (is_final(err)) engine->broken = err;
     bel__claims_serve(engine);
 }

@@ -47,7 +47,8 @@ int bel__do_topics(struct bel_engine *engine, struct bel_request *request)
     if (names == NULL) return BEL_ENOMEM;
     for (uint32_t i = 0; i < topics->count; i++) {
         const struct bel_topic_state *topic = bel__topic_at(topics, i);
-        if (topic != NULL) names[count++] = bel__topic_name(topic);
+        if (topic == NULL || bel__topic_is_own(bel__topic_name(topic))) continue;
+        names[count++] = bel__topic_name(topic);
     }
     qsort(names, count, sizeof *names, compare_names);
     reply->names.items = names;

@@ -65,7 +65,7 @@ int bel__do_job_cancel(struct bel_engine *engine, struct bel_request *request)
     int err = find(engine, request, &job);
     if (err) return err;
     if (job.row.phase == BEL_JOB_PHASE_ENDED) return 0;
-    if (job.row.phase == BEL_JOB_PHASE_LIVE) {
+    if (job.row.phase != BEL_JOB_PHASE_ENDING) {
         err = bel__job_begin_end(engine, &job, BEL_JOB_CANCELLED, (struct bel_view){0});
         if (err) return err;
     }
@@ -79,6 +79,10 @@ int bel__do_job_pause(struct bel_engine *engine, struct bel_request *request)
     int err = find(engine, request, &job);
     if (err) return err;
     if (job.row.phase == BEL_JOB_PHASE_ENDED || job.row.is_paused) return 0;
+    if (job.row.phase == BEL_JOB_PHASE_PLAN) {
+        return bel__refuse(&request->own.reply, BEL_EUNSUPPORTED,
+                           "a recurring job cannot be paused: pause the jobs that it makes");
+    }
     err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
     if (err == 0) err = bel__job_hold(&engine->job_marks, job.row.number, BEL_HOLD_PAUSED);
     if (err) return err;

@@ -10,6 +10,7 @@
 #include "core/parse.h"
 #include "engine/commands/commands.h"
 #include "engine/jobs/job.h"
+#include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/task.h"
 #include "engine/state/state.h"
 
@@ -45,6 +46,23 @@ static void estimate(const struct bel_engine *engine, const struct bel_job_found
     out->estimate_ms = (uint64_t)((double)(now - job->row.created) / (double)ended * (double)left);
 }
 
+/* Fills in the rule of a recurring job, and how far it is. */
+static int describe_plan(struct bel_engine *engine, const struct bel_job_found *job,
+                         struct bel_job *out)
+{
+    struct bel_found plan;
+    int err = bel__recurring_plan(engine, job, &plan);
+    if (err == BEL_ENOTFOUND) return 0; /* has no more times */
+    if (err) return err;
+    out->plan = plan.record.rule;
+    out->has_next = plan.plan.has_next;
+    if (out->has_next) out->next.ms = (int64_t)plan.plan.next;
+    out->made = plan.plan.made;
+    out->skipped = plan.plan.skipped;
+    out->missed = plan.plan.missed;
+    return 0;
+}
+
 static int describe(struct bel_engine *engine, const struct bel_job_found *job, struct bel_job *out)
 {
     const struct bel_job_row *row = &job->row;
@@ -67,7 +85,14 @@ static int describe(struct bel_engine *engine, const struct bel_job_found *job, 
         out->deadline.ms = (int64_t)bel__lane_wall(&engine->now, BEL_LANE_ENGINE, row->deadline);
     }
     estimate(engine, job, out);
-    struct bel_view *views[] = {&out->id, &out->reason, &out->parent, &out->clash};
+    out->plan_id = row->plan_id;
+    if (row->plan != 0) out->nominal.ms = (int64_t)row->nominal;
+    if (row->phase == BEL_JOB_PHASE_PLAN) {
+        int err = describe_plan(engine, job, out);
+        if (err) return err;
+    }
+    struct bel_view *views[] = {&out->id,      &out->reason,    &out->parent,   &out->clash,
+                                &out->plan_id, &out->plan.rule, &out->plan.zone};
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
         int err = keep(engine, views[i]);
         if (err) return err;

@@ -98,6 +98,7 @@ int bel__job_find(struct bel_engine *engine, struct bel_view id, const struct be
 enum bel_job_state bel__job_state(const struct bel_job_found *job)
 {
     if (job->row.phase == BEL_JOB_PHASE_ENDED) return (enum bel_job_state)job->row.state;
+    if (job->row.phase == BEL_JOB_PHASE_PLAN) return BEL_JOB_SCHEDULED;
     return job->row.is_paused ? BEL_JOB_PAUSED : BEL_JOB_RUNNING;
 }
 
@@ -223,7 +224,11 @@ static void end(struct bel_engine *engine, struct bel_job_found *job)
 void bel__job_settle(struct bel_engine *engine, struct bel_job_found *job)
 {
     bool is_open = job->row.phase == BEL_JOB_PHASE_LIVE || job->row.phase == BEL_JOB_PHASE_ENDING;
-    if (is_open && job->row.works == 0 && bel__job_unfinished(job) == 0) {
+    bool is_over = is_open && job->row.works == 0 && bel__job_unfinished(job) == 0;
+    if (is_over && job->row.plan != 0 && !job->row.is_reported) {
+        bel__job_add_work(engine, job, BEL_WORK_REPORT, 0, 0); /* then it ends */
+        bel__job_put(engine, job);
+    } else if (is_over) {
         end(engine, job);
     } else {
         bel__job_put(engine, job);
@@ -233,14 +238,15 @@ void bel__job_settle(struct bel_engine *engine, struct bel_job_found *job)
 int bel__job_begin_end(struct bel_engine *engine, struct bel_job_found *job,
                        enum bel_job_state state, struct bel_view reason)
 {
-    assert(job->row.phase == BEL_JOB_PHASE_LIVE);
+    bool is_plan = job->row.phase == BEL_JOB_PHASE_PLAN;
+    assert(job->row.phase == BEL_JOB_PHASE_LIVE || is_plan);
     int err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
     if (err == 0) err = bel__job_hold(&engine->job_marks, job->row.number, BEL_HOLD_ENDING);
     if (err) return err;
     job->row.phase = BEL_JOB_PHASE_ENDING;
     job->row.state = state;
     job->row.reason = reason;
-    bel__job_add_work(engine, job, BEL_WORK_END, 0, 0);
+    bel__job_add_work(engine, job, is_plan ? BEL_WORK_END_MADE : BEL_WORK_END, 0, 0);
     bel__job_put(engine, job);
     return 0;
 }

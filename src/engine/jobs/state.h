@@ -28,6 +28,9 @@ struct bel_jobs {
     struct bel_submission *submissions; /* list */
     struct bel_submission *follower;    /* of `then`, being submitted; or NULL */
     uint64_t follower_of;               /* number of its parent */
+    struct bel_submission *occurrence;  /* of a recurring job, being submitted; or NULL */
+    struct bel_key occurrence_key;      /* of its timer */
+    bool has_occurrences;               /* some are ready */
 };
 
 /* Units of work, each a third of a microsecond. */

@@ -21,6 +21,7 @@
  */
 #include "engine/jobs/submission.h"
 
+#include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/state.h"
 #include "engine/jobs/task.h"
 #include "engine/jobs/then.h"
@@ -44,6 +45,7 @@ enum {
 enum stage {
     STAGE_PARSE,
     STAGE_ID,
+    STAGE_RECUR,
     STAGE_TOPICS,
     STAGE_CHECK,
     STAGE_BEGIN,
@@ -66,11 +68,14 @@ struct bel_submission {
     uint32_t position;               /* the next task, or topic */
     uint64_t number;                 /* of the job */
     uint64_t old;                    /* number of the job to replace; 0: none */
+    bool is_own;                     /* made by the engine, without a request */
     uint64_t parent, chain;          /* of a follower; else 0 */
-    struct bel_job_submit own;       /* of a follower: `submit` */
-    char *text;                      /* of a follower: what `own` points to */
-    char parent_id[BEL_ID_BYTES];
-    size_t parent_id_bytes;
+    uint64_t plan;                   /* if a recurring job makes it */
+    struct bel_wall nominal;
+    struct bel_job_submit own; /* of a follower: `submit` */
+    char *text;                /* of a follower: what `own` points to */
+    char by_id[BEL_ID_BYTES];  /* of the parent or the recurring job */
+    size_t by_id_bytes;
     char made_id[BEL_MADE_ID_BYTES];
 };
 
@@ -116,7 +121,9 @@ static int check_graph(const struct bel_submission *submission, struct bel_reply
     if (graph->topics_count > TOPICS_MAX) {
         return bel__refuse(reply, BEL_EFULL, "too many topics: a job has at most %d", TOPICS_MAX);
     }
-    if (graph->is_recurring) return BEL_EUNSUPPORTED;
+    if (graph->is_recurring && submission->submit->is_replacement) {
+        return bel__refuse(reply, BEL_EUNSUPPORTED, "cancel a recurring job before it is replaced");
+    }
     return 0;
 }
 
@@ -147,7 +154,7 @@ static int look_at_id(struct bel_engine *engine, struct bel_submission *submissi
     bool is_in_scope = true;
     struct bel_job_found old = {0};
     int err = check_graph(submission, reply);
-    if (err == 0 && submission->parent == 0) err = bel__pressure_check(engine, NULL, reply);
+    if (err == 0 && !submission->is_own) err = bel__pressure_check(engine, NULL, reply);
     if (err) return err;
     err = bel__job_find_any(engine, graph->id, &old);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
@@ -168,8 +175,33 @@ static int look_at_id(struct bel_engine *engine, struct bel_submission *submissi
     if (err) return err;
     submission->topics = calloc(graph->topics_count + 1, sizeof(struct bel_topic_state *));
     if (submission->topics == NULL) return BEL_ENOMEM;
-    submission->stage = STAGE_TOPICS;
+    submission->stage = graph->is_recurring ? STAGE_RECUR : STAGE_TOPICS;
     return 0;
+}
+
+static int answer(struct bel_engine *engine, const struct bel_submission *submission,
+                  struct bel_reply *reply)
+{
+    const struct bel_job_graph *graph = submission->graph;
+    struct bel_view id = bel__answer_copy(engine, graph->id);
+    if (id.data == NULL) return BEL_ENOMEM;
+    reply->submitted = (struct bel_job_submitted){
+        .id = id, .tasks = graph->tasks_count, .edges = graph->edges_count};
+    return 0;
+}
+
+/* --- recurring jobs --- */
+
+/* Writes a recurring job: its row, its text and its plan, in one batch. */
+static int recur(struct bel_engine *engine, struct bel_submission *submission,
+                 struct bel_reply *reply)
+{
+    int err = answer(engine, submission, reply);
+    if (err) return err;
+    err = bel__recurring_write(engine, submission->graph, submission->number,
+                               submission->submit->text, reply);
+    if (err == 0) submission->stage = STAGE_DONE;
+    return err;
 }
 
 /* Sets `*out` to how many unfinished tasks the old job has in a topic. */
@@ -192,7 +224,7 @@ static int check_depth(struct bel_engine *engine, const struct bel_submission *s
     const struct bel_topic_state *topic = submission->topics[index];
     uint64_t depth = topic == NULL ? 0 : bel__topic_settings(topic)->depth;
     uint64_t old;
-    if (depth == 0 || submission->parent != 0) return 0;
+    if (depth == 0 || submission->is_own) return 0;
     int err = count_old(engine, submission, topic, &old);
     if (err) return err;
     uint64_t count = topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED] +
@@ -331,10 +363,13 @@ static int begin(struct bel_engine *engine, struct bel_submission *submission,
         .cooldown_ms = graph->cooldown_ms,
         .thens = graph->then_count,
         .parent = submission->parent,
-        .parent_id = {submission->parent_id, submission->parent_id_bytes},
+        .plan = submission->plan,
+        .nominal = submission->plan != 0 ? (uint64_t)submission->nominal.ms : 0,
         .chain = submission->chain != 0 ? submission->chain : number,
         .id = graph->id,
     };
+    struct bel_view by_id = {submission->by_id, submission->by_id_bytes};
+    *(submission->plan != 0 ? &job->row.plan_id : &job->row.parent_id) = by_id;
     bel__job_add_work(engine, job, BEL_WORK_REMOVE, 0, 0);
     bel__job_put(engine, job);
     if (submission->old == 0) bel__job_put_id(engine, job);
@@ -521,17 +556,6 @@ static void delete_removal(struct bel_engine *engine, struct bel_job_found *job)
     bel__job_leave_submitted(&engine->job_marks, job->row.number);
 }
 
-static int answer(struct bel_engine *engine, const struct bel_submission *submission,
-                  struct bel_reply *reply)
-{
-    const struct bel_job_graph *graph = submission->graph;
-    struct bel_view id = bel__answer_copy(engine, graph->id);
-    if (id.data == NULL) return BEL_ENOMEM;
-    reply->submitted = (struct bel_job_submitted){
-        .id = id, .tasks = graph->tasks_count, .edges = graph->edges_count};
-    return 0;
-}
-
 /* Removes the old job, and lets the new one follow: from this batch on, also after a crash. */
 static int swap(struct bel_engine *engine, struct bel_submission *submission,
                 struct bel_reply *reply)
@@ -612,7 +636,9 @@ static int open_submission(struct bel_engine *engine, struct bel_submission *sub
         .made_id = {submission->made_id, sizeof submission->made_id},
         .zones = engine->zones,
         .now = {engine->now.wall},
-        .secret = engine->topics.by_name.secret};
+        .secret = engine->topics.by_name.secret,
+        .has_nominal = submission->plan != 0,
+        .nominal = submission->nominal};
     options.limits.payload_bytes_max = engine->payload_bytes_max;
     int err = bel__job_parser_create(&options, &submission->parser);
     if (err) return err;
@@ -650,11 +676,15 @@ int bel__submission_create_follower(struct bel_engine *engine, const struct bel_
                                 .id = {text + follower->text.bytes, follower->id.bytes}};
     submission->submit = &submission->own;
     submission->text = text;
+    submission->is_own = true;
     submission->parent = follower->parent;
     submission->chain = follower->chain;
-    assert(follower->parent_id.bytes <= sizeof submission->parent_id);
-    memcpy(submission->parent_id, follower->parent_id.data, follower->parent_id.bytes);
-    submission->parent_id_bytes = follower->parent_id.bytes;
+    submission->plan = follower->plan;
+    submission->nominal = follower->nominal;
+    struct bel_view by = follower->plan != 0 ? follower->plan_id : follower->parent_id;
+    assert(by.bytes <= sizeof submission->by_id);
+    memcpy(submission->by_id, by.data, by.bytes);
+    submission->by_id_bytes = by.bytes;
     err = open_submission(engine, submission);
     if (err) goto fail;
     *out = submission;
@@ -671,9 +701,11 @@ int bel__submission_step(struct bel_engine *engine, struct bel_submission *submi
 {
     static int (*const stages[])(struct bel_engine *, struct bel_submission *,
                                  struct bel_reply *) = {
-        [STAGE_PARSE] = parse,       [STAGE_ID] = look_at_id,     [STAGE_TOPICS] = look_at_topics,
-        [STAGE_CHECK] = check_ids,   [STAGE_BEGIN] = begin,       [STAGE_THEN] = write_thens,
-        [STAGE_WRITE] = write_tasks, [STAGE_COMPLETE] = complete, [STAGE_SWAP] = swap,
+        [STAGE_PARSE] = parse,       [STAGE_ID] = look_at_id,
+        [STAGE_RECUR] = recur,       [STAGE_TOPICS] = look_at_topics,
+        [STAGE_CHECK] = check_ids,   [STAGE_BEGIN] = begin,
+        [STAGE_THEN] = write_thens,  [STAGE_WRITE] = write_tasks,
+        [STAGE_COMPLETE] = complete, [STAGE_SWAP] = swap,
         [STAGE_WAIT] = wait,
     };
     int err = 0;

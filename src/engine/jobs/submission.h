@@ -22,13 +22,16 @@ BEL_CHECKED int bel__submission_create(struct bel_engine *engine,
                                        const struct bel_job_submit *submit,
                                        struct bel_submission **out);
 
-/* A job of `then`. The views need not last. */
+/* A job of `then`, or one that a recurring job makes. The views need not last. */
 struct bel_follower {
     uint64_t parent, chain;
-    struct bel_view parent_id, id, text;
+    uint64_t plan; /* number of the recurring job, or 0 */
+    struct bel_wall nominal;
+    struct bel_view parent_id, plan_id;
+    struct bel_view id, text; /* if it is made: of the recurring job */
 };
 
-/* The same for a job of `then`, which neither a depth nor pressure refuses. */
+/* The same for such a job, which neither a depth nor pressure refuses. */
 BEL_CHECKED int bel__submission_create_follower(struct bel_engine *engine,
                                                 const struct bel_follower *follower,
                                                 struct bel_submission **out);

@@ -74,22 +74,28 @@ static void reserve_ids(struct bel_engine *engine, struct bel_job_found *job,
 
 /* --- rows --- */
 
-int bel__then_write(struct bel_engine *engine, struct bel_job_found *job,
-                    const struct bel_job_then *then, uint32_t index)
+void bel__then_put(struct bel_engine *engine, struct bel_job_found *job,
+                   const struct bel_job_then *then, uint32_t index)
 {
     uint8_t bytes[BEL_THEN_ROW_BYTES_MAX];
     struct bel_key key = bel__edges_key(job->row.number, BEL_EDGES_THEN, index, 0);
+    struct bel_then_row row = {
+        .on = then->on, .id = then->graph->id, .text = bel__blob_put(&engine->rows, then->text, 0)};
+    struct bel_view value = {bytes, bel__then_row_write(&row, bytes)};
+    bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
+    if (job->row.parent == 0) reserve_ids(engine, job, then->graph);
+}
+
+int bel__then_write(struct bel_engine *engine, struct bel_job_found *job,
+                    const struct bel_job_then *then, uint32_t index)
+{
     int err = bel__rows_reserve(
         &engine->rows, 2 * (size_t)BEL_JOB_THEN_MAX + 4 + bel__blob_rows(then->text.bytes),
         then->text.bytes + (size_t)BEL_JOB_THEN_MAX * (BEL_ID_BYTES + BEL_WORK_ROW_BYTES_MAX) +
             BEL_THEN_ROW_BYTES_MAX + BEL_JOB_ROW_BYTES_MAX,
         BEL_STORE_ADD);
     if (err) return err;
-    struct bel_then_row row = {
-        .on = then->on, .id = then->graph->id, .text = bel__blob_put(&engine->rows, then->text, 0)};
-    struct bel_view value = {bytes, bel__then_row_write(&row, bytes)};
-    bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
-    if (job->row.parent == 0) reserve_ids(engine, job, then->graph);
+    bel__then_put(engine, job, then, index);
     bel__job_put(engine, job);
     return 0;
 }

@@ -25,6 +25,11 @@ BEL_CHECKED int bel__id_look(struct bel_engine *engine, struct bel_view id, enum
 BEL_CHECKED int bel__then_look(struct bel_engine *engine, const struct bel_job_graph *graph,
                                const uint64_t chains[2], struct bel_view *out);
 
+/* Writes job number `index` of `then`. Reserves the ids in it for the chain, unless they are
+ * reserved already. Does not write the row of the job. */
+void bel__then_put(struct bel_engine *engine, struct bel_job_found *job,
+                   const struct bel_job_then *then, uint32_t index);
+
 /* Reserves rows and writes job number `index` of `then`. Reserves the ids in it for the chain,
  * unless they are reserved already. */
 BEL_CHECKED int bel__then_write(struct bel_engine *engine, struct bel_job_found *job,

@@ -15,6 +15,7 @@
  */
 #include "engine/jobs/work.h"
 
+#include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/state.h"
 #include "engine/jobs/task.h"
 #include "engine/jobs/then.h"
@@ -333,6 +334,50 @@ static int adopt_all(struct work *work)
     return err == BEL_ENOTFOUND ? walk_tasks(work) : err;
 }
 
+/* --- REPORT and END_MADE --- */
+
+/* Tells the plan of a job that the job has ended. */
+static int report(struct work *work)
+{
+    struct bel_job_found job;
+    int err = bel__recurring_report(work->engine, &work->row);
+    if (err) return err;
+    err = bel__job_load(work->engine, work->job, &job);
+    if (err) return err;
+    job.row.is_reported = true;
+    bel__job_put(work->engine, &job);
+    work->position++;
+    return 0;
+}
+
+/* Ends the jobs of a plan, which are those after it, then the plan. The position is the number of
+ * the last job that was looked at. */
+static int end_made(struct work *work)
+{
+    struct bel_engine *engine = work->engine;
+    uint64_t first = (work->position > work->job ? work->position : work->job) + 1;
+    struct bel_key from = bel__job_key(first);
+    struct bel_store_cursor cursor;
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        struct bel_job_found made = {.key = cursor.key};
+        if (place.table != BEL_TABLE_JOBS || place.lane != BEL_JOB_LANE_LIVE) break;
+        if (!spend(engine, BEL_UNITS_TIMER)) return STOPPED;
+        err = bel__job_row_read(cursor.value, &made.row);
+        if (err == 0) err = reserve_step(engine);
+        if (err) return err;
+        bool is_its = made.row.plan == work->job && made.row.phase == BEL_JOB_PHASE_LIVE;
+        if (is_its) err = bel__job_begin_end(engine, &made, BEL_JOB_CANCELLED, work->row.reason);
+        if (err) return err;
+        work->position = place.sequence;
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    struct bel_job_found plan = {.key = bel__job_key(work->job), .row = work->row};
+    err = bel__recurring_end(engine, &plan);
+    return err ? err : reserve_step(engine);
+}
+
 /* --- rows of JOB_WORK --- */
 
 /* Writes how far a work is: deletes its row if it is finished. The rows are reserved: by the last
@@ -365,7 +410,8 @@ static int save(struct work *work, bool is_finished)
 /* Returns whether a work has lost its sense: the job is being cancelled or removed. */
 static bool is_done_with(const struct work *work)
 {
-    if (work->kind == BEL_WORK_ADOPT) return false;
+    if (work->kind == BEL_WORK_ADOPT || work->kind == BEL_WORK_END_MADE) return false;
+    if (work->kind == BEL_WORK_REPORT) return work->row.phase == BEL_JOB_PHASE_REMOVING;
     if (work->kind == BEL_WORK_END) return work->row.phase != BEL_JOB_PHASE_ENDING;
     return work->row.phase != BEL_JOB_PHASE_LIVE;
 }
@@ -378,6 +424,10 @@ static int walk_on(struct work *work)
         return walk_tasks(work);
     case BEL_WORK_ADOPT:
         return adopt_all(work);
+    case BEL_WORK_REPORT:
+        return report(work);
+    case BEL_WORK_END_MADE:
+        return end_made(work);
     default:
         return walk_edges(work);
     }

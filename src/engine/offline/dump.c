@@ -254,8 +254,8 @@ static void put_topic(struct line *line, const struct bel_topic_state *topic)
 
 static void put_job(struct line *line, struct bel_view value)
 {
-    static const char *const phases[] = {"submitting", "live",     "ending",
-                                         "ended",      "removing", "replacing"};
+    static const char *const phases[] = {"submitting", "live",      "ending", "ended",
+                                         "removing",   "replacing", "plan"};
     struct bel_job_row row;
     if (bel__job_row_read(value, &row) != 0) {
         put_damaged(line);

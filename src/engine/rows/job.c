@@ -24,6 +24,7 @@ enum {
     TAG_REASON,
     TAG_PARENT_ID,
     TAG_CLASH,
+    TAG_PLAN_ID,
     TASK_BITS = 24, /* of the sequence of a key: chunks of a task's list */
     FLAG_HANDLES = 1,
     FLAG_HANDLED = 2,
@@ -37,12 +38,13 @@ static_assert((int)BEL_STATES <= TAG_ID - TAG_COUNTS, "tags are distinct");
 
 /* The numbers of a job's row. The tag of a number is its index and 1. */
 static const size_t numbers[] = {
-    NUMBER(number),      NUMBER(phase),     NUMBER(state),        NUMBER(priority),
-    NUMBER(created),     NUMBER(is_paused), NUMBER(deadline),     NUMBER(pace_ms),
-    NUMBER(tasks),       NUMBER(edges),     NUMBER(topics),       NUMBER(paced_until),
-    NUMBER(replaces),    NUMBER(works),     NUMBER(result_bytes), NUMBER(unhandled),
-    NUMBER(cooldown_ms), NUMBER(thens),     NUMBER(reserved),     NUMBER(followed),
-    NUMBER(follow_at),   NUMBER(parent),    NUMBER(chain),
+    NUMBER(number),      NUMBER(phase),       NUMBER(state),        NUMBER(priority),
+    NUMBER(created),     NUMBER(is_paused),   NUMBER(deadline),     NUMBER(pace_ms),
+    NUMBER(tasks),       NUMBER(edges),       NUMBER(topics),       NUMBER(paced_until),
+    NUMBER(replaces),    NUMBER(works),       NUMBER(result_bytes), NUMBER(unhandled),
+    NUMBER(cooldown_ms), NUMBER(thens),       NUMBER(reserved),     NUMBER(followed),
+    NUMBER(follow_at),   NUMBER(parent),      NUMBER(chain),        NUMBER(plan),
+    NUMBER(nominal),     NUMBER(is_reported),
 };
 
 enum {
@@ -140,6 +142,7 @@ size_t bel__job_row_write(const struct bel_job_row *row, uint8_t out[BEL_JOB_ROW
     put_view(&writer, TAG_REASON, row->reason);
     put_view(&writer, TAG_PARENT_ID, row->parent_id);
     put_view(&writer, TAG_CLASH, row->clash);
+    put_view(&writer, TAG_PLAN_ID, row->plan_id);
     return (size_t)(writer.at - out);
 }
 
@@ -158,6 +161,8 @@ static void get_field(struct bel_row_reader *reader, uint64_t tag, struct bel_jo
         out->parent_id = bel__read_view(reader);
     } else if (tag == TAG_CLASH) {
         out->clash = bel__read_view(reader);
+    } else if (tag == TAG_PLAN_ID) {
+        out->plan_id = bel__read_view(reader);
     } else {
         reader->bad = true;
     }

@@ -46,6 +46,7 @@ enum bel_job_phase {
     BEL_JOB_PHASE_ENDED,
     BEL_JOB_PHASE_REMOVING,  /* its rows are being deleted: nobody sees it */
     BEL_JOB_PHASE_REPLACING, /* all its tasks are written, the job before it is being removed */
+    BEL_JOB_PHASE_PLAN,      /* a recurring job: makes jobs, has no tasks */
     BEL_JOB_PHASES,
 };
 
@@ -71,9 +72,12 @@ struct bel_job_row {
     uint64_t follow_at;          /* when they begin, engine ms; 0: not now */
     uint64_t parent;             /* number of the job that it follows; 0: none */
     uint64_t chain;              /* number of the first job of the chain, if it is in one */
+    uint64_t plan;               /* number of the recurring job that made it; 0: none */
+    uint64_t nominal;            /* if it was made: for which time, wall ms */
+    uint64_t is_reported;        /* if it was made: its occurrence has ended */
     uint64_t counts[BEL_STATES]; /* of tasks; those that are ready or leased count as scheduled */
     struct bel_view id, reason;
-    struct bel_view parent_id;
+    struct bel_view parent_id, plan_id;
     struct bel_view clash; /* the first job of `then` that could not be made */
 };
 
@@ -114,6 +118,8 @@ enum bel_work_kind {
     BEL_WORK_HANDLED,    /* a task is done: mark the failures that it has handled */
     BEL_WORK_DEPENDENTS, /* a task has ended: tell its dependents */
     BEL_WORK_ADOPT,      /* give the tasks their ids, when the job before it is removed */
+    BEL_WORK_REPORT,     /* the job has ended: tell the plan that made it */
+    BEL_WORK_END_MADE,   /* end the jobs that a recurring job has made, then itself */
     BEL_WORK_KINDS,
 };
 

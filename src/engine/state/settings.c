@@ -284,8 +284,8 @@ static int read_name(struct bel_row_reader *reader, struct bel_view *out)
     uint64_t version = bel__read_number(reader);
     if (!reader->bad && version > VERSION) return BEL_EUNSUPPORTED;
     *out = bel__read_view(reader);
-    if (reader->bad || version != VERSION || !bel_topic_is_valid(*out)) return BEL_ECORRUPT;
-    return 0;
+    if (reader->bad || version != VERSION) return BEL_ECORRUPT;
+    return bel_topic_is_valid(*out) || bel__topic_is_own(*out) ? 0 : BEL_ECORRUPT;
 }
 
 static int read_changes(struct bel_row_reader *reader, struct bel_settings *settings)

@@ -56,6 +56,7 @@ struct bel_topic_state *bel__topic_find(struct bel_topics *topics, struct bel_vi
 
 bool bel__topic_is_name(struct bel_topics *topics, struct bel_view name)
 {
+    if (bel__topic_is_own(name)) return false;
     return bel__topic_find(topics, name) != NULL || bel_topic_is_valid(name);
 }
 

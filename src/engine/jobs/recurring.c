@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A recurring job is a row in JOBS with its text, and a plan like that of a timer, in a topic of
+ * its own. The plan rings as all plans do: misfires, overlap, count and until are not done again
+ * here. Its occurrences are timers that no worker claims. The engine takes them instead:
+ *
+ *     occurrence ready ---> job <id>@<ms> submitted, occurrence leased for ever
+ *                                |
+ *                           the job ends ---> occurrence done: the next in the queue may begin
+ *
+ * So an occurrence is unfinished as long as its job is, which is what OVERLAP looks at. A job that
+ * exists already was made before a crash, if it names the plan.
+ */
+#include "engine/jobs/recurring.h"
+
+#include "engine/jobs/recurring_rows.h"
+#include "engine/jobs/state.h"
+#include "engine/jobs/submission.h"
+#include "engine/jobs/then.h"
+#include "engine/rows/blob.h"
+#include "engine/state/occurrence.h"
+#include "engine/state/ready.h"
+#include "engine/state/state.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    RETRY_MS = 1000,
+};
+
+/* The lease of an occurrence: as good as without end. */
+#define LEASE_MS (UINT64_C(1000) * 365 * 24 * 3600 * 1000)
+
+static int lease(struct bel_engine *engine, const struct bel_found *found)
+{
+    struct bel_lease_terms terms = {.lease_ms = LEASE_MS, .due = {bel__timer_due(engine, found)}};
+    struct bel_lease *made;
+    int err = bel__rows_reserve(&engine->rows, 1, BEL_RECORD_BYTES_MAX, BEL_STORE_END);
+    return err ? err : bel__lease_make(engine, found, &terms, &made);
+}
+
+/* Begins to submit the job of an occurrence. */
+static int begin(struct bel_engine *engine, const struct bel_found *found,
+                 const struct bel_job_found *plan)
+{
+    struct bel_follower job = {.plan = plan->row.number,
+                               .plan_id = plan->row.id,
+                               .nominal = {(int64_t)found->record.nominal},
+                               .id = plan->row.id};
+    struct bel_then_row text;
+    int err = bel__then_load(engine, plan->row.number, 0, &text);
+    if (err == 0) {
+        err = bel__blob_get(engine->store, &text.text, bel__answer_arena(engine), &job.text);
+    }
+    if (err == 0) err = bel__submission_create_follower(engine, &job, &engine->jobs->occurrence);
+    if (err == 0) engine->jobs->occurrence_key = found->key;
+    return err;
+}
+
+/* Goes on with an occurrence that is ready. Sets `*out_more` if the turn may look at the next. */
+static int take(struct bel_engine *engine, struct bel_found *found, bool *out_more)
+{
+    struct bel_jobs *jobs = engine->jobs;
+    struct bel_job_found plan, job;
+    struct bel_reply reply = {0};
+    *out_more = true;
+    int err = bel__job_find_any(engine, bel__occurrence_plan(found->record.id), &plan);
+    if (err == BEL_ENOTFOUND) return bel__occurrence_finish(engine, found);
+    if (err) return err;
+    if (jobs->occurrence == NULL) {
+        err = bel__job_find_any(engine, found->record.id, &job);
+        bool is_hidden = err == 0 && bel__job_is_hidden(&engine->job_marks, job.row.number);
+        if (err == 0 && !is_hidden && job.row.plan != plan.row.number) {
+            return bel__occurrence_finish(engine, found);
+        }
+        if (err == 0 && !is_hidden) {
+            bool is_ended = job.row.phase == BEL_JOB_PHASE_ENDED;
+            return is_ended ? bel__occurrence_finish(engine, found) : lease(engine, found);
+        }
+        if (err != 0 && err != BEL_ENOTFOUND) return err;
+        err = begin(engine, found, &plan);
+        if (err) return err;
+    }
+    err = bel__submission_step(engine, jobs->occurrence, &reply);
+    if (err == BEL_SUBMISSION_MORE || err == BEL_EBUSY) {
+        *out_more = false;
+        return 0;
+    }
+    bel__submission_destroy(engine, jobs->occurrence);
+    jobs->occurrence = NULL;
+    if (err == 0 || err == BEL_EIO || err == BEL_ECORRUPT || err == BEL_ENOMEM) return err;
+    return err == BEL_EFULL ? err : bel__occurrence_finish(engine, found);
+}
+
+int bel__recurring_turn(struct bel_engine *engine)
+{
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, BEL_RECURRING_TOPIC);
+    struct bel_jobs *jobs = engine->jobs;
+    struct bel_pick pick;
+    bool has_more = topic != NULL && jobs->retry <= engine->now.engine;
+    int err = 0;
+    while (has_more && err == 0 && jobs->left > 0) {
+        struct bel_found found;
+        uint64_t shares = topic->numbers[BEL_NUMBER_SHARES];
+        struct bel_key key = jobs->occurrence_key;
+        if (jobs->occurrence == NULL) {
+            if (!bel__picker_pick(&topic->picker, 0, shares, &pick)) break;
+            key = bel__ready_key(topic, &pick.ready);
+        }
+        err = bel__timer_load_leased(engine, &key, NULL, &found);
+        if (err == BEL_ENOTFOUND && jobs->occurrence != NULL) { /* was cancelled */
+            bel__submission_destroy(engine, jobs->occurrence);
+            jobs->occurrence = NULL;
+            err = 0;
+            continue;
+        }
+        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        err = take(engine, &found, &has_more);
+    }
+    jobs->has_occurrences = topic != NULL && bel__picker_count(&topic->picker) > 0;
+    if (err == BEL_ENOMEM || err == BEL_EFULL) {
+        jobs->retry = engine->now.engine + RETRY_MS;
+        return 0;
+    }
+    return err == BEL_EBUSY ? 0 : err;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_JOBS_RECURRING_ROWS_H
+#define BEL_ENGINE_JOBS_RECURRING_ROWS_H
+
+/*
+ * recurring_rows - a recurring job in the store: its row and text, its plan, its occurrences.
+ */
+
+#include "belfry/backend.h"
+#include "engine/jobs/job.h"
+#include "engine/state/timer.h"
+#include "jobs/graph.h"
+
+/* The topic of the plans of recurring jobs, a name that no user can give. */
+#define BEL_RECURRING_TOPIC BEL_VIEW("@jobs")
+
+/* Reserves rows and writes a recurring job. Returns 0, or an error with its text in the reply. */
+BEL_CHECKED int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
+                                     uint64_t number, struct bel_view text,
+                                     struct bel_reply *reply);
+
+/* Finds the plan of a recurring job. Returns 0, BEL_ENOTFOUND if it has no more times, or an error
+ * of the lookup. */
+BEL_CHECKED int bel__recurring_plan(struct bel_engine *engine, const struct bel_job_found *job,
+                                    struct bel_found *out);
+
+/* Reserves rows and ends the occurrence that a job was made for, so that the plan can go on. */
+BEL_CHECKED int bel__recurring_report(struct bel_engine *engine, const struct bel_job_row *row);
+
+/* Reserves rows and ends an occurrence. */
+BEL_CHECKED int bel__occurrence_finish(struct bel_engine *engine, struct bel_found *found);
+
+/* Reserves rows and ends a plan, and its occurrences that have not begun. */
+BEL_CHECKED int bel__recurring_end(struct bel_engine *engine, const struct bel_job_found *job);
+
+#endif
