@@ -19,6 +19,7 @@ enum {
     TASKS_MAX = 14,
     STEPS = 120,
     CASES = 30,
+    DRAIN_MAX = 20000,
 };
 
 struct edge {
@@ -168,12 +169,31 @@ static void submit(int index)
     if (err == 0) *job = made;
 }
 
-/* Claims a task: all that it comes after has ended, and its job is not held. */
+/* Returns whether a topic has a task that can be delivered. */
+static bool has_ready(int topic)
+{
+    for (int i = 0; i < JOBS; i++) {
+        for (int k = 0; k < jobs[i].count && jobs[i].exists && !jobs[i].is_paused; k++) {
+            const struct task *task = &jobs[i].tasks[k];
+            if (task->topic == topic && task->state == BEL_READY) return true;
+        }
+    }
+    return false;
+}
+
+/* Claims a task: all that it comes after has ended, and its job is not held. An engine that has
+ * come to rest delivers one if there is one. */
 static void claim(void)
 {
-    const char *id = rig_claim(&rig, draw(2) == 0 ? "t0" : "t1");
+    int topic = (int)draw(2);
+    bool is_settled = draw(2) == 0;
     struct job *job;
-    if (id[0] == 0) return;
+    if (is_settled) rig_settle(&rig);
+    const char *id = rig_claim(&rig, topic == 0 ? "t0" : "t1");
+    if (id[0] == 0) {
+        CHECK(!is_settled || !has_ready(topic));
+        return;
+    }
     struct task *task = task_of(id, &job);
     CHECK_NOTE("%s is %s", id, bel_state_name(task->state));
     CHECK(task->state == BEL_READY && !job->is_paused);
@@ -302,6 +322,34 @@ static void step(void)
     }
 }
 
+static bool is_over(void)
+{
+    for (int i = 0; i < JOBS; i++) {
+        if (jobs[i].exists && state_of(&jobs[i]) <= BEL_JOB_PAUSED) return false;
+    }
+    return true;
+}
+
+/* Lets all jobs come to their end. */
+static void drain(void)
+{
+    for (int k = 0; k < JOBS; k++) {
+        if (jobs[k].exists) pause_job(k, false);
+    }
+    for (int i = 0; i < DRAIN_MAX && !is_over(); i++) {
+        if (i % 2 == 0) {
+            claim();
+        } else {
+            finish_task();
+        }
+        for (int k = 0; k < JOBS; k++) {
+            apply_all(&jobs[k]);
+        }
+    }
+    CHECK(is_over());
+    rig_settle(&rig);
+}
+
 static void run_case(uint64_t seed)
 {
     memset(jobs, 0, sizeof jobs);
@@ -324,11 +372,59 @@ static void run_case(uint64_t seed)
         }
         if (draw(4) == 0) rig_check(&rig);
     }
-    rig_settle(&rig);
+    drain();
+    for (int k = 0; k < JOBS; k++) {
+        compare(k);
+    }
     rig_finish(&rig);
 }
+
+#ifdef JOB_BUGS
+
+#    include "bugs.h"
+
+#    include <fcntl.h>
+#    include <sys/wait.h>
+#    include <unistd.h>
+
+enum bug planted_bug;
+
+/* Runs histories with a bug in a process of its own. Returns whether one of them failed. */
+static bool is_found(enum bug bug)
+{
+    pid_t child = fork();
+    int status = 0;
+    CHECK(child >= 0);
+    if (child == 0) {
+        int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        (void)dup2(quiet, STDERR_FILENO);
+        planted_bug = bug;
+        for (uint64_t seed = 1; seed <= CASES; seed++) {
+            run_case(seed);
+        }
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+int main(void)
+{
+    static const char *const names[] = {BUG_NAMES};
+    int missed = 0;
+    for (unsigned bug = BUG_NONE + 1; bug < BUGS; bug++) {
+        bool found = is_found((enum bug)bug);
+        printf("%s %s\n", found ? "found " : "MISSED", names[bug]);
+        missed += !found;
+    }
+    return missed > 0;
+}
+
+#else
 
 int main(int argc, char **argv)
 {
     return run_cases(argc, argv, CASES, run_case, "histories");
 }
+
+#endif
