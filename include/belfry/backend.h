@@ -246,7 +246,7 @@ struct bel_topic {
     uint64_t waited_ms_p50, waited_ms_p99;              /* from due to claim */
     uint64_t ran_ms_p50, ran_ms_p99;                    /* from claim to acknowledgement */
     const struct bel_work *work;         /* all of it, live; NULL: none, or no numbers of its own */
-    const struct bel_group_work *groups; /* a list; NULL: no timer of a group was claimed */
+    const struct bel_named_work *groups; /* a list; NULL: no timer of a group was claimed */
 };
 
 struct bel_agenda_step {

@@ -45,10 +45,11 @@ struct bel_work {
     struct bel_rate claims, dones;
 };
 
-/* The work of a group. An empty name: all groups of the topic without numbers of their own. */
-struct bel_group_work {
+/* The work of a group or of a resource. An empty name: all groups of the topic, or all resources,
+ * without numbers of their own. */
+struct bel_named_work {
     struct bel_work work;
-    const struct bel_group_work *next; /* of the same topic; or NULL */
+    const struct bel_named_work *next; /* of the same topic, or resource; or NULL */
     struct bel_view name;
 };
 
@@ -72,6 +73,7 @@ struct bel_engine_stats {
     uint64_t expired;                   /* timers that expired before they were claimed */
     struct bel_pressure_state pressure; /* now: as of the last sample */
     struct bel_work work;               /* of all topics */
+    const struct bel_named_work *resources; /* of the resources that timers name; a list */
 };
 
 #endif

@@ -453,6 +453,7 @@ static int recover(struct bel_engine *engine, const struct bel_engine_options *o
     if (err) return err;
     bel__topics_init(&engine->topics, secret, or_default(options->topics_max, BEL_TOPICS_MAX));
     bel__counts_init(&engine->rows.counts, secret);
+    bel__map_init(&engine->resource_work.map, secret);
     bel__job_marks_init(&engine->job_marks, secret);
     if (bel__store_is_late(engine->store)) bel__changes_init(&engine->rows.changes, secret);
     begin_batch(engine);
@@ -551,6 +552,7 @@ void bel_engine_close(struct bel_engine *engine)
     bel__leases_close(engine);
     bel__jobs_close(engine);
     bel__topics_finish(&engine->topics);
+    bel__work_finish(engine);
     bel__resources_close(engine);
     bel__counts_finish(&engine->rows.counts);
     bel__changes_finish(&engine->rows.changes);

@@ -459,5 +459,5 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
     if (metrics->engine != NULL) write_tree_check(&page, &metrics->tree_check, now);
     write_census(&page, metrics->census, now);
     if (page.err != 0 || metrics->engine == NULL) return page.err;
-    return bel__work_print(metrics->census, &metrics->engine->work, out);
+    return bel__work_print(metrics->census, metrics->engine, out);
 }

@@ -27,7 +27,7 @@ struct bel_topic_counts_topic {
     bool paused;
     bool has_work;
     struct bel_work work;                /* valid if has_work */
-    const struct bel_group_work *groups; /* live, as long as the backend */
+    const struct bel_named_work *groups; /* live, as long as the backend */
 };
 
 /* Creates a census without results. Returns 0 and sets `*out`, or BEL_ENOMEM. */

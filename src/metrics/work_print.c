@@ -158,8 +158,8 @@ static void list_topics(struct page *page, const struct bel_topic_counts *census
     row->work = others;
 }
 
-/* Prints the name of a group. Bytes that are not plain become %XX, so that no two are alike. */
-static void print_group(const struct bel_group_work *group, char out[GROUP_BYTES])
+/* Prints a name. Bytes that are not plain become %XX, so that no two are alike. */
+static void print_name(const struct bel_named_work *group, char out[GROUP_BYTES])
 {
     char *end = out;
     const unsigned char *name = group->name.data;
@@ -173,6 +173,14 @@ static void print_group(const struct bel_group_work *group, char out[GROUP_BYTES
     *end = 0;
 }
 
+static void add_spans(struct bel_spans *sum, const struct bel_spans *spans)
+{
+    for (unsigned i = 0; i < BEL_SPAN_BUCKETS; i++) {
+        sum->counts[i] += spans->counts[i];
+    }
+    sum->sum_ms += spans->sum_ms;
+}
+
 static void add(struct bel_work *sum, const struct bel_work *work)
 {
     sum->claimed += work->claimed;
@@ -180,6 +188,8 @@ static void add(struct bel_work *sum, const struct bel_work *work)
     sum->failed += work->failed;
     sum->lost += work->lost;
     sum->running += work->running;
+    add_spans(&sum->waited, &work->waited);
+    add_spans(&sum->ran, &work->ran);
 }
 
 static void list_groups(struct page *page, const struct bel_topic_counts *census)
@@ -190,7 +200,7 @@ static void list_groups(struct page *page, const struct bel_topic_counts *census
     struct bel_work others = {0};
     page->count = page->left_out = 0;
     for (size_t i = 0; i < count; i++) {
-        for (const struct bel_group_work *group = topics[i].groups; group != NULL;
+        for (const struct bel_named_work *group = topics[i].groups; group != NULL;
              group = group->next) {
             if (page->count == BEL_WORK_PRINT_GROUPS_MAX || group->name.bytes == 0) {
                 page->left_out++;
@@ -199,7 +209,7 @@ static void list_groups(struct page *page, const struct bel_topic_counts *census
             }
             char name[GROUP_BYTES];
             struct row *row = &page->rows[page->count++];
-            print_group(group, name);
+            print_name(group, name);
             (void)snprintf(row->labels, sizeof row->labels, "topic=\"%s\",group=\"%s\"",
                            topics[i].name, name);
             row->work = group->work;
@@ -210,6 +220,27 @@ static void list_groups(struct page *page, const struct bel_topic_counts *census
     row->work = others;
 }
 
+static void list_resources(struct page *page, const struct bel_named_work *resources)
+{
+    struct bel_work others = {0};
+    page->count = page->left_out = 0;
+    for (; resources != NULL; resources = resources->next) {
+        if (page->count == BEL_WORK_PRINT_GROUPS_MAX || resources->name.bytes == 0) {
+            page->left_out++;
+            add(&others, &resources->work);
+            continue;
+        }
+        char name[GROUP_BYTES];
+        struct row *row = &page->rows[page->count++];
+        print_name(resources, name);
+        (void)snprintf(row->labels, sizeof row->labels, "resource=\"%s\"", name);
+        row->work = resources->work;
+    }
+    struct row *row = &page->rows[page->count++];
+    (void)snprintf(row->labels, sizeof row->labels, "resource=\"" OTHER "\"");
+    row->work = others;
+}
+
 static void write_left_out(struct page *page, const char *name, const char *help)
 {
     write_head(page, name, "gauge", help);
@@ -217,9 +248,9 @@ static void write_left_out(struct page *page, const char *name, const char *help
 }
 
 static void print(struct page *page, const struct bel_topic_counts *census,
-                  const struct bel_work *total)
+                  const struct bel_engine_stats *stats)
 {
-    list_topics(page, census, total);
+    list_topics(page, census, &stats->work);
     write_numbers(page, "topic", numbers, sizeof numbers / sizeof numbers[0]);
     write_spans(page, "topic_waited_seconds", "Time from due to claim.",
                 offsetof(struct bel_work, waited));
@@ -229,16 +260,23 @@ static void print(struct page *page, const struct bel_topic_counts *census,
     list_groups(page, census);
     write_numbers(page, "group", numbers, sizeof numbers / sizeof numbers[0]);
     write_left_out(page, "group_work_left_out", "Groups whose work is summed as (other).");
+    list_resources(page, stats->resources);
+    write_numbers(page, "resource", numbers, sizeof numbers / sizeof numbers[0]);
+    write_spans(page, "resource_waited_seconds", "Time from due to claim.",
+                offsetof(struct bel_work, waited));
+    write_spans(page, "resource_ran_seconds", "Time from claim to acknowledgement.",
+                offsetof(struct bel_work, ran));
+    write_left_out(page, "resource_work_left_out", "Resources whose work is summed as (other).");
 }
 
-int bel__work_print(const struct bel_topic_counts *census, const struct bel_work *total,
+int bel__work_print(const struct bel_topic_counts *census, const struct bel_engine_stats *stats,
                     struct bel_buffer *out)
 {
     static_assert((int)BEL_WORK_PRINT_GROUPS_MAX <= (int)BEL_WORK_PRINT_TOPICS_MAX, "rows");
     struct page *page = calloc(1, sizeof *page); /* too large for a stack */
     if (page == NULL) return BEL_ENOMEM;
     page->out = out;
-    print(page, census, total);
+    print(page, census, stats);
     int err = page->err;
     free(page);
     return err;

@@ -3,11 +3,11 @@
 #define BEL_METRICS_WORK_PRINT_H
 
 /*
- * work_print - what workers do, per topic and group, as text for Prometheus.
+ * work_print - what workers do, per topic, group and resource, as text for Prometheus.
  *
  * The number of lines is limited: the first BEL_WORK_PRINT_TOPICS_MAX topics of the census and the
- * first BEL_WORK_PRINT_GROUPS_MAX groups have lines of their own. All others are summed as the
- * topic "(other)", which is no valid name of a topic, or as the group "(other)", and counted.
+ * first BEL_WORK_PRINT_GROUPS_MAX groups and resources have lines of their own. All others are
+ * summed as "(other)", which is no valid name of a topic or resource, and counted.
  */
 
 #include "belfry/stats.h"
@@ -19,8 +19,8 @@ enum {
     BEL_WORK_PRINT_GROUPS_MAX = 100,
 };
 
-/* Appends the text. `total` is the work of all topics. Returns 0, BEL_EFULL or BEL_ENOMEM. */
-BEL_CHECKED int bel__work_print(const struct bel_topic_counts *census, const struct bel_work *total,
-                                struct bel_buffer *out);
+/* Appends the text. Returns 0, BEL_EFULL or BEL_ENOMEM. */
+BEL_CHECKED int bel__work_print(const struct bel_topic_counts *census,
+                                const struct bel_engine_stats *stats, struct bel_buffer *out);
 
 #endif

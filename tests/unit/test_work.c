@@ -174,13 +174,36 @@ static void groups_have_their_own_numbers(void)
     const struct bel_topic *topic = look(&world, "mail");
     CHECK_EQ(topic->completed, 3);
     unsigned count = 0;
-    for (const struct bel_group_work *group = topic->groups; group != NULL; group = group->next) {
+    for (const struct bel_named_work *group = topic->groups; group != NULL; group = group->next) {
         CHECK(group->work.done == 1 && group->work.running == 0);
         CHECK(memcmp(group->name.data, "red", 3) == 0 || memcmp(group->name.data, "blue", 4) == 0);
         check_sums(&group->work);
         count++;
     }
     CHECK_EQ(count, 2);
+    bel_engine_close(world.engine);
+}
+
+static void resources_have_their_own_numbers(void)
+{
+    struct world world;
+    set_up(&world, NULL);
+    for (int i = 0; i < 2; i++) {
+        struct bel_command command = {.verb = BEL_VERB_SCHEDULE};
+        command.schedule.topic = view("mail");
+        command.schedule.resource = view(i == 0 ? "api" : "api/search");
+        CHECK(ask(&world, command).err == 0);
+    }
+    CHECK(bel_engine_stats(world.engine)->resources == NULL);
+    CHECK(claim(&world, "mail") && finish(&world, BEL_VERB_ACK));
+    CHECK(claim(&world, "mail"));
+    const struct bel_named_work *search = bel_engine_stats(world.engine)->resources;
+    CHECK(search != NULL && search->name.bytes == 10 && search->work.running == 1);
+    CHECK(search->next != NULL && search->next->next == NULL);
+    CHECK(search->next->name.bytes == 3 && search->next->work.done == 1);
+    CHECK(finish(&world, BEL_VERB_FAIL) && search->work.failed == 1);
+    check_sums(&search->work);
+    check_sums(&search->next->work);
     bel_engine_close(world.engine);
 }
 
@@ -197,7 +220,7 @@ static void groups_beyond_the_limit_are_one(void)
     const struct bel_topic *topic = look(&world, "mail");
     CHECK_EQ(topic->completed, MANY);
     uint64_t done = 0, others = 0;
-    for (const struct bel_group_work *g = topic->groups; g != NULL; g = g->next) {
+    for (const struct bel_named_work *g = topic->groups; g != NULL; g = g->next) {
         done += g->work.done;
         if (g->name.bytes == 0) others += g->work.done;
     }
@@ -241,6 +264,7 @@ int main(void)
     RUN(every_end_is_counted);
     RUN(waits_are_from_due_to_claim);
     RUN(groups_have_their_own_numbers);
+    RUN(resources_have_their_own_numbers);
     RUN(groups_beyond_the_limit_are_one);
     RUN(a_lease_from_before_runs_and_ends);
     RUN(a_rate_is_that_of_the_last_minute);

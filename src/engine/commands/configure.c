@@ -126,7 +126,7 @@ static void count_work(const struct bel_engine *engine, const struct bel_topic_s
     out->ran_ms_p50 = bel__spans_quantile(&work->ran, 500);
     out->ran_ms_p99 = bel__spans_quantile(&work->ran, 990);
     out->work = work;
-    out->groups = topic->work->groups;
+    out->groups = topic->work->groups.first;
 }
 
 static int print_settings(struct bel_engine *engine, const struct bel_topic_state *topic,

@@ -82,7 +82,7 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made,
     bel__resource_enter(engine, lease->resource, &lease->key, !lease->is_old);
     lease->topic->leased++;
     assert(lease->topic->leased == lease->topic->picker.leased);
-    bel__work_begin(engine, lease, record->group);
+    bel__work_begin(engine, lease, record);
     *out = lease;
     return 0;
 

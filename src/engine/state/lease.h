@@ -30,12 +30,13 @@ struct bel_lease {
     uint64_t end, lease_ms, due;
     uint64_t job; /* number of the task's job, or 0 */
     uint8_t secret[BEL_TOKEN_SECRET_BYTES];
-    uint64_t start;            /* of the claim, in open time */
-    struct bel_work *group;    /* the work of the timer's group; or NULL */
-    uint8_t end_kind;          /* enum bel_work_end: how the lease is about to end */
-    bool is_counted;           /* by the work of its topic */
-    bool is_bare;              /* the timer is bare: bel__record_is_bare() */
-    bool is_old;               /* was loaded when the engine was opened */
+    uint64_t start;                 /* of the claim, in open time */
+    struct bel_work *group;         /* the work of the timer's group; or NULL */
+    struct bel_work *resource_work; /* of its resource; or NULL */
+    uint8_t end_kind;               /* enum bel_work_end: how the lease is about to end */
+    bool is_counted;                /* by the work of its topic */
+    bool is_bare;                   /* the timer is bare: bel__record_is_bare() */
+    bool is_old;                    /* was loaded when the engine was opened */
     enum bel_lease_end ending; /* how the lease ends, for the resource; set before it is dropped */
 };
 

@@ -36,6 +36,7 @@
 #include "engine/state/topic.h"
 #include "engine/state/wait.h"
 #include "engine/state/wakes.h"
+#include "engine/state/work.h"
 #include "store/store.h"
 
 struct bel_jobs;
@@ -78,7 +79,8 @@ struct bel_engine {
     struct bel_jobs *jobs; /* of engine/jobs */
     struct bel_engine_stats stats;
     struct bel_depth_scan depth_scan;
-    uint32_t work_topics, work_groups; /* that have numbers of their own */
+    uint32_t work_topics, work_groups, work_resources; /* that have numbers of their own */
+    struct bel_work_names resource_work;
 
     /* Requests, in the order of their stages. */
     struct bel_request_list submitted;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Up to three sets of numbers count one lease: of the engine, of its topic, of its group. They are
- * made with the first claim; without memory for them, the larger set alone counts. They are never
+ * Up to four sets of numbers count one lease: of the engine, its topic, its group and its resource.
+ * They are made with the first claim; without memory for them, the others count. They are never
  * moved or freed while the engine is open, because replies point to them.
  */
 #include "engine/state/work.h"
@@ -15,23 +15,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_group(struct bel_group_work *group)
+static void free_named(struct bel_named_work *named)
 {
-    if (group == NULL) return;
-    bel__memory_shrink(sizeof *group + group->name.bytes);
-    free(group);
+    if (named == NULL) return;
+    bel__memory_shrink(sizeof *named + named->name.bytes);
+    free(named);
+}
+
+static void free_names(struct bel_work_names *names)
+{
+    for (uint32_t i = bel__map_count(&names->map); i-- > 0;) {
+        free_named((struct bel_named_work *)(uintptr_t)bel__map_at(&names->map, i)->value);
+    }
+    free_named(names->others);
+    bel__map_finish(&names->map);
 }
 
 void bel__work_free(struct bel_topic_work *work)
 {
     if (work == NULL) return;
-    for (uint32_t i = bel__map_count(&work->by_name); i-- > 0;) {
-        free_group((struct bel_group_work *)(uintptr_t)bel__map_at(&work->by_name, i)->value);
-    }
-    free_group(work->others);
-    bel__map_finish(&work->by_name);
+    free_names(&work->groups);
     bel__memory_shrink(sizeof *work);
     free(work);
+}
+
+void bel__work_finish(struct bel_engine *engine)
+{
+    free_names(&engine->resource_work);
+    engine->stats.resources = NULL;
 }
 
 static struct bel_topic_work *topic_work(struct bel_engine *engine, struct bel_topic_state *topic)
@@ -40,44 +51,54 @@ static struct bel_topic_work *topic_work(struct bel_engine *engine, struct bel_t
     topic->work = calloc(1, sizeof *topic->work);
     if (topic->work == NULL) return NULL;
     bel__memory_grow(sizeof *topic->work);
-    bel__map_init(&topic->work->by_name, engine->topics.by_name.secret);
+    bel__map_init(&topic->work->groups.map, engine->topics.by_name.secret);
     engine->work_topics++;
     return topic->work;
 }
 
-/* Makes the numbers of a group; NULL without memory. */
-static struct bel_group_work *make_group(struct bel_topic_work *work, struct bel_view name)
+/* Makes the numbers of a name, not in the map or the list yet; NULL without memory. */
+static struct bel_named_work *make_named(struct bel_view name)
 {
-    struct bel_group_work *group = calloc(1, sizeof *group + name.bytes);
-    if (group == NULL) return NULL;
-    bel__memory_grow(sizeof *group + name.bytes);
-    char *copy = (char *)(group + 1);
+    struct bel_named_work *named = calloc(1, sizeof *named + name.bytes);
+    if (named == NULL) return NULL;
+    bel__memory_grow(sizeof *named + name.bytes);
+    char *copy = (char *)(named + 1);
     if (name.bytes > 0) memcpy(copy, name.data, name.bytes);
-    group->name = (struct bel_view){copy, name.bytes};
-    group->next = work->groups;
-    return group;
+    named->name = (struct bel_view){copy, name.bytes};
+    return named;
 }
 
-static struct bel_work *group_work(struct bel_engine *engine, struct bel_topic_work *work,
-                                   struct bel_view name)
+/* Returns the numbers of a name, or those of all others if `*count` has reached `max`; NULL without
+ * memory. */
+static struct bel_work *work_of(struct bel_work_names *names, struct bel_view name, uint32_t *count,
+                                uint32_t max)
 {
-    const uint64_t *known = bel__map_find(&work->by_name, name.data, name.bytes);
-    if (known != NULL) return &((struct bel_group_work *)(uintptr_t)*known)->work;
-    bool has_room = engine->work_groups < BEL_WORK_GROUPS_MAX;
-    if (!has_room && work->others != NULL) return &work->others->work;
-    struct bel_group_work *group = make_group(work, has_room ? name : (struct bel_view){0});
-    if (group == NULL) return NULL;
+    const uint64_t *known = bel__map_find(&names->map, name.data, name.bytes);
+    if (known != NULL) return &((struct bel_named_work *)(uintptr_t)*known)->work;
+    bool has_room = *count < max;
+    if (!has_room && names->others != NULL) return &names->others->work;
+    struct bel_named_work *named = make_named(has_room ? name : (struct bel_view){0});
+    if (named == NULL) return NULL;
     if (has_room) {
-        if (bel__map_put(&work->by_name, group->name.data, name.bytes, (uintptr_t)group) != 0) {
-            free_group(group);
+        if (bel__map_put(&names->map, named->name.data, name.bytes, (uintptr_t)named) != 0) {
+            free_named(named);
             return NULL;
         }
-        engine->work_groups++;
+        ++*count;
     } else {
-        work->others = group;
+        names->others = named;
     }
-    work->groups = group;
-    return &group->work;
+    named->next = names->first;
+    names->first = named;
+    return &named->work;
+}
+
+static struct bel_work *resource_work(struct bel_engine *engine, struct bel_view name)
+{
+    struct bel_work_names *names = &engine->resource_work;
+    struct bel_work *work = work_of(names, name, &engine->work_resources, BEL_WORK_RESOURCES_MAX);
+    engine->stats.resources = names->first;
+    return work;
 }
 
 static void note_span(struct bel_spans *spans, uint64_t ms)
@@ -108,16 +129,24 @@ static void begin(struct bel_work *work, const struct bel_lease *lease, uint64_t
     note_rate(&work->claims, minute);
 }
 
-void bel__work_begin(struct bel_engine *engine, struct bel_lease *lease, struct bel_view group)
+void bel__work_begin(struct bel_engine *engine, struct bel_lease *lease,
+                     const struct bel_record *record)
 {
     uint64_t wall = (uint64_t)engine->now.wall, minute = engine->now.engine / MS_PER_MINUTE;
     uint64_t waited_ms = wall > lease->due ? wall - lease->due : 0;
     struct bel_topic_work *topic = topic_work(engine, lease->topic);
     begin(&engine->stats.work, lease, waited_ms, minute);
+    if (record->resource.bytes > 0) {
+        lease->resource_work = resource_work(engine, record->resource);
+        if (lease->resource_work != NULL) begin(lease->resource_work, lease, waited_ms, minute);
+    }
     if (topic == NULL) return;
     lease->is_counted = true;
     begin(&topic->all, lease, waited_ms, minute);
-    if (group.bytes > 0) lease->group = group_work(engine, topic, group);
+    if (record->group.bytes > 0) {
+        lease->group =
+            work_of(&topic->groups, record->group, &engine->work_groups, BEL_WORK_GROUPS_MAX);
+    }
     if (lease->group != NULL) begin(lease->group, lease, waited_ms, minute);
 }
 
@@ -152,6 +181,7 @@ void bel__work_end(struct bel_engine *engine, const struct bel_lease *lease)
     uint64_t minute = engine->now.engine / MS_PER_MINUTE;
     uint64_t now = engine->now.open, ran_ms = now > lease->start ? now - lease->start : 0;
     end(&engine->stats.work, lease, ran_ms, minute);
+    if (lease->resource_work != NULL) end(lease->resource_work, lease, ran_ms, minute);
     if (!lease->is_counted) return;
     end(&lease->topic->work->all, lease, ran_ms, minute);
     if (lease->group != NULL) end(lease->group, lease, ran_ms, minute);

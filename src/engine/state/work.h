@@ -3,16 +3,17 @@
 #define BEL_ENGINE_STATE_WORK_H
 
 /*
- * work - counts what workers do with timers, for the engine, each topic and each group: claims and
- * how they end, how long timers waited, how long handlers ran.
+ * work - counts what workers do with timers, for the engine, each topic, each group and each
+ * resource: claims and how they end, how long timers waited, how long handlers ran.
  *
  *     claim    begin: running + 1, claimed + 1, waited
  *     ACK ...  lease->end_kind says how the lease ends; end: running - 1, done + 1, ran
  *
  * Numbers are in memory only, and begin at 0 when an engine is opened. At most BEL_WORK_TOPICS_MAX
- * topics and BEL_WORK_GROUPS_MAX groups, in the order of their first claims, have numbers of their
- * own. Other topics count only for the engine, and other groups for the nameless group of their
- * topic.
+ * topics, BEL_WORK_GROUPS_MAX groups and BEL_WORK_RESOURCES_MAX resources, in the order of their
+ * first claims, have numbers of their own. Other topics count only for the engine, other groups for
+ * the nameless group of their topic, and other resources for the nameless one. A resource counts
+ * the timers that name it, not those of resources below it.
  */
 
 #include "belfry/stats.h"
@@ -23,10 +24,12 @@
 
 struct bel_engine;
 struct bel_lease;
+struct bel_record;
 
 enum {
     BEL_WORK_TOPICS_MAX = 10000,
     BEL_WORK_GROUPS_MAX = 10000,
+    BEL_WORK_RESOURCES_MAX = 1000,
 };
 
 /* How a lease ends. */
@@ -38,16 +41,23 @@ enum bel_work_end {
     BEL_WORK_LOST,
 };
 
+/* The work of things with names. */
+struct bel_work_names {
+    struct bel_map map;                    /* name -> struct bel_named_work */
+    struct bel_named_work *first, *others; /* the list of all; the one without a name, or NULL */
+};
+
 struct bel_topic_work {
     struct bel_work all;
-    struct bel_map by_name; /* group -> struct bel_group_work, or 0 */
-    struct bel_group_work *groups, *others;
+    struct bel_work_names groups;
 };
 
 void bel__work_free(struct bel_topic_work *work);
+void bel__work_finish(struct bel_engine *engine);
 
 /* A lease begins: a claim, or a lease that was loaded. */
-void bel__work_begin(struct bel_engine *engine, struct bel_lease *lease, struct bel_view group);
+void bel__work_begin(struct bel_engine *engine, struct bel_lease *lease,
+                     const struct bel_record *record);
 
 /* A lease ends, as lease->end_kind says. */
 void bel__work_end(struct bel_engine *engine, const struct bel_lease *lease);
