@@ -59,8 +59,8 @@ static const struct {
       "purge", "job"}},
     {"Working", {"work", "claim", "ack", "fail", "release", "extend"}},
     {"Topics and resources", {"topics", "configure", "pause", "resume", "limit"}},
-    {"Moving data", {"export", "import", "backup"}},
-    {"Servers", {"serve", "doctor", "ping", "info", "clock", "top", "bench"}},
+    {"Servers and their data",
+     {"serve", "doctor", "backup", "export", "import", "ping", "info", "clock", "top", "bench"}},
     {"The program", {"help", "completion", "version"}},
 };
 

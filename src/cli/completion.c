@@ -19,6 +19,9 @@
 #define TOPICS_COMMAND     "belfry topics --timeout 1s 2>/dev/null | cut -f 1"
 #define IDS_COMMAND(topic) "belfry list " topic " --count 1000 --timeout 1s 2>/dev/null | cut -f 1"
 
+#define JOB_WORDS    "submit get watch list cancel pause resume"
+#define JOBS_COMMAND "belfry job list --count 1000 --timeout 1s 2>/dev/null | cut -f 1"
+
 static const char usage[] =
     "usage: belfry completion bash|zsh|fish\n"
     "\n"
@@ -198,6 +201,7 @@ enum takes {
     TAKES_PATH,
     TAKES_VERB,
     TAKES_SHELL,
+    TAKES_JOB,
 };
 
 static const struct verb {
@@ -206,7 +210,7 @@ static const struct verb {
     bool connects; /* connects to a server, so has the options of connect.h */
     enum takes takes;
 } known[] = {
-    {"work", work, true, TAKES_TOPIC},        {"job", job, true, TAKES_PATH},
+    {"work", work, true, TAKES_TOPIC},        {"job", job, true, TAKES_JOB},
     {"bench", bench, true, TAKES_ANY},        {"ping", ping, true, TAKES_ANY},
     {"info", none, true, TAKES_ANY},          {"next", next, false, TAKES_ANY},
     {"version", only_json, false, TAKES_ANY}, {"doctor", only_json, false, TAKES_PATH},
@@ -387,12 +391,23 @@ static void bash_options(const char *name, const char *help)
                                         [TAKES_IDS] = "; takes=ids",
                                         [TAKES_PATH] = "; takes=path",
                                         [TAKES_VERB] = "; words=$verbs",
-                                        [TAKES_SHELL] = "; words='bash zsh fish'"};
+                                        [TAKES_SHELL] = "; words='bash zsh fish'",
+                                        [TAKES_JOB] = "; takes=job"};
     (void)help;
     printf("    %s) words='", name);
     each_choice(name, bash_option);
     printf("'%s ;;\n", takes[takes_of(name)]);
 }
+
+/* What follows belfry job: a subcommand, then a file or the id of a job. */
+static const char bash_job[] =
+    "        if [ \"$takes\" = job ] && [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+    "            [[ $current == -* ]] || words='" JOB_WORDS "'\n"
+    "        elif [ \"$takes\" = job ] && [ \"${COMP_WORDS[2]}\" = submit ]; then\n"
+    "            takes=path\n"
+    "        elif [ \"$takes\" = job ] && [[ $current != -* ]]; then\n"
+    "            words=$(" JOBS_COMMAND ")\n"
+    "        fi\n";
 
 static void print_bash(const struct cli_verb *verbs, const struct cli_verb *others)
 {
@@ -416,8 +431,8 @@ static void print_bash(const struct cli_verb *verbs, const struct cli_verb *othe
            "    if [ -z \"$words\" ]; then\n"
            "        case $verb in\n");
     each_verb(verbs, others, bash_options);
+    printf("        esac\n%s", bash_job);
     printf(
-        "        esac\n"
         "        if [ \"$takes\" = ids ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n"
         "            [[ $current == -* ]] || words=$(" IDS_COMMAND(
             "\"${COMP_WORDS[2]}\"") ")\n"
@@ -463,6 +478,8 @@ static void zsh_option(const char *verb, const struct choice *choice)
     printf("'");
 }
 
+static const char zsh_job[] = "1:subcommand:(" JOB_WORDS ")' '*:file:_files";
+
 static void zsh_options(const char *name, const char *help)
 {
     static const char *const takes[] = {[TAKES_ANY] = "*:argument: ",
@@ -470,7 +487,8 @@ static void zsh_options(const char *name, const char *help)
                                         [TAKES_IDS] = "1:topic:_belfry_topics' '*:id:_belfry_ids",
                                         [TAKES_PATH] = "*:path:_files",
                                         [TAKES_VERB] = "*:verb:_belfry_verbs",
-                                        [TAKES_SHELL] = "*:shell:(bash zsh fish)"};
+                                        [TAKES_SHELL] = "*:shell:(bash zsh fish)",
+                                        [TAKES_JOB] = zsh_job};
     (void)help;
     printf("    %s)\n        _arguments '%s'", name, takes[takes_of(name)]);
     each_choice(name, zsh_option);
@@ -548,6 +566,15 @@ static void fish_verb(const char *name, const char *help)
                name, count, TOPICS_COMMAND);
         printf("complete -c belfry -n '__fish_seen_subcommand_from %s; and %s -ge 3' -a '(%s)'\n",
                name, count, IDS_COMMAND("(commandline -opc)[3]"));
+        return;
+    }
+    if (takes == TAKES_JOB) {
+        const char *count = "test (count (commandline -opc))";
+        printf("complete -c belfry -n '__fish_seen_subcommand_from %s; and %s -lt 3' -a '%s'\n",
+               name, count, JOB_WORDS);
+        printf("complete -c belfry -n '__fish_seen_subcommand_from %s; and %s -ge 3' -F "
+               "-a '(%s)'\n",
+               name, count, JOBS_COMMAND);
         return;
     }
     printf("complete -c belfry -n '__fish_seen_subcommand_from %s' %s\n", name,

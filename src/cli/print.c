@@ -201,6 +201,31 @@ static bool is_headers_of(const struct bel_value *name, const struct bel_value *
     return field != NULL && field->type == BEL_FIELD_HEADERS;
 }
 
+/* Returns the name of the second of each two values in a list that JSON shows as objects with a
+ * task: "on" for `after`, "result" for `results`; NULL for other lists. */
+static const char *second_of(const struct bel_value *name, const struct bel_value *value)
+{
+    if (!is_list(value) || value->count % 2 != 0) return NULL;
+    const struct bel_field *after = bel__field_find(BEL_SHOWN_TASK, name->text);
+    if (after != NULL && after->type == BEL_FIELD_AFTERS) return "on";
+    const struct bel_field *results = bel__field_find(BEL_SHOWN_DELIVERY, name->text);
+    return results != NULL && results->type == BEL_FIELD_RESULTS ? "result" : NULL;
+}
+
+static void print_couples(const struct bel_value *list, const char *second)
+{
+    const struct bel_value name = {.type = BEL_VALUE_TEXT, .text = {second, strlen(second)}};
+    (void)putchar('[');
+    for (size_t i = 0; i < list->count; i += 2) {
+        printf("%s{\"task\": ", i > 0 ? ", " : "");
+        print_scalar(&list->items[i], false);
+        printf(", ");
+        print_scalar(&list->items[i + 1], print_name(&name, &list->items[i + 1]));
+        (void)putchar('}');
+    }
+    (void)putchar(']');
+}
+
 void bel__cli_print_value(const struct bel_value *value)
 {
     struct frame stack[DEPTH_MAX] = {{.items = value, .count = 1}};
@@ -214,10 +239,12 @@ void bel__cli_print_value(const struct bel_value *value)
             continue;
         }
         bool is_bytes = false, is_headers = false;
+        const char *second = NULL;
         if (top->next > 0) printf(", ");
         if (top->is_map) {
             const struct bel_value *name = &top->items[top->next++];
             is_headers = is_headers_of(name, &top->items[top->next]);
+            second = second_of(name, &top->items[top->next]);
             is_bytes = print_name(name, &top->items[top->next]);
         }
         const struct bel_value *item = &top->items[top->next++];
@@ -227,6 +254,10 @@ void bel__cli_print_value(const struct bel_value *value)
         }
         if (is_headers && item->count % 2 == 0) {
             print_headers(item);
+            continue;
+        }
+        if (second != NULL) {
+            print_couples(item, second);
             continue;
         }
         bool is_map = item->count % 2 == 0 && item->type == BEL_VALUE_MAP;
@@ -245,6 +276,7 @@ void bel__cli_print_places(enum bel_shown_kind kind, const struct bel_value *lis
         const struct bel_field *field = &shown->fields[i];
         bool is_nil = list->items[i].type == BEL_VALUE_NIL;
         if (is_nil && field->empty == BEL_EMPTY_ABSENT) continue;
+        if (field->type == BEL_FIELD_RESULTS && list->items[i].count == 0) continue;
         items[count++] = (struct bel_value){.type = BEL_VALUE_TEXT, .text = field->name};
         items[count++] = list->items[i];
     }

@@ -486,6 +486,7 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     engine->backend = (struct bel_backend){submit, withdraw, turn};
     engine->zones = options->zones;
     engine->payload_bytes_max = or_default(options->payload_bytes_max, BEL_PAYLOAD_BYTES_DEFAULT);
+    engine->job_bytes_max = options->job_bytes_max;
     engine->ready_max = or_default(options->ready_max, READY_MAX_DEFAULT);
     engine->bulk_changes_max = BULK_CHANGES_MAX;
     engine->store = engine->rows.store = store;

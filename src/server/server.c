@@ -310,6 +310,7 @@ static int open_engine(struct server *server)
         .folder = config->store == BEL_CONFIG_MEMORY ? NULL : config->data,
         .zones = server->zones,
         .payload_bytes_max = config->payload_bytes_max,
+        .job_bytes_max = config->job_bytes_max,
         .sync = choose_sync(server),
         .durability = durabilities[config->durability],
         .sync_interval_ms = config->durability_interval_ms,

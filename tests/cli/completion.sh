@@ -45,6 +45,11 @@ touch path1 path2
 is paths 'path1 path2' offered schedule mail --file path
 is paths_of_a_folder 'path1 path2' offered doctor path
 is a_key_file 'path1 path2' offered topics --key-file path
+is subcommands_of_job 'pause' offered job pa
+is a_file_of_a_job 'path1 path2' offered job submit path
+echo '{"id": "nightly", "tasks": [{"id": "a", "topic": "other"}]}' | "$belfry" job submit - >/dev/null
+is ids_of_jobs 'nightly' offered job watch ni
+is states_of_jobs 'paused' offered job list --state pa
 is options_of_bench '--bytes' offered bench --b
 is options_of_next '--fold --from' offered next --f
 is flags_of_serve '--max-clients --max-job --max-payload' offered serve --max

@@ -353,7 +353,7 @@ is help_fits_a_screen yes bash -c "[ \$('$belfry' help | wc -l) -le 50 ] && echo
 like help_has_groups '*
 Working
     work *
-Servers
+Servers and their data
     serve *' "$belfry" help
 like help_of_help '*usage: belfry VERB*' "$belfry" help help
 exits help_for_what_is_no_verb 2 'unknown verb' "$belfry" help nothing

@@ -104,18 +104,58 @@ def test_an_outcome():
 
 def test_a_delivery():
     with Shop() as shop:
-        tasks = [{"id": f"t{i}", "topic": "d", "after": ["first"], "correlation": "c",
-                  "headers": {"a": "b"}} for i in range(3)]
-        job = {"id": "j", "tasks": [{"id": "first", "topic": "before"}, *tasks]}
-        shop.client.ask("JOB", "SUBMIT", json.dumps(job))
-        ((token, *_),) = shop.client.ask("CLAIM", "before")
-        shop.client.ask("ACK", token, "RESULT", "r")
+        after = {"topic": "d", "after": ["a"], "correlation": "c", "headers": {"a": "b"}}
+        tasks = [{"id": "a", "topic": "d"}] + [{"id": f"b{i}", **after} for i in range(3)]
+        shop.client.ask("JOB", "SUBMIT", json.dumps({"id": "j", "tasks": tasks}))
+        shop.client.ask("ACK", shop.client.ask("CLAIM", "d")[0][0], "RESULT", "r")
         (delivery,) = shop.client.ask("CLAIM", "d")
         assert len(delivery) == len(shop.names("Delivery"))
-        shop.compare("Delivery", shop.web.right("POST", "/v1/topics/d/claim", {})["deliveries"])
+        over_http = shop.web.right("POST", "/v1/topics/d/claim", {})["deliveries"]
+        shop.compare("Delivery", over_http)
         claimed = json.loads(shop.belfry("claim", "d", "--json"))["deliveries"]
         shop.compare("Delivery", claimed)
         assert claimed[0]["token"] != delivery[0] and claimed[0]["headers"]["a"] == "b"
+        assert delivery[9] == ["a", "r"]
+        assert over_http[0]["results"] == claimed[0]["results"] == [{"task": "a", "result": "r"}]
+
+
+PLANS = ["plan", "nominal_ms", "every", "cron", "rrule", "tz", "next_ms", "made", "skipped", "missed"]
+CHAINS = ["parent", "clash"]
+
+
+def test_a_job_and_its_tasks():
+    with Shop() as shop:
+        tasks = [{"id": "a", "topic": "j"}, {"id": "b", "topic": "j", "after": ["a"]}]
+        sent = json.dumps({"id": "failed", "tasks": tasks, "timeout": "1h"})
+        shop.compare("Submitted", [pairs(shop.client.ask("JOB", "SUBMIT", sent))])
+        shop.client.ask("FAIL", shop.client.ask("CLAIM", "j")[0][0], "DEAD", "REASON", "why")
+        more = {"id": "runs", "tasks": tasks + [{"id": "c", "topic": "j"}], "timeout": "1h"}
+        shop.compare("Submitted", [shop.web.right("POST", "/v1/jobs", more)])
+        shop.client.ask("CLOCK", "ADVANCE", "1s")
+        shop.client.ask("ACK", shop.client.ask("CLAIM", "j")[0][0])
+        shop.client.ask("JOB", "SUBMIT", json.dumps({**more, "id": "late", "timeout": 5}))
+        shop.client.ask("CLOCK", "ADVANCE", "1s")
+        ids, rest = ["failed", "runs", "late"], PLANS + CHAINS
+        told = [pairs(shop.client.ask("JOB", "GET", id, "COUNT", "1")) for id in ids]
+        told += [pairs(shop.client.ask("JOB", "GET", id)) for id in ids]
+        shop.compare("Job", told, left_out=rest)
+        shop.compare("Task", [pairs(task) for job in told for task in job["tasks"]])
+        over_http = [shop.web.right("GET", f"/v1/jobs/{id}") for id in ids]
+        shop.compare("Job", over_http, left_out=rest + ["cursor"])
+        shop.compare("Task", [task for job in over_http for task in job["tasks"]])
+        shown = [json.loads(shop.belfry("job", "get", id, "--json")) for id in ids]
+        assert shown == over_http
+        listed = shop.web.right("GET", "/v1/jobs")["jobs"]
+        shop.compare("Job", listed, left_out=rest + ["cursor", "tasks"])
+        assert json.loads(shop.belfry("job", "list", "--json")) == listed
+
+
+def test_the_document_has_the_fields_of_a_job():
+    with Shop() as shop:
+        listed = [name for row in rows("JOB GET") for name in re.findall(r"`(\w+)`", row[0])]
+        assert sorted(listed) == sorted(shop.names("Job")), set(listed) ^ shop.names("Job")
+        of_task = re.search(r"\| `tasks` \| array \| (.*)\|", section("JOB GET"))[1]
+        assert shop.names("Task") == set(re.findall(r"`(\w+)`", of_task))
 
 
 def test_a_topic():

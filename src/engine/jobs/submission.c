@@ -640,6 +640,7 @@ static int open_submission(struct bel_engine *engine, struct bel_submission *sub
         .has_nominal = submission->plan != 0,
         .nominal = submission->nominal};
     options.limits.payload_bytes_max = engine->payload_bytes_max;
+    options.limits.text_bytes_max = engine->job_bytes_max;
     int err = bel__job_parser_create(&options, &submission->parser);
     if (err) return err;
     submission->next = engine->jobs->submissions;
