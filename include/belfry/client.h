@@ -269,5 +269,66 @@ BEL_CHECKED int bel_client_job_cancel(struct bel_client *client, const char *id,
 BEL_CHECKED int bel_client_job_pause(struct bel_client *client, const char *id, bool *out_changed);
 BEL_CHECKED int bel_client_job_resume(struct bel_client *client, const char *id, bool *out_changed);
 
+/*
+ * LIMIT as functions, with errors as above. What they set is valid until the next call.
+ *
+ *     struct bel_client_limit limit = {.resource = "api", .rate = "10/1s"};
+ *     err = bel_client_limit(client, &limit, NULL);
+ */
+
+/* Limits to set. Those that are NULL or 0 stay as they are. */
+struct bel_client_limit {
+    const char *resource;
+    const char *rate;     /* "10/1s" */
+    uint64_t burst;       /* deliveries at once */
+    bool has_concurrency; /* set the next */
+    uint64_t concurrency; /* leases at the same time; 0: no limit */
+    uint64_t until_ms;    /* deliver nothing for so long; never shortened */
+    const char *breaker;  /* failures in a row that open the breaker, "5", or "off" */
+    uint64_t breaker_open_ms, breaker_max_ms;
+};
+
+/* A resource in a reply. */
+struct bel_client_resource {
+    struct bel_view name, rate;     /* the rate may be empty */
+    uint64_t concurrency;           /* 0: no limit */
+    uint64_t running, parked;       /* leases; ready timers that wait for the resource */
+    struct bel_wall limited_until;  /* 0: not limited */
+    struct bel_view breaker;        /* "closed", "open" or "half_open" */
+    uint64_t failures;              /* in a row */
+    struct bel_wall breaker_until;  /* of an open breaker; else 0 */
+    const struct bel_value *fields; /* all fields of LIMIT, for bel_value_find() */
+};
+
+/* A page of resources; bel_client_resource_read() reads an item. */
+struct bel_client_resources {
+    const struct bel_value *items;
+    size_t count;
+    struct bel_view cursor; /* for the next page; empty: this is the last */
+};
+
+/* Sets limits of a resource, or only shows it if nothing is to be set. `out` may be NULL. */
+BEL_CHECKED int bel_client_limit(struct bel_client *client, const struct bel_client_limit *limit,
+                                 struct bel_client_resource *out);
+
+/* Ends the time until which a resource is limited, and closes its breaker. `out` may be NULL. */
+BEL_CHECKED int bel_client_limit_clear(struct bel_client *client, const char *resource,
+                                       struct bel_client_resource *out);
+
+/* Does so for all resources. Sets `*out_limited`, unless it is NULL, to how many were limited. */
+BEL_CHECKED int bel_client_limit_clear_all(struct bel_client *client, uint64_t *out_limited);
+
+/* Forgets the limits of a resource. Sets `*out_was_there`, unless it is NULL, to whether there were
+ * any. */
+BEL_CHECKED int bel_client_limit_delete(struct bel_client *client, const char *resource,
+                                        bool *out_was_there);
+
+/* Lists up to 100 resources. `cursor` is that of the previous page; empty: the first. */
+BEL_CHECKED int bel_client_limit_list(struct bel_client *client, struct bel_view cursor,
+                                      struct bel_client_resources *out);
+
+/* Reads a resource of a reply. Returns false if the value is not a resource. */
+bool bel_client_resource_read(const struct bel_value *value, struct bel_client_resource *out);
+
 BEL_END_DECLARATIONS
 #endif

@@ -146,6 +146,13 @@ BEL_CHECKED int bel_driver_job_resume(struct bel_driver *driver, const char *id,
 BEL_CHECKED int bel_driver_result(struct bel_driver *driver, const char *topic, const char *id,
                                   char **out, size_t *out_bytes);
 
+/* Lists, sets, clears or deletes limits of resources; see belfry/limit.h. Sets `*out`, unless `out`
+ * is NULL, to a copy of the reply that the caller destroys, in which each text is followed by a 0
+ * byte. Returns BEL_EINVAL for an invalid value, or BEL_ENOTFOUND for an unknown resource; with
+ * BEL_ENOMEM the limits may have changed, if there was no memory for the copy. */
+BEL_CHECKED int bel_driver_limit(struct bel_driver *driver, const struct bel_limit *limit,
+                                 struct bel_limit_reply **out);
+
 /* Ends the wait of a claim that was submitted: a claim that still waits is answered with no
  * deliveries. Returns 0 after that, also if the claim was already done; BEL_ECLOSED if the driver
  * was stopped, which ends all waits; BEL_EBUSY on the driver's own thread; or BEL_ENOMEM. */

@@ -93,6 +93,9 @@ struct bel_limit_reply {
     uint64_t changed;       /* resources, by CLEAR_ALL and DELETE */
 };
 
+/* Frees the copy of bel_driver_limit(); NULL is allowed. */
+void bel_limit_reply_destroy(struct bel_limit_reply *reply);
+
 /* Returns the name of a breaker's state: "closed", "open", "half_open". */
 const char *bel_breaker_name(enum bel_breaker breaker);
 

@@ -6,6 +6,7 @@
  */
 #include "belfry/driver.h"
 
+#include "backend/limit_copy.h"
 #include "core/delivery.h"
 
 #include <string.h>
@@ -132,4 +133,26 @@ int bel_driver_limited(struct bel_driver *driver, const struct bel_delivery *del
                                            .kind = BEL_FAIL_LIMITED,
                                            .has_delay = delay_ms > 0,
                                            .delay_ms = delay_ms});
+}
+
+/* --- limits --- */
+
+static void note_limits(struct bel_request *request, const struct bel_reply *reply)
+{
+    struct bel_limit_reply **out = request->user;
+    if (reply->err == 0) *out = bel__limit_reply_copy(&reply->limits);
+}
+
+int bel_driver_limit(struct bel_driver *driver, const struct bel_limit *limit,
+                     struct bel_limit_reply **out)
+{
+    struct bel_limit_reply *copy = NULL;
+    struct bel_request request = {.command = {.verb = BEL_VERB_LIMIT, .limit = *limit},
+                                  .done = out != NULL ? note_limits : NULL,
+                                  .user = (void *)&copy};
+    int err = bel_driver_call(driver, &request);
+    if (err != 0 || out == NULL) return err;
+    if (copy == NULL) return BEL_ENOMEM;
+    *out = copy;
+    return 0;
 }

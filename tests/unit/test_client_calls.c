@@ -276,6 +276,77 @@ static void jobs_are_shown_and_listed(void)
     end();
 }
 
+#define RESOURCE_API                                                                               \
+    "$4\r\nname\r\n$3\r\napi\r\n$4\r\nrate\r\n$5\r\n10/"                                           \
+    "1s\r\n$7\r\nrunning\r\n:3\r\n$16\r\nlimited_until_ms\r\n"                                     \
+    ":99\r\n$7\r\nbreaker\r\n*6\r\n$5\r\nstate\r\n$4\r\nopen\r\n$8\r\nfailures\r\n:0\r\n$"         \
+    "8\r\nuntil_ms\r\n"                                                                            \
+    ":77\r\n"
+
+static void limits_are_set_and_shown(void)
+{
+    struct bel_client_resource resource;
+    start();
+    say("*10\r\n" RESOURCE_API);
+    CHECK(bel_client_limit(client, &(struct bel_client_limit){.resource = "api"}, &resource) == 0);
+    check_heard("LIMIT api ");
+    CHECK(is_text(resource.name, "api") && is_text(resource.rate, "10/1s"));
+    CHECK(resource.running == 3 && resource.parked == 0 && resource.concurrency == 0);
+    CHECK(resource.limited_until.ms == 99 && resource.breaker_until.ms == 77);
+    CHECK(is_text(resource.breaker, "open") && resource.failures == 0);
+    CHECK(bel_value_find(resource.fields, "running")->number == 3);
+    struct bel_client_limit all = {.resource = "api",
+                                   .rate = "10/1s",
+                                   .burst = 2,
+                                   .has_concurrency = true,
+                                   .until_ms = 3,
+                                   .breaker = "off",
+                                   .breaker_open_ms = 4,
+                                   .breaker_max_ms = 5};
+    say("%5\r\n" RESOURCE_API);
+    CHECK(bel_client_limit(client, &all, NULL) == 0);
+    check_heard("LIMIT api RATE 10/1s BURST 2 CONCURRENCY 0 UNTIL 3 BREAKER off OPEN 4 MAX 5 ");
+    say("-NOTFOUND no such resource\r\n");
+    CHECK(bel_client_limit(client, &all, &resource) == BEL_ENOTFOUND);
+    check_error("NOTFOUND", "no such resource");
+    end();
+}
+
+static void limits_are_cleared_deleted_and_listed(void)
+{
+    struct bel_client_resource resource;
+    struct bel_client_resources page;
+    uint64_t limited = 0;
+    bool was_there = false;
+    start();
+    say("*10\r\n" RESOURCE_API);
+    CHECK(bel_client_limit_clear(client, "api", &resource) == 0);
+    check_heard("LIMIT api CLEAR ");
+    say(":2\r\n:1\r\n:0\r\n");
+    CHECK(bel_client_limit_clear_all(client, &limited) == 0 && limited == 2);
+    check_heard("LIMIT CLEAR ");
+    CHECK(bel_client_limit_delete(client, "api", &was_there) == 0 && was_there);
+    check_heard("LIMIT api DELETE ");
+    CHECK(bel_client_limit_delete(client, "api", &was_there) == 0 && !was_there);
+    (void)heard();
+    say("*2\r\n$2\r\nr1\r\n*2\r\n*10\r\n" RESOURCE_API "*2\r\n$4\r\nname\r\n$1\r\nx\r\n");
+    CHECK(bel_client_limit_list(client, BEL_VIEW(""), &page) == 0);
+    check_heard("LIMIT ");
+    CHECK(page.count == 2 && bel_client_resource_read(&page.items[0], &resource));
+    CHECK(!bel_client_resource_read(&page.items[1], &resource));
+    say("*2\r\n$0\r\n\r\n*0\r\n");
+    CHECK(bel_client_limit_list(client, page.cursor, &page) == 0 && page.count == 0);
+    check_heard("LIMIT CURSOR r1 ");
+    say("*1\r\n:1\r\n");
+    CHECK(bel_client_limit_list(client, BEL_VIEW(""), &page) == BEL_EINVAL);
+    end();
+    start();
+    say("*2\r\n$4\r\nname\r\n$1\r\nx\r\n");
+    CHECK(bel_client_limit_clear(client, "x", NULL) == BEL_EINVAL);
+    CHECK(bel_client_cancel(client, "mail", "a", NULL) == BEL_EINVAL);
+    end();
+}
+
 static void wrong_replies_to_commands_of_jobs_end_the_connection(void)
 {
     static const char *const jobs[] = {":1\r\n", "*0\r\n", "*2\r\n$2\r\nid\r\n$1\r\nn\r\n"};
@@ -389,6 +460,8 @@ int main(void)
     RUN(a_claim_has_the_results_of_dependencies);
     RUN(jobs_are_submitted_and_changed);
     RUN(jobs_are_shown_and_listed);
+    RUN(limits_are_set_and_shown);
+    RUN(limits_are_cleared_deleted_and_listed);
     RUN(wrong_replies_to_commands_of_jobs_end_the_connection);
     RUN(error_replies_are_errors_and_the_connection_goes_on);
     RUN(a_timeout_ends_the_connection);
