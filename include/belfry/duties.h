@@ -17,6 +17,8 @@
  *     job timeout   job         24 h                            the first one stays
  *     cron tick     schedule    until the next tick             runs do not overlap by default
  *
+ * Jobs and limits of an engine keep the same waits durably; bel_duties(3) has the fields.
+ *
  * A timer is named by its duty and a key, which is a number chosen by the program. At most one
  * timer exists per name. Timers are also cancelled by name:
  *
