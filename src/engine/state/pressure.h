@@ -14,9 +14,8 @@
  * So one topic that is full does not stop the others. Occurrences of plans are always made: a plan
  * was accepted, and with OVERLAP skip it adds one timer at most.
  *
- * Jobs: between two starts of one job are at least bel__pressure_pace_ms(level) ms, with the level
- * engine->stats.pressure.level at the second start (backend/pressure.h). bel_engine_pressure() asks
- * for a turn when the level changes, so that a job whose pace became shorter is looked at again.
+ * Jobs: a start of a task delays the next start of its job by bel__pressure_pace_ms(level) ms, with
+ * the level engine->stats.pressure.level at that moment (backend/pressure.h, commands/claim.c).
  */
 
 #include "backend/pressure.h"
