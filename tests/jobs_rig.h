@@ -31,6 +31,7 @@ enum {
     RIG_SEGMENT_BYTES = 1 << 20,
     RIG_TURNS_MAX = 20000,
     RIG_TEXT = 1024,
+    RIG_REOPENS_MAX = 300, /* the simulated disk has a limit of files */
 };
 
 #define RIG_START INT64_C(1767225600000)
@@ -73,6 +74,7 @@ struct rig {
     uint32_t work_max;  /* units of work in a turn; 0: the default */
     uint32_t reopen_in; /* one of so many turns is followed by a restart; 0: none */
     uint64_t random;    /* for that */
+    uint32_t reopens;
 };
 
 /* A text that grows. */
@@ -237,7 +239,8 @@ static inline void rig_see(struct bel_request *request, const struct bel_reply *
 
 static inline void rig_maybe_reopen(struct rig *rig)
 {
-    if (rig->reopen_in > 0 && random_below(&rig->random, rig->reopen_in) == 0) rig_reopen(rig);
+    if (rig->reopen_in == 0 || random_below(&rig->random, rig->reopen_in) > 0) return;
+    if (rig->reopens++ < RIG_REOPENS_MAX) rig_reopen(rig);
 }
 
 static inline int rig_ask(struct rig *rig, struct bel_command command)

@@ -18,14 +18,14 @@ enum {
 extern const struct group scheduling_group, conflicts_group, claims_group, leases_group,
     failing_group, expiry_group, plans_group, overlap_group, misfire_group, shares_group,
     listing_group, ends_group, settings_group, waiting_group, agenda_group, explaining_group,
-    refusing_group, pressure_group, clocks_group, reopening_group, resources_group;
+    refusing_group, pressure_group, clocks_group, reopening_group, resources_group, jobs_group;
 
 static const struct group *const groups[] = {
     &scheduling_group, &conflicts_group, &claims_group,   &leases_group,  &failing_group,
     &expiry_group,     &plans_group,     &overlap_group,  &misfire_group, &shares_group,
     &listing_group,    &ends_group,      &settings_group, &waiting_group, &agenda_group,
     &explaining_group, &refusing_group,  &pressure_group, &clocks_group,  &reopening_group,
-    &resources_group,
+    &resources_group,  &jobs_group,
 };
 
 const char *conformance_case = "";

@@ -57,7 +57,8 @@ enum {
     CAN_GROUP = 1 << 2,     /* groups and concurrency */
     CAN_PRESS = 1 << 3,     /* can be told how much of its limits is used */
     CAN_LIMIT = 1 << 4,     /* limits of resources */
-    CAN_ALL = (1 << 5) - 1,
+    CAN_JOBS = 1 << 5,      /* jobs */
+    CAN_ALL = (1 << 6) - 1,
 };
 
 struct subject;

@@ -61,7 +61,8 @@ static void press_engine(struct subject *s, const struct bel_pressure_sample *sa
 int main(int argc, char **argv)
 {
     static const struct kind memory = {.name = "the engine in memory",
-                                       .can = CAN_STEP_WALL | CAN_GROUP | CAN_PRESS | CAN_LIMIT,
+                                       .can = CAN_STEP_WALL | CAN_GROUP | CAN_PRESS | CAN_LIMIT |
+                                              CAN_JOBS,
                                        .open = open_engine,
                                        .close = close_engine,
                                        .press = press_engine};

@@ -42,6 +42,17 @@ static void keep_headers(struct heard *heard, const struct bel_header **headers,
     *headers = copies;
 }
 
+static void keep_results(struct heard *heard, struct bel_delivery *delivery)
+{
+    struct bel_task_result *copies = piece(heard, delivery->results_count * sizeof *copies);
+    for (size_t i = 0; i < delivery->results_count; i++) {
+        copies[i] = delivery->results[i];
+        keep(heard, &copies[i].task);
+        keep(heard, &copies[i].result);
+    }
+    delivery->results = copies;
+}
+
 static void keep_deliveries(struct heard *heard)
 {
     size_t count = heard->reply.deliveries.count;
@@ -54,6 +65,7 @@ static void keep_deliveries(struct heard *heard)
         keep(heard, &copies[i].payload);
         keep(heard, &copies[i].correlation);
         keep_headers(heard, &copies[i].headers, copies[i].headers_count);
+        keep_results(heard, &copies[i]);
     }
     heard->reply.deliveries.items = copies;
 }
@@ -149,6 +161,49 @@ static void keep_limits(struct heard *heard)
     keep(heard, &heard->reply.limits.cursor);
 }
 
+static void keep_job(struct heard *heard, struct bel_job *job)
+{
+    struct bel_job_task *tasks = piece(heard, job->tasks_count * sizeof *tasks);
+    struct bel_view *views[] = {&job->id,      &job->reason,    &job->parent,    &job->clash,
+                                &job->plan_id, &job->plan.rule, &job->plan.zone, &job->cursor};
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+        keep(heard, views[i]);
+    }
+    for (size_t i = 0; i < job->tasks_count; i++) {
+        tasks[i] = job->tasks[i];
+        keep(heard, &tasks[i].id);
+        keep(heard, &tasks[i].topic);
+        keep(heard, &tasks[i].reason);
+        struct bel_job_after *after = piece(heard, tasks[i].after_count * sizeof *after);
+        for (size_t k = 0; k < tasks[i].after_count; k++) {
+            after[k] = tasks[i].after[k];
+            keep(heard, &after[k].task);
+        }
+        tasks[i].after = after;
+    }
+    job->tasks = tasks;
+}
+
+static void keep_jobs(struct heard *heard)
+{
+    size_t count = heard->reply.jobs.count;
+    struct bel_job *jobs = piece(heard, count * sizeof *jobs);
+    for (size_t i = 0; i < count; i++) {
+        jobs[i] = heard->reply.jobs.items[i];
+        keep_job(heard, &jobs[i]);
+    }
+    heard->reply.jobs.items = jobs;
+    keep(heard, &heard->reply.jobs.cursor);
+}
+
+static void keep_one_job(struct heard *heard)
+{
+    struct bel_job *job = piece(heard, sizeof *job);
+    *job = *heard->reply.job;
+    keep_job(heard, job);
+    heard->reply.job = job;
+}
+
 struct heard *heard_copy(enum bel_verb verb, const struct bel_reply *reply)
 {
     struct heard *heard = calloc(1, sizeof *heard);
@@ -179,6 +234,15 @@ struct heard *heard_copy(enum bel_verb verb, const struct bel_reply *reply)
         break;
     case BEL_VERB_LIMIT:
         keep_limits(heard);
+        break;
+    case BEL_VERB_JOB_SUBMIT:
+        keep(heard, &heard->reply.submitted.id);
+        break;
+    case BEL_VERB_JOB_GET:
+        keep_one_job(heard);
+        break;
+    case BEL_VERB_JOB_LIST:
+        keep_jobs(heard);
         break;
     default:
         break;
