@@ -119,8 +119,7 @@ def test_a_delivery():
         assert over_http[0]["results"] == claimed[0]["results"] == [{"task": "a", "result": "r"}]
 
 
-PLANS = ["plan", "nominal_ms", "every", "cron", "rrule", "tz", "next_ms", "made", "skipped", "missed"]
-CHAINS = ["parent", "clash"]
+RULES = [{"every": "1h"}, {"cron": "0 9 * * *", "tz": "Europe/Berlin"}, {"rrule": "FREQ=DAILY"}]
 
 
 def test_a_job_and_its_tasks():
@@ -129,13 +128,20 @@ def test_a_job_and_its_tasks():
         sent = json.dumps({"id": "failed", "tasks": tasks, "timeout": "1h"})
         shop.compare("Submitted", [pairs(shop.client.ask("JOB", "SUBMIT", sent))])
         shop.client.ask("FAIL", shop.client.ask("CLAIM", "j")[0][0], "DEAD", "REASON", "why")
-        more = {"id": "runs", "tasks": tasks + [{"id": "c", "topic": "j"}], "timeout": "1h"}
+        more = {"id": "runs", "tasks": tasks + [{"id": "c", "topic": "j"}], "timeout": "9h"}
         shop.compare("Submitted", [shop.web.right("POST", "/v1/jobs", more)])
         shop.client.ask("CLOCK", "ADVANCE", "1s")
         shop.client.ask("ACK", shop.client.ask("CLAIM", "j")[0][0])
         shop.client.ask("JOB", "SUBMIT", json.dumps({**more, "id": "late", "timeout": 5}))
+        shop.client.ask("JOB", "SUBMIT", json.dumps({"id": "first", "cooldown": 0, "tasks": [],
+                                                     "then": [{"job": {"tasks": []}}]}))
+        for i, rule in enumerate(RULES):
+            shop.client.ask("JOB", "SUBMIT", json.dumps({"id": f"p{i}", "tasks": tasks, **rule}))
         shop.client.ask("CLOCK", "ADVANCE", "1s")
-        ids, rest = ["failed", "runs", "late"], PLANS + CHAINS
+        at = pairs(shop.client.ask("JOB", "GET", "p0"))["next_ms"]
+        shop.client.ask("CLOCK", "SET", str(at))
+        ids = ["failed", "runs", "late", "first.1", "p0", "p1", "p2", f"p0@{at}"]
+        rest = ["clash"]  # two jobs that are made with one id
         told = [pairs(shop.client.ask("JOB", "GET", id, "COUNT", "1")) for id in ids]
         told += [pairs(shop.client.ask("JOB", "GET", id)) for id in ids]
         shop.compare("Job", told, left_out=rest)
