@@ -74,7 +74,8 @@ struct bel_jobs_options {
  * Runs one job to its end: starts a crew, submits the job, waits, and stops the crew, which takes
  * as long as the handlers that still run. If a job with the id in `job` is already known, this job
  * is continued instead, or, if it has ended, returned; so a program that was killed is started
- * again with the same arguments. Without an id in `job` a known job is a conflict.
+ * again with the same arguments. Without an id in `job` a known job is a conflict. Tasks of other
+ * jobs in the topics of the handlers are worked on too, as long as the job runs.
  *
  * Returns 0 and sets `*out` to the job in its final state, with up to 1,000 tasks; the caller
  * destroys it. Or returns an error of bel_driver_job_submit(), with the message in `receipt` unless

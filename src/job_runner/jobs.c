@@ -296,6 +296,18 @@ static void pause_once(struct bel_jobs *jobs, struct wait *wait)
     if (wait->pause_ms > PAUSE_MS_MAX) wait->pause_ms = PAUSE_MS_MAX;
 }
 
+/* Reads a job that has ended with its tasks. A job that was replaced since then has not ended:
+ * `*out` is NULL then. Returns 0 or an error. */
+static int get_ended(struct bel_jobs *jobs, struct bel_view id, struct bel_job **out)
+{
+    struct bel_job *job;
+    int err = bel_driver_job_get(jobs->driver, &(struct bel_job_get){.id = id}, &job);
+    if (err) return err;
+    *out = is_final(job->state) ? job : NULL;
+    if (*out == NULL) bel_job_destroy(job);
+    return 0;
+}
+
 /* Reads the job with one task. Returns 0 and sets `*out_is_final`, or returns an error. */
 static int look(struct bel_jobs *jobs, struct wait *wait, bool *out_is_final)
 {
@@ -317,15 +329,19 @@ int bel_jobs_wait(struct bel_jobs *jobs, const char *id, uint64_t wait_ms, struc
         .id = {id, strlen(id)}, .end = end_of(jobs, wait_ms), .pause_ms = 1, .state = 0};
     for (;;) {
         bool has_ended = false;
+        struct bel_job *job = NULL;
         note(jobs, &wait);
         int err = look(jobs, &wait, &has_ended);
+        if (err == 0 && has_ended) err = get_ended(jobs, wait.id, &job);
         if (err) return err;
-        if (has_ended) break;
+        if (job != NULL) {
+            *out = job;
+            return 0;
+        }
         if (wait.is_stopped) return BEL_ECLOSED;
         if (bel_clock_mono(jobs->clock).ns >= wait.end.ns) return BEL_EBUSY;
         pause_once(jobs, &wait);
     }
-    return bel_driver_job_get(jobs->driver, &(struct bel_job_get){.id = wait.id}, out);
 }
 
 /* --- running one job --- */

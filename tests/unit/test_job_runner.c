@@ -37,6 +37,8 @@ static struct {
     enum bel_job_state state;
     uint64_t counts[BEL_STATES];
     struct bel_report failures; /* a report for the first attempt of a task */
+    bool replaces;              /* `progress` replaces the job when it has ended */
+    bool has_replaced;
 } yard = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void start(void)
@@ -160,6 +162,19 @@ static void cancel_itself(void *context, const struct bel_errand *errand, struct
 
 /* --- the options of a case --- */
 
+/* Replaces the job by one whose task is due after a second: it cannot end before. */
+static void replace(void)
+{
+    struct bel_job_submit again = {
+        .id = BEL_VIEW("n"),
+        .text = BEL_VIEW("{\"tasks\": [{\"id\": \"b\", \"topic\": \"t\", \"in\": \"1s\"}]}"),
+        .is_replacement = true};
+    CHECK(bel_driver_job_submit(driver, &again, NULL) == 0);
+    yard.replaces = false;
+    yard.has_replaced = true;
+    yard.ended = yard.progresses = 0;
+}
+
 static void progress(void *context, const struct bel_job *job)
 {
     uint64_t ended = 0;
@@ -177,6 +192,8 @@ static void progress(void *context, const struct bel_job *job)
     yard.ended = ended;
     yard.state = job->state;
     yard.progresses++;
+    if (yard.replaces && job->state == BEL_JOB_DONE) replace();
+    if (yard.has_replaced && job->state == BEL_JOB_RUNNING) advance(1000);
 }
 
 static void trouble(void *context, const char *text)
@@ -371,6 +388,19 @@ static void a_rate_limit_is_waited_for(void)
     end();
 }
 
+static void a_job_that_is_replaced_is_waited_for(void)
+{
+    start();
+    yard.replaces = true;
+    struct bel_job *job = run("{\"tasks\": [" TASK("a", "") "]}", join);
+    CHECK(yard.has_replaced && job->state == BEL_JOB_DONE);
+    CHECK_EQ(yard.works, 2);
+    CHECK(strcmp(job->tasks[0].id.data, "b") == 0);
+    yard.has_replaced = false;
+    bel_job_destroy(job);
+    end();
+}
+
 struct waiter {
     struct bel_jobs *jobs;
     int err;
@@ -492,6 +522,7 @@ int main(void)
     RUN(leases_are_extended_while_a_handler_works);
     RUN(a_job_may_be_cancelled_while_it_runs);
     RUN(a_rate_limit_is_waited_for);
+    RUN(a_job_that_is_replaced_is_waited_for);
     RUN(a_stop_ends_waits_and_leaves_the_job);
     RUN(what_cannot_be_submitted_is_not_run);
     RUN(a_plain_timer_without_a_handler_fails);
