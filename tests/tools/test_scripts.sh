@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Help of the scripts prints their usage and touches nothing. Usage: test_scripts.sh SCRIPT_FOLDER
+set -u
+room=$(mktemp -d)
+trap 'rm -rf "$room"' EXIT
+cp -r "$1" "$room/script"
+mkdir "$room/build"
+echo kept >"$room/build/marker"
+before=$(cd "$room" && find . | sort)
+
+# prints_usage SCRIPT ARGUMENT ...
+prints_usage() {
+    local got
+    got=$(cd / && "$room/script/$1" "${@:2}" 2>&1) || { echo "FAILED $*: exits with $?: $got"; exit 1; }
+    case $got in
+    *"script/$1"*) ;;
+    *) echo "FAILED $*: prints no usage: $got"; exit 1 ;;
+    esac
+    [ "$(cd "$room" && find . | sort)" = "$before" ] || { echo "FAILED $*: changes files"; exit 1; }
+    echo "ok   $*"
+}
+
+for script in bench build check fuzz server setup test; do
+    for word in --help -h help; do
+        prints_usage $script $word
+    done
+done
+prints_usage build --prefix /usr --help
