@@ -189,6 +189,29 @@ static void test_depth(void)
     rig_finish(&rig);
 }
 
+/* A topic near its depth refuses the jobs with a task in it, and no others. */
+static void test_pressure_of_depth(void)
+{
+    struct rig rig = {0};
+    const struct bel_pressure_sample calm = {.memory = {.used = 0, .limit = 1000}};
+    const struct bel_pressure_sample tense = {.memory = {.used = 951, .limit = 1000}};
+    rig_open(&rig);
+    CHECK(rig_configure(&rig, "t", "depth", "5") == 0);
+    CHECK(rig_submit(&rig, diamond) == 0);
+    (void)bel_engine_pressure(rig.engine, &calm);
+    CHECK(bel_engine_stats(rig.engine)->pressure.level == BEL_PRESSURE_CRITICAL);
+    CHECK(rig_submit(&rig, "{\"id\":\"other\",\"tasks\":[{\"id\":\"a\",\"topic\":\"u\"}]}") == 0);
+    CHECK(rig_submit(&rig, "{\"id\":\"both\",\"tasks\":[{\"id\":\"a\",\"topic\":\"u\"},"
+                           "{\"id\":\"b\",\"topic\":\"t\"}]}") == BEL_EFULL);
+    CHECK(strstr(rig.seen.why, "topic t has over 90 % of its depth of 5") != NULL);
+    CHECK(bel_engine_stats(rig.engine)->pressure.refusals == 1);
+    (void)bel_engine_pressure(rig.engine, &tense);
+    CHECK(rig_submit(&rig, "{\"id\":\"next\",\"tasks\":[{\"id\":\"a\",\"topic\":\"u\"}]}") ==
+          BEL_EFULL);
+    CHECK(strstr(rig.seen.why, "memory") != NULL);
+    rig_finish(&rig);
+}
+
 static void test_made_id(void)
 {
     struct rig rig = {0};
@@ -415,6 +438,7 @@ int main(void)
     test_empty();
     test_conflicts();
     test_depth();
+    test_pressure_of_depth();
     test_made_id();
     test_results();
     test_cancel();

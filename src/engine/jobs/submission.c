@@ -223,9 +223,10 @@ static int check_depth(struct bel_engine *engine, const struct bel_submission *s
 {
     const struct bel_topic_state *topic = submission->topics[index];
     uint64_t depth = topic == NULL ? 0 : bel__topic_settings(topic)->depth;
-    uint64_t old;
+    uint64_t old = 0;
     if (depth == 0 || submission->is_own) return 0;
-    int err = count_old(engine, submission, topic, &old);
+    int err = bel__pressure_check(engine, topic, reply);
+    if (err == 0) err = count_old(engine, submission, topic, &old);
     if (err) return err;
     uint64_t count = topic->numbers[BEL_NUMBER_PENDING] + topic->numbers[BEL_NUMBER_BLOCKED] +
                      submission->graph->topics[index].tasks_count;

@@ -46,9 +46,7 @@ static void look(struct bel_depth_scan *scan, struct bel_topic_state *topic)
     enum bel_pressure_level before = BEL_PRESSURE_NONE;
     if (topic->is_near_depth) before = BEL_PRESSURE_CRITICAL;
     topic->is_near_depth = bel__pressure_next(before, &use) == BEL_PRESSURE_CRITICAL;
-    if (!bel__pressure_is_worse(&use, &scan->found)) return;
-    scan->found = use;
-    scan->found_topic = topic->number;
+    if (bel__pressure_is_worse(&use, &scan->found)) scan->found = use;
 }
 
 static void scan_topics(struct bel_engine *engine)
@@ -64,27 +62,23 @@ static void scan_topics(struct bel_engine *engine)
         if (scan->next < count) continue;
         scan->next = 0;
         scan->before = scan->found;
-        scan->before_topic = scan->found_topic;
         scan->found = (struct bel_pressure_use){0};
     }
 }
 
-/* Returns the worst use of a depth that is known, and whose it is. */
-static struct bel_pressure_use worst_depth(const struct bel_depth_scan *scan, uint32_t *out_topic)
+/* Returns the worst use of a depth that is known. */
+static struct bel_pressure_use worst_depth(const struct bel_depth_scan *scan)
 {
-    bool is_newer = bel__pressure_is_worse(&scan->found, &scan->before);
-    *out_topic = is_newer ? scan->found_topic : scan->before_topic;
-    return is_newer ? scan->found : scan->before;
+    return bel__pressure_is_worse(&scan->found, &scan->before) ? scan->found : scan->before;
 }
 
 bool bel__pressure_sample(struct bel_engine *engine, const struct bel_pressure_sample *sample)
 {
-    uint32_t topic;
     scan_topics(engine);
     const struct bel_pressure_use uses[BEL_PRESSURE_CAUSES] = {
         [BEL_PRESSURE_MEMORY] = sample->memory,
         [BEL_PRESSURE_DISK] = sample->disk,
-        [BEL_PRESSURE_DEPTH] = worst_depth(&engine->depth_scan, &topic),
+        [BEL_PRESSURE_DEPTH] = worst_depth(&engine->depth_scan),
         [BEL_PRESSURE_COMMIT] = sample->commit,
     };
     bool has_changed = bel__pressure_update(&engine->stats.pressure, uses);
@@ -99,20 +93,13 @@ static int refuse_unreadable(struct bel_reply *reply, enum bel_pressure_cause ca
                        bel_pressure_cause_name(cause));
 }
 
-static int refuse_depth(const struct bel_engine *engine, const struct bel_topic_state *topic,
-                        struct bel_reply *reply)
+static int refuse_depth(const struct bel_topic_state *topic, struct bel_reply *reply)
 {
-    uint32_t number;
-    struct bel_pressure_use use = worst_depth(&engine->depth_scan, &number);
-    if (topic == NULL) topic = bel__topic_at(&engine->topics, number);
-    if (topic == NULL) return bel__refuse(reply, BEL_EFULL, "pressure is critical: depth");
-    uint64_t depth = bel__topic_settings(topic)->depth;
-    if (depth == 0) depth = use.limit;
     return bel__refuse(reply, BEL_EFULL,
                        "pressure is critical: topic %.*s has over 90 %% of its depth of %llu; "
                        "claim its timers or raise the depth",
                        topic->name_bytes < NAME_MAX ? (int)topic->name_bytes : NAME_MAX,
-                       topic->name, (unsigned long long)depth);
+                       topic->name, (unsigned long long)bel__topic_settings(topic)->depth);
 }
 
 static int refuse_shared(const struct bel_pressure_state *state, enum bel_pressure_cause cause,
@@ -141,9 +128,9 @@ int bel__pressure_check(struct bel_engine *engine, const struct bel_topic_state 
     for (unsigned i = 0; i < BEL_PRESSURE_CAUSES; i++) {
         if (state->levels[i] < BEL_PRESSURE_CRITICAL) continue;
         bool is_depth = i == BEL_PRESSURE_DEPTH;
-        if (is_depth && topic != NULL && !is_still_near(topic)) continue;
+        if (is_depth && (topic == NULL || !is_still_near(topic))) continue;
         state->refusals++;
-        return is_depth ? refuse_depth(engine, topic, reply)
+        return is_depth ? refuse_depth(topic, reply)
                         : refuse_shared(state, (enum bel_pressure_cause)i, reply);
     }
     return 0;

@@ -7,7 +7,7 @@
  *
  *     cause at critical   SCHEDULE fails              JOB SUBMIT fails
  *     memory, disk        in every topic              always
- *     depth               in the topics that are      always
+ *     depth               in the topics that are      if a task is in such a topic
  *                         that close to their depth
  *     commit              never critical
  *
@@ -33,13 +33,13 @@ struct bel_depth_scan {
     uint32_t next;                  /* number of the next topic */
     struct bel_pressure_use found;  /* the worst since the search began at 0 */
     struct bel_pressure_use before; /* the worst of the search before */
-    uint32_t found_topic, before_topic;
 };
 
 bool bel__pressure_sample(struct bel_engine *engine, const struct bel_pressure_sample *sample);
 
-/* Returns 0 if a timer may be added to a topic, or a job if `topic` is NULL. Otherwise counts a
- * refusal, sets `reply` to the cause and the remedy, and returns BEL_EFULL. */
+/* Returns 0 if a timer or a task may be added to a topic; NULL: to a topic that is far from its
+ * depth. Otherwise counts a refusal, sets `reply` to the cause and the remedy, and returns
+ * BEL_EFULL. */
 BEL_CHECKED int bel__pressure_check(struct bel_engine *engine, const struct bel_topic_state *topic,
                                     struct bel_reply *reply);
 
