@@ -8,8 +8,8 @@ set -eu
 folder=$1 limit=${2:-3}
 
 if [ "$BELFRY_TASK" = total ]; then
-    # {"page-1":"10\n","page-2":null,...}: a page without a result is null.
-    tr ',' '\n' <"$BELFRY_RESULTS" | sed -n 's/.*:"\([0-9]*\)\\n".*/\1/p' |
+    # {"page-1":"10","page-2":null,...}: a page without a result is null.
+    tr ',' '\n' <"$BELFRY_RESULTS" | sed -n 's/.*:"\([0-9]*\)".*/\1/p' |
         awk '{sum += $1; n++} END {printf "%d pages, sum %d\n", n, sum}'
     exit
 fi

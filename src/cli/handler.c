@@ -88,12 +88,18 @@ static json_t *json_of(const struct bel_task_result *result)
     return object;
 }
 
-/* Writes the results of an errand to a file in memory. Returns its descriptor; or -1, and sets
- * errno, to 0 if there are none. */
+static bool is_task(const struct bel_errand *errand)
+{
+    struct bel_view job;
+    return bel_errand_find(errand, "belfry-job", &job);
+}
+
+/* Writes the results that a task gets to a file in memory. Returns its descriptor; or -1, and sets
+ * errno, to 0 if the timer is not a task. */
 static int open_results(const struct bel_errand *errand)
 {
     errno = 0;
-    if (errand->results_count == 0) return -1;
+    if (!is_task(errand)) return -1;
     json_t *all = json_object();
     for (size_t i = 0; i < errand->results_count; i++) {
         const struct bel_task_result *result = &errand->results[i];
@@ -176,7 +182,7 @@ static char **make_environment(const struct bel_errand *errand, size_t *out_owne
     if (bel_errand_find(errand, "belfry-task", &value)) {
         add(variables, &count, "BELFRY_TASK", value.data);
     }
-    if (errand->results_count > 0) add(variables, &count, "BELFRY_RESULTS", results_path);
+    if (is_task(errand)) add(variables, &count, "BELFRY_RESULTS", results_path);
     *out_owned = count;
     for (size_t i = 0; i < inherited; i++) {
         if (!is_ours(environ[i])) variables[count++] = environ[i];
@@ -407,6 +413,8 @@ static void judge(const struct child *child, int status, struct bel_report *repo
     if (status == HANDLER_DONE) {
         if (child->result == NULL) return;
         struct bel_view result = {child->result, child->result_bytes};
+        bool ends_a_line = result.bytes > 0 && child->result[result.bytes - 1] == '\n';
+        if (result.bytes <= BEL_RESULT_BYTES_MAX && ends_a_line) result.bytes--;
         if (result.bytes > BEL_RESULT_BYTES_MAX) {
             bel_report_fail(report, "the result is larger than 65536 bytes");
         } else if (bel_report_result(report, result) != 0) {
@@ -425,7 +433,9 @@ static void judge(const struct child *child, int status, struct bel_report *repo
     } else {
         (void)snprintf(report->reason, sizeof report->reason, "exit status %d", status);
     }
-    report->kind = status == HANDLER_REJECT ? BEL_REPORT_REJECTED : BEL_REPORT_FAILED;
+    report->kind = status == HANDLER_REJECT     ? BEL_REPORT_REJECTED
+                   : status == HANDLER_RESOURCE ? BEL_REPORT_RESOURCE
+                                                : BEL_REPORT_FAILED;
 }
 
 void bel__handler_run(const struct cli_handler *handler, const struct bel_errand *errand,

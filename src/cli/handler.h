@@ -12,6 +12,7 @@
  *     0     done
  *     75    release the timer; it is due again after 1 s    EX_TEMPFAIL of sysexits.h
  *     65    reject the timer: it is dead, no retry          EX_DATAERR
+ *     69    failed because of its resource                  EX_UNAVAILABLE
  *     else  failed; the last line of standard error is the reason
  *
  * A program has its own process group: ^C at a terminal reaches belfry alone, and a signal to the
@@ -24,6 +25,7 @@ enum {
     HANDLER_DONE = 0,
     HANDLER_RELEASE = 75,
     HANDLER_REJECT = 65,
+    HANDLER_RESOURCE = 69,
 };
 
 struct cli_handler {

@@ -40,6 +40,9 @@ void bel__job_finish(struct cli_job *job);
 /* Returns whether a job of this state does not change any more. */
 bool bel__job_has_ended(const struct cli_job *job);
 
+/* Prints how many tasks have ended otherwise than done: " (1 dead, 2 skipped)"; nothing if none. */
+void bel__job_print_lost(const struct cli_job *job);
+
 /* Prints the job in lines of at most `columns` characters: a bar, then a line for each task, moved
  * in by its depth. Of more tasks than `rows` only those that are under way or have failed. Returns
  * the number of lines. */

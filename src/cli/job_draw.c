@@ -31,6 +31,19 @@ static struct bel_view view_of(const char *text)
     return (struct bel_view){text, strlen(text)};
 }
 
+void bel__job_print_lost(const struct cli_job *job)
+{
+    static const enum bel_state states[] = {BEL_DEAD, BEL_EXPIRED, BEL_CANCELLED, BEL_SKIPPED};
+    bool is_first = true;
+    for (unsigned i = 0; i < sizeof states / sizeof states[0]; i++) {
+        if (job->counts[states[i]] == 0) continue;
+        printf("%s%lld %s", is_first ? " (" : ", ", (long long)job->counts[states[i]],
+               bel_state_name(states[i]));
+        is_first = false;
+    }
+    if (!is_first) (void)putchar(')');
+}
+
 static void draw_bar(const struct cli_job *job)
 {
     int64_t ended = 0;
@@ -41,6 +54,7 @@ static void draw_bar(const struct cli_job *job)
     bel__cli_print_line(view_of(job->id), NAME_COLUMNS);
     printf("  ");
     bel__cli_print_state(view_of(job->state), 0);
+    bel__job_print_lost(job);
     printf("  [");
     for (int64_t i = 0; i < BAR_COLUMNS; i++) {
         (void)putchar(i * 100 < job->progress * BAR_COLUMNS ? '#' : '-');

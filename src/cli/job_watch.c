@@ -48,7 +48,9 @@ static void print_event(bool is_json, const struct cli_job *job, const struct cl
         (void)putchar('/');
         bel__cli_print_line((struct bel_view){task->id, strlen(task->id)}, 0);
     }
-    printf("\t%s\t%lld %%", state, (long long)job->progress);
+    printf("\t%s", state);
+    if (task == NULL) bel__job_print_lost(job);
+    printf("\t%lld %%", (long long)job->progress);
     if (reason[0] != '\0') {
         (void)putchar('\t');
         bel__cli_print_line((struct bel_view){reason, strlen(reason)}, 0);

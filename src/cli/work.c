@@ -41,10 +41,12 @@ static const char usage[] =
     "Runs a program for each due timer. The program gets the payload on standard input,\n"
     "and BELFRY_ID, BELFRY_TOPIC, BELFRY_ATTEMPT, BELFRY_DUE_MS, BELFRY_CORRELATION,\n"
     "BELFRY_TOKEN and BELFRY_HEADER_<NAME> in its environment. Exit status 0: done.\n"
-    "75: release, due again after 1s. 65: reject, no retry. Any other: failed, retried by\n"
+    "75: release, due again after 1s. 65: reject, no retry. 69: failed because of the\n"
+    "resource of the timer, counts for its circuit breaker. Any other: failed, retried by\n"
     "the policy; the last line of standard error is the reason. SIGTERM stops claiming and\n"
     "lets running programs finish. For a task of a job, BELFRY_JOB and BELFRY_TASK are set,\n"
-    "and the file $BELFRY_RESULTS has the results of the tasks before it, as a JSON object.\n"
+    "and the file $BELFRY_RESULTS has the results of the tasks before it, as a JSON object,\n"
+    "{} if there are none.\n"
     "\n"
     "    -j N                programs at once (default 5)\n"
     "    --lease DURATION    how long a claim lasts and is extended by (default: that of the\n"
@@ -52,7 +54,7 @@ static const char usage[] =
     "    --grace DURATION    time to finish after SIGTERM (default 15s)\n"
     "    --name NAME         name of the worker (default: host name and process id)\n"
     "    --result            what the program writes to standard output is the result of the\n"
-    "                        timer, up to 64 KiB\n";
+    "                        timer, up to 64 KiB, without the newline at its end\n";
 
 /* --- arguments --- */
 
@@ -188,10 +190,10 @@ static _Thread_local int exit_status; /* of the program that this hand has run l
 static void print_outcome(void *context, const struct bel_errand *errand,
                           const struct bel_report *report)
 {
-    static const char *const kinds[] = {[BEL_REPORT_DONE] = "done",
-                                        [BEL_REPORT_FAILED] = "failed",
-                                        [BEL_REPORT_RELEASED] = "released",
-                                        [BEL_REPORT_REJECTED] = "rejected"};
+    static const char *const kinds[] = {
+        [BEL_REPORT_DONE] = "done",         [BEL_REPORT_FAILED] = "failed",
+        [BEL_REPORT_RELEASED] = "released", [BEL_REPORT_REJECTED] = "rejected",
+        [BEL_REPORT_LIMITED] = "limited",   [BEL_REPORT_RESOURCE] = "failed"};
     const char *outcome = bel_errand_is_lost(errand) ? "lost" : kinds[report->kind];
     (void)context;
     flockfile(stdout);

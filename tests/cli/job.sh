@@ -46,10 +46,11 @@ like list_in_json '[[]{"id": "*"total": *}[]]' "$belfry" job list --json
 cat >handler.sh <<'END'
 #!/bin/sh
 cat >/dev/null
-if [ -n "${BELFRY_RESULTS-}" ]; then
-    printf '%s/%s got %s' "$BELFRY_JOB" "$BELFRY_TASK" "$(cat "$BELFRY_RESULTS")"
-else
+if [ "$BELFRY_TASK" = a ]; then
+    [ "$(cat "$BELFRY_RESULTS")" = '{}' ] || exit 1
     printf '"quoted"\001\377'
+else
+    printf '%s/%s got %s\n' "$BELFRY_JOB" "$BELFRY_TASK" "$(cat "$BELFRY_RESULTS")"
 fi
 END
 chmod +x handler.sh
@@ -83,5 +84,18 @@ worker=$!
 started+=("$worker")
 "$belfry" job watch large --interval 20ms >events && fail 'a failed job: watch exits with 0'
 like large_result_is_refused '*large/a	dead	100 %	the result is larger than 65536 bytes*' cat events
+kill "$worker" && wait "$worker"
+
+# A failure that an `always` task has dealt with is still counted.
+echo '{"id": "mixed", "retry": "max(1)", "tasks": [{"id": "a", "topic": "mixed"},
+    {"id": "b", "topic": "mixed", "after": ["a"]},
+    {"id": "c", "topic": "mixed", "after": [{"task": "a", "on": "always"}]}]}' |
+    "$belfry" job submit - >/dev/null
+"$belfry" work mixed -- sh -c '[ "$BELFRY_TASK" != a ]' 2>>work.log &
+worker=$!
+started+=("$worker")
+"$belfry" job watch mixed --interval 20ms >events || fail "a job that is done: watch exits with $?"
+like watch_counts_what_is_not_done '*mixed	done (1 dead, 1 skipped)	100 %' cat events
+like get_counts_what_is_not_done 'mixed  done (1 dead, 1 skipped)  [[]*' "$belfry" job get mixed
 kill "$worker" && wait "$worker"
 exit 0

@@ -39,6 +39,7 @@ reject) echo 'this can never work' >&2; exit 65 ;;
 later) [ -e again ] && exit 0; touch again; exit 75 ;;
 twice) [ "$BELFRY_ATTEMPT" = 2 ] && exit 0; echo one >&2; printf 'two\n\nthree' >&2; exit 9 ;;
 silent) exit 4 ;;
+broken) echo 'no answer' >&2; exit 69 ;;
 killed) kill -KILL $$ ;;
 big) exit 0 ;;
 esac
@@ -54,6 +55,8 @@ printf 'a\000b\377\n' >bytes
 "$belfry" schedule q later --id later >/dev/null
 "$belfry" schedule q twice --id twice --retry 20ms >/dev/null
 "$belfry" schedule q silent --id silent --retry 1h >/dev/null
+"$belfry" schedule q broken --id broken --resource api --retry 1h >/dev/null
+"$belfry" schedule q broken --id unnamed --retry 1h >/dev/null
 "$belfry" schedule q killed --id killed --retry 1h >/dev/null
 head -c 900000 /dev/zero | tr '\000' x >big
 "$belfry" schedule q --file big --id big >/dev/null
@@ -77,17 +80,23 @@ is status_75_spends_no_attempt '1 1' bash -c 'echo $(cat later.attempts)'
 eventually another_status_comes_again bash -c "[ \$(wc -l <twice.attempts) = 2 ]"
 is another_status_spends_an_attempt '1 2' bash -c 'echo $(cat twice.attempts)'
 eventually silent_has_failed bash -c "'$belfry' get q silent | grep -q '^attempts	1'"
+for id in broken unnamed; do
+    eventually "${id}_has_failed" bash -c "'$belfry' get q $id | grep -q '^attempts	1'"
+done
 like a_reason_of_its_own '*exit status 4*' "$belfry" explain q silent
 eventually killed_has_failed bash -c "'$belfry' get q killed | grep -q '^attempts	1'"
 like a_signal_is_a_reason '*ended by signal 9*' "$belfry" explain q killed
 "$belfry" schedule other silent --id of-another --retry 1h >/dev/null
 eventually all_topics_are_worked_on test -s of-another.in
 stop the_first
-is what_is_done_is_gone 'killed silent' bash -c "echo \$('$belfry' list q --state scheduled | cut -f1 | sort)"
+is what_is_done_is_gone 'broken killed silent unnamed' bash -c "echo \$('$belfry' list q --state scheduled | cut -f1 | sort)"
 has the_last_line_is_the_reason worker.out \
     '"id": "twice", "attempt": 1, "outcome": "failed", "status": 9, "reason": "three"'
 has outcomes_as_json worker.out '"id": "given", "attempt": 1, "outcome": "done", "status": 0'
 has released_as_json worker.out '"id": "later", "attempt": 1, "outcome": "released", "status": 75'
+has status_69_is_a_failure worker.out \
+    '"id": "broken", "attempt": 1, "outcome": "failed", "status": 69, "reason": "no answer"'
+json status_69_counts_for_the_breaker 'j["breaker"]["failures"] == 1' "$belfry" limit api --json
 has what_it_says_is_passed_on worker.err 'this can never work'
 is every_line_is_json yes python3 -c 'import json
 for line in open("worker.out"): json.loads(line)
