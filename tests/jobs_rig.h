@@ -75,6 +75,7 @@ struct rig {
     uint32_t reopen_in; /* one of so many turns is followed by a restart; 0: none */
     uint64_t random;    /* for that */
     uint32_t reopens;
+    uint64_t job_retention_ms; /* 0: the default */
 };
 
 /* A text that grows. */
@@ -97,7 +98,7 @@ __attribute__((format(printf, 2, 3))) static inline void rig_put(struct rig_text
 
 static inline void rig_open(struct rig *rig)
 {
-    struct bel_engine_options options = {0};
+    struct bel_engine_options options = {.job_retention_ms = rig->job_retention_ms};
     struct bel_store *store;
     if (rig->now.wall.ms == 0) rig->now = (struct bel_now){{1000000}, {RIG_START}, {1}, 0};
     options.now = rig->now;

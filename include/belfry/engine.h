@@ -56,6 +56,7 @@ struct bel_engine_options {
     struct bel_zones *zones;     /* borrowed; NULL: the only zone is UTC */
     uint32_t payload_bytes_max;  /* 0: BEL_PAYLOAD_BYTES_DEFAULT */
     uint64_t job_bytes_max;      /* JSON text of a job; 0: 16 MiB */
+    uint64_t job_retention_ms;   /* how long a job that has ended is kept; 0: 24 h */
     uint32_t topics_max;         /* 0: 2^20 */
     uint32_t ready_max;          /* ready timers per topic kept in memory, the rest stay on disk;
                                     0: 1,000,000 */

@@ -463,7 +463,7 @@ static int recover(struct bel_engine *engine, const struct bel_engine_options *o
     if (err == 0) err = bel__wait_open(engine);
     if (err == 0) err = bel__topics_load(engine);
     if (err == 0) err = bel__resources_open(engine);
-    if (err == 0) err = bel__jobs_open(engine);
+    if (err == 0) err = bel__jobs_open(engine, options->job_retention_ms);
     if (err == 0) err = bel__leases_open(engine);
     if (err == 0) err = bel__expiry_open(engine);
     if (err == 0) err = bel__migration_open(engine);

@@ -15,6 +15,8 @@ static const char diamond[] = "{\"id\":\"d\",\"tasks\":[{\"id\":\"1\",\"topic\":
                               "{\"id\":\"4\",\"topic\":\"t\",\"after\":[\"2\",\"3\"]},"
                               "{\"id\":\"5\",\"topic\":\"t\",\"after\":[\"4\"]}]}";
 
+static struct rig_text text;
+
 /* --- order --- */
 
 static void test_chain(void)
@@ -251,6 +253,63 @@ static void test_results(void)
     rig_finish(&rig);
 }
 
+/* A claim gets no more deliveries when their results are large: 1 MiB each, 8 MiB in all. */
+static void test_results_of_a_claim(void)
+{
+    enum {
+        RESULTS = 17,
+        TASKS = 20,
+        BYTES = 64 << 10
+    };
+    static char result[BYTES];
+    struct bel_view topic = view("u");
+    struct rig rig = {0};
+    memset(result, 'x', sizeof result - 1);
+    text.used = 0;
+    rig_put(&text, "{\"id\":\"r\",\"tasks\":[{\"id\":\"a0\",\"topic\":\"t\"}");
+    for (int i = 1; i < RESULTS; i++) {
+        rig_put(&text, ",{\"id\":\"a%d\",\"topic\":\"t\"}", i);
+    }
+    for (int i = 0; i < TASKS; i++) {
+        rig_put(&text, ",{\"id\":\"b%d\",\"topic\":\"u\",\"after\":[\"a0\"", i);
+        for (int k = 1; k < RESULTS; k++) {
+            rig_put(&text, ",\"a%d\"", k);
+        }
+        rig_put(&text, "]}");
+    }
+    rig_put(&text, "]}");
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, text.bytes) == 0);
+    for (int i = 0; i < RESULTS; i++) {
+        const char *id = rig_claim(&rig, "t");
+        CHECK(id[0] != 0);
+        CHECK(rig_ack_result(&rig, id, result) == 1);
+    }
+    struct bel_claim claim = {.topics = &topic, .topics_count = 1, .count = TASKS};
+    CHECK(rig_ask(&rig, (struct bel_command){.verb = BEL_VERB_CLAIM, .claim = claim}) == 0);
+    CHECK(rig.seen.count > 1 && rig.seen.count < TASKS);
+    rig_finish(&rig);
+}
+
+/* A task that has failed goes first, an expensive one last. */
+static void test_scores(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, "{\"id\":\"s\",\"retry\":\"fixed(1ms) max(9)\",\"tasks\":["
+                           "{\"id\":\"dear\",\"topic\":\"t\",\"cost\":100},"
+                           "{\"id\":\"a\",\"topic\":\"t\"},{\"id\":\"b\",\"topic\":\"t\"},"
+                           "{\"id\":\"first\",\"topic\":\"t\",\"priority\":1}]}") == 0);
+    SAME(rig_claim(&rig, "t"), "s/first");
+    SAME(rig_claim(&rig, "t"), "s/a");
+    CHECK(rig_fail(&rig, "s/a", false) == BEL_SCHEDULED);
+    rig_move(&rig, 10);
+    SAME(rig_claim(&rig, "t"), "s/a");
+    SAME(rig_claim(&rig, "t"), "s/b");
+    SAME(rig_claim(&rig, "t"), "s/dear");
+    rig_finish(&rig);
+}
+
 /* --- verbs --- */
 
 static void test_cancel(void)
@@ -402,6 +461,23 @@ static void test_list(void)
     rig_finish(&rig);
 }
 
+static void test_retention(void)
+{
+    struct rig rig = {.job_retention_ms = 5000};
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, diamond) == 0);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_CANCEL, "d") == 0);
+    rig_move(&rig, 4999);
+    CHECK(rig_state(&rig, "d") == BEL_JOB_CANCELLED);
+    rig_reopen(&rig);
+    rig_move(&rig, 1);
+    CHECK(rig_state(&rig, "d") == BEL_JOB_STATES);
+    CHECK(rig_target(&rig, BEL_VERB_GET, "t", "d/1") == 0 && rig.seen.count == 0);
+    CHECK(rig_target(&rig, BEL_VERB_TOPIC, "t", "") == 0);
+    CHECK(rig.seen.counts[BEL_CANCELLED] == 0);
+    rig_finish(&rig);
+}
+
 /* REVIVE, PURGE and retention pass tasks over. */
 static void test_tasks_stay(void)
 {
@@ -441,6 +517,8 @@ int main(void)
     test_pressure_of_depth();
     test_made_id();
     test_results();
+    test_results_of_a_claim();
+    test_scores();
     test_cancel();
     test_pause();
     test_pause_and_lost_lease();
@@ -448,6 +526,7 @@ int main(void)
     test_explain();
     test_timeout();
     test_list();
+    test_retention();
     test_tasks_stay();
     return 0;
 }

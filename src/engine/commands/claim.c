@@ -22,7 +22,7 @@
 
 enum {
     TOPICS_MAX = 100,
-    BYTES_MAX = 8 << 20, /* payload bytes after which a claim gets no more deliveries */
+    BYTES_MAX = 8 << 20, /* of payloads and results; then a claim gets no more deliveries */
 };
 
 struct round {
@@ -200,6 +200,17 @@ static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
     return 0;
 }
 
+/* Returns the bytes of a delivery that have no limit together: its payload, and the results of
+ * other tasks. */
+static size_t bytes_of(const struct bel_delivery *delivery)
+{
+    size_t bytes = delivery->payload.bytes;
+    for (size_t i = 0; i < delivery->results_count; i++) {
+        bytes += delivery->results[i].result.bytes;
+    }
+    return bytes;
+}
+
 /* Allocates the deliveries: as many as the claim wants and the topics have. */
 static int make_room(struct bel_engine *engine, const struct bel_claim *claim, struct round *round)
 {
@@ -234,7 +245,7 @@ static int deliver_all(struct bel_engine *engine, struct bel_request *request)
         empty = err == BEL_ENOTFOUND ? empty + 1 : 0;
         if (err == 0) {
             round.count++;
-            round.bytes += delivery->payload.bytes;
+            round.bytes += bytes_of(delivery);
         }
         if (err == BEL_ENOTFOUND) err = 0;
     }

@@ -98,7 +98,7 @@ static int find_held(struct bel_engine *engine)
     return err == BEL_ENOTFOUND ? 0 : err;
 }
 
-int bel__jobs_open(struct bel_engine *engine)
+int bel__jobs_open(struct bel_engine *engine, uint64_t retention_ms)
 {
     struct bel_jobs *jobs = calloc(1, sizeof *jobs);
     if (jobs == NULL) return BEL_ENOMEM;
@@ -108,7 +108,7 @@ int bel__jobs_open(struct bel_engine *engine)
     jobs->events.ended = ended;
     jobs->work_max = WORK_MAX;
     jobs->from = bel__work_key(0, (enum bel_work_kind)0, 0);
-    jobs->retention_ms = (uint64_t)24 * MS_PER_HOUR;
+    jobs->retention_ms = retention_ms > 0 ? retention_ms : (uint64_t)24 * MS_PER_HOUR;
     engine->jobs = jobs;
     engine->events = &jobs->events;
     int err = find_work(engine);

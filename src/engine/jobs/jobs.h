@@ -21,8 +21,9 @@
 
 struct bel_engine;
 
-/* Sets the engine's events, and finds the jobs that are held or hidden. */
-BEL_CHECKED int bel__jobs_open(struct bel_engine *engine);
+/* Sets the engine's events, and finds the jobs that are held or hidden. `retention_ms`: of jobs
+ * that have ended; 0: the default. */
+BEL_CHECKED int bel__jobs_open(struct bel_engine *engine, uint64_t retention_ms);
 void bel__jobs_close(struct bel_engine *engine);
 
 /* Begins a turn: does what is due, and a slice of work. Returns 0, or an error that is final. */
