@@ -117,6 +117,22 @@ static void print_agenda(FILE *out, const struct bel_agenda *command, int64_t ep
     print_ms(out, " step ", command->step_ms);
 }
 
+static void print_limit(FILE *out, const struct bel_limit *limit)
+{
+    static const char *const actions[] = {" list", "", " clear", " clear all", " delete"};
+    print_view(out, " ", limit->resource);
+    (void)fprintf(out, "%s", actions[limit->action]);
+    if (limit->has_rate) {
+        (void)fprintf(out, " rate %" PRIu64 "/%" PRIu64 "ms", limit->rate_count, limit->rate_ms);
+    }
+    if (limit->has_burst) (void)fprintf(out, " burst %" PRIu64, limit->burst);
+    if (limit->has_concurrency) (void)fprintf(out, " concurrency %" PRIu64, limit->concurrency);
+    if (limit->has_until) print_ms(out, " until ", limit->until_ms);
+    if (limit->has_breaker) (void)fprintf(out, " breaker %" PRIu64, limit->breaker_failures);
+    if (limit->count > 0) (void)fprintf(out, " count %" PRIu32, limit->count);
+    print_view(out, " cursor ", limit->cursor);
+}
+
 static void print_rest(FILE *out, const struct bel_command *command, int64_t epoch_ms)
 {
     switch (command->verb) {
@@ -160,6 +176,9 @@ static void print_rest(FILE *out, const struct bel_command *command, int64_t epo
     case BEL_VERB_EXTEND:
         print_view(out, " ", command->extend.token);
         print_ms(out, " ", command->extend.lease_ms);
+        return;
+    case BEL_VERB_LIMIT:
+        print_limit(out, &command->limit);
         return;
     case BEL_VERB_TOPICS:
         return;

@@ -18,7 +18,8 @@
 #include <string.h>
 
 enum {
-    FILES_MAX = 512,
+    FILES_MAX = 8192, /* that there have ever been */
+    NAMES_MAX = 512,
     CHANGES_MAX = 2000,
     NAME_BYTES = 24,
     HANDLES_MAX = 160,
@@ -37,8 +38,8 @@ struct file {
 };
 
 struct names {
-    char names[FILES_MAX][NAME_BYTES];
-    int files[FILES_MAX]; /* which one, or -1 */
+    char names[NAMES_MAX][NAME_BYTES];
+    int files[NAMES_MAX]; /* which one, or -1 */
 };
 
 /* A name that gets another file, or none. */
@@ -108,7 +109,7 @@ bool disk_step(struct disk *disk, bool *out_is_done)
 
 static int find_name(const struct names *names, const char *name)
 {
-    for (int i = 0; i < FILES_MAX; i++) {
+    for (int i = 0; i < NAMES_MAX; i++) {
         if (names->files[i] >= 0 && strcmp(names->names[i], name) == 0) return i;
     }
     return -1;
@@ -118,7 +119,7 @@ static void set_name(struct names *names, const char *name, int file)
 {
     int at = find_name(names, name);
     for (int i = 0; at < 0; i++) {
-        assert(i < FILES_MAX);
+        assert(i < NAMES_MAX);
         if (names->files[i] < 0) at = i;
     }
     assert(strlen(name) < NAME_BYTES);
@@ -347,7 +348,7 @@ static int list(struct bel_io *io, bel_io_see *see, void *context)
 {
     struct disk *disk = of(io);
     if (disk->is_down) return fail(EIO, BEL_EIO);
-    for (int i = 0; i < FILES_MAX; i++) {
+    for (int i = 0; i < NAMES_MAX; i++) {
         if (disk->names.files[i] >= 0) see(context, disk->names.names[i]);
     }
     return 0;
@@ -412,7 +413,7 @@ struct disk *disk_create(uint64_t seed)
     };
     disk->random_state = seed;
     disk->plan.free_bytes = UINT64_C(1) << 40;
-    for (int i = 0; i < FILES_MAX; i++) {
+    for (int i = 0; i < NAMES_MAX; i++) {
         disk->names.files[i] = disk->platter_names.files[i] = -1;
     }
     return disk;

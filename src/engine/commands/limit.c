@@ -175,6 +175,16 @@ static int show_one(struct bel_engine *engine, const struct bel_resource *resour
     return 0;
 }
 
+/* Returns the first resource after `name` that a list shows, or NULL. */
+static const struct bel_resource *next_shown(struct bel_engine *engine, struct bel_view name)
+{
+    const struct bel_resource *resource = bel__resource_after(engine, name);
+    while (resource != NULL && !bel__resource_is_shown(engine, resource)) {
+        resource = bel__resource_after(engine, bel__resource_name(resource));
+    }
+    return resource;
+}
+
 static int list(struct bel_engine *engine, const struct bel_limit *limit, struct bel_reply *reply)
 {
     uint32_t most = limit->count == 0 ? LIST_COUNT : limit->count;
@@ -188,13 +198,11 @@ static int list(struct bel_engine *engine, const struct bel_limit *limit, struct
     struct bel_limit_state *states = bel__answer_take(engine, most * sizeof *states);
     if (states == NULL) return BEL_ENOMEM;
     size_t count = 0;
-    const struct bel_resource *resource = bel__resource_after(engine, after);
-    for (; resource != NULL && count < most;
-         resource = bel__resource_after(engine, bel__resource_name(resource))) {
-        if (!bel__resource_is_shown(engine, resource)) continue;
-        int err = show(engine, resource, &states[count]);
+    const struct bel_resource *resource = next_shown(engine, after);
+    while (resource != NULL && count < most) {
+        int err = show(engine, resource, &states[count++]);
         if (err) return err;
-        count++;
+        resource = next_shown(engine, bel__resource_name(resource));
     }
     reply->limits.items = states;
     reply->limits.count = count;
