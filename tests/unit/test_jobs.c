@@ -253,41 +253,92 @@ static void test_results(void)
     rig_finish(&rig);
 }
 
-/* A claim gets no more deliveries when their results are large: 1 MiB each, 8 MiB in all. */
-static void test_results_of_a_claim(void)
+/* Makes a job of `many` tasks, and of as many `after` all of them. */
+static void submit_many(struct rig *rig, unsigned many, unsigned after)
 {
-    enum {
-        RESULTS = 17,
-        TASKS = 20,
-        BYTES = 64 << 10
-    };
-    static char result[BYTES];
-    struct bel_view topic = view("u");
-    struct rig rig = {0};
-    memset(result, 'x', sizeof result - 1);
     text.used = 0;
-    rig_put(&text, "{\"id\":\"r\",\"tasks\":[{\"id\":\"a0\",\"topic\":\"t\"}");
-    for (int i = 1; i < RESULTS; i++) {
-        rig_put(&text, ",{\"id\":\"a%d\",\"topic\":\"t\"}", i);
+    rig_put(&text, "{\"id\": \"m\", \"tasks\": [");
+    for (unsigned i = 0; i < many; i++) {
+        rig_put(&text, "%s{\"id\": \"s%u\", \"topic\": \"s\"}", i > 0 ? "," : "", i);
     }
-    for (int i = 0; i < TASKS; i++) {
-        rig_put(&text, ",{\"id\":\"b%d\",\"topic\":\"u\",\"after\":[\"a0\"", i);
-        for (int k = 1; k < RESULTS; k++) {
-            rig_put(&text, ",\"a%d\"", k);
+    for (unsigned i = 0; i < after; i++) {
+        rig_put(&text, ",{\"id\": \"a%u\", \"topic\": \"a\", \"after\": [", i);
+        for (unsigned k = 0; k < many; k++) {
+            rig_put(&text, "%s\"s%u\"", k > 0 ? "," : "", k);
         }
         rig_put(&text, "]}");
     }
     rig_put(&text, "]}");
-    rig_open(&rig);
-    CHECK(rig_submit(&rig, text.bytes) == 0);
-    for (int i = 0; i < RESULTS; i++) {
-        const char *id = rig_claim(&rig, "t");
-        CHECK(id[0] != 0);
-        CHECK(rig_ack_result(&rig, id, result) == 1);
+    CHECK(rig_submit(rig, text.bytes) == 0);
+}
+
+/* Acks all tasks of a topic, with a result. */
+static void ack_many(struct rig *rig, unsigned many, const char *result)
+{
+    char id[BEL_ID_BYTES];
+    for (unsigned i = 0; i < many; i++) {
+        rig_copy(view(rig_claim(rig, "s")), id, sizeof id);
+        CHECK(rig_ack_result(rig, id, result) == 1);
     }
-    struct bel_claim claim = {.topics = &topic, .topics_count = 1, .count = TASKS};
-    CHECK(rig_ask(&rig, (struct bel_command){.verb = BEL_VERB_CLAIM, .claim = claim}) == 0);
-    CHECK(rig.seen.count > 1 && rig.seen.count < TASKS);
+}
+
+static uint64_t claim_many(struct rig *rig, const char *topic, uint32_t count)
+{
+    struct bel_view name = view(topic);
+    struct bel_claim claim = {.topics = &name, .topics_count = 1, .count = count};
+    CHECK(rig_ask(rig, (struct bel_command){.verb = BEL_VERB_CLAIM, .claim = claim}) == 0);
+    return rig->seen.count;
+}
+
+/* A claim counts results like payloads: no delivery after 8 MiB. */
+static void test_results_of_a_claim(void)
+{
+    static char result[BEL_RESULT_BYTES_MAX + 1];
+    struct rig rig = {0};
+    memset(result, 'x', BEL_RESULT_BYTES_MAX);
+    rig_open(&rig);
+    submit_many(&rig, 16, 20);
+    ack_many(&rig, 16, result);
+    CHECK(claim_many(&rig, "a", 100) == 8);
+    CHECK(claim_many(&rig, "a", 1) == 1);
+    CHECK(claim_many(&rig, "a", 100) == 8);
+    CHECK(claim_many(&rig, "a", 100) == 3);
+    rig_finish(&rig);
+}
+
+/* A task without a result takes work to read too: 4,000 * 256 bytes in each delivery. */
+static void test_absent_results_of_a_claim(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    submit_many(&rig, 4000, 20);
+    ack_many(&rig, 4000, NULL);
+    CHECK(claim_many(&rig, "a", 100) == 9);
+    CHECK(claim_many(&rig, "a", 100) == 9);
+    CHECK(claim_many(&rig, "a", 100) == 2);
+    rig_finish(&rig);
+}
+
+/* The refusal of one result too many names the limit and what to do. */
+static void test_results_of_a_job(void)
+{
+    static char result[BEL_RESULT_BYTES_MAX + 1];
+    char token[BEL_TOKEN_BYTES_MAX + 1];
+    struct rig rig = {0};
+    memset(result, 'x', BEL_RESULT_BYTES_MAX);
+    rig_open(&rig);
+    submit_many(&rig, 1025, 0);
+    ack_many(&rig, 1024, result);
+    CHECK(rig_claim(&rig, "s")[0] != 0);
+    struct bel_view tokens = rig_token(&rig, rig.seen.id, token);
+    struct bel_ack ack = {
+        .tokens = &tokens, .tokens_count = 1, .has_result = true, .result = view("x")};
+    CHECK(rig_ask(&rig, (struct bel_command){.verb = BEL_VERB_ACK, .ack = ack}) == BEL_EFULL);
+    SAME(rig.seen.why, "the results of a job have at most 64 MiB: ack the task without a result");
+    ack.has_result = false;
+    CHECK(rig_ask(&rig, (struct bel_command){.verb = BEL_VERB_ACK, .ack = ack}) == 0);
+    CHECK(rig.seen.count == 1);
+    CHECK(rig_state(&rig, "m") == BEL_JOB_DONE);
     rig_finish(&rig);
 }
 
@@ -518,6 +569,8 @@ int main(void)
     test_made_id();
     test_results();
     test_results_of_a_claim();
+    test_absent_results_of_a_claim();
+    test_results_of_a_job();
     test_scores();
     test_cancel();
     test_pause();

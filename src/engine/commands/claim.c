@@ -23,6 +23,7 @@
 enum {
     TOPICS_MAX = 100,
     BYTES_MAX = 8 << 20, /* of payloads and results; then a claim gets no more deliveries */
+    RESULT_BYTES = 256,  /* added for each task before: it is read also if it has no result */
 };
 
 struct round {
@@ -200,17 +201,6 @@ static int deliver(struct bel_engine *engine, const struct bel_claim *claim,
     return 0;
 }
 
-/* Returns the bytes of a delivery that have no limit together: its payload, and the results of
- * other tasks. */
-static size_t bytes_of(const struct bel_delivery *delivery)
-{
-    size_t bytes = delivery->payload.bytes;
-    for (size_t i = 0; i < delivery->results_count; i++) {
-        bytes += delivery->results[i].result.bytes;
-    }
-    return bytes;
-}
-
 /* Allocates the deliveries: as many as the claim wants and the topics have. */
 static int make_room(struct bel_engine *engine, const struct bel_claim *claim, struct round *round)
 {
@@ -223,6 +213,16 @@ static int make_room(struct bel_engine *engine, const struct bel_claim *claim, s
     if (round->count_max == 0) return 0;
     round->deliveries = bel__answer_take(engine, round->count_max * sizeof round->deliveries[0]);
     return round->deliveries == NULL ? BEL_ENOMEM : 0;
+}
+
+/* Returns what a delivery counts for BYTES_MAX. */
+static size_t bytes_of(const struct bel_delivery *delivery)
+{
+    size_t bytes = delivery->payload.bytes + delivery->results_count * RESULT_BYTES;
+    for (size_t i = 0; i < delivery->results_count; i++) {
+        bytes += delivery->results[i].result.bytes;
+    }
+    return bytes;
 }
 
 /* Delivers to a claim. Returns 0, also if there is nothing to deliver; BEL_DO_LATER if only expired

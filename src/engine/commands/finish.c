@@ -63,7 +63,8 @@ static int keep_lease(struct bel_found *found, int err)
     return err;
 }
 
-static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view result)
+static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view result,
+               struct bel_reply *reply)
 {
     struct bel_lease *lease = bel__lease_by_token(engine, token);
     struct bel_found found;
@@ -81,7 +82,12 @@ static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view
     err = bel__timer_reserve(engine, &found, result.bytes, BEL_STORE_END);
     if (err) return err;
     bool is_task = found.record.job.number != 0;
-    if (is_task && !bel__results_fit(&found, result.bytes)) return BEL_EFULL;
+    if (is_task && !bel__results_fit(&found, result.bytes)) {
+        return bel__refuse(
+            reply, BEL_EFULL,
+            "the results of a job have at most %d MiB: ack the task without a result",
+            BEL_RESULTS_OF_JOB_MAX >> 20);
+    }
     struct bel_ending ending = {.state = BEL_DONE, .result = result};
     lease->end_kind = BEL_WORK_DONE;
     bel__timer_end(engine, &found, &ending);
@@ -106,7 +112,7 @@ int bel__do_ack(struct bel_engine *engine, struct bel_request *request)
     uint64_t *next = &request->own.words[BEL_OWN_FREE], count = reply->count;
     if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_BULK) *next = 0;
     for (; *next < command->tokens_count; ++*next) {
-        int err = ack(engine, command->tokens[*next], result);
+        int err = ack(engine, command->tokens[*next], result, reply);
         if (err == BEL_ESTALE) continue;
         if (err) return bel__break_off(request, err, count);
         count++;
