@@ -278,8 +278,8 @@ static void print_capabilities(struct page *page)
     line(page, "clock_advance:%d", info->clock->is_virtual);
     line(page, "http:%d", info->http_port != 0);
     line(page, "keys:%d", info->keys > 0);
-    line(page, "jobs:0");
-    line(page, "limits:0");
+    line(page, "jobs:1");
+    line(page, "limits:1");
     line(page, "backup:%d", info->config->store != BEL_CONFIG_MEMORY);
 }
 

@@ -120,6 +120,8 @@ def test_info_has_its_sections():
                      f"tcp_port:{server.port}", "store:memory"):
             assert word in text, text
         assert "# Store" not in client.ask("INFO", "server")
+        able = client.ask("INFO", "capabilities").split()
+        assert "jobs:1" in able and "limits:1" in able, able
 
 
 def test_info_says_how_durable():
