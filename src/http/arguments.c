@@ -373,6 +373,7 @@ static int push_all(struct bel_http_call *call, struct bel_why *why)
         const struct bel_view *captured = find_capture(call, argument->name);
         if (!is_option(argument)) {
             err = push_position(call, argument, why);
+            call->values_count = call->words_count - 1;
         } else if (captured != NULL) {
             err = push_text(call, argument->name, why);
             if (err == 0) err = push(call, *captured, why);
@@ -501,7 +502,11 @@ int bel__http_words(struct bel_http_call *call, struct bel_command *out, struct 
     if (err) return err;
     call->pairs = calloc(call->words_count, sizeof(struct bel_header));
     if (call->pairs == NULL) return refuse_memory(why);
-    struct bel_words words = {call->words, call->words_count, call->pairs, call->service->zones};
+    struct bel_words words = {.items = call->words,
+                              .count = call->words_count,
+                              .pairs = call->pairs,
+                              .zones = call->service->zones,
+                              .values_count = call->values_count};
     err = bel__bind(&bel__commands[call->route->command], &words, &bound, why);
     return err == 0 ? bel__build(&bound, out, why) : err;
 }

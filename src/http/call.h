@@ -129,6 +129,7 @@ struct bel_http_call {
     struct bel_unsent_claims unsent; /* deliveries whose response is not sent */
     void *tokens;                    /* memory of `unsent`; may be NULL */
     size_t words_count, words_capacity;
+    size_t values_count;       /* of the positional arguments: never options */
     struct bel_http_page page; /* the answer, once ANSWERED; until the connection takes it */
     uint64_t turns;            /* the number of turns when the request was submitted */
     enum bel_http_call_state state;

@@ -650,8 +650,16 @@ static struct bel_http_page error_page(const struct bel_reply *reply)
     return bel__http_problem(bel__reply_code(reply->err), text);
 }
 
-static struct bel_http_page missing_page(enum bel_verb verb, const char *code)
+static struct bel_http_page missing_page(const struct bel_command *command, const char *code)
 {
+    enum bel_verb verb = command->verb;
+    if (verb == BEL_VERB_LIMIT) {
+        char text[BEL_REPLY_WHY_BYTES];
+        struct bel_view name = command->limit.resource;
+        (void)snprintf(text, sizeof text, "resource '%.*s' has no limits", (int)name.bytes,
+                       (const char *)name.data);
+        return bel__http_problem(code, text);
+    }
     return bel__http_problem(code, verb == BEL_VERB_ACK      ? "the lease has ended"
                                    : verb == BEL_VERB_GET    ? "no such timer"
                                    : verb == BEL_VERB_CANCEL ? "no such unfinished timer"
@@ -664,7 +672,7 @@ struct bel_http_page bel__http_page(const struct bel_http_question *question,
     enum bel_verb verb = question->command->verb;
     if (reply->err) return error_page(reply);
     const char *code = missing(verb, reply);
-    if (code != NULL) return missing_page(verb, code);
+    if (code != NULL) return missing_page(question->command, code);
     struct bel_http_page page = {.status = question->is_create ? 201 : 200,
                                  .type = "application/json"};
     bel__json_init(&page.body);

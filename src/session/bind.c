@@ -77,12 +77,19 @@ static int refuse_usage(const struct bel_command_entry *entry, const char *what,
 
 /* --- positions --- */
 
+/* Returns whether an option begins at `at`. */
+static bool begins_option(const struct bel_command_entry *entry, const struct bel_words *words,
+                          size_t at)
+{
+    return at > words->values_count && find_option(entry, words->items[at]) != NULL;
+}
+
 /* Returns the number of words of a repeated positional at `at`: up to the first option. */
 static size_t count_repeated(const struct bel_command_entry *entry, const struct bel_words *words,
                              size_t at)
 {
     size_t end = at;
-    while (end < words->count && find_option(entry, words->items[end]) == NULL) {
+    while (end < words->count && !begins_option(entry, words, end)) {
         end++;
     }
     return end - at;
@@ -119,7 +126,7 @@ static int take_positions(struct bel_bound *bound, const struct bel_words *words
         if (*at == words->count) {
             return argument->is_optional ? 0 : refuse_usage(entry, "too few", why);
         }
-        if (argument->yields && find_option(entry, words->items[*at]) != NULL) return 0;
+        if (argument->yields && begins_option(entry, words, *at)) return 0;
         take_value(bound, i, words->items[(*at)++]);
     }
     return 0;

@@ -68,6 +68,7 @@ struct bel_words {
     size_t count;
     void *pairs;             /* memory for count / 2 headers or settings */
     struct bel_zones *zones; /* for times; may be NULL */
+    size_t values_count; /* words after the name that are values, even if named like an option */
 };
 
 /* Parses the words of a command. Returns 0 and sets `*out`, or BEL_EINVAL and sets `*why`. */

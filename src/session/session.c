@@ -256,7 +256,8 @@ static int copy_words(struct bel_session *session, struct bel_call *call, size_t
         struct bel_view word = bel__resp_argument(&session->parser, data, i);
         items[i] = (struct bel_view){copy + ((const uint8_t *)word.data - data), word.bytes};
     }
-    *out = (struct bel_words){items, count, items + count, session->service->zones};
+    *out = (struct bel_words){
+        .items = items, .count = count, .pairs = items + count, .zones = session->service->zones};
     return 0;
 }
 

@@ -71,7 +71,8 @@ static void say_again(const struct bel_http_call *call, enum bel_verb verb)
         if (call->words[i].bytes > 0) memcpy(copy, call->words[i].data, call->words[i].bytes);
         copies[i] = (struct bel_view){copy, call->words[i].bytes};
     }
-    struct bel_words words = {copies, count, pairs, NULL};
+    struct bel_words words = {
+        .items = copies, .count = count, .pairs = pairs, .values_count = call->values_count};
     struct bel_bound bound;
     struct bel_command command;
     struct bel_why why;

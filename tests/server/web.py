@@ -511,6 +511,27 @@ def test_every_command_has_a_route():
         assert led == names - apart, led ^ (names - apart)
 
 
+def test_names_in_a_path_are_never_options():
+    """LIMIT CLEAR is a command of its own, and other words are options: a name in a path is
+    neither, in any case."""
+    with serve() as server, server.client() as client:
+        web = Web(server)
+        client.ask("LIMIT", "api", "UNTIL", "1h")
+        for name in ("CLEAR", "clear", "Delete", "RATE", "COUNT", "CURSOR"):
+            web.wrong(404, "NOTFOUND", "GET", f"/v1/resources/{name}")
+        assert "limited_until_ms" in client.ask("LIMIT", "api")
+        for name in ("CLEAR", "rate", "concurrency"):
+            assert web.right("PUT", f"/v1/resources/{name}", {"concurrency": 1})["name"] == name
+            assert web.right("GET", f"/v1/resources/{name}")["concurrency"] == 1
+            assert web.right("PUT", f"/v1/resources/{name}", {"clear": True})["name"] == name
+            assert web.right("DELETE", f"/v1/resources/{name}") == {"count": 1}
+            answer = web.wrong(404, "NOTFOUND", "DELETE", f"/v1/resources/{name}")
+            assert answer["detail"] == f"resource '{name}' has no limits", answer
+        assert "limited_until_ms" in client.ask("LIMIT", "api")
+        web.wrong(409, "STALE", "POST", "/v1/leases/RESULT/ack", {"result": "x"})
+        web.close()
+
+
 def test_a_claim_that_cannot_be_sent_is_released():
     with serve("--max-payload", "16M") as server:
         web = Web(server)
