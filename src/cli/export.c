@@ -2,9 +2,9 @@
 
 /*
  * belfry export: prints the timers of a topic as JSON lines, page by page, in the order of LIST.
- * Finished timers are left out, unless --state asks for them. The export is not a snapshot: a timer
- * that moves to a position after the cursor during the export is printed, one that moves before the
- * cursor is not.
+ * Finished timers are left out, unless --state asks for them. Tasks of jobs are left out too: a
+ * line cannot say what a task waits for. The export is not a snapshot: a timer that moves to a
+ * position after the cursor during the export is printed, one that moves before the cursor is not.
  */
 #include "belfry/clock.h"
 #include "belfry/timer.h"
@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "core/units.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ static const char usage[] =
     "usage: belfry export TOPIC [OPTION ...]\n"
     "\n"
     "Prints the timers and plans of a topic as JSON lines, which belfry import reads.\n"
-    "Finished timers are printed only with their --state.\n"
+    "Finished timers are printed only with their --state. Tasks of jobs are left out; belfry\n"
+    "backup copies jobs.\n"
     "\n"
     "    --state STATE       only timers in this state (default: all unfinished)\n";
 
@@ -36,6 +38,7 @@ struct export
     char cursor[CURSOR_BYTES];
     size_t cursor_bytes;
     uint64_t seen, began_ns;
+    uint64_t tasks; /* of jobs: left out */
     struct cli_progress progress;
 };
 
@@ -107,6 +110,15 @@ static bool is_wanted(const struct export *export, const struct bel_value *timer
     return !bel_state_find(value->text, &state) || state < BEL_DONE;
 }
 
+static bool is_task(const struct bel_value *timer)
+{
+    const struct bel_value *headers = bel_value_find(timer, "headers");
+    if (headers == NULL) return false;
+    struct bel_value map = *headers; /* RESP2 sends a map as a list */
+    map.type = BEL_VALUE_MAP;
+    return bel_value_find(&map, "belfry-job") != NULL;
+}
+
 static void print_page(struct export *export, const struct bel_value *timers)
 {
     for (size_t i = 0; i < timers->count; i++) {
@@ -114,6 +126,10 @@ static void print_page(struct export *export, const struct bel_value *timers)
         map.type = BEL_VALUE_MAP;
         export->seen++;
         if (!is_wanted(export, &map)) continue;
+        if (is_task(&map)) {
+            export->tasks++;
+            continue;
+        }
         bel__cli_print_value(&map);
         printf("\n");
     }
@@ -166,6 +182,12 @@ int bel__cli_export(int argc, char **argv)
         } while (status == CLI_OK && export.cursor_bytes > 0 && !ferror(stdout));
     }
     bel__progress_end(&export.progress);
+    if (export.tasks > 0) {
+        fprintf(stderr,
+                "belfry: left out %" PRIu64 " task%s of jobs: an export has no jobs; belfry backup "
+                "copies them\n",
+                export.tasks, export.tasks == 1 ? "" : "s");
+    }
     bel_client_close(export.client);
     return status;
 }

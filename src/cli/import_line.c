@@ -372,6 +372,11 @@ static enum import_verdict add_headers(struct import_command *command)
     }
     json_object_foreach(headers, name, value)
     {
+        if (strcasecmp(name, "belfry-job") == 0) {
+            return bel__import_refuse(command, IMPORT_BAD,
+                                      "a task of a job: its dependencies are not in the line; "
+                                      "submit the job, or restore a backup");
+        }
         is_reserved |= strncasecmp(name, "belfry-", strlen("belfry-")) == 0;
         if (add_header(command, name, value, &count)) continue;
         return bel__import_refuse(command, IMPORT_BAD,

@@ -79,6 +79,20 @@ json of_an_old_count_what_was_not_made 'j["count"] == 7' "$belfry" get old made 
 json of_a_count_what_was_not_used 'j["count"] == 4' "$belfry" get old used --json
 is its_id_has_a_colon 2 bash -c "'$belfry' list plans2 | grep -c '^p:'"
 
+# --- tasks of jobs ---
+"$belfry" schedule etl x --id plain/slash >/dev/null
+"$belfry" job submit - >/dev/null <<'END'
+{"id": "n", "tasks": [{"id": "a", "topic": "etl"}, {"id": "b", "topic": "etl", "after": ["a"]}]}
+END
+is tasks_are_left_out plain/slash bash -c "'$belfry' export etl 2>told |
+    python3 -c 'import json, sys; print(json.loads(sys.stdin.read())[\"id\"])'"
+like and_it_is_said_how_many '*left out 2 tasks of jobs*belfry backup*' cat told
+is an_id_may_have_a_slash 'imported	1' \
+    bash -c "'$belfry' export etl 2>/dev/null | '$belfry' import --topic etl2 | head -n 1"
+echo '{"topic": "etl3", "id": "n/b", "payload": "x", "headers": {"belfry-job": "n", "belfry-task": "b"}}' >task
+exits a_line_of_a_task_is_bad 1 'line 1: a task of a job' "$belfry" import task
+exits nothing_of_it_came 3 NOTFOUND "$belfry" export etl3
+
 left() { # how often a plan of the topic rules will ring still
     "$belfry" agenda --topic rules --step 365d --to 2039-01-01T00:00:00Z --json |
         python3 -c 'import json, sys; print(sum(s["count"] for s in json.load(sys.stdin)["steps"]))'
