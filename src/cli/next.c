@@ -13,6 +13,7 @@
 #include "cli/value.h"
 #include "cli/zone_hint.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@ enum {
     NOTES_MAX = 20,
     NOTES_AHEAD_MS = 3 * 3600 * 1000, /* a clock change just after the last time is noted, too */
     TEXT_BYTES = 1024,
+    SECONDS_DIGITS = 9, /* of an epoch in seconds, from 1973 to 2286 */
+    SECONDS_DIGITS_MAX = 10,
     BACK_MS_FIRST = 3600 * 1000, /* how far --back looks first */
 };
 
@@ -164,6 +167,14 @@ static int read_from(const struct arguments *arguments, struct bel_zones *zones,
     int status = bel__cli_value(BEL_ARGUMENT_TIME, arguments->from, arguments->zone, &made);
     if (status != CLI_OK) return status;
     const char *from = made != NULL ? made : arguments->from;
+    size_t bytes = strlen(from);
+    if (bytes >= SECONDS_DIGITS && bytes <= SECONDS_DIGITS_MAX &&
+        strspn(from, "0123456789") == bytes) {
+        free(made);
+        return refuse_option("--from", arguments->from,
+                             "milliseconds since 1970, or a time such as 2026-06-01T09:00:00Z; "
+                             "this looks like seconds");
+    }
     int err = bel_instant_parse(from, strlen(from), &options, out, &why);
     free(made);
     if (err == 0) return CLI_OK;
@@ -230,19 +241,40 @@ static int print_back(const struct arguments *arguments, const struct bel_plan *
     return err;
 }
 
+static void print_note(const struct arguments *arguments, const char *text, bool is_first)
+{
+    if (!arguments->is_json) {
+        printf("note: %s\n", text);
+        return;
+    }
+    printf("%s", is_first ? "" : ", ");
+    bel__cli_print_json(text);
+}
+
+/* Returns whether a cron rule has an H, which stands alone: not that of THU or @hourly. */
+static bool has_hash(const struct bel_plan *plan, const char *rule)
+{
+    if (bel_plan_kind(plan) != BEL_PLAN_CRON || strchr(rule, '@') != NULL) return false;
+    for (const char *at = strpbrk(rule, "Hh"); at != NULL; at = strpbrk(at + 1, "Hh")) {
+        bool is_start = at == rule || !isalpha((unsigned char)at[-1]);
+        if (is_start && !isalpha((unsigned char)at[1])) return true;
+    }
+    return false;
+}
+
 static void print_notes(const struct arguments *arguments, const struct bel_plan *plan,
                         struct bel_wall from, struct bel_wall last)
 {
     char text[TEXT_BYTES];
+    bool has_note = has_hash(plan, arguments->rule);
+    if (has_note) {
+        print_note(arguments,
+                   "H depends on the id of the timer: a timer has other times than these", true);
+    }
     if (bel_wall_add(last, NOTES_AHEAD_MS, &last) != 0) return;
     for (unsigned i = 0; i < NOTES_MAX && bel_plan_note(plan, &from, last, text, sizeof text);
          i++) {
-        if (!arguments->is_json) {
-            printf("note: %s\n", text);
-            continue;
-        }
-        printf("%s", i > 0 ? ", " : "");
-        bel__cli_print_json(text);
+        print_note(arguments, text, i == 0 && !has_note);
     }
 }
 

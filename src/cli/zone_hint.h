@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* Returns whether a name is no time zone of this machine, but similar to one, after printing both
- * to standard error. */
+/* Returns whether a name is no time zone of this machine, but is similar to one, an abbreviation or
+ * an offset, after printing what to give instead to standard error. */
 bool bel__zone_hint(const char *name);
 
 #endif

@@ -88,6 +88,17 @@ is a_rule_with_its_start 'Every week on Thursday at 09:00, Asia/Tokyo time.
   2026-05-28T00:00:00Z  2026-05-28T09:00:00+09:00[Asia/Tokyo]' "$belfry" next --back \
     'DTSTART;TZID=Asia/Tokyo:20260101T090000 FREQ=WEEKLY' --from 2026-06-01T07:00:00Z -n 1
 fi
+is a_rule_with_a_hash_has_a_note 'note: H depends on the id of the timer: a timer has other times than these' \
+    bash -c "'$belfry' next 'H 9 * * *' | grep ^note"
+is a_thursday_has_no_note 0 bash -c "'$belfry' next '0 9 * * THU' | grep -c ^note || true"
+refuses seconds_in_from 2 'looks like seconds' "$belfry" next @daily --from 1798761600
+is milliseconds_in_from '  2027-01-02T00:00:00Z' bash -c "'$belfry' next @daily --from 1798761600000 -n 1 | sed 1d"
+refuses an_abbreviation_of_a_zone 2 'PST is not a time zone name; give that of a place, for example America/Los_Angeles' \
+    "$belfry" next @daily --tz PST
+refuses an_abbreviation_with_a_similar_zone 2 'Europe/Moscow' "$belfry" next @daily --tz MSK
+refuses an_offset 2 'ahead of UTC all year Etc/GMT-1, which has the opposite sign' "$belfry" next @daily --tz GMT+1
+refuses an_offset_to_the_west 2 'behind UTC all year Etc/GMT+5' "$belfry" next @daily --tz UTC-05:00
+refuses an_offset_with_minutes 2 '+05:30 is not a time zone name; give that of a place' "$belfry" next @daily --tz +05:30
 refuses two_zones 2 'begins with one' "$belfry" next 'CRON_TZ=UTC 0 9 * * *' --tz UTC
 refuses a_zone_in_small_letters 2 "did you mean 'Europe/Berlin'" "$belfry" next @daily --tz europe/berlin
 refuses a_city 2 "did you mean 'Europe/Berlin'" "$belfry" next @daily --tz Berlin
