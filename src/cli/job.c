@@ -32,14 +32,15 @@ static const char usage[] =
     "       belfry job pause ID           start no more tasks of a job\n"
     "       belfry job resume ID          start tasks of a paused job again\n"
     "\n"
-    "A file is a JSON object with tasks, see docs/JOBS.md; or with --topic lines as make\n"
-    "has them, 'load: fetch clean'. get and watch draw the graph, each task moved in by its\n"
-    "depth and followed by what it comes after. watch prints a line for each change if the\n"
-    "output is no terminal, and exits with 0 only if the job is done.\n"
+    "A file is a JSON object with tasks, see docs/JOBS.md; or with --topic lines in the\n"
+    "style of make, 'load: fetch clean'. get and watch draw the graph, each task indented\n"
+    "by its depth and followed by the tasks that it comes after. watch prints a line for\n"
+    "each change if the output is not a terminal, and exits with 0 only if the job is done.\n"
     "\n"
     "    --id ID             submit: id of the job, if the file has none\n"
     "    --replace           submit: replace a job with this id\n"
-    "    --topic NAME        submit: topic of all tasks; the file has lines as make has them\n"
+    "    --topic NAME        submit: topic of all tasks; the file has lines in the style of\n"
+    "                        make\n"
     "    --state STATE       list: running, paused, done, failed, cancelled or scheduled\n"
     "    --count N           list: maximum number of jobs (default: all)\n"
     "    --interval DURATION watch: time between two looks (default 1s)\n";
@@ -91,11 +92,28 @@ static int read_file(const char *path, char **out, size_t *out_bytes)
     return is_read ? CLI_OK : CLI_FAILED;
 }
 
-/* Makes the JSON text of a job from lines as make has them. */
+/* Returns whether lines in the style of make have more than comments. */
+static bool has_tasks(struct bel_view lines)
+{
+    const char *at = lines.data, *end = at + lines.bytes;
+    bool is_comment = false;
+    for (; lines.bytes > 0 && at < end; at++) {
+        if (*at == '\n') is_comment = false;
+        if (*at == '#') is_comment = true;
+        if (!is_comment && strchr(" \t\r\n", *at) == NULL) return true;
+    }
+    return false;
+}
+
+/* Makes the JSON text of a job from lines in the style of make. */
 static int build(const struct job_options *options, struct bel_view lines,
                  struct bel_job_builder **out, struct bel_view *out_text)
 {
     struct bel_job_spec job = {.id = options->id};
+    if (!has_tasks(lines)) {
+        fprintf(stderr, "belfry: no tasks in %s\n", options->words[1]);
+        return CLI_USAGE;
+    }
     if (bel_job_builder_create(&job, out) != 0) return CLI_FAILED;
     bel_job_builder_rules(*out, lines, options->topic);
     int err = bel_job_builder_end(*out, out_text);

@@ -278,7 +278,7 @@ static int take_plan(const struct bel_job_values *values, const struct bel_job_c
     if (rule == RULES) return check_no_plan(values, fault);
     for (size_t other = rule + 1; other < RULES; other++) {
         if (bel__job_has(values, rules[other])) {
-            return refuse(fault, name_of(rules[other]), "a job has one rule");
+            return refuse(fault, name_of(rules[other]), "give one of every, cron, rrule");
         }
     }
     if (context->is_then) {

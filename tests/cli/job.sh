@@ -21,6 +21,8 @@ clean                    ready
     alarm                blocked    < load!' "$belfry" job get rules
 printf 'load: fetch\nnonsense\n' >wrong.txt
 exits wrong_line_is_named 2 'line 2 of wrong.txt' "$belfry" job submit wrong.txt --topic idle
+printf '\n# nothing: here\n' >empty.txt
+exits empty_file_is_refused 2 'no tasks in empty.txt' "$belfry" job submit empty.txt --topic idle
 echo '{"tasks": [{"id": "1", "topic": "t", "after": ["2"]}, {"id": "2", "topic": "t", "after": ["1"]}]}' >cycle.json
 exits cycle_is_named 2 'cycle: 1 -> 2 -> 1' "$belfry" job submit cycle.json
 exits missing_file 1 'cannot read nosuch.json' "$belfry" job submit nosuch.json

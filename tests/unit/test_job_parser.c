@@ -228,7 +228,7 @@ static void a_rule_makes_a_recurring_job(void)
     refuses(BEL_EINVAL, "{\"cron\":\"5m\",\"tasks\":[]}", "cron: not a rule of this kind");
     refuses(BEL_EINVAL, "{\"every\":0,\"tasks\":[]}", "every: must be more than 0");
     refuses(BEL_EINVAL, "{\"every\":\"1m\",\"cron\":\"@daily\",\"tasks\":[]}",
-            "cron: a job has one rule");
+            "cron: give one of every, cron, rrule");
     refuses(BEL_EINVAL, "{\"tz\":\"UTC\",\"tasks\":[]}", "tz: needs every, cron or rrule");
     refuses(BEL_EINVAL, "{\"cron\":\"@daily\",\"tz\":\"Berlin\",\"tasks\":[]}",
             "tz: not the name of a time zone, e.g. Europe/Berlin");

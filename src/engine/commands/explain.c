@@ -123,8 +123,8 @@ static void tell_pause(struct telling *telling)
 {
     const struct bel_topic_state *topic = telling->found->topic;
     if (!topic->is_paused) return;
-    say(telling, "The topic %.*s is paused: no timer is delivered until RESUME.",
-        (int)topic->name_bytes, topic->name);
+    say(telling, "The topic %.*s is paused: no timer is delivered until RESUME %.*s.",
+        (int)topic->name_bytes, topic->name, (int)topic->name_bytes, topic->name);
 }
 
 static void tell_expiry(struct telling *telling)
