@@ -188,7 +188,7 @@ static const struct choice zone_of_times[] = {
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 
-static const struct choice pause_create[] = {
+static const struct choice create_topic[] = {
     {"create", "create the topic if it does not exist", FOLLOWS_NOTHING, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
@@ -304,8 +304,9 @@ static void each_choice(const char *verb, see_choice *see)
         if (strcmp(verb, "schedule") == 0) see_all(verb, schedule_file, see);
         if (strcmp(verb, "agenda") == 0) see_all(verb, agenda_next, see);
         if (has_only_times(command)) see_all(verb, zone_of_times, see);
-        bool is_pause = strcmp(verb, "pause") == 0 || strcmp(verb, "resume") == 0;
-        if (is_pause) see_all(verb, pause_create, see);
+        bool may_create = strcmp(verb, "pause") == 0 || strcmp(verb, "resume") == 0 ||
+                          strcmp(verb, "configure") == 0;
+        if (may_create) see_all(verb, create_topic, see);
     }
     if (remote != NULL || (other != NULL && other->connects)) see_all(verb, connecting, see);
 }

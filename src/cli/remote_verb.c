@@ -104,9 +104,13 @@ static bool needs_topic(const struct cli_request *request)
     return false;
 }
 
-/* Returns whether PAUSE or RESUME would create the topic, which on the command line is a typo. */
+/* Returns whether PAUSE or RESUME would create the topic, which on the command line is a typo; or
+ * CONFIGURE one whose name is similar to that of another. */
 static bool would_create(const struct cli_request *request, struct bel_client *client)
 {
+    if (request->command == &bel__commands[BEL_COMMAND_CONFIGURE]) {
+        return !request->creates && bel__topic_hint_typo(client, request->args[1]);
+    }
     bool is_pause = request->command == &bel__commands[BEL_COMMAND_PAUSE] ||
                     request->command == &bel__commands[BEL_COMMAND_RESUME];
     return is_pause && !request->creates && bel__topic_hint(client, request->args[1]);

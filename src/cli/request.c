@@ -7,6 +7,7 @@
  */
 #include "cli/request.h"
 
+#include "belfry/backend.h"
 #include "cli/local_time.h"
 #include "cli/options.h"
 #include "cli/print.h"
@@ -27,6 +28,7 @@ enum {
     PAYLOAD_BYTES_MAX = 64 << 20,
     PAYLOAD_STEP = 64 << 10,
     HELP_COLUMN = 24,
+    STATES_OF_LINE = 6,
     NAME_BYTES = 64,
     NEXT_MAX = 1000, /* as LIST has at most */
 };
@@ -65,7 +67,8 @@ static bool shows_next(const struct bel_command_entry *command)
 static bool may_create(const struct bel_command_entry *command)
 {
     return command == &bel__commands[BEL_COMMAND_PAUSE] ||
-           command == &bel__commands[BEL_COMMAND_RESUME];
+           command == &bel__commands[BEL_COMMAND_RESUME] ||
+           command == &bel__commands[BEL_COMMAND_CONFIGURE];
 }
 
 /* --- help --- */
@@ -119,7 +122,8 @@ static int print_upper(const char *name)
     return printed;
 }
 
-static void help_argument(const struct bel_argument *argument)
+/* `has_plans`: the state may also be plan. */
+static void help_argument(const struct bel_argument *argument, bool has_plans)
 {
     int used = 0;
     printf("    ");
@@ -132,6 +136,12 @@ static void help_argument(const struct bel_argument *argument)
         if (argument->type != BEL_ARGUMENT_FLAG) used += printf(" %s", placeholder(argument));
     }
     printf("%*s%s", used < HELP_COLUMN - 4 ? HELP_COLUMN - 4 - used : 1, "", argument->help);
+    for (unsigned i = 0; argument->type == BEL_ARGUMENT_STATE && i < BEL_STATES; i++) {
+        printf(i == 0 ? ":" : ",");
+        if (i % STATES_OF_LINE == 0) printf("\n%*s", HELP_COLUMN - 1, "");
+        printf(" %s", bel_state_name((enum bel_state)i));
+    }
+    if (argument->type == BEL_ARGUMENT_STATE && has_plans) printf("; or plan: only plans");
     for (size_t i = 0; argument->words != NULL && argument->words[i] != NULL; i++) {
         if (i == 0) printf(":\n%*s", HELP_COLUMN, "");
         printf("%s%s", i > 0 ? ", " : "", argument->words[i]);
@@ -157,7 +167,7 @@ void bel__request_help(const char *verb, const struct bel_command_entry *command
     }
     printf("%s: %s\n", has_options ? " [OPTION ...]" : "", command->help);
     for (size_t i = 0; i < command->arguments_count; i++) {
-        help_argument(&command->arguments[i]);
+        help_argument(&command->arguments[i], lists(command));
     }
     for (const struct bel_setting_entry *setting = bel__setting_entries;
          command == &bel__commands[BEL_COMMAND_CONFIGURE] && setting->name != NULL; setting++) {
@@ -165,9 +175,6 @@ void bel__request_help(const char *verb, const struct bel_command_entry *command
     }
     if (takes_payload(command)) {
         printf("    --file PATH         read the payload from a file; PAYLOAD - reads stdin\n");
-    }
-    if (lists(command)) {
-        printf("    --state plan        only plans\n");
     }
     if (shows_next(command)) {
         printf("    --next N            list the N timers that are due next, over all topics, "
@@ -180,7 +187,9 @@ void bel__request_help(const char *verb, const struct bel_command_entry *command
                "                        a terminal: that of the machine)\n");
     }
     if (may_create(command)) {
-        printf("    --create            create the topic if it does not exist\n");
+        bool is_configure = command == &bel__commands[BEL_COMMAND_CONFIGURE];
+        printf("    --create            create the topic if it does not exist%s\n",
+               is_configure ? ", also if a\n                        similar one does" : "");
     }
     fputs(bel__connect_help, stdout);
 }

@@ -57,6 +57,20 @@ static bool hint(struct bel_client *client, struct bel_view topic, const char *w
     return true;
 }
 
+bool bel__topic_hint_typo(struct bel_client *client, struct bel_view topic)
+{
+    char name[NAME_BYTES], best[NAME_BYTES] = "";
+    if (topic.bytes >= sizeof name || exists(client, topic)) return false;
+    memcpy(name, topic.data, topic.bytes);
+    name[topic.bytes] = '\0';
+    find_similar(client, name, best);
+    if (best[0] == '\0') return false;
+    fprintf(stderr,
+            "belfry: topic '%s' does not exist; did you mean '%s'? --create creates the topic\n",
+            name, best);
+    return true;
+}
+
 bool bel__topic_hint(struct bel_client *client, struct bel_view topic)
 {
     return hint(client, topic, "does not exist");

@@ -15,7 +15,11 @@
  * Returns false also if the server does not say. */
 bool bel__topic_hint(struct bel_client *client, struct bel_view topic);
 
-/* The same for a worker, which goes on waiting: the first timer of the topic may still come. */
+/* Returns whether a topic does not exist and a similar one does, after printing both. */
+bool bel__topic_hint_typo(struct bel_client *client, struct bel_view topic);
+
+/* Like bel__topic_hint() for a worker, which goes on waiting: the first timer of the topic may
+ * still come. */
 bool bel__topic_hint_yet(struct bel_client *client, struct bel_view topic);
 
 #endif

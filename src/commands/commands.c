@@ -33,11 +33,11 @@ static const struct bel_argument schedule[] = {
     [BEL_SCHEDULE_ID] = {ARGUMENT("ID", ID,
                                   "name of the timer, unique in its topic (default: generated)"),
                          .max = BEL_ID_BYTES_MAX},
-    [BEL_SCHEDULE_IN] = {ARGUMENT("IN", DURATION,
-                                  "delay until the timer is due, e.g. 30s, 5m, 1h30m")},
+    [BEL_SCHEDULE_IN] = {ARGUMENT(
+        "IN", DURATION, "delay until due, for a plan until its first time, e.g. 30s, 5m")},
     [BEL_SCHEDULE_AT] = {ARGUMENT("AT", TIME,
-                                  "due time (RFC 3339, local with [zone], epoch ms); of a plan its "
-                                  "first"),
+                                  "due time (RFC 3339, local with [zone], epoch ms); for a plan, "
+                                  "its first time"),
                          .refuses_seconds = true},
     [BEL_SCHEDULE_EVERY] = {ARGUMENT("EVERY", DURATION, "repeat at this interval")},
     [BEL_SCHEDULE_CRON] = {ARGUMENT("CRON", RULE,
@@ -192,7 +192,8 @@ static const struct bel_argument revive[] = {
 static const struct bel_argument purge[] = {
     [BEL_PURGE_TOPIC] = {ARGUMENT("topic", TOPIC, "topic of the timers")},
     [BEL_PURGE_STATE] = {ARGUMENT("STATE", STATE,
-                                  "only timers in this state (default: all finished timers)")},
+                                  "only this state (default: all finished timers); scheduled "
+                                  "also deletes plans")},
 };
 
 static const struct bel_argument topic[] = {
@@ -253,7 +254,8 @@ static const struct bel_argument limit[] = {
     [BEL_LIMIT_CONCURRENCY] = {ARGUMENT("CONCURRENCY", NUMBER,
                                         "leases at the same time; 0 for no limit")},
     [BEL_LIMIT_UNTIL] = {ARGUMENT("UNTIL", DURATION,
-                                  "deliver nothing for this long, up to 24h; never shortened")},
+                                  "deliver nothing for this long, up to 24h; does not shorten a "
+                                  "longer one")},
     [BEL_LIMIT_BREAKER] = {ARGUMENT(
         "BREAKER", TEXT, "failures in a row that open the circuit breaker, or off (default 5)")},
     [BEL_LIMIT_OPEN] = {ARGUMENT("OPEN", DURATION,

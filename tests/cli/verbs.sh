@@ -233,6 +233,14 @@ exits a_list_of_a_mistyped_topic 0 "did you mean 'mail'" "$belfry" list mial
 exits a_topic_that_is_none 3 "topic 'quite-else' does not exist" "$belfry" cancel quite-else a
 exits an_empty_topic_is_no_mistake 3 'NOTFOUND no such timer' "$belfry" get mail nobody
 exits pause_of_a_mistyped_topic 3 "did you mean 'mail'" "$belfry" pause mial
+exits configure_of_a_mistyped_topic 3 "did you mean 'mail'? --create creates the topic" \
+    "$belfry" configure mial lease=1m
+exits nothing_was_configured 3 'does not exist' "$belfry" topics mial
+exits configure_in_advance 0 '' "$belfry" configure quite-new lease=1m
+exits configure_creates_if_told 0 '' "$belfry" configure maill lease=1m --create
+exits configure_again 0 '' "$belfry" configure maill lease=2m
+is help_names_the_states_once 1 bash -c "'$belfry' help list | grep -c '^    --state'"
+like help_names_the_states '*scheduled, ready, *dead,*or plan: only plans*' "$belfry" help list
 exits pause_creates_if_told 0 '' "$belfry" pause pausd --create
 exits resume_of_it 0 '' "$belfry" resume pausd
 exits a_claim_of_a_mistyped_topic 8 "topic 'mial' does not exist yet; did you mean 'mail'" \
