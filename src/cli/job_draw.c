@@ -24,6 +24,7 @@ enum {
     INDENT_MAX = 12,
     NAME_COLUMNS = 24,
     STATE_COLUMNS = 10,
+    ESTIMATE_MS_MIN = 1000,
 };
 
 static struct bel_view view_of(const char *text)
@@ -61,7 +62,8 @@ static void draw_bar(const struct cli_job *job)
     }
     printf("]  %lld %%  %lld of %lld", (long long)job->progress, (long long)ended,
            (long long)job->total);
-    if (job->estimate_ms >= 0 && !bel__job_has_ended(job)) {
+    /* While nobody works the rest is unknown, and less than a second is no estimate. */
+    if (job->estimate_ms >= ESTIMATE_MS_MIN && job->counts[BEL_LEASED] > 0) {
         uint64_t rounded = (uint64_t)job->estimate_ms / 1000 * 1000;
         (void)bel_duration_print(rounded, left, sizeof left);
         printf("  about %s left", left);

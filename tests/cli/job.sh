@@ -88,6 +88,16 @@ started+=("$worker")
 like large_result_is_refused '*large/a	dead	100 %	the result is larger than 65536 bytes*' cat events
 kill "$worker" && wait "$worker"
 
+# The rest of a job is estimated only while somebody works on it.
+printf 'b: a\n' | "$belfry" job submit - --topic paced --id paced >/dev/null
+"$belfry" ack "$("$belfry" claim paced --json | grep -o '"token": "[^"]*"' | cut -d'"' -f4)" >/dev/null
+"$belfry" clock --advance 10s >/dev/null
+is no_estimate_while_nobody_works 'paced  running  [##########----------]  50 %  1 of 2' \
+    bash -c "'$belfry' job get paced | head -n 1"
+"$belfry" claim paced >/dev/null
+is estimate_while_somebody_works 'paced  running  [##########----------]  50 %  1 of 2  about 10s left' \
+    bash -c "'$belfry' job get paced | head -n 1"
+
 # A failure that an `always` task has dealt with is still counted.
 echo '{"id": "mixed", "retry": "max(1)", "tasks": [{"id": "a", "topic": "mixed"},
     {"id": "b", "topic": "mixed", "after": ["a"]},
