@@ -48,8 +48,7 @@ static int is_made(struct bel_engine *engine, const struct bel_job_found *parent
     struct bel_job_found job;
     int err = bel__job_find_any(engine, id, &job);
     if (err != 0 && err != BEL_ENOTFOUND) return err;
-    *out = err == 0 && job.row.parent == parent->row.number &&
-           !bel__job_is_hidden(&engine->job_marks, job.row.number);
+    *out = err == 0 && job.row.parent == parent->row.number && bel__job_is_complete(&job);
     return 0;
 }
 

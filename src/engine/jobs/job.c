@@ -10,6 +10,9 @@
  *
  * With REPLACE: submitting --> replacing, while the old job is removing --> live.
  *
+ * A job that is live is hidden and held until BEL_WORK_START is finished: the first claim that sees
+ * one of its tasks sees all those that are ready.
+ *
  * The row of a job moves when the job ends, to a key with that time. So ended jobs lie in the order
  * in which they are removed, and opening an engine reads only the others.
  */
@@ -93,6 +96,18 @@ int bel__job_find(struct bel_engine *engine, struct bel_view id, const struct be
     err = bel__job_is_in_scope(engine, out, scope, &is_in_scope);
     if (err) return err;
     return is_in_scope ? 0 : BEL_ENOTFOUND;
+}
+
+bool bel__job_is_complete(const struct bel_job_found *job)
+{
+    switch (job->row.phase) {
+    case BEL_JOB_PHASE_SUBMITTING:
+    case BEL_JOB_PHASE_REPLACING:
+    case BEL_JOB_PHASE_REMOVING:
+        return false;
+    default:
+        return true;
+    }
 }
 
 enum bel_job_state bel__job_state(const struct bel_job_found *job)
@@ -293,8 +308,20 @@ void bel__job_begin(struct bel_engine *engine, struct bel_job_found *job)
     job->row.replaces = 0;
     job->row.counts[BEL_BLOCKED] = job->row.tasks;
     put_deadline(engine, &job->row);
-    if (job->row.tasks > 0) bel__job_add_work(engine, job, BEL_WORK_START, 0, 0);
+    if (job->row.tasks > 0) {
+        int err = bel__job_hold(&engine->job_marks, job->row.number, BEL_HOLD_STARTING);
+        assert(err == 0); /* it is hidden, so it has a mark */
+        (void)err;
+        bel__job_add_work(engine, job, BEL_WORK_START, 0, 0);
+    }
     bel__job_settle(engine, job); /* a job without tasks ends at once */
+    if (job->row.tasks == 0) bel__job_show(&engine->job_marks, job->row.number);
+}
+
+void bel__job_started(struct bel_engine *engine, const struct bel_job_found *job)
+{
+    if (job->row.phase == BEL_JOB_PHASE_REMOVING) return;
+    bel__job_release(engine, job, BEL_HOLD_STARTING);
     bel__job_show(&engine->job_marks, job->row.number);
 }
 

@@ -45,6 +45,10 @@ BEL_CHECKED int bel__job_load_key(struct bel_engine *engine, const struct bel_ke
 BEL_CHECKED int bel__job_is_in_scope(struct bel_engine *engine, const struct bel_job_found *job,
                                      const struct bel_job_scope *scope, bool *out);
 
+/* Returns whether a job has been written to the last slice, and is not being removed. It may be
+ * hidden: bel__job_begin(). */
+bool bel__job_is_complete(const struct bel_job_found *job);
+
 /* Returns the state that commands show. */
 enum bel_job_state bel__job_state(const struct bel_job_found *job);
 
@@ -63,8 +67,12 @@ void bel__job_add_work(struct bel_engine *engine, struct bel_job_found *job,
  * work. */
 void bel__job_settle(struct bel_engine *engine, struct bel_job_found *job);
 
-/* Lets everyone see a job whose tasks are all written and counted, and starts it. */
+/* Starts a hidden job whose tasks are all written and counted: those without dependencies are
+ * unblocked in slices. It stays hidden until then, and no task is delivered. */
 void bel__job_begin(struct bel_engine *engine, struct bel_job_found *job);
+
+/* The last of these slices is done: lets everyone see the job, and claims take its tasks. */
+void bel__job_started(struct bel_engine *engine, const struct bel_job_found *job);
 
 /* Returns whether an id belongs to a task of a job that is about to replace another. */
 BEL_CHECKED int bel__job_reserves(struct bel_engine *engine, struct bel_view id, bool *out);

@@ -49,7 +49,8 @@ static void ended(struct bel_engine *engine, struct bel_found *found)
 
 /* --- opening --- */
 
-/* Hides the jobs that are being removed. */
+/* Hides the jobs that are being removed, replace another one, or are being started. Tasks of the
+ * last are not delivered. */
 static int find_work(struct bel_engine *engine)
 {
     struct bel_key from = bel__work_key(0, (enum bel_work_kind)0, 0);
@@ -59,8 +60,14 @@ static int find_work(struct bel_engine *engine)
         struct bel_place place = bel__place_of(&cursor.key);
         if (place.table != BEL_TABLE_JOB_WORK) return 0;
         engine->jobs->has_work = true;
-        if (place.priority != BEL_WORK_REMOVE) continue;
+        bool is_start = place.priority == BEL_WORK_START;
+        if (place.priority != BEL_WORK_REMOVE && place.priority != BEL_WORK_ADOPT && !is_start) {
+            continue;
+        }
         err = bel__job_hide(&engine->job_marks, place.time);
+        if (err == 0 && is_start) {
+            err = bel__job_hold(&engine->job_marks, place.time, BEL_HOLD_STARTING);
+        }
         if (err) return err;
     }
     return err == BEL_ENOTFOUND ? 0 : err;

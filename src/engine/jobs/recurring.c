@@ -71,11 +71,11 @@ static int take(struct bel_engine *engine, struct bel_found *found, bool *out_mo
     if (err) return err;
     if (jobs->occurrence == NULL) {
         err = bel__job_find_any(engine, found->record.id, &job);
-        bool is_hidden = err == 0 && bel__job_is_hidden(&engine->job_marks, job.row.number);
-        if (err == 0 && !is_hidden && job.row.plan != plan.row.number) {
+        bool is_complete = err == 0 && bel__job_is_complete(&job);
+        if (is_complete && job.row.plan != plan.row.number) {
             return bel__occurrence_finish(engine, found);
         }
-        if (err == 0 && !is_hidden) {
+        if (is_complete) {
             bool is_ended = job.row.phase == BEL_JOB_PHASE_ENDED;
             return is_ended ? bel__occurrence_finish(engine, found) : lease(engine, found);
         }

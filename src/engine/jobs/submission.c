@@ -13,7 +13,8 @@
  * The first batch has a row that removes the job. The last batch deletes that row: if it does not
  * become durable, the engine that is opened next removes what there is. All tasks are written as
  * blocked timers that no number counts. The last batch counts them, and its work unblocks those
- * without dependencies.
+ * without dependencies, in slices. Commands and claims see the job when that is done, and the reply
+ * of SUBMIT follows: a claim after it finds every task that is ready, in the order of the job.
  *
  * A job that replaces another one has the same id, and often the same ids of tasks. It is written
  * without ids. One batch then lets it follow the old one, which is removed in slices; after that,
@@ -25,6 +26,7 @@
 #include "engine/jobs/state.h"
 #include "engine/jobs/task.h"
 #include "engine/jobs/then.h"
+#include "engine/jobs/work.h"
 #include "engine/rows/blob.h"
 #include "engine/state/state.h"
 #include "jobs/parser.h"
@@ -586,10 +588,15 @@ static int swap(struct bel_engine *engine, struct bel_submission *submission,
     return 0;
 }
 
-/* Waits until the new job has replaced the old one. */
+/* Waits until everyone sees the job: it has replaced the old one, and its tasks without
+ * dependencies are unblocked. A small job need not wait for the next turn. */
 static int wait(struct bel_engine *engine, struct bel_submission *submission,
                 struct bel_reply *reply)
 {
+    if (bel__job_is_hidden(&engine->job_marks, submission->number)) {
+        int err = bel__work_turn(engine);
+        if (err) return err;
+    }
     if (bel__job_is_hidden(&engine->job_marks, submission->number)) return BEL_SUBMISSION_MORE;
     int err = answer(engine, submission, reply);
     if (err == 0) submission->stage = STAGE_DONE;
@@ -606,7 +613,6 @@ static int complete(struct bel_engine *engine, struct bel_submission *submission
     err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS + 4 + 2 * topics,
                             BEL_JOB_BYTES + topics * 2 * (size_t)BEL_COUNT_ROW_BYTES_MAX,
                             BEL_STORE_ADD);
-    if (err == 0) err = answer(engine, submission, reply);
     if (err) return err;
     for (uint32_t i = 0; i < topics; i++) {
         bel__timer_count_staged(engine, submission->topics[i], share_of(submission),
@@ -615,7 +621,7 @@ static int complete(struct bel_engine *engine, struct bel_submission *submission
     }
     delete_removal(engine, &submission->job);
     bel__job_begin(engine, &submission->job);
-    submission->stage = STAGE_DONE;
+    submission->stage = submission->is_own ? STAGE_DONE : STAGE_WAIT; /* without a request */
     return 0;
 }
 

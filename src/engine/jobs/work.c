@@ -249,6 +249,7 @@ static int remove_job(struct work *work, const struct bel_job_found *job)
     bel__job_release(engine, job, BEL_HOLD_ENDING);
     bel__job_release(engine, job, BEL_HOLD_PAUSED);
     bel__job_release(engine, job, BEL_HOLD_PACING);
+    bel__job_release(engine, job, BEL_HOLD_STARTING);
     bel__job_drop_mark(&engine->job_marks, work->job);
     bel__job_show(&engine->job_marks, work->job);
     return 0;
@@ -403,6 +404,7 @@ static int save(struct work *work, bool is_finished)
         bel__job_begin(engine, &job);
     } else {
         bel__job_settle(engine, &job);
+        if (work->kind == BEL_WORK_START) bel__job_started(engine, &job);
     }
     return 0;
 }

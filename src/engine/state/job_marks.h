@@ -7,7 +7,8 @@
  * others are only in the store.
  *
  * A hidden job is being submitted or removed: no command sees its tasks. The tasks of a held job
- * are not delivered, because the job is paused, paces itself, or is being cancelled.
+ * are not delivered, because the job is being started, is paused, paces itself, or is being
+ * cancelled.
  */
 
 #include "belfry/error.h"
@@ -20,6 +21,7 @@ enum bel_job_hold {
     BEL_HOLD_PAUSED = 1, /* bits */
     BEL_HOLD_ENDING = 2,
     BEL_HOLD_PACING = 4,
+    BEL_HOLD_STARTING = 8,
 };
 
 struct bel_job_marks {
