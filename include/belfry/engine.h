@@ -94,9 +94,13 @@ const struct bel_engine_stats *bel_engine_stats(const struct bel_engine *engine)
 /* Tells an engine how much of the limits outside of it is used; belfry/pressure.h says what
  * follows. Call it about once a second, between turns. The engine measures the depth of its topics
  * itself, in the same call. Returns whether a turn is needed: the level has changed, so that tasks
- * may start sooner, or an engine in memory can free deleted timers. An engine that was just opened,
- * or gets no samples, is under no pressure. */
+ * may start sooner, or the engine can free the space of deleted timers. An engine that was just
+ * opened, or gets no samples, is under no pressure. */
 bool bel_engine_pressure(struct bel_engine *engine, const struct bel_pressure_sample *sample);
+
+/* Returns how much of the engine's files is free for new timers: the files do not shrink when
+ * timers end. A program that measures the disk counts it as free space. 0 if in memory. Cheap. */
+uint64_t bel_engine_reusable_bytes(struct bel_engine *engine);
 
 /* Starts a backup of all acknowledged changes to a directory that does not exist, is empty, or has
  * an unfinished backup, which is replaced. A thread copies while the engine continues to take

@@ -8,6 +8,11 @@ bool bel_engine_pressure(struct bel_engine *engine, const struct bel_pressure_sa
     return bel__pressure_sample(engine, sample);
 }
 
+uint64_t bel_engine_reusable_bytes(struct bel_engine *engine)
+{
+    return bel__store_reusable_bytes(engine->store);
+}
+
 void bel__engine_trust(struct bel_engine *engine)
 {
     bel__store_trust(engine->store);

@@ -2,7 +2,9 @@
 
 /*
  * Memory is counted by the parts that hold it (core/memory_use.h). Of the disk the file system
- * knows the free blocks. The latency of commits is measured by the request tracker.
+ * knows the free blocks, and the engine what is free inside its own files: they do not shrink when
+ * timers end, so without that part a server that had filled its disk would never accept timers
+ * again. The latency of commits is measured by the request tracker.
  *
  * A line of /proc/self/cgroup is "0::/path" for cgroups of version 2, and "7:memory:/path" for the
  * controller of version 1. A limit of a parent holds, too, so all of them are read, up to the root:
@@ -30,7 +32,7 @@ enum {
 #define DISK_BYTES_MAX (UINT64_C(16) << 30)
 
 struct bel_pressure_use bel__disk_use(uint64_t blocks, uint64_t free, uint64_t available,
-                                      uint64_t block_bytes)
+                                      uint64_t block_bytes, uint64_t reusable_bytes)
 {
     struct bel_pressure_use use = {0};
     uint64_t usable = blocks - free + available;
@@ -41,19 +43,21 @@ struct bel_pressure_use bel__disk_use(uint64_t blocks, uint64_t free, uint64_t a
     uint64_t limit = DISK_BYTES_MAX / block_bytes;
     use.limit = (usable < limit ? usable : limit) * block_bytes;
     uint64_t rest = available < limit ? available * block_bytes : use.limit;
+    rest += reusable_bytes < use.limit ? reusable_bytes : use.limit;
     use.used = rest < use.limit ? use.limit - rest : 0;
     return use;
 }
 
-static struct bel_pressure_use take_disk(const char *folder)
+static struct bel_pressure_use take_disk(const struct bel_pressure_probe *probe)
 {
     struct statvfs disk;
     int failed;
     do {
-        failed = statvfs(folder, &disk);
+        failed = statvfs(probe->folder, &disk);
     } while (failed != 0 && errno == EINTR);
     if (failed) return (struct bel_pressure_use){.is_unreadable = true};
-    return bel__disk_use(disk.f_blocks, disk.f_bfree, disk.f_bavail, disk.f_frsize);
+    uint64_t reusable = probe->engine == NULL ? 0 : bel_engine_reusable_bytes(probe->engine);
+    return bel__disk_use(disk.f_blocks, disk.f_bfree, disk.f_bavail, disk.f_frsize, reusable);
 }
 
 void bel__pressure_probe_take(const struct bel_pressure_probe *probe, struct bel_mono now,
@@ -64,7 +68,7 @@ void bel__pressure_probe_take(const struct bel_pressure_probe *probe, struct bel
         .commit = {.used = bel__commit_window_p99_ms(probe->commits, now),
                    .limit = BEL_COMMIT_LIMIT_MS},
     };
-    if (probe->folder != NULL) out->disk = take_disk(probe->folder);
+    if (probe->folder != NULL) out->disk = take_disk(probe);
 }
 
 /* --- the default limit of memory --- */

@@ -507,6 +507,7 @@ static void watch_pressure(struct server *server)
     const struct bel_config *config = server->options.config;
     server->pressure_probe = (struct bel_pressure_probe){
         .folder = config->store == BEL_CONFIG_MEMORY ? NULL : config->data,
+        .engine = server->engine,
         .memory_limit = config->memory_bytes_max,
         .commits = &server->tracker.commits,
     };

@@ -33,7 +33,8 @@
 #include <assert.h>
 
 enum {
-    LOW_DISK_ROWS = 256, /* rows that begin a checkpoint while the disk is full */
+    LOW_DISK_ROWS = 256,      /* rows that begin a checkpoint while the disk is full */
+    LOW_DISK_BYTES = 1 << 20, /* or bytes of them */
     RETRY_NS_MIN = 10 * 1000 * 1000,
     RETRY_NS_MAX = 500 * 1000 * 1000, /* so that a disk with room again is noticed in a second */
 };
@@ -133,6 +134,13 @@ bool bel__store_shed(struct bel_store *store)
     return store->is_freeze_due || store->freeze != BEL_FREEZE_NONE;
 }
 
+bool bel__store_free_pages(struct bel_store *store)
+{
+    if (store->log == NULL || bel__store_error(store) != 0) return false;
+    if (bel__delta_count(store->active) > 0) store->is_freeze_due = true;
+    return store->is_freeze_due || store->freeze != BEL_FREEZE_NONE;
+}
+
 void bel__store_checkpoint_work(struct bel_store *store)
 {
     assert(!store->has_rows);
@@ -142,7 +150,9 @@ void bel__store_checkpoint_work(struct bel_store *store)
     if (store->log == NULL && bel__delta_bytes(store->active) > store->delta_bytes_max) {
         store->is_freeze_due = true;
     }
-    if (store->is_disk_low && bel__delta_count(store->active) >= LOW_DISK_ROWS) {
+    bool is_much = bel__delta_count(store->active) >= LOW_DISK_ROWS ||
+                   bel__delta_row_bytes(store->active) >= LOW_DISK_BYTES;
+    if (store->is_disk_low && is_much) {
         store->is_freeze_due = true; /* deleted rows free pages in the tree */
     }
     bool may_freeze = store->freeze == BEL_FREEZE_NONE && bel__store_error(store) == 0;

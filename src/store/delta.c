@@ -30,7 +30,8 @@ enum {
     ALIGNMENT = 8,
     BLOCK_BYTES = 256 * 1024, /* or more, for a larger reservation */
     FIRST_BLOCK_BYTES = 4096,
-    EXPECTED_KEYS = 8, /* how many keys ahead an entry is prefetched */
+    TREE_ROW_BYTES = 64, /* of a row in a tree, without its value: key, checksum, node */
+    EXPECTED_KEYS = 8,   /* how many keys ahead an entry is prefetched */
     LINE_BYTES = 64,
 };
 
@@ -253,4 +254,10 @@ uint64_t bel__delta_count(const struct bel_delta *delta)
 size_t bel__delta_bytes(const struct bel_delta *delta)
 {
     return delta->block_bytes + bel__sorted_bytes(&delta->rows);
+}
+
+size_t bel__delta_row_bytes(const struct bel_delta *delta)
+{
+    size_t bytes = delta->block_bytes - delta->left_bytes;
+    return 2 * (bytes + bel__delta_count(delta) * TREE_ROW_BYTES);
 }

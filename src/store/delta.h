@@ -118,4 +118,8 @@ uint64_t bel__delta_count(const struct bel_delta *delta);
 /* Returns the memory in use, in bytes, without the struct itself and the blocks kept for reuse. */
 size_t bel__delta_bytes(const struct bel_delta *delta);
 
+/* Returns how many bytes its rows take in a tree at most. That is twice their bytes: leaves may be
+ * half empty, and large values take whole pages. Replaced values count, too. */
+size_t bel__delta_row_bytes(const struct bel_delta *delta);
+
 #endif

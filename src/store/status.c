@@ -49,18 +49,28 @@ void bel__store_explain(const struct bel_store *store, struct bel_why *why)
     }
 }
 
-/* Returns the free space of the disk plus half of the free pages inside the tree's file. The tree
- * always needs some of its free pages, and those that a reader still sees cannot be reused. Without
- * this share, a store that filled the disk could never accept timers again, since the file does not
- * shrink when they end. */
+uint64_t bel__store_reusable_bytes(struct bel_store *store)
+{
+    struct bel_tree_stats stats;
+    if (store->log == NULL) return 0;
+    store->tree->stats(store->tree, &stats);
+    return stats.free_bytes;
+}
+
+/* Returns the free space of the disk plus half of the free pages inside the tree's file, less what
+ * the deltas hold: their rows are accepted, and checkpoints will write them. The tree always needs
+ * some of its free pages, and those that a reader still sees cannot be reused. Without this share,
+ * a store that filled the disk could never accept timers again, since the file does not shrink when
+ * they end. */
 static uint64_t free_bytes_of(struct bel_store *store)
 {
     uint64_t free_bytes;
-    struct bel_tree_stats stats;
+    uint64_t owed = bel__delta_row_bytes(store->active) + bel__delta_row_bytes(store->frozen);
     if (store->io->free_bytes(store->io, &free_bytes) != 0) return 0;
-    if (free_bytes >= store->free_bytes_min) return free_bytes;
-    store->tree->stats(store->tree, &stats);
-    return free_bytes + stats.free_bytes / 2;
+    if (free_bytes < owed + store->free_bytes_min) {
+        free_bytes += bel__store_reusable_bytes(store) / 2;
+    }
+    return free_bytes > owed ? free_bytes - owed : 0;
 }
 
 bool bel__store_ask_disk(struct bel_store *store)

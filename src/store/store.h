@@ -143,6 +143,11 @@ BEL_CHECKED int bel__store_watch_faults(void (*name)(uint64_t page));
  * checkpoint otherwise. Returns whether a turn is needed for it. Does nothing in other stores. */
 bool bel__store_shed(struct bel_store *store);
 
+/* Asks a store on disk to begin a checkpoint of what has changed, so that the pages of deleted rows
+ * become free. Returns whether a turn is needed for it, or later for its end. Does nothing in
+ * other stores. */
+bool bel__store_free_pages(struct bel_store *store);
+
 /* Tells a store that all pages of its tree have been checked since it was opened, and that pages
  * need no check before they are used. */
 void bel__store_trust(struct bel_store *store);
@@ -244,6 +249,10 @@ BEL_CHECKED int bel__store_backup(struct bel_store *store, const char *path, str
 /* Returns whether the disk was nearly full at the last check, so that BEL_STORE_ADD fails, or the
  * last checkpoint has found it full. */
 bool bel__store_is_disk_low(const struct bel_store *store);
+
+/* Returns the bytes of free pages inside the tree's file, which are used before the file grows; 0
+ * in a store in memory. They include pages that a reader still sees. */
+uint64_t bel__store_reusable_bytes(struct bel_store *store);
 
 /* Returns for how long, in ns, commands of this use should be held back, because checkpoints are
  * behind or too much waits for a sync; 0: they need not. May end sooner: ask before each batch. */

@@ -63,27 +63,38 @@ static void durations_are_forgotten_after_ten_seconds(void)
 
 static void a_small_disk_counts_as_a_whole(void)
 {
-    struct bel_pressure_use use = bel__disk_use(1100, 600, 500, 4096); /* 100 are for root */
+    struct bel_pressure_use use = bel__disk_use(1100, 600, 500, 4096, 0); /* 100 are for root */
     CHECK(use.used == UINT64_C(500) * 4096 && use.limit == UINT64_C(1000) * 4096 &&
           !use.is_unreadable);
-    use = bel__disk_use(1000, 0, 0, 4096);
+    use = bel__disk_use(1000, 0, 0, 4096, 0);
     CHECK(use.used == use.limit && use.limit == UINT64_C(1000) * 4096);
 }
 
 static void of_a_large_disk_the_last_16_gib_count(void)
 {
     uint64_t gib = GIB / 4096;
-    struct bel_pressure_use use = bel__disk_use(1000 * gib, 100 * gib, 100 * gib, 4096);
+    struct bel_pressure_use use = bel__disk_use(1000 * gib, 100 * gib, 100 * gib, 4096, 0);
     CHECK(use.used == 0 && use.limit == 16 * (uint64_t)GIB);
-    use = bel__disk_use(1000 * gib, 4 * gib, 4 * gib, 4096);
+    use = bel__disk_use(1000 * gib, 4 * gib, 4 * gib, 4096, 0);
     CHECK(use.used == 12 * (uint64_t)GIB && use.limit == 16 * (uint64_t)GIB);
+}
+
+static void what_is_free_inside_the_files_is_available(void)
+{
+    uint64_t gib = GIB / 4096;
+    struct bel_pressure_use use = bel__disk_use(1000, 0, 0, 4096, UINT64_C(300) * 4096);
+    CHECK(use.used == UINT64_C(700) * 4096 && use.limit == UINT64_C(1000) * 4096);
+    use = bel__disk_use(1000 * gib, 4 * gib, 4 * gib, 4096, 5 * (uint64_t)GIB);
+    CHECK(use.used == 7 * (uint64_t)GIB && use.limit == 16 * (uint64_t)GIB);
+    use = bel__disk_use(1000 * gib, 4 * gib, 4 * gib, 4096, UINT64_MAX);
+    CHECK(use.used == 0 && use.limit == 16 * (uint64_t)GIB);
 }
 
 static void numbers_that_cannot_be_are_unreadable(void)
 {
-    CHECK(bel__disk_use(0, 0, 0, 4096).is_unreadable);
-    CHECK(bel__disk_use(10, 20, 20, 4096).is_unreadable);
-    CHECK(bel__disk_use(10, 5, 5, 0).is_unreadable);
+    CHECK(bel__disk_use(0, 0, 0, 4096, 0).is_unreadable);
+    CHECK(bel__disk_use(10, 20, 20, 4096, 0).is_unreadable);
+    CHECK(bel__disk_use(10, 5, 5, 0, 0).is_unreadable);
 }
 
 static void a_disk_that_is_gone_is_unreadable(void)
@@ -302,6 +313,7 @@ int main(void)
     RUN(durations_are_forgotten_after_ten_seconds);
     RUN(a_small_disk_counts_as_a_whole);
     RUN(of_a_large_disk_the_last_16_gib_count);
+    RUN(what_is_free_inside_the_files_is_available);
     RUN(numbers_that_cannot_be_are_unreadable);
     RUN(a_disk_that_is_gone_is_unreadable);
     RUN(the_least_limit_of_a_cgroup_and_its_parents_holds);

@@ -81,9 +81,15 @@ bool bel__pressure_sample(struct bel_engine *engine, const struct bel_pressure_s
         [BEL_PRESSURE_DEPTH] = worst_depth(&engine->depth_scan),
         [BEL_PRESSURE_COMMIT] = sample->commit,
     };
-    bool has_changed = bel__pressure_update(&engine->stats.pressure, uses);
-    if (engine->stats.pressure.levels[BEL_PRESSURE_MEMORY] < BEL_PRESSURE_HIGH) return has_changed;
-    return bel__store_shed(engine->store) || has_changed;
+    bool needs_turn = bel__pressure_update(&engine->stats.pressure, uses);
+    const enum bel_pressure_level *levels = engine->stats.pressure.levels;
+    bool is_disk_short =
+        levels[BEL_PRESSURE_DISK] == BEL_PRESSURE_CRITICAL || bel__store_is_disk_low(engine->store);
+    if (levels[BEL_PRESSURE_MEMORY] >= BEL_PRESSURE_HIGH && bel__store_shed(engine->store)) {
+        needs_turn = true;
+    }
+    if (is_disk_short && bel__store_free_pages(engine->store)) needs_turn = true;
+    return needs_turn;
 }
 
 static int refuse_unreadable(struct bel_reply *reply, enum bel_pressure_cause cause)
