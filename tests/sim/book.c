@@ -329,6 +329,7 @@ static void check_order(struct book *book, const struct order *order)
 {
     const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
     if (has_feature(book->world, FEATURE_GROUPS) || has_fault(book->world, FAULT_TINY)) return;
+    if (has_feature(book->world, FEATURE_LIMITS)) return; /* a slice of lines returns at a time */
     for (size_t i = 0; i < reply->deliveries.count; i++) {
         for (size_t j = i + 1; j < reply->deliveries.count; j++) {
             const struct bel_delivery *a = &reply->deliveries.items[i];

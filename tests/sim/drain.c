@@ -66,7 +66,7 @@ static void add_command(struct world *world, struct list_of_orders *orders,
     list_add(orders, order);
 }
 
-/* No topic is paused, capped or short-lived any more. */
+/* No topic is paused, capped or short-lived any more, and no resource is limited. */
 static void open_topics(struct world *world)
 {
     struct list_of_orders orders = {0};
@@ -78,6 +78,14 @@ static void open_topics(struct world *world)
         add_command(
             world, &orders,
             &(struct bel_command){.verb = BEL_VERB_CONFIGURE, .configure = {topic, settings, 1}});
+    }
+    static const char *const resources[] = {"*", "api", "api/search", "api/search/fast", "db"};
+    for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++) {
+        if (!has_feature(world, FEATURE_LIMITS)) break;
+        struct bel_command command = {.verb = BEL_VERB_LIMIT};
+        command.limit.action = BEL_LIMIT_DELETE;
+        command.limit.resource = view_of(resources[i]);
+        add_command(world, &orders, &command);
     }
     run_orders(world, &orders);
     free(orders.items);

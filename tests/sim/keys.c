@@ -55,6 +55,14 @@ static bool is_reading(enum bel_verb verb)
            verb == BEL_VERB_TOPIC || verb == BEL_VERB_AGENDA || verb == BEL_VERB_EXPLAIN;
 }
 
+/* LIMIT shows with the permission to read, and changes with another. */
+static bool is_showing(const struct bel_limit *limit)
+{
+    if (limit->action == BEL_LIMIT_LIST) return true;
+    return limit->action == BEL_LIMIT_SET && !limit->has_rate && !limit->has_burst &&
+           !limit->has_concurrency && !limit->has_until && !limit->has_breaker;
+}
+
 static bool is_first(struct bel_view topic)
 {
     return heard_same(topic, view_of(topic_name(0)));
@@ -79,6 +87,7 @@ static bool is_in_scope(const struct bel_command *command)
     case BEL_VERB_AGENDA:
         return is_first(command->agenda.topic);
     case BEL_VERB_TOPICS:
+    case BEL_VERB_LIMIT:
         return false;
     case BEL_VERB_ACK:
     case BEL_VERB_FAIL:
@@ -101,6 +110,7 @@ const char *key_refusal(enum key key, const struct bel_command *command)
     case KEY_NONE:
         return "NOAUTH ";
     case KEY_READER:
+        if (command->verb == BEL_VERB_LIMIT && is_showing(&command->limit)) return NULL;
         return is_reading(command->verb) ? NULL : "NOPERM ";
     case KEY_TOPIC:
         return is_in_scope(command) ? NULL : "NOPERM ";

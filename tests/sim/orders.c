@@ -243,6 +243,10 @@ static void choose_schedule(struct world *world, struct order *order, struct bel
     spec->priority = (uint8_t)(127 + below(world, 3));
     spec->conflict = chance(world, 40) ? BEL_CONFLICT_REPLACE : (enum bel_conflict)below(world, 5);
     if (has_feature(world, FEATURE_GROUPS)) spec->group = view_of(groups[below(world, 3)]);
+    if (has_feature(world, FEATURE_LIMITS)) {
+        struct draw draw = draw_of(world);
+        spec->resource = draw_resource(&draw);
+    }
     spec->retry = view_of(retries[below(world, 5)]);
     spec->lease_ms = chance(world, 30) ? 1 + below(world, world->config.pace_ms) : 0;
     if (has_feature(world, FEATURE_EXPIRY) && chance(world, 60)) {
@@ -347,9 +351,11 @@ static enum bel_verb choose_verb(struct world *world)
         {BEL_VERB_LIST, 3},      {BEL_VERB_REVIVE, 4},  {BEL_VERB_PURGE, 1},
         {BEL_VERB_TOPIC, 2},     {BEL_VERB_TOPICS, 1},  {BEL_VERB_CONFIGURE, 2},
         {BEL_VERB_PAUSE, 1},     {BEL_VERB_RESUME, 2},  {BEL_VERB_AGENDA, 1},
-        {BEL_VERB_EXPLAIN, 1},
+        {BEL_VERB_EXPLAIN, 1},   {BEL_VERB_LIMIT, 5},
     };
-    enum bel_verb verb = draw_verb(&world->random, weights, sizeof weights / sizeof weights[0]);
+    size_t count = sizeof weights / sizeof weights[0];
+    if (!has_feature(world, FEATURE_LIMITS)) count--;
+    enum bel_verb verb = draw_verb(&world->random, weights, count);
     bool has_pages = has_feature(world, FEATURE_PAGES);
     if (verb == BEL_VERB_GET && has_pages && chance(world, 70)) verb = BEL_VERB_LIST;
     bool is_left_out = verb == BEL_VERB_PURGE && !has_feature(world, FEATURE_PURGE);
@@ -377,6 +383,9 @@ static void choose_command(struct world *world, struct order *order, struct bel_
         return;
     case BEL_VERB_AGENDA:
         draw_agenda(&draw, &command->agenda);
+        return;
+    case BEL_VERB_LIMIT:
+        draw_limit(&draw, &command->limit);
         return;
     case BEL_VERB_RESCHEDULE:
         choose_reschedule(world, &command->reschedule);
@@ -496,6 +505,9 @@ void order_say(const struct order *order)
             list->has_from ? list->from.ms - START_MS : -1,
             list->has_to ? list->to.ms - START_MS : -1, (int)list->cursor.bytes,
             list->cursor.bytes > 0 ? (const char *)list->cursor.data : "");
+    } else if (c->verb == BEL_VERB_LIMIT) {
+        say(world, " %.*s action %d", (int)c->limit.resource.bytes,
+            (const char *)c->limit.resource.data, c->limit.action);
     } else if (c->verb == BEL_VERB_AGENDA) {
         say(world, " of '%.*s' from %" PRId64 " to %" PRId64 " step %" PRIu64,
             (int)c->agenda.topic.bytes, (const char *)c->agenda.topic.data,

@@ -77,7 +77,8 @@ static void note(const struct bel_store *store, const struct bel_key *key)
     bool is_shown = place.table != BEL_TABLE_META && place.table != BEL_TABLE_COUNTS &&
                     place.table != BEL_TABLE_EXPIRIES;
     if (store != watched || !is_shown) return;
-    bool has_topic = place.table != BEL_TABLE_ALIASES && place.table != BEL_TABLE_CHUNKS;
+    bool has_topic = place.table != BEL_TABLE_ALIASES && place.table != BEL_TABLE_CHUNKS &&
+                     place.table != BEL_TABLE_RESOURCES;
     if (row_count >= ROWS_MAX / 2 || (has_topic && place.topic >= TOPICS_SEEN_MAX)) {
         watched = NULL; /* too much to keep in mind */
         return;
@@ -148,6 +149,13 @@ static uint64_t of_get(struct bel_engine *engine, const struct bel_target *targe
     return later(batch, of_timer(&key));
 }
 
+/* The last batch that changed anything. Resources that have changed in this turn are put when its
+ * batch ends. */
+static uint64_t of_all(const struct bel_engine *engine)
+{
+    return engine->rows.resource_rows > 0 ? engine->store->batch + 1 : last;
+}
+
 /* Returns whether the request is a read, and the batch that its reply must wait for. What has
  * changed nothing, of the other verbs, shows everything before it. */
 static bool find_batch(struct bel_engine *engine, const struct bel_request *request, bool is_after,
@@ -160,26 +168,32 @@ static bool find_batch(struct bel_engine *engine, const struct bel_request *requ
         *out = of_get(engine, &command->target);
         return true;
     case BEL_VERB_TOPIC:
-    case BEL_VERB_EXPLAIN:
         *out = of_topic(engine, command->target.topic);
+        return true;
+    case BEL_VERB_EXPLAIN:
+        *out = bel__resources_are_used(&engine->resources)
+                   ? of_all(engine)
+                   : of_topic(engine, command->target.topic);
         return true;
     case BEL_VERB_LIST:
         *out = of_topic(engine, command->list.topic);
         return true;
     case BEL_VERB_AGENDA:
-        *out = command->agenda.topic.bytes > 0 ? of_topic(engine, command->agenda.topic) : last;
+        *out = command->agenda.topic.bytes > 0 ? of_topic(engine, command->agenda.topic)
+                                               : of_all(engine);
         return true;
     case BEL_VERB_TOPICS:
         *out = last_name;
         return true;
     case BEL_VERB_CLAIM:
         if (request->own.reply.err == 0 && request->own.reply.deliveries.count > 0) return false;
+        if (bel__resources_are_used(&engine->resources)) *out = of_all(engine);
         for (size_t i = 0; i < command->claim.topics_count; i++) {
             *out = later(*out, of_topic(engine, command->claim.topics[i]));
         }
         return true;
     default:
-        *out = last;
+        *out = of_all(engine);
         return is_after;
     }
 }

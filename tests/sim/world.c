@@ -49,7 +49,7 @@ bool fault_find(const char *name, size_t bytes, enum fault *out)
 static void draw_features(struct config *config, uint64_t *random)
 {
     bool *has = config->features;
-    for (int i = 0; i < FEATURES; i++) {
+    for (int i = 0; i < FEATURE_LIMITS; i++) {
         has[i] = random_below(random, 2) == 0;
     }
     if (random_below(random, 4) == 0) has[FEATURE_EXPIRY] = false;
@@ -61,6 +61,8 @@ static void draw_features(struct config *config, uint64_t *random)
     if (random_below(random, 2) > 0) has[FEATURE_LAZY] = false;
     if (random_below(random, 2) > 0) has[FEATURE_BACKUP] = false;
     if (config->faults[FAULT_MEMORY]) has[FEATURE_WEB] = false; /* pages are made in a turn */
+    has[FEATURE_LIMITS] = (*random >> 7) % 3 == 0;              /* draws nothing */
+    if (has[FEATURE_LIMITS]) has[FEATURE_WEB] = false;          /* it does not ask for limits */
     if (has[FEATURE_LAZY]) has[FEATURE_LATE_SYNC] = has[FEATURE_SLOW_SYNC] = false;
 }
 

@@ -91,6 +91,7 @@ enum feature {
     FEATURE_WEB,       /* orders over HTTP, unless they are spoken */
     FEATURE_BACKUP,    /* copies, onto disks that break */
     FEATURE_LAZY,      /* answers come before the sync: a power cut may lose them */
+    FEATURE_LIMITS,    /* resources, and LIMIT */
     FEATURES,
 };
 

@@ -261,8 +261,8 @@ static int clear(struct bel_engine *engine, const struct bel_limit *limit, struc
     int err = bel__resource_take(engine, limit->resource, &resource);
     if (err) return err;
     err = bel__rows_reserve(&engine->rows, 1, BEL_RESOURCE_ROW_BYTES, BEL_STORE_END);
-    if (err == 0) {
-        (void)bel__limits_clear(&resource->limits, engine->now.engine);
+    bool has_failed = resource->limits.failures > 0;
+    if (err == 0 && (bel__limits_clear(&resource->limits, engine->now.engine) || has_failed)) {
         bel__limits_close_breaker(&resource->limits); /* and forget failures in a row */
         bel__resource_changed(engine, resource);
     }
@@ -286,7 +286,8 @@ static int clear_all(struct bel_engine *engine, struct bel_request *request)
         if (err) return err;
         struct bel_resource *resource = bel__resources_first_limited(engine);
         if (resource == NULL) return 0;
-        if (bel__limits_clear(&resource->limits, engine->now.engine)) reply->limits.changed++;
+        if (!bel__limits_clear(&resource->limits, engine->now.engine)) continue;
+        reply->limits.changed++;
         bel__resource_changed(engine, resource);
     }
     return *left > 0 ? BEL_DO_LATER : 0;
@@ -298,6 +299,7 @@ static int delete (struct bel_engine *engine, const struct bel_limit *limit,
     struct bel_resource *resource = bel__resource_find(engine, limit->resource);
     reply->limits.changed = 0;
     if (resource == NULL) return 0;
+    if (!resource->has_row && !bel__resource_has_limits(engine, resource)) return 0;
     int err = bel__rows_reserve(&engine->rows, 1, BEL_RESOURCE_ROW_BYTES, BEL_STORE_END);
     if (err) return err;
     reply->limits.changed = bel__resource_has_limits(engine, resource);

@@ -149,7 +149,8 @@ void bel__changes_note(struct bel_changes *changes, const struct bel_key *key)
     if (place.table == BEL_TABLE_CHUNKS) return; /* changes together with the row it belongs to */
     note_hash(changes, hash_of(changes, key, sizeof *key));
     if (place.table == BEL_TABLE_TOPICS) note_hash(changes, hash_of_names(changes));
-    if (place.table == BEL_TABLE_ALIASES || place.table >= BEL_TABLE_JOBS) return; /* no topic */
+    bool has_topic = place.table != BEL_TABLE_ALIASES && place.table < BEL_TABLE_RESOURCES;
+    if (!has_topic) return;
     if (changes->topic == place.topic && changes->topic_batch == changes->batch) return;
     note_hash(changes, hash_of_topic(changes, place.topic));
     changes->topic = place.topic;

@@ -197,8 +197,8 @@ static void put_row(struct bel_engine *engine, struct bel_resource *resource)
     if (is_kept) {
         struct bel_view value = {bytes, bel__resource_row_write(&row, bytes)};
         bel__store_put(engine->store, &key, value, BEL_ROW_ANY);
-    } else if (resource->has_row) {
-        bel__store_delete(engine->store, &key);
+    } else {
+        bel__store_delete(engine->store, &key); /* if there is one: it was noted as changed */
     }
     resource->has_row = is_kept;
 }
