@@ -127,7 +127,7 @@ static void run(struct bel_engine *engine, struct bel_request *request)
     err = engine->broken ? 0 : bel__work_turn(engine); /* what follows from it for jobs */
     if (err == 0 && !engine->broken) err = bel__due_turn(engine); /* rows that it made due */
     if (is_final(err)) engine->broken = err;
-    bel__resources_turn(engine);
+    if (engine->resources.is_active) bel__resources_turn(engine);
     bel__claims_serve(engine);
 }
 
@@ -138,7 +138,7 @@ static void handle_due(struct bel_engine *engine)
     if (err == 0) err = bel__migration_turn(engine);
     if (err == 0) err = bel__expiry_turn(engine);
     if (err == 0) err = bel__jobs_turn(engine);
-    bel__resources_turn(engine);
+    if (engine->resources.is_active) bel__resources_turn(engine);
     bel__due_reread(engine);
     if (err == 0) err = bel__due_turn(engine);
     if (err == 0) err = bel__recurring_turn(engine);
@@ -317,7 +317,9 @@ static struct bel_next next_turn(const struct bel_engine *engine)
     due = earlier(due, boot_in(engine, wake, bel__lane_now(now, BEL_LANE_ENGINE)));
     due = earlier(due, boot_at_wall(engine, bel_wheel_next(engine->wakes.wheels[BEL_LANE_WALL])));
     due = earlier(due, boot_at_wall(engine, bel__jobs_next_wall(engine)));
-    due = earlier(due, boot_in(engine, bel__resources_next(engine), now->engine));
+    if (engine->resources.is_active) {
+        due = earlier(due, boot_in(engine, bel__resources_next(engine), now->engine));
+    }
     uint64_t wait_ns = bel__store_wait_ns(engine->store);
     if (wait_ns < UINT64_MAX - now->boot.ns) due = earlier(due, now->boot.ns + wait_ns);
     uint64_t wait = bel_wheel_next(engine->waiting.wheel);

@@ -63,7 +63,7 @@ struct turn {
 /* A report of a limit. */
 struct report {
     struct bytes who;
-    int64_t at_ms; /* wall */
+    int64_t at_ms; /* engine time */
     uint64_t for_ms;
 };
 

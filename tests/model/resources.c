@@ -7,6 +7,7 @@
 #include "inside.h"
 
 #include "belfry/duration.h"
+#include "core/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ enum {
     RATE_MAX = 1000000000,
     LIST_COUNT = 100,
     HOUR_MS = 3600000,
-    WHO_BYTES = 64,
+    WHO_BYTES = 32,
     RATE_BYTES = 64,
 };
 
@@ -207,8 +208,8 @@ static void report(struct model *model, struct resource *resource, uint64_t ms, 
     }
     memmove(&resource->reports[1], &resource->reports[0],
             resource->reports_count * sizeof resource->reports[0]);
-    if (who.bytes > WHO_BYTES) who.bytes = WHO_BYTES; /* the tests have short names */
-    resource->reports[0] = (struct report){model_copy(who), model->wall_ms, ms};
+    who = bel__utf8_head(who, WHO_BYTES);
+    resource->reports[0] = (struct report){model_copy(who), model->engine_ms, ms};
     resource->reports_count++;
 }
 
@@ -228,7 +229,7 @@ int64_t model_resource_limit(struct model *model, struct bel_view name, uint64_t
 static size_t count_reports(const struct model *model, const struct resource *resource)
 {
     size_t count = resource->reports_count;
-    while (count > 0 && resource->reports[count - 1].at_ms < model->wall_ms - HOUR_MS) {
+    while (count > 0 && resource->reports[count - 1].at_ms < model->engine_ms - HOUR_MS) {
         count--;
     }
     return count;
@@ -280,9 +281,10 @@ static void show(struct model *model, const struct resource *resource, struct be
     size_t count = count_reports(model, resource);
     struct bel_limit_report *reports = model_piece(model, (count + 1) * sizeof *reports);
     for (size_t i = 0; i < count; i++) {
-        reports[i] = (struct bel_limit_report){.who = model_kept(model, resource->reports[i].who),
-                                               .at = {resource->reports[i].at_ms},
-                                               .for_ms = resource->reports[i].for_ms};
+        reports[i] =
+            (struct bel_limit_report){.who = model_kept(model, resource->reports[i].who),
+                                      .at = {resource->reports[i].at_ms + model->difference_ms},
+                                      .for_ms = resource->reports[i].for_ms};
     }
     *out = (struct bel_limit_state){
         .name = model_kept(model, resource->name),

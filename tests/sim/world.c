@@ -264,7 +264,13 @@ static bool is_old(const struct world *world)
     return world->opens > 0 && world->config.seed % 4 == 0;
 }
 
-/* Removes the rows that format 2 did not have, in one batch, if there is room for it. */
+static bool is_expiry(const struct bel_store_cursor *cursor)
+{
+    return bel__place_of(&cursor->key).table == BEL_TABLE_EXPIRIES;
+}
+
+/* Removes the expiries, which format 2 did not have and the engine makes again, in one batch, if
+ * there is room for it. */
 static void make_old(struct bel_store *store)
 {
     struct bel_key from = bel__key_of(&(struct bel_place){.table = BEL_TABLE_EXPIRIES});
@@ -272,12 +278,13 @@ static void make_old(struct bel_store *store)
     struct bel_store_cursor cursor;
     size_t rows = 1;
     int err = bel__store_seek(store, &from, &cursor);
-    for (; err == 0; err = bel__store_next(store, &cursor)) {
+    for (; err == 0 && is_expiry(&cursor); err = bel__store_next(store, &cursor)) {
         rows++;
     }
-    if (err != BEL_ENOTFOUND || bel__store_reserve(store, rows, 0, BEL_STORE_END) != 0) return;
+    if (err != 0 && err != BEL_ENOTFOUND) return;
+    if (bel__store_reserve(store, rows, 0, BEL_STORE_END) != 0) return;
     err = bel__store_seek(store, &from, &cursor);
-    for (; err == 0 && rows > 1; err = bel__store_next(store, &cursor), rows--) {
+    for (; err == 0 && is_expiry(&cursor); err = bel__store_next(store, &cursor)) {
         bel__store_delete(store, &cursor.key);
     }
     bel__store_delete(store, &meta);

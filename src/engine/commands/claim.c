@@ -80,6 +80,7 @@ static int hold(struct bel_engine *engine, const struct bel_found *found)
 static bool is_all_closed(struct bel_engine *engine)
 {
     struct bel_closed closed;
+    if (!engine->resources.is_active) return false;
     if (!bel__resources_are_closed(engine, &closed)) return false;
     bel__resource_expect(engine, &closed);
     return true;

@@ -16,7 +16,6 @@ enum {
     LIST_COUNT = 100,
     CLEARS_MAX = 500,
     RATE_BYTES = 64,
-    REPORTS_MS = 60 * 60 * 1000, /* how long a report is shown */
 };
 
 #define CONCURRENCY_MAX UINT64_C(1000000)
@@ -105,7 +104,7 @@ static int show_reports(struct bel_engine *engine, const struct bel_resource *re
 {
     struct bel_resource_reports reports = {0};
     if (resource->reports != NULL) reports = *resource->reports;
-    bel__reports_trim(&reports, engine->now.wall - REPORTS_MS);
+    bel__reports_trim(&reports, engine->now.engine);
     if (reports.count == 0) return 0;
     struct bel_limit_report *items = bel__answer_take(engine, reports.count * sizeof *items);
     if (items == NULL) return BEL_ENOMEM;
@@ -114,8 +113,8 @@ static int show_reports(struct bel_engine *engine, const struct bel_resource *re
         struct bel_view who = {report->who, report->who_bytes};
         if (who.bytes > 0) who = bel__answer_copy(engine, who);
         if (who.data == NULL) return BEL_ENOMEM;
-        items[i] =
-            (struct bel_limit_report){.who = who, .at = {report->at}, .for_ms = report->for_ms};
+        items[i] = (struct bel_limit_report){
+            .who = who, .at = wall_of(engine, report->at), .for_ms = report->for_ms};
     }
     out->reports = items;
     out->reports_count = reports.count;

@@ -38,7 +38,8 @@ int bel__rows_reserve(struct bel_rows *rows, size_t count, size_t bytes, enum be
 {
     const struct bel_counts *counts = &rows->counts;
     size_t topics = rows->topic_rows, more = NUMBERS_MORE + 1;
-    size_t resources = rows->resource_rows + rows->resource_more;
+    bool may_change = use != BEL_STORE_ADD || rows->probes > 0;
+    size_t resources = rows->resource_rows + (may_change ? rows->resource_more : 0);
     count += topics + counts->dirty_count + more + resources;
     bytes += (topics + more) * NUMBERS_BYTES + bel__counts_row_bytes(counts, more) +
              resources * BEL_RESOURCE_ROW_BYTES;

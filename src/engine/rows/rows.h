@@ -22,7 +22,7 @@
 #include "store/store.h"
 
 enum {
-    BEL_RESOURCE_ROW_BYTES = 1200, /* of a resource's row, at most */
+    BEL_RESOURCE_ROW_BYTES = 860, /* of a resource's row, at most */
 };
 
 /* Rows and bytes that are reserved in the store and not used yet. */
@@ -37,7 +37,8 @@ struct bel_rows {
     struct bel_changes changes; /* noted if batches become durable after their turn */
     size_t topic_rows; /* topics whose numbers have changed: each is a row when the batch ends */
     size_t resource_rows, resource_more; /* the same of resources; more that a command may change */
-    uint64_t sequence;                   /* the next sequence number to return */
+    size_t probes;     /* resources that have one: an addition that replaces it changes them, too */
+    uint64_t sequence; /* the next sequence number to return */
     struct bel_room room;
     bool has_changed; /* a row was put or deleted since the batch began */
 };

@@ -17,9 +17,8 @@
 
 enum {
     RESOURCES_MAX = 1 << 22,
-    MOVES_MAX = 16384,           /* lines parked or taken back in a turn */
-    MOVES_SOME = 1024,           /* lines of one resource that return at once */
-    REPORTS_MS = 60 * 60 * 1000, /* how long a report is shown */
+    MOVES_MAX = 16384, /* lines parked or taken back in a turn */
+    MOVES_SOME = 1024, /* lines of one resource that return at once */
 };
 
 /* --- names --- */
@@ -90,6 +89,7 @@ static int make(struct bel_engine *engine, struct bel_view name, struct bel_reso
         return err;
     }
     bel__treap_put(&resources->by_name, &resource->by_name, compare_names);
+    resources->is_active |= bel__map_count(&resources->map) > 1;
     if (above != NULL) above->below++;
     *out = resource;
     return 0; /* NOLINT(clang-analyzer-unix.Malloc): the map holds the pointer as a number */
@@ -127,8 +127,9 @@ static bool is_needed(const struct bel_engine *engine, const struct bel_resource
            bel__link_is_linked(&resource->opening);
 }
 
-static void drop_limited(struct bel_resources *resources, struct bel_resource *resource)
+static void drop_limited(struct bel_engine *engine, struct bel_resource *resource)
 {
+    struct bel_resources *resources = &engine->resources;
     if (!bel__link_is_linked(&resource->limited)) return;
     bel__link_remove(&resource->limited);
     resources->limited_count--;
@@ -139,7 +140,7 @@ static void free_resource(struct bel_engine *engine, struct bel_resource *resour
     struct bel_resources *resources = &engine->resources;
     if (resource->wake != BEL_TIMER_NONE) bel_wheel_cancel(resources->wheel, resource->wake);
     if (bel__link_is_linked(&resource->opening)) bel__link_remove(&resource->opening);
-    drop_limited(resources, resource);
+    drop_limited(engine, resource);
     bel__map_remove(&resources->map, resource->name, resource->name_bytes, NULL);
     bel__treap_remove(&resources->by_name, &resource->by_name, compare_names);
     free(resource->reports);
@@ -167,14 +168,23 @@ struct bel_key bel__resource_key(const struct bel_engine *engine, struct bel_vie
         .table = BEL_TABLE_RESOURCES, .time = high, .sequence = low & BEL_SEQUENCE_MAX});
 }
 
+/* Counts the resources that have a probe. */
+static void count_probe(struct bel_engine *engine, struct bel_resource *resource)
+{
+    if (resource->is_probed == resource->limits.has_probe) return;
+    resource->is_probed = resource->limits.has_probe;
+    engine->rows.probes += resource->is_probed ? 1 : SIZE_MAX;
+}
+
 static void mark_dirty(struct bel_engine *engine, struct bel_resource *resource)
 {
     struct bel_resources *resources = &engine->resources;
-    engine->rows.has_changed = true;
+    engine->rows.has_changed = resources->is_active = true;
     if (engine->rows.changes.is_on) {
         struct bel_key key = bel__resource_key(engine, bel__resource_name(resource));
         bel__changes_note(&engine->rows.changes, &key);
     }
+    count_probe(engine, resource);
     if (resource->is_dirty) return;
     resource->is_dirty = true;
     resource->next_dirty = resources->dirty;
@@ -189,7 +199,7 @@ static void put_row(struct bel_engine *engine, struct bel_resource *resource)
                                    .limits = resource->limits};
     uint8_t bytes[BEL_RESOURCE_ROW_BYTES];
     if (resource->reports != NULL) {
-        bel__reports_trim(resource->reports, engine->now.wall - REPORTS_MS);
+        bel__reports_trim(resource->reports, engine->now.engine);
         row.reports = *resource->reports;
     }
     bool is_kept =
@@ -368,16 +378,16 @@ struct bel_resource *bel__resources_first_limited(struct bel_engine *engine)
     struct bel_link *first = bel__list_first(&engine->resources.limited);
     if (first == NULL) return NULL;
     struct bel_resource *resource = BEL_CONTAINER_OF(first, struct bel_resource, limited);
-    drop_limited(&engine->resources, resource);
+    drop_limited(engine, resource);
     return resource;
 }
 
 bool bel__resource_has_limits(const struct bel_engine *engine, const struct bel_resource *resource)
 {
-    int64_t since = engine->now.wall - REPORTS_MS;
-    bool has_report = resource->reports != NULL && resource->reports->count > 0 &&
-                      resource->reports->items[0].at >= since; /* the newest */
-    return has_report || !bel__limits_are_default(&resource->limits, engine->now.engine);
+    struct bel_resource_reports reports = {0};
+    if (resource->reports != NULL) reports = *resource->reports;
+    bel__reports_trim(&reports, engine->now.engine);
+    return reports.count > 0 || !bel__limits_are_default(&resource->limits, engine->now.engine);
 }
 
 bool bel__resource_is_shown(const struct bel_engine *engine, const struct bel_resource *resource)
@@ -411,6 +421,10 @@ static struct bel_resource *first_of(const struct bel_engine *engine, struct bel
 void bel__resource_enter(struct bel_engine *engine, struct bel_resource *resource,
                          const struct bel_key *timer, bool is_delivery)
 {
+    if (!engine->resources.is_active) {
+        engine->resources.all->leases++;
+        return;
+    }
     for (struct bel_resource *at = first_of(engine, resource); at != NULL;
          at = next_above(engine, at)) {
         at->leases++;
@@ -422,6 +436,10 @@ void bel__resource_enter(struct bel_engine *engine, struct bel_resource *resourc
 void bel__resource_end(struct bel_engine *engine, struct bel_resource *resource,
                        const struct bel_key *timer, enum bel_lease_end end)
 {
+    if (!engine->resources.is_active) {
+        engine->resources.all->leases--;
+        return;
+    }
     for (struct bel_resource *at = first_of(engine, resource); at != NULL;
          at = next_above(engine, at)) {
         assert(at->leases > 0);
@@ -450,7 +468,7 @@ int bel__resource_limit(struct bel_engine *engine, struct bel_resource *resource
         resource->reports = calloc(1, sizeof *resource->reports);
         if (resource->reports == NULL) return BEL_ENOMEM;
     }
-    bel__reports_add(resource->reports, engine->now.wall, ms, who);
+    bel__reports_add(resource->reports, engine->now.engine, ms, who);
     bel__limits_limit(&resource->limits, engine->now.engine_up, ms);
     bel__resource_changed(engine, resource);
     return 0;
@@ -466,8 +484,9 @@ static int load(struct bel_engine *engine, struct bel_view value)
     if (err) return err;
     err = bel__resource_take(engine, row.name, &resource);
     if (err) return err;
-    resource->has_row = true;
+    resource->has_row = engine->resources.is_active = true;
     resource->limits = row.limits;
+    count_probe(engine, resource);
     note_limited(engine, resource);
     if (row.reports.count == 0) return 0;
     resource->reports = malloc(sizeof *resource->reports);

@@ -37,6 +37,7 @@ struct bel_resource {
     uint64_t leases;            /* of timers with this resource or one below it */
     uint32_t below;             /* resources right below it in memory */
     bool has_row, is_dirty;
+    bool is_probed;       /* is in engine->rows.probes */
     bool has_passed_over; /* ready timers were not loaded, as this resource was closed */
     struct bel_resource *next_dirty;
     bel_timer_t wake; /* BEL_TIMER_NONE: not set */
@@ -59,6 +60,7 @@ struct bel_resources {
     struct bel_resource *dirty;
     uint64_t drawn;      /* weights drawn so far */
     uint32_t moves_left; /* lines that may be parked or taken back in this turn */
+    bool is_active;      /* some resource was in memory, or `*` had a limit: else nothing to do */
     bool must_reread;    /* timers that were passed over can be loaded */
 };
 
@@ -136,8 +138,8 @@ BEL_CHECKED int bel__resource_limit(struct bel_engine *engine, struct bel_resour
  * enough are parked. */
 bool bel__resource_pass_over(struct bel_engine *engine, struct bel_resource *resource);
 
-/* Begins a turn; takes back lines of resources that are open. A turn moves a limited number of
- * lines. */
+/* For an engine whose resources are active: begins a turn; takes back lines of resources that are
+ * open. A turn moves a limited number of lines. */
 void bel__resources_begin(struct bel_engine *engine);
 void bel__resources_turn(struct bel_engine *engine);
 

@@ -12,9 +12,10 @@ enum {
     FLAG_PROBE = 2,
     NUMBERS = 13, /* of limits in a row */
     KEY_WORDS = 3,
+    REPORTS_MS = 60 * 60 * 1000, /* how long a report is kept */
 };
 
-void bel__reports_add(struct bel_resource_reports *reports, int64_t at, uint64_t for_ms,
+void bel__reports_add(struct bel_resource_reports *reports, uint64_t at, uint64_t for_ms,
                       struct bel_view who)
 {
     uint32_t kept = reports->count < BEL_REPORTS_MAX ? reports->count : BEL_REPORTS_MAX - 1;
@@ -26,9 +27,9 @@ void bel__reports_add(struct bel_resource_reports *reports, int64_t at, uint64_t
     reports->count = kept + 1;
 }
 
-void bel__reports_trim(struct bel_resource_reports *reports, int64_t since)
+void bel__reports_trim(struct bel_resource_reports *reports, uint64_t now)
 {
-    while (reports->count > 0 && reports->items[reports->count - 1].at < since) {
+    while (reports->count > 0 && reports->items[reports->count - 1].at + REPORTS_MS < now) {
         reports->count--;
     }
 }
@@ -74,7 +75,7 @@ size_t bel__resource_row_write(const struct bel_resource_row *row,
     bel__write_number(&writer, row->reports.count);
     for (uint32_t i = 0; i < row->reports.count; i++) {
         const struct bel_resource_report *report = &row->reports.items[i];
-        bel__write_number(&writer, (uint64_t)report->at);
+        bel__write_number(&writer, report->at);
         bel__write_number(&writer, report->for_ms);
         bel__write_view(&writer, (struct bel_view){report->who, report->who_bytes});
     }
@@ -87,7 +88,7 @@ static void read_reports(struct bel_row_reader *reader, struct bel_resource_repo
     if (count > BEL_REPORTS_MAX) reader->bad = true;
     for (uint64_t i = 0; i < count && !reader->bad; i++) {
         struct bel_resource_report *report = &out->items[out->count++];
-        report->at = (int64_t)bel__read_number(reader);
+        report->at = bel__read_number(reader);
         report->for_ms = bel__read_number(reader);
         struct bel_view who = bel__read_view(reader);
         if (who.bytes > BEL_REPORT_WHO_MAX) {

@@ -17,12 +17,12 @@
 
 enum {
     BEL_REPORTS_MAX = 8,     /* kept with a resource */
-    BEL_REPORT_WHO_MAX = 64, /* bytes of a worker's name */
+    BEL_REPORT_WHO_MAX = 32, /* bytes of a worker's name */
 };
 
 /* A report of a limit. */
 struct bel_resource_report {
-    int64_t at; /* wall ms */
+    uint64_t at; /* engine time */
     uint64_t for_ms;
     uint32_t who_bytes;
     char who[BEL_REPORT_WHO_MAX];
@@ -41,11 +41,11 @@ struct bel_resource_row {
 };
 
 /* Adds a report, and drops the oldest if there are too many. */
-void bel__reports_add(struct bel_resource_reports *reports, int64_t at, uint64_t for_ms,
+void bel__reports_add(struct bel_resource_reports *reports, uint64_t at, uint64_t for_ms,
                       struct bel_view who);
 
-/* Drops the reports from before `since`. */
-void bel__reports_trim(struct bel_resource_reports *reports, int64_t since);
+/* Drops the reports that are older than an hour. */
+void bel__reports_trim(struct bel_resource_reports *reports, uint64_t now);
 
 /* Encodes a row; returns its size in bytes. */
 size_t bel__resource_row_write(const struct bel_resource_row *row,
