@@ -163,7 +163,8 @@ static void test_then(void)
     struct rig rig = {0};
     rig_open(&rig);
     CHECK(rig_submit(&rig, chained) == 0);
-    CHECK(rig_submit(&rig, one_c) == BEL_ECONFLICT); /* reserved */
+    CHECK(rig_submit(&rig, one_c) == BEL_ECONFLICT);
+    SAME(rig.seen.why, "the id c is reserved by `then` of job a");
     CHECK(rig_state(&rig, "c") == BEL_JOB_STATES);
     SAME(rig_claim(&rig, "t"), "a/1");
     rig_ack(&rig, "a/1");
@@ -201,6 +202,9 @@ static void test_then_of_failure(void)
     CHECK(rig_state(&rig, "f") == BEL_JOB_RUNNING);
     CHECK(rig_state(&rig, "y") == BEL_JOB_RUNNING);
     CHECK(rig_state(&rig, "b") == BEL_JOB_STATES);
+    CHECK(rig_submit(&rig, one_c) == 0); /* inside b: not reserved any more */
+    CHECK(rig_submit(&rig, "{\"id\":\"b\",\"tasks\":[]}") == 0);
+    CHECK(rig_submit(&rig, "{\"id\":\"f\",\"tasks\":[]}") == BEL_ECONFLICT);
     rig_finish(&rig);
 }
 
@@ -213,10 +217,12 @@ static void test_then_of_cancelled(void)
     CHECK(replace(&rig, chained) == 0);
     rig_check(&rig);
     CHECK(rig_job(&rig, BEL_VERB_JOB_CANCEL, "a") == 0);
+    CHECK(rig_submit(&rig, one_c) == 0); /* not reserved any more */
+    rig_check(&rig);
     rig_move(&rig, 10000);
     CHECK(rig_state(&rig, "y") == BEL_JOB_STATES);
     rig_move(&rig, UINT64_C(25) * 3600 * 1000);
-    CHECK(rig_submit(&rig, one_c) == 0); /* not reserved any more */
+    CHECK(rig_state(&rig, "c") == BEL_JOB_RUNNING); /* its id belongs to it alone */
     rig_finish(&rig);
 }
 

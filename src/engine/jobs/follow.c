@@ -105,7 +105,8 @@ static int follow(struct bel_engine *engine, struct bel_job_found *parent,
         int err = bel__then_load(engine, parent->row.number, (uint32_t)before, &then);
         if (err) return err;
         if (!is_wanted(then.on, parent->row.state)) {
-            err = advance(engine, parent, (struct bel_view){0});
+            err = bel__then_release(engine, parent, (uint32_t)before);
+            if (err == 0) err = advance(engine, parent, (struct bel_view){0});
             if (err) return err;
             continue;
         }

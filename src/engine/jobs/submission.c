@@ -129,6 +129,28 @@ static int check_graph(const struct bel_submission *submission, struct bel_reply
     return 0;
 }
 
+/* Refuses an id that a chain of jobs has reserved. Names the first job of the chain while it is
+ * unfinished, if the key may see it. */
+static int refuse_reserved(struct bel_engine *engine, const struct bel_submission *submission,
+                           uint64_t chain, struct bel_reply *reply)
+{
+    struct bel_view id = submission->graph->id;
+    struct bel_job_found first;
+    bool is_shown = false;
+    int err = bel__job_load(engine, chain, &first);
+    if (err == 0) {
+        err = bel__job_is_in_scope(engine, &first, &submission->submit->scope, &is_shown);
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    if (!is_shown) {
+        return bel__refuse(reply, BEL_ECONFLICT, "the id %.*s is reserved by `then` of a job",
+                           (int)id.bytes, (const char *)id.data);
+    }
+    return bel__refuse(reply, BEL_ECONFLICT, "the id %.*s is reserved by `then` of job %.*s",
+                       (int)id.bytes, (const char *)id.data, (int)first.row.id.bytes,
+                       (const char *)first.row.id.data);
+}
+
 /* Checks that the id of the job is not reserved for another one, and that the ids of its `then` are
  * free. `old` is the chain of the job to replace. */
 static int look_at_reserved(struct bel_engine *engine, struct bel_submission *submission,
@@ -136,12 +158,14 @@ static int look_at_reserved(struct bel_engine *engine, struct bel_submission *su
 {
     const struct bel_job_graph *graph = submission->graph;
     uint64_t chains[2] = {submission->chain, submission->old != 0 ? old : 0}, chain;
-    struct bel_view taken = {0};
+    struct bel_view taken;
     enum bel_id_use use;
     int err = bel__id_look(engine, graph->id, &use, &chain);
     if (err) return err;
-    if (use == BEL_ID_RESERVED && (chain != submission->chain || chain == 0)) taken = graph->id;
-    if (taken.bytes == 0) err = bel__then_look(engine, graph, chains, &taken);
+    if (use == BEL_ID_RESERVED && (chain != submission->chain || chain == 0)) {
+        return refuse_reserved(engine, submission, chain, reply);
+    }
+    err = bel__then_look(engine, graph, chains, &taken);
     if (err != 0 || taken.bytes == 0) return err;
     return bel__refuse(reply, BEL_ECONFLICT, "the id %.*s belongs to a job, or to one in `then`",
                        (int)taken.bytes, (const char *)taken.data);

@@ -8,10 +8,12 @@
  *     EDGES  job 7, reserved 0    b                         JOB_IDS  b    7
  *     EDGES  job 7, reserved 1    c, in the text of b       JOB_IDS  c    7
  *
- * The row of an id changes when its job is submitted: then it has the key of the job.
+ * The row of an id changes when its job is submitted: then it has the key of the job. It is deleted
+ * when the job before it ends in another way than the one that it waits for.
  */
 #include "engine/jobs/then.h"
 
+#include "core/view.h"
 #include "engine/rows/blob.h"
 #include "engine/state/state.h"
 
@@ -120,6 +122,40 @@ static int unreserve(struct bel_engine *engine, uint64_t chain, struct bel_view 
     if (err) return err;
     if (use == BEL_ID_RESERVED && reserved_by == chain) bel__rows_delete(&engine->rows, &key);
     return 0;
+}
+
+/* Ends the reservation of an id and of those inside it, which follow it in the rows of the job, up
+ * to the id `until`. */
+static int unreserve_from(struct bel_engine *engine, const struct bel_job_found *job,
+                          struct bel_view from, struct bel_view until)
+{
+    bool is_inside = false;
+    for (uint32_t i = 0; i < job->row.reserved; i++) {
+        struct bel_key key = bel__edges_key(job->row.number, BEL_EDGES_RESERVED, i, 0);
+        struct bel_view id;
+        int err = bel__store_get(engine->store, &key, &id);
+        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        if (bel__view_equal(id, until)) return 0;
+        is_inside |= bel__view_equal(id, from);
+        if (is_inside) err = unreserve(engine, job->row.chain, id);
+        if (err) return err;
+    }
+    return 0;
+}
+
+int bel__then_release(struct bel_engine *engine, const struct bel_job_found *job, uint32_t index)
+{
+    struct bel_then_row then, next = {0};
+    int err = bel__then_load(engine, job->row.number, index, &then);
+    if (err == 0 && index + 1 < job->row.thens) {
+        err = bel__then_load(engine, job->row.number, index + 1, &next);
+    }
+    if (err == 0) {
+        err = bel__rows_reserve(&engine->rows, (size_t)BEL_JOB_THEN_MAX + 1, 0, BEL_STORE_END);
+    }
+    if (err == 0) err = unreserve_from(engine, job, then.id, next.id);
+    if (err == 0 && job->row.reserved == 0) err = unreserve(engine, job->row.chain, then.id);
+    return err;
 }
 
 int bel__then_remove_one(struct bel_engine *engine, const struct bel_job_found *job)

@@ -39,6 +39,11 @@ BEL_CHECKED int bel__then_write(struct bel_engine *engine, struct bel_job_found 
  * BEL_ENOTFOUND if there is none; or an error. */
 BEL_CHECKED int bel__then_remove_one(struct bel_engine *engine, const struct bel_job_found *job);
 
+/* Reserves rows and ends the reservation of the ids of job number `index` of `then`, which will not
+ * begin. Ids inside it stay reserved if `job` follows another one. Can be repeated. */
+BEL_CHECKED int bel__then_release(struct bel_engine *engine, const struct bel_job_found *job,
+                                  uint32_t index);
+
 BEL_CHECKED int bel__then_load(struct bel_engine *engine, uint64_t job, uint32_t index,
                                struct bel_then_row *out);
 

@@ -324,6 +324,20 @@ static int walk_tasks(struct work *work)
     return 0;
 }
 
+/* Ends the tasks of a job, then the reservations of ids for jobs that would have followed it. */
+static int end_all(struct work *work)
+{
+    const struct bel_job_found job = {.key = bel__job_key(work->job), .row = work->row};
+    int err = walk_tasks(work);
+    if (err != 0 || work->row.state != BEL_JOB_CANCELLED) return err;
+    for (uint32_t i = 0; i < work->row.thens; i++) {
+        (void)spend(work->engine, BEL_UNITS_TIMER + (uint32_t)work->row.reserved);
+        err = bel__then_release(work->engine, &job, i);
+        if (err) return err;
+    }
+    return reserve_step(work->engine);
+}
+
 /* Begins a job that replaces another one, when that one is removed. */
 static int adopt_all(struct work *work)
 {
@@ -422,8 +436,9 @@ static int walk_on(struct work *work)
 {
     switch (work->kind) {
     case BEL_WORK_START:
-    case BEL_WORK_END:
         return walk_tasks(work);
+    case BEL_WORK_END:
+        return end_all(work);
     case BEL_WORK_ADOPT:
         return adopt_all(work);
     case BEL_WORK_REPORT:
