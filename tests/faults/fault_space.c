@@ -331,7 +331,7 @@ static void who_has_filled_it_and_empties_it_is_let_in_again(void)
     }
     uint64_t before = free_bytes();
     CHECK_NOTE("%d scheduled, %" PRIu64 " bytes free", scheduled, before);
-    CHECK(before < 2 * RESERVE_BYTES && scheduled > 100);
+    CHECK(before < (uint64_t)2 * RESERVE_BYTES && scheduled > 100);
     CHECK(before + bel_engine_reusable_bytes(victim.engine) / 2 > RESERVE_BYTES / 4);
     CHECK(ask((struct bel_command){
               .verb = BEL_VERB_PURGE,
