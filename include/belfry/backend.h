@@ -106,7 +106,8 @@ enum bel_fail_kind {
  *     CONFIGURE   configure     all settings are applied, or none if one is invalid
  *     PAUSE       target
  *     RESUME      target
- *     EXPLAIN     target        names: lines that say why a timer is not running, and when it will
+ *     EXPLAIN     target        names: lines that say why a timer is not running, and when it will;
+ *                               and the reason
  *     AGENDA      agenda        steps
  *     JOB_SUBMIT  job_submit    submitted
  *     JOB_GET     job_get       job
@@ -254,6 +255,20 @@ struct bel_agenda_step {
     uint64_t count;
 };
 
+/* Why a timer is not running, in a word: the first that holds of ended, blocked, time, job paused,
+ * topic paused, pacing, pressure, limited, breaker, rate, resource concurrency, * (a limit of all
+ * timers), topic concurrency, share, not loaded, no worker. The word of a leased timer is leased;
+ * that of one that a waiting worker is about to get, ready.
+ *
+ * `by` names what the timer waits for: a resource, task, plan, job, group, topic, worker or cause
+ * of pressure; or the state in which it ended. */
+struct bel_reason {
+    const char *word;
+    struct bel_view by;    /* empty: it has no name */
+    bool has_until;        /* it is known when this ends */
+    struct bel_wall until; /* only if has_until */
+};
+
 struct bel_reply {
     int err;                       /* 0, or the error: nothing has changed */
     char why[BEL_REPLY_WHY_BYTES]; /* if err: a message for people, ends in 0 */
@@ -274,6 +289,7 @@ struct bel_reply {
         struct {
             const struct bel_view *items;
             size_t count;
+            const struct bel_reason *reason; /* of EXPLAIN; else NULL */
         } names;
         struct {
             const struct bel_agenda_step *items;

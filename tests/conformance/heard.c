@@ -118,6 +118,11 @@ static void keep_names(struct heard *heard)
         keep(heard, &copies[i]);
     }
     heard->reply.names.items = copies;
+    if (heard->reply.names.reason == NULL) return;
+    struct bel_reason *reason = piece(heard, sizeof *reason);
+    *reason = *heard->reply.names.reason;
+    keep(heard, &reason->by);
+    heard->reply.names.reason = reason;
 }
 
 static void keep_topic(struct heard *heard)

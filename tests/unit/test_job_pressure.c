@@ -100,6 +100,24 @@ static void starts_of_one_job_are_apart(void)
     }
 }
 
+/* A job without a pace of its own does not pace itself. */
+static void a_delayed_task_is_explained(void)
+{
+    struct world world;
+    set_up(&world);
+    CHECK(submit(&world, one).err == 0);
+    press(&world, 851);
+    CHECK_EQ(claim(&world, "work"), 1);
+    struct bel_command command = {.verb = BEL_VERB_EXPLAIN};
+    command.target = (struct bel_target){view("work"), view("one/c")};
+    struct reply_seen seen = ask(&world, command);
+    CHECK_NOTE("%.200s", seen.lines);
+    CHECK(seen.err == 0 && strstr(seen.lines, "It is ready, but pressure delays the tasks of the "
+                                              "job one: none of them starts before ") != NULL);
+    CHECK(strstr(seen.lines, "paces itself") == NULL);
+    bel_engine_close(world.engine);
+}
+
 static void plain_timers_are_not_delayed(void)
 {
     struct world world;
@@ -133,6 +151,7 @@ int main(void)
 {
     RUN(without_pressure_all_tasks_start);
     RUN(starts_of_one_job_are_apart);
+    RUN(a_delayed_task_is_explained);
     RUN(plain_timers_are_not_delayed);
     RUN(a_job_is_refused_at_critical_only);
     return 0;

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/commands/telling.h"
+
+#include "core/units.h"
+#include "core/utf8.h"
+#include "engine/state/answers.h"
+#include "engine/state/state.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+struct bel_said_time bel__when(int64_t ms)
+{
+    struct bel_said_time when = {0};
+    (void)bel_instant_print((struct bel_wall){ms}, when.text, sizeof when.text);
+    return when;
+}
+
+struct bel_said_span bel__lasting(uint64_t ms)
+{
+    struct bel_said_span span = {0};
+    if (ms >= MS_PER_MINUTE) ms = (ms + 500) / 1000 * 1000;
+    (void)bel_duration_print(ms, span.text, sizeof span.text);
+    return span;
+}
+
+struct bel_said bel__said(struct bel_view view)
+{
+    struct bel_said said;
+    const char *text = view.data;
+    size_t bytes = bel__utf8_head(view, BEL_SAID_BYTES).bytes;
+    for (size_t i = 0; i < bytes; i++) {
+        bool is_control = (unsigned char)text[i] < ' ' || text[i] == 0x7f;
+        said.text[i] = text[i];
+        if (is_control) said.text[i] = ' ';
+    }
+    (void)snprintf(said.text + bytes, sizeof said.text - bytes, "%s",
+                   view.bytes > bytes ? "..." : "");
+    return said;
+}
+
+const char *bel__plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void add_line(struct bel_telling *telling, const char *line, int bytes)
+{
+    size_t most = BEL_TELLING_BYTES - 1;
+    if (bytes < 0 || telling->err || telling->count == BEL_TELLING_LINES) return;
+    struct bel_view view = {line, (size_t)bytes < most ? (size_t)bytes : most};
+    view = bel__answer_copy(telling->engine, view);
+    if (view.data == NULL) {
+        telling->err = BEL_ENOMEM;
+        return;
+    }
+    telling->lines[telling->count++] = view;
+}
+
+void bel__say(struct bel_telling *telling, const char *format, ...)
+{
+    char line[BEL_TELLING_BYTES];
+    va_list args;
+    va_start(args, format);
+    int bytes = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    add_line(telling, line, bytes);
+}
+
+void bel__give_reason(struct bel_telling *telling, const struct bel_reason *reason)
+{
+    assert(reason->word != NULL && telling->reason.word == NULL);
+    telling->reason = *reason;
+    if (reason->by.bytes == 0) return;
+    telling->reason.by = bel__answer_copy(telling->engine, reason->by);
+    if (telling->reason.by.data == NULL) telling->err = BEL_ENOMEM;
+}
+
+/* Tells since when a ready timer is due. */
+static void tell_due(struct bel_telling *telling)
+{
+    int64_t due = bel__timer_due(telling->engine, telling->found);
+    uint64_t age = bel__distance((uint64_t)due, (uint64_t)telling->engine->now.wall);
+    bel__say(telling, "It is due since %s, for %s.", bel__when(due).text, bel__lasting(age).text);
+}
+
+void bel__hold(struct bel_telling *telling, const struct bel_reason *reason, const char *clause,
+               ...)
+{
+    char line[BEL_TELLING_BYTES];
+    va_list args;
+    va_start(args, clause);
+    int bytes = vsnprintf(line, sizeof line, clause, args);
+    va_end(args);
+    if (telling->reason.word == NULL) {
+        bel__give_reason(telling, reason);
+        bel__say(telling, "It is ready, but %s", line);
+        tell_due(telling);
+        return;
+    }
+    if (line[0] >= 'a' && line[0] <= 'z') line[0] = (char)(line[0] - 'a' + 'A');
+    add_line(telling, line, bytes);
+}

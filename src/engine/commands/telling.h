@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_ENGINE_COMMANDS_TELLING_H
+#define BEL_ENGINE_COMMANDS_TELLING_H
+
+/*
+ * telling - the lines of EXPLAIN, the reason that the first of them tells, and the short texts that
+ * are inserted into lines.
+ *
+ *     reason of a ready timer     line 1     It is ready, but the topic mail is paused: ...
+ *     further reasons             then       The resource api is limited until ...
+ */
+
+#include "belfry/backend.h"
+#include "belfry/instant.h"
+#include "engine/state/timer.h"
+
+#include <stdint.h>
+
+enum {
+    BEL_TELLING_LINES = 40,
+    BEL_TELLING_BYTES = 700, /* of a line */
+    BEL_SAID_BYTES = 128,    /* text from users in one line, at most */
+};
+
+struct bel_engine;
+
+struct bel_telling {
+    struct bel_engine *engine;
+    struct bel_found *found;
+    struct bel_view *lines;
+    size_t count;
+    struct bel_reason reason; /* word NULL: not told yet */
+    int err;                  /* the first error; no line is added after it */
+};
+
+/* Short texts that are inserted into lines. */
+struct bel_said_time {
+    char text[BEL_INSTANT_BYTES];
+};
+
+struct bel_said_span {
+    char text[BEL_DURATION_BYTES];
+};
+
+struct bel_said {
+    char text[BEL_SAID_BYTES + 4];
+};
+
+/* Return a time; a duration, from a minute on rounded to seconds; text from a user without control
+ * characters, shortened; the ending of a plural. */
+struct bel_said_time bel__when(int64_t ms);
+struct bel_said_span bel__lasting(uint64_t ms);
+struct bel_said bel__said(struct bel_view view);
+const char *bel__plural(uint64_t count);
+
+static inline uint64_t bel__distance(uint64_t from, uint64_t to)
+{
+    return to > from ? to - from : 0;
+}
+
+/* Adds a line. */
+void bel__say(struct bel_telling *telling, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Sets the reason, which the caller tells in the first line. Copies `by`. */
+void bel__give_reason(struct bel_telling *telling, const struct bel_reason *reason);
+
+/* Adds a line for one reason why a timer does not start: a clause with a small first letter. The
+ * first one of a ready timer is the reason of the reply, and begins with the state. */
+void bel__hold(struct bel_telling *telling, const struct bel_reason *reason, const char *clause,
+               ...) __attribute__((format(printf, 3, 4)));
+
+/* Tell why no task of the timer's job starts; that its topic is paused; when it expires; all of a
+ * ready timer. */
+void bel__tell_held_job(struct bel_telling *telling);
+void bel__tell_pause(struct bel_telling *telling);
+void bel__tell_expiry(struct bel_telling *telling);
+void bel__tell_ready(struct bel_telling *telling);
+
+#endif
