@@ -149,8 +149,19 @@ static const struct {
      "'examples': [{'lease_left_ms': 30000}]}"},
     {"TopicNames", "{'type': 'object', 'required': ['topics'], 'properties': {'topics': {'type': "
                    "'array', 'items': {'type': 'string'}}}, 'examples': [{'topics': ['mail']}]}"},
-    {"Explanation", "{'type': 'object', 'required': ['lines'], 'properties': {'lines': {'type': "
-                    "'array', 'description': 'for people', 'items': {'type': 'string'}}}}"},
+    {"Explanation",
+     "{'type': 'object', 'required': ['reason', 'until_ms', 'by', 'lines'], 'properties': "
+     "{'reason': {'type': 'string', 'description': 'why the timer is not running: the first that "
+     "holds, in the order of this list; leased is running, ready is about to be delivered', "
+     "'enum': ['ended', 'blocked', 'time', 'job paused', 'topic paused', 'pacing', 'pressure', "
+     "'limited', 'breaker', 'rate', 'resource concurrency', '*', 'topic concurrency', 'share', "
+     "'not loaded', 'no worker', 'leased', 'ready']}, "
+     "'until_ms': {'type': ['integer', 'null'], 'format': 'int64', 'description': 'when this ends, "
+     "Unix ms; null: not known'}, "
+     "'by': {'type': ['string', 'null'], 'description': 'name of what the timer waits for: a "
+     "resource, task, plan, job, group, topic, worker or cause of pressure; or the state in which "
+     "it ended'}, "
+     "'lines': {'type': 'array', 'description': 'for people', 'items': {'type': 'string'}}}}"},
     {"TimerPage",
      "{'type': 'object', 'required': ['timers', 'cursor'], 'properties': {'timers': {'type': "
      "'array', 'items': {'$ref': '#/components/schemas/Timer'}}, 'cursor': {'type': ['string', "

@@ -341,6 +341,23 @@ static void put_names(struct bel_json_stream *body, const char *name, const stru
     bel__json_close(body, ']');
 }
 
+static void put_reason(struct bel_json_stream *body, const struct bel_reason *reason)
+{
+    put_text(body, "reason", reason->word);
+    bel__json_name(body, BEL_VIEW("until_ms"));
+    if (reason->has_until) {
+        bel__json_number(body, reason->until.ms);
+    } else {
+        bel__json_word(body, "null");
+    }
+    bel__json_name(body, BEL_VIEW("by"));
+    if (reason->by.bytes > 0) {
+        bel__json_text(body, reason->by);
+    } else {
+        bel__json_word(body, "null");
+    }
+}
+
 static void put_steps(struct bel_json_stream *body, const struct bel_reply *reply)
 {
     open_list(body, bel__shown[BEL_SHOWN_STEP].list);
@@ -552,6 +569,7 @@ static void fill(struct bel_json_stream *body, const struct bel_command *command
         put_topic(body, reply->topic);
         break;
     case BEL_VERB_EXPLAIN:
+        if (reply->names.reason != NULL) put_reason(body, reply->names.reason);
         put_names(body, "lines", reply);
         break;
     case BEL_VERB_AGENDA:

@@ -234,7 +234,10 @@ def test_lists_and_topics():
         topic = web.right("GET", "/v1/topics/t")
         assert topic["paused"] is True and topic["scheduled"] == 5, topic
         assert topic["settings"]["lease"] == "7s" and topic["settings"]["crashes"] == "3", topic
-        assert web.right("GET", "/v1/explain/t/0")["lines"]
+        told = web.right("GET", "/v1/explain/t/0")
+        due = web.right("GET", "/v1/topics/t/timers/0")["due_ms"]
+        assert told["lines"], told
+        assert (told["reason"], told["until_ms"], told["by"]) == ("time", due, None), told
         web.right("POST", "/v1/topics/t/resume")
         assert web.right("GET", "/v1/topics/t")["paused"] is False
         web.right("PUT", "/v1/topics/t/timers/plan", {"payload": "", "every": "1h"})
