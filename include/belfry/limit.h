@@ -49,7 +49,7 @@ struct bel_limit {
     enum bel_limit_action action;
     struct bel_view resource;
     bool has_rate, has_burst, has_concurrency, has_until, has_breaker;
-    uint64_t rate_count, rate_ms;             /* deliveries in a duration */
+    uint64_t rate_count, rate_ms;             /* deliveries in a duration; both 0: no rate */
     uint64_t burst;                           /* default: 1 */
     uint64_t concurrency;                     /* 0: no limit */
     uint64_t until_ms;                        /* from now; at most 24 h; never shortened */

@@ -42,9 +42,10 @@ struct bel_argument {
     const char *help;         /* one line */
     const char *const *words; /* of a WORD: its values; ends with NULL */
     enum bel_argument_type type;
-    bool is_optional;     /* positional: only the last ones */
-    bool is_repeated;     /* positional: only the last; an option may be given again */
-    bool yields;          /* positional and optional: left out if the word names an option */
+    bool is_optional; /* positional: only the last ones */
+    bool is_repeated; /* positional: only the last; an option may be given again */
+    bool yields;      /* positional and optional: left out if the word names an option */
+    bool may_be_off;  /* a NUMBER or TEXT: the word off removes what it sets; in JSON, null too */
     bool refuses_seconds; /* a TIME: a small number is refused, since it is a time in seconds */
     uint32_t max;         /* bytes of a text, value of a NUMBER, or how many PAIRs; 0: no limit */
 };

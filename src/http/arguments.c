@@ -309,6 +309,19 @@ static int push_position(struct bel_http_call *call, const struct bel_argument *
     return push_text(call, "*", why); /* REVIVE without an id */
 }
 
+/* Appends the value of an argument that can be off: a number or its text, or null. */
+static int push_or_off(struct bel_http_call *call, const struct bel_argument *argument,
+                       const json_t *value, struct bel_why *why)
+{
+    bool is_number = argument->type == BEL_ARGUMENT_NUMBER;
+    if (json_is_null(value)) return push_text(call, "off", why);
+    if (!is_number || json_is_string(value) || is_whole(value)) {
+        enum bel_argument_type type = is_number ? BEL_ARGUMENT_PAIR : argument->type;
+        return push_value(call, argument->name, type, value, why);
+    }
+    return bel__refusal(why, "BADARG", "%s: expected an integer, 'off' or null", argument->name);
+}
+
 static int push_option(struct bel_http_call *call, const struct bel_argument *option,
                        const json_t *value, struct bel_why *why)
 {
@@ -319,6 +332,7 @@ static int push_option(struct bel_http_call *call, const struct bel_argument *op
     }
     int err = push_text(call, option->name, why);
     if (err) return err;
+    if (option->may_be_off) return push_or_off(call, option, value, why);
     return push_value(call, option->name, option->type, value, why);
 }
 

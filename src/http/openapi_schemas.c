@@ -234,6 +234,13 @@ json_t *bel__openapi_argument(const struct bel_argument *argument, bool *lost)
     json_t *schema;
     if (name != NULL) {
         schema = bel__openapi_reference("schemas", name);
+    } else if (argument->may_be_off) {
+        bool is_number = argument->type == BEL_ARGUMENT_NUMBER;
+        schema =
+            bel__openapi_parse(is_number ? "{'type': ['integer', 'string', 'null'], 'format': "
+                                           "'int64', 'minimum': 1, 'pattern': '^([0-9]+|off)$'}"
+                                         : "{'type': ['string', 'null']}",
+                               lost);
     } else if (argument->type == BEL_ARGUMENT_NUMBER) {
         schema = json_pack("{s:s, s:s, s:i}", "type", "integer", "format", "int64", "minimum", 1);
         if (argument->max > 0) {

@@ -197,10 +197,12 @@ static int take_all(struct bel_bound *bound, const struct bel_words *words, stru
 static int read_number(const struct bel_argument *argument, struct bel_bound_value *value,
                        struct bel_why *why)
 {
+    if (argument->may_be_off && is_word(value->text, "off")) return 0;
     int err = bel__parse_u64(value->text.data, value->text.bytes, 0, UINT64_MAX, &value->number);
     if (err == 0) return 0;
-    return bel__refusal(why, "BADARG", "%s: expected a number, not '%.*s'", argument->name,
-                        shown(value->text), (const char *)value->text.data);
+    return bel__refusal(why, "BADARG", "%s: expected a number%s, not '%.*s'", argument->name,
+                        argument->may_be_off ? " or off" : "", shown(value->text),
+                        (const char *)value->text.data);
 }
 
 static int refuse_text(const struct bel_argument *argument, struct bel_view text,

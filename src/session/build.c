@@ -434,31 +434,36 @@ static int build_job_list(const struct bel_bound *bound, struct bel_command *out
 
 /* --- LIMIT --- */
 
-/* Reads a rate: a number, a slash and a duration. */
+static bool is_off(struct bel_view text)
+{
+    return text.bytes == 3 && strncasecmp(text.data, "off", 3) == 0;
+}
+
+/* Reads a rate: a number, a slash and a duration; or off, for none. */
 static int read_rate(struct bel_view text, struct bel_limit *out, struct bel_why *why)
 {
     const char *slash = text.bytes == 0 ? NULL : memchr(text.data, '/', text.bytes);
     const char *start = text.data;
     int shown = (int)(text.bytes < SHOWN_MAX ? text.bytes : SHOWN_MAX);
+    if (is_off(text)) return 0;
     if (slash != NULL) {
         size_t digits = (size_t)(slash - start), rest = text.bytes - digits - 1;
         if (bel__parse_u64(start, digits, 0, UINT64_MAX, &out->rate_count) == 0 &&
-            bel_duration_parse(slash + 1, rest, &out->rate_ms, NULL) == 0) {
+            bel_duration_parse(slash + 1, rest, &out->rate_ms, NULL) == 0 &&
+            (out->rate_count > 0 || out->rate_ms > 0)) {
             return 0;
         }
     }
-    return bel__refusal(why, "BADARG", "RATE '%.*s': expected n/duration, such as 10/1s", shown,
-                        start == NULL ? "" : start);
+    return bel__refusal(why, "BADARG", "RATE '%.*s': expected n/duration, such as 10/1s, or off",
+                        shown, start == NULL ? "" : start);
 }
 
-static int read_breaker(struct bel_view text, struct bel_limit *out, struct bel_why *why)
+static int read_breaker(const struct bel_bound_value *value, struct bel_limit *out,
+                        struct bel_why *why)
 {
-    int shown = (int)(text.bytes < SHOWN_MAX ? text.bytes : SHOWN_MAX);
-    out->breaker_failures = 0;
-    if (text.bytes == 3 && strncasecmp(text.data, "off", 3) == 0) return 0;
-    if (bel__parse_u64(text.data, text.bytes, 1, UINT64_MAX, &out->breaker_failures) == 0) return 0;
-    return bel__refusal(why, "BADARG", "BREAKER '%.*s': expected a number from 1 on, or off", shown,
-                        text.data == NULL ? "" : (const char *)text.data);
+    out->breaker_failures = value->number;
+    if (value->number > 0 || is_off(value->text)) return 0;
+    return bel__refusal(why, "BADARG", "BREAKER 0: expected a number from 1 on, or off");
 }
 
 /* Refuses options of a list with a resource, and options of a resource without one. */
@@ -532,7 +537,7 @@ static int build_limit(const struct bel_bound *bound, struct bel_command *out, s
     };
     if (out->limit.has_rate) err = read_rate(values[BEL_LIMIT_RATE].text, &out->limit, why);
     if (err == 0 && out->limit.has_breaker) {
-        err = read_breaker(values[BEL_LIMIT_BREAKER].text, &out->limit, why);
+        err = read_breaker(&values[BEL_LIMIT_BREAKER], &out->limit, why);
     }
     return err;
 }

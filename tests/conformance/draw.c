@@ -90,6 +90,7 @@ static void draw_values(const struct draw *draw, struct bel_limit *limit)
     limit->has_rate = chance(draw, 30);
     limit->rate_count = random_below(draw->random, 5) + !chance(draw, 5);
     limit->rate_ms = random_below(draw->random, 2 * end) + !chance(draw, 5);
+    if (chance(draw, 20)) limit->rate_count = limit->rate_ms = 0; /* off */
     limit->has_burst = chance(draw, 20);
     limit->burst = random_below(draw->random, 4);
     limit->has_concurrency = chance(draw, 30);

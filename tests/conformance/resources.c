@@ -11,7 +11,8 @@
 struct limited {
     const char *resource;
     uint64_t rate, per, burst, concurrency, until, breaker, open, max;
-    bool off; /* BREAKER off, or CONCURRENCY 0 */
+    bool off;      /* BREAKER off, or CONCURRENCY 0 */
+    bool rate_off; /* RATE off */
 };
 
 static const struct heard *ask_limit(struct subject *s, const struct limited *what)
@@ -20,7 +21,7 @@ static const struct heard *ask_limit(struct subject *s, const struct limited *wh
     command.limit = (struct bel_limit){
         .action = BEL_LIMIT_SET,
         .resource = view(what->resource),
-        .has_rate = what->rate > 0 || what->per > 0,
+        .has_rate = what->rate > 0 || what->per > 0 || what->rate_off,
         .has_burst = what->burst > 0,
         .has_concurrency = what->concurrency > 0,
         .has_until = what->until > 0,
@@ -240,6 +241,21 @@ static void a_new_rate_keeps_what_was_taken(struct subject *s)
     expect_claim(s, "mail");
     advance(s, 1);
     expect_ids(claim(s, "mail", .count = 9), "api5");
+}
+
+static void a_rate_that_is_off_holds_nothing_back(struct subject *s)
+{
+    fill(s, "api", 4);
+    limit(s, "api", .rate = 1, .per = HOUR, .concurrency = 9);
+    expect_ids(claim(s, "mail", .count = 9), "api1");
+    expect_claim(s, "mail");
+    const struct bel_limit_state *state = limit(s, "api", .rate_off = true);
+    CHECK(state->rate_count == 0 && state->rate_ms == 0 && state->rate.bytes == 0);
+    CHECK(state->concurrency == 9);
+    expect_ids(claim(s, "mail", .count = 9), "api2", "api3", "api4");
+    fill(s, "api/x", 2);
+    limit(s, "api", .rate = 1, .per = HOUR); /* nothing is taken in advance */
+    expect_ids(claim(s, "mail", .count = 9), "api/x1");
 }
 
 static void concurrency_counts_leases(struct subject *s)
@@ -547,6 +563,7 @@ static const struct test tests[] = {
     TEST(a_rate_has_a_burst_of_one_by_default),
     TEST(what_was_delivered_is_not_given_back),
     TEST(a_new_rate_keeps_what_was_taken),
+    TEST(a_rate_that_is_off_holds_nothing_back),
     TEST(concurrency_counts_leases),
     TEST(a_waiting_claim_is_served_when_a_lease_ends),
     TEST(resources_nest),

@@ -380,8 +380,9 @@ static const char *find_fault(const struct bel_limit *limit)
 {
     uint64_t open_ms = limit->breaker_open_ms > 0 ? limit->breaker_open_ms : BREAKER_OPEN_MS;
     if (!is_all(limit->resource) && !bel_resource_is_valid(limit->resource)) return "resource";
-    if (limit->has_rate && (limit->rate_count == 0 || limit->rate_count > RATE_MAX)) return "rate";
-    if (limit->has_rate && (limit->rate_ms == 0 || limit->rate_ms > RATE_MS_MAX)) return "rate";
+    bool has_rate = limit->has_rate && (limit->rate_count > 0 || limit->rate_ms > 0);
+    if (has_rate && (limit->rate_count == 0 || limit->rate_count > RATE_MAX)) return "rate";
+    if (has_rate && (limit->rate_ms == 0 || limit->rate_ms > RATE_MS_MAX)) return "rate";
     if (limit->has_burst && (limit->burst == 0 || limit->burst > BURST_MAX)) return "burst";
     if (limit->has_concurrency && limit->concurrency > NUMBERS_MAX) return "concurrency";
     if (!limit->has_breaker) return NULL;
@@ -399,6 +400,10 @@ static void set_rate(struct model *model, struct resource *resource, const struc
     resource->rate_count = limit->rate_count;
     resource->rate_ms = limit->rate_ms;
     if (before_us == 0 || debt_us <= 0) return;
+    if (limit->rate_count == 0) {
+        resource->full_us = 0;
+        return;
+    }
     __extension__ typedef __int128 wide;
     wide debt = (wide)debt_us * interval_us(resource);
     resource->full_us = now_us + (int64_t)((debt + before_us - 1) / before_us);

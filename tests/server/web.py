@@ -535,6 +535,25 @@ def test_names_in_a_path_are_never_options():
         web.close()
 
 
+def test_limits_that_are_taken_away():
+    with serve() as server:
+        web = Web(server)
+        made = web.right("PUT", "/v1/resources/r", {"breaker": 3, "rate": "5/1s", "concurrency": 2})
+        assert made["breaker"]["opens_at"] == 3 and made["rate"] == "5/1s", made
+        for off in ("off", None, "OFF"):
+            web.right("PUT", "/v1/resources/r", {"breaker": 3, "rate": "5/1s", "concurrency": 2})
+            left = web.right("PUT", "/v1/resources/r", {"rate": off})
+            assert "rate" not in left and left["concurrency"] == 2, left
+            left = web.right("PUT", "/v1/resources/r", {"concurrency": off, "breaker": off})
+            assert left["concurrency"] == 0 and left["breaker"]["opens_at"] == 0, left
+        for field, value in (("breaker", 0), ("breaker", "x"), ("breaker", True), ("breaker", 1.5),
+                             ("breaker", -1), ("concurrency", []), ("concurrency", "many"),
+                             ("rate", 5), ("rate", "0/1s"), ("rate", "0/0s"), ("burst", None),
+                             ("burst", "off"), ("until", None)):
+            web.wrong(400, "BADARG", "PUT", "/v1/resources/r", {field: value})
+        web.close()
+
+
 def test_a_claim_that_cannot_be_sent_is_released():
     with serve("--max-payload", "16M") as server:
         web = Web(server)

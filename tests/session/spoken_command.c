@@ -179,7 +179,7 @@ static void say_limit(struct speech *speech, const struct bel_limit *limit)
         (void)snprintf(text, sizeof text, "%" PRIu64 "/%" PRIu64 "ms", limit->rate_count,
                        limit->rate_ms);
         say_text(speech, "RATE");
-        say_text(speech, text);
+        say_text(speech, limit->rate_count == 0 && limit->rate_ms == 0 ? "off" : text);
     }
     if (limit->has_burst) say_number(speech, "BURST", limit->burst);
     if (limit->has_concurrency) say_number(speech, "CONCURRENCY", limit->concurrency);

@@ -68,7 +68,8 @@ static int check_breaker(const struct bel_limit *limit, struct bel_reply *reply)
 static int check(const struct bel_limit *limit, struct bel_reply *reply)
 {
     int err = check_name(limit->resource, reply);
-    if (err == 0 && limit->has_rate) {
+    bool has_rate = limit->has_rate && (limit->rate_count > 0 || limit->rate_ms > 0);
+    if (err == 0 && has_rate) {
         err = check_range(reply, "the number of RATE", limit->rate_count, 1, BEL_RATE_COUNT_MAX);
         if (err == 0) {
             err =
