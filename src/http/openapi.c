@@ -65,8 +65,7 @@ static json_t *describe_body(const struct bel_http_route *route, bool *lost)
     }
     bool is_required =
         route->command == BEL_COMMAND_SCHEDULE || route->command == BEL_COMMAND_RESCHEDULE ||
-        route->command == BEL_COMMAND_CONFIGURE || route->command == BEL_COMMAND_JOB_SUBMIT ||
-        route->command == BEL_COMMAND_LIMIT;
+        route->command == BEL_COMMAND_CONFIGURE || route->command == BEL_COMMAND_JOB_SUBMIT;
     return json_pack("{s:b, s:{s:o}}", "required", is_required, "content", "application/json",
                      media);
 }
@@ -117,7 +116,7 @@ static bool may_miss(const struct bel_http_route *route)
     case BEL_COMMAND_JOB_RESUME:
         return route->own == BEL_HTTP_COMMAND;
     case BEL_COMMAND_LIMIT:
-        return strcmp(route->method, "PUT") != 0 && strchr(route->path, '{') != NULL;
+        return strchr(route->path, '{') != NULL; /* PUT: an empty body only shows */
     default:
         return false;
     }

@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     PARSE_BYTES_MAX = 2048, /* of a literal */
@@ -195,7 +196,7 @@ static const char *type_name(const struct bel_argument *argument)
 {
     switch (argument->type) {
     case BEL_ARGUMENT_TOPIC:
-        return strcmp(argument->name, "RESOURCE") == 0 ? NULL : "TopicName";
+        return strcasecmp(argument->name, "RESOURCE") == 0 ? NULL : "TopicName";
     case BEL_ARGUMENT_ID:
         return argument->max > 0 ? "Id" : "AnyId";
     case BEL_ARGUMENT_TOKEN:
@@ -253,9 +254,13 @@ json_t *bel__openapi_argument(const struct bel_argument *argument, bool *lost)
     } else if (argument->type == BEL_ARGUMENT_TEXT) {
         schema = json_pack("{s:s}", "type", "string");
     } else if (argument->type == BEL_ARGUMENT_TOPIC) {
-        schema = bel__openapi_parse("{'type': 'string', 'minLength': 1, 'maxLength': 200, "
-                                    "'pattern': '^[A-Za-z0-9._:/-]+$'}",
-                                    lost);
+        bool is_option = strcmp(argument->name, "RESOURCE") == 0; /* of a timer: not * */
+        schema =
+            bel__openapi_parse(is_option ? "{'type': 'string', 'minLength': 1, 'maxLength': 200, "
+                                           "'pattern': '^[A-Za-z0-9._:/-]+$'}"
+                                         : "{'type': 'string', 'minLength': 1, 'maxLength': 200, "
+                                           "'pattern': '^([*]|[A-Za-z0-9._:/-]+)$'}",
+                               lost);
     } else {
         schema = json_object(); /* bytes: any JSON value */
         if (argument->max > 0) {
