@@ -4,8 +4,8 @@
  * The two topics of a bench. Their names are fixed unless --name is given, because a topic cannot
  * be deleted. They must be empty at the start, so that only timers of the bench are purged.
  */
+#include "belfry/timer.h"
 #include "cli/bench.h"
-#include "commands/fields.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,11 +35,10 @@ static int ask(const struct bench_settings *settings, struct bel_client *client,
 /* Timers in every state, and plans. */
 static int64_t count_timers(const struct bel_value *topic)
 {
-    const struct bel_shown *shown = &bel__shown[BEL_SHOWN_TOPIC];
-    int64_t count = 0;
-    for (size_t i = 0; i < shown->count; i++) {
-        if (shown->fields[i].type != BEL_FIELD_COUNT) continue;
-        const struct bel_value *number = bel_value_find(topic, shown->fields[i].name.data);
+    const struct bel_value *plans = bel_value_find(topic, "plans");
+    int64_t count = plans != NULL ? plans->number : 0;
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        const struct bel_value *number = bel_value_find(topic, bel_state_name((enum bel_state)i));
         if (number != NULL) count += number->number;
     }
     return count;

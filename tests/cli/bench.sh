@@ -53,11 +53,11 @@ is and_it_is_gone 0 left
 "$belfry" claim bench/due >/dev/null
 json purge_removes_what_is_leased 'j == {"purged": 1}' "$belfry" bench --purge --json
 is it_is_gone_too 0 left
-"$belfry" configure bench/small/due depth=10
+"$belfry" configure --create bench/small/due depth=10
 exits a_limit_is_5 5 FULL "$belfry" bench -n 1000 --name small
 is after_an_error_nothing_is_left 0 left
 "$belfry" pause --create bench/small/due
-"$belfry" configure bench/small/due depth=0
+"$belfry" configure --create bench/small/due depth=0
 exits a_topic_that_is_paused 1 'claimed 0 of 100 timers' \
     "$belfry" bench -n 100 --name small
 is nothing_is_left_then_either 0 left

@@ -188,6 +188,7 @@ static void ask_pages(struct world *world)
 {
     for (size_t i = 0; i < world->asked.count; i++) {
         struct order *order = world->asked.items[i];
+        assert(order != NULL);
         if (!order->has_more || order->request != NULL) continue;
         order->request = &order->requests[ENGINE_SIDE];
         order->request->command.list.cursor = order->heard[ENGINE_SIDE]->reply.timers.cursor;
