@@ -358,6 +358,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     engine->wakes.is_due = true;
     engine->load_left = LOAD_MAX;
     bel__resources_begin(engine);
+    bel__wait_begin(engine);
     engine->wall_rest_ns = now.wall_rest_ns;
     if (bel__times_move(&engine->now, now)) {
         engine->stats.clock_steps++;

@@ -208,6 +208,10 @@ static void add(void)
     CHECK(!bel__picker_has(&picker, &standing, &timer->ready));
     CHECK(bel__picker_add(&picker, &standing, &timer->ready) == 0);
     CHECK(bel__picker_has(&picker, &standing, &timer->ready));
+    if (!is_closed[timer->gate] || random_below(&random_state, 2) == 0) return;
+    struct bel_line *line = bel__picker_open_line(&picker, &standing);
+    if (line != NULL) bel__picker_park(line, standing.gate); /* before it is picked */
+    CHECK(bel__picker_open_line(&picker, &standing) == NULL);
 }
 
 static void forget(struct timer *timer)

@@ -12,13 +12,16 @@
 
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     READY_MAX = 100,
     MANY = 1100,
     GROUPS = 100000,
+    GROUPS_SOME = 17000, /* more than a turn parks */
     TURNS_MAX = 10000,
     HOUR_MS = 60 * 60 * 1000,
+    LONG_MS = 2 * HOUR_MS,
 };
 
 #define START INT64_C(1767225600000)
@@ -154,6 +157,21 @@ static void limit(struct bel_limit what)
     do_command(&command, &answer);
 }
 
+static void fail(const char *token, enum bel_fail_kind kind)
+{
+    static struct answer answer;
+    struct bel_command command = {.verb = BEL_VERB_FAIL};
+    command.fail = (struct bel_fail){.token = view(token), .kind = kind};
+    do_command(&command, &answer);
+}
+
+static uint64_t parked_at(const char *resource)
+{
+    const struct bel_resource *found = bel__resource_find(engine, view(resource));
+    CHECK(found != NULL);
+    return found->gate.parked_timers;
+}
+
 static const struct bel_picker *picker(void)
 {
     return &bel__topic_find(&engine->topics, view("mail"))->picker;
@@ -232,8 +250,164 @@ static void many_groups_of_a_resource_wait_in_slices(void)
     close_engine();
 }
 
+/* How a resource is closed. */
+enum way {
+    BY_TIME,
+    BY_CONCURRENCY,
+    BY_RATE,
+    BY_BREAKER,
+    WAYS
+};
+
+/* Closes a resource, of which a timer can be delivered. */
+static void close_resource(enum way way)
+{
+    static struct answer answer;
+    struct bel_limit what = {.action = BEL_LIMIT_SET,
+                             .resource = view("closed"),
+                             .has_until = way == BY_TIME,
+                             .until_ms = LONG_MS,
+                             .has_concurrency = way == BY_CONCURRENCY,
+                             .concurrency = 1,
+                             .has_rate = way == BY_RATE,
+                             .rate_count = 1,
+                             .rate_ms = LONG_MS,
+                             .has_breaker = way == BY_BREAKER,
+                             .breaker_failures = 1,
+                             .breaker_open_ms = LONG_MS};
+    limit(what);
+    if (way == BY_TIME) return;
+    CHECK_EQ(claim(1, &answer), 1);
+    if (way == BY_BREAKER) fail(answer.tokens[0], BEL_FAIL_RESOURCE);
+}
+
+static void schedule_groups(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%u", i);
+        schedule(name, name, "closed", 0);
+    }
+}
+
+/* How a claim comes to the timer that can be delivered. */
+enum claiming {
+    AT_ONCE,
+    WAITS,
+    WAITS_BEFORE,
+    CLAIMINGS
+};
+
+/* Claims with a timer in the topic that needs no resource. It must be delivered without waiting. */
+static void expect_open(enum claiming claiming)
+{
+    static struct answer answer;
+    struct bel_view topic = view("mail");
+    struct bel_request request = {.done = on_reply, .user = &answer};
+    request.command.verb = BEL_VERB_CLAIM;
+    request.command.claim =
+        (struct bel_claim){.topics = &topic, .topics_count = 1, .count = 1, .wait_ms = 3000};
+    if (claiming == AT_ONCE) request.command.claim.wait_ms = 0;
+    if (claiming != WAITS_BEFORE) schedule("open", "", "", 0);
+    answer = (struct answer){0};
+    bel_backend_submit(bel_engine_backend(engine), &request);
+    settle();
+    if (claiming == WAITS_BEFORE) {
+        CHECK(!answer.is_there);
+        schedule("open", "", "", 0);
+        settle();
+    }
+    CHECK(answer.is_there && answer.err == 0 && answer.count == 1);
+    CHECK(strcmp(answer.ids[0], "open") == 0);
+}
+
+/* A topic has more groups with a resource than a turn parks when the resource is closed: claims
+ * meet them. */
+static void closed_groups_do_not_hide_an_open_timer(void)
+{
+    turns = longest_ns = 0;
+    for (unsigned i = 0; i < WAYS * CLAIMINGS; i++) {
+        CHECK_NOTE("way %u, claiming %u", i % WAYS, i / WAYS);
+        open_engine(0);
+        schedule_groups(GROUPS_SOME + 1);
+        close_resource(i % WAYS);
+        expect_open(i / WAYS);
+        CHECK(parked_at("closed") >= GROUPS_SOME);
+        close_engine();
+    }
+    (void)printf("# longest turn %llu us\n", (unsigned long long)(longest_ns / 1000));
+}
+
+/* The resource is closed when the timers become ready: no claim meets them. */
+static void a_closed_resource_parks_what_becomes_ready(void)
+{
+    for (enum way way = 0; way < WAYS; way++) {
+        CHECK_NOTE("way %d", (int)way);
+        open_engine(0);
+        schedule("first", "first", "closed", 0);
+        close_resource(way);
+        schedule_groups(GROUPS_SOME);
+        CHECK(parked_at("closed") >= GROUPS_SOME);
+        CHECK(bel__picker_count(picker()) - bel__picker_parked(picker()) <= 1); /* the first */
+        turns = 0;
+        expect_open(WAITS);
+        CHECK(turns <= 3);
+        close_engine();
+    }
+}
+
+/* The first turns of a waiting claim do not end its search, however many they are. */
+static void a_waiting_claim_searches_on(void)
+{
+    open_engine(0);
+    schedule("first", "first", "closed", 0);
+    schedule_groups(GROUPS);
+    close_resource(BY_TIME);
+    turns = longest_ns = 0;
+    expect_open(WAITS);
+    (void)printf("# %d groups: %llu turns, longest turn %llu us\n", GROUPS,
+                 (unsigned long long)turns, (unsigned long long)(longest_ns / 1000));
+    CHECK(turns > 3); /* in slices */
+    close_engine();
+}
+
+/* LIMIT shows parked timers before a claim has met them. */
+static void parked_timers_are_counted_at_once(void)
+{
+    static struct answer answer;
+    char folder[] = "test_resources.XXXXXX", command[64];
+    CHECK(mkdtemp(folder) != NULL);
+    now = (struct bel_now){.boot = {1000000}, .wall = {START}, .real = {1}};
+    struct bel_engine_options options = {.folder = folder, .now = now};
+    CHECK(bel_engine_open(&options, &engine, NULL) == 0);
+    schedule("1", "", "api/search", 0);
+    schedule("2", "", "api/search", 0);
+    CHECK_EQ(claim(1, &answer), 1);
+    fail(answer.tokens[0], BEL_FAIL_LIMITED);
+    CHECK_EQ(parked_at("api/search"), 2); /* with the other one of its line */
+    schedule("3", "g", "api/search/deep", 0);
+    CHECK_EQ(parked_at("api/search"), 3);
+    bel_engine_close(engine);
+
+    options.now = now;
+    CHECK(bel_engine_open(&options, &engine, NULL) == 0);
+    settle();
+    CHECK_EQ(parked_at("api/search"), 3);
+    CHECK_EQ(claim(3, &answer), 0);
+    advance(HOUR_MS);
+    CHECK_EQ(parked_at("api/search"), 0);
+    CHECK_EQ(claim(3, &answer), 3);
+    close_engine();
+    (void)snprintf(command, sizeof command, "rm -r '%s'", folder);
+    CHECK(system(command) == 0); /* NOLINT(concurrency-mt-unsafe, cert-env33-c) */
+}
+
 int main(void)
 {
+    RUN(closed_groups_do_not_hide_an_open_timer);
+    RUN(a_closed_resource_parks_what_becomes_ready);
+    RUN(a_waiting_claim_searches_on);
+    RUN(parked_timers_are_counted_at_once);
     RUN(a_closed_resource_does_not_use_up_ready_max);
     RUN(many_groups_of_a_resource_wait_in_slices);
     return 0;

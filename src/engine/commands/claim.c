@@ -226,8 +226,8 @@ static size_t bytes_of(const struct bel_delivery *delivery)
     return bytes;
 }
 
-/* Delivers to a claim. Returns 0, also if there is nothing to deliver; BEL_DO_LATER if only expired
- * timers are in the way of a delivery; or an error. */
+/* Delivers to a claim. Returns 0, also if there is nothing to deliver; BEL_DO_LATER if expired
+ * timers or closed resources are in the way of a delivery; or an error. */
 static int deliver_all(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_claim *claim = &request->command.claim;
@@ -279,7 +279,7 @@ static int check(struct bel_engine *engine, const struct bel_claim *claim, struc
     return 0;
 }
 
-/* Marks the topics of a claim that waits for `*`: nothing else will when it opens. */
+/* Marks the topics of a claim that waits for `*` or for the next turn: nothing else will. */
 static void stay_hot(struct bel_engine *engine, const struct bel_claim *claim)
 {
     for (size_t i = 0; i < claim->topics_count; i++) {
@@ -296,9 +296,10 @@ int bel__do_claim(struct bel_engine *engine, struct bel_request *request)
     bool waits = request->command.claim.wait_ms > 0;
     if (err != 0 && !(err == BEL_DO_LATER && waits)) return err;
     if (request->own.reply.deliveries.count > 0 || !waits) return 0;
+    bool is_late = err == BEL_DO_LATER;
     err = bel__wait_park(engine, request);
     if (err) return err;
-    if (is_all_closed(engine)) stay_hot(engine, &request->command.claim);
+    if (is_late || is_all_closed(engine)) stay_hot(engine, &request->command.claim);
     return BEL_DO_WAIT;
 }
 
@@ -314,6 +315,10 @@ void bel__claims_serve(struct bel_engine *engine)
         }
         bool is_empty = err == 0 && request->own.reply.deliveries.count == 0;
         if (is_empty && is_all_closed(engine)) return;
+        if (err == BEL_DO_LATER && !bel__resources_may_move(&engine->resources)) {
+            bel__wait_put_off(engine, request); /* closed resources were in the way */
+            continue;
+        }
         if (is_empty || err == BEL_DO_LATER) {
             bel__wait_cool(engine, request);
             continue;

@@ -251,6 +251,15 @@ int bel__picker_hold(struct bel_picker *picker, const struct bel_standing *stand
 
 /* Parking */
 
+struct bel_line *bel__picker_open_line(const struct bel_picker *picker,
+                                       const struct bel_standing *standing)
+{
+    struct bel_line *line = NULL;
+    struct bel_share *share = bel__share_find(picker, standing);
+    if (share == NULL || bel__share_queue(share, standing->gate, &line) == NULL) return NULL;
+    return line == NULL || line->parked_at != NULL ? NULL : line;
+}
+
 void bel__picker_park(struct bel_line *line, struct bel_gate *gate)
 {
     assert(line->parked_at == NULL && line->queue.count > 0);

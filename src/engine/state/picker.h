@@ -176,6 +176,11 @@ BEL_CHECKED int bel__picker_hold(struct bel_picker *picker, const struct bel_sta
 bool bel__picker_pick(const struct bel_picker *picker, uint32_t concurrency, uint64_t shares,
                       struct bel_pick *out);
 
+/* Returns the line of the timers that stand as `standing`; NULL if there is none, if it is parked,
+ * or if they have no resource. */
+struct bel_line *bel__picker_open_line(const struct bel_picker *picker,
+                                       const struct bel_standing *standing);
+
 /* Parks a line until `gate` opens, which may be another gate than the line's own. */
 void bel__picker_park(struct bel_line *line, struct bel_gate *gate);
 

@@ -105,12 +105,17 @@ int bel__ready_add(struct bel_engine *engine, struct bel_topic_state *topic,
         }
         standing.gate = &resource->gate;
     }
+    uint64_t open = bel__ready_open_count(topic);
     err = bel__picker_add(&topic->picker, &standing, &ready);
     if (err) {
         bel__resource_leave(engine, resource);
         return err;
     }
-    bel__wait_mark(engine, topic);
+    if (resource == NULL || !bel__resource_park_added(engine, &topic->picker, &standing)) {
+        bel__wait_mark(engine, topic);
+    } else if (bel__ready_open_count(topic) < open) { /* timers that came before were parked, too */
+        bel__ready_read_on(engine, topic);
+    }
     return 0;
 }
 

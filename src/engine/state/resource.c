@@ -281,6 +281,19 @@ bool bel__resource_park(struct bel_engine *engine, struct bel_line *line,
     return true;
 }
 
+bool bel__resource_park_added(struct bel_engine *engine, const struct bel_picker *picker,
+                              const struct bel_standing *standing)
+{
+    struct bel_closed closed;
+    struct bel_resource *resource = bel__resource_of(standing->gate);
+    if (!bel__resource_is_closed(engine, resource, &closed)) return false;
+    struct bel_line *line = bel__picker_open_line(picker, standing);
+    if (line == NULL) return true;
+    bel__picker_park(line, &closed.resource->gate);
+    bel__resource_expect(engine, &closed);
+    return true;
+}
+
 /* Looks at a resource that may be open: takes back its lines soon, or sets its wake. */
 static void look_at(struct bel_engine *engine, struct bel_resource *resource)
 {
@@ -345,7 +358,9 @@ void bel__resources_begin(struct bel_engine *engine)
 
 uint64_t bel__resources_next(const struct bel_engine *engine)
 {
-    return bel_wheel_next(engine->resources.wheel);
+    const struct bel_resources *resources = &engine->resources;
+    bool is_opening = !bel__list_is_empty(&resources->opening);
+    return is_opening ? engine->now.engine : bel_wheel_next(resources->wheel);
 }
 
 bool bel__resource_pass_over(struct bel_engine *engine, struct bel_resource *resource)

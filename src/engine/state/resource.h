@@ -9,9 +9,9 @@
  * Resources nest by their names: a timer with the resource api/search needs api/search, api, and
  * `*`, the resource of all timers. All of them must be open.
  *
- *     claim --- closed? ---> the line is parked at the first closed gate ---. time, ack, LIMIT
- *       |                                                                   |
- *       '--- open: all count the lease, rates move <--- the line returns <--'
+ *   ready, claim --- closed? ---> the line is parked at the first closed gate ---. time, ack, LIMIT
+ *       |                                                                        |
+ *       '--- open: all count the lease, rates move <--- the line returns <-------'
  *
  * A resource is in memory while it has a row, a lease, a line of ready timers, or one below it. Its
  * row is written when the batch ends, once, if it has changed.
@@ -104,9 +104,22 @@ static inline bool bel__resources_are_used(const struct bel_resources *resources
 /* Sets the wake of a closed resource, so that its lines are taken back in time. */
 void bel__resource_expect(struct bel_engine *engine, const struct bel_closed *closed);
 
-/* Parks a line until a resource opens. Returns false if this turn may park no more. */
+/* Parks a line that a claim has met until a resource opens. Returns false if this turn may park no
+ * more. */
 bool bel__resource_park(struct bel_engine *engine, struct bel_line *line,
                         const struct bel_closed *closed);
+
+/* Returns whether more lines may be parked or taken back in this turn. */
+static inline bool bel__resources_may_move(const struct bel_resources *resources)
+{
+    return resources->moves_left > 0;
+}
+
+/* Parks the line of a timer that was added to a picker, if its resource is closed, so that no claim
+ * meets it. Returns whether the line is parked. Adding timers bounds these moves: a turn may do any
+ * number of them. */
+bool bel__resource_park_added(struct bel_engine *engine, const struct bel_picker *picker,
+                              const struct bel_standing *standing);
 
 /* Count a lease for a resource, those above it and `*`, as a delivery or as one that was loaded;
  * end it. `resource` may be NULL. Rows must be reserved: see bel__rows_reserve(). */
@@ -143,7 +156,7 @@ bool bel__resource_pass_over(struct bel_engine *engine, struct bel_resource *res
 void bel__resources_begin(struct bel_engine *engine);
 void bel__resources_turn(struct bel_engine *engine);
 
-/* Returns when the next resource opens, in engine time. */
+/* Returns when lines are to be taken back next, in engine time. */
 uint64_t bel__resources_next(const struct bel_engine *engine);
 
 /* Returns the key of the row of a resource. */

@@ -62,7 +62,7 @@ struct bel_topic_state {
     struct bel_topic_state *next_expiry_behind;
     struct bel_topic_work *work; /* NULL: no timer was claimed, or too many topics have one */
     struct bel_list waiters;
-    struct bel_link hot; /* link in engine->waiting.hot */
+    struct bel_link hot; /* link in engine->waiting.hot, or .later */
     uint32_t name_bytes;
     char name[];
 };

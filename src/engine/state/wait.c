@@ -35,6 +35,7 @@ int bel__wait_open(struct bel_engine *engine)
 {
     bel__list_init(&engine->waiting.orphans);
     bel__list_init(&engine->waiting.hot);
+    bel__list_init(&engine->waiting.later);
     struct bel_wheel_options options = {.now = engine->now.real.ns, .timers_max = WAITS_MAX};
     return bel_wheel_create(&options, &engine->waiting.wheel);
 }
@@ -154,8 +155,9 @@ struct bel_request *bel__wait_first(struct bel_engine *engine)
     return first;
 }
 
-/* Later waiters of these topics must not overtake the first one. */
-void bel__wait_cool(struct bel_engine *engine, const struct bel_request *request)
+/* Takes the topics where a claim is first in line off the hot list, and puts them on another one,
+ * NULL for none. Later waiters of these topics must not overtake the first one. */
+static void cool(struct bel_engine *engine, const struct bel_request *request, struct bel_list *to)
 {
     struct bel_list *hot = &engine->waiting.hot;
     struct bel_link *next;
@@ -163,7 +165,28 @@ void bel__wait_cool(struct bel_engine *engine, const struct bel_request *request
     for (struct bel_link *link = bel__list_first(hot); link != NULL; link = next) {
         struct bel_topic_state *topic = BEL_CONTAINER_OF(link, struct bel_topic_state, hot);
         next = bel__list_next(hot, link);
-        if (first_at(topic) == request) bel__link_remove(link);
+        if (first_at(topic) != request) continue;
+        bel__link_remove(link);
+        if (to != NULL) bel__list_append(to, link);
+    }
+}
+
+void bel__wait_cool(struct bel_engine *engine, const struct bel_request *request)
+{
+    cool(engine, request, NULL);
+}
+
+void bel__wait_put_off(struct bel_engine *engine, const struct bel_request *request)
+{
+    cool(engine, request, &engine->waiting.later);
+    engine->is_behind = true;
+}
+
+void bel__wait_begin(struct bel_engine *engine)
+{
+    struct bel_link *link;
+    while ((link = bel__list_take_first(&engine->waiting.later)) != NULL) {
+        bel__list_append(&engine->waiting.hot, link);
     }
 }
 

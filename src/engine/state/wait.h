@@ -16,6 +16,7 @@ struct bel_topic_state;
 struct bel_waiting {
     struct bel_list orphans; /* waiters for topics that do not exist */
     struct bel_list hot;     /* topics whose first waiter may be served */
+    struct bel_list later;   /* topics that are hot from the next turn on */
     struct bel_wheel *wheel; /* by end of wait, real time in ns */
     uint64_t parked;         /* claims parked so far; gives their order */
     uint64_t served;         /* deliveries so far; see bel_topic_state.served */
@@ -39,6 +40,11 @@ struct bel_request *bel__wait_first(struct bel_engine *engine);
 
 /* Notes that this claim got nothing. Topics where it is first in line are no longer hot. */
 void bel__wait_cool(struct bel_engine *engine, const struct bel_request *request);
+
+/* Notes that this claim has got nothing in this turn, as the turn may do no more for it. Topics
+ * where it is first in line are hot again in the next turn, which bel__wait_begin() begins. */
+void bel__wait_put_off(struct bel_engine *engine, const struct bel_request *request);
+void bel__wait_begin(struct bel_engine *engine);
 
 /* Ends the waits whose time is over, with an empty reply. */
 void bel__wait_turn(struct bel_engine *engine);
