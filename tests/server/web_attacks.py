@@ -243,7 +243,7 @@ PATHS = [
         closes=False),
     Row("a_topic_of_201_bytes", sized(BODY, topic="a" * 201), 400, closes=False),
     Row("a_topic_that_is_an_option", sized("{}", path="/v1/topics/COUNT/claim"), 400, closes=False),
-    Row("a_token_that_is_an_option", sized('{"result":"x"}', path="/v1/leases/RESULT/ack"), 400,
+    Row("a_token_that_is_an_option", sized('{"result":"x"}', path="/v1/leases/RESULT/ack"), 409,
         closes=False),
     Row("a_query_where_there_is_none", sized(BODY, path="/v1/topics/good/timers?in=1h"), 400,
         closes=False),
