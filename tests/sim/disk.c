@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-    FILES_MAX = 8192, /* that there have ever been */
+    FILES_MAX = 2048, /* that there have ever been */
     NAMES_MAX = 512,
     CHANGES_MAX = 2000,
     NAME_BYTES = 24,
