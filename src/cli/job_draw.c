@@ -9,7 +9,7 @@
  *       clean-us               leased     < fetch
  *         load                 blocked    < clean-eu clean-us
  *
- * A task is moved in by its depth, up to a limit, so that a line stays readable in 80 columns.
+ * A task is indented by its depth, up to a limit, so that a line stays readable in 80 columns.
  */
 #include "belfry/duration.h"
 #include "cli/job.h"
