@@ -236,7 +236,8 @@ static struct bel_mono end_of(const struct bel_jobs *jobs, uint64_t wait_ms)
     struct bel_mono end = {BEL_NEVER};
     if (wait_ms > BEL_NEVER / NS_PER_MS) return end;
     int err = bel_mono_add(bel_clock_mono(jobs->clock), wait_ms * NS_PER_MS, &end);
-    return err ? (struct bel_mono){BEL_NEVER} : end;
+    if (err) end.ns = BEL_NEVER;
+    return end;
 }
 
 static bool is_final(enum bel_job_state state)

@@ -132,8 +132,9 @@ static struct bel_said task_id(struct bel_telling *telling, uint64_t job, uint32
     struct bel_found found;
     int err = bel__task_load(telling->engine, job, task, &row);
     if (err == 0) err = bel__timer_load(telling->engine, &row.key, &found);
-    if (err) telling->err = err;
-    return err ? (struct bel_said){{0}} : bel__said(bel__task_id(&found.record));
+    if (err == 0) return bel__said(bel__task_id(&found.record));
+    telling->err = err;
+    return (struct bel_said){{0}};
 }
 
 /* Names the tasks that a blocked task waits for, of the first edges. */

@@ -206,7 +206,8 @@ static int list(struct bel_engine *engine, const struct bel_limit *limit, struct
     }
     reply->limits.items = states;
     reply->limits.count = count;
-    reply->limits.cursor = resource == NULL ? (struct bel_view){0} : states[count - 1].name;
+    reply->limits.cursor = (struct bel_view){0};
+    if (resource != NULL) reply->limits.cursor = states[count - 1].name;
     return 0;
 }
 

@@ -80,7 +80,9 @@ static int step(struct bel_engine *engine, struct bel_job_found *parent, struct 
     bel__submission_destroy(engine, jobs->follower);
     jobs->follower = NULL;
     if (err == BEL_EIO || err == BEL_ECORRUPT || err == BEL_ENOMEM || err == BEL_EFULL) return err;
-    return advance(engine, parent, err == 0 ? (struct bel_view){0} : id);
+    struct bel_view failed = {0};
+    if (err) failed = id;
+    return advance(engine, parent, failed);
 }
 
 static int finish(struct bel_engine *engine, struct bel_job_found *parent,
