@@ -86,6 +86,12 @@ bool bel__store_is_disk_low(const struct bel_store *store)
     return store->is_disk_low || store->retry_err == BEL_EFULL;
 }
 
+bool bel__store_makes_room(const struct bel_store *store)
+{
+    bool has_checkpoint = store->is_freeze_due || store->freeze != BEL_FREEZE_NONE;
+    return has_checkpoint && store->retry_err == 0 && !store->is_disk_low;
+}
+
 /* Relates the log bytes that are not yet in the tree to the capacity of the log. The part that
  * a running checkpoint has done is subtracted. Up to one segment, the normal state, is no
  * pressure. */

@@ -250,6 +250,11 @@ BEL_CHECKED int bel__store_backup(struct bel_store *store, const char *path, str
  * last checkpoint has found it full. */
 bool bel__store_is_disk_low(const struct bel_store *store);
 
+/* Returns whether a checkpoint is due or under way, which makes room in the log: BEL_STORE_ADD that
+ * has failed with BEL_EFULL may work later. False if the last checkpoint has failed, or the disk is
+ * nearly full. */
+bool bel__store_makes_room(const struct bel_store *store);
+
 /* Returns the bytes of free pages inside the tree's file, which are used before the file grows; 0
  * in a store in memory. They include pages that a reader still sees. */
 uint64_t bel__store_reusable_bytes(struct bel_store *store);

@@ -745,7 +745,8 @@ int bel__submission_step(struct bel_engine *engine, struct bel_submission *submi
         if (*left_of(engine) == 0) return BEL_SUBMISSION_MORE;
         err = stages[submission->stage](engine, submission, reply);
     }
-    return err;
+    bool waits = err == BEL_EFULL && reply->why[0] == 0 && bel__store_makes_room(engine->store);
+    return waits ? BEL_SUBMISSION_MORE : err; /* the log was filled by the slices before */
 }
 
 void bel__submission_destroy(struct bel_engine *engine, struct bel_submission *submission)
