@@ -147,6 +147,20 @@ static void test_crash_while_replacing(void)
     CHECK(has_old && has_new);
 }
 
+/* The slices of a replacement fill the log several times: the next one waits for a checkpoint. */
+static void test_replace_many(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    make_row("w", 10000);
+    CHECK(rig_submit(&rig, text.bytes) == 0);
+    make_row("w", 3001);
+    CHECK(replace(&rig, text.bytes) == 0);
+    CHECK(rig_state(&rig, "w") == BEL_JOB_RUNNING && rig.seen.job.tasks_total == 3001);
+    CHECK_EQ(rig.seen.job.counts[BEL_READY], 3001U);
+    rig_finish(&rig);
+}
+
 /* --- then --- */
 
 static const char chained[] =
@@ -270,6 +284,59 @@ static void test_crash_while_following(void)
         SAME(rig_claim(&rig, "t"), "");
         rig_finish(&rig);
     }
+}
+
+/* A parent that is replaced while its follower is being submitted, in whichever slice, takes the
+ * follower with it, and does not stand in the way of the followers of other jobs. */
+static void test_replace_while_following(void)
+{
+    static const char other[] =
+        "{\"id\":\"p\",\"cooldown\":\"0s\",\"tasks\":[{\"id\":\"1\",\"topic\":\"v\"}],"
+        "\"then\":[{\"job\":{\"id\":\"q\",\"tasks\":[{\"id\":\"1\",\"topic\":\"v\"}]}}]}";
+    static const char alone[] = "{\"id\":\"a\",\"tasks\":[{\"id\":\"2\",\"topic\":\"t\"}]}";
+    int replaced = 0;
+    for (int turns = 0; turns < 60; turns += 10) {
+        struct rig rig = {.work_max = 20};
+        rig_open(&rig);
+        text.used = 0;
+        rig_put(&text,
+                "{\"id\":\"a\",\"cooldown\":\"3s\",\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"}],"
+                "\"then\":[{\"job\":{\"id\":\"b\",\"tasks\":[");
+        for (int i = 0; i < 60; i++) {
+            rig_put(&text, "%s{\"id\":\"%d\",\"topic\":\"u\"}", i > 0 ? "," : "", i);
+        }
+        rig_put(&text, "]}}]}");
+        CHECK(rig_submit(&rig, text.bytes) == 0);
+        SAME(rig_claim(&rig, "t"), "a/1");
+        rig_ack(&rig, "a/1");
+        rig.now.boot.ns += UINT64_C(3001) * 1000000;
+        rig.now.wall.ms += 3001;
+        for (int i = 0; i < turns; i++) {
+            rig.next = bel_backend_turn(bel_engine_backend(rig.engine), rig.now);
+        }
+        rig.engine->jobs->retry = rig.engine->now.engine + 500; /* as if memory had run out */
+        struct bel_request request = {
+            .command = {.verb = BEL_VERB_JOB_SUBMIT,
+                        .job_submit = {.text = view(alone), .is_replacement = true}},
+            .done = rig_see,
+            .user = &rig.seen};
+        memset(&rig.seen, 0, sizeof rig.seen);
+        bel_backend_submit(bel_engine_backend(rig.engine), &request);
+        for (int i = 0; i < 10; i++) {
+            rig.next = bel_backend_turn(bel_engine_backend(rig.engine), rig.now);
+        }
+        rig_move(&rig, 500);
+        CHECK(rig.seen.is_done && rig.seen.err == 0);
+        CHECK(rig.engine->jobs->follower == NULL);
+        replaced += rig_state(&rig, "b") == BEL_JOB_STATES;
+        CHECK(rig_submit(&rig, other) == 0);
+        SAME(rig_claim(&rig, "v"), "p/1");
+        rig_ack(&rig, "p/1");
+        rig_move(&rig, 1);
+        CHECK(rig_state(&rig, "q") == BEL_JOB_RUNNING);
+        rig_finish(&rig);
+    }
+    CHECK(replaced > 0);
 }
 
 /* --- recurring jobs --- */
@@ -620,11 +687,13 @@ int main(void)
     test_replace();
     test_replace_conflict();
     test_crash_while_replacing();
+    test_replace_many();
     test_then();
     test_then_of_failure();
     test_then_of_cancelled();
     test_then_clash();
     test_crash_while_following();
+    test_replace_while_following();
     test_recurring();
     test_recurring_queue();
     test_recurring_cancel();

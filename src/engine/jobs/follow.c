@@ -66,7 +66,7 @@ static int begin(struct bel_engine *engine, struct bel_job_found *parent,
     follower.id = then->id;
     follower.chain = parent->row.chain;
     err = bel__submission_create_follower(engine, &follower, &jobs->follower);
-    if (err == 0) jobs->follower_of = parent->row.number;
+    if (err == 0) jobs->follower_parent = parent->key;
     return err;
 }
 
@@ -100,7 +100,8 @@ static int follow(struct bel_engine *engine, struct bel_job_found *parent,
                   const struct bel_key *time_key)
 {
     struct bel_jobs *jobs = engine->jobs;
-    if (jobs->follower != NULL && jobs->follower_of != parent->row.number) return 0; /* later */
+    bool is_its = bel__key_compare(&jobs->follower_parent, &parent->key) == 0;
+    if (jobs->follower != NULL && !is_its) return 0; /* later */
     while (parent->row.followed < parent->row.thens) {
         struct bel_then_row then;
         uint64_t before = parent->row.followed;
@@ -131,5 +132,18 @@ int bel__follow(struct bel_engine *engine, const struct bel_key *time_key, struc
     err = follow(engine, &parent, time_key);
     if (err != BEL_ENOMEM && err != BEL_EFULL) return err;
     engine->jobs->retry = engine->now.engine + RETRY_MS;
+    return 0;
+}
+
+int bel__follow_check(struct bel_engine *engine)
+{
+    struct bel_jobs *jobs = engine->jobs;
+    struct bel_job_found parent;
+    if (jobs->follower == NULL) return 0;
+    int err = bel__job_load_key(engine, &jobs->follower_parent, &parent);
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    if (err == 0 && parent.row.follow_at > 0) return 0;
+    bel__submission_destroy(engine, jobs->follower);
+    jobs->follower = NULL;
     return 0;
 }

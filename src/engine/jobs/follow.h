@@ -16,4 +16,8 @@ struct bel_key;
 BEL_CHECKED int bel__follow(struct bel_engine *engine, const struct bel_key *time_key,
                             struct bel_view value);
 
+/* Gives up a follower that is being submitted if its parent was replaced since: nothing follows a
+ * job that is gone. Returns 0, or an error of the lookup. */
+BEL_CHECKED int bel__follow_check(struct bel_engine *engine);
+
 #endif

@@ -242,7 +242,8 @@ int bel__jobs_turn(struct bel_engine *engine)
 {
     struct bel_jobs *jobs = engine->jobs;
     jobs->left = bel__is_held(engine) ? WORK_SOME : jobs->work_max;
-    int err = see_times(engine);
+    int err = bel__follow_check(engine);
+    if (err == 0) err = see_times(engine);
     if (err == 0) err = sweep(engine);
     if (err == BEL_EBUSY) { /* the batch is full */
         engine->is_behind = true;

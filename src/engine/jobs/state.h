@@ -27,7 +27,7 @@ struct bel_jobs {
     uint64_t retention_ms; /* of ended jobs */
     struct bel_submission *submissions; /* list */
     struct bel_submission *follower;    /* of `then`, being submitted; or NULL */
-    uint64_t follower_of;               /* number of its parent */
+    struct bel_key follower_parent;     /* of its parent, which has ended */
     struct bel_submission *occurrence;  /* of a recurring job, being submitted; or NULL */
     struct bel_key occurrence_key;      /* of its timer */
     bool has_occurrences;               /* some are ready */

@@ -69,7 +69,7 @@ struct bel_submission {
     struct bel_job_found job;        /* its id is that of the graph */
     uint32_t position;               /* the next task, or topic */
     uint64_t number;                 /* of the job */
-    uint64_t old;                    /* number of the job to replace; 0: none */
+    uint64_t old, old_chain;         /* number of the job to replace, and its chain; 0: none */
     bool is_own;                     /* made by the engine, without a request */
     uint64_t parent, chain;          /* of a follower; else 0 */
     uint64_t plan;                   /* if a recurring job makes it */
@@ -151,24 +151,32 @@ static int refuse_reserved(struct bel_engine *engine, const struct bel_submissio
                        (const char *)first.row.id.data);
 }
 
-/* Checks that the id of the job is not reserved for another one, and that the ids of its `then` are
- * free. `old` is the chain of the job to replace. */
-static int look_at_reserved(struct bel_engine *engine, struct bel_submission *submission,
-                            uint64_t old, struct bel_reply *reply)
+/* Checks that the ids of `then` are free, or reserved by this chain or that of the job to
+ * replace. */
+static int look_at_thens(struct bel_engine *engine, const struct bel_submission *submission,
+                         uint64_t chain, struct bel_reply *reply)
 {
-    const struct bel_job_graph *graph = submission->graph;
-    uint64_t chains[2] = {submission->chain, submission->old != 0 ? old : 0}, chain;
+    const uint64_t chains[2] = {chain, submission->old_chain};
     struct bel_view taken;
+    int err = bel__then_look(engine, submission->graph, chains, &taken);
+    if (err != 0 || taken.bytes == 0) return err;
+    return bel__refuse(reply, BEL_ECONFLICT, "the id %.*s belongs to a job, or to one in `then`",
+                       (int)taken.bytes, (const char *)taken.data);
+}
+
+/* Checks that the id of the job is not reserved for another one, and that the ids of its `then` are
+ * free. */
+static int look_at_reserved(struct bel_engine *engine, const struct bel_submission *submission,
+                            struct bel_reply *reply)
+{
     enum bel_id_use use;
-    int err = bel__id_look(engine, graph->id, &use, &chain);
+    uint64_t chain;
+    int err = bel__id_look(engine, submission->graph->id, &use, &chain);
     if (err) return err;
     if (use == BEL_ID_RESERVED && (chain != submission->chain || chain == 0)) {
         return refuse_reserved(engine, submission, chain, reply);
     }
-    err = bel__then_look(engine, graph, chains, &taken);
-    if (err != 0 || taken.bytes == 0) return err;
-    return bel__refuse(reply, BEL_ECONFLICT, "the id %.*s belongs to a job, or to one in `then`",
-                       (int)taken.bytes, (const char *)taken.data);
+    return look_at_thens(engine, submission, submission->chain, reply);
 }
 
 /* Checks the id: it is free, or belongs to the job to replace. Waits if a job with this id is being
@@ -196,8 +204,9 @@ static int look_at_id(struct bel_engine *engine, struct bel_submission *submissi
         if (err) return err;
         if (!is_in_scope) return bel__refuse(reply, BEL_ENOTFOUND, "unknown job");
         submission->old = old.row.number;
+        submission->old_chain = old.row.chain;
     }
-    err = look_at_reserved(engine, submission, old.row.chain, reply);
+    err = look_at_reserved(engine, submission, reply);
     if (err) return err;
     submission->topics = calloc(graph->topics_count + 1, sizeof(struct bel_topic_state *));
     if (submission->topics == NULL) return BEL_ENOMEM;
@@ -410,11 +419,13 @@ static int write_thens(struct bel_engine *engine, struct bel_submission *submiss
                        struct bel_reply *reply)
 {
     const struct bel_job_graph *graph = submission->graph;
-    (void)reply;
+    /* Since the last slice, a follower of the job to replace may have begun. */
+    int err = look_at_thens(engine, submission, submission->job.row.chain, reply);
+    if (err) return err;
     for (; submission->position < graph->then_count; submission->position++) {
         const struct bel_job_then *then = &graph->then[submission->position];
         if (*left_of(engine) == 0) return BEL_SUBMISSION_MORE;
-        int err = bel__then_write(engine, &submission->job, then, submission->position);
+        err = bel__then_write(engine, &submission->job, then, submission->position);
         if (err) return err;
         spend(engine, BEL_UNITS_TIMER + then->text.bytes / BYTES_OF_UNIT);
     }
