@@ -513,6 +513,92 @@ static void test_list(void)
     rig_finish(&rig);
 }
 
+/* Returns the number of tasks in a state, as JOB LIST shows the only job. */
+static uint64_t listed(struct rig *rig, enum bel_state state)
+{
+    struct bel_command command = {.verb = BEL_VERB_JOB_LIST};
+    CHECK(rig_ask(rig, command) == 0 && rig->seen.count == 1);
+    return rig->seen.job.counts[state];
+}
+
+static void test_list_counts(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(rig_submit(&rig, "{\"id\":\"c\",\"tasks\":["
+                           "{\"id\":\"a\",\"topic\":\"t\"},{\"id\":\"b\",\"topic\":\"t\"},"
+                           "{\"id\":\"c\",\"topic\":\"t\",\"in\":\"1h\"},"
+                           "{\"id\":\"d\",\"topic\":\"t\",\"after\":[\"a\"]}]}") == 0);
+    SAME(rig_claim(&rig, "t"), "c/a");
+    CHECK_EQ(listed(&rig, BEL_LEASED), 1U);
+    CHECK_EQ(listed(&rig, BEL_READY), 1U);
+    CHECK_EQ(listed(&rig, BEL_SCHEDULED), 1U);
+    CHECK_EQ(listed(&rig, BEL_BLOCKED), 1U);
+    rig_reopen(&rig);
+    rig_ack(&rig, "c/a");
+    CHECK_EQ(listed(&rig, BEL_LEASED), 0U);
+    CHECK_EQ(listed(&rig, BEL_READY), 2U);
+    CHECK_EQ(listed(&rig, BEL_DONE), 1U);
+    rig_finish(&rig);
+}
+
+/* A page of JOB LIST ends before its jobs have too many tasks to look at; the cursor goes on. */
+static void test_list_pages_by_tasks(void)
+{
+    struct rig rig = {0};
+    struct bel_job_list query = {0};
+    char cursor[64];
+    uint64_t jobs = 0, pages = 0, ready = 0;
+    rig_open(&rig);
+    for (int i = 0; i < 3; i++) {
+        text.used = 0;
+        rig_put(&text, "{\"id\":\"w%d\",\"tasks\":[", i);
+        for (int task = 0; task < 6000; task++) {
+            rig_put(&text, "%s{\"id\":\"%d\",\"topic\":\"t\"}", task > 0 ? "," : "", task);
+        }
+        rig_put(&text, "]}");
+        CHECK(rig_submit(&rig, text.bytes) == 0);
+    }
+    do {
+        CHECK(rig_ask(&rig, (struct bel_command){.verb = BEL_VERB_JOB_LIST, .job_list = query}) ==
+              0);
+        jobs += rig.seen.count;
+        ready += rig.seen.job.counts[BEL_READY];
+        pages++;
+        memcpy(cursor, rig.seen.cursor, sizeof cursor);
+        query.cursor = view(cursor);
+    } while (cursor[0] != 0);
+    CHECK_EQ(jobs, 3U);
+    CHECK_EQ(pages, 3U);
+    CHECK_EQ(ready, 18000U);
+    rig_finish(&rig);
+}
+
+/* The rest of a job is estimated while somebody works, and not if a pace decides. */
+static void test_estimate(void)
+{
+    static const char *const fields[] = {"", "\"pace\":\"10s\","};
+    for (int i = 0; i < 2; i++) {
+        struct rig rig = {0};
+        char json[256];
+        rig_open(&rig);
+        (void)snprintf(json, sizeof json,
+                       "{\"id\":\"e\",%s\"tasks\":[{\"id\":\"a\",\"topic\":\"t\"},"
+                       "{\"id\":\"b\",\"topic\":\"t\"}]}",
+                       fields[i]);
+        CHECK(rig_submit(&rig, json) == 0);
+        SAME(rig_claim(&rig, "t"), "e/a");
+        rig_ack(&rig, "e/a");
+        rig_move(&rig, 20000);
+        CHECK(rig_state(&rig, "e") == BEL_JOB_RUNNING && !rig.seen.job.has_estimate);
+        SAME(rig_claim(&rig, "t"), "e/b");
+        CHECK(rig_state(&rig, "e") == BEL_JOB_RUNNING);
+        CHECK(rig.seen.job.has_estimate == (i == 0));
+        CHECK_EQ(rig.seen.job.estimate_ms, i == 0 ? 20000U : 0U);
+        rig_finish(&rig);
+    }
+}
+
 static void test_retention(void)
 {
     struct rig rig = {.job_retention_ms = 5000};
@@ -580,6 +666,9 @@ int main(void)
     test_explain();
     test_timeout();
     test_list();
+    test_list_counts();
+    test_list_pages_by_tasks();
+    test_estimate();
     test_retention();
     test_tasks_stay();
     return 0;

@@ -4,8 +4,9 @@
  * JOB GET and JOB LIST. A cursor of GET is the index of the next task, a cursor of LIST the key of
  * the next job: 26 digits, like a made id.
  *
- * The row of a job counts scheduled, ready and leased tasks together. GET tells them apart by a
- * walk over the rows of all tasks, which have the keys of their timers.
+ * The row of a job counts scheduled, ready and leased tasks together. Both commands tell them apart
+ * by a walk over the rows of its tasks, which have the keys of their timers. A page of LIST ends
+ * before the job whose walk would exceed TASKS_MAX.
  */
 #include "core/parse.h"
 #include "engine/commands/commands.h"
@@ -18,8 +19,9 @@
 
 enum {
     LIST_COUNT_DEFAULT = 100,
-    ROWS_MAX = 2000,  /* jobs that LIST looks at in one call */
-    EDGES_MAX = 2000, /* edges in a reply of GET; then it has no more tasks */
+    ROWS_MAX = 2000,   /* jobs that LIST looks at in one call */
+    TASKS_MAX = 10000, /* tasks that LIST looks at in one call, unless its first job has more */
+    EDGES_MAX = 2000,  /* edges in a reply of GET; then it has no more tasks */
 };
 
 /* Replaces a view by a copy in the memory of the answer. */
@@ -35,15 +37,19 @@ static int keep(struct bel_engine *engine, struct bel_view *view)
 
 /* --- a job --- */
 
-/* Sets how long the job will take if its other tasks take as long as those that have ended. */
+/* Sets how long the job will take if its other tasks take as long as those that have ended. Without
+ * a leased task nobody knows when the next one starts, and pauses of a pace are no work: then there
+ * is no estimate. */
 static void estimate(const struct bel_engine *engine, const struct bel_job_found *job,
                      struct bel_job *out)
 {
     uint64_t left = bel__job_unfinished(job), ended = job->row.tasks - left;
     uint64_t now = (uint64_t)engine->now.wall;
+    bool is_worked_on = bel__job_leases(&engine->job_marks, job->row.number) > 0;
     if (job->row.phase != BEL_JOB_PHASE_LIVE || ended == 0 || now < job->row.created) return;
-    out->has_estimate = true;
+    if (!is_worked_on || job->row.pace_ms > 0) return;
     out->estimate_ms = (uint64_t)((double)(now - job->row.created) / (double)ended * (double)left);
+    out->has_estimate = out->estimate_ms > 0; /* else: too early to tell */
 }
 
 /* Fills in the rule of a recurring job, and how far it is. */
@@ -274,6 +280,7 @@ static int list(struct bel_engine *engine, const struct bel_job_list *query, str
                 struct bel_reply *reply)
 {
     size_t count = 0, max = query->count == 0 ? LIST_COUNT_DEFAULT : query->count;
+    uint64_t tasks = 0;
     struct bel_store_cursor cursor;
     struct bel_job *jobs = bel__answer_take(engine, max * sizeof *jobs);
     if (jobs == NULL) return BEL_ENOMEM;
@@ -291,7 +298,13 @@ static int list(struct bel_engine *engine, const struct bel_job_list *query, str
         if (err == 0) err = is_wanted(engine, query, &job, &wanted);
         if (err) return err;
         if (!wanted) continue;
+        if (job.row.counts[BEL_SCHEDULED] > 0) tasks += job.row.tasks;
+        if (count > 0 && tasks > TASKS_MAX) {
+            reply->jobs.count = count;
+            return write_place(engine, &cursor.key, &reply->jobs.cursor);
+        }
         err = describe(engine, &job, &jobs[count]);
+        if (err == 0) err = count_states(engine, &job, &jobs[count]);
         if (err) return err;
         count++;
     }
