@@ -135,16 +135,44 @@ static void a_group_that_was_never_served_is_next(struct subject *s)
     expect_claim(s, "mail", "b2");
 }
 
-static void slots_for_all_groups_go_by_the_heads(struct subject *s)
+static void claim_one_by_one(struct subject *s, const char *const *order, size_t count)
 {
-    configure(s, "mail", "concurrency", "2");
-    fill(s, "a", 4);
-    fill(s, "b", 1);
-    static const char *const order[] = {"a1", "a2", "a3", "a4", "b1"};
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         expect_claim(s, "mail", order[i]);
         CHECK(ack(s, order[i]) == 1);
     }
+}
+
+static void a_turn_is_the_fair_part_of_the_slots(struct subject *s)
+{
+    configure(s, "mail", "concurrency", "4");
+    fill(s, "a", 5);
+    fill(s, "b", 3);
+    static const char *const order[] = {"a1", "a2", "b1", "b2", "a3", "a4", "b3", "a5"};
+    claim_one_by_one(s, order, sizeof order / sizeof order[0]);
+}
+
+static void slots_for_all_groups_leave_none_waiting(struct subject *s)
+{
+    configure(s, "mail", "concurrency", "3");
+    fill(s, "a", 5);
+    fill(s, "b", 2); /* due later than all of a: fair is 1.5, a turn 2 */
+    static const char *const order[] = {"a1", "a2", "b1", "b2", "a3", "a4", "a5"};
+    claim_one_by_one(s, order, sizeof order / sizeof order[0]);
+}
+
+static void a_turn_is_interrupted_by_those_below_their_share(struct subject *s)
+{
+    configure(s, "mail", "concurrency", "6");
+    fill(s, "a", 9);
+    schedule(s, "mail", .id = "b1", .group = "b", .in = SECOND);
+    schedule(s, "mail", .id = "b2", .group = "b", .in = SECOND);
+    schedule(s, "mail", .id = "b3", .group = "b", .in = SECOND);
+    expect_claim(s, "mail", "a1", "a2", "a3", "a4"); /* a turn of three, and one more */
+    advance(s, SECOND);
+    expect_claim(s, "mail", "b1", "b2");
+    CHECK(ack(s, "a1") == 1 && ack(s, "a2") == 1 && ack(s, "b1") == 1);
+    expect_claim(s, "mail", "b3", "a5", "a6"); /* b ends its turn */
 }
 
 static void ten_slots_for_three_groups(struct subject *s)
@@ -218,7 +246,9 @@ static const struct test tests[] = {
     TEST(equal_groups_take_turns),
     TEST(without_concurrency_groups_take_turns_too),
     TEST(a_group_that_was_never_served_is_next),
-    TEST(slots_for_all_groups_go_by_the_heads),
+    TEST(a_turn_is_the_fair_part_of_the_slots),
+    TEST(slots_for_all_groups_leave_none_waiting),
+    TEST(a_turn_is_interrupted_by_those_below_their_share),
     TEST(ten_slots_for_three_groups),
     TEST(one_group_may_have_all_the_slots),
     TEST(a_group_at_twice_its_share_is_passed_over),

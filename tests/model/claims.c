@@ -6,9 +6,8 @@
  *     topics of the claim --in turn--> topic --shares--> group --(due, priority, sequence)--> timer
  *
  * Each delivery is chosen from all ready timers. Without a concurrency the share with the fewest
- * leases is next; with a concurrency, the share with the lowest score. Of equal shares, the one
- * that was served longest ago, unless there are slots for all shares: then the one whose head comes
- * first.
+ * leases is next; with a concurrency, the share with the lowest score. Equal shares take turns: of
+ * one delivery, or of as many as their fair part of the concurrency, rounded up.
  */
 #include "inside.h"
 
@@ -109,7 +108,7 @@ static bool is_head(struct model *model, const struct timer *one)
     return true;
 }
 
-/* Returns the record of when the share of a timer was served; NULL if it never was. */
+/* Returns the turns of a timer's share; NULL if it was never served. */
 static struct turn *find_turn(const struct timer *timer)
 {
     const struct list *turns = &timer->topic->turns;
@@ -128,7 +127,14 @@ static void note_turn(struct model *model, const struct timer *timer)
         *turn = (struct turn){.group = model_copy(model_view(timer->group))};
         model_list_add(&timer->topic->turns, turn);
     }
-    turn->served = model->served;
+    uint64_t concurrency = timer->topic->settings.concurrency, length = 1;
+    if (concurrency > 0) {
+        length = (uint64_t)ceil((double)concurrency / (double)count_shares(model, timer->topic));
+    }
+    turn->deliveries++;
+    if (turn->deliveries < length) return;
+    turn->end = model->served;
+    turn->deliveries = 0;
 }
 
 void model_forget_turns(struct topic *topic)
@@ -143,15 +149,13 @@ void model_forget_turns(struct topic *topic)
 }
 
 /* Returns whether head `a` comes before head `b` if the scores of their shares are equal. */
-static bool is_first_of_equals(struct model *model, const struct timer *a, const struct timer *b)
+static bool is_first_of_equals(const struct model *model, const struct timer *a,
+                               const struct timer *b)
 {
-    uint64_t concurrency = a->topic->settings.concurrency;
-    if (concurrency == 0 || concurrency < count_shares(model, a->topic)) {
-        const struct turn *last_a = find_turn(a), *last_b = find_turn(b);
-        uint64_t served_a = last_a == NULL ? 0 : last_a->served;
-        uint64_t served_b = last_b == NULL ? 0 : last_b->served;
-        if (served_a != served_b) return served_a < served_b;
-    }
+    const struct turn *last_a = find_turn(a), *last_b = find_turn(b);
+    uint64_t end_a = last_a == NULL ? 0 : last_a->end;
+    uint64_t end_b = last_b == NULL ? 0 : last_b->end;
+    if (end_a != end_b) return end_a < end_b;
     return comes_before(model, a, b);
 }
 

@@ -22,7 +22,7 @@ static struct topic *clone_topic(const struct topic *topic)
     for (size_t i = 0; i < topic->turns.count; i++) {
         const struct turn *from = topic->turns.items[i];
         struct turn *turn = model_alloc(sizeof *turn);
-        *turn = (struct turn){model_copy(model_view(from->group)), from->served};
+        *turn = (struct turn){model_copy(model_view(from->group)), from->end, from->deliveries};
         model_list_add(&clone->turns, turn);
     }
     return clone;

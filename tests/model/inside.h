@@ -54,10 +54,11 @@ struct list {
     size_t count;
 };
 
-/* When a share was served last. */
+/* The turns of a share. */
 struct turn {
     struct bytes group;
-    uint64_t served; /* the model's count of deliveries */
+    uint64_t end;        /* of the last turn: the model's count of deliveries; 0: none has ended */
+    uint64_t deliveries; /* since */
 };
 
 /* A report of a limit. */

@@ -39,7 +39,8 @@ static uint64_t random_state, sequence;
 static struct bel_gate gates[GATES + 1];
 static bool is_closed[GATES + 1];
 static bool is_held[SHARES_MAX];
-static uint64_t served[SHARES_MAX], serves;
+static uint64_t turn_ends[SHARES_MAX], turns; /* of a share its last; of all the number */
+static unsigned in_turn[SHARES_MAX];          /* deliveries since */
 
 /* The kind of history. */
 static unsigned shares_max, dues, adds_in_8;
@@ -131,11 +132,19 @@ static bool goes_before(const struct timer *a, const struct timer *b)
         b_score = model_score(b->share, b);
     }
     if (a_score < b_score || a_score > b_score) return a_score < b_score;
-    bool is_by_turn = concurrency == 0 || concurrency < shares;
-    if (is_by_turn && served[a->share] != served[b->share]) {
-        return served[a->share] < served[b->share];
+    if (turn_ends[a->share] != turn_ends[b->share]) {
+        return turn_ends[a->share] < turn_ends[b->share];
     }
     return is_due_before(&a->ready, &b->ready);
+}
+
+/* Notes a delivery. A turn is the fair part of the concurrency, rounded up. */
+static void note_delivery(unsigned share)
+{
+    double length = concurrency == 0 ? 1 : ceil((double)concurrency / (double)shares);
+    if (++in_turn[share] < length) return;
+    turn_ends[share] = ++turns;
+    in_turn[share] = 0;
 }
 
 /* Returns the next timer, or NULL. */
@@ -241,9 +250,10 @@ static void claim(void)
     check_same(is_there, &next.ready, want);
     if (!is_there || random_below(&random_state, 8) == 0) return;
     struct bel_standing standing = standing_of(want->share, want->gate);
-    CHECK(bel__picker_lease(&picker, &standing, true, &want->leased_share) == 0);
+    uint32_t turn = bel__picker_turn(concurrency, shares);
+    CHECK(bel__picker_lease(&picker, &standing, turn, &want->leased_share) == 0);
     CHECK(bel__picker_remove(&picker, &standing, &next.ready));
-    served[want->share] = ++serves;
+    note_delivery(want->share);
     want->is_leased = true;
 }
 
@@ -353,7 +363,7 @@ static void begin(uint64_t seed)
 {
     struct bel_siphash_key secret;
     random_state = seed;
-    timer_count = sequence = serves = 0;
+    timer_count = sequence = turns = 0;
     random_fill(&random_state, &secret, sizeof secret);
     shares_max = (unsigned)random_below(&random_state, seed % 3 == 0 ? 2 : SHARES_MAX) + 1;
     dues = (unsigned)random_below(&random_state, 20) + 1;
@@ -365,7 +375,7 @@ static void begin(uint64_t seed)
     }
     for (unsigned share = 0; share < SHARES_MAX; share++) {
         is_held[share] = false;
-        served[share] = 0;
+        turn_ends[share] = in_turn[share] = 0;
     }
 }
 

@@ -72,7 +72,17 @@ static bool drop(const char *group, struct bel_ready ready)
 static int lease(const char *group, struct bel_share **out)
 {
     struct bel_standing standing = in(group);
-    return bel__picker_lease(&picker, &standing, true, out);
+    return bel__picker_lease(&picker, &standing, 1, out);
+}
+
+/* Leases and removes a timer of a group whose turns have `turn` deliveries. */
+static struct bel_share *deliver(const char *group, uint32_t turn, struct bel_ready ready)
+{
+    struct bel_standing standing = in(group);
+    struct bel_share *share;
+    CHECK(bel__picker_lease(&picker, &standing, turn, &share) == 0);
+    CHECK(drop(group, ready));
+    return share;
 }
 
 /* Returns the sequence of the next timer, or 0. */
@@ -138,7 +148,7 @@ static void a_single_timer_costs_its_share_alone(void)
     struct bel_key place = {{0, 0, 0}};
     setup();
     add("", timer(5, 128, 1));
-    CHECK(bel__picker_bytes(&picker) <= 80);
+    CHECK(bel__picker_bytes(&picker) <= 88);
     CHECK_EQ(next(0, 1), 1);
     CHECK(bel__picker_next(&picker, &place, &ready) && ready.sequence == 1);
     CHECK(!bel__picker_next(&picker, &place, &ready));
@@ -190,7 +200,7 @@ static void check_claims(uint32_t concurrency, unsigned groups, unsigned each, c
         const char *name = names[(sequence - 1) / each];
         CHECK(count < sizeof got - 1);
         got[count] = name[0];
-        claim(name, timer(0, 128, sequence));
+        deliver(name, bel__picker_turn(concurrency, groups), timer(0, 128, sequence));
     }
     CHECK_NOTE("got %s, want %s", got, want);
     CHECK(strcmp(got, want) == 0);
@@ -206,6 +216,7 @@ static void a_concurrency_is_shared_fairly(void)
     check_claims(1, 1, 3, "a");
     check_claims(5, 2, 5, "aaabb"); /* fair is 2.5 */
     check_claims(3, 2, 9, "aab");   /* 1.5 */
+    check_claims(10, 3, 9, "aaaabbbbcc");
 }
 
 static void a_share_at_its_cap_is_passed_over(void)
@@ -238,14 +249,14 @@ static void a_score_decides_before_the_heads(void)
     add("a", timer(1, 0, 3));
     add("b", timer(9, 255, 4));
     add("c", timer(8, 255, 5));
-    claim("a", timer(1, 0, 1));
-    CHECK_EQ(next(6, 3), 2); /* fair is 2 */
-    claim("a", timer(1, 0, 2));
+    deliver("a", 2, timer(1, 0, 1));
+    CHECK_EQ(next(6, 3), 2); /* fair is 2, and a turn */
+    deliver("a", 2, timer(1, 0, 2));
     CHECK_EQ(next(6, 3), 5);
-    claim("c", timer(8, 255, 5));
+    deliver("c", 2, timer(8, 255, 5));
     add("c", timer(20, 255, 6));
     CHECK_EQ(next(6, 3), 4); /* no lease and one lease: the same score */
-    claim("b", timer(9, 255, 4));
+    deliver("b", 2, timer(9, 255, 4));
     CHECK_EQ(next(6, 3), 6);
     CHECK(drop("c", timer(20, 255, 6)));
     CHECK_EQ(next(6, 3), 3);
@@ -290,7 +301,7 @@ static void clearing_keeps_the_leases(void)
     bel__picker_unlease(&picker, share);
     bel__picker_unlease(&picker, other);
     CHECK_EQ(next(0, 3), 5); /* c was never served */
-    CHECK_EQ(next(5, 3), 4);
+    CHECK_EQ(next(5, 3), 5);
     bel__picker_clear(&picker);
     CHECK_EQ(bel__picker_count(&picker), 0);
     teardown();
@@ -438,9 +449,60 @@ static void shares_take_turns(void)
         CHECK_EQ(next(1, 3), i + 1);
     }
     bel__picker_unlease(&picker, claim("a", timer(1, 128, 11)));
-    CHECK_EQ(next(3, 3), 12); /* as many slots as shares: by the heads */
+    CHECK_EQ(next(3, 3), 111); /* as many slots as shares: a turn is one delivery */
     add("d", timer(9, 128, 300));
     CHECK_EQ(next(1, 4), 300); /* never served */
+    teardown();
+}
+
+static void a_turn_is_the_fair_part_rounded_up(void)
+{
+    CHECK_EQ(bel__picker_turn(0, 5), 1);
+    CHECK_EQ(bel__picker_turn(2, 5), 1);
+    CHECK_EQ(bel__picker_turn(5, 5), 1);
+    CHECK_EQ(bel__picker_turn(6, 5), 2);
+    CHECK_EQ(bel__picker_turn(10, 5), 2);
+    CHECK_EQ(bel__picker_turn(10, 3), 4);
+    CHECK_EQ(bel__picker_turn(7, 0), 1);
+    CHECK_EQ(bel__picker_turn(UINT32_MAX, 1), UINT32_MAX);
+    CHECK_EQ(bel__picker_turn(UINT32_MAX, UINT64_MAX), 1);
+}
+
+static void a_turn_goes_on_until_its_last_delivery(void)
+{
+    setup();
+    for (uint64_t i = 1; i <= 9; i++) {
+        add("a", timer(1, 128, i));
+        add("b", timer(2, 128, 100 + i));
+    }
+    for (uint64_t i = 0; i < 3; i++) { /* six slots: three deliveries each */
+        for (uint64_t j = 1; j <= 3; j++) {
+            CHECK_EQ(next(6, 2), 3 * i + j);
+            bel__picker_unlease(&picker, deliver("a", 3, timer(1, 128, 3 * i + j)));
+        }
+        for (uint64_t j = 1; j <= 3; j++) {
+            CHECK_EQ(next(6, 2), 100 + 3 * i + j);
+            bel__picker_unlease(&picker, deliver("b", 3, timer(2, 128, 100 + 3 * i + j)));
+        }
+    }
+    CHECK(bel__picker_valid(&picker));
+    teardown();
+}
+
+static void a_share_that_was_away_goes_on_with_its_turn(void)
+{
+    setup();
+    add("a", timer(1, 128, 1));
+    add("b", timer(2, 128, 2));
+    bel__picker_unlease(&picker, deliver("a", 2, timer(1, 128, 1))); /* of two; none is left */
+    bel__picker_unlease(&picker, deliver("b", 2, timer(2, 128, 2)));
+    CHECK(bel__picker_valid(&picker));
+    add("a", timer(1, 128, 3));
+    add("a", timer(1, 128, 4));
+    add("b", timer(2, 128, 5));
+    CHECK_EQ(next(4, 2), 3);
+    bel__picker_unlease(&picker, deliver("a", 2, timer(1, 128, 3)));
+    CHECK_EQ(next(4, 2), 5);
     teardown();
 }
 
@@ -593,6 +655,9 @@ int main(void)
     RUN(a_share_at_its_cap_is_passed_over);
     RUN(a_score_decides_before_the_heads);
     RUN(shares_take_turns);
+    RUN(a_turn_is_the_fair_part_rounded_up);
+    RUN(a_turn_goes_on_until_its_last_delivery);
+    RUN(a_share_that_was_away_goes_on_with_its_turn);
     RUN(a_share_that_was_away_keeps_its_turn);
     RUN(idle_shares_are_few);
     RUN(a_job_goes_by_score_priority_sequence);

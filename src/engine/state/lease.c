@@ -58,6 +58,15 @@ struct bel_lease *bel__lease_by_token(struct bel_engine *engine, struct bel_view
     return lease->end > engine->now.open ? lease : NULL; /* NULL: over, but not taken back yet */
 }
 
+/* Returns the deliveries in a turn of the lease's share; 0 if the lease is not a delivery. */
+static uint32_t turn_of(const struct bel_lease *lease)
+{
+    const struct bel_topic_state *topic = lease->topic;
+    if (lease->is_old) return 0;
+    return bel__picker_turn(bel__topic_settings(topic)->concurrency,
+                            topic->numbers[BEL_NUMBER_SHARES]);
+}
+
 /* Adds a lease to the slab, the map and the wheel, and counts it for its share. */
 static int enter(struct bel_engine *engine, const struct bel_lease *made,
                  const struct bel_record *record, struct bel_lease **out)
@@ -75,7 +84,7 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made,
     struct bel_standing standing = bel__ready_share(record);
     err = bel__resource_take(engine, record->resource, &lease->resource);
     if (err) goto disarm;
-    err = bel__picker_lease(&lease->topic->picker, &standing, !lease->is_old, &lease->share);
+    err = bel__picker_lease(&lease->topic->picker, &standing, turn_of(lease), &lease->share);
     if (err) goto leave;
     err = bel__job_lease(&engine->job_marks, lease->job);
     if (err) goto unlease;

@@ -203,8 +203,14 @@ uint64_t bel__picker_parked(const struct bel_picker *picker)
 
 /* Leases */
 
-int bel__picker_lease(struct bel_picker *picker, const struct bel_standing *standing,
-                      bool is_served, struct bel_share **out)
+uint32_t bel__picker_turn(uint32_t concurrency, uint64_t shares)
+{
+    if (concurrency <= shares || shares == 0) return 1;
+    return (uint32_t)((concurrency - 1) / shares) + 1;
+}
+
+int bel__picker_lease(struct bel_picker *picker, const struct bel_standing *standing, uint32_t turn,
+                      struct bel_share **out)
 {
     struct bel_share *share;
     int err = bel__share_take(picker, standing, &share);
@@ -212,7 +218,10 @@ int bel__picker_lease(struct bel_picker *picker, const struct bel_standing *stan
     assert(share->leased < UINT32_MAX);
     bel__share_stand_up(picker, share);
     share->leased++;
-    if (is_served) share->served = ++picker->served;
+    if (turn > 0 && ++share->turn >= turn) {
+        share->served = ++picker->served;
+        share->turn = 0;
+    }
     bel__share_sit_down(picker, share);
     picker->leased++;
     assert(share->leased <= picker->leased);
@@ -314,18 +323,18 @@ static double penalty_of(const struct fairness *fairness, uint64_t leased)
 /* Returns the seat with the lowest score, NULL if all are passed over. Compares the first seat of
  * each number of leases. */
 static const struct bel_seat *lowest_score(const struct bel_crowd *crowd,
-                                           const struct fairness *fairness, bool is_by_turn)
+                                           const struct fairness *fairness)
 {
-    const struct bel_seat *best = NULL, *seat = bel__seat_from(crowd, is_by_turn, 0);
+    const struct bel_seat *best = NULL, *seat = bel__seat_from(crowd, 0);
     double best_score = 0;
     while (seat != NULL && seat->leased < fairness->leases_max) {
         double score = bel__score_of(seat->score) + penalty_of(fairness, seat->leased);
         if (best == NULL || score < best_score ||
-            (score <= best_score && bel__seats_compare_ties(seat, best, is_by_turn) < 0)) {
+            (score <= best_score && bel__seats_compare_ties(seat, best) < 0)) {
             best = seat;
             best_score = score;
         }
-        seat = bel__seat_from(crowd, is_by_turn, seat->leased + 1);
+        seat = bel__seat_from(crowd, seat->leased + 1);
     }
     return best;
 }
@@ -337,9 +346,9 @@ static const struct bel_share *pick_share(const struct bel_crowd *crowd, uint32_
     const struct bel_seat *seat;
     if (concurrency > 0) {
         struct fairness fairness = fairness_of(concurrency, shares);
-        seat = lowest_score(crowd, &fairness, concurrency < shares);
+        seat = lowest_score(crowd, &fairness);
     } else {
-        seat = bel__seat_from(crowd, true, 0);
+        seat = bel__seat_from(crowd, 0);
     }
     return seat == NULL ? NULL : seat->share;
 }

@@ -23,9 +23,10 @@
  *
  *         passed over if leases >= max(1, floor(2 x fair))
  *
- * Among equal shares, if there is no concurrency or more shares than C, the share that was served
- * longest ago is next, shares that were never served before all others. Otherwise, and among shares
- * that were never served, the one whose first timer comes first by (due, priority, sequence).
+ * Equal shares take turns. A turn is max(1, ceil(C / shares)) deliveries, 1 without a concurrency,
+ * and need not be in one piece. The share whose last turn ended longest ago is next, shares that
+ * have not ended a turn before all others; among these, the one whose first timer comes first by
+ * (due, priority, sequence).
  *
  * Inside a share, timers stand in lines: one line for each resource, one for timers without. A
  * resource is known here by its gate. The caller checks the gate of the timer that was picked, and
@@ -38,7 +39,8 @@
  *             bel__picker_park(pick.line, gate);
  *             continue;
  *         }
- *         err = bel__picker_lease(&topic->picker, &standing, true, &lease->share);
+ *         turn = bel__picker_turn(concurrency, shares);
+ *         err = bel__picker_lease(&topic->picker, &standing, turn, &lease->share);
  *         bel__picker_remove(&topic->picker, &standing, &pick.ready);
  *     }
  *     ...
@@ -53,10 +55,10 @@
  *     err = bel__picker_hold(&topic->picker, &task, true);
  *     leases = bel__picker_leases(&topic->picker, &task);
  *
- * Memory: a ready timer takes 33 to 47 bytes. A share takes 80 bytes and its name if it is the only
- * one, else 300; a line with a resource takes 150 more. A picker that never had a timer has no
+ * Memory: a ready timer takes 33 to 47 bytes. A share takes 88 bytes and its name if it is the only
+ * one, else 270; a line with a resource takes 150 more. A picker that never had a timer has no
  * memory; with a single timer it has only the share. Memory that many timers have used is kept
- * until no timer is ready. To know when it was served, a share without timers is kept: the only
+ * until no timer is ready. To know its turns, a share without timers is kept: the only
  * share, or the last 256.
  *
  * Threads: a picker belongs to one thread.
@@ -114,7 +116,7 @@ struct bel_picker {
     int64_t offset;       /* wall ms minus time on the engine's lane */
     uint64_t leased;      /* of all shares */
     uint64_t parked;      /* timers in parked lines */
-    uint64_t served;      /* deliveries so far */
+    uint64_t served;      /* turns that have ended */
     uint64_t next_number; /* number of the next line, and of the next weight */
 };
 
@@ -154,10 +156,14 @@ void bel__picker_clear(struct bel_picker *picker);
 uint64_t bel__picker_count(const struct bel_picker *picker);
 uint64_t bel__picker_parked(const struct bel_picker *picker);
 
-/* Counts a lease for a share; `is_served`: a delivery, after which the share's turn is over.
- * Returns 0 and sets `*out`, valid until its last lease ends; or BEL_ENOMEM or BEL_EFULL. */
+/* Returns the number of deliveries in a turn of a share. */
+uint32_t bel__picker_turn(uint32_t concurrency, uint64_t shares);
+
+/* Counts a lease for a share. `turn`: the deliveries in a turn, of which this is one; 0 if the
+ * lease is not a delivery. Returns 0 and sets `*out`, valid until its last lease ends; or
+ * BEL_ENOMEM or BEL_EFULL. */
 BEL_CHECKED int bel__picker_lease(struct bel_picker *picker, const struct bel_standing *standing,
-                                  bool is_served, struct bel_share **out);
+                                  uint32_t turn, struct bel_share **out);
 
 /* Ends one lease of `share`. */
 void bel__picker_unlease(struct bel_picker *picker, struct bel_share *share);

@@ -100,7 +100,7 @@ static bool is_share_valid(const struct bel_picker *picker, const struct bel_sha
 {
     uint64_t open = 0, heads = 0;
     bool is_idle = bel__share_is_empty(share) && share->leased == 0 && !share->is_held;
-    if (is_idle && share->served == 0) return false;
+    if (is_idle && !bel__share_had_turn(share)) return false;
     if (share->served > picker->served || (share->own.number & 1) != share->is_job) return false;
     if (!is_queue_valid(picker, &share->own)) return false;
     if (!are_lines_valid(picker, share, share->lines, census, &open)) return false;
@@ -117,7 +117,7 @@ static bool is_share_valid(const struct bel_picker *picker, const struct bel_sha
 static bool is_crowd_valid(const struct bel_picker *picker, struct census *census)
 {
     const struct bel_crowd *crowd = picker->crowd;
-    uint64_t by_turn, by_front;
+    uint64_t seats;
     for (int kind = 0; kind < 2; kind++) {
         const struct bel_map *shares = &crowd->shares[kind];
         if (!bel__map_valid(shares)) return false;
@@ -127,10 +127,8 @@ static bool is_crowd_valid(const struct bel_picker *picker, struct census *censu
             if (!is_share_valid(picker, share, census)) return false;
         }
     }
-    if (!bel__treap_valid(crowd->by_turn, bel__seats_compare_by_turn, &by_turn)) return false;
-    if (!bel__treap_valid(crowd->by_front, bel__seats_compare_by_front, &by_front)) return false;
-    return by_turn == census->seated && by_front == census->seated &&
-           crowd->idle_count == census->idle;
+    if (!bel__treap_valid(crowd->seats, bel__seats_compare, &seats)) return false;
+    return seats == census->seated && crowd->idle_count == census->idle;
 }
 
 bool bel__picker_valid(const struct bel_picker *picker)

@@ -73,52 +73,30 @@ static int compare_fronts(const struct bel_seat *a, const struct bel_seat *b)
     return order != 0 ? order : bel__words_compare(a->rank, b->rank);
 }
 
-int bel__seats_compare_ties(const struct bel_seat *a, const struct bel_seat *b, bool is_by_turn)
+int bel__seats_compare_ties(const struct bel_seat *a, const struct bel_seat *b)
 {
-    int order = is_by_turn ? bel__words_compare(a->share->served, b->share->served) : 0;
+    int order = bel__words_compare(a->share->served, b->share->served);
     return order != 0 ? order : compare_fronts(a, b);
 }
 
-static int compare_seats(const struct bel_seat *a, const struct bel_seat *b, bool is_by_turn)
+int bel__seats_compare(const struct bel_treap_node *one, const struct bel_treap_node *other)
 {
+    const struct bel_seat *a = BEL_CONTAINER_OF_CONST(one, struct bel_seat, node),
+                          *b = BEL_CONTAINER_OF_CONST(other, struct bel_seat, node);
     int order = bel__words_compare(a->leased, b->leased);
     if (order == 0) order = bel__words_compare(a->score, b->score);
-    return order != 0 ? order : bel__seats_compare_ties(a, b, is_by_turn);
+    return order != 0 ? order : bel__seats_compare_ties(a, b);
 }
 
-int bel__seats_compare_by_turn(const struct bel_treap_node *a, const struct bel_treap_node *b)
+static bool has_fewer(const struct bel_treap_node *node, const void *leased)
 {
-    return compare_seats(BEL_CONTAINER_OF_CONST(a, struct bel_seat, by_turn),
-                         BEL_CONTAINER_OF_CONST(b, struct bel_seat, by_turn), true);
+    return BEL_CONTAINER_OF_CONST(node, struct bel_seat, node)->leased < *(const uint32_t *)leased;
 }
 
-int bel__seats_compare_by_front(const struct bel_treap_node *a, const struct bel_treap_node *b)
+const struct bel_seat *bel__seat_from(const struct bel_crowd *crowd, uint32_t leased)
 {
-    return compare_seats(BEL_CONTAINER_OF_CONST(a, struct bel_seat, by_front),
-                         BEL_CONTAINER_OF_CONST(b, struct bel_seat, by_front), false);
-}
-
-static bool has_fewer_by_turn(const struct bel_treap_node *node, const void *leased)
-{
-    return BEL_CONTAINER_OF_CONST(node, struct bel_seat, by_turn)->leased <
-           *(const uint32_t *)leased;
-}
-
-static bool has_fewer_by_front(const struct bel_treap_node *node, const void *leased)
-{
-    return BEL_CONTAINER_OF_CONST(node, struct bel_seat, by_front)->leased <
-           *(const uint32_t *)leased;
-}
-
-const struct bel_seat *bel__seat_from(const struct bel_crowd *crowd, bool is_by_turn,
-                                      uint32_t leased)
-{
-    struct bel_treap_node *node =
-        is_by_turn ? bel__treap_seek(crowd->by_turn, has_fewer_by_turn, &leased)
-                   : bel__treap_seek(crowd->by_front, has_fewer_by_front, &leased);
-    if (node == NULL) return NULL;
-    return is_by_turn ? BEL_CONTAINER_OF(node, struct bel_seat, by_turn)
-                      : BEL_CONTAINER_OF(node, struct bel_seat, by_front);
+    struct bel_treap_node *node = bel__treap_seek(crowd->seats, has_fewer, &leased);
+    return node == NULL ? NULL : BEL_CONTAINER_OF(node, struct bel_seat, node);
 }
 
 /* Lines and seats */
@@ -156,16 +134,14 @@ void bel__share_sit_down(struct bel_picker *picker, struct bel_share *share)
     seat->rank = front->head.rank;
     seat->leased = share->leased;
     seat->is_seated = true;
-    bel__treap_put(&picker->crowd->by_turn, &seat->by_turn, bel__seats_compare_by_turn);
-    bel__treap_put(&picker->crowd->by_front, &seat->by_front, bel__seats_compare_by_front);
+    bel__treap_put(&picker->crowd->seats, &seat->node, bel__seats_compare);
 }
 
 void bel__share_stand_up(struct bel_picker *picker, struct bel_share *share)
 {
     struct bel_seat *seat = share->seat;
     if (seat == NULL || !seat->is_seated) return;
-    bel__treap_remove(&picker->crowd->by_turn, &seat->by_turn, bel__seats_compare_by_turn);
-    bel__treap_remove(&picker->crowd->by_front, &seat->by_front, bel__seats_compare_by_front);
+    bel__treap_remove(&picker->crowd->seats, &seat->node, bel__seats_compare);
     seat->is_seated = false;
 }
 
@@ -293,8 +269,8 @@ static int join(struct bel_picker *picker, struct bel_crowd *crowd, struct bel_s
         free(seat);
         return err;
     }
-    uint32_t weight = draw_weight(picker, share->own.number >> 1);
-    *seat = (struct bel_seat){.share = share, .by_turn.weight = weight, .by_front.weight = weight};
+    *seat = (struct bel_seat){.share = share,
+                              .node.weight = draw_weight(picker, share->own.number >> 1)};
     share->seat = seat;
     return 0;
 }
@@ -392,12 +368,12 @@ void bel__share_leave(struct bel_picker *picker, struct bel_share *share)
     if (!bel__share_is_empty(share) || share->leased > 0 || share->is_held) return;
     if (crowd == NULL) {
         assert(picker->only == share);
-        if (share->served != 0) return;
+        if (bel__share_had_turn(share)) return;
         picker->only = NULL;
         free(share);
         return;
     }
-    if (share->served == 0) {
+    if (!bel__share_had_turn(share)) {
         free_share(picker, share);
         return;
     }

@@ -16,13 +16,11 @@
  *     share x   own line 1, lines {2}       front a
  *     share y   own line 4 (empty), {5}     front f
  *
- * Shares with a front have a seat in two trees, sorted by leases and then by the front's static
- * score. Shares for which both are equal come in turn in one tree, by their fronts in the other:
+ * Shares with a front have a seat in a tree, sorted by
  *
- *     by turn     (leases, score, when the share was served, due, priority, sequence)
- *     by front    (leases, score, due, priority, sequence)
+ *     (leases, static score of the front, end of the share's last turn, due, priority, sequence)
  *
- * Without a concurrency the first share by turn is next. With a concurrency, shares with equal
+ * Without a concurrency the first share is next. With a concurrency, shares with equal
  * numbers of leases have equal penalties, so only the first share of each number has to be
  * compared. If n shares have different numbers of leases, the sum is at least n (n - 1) / 2: with C
  * leases there are at most about sqrt(2 C) shares to compare. No score has to be stored or updated.
@@ -77,7 +75,7 @@ struct bel_line {
 
 /* The place of a share in a crowd. */
 struct bel_seat {
-    struct bel_treap_node by_turn, by_front; /* in the crowd's trees, if `is_seated` */
+    struct bel_treap_node node; /* in the crowd's tree, if `is_seated` */
     struct bel_share *share;
     uint64_t score, due, rank; /* of the front */
     uint32_t leased;           /* by which the share is sorted */
@@ -90,7 +88,8 @@ struct bel_share {
     struct bel_treap_node *lines; /* by gate */
     struct bel_treap_node *open;  /* lines that are not parked, by head */
     struct bel_seat *seat;        /* NULL: the only share */
-    uint64_t served;              /* picker->served at the last delivery; 0: never */
+    uint64_t served;              /* picker->served at the end of the last turn; 0: none ended */
+    uint32_t turn;                /* deliveries in the turn that has not ended */
     uint32_t leased;
     uint32_t name_bytes : 30;
     uint32_t is_job : 1;
@@ -99,14 +98,14 @@ struct bel_share {
 };
 
 struct bel_crowd {
-    struct bel_map shares[2];                  /* by name: groups, jobs */
-    struct bel_treap_node *by_turn, *by_front; /* seats of shares with a front that are not held */
-    struct bel_list idle; /* shares without timers and leases, first the oldest */
+    struct bel_map shares[2];     /* by name: groups, jobs */
+    struct bel_treap_node *seats; /* of shares with a front that are not held */
+    struct bel_list idle;         /* shares without timers and leases, first the oldest */
     uint32_t idle_count;
 };
 
 static_assert(sizeof(struct bel_picker) <= 160, "there is one for each topic");
-static_assert(sizeof(struct bel_share) <= 80, "there is one for each topic with a timer");
+static_assert(sizeof(struct bel_share) <= 88, "there is one for each topic with a timer");
 
 /* Returns a word that sorts as the number does. */
 static inline uint64_t bel__score_word(double score)
@@ -176,6 +175,12 @@ static inline bool bel__share_is_empty(const struct bel_share *share)
     return share->own.count == 0 && share->lines == NULL;
 }
 
+/* Returns whether a share had a turn, or part of one. */
+static inline bool bel__share_had_turn(const struct bel_share *share)
+{
+    return share->served != 0 || share->turn != 0;
+}
+
 /* Returns whether the only timer is in its share's own head and not in the map. */
 static inline bool bel__picker_is_single(const struct bel_picker *picker)
 {
@@ -186,18 +191,15 @@ static inline bool bel__picker_is_single(const struct bel_picker *picker)
 /* Moves a single timer from its share's head into the map. Memory must have been reserved. */
 void bel__picker_unfold(struct bel_picker *picker);
 
-/* Order of lines by head, of seats by turn, and of seats by front. */
+/* Order of lines by head, and of seats. */
 int bel__lines_compare(const struct bel_treap_node *a, const struct bel_treap_node *b);
-int bel__seats_compare_by_turn(const struct bel_treap_node *a, const struct bel_treap_node *b);
-int bel__seats_compare_by_front(const struct bel_treap_node *a, const struct bel_treap_node *b);
+int bel__seats_compare(const struct bel_treap_node *one, const struct bel_treap_node *other);
 
-/* Compares shares with equal scores: by turn, or by their fronts. */
-int bel__seats_compare_ties(const struct bel_seat *a, const struct bel_seat *b, bool is_by_turn);
+/* Compares shares with equal scores: by the ends of their turns, then by their fronts. */
+int bel__seats_compare_ties(const struct bel_seat *a, const struct bel_seat *b);
 
-/* Returns the first seat of those with at least `leased` leases, in the order of one of the trees;
- * NULL if there is none. */
-const struct bel_seat *bel__seat_from(const struct bel_crowd *crowd, bool is_by_turn,
-                                      uint32_t leased);
+/* Returns the first seat of those with at least `leased` leases; NULL if there is none. */
+const struct bel_seat *bel__seat_from(const struct bel_crowd *crowd, uint32_t leased);
 
 /* Finds a share, or NULL. */
 struct bel_share *bel__share_find(const struct bel_picker *picker,
@@ -208,7 +210,7 @@ struct bel_share *bel__share_find(const struct bel_picker *picker,
 BEL_CHECKED int bel__share_take(struct bel_picker *picker, const struct bel_standing *standing,
                                 struct bel_share **out);
 
-/* Frees a share that has neither timers nor leases, or keeps it to know when it was served. */
+/* Frees a share that has neither timers nor leases, or keeps it to know its turns. */
 void bel__share_leave(struct bel_picker *picker, struct bel_share *share);
 
 /* Removes all timers of a share; the caller has emptied the map. */
