@@ -19,6 +19,18 @@ bool bel__job_graph_in_scope(const struct bel_job_graph *graph, const struct bel
     return true;
 }
 
+size_t bel__job_graph_topics(const struct bel_job_graph *graph, struct bel_view *out)
+{
+    size_t count = graph->topics_count;
+    for (uint32_t i = 0; out != NULL && i < graph->topics_count; i++) {
+        out[i] = graph->topics[i].name;
+    }
+    for (uint32_t i = 0; i < graph->then_count; i++) {
+        count += bel__job_graph_topics(graph->then[i].graph, out == NULL ? NULL : out + count);
+    }
+    return count;
+}
+
 size_t bel__job_graph_bytes(const struct bel_job_graph *graph)
 {
     size_t bytes = sizeof *graph + graph->bytes;

@@ -104,6 +104,10 @@ static inline const struct bel_job_edge *bel__job_dependents(const struct bel_jo
 /* Returns whether a scope has every topic of the job and of its `then`. */
 bool bel__job_graph_in_scope(const struct bel_job_graph *graph, const struct bel_job_scope *scope);
 
+/* Returns how many topics the job and its `then` name; a topic of two jobs counts twice. Writes
+ * their names to `out`, unless it is NULL: those of the job first, in the order of `topics`. */
+size_t bel__job_graph_topics(const struct bel_job_graph *graph, struct bel_view *out);
+
 /* Returns the bytes that the graph and its `then` occupy. */
 size_t bel__job_graph_bytes(const struct bel_job_graph *graph);
 

@@ -10,7 +10,7 @@
  */
 #include "core/parse.h"
 #include "engine/commands/commands.h"
-#include "engine/jobs/job.h"
+#include "engine/jobs/job_topics.h"
 #include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/task.h"
 #include "engine/state/state.h"

@@ -19,6 +19,7 @@
 #include "engine/jobs/job.h"
 
 #include "core/view.h"
+#include "engine/jobs/job_topics.h"
 #include "engine/jobs/state.h"
 #include "engine/state/state.h"
 
@@ -61,29 +62,6 @@ int bel__job_find_any(struct bel_engine *engine, struct bel_view id, struct bel_
     err = bel__job_load_key(engine, &key, out);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     return bel__view_equal(out->row.id, id) ? 0 : BEL_ENOTFOUND;
-}
-
-int bel__job_is_in_scope(struct bel_engine *engine, const struct bel_job_found *job,
-                         const struct bel_job_scope *scope, bool *out)
-{
-    struct bel_edge topics[BEL_EDGES_OF_ROW];
-    struct bel_view bytes;
-    *out = true;
-    if (scope == NULL || scope->has == NULL) return 0;
-    for (uint32_t chunk = 0; chunk < bel__edges_rows(job->row.topics); chunk++) {
-        struct bel_key key = bel__edges_key(job->row.number, BEL_EDGES_TOPICS, 0, chunk);
-        size_t count = bel__edges_in_row(job->row.topics, chunk);
-        int err = bel__store_get(engine->store, &key, &bytes);
-        if (err == 0) err = bel__edges_read(bytes, count, topics);
-        if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
-        for (size_t i = 0; i < count; i++) {
-            const struct bel_topic_state *topic = bel__topic_at(&engine->topics, topics[i].task);
-            if (topic == NULL) return BEL_ECORRUPT;
-            *out = scope->has(scope->context, bel__topic_name(topic));
-            if (!*out) return 0;
-        }
-    }
-    return 0;
 }
 
 int bel__job_find(struct bel_engine *engine, struct bel_view id, const struct bel_job_scope *scope,

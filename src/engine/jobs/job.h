@@ -30,7 +30,8 @@ struct bel_job_found {
 BEL_CHECKED int bel__job_find_any(struct bel_engine *engine, struct bel_view id,
                                   struct bel_job_found *out);
 
-/* Finds a job that commands can see, and whose topics are all in the scope. */
+/* Finds a job that commands can see, and whose topics, also those of `then`, are all in the
+ * scope. */
 BEL_CHECKED int bel__job_find(struct bel_engine *engine, struct bel_view id,
                               const struct bel_job_scope *scope, struct bel_job_found *out);
 
@@ -40,10 +41,6 @@ BEL_CHECKED int bel__job_load(struct bel_engine *engine, uint64_t number,
                               struct bel_job_found *out);
 BEL_CHECKED int bel__job_load_key(struct bel_engine *engine, const struct bel_key *key,
                                   struct bel_job_found *out);
-
-/* Sets `*out` to whether every topic of a job is in the scope. */
-BEL_CHECKED int bel__job_is_in_scope(struct bel_engine *engine, const struct bel_job_found *job,
-                                     const struct bel_job_scope *scope, bool *out);
 
 /* Returns whether a job has been written to the last slice, and is not being removed. It may be
  * hidden: bel__job_begin(). */

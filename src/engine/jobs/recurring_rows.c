@@ -4,7 +4,7 @@
  * One batch writes all of a recurring job:
  *
  *     JOBS      phase plan
- *     EDGES     its text, like that of a job of `then`
+ *     EDGES     its text, like that of a job of `then`; the topics in it
  *     PLANS     its plan, with the id of the job, in a topic of its own
  */
 #include "engine/jobs/recurring_rows.h"
@@ -47,19 +47,36 @@ static void add_plan(struct bel_engine *engine, struct bel_topic_state *topic,
     bel__plan_add(engine, topic, record, bel__rows_sequence(&engine->rows), first);
 }
 
-int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph, uint64_t number,
-                         struct bel_view text, struct bel_reply *reply)
+int bel__recurring_check(struct bel_engine *engine, const struct bel_job_graph *graph,
+                         struct bel_reply *reply)
 {
-    const struct bel_job_then then = {.on = BEL_EDGE_ALWAYS, .text = text, .graph = graph};
+    struct bel_record record;
+    uint64_t first = 0;
+    return fill_plan(engine, graph, reply, &record, &first);
+}
+
+/* Reserves rows for all of a recurring job. */
+static int reserve(struct bel_engine *engine, const struct bel_recurring_parts *parts)
+{
+    size_t text = parts->text.bytes, lists = bel__edges_rows(parts->topics->numbers_count);
+    return bel__rows_reserve(
+        &engine->rows, (size_t)2 * BEL_TIMER_ROWS + bel__blob_rows(text) + lists,
+        (size_t)2 * BEL_TIMER_BYTES + BEL_TOPIC_ROW_BYTES + text + lists * BEL_EDGES_ROW_BYTES_MAX,
+        BEL_STORE_ADD);
+}
+
+int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
+                         const struct bel_recurring_parts *parts, struct bel_reply *reply)
+{
+    const struct bel_job_then then = {.on = BEL_EDGE_ALWAYS, .text = parts->text, .graph = graph};
+    uint64_t number = parts->number;
     struct bel_topic_state *topic = NULL;
     struct bel_record record;
     uint64_t first = 0;
     bool is_new = false;
     int err = fill_plan(engine, graph, reply, &record, &first);
     if (err) return err;
-    err = bel__rows_reserve(&engine->rows, (size_t)2 * BEL_TIMER_ROWS + bel__blob_rows(text.bytes),
-                            (size_t)2 * BEL_TIMER_BYTES + BEL_TOPIC_ROW_BYTES + text.bytes,
-                            BEL_STORE_ADD);
+    err = reserve(engine, parts);
     if (err == 0) err = bel__topic_make(engine, BEL_RECURRING_TOPIC, &topic, &is_new);
     if (err) return err;
     if (is_new) bel__topic_save(engine, topic);
@@ -70,10 +87,12 @@ int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
                                         .state = BEL_JOB_SCHEDULED,
                                         .priority = graph->priority,
                                         .created = (uint64_t)engine->now.wall,
+                                        .topics = parts->topics->numbers_count,
                                         .chain = number,
                                         .parent = number, /* so that it reserves no ids */
                                         .id = graph->id}};
     bel__then_put(engine, &job, &then, 0);
+    bel__job_topics_put(engine, parts->topics, number);
     job.row.parent = 0;
     bel__job_put(engine, &job);
     bel__job_put_id(engine, &job);

@@ -7,16 +7,28 @@
  */
 
 #include "belfry/backend.h"
-#include "engine/jobs/job.h"
+#include "engine/jobs/job_topics.h"
 #include "engine/state/timer.h"
 #include "jobs/graph.h"
 
 /* The topic of the plans of recurring jobs, a name that no user can give. */
 #define BEL_RECURRING_TOPIC BEL_VIEW("@jobs")
 
+/* What a recurring job is written of, besides its graph. */
+struct bel_recurring_parts {
+    uint64_t number;
+    struct bel_view text;
+    const struct bel_job_topics *topics; /* all made */
+};
+
+/* Checks that a recurring job can be written: its rule has a time. Returns 0, or an error with its
+ * text in the reply. */
+BEL_CHECKED int bel__recurring_check(struct bel_engine *engine, const struct bel_job_graph *graph,
+                                     struct bel_reply *reply);
+
 /* Reserves rows and writes a recurring job. Returns 0, or an error with its text in the reply. */
 BEL_CHECKED int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
-                                     uint64_t number, struct bel_view text,
+                                     const struct bel_recurring_parts *parts,
                                      struct bel_reply *reply);
 
 /* Finds the plan of a recurring job. Returns 0, BEL_ENOTFOUND if it has no more times, or an error

@@ -22,6 +22,7 @@
  */
 #include "engine/jobs/submission.h"
 
+#include "engine/jobs/job_topics.h"
 #include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/state.h"
 #include "engine/jobs/task.h"
@@ -65,14 +66,14 @@ struct bel_submission {
     enum stage stage;
     struct bel_job_parser *parser; /* until the graph is ready */
     struct bel_job_graph *graph;
-    struct bel_topic_state **topics; /* in the order of the graph's topics; NULL: not made yet */
-    struct bel_job_found job;        /* its id is that of the graph */
-    uint32_t position;               /* the next task, or topic */
-    uint64_t number;                 /* of the job */
-    uint64_t old, old_chain;         /* number of the job to replace, and its chain; 0: none */
-    bool is_own;                     /* made by the engine, without a request */
-    uint64_t parent, chain;          /* of a follower; else 0 */
-    uint64_t plan;                   /* if a recurring job makes it */
+    struct bel_job_topics topics; /* of the graph; found before they are made */
+    struct bel_job_found job;     /* its id is that of the graph */
+    uint32_t position;            /* the next task */
+    uint64_t number;              /* of the job */
+    uint64_t old, old_chain;      /* number of the job to replace, and its chain; 0: none */
+    bool is_own;                  /* made by the engine, without a request */
+    uint64_t parent, chain;       /* of a follower; else 0 */
+    uint64_t plan;                /* if a recurring job makes it */
     struct bel_wall nominal;
     struct bel_job_submit own; /* of a follower: `submit` */
     char *text;                /* of a follower: what `own` points to */
@@ -208,8 +209,8 @@ static int look_at_id(struct bel_engine *engine, struct bel_submission *submissi
     }
     err = look_at_reserved(engine, submission, reply);
     if (err) return err;
-    submission->topics = calloc(graph->topics_count + 1, sizeof(struct bel_topic_state *));
-    if (submission->topics == NULL) return BEL_ENOMEM;
+    err = bel__job_topics_init(&submission->topics, graph);
+    if (err) return err;
     submission->stage = graph->is_recurring ? STAGE_RECUR : STAGE_TOPICS;
     return 0;
 }
@@ -223,20 +224,6 @@ static int answer(struct bel_engine *engine, const struct bel_submission *submis
     reply->submitted = (struct bel_job_submitted){
         .id = id, .tasks = graph->tasks_count, .edges = graph->edges_count};
     return 0;
-}
-
-/* --- recurring jobs --- */
-
-/* Writes a recurring job: its row, its text and its plan, in one batch. */
-static int recur(struct bel_engine *engine, struct bel_submission *submission,
-                 struct bel_reply *reply)
-{
-    int err = answer(engine, submission, reply);
-    if (err) return err;
-    err = bel__recurring_write(engine, submission->graph, submission->number,
-                               submission->submit->text, reply);
-    if (err == 0) submission->stage = STAGE_DONE;
-    return err;
 }
 
 /* Sets `*out` to how many unfinished tasks the old job has in a topic. */
@@ -256,7 +243,7 @@ static int count_old(struct bel_engine *engine, const struct bel_submission *sub
 static int check_depth(struct bel_engine *engine, const struct bel_submission *submission,
                        uint32_t index, struct bel_reply *reply)
 {
-    const struct bel_topic_state *topic = submission->topics[index];
+    const struct bel_topic_state *topic = submission->topics.states[index];
     uint64_t depth = topic == NULL ? 0 : bel__topic_settings(topic)->depth;
     uint64_t old = 0;
     if (depth == 0 || submission->is_own) return 0;
@@ -276,7 +263,7 @@ static int look_at_topics(struct bel_engine *engine, struct bel_submission *subm
 {
     const struct bel_job_graph *graph = submission->graph;
     for (uint32_t i = 0; i < graph->topics_count; i++) {
-        submission->topics[i] = bel__topic_find(&engine->topics, graph->topics[i].name);
+        submission->topics.states[i] = bel__topic_find(&engine->topics, graph->topics[i].name);
         int err = check_depth(engine, submission, i, reply);
         if (err) return err;
     }
@@ -301,7 +288,8 @@ static struct bel_view timer_id(const struct bel_submission *submission, uint32_
 static int check_id(struct bel_engine *engine, const struct bel_submission *submission,
                     uint32_t task, struct bel_reply *reply)
 {
-    struct bel_topic_state *topic = submission->topics[submission->graph->tasks[task].topic_index];
+    struct bel_topic_state *topic =
+        submission->topics.states[submission->graph->tasks[task].topic_index];
     char bytes[BEL_ID_BYTES];
     struct bel_found found;
     if (topic == NULL) return 0;
@@ -331,43 +319,11 @@ static int check_ids(struct bel_engine *engine, struct bel_submission *submissio
     return 0;
 }
 
-/* Makes the topics that do not exist. */
 static int make_topics(struct bel_engine *engine, struct bel_submission *submission,
                        struct bel_reply *reply)
 {
-    const struct bel_job_graph *graph = submission->graph;
-    for (; submission->position < graph->topics_count; submission->position++) {
-        struct bel_topic_state *topic;
-        bool is_new;
-        int err = bel__rows_reserve(&engine->rows, 1, BEL_TOPIC_ROW_BYTES, BEL_STORE_ADD);
-        if (err) return err;
-        err = bel__topic_make(engine, graph->topics[submission->position].name, &topic, &is_new);
-        if (err == BEL_EFULL) return bel__refuse(reply, err, "too many topics");
-        if (err) return err;
-        submission->topics[submission->position] = topic;
-        if (!is_new) continue;
-        bel__topic_save(engine, topic);
-        bel__wait_adopt(engine, topic);
-        spend(engine, BEL_UNITS_TIMER);
-    }
-    return 0;
-}
-
-static void put_topics(struct bel_engine *engine, const struct bel_submission *submission)
-{
-    uint32_t count = submission->graph->topics_count;
-    for (uint32_t chunk = 0; chunk < bel__edges_rows(count); chunk++) {
-        struct bel_edge topics[BEL_EDGES_OF_ROW];
-        uint8_t bytes[BEL_EDGES_ROW_BYTES_MAX];
-        size_t items = bel__edges_in_row(count, chunk);
-        for (size_t i = 0; i < items; i++) {
-            size_t index = (size_t)chunk * BEL_EDGES_OF_ROW + i;
-            topics[i] = (struct bel_edge){.task = submission->topics[index]->number};
-        }
-        struct bel_key key = bel__edges_key(submission->job.row.number, BEL_EDGES_TOPICS, 0, chunk);
-        struct bel_view value = {bytes, bel__edges_write(topics, items, bytes)};
-        bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
-    }
+    int err = bel__job_topics_make(engine, &submission->topics, reply);
+    return err == BEL_JOB_TOPICS_MORE ? BEL_SUBMISSION_MORE : err;
 }
 
 /* Writes the first rows of the job. */
@@ -378,9 +334,10 @@ static int begin(struct bel_engine *engine, struct bel_submission *submission,
     struct bel_job_found *job = &submission->job;
     int err = make_topics(engine, submission, reply);
     if (err) return err;
-    size_t rows = BEL_JOB_ROWS + bel__edges_rows(graph->topics_count);
-    size_t bytes = BEL_JOB_BYTES + bel__edges_rows(graph->topics_count) * BEL_EDGES_ROW_BYTES_MAX;
-    err = bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
+    uint32_t topics = submission->topics.numbers_count;
+    size_t bytes = BEL_JOB_BYTES + bel__edges_rows(topics) * (size_t)BEL_EDGES_ROW_BYTES_MAX;
+    err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS + bel__edges_rows(topics), bytes,
+                            BEL_STORE_ADD);
     if (err) return err;
     uint64_t number = submission->number;
     err = bel__job_hide_submitted(&engine->job_marks, number);
@@ -394,7 +351,7 @@ static int begin(struct bel_engine *engine, struct bel_submission *submission,
         .pace_ms = graph->pace_ms,
         .tasks = graph->tasks_count,
         .edges = graph->edges_count,
-        .topics = graph->topics_count,
+        .topics = topics,
         .replaces = submission->old,
         .cooldown_ms = graph->cooldown_ms,
         .thens = graph->then_count,
@@ -409,10 +366,28 @@ static int begin(struct bel_engine *engine, struct bel_submission *submission,
     bel__job_add_work(engine, job, BEL_WORK_REMOVE, 0, 0);
     bel__job_put(engine, job);
     if (submission->old == 0) bel__job_put_id(engine, job);
-    put_topics(engine, submission);
+    bel__job_topics_put(engine, &submission->topics, number);
     submission->position = 0;
     submission->stage = STAGE_THEN;
     return 0;
+}
+
+/* Writes a recurring job: its row, its text, its topics and its plan, in one batch. Its topics are
+ * made before, in slices. */
+static int recur(struct bel_engine *engine, struct bel_submission *submission,
+                 struct bel_reply *reply)
+{
+    int err = answer(engine, submission, reply);
+    if (err == 0) err = bel__recurring_check(engine, submission->graph, reply);
+    if (err == 0) err = make_topics(engine, submission, reply);
+    if (err) return err;
+    err = bel__recurring_write(engine, submission->graph,
+                               &(struct bel_recurring_parts){.number = submission->number,
+                                                             .text = submission->submit->text,
+                                                             .topics = &submission->topics},
+                               reply);
+    if (err == 0) submission->stage = STAGE_DONE;
+    return err;
 }
 
 static int write_thens(struct bel_engine *engine, struct bel_submission *submission,
@@ -514,7 +489,7 @@ static int write_task(struct bel_engine *engine, struct bel_submission *submissi
                       struct bel_reply *reply)
 {
     const struct bel_job_node *node = &submission->graph->tasks[task];
-    struct bel_topic_state *topic = submission->topics[node->topic_index];
+    struct bel_topic_state *topic = submission->topics.states[node->topic_index];
     struct bel_schedule_spec spec = spec_of(submission, task);
     struct bel_record record;
     char id[BEL_ID_BYTES];
@@ -571,7 +546,7 @@ static int check_last(struct bel_engine *engine, struct bel_submission *submissi
     const struct bel_job_graph *graph = submission->graph;
     uint64_t deadline = 0;
     for (uint32_t i = 0; i < graph->topics_count; i++) {
-        struct bel_topic_state *topic = submission->topics[i];
+        struct bel_topic_state *topic = submission->topics.states[i];
         struct bel_place place = {.topic = topic->number, .lane = BEL_LANE_NONE};
         int err = check_depth(engine, submission, i, reply);
         if (err == 0) err = bel__timer_hold(engine, topic, &place, share_of(submission));
@@ -650,7 +625,7 @@ static int complete(struct bel_engine *engine, struct bel_submission *submission
                             BEL_STORE_ADD);
     if (err) return err;
     for (uint32_t i = 0; i < topics; i++) {
-        bel__timer_count_staged(engine, submission->topics[i], share_of(submission),
+        bel__timer_count_staged(engine, submission->topics.states[i], share_of(submission),
                                 graph->topics[i].tasks_count);
         spend(engine, BEL_UNITS_EDGE);
     }
@@ -773,7 +748,7 @@ void bel__submission_destroy(struct bel_engine *engine, struct bel_submission *s
     }
     bel__job_parser_destroy(submission->parser);
     bel__job_graph_destroy(submission->graph);
-    free(submission->topics);
+    bel__job_topics_finish(&submission->topics);
     free(submission->text);
     free(submission);
 }
