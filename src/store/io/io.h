@@ -73,7 +73,8 @@ struct bel_io {
     /* Writes `bytes` zeros from `offset` on, as allocated blocks, not as a hole. */
     int (*fill)(struct bel_io *io, struct bel_io_file *file, uint64_t offset, uint64_t bytes);
 
-    /* Makes everything written durable, if it returns 0. */
+    /* Makes everything written durable, if it returns 0. BEL_EIO also if somebody else has deleted
+     * the file or made it shorter. */
     int (*sync)(struct bel_io *io, struct bel_io_file *file);
 
     /* Become durable with the next sync_directory(), as does the creation of a file. */
@@ -92,7 +93,7 @@ struct bel_io {
     const char *(*failure)(struct bel_io *io);
 
     /* Opens another directory by its path, and creates it if it does not exist: the target of a
-     * backup. Optional. */
+     * backup. destroy() removes a directory that was created, if it is empty. Optional. */
     int (*open_other)(struct bel_io *io, const char *path, struct bel_io **out);
 
     void (*destroy)(struct bel_io *io); /* unlocks, too */

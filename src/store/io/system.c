@@ -36,6 +36,8 @@ static const char lock_name[] = "LOCK";
 
 struct bel_io_file {
     int fd;
+    uint64_t bytes; /* the least that the file has, unless somebody else changes it; a file that
+                       two threads use does not grow */
     char name[NAME_BYTES]; /* for messages, maybe shortened */
 };
 
@@ -43,6 +45,7 @@ struct system_io {
     struct bel_io io;
     int directory, lock; /* descriptors, or -1 */
     bool is_signed;      /* LOCK has our process id */
+    char *made_path;     /* of a directory that open_other() has made; or NULL */
 
     pthread_mutex_t mutex; /* protects the next */
     struct bel_why failure;
@@ -225,6 +228,8 @@ static int open_file(struct bel_io *io, const char *name, unsigned how, struct b
         free(file);
         return err;
     }
+    struct stat info;
+    file->bytes = fstat(file->fd, &info) == 0 ? (uint64_t)info.st_size : 0;
     (void)snprintf(file->name, sizeof file->name, "%.*s", NAME_BYTES - 1, name);
     *out = file;
     return 0;
@@ -274,6 +279,7 @@ static int write_file(struct bel_io *io, struct bel_io_file *file, uint64_t offs
         if (count <= 0) return note_failure(io, file, code_of(errno), "written");
         done += (size_t)count;
     }
+    if (offset + bytes > file->bytes) file->bytes = offset + bytes;
     return 0;
 }
 
@@ -292,10 +298,31 @@ static int fill(struct bel_io *io, struct bel_io_file *file, uint64_t offset, ui
     return err;
 }
 
+/* Notes that somebody else has deleted a file or made it shorter, which has lost bytes that were
+ * synced. A later write only makes the file longer again, with a hole. */
+static int check_whole(struct bel_io *io, const struct bel_io_file *file)
+{
+    struct system_io *self = of(io);
+    struct stat info;
+    if (fstat(file->fd, &info) != 0) return note_failure(io, file, code_of(errno), "measured");
+    uint64_t bytes = (uint64_t)info.st_size;
+    if (info.st_nlink > 0 && bytes >= file->bytes) return 0;
+    (void)pthread_mutex_lock(&self->mutex);
+    if (self->failure.text[0] == 0 && info.st_nlink == 0) {
+        (void)bel__why_say(&self->failure, 0, "%s was deleted by another process", file->name);
+    } else if (self->failure.text[0] == 0) {
+        (void)bel__why_say(&self->failure, 0,
+                           "%s was changed by another process: it has %llu bytes instead of %llu",
+                           file->name, (unsigned long long)bytes, (unsigned long long)file->bytes);
+    }
+    (void)pthread_mutex_unlock(&self->mutex);
+    return BEL_EIO;
+}
+
 static int sync_file(struct bel_io *io, struct bel_io_file *file)
 {
     int err = sync_fd(file->fd, true);
-    return err ? note_failure(io, file, err, "synced") : 0;
+    return err ? note_failure(io, file, err, "synced") : check_whole(io, file);
 }
 
 static int rename_file(struct bel_io *io, const char *from, const char *to)
@@ -358,25 +385,22 @@ static void pause_for(struct bel_io *io, uint64_t ns)
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
 }
 
-static int open_other(struct bel_io *io, const char *path, struct bel_io **out)
-{
-    (void)io;
-    return bel__io_system_open(path, out);
-}
-
 static void destroy(struct bel_io *io)
 {
     struct system_io *self = of(io);
     unlock(io);
     if (self->directory >= 0) (void)close(self->directory);
+    if (self->made_path != NULL) (void)!rmdir(self->made_path); /* fails unless it is empty */
     (void)pthread_mutex_destroy(&self->mutex);
+    free(self->made_path);
     free(self);
 }
 
-/* Creates the directory, unless it exists, and syncs its parent. */
-static int make_directory(const char *path)
+/* Creates the directory, unless it exists, and syncs its parent. Sets `*out_is_made`. */
+static int make_directory(const char *path, bool *out_is_made)
 {
-    if (mkdir(path, MODE_DIRECTORY) != 0) return errno == EEXIST ? 0 : code_of(errno);
+    *out_is_made = mkdir(path, MODE_DIRECTORY) == 0;
+    if (!*out_is_made) return errno == EEXIST ? 0 : code_of(errno);
     char *copy = strdup(path);
     if (copy == NULL) return BEL_ENOMEM;
     size_t bytes = strlen(copy);
@@ -392,7 +416,10 @@ static int make_directory(const char *path)
     return err;
 }
 
-int bel__io_system_open(const char *path, struct bel_io **out)
+static int open_other(struct bel_io *io, const char *path, struct bel_io **out);
+
+/* Opens a directory. Sets `*out_is_made` to whether it did not exist before. */
+static int open_system(const char *path, struct bel_io **out, bool *out_is_made)
 {
     static const struct bel_io door = {
         .lock = lock,
@@ -417,7 +444,7 @@ int bel__io_system_open(const char *path, struct bel_io **out)
         .open_other = open_other,
         .destroy = destroy,
     };
-    int err = make_directory(path);
+    int err = make_directory(path, out_is_made);
     if (err == BEL_ENOTFOUND) err = BEL_EIO; /* the parent directory does not exist */
     if (err) return err;
     struct system_io *self = malloc(sizeof *self);
@@ -430,5 +457,21 @@ int bel__io_system_open(const char *path, struct bel_io **out)
         return err;
     }
     *out = &self->io;
+    return 0;
+}
+
+int bel__io_system_open(const char *path, struct bel_io **out)
+{
+    bool is_made;
+    return open_system(path, out, &is_made);
+}
+
+static int open_other(struct bel_io *io, const char *path, struct bel_io **out)
+{
+    bool is_made = false;
+    (void)io;
+    int err = open_system(path, out, &is_made);
+    if (err != 0 || !is_made) return err;
+    of(*out)->made_path = strdup(path); /* without memory, an empty directory may stay */
     return 0;
 }

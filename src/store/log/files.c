@@ -7,7 +7,9 @@
  *
  * A backup must not be taken for an interrupted creation, because its tree has rows before its log
  * exists. So a backup begins with a placeholder for the superblock: a text of another size, which
- * earlier versions refuse as damage. The superblock replaces it in one step, a rename.
+ * earlier versions refuse as damage. The superblock replaces it in one step, a rename. A disk that
+ * is full from the beginning has room for the name of the placeholder only: an empty superblock
+ * beside no other file is a placeholder, too.
  */
 #include "store/log/files.h"
 
@@ -143,13 +145,30 @@ static int make(struct bel_log *log, const struct bel_log_options *options, stru
     return write_superblock(log, why);
 }
 
+/* Sets `context` if there is another file than the superblock, LOCK, which means nothing, and
+ * "lost+found" of a file system. */
+static void see_other(void *context, const char *name)
+{
+    static const char *const names[] = {superblock_name, "LOCK", "lost+found"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0) return;
+    }
+    *(bool *)context = true;
+}
+
 /* Sets `*out` to whether a superblock of this size is the placeholder of a backup, be it partly
- * written. An empty file may have been anything. */
+ * written. An empty file beside others may have been anything. */
 static int is_placeholder(struct bel_io *io, struct bel_io_file *file, uint64_t size, bool *out)
 {
     char bytes[sizeof placeholder];
     *out = false;
-    if (size == 0 || size >= sizeof placeholder) return 0;
+    if (size >= sizeof placeholder) return 0;
+    if (size == 0) {
+        bool has_others = false;
+        int err = io->list(io, see_other, &has_others);
+        *out = err == 0 && !has_others;
+        return err;
+    }
     int err = io->read(io, file, 0, bytes, size);
     if (!err) *out = memcmp(bytes, placeholder, size) == 0;
     return err;
@@ -180,8 +199,7 @@ int bel__log_begin_copy(struct bel_io *io, struct bel_why *why)
     if (err) return bel__why_system(why, err, superblock_name, "made");
     err = io->write(io, file, 0, placeholder, sizeof placeholder - 1);
     if (err) err = bel__why_system(why, err, superblock_name, "written");
-    io->close(io, file);
-    if (err) (void)!io->remove(io, superblock_name);
+    io->close(io, file); /* stays if it is empty: the directory has a name for what it is */
     return err;
 }
 
