@@ -434,7 +434,8 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
     struct bel_meter recent = bel__recent_sum(&metrics->lateness_recent, now);
     write_recent(&page, &recent);
     write_meter(&page, "turn_seconds",
-                "Duration of a turn: apply, commit and reply to queued requests.", &metrics->turn);
+                "Duration of a turn: requests, due timers and work for jobs; commit and replies.",
+                &metrics->turn);
     write_metric(&page, "clients", "gauge", "Open connections.", metrics->clients);
     write_metric(&page, "clients_max", "gauge", "Maximum number of open connections.",
                  metrics->clients_max);

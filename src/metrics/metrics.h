@@ -83,7 +83,7 @@ struct bel_metrics {
     uint64_t codes[BEL_ERROR_CODES]; /* error replies of RESP and HTTP by code */
     uint64_t deliveries;
     uint64_t turns;            /* turns with at least one request */
-    struct bel_meter turn;     /* duration of these turns: apply, commit, reply */
+    struct bel_meter turn;     /* duration of all turns: apply, commit, reply */
     struct bel_meter lateness; /* from due time to delivery */
     struct bel_recent lateness_recent;
     uint64_t clients, clients_max, accepted, refused, dropped;

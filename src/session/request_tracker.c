@@ -305,12 +305,10 @@ struct bel_next bel__request_tracker_turn(struct bel_request_tracker *tracker, s
     tracker->has_holds = (tracker->next.add.ns | tracker->next.change.ns) != 0 ||
                          !bel__list_is_empty(&tracker->held);
     if (tracker->is_draining) end_waits(tracker);
-    if (is_counted || tracker->marks.count > 0) {
-        struct bel_mono end = bel_clock_mono(tracker->clock);
-        if (is_counted) bel__meter_record(&tracker->metrics->turn, end.ns - start.ns);
-        tracker->metrics->turns += is_counted;
-        record_commits(tracker, end);
-    }
+    struct bel_mono end = bel_clock_mono(tracker->clock);
+    bel__meter_record(&tracker->metrics->turn, end.ns - start.ns);
+    tracker->metrics->turns += is_counted;
+    if (tracker->marks.count > 0) record_commits(tracker, end);
     return tracker->has_holds ? next_of(tracker) : tracker->next;
 }
 

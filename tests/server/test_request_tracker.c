@@ -110,6 +110,17 @@ static void requests_are_counted(void)
     teardown();
 }
 
+/* Slices of a job that nobody waits for take turns, too: the histogram shows them. */
+static void turns_without_requests_are_measured(void)
+{
+    setup();
+    (void)turn();
+    (void)turn();
+    CHECK_EQ(metrics.turns, 0);
+    CHECK_EQ(bel__meter_count(&metrics.turn), 2);
+    teardown();
+}
+
 static void a_drain_sends_home_who_waits(void)
 {
     static const struct bel_view topic = {"t", 1};
@@ -475,6 +486,7 @@ int main(void)
     RUN(what_is_a_minute_old_is_forgotten);
     RUN(error_replies_are_counted_by_code);
     RUN(requests_are_counted);
+    RUN(turns_without_requests_are_measured);
     RUN(a_drain_sends_home_who_waits);
     RUN(a_caller_leaves_when_all_of_his_is_done);
     RUN(a_request_is_of_the_caller_it_was_submitted_to);
