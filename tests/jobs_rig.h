@@ -76,6 +76,7 @@ struct rig {
     uint64_t random;    /* for that */
     uint32_t reopens;
     uint64_t job_retention_ms; /* 0: the default */
+    uint64_t segment_bytes;    /* of the log; 0: RIG_SEGMENT_BYTES */
 };
 
 /* A text that grows. */
@@ -109,6 +110,7 @@ static inline void rig_open(struct rig *rig)
     }
     struct bel_store_options store_options = {
         .io = disk_io(rig->disk), .tree = rig->tree, .segment_bytes = RIG_SEGMENT_BYTES};
+    if (rig->segment_bytes > 0) store_options.segment_bytes = rig->segment_bytes;
     CHECK(bel__store_open(&store_options, &store, NULL) == 0);
     CHECK(bel__engine_open_on(&options, store, bel__entropy_system(), &rig->engine) == 0);
     if (rig->work_max > 0) rig->engine->jobs->work_max = rig->work_max;

@@ -16,6 +16,7 @@
  *     next = bel_backend_turn(backend, now);
  *
  * A turn processes timers that have come due, then the submitted requests in order of submission.
+ * If there is too much to do for one turn, later requests wait for the next one, which is due now.
  * It makes the changes durable and only then calls `done`. The reply to a read-only request also
  * waits until everything the read could have seen is durable. bel_backend_turn() returns when the
  * next turn is needed; call it sooner if there is a request to submit. The result of a turn depends

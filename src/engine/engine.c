@@ -8,6 +8,10 @@
  *         -> each request, and again parked claims -> waits end
  *             -> numbers and times are written -> commit -> answers
  *
+ * The queries of all clients share a number of rows that a turn reads. When the number is used up,
+ * the next query and what was submitted after it wait for the next turn: no turn is long, and
+ * requests keep their order.
+ *
  * No answer is given before its batch is durable, unless the options require less. A turn depends
  * only on the state, the time, the requests, and random numbers from engine->entropy.
  */
@@ -36,6 +40,7 @@ enum {
     SAVE_MS = 1000,  /* how often open time is written while there are leases */
     READY_MAX_DEFAULT = 1000 * 1000,
     BULK_CHANGES_MAX = 1000,
+    READS_MAX = 8000, /* rows that the queries of one turn read, about: 1 to 4 ms */
     SEGMENT_BYTES = 64 << 20,
     SYNC_INTERVAL_MS = 1000,
 };
@@ -171,6 +176,15 @@ static bool is_held(const struct bel_engine *engine, const struct bel_request *r
     return held_until(engine, request) > engine->now.real.ns;
 }
 
+/* Runs a query, and counts the rows that it reads. */
+static void run_query(struct bel_engine *engine, struct bel_request *request)
+{
+    uint64_t before = bel__store_reads(engine->store);
+    run(engine, request);
+    uint64_t reads = bel__store_reads(engine->store) - before;
+    engine->reads_left -= reads < engine->reads_left ? (uint32_t)reads : engine->reads_left;
+}
+
 static void run_requests(struct bel_engine *engine)
 {
     struct bel_request *request, *bulk = engine->bulk.first;
@@ -185,12 +199,18 @@ static void run_requests(struct bel_engine *engine)
         }
     }
     while (!engine->is_full && (request = engine->submitted.first) != NULL) {
+        bool is_query = bel_verb_effect(request->command.verb) == BEL_EFFECT_READ;
         if (engine->has_holds && is_held(engine, request)) return;
+        if (is_query && engine->reads_left == 0) return; /* first in the next turn */
         (void)bel__request_list_take(&engine->submitted);
         if (request->own.words[BEL_OWN_STAGE] != BEL_STAGE_BULK) {
             request->own.reply = (struct bel_reply){0};
         }
-        run(engine, request);
+        if (is_query) {
+            run_query(engine, request);
+        } else {
+            run(engine, request);
+        }
     }
 }
 
@@ -357,6 +377,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     engine->is_behind = engine->is_full = false;
     engine->wakes.is_due = true;
     engine->load_left = LOAD_MAX;
+    engine->reads_left = engine->reads_max;
     bel__resources_begin(engine);
     bel__wait_begin(engine);
     engine->wall_rest_ns = now.wall_rest_ns;
@@ -492,6 +513,7 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
     engine->job_bytes_max = options->job_bytes_max;
     engine->ready_max = or_default(options->ready_max, READY_MAX_DEFAULT);
     engine->bulk_changes_max = BULK_CHANGES_MAX;
+    engine->reads_max = READS_MAX;
     engine->store = engine->rows.store = store;
     engine->entropy = entropy;
     bel__request_list_init(&engine->submitted);

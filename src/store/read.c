@@ -21,6 +21,7 @@ enum {
 
 int bel__store_get(struct bel_store *store, const struct bel_key *key, struct bel_view *out)
 {
+    store->reads++;
     const struct bel_delta_entry *entry = bel__delta_find(store->active, key);
     if (entry == NULL && store->freeze != BEL_FREEZE_NONE) {
         entry = bel__delta_find(store->frozen, key);
@@ -114,6 +115,7 @@ static int settle(struct bel_store *store, struct bel_store_cursor *cursor)
 {
     while (smallest(cursor, &cursor->key)) {
         if (look(cursor)) return 0;
+        store->reads++; /* a deleted row is read, too */
         int err = step(store, cursor);
         if (err) return err;
     }
@@ -124,6 +126,7 @@ int bel__store_seek(struct bel_store *store, const struct bel_key *from,
                     struct bel_store_cursor *out)
 {
     struct bel_store_cursor cursor;
+    store->reads++;
     seek_active(store, from, &cursor);
     cursor.has_place[FROZEN] = store->freeze != BEL_FREEZE_NONE &&
                                bel__delta_seek(store->frozen, from, &cursor.places[FROZEN]);
@@ -137,7 +140,13 @@ int bel__store_seek(struct bel_store *store, const struct bel_key *from,
 
 int bel__store_next(struct bel_store *store, struct bel_store_cursor *cursor)
 {
+    store->reads++;
     int err = step(store, cursor);
     if (err) return err;
     return settle(store, cursor);
+}
+
+uint64_t bel__store_reads(const struct bel_store *store)
+{
+    return store->reads;
 }

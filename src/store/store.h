@@ -117,6 +117,10 @@ uint64_t bel__store_synced(const struct bel_store *store);
  * failure. */
 uint64_t bel__store_answerable(const struct bel_store *store);
 
+/* Returns how many rows were read by bel__store_get(), bel__store_seek() and bel__store_next(),
+ * since the store was opened: a measure of work. */
+uint64_t bel__store_reads(const struct bel_store *store);
+
 /* Returns the last batch that was closed; and the last one that a sync covers which has ended or is
  * running. */
 uint64_t bel__store_batch(const struct bel_store *store);

@@ -61,6 +61,7 @@ struct bel_engine {
     uint64_t job_bytes_max;                /* of the text of a job; 0: the parser's default */
     uint32_t ready_max;                    /* ready timers of a topic that may be in memory */
     uint32_t bulk_changes_max;             /* by PURGE or REVIVE in one turn */
+    uint32_t reads_max;                    /* rows that the queries of one turn read, about */
     struct bel_siphash_key alias_keys[2];  /* for all hashes in keys */
 
     /* Time. */
@@ -92,6 +93,7 @@ struct bel_engine {
     /* This turn. */
     struct bel_rows rows;
     uint32_t load_left;                    /* rows that this turn may still load */
+    uint32_t reads_left;                   /* rows that queries may still read */
     bool is_behind;                        /* more work is due than one turn does */
     bool is_full;                          /* the batch takes no more requests */
     bool has_holds;                        /* some requests are held back: */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What one turn does is bounded, however much clients ask for at once. A turn takes milliseconds
+ * because it reads and writes few rows: these are counted here, and no clock is read.
+ */
+#include "../jobs_rig.h"
+#include "store/state.h"
+
+enum {
+    TASKS = 1500,
+    QUERIES = 30,
+    SEGMENT_BYTES = 64 << 20,
+};
+
+static struct rig_text text;
+
+/* Makes a job of tasks, each after the two before it. */
+static void make_ladder(int count)
+{
+    text.used = 0;
+    rig_put(&text, "{\"id\":\"j\",\"tasks\":[{\"id\":\"0\",\"topic\":\"t\"}");
+    for (int i = 1; i < count; i++) {
+        rig_put(&text, ",{\"id\":\"%d\",\"topic\":\"t\",\"after\":[\"%d\"", i, i - 1);
+        if (i > 1) rig_put(&text, ",\"%d\"", i - 2);
+        rig_put(&text, "]}");
+    }
+    rig_put(&text, "]}");
+}
+
+/* --- queries --- */
+
+static int answered; /* requests, in the order of submission */
+
+static void on_answer(struct bel_request *request, const struct bel_reply *reply)
+{
+    const struct bel_request *first = request->user;
+    CHECK(reply->err == 0);
+    CHECK(request - first == answered);
+    answered++;
+}
+
+/* Submits a query many times and a SCHEDULE, as if each came from another client. Returns the most
+ * rows that a turn reads; sets `*out_turns`. */
+static uint64_t ask_at_once(struct rig *rig, struct bel_command query, int *out_turns)
+{
+    static struct bel_request requests[QUERIES + 1];
+    const struct bel_store *store = rig->engine->store;
+    struct bel_command last = {.verb = BEL_VERB_SCHEDULE, .schedule = {.topic = view("u")}};
+    uint64_t most = 0;
+    answered = 0;
+    for (int i = 0; i <= QUERIES; i++) {
+        requests[i] = (struct bel_request){
+            .command = i < QUERIES ? query : last, .done = on_answer, .user = requests};
+        bel_backend_submit(bel_engine_backend(rig->engine), &requests[i]);
+    }
+    for (*out_turns = 0; answered <= QUERIES; ++*out_turns) {
+        uint64_t before = bel__store_reads(store);
+        int answered_before = answered;
+        rig->next = bel_backend_turn(bel_engine_backend(rig->engine), rig->now);
+        uint64_t reads = bel__store_reads(store) - before;
+        if (reads > most) most = reads;
+        CHECK(answered > answered_before);
+        if (answered <= QUERIES) CHECK(rig->next.due.ns <= rig->now.boot.ns); /* goes on at once */
+    }
+    return most;
+}
+
+static void many_queries_take_many_turns(void)
+{
+    struct rig rig = {.segment_bytes = SEGMENT_BYTES};
+    struct bel_command queries[] = {
+        {.verb = BEL_VERB_JOB_GET, .job_get = {.id = view("j")}},
+        {.verb = BEL_VERB_LIST, .list = {.topic = view("t"), .count = 1000}},
+    };
+    rig_open(&rig);
+    make_ladder(TASKS);
+    CHECK(rig_submit(&rig, text.bytes) == 0);
+    rig_settle(&rig);
+    for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+        int turns;
+        uint64_t before = bel__store_reads(rig.engine->store);
+        CHECK(rig_ask(&rig, queries[i]) == 0);
+        uint64_t one = bel__store_reads(rig.engine->store) - before;
+        uint64_t most = ask_at_once(&rig, queries[i], &turns);
+        CHECK_NOTE("one reads %llu, a turn %llu of %u, %d turns", (unsigned long long)one,
+                   (unsigned long long)most, rig.engine->reads_max, turns);
+        CHECK(one >= 1000 && turns > 2);
+        CHECK(most <= rig.engine->reads_max + one + 100);
+    }
+    rig_finish(&rig);
+}
+
+/* Commands that change something never wait for a query that comes after them. */
+static void a_query_waits_and_a_change_before_it_does_not(void)
+{
+    struct rig rig = {0};
+    struct bel_command list = {.verb = BEL_VERB_LIST, .list = {.topic = view("t")}};
+    int turns;
+    rig_open(&rig);
+    rig.engine->reads_max = 1; /* every turn has room for one query */
+    make_ladder(3);
+    CHECK(rig_submit(&rig, text.bytes) == 0);
+    (void)ask_at_once(&rig, list, &turns);
+    CHECK(turns == QUERIES);
+    rig_finish(&rig);
+}
+
+int main(void)
+{
+    RUN(many_queries_take_many_turns);
+    RUN(a_query_waits_and_a_change_before_it_does_not);
+    return 0;
+}
