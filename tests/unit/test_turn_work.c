@@ -7,9 +7,13 @@
 #include "../jobs_rig.h"
 #include "store/state.h"
 
+#include <stdlib.h>
+
 enum {
     TASKS = 1500,
     QUERIES = 30,
+    PAYLOAD = 100 * 1000,
+    PAYLOADS = 100,
     SEGMENT_BYTES = 64 << 20,
 };
 
@@ -106,9 +110,70 @@ static void a_query_waits_and_a_change_before_it_does_not(void)
     rig_finish(&rig);
 }
 
+/* --- payloads --- */
+
+/* Makes a job of tasks with long payloads. */
+static char *make_large(size_t *out_bytes)
+{
+    size_t used, room = (size_t)PAYLOADS * (PAYLOAD + 100) + 100;
+    char *job = malloc(room);
+    CHECK(job != NULL);
+    used = (size_t)snprintf(job, room, "{\"id\":\"large\",\"tasks\":[");
+    for (int i = 0; i < PAYLOADS; i++) {
+        used += (size_t)snprintf(job + used, room - used,
+                                 "%s{\"id\":\"%d\",\"topic\":\"t\",\"payload\":\"",
+                                 i > 0 ? "," : "", i);
+        memset(job + used, 'x', PAYLOAD);
+        used += PAYLOAD;
+        used += (size_t)snprintf(job + used, room - used, "\"}");
+    }
+    used += (size_t)snprintf(job + used, room - used, "]}");
+    *out_bytes = used;
+    return job;
+}
+
+/* Submits a job. Returns the most bytes of rows that a turn writes, about. */
+static size_t write_large(struct rig *rig, struct bel_view job, bool is_replacement)
+{
+    struct bel_request request = {
+        .command = {.verb = BEL_VERB_JOB_SUBMIT,
+                    .job_submit = {.text = job, .is_replacement = is_replacement}},
+        .done = rig_see,
+        .user = &rig->seen};
+    const struct bel_store *store = rig->engine->store;
+    size_t most = 0;
+    memset(&rig->seen, 0, sizeof rig->seen);
+    bel_backend_submit(bel_engine_backend(rig->engine), &request);
+    while (!rig->seen.is_done) {
+        size_t before = bel__delta_row_bytes(store->active);
+        rig->next = bel_backend_turn(bel_engine_backend(rig->engine), rig->now);
+        size_t after = bel__delta_row_bytes(store->active);
+        size_t bytes = after > before ? (after - before) / 2 : 0; /* less: a checkpoint began */
+        if (bytes > most) most = bytes;
+    }
+    CHECK(rig->seen.err == 0);
+    return most;
+}
+
+static void a_turn_writes_few_bytes_of_a_large_job(void)
+{
+    struct rig rig = {.segment_bytes = SEGMENT_BYTES};
+    size_t bytes;
+    char *job = make_large(&bytes);
+    rig_open(&rig);
+    for (int i = 0; i < 2; i++) {
+        size_t most = write_large(&rig, (struct bel_view){job, bytes}, i > 0);
+        CHECK_NOTE("a turn writes %zu bytes of %zu", most, bytes);
+        CHECK(most > PAYLOAD && most < (size_t)2 << 20);
+    }
+    free(job);
+    rig_finish(&rig);
+}
+
 int main(void)
 {
     RUN(many_queries_take_many_turns);
     RUN(a_query_waits_and_a_change_before_it_does_not);
+    RUN(a_turn_writes_few_bytes_of_a_large_job);
     return 0;
 }

@@ -42,7 +42,7 @@ enum {
     ID_BYTES = 160,     /* of a job's id and a slash */
     PARSE_UNITS = 8000, /* of a full step of the parser */
     BYTES_OF_PARSE_UNIT = 32,
-    BYTES_OF_UNIT = 4 << 10, /* of payloads */
+    BYTES_OF_UNIT = 128, /* of payloads: copied into the batch, the delta and the log */
 };
 
 enum stage {
