@@ -12,7 +12,8 @@
  *
  * The work of a turn is bounded by what replies are expected to be: as long as the longest of the
  * last LEARN_REPLIES to 2 * LEARN_REPLIES, but not less than a minimum, which bounds how much more
- * a turn makes if they become longer. Claims need a sync, so more of them share a turn.
+ * a turn makes if they become longer. Claims need a sync, so more of them share a turn. Replies
+ * about jobs take longer to make, so fewer of them do.
  */
 #include "core/units.h"
 #include "session/call.h"
@@ -42,6 +43,7 @@ enum {
     LEARN_REPLIES = 1024,
     EXPECTED_BYTES_MIN = 16 << 10, /* of a reply to a query */
     EXPECTED_CLAIM_BYTES_MIN = 4 << 10,
+    JOB_WEIGHT = 16, /* of a byte about jobs: it takes longer, because each task is several rows */
 };
 
 static size_t payload_max(const struct bel_service *service)
@@ -79,6 +81,8 @@ static bool may_be_long(const struct bel_command_entry *entry)
     case BEL_VERB_LIST:
     case BEL_VERB_TOPICS:
     case BEL_VERB_AGENDA:
+    case BEL_VERB_JOB_GET:
+    case BEL_VERB_JOB_LIST:
         return true;
     default:
         return false;
@@ -188,6 +192,7 @@ void bel__session_expect(const struct bel_session *session, enum bel_verb verb, 
     size_t bytes = verb == BEL_VERB_CLAIM ? EXPECTED_CLAIM_BYTES_MIN : EXPECTED_BYTES_MIN;
     if (bytes < most) bytes = most;
     if (bytes < before) bytes = before;
+    if (verb == BEL_VERB_JOB_GET || verb == BEL_VERB_JOB_LIST) bytes *= JOB_WEIGHT;
     total->turn_bytes += bytes < owed ? bytes : owed;
 }
 
