@@ -326,6 +326,77 @@ static void results_go_to_the_next_tasks(struct subject *s)
     CHECK(is_text(delivery->results[1].result, "one"));
 }
 
+/* --- order, pauses, and jobs that follow --- */
+
+static void blocked_tasks_are_listed_by_sequence(struct subject *s)
+{
+    CHECK(submit_text(s, "{\"id\":\"l\",\"tasks\":[{\"id\":\"a\",\"topic\":\"t\"},"
+                         "{\"id\":\"b\",\"topic\":\"t\",\"after\":[\"a\"],\"priority\":200},"
+                         "{\"id\":\"c\",\"topic\":\"t\",\"after\":[\"a\"],\"priority\":1}]}")
+              ->reply.err == 0);
+    expect_list(s, "t", "l/a", "l/b", "l/c");
+}
+
+static void lower_scores_go_first(struct subject *s)
+{
+    CHECK(submit_text(s, "{\"id\":\"o\",\"tasks\":[{\"id\":\"a\",\"topic\":\"t\",\"cost\":20},"
+                         "{\"id\":\"b\",\"topic\":\"t\",\"cost\":10,\"priority\":200},"
+                         "{\"id\":\"c\",\"topic\":\"t\",\"cost\":10,\"priority\":1}]}")
+              ->reply.err == 0);
+    expect_claim(s, "t", "o/c", "o/b", "o/a");
+}
+
+static void a_job_with_a_pace_pauses_after_a_task(struct subject *s)
+{
+    CHECK(submit_text(s, "{\"id\":\"p\",\"pace\":\"10s\",\"tasks\":[{\"id\":\"a\",\"topic\":\"t\"},"
+                         "{\"id\":\"b\",\"topic\":\"t\",\"after\":[\"a\"]}]}")
+              ->reply.err == 0);
+    expect_claim(s, "t", "p/a");
+    ack(s, "p/a");
+    advance(s, (uint64_t)(9 * SECOND));
+    expect_nothing(s);
+    advance(s, (uint64_t)SECOND);
+    expect_claim(s, "t", "p/b");
+}
+
+static void a_job_that_follows_begins_after_the_cooldown(struct subject *s)
+{
+    CHECK(submit_text(
+              s, "{\"id\":\"f\",\"cooldown\":\"10s\",\"tasks\":[{\"id\":\"a\",\"topic\":\"t\"}],"
+                 "\"then\":[{\"on\":\"failure\",\"job\":{\"tasks\":[]}},"
+                 "{\"job\":{\"id\":\"g\",\"tasks\":[{\"id\":\"b\",\"topic\":\"t\"}]}}]}")
+              ->reply.err == 0);
+    CHECK(submit_job(s, "g", "a") == BEL_ECONFLICT);
+    expect_claim(s, "t", "f/a");
+    ack(s, "f/a");
+    expect_job(s, "f", BEL_JOB_DONE);
+    advance(s, (uint64_t)(9 * SECOND));
+    CHECK(job_of(s, "g") == NULL);
+    advance(s, (uint64_t)SECOND);
+    expect_claim(s, "t", "g/b");
+    const struct bel_job *follower = job_of(s, "g");
+    CHECK(follower != NULL && is_text(follower->parent, "f"));
+    CHECK(job_of(s, "f.1") == NULL);
+    CHECK(submit_job(s, "f.1", "a") == 0); /* nothing reserves the id any more */
+}
+
+static void a_replacement_makes_tokens_stale(struct subject *s)
+{
+    CHECK(submit_job(s, "r", "a b:a c:b") == 0);
+    expect_claim(s, "t", "r/a");
+    struct bel_command command = {.verb = BEL_VERB_JOB_SUBMIT};
+    command.job_submit = (struct bel_job_submit){
+        .text = view("{\"id\":\"r\",\"tasks\":[{\"id\":\"b\",\"topic\":\"t\"}]}"),
+        .is_replacement = true};
+    CHECK(ask(s, &command)->reply.err == 0);
+    CHECK(ack(s, "r/a") == 0);
+    expect_gone(s, "t", "r/a");
+    expect_gone(s, "t", "r/c");
+    expect_claim(s, "t", "r/b");
+    ack(s, "r/b");
+    expect_job(s, "r", BEL_JOB_DONE);
+}
+
 static const struct test tests[] = {
     TEST(a_chain_has_one_ready_task_at_a_time),
     TEST(a_fan_in_waits_for_all),
@@ -346,6 +417,11 @@ static const struct test tests[] = {
     TEST(a_timeout_fails_the_job),
     TEST(ended_jobs_are_kept_for_a_day),
     TEST(results_go_to_the_next_tasks),
+    TEST(blocked_tasks_are_listed_by_sequence),
+    TEST(lower_scores_go_first),
+    TEST(a_job_with_a_pace_pauses_after_a_task),
+    TEST(a_job_that_follows_begins_after_the_cooldown),
+    TEST(a_replacement_makes_tokens_stale),
 };
 
 GROUP(jobs, CAN_JOBS, tests);

@@ -511,6 +511,7 @@ static int write_task(struct bel_engine *engine, struct bel_submission *submissi
     struct bel_view view = {.data = body, .bytes = body_bytes};
     record.body = bel__blob_put(&engine->rows, view, BEL_BODY_INLINE_MAX);
     struct bel_place place = bel__timer_place(engine, topic, BEL_LANE_NONE, 0, node->priority);
+    place.time = place.sequence; /* blocked timers are listed by sequence */
     struct bel_key key = bel__key_of(&place);
     bel__timer_stage(engine, &place, &record);
     if (submission->old == 0) bel__alias_put(engine, &key, &record, BEL_ROW_NEW);
