@@ -31,7 +31,7 @@ static void press_model(struct subject *s, const struct bel_pressure_sample *sam
 int main(int argc, char **argv)
 {
     static const struct kind kind = {.name = "the model",
-                                     .can = CAN_ALL & ~CAN_JOBS,
+                                     .can = CAN_ALL,
                                      .open = open_model,
                                      .close = close_model,
                                      .reopen = reopen_model,

@@ -70,10 +70,26 @@ static bool headers(struct differ *differ, const struct bel_header *one, size_t 
     return false;
 }
 
+/* The results of the tasks before a task. */
+static bool results(struct differ *differ, const struct bel_delivery *one,
+                    const struct bel_delivery *other)
+{
+    for (size_t i = 0; i < one->results_count && i < other->results_count; i++) {
+        const struct bel_task_result *a = &one->results[i], *b = &other->results[i];
+        if (views(differ, "task of a result", a->task, b->task) ||
+            numbers(differ, "has a result", a->has_result, b->has_result) ||
+            views(differ, "result", a->result, b->result)) {
+            return true;
+        }
+    }
+    return counts(differ, "results", one->results_count, other->results_count);
+}
+
 static bool deliveries(struct differ *differ, const struct bel_delivery *one,
                        const struct bel_delivery *other)
 {
-    return views(differ, "topic", one->topic, other->topic) || ids(differ, one->id, other->id) ||
+    return results(differ, one, other) || views(differ, "topic", one->topic, other->topic) ||
+           ids(differ, one->id, other->id) ||
            views(differ, "payload", one->payload, other->payload) ||
            views(differ, "correlation", one->correlation, other->correlation) ||
            numbers(differ, "due", one->due.ms, other->due.ms) ||
@@ -150,12 +166,14 @@ static bool times(struct differ *differ, const struct bel_timer *one, const stru
            counts(differ, "lease left", one->lease_left_ms, other->lease_left_ms);
 }
 
-/* Returns the number of headers without those that name the plan of an occurrence, which only
- * deliveries must have. */
+/* Returns the number of headers without those that name the plan of an occurrence or the job of a
+ * task, which only deliveries must have. */
 static size_t own_headers(const struct bel_timer *timer)
 {
     size_t count = timer->headers_count;
-    while (count > 0 && timer->plan_id.bytes > 0 && timer->headers[count - 1].name.bytes > 6 &&
+    bool is_task = timer->id.bytes > 0 && memchr(timer->id.data, '/', timer->id.bytes) != NULL;
+    if (timer->plan_id.bytes == 0 && !is_task) return count;
+    while (count > 0 && timer->headers[count - 1].name.bytes > 6 &&
            memcmp(timer->headers[count - 1].name.data, "belfry-", 7) == 0) {
         count--;
     }
@@ -295,6 +313,91 @@ static bool limits(struct differ *differ, const struct bel_reply *one,
            views(differ, "cursor", one->limits.cursor, other->limits.cursor);
 }
 
+static bool tasks(struct differ *differ, const struct bel_job_task *a, const struct bel_job_task *b)
+{
+    if (views(differ, "task", a->id, b->id) ||
+        views(differ, "topic of a task", a->topic, b->topic) ||
+        numbers(differ, "state of a task", a->state, b->state) ||
+        counts(differ, "attempts of a task", a->attempts, b->attempts) ||
+        counts(differ, "crashes of a task", a->crashes, b->crashes) ||
+        counts(differ, "depth of a task", a->depth, b->depth) ||
+        views(differ, "reason of a task", a->reason, b->reason) ||
+        numbers(differ, "task has ended", a->has_finished, b->has_finished) ||
+        numbers(differ, "end of a task", a->finished.ms, b->finished.ms) ||
+        counts(differ, "dependencies", a->after_count, b->after_count)) {
+        return true;
+    }
+    if (!a->has_finished && (numbers(differ, "task has a due time", a->has_due, b->has_due) ||
+                             numbers(differ, "due time of a task", a->due.ms, b->due.ms))) {
+        return true;
+    }
+    for (size_t i = 0; i < a->after_count; i++) {
+        if (views(differ, "dependency", a->after[i].task, b->after[i].task) ||
+            numbers(differ, "policy", a->after[i].on, b->after[i].on)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The numbers of tasks by state. A list need not tell scheduled, ready and leased ones apart. */
+static bool task_counts(struct differ *differ, const struct bel_job *a, const struct bel_job *b,
+                        bool is_list)
+{
+    uint64_t one = 0, other = 0;
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        one += a->counts[i];
+        other += b->counts[i];
+        if (is_list && i < BEL_LEASED) continue;
+        if (counts(differ, bel_state_name((enum bel_state)i), one, other)) return true;
+        one = other = 0;
+    }
+    return false;
+}
+
+static bool jobs(struct differ *differ, const struct bel_job *a, const struct bel_job *b,
+                 bool is_list)
+{
+    if (views(differ, "job", a->id, b->id) ||
+        numbers(differ, "state of a job", a->state, b->state) ||
+        views(differ, "reason of a job", a->reason, b->reason) ||
+        numbers(differ, "priority of a job", a->priority, b->priority) ||
+        numbers(differ, "created", a->created.ms, b->created.ms) ||
+        numbers(differ, "job has ended", a->has_finished, b->has_finished) ||
+        numbers(differ, "end of a job", a->finished.ms, b->finished.ms) ||
+        views(differ, "parent", a->parent, b->parent) ||
+        views(differ, "clash", a->clash, b->clash) ||
+        counts(differ, "tasks of a job", a->tasks_total, b->tasks_total) ||
+        counts(differ, "edges of a job", a->edges_total, b->edges_total) ||
+        counts(differ, "tasks that are shown", a->tasks_count, b->tasks_count) ||
+        task_counts(differ, a, b, is_list)) {
+        return true;
+    }
+    bool is_late = !a->has_finished && a->deadline.ms != b->deadline.ms;
+    if (is_late) return numbers(differ, "deadline", a->deadline.ms, b->deadline.ms);
+    for (size_t i = 0; i < a->tasks_count; i++) {
+        if (tasks(differ, &a->tasks[i], &b->tasks[i])) return true;
+    }
+    return false;
+}
+
+static bool lists_of_jobs(struct differ *differ, const struct bel_reply *one,
+                          const struct bel_reply *other)
+{
+    for (size_t i = 0; i < one->jobs.count && i < other->jobs.count; i++) {
+        if (jobs(differ, &one->jobs.items[i], &other->jobs.items[i], true)) return true;
+    }
+    return counts(differ, "jobs", one->jobs.count, other->jobs.count) ||
+           numbers(differ, "cursor", one->jobs.cursor.bytes > 0, other->jobs.cursor.bytes > 0);
+}
+
+static bool submitted(struct differ *differ, const struct bel_job_submitted *a,
+                      const struct bel_job_submitted *b)
+{
+    return views(differ, "job", a->id, b->id) || counts(differ, "tasks", a->tasks, b->tasks) ||
+           counts(differ, "edges", a->edges, b->edges);
+}
+
 bool differ_in(struct differ *differ, const struct heard *one, const struct heard *other)
 {
     const struct bel_reply *a = &one->reply, *b = &other->reply;
@@ -320,6 +423,12 @@ bool differ_in(struct differ *differ, const struct heard *one, const struct hear
         return steps(differ, a, b);
     case BEL_VERB_LIMIT:
         return limits(differ, a, b);
+    case BEL_VERB_JOB_SUBMIT:
+        return submitted(differ, &a->submitted, &b->submitted);
+    case BEL_VERB_JOB_GET:
+        return jobs(differ, a->job, b->job, false);
+    case BEL_VERB_JOB_LIST:
+        return lists_of_jobs(differ, a, b);
     case BEL_VERB_CONFIGURE:
     case BEL_VERB_PAUSE:
     case BEL_VERB_RESUME:

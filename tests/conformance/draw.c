@@ -9,6 +9,9 @@
 #include "../random.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -123,6 +126,115 @@ void draw_limit(const struct draw *draw, struct bel_limit *limit)
     }
 }
 
+/* --- jobs --- */
+
+struct text {
+    char *bytes;
+    size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *text, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    size_t room = DRAW_JOB_BYTES - text->used;
+    int bytes = vsnprintf(text->bytes + text->used, room, format, list);
+    va_end(list);
+    assert(bytes >= 0 && (size_t)bytes < room);
+    text->used += (size_t)bytes;
+}
+
+static void put_after(const struct draw *draw, uint64_t task, struct text *text)
+{
+    static const char *const policies[] = {"success", "success", "always", "failure"};
+    const char *comma = "";
+    put(text, ",\"after\":[");
+    for (uint64_t i = 0; i < task; i++) {
+        if (!chance(draw, 45)) continue;
+        const char *on = policies[random_below(draw->random, 4)];
+        put(text, "%s{\"task\":\"%" PRIu64 "\",\"on\":\"%s\"}", comma, i, on);
+        comma = ",";
+    }
+    put(text, "]");
+}
+
+static void put_task(const struct draw *draw, uint64_t task, bool has_resources, struct text *text)
+{
+    static const char *const retries[] = {"2ms,5ms", "0s", "max(1)"};
+    struct bel_view topic = draw->topic(draw->context);
+    put(text, "%s{\"id\":\"%" PRIu64 "\",\"topic\":\"%.*s\"", task > 0 ? "," : "", task,
+        (int)topic.bytes, (const char *)topic.data);
+    put_after(draw, task, text);
+    if (chance(draw, 25)) put(text, ",\"cost\":%" PRIu64, random_below(draw->random, 40));
+    if (chance(draw, 25)) put(text, ",\"priority\":%" PRIu64, 127 + random_below(draw->random, 3));
+    if (chance(draw, 20)) put(text, ",\"retry\":\"%s\"", retries[random_below(draw->random, 3)]);
+    if (chance(draw, 15)) {
+        put(text, ",\"in\":%" PRIu64, random_below(draw->random, draw->delay_ms_end));
+    }
+    if (chance(draw, 15)) {
+        put(text, ",\"idle\":%" PRIu64, 1 + random_below(draw->random, draw->lease_ms_end));
+    }
+    struct bel_view resource = draw_resource(draw);
+    if (has_resources && resource.bytes > 0) {
+        put(text, ",\"resource\":\"%s\"", (const char *)resource.data);
+    }
+    put(text, ",\"payload\":\"%" PRIu64 "\"}", random_below(draw->random, 100));
+}
+
+static void put_tasks(const struct draw *draw, bool has_resources, struct text *text)
+{
+    uint64_t count = random_below(draw->random, chance(draw, 80) ? 5 : DRAW_TASKS_MAX + 1);
+    put(text, "\"tasks\":[");
+    for (uint64_t i = 0; i < count; i++) {
+        put_task(draw, i, has_resources, text);
+    }
+    put(text, "]");
+}
+
+struct bel_view draw_job_id(const struct draw *draw)
+{
+    static const char *const ids[DRAW_JOBS] = {"x0", "x1", "x2", "x3"};
+    const char *id = ids[random_below(draw->random, DRAW_JOBS)];
+    return (struct bel_view){id, strlen(id)};
+}
+
+struct bel_view draw_job(const struct draw *draw, bool has_resources,
+                         char *out) /* NOLINT(readability-non-const-parameter) */
+{
+    static const char *const ends[] = {"success", "failure", "always"};
+    struct text text = {.bytes = out};
+    struct bel_view id = draw_job_id(draw);
+    put(&text, "{\"id\":\"%s\",\"priority\":%" PRIu64 ",", (const char *)id.data,
+        4 + random_below(draw->random, 3));
+    if (chance(draw, 20)) {
+        put(&text, "\"timeout\":%" PRIu64 ",",
+            1 + random_below(draw->random, 8 * draw->delay_ms_end));
+    }
+    if (chance(draw, 30)) {
+        put(&text, "\"pace\":%" PRIu64 ",", random_below(draw->random, draw->delay_ms_end));
+    }
+    if (chance(draw, 20)) put(&text, "\"retry\":\"1ms,1ms,1ms\",");
+    put_tasks(draw, has_resources, &text);
+    if (chance(draw, 30)) {
+        const char *on = ends[random_below(draw->random, 3)];
+        put(&text, ",\"cooldown\":%" PRIu64 ",\"then\":[{\"on\":\"%s\",\"job\":{",
+            1 + random_below(draw->random, draw->delay_ms_end), on);
+        put_tasks(draw, has_resources, &text);
+        put(&text, "}}]");
+    }
+    put(&text, "}");
+    return (struct bel_view){out, text.used};
+}
+
+static void draw_job_list(const struct draw *draw, struct bel_job_list *list)
+{
+    list->has_state = chance(draw, 40);
+    list->state = BEL_JOB_RUNNING;
+    if (list->has_state) {
+        list->state = (enum bel_job_state)random_below(draw->random, BEL_JOB_STATES);
+    }
+}
+
 void draw_small(const struct draw *draw, struct bel_command *command)
 {
     switch (command->verb) {
@@ -146,6 +258,17 @@ void draw_small(const struct draw *draw, struct bel_command *command)
         command->purge.topic = draw->topic(draw->context);
         command->purge.has_state = chance(draw, 60);
         command->purge.state = (enum bel_state)random_below(draw->random, BEL_STATES);
+        return;
+    case BEL_VERB_JOB_GET:
+        command->job_get.id = draw_job_id(draw);
+        return;
+    case BEL_VERB_JOB_LIST:
+        draw_job_list(draw, &command->job_list);
+        return;
+    case BEL_VERB_JOB_CANCEL:
+    case BEL_VERB_JOB_PAUSE:
+    case BEL_VERB_JOB_RESUME:
+        command->job_target.id = draw_job_id(draw);
         return;
     default:
         command->target.topic = draw->topic(draw->context);

@@ -39,8 +39,19 @@ void draw_agenda(const struct draw *draw, struct bel_agenda *agenda);
 struct bel_view draw_resource(const struct draw *draw);
 void draw_limit(const struct draw *draw, struct bel_limit *limit);
 
-/* Fills in a command of a verb with few fields: ACK, CANCEL, EXTEND, PURGE, RELEASE, or one that
- * has a target. */
+enum {
+    DRAW_JOBS = 4,            /* ids of jobs: "x0" and so on */
+    DRAW_TASKS_MAX = 7,       /* of a job: "0" and so on */
+    DRAW_JOB_BYTES = 4 << 10, /* of its text */
+};
+
+/* Draws the id of a job, and the text of one: a small graph in any topics, with resources if
+ * `has_resources`, and now and then a job that follows. `out` has DRAW_JOB_BYTES. */
+struct bel_view draw_job_id(const struct draw *draw);
+struct bel_view draw_job(const struct draw *draw, bool has_resources, char *out);
+
+/* Fills in a command of a verb with few fields: ACK, CANCEL, EXTEND, PURGE, RELEASE, one of JOB
+ * other than SUBMIT, or one that has a target. */
 void draw_small(const struct draw *draw, struct bel_command *command);
 
 /* Puts the ids and tokens of one side into a command: ids[0], or as many as a CANCEL has, and

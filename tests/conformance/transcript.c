@@ -181,6 +181,19 @@ static void print_rest(FILE *out, const struct bel_command *command, int64_t epo
         print_limit(out, &command->limit);
         return;
     case BEL_VERB_TOPICS:
+    case BEL_VERB_JOB_LIST:
+        return;
+    case BEL_VERB_JOB_SUBMIT:
+        print_view(out, " ", command->job_submit.text);
+        if (command->job_submit.is_replacement) (void)fprintf(out, " REPLACE");
+        return;
+    case BEL_VERB_JOB_GET:
+        print_view(out, " ", command->job_get.id);
+        return;
+    case BEL_VERB_JOB_CANCEL:
+    case BEL_VERB_JOB_PAUSE:
+    case BEL_VERB_JOB_RESUME:
+        print_view(out, " ", command->job_target.id);
         return;
     default:
         print_view(out, " ", command->target.topic);
@@ -231,6 +244,17 @@ static void print_topic(FILE *out, const struct bel_topic *topic)
     (void)fprintf(out, " plans %" PRIu64 " age %" PRIu64, topic->plans, topic->oldest_age_ms);
 }
 
+static void print_job(FILE *out, const struct bel_job *job)
+{
+    print_view(out, " ", job->id);
+    (void)fprintf(out, " %s [", bel_job_state_name(job->state));
+    for (size_t i = 0; i < job->tasks_count; i++) {
+        print_view(out, i > 0 ? " " : "", job->tasks[i].id);
+        (void)fprintf(out, ":%s", bel_state_name(job->tasks[i].state));
+    }
+    (void)fprintf(out, "]");
+}
+
 static void print_answer(FILE *out, const struct heard *heard, int64_t epoch_ms)
 {
     const struct bel_reply *reply = &heard->reply;
@@ -269,6 +293,17 @@ static void print_answer(FILE *out, const struct heard *heard, int64_t epoch_ms)
     case BEL_VERB_PAUSE:
     case BEL_VERB_RESUME:
         (void)fprintf(out, " ok");
+        return;
+    case BEL_VERB_JOB_SUBMIT:
+        print_view(out, " ", reply->submitted.id);
+        return;
+    case BEL_VERB_JOB_GET:
+        print_job(out, reply->job);
+        return;
+    case BEL_VERB_JOB_LIST:
+        for (size_t i = 0; i < reply->jobs.count; i++) {
+            print_job(out, &reply->jobs.items[i]);
+        }
         return;
     default:
         (void)fprintf(out, " %" PRIu64, reply->count);

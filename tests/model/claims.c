@@ -25,11 +25,20 @@ enum {
     NOMINAL_BYTES = 24,
     SHARE_SCORE = 50,
     SHARE_PENALTY = 20,
+    SCORE_END = 1000 * 1000, /* no static score is larger */
 };
 
 static bool same_share(const struct timer *a, const struct timer *b)
 {
-    return a->topic == b->topic && model_same(model_view(a->group), model_view(b->group));
+    if (a->topic != b->topic || (a->job != NULL) != (b->job != NULL)) return false;
+    if (a->job != NULL) return a->job == b->job;
+    return model_same(model_view(a->group), model_view(b->group));
+}
+
+/* Returns the name of a timer's share: its group, or its job. */
+static struct bel_view share_name(const struct timer *timer)
+{
+    return model_view(timer->job != NULL ? timer->job->id : timer->group);
 }
 
 static size_t count_leases(struct model *model, const struct topic *topic)
@@ -73,17 +82,19 @@ static size_t count_shares(struct model *model, const struct topic *topic)
     return count;
 }
 
-/* Returns the score of a share, lowest first; infinite if the share is passed over. */
+/* Returns the score of a share, lowest first; infinite if the share is passed over. Without a
+ * concurrency, leases count more than any static score. */
 static double score(struct model *model, const struct timer *head)
 {
     double leases = (double)count_leases_of_share(model, head);
+    double own = head->job != NULL ? model_task_score(head) : SHARE_SCORE;
     uint64_t concurrency = head->topic->settings.concurrency;
-    if (concurrency == 0) return leases;
+    if (concurrency == 0) return leases * SCORE_END + own;
     double fair = (double)concurrency / (double)count_shares(model, head->topic);
     if (fair < 1) fair = 1;
     double most = floor(2 * fair) > 1 ? floor(2 * fair) : 1;
     if (leases >= most) return HUGE_VAL;
-    return leases >= fair ? SHARE_SCORE + SHARE_PENALTY * (leases - fair + 1) : SHARE_SCORE;
+    return leases >= fair ? own + SHARE_PENALTY * (leases - fair + 1) : own;
 }
 
 static bool comes_before(const struct model *model, const struct timer *a, const struct timer *b)
@@ -94,15 +105,26 @@ static bool comes_before(const struct model *model, const struct timer *a, const
     return a->sequence < b->sequence;
 }
 
+/* Returns whether a timer comes before another one of its share. */
+static bool is_ahead(const struct model *model, const struct timer *a, const struct timer *b)
+{
+    if (a->job == NULL) return comes_before(model, a, b);
+    double one = model_task_score(a), other = model_task_score(b);
+    if (one < other || one > other) return one < other;
+    if (a->priority != b->priority) return a->priority < b->priority;
+    return a->sequence < b->sequence;
+}
+
 /* Returns whether a timer is the head of its share: the first ready timer whose resource is
  * open. */
 static bool is_head(struct model *model, const struct timer *one)
 {
     if (one->state != BEL_READY || model_resource_closed(model, one)) return false;
+    if (one->job != NULL && model_job_is_held(model, one->job)) return false;
     for (size_t i = 0; i < model->timers.count; i++) {
         const struct timer *timer = model_timer_at(model, i);
         if (timer->state != BEL_READY || !same_share(timer, one)) continue;
-        if (!comes_before(model, timer, one)) continue;
+        if (!is_ahead(model, timer, one)) continue;
         if (!model_resource_closed(model, timer)) return false;
     }
     return true;
@@ -114,7 +136,8 @@ static struct turn *find_turn(const struct timer *timer)
     const struct list *turns = &timer->topic->turns;
     for (size_t i = 0; i < turns->count; i++) {
         struct turn *turn = turns->items[i];
-        if (model_same(model_view(turn->group), model_view(timer->group))) return turn;
+        if (turn->is_job != (timer->job != NULL)) continue;
+        if (model_same(model_view(turn->group), share_name(timer))) return turn;
     }
     return NULL;
 }
@@ -124,7 +147,7 @@ static void note_turn(struct model *model, const struct timer *timer)
     struct turn *turn = find_turn(timer);
     if (turn == NULL) {
         turn = model_alloc(sizeof *turn);
-        *turn = (struct turn){.group = model_copy(model_view(timer->group))};
+        *turn = (struct turn){.group = model_copy(share_name(timer)), .is_job = timer->job != NULL};
         model_list_add(&timer->topic->turns, turn);
     }
     uint64_t concurrency = timer->topic->settings.concurrency, length = 1;
@@ -199,9 +222,11 @@ static void lease(struct model *model, struct timer *timer, const struct bel_cla
     timer->topic->served = ++model->served;
     note_turn(model, timer);
     model_resource_take(model, timer);
+    if (timer->job != NULL) model_job_pace(model, timer);
 }
 
-/* Returns the headers of a delivery. An occurrence has two more, with its plan and nominal time. */
+/* Returns the headers of a delivery. An occurrence has two more, with its plan and nominal time; a
+ * task has two more, with its job and its own id. */
 static struct bel_header *deliver_headers(struct model *model, const struct timer *timer,
                                           size_t *out_count)
 {
@@ -218,6 +243,15 @@ static struct bel_header *deliver_headers(struct model *model, const struct time
         headers[count++].value = model_kept(model, timer->plan_id);
         headers[count].name = BEL_VIEW("belfry-nominal");
         headers[count++].value = model_text(nominal);
+    }
+    if (timer->job != NULL) {
+        struct bel_view id = model_task_id(timer);
+        struct bytes task = model_copy(id);
+        headers[count].name = BEL_VIEW("belfry-job");
+        headers[count++].value = model_kept(model, timer->job->id);
+        headers[count].name = BEL_VIEW("belfry-task");
+        headers[count++].value = model_kept(model, task);
+        model_free(&task);
     }
     *out_count = count;
     return headers;
@@ -239,6 +273,7 @@ static struct bel_delivery deliver(struct model *model, const struct timer *time
         .lease_ms = timer->lease_length_ms,
     };
     delivery.headers = deliver_headers(model, timer, &delivery.headers_count);
+    if (timer->job != NULL) model_task_results(model, timer, &delivery);
     return delivery;
 }
 

@@ -22,7 +22,8 @@ static struct topic *clone_topic(const struct topic *topic)
     for (size_t i = 0; i < topic->turns.count; i++) {
         const struct turn *from = topic->turns.items[i];
         struct turn *turn = model_alloc(sizeof *turn);
-        *turn = (struct turn){model_copy(model_view(from->group)), from->end, from->deliveries};
+        *turn = *from;
+        turn->group = model_copy(model_view(from->group));
         model_list_add(&clone->turns, turn);
     }
     return clone;
@@ -70,13 +71,30 @@ static struct timer *clone_timer(const struct timer *timer)
     return clone;
 }
 
+/* The tasks of the copy are those of the copied model, at the same places. */
+static struct job *clone_job(const struct model *from, const struct model *to,
+                             const struct job *job)
+{
+    struct job *clone = model_alloc(sizeof *clone);
+    *clone = *job;
+    model_job_clone(clone);
+    for (size_t i = 0; i < from->timers.count; i++) {
+        const struct timer *timer = from->timers.items[i];
+        struct timer *copy = to->timers.items[i];
+        if (timer->job != job) continue;
+        copy->job = clone;
+        clone->tasks[timer->task] = copy;
+    }
+    return clone;
+}
+
 struct model *model_clone(const struct model *model)
 {
     struct model *clone = model_alloc(sizeof *clone);
     assert(model->requests.count == 0 && model->waiting.count == 0 && model->answers.count == 0);
     *clone = *model;
     clone->topics = clone->timers = clone->requests = (struct list){NULL, 0};
-    clone->resources = (struct list){NULL, 0};
+    clone->resources = clone->jobs = (struct list){NULL, 0};
     clone->waiting = clone->answers = clone->pieces = (struct list){NULL, 0};
     for (size_t i = 0; i < model->topics.count; i++) {
         model_list_add(&clone->topics, clone_topic(model->topics.items[i]));
@@ -89,6 +107,9 @@ struct model *model_clone(const struct model *model)
     }
     for (size_t i = 0; i < model->resources.count; i++) {
         model_list_add(&clone->resources, clone_resource(model->resources.items[i]));
+    }
+    for (size_t i = 0; i < model->jobs.count; i++) {
+        model_list_add(&clone->jobs, clone_job(model, clone, model->jobs.items[i]));
     }
     return clone;
 }

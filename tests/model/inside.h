@@ -56,7 +56,8 @@ struct list {
 
 /* The turns of a share. */
 struct turn {
-    struct bytes group;
+    struct bytes group; /* or the id of the job */
+    bool is_job;
     uint64_t end;        /* of the last turn: the model's count of deliveries; 0: none has ended */
     uint64_t deliveries; /* since */
 };
@@ -122,7 +123,29 @@ struct rule {
     uint64_t made, skipped, missed;
 };
 
+struct bel_job_graph;
+
+/* A job. Its tasks are timers of the model, by their index in the text. */
+struct job {
+    uint64_t number; /* in the order of submission */
+    uint64_t chain;  /* number of the first job of a chain of `then` */
+    struct bytes text, id, parent, clash, reason;
+    struct bel_job_graph *graph;
+    struct timer **tasks;
+    bool *is_new;             /* by task: it has ended, and its dependents do not know */
+    bool is_new_job;          /* no task is unblocked yet */
+    bool is_ending;           /* by CANCEL or its timeout: no task is told */
+    enum bel_job_state end;   /* if is_ending: the state after that */
+    enum bel_job_state state; /* BEL_JOB_RUNNING until it has ended */
+    bool is_paused;
+    int64_t created_ms, finished_ms;                 /* wall */
+    int64_t deadline_ms, paced_until_ms, follows_ms; /* engine ms; 0: none */
+    size_t followed;                                 /* jobs of `then` that are dealt with */
+};
+
 struct timer {
+    struct job *job; /* NULL: the timer is not a task */
+    size_t task;     /* index in the job */
     struct topic *topic;
     struct bytes id, payload, group, resource, correlation, retry_text, worker, reason, result;
     struct bel_backoff retry; /* valid if retry_text is not empty */
@@ -164,6 +187,7 @@ struct model {
     struct list topics;    /* struct topic, in order of creation */
     struct list timers;    /* struct timer, in order of creation */
     struct list resources; /* struct resource */
+    struct list jobs;      /* struct job, in order of submission */
     struct list requests;  /* struct bel_request, submitted and not applied yet */
     struct list waiting;   /* struct waiting */
     struct list answers;   /* struct answer of this turn */
@@ -174,8 +198,8 @@ struct model {
     uint64_t real_ns;
     int64_t boot_opened_ms, engine_opened_ms, open_opened_ms;
 
-    uint64_t sequence, tokens, served; /* numbers given so far */
-    int pressure[BEL_PRESSURE_CAUSES]; /* levels by cause */
+    uint64_t sequence, tokens, served, numbers; /* given so far */
+    int pressure[BEL_PRESSURE_CAUSES];          /* levels by cause */
 };
 
 /* memory.c: aborts if there is no memory. */
@@ -261,7 +285,57 @@ bool model_ring_first(struct model *model);
  * next time. */
 void model_occurrence_ended(struct model *model, struct topic *topic, struct bel_view plan_id);
 
+/* jobs.c */
+struct job *model_job_at(struct model *model, size_t index);
+void model_job_free(struct job *job);
+/* Makes what a job owns anew, after it was copied, except for its tasks. */
+void model_job_clone(struct job *job);
+/* Called when a task has ended. Those after it are told by model_jobs_work(). */
+void model_task_ended(struct model *model, struct timer *timer);
+/* Ends a job: its unfinished tasks are cancelled by model_jobs_work(). */
+void model_job_end(struct job *job, enum bel_job_state state);
+/* Does what follows from a command, or from what was due, for jobs. */
+void model_jobs_work(struct model *model);
+/* Returns whether no task of a job may be delivered now. */
+bool model_job_is_held(const struct model *model, const struct job *job);
+/* Returns the static score of a task, and the id of a task without that of its job. */
+double model_task_score(const struct timer *timer);
+struct bel_view model_task_id(const struct timer *timer);
+/* Called when a task is leased: under pressure the next one has to wait. */
+void model_job_pace(struct model *model, const struct timer *timer);
+/* Sets the results that a delivery of a task carries. */
+void model_task_results(struct model *model, const struct timer *timer, struct bel_delivery *out);
+/* Handles what is due for jobs: deadlines, jobs that follow, retention. */
+void model_jobs_turn(struct model *model);
+/* Returns the engine ms until the next of these; negative if there is none. */
+int64_t model_jobs_next_in(struct model *model);
+
+/* submit.c */
+/* Makes the jobs of `then` of a job that has ended. */
+void model_job_follow(struct model *model, struct job *parent);
+int model_job_submit(struct model *model, const struct bel_job_submit *command,
+                     struct bel_reply *reply);
+void model_job_remove(struct model *model, struct job *job);
+/* Returns a job that a scope may see, or NULL. */
+struct job *model_job_find(struct model *model, struct bel_view id,
+                           const struct bel_job_scope *scope);
+
+/* job_verbs.c */
+int model_job_get(struct model *model, const struct bel_job_get *command, struct bel_reply *reply);
+int model_job_list(struct model *model, const struct bel_job_list *command,
+                   struct bel_reply *reply);
+int model_job_cancel(struct model *model, const struct bel_job_target *command,
+                     struct bel_reply *reply);
+int model_job_pause(struct model *model, const struct bel_job_target *command,
+                    struct bel_reply *reply);
+int model_job_resume(struct model *model, const struct bel_job_target *command,
+                     struct bel_reply *reply);
+
 /* schedule.c */
+/* Returns when a task or timer is due. False if that is out of range or `when` is unknown. */
+bool model_find_due(const struct model *model, enum bel_when when, uint64_t delay_ms,
+                    struct bel_wall at, struct instant *out);
+void model_timer_remove(struct model *model, struct timer *timer);
 size_t model_count_unfinished(struct model *model, const struct topic *topic);
 
 /* pressure.c: whether a timer may not be added to a topic, which may be NULL; no pressure. */

@@ -107,12 +107,17 @@ static int apply(struct model *model, const struct bel_command *command, struct 
     case BEL_VERB_AGENDA:
         return model_agenda(model, &command->agenda, reply);
     case BEL_VERB_JOB_SUBMIT:
+        return model_job_submit(model, &command->job_submit, reply);
     case BEL_VERB_JOB_GET:
+        return model_job_get(model, &command->job_get, reply);
     case BEL_VERB_JOB_CANCEL:
+        return model_job_cancel(model, &command->job_target, reply);
     case BEL_VERB_JOB_LIST:
+        return model_job_list(model, &command->job_list, reply);
     case BEL_VERB_JOB_PAUSE:
+        return model_job_pause(model, &command->job_target, reply);
     case BEL_VERB_JOB_RESUME:
-        return BEL_EUNSUPPORTED;
+        return model_job_resume(model, &command->job_target, reply);
     case BEL_VERB_LIMIT:
         return model_limit(model, &command->limit, reply);
     case BEL_VERB_CLAIM:
@@ -131,6 +136,7 @@ static void apply_request(struct model *model, struct bel_request *request)
         reply.err = apply(model, &request->command, &reply);
         decide(model, request, &reply);
     }
+    model_jobs_work(model);
     model_forget(model);
     model_settle(model);
     model_serve_waiting(model);
@@ -177,6 +183,9 @@ static struct bel_next find_next(struct model *model, struct bel_now now)
         uint64_t due = (uint64_t)(boot_ms(now) + in) * NS_PER_MS;
         if (due < next.due.ns) next.due.ns = due;
     }
+    int64_t jobs_in = model_jobs_next_in(model);
+    uint64_t jobs_due = (uint64_t)(boot_ms(now) + (jobs_in < 0 ? 0 : jobs_in)) * NS_PER_MS;
+    if (jobs_in >= 0 && jobs_due < next.due.ns) next.due.ns = jobs_due;
     for (size_t i = 0; i < model->waiting.count; i++) {
         const struct waiting *waiting = model->waiting.items[i];
         if (waiting->end_ns < next.wait.ns) next.wait.ns = waiting->end_ns;
@@ -193,6 +202,7 @@ static struct bel_next turn(struct bel_backend *backend, struct bel_now now)
     move_time(model, now);
     model_forget(model);
     model_take_back_leases(model);
+    model_jobs_turn(model);
     model_settle(model);
     model_serve_waiting(model);
     for (size_t i = 0; i < requests.count; i++) {
@@ -277,6 +287,10 @@ void model_destroy(struct model *model)
     for (size_t i = 0; i < model->timers.count; i++) {
         model_timer_free(model->timers.items[i]);
     }
+    for (size_t i = 0; i < model->jobs.count; i++) {
+        model_job_free(model->jobs.items[i]);
+    }
+    free(model->jobs.items);
     for (size_t i = 0; i < model->topics.count; i++) {
         struct topic *topic = model->topics.items[i];
         model_forget_turns(topic);

@@ -14,7 +14,8 @@
  *     next = bel_backend_turn(model_backend(model), now);
  *
  * The files: model.c is the turn, topics.c the settings, timers.c the life of a timer, plans.c the
- * rings of plans, schedule.c, claims.c, leases.c and looking.c the verbs.
+ * rings of plans, jobs.c the life of a job, submit.c how one is made; schedule.c, claims.c,
+ * leases.c, looking.c and job_verbs.c the verbs. Recurring jobs are unsupported.
  */
 
 #include "belfry/backend.h"
@@ -29,8 +30,9 @@ struct model_options {
     struct bel_now now;                /* when the model is opened */
     uint64_t (*random)(void *context); /* for jitter; NULL: always 0 */
     void *context;
-    struct bel_zones *zones; /* borrowed; NULL: UTC is the only zone */
-    uint32_t list_count_max; /* timers of one reply to LIST; 0: BEL_LIST_COUNT_MAX */
+    struct bel_zones *zones;   /* borrowed; NULL: UTC is the only zone */
+    uint32_t list_count_max;   /* timers of one reply to LIST; 0: BEL_LIST_COUNT_MAX */
+    uint64_t job_retention_ms; /* how long a job that has ended is kept; 0: 24 h */
 };
 
 /* Creates an empty model. Never fails: a test that runs out of memory is aborted. */

@@ -40,8 +40,8 @@ static bool headers_fit(const struct bel_schedule_spec *spec)
 
 /* Sets the due time of a timer that is not a plan. Returns false if it is out of range, or if
  * `when` is unknown. */
-static bool find_due(const struct model *model, enum bel_when when, uint64_t delay_ms,
-                     struct bel_wall at, struct instant *out)
+bool model_find_due(const struct model *model, enum bel_when when, uint64_t delay_ms,
+                    struct bel_wall at, struct instant *out)
 {
     switch (when) {
     case BEL_WHEN_NOW:
@@ -82,7 +82,7 @@ static const char *find_fault(const struct model *model, const struct bel_schedu
     if (!model_reaches(model, spec->lease_ms)) return "lease";
     if (!model_reaches(model, spec->expires_ms)) return "expires";
     if (!model_reaches(model, spec->plan.spread_ms)) return "spread";
-    if (!find_due(model, spec->when, spec->delay_ms, spec->at, &due)) return "when";
+    if (!model_find_due(model, spec->when, spec->delay_ms, spec->at, &due)) return "when";
     if ((unsigned)spec->conflict > BEL_CONFLICT_LATEST) return "conflict";
     if ((unsigned)spec->plan.overlap > BEL_OVERLAP_ALLOW) return "overlap";
     if ((unsigned)spec->plan.misfire > BEL_MISFIRE_ALL) return "misfire";
@@ -143,7 +143,7 @@ static struct timer *make_timer(struct model *model, const struct bel_schedule_s
     timer->created.ms = model->wall_ms;
     timer->expires_ms = spec->expires_ms;
     timer->lease_ms = spec->lease_ms;
-    (void)find_due(model, spec->when, spec->delay_ms, spec->at, &timer->due);
+    (void)model_find_due(model, spec->when, spec->delay_ms, spec->at, &timer->due);
     model_expires_from(timer, timer->due);
     if (timer->id.count == 0) timer->id = make_id(model, timer);
     return timer;
@@ -171,7 +171,7 @@ static bool old_stays(const struct model *model, const struct timer *old, const 
     return conflict == BEL_CONFLICT_EARLIEST ? old_ms <= new_ms : old_ms >= new_ms;
 }
 
-static void remove_timer(struct model *model, struct timer *timer)
+void model_timer_remove(struct model *model, struct timer *timer)
 {
     for (size_t i = 0; i < model->timers.count; i++) {
         if (model->timers.items[i] != timer) continue;
@@ -210,7 +210,7 @@ static int place(struct model *model, struct timer *timer, const struct bel_sche
         model_timer_free(timer);
         return model_refuse(reply, BEL_EFULL, "the topic is full");
     }
-    if (old != NULL) remove_timer(model, old);
+    if (old != NULL) model_timer_remove(model, old);
     timer->topic = model_topic_make(model, spec->topic);
     model_list_add(&model->timers, timer);
     return 0;
@@ -224,6 +224,9 @@ int model_schedule(struct model *model, const struct bel_schedule_spec *spec,
     struct topic *topic = model_topic_find(model, spec->topic);
     struct timer *old = topic != NULL ? model_timer_find(model, topic, spec->id) : NULL;
     if (old != NULL) model_look(model, old);
+    if (old != NULL && old->job != NULL) {
+        return model_refuse(reply, BEL_ECONFLICT, "the id is a task's");
+    }
     if (old != NULL && old->plan_id.count > 0) {
         return model_refuse(reply, BEL_ECONFLICT, "the id is an occurrence's");
     }
@@ -279,7 +282,7 @@ int model_reschedule(struct model *model, const struct bel_reschedule *command,
     struct instant due;
     if (!bel_topic_is_valid(command->topic)) return model_refuse(reply, BEL_EINVAL, "topic");
     if (command->when == BEL_WHEN_NOW) return model_refuse(reply, BEL_EINVAL, "when");
-    if (!find_due(model, command->when, command->delay_ms, command->at, &due)) {
+    if (!model_find_due(model, command->when, command->delay_ms, command->at, &due)) {
         return model_refuse(reply, BEL_EINVAL, "when");
     }
     struct topic *topic = model_topic_find(model, command->topic);
@@ -300,7 +303,7 @@ int model_reschedule(struct model *model, const struct bel_reschedule *command,
 static bool is_dead(const struct timer *timer, const void *context)
 {
     const struct bel_target *command = context;
-    if (timer->state != BEL_DEAD) return false;
+    if (timer->state != BEL_DEAD || timer->job != NULL) return false;
     return command->id.bytes == 0 || model_same(command->id, model_view(timer->id));
 }
 
@@ -326,6 +329,7 @@ int model_revive(struct model *model, const struct bel_target *command, struct b
 static bool is_purged(const struct timer *timer, const void *context)
 {
     const struct bel_purge *command = context;
+    if (timer->job != NULL) return false;
     return command->has_state ? timer->state == command->state : !model_is_unfinished(timer);
 }
 
@@ -336,7 +340,7 @@ static void purge(struct model *model, struct timer *timer)
     struct bytes plan_id = timer->plan_id;
     bool has_ended = model_is_unfinished(timer) && plan_id.count > 0;
     timer->plan_id = (struct bytes){NULL, 0};
-    remove_timer(model, timer);
+    model_timer_remove(model, timer);
     if (has_ended) model_occurrence_ended(model, topic, model_view(plan_id));
     model_free(&plan_id);
 }

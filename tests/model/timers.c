@@ -142,6 +142,7 @@ void model_finish(struct model *model, struct timer *timer, enum bel_state state
     model_free(&timer->reason);
     timer->reason = model_copy(reason);
     timer->rule.has_next = false;
+    if (timer->job != NULL) model_task_ended(model, timer);
     if (timer->plan_id.count == 0) return;
     model_occurrence_ended(model, timer->topic, model_view(timer->plan_id));
 }
@@ -218,7 +219,8 @@ static uint64_t retention(const struct timer *timer)
 
 static bool is_forgotten(const struct model *model, const struct timer *timer)
 {
-    if (model_is_unfinished(timer) || retention(timer) == FOREVER) return false;
+    if (timer->job != NULL || model_is_unfinished(timer)) return false; /* jobs keep their tasks */
+    if (retention(timer) == FOREVER) return false;
     if (retention(timer) == 0) return true;
     int64_t kept = model->wall_ms - timer->finished.ms;
     return kept >= 0 && (uint64_t)kept >= retention(timer);

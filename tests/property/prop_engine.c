@@ -13,6 +13,7 @@
 
 #include "../engine_valid.h"
 #include "../model/inside.h"
+#include "draw.h"
 #include "transcript.h"
 
 #include <sched.h>
@@ -77,6 +78,7 @@ static void free_asked(struct asked *asked)
     for (unsigned side = 0; side < SIDES; side++) {
         heard_free(asked->heard[side]);
     }
+    free(asked->job);
     free(asked);
 }
 
@@ -84,7 +86,8 @@ static void remember_seen(struct world *world, struct bel_view id)
 {
     char *seen = world->seen[world->seen_count % SEEN_MAX];
     const char *at = memchr(id.data, '@', id.bytes);
-    if (at == NULL || at - (const char *)id.data > 1) {
+    bool is_task = memchr(id.data, '/', id.bytes) != NULL;
+    if (!is_task && (at == NULL || at - (const char *)id.data > 1)) {
         return; /* not for a plan with a generated id */
     }
     (void)snprintf(seen, BEL_ID_BYTES + 1, "%.*s", (int)id.bytes, (const char *)id.data);
@@ -160,6 +163,20 @@ static void turn_engine(struct world *world)
     heard_free(heard);
 }
 
+/* The engine answers JOB CANCEL, and JOB SUBMIT of a job that replaces another one, in its next
+ * turn. */
+static void finish_jobs(struct world *world)
+{
+    for (size_t i = 0; i < world->asked_count; i++) {
+        const struct asked *asked = world->asked[i];
+        bool is_claim = asked->requests[0].command.verb == BEL_VERB_CLAIM;
+        for (int turns = 0; !is_claim && asked->heard[ENGINE_SIDE] == NULL; turns++) {
+            CHECK(turns < JOB_TURNS_MAX);
+            turn_engine(world);
+        }
+    }
+}
+
 /* Checks the internal state of the engine, every other time. */
 static void look_inside(struct world *world)
 {
@@ -174,6 +191,7 @@ static void look_inside(struct world *world)
 static void turn(struct world *world)
 {
     turn_engine(world);
+    finish_jobs(world);
     look_inside(world);
     world->next[MODEL_SIDE] = bel_backend_turn(world->backends[MODEL_SIDE], world->now);
     size_t kept = 0;
@@ -269,6 +287,39 @@ static void press(struct world *world)
     }
 }
 
+/* Compares all jobs. */
+static void compare_jobs(struct world *world)
+{
+    struct asked *asked = calloc(1 + DRAW_JOBS, sizeof *asked);
+    static char ids[DRAW_JOBS][8];
+    CHECK(asked != NULL);
+    for (unsigned side = 0; side < SIDES; side++) {
+        for (int i = 0; i <= DRAW_JOBS; i++) {
+            struct bel_request *request = &asked[i].requests[side];
+            request->command.verb = i < DRAW_JOBS ? BEL_VERB_JOB_GET : BEL_VERB_JOB_LIST;
+            if (i < DRAW_JOBS) {
+                (void)snprintf(ids[i], sizeof ids[i], "x%d", i);
+                request->command.job_get.id = view(ids[i]);
+            }
+            request->done = answered;
+            request->user = &asked[i].heard[side];
+            bel_backend_submit(world->backends[side], request);
+        }
+        while (asked[DRAW_JOBS].heard[side] == NULL) {
+            (void)bel_backend_turn(world->backends[side], world->now);
+        }
+    }
+    for (int i = 0; i <= DRAW_JOBS; i++) {
+        if (differ_in(&world->differ, asked[i].heard[ENGINE_SIDE], asked[i].heard[MODEL_SIDE])) {
+            say_reply(world, &asked[i]);
+            fail_with(world, "jobs");
+        }
+        heard_free(asked[i].heard[ENGINE_SIDE]);
+        heard_free(asked[i].heard[MODEL_SIDE]);
+    }
+    free(asked);
+}
+
 /* All timers of a topic, as one side lists them. */
 struct listing {
     struct bel_timer timers[LISTED_MAX];
@@ -321,6 +372,7 @@ static void compare_all(struct world *world)
 {
     static struct listing listings[SIDES];
     const struct listing *one = &listings[ENGINE_SIDE], *other = &listings[MODEL_SIDE];
+    if (has(world, JOBS)) compare_jobs(world);
     for (size_t i = 0; i < 3; i++) {
         uint32_t count = (uint32_t)(1 + random_below(&world->look, 6));
         for (unsigned side = 0; side < SIDES; side++) {
@@ -389,6 +441,7 @@ static void choose_features(struct world *world)
     if (has(world, STEPS)) world->features &= ~(unsigned)RETENTION;
     if (world->seed % DIRECTORY_EVERY == 0) world->features |= DIRECTORY;
     if (random_below(&world->press, 3) == 0) world->features |= PRESSURE;
+    if (world->seed % 5 > 2 || has(world, DIRECTORY)) world->features |= JOBS;
     say(world, "features %x\n", world->features);
 }
 
@@ -430,12 +483,18 @@ static void finish(struct world *world)
     CHECK(system(command) == 0); /* NOLINT(concurrency-mt-unsafe) */
 }
 
-/* Writes something: after a close, the known time is that of the last write. */
+/* Writes something: after a close, the known time is that of the last write. There must be no
+ * pressure, which would refuse it. */
 static void write_something(struct world *world)
 {
+    static const struct bel_pressure_sample none = {0};
     struct asked *asked = calloc(1, sizeof *asked);
     struct bel_command command = {.verb = BEL_VERB_SCHEDULE};
     CHECK(asked != NULL);
+    if (has(world, PRESSURE)) {
+        (void)bel_engine_pressure(world->engine, &none);
+        model_pressure(world->model, &none);
+    }
     command.schedule.topic = view("z");
     command.schedule.id = view("mark");
     command.schedule.when = BEL_WHEN_IN;

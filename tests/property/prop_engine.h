@@ -29,6 +29,7 @@ enum {
     TURNS_MAX = 1000,
     DIRECTORY_EVERY = 150, /* cases per directory, because opening one is slow */
     LISTED_MAX = 2000,
+    JOB_TURNS_MAX = 100,
 };
 
 #define START INT64_C(1767225600000)
@@ -45,6 +46,7 @@ enum feature {
     SPREAD = 1 << 8,
     PRESSURE = 1 << 10,
     RESOURCES = 1 << 11,
+    JOBS = 1 << 12,
     DIRECTORY = 1 << 9, /* the engine is closed and opened again in it */
 };
 
@@ -54,7 +56,8 @@ struct asked {
     struct heard *heard[SIDES];
     struct bel_view ids[SIDES][2], tokens[SIDES][2], topics[3];
     struct bel_setting settings[2];
-    char id[BEL_ID_BYTES + 1]; /* of an occurrence that was seen */
+    char id[BEL_ID_BYTES + 1]; /* of an occurrence or a task that was seen */
+    char *job;                 /* the text of a job */
 };
 
 struct token {

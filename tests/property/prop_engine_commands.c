@@ -203,7 +203,14 @@ enum bel_verb choose_verb(struct world *world)
         {BEL_VERB_PAUSE, 1},     {BEL_VERB_RESUME, 3},  {BEL_VERB_AGENDA, 2},
         {BEL_VERB_EXPLAIN, 1},   {BEL_VERB_LIMIT, 5},
     };
+    static const struct draw_weight job_weights[] = {
+        {BEL_VERB_JOB_SUBMIT, 10}, {BEL_VERB_JOB_GET, 4},   {BEL_VERB_JOB_LIST, 2},
+        {BEL_VERB_JOB_CANCEL, 2},  {BEL_VERB_JOB_PAUSE, 2}, {BEL_VERB_JOB_RESUME, 4},
+    };
     size_t count = sizeof weights / sizeof weights[0];
+    if (has(world, JOBS) && chance(world, 25)) {
+        return draw_verb(&world->random, job_weights, sizeof job_weights / sizeof job_weights[0]);
+    }
     return draw_verb(&world->random, weights, has(world, RESOURCES) ? count : count - 1);
 }
 
@@ -236,6 +243,12 @@ static void choose_command(struct world *world, struct asked *asked, struct bel_
         return;
     case BEL_VERB_RESCHEDULE:
         choose_reschedule(world, &command->reschedule);
+        return;
+    case BEL_VERB_JOB_SUBMIT:
+        asked->job = malloc(DRAW_JOB_BYTES);
+        CHECK(asked->job != NULL);
+        command->job_submit.text = draw_job(&draw, has(world, RESOURCES), asked->job);
+        command->job_submit.is_replacement = chance(world, 30);
         return;
     default:
         draw_small(&draw, command);
