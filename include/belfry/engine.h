@@ -57,6 +57,10 @@ struct bel_engine_options {
     uint32_t payload_bytes_max;  /* 0: BEL_PAYLOAD_BYTES_DEFAULT */
     uint64_t job_bytes_max;      /* JSON text of a job; 0: 16 MiB */
     uint64_t job_retention_ms;   /* how long a job that has ended is kept; 0: 24 h */
+    uint32_t job_tasks_max;      /* tasks of a job and its `then`; 0: 10,000 */
+    uint32_t job_edges_max;      /* dependencies between them; 0: 100,000 */
+    uint32_t job_depth_max;      /* `then` inside `then`; 0: BEL_JOB_THEN_DEPTH_DEFAULT; at most
+                                    BEL_JOB_THEN_DEPTH_MAX */
     uint32_t topics_max;         /* 0: 2^20 */
     uint32_t ready_max;          /* ready timers per topic kept in memory, the rest stay on disk;
                                     0: 1,000,000 */

@@ -38,7 +38,8 @@ enum {
     BEL_JOB_COST_MAX = 1000 * 1000,
     BEL_TASK_PRIORITY_DEFAULT = 128,     /* 0 to 255, lower goes first among equal scores */
     BEL_JOB_COOLDOWN_MS = 5000,          /* default delay before a job of `then` */
-    BEL_JOB_THEN_DEPTH_MAX = 5,          /* `then` inside `then` */
+    BEL_JOB_THEN_DEPTH_DEFAULT = 5,      /* `then` inside `then` */
+    BEL_JOB_THEN_DEPTH_MAX = 20,         /* to which this limit can be raised */
     BEL_JOB_THEN_MAX = 100,              /* jobs of `then` in a text, inner ones included */
     BEL_JOB_GET_COUNT_MAX = 1000,        /* tasks in a reply of JOB GET */
     BEL_JOB_RESULTS_BYTES_MAX = 1 << 20, /* of dependencies, in a delivery */
@@ -83,6 +84,8 @@ struct bel_job_limits {
     uint32_t tasks_max;         /* default 10,000; including the tasks of `then` */
     uint32_t edges_max;         /* default 100,000; including the edges of `then` */
     uint32_t depth_max;         /* arrays and objects inside each other; default 128 */
+    uint32_t then_depth_max;    /* `then` inside `then`; default BEL_JOB_THEN_DEPTH_DEFAULT, at most
+                                   BEL_JOB_THEN_DEPTH_MAX */
 };
 
 /* The topics that the sender of a request may use. A job with another topic is unknown to the

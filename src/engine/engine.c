@@ -505,12 +505,17 @@ int bel__engine_open_on(const struct bel_engine_options *options, struct bel_sto
 {
     if (options->payload_bytes_max > BEL_PAYLOAD_BYTES_MAX) return BEL_EINVAL;
     if (options->topics_max > BEL_TOPICS_MAX) return BEL_EINVAL;
+    if (options->job_depth_max > BEL_JOB_THEN_DEPTH_MAX) return BEL_EINVAL;
     struct bel_engine *engine = calloc(1, sizeof *engine);
     if (engine == NULL) return BEL_ENOMEM;
     engine->backend = (struct bel_backend){submit, withdraw, turn};
     engine->zones = options->zones;
     engine->payload_bytes_max = or_default(options->payload_bytes_max, BEL_PAYLOAD_BYTES_DEFAULT);
-    engine->job_bytes_max = options->job_bytes_max;
+    engine->job_limits = (struct bel_job_limits){.text_bytes_max = options->job_bytes_max,
+                                                 .payload_bytes_max = engine->payload_bytes_max,
+                                                 .tasks_max = options->job_tasks_max,
+                                                 .edges_max = options->job_edges_max,
+                                                 .then_depth_max = options->job_depth_max};
     engine->ready_max = or_default(options->ready_max, READY_MAX_DEFAULT);
     engine->bulk_changes_max = BULK_CHANGES_MAX;
     engine->reads_max = READS_MAX;

@@ -181,9 +181,10 @@ static void push(struct bel_job_parser *parser, enum frame_kind kind, struct bel
 
 static int begin_job(struct bel_job_parser *parser)
 {
-    if (parser->levels_count == DRAFTS_MAX) {
-        return bel__job_fault(&parser->fault, BEL_EINVAL, "then is more than %d levels deep",
-                              BEL_JOB_THEN_DEPTH_MAX);
+    uint32_t max = parser->options.limits.then_depth_max;
+    if (parser->levels_count > max) {
+        return bel__job_fault(&parser->fault, BEL_EFULL,
+                              "then is more than %u levels deep (--job-depth)", max);
     }
     struct level *made = &parser->levels[parser->levels_count];
     int err = bel__job_draft_init(&made->draft, parser->options.secret);
@@ -198,7 +199,7 @@ static int begin_task(struct bel_job_parser *parser)
 {
     uint32_t max = parser->options.limits.tasks_max;
     if (parser->tasks_total++ == max) {
-        return bel__job_fault(&parser->fault, BEL_EFULL, "more than %u tasks", max);
+        return bel__job_fault(&parser->fault, BEL_EFULL, "more than %u tasks (--job-tasks)", max);
     }
     if (bel__job_draft_add_task(&level(parser)->draft) == NULL) return BEL_ENOMEM;
     push(parser, FRAME_TASK, &parser->task);
@@ -220,7 +221,8 @@ static int add_after(struct bel_job_parser *parser, struct bel_view name, enum b
 {
     uint32_t max = parser->options.limits.edges_max;
     if (parser->edges_total++ == max) {
-        return bel__job_fault(&parser->fault, BEL_EFULL, "more than %u dependencies", max);
+        return bel__job_fault(&parser->fault, BEL_EFULL, "more than %u dependencies (--job-edges)",
+                              max);
     }
     return bel__job_build_after(&level(parser)->draft, name, on, &parser->fault);
 }
@@ -670,6 +672,10 @@ static void set_defaults(struct bel_job_limits *limits)
     if (limits->tasks_max == 0) limits->tasks_max = TASKS_DEFAULT;
     if (limits->edges_max == 0) limits->edges_max = EDGES_DEFAULT;
     if (limits->depth_max == 0) limits->depth_max = DEPTH_DEFAULT;
+    if (limits->then_depth_max == 0) limits->then_depth_max = BEL_JOB_THEN_DEPTH_DEFAULT;
+    if (limits->then_depth_max > BEL_JOB_THEN_DEPTH_MAX) {
+        limits->then_depth_max = BEL_JOB_THEN_DEPTH_MAX;
+    }
     if (limits->depth_max > BEL_JSON_READER_DEPTH_MAX) {
         limits->depth_max = BEL_JSON_READER_DEPTH_MAX;
     }
@@ -689,9 +695,10 @@ int bel__job_parser_create(const struct bel_job_parser_options *options,
     }
     if (options->text.bytes > limits->text_bytes_max) {
         parser->step = STEP_END;
-        parser->err = bel__job_fault(
-            &parser->fault, BEL_EFULL, "the text has %zu bytes: at most %llu are allowed",
-            options->text.bytes, (unsigned long long)limits->text_bytes_max);
+        parser->err =
+            bel__job_fault(&parser->fault, BEL_EFULL,
+                           "the text has %zu bytes: at most %llu are allowed (--max-job)",
+                           options->text.bytes, (unsigned long long)limits->text_bytes_max);
         explain(parser);
     }
     *out = parser;

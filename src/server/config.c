@@ -7,6 +7,7 @@
 #include "server/config.h"
 
 #include "belfry/duration.h"
+#include "belfry/job.h"
 #include "belfry/timer.h"
 #include "core/parse.h"
 #include "core/similar.h"
@@ -24,6 +25,10 @@ enum {
     OUTPUT_BYTES_MIN = 64 << 10,
     JOB_BYTES_DEFAULT = 16 << 20,
     JOB_BYTES_MAX = 256 << 20,
+    JOB_TASKS_DEFAULT = 10 * 1000,
+    JOB_TASKS_MAX = 100 * 1000,
+    JOB_EDGES_DEFAULT = 100 * 1000,
+    JOB_EDGES_MAX = 1000 * 1000,
     OUTPUT_TOTAL_BYTES_DEFAULT = 256 << 20,
     OUTPUT_TOTAL_BYTES_MIN = 1 << 20,
     AUTH_MS_DEFAULT = 10 * 1000,
@@ -39,6 +44,10 @@ enum {
 
 #define MEMORY_BYTES_MIN (UINT64_C(1) << 20)
 
+#define JOB_RETENTION_MS_DEFAULT (UINT64_C(24) * 3600 * 1000)
+#define JOB_RETENTION_MS_MIN     UINT64_C(1000)
+#define JOB_RETENTION_MS_MAX     (UINT64_C(3660) * 24 * 3600 * 1000)
+
 #define SCRUB_MS_DEFAULT (UINT64_C(24) * 3600 * 1000)
 #define SCRUB_MS_MIN     UINT64_C(1000)
 #define SCRUB_MS_MAX     (UINT64_C(366) * 24 * 3600 * 1000)
@@ -52,6 +61,10 @@ void bel__config_init(struct bel_config *config)
         .clients_max = CLIENTS_DEFAULT,
         .payload_bytes_max = BEL_PAYLOAD_BYTES_DEFAULT,
         .job_bytes_max = JOB_BYTES_DEFAULT,
+        .job_tasks_max = JOB_TASKS_DEFAULT,
+        .job_edges_max = JOB_EDGES_DEFAULT,
+        .job_depth_max = BEL_JOB_THEN_DEPTH_DEFAULT,
+        .job_retention_ms = JOB_RETENTION_MS_DEFAULT,
         .output_bytes_max = OUTPUT_BYTES_DEFAULT,
         .output_total_bytes_max = OUTPUT_TOTAL_BYTES_DEFAULT,
         .auth_ms_max = AUTH_MS_DEFAULT,
@@ -230,6 +243,36 @@ static const char *set_job(struct bel_config *config, const char *value)
     return NULL;
 }
 
+static const char *set_job_tasks(struct bel_config *config, const char *value)
+{
+    int err = bel__parse_u32(value, strlen(value), 1, JOB_TASKS_MAX, &config->job_tasks_max);
+    return err == 0 ? NULL : "a number from 1 to 100000";
+}
+
+static const char *set_job_edges(struct bel_config *config, const char *value)
+{
+    int err = bel__parse_u32(value, strlen(value), 1, JOB_EDGES_MAX, &config->job_edges_max);
+    return err == 0 ? NULL : "a number from 1 to 1000000";
+}
+
+static const char *set_job_depth(struct bel_config *config, const char *value)
+{
+    static_assert(BEL_JOB_THEN_DEPTH_MAX == 20, "as the message says");
+    uint32_t *out = &config->job_depth_max;
+    int err = bel__parse_u32(value, strlen(value), 1, BEL_JOB_THEN_DEPTH_MAX, out);
+    return err == 0 ? NULL : "a number from 1 to 20";
+}
+
+static const char *set_job_retention(struct bel_config *config, const char *value)
+{
+    uint64_t ms;
+    if (!read_span(value, JOB_RETENTION_MS_MIN, JOB_RETENTION_MS_MAX, &ms)) {
+        return "a duration from 1s to 3660d, e.g. 7d";
+    }
+    config->job_retention_ms = ms;
+    return NULL;
+}
+
 static const char *set_output(struct bel_config *config, const char *value)
 {
     if (read_bytes(value, OUTPUT_BYTES_MIN, SIZE_MAX / 4, &config->output_bytes_max)) return NULL;
@@ -309,6 +352,10 @@ static const struct setting {
     {"max-clients", "N", "clients of each port (default 10000)", set_clients},
     {"max-payload", "BYTES", "largest payload, up to 64M (default 1M)", set_payload},
     {"max-job", "BYTES", "largest job, up to 256M (default 16M)", set_job},
+    {"job-tasks", "N", "tasks of a job (default 10000)", set_job_tasks},
+    {"job-edges", "N", "dependencies of a job (default 100000)", set_job_edges},
+    {"job-depth", "N", "depth of `then`, up to 20 (default 5)", set_job_depth},
+    {"job-retention", "DURATION", "how long an ended job is known (24h)", set_job_retention},
     {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},
     {"output-total", "BYTES", "unread output of all (default 256M)", set_output_total},
     {"check-time", "DURATION", "longest check before the start (100ms)", set_check_time},

@@ -53,6 +53,7 @@ is states_of_jobs 'paused' offered job list --state pa
 is options_of_bench '--bytes' offered bench --b
 is options_of_next '--fold --from' offered next --f
 is flags_of_serve '--max-clients --max-job --max-payload' offered serve --max
+is flags_of_jobs '--job-depth --job-edges --job-retention --job-tasks' offered serve --job
 is words_of_serve 'embedded memory' offered serve --store ''
 is verbs_behind_help 'schedule' offered help sch
 is shells 'bash fish zsh' offered completion ''

@@ -55,6 +55,24 @@ static void a_file_is_read(void)
     CHECK(config.is_virtual);
 }
 
+static void limits_of_jobs(void)
+{
+    CHECK(read_text("") == 0);
+    CHECK_EQ(config.job_tasks_max, 10000U);
+    CHECK_EQ(config.job_edges_max, 100000U);
+    CHECK_EQ(config.job_depth_max, 5U);
+    CHECK_EQ(config.job_retention_ms, UINT64_C(86400000));
+    CHECK(read_text("job-tasks = 7\njob_edges = 8\njob-depth=20\njob-retention = 7d") == 0);
+    CHECK_EQ(config.job_tasks_max, 7U);
+    CHECK_EQ(config.job_edges_max, 8U);
+    CHECK_EQ(config.job_depth_max, 20U);
+    CHECK_EQ(config.job_retention_ms, UINT64_C(7) * 86400000);
+    CHECK(read_flag("--job-tasks", "100001") == BEL_EINVAL && says("from 1 to 100000"));
+    CHECK(read_flag("--job-edges", "0") == BEL_EINVAL && says("from 1 to 1000000"));
+    CHECK(read_flag("--job-depth", "21") == BEL_EINVAL && says("from 1 to 20"));
+    CHECK(read_flag("--job-retention", "0") == BEL_EINVAL && says("from 1s to 3660d"));
+}
+
 static void hyphens_may_be_underscores(void)
 {
     CHECK(read_text("max_clients = 7\nlog_level=debug") == 0);
@@ -243,6 +261,7 @@ int main(void)
 {
     RUN(defaults_are_safe);
     RUN(a_file_is_read);
+    RUN(limits_of_jobs);
     RUN(hyphens_may_be_underscores);
     RUN(a_port_alone_is_of_this_machine);
     RUN(durations_need_a_unit);

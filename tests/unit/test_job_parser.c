@@ -426,9 +426,9 @@ static void too_much_is_full(void)
     for (unsigned i = 0; i < 7; i++) {
         cursor += snprintf(cursor, 100, "{\"tasks\":[],\"then\":[{\"job\":");
     }
-    refuses(BEL_EINVAL, text,
+    refuses(BEL_EFULL, text,
             "then[0].job.then[0].job.then[0].job.then[0].job.then[0].job.then[0].job: "
-            "then is more than 5 levels deep");
+            "then is more than 5 levels deep (--job-depth)");
 }
 
 static void ids_are_limited_together(void)

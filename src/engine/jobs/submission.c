@@ -638,6 +638,13 @@ static int complete(struct bel_engine *engine, struct bel_submission *submission
 
 /* --- from outside --- */
 
+/* The limits of a text that was accepted when it was stored, maybe with other settings. */
+static const struct bel_job_limits stored_limits = {.text_bytes_max = UINT64_MAX,
+                                                    .payload_bytes_max = BEL_PAYLOAD_BYTES_MAX,
+                                                    .tasks_max = UINT32_MAX,
+                                                    .edges_max = UINT32_MAX,
+                                                    .then_depth_max = BEL_JOB_THEN_DEPTH_MAX};
+
 /* Makes the parser, and enters the submission into the list. */
 static int open_submission(struct bel_engine *engine, struct bel_submission *submission)
 {
@@ -657,8 +664,7 @@ static int open_submission(struct bel_engine *engine, struct bel_submission *sub
         .secret = engine->topics.by_name.secret,
         .has_nominal = submission->plan != 0,
         .nominal = submission->nominal};
-    options.limits.payload_bytes_max = engine->payload_bytes_max;
-    options.limits.text_bytes_max = engine->job_bytes_max;
+    options.limits = submission->is_own ? stored_limits : engine->job_limits;
     int err = bel__job_parser_create(&options, &submission->parser);
     if (err) return err;
     submission->next = engine->jobs->submissions;

@@ -58,7 +58,7 @@ struct bel_engine {
     struct bel_zones *zones;               /* borrowed; NULL: the only zone is UTC */
     const struct bel_timer_events *events; /* callbacks for changes of timers */
     uint32_t payload_bytes_max;            /* of a timer */
-    uint64_t job_bytes_max;                /* of the text of a job; 0: the parser's default */
+    struct bel_job_limits job_limits;      /* 0: the parser's default */
     uint32_t ready_max;                    /* ready timers of a topic that may be in memory */
     uint32_t bulk_changes_max;             /* by PURGE or REVIVE in one turn */
     uint32_t reads_max;                    /* rows that the queries of one turn read, about */
