@@ -19,6 +19,7 @@
 #include "core/parse.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ static void begin(struct bel_resp_parser *parser)
     parser->position = 0;
     parser->is_over = false;
     parser->why = NULL;
+    parser->head[0] = '\0';
 }
 
 /* --- slots --- */
@@ -213,6 +215,16 @@ static void pass_plain(struct bel_resp_parser *parser, const char *text, size_t 
     if (parser->arguments_left == 0) parser->state = END;
 }
 
+/* Keeps the first two arguments of a request that is going to be skipped. */
+static void keep_head(struct bel_resp_parser *parser, const char *text)
+{
+    const struct bel_resp_slot *slots = slots_of(parser);
+    if (parser->count < 2) return;
+    if (slots[0].bytes + 1 + slots[1].bytes >= sizeof parser->head) return;
+    (void)snprintf(parser->head, sizeof parser->head, "%.*s %.*s", (int)slots[0].bytes,
+                   text + slots[0].start, (int)slots[1].bytes, text + slots[1].start);
+}
+
 static int read_size(struct bel_resp_parser *parser, const char *text, size_t bytes)
 {
     int64_t size = 0;
@@ -227,7 +239,9 @@ static int read_size(struct bel_resp_parser *parser, const char *text, size_t by
     parser->state = BODY;
     bool fits = parser->argument_bytes <= parser->limits.argument_bytes_max &&
                 parser->position + parser->argument_bytes <= parser->limits.request_bytes_max;
-    return fits ? 0 : go_over(parser, "too large");
+    if (fits) return 0;
+    if (!parser->is_over) keep_head(parser, text);
+    return go_over(parser, "too large");
 }
 
 static int end_body(struct bel_resp_parser *parser)

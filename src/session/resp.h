@@ -33,6 +33,7 @@ enum {
     BEL_RESP_SLOTS = 12,                 /* arguments without allocation */
     BEL_RESP_ERROR_BYTES_MAX = 512,      /* longer error texts are cut */
     BEL_RESP_INLINE_BYTES_MAX = 1 << 16, /* maximum size of an inline command */
+    BEL_RESP_HEAD_BYTES = 16,            /* of a request that was skipped */
 };
 
 enum bel_resp_event {
@@ -54,10 +55,12 @@ struct bel_resp_slot {
 };
 
 struct bel_resp_parser {
-    struct bel_resp_limits limits; /* may be changed between requests */
-    size_t count;                  /* read only: arguments of the request */
-    const char *why;               /* read only: the reason for REFUSED and BROKEN */
-    int state;                     /* private, as is the rest */
+    struct bel_resp_limits limits;  /* may be changed between requests */
+    size_t count;                   /* read only: arguments of the request */
+    const char *why;                /* read only: the reason for REFUSED and BROKEN */
+    char head[BEL_RESP_HEAD_BYTES]; /* read only: the first two arguments of a request that is too
+                                       large, "JOB SUBMIT"; empty if they are longer */
+    int state;                      /* private, as is the rest */
     bool is_over;
     size_t position, argument_bytes;
     uint64_t arguments_left;

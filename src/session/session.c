@@ -524,14 +524,24 @@ static bool take_refusal(struct bel_session *session, enum bel_resp_event event,
         drop(session);
         return false;
     }
-    (void)snprintf(text, sizeof text,
-                   is_broken ? "Protocol error: %s"
-                             : "the request is %s: at most %zu arguments, %zu bytes",
-                   session->parser.why, session->parser.limits.arguments_max,
-                   session->parser.limits.request_bytes_max);
+    const char *code = is_broken ? "ERR" : "BADARG";
+    if (is_broken) {
+        (void)snprintf(text, sizeof text, "Protocol error: %s", session->parser.why);
+    } else if (session->service->job_bytes_max > 0 &&
+               strcasecmp(session->parser.head, "JOB SUBMIT") == 0) {
+        code = "FULL";
+        (void)snprintf(text, sizeof text,
+                       "the text of the job is too large: at most %zu bytes are allowed "
+                       "(--max-job)",
+                       session->service->job_bytes_max);
+    } else {
+        (void)snprintf(text, sizeof text, "the request is %s: at most %zu arguments, %zu bytes",
+                       session->parser.why, session->parser.limits.arguments_max,
+                       session->parser.limits.request_bytes_max);
+    }
     assert(session->state == BEL_SESSION_OPEN);
     if (is_broken) session->state = BEL_SESSION_ENDING;
-    refuse(session, call, is_broken ? "ERR" : "BADARG", text);
+    refuse(session, call, code, text);
     consume(session, used);
     return true;
 }

@@ -313,17 +313,20 @@ static void ended_jobs_are_kept_for_a_day(struct subject *s)
 
 static void results_go_to_the_next_tasks(struct subject *s)
 {
-    CHECK(submit_job(s, "r", "a b c:b,a") == 0);
-    expect_claim(s, "t", "r/a", "r/b");
+    CHECK(submit_job(s, "r", "a b d c:b,a,d") == 0);
+    expect_claim(s, "t", "r/a", "r/b", "r/d");
     CHECK(ack_result(s, "r/a", "one") == 1);
     CHECK(ack(s, "r/b") == 1);
+    CHECK(ack_result(s, "r/d", "") == 1);
     const struct heard *heard = claim(s, "t");
     CHECK(heard->reply.deliveries.count == 1);
     const struct bel_delivery *delivery = &heard->reply.deliveries.items[0];
-    CHECK(delivery->results_count == 2);
+    CHECK(delivery->results_count == 3);
     CHECK(is_text(delivery->results[0].task, "b") && !delivery->results[0].has_result);
     CHECK(is_text(delivery->results[1].task, "a") && delivery->results[1].has_result);
     CHECK(is_text(delivery->results[1].result, "one"));
+    CHECK(is_text(delivery->results[2].task, "d") && delivery->results[2].has_result);
+    CHECK(delivery->results[2].result.bytes == 0); /* an empty result is a result */
 }
 
 /* --- order, pauses, and jobs that follow --- */

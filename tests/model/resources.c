@@ -158,7 +158,6 @@ static void open_breaker(const struct model *model, struct resource *resource)
     if (delay_ms > resource->breaker_max_ms) delay_ms = resource->breaker_max_ms;
     resource->is_open = true;
     resource->probe[0] = 0;
-    resource->failures = 0;
     resource->openings++;
     resource->breaker_until_ms = model->engine_ms + (int64_t)delay_ms;
 }

@@ -104,7 +104,7 @@ static void open_breaker(void)
     is_open = true;
     opens_ms = now + (delay < max_ms ? delay : max_ms);
     openings++;
-    failures = probe = 0;
+    probe = 0;
 }
 
 static void model_end(uint64_t timer, enum bel_lease_end end, bool is_own)

@@ -63,9 +63,10 @@ static int keep_lease(struct bel_found *found, int err)
     return err;
 }
 
-static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view result,
+static int ack(struct bel_engine *engine, struct bel_view token, const struct bel_view *result,
                struct bel_reply *reply)
 {
+    uint64_t bytes = result != NULL ? result->bytes : 0;
     struct bel_lease *lease = bel__lease_by_token(engine, token);
     struct bel_found found;
     if (lease == NULL) return BEL_ESTALE;
@@ -79,16 +80,17 @@ static int ack(struct bel_engine *engine, struct bel_view token, struct bel_view
     }
     int err = load_leased(engine, lease, &found);
     if (err) return err;
-    err = bel__timer_reserve(engine, &found, result.bytes, BEL_STORE_END);
+    err = bel__timer_reserve(engine, &found, bytes, BEL_STORE_END);
     if (err) return err;
     bool is_task = found.record.job.number != 0;
-    if (is_task && !bel__results_fit(&found, result.bytes)) {
+    if (is_task && !bel__results_fit(&found, bytes)) {
         return bel__refuse(
             reply, BEL_EFULL,
             "the results of a job have at most %d MiB: ack the task without a result",
             BEL_RESULTS_OF_JOB_MAX >> 20);
     }
-    struct bel_ending ending = {.state = BEL_DONE, .result = result};
+    struct bel_ending ending = {.state = BEL_DONE, .has_result = result != NULL};
+    if (result != NULL) ending.result = *result;
     lease->end_kind = BEL_WORK_DONE;
     bel__timer_end(engine, &found, &ending);
     return 0;
@@ -98,13 +100,12 @@ int bel__do_ack(struct bel_engine *engine, struct bel_request *request)
 {
     const struct bel_ack *command = &request->command.ack;
     struct bel_reply *reply = &request->own.reply;
-    struct bel_view result = {0};
-    if (command->has_result) {
-        result = command->result;
+    const struct bel_view *result = command->has_result ? &command->result : NULL;
+    if (result != NULL) {
         if (command->tokens_count != 1) {
             return bel__refuse(reply, BEL_EINVAL, "a result needs exactly one token");
         }
-        if (result.bytes > BEL_RESULT_BYTES_MAX) {
+        if (result->bytes > BEL_RESULT_BYTES_MAX) {
             return bel__refuse(reply, BEL_EINVAL, "a result has at most %d bytes",
                                BEL_RESULT_BYTES_MAX);
         }

@@ -30,9 +30,10 @@ static int get_one(struct bel_engine *engine, uint64_t job, uint32_t task, uint6
     const struct bel_blob *result = &found.record.result;
     *out = (struct bel_task_result){.task = bel__answer_copy(engine, bel__task_id(&found.record))};
     if (out->task.data == NULL) return BEL_ENOMEM;
-    if (result->bytes == 0 || result->bytes > *left) return 0;
+    if (!found.record.has_result || result->bytes > *left) return 0;
     *left -= result->bytes;
     out->has_result = true;
+    if (result->bytes == 0) return 0;
     err = bel__blob_get(engine->store, result, bel__answer_arena(engine), &out->result);
     if (err != 0 || result->number != 0) return err;
     out->result = bel__answer_copy(engine, out->result);

@@ -77,6 +77,15 @@ static void put_blob(struct bel_row_writer *writer, enum tag here, enum tag else
     bel__write_number(writer, blob->bytes);
 }
 
+/* Writes the result, also an empty one. */
+static void put_result(struct bel_row_writer *writer, const struct bel_record *record)
+{
+    put_blob(writer, TAG_RESULT, TAG_RESULT_BLOB, &record->result);
+    if (!record->has_result || record->result.bytes > 0) return;
+    bel__write_number(writer, TAG_RESULT);
+    bel__write_view(writer, (struct bel_view){0});
+}
+
 static void put_outcomes(struct bel_row_writer *writer, const struct bel_record *record)
 {
     for (size_t i = 0; i < record->outcomes_count; i++) {
@@ -152,7 +161,7 @@ size_t bel__record_write(const struct bel_record *record, uint8_t out[BEL_RECORD
     put_view(&writer, TAG_REASON, record->reason);
     put_outcomes(&writer, record);
     if (record->kind == BEL_RECORD_PLAN) put_rule(&writer, record);
-    put_blob(&writer, TAG_RESULT, TAG_RESULT_BLOB, &record->result);
+    put_result(&writer, record);
     put_blob(&writer, TAG_BODY, TAG_BODY_BLOB, &record->body);
     return (size_t)(writer.at - out);
 }
@@ -304,6 +313,7 @@ static void get_field(struct bel_row_reader *reader, uint64_t tag, struct bel_re
     case TAG_RESULT:
     case TAG_RESULT_BLOB:
         get_blob(reader, tag == TAG_RESULT, &record->result);
+        record->has_result = true;
         break;
     case TAG_JOB:
         get_job(reader, &record->job);

@@ -66,6 +66,7 @@ struct bel_record {
     uint64_t due;     /* of an ended timer: wall ms */
     struct bel_view reason;
     struct bel_blob result;
+    bool has_result; /* it may be empty */
 
     struct bel_recurrence rule; /* of a plan */
     bool has_start;

@@ -91,7 +91,6 @@ static void open_breaker(struct bel_limits *limits, uint64_t now)
     if (delay > limits->breaker_max_ms) delay = limits->breaker_max_ms;
     limits->is_open = true;
     limits->has_probe = false;
-    limits->failures = 0;
     limits->openings++;
     limits->breaker_until = now + delay;
 }

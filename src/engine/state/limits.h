@@ -41,11 +41,12 @@ struct bel_limits {
     uint64_t breaker_failures;    /* that open the breaker; 0: the breaker is off */
     uint64_t breaker_open_ms, breaker_max_ms;
 
-    uint64_t full_us; /* when the bucket is full */
-    uint64_t until;   /* 0: never limited, or cleared */
-    bool is_open;     /* the breaker is open, or half open after breaker_until */
-    bool has_probe;   /* half open: one timer is leased to try */
-    uint64_t failures, openings, breaker_until;
+    uint64_t full_us;  /* when the bucket is full */
+    uint64_t until;    /* 0: never limited, or cleared */
+    bool is_open;      /* the breaker is open, or half open after breaker_until */
+    bool has_probe;    /* half open: one timer is leased to try */
+    uint64_t failures; /* in a row; while the breaker is open: those that opened it */
+    uint64_t openings, breaker_until;
     struct bel_key probe; /* the timer's key */
 };
 

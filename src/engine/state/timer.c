@@ -390,6 +390,7 @@ static void keep_ended(struct bel_engine *engine, struct bel_found *found,
     struct bel_record *record = &found->record;
     record->reason = ending->reason;
     record->result = bel__blob_put(&engine->rows, ending->result, 0);
+    record->has_result = ending->has_result;
     found->key = bel__key_of(&place);
     record->is_id_made = false;
     put_record(engine, &found->key, record, BEL_ROW_NEW);

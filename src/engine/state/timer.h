@@ -81,7 +81,8 @@ struct bel_place bel__timer_place(struct bel_engine *engine, const struct bel_to
 struct bel_ending {
     enum bel_state state;
     struct bel_view reason;
-    struct bel_view result; /* of an acknowledged timer */
+    struct bel_view result; /* of an acknowledged timer, if has_result */
+    bool has_result;
 };
 void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
                     const struct bel_ending *ending);
