@@ -79,8 +79,8 @@ struct bel_limit_state {
     enum bel_breaker breaker;
     uint64_t breaker_failures; /* that open it; 0: off */
     uint64_t breaker_open_ms, breaker_max_ms;
-    uint64_t failures;                      /* in a row */
-    struct bel_wall breaker_until;          /* of an open breaker; else 0 */
+    uint64_t failures;             /* in a row; while the breaker is open: those that opened it */
+    struct bel_wall breaker_until; /* of an open breaker; else 0 */
     const struct bel_limit_report *reports; /* of the last hour, the newest first */
     size_t reports_count;
 };
@@ -99,7 +99,8 @@ void bel_limit_reply_destroy(struct bel_limit_reply *reply);
 /* Returns the name of a breaker's state: "closed", "open", "half_open". */
 const char *bel_breaker_name(enum bel_breaker breaker);
 
-/* Returns whether a resource may have this name. "*" is none. */
+/* Returns whether a resource may have this name: like a topic, with no empty part between
+ * slashes ("a//b"). "*" is none. */
 bool bel_resource_is_valid(struct bel_view name);
 
 BEL_END_DECLARATIONS

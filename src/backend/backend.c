@@ -122,6 +122,17 @@ static bool is_reserved(struct bel_view name)
     return false;
 }
 
+/* Returns whether a part of a name between slashes is empty: "/a", "a//b", "a/". */
+static bool has_empty_part(struct bel_view name)
+{
+    const char *text = name.data;
+    for (size_t i = 0; i < name.bytes; i++) {
+        bool is_slash = text[i] == '/', is_last = i + 1 == name.bytes;
+        if (is_slash && (i == 0 || is_last || text[i + 1] == '/')) return true;
+    }
+    return false;
+}
+
 bool bel_topic_is_valid(struct bel_view topic)
 {
     return is_name(topic, BEL_TOPIC_BYTES_MAX) && !is_reserved(topic);
@@ -129,7 +140,7 @@ bool bel_topic_is_valid(struct bel_view topic)
 
 bool bel_resource_is_valid(struct bel_view name)
 {
-    return is_name(name, BEL_TOPIC_BYTES_MAX);
+    return is_name(name, BEL_TOPIC_BYTES_MAX) && !has_empty_part(name);
 }
 
 const char *bel_breaker_name(enum bel_breaker breaker)

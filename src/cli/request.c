@@ -420,6 +420,16 @@ static int add_pair_of(struct cli_request *request, const char *text)
     return add_value(request, setting->type, value);
 }
 
+/* Returns whether a word is the name of an option: the server would take it for the option. */
+static bool is_named_option(const struct bel_command_entry *command, const char *word)
+{
+    for (size_t i = 0; i < command->arguments_count; i++) {
+        const struct bel_argument *argument = &command->arguments[i];
+        if (is_option(argument) && strcasecmp(argument->name, word) == 0) return true;
+    }
+    return false;
+}
+
 /* Adds the positional arguments. Fails if one is missing, or if words are left over. */
 static int add_words(struct cli_request *request, const struct typed *typed)
 {
@@ -440,6 +450,9 @@ static int add_words(struct cli_request *request, const struct typed *typed)
         if (end > typed->words_count) end = typed->words_count;
         for (; next < end; next++) {
             const char *word = typed->words[next];
+            if (argument->yields && is_named_option(command, word)) {
+                return complain(request, "an argument that is named like an option: ", word);
+            }
             bool is_pair = argument->type == BEL_ARGUMENT_PAIR;
             int status =
                 is_pair ? add_pair_of(request, word) : add_value(request, argument->type, word);

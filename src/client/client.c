@@ -259,6 +259,11 @@ int bel__client_fails(struct bel_client *client, int err, const char *text)
     return bel__client_say(&client->why, err, "%s", text);
 }
 
+int bel__client_refuses(struct bel_client *client, const char *text)
+{
+    return bel__client_say(&client->why, BEL_EINVAL, "%s", text);
+}
+
 /* Calls with a longer timeout. A timeout ends the connection. */
 static int call_for(struct bel_client *client, const struct bel_view *args, size_t args_count,
                     uint64_t wait_ms, const struct bel_value **out)

@@ -33,6 +33,9 @@ BEL_CHECKED int bel__client_ask(struct bel_client *client, const struct bel_view
  * connection. Returns `err`. */
 int bel__client_fails(struct bel_client *client, int err, const char *text);
 
+/* Refuses an argument before anything is sent: sets the text of the error. Returns BEL_EINVAL. */
+int bel__client_refuses(struct bel_client *client, const char *text);
+
 /* Connects a socket to an address. Returns 0 and sets `*out_fd`, or an error as described for
  * bel_client_connect(). */
 BEL_CHECKED int bel__client_dial(const char *address, const struct bel_clock *clock,

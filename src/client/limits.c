@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     ARGS_MAX = 16, /* LIMIT, the resource, and seven options */
@@ -87,13 +88,29 @@ bool bel_client_resource_read(const struct bel_value *value, struct bel_client_r
     return true;
 }
 
+/* Refuses a name that the server would take for an option of LIMIT: LIMIT clear ends all limits. */
+static int check_resource(struct bel_client *client, struct bel_view name)
+{
+    static const char *const words[] = {"RATE", "BURST", "CONCURRENCY", "UNTIL", "BREAKER", "OPEN",
+                                        "MAX",  "CLEAR", "DELETE",      "COUNT", "CURSOR"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (name.bytes != strlen(words[i])) continue;
+        if (strncasecmp(name.data, words[i], name.bytes) != 0) continue;
+        return bel__client_refuses(client, "a resource with the name of an option of LIMIT can "
+                                           "only be limited by HTTP");
+    }
+    return 0;
+}
+
 /* Sends a command whose reply is a resource. */
 static int ask_resource(struct bel_client *client, const struct request *request,
                         struct bel_client_resource *out)
 {
     const struct bel_value *reply;
     struct bel_client_resource resource;
-    int err = bel__client_ask(client, request->args, request->count, 0, BEL_VALUE_MAP, &reply);
+    int err = check_resource(client, request->args[1]);
+    if (err) return err;
+    err = bel__client_ask(client, request->args, request->count, 0, BEL_VALUE_MAP, &reply);
     if (err) return err;
     if (!bel_client_resource_read(reply, &resource)) {
         return bel__client_fails(client, BEL_EINVAL, "the reply is not a resource");
@@ -137,7 +154,9 @@ int bel_client_limit_delete(struct bel_client *client, const char *resource, boo
 {
     const struct bel_view args[] = {BEL_VIEW("LIMIT"), view_of(resource), BEL_VIEW("DELETE")};
     const struct bel_value *reply;
-    int err = bel__client_ask(client, args, 3, 0, BEL_VALUE_NUMBER, &reply);
+    int err = check_resource(client, args[1]);
+    if (err) return err;
+    err = bel__client_ask(client, args, 3, 0, BEL_VALUE_NUMBER, &reply);
     if (err == 0 && out_was_there != NULL) *out_was_there = reply->number > 0;
     return err;
 }

@@ -93,16 +93,6 @@ static int take_headers(struct bel_job_draft *draft, const struct bel_job_body *
     return 0;
 }
 
-/* Unlike a topic, a resource may be named like an option of CLAIM. */
-static bool is_resource(struct bel_view name)
-{
-    const char *text = name.data;
-    for (size_t i = 0; i < name.bytes; i++) {
-        if (!bel_id_is_valid((struct bel_view){text + i, 1})) return false;
-    }
-    return true;
-}
-
 static int check_task(const struct bel_job_values *values, struct bel_job_fault *fault)
 {
     struct bel_view topic = values->of[BEL_TASK_TOPIC].text;
@@ -114,8 +104,9 @@ static int check_task(const struct bel_job_values *values, struct bel_job_fault 
     if (!bel_topic_is_valid(topic)) {
         return refuse(fault, "topic", "not a name of a topic: use A-Z a-z 0-9 . _ : / -");
     }
-    if (!is_resource(resource)) {
-        return refuse(fault, "resource", "use A-Z a-z 0-9 . _ : / -");
+    if (resource.bytes > 0 && !bel_resource_is_valid(resource)) {
+        return refuse(fault, "resource",
+                      "not a name of a resource: use A-Z a-z 0-9 . _ : / - without an empty part");
     }
     if (bel__job_has(values, BEL_TASK_PAYLOAD) && bel__job_has(values, BEL_TASK_PAYLOAD_BASE64)) {
         return refuse(fault, "payload_base64", "payload is there too: give one of them");

@@ -98,6 +98,9 @@ is no_estimate_while_nobody_works 'paced  running  [##########----------]  50 % 
 is estimate_while_somebody_works 'paced  running  [##########----------]  50 %  1 of 2  about 10s left' \
     bash -c "'$belfry' job get paced | head -n 1"
 
+# The server would take the word for the option, and end the limits of all resources.
+exits a_resource_named_like_an_option 2 'named like an option' "$belfry" limit clear
+
 # A failure that an `always` task has dealt with is still counted.
 echo '{"id": "mixed", "retry": "max(1)", "tasks": [{"id": "a", "topic": "mixed"},
     {"id": "b", "topic": "mixed", "after": ["a"]},

@@ -148,7 +148,64 @@ def test_a_large_job_and_its_limit():
         web.close()
     with Server("--store", "memory", "--max-job", "1000") as server, server.client() as client:
         assert refusal(client, "JOB", "SUBMIT", large(10, 1000)).startswith("FULL")
+        for size in (1000, 2 * MIB, 18 * MIB):  # also more than a request may have
+            why = refusal(client, "job", "submit", "x" * (size + 1))
+            assert why.startswith("FULL") and "--max-job" in why, why
         assert client.ask("JOB", "SUBMIT", large(1, 100))[1] == "large100"
+
+
+def test_limits_of_jobs_are_settings():
+    with Server("--store", "memory", "--job-tasks", "2", "--job-edges", "1", "--job-depth", "1",
+                "--job-retention", "5s", "--clock", "virtual") as server, \
+            server.client() as client:
+        def why(job):
+            return refusal(client, "JOB", "SUBMIT", json.dumps(job))
+        assert why(chain("a", "t", "t", "t")) == "FULL tasks[2]: more than 2 tasks (--job-tasks)"
+        wide = {"tasks": [{"id": "a", "topic": "t"},
+                          {"id": "b", "topic": "t", "after": ["a", "a"]}]}
+        assert why(wide).endswith("more than 1 dependencies (--job-edges)")
+        deep = {"tasks": [], "then": [{"job": {"tasks": [], "then": [{"job": {"tasks": []}}]}}]}
+        assert why(deep).endswith("then is more than 1 levels deep (--job-depth)")
+        assert client.ask("JOB", "SUBMIT", json.dumps(chain("a", "t", "t")))[3] == 2
+        assert client.ask("JOB", "CANCEL", "a") == 1
+        client.ask("CLOCK", "ADVANCE", "4s")
+        assert client.ask("JOB", "GET", "a")[3] == "cancelled"
+        client.ask("CLOCK", "ADVANCE", "2s")
+        assert refusal(client, "JOB", "GET", "a").startswith("NOTFOUND")
+
+
+def test_an_empty_result_is_a_result():
+    with Server("--store", "memory") as server, server.client() as client:
+        client.ask("JOB", "SUBMIT", json.dumps({"id": "a", "tasks": [
+            {"id": "x", "topic": "t"}, {"id": "y", "topic": "t"},
+            {"id": "z", "topic": "u", "after": ["x", "y"]}]}))
+        assert client.ask("ACK", client.ask("CLAIM", "t")[0][0], "RESULT", "") == 1
+        assert client.ask("ACK", client.ask("CLAIM", "t")[0][0]) == 1
+        assert client.ask("CLAIM", "u")[0][9] == ["x", "", "y", None]
+
+
+def test_names_of_resources():
+    with Server("--store", "memory") as server, server.client() as client:
+        for name in ("/", "/a", "a/", "a//b"):
+            for words in (("SCHEDULE", "t", "", "RESOURCE", name), ("LIMIT", name, "BURST", "2"),
+                          ("LIMIT", name), ("LIMIT", name, "DELETE")):
+                why = refusal(client, *words)
+                assert why.startswith(f"BADARG invalid resource '{name}'"), why
+            job = {"tasks": [{"id": "a", "topic": "t", "resource": name}]}
+            why = refusal(client, "JOB", "SUBMIT", json.dumps(job))
+            assert why.startswith("BADARG tasks[0].resource: "), why
+        client.ask("SCHEDULE", "t", "", "RESOURCE", "a/b/c")
+
+
+def test_an_open_breaker_shows_its_failures():
+    with Server("--store", "memory") as server, server.client() as client:
+        client.ask("LIMIT", "api", "BREAKER", "2")
+        for i in range(2):
+            client.ask("SCHEDULE", "t", "", "RESOURCE", "api")
+            client.ask("FAIL", client.ask("CLAIM", "t")[0][0], "KIND", "resource", "DEAD")
+        reply = client.ask("LIMIT", "api")
+        breaker = reply[reply.index("breaker") + 1]
+        assert breaker[:4] == ["state", "open", "failures", 2], breaker
 
 
 if __name__ == "__main__":

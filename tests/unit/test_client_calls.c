@@ -322,6 +322,10 @@ static void limits_are_cleared_deleted_and_listed(void)
     say("*10\r\n" RESOURCE_API);
     CHECK(bel_client_limit_clear(client, "api", &resource) == 0);
     check_heard("LIMIT api CLEAR ");
+    /* Nothing is sent: the server would clear all limits. */
+    CHECK(bel_client_limit(client, &(struct bel_client_limit){.resource = "Clear"}, NULL) ==
+          BEL_EINVAL);
+    CHECK(bel_client_limit_delete(client, "count", NULL) == BEL_EINVAL);
     say(":2\r\n:1\r\n:0\r\n");
     CHECK(bel_client_limit_clear_all(client, &limited) == 0 && limited == 2);
     check_heard("LIMIT CLEAR ");

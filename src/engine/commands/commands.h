@@ -43,6 +43,9 @@ int bel__do_job_pause(struct bel_engine *engine, struct bel_request *request);
 int bel__do_job_resume(struct bel_engine *engine, struct bel_request *request);
 int bel__do_limit(struct bel_engine *engine, struct bel_request *request);
 
+/* Refuses a name that no resource may have. Returns BEL_EINVAL. */
+int bel__refuse_resource(struct bel_reply *reply, struct bel_view name);
+
 /* Serves parked claims in the order in which they came. */
 void bel__claims_serve(struct bel_engine *engine);
 

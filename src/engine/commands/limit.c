@@ -31,12 +31,21 @@ static bool is_all(struct bel_view name)
 
 /* --- checks --- */
 
-static int check_name(struct bel_view name, struct bel_reply *reply)
+int bel__refuse_resource(struct bel_reply *reply, struct bel_view name)
+{
+    int shown = name.bytes <= BEL_TOPIC_BYTES_MAX ? (int)name.bytes : BEL_TOPIC_BYTES_MAX;
+    return bel__refuse(reply, BEL_EINVAL,
+                       "invalid resource '%.*s': use 1 to %d of A-Z a-z 0-9 . _ : / - "
+                       "without an empty part",
+                       shown, (const char *)name.data, BEL_TOPIC_BYTES_MAX);
+}
+
+/* Resources that are stored may have names that are refused today. */
+static int check_name(struct bel_engine *engine, struct bel_view name, struct bel_reply *reply)
 {
     if (is_all(name) || bel_resource_is_valid(name)) return 0;
-    return bel__refuse(reply, BEL_EINVAL,
-                       "invalid resource: use 1 to %d of A-Z a-z 0-9 . _ : / -, or *",
-                       BEL_TOPIC_BYTES_MAX);
+    if (bel_id_is_valid(name) && bel__resource_find(engine, name) != NULL) return 0;
+    return bel__refuse_resource(reply, name);
 }
 
 /* Refuses a number that is not from `least` to `most`. */
@@ -65,9 +74,9 @@ static int check_breaker(const struct bel_limit *limit, struct bel_reply *reply)
     return 0;
 }
 
-static int check(const struct bel_limit *limit, struct bel_reply *reply)
+static int check(struct bel_engine *engine, const struct bel_limit *limit, struct bel_reply *reply)
 {
-    int err = check_name(limit->resource, reply);
+    int err = check_name(engine, limit->resource, reply);
     bool has_rate = limit->has_rate && (limit->rate_count > 0 || limit->rate_ms > 0);
     if (err == 0 && has_rate) {
         err = check_range(reply, "the number of RATE", limit->rate_count, 1, BEL_RATE_COUNT_MAX);
@@ -192,7 +201,7 @@ static int list(struct bel_engine *engine, const struct bel_limit *limit, struct
     if (most > BEL_LIST_COUNT_MAX) {
         return bel__refuse(reply, BEL_EINVAL, "the count is at most %d", BEL_LIST_COUNT_MAX);
     }
-    if (after.bytes > 0 && check_name(after, reply) != 0) {
+    if (after.bytes > 0 && !is_all(after) && !bel_id_is_valid(after)) {
         return bel__refuse(reply, BEL_EINVAL, "invalid cursor");
     }
     struct bel_limit_state *states = bel__answer_take(engine, most * sizeof *states);
@@ -315,7 +324,7 @@ int bel__do_limit(struct bel_engine *engine, struct bel_request *request)
     reply->limits.action = limit->action;
     if (limit->action == BEL_LIMIT_LIST) return list(engine, limit, reply);
     if (limit->action == BEL_LIMIT_CLEAR_ALL) return clear_all(engine, request);
-    int err = check(limit, reply);
+    int err = check(engine, limit, reply);
     if (err) return err;
     switch (limit->action) {
     case BEL_LIMIT_SET:

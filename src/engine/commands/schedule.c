@@ -19,19 +19,7 @@
 
 enum {
     RULE_BYTES_MAX = BEL_RULE_BYTES_MAX,
-    RESOURCE_BYTES_MAX = BEL_TOPIC_BYTES_MAX,
 };
-
-/* Returns whether a name is a valid resource: empty, or of the characters of a topic. Unlike a
- * topic, a resource may be named like an option of CLAIM. */
-static bool is_resource(struct bel_view name)
-{
-    const char *text = name.data;
-    for (size_t i = 0; i < name.bytes && i < RESOURCE_BYTES_MAX; i++) {
-        if (!bel_id_is_valid((struct bel_view){text + i, 1})) return false;
-    }
-    return name.bytes <= RESOURCE_BYTES_MAX;
-}
 
 static int check_names(struct bel_engine *engine, const struct bel_schedule_spec *spec,
                        struct bel_reply *reply)
@@ -46,10 +34,8 @@ static int check_names(struct bel_engine *engine, const struct bel_schedule_spec
         return bel__refuse(reply, BEL_EINVAL, "group too long: at most %d bytes",
                            BEL_GROUP_BYTES_MAX);
     }
-    if (!is_resource(spec->resource)) {
-        return bel__refuse(reply, BEL_EINVAL,
-                           "invalid resource: use 1 to %d of A-Z a-z 0-9 . _ : / -",
-                           RESOURCE_BYTES_MAX);
+    if (spec->resource.bytes > 0 && !bel_resource_is_valid(spec->resource)) {
+        return bel__refuse_resource(reply, spec->resource);
     }
     if (spec->correlation.bytes > BEL_TEXT_BYTES_MAX) {
         return bel__refuse(reply, BEL_EINVAL, "correlation too long: at most %d bytes",
