@@ -189,6 +189,7 @@ static int look_at_id(struct bel_engine *engine, struct bel_submission *submissi
     bool is_in_scope = true;
     struct bel_job_found old = {0};
     int err = check_graph(submission, reply);
+    submission->old = submission->old_chain = submission->position = 0;
     if (err == 0 && !submission->is_own) err = bel__pressure_check(engine, NULL, reply);
     if (err) return err;
     err = bel__job_find_any(engine, graph->id, &old);
@@ -721,6 +722,19 @@ fail:
     return err;
 }
 
+/* Lets all be checked again if another job has got the id since: a submission that waits for room
+ * in the log can be overtaken. */
+static int look_again(struct bel_engine *engine, struct bel_submission *submission)
+{
+    struct bel_job_found job;
+    int err = bel__job_find_any(engine, submission->graph->id, &job);
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    if (job.row.number == submission->old) return 0;
+    bel__job_topics_finish(&submission->topics);
+    submission->stage = STAGE_ID;
+    return 0;
+}
+
 int bel__submission_step(struct bel_engine *engine, struct bel_submission *submission,
                          struct bel_reply *reply)
 {
@@ -736,7 +750,9 @@ int bel__submission_step(struct bel_engine *engine, struct bel_submission *submi
     int err = 0;
     while (err == 0 && submission->stage < STAGE_DONE) {
         if (*left_of(engine) == 0) return BEL_SUBMISSION_MORE;
-        err = stages[submission->stage](engine, submission, reply);
+        bool writes = submission->stage == STAGE_BEGIN || submission->stage == STAGE_RECUR;
+        if (writes) err = look_again(engine, submission);
+        if (err == 0) err = stages[submission->stage](engine, submission, reply);
     }
     bool waits = err == BEL_EFULL && reply->why[0] == 0 && bel__store_makes_room(engine->store);
     return waits ? BEL_SUBMISSION_MORE : err; /* the log was filled by the slices before */
