@@ -148,6 +148,7 @@ struct timer {
     size_t task;     /* index in the job */
     struct topic *topic;
     struct bytes id, payload, group, resource, correlation, retry_text, worker, reason, result;
+    bool has_result;          /* it may be empty */
     struct bel_backoff retry; /* valid if retry_text is not empty */
     struct header *headers;
     size_t headers_count;

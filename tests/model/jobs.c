@@ -272,7 +272,7 @@ void model_task_results(struct model *model, const struct timer *timer, struct b
         struct bytes id = model_copy(model_task_id(before));
         results[i].task = model_kept(model, id);
         model_free(&id);
-        if (before->result.count == 0 || before->result.count > left) continue;
+        if (!before->has_result || before->result.count > left) continue;
         left -= before->result.count;
         results[i].has_result = true;
         results[i].result = model_kept(model, before->result);

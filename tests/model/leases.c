@@ -76,6 +76,7 @@ int model_ack(struct model *model, const struct bel_ack *command, struct bel_rep
         struct timer *timer = model_timer_of_token(model, command->tokens[i]);
         if (timer == NULL) continue;
         model_resource_end(model, timer, ENDING_ACK);
+        timer->has_result = command->has_result;
         if (command->has_result) timer->result = model_copy(command->result);
         model_finish(model, timer, BEL_DONE, (struct bel_view){NULL, 0});
         reply->count++;
