@@ -140,7 +140,8 @@ def test_a_job_and_its_tasks():
         shop.client.ask("CLOCK", "ADVANCE", "1s")
         at = pairs(shop.client.ask("JOB", "GET", "p0"))["next_ms"]
         shop.client.ask("CLOCK", "SET", str(at))
-        ids = ["failed", "runs", "late", "first.1", "p0", "p1", "p2", f"p0@{at}"]
+        shop.client.ask("CLAIM", "j", "COUNT", "10")  # an estimate needs a leased task
+        ids ["failed", "runs", "late", "first.1", "p0", "p1", "p2", f"p0@{at}"]
         rest = ["clash"]  # two jobs that are made with one id
         told = [pairs(shop.client.ask("JOB", "GET", id, "COUNT", "1")) for id in ids]
         told += [pairs(shop.client.ask("JOB", "GET", id)) for id in ids]
