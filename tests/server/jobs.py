@@ -144,7 +144,10 @@ def test_a_large_job_and_its_limit():
         assert client.ask("JOB", "CANCEL", "large1440") == 1
         web = Web(server)
         assert web.right("POST", "/v1/jobs", large(10000, 1430))["tasks"] == 10000
-        assert web.ask("POST", "/v1/jobs", "x" * (17 * MIB))[0] == 413
+        web.connection.putrequest("POST", "/v1/jobs")  # refused before the body is sent
+        web.connection.putheader("Content-Length", str(17 * MIB))
+        web.connection.endheaders()
+        assert web.read()[0] == 413
         web.close()
     with Server("--store", "memory", "--max-job", "1000") as server, server.client() as client:
         assert refusal(client, "JOB", "SUBMIT", large(10, 1000)).startswith("FULL")
