@@ -21,6 +21,7 @@
 
 #include "belfry/clock.h"
 #include "belfry/declare.h"
+#include "belfry/stats.h"
 #include "belfry/timer.h"
 #include "belfry/view.h"
 
@@ -175,6 +176,14 @@ struct bel_job {
     const struct bel_job_task *tasks;
     size_t tasks_count;
     struct bel_view cursor; /* for the next tasks; empty: these were the last */
+    /* What workers did with the tasks that have ended. It is kept with the job. Tasks whose lease
+     * began before a restart and are done after it have no times. */
+    uint64_t failures, crashes;      /* FAILs, and leases that expired */
+    uint64_t completions_per_minute; /* tasks done in the last minute, about */
+    uint64_t waited_ms_p50, waited_ms_p99, ran_ms_p50, ran_ms_p99; /* upper bounds: powers of 2 */
+    struct bel_spans
+        waited;           /* from due to claim, of the tasks that are done; of their last claim */
+    struct bel_spans ran; /* from that claim to the acknowledgement */
 };
 
 /* --- copies, whose holder owns them --- */

@@ -188,7 +188,10 @@ static int get(const struct job_options *options, struct bel_client *client)
         return CLI_OK;
     }
     status = bel__job_fetch(client, &options->connect, options->words[1], &job);
-    if (status == CLI_OK) (void)bel__job_draw(&job, bel__cli_columns(), PICTURE_ROWS);
+    if (status == CLI_OK) {
+        (void)bel__job_draw(&job, bel__cli_columns(), PICTURE_ROWS);
+        bel__job_print_work(&job);
+    }
     bel__job_finish(&job);
     return status;
 }

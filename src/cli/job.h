@@ -27,6 +27,8 @@ struct cli_job {
     char *id, *state, *reason;
     int64_t total, progress, estimate_ms; /* estimate_ms -1: unknown */
     int64_t counts[BEL_STATES];
+    int64_t failures, crashes, completions_per_minute;
+    int64_t waited_ms_p50, waited_ms_p99, ran_ms_p50, ran_ms_p99; /* 0: no task is done */
     struct cli_job_task *tasks;
     size_t tasks_count;
 };
@@ -47,6 +49,9 @@ void bel__job_print_lost(const struct cli_job *job);
  * in by its depth. Of more tasks than `rows` only those that are under way or have failed. Returns
  * the number of lines. */
 size_t bel__job_draw(const struct cli_job *job, unsigned columns, size_t rows);
+
+/* Prints a line about what workers did with the tasks; nothing if none was done or failed. */
+void bel__job_print_work(const struct cli_job *job);
 
 /* belfry job watch: prints what happens to a job until it has ended. Returns the exit status: that
  * of the job. */

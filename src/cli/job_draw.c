@@ -72,6 +72,31 @@ static void draw_bar(const struct cli_job *job)
     printf("\n");
 }
 
+/* Prints " waited < 2ms (p99 < 1s)". */
+static void print_quantiles(const char *what, int64_t p50, int64_t p99)
+{
+    char half[BEL_DURATION_BYTES], most[BEL_DURATION_BYTES];
+    (void)bel_duration_print((uint64_t)p50, half, sizeof half);
+    (void)bel_duration_print((uint64_t)p99, most, sizeof most);
+    printf("%s < %s (p99 < %s)", what, half, most);
+}
+
+void bel__job_print_work(const struct cli_job *job)
+{
+    if (job->ran_ms_p50 == 0 && job->failures == 0 && job->crashes == 0) return;
+    printf("tasks:");
+    if (job->ran_ms_p50 > 0) {
+        print_quantiles(" waited", job->waited_ms_p50, job->waited_ms_p99);
+        print_quantiles(", ran", job->ran_ms_p50, job->ran_ms_p99);
+        printf(", %lld done in the last minute", (long long)job->completions_per_minute);
+    }
+    if (job->failures > 0 || job->crashes > 0) {
+        printf("%s %lld failures, %lld crashes", job->ran_ms_p50 > 0 ? "," : "",
+               (long long)job->failures, (long long)job->crashes);
+    }
+    printf("\n");
+}
+
 /* Returns whether a task is shown even if not all can be. */
 static bool is_remarkable(const struct cli_job_task *task)
 {

@@ -84,6 +84,13 @@ static bool take_job(struct cli_job *job, const struct bel_value *map)
     job->total = number_of(map, "total", 0);
     job->progress = number_of(map, "progress", 0);
     job->estimate_ms = number_of(map, "estimate_ms", -1);
+    job->failures = number_of(map, "failures", 0);
+    job->crashes = number_of(map, "crashes", 0);
+    job->completions_per_minute = number_of(map, "completions_per_minute", 0);
+    job->waited_ms_p50 = number_of(map, "waited_ms_p50", 0);
+    job->waited_ms_p99 = number_of(map, "waited_ms_p99", 0);
+    job->ran_ms_p50 = number_of(map, "ran_ms_p50", 0);
+    job->ran_ms_p99 = number_of(map, "ran_ms_p99", 0);
     for (unsigned i = 0; counts != NULL && i < BEL_STATES; i++) {
         job->counts[i] = number_of(counts, bel_state_name((enum bel_state)i), 0);
     }

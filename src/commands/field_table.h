@@ -204,6 +204,23 @@ static const struct bel_field bel__job_shown_fields[] = {
     {LIST("tasks", TASKS, job, tasks, "tasks, in the order of the text"), NEEDS(WHOLE)},
     {VIEW("cursor", TEXT, job, cursor, "for the next tasks, if there are more"), NEEDS(WHOLE),
      ABSENT_IF_EMPTY},
+    {NUMBER("failures", COUNT, job, failures, "FAILs of tasks that have ended"), NEEDS(RUN)},
+    {NUMBER("crashes", COUNT, job, crashes, "expired leases of tasks that have ended"), NEEDS(RUN)},
+    {NUMBER("completions_per_minute", COUNT, job, completions_per_minute,
+            "tasks done in the last minute"),
+     NEEDS(RUN)},
+    {NUMBER("waited_ms_p50", DURATION, job, waited_ms_p50,
+            "time from due to claim: half of the done tasks waited less"),
+     NEEDS(RUN)},
+    {NUMBER("waited_ms_p99", DURATION, job, waited_ms_p99,
+            "time from due to claim: 99 % of the done tasks waited less"),
+     NEEDS(RUN)},
+    {NUMBER("ran_ms_p50", DURATION, job, ran_ms_p50,
+            "time from claim to acknowledgement: half of the done tasks took less"),
+     NEEDS(RUN)},
+    {NUMBER("ran_ms_p99", DURATION, job, ran_ms_p99,
+            "time from claim to acknowledgement: 99 % of the done tasks took less"),
+     NEEDS(RUN)},
 };
 
 static const struct bel_field bel__task_fields[] = {

@@ -52,6 +52,22 @@ static void estimate(const struct bel_engine *engine, const struct bel_job_found
     out->has_estimate = out->estimate_ms > 0; /* else: too early to tell */
 }
 
+/* Fills in what workers did with the tasks of a job. */
+static void describe_work(const struct bel_engine *engine, const struct bel_job_row *row,
+                          struct bel_job *out)
+{
+    struct bel_rate rate = {row->minute, (uint32_t)row->dones, (uint32_t)row->dones_before};
+    out->failures = row->failures;
+    out->crashes = row->crashes;
+    out->completions_per_minute = bel__rate_of(&rate, engine->now.engine);
+    out->waited_ms_p50 = bel__spans_quantile(&row->waited, 500);
+    out->waited_ms_p99 = bel__spans_quantile(&row->waited, 990);
+    out->ran_ms_p50 = bel__spans_quantile(&row->ran, 500);
+    out->ran_ms_p99 = bel__spans_quantile(&row->ran, 990);
+    out->waited = row->waited;
+    out->ran = row->ran;
+}
+
 /* Fills in the rule of a recurring job, and how far it is. */
 static int describe_plan(struct bel_engine *engine, const struct bel_job_found *job,
                          struct bel_job *out)
@@ -91,6 +107,7 @@ static int describe(struct bel_engine *engine, const struct bel_job_found *job, 
         out->deadline.ms = (int64_t)bel__lane_wall(&engine->now, BEL_LANE_ENGINE, row->deadline);
     }
     estimate(engine, job, out);
+    describe_work(engine, row, out);
     out->plan_id = row->plan_id;
     if (row->plan != 0) out->nominal.ms = (int64_t)row->nominal;
     if (row->phase == BEL_JOB_PHASE_PLAN) {

@@ -11,6 +11,7 @@
  */
 #include "engine/jobs/task.h"
 
+#include "core/units.h"
 #include "engine/state/state.h"
 
 #include <assert.h>
@@ -116,6 +117,34 @@ int bel__task_finish(struct bel_engine *engine, const struct bel_task_row *row,
 
 /* --- what follows from it --- */
 
+/* Notes how long a leased task waited to be claimed, and how long it has been running. A lease from
+ * before the engine was opened does not know. */
+static void note_times(const struct bel_engine *engine, const struct bel_lease *lease,
+                       struct bel_task_end *out)
+{
+    uint64_t wall = (uint64_t)engine->now.wall, open = engine->now.open;
+    out->has_run = lease != NULL && !lease->is_old;
+    if (!out->has_run) return;
+    out->ran_ms = open > lease->start ? open - lease->start : 0;
+    out->waited_ms = wall > lease->due + out->ran_ms ? wall - lease->due - out->ran_ms : 0;
+}
+
+/* Counts what workers did with a task that has ended. */
+static void count_work(const struct bel_engine *engine, const struct bel_found *found,
+                       const struct bel_task_end *task, struct bel_job_row *row)
+{
+    row->failures += found->record.attempts;
+    row->crashes += found->record.crashes;
+    if (!task->has_run || found->state != BEL_DONE) return;
+    struct bel_rate rate = {row->minute, (uint32_t)row->dones, (uint32_t)row->dones_before};
+    bel__rate_note(&rate, engine->now.engine / MS_PER_MINUTE);
+    row->minute = rate.minute;
+    row->dones = rate.current;
+    row->dones_before = rate.before;
+    bel__spans_note(&row->waited, task->waited_ms);
+    bel__spans_note(&row->ran, task->ran_ms);
+}
+
 int bel__task_look(struct bel_engine *engine, struct bel_found *found)
 {
     const struct bel_task_of *job = &found->record.job;
@@ -125,6 +154,7 @@ int bel__task_look(struct bel_engine *engine, struct bel_found *found)
     if (err == 0) err = bel__task_load(engine, job->number, job->index, &task->row);
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     if (bel__key_compare(&task->row.key, &found->key) != 0) return BEL_ECORRUPT;
+    note_times(engine, found->lease, task);
     if (task->job.row.pace_ms > 0) {
         err = bel__job_keep_mark(&engine->job_marks, job->number);
         if (err) return err;
@@ -178,6 +208,7 @@ void bel__task_ended(struct bel_engine *engine, struct bel_found *found)
     row->counts[found->state]++;
     row->unhandled += bel__task_has_failed(found->state);
     row->result_bytes += found->record.result.bytes;
+    count_work(engine, found, task, row);
     task->row.key = found->key;
     bel__task_put(engine, of->number, of->index, &task->row);
     add_work(engine, task, of->index, found->state);

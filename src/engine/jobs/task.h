@@ -13,6 +13,8 @@
 struct bel_task_end {
     struct bel_job_found job;
     struct bel_task_row row;
+    bool has_run; /* it is leased, by a claim of this engine: */
+    uint64_t waited_ms, ran_ms;
 };
 
 /* Read and write the row of a task. A missing row is BEL_ECORRUPT. */

@@ -25,7 +25,9 @@ enum {
     TAG_PARENT_ID,
     TAG_CLASH,
     TAG_PLAN_ID,
-    TASK_BITS = 24, /* of the sequence of a key: chunks of a task's list */
+    TAG_WAITED = 128, /* the first of BEL_SPAN_BUCKETS */
+    TAG_RAN = 160,    /* the first of BEL_SPAN_BUCKETS */
+    TASK_BITS = 24,   /* of the sequence of a key: chunks of a task's list */
     FLAG_HANDLES = 1,
     FLAG_HANDLED = 2,
     POLICY_BITS = 2,
@@ -33,6 +35,7 @@ enum {
 
 static_assert(BEL_EDGE_POLICIES <= 1 << POLICY_BITS, "a policy fits");
 static_assert((int)BEL_STATES <= TAG_ID - TAG_COUNTS, "tags are distinct");
+static_assert((int)BEL_SPAN_BUCKETS <= TAG_RAN - TAG_WAITED, "tags are distinct");
 
 #define NUMBER(field) offsetof(struct bel_job_row, field)
 
@@ -44,7 +47,9 @@ static const size_t numbers[] = {
     NUMBER(replaces),    NUMBER(works),       NUMBER(result_bytes), NUMBER(unhandled),
     NUMBER(cooldown_ms), NUMBER(thens),       NUMBER(reserved),     NUMBER(followed),
     NUMBER(follow_at),   NUMBER(parent),      NUMBER(chain),        NUMBER(plan),
-    NUMBER(nominal),     NUMBER(is_reported),
+    NUMBER(nominal),     NUMBER(is_reported), NUMBER(failures),     NUMBER(crashes),
+    NUMBER(minute),      NUMBER(dones),       NUMBER(dones_before), NUMBER(waited.sum_ms),
+    NUMBER(ran.sum_ms),
 };
 
 enum {
@@ -143,6 +148,10 @@ size_t bel__job_row_write(const struct bel_job_row *row, uint8_t out[BEL_JOB_ROW
     put_view(&writer, TAG_PARENT_ID, row->parent_id);
     put_view(&writer, TAG_CLASH, row->clash);
     put_view(&writer, TAG_PLAN_ID, row->plan_id);
+    for (unsigned i = 0; i < BEL_SPAN_BUCKETS; i++) {
+        put_number(&writer, TAG_WAITED + i, row->waited.counts[i]);
+        put_number(&writer, TAG_RAN + i, row->ran.counts[i]);
+    }
     return (size_t)(writer.at - out);
 }
 
@@ -153,6 +162,10 @@ static void get_field(struct bel_row_reader *reader, uint64_t tag, struct bel_jo
         memcpy((unsigned char *)out + numbers[tag - 1], &number, sizeof number);
     } else if (tag >= TAG_COUNTS && tag < TAG_COUNTS + BEL_STATES) {
         out->counts[tag - TAG_COUNTS] = bel__read_number(reader);
+    } else if (tag >= TAG_WAITED && tag < TAG_WAITED + BEL_SPAN_BUCKETS) {
+        out->waited.counts[tag - TAG_WAITED] = bel__read_number(reader);
+    } else if (tag >= TAG_RAN && tag < TAG_RAN + BEL_SPAN_BUCKETS) {
+        out->ran.counts[tag - TAG_RAN] = bel__read_number(reader);
     } else if (tag == TAG_ID) {
         out->id = bel__read_view(reader);
     } else if (tag == TAG_REASON) {

@@ -17,6 +17,7 @@
  */
 
 #include "belfry/job.h"
+#include "belfry/stats.h"
 #include "belfry/timer.h"
 #include "engine/rows/key.h"
 #include "engine/rows/record.h"
@@ -25,7 +26,7 @@
 #include <stdint.h>
 
 enum {
-    BEL_JOB_ROW_BYTES_MAX = 2000,
+    BEL_JOB_ROW_BYTES_MAX = 2400,
     BEL_TASK_ROW_BYTES_MAX = 120,
     BEL_EDGES_OF_ROW = 500, /* in all rows of a list but the last */
     BEL_EDGES_ROW_BYTES_MAX = BEL_EDGES_OF_ROW * 5,
@@ -61,21 +62,25 @@ struct bel_job_row {
     uint64_t pace_ms;     /* 0: none */
     uint64_t paced_until; /* no task starts before, engine ms */
     uint64_t tasks, edges, topics;
-    uint64_t works;              /* rows in BEL_TABLE_JOB_WORK */
-    uint64_t unhandled;          /* failed tasks without a dependent that has handled the failure */
-    uint64_t result_bytes;       /* of all results */
-    uint64_t replaces;           /* number of the job with the same id that it replaces; 0: none */
-    uint64_t cooldown_ms;        /* before the jobs of `then` */
-    uint64_t thens;              /* jobs of `then` */
-    uint64_t reserved;           /* ids that are reserved for them */
-    uint64_t followed;           /* jobs of `then` that were made or passed over */
-    uint64_t follow_at;          /* when they begin, engine ms; 0: not now */
-    uint64_t parent;             /* number of the job that it follows; 0: none */
-    uint64_t chain;              /* number of the first job of the chain, if it is in one */
-    uint64_t plan;               /* number of the recurring job that made it; 0: none */
-    uint64_t nominal;            /* if it was made: for which time, wall ms */
-    uint64_t is_reported;        /* if it was made: its occurrence has ended */
-    uint64_t counts[BEL_STATES]; /* of tasks; those that are ready or leased count as scheduled */
+    uint64_t works;             /* rows in BEL_TABLE_JOB_WORK */
+    uint64_t unhandled;         /* failed tasks without a dependent that has handled the failure */
+    uint64_t result_bytes;      /* of all results */
+    uint64_t replaces;          /* number of the job with the same id that it replaces; 0: none */
+    uint64_t cooldown_ms;       /* before the jobs of `then` */
+    uint64_t thens;             /* jobs of `then` */
+    uint64_t reserved;          /* ids that are reserved for them */
+    uint64_t followed;          /* jobs of `then` that were made or passed over */
+    uint64_t follow_at;         /* when they begin, engine ms; 0: not now */
+    uint64_t parent;            /* number of the job that it follows; 0: none */
+    uint64_t chain;             /* number of the first job of the chain, if it is in one */
+    uint64_t plan;              /* number of the recurring job that made it; 0: none */
+    uint64_t nominal;           /* if it was made: for which time, wall ms */
+    uint64_t is_reported;       /* if it was made: its occurrence has ended */
+    uint64_t failures, crashes; /* of the tasks that have ended */
+    uint64_t minute; /* number of the last minute, in engine time, in which one was done */
+    uint64_t dones, dones_before; /* in that minute; in the minute before it */
+    uint64_t counts[BEL_STATES];  /* of tasks; those that are ready or leased count as scheduled */
+    struct bel_spans waited, ran; /* of the tasks that are done: see struct bel_job */
     struct bel_view id, reason;
     struct bel_view parent_id, plan_id;
     struct bel_view clash; /* the first job of `then` that could not be made */

@@ -101,7 +101,7 @@ static struct bel_work *resource_work(struct bel_engine *engine, struct bel_view
     return work;
 }
 
-static void note_span(struct bel_spans *spans, uint64_t ms)
+void bel__spans_note(struct bel_spans *spans, uint64_t ms)
 {
     unsigned bucket = ms == 0 ? 0 : 64 - (unsigned)__builtin_clzll(ms);
     if (bucket >= BEL_SPAN_BUCKETS) bucket = BEL_SPAN_BUCKETS - 1;
@@ -109,7 +109,7 @@ static void note_span(struct bel_spans *spans, uint64_t ms)
     spans->sum_ms += ms;
 }
 
-static void note_rate(struct bel_rate *rate, uint64_t minute)
+void bel__rate_note(struct bel_rate *rate, uint64_t minute)
 {
     if (rate->minute != minute) {
         rate->before = rate->minute + 1 == minute ? rate->current : 0;
@@ -125,8 +125,8 @@ static void begin(struct bel_work *work, const struct bel_lease *lease, uint64_t
     work->running++;
     if (lease->is_old) return;
     work->claimed++;
-    note_span(&work->waited, waited_ms);
-    note_rate(&work->claims, minute);
+    bel__spans_note(&work->waited, waited_ms);
+    bel__rate_note(&work->claims, minute);
 }
 
 void bel__work_begin(struct bel_engine *engine, struct bel_lease *lease,
@@ -158,8 +158,8 @@ static void end(struct bel_work *work, const struct bel_lease *lease, uint64_t r
     switch ((enum bel_work_end)lease->end_kind) {
     case BEL_WORK_DONE:
         work->done++;
-        if (!lease->is_old) note_span(&work->ran, ran_ms);
-        note_rate(&work->dones, minute);
+        if (!lease->is_old) bel__spans_note(&work->ran, ran_ms);
+        bel__rate_note(&work->dones, minute);
         return;
     case BEL_WORK_FAILED:
         work->failed++;

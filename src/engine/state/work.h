@@ -62,6 +62,10 @@ void bel__work_begin(struct bel_engine *engine, struct bel_lease *lease,
 /* A lease ends, as lease->end_kind says. */
 void bel__work_end(struct bel_engine *engine, const struct bel_lease *lease);
 
+/* Count a span; something that happened in a minute. */
+void bel__spans_note(struct bel_spans *spans, uint64_t ms);
+void bel__rate_note(struct bel_rate *rate, uint64_t minute);
+
 /* Returns an upper bound, in ms, that `thousandths` of the spans do not exceed: a power of two. 0
  * without any. */
 uint64_t bel__spans_quantile(const struct bel_spans *spans, unsigned thousandths);
