@@ -233,6 +233,20 @@ struct bel_verdict {
     struct bel_wall due; /* of the next attempt, if BEL_SCHEDULED; end of the limit, if BEL_READY */
 };
 
+/* What the unfinished timers of a topic wait for; each that no worker has is counted once. */
+enum bel_wait {
+    BEL_WAIT_TIME,        /* for their due; without plans */
+    BEL_WAIT_BLOCKED,     /* for the timer or tasks before them */
+    BEL_WAIT_PAUSED,      /* ready, in a paused topic */
+    BEL_WAIT_RESOURCE,    /* ready, and their resource is limited, broken, out of rate or in use */
+    BEL_WAIT_CONCURRENCY, /* ready, and the topic has as many leases as its concurrency allows */
+    BEL_WAIT_WORKER,      /* ready: for a worker, or for their job if it is paused */
+    BEL_WAITS,
+};
+
+/* Returns the name of a reason: "time", "blocked" ... */
+const char *bel_wait_name(enum bel_wait wait);
+
 struct bel_topic {
     struct bel_view name;
     uint64_t counts[BEL_STATES]; /* a plan that has a next time counts as scheduled */
@@ -249,6 +263,7 @@ struct bel_topic {
     uint64_t ran_ms_p50, ran_ms_p99;                    /* from claim to acknowledgement */
     const struct bel_work *work;         /* all of it, live; NULL: none, or no numbers of its own */
     const struct bel_named_work *groups; /* a list; NULL: no timer of a group was claimed */
+    uint64_t waiting[BEL_WAITS];         /* timers by what they wait for */
 };
 
 struct bel_agenda_step {

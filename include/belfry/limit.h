@@ -83,6 +83,12 @@ struct bel_limit_state {
     struct bel_wall breaker_until; /* of an open breaker; else 0 */
     const struct bel_limit_report *reports; /* of the last hour, the newest first */
     size_t reports_count;
+    struct bel_view closed_by; /* why nothing is delivered now: limited, breaker, rate or
+                                  concurrency, a constant; empty: it is open itself */
+    /* Of the timers that name this resource, since the engine was opened; and in the last minute,
+     * about. 0 for a resource without numbers of its own: the engine counts 1,000. */
+    uint64_t claimed, completed, failed;
+    uint64_t claims_per_minute, completions_per_minute, failures_per_minute;
 };
 
 struct bel_limit_reply {

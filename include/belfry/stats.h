@@ -42,7 +42,7 @@ struct bel_work {
     struct bel_spans waited; /* from due to claim, of each claim */
     struct bel_spans ran;    /* from claim to acknowledgement, of `done`, unless the engine was
                                 closed in between */
-    struct bel_rate claims, dones;
+    struct bel_rate claims, dones, fails;
 };
 
 /* The work of a group or of a resource. An empty name: all groups of the topic, or all resources,

@@ -229,3 +229,17 @@ int bel_backend_call(struct bel_backend *backend, const struct bel_clock *clock,
     put_back(request);
     return BEL_EBUSY;
 }
+
+const char *bel_wait_name(enum bel_wait wait)
+{
+    static const char *const names[BEL_WAITS] = {
+        [BEL_WAIT_TIME] = "time",
+        [BEL_WAIT_BLOCKED] = "blocked",
+        [BEL_WAIT_PAUSED] = "paused",
+        [BEL_WAIT_RESOURCE] = "resource",
+        [BEL_WAIT_CONCURRENCY] = "concurrency",
+        [BEL_WAIT_WORKER] = "worker",
+    };
+    assert(wait < BEL_WAITS);
+    return names[wait];
+}

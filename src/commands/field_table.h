@@ -117,6 +117,11 @@ static const struct bel_field bel__delivery_fields[] = {
         NUMBER(title, COUNT, topic, counts[BEL_##state], text)                                     \
     }
 
+#define WAITING(title, wait, text)                                                                 \
+    {                                                                                              \
+        NUMBER(title, COUNT, topic, waiting[BEL_WAIT_##wait], text)                                \
+    }
+
 static const struct bel_field bel__topic_fields[] = {
     {VIEW("topic", TEXT, topic, name, "name of the topic")},
     {FIELD("paused", BOOLEAN, topic, paused, "whether deliveries are stopped by PAUSE")},
@@ -149,6 +154,12 @@ static const struct bel_field bel__topic_fields[] = {
     {NUMBER("ran_ms_p99", DURATION, topic, ran_ms_p99,
             "time from claim to acknowledgement: 99 % of the timers took less")},
     {LIST("settings", SETTINGS, topic, settings, "settings, as text that CONFIGURE takes")},
+    WAITING("waiting_time", TIME, "timers that wait for their due"),
+    WAITING("waiting_blocked", BLOCKED, "timers that wait for those before them"),
+    WAITING("waiting_paused", PAUSED, "ready timers that wait for RESUME"),
+    WAITING("waiting_resource", RESOURCE, "ready timers whose resource is closed"),
+    WAITING("waiting_concurrency", CONCURRENCY, "ready timers that wait for the end of a lease"),
+    WAITING("waiting_worker", WORKER, "ready timers that wait for a worker, or for their job"),
 };
 
 static const struct bel_field bel__outcome_fields[] = {
@@ -262,6 +273,21 @@ static const struct bel_field bel__resource_fields[] = {
     {LIST("reports", REPORTS, limit_state, reports,
           "reports of a limit in the last hour, newest first"),
      ABSENT_IF_EMPTY},
+    {VIEW("closed_by", TEXT, limit_state, closed_by,
+          "why nothing is delivered now: limited, breaker, rate or concurrency"),
+     ABSENT_IF_EMPTY},
+    {NUMBER("claimed_total", COUNT, limit_state, claimed,
+            "timers with this resource claimed since the start")},
+    {NUMBER("completed_total", COUNT, limit_state, completed,
+            "timers with this resource acknowledged since the start")},
+    {NUMBER("failed_total", COUNT, limit_state, failed,
+            "FAILs of timers with this resource since the start")},
+    {NUMBER("claims_per_minute", COUNT, limit_state, claims_per_minute,
+            "claims in the last minute")},
+    {NUMBER("completions_per_minute", COUNT, limit_state, completions_per_minute,
+            "acknowledgements in the last minute")},
+    {NUMBER("failures_per_minute", COUNT, limit_state, failures_per_minute,
+            "FAILs in the last minute")},
 };
 
 static const struct bel_field bel__breaker_fields[] = {
@@ -288,6 +314,7 @@ static const struct bel_field bel__report_fields[] = {
 #undef NUMBER
 #undef LIST
 #undef STATE_COUNT
+#undef WAITING
 #undef ABSENT_IF_EMPTY
 #undef NEEDS
 #undef SET_BY

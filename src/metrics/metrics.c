@@ -268,6 +268,13 @@ static void write_topics(struct page *page, const struct bel_topic_counts_topic 
                        topics[i].name, bel_state_name(state), topics[i].counts[state]);
         }
     }
+    write_head(page, "timers_waiting", "gauge", "Timers of a topic, by what they wait for.");
+    for (size_t i = 0; i < count; i++) {
+        for (unsigned wait = 0; wait < BEL_WAITS && topics[i].name[0] != 0; wait++) {
+            write_line(page, "belfry_timers_waiting{topic=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
+                       topics[i].name, bel_wait_name(wait), topics[i].waiting[wait]);
+        }
+    }
     write_head(page, "oldest_due_age_seconds", "gauge",
                "Time since the oldest ready timer of a topic became due.");
     for (size_t i = 0; i < count; i++) {

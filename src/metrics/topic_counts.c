@@ -52,6 +52,7 @@ static void store_topic(struct bel_request *request, const struct bel_reply *rep
         topic->plans = reply->topic->plans;
         topic->oldest_age_ms = reply->topic->oldest_age_ms;
         topic->paused = reply->topic->paused;
+        memcpy(topic->waiting, reply->topic->waiting, sizeof topic->waiting);
         topic->has_work = reply->topic->work != NULL;
         if (topic->has_work) topic->work = *reply->topic->work;
         topic->groups = reply->topic->groups;

@@ -24,6 +24,7 @@ struct bel_topic_counts_topic {
     char name[BEL_TOPIC_BYTES_MAX + 1];
     uint64_t counts[BEL_STATES];
     uint64_t plans, oldest_age_ms;
+    uint64_t waiting[BEL_WAITS];
     bool paused;
     bool has_work;
     struct bel_work work;                /* valid if has_work */

@@ -219,7 +219,7 @@ enum {
     TOPIC_NUMBERS = 15, /* fields of a topic besides its states and settings */
 };
 
-/* Settings are what stands behind the last of the counts. */
+/* Settings are what stands between the last of the counts and the first of what timers wait for. */
 static void take_topic(struct spoken_reply *spoken, const struct answer *map)
 {
     struct bel_topic *topic = piece(spoken, sizeof *topic);
@@ -238,7 +238,8 @@ static void take_topic(struct spoken_reply *spoken, const struct answer *map)
         CHECK(answer_field(map, bel_state_name((enum bel_state)i)) != NULL);
         topic->counts[i] = count_of(map, bel_state_name((enum bel_state)i));
     }
-    for (size_t i = 2 * (size_t)(TOPIC_NUMBERS + BEL_STATES); i < map->count; i += 2) {
+    size_t end = map->count - 2 * (size_t)BEL_WAITS;
+    for (size_t i = 2 * (size_t)(TOPIC_NUMBERS + BEL_STATES); i < end; i += 2) {
         settings[topic->settings_count++] =
             (struct bel_setting){map->items[i].text, map->items[i + 1].text};
     }

@@ -207,6 +207,62 @@ static void resources_have_their_own_numbers(void)
     bel_engine_close(world.engine);
 }
 
+static void configure(struct world *world, const char *name, const char *value)
+{
+    struct bel_setting setting = {view(name), view(value)};
+    struct bel_command command = {.verb = BEL_VERB_CONFIGURE};
+    command.configure = (struct bel_configure){view("mail"), &setting, 1};
+    CHECK(ask(world, command).err == 0);
+}
+
+/* Checks what the timers of the topic wait for, and that each that is not leased counts once. */
+static void check_waiting(struct world *world, const uint64_t want[BEL_WAITS])
+{
+    const struct bel_topic *topic = look(world, "mail");
+    uint64_t sum = 0;
+    for (int i = 0; i < BEL_WAITS; i++) {
+        CHECK_NOTE("waiting for %s", bel_wait_name((enum bel_wait)i));
+        CHECK_EQ(topic->waiting[i], want[i]);
+        sum += topic->waiting[i];
+    }
+    CHECK_EQ(sum, topic->counts[BEL_SCHEDULED] - topic->plans + topic->counts[BEL_READY] +
+                      topic->counts[BEL_BLOCKED]);
+}
+
+static void timers_wait_for_one_thing_each(void)
+{
+    struct world world;
+    struct bel_command later = {.verb = BEL_VERB_SCHEDULE};
+    struct bel_command plan = later, limited = later;
+    struct bel_command limit = {.verb = BEL_VERB_LIMIT};
+    struct bel_command pause = {.verb = BEL_VERB_PAUSE, .target.topic = view("mail")};
+    later.schedule = (struct bel_schedule_spec){
+        .topic = view("mail"), .when = BEL_WHEN_IN, .delay_ms = 10 * MINUTE};
+    plan.schedule = (struct bel_schedule_spec){.topic = view("mail"), .id = view("p")};
+    plan.schedule.plan.kind = BEL_PLAN_EVERY;
+    plan.schedule.plan.rule = view("1h");
+    limited.schedule = (struct bel_schedule_spec){.topic = view("mail"), .resource = view("api")};
+    limit.limit = (struct bel_limit){.action = BEL_LIMIT_SET, .resource = view("api")};
+    limit.limit.has_until = true;
+    limit.limit.until_ms = 5 * MINUTE;
+    set_up(&world, NULL);
+    schedule(&world, "mail", "a", "");
+    CHECK(ask(&world, later).err == 0 && ask(&world, plan).err == 0);
+    check_waiting(&world, (uint64_t[BEL_WAITS]){[BEL_WAIT_TIME] = 1, [BEL_WAIT_WORKER] = 1});
+    CHECK(ask(&world, limit).err == 0 && ask(&world, limited).err == 0);
+    CHECK(claim(&world, "mail")); /* a */
+    CHECK(!claim(&world, "mail"));
+    check_waiting(&world, (uint64_t[BEL_WAITS]){[BEL_WAIT_TIME] = 1, [BEL_WAIT_RESOURCE] = 1});
+    configure(&world, "concurrency", "1");
+    schedule(&world, "mail", "b", "");
+    check_waiting(&world,
+                  (uint64_t[BEL_WAITS]){
+                      [BEL_WAIT_TIME] = 1, [BEL_WAIT_RESOURCE] = 1, [BEL_WAIT_CONCURRENCY] = 1});
+    CHECK(ask(&world, pause).err == 0);
+    check_waiting(&world, (uint64_t[BEL_WAITS]){[BEL_WAIT_TIME] = 1, [BEL_WAIT_PAUSED] = 2});
+    bel_engine_close(world.engine);
+}
+
 static void groups_beyond_the_limit_are_one(void)
 {
     struct world world;
@@ -265,6 +321,7 @@ int main(void)
     RUN(waits_are_from_due_to_claim);
     RUN(groups_have_their_own_numbers);
     RUN(resources_have_their_own_numbers);
+    RUN(timers_wait_for_one_thing_each);
     RUN(groups_beyond_the_limit_are_one);
     RUN(a_lease_from_before_runs_and_ends);
     RUN(a_rate_is_that_of_the_last_minute);

@@ -107,6 +107,23 @@ static void count_states(const struct bel_topic_state *topic, struct bel_topic *
     out->plans = numbers[BEL_NUMBER_PLANS];
 }
 
+/* Tells what the timers of a topic wait for, from numbers that are kept. */
+static void count_waiting(const struct bel_topic_state *topic, struct bel_topic *out)
+{
+    uint64_t ready = out->counts[BEL_READY], parked = bel__picker_parked(&topic->picker);
+    uint32_t concurrency = bel__topic_settings(topic)->concurrency;
+    assert(parked <= ready && out->counts[BEL_SCHEDULED] >= out->plans);
+    out->waiting[BEL_WAIT_TIME] = out->counts[BEL_SCHEDULED] - out->plans;
+    out->waiting[BEL_WAIT_BLOCKED] = out->counts[BEL_BLOCKED];
+    if (out->paused) {
+        out->waiting[BEL_WAIT_PAUSED] = ready;
+        return;
+    }
+    bool is_full = concurrency > 0 && topic->leased >= concurrency;
+    out->waiting[BEL_WAIT_RESOURCE] = parked;
+    out->waiting[is_full ? BEL_WAIT_CONCURRENCY : BEL_WAIT_WORKER] = ready - parked;
+}
+
 /* Fills in what workers did with the timers of a topic. */
 static void count_work(const struct bel_engine *engine, const struct bel_topic_state *topic,
                        struct bel_topic *out)
@@ -163,6 +180,7 @@ int bel__do_topic(struct bel_engine *engine, struct bel_request *request)
     out->oldest_age_ms = oldest_age(engine, topic);
     count_states(topic, out);
     count_work(engine, topic, out);
+    count_waiting(topic, out);
     int err = print_settings(engine, topic, out);
     if (err) return err;
     reply->topic = out;

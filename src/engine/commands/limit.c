@@ -144,6 +144,34 @@ static int show_rate(struct bel_engine *engine, const struct bel_limits *limits,
     return out->data == NULL ? BEL_ENOMEM : 0;
 }
 
+/* Fills in what workers did with the timers that name a resource. */
+static void show_work(const struct bel_engine *engine, const struct bel_resource *resource,
+                      struct bel_limit_state *out)
+{
+    const struct bel_work *work = bel__work_of_resource(engine, bel__resource_name(resource));
+    uint64_t now = engine->now.engine;
+    if (work == NULL) return;
+    out->claimed = work->claimed;
+    out->completed = work->done;
+    out->failed = work->failed;
+    out->claims_per_minute = bel__rate_of(&work->claims, now);
+    out->completions_per_minute = bel__rate_of(&work->dones, now);
+    out->failures_per_minute = bel__rate_of(&work->fails, now);
+}
+
+static struct bel_view word_of(enum bel_closed_by closed)
+{
+    static const struct bel_view words[] = {
+        [BEL_CLOSED_BY_NOTHING] = {.data = NULL, .bytes = 0},
+        [BEL_CLOSED_BY_LIMIT] = {.data = "limited", .bytes = 7},
+        [BEL_CLOSED_BY_BREAKER] = {.data = "breaker", .bytes = 7},
+        [BEL_CLOSED_BY_RATE] = {.data = "rate", .bytes = 4},
+        [BEL_CLOSED_BY_CONCURRENCY] = {.data = "concurrency", .bytes = 11},
+    };
+    assert((size_t)closed < sizeof words / sizeof words[0]);
+    return words[closed];
+}
+
 static int show(struct bel_engine *engine, const struct bel_resource *resource,
                 struct bel_limit_state *out)
 {
@@ -164,6 +192,9 @@ static int show(struct bel_engine *engine, const struct bel_resource *resource,
         .failures = limits->failures,
     };
     if (out->name.data == NULL) return BEL_ENOMEM;
+    uint64_t until;
+    out->closed_by = word_of(bel__limits_closed(limits, now, resource->leases, &until));
+    show_work(engine, resource, out);
     if (now < limits->until) out->limited_until = wall_of(engine, limits->until);
     if (out->breaker == BEL_BREAKER_OPEN) {
         out->breaker_until = wall_of(engine, limits->breaker_until);

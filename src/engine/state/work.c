@@ -101,6 +101,12 @@ static struct bel_work *resource_work(struct bel_engine *engine, struct bel_view
     return work;
 }
 
+const struct bel_work *bel__work_of_resource(const struct bel_engine *engine, struct bel_view name)
+{
+    const uint64_t *known = bel__map_find(&engine->resource_work.map, name.data, name.bytes);
+    return known == NULL ? NULL : &((const struct bel_named_work *)(uintptr_t)*known)->work;
+}
+
 void bel__spans_note(struct bel_spans *spans, uint64_t ms)
 {
     unsigned bucket = ms == 0 ? 0 : 64 - (unsigned)__builtin_clzll(ms);
@@ -163,6 +169,7 @@ static void end(struct bel_work *work, const struct bel_lease *lease, uint64_t r
         return;
     case BEL_WORK_FAILED:
         work->failed++;
+        bel__rate_note(&work->fails, minute);
         return;
     case BEL_WORK_RELEASED:
         work->released++;

@@ -62,6 +62,10 @@ void bel__work_begin(struct bel_engine *engine, struct bel_lease *lease,
 /* A lease ends, as lease->end_kind says. */
 void bel__work_end(struct bel_engine *engine, const struct bel_lease *lease);
 
+/* Returns the numbers of a resource; NULL if it has none of its own, or none of its timers was
+ * claimed. */
+const struct bel_work *bel__work_of_resource(const struct bel_engine *engine, struct bel_view name);
+
 /* Count a span; something that happened in a minute. */
 void bel__spans_note(struct bel_spans *spans, uint64_t ms);
 void bel__rate_note(struct bel_rate *rate, uint64_t minute);
