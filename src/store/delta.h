@@ -50,6 +50,8 @@ struct bel_delta {
     size_t left_bytes;
     size_t block_bytes;           /* total of all blocks */
     struct bel_delta_block *kept; /* free blocks for reuse */
+    uint64_t *filter;             /* which keys may have an entry; NULL: any */
+    uint64_t misses;              /* lookups of keys without an entry, as far as they are told */
 };
 
 /* A position in an iteration. `key` and `entry` are public. */
@@ -101,6 +103,12 @@ void bel__delta_place(struct bel_delta *delta, const struct bel_key *key,
 const struct bel_delta_entry *bel__delta_find(const struct bel_delta *delta,
                                               const struct bel_key *key);
 
+/* Tells the delta that a lookup found no entry. Many make it remember which keys have none. */
+static inline void bel__delta_miss(struct bel_delta *delta)
+{
+    delta->misses++;
+}
+
 /* Finds the first key >= `from`, tombstones included. Returns false if there is none. */
 bool bel__delta_seek(const struct bel_delta *delta, const struct bel_key *from,
                      struct bel_delta_place *out);
@@ -115,7 +123,8 @@ void bel__delta_expect(const struct bel_delta_place *place);
 /* Returns the number of keys that have an entry. */
 uint64_t bel__delta_count(const struct bel_delta *delta);
 
-/* Returns the memory in use, in bytes, without the struct itself and the blocks kept for reuse. */
+/* Returns the memory in use, in bytes, without the struct itself, its filter of 64 KiB, and
+ * the blocks kept for reuse. */
 size_t bel__delta_bytes(const struct bel_delta *delta);
 
 /* Returns how many bytes its rows take in a tree at most. That is twice their bytes: leaves may be

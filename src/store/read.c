@@ -23,6 +23,7 @@ int bel__store_get(struct bel_store *store, const struct bel_key *key, struct be
 {
     store->reads++;
     const struct bel_delta_entry *entry = bel__delta_find(store->active, key);
+    if (entry == NULL) bel__delta_miss(store->active);
     if (entry == NULL && store->freeze != BEL_FREEZE_NONE) {
         entry = bel__delta_find(store->frozen, key);
     }

@@ -113,6 +113,83 @@ static size_t use_kept(struct bel_delta *delta)
     return bel__delta_bytes(delta);
 }
 
+/* Checks what a delta with many rows returns for keys with an entry, with none, and with one that
+ * has left no trace. */
+static void check_many(const struct bel_delta *delta)
+{
+    for (uint64_t i = 0; i < ROWS; i++) {
+        struct bel_key key = key_of(i);
+        if (i % 5 == 0) {
+            check_gone(delta, &key);
+        } else if (i % 5 == 1) {
+            CHECK(bel__delta_find(delta, &key) == NULL);
+        } else {
+            check_says(delta, &key, i % 5 == 2 ? "second" : "first");
+        }
+        key = key_of(i + ROWS);
+        CHECK(bel__delta_find(delta, &key) == NULL);
+    }
+}
+
+static void miss_many(struct bel_delta *delta)
+{
+    for (uint64_t i = 0; i < ROWS; i++) {
+        bel__delta_miss(delta);
+    }
+}
+
+static void fill_many(struct bel_delta *delta)
+{
+    for (uint64_t i = 0; i < ROWS; i++) {
+        struct bel_key key = key_of(i);
+        put(delta, &key, "first", i % 5 == 1);
+    }
+    for (uint64_t i = 0; i < ROWS; i++) {
+        struct bel_key key = key_of(i);
+        if (i % 5 == 2) put(delta, &key, "second", false);
+        if (i % 5 < 2) drop(delta, &key);
+    }
+}
+
+static void many_rows_are_found_and_others_are_not(void)
+{
+    struct bel_delta delta;
+    bel__delta_init(&delta);
+    for (int round = 0; round < 4; round++) { /* with and without a filter */
+        struct bel_key key = key_of(3);
+        CHECK(delta.filter == NULL && bel__delta_find(&delta, &key) == NULL);
+        if (round % 2 == 0) miss_many(&delta);
+        fill_many(&delta);
+        CHECK((delta.filter != NULL) == (round % 2 == 0));
+        check_many(&delta);
+        bel__delta_clear(&delta, round < 2 ? 0 : SIZE_MAX);
+    }
+    bel__delta_finish(&delta);
+}
+
+static void tombstones_and_placed_rows_are_found_among_many(void)
+{
+    struct bel_delta delta;
+    bel__delta_init(&delta);
+    miss_many(&delta);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        struct bel_key key = key_of(i);
+        if (i % 2 == 0) {
+            drop(&delta, &key);
+            continue;
+        }
+        CHECK(bel__delta_reserve(&delta, 1, 5) == 0);
+        bel__delta_place(&delta, &key, bel__delta_make(&delta, BEL_VIEW("first"), 0));
+    }
+    CHECK(delta.filter != NULL);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        struct bel_key key = key_of(i);
+        if (i % 2 == 0) check_gone(&delta, &key);
+        if (i % 2 == 1) check_says(&delta, &key, "first");
+    }
+    bel__delta_finish(&delta);
+}
+
 static void one_that_is_cleared_keeps_what_it_may(void)
 {
     struct bel_delta delta;
@@ -140,6 +217,8 @@ int main(void)
 {
     RUN(a_new_row_that_is_deleted_leaves_no_trace);
     RUN(any_other_row_leaves_a_tombstone);
+    RUN(many_rows_are_found_and_others_are_not);
+    RUN(tombstones_and_placed_rows_are_found_among_many);
     RUN(one_that_is_cleared_keeps_what_it_may);
     return 0;
 }
