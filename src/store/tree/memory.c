@@ -13,7 +13,8 @@
  * when it leaves SEEN, so it stays valid until the next refresh. A put reserves memory in all three
  * maps, so that a commit or a refresh cannot fail.
  *
- * A refresh takes time in proportion to the rows committed since the last one.
+ * A commit makes CHANGED the new COMMITTED if that is empty, as it is if each commit is followed by
+ * a refresh. A refresh takes time in proportion to the rows committed since the last one.
  */
 #include "core/memory_use.h"
 #include "store/io/row.h"
@@ -137,9 +138,13 @@ static int memory_refresh(struct bel_tree *tree)
 {
     struct memory_tree *memory = of(tree);
     struct bel_sorted_place change;
-    while (take_first(&memory->committed, &change)) {
+    static const struct bel_key zero = {{0, 0, 0}};
+    bool has_more = bel__sorted_seek(&memory->committed, &zero, &change);
+    while (has_more) {
         show(memory, &change);
+        has_more = bel__sorted_next(&memory->committed, &change);
     }
+    bel__sorted_clear(&memory->committed);
     memory->seen_epoch = memory->committed_epoch;
     return 0;
 }
@@ -216,6 +221,11 @@ static int memory_commit(struct bel_tree *tree, uint64_t epoch)
     struct bel_sorted_place change;
     assert(memory->in_transaction);
     assert(epoch >= memory->committed_epoch);
+    if (bel__sorted_count(&memory->committed) == 0) {
+        struct bel_sorted empty = memory->committed;
+        memory->committed = memory->changed;
+        memory->changed = empty;
+    }
     while (take_first(&memory->changed, &change)) {
         replace(&memory->committed, &change.key, change.value);
     }
