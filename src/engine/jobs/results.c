@@ -48,6 +48,7 @@ int bel__results_get(struct bel_engine *engine, const struct bel_found *found,
     struct bel_edge edges[BEL_EDGES_OF_ROW];
     struct bel_task_row row;
     assert(of->number != 0);
+    if (of->depth == 0) return 0; /* after no other task */
     int err = bel__task_load(engine, of->number, of->index, &row);
     if (err != 0 || row.after_count == 0) return err;
     struct bel_edge_list list = {of->number, BEL_EDGES_AFTER, of->index, row.after_count};

@@ -318,12 +318,12 @@ static void put_at(struct bel_engine *engine, struct bel_found *found,
 {
     assert(place->table == BEL_TABLE_TIMERS && found->record.kind == BEL_RECORD_TIMER);
     struct bel_key from = found->key;
-    bel__alias_delete(engine, &found->key, &found->record);
+    enum bel_row alias = found->record.is_id_made ? BEL_ROW_NEW : BEL_ROW_ANY;
     found->key = bel__key_of(place);
     found->lease = NULL;
     found->record.is_id_made = false;
     put_record(engine, &found->key, &found->record, BEL_ROW_NEW);
-    bel__alias_put(engine, &found->key, &found->record, BEL_ROW_NEW);
+    bel__alias_put(engine, &found->key, &found->record, alias);
     bel__timer_put_expiry(engine, found->topic, &found->key, &found->record);
     count_place(engine, found->topic, place, +1);
     engine->events->moved(engine, found, &from);
@@ -420,9 +420,10 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
                     const struct bel_ending *ending)
 {
     bool is_plan = found->record.kind == BEL_RECORD_PLAN;
+    bool is_kept = found->record.job.number != 0 || bel__timer_is_kept(found->topic, ending->state);
     assert(found->state < BEL_DONE && ending->state >= BEL_DONE);
     fill_ended(engine, found);
-    bel__alias_delete(engine, &found->key, &found->record);
+    if (!is_kept) bel__alias_delete(engine, &found->key, &found->record); /* else it is put */
     if (is_plan) {
         take_out_plan(engine, found);
     } else {
@@ -430,7 +431,6 @@ void bel__timer_end(struct bel_engine *engine, struct bel_found *found,
         count_share(engine, found->topic, bel__record_share(&found->record), -1);
     }
     found->lease = NULL;
-    bool is_kept = found->record.job.number != 0 || bel__timer_is_kept(found->topic, ending->state);
     if (is_kept) {
         keep_ended(engine, found, ending);
     } else {
