@@ -256,7 +256,7 @@ static void commit(struct bel_engine *engine)
         if (err == 0) {
             bel__rows_put_counts(&engine->rows);
             bel__topics_flush(engine);
-            bel__resources_flush(engine);
+            if (engine->resources.dirty != NULL) bel__resources_flush(engine);
             put_times(engine);
         }
     }
@@ -300,6 +300,7 @@ static uint64_t boot_in(const struct bel_engine *engine, uint64_t time, uint64_t
  * result is early by the time between the two. */
 static uint64_t boot_at_wall(const struct bel_engine *engine, uint64_t time)
 {
+    if (time == BEL_NEVER) return BEL_NEVER;
     uint64_t rest_ns = engine->wall_rest_ns, now = bel__lane_now(&engine->now, BEL_LANE_WALL);
     if (rest_ns == 0 || rest_ns > engine->now.boot.ns) return boot_in(engine, time, now);
     return boot_after(engine, time, now, rest_ns);

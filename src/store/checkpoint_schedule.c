@@ -150,9 +150,8 @@ void bel__store_checkpoint_work(struct bel_store *store)
     if (store->log == NULL && bel__delta_bytes(store->active) > store->delta_bytes_max) {
         store->is_freeze_due = true;
     }
-    bool is_much = bel__delta_count(store->active) >= LOW_DISK_ROWS ||
-                   bel__delta_row_bytes(store->active) >= LOW_DISK_BYTES;
-    if (store->is_disk_low && is_much) {
+    if (store->is_disk_low && (bel__delta_count(store->active) >= LOW_DISK_ROWS ||
+                               bel__delta_row_bytes(store->active) >= LOW_DISK_BYTES)) {
         store->is_freeze_due = true; /* deleted rows free pages in the tree */
     }
     bool may_freeze = store->freeze == BEL_FREEZE_NONE && bel__store_error(store) == 0;

@@ -238,10 +238,19 @@ static int sweep(struct bel_engine *engine)
     return 0;
 }
 
+/* Returns whether a turn has something to do: work, a follower, or a row whose time has come. */
+static bool is_busy(const struct bel_engine *engine)
+{
+    const struct bel_jobs *jobs = engine->jobs;
+    return jobs->has_work || jobs->follower != NULL || jobs->next_time <= engine->now.engine ||
+           jobs->next_sweep <= (uint64_t)engine->now.wall;
+}
+
 int bel__jobs_turn(struct bel_engine *engine)
 {
     struct bel_jobs *jobs = engine->jobs;
     jobs->left = bel__is_held(engine) ? WORK_SOME : jobs->work_max;
+    if (!is_busy(engine)) return 0;
     int err = bel__follow_check(engine);
     if (err == 0) err = see_times(engine);
     if (err == 0) err = sweep(engine);

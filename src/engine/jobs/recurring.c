@@ -94,12 +94,23 @@ static int take(struct bel_engine *engine, struct bel_found *found, bool *out_mo
     return err == BEL_EFULL ? err : bel__occurrence_finish(engine, found);
 }
 
-int bel__recurring_turn(struct bel_engine *engine)
+/* Returns the topic of occurrences; NULL if it does not exist. Topics are never removed. */
+static struct bel_topic_state *find_topic(struct bel_engine *engine)
 {
-    struct bel_topic_state *topic = bel__topic_find(&engine->topics, BEL_RECURRING_TOPIC);
+    struct bel_jobs *jobs = engine->jobs;
+    if (jobs->topic != NULL || jobs->topics_seen == engine->topics.count) return jobs->topic;
+    jobs->topics_seen = engine->topics.count;
+    jobs->topic = bel__topic_find(&engine->topics, BEL_RECURRING_TOPIC);
+    return jobs->topic;
+}
+
+/* Goes on with the occurrences that are ready. Not inline, because most engines have none. */
+__attribute__((noinline)) static int take_ready(struct bel_engine *engine,
+                                                struct bel_topic_state *topic)
+{
     struct bel_jobs *jobs = engine->jobs;
     struct bel_pick pick;
-    bool has_more = topic != NULL && jobs->retry <= engine->now.engine;
+    bool has_more = jobs->retry <= engine->now.engine;
     int err = 0;
     while (has_more && err == 0 && jobs->left > 0) {
         struct bel_found found;
@@ -119,10 +130,16 @@ int bel__recurring_turn(struct bel_engine *engine)
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
         err = take(engine, &found, &has_more);
     }
-    jobs->has_occurrences = topic != NULL && bel__picker_count(&topic->picker) > 0;
+    jobs->has_occurrences = bel__picker_count(&topic->picker) > 0;
     if (err == BEL_ENOMEM || err == BEL_EFULL) {
         jobs->retry = engine->now.engine + RETRY_MS;
         return 0;
     }
     return err == BEL_EBUSY ? 0 : err;
+}
+
+int bel__recurring_turn(struct bel_engine *engine)
+{
+    struct bel_topic_state *topic = find_topic(engine);
+    return topic == NULL ? 0 : take_ready(engine, topic);
 }

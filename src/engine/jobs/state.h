@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct bel_submission;
+struct bel_topic_state;
 
 struct bel_jobs {
     struct bel_timer_events events; /* the engine's own reactions, and those of jobs */
@@ -31,6 +32,8 @@ struct bel_jobs {
     struct bel_submission *occurrence;  /* of a recurring job, being submitted; or NULL */
     struct bel_key occurrence_key;      /* of its timer */
     bool has_occurrences;               /* some are ready */
+    struct bel_topic_state *topic;      /* of occurrences; or NULL */
+    uint32_t topics_seen;               /* number of topics when it was looked for */
 };
 
 /* Units of work, each a third of a microsecond. */

@@ -501,11 +501,11 @@ static int walk(struct bel_engine *engine, bool *out_any)
     return err == BEL_ENOTFOUND ? 0 : err;
 }
 
-int bel__work_turn(struct bel_engine *engine)
+/* Not inline, so that a turn without work does not prepare for any. */
+__attribute__((noinline)) static int work_some(struct bel_engine *engine)
 {
     struct bel_jobs *jobs = engine->jobs;
     int err = 0;
-    if (!jobs->has_work || jobs->retry > engine->now.engine) return 0;
     while (err == 0 && jobs->left > 0) {
         bool has_any = false;
         bool is_from_start = bel__place_of(&jobs->from).time == 0;
@@ -528,4 +528,11 @@ int bel__work_turn(struct bel_engine *engine)
         return 0;
     }
     return err;
+}
+
+int bel__work_turn(struct bel_engine *engine)
+{
+    const struct bel_jobs *jobs = engine->jobs;
+    if (!jobs->has_work || jobs->retry > engine->now.engine) return 0;
+    return work_some(engine);
 }

@@ -82,8 +82,10 @@ static int enter(struct bel_engine *engine, const struct bel_lease *made,
     err = bel_wheel_arm(leases->wheel, lease->end, BEL_PRIORITY_DEFAULT, index, &lease->timer);
     if (err) goto forget;
     struct bel_standing standing = bel__ready_share(record);
-    err = bel__resource_take(engine, record->resource, &lease->resource);
-    if (err) goto disarm;
+    if (record->resource.bytes > 0) {
+        err = bel__resource_take(engine, record->resource, &lease->resource);
+        if (err) goto disarm;
+    }
     err = bel__picker_lease(&lease->topic->picker, &standing, turn_of(lease), &lease->share);
     if (err) goto leave;
     err = bel__job_lease(&engine->job_marks, lease->job);

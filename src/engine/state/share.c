@@ -121,11 +121,11 @@ const struct bel_ready_queue *bel__share_front(const struct bel_share *share,
     return &share->own;
 }
 
-void bel__share_sit_down(struct bel_picker *picker, struct bel_share *share)
+void bel__seat_fill(struct bel_picker *picker, struct bel_share *share)
 {
     struct bel_seat *seat = share->seat;
     struct bel_line *line;
-    if (seat == NULL || share->is_held) return;
+    if (share->is_held) return;
     const struct bel_ready_queue *front = bel__share_front(share, &line);
     if (front == NULL) return;
     assert(!seat->is_seated && picker->crowd != NULL);
@@ -137,10 +137,10 @@ void bel__share_sit_down(struct bel_picker *picker, struct bel_share *share)
     bel__treap_put(&picker->crowd->seats, &seat->node, bel__seats_compare);
 }
 
-void bel__share_stand_up(struct bel_picker *picker, struct bel_share *share)
+void bel__seat_empty(struct bel_picker *picker, struct bel_share *share)
 {
     struct bel_seat *seat = share->seat;
-    if (seat == NULL || !seat->is_seated) return;
+    if (!seat->is_seated) return;
     bel__treap_remove(&picker->crowd->seats, &seat->node, bel__seats_compare);
     seat->is_seated = false;
 }

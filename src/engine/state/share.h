@@ -218,8 +218,18 @@ void bel__share_empty(struct bel_picker *picker, struct bel_share *share);
 
 /* Give a share that has a front its seat, if there is a crowd; take the seat away. Around every
  * change of what seats are sorted by. */
-void bel__share_sit_down(struct bel_picker *picker, struct bel_share *share);
-void bel__share_stand_up(struct bel_picker *picker, struct bel_share *share);
+void bel__seat_fill(struct bel_picker *picker, struct bel_share *share);
+void bel__seat_empty(struct bel_picker *picker, struct bel_share *share);
+
+static inline void bel__share_sit_down(struct bel_picker *picker, struct bel_share *share)
+{
+    if (share->seat != NULL) bel__seat_fill(picker, share);
+}
+
+static inline void bel__share_stand_up(struct bel_picker *picker, struct bel_share *share)
+{
+    if (share->seat != NULL) bel__seat_empty(picker, share);
+}
 
 /* Returns the queue with the front of a share, NULL if there is none; sets `*out_line` to its line,
  * NULL if it is the share's own. */
