@@ -91,7 +91,7 @@ static bool is_seat_valid(const struct bel_picker *picker, const struct bel_shar
     if (seat->is_seated != (front != NULL && !share->is_held)) return false;
     if (!seat->is_seated) return true;
     uint64_t score = share->is_job ? front->head.order : bel__score_word(BEL_SCORE_PLAIN);
-    return seat->leased == share->leased && seat->score == score &&
+    return seat->leased == share->leased && seat->served == share->served && seat->score == score &&
            seat->due == bel__item_due(picker, front->head.value) && seat->rank == front->head.rank;
 }
 

@@ -75,7 +75,7 @@ static int compare_fronts(const struct bel_seat *a, const struct bel_seat *b)
 
 int bel__seats_compare_ties(const struct bel_seat *a, const struct bel_seat *b)
 {
-    int order = bel__words_compare(a->share->served, b->share->served);
+    int order = bel__words_compare(a->served, b->served);
     return order != 0 ? order : compare_fronts(a, b);
 }
 
@@ -132,6 +132,7 @@ void bel__seat_fill(struct bel_picker *picker, struct bel_share *share)
     seat->score = share->is_job ? front->head.order : bel__score_word(BEL_SCORE_PLAIN);
     seat->due = bel__item_due(picker, front->head.value);
     seat->rank = front->head.rank;
+    seat->served = share->served;
     seat->leased = share->leased;
     seat->is_seated = true;
     bel__treap_put(&picker->crowd->seats, &seat->node, bel__seats_compare);

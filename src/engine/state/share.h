@@ -78,7 +78,9 @@ struct bel_seat {
     struct bel_treap_node node; /* in the crowd's tree, if `is_seated` */
     struct bel_share *share;
     uint64_t score, due, rank; /* of the front */
-    uint32_t leased;           /* by which the share is sorted */
+    uint64_t served;           /* of the share, as is the next: it is sorted by copies, which are in
+                                  the cache when seats are compared */
+    uint32_t leased;
     bool is_seated;
     struct bel_link idle; /* in the crowd's list of idle shares */
 };
