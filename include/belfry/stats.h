@@ -14,6 +14,7 @@
 
 enum {
     BEL_SPAN_BUCKETS = 24,
+    BEL_OVERLAP_JOB_BYTES = 104, /* of the id of a recurring job, with its 0 */
 };
 
 /* How long something took, as a histogram. Bucket 0 counts spans below 1 ms, bucket i those from
@@ -62,17 +63,34 @@ enum bel_engine_skip {
     BEL_ENGINE_SKIPS,
 };
 
+enum {
+    BEL_OVERLAPS_KEPT = 16,
+};
+
+/* A nominal time of a recurring job at which no job was made, because the one before was
+ * unfinished. */
+struct bel_engine_overlap {
+    char job[BEL_OVERLAP_JOB_BYTES]; /* id of the recurring job, ends in 0 */
+    uint64_t in_a_row;               /* such times since the last job was made, this one included */
+};
+
+struct bel_engine_overlaps {
+    uint64_t count;                                    /* since the engine was opened */
+    struct bel_engine_overlap last[BEL_OVERLAPS_KEPT]; /* number n is at n % BEL_OVERLAPS_KEPT */
+};
+
 /* Counted since the engine was opened. */
 struct bel_engine_stats {
     uint64_t leases_lost;   /* expired without a report from the worker: crashes */
     uint64_t leases_lapsed; /* expired soon after the engine was opened; not counted as crashes */
     uint64_t skips[BEL_ENGINE_SKIPS];
-    uint64_t clock_steps;               /* times the wall clock was set */
-    bool is_disk_low;                   /* now: the disk is nearly full, and SCHEDULE is refused */
-    uint64_t dead;                      /* timers that became dead */
-    uint64_t expired;                   /* timers that expired before they were claimed */
-    struct bel_pressure_state pressure; /* now: as of the last sample */
-    struct bel_work work;               /* of all topics */
+    struct bel_engine_overlaps overlaps; /* of recurring jobs */
+    uint64_t clock_steps;                /* times the wall clock was set */
+    bool is_disk_low;                    /* now: the disk is nearly full, and SCHEDULE is refused */
+    uint64_t dead;                       /* timers that became dead */
+    uint64_t expired;                    /* timers that expired before they were claimed */
+    struct bel_pressure_state pressure;  /* now: as of the last sample */
+    struct bel_work work;                /* of all topics */
     const struct bel_named_work *resources; /* of the resources that timers name; a list */
 };
 

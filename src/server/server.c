@@ -28,6 +28,7 @@
 
 enum {
     DESCRIPTORS_BESIDES = 64, /* for files, listeners and so on */
+    OVERLAPS_ERROR = 5,       /* in a row, from which on they are logged as errors */
 };
 
 struct server {
@@ -51,6 +52,7 @@ struct server {
     struct bel_pressure_probe pressure_probe;
     struct bel_pressure_watch pressure_watch;
     uint64_t clock_steps; /* number of clock steps logged */
+    uint64_t overlaps;    /* number of skipped overlaps logged */
     bool is_disk_low;     /* the last state logged */
     bool is_tree_checked; /* before the engine was opened */
 };
@@ -172,13 +174,30 @@ static void log_disk(struct server *server, bool is_low)
     }
 }
 
-/* Called after each turn: logs changes of disk and clock. Returns the error of a failed engine. */
+/* Logs the times at which recurring jobs made no job, because the one before was unfinished. */
+static void log_overlaps(struct server *server, const struct bel_engine_overlaps *overlaps)
+{
+    uint64_t kept = overlaps->count < BEL_OVERLAPS_KEPT ? overlaps->count : BEL_OVERLAPS_KEPT;
+    uint64_t from = server->overlaps;
+    if (overlaps->count - from > kept) from = overlaps->count - kept;
+    for (; from < overlaps->count; from++) {
+        const struct bel_engine_overlap *note = &overlaps->last[from % BEL_OVERLAPS_KEPT];
+        bool is_error = note->in_a_row >= OVERLAPS_ERROR;
+        BEL_LOG(server->options.log, is_error ? BEL_LOG_ERROR : BEL_LOG_WARN,
+                "time of a recurring job skipped: its last job is unfinished",
+                BEL_LOG_TEXT("job", note->job), BEL_LOG_NUMBER("in_a_row", note->in_a_row));
+    }
+    server->overlaps = overlaps->count;
+}
+
+/* Called after each turn: logs overlaps, disk and clock. Returns the error of a failed engine. */
 static int broken(void *context)
 {
     struct server *server = context;
     const struct bel_engine_stats *stats = bel_engine_stats(server->engine);
     uint64_t steps = stats->clock_steps;
     log_disk(server, stats->is_disk_low);
+    if (stats->overlaps.count != server->overlaps) log_overlaps(server, &stats->overlaps);
     if (steps != server->clock_steps) {
         char now[BEL_INSTANT_BYTES];
         (void)bel_instant_print(server->clock.now.wall, now, sizeof now);

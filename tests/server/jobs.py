@@ -187,6 +187,18 @@ def test_an_empty_result_is_a_result():
         assert client.ask("CLAIM", "u")[0][9] == ["x", "", "y", None]
 
 
+def test_skipped_overlaps_are_logged():
+    job = {"id": "late", "every": "1s", "tasks": [{"id": "a", "topic": "t"}]}
+    with Server("--store", "memory", "--clock", "virtual") as server, server.client() as client:
+        client.ask("JOB", "SUBMIT", json.dumps(job))
+        for _ in range(6):
+            client.ask("CLOCK", "ADVANCE", "1s")
+        lines = [line for line in server.log().splitlines() if "job=late" in line]
+        assert len(lines) == 5, server.log()
+        for i, line in enumerate(lines, 1):
+            assert f"in_a_row={i}" in line and ("error" in line.lower()) == (i == 5), line
+
+
 def test_names_of_resources():
     with Server("--store", "memory") as server, server.client() as client:
         for name in ("/", "/a", "a/", "a//b"):

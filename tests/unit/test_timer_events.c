@@ -27,7 +27,7 @@ static const int64_t start_ms = INT64_C(1767225600000);
 /* --- the layer --- */
 
 static struct {
-    uint64_t looked, added, arrived, left, moved, expires, freed, kept, ended;
+    uint64_t looked, added, arrived, left, moved, rang, expires, freed, kept, ended;
 } layer;
 
 static int look(struct bel_engine *engine, struct bel_found *found, size_t *rows)
@@ -64,6 +64,13 @@ static void moved(struct bel_engine *engine, struct bel_found *found, const stru
     layer.moved++;
 }
 
+static void rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped)
+{
+    bel__reactions.rang(engine, plan, is_skipped);
+    CHECK(plan->record.kind == BEL_RECORD_PLAN);
+    layer.rang++;
+}
+
 static void expires(struct bel_engine *engine, struct bel_topic_state *topic,
                     const struct bel_key *row)
 {
@@ -94,6 +101,7 @@ static const struct bel_timer_events events = {.look = look,
                                                .arrived = arrived,
                                                .left = left,
                                                .moved = moved,
+                                               .rang = rang,
                                                .expires = expires,
                                                .freed = freed,
                                                .kept = kept,

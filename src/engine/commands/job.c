@@ -79,12 +79,11 @@ int bel__do_job_pause(struct bel_engine *engine, struct bel_request *request)
     int err = find(engine, request, &job);
     if (err) return err;
     if (job.row.phase == BEL_JOB_PHASE_ENDED || job.row.is_paused) return 0;
-    if (job.row.phase == BEL_JOB_PHASE_PLAN) {
-        return bel__refuse(&request->own.reply, BEL_EUNSUPPORTED,
-                           "a recurring job cannot be paused: pause the jobs that it makes");
-    }
+    bool is_plan = job.row.phase == BEL_JOB_PHASE_PLAN; /* has no tasks to hold */
     err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
-    if (err == 0) err = bel__job_hold(&engine->job_marks, job.row.number, BEL_HOLD_PAUSED);
+    if (err == 0 && !is_plan) {
+        err = bel__job_hold(&engine->job_marks, job.row.number, BEL_HOLD_PAUSED);
+    }
     if (err) return err;
     job.row.is_paused = true;
     bel__job_put(engine, &job);

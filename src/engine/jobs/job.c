@@ -10,6 +10,9 @@
  *
  * With REPLACE: submitting --> replacing, while the old job is removing --> live.
  *
+ * A recurring job is in the phase plan until its plan has no more times and its jobs have ended.
+ * Then its row is that of an ended job.
+ *
  * A job that is live is hidden and held until BEL_WORK_START is finished: the first claim that sees
  * one of its tasks sees all those that are ready.
  *
@@ -91,8 +94,8 @@ bool bel__job_is_complete(const struct bel_job_found *job)
 enum bel_job_state bel__job_state(const struct bel_job_found *job)
 {
     if (job->row.phase == BEL_JOB_PHASE_ENDED) return (enum bel_job_state)job->row.state;
-    if (job->row.phase == BEL_JOB_PHASE_PLAN) return BEL_JOB_SCHEDULED;
-    return job->row.is_paused ? BEL_JOB_PAUSED : BEL_JOB_RUNNING;
+    if (job->row.is_paused) return BEL_JOB_PAUSED;
+    return job->row.phase == BEL_JOB_PHASE_PLAN ? BEL_JOB_SCHEDULED : BEL_JOB_RUNNING;
 }
 
 uint64_t bel__job_unfinished(const struct bel_job_found *job)
@@ -216,7 +219,9 @@ static void end(struct bel_engine *engine, struct bel_job_found *job)
 
 void bel__job_settle(struct bel_engine *engine, struct bel_job_found *job)
 {
-    bool is_open = job->row.phase == BEL_JOB_PHASE_LIVE || job->row.phase == BEL_JOB_PHASE_ENDING;
+    bool is_plan_over = job->row.phase == BEL_JOB_PHASE_PLAN && job->row.state == BEL_JOB_DONE;
+    bool is_open = job->row.phase == BEL_JOB_PHASE_LIVE || job->row.phase == BEL_JOB_PHASE_ENDING ||
+                   is_plan_over;
     bool is_over = is_open && job->row.works == 0 && bel__job_unfinished(job) == 0;
     if (is_over && job->row.plan != 0 && !job->row.is_reported) {
         bel__job_add_work(engine, job, BEL_WORK_REPORT, 0, 0); /* then it ends */

@@ -8,6 +8,7 @@
 
 #include "core/units.h"
 #include "engine/jobs/follow.h"
+#include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/state.h"
 #include "engine/jobs/submission.h"
 #include "engine/jobs/task.h"
@@ -23,6 +24,7 @@ enum {
     WORK_SOME = 100,   /* while the store is behind */
     TIMES_MAX = 100,   /* rows of JOB_TIMES in a turn */
     REMOVED_MAX = 100, /* ended jobs whose removal begins in one turn */
+    PLANS_MAX = 1000,  /* jobs that are looked at in one turn, for recurring ones that are over */
     RETRY_MS = 100,
 };
 
@@ -45,6 +47,11 @@ static void ended(struct bel_engine *engine, struct bel_found *found)
 {
     bel__reactions.ended(engine, found);
     if (found->record.job.number != 0) bel__task_ended(engine, found);
+}
+
+static void rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped)
+{
+    bel__recurring_rang(engine, plan, is_skipped);
 }
 
 /* --- opening --- */
@@ -77,6 +84,10 @@ static int hold(struct bel_engine *engine, const struct bel_job_row *row)
 {
     struct bel_job_marks *marks = &engine->job_marks;
     int err = 0;
+    if (row->phase == BEL_JOB_PHASE_PLAN) {
+        engine->jobs->plans_from = 0; /* its plan may have ended */
+        return 0;
+    }
     if (row->is_paused) err = bel__job_hold(marks, row->number, BEL_HOLD_PAUSED);
     if (err == 0 && row->phase == BEL_JOB_PHASE_ENDING) {
         err = bel__job_hold(marks, row->number, BEL_HOLD_ENDING);
@@ -105,6 +116,34 @@ static int find_held(struct bel_engine *engine)
     return err == BEL_ENOTFOUND ? 0 : err;
 }
 
+/* Looks for recurring jobs whose plans have ended unseen: by an engine that did not end the jobs,
+ * or while a lookup failed. A slice in each turn. */
+static int find_ended_plans(struct bel_engine *engine)
+{
+    struct bel_jobs *jobs = engine->jobs;
+    struct bel_store_cursor cursor;
+    if (jobs->plans_from == BEL_NEVER) return 0;
+    struct bel_key from = bel__job_key(jobs->plans_from);
+    int err = bel__store_seek(engine->store, &from, &cursor);
+    for (int left = PLANS_MAX; err == 0; err = bel__store_next(engine->store, &cursor)) {
+        struct bel_place place = bel__place_of(&cursor.key);
+        struct bel_job_row row;
+        if (place.table != BEL_TABLE_JOBS || place.lane != BEL_JOB_LANE_LIVE) break;
+        jobs->plans_from = place.sequence;
+        if (left-- == 0) {
+            engine->is_behind = true;
+            return 0;
+        }
+        err = bel__job_row_read(cursor.value, &row);
+        if (err == 0 && row.phase == BEL_JOB_PHASE_PLAN)
+            err = bel__recurring_settle(engine, row.id);
+        if (err) return err;
+    }
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    jobs->plans_from = BEL_NEVER;
+    return 0;
+}
+
 int bel__jobs_open(struct bel_engine *engine, uint64_t retention_ms)
 {
     struct bel_jobs *jobs = calloc(1, sizeof *jobs);
@@ -113,9 +152,11 @@ int bel__jobs_open(struct bel_engine *engine, uint64_t retention_ms)
     jobs->events.look = look;
     jobs->events.moved = moved;
     jobs->events.ended = ended;
+    jobs->events.rang = rang;
     jobs->work_max = WORK_MAX;
     jobs->from = bel__work_key(0, (enum bel_work_kind)0, 0);
     jobs->retention_ms = retention_ms > 0 ? retention_ms : (uint64_t)24 * MS_PER_HOUR;
+    jobs->plans_from = BEL_NEVER;
     engine->jobs = jobs;
     engine->events = &jobs->events;
     int err = find_work(engine);
@@ -254,6 +295,7 @@ int bel__jobs_turn(struct bel_engine *engine)
     int err = bel__follow_check(engine);
     if (err == 0) err = see_times(engine);
     if (err == 0) err = sweep(engine);
+    if (err == 0) err = find_ended_plans(engine);
     if (err == BEL_EBUSY) { /* the batch is full */
         engine->is_behind = true;
         return 0;

@@ -14,6 +14,7 @@
  */
 #include "engine/jobs/recurring.h"
 
+#include "core/view.h"
 #include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/state.h"
 #include "engine/jobs/submission.h"
@@ -59,27 +60,53 @@ static int begin(struct bel_engine *engine, const struct bel_found *found,
     return err;
 }
 
+/* Sets `*out` to whether a job was made for an occurrence, before a crash: by the recurring job
+ * itself, or, if the occurrence is one of the job that was replaced, by a job with the same id. */
+static int is_made_for(struct bel_engine *engine, const struct bel_found *found,
+                       const struct bel_job_found *plan, const struct bel_job_found *job, bool *out)
+{
+    struct bel_found current;
+    *out = job->row.plan == plan->row.number;
+    if (*out || !bel__view_equal(job->row.plan_id, plan->row.id)) return 0;
+    int err = bel__recurring_plan(engine, plan, &current);
+    *out = err == BEL_ENOTFOUND || (err == 0 && current.record.plan != found->record.plan);
+    return err == BEL_ENOTFOUND ? 0 : err;
+}
+
+/* Looks at an occurrence whose job is not being submitted. Sets `*out_begins` if it is to be. */
+static int look(struct bel_engine *engine, struct bel_found *found,
+                const struct bel_job_found *plan, bool *out_begins)
+{
+    struct bel_job_found job;
+    bool is_its;
+    *out_begins = false;
+    if (plan->row.is_paused) return bel__occurrence_skip(engine, found);
+    int err = bel__job_find_any(engine, found->record.id, &job);
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    *out_begins = err == BEL_ENOTFOUND || !bel__job_is_complete(&job);
+    if (*out_begins) return 0;
+    err = is_made_for(engine, found, plan, &job, &is_its);
+    if (err) return err;
+    if (!is_its) return bel__occurrence_skip(engine, found);
+    bool is_ended = job.row.phase == BEL_JOB_PHASE_ENDED;
+    return is_ended ? bel__occurrence_finish(engine, found) : lease(engine, found);
+}
+
 /* Goes on with an occurrence that is ready. Sets `*out_more` if the turn may look at the next. */
 static int take(struct bel_engine *engine, struct bel_found *found, bool *out_more)
 {
     struct bel_jobs *jobs = engine->jobs;
-    struct bel_job_found plan, job;
+    struct bel_job_found plan;
     struct bel_reply reply = {0};
+    bool begins = true;
     *out_more = true;
     int err = bel__job_find_any(engine, bel__occurrence_plan(found->record.id), &plan);
-    if (err == BEL_ENOTFOUND) return bel__occurrence_finish(engine, found);
-    if (err) return err;
+    bool is_gone = err == BEL_ENOTFOUND || (err == 0 && plan.row.phase != BEL_JOB_PHASE_PLAN);
+    if (is_gone && jobs->occurrence == NULL) return bel__occurrence_finish(engine, found);
+    if (err != 0 && !is_gone) return err;
     if (jobs->occurrence == NULL) {
-        err = bel__job_find_any(engine, found->record.id, &job);
-        bool is_complete = err == 0 && bel__job_is_complete(&job);
-        if (is_complete && job.row.plan != plan.row.number) {
-            return bel__occurrence_finish(engine, found);
-        }
-        if (is_complete) {
-            bool is_ended = job.row.phase == BEL_JOB_PHASE_ENDED;
-            return is_ended ? bel__occurrence_finish(engine, found) : lease(engine, found);
-        }
-        if (err != 0 && err != BEL_ENOTFOUND) return err;
+        err = look(engine, found, &plan, &begins);
+        if (err != 0 || !begins) return err;
         err = begin(engine, found, &plan);
         if (err) return err;
     }
@@ -91,7 +118,7 @@ static int take(struct bel_engine *engine, struct bel_found *found, bool *out_mo
     bel__submission_destroy(engine, jobs->occurrence);
     jobs->occurrence = NULL;
     if (err == 0 || err == BEL_EIO || err == BEL_ECORRUPT || err == BEL_ENOMEM) return err;
-    return err == BEL_EFULL ? err : bel__occurrence_finish(engine, found);
+    return err == BEL_EFULL ? err : bel__occurrence_skip(engine, found);
 }
 
 /* Returns the topic of occurrences; NULL if it does not exist. Topics are never removed. */
@@ -128,7 +155,12 @@ __attribute__((noinline)) static int take_ready(struct bel_engine *engine,
             continue;
         }
         if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
+        char id[BEL_ID_BYTES];
+        struct bel_view plan = bel__occurrence_plan(found.record.id);
+        assert(plan.bytes <= sizeof id);
+        memcpy(id, plan.data, plan.bytes);
         err = take(engine, &found, &has_more);
+        if (err == 0) err = bel__recurring_settle(engine, (struct bel_view){id, plan.bytes});
     }
     jobs->has_occurrences = bel__picker_count(&topic->picker) > 0;
     if (err == BEL_ENOMEM || err == BEL_EFULL) {

@@ -6,9 +6,13 @@
  *     JOBS      phase plan
  *     EDGES     its text, like that of a job of `then`; the topics in it
  *     PLANS     its plan, with the id of the job, in a topic of its own
+ *
+ * The row of a recurring job has no tasks. Its `unhandled` counts the times in a row that overlap
+ * has skipped. When the plan has no more times and all its jobs have ended, the job ends, too.
  */
 #include "engine/jobs/recurring_rows.h"
 
+#include "core/view.h"
 #include "engine/jobs/then.h"
 #include "engine/rows/blob.h"
 #include "engine/state/occurrence.h"
@@ -17,6 +21,7 @@
 #include "engine/state/state.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* Fills in the record of the plan, and sets `*out` to its first time. */
 static int fill_plan(struct bel_engine *engine, const struct bel_job_graph *graph,
@@ -55,32 +60,41 @@ int bel__recurring_check(struct bel_engine *engine, const struct bel_job_graph *
     return fill_plan(engine, graph, reply, &record, &first);
 }
 
-/* Reserves rows for all of a recurring job. */
+/* Finds the plan with the id of a job, also one that has ended. */
+static int find_plan(struct bel_engine *engine, struct bel_view id, struct bel_found *out)
+{
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, BEL_RECURRING_TOPIC);
+    if (topic == NULL) return BEL_ENOTFOUND;
+    return bel__timer_peek(engine, topic, id, out);
+}
+
+int bel__recurring_forget(struct bel_engine *engine, struct bel_view id)
+{
+    struct bel_found plan;
+    int err = find_plan(engine, id, &plan);
+    if (err == 0) err = bel__timer_reserve(engine, &plan, 0, BEL_STORE_END);
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    bel__timer_remove(engine, &plan);
+    return 0;
+}
+
+/* Reserves rows for all of a recurring job, and for the job that it replaces: nothing fails after
+ * the first change. */
 static int reserve(struct bel_engine *engine, const struct bel_recurring_parts *parts)
 {
     size_t text = parts->text.bytes, lists = bel__edges_rows(parts->topics->numbers_count);
-    return bel__rows_reserve(
-        &engine->rows, (size_t)2 * BEL_TIMER_ROWS + bel__blob_rows(text) + lists,
-        (size_t)2 * BEL_TIMER_BYTES + BEL_TOPIC_ROW_BYTES + text + lists * BEL_EDGES_ROW_BYTES_MAX,
-        BEL_STORE_ADD);
+    size_t rows = (size_t)5 * BEL_TIMER_ROWS + (size_t)4 * BEL_JOB_ROWS;
+    size_t bytes = (size_t)5 * BEL_TIMER_BYTES + (size_t)4 * BEL_JOB_BYTES + BEL_TOPIC_ROW_BYTES;
+    return bel__rows_reserve(&engine->rows, rows + bel__blob_rows(text) + lists,
+                             bytes + text + lists * BEL_EDGES_ROW_BYTES_MAX, BEL_STORE_ADD);
 }
 
-int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
-                         const struct bel_recurring_parts *parts, struct bel_reply *reply)
+/* Writes the rows of a recurring job; all of them are reserved. */
+static void put_job(struct bel_engine *engine, struct bel_job_graph *graph,
+                    const struct bel_recurring_parts *parts)
 {
     const struct bel_job_then then = {.on = BEL_EDGE_ALWAYS, .text = parts->text, .graph = graph};
     uint64_t number = parts->number;
-    struct bel_topic_state *topic = NULL;
-    struct bel_record record;
-    uint64_t first = 0;
-    bool is_new = false;
-    int err = fill_plan(engine, graph, reply, &record, &first);
-    if (err) return err;
-    err = reserve(engine, parts);
-    if (err == 0) err = bel__topic_make(engine, BEL_RECURRING_TOPIC, &topic, &is_new);
-    if (err) return err;
-    if (is_new) bel__topic_save(engine, topic);
-    add_plan(engine, topic, &record, first);
     struct bel_job_found job = {.key = bel__job_key(number),
                                 .row = {.number = number,
                                         .phase = BEL_JOB_PHASE_PLAN,
@@ -96,14 +110,33 @@ int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
     job.row.parent = 0;
     bel__job_put(engine, &job);
     bel__job_put_id(engine, &job);
+}
+
+int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
+                         const struct bel_recurring_parts *parts, struct bel_reply *reply)
+{
+    struct bel_topic_state *topic = NULL;
+    struct bel_record record;
+    uint64_t first = 0;
+    bool is_new = false;
+    int err = fill_plan(engine, graph, reply, &record, &first);
+    if (err) return err;
+    err = reserve(engine, parts);
+    if (err == 0) err = bel__topic_make(engine, BEL_RECURRING_TOPIC, &topic, &is_new);
+    if (err) return err;
+    if (is_new) bel__topic_save(engine, topic);
+    if (parts->old != NULL) err = bel__job_begin_removal(engine, parts->old);
+    if (err == 0) err = bel__recurring_forget(engine, graph->id);
+    if (err) return err;
+    add_plan(engine, topic, &record, first);
+    put_job(engine, graph, parts);
     return 0;
 }
 
 int bel__recurring_plan(struct bel_engine *engine, const struct bel_job_found *job,
                         struct bel_found *out)
 {
-    struct bel_topic_state *topic = bel__topic_find(&engine->topics, BEL_RECURRING_TOPIC);
-    int err = bel__timer_peek(engine, topic, job->row.id, out);
+    int err = find_plan(engine, job->row.id, out);
     if (err) return err;
     return out->record.kind == BEL_RECORD_PLAN && out->state < BEL_DONE ? 0 : BEL_ENOTFOUND;
 }
@@ -126,6 +159,73 @@ int bel__recurring_report(struct bel_engine *engine, const struct bel_job_row *r
         return bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
     }
     return err ? err : bel__occurrence_finish(engine, &found);
+}
+
+int bel__occurrence_skip(struct bel_engine *engine, struct bel_found *found)
+{
+    struct bel_found plan;
+    int err = find_plan(engine, bel__occurrence_plan(found->record.id), &plan);
+    bool has_plan = err == 0 && plan.record.kind == BEL_RECORD_PLAN && plan.state < BEL_DONE;
+    if (err != 0 && err != BEL_ENOTFOUND) return err;
+    err = bel__rows_reserve(&engine->rows, (size_t)2 * BEL_TIMER_ROWS, (size_t)2 * BEL_TIMER_BYTES,
+                            BEL_STORE_END);
+    if (err == 0) err = bel__occurrence_finish(engine, found);
+    if (err == 0 && has_plan && plan.plan.made > 0) bel__plan_skip_made(engine, &plan);
+    return err;
+}
+
+int bel__recurring_is_over(struct bel_engine *engine, const struct bel_job_found *job, bool *out)
+{
+    struct bel_topic_state *topic = bel__topic_find(&engine->topics, BEL_RECURRING_TOPIC);
+    struct bel_occurrences others;
+    struct bel_found plan;
+    *out = false;
+    int err = bel__recurring_plan(engine, job, &plan);
+    if (err != BEL_ENOTFOUND) return err;
+    err = bel__occurrences_look(engine, topic, job->row.id, BEL_LOOK_ANY, &others);
+    if (err == 0) *out = !others.has_any;
+    return err;
+}
+
+int bel__recurring_settle(struct bel_engine *engine, struct bel_view id)
+{
+    struct bel_job_found job;
+    bool is_over;
+    int err = bel__job_find_any(engine, id, &job);
+    if (err) return err == BEL_ENOTFOUND ? 0 : err;
+    if (job.row.phase != BEL_JOB_PHASE_PLAN || job.row.works > 0) return 0;
+    err = bel__recurring_is_over(engine, &job, &is_over);
+    if (err != 0 || !is_over) return err;
+    err = bel__rows_reserve(&engine->rows, BEL_JOB_ROWS, BEL_JOB_BYTES, BEL_STORE_END);
+    if (err) return err;
+    bel__job_add_work(engine, &job, BEL_WORK_REPORT, 0, 0);
+    bel__job_put(engine, &job);
+    return 0;
+}
+
+/* Notes a time that overlap has skipped, for the log of the program around the engine. */
+static void note_overlap(struct bel_engine *engine, struct bel_view id, uint64_t in_a_row)
+{
+    struct bel_engine_overlaps *overlaps = &engine->stats.overlaps;
+    struct bel_engine_overlap *note = &overlaps->last[overlaps->count++ % BEL_OVERLAPS_KEPT];
+    assert(id.bytes < sizeof note->job);
+    *note = (struct bel_engine_overlap){.in_a_row = in_a_row};
+    memcpy(note->job, id.data, id.bytes);
+}
+
+void bel__recurring_rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped)
+{
+    struct bel_view topic = bel__topic_name(plan->topic);
+    struct bel_job_found job;
+    if (!bel__view_equal(topic, BEL_RECURRING_TOPIC)) return;
+    if (bel__job_find_any(engine, plan->record.id, &job) != 0) return; /* bel__jobs_open() looks */
+    if (job.row.phase != BEL_JOB_PHASE_PLAN) return;
+    uint64_t before = job.row.unhandled;
+    bool is_over = plan->state >= BEL_DONE && job.row.works == 0;
+    job.row.unhandled = is_skipped ? before + 1 : 0;
+    if (is_skipped) note_overlap(engine, job.row.id, job.row.unhandled);
+    if (is_over) bel__job_add_work(engine, &job, BEL_WORK_REPORT, 0, 0);
+    if (is_over || job.row.unhandled != before) bel__job_put(engine, &job);
 }
 
 int bel__recurring_end(struct bel_engine *engine, const struct bel_job_found *job)

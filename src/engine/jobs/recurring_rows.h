@@ -19,6 +19,7 @@ struct bel_recurring_parts {
     uint64_t number;
     struct bel_view text;
     const struct bel_job_topics *topics; /* all made */
+    struct bel_job_found *old;           /* the job that it replaces, or NULL */
 };
 
 /* Checks that a recurring job can be written: its rule has a time. Returns 0, or an error with its
@@ -26,10 +27,30 @@ struct bel_recurring_parts {
 BEL_CHECKED int bel__recurring_check(struct bel_engine *engine, const struct bel_job_graph *graph,
                                      struct bel_reply *reply);
 
-/* Reserves rows and writes a recurring job. Returns 0, or an error with its text in the reply. */
+/* Reserves rows and writes a recurring job. Begins to remove the old one, in the same batch.
+ * Returns 0, or an error with its text in the reply. */
 BEL_CHECKED int bel__recurring_write(struct bel_engine *engine, struct bel_job_graph *graph,
                                      const struct bel_recurring_parts *parts,
                                      struct bel_reply *reply);
+
+/* Reserves rows and deletes the plan of a recurring job that is replaced. The jobs that it has made
+ * go on. */
+BEL_CHECKED int bel__recurring_forget(struct bel_engine *engine, struct bel_view id);
+
+/* Reserves rows and ends an occurrence that has made no job: the plan counts it as skipped. */
+BEL_CHECKED int bel__occurrence_skip(struct bel_engine *engine, struct bel_found *found);
+
+/* An occurrence of the recurring job with this id has ended, or its plan: if it has no more times
+ * and no unfinished occurrence, the job ends soon. Reserves rows. */
+BEL_CHECKED int bel__recurring_settle(struct bel_engine *engine, struct bel_view id);
+
+/* Sets `*out` to whether a recurring job has no more times and no unfinished occurrence. */
+BEL_CHECKED int bel__recurring_is_over(struct bel_engine *engine, const struct bel_job_found *job,
+                                       bool *out);
+
+/* The plan of a recurring job has rung: counts the times in a row that overlap has skipped, and
+ * lets the job end after the last time. BEL_RANG_ROWS are reserved. */
+void bel__recurring_rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped);
 
 /* Finds the plan of a recurring job. Returns 0, BEL_ENOTFOUND if it has no more times, or an error
  * of the lookup. */

@@ -34,6 +34,8 @@ struct bel_jobs {
     bool has_occurrences;               /* some are ready */
     struct bel_topic_state *topic;      /* of occurrences; or NULL */
     uint32_t topics_seen;               /* number of topics when it was looked for */
+    uint64_t plans_from; /* number of the job from which a search for recurring jobs that are over
+                            goes on; BEL_NEVER: none */
 };
 
 /* Units of work, each a third of a microsecond. */

@@ -124,9 +124,6 @@ static int check_graph(const struct bel_submission *submission, struct bel_reply
     if (graph->topics_count > TOPICS_MAX) {
         return bel__refuse(reply, BEL_EFULL, "too many topics: a job has at most %d", TOPICS_MAX);
     }
-    if (graph->is_recurring && submission->submit->is_replacement) {
-        return bel__refuse(reply, BEL_EUNSUPPORTED, "cancel a recurring job before it is replaced");
-    }
     return 0;
 }
 
@@ -225,6 +222,17 @@ static int answer(struct bel_engine *engine, const struct bel_submission *submis
     reply->submitted = (struct bel_job_submitted){
         .id = id, .tasks = graph->tasks_count, .edges = graph->edges_count};
     return 0;
+}
+
+/* Finds the job to replace. Sets `*out_is_gone` if it was removed since. */
+static int find_old(struct bel_engine *engine, const struct bel_submission *submission,
+                    struct bel_job_found *out, bool *out_is_gone, struct bel_reply *reply)
+{
+    int err = bel__job_find_any(engine, submission->graph->id, out);
+    *out_is_gone = err == BEL_ENOTFOUND;
+    if (err) return *out_is_gone ? 0 : err;
+    if (out->row.number == submission->old) return 0;
+    return bel__refuse(reply, BEL_ECONFLICT, "the job was replaced by another request");
 }
 
 /* Sets `*out` to how many unfinished tasks the old job has in a topic. */
@@ -373,21 +381,25 @@ static int begin(struct bel_engine *engine, struct bel_submission *submission,
     return 0;
 }
 
-/* Writes a recurring job: its row, its text, its topics and its plan, in one batch. Its topics are
- * made before, in slices. */
+/* Writes a recurring job: its row, its text, its topics and its plan, in one batch, which begins to
+ * remove the job that it replaces. Its topics are made before, in slices. */
 static int recur(struct bel_engine *engine, struct bel_submission *submission,
                  struct bel_reply *reply)
 {
-    int err = answer(engine, submission, reply);
-    if (err == 0) err = bel__recurring_check(engine, submission->graph, reply);
+    struct bel_recurring_parts parts = {.number = submission->number,
+                                        .text = submission->submit->text,
+                                        .topics = &submission->topics};
+    struct bel_job_found old;
+    bool is_gone = true;
+    int err = bel__recurring_check(engine, submission->graph, reply);
     if (err == 0) err = make_topics(engine, submission, reply);
+    if (err == 0 && submission->old != 0) {
+        err = find_old(engine, submission, &old, &is_gone, reply);
+    }
     if (err) return err;
-    err = bel__recurring_write(engine, submission->graph,
-                               &(struct bel_recurring_parts){.number = submission->number,
-                                                             .text = submission->submit->text,
-                                                             .topics = &submission->topics},
-                               reply);
-    if (err == 0) submission->stage = STAGE_DONE;
+    if (!is_gone && old.row.phase != BEL_JOB_PHASE_REMOVING) parts.old = &old;
+    err = bel__recurring_write(engine, submission->graph, &parts, reply);
+    if (err == 0) submission->stage = STAGE_WAIT;
     return err;
 }
 
@@ -412,23 +424,6 @@ static int write_thens(struct bel_engine *engine, struct bel_submission *submiss
 
 /* --- tasks --- */
 
-static void put_edges(struct bel_engine *engine, const struct bel_edge_list *list,
-                      const struct bel_job_edge *edges)
-{
-    for (uint32_t chunk = 0; chunk < bel__edges_rows(list->count); chunk++) {
-        struct bel_edge items[BEL_EDGES_OF_ROW];
-        uint8_t bytes[BEL_EDGES_ROW_BYTES_MAX];
-        size_t count = bel__edges_in_row(list->count, chunk);
-        for (size_t i = 0; i < count; i++) {
-            const struct bel_job_edge *edge = &edges[(size_t)chunk * BEL_EDGES_OF_ROW + i];
-            items[i] = (struct bel_edge){edge->task, edge->on};
-        }
-        struct bel_key key = bel__edges_key(list->job, list->kind, list->task, chunk);
-        struct bel_view value = {bytes, bel__edges_write(items, count, bytes)};
-        bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
-    }
-}
-
 static void put_task(struct bel_engine *engine, const struct bel_submission *submission,
                      uint32_t task, const struct bel_key *timer)
 {
@@ -450,11 +445,11 @@ static void put_task(struct bel_engine *engine, const struct bel_submission *sub
         row.handles |= after[i].on != BEL_EDGE_SUCCESS;
     }
     bel__task_put(engine, number, task, &row);
-    put_edges(engine, &(struct bel_edge_list){number, BEL_EDGES_AFTER, task, node->after_count},
-              after);
-    put_edges(engine,
-              &(struct bel_edge_list){number, BEL_EDGES_DEPENDENTS, task, node->dependents_count},
-              bel__job_dependents(graph, task));
+    bel__edges_put(
+        engine, &(struct bel_edge_list){number, BEL_EDGES_AFTER, task, node->after_count}, after);
+    bel__edges_put(
+        engine, &(struct bel_edge_list){number, BEL_EDGES_DEPENDENTS, task, node->dependents_count},
+        bel__job_dependents(graph, task));
 }
 
 /* Fills in the record of a task's timer, without id and body. */
@@ -578,17 +573,16 @@ static int swap(struct bel_engine *engine, struct bel_submission *submission,
     struct bel_job_found *job = &submission->job, old;
     int err = check_last(engine, submission, reply);
     if (err) return err;
-    err = bel__job_find_any(engine, job->row.id, &old);
-    bool is_gone = err == BEL_ENOTFOUND;
-    if (err != 0 && !is_gone) return err;
-    if (!is_gone && old.row.number != submission->old) {
-        return bel__refuse(reply, BEL_ECONFLICT, "the job was replaced by another request");
-    }
-    err = bel__rows_reserve(&engine->rows, (size_t)4 * BEL_JOB_ROWS, (size_t)4 * BEL_JOB_BYTES,
-                            BEL_STORE_ADD);
+    bool is_gone;
+    err = find_old(engine, submission, &old, &is_gone, reply);
+    if (err) return err;
+    err = bel__rows_reserve(&engine->rows, (size_t)4 * BEL_JOB_ROWS + 2 * (size_t)BEL_TIMER_ROWS,
+                            (size_t)4 * BEL_JOB_BYTES + 2 * (size_t)BEL_TIMER_BYTES, BEL_STORE_ADD);
     if (err) return err;
     if (!is_gone && old.row.phase != BEL_JOB_PHASE_REMOVING) {
+        bool is_plan = old.row.phase == BEL_JOB_PHASE_PLAN;
         err = bel__job_begin_removal(engine, &old);
+        if (err == 0 && is_plan) err = bel__recurring_forget(engine, job->row.id);
         if (err) return err;
     }
     delete_removal(engine, job);
@@ -605,11 +599,13 @@ static int swap(struct bel_engine *engine, struct bel_submission *submission,
 static int wait(struct bel_engine *engine, struct bel_submission *submission,
                 struct bel_reply *reply)
 {
-    if (bel__job_is_hidden(&engine->job_marks, submission->number)) {
+    /* A recurring job has no tasks: its ids are free when the old job is removed. */
+    uint64_t number = submission->graph->is_recurring ? submission->old : submission->number;
+    if (bel__job_is_hidden(&engine->job_marks, number)) {
         int err = bel__work_turn(engine);
         if (err) return err;
     }
-    if (bel__job_is_hidden(&engine->job_marks, submission->number)) return BEL_SUBMISSION_MORE;
+    if (bel__job_is_hidden(&engine->job_marks, number)) return BEL_SUBMISSION_MORE;
     int err = answer(engine, submission, reply);
     if (err == 0) submission->stage = STAGE_DONE;
     return err;

@@ -13,6 +13,7 @@
 
 #include "core/units.h"
 #include "engine/state/state.h"
+#include "jobs/graph.h"
 
 #include <assert.h>
 
@@ -52,6 +53,23 @@ int bel__edges_get(struct bel_engine *engine, const struct bel_edge_list *list, 
     }
     *out_count = count - skipped;
     return 0;
+}
+
+void bel__edges_put(struct bel_engine *engine, const struct bel_edge_list *list,
+                    const struct bel_job_edge *edges)
+{
+    for (uint32_t chunk = 0; chunk < bel__edges_rows(list->count); chunk++) {
+        struct bel_edge items[BEL_EDGES_OF_ROW];
+        uint8_t bytes[BEL_EDGES_ROW_BYTES_MAX];
+        size_t count = bel__edges_in_row(list->count, chunk);
+        for (size_t i = 0; i < count; i++) {
+            const struct bel_job_edge *edge = &edges[(size_t)chunk * BEL_EDGES_OF_ROW + i];
+            items[i] = (struct bel_edge){edge->task, edge->on};
+        }
+        struct bel_key key = bel__edges_key(list->job, list->kind, list->task, chunk);
+        struct bel_view value = {bytes, bel__edges_write(items, count, bytes)};
+        bel__rows_put(&engine->rows, &key, value, BEL_ROW_NEW);
+    }
 }
 
 bool bel__task_has_failed(enum bel_state state)

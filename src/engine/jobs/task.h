@@ -9,6 +9,8 @@
 #include "engine/jobs/job.h"
 #include "engine/state/timer.h"
 
+struct bel_job_edge;
+
 /* What a change of a task's timer does to its job, looked up before the change. */
 struct bel_task_end {
     struct bel_job_found job;
@@ -30,6 +32,10 @@ struct bel_edge_list {
     uint32_t task;
     uint64_t count; /* of the whole list */
 };
+
+/* Writes the rows of a new list; they must be reserved. */
+void bel__edges_put(struct bel_engine *engine, const struct bel_edge_list *list,
+                    const struct bel_job_edge *edges);
 
 /* Reads the edges of a list from number `from` on, as far as they are in one row. Sets
  * `*out_count`. */

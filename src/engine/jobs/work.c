@@ -15,6 +15,7 @@
  */
 #include "engine/jobs/work.h"
 
+#include "core/view.h"
 #include "engine/jobs/recurring_rows.h"
 #include "engine/jobs/state.h"
 #include "engine/jobs/task.h"
@@ -351,11 +352,31 @@ static int adopt_all(struct work *work)
 
 /* --- REPORT and END_MADE --- */
 
+/* Ends a recurring job that has no more times, if its jobs have ended. Otherwise the last of them
+ * reports again. */
+static int report_plan(struct work *work)
+{
+    struct bel_job_found job;
+    bool is_over;
+    int err = bel__job_load(work->engine, work->job, &job);
+    if (err == 0) err = bel__recurring_is_over(work->engine, &job, &is_over);
+    if (err == 0) err = reserve_step(work->engine);
+    if (err != 0 || !is_over) return err;
+    job.row.state = BEL_JOB_DONE; /* it ends when this work is finished */
+    job.row.unhandled = 0;
+    bel__job_put(work->engine, &job);
+    work->position++;
+    return 0;
+}
+
 /* Tells the plan of a job that the job has ended. */
 static int report(struct work *work)
 {
     struct bel_job_found job;
+    if (work->row.phase == BEL_JOB_PHASE_PLAN) return report_plan(work);
     int err = bel__recurring_report(work->engine, &work->row);
+    if (err == 0) err = bel__recurring_settle(work->engine, work->row.plan_id);
+    if (err == 0) err = reserve_step(work->engine);
     if (err) return err;
     err = bel__job_load(work->engine, work->job, &job);
     if (err) return err;
@@ -365,13 +386,12 @@ static int report(struct work *work)
     return 0;
 }
 
-/* Ends the jobs of a plan, which are those after it, then the plan. The position is the number of
- * the last job that was looked at. */
+/* Ends the jobs of a recurring job, also those that the one before it with the same id has made,
+ * then its plan. The position is the number of the last job that was looked at. */
 static int end_made(struct work *work)
 {
     struct bel_engine *engine = work->engine;
-    uint64_t first = (work->position > work->job ? work->position : work->job) + 1;
-    struct bel_key from = bel__job_key(first);
+    struct bel_key from = bel__job_key(work->position + 1);
     struct bel_store_cursor cursor;
     int err = bel__store_seek(engine->store, &from, &cursor);
     for (; err == 0; err = bel__store_next(engine->store, &cursor)) {
@@ -382,7 +402,8 @@ static int end_made(struct work *work)
         err = bel__job_row_read(cursor.value, &made.row);
         if (err == 0) err = reserve_step(engine);
         if (err) return err;
-        bool is_its = made.row.plan == work->job && made.row.phase == BEL_JOB_PHASE_LIVE;
+        bool is_its = made.row.plan != 0 && made.row.phase == BEL_JOB_PHASE_LIVE &&
+                      bel__view_equal(made.row.plan_id, work->row.id);
         if (is_its) err = bel__job_begin_end(engine, &made, BEL_JOB_CANCELLED, work->row.reason);
         if (err) return err;
         work->position = place.sequence;

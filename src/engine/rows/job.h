@@ -63,7 +63,8 @@ struct bel_job_row {
     uint64_t paced_until; /* no task starts before, engine ms */
     uint64_t tasks, edges, topics;
     uint64_t works;             /* rows in BEL_TABLE_JOB_WORK */
-    uint64_t unhandled;         /* failed tasks without a dependent that has handled the failure */
+    uint64_t unhandled;         /* failed tasks without a dependent that has handled the failure; of
+                                   a recurring job: times in a row that overlap has skipped */
     uint64_t result_bytes;      /* of all results */
     uint64_t replaces;          /* number of the job with the same id that it replaces; 0: none */
     uint64_t cooldown_ms;       /* before the jobs of `then` */

@@ -60,6 +60,15 @@ void bel__plan_set_next(struct bel_engine *engine, struct bel_found *found, bool
     put_state(engine, found);
 }
 
+void bel__plan_skip_made(struct bel_engine *engine, struct bel_found *found)
+{
+    assert(found->record.kind == BEL_RECORD_PLAN && found->state == BEL_SCHEDULED);
+    assert(found->plan.made > 0);
+    found->plan.made--;
+    found->plan.skipped++;
+    put_state(engine, found);
+}
+
 void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
                    struct bel_record *record, uint64_t number, uint64_t first)
 {

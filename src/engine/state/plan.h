@@ -17,6 +17,9 @@ void bel__plan_add(struct bel_engine *engine, struct bel_topic_state *topic,
 BEL_CHECKED int bel__plan_reschedule(struct bel_engine *engine, struct bel_found *found,
                                      uint64_t nominal);
 
+/* Counts an occurrence that was made as skipped, and writes the state. One row must be reserved. */
+void bel__plan_skip_made(struct bel_engine *engine, struct bel_found *found);
+
 /* Sets or clears the next nominal time of a plan, moves its tick and writes its state. The rows
  * must be reserved. */
 void bel__plan_set_next(struct bel_engine *engine, struct bel_found *found, bool has_next,

@@ -262,8 +262,8 @@ static int reserve(struct bel_engine *engine, struct bel_found *found,
     uint64_t body_bytes = found->record.body.bytes;
     int err = bel__timer_hold(engine, found->topic, place, bel__record_share(&found->record));
     if (err) return err;
-    size_t rows = (size_t)2 * BEL_TIMER_ROWS + 2 * bel__blob_rows(body_bytes);
-    size_t bytes = (size_t)2 * BEL_TIMER_BYTES + (size_t)body_bytes;
+    size_t rows = (size_t)2 * BEL_TIMER_ROWS + 2 * bel__blob_rows(body_bytes) + BEL_RANG_ROWS;
+    size_t bytes = (size_t)2 * BEL_TIMER_BYTES + (size_t)body_bytes + BEL_RANG_BYTES;
     return bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
 }
 
@@ -291,15 +291,16 @@ static int ring_once(struct bel_engine *engine, struct bel_found *found)
     found->plan.last = ring.nominal;
     if (ring.makes) make(engine, found, &ring, place, body);
     if (!ring.has_next || !is_late(engine, found, ring.next)) found->plan.is_catching_up = false;
-    if (!ring.is_over) {
+    if (ring.is_over) {
+        struct bel_ending ending = {.state = BEL_DONE};
+        found->plan.has_next = false;
+        found->plan.next = ring.nominal;
+        bel__timer_end(engine, found, &ending);
+    } else {
         bel__plan_set_next(engine, found, ring.has_next, ring.next);
-        return ring.is_cut ? BEL_EBUSY : 0;
     }
-    struct bel_ending ending = {.state = BEL_DONE};
-    found->plan.has_next = false;
-    found->plan.next = ring.nominal;
-    bel__timer_end(engine, found, &ending);
-    return 0;
+    engine->events->rang(engine, found, ring.skips && ring.why != BEL_ENGINE_SKIP_KNOWN);
+    return ring.is_cut && !ring.is_over ? BEL_EBUSY : 0;
 }
 
 int bel__plan_ring(struct bel_engine *engine, struct bel_found *found)

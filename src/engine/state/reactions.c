@@ -46,12 +46,20 @@ static void moved(struct bel_engine *engine, struct bel_found *found, const stru
     (void)from;
 }
 
+static void rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped)
+{
+    (void)engine;
+    (void)plan;
+    (void)is_skipped;
+}
+
 const struct bel_timer_events bel__reactions = {
     .look = look,
     .added = added,
     .arrived = bel__ready_enter,
     .left = bel__ready_leave,
     .moved = moved,
+    .rang = rang,
     .expires = bel__expiry_expect,
     .freed = bel__wait_mark,
     .kept = bel__wake_sweep,

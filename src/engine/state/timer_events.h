@@ -26,12 +26,18 @@
 #include "engine/rows/key.h"
 #include "engine/rows/record.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct bel_engine;
 struct bel_found;
 struct bel_topic_state;
+
+enum {
+    BEL_RANG_ROWS = 8,
+    BEL_RANG_BYTES = 8 << 10,
+};
 
 struct bel_timer_events {
     /* An unfinished timer may be about to end. Looks up the consequences, keeps them in `found`,
@@ -52,6 +58,10 @@ struct bel_timer_events {
     /* An unfinished timer was moved from the key `from` to found->key. Not called when it is added
      * or ended. */
     void (*moved)(struct bel_engine *engine, struct bel_found *found, const struct bel_key *from);
+
+    /* A plan has rung. `is_skipped`: its overlap policy has left out the time. found->state is
+     * BEL_DONE if it was the last. BEL_RANG_ROWS are reserved. */
+    void (*rang)(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped);
 
     /* The timer of a row in EXPIRIES expires at the time of the row's key: the row is new, or the
      * timer's lease has ended. */

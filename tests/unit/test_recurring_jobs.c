@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Recurring jobs as a whole: how they end, are paused and replaced, and count the times at which no
+ * job was made; with an engine that is opened again in between.
+ */
+#include "../jobs_rig.h"
+
+#include <stdio.h>
+
+#define SAME(a, b) CHECK(strcmp((a), (b)) == 0)
+
+enum {
+    HOUR = 3600 * 1000,
+};
+
+static const char plain[] = "{\"id\":\"h\",\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"}]}";
+
+static int submit(struct rig *rig, const char *json, bool is_replacement)
+{
+    return rig_ask(rig, (struct bel_command){
+                            .verb = BEL_VERB_JOB_SUBMIT,
+                            .job_submit = {.text = view(json), .is_replacement = is_replacement}});
+}
+
+/* Returns the text of a job of every hour with one task in `topic`. */
+static const char *hourly(int count, const char *overlap, const char *topic)
+{
+    static char text[256];
+    (void)snprintf(text, sizeof text,
+                   "{\"id\":\"h\",\"every\":\"1h\",\"count\":%d,\"overlap\":\"%s\",\"tasks\":["
+                   "{\"id\":\"1\",\"topic\":\"%s\"}]}",
+                   count, overlap, topic);
+    return text;
+}
+
+static const char *made_id(int hours, const char *task)
+{
+    static char id[BEL_ID_BYTES];
+    (void)snprintf(id, sizeof id, "h@%lld%s", (long long)(RIG_START + (int64_t)hours * HOUR), task);
+    return id;
+}
+
+static void work(struct rig *rig, const char *topic, int hours)
+{
+    SAME(rig_claim(rig, topic), made_id(hours, "/1"));
+    CHECK(rig_ack(rig, made_id(hours, "/1")) == 1);
+}
+
+/* The job is done when its last job has ended, is known for the retention, and its id is free
+ * then. */
+static void test_end(void)
+{
+    struct rig rig = {.job_retention_ms = UINT64_C(2) * HOUR};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(2, "skip", "t"), false) == 0);
+    rig_move(&rig, HOUR);
+    work(&rig, "t", 1);
+    rig_reopen(&rig);
+    rig_move(&rig, HOUR);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED); /* its last job runs */
+    rig_reopen(&rig);
+    work(&rig, "t", 2);
+    rig_settle(&rig);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_DONE && rig.seen.job.has_finished);
+    rig_check(&rig);
+    rig_reopen(&rig);
+    rig_move(&rig, HOUR);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_DONE);
+    CHECK(submit(&rig, hourly(2, "skip", "t"), false) == BEL_ECONFLICT);
+    rig_move(&rig, HOUR);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_STATES);
+    CHECK(submit(&rig, hourly(2, "skip", "t"), false) == 0);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED);
+    rig_finish(&rig);
+}
+
+/* The last times are missed, or skipped: no job is made whose end could be seen. */
+static void test_end_without_a_job(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(2, "skip", "t"), false) == 0);
+    rig.now.boot.ns += UINT64_C(1000000) * 5 * HOUR;
+    rig.now.wall.ms += (int64_t)5 * HOUR;
+    rig_reopen(&rig);
+    rig_settle(&rig);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_DONE);
+    CHECK(submit(&rig, hourly(2, "skip", "t"), true) == 0);
+    rig_move(&rig, HOUR);
+    rig_move(&rig, HOUR); /* the second time is skipped */
+    CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED);
+    CHECK(rig_ack(&rig, rig_claim(&rig, "t")) == 1);
+    rig_settle(&rig);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_DONE);
+    rig_finish(&rig);
+}
+
+static void test_pause(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(10, "allow", "t"), false) == 0);
+    rig_move(&rig, HOUR);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_PAUSE, "h") == 0 && rig.seen.count == 1);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_PAUSE, "h") == 0 && rig.seen.count == 0);
+    rig_reopen(&rig);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_PAUSED);
+    rig_move(&rig, HOUR);
+    CHECK(rig_state(&rig, made_id(2, "")) == BEL_JOB_STATES);
+    work(&rig, "t", 1); /* what was made goes on */
+    rig_reopen(&rig);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_RESUME, "h") == 0 && rig.seen.count == 1);
+    rig_settle(&rig);
+    SAME(rig_claim(&rig, "t"), "");
+    CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED);
+    CHECK_EQ(rig.seen.job.made, 1U);
+    CHECK_EQ(rig.seen.job.skipped, 1U);
+    rig_move(&rig, HOUR);
+    work(&rig, "t", 3);
+    rig_finish(&rig);
+}
+
+/* A job with the id of a time exists already: the time counts as skipped. */
+static void test_clash(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(3, "skip", "t"), false) == 0);
+    rig_move(&rig, HOUR);
+    work(&rig, "t", 1);
+    CHECK(submit(&rig,
+                 "{\"id\":\"h\",\"every\":\"1h\",\"at\":\"2026-01-01T01:00:00Z\",\"count\":3,"
+                 "\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"}]}",
+                 true) == 0);
+    rig_settle(&rig);
+    rig_reopen(&rig);
+    SAME(rig_claim(&rig, "t"), "");
+    CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED);
+    CHECK_EQ(rig.seen.job.made, 0U);
+    CHECK_EQ(rig.seen.job.skipped, 1U);
+    rig_move(&rig, HOUR);
+    work(&rig, "t", 2);
+    rig_finish(&rig);
+}
+
+/* The jobs that the old one has made go on; from then on the new text counts. */
+static void test_replace(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(10, "allow", "t"), false) == 0);
+    rig_move(&rig, HOUR);
+    CHECK(submit(&rig, hourly(10, "allow", "u"), true) == 0);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED && rig.seen.job.made == 0);
+    rig_check(&rig);
+    rig_reopen(&rig);
+    work(&rig, "t", 1);
+    rig_move(&rig, HOUR);
+    SAME(rig_claim(&rig, "t"), "");
+    work(&rig, "u", 2);
+    CHECK(submit(&rig, plain, true) == 0); /* by a plain job */
+    CHECK(rig_state(&rig, "h") == BEL_JOB_RUNNING && rig.seen.job.tasks_total == 1);
+    rig_reopen(&rig);
+    rig_move(&rig, HOUR);
+    CHECK(rig_state(&rig, made_id(3, "")) == BEL_JOB_STATES);
+    SAME(rig_claim(&rig, "t"), "h/1");
+    CHECK(submit(&rig, hourly(10, "allow", "t"), true) == 0); /* and back */
+    CHECK(rig_ack(&rig, "h/1") == 0);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_SCHEDULED && rig.seen.job.tasks_total == 0);
+    rig_reopen(&rig);
+    rig_move(&rig, HOUR);
+    work(&rig, "t", 4);
+    CHECK(submit(&rig, plain, true) == 0);
+    SAME(rig_claim(&rig, "t"), "h/1");
+    rig_finish(&rig);
+}
+
+/* CANCEL ends the jobs of the old one with the same id, too. */
+static void test_cancel_after_replace(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(10, "allow", "t"), false) == 0);
+    rig_move(&rig, HOUR);
+    CHECK(submit(&rig, hourly(10, "allow", "u"), true) == 0);
+    CHECK(rig_job(&rig, BEL_VERB_JOB_CANCEL, "h") == 0 && rig.seen.count == 1);
+    rig_settle(&rig);
+    CHECK(rig_state(&rig, made_id(1, "")) == BEL_JOB_CANCELLED);
+    CHECK(rig_state(&rig, "h") == BEL_JOB_CANCELLED);
+    rig_finish(&rig);
+}
+
+/* Whatever the turn after which an engine is opened again, there is the old job or the new one. */
+static void test_crash_while_replacing(void)
+{
+    bool has_old = false, has_new = false;
+    for (int turns = 0; turns < 20; turns++) {
+        struct rig rig = {.work_max = 20};
+        rig_open(&rig);
+        CHECK(submit(&rig, turns % 2 == 0 ? plain : hourly(10, "skip", "u"), false) == 0);
+        struct bel_request request = {
+            .command = {.verb = BEL_VERB_JOB_SUBMIT,
+                        .job_submit = {.text = view(hourly(10, "skip", "t")),
+                                       .is_replacement = true}},
+            .done = rig_see,
+            .user = &rig.seen};
+        memset(&rig.seen, 0, sizeof rig.seen);
+        bel_backend_submit(bel_engine_backend(rig.engine), &request);
+        for (int i = 0; i < turns / 2 && !rig.seen.is_done; i++) {
+            rig.next = bel_backend_turn(bel_engine_backend(rig.engine), rig.now);
+        }
+        rig_check(&rig);
+        rig_reopen(&rig);
+        rig_settle(&rig);
+        rig_move(&rig, HOUR);
+        const char *id = rig_claim(&rig, "t");
+        bool is_new = strcmp(id, made_id(1, "/1")) == 0;
+        has_new |= is_new;
+        has_old |= !is_new;
+        if (!is_new) {
+            const char *old = turns % 2 == 0 ? id : rig_claim(&rig, "u");
+            SAME(old, turns % 2 == 0 ? "h/1" : made_id(1, "/1"));
+        }
+        SAME(rig_claim(&rig, "t"), "");
+        rig_finish(&rig);
+    }
+    CHECK(has_old && has_new);
+}
+
+/* Times that overlap skips are counted in a row, also over a restart, until a job is made. */
+static void test_overlaps(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(submit(&rig, hourly(20, "skip", "t"), false) == 0);
+    for (int i = 0; i < 4; i++) {
+        rig_move(&rig, HOUR);
+    }
+    const struct bel_engine_overlaps *overlaps = &bel_engine_stats(rig.engine)->overlaps;
+    CHECK_EQ(overlaps->count, 3U);
+    SAME(overlaps->last[2].job, "h");
+    CHECK_EQ(overlaps->last[2].in_a_row, 3U);
+    rig_reopen(&rig);
+    rig_move(&rig, HOUR);
+    overlaps = &bel_engine_stats(rig.engine)->overlaps;
+    CHECK_EQ(overlaps->count, 1U);
+    CHECK_EQ(overlaps->last[0].in_a_row, 4U);
+    work(&rig, "t", 1);
+    rig_move(&rig, HOUR); /* makes a job */
+    rig_move(&rig, HOUR);
+    CHECK_EQ(overlaps->last[1].in_a_row, 1U);
+    rig_finish(&rig);
+}
+
+int main(void)
+{
+    test_end();
+    test_end_without_a_job();
+    test_pause();
+    test_clash();
+    test_replace();
+    test_cancel_after_replace();
+    test_crash_while_replacing();
+    test_overlaps();
+    return 0;
+}
