@@ -16,6 +16,7 @@
  * A unit of work is an element of the loop.
  */
 #include "jobs/draft.h"
+#include "jobs/hints.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -96,7 +97,10 @@ static int resolve_wish(struct bel_job_draft *draft, struct bel_job_fault *fault
 {
     const struct bel_job_wish *wish = &draft->wishes[draft->check.at];
     const uint64_t *found = bel__map_find(&draft->names, wish->name.data, wish->name.bytes);
-    if (found == NULL) return refuse_wish(wish, fault, "is not a task of this job");
+    if (found == NULL) {
+        (void)bel__job_fault_at(fault, 0, "tasks[%u].after[%u]", wish->task, wish->place);
+        return bel__job_refuse_task(draft, wish->name, fault);
+    }
     uint32_t target = (uint32_t)*found;
     if (target == wish->task) return refuse_wish(wish, fault, "comes after itself");
     if (draft->check.stamps[target] == wish->task + 1) {

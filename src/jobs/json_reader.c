@@ -292,6 +292,10 @@ static int skip(struct bel_json_reader *reader, size_t stop)
 {
     for (; reader->at < stop; reader->at++) {
         unsigned char c = reader->text[reader->at];
+        if (c == '\n') { /* a string has none, so that all of them are between tokens */
+            reader->line++;
+            reader->line_start = reader->at + 1;
+        }
         if (c == ' ' || c == '\n' || c == '\t' || c == '\r') continue;
         if (reader->expects == EXPECTS_COLON) {
             if (c != ':') return refuse(reader, wanteds[EXPECTS_COLON]);

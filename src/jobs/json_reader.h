@@ -60,8 +60,10 @@ struct bel_json_reader {
     uint32_t depth_max;
     uint8_t expects;
     bool is_in_string;
-    size_t start;   /* of the string that is being read */
-    size_t escaped; /* bytes of the string that decoding will save */
+    uint32_t line;     /* public: number of the line of `at`, from 0 */
+    size_t line_start; /* public: position of its first byte */
+    size_t start;      /* of the string that is being read */
+    size_t escaped;    /* bytes of the string that decoding will save */
     uint64_t objects[BEL_JSON_READER_DEPTH_MAX / 64]; /* bit set: the level is an object */
 };
 

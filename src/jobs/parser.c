@@ -14,6 +14,7 @@
 #include "jobs/parser.h"
 
 #include "belfry/instant.h"
+#include "jobs/hints.h"
 #include "jobs/objects.h"
 #include "jobs/payload.h"
 
@@ -384,7 +385,7 @@ static int take_name(struct bel_job_parser *parser, const struct bel_json_token 
     frame->field = bel__job_field_find(object, token);
     if (frame->field == NULL) {
         (void)bel__job_fault_at(&parser->fault, 0, "%s", show(token, shown));
-        return bel__job_fault(&parser->fault, BEL_EINVAL, "unknown field");
+        return bel__job_refuse_field(object, token, &parser->fault);
     }
     size_t place = (size_t)(frame->field - bel__job_fields[object].fields);
     if (bel__job_has(frame->values, place)) {
@@ -412,6 +413,11 @@ static int take_header(struct bel_job_parser *parser, const struct bel_json_toke
 static int begin_array(struct bel_job_parser *parser, enum frame_kind kind,
                        const struct bel_json_token *token)
 {
+    char shown[NAME_SHOWN_MAX + 1];
+    if (token->kind == BEL_JSON_STRING && kind == FRAME_AFTERS) {
+        return bel__job_fault(&parser->fault, BEL_EINVAL, "expected an array: [\"%s\"]",
+                              show(token, shown));
+    }
     if (token->kind != BEL_JSON_BEGIN_ARRAY) return expect(parser, "an array");
     push(parser, kind, NULL);
     return 0;
@@ -600,10 +606,17 @@ static int check_ids(struct bel_job_parser *parser)
 
 /* --- steps --- */
 
+/* The place of an error in JSON is a line: the path would be that of the value before it. */
 static int refuse_json(struct bel_job_parser *parser, int err)
 {
-    return bel__job_fault(&parser->fault, err, "at byte %zu of the text, expected %s",
-                          parser->reader.at, parser->reader.wanted);
+    const struct bel_json_reader *reader = &parser->reader;
+    parser->frames_count = 0;
+    if (reader->at == 0 && reader->bytes >= 3 && memcmp(reader->text, "\xef\xbb\xbf", 3) == 0) {
+        return bel__job_fault(&parser->fault, err,
+                              "the text begins with a byte order mark: leave it out");
+    }
+    return bel__job_fault(&parser->fault, err, "line %u, column %zu: expected %s", reader->line + 1,
+                          reader->at - reader->line_start + 1, reader->wanted);
 }
 
 static int read_token(struct bel_job_parser *parser, uint32_t *work)

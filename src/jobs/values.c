@@ -14,6 +14,8 @@
 enum {
     TIME_BYTES_MAX = 200,
     NAME_BYTES_MAX = 64, /* longer than any name of a field */
+    ATTEMPTS_SHOWN_MAX = 1000,
+    ATTEMPTS_SHOWN = 5, /* in an example */
 };
 
 /* A duration ends before the year 9999, counted from 1970. */
@@ -180,6 +182,17 @@ static int parse_retry(struct bel_view text, struct bel_job_fault *fault)
     return err == 0 ? 0 : refuse_text(fault, &why);
 }
 
+/* Refuses a number as a retry policy, which most likely means a number of attempts. */
+static int refuse_attempts(const struct bel_json_token *token, struct bel_job_fault *fault)
+{
+    uint32_t attempts;
+    if (bel__parse_u32(token->raw.data, token->raw.bytes, 1, ATTEMPTS_SHOWN_MAX, &attempts) != 0) {
+        attempts = ATTEMPTS_SHOWN;
+    }
+    return bel__job_fault(fault, BEL_EINVAL, "expected a string: \"max(%u)\" for %u attempts",
+                          attempts, attempts);
+}
+
 int bel__job_value(struct bel_job_draft *draft, const struct bel_job_field *field,
                    const struct bel_json_token *token, struct bel_view *out_text,
                    uint64_t *out_number, struct bel_job_fault *fault)
@@ -190,6 +203,9 @@ int bel__job_value(struct bel_job_draft *draft, const struct bel_job_field *fiel
     if (is_time && token->kind == BEL_JSON_NUMBER) {
         text.kind = BEL_JSON_STRING; /* digits are a text of milliseconds */
         text.decoded_bytes = token->raw.bytes;
+    }
+    if (field->type == BEL_JOB_RETRY && token->kind == BEL_JSON_NUMBER) {
+        return refuse_attempts(token, fault);
     }
     size_t bytes_max = field->max > 0 ? (size_t)field->max : NAME_BYTES_MAX;
     int err = bel__job_text(draft, &text, bytes_max, out_text, fault);

@@ -55,7 +55,7 @@ def test_the_routes():
 def test_what_is_refused():
     with Server("--store", "memory", "--http", "127.0.0.1:0") as server:
         web = Web(server)
-        for text, why in (("", "at byte 0 of the text, expected a JSON value"),
+        for text, why in (("", "line 1, column 1: expected a JSON value"),
                           ("[]", "expected a job, which is an object"),
                           ('{"tasks": [], "foo": 1}', "foo: unknown field"),
                           ('{"tasks": [{"id": "a/b", "topic": "t"}]}', "tasks[0].id: use A-Z")):

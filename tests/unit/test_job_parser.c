@@ -287,8 +287,7 @@ static void wrong_values_are_named_by_their_path(void)
             "tasks[0].cost: expected a whole number from 0 to 1000000");
     refuses(BEL_EINVAL, TASK(",\"cost\":1.5"),
             "tasks[0].cost: expected a whole number from 0 to 1000000");
-    refuses(BEL_EINVAL, TASK(",\"cost\":NaN"),
-            "tasks[0].cost: at byte 39 of the text, expected a JSON value");
+    refuses(BEL_EINVAL, TASK(",\"cost\":NaN"), "line 1, column 40: expected a JSON value");
     refuses(BEL_EINVAL, TASK(",\"priority\":256"),
             "tasks[0].priority: expected a whole number from 0 to 255");
     refuses(BEL_EINVAL, "{\"priority\":0,\"tasks\":[]}",
@@ -335,6 +334,70 @@ static void names_that_are_missing_or_double_are_refused(void)
     refuses(BEL_EINVAL,
             "{\"id\":\"p\",\"tasks\":[],\"then\":[{\"job\":{\"tasks\":[],\"id\":\"p\"}}]}",
             "then[0].job.id: another job of this text has it too");
+}
+
+static void what_was_meant_is_named(void)
+{
+    refuses(BEL_EINVAL, TASK(",\"depends_on\":[\"b\"]"),
+            "tasks[0].depends_on: unknown field; did you mean 'after'?");
+    refuses(BEL_EINVAL, TASK(",\"dependson\":[\"b\"]"),
+            "tasks[0].dependson: unknown field; did you mean 'after'?");
+    refuses(BEL_EINVAL, "{\"tasks\":[{\"name\":\"a\",\"topic\":\"t\"}]}",
+            "tasks[0].name: unknown field; did you mean 'id'?");
+    refuses(BEL_EINVAL, "{\"Tasks\":[]}", "Tasks: unknown field; did you mean 'tasks'?");
+    refuses(BEL_EINVAL, TASK(",\"paylaod\":1"),
+            "tasks[0].paylaod: unknown field; did you mean 'payload'?");
+    refuses(BEL_EINVAL, TASK(",\"after\":[{\"id\":\"b\"}]"),
+            "tasks[0].after[0].id: unknown field; did you mean 'task'?");
+    refuses(BEL_EINVAL, "{\"topic\":\"t\",\"tasks\":[]}",
+            "topic: unknown field: a field of a task, not of a job");
+    refuses(BEL_EINVAL, TASK(",\"timeout\":\"1m\""),
+            "tasks[0].timeout: unknown field: a field of a job, not of a task");
+    refuses(BEL_EINVAL, TASK(",\"retry\":3"),
+            "tasks[0].retry: expected a string: \"max(3)\" for 3 attempts");
+    refuses(BEL_EINVAL, TASK(",\"retry\":-1"),
+            "tasks[0].retry: expected a string: \"max(5)\" for 5 attempts");
+    refuses(BEL_EINVAL, TASK(",\"after\":\"b\""), "tasks[0].after: expected an array: [\"b\"]");
+    refuses(BEL_EINVAL,
+            "{\"tasks\":[{\"id\":\"fetch\",\"topic\":\"t\"},{\"id\":\"load\",\"topic\":\"t\","
+            "\"after\":[\"fetsh\"]}]}",
+            "tasks[1].after[0]: 'fetsh' is not a task of this job; did you mean 'fetch'?");
+}
+
+/* The time for the search of a similar id does not depend on the number of tasks. */
+static void a_similar_id_is_searched_among_the_first(void)
+{
+    enum {
+        TASKS = 300
+    };
+    static char text[64 * TASKS];
+    for (int place = 0; place < TASKS; place += TASKS - 1) {
+        size_t used = (size_t)snprintf(text, sizeof text, "{\"tasks\":[");
+        for (int i = 0; i < TASKS; i++) {
+            used += (size_t)snprintf(text + used, sizeof text - used,
+                                     "{\"id\":\"%s%03d\",\"topic\":\"t\"},",
+                                     i == place ? "fetch" : "other", i);
+        }
+        (void)snprintf(text + used, sizeof text - used,
+                       "{\"id\":\"z\",\"topic\":\"t\",\"after\":[\"fetsh%03d\"]}]}", place);
+        char why[BEL_WHY_BYTES];
+        (void)snprintf(why, sizeof why,
+                       "tasks[300].after[0]: 'fetsh%03d' is not a task of this job%s", place,
+                       place == 0 ? "; did you mean 'fetch000'?" : "");
+        refuses(BEL_EINVAL, text, why);
+    }
+}
+
+static void wrong_json_is_named_by_line_and_column(void)
+{
+    refuses(BEL_EINVAL, "{\n  \"id\": \"n\",\n  \"tasks\": [],\n}",
+            "line 4, column 1: expected a name in quotes");
+    refuses(BEL_EINVAL, "{\"tasks\": [\n\n    {\"id\": 'a'}]}",
+            "line 3, column 12: expected a JSON value");
+    refuses(BEL_EINVAL, "{\"id\": \"a\nb\"}",
+            "line 1, column 10: expected text in UTF-8 without control characters");
+    refuses(BEL_EINVAL, "\xef\xbb\xbf{\"tasks\":[]}",
+            "the text begins with a byte order mark: leave it out");
 }
 
 static void a_cycle_is_named_by_its_path(void)
@@ -399,8 +462,7 @@ static void too_much_is_full(void)
             "{\"tasks\":[{\"id\":\"a\",\"topic\":\"t\",\"payload\":"
             "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
             "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
-            "tasks[0].payload: at byte 167 of the text, expected fewer levels of arrays and "
-            "objects");
+            "line 1, column 168: expected fewer levels of arrays and objects");
     char *long_chain = chain(20, false);
     struct bel_job_parser_options options = options_of(view(long_chain));
     options.limits.tasks_max = 19;
@@ -503,7 +565,7 @@ static void text_that_is_not_json_is_refused(void)
         for (uint32_t work = 1; work < 1000; work *= 7) {
             struct parsed parsed = parse_with(&options, work);
             CHECK_NOTE("%.100s: %.140s", texts[i], parsed.why);
-            CHECK(parsed.err == BEL_EINVAL && strstr(parsed.why, "of the text") != NULL);
+            CHECK(parsed.err == BEL_EINVAL && strstr(parsed.why, "line 1, column ") != NULL);
         }
     }
 }
@@ -587,6 +649,9 @@ int main(void)
     RUN(an_occurrence_has_its_time_in_ids_and_payloads);
     RUN(wrong_values_are_named_by_their_path);
     RUN(names_that_are_missing_or_double_are_refused);
+    RUN(what_was_meant_is_named);
+    RUN(a_similar_id_is_searched_among_the_first);
+    RUN(wrong_json_is_named_by_line_and_column);
     RUN(a_cycle_is_named_by_its_path);
     RUN(a_long_chain_is_found_to_be_a_cycle_or_not);
     RUN(too_much_is_full);
