@@ -84,14 +84,28 @@ struct named {
     int64_t first, last;
 };
 
-static bool find_named(const struct bel_cron *cron, int64_t from, int64_t to, struct named *out)
+/* Returns the first local time after `local` that the rule matches; CRON_NONE if there is none. */
+static int64_t next_local(const struct bel_plan *plan, int64_t local)
 {
-    int64_t local = bel__cron_next_local(cron, from - 1);
+    if (plan->kind == BEL_PLAN_CRON) return bel__cron_next_local(&plan->cron, local);
+    return bel__rrule_local_after(plan->rrule, local);
+}
+
+/* Returns whether the rule follows real time, also through gaps and folds. */
+static bool is_real_time(const struct bel_plan *plan)
+{
+    if (plan->kind == BEL_PLAN_CRON) return plan->cron.star_steps[CRON_HOUR] != 0;
+    return bel__rrule_is_real_time(plan->rrule);
+}
+
+static bool find_named(const struct bel_plan *plan, int64_t from, int64_t to, struct named *out)
+{
+    int64_t local = next_local(plan, from - 1);
     if (local == CRON_NONE || local >= to) return false;
     *out = (struct named){local, local};
     /* A clock change is at most a day: a resolution of a minute is enough for the last time. */
     for (unsigned i = 0; i < SECONDS_PER_DAY / 60; i++) {
-        local = bel__cron_next_local(cron, local - floor_mod(local, 60) + 59);
+        local = next_local(plan, local - floor_mod(local, 60) + 59);
         if (local == CRON_NONE || local >= to) break;
         out->last = local;
     }
@@ -125,10 +139,10 @@ static void put_gap(struct writer *writer, const struct bel_plan *plan, const st
 static void put_fold(struct writer *writer, const struct bel_plan *plan, const struct named *named)
 {
     static const char *const passes[] = {"the first time", "the second time", "both times"};
-    bool is_one = named->first == named->last, is_star = plan->cron.star_steps[CRON_HOUR] != 0;
+    bool is_one = named->first == named->last;
     put_named(writer, named);
     writer_text(writer, is_one ? " occurs twice, runs " : " occur twice, run ");
-    writer_text(writer, passes[is_star ? BEL_FOLD_BOTH : plan->options.fold]);
+    writer_text(writer, passes[is_real_time(plan) ? BEL_FOLD_BOTH : plan->options.fold]);
 }
 
 /* Writes the note about the change at the end of a span. Returns false if the change does not
@@ -139,12 +153,12 @@ static bool put_note(struct writer *writer, const struct bel_plan *plan,
     struct named named;
     int64_t before = span->end + span->offset, after = span->end + span->offset_after;
     if (after > before) {
-        if (plan->cron.star_steps[CRON_HOUR] != 0) return false; /* follows real time */
-        if (!find_named(&plan->cron, before, after, &named)) return false;
+        if (is_real_time(plan)) return false;
+        if (!find_named(plan, before, after, &named)) return false;
         put_gap(writer, plan, &named, after);
         return true;
     }
-    if (!find_named(&plan->cron, after, before, &named)) return false;
+    if (!find_named(plan, after, before, &named)) return false;
     put_fold(writer, plan, &named);
     return true;
 }
@@ -152,7 +166,7 @@ static bool put_note(struct writer *writer, const struct bel_plan *plan,
 bool bel_plan_note(const struct bel_plan *plan, struct bel_wall *at, struct bel_wall to, char *out,
                    size_t room)
 {
-    if (plan->kind != BEL_PLAN_CRON) return false;
+    if (plan->kind == BEL_PLAN_EVERY) return false;
     int64_t utc = floor_div(at->ms, MS_PER_S), last = floor_div(to.ms, MS_PER_S);
     while (utc <= last) {
         struct zone_span span = bel__zone_span(plan->options.zone, utc);

@@ -9,6 +9,7 @@
  * results.
  */
 #include "plan/civil.h"
+#include "plan/explain.h"
 #include "plan/rrule.h"
 
 #include <assert.h>
@@ -140,6 +141,20 @@ static int64_t next_of_context(void *context, int64_t local)
         if (local == LOCAL_NONE || local > rrule->last) return LOCAL_NONE;
     } while (is_excluded(rrule, 0, local));
     return local;
+}
+
+int64_t bel__rrule_local_after(const struct bel_rrule *rrule, int64_t local)
+{
+    struct rrule_search search;
+    bel__rrule_search_begin(&search, rrule);
+    int64_t next = next_of_context(&search, local);
+    bel__rrule_search_end(&search);
+    return search.err ? LOCAL_NONE : next;
+}
+
+bool bel__rrule_is_real_time(const struct bel_rrule *rrule)
+{
+    return rrule->is_real_time;
 }
 
 int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_zone_when *when, int64_t utc,

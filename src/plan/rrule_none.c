@@ -43,6 +43,18 @@ int bel_rrule_next(const struct bel_rrule *rrule, const struct bel_zone_when *wh
     return BEL_ERANGE;
 }
 
+int64_t bel__rrule_local_after(const struct bel_rrule *rrule, int64_t local)
+{
+    assert(rrule == NULL);
+    return local;
+}
+
+bool bel__rrule_is_real_time(const struct bel_rrule *rrule)
+{
+    assert(rrule == NULL);
+    return true;
+}
+
 void bel__explain_rrule(struct writer *writer, const struct bel_rrule *rrule)
 {
     assert(rrule == NULL);

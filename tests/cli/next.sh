@@ -88,6 +88,11 @@ is a_rule_with_its_start 'Every week on Thursday at 09:00, Asia/Tokyo time.
   2026-05-28T00:00:00Z  2026-05-28T09:00:00+09:00[Asia/Tokyo]' "$belfry" next --back \
     'DTSTART;TZID=Asia/Tokyo:20260101T090000 FREQ=WEEKLY' --from 2026-06-01T07:00:00Z -n 1
 fi
+if "$belfry" next 'FREQ=DAILY' >/dev/null 2>&1; then
+    is a_recurrence_rule_has_notes 'note: 2026-03-29: 02:30 does not exist, runs at 03:00' \
+        bash -c "'$belfry' next 'FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0' --tz Europe/Berlin \
+            --from 2026-03-28T00:00:00Z -n 2 | grep ^note"
+fi
 is a_rule_with_a_hash_has_a_note 'note: H depends on the id of the timer: a timer has other times than these' \
     bash -c "'$belfry' next 'H 9 * * *' | grep ^note"
 is a_thursday_has_no_note 0 bash -c "'$belfry' next '0 9 * * THU' | grep -c ^note || true"

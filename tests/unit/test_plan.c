@@ -239,12 +239,31 @@ static void notes_say_what_clock_changes_do(void)
          BEL_FOLD_FIRST,
          {"2026-10-25: 02:30 occurs twice, runs both times", NULL}},
         {"0 12 * * *", BEL_GAP_NEXT, BEL_FOLD_FIRST, {NULL, NULL}},
+        {"FREQ=DAILY;BYHOUR=2;BYMINUTE=0,30;BYSECOND=0",
+         BEL_GAP_NEXT,
+         BEL_FOLD_FIRST,
+         {"2026-03-29: 02:00 to 02:30 do not exist, run once, at 03:00",
+          "2026-10-25: 02:00 to 02:30 occur twice, run the first time"}},
+        {"FREQ=MONTHLY;BYDAY=-1SU;BYHOUR=2;BYMINUTE=30;BYSECOND=0 EXDATE:20261025T023000",
+         BEL_GAP_SKIP,
+         BEL_FOLD_FIRST,
+         {"2026-03-29: 02:30 does not exist, does not run", NULL}},
+        {"FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0;UNTIL=20260601T000000",
+         BEL_GAP_NEXT,
+         BEL_FOLD_FIRST,
+         {"2026-03-29: 02:30 does not exist, runs at 03:00", NULL}},
+        {"FREQ=HOURLY;BYMINUTE=30;BYSECOND=0",
+         BEL_GAP_NEXT,
+         BEL_FOLD_FIRST,
+         {"2026-10-25: 02:30 occurs twice, runs both times", NULL}},
+        {"FREQ=DAILY;BYHOUR=12;BYMINUTE=0;BYSECOND=0", BEL_GAP_NEXT, BEL_FOLD_FIRST, {NULL, NULL}},
     };
     struct bel_plan_options options = {0};
     CHECK(bel_zones_find(zones, "Europe/Berlin", 13, &options.zone) == 0);
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct bel_wall at = {INT64_C(1767225600000)}, to = {INT64_C(1798761600000)}; /* 2026 */
         char text[160];
+        if (strncmp(rows[i].rule, "FREQ", 4) == 0 && !bel_rrule_is_supported()) continue;
         options.gap = rows[i].gap;
         options.fold = rows[i].fold;
         struct bel_plan *plan = make(rows[i].rule, &options);
