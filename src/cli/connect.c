@@ -188,10 +188,10 @@ int bel__connect_failed(const struct cli_connect *connect, int err)
     return err == BEL_EIO || err == BEL_ECLOSED ? CLI_UNREACHABLE : CLI_FAILED;
 }
 
-int bel__connect_refused(const struct bel_value *error)
+int bel__connect_refused_in(const char *file, const struct bel_value *error)
 {
     const unsigned char *text = error->text.data;
-    fputs("belfry: ", stderr);
+    fprintf(stderr, "belfry: %s%s", file, file[0] != '\0' ? ": " : "");
     for (size_t i = 0; i < error->text.bytes; i++) {
         (void)fputc(text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i], stderr);
     }
@@ -199,4 +199,9 @@ int bel__connect_refused(const struct bel_value *error)
     struct bel_view code = bel_value_code(error);
     hint_at_key(code.data, code.bytes);
     return bel__connect_exit(code);
+}
+
+int bel__connect_refused(const struct bel_value *error)
+{
+    return bel__connect_refused_in("", error);
 }

@@ -53,6 +53,9 @@ int bel__connect_open(const struct cli_connect *connect, struct bel_client **out
 int bel__connect_failed(const struct cli_connect *connect, int err);
 int bel__connect_refused(const struct bel_value *error);
 
+/* The same for an error in a file, whose name comes first. */
+int bel__connect_refused_in(const char *file, const struct bel_value *error);
+
 /* Returns the exit status for an error code of the server. */
 int bel__connect_exit(struct bel_view code);
 

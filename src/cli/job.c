@@ -3,20 +3,19 @@
 /* belfry job: submits, shows and controls jobs. */
 #include "cli/job.h"
 
-#include "belfry/job_builder.h"
 #include "cli/cli.h"
+#include "cli/job_file.h"
+#include "cli/job_hint.h"
 #include "cli/options.h"
 #include "cli/print.h"
 #include "core/similar.h"
 
-#include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    TEXT_BYTES_MAX = 256 << 20,
-    TEXT_STEP = 64 << 10,
     INTERVAL_MS = 1000,
     INTERVAL_MS_MAX = 3600 * 1000,
     ARGS_MAX = 12,
@@ -64,70 +63,12 @@ static int call(struct bel_client *client, const struct job_options *options,
 {
     int err = bel_client_call(client, args, count, out);
     if (err) return bel__connect_failed(&options->connect, err);
-    return (*out)->type == BEL_VALUE_ERROR ? bel__connect_refused(*out) : CLI_OK;
+    if ((*out)->type != BEL_VALUE_ERROR) return CLI_OK;
+    if (options->words[1] != NULL) return bel__job_hint_refused(client, options->words[1], *out);
+    return bel__connect_refused(*out);
 }
 
 /* --- submit --- */
-
-static int read_file(const char *path, char **out, size_t *out_bytes)
-{
-    bool is_stdin = strcmp(path, "-") == 0;
-    FILE *file = is_stdin ? stdin : fopen(path, "re");
-    size_t bytes = 0, room = 0, got = 1;
-    char *data = NULL;
-    while (file != NULL && got > 0 && bytes <= TEXT_BYTES_MAX) {
-        if (bytes == room) {
-            char *larger = realloc(data, room = 2 * room + TEXT_STEP);
-            if (larger == NULL) break;
-            data = larger;
-        }
-        got = fread(data + bytes, 1, room - bytes, file);
-        bytes += got;
-    }
-    bool is_read = file != NULL && got == 0 && ferror(file) == 0;
-    if (!is_read) fprintf(stderr, "belfry: cannot read %s: %s\n", path, bel__cli_problem(errno));
-    if (file != NULL && !is_stdin) (void)fclose(file);
-    *out = data;
-    *out_bytes = bytes;
-    return is_read ? CLI_OK : CLI_FAILED;
-}
-
-/* Returns whether lines in the style of make have more than comments. */
-static bool has_tasks(struct bel_view lines)
-{
-    const char *at = lines.data, *end = at + lines.bytes;
-    bool is_comment = false;
-    for (; lines.bytes > 0 && at < end; at++) {
-        if (*at == '\n') is_comment = false;
-        if (*at == '#') is_comment = true;
-        if (!is_comment && strchr(" \t\r\n", *at) == NULL) return true;
-    }
-    return false;
-}
-
-/* Makes the JSON text of a job from lines in the style of make. */
-static int build(const struct job_options *options, struct bel_view lines,
-                 struct bel_job_builder **out, struct bel_view *out_text)
-{
-    struct bel_job_spec job = {.id = options->id};
-    if (!has_tasks(lines)) {
-        fprintf(stderr, "belfry: no tasks in %s\n", options->words[1]);
-        return CLI_USAGE;
-    }
-    if (bel_job_builder_create(&job, out) != 0) return CLI_FAILED;
-    bel_job_builder_rules(*out, lines, options->topic);
-    int err = bel_job_builder_end(*out, out_text);
-    if (err == 0) return CLI_OK;
-    unsigned line = bel_job_builder_line(*out);
-    if (line > 0) {
-        fprintf(stderr,
-                "belfry: line %u of %s: expected 'TASK: TASK ...', with one line for each task\n",
-                line, options->words[1]);
-        return CLI_USAGE;
-    }
-    fprintf(stderr, "belfry: %s\n", bel_error_text(err));
-    return CLI_FAILED;
-}
 
 static int show_submitted(const struct job_options *options, const struct bel_value *reply)
 {
@@ -153,22 +94,42 @@ static int submit_text(const struct job_options *options, struct bel_client *cli
         args[count++] = BEL_VIEW("ID");
         args[count++] = view_of(options->id);
     }
-    int status = call(client, options, args, count, &reply);
-    return status == CLI_OK ? show_submitted(options, reply) : status;
+    int err = bel_client_call(client, args, count, &reply);
+    if (err) return bel__connect_failed(&options->connect, err);
+    if (reply->type != BEL_VALUE_ERROR) return show_submitted(options, reply);
+    return bel__connect_refused_in(bel__job_file_name(options->words[1]), reply);
+}
+
+/* Returns the id in the JSON text of a job, or NULL. */
+static const char *id_of(const json_t *job)
+{
+    return json_string_value(json_object_get(job, "id"));
+}
+
+/* After a conflict, says what the job with this id does and how to replace it. */
+static void hint_at_replace(const struct job_options *options, struct bel_client *client,
+                            struct bel_view text)
+{
+    char state[CLI_JOB_STATE_BYTES];
+    json_t *job = json_loadb(text.data, text.bytes, 0, NULL);
+    const char *id = options->id != NULL ? options->id : id_of(job);
+    if (id != NULL && !options->replaces && bel__job_hint_state(client, view_of(id), state)) {
+        fprintf(stderr, "belfry: job '%s' is %s; replace it with --replace, or choose another id\n",
+                id, state);
+    }
+    json_decref(job);
 }
 
 static int submit(const struct job_options *options, struct bel_client *client)
 {
-    struct bel_job_builder *builder = NULL;
-    struct bel_view text;
-    char *data;
-    size_t bytes;
-    int status = read_file(options->words[1], &data, &bytes);
-    text = (struct bel_view){data, bytes};
-    if (status == CLI_OK && options->topic != NULL) status = build(options, text, &builder, &text);
-    if (status == CLI_OK) status = submit_text(options, client, text);
-    bel_job_builder_destroy(builder);
-    free(data);
+    struct cli_job_file file = {
+        .path = options->words[1], .topic = options->topic, .id = options->id};
+    int status = bel__job_file_read(&file);
+    if (status == CLI_OK) {
+        status = submit_text(options, client, file.text);
+        if (status == CLI_CONFLICT) hint_at_replace(options, client, file.text);
+    }
+    bel__job_file_finish(&file);
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 /* Reads a job with JOB GET, a page of tasks at a time. */
 #include "cli/job.h"
+#include "cli/job_hint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +120,7 @@ int bel__job_fetch(struct bel_client *client, const struct cli_connect *connect,
         free(cursor);
         cursor = NULL;
         if (err) return bel__connect_failed(connect, err);
-        if (reply->type == BEL_VALUE_ERROR) return bel__connect_refused(reply);
+        if (reply->type == BEL_VALUE_ERROR) return bel__job_hint_refused(client, id, reply);
         if (out->id == NULL && !take_job(out, reply)) return fail_memory();
         if (!add_tasks(out, bel_value_find(reply, "tasks"))) return fail_memory();
         const struct bel_value *next = bel_value_find(reply, "cursor");

@@ -4,6 +4,7 @@
 #include "cli/remote_verb.h"
 
 #include "cli/duration.h"
+#include "cli/job_hint.h"
 #include "cli/print.h"
 #include "cli/topic_hint.h"
 #include "commands/arguments.h"
@@ -113,7 +114,19 @@ static bool would_create(const struct cli_request *request, struct bel_client *c
     }
     bool is_pause = request->command == &bel__commands[BEL_COMMAND_PAUSE] ||
                     request->command == &bel__commands[BEL_COMMAND_RESUME];
-    return is_pause && !request->creates && bel__topic_hint(client, request->args[1]);
+    if (!is_pause || request->creates || !bel__topic_hint(client, request->args[1])) return false;
+    (void)bel__job_hint(client, request->args[1], request->verb);
+    return true;
+}
+
+/* Says that a topic does not exist, or that the id is that of a job. */
+static void hint_at_missing(const struct cli_request *request, struct bel_client *client)
+{
+    bool is_cancel = request->command == &bel__commands[BEL_COMMAND_CANCEL];
+    if (!needs_topic(request)) return;
+    (void)bel__topic_hint(client, request->args[1]);
+    if (request->words_count < 2) return;
+    (void)bel__job_hint(client, request->args[2], is_cancel ? "cancel" : "get");
 }
 
 static int show_error(const struct cli_request *request, struct bel_client *client,
@@ -122,7 +135,7 @@ static int show_error(const struct cli_request *request, struct bel_client *clie
     bool is_missing = bel__connect_exit(bel_value_code(reply)) == CLI_NOT_FOUND;
     bool says_it = request->command == &bel__commands[BEL_COMMAND_TOPIC]; /* as the hint does */
     int status = is_missing && says_it ? CLI_NOT_FOUND : bel__connect_refused(reply);
-    if (is_missing && needs_topic(request)) (void)bel__topic_hint(client, request->args[1]);
+    if (is_missing) hint_at_missing(request, client);
     return status;
 }
 
@@ -134,7 +147,7 @@ static int show_reply(const struct cli_remote_verb *remote, struct cli_request *
                          reply->count > 1 && reply->items[1].count == 0;
     bool is_nothing = is_zero || is_empty_list || reply->type == BEL_VALUE_NIL;
     int status = remote->show(remote, request, client, reply);
-    if (is_nothing && needs_topic(request)) (void)bel__topic_hint(client, request->args[1]);
+    if (is_nothing) hint_at_missing(request, client);
     return status;
 }
 

@@ -10,6 +10,8 @@ cat >chain.json <<'END'
 END
 is submit_prints_the_id chain "$belfry" job submit chain.json
 exits known_id_is_a_conflict 4 CONFLICT "$belfry" job submit chain.json
+exits conflict_says_how_to_replace 4 "job 'chain' is running; replace it with --replace" \
+    "$belfry" job submit chain.json
 is submit_from_stdin_with_an_id '{"id": "given", "tasks": 1, "edges": 0}' \
     bash -c "echo '{\"tasks\": [{\"id\": \"a\", \"topic\": \"idle\"}]}' | '$belfry' job submit - --id given --json"
 printf 'load: fetch clean?\n# comment\nalarm: load!\n' >rules.txt
@@ -25,11 +27,32 @@ printf '\n# nothing: here\n' >empty.txt
 exits empty_file_is_refused 2 'no tasks in empty.txt' "$belfry" job submit empty.txt --topic idle
 echo '{"tasks": [{"id": "1", "topic": "t", "after": ["2"]}, {"id": "2", "topic": "t", "after": ["1"]}]}' >cycle.json
 exits cycle_is_named 2 'cycle: 1 -> 2 -> 1' "$belfry" job submit cycle.json
+printf '{"tasks": [\n    {"id": "a"\n     "topic": "t"}]}' >comma.json
+exits wrong_json_is_named_by_file_and_line 2 'comma.json: BADARG line 3, column 6: expected a comma' \
+    "$belfry" job submit comma.json
+echo '{"tasks": [{"id": "a", "topic": "t", "depends_on": ["b"]}]}' >field.json
+exits unknown_field_has_a_hint 2 "tasks[0].depends_on: unknown field; did you mean 'after'?" \
+    "$belfry" job submit field.json
+printf 'tasks:\n  - id: a\n' >job.yaml
+exits yaml_is_named 2 'job.yaml is YAML' "$belfry" job submit job.yaml
+exits lines_need_a_topic 2 'give --topic' "$belfry" job submit rules.txt
+exits json_needs_no_topic 2 'leave out --topic' "$belfry" job submit chain.json --topic idle
+: >nothing.json
+exits no_job_in_an_empty_file 2 'no job in nothing.json' "$belfry" job submit nothing.json
+printf '\357\273\277{"id": "marked", "tasks": []}' >marked.json
+is byte_order_mark_is_left_out marked "$belfry" job submit marked.json
 exits missing_file 1 'cannot read nosuch.json' "$belfry" job submit nosuch.json
 exits usage_of_job 2 'missing subcommand' "$belfry" job
 exits unknown_subcommand 2 "did you mean 'cancel'" "$belfry" job cancle x
 exits too_few_words 2 'get takes one argument' "$belfry" job get
-exits unknown_job 3 NOTFOUND "$belfry" job get nosuch
+exits unknown_job 3 "NOTFOUND job 'nosuch' does not exist" "$belfry" job get nosuch
+exits similar_job_is_named 3 "did you mean 'chain'?" "$belfry" job watch chian
+exits similar_job_to_cancel 3 "did you mean 'chain'?" "$belfry" job cancel chian
+exits job_is_not_a_timer 3 "'chain' is a job: belfry job get chain" "$belfry" explain work chain
+exits job_is_not_a_timer_to_get 3 "'chain' is a job: belfry job get chain" "$belfry" get work chain
+exits job_is_not_a_timer_to_cancel 3 "'chain' is a job: belfry job cancel chain" \
+    "$belfry" cancel work chain
+exits job_is_not_a_topic 3 "'chain' is a job: belfry job pause chain" "$belfry" pause chain
 exits nothing_listens 7 '' env BELFRY_SERVER=127.0.0.1:1 "$belfry" job list
 
 # --- pause, resume, cancel ---
