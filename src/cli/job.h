@@ -17,7 +17,7 @@
 
 struct cli_job_task {
     char *id, *topic, *reason; /* owned by the job */
-    char *after;               /* "fetch clean? report!", as the lines of make have it */
+    char *after;               /* "fetch clean? report!", as in lines in the style of make */
     char state[16];
     int64_t attempts;
     uint32_t depth;
@@ -45,9 +45,9 @@ bool bel__job_has_ended(const struct cli_job *job);
 /* Prints how many tasks have ended otherwise than done: " (1 dead, 2 skipped)"; nothing if none. */
 void bel__job_print_lost(const struct cli_job *job);
 
-/* Prints the job in lines of at most `columns` characters: a bar, then a line for each task, moved
- * in by its depth. Of more tasks than `rows` only those that are under way or have failed. Returns
- * the number of lines. */
+/* Prints the job in lines of at most `columns` characters: a bar, then a line for each task,
+ * indented by its depth. Of more tasks than `rows` only those that are under way or have failed.
+ * Returns the number of lines. */
 size_t bel__job_draw(const struct cli_job *job, unsigned columns, size_t rows);
 
 /* Prints a line about what workers did with the tasks; nothing if none was done or failed. */

@@ -454,8 +454,11 @@ static void test_explain(void)
     rig_open(&rig);
     CHECK(rig_submit(&rig, diamond) == 0);
     CHECK(rig_target(&rig, BEL_VERB_EXPLAIN, "t", "d/4") == 0);
-    CHECK(strstr(rig.seen.text, "It is blocked: 2 of the 2 tasks") != NULL);
-    CHECK(strstr(rig.seen.text, "2, which is blocked") != NULL);
+    CHECK(strstr(rig.seen.text, "It is blocked: 2 of the 2 tasks before it have") != NULL);
+    CHECK(strstr(rig.seen.text, "  2 (blocked; must succeed)") != NULL);
+    CHECK(rig_target(&rig, BEL_VERB_EXPLAIN, "t", "d/2") == 0);
+    CHECK(strncmp(rig.seen.text, "It is blocked: it waits for 1 (not finished; must succeed).",
+                  59) == 0);
     CHECK(rig_job(&rig, BEL_VERB_JOB_PAUSE, "d") == 0);
     CHECK(rig_target(&rig, BEL_VERB_EXPLAIN, "t", "d/1") == 0);
     CHECK(strncmp(rig.seen.text, "It is ready, but the job d is paused", 36) == 0);

@@ -137,9 +137,23 @@ static struct bel_said task_id(struct bel_telling *telling, uint64_t job, uint32
     return (struct bel_said){{0}};
 }
 
-/* Names the tasks that a blocked task waits for, of the first edges. */
-static void tell_dependencies(struct bel_telling *telling, const struct bel_edge_list *list)
+/* Says that a task is blocked, and by how many. */
+static void tell_open(struct bel_telling *telling, const struct bel_task_row *row)
 {
+    bel__say(
+        telling,
+        "It is blocked: %" PRIu64 " of the %" PRIu64 " task%s before it %s not ended:", row->open,
+        row->after_count, bel__plural(row->after_count), row->open == 1 ? "has" : "have");
+}
+
+/* Names the tasks that a blocked task waits for, of the first edges; the only one in the line that
+ * says so. */
+static void tell_dependencies(struct bel_telling *telling, const struct bel_edge_list *list,
+                              const struct bel_task_row *blocked)
+{
+    static const char *const musts[] = {[BEL_EDGE_SUCCESS] = "must succeed",
+                                        [BEL_EDGE_ALWAYS] = "must end",
+                                        [BEL_EDGE_FAILURE] = "must fail"};
     struct bel_edge edges[BEL_EDGES_OF_ROW];
     size_t count = 0, named = 0;
     int err = bel__edges_get(telling->engine, list, 0, edges, &count);
@@ -149,12 +163,18 @@ static void tell_dependencies(struct bel_telling *telling, const struct bel_edge
         if (err != 0 || bel__task_row_state(&row) >= BEL_DONE) continue;
         struct bel_said id = task_id(telling, list->job, edges[i].task);
         struct bel_reason reason = {.word = "blocked", .by = {id.text, strlen(id.text)}};
+        const char *state = bel__task_row_state(&row) == BEL_BLOCKED ? "blocked" : "not finished";
         if (named == 0) bel__give_reason(telling, &reason);
-        bel__say(telling, "  %s, which is %s (on %s)", id.text,
-                 bel__task_row_state(&row) == BEL_BLOCKED ? "blocked, too" : "not finished",
-                 bel_edge_policy_name(edges[i].on));
+        if (blocked->open == 1) {
+            bel__say(telling, "It is blocked: it waits for %s (%s; %s).", id.text, state,
+                     musts[edges[i].on]);
+        } else {
+            if (named == 0) tell_open(telling, blocked);
+            bel__say(telling, "  %s (%s; %s)", id.text, state, musts[edges[i].on]);
+        }
         named++;
     }
+    if (named == 0) tell_open(telling, blocked);
     if (err) telling->err = err;
 }
 
@@ -167,13 +187,12 @@ static void tell_blocked_task(struct bel_telling *telling)
         telling->err = err;
         return;
     }
-    bel__say(telling,
-             "It is blocked: %" PRIu64 " of the %" PRIu64 " task%s that it comes after %s not "
-             "ended:",
-             row.open, row.after_count, bel__plural(row.after_count),
-             row.open == 1 ? "has" : "have");
     struct bel_edge_list list = {of->number, BEL_EDGES_AFTER, of->index, row.after_count};
-    if (list.count > 0) tell_dependencies(telling, &list);
+    if (list.count == 0) {
+        tell_open(telling, &row);
+    } else {
+        tell_dependencies(telling, &list, &row);
+    }
     struct bel_reason reason = {.word = "blocked", .by = telling->found->record.group};
     if (telling->reason.word == NULL) bel__give_reason(telling, &reason);
 }
