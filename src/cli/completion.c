@@ -5,12 +5,14 @@
  * which values it takes. A struct choice is one option. The options of verbs that are not server
  * commands are in tables here; tests/cli/completion.sh compares them with the help of the verb.
  *
- * To complete a topic the script runs belfry topics, and to complete an id belfry list, each with a
- * timeout of 1 s.
+ * To complete a topic the script runs belfry topics; an id, belfry list; a job, belfry job list; a
+ * resource, belfry limit; each with a timeout of 1 s.
  */
 #include "cli/completion.h"
 
 #include "cli/remote_verb.h"
+#include "commands/arguments.h"
+#include "commands/settings.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +20,8 @@
 
 #define TOPICS_COMMAND     "belfry topics --timeout 1s 2>/dev/null | cut -f 1"
 #define IDS_COMMAND(topic) "belfry list " topic " --count 1000 --timeout 1s 2>/dev/null | cut -f 1"
+
+#define RESOURCES_COMMAND "belfry limit --count 1000 --timeout 1s 2>/dev/null | sed \"s/.* //\""
 
 #define JOB_WORDS    "submit get watch list cancel pause resume"
 #define JOBS_COMMAND "belfry job list --count 1000 --timeout 1s 2>/dev/null | cut -f 1"
@@ -206,6 +210,8 @@ enum takes {
     TAKES_VERB,
     TAKES_SHELL,
     TAKES_JOB,
+    TAKES_RESOURCE,
+    TAKES_SETTINGS, /* of the topic that comes first */
 };
 
 static const struct verb {
@@ -249,6 +255,8 @@ static enum takes takes_of(const char *verb)
     const struct bel_command_entry *command = command_of(verb);
     const struct verb *other = find_verb(verb);
     if (command == NULL) return other != NULL ? other->takes : TAKES_ANY;
+    if (command == &bel__commands[BEL_COMMAND_LIMIT]) return TAKES_RESOURCE;
+    if (command == &bel__commands[BEL_COMMAND_CONFIGURE]) return TAKES_SETTINGS;
     bool is_topic =
         command->arguments_count > 0 && command->arguments[0].type == BEL_ARGUMENT_TOPIC;
     bool has_id = is_topic && command->arguments_count > 1 && is_id(&command->arguments[1]);
@@ -397,7 +405,9 @@ static void bash_options(const char *name, const char *help)
                                         [TAKES_PATH] = "; takes=path",
                                         [TAKES_VERB] = "; words=$verbs",
                                         [TAKES_SHELL] = "; words='bash zsh fish'",
-                                        [TAKES_JOB] = "; takes=job"};
+                                        [TAKES_JOB] = "; takes=job",
+                                        [TAKES_RESOURCE] = "; takes=resource",
+                                        [TAKES_SETTINGS] = "; takes=settings"};
     (void)help;
     printf("    %s) words='", name);
     each_choice(name, bash_option);
@@ -413,6 +423,30 @@ static const char bash_job[] =
     "        elif [ \"$takes\" = job ] && [[ $current != -* ]]; then\n"
     "            words=$(" JOBS_COMMAND ")\n"
     "        fi\n";
+
+/* Prints "lease= retry= ...". */
+static void print_settings(void)
+{
+    for (const struct bel_setting_entry *setting = bel__setting_entries; setting->name != NULL;
+         setting++) {
+        printf("%s%s=", setting == bel__setting_entries ? "" : " ", setting->name);
+    }
+}
+
+/* What follows belfry limit and belfry configure: a resource; a topic and its settings. */
+static void bash_settings(void)
+{
+    printf("        if [ \"$takes\" = resource ] && [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+           "            [[ $current == -* ]] || words=$(" RESOURCES_COMMAND ")\n"
+           "        elif [ \"$takes\" = settings ] && [ \"$COMP_CWORD\" -eq 2 ]; then\n"
+           "            takes=topic\n"
+           "        elif [ \"$takes\" = settings ] && [[ $current != -* ]]; then\n"
+           "            compopt -o nospace 2>/dev/null\n"
+           "            words='");
+    print_settings();
+    printf("'\n"
+           "        fi\n");
+}
 
 static void print_bash(const struct cli_verb *verbs, const struct cli_verb *others)
 {
@@ -437,6 +471,7 @@ static void print_bash(const struct cli_verb *verbs, const struct cli_verb *othe
            "        case $verb in\n");
     each_verb(verbs, others, bash_options);
     printf("        esac\n%s", bash_job);
+    bash_settings();
     printf(
         "        if [ \"$takes\" = ids ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n"
         "            [[ $current == -* ]] || words=$(" IDS_COMMAND(
@@ -483,7 +518,8 @@ static void zsh_option(const char *verb, const struct choice *choice)
     printf("'");
 }
 
-static const char zsh_job[] = "1:subcommand:(" JOB_WORDS ")' '*:file:_files";
+static const char zsh_settings[] = "1:topic:_belfry_topics' '*:setting:_belfry_settings";
+static const char zsh_job[] = "1:subcommand:(" JOB_WORDS ")' '*:job:_belfry_job";
 
 static void zsh_options(const char *name, const char *help)
 {
@@ -493,7 +529,9 @@ static void zsh_options(const char *name, const char *help)
                                         [TAKES_PATH] = "*:path:_files",
                                         [TAKES_VERB] = "*:verb:_belfry_verbs",
                                         [TAKES_SHELL] = "*:shell:(bash zsh fish)",
-                                        [TAKES_JOB] = zsh_job};
+                                        [TAKES_JOB] = zsh_job,
+                                        [TAKES_RESOURCE] = "1:resource:_belfry_resources",
+                                        [TAKES_SETTINGS] = zsh_settings};
     (void)help;
     printf("    %s)\n        _arguments '%s'", name, takes[takes_of(name)]);
     each_choice(name, zsh_option);
@@ -508,6 +546,22 @@ static void print_zsh(const struct cli_verb *verbs, const struct cli_verb *other
            "    local -a topics\n"
            "    topics=(${(f)\"$(" TOPICS_COMMAND ")\"})\n"
            "    compadd -a topics\n"
+           "}\n"
+           "_belfry_resources() {\n"
+           "    local -a resources\n"
+           "    resources=(${(f)\"$(" RESOURCES_COMMAND ")\"})\n"
+           "    compadd -a resources\n"
+           "}\n"
+           "_belfry_job() {\n"
+           "    local -a jobs\n"
+           "    [ \"$words[2]\" = submit ] && { _files; return; }\n"
+           "    jobs=(${(f)\"$(" JOBS_COMMAND ")\"})\n"
+           "    compadd -a jobs\n"
+           "}\n"
+           "_belfry_settings() {\n"
+           "    compadd -S '' -- ");
+    print_settings();
+    printf("\n"
            "}\n"
            "_belfry_ids() {\n"
            "    local -a ids\n"
@@ -573,6 +627,16 @@ static void fish_verb(const char *name, const char *help)
                name, count, IDS_COMMAND("(commandline -opc)[3]"));
         return;
     }
+    if (takes == TAKES_SETTINGS) {
+        const char *count = "test (count (commandline -opc))";
+        printf("complete -c belfry -n '__fish_seen_subcommand_from %s; and %s -lt 3' -a '(%s)'\n",
+               name, count, TOPICS_COMMAND);
+        printf("complete -c belfry -n '__fish_seen_subcommand_from %s; and %s -ge 3' -a '", name,
+               count);
+        print_settings();
+        printf("'\n");
+        return;
+    }
     if (takes == TAKES_JOB) {
         const char *count = "test (count (commandline -opc))";
         printf("complete -c belfry -n '__fish_seen_subcommand_from %s; and %s -lt 3' -a '%s'\n",
@@ -583,9 +647,10 @@ static void fish_verb(const char *name, const char *help)
         return;
     }
     printf("complete -c belfry -n '__fish_seen_subcommand_from %s' %s\n", name,
-           takes == TAKES_TOPIC  ? "-a '(" TOPICS_COMMAND ")'"
-           : takes == TAKES_PATH ? "-F"
-                                 : "-a 'bash zsh fish'");
+           takes == TAKES_TOPIC      ? "-a '(" TOPICS_COMMAND ")'"
+           : takes == TAKES_RESOURCE ? "-a '(" RESOURCES_COMMAND ")'"
+           : takes == TAKES_PATH     ? "-F"
+                                     : "-a 'bash zsh fish'");
 }
 
 static void print_fish(const struct cli_verb *verbs, const struct cli_verb *others)

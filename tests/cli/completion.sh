@@ -49,6 +49,16 @@ is subcommands_of_job 'pause' offered job pa
 is a_file_of_a_job 'path1 path2' offered job submit path
 echo '{"id": "nightly", "tasks": [{"id": "a", "topic": "other"}]}' | "$belfry" job submit - >/dev/null
 is ids_of_jobs 'nightly' offered job watch ni
+"$belfry" limit api/search --concurrency 2 >/dev/null
+"$belfry" limit mailgun --rate 5/s >/dev/null
+is resources 'api/search mailgun' offered limit ''
+is resources_that_begin_so 'mailgun' offered limit ma
+is no_second_resource '' offered limit api ma
+is a_topic_before_a_setting 'mail market' offered configure ma
+is settings_of_a_topic 'retention= retention_dead= retry=' offered configure mail re
+is a_setting_behind_a_setting 'lease=' offered configure mail depth=5 le
+is all_subcommands_of_job 'cancel get list pause resume submit watch' offered job ''
+is ids_of_jobs_to_cancel 'nightly' offered job cancel ''
 is states_of_jobs 'paused' offered job list --state pa
 is options_of_bench '--bytes' offered bench --b
 is options_of_next '--fold --from' offered next --f
