@@ -7,6 +7,7 @@
 #include "cli/print.h"
 #include "cli/remote_verb.h"
 #include "commands/fields.h"
+#include "core/view.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -119,9 +120,26 @@ static int show_page(const struct cli_request *request, const struct bel_value *
     return CLI_OK;
 }
 
+static bool has_argument(const struct cli_request *request, const char *name)
+{
+    for (size_t i = request->words_count + 1; i < request->args_count; i++) {
+        if (bel__view_is(request->args[i], name)) return true;
+    }
+    return false;
+}
+
+/* Says that a burst without a rate limits nothing. */
+static void hint_at_rate(const struct cli_request *request, const struct bel_value *resource)
+{
+    if (!has_argument(request, "BURST") || find(resource, "rate") != NULL) return;
+    fputs("belfry: --burst has no effect without a rate; add one, e.g. --rate 10/1s\n", stderr);
+}
+
 int bel__show_limits(const struct cli_remote_verb *remote, struct cli_request *request,
                      struct bel_client *client, const struct bel_value *reply)
 {
+    bool is_resource = reply->type == BEL_VALUE_MAP || reply->type == BEL_VALUE_LIST;
+    if (is_resource && !is_page(reply)) hint_at_rate(request, reply);
     if (reply->type == BEL_VALUE_NUMBER) return bel__show_count(remote, request, client, reply);
     if (is_page(reply)) return show_page(request, reply);
     if (!request->connect.is_json) return bel__show_map(remote, request, client, reply);

@@ -9,6 +9,7 @@
 #include "belfry/clock.h"
 #include "belfry/instant.h"
 #include "belfry/plan.h"
+#include "cli/duration.h"
 #include "cli/print.h"
 #include "cli/value.h"
 #include "cli/zone_hint.h"
@@ -328,6 +329,20 @@ static bool has_past(const struct bel_plan *plan, struct bel_view rule)
     return rule.bytes > 7 && strncasecmp(rule.data, "DTSTART", 7) == 0;
 }
 
+/* Returns whether a text that is no rule is an interval, 'every 5 minutes' or 5m, after printing
+ * what to type. */
+static bool refuse_interval(const char *text)
+{
+    char rewritten[CLI_DURATION_BYTES];
+    struct bel_text_error why;
+    uint64_t ms;
+    const char *span = strncasecmp(text, "every ", 6) == 0 ? text + 6 : text;
+    if (bel__cli_duration(span, &ms, &why) != 0) return false;
+    if (bel__cli_duration_rewrite(span, rewritten)) span = rewritten;
+    fprintf(stderr, "belfry: '%s' is an interval: type belfry next '@every %s'\n", text, span);
+    return true;
+}
+
 static int preview(const struct arguments *arguments, struct bel_zones *zones)
 {
     struct bel_plan *plan;
@@ -339,6 +354,7 @@ static int preview(const struct arguments *arguments, struct bel_zones *zones)
     if (status == CLI_OK) status = read_zone(arguments, zones, &rule, &options.zone);
     if (status != CLI_OK) return status;
     int err = bel_plan_create(rule.data, rule.bytes, &options, &plan, &why);
+    if (err == BEL_EINVAL && refuse_interval(arguments->rule)) return CLI_USAGE;
     if (err == BEL_EINVAL) {
         why.position += strlen(arguments->rule) - rule.bytes;
         return bel__cli_refuse("a rule", arguments->rule, &why);

@@ -160,6 +160,29 @@ static void hint_at_claimed(const struct cli_request *request, struct bel_client
     }
 }
 
+/* Returns whether LIMIT is about to create a resource with the name of a topic. */
+static bool is_topic_limit(const struct cli_request *request, struct bel_client *client)
+{
+    const struct bel_value *reply;
+    const struct bel_view look[] = {BEL_VIEW("LIMIT"), request->args[1]};
+    bool is_change = request->command == &bel__commands[BEL_COMMAND_LIMIT] &&
+                     request->words_count == 1 && request->args_count > 2;
+    if (!is_change || bel_client_call(client, look, 2, &reply) != 0) return false;
+    if (reply->type != BEL_VALUE_ERROR) return false;
+    const struct bel_view topic[] = {BEL_VIEW("TOPIC"), request->args[1]};
+    return bel_client_call(client, topic, 2, &reply) == 0 && reply->type != BEL_VALUE_ERROR;
+}
+
+/* Says what a limit does not do, if it is likely meant for the topic of the same name. */
+static void hint_at_topic(const struct cli_request *request)
+{
+    struct bel_view name = request->args[1];
+    fprintf(stderr,
+            "belfry: the resource '%.*s' is new, and a topic has this name; to limit the topic: "
+            "belfry configure %.*s concurrency=N\n",
+            (int)name.bytes, (const char *)name.data, (int)name.bytes, (const char *)name.data);
+}
+
 static int ask(const struct cli_remote_verb *remote, struct cli_request *request,
                struct bel_client *client)
 {
@@ -168,9 +191,11 @@ static int ask(const struct cli_remote_verb *remote, struct cli_request *request
     if (status != CLI_OK) return status;
     if (would_create(request, client)) return CLI_NOT_FOUND;
     hint_at_claimed(request, client);
+    bool is_topic = is_topic_limit(request, client);
     int err = bel_client_call(client, request->args, request->args_count, &reply);
     if (err) return bel__connect_failed(&request->connect, err);
     if (reply->type == BEL_VALUE_ERROR) return show_error(request, client, reply);
+    if (is_topic) hint_at_topic(request);
     return show_reply(remote, request, client, reply);
 }
 

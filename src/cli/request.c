@@ -9,6 +9,7 @@
 
 #include "belfry/backend.h"
 #include "cli/local_time.h"
+#include "cli/option_hint.h"
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/value.h"
@@ -506,11 +507,31 @@ static int read_zone(struct cli_request *request, struct typed *typed)
                     ": an interval is the same in every time zone; use --cron");
 }
 
+/* Refuses a value that belongs to another option of the command. */
+static int check_place(const struct cli_request *request, const struct choice *choice)
+{
+    char value[CLI_OPTION_HINT_BYTES], lower[2][NAME_BYTES];
+    const char *meant = bel__option_hint(choice->option->name, choice->value, value);
+    if (meant == NULL) return CLI_OK;
+    const char *names[] = {choice->option->name, meant};
+    for (unsigned k = 0; k < 2; k++) {
+        size_t bytes = strlen(names[k]);
+        for (size_t i = 0; i <= bytes; i++) {
+            lower[k][i] = (char)(i < bytes ? names[k][i] | 0x20 : '\0');
+        }
+    }
+    if (find_option(request->command, lower[1]) == NULL) return CLI_OK;
+    fprintf(stderr, "belfry %s: --%s '%s': did you mean --%s '%s'?\n", request->verb, lower[0],
+            choice->value, lower[1], value);
+    return CLI_USAGE;
+}
+
 static int add_choices(struct cli_request *request, const struct typed *typed)
 {
     for (size_t i = 0; i < typed->choices_count; i++) {
         const struct choice *choice = &typed->choices[i];
         enum bel_argument_type type = choice->option->type;
+        if (type != BEL_ARGUMENT_FLAG && check_place(request, choice) != CLI_OK) return CLI_USAGE;
         add(request, choice->option->name, strlen(choice->option->name));
         if (type == BEL_ARGUMENT_FLAG) continue;
         const char *value = choice->value;

@@ -323,6 +323,9 @@ static int upgrade(struct bel_client *client, struct bel_client_why *why)
     const struct bel_view args[] = {BEL_VIEW("HELLO"), BEL_VIEW("3")};
     const struct bel_value *reply;
     int err = bel_client_call(client, args, 2, &reply);
+    if (err == BEL_EINVAL) {
+        return bel__client_say(why, err, "this port does not speak RESP; is it the port of HTTP?");
+    }
     if (err) return bel__client_say(why, err, "no reply to HELLO: %s", bel_error_text(err));
     if (reply->type != BEL_VALUE_ERROR) return 0;
     struct bel_view code = bel_value_code(reply);

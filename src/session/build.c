@@ -439,6 +439,17 @@ static bool is_off(struct bel_view text)
     return text.bytes == 3 && strncasecmp(text.data, "off", 3) == 0;
 }
 
+/* Reads the time of a rate: a duration, or a unit alone for one of it. */
+static int read_period(const char *text, size_t bytes, uint64_t *out_ms)
+{
+    char one[4] = "1";
+    if (bytes == 0 || bytes > sizeof one - 2 || text[0] < 'a') {
+        return bel_duration_parse(text, bytes, out_ms, NULL);
+    }
+    memcpy(one + 1, text, bytes);
+    return bel_duration_parse(one, 1 + bytes, out_ms, NULL);
+}
+
 /* Reads a rate: a number, a slash and a duration; or off, for none. */
 static int read_rate(struct bel_view text, struct bel_limit *out, struct bel_why *why)
 {
@@ -449,7 +460,7 @@ static int read_rate(struct bel_view text, struct bel_limit *out, struct bel_why
     if (slash != NULL) {
         size_t digits = (size_t)(slash - start), rest = text.bytes - digits - 1;
         if (bel__parse_u64(start, digits, 0, UINT64_MAX, &out->rate_count) == 0 &&
-            bel_duration_parse(slash + 1, rest, &out->rate_ms, NULL) == 0 &&
+            read_period(slash + 1, rest, &out->rate_ms) == 0 &&
             (out->rate_count > 0 || out->rate_ms > 0)) {
             return 0;
         }

@@ -213,6 +213,21 @@ exits a_word_too_many 2 'unexpected argument c' "$belfry" get a b c
 exits a_header_without_a_value 2 NAME=VALUE "$belfry" schedule mail x --header color
 exits a_wait_that_is_none 2 'not a duration' "$belfry" claim mail --wait soon
 exits a_file_that_is_not_there 1 'cannot read nowhere' "$belfry" schedule mail --file nowhere
+like a_rate_by_unit '*rate	10/1s*' "$belfry" limit api --rate 10/s
+like a_rate_by_minute '*rate	600/1m*' "$belfry" limit api --rate 600/m
+exits a_rate_by_nothing 2 "expected n/duration" "$belfry" limit api --rate 10/
+exits a_burst_without_a_rate 0 '--burst has no effect without a rate' "$belfry" limit calm --burst 5
+exits a_limit_with_the_name_of_a_topic 0 'belfry configure mail concurrency=N' \
+    "$belfry" limit mail --concurrency 5
+is a_resource_that_is_known_has_no_hint '' bash -c "'$belfry' limit mail --concurrency 0 2>&1 >/dev/null"
+"$belfry" limit mail --delete >/dev/null
+exits a_duration_for_at 2 "did you mean --in '5m'?" "$belfry" schedule mail x --at 5m
+exits a_local_time_for_in 2 "did you mean --at 'tomorrow 09:00'?" "$belfry" schedule mail x --in 'tomorrow 09:00'
+exits an_interval_for_cron 2 "did you mean --every '5m'?" "$belfry" schedule mail x --cron '@every 5m'
+exits an_interval_with_a_name 2 "did you mean --every '5m'?" "$belfry" schedule mail x --every '@every 5m'
+exits a_name_for_every 2 "did you mean --cron '@daily'?" "$belfry" schedule mail x --every @daily
+exits a_rule_for_every 2 "did you mean --cron '0 9 * * *'?" "$belfry" schedule mail x --every '0 9 * * *'
+exits a_recurrence_for_cron 2 "did you mean --rrule 'FREQ=DAILY'?" "$belfry" schedule mail x --cron FREQ=DAILY
 exits two_times_at_once 2 'exclude each other' "$belfry" schedule mail x --in 1m --at 1893484800000
 exits no_time_at_all 2 'IN or AT' "$belfry" reschedule mail x
 exits clocks_do_not_go_back 2 BADARG "$belfry" clock --set 2029-01-01T00:00:00Z
@@ -400,3 +415,7 @@ is with_a_key_in_the_environment '' "$belfry" topics
 exits not_allowed_is_6 6 NOPERM "$belfry" schedule mail x
 exits work_is_not_allowed 6 NOPERM "$belfry" work mail -- true
 exits a_key_file_that_is_not_there 1 'cannot read the key' "$belfry" topics --key-file nowhere
+unset BELFRY_KEY_FILE
+serve third --store memory --http 127.0.0.1:0
+exits the_port_of_http_is_named 1 'is it the port of HTTP?' \
+    "$belfry" topics --server "127.0.0.1:$(sed -n 's/^http //p' third.port)"
