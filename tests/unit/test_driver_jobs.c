@@ -1,43 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The requests of jobs as functions, with an engine in memory and a clock that the test moves. */
-#include "belfry/driver.h"
-#include "belfry/engine.h"
 #include "belfry/job_builder.h"
 
-#include "../check.h"
+#include "driver_rig.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define START ((struct bel_wall){INT64_C(1767225600000)})
-#define MS    UINT64_C(1000000)
 
 enum {
-    PATIENCE_S = 60,
     JOBS = 5,
 };
-
-static struct bel_clock_fake *fake;
-static struct bel_engine *engine;
-static struct bel_driver *driver;
-
-static void start(void)
-{
-    (void)alarm(PATIENCE_S);
-    CHECK(bel_clock_fake_create(START, &fake) == 0);
-    struct bel_engine_options options = {.now = bel_clock_now(bel_clock_fake_clock(fake))};
-    CHECK(bel_engine_open(&options, &engine, NULL) == 0);
-    CHECK(bel_driver_start(bel_engine_backend(engine), bel_clock_fake_clock(fake), &driver) == 0);
-}
-
-static void end(void)
-{
-    bel_driver_destroy(driver);
-    bel_engine_close(engine);
-    bel_clock_fake_destroy(fake);
-}
 
 static int submit(const char *text, struct bel_job_receipt *out)
 {
