@@ -169,6 +169,7 @@ static const struct choice serve[] = {
     {"job-retention", "how long an ended job is known (default 24h)", FOLLOWS_VALUE, NULL},
     {"output-limit", "unread output of a client (default 8M)", FOLLOWS_VALUE, NULL},
     {"output-total", "unread output of all (default 256M)", FOLLOWS_VALUE, NULL},
+    {"input-total", "incomplete requests of all (default 256M)", FOLLOWS_VALUE, NULL},
     {"check-time", "longest check before the start (100ms)", FOLLOWS_VALUE, NULL},
     {"memory", "memory limit (default half of the RAM)", FOLLOWS_VALUE, NULL},
     {"scrub", "interval of tree checks (default 1d)", FOLLOWS_VALUE, NULL},

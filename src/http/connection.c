@@ -80,18 +80,49 @@ static void set_events(struct bel_http_connection *connection, uint32_t events)
     (void)epoll_ctl(connection->http->epoll_fd, EPOLL_CTL_MOD, connection->fd, &event);
 }
 
+/* Returns how many bytes of a body may be received because of the requests of all connections. */
+static size_t body_room(const struct bel_http_connection *connection)
+{
+    if (connection->state != BEL_HTTP_BODY) return SIZE_MAX;
+    return bel__input_share_room(&connection->input, connection->call->body.count);
+}
+
+/* Counts the body of the request in the total of all connections. A claim may wait for ever: its
+ * body is gone by then. */
+static void count_body(struct bel_http_connection *connection)
+{
+    struct bel_buffer none = {0};
+    const struct bel_buffer *body = connection->call != NULL ? &connection->call->body : &none;
+    bool is_receiving = connection->state == BEL_HTTP_BODY;
+    bool is_running = connection->state == BEL_HTTP_READY || connection->state == BEL_HTTP_RUNNING;
+    struct bel_input_state state = {
+        .bytes = is_receiving ? body->capacity : 0,
+        .running_bytes = is_running ? body->capacity : 0,
+        .is_receiving = is_receiving && body->count >= BEL_INPUT_SMALL_BYTES,
+        .progress = connection->body_bytes,
+    };
+    bel__input_share_set(&connection->input, &state, now_of(connection->http).real);
+    if (!is_receiving) bel__input_share_unblock(&connection->input);
+}
+
 /* Sets the events that the state of the connection needs. */
 static void watch(struct bel_http_connection *connection, bool is_blocked)
 {
     uint32_t events = is_blocked ? EPOLLOUT : 0;
     bool has_room =
         connection->in.count < BEL_HTTP_SLICE_BYTES || connection->state == BEL_HTTP_LINGERING;
+    if (body_room(connection) == 0) {
+        has_room = false;
+        bel__input_share_block(&connection->input);
+    }
     if (!connection->has_ended && has_room) events |= EPOLLIN;
     if (!connection->is_hung_up && !has_room) events |= EPOLLRDHUP;
     set_events(connection, events);
 }
 
 /* --- opening and closing --- */
+
+static const struct bel_input_owner input_owner;
 
 int bel__http_connection_open(struct bel_http *http, int fd, const struct bel_address *address)
 {
@@ -108,6 +139,8 @@ int bel__http_connection_open(struct bel_http *http, int fd, const struct bel_ad
     bel__address_print(address, connection->address);
     bel__buffer_init(&connection->in, IN_BYTES_MAX);
     bel__buffer_init(&connection->out, OUT_BYTES_MAX);
+    bel__input_share_init(&connection->input, http->site.options.service->input_total,
+                          &input_owner);
     bel__list_append(&http->connections, &connection->all);
     bel__list_append(&http->strangers, &connection->stranger);
     set_deadline(connection, BEL_HTTP_DEADLINE_IDLE);
@@ -130,6 +163,7 @@ void bel__http_connection_close(struct bel_http_connection *connection)
     struct bel_http *http = connection->http;
     if (connection->state == BEL_HTTP_CLOSED) return;
     connection->state = BEL_HTTP_CLOSED;
+    bel__input_share_clear(&connection->input);
     set_deadline(connection, BEL_HTTP_DEADLINE_NONE);
     if (bel__link_is_linked(&connection->busy)) bel__link_remove(&connection->busy);
     if (bel__link_is_linked(&connection->stranger)) bel__link_remove(&connection->stranger);
@@ -397,6 +431,7 @@ static bool begin(struct bel_http_connection *connection)
     http->work += call->body.count;
     connection->state = BEL_HTTP_RUNNING;
     bel__http_call_begin(call);
+    if (call->request.command.verb == BEL_VERB_CLAIM) bel__buffer_finish(&call->body);
     if (call->state != BEL_HTTP_CALL_ANSWERED) return false;
     begin_sending(connection);
     return true;
@@ -451,6 +486,7 @@ void bel__http_connection_step(struct bel_http_connection *connection)
     bool is_receiving = connection->state == BEL_HTTP_HEAD || connection->state == BEL_HTTP_BODY;
     if (connection->has_ended && is_receiving) bel__http_connection_close(connection);
     if (connection->state == BEL_HTTP_CLOSED) return;
+    count_body(connection);
     watch(connection, (connection->events & EPOLLOUT) != 0 && connection->out.count > 0);
 }
 
@@ -475,7 +511,10 @@ static void take_in(struct bel_http_connection *connection, const char *data, si
 static void receive(struct bel_http_connection *connection)
 {
     struct bel_http *http = connection->http;
-    ssize_t got = recv(connection->fd, http->bytes, sizeof http->bytes, 0);
+    size_t room = body_room(connection);
+    if (room == 0) return; /* others were read before: watch() follows */
+    if (room > sizeof http->bytes) room = sizeof http->bytes;
+    ssize_t got = recv(connection->fd, http->bytes, room, 0);
     if (got > 0) {
         take_in(connection, http->bytes, (size_t)got);
     } else if (got == 0) {
@@ -521,6 +560,9 @@ void bel__http_connection_late(struct bel_http_connection *connection)
         refuse(connection, &late);
         break;
     case BEL_HTTP_DEADLINE_BODY:
+        if (bel__input_share_is_blocked(&connection->input)) { /* this time does not count */
+            connection->body_start.ns += (uint64_t)deadlines[BEL_HTTP_DEADLINE_BODY] * NS_PER_MS;
+        }
         if (is_fast_enough(connection)) {
             set_deadline(connection, BEL_HTTP_DEADLINE_BODY);
             return;
@@ -556,3 +598,40 @@ bool bel__http_connection_is_working(const struct bel_http_connection *connectio
 {
     return connection->state >= BEL_HTTP_READY && connection->state <= BEL_HTTP_SENDING;
 }
+
+/* --- requests that stand still --- */
+
+static struct bel_http_connection *connection_of(struct bel_input_share *share)
+{
+    return BEL_CONTAINER_OF(share, struct bel_http_connection, input);
+}
+
+static bool has_input(const struct bel_input_share *share)
+{
+    const struct bel_http_connection *connection =
+        BEL_CONTAINER_OF_CONST(share, struct bel_http_connection, input);
+    char byte;
+    return recv(connection->fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void resume(struct bel_input_share *share)
+{
+    make_busy(connection_of(share));
+}
+
+static void expire(struct bel_input_share *share, unsigned ms)
+{
+    struct bel_http_connection *connection = connection_of(share);
+    const struct bel_http_refusal still = {
+        408, ms == BEL_INPUT_STALL_MS
+                 ? "the request is incomplete, and no byte of it has arrived for 30 s"
+                 : "the request is incomplete, and no byte of it has arrived for 5 s"};
+    assert(connection->state == BEL_HTTP_BODY);
+    bel__buffer_finish(&connection->call->body);
+    refuse(connection, &still);
+    if (connection->state == BEL_HTTP_CLOSED) return;
+    count_body(connection);
+    make_busy(connection);
+}
+
+static const struct bel_input_owner input_owner = {has_input, resume, expire};

@@ -63,8 +63,9 @@ struct bel_http_connection {
     struct bel_http_body body;
     struct bel_http_response response;
     struct bel_mono deadline_end, body_start;
-    uint64_t body_bytes; /* received of the body, with its framing */
-    size_t discarded;    /* while LINGERING */
+    uint64_t body_bytes;          /* received of the body, with its framing */
+    struct bel_input_share input; /* of the total of all connections */
+    size_t discarded;             /* while LINGERING */
     int fd;
     uint32_t events; /* that epoll reports */
     unsigned keys_wrong;

@@ -456,6 +456,9 @@ int bel__metrics_print(const struct bel_metrics *metrics, struct bel_mono now,
     write_metric(&page, "clients_unauthenticated_dropped_total", "counter",
                  "Connections closed because the client sent no right key in time.",
                  metrics->strangers_dropped);
+    write_metric(&page, "clients_incomplete_dropped_total", "counter",
+                 "Connections closed because a request was incomplete and stood still.",
+                 metrics->incomplete_dropped);
     write_metric(&page, "wrong_keys_total", "counter", "Wrong API keys received.",
                  metrics->keys_wrong);
     write_metric(&page, "received_bytes_total", "counter", "Bytes read from clients.",

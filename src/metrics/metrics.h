@@ -87,8 +87,9 @@ struct bel_metrics {
     struct bel_meter lateness; /* from due time to delivery */
     struct bel_recent lateness_recent;
     uint64_t clients, clients_max, accepted, refused, dropped;
-    uint64_t strangers_dropped; /* clients without a key: too late, or in the way */
-    uint64_t keys_wrong;        /* wrong API keys, over RESP and HTTP */
+    uint64_t strangers_dropped;  /* clients without a key: too late, or in the way */
+    uint64_t incomplete_dropped; /* requests that stood still before they were complete */
+    uint64_t keys_wrong;         /* wrong API keys, over RESP and HTTP */
     uint64_t bytes_in, bytes_out;
     uint64_t http_clients, http_accepted;
     uint64_t http_requests[BEL_HTTP_CLASSES]; /* replies by status class: [0] is 1xx */

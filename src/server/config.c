@@ -31,6 +31,8 @@ enum {
     JOB_EDGES_MAX = 1000 * 1000,
     OUTPUT_TOTAL_BYTES_DEFAULT = 256 << 20,
     OUTPUT_TOTAL_BYTES_MIN = 1 << 20,
+    INPUT_TOTAL_BYTES_DEFAULT = 256 << 20,
+    INPUT_TOTAL_BYTES_MIN = 1 << 20,
     AUTH_MS_DEFAULT = 10 * 1000,
     AUTH_MS_MAX = 3600 * 1000,
     INTERVAL_MS_DEFAULT = 1000,
@@ -67,6 +69,7 @@ void bel__config_init(struct bel_config *config)
         .job_retention_ms = JOB_RETENTION_MS_DEFAULT,
         .output_bytes_max = OUTPUT_BYTES_DEFAULT,
         .output_total_bytes_max = OUTPUT_TOTAL_BYTES_DEFAULT,
+        .input_total_bytes_max = INPUT_TOTAL_BYTES_DEFAULT,
         .auth_ms_max = AUTH_MS_DEFAULT,
         .durability_interval_ms = INTERVAL_MS_DEFAULT,
         .check_ms = CHECK_MS_DEFAULT,
@@ -286,6 +289,12 @@ static const char *set_output_total(struct bel_config *config, const char *value
                                                                         : "bytes, 1M or more";
 }
 
+static const char *set_input_total(struct bel_config *config, const char *value)
+{
+    uint64_t *out = &config->input_total_bytes_max;
+    return read_bytes(value, INPUT_TOTAL_BYTES_MIN, SIZE_MAX / 4, out) ? NULL : "bytes, 1M or more";
+}
+
 static const char *set_auth_timeout(struct bel_config *config, const char *value)
 {
     uint64_t ms;
@@ -358,6 +367,7 @@ static const struct setting {
     {"job-retention", "DURATION", "how long an ended job is known (24h)", set_job_retention},
     {"output-limit", "BYTES", "unread output of a client (default 8M)", set_output},
     {"output-total", "BYTES", "unread output of all (default 256M)", set_output_total},
+    {"input-total", "BYTES", "incomplete requests of all (default 256M)", set_input_total},
     {"check-time", "DURATION", "longest check before the start (100ms)", set_check_time},
     {"check-rows", "N", NULL, set_check_rows},
     {"memory", "BYTES|auto", "memory limit (default half of the RAM)", set_memory},

@@ -65,6 +65,7 @@ struct bel_config {
     uint32_t job_tasks_max, job_edges_max, job_depth_max;
     uint64_t job_retention_ms;
     uint64_t output_bytes_max, output_total_bytes_max; /* unread replies of a client, of all */
+    uint64_t input_total_bytes_max;                    /* incomplete requests of all clients */
     uint32_t auth_ms_max;                              /* time for a client to send a right key */
     uint32_t check_ms;         /* how long the data is checked before the server listens */
     uint64_t memory_bytes_max; /* of own allocations; 0: half of what there is */

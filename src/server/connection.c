@@ -319,7 +319,10 @@ static void on_read(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buffer)
         assert(connection->state == BEL_CONNECTION_OPEN);
         connection->state = BEL_CONNECTION_ENDED;
         bel__connection_activate(connection);
-    } else if (bytes < 0 && bytes != UV_ENOBUFS) {
+    } else if (bytes == UV_ENOBUFS) { /* no room any more: others were read before */
+        set_reading(connection, false);
+        bel__connection_activate(connection);
+    } else if (bytes < 0) {
         if (bytes == UV_ECONNRESET) bel__session_take_back(connection->session);
         bel__connection_close(connection);
     }
@@ -469,7 +472,9 @@ bool bel__connection_flush(struct bel_connection *connection)
     bool may_read = connection->state == BEL_CONNECTION_OPEN &&
                     connection->loop->state != BEL_LOOP_DRAINING &&
                     !bel__caller_is_held(&connection->caller);
-    set_reading(connection, may_read && bel__session_room(connection->session) > 0);
+    bool has_room = bel__session_room(connection->session) > 0;
+    if (may_read && !has_room) bel__session_block(connection->session);
+    set_reading(connection, may_read && has_room);
     return connection->state < BEL_CONNECTION_CLOSING && connection->has_more;
 }
 
@@ -481,9 +486,18 @@ static void on_ready(void *context)
     bel__connection_activate(context);
 }
 
+static bool on_has_input(void *context)
+{
+    struct bel_connection *connection = context;
+    return connection->state == BEL_CONNECTION_OPEN && has_input(connection);
+}
+
 static int open_session(struct bel_connection *connection)
 {
-    struct bel_session_owner owner = {&connection->caller.backend, on_ready, connection};
+    struct bel_session_owner owner = {.backend = &connection->caller.backend,
+                                      .ready = on_ready,
+                                      .context = connection,
+                                      .has_input = on_has_input};
     bel__caller_init(&connection->caller, connection->loop->options.tracker);
     return bel__session_create(connection->loop->options.service, &owner, &connection->session);
 }

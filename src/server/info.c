@@ -61,7 +61,9 @@ static void print_clients(struct page *page)
     line(page, "clients_refused:%" PRIu64, metrics->refused);
     line(page, "clients_dropped:%" PRIu64, metrics->dropped);
     line(page, "clients_unauthenticated_dropped:%" PRIu64, metrics->strangers_dropped);
+    line(page, "clients_incomplete_dropped:%" PRIu64, metrics->incomplete_dropped);
     line(page, "client_output_bytes:%zu", page->info->output_total->bytes);
+    line(page, "client_input_bytes:%zu", page->info->input_total->bytes);
     line(page, "wrong_keys:%" PRIu64, metrics->keys_wrong);
 }
 

@@ -21,6 +21,7 @@ struct bel_info {
     const struct bel_server_clock *clock;
     const struct bel_request_tracker *tracker;
     const struct bel_output_total *output_total;
+    const struct bel_input_total *input_total;
     struct bel_mono started;
     uint64_t sync_us; /* measured duration of a sync; 0: not measured */
     size_t keys;

@@ -209,6 +209,7 @@ static void on_after_poll(uv_check_t *check)
     bel__output_total_end_turn(loop->options.service->output_total);
     flush_active(loop);
     bel__crowd_admit(loop);
+    bel__incomplete_admit(loop);
     if (loop->err != 0 || has_drained(loop)) uv_stop(&loop->uv);
 }
 
@@ -216,7 +217,8 @@ static void on_after_poll(uv_check_t *check)
 static bool has_more_to_do(const struct bel_loop *loop)
 {
     return needs_turn(loop) || loop->is_http_due || loop->is_chore_due ||
-           !bel__list_is_empty(&loop->active) || bel__crowd_can_go_on(loop) || has_drained(loop);
+           !bel__list_is_empty(&loop->active) || bel__crowd_can_go_on(loop) ||
+           bel__incomplete_can_go_on(loop) || has_drained(loop);
 }
 
 static void on_before_poll(uv_prepare_t *prepare)
@@ -366,6 +368,7 @@ static int open_handles(struct bel_loop *loop)
         loop->alarm.data = loop;
     loop->linger.data = loop->http_timer.data = loop->deadline.data = loop;
     loop->chore_timer.data = loop->strangers_timer.data = loop->crowd_timer.data = loop;
+    loop->input_timer.data = loop;
     int status = uv_async_init(uv, &loop->woken, on_woken);
     if (status == 0) status = uv_poll_init(uv, &loop->alarm, loop->alarm_fd);
     if (status == 0) status = uv_poll_start(&loop->alarm, UV_READABLE, on_alarm);
@@ -381,6 +384,7 @@ static int open_handles(struct bel_loop *loop)
     (void)uv_timer_init(uv, &loop->chore_timer);
     (void)uv_timer_init(uv, &loop->strangers_timer);
     (void)uv_timer_init(uv, &loop->crowd_timer);
+    (void)uv_timer_init(uv, &loop->input_timer);
     return handle_signals(loop);
 }
 

@@ -3,7 +3,7 @@
 #define BEL_SERVER_LOOP_STATE_H
 
 /*
- * loop_state - shared by loop.c, listener.c, connection.c and crowd.c.
+ * loop_state - shared by loop.c, listener.c, connection.c, crowd.c and incomplete.c.
  *
  * A connection is in up to five lists: of all connections; of active ones, which are stepped before
  * the next turn and written after it; of lingering ones, which will be closed when the client has
@@ -50,6 +50,7 @@ struct bel_loop {
     uv_tcp_t listener, doorstep; /* doorstep: accepts connections when memory is out */
     uv_poll_t alarm, http_poll;
     uv_timer_t linger, http_timer, deadline, chore_timer, strangers_timer, crowd_timer;
+    uv_timer_t input_timer;
     struct bel_http *http;
     struct bel_list connections, active, lingering;
     struct bel_list strangers; /* clients without a key, in the order of their deadlines */
@@ -141,6 +142,13 @@ void bel__crowd_admit(struct bel_loop *loop);
 
 /* Closes clients that do not read, if others wait for the memory of their replies. */
 void bel__crowd_close_slow(struct bel_loop *loop);
+
+/* Lets connections read that waited because of the incomplete requests of all clients, and watches
+ * for requests that stand still. Call it in each round. */
+void bel__incomplete_admit(struct bel_loop *loop);
+
+/* Returns whether such a connection can read. */
+bool bel__incomplete_can_go_on(const struct bel_loop *loop);
 
 /* Closes a connection. Its waiting claims are withdrawn; replies to other requests are dropped. */
 void bel__connection_close(struct bel_connection *connection);

@@ -40,6 +40,7 @@ struct server {
     struct bel_service service;
     struct bel_call_pool calls;
     struct bel_output_total output_total;
+    struct bel_input_total input_total;
     struct bel_wrong_keys wrong_keys;
     struct bel_info info;
     struct bel_server_places places;
@@ -375,6 +376,7 @@ static void set_up_service(struct server *server)
         .job_bytes_max = config->job_bytes_max,
         .output_bytes_max = (size_t)config->output_bytes_max,
         .output_total = &server->output_total,
+        .input_total = &server->input_total,
         .auth_ms_max = config->auth_ms_max,
         .authenticate = server->options.keys != NULL ? authenticate : NULL,
         .wrong_keys = &server->wrong_keys,
@@ -386,8 +388,11 @@ static void set_up_service(struct server *server)
         .context = server,
     };
     server->output_total.bytes_max = (size_t)config->output_total_bytes_max;
+    bel__input_total_init(&server->input_total, (size_t)config->input_total_bytes_max,
+                          bel__session_request_memory(&server->service));
     server->info.config = config;
     server->info.output_total = &server->output_total;
+    server->info.input_total = &server->input_total;
     server->info.metrics = &server->metrics;
     server->info.clock = &server->clock;
     server->info.tracker = &server->tracker;

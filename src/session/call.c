@@ -116,6 +116,11 @@ void bel__call_leave(struct bel_session *session, struct bel_call *call)
     bel__call_owe(session, call, 0);
     if (session->holder == call) session->holder = NULL;
     bel__session_count_output(session);
+    if (call->running_bytes == 0) return;
+    assert(session->running_bytes >= call->running_bytes);
+    session->running_bytes -= call->running_bytes;
+    call->running_bytes = 0;
+    bel__session_count_input(session);
 }
 
 void bel__call_owe(struct bel_session *session, struct bel_call *call, size_t bytes)
@@ -124,6 +129,15 @@ void bel__call_owe(struct bel_session *session, struct bel_call *call, size_t by
     session->owed_bytes += bytes - call->owed_bytes;
     call->owed_bytes = bytes;
     bel__session_count_output(session);
+}
+
+void bel__call_run(struct bel_session *session, struct bel_call *call)
+{
+    assert(call->running_bytes == 0);
+    if (call->request.command.verb == BEL_VERB_CLAIM) return;
+    if (call->block_bytes < BEL_INPUT_SMALL_BYTES) return;
+    call->running_bytes = call->block_bytes;
+    session->running_bytes += call->block_bytes;
 }
 
 int bel__call_reserve(struct bel_call *call, size_t bytes)
@@ -144,7 +158,7 @@ void bel__session_free_if_gone(struct bel_session *session)
     if (session->state != BEL_SESSION_DESTROYED || session->calls_count > 0) return;
     if (!bel__list_is_empty(&session->releasing)) return;
     assert(bel__list_is_empty(&session->unwritten) && session->kept_bytes == 0);
-    assert(session->owed_bytes == 0);
+    assert(session->owed_bytes == 0 && session->running_bytes == 0 && session->input.bytes == 0);
     const struct bel_service *service = session->service;
     call_destroy(session->spare);
     free(session);

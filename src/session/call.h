@@ -58,7 +58,8 @@ struct bel_call {
     size_t block_bytes;
     struct bel_unsent_claims unsent; /* its tokens are in the block */
     uint64_t end;                    /* of the reply, in bytes since the session was created */
-    size_t owed_bytes; /* upper bound of its future reply; 0: short, or already written */
+    size_t owed_bytes;    /* upper bound of its future reply; 0: short, or already written */
+    size_t running_bytes; /* of its block, while the backend executes a command that is no claim */
 };
 
 /*
@@ -93,6 +94,8 @@ struct bel_session {
     size_t owed_bytes;    /* upper bound of all future replies */
     uint64_t appended;    /* bytes appended to the output since the session was created */
     const struct bel_call *holder; /* the next command waits for this call; NULL: none */
+    struct bel_input_share input;  /* of the total of all connections */
+    size_t running_bytes;          /* of all calls */
     size_t request_bytes;          /* of a parsed request that has to wait; 0: none */
     int version;
     unsigned keys_wrong;
@@ -118,6 +121,10 @@ void bel__call_leave(struct bel_session *session, struct bel_call *call);
 /* Sets the upper bound of the size of a call's reply. */
 void bel__call_owe(struct bel_session *session, struct bel_call *call, size_t bytes);
 
+/* Counts the memory of a large command that is submitted, until the call leaves. A claim is not
+ * counted: it may wait for ever. */
+void bel__call_run(struct bel_session *session, struct bel_call *call);
+
 /* Returns a call that is in no list to the session or the pool. */
 void bel__call_give(struct bel_session *session, struct bel_call *call);
 
@@ -137,6 +144,9 @@ void bel__call_abandon(struct bel_session *session, struct bel_call *call);
 void bel__session_free_if_gone(struct bel_session *session);
 
 /* --- limits.c --- */
+
+/* Counts the memory of the input and of running commands in the total of all connections. */
+void bel__session_count_input(struct bel_session *session);
 
 /* Returns the limits of a request, before or after the client has authenticated. */
 struct bel_resp_limits bel__session_limits(const struct bel_service *service,

@@ -69,6 +69,23 @@ void bel__session_count_output(struct bel_session *session)
     session->counted_bytes = bytes;
 }
 
+void bel__session_count_input(struct bel_session *session)
+{
+    struct bel_input_share *share = &session->input;
+    bool is_small = session->in.capacity < BEL_INPUT_SMALL_BYTES && session->running_bytes == 0;
+    if (is_small && share->bytes == 0) return;
+    struct bel_input_state state = {
+        .bytes = session->in.capacity,
+        .running_bytes = session->running_bytes,
+        .is_receiving = session->state == BEL_SESSION_OPEN && session->holder == NULL &&
+                        session->request_bytes == 0 && bel__session_may_add(session) &&
+                        session->crowd == BEL_SESSION_CROWD_NONE &&
+                        session->in.count >= BEL_INPUT_SMALL_BYTES,
+        .progress = 2 * session->consumed + session->in.count,
+    };
+    bel__input_share_set(share, &state, session->service->now->real);
+}
+
 /* Returns whether the reply to a command may be long. */
 static bool may_be_long(const struct bel_command_entry *entry)
 {
@@ -108,6 +125,14 @@ struct bel_resp_limits bel__session_limits(const struct bel_service *service, bo
     return (struct bel_resp_limits){.arguments_max = UNAUTHENTICATED_ARGUMENTS_MAX,
                                     .argument_bytes_max = UNAUTHENTICATED_ARGUMENT_BYTES_MAX,
                                     .request_bytes_max = UNAUTHENTICATED_REQUEST_BYTES_MAX};
+}
+
+size_t bel__session_request_memory(const struct bel_service *service)
+{
+    size_t request = bel__session_limits(service, true).request_bytes_max + READ_BYTES;
+    size_t body = 2 * payload_max(service) + REQUEST_BYTES_MORE; /* of HTTP, as JSON */
+    size_t bytes = request > body ? request : body;
+    return bytes + bytes / 4; /* as a buffer grows */
 }
 
 void bel__session_begin_stranger(struct bel_session *session)
@@ -251,6 +276,8 @@ size_t bel__session_room(const struct bel_session *session)
 {
     if (session->state >= BEL_SESSION_ENDING || bel__session_is_full(session)) return 0;
     if (session->crowd != BEL_SESSION_CROWD_NONE) return 0;
-    size_t max = bel__session_input_max(session);
-    return session->in.count < max ? max - session->in.count : 0;
+    size_t max = bel__session_input_max(session), count = session->in.count;
+    size_t room = count < max ? max - count : 0,
+           allowed = bel__input_share_room(&session->input, count);
+    return room < allowed ? room : allowed;
 }

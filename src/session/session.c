@@ -88,6 +88,8 @@ static void drop(struct bel_session *session)
     bel__buffer_finish(&session->in);
     session->request_bytes = 0;
     bel__session_count_output(session);
+    bel__session_count_input(session);
+    bel__input_share_unblock(&session->input);
     settle_unwritten(session);
     drop_calls(session);
     assert(session->out.count == 0 && bel__list_is_empty(&session->unwritten));
@@ -302,6 +304,7 @@ static void submit(struct bel_session *session, struct bel_call *call,
     size_t owed = bel__session_owed(session, &call->request.command);
     bel__call_owe(session, call, owed);
     bel__session_expect(session, call->request.command.verb, owed);
+    bel__call_run(session, call);
     bel_backend_submit(session->owner.backend, &call->request);
 }
 
@@ -571,6 +574,49 @@ static bool step_one(struct bel_session *session)
     return event == BEL_RESP_REQUEST;
 }
 
+/* --- incomplete requests --- */
+
+static bool has_input(const struct bel_input_share *share)
+{
+    const struct bel_session *session = BEL_CONTAINER_OF_CONST(share, struct bel_session, input);
+    return session->owner.has_input != NULL && session->owner.has_input(session->owner.context);
+}
+
+static void resume(struct bel_input_share *share)
+{
+    notify_owner(BEL_CONTAINER_OF(share, struct bel_session, input));
+}
+
+/* Refuses a request that has stood still, and accepts no more commands. */
+static void expire(struct bel_input_share *share, unsigned ms)
+{
+    struct bel_session *session = BEL_CONTAINER_OF(share, struct bel_session, input);
+    char text[BEL_WHY_BYTES];
+    assert(session->state == BEL_SESSION_OPEN && session->request_bytes == 0);
+    struct bel_call *call = bel__call_take(session);
+    if (call == NULL) {
+        drop(session);
+    } else {
+        session->state = BEL_SESSION_ENDING;
+        bel__buffer_finish(&session->in);
+        (void)snprintf(text, sizeof text,
+                       "the request is incomplete, and no byte of it has arrived for %u s",
+                       ms / 1000);
+        refuse(session, call, "ERR", text);
+        bel__session_count_input(session);
+        bel__input_share_unblock(share);
+    }
+    notify_owner(session);
+}
+
+static const struct bel_input_owner input_owner = {has_input, resume, expire};
+
+void bel__session_block(struct bel_session *session)
+{
+    if (bel__input_share_room(&session->input, session->in.count) > 0) return;
+    bel__input_share_block(&session->input);
+}
+
 /* --- the interface --- */
 
 int bel__session_create(const struct bel_service *service, const struct bel_session_owner *owner,
@@ -588,6 +634,7 @@ int bel__session_create(const struct bel_service *service, const struct bel_sess
     struct bel_resp_limits limits = bel__session_limits(service, session->is_authenticated);
     bel__resp_init(&session->parser, &limits);
     bel__session_init_limits(session);
+    bel__input_share_init(&session->input, service->input_total, &input_owner);
     bel__list_init(&session->calls);
     bel__list_init(&session->unwritten);
     bel__list_init(&session->releasing);
@@ -651,7 +698,11 @@ int bel__session_receive(struct bel_session *session, const void *data, size_t b
     if (session->in.count <= max && bytes <= max - session->in.count) {
         err = bel__buffer_append(&session->in, data, bytes);
     }
-    if (err) drop(session);
+    if (err) {
+        drop(session);
+    } else {
+        bel__session_count_input(session);
+    }
     return err;
 }
 
@@ -664,16 +715,23 @@ void bel__session_take_back(struct bel_session *session)
     if (call != NULL) bel__call_abandon(session, call);
 }
 
-bool bel__session_step(struct bel_session *session, unsigned commands)
+static bool step_some(struct bel_session *session, unsigned commands)
 {
-    assert(session->state < BEL_SESSION_DESTROYED && commands > 0);
-    settle_unwritten(session);
-    session->crowd = BEL_SESSION_CROWD_NONE;
     for (unsigned i = 0; i < commands; i++) {
         if (!can_step(session) || bel__session_must_wait(session, NULL)) return false;
         if (!step_one(session)) return false;
     }
     return can_step(session) && session->in.count > 0;
+}
+
+bool bel__session_step(struct bel_session *session, unsigned commands)
+{
+    assert(session->state < BEL_SESSION_DESTROYED && commands > 0);
+    settle_unwritten(session);
+    session->crowd = BEL_SESSION_CROWD_NONE;
+    bool has_more = step_some(session, commands);
+    bel__session_count_input(session);
+    return has_more;
 }
 
 struct bel_buffer *bel__session_output(struct bel_session *session)
@@ -684,7 +742,9 @@ struct bel_buffer *bel__session_output(struct bel_session *session)
 void bel__session_trim(struct bel_session *session)
 {
     bel__buffer_trim(&session->out, OUTPUT_BYTES_KEPT);
+    bel__buffer_trim(&session->in, BEL_INPUT_SMALL_BYTES);
     bel__session_count_output(session);
+    bel__session_count_input(session);
 }
 
 enum bel_session_crowd bel__session_crowd(const struct bel_session *session)

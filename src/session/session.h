@@ -21,7 +21,8 @@
  * half of their limit, a session runs no command before it has written its own replies; while they
  * exceed the limit, none with a long reply. A turn makes about BEL_TURN_BYTES_MAX of long replies,
  * so that other clients wait for a few milliseconds only; the other commands wait for the next
- * turn.
+ * turn. While the incomplete requests of all connections exceed half of their limit, a session with
+ * one may have no room until others are complete: see session/input_total.h.
  *
  * Step a session after input arrived, after a reply (`ready`), and after output was written.
  */
@@ -31,6 +32,7 @@
 #include "core/list.h"
 #include "core/why.h"
 #include "metrics/metrics.h"
+#include "session/input_total.h"
 #include "session/scope.h"
 #include "session/wrong_keys.h"
 
@@ -90,6 +92,11 @@ struct bel_output_total {
 /* A turn was taken. Sessions that have stopped for BEL_SESSION_CROWD_TURN can go on. */
 void bel__output_total_end_turn(struct bel_output_total *total);
 
+struct bel_service;
+
+/* Returns the memory of the largest request, over RESP or HTTP. */
+size_t bel__session_request_memory(const struct bel_service *service);
+
 /* A key that a client sends. */
 struct bel_key_attempt {
     struct bel_view user; /* may be empty */
@@ -107,6 +114,7 @@ struct bel_service {
     size_t job_bytes_max;                  /* of the text of a job; 0: as for a payload */
     size_t output_bytes_max;               /* unread output of a session; 0: 8 MiB */
     struct bel_output_total *output_total; /* of all sessions; NULL: no limit */
+    struct bel_input_total *input_total;   /* of all connections, also of HTTP; NULL: no limit */
     size_t commands_max;                   /* running commands of a session; 0: 1,024 */
     uint32_t auth_ms_max;                  /* time for a client to send a right key; 0: 10 s */
     /* AUTH: returns whether the key is valid for its user, and sets its permissions. NULL: no
@@ -143,6 +151,8 @@ struct bel_session_owner {
      * Called within a turn, perhaps often; it must only set a flag. May be NULL. */
     void (*ready)(void *context);
     void *context;
+    /* Returns whether bytes of the client wait to be read. May be NULL: they never do. */
+    bool (*has_input)(void *context);
 };
 
 /* Creates a session. Returns 0 and sets `*out`, or BEL_ENOMEM. */
@@ -166,6 +176,10 @@ void bel__session_introduce(struct bel_session *session, uint64_t id, const char
 /* Returns how many bytes the session can receive. 0: do not read from the socket until the session
  * was stepped or output was written. */
 size_t bel__session_room(const struct bel_session *session);
+
+/* The connection does not read, because the session has no room. If that is so because of the
+ * requests of all connections, `ready` is called when the session may have room again. */
+void bel__session_block(struct bel_session *session);
 
 /* Appends received bytes to the input. Returns 0; BEL_EFULL if they exceed the room; or BEL_ENOMEM.
  * After a failure the session is closing. */

@@ -147,6 +147,7 @@ static void what_is_wrong_in_a_file_is_named_with_its_line(void)
         {"max-clients = -1", "a.conf:1: max-clients"},
         {"output-limit = 1K", "a.conf:1: output-limit"},
         {"output-total = 1K", "a.conf:1: output-total"},
+        {"input-total = 1K", "a.conf:1: input-total"},
         {"= x", "a.conf:1: "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -177,6 +178,8 @@ static void flags_are_read_both_ways(void)
     CHECK_EQ(config.output_bytes_max, 1U << 30);
     CHECK(read_flag("--output-total", "4G") == 0);
     CHECK_EQ(config.output_total_bytes_max, UINT64_C(4) << 30);
+    CHECK(config.input_total_bytes_max == 256 << 20 && read_flag("--input-total", "1G") == 0);
+    CHECK_EQ(config.input_total_bytes_max, 1U << 30);
     CHECK(read_flag("--log-level", "debug") == 0 && config.log_level == BEL_LOG_DEBUG);
     CHECK(read_flag("--durability", "interval") == 0);
     CHECK(config.durability == BEL_DURABILITY_INTERVAL && config.durability_interval_ms == 1000);

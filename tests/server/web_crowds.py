@@ -5,8 +5,9 @@ import json
 import resource
 import select
 import socket
+import threading
 
-from rig import DEADLINE, Server, main, until
+from rig import DEADLINE, Refusal, Server, main, until
 
 GET = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
 CLAIM = (b"POST /v1/topics/t/claim HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\n"
@@ -111,6 +112,51 @@ def test_the_reply_after_a_half_close():
         answer = wire.makefile("rb").read()
         assert answer.count(b'"token"') == 200, answer[:500]
         wire.close()
+
+
+def test_half_requests_on_both_ports_share_a_limit():
+    """Two clients stop in the middle of a request. A third must wait for their memory, a small
+    request must not. Both are refused by name, and the third is answered."""
+    total = 6 << 20
+    with serve("--input-total", "6M", "--max-payload", "4M") as server, server.client() as client:
+        payload = b"x" * (7 << 19)
+        half, wire, third = server.client(), dial(server), server.client()
+        half.socket.sendall(b"*3\r\n$8\r\nSCHEDULE\r\n$1\r\nt\r\n$4000000\r\n")
+        wire.sendall(b"POST /v1/topics/t/timers HTTP/1.1\r\nHost: localhost\r\n"
+                     b"Content-Length: 4000000\r\n\r\n")
+        head = b"*5\r\n$8\r\nSCHEDULE\r\n$1\r\nt\r\n$%d\r\n" % len(payload)
+        third.socket.sendall(head)
+        senders = [threading.Thread(target=each.sendall, args=(payload,))
+                   for each in (half.socket, wire)]
+        senders.append(threading.Thread(
+            target=third.socket.sendall, args=(payload + b"\r\n$2\r\nID\r\n$1\r\na\r\n",)))
+        for sender in senders:
+            sender.start()
+        most = 0
+
+        def are_dropped():
+            nonlocal most
+            assert client.ask("PING") == "PONG"
+            most = max(most, info(client, "client_input_bytes"))
+            return info(client, "clients_incomplete_dropped") == 2
+        until(are_dropped, "two requests that are dropped")
+        for sender in senders:
+            sender.join()
+        assert total // 2 < most < total * 5 // 4, most
+        try:
+            half.read()
+            raise AssertionError("the half request was taken")
+        except Refusal as refusal:
+            assert str(refusal).startswith("ERR the request is incomplete, and no byte"), refusal
+        assert half.file.read() == b""
+        answer = wire.makefile("rb").read()
+        assert answer.startswith(b"HTTP/1.1 408 "), answer
+        assert b"the request is incomplete" in answer, answer
+        assert third.read() == "a"
+        until(lambda: info(client, "client_input_bytes") == 0, "the memory is free")
+        assert "incomplete and stood still" in server.log()
+        for each in (half, wire, third):
+            each.close()
 
 
 def test_many_at_once():

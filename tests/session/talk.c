@@ -146,7 +146,8 @@ struct bel_session *talk_session(struct talk *talk, unsigned number)
     CHECK(number >= 1 && number <= TALK_SESSIONS);
     struct bel_session **session = &talk->sessions[number - 1];
     if (*session == NULL) {
-        struct bel_session_owner owner = {bel_engine_backend(talk->engine), be_ready, talk};
+        struct bel_session_owner owner = {
+            .backend = bel_engine_backend(talk->engine), .ready = be_ready, .context = talk};
         CHECK(bel__session_create(&talk->service, &owner, session) == 0);
         bel__session_introduce(*session, number, "127.0.0.1:1234");
     }

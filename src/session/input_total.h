@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BEL_SESSION_INPUT_TOTAL_H
+#define BEL_SESSION_INPUT_TOTAL_H
+
+/*
+ * input_total - the memory of requests that have not arrived completely, of all connections, over
+ * RESP and HTTP. Each connection has a share:
+ *
+ *     bel__input_share_set(&share, &now_is, now);      after each change of its request
+ *     if (bel__input_share_room(&share) == 0) {        the owner does not read ...
+ *         bel__input_share_block(&share);              ... until `resume` is called
+ *     }
+ *
+ * A request of less than BEL_INPUT_SMALL_BYTES is not counted and never waits. Above half of the
+ * limit only the oldest of the other requests go on: as many as fit into the other half, at their
+ * largest, and at least one. So the sum is bounded, and there is always a request that may go on.
+ * A request that stands still is dropped, sooner if others wait for its memory: see
+ * bel__input_total_tick().
+ *
+ * A request that has arrived is counted until it is answered, but does not wait for its client any
+ * more. While such requests run, no other goes on above the limit.
+ *
+ * Threads: a total and its shares belong to one thread.
+ */
+
+#include "belfry/clock.h"
+#include "core/list.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    BEL_INPUT_SMALL_BYTES = 16 << 10,
+    BEL_INPUT_STALL_MS = 30 * 1000,     /* how long a request may stand still */
+    BEL_INPUT_STALL_SOON_MS = 5 * 1000, /* the same above half of the limit */
+    BEL_INPUT_TICK_MS = 1000,           /* how often to call bel__input_total_tick() */
+};
+
+struct bel_input_share;
+
+/* What the owner of a share does. All functions get the share. */
+struct bel_input_owner {
+    /* Returns whether bytes of the client wait to be read. */
+    bool (*has_input)(const struct bel_input_share *share);
+    /* The owner may read again, and checks the room first. Must only note that. */
+    void (*resume)(struct bel_input_share *share);
+    /* Refuses the request, which has stood still for `ms`, and closes the connection. The share
+     * must have no bytes afterwards. */
+    void (*drop)(struct bel_input_share *share, unsigned ms);
+};
+
+struct bel_input_total {
+    size_t bytes; /* read only: of all shares */
+    size_t bytes_max;
+    size_t request_bytes_max;  /* memory of the largest request */
+    size_t running_bytes;      /* private, as are the next: of requests that have arrived */
+    struct bel_list receiving; /* shares that wait for their clients, oldest first */
+    struct bel_list blocked;   /* shares that are not read */
+};
+
+struct bel_input_share {
+    struct bel_input_total *total; /* NULL: nothing is counted */
+    const struct bel_input_owner *owner;
+    struct bel_link receiving, blocked; /* private, as are the next */
+    size_t bytes, running_bytes;
+    uint64_t progress;
+    struct bel_mono moved; /* when the request made progress, or could not */
+};
+
+/* A request, as its connection sees it. */
+struct bel_input_state {
+    size_t bytes;         /* memory of what has arrived and is not executed */
+    size_t running_bytes; /* memory of requests that are executed, which end without the client */
+    bool is_receiving;    /* the request waits for bytes of its client */
+    uint64_t progress;    /* changes with each byte */
+};
+
+void bel__input_total_init(struct bel_input_total *total, size_t bytes_max,
+                           size_t request_bytes_max);
+
+/* Initializes a share. `total` may be NULL. The owner is borrowed. */
+void bel__input_share_init(struct bel_input_share *share, struct bel_input_total *total,
+                           const struct bel_input_owner *owner);
+
+void bel__input_share_set(struct bel_input_share *share, const struct bel_input_state *state,
+                          struct bel_mono now);
+
+/* Nothing is left of the requests of a share. */
+void bel__input_share_clear(struct bel_input_share *share);
+
+/* Returns how many bytes may be read, now that the request has `bytes`; SIZE_MAX: any number. */
+size_t bel__input_share_room(const struct bel_input_share *share, size_t bytes);
+
+/* The owner has no room and does not read. `resume` is called once, when that may have changed. */
+void bel__input_share_block(struct bel_input_share *share);
+void bel__input_share_unblock(struct bel_input_share *share);
+bool bel__input_share_is_blocked(const struct bel_input_share *share);
+
+/* Returns whether a share that is not read may go on; resumes some of those. */
+bool bel__input_total_can_go_on(const struct bel_input_total *total);
+void bel__input_total_admit(struct bel_input_total *total);
+
+/* Returns whether bel__input_total_tick() is needed: a counted request waits for its client. */
+bool bel__input_total_is_watched(const struct bel_input_total *total);
+
+/* Drops requests that have stood still for BEL_INPUT_STALL_MS. Above half of the limit, drops those
+ * that have stood still for BEL_INPUT_STALL_SOON_MS, the largest first, until the sum is at most
+ * half of the limit. Time in which a share was not read although its client had sent bytes does not
+ * count. Returns the number of dropped requests. */
+unsigned bel__input_total_tick(struct bel_input_total *total, struct bel_mono now);
+
+#endif
