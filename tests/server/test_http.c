@@ -203,6 +203,77 @@ static void a_body_has_a_rate(void)
     teardown();
 }
 
+static void tell_spaces(int fd, size_t bytes)
+{
+    char part[8192 + 1];
+    memset(part, ' ', sizeof part - 1);
+    part[sizeof part - 1] = 0;
+    for (size_t done = 0; done < bytes; done += sizeof part - 1) {
+        tell(fd, part);
+    }
+}
+
+/* Lets a second pass for the requests of all connections. Returns how many were dropped. */
+static unsigned tick(struct bel_input_total *total)
+{
+    wait_ms(BEL_INPUT_TICK_MS);
+    unsigned dropped = bel__input_total_tick(total, now.real);
+    bel__input_total_admit(total);
+    settle();
+    return dropped;
+}
+
+/* A body stands still, another waits for its memory: the second is not read, its time does not
+ * count, and the first is dropped. */
+static void a_body_that_stands_still_is_dropped(void)
+{
+    static const char head[] =
+        "PUT /v1/topics/t/timers/a HTTP/1.1\r\n" HOST "Content-Length: 1000000\r\n\r\n{";
+    static const char next[] =
+        "PUT /v1/topics/t/timers/b HTTP/1.1\r\n" HOST "Content-Length: 65551\r\n\r\n"
+        "{\"payload\":\"x\"";
+    struct bel_input_total total;
+    bel__input_total_init(&total, 1000000, 500000);
+    setup();
+    service.input_total = &total;
+    int still = dial(), other = dial(), small = dial();
+    tell(still, head);
+    tell_spaces(still, 600000);
+    CHECK(total.bytes > 500000);
+    tell(other, next);
+    tell_spaces(other, 65536);
+    tell(other, "}");
+    size_t most = total.bytes;
+    CHECK(most <= (size_t)600000 / 4 * 5 + (size_t)2 * BEL_INPUT_SMALL_BYTES);
+    tell(small, GET);
+    expect(small, 200, false);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(tick(&total), 0);
+        CHECK_EQ(total.bytes, most);
+    }
+    expect_silence(other, false);
+    CHECK_EQ(tick(&total), 1);
+    bool is_closed;
+    const char *got = hear(still, &is_closed);
+    CHECK_NOTE("got: %.200s", got);
+    CHECK(strncmp(got, "HTTP/1.1 408 ", 13) == 0 && is_closed);
+    CHECK(strstr(got, "the request is incomplete, and no byte of it has arrived for 5 s") != NULL);
+    expect(other, 200, false);
+    CHECK_EQ(total.bytes, 0);
+    tell(small, head);
+    tell_spaces(small, 100000);
+    for (int i = 0; i < 29; i++) {
+        CHECK_EQ(tick(&total), 0);
+    }
+    CHECK_EQ(tick(&total), 1); /* although its rate would be enough for 44 s */
+    expect(small, 408, true);
+    (void)close(still);
+    (void)close(other);
+    (void)close(small);
+    teardown();
+    CHECK_EQ(total.bytes, 0);
+}
+
 static void a_client_must_read(void)
 {
     static char body[PAYLOAD_BYTES + 200];
@@ -583,6 +654,7 @@ int main(void)
     RUN(a_head_has_a_deadline);
     RUN(an_idle_connection_has_a_deadline);
     RUN(a_body_has_a_rate);
+    RUN(a_body_that_stands_still_is_dropped);
     RUN(a_client_must_read);
     RUN(guesses_are_answered_late);
     RUN(idle_connections_give_way);
