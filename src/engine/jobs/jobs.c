@@ -135,8 +135,8 @@ static int find_ended_plans(struct bel_engine *engine)
             return 0;
         }
         err = bel__job_row_read(cursor.value, &row);
-        if (err == 0 && row.phase == BEL_JOB_PHASE_PLAN)
-            err = bel__recurring_settle(engine, row.id);
+        if (err) return err;
+        if (row.phase == BEL_JOB_PHASE_PLAN) err = bel__recurring_settle(engine, row.id);
         if (err) return err;
     }
     if (err != 0 && err != BEL_ENOTFOUND) return err;

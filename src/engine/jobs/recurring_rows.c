@@ -215,9 +215,8 @@ static void note_overlap(struct bel_engine *engine, struct bel_view id, uint64_t
 
 void bel__recurring_rang(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped)
 {
-    struct bel_view topic = bel__topic_name(plan->topic);
     struct bel_job_found job;
-    if (!bel__view_equal(topic, BEL_RECURRING_TOPIC)) return;
+    assert(bel__view_equal(bel__topic_name(plan->topic), BEL_RECURRING_TOPIC));
     if (bel__job_find_any(engine, plan->record.id, &job) != 0) return; /* bel__jobs_open() looks */
     if (job.row.phase != BEL_JOB_PHASE_PLAN) return;
     uint64_t before = job.row.unhandled;

@@ -357,7 +357,7 @@ static int adopt_all(struct work *work)
 static int report_plan(struct work *work)
 {
     struct bel_job_found job;
-    bool is_over;
+    bool is_over = false;
     int err = bel__job_load(work->engine, work->job, &job);
     if (err == 0) err = bel__recurring_is_over(work->engine, &job, &is_over);
     if (err == 0) err = reserve_step(work->engine);

@@ -255,6 +255,11 @@ static void make(struct bel_engine *engine, struct bel_found *found, const struc
     found->plan.made++;
 }
 
+static bool is_own(const struct bel_found *found)
+{
+    return bel__topic_is_own(bel__topic_name(found->topic));
+}
+
 /* Reserves rows for one ring: of the plan, and of an occurrence. */
 static int reserve(struct bel_engine *engine, struct bel_found *found,
                    const struct bel_place *place)
@@ -262,8 +267,12 @@ static int reserve(struct bel_engine *engine, struct bel_found *found,
     uint64_t body_bytes = found->record.body.bytes;
     int err = bel__timer_hold(engine, found->topic, place, bel__record_share(&found->record));
     if (err) return err;
-    size_t rows = (size_t)2 * BEL_TIMER_ROWS + 2 * bel__blob_rows(body_bytes) + BEL_RANG_ROWS;
-    size_t bytes = (size_t)2 * BEL_TIMER_BYTES + (size_t)body_bytes + BEL_RANG_BYTES;
+    size_t rows = (size_t)2 * BEL_TIMER_ROWS + 2 * bel__blob_rows(body_bytes);
+    size_t bytes = (size_t)2 * BEL_TIMER_BYTES + (size_t)body_bytes;
+    if (is_own(found)) { /* all others need what SCHEDULE has checked, and no more */
+        rows += BEL_RANG_ROWS;
+        bytes += BEL_RANG_BYTES;
+    }
     return bel__rows_reserve(&engine->rows, rows, bytes, BEL_STORE_ADD);
 }
 
@@ -299,7 +308,9 @@ static int ring_once(struct bel_engine *engine, struct bel_found *found)
     } else {
         bel__plan_set_next(engine, found, ring.has_next, ring.next);
     }
-    engine->events->rang(engine, found, ring.skips && ring.why != BEL_ENGINE_SKIP_KNOWN);
+    if (is_own(found)) {
+        engine->events->rang(engine, found, ring.skips && ring.why != BEL_ENGINE_SKIP_KNOWN);
+    }
     return ring.is_cut && !ring.is_over ? BEL_EBUSY : 0;
 }
 

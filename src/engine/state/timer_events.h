@@ -59,8 +59,8 @@ struct bel_timer_events {
      * or ended. */
     void (*moved)(struct bel_engine *engine, struct bel_found *found, const struct bel_key *from);
 
-    /* A plan has rung. `is_skipped`: its overlap policy has left out the time. found->state is
-     * BEL_DONE if it was the last. BEL_RANG_ROWS are reserved. */
+    /* A plan in one of the engine's own topics has rung. `is_skipped`: its overlap policy has left
+     * out the time. found->state is BEL_DONE if it was the last. BEL_RANG_ROWS are reserved. */
     void (*rang)(struct bel_engine *engine, const struct bel_found *plan, bool is_skipped);
 
     /* The timer of a row in EXPIRIES expires at the time of the row's key: the row is new, or the
