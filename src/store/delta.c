@@ -80,7 +80,8 @@ static void filter_add(struct bel_delta *delta, const struct bel_key *key)
 {
     uint64_t bits;
     if (delta->filter == NULL) return;
-    delta->filter[filter_place(key, &bits)] |= bits;
+    size_t word = filter_place(key, &bits);
+    delta->filter[word] |= bits;
 }
 
 /* Returns whether a key may have an entry. */
@@ -88,7 +89,8 @@ static bool filter_has(const struct bel_delta *delta, const struct bel_key *key)
 {
     uint64_t bits;
     if (delta->filter == NULL || bel__sorted_count(&delta->rows) > FILTER_ROWS_MAX) return true;
-    return (delta->filter[filter_place(key, &bits)] & bits) == bits;
+    size_t word = filter_place(key, &bits);
+    return (delta->filter[word] & bits) == bits;
 }
 
 static void filter_free(struct bel_delta *delta)
