@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs a stock client of Redis against two real servers: an open one, and one with keys.
+"""Runs a stock client of Redis, or our own, against two real servers: an open one, and one with keys.
 
+    run.py BELFRY belfry PROGRAM         the library's own; the open server's clock is virtual
     run.py BELFRY hiredis PROGRAM
     run.py BELFRY redis-py SCRIPT
     run.py BELFRY redis-py-new SCRIPT FOLDER     the newest from PyPI, installed in FOLDER
@@ -89,6 +90,8 @@ def install_packages(source, folder):
 
 
 def command_of(kind, arguments):
+    if kind == "belfry":
+        return list(arguments)
     if kind == "hiredis":
         if not arguments:
             skip("hiredis: it was not there when this was configured (package libhiredis-dev)")
@@ -109,13 +112,13 @@ def command_of(kind, arguments):
     return ["node", copy]
 
 
-def serve(command):
+def serve(command, *flags):
     status, line, errors = run("serve", "--hash-key", "worker", "all", stdin=KEY + "\n")
     assert status == 0, errors
     with tempfile.NamedTemporaryFile("w") as keys:
         keys.write(line)
         keys.flush()
-        with Server("--store", "memory") as plain, \
+        with Server("--store", "memory", *flags) as plain, \
                 Server("--store", "memory", "--keys", keys.name) as closed:
             done = subprocess.run([*command, str(plain.port), str(closed.port), KEY],
                                   timeout=PATIENCE)
@@ -123,4 +126,5 @@ def serve(command):
 
 
 if __name__ == "__main__":
-    serve(command_of(sys.argv[2], sys.argv[3:]))
+    serve(command_of(sys.argv[2], sys.argv[3:]),
+          *(["--clock", "virtual"] if sys.argv[2] == "belfry" else []))
