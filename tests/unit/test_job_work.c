@@ -72,6 +72,7 @@ static void failures_count_at_the_end(void)
     rig_reopen(&rig);
     CHECK(rig_ack(&rig, "j/1") == 1);
     CHECK_EQ(look(&rig, 0)->counts[BEL_DONE], 1);
+    CHECK_EQ(look(&rig, 0)->completions_per_minute, 1);
     CHECK(rig_cancel(&rig, "t", "j/2") == 1);
     CHECK(strcmp(rig_claim(&rig, "t"), "j/3") == 0);
     CHECK(rig_fail(&rig, "j/3", false) == BEL_SCHEDULED);

@@ -153,12 +153,13 @@ static void count_work(const struct bel_engine *engine, const struct bel_found *
 {
     row->failures += found->record.attempts;
     row->crashes += found->record.crashes;
-    if (!task->has_run || found->state != BEL_DONE) return;
+    if (found->state != BEL_DONE) return;
     struct bel_rate rate = {row->minute, (uint32_t)row->dones, (uint32_t)row->dones_before};
     bel__rate_note(&rate, engine->now.engine / MS_PER_MINUTE);
     row->minute = rate.minute;
     row->dones = rate.current;
     row->dones_before = rate.before;
+    if (!task->has_run) return;
     bel__spans_note(&row->waited, task->waited_ms);
     bel__spans_note(&row->ran, task->ran_ms);
 }
