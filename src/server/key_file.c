@@ -53,6 +53,10 @@ int bel__key_file_read(const char *path, const struct bel_logger *log, struct be
 {
     unsigned mode;
     size_t bytes;
+    struct stat about;
+    if (*keys != NULL && stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
+        return bel__why_say(why, BEL_EINVAL, "expected a regular file"); /* a pipe may block */
+    }
     char *text = bel__file_read(path, KEY_FILE_BYTES_MAX, &mode, &bytes);
     if (text == NULL) return bel__why_say(why, BEL_EIO, "%s", strerrordesc_np(errno));
     struct bel_view view = {text, bytes};

@@ -203,6 +203,15 @@ def test_a_key_that_stays_keeps_its_connection():
         assert other.ask("SCHEDULE", "mail", "x", "ID", "a") == "a"
 
 
+def test_a_pipe_is_not_read_again():
+    with Keys(line_of("root")) as keys, serve(keys) as server, enter(server, "root") as root:
+        os.unlink(keys.path)
+        os.mkfifo(keys.path)
+        server.process.send_signal(signal.SIGHUP)
+        until(lambda: "the old ones stay valid" in server.log(), "a line in the log")
+        assert root.ask("PING") == "PONG"
+
+
 def test_sighup_without_keys_does_nothing():
     with Server("--store", "memory") as server, server.client() as client:
         server.process.send_signal(signal.SIGHUP)
