@@ -29,6 +29,7 @@ enum {
     WORDS_FIRST = 32,
     SHOWN_MAX = 40,
     PARAMETERS_MAX = 100, /* of a query */
+    VALUES_MAX = 20000,   /* of a body, with the names: the library takes up to 0.7 us for each */
     JSON_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
 };
 
@@ -79,6 +80,25 @@ static json_t *load(struct bel_view text, json_error_t *error, bool *is_memory)
     struct parsing parsing = {.text = text, .error = error};
     *is_memory = !bel__json_memory_try(parse, &parsing);
     return *is_memory ? NULL : parsing.json;
+}
+
+/* Returns whether a text has more than VALUES_MAX values and names, if it is JSON. Each but the
+ * first comes after one of the bytes ',', ':', '[' and '{' outside of strings. */
+static bool has_many_values(struct bel_view text)
+{
+    const char *bytes = text.data;
+    size_t count = 1;
+    bool is_string = false;
+    for (size_t i = 0; i < text.bytes; i++) {
+        char c = bytes[i];
+        if (c == '"') is_string = !is_string;
+        if (is_string) {
+            i += c == '\\'; /* and the byte after it */
+        } else {
+            count += c == ',' || c == ':' || c == '[' || c == '{';
+        }
+    }
+    return count > VALUES_MAX;
 }
 
 char *bel__http_dump(const json_t *value, size_t flags)
@@ -457,6 +477,12 @@ static int read_body(struct bel_http_call *call, struct bel_why *why)
     /* The library skips a NUL after a number. */
     if (memchr(text.data, 0, text.bytes) != NULL) {
         return bel__refusal(why, "BADARG", "the body is not valid JSON: it has a NUL byte");
+    }
+    if (has_many_values(text)) {
+        return bel__refusal(why, "BADARG",
+                            "the body has more than %d values: send a large payload as a string, "
+                            "or as payload_base64",
+                            VALUES_MAX);
     }
     call->fields = load(text, &error, &is_memory);
     if (is_memory) return refuse_memory(why);

@@ -296,6 +296,18 @@ def test_bodies_are_limited():
         raw.close()
 
 
+def test_values_of_a_body_are_limited():
+    with serve() as server:
+        web = Web(server)
+        commas = "," * 30000
+        web.right("PUT", "/v1/topics/t/timers/text", {"payload": '[{"' + commas})
+        assert claim_one(web, "t")["payload"] == '[{"' + commas
+        web.right("PUT", "/v1/topics/t/timers/list", {"payload": [1] * 19000})
+        answer = web.wrong(400, "BADARG", "PUT", "/v1/topics/t/timers/long",
+                           {"payload": [1] * 20000})
+        assert "more than 20000 values" in answer["detail"], answer
+
+
 def test_other_sites_are_kept_out():
     with serve() as server:
         web = Web(server)
