@@ -17,12 +17,17 @@ send() { # PAYLOAD
     echo "mail to $to"
 }
 
-extend() { # TOKEN SECONDS
-    while sleep "$2" && redis-cli -e -p "$port" EXTEND "$1" >/dev/null 2>&1; do :; done
+# Extends the lease at once, and again after each third of it. EXTEND replies with the lease in ms.
+extend() { # TOKEN
+    local lease_ms
+    while lease_ms=$(redis-cli -e -p "$port" EXTEND "$1" 2>/dev/null); do
+        sleep "$((lease_ms / 3000)).$((lease_ms / 3 % 1000 / 100))"
+    done
 }
 
 while [ -z "$stopping" ]; do
-    # A delivery is printed one field per line: token, topic, id, payload, due, attempt, headers, lease.
+    # A delivery is printed one field per line: token, topic, id, payload, due, attempt, headers. The
+    # fields after the headers have no fixed line: each header takes two.
     mapfile -t delivery < <(redis-cli -e -p "$port" --raw CLAIM mail WAIT 2s WORKER shell 2>&1)
     case ${#delivery[@]} in
     0 | 1) # nothing, or an error
@@ -30,8 +35,8 @@ while [ -z "$stopping" ]; do
         continue
         ;;
     esac
-    token=${delivery[0]} payload=${delivery[3]} lease_ms=${delivery[-2]}
-    extend "$token" "$((lease_ms / 3000)).$((lease_ms / 3 % 1000 / 100))" &
+    token=${delivery[0]} payload=${delivery[3]}
+    extend "$token" &
     heartbeat=$!
     if send "$payload"; then
         redis-cli -p "$port" ACK "$token" >/dev/null

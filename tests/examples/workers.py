@@ -79,6 +79,11 @@ def talk(client, worker):
     slow = until(client, "bob", "done")
     assert slow["crashes"] == 0 and slow["attempts"] == 0, slow
     ok("a_lease_is_extended_while_the_work_goes_on")
+    client.ask("SCHEDULE", "mail", '{"to": "cid", "seconds": 3}', "ID", "cid", "LEASE", "1s",
+               "CORRELATION", "order-7", "HEADER", "kind", "slow", "HEADER", "7", "8")
+    slow = until(client, "cid", "done")
+    assert slow["crashes"] == 0 and slow["attempts"] == 0, slow
+    ok("so_is_that_of_a_timer_with_headers_and_a_correlation")
     client.ask("SCHEDULE", "mail", '{"to": "eve", "seconds": 0.5}', "ID", "eve")
     until(client, "eve", "leased")
     worker.terminate()
@@ -96,5 +101,5 @@ with tempfile.TemporaryDirectory() as scratch, Server("--store", "memory") as se
         worker.kill()
         worker.wait()
     said.seek(0)
-    assert said.read() == "mail to ann\nmail to bob\nmail to eve\n"
+    assert said.read() == "mail to ann\nmail to bob\nmail to cid\nmail to eve\n"
     ok("each_mail_was_sent_once")
