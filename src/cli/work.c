@@ -185,16 +185,21 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
 
 static _Thread_local int exit_status; /* of the program that this hand has run last */
 
-/* Prints the outcome of a timer. Is called after the server has answered: only then is it known
- * whether the lease was still valid. */
-static void print_outcome(void *context, const struct bel_errand *errand,
-                          const struct bel_report *report)
+static const char *outcome_of(const struct bel_report *report)
 {
     static const char *const kinds[] = {
         [BEL_REPORT_DONE] = "done",         [BEL_REPORT_FAILED] = "failed",
         [BEL_REPORT_RELEASED] = "released", [BEL_REPORT_REJECTED] = "rejected",
         [BEL_REPORT_LIMITED] = "limited",   [BEL_REPORT_RESOURCE] = "failed"};
-    const char *outcome = bel_errand_is_lost(errand) ? "lost" : kinds[report->kind];
+    return kinds[report->kind];
+}
+
+/* Prints the outcome of a timer. Is called after the server has answered: only then is it known
+ * whether the lease was still valid. */
+static void print_outcome(void *context, const struct bel_errand *errand,
+                          const struct bel_report *report)
+{
+    const char *outcome = bel_errand_is_lost(errand) ? "lost" : outcome_of(report);
     (void)context;
     flockfile(stdout);
     printf("{\"topic\": ");
@@ -218,10 +223,7 @@ static void work(void *context, const struct bel_errand *errand, struct bel_repo
     bel__handler_run(&arguments->handler, errand, report, &exit_status);
     if (arguments->connect.is_json || report->kind == BEL_REPORT_DONE) return;
     fprintf(stderr, "belfry: %s %s: %s%s%s\n", (const char *)errand->topic.data,
-            (const char *)errand->id.data,
-            report->kind == BEL_REPORT_RELEASED ? "released"
-            : report->kind == BEL_REPORT_FAILED ? "failed"
-                                                : "rejected",
+            (const char *)errand->id.data, outcome_of(report),
             report->reason[0] != '\0' ? ": " : "", report->reason);
 }
 

@@ -102,6 +102,16 @@ is every_line_is_json yes python3 -c 'import json
 for line in open("worker.out"): json.loads(line)
 print("yes")'
 
+# --- outcomes as text ---
+"$belfry" schedule plain broken --id broken --resource remote --retry 1h >/dev/null
+"$belfry" schedule plain reject --id reject >/dev/null
+work plain -- ./handler
+eventually plain_has_failed bash -c "'$belfry' get plain broken | grep -q '^attempts	1'"
+eventually plain_is_rejected bash -c "'$belfry' list plain --state dead | grep -q ^reject"
+stop the_plain
+has status_69_is_a_failure_as_text worker.err 'belfry: plain broken: failed: no answer'
+has status_65_is_a_rejection_as_text worker.err 'belfry: plain reject: rejected: this can never work'
+
 # --- a released timer lets others go first, and is due again a second later ---
 serve virtual --store memory --clock virtual
 cat >not-now <<'END'
