@@ -317,8 +317,7 @@ static void each_choice(const char *verb, see_choice *see)
         if (strcmp(verb, "schedule") == 0) see_all(verb, schedule_file, see);
         if (strcmp(verb, "agenda") == 0) see_all(verb, agenda_next, see);
         if (has_only_times(command)) see_all(verb, zone_of_times, see);
-        bool may_create = strcmp(verb, "pause") == 0 || strcmp(verb, "resume") == 0 ||
-                          strcmp(verb, "configure") == 0;
+        bool may_create = strcmp(verb, "pause") == 0 || strcmp(verb, "configure") == 0;
         if (may_create) see_all(verb, create_topic, see);
     }
     if (remote != NULL || (other != NULL && other->connects)) see_all(verb, connecting, see);

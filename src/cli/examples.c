@@ -35,7 +35,7 @@ static const struct {
      {"belfry configure mail lease=1m concurrency=10",
       "belfry configure mail 'retry=exp(10s,2,1h) max(5)'"}},
     {"pause", {"belfry pause mail", "belfry pause mail --create"}},
-    {"resume", {"belfry resume mail", "belfry resume mail --create"}},
+    {"resume", {"belfry resume mail", "belfry resume mail --json"}},
     {"revive", {"belfry revive mail welcome-7", "belfry revive mail '*'"}},
     {"purge", {"belfry purge mail", "belfry purge mail --state dead"}},
     {"agenda",

@@ -68,7 +68,6 @@ static bool shows_next(const struct bel_command_entry *command)
 static bool may_create(const struct bel_command_entry *command)
 {
     return command == &bel__commands[BEL_COMMAND_PAUSE] ||
-           command == &bel__commands[BEL_COMMAND_RESUME] ||
            command == &bel__commands[BEL_COMMAND_CONFIGURE];
 }
 

@@ -258,6 +258,7 @@ is help_names_the_states_once 1 bash -c "'$belfry' help list | grep -c '^    --s
 like help_names_the_states '*scheduled, ready, *dead,*or plan: only plans*' "$belfry" help list
 exits pause_creates_if_told 0 '' "$belfry" pause pausd --create
 exits resume_of_it 0 '' "$belfry" resume pausd
+exits resume_creates_nothing 2 'unknown option --create' "$belfry" resume pausd --create
 exits a_claim_of_a_mistyped_topic 8 "topic 'mial' does not exist yet; did you mean 'mail'" \
     "$belfry" claim pausd mial --wait 1ms
 exits a_claim_of_a_topic_says_nothing 8 '' bash -c "'$belfry' claim pausd 2>&1 | grep . && exit 1
