@@ -283,7 +283,16 @@ enum {
 
 static int refuse_word(const char *word)
 {
+    static const char *const meant[][2] = {{"status", "get"},
+                                           {"show", "get"},
+                                           {"delete", "cancel"},
+                                           {"retry", "submit FILE --replace"}};
     struct bel_similar similar;
+    for (size_t i = 0; i < sizeof meant / sizeof meant[0]; i++) {
+        if (strcmp(word, meant[i][0]) != 0) continue;
+        return bel__options_complain("job", "unknown subcommand '%s'; did you mean '%s'?", word,
+                                     meant[i][1]);
+    }
     bel__similar_begin(&similar, word);
     for (size_t i = 0; i < SUBCOMMANDS; i++) {
         bel__similar_offer(&similar, subcommands[i].name, subcommands[i].name);

@@ -45,9 +45,18 @@ void bel__job_print_lost(const struct cli_job *job)
     if (!is_first) (void)putchar(')');
 }
 
+/* Returns the percentage of the bar. In a failed or cancelled job all tasks have ended, so the bar
+ * shows those that are done. */
+static int64_t percent_of(const struct cli_job *job)
+{
+    bool is_lost = strcmp(job->state, "failed") == 0 || strcmp(job->state, "cancelled") == 0;
+    if (!is_lost || job->total == 0) return job->progress;
+    return job->counts[BEL_DONE] * 100 / job->total;
+}
+
 static void draw_bar(const struct cli_job *job)
 {
-    int64_t ended = 0;
+    int64_t ended = 0, percent = percent_of(job);
     char left[BEL_DURATION_BYTES];
     for (unsigned i = BEL_DONE; i < BEL_STATES; i++) {
         ended += job->counts[i];
@@ -58,10 +67,9 @@ static void draw_bar(const struct cli_job *job)
     bel__job_print_lost(job);
     printf("  [");
     for (int64_t i = 0; i < BAR_COLUMNS; i++) {
-        (void)putchar(i * 100 < job->progress * BAR_COLUMNS ? '#' : '-');
+        (void)putchar(i * 100 < percent * BAR_COLUMNS ? '#' : '-');
     }
-    printf("]  %lld %%  %lld of %lld", (long long)job->progress, (long long)ended,
-           (long long)job->total);
+    printf("]  %lld %%  %lld of %lld", (long long)percent, (long long)ended, (long long)job->total);
     /* While nobody works the rest is unknown, and less than a second is no estimate. */
     if (job->estimate_ms >= ESTIMATE_MS_MIN && job->counts[BEL_LEASED] > 0) {
         uint64_t rounded = (uint64_t)job->estimate_ms / 1000 * 1000;
@@ -91,8 +99,9 @@ void bel__job_print_work(const struct cli_job *job)
         printf(", %lld done in the last minute", (long long)job->completions_per_minute);
     }
     if (job->failures > 0 || job->crashes > 0) {
-        printf("%s %lld failures, %lld crashes", job->ran_ms_p50 > 0 ? "," : "",
-               (long long)job->failures, (long long)job->crashes);
+        printf("%s %lld failure%s, %lld crash%s", job->ran_ms_p50 > 0 ? "," : "",
+               (long long)job->failures, job->failures == 1 ? "" : "s", (long long)job->crashes,
+               job->crashes == 1 ? "" : "es");
     }
     printf("\n");
 }

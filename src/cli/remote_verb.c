@@ -129,6 +129,26 @@ static void hint_at_missing(const struct cli_request *request, struct bel_client
     (void)bel__job_hint(client, request->args[2], is_cancel ? "cancel" : "get");
 }
 
+/* Says why a command that replied with 0 has changed nothing, if that is known. */
+static void hint_at_zero(const struct cli_request *request, struct bel_client *client)
+{
+    char state[CLI_JOB_STATE_BYTES];
+    if (request->command == &bel__commands[BEL_COMMAND_ACK]) {
+        fputs("belfry: no lease has this token: the lease has expired, or the token is wrong\n",
+              stderr);
+    }
+    if (request->command != &bel__commands[BEL_COMMAND_REVIVE]) return;
+    struct bel_view id = request->args[2];
+    const char *slash = id.bytes > 0 ? memchr(id.data, '/', id.bytes) : NULL;
+    if (slash == NULL) return;
+    struct bel_view job = {id.data, (size_t)(slash - (const char *)id.data)};
+    if (!bel__job_hint_state(client, job, state)) return;
+    fprintf(stderr,
+            "belfry: '%.*s' is a task of a job, which revive passes over; to run the job again: "
+            "belfry job submit FILE --replace\n",
+            (int)id.bytes, (const char *)id.data);
+}
+
 static int show_error(const struct cli_request *request, struct bel_client *client,
                       const struct bel_value *reply)
 {
@@ -148,6 +168,7 @@ static int show_reply(const struct cli_remote_verb *remote, struct cli_request *
     bool is_nothing = is_zero || is_empty_list || reply->type == BEL_VALUE_NIL;
     int status = remote->show(remote, request, client, reply);
     if (is_nothing) hint_at_missing(request, client);
+    if (is_zero) hint_at_zero(request, client);
     return status;
 }
 

@@ -136,4 +136,13 @@ started+=("$worker")
 like watch_counts_what_is_not_done '*mixed	done (1 dead, 1 skipped)	100 %' cat events
 like get_counts_what_is_not_done 'mixed  done (1 dead, 1 skipped)  [[]*' "$belfry" job get mixed
 kill "$worker" && wait "$worker"
+
+# --- a job that has failed ---
+echo '{"id": "lost", "retry": "max(1)", "tasks": [{"id": "a", "topic": "lost"}]}' |
+    "$belfry" job submit - >/dev/null
+"$belfry" fail "$("$belfry" claim lost | cut -f1)" >/dev/null
+like a_failed_job_has_no_full_bar 'lost  failed (1 dead)  [[]--------------------]  0 %  1 of 1*
+*1 failure, 0 crashes' "$belfry" job get lost
+exits revive_passes_a_task_over 3 'is a task of a job' "$belfry" revive lost lost/a
+exits a_word_of_other_programs 2 "did you mean 'get'?" "$belfry" job status lost
 exit 0
