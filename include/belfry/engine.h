@@ -80,8 +80,8 @@ struct bel_engine_why {
 
 /* Opens an engine and recovers its data. Returns 0 and sets `*out`; or returns BEL_ENOMEM, BEL_EIO,
  * BEL_ECORRUPT, BEL_EFULL if the disk is full, BEL_EBUSY if another engine has the directory open,
- * BEL_EUNSUPPORTED if a newer version wrote it, BEL_EINVAL for an invalid option. On failure sets
- * `*why` unless `why` is NULL. */
+ * BEL_ECONFLICT if the directory has files of another program, BEL_EUNSUPPORTED if a newer version
+ * wrote it, BEL_EINVAL for an invalid option. On failure sets `*why` unless `why` is NULL. */
 BEL_CHECKED int bel_engine_open(const struct bel_engine_options *options, struct bel_engine **out,
                                 struct bel_engine_why *why);
 

@@ -35,7 +35,7 @@ static const struct cli_verb verbs[] = {
     {"top", bel__cli_top, "show live figures of a server"},
     {"bench", bel__cli_bench, "measure the throughput and latency of a server"},
     {"ping", bel__cli_ping, "check that a server answers"},
-    {"info", bel__cli_info, "show what a server says about itself"},
+    {"info", bel__cli_info, "show the state of a server"},
     {"next", bel__cli_next, "preview the next times of a rule, clock changes included"},
     {"completion", NULL, "print the shell completion script"}, /* run() passes it the tables */
     {"version", show_version, "print the version"},

@@ -54,12 +54,14 @@ struct choice {
 
 static const char *const states[] = {"scheduled", "ready",     "leased",  "blocked", "done",
                                      "dead",      "cancelled", "expired", "skipped", NULL};
+static const char *const purge_states[] = {"scheduled", "ready",   "done",    "dead",
+                                           "cancelled", "expired", "skipped", NULL};
 static const char *const list_states[] = {"scheduled", "ready", "leased",    "blocked",
                                           "done",      "dead",  "cancelled", "expired",
                                           "skipped",   "plan",  NULL};
 
 static const struct choice connecting[] = {
-    {"server", "host:port or socket path", FOLLOWS_VALUE, NULL},
+    {"server", "host:port", FOLLOWS_VALUE, NULL},
     {"key-file", "file with the API key", FOLLOWS_PATH, NULL},
     {"timeout", "how long to wait for a reply (default 30s)", FOLLOWS_VALUE, NULL},
     {"json", "print JSON", FOLLOWS_NOTHING, NULL},
@@ -298,7 +300,8 @@ static void see_argument(const char *verb, const struct bel_argument *argument, 
     struct choice choice = {name, argument->help, is_flag ? FOLLOWS_NOTHING : FOLLOWS_VALUE,
                             argument->words};
     if (argument->type == BEL_ARGUMENT_STATE) {
-        choice.words = strcmp(verb, "list") == 0 ? list_states : states;
+        bool is_purge = strcmp(verb, "purge") == 0;
+        choice.words = is_purge ? purge_states : strcmp(verb, "list") == 0 ? list_states : states;
     }
     see(verb, &choice);
 }

@@ -20,7 +20,7 @@ enum {
 };
 
 const char bel__connect_help[] =
-    "    --server ADDR       host:port or socket path (default $BELFRY_SERVER, then\n"
+    "    --server ADDR       host:port (default $BELFRY_SERVER, then\n"
     "                        " SERVER_DEFAULT "); --key-file or $BELFRY_KEY_FILE has the key\n"
     "    --timeout DURATION  how long to wait for a reply (default 30s)\n"
     "    --json              print JSON\n";

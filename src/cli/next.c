@@ -137,7 +137,11 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv)
         int status = read_option(arguments, name);
         if (status != CLI_OK) return status;
     }
-    if (optind + 1 != argc) {
+    if (optind + 1 < argc) {
+        fputs("belfry next: more than one rule; quote the rule: belfry next '0 9 * * 1'\n", stderr);
+        return CLI_USAGE;
+    }
+    if (optind == argc) {
         fputs(usage, stderr);
         return CLI_USAGE;
     }

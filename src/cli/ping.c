@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * belfry ping and belfry info: whether a server answers, and what it says about itself. ping --wait
- * is for scripts that have just started a server.
+ * belfry ping and belfry info: whether a server answers, and its state. ping --wait is for scripts
+ * that have just started a server.
  */
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -16,13 +16,14 @@ enum {
     COUNT_OF_WORDS = 1,
 };
 
+#define SECTIONS "server, clients, stats, lateness, store, topics, capabilities, pressure"
+
 static const char ping_usage[] =
     "usage: belfry ping [--wait DURATION]: check that a server answers\n"
     "    --wait DURATION     try to connect for this long (default: once)\n";
 
-static const char info_usage[] =
-    "usage: belfry info [SECTION]: show what a server says about itself\n"
-    "    SECTION             server, clients, stats, lateness, store, topics, capabilities\n";
+static const char info_usage[] = "usage: belfry info [SECTION]: show the state of a server\n"
+                                 "    SECTION             " SECTIONS "\n";
 
 /* Splits off the first line of a text, without its line end. Returns false at the end. */
 static bool next_line(struct bel_view *text, struct bel_view *out)
@@ -69,6 +70,14 @@ static void print_json(struct bel_view text)
     printf("}\n");
 }
 
+/* A server replies with an empty text to a section that it does not have. */
+static int refuse_section(struct bel_view section)
+{
+    fprintf(stderr, "belfry: unknown section '%.*s'; the sections are " SECTIONS "\n",
+            (int)section.bytes, (const char *)section.data);
+    return CLI_USAGE;
+}
+
 /* Sends a command and prints the text of its reply. */
 static int ask(const struct cli_connect *connect, const struct bel_view *args, size_t count)
 {
@@ -81,6 +90,8 @@ static int ask(const struct cli_connect *connect, const struct bel_view *args, s
         status = bel__connect_failed(connect, err);
     } else if (reply->type == BEL_VALUE_ERROR) {
         status = bel__connect_refused(reply);
+    } else if (reply->text.bytes == 0 && count == 2) {
+        status = refuse_section(args[1]);
     } else if (connect->is_json) {
         print_json(reply->text);
     } else {

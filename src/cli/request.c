@@ -122,8 +122,23 @@ static int print_upper(const char *name)
     return printed;
 }
 
-/* `has_plans`: the state may also be plan. */
-static void help_argument(const struct bel_argument *argument, bool has_plans)
+/* Prints the states that an option takes. belfry list also has plan; PURGE refuses two states. */
+static void help_states(const struct bel_command_entry *command)
+{
+    bool is_purge = command == &bel__commands[BEL_COMMAND_PURGE];
+    unsigned shown = 0;
+    for (unsigned i = 0; i < BEL_STATES; i++) {
+        if (is_purge && (i == BEL_LEASED || i == BEL_BLOCKED)) continue;
+        printf(shown == 0 ? ":" : ",");
+        if (shown % STATES_OF_LINE == 0) printf("\n%*s", HELP_COLUMN - 1, "");
+        printf(" %s", bel_state_name((enum bel_state)i));
+        shown++;
+    }
+    if (lists(command)) printf("; or plan: only plans");
+}
+
+static void help_argument(const struct bel_argument *argument,
+                          const struct bel_command_entry *command)
 {
     int used = 0;
     printf("    ");
@@ -136,12 +151,7 @@ static void help_argument(const struct bel_argument *argument, bool has_plans)
         if (argument->type != BEL_ARGUMENT_FLAG) used += printf(" %s", placeholder(argument));
     }
     printf("%*s%s", used < HELP_COLUMN - 4 ? HELP_COLUMN - 4 - used : 1, "", argument->help);
-    for (unsigned i = 0; argument->type == BEL_ARGUMENT_STATE && i < BEL_STATES; i++) {
-        printf(i == 0 ? ":" : ",");
-        if (i % STATES_OF_LINE == 0) printf("\n%*s", HELP_COLUMN - 1, "");
-        printf(" %s", bel_state_name((enum bel_state)i));
-    }
-    if (argument->type == BEL_ARGUMENT_STATE && has_plans) printf("; or plan: only plans");
+    if (argument->type == BEL_ARGUMENT_STATE) help_states(command);
     for (size_t i = 0; argument->words != NULL && argument->words[i] != NULL; i++) {
         if (i == 0) printf(":\n%*s", HELP_COLUMN, "");
         printf("%s%s", i > 0 ? ", " : "", argument->words[i]);
@@ -167,7 +177,7 @@ void bel__request_help(const char *verb, const struct bel_command_entry *command
     }
     printf("%s: %s\n", has_options ? " [OPTION ...]" : "", command->help);
     for (size_t i = 0; i < command->arguments_count; i++) {
-        help_argument(&command->arguments[i], lists(command));
+        help_argument(&command->arguments[i], command);
     }
     for (const struct bel_setting_entry *setting = bel__setting_entries;
          command == &bel__commands[BEL_COMMAND_CONFIGURE] && setting->name != NULL; setting++) {
@@ -242,6 +252,11 @@ static int refuse_option(const struct cli_request *request, const char *name)
         if (is_option(&command->arguments[i])) bel__similar_offer(&similar, option, option);
     }
     if (takes_payload(command)) bel__similar_offer(&similar, "file", "file");
+    bool is_delay = strcmp(name, "delay") == 0 || strcmp(name, "after") == 0;
+    if (is_delay && find_option(command, "in") != NULL) {
+        similar.name = "in";
+        similar.distance = 0;
+    }
     if (takes_zone(command)) bel__similar_offer(&similar, "tz", "tz");
     if (shows_next(command)) bel__similar_offer(&similar, "next", "next");
     bel__connect_offer(&similar);
@@ -430,6 +445,26 @@ static bool is_named_option(const struct bel_command_entry *command, const char 
     return false;
 }
 
+/* Returns the value of an option of SCHEDULE; NULL if it was not given. */
+static const char *choice_of(const struct typed *typed, const char *name)
+{
+    for (size_t i = 0; i < typed->choices_count; i++) {
+        if (strcmp(typed->choices[i].option->name, name) == 0) return typed->choices[i].value;
+    }
+    return NULL;
+}
+
+/* Refuses a word that is left over: often a part of a cron rule without quotes. */
+static int refuse_rest(const struct cli_request *request, const struct typed *typed,
+                       const char *word)
+{
+    const char *cron = choice_of(typed, "CRON");
+    bool is_part = cron != NULL && strpbrk(cron, " @") == NULL;
+    if (!is_part) return complain(request, "unexpected argument ", word);
+    return complain(request, "quote the rule, as in --cron '0 9 * * 1': unexpected argument ",
+                    word);
+}
+
 /* Adds the positional arguments. Fails if one is missing, or if words are left over. */
 static int add_words(struct cli_request *request, const struct typed *typed)
 {
@@ -461,16 +496,7 @@ static int add_words(struct cli_request *request, const struct typed *typed)
     }
     request->words_count = request->args_count - 1;
     if (next == typed->words_count) return CLI_OK;
-    return complain(request, "unexpected argument ", typed->words[next]);
-}
-
-/* Returns the value of an option of SCHEDULE; NULL if it was not given. */
-static const char *choice_of(const struct typed *typed, const char *name)
-{
-    for (size_t i = 0; i < typed->choices_count; i++) {
-        if (strcmp(typed->choices[i].option->name, name) == 0) return typed->choices[i].value;
-    }
-    return NULL;
+    return refuse_rest(request, typed, typed->words[next]);
 }
 
 static bool has_local_time(const struct typed *typed)

@@ -158,7 +158,9 @@ int bel__show_map(const struct cli_remote_verb *remote, struct cli_request *requ
     (void)client;
     if (reply->type == BEL_VALUE_NIL) {
         if (request->connect.is_json) printf("null\n");
-        fprintf(stderr, "belfry: NOTFOUND no such timer\n");
+        struct bel_view topic = request->args[1], id = request->args[2];
+        fprintf(stderr, "belfry: NOTFOUND topic '%.*s' has no timer '%.*s'\n", (int)topic.bytes,
+                (const char *)topic.data, (int)id.bytes, (const char *)id.data);
         return remote->if_missing;
     }
     if (reply->type != BEL_VALUE_MAP && reply->type != BEL_VALUE_LIST) {

@@ -116,7 +116,7 @@ refuses a_bad_number 2 '-n x' "$belfry" next @daily -n x
 refuses a_number_too_large 2 '-n 99999' "$belfry" next @daily -n 99999
 refuses a_bad_policy 2 '--gap maybe' "$belfry" next @daily --gap maybe
 refuses no_rule 2 'usage:' "$belfry" next
-refuses two_rules 2 'usage:' "$belfry" next a b
+refuses two_rules 2 'quote the rule' "$belfry" next 0 9 1
 refuses an_unknown_verb 2 "unknown verb 'nxt'" "$belfry" nxt
 is help_fits_a_screen yes sh -c "[ \$($belfry next --help | wc -l) -lt 24 ] && echo yes"
 is the_version "belfry $2" "$belfry" version
