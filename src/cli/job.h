@@ -19,12 +19,14 @@ struct cli_job_task {
     char *id, *topic, *reason; /* owned by the job */
     char *after;               /* "fetch clean? report!", as in lines in the style of make */
     char state[16];
-    int64_t attempts;
+    int64_t attempts, due_ms;
     uint32_t depth;
 };
 
 struct cli_job {
     char *id, *state, *reason;
+    char *rule, *zone;                    /* of a recurring job; otherwise empty */
+    int64_t next_ms;                      /* its next time; 0: none */
     int64_t total, progress, estimate_ms; /* estimate_ms -1: unknown */
     int64_t counts[BEL_STATES];
     int64_t failures, crashes, completions_per_minute;

@@ -24,6 +24,7 @@ enum {
     INDENT_MAX = 12,
     NAME_COLUMNS = 24,
     STATE_COLUMNS = 10,
+    TIME_COLUMNS = 24,
     ESTIMATE_MS_MIN = 1000,
 };
 
@@ -54,6 +55,18 @@ static int64_t percent_of(const struct cli_job *job)
     return job->counts[BEL_DONE] * 100 / job->total;
 }
 
+/* Prints "  0 9 * * 1 Europe/Berlin, next 2030-01-07T08:00:00Z" of a recurring job. */
+static void print_rule(const struct cli_job *job)
+{
+    if (job->rule[0] == '\0') return;
+    printf("  ");
+    bel__cli_print_line(view_of(job->rule), 0);
+    if (job->zone[0] != '\0') printf(" %s", job->zone);
+    if (job->next_ms == 0) return;
+    printf(", next ");
+    bel__cli_print_time(job->next_ms);
+}
+
 static void draw_bar(const struct cli_job *job)
 {
     int64_t ended = 0, percent = percent_of(job);
@@ -76,6 +89,7 @@ static void draw_bar(const struct cli_job *job)
         (void)bel_duration_print(rounded, left, sizeof left);
         printf("  about %s left", left);
     }
+    print_rule(job);
     if (job->reason[0] != '\0') printf("  (%s)", job->reason);
     printf("\n");
 }
@@ -123,6 +137,10 @@ static void draw_task(const struct cli_job_task *task, unsigned columns)
     printf("%*s ", (int)(name < room ? room - name : 0), "");
     bel__cli_print_state(view_of(task->state), STATE_COLUMNS);
     unsigned used = NAME_COLUMNS + 1 + STATE_COLUMNS;
+    if (strcmp(task->state, "scheduled") == 0 && task->attempts > 0) {
+        used += (unsigned)printf(" %lld failed, next ", (long long)task->attempts) + TIME_COLUMNS;
+        bel__cli_print_time(task->due_ms);
+    }
     const char *note = task->reason[0] != '\0' ? task->reason : task->after;
     if (note[0] != '\0' && columns > used + 8) {
         printf(" %s ", task->reason[0] != '\0' ? ":" : "<");

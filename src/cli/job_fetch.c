@@ -55,6 +55,7 @@ static bool add_task(struct cli_job *job, const struct bel_value *map)
                                   .reason = copy_text(bel_value_find(map, "reason")),
                                   .after = copy_after(bel_value_find(map, "after")),
                                   .attempts = number_of(map, "attempts", 0),
+                                  .due_ms = number_of(map, "due_ms", 0),
                                   .depth = (uint32_t)number_of(map, "depth", 0)};
     job->tasks_count++;
     size_t bytes = state != NULL ? state->text.bytes : 0;
@@ -76,6 +77,20 @@ static bool add_tasks(struct cli_job *job, const struct bel_value *list)
     return true;
 }
 
+/* Copies the rule of a recurring job, its zone and its next time. */
+static bool take_rule(struct cli_job *job, const struct bel_value *map)
+{
+    static const char *const names[] = {"cron", "every", "rrule"};
+    const struct bel_value *rule = NULL;
+    for (unsigned i = 0; rule == NULL && i < sizeof names / sizeof names[0]; i++) {
+        rule = bel_value_find(map, names[i]);
+    }
+    job->rule = copy_text(rule);
+    job->zone = copy_text(bel_value_find(map, "tz"));
+    job->next_ms = number_of(map, "next_ms", 0);
+    return job->rule != NULL && job->zone != NULL;
+}
+
 static bool take_job(struct cli_job *job, const struct bel_value *map)
 {
     const struct bel_value *counts = bel_value_find(map, "counts");
@@ -95,7 +110,8 @@ static bool take_job(struct cli_job *job, const struct bel_value *map)
     for (unsigned i = 0; counts != NULL && i < BEL_STATES; i++) {
         job->counts[i] = number_of(counts, bel_state_name((enum bel_state)i), 0);
     }
-    return job->id != NULL && job->state != NULL && job->reason != NULL;
+    bool has_rule = take_rule(job, map);
+    return has_rule && job->id != NULL && job->state != NULL && job->reason != NULL;
 }
 
 static int fail_memory(void)
@@ -143,6 +159,8 @@ void bel__job_finish(struct cli_job *job)
     free(job->id);
     free(job->state);
     free(job->reason);
+    free(job->rule);
+    free(job->zone);
     *job = (struct cli_job){0};
 }
 
