@@ -129,7 +129,8 @@ static int refuse_verb(const char *name, const struct cli_verb *others)
         fprintf(stderr, "belfry: unknown option %s before the verb; see belfry help\n", name);
         return CLI_USAGE;
     }
-    bel__similar_begin(&similar, name);
+    bool is_schedule = strcmp(name, "add") == 0 || strcmp(name, "enqueue") == 0;
+    bel__similar_begin(&similar, is_schedule ? "schedule" : name);
     for (const struct cli_remote_verb *remote = NULL;
          (remote = bel__remote_verb_next(remote)) != NULL;) {
         bel__similar_offer(&similar, remote->verb, remote->verb);

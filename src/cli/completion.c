@@ -85,7 +85,7 @@ static const struct choice job[] = {
     {"state", "only jobs in this state", FOLLOWS_VALUE,
      WORDS("running", "paused", "done", "failed", "cancelled", "scheduled")},
     {"count", "maximum number of jobs", FOLLOWS_VALUE, NULL},
-    {"interval", "time between two looks (default 1s)", FOLLOWS_VALUE, NULL},
+    {"interval", "time between updates (default 1s)", FOLLOWS_VALUE, NULL},
     {NULL, NULL, FOLLOWS_NOTHING, NULL},
 };
 

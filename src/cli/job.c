@@ -42,7 +42,7 @@ static const char usage[] =
     "                        make\n"
     "    --state STATE       list: running, paused, done, failed, cancelled or scheduled\n"
     "    --count N           list: maximum number of jobs (default: all)\n"
-    "    --interval DURATION watch: time between two looks (default 1s)\n";
+    "    --interval DURATION watch: time between updates (default 1s)\n";
 
 struct job_options {
     struct cli_connect connect;

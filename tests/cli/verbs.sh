@@ -248,6 +248,7 @@ exits a_list_of_a_mistyped_topic 0 "did you mean 'mail'" "$belfry" list mial
 exits a_topic_that_is_none 3 "topic 'quite-else' does not exist" "$belfry" cancel quite-else a
 exits an_empty_topic_is_no_mistake 3 "NOTFOUND topic 'mail' has no timer 'nobody'" "$belfry" get mail nobody
 exits a_rule_without_quotes 2 'quote the rule' "$belfry" schedule mail x --cron 0 9 1 1 1
+exits a_verb_of_other_programs 2 "did you mean 'schedule'?" "$belfry" enqueue mail x
 exits an_option_of_other_programs 2 'did you mean --in?' "$belfry" schedule mail x --delay 5m
 exits ack_of_a_wrong_token 4 'no lease has this token' "$belfry" ack garbage
 exits an_unknown_section 2 'the sections are server' "$belfry" info nosuch
