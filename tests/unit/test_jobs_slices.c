@@ -147,6 +147,49 @@ static void test_crash_while_replacing(void)
     CHECK(has_old && has_new);
 }
 
+/* The old job is removed, after its retention, while the new one is being written. A crash leaves
+ * the new job or none, and the id can be used. */
+static void test_replace_of_removed(void)
+{
+    bool has_none = false, has_new = false;
+    for (int turns = 3;; turns++) {
+        struct rig rig = {.work_max = 300, .job_retention_ms = 1000};
+        rig_open(&rig);
+        make_row("w", 1);
+        CHECK(rig_submit(&rig, text.bytes) == 0);
+        SAME(rig_claim(&rig, "t"), "w/0");
+        rig_ack(&rig, "w/0");
+        rig_settle(&rig);
+        make_ladder("w", 120);
+        struct bel_request request = {
+            .command = {.verb = BEL_VERB_JOB_SUBMIT,
+                        .job_submit = {.text = view(text.bytes), .is_replacement = true}},
+            .done = rig_see,
+            .user = &rig.seen};
+        memset(&rig.seen, 0, sizeof rig.seen);
+        bel_backend_submit(bel_engine_backend(rig.engine), &request);
+        for (int i = 0; i < turns && !rig.seen.is_done; i++) {
+            rig.next = bel_backend_turn(bel_engine_backend(rig.engine), rig.now);
+            if (i != 2) continue;
+            rig.now.boot.ns += UINT64_C(1001) * 1000000;
+            rig.now.wall.ms += 1001;
+        }
+        bool is_done = rig.seen.is_done;
+        rig_reopen(&rig);
+        rig_settle(&rig);
+        bool is_new = rig_state(&rig, "w") == BEL_JOB_RUNNING;
+        CHECK(is_new || (rig_state(&rig, "w") == BEL_JOB_STATES && !is_done));
+        has_none |= !is_new;
+        has_new |= is_new;
+        make_row("w", 1);
+        CHECK(replace(&rig, text.bytes) == 0);
+        SAME(rig_claim(&rig, "t"), "w/0");
+        rig_finish(&rig);
+        if (is_done) break;
+    }
+    CHECK(has_none && has_new);
+}
+
 /* The slices of a replacement fill the log several times: the next one waits for a checkpoint. */
 static void test_replace_many(void)
 {
@@ -687,6 +730,7 @@ int main(void)
     test_replace();
     test_replace_conflict();
     test_crash_while_replacing();
+    test_replace_of_removed();
     test_replace_many();
     test_then();
     test_then_of_failure();

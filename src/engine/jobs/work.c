@@ -228,6 +228,14 @@ static int remove_task(struct work *work, uint32_t task, const struct bel_task_r
     return 0;
 }
 
+/* Returns whether the id of a job may be gone: it named the job that this one was to replace, or
+ * that has replaced it, which was removed first. */
+static bool may_be_unnamed(const struct bel_job_row *row)
+{
+    if (row->phase == BEL_JOB_PHASE_SUBMITTING) return row->replaces != 0;
+    return row->phase == BEL_JOB_PHASE_REMOVING;
+}
+
 /* Deletes the last rows of a job. */
 static int remove_job(struct work *work, const struct bel_job_found *job)
 {
@@ -237,6 +245,10 @@ static int remove_job(struct work *work, const struct bel_job_found *job)
     struct bel_view named;
     if (job->row.works > 1) return WAITING;
     int err = bel__store_get(engine->store, &id_key, &named);
+    if (err == BEL_ENOTFOUND && may_be_unnamed(&job->row)) {
+        named = (struct bel_view){0};
+        err = 0;
+    }
     if (err) return err == BEL_ENOTFOUND ? BEL_ECORRUPT : err;
     bool is_named = named.bytes == sizeof job->key.words &&
                     memcmp(named.data, job->key.words, named.bytes) == 0;
