@@ -118,6 +118,19 @@ static const struct heard *page_after(struct subject *s, const struct heard *pag
     return ask(s, &command);
 }
 
+static void a_page_ends_after_a_mebibyte(struct subject *s)
+{
+    static char payload[(300 << 10) + 1];
+    memset(payload, 'x', sizeof payload - 1);
+    for (unsigned i = 0; i < 6; i++) {
+        char id[2] = {(char)('a' + i), 0};
+        schedule(s, "mail", .id = id, .payload = payload, .in = HOUR);
+    }
+    const struct heard *page = list(s, "mail");
+    expect_ids(page, "a", "b", "c", "d");
+    expect_ids(page_after(s, page, 100), "e", "f");
+}
+
 static void what_stays_is_listed_once_while_others_change(struct subject *s)
 {
     schedule(s, "mail", .id = "a", .in = MINUTE);
@@ -224,6 +237,7 @@ static const struct test tests[] = {
     TEST(ends_are_listed_by_when_they_finished),
     TEST(from_and_to_compare_with_due),
     TEST(a_page_has_a_hundred_unless_it_says),
+    TEST(a_page_ends_after_a_mebibyte),
     TEST(what_stays_is_listed_once_while_others_change),
     TEST(a_timer_that_becomes_ready_keeps_its_place),
     TEST(cursors_go_from_one_kind_to_the_next),

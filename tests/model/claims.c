@@ -225,10 +225,7 @@ static void lease(struct model *model, struct timer *timer, const struct bel_cla
     if (timer->job != NULL) model_job_pace(model, timer);
 }
 
-/* Returns the headers of a delivery. An occurrence has two more, with its plan and nominal time; a
- * task has two more, with its job and its own id. */
-static struct bel_header *deliver_headers(struct model *model, const struct timer *timer,
-                                          size_t *out_count)
+struct bel_header *model_headers(struct model *model, const struct timer *timer, size_t *out_count)
 {
     struct bel_header *headers = model_piece(model, (timer->headers_count + 2) * sizeof *headers);
     size_t count = 0;
@@ -272,7 +269,7 @@ static struct bel_delivery deliver(struct model *model, const struct timer *time
         .attempt = timer->attempts + 1,
         .lease_ms = timer->lease_length_ms,
     };
-    delivery.headers = deliver_headers(model, timer, &delivery.headers_count);
+    delivery.headers = model_headers(model, timer, &delivery.headers_count);
     if (timer->job != NULL) model_task_results(model, timer, &delivery);
     return delivery;
 }

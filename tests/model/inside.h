@@ -349,6 +349,9 @@ void model_serve_waiting(struct model *model);
 void model_end_waits(struct model *model);
 /* Forgets when the shares of a topic were served. */
 void model_forget_turns(struct topic *topic);
+/* Returns the headers of a timer. An occurrence has two more, with its plan and nominal time; a
+ * task has two more, with its job and its own id. */
+struct bel_header *model_headers(struct model *model, const struct timer *timer, size_t *out_count);
 
 /* resources.c */
 /* Returns whether a resource that a timer needs is closed. */

@@ -22,6 +22,7 @@
 
 enum {
     LIST_COUNT_DEFAULT = 100,
+    LIST_BYTES = 1 << 20, /* of payloads, results and headers; then a reply is full */
     CURSOR_BYTES = 80,
     STEPS_MAX = 10000,
     DAY_MS = 24 * MS_PER_HOUR,
@@ -84,17 +85,6 @@ static void show_outcomes(struct model *model, const struct timer *timer, struct
     }
 }
 
-static void show_headers(struct model *model, const struct timer *timer, struct bel_timer *out)
-{
-    struct bel_header *headers = model_piece(model, timer->headers_count * sizeof *headers);
-    for (size_t i = 0; i < timer->headers_count; i++) {
-        headers[i].name = model_kept(model, timer->headers[i].name);
-        headers[i].value = model_kept(model, timer->headers[i].value);
-    }
-    out->headers = headers;
-    out->headers_count = timer->headers_count;
-}
-
 static void show_plan(struct model *model, const struct timer *timer, struct bel_timer *out)
 {
     if (!model_is_plan(timer)) return;
@@ -139,7 +129,7 @@ static struct bel_timer show(struct model *model, const struct timer *timer)
     if (timer->state == BEL_LEASED) {
         out.lease_left_ms = (uint64_t)(timer->lease_end_ms - model->open_ms);
     }
-    show_headers(model, timer, &out);
+    out.headers = model_headers(model, timer, &out.headers_count);
     show_outcomes(model, timer, &out);
     show_plan(model, timer, &out);
     return out;
@@ -205,6 +195,15 @@ static bool is_listed(const struct timer *timer, const void *context)
     return !listing->has_after || is_before(&listing->after, &place);
 }
 
+static size_t bytes_of(const struct bel_timer *timer)
+{
+    size_t bytes = timer->payload.bytes + timer->result.bytes;
+    for (size_t i = 0; i < timer->headers_count; i++) {
+        bytes += timer->headers[i].name.bytes + timer->headers[i].value.bytes;
+    }
+    return bytes;
+}
+
 int model_list(struct model *model, const struct bel_list_query *command, struct bel_reply *reply)
 {
     struct listing listing = {model, command, command->cursor.bytes > 0, {0}};
@@ -224,10 +223,11 @@ int model_list(struct model *model, const struct bel_list_query *command, struct
     struct timer **sorted;
     size_t count = model_in_order(model, topic, is_listed, &listing, &sorted);
     size_t most = command->count > 0 ? command->count : LIST_COUNT_DEFAULT;
-    size_t shown = count < most ? count : most;
-    struct bel_timer *items = model_piece(model, shown * sizeof *items);
-    for (size_t i = 0; i < shown; i++) {
-        items[i] = show(model, sorted[i]);
+    size_t shown = 0, bytes = 0;
+    struct bel_timer *items = model_piece(model, (count < most ? count : most) * sizeof *items);
+    for (; shown < count && shown < most && bytes <= LIST_BYTES; shown++) {
+        items[shown] = show(model, sorted[shown]);
+        bytes += bytes_of(&items[shown]);
     }
     reply->timers.items = items;
     reply->timers.count = shown;
