@@ -55,10 +55,7 @@ static struct job *find(struct model *model, struct bel_view id)
 
 static bool is_in_scope(const struct job *job, const struct bel_job_scope *scope)
 {
-    for (uint32_t i = 0; scope->has != NULL && i < job->graph->topics_count; i++) {
-        if (!scope->has(scope->context, job->graph->topics[i].name)) return false;
-    }
-    return true;
+    return bel__job_graph_in_scope(job->graph, scope);
 }
 
 struct job *model_job_find(struct model *model, struct bel_view id,
@@ -202,6 +199,17 @@ static struct timer *make_task(struct model *model, struct job *job, size_t inde
     return timer;
 }
 
+/* Makes the topics of a job and of its `then`, which a scope is compared with. */
+static void make_topics(struct model *model, const struct bel_job_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->topics_count; i++) {
+        (void)model_topic_make(model, graph->topics[i].name);
+    }
+    for (uint32_t i = 0; i < graph->then_count; i++) {
+        make_topics(model, graph->then[i].graph);
+    }
+}
+
 /* Makes a job, which has been checked. */
 static struct job *make(struct model *model, const struct making *making)
 {
@@ -218,6 +226,7 @@ static struct job *make(struct model *model, const struct making *making)
     job->created_ms = model->wall_ms;
     uint64_t timeout_ms = job->graph->timeout_ms;
     if (timeout_ms > 0) job->deadline_ms = model->engine_ms + (int64_t)timeout_ms;
+    make_topics(model, job->graph);
     size_t count = job->graph->tasks_count;
     job->tasks = model_alloc(count * sizeof(struct timer *));
     job->is_new = model_alloc(count);
