@@ -183,6 +183,22 @@ static void take_timers(struct spoken_reply *spoken, const struct answer *maps, 
 
 /* --- the other replies --- */
 
+/* Names of tasks and their results, in turn; an empty result is none. */
+static void take_results(struct spoken_reply *spoken, const struct answer *array,
+                         struct bel_delivery *out)
+{
+    struct bel_task_result *results = piece(spoken, array->count * sizeof *results);
+    out->results = results;
+    out->results_count = array->count / 2;
+    for (size_t i = 0; i < out->results_count; i++) {
+        const struct answer *result = &array->items[2 * i + 1];
+        results[i] = (struct bel_task_result){.task = array->items[2 * i].text};
+        if (result->kind == ANSWER_NIL) continue;
+        results[i].has_result = true;
+        results[i].result = result->text;
+    }
+}
+
 static void take_deliveries(struct spoken_reply *spoken, const struct answer *array)
 {
     CHECK(array->kind == ANSWER_ARRAY);
@@ -200,6 +216,7 @@ static void take_deliveries(struct spoken_reply *spoken, const struct answer *ar
                                               .lease_ms = (uint64_t)fields[7].number};
         deliveries[i].headers = headers_of(spoken, &fields[6], &deliveries[i].headers_count);
         if (fields[8].kind != ANSWER_NIL) deliveries[i].correlation = fields[8].text;
+        if (item->count > 9) take_results(spoken, &fields[9], &deliveries[i]);
     }
     spoken->reply.deliveries.items = deliveries;
     spoken->reply.deliveries.count = array->count;

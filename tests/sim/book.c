@@ -129,6 +129,26 @@ static void doubt_occurrences(struct book *book, struct bel_view topic, struct b
     }
 }
 
+/* Tasks of a job, and of those that may follow it, may begin anew. */
+static void doubt_job(struct book *book, const char *text)
+{
+    const char *id = text + strlen("{\"id\":\"");
+    for (size_t i = 0; i < book->count; i++) {
+        struct entry *entry = &book->entries[i];
+        if (strncmp(entry->id, id, 2) != 0 || strchr(entry->id, '/') == NULL) continue;
+        doubt(entry);
+    }
+}
+
+/* The tasks of a job lose their leases. */
+static void doubt_leases(struct book *book, struct bel_view id)
+{
+    for (size_t i = 0; i < book->count; i++) {
+        struct entry *entry = &book->entries[i];
+        if (strncmp(entry->id, id.data, id.bytes) == 0) entry->is_leased = false;
+    }
+}
+
 static struct entry *entry_of_token(struct book *book, const struct order *order, size_t place)
 {
     if (order->handed[place] == SIZE_MAX) return NULL;
@@ -150,7 +170,7 @@ static void submitted_token(struct book *book, const struct order *order, enum b
     }
 }
 
-void book_submitted(struct book *book, const struct order *order)
+static void submitted(struct book *book, const struct order *order)
 {
     const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
     size_t topic;
@@ -171,6 +191,12 @@ void book_submitted(struct book *book, const struct order *order)
     case BEL_VERB_PURGE:
         doubt_topic(book, command->target.topic);
         break;
+    case BEL_VERB_JOB_SUBMIT:
+        doubt_job(book, command->job_submit.text.data);
+        break;
+    case BEL_VERB_JOB_CANCEL:
+        doubt_leases(book, command->job_target.id);
+        break;
     case BEL_VERB_CONFIGURE:
         topic = topic_index(command->configure.topic);
         if (topic < TOPICS && has_feature(book->world, FEATURE_RETENTION)) {
@@ -188,9 +214,16 @@ void book_submitted(struct book *book, const struct order *order)
     }
 }
 
+void book_submitted(struct book *book, const struct order *order)
+{
+    submitted(book, order);
+    foreman_submitted(book->world->foreman, order);
+}
+
 void book_lost(struct book *book, const struct order *order)
 {
-    book_submitted(book, order); /* it is as if it were asked now: anything is possible */
+    submitted(book, order); /* it is as if it were asked now: anything is possible */
+    foreman_lost(book->world->foreman, order);
 }
 
 void book_opened(struct book *book)
@@ -202,6 +235,7 @@ void book_opened(struct book *book)
 
 void book_cut(struct book *book)
 {
+    foreman_cut(book->world->foreman);
     for (size_t i = 0; i < book->count; i++) {
         doubt(&book->entries[i]);
         book->entries[i].handed = SIZE_MAX; /* an older one may be good again */
@@ -329,6 +363,7 @@ static void check_order(struct book *book, const struct order *order)
 {
     const struct bel_reply *reply = &order->heard[ENGINE_SIDE]->reply;
     if (has_feature(book->world, FEATURE_GROUPS) || has_fault(book->world, FAULT_TINY)) return;
+    if (has_feature(book->world, FEATURE_JOBS)) return;   /* a job has an order of its own */
     if (has_feature(book->world, FEATURE_LIMITS)) return; /* a slice of lines returns at a time */
     for (size_t i = 0; i < reply->deliveries.count; i++) {
         for (size_t j = i + 1; j < reply->deliveries.count; j++) {
@@ -352,6 +387,7 @@ static void told_claim(struct book *book, struct order *order)
     for (size_t i = 0; i < reply->deliveries.count; i++) {
         const struct bel_delivery *delivery = &reply->deliveries.items[i];
         check_token(book, delivery);
+        foreman_delivered(book->world->foreman, delivery);
         struct entry *entry = find(book, delivery->topic, delivery->id, true);
         size_t handed = hand_out(book, order, i);
         if (i == 0) order->first_handed = handed;
@@ -412,8 +448,9 @@ static void doubt_again(struct book *book)
     const struct list_of_orders *asked = &book->world->asked;
     for (size_t i = 0; i < asked->count; i++) {
         enum bel_verb verb = asked->items[i]->requests[ENGINE_SIDE].command.verb;
-        bool may_go_on = verb == BEL_VERB_REVIVE || verb == BEL_VERB_PURGE;
-        if (may_go_on) book_submitted(book, asked->items[i]);
+        bool may_go_on = verb == BEL_VERB_REVIVE || verb == BEL_VERB_PURGE ||
+                         verb == BEL_VERB_JOB_SUBMIT || verb == BEL_VERB_JOB_CANCEL;
+        if (may_go_on) submitted(book, asked->items[i]);
     }
 }
 
@@ -421,8 +458,9 @@ void book_told(struct book *book, struct order *order)
 {
     enum bel_verb verb = order->heard[ENGINE_SIDE]->verb;
     bool ends = verb == BEL_VERB_ACK || verb == BEL_VERB_CANCEL || verb == BEL_VERB_RESCHEDULE ||
-                verb == BEL_VERB_REVIVE || verb == BEL_VERB_PURGE;
-    if (ends) book_submitted(book, order); /* others were answered between the two */
+                verb == BEL_VERB_REVIVE || verb == BEL_VERB_PURGE || verb == BEL_VERB_JOB_SUBMIT;
+    foreman_told(book->world->foreman, order);
+    if (ends) submitted(book, order); /* others were answered between the two */
     switch (verb) {
     case BEL_VERB_SCHEDULE:
         told_schedule(book, order);

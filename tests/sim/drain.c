@@ -16,6 +16,7 @@
 
 enum {
     DRAIN_ROUNDS_MAX = 4000,
+    BUSY_ROUNDS = 1000,
     SPACE_TURNS = 40, /* of each of these */
     SPACE_ROUNDS_MAX = 500,
     SPACE_MS = 2, /* of a round: a second in all */
@@ -64,6 +65,51 @@ static void add_command(struct world *world, struct list_of_orders *orders,
     struct order *order = order_make(world, command->verb);
     order->requests[0].command = order->requests[1].command = *command;
     list_add(orders, order);
+}
+
+/* No job is paused any more, and none recurs. */
+static void open_jobs(struct world *world)
+{
+    static const char *const ids[] = {"x0", "x1", "x2", "x3", "x0.1", "x1.1", "x2.1", "x3.1"};
+    struct list_of_orders orders = {0};
+    if (!has_feature(world, FEATURE_JOBS)) return;
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        struct bel_command command = {.verb = BEL_VERB_JOB_RESUME};
+        command.job_target.id = view_of(ids[i]);
+        add_command(world, &orders, &command);
+    }
+    run_orders(world, &orders);
+    for (size_t i = 0; i < 2 && !world->config.is_judged; i++) {
+        struct bel_command command = {.verb = BEL_VERB_JOB_CANCEL};
+        command.job_target.id = i == 0 ? BEL_VIEW("r0") : BEL_VIEW("r1");
+        orders.count = 0;
+        add_command(world, &orders, &command);
+        run_orders(world, &orders);
+    }
+    free(orders.items);
+}
+
+/* Every job has ended. */
+static void check_jobs(struct world *world)
+{
+    struct list_of_orders orders = {0};
+    struct bel_command command = {.verb = BEL_VERB_JOB_LIST};
+    if (!has_feature(world, FEATURE_JOBS)) return;
+    command.job_list.count = BEL_LIST_COUNT_MAX;
+    add_command(world, &orders, &command);
+    run_orders(world, &orders);
+    for (int i = 0; i < LOOK_TURNS_MAX && !list_is_told(&orders) && !world->has_failed; i++) {
+        run_turn(world);
+    }
+    const struct heard *heard = orders.items[0]->heard[ENGINE_SIDE];
+    free(orders.items);
+    if (world->has_failed || heard == NULL || heard->reply.err != 0) return;
+    for (size_t i = 0; i < heard->reply.jobs.count; i++) {
+        const struct bel_job *job = &heard->reply.jobs.items[i];
+        if (job->has_finished) continue;
+        world_fail(world, "stuck", "job %.*s is %s, and has nothing left to do", (int)job->id.bytes,
+                   (const char *)job->id.data, bel_job_state_name(job->state));
+    }
 }
 
 /* No topic is paused, capped or short-lived any more, and no resource is limited. */
@@ -167,15 +213,19 @@ static bool has_more(struct world *world, struct list_of_orders *cancels)
 void drain(struct world *world)
 {
     struct list_of_orders cancels = {0}, none = {0};
+    int ends = 0; /* after the first, jobs may follow others */
     open_topics(world);
+    open_jobs(world);
     (void)has_more(world, &cancels);
     if (cancels.count > 0) run_orders(world, &cancels);
     for (int i = 0; i < DRAIN_ROUNDS_MAX && !world->has_failed; i++) {
         drain_once(world);
         cancels.count = 0;
-        if (i % 20 == 19 && !has_more(world, &cancels)) break;
+        if (i % 20 == 19 && !has_more(world, &cancels)) ends++;
+        if (ends == (has_feature(world, FEATURE_JOBS) ? 2 : 1)) break;
         if (cancels.count > 0) run_orders(world, &cancels);
-        if (i % 8 == 7) world_pass(world, MS_PER_HOUR / 2, false); /* it may be busy for long */
+        bool is_long = i > BUSY_ROUNDS; /* it may be busy for long */
+        if (i % 8 == 7) world_pass(world, is_long ? DAY_MS / 2 : MS_PER_HOUR / 2, false);
         if (world->next.due.ns == BEL_NEVER || world->next.due.ns <= world->now.boot.ns) continue;
         uint64_t ms = (world->next.due.ns - world->now.boot.ns + NS_PER_MS - 1) / NS_PER_MS;
         world_pass(world, ms < 10 * DAY_MS ? ms : 10 * DAY_MS, false);
@@ -185,6 +235,7 @@ void drain(struct world *world)
     if (!world->has_failed && has_more(world, &cancels)) {
         world_fail(world, "stuck", "there is something left that nobody is given");
     }
+    if (!world->has_failed) check_jobs(world);
     free(cancels.items);
 }
 

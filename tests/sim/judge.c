@@ -343,7 +343,8 @@ static bool is_next(const struct judge *judge, const struct order *order)
     for (size_t i = 0; i < judge->decided.count; i++) {
         const struct order *first = judge->decided.items[i];
         if (first == order) return true;
-        if (first->has_more) continue; /* it is told after its last page */
+        if (first->has_more) continue;                         /* it is told after its last page */
+        if (first->is_sliced && order_is_job(first)) continue; /* after others of its turn */
         if (is_early(judge, order) || is_early(judge, first)) continue;
         if (!is_empty_claim(first) || !is_empty_claim(order)) return false;
     }
@@ -530,17 +531,20 @@ void judge_cut(struct judge *judge)
     if (durable < judge->answered) judge->answered = durable;
 }
 
-/* Whether the engine may have done a part of an order that takes several turns. */
+/* Whether the engine may have done a part of a turn, because an order took several of its own: that
+ * order in part, or those that it has begun since. */
 static bool has_part(const struct judge *judge)
 {
     bool is_lazy = has_feature(judge->world, FEATURE_LAZY); /* answers may be lost */
     for (size_t i = judge->answered > 0 ? judge->answered - 1 : 0; i < judge->count; i++) {
         const struct list_of_orders *given = &judge->events[i].given;
+        bool is_sliced = false, is_sure = !is_lazy;
         for (size_t j = 0; j < given->count; j++) {
             const struct order *order = given->items[j];
-            bool is_sure = order->is_told && !order->is_over && !is_lazy;
-            if (order->is_sliced && !is_sure) return true;
+            if (!order->is_told || order->is_over) is_sure = false;
+            if (order->is_sliced) is_sliced = true;
         }
+        if (is_sliced && !is_sure) return true;
     }
     return false;
 }
@@ -565,6 +569,7 @@ bool judge_reopen(struct judge *judge, bool is_tight, const struct list_of_order
 {
     size_t all = judge->count, place;
     judge->decided.count = 0;
+    judge->has_sample = false; /* pressure is not kept */
     if (find_place(judge, is_tight, looks, &place)) {
         say(judge->world, "      %zu turns are lost\n", all - place);
         if (place < all) walk_forget(judge->world->walk);

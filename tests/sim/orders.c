@@ -313,6 +313,26 @@ static void choose_list(struct world *world, struct order *order, struct bel_lis
     draw_list(&draw, list);
 }
 
+/* A small job; one that recurs if there is no judge, whose model does not know it. */
+static void choose_job(struct world *world, struct order *order, struct bel_job_submit *submit)
+{
+    static const char *const rules[] = {"50ms", "200ms", "2s", "7s"};
+    struct draw draw = draw_of(world);
+    order->payload = calloc(1, DRAW_JOB_BYTES);
+    if (order->payload == NULL) abort();
+    submit->text = draw_job(&draw, has_feature(world, FEATURE_LIMITS), order->payload);
+    submit->is_replacement = chance(world, 25);
+    bool recurs = chance(world, 15);
+    uint64_t rule = below(world, 4);
+    if (!recurs || world->config.is_judged || submit->is_replacement) return;
+    int bytes = snprintf(order->payload, DRAW_JOB_BYTES,
+                         "{\"id\":\"r%u\",\"every\":\"%s\",\"count\":%u,\"tasks\":["
+                         "{\"id\":\"0\",\"topic\":\"mail\"},"
+                         "{\"id\":\"1\",\"topic\":\"work\",\"after\":[\"0\"]}]}",
+                         (unsigned)rule % 2, rules[rule], 1 + (unsigned)below(world, 5));
+    submit->text.bytes = (size_t)bytes;
+}
+
 static void choose_configure(struct world *world, struct order *order, struct bel_command *command)
 {
     static const char *const choices[][4] = {
@@ -353,8 +373,15 @@ static enum bel_verb choose_verb(struct world *world)
         {BEL_VERB_PAUSE, 1},     {BEL_VERB_RESUME, 2},  {BEL_VERB_AGENDA, 1},
         {BEL_VERB_EXPLAIN, 1},   {BEL_VERB_LIMIT, 5},
     };
+    static const struct draw_weight job_weights[] = {
+        {BEL_VERB_JOB_SUBMIT, 12}, {BEL_VERB_JOB_GET, 3},   {BEL_VERB_JOB_LIST, 2},
+        {BEL_VERB_JOB_CANCEL, 2},  {BEL_VERB_JOB_PAUSE, 2}, {BEL_VERB_JOB_RESUME, 4},
+    };
     size_t count = sizeof weights / sizeof weights[0];
     if (!has_feature(world, FEATURE_LIMITS)) count--;
+    if (has_feature(world, FEATURE_JOBS) && chance(world, 20)) {
+        return draw_verb(&world->random, job_weights, sizeof job_weights / sizeof job_weights[0]);
+    }
     enum bel_verb verb = draw_verb(&world->random, weights, count);
     bool has_pages = has_feature(world, FEATURE_PAGES);
     if (verb == BEL_VERB_GET && has_pages && chance(world, 70)) verb = BEL_VERB_LIST;
@@ -389,6 +416,9 @@ static void choose_command(struct world *world, struct order *order, struct bel_
         return;
     case BEL_VERB_RESCHEDULE:
         choose_reschedule(world, &command->reschedule);
+        return;
+    case BEL_VERB_JOB_SUBMIT:
+        choose_job(world, order, &command->job_submit);
         return;
     default:
         draw_small(&draw, command);
@@ -447,6 +477,21 @@ struct order *order_draw(struct world *world)
     }
     order->is_lost = has_fault(world, FAULT_REPLY) && chance(world, 10);
     return order;
+}
+
+bool order_is_job(const struct order *order)
+{
+    switch (order->requests[ENGINE_SIDE].command.verb) {
+    case BEL_VERB_JOB_SUBMIT:
+    case BEL_VERB_JOB_GET:
+    case BEL_VERB_JOB_CANCEL:
+    case BEL_VERB_JOB_LIST:
+    case BEL_VERB_JOB_PAUSE:
+    case BEL_VERB_JOB_RESUME:
+        return true;
+    default:
+        return false;
+    }
 }
 
 struct order *order_look(struct world *world, enum bel_verb verb, size_t topic)
@@ -508,6 +553,13 @@ void order_say(const struct order *order)
     } else if (c->verb == BEL_VERB_LIMIT) {
         say(world, " %.*s action %d", (int)c->limit.resource.bytes,
             (const char *)c->limit.resource.data, c->limit.action);
+    } else if (c->verb == BEL_VERB_JOB_SUBMIT) {
+        say(world, " %.*s%s", (int)c->job_submit.text.bytes, (const char *)c->job_submit.text.data,
+            c->job_submit.is_replacement ? " REPLACE" : "");
+    } else if (order_is_job(order)) {
+        struct bel_view id =
+            c->verb == BEL_VERB_JOB_GET ? c->job_get.id : c->job_target.id; /* of LIST: empty */
+        if (c->verb != BEL_VERB_JOB_LIST) say(world, " %.*s", (int)id.bytes, (const char *)id.data);
     } else if (c->verb == BEL_VERB_AGENDA) {
         say(world, " of '%.*s' from %" PRId64 " to %" PRId64 " step %" PRIu64,
             (int)c->agenda.topic.bytes, (const char *)c->agenda.topic.data,

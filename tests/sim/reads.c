@@ -70,6 +70,13 @@ static struct row *find(const struct bel_key *key)
     return &rows[at];
 }
 
+/* Whether a table is one of jobs, whose keys have no topic. */
+static bool is_job(enum bel_table table)
+{
+    return table == BEL_TABLE_JOBS || table == BEL_TABLE_JOB_IDS || table == BEL_TABLE_TASKS ||
+           table == BEL_TABLE_EDGES || table == BEL_TABLE_JOB_WORK || table == BEL_TABLE_JOB_TIMES;
+}
+
 static void note(const struct bel_store *store, const struct bel_key *key)
 {
     struct bel_place place = bel__place_of(key);
@@ -78,7 +85,7 @@ static void note(const struct bel_store *store, const struct bel_key *key)
                     place.table != BEL_TABLE_EXPIRIES;
     if (store != watched || !is_shown) return;
     bool has_topic = place.table != BEL_TABLE_ALIASES && place.table != BEL_TABLE_CHUNKS &&
-                     place.table != BEL_TABLE_RESOURCES;
+                     place.table != BEL_TABLE_RESOURCES && !is_job(place.table);
     if (row_count >= ROWS_MAX / 2 || (has_topic && place.topic >= TOPICS_SEEN_MAX)) {
         watched = NULL; /* too much to keep in mind */
         return;

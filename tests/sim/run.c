@@ -13,6 +13,7 @@
 
 #include "core/units.h"
 #include "engine/engine.h"
+#include "engine/jobs/state.h"
 #include "speakers.h"
 #include "store/state.h"
 
@@ -214,8 +215,8 @@ static void hold_back(struct world *world)
     word ^= word >> 32;
     requests_hold(0, 0);
     if (world->speakers == NULL || world->is_healed || seed % 3 != 0) return;
-    if (world->drawn == 0) return;                    /* only clients are held back */
-    if (world->speakers->tracker.is_draining) return; /* time stands still */
+    if (world->drawn == 0 || has_feature(world, FEATURE_JOBS)) return; /* only clients are held */
+    if (world->speakers->tracker.is_draining) return;                  /* time stands still */
     if (world->held_until_ns <= now && word % 10 == 0) {
         world->held_until_ns = now + (1 + (word >> 16) % world->config.pace_ms) * NS_PER_MS;
     }
@@ -289,10 +290,13 @@ static struct order *find_left(const struct world *world)
     return NULL;
 }
 
-/* Whether others were done while the engine was in the middle of an order. */
+/* Whether others were done while the engine was in the middle of an order. JOB CANCEL of a job that
+ * needs no more work only waits for its answer. */
 static bool is_overtaken(const struct world *world, const struct order *order)
 {
     if (watch_stage(order) != BEL_STAGE_BULK) return false;
+    bool is_cancel = order->requests[ENGINE_SIDE].command.verb == BEL_VERB_JOB_CANCEL;
+    if (is_cancel && !world->engine->jobs->has_work) return false;
     if (watch_is_wait_over(world)) return true; /* with the first that a REVIVE made ready */
     return world->fresh.count == 0 || world->fresh.items[world->fresh.count - 1] != order;
 }
@@ -705,6 +709,7 @@ static bool may_take_turns(const struct order *order)
 {
     const struct bel_command *command = &order->requests[ENGINE_SIDE].command;
     if (command->verb == BEL_VERB_REVIVE) return command->target.id.bytes == 0;
+    if (command->verb == BEL_VERB_JOB_SUBMIT || command->verb == BEL_VERB_JOB_CANCEL) return true;
     return command->verb == BEL_VERB_PURGE;
 }
 
@@ -719,7 +724,7 @@ static void draw_turn(struct world *world)
             order->requests[0].command.claim.wait_ms = 0;
             order->requests[1].command.claim.wait_ms = 0;
         }
-        if (world->speakers != NULL) {
+        if (world->speakers != NULL && !order_is_job(order)) {
             speakers_say(world->speakers, order);
         } else {
             list_add(&orders, order);

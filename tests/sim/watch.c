@@ -8,6 +8,7 @@
 
 #include "core/units.h"
 #include "engine/engine.h"
+#include "engine/jobs/state.h"
 #include "store/state.h"
 
 #include <inttypes.h>
@@ -31,6 +32,10 @@ static bool watch_has_write_failed(const struct world *world)
 /* Whether the turn has left something that was due for later, for want of room. */
 bool watch_is_short(const struct bel_engine *engine)
 {
+    const struct bel_jobs *jobs = engine->jobs;
+    if (jobs->follower != NULL || jobs->occurrence != NULL) return true; /* half made */
+    if (jobs->retry > engine->now.engine) return true;
+    if (jobs->next_sweep <= (uint64_t)engine->now.wall) return true;
     if (engine->load_left == 0 || !engine->migration.is_complete) return true;
     for (uint32_t i = 0; i < engine->topics.count; i++) {
         const struct bel_topic_state *topic = bel__topic_at(&engine->topics, i);

@@ -332,6 +332,7 @@ static void check_command(const struct order *order, struct web *web, const stru
 
 struct bel_request *web_ask(struct order *order)
 {
+    if (order_is_job(order)) return NULL; /* the body is its text: tests/server has these */
     struct writing writing = {.fields = json_object()};
     struct web *web = calloc(1, sizeof *web);
     struct bel_buffer said;

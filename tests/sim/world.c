@@ -62,6 +62,7 @@ static void draw_features(struct config *config, uint64_t *random)
     if (random_below(random, 2) > 0) has[FEATURE_BACKUP] = false;
     if (config->faults[FAULT_MEMORY]) has[FEATURE_WEB] = false; /* pages are made in a turn */
     has[FEATURE_LIMITS] = (*random >> 7) % 3 == 0;              /* draws nothing */
+    has[FEATURE_JOBS] = (*random >> 13) % 5 < 2;                /* nor does this */
     if (has[FEATURE_LIMITS]) has[FEATURE_WEB] = false;          /* it does not ask for limits */
     if (has[FEATURE_LAZY]) has[FEATURE_LATE_SYNC] = has[FEATURE_SLOW_SYNC] = false;
 }
@@ -154,6 +155,8 @@ struct config config_draw(uint64_t seed, uint64_t orders, const bool *faults)
     config.worker_in_100 = 5 + (unsigned)random_below(&random, 50);
     draw_speech(&config, ~seed);
     config.has_pressure = seed % 3 == 1;
+    config.is_judged =
+        !config.faults[FAULT_SPACE] && !config.faults[FAULT_MEMORY] && !config.faults[FAULT_TINY];
     return config;
 }
 
@@ -378,8 +381,7 @@ uint64_t store_digest(struct world *world, struct bel_store *store)
 
 void world_init(struct world *world, const struct config *config)
 {
-    bool has_judge = !config->faults[FAULT_SPACE] && !config->faults[FAULT_MEMORY] &&
-                     !config->faults[FAULT_TINY];
+    bool has_judge = config->is_judged;
     *world = (struct world){
         .config = *config, .random = config->seed, .press_random = ~config->seed / 2};
     world->hash = UINT64_C(0xcbf29ce484222325);
@@ -396,6 +398,7 @@ void world_init(struct world *world, const struct config *config)
     world->seen = calloc(64, sizeof *world->seen);
     if (world->seen == NULL) abort();
     world->book = book_create(world);
+    world->foreman = foreman_create(world);
     world->walk = walk_create(world);
     world->copy = copy_create(world);
     if (has_judge) world->judge = judge_create(world);
@@ -408,6 +411,7 @@ void world_finish(struct world *world)
     world_close(world, true);
     judge_destroy(world->judge);
     book_destroy(world->book);
+    foreman_destroy(world->foreman);
     walk_destroy(world->walk);
     copy_destroy(world->copy);
     for (size_t i = 0; i < world->orders.count; i++) {

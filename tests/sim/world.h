@@ -15,6 +15,7 @@
  *     keys.c     what they may do              copy.c     backups
  *     web.c      orders over HTTP              press.c    how close limits are
  *     walk.c     lists, page by page           watch.c    what an engine shows of itself
+ *     foreman.c  what is always true of jobs
  *
  * The judge is exact: it gives a naive model the same requests at the same times and compares
  * every answer; after a crash the engine must be where the model was after some turn, from the
@@ -92,6 +93,7 @@ enum feature {
     FEATURE_BACKUP,    /* copies, onto disks that break */
     FEATURE_LAZY,      /* answers come before the sync: a power cut may lose them */
     FEATURE_LIMITS,    /* resources, and LIMIT */
+    FEATURE_JOBS,
     FEATURES,
 };
 
@@ -125,6 +127,7 @@ struct config {
     size_t output_bytes_max, commands_max; /* of a session */
     bool has_keys;                         /* clients must authenticate */
     bool has_pressure;                     /* limits are close, now and then */
+    bool is_judged;                        /* there is a judge, at first */
 };
 
 struct bel_store;
@@ -195,6 +198,7 @@ struct speakers;
 struct walk;
 struct copy;
 struct web;
+struct foreman;
 
 struct world {
     struct config config;
@@ -210,6 +214,7 @@ struct world {
     struct judge *judge;  /* NULL: there is none any more */
     const char *unjudged; /* why there is no judge; or NULL */
     struct book *book;
+    struct foreman *foreman;
     struct speakers *speakers; /* NULL: there are none */
     struct walk *walk;
     struct copy *copy;
@@ -304,6 +309,8 @@ void requests_hold(uint64_t add_ns, uint64_t change_ns);
 
 struct order *order_make(struct world *world, enum bel_verb verb);
 struct order *order_draw(struct world *world);
+/* Whether an order is one of JOB. */
+bool order_is_job(const struct order *order);
 /* A look of the simulator's own, at a topic. */
 struct order *order_look(struct world *world, enum bel_verb verb, size_t topic);
 void order_free(struct order *order);
@@ -346,6 +353,17 @@ void book_opened(struct book *book);
 void book_cut(struct book *book);
 /* All that there is was listed: by topic, as LOOKS says. */
 void book_look(struct book *book, const struct list_of_orders *looks);
+
+/* --- foreman.c --- */
+
+struct foreman *foreman_create(struct world *world);
+void foreman_destroy(struct foreman *foreman);
+void foreman_submitted(struct foreman *foreman, const struct order *order);
+void foreman_told(struct foreman *foreman, const struct order *order);
+void foreman_lost(struct foreman *foreman, const struct order *order);
+void foreman_delivered(struct foreman *foreman, const struct bel_delivery *delivery);
+/* What was answered may be lost. */
+void foreman_cut(struct foreman *foreman);
 
 /* --- walk.c --- */
 
