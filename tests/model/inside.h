@@ -148,13 +148,14 @@ struct timer {
     size_t task;     /* index in the job */
     struct topic *topic;
     struct bytes id, payload, group, resource, correlation, retry_text, worker, reason, result;
-    bool has_result;          /* it may be empty */
     struct bel_backoff retry; /* valid if retry_text is not empty */
     struct header *headers;
     size_t headers_count;
     enum bel_state state;
-    struct instant due;
     uint8_t priority;
+    bool has_result;   /* it may be empty */
+    bool lease_is_old; /* if leased: since before the model was opened */
+    struct instant due;
     uint64_t sequence;
     struct bel_wall created, finished;
     uint64_t expires_ms, lease_ms; /* as scheduled; 0: not given */
@@ -163,7 +164,6 @@ struct timer {
     char token[TOKEN_BYTES + 1]; /* if leased */
     int64_t lease_end_ms;        /* if leased, in open time */
     uint64_t lease_length_ms;    /* if leased: the length that the claim asked for */
-    bool lease_is_old;           /* if leased: since before the model was opened */
     struct outcome outcomes[BEL_OUTCOMES_MAX];
     size_t outcomes_count;
     struct rule rule;
