@@ -3,7 +3,8 @@
 /*
  * Another process empties or deletes the files of the log while an engine uses them. The next sync
  * notices that: the engine fails, names the file, and acknowledges nothing any more. Then the
- * directory is refused by name, because batches are missing.
+ * directory is refused by name, because batches are missing. A deleted tree is noticed by the next
+ * checkpoint.
  */
 #include "scene.h"
 #include "victim.h"
@@ -16,6 +17,7 @@
 
 enum {
     TURNS = 40,
+    ROUNDS_MAX = 200, /* with a checkpoint among them */
     SEGMENTS_MAX = 4,
     SEGMENT_BYTES = 512 << 10,
 };
@@ -89,6 +91,29 @@ static void nothing_is_acknowledged_after_the_log_was_deleted(void)
     expect_failure(true, false);
 }
 
+static void a_deleted_tree_is_noticed(void)
+{
+    struct victim victim;
+    struct victim_options options = {
+        .folder = folder, .book = book, .segment_bytes = SEGMENT_BYTES, .has_no_thread = true};
+    struct bel_why why;
+    char path[2 * SCENE_PATH_BYTES];
+    scene_clear(folder);
+    book_copy(empty, book);
+    CHECK(victim_open(&victim, &options) == 0);
+    (void)snprintf(path, sizeof path, "%s/tree/data.mdb", folder);
+    CHECK(unlink(path) == 0);
+    victim.may_fail = true;
+    for (uint64_t seed = 1; victim.refused == 0 && seed <= ROUNDS_MAX; seed++) {
+        victim_work(&victim, seed, TURNS);
+    }
+    CHECK(victim.refused > 0 && victim.last_error == BEL_ECORRUPT);
+    bel__store_explain(victim.store, &why);
+    CHECK_NOTE("%.200s", why.text);
+    CHECK(strstr(why.text, "tree/data.mdb was deleted by another process") != NULL);
+    victim_close(&victim);
+}
+
 int main(void)
 {
     book = book_create(false);
@@ -96,6 +121,7 @@ int main(void)
     scene_make(folder);
     RUN(nothing_is_acknowledged_after_the_log_was_emptied);
     RUN(nothing_is_acknowledged_after_the_log_was_deleted);
+    RUN(a_deleted_tree_is_noticed);
     scene_remove(folder);
     book_destroy(book);
     book_destroy(empty);

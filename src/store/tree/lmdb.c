@@ -260,7 +260,11 @@ static int read_head(struct lmdb_tree *lmdb, uint64_t transaction, bool writes,
     mdb_filehandle_t file;
     struct bel_why *why = writes ? &lmdb->writing_damage : &lmdb->damage;
     uint64_t epoch = writes ? lmdb->written_epoch : lmdb->seen.epoch;
+    struct stat info;
     int err = error_of(mdb_env_get_fd(lmdb->env, &file));
+    if (!err && writes && fstat(file, &info) == 0 && info.st_nlink == 0) {
+        return bel__why_say(why, BEL_ECORRUPT, "tree/data.mdb was deleted by another process");
+    }
     if (!err) err = bel__pages_read_head(file, transaction, writes, out, why);
     if (err || out->state.epoch >= epoch) return err;
     return bel__why_say(why, BEL_ECORRUPT, "tree/data.mdb is damaged: its state is an older one");
