@@ -619,13 +619,10 @@ static void resume(struct bel_input_share *share)
     make_busy(connection_of(share));
 }
 
-static void expire(struct bel_input_share *share, unsigned ms)
+static void expire(struct bel_input_share *share, const char *why)
 {
     struct bel_http_connection *connection = connection_of(share);
-    const struct bel_http_refusal still = {
-        408, ms == BEL_INPUT_STALL_MS
-                 ? "the request is incomplete, and no byte of it has arrived for 30 s"
-                 : "the request is incomplete, and no byte of it has arrived for 5 s"};
+    const struct bel_http_refusal still = {408, why};
     assert(connection->state == BEL_HTTP_BODY);
     bel__buffer_finish(&connection->call->body);
     refuse(connection, &still);

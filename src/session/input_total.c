@@ -3,13 +3,16 @@
 /*
  * The order in which requests became large is the order in which they go on:
  *
- *     receiving   a  b  c  d  e  f        above half of the limit, with places_of() == 2:
+ *     receiving   a  b  c  d  e  f        above half of the limit, with two places:
  *                 '--'                    a and b are read
- *                       '--------'        c to f are blocked, until a or b is complete or dropped
+ *                       '--------'        c to f are blocked, until a or b is complete or dropped,
+ *                                         but those of them that are medium are read
  *
- * Below half of the limit all are read. Above the limit, which needs requests that run or requests
- * of other connections that wait for something else, the first alone is read, and only if none
- * runs: those that run end by themselves and make room.
+ * Below half of the limit all are read. There are as many places as there is memory, up to three
+ * quarters, for what can be missing of the oldest; the last quarter is for the first of them, which
+ * always goes on. Above the limit, which needs requests that run or requests of other connections
+ * that wait for something else, the first alone is read, and only if none runs: those that run end
+ * by themselves and make room.
  */
 #include "session/input_total.h"
 
@@ -18,9 +21,9 @@
 #include <assert.h>
 
 enum {
-    PLACES_MAX = 64,  /* requests that go on above half of the limit */
-    RESUMED_MAX = 16, /* at once, so that they do not all find it full again */
-    DROPPED_MAX = 64, /* in a tick */
+    PLACES_MAX = 64,    /* requests that go on above half of the limit */
+    RESUMED_MAX = 16,   /* at once, so that they do not all find it full again */
+    DROPPED_MAX = 1024, /* in a tick */
 };
 
 static struct bel_input_share *share_of(struct bel_link *link)
@@ -33,32 +36,62 @@ static bool is_crowded(const struct bel_input_total *total)
     return total->bytes > total->bytes_max / 2;
 }
 
-/* Returns how many requests, from the oldest on, may go on; 0: all. */
-static size_t places_of(const struct bel_input_total *total)
-{
-    if (!is_crowded(total)) return 0;
-    if (total->bytes > total->bytes_max) return 1;
-    size_t places = total->bytes_max / 2 / total->request_bytes_max;
-    if (places > PLACES_MAX) places = PLACES_MAX;
-    return places > 0 ? places : 1;
-}
-
 /* Returns whether those that run make room without the help of a client. */
 static bool must_wait(const struct bel_input_total *total)
 {
     return total->bytes > total->bytes_max && total->running_bytes > 0;
 }
 
+/* Returns whether medium requests go on. */
+static bool has_medium_room(const struct bel_input_total *total)
+{
+    return total->bytes <= total->bytes_max / 4 * 3;
+}
+
+static bool is_medium(const struct bel_input_share *share)
+{
+    return share->bytes < BEL_INPUT_MEDIUM_BYTES;
+}
+
+/* The requests, from the oldest on, that may go on above half of the limit. */
+struct places {
+    struct bel_link *link; /* the last one; NULL before the first */
+    size_t room;           /* for what is missing of the next */
+    unsigned count;
+};
+
+static struct places places_of(const struct bel_input_total *total)
+{
+    size_t max = total->bytes_max / 4 * 3;
+    return (struct places){.room = total->bytes < max ? max - total->bytes : 0};
+}
+
+/* Returns the next of them; or NULL. */
+static struct bel_input_share *next_place(const struct bel_input_total *total,
+                                          struct places *places)
+{
+    struct bel_link *link = places->link == NULL ? bel__list_first(&total->receiving)
+                                                 : bel__list_next(&total->receiving, places->link);
+    if (link == NULL || places->count == PLACES_MAX) return NULL;
+    struct bel_input_share *share = share_of(link);
+    size_t has = share->bytes - share->running_bytes, max = total->request_bytes_max;
+    size_t missing = has < max ? max - has : 0;
+    if (places->count > 0 && missing > places->room) return NULL;
+    places->room -= missing < places->room ? missing : places->room;
+    places->link = link;
+    places->count++;
+    return share;
+}
+
 static bool may_go_on(const struct bel_input_share *share)
 {
     const struct bel_input_total *total = share->total;
-    size_t places = places_of(total);
-    if (places == 0) return true;
+    if (!is_crowded(total)) return true;
     if (must_wait(total) || !bel__link_is_linked(&share->receiving)) return false;
-    struct bel_link *link = bel__list_first(&total->receiving);
-    for (size_t i = 0; i < places && link != NULL; i++) {
-        if (link == &share->receiving) return true;
-        link = bel__list_next(&total->receiving, link);
+    struct places places = places_of(total);
+    const struct bel_input_share *other;
+    while ((other = next_place(total, &places)) != NULL) {
+        if (other == share) return true;
     }
     return false;
 }
@@ -71,6 +104,15 @@ void bel__input_total_init(struct bel_input_total *total, size_t bytes_max,
         (struct bel_input_total){.bytes_max = bytes_max, .request_bytes_max = request_bytes_max};
     bel__list_init(&total->receiving);
     bel__list_init(&total->blocked);
+    bel__list_init(&total->blocked_large);
+}
+
+/* Begins a window. */
+static void mark(struct bel_input_share *share, struct bel_mono now)
+{
+    share->marked = share->progress;
+    share->moved = now;
+    share->is_spared = false;
 }
 
 void bel__input_share_init(struct bel_input_share *share, struct bel_input_total *total,
@@ -92,11 +134,12 @@ void bel__input_share_set(struct bel_input_share *share, const struct bel_input_
     total->running_bytes += running - share->running_bytes;
     share->bytes = bytes + running;
     share->running_bytes = running;
-    if (state->progress != share->progress) share->moved = now;
     share->progress = state->progress;
+    if (share->progress - share->marked >= BEL_INPUT_WINDOW_BYTES) mark(share, now);
     bool was_receiving = bel__link_is_linked(&share->receiving);
     if (is_receiving && !was_receiving) {
-        share->moved = now;
+        mark(share, now);
+        share->crowded_ticks = 0;
         bel__list_append(&total->receiving, &share->receiving);
     } else if (!is_receiving && was_receiving) {
         bel__link_remove(&share->receiving);
@@ -113,13 +156,16 @@ void bel__input_share_clear(struct bel_input_share *share)
 size_t bel__input_share_room(const struct bel_input_share *share, size_t bytes)
 {
     if (share->total == NULL || may_go_on(share)) return SIZE_MAX;
-    return bytes < BEL_INPUT_SMALL_BYTES ? BEL_INPUT_SMALL_BYTES - bytes : 0;
+    size_t max = BEL_INPUT_SMALL_BYTES;
+    if (is_medium(share) && has_medium_room(share->total)) max = BEL_INPUT_MEDIUM_BYTES;
+    return bytes < max ? max - bytes : 0;
 }
 
 void bel__input_share_block(struct bel_input_share *share)
 {
-    if (share->total == NULL || bel__link_is_linked(&share->blocked)) return;
-    bel__list_append(&share->total->blocked, &share->blocked);
+    struct bel_input_total *total = share->total;
+    if (total == NULL || bel__link_is_linked(&share->blocked)) return;
+    bel__list_append(is_medium(share) ? &total->blocked : &total->blocked_large, &share->blocked);
 }
 
 void bel__input_share_unblock(struct bel_input_share *share)
@@ -135,16 +181,14 @@ bool bel__input_share_is_blocked(const struct bel_input_share *share)
 /* Returns a share that is not read and may go on; or NULL. */
 static struct bel_input_share *next_blocked(const struct bel_input_total *total)
 {
-    size_t places = places_of(total);
-    if (places == 0) {
-        struct bel_link *link = bel__list_first(&total->blocked);
-        return link != NULL ? BEL_CONTAINER_OF(link, struct bel_input_share, blocked) : NULL;
-    }
-    if (must_wait(total)) return NULL;
-    struct bel_link *link = bel__list_first(&total->receiving);
-    for (size_t i = 0; i < places && link != NULL; i++) {
-        if (bel__link_is_linked(&share_of(link)->blocked)) return share_of(link);
-        link = bel__list_next(&total->receiving, link);
+    struct bel_link *link = has_medium_room(total) ? bel__list_first(&total->blocked) : NULL;
+    if (link == NULL && !is_crowded(total)) link = bel__list_first(&total->blocked_large);
+    if (link != NULL) return BEL_CONTAINER_OF(link, struct bel_input_share, blocked);
+    if (!is_crowded(total) || must_wait(total)) return NULL;
+    struct places places = places_of(total);
+    struct bel_input_share *share;
+    while ((share = next_place(total, &places)) != NULL) {
+        if (bel__link_is_linked(&share->blocked)) return share;
     }
     return NULL;
 }
@@ -168,41 +212,43 @@ bool bel__input_total_is_watched(const struct bel_input_total *total)
     return !bel__list_is_empty(&total->receiving);
 }
 
-/* A share that is not read, and whose client has sent bytes, does not stand still. */
-static void excuse_blocked(struct bel_input_total *total, struct bel_mono now)
+/* Returns why a share must be dropped; or NULL. A share that is not read, and whose client has sent
+ * bytes, does not stand still. One that is read gets a tick more if bytes wait: perhaps it was the
+ * server that stood still. */
+static const char *judge(struct bel_input_share *share, struct bel_mono now, bool was_crowded)
 {
-    struct bel_link *link = bel__list_first(&total->receiving);
-    for (; link != NULL; link = bel__list_next(&total->receiving, link)) {
-        struct bel_input_share *share = share_of(link);
-        bool is_blocked = bel__link_is_linked(&share->blocked);
-        if (is_blocked && share->owner->has_input(share)) share->moved = now;
+    unsigned ms = was_crowded ? BEL_INPUT_STALL_SOON_MS : BEL_INPUT_STALL_MS;
+    bool is_blocked = bel__link_is_linked(&share->blocked);
+    if (is_blocked && share->owner->has_input(share)) {
+        mark(share, now);
+        return NULL;
     }
-}
-
-/* Returns the largest share that has stood still for `ms`; or NULL. */
-static struct bel_input_share *find_stalled(struct bel_input_total *total, struct bel_mono now,
-                                            unsigned ms)
-{
-    struct bel_input_share *found = NULL;
-    struct bel_link *link = bel__list_first(&total->receiving);
-    for (; link != NULL; link = bel__list_next(&total->receiving, link)) {
-        struct bel_input_share *share = share_of(link);
-        if (now.ns - share->moved.ns < (uint64_t)ms * NS_PER_MS) continue;
-        if (found == NULL || share->bytes > found->bytes) found = share;
+    if (was_crowded && ++share->crowded_ticks > BEL_INPUT_CROWDED_TICKS_MAX) {
+        return "the request is incomplete after 60 s, and others wait for its memory";
     }
-    return found;
+    if (now.ns - share->moved.ns < (uint64_t)ms * NS_PER_MS) return NULL;
+    if (!is_blocked && !share->is_spared && share->owner->has_input(share)) {
+        share->is_spared = true;
+        return NULL;
+    }
+    return was_crowded
+               ? "the request is incomplete, and less than 64 KiB of it have arrived in 5 s"
+               : "the request is incomplete, and less than 64 KiB of it have arrived in 30 s";
 }
 
 unsigned bel__input_total_tick(struct bel_input_total *total, struct bel_mono now)
 {
+    bool was_crowded = is_crowded(total);
     unsigned dropped = 0;
-    excuse_blocked(total, now);
-    for (; dropped < DROPPED_MAX; dropped++) {
-        unsigned ms = is_crowded(total) ? BEL_INPUT_STALL_SOON_MS : BEL_INPUT_STALL_MS;
-        struct bel_input_share *share = find_stalled(total, now, ms);
-        if (share == NULL) break;
-        share->owner->drop(share, ms);
+    struct bel_link *next, *link = bel__list_first(&total->receiving);
+    for (; link != NULL && dropped < DROPPED_MAX; link = next) {
+        struct bel_input_share *share = share_of(link);
+        next = bel__list_next(&total->receiving, link);
+        const char *why = judge(share, now, was_crowded);
+        if (why == NULL) continue;
+        share->owner->drop(share, why);
         assert(share->bytes == 0 || !bel__link_is_linked(&share->receiving));
+        dropped++;
     }
     return dropped;
 }

@@ -12,10 +12,11 @@
  *     }
  *
  * A request of less than BEL_INPUT_SMALL_BYTES is not counted and never waits. Above half of the
- * limit only the oldest of the other requests go on: as many as fit into the other half, at their
- * largest, and at least one. So the sum is bounded, and there is always a request that may go on.
- * A request that stands still is dropped, sooner if others wait for its memory: see
- * bel__input_total_tick().
+ * limit only the oldest of the other requests go on: as many as fit below three quarters when they
+ * are as large as possible, and at least one. Up to there, those of less than
+ * BEL_INPUT_MEDIUM_BYTES go on too, so that they need not wait for large ones. So the sum is
+ * bounded, and there is always a request that may go on. A request that stands still or trickles is
+ * dropped, sooner if others wait for its memory: see bel__input_total_tick().
  *
  * A request that has arrived is counted until it is answered, but does not wait for its client any
  * more. While such requests run, no other goes on above the limit.
@@ -32,9 +33,12 @@
 
 enum {
     BEL_INPUT_SMALL_BYTES = 16 << 10,
-    BEL_INPUT_STALL_MS = 30 * 1000,     /* how long a request may stand still */
+    BEL_INPUT_MEDIUM_BYTES = 512 << 10,
+    BEL_INPUT_WINDOW_BYTES = 64 << 10,  /* of a request must arrive in a window: */
+    BEL_INPUT_STALL_MS = 30 * 1000,     /* the window */
     BEL_INPUT_STALL_SOON_MS = 5 * 1000, /* the same above half of the limit */
     BEL_INPUT_TICK_MS = 1000,           /* how often to call bel__input_total_tick() */
+    BEL_INPUT_CROWDED_TICKS_MAX = 60,   /* above half of the limit, in which a request is read */
 };
 
 struct bel_input_share;
@@ -45,18 +49,19 @@ struct bel_input_owner {
     bool (*has_input)(const struct bel_input_share *share);
     /* The owner may read again, and checks the room first. Must only note that. */
     void (*resume)(struct bel_input_share *share);
-    /* Refuses the request, which has stood still for `ms`, and closes the connection. The share
-     * must have no bytes afterwards. */
-    void (*drop)(struct bel_input_share *share, unsigned ms);
+    /* Refuses the request with the text `why`, and closes the connection. The share must have no
+     * bytes afterwards. */
+    void (*drop)(struct bel_input_share *share, const char *why);
 };
 
 struct bel_input_total {
     size_t bytes; /* read only: of all shares */
     size_t bytes_max;
-    size_t request_bytes_max;  /* memory of the largest request */
-    size_t running_bytes;      /* private, as are the next: of requests that have arrived */
-    struct bel_list receiving; /* shares that wait for their clients, oldest first */
-    struct bel_list blocked;   /* shares that are not read */
+    size_t request_bytes_max;      /* memory of the largest request */
+    size_t running_bytes;          /* private, as are the next: of requests that have arrived */
+    struct bel_list receiving;     /* shares that wait for their clients, oldest first */
+    struct bel_list blocked;       /* shares that are not read, of less than a medium request */
+    struct bel_list blocked_large; /* the others */
 };
 
 struct bel_input_share {
@@ -64,8 +69,10 @@ struct bel_input_share {
     const struct bel_input_owner *owner;
     struct bel_link receiving, blocked; /* private, as are the next */
     size_t bytes, running_bytes;
-    uint64_t progress;
-    struct bel_mono moved; /* when the request made progress, or could not */
+    uint64_t progress, marked; /* bytes now, and when the window began */
+    struct bel_mono moved;     /* when the window began: bytes enough had arrived, or could not */
+    unsigned crowded_ticks;    /* in which the request was read above half of the limit */
+    bool is_spared;            /* it had stood still in this window, but its bytes wait */
 };
 
 /* A request, as its connection sees it. */
@@ -73,7 +80,7 @@ struct bel_input_state {
     size_t bytes;         /* memory of what has arrived and is not executed */
     size_t running_bytes; /* memory of requests that are executed, which end without the client */
     bool is_receiving;    /* the request waits for bytes of its client */
-    uint64_t progress;    /* changes with each byte */
+    uint64_t progress;    /* grows by one with each byte, or faster */
 };
 
 void bel__input_total_init(struct bel_input_total *total, size_t bytes_max,
@@ -104,10 +111,10 @@ void bel__input_total_admit(struct bel_input_total *total);
 /* Returns whether bel__input_total_tick() is needed: a counted request waits for its client. */
 bool bel__input_total_is_watched(const struct bel_input_total *total);
 
-/* Drops requests that have stood still for BEL_INPUT_STALL_MS. Above half of the limit, drops those
- * that have stood still for BEL_INPUT_STALL_SOON_MS, the largest first, until the sum is at most
- * half of the limit. Time in which a share was not read although its client had sent bytes does not
- * count. Returns the number of dropped requests. */
+/* Drops all requests of which less than BEL_INPUT_WINDOW_BYTES have arrived in BEL_INPUT_STALL_MS.
+ * Above half of the limit: in BEL_INPUT_STALL_SOON_MS, and also those that were read in
+ * BEL_INPUT_CROWDED_TICKS_MAX such ticks. Time in which a share was not read although its client
+ * had sent bytes does not count. Returns the number of dropped requests. */
 unsigned bel__input_total_tick(struct bel_input_total *total, struct bel_mono now);
 
 #endif

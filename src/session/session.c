@@ -588,10 +588,9 @@ static void resume(struct bel_input_share *share)
 }
 
 /* Refuses a request that has stood still, and accepts no more commands. */
-static void expire(struct bel_input_share *share, unsigned ms)
+static void expire(struct bel_input_share *share, const char *why)
 {
     struct bel_session *session = BEL_CONTAINER_OF(share, struct bel_session, input);
-    char text[BEL_WHY_BYTES];
     assert(session->state == BEL_SESSION_OPEN && session->request_bytes == 0);
     struct bel_call *call = bel__call_take(session);
     if (call == NULL) {
@@ -599,10 +598,7 @@ static void expire(struct bel_input_share *share, unsigned ms)
     } else {
         session->state = BEL_SESSION_ENDING;
         bel__buffer_finish(&session->in);
-        (void)snprintf(text, sizeof text,
-                       "the request is incomplete, and no byte of it has arrived for %u s",
-                       ms / 1000);
-        refuse(session, call, "ERR", text);
+        refuse(session, call, "ERR", why);
         bel__session_count_input(session);
         bel__input_share_unblock(share);
     }

@@ -2,8 +2,8 @@
 
 /*
  * Requests that have not arrived completely: their memory together has a limit, one can always go
- * on, and those that stand still are dropped. Clients have a simulated socket, bytes are counted,
- * and the clock is moved by hand.
+ * on, and those that stand still or trickle are dropped. Clients have a simulated socket, bytes are
+ * counted, and the clock is moved by hand.
  */
 #include "../check.h"
 #include "../random.h"
@@ -226,7 +226,7 @@ static void half_sent_requests_share_a_limit(void)
     CHECK_EQ(dropped, 40);
     for (int i = 0; i < 40; i++) {
         CHECK(clients[i].is_refused && bel__session_is_closing(clients[i].session));
-        CHECK(says(&clients[i], "the request is incomplete, and no byte of it has arrived for "));
+        CHECK(says(&clients[i], "the request is incomplete, and less than 64 KiB of it have"));
     }
     CHECK_EQ(total.bytes, 0);
     close_all();
@@ -241,19 +241,119 @@ static void a_request_that_stands_still_is_dropped_after_30_s(void)
     send_some(idle, SIZE_MAX, 10); /* a small one is not counted */
     settle();
     CHECK_EQ(pass(29), 0);
-    send_some(slow, 1, 0);
+    send_some(slow, BEL_INPUT_WINDOW_BYTES, 0);
     settle();
     CHECK_EQ(pass(1), 1);
-    CHECK(still->is_refused && says(still, "-ERR the request is incomplete, and no byte of it has "
-                                           "arrived for 30 s"));
-    for (int i = 0; i < 10; i++) { /* a byte now and then is progress */
-        send_some(slow, 1, 0);
-        settle();
-        CHECK_EQ(pass(29), 0);
-    }
-    send_some(slow, SIZE_MAX, 0);
+    CHECK(still->is_refused &&
+          says(still, "-ERR the request is incomplete, and less than 64 KiB of "
+                      "it have arrived in 30 s"));
+    CHECK(!slow->is_answered && !idle->is_answered);
+    close_all();
+}
+
+/* 64 KiB in each window are enough, the last bytes may be fewer; a byte now and then is not. */
+static void a_request_that_trickles_is_dropped(void)
+{
+    open_all();
+    struct client *slow = join((size_t)3 * BEL_INPUT_WINDOW_BYTES), *drops = join(PAYLOAD_MAX);
+    send_some(slow, (size_t)BEL_INPUT_SMALL_BYTES * 2, 0);
+    send_some(drops, SIZE_MAX, 1000);
     settle();
-    CHECK(slow->is_answered && !slow->is_refused && !idle->is_answered);
+    unsigned dropped = 0;
+    for (int i = 0; i < 40 && dropped == 0; i++) {
+        if (i % 29 == 28) send_some(slow, BEL_INPUT_WINDOW_BYTES, 0);
+        send_some(drops, 1, 0);
+        settle();
+        dropped = pass(1);
+        CHECK_EQ(dropped, i == 29);
+    }
+    CHECK(drops->is_refused && !slow->is_answered);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(pass(25), 0);
+        send_some(slow, BEL_INPUT_WINDOW_BYTES, 0);
+        settle();
+    }
+    CHECK(slow->is_answered && !slow->is_refused);
+    close_all();
+}
+
+/* Clients keep half of the limit and send a byte each second. A request of 100 KB goes on beside
+ * them at once, a large one when they are dropped: all together, after one window. */
+static void trickling_clients_block_nobody(void)
+{
+    open_all();
+    total.request_bytes_max = (size_t)PAYLOAD_MAX / 2 * 3; /* of RESP alone */
+    for (int i = 0; i < 16; i++) {
+        send_some(join(PAYLOAD_MAX), SIZE_MAX, 1000);
+    }
+    settle();
+    CHECK(total.bytes > TOTAL / 2);
+    struct client *honest = join(100000), *large = join(PAYLOAD_MAX);
+    send_some(honest, SIZE_MAX, 0);
+    send_some(large, SIZE_MAX, 0);
+    settle();
+    CHECK(honest->is_answered && !honest->is_refused && !large->is_answered);
+    unsigned dropped = 0;
+    for (int i = 0; i < 12; i++) {
+        for (int k = 0; k < 16; k++) {
+            send_some(&clients[k], 1, 0);
+        }
+        settle();
+        unsigned now = pass(1);
+        CHECK_NOTE("second %d: %u dropped", i, now);
+        CHECK(i >= 4 || now == 0);
+        CHECK(i != 4 || now > 1);
+        dropped += now;
+        CHECK(i < 4 || large->is_answered);
+    }
+    CHECK(!large->is_refused && dropped > 1);
+    CHECK(most <= TOTAL + READ_BYTES / 4 * 5);
+    dropped += pass(40);
+    CHECK_EQ(dropped, 16);
+    close_all();
+}
+
+/* Clients that stand still and have nothing in their sockets are dropped in the same tick. */
+static void all_that_stand_still_are_dropped_at_once(void)
+{
+    open_all();
+    for (int i = 0; i < 50; i++) {
+        send_some(join(PAYLOAD_MAX), 250000, 0);
+    }
+    settle();
+    CHECK(total.bytes > TOTAL / 2);
+    CHECK_EQ(pass(4), 0);
+    CHECK_EQ(pass(1), 50);
+    CHECK_EQ(total.bytes, 0);
+    close_all();
+}
+
+/* Above half of the limit a request ends after a minute, also if each window gets its bytes. */
+static void a_slow_request_ends_if_others_wait(void)
+{
+    open_all();
+    struct client *slow = join(PAYLOAD_MAX);
+    send_some(slow, 20000, 0);
+    settle();
+    unsigned dropped = 0, seconds = 0;
+    for (; !slow->is_answered && seconds < 100; seconds++) {
+        if (seconds % 4 == 0) {
+            send_some(slow, BEL_INPUT_WINDOW_BYTES, PAYLOAD_MAX / 50);
+            for (unsigned i = 1; i < clients_count; i++) { /* others that never end */
+                bel__session_destroy(clients[i].session);
+            }
+            clients_count = 1;
+            for (int i = 0; i < 16; i++) {
+                send_some(join(PAYLOAD_MAX), SIZE_MAX, 1000);
+            }
+        }
+        settle();
+        CHECK(total.bytes > TOTAL / 2);
+        dropped += pass(1);
+    }
+    CHECK_NOTE("%u s, %u dropped: %s", seconds, dropped, slow->answer);
+    CHECK(slow->is_refused && dropped == 1 && seconds == BEL_INPUT_CROWDED_TICKS_MAX + 1);
+    CHECK(says(slow, "the request is incomplete after 60 s, and others wait for its memory"));
     close_all();
 }
 
@@ -324,6 +424,10 @@ int main(void)
 {
     RUN(half_sent_requests_share_a_limit);
     RUN(a_request_that_stands_still_is_dropped_after_30_s);
+    RUN(a_request_that_trickles_is_dropped);
+    RUN(trickling_clients_block_nobody);
+    RUN(all_that_stand_still_are_dropped_at_once);
+    RUN(a_slow_request_ends_if_others_wait);
     RUN(a_request_that_is_not_read_does_not_stand_still);
     RUN(memory_is_freed_with_the_request);
     for (uint64_t seed = 1; seed <= 12; seed++) {
