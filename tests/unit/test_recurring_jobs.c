@@ -253,8 +253,52 @@ static void test_overlaps(void)
     rig_finish(&rig);
 }
 
+/* Takes the task of the job of the first time, or of one that follows it. `job` is its id without
+ * the time. */
+static void work_as(struct rig *rig, const char *job, const char *payload)
+{
+    char id[BEL_ID_BYTES];
+    (void)snprintf(id, sizeof id, "%s@%lld/1", job, (long long)(RIG_START + HOUR));
+    SAME(rig_claim(rig, "t"), id);
+    SAME(rig->seen.text, payload);
+    CHECK(rig_ack(rig, id) == 1);
+    rig_settle(rig);
+}
+
+/* The `then` of a recurring job follows each job that it makes, with the nominal time in ids and
+ * payloads, also inside `then`, and with ids of its own. */
+static void test_then(void)
+{
+    struct rig rig = {0};
+    rig_open(&rig);
+    CHECK(
+        submit(&rig,
+               "{\"id\":\"h\",\"every\":\"1h\",\"cooldown\":0,\"tasks\":[{\"id\":\"1\","
+               "\"topic\":\"t\"}],\"then\":[{\"job\":{\"cooldown\":0,\"tasks\":[{\"id\":\"1\","
+               "\"topic\":\"t\",\"payload\":\"{{nominal}}\"}],\"then\":[{\"job\":{\"id\":\"last\","
+               "\"tasks\":[{\"id\":\"1\",\"topic\":\"t\"}]}}]}}]}",
+               false) == 0);
+    rig_move(&rig, HOUR);
+    work_as(&rig, "h", "");
+    rig_reopen(&rig);
+    rig_settle(&rig);
+    CHECK(rig_state(&rig, made_id(1, "")) == BEL_JOB_DONE);
+    SAME(rig.seen.clash, "");
+    work_as(&rig, "h.1", "2026-01-01T01:00:00Z");
+    rig_reopen(&rig);
+    rig_settle(&rig);
+    work_as(&rig, "last", "");
+    SAME(rig_claim(&rig, "t"), "");
+    rig_move(&rig, HOUR); /* the next time has a `then` of its own */
+    work(&rig, "t", 2);
+    rig_settle(&rig);
+    CHECK(strncmp(rig_claim(&rig, "t"), "h.1@", 4) == 0);
+    rig_finish(&rig);
+}
+
 int main(void)
 {
+    test_then();
     test_end();
     test_end_without_a_job();
     test_pause();

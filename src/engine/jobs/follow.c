@@ -9,9 +9,13 @@
  *
  * A follower is submitted like any job, by a submission that has no request. Its row names its
  * parent: after a crash, a follower that exists already is not made again.
+ *
+ * The ids of a job that a recurring job has made end in "@<ms>", also those of its `then`. The texts
+ * have neither that nor the time in payloads: a follower gets both as the made job did.
  */
 #include "engine/jobs/follow.h"
 
+#include "core/parse.h"
 #include "engine/jobs/state.h"
 #include "engine/jobs/submission.h"
 #include "engine/jobs/then.h"
@@ -52,6 +56,21 @@ static int is_made(struct bel_engine *engine, const struct bel_job_found *parent
     return 0;
 }
 
+/* Sets the id of a follower, and its nominal time if the id has one. */
+static int set_id(struct bel_follower *follower, struct bel_view id)
+{
+    const char *start = id.data, *sign = memchr(start, '@', id.bytes);
+    uint64_t ms = 0;
+    follower->id = id;
+    if (sign == NULL) return 0;
+    follower->id.bytes = (size_t)(sign - start);
+    size_t digits = id.bytes - follower->id.bytes - 1;
+    if (bel__parse_u64(sign + 1, digits, 0, INT64_MAX, &ms) != 0) return BEL_ECORRUPT;
+    follower->has_nominal = true;
+    follower->nominal.ms = (int64_t)ms;
+    return 0;
+}
+
 static int begin(struct bel_engine *engine, struct bel_job_found *parent,
                  const struct bel_then_row *then)
 {
@@ -62,8 +81,8 @@ static int begin(struct bel_engine *engine, struct bel_job_found *parent,
     if (err) return err;
     if (is_there) return advance(engine, parent, (struct bel_view){0});
     err = bel__blob_get(engine->store, &then->text, bel__answer_arena(engine), &follower.text);
+    if (err == 0) err = set_id(&follower, then->id);
     if (err) return err;
-    follower.id = then->id;
     follower.chain = parent->row.chain;
     err = bel__submission_create_follower(engine, &follower, &jobs->follower);
     if (err == 0) jobs->follower_parent = parent->key;

@@ -48,6 +48,7 @@ static int begin(struct bel_engine *engine, const struct bel_found *found,
 {
     struct bel_follower job = {.plan = plan->row.number,
                                .plan_id = plan->row.id,
+                               .has_nominal = true,
                                .nominal = {(int64_t)found->record.nominal},
                                .id = plan->row.id};
     struct bel_then_row text;

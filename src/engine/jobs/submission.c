@@ -74,6 +74,7 @@ struct bel_submission {
     bool is_own;                  /* made by the engine, without a request */
     uint64_t parent, chain;       /* of a follower; else 0 */
     uint64_t plan;                /* if a recurring job makes it */
+    bool has_nominal;             /* its id has a nominal time */
     struct bel_wall nominal;
     struct bel_job_submit own; /* of a follower: `submit` */
     char *text;                /* of a follower: what `own` points to */
@@ -659,7 +660,7 @@ static int open_submission(struct bel_engine *engine, struct bel_submission *sub
         .zones = engine->zones,
         .now = {engine->now.wall},
         .secret = engine->topics.by_name.secret,
-        .has_nominal = submission->plan != 0,
+        .has_nominal = submission->has_nominal,
         .nominal = submission->nominal};
     options.limits = submission->is_own ? stored_limits : engine->job_limits;
     int err = bel__job_parser_create(&options, &submission->parser);
@@ -702,6 +703,7 @@ int bel__submission_create_follower(struct bel_engine *engine, const struct bel_
     submission->parent = follower->parent;
     submission->chain = follower->chain;
     submission->plan = follower->plan;
+    submission->has_nominal = follower->has_nominal;
     submission->nominal = follower->nominal;
     struct bel_view by = follower->plan != 0 ? follower->plan_id : follower->parent_id;
     assert(by.bytes <= sizeof submission->by_id);

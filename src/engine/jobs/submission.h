@@ -25,10 +25,11 @@ BEL_CHECKED int bel__submission_create(struct bel_engine *engine,
 /* A job of `then`, or one that a recurring job makes. The views need not last. */
 struct bel_follower {
     uint64_t parent, chain;
-    uint64_t plan; /* number of the recurring job, or 0 */
+    uint64_t plan;    /* number of the recurring job, or 0 */
+    bool has_nominal; /* made by a recurring job, or follows such a job: */
     struct bel_wall nominal;
     struct bel_view parent_id, plan_id;
-    struct bel_view id, text; /* if it is made: of the recurring job */
+    struct bel_view id, text; /* with a nominal time: the id without it */
 };
 
 /* The same for such a job, which neither a depth nor pressure refuses. */
